@@ -6,7 +6,8 @@
 "use strict";
 (() => {
 
-const LOG_BYTES = 256 * 1024, LOG_PIECE_BYTES = 64 * 1024, TABLE_ROWS = 200, NOTES_KEPT = 256, PAUSE_MS = 50, HOST_PAUSE_MS = 1000, FRAMES_KEPT = 256;
+const LOG_BYTES = 256 * 1024, LOG_PIECE_BYTES = 64 * 1024, TABLE_ROWS = 200, NOTES_KEPT = 256, PAUSE_MS = 50, HOST_PAUSE_MS = 1000, FRAMES_KEPT = 256, LETTER_PIXELS = 11;
+const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /* letter: word, colour of page.css, how bad: 2 by itself, 1 because of others */
 const MARKS = {
@@ -25,7 +26,8 @@ const KEYS = [["arrows", "move among the hosts"], ["Enter", "open the host"], ["
 /* ---- small things ---- */
 
 const byId = id => document.getElementById(id);
-const number = value => Number(value || 0).toLocaleString("en-US");
+const known = value => value !== null && value !== undefined;
+const number = value => known(value) ? Number(value).toLocaleString("en-US") : "unknown";
 const plural = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
 
 /* What a terminal or a browser would obey or hide, shown: control bytes but newline and tab, overrides, zero widths. */
@@ -77,7 +79,10 @@ function table(caption, heads, rows) {
         el("tbody", null, rows.map(line))));
 }
 
+/* Nothing, where it is not known. */
 function duration(ms) {
+    if (!known(ms))
+        return "";
     const s = Math.floor(ms / 1000), m = Math.floor(s / 60), h = Math.floor(m / 60);
     if (ms < 1000)
         return `${Math.round(ms)} ms`;
@@ -110,27 +115,32 @@ let readAt = 0;   // when a host was asked for
 let asking = new AbortController(); // aborted while the page is hidden, and when another run is chosen
 
 function nothingKnown() {
-    return { boot: "", revision: 0, nowMs: 0, summary: null, names: [], now: "", cells: [], rungs: [], phases: [], groups: [], groupOf: [], leftOut: 0,
+    return { boot: "", revision: 0, nowMs: 0, summary: null, names: [], now: "", cells: [], rungs: [], phases: { words: [], of: "" }, groups: [], groupOf: "", leftOut: 0, ungrouped: 0,
              metrics: [], gates: [], notes: [], skipped: 0 };
 }
 
-/* "P15F": calls each (letter, first, n). */
-function eachRun(text, each) {
-    let first = 0;
-    for (const [, letter, n] of (text || "").matchAll(/(\D)(\d*)/g)) {
-        const count = Math.min(Number(n || 1), run.names.length - first);
-        if (count <= 0)
-            return;
-        each(letter, first, count);
-        first += count;
-    }
-}
-
+/* A letter of each host: "P15F", or packed: "!PF!" and the places among these, each in as few bits as they need. */
 function expandLetters(text) {
+    const hosts = run.names.length, [, alphabet, digits] = text.split("!");
     let letters = "";
-    eachRun(text, (letter, first, n) => { letters += letter.repeat(n); });
+    if (alphabet === undefined) {
+        for (const [, letter, n] of text.matchAll(/(\D)(\d*)/g))
+            letters += letter.repeat(Math.min(Number(n || 1), hosts - letters.length));
+        return letters;
+    }
+    const width = 32 - Math.clz32(alphabet.length - 1), mask = (1 << width) - 1;
+    let bits = 0, held = 0;
+    for (const digit of digits) {
+        bits = bits << 6 | DIGITS.indexOf(digit);
+        for (held += 6; held >= width && letters.length < hosts; held -= width)
+            letters += alphabet[bits >> held - width & mask];
+    }
     return letters;
 }
+
+/* A table comes by columns. */
+const rowsOf = columns => Object.values(columns)[0]?.map((value, i) =>
+    Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, column[i]]))) ?? [];
 
 function countLetters(letters) {
     const counts = {};
@@ -147,24 +157,18 @@ function expandNames(runs) {
     return names;
 }
 
-function expandPhases({ words, of }) {
-    const phases = new Array(run.names.length).fill("");
-    eachRun(of, (letter, first, n) => phases.fill(words[letter <= "Z" ? letter.charCodeAt(0) - 65 : letter.charCodeAt(0) - 71] ?? "", first, first + n));
-    return phases;
-}
+/* Letters that stand for numbers. */
+const numberOf = letter => letter.charCodeAt(0) - 58;
+const phaseOf = rank => run.phases.words[numberOf(run.phases.of[rank] ?? ":")] ?? "";
+const groupOf = rank => run.groups[numberOf(run.groupOf[rank] ?? ":") - 1];
 
-function takeGroups(groups) {
-    run.groups = groups;
-    run.groupOf = new Array(run.names.length).fill(-1);
-    groups.forEach((group, index) => {
-        group.first = -1;
-        eachRun(group.ranks, (letter, first, n) => {
-            if (letter !== "x")
-                return;
-            group.first = group.first < 0 ? first : group.first;
-            run.groupOf.fill(index, first, first + n);
-        });
-    });
+function takeGroups(state) {
+    for (const group of rowsOf(state.groups))
+        run.groups[group.index] = group;
+    run.groups.length = state.groups_n;
+    run.groupOf = expandLetters(state.group_of);
+    run.leftOut = state.groups_left_out;
+    run.ungrouped = state.ungrouped;
 }
 
 /* One answer of /api/state: what it lacks is as it was. */
@@ -183,19 +187,17 @@ function takeState(state) {
     if (state.now !== undefined)
         run.now = expandLetters(state.now);
     if (state.phases)
-        run.phases = expandPhases(state.phases);
+        run.phases = { words: state.phases.words, of: expandLetters(state.phases.of) };
     if (state.groups)
-        takeGroups(state.groups);
-    run.leftOut = state.groups_left_out ?? run.leftOut;
-    run.metrics = state.metrics ?? run.metrics;
-    run.gates = state.gates ?? run.gates;
+        takeGroups(state);
+    for (const part of ["metrics", "gates"])
+        if (state[part])
+            run[part] = rowsOf(state[part]);
     run.notes = run.notes.concat(state.notes ?? []).slice(-NOTES_KEPT);
     run.skipped += state.notes_skipped ?? 0;
     choose();
     draw("summary", "tiles", state.notes?.length || state.whole ? "notes" : "");
-    if (state.groups)
-        draw("groups", "metrics", "gates");
-    draw("ladder", "table");
+    draw(...["groups", "metrics", "gates"].filter(part => state[part]), "ladder", "table");
 }
 
 const lettersShown = () => view.layer < 0 ? run.now : run.cells[view.layer] ?? "";
@@ -233,8 +235,8 @@ function hostSet(text) {
 }
 
 function textHolds(word, rank) {
-    const group = run.groups[run.groupOf[rank]];
-    return [run.names[rank], run.phases[rank], group?.line, group?.cause].some(text => text?.toLowerCase().includes(word));
+    const group = groupOf(rank);
+    return [run.names[rank], phaseOf(rank), group?.line, group?.cause].some(text => text?.toLowerCase().includes(word));
 }
 
 const UNITS = { ms: 1, s: 1000, m: 60000, min: 60000, h: 3600000, d: 86400000 };
@@ -276,7 +278,6 @@ function timeWord(value) {
 /* One word of the filter as a question about a rank. */
 function filterWord(word) {
     const [, kind, value] = word.match(/^(hosts|outcome|owner|phase|rung|group|time):(.*)$/) ?? [];
-    const group = rank => run.groups[run.groupOf[rank]];
     switch (kind) {
     case "outcome": {
         const wanted = value.split(",").map(one => one.replaceAll(" ", "-"));
@@ -286,11 +287,11 @@ function filterWord(word) {
         const holds = hostSet(value);
         return rank => holds(run.names[rank]);
     }
-    case "owner": return rank => group(rank)?.owner === value;
-    case "phase": return rank => (run.phases[rank] ?? "").startsWith(value);
-    case "group": return rank => run.groupOf[rank] === Number(value);
+    case "owner": return rank => groupOf(rank)?.owner === value;
+    case "phase": return rank => phaseOf(rank).startsWith(value);
+    case "group": return rank => groupOf(rank)?.index === Number(value);
     case "time": return timeWord(value);
-    case "rung": return rank => run.rungs[group(rank)?.rung]?.id === value;
+    case "rung": return rank => run.rungs[groupOf(rank)?.rung]?.id === value;
     }
     if (/[[,]/.test(word)) {
         const holds = hostSet(word);
@@ -337,9 +338,8 @@ async function readWithin(atOnce) {
         return;
     within.at = performance.now();
     try {
-        const ranks = embedded ? withinReport(range) : new Uint8Array(run.names.length);
-        if (!embedded)
-            eachRun((await ask("within", { time: `${range.from}-${range.until}` })).ranks, (letter, first, n) => ranks.fill(letter === "x" ? 1 : 0, first, first + n));
+        const ranks = embedded ? withinReport(range)
+            : Uint8Array.from(expandLetters((await ask("within", { time: `${range.from}-${range.until}` })).hosts), letter => letter === "x" ? 1 : 0);
         if (of !== nameOfRange())
             return; // another one by now
         within = { of, ranks, revision, at: within.at };
@@ -365,13 +365,14 @@ function inkOn(colour) {
     return (n >> 16) * 299 + (n >> 8 & 255) * 587 + (n & 255) * 114 > 128000 ? "#000000" : "#ffffff";
 }
 
+/* As "#rrggbb", also of the colours of a system with few of them. */
 function readColours() {
-    const style = getComputedStyle(document.documentElement);
+    const style = getComputedStyle(document.documentElement), pen = document.createElement("canvas").getContext("2d");
     const colour = name => {
-        const value = style.getPropertyValue("--" + name).trim();
-        return value.length === 4 ? "#" + value.slice(1).replace(/./g, "$&$&") : value;
+        pen.fillStyle = style.getPropertyValue("--" + name).trim();
+        return pen.fillStyle;
     };
-    colours = { ground: colour("ground"), text: colour("text"), focus: colour("focus") };
+    colours = { ground: colour("ground"), text: colour("text"), quiet: colour("quiet"), focus: colour("focus") };
     for (const letter in MARKS)
         colours[letter] = colour(MARKS[letter][1]);
     stamps = {};
@@ -383,35 +384,59 @@ function stamp(letter, size, hidden, drift) {
     const key = `${letter}${hidden}${drift}`;
     if (stamps[key])
         return stamps[key];
-    const picture = stamps[key] = document.createElement("canvas"), gap = size > 6 ? 1 : 0;
+    const picture = stamps[key] = document.createElement("canvas"), side = size - (size > 6 ? 1 : 0);
     picture.width = picture.height = size;
     const pen = picture.getContext("2d");
     pen.fillStyle = colours.ground;
     pen.fillRect(0, 0, size, size);
-    pen.globalAlpha = hidden ? 0.15 : letter === "c" ? 0.4 : 1; // a cascade is pale
-    pen.fillStyle = colours[letter] ?? colours["."];
-    pen.fillRect(0, 0, size - gap, size - gap);
     pen.globalAlpha = hidden ? 0.15 : 1;
-    drawLetter(pen, letter, size, gap);
+    (size < LETTER_PIXELS * (devicePixelRatio || 1) ? drawForm : drawLetter)(pen, letter, side);
     if (drift)
-        drawDrift(pen, size - gap, drift);
+        drawDrift(pen, side, drift);
     return picture;
 }
 
-function drawLetter(pen, letter, size, gap) {
-    const ratio = devicePixelRatio || 1;
-    if (size < 11 * ratio || letter === ".")
+/* Where a letter has no room, the form tells what the colour does: a cause fills its tile and is outlined, who fell because
+ * of others is half of one, cut by the diagonal, and who is well is a small square; who did nothing, a dot. */
+function drawForm(pen, letter, side) {
+    const [, colour, badness] = MARKS[letter] ?? MARKS["."], idle = colour === "come", inset = badness ? 0 : Math.floor(side * (idle ? 0.4 : 0.25));
+    pen.fillStyle = idle ? colours.quiet : colours[letter];
+    if (badness === 1) {
+        pen.beginPath();
+        pen.moveTo(0, 0);
+        pen.lineTo(0, side);
+        pen.lineTo(side, side);
+        pen.fill();
+        pen.strokeStyle = colours.text;
+        pen.lineWidth = Math.max(1, side / 8);
+        pen.stroke();
+    } else
+        pen.fillRect(inset, inset, side - 2 * inset, side - 2 * inset);
+    if (badness === 2)
+        outline(pen, side);
+}
+
+function drawLetter(pen, letter, side) {
+    const cascade = letter === "c", alpha = pen.globalAlpha;
+    pen.globalAlpha = cascade ? alpha * 0.4 : alpha; // a cascade is pale
+    pen.fillStyle = colours[letter] ?? colours["."];
+    pen.fillRect(0, 0, side, side);
+    pen.globalAlpha = alpha;
+    if (letter === ".")
         return;
-    pen.fillStyle = letter === "c" ? colours.text : inkOn(colours[letter] ?? colours["."]);
-    pen.font = `700 ${Math.floor(size * 0.66)}px ui-monospace, monospace`;
+    pen.fillStyle = cascade ? colours.text : inkOn(colours[letter] ?? colours["."]);
+    pen.font = `700 ${Math.floor(side * 0.68)}px ui-monospace, monospace`;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
-    pen.fillText(letter, (size - gap) / 2, (size - gap) / 2 + 1);
-    if (letter !== "c" && isBad(letter, 2)) { // a cause is outlined
-        pen.strokeStyle = colours.text;
-        pen.lineWidth = Math.max(1, size / 12);
-        pen.strokeRect(pen.lineWidth / 2, pen.lineWidth / 2, size - gap - pen.lineWidth, size - gap - pen.lineWidth);
-    }
+    pen.fillText(letter, side / 2, side / 2 + 1);
+    if (isBad(letter, 2))
+        outline(pen, side);
+}
+
+function outline(pen, side) {
+    pen.strokeStyle = colours.text;
+    pen.lineWidth = Math.max(1, side / 8);
+    pen.strokeRect(pen.lineWidth / 2, pen.lineWidth / 2, side - pen.lineWidth, side - pen.lineWidth);
 }
 
 /* A corner: the larger the worse. */
@@ -482,7 +507,7 @@ function drawLegend(letters) {
 function describe(rank) {
     if (rank >= run.names.length)
         return "";
-    const phase = run.phases[rank], group = run.groups[run.groupOf[rank]], letter = lettersShown()[rank] ?? ".";
+    const phase = phaseOf(rank), group = groupOf(rank), letter = lettersShown()[rank] ?? ".";
     const where = view.layer < 0 ? "" : ` at ${atRung(view.layer)}`;
     return `${run.names[rank]}: ${MARKS[letter]?.[0] ?? letter}${where}${phase && view.layer < 0 ? ", " + phase : ""}` +
         (group ? `; ${group.outcome} at ${atRung(group.rung, group.pass)}: ${group.line || group.cause}`.slice(0, 240) : "") +
@@ -545,8 +570,8 @@ const countsOf = counts => Object.keys(MARKS).filter(letter => counts[letter]).m
 function rungRow(rung, index) {
     const frontier = index === run.summary.frontier;
     const state = rung.running ? `${rung.pass && rung.pass !== "once" ? rung.pass + " pass " : ""}runs: ${number(rung.ended)} of ${number(rung.hosts)} ended` : rung.outcome ?? "to come";
-    const spent = rung.spent_ms + (rung.running ? run.nowMs - rung.saidMs : 0);
-    const time = spent ? duration(spent) + (rung.running && rung.limit_ms ? ` of ${duration(rung.limit_ms)}` : "") : "";
+    const spent = known(rung.spent_ms) ? rung.spent_ms + (rung.running ? run.nowMs - rung.saidMs : 0) : null;
+    const time = duration(spent) + (rung.running && rung.limit_ms ? ` of ${duration(rung.limit_ms)}` : "");
     return { class: [frontier && "frontier", view.layer === index && "chosen"].filter(Boolean).join(" "),
              row: [button(rung.id, () => setLayer(index), { class: "plain", "data-key": "rung" + index, "aria-pressed": String(view.layer === index) }),
                    [rung.outcome ? [markOf(OUTCOME_LETTERS[rung.outcome] ?? "."), " "] : "", state, rung.attempt > 1 ? ` (attempt ${rung.attempt})` : "",
@@ -581,13 +606,12 @@ function groupArticle(group, index) {
         group.line ? el("pre", null, group.line) : null,
         group.cause ? el("p", null, group.cause) : null,
         group.next ? el("p", null, "Next: ", group.next) : null,
-        cause ? el("p", null, "It followed ", el("a", { href: "#group-" + group.cause_group, "data-key": "cause" + index,
-            onclick: event => goTo(event, "group-" + group.cause_group) },
-            `${cause.outcome} of ${cause.names} at ${atRung(cause.rung, cause.pass)}`), ".") : null,
+        group.cause_host ? el("p", null, "It followed ", said(group.cause_host), cause ? [", which ", el("a", { href: "#group-" + group.cause_group, "data-key": "cause" + index,
+            onclick: event => goTo(event, "group-" + group.cause_group) }, `ended as ${cause.outcome} at ${atRung(cause.rung, cause.pass)}`)] : "", ".") : null,
         el("p", { class: "quiet" }, [owner, group.signature && `known as ${group.signature}`, group.phase && `in ${group.phase}`].filter(Boolean).join(" · ")),
-        el("p", null, said(group.names), " ",
-            group.first >= 0 ? button("open the first", () => openHost(group.first), { class: "plain", "data-key": "open" + index }) : null, " ",
-            button("show these", () => setFilter(group.names.endsWith("…") ? `group:${index}` : group.names), { class: "plain", "data-key": "show" + index })));
+        el("p", null, said(group.names ?? ""), " ",
+            button("open the first", () => openHost(group.first), { class: "plain", "data-key": "open" + index }), " ",
+            button("show these", () => setFilter(group.names?.endsWith("…") === false ? group.names : `group:${index}`), { class: "plain", "data-key": "show" + index })));
 }
 
 /* Like a link, but the fragment of the address keeps the token and the run. */
@@ -599,8 +623,11 @@ function goTo(event, id) {
 }
 
 function drawGroups() {
-    const order = run.groups.map((group, i) => i).sort((a, b) => (run.groups[a].outcome === "cascade") - (run.groups[b].outcome === "cascade"));
-    fill(byId("groups"), order.length ? [order.map(i => groupArticle(run.groups[i], i)), run.leftOut ? el("p", null, `${plural(run.leftOut, "more group")}: see the receipt`) : ""] : el("p", null, "Nothing failed."));
+    const isCascade = group => group.outcome === "cascade";
+    const order = [...run.groups.filter(group => !isCascade(group)), ...run.groups.filter(isCascade)];
+    fill(byId("groups"), order.map(group => groupArticle(group, group.index)), run.leftOut ? el("p", null, `${plural(run.leftOut, "more group")}: see the receipt`) : "",
+        run.ungrouped ? el("p", null, `${plural(run.ungrouped, "host")} failed with other errors than these: see the receipt`) : "",
+        order.length || run.ungrouped ? "" : el("p", null, "Nothing failed."));
 }
 
 function drawMetrics() {
@@ -614,7 +641,7 @@ function drawMetrics() {
 function drawGates() {
     byId("gates-part").hidden = !run.gates.length;
     fill(byId("gates"), table("who waited least came last", ["gate", "at", "came last", "the others waited: half of them", "the longest"], run.gates.filter(gate => !view.range || isWithin(view.range, gate.opened_ms, 0)).map(gate => [
-        said(gate.gate), atRung(gate.rung, gate.pass), said(gate.last ?? "?"), duration(gate.median_wait_ms), duration(gate.longest_wait_ms)])));
+        said(gate.gate), atRung(gate.rung, gate.pass), said(gate.last ?? "unknown"), duration(gate.median_wait_ms), duration(gate.longest_wait_ms)])));
 }
 
 function drawNotes() {
@@ -628,9 +655,9 @@ function drawTable() {
     const letters = lettersShown(), badness = rank => MARKS[letters[rank]]?.[2] ?? 0;
     const ranks = run.names.map((name, rank) => rank).filter(rank => shown[rank]).sort((a, b) => badness(b) - badness(a) || a - b);
     const rows = ranks.slice(0, TABLE_ROWS).map(rank => {
-        const letter = letters[rank] ?? ".", group = run.groups[run.groupOf[rank]];
+        const letter = letters[rank] ?? ".", group = groupOf(rank);
         return [button(run.names[rank], () => openHost(rank), { class: "plain", "data-key": "host" + rank }), marked(letter),
-                said(run.phases[rank] ?? ""), group ? [`${group.outcome} at ${atRung(group.rung, group.pass)}: `, said(group.line || group.cause)] : ""];
+                said(phaseOf(rank)), group ? [`${group.outcome} at ${atRung(group.rung, group.pass)}: `, said(group.line || group.cause)] : ""];
     });
     fill(byId("table"), table(ranks.length > TABLE_ROWS ? `the worst ${TABLE_ROWS} of ${number(ranks.length)}; the filter finds others` : `${plural(ranks.length, "host")}, the worst first`,
         ["host", "stands", "phase", "cause"], rows));
@@ -689,7 +716,7 @@ function attemptsShown(host) {
 /* Where a time of the run stands on a timeline, of 1000; the timeline is the range that the filter names. */
 function scale(attempts) {
     const began = view.range?.from ?? Math.min(...attempts.map(attempt => attempt.began_ms));
-    const ended = view.range?.until || Math.max(...attempts.map(attempt => attempt.began_ms + attempt.ms));
+    const ended = view.range?.until || Math.max(...attempts.map(attempt => attempt.began_ms + (attempt.ms ?? 0)));
     return ms => Math.max(0, Math.min(1000, (ms - began) / Math.max(1, ended - began) * 1000));
 }
 
@@ -729,6 +756,7 @@ function hostParts(host) {
     const at = attempts.length ? scale(attempts) : null;
     return [el("p", null, host.life, host.why ? [": ", said(host.why)] : "", " · ", button(view.marked.includes(host.rank) ? "not marked any more" : "mark, to compare (m)",
         () => toggleMark(host.rank), { "data-key": "mark" }), " ", button("close", closeHost, { "data-key": "close" })),
+        host.attempts_left_out ? el("p", null, `${plural(host.attempts_left_out, "earlier attempt")} not shown: see the receipt`) : null,
         table(`what it did${view.range ? " in the time that the filter names" : ""}; hatched: it waited for other hosts`, ["at", "outcome", "time", "phases"], attempts.map((attempt, i) => attemptRow(attempt, i, at, colourOf))),
         Object.keys(host.facts ?? {}).length ? el("details", null, el("summary", { "data-key": "facts" }, plural(Object.keys(host.facts).length, "fact")),
             table("", ["fact", "value"], factRows(host.facts))) : null];
@@ -757,16 +785,17 @@ function closeHost() {
 
 /* ---- what it printed ---- */
 
+const attemptName = attempt => atRung(attempt.rung, attempt.pass) + (known(attempt.attempt) ? ` #${attempt.attempt}` : "");
 const logName = attempt => [run.rungs[attempt.rung]?.id, attempt.pass, attempt.attempt].join(" ");
 
 function offerLogs(host) {
-    const attempts = embedded ? [] : host.attempts ?? [];
+    const attempts = embedded ? [] : (host.attempts ?? []).filter(attempt => known(attempt.attempt));
     byId("log-part").hidden = !attempts.length;
     const names = attempts.map(logName), chooser = byId("log-of");
     if ([...chooser.options].map(option => option.value).join("|") !== names.join("|")) {
         const newest = chooser.selectedIndex < 0 || chooser.selectedIndex === chooser.options.length - 1;
         const kept = newest ? names[names.length - 1] : chooser.value;
-        fill(chooser, attempts.map(attempt => el("option", { value: logName(attempt) }, `${atRung(attempt.rung, attempt.pass)} #${attempt.attempt}`)));
+        fill(chooser, attempts.map(attempt => el("option", { value: logName(attempt) }, attemptName(attempt))));
         chooser.value = names.includes(kept) ? kept : names[names.length - 1] ?? "";
     }
     if (attempts.length && (!log || log.host !== host.host || log.name !== chooser.value))
@@ -834,8 +863,8 @@ function pairRows(a, b, valuesOf) {
 function phaseTimes(host) {
     const times = {};
     for (const attempt of attemptsShown(host)) {
-        const where = `${atRung(attempt.rung, attempt.pass)} #${attempt.attempt}`;
-        times[where] = `${MARKS[attempt.mark]?.[0]}, ${duration(attempt.ms)}`;
+        const where = attemptName(attempt);
+        times[where] = [MARKS[attempt.mark]?.[0], duration(attempt.ms)].filter(Boolean).join(", ");
         for (const span of attempt.spans)
             times[`${where} ${span.name}`] = duration(span.ms);
     }
@@ -922,7 +951,7 @@ async function compareRuns(a, b) {
 
 function showCompared(both) {
     const side = one => `${one.run.slice(0, 8)}, ${clock(one.began_wall_ms)}`;
-    const ms = value => typeof value === "number" ? duration(value) : "-";
+    const ms = value => duration(value) || "-";
     const times = of => [ms(of.a_ms), ms(of.b_ms), typeof of.ratio === "number" ? of.ratio.toFixed(2) : "-"];
     fill(byId("compared"), el("h3", null, `a: ${side(both.a)}; b: ${side(both.b)}`),
         table("rungs and phases", ["rung", "outcome a", "outcome b", "time a", "time b", "b / a"], (both.rungs ?? []).flatMap(rung => [{
@@ -1103,7 +1132,8 @@ function listen() {
     document.querySelector(".skip").addEventListener("click", event => goTo(event, "causes"));
     addEventListener("hashchange", () => location.reload()); // another address: another token or run
     addEventListener("resize", () => draw("tiles"));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readColours(); draw("tiles", "ladder", "groups"); });
+    for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"])
+        matchMedia(query).addEventListener("change", () => { readColours(); draw("tiles", "ladder", "groups"); });
     document.addEventListener("visibilitychange", () => document.hidden && !embedded && asking.abort());
 }
 

@@ -4,21 +4,30 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "coordinator/page/host_letters.h"
 #include "coordinator/view/record_json.h"
 
+/* Room for what may be long, as it is written, and what a row of a table takes of it without its texts. */
 enum {
-    GROUP_TEXT_BYTES = 8192,
-    NOTE_TEXT_BYTES = 4096,
-    METRICS_BYTES = 8192,
-    METRIC_BYTES = 96,
+    SUMMARY_BYTES = 2048,
+    WORDS_BYTES = 1024,
+    GROUPS_BYTES = 6144,
+    NOTES_BYTES = 4096,
+    NOTE_BYTES = 24,
+    METRICS_BYTES = 4096,
+    METRIC_BYTES = 64,
+    GATES_BYTES = 3072,
+    GATE_BYTES = 64,
     ONE_TEXT_BYTES = 1024
 };
 enum {
     GROUPS_SHOWN = 64,
     GATES_SHOWN = 64,
-    WORDS_MAX = 52,
+    GROUP_SHARE = 8, /* one of so many parts of the room that is left: there is some for each */
+    WORDS_MAX = 64,
     WORD_BYTES = 64,
     NAMES_COLUMNS = 256,
+    NAMES_COLUMNS_LEAST = 8,
     NUMBER_DIGITS_MAX = 9,
     NO_RUN = -1
 };
@@ -40,12 +49,55 @@ static void set_word (json_t *object, const char *name, const struct enum_names 
     set (object, name, value ? json_string (enum_name_of (names, value)) : json_null ());
 }
 
+static void set_known (json_t *object, const char *name, bool known, uint64_t number)
+{
+    set (object, name, known ? json_integer ((json_int_t) number) : json_null ());
+}
+
+/* In JSON a quote and a backslash are two bytes. */
+static uint32_t byte_room (char c)
+{
+    return c == '"' || c == '\\' ? 2 : 1;
+}
+
+static uint32_t written_bytes (struct text text)
+{
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < text.len; i++)
+        bytes += byte_room (text.ptr[i]);
+    return bytes;
+}
+
+static struct text part_of (struct text text, uint32_t room)
+{
+    uint32_t len = 0;
+    while (len < text.len && byte_room (text.ptr[len]) <= room)
+        room -= byte_room (text.ptr[len++]);
+    return text_clip (text, len);
+}
+
 /* As much of the text as `room` has left for it. */
 static json_t *take_text (struct text text, uint32_t *room)
 {
-    struct text part = text_clip (text, *room < ONE_TEXT_BYTES ? *room : ONE_TEXT_BYTES);
-    *room -= part.len;
+    struct text part = part_of (text, *room < ONE_TEXT_BYTES ? *room : ONE_TEXT_BYTES);
+    *room -= written_bytes (part);
     return text_json (part);
+}
+
+/* Rows as columns: {"name": [values]}. So the names of members stand there once. */
+static json_t *take_columns (json_t *rows)
+{
+    json_t *columns = json_object (), *row, *value;
+    const char *name;
+    size_t i;
+    json_array_foreach (rows, i, row)
+        json_object_foreach (row, name, value) {
+            if (i == 0)
+                set (columns, name, json_array ());
+            json_array_append (json_object_get (columns, name), value);
+        }
+    json_decref (rows);
+    return columns;
 }
 
 static json_t *index_or_null (uint32_t index)
@@ -58,63 +110,36 @@ static json_t *host_name (const struct scene *scene, uint32_t rank)
     return rank < scene->tiles_n ? text_json (scene->tiles[rank].name) : json_null ();
 }
 
-/* ---- run lengths: a letter, and behind it how many in a row, where that is more than one ---- */
+/* ---- a letter of each host ---- */
 
-struct run_lengths {
-    struct buf out;
-    char letter;
-    uint32_t n;
-};
+typedef char letter_fn (const void *owner, const struct scene_tile *tile);
 
-static void end_run (struct run_lengths *runs)
+static json_t *letters_json (const struct scene *scene, letter_fn *letter_of, const void *owner)
 {
-    if (runs->n)
-        buf_byte (&runs->out, (uint8_t) runs->letter);
-    if (runs->n > 1)
-        buf_printf (&runs->out, "%" PRIu32, runs->n);
-    runs->n = 0;
-}
-
-static void add_letter (struct run_lengths *runs, char letter)
-{
-    if (letter != runs->letter)
-        end_run (runs);
-    runs->letter = letter;
-    runs->n++;
-}
-
-static void begin_runs (struct run_lengths *runs)
-{
-    memset (runs, 0, sizeof *runs);
-    buf_init (&runs->out, 1 << 20);
-}
-
-static json_t *take_runs (struct run_lengths *runs)
-{
-    end_run (runs);
-    return buf_take_json (&runs->out);
-}
-
-static json_t *marks_json (const struct scene *scene, uint32_t rung, bool now)
-{
-    struct run_lengths runs;
-    begin_runs (&runs);
+    char *letters = mem_array (scene->tiles_n, 1);
     for (uint32_t i = 0; i < scene->tiles_n; i++)
-        add_letter (&runs, scene_mark_letter (now ? scene->tiles[i].now : scene->tiles[i].cells[rung]));
-    return take_runs (&runs);
+        letters[i] = letter_of (owner, &scene->tiles[i]);
+    json_t *json = host_letters_json (letters, scene->tiles_n);
+    mem_free (letters);
+    return json;
 }
 
-static json_t *ranks_json (const uint32_t *ranks, uint32_t n)
+static char letter_now (const void *owner, const struct scene_tile *tile)
 {
-    struct run_lengths runs;
-    begin_runs (&runs);
-    for (uint32_t i = 0, rank = 0; i < n; i++) {
-        for (; rank < ranks[i]; rank++)
-            add_letter (&runs, '.');
-        if (rank == ranks[i]) /* ranks rise; what does not is left out */
-            add_letter (&runs, 'x'), rank++;
-    }
-    return take_runs (&runs);
+    (void) owner;
+    return scene_mark_letter (tile->now);
+}
+
+static char letter_at_rung (const void *owner, const struct scene_tile *tile)
+{
+    return scene_mark_letter (tile->cells[*(const uint32_t *) owner]);
+}
+
+/* 0: none, or one that is not shown. */
+static char letter_of_group (const void *owner, const struct scene_tile *tile)
+{
+    (void) owner;
+    return host_letter_of_number (tile->group < GROUPS_SHOWN ? tile->group + 1 : 0);
 }
 
 /* ---- the phase of each host: words, and which of them it is in ---- */
@@ -122,7 +147,7 @@ static json_t *ranks_json (const uint32_t *ranks, uint32_t n)
 struct words {
     json_t *list;
     struct text known[WORDS_MAX];
-    uint32_t n;
+    uint32_t n, room;
 };
 
 /* Words that find no place are the first, which is empty. */
@@ -132,28 +157,29 @@ static uint32_t word_index (struct words *words, struct text word, const char *m
     for (uint32_t i = 0; i < words->n; i++)
         if (text_equal (words->known[i], word))
             return i;
-    if (words->n == WORDS_MAX)
+    if (words->n == WORDS_MAX || words->room < WORD_BYTES)
         return 0;
-    struct text part = text_clip (word, WORD_BYTES - 8);
+    struct text part = part_of (word, WORD_BYTES - 8);
     snprintf (full, sizeof full, "%s%.*s", word.len ? mark : "", TEXT_ARG (part));
     json_array_append_new (words->list, text_json (text_of (full)));
+    words->room -= written_bytes (text_of (full)) + 3;
     words->known[words->n] = word;
     return words->n++;
 }
 
+static char letter_of_phase (const void *owner, const struct scene_tile *tile)
+{
+    bool waits = tile->now == MARK_AT_GATE;
+    struct words *const *words = owner;
+    return host_letter_of_number (word_index (*words, waits ? tile->gate : tile->phase, waits ? "gate:" : ""));
+}
+
 static json_t *phases_json (const struct scene *scene)
 {
-    struct words phases = { .list = json_array () };
-    struct run_lengths runs;
-    begin_runs (&runs);
-    word_index (&phases, (struct text){ 0 }, "");
-    for (uint32_t i = 0; i < scene->tiles_n; i++) {
-        const struct scene_tile *tile = &scene->tiles[i];
-        bool waits = tile->now == MARK_AT_GATE;
-        uint32_t index = word_index (&phases, waits ? tile->gate : tile->phase, waits ? "gate:" : "");
-        add_letter (&runs, (char) (index < 26 ? 'A' + index : 'a' + index - 26));
-    }
-    return json_pack ("{s:o,s:o}", "words", phases.list, "of", take_runs (&runs));
+    struct words phases = { .list = json_array (), .room = WORDS_BYTES }, *words = &phases;
+    word_index (words, (struct text){ 0 }, "");
+    json_t *of = letters_json (scene, letter_of_phase, &words);
+    return json_pack ("{s:o,s:o}", "words", phases.list, "of", of);
 }
 
 /* ---- names: prefix, first and last number, digits to pad to, suffix ---- */
@@ -234,33 +260,49 @@ static json_t *names_json (const struct scene *scene)
 
 /* ---- the parts of a state ---- */
 
+static json_t *waiting_json (const struct scene *scene, uint32_t *room)
+{
+    json_t *list = json_array ();
+    for (uint32_t i = 0; i < scene->waiting_n; i++)
+        json_array_append_new (list, take_text (scene->waiting[i], room));
+    return list;
+}
+
+static void set_cache (json_t *out, const struct scene *scene)
+{
+    bool known = scene->counts.generation != 0;
+    set_known (out, "generation", known, scene->counts.generation);
+    set_known (out, "entries", known, scene->counts.entries);
+    set_known (out, "bytes", known, scene->counts.bytes);
+    set (out, "adopted", known ? json_boolean (scene->counts.adopted) : json_null ());
+}
+
 static json_t *summary_json (const struct scene *scene, bool interrupted)
 {
     json_t *out = json_object ();
-    set (out, "slice", text_json (scene->slice));
-    set (out, "ladder", text_json (scene->ladder));
-    set (out, "version", text_json (scene->version));
-    set (out, "mesh", text_json (scene->mesh));
+    uint32_t room = SUMMARY_BYTES;
+    bool usual = scene->usual_ms != 0;
+    set (out, "slice", take_text (scene->slice, &room));
+    set (out, "ladder", take_text (scene->ladder, &room));
+    set (out, "version", take_text (scene->version, &room));
+    set (out, "mesh", take_text (scene->mesh, &room));
     set (out, "state", json_string (scene->ended ? "ended" : interrupted ? "interrupted" : "running"));
     set_word (out, "outcome", &outcome_names, scene->outcome);
-    set_number (out, "exit_status", scene->exit_status);
-    set (out, "sentence", text_json (scene->sentence));
-    set_number (out, "opened_wall_ms", scene->opened_wall_ms);
-    set_number (out, "hosts", scene->hosts_n);
-    set_number (out, "joined", scene->joined_n);
-    set_number (out, "silent", scene->silent_n);
-    set_number (out, "lost", scene->lost_n);
-    set_number (out, "columns", scene->columns);
-    set_number (out, "frontier", scene->frontier);
-    set_number (out, "left_ms", scene->left_ms);
-    set_number (out, "usual_ms", scene->usual_ms);
-    set_number (out, "usual_runs", scene->usual_runs);
+    set_known (out, "exit_status", scene->ended, scene->exit_status);
+    set (out, "sentence", take_text (scene->sentence, &room));
+    set_known (out, "opened_wall_ms", scene->opened_wall_ms != 0, scene->opened_wall_ms);
+    set_known (out, "hosts", scene->opened, scene->hosts_n);
+    set_known (out, "joined", scene->opened, scene->joined_n);
+    set_known (out, "silent", scene->opened, scene->silent_n);
+    set_known (out, "lost", scene->opened, scene->lost_n);
+    set_known (out, "columns", scene->opened, scene->columns);
+    set_known (out, "frontier", scene->opened, scene->frontier);
+    set_known (out, "left_ms", usual, scene->left_ms);
+    set_known (out, "usual_ms", usual, scene->usual_ms);
+    set_known (out, "usual_runs", usual, scene->usual_runs);
     set (out, "cancelling", json_boolean (scene->cancelling));
-    set (out, "waiting", texts_json (scene->waiting, scene->waiting_n));
-    set_number (out, "generation", scene->counts.generation);
-    set_number (out, "entries", scene->counts.entries);
-    set_number (out, "bytes", scene->counts.bytes);
-    set (out, "adopted", json_boolean (scene->counts.adopted));
+    set (out, "waiting", waiting_json (scene, &room));
+    set_cache (out, scene);
     return out;
 }
 
@@ -272,56 +314,88 @@ static json_t *rung_json (const struct scene *scene, uint32_t index)
     set (out, "id", text_json (rung->id));
     set_word (out, "outcome", &outcome_names, rung->outcome);
     set_word (out, "pass", &pass_names, rung->pass);
-    set_number (out, "attempt", rung->attempt);
+    set_known (out, "attempt", rung->attempt != 0, rung->attempt);
     set (out, "running", json_boolean (rung->running));
     set (out, "slice_wide", json_boolean (rung->slice_wide));
-    set_number (out, "began_ms", rung->began_ms);
-    set_number (out, "spent_ms", rung->spent_ms);
-    set_number (out, "limit_ms", rung->limit_ms);
-    set_number (out, "hosts", rung->hosts_n);
-    set_number (out, "ended", rung->ended_n);
-    set (out, "cells", marks_json (scene, index, false));
+    set_known (out, "began_ms", rung->running, rung->began_ms);
+    set_known (out, "spent_ms", rung->pass != PASS_NONE, rung->spent_ms);
+    set_known (out, "limit_ms", rung->limit_ms != 0, rung->limit_ms);
+    set_known (out, "hosts", rung->hosts_n != 0, rung->hosts_n);
+    set_known (out, "ended", rung->hosts_n != 0, rung->ended_n);
+    set (out, "cells", letters_json (scene, letter_at_rung, &index));
     return out;
 }
 
+/* What is cut ends with an ellipsis; null: there is no room for that. */
 static json_t *short_names (struct text folded, uint32_t *room)
 {
+    uint32_t columns = *room < NAMES_COLUMNS ? *room : NAMES_COLUMNS;
     struct buf names;
+    if (columns < NAMES_COLUMNS_LEAST)
+        return json_null ();
     buf_init (&names, ONE_TEXT_BYTES);
-    buf_escaped (&names, folded, NAMES_COLUMNS); /* cut with an ellipsis */
+    buf_escaped (&names, folded, columns);
     json_t *json = take_text (buf_as_text (&names), room);
     buf_release (&names);
     return json;
 }
 
-static json_t *group_json (const struct scene_group *group, uint32_t *room)
+/* Each text takes at most half of what the ones before it left. */
+static json_t *take_half (struct text text, uint32_t *room)
 {
+    uint32_t half = *room / 2, left = half;
+    json_t *json = take_text (text, &left);
+    *room -= half - left;
+    return json;
+}
+
+static void set_group_texts (json_t *out, const struct scene_group *group, uint32_t *room)
+{
+    uint32_t share = *room / GROUP_SHARE, left = share;
+    set (out, "line", take_half (group->line, &left));
+    set (out, "cause", take_half (group->cause, &left));
+    set (out, "next", take_half (group->next, &left));
+    set (out, "signature", take_half (group->signature, &left));
+    set (out, "phase", take_half (group->phase, &left));
+    set (out, "names", short_names (group->names, &left));
+    *room -= share - left;
+}
+
+static json_t *group_json (const struct scene *scene, uint32_t index, uint32_t *room)
+{
+    const struct scene_group *group = &scene->groups[index];
     json_t *out = json_object ();
+    set_number (out, "index", index);
     set_number (out, "rung", group->rung);
     set_word (out, "pass", &pass_names, group->pass);
     set_word (out, "outcome", &outcome_names, group->outcome);
     set_word (out, "owner", &owner_names, group->owner);
     set_word (out, "certainty", &certainty_names, certainty_of_owner (group->owner, group->likely));
     set (out, "preliminary", json_boolean (group->preliminary));
-    set (out, "signature", take_text (group->signature, room));
-    set (out, "line", take_text (group->line, room));
-    set (out, "cause", take_text (group->cause, room));
-    set (out, "next", take_text (group->next, room));
-    set (out, "phase", take_text (group->phase, room));
-    set (out, "names", short_names (group->names, room));
-    set (out, "ranks", ranks_json (group->ranks, group->n));
+    set_group_texts (out, group, room);
+    set_known (out, "first", group->n != 0, group->n ? group->ranks[0] : 0);
     set_number (out, "count", group->n);
+    set (out, "cause_host", host_name (scene, group->cause_host));
     set (out, "cause_group", index_or_null (group->cause_group));
     return out;
 }
 
-static json_t *groups_json (const struct scene *scene)
+/* All of them take of the room, so that a text is cut the same wherever it is sent. */
+static void set_groups (json_t *out, const struct scene *scene, uint64_t since)
 {
     json_t *list = json_array ();
-    uint32_t room = GROUP_TEXT_BYTES;
-    for (uint32_t i = 0; i < scene->groups_n && i < GROUPS_SHOWN; i++)
-        json_array_append_new (list, group_json (&scene->groups[i], &room));
-    return list;
+    uint32_t room = GROUPS_BYTES, n = scene->groups_n < GROUPS_SHOWN ? scene->groups_n : GROUPS_SHOWN;
+    for (uint32_t i = 0; i < n; i++) {
+        json_t *group = group_json (scene, i, &room);
+        if (since == 0 || scene->groups[i].changed > since)
+            json_array_append (list, group);
+        json_decref (group);
+    }
+    set (out, "groups", take_columns (list));
+    set_number (out, "groups_n", n);
+    set_number (out, "groups_left_out", scene->groups_n - n);
+    set_number (out, "ungrouped", scene->ungrouped_n);
+    set (out, "group_of", letters_json (scene, letter_of_group, NULL));
 }
 
 static json_t *metrics_json (const struct scene *scene)
@@ -342,35 +416,49 @@ static json_t *metrics_json (const struct scene *scene)
         set (out, "culprits", take_text (metric->culprits, &room));
         json_array_append_new (list, out);
     }
-    return list;
+    return take_columns (list);
 }
 
+static json_t *gate_json (const struct scene *scene, const struct scene_gate *gate)
+{
+    json_t *out = json_object ();
+    bool others = gate->hosts_n > 1;
+    set_number (out, "rung", gate->rung);
+    set_word (out, "pass", &pass_names, gate->pass);
+    set_number (out, "attempt", gate->attempt);
+    set (out, "gate", text_json (part_of (gate->gate, WORD_BYTES)));
+    set (out, "last", host_name (scene, gate->last));
+    set_number (out, "hosts", gate->hosts_n);
+    set_known (out, "median_wait_ms", others, gate->median_wait_ms);
+    set_known (out, "longest_wait_ms", others, gate->longest_wait_ms);
+    set_number (out, "opened_ms", gate->opened_ms);
+    return out;
+}
+
+static uint32_t gate_bytes (const struct scene *scene, const struct scene_gate *gate)
+{
+    struct text last = gate->last < scene->tiles_n ? scene->tiles[gate->last].name : (struct text){ 0 };
+    return GATE_BYTES + written_bytes (part_of (gate->gate, WORD_BYTES)) + written_bytes (last);
+}
+
+/* The last of them. */
 static json_t *gates_json (const struct scene *scene)
 {
     json_t *list = json_array ();
-    for (uint32_t i = scene->gates_n > GATES_SHOWN ? scene->gates_n - GATES_SHOWN : 0; i < scene->gates_n; i++) {
-        const struct scene_gate *gate = &scene->gates[i];
-        json_t *out = json_object ();
-        set_number (out, "rung", gate->rung);
-        set_word (out, "pass", &pass_names, gate->pass);
-        set_number (out, "attempt", gate->attempt);
-        set (out, "gate", text_json (text_clip (gate->gate, WORD_BYTES)));
-        set (out, "last", host_name (scene, gate->last));
-        set_number (out, "hosts", gate->hosts_n);
-        set_number (out, "median_wait_ms", gate->median_wait_ms);
-        set_number (out, "longest_wait_ms", gate->longest_wait_ms);
-        set_number (out, "opened_ms", gate->opened_ms);
-        json_array_append_new (list, out);
-    }
-    return list;
+    uint32_t room = GATES_BYTES, first = scene->gates_n;
+    while (first && scene->gates_n - first < GATES_SHOWN && gate_bytes (scene, &scene->gates[first - 1]) <= room)
+        room -= gate_bytes (scene, &scene->gates[--first]);
+    for (uint32_t i = first; i < scene->gates_n; i++)
+        json_array_append_new (list, gate_json (scene, &scene->gates[i]));
+    return take_columns (list);
 }
 
 static void set_notes (json_t *out, const struct scene *scene)
 {
     json_t *list = json_array ();
-    uint32_t room = NOTE_TEXT_BYTES, first = scene->notes_n;
-    while (first && scene->notes[first - 1]->text.len <= room)
-        room -= scene->notes[--first]->text.len;
+    uint32_t room = NOTES_BYTES, first = scene->notes_n;
+    while (first && NOTE_BYTES + written_bytes (scene->notes[first - 1]->text) <= room)
+        room -= NOTE_BYTES + written_bytes (scene->notes[--first]->text);
     for (uint32_t i = first; i < scene->notes_n; i++) {
         const struct feed_note *note = scene->notes[i];
         json_array_append_new (
@@ -419,17 +507,17 @@ void scene_state_json (const struct scene *scene, const char *boot, bool interru
     if (since == 0)
         set (state, "names", names_json (scene));
     if (since == 0 || is_tile_changed (scene, since)) {
-        set (state, "now", marks_json (scene, 0, true));
+        set (state, "now", letters_json (scene, letter_now, NULL));
         set (state, "phases", phases_json (scene));
     }
     if (since == 0 || is_rung_changed (scene, since))
         set_rungs (state, scene, since);
     if (since == 0 || scene->groups_changed > since) {
-        set (state, "groups", groups_json (scene));
-        set_number (state, "groups_left_out", scene->groups_n > GROUPS_SHOWN ? scene->groups_n - GROUPS_SHOWN : 0);
-        set (state, "metrics", metrics_json (scene));
+        set_groups (state, scene, since);
         set (state, "gates", gates_json (scene));
     }
+    if (since == 0 || scene->metrics_changed > since)
+        set (state, "metrics", metrics_json (scene));
     set_notes (state, scene);
     json_print_release (state, JSON_COMPACT, out);
 }
@@ -438,13 +526,14 @@ void scene_state_json (const struct scene *scene, const char *boot, bool interru
 
 void scene_within_json (const struct scene *scene, const char *boot, struct buf *out)
 {
-    uint32_t *ranks = mem_array (scene->tiles_n, sizeof (*ranks));
+    char *letters = mem_alloc (scene->hosts_n + 1);
+    memset (letters, '.', scene->hosts_n);
     for (uint32_t i = 0; i < scene->tiles_n; i++)
-        ranks[i] = scene->tiles[i].rank;
-    json_print_release (json_pack ("{s:s, s:I, s:o}", "boot", boot, "revision", (json_int_t) scene->revision, "ranks",
-                                   ranks_json (ranks, scene->tiles_n)),
+        letters[scene->tiles[i].rank] = 'x';
+    json_print_release (json_pack ("{s:s, s:I, s:o}", "boot", boot, "revision", (json_int_t) scene->revision, "hosts",
+                                   host_letters_json (letters, scene->hosts_n)),
                         JSON_COMPACT, out);
-    mem_free (ranks);
+    mem_free (letters);
 }
 
 /* ---- one host ---- */
@@ -466,11 +555,11 @@ static json_t *attempt_json (const struct scene *scene, const struct scene_attem
     char letter = scene_mark_letter (attempt->mark);
     set_number (out, "rung", attempt->rung);
     set_word (out, "pass", &pass_names, attempt->pass);
-    set_number (out, "attempt", attempt->attempt);
+    set_known (out, "attempt", attempt->attempt != 0, attempt->attempt);
     set_word (out, "purpose", &purpose_names, attempt->purpose);
     set (out, "mark", json_stringn (&letter, 1));
     set_number (out, "began_ms", attempt->began_ms);
-    set_number (out, "ms", attempt->ms);
+    set_known (out, "ms", attempt->ms || attempt->ended_ms == 0 || attempt->mark == MARK_PASSED, attempt->ms);
     set (out, "group", index_or_null (attempt->group));
     for (uint32_t i = 0; i < attempt->spans_n; i++)
         json_array_append_new (spans, span_json (scene, &attempt->spans[i]));
@@ -486,6 +575,7 @@ void scene_host_json (const struct scene *scene, const struct scene_host *host, 
     set (json, "run", text_json (scene->run));
     set (json, "host", text_json (host->name));
     set_number (json, "rank", host->rank);
+    set_number (json, "attempts_left_out", host->attempts_left_out);
     set (json, "life", text_json (host->life));
     set (json, "why", text_json (host->why));
     for (uint32_t i = 0; i < host->attempts_n; i++)

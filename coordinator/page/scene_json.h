@@ -1,9 +1,9 @@
 /* scene_json.h - a scene as JSON: what the page draws, live or from a report. docs/spec/web.md describes each member.
  *
- * Of a scene of all hosts by rank (no filter, SCENE_BY_RANK). Same scene, same bytes. Compact: what hosts have in
- * common is run lengths, and what may be long has a share of the room: texts of groups 8 KiB together, metrics 8,
- * notes 4, and there are 64 groups and gates. So it is at most 128 KiB, and an ordinary one of 4,096 hosts 4. What
- * finds no room is cut; of the notes the oldest are counted as skipped. Pure. No errors. */
+ * Of a scene of all hosts by rank (no filter, SCENE_BY_RANK). Same scene, same bytes. Compact: how hosts stand is a
+ * letter each (host_letters.h), tables are columns, and what may be long has a share of the room. So of 4,096 hosts by
+ * 12 rungs it is at most 64 KiB, what changed with one rung 32, and an ordinary one 4. What finds no room is cut; of
+ * the notes the oldest are counted as skipped. Pure. No errors. */
 #ifndef SLICEUP_COORDINATOR_PAGE_SCENE_JSON_H
 #define SLICEUP_COORDINATOR_PAGE_SCENE_JSON_H
 

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "coordinator/scene/cascade_cause.h"
+
 /* Attempts of one pass, one behind the other. */
 struct sorted {
     struct report_attempt **items;
@@ -98,72 +100,39 @@ bool report_same_pass (const struct report_attempt *a, const struct report_attem
     return a->of->rung == b->of->rung && a->of->pass == b->of->pass && a->of->attempt == b->of->attempt;
 }
 
-/* 2: its failure is its own; 1: it was told to stop; 0: it did not fail, or followed somebody. */
-static uint32_t may_be_cause (const struct report_attempt *attempt)
+/* The hosts of a pass, as they stand in it. */
+static struct pass_host *pass_hosts (const struct report *report, const struct sorted *pass, struct arena *arena)
 {
-    switch (attempt->of->mark) {
-    case MARK_BLOCKED:
-    case MARK_TIMED_OUT:
-    case MARK_LOST:
-    case MARK_FAILED: return 2;
-    case MARK_CANCELLED: return 1;
-    default: return 0;
-    }
-}
-
-static bool is_named (struct text sentence, struct text name)
-{
-    struct arena arena = { 0 };
-    bool named = text_find (sentence, text_format (&arena, " %.*s ", TEXT_ARG (name)), NULL);
-    arena_release (&arena);
-    return named;
-}
-
-/* Index in `pass`; pass->n: there is none. */
-static uint32_t first_cause (const struct sorted *pass)
-{
-    uint32_t best = pass->n;
-    for (uint32_t i = 0; i < pass->n; i++) {
-        uint32_t may = may_be_cause (pass->items[i]), before = best < pass->n ? may_be_cause (pass->items[best]) : 0;
-        if (may > before || (may && may == before && pass->items[i]->ended_ms < pass->items[best]->ended_ms))
-            best = i;
-    }
-    return best;
-}
-
-static uint32_t named_cause (const struct report *report, const struct sorted *pass, struct text sentence,
-                             uint32_t otherwise)
-{
+    struct pass_host *hosts = arena_array (arena, pass->n, sizeof (*hosts));
     for (uint32_t i = 0; i < pass->n; i++)
-        if (may_be_cause (pass->items[i]) && is_named (sentence, report->hosts[pass->items[i]->host].name))
-            return i;
-    return otherwise;
+        hosts[i] = (struct pass_host){ report->hosts[pass->items[i]->host].name, pass->items[i]->of->mark,
+                                       pass->items[i]->of->ended_ms };
+    return hosts;
 }
 
 /* Index of all attempts; all->n: the run. */
-static uint32_t cause_of (const struct report *report, const struct sorted *pass, const struct rung_receipt *told,
+static uint32_t cause_of (const struct pass_host *hosts, const struct sorted *pass, const struct rung_receipt *told,
                           const struct report_attempts *all)
 {
-    uint32_t cause = first_cause (pass);
-    if (cause == pass->n)
-        return all->n;
-    if (told)
-        cause = named_cause (report, pass, told->cause.text, cause);
-    return (uint32_t) (pass->items[cause] - all->items);
+    uint32_t cause = cascade_cause_find (hosts, pass->n, told ? told->cause.text : (struct text){ 0 });
+    return cause < pass->n ? (uint32_t) (pass->items[cause] - all->items) : all->n;
 }
 
 static void find_causes (const struct report *report, const struct sorted *pass, const struct report_attempts *all)
 {
     const struct report_attempt *before = NULL; /* cascades of one cause say the same */
+    struct arena arena = { 0 };
+    const struct pass_host *hosts = pass_hosts (report, pass, &arena);
     for (uint32_t i = 0; i < pass->n; i++) {
         struct report_attempt *attempt = pass->items[i];
         if (attempt->of->mark != MARK_CASCADE)
             continue;
         bool same = before && before->receipt && attempt->receipt &&
                     text_equal (before->receipt->cause.text, attempt->receipt->cause.text);
-        attempt->cause = same ? before->cause : cause_of (report, pass, attempt->receipt, all);
+        attempt->cause = same ? before->cause : cause_of (hosts, pass, attempt->receipt, all);
         before = attempt;
     }
+    arena_release (&arena);
 }
 
 /* From the last on, so that they stand as the attempts do. */

@@ -24,7 +24,7 @@ struct report_attempts {
 /* Are both of the same attempt of a pass? */
 bool report_same_pass (const struct report_attempt *a, const struct report_attempt *b);
 
-/* Of a cascade, the cause is the host that its sentence names; if it names none, the one that ended first. */
+/* The cause of a cascade: cascade_cause.h. */
 struct report_attempts report_attempts_of (const struct report *report, struct arena *arena);
 /* Its phases are the spans, one behind the other. What a worker still reads when the program has ended counts for them,
  * and not for the attempt, so together they may be longer or shorter than it. */

@@ -90,8 +90,10 @@ struct scene_group {
     struct text names; /* folded */
     const uint32_t *ranks;
     uint32_t n;
-    uint32_t cause_group; /* CASCADE: index of the group whose failure it follows; SCENE_NOBODY: none is known */
-    uint64_t changed;
+    /* CASCADE: the rank of the host whose failure it followed, and the index of that host's group; SCENE_NOBODY: none
+     * is known. */
+    uint32_t cause_host, cause_group;
+    uint64_t changed; /* revision: of any of this, or of a group before it */
 };
 
 struct scene_metric {
@@ -126,7 +128,8 @@ struct scene_attempt {
     uint32_t attempt;
     enum purpose purpose;
     enum scene_mark mark;
-    uint64_t began_ms, ms;    /* ms: so far, while it runs */
+    uint64_t began_ms, ms;    /* ms: so far, while it runs; 0: not known */
+    uint64_t ended_ms;        /* where its own time is not known: when its end was recorded; 0: it runs */
     uint32_t group;           /* of `groups`; SCENE_NOBODY */
     struct scene_span *spans; /* in the order in which they were first entered; together not longer than `ms` */
     uint32_t spans_n;
@@ -136,7 +139,7 @@ struct scene_host {
     uint32_t rank;
     struct text name, life, why; /* life: expected keyed joined lost */
     struct scene_attempt *attempts;
-    uint32_t attempts_n;
+    uint32_t attempts_n, attempts_left_out; /* left out: earlier ones that are not kept */
     struct scene_fact {
         struct text name, value;
     } * facts; /* by name; the last that it told */
@@ -159,9 +162,9 @@ struct scene {
     uint32_t rungs_n;
     struct scene_tile *tiles; /* those that the query takes, in its order */
     uint32_t tiles_n;
-    struct scene_group *groups; /* of all rungs, the first rung first; causes before their cascades */
-    uint32_t groups_n, ungrouped_n;
-    uint64_t groups_changed; /* revision: of groups, metrics or gates */
+    struct scene_group *groups;               /* of all rungs, the first rung first; causes before their cascades */
+    uint32_t groups_n, ungrouped_n;           /* ungrouped: verdicts that no group had room for, of all passes */
+    uint64_t groups_changed, metrics_changed; /* revisions: of groups, metrics or gates; of metrics */
     struct scene_metric *metrics;
     uint32_t metrics_n;
     struct scene_gate *gates;

@@ -1,4 +1,5 @@
 /* scene_groups.c - hosts whose verdicts say the same, and which of them followed which. */
+#include "coordinator/scene/cascade_cause.h"
 #include "coordinator/scene/scene_private.h"
 
 #include <stdlib.h>
@@ -35,22 +36,74 @@ static struct text fold_names (const struct maker *maker, const struct scene_gro
     return buf_finish (&out, arena);
 }
 
-/* Folded once, as long as nobody comes to the group. */
-static struct text folded_names (const struct maker *maker, const struct board_verdict_group *from,
-                                 const struct scene_group *group)
+/* ---- whom cascades followed ---- */
+
+/* The hosts of the group's pass, by rank, in its last attempt. */
+static uint32_t take_pass_hosts (const struct maker *maker, const struct scene_group *group, struct arena *arena,
+                                 struct pass_host *hosts, uint32_t *ranks)
+{
+    const struct board *board = maker->board;
+    const struct attempt_key key = { group->rung, group->pass, board->rungs[group->rung].passes[group->pass].attempt };
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
+        const struct board_attempt *attempt = scene_attempt_of (board, i, &key);
+        if (attempt == NULL)
+            continue;
+        ranks[n] = i;
+        hosts[n++] = (struct pass_host){ scene_text (arena, board->plan.hosts.items[i].name, SCENE_WORD_COLUMNS),
+                                         scene_mark_of_attempt (board, i, attempt), scene_attempt_ended_ms (attempt) };
+    }
+    return n;
+}
+
+static uint32_t find_cause (const struct maker *maker, const struct scene_group *group)
+{
+    struct arena arena = { 0 };
+    uint32_t *ranks = arena_array (&arena, maker->board->plan.hosts.n, sizeof (*ranks));
+    struct pass_host *hosts = arena_array (&arena, maker->board->plan.hosts.n, sizeof (*hosts));
+    uint32_t n = take_pass_hosts (maker, group, &arena, hosts, ranks);
+    uint32_t cause = cascade_cause_find (hosts, n, group->cause);
+    cause = cause < n ? ranks[cause] : SCENE_NOBODY;
+    arena_release (&arena);
+    return cause;
+}
+
+static bool has_rank (const struct scene_group *group, uint32_t rank)
+{
+    return bsearch (&rank, group->ranks, group->n, sizeof (*group->ranks), lowest_first) != NULL;
+}
+
+/* Among the groups of its pass, which stand before it. */
+static uint32_t group_of_cause (const struct scene *scene, const struct scene_group *group, uint32_t first)
+{
+    for (uint32_t i = first; i < scene->groups_n; i++)
+        if (scene->groups[i].outcome != OUTCOME_CASCADE && has_rank (&scene->groups[i], group->cause_host))
+            return i;
+    return SCENE_NOBODY;
+}
+
+/* ---- groups ---- */
+
+/* Once, as long as nobody comes to the group. */
+static void fill_names_and_cause (const struct maker *maker, const struct board_verdict_group *from,
+                                  struct scene_group *group)
 {
     struct scene_memo *memo = feed_memo (maker->feed);
     uint32_t at = maker->scene->groups_n;
     if (memo->groups[at].of != from || memo->groups[at].changed != from->changed) {
         arena_reset (&memo->groups[at].arena);
         memo->groups[at].names = fold_names (maker, group, &memo->groups[at].arena);
+        memo->groups[at].cause = from->outcome == OUTCOME_CASCADE ? find_cause (maker, group) : SCENE_NOBODY;
         memo->groups[at].changed = from->changed;
         memo->groups[at].of = from;
     }
-    return memo->groups[at].names;
+    group->names = memo->groups[at].names;
+    group->cause_host = memo->groups[at].cause;
 }
 
-static void add_group (struct maker *maker, uint32_t rung, enum pass pass, const struct board_verdict_group *from)
+/* `first`: of the groups of its pass. */
+static void add_group (struct maker *maker, uint32_t rung, enum pass pass, const struct board_verdict_group *from,
+                       uint32_t first)
 {
     struct scene *scene = maker->scene;
     struct scene_group *group = &scene->groups[scene->groups_n];
@@ -69,54 +122,15 @@ static void add_group (struct maker *maker, uint32_t rung, enum pass pass, const
                                    .cause = scene_text (maker->arena, from->cause, SCENE_LINE_COLUMNS),
                                    .next = scene_text (maker->arena, from->next, SCENE_LINE_COLUMNS),
                                    .phase = scene_text (maker->arena, from->phase, SCENE_WORD_COLUMNS),
-                                   .cause_group = SCENE_NOBODY,
-                                   .changed = from->changed };
+                                   .changed = maker->groups_changed };
     take_ranks (maker, from, group);
     if (group->n == 0)
         return;
-    group->names = folded_names (maker, from, group);
+    fill_names_and_cause (maker, from, group);
+    group->cause_group = group_of_cause (scene, group, first);
     for (uint32_t i = 0; i < group->n; i++)
         maker->group_of[group->ranks[i]] = scene->groups_n;
     scene->groups_n++;
-}
-
-/* ---- whom cascades followed ---- */
-
-static bool may_be_cause (const struct scene_group *group)
-{
-    return group->outcome != OUTCOME_CASCADE && group->outcome != OUTCOME_CANCELLED;
-}
-
-static uint64_t first_end (const struct maker *maker, const struct scene_group *group)
-{
-    const struct attempt_key key = { group->rung, group->pass,
-                                     maker->board->rungs[group->rung].passes[group->pass].attempt };
-    uint64_t first_ms = UINT64_MAX;
-    for (uint32_t i = 0; i < group->n; i++) {
-        const struct board_attempt *attempt = scene_attempt_of (maker->board, group->ranks[i], &key);
-        if (attempt && attempt->ended && attempt->ended_ms < first_ms)
-            first_ms = attempt->ended_ms;
-    }
-    return first_ms;
-}
-
-/* The one of which a host ended first; of two the larger, then the one that was told first. */
-static uint32_t find_cause (const struct maker *maker, uint32_t from)
-{
-    const struct scene *scene = maker->scene;
-    uint32_t cause = SCENE_NOBODY;
-    uint64_t cause_ms = UINT64_MAX;
-    for (uint32_t i = from; i < scene->groups_n; i++) {
-        if (!may_be_cause (&scene->groups[i]))
-            continue;
-        uint64_t first_ms = first_end (maker, &scene->groups[i]);
-        if (cause != SCENE_NOBODY &&
-            (first_ms > cause_ms || (first_ms == cause_ms && scene->groups[i].n <= scene->groups[cause].n)))
-            continue;
-        cause = i;
-        cause_ms = first_ms;
-    }
-    return cause;
 }
 
 /* Causes before their cascades. */
@@ -124,18 +138,12 @@ static void add_pass (struct maker *maker, uint32_t rung, enum pass pass)
 {
     const struct board_pass *from = &maker->board->rungs[rung].passes[pass];
     uint32_t first = maker->scene->groups_n;
+    maker->groups_changed = from->changed > maker->groups_changed ? from->changed : maker->groups_changed;
     for (uint32_t cascades = 0; cascades < 2; cascades++)
         for (uint32_t i = 0; i < from->groups.n; i++)
             if ((from->groups.items[i].outcome == OUTCOME_CASCADE) == cascades)
-                add_group (maker, rung, pass, &from->groups.items[i]);
+                add_group (maker, rung, pass, &from->groups.items[i], first);
     maker->scene->ungrouped_n += from->ungrouped_n;
-    uint32_t last = maker->scene->groups_n;
-    if (first == last || maker->scene->groups[last - 1].outcome != OUTCOME_CASCADE)
-        return;
-    uint32_t cause = find_cause (maker, first);
-    for (uint32_t i = first; i < last; i++)
-        if (maker->scene->groups[i].outcome == OUTCOME_CASCADE)
-            maker->scene->groups[i].cause_group = cause;
 }
 
 void scene_make_groups (struct maker *maker)

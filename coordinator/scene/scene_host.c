@@ -59,6 +59,7 @@ static void fill_attempts (const struct feed *feed, const struct scene_query *qu
 {
     const struct board *board = feed_board (feed);
     const struct board_host *host = &board->hosts[out->rank];
+    out->attempts_left_out = host->attempts_left_out;
     out->attempts = arena_array (arena, host->attempts.n, sizeof (*out->attempts));
     for (uint32_t i = 0; i < host->attempts.n; i++) {
         const struct board_attempt *from = &host->attempts.items[i];
@@ -73,6 +74,7 @@ static void fill_attempts (const struct feed *feed, const struct scene_query *qu
                                       .mark = scene_mark_of_attempt (board, out->rank, from),
                                       .began_ms = from->began_ms,
                                       .ms = scene_attempt_ms (board, from, scene->now_ms),
+                                      .ended_ms = scene_attempt_ended_ms (from),
                                       .group = SCENE_NOBODY };
         if (scene_mark_is_bad (to->mark) && from->purpose != PURPOSE_ISOLATION)
             to->group = group_of (scene, out->rank, from, board);

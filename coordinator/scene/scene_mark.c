@@ -74,6 +74,11 @@ uint64_t scene_attempt_ms (const struct board *board, const struct board_attempt
     return scene_attempt_runs (board, attempt) && now_ms > attempt->began_ms ? now_ms - attempt->began_ms : 0;
 }
 
+uint64_t scene_attempt_ended_ms (const struct board_attempt *attempt)
+{
+    return attempt->ended && attempt->duration_ms ? attempt->began_ms + attempt->duration_ms : attempt->ended_ms;
+}
+
 static enum scene_mark mark_of_running (const struct board_host *host)
 {
     if (host->life == BOARD_LOST)

@@ -1,4 +1,5 @@
-/* scene_memo.h - what scenes of one feed need again and again: sets of hosts, which take long to read and to fold.
+/* scene_memo.h - what scenes of one feed need again and again: sets of hosts, which take long to read and to
+ * fold, and whom cascades followed.
  *
  * Belongs to the feed, and changes nothing in what a scene says. */
 #ifndef SLICEUP_COORDINATOR_SCENE_SCENE_MEMO_H
@@ -16,6 +17,7 @@ struct scene_memo {
         uint64_t changed;
         struct arena arena;
         struct text names;
+        uint32_t cause; /* scene_group.cause_host */
     } groups[SCENE_GROUPS_MAX];
 };
 

@@ -15,7 +15,8 @@ struct maker {
     const struct scene_query *query;
     struct arena *arena;
     struct scene *scene;
-    uint32_t *group_of; /* per host: the last of the scene's groups that names it; SCENE_NOBODY: none */
+    uint64_t groups_changed; /* revision: of the passes whose groups were made so far */
+    uint32_t *group_of;      /* per host: the last of the scene's groups that names it; SCENE_NOBODY: none */
 };
 
 /* scene_text.c: the text made safe and cut to so many columns; borrowed, where it is that already. */
@@ -30,6 +31,7 @@ enum scene_mark scene_mark_at_end (const uint8_t *cells, uint32_t rungs);
 uint32_t scene_mark_badness (enum scene_mark mark); /* from 0, the worst highest */
 bool scene_attempt_runs (const struct board *board, const struct board_attempt *attempt);
 uint64_t scene_attempt_ms (const struct board *board, const struct board_attempt *attempt, uint64_t now_ms);
+uint64_t scene_attempt_ended_ms (const struct board_attempt *attempt); /* struct scene_attempt */
 
 /* scene_groups.c: before the tiles, which name their group. */
 void scene_make_groups (struct maker *maker);

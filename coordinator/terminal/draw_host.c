@@ -116,9 +116,10 @@ static void add_cause (const struct drawing *drawing, uint32_t at, struct sheet 
         sheet_printf (sheet, PAINT_NONE, "    next: %.*s", TEXT_ARG (group->next));
     if (group->n > 1)
         sheet_printf (sheet, PAINT_FAINT, "    the same on %.*s", TEXT_ARG (group->names));
-    if (group->cause_group < scene->groups_n)
-        sheet_printf (sheet, PAINT_FAINT, "    follows the failure of %.*s",
-                      TEXT_ARG (scene->groups[group->cause_group].names));
+    char name[64];
+    if (group->cause_host != SCENE_NOBODY)
+        sheet_printf (sheet, PAINT_FAINT, "    follows the failure of %s",
+                      scene_host_name (scene, drawing->state->feed, group->cause_host, name));
 }
 
 /* The newest first: it is what one opens a host for. */

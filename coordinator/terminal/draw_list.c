@@ -220,6 +220,9 @@ static void add_groups (const struct scene *scene, struct sheet *sheet)
     }
     if (scene->groups_n > GROUPS_SHOWN)
         sheet_printf (sheet, PAINT_BAD, "... and %u more", scene->groups_n - GROUPS_SHOWN);
+    if (scene->ungrouped_n)
+        sheet_printf (sheet, PAINT_BAD, "%u host%s failed with other errors than these", scene->ungrouped_n,
+                      scene->ungrouped_n == 1 ? "" : "s");
 }
 
 /* The gates that cost most. */

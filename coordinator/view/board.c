@@ -81,7 +81,7 @@ static void apply_opened (struct board *board, const struct fact *fact)
     board->words = board_words_create ();
     board->opened_wall_ms = fact->wall_ms;
     board->opened = true;
-    board_all_changed (board);
+    board_all_changed (board, 0);
 }
 
 static void apply_epoch (struct board *board, const struct fact *fact)
@@ -306,12 +306,12 @@ static void apply_run_ended (struct board *board, const struct fact *fact)
 {
     const struct fact_run_ended *ended = &fact->of.run_ended;
     board_history_close (board, ended->outcome, fact->at_ms);
+    board_all_changed (board, board->next_rung); /* what was to come is not reached */
     board->ended = true;
     board->running = false;
     board->retry.key.attempt = 0;
     board->outcome = ended->outcome;
     board->exit_status = ended->exit_status;
-    board_all_changed (board); /* what was to come is not reached */
     board_text_set (&board->sentence, ended->sentence, TEXT_MAX_BYTES);
 }
 

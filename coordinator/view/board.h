@@ -39,8 +39,10 @@ struct board_host_fact {
 };
 
 struct board_host {
-    uint64_t changed;                        /* revision */
-    LIST_OF (struct board_attempt) attempts; /* the newest BOARD_ATTEMPTS_MAX, in the order in which they began */
+    uint64_t changed; /* revision */
+    /* At most BOARD_ATTEMPTS_MAX, in the order in which they began: of each pass of a rung the last that ended, as far
+     * as there are fewer; of the others the newest. */
+    LIST_OF (struct board_attempt) attempts;
     uint32_t attempts_room, attempts_left_out;
     LIST_OF (struct board_host_fact) facts; /* what it last told of itself */
     uint32_t facts_room;

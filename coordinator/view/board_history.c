@@ -22,14 +22,38 @@ struct text board_word (const struct board *board, uint32_t word)
     return board->words ? board_words_text (board->words, word) : (struct text){ 0 };
 }
 
-/* The oldest makes room. */
+/* Does a later attempt say how the host stands in that pass of that rung? Parts of the slice say nothing of it. */
+static bool is_superseded (const struct board_host *host, uint32_t at)
+{
+    const struct attempt_key *key = &host->attempts.items[at].key;
+    if (host->attempts.items[at].purpose == PURPOSE_ISOLATION)
+        return true;
+    for (uint32_t i = at + 1; i < host->attempts.n; i++) {
+        const struct board_attempt *later = &host->attempts.items[i];
+        if (later->key.rung == key->rung && later->key.pass == key->pass && later->key.attempt && later->ended &&
+            later->purpose != PURPOSE_ISOLATION)
+            return true;
+    }
+    return false;
+}
+
+/* The oldest makes room that a later one supersedes; where none does, the oldest. */
+static void forget_attempt (struct board_host *host)
+{
+    uint32_t at = 0;
+    while (at < host->attempts.n && !is_superseded (host, at))
+        at++;
+    at = at < host->attempts.n ? at : 0;
+    mem_free (host->attempts.items[at].spans);
+    memmove (host->attempts.items + at, host->attempts.items + at + 1,
+             (--host->attempts.n - at) * sizeof (*host->attempts.items));
+    host->attempts_left_out++;
+}
+
 static struct board_attempt *new_attempt (struct board_host *host)
 {
-    if (host->attempts.n == BOARD_ATTEMPTS_MAX) {
-        mem_free (host->attempts.items[0].spans);
-        memmove (host->attempts.items, host->attempts.items + 1, --host->attempts.n * sizeof (*host->attempts.items));
-        host->attempts_left_out++;
-    }
+    if (host->attempts.n == BOARD_ATTEMPTS_MAX)
+        forget_attempt (host);
     host->attempts.items = mem_room (host->attempts.items, host->attempts.n, &host->attempts_room, ATTEMPTS_FIRST,
                                      sizeof (*host->attempts.items));
     return &host->attempts.items[host->attempts.n++];

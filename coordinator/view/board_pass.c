@@ -254,7 +254,7 @@ void board_hosts_left_behind (struct board *board, const struct fact *fact)
         if (left->rung < board->plan.rungs.n)
             board_history_judge (board, left->verdicts.items[i].host, &verdict);
     }
-    board_all_changed (board); /* they reach no further rung */
+    board_all_changed (board, left->rung); /* they reach no further rung */
 }
 
 /* ---- what is run again: retries, and parts of the slice by themselves ---- */

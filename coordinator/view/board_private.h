@@ -14,7 +14,8 @@ struct board_host *board_find_host (struct board *board, uint32_t host); /* NULL
 void board_forget_holding (struct board_host *host);
 /* It is shown otherwise since the fact that is applied now. */
 void board_host_changed (struct board *board, uint32_t host);
-void board_all_changed (struct board *board); /* every host and rung */
+/* Every host, and the rungs that are not over, and this one. */
+void board_all_changed (struct board *board, uint32_t rung);
 
 /* board_groups.c */
 void board_groups_clear (struct board_pass *pass);

@@ -142,8 +142,10 @@ static int open_all (struct web *web, const char *program, struct err *err)
 
 static void close_all (struct web *web)
 {
-    server_close (web->server);
+    if (web->server)
+        server_end (web->server);
     http_close (web->http);
+    server_close (web->server);
     makers_close (web->makers);
     served_runs_close (web->runs);
     loop_close (web->loop);

@@ -206,12 +206,16 @@ uint64_t server_next_ms (const struct server *server, uint64_t boot_ms)
     return UINT64_MAX;
 }
 
+void server_end (struct server *server)
+{
+    server->ending = true;
+    server_tick (server, clock_boot_ms ());
+}
+
 void server_close (struct server *server)
 {
     if (!server)
         return;
-    server->ending = true;
-    server_tick (server, clock_boot_ms ());
     for (size_t i = 0; i < STATES_KEPT; i++)
         http_answer_release (server->states[i].answer);
     drift_counts_close (server->drift);

@@ -17,7 +17,8 @@ struct server;
 /* Borrows all of them. */
 struct server *server_open (const struct web_access *access, struct served_runs *runs, struct makers *makers,
                             struct err *err);
-void server_close (struct server *server); /* answers who still waits: 503 */
+void server_end (struct server *server);   /* who waits, and who comes from here on, is answered at once: 503 */
+void server_close (struct server *server); /* after http_close, which may still bring requests; NULL is fine */
 /* http_request_fn of http.h. */
 void server_ask (void *owner, struct http_exchange *exchange, const struct http_request *request);
 /* After served_runs_tick, before http_tick. */

@@ -215,6 +215,61 @@ class Anything(Pages):
         self.assertEqual("causes", self.browser.execute_script("return document.activeElement.id"))
         self.assertIn("token=t0ken", self.browser.current_url)
 
+    def test_what_is_packed_is_what_it_was(self):
+        """Letters of all kinds, and numbers of phases and groups."""
+        rng, words = random.Random(3), ["to come", "passed", "not reached", "runs", "ended", "failed so far", "cascade", "cancelled", "blocked", "timed out", "lost"]
+        letters, phases = ["".join(rng.choices(of, k=200)) for of in (".P-refcXBTL", ":;<=>?@ABCDEFGHIJKLMN")]
+        groups = "".join(rng.choices(":;<=>", k=200))
+        whole = said_by.state(200, 20)
+        whole["rungs"][2]["cells"] = said_by.packed(letters)
+        whole["now"] = said_by.packed("rP" * 100)
+        whole["phases"] = {"words": [f"phase {i}" if i else "" for i in range(20)], "of": said_by.packed(phases)}
+        whole["groups"] = said_by.columns_of([said_by.group(i, "failed", f"v6e-{i}", i, 1, f"error {i}") for i in range(4)])
+        whole |= {"groups_n": 4, "group_of": said_by.packed(groups)}
+        self.serve(said_by.answers() | {"state": lambda query: said_by.nothing_new(whole) if "since" in query else whole})
+        self.unfold("table-part")
+        self.assertEqual({f"v6e-{i}": words[".P-refcXBTL".index(letter)] for i, letter in enumerate(letters)}, self.hosts_at("tiny"))
+        for row in self.rows("table"):
+            rank = int(row[0][4:])
+            self.assertEqual((["", *(f"phase {i}" for i in range(1, 20)), ""])[ord(phases[rank]) - 58], row[2])
+            self.assertEqual(f"error {ord(groups[rank]) - 59}" if groups[rank] != ":" else "", row[3].rpartition("RuntimeError: failed ")[2])
+        self.assertEqual({"v6e-0": "runs", "v6e-1": "passed"}, {name: word for name, word in self.hosts_at("now").items() if name in ("v6e-0", "v6e-1")})
+
+    def test_an_update_has_the_groups_that_changed(self):
+        whole, asked = said_by.state(), [0]
+        changed = said_by.group(1, "lost", "v6e-9", 9, 1, "now another")
+
+        def answer(query):
+            asked[0] += 1
+            if "since" not in query:
+                return whole
+            news = {"groups": said_by.columns_of([changed]), "groups_n": 2, "groups_left_out": 3, "ungrouped": 37, "group_of": ":3;:5<:6"}
+            return said_by.nothing_new(whole) | ({"revision": 13} | news if asked[0] == 2 else {})
+
+        self.serve(said_by.answers() | {"state": answer})
+        self.until(lambda: "now another" in self.text("groups"), "the group that changed")
+        self.assertEqual(["failed", "lost"], [article.find_element(By.TAG_NAME, "h3").text.split()[1] for article in self.browser.find_elements(By.CSS_SELECTOR, "#groups article")])
+        self.assertIn("3 more groups: see the receipt", self.text("groups"))
+        self.assertIn("37 hosts failed with other errors than these", self.text("groups"))
+        self.filter("group:1")
+        self.until(lambda: "15 of 16 hidden" == self.text("hidden"), "the host of the group")
+
+    def test_what_is_not_known_is_not_shown_as_a_number(self):
+        whole = said_by.state()
+        whole["summary"] |= dict.fromkeys(("opened_wall_ms", "left_ms", "usual_ms", "usual_runs", "generation", "entries", "bytes", "adopted"))
+        whole["rungs"][2] |= {"limit_ms": None}
+        whole["gates"]["median_wait_ms"] = whole["gates"]["longest_wait_ms"] = [None]
+        lost = said_by.host("v6e-3")
+        lost["attempts"][2] |= {"attempt": None, "ms": None, "spans": []}
+        self.serve(said_by.answers() | {"state": lambda query: said_by.nothing_new(whole) if "since" in query else whole, "host": lost})
+        self.press("n", Keys.ENTER)
+        self.until(lambda: self.rows("host"), "the host")
+        self.assertEqual([["facts", "900 ms"], ["device", "900 ms"], ["tiny", "900 ms"], ["slice", ""]], [[row[0], row[3]] for row in self.rows("ladder")])
+        self.assertEqual([["facts", "900 ms"], ["device", "900 ms"], ["tiny", ""]], [[row[0], row[2]] for row in self.rows("host")[:3]])
+        self.assertEqual(["", ""], self.rows("gates")[0][3:])
+        for part in ("about", "counts", "ladder", "gates", "host"):
+            self.assertNotRegex(self.text(part), r"\b0 (ms|programs|runs)|1970|NaN|null|undefined|generation")
+
     def test_keys_and_the_filter(self):
         self.serve(said_by.answers())
         self.press(Keys.ARROW_DOWN, Keys.ARROW_RIGHT)
@@ -339,7 +394,7 @@ class Anything(Pages):
             if "since" not in query:
                 return whole
             turn[0] += 1
-            return {**whole, "whole": False, "revision": turn[0], "now": said_by.runs_of("".join(rng.choices("rgP", k=4096))), "notes": []}
+            return {**whole, "whole": False, "revision": turn[0], "now": said_by.packed("".join(rng.choices("rgP", k=4096))), "notes": []}
 
         self.serve(said_by.answers() | {"state": changed})
         frames = self.until(lambda: len(found := self.browser.execute_script("return document.getElementById('tiles').frames")) > 12 and found, "frames")

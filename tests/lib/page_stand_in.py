@@ -13,6 +13,7 @@ PAGE = pathlib.Path(__file__).resolve().parents[2] / "coordinator/page"
 POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
           "frame-ancestors 'none'; require-trusted-types-for 'script'")
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
+DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 NOTHING = b"there is no such thing\n"
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"></script><b>&amp; \u202egnp.exe \x1b[31m'\""
 
@@ -85,36 +86,52 @@ def runs_of(letters):
     return out
 
 
+def packed(letters):
+    """The same, packed."""
+    alphabet = "".join(dict.fromkeys(letters))
+    width = (len(alphabet) - 1).bit_length()
+    bits = "".join(f"{alphabet.index(letter):0{width}b}" for letter in letters)
+    bits += "0" * (-len(bits) % 6)
+    return f"!{alphabet}!" + "".join(DIGITS[int(bits[i:i + 6], 2)] for i in range(0, len(bits), 6))
+
+
+def columns_of(rows):
+    return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
+
+
 def marks(n):
     return ("rgrF" + "r" * 4 + "c" * 4 + "r?T" + "r" * n)[:n]
 
 
-def group(outcome, names, ranks, count, said, cause_group=None):
-    return {"rung": 2, "pass": "once", "outcome": outcome, "owner": "host", "certainty": "known", "preliminary": True, "signature": "",
+def group(index, outcome, names, first, count, said, cause_host=None, cause_group=None):
+    return {"index": index, "rung": 2, "pass": "once", "outcome": outcome, "owner": "host", "certainty": "known", "preliminary": True, "signature": "",
             "line": f"RuntimeError: {outcome} {said}", "cause": f"we say {outcome} {said}", "next": f"look {said}", "phase": "compile",
-            "names": names, "ranks": ranks, "count": count, "cause_group": cause_group}
+            "names": names, "first": first, "count": count, "cause_host": cause_host, "cause_group": cause_group}
 
 
 def rung(index, name, now):
     return {"index": index, "id": name, "outcome": "passed" if index < 2 else None, "pass": "once", "attempt": 1, "running": index == 2,
-            "slice_wide": False, "began_ms": 0, "spent_ms": 900, "limit_ms": 60000, "hosts": len(now), "ended": 3,
+            "slice_wide": False, "began_ms": 900 if index == 2 else None, "spent_ms": 900 if index < 3 else None, "limit_ms": 60000,
+            "hosts": len(now) if index < 3 else None, "ended": 3 if index < 3 else None,
             "cells": runs_of("P" * len(now) if index < 2 else now if index == 2 else "." * len(now))}
 
 
 def state(hosts=16, columns=4, said="", rungs=("facts", "device", "tiny", "slice")):
     now = marks(hosts)
     summary = {"slice": f"pod{said}", "ladder": "tpu", "version": "0.3.0", "mesh": "data=4, model=4", "state": "running", "outcome": None,
-               "exit_status": 0, "sentence": f"tiny runs {said}", "opened_wall_ms": 1795000000000, "hosts": hosts, "joined": hosts, "silent": 1,
+               "exit_status": None, "sentence": f"tiny runs {said}", "opened_wall_ms": 1795000000000, "hosts": hosts, "joined": hosts, "silent": 1,
                "lost": 0, "columns": columns, "frontier": 2, "left_ms": 20000, "usual_ms": 60000, "usual_runs": 3, "cancelling": False,
                "waiting": [f"v6e-13: silent for 9 s {said}"], "generation": 7, "entries": 12, "bytes": 34000000, "adopted": False}
-    groups = [group("failed", "v6e-3", ".3x", 1, said), group("timed-out", "v6e-14", ".14x", 1, said),
-              group("cascade", "v6e-[8-11]", ".8x4", 4, said, 0)]
+    groups = [group(0, "failed", "v6e-3", 3, 1, said), group(1, "timed-out", "v6e-14", 14, 1, said),
+              group(2, "cascade", "v6e-[8-11]", 8, 4, said, "v6e-3", 0)]
+    metrics = [{"rung": 1, "pass": "once", "name": f"loss{said}", "axes": "data", "value": 3.5, "proof": "collective", "why": said, "culprits": ""}]
+    gates = [{"rung": 1, "pass": "once", "attempt": 1, "gate": "meet", "last": "v6e-2", "hosts": hosts, "median_wait_ms": 400, "longest_wait_ms": 900,
+              "opened_ms": 1700}]
     return {"boot": "b00t", "revision": 12, "now_ms": 31200, "run": "3fa9c0de00112233", "whole": True, "summary": summary,
             "names": [["v6e-", 0, hosts - 1, 0, ""]], "now": runs_of(now), "rungs": [rung(i, name, now) for i, name in enumerate(rungs)],
-            "phases": {"words": ["", f"compile{said}", "gate:meet"], "of": runs_of("BC" + "B" * (hosts - 2))}, "groups": groups,
-            "metrics": [{"rung": 1, "pass": "once", "name": f"loss{said}", "axes": "data", "value": 3.5, "proof": "collective", "why": said, "culprits": ""}],
-            "gates": [{"rung": 1, "pass": "once", "attempt": 1, "gate": "meet", "last": "v6e-2", "hosts": hosts, "median_wait_ms": 400, "longest_wait_ms": 900,
-                       "opened_ms": 1700}],
+            "phases": {"words": ["", f"compile{said}", "gate:meet"], "of": runs_of(";<" + ";" * (hosts - 2))},
+            "groups": columns_of(groups), "groups_n": 3, "groups_left_out": 0, "ungrouped": 0,
+            "group_of": runs_of((":::;::::====::<" + ":" * hosts)[:hosts]), "metrics": columns_of(metrics), "gates": columns_of(gates),
             "notes": [[i, 100 * i, f"note {i} {said}"] for i in range(1, 30)], "notes_skipped": 37}
 
 
@@ -155,6 +172,6 @@ def compared(said=""):
 def answers(said="", **more):
     whole = state(said=said, **more)
     return {"state": lambda query: nothing_new(whole) if "since" in query else whole, "host": lambda query: host(query["host"], said),
-            "within": lambda query: {"boot": "b00t", "revision": 12, "ranks": ".3x2" if query["time"] == "1400-2100" else ".16"},
+            "within": lambda query: {"boot": "b00t", "revision": 12, "hosts": ".3x2" if query["time"] == "1400-2100" else ".16"},
             "log": lambda query: f"a line of the log {said}\n".encode() * 50 if "from" not in query else b"", "drift": drift(said),
             "runs": runs(said), "compare": compared(said), "receipt": b"{}"}

@@ -29,10 +29,10 @@ static inline void print_tile (const struct scene *scene, const struct scene_til
 
 static inline void print_group (const struct scene_group *group, struct buf *out)
 {
-    buf_printf (out, "%u %d %d %d%s%s %.*s | %.*s | %.*s | %.*s | %.*s | %.*s cause %u:", group->rung, group->pass,
+    buf_printf (out, "%u %d %d %d%s%s %.*s | %.*s | %.*s | %.*s | %.*s | %.*s cause %u %u:", group->rung, group->pass,
                 group->outcome, group->owner, group->likely ? " likely" : "", group->preliminary ? " so far" : "",
                 T (group->signature), T (group->line), T (group->cause), T (group->next), T (group->phase),
-                T (group->names), group->cause_group);
+                T (group->names), group->cause_host, group->cause_group);
     for (uint32_t i = 0; i < group->n; i++)
         buf_printf (out, " %u", group->ranks[i]);
     buf_puts (out, "\n");

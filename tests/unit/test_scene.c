@@ -206,6 +206,32 @@ static void a_part_of_the_slice_by_itself_is_no_rung (void **state)
     stage_release (&stage);
 }
 
+/* A host keeps BOARD_ATTEMPTS_MAX attempts. */
+static void what_was_run_long_ago_is_not_to_come (void **state)
+{
+    (void) state;
+    struct stage stage;
+    struct show *show = &stage.show;
+    struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_DEVICE };
+    stage_gathered (&stage, 2);
+    show_began (show, FACTS, PASS_ONCE, 1, 2);
+    show_pass_ended (show, OUTCOME_FAILED, 5, &verdict, 1);
+    for (uint32_t i = 1; i <= BOARD_ATTEMPTS_MAX + 22; i++) {
+        show_began (show, TINY, i % 2 ? PASS_COLD : PASS_RESTORED, i, 2);
+        show_pass_ended (show, i % 2 ? OUTCOME_PASSED : OUTCOME_FAILED, 5, &verdict, i % 2 ? 0 : 1);
+    }
+    show_began (show, ALL, PASS_ONCE, 1, 2);
+    assert_marks (&stage, FACTS, "PF");
+    assert_marks (&stage, TINY, "PF");
+    assert_marks (&stage, ALL, "rr");
+    stage.query.opened[0] = 1;
+    const struct scene_host *host = stage_draw (&stage)->hosts[0];
+    assert_int_equal (host->attempts_n, BOARD_ATTEMPTS_MAX);
+    assert_int_equal (host->attempts_left_out, 24);
+    assert_int_equal (host->attempts[0].rung, FACTS);
+    stage_release (&stage);
+}
+
 static void notes_stand_without_the_clock (void **state)
 {
     (void) state;
@@ -465,6 +491,24 @@ static void an_opened_host_notes_and_gates_are_cut_to_the_range (void **state)
     stage_release (&stage);
 }
 
+/* ---- what changed ---- */
+
+static void the_end_of_the_run_changes_no_rung_that_was_over (void **state)
+{
+    (void) state;
+    struct stage stage;
+    struct show *show = &stage.show;
+    stage_gathered (&stage, 2);
+    show_began (show, FACTS, PASS_ONCE, 1, 2);
+    show_pass_ended (show, OUTCOME_PASSED, 5, NULL, 0);
+    uint64_t over = stage_draw (&stage)->revision;
+    show_run_ended (show, OUTCOME_FAILED, 1, TEXT_LIT ("it failed"));
+    const struct scene *scene = stage_draw (&stage);
+    assert_true (scene->rungs[FACTS].changed == over);
+    assert_true (scene->rungs[TINY].changed == scene->revision && scene->rungs[ALL].changed == scene->revision);
+    stage_release (&stage);
+}
+
 /* ---- times ---- */
 
 static void it_tells_for_how_long_a_host_is_where_it_is (void **state)
@@ -542,7 +586,7 @@ static void cascades_name_the_group_that_ended_first (void **state)
     stage_release (&stage);
 }
 
-static void without_a_cause_a_cascade_names_nobody_and_of_two_the_larger (void **state)
+static void without_a_cause_a_cascade_names_nobody_and_of_two_the_first (void **state)
 {
     (void) state;
     struct stage stage;
@@ -561,7 +605,36 @@ static void without_a_cause_a_cascade_names_nobody_and_of_two_the_larger (void *
     show_pass_ended (show, OUTCOME_FAILED, 900, verdicts, 4);
     const struct scene *scene = stage_draw (&stage);
     assert_int_equal (scene->groups_n, 3);
-    assert_text (scene->groups[scene->groups[2].cause_group].cause, "large");
+    assert_text (scene->groups[scene->groups[2].cause_group].cause, "small");
+    assert_int_equal (scene->groups[2].cause_host, 1);
+    stage_release (&stage);
+}
+
+/* Two hosts failed by themselves, and each took one down. */
+static void each_cascade_follows_the_host_that_it_names (void **state)
+{
+    (void) state;
+    struct stage stage;
+    struct show *show = &stage.show;
+    struct verdict verdicts[] = {
+        { .host = 0, .outcome = OUTCOME_FAILED, .owner = OWNER_DEVICE, .cause = TEXT_LIT ("no chip") },
+        { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_HOST, .cause = TEXT_LIT ("no space") },
+        { .host = 2, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("aborted because host1 failed") },
+        { .host = 3, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("aborted because host0 failed") },
+        { .host = 4, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("aborted because host11 failed") },
+    };
+    stage_gathered (&stage, 5);
+    show_began (show, FACTS, PASS_ONCE, 1, 5);
+    for (uint32_t i = 0; i < 5; i++)
+        show_ended (show, i, ENDING_EXITED, 1);
+    show_pass_ended (show, OUTCOME_FAILED, 900, verdicts, 5);
+    const struct scene *scene = stage_draw (&stage);
+    static const uint32_t causes[] = { 1, 0, 0 }; /* the last names nobody who was there: the first who failed */
+    assert_int_equal (scene->groups_n, 5);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal (scene->groups[2 + i].cause_host, causes[i]);
+        assert_int_equal (scene->groups[2 + i].cause_group, causes[i]);
+    }
     stage_release (&stage);
 }
 
@@ -827,6 +900,7 @@ int main (void)
         cmocka_unit_test (who_is_left_behind_keeps_the_mark_of_what_it_did),
         cmocka_unit_test (what_was_restored_counts_more_than_what_was_compiled),
         cmocka_unit_test (a_part_of_the_slice_by_itself_is_no_rung),
+        cmocka_unit_test (what_was_run_long_ago_is_not_to_come),
         cmocka_unit_test (notes_stand_without_the_clock),
         cmocka_unit_test (notes_of_a_journal_are_those_that_were_told_live),
         cmocka_unit_test (a_query_takes_tiles_and_counts_what_it_hides),
@@ -836,10 +910,12 @@ int main (void)
         cmocka_unit_test (a_range_takes_hosts_of_which_an_attempt_was_there_in_it),
         cmocka_unit_test (a_range_takes_hosts_that_were_silent_or_lost_in_it),
         cmocka_unit_test (an_opened_host_notes_and_gates_are_cut_to_the_range),
+        cmocka_unit_test (the_end_of_the_run_changes_no_rung_that_was_over),
         cmocka_unit_test (it_tells_for_how_long_a_host_is_where_it_is),
         cmocka_unit_test (the_clock_goes_on_from_what_was_heard_and_stands_when_it_is_told_to),
         cmocka_unit_test (cascades_name_the_group_that_ended_first),
-        cmocka_unit_test (without_a_cause_a_cascade_names_nobody_and_of_two_the_larger),
+        cmocka_unit_test (without_a_cause_a_cascade_names_nobody_and_of_two_the_first),
+        cmocka_unit_test (each_cascade_follows_the_host_that_it_names),
         cmocka_unit_test (who_waited_least_came_last_to_a_gate),
         cmocka_unit_test (a_host_that_is_opened_tells_what_it_did),
         cmocka_unit_test (a_row_of_tiles_is_the_last_axis_in_hosts),

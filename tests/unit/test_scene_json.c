@@ -1,5 +1,5 @@
 /* links: page */
-/* A scene as JSON: run lengths, what changed, and its size at 4,096 hosts by 12 rungs; and the files of the page. */
+/* A scene as JSON: letters of hosts, what changed, and its size at 4,096 hosts by 12 rungs; and the files of the page. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,10 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/rng.h"
+#include "coordinator/page/host_letters.h"
 #include "coordinator/page/page_file.h"
 #include "coordinator/page/scene_json.h"
 
-enum { GATES = 64, RUNGS = 12, FIRST_STATE_BYTES = 64 << 10, UPDATE_BYTES = 32 << 10, PAGE_BYTES = 120 << 10 };
+enum {
+    GATES = 64,
+    RUNGS = 12,
+    PASS_GROUPS = 12,
+    CAUSES = 64,
+    WORDS = 64,
+    FIRST_STATE_BYTES = 64 << 10,
+    UPDATE_BYTES = 32 << 10,
+    PAGE_BYTES = 120 << 10
+};
 
 /* The hosts of a slice, each rung passed by all of them. */
 struct picture {
@@ -27,11 +38,13 @@ struct picture {
     struct scene_rung rungs[RUNGS];
     struct scene_group groups[SCENE_GROUPS_MAX];
     uint32_t ranks[HOSTS_MAX];
+    char words[WORDS][16];
     struct scene_metric metrics[256];
     struct scene_gate gates[GATES];
     struct feed_note notes[FEED_NOTES_KEPT];
     const struct feed_note *note_list[FEED_NOTES_KEPT];
     char long_text[FEED_NOTE_BYTES];
+    struct text waiting[5];
 };
 
 static struct picture *picture_create (uint32_t hosts)
@@ -97,7 +110,7 @@ static void expect (const json_t *json, const char *path, const char *wanted)
     free (is);
 }
 
-static void hosts_are_run_lengths (void **state)
+static void hosts_are_letters (void **state)
 {
     (void) state;
     struct picture *picture = picture_create (8);
@@ -113,19 +126,28 @@ static void hosts_are_run_lengths (void **state)
                                                .n = 4,
                                                .names = TEXT_LIT ("h0"),
                                                .line = TEXT_LIT ("<b>&\"\\"),
+                                               .cause_host = SCENE_NOBODY,
                                                .cause_group = SCENE_NOBODY };
+    for (uint32_t i = 0; i < 4; i++)
+        picture->tiles[ranks[i]].group = 0;
     picture->scene.groups_n = 1;
+    picture->scene.ungrouped_n = 37;
     json_t *json = state_of (picture, 0, NULL);
     expect (json, "now", "\"r7g\"");
     expect (json, "phases.words", "[\"\",\"compile\",\"gate:mesh\"]");
-    expect (json, "phases.of", "\"AB6C\"");
+    expect (json, "phases.of", "\":;6<\"");
     expect (json, "rungs.2.cells", "\"P3FP4\"");
-    expect (json, "groups.0.ranks", "\".x.2x3\"");
-    expect (json, "groups.0.line", "\"<b>&\\\"\\\\\"");
-    expect (json, "groups.0.owner", "\"device\"");
-    expect (json, "groups.0.certainty", "\"known\"");
-    expect (json, "groups.0.cause_group", "null");
-    expect (json, "groups.0.names", "\"h0\"");
+    expect (json, "group_of", "\":;:2;3:\"");
+    expect (json, "groups.index", "[0]");
+    expect (json, "groups.line.0", "\"<b>&\\\"\\\\\"");
+    expect (json, "groups.owner.0", "\"device\"");
+    expect (json, "groups.certainty.0", "\"known\"");
+    expect (json, "groups.cause_host.0", "null");
+    expect (json, "groups.cause_group.0", "null");
+    expect (json, "groups.names.0", "\"h0\"");
+    expect (json, "groups.first.0", "1");
+    expect (json, "groups.count.0", "4");
+    expect (json, "ungrouped", "37");
     expect (json, "summary.state", "\"running\"");
     expect (json, "summary.outcome", "null");
     json_decref (json);
@@ -167,9 +189,69 @@ static void what_did_not_change_is_absent (void **state)
     expect (json, "now", "\"r4\"");
     expect (json, "rungs.0.index", "5");
     expect (json, "rungs.1", "absent");
-    expect (json, "groups", "[]");
+    expect (json, "groups", "{}");
+    expect (json, "metrics", "absent");
     json_decref (json);
     free (picture);
+}
+
+/* ---- letters ---- */
+
+/* As docs/spec/web.md describes it, and no shorter. Returns how many letters there are. */
+static uint32_t expand (const char *text, char *out, uint32_t most)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    uint32_t n = 0, bits = 0, held = 0, width = 0;
+    if (*text != '!') {
+        while (*text) {
+            char letter = *text++, *end = NULL;
+            unsigned long count = *text >= '0' && *text <= '9' ? strtoul (text, &end, 10) : 1;
+            text = end ? end : text;
+            for (; count && n < most; count--)
+                out[n++] = letter;
+            assert_int_equal (count, 0);
+        }
+        return n;
+    }
+    const char *letters = text + 1, *at = strchr (letters, '!');
+    while (1L << width < at - letters)
+        width++;
+    assert_true (width > 0);
+    for (at++; *at; at++) {
+        assert_non_null (strchr (digits, *at));
+        bits = bits << 6 | (uint32_t) (strchr (digits, *at) - digits);
+        for (held += 6; held >= width && n < most; held -= width)
+            out[n++] = letters[bits >> (held - width) & ((1u << width) - 1)];
+    }
+    return n;
+}
+
+static void letters_are_what_they_were (void **state)
+{
+    (void) state;
+    static const char all[] = ".P-rgefcXBTLF?j";
+    static char letters[HOSTS_MAX], again[HOSTS_MAX];
+    struct rng rng = rng_seed (5);
+    uint32_t packed = 0;
+    for (uint32_t i = 0; i < 2000; i++) {
+        uint32_t n = (uint32_t) rng_below (&rng, i % 4 ? 40 : HOSTS_MAX + 1);
+        uint32_t of = 1 + (uint32_t) rng_below (&rng, i % 2 ? sizeof all - 1 : HOST_NUMBERS);
+        uint32_t same = (uint32_t) rng_below (&rng, 8);
+        for (uint32_t k = 0; k < n; k++) {
+            uint32_t one = (uint32_t) rng_below (&rng, of);
+            letters[k] = k && rng_below (&rng, 8) < same ? letters[k - 1]
+                         : i % 2                         ? all[one]
+                                                         : host_letter_of_number (one);
+        }
+        json_t *json = host_letters_json (letters, n);
+        assert_int_equal (expand (json_string_value (json), again, n), n);
+        assert_memory_equal (letters, again, n);
+        assert_true (json_string_length (json) <= n);
+        packed += n && json_string_value (json)[0] == '!';
+        json_decref (json);
+    }
+    print_message ("%u of 2000 were packed\n", packed);
+    assert_in_range (packed, 20, 1980);
 }
 
 static void what_is_no_number_is_null (void **state)
@@ -180,42 +262,129 @@ static void what_is_no_number_is_null (void **state)
     picture->metrics[1] = (struct scene_metric){ .name = TEXT_LIT ("loss"), .value = 3.5 };
     picture->scene.metrics_n = 2;
     json_t *json = state_of (picture, 0, NULL);
-    expect (json, "metrics.0.value", "null");
-    expect (json, "metrics.1.value", "3.5");
+    expect (json, "metrics.value", "[null,3.5]");
     json_decref (json);
     free (picture);
 }
 
-/* Every second host has failed at every rung, every text is as long as it may be, and each of its characters is
- * written as two. */
-static void fill_with_the_worst (struct picture *picture)
+static void what_is_not_known_is_null (void **state)
+{
+    (void) state;
+    static const char *const unknown[] = { "exit_status", "opened_wall_ms", "left_ms", "usual_ms", "usual_runs",
+                                           "generation",  "entries",        "bytes",   "adopted" };
+    static const char *const of_a_rung[] = { "attempt", "began_ms", "spent_ms", "limit_ms", "hosts", "ended" };
+    static const char *const of_a_run[] = { "hosts", "joined", "silent", "lost", "columns", "frontier" };
+    char path[64];
+    struct picture *picture = picture_create (2);
+    picture->rungs[0] = (struct scene_rung){ .pass = PASS_ONCE, .attempt = 1, .hosts_n = 2 };
+    picture->rungs[1] = (struct scene_rung){ .id = TEXT_LIT ("to come") };
+    picture->gates[0] = (struct scene_gate){ .hosts_n = 1, .last = SCENE_NOBODY };
+    picture->scene.gates_n = 1;
+    json_t *json = state_of (picture, 0, NULL);
+    for (uint32_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
+        snprintf (path, sizeof path, "summary.%s", unknown[i]);
+        expect (json, path, "null");
+    }
+    for (uint32_t i = 0; i < sizeof of_a_rung / sizeof of_a_rung[0]; i++) {
+        snprintf (path, sizeof path, "rungs.1.%s", of_a_rung[i]);
+        expect (json, path, "null");
+    }
+    expect (json, "rungs.0.began_ms", "null");
+    expect (json, "rungs.0.spent_ms", "0"); /* it ran, and took no time */
+    expect (json, "gates.last.0", "null");
+    expect (json, "gates.median_wait_ms.0", "null");
+    expect (json, "gates.longest_wait_ms.0", "null");
+    expect (json, "summary.silent", "0");
+    json_decref (json);
+    picture->scene.opened = false;
+    json = state_of (picture, 0, NULL);
+    for (uint32_t i = 0; i < sizeof of_a_run / sizeof of_a_run[0]; i++) {
+        snprintf (path, sizeof path, "summary.%s", of_a_run[i]);
+        expect (json, path, "null");
+    }
+    json_decref (json);
+    picture->scene.ended = true;
+    picture->scene.usual_ms = 100;
+    picture->scene.counts.generation = 7;
+    json = state_of (picture, 0, NULL);
+    expect (json, "summary.exit_status", "0");
+    expect (json, "summary.left_ms", "0");
+    expect (json, "summary.entries", "0");
+    expect (json, "summary.adopted", "false");
+    json_decref (json);
+    free (picture);
+}
+
+/* ---- how large it is ---- */
+
+/* Every text is as long as it may be, and each of its characters is written as two. */
+static void fill_with_long_texts (struct picture *picture)
 {
     struct text text = { picture->long_text, sizeof picture->long_text };
-    uint32_t half = HOSTS_MAX / 2;
-    for (uint32_t i = 0; i < half; i++)
+    for (uint32_t i = 0; i < SCENE_GROUPS_MAX; i++)
+        picture->groups[i] = (struct scene_group){ .rung = i * RUNGS / CAUSES % RUNGS,
+                                                   .pass = PASS_RESTORED,
+                                                   .outcome = OUTCOME_CANCELLED,
+                                                   .owner = OWNER_PROGRAM,
+                                                   .line = text,
+                                                   .cause = text,
+                                                   .next = text,
+                                                   .names = text,
+                                                   .ranks = picture->ranks,
+                                                   .n = HOSTS_MAX / 2,
+                                                   .cause_host = i,
+                                                   .cause_group = 63,
+                                                   .changed = 1 };
+    for (uint32_t i = 0; i < 256; i++)
+        picture->metrics[i] = (struct scene_metric){ .name = text, .why = text };
+    for (uint32_t i = 0; i < GATES; i++)
+        picture->gates[i] = (struct scene_gate){
+            .pass = PASS_RESTORED, .gate = text, .last = 4095, .hosts_n = HOSTS_MAX, .longest_wait_ms = 3600000
+        };
+    for (uint32_t i = 0; i < FEED_NOTES_KEPT; i++) {
+        picture->notes[i] = (struct feed_note){ .number = i + 1, .text = text_clip (text, 300) };
+        picture->note_list[i] = &picture->notes[i];
+    }
+    for (uint32_t i = 0; i < 5; i++)
+        picture->waiting[i] = text;
+    picture->scene.sentence = text;
+    picture->scene.waiting = picture->waiting;
+    picture->scene.waiting_n = 5;
+    picture->scene.groups_n = SCENE_GROUPS_MAX;
+    picture->scene.metrics_n = 256;
+    picture->scene.gates_n = GATES;
+    picture->scene.notes_n = FEED_NOTES_KEPT;
+}
+
+/* Every second host has failed at every rung. */
+static void fill_alternating (struct picture *picture)
+{
+    for (uint32_t i = 0; i < HOSTS_MAX / 2; i++)
         picture->ranks[i] = 2 * i;
     for (uint32_t i = 0; i < HOSTS_MAX; i += 2) {
         memset (picture->cells[i], MARK_FAILED, RUNGS);
         picture->tiles[i].now = MARK_FAILED;
         picture->tiles[i].phase = TEXT_LIT ("step");
+        picture->tiles[i].group = i / 2 % CAUSES;
     }
-    for (uint32_t i = 0; i < SCENE_GROUPS_MAX; i++)
-        picture->groups[i] = (struct scene_group){ .line = text,
-                                                   .cause = text,
-                                                   .next = text,
-                                                   .names = text,
-                                                   .ranks = picture->ranks,
-                                                   .n = i < 4 ? half : 4,
-                                                   .cause_group = SCENE_NOBODY };
-    for (uint32_t i = 0; i < 256; i++)
-        picture->metrics[i] = (struct scene_metric){ .name = text, .why = text };
-    for (uint32_t i = 0; i < FEED_NOTES_KEPT; i++) {
-        picture->notes[i] = (struct feed_note){ .number = i + 1, .text = text };
-        picture->note_list[i] = &picture->notes[i];
+}
+
+/* Every host stands anyhow: at each rung but the last as one may that has ended there, at the last as one ever may. */
+static void fill_at_random (struct picture *picture)
+{
+    static const enum scene_mark over[] = { MARK_PASSED,  MARK_NOT_REACHED, MARK_CASCADE, MARK_CANCELLED,
+                                            MARK_BLOCKED, MARK_TIMED_OUT,   MARK_LOST,    MARK_FAILED };
+    struct rng rng = rng_seed (17);
+    for (uint32_t i = 0; i < WORDS; i++)
+        snprintf (picture->words[i], sizeof picture->words[i], "phase %u", i);
+    for (uint32_t i = 0; i < HOSTS_MAX; i++) {
+        for (uint32_t k = 0; k < RUNGS - 1; k++)
+            picture->cells[i][k] = (uint8_t) over[rng_below (&rng, sizeof over / sizeof over[0])];
+        picture->cells[i][RUNGS - 1] = (uint8_t) rng_below (&rng, MARK_SILENT);
+        picture->tiles[i].now = (enum scene_mark) rng_below (&rng, MARK_N);
+        picture->tiles[i].phase = text_of (picture->words[rng_below (&rng, WORDS)]);
+        picture->tiles[i].group = (uint32_t) rng_below (&rng, CAUSES);
     }
-    picture->scene.groups_n = SCENE_GROUPS_MAX;
-    picture->scene.metrics_n = 256;
-    picture->scene.notes_n = FEED_NOTES_KEPT;
 }
 
 static void an_ordinary_state_is_small (void **state)
@@ -229,43 +398,89 @@ static void an_ordinary_state_is_small (void **state)
     free (picture);
 }
 
+/* One rung runs, and with it all that is said changed; what is said of the rungs before it did not. */
+static size_t update_bytes (struct picture *picture)
+{
+    size_t bytes;
+    picture->scene.metrics_changed = picture->scene.groups_changed = 1000;
+    picture->rungs[RUNGS - 1].changed = picture->tiles[0].changed = 1000;
+    for (uint32_t i = CAUSES - PASS_GROUPS; i < SCENE_GROUPS_MAX; i++)
+        picture->groups[i].changed = 1000;
+    json_decref (state_of (picture, 999, &bytes));
+    return bytes;
+}
+
+static void expect_bounds (struct picture *picture, const char *what)
+{
+    size_t first;
+    json_t *json = state_of (picture, 0, &first);
+    expect (json, "groups_n", "64");
+    expect (json, "groups.index.64", "absent");
+    expect (json, "groups_left_out", "192");
+    expect (json, "notes_skipped", "250");
+    json_decref (json);
+    size_t update = update_bytes (picture);
+    print_message ("the worst, %s: first state %zu bytes, update %zu bytes\n", what, first, update);
+    assert_in_range (first, 1, FIRST_STATE_BYTES);
+    assert_in_range (update, 1, UPDATE_BYTES);
+}
+
 static void the_worst_state_is_bounded (void **state)
 {
     (void) state;
-    size_t bytes;
     struct picture *picture = picture_create (HOSTS_MAX);
-    fill_with_the_worst (picture);
-    json_t *json = state_of (picture, 0, &bytes);
-    print_message ("the worst first state: %zu bytes\n", bytes);
-    expect (json, "notes_skipped", "254");
-    expect (json, "groups.64", "absent");
-    expect (json, "groups_left_out", "192");
-    expect (json, "notes.0.0", "255");
-    assert_in_range (bytes, FIRST_STATE_BYTES, 2 * FIRST_STATE_BYTES);
-    json_decref (json);
+    fill_with_long_texts (picture);
+    fill_alternating (picture);
+    expect_bounds (picture, "alternating");
+    fill_at_random (picture);
+    expect_bounds (picture, "at random");
     free (picture);
 }
 
-/* Every second host has failed, at one rung: as many texts, and the longest. */
+/* Every second host has failed, at one rung, and each of its groups has as much to say as there is room for. */
 static void a_bad_rung_is_a_small_state_and_a_smaller_update (void **state)
 {
     (void) state;
     size_t bytes;
     struct picture *picture = picture_create (HOSTS_MAX);
-    fill_with_the_worst (picture);
+    fill_with_long_texts (picture);
+    fill_alternating (picture);
     for (uint32_t i = 0; i < HOSTS_MAX; i++)
         memset (picture->cells[i], MARK_PASSED, RUNGS - 1);
-    picture->scene.groups_n = 12;
-    picture->groups[1].n = picture->groups[2].n = picture->groups[3].n = 4;
+    picture->scene.groups_n = PASS_GROUPS;
     memset (picture->long_text, 'x', sizeof picture->long_text);
     json_decref (state_of (picture, 0, &bytes));
     print_message ("first state, one bad rung: %zu bytes\n", bytes);
-    assert_in_range (bytes, 1, FIRST_STATE_BYTES);
-    picture->rungs[RUNGS - 1].changed = picture->tiles[0].changed = picture->scene.groups_changed = 1000;
-    picture->scene.metrics_n = 0;
-    json_decref (state_of (picture, 999, &bytes));
+    assert_in_range (bytes, 1, FIRST_STATE_BYTES / 2);
+    for (uint32_t i = 0; i < PASS_GROUPS; i++)
+        picture->groups[i].changed = 1000;
+    bytes = update_bytes (picture);
     print_message ("update, one bad rung: %zu bytes\n", bytes);
     assert_in_range (bytes, 1, UPDATE_BYTES);
+    free (picture);
+}
+
+/* What did not change is not sent again, and what is sent is cut as it was. */
+static void an_update_has_the_groups_that_changed (void **state)
+{
+    (void) state;
+    struct picture *picture = picture_create (HOSTS_MAX);
+    fill_with_long_texts (picture);
+    fill_at_random (picture);
+    json_t *whole = state_of (picture, 0, NULL);
+    update_bytes (picture);
+    json_t *update = state_of (picture, 999, NULL), *column, *value;
+    json_t *was = json_object_get (whole, "groups"), *is = json_object_get (update, "groups");
+    const char *name;
+    size_t i;
+    expect (update, "groups_n", "64");
+    expect (update, "groups.index.0", "52");
+    expect (update, "groups.index.12", "absent");
+    json_object_foreach (is, name, column)
+        json_array_foreach (column, i, value)
+            assert_true (json_equal (value, json_array_get (json_object_get (was, name), 52 + i)));
+    json_decref (whole);
+    json_decref (update);
     free (picture);
 }
 
@@ -274,7 +489,7 @@ static void same_scene_same_bytes (void **state)
     (void) state;
     struct buf out[2];
     struct picture *picture = picture_create (100);
-    fill_with_the_worst (picture);
+    fill_with_long_texts (picture);
     for (int i = 0; i < 2; i++) {
         buf_init (&out[i], 1 << 22);
         scene_state_json (&picture->scene, "b00t", true, 0, &out[i]);
@@ -297,15 +512,20 @@ static void a_host_has_its_attempts_spans_and_facts (void **state)
                                           .pass = PASS_COLD,
                                           .attempt = 1,
                                           .mark = MARK_FAILED,
+                                          .ended_ms = 12,
+                                          .ms = 7,
                                           .group = SCENE_NOBODY,
                                           .spans = spans,
-                                          .spans_n = 1 } };
+                                          .spans_n = 1 },
+                                        { .rung = 4, .mark = MARK_LOST, .ended_ms = 20, .group = SCENE_NOBODY },
+                                        { .rung = 5, .attempt = 1, .mark = MARK_RUNS, .group = SCENE_NOBODY } };
     struct scene_fact facts[] = { { TEXT_LIT ("kernel"), TEXT_LIT ("6.1") } };
     struct scene_host host = { .rank = 2,
                                .name = TEXT_LIT ("v6e-2"),
                                .life = TEXT_LIT ("joined"),
                                .attempts = attempts,
-                               .attempts_n = 1,
+                               .attempts_n = 3,
+                               .attempts_left_out = 37,
                                .facts = facts,
                                .facts_n = 1 };
     struct buf out;
@@ -315,6 +535,11 @@ static void a_host_has_its_attempts_spans_and_facts (void **state)
     expect (json, "attempts.0.mark", "\"F\"");
     expect (json, "attempts.0.pass", "\"cold\"");
     expect (json, "attempts.0.spans.0.awaited", "\"v6e-3\"");
+    expect (json, "attempts.0.ms", "7");
+    expect (json, "attempts.1.attempt", "null");
+    expect (json, "attempts.1.ms", "null"); /* nobody heard how long it took */
+    expect (json, "attempts.2.ms", "0");
+    expect (json, "attempts_left_out", "37");
     expect (json, "facts", "{\"kernel\":\"6.1\"}");
     json_decref (json);
     buf_release (&out);
@@ -339,12 +564,15 @@ static void the_files_of_the_page_are_in_the_program (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (hosts_are_run_lengths),
+        cmocka_unit_test (hosts_are_letters),
         cmocka_unit_test (names_are_runs_that_expand_to_the_same),
         cmocka_unit_test (what_did_not_change_is_absent),
         cmocka_unit_test (what_is_no_number_is_null),
         cmocka_unit_test (an_ordinary_state_is_small),
+        cmocka_unit_test (what_is_not_known_is_null),
+        cmocka_unit_test (letters_are_what_they_were),
         cmocka_unit_test (the_worst_state_is_bounded),
+        cmocka_unit_test (an_update_has_the_groups_that_changed),
         cmocka_unit_test (a_bad_rung_is_a_small_state_and_a_smaller_update),
         cmocka_unit_test (same_scene_same_bytes),
         cmocka_unit_test (the_files_of_the_page_are_in_the_program),

@@ -1,9 +1,10 @@
-/* links: simulated scene receipt page */
+/* links: simulated scene receipt page report */
 /* Whole runs of the real coordinator and workers (tests/lib/world.h), and facts that no coordinator would make: whoever
  * keeps what he saw and asks for what is newer has the scene of the whole, as JSON too; and it agrees with the receipt. */
 #include "coordinator/page/scene_json.h"
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/receipt/receipt_fold.h"
+#include "coordinator/report/attempts.h"
 #include "coordinator/verdict/deal.h"
 #include "fact_copy.h"
 #include "scene_print.h"
@@ -121,6 +122,35 @@ static void take_rungs (json_t *kept, const json_t *changed)
         json_array_set (kept, (size_t) json_integer_value (json_object_get (rung, "index")), rung);
 }
 
+/* Columns: each value has its place. */
+static void take_groups (json_t *state, const json_t *update)
+{
+    json_t *kept = json_object_get (state, "groups"),
+           *index = json_object_get (json_object_get (update, "groups"), "index");
+    json_int_t n = json_integer_value (json_object_get (update, "groups_n"));
+    const char *name;
+    json_t *column;
+    size_t i;
+    if (n == 0)
+        json_object_clear (kept);
+    json_object_foreach (json_object_get (update, "groups"), name, column) {
+        if (!json_object_get (kept, name))
+            json_object_set_new (kept, name, json_array ());
+        json_t *to = json_object_get (kept, name);
+        for (i = 0; i < json_array_size (index); i++) {
+            size_t at = (size_t) json_integer_value (json_array_get (index, i));
+            assert_true (at <= json_array_size (to));
+            if (at == json_array_size (to))
+                json_array_append (to, json_array_get (column, i));
+            else
+                json_array_set (to, at, json_array_get (column, i));
+        }
+    }
+    json_object_foreach (kept, name, column)
+        while ((json_int_t) json_array_size (column) > n)
+            json_array_remove (column, json_array_size (column) - 1);
+}
+
 static void take_state (struct watcher *watcher, json_t *update)
 {
     const char *name;
@@ -132,14 +162,16 @@ static void take_state (struct watcher *watcher, json_t *update)
         json_object_foreach (update, name, value)
             if (strcmp (name, "rungs") == 0)
                 take_rungs (json_object_get (watcher->state, name), value);
+            else if (strcmp (name, "groups") == 0)
+                take_groups (watcher->state, update);
             else
                 json_object_set (watcher->state, name, value);
 }
 
 static void ask_for_json (struct watcher *watcher, const struct scene *scene)
 {
-    static const char *const parts[] = { "summary", "names",   "now",   "phases",         "rungs",
-                                         "groups",  "metrics", "gates", "groups_left_out" };
+    static const char *const parts[] = { "summary",  "names",   "now",   "phases",          "rungs",    "groups",
+                                         "group_of", "metrics", "gates", "groups_left_out", "ungrouped" };
     json_t *update = state_of (scene, watcher->revision), *whole = state_of (scene, 0);
     take_state (watcher, update);
     for (uint32_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
@@ -422,6 +454,29 @@ static void agrees_with_the_receipt (const struct theatre *theatre)
     arena_release (&arena);
 }
 
+/* Groups say of each cascade what the flows of the trace say. Returns how many there were. */
+static uint32_t causes_are_those_of_the_trace (const struct theatre *theatre)
+{
+    struct report_book *book = report_book_create ();
+    struct arena arena = { 0 };
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < theatre->facts_n; i++)
+        report_book_apply (book, &theatre->facts[i]);
+    const struct report *report = report_book_make (book, false);
+    struct report_attempts attempts = report_attempts_of (report, &arena);
+    for (uint32_t i = 0; i < attempts.n; i++) {
+        const struct scene_attempt *of = attempts.items[i].of;
+        if (of->mark != MARK_CASCADE || of->group == SCENE_NOBODY)
+            continue;
+        const struct scene_group *group = &report->scene->groups[of->group];
+        assert_int_equal (group->cause_host, attempts.items[attempts.items[i].cause].host);
+        seen += group->cause_host != SCENE_NOBODY;
+    }
+    report_book_destroy (book);
+    arena_release (&arena);
+    return seen;
+}
+
 static struct world_options options_of (uint64_t seed, struct theatre *theatre)
 {
     struct rng rng = rng_seed (seed);
@@ -451,7 +506,7 @@ static struct world_options options_of (uint64_t seed, struct theatre *theatre)
 static void what_changed_since_makes_the_whole (void **state)
 {
     (void) state;
-    uint32_t looked_for = 0, taken = 0, hidden = 0, cut = 0;
+    uint32_t looked_for = 0, cascades = 0, taken = 0, hidden = 0, cut = 0;
     for (uint64_t seed = 1; seed <= WORLDS; seed++) {
         struct theatre theatre;
         struct world_report report;
@@ -460,13 +515,14 @@ static void what_changed_since_makes_the_whole (void **state)
         world_run (&options, &report);
         replay_gives_the_same (&theatre);
         agrees_with_the_receipt (&theatre);
+        cascades += causes_are_those_of_the_trace (&theatre);
         looked_for += no_secret_is_told (&theatre);
         taken += theatre.taken_n;
         hidden += theatre.hidden_n;
         cut += theatre.cut_n;
         theatre_close (&theatre);
     }
-    assert_true (looked_for > WORLDS);
+    assert_true (looked_for > WORLDS && cascades > 0);
     assert_true (taken > WORLDS && hidden > WORLDS && cut > WORLDS);
 }
 

@@ -370,6 +370,37 @@ static void who_came_last_at_a_gate_is_named (void **state)
     desk_release (&desk);
 }
 
+/* Thirteen hosts fail in words of their own, and one follows the second of them. */
+static void a_cascade_names_its_cause_and_who_is_in_no_group_is_counted (void **state)
+{
+    (void) state;
+    enum { FAILING = BOARD_GROUPS_MAX + 1 };
+    struct desk desk;
+    char causes[FAILING][16];
+    struct verdict verdicts[FAILING + 1];
+    desk_climbing (&desk, FAILING + 1, 120, 60);
+    for (uint32_t i = 0; i < FAILING; i++) {
+        snprintf (causes[i], sizeof causes[i], "cause %c", (int) ('a' + i));
+        verdicts[i] =
+            (struct verdict){ .host = i, .outcome = OUTCOME_FAILED, .owner = OWNER_HOST, .cause = text_of (causes[i]) };
+    }
+    verdicts[FAILING] = verdicts[0];
+    verdicts[0] = (struct verdict){ .host = FAILING,
+                                    .outcome = OUTCOME_CASCADE,
+                                    .owner = OWNER_PEER,
+                                    .cause = TEXT_LIT ("aborted because host1 failed") };
+    show_pass_ended (&desk.show, OUTCOME_FAILED, 10000, verdicts, FAILING - 1);
+    assert_not_drawn (&desk, "with other errors than these");
+    desk.state.cursor = FAILING;
+    press (&desk, KEY_IS_ENTER);
+    assert_drawn (&desk, "follows the failure of host1");
+    desk_release (&desk);
+    desk_climbing (&desk, FAILING + 1, 120, 60);
+    show_pass_ended (&desk.show, OUTCOME_FAILED, 10000, verdicts + 1, FAILING);
+    assert_drawn (&desk, "1 host failed with other errors than these");
+    desk_release (&desk);
+}
+
 static void equal_logs_are_shown_once (void **state)
 {
     (void) state;
@@ -502,6 +533,7 @@ int main (void)
         cmocka_unit_test (worst_first_is_worst_first),
         cmocka_unit_test (a_host_is_opened_and_two_are_compared),
         cmocka_unit_test (who_came_last_at_a_gate_is_named),
+        cmocka_unit_test (a_cascade_names_its_cause_and_who_is_in_no_group_is_counted),
         cmocka_unit_test (equal_logs_are_shown_once),
         cmocka_unit_test (a_run_is_cancelled_after_a_question_and_never_by_key),
         cmocka_unit_test (what_hosts_say_does_no_harm),

@@ -80,6 +80,7 @@ static void world_open (struct world *world, const enum scene_mark marks[HOSTS],
     for (uint32_t i = 0; i < HOSTS; i++) {
         world->attempts[i][0] =
             (struct scene_attempt){ .pass = PASS_ONCE, .attempt = 1, .mark = marks[i], .began_ms = 100, .ms = 50 - i };
+        world->attempts[i][0].ended_ms = 150 - i;
         world->hosts[i] = (struct scene_host){
             .rank = i, .name = text_of (names[i]), .attempts = world->attempts[i], .attempts_n = 1
         };
