@@ -337,9 +337,8 @@ async function readWithin(atOnce) {
         return;
     within.at = performance.now();
     try {
-        const ranks = embedded ? withinReport(range) : new Uint8Array(run.names.length);
-        if (!embedded)
-            eachRun((await ask("within", { time: `${range.from}-${range.until}` })).ranks, (letter, first, n) => ranks.fill(letter === "x" ? 1 : 0, first, first + n));
+        const ranks = embedded ? withinReport(range)
+            : Uint8Array.from(expandLetters((await ask("within", { time: `${range.from}-${range.until}` })).ranks), letter => letter === "x" ? 1 : 0);
         if (of !== nameOfRange())
             return; // another one by now
         within = { of, ranks, revision, at: within.at };
