@@ -21,7 +21,7 @@ struct feed;
 /* Hears of each note when it comes, before it is cut to FEED_NOTE_BYTES. */
 typedef void feed_note_fn (void *owner, uint64_t at_ms, struct text text);
 struct feed *feed_create (void);
-void feed_destroy (struct feed *feed); /* NULL is fine */
+void feed_destroy (struct feed *feed);                               /* NULL is fine */
 void feed_listen (struct feed *feed, feed_note_fn *fn, void *owner); /* one at a time; fn NULL: nobody any more */
 /* `wall_ms`: when it was heard, as clock_wall_ms tells; 0: long ago, from a journal: then the run's clock stands. */
 void feed_apply (struct feed *feed, const struct fact *fact, uint64_t wall_ms);
