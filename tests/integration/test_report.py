@@ -216,7 +216,7 @@ class Report(test_page.Pages):
         self.assertRegex(path.read_text(), r"default-src 'none'; img-src data:; script-src 'sha256-[\w+/]{43}='; style-src 'sha256-[\w+/]{43}='; base-uri 'none'")
         short = self.lab.files / "short.html"  # as of a slice of which this host does not stand out
         text = path.read_text()
-        short.write_text(text[:text.index(',"hosts":[') + 10] + text[text.index("]}</script>"):])
+        short.write_text(text[:text.rindex(',"hosts":[') + 10] + text[text.index("]}</script>"):])
         self.open(short.as_uri())
         words = self.opened_host()
         self.assertIn("try", words)
