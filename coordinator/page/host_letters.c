@@ -1,9 +1,6 @@
 #include "coordinator/page/host_letters.h"
 
 #include <assert.h>
-#include <string.h>
-
-#include "coordinator/view/record_json.h"
 
 enum { LETTER_CODES = 128, DIGIT_BITS = 6, RUN_BYTES = 11, READABLE_BYTES = 64 /* people can read run lengths */ };
 

@@ -6,9 +6,7 @@
 #ifndef SLICEUP_COORDINATOR_PAGE_HOST_LETTERS_H
 #define SLICEUP_COORDINATOR_PAGE_HOST_LETTERS_H
 
-#include <jansson.h>
-
-#include "common/base/text.h"
+#include "coordinator/view/record_json.h"
 
 enum { HOST_NUMBERS = 69 }; /* numbers that have a letter: 0 is ':', 1 ';' and so on */
 char host_letter_of_number (uint32_t number);

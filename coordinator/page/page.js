@@ -357,6 +357,7 @@ const canvas = byId("tiles");
 canvas.frames = []; // how long the newest frames took to draw, ms
 const tileSize = () => Math.max(3, Math.min(40, Math.floor((canvas.parentElement.clientWidth - 34) / columns())));
 const columns = () => Math.max(1, run.summary?.columns || Math.ceil(Math.sqrt(run.names.length)));
+const placeOf = rank => [rank % columns() * canvas.tile, Math.floor(rank / columns()) * canvas.tile];
 let painted = []; // by rank: what the tile was drawn from
 let stamps = {};  // the same: its picture
 
@@ -379,21 +380,19 @@ function readColours() {
     painted = [];
 }
 
-/* A tile of this size, letter and layers, drawn once and copied from then on. */
-function stamp(letter, size, hidden, drift) {
-    const key = `${letter}${hidden}${drift}`;
-    if (stamps[key])
-        return stamps[key];
-    const picture = stamps[key] = document.createElement("canvas"), side = size - (size > 6 ? 1 : 0);
+/* A tile of this letter and layers, drawn once and copied from then on: its rows of pixels. */
+function stamp(letter, hidden, drift) {
+    const picture = document.createElement("canvas"), size = canvas.tile, side = size - (size > 6 ? 1 : 0);
     picture.width = picture.height = size;
-    const pen = picture.getContext("2d");
+    const pen = picture.getContext("2d", { willReadFrequently: true });
     pen.fillStyle = colours.ground;
     pen.fillRect(0, 0, size, size);
     pen.globalAlpha = hidden ? 0.15 : 1;
     (size < LETTER_PIXELS * (devicePixelRatio || 1) ? drawForm : drawLetter)(pen, letter, side);
     if (drift)
         drawDrift(pen, side, drift);
-    return picture;
+    const pixels = new Uint32Array(pen.getImageData(0, 0, size, size).data.buffer);
+    return Array.from({ length: size }, (_, row) => pixels.subarray(row * size, (row + 1) * size));
 }
 
 /* Where a letter has no room, the form tells what the colour does: a cause fills its tile and is outlined, who fell because
@@ -462,33 +461,43 @@ function sizeCanvas() {
     canvas.height = Math.ceil(run.names.length / columns()) * pixels;
     canvas.style.setProperty("width", width + "px");
     canvas.style.setProperty("height", height + "px");
+    canvas.image = new ImageData(canvas.width, canvas.height);
+    canvas.pixels = new Uint32Array(canvas.image.data.buffer);
     stamps = {};
     painted = [];
 }
 
-function drawTile(pen, letters, rank) {
+function drawTile(letters, rank) {
     const letter = letters[rank] ?? ".", hidden = shown[rank] ? 0 : 1, drift = view.drift ? driftOf[rank] ?? 0 : 0;
-    const ring = rank === view.cursor ? 1 : view.marked.includes(rank) ? 2 : rank === view.opened ? 3 : 0;
-    const key = letter.charCodeAt(0) + hidden * 256 + drift * 512 + ring * 2048;
+    const key = letter.charCodeAt(0) + hidden * 256 + drift * 512;
     if (painted[rank] === key)
         return;
     painted[rank] = key;
-    const size = canvas.tile, x = rank % columns() * size, y = Math.floor(rank / columns()) * size;
-    pen.drawImage(stamp(letter, size, hidden, drift), x, y);
-    if (ring) {
-        const wide = Math.max(2, size / 8);
-        pen.strokeStyle = ring === 1 ? colours.focus : colours.text;
-        pen.lineWidth = wide;
-        pen.strokeRect(x + wide / 2, y + wide / 2, size - wide, size - wide);
+    const size = canvas.tile, [x, y] = placeOf(rank);
+    let at = y * canvas.width + x;
+    for (const row of stamps[key] ??= stamp(letter, hidden, drift)) {
+        canvas.pixels.set(row, at);
+        at += canvas.width;
     }
 }
 
+/* Who is opened, marked, or under the cursor. */
+function drawRing(pen, rank, colour) {
+    const size = canvas.tile, wide = Math.max(2, size / 8), [x, y] = placeOf(rank);
+    pen.strokeStyle = colour;
+    pen.lineWidth = wide;
+    pen.strokeRect(x + wide / 2, y + wide / 2, size - wide, size - wide);
+}
+
 function drawTiles() {
-    const letters = lettersShown();
+    const letters = lettersShown(), pen = canvas.getContext("2d");
     sizeCanvas();
-    const pen = canvas.getContext("2d");
     for (let rank = 0; rank < run.names.length; rank++)
-        drawTile(pen, letters, rank);
+        drawTile(letters, rank);
+    pen.putImageData(canvas.image, 0, 0);
+    for (const rank of [...view.marked, view.opened].filter(known))
+        drawRing(pen, rank, colours.text);
+    drawRing(pen, view.cursor, colours.focus);
     setText(byId("cursor"), describe(view.cursor));
     drawLegend(letters);
 }

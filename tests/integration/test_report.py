@@ -254,7 +254,7 @@ class Report(test_page.Pages):
         short = self.lab.files / "short.html"  # as of a slice of which this host does not stand out
         text = path.read_text()
         self.assertIn('<p id="left-out" hidden></p>', text)
-        short.write_text(text[:text.index(',"hosts":[') + 10] + text[text.index("]}</script>"):])
+        short.write_text(text[:text.rindex(',"hosts":[') + 10] + text[text.index("]}</script>"):])
         self.open(short.as_uri())
         words = self.opened_host()
         self.assertIn("try", words)

@@ -111,14 +111,22 @@ class Watcher(threading.Thread):
         if told["boot"] != self.state["boot"]:
             self.state = {}
             return
+        if "groups" in told:
+            told["groups"] = merged_groups(self.state["groups"], told["groups"], told["groups_n"])
         rungs = {rung["index"]: rung for rung in [*self.state["rungs"], *told.pop("rungs", [])]}
         notes = self.state["notes"] + told.pop("notes", [])
         self.state.update(told, rungs=[rungs[index] for index in sorted(rungs)], notes=notes)
 
 
+def merged_groups(known, told, n):
+    """Columns; those that changed have their index."""
+    rows = {table["index"][at]: {name: column[at] for name, column in table.items()} for table in (known, told) for at in range(len(table.get("index", [])))}
+    return {name: [rows[index][name] for index in range(n)] for name in rows[0]} if n else {}
+
+
 def picture(state):
     """What all who watch have to agree on, however they came to it."""
-    return {name: state[name] for name in ("summary", "now", "phases", "rungs", "groups", "metrics", "gates")}
+    return {name: state[name] for name in ("summary", "now", "phases", "rungs", "groups", "group_of", "metrics", "gates")}
 
 
 class WebTest(lab.LabTest):
