@@ -114,7 +114,7 @@ static void on_iteration (void *owner)
     uint64_t runs_ms = served_runs_tick (web->runs, now_ms, clock_wall_ms ());
     server_tick (web->server, now_ms);
     uint64_t http_ms = http_tick (web->http, now_ms);
-    uint64_t server_ms = server_next_ms (web->server, now_ms);
+    uint64_t server_ms = server_next_ms (web->server);
     if (web->end_ms && now_ms >= web->end_ms)
         loop_stop (web->loop);
     loop_set_deadline (web->loop,

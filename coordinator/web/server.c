@@ -31,6 +31,7 @@ struct server {
     struct waiter waiters[HTTP_CONNECTIONS];
     struct shared_state states[STATES_KEPT];
     uint32_t states_next;
+    uint64_t looked_ms; /* boot: when all who wait were looked at last */
     bool ending;
 };
 
@@ -193,16 +194,19 @@ void server_tick (struct server *server, uint64_t boot_ms)
 {
     makers_tick (server->makers, boot_ms);
     drift_counts_tick (server->drift, boot_ms);
+    if (boot_ms < server->looked_ms + SCENE_MS && !server->ending)
+        return; /* whoever was answered asks again: those who wait are not looked at for each of them */
+    server->looked_ms = boot_ms;
     for (size_t i = 0; i < HTTP_CONNECTIONS; i++)
         if (server->waiters[i].exchange)
             serve (server, &server->waiters[i], boot_ms);
 }
 
-uint64_t server_next_ms (const struct server *server, uint64_t boot_ms)
+uint64_t server_next_ms (const struct server *server)
 {
     for (size_t i = 0; i < HTTP_CONNECTIONS; i++)
         if (server->waiters[i].exchange)
-            return boot_ms + LOOK_MS;
+            return server->looked_ms + LOOK_MS;
     return UINT64_MAX;
 }
 

@@ -24,6 +24,6 @@ void server_ask (void *owner, struct http_exchange *exchange, const struct http_
 /* After served_runs_tick, before http_tick. */
 void server_tick (struct server *server, uint64_t boot_ms);
 /* The boot time in ms at which somebody who waits is to be looked at again; UINT64_MAX: nobody waits. */
-uint64_t server_next_ms (const struct server *server, uint64_t boot_ms);
+uint64_t server_next_ms (const struct server *server);
 
 #endif
