@@ -48,8 +48,11 @@ static void record (struct made *made, struct fact *fact)
 static void pass_time (struct made *made, uint64_t ms)
 {
     made->at_ms += ms;
-    if (made->rung_ms)
-        nanosleep (&(struct timespec){ (time_t) (ms / 1000), (long) (ms % 1000) * 1000000 }, NULL);
+    uint64_t due_ms = made->wall_ms + made->at_ms, now_ms = clock_wall_ms (); /* what recording took is not lost */
+    if (made->rung_ms && due_ms > now_ms)
+        nanosleep (
+            &(struct timespec){ (time_t) ((due_ms - now_ms) / 1000), (long) ((due_ms - now_ms) % 1000) * 1000000 },
+            NULL);
 }
 
 /* ---- the plan ---- */
