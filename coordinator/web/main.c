@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +18,6 @@
 
 /* Once who started it has ended: for pages that fetch the end of the run. */
 enum { LINGER_MS = 3000, TIDY_NICE = 10 };
-enum { SPARE_BYTES = 4 << 20 };
 enum { EXIT_GOOD = 0, EXIT_USAGE = 2, EXIT_COULD_NOT = 3 };
 
 static const char help[] =
@@ -72,13 +70,6 @@ static void stand_back (void)
 {
     if (setpriority (PRIO_PROCESS, 0, TIDY_NICE) < 0 || proc_file_write ("/proc/self/oom_score_adj", "500") < 0)
         errno = 0; /* best effort */
-}
-
-/* What one state took the next one takes again: the kernel would have to clear it anew each time. */
-static void keep_memory (void)
-{
-    (void) mallopt (M_TRIM_THRESHOLD, SPARE_BYTES); /* best effort */
-    (void) mallopt (M_MMAP_THRESHOLD, SPARE_BYTES);
 }
 
 static void on_signal (void *owner, int signal, int64_t pid, int value)
@@ -188,7 +179,6 @@ int main (int argc, char **argv)
     }
     find_sliceup (program);
     stand_back ();
-    keep_memory ();
     int rc = open_all (&web, program, &err);
     if (rc == 0)
         rc = say_url (&web, &err);
