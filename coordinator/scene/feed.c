@@ -43,6 +43,7 @@ void feed_destroy (struct feed *feed)
     for (uint32_t i = 0; i < SCENE_GROUPS_MAX; i++)
         arena_release (&feed->memo->groups[i].arena);
     arena_release (&feed->memo->arena);
+    arena_release (&feed->memo->stands_arena);
     mem_free (feed->memo);
     burst_destroy (feed->burst);
     board_destroy (feed->board);

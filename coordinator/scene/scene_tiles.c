@@ -9,18 +9,16 @@ struct tiles {
     uint64_t now_ms;
     uint8_t untried[RUNGS_MAX]; /* per rung: the mark of a host without an attempt there */
     uint8_t *cells;             /* of all hosts */
+    struct host_stand *stands;  /* of all hosts */
 };
 
-/* How the last attempt at a pass stands; TO_COME: there is none. */
-struct tried {
-    uint8_t mark, owner;
-};
+/* ---- what a host's attempts come to ---- */
 
 /* Who restored what was compiled has its cold pass behind it; else the worst of the passes tells, as in the receipt
  * (frontier_rung_outcome). */
-static struct tried rung_stands (const struct tried *passes)
+static struct rung_stand worst_of (const struct rung_stand *passes)
 {
-    struct tried worst = passes[PASS_ONCE];
+    struct rung_stand worst = passes[PASS_ONCE];
     for (enum pass pass = PASS_COLD; pass <= PASS_RESTORED; pass++) {
         bool over = pass == PASS_COLD && passes[PASS_RESTORED].mark != MARK_TO_COME;
         if (!over && passes[pass].mark != MARK_TO_COME &&
@@ -32,36 +30,78 @@ static struct tried rung_stands (const struct tried *passes)
 
 /* The last attempt of the whole slice counts; they are there in the order in which they began. One without a number says
  * only why there is none. */
-static void fill_tried (const struct tiles *tiles, struct scene_tile *tile, struct tried tried[][BOARD_PASSES])
+static void take_attempts (const struct board *board, uint32_t rank, struct host_stand *stand,
+                           struct rung_stand passes[][BOARD_PASSES])
 {
-    const struct board *board = tiles->maker->board;
-    const struct board_host *host = &board->hosts[tile->rank];
+    const struct board_host *host = &board->hosts[rank];
     for (uint32_t i = 0; i < host->attempts.n; i++) {
         const struct board_attempt *attempt = &host->attempts.items[i];
-        enum scene_mark mark = scene_mark_of_attempt (board, tile->rank, attempt);
-        tile->spent_ms += scene_attempt_ms (board, attempt, tiles->now_ms);
+        enum scene_mark mark = scene_mark_of_attempt (board, rank, attempt);
+        if (scene_attempt_runs (board, attempt) && !attempt->judged)
+            stand->runs_since_ms = attempt->began_ms;
+        else
+            stand->spent_ms += scene_attempt_ms (board, attempt, 0);
         if (mark == MARK_TO_COME || attempt->purpose == PURPOSE_ISOLATION || attempt->key.rung >= board->plan.rungs.n ||
             (uint32_t) attempt->key.pass >= BOARD_PASSES)
             continue;
-        struct tried *at = &tried[attempt->key.rung][attempt->key.pass];
+        struct rung_stand *at = &passes[attempt->key.rung][attempt->key.pass];
         if (attempt->key.attempt || at->mark == MARK_TO_COME)
-            *at = (struct tried){ (uint8_t) mark, (uint8_t) attempt->owner };
+            *at = (struct rung_stand){ (uint8_t) mark, (uint8_t) attempt->owner };
     }
 }
+
+static void make_stand (const struct board *board, uint32_t rank, struct host_stand *stand)
+{
+    struct rung_stand passes[RUNGS_MAX][BOARD_PASSES];
+    memset (passes, 0, board->plan.rungs.n * sizeof (passes[0]));
+    *stand = (struct host_stand){ board->hosts[rank].changed, 0, UINT64_MAX, stand->at_rung, stand->name };
+    take_attempts (board, rank, stand, passes);
+    for (uint32_t i = 0; i < board->plan.rungs.n; i++)
+        stand->at_rung[i] = worst_of (passes[i]);
+}
+
+/* As they were, while the same pass runs. */
+static struct host_stand *take_stands (const struct maker *maker)
+{
+    const struct board *board = maker->board;
+    struct scene_memo *memo = feed_memo (maker->feed);
+    uint32_t hosts = board->plan.hosts.n, rungs = board->plan.rungs.n;
+    if (memo->stands && memo->running == board->running && attempt_key_equal (&memo->key, &board->key))
+        return memo->stands;
+    arena_reset (&memo->stands_arena);
+    memo->stands = arena_array (&memo->stands_arena, hosts, sizeof (*memo->stands));
+    struct rung_stand *at_rung = arena_array (&memo->stands_arena, (size_t) hosts * rungs, sizeof (*at_rung));
+    for (uint32_t i = 0; i < hosts; i++)
+        memo->stands[i] = (struct host_stand){ .at_rung = at_rung + (size_t) i * rungs,
+                                               .name = scene_text (&memo->stands_arena, board->plan.hosts.items[i].name,
+                                                                   SCENE_WORD_COLUMNS) };
+    memo->running = board->running;
+    memo->key = board->key;
+    return memo->stands;
+}
+
+static const struct host_stand *stand_of (const struct tiles *tiles, uint32_t rank)
+{
+    struct host_stand *stand = &tiles->stands[rank];
+    if (stand->changed != tiles->maker->board->hosts[rank].changed)
+        make_stand (tiles->maker->board, rank, stand);
+    return stand;
+}
+
+/* ---- tiles ---- */
 
 /* Of the rungs that went badly the last tells whose fault it is. */
 static void fill_cells (const struct tiles *tiles, struct scene_tile *tile, uint8_t *cells)
 {
     const struct board *board = tiles->maker->board;
-    struct tried tried[RUNGS_MAX][BOARD_PASSES];
-    memset (tried, 0, board->plan.rungs.n * sizeof (tried[0]));
-    fill_tried (tiles, tile, tried);
+    const struct host_stand *stand = stand_of (tiles, tile->rank);
+    bool left = board->hosts[tile->rank].left_behind, runs = tiles->now_ms > stand->runs_since_ms;
+    tile->spent_ms = stand->spent_ms + (runs ? tiles->now_ms - stand->runs_since_ms : 0);
     for (uint32_t i = 0; i < board->plan.rungs.n; i++) {
-        struct tried stands = rung_stands (tried[i]);
-        bool left = board->hosts[tile->rank].left_behind;
-        cells[i] = stands.mark != MARK_TO_COME ? stands.mark : left ? MARK_NOT_REACHED : tiles->untried[i];
+        struct rung_stand at = stand->at_rung[i];
+        cells[i] = at.mark != MARK_TO_COME ? at.mark : left ? MARK_NOT_REACHED : tiles->untried[i];
         if (scene_mark_is_bad (cells[i]))
-            tile->owner = (enum owner) stands.owner;
+            tile->owner = (enum owner) at.owner;
     }
     tile->cells = cells;
 }
@@ -76,7 +116,7 @@ static void fill_tile (const struct tiles *tiles, uint32_t rank, struct scene_ti
     struct maker *maker = tiles->maker;
     const struct board_host *host = &maker->board->hosts[rank];
     *tile = (struct scene_tile){ .rank = rank, .changed = host->changed, .group = maker->group_of[rank] };
-    tile->name = scene_text (maker->arena, maker->board->plan.hosts.items[rank].name, SCENE_WORD_COLUMNS);
+    tile->name = tiles->stands[rank].name;
     fill_cells (tiles, tile, tiles->cells + (size_t) rank * maker->board->plan.rungs.n);
     tile->now = maker->board->ended ? scene_mark_at_end (tile->cells, maker->board->plan.rungs.n)
                                     : scene_mark_now (maker->board, rank);
@@ -113,6 +153,7 @@ void scene_make_tiles (struct maker *maker)
     const struct scene_filter *filter = scene_filter_make (maker);
     tiles.cells = arena_array (maker->arena, hosts, maker->board->plan.rungs.n);
     scene->tiles = arena_array (maker->arena, hosts, sizeof (struct scene_tile));
+    tiles.stands = take_stands (maker);
     mark_untried (&tiles);
     for (uint32_t i = 0; i < hosts; i++) {
         struct scene_tile *tile = &scene->tiles[scene->tiles_n];
