@@ -18,10 +18,19 @@ struct arena_block {
 
 enum { COULD_NOT_RUN = 3 };
 
+static void (*last_words) (void);
+
+void mem_set_last (void (*last) (void))
+{
+    last_words = last;
+}
+
 /* Nothing is flushed or freed: other threads are in the middle of something. */
 _Noreturn void mem_exit_exhausted (size_t bytes)
 {
     char asked[48] = "";
+    if (last_words)
+        last_words ();
     if (bytes)
         snprintf (asked, sizeof asked, " (asked for %zu bytes)", bytes);
     fprintf (stderr,

@@ -14,8 +14,10 @@ void *mem_array (size_t items, size_t item_bytes);           /* zeroed; overflow
 void *mem_grow (void *old, size_t items, size_t item_bytes); /* realloc; new bytes undefined */
 /* `items` with room for one more behind `n`: what is full is doubled, and nothing becomes `first`. */
 void *mem_room (void *items, uint32_t n, uint32_t *capacity, uint32_t first, size_t item_bytes);
-char *mem_text (const char *text);                /* strdup */
-void mem_free (void *p);                          /* NULL is fine */
+char *mem_text (const char *text); /* strdup */
+void mem_free (void *p);           /* NULL is fine */
+/* What such an end calls before it says so, on any thread: async-signal-safe; for a terminal that is not as it was. */
+void mem_set_last (void (*last) (void));
 _Noreturn void mem_exit_exhausted (size_t bytes); /* for what others allocate; 0: nobody knows how much */
 
 struct arena_block;

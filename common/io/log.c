@@ -20,7 +20,7 @@ static void say (const struct log *log, const char *format, va_list args)
     buf_escaped (&line, text_of (message), 0);
     buf_puts (&line, len >= LINE_BYTES_MAX ? "...\n" : "\n");
     if (log->take) {
-        log->take (log->owner, buf_as_text (&line));
+        log->take (buf_as_text (&line));
         buf_release (&line);
         return;
     }

@@ -9,9 +9,8 @@ struct log {
     FILE *to;
     const char *program;
     int verbose;
-    void (*take) (void *owner, struct text line); /* gets whole lines in place of `to`, on any thread; NULL: nobody */
-    void *owner;
-}; /* to == NULL: silent */
+    void (*take) (struct text line); /* gets whole lines in place of `to`, on any thread; NULL: nobody */
+};                                   /* to == NULL: silent */
 void log_print (const struct log *log, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 void log_detail (const struct log *log, const char *format, ...) __attribute__ ((format (printf, 2, 3))); /* verbose */
 #endif

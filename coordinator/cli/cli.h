@@ -31,7 +31,7 @@ struct cli {
     const char *program;    /* path of this executable, for finding sliceup-worker beside it */
     int turn_fd;            /* held until a new run has begun (run_begun_take_turn); -1: none */
     mode_t umask;           /* of whoever started this program; its own is 077 */
-    bool plain;             /* no live view, no cursor movement: --plain, no terminal, TERM=dumb */
+    bool plain;             /* no screen with keys, no cursor movement: --plain, no terminal, TERM=dumb */
     bool color;             /* our own SGR may be used: a terminal, and neither NO_COLOR nor --plain */
     struct log log;
 };

@@ -1,6 +1,7 @@
 #include "coordinator/cli/climb.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -94,9 +95,10 @@ static void view_fact (void *view, const struct fact *fact)
     watch_view_fact (view, fact);
 }
 
-static void view_tick (void *view)
+static uint32_t view_tick (void *view)
 {
     (void) watch_view_tick (view); /* whoever leaves a run's own terminal does not end the run */
+    return watch_view_tick_ms (view);
 }
 
 static void view_log (void *view, struct text line)
@@ -109,27 +111,45 @@ static void view_close (void *view)
     watch_view_close (view);
 }
 
-static void on_log (void *owner, struct text line)
+/* Whom a line of the log is given, on any thread, as long as there is a view. */
+static struct {
+    pthread_mutex_t lock;
+    struct live_thread *viewer;
+} logged = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void on_log (struct text line)
 {
-    struct run_loop *run_loop = owner;
-    live_thread_add_log (run_loop->viewer, line);
+    pthread_mutex_lock (&logged.lock);
+    if (logged.viewer)
+        live_thread_add_log (logged.viewer, line);
+    else
+        (void) !fwrite (line.ptr, 1, line.len, stderr); /* nobody can be told */
+    pthread_mutex_unlock (&logged.lock);
 }
 
-/* What is logged must not be written over what is drawn: the view shows it as well. */
+static void set_logged (struct live_thread *viewer)
+{
+    pthread_mutex_lock (&logged.lock);
+    logged.viewer = viewer;
+    pthread_mutex_unlock (&logged.lock);
+}
+
+/* What is logged onto the terminal must not be written over what is drawn: the view shows it as well. */
 static int open_view (struct run_loop *run_loop, struct err *err)
 {
     static const struct live_viewer viewer = { view_open, view_fact, view_tick, view_close, view_log };
     run_loop->viewer = live_thread_open (&viewer, &run_loop->look, err);
     if (run_loop->viewer == NULL)
         return -1;
-    run_loop->cli->log.owner = run_loop;
-    run_loop->cli->log.take = watch_view_is_worked_with (&run_loop->look) ? on_log : NULL;
+    set_logged (run_loop->viewer);
+    if (!run_loop->cli->plain && !run_loop->look.json && isatty (STDERR_FILENO))
+        run_loop->cli->log.take = on_log;
     return 0;
 }
 
 static void close_view (struct run_loop *run_loop)
 {
-    run_loop->cli->log.take = NULL;
+    set_logged (NULL);
     live_thread_close (run_loop->viewer);
     run_loop->viewer = NULL;
 }

@@ -1,4 +1,4 @@
-/* climb.h - drives a run to its end: loop, signals, live view, receipt. Shared by run and resume. */
+/* climb.h - drives a run to its end: loop, signals, view, receipt. Shared by run and resume. */
 #ifndef SLICEUP_COORDINATOR_CLI_CLIMB_H
 #define SLICEUP_COORDINATOR_CLI_CLIMB_H
 

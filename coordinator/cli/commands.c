@@ -29,7 +29,7 @@ static const struct cli_option options[] = {
     { CLI_HOME, "--home", .value = "DIR",
       .help = "folder of runs, environments and caches (SLICEUP_HOME; default: the XDG state directory)",
       .kind = KIND_FOLDER },
-    { CLI_PLAIN, "--plain", .help = "print plain lines: no live view, no colours" },
+    { CLI_PLAIN, "--plain", .help = "print plain lines: no screen with keys, no colours" },
     { CLI_VERBOSE, "--verbose", .also = "-v", .help = "print more on standard error" },
     { CLI_HELP, "--help", .also = "-h", .help = "describe the command, with examples" },
     { CLI_VERSION, "--version", .also = "-V", .help = "print the version" },

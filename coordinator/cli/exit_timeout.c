@@ -38,6 +38,14 @@ static void handle (int signal_number, void (*handler) (int))
     sigaction (signal_number, &action, NULL); /* fails for no signal that exists */
 }
 
+static void on_default (int signal_number)
+{
+    if (last_words)
+        last_words ();
+    (void) signal (signal_number, SIG_DFL);
+    raise (signal_number);
+}
+
 void exit_timeout_default_signals (int status)
 {
     static const struct timespec at_once = { 0 };
@@ -47,6 +55,8 @@ void exit_timeout_default_signals (int status)
         sigaddset (&set, asking[i]);
     while (sigtimedwait (&set, NULL, &at_once) > 0)
         exit_timeout_start (status);
+    for (int i = 0; i < ASKING_N; i++)
+        handle (asking[i], on_default);
     sigprocmask (SIG_UNBLOCK, &set, NULL);
 }
 

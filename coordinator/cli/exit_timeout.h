@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 /* For a program that a loop's signals kept until here, and that has only words left to say: SIGINT, SIGTERM and SIGHUP
- * do what they do by default. One that came just before is exit_timeout_start with this status. */
+ * do what they do by default, behind the last words. One that came just before is exit_timeout_start with this status. */
 void exit_timeout_default_signals (int status);
 /* Ends the process with this status in a second, unless it has ended by then. */
 void exit_timeout_start (int status);

@@ -8,7 +8,7 @@
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
 
-enum { SOFT_MAX_BYTES = 1 << 20, QUEUED_MAX_BYTES = 64 << 20, TICK_MS = 40 };
+enum { SOFT_MAX_BYTES = 1 << 20, QUEUED_MAX_BYTES = 64 << 20 };
 
 struct job {
     struct job *next;
@@ -27,12 +27,12 @@ struct live_thread {
     bool closing;
 };
 
-/* Everything that waits, or NULL after a tick's time. */
-static struct job *take_all (struct live_thread *viewer, bool *closing)
+/* Everything that waits, or NULL when it is time for a tick. */
+static struct job *take_all (struct live_thread *viewer, uint32_t tick_ms, bool *closing)
 {
     struct timespec until;
     clock_gettime (CLOCK_MONOTONIC, &until);
-    until.tv_nsec += TICK_MS * 1000000L;
+    until.tv_nsec += tick_ms * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
     pthread_mutex_lock (&viewer->lock);
@@ -68,10 +68,9 @@ static void *live_thread_run (void *owner)
     const struct live_viewer *viewer = thread->viewer;
     void *view = viewer->open (thread->owner);
     struct arena arena = { 0 };
-    for (bool closing = false; !closing;) {
-        show_all (viewer, view, take_all (thread, &closing), &arena);
-        viewer->tick (view);
-    }
+    uint32_t tick_ms = 0;
+    for (bool closing = false; !closing; tick_ms = viewer->tick (view))
+        show_all (viewer, view, take_all (thread, tick_ms, &closing), &arena);
     viewer->close (view);
     arena_release (&arena);
     return NULL;

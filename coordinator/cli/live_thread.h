@@ -13,7 +13,7 @@
 struct live_viewer {
     void *(*open) (void *owner); /* returns the view */
     void (*fact) (void *view, const struct fact *fact);
-    void (*tick) (void *view); /* every 40 ms, and after facts */
+    uint32_t (*tick) (void *view); /* after facts, and when as many ms as it returned are over */
     void (*close) (void *view);
     void (*log) (void *view, struct text line); /* NULL: nobody adds any */
 };

@@ -6,7 +6,7 @@
 #include "coordinator/cli/live_thread.h"
 #include "coordinator/cli/metrics_file.h"
 
-enum { WRITE_EVERY_MS = 5000, READ_EVERY_MS = 1000, CLOSE_MS = 5000 };
+enum { LOOK_MS = 200, WRITE_EVERY_MS = 5000, READ_EVERY_MS = 1000, CLOSE_MS = 5000 };
 
 struct metrics_writer {
     const char *path;
@@ -57,15 +57,16 @@ static void put (struct metrics_writer *writer, struct metrics_beside *beside)
     writer->due_ms = clock_boot_ms () + WRITE_EVERY_MS;
 }
 
-static void look (void *owner)
+static uint32_t look (void *owner)
 {
     struct metrics_writer *writer = owner;
     struct metrics_beside beside = { .queues_known = true };
     if (clock_boot_ms () < writer->due_ms || !feed_board (writer->feed)->opened)
-        return;
+        return LOOK_MS;
     for (uint32_t i = 0; i < QUEUES_N; i++)
         beside.queues[i] = writer->queues[i];
     put (writer, &beside);
+    return LOOK_MS;
 }
 
 /* Nobody holds the run now: what had not ended is interrupted, and nothing waits any more. */

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "coordinator/view/event_json.h"
+#include "coordinator/view/line.h"
 #include "coordinator/view/plain.h"
 
 enum { QUIET_MS = 10000, QUIET_AGAIN_MS = 30000, LINES_BYTES = 4 << 20 };
@@ -58,7 +59,7 @@ void run_lines_remark (struct run_lines *lines, const char *remark, uint64_t boo
     if (lines->options.json)
         event_json_remark (text_of (remark), &lines->bytes);
     else
-        feed_add_remark (lines->options.feed, text_of (remark));
+        line_print_painted (&lines->bytes, &lines->style, PAINT_NONE, text_of (remark));
     print (lines, boot_ms);
 }
 

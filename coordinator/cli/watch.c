@@ -158,7 +158,7 @@ static uint64_t pass (struct watcher *watcher)
         leave (watcher, EXIT_HOLDS);
     else if (!watcher->more && cli_reader_left ())
         leave (watcher, EXIT_HOLDS);
-    return watcher->more ? now_ms : now_ms + WATCH_VIEW_TICK_MS;
+    return watcher->more ? now_ms : now_ms + watch_view_tick_ms (watcher->view);
 }
 
 static void say_sentence (const struct watcher *watcher, const struct text sentence)

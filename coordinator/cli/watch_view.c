@@ -14,7 +14,7 @@
 #include "coordinator/terminal/session.h"
 #include "coordinator/view/grid.h"
 
-enum { GRID_BYTES = 4 << 20, LOGGED_BYTES = 1 << 20, PROGRAM_BYTES = 1100 };
+enum { GRID_BYTES = 4 << 20, LOGGED_BYTES = 1 << 20, PROGRAM_BYTES = 1100, LINES_TICK_MS = 200, SESSION_TICK_MS = 40 };
 
 struct watch_view {
     struct watch_view_options options;
@@ -22,6 +22,7 @@ struct watch_view {
     struct terminal_session *session; /* or, when it is NULL: */
     struct run_lines *lines;          /* NULL as well: the run has ended, and its session with it */
     struct buf logged;                /* beside the session */
+    uint32_t logged_left_out;         /* lines that found no room there */
     bool frozen;
     char program[PROGRAM_BYTES];
 };
@@ -115,7 +116,10 @@ static void end_session (struct watch_view *view)
     print_last (view);
     if (view->logged.len)
         (void) !fwrite (view->logged.ptr, 1, view->logged.len, stderr); /* nobody can be told */
+    if (view->logged_left_out)
+        fprintf (stderr, "%u more lines of the log were notes of the session only\n", view->logged_left_out);
     buf_clear (&view->logged);
+    view->logged_left_out = 0;
 }
 
 /* ---- the verbs ---- */
@@ -182,7 +186,10 @@ void watch_view_print_remark (struct watch_view *view, const char *remark)
 void watch_view_log (struct watch_view *view, struct text line)
 {
     if (view->session) {
-        buf_add_text (&view->logged, line);
+        if (view->logged.len + line.len <= LOGGED_BYTES)
+            buf_add_text (&view->logged, line);
+        else
+            view->logged_left_out++;
         feed_add_remark (view->feed, text_clip (line, line.len - (line.len > 0))); /* without its newline */
     } else {
         (void) !fwrite (line.ptr, 1, line.len, stderr);
@@ -213,6 +220,11 @@ bool watch_view_tick (struct watch_view *view)
     if (view->session && !terminal_session_tick (view->session, clock_boot_ms (), clock_wall_ms ()))
         return leave (view);
     return true;
+}
+
+uint32_t watch_view_tick_ms (const struct watch_view *view)
+{
+    return view->session ? SESSION_TICK_MS : LINES_TICK_MS;
 }
 
 bool watch_view_stays (const struct watch_view *view)

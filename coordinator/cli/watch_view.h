@@ -26,12 +26,12 @@ struct watch_view *watch_view_open (const struct watch_view_options *options);
 void watch_view_close (struct watch_view *view);
 void watch_view_fact (struct watch_view *view, const struct fact *fact);
 void watch_view_print_remark (struct watch_view *view, const char *remark);
-/* A whole line of the log: beside a session it is a note, and printed on standard error once the session is over. */
+/* A whole line of the log: beside a session it is a note, and printed on standard error once the session is over, up to
+ * 1 MiB of them; how many more there were is said. */
 void watch_view_log (struct watch_view *view, struct text line);
 void watch_view_freeze_clock (struct watch_view *view, bool frozen);
-/* Every WATCH_VIEW_TICK_MS. False: a person has left. */
-enum { WATCH_VIEW_TICK_MS = 40 };
-bool watch_view_tick (struct watch_view *view);
+bool watch_view_tick (struct watch_view *view);              /* false: a person has left */
+uint32_t watch_view_tick_ms (const struct watch_view *view); /* how soon it wants the next one */
 /* Does it stay, when the run has ended, until somebody leaves? */
 bool watch_view_stays (const struct watch_view *view);
 const struct board *watch_view_board (const struct watch_view *view);

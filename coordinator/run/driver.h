@@ -20,7 +20,7 @@ struct driver_options {
     const char *worker_path;                /* for launcher local */
     const char *courier_path, *bundle_path; /* for launchers ssh and slurm */
     const char *address;                    /* to bind when the plan names none; NULL: its launcher's default */
-    driver_fact_fn *watch;                  /* the live view; may be NULL */
+    driver_fact_fn *watch;                  /* the run's own view; may be NULL */
     void *owner;
 };
 

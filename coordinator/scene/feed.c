@@ -79,7 +79,8 @@ uint64_t feed_revision (const struct feed *feed)
 
 /* ---- the clock ---- */
 
-/* How old a fact is, only the wall clocks of two processes tell; how time goes on from there is not for them to say. */
+/* How old a fact is, only the wall clocks of two processes tell. Time goes on from there by this one's: when it is set, the
+ * run's clock is wrong until the next fact. */
 static void take_age (struct feed *feed, const struct fact *fact, uint64_t wall_ms)
 {
     if (fact->at_ms < feed->board->clock_ms)

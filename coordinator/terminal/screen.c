@@ -21,14 +21,7 @@
 
 /* ncurses writes into a pipe, never to the terminal: it waits for whoever does not take what it writes. What a frame
  * needs at most is far less than a pipe holds. */
-enum {
-    PIPE_BYTES = 1 << 20,
-    PIECE_BYTES = 16 << 10,
-    ESCAPE_MS = 25,
-    LEAVE_MS = 1000,
-    LEAVE_PIECES = 256,
-    LEAVE_BYTES = 128
-};
+enum { PIPE_BYTES = 1 << 20, PIECE_BYTES = 16 << 10, ESCAPE_MS = 25, LEAVE_BYTES = 128 };
 
 struct screen {
     SCREEN *terminal;
@@ -38,7 +31,9 @@ struct screen {
     struct buf left; /* made, and not taken yet */
     size_t taken;    /* of it */
     bool color, unicode;
-    bool in_front;           /* at the last look */
+    bool in_front;          /* at the last look */
+    struct sigaction stops; /* what SIGTSTP did before */
+    bool stop_caught;
     locale_t locale, before; /* of this thread: the process's is not for a screen to change */
 };
 
@@ -60,19 +55,32 @@ void screen_restore (void)
     (void) tcsetattr (STDIN_FILENO, TCSANOW, &restoring.before);
 }
 
+static const int deaths[] = { SIGSEGV, SIGBUS, SIGFPE,  SIGILL,  SIGABRT, SIGQUIT,
+                              SIGXCPU, SIGSYS, SIGTRAP, SIGUSR1, SIGUSR2 };
+enum { DEATHS_N = sizeof (deaths) / sizeof (deaths[0]) };
+static struct sigaction before_death[DEATHS_N];
+
+/* Then it does what it did before there was a screen. */
 static void on_death (int signal_number)
 {
     screen_restore ();
-    raise (signal_number); /* it does what it does by default: SA_RESETHAND */
+    for (size_t i = 0; i < DEATHS_N; i++)
+        if (deaths[i] == signal_number)
+            sigaction (signal_number, &before_death[i], NULL);
+    raise (signal_number);
 }
 
 static void catch_deaths (void)
 {
-    static const int deaths[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT, SIGXCPU };
-    struct sigaction action = { .sa_handler = on_death, .sa_flags = (int) (SA_RESETHAND | SA_NODEFER) };
+    static bool caught;
+    struct sigaction action = { .sa_handler = on_death, .sa_flags = SA_NODEFER };
+    if (caught)
+        return;
+    caught = true;
     sigemptyset (&action.sa_mask);
-    for (size_t i = 0; i < sizeof (deaths) / sizeof (deaths[0]); i++)
-        sigaction (deaths[i], &action, NULL);
+    for (size_t i = 0; i < DEATHS_N; i++)
+        sigaction (deaths[i], &action, &before_death[i]);
+    mem_set_last (screen_restore);
     atexit (screen_restore); /* fails when memory does, and then much else */
 }
 
@@ -130,16 +138,21 @@ static void stay (int signal_number)
     (void) signal_number;
 }
 
-/* What ncurses does about signals is not for a process that has other work: only stopping is kept from leaving a screen. */
+static void catch_stop (struct screen *screen)
+{
+    struct sigaction action = { .sa_handler = stay, .sa_flags = SA_RESTART };
+    screen->stop_caught = sigaction (SIGTSTP, &action, &screen->stops) == 0;
+}
+
+/* What ncurses does about signals is not for a process that has other work. */
 static SCREEN *open_ncurses (FILE *out)
 {
     static const int signals[] = { SIGINT, SIGTERM, SIGWINCH, SIGTSTP };
     enum { N = sizeof (signals) / sizeof (signals[0]) };
-    struct sigaction before[N], stays = { .sa_handler = stay, .sa_flags = SA_RESTART };
+    struct sigaction before[N];
     for (size_t i = 0; i < N; i++)
         sigaction (signals[i], NULL, &before[i]);
     SCREEN *terminal = newterm (NULL, out, stdin);
-    before[N - 1] = stays;
     for (size_t i = 0; i < N; i++)
         sigaction (signals[i], &before[i], NULL);
     return terminal;
@@ -193,6 +206,7 @@ struct screen *screen_open (bool color, struct err *err)
     }
     restoring.out_fd = screen->out_fd < 0 ? STDOUT_FILENO : screen->out_fd;
     restoring.open = true;
+    catch_stop (screen);
     catch_deaths ();
     return screen;
 }
@@ -329,13 +343,16 @@ uint32_t screen_key (struct screen *screen)
 
 /* ---- closing ---- */
 
-/* A terminal that takes nothing is left as it is after a while. */
+/* Waits for a terminal that takes nothing, as whatever is printed behind the screen does: without this it would be printed
+ * onto the screen. */
 static void give_rest (struct screen *screen)
 {
-    struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
-    for (int i = 0; i < LEAVE_PIECES && !screen_ready (screen); i++)
-        if (poll (&out, 1, LEAVE_MS) <= 0)
-            return;
+    ssize_t len = 0;
+    collect (screen);
+    while (screen->taken < screen->left.len && (len >= 0 || errno == EINTR)) {
+        len = write (STDOUT_FILENO, screen->left.ptr + screen->taken, screen->left.len - screen->taken);
+        screen->taken += len > 0 ? (size_t) len : 0;
+    }
 }
 
 void screen_close (struct screen *screen)
@@ -351,8 +368,9 @@ void screen_close (struct screen *screen)
         restoring.open = false;
         if (screen_in_front (screen))
             (void) tcsetattr (STDIN_FILENO, TCSADRAIN, &restoring.before);
-        signal (SIGTSTP, SIG_DFL);
     }
+    if (screen->stop_caught)
+        sigaction (SIGTSTP, &screen->stops, NULL);
     if (screen->locale) {
         (void) uselocale (screen->before);
         freelocale (screen->locale);

@@ -13,7 +13,7 @@
  *               [{"outcome", "owner", "certainty", "preliminary": the pass still runs, "signature", "line": the error
  *               line, "cause", "next", "phase", "hosts": folded, "count"}], "failures_left_out", "corrections":
  *               [{"from", "from_owner", "to", "to_owner", "hosts", "count"}] what was preliminary and is not so}]}]
- *   waiting     [line, ...], as in the live view
+ *   waiting     [line, ...], as in the terminal of watch
  *   quiet       [{"hosts", "count", "line": the last that they printed (null: nothing yet), "quiet_ms"}]; of hosts that
  *               the running pass waits for, the longest quiet first; of many hosts only those quiet for 5 s
  *   slow        [{"hosts", "count", "phase", "longest_ms", "median_ms" of the "others"}]; in a phase for clearly longer

@@ -3,6 +3,7 @@ text; the terminal is given back whatever happens. The screens are kept under te
 import json
 import os
 import pathlib
+import resource
 import signal
 import unittest
 
@@ -21,6 +22,10 @@ class Terminals(lab.LabTest):
         shown = tmux.Tmux(f"terminal-{name}", ["bash", "--norc", "-i"] if in_shell else [lab.SLICEUP, *words], env, columns, rows)
         self.addCleanup(shown.close)
         return shown
+
+    def without_handler(self):
+        """The sanitizer's, which ends the process in a way of its own."""
+        return {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":handle_segv=0"}
 
     def watch(self, name, *words, **more):
         return self.on_terminal(name, "watch", *words, **more)
@@ -171,7 +176,7 @@ class Leaving(Terminals):
     def test_whatever_ends_it_the_terminal_is_given_back(self):
         self.running()
         for number, status in ((signal.SIGTERM, 130), (signal.SIGSEGV, 139), (signal.SIGABRT, 134), (signal.SIGHUP, 130)):
-            shown = self.watch(number.name)
+            shown = self.watch(number.name, **self.without_handler())
             shown.wait("compile")
             os.kill(shown.pid(), number)
             self.assertEqual(status, shown.ended(), number.name)
@@ -288,13 +293,16 @@ class OwnTerminal(Terminals):
         self.assertFalse(shown.status.exists(), "it did not wait for its terminal: the test proves nothing")
         shown.press("C-q")
         self.assertEqual(0, shown.ended())
+        self.assertFalse(shown.has_screen())
+        self.assertNotIn("? help", shown.screen())
+        self.assertRegex(shown.screen(), r"(?m)^receipt: ")
 
     def test_whatever_ends_it_the_terminal_is_given_back(self):
         for number, status in ((signal.SIGSEGV, 139), (signal.SIGABRT, 134)):
-            shown = self.run_on_terminal("own-" + number.name)
+            shown = self.run_on_terminal("own-" + number.name, **self.without_handler())
             os.kill(shown.pid(), number)
             self.assertEqual(status, shown.ended(), number.name)
-            self.assertNotIn("? help", shown.screen())
+            self.assertFalse(shown.has_screen(), number.name)
             shown.close()
             resumed = self.on_terminal("own-resumed", "resume")
             resumed.wait(r"(?m)^. *h0 +r .*compile")
@@ -302,6 +310,36 @@ class OwnTerminal(Terminals):
             self.assertEqual(130, resumed.ended())
             self.assertIn("cancelled by the user", resumed.screen())
             resumed.close()
+
+    def test_without_descriptors_it_says_so(self):
+        shown = self.run_on_terminal("own-descriptors")
+        resource.prlimit(shown.pid(), resource.RLIMIT_NOFILE, (3, 3))
+        os.kill(shown.pid(), signal.SIGABRT)  # as libzmq ends a process without any
+        self.assertEqual(3, shown.ended())
+        self.assertFalse(shown.has_screen())
+        self.assertIn("this process cannot get more open files", shown.screen())
+
+    def test_a_terminal_of_an_unknown_kind_stops_and_goes_on(self):
+        shown = self.on_terminal("own-unknown", in_shell=True)
+        shown.type(f"TERM=nonsense {lab.SLICEUP} run {self.slow(60)}")
+        shown.press("Enter")
+        shown.wait(r"low attempt 1 began")
+        shown.press("C-z")
+        shown.wait("Stopped")
+        shown.type("fg")
+        shown.press("Enter")
+        self.passes(self.lab.sliceup("cancel"))
+        lab.wait_for(lambda: self.lab.count("run-ended"), "the end", 20)
+
+    def test_logs_that_are_redirected_are_not_held_back(self):
+        errors = self.lab.files / "errors"
+        shown = self.on_terminal("own-redirected", in_shell=True)
+        shown.type(f"{lab.SLICEUP} run {self.slow(60)} 2> {errors}")
+        shown.press("Enter")
+        shown.wait(r"(?m)^. *h0 +r .*compile")
+        shown.press("C-c")
+        lab.wait_for(lambda: "stopping: asking the running rung to end" in errors.read_text(), "the log", 5)
+        lab.wait_for(lambda: self.lab.count("run-ended"), "the end", 20)
 
     def test_a_terminal_that_goes_away_does_not_keep_it(self):
         shown = self.run_on_terminal("own-gone", seconds=3)

@@ -66,6 +66,10 @@ class Tmux:
         (ARTEFACTS / f"{self.name}-{step}.txt").write_text(text)
         return text
 
+    def has_screen(self):
+        """Is the alternate screen shown?"""
+        return self.tmux("display-message", "-p", "#{alternate_on}").strip() == "1"
+
     def pid(self, name="sliceup"):
         """Of the command, below the pane's shell."""
         shell = self.tmux("display-message", "-p", "#{pane_pid}").strip()

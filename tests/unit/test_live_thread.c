@@ -22,9 +22,10 @@ static void stuck_fact (void *pipe, const struct fact *fact)
     (void) fact;
 }
 
-static void stuck_tick (void *pipe)
+static uint32_t stuck_tick (void *pipe)
 {
     (void) pipe;
+    return TIMEOUT_MS;
 }
 
 /* A disk that does not answer, until the pipe has a byte. */

@@ -105,6 +105,23 @@ static void a_size_that_wraps_round_ends_the_process (void **state)
     assert_int_equal (exit_status_of (use_arena_rounding), 3);
 }
 
+static void end_by_last_words (void)
+{
+    _exit (7);
+}
+
+static void use_array_behind_last_words (void)
+{
+    mem_set_last (end_by_last_words);
+    use_array ();
+}
+
+static void last_words_come_first (void **state)
+{
+    (void) state;
+    assert_int_equal (exit_status_of (use_array_behind_last_words), 7);
+}
+
 static void arena_memory_is_zeroed_aligned_and_apart (void **state)
 {
     (void) state;
@@ -182,6 +199,7 @@ int main (void)
         cmocka_unit_test (growing_keeps_what_was_there),
         cmocka_unit_test (text_is_copied),
         cmocka_unit_test (a_size_that_wraps_round_ends_the_process),
+        cmocka_unit_test (last_words_come_first),
         cmocka_unit_test (arena_memory_is_zeroed_aligned_and_apart),
         cmocka_unit_test (used_bytes_counts_all_blocks),
         cmocka_unit_test (a_reset_arena_keeps_one_block_and_gives_zeroed_memory),

@@ -126,7 +126,7 @@ static void notes_stand_behind_the_clock_of_the_run_and_json_has_none (void **st
     apply (&watched, &asked);
     run_lines_remark (watched.lines, "nobody holds\x1b[2J it \xC3\xBC", watched.boot_ms);
     assert_true (says (&watched, "[    83.4 s] cancelled: the running rung is asked to end\n"
-                                 "[    83.4 s] nobody holds\\x1b[2J it \\u{fc}\n"));
+                                 "nobody holds\\x1b[2J it \\u{fc}\n"));
     watched_release (&watched);
     watched_make (&watched, true);
     apply (&watched, &asked);
