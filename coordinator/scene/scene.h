@@ -128,7 +128,8 @@ struct scene_attempt {
     uint32_t attempt;
     enum purpose purpose;
     enum scene_mark mark;
-    uint64_t began_ms, ms;    /* ms: so far, while it runs; 0: not known */
+    uint64_t began_ms, ms;    /* ms: so far, while it runs */
+    bool ms_known;            /* false: `ms` is 0, and nobody heard how long it took */
     uint64_t ended_ms;        /* where its own time is not known: when its end was recorded; 0: it runs */
     uint32_t group;           /* of `groups`; SCENE_NOBODY */
     struct scene_span *spans; /* in the order in which they were first entered; together not longer than `ms` */

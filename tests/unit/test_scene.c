@@ -697,6 +697,7 @@ static void a_host_that_is_opened_tells_what_it_did (void **state)
     assert_int_equal (host->attempts[0].spans[2].ms, 0);
     assert_int_equal (host->attempts[1].mark, MARK_RUNS);
     assert_int_equal (host->attempts[1].ms, 500);
+    assert_true (host->attempts[0].ms_known && host->attempts[1].ms_known);
     assert_int_equal (host->attempts[1].group, SCENE_NOBODY);
     assert_int_equal (host->facts_n, 1);
     assert_text (host->facts[0].value, "6.1");

@@ -347,6 +347,25 @@ static void a_host_is_opened_and_two_are_compared (void **state)
     desk_release (&desk);
 }
 
+/* host0 is lost in a pass, which ends without its result; host2 after it, so the rung above is not begun. */
+static void what_nobody_knows_of_an_attempt_is_not_drawn_as_0 (void **state)
+{
+    (void) state;
+    struct desk desk;
+    struct verdict verdict = { .host = 0, .outcome = OUTCOME_LOST, .owner = OWNER_HOST };
+    desk_climbing (&desk, 4, 80, 24);
+    show_lost (&desk.show, 0, TEXT_LIT ("silent for 30 s"));
+    show_pass_ended (&desk.show, OUTCOME_PASSED, 12000, &verdict, 1); /* of the others */
+    show_lost (&desk.show, 2, TEXT_LIT ("silent for 30 s"));
+    show_run_ended (&desk.show, OUTCOME_LOST, 1, TEXT_LIT ("two hosts were lost"));
+    desk.state.mode = MODE_HOST;
+    desk.state.opened = 0;
+    assert_drawn (&desk, "tiny restored 1  L lost\n");
+    desk.state.opened = 2;
+    assert_drawn (&desk, " once  L lost\n");
+    desk_release (&desk);
+}
+
 static void who_came_last_at_a_gate_is_named (void **state)
 {
     (void) state;
@@ -532,6 +551,7 @@ int main (void)
         cmocka_unit_test (a_range_of_time_is_drawn),
         cmocka_unit_test (worst_first_is_worst_first),
         cmocka_unit_test (a_host_is_opened_and_two_are_compared),
+        cmocka_unit_test (what_nobody_knows_of_an_attempt_is_not_drawn_as_0),
         cmocka_unit_test (who_came_last_at_a_gate_is_named),
         cmocka_unit_test (a_cascade_names_its_cause_and_who_is_in_no_group_is_counted),
         cmocka_unit_test (equal_logs_are_shown_once),
