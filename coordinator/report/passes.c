@@ -40,27 +40,52 @@ static uint32_t hosts_of_pass (struct report_attempt **pass, uint32_t n)
     return hosts;
 }
 
-static void add_pass (struct report_attempt *const *pass, uint32_t n, struct buf *out)
+static void add_number (struct buf *out, const char *before, bool known, uint64_t number)
 {
-    const struct scene_attempt *of = pass[0]->of;
+    buf_puts (out, before);
+    if (known)
+        buf_printf (out, "%" PRIu64, number);
+    else
+        buf_puts (out, "null");
+}
+
+static void add_marks (struct report_attempt *const *pass, uint32_t n, struct buf *out)
+{
     struct run_lengths runs = { .out = out };
-    uint64_t began_ms = of->began_ms;
-    for (uint32_t i = 1; i < n; i++)
-        began_ms = pass[i]->of->began_ms < began_ms ? pass[i]->of->began_ms : began_ms;
-    buf_printf (out,
-                "{\"rung\":%u,\"pass\":\"%s\",\"attempt\":%u,\"purpose\":\"%s\",\"began_ms\":%" PRIu64 ",\"marks\":\"",
-                of->rung, enum_name_of (&pass_names, of->pass), of->attempt, enum_name_of (&purpose_names, of->purpose),
-                began_ms);
+    buf_puts (out, ",\"marks\":\"");
     for (uint32_t i = 0, rank = 0; i < n; i++) {
         add_letters (&runs, '.', pass[i]->host - rank);
         add_letters (&runs, scene_mark_letter (pass[i]->of->mark), 1);
         rank = pass[i]->host + 1;
     }
     end_run (&runs);
+}
+
+static void add_times (struct report_attempt *const *pass, uint32_t n, struct buf *out)
+{
+    uint32_t unknown = 0;
     buf_puts (out, "\",\"ms\":[");
     for (uint32_t i = 0; i < n; i++)
-        buf_printf (out, "%s%" PRIu64, i ? "," : "", pass[i]->of->ms);
+        add_number (out, i ? "," : "", pass[i]->of->ms_known, pass[i]->of->ms);
+    buf_puts (out, "],\"ended_ms\":[");
+    for (uint32_t i = 0; i < n; i++)
+        if (!pass[i]->of->ms_known)
+            add_number (out, unknown++ ? "," : "", true, pass[i]->of->ended_ms);
     buf_puts (out, "]}");
+}
+
+static void add_pass (struct report_attempt *const *pass, uint32_t n, struct buf *out)
+{
+    const struct scene_attempt *of = pass[0]->of;
+    uint64_t began_ms = of->began_ms;
+    for (uint32_t i = 1; i < n; i++)
+        began_ms = pass[i]->of->began_ms < began_ms ? pass[i]->of->began_ms : began_ms;
+    buf_printf (out, "{\"rung\":%u,\"pass\":\"%s\"", of->rung, enum_name_of (&pass_names, of->pass));
+    add_number (out, ",\"attempt\":", of->attempt != 0, of->attempt);
+    buf_printf (out, ",\"purpose\":\"%s\"", enum_name_of (&purpose_names, of->purpose));
+    add_number (out, ",\"began_ms\":", true, began_ms);
+    add_marks (pass, n, out);
+    add_times (pass, n, out);
 }
 
 struct passes passes_of (const struct report *report, struct arena *arena)
