@@ -261,7 +261,9 @@ function readRange(text) {
     return { from, until };
 }
 
-const isWithin = ({ from, until }, beganMs, ms) => beganMs + Math.max(ms, 1) > from && (!until || beganMs < until);
+const isWithin = ({ from, until }, beganMs, endedMs) => Math.max(endedMs, beganMs + 1) > from && (!until || beganMs < until);
+/* What runs is there up to now, and what has no length of its own until its verdict. */
+const isThere = (range, attempt) => isWithin(range, attempt.began_ms, attempt.ended_ms ?? attempt.began_ms + attempt.ms + 1);
 
 /* A range that is not understood hides nobody, and is told. */
 function timeWord(value) {
@@ -323,12 +325,10 @@ const nameOfRange = () => view.range && `${run.id} ${view.range.from}-${view.ran
 /* A report knows the attempts alone. */
 function withinReport(range) {
     const ranks = new Uint8Array(run.names.length);
-    for (const { began_ms, marks, ms } of embedded.passes ?? []) {
-        let at = 0;
-        [...expandLetters(marks)].forEach((letter, rank) => { ranks[rank] |= letter !== "." && isWithin(range, began_ms, ms[at++]); });
-    }
+    for (const pass of embedded.passes ?? [])
+        attemptsOfPass(pass).forEach(attempt => { ranks[attempt.rank] |= isThere(range, attempt); });
     for (const { rank, attempts } of embedded.hosts ?? [])
-        ranks[rank] |= attempts.some(attempt => isWithin(range, attempt.began_ms, attempt.ms));
+        ranks[rank] |= attempts.some(attempt => isThere(range, attempt));
     return ranks;
 }
 
@@ -649,13 +649,13 @@ function drawMetrics() {
 
 function drawGates() {
     byId("gates-part").hidden = !run.gates.length;
-    fill(byId("gates"), table("who waited least came last", ["gate", "at", "came last", "the others waited: half of them", "the longest"], run.gates.filter(gate => !view.range || isWithin(view.range, gate.opened_ms, 0)).map(gate => [
+    fill(byId("gates"), table("who waited least came last", ["gate", "at", "came last", "the others waited: half of them", "the longest"], run.gates.filter(gate => !view.range || isWithin(view.range, gate.opened_ms, gate.opened_ms)).map(gate => [
         said(gate.gate), atRung(gate.rung, gate.pass), said(gate.last ?? "unknown"), duration(gate.median_wait_ms), duration(gate.longest_wait_ms)])));
 }
 
 function drawNotes() {
     setText(byId("skipped"), run.skipped ? `${plural(run.skipped, "note")} skipped` : "");
-    fill(byId("notes"), run.notes.filter(([, at]) => !view.range || isWithin(view.range, at, 0)).reverse().map(([, at, text]) => el("li", null, el("time", null, duration(at)), said(text))));
+    fill(byId("notes"), run.notes.filter(([, at]) => !view.range || isWithin(view.range, at, at)).reverse().map(([, at, text]) => el("li", null, el("time", null, duration(at)), said(text))));
 }
 
 function drawTable() {
@@ -690,14 +690,20 @@ function openHost(rank) {
 }
 
 /* A report holds whole hosts only of those that stand out; of the others how each attempt ended, and how long it took. */
+function attemptsOfPass({ rung, pass, attempt, purpose, began_ms, marks, ms, ended_ms }) {
+    let at = 0, unknown = 0;
+    return [...expandLetters(marks)].flatMap((mark, rank) => {
+        if (mark === ".")
+            return [];
+        const spent = ms[at++];
+        return [{ rank, rung, pass, attempt, purpose, mark, began_ms, ms: spent, spans: [], group: null,
+                  ended_ms: spent === null ? ended_ms[unknown++] : began_ms + spent }];
+    });
+}
+
 function hostOfReport(name) {
-    const rank = run.names.indexOf(name), attempts = [];
-    for (const { rung, pass, attempt, purpose, began_ms, marks, ms } of embedded.passes ?? []) {
-        const letters = expandLetters(marks);
-        if ((letters[rank] ?? ".") !== ".")
-            attempts.push({ rung, pass, attempt, purpose, mark: letters[rank], began_ms, spans: [], group: null,
-                            ms: ms[letters.slice(0, rank).replaceAll(".", "").length] });
-    }
+    const rank = run.names.indexOf(name);
+    const attempts = (embedded.passes ?? []).flatMap(attemptsOfPass).filter(attempt => attempt.rank === rank);
     attempts.sort((a, b) => a.began_ms - b.began_ms);
     return { host: name, rank, life: "short, from the report: its phases and facts are in the run's journal", why: "", attempts, facts: {} };
 }
@@ -718,8 +724,8 @@ function attemptsShown(host) {
         const began_ms = Math.max(span.began_ms, range.from);
         return { ...span, began_ms, ms: Math.min(span.began_ms + span.ms, range.until || Infinity) - began_ms };
     };
-    return !range ? attempts : attempts.filter(attempt => isWithin(range, attempt.began_ms, attempt.ms))
-        .map(attempt => ({ ...attempt, spans: attempt.spans.filter(span => isWithin(range, span.began_ms, span.ms)).map(cut) }));
+    return !range ? attempts : attempts.filter(attempt => isThere(range, attempt))
+        .map(attempt => ({ ...attempt, spans: attempt.spans.filter(span => isWithin(range, span.began_ms, span.began_ms + span.ms)).map(cut) }));
 }
 
 /* Where a time of the run stands on a timeline, of 1000; the timeline is the range that the filter names. */

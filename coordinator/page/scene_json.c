@@ -482,6 +482,7 @@ static json_t *attempt_json (const struct scene *scene, const struct scene_attem
     set (out, "mark", json_stringn (&letter, 1));
     set_number (out, "began_ms", attempt->began_ms);
     set_known (out, "ms", attempt->ms_known, attempt->ms);
+    set_known (out, "ended_ms", attempt->ended_ms != 0, attempt->ended_ms);
     set (out, "group", index_or_null (attempt->group));
     for (uint32_t i = 0; i < attempt->spans_n; i++)
         json_array_append_new (spans, span_json (scene, &attempt->spans[i]));

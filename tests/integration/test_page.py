@@ -321,6 +321,17 @@ class Anything(Pages):
         self.until(lambda: len(self.positions()) == 3 and self.text("hidden") == "", "all of it again")
         self.assertEqual([], self.complaints())
 
+    def test_an_attempt_without_a_length_of_its_own_is_there_until_its_verdict(self):
+        lost = said_by.host("v6e-3")
+        lost["attempts"][2] |= {"mark": "L", "ms": None, "ended_ms": 6500, "spans": []}
+        self.serve(said_by.answers() | {"host": lost})
+        self.press("n", Keys.ENTER)
+        self.until(lambda: len(self.rows("host")) >= 3, "a host, whole")
+        for words, there in (("time:5s-6s", ["tiny"]), ("time:6499ms-", ["tiny"]), ("time:6500ms-", []), ("time:-2s", ["facts", "device"])):
+            self.filter(words)
+            self.until(lambda: [row[0] for row in self.rows("host") if len(row) == 4] == there, words)
+        self.assertEqual([], self.complaints())
+
     def test_another_run_of_the_history(self):
         server = self.serve(said_by.answers())
         self.press("n", Keys.ENTER)

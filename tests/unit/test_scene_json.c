@@ -539,7 +539,9 @@ static void a_host_has_its_attempts_spans_and_facts (void **state)
     expect (json, "attempts.0.ms", "7");
     expect (json, "attempts.1.attempt", "null");
     expect (json, "attempts.1.ms", "null"); /* nobody heard how long it took */
+    expect (json, "attempts.1.ended_ms", "20");
     expect (json, "attempts.2.ms", "0");
+    expect (json, "attempts.2.ended_ms", "null"); /* it runs */
     expect (json, "attempts_left_out", "37");
     expect (json, "facts", "{\"kernel\":\"6.1\"}");
     json_decref (json);
