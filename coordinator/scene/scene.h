@@ -49,7 +49,7 @@ struct scene_query {
     struct text text;                  /* in name, phase, gate, cause or error line, without case; empty: any */
     enum scene_order order;            /* of the tiles */
     uint32_t opened[SCENE_OPENED_MAX]; /* ranks, whose `hosts` are made; SCENE_NOBODY: none */
-    uint64_t from_ms, until_ms;        /* a range of time; until 0: to now */
+    uint64_t from_ms, until_ms;        /* a range of time; until UINT64_MAX: to now; 0: there is no range */
     uint64_t since;                    /* a revision: only notes that came after it; 0: all that are kept */
 };
 void scene_query_init (struct scene_query *query); /* everything, by rank, nobody opened */
@@ -165,7 +165,7 @@ struct scene {
     uint32_t tiles_n;
     struct scene_group *groups;               /* of all rungs, the first rung first; causes before their cascades */
     uint32_t groups_n, ungrouped_n;           /* ungrouped: verdicts that no group had room for, of all passes */
-    uint64_t groups_changed, metrics_changed; /* revisions: of groups, metrics or gates; of metrics */
+    uint64_t groups_changed, metrics_changed; /* revisions: of groups or gates; of metrics */
     struct scene_metric *metrics;
     uint32_t metrics_n;
     struct scene_gate *gates;

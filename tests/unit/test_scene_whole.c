@@ -25,7 +25,7 @@ enum {
 struct watcher {
     uint32_t laziness; /* asks at one fact in so many */
     uint64_t revision, note, skipped;
-    struct buf rungs[RUNGS_MOST], tiles[HOSTS_MOST], hosts[HOSTS_MOST], groups;
+    struct buf rungs[RUNGS_MOST], tiles[HOSTS_MOST], hosts[HOSTS_MOST], groups, metrics;
     uint64_t range_revisions[HOSTS_MOST];
     struct buf in_range[HOSTS_MOST]; /* tile and host, of a query with a range of time */
     json_t *state;                   /* as a page keeps it */
@@ -49,7 +49,7 @@ static void theatre_open (struct theatre *theatre, uint64_t seed)
     static const uint32_t laziness[WATCHERS] = { 1, 5, 60 };
     *theatre = (struct theatre){ .feed = feed_create (), .rng = rng_seed (seed) };
     theatre->from_ms = rng_below (&theatre->rng, 20000);
-    theatre->until_ms = seed % 3 ? theatre->from_ms + 1 + rng_below (&theatre->rng, 20000) : 0;
+    theatre->until_ms = seed % 3 ? theatre->from_ms + 1 + rng_below (&theatre->rng, 20000) : UINT64_MAX;
     for (uint32_t i = 0; i < WATCHERS; i++) {
         struct watcher *watcher = &theatre->watchers[i];
         watcher->laziness = laziness[i];
@@ -61,6 +61,7 @@ static void theatre_open (struct theatre *theatre, uint64_t seed)
             buf_init (&watcher->in_range[k], PRINTED_BYTES);
         }
         buf_init (&watcher->groups, PRINTED_BYTES);
+        buf_init (&watcher->metrics, PRINTED_BYTES);
     }
 }
 
@@ -76,6 +77,7 @@ static void theatre_close (struct theatre *theatre)
             buf_release (&watcher->in_range[k]);
         }
         buf_release (&watcher->groups);
+        buf_release (&watcher->metrics);
         json_decref (watcher->state);
     }
     feed_destroy (theatre->feed);
@@ -188,7 +190,7 @@ static void ask_for_json (struct watcher *watcher, const struct scene *scene)
 
 static bool is_within (const struct theatre *theatre, uint64_t began_ms, uint64_t ms)
 {
-    return (theatre->until_ms == 0 || began_ms < theatre->until_ms) &&
+    return began_ms < theatre->until_ms &&
            (began_ms >= theatre->from_ms || began_ms + ms > theatre->from_ms);
 }
 
@@ -216,7 +218,7 @@ static void is_cut_to_the_range (struct theatre *theatre, const struct scene_hos
             assert_true (text_equal (part->name, span->name));
             assert_int_equal (part->began_ms, span->began_ms > theatre->from_ms ? span->began_ms : theatre->from_ms);
             assert_int_equal (part->began_ms + part->ms,
-                              theatre->until_ms && theatre->until_ms < end_ms ? theatre->until_ms : end_ms);
+                              theatre->until_ms < end_ms ? theatre->until_ms : end_ms);
         }
         at += there;
     }
@@ -300,6 +302,8 @@ static void ask (struct theatre *theatre, struct watcher *watcher, uint64_t wall
     }
     print_groups (&scene, &now);
     take_piece (&watcher->groups, &now, scene.groups_changed > watcher->revision || !scene.opened, "groups", 0);
+    print_metrics (&scene, &now);
+    take_piece (&watcher->metrics, &now, scene.metrics_changed > watcher->revision, "metrics", 0);
     if (watcher->laziness > 1) { /* who asks at every fact takes long */
         ask_for_json (watcher, &scene);
         if (scene.opened && feed_board (theatre->feed)->clock_ms >= theatre->from_ms)
