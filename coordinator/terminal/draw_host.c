@@ -136,6 +136,9 @@ static void add_attempts (const struct drawing *drawing, const struct scene_host
         add_cause (drawing, attempt->group, sheet);
         add_spans (drawing, attempt, sheet);
     }
+    if (host->attempts_left_out)
+        sheet_printf (sheet, PAINT_FAINT, "  and %u earlier, which are not kept here: see the receipt",
+                      host->attempts_left_out);
 }
 
 void draw_host (struct drawing *drawing, uint32_t row, uint32_t end)

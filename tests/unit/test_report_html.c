@@ -229,6 +229,19 @@ static void test_passes_have_a_letter_and_a_time_for_each_host_that_took_part (v
     world_close (world, &out);
 }
 
+static void test_attempts_that_are_not_kept_are_counted (void **state)
+{
+    (void) state;
+    struct world *world = world_open (3);
+    struct buf out;
+    buf_init (&out, HTML_MAX_BYTES);
+    world->hosts[0].attempts_left_out = 5;
+    world->hosts[2].attempts_left_out = 2;
+    html_page (&world->report, (struct text){ 0 }, &out);
+    holds (&out, "Left out, so that this file stays small: 7 early attempts of hosts. All of it: ", 1);
+    world_close (world, &out);
+}
+
 static void test_a_time_that_nobody_knows_is_null (void **state)
 {
     (void) state;
@@ -261,6 +274,7 @@ int main (void)
         cmocka_unit_test (test_what_is_old_is_left_out_first_and_is_told),
         cmocka_unit_test (test_hosts_that_failed_stay_whole_as_far_as_the_last_passes_leave_room),
         cmocka_unit_test (test_passes_have_a_letter_and_a_time_for_each_host_that_took_part),
+        cmocka_unit_test (test_attempts_that_are_not_kept_are_counted),
         cmocka_unit_test (test_a_time_that_nobody_knows_is_null),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -366,6 +366,22 @@ static void what_nobody_knows_of_an_attempt_is_not_drawn_as_0 (void **state)
     desk_release (&desk);
 }
 
+static void attempts_that_are_not_kept_are_counted (void **state)
+{
+    (void) state;
+    struct desk desk;
+    desk_make (&desk, 2, 80, 24);
+    for (uint32_t i = 1; i <= BOARD_ATTEMPTS_MAX + 3; i++) {
+        show_began (&desk.show, TINY, PASS_ONCE, i, 2);
+        show_pass_ended (&desk.show, OUTCOME_FAILED, 400, NULL, 0);
+    }
+    assert_drawn (&desk, "> host0");
+    press (&desk, KEY_IS_ENTER);
+    press (&desk, KEY_IS_END);
+    assert_drawn (&desk, "and 3 earlier, which are not kept here: see the receipt\n");
+    desk_release (&desk);
+}
+
 static void who_came_last_at_a_gate_is_named (void **state)
 {
     (void) state;
@@ -552,6 +568,7 @@ int main (void)
         cmocka_unit_test (worst_first_is_worst_first),
         cmocka_unit_test (a_host_is_opened_and_two_are_compared),
         cmocka_unit_test (what_nobody_knows_of_an_attempt_is_not_drawn_as_0),
+        cmocka_unit_test (attempts_that_are_not_kept_are_counted),
         cmocka_unit_test (who_came_last_at_a_gate_is_named),
         cmocka_unit_test (a_cascade_names_its_cause_and_who_is_in_no_group_is_counted),
         cmocka_unit_test (equal_logs_are_shown_once),
