@@ -107,9 +107,9 @@ static bool was_there (const struct scene_filter *filter, uint32_t rank)
 {
     const struct board_host *host = &filter->board->hosts[rank];
     uint64_t now_ms = filter->scene->now_ms;
-    bool absent = host->present_ms == UINT64_MAX;
-    if (host->present_ms && scene_in_range (filter->query, host->absent_ms,
-                                            absent ? now_ms : last_before (host->present_ms, host->absent_ms)))
+    bool away = host->back_ms == UINT64_MAX;
+    if (host->back_ms && scene_in_range (filter->query, host->away_since_ms,
+                                         away ? now_ms : last_before (host->back_ms, host->away_since_ms)))
         return true;
     for (uint32_t i = 0; i < host->attempts.n; i++)
         if (scene_attempt_in_range (filter->query, filter->board, &host->attempts.items[i], now_ms))

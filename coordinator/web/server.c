@@ -92,9 +92,8 @@ static struct http_answer *make_shared (struct server *server, struct shared_ans
         .since = request->since, .from_ms = request->from_ms, .until_ms = request->until_ms, .made_ms = boot_ms
     };
     memcpy (one->run, run->dir.id, sizeof one->run);
-    one->answer = request->route == ROUTE_STATE
-                      ? answer_state (run, server->boot, request->since, clock_wall_ms ())
-                      : answer_within (run, server->boot, request, clock_wall_ms ());
+    one->answer = request->route == ROUTE_STATE ? answer_state (run, server->boot, request->since, clock_wall_ms ())
+                                                : answer_within (run, server->boot, request, clock_wall_ms ());
     return one->answer;
 }
 

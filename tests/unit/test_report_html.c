@@ -223,8 +223,9 @@ static void test_passes_have_a_letter_and_a_time_for_each_host_that_took_part (v
     passes_take (&passes, false, 1 << 20);
     passes_json (&passes, &out);
     const char *last = strstr (buf_c (&out), "{\"rung\":11,");
-    assert_string_equal (last, "{\"rung\":11,\"pass\":\"once\",\"attempt\":1,\"purpose\":\"climb\",\"began_ms\":660000,"
-                               "\"marks\":\"P2.2P3FP2\",\"ms\":[50000,50001,50004,50005,50006,50007,50008,50009],\"ended_ms\":[]}]");
+    assert_string_equal (
+        last, "{\"rung\":11,\"pass\":\"once\",\"attempt\":1,\"purpose\":\"climb\",\"began_ms\":660000,"
+              "\"marks\":\"P2.2P3FP2\",\"ms\":[50000,50001,50004,50005,50006,50007,50008,50009],\"ended_ms\":[]}]");
     assert_int_equal (count (buf_c (&out), "\"rung\":"), RUNGS);
     world_close (world, &out);
 }

@@ -404,7 +404,8 @@ static void a_range_takes_hosts_of_which_an_attempt_was_there_in_it (void **stat
     assert_string_equal (taken_from (&stage, 0, 1000), "");
     assert_string_equal (taken_from (&stage, 0, 1001), "0 1");
     assert_string_equal (taken_from (&stage, 2999, UINT64_MAX), "0 1");
-    assert_string_equal (taken_from (&stage, 3000, UINT64_MAX), "1"); /* it only touches the other; this one runs up to now */
+    assert_string_equal (taken_from (&stage, 3000, UINT64_MAX),
+                         "1"); /* it only touches the other; this one runs up to now */
     assert_int_equal (stage.scene.hidden_n, 2);
     assert_int_equal (stage.scene.marks[MARK_ENDED], 1); /* of all, as they stand now */
     assert_string_equal (taken_from (&stage, 3001, UINT64_MAX), "");

@@ -190,8 +190,7 @@ static void ask_for_json (struct watcher *watcher, const struct scene *scene)
 
 static bool is_within (const struct theatre *theatre, uint64_t began_ms, uint64_t ms)
 {
-    return began_ms < theatre->until_ms &&
-           (began_ms >= theatre->from_ms || began_ms + ms > theatre->from_ms);
+    return began_ms < theatre->until_ms && (began_ms >= theatre->from_ms || began_ms + ms > theatre->from_ms);
 }
 
 /* What the scene of the range has of a host is what that of the whole has, cut. What runs ends with the time. */
@@ -217,8 +216,7 @@ static void is_cut_to_the_range (struct theatre *theatre, const struct scene_hos
             theatre->cut_n += part->ms != span->ms;
             assert_true (text_equal (part->name, span->name));
             assert_int_equal (part->began_ms, span->began_ms > theatre->from_ms ? span->began_ms : theatre->from_ms);
-            assert_int_equal (part->began_ms + part->ms,
-                              theatre->until_ms < end_ms ? theatre->until_ms : end_ms);
+            assert_int_equal (part->began_ms + part->ms, theatre->until_ms < end_ms ? theatre->until_ms : end_ms);
         }
         at += there;
     }

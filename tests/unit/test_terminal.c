@@ -229,11 +229,10 @@ static void a_range_of_time_is_read (void **state)
     static const struct {
         const char *line;
         uint64_t from_ms, until_ms;
-    } good[] = {
-        { "time:40s-2min", 40000, 120000 },    { "time:2min-", 120000, UINT64_MAX }, { "time:-90s", 0, 90000 },
-        { "time:1.5h-1d", 5400000, 86400000 }, { "time:0s-", 0, UINT64_MAX },        { "x time:1m-2m y", 60000, 120000 },
-        { "time:250ms-1s", 250, 1000 },        { "40s-2min", 0, 0 }
-    };
+    } good[] = { { "time:40s-2min", 40000, 120000 }, { "time:2min-", 120000, UINT64_MAX },
+                 { "time:-90s", 0, 90000 },          { "time:1.5h-1d", 5400000, 86400000 },
+                 { "time:0s-", 0, UINT64_MAX },      { "x time:1m-2m y", 60000, 120000 },
+                 { "time:250ms-1s", 250, 1000 },     { "40s-2min", 0, 0 } };
     static const char *const bad[][2] = {
         { "time:", "time: is no range of time; expected FROM-UNTIL, FROM- or -UNTIL, as in time:40s-2min" },
         { "time:-", "time:- is no range of time" },
