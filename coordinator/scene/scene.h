@@ -1,8 +1,8 @@
 /* scene.h - what there is to draw of a run: a feed and a query, made into summary, rungs, tiles, groups, notes, spans.
  *
- * The terminal, the page, the report, the trace and the metrics draw scenes, and read nothing else of a run. Same feed,
- * query and time: same scene. Every text in it is safe for a terminal (buf_escaped: control bytes, bidirectional
- * overrides and broken UTF-8 are made visible) and bounded; a renderer escapes what its own syntax needs.
+ * The terminal, the page, the report, the trace and the metrics draw scenes; what else a report has is of the receipt.
+ * Same feed, query and time: same scene. Every text in it is safe for a terminal (buf_escaped: control bytes,
+ * bidirectional overrides and broken UTF-8 are made visible) and bounded; a renderer escapes what its own syntax needs.
  * Pure. Lives in the arena, and borrows from the feed until the next fact. Times are ms on the run's clock. */
 #ifndef SLICEUP_COORDINATOR_SCENE_SCENE_H
 #define SLICEUP_COORDINATOR_SCENE_SCENE_H
