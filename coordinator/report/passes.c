@@ -1,34 +1,12 @@
 #include "coordinator/report/passes.h"
 
 #include <inttypes.h>
+#include <string.h>
 
+#include "coordinator/page/host_letters.h"
 #include "coordinator/report/attempts.h"
 
 enum { SEPARATOR_BYTES = 2 };
-
-/* "P15.F": a letter, and how many hosts in a row have it, when it is not one: as coordinator/page writes run lengths. */
-struct run_lengths {
-    char letter;
-    uint32_t n;
-    struct buf *out;
-};
-
-static void end_run (struct run_lengths *runs)
-{
-    if (runs->n)
-        buf_byte (runs->out, (uint8_t) runs->letter);
-    if (runs->n > 1)
-        buf_printf (runs->out, "%u", runs->n);
-    runs->n = 0;
-}
-
-static void add_letters (struct run_lengths *runs, char letter, uint32_t n)
-{
-    if (n && letter != runs->letter)
-        end_run (runs);
-    runs->letter = n ? letter : runs->letter;
-    runs->n += n;
-}
 
 /* Each host once: a damaged journal may begin one pass twice. */
 static uint32_t hosts_of_pass (struct report_attempt **pass, uint32_t n)
@@ -49,16 +27,17 @@ static void add_number (struct buf *out, const char *before, bool known, uint64_
         buf_puts (out, "null");
 }
 
+/* Up to the last that took part. */
 static void add_marks (struct report_attempt *const *pass, uint32_t n, struct buf *out)
 {
-    struct run_lengths runs = { .out = out };
+    uint32_t hosts = pass[n - 1]->host + 1;
+    char *letters = mem_array (hosts, 1);
+    memset (letters, '.', hosts);
+    for (uint32_t i = 0; i < n; i++)
+        letters[pass[i]->host] = scene_mark_letter (pass[i]->of->mark);
     buf_puts (out, ",\"marks\":\"");
-    for (uint32_t i = 0, rank = 0; i < n; i++) {
-        add_letters (&runs, '.', pass[i]->host - rank);
-        add_letters (&runs, scene_mark_letter (pass[i]->of->mark), 1);
-        rank = pass[i]->host + 1;
-    }
-    end_run (&runs);
+    host_letters_add_runs (letters, hosts, out);
+    mem_free (letters);
 }
 
 static void add_times (struct report_attempt *const *pass, uint32_t n, struct buf *out)
