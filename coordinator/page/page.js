@@ -107,7 +107,7 @@ const embedded = byId("sliceup-data") ? JSON.parse(byId("sliceup-data").textCont
 const address = new URLSearchParams(location.hash.slice(1));
 let run = nothingKnown(), colours = {};
 const view = { run: address.get("run") || "last", opened: null, cursor: 0, layer: -1, drift: false, marked: [], filter: "", range: null, wrong: "" };
-let within = { of: "", ranks: null, revision: -1, at: 0 }; // by rank: who was there in a range of time
+let within = { of: "", ranks: null, boot: "", revision: -1, at: 0 }; // by rank: who was there in a range of time
 let shown = new Uint8Array(0), driftOf = new Uint8Array(0); // by rank
 let hosts = {};   // name: what /api/host says
 let log = null;   // what is read of a log
@@ -332,17 +332,20 @@ function withinReport(range) {
     return ranks;
 }
 
+/* What is shared by all who ask may be of a revision before the one that is known here; then it is asked for again. */
+const isWithinNew = of => within.of === of && within.boot === run.boot && within.revision >= run.revision;
+
 async function readWithin(atOnce) {
-    const of = nameOfRange(), { range } = view, { revision } = run;
-    if (!range || (within.of === of && within.revision === revision) || (!atOnce && performance.now() - within.at < HOST_PAUSE_MS))
+    const of = nameOfRange(), { range } = view;
+    if (!range || isWithinNew(of) || (!atOnce && performance.now() - within.at < HOST_PAUSE_MS))
         return;
     within.at = performance.now();
     try {
-        const ranks = embedded ? withinReport(range)
-            : Uint8Array.from(expandLetters((await ask("within", { time: `${range.from}-${range.until}` })).hosts), letter => letter === "x" ? 1 : 0);
+        const answer = embedded ? run : await ask("within", { time: `${range.from}-${range.until}` });
+        const ranks = embedded ? withinReport(range) : Uint8Array.from(expandLetters(answer.hosts), letter => letter === "x" ? 1 : 0);
         if (of !== nameOfRange())
             return; // another one by now
-        within = { of, ranks, revision, at: within.at };
+        within = { of, ranks, boot: answer.boot, revision: answer.revision, at: within.at };
         choose();
         draw("tiles", "table", "summary");
     } catch (error) {

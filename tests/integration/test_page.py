@@ -321,6 +321,14 @@ class Anything(Pages):
         self.until(lambda: len(self.positions()) == 3 and self.text("hidden") == "", "all of it again")
         self.assertEqual([], self.complaints())
 
+    def test_an_answer_that_was_made_before_the_last_change_is_asked_for_again(self):
+        answers = iter([{"boot": "b00t", "revision": 11, "hosts": ".16"}, {"boot": "other", "revision": 99, "hosts": ".16"}])
+        newest = {"boot": "b00t", "revision": 13, "hosts": ".3x2.11"}
+        server = self.serve(said_by.answers() | {"within": lambda query: next(answers, newest) if query["time"] == "1000-2000" else newest})
+        self.filter("time:1s-2s")
+        self.until(lambda: self.text("hidden") == "14 of 16 hidden", "the newest answer")
+        self.assertEqual(3, [query.get("time") for path, query, _ in server.asked if path == "/api/within"].count("1000-2000"))
+
     def test_an_attempt_without_a_length_of_its_own_is_there_until_its_verdict(self):
         lost = said_by.host("v6e-3")
         lost["attempts"][2] |= {"mark": "L", "ms": None, "ended_ms": 6500, "spans": []}
