@@ -34,7 +34,7 @@ static struct alphabet find_alphabet (const char *letters, uint32_t n)
     return out;
 }
 
-static void add_runs (const char *letters, uint32_t n, struct buf *out)
+void host_letters_add_runs (const char *letters, uint32_t n, struct buf *out)
 {
     for (uint32_t first = 0, end; first < n; first = end) {
         for (end = first + 1; end < n && letters[end] == letters[first];)
@@ -66,7 +66,7 @@ json_t *host_letters_json (const char *letters, uint32_t n)
     size_t packed_bytes = 2 + alphabet.n + ((size_t) n * alphabet.width + DIGIT_BITS - 1) / DIGIT_BITS;
     struct buf out;
     buf_init (&out, (size_t) n * RUN_BYTES + LETTER_CODES);
-    add_runs (letters, n, &out);
+    host_letters_add_runs (letters, n, &out);
     if (out.len > READABLE_BYTES && packed_bytes < out.len) {
         buf_clear (&out);
         add_packed (letters, n, &alphabet, &out);

@@ -11,5 +11,6 @@
 enum { HOST_NUMBERS = 69 }; /* numbers that have a letter: 0 is ':', 1 ';' and so on */
 char host_letter_of_number (uint32_t number);
 json_t *host_letters_json (const char *letters, uint32_t n);
+void host_letters_add_runs (const char *letters, uint32_t n, struct buf *out); /* run lengths alone */
 
 #endif

@@ -107,7 +107,7 @@ const embedded = byId("sliceup-data") ? JSON.parse(byId("sliceup-data").textCont
 const address = new URLSearchParams(location.hash.slice(1));
 let run = nothingKnown(), colours = {};
 const view = { run: address.get("run") || "last", opened: null, cursor: 0, layer: -1, drift: false, marked: [], filter: "", range: null, wrong: "" };
-let within = { of: "", ranks: null, revision: -1, at: 0 }; // by rank: who was there in a range of time
+let within = { of: "", ranks: null, boot: "", revision: -1, at: 0 }; // by rank: who was there in a range of time
 let shown = new Uint8Array(0), driftOf = new Uint8Array(0); // by rank
 let hosts = {};   // name: what /api/host says
 let log = null;   // what is read of a log
@@ -261,7 +261,9 @@ function readRange(text) {
     return { from, until };
 }
 
-const isWithin = ({ from, until }, beganMs, ms) => beganMs + Math.max(ms, 1) > from && (!until || beganMs < until);
+const isWithin = ({ from, until }, beganMs, endedMs) => Math.max(endedMs, beganMs + 1) > from && (!until || beganMs < until);
+/* What runs is there up to now, and what has no length of its own until its verdict. */
+const isThere = (range, attempt) => isWithin(range, attempt.began_ms, attempt.ended_ms ?? attempt.began_ms + attempt.ms + 1);
 
 /* A range that is not understood hides nobody, and is told. */
 function timeWord(value) {
@@ -323,26 +325,27 @@ const nameOfRange = () => view.range && `${run.id} ${view.range.from}-${view.ran
 /* A report knows the attempts alone. */
 function withinReport(range) {
     const ranks = new Uint8Array(run.names.length);
-    for (const { began_ms, marks, ms } of embedded.passes ?? []) {
-        let at = 0;
-        [...expandLetters(marks)].forEach((letter, rank) => { ranks[rank] |= letter !== "." && isWithin(range, began_ms, ms[at++]); });
-    }
+    for (const pass of embedded.passes ?? [])
+        attemptsOfPass(pass).forEach(attempt => { ranks[attempt.rank] |= isThere(range, attempt); });
     for (const { rank, attempts } of embedded.hosts ?? [])
-        ranks[rank] |= attempts.some(attempt => isWithin(range, attempt.began_ms, attempt.ms));
+        ranks[rank] |= attempts.some(attempt => isThere(range, attempt));
     return ranks;
 }
 
+/* What is shared by all who ask may be of a revision before the one that is known here; then it is asked for again. */
+const isWithinNew = of => within.of === of && within.boot === run.boot && within.revision >= run.revision;
+
 async function readWithin(atOnce) {
-    const of = nameOfRange(), { range } = view, { revision } = run;
-    if (!range || (within.of === of && within.revision === revision) || (!atOnce && performance.now() - within.at < HOST_PAUSE_MS))
+    const of = nameOfRange(), { range } = view;
+    if (!range || isWithinNew(of) || (!atOnce && performance.now() - within.at < HOST_PAUSE_MS))
         return;
     within.at = performance.now();
     try {
-        const ranks = embedded ? withinReport(range)
-            : Uint8Array.from(expandLetters((await ask("within", { time: `${range.from}-${range.until}` })).hosts), letter => letter === "x" ? 1 : 0);
+        const answer = embedded ? run : await ask("within", { time: `${range.from}-${range.until}` });
+        const ranks = embedded ? withinReport(range) : Uint8Array.from(expandLetters(answer.hosts), letter => letter === "x" ? 1 : 0);
         if (of !== nameOfRange())
             return; // another one by now
-        within = { of, ranks, revision, at: within.at };
+        within = { of, ranks, boot: answer.boot, revision: answer.revision, at: within.at };
         choose();
         draw("tiles", "table", "summary");
     } catch (error) {
@@ -649,13 +652,13 @@ function drawMetrics() {
 
 function drawGates() {
     byId("gates-part").hidden = !run.gates.length;
-    fill(byId("gates"), table("who waited least came last", ["gate", "at", "came last", "the others waited: half of them", "the longest"], run.gates.filter(gate => !view.range || isWithin(view.range, gate.opened_ms, 0)).map(gate => [
+    fill(byId("gates"), table("who waited least came last", ["gate", "at", "came last", "the others waited: half of them", "the longest"], run.gates.filter(gate => !view.range || isWithin(view.range, gate.opened_ms, gate.opened_ms)).map(gate => [
         said(gate.gate), atRung(gate.rung, gate.pass), said(gate.last ?? "unknown"), duration(gate.median_wait_ms), duration(gate.longest_wait_ms)])));
 }
 
 function drawNotes() {
     setText(byId("skipped"), run.skipped ? `${plural(run.skipped, "note")} skipped` : "");
-    fill(byId("notes"), run.notes.filter(([, at]) => !view.range || isWithin(view.range, at, 0)).reverse().map(([, at, text]) => el("li", null, el("time", null, duration(at)), said(text))));
+    fill(byId("notes"), run.notes.filter(([, at]) => !view.range || isWithin(view.range, at, at)).reverse().map(([, at, text]) => el("li", null, el("time", null, duration(at)), said(text))));
 }
 
 function drawTable() {
@@ -690,14 +693,20 @@ function openHost(rank) {
 }
 
 /* A report holds whole hosts only of those that stand out; of the others how each attempt ended, and how long it took. */
+function attemptsOfPass({ rung, pass, attempt, purpose, began_ms, marks, ms, ended_ms }) {
+    let at = 0, unknown = 0;
+    return [...expandLetters(marks)].flatMap((mark, rank) => {
+        if (mark === ".")
+            return [];
+        const spent = ms[at++];
+        return [{ rank, rung, pass, attempt, purpose, mark, began_ms, ms: spent, spans: [], group: null,
+                  ended_ms: spent === null ? ended_ms[unknown++] : began_ms + spent }];
+    });
+}
+
 function hostOfReport(name) {
-    const rank = run.names.indexOf(name), attempts = [];
-    for (const { rung, pass, attempt, purpose, began_ms, marks, ms } of embedded.passes ?? []) {
-        const letters = expandLetters(marks);
-        if ((letters[rank] ?? ".") !== ".")
-            attempts.push({ rung, pass, attempt, purpose, mark: letters[rank], began_ms, spans: [], group: null,
-                            ms: ms[letters.slice(0, rank).replaceAll(".", "").length] });
-    }
+    const rank = run.names.indexOf(name);
+    const attempts = (embedded.passes ?? []).flatMap(attemptsOfPass).filter(attempt => attempt.rank === rank);
     attempts.sort((a, b) => a.began_ms - b.began_ms);
     return { host: name, rank, life: "short, from the report: its phases and facts are in the run's journal", why: "", attempts, facts: {} };
 }
@@ -718,8 +727,8 @@ function attemptsShown(host) {
         const began_ms = Math.max(span.began_ms, range.from);
         return { ...span, began_ms, ms: Math.min(span.began_ms + span.ms, range.until || Infinity) - began_ms };
     };
-    return !range ? attempts : attempts.filter(attempt => isWithin(range, attempt.began_ms, attempt.ms))
-        .map(attempt => ({ ...attempt, spans: attempt.spans.filter(span => isWithin(range, span.began_ms, span.ms)).map(cut) }));
+    return !range ? attempts : attempts.filter(attempt => isThere(range, attempt))
+        .map(attempt => ({ ...attempt, spans: attempt.spans.filter(span => isWithin(range, span.began_ms, span.began_ms + span.ms)).map(cut) }));
 }
 
 /* Where a time of the run stands on a timeline, of 1000; the timeline is the range that the filter names. */

@@ -26,6 +26,7 @@ enum {
     GROUP_SHARE = 8, /* one of so many parts of the room that is left: there is some for each */
     WORDS_MAX = 64,
     WORD_BYTES = 64,
+    WORD_FRAME_BYTES = 3,
     NAMES_COLUMNS = 256,
     NAMES_COLUMNS_LEAST = 8
 };
@@ -144,38 +145,43 @@ static char letter_of_group (const void *owner, const struct scene_tile *tile)
 
 struct words {
     json_t *list;
-    struct text known[WORDS_MAX];
+    struct phase_word {
+        struct text text;
+        bool gate;
+    } known[WORDS_MAX];
     uint32_t n, room;
 };
 
 /* Words that find no place are the first, which is empty. */
-static uint32_t word_index (struct words *words, struct text word, const char *mark)
+static uint32_t word_index (struct words *words, struct text word, bool gate)
 {
     char full[WORD_BYTES];
     for (uint32_t i = 0; i < words->n; i++)
-        if (text_equal (words->known[i], word))
+        if (text_equal (words->known[i].text, word) && words->known[i].gate == gate)
             return i;
-    if (words->n == WORDS_MAX || words->room < WORD_BYTES)
-        return 0;
     struct text part = part_of (word, WORD_BYTES - 8);
-    snprintf (full, sizeof full, "%s%.*s", word.len ? mark : "", TEXT_ARG (part));
+    snprintf (full, sizeof full, "%s%.*s", gate ? "gate:" : "", TEXT_ARG (part));
+    uint32_t bytes = written_bytes (text_of (full)) + WORD_FRAME_BYTES;
+    if (words->n == WORDS_MAX || words->room < bytes)
+        return 0;
     json_array_append_new (words->list, text_json (text_of (full)));
-    words->room -= written_bytes (text_of (full)) + 3;
-    words->known[words->n] = word;
+    words->room -= bytes;
+    words->known[words->n] = (struct phase_word){ word, gate };
     return words->n++;
 }
 
 static char letter_of_phase (const void *owner, const struct scene_tile *tile)
 {
-    bool waits = tile->now == MARK_AT_GATE;
     struct words *const *words = owner;
-    return host_letter_of_number (word_index (*words, waits ? tile->gate : tile->phase, waits ? "gate:" : ""));
+    bool waits = tile->now == MARK_AT_GATE;
+    struct text word = waits ? tile->gate : tile->phase;
+    return host_letter_of_number (word_index (*words, word, waits && word.len));
 }
 
 static json_t *phases_json (const struct scene *scene)
 {
     struct words phases = { .list = json_array (), .room = WORDS_BYTES }, *words = &phases;
-    word_index (words, (struct text){ 0 }, "");
+    word_index (words, (struct text){ 0 }, false);
     json_t *of = letters_json (scene, letter_of_phase, &words);
     return json_pack ("{s:o,s:o}", "words", phases.list, "of", of);
 }
@@ -375,16 +381,23 @@ static json_t *gates_json (const struct scene *scene)
     return take_columns (list);
 }
 
+/* Cut, where it alone is longer than there is room for all. */
+static struct text note_text (const struct feed_note *note)
+{
+    return part_of (note->text, NOTES_BYTES - NOTE_BYTES);
+}
+
+/* The last of them. */
 static void set_notes (json_t *out, const struct scene *scene)
 {
     json_t *list = json_array ();
     uint32_t room = NOTES_BYTES, first = scene->notes_n;
-    while (first && NOTE_BYTES + written_bytes (scene->notes[first - 1]->text) <= room)
-        room -= NOTE_BYTES + written_bytes (scene->notes[--first]->text);
+    while (first && NOTE_BYTES + written_bytes (note_text (scene->notes[first - 1])) <= room)
+        room -= NOTE_BYTES + written_bytes (note_text (scene->notes[--first]));
     for (uint32_t i = first; i < scene->notes_n; i++) {
         const struct feed_note *note = scene->notes[i];
-        json_array_append_new (
-            list, json_pack ("[I,I,o]", (json_int_t) note->number, (json_int_t) note->at_ms, text_json (note->text)));
+        json_array_append_new (list, json_pack ("[I,I,o]", (json_int_t) note->number, (json_int_t) note->at_ms,
+                                                text_json (note_text (note))));
     }
     set (out, "notes", list);
     set_number (out, "notes_skipped", scene->notes_skipped + first);
@@ -481,7 +494,8 @@ static json_t *attempt_json (const struct scene *scene, const struct scene_attem
     set_word (out, "purpose", &purpose_names, attempt->purpose);
     set (out, "mark", json_stringn (&letter, 1));
     set_number (out, "began_ms", attempt->began_ms);
-    set_known (out, "ms", attempt->ms || attempt->ended_ms == 0 || attempt->mark == MARK_PASSED, attempt->ms);
+    set_known (out, "ms", attempt->ms_known, attempt->ms);
+    set_known (out, "ended_ms", attempt->ended_ms != 0, attempt->ended_ms);
     set (out, "group", index_or_null (attempt->group));
     for (uint32_t i = 0; i < attempt->spans_n; i++)
         json_array_append_new (spans, span_json (scene, &attempt->spans[i]));

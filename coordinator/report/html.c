@@ -227,11 +227,20 @@ static void add_count (uint32_t n, const char *of, const char *one, const char *
         buf_printf (out, "%s%s%u %s", out->len ? "; " : "", of, n, n == 1 ? one : many);
 }
 
+static uint32_t attempts_left_out (const struct report *report)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < report->scene->hosts_n; i++)
+        n += report->hosts[i].attempts_left_out;
+    return n;
+}
+
 /* Empty: nothing. */
 static void say_left_out (const struct report *report, const struct left_out *left_out, struct buf *out)
 {
     struct buf list;
     buf_init (&list, FRAME_BYTES);
+    add_count (attempts_left_out (report), "", "early attempt of a host", "early attempts of hosts", &list);
     add_count (left_out->again, "", "pass that was run again", "passes that were run again", &list);
     add_count (left_out->passes, "", "pass of an earlier rung", "passes of earlier rungs", &list);
     add_count (left_out->others, "phases and facts of ", "host that stands out", "hosts that stand out", &list);

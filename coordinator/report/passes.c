@@ -1,34 +1,12 @@
 #include "coordinator/report/passes.h"
 
 #include <inttypes.h>
+#include <string.h>
 
+#include "coordinator/page/host_letters.h"
 #include "coordinator/report/attempts.h"
 
 enum { SEPARATOR_BYTES = 2 };
-
-/* "P15.F": a letter, and how many hosts in a row have it, when it is not one: as coordinator/page writes run lengths. */
-struct run_lengths {
-    char letter;
-    uint32_t n;
-    struct buf *out;
-};
-
-static void end_run (struct run_lengths *runs)
-{
-    if (runs->n)
-        buf_byte (runs->out, (uint8_t) runs->letter);
-    if (runs->n > 1)
-        buf_printf (runs->out, "%u", runs->n);
-    runs->n = 0;
-}
-
-static void add_letters (struct run_lengths *runs, char letter, uint32_t n)
-{
-    if (n && letter != runs->letter)
-        end_run (runs);
-    runs->letter = n ? letter : runs->letter;
-    runs->n += n;
-}
 
 /* Each host once: a damaged journal may begin one pass twice. */
 static uint32_t hosts_of_pass (struct report_attempt **pass, uint32_t n)
@@ -40,27 +18,53 @@ static uint32_t hosts_of_pass (struct report_attempt **pass, uint32_t n)
     return hosts;
 }
 
+static void add_number (struct buf *out, const char *before, bool known, uint64_t number)
+{
+    buf_puts (out, before);
+    if (known)
+        buf_printf (out, "%" PRIu64, number);
+    else
+        buf_puts (out, "null");
+}
+
+/* Up to the last that took part. */
+static void add_marks (struct report_attempt *const *pass, uint32_t n, struct buf *out)
+{
+    uint32_t hosts = pass[n - 1]->host + 1;
+    char *letters = mem_array (hosts, 1);
+    memset (letters, '.', hosts);
+    for (uint32_t i = 0; i < n; i++)
+        letters[pass[i]->host] = scene_mark_letter (pass[i]->of->mark);
+    buf_puts (out, ",\"marks\":\"");
+    host_letters_add_runs (letters, hosts, out);
+    mem_free (letters);
+}
+
+static void add_times (struct report_attempt *const *pass, uint32_t n, struct buf *out)
+{
+    uint32_t unknown = 0;
+    buf_puts (out, "\",\"ms\":[");
+    for (uint32_t i = 0; i < n; i++)
+        add_number (out, i ? "," : "", pass[i]->of->ms_known, pass[i]->of->ms);
+    buf_puts (out, "],\"ended_ms\":[");
+    for (uint32_t i = 0; i < n; i++)
+        if (!pass[i]->of->ms_known)
+            add_number (out, unknown++ ? "," : "", true, pass[i]->of->ended_ms);
+    buf_puts (out, "]}");
+}
+
 static void add_pass (struct report_attempt *const *pass, uint32_t n, struct buf *out)
 {
     const struct scene_attempt *of = pass[0]->of;
-    struct run_lengths runs = { .out = out };
     uint64_t began_ms = of->began_ms;
     for (uint32_t i = 1; i < n; i++)
         began_ms = pass[i]->of->began_ms < began_ms ? pass[i]->of->began_ms : began_ms;
-    buf_printf (out,
-                "{\"rung\":%u,\"pass\":\"%s\",\"attempt\":%u,\"purpose\":\"%s\",\"began_ms\":%" PRIu64 ",\"marks\":\"",
-                of->rung, enum_name_of (&pass_names, of->pass), of->attempt, enum_name_of (&purpose_names, of->purpose),
-                began_ms);
-    for (uint32_t i = 0, rank = 0; i < n; i++) {
-        add_letters (&runs, '.', pass[i]->host - rank);
-        add_letters (&runs, scene_mark_letter (pass[i]->of->mark), 1);
-        rank = pass[i]->host + 1;
-    }
-    end_run (&runs);
-    buf_puts (out, "\",\"ms\":[");
-    for (uint32_t i = 0; i < n; i++)
-        buf_printf (out, "%s%" PRIu64, i ? "," : "", pass[i]->of->ms);
-    buf_puts (out, "]}");
+    buf_printf (out, "{\"rung\":%u,\"pass\":\"%s\"", of->rung, enum_name_of (&pass_names, of->pass));
+    add_number (out, ",\"attempt\":", of->attempt != 0, of->attempt);
+    buf_printf (out, ",\"purpose\":\"%s\"", enum_name_of (&purpose_names, of->purpose));
+    add_number (out, ",\"began_ms\":", true, began_ms);
+    add_marks (pass, n, out);
+    add_times (pass, n, out);
 }
 
 struct passes passes_of (const struct report *report, struct arena *arena)

@@ -123,7 +123,7 @@ static void fill_rungs (const struct maker *maker)
     scene->rungs = arena_array (maker->arena, n, sizeof (*scene->rungs));
     for (scene->rungs_n = 0; scene->rungs_n < n; scene->rungs_n++)
         fill_rung (maker, scene->rungs_n, &scene->rungs[scene->rungs_n]);
-    scene->groups_changed = scene->metrics_changed = maker->board->metrics_changed;
+    scene->metrics_changed = maker->board->metrics_changed;
     for (uint32_t i = 0; i < n; i++)
         if (maker->board->rungs[i].changed > scene->groups_changed)
             scene->groups_changed = maker->board->rungs[i].changed;

@@ -1,8 +1,8 @@
 /* scene.h - what there is to draw of a run: a feed and a query, made into summary, rungs, tiles, groups, notes, spans.
  *
- * The terminal, the page, the report, the trace and the metrics draw scenes, and read nothing else of a run. Same feed,
- * query and time: same scene. Every text in it is safe for a terminal (buf_escaped: control bytes, bidirectional
- * overrides and broken UTF-8 are made visible) and bounded; a renderer escapes what its own syntax needs.
+ * The terminal, the page, the report, the trace and the metrics draw scenes; what else a report has is of the receipt.
+ * Same feed, query and time: same scene. Every text in it is safe for a terminal (buf_escaped: control bytes,
+ * bidirectional overrides and broken UTF-8 are made visible) and bounded; a renderer escapes what its own syntax needs.
  * Pure. Lives in the arena, and borrows from the feed until the next fact. Times are ms on the run's clock. */
 #ifndef SLICEUP_COORDINATOR_SCENE_SCENE_H
 #define SLICEUP_COORDINATOR_SCENE_SCENE_H
@@ -49,7 +49,7 @@ struct scene_query {
     struct text text;                  /* in name, phase, gate, cause or error line, without case; empty: any */
     enum scene_order order;            /* of the tiles */
     uint32_t opened[SCENE_OPENED_MAX]; /* ranks, whose `hosts` are made; SCENE_NOBODY: none */
-    uint64_t from_ms, until_ms;        /* a range of time; until 0: to now */
+    uint64_t from_ms, until_ms;        /* a range of time; until UINT64_MAX: to now; 0: there is no range */
     uint64_t since;                    /* a revision: only notes that came after it; 0: all that are kept */
 };
 void scene_query_init (struct scene_query *query); /* everything, by rank, nobody opened */
@@ -128,7 +128,8 @@ struct scene_attempt {
     uint32_t attempt;
     enum purpose purpose;
     enum scene_mark mark;
-    uint64_t began_ms, ms;    /* ms: so far, while it runs; 0: not known */
+    uint64_t began_ms, ms;    /* ms: so far, while it runs */
+    bool ms_known;            /* false: `ms` is 0, and nobody heard how long it took */
     uint64_t ended_ms;        /* where its own time is not known: when its end was recorded; 0: it runs */
     uint32_t group;           /* of `groups`; SCENE_NOBODY */
     struct scene_span *spans; /* in the order in which they were first entered; together not longer than `ms` */
@@ -164,7 +165,7 @@ struct scene {
     uint32_t tiles_n;
     struct scene_group *groups;               /* of all rungs, the first rung first; causes before their cascades */
     uint32_t groups_n, ungrouped_n;           /* ungrouped: verdicts that no group had room for, of all passes */
-    uint64_t groups_changed, metrics_changed; /* revisions: of groups, metrics or gates; of metrics */
+    uint64_t groups_changed, metrics_changed; /* revisions: of groups or gates; of metrics */
     struct scene_metric *metrics;
     uint32_t metrics_n;
     struct scene_gate *gates;

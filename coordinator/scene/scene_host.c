@@ -76,6 +76,7 @@ static void fill_attempts (const struct feed *feed, const struct scene_query *qu
                                       .ms = scene_attempt_ms (board, from, scene->now_ms),
                                       .ended_ms = scene_attempt_ended_ms (from),
                                       .group = SCENE_NOBODY };
+        to->ms_known = to->ms || to->ended_ms == 0 || to->mark == MARK_PASSED;
         if (scene_mark_is_bad (to->mark) && from->purpose != PURPOSE_ISOLATION)
             to->group = group_of (scene, out->rank, from, board);
         fill_spans (feed, query, out->rank, from, arena, to);

@@ -87,7 +87,7 @@ static const bool *choose_hosts (struct maker *maker)
 
 bool scene_in_range (const struct scene_query *query, uint64_t first_ms, uint64_t last_ms)
 {
-    return last_ms >= query->from_ms && (query->until_ms == 0 || first_ms < query->until_ms);
+    return query->until_ms == 0 || (last_ms >= query->from_ms && first_ms < query->until_ms);
 }
 
 static uint64_t last_before (uint64_t end_ms, uint64_t began_ms)
@@ -95,23 +95,21 @@ static uint64_t last_before (uint64_t end_ms, uint64_t began_ms)
     return end_ms > began_ms ? end_ms - 1 : began_ms; /* what takes no time is there when it begins */
 }
 
-/* Without an end of its own it was there until its verdict. */
 bool scene_attempt_in_range (const struct scene_query *query, const struct board *board,
                              const struct board_attempt *attempt, uint64_t now_ms)
 {
-    uint64_t end_ms = attempt->duration_ms ? attempt->began_ms + attempt->duration_ms : attempt->ended_ms;
     if (scene_attempt_runs (board, attempt))
         return scene_in_range (query, attempt->began_ms, now_ms);
-    return scene_in_range (query, attempt->began_ms, last_before (end_ms, attempt->began_ms));
+    return scene_in_range (query, attempt->began_ms, last_before (scene_attempt_ended_ms (attempt), attempt->began_ms));
 }
 
 static bool was_there (const struct scene_filter *filter, uint32_t rank)
 {
     const struct board_host *host = &filter->board->hosts[rank];
     uint64_t now_ms = filter->scene->now_ms;
-    bool absent = host->present_ms == UINT64_MAX;
-    if (host->present_ms && scene_in_range (filter->query, host->absent_ms,
-                                            absent ? now_ms : last_before (host->present_ms, host->absent_ms)))
+    bool away = host->back_ms == UINT64_MAX;
+    if (host->back_ms && scene_in_range (filter->query, host->away_since_ms,
+                                         away ? now_ms : last_before (host->back_ms, host->away_since_ms)))
         return true;
     for (uint32_t i = 0; i < host->attempts.n; i++)
         if (scene_attempt_in_range (filter->query, filter->board, &host->attempts.items[i], now_ms))
@@ -167,7 +165,7 @@ bool scene_filter_takes (const struct scene_filter *filter, const struct scene_t
            (query->owner == OWNER_NONE || query->owner == tile->owner) &&
            (query->phase.len == 0 || text_equal (query->phase, tile->phase)) &&
            (query->text.len == 0 || has_text (filter, tile)) &&
-           ((query->from_ms == 0 && query->until_ms == 0) || was_there (filter, tile->rank));
+           (query->until_ms == 0 || was_there (filter, tile->rank));
 }
 
 /* ---- the order ---- */

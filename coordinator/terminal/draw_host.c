@@ -64,19 +64,23 @@ static uint32_t draw_tails (const struct drawing *drawing, uint32_t row, uint32_
 
 /* ---- one host ---- */
 
+/* What nobody knows is left out: the number of what was never begun, and how long it took. */
 static struct text attempt_name (const struct drawing *drawing, const struct scene_attempt *attempt)
 {
     const struct scene *scene = drawing->scene;
     struct text id = attempt->rung < scene->rungs_n ? scene->rungs[attempt->rung].id : TEXT_LIT ("?");
-    return text_format (drawing->arena, "%.*s %s %u%s", TEXT_ARG (id), enum_name_of (&pass_names, attempt->pass),
-                        attempt->attempt, attempt->purpose == PURPOSE_ISOLATION ? " (a part by itself)" : "");
+    char number[16] = "";
+    if (attempt->attempt)
+        snprintf (number, sizeof (number), " %u", attempt->attempt);
+    return text_format (drawing->arena, "%.*s %s%s%s", TEXT_ARG (id), enum_name_of (&pass_names, attempt->pass), number,
+                        attempt->purpose == PURPOSE_ISOLATION ? " (a part by itself)" : "");
 }
 
 static struct text attempt_words (const struct drawing *drawing, const struct scene_attempt *attempt)
 {
     char span[DURATION_TEXT_BYTES];
-    return text_format (drawing->arena, "%c %s  %s", scene_mark_letter (attempt->mark), scene_mark_word (attempt->mark),
-                        duration_print (attempt->ms, span));
+    return text_format (drawing->arena, "%c %s%s%s", scene_mark_letter (attempt->mark), scene_mark_word (attempt->mark),
+                        attempt->ms_known ? "  " : "", attempt->ms_known ? duration_print (attempt->ms, span) : "");
 }
 
 static struct text span_words (const struct drawing *drawing, const struct scene_span *span)
@@ -132,6 +136,9 @@ static void add_attempts (const struct drawing *drawing, const struct scene_host
         add_cause (drawing, attempt->group, sheet);
         add_spans (drawing, attempt, sheet);
     }
+    if (host->attempts_left_out)
+        sheet_printf (sheet, PAINT_FAINT, "  and %u earlier, which are not kept here: see the receipt",
+                      host->attempts_left_out);
 }
 
 void draw_host (struct drawing *drawing, uint32_t row, uint32_t end)

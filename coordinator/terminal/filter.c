@@ -66,14 +66,14 @@ static int read_ms (struct text word, struct text range, uint64_t *ms, struct er
 static int read_time (struct text range, struct filter *filter, struct err *err)
 {
     struct text until = range, from;
-    uint64_t from_ms = 0, until_ms = 0;
+    uint64_t from_ms = 0, until_ms = UINT64_MAX;
     if (range.len < 2 || !text_cut (&until, '-', &from))
         return err_set (err, ERR_USAGE,
                         "time:%.*s is no range of time; expected FROM-UNTIL, FROM- or -UNTIL, as in time:40s-2min",
                         TEXT_ARG (range));
     if (read_ms (from, range, &from_ms, err) < 0 || read_ms (until, range, &until_ms, err) < 0)
         return -1;
-    if (until.len && until_ms <= from_ms)
+    if (until_ms <= from_ms)
         return err_set (err, ERR_USAGE, "time:%.*s holds no time: it has to end later than it begins",
                         TEXT_ARG (range));
     filter->from_ms = from_ms;
@@ -135,7 +135,7 @@ int filter_read (struct filter *filter, const char *line, struct err *err)
 
 bool filter_has_range (const struct filter *filter)
 {
-    return filter->from_ms || filter->until_ms;
+    return filter->until_ms != 0;
 }
 
 void filter_apply (const struct filter *filter, struct scene_query *query)

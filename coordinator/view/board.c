@@ -54,19 +54,19 @@ void board_destroy (struct board *board)
 
 /* ---- the run and its hosts ---- */
 
-/* A silence that ends as a loss is one absence. */
-static void note_absence (struct board_host *host, uint64_t since_ms)
+/* A silence that ends as a loss is one time away. */
+static void note_away (struct board_host *host, uint64_t since_ms)
 {
-    if (host->present_ms == UINT64_MAX)
+    if (host->back_ms == UINT64_MAX)
         return;
-    host->absent_ms = since_ms;
-    host->present_ms = UINT64_MAX;
+    host->away_since_ms = since_ms;
+    host->back_ms = UINT64_MAX;
 }
 
-static void note_presence (struct board_host *host, uint64_t at_ms)
+static void note_back (struct board_host *host, uint64_t at_ms)
 {
-    if (host->present_ms == UINT64_MAX)
-        host->present_ms = at_ms;
+    if (host->back_ms == UINT64_MAX)
+        host->back_ms = at_ms;
 }
 
 static void apply_opened (struct board *board, const struct fact *fact)
@@ -90,7 +90,7 @@ static void apply_epoch (struct board *board, const struct fact *fact)
     board->epoch_ms = fact->at_ms;
     for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
         if (board->hosts[i].suspected)
-            note_presence (&board->hosts[i], fact->at_ms);
+            note_back (&board->hosts[i], fact->at_ms);
         board->hosts[i].received_ms = fact->at_ms;
         board->hosts[i].suspected = false;
         board_host_changed (board, i);
@@ -119,7 +119,7 @@ static void apply_joined (struct board *board, const struct fact *fact)
     host->joins++;
     host->received_ms = fact->at_ms;
     host->suspected = host->accounted = false;
-    note_presence (host, fact->at_ms);
+    note_back (host, fact->at_ms);
     board_text_clear (&host->why);
     board_text_clear (&host->step);
     board_host_changed (board, fact->of.host_joined.host);
@@ -135,7 +135,7 @@ static void apply_lost (struct board *board, const struct fact *fact)
     host->life = BOARD_LOST;
     host->epoch = board->epoch;
     host->suspected = false;
-    note_absence (host, fact->at_ms);
+    note_away (host, fact->at_ms);
     board_text_set (&host->why, lost->why, BOARD_CAUSE_MAX_BYTES);
     board_host_changed (board, lost->host);
 }
@@ -162,7 +162,7 @@ static void apply_received (struct board *board, const struct fact *fact)
     if (host == NULL)
         return;
     if (host->suspected) {
-        note_presence (host, fact->at_ms);
+        note_back (host, fact->at_ms);
         board_host_changed (board, received->host);
     }
     host->received_ms = fact->at_ms;
@@ -196,7 +196,7 @@ static void apply_suspected (struct board *board, const struct fact *fact)
         board_host_changed (board, fact->of.host_suspected.host);
     host->suspected = true;
     host->received_ms = fact->at_ms > silent_ms ? fact->at_ms - silent_ms : 0;
-    note_absence (host, host->received_ms);
+    note_away (host, host->received_ms);
 }
 
 /* ---- metrics, the cache, the end ---- */

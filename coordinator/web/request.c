@@ -90,8 +90,10 @@ static bool take_from (struct text value, int64_t *out)
 static bool take_time (struct text value, struct web_request *out)
 {
     struct text until = value, from;
-    return text_cut (&until, '-', &from) && text_to_u64 (from, &out->from_ms) && text_to_u64 (until, &out->until_ms) &&
-           (out->until_ms == 0 || out->from_ms < out->until_ms);
+    if (!text_cut (&until, '-', &from) || !text_to_u64 (from, &out->from_ms) || !text_to_u64 (until, &out->until_ms))
+        return false;
+    out->until_ms = out->until_ms ? out->until_ms : UINT64_MAX;
+    return out->from_ms < out->until_ms;
 }
 
 static bool take_pass (struct text value, enum pass *out)

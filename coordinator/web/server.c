@@ -8,7 +8,7 @@
 #include "coordinator/web/drift_counts.h"
 
 enum { BAD_REQUEST = 400, NOT_FOUND = 404, FAILED = 500, NOT_NOW = 503 };
-enum { STATES_KEPT = 8, SCENE_MS = 25, LOOK_MS = 100 };
+enum { ANSWERS_KEPT = 8, SCENE_MS = 25, LOOK_MS = 100 };
 
 /* Who waits for an answer. */
 struct waiter {
@@ -17,10 +17,16 @@ struct waiter {
     uint64_t until_ms;
 };
 /* An answer that others who ask the same are given too. */
-struct shared_state {
+struct shared_answer {
     char run[RUN_ID_HEX_BYTES];
-    uint64_t since, revision, made_ms;
+    uint64_t since, from_ms, until_ms; /* of a state; of who was there in a range */
+    uint64_t made_ms;
     struct http_answer *answer; /* NULL: a free place */
+};
+/* The last that were made of one kind. */
+struct shared_answers {
+    struct shared_answer items[ANSWERS_KEPT];
+    uint32_t next;
 };
 struct server {
     const struct web_access *access;
@@ -29,8 +35,7 @@ struct server {
     struct drift_counts *drift;
     char boot[9];
     struct waiter waiters[HTTP_CONNECTIONS];
-    struct shared_state states[STATES_KEPT];
-    uint32_t states_next;
+    struct shared_answers states, withins;
     uint64_t looked_ms; /* boot: when all who wait were looked at last */
     bool ending;
 };
@@ -50,60 +55,73 @@ struct server *server_open (const struct web_access *access, struct served_runs 
     return server;
 }
 
-/* ---- states ---- */
+/* ---- what is shared: states, and who was there in a range of time ---- */
 
-/* Milliseconds since a state of the run was made last. */
-static uint64_t age_of_states (const struct server *server, const struct served_run *run, uint64_t boot_ms)
+/* Milliseconds since one of the run was made last. */
+static uint64_t age_of_shared (const struct shared_answers *shared, const struct served_run *run, uint64_t boot_ms)
 {
     uint64_t age_ms = UINT64_MAX;
-    for (uint32_t i = 0; i < STATES_KEPT; i++) {
-        const struct shared_state *state = &server->states[i];
-        if (state->answer && strcmp (state->run, run->dir.id) == 0 && boot_ms - state->made_ms < age_ms)
-            age_ms = boot_ms - state->made_ms;
+    for (uint32_t i = 0; i < ANSWERS_KEPT; i++) {
+        const struct shared_answer *one = &shared->items[i];
+        if (one->answer && strcmp (one->run, run->dir.id) == 0 && boot_ms - one->made_ms < age_ms)
+            age_ms = boot_ms - one->made_ms;
     }
     return age_ms;
 }
 
-static struct http_answer *find_state (const struct server *server, const struct served_run *run, uint64_t since,
-                                       uint64_t boot_ms)
+static struct http_answer *find_shared (const struct shared_answers *shared, const struct served_run *run,
+                                        const struct web_request *request, uint64_t boot_ms)
 {
-    for (uint32_t i = 0; i < STATES_KEPT; i++) {
-        const struct shared_state *state = &server->states[i];
-        if (state->answer && state->since == since && strcmp (state->run, run->dir.id) == 0 &&
-            boot_ms - state->made_ms < WEB_PACE_MS)
-            return state->answer;
+    for (uint32_t i = 0; i < ANSWERS_KEPT; i++) {
+        const struct shared_answer *one = &shared->items[i];
+        if (one->answer && one->since == request->since && one->from_ms == request->from_ms &&
+            one->until_ms == request->until_ms && strcmp (one->run, run->dir.id) == 0 &&
+            boot_ms - one->made_ms < WEB_PACE_MS)
+            return one->answer;
     }
     return NULL;
 }
 
-static struct http_answer *make_state (struct server *server, const struct served_run *run, uint64_t since,
-                                       uint64_t boot_ms)
+static struct http_answer *make_shared (struct server *server, struct shared_answers *shared,
+                                        const struct served_run *run, const struct web_request *request,
+                                        uint64_t boot_ms)
 {
-    struct shared_state *state = &server->states[server->states_next++ % STATES_KEPT];
-    http_answer_release (state->answer);
-    *state = (struct shared_state){ .since = since, .revision = feed_revision (run->feed), .made_ms = boot_ms };
-    memcpy (state->run, run->dir.id, sizeof state->run);
-    state->answer = answer_state (run, server->boot, since, clock_wall_ms ());
-    return state->answer;
+    struct shared_answer *one = &shared->items[shared->next++ % ANSWERS_KEPT];
+    http_answer_release (one->answer);
+    *one = (struct shared_answer){
+        .since = request->since, .from_ms = request->from_ms, .until_ms = request->until_ms, .made_ms = boot_ms
+    };
+    memcpy (one->run, run->dir.id, sizeof one->run);
+    one->answer = request->route == ROUTE_STATE ? answer_state (run, server->boot, request->since, clock_wall_ms ())
+                                                : answer_within (run, server->boot, request, clock_wall_ms ());
+    return one->answer;
 }
 
-/* NULL: later. The answer is borrowed. */
-static struct http_answer *try_state (struct server *server, const struct waiter *waiter, const struct served_run *run,
-                                      uint64_t boot_ms)
+/* NULL: later; `waits`: so long that the next one is due. The answer is borrowed. */
+static struct http_answer *try_shared (struct server *server, struct shared_answers *shared,
+                                       const struct served_run *run, const struct web_request *request, bool waits,
+                                       uint64_t boot_ms)
 {
-    uint64_t since = waiter->request.since, age_ms = age_of_states (server, run, boot_ms);
-    bool waits = waiter->request.wait && boot_ms < waiter->until_ms && !server->ending;
-    if (since > feed_revision (run->feed))
-        since = 0; /* it was told by another process */
-    if (waits && run->changed <= since && since)
-        return NULL;
-    struct http_answer *shared = find_state (server, run, since, boot_ms);
-    if (shared)
-        return shared;
+    uint64_t age_ms = age_of_shared (shared, run, boot_ms);
+    struct http_answer *found = find_shared (shared, run, request, boot_ms);
+    if (found)
+        return found;
     /* Made in this tick: whoever has seen something else is answered now as well. */
     if (age_ms > 0 && age_ms < (waits ? (uint64_t) WEB_PACE_MS : SCENE_MS) && !server->ending)
         return NULL;
-    return make_state (server, run, since, boot_ms);
+    return make_shared (server, shared, run, request, boot_ms);
+}
+
+static struct http_answer *try_state (struct server *server, const struct waiter *waiter, const struct served_run *run,
+                                      uint64_t boot_ms)
+{
+    struct web_request request = waiter->request;
+    bool waits = request.wait && boot_ms < waiter->until_ms && !server->ending;
+    if (request.since > feed_revision (run->feed))
+        request.since = 0; /* it was told by another process */
+    if (waits && run->changed <= request.since && request.since)
+        return NULL;
+    return try_shared (server, &server->states, run, &request, waits, boot_ms);
 }
 
 /* ---- all others ---- */
@@ -156,7 +174,7 @@ static struct http_answer *try_run (struct server *server, const struct waiter *
     if (request->route == ROUTE_HOST)
         return answer_host (run, server->boot, request->host, clock_wall_ms ());
     if (request->route == ROUTE_WITHIN)
-        return answer_within (run, server->boot, request, clock_wall_ms ());
+        return http_answer_hold (try_shared (server, &server->withins, run, request, false, boot_ms));
     if (request->route == ROUTE_METRICS)
         return make_metrics (server, run, boot_ms);
     return answer_log (run, request);
@@ -220,8 +238,10 @@ void server_close (struct server *server)
 {
     if (!server)
         return;
-    for (size_t i = 0; i < STATES_KEPT; i++)
-        http_answer_release (server->states[i].answer);
+    for (size_t i = 0; i < ANSWERS_KEPT; i++) {
+        http_answer_release (server->states.items[i].answer);
+        http_answer_release (server->withins.items[i].answer);
+    }
     drift_counts_close (server->drift);
     mem_free (server);
 }

@@ -321,6 +321,25 @@ class Anything(Pages):
         self.until(lambda: len(self.positions()) == 3 and self.text("hidden") == "", "all of it again")
         self.assertEqual([], self.complaints())
 
+    def test_an_answer_that_was_made_before_the_last_change_is_asked_for_again(self):
+        answers = iter([{"boot": "b00t", "revision": 11, "hosts": ".16"}, {"boot": "other", "revision": 99, "hosts": ".16"}])
+        newest = {"boot": "b00t", "revision": 13, "hosts": ".3x2.11"}
+        server = self.serve(said_by.answers() | {"within": lambda query: next(answers, newest) if query["time"] == "1000-2000" else newest})
+        self.filter("time:1s-2s")
+        self.until(lambda: self.text("hidden") == "14 of 16 hidden", "the newest answer")
+        self.assertEqual(3, [query.get("time") for path, query, _ in server.asked if path == "/api/within"].count("1000-2000"))
+
+    def test_an_attempt_without_a_length_of_its_own_is_there_until_its_verdict(self):
+        lost = said_by.host("v6e-3")
+        lost["attempts"][2] |= {"mark": "L", "ms": None, "ended_ms": 6500, "spans": []}
+        self.serve(said_by.answers() | {"host": lost})
+        self.press("n", Keys.ENTER)
+        self.until(lambda: len(self.rows("host")) >= 3, "a host, whole")
+        for words, there in (("time:5s-6s", ["tiny"]), ("time:6499ms-", ["tiny"]), ("time:6500ms-", []), ("time:-2s", ["facts", "device"])):
+            self.filter(words)
+            self.until(lambda: [row[0] for row in self.rows("host") if len(row) == 4] == there, words)
+        self.assertEqual([], self.complaints())
+
     def test_another_run_of_the_history(self):
         server = self.serve(said_by.answers())
         self.press("n", Keys.ENTER)
@@ -422,7 +441,9 @@ class Anything(Pages):
         frames = sorted(frames[1:])
         late = frames[len(frames) * 99 // 100]
         print(f"frames of 4,096 tiles: median {frames[len(frames) // 2]:.1f} ms, p99 {late:.1f} ms, longest {frames[-1]:.1f} ms", flush=True)
-        self.assertLess(frames[len(frames) // 2], 100)  # 16 on a machine that does nothing else
+        # A frame has 16 ms at the median and 50 ms at p99, and takes 7 and 18 on a machine that does nothing else. The browser measures it by the clock,
+        # and it may have to wait for a core meanwhile: half of the frames wait for less than 34 ms in all, of one in a hundred nothing can be said.
+        self.assertLessEqual(frames[len(frames) // 2], 50)
         self.unfold("table-part")
         self.until(lambda: len(self.rows("table")) == 200, "at most 200 rows")
         self.filter("v6e-[4000-4095]")

@@ -177,6 +177,8 @@ class Answers(WebTest):
         self.assertTrue(metrics.endswith(b"# EOF\n"), metrics)
         host = web.json("/api/host?host=h1")
         self.assertEqual(["paints", "fails"], [state["rungs"][one["rung"]]["id"] for one in host["attempts"]])
+        for words, hosts in (("0-0", "x2"), ("86400000-0", ".2"), ("0-0", "x2"), ("0-1", ".2")):
+            self.assertEqual(hosts, web.json(f"/api/within?time={words}")["hosts"], words)
         for target in ("/api/state", "/api/host?host=h1", "/api/runs", "/metrics"):
             body = web.ask(target)[2].decode()
             for raw in RAW:

@@ -144,8 +144,8 @@ def host(name, said=""):
     spans = [{"name": "start", "gate": False, "began_ms": 1000, "ms": 300, "awaited": None},
              {"name": "gate:meet", "gate": True, "began_ms": 1300, "ms": 200, "awaited": "v6e-2"},
              {"name": f"compile{said}", "gate": False, "began_ms": 1500, "ms": 350, "awaited": None}]
-    attempts = [{"rung": i, "pass": "once", "attempt": 1, "purpose": "climb", "mark": "PPF"[i], "began_ms": 1000 * i, "ms": 900, "group": None,
-                 "spans": [{**span, "began_ms": span["began_ms"] + 1000 * (i - 1)} for span in spans]} for i in range(3)]
+    attempts = [{"rung": i, "pass": "once", "attempt": 1, "purpose": "climb", "mark": "PPF"[i], "began_ms": 1000 * i, "ms": 900,
+                 "ended_ms": 1000 * i + 900, "group": None, "spans": [{**span, "began_ms": span["began_ms"] + 1000 * (i - 1)} for span in spans]} for i in range(3)]
     return {"boot": "b00t", "revision": 12, "run": "3fa9", "host": name, "rank": int(name[4:]), "life": "joined", "why": said,
             "attempts": attempts, "facts": {"kernel": f"6.{name[-1]}", f"memory{said}": f"64 GiB{said}"}}
 

@@ -38,17 +38,22 @@ static inline void print_group (const struct scene_group *group, struct buf *out
     buf_puts (out, "\n");
 }
 
-/* Groups, metrics and gates: what groups_changed is about. */
-static inline void print_groups (const struct scene *scene, struct buf *out)
+/* What metrics_changed is about. */
+static inline void print_metrics (const struct scene *scene, struct buf *out)
 {
-    for (uint32_t i = 0; i < scene->groups_n; i++)
-        print_group (&scene->groups[i], out);
-    buf_printf (out, "ungrouped %u\n", scene->ungrouped_n);
     for (uint32_t i = 0; i < scene->metrics_n; i++) {
         const struct scene_metric *metric = &scene->metrics[i];
         buf_printf (out, "%u %d %.*s %.*s %.17g %d %.*s %.*s\n", metric->rung, metric->pass, T (metric->name),
                     T (metric->axes), metric->value, metric->proof, T (metric->why), T (metric->culprits));
     }
+}
+
+/* Groups and gates: what groups_changed is about. */
+static inline void print_groups (const struct scene *scene, struct buf *out)
+{
+    for (uint32_t i = 0; i < scene->groups_n; i++)
+        print_group (&scene->groups[i], out);
+    buf_printf (out, "ungrouped %u\n", scene->ungrouped_n);
     for (uint32_t i = 0; i < scene->gates_n; i++) {
         const struct scene_gate *gate = &scene->gates[i];
         buf_printf (out, "%u %d %u %.*s last %u of %u, %" PRIu64 " %" PRIu64 "\n", gate->rung, gate->pass,
@@ -96,6 +101,7 @@ static inline void print_scene (const struct scene *scene, struct buf *out)
     for (uint32_t i = 0; i < scene->tiles_n; i++)
         print_tile (scene, &scene->tiles[i], out);
     print_groups (scene, out);
+    print_metrics (scene, out);
     for (uint32_t i = 0; i < SCENE_OPENED_MAX; i++)
         if (scene->hosts[i])
             print_host (scene->hosts[i], out);

@@ -44,7 +44,8 @@ static struct world *world_open (uint32_t hosts)
                                                             .purpose = PURPOSE_CLIMB,
                                                             .mark = world->cells[i][k],
                                                             .began_ms = 60000 * k,
-                                                            .ms = 50000 + i };
+                                                            .ms = 50000 + i,
+                                                            .ms_known = true };
         }
         world->tiles[i] = (struct scene_tile){
             .rank = i, .name = name, .cells = world->cells[i], .spent_ms = i, .group = SCENE_NOBODY
@@ -222,9 +223,47 @@ static void test_passes_have_a_letter_and_a_time_for_each_host_that_took_part (v
     passes_take (&passes, false, 1 << 20);
     passes_json (&passes, &out);
     const char *last = strstr (buf_c (&out), "{\"rung\":11,");
-    assert_string_equal (last, "{\"rung\":11,\"pass\":\"once\",\"attempt\":1,\"purpose\":\"climb\",\"began_ms\":660000,"
-                               "\"marks\":\"P2.2P3FP2\",\"ms\":[50000,50001,50004,50005,50006,50007,50008,50009]}]");
+    assert_string_equal (
+        last, "{\"rung\":11,\"pass\":\"once\",\"attempt\":1,\"purpose\":\"climb\",\"began_ms\":660000,"
+              "\"marks\":\"P2.2P3FP2\",\"ms\":[50000,50001,50004,50005,50006,50007,50008,50009],\"ended_ms\":[]}]");
     assert_int_equal (count (buf_c (&out), "\"rung\":"), RUNGS);
+    world_close (world, &out);
+}
+
+static void test_attempts_that_are_not_kept_are_counted (void **state)
+{
+    (void) state;
+    struct world *world = world_open (3);
+    struct buf out;
+    buf_init (&out, HTML_MAX_BYTES);
+    world->hosts[0].attempts_left_out = 5;
+    world->hosts[2].attempts_left_out = 2;
+    html_page (&world->report, (struct text){ 0 }, &out);
+    holds (&out, "Left out, so that this file stays small: 7 early attempts of hosts. All of it: ", 1);
+    world_close (world, &out);
+}
+
+static void test_a_time_that_nobody_knows_is_null (void **state)
+{
+    (void) state;
+    struct world *world = world_open (3);
+    struct buf out;
+    buf_init (&out, 1 << 20);
+    world->attempts[1][0] = (struct scene_attempt){
+        .pass = PASS_ONCE, .attempt = 1, .purpose = PURPOSE_CLIMB, .mark = MARK_LOST, .ended_ms = 58121
+    };
+    for (uint32_t i = 0; i < 3; i++) {
+        world->hosts[i].attempts_n = 2;
+        world->attempts[i][1].attempt = 0; /* a verdict on what was never begun */
+    }
+    struct passes passes = passes_of (&world->report, &world->arena);
+    passes_take (&passes, false, 1 << 20);
+    passes_json (&passes, &out);
+    assert_string_equal (buf_c (&out),
+                         "[{\"rung\":0,\"pass\":\"once\",\"attempt\":1,\"purpose\":\"climb\",\"began_ms\":0,"
+                         "\"marks\":\"PLP\",\"ms\":[50000,null,50002],\"ended_ms\":[58121]},\n"
+                         "{\"rung\":1,\"pass\":\"once\",\"attempt\":null,\"purpose\":\"climb\",\"began_ms\":60000,"
+                         "\"marks\":\"P3\",\"ms\":[50000,50001,50002],\"ended_ms\":[]}]");
     world_close (world, &out);
 }
 
@@ -236,6 +275,8 @@ int main (void)
         cmocka_unit_test (test_what_is_old_is_left_out_first_and_is_told),
         cmocka_unit_test (test_hosts_that_failed_stay_whole_as_far_as_the_last_passes_leave_room),
         cmocka_unit_test (test_passes_have_a_letter_and_a_time_for_each_host_that_took_part),
+        cmocka_unit_test (test_attempts_that_are_not_kept_are_counted),
+        cmocka_unit_test (test_a_time_that_nobody_knows_is_null),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

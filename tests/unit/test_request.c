@@ -37,7 +37,9 @@ static void each_parameter_is_read (void **state)
     request = parsed ("/api/within?time=40000-120000");
     assert_true (request.from_ms == 40000 && request.until_ms == 120000);
     request = parsed ("/api/within?run=3fa9&time=5-0");
-    assert_true (request.from_ms == 5 && request.until_ms == 0);
+    assert_true (request.from_ms == 5 && request.until_ms == UINT64_MAX);
+    request = parsed ("/api/within?time=0-0");
+    assert_true (request.from_ms == 0 && request.until_ms == UINT64_MAX);
     assert_false (parsed ("/api/state?wait=0").wait);
     assert_string_equal (parsed ("/?run=last").file, "/");
 }

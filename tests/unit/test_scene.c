@@ -403,20 +403,22 @@ static void a_range_takes_hosts_of_which_an_attempt_was_there_in_it (void **stat
     ended_after (show, 0, 100, 2000); /* 1000 to 3000 */
     assert_string_equal (taken_from (&stage, 0, 1000), "");
     assert_string_equal (taken_from (&stage, 0, 1001), "0 1");
-    assert_string_equal (taken_from (&stage, 2999, 0), "0 1");
-    assert_string_equal (taken_from (&stage, 3000, 0), "1"); /* it only touches the other; this one runs up to now */
+    assert_string_equal (taken_from (&stage, 2999, UINT64_MAX), "0 1");
+    assert_string_equal (taken_from (&stage, 3000, UINT64_MAX),
+                         "1"); /* it only touches the other; this one runs up to now */
     assert_int_equal (stage.scene.hidden_n, 2);
     assert_int_equal (stage.scene.marks[MARK_ENDED], 1); /* of all, as they stand now */
-    assert_string_equal (taken_from (&stage, 3001, 0), "");
+    assert_string_equal (taken_from (&stage, 3001, UINT64_MAX), "");
     show->at_ms = 9000;
     assert_string_equal (taken_from (&stage, 3001, 4000), "1");
     assert_string_equal (taken_from (&stage, 9000, 9001), "1");
-    assert_string_equal (taken_from (&stage, 9001, 0), "");
+    assert_string_equal (taken_from (&stage, 9001, UINT64_MAX), "");
     show_pass_ended (show, OUTCOME_PASSED, 8000, NULL, 0);
     show_run_ended (show, OUTCOME_PASSED, 0, TEXT_LIT ("it passed"));
     show->at_ms = 20000;
-    assert_string_equal (taken_from (&stage, 8999, 0), "1"); /* no end of its own: there until its verdict */
-    assert_string_equal (taken_from (&stage, 10000, 0), "");
+    assert_string_equal (taken_from (&stage, 8999, UINT64_MAX), "1"); /* no end of its own: there until its verdict */
+    assert_string_equal (taken_from (&stage, 10000, UINT64_MAX), "");
+    assert_string_equal (taken_from (&stage, 0, UINT64_MAX), "0 1"); /* host2 did nothing in all this time */
     assert_string_equal (taken_from (&stage, 0, 0), "0 1 2");
     stage_release (&stage);
 }
@@ -437,15 +439,15 @@ static void a_range_takes_hosts_that_were_silent_or_lost_in_it (void **state)
     assert_string_equal (taken_from (&stage, 0, 3000), "");
     assert_string_equal (taken_from (&stage, 0, 3001), "0");
     assert_string_equal (taken_from (&stage, 4500, 5000), "0 1");
-    assert_string_equal (taken_from (&stage, 6999, 0), "0 1 2");
-    assert_string_equal (taken_from (&stage, 7000, 0), "1 2");
+    assert_string_equal (taken_from (&stage, 6999, UINT64_MAX), "0 1 2");
+    assert_string_equal (taken_from (&stage, 7000, UINT64_MAX), "1 2");
     show->at_ms = 8000;
     show_joined (show, 1);
-    assert_string_equal (taken_from (&stage, 7999, 0), "1 2");
-    assert_string_equal (taken_from (&stage, 8000, 0), "2");
+    assert_string_equal (taken_from (&stage, 7999, UINT64_MAX), "1 2");
+    assert_string_equal (taken_from (&stage, 8000, UINT64_MAX), "2");
     show_run_ended (show, OUTCOME_LOST, 1, TEXT_LIT ("lost"));
     show->at_ms = 20000;
-    assert_string_equal (taken_from (&stage, 8001, 0), ""); /* after the end nothing is */
+    assert_string_equal (taken_from (&stage, 8001, UINT64_MAX), ""); /* after the end nothing is */
     stage_release (&stage);
 }
 
@@ -492,6 +494,26 @@ static void an_opened_host_notes_and_gates_are_cut_to_the_range (void **state)
 }
 
 /* ---- what changed ---- */
+
+static void a_metric_changes_no_group (void **state)
+{
+    (void) state;
+    struct stage stage;
+    struct fact fact = { .kind = FACT_METRIC_JUDGED };
+    struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_DEVICE };
+    stage_gathered (&stage, 2);
+    show_began (&stage.show, FACTS, PASS_ONCE, 1, 2);
+    show_pass_ended (&stage.show, OUTCOME_FAILED, 1000, &verdict, 1);
+    uint64_t before = feed_revision (stage.feed);
+    fact.of.metric_judged.key = (struct attempt_key){ FACTS, PASS_ONCE, 1 };
+    fact.of.metric_judged.metric = TEXT_LIT ("bandwidth");
+    show_fact (&stage.show, fact);
+    const struct scene *scene = stage_draw (&stage);
+    assert_int_equal (scene->metrics_n, 1);
+    assert_true (scene->metrics_changed > before);
+    assert_true (scene->groups_changed <= before);
+    stage_release (&stage);
+}
 
 static void the_end_of_the_run_changes_no_rung_that_was_over (void **state)
 {
@@ -697,6 +719,7 @@ static void a_host_that_is_opened_tells_what_it_did (void **state)
     assert_int_equal (host->attempts[0].spans[2].ms, 0);
     assert_int_equal (host->attempts[1].mark, MARK_RUNS);
     assert_int_equal (host->attempts[1].ms, 500);
+    assert_true (host->attempts[0].ms_known && host->attempts[1].ms_known);
     assert_int_equal (host->attempts[1].group, SCENE_NOBODY);
     assert_int_equal (host->facts_n, 1);
     assert_text (host->facts[0].value, "6.1");
@@ -910,6 +933,7 @@ int main (void)
         cmocka_unit_test (a_range_takes_hosts_of_which_an_attempt_was_there_in_it),
         cmocka_unit_test (a_range_takes_hosts_that_were_silent_or_lost_in_it),
         cmocka_unit_test (an_opened_host_notes_and_gates_are_cut_to_the_range),
+        cmocka_unit_test (a_metric_changes_no_group),
         cmocka_unit_test (the_end_of_the_run_changes_no_rung_that_was_over),
         cmocka_unit_test (it_tells_for_how_long_a_host_is_where_it_is),
         cmocka_unit_test (the_clock_goes_on_from_what_was_heard_and_stands_when_it_is_told_to),

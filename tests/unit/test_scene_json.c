@@ -437,6 +437,60 @@ static void the_worst_state_is_bounded (void **state)
     free (picture);
 }
 
+static void a_gate_and_a_phase_of_one_name_are_two_words (void **state)
+{
+    (void) state;
+    struct picture *picture = picture_create (3);
+    for (uint32_t i = 0; i < 3; i++)
+        picture->tiles[i].phase = TEXT_LIT ("step");
+    picture->tiles[1].now = MARK_AT_GATE;
+    picture->tiles[1].gate = TEXT_LIT ("step");
+    json_t *json = state_of (picture, 0, NULL);
+    expect (json, "phases.words", "[\"\",\"step\",\"gate:step\"]");
+    expect (json, "phases.of", "\";<;\"");
+    json_decref (json);
+    free (picture);
+}
+
+/* As many as 1 KiB holds, written with quotes and a comma; a short word finds room behind a long one that does not. */
+static void words_that_find_no_room_are_the_empty_one (void **state)
+{
+    (void) state;
+    struct picture *picture = picture_create (40);
+    char names[40][64];
+    for (uint32_t i = 0; i < 40; i++) {
+        snprintf (names[i], sizeof names[i], "%02u%054u", i, 0);
+        picture->tiles[i].phase = text_of (names[i]);
+    }
+    picture->tiles[38].phase = TEXT_LIT ("step");
+    json_t *json = state_of (picture, 0, NULL);
+    json_t *words = json_object_get (json_object_get (json, "phases"), "words");
+    assert_int_equal (json_array_size (words), 1 + 17 + 1);
+    expect (words, "18", "\"step\"");
+    json_decref (json);
+    free (picture);
+}
+
+/* All of it would be more than there is for all notes; those before it are skipped. */
+static void the_newest_note_is_cut_to_the_room (void **state)
+{
+    (void) state;
+    struct picture *picture = picture_create (2);
+    for (uint32_t i = 0; i < 3; i++) {
+        picture->notes[i] = (struct feed_note){ i + 1, 1, 100, { picture->long_text, sizeof picture->long_text } };
+        picture->note_list[i] = &picture->notes[i];
+    }
+    picture->scene.notes_n = 3;
+    json_t *json = state_of (picture, 0, NULL);
+    expect (json, "notes_skipped", "2");
+    expect (json, "notes.0.0", "3");
+    expect (json, "notes.1", "absent");
+    const json_t *note = json_array_get (json_array_get (json_object_get (json, "notes"), 0), 2);
+    assert_int_equal (json_string_length (note), (4096 - 24) / 2);
+    json_decref (json);
+    free (picture);
+}
+
 /* Every second host has failed, at one rung, and each of its groups has as much to say as there is room for. */
 static void a_bad_rung_is_a_small_state_and_a_smaller_update (void **state)
 {
@@ -508,17 +562,20 @@ static void a_host_has_its_attempts_spans_and_facts (void **state)
     struct scene_span spans[] = {
         { .name = TEXT_LIT ("gate:mesh"), .gate = true, .began_ms = 5, .ms = 7, .awaited = 3 }
     };
-    struct scene_attempt attempts[] = { { .rung = 3,
-                                          .pass = PASS_COLD,
-                                          .attempt = 1,
-                                          .mark = MARK_FAILED,
-                                          .ended_ms = 12,
-                                          .ms = 7,
-                                          .group = SCENE_NOBODY,
-                                          .spans = spans,
-                                          .spans_n = 1 },
-                                        { .rung = 4, .mark = MARK_LOST, .ended_ms = 20, .group = SCENE_NOBODY },
-                                        { .rung = 5, .attempt = 1, .mark = MARK_RUNS, .group = SCENE_NOBODY } };
+    struct scene_attempt attempts[] = {
+        { .rung = 3,
+          .pass = PASS_COLD,
+          .attempt = 1,
+          .mark = MARK_FAILED,
+          .ended_ms = 12,
+          .ms = 7,
+          .ms_known = true,
+          .group = SCENE_NOBODY,
+          .spans = spans,
+          .spans_n = 1 },
+        { .rung = 4, .mark = MARK_LOST, .ended_ms = 20, .group = SCENE_NOBODY },
+        { .rung = 5, .attempt = 1, .mark = MARK_RUNS, .ms_known = true, .group = SCENE_NOBODY }
+    };
     struct scene_fact facts[] = { { TEXT_LIT ("kernel"), TEXT_LIT ("6.1") } };
     struct scene_host host = { .rank = 2,
                                .name = TEXT_LIT ("v6e-2"),
@@ -538,7 +595,9 @@ static void a_host_has_its_attempts_spans_and_facts (void **state)
     expect (json, "attempts.0.ms", "7");
     expect (json, "attempts.1.attempt", "null");
     expect (json, "attempts.1.ms", "null"); /* nobody heard how long it took */
+    expect (json, "attempts.1.ended_ms", "20");
     expect (json, "attempts.2.ms", "0");
+    expect (json, "attempts.2.ended_ms", "null"); /* it runs */
     expect (json, "attempts_left_out", "37");
     expect (json, "facts", "{\"kernel\":\"6.1\"}");
     json_decref (json);
@@ -573,6 +632,9 @@ int main (void)
         cmocka_unit_test (letters_are_what_they_were),
         cmocka_unit_test (the_worst_state_is_bounded),
         cmocka_unit_test (an_update_has_the_groups_that_changed),
+        cmocka_unit_test (a_gate_and_a_phase_of_one_name_are_two_words),
+        cmocka_unit_test (words_that_find_no_room_are_the_empty_one),
+        cmocka_unit_test (the_newest_note_is_cut_to_the_room),
         cmocka_unit_test (a_bad_rung_is_a_small_state_and_a_smaller_update),
         cmocka_unit_test (same_scene_same_bytes),
         cmocka_unit_test (the_files_of_the_page_are_in_the_program),

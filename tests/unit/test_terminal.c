@@ -229,11 +229,10 @@ static void a_range_of_time_is_read (void **state)
     static const struct {
         const char *line;
         uint64_t from_ms, until_ms;
-    } good[] = {
-        { "time:40s-2min", 40000, 120000 },    { "time:2min-", 120000, 0 }, { "time:-90s", 0, 90000 },
-        { "time:1.5h-1d", 5400000, 86400000 }, { "time:0s-", 0, 0 },        { "x time:1m-2m y", 60000, 120000 },
-        { "time:250ms-1s", 250, 1000 },        { "40s-2min", 0, 0 }
-    };
+    } good[] = { { "time:40s-2min", 40000, 120000 }, { "time:2min-", 120000, UINT64_MAX },
+                 { "time:-90s", 0, 90000 },          { "time:1.5h-1d", 5400000, 86400000 },
+                 { "time:0s-", 0, UINT64_MAX },      { "x time:1m-2m y", 60000, 120000 },
+                 { "time:250ms-1s", 250, 1000 },     { "40s-2min", 0, 0 } };
     static const char *const bad[][2] = {
         { "time:", "time: is no range of time; expected FROM-UNTIL, FROM- or -UNTIL, as in time:40s-2min" },
         { "time:-", "time:- is no range of time" },
@@ -344,6 +343,41 @@ static void a_host_is_opened_and_two_are_compared (void **state)
     buf_release (&out);
     press (&desk, 'q');
     assert_int_equal (press (&desk, 'q'), ACT_LEAVE);
+    desk_release (&desk);
+}
+
+/* host0 is lost in a pass, which ends without its result; host2 after it, so the rung above is not begun. */
+static void what_nobody_knows_of_an_attempt_is_not_drawn_as_0 (void **state)
+{
+    (void) state;
+    struct desk desk;
+    struct verdict verdict = { .host = 0, .outcome = OUTCOME_LOST, .owner = OWNER_HOST };
+    desk_climbing (&desk, 4, 80, 24);
+    show_lost (&desk.show, 0, TEXT_LIT ("silent for 30 s"));
+    show_pass_ended (&desk.show, OUTCOME_PASSED, 12000, &verdict, 1); /* of the others */
+    show_lost (&desk.show, 2, TEXT_LIT ("silent for 30 s"));
+    show_run_ended (&desk.show, OUTCOME_LOST, 1, TEXT_LIT ("two hosts were lost"));
+    desk.state.mode = MODE_HOST;
+    desk.state.opened = 0;
+    assert_drawn (&desk, "tiny restored 1  L lost\n");
+    desk.state.opened = 2;
+    assert_drawn (&desk, " once  L lost\n");
+    desk_release (&desk);
+}
+
+static void attempts_that_are_not_kept_are_counted (void **state)
+{
+    (void) state;
+    struct desk desk;
+    desk_make (&desk, 2, 80, 24);
+    for (uint32_t i = 1; i <= BOARD_ATTEMPTS_MAX + 3; i++) {
+        show_began (&desk.show, TINY, PASS_ONCE, i, 2);
+        show_pass_ended (&desk.show, OUTCOME_FAILED, 400, NULL, 0);
+    }
+    assert_drawn (&desk, "> host0");
+    press (&desk, KEY_IS_ENTER);
+    press (&desk, KEY_IS_END);
+    assert_drawn (&desk, "and 3 earlier, which are not kept here: see the receipt\n");
     desk_release (&desk);
 }
 
@@ -532,6 +566,8 @@ int main (void)
         cmocka_unit_test (a_range_of_time_is_drawn),
         cmocka_unit_test (worst_first_is_worst_first),
         cmocka_unit_test (a_host_is_opened_and_two_are_compared),
+        cmocka_unit_test (what_nobody_knows_of_an_attempt_is_not_drawn_as_0),
+        cmocka_unit_test (attempts_that_are_not_kept_are_counted),
         cmocka_unit_test (who_came_last_at_a_gate_is_named),
         cmocka_unit_test (a_cascade_names_its_cause_and_who_is_in_no_group_is_counted),
         cmocka_unit_test (equal_logs_are_shown_once),
