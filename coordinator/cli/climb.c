@@ -111,11 +111,26 @@ static void view_close (void *view)
     watch_view_close (view);
 }
 
-/* Whom a line of the log is given, on any thread, as long as there is a view. */
+/* Whom a line of the log is given, on any thread, as long as there is a view; and whether there is something to cancel. */
 static struct {
     pthread_mutex_t lock;
     struct live_thread *viewer;
+    bool cancels;
 } logged = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* As `sliceup cancel` does, once: who presses the key again has asked already. */
+static int cancel_own (struct err *err)
+{
+    const union sigval first = { .sival_int = 1 };
+    int rc = -1;
+    pthread_mutex_lock (&logged.lock);
+    if (!logged.cancels)
+        err_set (err, ERR_STATE, "there is nothing left to cancel");
+    else if ((rc = sigqueue (getpid (), SIGINT, first)) < 0)
+        err_errno (err, ERR_STATE, "cannot send a signal to this process");
+    pthread_mutex_unlock (&logged.lock);
+    return rc;
+}
 
 static void on_log (struct text line)
 {
@@ -127,10 +142,11 @@ static void on_log (struct text line)
     pthread_mutex_unlock (&logged.lock);
 }
 
-static void set_logged (struct live_thread *viewer)
+static void set_logged (struct live_thread *viewer, bool cancels)
 {
     pthread_mutex_lock (&logged.lock);
     logged.viewer = viewer;
+    logged.cancels = cancels;
     pthread_mutex_unlock (&logged.lock);
 }
 
@@ -141,7 +157,7 @@ static int open_view (struct run_loop *run_loop, struct err *err)
     run_loop->viewer = live_thread_open (&viewer, &run_loop->look, err);
     if (run_loop->viewer == NULL)
         return -1;
-    set_logged (run_loop->viewer);
+    set_logged (run_loop->viewer, true);
     if (!run_loop->cli->plain && !run_loop->look.json && isatty (STDERR_FILENO))
         run_loop->cli->log.take = on_log;
     return 0;
@@ -149,7 +165,7 @@ static int open_view (struct run_loop *run_loop, struct err *err)
 
 static void close_view (struct run_loop *run_loop)
 {
-    set_logged (NULL);
+    set_logged (NULL, false);
     live_thread_close (run_loop->viewer);
     run_loop->viewer = NULL;
 }
@@ -164,7 +180,7 @@ static void on_signal (void *owner, int signal, int64_t pid, int value)
     bool by_command = value > 0 && value < INTERRUPTS_LEAVE;
     if (by_command && run_loop->interrupts >= (uint32_t) value)
         return; /* that was asked for already */
-    if (by_command)
+    if (by_command && pid != getpid ())
         log_print (&run_loop->cli->log, "sliceup cancel (pid %" PRId64 ") ends this run", pid);
     run_loop->interrupts = by_command ? (uint32_t) value : run_loop->interrupts + 1;
     static const char *const said[] = {
@@ -251,6 +267,7 @@ static void say_unfinished (const struct cli *cli, const struct run_dir *dir, bo
 /* From here on the process only prints: a signal may end it. */
 static void only_words_left (const struct run_loop *run_loop)
 {
+    set_logged (run_loop->viewer, false);
     exit_timeout_default_signals (EXIT_CANCELLED);
     if (run_loop->interrupts >= INTERRUPTS_LEAVE)
         exit_timeout_start (EXIT_CANCELLED);
@@ -325,7 +342,7 @@ int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, 
     static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, 0 };
     struct run_loop run_loop = {
         .cli = cli,
-        .look = { .cli = cli, .dir = dir, .run = dir->id, .heading = heading, .json = json, .own = true },
+        .look = { .cli = cli, .dir = dir, .run = dir->id, .heading = heading, .json = json, .cancel_own = cancel_own },
     };
     struct err err = { 0 };
     int status = EXIT_COULD_NOT;

@@ -1,6 +1,5 @@
 #include "coordinator/cli/watch_view.h"
 
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -55,8 +54,8 @@ static int cancel (void *owner, struct err *err)
     const struct watch_view *view = owner;
     if (view->options.dir == NULL)
         return err_set (err, ERR_REFUSED, "a monitor key does not allow it");
-    if (view->options.own)
-        return kill (getpid (), SIGINT) < 0 ? err_errno (err, ERR_STATE, "cannot send a signal to this process") : 0;
+    if (view->options.cancel_own)
+        return view->options.cancel_own (err);
     return cancel_ask_politely (view->options.cli, view->options.dir, err);
 }
 
@@ -135,7 +134,7 @@ struct watch_view *watch_view_open (const struct watch_view_options *options)
         printf ("%s\n", options->heading);
         fflush (stdout);
     }
-    if (!options->own && watch_view_is_worked_with (options))
+    if (!options->cancel_own && watch_view_is_worked_with (options))
         begin_session (view);
     if (view->session == NULL)
         begin_lines (view);
@@ -155,7 +154,7 @@ void watch_view_close (struct watch_view *view)
 /* Its own terminal is worked with from the first fact on: before that a run may be refused. */
 static void take_own (struct watch_view *view)
 {
-    if (!view->options.own || !watch_view_is_worked_with (&view->options))
+    if (!view->options.cancel_own || !watch_view_is_worked_with (&view->options))
         return;
     run_lines_close (view->lines);
     view->lines = NULL;
@@ -171,7 +170,7 @@ void watch_view_fact (struct watch_view *view, const struct fact *fact)
     feed_apply (view->feed, fact, clock_wall_ms ());
     if (view->lines)
         run_lines_fact (view->lines, fact, clock_boot_ms ());
-    if (fact->kind == FACT_RUN_ENDED && view->session && view->options.own)
+    if (fact->kind == FACT_RUN_ENDED && view->session && view->options.cancel_own)
         end_session (view);
 }
 
@@ -205,7 +204,7 @@ void watch_view_freeze_clock (struct watch_view *view, bool frozen)
 /* A run goes on when its terminal is left: as lines. */
 static bool leave (struct watch_view *view)
 {
-    if (!view->options.own)
+    if (!view->options.cancel_own)
         return false;
     end_session (view);
     begin_lines (view);

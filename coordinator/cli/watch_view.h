@@ -17,7 +17,7 @@ struct watch_view_options {
     const char *run, *key;
     const char *heading; /* lines above everything else; NULL: none */
     bool json;
-    bool own; /* this process is the coordinator: what the key c does is what Ctrl-C does */
+    int (*cancel_own) (struct err *err); /* this process is the coordinator: what the key c does; NULL: it is not */
 };
 /* Is there a terminal, in the foreground, in which keys can be pressed? */
 bool watch_view_is_worked_with (const struct watch_view_options *options);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <termios.h>
 #include <unistd.h>
 #include <wchar.h>
@@ -19,14 +20,19 @@
 
 #include "coordinator/terminal/state.h"
 
-/* ncurses writes into a pipe, never to the terminal: it waits for whoever does not take what it writes. What a frame
- * needs at most is far less than a pipe holds. */
-enum { PIPE_BYTES = 1 << 20, PIECE_BYTES = 16 << 10, ESCAPE_MS = 25, LEAVE_BYTES = 128 };
+/* ncurses writes into a file in memory, never to the terminal: it waits for whoever does not take what it writes. */
+enum {
+    LEFT_BYTES = 4 << 20,
+    PIECE_BYTES = 16 << 10,
+    ESCAPE_MS = 25,
+    LEAVE_BYTES = 128,
+    LEAVE_TRIES = 20,
+    LEAVE_TRY_MS = 10
+};
 
 struct screen {
     SCREEN *terminal;
-    FILE *pipe_in, *keys;
-    int pipe_out;
+    FILE *made;      /* what ncurses has written, in memory */
     int out_fd;      /* this process's own opening of the terminal: it does not wait, and others are not told so */
     struct buf left; /* made, and not taken yet */
     size_t taken;    /* of it */
@@ -46,17 +52,39 @@ static struct {
     int out_fd;
 } restoring;
 
+static bool is_in_front (void)
+{
+    return tcgetpgrp (STDIN_FILENO) == getpgrp ();
+}
+
+/* Somebody may be writing: for a moment that is waited for. */
+static void give_leave (void)
+{
+    size_t given = 0;
+    for (int i = 0; i < LEAVE_TRIES && given < restoring.leave_bytes; i++) {
+        ssize_t len = write (restoring.out_fd, restoring.leave + given, restoring.leave_bytes - given);
+        given += len > 0 ? (size_t) len : 0;
+        if (len < 0)
+            (void) poll (NULL, 0, LEAVE_TRY_MS);
+    }
+}
+
+/* What another program has in front is not touched: it would stop this one, too. */
 void screen_restore (void)
 {
     if (!restoring.open)
         return;
     restoring.open = false;
-    (void) !write (restoring.out_fd, restoring.leave, restoring.leave_bytes);
+    if (!is_in_front ())
+        return;
+    (void) tcflow (STDIN_FILENO, TCOOFF); /* Linux goes on after Ctrl-S only if it was stopped in this way, too */
+    (void) tcflow (STDIN_FILENO, TCOON);  /* or what is written now would be lost */
+    give_leave ();
     (void) tcsetattr (STDIN_FILENO, TCSANOW, &restoring.before);
 }
 
-static const int deaths[] = { SIGSEGV, SIGBUS, SIGFPE,  SIGILL,  SIGABRT, SIGQUIT,
-                              SIGXCPU, SIGSYS, SIGTRAP, SIGUSR1, SIGUSR2 };
+static const int deaths[] = { SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGABRT,   SIGQUIT, SIGXCPU, SIGSYS,
+                              SIGTRAP, SIGUSR1, SIGUSR2, SIGXFSZ, SIGVTALRM, SIGPROF, SIGIO,   SIGPWR };
 enum { DEATHS_N = sizeof (deaths) / sizeof (deaths[0]) };
 static struct sigaction before_death[DEATHS_N];
 
@@ -86,14 +114,17 @@ static void catch_deaths (void)
 
 /* ---- opening ---- */
 
+/* Without the padding of former terminals, "$<2>". */
 static void add_leave (const char *capability)
 {
     const char *text = tigetstr (capability);
-    size_t len = text && text != (char *) -1 ? strlen (text) : 0;
-    if (restoring.leave_bytes + len > LEAVE_BYTES)
-        return;
-    memcpy (restoring.leave + restoring.leave_bytes, text ? text : "", len);
-    restoring.leave_bytes += len;
+    bool pads = false;
+    for (size_t i = 0; text && text != (char *) -1 && text[i]; i++) {
+        pads |= text[i] == '$' && text[i + 1] == '<';
+        if (!pads && restoring.leave_bytes < LEAVE_BYTES)
+            restoring.leave[restoring.leave_bytes++] = text[i];
+        pads &= text[i] != '>';
+    }
 }
 
 /* Keys come one by one and are not echoed; Ctrl-C is a signal as ever; Ctrl-Z would leave a screen behind. */
@@ -110,16 +141,17 @@ static int set_modes (struct err *err)
                : 0;
 }
 
-static int open_pipe (struct screen *screen, struct err *err)
+static int open_files (struct screen *screen, struct err *err)
 {
-    int ends[2];
-    if (pipe2 (ends, O_CLOEXEC | O_NONBLOCK) < 0)
-        return err_errno (err, ERR_IO, "cannot make a pipe");
-    (void) fcntl (ends[1], F_SETPIPE_SZ, PIPE_BYTES);
-    screen->pipe_out = ends[0];
-    screen->pipe_in = fdopen (ends[1], "w");
+    int fd = memfd_create ("sliceup-screen", MFD_CLOEXEC);
+    screen->made = fd < 0 ? NULL : fdopen (fd, "w");
     screen->out_fd = open ("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    return screen->pipe_in ? 0 : err_errno (err, ERR_IO, "cannot write to a pipe");
+    if (screen->made)
+        return 0;
+    err_errno (err, ERR_IO, "cannot make a file in memory");
+    if (fd >= 0)
+        close (fd);
+    return -1;
 }
 
 static void set_up_colors (struct screen *screen, bool color)
@@ -162,7 +194,7 @@ static int open_terminal (struct screen *screen, bool color, struct err *err)
 {
     const char *kind = getenv ("TERM");
     set_escdelay (ESCAPE_MS);
-    screen->terminal = open_ncurses (screen->pipe_in);
+    screen->terminal = open_ncurses (screen->made);
     if (screen->terminal == NULL)
         return err_set (err, ERR_STATE, "nothing is known of a terminal of kind %s", kind ? kind : "(TERM is not set)");
     keypad (stdscr, true);
@@ -195,11 +227,11 @@ static int read_modes (struct err *err)
 struct screen *screen_open (bool color, struct err *err)
 {
     struct screen *screen = mem_alloc (sizeof (*screen));
-    screen->pipe_out = screen->out_fd = -1;
+    screen->out_fd = -1;
     screen->in_front = true;
-    buf_init (&screen->left, 4 * PIPE_BYTES);
+    buf_init (&screen->left, LEFT_BYTES);
     take_locale (screen);
-    if (open_pipe (screen, err) < 0 || open_terminal (screen, color, err) < 0 || read_modes (err) < 0 ||
+    if (open_files (screen, err) < 0 || open_terminal (screen, color, err) < 0 || read_modes (err) < 0 ||
         set_modes (err) < 0) {
         screen_close (screen);
         return NULL;
@@ -213,7 +245,7 @@ struct screen *screen_open (bool color, struct err *err)
 
 bool screen_in_front (struct screen *screen)
 {
-    bool in_front = tcgetpgrp (STDIN_FILENO) == getpgrp ();
+    bool in_front = is_in_front ();
     if (in_front && !screen->in_front) { /* the shell had it meanwhile */
         (void) set_modes (NULL);
         screen_repaint (screen);
@@ -228,8 +260,11 @@ static void collect (struct screen *screen)
 {
     uint8_t piece[PIECE_BYTES];
     ssize_t len;
-    while ((len = read (screen->pipe_out, piece, sizeof (piece))) > 0)
+    int fd = fileno (screen->made);
+    for (off_t at = 0; (len = pread (fd, piece, sizeof (piece), at)) > 0; at += len)
         buf_add (&screen->left, piece, (size_t) len);
+    (void) !ftruncate (fd, 0);
+    (void) lseek (fd, 0, SEEK_SET);
 }
 
 /* Where it could not be opened anew a write may wait, but only once the terminal takes something. */
@@ -367,7 +402,7 @@ void screen_close (struct screen *screen)
     if (restoring.open) {
         restoring.open = false;
         if (screen_in_front (screen))
-            (void) tcsetattr (STDIN_FILENO, TCSADRAIN, &restoring.before);
+            (void) tcsetattr (STDIN_FILENO, TCSAFLUSH, &restoring.before);
     }
     if (screen->stop_caught)
         sigaction (SIGTSTP, &screen->stops, NULL);
@@ -375,10 +410,8 @@ void screen_close (struct screen *screen)
         (void) uselocale (screen->before);
         freelocale (screen->locale);
     }
-    if (screen->pipe_in)
-        fclose (screen->pipe_in);
-    if (screen->pipe_out >= 0)
-        close (screen->pipe_out);
+    if (screen->made)
+        fclose (screen->made);
     if (screen->out_fd >= 0)
         close (screen->out_fd);
     buf_release (&screen->left);

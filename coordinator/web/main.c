@@ -12,6 +12,7 @@
 
 #include "common/io/clock.h"
 #include "common/io/fd.h"
+#include "common/io/process_capacity.h"
 #include "common/io/program_start.h"
 #include "coordinator/web/listen.h"
 #include "coordinator/web/server.h"
@@ -164,6 +165,13 @@ static void find_sliceup (char out[1200])
     snprintf (out, 1200, "%.*ssliceup", slash ? (int) (slash + 1 - self) : 0, self);
 }
 
+/* Connections, the files of the runs that are watched, and its own. */
+static int check_capacity (struct err *err)
+{
+    const struct capacity_needs needs = { HTTP_CONNECTIONS + 8 * SERVED_FEEDS_MAX + 32, 1, 16 << 20 };
+    return process_capacity_check ("sliceup-web", &needs, err);
+}
+
 int main (int argc, char **argv)
 {
     struct web web = { .where = "127.0.0.1:8420", .listen = { .fd = -1 } };
@@ -179,7 +187,9 @@ int main (int argc, char **argv)
     }
     find_sliceup (program);
     stand_back ();
-    int rc = open_all (&web, program, &err);
+    int rc = check_capacity (&err);
+    if (rc == 0)
+        rc = open_all (&web, program, &err);
     if (rc == 0)
         rc = say_url (&web, &err);
     if (rc == 0)

@@ -255,6 +255,45 @@ class OwnTerminal(Terminals):
         self.assertIn("cancelled by the user", screen)
         self.assertIn("sliceup: stopping: asking the running rung to end", screen)
 
+    def test_the_key_that_cancels_does_so_once(self):
+        shown = self.on_terminal("own-thrice", "run", self.slow(60, limits={"stop": "4s"}))
+        shown.wait(r"(?m)^. *h0 +r .*compile")
+        for worker in self.lab.worker_pids().values():  # nothing ends meanwhile
+            os.kill(worker, signal.SIGSTOP)
+            self.addCleanup(lab.end_by_pid, worker)
+        for _ in range(3):
+            shown.press("c")
+            shown.wait("Cancel run .* y/N")
+            shown.press("y")
+        lab.wait_for(lambda: self.lab.count("cancel-asked") == 1, "the cancelling", 10)
+        for worker in self.lab.worker_pids().values():
+            os.kill(worker, signal.SIGCONT)
+        self.assertEqual(130, shown.ended(40))
+        self.assertNotIn("leaving without waiting", shown.screen())
+        self.assertIn("cancelled by the user", shown.screen())
+
+    def test_an_abort_in_the_background_ends_it(self):
+        shown = self.on_terminal("own-abort", in_shell=True)
+        shown.type(f"{lab.SLICEUP} run {self.slow(60)}")
+        shown.press("Enter")
+        shown.wait(r"(?m)^. *h0 +r .*compile")
+        coordinator = self.lab.status()["pid"]
+        os.kill(coordinator, signal.SIGSTOP)
+        shown.wait("Stopped")
+        shown.type("bg")
+        shown.press("Enter")
+        lab.wait_for(lambda: self.lab.status()["pid"] == coordinator, "the run in the background", 10)
+        os.kill(coordinator, signal.SIGABRT)
+        lab.wait_for(lambda: not pathlib.Path(f"/proc/{coordinator}/exe").exists(), "the end of the process", 10)
+
+    def test_a_signal_behind_ctrl_s_gives_the_screen_back(self):
+        shown = self.run_on_terminal("own-stopped-term", 3)
+        shown.press("C-s")
+        lab.wait_for(lambda: next(self.lab.home.glob("runs/*/receipt.json"), None), "the receipt", 30)
+        os.kill(shown.pid(), signal.SIGTERM)
+        shown.ended()
+        self.assertFalse(shown.has_screen())
+
     def test_cancelling_by_key_asks_first(self):
         shown = self.run_on_terminal("own-cancel")
         shown.press("c")
