@@ -2,7 +2,7 @@
  *
  * Only what differs from what is shown goes out, and what goes out never waits: while the terminal takes nothing
  * (Ctrl-S, a slow link), screen_ready says so and a frame is left out. Closing
- * waits for the terminal, as whatever is printed then would. Whatever ends the process but SIGKILL leaves a usable terminal. One screen a process; one thread, whose locale it sets. It leaves the process's
+ * waits for the terminal, as whatever is printed then would. Whatever ends the process but SIGKILL, SIGALRM and real-time signals leaves a usable terminal. One screen a process; one thread, whose locale it sets. It leaves the process's
  * handlers of SIGINT and SIGTERM as they are. */
 #ifndef SLICEUP_COORDINATOR_TERMINAL_SCREEN_H
 #define SLICEUP_COORDINATOR_TERMINAL_SCREEN_H

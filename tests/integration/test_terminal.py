@@ -227,6 +227,17 @@ class OwnTerminal(Terminals):
         shown.wait(r"(?m)^. *h0 +r .*compile")
         return shown
 
+    def stopped(self, name):
+        """A run that a shell with job control started, stopped; and its pid."""
+        shown = self.on_terminal(name, in_shell=True)
+        shown.type(f"{lab.SLICEUP} run {self.slow(60)}")
+        shown.press("Enter")
+        shown.wait(r"(?m)^. *h0 +r .*compile")
+        coordinator = self.lab.status()["pid"]
+        os.kill(coordinator, signal.SIGSTOP)
+        shown.wait("Stopped")
+        return shown, coordinator
+
     def test_it_has_keys_and_ends_by_itself(self):
         shown = self.run_on_terminal("own", seconds=6)
         shown.press("Enter")
@@ -273,13 +284,7 @@ class OwnTerminal(Terminals):
         self.assertIn("cancelled by the user", shown.screen())
 
     def test_an_abort_in_the_background_ends_it(self):
-        shown = self.on_terminal("own-abort", in_shell=True)
-        shown.type(f"{lab.SLICEUP} run {self.slow(60)}")
-        shown.press("Enter")
-        shown.wait(r"(?m)^. *h0 +r .*compile")
-        coordinator = self.lab.status()["pid"]
-        os.kill(coordinator, signal.SIGSTOP)
-        shown.wait("Stopped")
+        shown, coordinator = self.stopped("own-abort")
         shown.type("bg")
         shown.press("Enter")
         lab.wait_for(lambda: self.lab.status()["pid"] == coordinator, "the run in the background", 10)
@@ -397,13 +402,7 @@ class OwnTerminal(Terminals):
         self.assertTrue(shown.screen().isascii())
 
     def test_in_the_background_it_neither_reads_nor_draws(self):
-        shown = self.on_terminal("own-background", in_shell=True)
-        shown.type(f"{lab.SLICEUP} run {self.slow(60)}")
-        shown.press("Enter")
-        shown.wait(r"(?m)^. *h0 +r .*compile")
-        coordinator = self.lab.status()["pid"]
-        os.kill(coordinator, signal.SIGSTOP)
-        shown.wait("Stopped")
+        shown, coordinator = self.stopped("own-background")
         shown.type("bg; echo typed $((6 * 7))")
         shown.press("Enter")
         shown.wait("typed 42")
