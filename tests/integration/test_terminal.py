@@ -381,9 +381,16 @@ class OwnTerminal(Terminals):
         shown.type(f"{lab.SLICEUP} run {self.slow(60)} 2> {errors}")
         shown.press("Enter")
         shown.wait(r"(?m)^. *h0 +r .*compile")
+        workers = self.lab.worker_pids().values()
+        for worker in workers:  # the run does not end meanwhile
+            os.kill(worker, signal.SIGSTOP)
+            self.addCleanup(lab.end_by_pid, worker)
         shown.press("C-c")
         lab.wait_for(lambda: "stopping: asking the running rung to end" in errors.read_text(), "the log", 5)
-        lab.wait_for(lambda: self.lab.count("run-ended"), "the end", 20)
+        self.assertEqual(0, self.lab.count("run-ended"))
+        for worker in workers:
+            os.kill(worker, signal.SIGCONT)
+        lab.wait_for(lambda: self.lab.count("run-ended"), "the end", 30)
 
     def test_a_terminal_that_goes_away_does_not_keep_it(self):
         shown = self.run_on_terminal("own-gone", seconds=3)
