@@ -38,6 +38,7 @@ struct hub {
     struct endpoint events_bound;
     zmq_msg_t part; /* routing ids */
     uint32_t hosts;
+    char public_key[LINK_KEY_BYTES];
     uint64_t dropped_frames, unsent;
 };
 
@@ -95,25 +96,25 @@ static int bind_one (void *socket, const char *address, uint16_t port, struct en
     return socket_bind (socket, &at, bound, err);
 }
 
-static int bind_all (struct hub *hub, const struct hub_options *options, struct err *err)
+static int bind_all (struct hub *hub, const struct hub_ports *ports, struct err *err)
 {
     struct channel *control = &hub->channels[LINK_CONTROL], *bulk = &hub->channels[LINK_BULK];
-    if (bind_one (control->socket, options->address, options->control_port, &control->bound, err) != 0)
+    if (bind_one (control->socket, ports->address, ports->control, &control->bound, err) != 0)
         return err_prefix (err, "control channel");
-    if (bind_one (bulk->socket, options->address, options->bulk_port, &bulk->bound, err) != 0)
+    if (bind_one (bulk->socket, ports->address, ports->bulk, &bulk->bound, err) != 0)
         return err_prefix (err, "bulk channel");
     void *events = subscribers_socket (hub->subscribers);
-    if (bind_one (events, options->address, options->events_port, &hub->events_bound, err) != 0)
+    if (bind_one (events, ports->address, ports->events, &hub->events_bound, err) != 0)
         return err_prefix (err, "events channel");
     return 0;
 }
 
-static int try_doors (struct hub *hub, const char *public_key, struct err *err)
+static int try_doors (struct hub *hub, struct err *err)
 {
     for (int i = 0; i < LINK_CHANNELS; i++)
-        if (zap_self_test (hub->context, ZMQ_DEALER, &hub->channels[i].bound, public_key, hub->zap, err) != 0)
+        if (zap_self_test (hub->context, ZMQ_DEALER, &hub->channels[i].bound, hub->public_key, hub->zap, err) != 0)
             return -1;
-    return zap_self_test (hub->context, ZMQ_DEALER, &hub->events_bound, public_key, hub->zap, err);
+    return zap_self_test (hub->context, ZMQ_DEALER, &hub->events_bound, hub->public_key, hub->zap, err);
 }
 
 /* The ZAP handler starts before any socket is bound. */
@@ -128,11 +129,12 @@ static int hub_start (struct hub *hub, const struct hub_options *options, struct
     for (int i = 0; i < LINK_CHANNELS; i++)
         if (channel_open (hub, (enum link_channel) i, options, err) != 0)
             return -1;
-    if (events_open (hub, options, err) != 0 || zap_start (hub->zap, err) != 0)
-        return -1;
-    if (bind_all (hub, options, err) != 0)
-        return -1;
-    return try_doors (hub, options->keys->public_key, err);
+    return events_open (hub, options, err) != 0 ? -1 : zap_start (hub->zap, err);
+}
+
+int hub_listen (struct hub *hub, const struct hub_ports *ports, struct err *err)
+{
+    return bind_all (hub, ports, err) != 0 ? -1 : try_doors (hub, err);
 }
 
 static uint32_t close_door (void **socket, const struct endpoint *bound, uint64_t linger_ms)
@@ -167,6 +169,7 @@ struct hub *hub_open (const struct hub_options *options, struct err *err)
         return NULL;
     struct hub *hub = mem_alloc (sizeof *hub);
     hub->hosts = options->hosts;
+    memcpy (hub->public_key, options->keys->public_key, sizeof hub->public_key);
     zmq_msg_init (&hub->part);
     for (int i = 0; i < LINK_CHANNELS; i++)
         zmq_msg_init (&hub->channels[i].body);

@@ -2,7 +2,7 @@
  * coordinator/czmq/events_client.h. The only home of libzmq.
  *
  * Knows hosts by rank and frames as bytes; nothing of messages. CURVE is always on; only admitted keys pass our own ZAP
- * handler (its own thread, fail-closed, self-tested when the hub opens). One libzmq context per process. The thread
+ * handler (its own thread, fail-closed, self-tested when the hub listens). One libzmq context per process. The thread
  * that opened a hub or a spoke uses it alone; nothing here blocks.
  *
  * Descriptors are edge-triggered (ZMQ_FD): after every event, and after every send, drain with *_receive until it says
@@ -39,15 +39,21 @@ enum { MONITOR_KEYS = 65, MONITOR_PLACES_A_KEY = 4, MONITOR_STAY_MS = 10000 };
 /* ---- coordinator side: three ROUTERs: control, bulk, events ---- */
 struct hub;
 struct hub_options {
-    const char *address;                           /* to bind, e.g. "127.0.0.1" or "0.0.0.0" */
-    uint16_t control_port, bulk_port, events_port; /* 0: any free one */
     const struct link_keys *keys;
     uint32_t hosts; /* ranks 0 .. hosts - 1 */
     uint32_t control_bytes_max, bulk_bytes_max;
 };
 /* What a hub takes of the process's limits; hub_open looks whether it is there. */
 struct capacity_needs hub_capacity_needed (uint32_t hosts);
+/* It has no port yet, so that keys can be admitted before anybody comes: libzmq 4.3.4 leaves a connection whose key our
+ * handler does not know (yet) open and mute until its handshake's time is over, 5 s (zap.c), and comes back after that. */
 struct hub *hub_open (const struct hub_options *options, struct err *err);
+struct hub_ports {
+    const char *address;            /* to bind, e.g. "127.0.0.1" or "0.0.0.0" */
+    uint16_t control, bulk, events; /* 0: any free one */
+};
+/* Once. Opens the ports and proves on each of them that a key which nobody admitted is refused. */
+int hub_listen (struct hub *hub, const struct hub_ports *ports, struct err *err);
 void hub_close (struct hub *hub); /* lingers at most 2 s for what was sent */
 uint16_t hub_port (const struct hub *hub, enum link_channel channel);
 uint16_t hub_events_port (const struct hub *hub);

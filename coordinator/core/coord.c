@@ -202,6 +202,11 @@ uint64_t coord_seen_seq (const struct coord *coord, uint32_t host)
     return coord->soft.hosts[host].seen_seq;
 }
 
+struct text coord_worker_key (const struct coord *coord, uint32_t host)
+{
+    return coord->state->hosts.items[host].key;
+}
+
 bool coord_worker_process (const struct coord *coord, uint32_t host, uint64_t *pid, uint64_t *pid_start)
 {
     *pid = coord->state->hosts.items[host].pid;

@@ -107,6 +107,8 @@ const struct plan *coord_plan (const struct coord *coord);
 uint64_t coord_epoch (const struct coord *coord);
 /* The highest sequence number taken from a host's worker in its session: what an answer acknowledges. */
 uint64_t coord_seen_seq (const struct coord *coord, uint32_t host);
+/* The key with which a host's worker speaks, as recorded; empty: none yet. */
+struct text coord_worker_key (const struct coord *coord, uint32_t host);
 /* The process of a joined worker; false: it is not joined. */
 bool coord_worker_process (const struct coord *coord, uint32_t host, uint64_t *pid, uint64_t *pid_start);
 /* Of the running pass: who has not ended, in `hosts`, with room for HOSTS_MAX; NULL: only whether there is one. */

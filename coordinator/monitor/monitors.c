@@ -314,6 +314,15 @@ static void look (struct monitors *monitors)
         mem_free (job); /* only while closing */
 }
 
+/* Before anybody can connect, whose keys stand in the run's folder. */
+static void look_now (struct monitors *monitors)
+{
+    struct look *job = mem_alloc (sizeof *job);
+    job->monitors = monitors;
+    look_work (job);
+    look_done (job);
+}
+
 static void take_change (void *owner, int fd, uint32_t events)
 {
     char changes[4096];
@@ -357,7 +366,7 @@ struct monitors *monitors_open (struct loop *loop, const struct run_dir *dir, st
         goto failed;
     if (loop_watch (loop, hub_events_fd (hub), EPOLLIN, take_edge, monitors, err) < 0)
         goto failed;
-    look (monitors);
+    look_now (monitors);
     return monitors;
 failed:
     monitors_close (monitors);

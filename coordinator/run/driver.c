@@ -58,23 +58,43 @@ static void take_edge (void *owner, int fd, uint32_t events)
     (void) events; /* driver_on_loop_iteration follows at the end of the pass */
 }
 
-static int open_hub (struct driver *driver, const struct link_keys *keys, struct run_addresses *at, struct err *err)
+/* Hosts of a resumed run, and those that have a ticket. Who cannot be admitted is told why in its turn: driver_out.c. */
+static void admit_known_workers (struct driver *driver)
 {
-    struct hub_options options = { .address = at->address,
-                                   .control_port = at->control_port,
-                                   .bulk_port = at->bulk_port,
-                                   .events_port = at->events_port,
-                                   .keys = keys,
+    for (uint32_t i = 0; i < coord_plan (driver->coord)->hosts.n; i++) {
+        struct text key = coord_worker_key (driver->coord, i);
+        if (key.len == 0 && i < driver->tickets.n)
+            key = text_of (driver->tickets.hosts[i]);
+        if (key.len)
+            (void) hub_admit_worker (driver->hub, i, key, NULL);
+    }
+}
+
+static int open_hub (struct driver *driver, const struct link_keys *keys, struct err *err)
+{
+    struct hub_options options = { .keys = keys,
                                    .hosts = coord_plan (driver->coord)->hosts.n,
                                    .control_bytes_max = MSG_MAX_BYTES,
                                    .bulk_bytes_max = MSG_MAX_BYTES };
-    if ((driver->hub = hub_open (&options, err)) == NULL)
+    if ((driver->hub = hub_open (&options, err)) == NULL || open_monitor_key (driver, err) < 0)
+        return -1;
+    admit_known_workers (driver);
+    driver->monitors = monitors_open (driver->loop, &driver->dir, driver->hub, driver->journal, driver->options.log,
+                                      err);
+    return driver->monitors ? 0 : -1;
+}
+
+/* Whoever is known is admitted by now: workers and monitors of a resumed run come at once. */
+static int listen_for_hosts (struct driver *driver, const char *public_key, struct run_addresses *at, struct err *err)
+{
+    const struct hub_ports ports = { at->address, at->control_port, at->bulk_port, at->events_port };
+    if (hub_listen (driver->hub, &ports, err) < 0)
         return -1;
     at->control_port = hub_port (driver->hub, LINK_CONTROL);
     at->bulk_port = hub_port (driver->hub, LINK_BULK);
     at->events_port = hub_events_port (driver->hub);
-    memcpy (at->public_key, keys->public_key, sizeof (at->public_key));
-    if (run_addresses_save (&driver->dir, at, err) < 0 || open_monitor_key (driver, err) < 0)
+    memcpy (at->public_key, public_key, sizeof (at->public_key));
+    if (run_addresses_save (&driver->dir, at, err) < 0)
         return -1;
     if (loop_watch (driver->loop, hub_fd (driver->hub, LINK_CONTROL), EPOLLIN, take_edge, driver, err) < 0)
         return -1;
@@ -128,13 +148,9 @@ static int open_rest (struct driver *driver, const struct link_keys *keys, struc
         return -1;
     if (loop_watch (driver->loop, journal_fd (driver->journal), EPOLLIN, driver_on_durable, driver, err) < 0)
         return -1;
-    if (open_hub (driver, keys, at, err) < 0)
+    if (open_hub (driver, keys, err) < 0 || listen_for_hosts (driver, keys->public_key, at, err) < 0)
         return -1;
     open_launch (driver, at);
-    driver->monitors = monitors_open (driver->loop, &driver->dir, driver->hub, driver->journal, driver->options.log,
-                                      err);
-    if (driver->monitors == NULL)
-        return -1;
     loop_set_iteration_fn (driver->loop, driver_on_loop_iteration, driver);
     return 0;
 }

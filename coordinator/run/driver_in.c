@@ -101,8 +101,11 @@ static bool take_frame (struct driver *driver, uint32_t host, struct text bytes,
     return false;
 }
 
+/* A ticket lets its worker in before the host's key is on record; such a worker says HELLO again. */
 static bool speaks_for (const struct driver *driver, uint32_t host, const struct msg *msg)
 {
+    if (coord_worker_key (driver->coord, host).len == 0)
+        return false;
     return msg->kind != MSG_HELLO ||
            text_equal (msg->of.hello.host, coord_plan (driver->coord)->hosts.items[host].name);
 }

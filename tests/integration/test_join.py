@@ -279,9 +279,9 @@ class Runs(Joiners):
         old = self.lab.write("old.ticket", self.ticket("h0").read_text())
         old.chmod(0o600)
         self.passes(self.issue(path, "--renew", "--hosts", "h0"))
-        self.come("h1", "--stay")
         outside = self.come("h0", "--stay", ticket=old)
-        outside.wait_out("waits for a run", 30)
+        for worker in (outside, self.come("h1", "--stay")):
+            worker.wait_out("waits for a run", 30)
         refused = self.lab.sliceup("run", path)
         self.assertEqual(3, refused.status, refused)
         self.assertRegex(refused.out, r"h0 lost: its worker did not join")
@@ -296,8 +296,8 @@ class Runs(Joiners):
         self.passes(self.issue(path))
         forged = self.lab.write("forged.ticket", json.dumps({**self.keys_of("h0"), "host": "h1"}))
         forged.chmod(0o600)
-        self.come("h0", "--stay")
-        self.come("h1", "--stay", ticket=forged)
+        for worker in (self.come("h0", "--stay"), self.come("h1", "--stay", ticket=forged)):
+            worker.wait_out("waits for a run", 30)
         refused = self.lab.sliceup("run", path)
         self.assertEqual(3, refused.status, refused)
         self.assertRegex(refused.out, r"h1 lost: its worker did not join")

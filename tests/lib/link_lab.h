@@ -11,21 +11,25 @@ enum { LAB_HOSTS = 4, LAB_WAIT_MS = 30000, LAB_STEP_MS = 10, LAB_CONTROL_BYTES =
 
 static inline struct hub_options lab_options (const struct link_keys *keys)
 {
-    return (struct hub_options){ .address = "127.0.0.1",
-                                 .keys = keys,
-                                 .hosts = LAB_HOSTS,
-                                 .control_bytes_max = LAB_CONTROL_BYTES,
-                                 .bulk_bytes_max = LAB_BULK_BYTES };
+    return (struct hub_options){
+        .keys = keys, .hosts = LAB_HOSTS, .control_bytes_max = LAB_CONTROL_BYTES, .bulk_bytes_max = LAB_BULK_BYTES
+    };
 }
 
-static inline struct hub *lab_hub (const struct link_keys *keys)
+static inline struct hub *lab_hub_at (const struct link_keys *keys, const struct hub_ports *ports)
 {
     struct hub_options options = lab_options (keys);
     struct err err = { 0 };
     struct hub *hub = hub_open (&options, &err);
-    if (!hub)
-        fail_msg ("hub_open: %s", err.text);
+    if (!hub || hub_listen (hub, ports, &err) != 0)
+        fail_msg ("hub at %s: %s", ports->address, err.text);
     return hub;
+}
+
+static inline struct hub *lab_hub (const struct link_keys *keys)
+{
+    const struct hub_ports any = { .address = "127.0.0.1" };
+    return lab_hub_at (keys, &any);
 }
 
 static inline void lab_admit (struct hub *hub, uint32_t rank, const struct link_keys *keys)

@@ -315,32 +315,50 @@ static void a_second_hub_in_one_process_is_refused (void **state)
     hub_close (hub);
 }
 
+static void expect_text (const struct err *err, const char *says)
+{
+    if (!strstr (err->text, says))
+        fail_msg ("\"%s\" does not mention \"%s\"", err->text, says);
+}
+
 static void bad_options_are_explained (void **state)
 {
     (void) state;
     struct link_keys mixed = hub_keys;
     memcpy (mixed.public_key, a.public_key, sizeof mixed.public_key);
     const struct {
-        const char *address;
         uint32_t hosts;
         const struct link_keys *keys;
         const char *says;
     } cases[] = {
-        { "127.0.0.1", 0, &hub_keys, "hosts" },
-        { "127.0.0.1", 1u << 30, &hub_keys, "hosts" },
-        { "127.0.0.1", 4, &mixed, "does not match" },
-        { "127.0.0.1;tcp://x", 4, &hub_keys, "character 10" },
-        { "", 4, &hub_keys, "1 to 255" },
-        { "203.0.113.7", 4, &hub_keys, "203.0.113.7" },
+        { 0, &hub_keys, "hosts" },
+        { 1u << 30, &hub_keys, "hosts" },
+        { 4, &mixed, "does not match" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct err err = { 0 };
         struct hub_options options = lab_options (cases[i].keys);
-        options.address = cases[i].address;
         options.hosts = cases[i].hosts;
         assert_null (hub_open (&options, &err));
-        if (!strstr (err.text, cases[i].says))
-            fail_msg ("\"%s\" does not mention \"%s\"", err.text, cases[i].says);
+        expect_text (&err, cases[i].says);
+    }
+}
+
+static void bad_addresses_are_explained (void **state)
+{
+    (void) state;
+    const struct {
+        const char *address, *says;
+    } cases[] = { { "127.0.0.1;tcp://x", "character 10" }, { "", "1 to 255" }, { "203.0.113.7", "203.0.113.7" } };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct err err = { 0 };
+        struct hub_options options = lab_options (&hub_keys);
+        struct hub_ports ports = { .address = cases[i].address };
+        struct hub *hub = hub_open (&options, &err);
+        assert_non_null (hub);
+        assert_int_equal (hub_listen (hub, &ports, &err), -1);
+        expect_text (&err, cases[i].says);
+        hub_close (hub);
     }
 }
 
@@ -409,8 +427,10 @@ static void descriptors_are_close_on_exec_and_given_back (void **state)
     hub_close (hub);
     assert_int_equal (count_descriptors (&good), before);
     struct hub_options options = lab_options (&hub_keys);
-    options.address = "203.0.113.7"; /* not ours: opening fails half-way */
-    assert_null (hub_open (&options, &err));
+    const struct hub_ports elsewhere = { .address = "203.0.113.7" }; /* not ours: opening fails half-way */
+    assert_non_null (hub = hub_open (&options, &err));
+    assert_int_equal (hub_listen (hub, &elsewhere, &err), -1);
+    hub_close (hub);
     assert_int_equal (count_descriptors (&good), before);
 }
 
@@ -457,6 +477,7 @@ int main (void)
         cmocka_unit_test (a_host_with_much_to_say_delays_nobody),
         cmocka_unit_test (a_second_hub_in_one_process_is_refused),
         cmocka_unit_test (bad_options_are_explained),
+        cmocka_unit_test (bad_addresses_are_explained),
         cmocka_unit_test (ranks_and_keys_out_of_bounds_are_refused),
         cmocka_unit_test (descriptors_are_close_on_exec_and_given_back),
         cmocka_unit_test (the_descriptor_limit_is_raised_or_what_is_needed_is_said),

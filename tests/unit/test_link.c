@@ -60,11 +60,8 @@ static void stranger_leave (struct stranger *it)
 static void round_trip (const char *bind_address, const char *address)
 {
     struct err err = { 0 };
-    struct hub_options options = lab_options (&hub_keys);
-    options.address = bind_address;
-    struct hub *hub = hub_open (&options, &err);
-    if (!hub)
-        fail_msg ("%s: %s", bind_address, err.text);
+    const struct hub_ports ports = { .address = bind_address };
+    struct hub *hub = lab_hub_at (&hub_keys, &ports);
     lab_admit (hub, 2, &a);
     struct spoke_options to = { .address = address,
                                 .control_port = hub_port (hub, LINK_CONTROL),

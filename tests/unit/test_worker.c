@@ -48,16 +48,13 @@ struct bench {
 
 static void open_hub (struct bench *bench, uint16_t control_port, uint16_t bulk_port)
 {
-    struct hub_options options = { .address = "127.0.0.1",
-                                   .control_port = control_port,
-                                   .bulk_port = bulk_port,
-                                   .hosts = 1,
-                                   .keys = &bench->hub_keys,
-                                   .control_bytes_max = MSG_MAX_BYTES,
-                                   .bulk_bytes_max = 1 << 20 };
+    const struct hub_ports ports = { "127.0.0.1", control_port, bulk_port, 0 };
+    struct hub_options options = {
+        .hosts = 1, .keys = &bench->hub_keys, .control_bytes_max = MSG_MAX_BYTES, .bulk_bytes_max = 1 << 20
+    };
     struct err err = { 0 };
     bench->hub = hub_open (&options, &err);
-    if (!bench->hub)
+    if (!bench->hub || hub_listen (bench->hub, &ports, &err) != 0)
         fail_msg ("%s", err.text);
     assert_int_equal (hub_admit_worker (bench->hub, 0, text_of (bench->worker_keys.public_key), NULL), 0);
 }
