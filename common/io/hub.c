@@ -134,6 +134,7 @@ static int hub_start (struct hub *hub, const struct hub_options *options, struct
 
 int hub_listen (struct hub *hub, const struct hub_ports *ports, struct err *err)
 {
+    assert (!hub->channels[LINK_CONTROL].bound.text[0]);
     return bind_all (hub, ports, err) != 0 ? -1 : try_doors (hub, err);
 }
 

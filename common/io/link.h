@@ -52,7 +52,8 @@ struct hub_ports {
     const char *address;            /* to bind, e.g. "127.0.0.1" or "0.0.0.0" */
     uint16_t control, bulk, events; /* 0: any free one */
 };
-/* Once. Opens the ports and proves on each of them that a key which nobody admitted is refused. */
+/* Once. Opens the ports, which are known from now on, and proves on each of them that a key which nobody admitted is
+ * refused. A hub that could not do it can only be closed. */
 int hub_listen (struct hub *hub, const struct hub_ports *ports, struct err *err);
 void hub_close (struct hub *hub); /* lingers at most 2 s for what was sent */
 uint16_t hub_port (const struct hub *hub, enum link_channel channel);

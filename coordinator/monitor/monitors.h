@@ -2,8 +2,9 @@
  *
  * Who: the public keys in <run>/monitors/<name>.pub (MONITORS_MAX of them), noticed as they appear; taking a file away
  * ends nothing before the next resume. What: answers to the questions of snapshot.h, from the journal. A monitor can
- * only ask; it changes nothing and nobody waits for it. Folder and journal are read on a thread of its own, at a pace
- * that leaves the sockets to the workers; everything here is called on the loop's thread. */
+ * only ask; it changes nothing and nobody waits for it. The folder is read once when this is opened; from then on
+ * folder and journal are read on a thread of its own, at a pace that leaves the sockets to the workers. Everything here
+ * is called on the loop's thread. */
 #ifndef SLICEUP_COORDINATOR_MONITOR_MONITORS_H
 #define SLICEUP_COORDINATOR_MONITOR_MONITORS_H
 

@@ -158,6 +158,7 @@ static int open_rest (struct driver *driver, const struct link_keys *keys, struc
 static void begin (struct driver *driver)
 {
     driver_take_outbox (driver);
+    driver->opening_index = driver->recorded_index;
     driver_release_held (driver);
 }
 

@@ -101,11 +101,8 @@ static bool take_frame (struct driver *driver, uint32_t host, struct text bytes,
     return false;
 }
 
-/* A ticket lets its worker in before the host's key is on record; such a worker says HELLO again. */
 static bool speaks_for (const struct driver *driver, uint32_t host, const struct msg *msg)
 {
-    if (coord_worker_key (driver->coord, host).len == 0)
-        return false;
     return msg->kind != MSG_HELLO ||
            text_equal (msg->of.hello.host, coord_plan (driver->coord)->hosts.items[host].name);
 }
@@ -164,10 +161,18 @@ static bool may_speak (struct driver *driver, enum link_channel channel, uint32_
     return false;
 }
 
+/* Whoever is known can connect before this run is on record (driver.c). Until then what they say waits in libzmq. */
+static bool opening_is_performed (struct driver *driver)
+{
+    return held_ready (&driver->held, driver->opening_index) == NULL;
+}
+
 static void take_channel (struct driver *driver, enum link_channel channel, struct work_budget *budget)
 {
     struct text bytes;
     uint32_t host;
+    if (!opening_is_performed (driver))
+        return; /* another pass follows when it is */
     while (!driver->input_closed && !driver_is_out_of_budget (driver) && work_budget_take (budget)) {
         if (!hub_receive (driver->hub, channel, &host, &bytes)) {
             driver->more |= hub_frames_remain (driver->hub, channel);

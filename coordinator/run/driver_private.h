@@ -55,6 +55,7 @@ struct driver {
     struct buf frame;   /* of the message or fact being written */
     char run_raw[RUN_ID_BYTES];
     uint64_t recorded_index;                  /* the last fact given to the journal */
+    uint64_t opening_index;                   /* the last one with which this process opened or resumed the run */
     uint64_t now_ms;                          /* of this pass */
     uint64_t *refused;                        /* per host: frames that could not be read */
     struct host_rate_limit *host_rate_limits; /* per host */

@@ -427,7 +427,7 @@ static void descriptors_are_close_on_exec_and_given_back (void **state)
     hub_close (hub);
     assert_int_equal (count_descriptors (&good), before);
     struct hub_options options = lab_options (&hub_keys);
-    const struct hub_ports elsewhere = { .address = "203.0.113.7" }; /* not ours: opening fails half-way */
+    const struct hub_ports elsewhere = { .address = "203.0.113.7" }; /* not ours: listening fails half-way */
     assert_non_null (hub = hub_open (&options, &err));
     assert_int_equal (hub_listen (hub, &elsewhere, &err), -1);
     hub_close (hub);

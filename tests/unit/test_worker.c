@@ -54,9 +54,9 @@ static void open_hub (struct bench *bench, uint16_t control_port, uint16_t bulk_
     };
     struct err err = { 0 };
     bench->hub = hub_open (&options, &err);
-    if (!bench->hub || hub_listen (bench->hub, &ports, &err) != 0)
+    if (!bench->hub || hub_admit_worker (bench->hub, 0, text_of (bench->worker_keys.public_key), &err) != 0 ||
+        hub_listen (bench->hub, &ports, &err) != 0)
         fail_msg ("%s", err.text);
-    assert_int_equal (hub_admit_worker (bench->hub, 0, text_of (bench->worker_keys.public_key), NULL), 0);
 }
 
 /* `exec` keeps the worker free of this process's sockets and threads. */

@@ -1,0 +1,140 @@
+/* links: simulated coordinator_run */
+#include "tests/unit/driver_fixture.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+enum { LOOK_MS = 500, WAITING_MS = 400 /* several attempts of a spoke to connect */ };
+
+static struct link_keys slice_pair;
+
+static uint16_t free_port (void)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl (INADDR_LOOPBACK) };
+    socklen_t len = sizeof at;
+    int fd = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal (bind (fd, (struct sockaddr *) &at, sizeof at), 0);
+    assert_int_equal (getsockname (fd, (struct sockaddr *) &at, &len), 0);
+    close (fd);
+    return ntohs (at.sin_port);
+}
+
+/* The slice's pair and one public key for each host, as `sliceup ticket` leaves them. */
+static void issue_tickets (struct stage *stage)
+{
+    char path[512];
+    struct err err = { 0 };
+    stage->plan.home = text_of (stage->home);
+    stage->plan.start.listen = TEXT_LIT ("127.0.0.1");
+    stage->plan.start.control_port = free_port ();
+    stage->plan.start.bulk_port = free_port ();
+    snprintf (path, sizeof path, "%s/slices/sample/hosts", stage->home);
+    assert_int_equal (folder_make (path, 0700, &err), 0);
+    link_keys_make (&slice_pair);
+    snprintf (path, sizeof path, "%s/slices/sample/coordinator.key", stage->home);
+    assert_int_equal (key_file_save (&slice_pair, path, &err), 0);
+    for (uint32_t i = 0; i < stage->plan.hosts.n; i++) {
+        link_keys_make (&stage->actors[i].keys);
+        snprintf (path, sizeof path, "%s/slices/sample/hosts/host%u.pub", stage->home, i);
+        assert_int_equal (public_key_save (path, stage->actors[i].keys.public_key, &err), 0);
+    }
+}
+
+static void come (struct stage *stage, uint32_t host)
+{
+    struct actor *actor = &stage->actors[host];
+    struct err err = { 0 };
+    struct spoke_options options = { .address = "127.0.0.1",
+                                     .control_port = (uint16_t) stage->plan.start.control_port,
+                                     .bulk_port = (uint16_t) stage->plan.start.bulk_port,
+                                     .hub_public_key = slice_pair.public_key,
+                                     .keys = &actor->keys,
+                                     .control_bytes_max = MSG_MAX_BYTES,
+                                     .bulk_bytes_max = MSG_MAX_BYTES };
+    spoke_close (actor->spoke, 0);
+    actor->spoke = spoke_open (&options, &err);
+    assert_non_null (actor->spoke);
+}
+
+/* What a worker that waits for a run says, which knows none. */
+static struct msg hello_of_no_run (const struct stage *stage, uint32_t host)
+{
+    static const char no_run[RUN_ID_BYTES];
+    struct msg hello = stage_hello (stage, host);
+    hello.run_id = (struct text){ no_run, RUN_ID_BYTES };
+    return hello;
+}
+
+/* ---- what is said before the run is on record ---- */
+
+static void a_waiting_worker_is_told_of_the_run_when_it_is_on_record (void **state)
+{
+    struct stage *stage = *state;
+    issue_tickets (stage);
+    disk_stalls = true;
+    stage_start (stage);
+    come (stage, 0);
+    stage_says (stage, 0, hello_of_no_run (stage, 0));
+    (void) stage_run (stage, LOOK_MS);
+    assert_int_equal (stage_received (stage, 0, MSG_REHELLO), 0);
+    disk_stalls = false;
+    stage_receives (stage, 0, MSG_REHELLO); /* what it said was kept */
+    assert_int_equal (stage->facts[FACT_RUN_OPENED], 1);
+}
+
+static void a_waiting_worker_of_another_build_stays_lost (void **state)
+{
+    struct stage *stage = *state;
+    issue_tickets (stage);
+    disk_stalls = true;
+    stage_start (stage);
+    come (stage, 0);
+    struct msg hello = hello_of_no_run (stage, 0);
+    hello.of.hello.version = TEXT_LIT ("9.9.9");
+    stage_says (stage, 0, hello);
+    (void) stage_run (stage, LOOK_MS);
+    assert_int_equal (stage_received (stage, 0, MSG_REFUSE), 0);
+    disk_stalls = false;
+    stage_receives (stage, 0, MSG_REFUSE);
+    stage_until (stage, FACT_HOST_LOST, 1);
+    stage_settle (stage);
+    assert_int_equal (stage->driver->coord->state->hosts.items[0].life, HOST_LOST);
+}
+
+/* ---- who comes at once ---- */
+
+static void workers_of_a_resumed_run_and_with_tickets_are_let_in_at_once (void **state)
+{
+    struct stage *stage = *state;
+    struct err err = { 0 };
+    issue_tickets (stage);
+    stage_start (stage);
+    stage_settle (stage);
+    come (stage, 1);
+    stage_says (stage, 1, stage_hello (stage, 1));
+    stage_receives (stage, 1, MSG_WELCOME);
+    stage_stop (stage);
+    come (stage, 0); /* both connect while nobody listens */
+    come (stage, 1);
+    nanosleep (&(struct timespec){ .tv_nsec = WAITING_MS * 1000000L }, NULL);
+    disk_stalls = true; /* the resumed run is on record late */
+    assert_int_equal (stage_resume (stage, &err), 0);
+    (void) stage_run (stage, LOOK_MS);
+    assert_int_equal (hub_counts (stage->driver->hub).refused_handshakes, 0); /* who is refused comes back 5 s later */
+    disk_stalls = false;
+    for (uint32_t i = 0; i < 2; i++) {
+        stage->actors[i] = (struct actor){ .keys = stage->actors[i].keys, .spoke = stage->actors[i].spoke };
+        stage_says (stage, i, stage_hello (stage, i));
+        stage_receives (stage, i, MSG_WELCOME);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        STAGE_TEST (a_waiting_worker_is_told_of_the_run_when_it_is_on_record),
+        STAGE_TEST (a_waiting_worker_of_another_build_stays_lost),
+        STAGE_TEST (workers_of_a_resumed_run_and_with_tickets_are_let_in_at_once),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
