@@ -250,8 +250,8 @@ static void a_text_is_searched_in_what_is_seen_of_a_host (void **state)
 {
     (void) state;
     static const char *const cases[][2] = {
-        { "HOST2", "2" },       { "Rendez", "0" }, { "COMPILE", "1" },      { "no CHIP", "3" },
-        { "with status", "3" }, { "nothing", "" }, { "host", "0 1 2 3 4" },
+        { "HOST2", "2" },       { "RENDEZ", "0" }, { "COMPILE", "1" },      { "no CHIP", "3" },
+        { "with STATUS", "3" }, { "nothing", "" }, { "host", "0 1 2 3 4" },
     };
     struct stage stage;
     stage_varied (&stage);
