@@ -49,6 +49,9 @@ enum { FACT_MAX_BYTES = 16 << 20 };
  * what a manifest lists. */
 enum { GENERATION_KEYS_MAX = 512, GENERATION_COVERS_MAX = 2048, GENERATION_BASE_MAX_ENTRIES = 1 << 15 };
 
+/* Of the id of a run, where people read it: enough to name it to a command. */
+enum { RUN_SHOWN_BYTES = 8 };
+
 /* Texts in facts are bounded like everything else; see fact.c. */
 struct fact_run_opened {
     struct text run;

@@ -18,7 +18,7 @@
 #include "coordinator/view/receipt_text.h"
 
 enum { REPORT_FOLDER = CLI_OWN, REPORT_PRINT, REPORT_AGAINST };
-enum { REPORT_MAX_BYTES = 512 << 20, REPORT_PATH_BYTES = 4096, RUN_SHOWN_BYTES = 8 };
+enum { REPORT_MAX_BYTES = 512 << 20, REPORT_PATH_BYTES = 4096 };
 
 /* What the files are made of. */
 struct made {

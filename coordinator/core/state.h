@@ -11,7 +11,6 @@
 #include "coordinator/core/lease.h"
 #include "coordinator/verdict/isolate.h"
 
-enum { RUN_SHOWN_BYTES = 8 };
 enum { GATES_MAX = ATTEMPT_GATES_MAX, HARDWARE_MAX = 16, VIOLATIONS_MAX = 256, WRITINGS_MAX = 16, NONE = UINT32_MAX };
 
 /* ---- what facts made: written by apply*.c alone, and described by `state_record` ---- */

@@ -8,7 +8,6 @@
 
 /* One page: what is longer ends with how much is left out. SLOWER: by so much, and by a tenth. */
 enum { CHANGES_SHOWN = 30, DRIFT_SHOWN = 15, PHASES_SHOWN = 12, LINE_BYTES = 4096, SLOWER_LEAST_MS = 100 };
-enum { RUN_SHOWN_BYTES = 8 };
 
 static bool is_slower (uint64_t before_ms, uint64_t now_ms)
 {

@@ -12,7 +12,7 @@
 #include "coordinator/view/drift_text.h"
 
 /* FRAME: of what stands around the files of the page and the data, and between its members. */
-enum { MEMBER_MAX_BYTES = 256 << 10, FRAME_BYTES = 2048, RUN_SHOWN_BYTES = 8 };
+enum { MEMBER_MAX_BYTES = 256 << 10, FRAME_BYTES = 2048 };
 enum { BAD_MAX = 64, CASCADES_MAX = 16, GATES_MAX = 64, SLOW_MAX = 16 };
 
 enum choice { NOT_CHOSEN = 0, CHOSEN, TAKEN };

@@ -7,7 +7,7 @@
 #include "coordinator/terminal/number.h"
 #include "coordinator/terminal/sheet.h"
 
-enum { ROWS_FOR_ALL = 8, RUN_SHOWN_BYTES = 8 };
+enum { ROWS_FOR_ALL = 8 };
 
 static uint32_t rungs_passed (const struct scene *scene)
 {

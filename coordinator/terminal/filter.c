@@ -44,7 +44,7 @@ static int read_owner (struct text word, enum owner *owner, struct err *err)
 {
     char known[256] = "";
     uint32_t value = 0;
-    if (enum_value_of (&owner_names, word, &value) && value != OWNER_NONE) {
+    if (enum_value_of (&owner_names, word, &value)) {
         *owner = (enum owner) value;
         return 0;
     }

@@ -5,7 +5,7 @@
 #include "coordinator/view/plain.h"
 #include "coordinator/view/waiting.h"
 
-enum { WAITING_BYTES = 1 << 20, FAILURE_LINES = 6, WORDS_COLUMNS = 48, RUN_SHOWN_BYTES = 8 };
+enum { WAITING_BYTES = 1 << 20, FAILURE_LINES = 6, WORDS_COLUMNS = 48 };
 
 /* ---- header and hosts ---- */
 

@@ -80,6 +80,12 @@ class Limits(lab.LabTest):
                     self.assertGreater(len(ended.out + ended.err), 40, f"{words} with {files} says nothing: {ended}")
         run.kill_and_reap()
 
+    def test_a_server_that_could_not_serve_is_not_begun(self):
+        for files in (40, 100, 150):
+            ended = self.limited(files, "serve", "--all", "--listen", "127.0.0.1:0")
+            self.assertEqual((3, ""), (ended.status, ended.out), ended)
+            self.assertRegex(ended.err, r"\Asliceup-web: sliceup-web " + self.SENTENCE.format(files) + r".*\n\Z")
+
     def test_files_that_may_not_grow_are_a_sentence(self):
         path = self.lab.slice(hosts=1)
         self.passes(self.lab.sliceup("run", path))

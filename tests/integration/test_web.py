@@ -1,7 +1,9 @@
 """sliceup serve and run --web: who is answered, within which bounds, and that a run does not notice who watches it."""
 import http.client
 import json
+import pathlib
 import re
+import signal
 import socket
 import stat
 import subprocess
@@ -11,6 +13,8 @@ import unittest
 
 import lab
 
+TRANSIENT = "socket.gaierror: [Errno -3] Temporary failure in name resolution"
+STOPPED, STOPPED_BYTES = 32, 64 << 10
 RAW = ("\x1b", "\x9b", "\x07", "\x08", "\u202e")
 
 
@@ -337,6 +341,48 @@ class Live(WebTest):
         status, _, body = web.ask(f"/api/state?run={run_id}")
         state = json.loads(body) if status == 200 else {}
         return state if state.get("summary", {}).get("state") == "ended" else None
+
+    def test_a_watcher_that_was_stopped_skips_to_now_and_is_told_what_it_missed(self):
+        """Of an answer's notes 4 KiB are kept, of the run's 256: it misses more than both."""
+        rungs = [self.lab.rung(f"r{i}", "transient.py", args={"host": "h0", "text": TRANSIENT, "times": 5}) for i in range(12)]
+        path = self.lab.slice(hosts=1, ladder=str(self.lab.ladder("ladder.yaml", rungs)), limits={"stop": "200ms", "retries": 5, "retry_wait": "0s"})
+        run = self.lab.start("run", path)
+        lab.wait_for(lambda: self.lab.count("pass-began"), "the first pass", 60)
+        run.kill(signal.SIGSTOP)  # it goes on once the watcher has stopped
+        env = self.lab.env(ASAN_OPTIONS=lab.SANITIZERS["ASAN_OPTIONS"] + ":quarantine_size_mb=1")
+        web, without = (self.serve("--listen", "127.0.0.1:0", env=env) for _ in range(2))
+        run_id = self.lab.run_folder().name
+        stopped = Watcher(web, run_id)
+        lab.wait_for(lambda: stopped.take() or stopped.state, "a state", 30)
+        seen, note = stopped.state["revision"], stopped.state["notes"][-1][0]
+        for _ in range(STOPPED):
+            web.dial(f"GET /api/state?run={run_id}&since={seen}&wait=1 HTTP/1.1\r\nHost: localhost\r\n\r\n" * 3, window=2048)
+        others = [Watcher(web, run_id), Watcher(without, run_id)]
+        for other in others:
+            other.start()
+        run.kill(signal.SIGCONT)
+        self.passes(run.end(180))
+        for other in others:
+            other.join(30)
+            self.assertEqual("ended", other.state["summary"]["state"], other.problem)
+        late = self.late(web, run_id)
+        self.assertLess(self.resident_bytes(web) - self.resident_bytes(without), STOPPED * STOPPED_BYTES)
+        body = web.ask(f"/api/state?run={run_id}&since={seen}")[2]
+        self.assertLess(len(body), 32 * 1024)
+        told = json.loads(body)
+        self.assertEqual((False, late["revision"]), (told["whole"], told["revision"]))
+        first, last = told["notes"][0][0], told["notes"][-1][0]
+        self.assertGreater(last, note + 256)
+        self.assertEqual(first - note - 1, told["notes_skipped"], "what was dropped between the last note that it has and the first of these")
+        self.assertEqual(list(range(first, last + 1)), [number for number, _, _ in told["notes"]])
+        self.assertEqual(late["notes"], told["notes"], "it is told as much as who comes now")
+        stopped.merge(told)
+        self.assertEqual(picture(late), picture(stopped.state))
+
+    def resident_bytes(self, web):
+        """Of the server: serve becomes sliceup-web."""
+        text = pathlib.Path(f"/proc/{web.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", text)[1]) * 1024
 
     def test_a_coordinator_that_is_gone_is_told_and_one_that_comes_back(self):
         rungs = [self.lab.rung("low", "slow.py", args={"seconds": 4, "phases": ["compile"]})]

@@ -167,6 +167,39 @@ static void json_comes_back_as_it_went (void **state)
     }
 }
 
+/* Every name that there may be is some host's: those that look like the end of a string, of the list, or its begin. */
+static void hosts_that_are_written_one_by_one_stand_as_in_one_tree (void **state)
+{
+    (void) state;
+    static const char *const names[] = {
+        "h0",     "", "\"]}", "\n \"hosts\": [", "\\", "\x1b[2J\n\r\t\x07", "\xe2\x80\xae", "\xe6\x97\xa5\xe6\x9c\xac",
+        "},\n  {"
+    };
+    enum { NAMES = sizeof names / sizeof names[0] };
+    for (uint64_t seed = 0; seed <= 50; seed++) {
+        struct arena arena = { 0 };
+        struct slice_receipt receipt = { 0 };
+        struct buf json;
+        buf_init (&json, 64 << 20);
+        if (seed) /* and one without anything */
+            random_receipt (seed, &receipt, &arena);
+        for (uint32_t i = 0; i < receipt.hosts.n; i++)
+            receipt.hosts.items[i].host = text_of (names[(seed + i) % NAMES]);
+        for (uint32_t i = 0; i < receipt.headers.n; i++)
+            receipt.headers.items[i].slice = receipt.headers.items[i].sentence = text_of (names[(seed + i) % NAMES]);
+        receipt_json (&receipt, NULL, 0, &json);
+        json_t *tree = parse_as_one_tree (&json), *hosts = json_object_get (tree, "hosts");
+        assert_int_equal (json_array_size (hosts), receipt.hosts.n);
+        for (uint32_t i = 0; i < receipt.hosts.n; i++) {
+            const char *name = json_string_value (json_object_get (json_array_get (hosts, i), "host"));
+            assert_string_equal (name ? name : "", names[(seed + i) % NAMES]); /* no name: null */
+        }
+        json_decref (tree);
+        buf_release (&json);
+        arena_release (&arena);
+    }
+}
+
 static void what_is_not_a_receipt_is_refused_with_its_place (void **state)
 {
     (void) state;
@@ -204,6 +237,7 @@ int main (void)
         cmocka_unit_test (an_attempt_that_stands_there_twice_names_its_host_once),
         cmocka_unit_test (the_drift_of_a_receipt_goes_by_the_rules_it_is_given),
         cmocka_unit_test (json_comes_back_as_it_went),
+        cmocka_unit_test (hosts_that_are_written_one_by_one_stand_as_in_one_tree),
         cmocka_unit_test (what_is_not_a_receipt_is_refused_with_its_place),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

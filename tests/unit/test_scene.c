@@ -1,55 +1,6 @@
 /* links: simulated scene */
-#include "coordinator/scene/scene.h"
+#include "scene_fixture.h"
 #include "scene_print.h"
-#include "view_fixture.h"
-
-/* A feed that hears what the fixture's board hears, and the last scene that was
- * made of it. */
-struct stage {
-    struct show show;
-    struct feed *feed;
-    struct scene_query query;
-    struct arena arena;
-    struct scene scene;
-};
-
-static void hear (void *owner, const struct fact *fact)
-{
-    struct stage *stage = owner;
-    feed_apply (stage->feed, fact, fact->wall_ms);
-}
-
-static void stage_make (struct stage *stage, uint32_t hosts)
-{
-    *stage = (struct stage){ .feed = feed_create () };
-    show_make (&stage->show, hosts);
-    stage->show.heard = hear;
-    stage->show.owner = stage;
-    scene_query_init (&stage->query);
-}
-
-static void stage_gathered (struct stage *stage, uint32_t hosts)
-{
-    stage_make (stage, hosts);
-    show_open (&stage->show);
-    stage->show.at_ms = 200;
-    for (uint32_t i = 0; i < hosts; i++)
-        show_joined (&stage->show, i);
-}
-
-static const struct scene *stage_draw (struct stage *stage)
-{
-    arena_reset (&stage->arena);
-    scene_make (stage->feed, &stage->query, SHOW_WALL_MS + stage->show.at_ms, &stage->arena, &stage->scene);
-    return &stage->scene;
-}
-
-static void stage_release (struct stage *stage)
-{
-    feed_destroy (stage->feed);
-    show_release (&stage->show);
-    arena_release (&stage->arena);
-}
 
 /* The marks of all tiles at a rung, in their order; `rung` SCENE_NOBODY: now.
  */
@@ -63,7 +14,6 @@ static const char *letters (const struct scene *scene, uint32_t rung)
     return out;
 }
 #define assert_marks(stage, rung, expected) assert_string_equal (letters (stage_draw (stage), rung), expected)
-#define assert_text(text, expected) assert_true (text_is (text, expected))
 
 static void every_mark_has_a_letter_of_its_own (void **state)
 {
@@ -246,19 +196,6 @@ static void notes_stand_without_the_clock (void **state)
 
 /* ---- queries ---- */
 
-/* Names of the tiles that are taken, in their order: "1 3". */
-static const char *taken (struct stage *stage)
-{
-    static char out[256];
-    uint32_t len = 0;
-    const struct scene *scene = stage_draw (stage);
-    for (uint32_t i = 0; i < scene->tiles_n; i++)
-        len += (uint32_t) snprintf (out + len, sizeof (out) - len, "%s%u", i ? " " : "", scene->tiles[i].rank);
-    out[len] = 0;
-    assert_int_equal (scene->hidden_n + scene->tiles_n, scene->hosts_n);
-    return out;
-}
-
 /* host0 at a gate, host1 compiles, host2 ended well, host3 said that it failed,
  * host4 is silent. */
 static void stage_varied (struct stage *stage)
@@ -313,8 +250,8 @@ static void a_text_is_searched_in_what_is_seen_of_a_host (void **state)
 {
     (void) state;
     static const char *const cases[][2] = {
-        { "HOST2", "2" },       { "Rendez", "0" }, { "COMPILE", "1" },      { "no CHIP", "3" },
-        { "with status", "3" }, { "nothing", "" }, { "host", "0 1 2 3 4" },
+        { "HOST2", "2" },       { "RENDEZ", "0" }, { "COMPILE", "1" },      { "no CHIP", "3" },
+        { "with STATUS", "3" }, { "nothing", "" }, { "host", "0 1 2 3 4" },
     };
     struct stage stage;
     stage_varied (&stage);
@@ -360,136 +297,6 @@ static void tiles_come_by_rank_the_worst_or_the_slowest_first (void **state)
     show->at_ms = 9000;
     show_ended (show, 2, ENDING_EXITED, 0);
     assert_string_equal (taken (&stage), "0 1 3 4 2"); /* the others are in their pass still */
-    stage_release (&stage);
-}
-
-/* ---- a range of time ---- */
-
-static void ended_after (struct show *show, uint32_t host, uint64_t gate_ms, uint64_t ms)
-{
-    struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
-    struct result *result = &fact.of.attempt_ended.result;
-    struct named_number phases[] = { { TEXT_LIT ("init"), 300 },
-                                     { TEXT_LIT ("gate:rendezvous"), gate_ms },
-                                     { TEXT_LIT ("compile"), 400 } };
-    struct var told = { TEXT_LIT ("kernel"), TEXT_LIT ("6.1") };
-    fact.of.attempt_ended.host = host;
-    show_good_result (show, result);
-    result->key = show->board->key;
-    result->duration_ms = ms;
-    result->phases.items = phases;
-    result->phases.n = 3;
-    result->facts.items = &told;
-    result->facts.n = 1;
-    show_fact (show, fact);
-}
-
-static const char *taken_from (struct stage *stage, uint64_t from_ms, uint64_t until_ms)
-{
-    stage->query.from_ms = from_ms;
-    stage->query.until_ms = until_ms;
-    return taken (stage);
-}
-
-static void a_range_takes_hosts_of_which_an_attempt_was_there_in_it (void **state)
-{
-    (void) state;
-    struct stage stage;
-    struct show *show = &stage.show;
-    stage_gathered (&stage, 3);
-    show->at_ms = 1000;
-    show_began (show, FACTS, PASS_ONCE, 1, 2);
-    show->at_ms = 3000;
-    ended_after (show, 0, 100, 2000); /* 1000 to 3000 */
-    assert_string_equal (taken_from (&stage, 0, 1000), "");
-    assert_string_equal (taken_from (&stage, 0, 1001), "0 1");
-    assert_string_equal (taken_from (&stage, 2999, UINT64_MAX), "0 1");
-    assert_string_equal (taken_from (&stage, 3000, UINT64_MAX),
-                         "1"); /* it only touches the other; this one runs up to now */
-    assert_int_equal (stage.scene.hidden_n, 2);
-    assert_int_equal (stage.scene.marks[MARK_ENDED], 1); /* of all, as they stand now */
-    assert_string_equal (taken_from (&stage, 3001, UINT64_MAX), "");
-    show->at_ms = 9000;
-    assert_string_equal (taken_from (&stage, 3001, 4000), "1");
-    assert_string_equal (taken_from (&stage, 9000, 9001), "1");
-    assert_string_equal (taken_from (&stage, 9001, UINT64_MAX), "");
-    show_pass_ended (show, OUTCOME_PASSED, 8000, NULL, 0);
-    show_run_ended (show, OUTCOME_PASSED, 0, TEXT_LIT ("it passed"));
-    show->at_ms = 20000;
-    assert_string_equal (taken_from (&stage, 8999, UINT64_MAX), "1"); /* no end of its own: there until its verdict */
-    assert_string_equal (taken_from (&stage, 10000, UINT64_MAX), "");
-    assert_string_equal (taken_from (&stage, 0, UINT64_MAX), "0 1"); /* host2 did nothing in all this time */
-    assert_string_equal (taken_from (&stage, 0, 0), "0 1 2");
-    stage_release (&stage);
-}
-
-static void a_range_takes_hosts_that_were_silent_or_lost_in_it (void **state)
-{
-    (void) state;
-    struct stage stage;
-    struct show *show = &stage.show;
-    stage_gathered (&stage, 3);
-    show->at_ms = 5000;
-    show_suspected (show, 0, 2000);
-    show_suspected (show, 1, 1000);
-    show->at_ms = 7000;
-    show_phase (show, 0, "init", 10); /* heard again */
-    show_lost (show, 1, TEXT_LIT ("silent for 3 s"));
-    show_lost (show, 2, TEXT_LIT ("its connection ended"));
-    assert_string_equal (taken_from (&stage, 0, 3000), "");
-    assert_string_equal (taken_from (&stage, 0, 3001), "0");
-    assert_string_equal (taken_from (&stage, 4500, 5000), "0 1");
-    assert_string_equal (taken_from (&stage, 6999, UINT64_MAX), "0 1 2");
-    assert_string_equal (taken_from (&stage, 7000, UINT64_MAX), "1 2");
-    show->at_ms = 8000;
-    show_joined (show, 1);
-    assert_string_equal (taken_from (&stage, 7999, UINT64_MAX), "1 2");
-    assert_string_equal (taken_from (&stage, 8000, UINT64_MAX), "2");
-    show_run_ended (show, OUTCOME_LOST, 1, TEXT_LIT ("lost"));
-    show->at_ms = 20000;
-    assert_string_equal (taken_from (&stage, 8001, UINT64_MAX), ""); /* after the end nothing is */
-    stage_release (&stage);
-}
-
-static void an_opened_host_notes_and_gates_are_cut_to_the_range (void **state)
-{
-    (void) state;
-    struct stage stage;
-    struct show *show = &stage.show;
-    stage_gathered (&stage, 2);
-    show->at_ms = 1000;
-    show_began (show, FACTS, PASS_ONCE, 1, 2);
-    ended_after (show, 0, 200, 900); /* init to 1300, the gate to 1500, compile to 1900 */
-    ended_after (show, 1, 100, 800);
-    show_pass_ended (show, OUTCOME_PASSED, 1000, NULL, 0);
-    show->at_ms = 4000;
-    show_began (show, TINY, PASS_COLD, 1, 2);
-    stage.query.opened[0] = 0;
-    assert_string_equal (taken_from (&stage, 1400, 1700), "0 1");
-    const struct scene *scene = &stage.scene;
-    assert_int_equal (scene->hosts[0]->attempts_n, 1);
-    assert_int_equal (scene->hosts[0]->attempts[0].began_ms, 1000);
-    assert_int_equal (scene->hosts[0]->attempts[0].ms, 900);
-    assert_int_equal (scene->hosts[0]->attempts[0].spans_n, 2);
-    assert_text (scene->hosts[0]->attempts[0].spans[0].name, "gate:rendezvous");
-    assert_int_equal (scene->hosts[0]->attempts[0].spans[0].began_ms, 1400);
-    assert_int_equal (scene->hosts[0]->attempts[0].spans[0].ms, 100);
-    assert_int_equal (scene->hosts[0]->attempts[0].spans[1].began_ms, 1500);
-    assert_int_equal (scene->hosts[0]->attempts[0].spans[1].ms, 200);
-    assert_int_equal (scene->gates_n, 1); /* host1 was through at 1400 */
-    assert_int_equal (scene->gates[0].opened_ms, 1400);
-    assert_int_equal (scene->notes_n, 0);
-    assert_string_equal (taken_from (&stage, 1401, 3900), "0 1");
-    assert_int_equal (scene->gates_n, 0);
-    taken_from (&stage, 3900, 4100);
-    assert_int_equal (scene->hosts[0]->attempts_n, 1);
-    assert_int_equal (scene->hosts[0]->attempts[0].mark, MARK_RUNS);
-    assert_true (scene->notes_n > 0);
-    for (uint32_t i = 0; i < scene->notes_n; i++)
-        assert_int_equal (scene->notes[i]->at_ms, 4000);
-    struct scene_host host;
-    scene_open_host (stage.feed, scene, 0, &stage.arena, &host); /* for a report: of the whole run */
-    assert_int_equal (host.attempts_n, 2);
     stage_release (&stage);
 }
 
@@ -930,9 +737,6 @@ int main (void)
         cmocka_unit_test (a_text_is_searched_in_what_is_seen_of_a_host),
         cmocka_unit_test (a_set_of_hosts_that_is_none_hides_nobody_and_says_why),
         cmocka_unit_test (tiles_come_by_rank_the_worst_or_the_slowest_first),
-        cmocka_unit_test (a_range_takes_hosts_of_which_an_attempt_was_there_in_it),
-        cmocka_unit_test (a_range_takes_hosts_that_were_silent_or_lost_in_it),
-        cmocka_unit_test (an_opened_host_notes_and_gates_are_cut_to_the_range),
         cmocka_unit_test (a_metric_changes_no_group),
         cmocka_unit_test (the_end_of_the_run_changes_no_rung_that_was_over),
         cmocka_unit_test (it_tells_for_how_long_a_host_is_where_it_is),

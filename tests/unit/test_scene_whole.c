@@ -7,6 +7,7 @@
 #include "coordinator/report/attempts.h"
 #include "coordinator/verdict/deal.h"
 #include "fact_copy.h"
+#include "receipt_fixture.h"
 #include "scene_print.h"
 #include "view_fixture.h"
 #include "world.h"
@@ -409,6 +410,40 @@ static void same_marks (const struct scene *scene, const struct slice_receipt *r
     }
 }
 
+/* Hosts of a folded set, as receipt.json has it. */
+static uint32_t count_hosts (const json_t *folded, struct arena *arena)
+{
+    const struct hostset_rules rules = { .max = HOSTS_MOST };
+    struct name_list names = { 0 };
+    assert_true (json_is_string (folded));
+    assert_int_equal (hostset_read (text_of (json_string_value (folded)), &rules, arena, &names, NULL), 0);
+    return names.n;
+}
+
+/* receipt.json counts at each rung as many hosts of each outcome as the scene does. */
+static void same_counts_in_json (const struct scene *scene, const struct slice_receipt *receipt, struct arena *arena)
+{
+    struct buf json;
+    buf_init (&json, PRINTED_BYTES);
+    receipt_json (receipt, NULL, 0, &json);
+    json_t *tree = parse_as_one_tree (&json), *ladder = json_object_get (tree, "ladder");
+    assert_int_equal (json_array_size (json_object_get (tree, "hosts")), scene->hosts_n);
+    assert_int_equal (json_array_size (ladder), scene->rungs_n);
+    for (uint32_t k = 0; k < scene->rungs_n; k++) {
+        uint32_t counts[MARK_N] = { 0 };
+        const char *word;
+        json_t *folded;
+        json_object_foreach (json_object_get (json_array_get (ladder, k), "hosts_by_outcome"), word, folded) {
+            uint32_t outcome = 0;
+            assert_true (enum_value_of (&outcome_names, text_of (word), &outcome));
+            counts[scene_mark_of_outcome ((enum outcome) outcome)] = count_hosts (folded, arena);
+        }
+        assert_memory_equal (counts, scene->rungs[k].marks, sizeof counts);
+    }
+    json_decref (tree);
+    buf_release (&json);
+}
+
 /* No number or word from which a proof can be made is in any text. Returns how many were looked for. */
 static uint32_t no_secret_is_told (const struct theatre *theatre)
 {
@@ -453,6 +488,7 @@ static void agrees_with_the_receipt (const struct theatre *theatre)
     scene_make (theatre->feed, &query, 0, &arena, &scene);
     assert_true (scene.ended);
     same_marks (&scene, &receipt);
+    same_counts_in_json (&scene, &receipt, &arena);
     receipt_fold_destroy (fold);
     arena_release (&arena);
 }

@@ -223,6 +223,47 @@ static void filter_by (struct desk *desk, const char *line)
     type (desk, line);
 }
 
+static void a_filter_is_read_word_by_word (void **state)
+{
+    (void) state;
+    static const struct {
+        const char *line, *hosts, *phase, *text;
+        uint32_t marks;
+        enum owner owner;
+    } good[] = {
+        { "", "", "", "", 0, OWNER_NONE },
+        { "hosts:v6e-[0-3] phase:compile owner:device", "v6e-[0-3]", "compile", "", 0, OWNER_DEVICE },
+        { "  no   such device ", "", "", "no such device", 0, OWNER_NONE },
+        { "no owner:host chip", "", "", "no chip", 0, OWNER_HOST },
+        { "RuntimeError: rung:tiny a:b", "", "", "RuntimeError: rung:tiny a:b", 0, OWNER_NONE },
+        { "outcome:failed-so-far,L,", "", "", "", 1u << MARK_SO_FAR | 1u << MARK_LOST, OWNER_NONE },
+        { "outcome:F outcome:lost", "", "", "", 1u << MARK_FAILED | 1u << MARK_LOST, OWNER_NONE },
+        { "owner:host owner:launch phase: phase:run", "", "run", "", 0, OWNER_LAUNCH },
+    };
+    static const char *const bad[][2] = {
+        { "outcome:failed,,lost", "outcome: is none of to come" }, { "outcome:fail", "outcome:fail is none of" },
+        { "outcome:failed-", "outcome:failed- is none of" },       { "owner:", "owner: is none of device, " },
+        { "owner:none", "owner:none is none of device, " },        { "x owner:Device y", "owner:Device is none of" },
+    };
+    struct filter filter = { 0 };
+    struct scene_query query;
+    struct err err = { 0 };
+    for (size_t i = 0; i < sizeof (good) / sizeof (good[0]); i++) {
+        assert_int_equal (filter_read (&filter, good[i].line, &err), 0);
+        filter_apply (&filter, &query);
+        assert_true (text_is (query.hosts, good[i].hosts) && text_is (query.phase, good[i].phase));
+        assert_true (text_is (query.text, good[i].text));
+        assert_true (query.marks == good[i].marks && query.owner == good[i].owner && query.until_ms == 0);
+        assert_string_equal (filter.line, good[i].line);
+    }
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
+        assert_int_equal (filter_read (&filter, bad[i][0], &err), -1);
+        if (strstr (err.text, bad[i][1]) == NULL || strstr (err.text, "?") || strstr (err.text, ", ,"))
+            fail_msg ("%s: %s", bad[i][0], err.text);
+        assert_true (filter.owner == OWNER_LAUNCH && text_is (filter.phase, "run"));
+    }
+}
+
 static void a_range_of_time_is_read (void **state)
 {
     (void) state;
@@ -562,6 +603,7 @@ int main (void)
         cmocka_unit_test (any_size_and_any_mode_fits),
         cmocka_unit_test (of_thousands_only_what_is_in_sight_is_drawn),
         cmocka_unit_test (a_filter_says_what_it_hides),
+        cmocka_unit_test (a_filter_is_read_word_by_word),
         cmocka_unit_test (a_range_of_time_is_read),
         cmocka_unit_test (a_range_of_time_is_drawn),
         cmocka_unit_test (worst_first_is_worst_first),

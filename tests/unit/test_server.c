@@ -1,0 +1,295 @@
+/* links: web journal database */
+/* Which answer who asks is given, of a run in a real journal: without sockets, and by a clock that is set by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/mem.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "common/wire/wire.h"
+#include "coordinator/home/run_begun.h"
+#include "coordinator/journal/journal.h"
+#include "coordinator/web/server.h"
+
+enum { WAIT_MS = 20 * 1000, LOOK_MS = 30 };
+
+/* ---- in place of http.c and clock.c ---- */
+
+struct http_answer {
+    unsigned status;
+    uint32_t holds;
+    char *bytes;
+};
+struct http_exchange {
+    struct http_answer *answer; /* NULL: it waits */
+};
+static uint64_t now_ms;
+static uint32_t answers_n; /* that are held */
+
+uint64_t clock_boot_ms (void)
+{
+    return now_ms;
+}
+
+uint64_t clock_boot_ns (void)
+{
+    return now_ms * 1000000;
+}
+
+uint64_t clock_wall_ms (void)
+{
+    return 1700000000000 + now_ms;
+}
+
+struct http_answer *http_answer_bytes (unsigned status, const char *type, struct text bytes)
+{
+    struct http_answer *answer = mem_alloc (sizeof *answer);
+    (void) type;
+    *answer = (struct http_answer){ status, 1, mem_alloc (bytes.len + 1) };
+    memcpy (answer->bytes, bytes.ptr, bytes.len);
+    answer->bytes[bytes.len] = '\0';
+    answers_n++;
+    return answer;
+}
+
+struct http_answer *http_answer_fixed (unsigned status, const char *type, struct text bytes)
+{
+    return http_answer_bytes (status, type, bytes);
+}
+
+struct http_answer *http_answer_file (unsigned status, const char *type, int fd, uint64_t bytes)
+{
+    (void) fd;
+    (void) bytes;
+    return http_answer_bytes (status, type, (struct text){ 0 });
+}
+
+void http_answer_add_header (struct http_answer *answer, const char *name, const char *value)
+{
+    (void) answer;
+    (void) name;
+    (void) value;
+}
+
+struct http_answer *http_answer_hold (struct http_answer *answer)
+{
+    if (answer)
+        answer->holds++;
+    return answer;
+}
+
+void http_answer_release (struct http_answer *answer)
+{
+    if (!answer || --answer->holds > 0)
+        return;
+    mem_free (answer->bytes);
+    mem_free (answer);
+    answers_n--;
+}
+
+void http_reply (struct http_exchange *exchange, struct http_answer *answer)
+{
+    assert_null (exchange->answer);
+    exchange->answer = http_answer_hold (answer);
+}
+
+/* ---- a home with one run, which runs ---- */
+
+struct lab {
+    char home[64];
+    struct run_dir dir;
+    struct journal *journal;
+    uint64_t index;
+    struct web_access access;
+    struct served_runs *runs;
+    struct makers *makers;
+    struct server *server;
+};
+
+static void record (struct lab *lab, struct fact *fact)
+{
+    struct buf bytes;
+    buf_init (&bytes, FACT_MAX_BYTES);
+    fact->index = ++lab->index;
+    fact->at_ms = 1000 * fact->index;
+    fact->wall_ms = 1700000000000 + fact->at_ms;
+    wire_put_fact (&bytes, fact);
+    journal_append (lab->journal, fact->index, fact->kind, 0, fact->wall_ms, buf_as_text (&bytes));
+    buf_release (&bytes);
+    while (journal_durable_index (lab->journal) < fact->index) {
+        assert_true (poll (&(struct pollfd){ .fd = journal_fd (lab->journal), .events = POLLIN }, 1, WAIT_MS) > 0);
+        journal_clear_wakeup (lab->journal);
+    }
+}
+
+static void begin_run (struct lab *lab)
+{
+    static struct plan_host hosts[] = { { .name = { "h0", 2 }, .address = { "127.0.0.1", 9 } },
+                                        { .name = { "h1", 2 }, .address = { "127.0.0.1", 9 } } };
+    static struct rung rung = { .id = { "facts", 5 }, .builtin = { "facts", 5 }, .kind = PROGRAM_BUILTIN };
+    struct fact opened = { .kind = FACT_RUN_OPENED };
+    struct plan *plan = &opened.of.run_opened.plan;
+    char path[RUN_PATH_BYTES];
+    assert_int_equal (run_dir_create (&lab->dir, lab->home, NULL), 0);
+    lab->journal = journal_create (run_dir_path (&lab->dir, "journal.db", path), lab->dir.id, NULL);
+    assert_non_null (lab->journal);
+    opened.of.run_opened.run = text_of (lab->dir.id);
+    *plan = (struct plan){ .slice = TEXT_LIT ("made"), .launcher = LAUNCHER_JOIN, .ladder = TEXT_LIT ("made") };
+    plan->hosts.items = hosts;
+    plan->hosts.n = 2;
+    plan->rungs.items = &rung;
+    plan->rungs.n = 1;
+    record (lab, &opened);
+    assert_int_equal (run_begun_record (&lab->dir, NULL), 0);
+}
+
+/* h0 alone, from 2 s on. */
+static void begin_pass (struct lab *lab)
+{
+    static uint32_t host = 0;
+    struct fact began = { .kind = FACT_PASS_BEGAN };
+    began.of.pass_began.key = (struct attempt_key){ 0, PASS_ONCE, 1 };
+    began.of.pass_began.hosts.items = &host;
+    began.of.pass_began.hosts.n = 1;
+    record (lab, &began);
+}
+
+static void pass (struct lab *lab, uint64_t ms)
+{
+    now_ms += ms;
+    assert_true (served_runs_tick (lab->runs, now_ms, clock_wall_ms ()) > 0);
+    server_tick (lab->server, now_ms);
+}
+
+static int make (void **state)
+{
+    static struct lab lab;
+    lab = (struct lab){ .home = "/tmp/server-test-XXXXXX", .access = { .names = { "here" }, .names_n = 1 } };
+    now_ms = 1000;
+    if (!mkdtemp (lab.home))
+        return -1;
+    begin_run (&lab);
+    begin_pass (&lab);
+    lab.runs = served_runs_open (lab.home, NULL);
+    lab.makers = makers_open ("/bin/false", lab.home);
+    lab.server = server_open (&lab.access, lab.runs, lab.makers, NULL);
+    if (!lab.server)
+        return -1;
+    pass (&lab, 1);
+    *state = &lab;
+    return 0;
+}
+
+static int clean (void **state)
+{
+    struct lab *lab = *state;
+    server_end (lab->server);
+    server_close (lab->server);
+    makers_close (lab->makers);
+    served_runs_close (lab->runs);
+    journal_close (lab->journal);
+    return answers_n == 0 ? folder_remove (lab->home, NULL) : -1;
+}
+
+/* `exchange` is answered then, or in a later pass. */
+static void ask (struct lab *lab, struct http_exchange *exchange, const char *target)
+{
+    const struct http_request request = { .method = "GET", .target = target, .host = "here" };
+    *exchange = (struct http_exchange){ NULL };
+    server_ask (lab->server, exchange, &request);
+}
+
+static struct http_answer *answered (struct lab *lab, struct http_exchange *exchange)
+{
+    for (int i = 0; i < 100 && !exchange->answer; i++)
+        pass (lab, LOOK_MS);
+    assert_non_null (exchange->answer);
+    assert_int_equal (exchange->answer->status, 200);
+    return exchange->answer;
+}
+
+static void leave (struct http_exchange *exchanges, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        http_answer_release (exchanges[i].answer);
+}
+
+static void assert_hosts (const struct http_answer *answer, const char *hosts)
+{
+    char words[64];
+    snprintf (words, sizeof words, "\"hosts\":\"%s\"", hosts);
+    if (!strstr (answer->bytes, words))
+        fail_msg ("%s is not in %s", words, answer->bytes);
+}
+
+/* ---- tests ---- */
+
+static void who_asks_for_the_same_range_is_given_one_answer (void **state)
+{
+    struct lab *lab = *state;
+    struct http_exchange at[4];
+    for (uint32_t i = 0; i < 3; i++)
+        ask (lab, &at[i], "/api/within?time=2000-9000"); /* they wait: the run is read */
+    struct http_answer *one = answered (lab, &at[0]);
+    assert_hosts (one, "x.");
+    uint32_t held = answers_n;
+    assert_ptr_equal (answered (lab, &at[1]), one);
+    assert_ptr_equal (answered (lab, &at[2]), one);
+    now_ms += WEB_PACE_MS / 2; /* who comes a little later, too, whatever happened meanwhile */
+    ask (lab, &at[3], "/api/within?time=2000-9000");
+    assert_ptr_equal (at[3].answer, one);
+    assert_int_equal (answers_n, held);
+    assert_int_equal (one->holds, 5); /* and one to give to others */
+    leave (at, 4);
+}
+
+static void another_range_or_a_later_time_has_another_answer (void **state)
+{
+    struct lab *lab = *state;
+    struct http_exchange at[5];
+    ask (lab, &at[0], "/api/within?time=2000-9000");
+    assert_hosts (answered (lab, &at[0]), "x.");
+    ask (lab, &at[1], "/api/within?time=0-2000"); /* another begin and end */
+    assert_hosts (answered (lab, &at[1]), ".2");
+    ask (lab, &at[2], "/api/within?time=2000-8000");
+    assert_ptr_not_equal (answered (lab, &at[2]), at[0].answer);
+    ask (lab, &at[3], "/api/within?time=2001-9000");
+    assert_ptr_not_equal (answered (lab, &at[3]), at[0].answer);
+    now_ms += WEB_PACE_MS;
+    ask (lab, &at[4], "/api/within?time=2000-9000");
+    assert_hosts (answered (lab, &at[4]), "x.");
+    assert_ptr_not_equal (at[4].answer, at[0].answer);
+    leave (at, 5);
+}
+
+static void those_who_have_seen_the_same_state_are_given_one_answer (void **state)
+{
+    struct lab *lab = *state;
+    struct http_exchange at[3];
+    for (uint32_t i = 0; i < 3; i++)
+        ask (lab, &at[i], i < 2 ? "/api/state?since=1" : "/api/state?since=2");
+    for (uint32_t i = 0; i < 3; i++)
+        (void) answered (lab, &at[i]);
+    assert_ptr_equal (at[0].answer, at[1].answer);
+    assert_ptr_not_equal (at[0].answer, at[2].answer);
+    leave (at, 3);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown (who_asks_for_the_same_range_is_given_one_answer, make, clean),
+        cmocka_unit_test_setup_teardown (another_range_or_a_later_time_has_another_answer, make, clean),
+        cmocka_unit_test_setup_teardown (those_who_have_seen_the_same_state_are_given_one_answer, make, clean),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
