@@ -18,7 +18,7 @@ struct desk {
 
 static void hear (void *owner, const struct fact *fact)
 {
-    feed_apply (((struct desk *) owner)->feed, fact, fact->wall_ms);
+    feed_apply (((struct desk *) owner)->feed, fact, fact->wall_ms, fact->wall_ms);
 }
 
 static void desk_make (struct desk *desk, uint32_t hosts, uint32_t columns, uint32_t rows)
