@@ -17,6 +17,8 @@
 
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
+#include <term.h>
+#undef columns /* of a terminal's description; here a member */
 
 #include "coordinator/terminal/state.h"
 
@@ -176,6 +178,16 @@ static void catch_stop (struct screen *screen)
     screen->stop_caught = sigaction (SIGTSTP, &action, &screen->stops) == 0;
 }
 
+/* newterm loses memory when it fails. */
+static bool is_known_kind (FILE *out)
+{
+    int status;
+    if (setupterm (NULL, fileno (out), &status) == ERR)
+        return false;
+    (void) del_curterm (cur_term);
+    return true;
+}
+
 /* What ncurses does about signals is not for a process that has other work. */
 static SCREEN *open_ncurses (FILE *out)
 {
@@ -184,7 +196,7 @@ static SCREEN *open_ncurses (FILE *out)
     struct sigaction before[N];
     for (size_t i = 0; i < N; i++)
         sigaction (signals[i], NULL, &before[i]);
-    SCREEN *terminal = newterm (NULL, out, stdin);
+    SCREEN *terminal = is_known_kind (out) ? newterm (NULL, out, stdin) : NULL;
     for (size_t i = 0; i < N; i++)
         sigaction (signals[i], &before[i], NULL);
     return terminal;

@@ -374,6 +374,9 @@ class OwnTerminal(Terminals):
         shown.press("Enter")
         self.passes(self.lab.sliceup("cancel"))
         lab.wait_for(lambda: self.lab.count("run-ended"), "the end", 20)
+        shown.type("echo status $?")
+        shown.press("Enter")
+        shown.wait(r"(?m)^status 130$")  # and not that of the leak sanitizer
 
     def test_logs_that_are_redirected_are_not_held_back(self):
         errors = self.lab.files / "errors"
