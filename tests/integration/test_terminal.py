@@ -8,6 +8,7 @@ import signal
 import unittest
 
 import lab
+import terminal
 import tmux
 
 HOSTS = {f"h{i}" for i in range(6)}
@@ -201,6 +202,18 @@ class Leaving(Terminals):
         shown.press("C-s")
         os.kill(shown.pid(), signal.SIGTERM)
         lab.wait_for(lambda: shown.status.exists() and shown.status.read_text(), "an end without a terminal", 10)
+
+    def test_bold_and_pale_cost_a_frame_few_bytes(self):
+        self.running()
+        shown = terminal.Terminal(["sh", "-c", '"$0" watch <> "$(tty)"', str(lab.SLICEUP)], self.lab.env(TERM="xterm-256color"))
+        shown.read_until(rb"compile")
+        os.write(shown.master, b"\x0c")
+        shown.read_until(rb"\x1b\[H\x1b\[2J[^\0]*compile[^\0]*q leave")
+        frame = shown.raw.rpartition(b"\x1b[H\x1b[2J")[2]
+        self.assertIn(b"\x1b[0;1m", frame)
+        self.assertLessEqual(frame.count(b"\x1b(B"), 2, frame)  # ASCII is chosen once a frame, and one more may have come
+        os.write(shown.master, b"q")
+        self.assertEqual(0, shown.end())
 
     def test_no_colour_ascii_and_other_terminals(self):
         self.running()
