@@ -3,6 +3,7 @@ text; the terminal is given back whatever happens. The screens are kept under te
 import json
 import os
 import pathlib
+import re
 import resource
 import signal
 import unittest
@@ -202,6 +203,34 @@ class Leaving(Terminals):
         shown.press("C-s")
         os.kill(shown.pid(), signal.SIGTERM)
         lab.wait_for(lambda: shown.status.exists() and shown.status.read_text(), "an end without a terminal", 10)
+
+    def test_what_is_typed_ahead_is_not_lost(self):
+        self.running()
+        gate = self.lab.files / "gate"
+        os.mkfifo(gate)
+        shown = self.on_terminal("ahead", in_shell=True)
+        shown.type(f"read < {gate}; {lab.SLICEUP} watch")
+        shown.press("Enter")
+        with gate.open("w", encoding="utf-8") as opened:  # then the shell reads
+            shown.press("?")
+            shown.wait(r"(?m)^\?$")
+            opened.write("\n")
+        shown.wait("Ctrl-L +draw everything again")
+
+    def test_a_frame_that_no_pipe_would_take_is_whole(self):
+        self.passes(self.lab.sliceup("run", self.lab.slice(hosts=6, ladder=str(self.lab.ladder("ladder.yaml", [
+            self.lab.rung("low", "slow.py", args={"seconds": 0, "phases": []})])))))
+        for host in sorted(HOSTS):
+            log = self.lab.run_folder() / "logs" / host / "low.once.1.log"
+            log.parent.mkdir(exist_ok=True)
+            log.write_text("".join(f"{host} line {line:02} {'x' * 740}\n" for line in range(20)))
+        shown = self.watch("large", columns=800, rows=140)
+        shown.wait(ENDED)
+        for _ in HOSTS:
+            shown.press("m", "Down")
+        shown.press("l")
+        shown.wait(r"(?m)^h5 line 19 x{740}$")
+        self.assertEqual(120, len(re.findall(r"(?m)^h\d line \d\d x{740}$", shown.screen())))
 
     def test_bold_and_pale_cost_a_frame_few_bytes(self):
         self.running()
