@@ -10,7 +10,7 @@ enum { METRICS_FILE = CLI_OWN, METRICS_OPEN };
 
 static void on_fact (void *feed, const struct fact *fact)
 {
-    feed_apply (feed, fact, clock_wall_ms ());
+    feed_apply (feed, fact, clock_boot_ms (), clock_wall_ms ());
 }
 
 /* Of a run elsewhere there is no journal to make a receipt of. */
@@ -43,6 +43,7 @@ static int metrics_run (struct cli *cli, const struct cli_arguments *arguments)
     if (rc == 0) {
         add_drift (&learned, &beside);
         beside.interrupted = !learned.held;
+        beside.boot_ms = clock_boot_ms ();
         beside.wall_ms = clock_wall_ms ();
         metrics_print_run (feed, &beside, &out);
         rc = path ? metrics_file_write (path, &out, &err) : 0;

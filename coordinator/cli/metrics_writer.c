@@ -34,7 +34,7 @@ static void *begin (void *owner)
 static void hear (void *owner, const struct fact *fact)
 {
     struct metrics_writer *writer = owner;
-    feed_apply (writer->feed, fact, clock_wall_ms ());
+    feed_apply (writer->feed, fact, clock_boot_ms (), clock_wall_ms ());
 }
 
 static void tell (struct metrics_writer *writer, bool failed, const struct err *err)
@@ -50,6 +50,7 @@ static void put (struct metrics_writer *writer, struct metrics_beside *beside)
 {
     struct err err = { 0 };
     beside->form = METRICS_TEXTFILE;
+    beside->boot_ms = clock_boot_ms ();
     beside->wall_ms = clock_wall_ms ();
     buf_clear (&writer->text);
     metrics_print_run (writer->feed, beside, &writer->text);

@@ -64,24 +64,24 @@ void run_lines_remark (struct run_lines *lines, const char *remark, uint64_t boo
 }
 
 /* A file that nothing is added to looks like a run that hangs: say what is waited for, seldom. */
-static void remark_waiting (struct run_lines *lines, uint64_t boot_ms, uint64_t wall_ms)
+static void remark_waiting (struct run_lines *lines, uint64_t boot_ms)
 {
     if (boot_ms < lines->sent_ms + (lines->remarked ? QUIET_AGAIN_MS : QUIET_MS))
         return;
-    plain_waiting (feed_board (lines->options.feed), feed_now_ms (lines->options.feed, wall_ms), &lines->style,
+    plain_waiting (feed_board (lines->options.feed), feed_now_ms (lines->options.feed, boot_ms), &lines->style,
                    &lines->bytes);
     print (lines, boot_ms);
     lines->sent_ms = boot_ms;
     lines->remarked = true;
 }
 
-void run_lines_tick (struct run_lines *lines, uint64_t boot_ms, uint64_t wall_ms, bool frozen)
+void run_lines_tick (struct run_lines *lines, uint64_t boot_ms, bool frozen)
 {
     if (lines->sent_ms == 0)
         lines->sent_ms = boot_ms; /* nothing was quiet before */
     print (lines, boot_ms);
     if (!frozen && !lines->options.json)
-        remark_waiting (lines, boot_ms, wall_ms);
+        remark_waiting (lines, boot_ms);
 }
 
 void run_lines_close (struct run_lines *lines)

@@ -22,7 +22,7 @@ void run_lines_fact (struct run_lines *lines, const struct fact *fact, uint64_t 
 /* A remark that is no fact, e.g. "the coordinator is gone": without the run's clock, which facts alone have. */
 void run_lines_remark (struct run_lines *lines, const char *remark, uint64_t boot_ms);
 /* Some times a second. `frozen`: nothing can be heard of the run, so nothing is waited for. */
-void run_lines_tick (struct run_lines *lines, uint64_t boot_ms, uint64_t wall_ms, bool frozen);
+void run_lines_tick (struct run_lines *lines, uint64_t boot_ms, bool frozen);
 void run_lines_close (struct run_lines *lines); /* prints what waited to be shared; NULL is fine */
 
 #endif

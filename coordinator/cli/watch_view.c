@@ -104,7 +104,7 @@ static void print_last (const struct watch_view *view)
     struct style style = cli_detect_style (view->options.cli);
     struct buf out;
     buf_init (&out, GRID_BYTES);
-    grid_draw (feed_board (view->feed), feed_now_ms (view->feed, clock_wall_ms ()), &style, &out);
+    grid_draw (feed_board (view->feed), feed_now_ms (view->feed, clock_boot_ms ()), &style, &out);
     cli_write_stdout (view->options.cli, &out);
 }
 
@@ -167,7 +167,7 @@ void watch_view_fact (struct watch_view *view, const struct fact *fact)
 {
     if (fact->kind == FACT_RUN_OPENED)
         take_own (view);
-    feed_apply (view->feed, fact, clock_wall_ms ());
+    feed_apply (view->feed, fact, clock_boot_ms (), clock_wall_ms ());
     if (view->lines)
         run_lines_fact (view->lines, fact, clock_boot_ms ());
     if (fact->kind == FACT_RUN_ENDED && view->session && view->options.cancel_own)
@@ -198,7 +198,7 @@ void watch_view_log (struct watch_view *view, struct text line)
 void watch_view_freeze_clock (struct watch_view *view, bool frozen)
 {
     view->frozen = frozen;
-    feed_freeze_clock (view->feed, frozen, clock_wall_ms ());
+    feed_freeze_clock (view->feed, frozen, clock_boot_ms ());
 }
 
 /* A run goes on when its terminal is left: as lines. */
@@ -213,10 +213,10 @@ static bool leave (struct watch_view *view)
 
 bool watch_view_tick (struct watch_view *view)
 {
-    feed_tick (view->feed, clock_wall_ms ());
+    feed_tick (view->feed, clock_boot_ms ());
     if (view->lines)
-        run_lines_tick (view->lines, clock_boot_ms (), clock_wall_ms (), view->frozen);
-    if (view->session && !terminal_session_tick (view->session, clock_boot_ms (), clock_wall_ms ()))
+        run_lines_tick (view->lines, clock_boot_ms (), view->frozen);
+    if (view->session && !terminal_session_tick (view->session, clock_boot_ms ()))
         return leave (view);
     return true;
 }

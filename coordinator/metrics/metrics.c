@@ -365,7 +365,7 @@ void metrics_print_run (const struct feed *feed, const struct metrics_beside *be
     struct scene scene;
     struct host_sums sums;
     scene_query_init (&everything);
-    scene_make (feed, &everything, beside->wall_ms, &arena, &scene);
+    scene_make (feed, &everything, beside->boot_ms, &arena, &scene);
     host_sums_make (feed, &scene, &arena, &sums);
     metrics_print (&scene, &sums, beside, out);
     arena_release (&arena);

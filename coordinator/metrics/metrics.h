@@ -16,8 +16,8 @@ enum metrics_queue { QUEUE_JOURNAL = 0, QUEUE_EFFECTS, QUEUE_DISK, QUEUE_LOGS, Q
 /* What no scene has: whoever asks tells it, or leaves it out. */
 struct metrics_beside {
     enum metrics_form form;
-    uint64_t wall_ms; /* now */
-    bool interrupted; /* the run has not ended, and no coordinator holds it */
+    uint64_t boot_ms, wall_ms; /* now */
+    bool interrupted;          /* the run has not ended, and no coordinator holds it */
     bool drift_known, queues_known;
     uint32_t drift; /* findings */
     uint64_t queues[QUEUES_N];

@@ -38,7 +38,7 @@ void report_book_apply (struct report_book *book, const struct fact *fact)
 {
     uint32_t *n = &book->report.joined_n, joined_n;
     receipt_fold_apply (book->fold, fact);
-    feed_apply (book->feed, fact, 0);
+    feed_apply (book->feed, fact, 0, 0);
     joined_n = feed_board (book->feed)->joined_n;
     if (*n ? book->joined[*n - 1].n == joined_n : joined_n == 0)
         return;

@@ -16,7 +16,7 @@ struct feed {
     struct feed_note notes[FEED_NOTES_KEPT];    /* by number; their texts are owned */
     uint64_t note_revisions[FEED_NUMBERS_KEPT]; /* by number */
     uint64_t notes_last;
-    uint64_t received_wall_ms, lag_ms; /* of the newest fact: when it was heard, 0: long ago; how old it was then */
+    uint64_t heard_ms, lag_ms; /* of the newest fact: boot clock when it was heard, 0: long ago; how old it was then */
     bool frozen;
     uint64_t frozen_ms; /* run clock */
     struct scene_memo *memo;
@@ -79,32 +79,32 @@ uint64_t feed_revision (const struct feed *feed)
 
 /* ---- the clock ---- */
 
-/* How old a fact is, only the wall clocks of two processes tell. Time goes on from there by this one's: when it is set, the
- * run's clock is wrong until the next fact. */
-static void take_age (struct feed *feed, const struct fact *fact, uint64_t wall_ms)
+/* How old a fact is, only the wall clocks of two processes tell. Time goes on from there by the boot clock, so a wall clock
+ * that is set between two facts is not noticed. */
+static void take_age (struct feed *feed, const struct fact *fact, uint64_t boot_ms, uint64_t wall_ms)
 {
     if (fact->at_ms < feed->board->clock_ms)
         return;
-    feed->received_wall_ms = wall_ms;
+    feed->heard_ms = boot_ms;
     feed->lag_ms = wall_ms > fact->wall_ms ? wall_ms - fact->wall_ms : 0;
 }
 
-uint64_t feed_now_ms (const struct feed *feed, uint64_t wall_ms)
+uint64_t feed_now_ms (const struct feed *feed, uint64_t boot_ms)
 {
     uint64_t clock_ms = feed->board->clock_ms;
     if (feed->frozen)
         return feed->frozen_ms > clock_ms ? feed->frozen_ms : clock_ms;
-    if (feed->board->ended || feed->received_wall_ms == 0)
+    if (feed->board->ended || feed->heard_ms == 0)
         return clock_ms;
-    uint64_t since_ms = wall_ms > feed->received_wall_ms ? wall_ms - feed->received_wall_ms : 0;
+    uint64_t since_ms = boot_ms > feed->heard_ms ? boot_ms - feed->heard_ms : 0;
     uint64_t now_ms = clock_ms + feed->lag_ms + since_ms;
     return now_ms < clock_ms ? UINT64_MAX : now_ms;
 }
 
-void feed_freeze_clock (struct feed *feed, bool frozen, uint64_t wall_ms)
+void feed_freeze_clock (struct feed *feed, bool frozen, uint64_t boot_ms)
 {
     if (frozen && !feed->frozen)
-        feed->frozen_ms = feed_now_ms (feed, wall_ms);
+        feed->frozen_ms = feed_now_ms (feed, boot_ms);
     feed->frozen = frozen;
 }
 
@@ -148,10 +148,10 @@ static void keep_lines (struct feed *feed)
 
 static const struct style uncut = { .unicode = true };
 
-void feed_apply (struct feed *feed, const struct fact *fact, uint64_t wall_ms)
+void feed_apply (struct feed *feed, const struct fact *fact, uint64_t boot_ms, uint64_t wall_ms)
 {
     const struct attempt_key *over = fact->kind == FACT_PASS_ENDED ? &fact->of.pass_ended.key : NULL;
-    take_age (feed, fact, wall_ms);
+    take_age (feed, fact, boot_ms, wall_ms);
     burst_tell (feed->burst, feed->board, fact->at_ms, &uncut, &feed->lines);
     board_apply (feed->board, fact);
     if (over && feed->board->opened)
@@ -160,9 +160,9 @@ void feed_apply (struct feed *feed, const struct fact *fact, uint64_t wall_ms)
     keep_lines (feed);
 }
 
-void feed_tick (struct feed *feed, uint64_t wall_ms)
+void feed_tick (struct feed *feed, uint64_t boot_ms)
 {
-    uint64_t now_ms = wall_ms == UINT64_MAX ? UINT64_MAX : feed_now_ms (feed, wall_ms);
+    uint64_t now_ms = boot_ms == UINT64_MAX ? UINT64_MAX : feed_now_ms (feed, boot_ms);
     burst_tell (feed->burst, feed->board, now_ms, &uncut, &feed->lines);
     feed->board->revision += feed->lines.len > 0;
     keep_lines (feed);

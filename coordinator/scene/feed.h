@@ -23,19 +23,20 @@ typedef void feed_note_fn (void *owner, uint64_t at_ms, struct text text);
 struct feed *feed_create (void);
 void feed_destroy (struct feed *feed);                               /* NULL is fine */
 void feed_listen (struct feed *feed, feed_note_fn *fn, void *owner); /* one at a time; fn NULL: nobody any more */
-/* `wall_ms`: when it was heard, as clock_wall_ms tells; 0: long ago, from a journal: then the run's clock stands. */
-void feed_apply (struct feed *feed, const struct fact *fact, uint64_t wall_ms);
+/* When it was heard, by both clocks of clock.h: how old it was then only the wall clock tells, and the run's clock goes on
+ * from there by the boot clock. `boot_ms` 0: long ago, from a journal: then the run's clock stands. */
+void feed_apply (struct feed *feed, const struct fact *fact, uint64_t boot_ms, uint64_t wall_ms);
 /* Notes that waited for other hosts to share them (burst.h); some times a second while the run runs; all of them at
  * UINT64_MAX. A note raises the revision, as a fact does. */
-void feed_tick (struct feed *feed, uint64_t wall_ms);
+void feed_tick (struct feed *feed, uint64_t boot_ms);
 /* While nothing can be heard of the run, its clock stands still. */
-void feed_freeze_clock (struct feed *feed, bool frozen, uint64_t wall_ms);
+void feed_freeze_clock (struct feed *feed, bool frozen, uint64_t boot_ms);
 /* A remark that is no fact ("no coordinator holds this run"), as a note; escaped here. */
 void feed_add_remark (struct feed *feed, struct text remark);
 
 const struct board *feed_board (const struct feed *feed);
 uint64_t feed_revision (const struct feed *feed);
-uint64_t feed_now_ms (const struct feed *feed, uint64_t wall_ms); /* run clock */
+uint64_t feed_now_ms (const struct feed *feed, uint64_t boot_ms); /* run clock */
 uint64_t feed_notes_last (const struct feed *feed);               /* number of the newest note; 0: there is none */
 /* The note of that number; NULL: it is not kept any more, or not there yet. */
 const struct feed_note *feed_note_at (const struct feed *feed, uint64_t number);

@@ -212,11 +212,11 @@ static void fill_notes (const struct maker *maker)
     }
 }
 
-void scene_make (const struct feed *feed, const struct scene_query *query, uint64_t wall_ms, struct arena *arena,
+void scene_make (const struct feed *feed, const struct scene_query *query, uint64_t boot_ms, struct arena *arena,
                  struct scene *out)
 {
     struct maker maker = { .feed = feed, .board = feed_board (feed), .query = query, .arena = arena, .scene = out };
-    *out = (struct scene){ .revision = feed_revision (feed), .now_ms = feed_now_ms (feed, wall_ms) };
+    *out = (struct scene){ .revision = feed_revision (feed), .now_ms = feed_now_ms (feed, boot_ms) };
     fill_notes (&maker);
     if (!maker.board->opened)
         return;

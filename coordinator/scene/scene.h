@@ -186,7 +186,7 @@ struct scene {
     } counts;
 };
 
-void scene_make (const struct feed *feed, const struct scene_query *query, uint64_t wall_ms, struct arena *arena,
+void scene_make (const struct feed *feed, const struct scene_query *query, uint64_t boot_ms, struct arena *arena,
                  struct scene *out);
 /* Every host of the plan as `hosts` has it, of the whole run, one after the other: for the report and the trace. */
 void scene_open_host (const struct feed *feed, const struct scene *scene, uint32_t rank, struct arena *arena,

@@ -60,8 +60,9 @@ struct pen pen_at (const struct cells *cells, uint32_t row, uint32_t column, uin
 
 static void set (struct pen *pen, uint32_t column, uint32_t character)
 {
-    *cells_at (pen->cells, pen->row,
-               column) = (struct cell){ .character = character, .paint = (uint8_t) pen->paint, .chosen = pen->chosen };
+    *cells_at (pen->cells, pen->row, column) = (struct cell){
+        .character = character, .paint = (uint8_t) pen->paint, .chosen = pen->chosen, .color_alone = pen->color_alone
+    };
 }
 
 /* In place of the last character that still fits, whole. */

@@ -11,6 +11,7 @@ struct cell {
     uint32_t character; /* 0: the right half of the wide one before it */
     uint8_t paint;      /* enum paint */
     bool chosen;        /* shown in reverse */
+    bool color_alone;   /* neither bold nor pale */
 };
 struct cells {
     uint32_t columns, rows;
@@ -28,7 +29,7 @@ struct pen {
     const struct cells *cells;
     uint32_t row, begin, column, end;
     enum paint paint;
-    bool chosen, full; /* full: it was cut */
+    bool chosen, color_alone, full; /* full: it was cut */
 };
 struct pen pen_at (const struct cells *cells, uint32_t row, uint32_t column, uint32_t columns);
 void pen_text (struct pen *pen, struct text text);

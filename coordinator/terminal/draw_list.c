@@ -53,10 +53,13 @@ static struct list_layout lay_out (const struct drawing *drawing)
     return out;
 }
 
+/* There may be thousands, each other than its neighbours, and a change of the colour alone costs least. */
 static void put_letter (struct pen *pen, enum scene_mark mark)
 {
     char letter[2] = { scene_mark_letter (mark), 0 };
+    pen->color_alone = true;
     pen_painted (pen, terminal_mark_paint (mark), text_of (letter));
+    pen->color_alone = false;
 }
 
 static const struct scene_group *group_of (const struct scene *scene, const struct scene_tile *tile)

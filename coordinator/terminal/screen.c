@@ -17,6 +17,8 @@
 
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
+#include <term.h>
+#undef columns /* of a terminal's description; here a member */
 
 #include "coordinator/terminal/state.h"
 
@@ -176,6 +178,16 @@ static void catch_stop (struct screen *screen)
     screen->stop_caught = sigaction (SIGTSTP, &action, &screen->stops) == 0;
 }
 
+/* newterm loses memory when it fails. */
+static bool is_known_kind (FILE *out)
+{
+    int status;
+    if (setupterm (NULL, fileno (out), &status) == ERR)
+        return false;
+    (void) del_curterm (cur_term);
+    return true;
+}
+
 /* What ncurses does about signals is not for a process that has other work. */
 static SCREEN *open_ncurses (FILE *out)
 {
@@ -184,7 +196,7 @@ static SCREEN *open_ncurses (FILE *out)
     struct sigaction before[N];
     for (size_t i = 0; i < N; i++)
         sigaction (signals[i], NULL, &before[i]);
-    SCREEN *terminal = newterm (NULL, out, stdin);
+    SCREEN *terminal = is_known_kind (out) ? newterm (NULL, out, stdin) : NULL;
     for (size_t i = 0; i < N; i++)
         sigaction (signals[i], &before[i], NULL);
     return terminal;
@@ -256,13 +268,33 @@ bool screen_in_front (struct screen *screen)
 
 /* ---- out ---- */
 
+/* What ends bold, pale and reverse also chooses ASCII, again and again: no other set is chosen here, so once is enough. */
+static void drop_choices_of_ascii (struct buf *made, size_t from)
+{
+    static const char choice[] = "\x1b(B";
+    const size_t bytes = sizeof (choice) - 1;
+    bool chosen = false;
+    size_t end = from;
+    for (size_t at = from; at < made->len;) {
+        bool chooses = made->len - at >= bytes && memcmp (made->ptr + at, choice, bytes) == 0;
+        if (chooses && chosen)
+            at += bytes;
+        else
+            made->ptr[end++] = made->ptr[at++];
+        chosen |= chooses;
+    }
+    made->len = end;
+}
+
 static void collect (struct screen *screen)
 {
     uint8_t piece[PIECE_BYTES];
     ssize_t len;
+    size_t from = screen->left.len;
     int fd = fileno (screen->made);
     for (off_t at = 0; (len = pread (fd, piece, sizeof (piece), at)) > 0; at += len)
         buf_add (&screen->left, piece, (size_t) len);
+    drop_choices_of_ascii (&screen->left, from);
     (void) !ftruncate (fd, 0);
     (void) lseek (fd, 0, SEEK_SET);
 }
@@ -310,7 +342,7 @@ static attr_t attributes (const struct screen *screen, const struct cell *cell)
                                  [PAINT_WARN] = 0, [PAINT_FAINT] = A_DIM, [PAINT_STRONG] = A_BOLD };
     if (!screen->color)
         return 0;
-    return of[cell->paint] | (cell->chosen ? A_REVERSE : 0);
+    return (cell->color_alone ? 0 : of[cell->paint]) | (cell->chosen ? A_REVERSE : 0);
 }
 
 static void show_row (const struct screen *screen, const struct cells *cells, uint32_t row, cchar_t *line)

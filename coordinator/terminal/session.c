@@ -80,14 +80,14 @@ static uint32_t read_logs (struct terminal_session *session, struct terminal_log
     return n;
 }
 
-static void draw (struct terminal_session *session, uint64_t wall_ms)
+static void draw (struct terminal_session *session, uint64_t boot_ms)
 {
     struct terminal_log logs[MARKED_MAX];
     struct style style = screen_style (session->screen);
     struct scene_query query;
     arena_reset (&session->arena);
     terminal_state_query (&session->state, &query);
-    scene_make (session->options.feed, &query, wall_ms, &session->arena, &session->scene);
+    scene_make (session->options.feed, &query, boot_ms, &session->arena, &session->scene);
     struct cells cells = cells_make (&style, &session->arena);
     struct drawing drawing = { .state = &session->state,
                                .scene = &session->scene,
@@ -108,7 +108,7 @@ static bool is_due (const struct terminal_session *session, uint64_t boot_ms)
            boot_ms >= session->drawn_ms + (session->scene.ended ? REDRAW_ENDED_MS : REDRAW_MS);
 }
 
-bool terminal_session_tick (struct terminal_session *session, uint64_t boot_ms, uint64_t wall_ms)
+bool terminal_session_tick (struct terminal_session *session, uint64_t boot_ms)
 {
     if (!screen_in_front (session->screen))
         return true; /* whoever reads a terminal in the background is stopped */
@@ -116,7 +116,7 @@ bool terminal_session_tick (struct terminal_session *session, uint64_t boot_ms, 
         return false;
     if (!screen_ready (session->screen) || !is_due (session, boot_ms))
         return true;
-    draw (session, wall_ms);
+    draw (session, boot_ms);
     session->drawn_ms = boot_ms;
     session->changed = false;
     return true;

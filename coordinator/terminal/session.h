@@ -23,6 +23,6 @@ struct terminal_session;
 struct terminal_session *terminal_session_open (const struct terminal_options *options, struct err *err);
 void terminal_session_close (struct terminal_session *session); /* the former screen is back; NULL is fine */
 /* Takes keys, draws when there is something new. False: the person leaves. */
-bool terminal_session_tick (struct terminal_session *session, uint64_t boot_ms, uint64_t wall_ms);
+bool terminal_session_tick (struct terminal_session *session, uint64_t boot_ms);
 
 #endif

@@ -396,14 +396,23 @@ static enum terminal_act answer (struct terminal_state *state, uint32_t key)
     return ACT_CANCEL;
 }
 
-enum terminal_act terminal_state_key (struct terminal_state *state, const struct scene *scene, uint32_t key)
+static enum terminal_act press (struct terminal_state *state, const struct scene *scene, uint32_t key)
 {
-    if (state->prompt == PROMPT_FILTER)
-        return edit (state, key);
-    if (state->prompt == PROMPT_CANCEL)
-        return answer (state, key);
     for (uint32_t i = 0; i < KEYS_N; i++)
         if (key == keys[i].key || (keys[i].also && key == keys[i].also))
             return keys[i].press (state, scene);
     return ACT_NONE;
+}
+
+/* Of what is shown in another way little stays, and upon a blank screen it costs less. */
+enum terminal_act terminal_state_key (struct terminal_state *state, const struct scene *scene, uint32_t key)
+{
+    enum terminal_mode mode = state->mode;
+    bool map = state->map;
+    if (state->prompt == PROMPT_FILTER)
+        return edit (state, key);
+    if (state->prompt == PROMPT_CANCEL)
+        return answer (state, key);
+    enum terminal_act act = press (state, scene, key);
+    return act == ACT_NONE && (state->mode != mode || state->map != map) ? ACT_REPAINT : act;
 }

@@ -66,7 +66,7 @@ static const char *print_boot (const struct served_run *run, const char *boot, c
     return out;
 }
 
-struct http_answer *answer_state (const struct served_run *run, const char *boot, uint64_t since, uint64_t wall_ms)
+struct http_answer *answer_state (const struct served_run *run, const char *boot, uint64_t since, uint64_t boot_ms)
 {
     struct arena arena = { 0 };
     struct scene_query query;
@@ -75,7 +75,7 @@ struct http_answer *answer_state (const struct served_run *run, const char *boot
     char name[BOOT_BYTES];
     scene_query_init (&query);
     query.since = since;
-    scene_make (run->feed, &query, wall_ms, &arena, &scene);
+    scene_make (run->feed, &query, boot_ms, &arena, &scene);
     buf_init (&json, JSON_MAX_BYTES);
     scene_state_json (&scene, print_boot (run, boot, name), run->state == SERVED_INTERRUPTED, since, &json);
     arena_release (&arena);
@@ -90,7 +90,7 @@ static uint32_t find_host (const struct plan *plan, const char *name)
     return i;
 }
 
-struct http_answer *answer_host (const struct served_run *run, const char *boot, const char *host, uint64_t wall_ms)
+struct http_answer *answer_host (const struct served_run *run, const char *boot, const char *host, uint64_t boot_ms)
 {
     const struct plan *plan = &feed_board (run->feed)->plan;
     uint32_t rank = find_host (plan, host);
@@ -103,7 +103,7 @@ struct http_answer *answer_host (const struct served_run *run, const char *boot,
         return answer_refusal (NOT_FOUND, "the run has no such host");
     scene_query_init (&query);
     query.opened[0] = rank;
-    scene_make (run->feed, &query, wall_ms, &arena, &scene);
+    scene_make (run->feed, &query, boot_ms, &arena, &scene);
     buf_init (&json, JSON_MAX_BYTES);
     scene_host_json (&scene, scene.hosts[0], print_boot (run, boot, name), &json);
     arena_release (&arena);
@@ -111,7 +111,7 @@ struct http_answer *answer_host (const struct served_run *run, const char *boot,
 }
 
 struct http_answer *answer_within (const struct served_run *run, const char *boot, const struct web_request *request,
-                                   uint64_t wall_ms)
+                                   uint64_t boot_ms)
 {
     struct arena arena = { 0 };
     struct scene_query query;
@@ -121,16 +121,18 @@ struct http_answer *answer_within (const struct served_run *run, const char *boo
     scene_query_init (&query);
     query.from_ms = request->from_ms;
     query.until_ms = request->until_ms;
-    scene_make (run->feed, &query, wall_ms, &arena, &scene);
+    scene_make (run->feed, &query, boot_ms, &arena, &scene);
     buf_init (&json, JSON_MAX_BYTES);
     scene_within_json (&scene, print_boot (run, boot, name), &json);
     arena_release (&arena);
     return answer_json (&json);
 }
 
-struct http_answer *answer_metrics (const struct served_run *run, const uint32_t *drift, uint64_t wall_ms)
+struct http_answer *answer_metrics (const struct served_run *run, const uint32_t *drift, uint64_t boot_ms,
+                                    uint64_t wall_ms)
 {
     const struct metrics_beside beside = { .form = METRICS_OPENMETRICS,
+                                           .boot_ms = boot_ms,
                                            .wall_ms = wall_ms,
                                            .interrupted = run->state == SERVED_INTERRUPTED,
                                            .drift_known = drift != NULL,

@@ -13,13 +13,14 @@ enum { ANSWER_LOG_BYTES = 64 << 10 };
 struct http_answer *answer_refusal (unsigned status, const char *why); /* one line of text */
 struct http_answer *answer_page_file (const char *path);
 struct http_answer *answer_runs (struct served_runs *runs, uint64_t boot_ms);
-struct http_answer *answer_state (const struct served_run *run, const char *boot, uint64_t since, uint64_t wall_ms);
-struct http_answer *answer_host (const struct served_run *run, const char *boot, const char *host, uint64_t wall_ms);
+struct http_answer *answer_state (const struct served_run *run, const char *boot, uint64_t since, uint64_t boot_ms);
+struct http_answer *answer_host (const struct served_run *run, const char *boot, const char *host, uint64_t boot_ms);
 /* Which hosts were there in the range of time that the request names. */
 struct http_answer *answer_within (const struct served_run *run, const char *boot, const struct web_request *request,
-                                   uint64_t wall_ms);
+                                   uint64_t boot_ms);
 /* `drift`: in how many ways its hosts differ; NULL: not known. */
-struct http_answer *answer_metrics (const struct served_run *run, const uint32_t *drift, uint64_t wall_ms);
+struct http_answer *answer_metrics (const struct served_run *run, const uint32_t *drift, uint64_t boot_ms,
+                                    uint64_t wall_ms);
 struct http_answer *answer_log (const struct served_run *run, const struct web_request *request);
 /* What a process of sliceup made (makers.h); takes `fd`. */
 struct http_answer *answer_made (const struct served_run *run, const struct web_request *request, int fd,

@@ -232,7 +232,7 @@ struct served_run *served_runs_find (struct served_runs *runs, const char *wante
 static void on_fact (void *owner, const struct fact *fact)
 {
     struct served_run *run = owner;
-    feed_apply (run->feed, fact, run->state == SERVED_ENDED ? 0 : clock_wall_ms ());
+    feed_apply (run->feed, fact, run->state == SERVED_ENDED ? 0 : clock_boot_ms (), clock_wall_ms ());
 }
 
 static bool make_room (struct served_runs *runs, uint64_t boot_ms)
@@ -305,14 +305,14 @@ static int check_held (struct served_run *run, uint64_t boot_ms)
     return held < 0 ? -1 : 0;
 }
 
-static void read_journal (struct served_run *run, uint64_t boot_ms, uint64_t wall_ms)
+static void read_journal (struct served_run *run, uint64_t boot_ms)
 {
     bool more = false;
     if (check_held (run, boot_ms) < 0 || follow_read_journal_some (run->follow, &more, &run->err) < 0)
         return;
     bool goes_on = !more && !feed_board (run->feed)->ended;
     if (goes_on && follow_has_journal (run->follow))
-        feed_freeze_clock (run->feed, !run->held, wall_ms);
+        feed_freeze_clock (run->feed, !run->held, boot_ms);
     if (goes_on && run->held)
         (void) follow_connect_events (run->follow, NULL); /* else the journal alone is followed, which is slower */
     run->whole |= !more && feed_board (run->feed)->opened;
@@ -330,13 +330,13 @@ static void end_follow (struct served_run *run, uint64_t boot_ms)
         look_at (run); /* the list says so at once */
 }
 
-static void tick_feed (struct served_run *run, uint64_t boot_ms, uint64_t wall_ms)
+static void tick_feed (struct served_run *run, uint64_t boot_ms)
 {
     if (follow_is_connected (run->follow))
         (void) follow_poll_events (run->follow, &run->err);
     if (!run->err.code && boot_ms >= run->look_ms)
-        read_journal (run, boot_ms, wall_ms);
-    feed_tick (run->feed, wall_ms);
+        read_journal (run, boot_ms);
+    feed_tick (run->feed, boot_ms);
     if (run->whole)
         take_changes (run);
     if (run->err.code || (run->whole && feed_board (run->feed)->ended))
@@ -362,7 +362,7 @@ uint64_t served_runs_tick (struct served_runs *runs, uint64_t boot_ms, uint64_t 
         struct served_run *run = runs->items[i];
         if (!run->follow)
             continue;
-        tick_feed (run, boot_ms, wall_ms);
+        tick_feed (run, boot_ms);
         uint64_t wants_ms = run->follow ? next_of_feed (run, boot_ms) : UINT64_MAX;
         next_ms = wants_ms < next_ms ? wants_ms : next_ms;
     }

@@ -92,8 +92,8 @@ static struct http_answer *make_shared (struct server *server, struct shared_ans
         .since = request->since, .from_ms = request->from_ms, .until_ms = request->until_ms, .made_ms = boot_ms
     };
     memcpy (one->run, run->dir.id, sizeof one->run);
-    one->answer = request->route == ROUTE_STATE ? answer_state (run, server->boot, request->since, clock_wall_ms ())
-                                                : answer_within (run, server->boot, request, clock_wall_ms ());
+    one->answer = request->route == ROUTE_STATE ? answer_state (run, server->boot, request->since, boot_ms)
+                                                : answer_within (run, server->boot, request, boot_ms);
     return one->answer;
 }
 
@@ -156,7 +156,7 @@ static struct http_answer *make_metrics (struct server *server, const struct ser
     uint32_t drift;
     bool known = drift_counts_find (server->drift, run->dir.id, feed_board (run->feed)->index,
                                     run->state == SERVED_ENDED, boot_ms, &drift);
-    return answer_metrics (run, known ? &drift : NULL, clock_wall_ms ());
+    return answer_metrics (run, known ? &drift : NULL, boot_ms, clock_wall_ms ());
 }
 
 static struct http_answer *try_run (struct server *server, const struct waiter *waiter, struct served_run *run,
@@ -172,7 +172,7 @@ static struct http_answer *try_run (struct server *server, const struct waiter *
     if (request->route == ROUTE_STATE)
         return http_answer_hold (try_state (server, waiter, run, boot_ms));
     if (request->route == ROUTE_HOST)
-        return answer_host (run, server->boot, request->host, clock_wall_ms ());
+        return answer_host (run, server->boot, request->host, boot_ms);
     if (request->route == ROUTE_WITHIN)
         return http_answer_hold (try_shared (server, &server->withins, run, request, false, boot_ms));
     if (request->route == ROUTE_METRICS)

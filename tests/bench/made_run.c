@@ -1,10 +1,11 @@
 /* made_run.c - writes the journal of a run of many hosts that nobody ran: for figures of what reads journals.
  *
- *   bench_made_run HOME HOSTS RUNGS [RUNG_MS]
+ *   bench_made_run HOME HOSTS RUNGS [RUNG_MS [random|alternating]]
  *
  * Every rung runs on all hosts and passes, but the last: on it host 3 of each 1,024 has no chip, the 40 behind it fall
  * because of that, and nothing is above it. RUNG_MS: each rung takes so long, its results spread over that time, and
- * the journal is held as a coordinator holds it; 0 (the default): all at once. Prints the run's id. */
+ * the journal is held as a coordinator holds it; 0 (the default): all at once. With a last word the hosts of the last rung
+ * end in all ways that there are, or every other one fails. Prints the run's id. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@ struct made {
     struct arena arena, one; /* of the run, of one fact */
     struct buf bytes;
     uint64_t index, at_ms, rung_ms, wall_ms;
+    const char *mixed; /* NULL, or how the hosts of the last rung end */
     char id[RUN_ID_HEX_BYTES];
 };
 
@@ -165,13 +167,32 @@ static void end_attempt (struct made *made, struct attempt_key key, uint32_t hos
     record (made, &ended);
 }
 
+/* Neighbours end in different ways. */
+static enum outcome mixed_outcome (const struct made *made, uint32_t host)
+{
+    static const enum outcome of[] = { OUTCOME_PASSED,    OUTCOME_FAILED, OUTCOME_CASCADE,     OUTCOME_BLOCKED,
+                                       OUTCOME_TIMED_OUT, OUTCOME_LOST,   OUTCOME_NOT_REACHED, OUTCOME_CANCELLED };
+    uint32_t mixed = (host + 1) * 2654435761U;
+    return of[made->mixed[0] == 'r' ? mixed >> 29 : host % 2];
+}
+
+static void mix (const struct made *made, struct fact_pass_ended *pass)
+{
+    for (uint32_t i = 0; i < made->plan.hosts.n; i++)
+        pass->verdicts.items[pass->verdicts.n++] = (struct verdict){
+            .host = i, .outcome = mixed_outcome (made, i), .owner = OWNER_DEVICE, .cause = TEXT_LIT ("a cause")
+        };
+}
+
 static void end_pass (struct made *made, struct attempt_key key, bool last)
 {
     struct fact ended = { .kind = FACT_PASS_ENDED };
     struct fact_pass_ended *pass = &ended.of.pass_ended;
     *pass = (struct fact_pass_ended){ key, last ? OUTCOME_FAILED : OUTCOME_PASSED, made->rung_ms + 100, { 0 } };
     pass->verdicts.items = arena_array (&made->one, made->plan.hosts.n, sizeof (struct verdict));
-    for (uint32_t i = 0; last && i < made->plan.hosts.n; i++)
+    if (last && made->mixed)
+        mix (made, pass);
+    for (uint32_t i = 0; last && !made->mixed && i < made->plan.hosts.n; i++)
         if (is_bad (i))
             pass->verdicts.items[pass->verdicts.n++] =
                 (struct verdict){ .host = i,
@@ -241,10 +262,11 @@ int main (int argc, char **argv)
     uint32_t hosts = argc > 2 ? (uint32_t) strtoul (argv[2], NULL, 10) : 0,
              rungs = argc > 3 ? (uint32_t) strtoul (argv[3], NULL, 10) : 0;
     if (hosts < 1 || hosts > HOSTS_MAX || rungs < 1 || rungs > RUNGS_MAX) {
-        fprintf (stderr, "usage: bench_made_run HOME HOSTS RUNGS [RUNG_MS]\n");
+        fprintf (stderr, "usage: bench_made_run HOME HOSTS RUNGS [RUNG_MS [random|alternating]]\n");
         return 2;
     }
     made.rung_ms = argc > 4 ? strtoull (argv[4], NULL, 10) : 0;
+    made.mixed = argc > 5 ? argv[5] : NULL;
     buf_init (&made.bytes, FACT_BYTES);
     make_plan (&made, hosts, rungs);
     open_run (&made, argv[1]);

@@ -34,7 +34,7 @@ static void apply (struct bench *bench, struct fact *fact)
     fact->index = fact_is_soft (fact->kind) ? 0 : ++bench->index;
     fact->at_ms = bench->at_ms;
     fact->wall_ms = WALL_MS + bench->at_ms;
-    feed_apply (bench->feed, fact, fact->wall_ms);
+    feed_apply (bench->feed, fact, fact->wall_ms, fact->wall_ms);
     bench->facts++;
 }
 

@@ -28,7 +28,7 @@ static void apply (struct desk *desk, struct fact *fact)
     fact->index = fact_is_soft (fact->kind) ? 0 : ++desk->index;
     fact->at_ms = 100 * desk->index;
     fact->wall_ms = WALL_MS + fact->at_ms;
-    feed_apply (desk->feed, fact, fact->wall_ms);
+    feed_apply (desk->feed, fact, fact->wall_ms, fact->wall_ms);
 }
 
 static void open_run (struct desk *desk)

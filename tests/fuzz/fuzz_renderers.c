@@ -306,7 +306,7 @@ static void render_feed (const struct feed *feed, uint64_t wall_ms, struct arena
     scene_state_json (&scene, "9f31c2d4", false, 0, out);
     check_json (out);
     for (enum metrics_form form = METRICS_OPENMETRICS; form <= METRICS_TEXTFILE; form++) {
-        struct metrics_beside beside = { .form = form, .wall_ms = wall_ms };
+        struct metrics_beside beside = { .form = form, .boot_ms = wall_ms, .wall_ms = wall_ms };
         metrics_print_run (feed, &beside, out);
         check_printable (out);
         assert (openmetrics_check (buf_c (out)) <= METRICS_SERIES_MAX);
@@ -327,7 +327,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *bytes, size_t len)
     struct measure_fold *measures = measure_fold_create ();
     uint64_t at_ms = 0;
     open_run (&in, &fact);
-    feed_apply (feed, &fact, fact.wall_ms);
+    feed_apply (feed, &fact, fact.wall_ms, fact.wall_ms);
     report_book_apply (book, &fact);
     measure_fold_apply (measures, &fact);
     for (uint32_t i = 0, index = 1; i < FACTS_MAX && in.at < in.end; i++) {
@@ -337,7 +337,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *bytes, size_t len)
         fact.index = fact_is_soft (fact.kind) ? 0 : ++index;
         fact.at_ms = at_ms += 10 * take (&in, 0);
         fact.wall_ms = 1700000000000 + at_ms;
-        feed_apply (feed, &fact, fact.wall_ms);
+        feed_apply (feed, &fact, fact.wall_ms, fact.wall_ms);
         if (fact_is_soft (fact.kind))
             continue;
         report_book_apply (book, &fact);

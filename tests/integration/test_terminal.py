@@ -3,11 +3,13 @@ text; the terminal is given back whatever happens. The screens are kept under te
 import json
 import os
 import pathlib
+import re
 import resource
 import signal
 import unittest
 
 import lab
+import terminal
 import tmux
 
 HOSTS = {f"h{i}" for i in range(6)}
@@ -202,6 +204,46 @@ class Leaving(Terminals):
         os.kill(shown.pid(), signal.SIGTERM)
         lab.wait_for(lambda: shown.status.exists() and shown.status.read_text(), "an end without a terminal", 10)
 
+    def test_what_is_typed_ahead_is_not_lost(self):
+        self.running()
+        gate = self.lab.files / "gate"
+        os.mkfifo(gate)
+        shown = self.on_terminal("ahead", in_shell=True)
+        shown.type(f"read < {gate}; {lab.SLICEUP} watch")
+        shown.press("Enter")
+        with gate.open("w", encoding="utf-8") as opened:  # then the shell reads
+            shown.press("?")
+            shown.wait(r"(?m)^\?$")
+            opened.write("\n")
+        shown.wait("Ctrl-L +draw everything again")
+
+    def test_a_frame_that_no_pipe_would_take_is_whole(self):
+        self.passes(self.lab.sliceup("run", self.lab.slice(hosts=6, ladder=str(self.lab.ladder("ladder.yaml", [
+            self.lab.rung("low", "slow.py", args={"seconds": 0, "phases": []})])))))
+        for host in sorted(HOSTS):
+            log = self.lab.run_folder() / "logs" / host / "low.once.1.log"
+            log.parent.mkdir(exist_ok=True)
+            log.write_text("".join(f"{host} line {line:02} {'x' * 740}\n" for line in range(20)))
+        shown = self.watch("large", columns=800, rows=140)
+        shown.wait(ENDED)
+        for _ in HOSTS:
+            shown.press("m", "Down")
+        shown.press("l")
+        shown.wait(r"(?m)^h5 line 19 x{740}$")
+        self.assertEqual(120, len(re.findall(r"(?m)^h\d line \d\d x{740}$", shown.screen())))
+
+    def test_bold_and_pale_cost_a_frame_few_bytes(self):
+        self.running()
+        shown = terminal.Terminal(["sh", "-c", '"$0" watch <> "$(tty)"', str(lab.SLICEUP)], self.lab.env(TERM="xterm-256color"))
+        shown.read_until(rb"compile")
+        os.write(shown.master, b"\x0c")
+        shown.read_until(rb"\x1b\[H\x1b\[2J[^\0]*compile[^\0]*q leave")
+        frame = shown.raw.rpartition(b"\x1b[H\x1b[2J")[2]
+        self.assertIn(b"\x1b[0;1m", frame)
+        self.assertLessEqual(frame.count(b"\x1b(B"), 2, frame)  # ASCII is chosen once a frame, and one more may have come
+        os.write(shown.master, b"q")
+        self.assertEqual(0, shown.end())
+
     def test_no_colour_ascii_and_other_terminals(self):
         self.running()
         shown = self.watch("ascii", NO_COLOR="1", LANG="C")
@@ -374,6 +416,9 @@ class OwnTerminal(Terminals):
         shown.press("Enter")
         self.passes(self.lab.sliceup("cancel"))
         lab.wait_for(lambda: self.lab.count("run-ended"), "the end", 20)
+        shown.type("echo status $?")
+        shown.press("Enter")
+        shown.wait(r"(?m)^status 130$")  # and not that of the leak sanitizer
 
     def test_logs_that_are_redirected_are_not_held_back(self):
         errors = self.lab.files / "errors"

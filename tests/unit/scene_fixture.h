@@ -20,7 +20,7 @@ struct stage {
 static inline void hear (void *owner, const struct fact *fact)
 {
     struct stage *stage = owner;
-    feed_apply (stage->feed, fact, fact->wall_ms);
+    feed_apply (stage->feed, fact, fact->wall_ms, fact->wall_ms);
 }
 
 static inline void stage_make (struct stage *stage, uint32_t hosts)

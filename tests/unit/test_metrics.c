@@ -175,7 +175,7 @@ struct stage {
 static void hear (void *owner, const struct fact *fact)
 {
     struct stage *stage = owner;
-    feed_apply (stage->feed, fact, fact->wall_ms);
+    feed_apply (stage->feed, fact, fact->wall_ms, fact->wall_ms);
 }
 
 static void stage_make (struct stage *stage, uint32_t hosts)
@@ -238,7 +238,7 @@ static void play (struct stage *stage)
 
 static void print_stage (const struct stage *stage, enum metrics_form form, struct buf *out)
 {
-    struct metrics_beside beside = { .form = form, .wall_ms = SHOW_WALL_MS + 9500 };
+    struct metrics_beside beside = { .form = form, .boot_ms = SHOW_WALL_MS + 9500, .wall_ms = SHOW_WALL_MS + 9500 };
     buf_init (out, PAGE_MAX_BYTES);
     metrics_print_run (stage->feed, &beside, out);
 }

@@ -18,7 +18,7 @@ struct watched {
 static void apply (struct watched *watched, struct fact *fact)
 {
     fact->index = ++watched->index;
-    feed_apply (watched->feed, fact, watched->wall_ms);
+    feed_apply (watched->feed, fact, watched->boot_ms, watched->wall_ms);
     run_lines_fact (watched->lines, fact, watched->boot_ms);
 }
 
@@ -31,7 +31,7 @@ static void watched_make (struct watched *watched, bool json)
     watched->feed = feed_create ();
     const struct run_lines_options options = { .feed = watched->feed, .out = watched->stream, .json = json };
     watched->lines = run_lines_open (&options);
-    run_lines_tick (watched->lines, watched->boot_ms, watched->wall_ms, false);
+    run_lines_tick (watched->lines, watched->boot_ms, false);
     struct fact fact = { .kind = FACT_RUN_OPENED, .wall_ms = watched->wall_ms };
     fact.of.run_opened = (struct fact_run_opened){ .run = TEXT_LIT ("3fa9c1d2000000000000000000000000"),
                                                    .plan = watched->show.plan,
@@ -62,8 +62,8 @@ static bool says_after (struct watched *watched, uint64_t ms, bool frozen, const
 {
     watched->boot_ms += ms;
     watched->wall_ms += ms;
-    feed_tick (watched->feed, watched->wall_ms);
-    run_lines_tick (watched->lines, watched->boot_ms, watched->wall_ms, frozen);
+    feed_tick (watched->feed, watched->boot_ms);
+    run_lines_tick (watched->lines, watched->boot_ms, frozen);
     return says (watched, words);
 }
 
@@ -98,6 +98,7 @@ static void the_wall_clock_does_not_decide_how_long_it_was_quiet (void **state)
     watched.wall_ms -= 3600 * 1000;
     assert_false (says_after (&watched, QUIET_MS - 1, false, "waiting for"));
     assert_true (says_after (&watched, 1, false, "waiting for"));
+    assert_has (&watched.out, "(10 s of ");
     watched_release (&watched);
 }
 
@@ -152,7 +153,7 @@ static void lines_are_neither_cut_nor_left_out (void **state)
         snprintf (remark, sizeof (remark), "remark %u.", i);
         feed_add_remark (watched.feed, text_of (remark));
     }
-    run_lines_tick (watched.lines, watched.boot_ms, watched.wall_ms, false);
+    run_lines_tick (watched.lines, watched.boot_ms, false);
     assert_true (says (&watched, "remark 0.\n"));
     assert_true (says (&watched, "remark 299.\n"));
     watched_release (&watched);

@@ -363,17 +363,19 @@ static void the_clock_goes_on_from_what_was_heard_and_stands_when_it_is_told_to 
     (void) state;
     struct feed *feed = feed_create ();
     struct fact fact = { .kind = FACT_NONE, .at_ms = 5000, .wall_ms = 100000 };
-    feed_apply (feed, &fact, 0);
+    feed_apply (feed, &fact, 0, 100200);
     assert_int_equal (feed_now_ms (feed, 900000), 5000); /* from a journal */
-    feed_apply (feed, &fact, 100200);
-    assert_int_equal (feed_now_ms (feed, 101200), 6200);
-    feed_freeze_clock (feed, true, 101200);
+    feed_apply (feed, &fact, 7000, 100200);
+    assert_int_equal (feed_now_ms (feed, 8000), 6200);
+    feed_freeze_clock (feed, true, 8000);
     assert_int_equal (feed_now_ms (feed, 500000), 6200);
     feed_freeze_clock (feed, false, 500000);
-    assert_int_equal (feed_now_ms (feed, 101300), 6300);
-    assert_int_equal (feed_now_ms (feed, 50), 5200); /* a wall clock that was set back */
+    assert_int_equal (feed_now_ms (feed, 8100), 6300);
+    feed_apply (feed, &fact, 8100, 50); /* a wall clock that was set back */
+    assert_int_equal (feed_now_ms (feed, 8200), 5100);
+    assert_int_equal (feed_now_ms (feed, 50), 5000);
     fact.at_ms = UINT64_MAX - 10;
-    feed_apply (feed, &fact, 100200);
+    feed_apply (feed, &fact, 8300, 100200);
     assert_true (feed_now_ms (feed, 900000) == UINT64_MAX);
     feed_destroy (feed);
 }

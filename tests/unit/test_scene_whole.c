@@ -337,7 +337,7 @@ static void perform (struct theatre *theatre, const struct fact *fact)
         add_phases (theatre, &at.of.attempt_ended.result);
     theatre->facts = mem_room (theatre->facts, theatre->facts_n, &theatre->facts_room, 64, sizeof (*theatre->facts));
     fact_copy (&theatre->facts[theatre->facts_n++], &at, &theatre->kept);
-    feed_apply (theatre->feed, &at, wall_ms);
+    feed_apply (theatre->feed, &at, wall_ms, wall_ms);
     assert_true (feed_revision (theatre->feed) > before);
     if (rng_below (&theatre->rng, 4) == 0)
         feed_tick (theatre->feed, wall_ms + rng_below (&theatre->rng, 700));
@@ -376,7 +376,7 @@ static void replay_gives_the_same (const struct theatre *theatre)
     buf_init (&live, PRINTED_BYTES);
     buf_init (&replayed, PRINTED_BYTES);
     for (uint32_t i = 0; i < theatre->facts_n; i++)
-        feed_apply (again, &theatre->facts[i], 0);
+        feed_apply (again, &theatre->facts[i], 0, 0);
     print_all (theatre->feed, 0, 0, &live);
     print_all (again, 0, 0, &replayed);
     print_all (theatre->feed, theatre->from_ms, theatre->until_ms, &live);

@@ -18,7 +18,7 @@ struct desk {
 
 static void hear (void *owner, const struct fact *fact)
 {
-    feed_apply (((struct desk *) owner)->feed, fact, fact->wall_ms);
+    feed_apply (((struct desk *) owner)->feed, fact, fact->wall_ms, fact->wall_ms);
 }
 
 static void desk_make (struct desk *desk, uint32_t hosts, uint32_t columns, uint32_t rows)
@@ -498,6 +498,39 @@ static void equal_logs_are_shown_once (void **state)
     desk_release (&desk);
 }
 
+static void what_is_shown_in_another_way_begins_on_a_blank_screen (void **state)
+{
+    (void) state;
+    static const uint32_t keys[] = { 't', 't', '?', 'q', 'w', 'q', KEY_IS_ENTER, KEY_IS_ESCAPE };
+    struct desk desk;
+    desk_climbing (&desk, 4, 80, 24);
+    assert_drawn (&desk, "host0");
+    for (size_t i = 0; i < sizeof (keys) / sizeof (keys[0]); i++)
+        assert_int_equal (press (&desk, keys[i]), ACT_REPAINT);
+    assert_int_equal (press (&desk, 'o'), ACT_NONE);
+    assert_int_equal (press (&desk, KEY_IS_DOWN), ACT_NONE);
+    desk_release (&desk);
+}
+
+static void letters_of_hosts_differ_by_colour_alone (void **state)
+{
+    (void) state;
+    struct desk desk;
+    desk_climbing (&desk, 4, 80, 24);
+    assert_drawn (&desk, "\n  host1 f P         f         .          failed so far");
+    assert_true (cells_at (&desk.cells, 4, 8)->color_alone && cells_at (&desk.cells, 4, 20)->color_alone);
+    assert_int_equal (cells_at (&desk.cells, 4, 20)->paint, PAINT_BAD);
+    assert_false (cells_at (&desk.cells, 4, 41)->color_alone);
+    press (&desk, 't');
+    assert_drawn (&desk, "    0 rf\n    2 gr\n");
+    for (uint32_t row = 2; row < 4; row++)
+        for (uint32_t column = 6; column < 8; column++)
+            assert_true (cells_at (&desk.cells, row, column)->color_alone);
+    assert_int_equal (cells_at (&desk.cells, 2, 7)->paint, PAINT_BAD);
+    assert_int_equal (cells_at (&desk.cells, 3, 6)->paint, PAINT_WARN);
+    desk_release (&desk);
+}
+
 static void a_run_is_cancelled_after_a_question_and_never_by_key (void **state)
 {
     (void) state;
@@ -613,6 +646,8 @@ int main (void)
         cmocka_unit_test (who_came_last_at_a_gate_is_named),
         cmocka_unit_test (a_cascade_names_its_cause_and_who_is_in_no_group_is_counted),
         cmocka_unit_test (equal_logs_are_shown_once),
+        cmocka_unit_test (what_is_shown_in_another_way_begins_on_a_blank_screen),
+        cmocka_unit_test (letters_of_hosts_differ_by_colour_alone),
         cmocka_unit_test (a_run_is_cancelled_after_a_question_and_never_by_key),
         cmocka_unit_test (what_hosts_say_does_no_harm),
         cmocka_unit_test (any_keys_over_any_facts_do_no_harm),
