@@ -12,7 +12,7 @@
 
 /* Events come at once; the journal is looked at as well, for the tail that nobody announced. Without events a little less
  * often than states are made (WEB_PACE_MS), so that each is of what was just read. */
-enum { LIST_MS = 2000, JOURNAL_MS = 1000, EVENTS_MS = 100, CONNECT_MS = 400, WATCHED_MS = 3000 };
+enum { LIST_MS = 2000, JOURNAL_MS = 1000, EVENTS_MS = 100, CONNECT_MS = 310, WATCHED_MS = 3000 };
 
 struct served_runs {
     char home[1024];
