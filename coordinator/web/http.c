@@ -1,6 +1,7 @@
 #include "coordinator/web/http.h"
 
 #include <microhttpd.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -10,6 +11,7 @@
 #include "common/io/clock.h"
 
 enum { POOL_BYTES = 2 * HTTP_REQUEST_BYTES, FILE_MS = 5 * 60 * 1000, LAST_RUNS = 4 };
+enum { RETURN_MS = 100, MOMENT_MS = 10 };
 
 /* A connection, as long as it lives. */
 struct caller {
@@ -32,6 +34,7 @@ struct http {
     int epoll_fd;
     struct caller *callers;
     uint32_t callers_n;
+    uint64_t return_ms; /* boot: until then those whom a held answer was given to last are likely to ask again */
     http_request_fn *fn;
     void *owner;
 };
@@ -297,18 +300,23 @@ static enum MHD_Result on_request (void *owner, struct MHD_Connection *connectio
 void http_reply (struct http_exchange *exchange, struct http_answer *answer)
 {
     exchange->answer = http_answer_hold (answer);
-    if (exchange->held)
-        MHD_resume_connection (exchange->connection);
+    if (!exchange->held)
+        return;
+    exchange->http->return_ms = clock_boot_ms () + RETURN_MS;
+    MHD_resume_connection (exchange->connection);
 }
 
 /* ---- the server ---- */
 
-/* The pass that begins ends with http_tick. */
+/* The pass that begins ends with http_tick. Those who waited and were answered together ask again one after the other: a
+ * moment later they are read in one pass, and not in one each. */
 static void on_ready (void *owner, int fd, uint32_t events)
 {
-    (void) owner;
+    const struct http *http = owner;
     (void) fd;
     (void) events;
+    if (clock_boot_ms () < http->return_ms)
+        (void) poll (NULL, 0, MOMENT_MS);
 }
 
 static struct MHD_Daemon *start (struct http *http, int listen_fd)

@@ -10,8 +10,9 @@
 #include "coordinator/journal/journal.h"
 #include "coordinator/view/record_json.h"
 
-/* Events come at once; the journal is looked at as well, for the tail that nobody announced. */
-enum { LIST_MS = 2000, JOURNAL_MS = 1000, EVENTS_MS = 100, CONNECT_MS = 200, WATCHED_MS = 3000 };
+/* Events come at once; the journal is looked at as well, for the tail that nobody announced. Without events a little less
+ * often than states are made (WEB_PACE_MS), so that each is of what was just read. */
+enum { LIST_MS = 2000, JOURNAL_MS = 1000, EVENTS_MS = 100, CONNECT_MS = 310, WATCHED_MS = 3000 };
 
 struct served_runs {
     char home[1024];
@@ -270,6 +271,12 @@ int served_run_want (struct served_runs *runs, struct served_run *run, uint64_t 
     if (run->err.code && err)
         *err = run->err;
     return run->err.code ? -1 : run->whole;
+}
+
+void served_run_look_by (struct served_run *run, uint64_t boot_ms)
+{
+    if (run->follow && !follow_is_connected (run->follow) && boot_ms < run->look_ms)
+        run->look_ms = boot_ms;
 }
 
 /* What hosts, passes and notes have changed; a heartbeat that says what was known has not. */

@@ -57,6 +57,9 @@ uint64_t served_runs_tick (struct served_runs *runs, uint64_t boot_ms, uint64_t 
 struct served_run *served_runs_find (struct served_runs *runs, const char *wanted, struct err *err);
 /* Somebody asks about the run: its feed is opened, and kept while they do. 1: it is whole; 0: it is being read; -1. */
 int served_run_want (struct served_runs *runs, struct served_run *run, uint64_t boot_ms, struct err *err);
+/* Somebody is to be told then what is new: without events, which come at once, its journal is read at that time at the
+ * latest. */
+void served_run_look_by (struct served_run *run, uint64_t boot_ms);
 /* {"runs": [...]} of docs/spec/web.md. */
 json_t *served_runs_json (struct served_runs *runs, uint64_t boot_ms);
 

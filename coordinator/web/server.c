@@ -8,7 +8,7 @@
 #include "coordinator/web/drift_counts.h"
 
 enum { BAD_REQUEST = 400, NOT_FOUND = 404, FAILED = 500, NOT_NOW = 503 };
-enum { ANSWERS_KEPT = 8, SCENE_MS = 25, LOOK_MS = 100 };
+enum { ANSWERS_KEPT = 8, SCENE_MS = 25, LOOK_MS = 250 };
 
 /* Who waits for an answer. */
 struct waiter {
@@ -36,7 +36,7 @@ struct server {
     char boot[9];
     struct waiter waiters[HTTP_CONNECTIONS];
     struct shared_answers states, withins;
-    uint64_t looked_ms; /* boot: when all who wait were looked at last */
+    uint64_t looked_ms, look_ms; /* boot: when all who wait were looked at last, and are to be again */
     bool ending;
 };
 
@@ -53,6 +53,14 @@ struct server *server_open (const struct web_access *access, struct served_runs 
     server->drift = drift_counts_open (makers);
     snprintf (server->boot, sizeof server->boot, "%08x", random);
     return server;
+}
+
+/* No sooner than SCENE_MS after the last look: whoever was answered asks again, and is not worth one each. */
+static void look_by (struct server *server, uint64_t boot_ms)
+{
+    uint64_t soonest_ms = server->looked_ms + SCENE_MS, look_ms = boot_ms > soonest_ms ? boot_ms : soonest_ms;
+    if (look_ms < server->look_ms)
+        server->look_ms = look_ms;
 }
 
 /* ---- what is shared: states, and who was there in a range of time ---- */
@@ -98,21 +106,24 @@ static struct http_answer *make_shared (struct server *server, struct shared_ans
 }
 
 /* NULL: later; `waits`: so long that the next one is due. The answer is borrowed. */
-static struct http_answer *try_shared (struct server *server, struct shared_answers *shared,
-                                       const struct served_run *run, const struct web_request *request, bool waits,
-                                       uint64_t boot_ms)
+static struct http_answer *try_shared (struct server *server, struct shared_answers *shared, struct served_run *run,
+                                       const struct web_request *request, bool waits, uint64_t boot_ms)
 {
     uint64_t age_ms = age_of_shared (shared, run, boot_ms);
     struct http_answer *found = find_shared (shared, run, request, boot_ms);
     if (found)
         return found;
+    uint64_t rest_ms = waits ? WEB_PACE_MS : SCENE_MS;
     /* Made in this tick: whoever has seen something else is answered now as well. */
-    if (age_ms > 0 && age_ms < (waits ? (uint64_t) WEB_PACE_MS : SCENE_MS) && !server->ending)
+    if (age_ms > 0 && age_ms < rest_ms && !server->ending) {
+        look_by (server, boot_ms - age_ms + rest_ms);
+        served_run_look_by (run, boot_ms - age_ms + rest_ms); /* what is told then is new */
         return NULL;
+    }
     return make_shared (server, shared, run, request, boot_ms);
 }
 
-static struct http_answer *try_state (struct server *server, const struct waiter *waiter, const struct served_run *run,
+static struct http_answer *try_state (struct server *server, const struct waiter *waiter, struct served_run *run,
                                       uint64_t boot_ms)
 {
     struct web_request request = waiter->request;
@@ -212,9 +223,11 @@ void server_tick (struct server *server, uint64_t boot_ms)
 {
     makers_tick (server->makers, boot_ms);
     drift_counts_tick (server->drift, boot_ms);
-    if (boot_ms < server->looked_ms + SCENE_MS && !server->ending)
-        return; /* whoever was answered asks again: those who wait are not looked at for each of them */
+    look_by (server, boot_ms);
+    if (boot_ms < server->look_ms && !server->ending)
+        return;
     server->looked_ms = boot_ms;
+    server->look_ms = boot_ms + LOOK_MS;
     for (size_t i = 0; i < HTTP_CONNECTIONS; i++)
         if (server->waiters[i].exchange)
             serve (server, &server->waiters[i], boot_ms);
@@ -224,7 +237,7 @@ uint64_t server_next_ms (const struct server *server)
 {
     for (size_t i = 0; i < HTTP_CONNECTIONS; i++)
         if (server->waiters[i].exchange)
-            return server->looked_ms + LOOK_MS;
+            return server->look_ms;
     return UINT64_MAX;
 }
 

@@ -11,7 +11,7 @@
 #include "coordinator/web/request.h"
 #include "coordinator/web/served_runs.h"
 
-enum { WEB_WAIT_MS = 10 * 1000, WEB_PACE_MS = 250 };
+enum { WEB_WAIT_MS = 10 * 1000, WEB_PACE_MS = 300 };
 
 struct server;
 /* Borrows all of them. */

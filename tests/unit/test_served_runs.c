@@ -231,6 +231,25 @@ static void a_running_one_is_followed_to_its_end (void **state)
     assert_null (run->follow);
 }
 
+/* A state that is due then would else tell what was read long before. */
+static void without_events_it_is_read_when_a_state_is_due (void **state)
+{
+    struct lab *lab = *state;
+    struct fact cancelled = { .kind = FACT_CANCEL_ASKED, .of.cancel_asked.level = 1 };
+    pass (lab, 1);
+    struct served_run *run = wanted (lab, RUNS - 1);
+    pass (lab, 2000); /* just read */
+    uint64_t changed = run->changed, due_ms = lab->now_ms + 20;
+    record (lab->held, 2, &cancelled);
+    await_durable (lab->held, 2);
+    served_run_look_by (run, due_ms);
+    served_run_look_by (run, due_ms + 20); /* later than it is read anyway */
+    assert_int_equal (served_runs_tick (lab->runs, lab->now_ms, 1700000000000 + lab->now_ms), due_ms);
+    assert_int_equal (run->changed, changed);
+    pass (lab, 20);
+    assert_true (run->changed > changed);
+}
+
 static void a_damaged_one_is_told (void **state)
 {
     struct lab *lab = *state;
@@ -357,6 +376,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (each_stands_as_its_journal_tells, make, clean),
         cmocka_unit_test_setup_teardown (those_asked_about_have_feeds_and_the_oldest_gives_its_place_away, make, clean),
         cmocka_unit_test_setup_teardown (a_running_one_is_followed_to_its_end, make, clean),
+        cmocka_unit_test_setup_teardown (without_events_it_is_read_when_a_state_is_due, make, clean),
         cmocka_unit_test_setup_teardown (a_damaged_one_is_told, make, clean),
         cmocka_unit_test_setup_teardown (one_that_stands_still_is_hardly_looked_at_and_its_resuming_is_seen, make,
                                          clean),
