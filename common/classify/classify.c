@@ -11,23 +11,28 @@ struct classify_run {
     const struct signature_set *set;
     struct signature_scan *scan;
     char *kept; /* the end of the log so far: CLASSIFY_END_BYTES at least, twice that at most */
-    uint32_t kept_n;
+    uint32_t kept_n, room; /* `room`: bytes that `kept` may hold */
     uint64_t dropped_bytes; /* of the log before `kept` */
     uint32_t dropped_lines;
     struct earlier_lines earlier; /* of what was dropped */
     uint32_t parts_read;
 };
 
-enum { PARTS_READ_MAX = 96 };
+enum { PARTS_READ_MAX = 96, ROOM_MAX = 2 * CLASSIFY_END_BYTES };
 
-struct classify_run *classify_begin (const struct signature_set *set)
+static struct classify_run *begin_with_room (const struct signature_set *set, uint32_t room)
 {
     struct classify_run *run = mem_alloc (sizeof *run);
     run->set = set;
     run->scan = signature_scan_begin (set);
-    run->kept = mem_grow (NULL, 2 * CLASSIFY_END_BYTES,
-                          1); /* filled before it is read: not worth zeroing for each host */
+    run->kept = mem_grow (NULL, room, 1); /* filled before it is read: not worth zeroing for each host */
+    run->room = room;
     return run;
+}
+
+struct classify_run *classify_begin (const struct signature_set *set)
+{
+    return begin_with_room (set, ROOM_MAX);
 }
 
 static void read_part (const struct classify_run *run, uint32_t bytes, struct arena *arena, struct log_end *out)
@@ -84,9 +89,9 @@ static void drop_front (struct classify_run *run)
 static void keep (struct classify_run *run, struct text bytes)
 {
     while (bytes.len) {
-        if (run->kept_n == 2 * CLASSIFY_END_BYTES)
+        if (run->kept_n == run->room)
             drop_front (run);
-        uint32_t room = 2 * CLASSIFY_END_BYTES - run->kept_n, take = bytes.len < room ? bytes.len : room;
+        uint32_t room = run->room - run->kept_n, take = bytes.len < room ? bytes.len : room;
         memcpy (run->kept + run->kept_n, bytes.ptr, take);
         run->kept_n += take;
         bytes.ptr += take;
@@ -125,7 +130,7 @@ void classify_end (struct classify_run *run, struct arena *arena, struct signatu
 void classify_text (const struct signature_set *set, struct text text, struct arena *arena,
                     struct signature_scan_result *out)
 {
-    struct classify_run *run = classify_begin (set);
+    struct classify_run *run = begin_with_room (set, text.len < ROOM_MAX ? text.len : ROOM_MAX);
     classify_bytes (run, text);
     classify_end (run, arena, out);
 }

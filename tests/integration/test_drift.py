@@ -6,6 +6,9 @@ import base64
 import hashlib
 import json
 import os
+import pathlib
+import subprocess
+import tempfile
 import unittest
 import zipfile
 
@@ -114,15 +117,33 @@ class Planted(Drifting):
 
 
 class Environments(Drifting):
-    """Seven hosts share an environment, h3 has one of its own: both really built, then one of them tampered with."""
+    """Seven hosts share an environment, h3 has one of its own: both really built, then one of them tampered with.
+
+    The first case builds them; the others begin with copies, which the run before they are tampered with verifies."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="sliceup-drift-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        cls.pins = cls.folder / "pins.txt"
+        digest = wheel(cls.folder, "tinylib", "1.0")
+        cls.pins.write_text(f"--no-index\n--find-links {cls.folder}\ntinylib==1.0 --hash=sha256:{digest}\n")
 
     def setUp(self):
         super().setUp()
-        digest = wheel(self.lab.files, "tinylib", "1.0")
-        self.pins = self.lab.write("pins.txt", f"--no-index\n--find-links {self.lab.files}\n"
-                                               f"tinylib==1.0 --hash=sha256:{digest}\n")
+        kept = [self.folder / "shared", self.folder / "odd"]
+        there = kept[1].exists()
+        if there:
+            self.copy(kept, self.lab.root)
         self.build(0)
+        if not there:
+            self.copy([self.lab.root / "shared", self.lab.root / "odd"], self.folder)
         self.assertEqual(1, len(self.files("tinylib/libtinylib.so")))
+
+    @staticmethod
+    def copy(folders, to):
+        subprocess.run(["cp", "-a", *map(str, folders), str(to)], check=True, timeout=60)
 
     def build(self, status):
         hosts = ["h[0-2]", {"name": "h3", "env_dir": str(self.lab.root / "odd" / "env")}, "h[4-7]"]
