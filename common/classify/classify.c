@@ -10,8 +10,8 @@
 struct classify_run {
     const struct signature_set *set;
     struct signature_scan *scan;
-    char *kept; /* the end of the log so far: CLASSIFY_END_BYTES at least, twice that at most */
-    uint32_t kept_n, room; /* `room`: bytes that `kept` may hold */
+    char *kept;             /* the end of the log so far: CLASSIFY_END_BYTES at least, twice that at most */
+    uint32_t kept_n, room;  /* `room`: bytes that `kept` may hold */
     uint64_t dropped_bytes; /* of the log before `kept` */
     uint32_t dropped_lines;
     struct earlier_lines earlier; /* of what was dropped */

@@ -79,7 +79,7 @@ struct world {
         struct effect effect;
         struct text frame;
         uint32_t life;
-    } *held;
+    } * held;
     uint32_t held_n, held_capacity;
     struct sim_host hosts[HOSTS_SIMULATED_MAX];
     struct started *started;
