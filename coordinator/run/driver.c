@@ -51,13 +51,6 @@ static int open_monitor_key (struct driver *driver, struct err *err)
     return hub_admit_monitor (driver->hub, text_of (keys.public_key), err);
 }
 
-static void take_edge (void *owner, int fd, uint32_t events)
-{
-    (void) owner;
-    (void) fd;
-    (void) events; /* driver_on_loop_iteration follows at the end of the pass */
-}
-
 /* Hosts of a resumed run, and those that have a ticket. Who cannot be admitted is told why in its turn: driver_out.c. */
 static void admit_known_workers (struct driver *driver)
 {
@@ -94,11 +87,7 @@ static int listen_for_hosts (struct driver *driver, const char *public_key, stru
     at->bulk_port = hub_port (driver->hub, LINK_BULK);
     at->events_port = hub_events_port (driver->hub);
     memcpy (at->public_key, public_key, sizeof (at->public_key));
-    if (run_addresses_save (&driver->dir, at, err) < 0)
-        return -1;
-    if (loop_watch (driver->loop, hub_fd (driver->hub, LINK_CONTROL), EPOLLIN, take_edge, driver, err) < 0)
-        return -1;
-    return loop_watch (driver->loop, hub_fd (driver->hub, LINK_BULK), EPOLLIN, take_edge, driver, err);
+    return run_addresses_save (&driver->dir, at, err);
 }
 
 static void open_launch (struct driver *driver, const struct run_addresses *at)

@@ -2,6 +2,7 @@
 #include "coordinator/run/driver_private.h"
 
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "common/base/digest.h"
 #include "common/io/clock.h"
@@ -161,18 +162,38 @@ static bool may_speak (struct driver *driver, enum link_channel channel, uint32_
     return false;
 }
 
-/* Whoever is known can connect before this run is on record (driver.c). Until then what they say waits in libzmq. */
-static bool opening_is_performed (struct driver *driver)
+static void take_edge (void *owner, int fd, uint32_t events)
 {
-    return held_ready (&driver->held, driver->opening_index) == NULL;
+    (void) owner;
+    (void) fd;
+    (void) events; /* driver_on_loop_iteration follows at the end of the pass */
+}
+
+static int watch_channel (struct driver *driver, enum link_channel channel)
+{
+    return loop_watch (driver->loop, hub_fd (driver->hub, channel), EPOLLIN, take_edge, driver, &driver->problem);
+}
+
+/* Whoever is known can connect before this run is on record (driver.c). What they say until then waits in libzmq, whose
+ * descriptors are not watched: they are ready until they are read. No time passes for the core either, because nobody is
+ * silent whom nobody hears. */
+static void begin_hearing (struct driver *driver)
+{
+    if (driver->hears || driver->input_closed || held_ready (&driver->held, driver->opening_index))
+        return;
+    driver->hears = watch_channel (driver, LINK_CONTROL) == 0 && watch_channel (driver, LINK_BULK) == 0;
+    if (driver->hears)
+        return;
+    driver->input_closed = true;
+    driver_begin_leaving (driver, 3);
 }
 
 static void take_channel (struct driver *driver, enum link_channel channel, struct work_budget *budget)
 {
     struct text bytes;
     uint32_t host;
-    if (!opening_is_performed (driver))
-        return; /* another pass follows when it is */
+    if (!driver->hears)
+        return;
     while (!driver->input_closed && !driver_is_out_of_budget (driver) && work_budget_take (budget)) {
         if (!hub_receive (driver->hub, channel, &host, &bytes)) {
             driver->more |= hub_frames_remain (driver->hub, channel);
@@ -230,7 +251,7 @@ void driver_log_remark (void *owner, uint32_t rank, struct text sentence)
 static void take_time (struct driver *driver)
 {
     driver->now_ms = clock_boot_ms ();
-    if (driver->now_ms < coord_deadline_ms (driver->coord))
+    if (!driver->hears || driver->now_ms < coord_deadline_ms (driver->coord))
         return;
     struct core_input in = { .kind = IN_TICK };
     driver_step (driver, &in);
@@ -239,7 +260,8 @@ static void take_time (struct driver *driver)
 /* Once a second, as long as a pass runs: of the hosts that it waits for, the quietest. */
 static void tell_outputs (struct driver *driver)
 {
-    if (driver->now_ms < driver->outputs_told_ms + OUTPUTS_MS || driver->input_closed || driver->ended)
+    if (driver->now_ms < driver->outputs_told_ms + OUTPUTS_MS || !driver->hears || driver->input_closed ||
+        driver->ended)
         return;
     driver->outputs_told_ms = driver->now_ms;
     struct arena arena = { 0 };
@@ -267,7 +289,7 @@ static uint64_t next_pass_ms (const struct driver *driver)
         return driver->now_ms;
     if (driver->ended)
         return earlier (driver_next_leave_at_ms (driver), remarks_ms);
-    if (driver->input_closed)
+    if (driver->input_closed || !driver->hears)
         return remarks_ms;
     uint64_t core_ms = earlier (coord_deadline_ms (driver->coord), remarks_ms);
     bool awaited = coord_awaited_hosts (driver->coord, &key, NULL) > 0;
@@ -281,6 +303,7 @@ void driver_on_loop_iteration (void *owner)
     driver->now_ms = clock_boot_ms ();
     driver->more = false;
     driver_release_held (driver); /* what the last pass left: no event follows for it */
+    begin_hearing (driver);
     struct work_budget control = work_budget_begin (CONTROL_A_PASS, PASS_MS);
     take_channel (driver, LINK_CONTROL, &control);
     struct work_budget bulk = work_budget_begin (BULK_A_PASS, PASS_MS);

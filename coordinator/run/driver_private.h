@@ -63,6 +63,7 @@ struct driver {
     uint64_t leave_by_ms;                     /* once ended: how long its workers may take to go */
     uint64_t farewell_by_ms;                  /* and its monitors to hear of it */
     bool begun;                               /* what says that it was not is gone */
+    bool hears;                               /* frames of hosts are taken, and the core's clock goes on */
     bool releasing;
     bool more;                  /* something was left for the next pass */
     struct work_budget effects; /* of this pass, once `performing` */

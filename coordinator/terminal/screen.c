@@ -178,7 +178,7 @@ static void catch_stop (struct screen *screen)
     screen->stop_caught = sigaction (SIGTSTP, &action, &screen->stops) == 0;
 }
 
-/* newterm loses memory when it fails. */
+/* Asked before newterm, which loses memory when it does not know the kind. */
 static bool is_known_kind (FILE *out)
 {
     int status;

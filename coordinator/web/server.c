@@ -21,6 +21,7 @@ struct shared_answer {
     char run[RUN_ID_HEX_BYTES];
     uint64_t since, from_ms, until_ms; /* of a state; of who was there in a range */
     uint64_t made_ms;
+    bool waited;                /* made for one who waits until something is new */
     struct http_answer *answer; /* NULL: a free place */
 };
 /* The last that were made of one kind. */
@@ -65,13 +66,15 @@ static void look_by (struct server *server, uint64_t boot_ms)
 
 /* ---- what is shared: states, and who was there in a range of time ---- */
 
-/* Milliseconds since one of the run was made last. */
-static uint64_t age_of_shared (const struct shared_answers *shared, const struct served_run *run, uint64_t boot_ms)
+/* Milliseconds since one of the run was made last. Those who wait are not held up by what others are given at once. */
+static uint64_t age_of_shared (const struct shared_answers *shared, const struct served_run *run, bool waits,
+                               uint64_t boot_ms)
 {
     uint64_t age_ms = UINT64_MAX;
     for (uint32_t i = 0; i < ANSWERS_KEPT; i++) {
         const struct shared_answer *one = &shared->items[i];
-        if (one->answer && strcmp (one->run, run->dir.id) == 0 && boot_ms - one->made_ms < age_ms)
+        if (one->answer && (one->waited || !waits) && strcmp (one->run, run->dir.id) == 0 &&
+            boot_ms - one->made_ms < age_ms)
             age_ms = boot_ms - one->made_ms;
     }
     return age_ms;
@@ -91,14 +94,16 @@ static struct http_answer *find_shared (const struct shared_answers *shared, con
 }
 
 static struct http_answer *make_shared (struct server *server, struct shared_answers *shared,
-                                        const struct served_run *run, const struct web_request *request,
+                                        const struct served_run *run, const struct web_request *request, bool waits,
                                         uint64_t boot_ms)
 {
     struct shared_answer *one = &shared->items[shared->next++ % ANSWERS_KEPT];
     http_answer_release (one->answer);
-    *one = (struct shared_answer){
-        .since = request->since, .from_ms = request->from_ms, .until_ms = request->until_ms, .made_ms = boot_ms
-    };
+    *one = (struct shared_answer){ .since = request->since,
+                                   .from_ms = request->from_ms,
+                                   .until_ms = request->until_ms,
+                                   .made_ms = boot_ms,
+                                   .waited = waits };
     memcpy (one->run, run->dir.id, sizeof one->run);
     one->answer = request->route == ROUTE_STATE ? answer_state (run, server->boot, request->since, boot_ms)
                                                 : answer_within (run, server->boot, request, boot_ms);
@@ -109,7 +114,7 @@ static struct http_answer *make_shared (struct server *server, struct shared_ans
 static struct http_answer *try_shared (struct server *server, struct shared_answers *shared, struct served_run *run,
                                        const struct web_request *request, bool waits, uint64_t boot_ms)
 {
-    uint64_t age_ms = age_of_shared (shared, run, boot_ms);
+    uint64_t age_ms = age_of_shared (shared, run, waits, boot_ms);
     struct http_answer *found = find_shared (shared, run, request, boot_ms);
     if (found)
         return found;
@@ -117,10 +122,11 @@ static struct http_answer *try_shared (struct server *server, struct shared_answ
     /* Made in this tick: whoever has seen something else is answered now as well. */
     if (age_ms > 0 && age_ms < rest_ms && !server->ending) {
         look_by (server, boot_ms - age_ms + rest_ms);
-        served_run_look_by (run, boot_ms - age_ms + rest_ms); /* what is told then is new */
+        if (waits)
+            served_run_look_by (run, boot_ms - age_ms + rest_ms); /* what is told then is new */
         return NULL;
     }
-    return make_shared (server, shared, run, request, boot_ms);
+    return make_shared (server, shared, run, request, waits, boot_ms);
 }
 
 static struct http_answer *try_state (struct server *server, const struct waiter *waiter, struct served_run *run,

@@ -284,12 +284,40 @@ static void those_who_have_seen_the_same_state_are_given_one_answer (void **stat
     leave (at, 3);
 }
 
+/* A script that asks for one state after the other, and does not wait. */
+static void who_waits_is_not_held_up_by_those_who_do_not (void **state)
+{
+    enum { STATES = 16 };
+    struct lab *lab = *state;
+    struct http_exchange first, waiting, at_once[STATES];
+    for (uint32_t i = 0; i < STATES; i++)
+        record (lab, &(struct fact){ .kind = FACT_CANCEL_ASKED, .of.cancel_asked.level = 1 });
+    ask (lab, &first, "/api/state?since=1&wait=1");
+    (void) answered (lab, &first);
+    pass (lab, LOOK_MS);
+    ask (lab, &waiting, "/api/state?since=2&wait=1");
+    uint32_t n = 0;
+    for (uint64_t end_ms = now_ms + WEB_PACE_MS; now_ms < end_ms; n++) {
+        char target[64];
+        snprintf (target, sizeof target, "/api/state?since=%u", n + 3);
+        assert_true (n < STATES);
+        ask (lab, &at_once[n], target);
+        (void) answered (lab, &at_once[n]);
+        pass (lab, LOOK_MS);
+    }
+    assert_non_null (waiting.answer);
+    leave (&first, 1);
+    leave (&waiting, 1);
+    leave (at_once, n);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (who_asks_for_the_same_range_is_given_one_answer, make, clean),
         cmocka_unit_test_setup_teardown (another_range_or_a_later_time_has_another_answer, make, clean),
         cmocka_unit_test_setup_teardown (those_who_have_seen_the_same_state_are_given_one_answer, make, clean),
+        cmocka_unit_test_setup_teardown (who_waits_is_not_held_up_by_those_who_do_not, make, clean),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
