@@ -3,7 +3,7 @@ import unittest
 
 import lab
 
-MESH = {"data": 4, "model": 2}
+MESH = {"data": 2, "model": 2}
 CANARIES = {"tiny": {}, "dense": {"batch": 32, "width": 64}, "adamw": {"steps": 5}}
 
 
@@ -11,7 +11,7 @@ class Aot(lab.LabTest):
     def climb(self, rungs):
         environment = {"id": "environment", "builtin": "restore", "timeout": "10m"}
         ladder = str(self.lab.ladder("ladder.yaml", [environment, *rungs]))
-        path = self.lab.slice(hosts=4, ladder=ladder, profile="cpu-jax", pins="jax-cpu", mesh=MESH,
+        path = self.lab.slice(hosts=2, ladder=ladder, profile="cpu-jax", pins="jax-cpu", mesh=MESH,
                               limits={"stop": "1s", "cascade": "3s"}, env_dir=str(lab.SHARED_ENVS / "jax-cpu"))
         return self.lab.sliceup("run", path, bound_s=400)
 
@@ -39,7 +39,7 @@ class Aot(lab.LabTest):
     def climbed(self, receipt, cold):
         self.assertEqual("passed", receipt["outcome"])
         hosts = {entry["host"]: entry["rungs"] for entry in receipt["hosts"]}
-        self.assertEqual(["h0", "h1", "h2", "h3"], sorted(hosts))
+        self.assertEqual(["h0", "h1"], sorted(hosts))
         for host, attempts in hosts.items():
             for name in CANARIES:
                 mine = [attempt for attempt in attempts if attempt["rung"] == name]
