@@ -10,7 +10,9 @@ import lab
 import netlab
 
 MESH = {"data": 4, "model": 2}
-WARM = ["tiny", "dense", "adamw", "collective"]
+WARM = ["tiny", "collective"]
+# As tiny they run on each host by itself, which is test_jax.py's; here it is about what lies between hosts.
+ALONE = ["--leave-out", "dense", "--leave-out", "adamw"]
 
 
 class OverSsh(netlab.NetLabTest):
@@ -219,9 +221,9 @@ class Jax(OverSsh):
                               limits={"suspect": "10s", "lost": "60s", "orphan": "60s", "exit": "120s"})
         for kind in ("cold", "restored"):
             began = time.monotonic()
-            ended = self.passes(self.lab.sliceup("run", path, bound_s=400))
+            ended = self.passes(self.lab.sliceup("run", path, *ALONE, bound_s=400))
             print(f"    {kind} {time.monotonic() - began:.1f} s")
-            self.assertIn("8 of 8 rungs passed on h[0-3]", ended.out)
+            self.assertIn("6 of 6 rungs passed on h[0-3]", ended.out)
             self.climbed(self.lab.receipt(), cold=kind == "cold")
             self.nothing_is_left()
         self.assertTrue(list(cache.rglob("gen-*")), "no generation was published below the shared root")
