@@ -133,7 +133,10 @@ class Environments(lab.LabTest, Wheels):
 
     @staticmethod
     def copy(folder, to):
-        subprocess.run(["cp", "-a", str(folder), str(to)], check=True, timeout=60)
+        """Whole, or not there: later cases look whether it is."""
+        part = to.with_name(f"{to.name}.part")
+        subprocess.run(["cp", "-a", str(folder), str(part)], check=True, timeout=60)
+        part.rename(to)
 
     def test_an_environment_is_built_from_wheels_and_no_index_is_asked(self):
         self.make(PACKAGES, options=f"--index-url {self.index.url}\n")

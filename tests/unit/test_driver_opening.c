@@ -67,35 +67,33 @@ static struct msg hello_of_no_run (const struct stage *stage, uint32_t host)
 
 /* ---- what is said before the run is on record ---- */
 
-static void a_waiting_worker_is_told_of_the_run_when_it_is_on_record (void **state)
+/* Host 0 is answered with `answer` when the run is on record, and with nothing before. */
+static void begin_while_the_disk_stalls (struct stage *stage, const char *version, enum msg_kind answer)
 {
-    struct stage *stage = *state;
     issue_tickets (stage);
     disk_stalls = true;
     stage_start (stage);
     come (stage, 0);
-    stage_says (stage, 0, hello_of_no_run (stage, 0));
+    struct msg hello = hello_of_no_run (stage, 0);
+    hello.of.hello.version = text_of (version);
+    stage_says (stage, 0, hello);
     (void) stage_run (stage, LOOK_MS);
-    assert_int_equal (stage_received (stage, 0, MSG_REHELLO), 0);
+    assert_int_equal (stage_received (stage, 0, answer), 0);
     disk_stalls = false;
-    stage_receives (stage, 0, MSG_REHELLO); /* what it said was kept */
+    stage_receives (stage, 0, answer); /* what it said was kept */
+}
+
+static void a_waiting_worker_is_told_of_the_run_when_it_is_on_record (void **state)
+{
+    struct stage *stage = *state;
+    begin_while_the_disk_stalls (stage, STAGE_VERSION, MSG_REHELLO);
     assert_int_equal (stage->facts[FACT_RUN_OPENED], 1);
 }
 
 static void a_waiting_worker_of_another_build_stays_lost (void **state)
 {
     struct stage *stage = *state;
-    issue_tickets (stage);
-    disk_stalls = true;
-    stage_start (stage);
-    come (stage, 0);
-    struct msg hello = hello_of_no_run (stage, 0);
-    hello.of.hello.version = TEXT_LIT ("9.9.9");
-    stage_says (stage, 0, hello);
-    (void) stage_run (stage, LOOK_MS);
-    assert_int_equal (stage_received (stage, 0, MSG_REFUSE), 0);
-    disk_stalls = false;
-    stage_receives (stage, 0, MSG_REFUSE);
+    begin_while_the_disk_stalls (stage, "9.9.9", MSG_REFUSE);
     stage_until (stage, FACT_HOST_LOST, 1);
     stage_settle (stage);
     assert_int_equal (stage->driver->coord->state->hosts.items[0].life, HOST_LOST);
