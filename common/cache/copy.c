@@ -46,7 +46,12 @@ static int copy_bytes (int from, int to, uint64_t bytes)
     return 0;
 }
 
-static int copy_folder (const char *path, int to, const char *shown, struct err *err)
+static int make_folder (int parent, const char *name, mode_t mode)
+{
+    return mkdirat (parent, name, mode) || fchmodat (parent, name, mode, 0) ? -1 : 0; /* whatever the umask is */
+}
+
+static int copy_folder (const char *path, mode_t mode, int to, const char *shown, struct err *err)
 {
     char above[PATH_MAX_BYTES + 1] = ".";
     const char *slash = strrchr (path, '/'), *name = slash ? slash + 1 : path;
@@ -57,7 +62,7 @@ static int copy_folder (const char *path, int to, const char *shown, struct err 
     int parent = tree_open_below (to, above, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (parent < 0)
         return err_errno (err, ERR_IO, "cannot make the folder \"%s\"", shown);
-    int rc = mkdirat (parent, name, 0755) ? err_errno (err, ERR_IO, "cannot make the folder \"%s\"", shown) : 0;
+    int rc = make_folder (parent, name, mode) ? err_errno (err, ERR_IO, "cannot make the folder \"%s\"", shown) : 0;
     close (parent);
     return rc;
 }
@@ -87,7 +92,7 @@ static int copy_entry (const struct manifest_entry *entry, int from, int to, str
     if (!text_to_c (entry->at.path, path, sizeof path))
         return err_set (err, ERR_LIMIT, "the path \"%s\" is too long", shown);
     if (entry->at.kind == TREE_FOLDER)
-        return copy_folder (path, to, shown, err);
+        return copy_folder (path, entry->at.mode | S_IWUSR, to, shown, err);
     int source = tree_open_entry (from, &entry->at, err);
     if (source < 0)
         return -1;

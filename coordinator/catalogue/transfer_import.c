@@ -128,28 +128,12 @@ static int find_before (struct catalogue *catalogue, const struct fact_generatio
 
 /* ---- bringing it in ---- */
 
-/* The umask may have taken from a folder's mode; the manifest's is part of its digest. */
-static int give_mode (const struct tree_entry *at, int to, struct err *err)
-{
-    char shown[TREE_SHOWN_BYTES];
-    int rc = 0, fd = tree_open_entry (to, at, err);
-    if (fd < 0)
-        return -1;
-    if (fchmod (fd, at->mode | S_IWUSR) != 0)
-        rc = err_errno (err, ERR_IO, "cannot set the mode of the imported entry \"%s\"",
-                        tree_print_path (at->path, shown));
-    close (fd);
-    return rc;
-}
-
 static int copy_in (const struct carried *carried, const char *dir, struct err *err)
 {
     int to = open (dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (to < 0)
         return err_errno (err, ERR_IO, "cannot open %s", dir);
     int rc = copy_entries (&carried->manifest, carried->sealed, to, err);
-    for (uint32_t i = 0; rc == 0 && i < carried->manifest.n; i++)
-        rc = give_mode (&carried->manifest.items[i].at, to, err);
     close (to);
     return rc == 0 ? 0 : err_prefix (err, "cannot fill %.300s", dir);
 }
