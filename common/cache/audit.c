@@ -3,13 +3,14 @@
 #include "common/base/buf.h"
 #include "common/cache/manifest_mismatch.h"
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 /* The first ones by path are kept, so that the same damage gives the same list. */
 struct collection {
     struct finding_list list;
     struct arena *arena;
-    uint64_t token;
+    uint64_t token, base; /* base: of which `token` began as a copy; 0: it is sealed itself */
 };
 
 static struct text escape (struct arena *arena, struct text text, uint32_t bytes_max)
@@ -34,6 +35,7 @@ static int collect (void *owner, const struct manifest_mismatch *difference, str
 {
     struct collection *collection = owner;
     struct finding_list *list = &collection->list;
+    struct text how = text_of (difference->how);
     uint32_t at = list->n;
     (void) err;
     while (at && text_compare (difference->path, list->items[at - 1].path) < 0)
@@ -42,11 +44,14 @@ static int collect (void *owner, const struct manifest_mismatch *difference, str
         list->more++;
     if (at == FINDINGS_MAX)
         return 0;
+    if (collection->base)
+        how = text_format (collection->arena, "%.*s, in this writer's copy of generation %" PRIu64, TEXT_ARG (how),
+                           collection->base);
     uint32_t behind = list->n < FINDINGS_MAX ? list->n++ - at : FINDINGS_MAX - 1 - at;
     memmove (&list->items[at + 1], &list->items[at], behind * sizeof *list->items);
     list->items[at] = (struct finding){ difference->kind, collection->token,
                                         path_for_record (collection->arena, difference->path),
-                                        escape (collection->arena, text_of (difference->how), SENTENCE_MAX_BYTES) };
+                                        escape (collection->arena, how, SENTENCE_MAX_BYTES) };
     return 0;
 }
 
@@ -77,6 +82,28 @@ int audit_generation (struct text bundle_root, uint64_t token, struct text sha25
         err_prefix (err, "cannot examine %s in %.160s", generation.name, generation.root_path);
     else
         *out = collection.list;
+    generation_close (&generation);
+    return rc;
+}
+
+int audit_base (struct text bundle_root, uint64_t token, uint64_t base, struct text base_sha256, struct arena *arena,
+                struct finding_list *out, struct err *err)
+{
+    struct generation generation, sealed;
+    struct collection collection = { .arena = arena, .token = token, .base = base };
+    if (generation_open_root (&generation, bundle_root, token, false, err))
+        return -1;
+    int rc = generation_open_root (&sealed, bundle_root, base, false, err);
+    collection.list.items = arena_array (arena, FINDINGS_MAX, sizeof *collection.list.items);
+    if (rc == 0)
+        rc = generation_open (&generation, err) || generation_open (&sealed, err)
+                 ? -1
+                 : manifest_find_base_mismatches (&generation, &sealed, base_sha256, collect, &collection, err);
+    if (rc == 0)
+        *out = collection.list;
+    else
+        err_prefix (err, "cannot compare %s with the generation from which it began", generation.name);
+    generation_close (&sealed);
     generation_close (&generation);
     return rc;
 }

@@ -21,6 +21,10 @@ struct finding_list {
 int audit_generation (struct text bundle_root, uint64_t token, struct text sha256, enum audit_depth depth,
                       uint64_t seed, struct arena *arena, struct finding_list *out, struct err *err);
 
+/* What generation `token` must hold of `base`, from which it began as a copy, against base's manifest: every byte. */
+int audit_base (struct text bundle_root, uint64_t token, uint64_t base, struct text base_sha256, struct arena *arena,
+                struct finding_list *out, struct err *err);
+
 /* One gen-<token> as it lies there, sealed or not. `listing`: of paths, kinds, modes, sizes and the times of the last
  * write; equal means that nobody wrote, or hid it with as many bytes and the time set back. `old_listing`: with the
  * times of every change of an inode, as catalogues remember what was first seen by an earlier sliceup. */

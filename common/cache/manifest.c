@@ -182,6 +182,32 @@ int manifest_check_tree (const struct manifest *manifest, const struct tree *tre
     return 0;
 }
 
+static int compare_with_base (const struct manifest_entry *sealed, const struct manifest_entry *found, struct err *err)
+{
+    char shown[TREE_SHOWN_BYTES];
+    if (compare_entry (&sealed->at, &found->at, err))
+        return -1;
+    if (digest_equal (&sealed->digest, &found->digest))
+        return 0;
+    return err_set (err, ERR_DAMAGE, "\"%s\" has other bytes than were sealed",
+                    tree_print_path (sealed->at.path, shown));
+}
+
+int manifest_check_base (const struct manifest *manifest, const struct manifest *base, struct err *err)
+{
+    char shown[TREE_SHOWN_BYTES];
+    for (uint32_t i = 0, j = 0; i < base->n; i++) {
+        while (j < manifest->n && text_compare (manifest->items[j].at.path, base->items[i].at.path) < 0)
+            j++;
+        if (j == manifest->n || !text_equal (manifest->items[j].at.path, base->items[i].at.path))
+            return err_set (err, ERR_DAMAGE, "\"%s\" was sealed, but is missing",
+                            tree_print_path (base->items[i].at.path, shown));
+        if (compare_with_base (&base->items[i], &manifest->items[j], err))
+            return -1;
+    }
+    return 0;
+}
+
 static ssize_t read_at (int fd, void *bytes, size_t len, uint64_t at)
 {
     ssize_t got;

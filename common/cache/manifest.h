@@ -46,6 +46,8 @@ void manifest_print (const struct manifest *manifest, struct buf *out);
 int manifest_parse (struct text bytes, struct arena *arena, struct manifest *out, struct err *err);
 /* Is exactly this there: same set, kinds, sizes and modes? The first difference is the error, by name. */
 int manifest_check_tree (const struct manifest *manifest, const struct tree *tree, struct err *err);
+/* Is everything that `base` lists there as well, with its kind, size, mode and bytes? There may be more. */
+int manifest_check_base (const struct manifest *manifest, const struct manifest *base, struct err *err);
 /* Is `now` not what `was` sealed? `how` says it in words that follow the path. */
 bool manifest_entry_differs (const struct tree_entry *was, const struct tree_entry *now, char how[DIFFERENCE_BYTES]);
 /* The digest of all bytes in `fd`. It asks for `bytes` and one more, to see the end. `*got`: how many there were. */

@@ -22,7 +22,8 @@ struct look {
     manifest_mismatch_fn *each;
     void *owner;
     struct arena *arena;
-    bool cut; /* a limit stopped the walk */
+    bool cut;  /* a limit stopped the walk */
+    bool copy; /* of the sealed generation, to which a writer may have added */
 };
 
 static int tell (const struct look *look, enum finding_kind kind, struct text path, const char *how, struct err *err)
@@ -77,6 +78,8 @@ static int meet_odd (struct look *look, const struct tree_walk_item *seen, struc
     if (sealed)
         look->marks[at] |= MARK_MET | MARK_CLOSED;
     look->cut = look->cut || (seen->code == ERR_LIMIT && !seen->st);
+    if (!sealed && look->copy)
+        return 0;
     return tell (look, sealed ? FINDING_CHANGED : FINDING_EXTRA, seen->at.path, seen->problem, err);
 }
 
@@ -97,13 +100,16 @@ static int meet (void *owner, const struct tree_walk_item *seen, struct err *err
     if (seen->problem)
         return meet_odd (look, seen, err);
     if (!path_index_find (&look->manifest.index, seen->at.path, &at))
-        return tell (look, FINDING_EXTRA, seen->at.path, "exists, but was never sealed", err);
+        return look->copy ? 0 : tell (look, FINDING_EXTRA, seen->at.path, "exists, but was never sealed", err);
     const struct manifest_entry *entry = &look->manifest.items[at];
     bool wanted = (look->marks[at] & MARK_READ) && entry->at.kind == TREE_FILE;
     look->marks[at] |= MARK_MET;
-    if (manifest_entry_differs (&entry->at, &seen->at, how))
+    struct tree_entry now = seen->at;
+    if (look->copy) /* writable until it is sealed */
+        now.mode = (now.mode & ~0222u) | (entry->at.mode & 0222);
+    if (manifest_entry_differs (&entry->at, &now, how))
         return tell (look, FINDING_CHANGED, seen->at.path, how, err);
-    if (seen->at.mode & (S_IWGRP | S_IWOTH)) /* sealed so on a mount that has one mode for all */
+    if (now.mode & (S_IWGRP | S_IWOTH)) /* sealed so on a mount that has one mode for all */
         return refuse_open (seen, err);
     int rc = wanted ? manifest_bytes_differ (entry, seen->fd, how, err) : 0;
     return rc > 0 ? tell (look, FINDING_CHANGED, seen->at.path, how, err) : rc;
@@ -196,6 +202,26 @@ static int tell_manifest (struct look *look, const struct generation *of, const 
                  missing ? "was sealed, but is missing" : how, err);
 }
 
+static int look_below (struct look *look, const struct generation *generation, enum audit_depth depth, uint64_t seed,
+                       struct err *err)
+{
+    plan (look, depth, seed);
+    int rc = tree_walk (generation->fd, manifest_unlisted, depth != AUDIT_STAT, meet, look, err);
+    return rc ? rc : tell_missing (look, err);
+}
+
+int manifest_find_base_mismatches (const struct generation *generation, const struct generation *base,
+                                   struct text sha256, manifest_mismatch_fn *each, void *owner, struct err *err)
+{
+    struct arena arena = { 0 };
+    struct look look = { .each = each, .owner = owner, .arena = &arena, .copy = true };
+    int rc = generation_read_manifest (base, sha256, &arena, &look.manifest, err);
+    if (rc == 0)
+        rc = look_below (&look, generation, AUDIT_FULL, 0, err);
+    arena_release (&arena);
+    return rc ? -1 : 0;
+}
+
 int manifest_find_mismatches (const struct generation *generation, struct text sha256, enum audit_depth depth,
                               uint64_t seed, manifest_mismatch_fn *each, void *owner, struct err *err)
 {
@@ -206,10 +232,7 @@ int manifest_find_mismatches (const struct generation *generation, struct text s
     if (generation_read_manifest (generation, sha256, &arena, &look.manifest, &why)) {
         rc = tell_manifest (&look, generation, &why, err);
     } else {
-        plan (&look, depth, seed);
-        rc = tree_walk (generation->fd, manifest_unlisted, depth != AUDIT_STAT, meet, &look, err);
-        if (rc == 0)
-            rc = tell_missing (&look, err);
+        rc = look_below (&look, generation, depth, seed, err);
         if (rc == 0)
             rc = look_at_top (&look, generation->fd, err);
     }

@@ -18,6 +18,10 @@ typedef int manifest_mismatch_fn (void *owner, const struct manifest_mismatch *d
 /* The generation is open. -1 also when it could not be looked at. */
 int manifest_find_mismatches (const struct generation *generation, struct text sha256, enum audit_depth depth,
                               uint64_t seed, manifest_mismatch_fn *each, void *owner, struct err *err);
+/* The same of a generation that began as a copy of `base`, whose manifest has that digest: is everything of base in it,
+ * every byte? It may hold more, and its owner may still write it. */
+int manifest_find_base_mismatches (const struct generation *generation, const struct generation *base,
+                                   struct text sha256, manifest_mismatch_fn *each, void *owner, struct err *err);
 /* A manifest_mismatch_fn: the first one is the error, ERR_DAMAGE, by name. */
 int manifest_refuse_mismatch (void *owner, const struct manifest_mismatch *difference, struct err *err);
 

@@ -119,6 +119,27 @@ static int check_still (int root, const struct manifest *manifest, struct arena 
     return 0;
 }
 
+/* What others sealed must be in this copy as they sealed it: hosts load it as theirs. Its writer may only add. */
+static int check_base (const struct cache_access *access, const struct manifest *manifest, struct arena *arena,
+                       struct err *err)
+{
+    struct generation base;
+    struct manifest sealed;
+    if (!access->base)
+        return 0;
+    if (generation_open_root (&base, access->frontend_root, access->base, false, err))
+        return -1;
+    int rc = generation_open (&base, err);
+    if (rc == 0)
+        rc = generation_read_manifest (&base, access->base_sha256, arena, &sealed, err);
+    if (rc == 0)
+        rc = manifest_check_base (manifest, &sealed, err);
+    if (rc)
+        err_prefix (err, "compared with %s, from which it began", base.name);
+    generation_close (&base);
+    return rc;
+}
+
 static int write_bytes (int fd, const void *bytes, size_t len)
 {
     return fd_write (fd, bytes, len) || fchmod (fd, 0444) || fsync (fd) ? -1 : 0;
@@ -181,8 +202,8 @@ static int publish (const struct generation *generation, const struct buf *bytes
     return 0;
 }
 
-static int seal_generation (const struct generation *generation, struct arena *arena, struct manifest *manifest,
-                            struct buf *bytes, struct err *err)
+static int seal_generation (const struct generation *generation, const struct cache_access *access, struct arena *arena,
+                            struct manifest *manifest, struct buf *bytes, struct err *err)
 {
     struct tree tree;
     if (tree_list (generation->fd, NULL, arena, &tree, err))
@@ -195,6 +216,8 @@ static int seal_generation (const struct generation *generation, struct arena *a
     if (seal_entries (generation->fd, &tree, arena, manifest, err) ||
         check_still (generation->fd, manifest, arena, err))
         return generation_explain_space (generation, manifest->bytes, err);
+    if (check_base (access, manifest, arena, err))
+        return -1;
     manifest_print (manifest, bytes);
     if (bytes->overflow)
         return err_set (
@@ -228,7 +251,7 @@ int cache_seal (const struct cache_access *access, struct seal *seal, struct are
     if (generation_open_root (&generation, access->frontend_root, access->token, false, err))
         return -1;
     buf_init (&bytes, MANIFEST_BYTES_MAX);
-    if (generation_open (&generation, err) || seal_generation (&generation, &scratch, &manifest, &bytes, err)) {
+    if (generation_open (&generation, err) || seal_generation (&generation, access, &scratch, &manifest, &bytes, err)) {
         err_prefix (err, "cannot seal %s in %.160s", generation.name, generation.root_path);
         goto out;
     }

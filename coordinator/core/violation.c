@@ -48,7 +48,9 @@ static uint64_t right_until (const struct coord *coord, const struct finding *fi
 {
     if (finding->kind == FINDING_LATE_WRITE)
         return write_lease_end_index (coord, finding->token);
-    return finding->token == coord->state->generation.token ? coord->state->right_at : 0;
+    if (finding->token == coord->state->generation.token)
+        return coord->state->right_at;
+    return finding->token == coord->state->grant.token ? coord->state->pass.began_at : 0;
 }
 
 /* What changes no exit status may fill half: how often programs try to write is theirs to say. */
@@ -86,13 +88,20 @@ static bool sees_elsewhere (const struct coord *coord, const struct result *resu
     return coord->state->storage.len && !text_equal (result->cache.storage, coord->state->storage);
 }
 
-/* What a host can know of: the generation that it was given, and what its own program tried. */
-static bool may_tell (const struct coord *coord, const struct result *result, const struct finding *finding,
-                      uint64_t given)
+static bool is_its_writer (const struct coord *coord, const struct part *part, uint64_t token)
+{
+    const struct fact_writer_granted *grant = &coord->state->grant;
+    return token == grant->token && part->host == grant->host &&
+           attempt_key_equal (&grant->key, &coord->state->pass.key);
+}
+
+/* What a host can know of: the generation that it was given, the one that it was to write, and what its program tried. */
+static bool may_tell (const struct coord *coord, const struct part *part, const struct finding *finding, uint64_t given)
 {
     if (!finding_is_violation (finding->kind))
         return finding->kind == FINDING_WRITE_ATTEMPT || finding->kind == FINDING_LEVEL_LOW;
-    return finding->kind <= FINDING_CHANGED && finding->token == given && !sees_elsewhere (coord, result);
+    return finding->kind <= FINDING_CHANGED && !sees_elsewhere (coord, &part->result) &&
+           (finding->token == given || is_its_writer (coord, part, finding->token));
 }
 
 static void record_elsewhere (struct coord *coord, const struct part *part, uint64_t given, uint64_t now_ms,
@@ -116,9 +125,12 @@ void violation_record_pass (struct coord *coord, uint64_t now_ms, struct outbox 
         const struct part *part = &coord->state->pass.parts.items[i];
         if (part->result.findings.n && sees_elsewhere (coord, &part->result))
             record_elsewhere (coord, part, given, now_ms, out);
-        for (uint32_t k = 0; given && k < part->result.findings.n; k++)
-            if (may_tell (coord, &part->result, &part->result.findings.items[k], given))
-                violation_record (coord, part->host, &part->result.findings.items[k], from_run, now_ms, out);
+        for (uint32_t k = 0; given && k < part->result.findings.n; k++) {
+            const struct finding *finding = &part->result.findings.items[k];
+            struct text wrote = finding->token == given ? from_run : (struct text){ 0 };
+            if (may_tell (coord, part, finding, given))
+                violation_record (coord, part->host, finding, wrote, now_ms, out);
+        }
     }
 }
 

@@ -35,7 +35,7 @@ void receipt_fold_note_dropped (struct receipt_fold *fold, const struct fact_gen
         known = true;
     }
     if (!known)
-        receipt_fold_add_recovery (fold, text_format (&fold->arena, "generation %" PRIu64 " is no longer used: %.*s",
+        receipt_fold_add_recovery (fold, text_format (&fold->arena, "generation %" PRIu64 " was quarantined: %.*s",
                                                       dropped->token, TEXT_ARG (why)));
 }
 

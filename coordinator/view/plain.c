@@ -121,7 +121,7 @@ static void tell_lease_lost (struct printer *printer, const struct fact *fact)
 static void tell_dropped (struct printer *printer, const struct fact *fact)
 {
     const struct fact_generation_dropped *dropped = &fact->of.generation_dropped;
-    buf_printf (&printer->words, "cache generation %" PRIu64 " is no longer used", dropped->token);
+    buf_printf (&printer->words, "cache generation %" PRIu64 " is quarantined", dropped->token);
     add_after (printer, ": ", dropped->why);
 }
 

@@ -4,7 +4,8 @@ Each of its programs is looked for there, and "compiled" (written in two halves,
 there and JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS lets it. One line "host rung pass attempt entry" goes to `marks` for each one it compiled.
 
 args: marks (required), entries (3), seconds (0) each compilation takes, bytes (1000) of an entry, salt ("") that is part
-of every key, hold (a file: the writer waits, between the halves of its last entry, until it exists; at most 60 s).
+of every key, hold (a file: the writer waits, between the halves of its last entry, until it exists; at most 60 s),
+spoil (a name of SPOILED): what a writer does to the first entry there that is not its own.
 """
 
 import hashlib
@@ -32,6 +33,37 @@ def hold(canary, last):
         time.sleep(0.05)
 
 
+def overwrite(path):
+    """As many bytes as before, and the mode and times that it had."""
+    was = os.stat(path)
+    os.chmod(path, 0o644)
+    with open(path, "r+b") as entry:
+        entry.write(b"exchanged")
+    os.chmod(path, was.st_mode & 0o7777)
+    os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
+
+
+def exchange(path):
+    with open(path + ".new", "wb") as entry:
+        entry.write(b"exchanged")
+    os.rename(path + ".new", path)
+
+
+def link(path):
+    os.rename(path, path + ".old")
+    os.symlink(path + ".old", path)
+
+
+SPOILED = {"overwrite": overwrite, "exchange": exchange, "link": link, "remove": os.unlink,
+           "close": lambda path: os.chmod(path, 0), "second-name": lambda path: os.link(path, path + ".second")}
+
+
+def spoil(canary, folder, own):
+    older = sorted(name for name in os.listdir(folder) if name not in own)
+    if canary.args.get("spoil") and canary.attempt["pass"] == "cold" and older:
+        SPOILED[canary.args["spoil"]](os.path.join(folder, older[0]))
+
+
 def keep(canary, path, body, last):
     with open(path, "wb") as entry:
         entry.write(body[:len(body) // 2])
@@ -53,15 +85,17 @@ def body(canary):
     sliceup_plain.start(canary)
     canary.phase("compile")
     folder = os.environ["JAX_COMPILATION_CACHE_DIR"]
-    count = canary.args.get("entries", 3)
+    count, own = canary.args.get("entries", 3), []
     for number in range(count):
         key = hashlib.sha256(f"{number}{canary.args.get('salt', '')}".encode()).hexdigest()
         name = f"prog{number}-{key}-cache"
+        own.append(name)
         canary.counted["compile_requests"] += 1
         if os.path.exists(os.path.join(folder, name)):
             canary.counted["cache_hits"] += 1
         else:
             compiled(canary, folder, name, number == count - 1)
+    spoil(canary, folder, own)
     canary.phase("run")
     canary.counted["executions"] += 1
     canary.check("two and two", 4, 2 + 2)

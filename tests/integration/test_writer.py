@@ -123,6 +123,45 @@ class Runs(Writing):
             subprocess.run(["umount", "--lazy", root], check=True)
 
 
+class Spoilers(Writing):
+    """The program of a later rung, as the writer, touches what an earlier one had compiled."""
+
+    def climb(self, spoil):
+        rungs = [self.rung("early", salt="a"), self.rung("later", salt="b", **({"spoil": spoil} if spoil else {}))]
+        return self.lab.sliceup("run", self.slice(hosts=2, rungs=rungs))
+
+    def test_what_others_sealed_is_never_published_changed(self):
+        for spoil, kind in (("overwrite", "changed"), ("exchange", "changed"), ("link", "changed"),
+                            ("second-name", "changed"), ("close", "changed"), ("remove", "missing")):
+            with self.subTest(spoil):
+                self.lab.home = self.lab.root / spoil
+                self.marks.unlink(missing_ok=True)
+                ended = self.climb(spoil)
+                self.assertEqual(4, ended.status, ended)
+                self.told(self.lab.receipt(), kind)
+                self.assertEqual(1, self.lab.receipt()["cache"]["token"])
+                self.verified()
+                self.climbs_again_without_compiling_early()
+
+    def told(self, receipt, kind):
+        violation, = receipt["cache"]["violations"]
+        entry = "prog0-" if kind == "missing" else "prog"
+        self.assertEqual((kind, 2, "h0", "later"), tuple(violation[name] for name in ("kind", "token", "host", "rung")))
+        self.assertTrue(violation["path"].startswith(entry), violation)
+        self.assertEqual("restored", self.attempt(receipt, "h1", "early")["cache"])
+        attempt = self.attempt(receipt, "h0", "later")
+        self.assertEqual(("failed", "cache"), (attempt["outcome"], attempt["cause"]["owner"]), attempt)
+        self.assertIn("generation 2 is not published", attempt["cause"]["text"])
+        self.assertIn("in this writer's copy of generation 1", violation["detail"])
+
+    def climbs_again_without_compiling_early(self):
+        early = len(self.marked("early"))
+        self.passes(self.climb(None))
+        self.assertEqual(early, len(self.marked("early")), "what generation 1 holds was compiled again")
+        self.assertEqual([], self.kinds(self.lab.receipt()))
+        self.verified()
+
+
 class Pauses(Writing):
     def programs(self, host):
         """pids of what runs for a host but its worker."""

@@ -91,7 +91,7 @@ static void a_generation_starts_as_a_copy_of_its_base (void **state)
     assert_int_not_equal (before.st_ino, after.st_ino);
     assert_int_equal (after.st_nlink, 1);
     assert_int_equal (after.st_mode & 07777, 0644);
-    write_file (fixture->dir, lots[3].path, "grown longer than before", 24);
+    write_file (fixture->dir, "xla/autotune/added", "by the second writer", 20);
     assert_int_equal (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err), 0);
     assert_int_equal (prepare_reader (fixture, 5), 0);
     fixture->seal.sha256 = access.base_sha256;
@@ -108,6 +108,175 @@ static void a_copy_without_additions_has_the_digest_of_its_base (void **state)
     assert_int_equal (prepare_writer (fixture, &access), 0);
     assert_int_equal (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err), 0);
     assert_true (text_equal (fixture->seal.sha256, access.base_sha256));
+}
+
+/* ---- what a writer may do to the copy of its base ---- */
+
+static struct cache_access begin_copy (struct fixture *fixture)
+{
+    struct cache_access access = writer_order (fixture, 5);
+    access.base = 3;
+    access.base_sha256 = fixture->seal.sha256;
+    assert_int_equal (prepare_writer (fixture, &access), 0);
+    return access;
+}
+
+/* As a program may leave them: without x for a group, or closed to all but their owner. */
+static void whatever_modes_folders_have_a_copy_is_sealed (void **state)
+{
+    static const mode_t modes[] = { 0755, 0700, 0750, 0711 };
+    struct fixture *fixture = *state;
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        struct cache_access access = writer_order (fixture, 3);
+        char xla[1200], path[160];
+        mode_t before = umask (0077);
+        assert_int_equal (prepare_writer (fixture, &access), 0);
+        fill (fixture->dir);
+        snprintf (xla, sizeof xla, "%s/xla", fixture->dir);
+        assert_int_equal (chmod (xla, modes[i]), 0);
+        assert_int_equal (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err), 0);
+        access = begin_copy (fixture);
+        write_file (fixture->dir, "xla/added", "x", 1);
+        if (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err))
+            fail_msg ("mode %04o: %s", modes[i], fixture->err.text);
+        umask (before);
+        for (uint64_t token = 3; token <= 5; token += 2) {
+            fixture_reopen (fixture_generation (fixture, token, path));
+            assert_int_equal (folder_remove (path, &fixture->err), 0);
+        }
+    }
+}
+
+static void touch_bytes (const char *dir)
+{
+    write_file (dir, "empty", "no longer", 9);
+}
+
+static void touch_same_size (const char *dir)
+{
+    write_file (dir, "jit_tiny-0a1b-cache", "executable two", 14);
+}
+
+static void touch_mode (const char *dir)
+{
+    char path[1400];
+    snprintf (path, sizeof path, "%s/empty", dir);
+    assert_int_equal (chmod (path, 0600), 0);
+}
+
+static void touch_by_removal (const char *dir)
+{
+    char path[1400];
+    snprintf (path, sizeof path, "%s/xla/kernel cache.bin", dir);
+    assert_int_equal (unlink (path), 0);
+}
+
+static void touch_by_rename (const char *dir)
+{
+    char from[1400], to[1400];
+    write_file (dir, "new", "executable two", 14);
+    snprintf (from, sizeof from, "%s/new", dir);
+    snprintf (to, sizeof to, "%s/jit_tiny-0a1b-cache", dir);
+    assert_int_equal (rename (from, to), 0);
+}
+
+static void touch_by_link (const char *dir)
+{
+    touch_by_removal (dir);
+    char path[1400];
+    snprintf (path, sizeof path, "%s/xla/kernel cache.bin", dir);
+    assert_int_equal (symlink ("../empty", path), 0);
+}
+
+static void touch_by_second_name (const char *dir)
+{
+    char from[1400], to[1400];
+    snprintf (from, sizeof from, "%s/empty", dir);
+    snprintf (to, sizeof to, "%s/full", dir);
+    assert_int_equal (link (from, to), 0);
+}
+
+static void touch_folder (const char *dir)
+{
+    char from[1400], to[1400];
+    snprintf (from, sizeof from, "%s/xla", dir);
+    snprintf (to, sizeof to, "%s/XLA2", dir);
+    assert_int_equal (rename (from, to), 0);
+    write_file (dir, "xla", "a file", 6);
+}
+
+struct touch {
+    void (*touch) (const char *dir);
+    const char *path;
+    enum finding_kind kind;
+    const char *says;
+};
+
+static void expect_touched (struct fixture *fixture, const struct cache_access *access, const struct touch *touch)
+{
+    struct finding_list list;
+    if (cache_seal (access, &fixture->seal, &fixture->arena, &fixture->err) != -1)
+        fail_msg ("sealed although %s %s", touch->path, touch->says);
+    assert_int_equal (fixture->err.code, ERR_DAMAGE);
+    says (fixture, "cannot seal gen-5");
+    assert_false (exists (fixture->dir, "MANIFEST"));
+    assert_int_equal (
+        audit_base (access->frontend_root, 5, 3, access->base_sha256, &fixture->arena, &list, &fixture->err), 0);
+    assert_true (list.n >= 1 && list.items[0].token == 5 && list.items[0].kind == touch->kind);
+    assert_string_equal (text_copy (&fixture->arena, list.items[0].path).ptr, touch->path);
+    struct text detail = text_format (&fixture->arena, "%s, in this writer's copy of generation 3", touch->says);
+    assert_true (text_find (list.items[0].detail, detail, NULL));
+}
+
+static void what_a_base_sealed_is_sealed_unchanged_or_not_at_all (void **state)
+{
+    static const struct touch touches[] = {
+        { touch_bytes, "empty", FINDING_CHANGED, "has 9 bytes, but was sealed with 0" },
+        { touch_same_size, "jit_tiny-0a1b-cache", FINDING_CHANGED, ")" },
+        { touch_mode, "empty", FINDING_CHANGED, "has mode 0400, but was sealed with 0444" },
+        { touch_by_removal, "xla/kernel cache.bin", FINDING_MISSING, "was sealed, but is missing" },
+        { touch_by_rename, "jit_tiny-0a1b-cache", FINDING_CHANGED, ")" },
+        { touch_by_link, "xla/kernel cache.bin", FINDING_CHANGED, "is a symbolic link" },
+        { touch_by_second_name, "empty", FINDING_CHANGED, "has more than one name (hard links)" },
+        { touch_folder, "xla", FINDING_CHANGED, "is a file, but was sealed as a folder" },
+    };
+    struct fixture *fixture = *state;
+    seal_lots (fixture, 3);
+    struct text base = fixture->seal.sha256;
+    for (size_t i = 0; i < sizeof touches / sizeof *touches; i++) {
+        fixture->seal.sha256 = base;
+        struct cache_access access = begin_copy (fixture);
+        touches[i].touch (fixture->dir);
+        expect_touched (fixture, &access, &touches[i]);
+        fixture_reopen (fixture->dir);
+        assert_int_equal (folder_remove (fixture->dir, &fixture->err), 0);
+    }
+    fixture->seal.sha256 = base;
+    assert_int_equal (prepare_reader (fixture, 3), 0);
+}
+
+static void the_same_bytes_written_again_are_no_change (void **state)
+{
+    struct fixture *fixture = *state;
+    seal_lots (fixture, 3);
+    struct cache_access access = begin_copy (fixture);
+    write_file (fixture->dir, lots[0].path, lots[0].content, strlen (lots[0].content));
+    assert_int_equal (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err), 0);
+}
+
+/* Without it nobody knows what must be in the copy. */
+static void nothing_is_sealed_upon_a_base_that_is_gone (void **state)
+{
+    struct fixture *fixture = *state;
+    char path[160], manifest[180];
+    seal_lots (fixture, 3);
+    struct cache_access access = begin_copy (fixture);
+    fixture_reopen (fixture_generation (fixture, 3, path));
+    snprintf (manifest, sizeof manifest, "%s/MANIFEST", path);
+    assert_int_equal (unlink (manifest), 0);
+    assert_int_equal (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err), -1);
+    says (fixture, "compared with gen-3, from which it began");
+    assert_false (exists (fixture->dir, "MANIFEST"));
 }
 
 static void a_spoiled_base_seeds_nothing (void **state)
@@ -644,6 +813,10 @@ int main (void)
         FIXTURE_TEST (a_token_is_used_once),
         FIXTURE_TEST (a_generation_starts_as_a_copy_of_its_base),
         FIXTURE_TEST (a_copy_without_additions_has_the_digest_of_its_base),
+        FIXTURE_TEST (whatever_modes_folders_have_a_copy_is_sealed),
+        FIXTURE_TEST (what_a_base_sealed_is_sealed_unchanged_or_not_at_all),
+        FIXTURE_TEST (the_same_bytes_written_again_are_no_change),
+        FIXTURE_TEST (nothing_is_sealed_upon_a_base_that_is_gone),
         FIXTURE_TEST (a_spoiled_base_seeds_nothing),
         FIXTURE_TEST (orders_that_make_no_sense_are_refused),
         FIXTURE_TEST (a_reader_without_a_generation_gets_an_empty_closed_folder),

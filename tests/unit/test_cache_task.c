@@ -204,6 +204,29 @@ static void a_base_that_was_changed_is_answered_with_all_that_is_wrong (void **s
     assert_true (text_is (place.answer.findings.items[0].path, "empty"));
 }
 
+static void a_copy_that_its_program_changed_is_answered_with_all_that_is_wrong (void **state)
+{
+    struct fixture *fixture = *state;
+    struct place place = place_of (fixture);
+    struct task_answer answer = { 0 };
+    seal_lots (fixture, 3);
+    struct cache_access given = reader_order (fixture, 3), access = given;
+    access.role = CACHE_ROLE_WRITER;
+    access.token = 4;
+    access.base = 3;
+    access.base_sha256 = given.sha256;
+    assert_int_equal (prepare_order (&place, &access), 0);
+    write_file (fixture_generation (fixture, 4, (char[160]){ 0 }), "empty", "full", 4);
+    write_file (fixture_generation (fixture, 4, (char[160]){ 0 }), "xla/kernel cache.bin", "short", 5);
+    cache_task_seal (&access, &fixture->arena, &answer);
+    assert_false (answer.done);
+    assert_int_equal (answer.seal.token, 0);
+    assert_int_equal (answer.owner, OWNER_CACHE);
+    assert_int_equal (answer.findings.n, 2);
+    assert_int_equal (answer.findings.items[1].token, 4);
+    assert_true (text_is (answer.findings.items[1].path, "xla/kernel cache.bin"));
+}
+
 static void an_audit_answers_with_findings_or_with_why_it_could_not_look (void **state)
 {
     struct fixture *fixture = *state;
@@ -342,6 +365,7 @@ int main (void)
         FIXTURE_TEST (what_was_verified_is_remembered_for_the_newest),
         FIXTURE_TEST (a_refused_generation_is_answered_with_all_that_is_wrong),
         FIXTURE_TEST (a_base_that_was_changed_is_answered_with_all_that_is_wrong),
+        FIXTURE_TEST (a_copy_that_its_program_changed_is_answered_with_all_that_is_wrong),
         FIXTURE_TEST (an_audit_answers_with_findings_or_with_why_it_could_not_look),
         FIXTURE_TEST (what_somebody_else_owns_is_neither_read_nor_built_upon),
         FIXTURE_TEST (what_others_may_write_on_its_mount_is_refused),

@@ -328,6 +328,28 @@ static void a_writer_that_did_not_seal_fails (void **state)
     arena_release (&bench.arena);
 }
 
+static void what_a_writer_changed_in_its_copy_is_told_apart_from_what_others_changed (void **state)
+{
+    (void) state;
+    struct fact_generation base = { .token = 8, .bundle = TEXT_LIT ("jax/f00d") };
+    for (uint64_t token = 8; token <= 9; token++) {
+        struct bench bench;
+        struct finding finding = { FINDING_CHANGED, token, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
+        bench_make (&bench, TINY, PASS_COLD);
+        bench.of.sealed = &base;
+        bench.result.findings.items = &finding;
+        bench.result.findings.n = 1;
+        assert_int_equal (judge (&bench), OUTCOME_FAILED);
+        assert_true (cause_has (&bench, token == 9 ? "generation 9 is not published: changed x: other bytes"
+                                                   : "generation 8 was modified after it was sealed: changed x: "));
+        assert_int_equal (token == 9, text_find (bench.verdict.next,
+                                                 TEXT_LIT ("let the program of rung tiny only add entries; compare "
+                                                           "them: cd /cache/jax/f00d && diff -rq gen-8 gen-9"),
+                                                 NULL));
+        arena_release (&bench.arena);
+    }
+}
+
 static void known_text_names_the_owner_and_unknown_stays_unknown (void **state)
 {
     (void) state;
@@ -661,6 +683,7 @@ int main (void)
         cmocka_unit_test (restored_needs_every_piece_of_evidence),
         cmocka_unit_test (compiling_ahead_compiles_and_executes_nothing),
         cmocka_unit_test (a_writer_that_did_not_seal_fails),
+        cmocka_unit_test (what_a_writer_changed_in_its_copy_is_told_apart_from_what_others_changed),
         cmocka_unit_test (known_text_names_the_owner_and_unknown_stays_unknown),
         cmocka_unit_test (our_own_programs_name_their_failures_themselves),
         cmocka_unit_test (the_kernel_s_counters_say_who_killed),

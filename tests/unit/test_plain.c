@@ -73,7 +73,7 @@ static void what_befalls_the_cache_is_told (void **state)
     assert_has (&show.lines,
                 "[     0.2 s] cache violated: changed in generation 7: a-cache: other bytes, seen by host1\n");
     assert_has (&show.lines, "[     0.2 s] cache: not-same-storage: ");
-    assert_has (&show.lines, "[     0.2 s] cache generation 7 is no longer used: it was violated\n");
+    assert_has (&show.lines, "[     0.2 s] cache generation 7 is quarantined: it was violated\n");
     show_run_ended (&show, OUTCOME_PASSED, 4, TEXT_LIT ("climbed"));
     assert_has (&show.lines, "[     0.2 s] ended: passed (exit status 4: the cache was violated)\n");
     show_release (&show);

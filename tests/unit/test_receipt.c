@@ -630,7 +630,7 @@ static void a_dropped_generation_is_not_the_one_that_counts (void **state)
     assert_int_equal (receipt.generations.items[1].dropped.len, 0);
     assert_int_equal (receipt_newest_generation (&receipt, receipt.headers.items[0].run)->token, 8);
     assert_true (text_has (&receipt, "generation 7 is no longer used: an entry changed"));
-    assert_true (text_has (&receipt, "generation 3 is no longer used: an entry changed"));
+    assert_true (text_has (&receipt, "generation 3 was quarantined: an entry changed"));
     assert_true (text_has (&receipt, "h0 lost the lease to write generation 6: it was silent"));
     receipt.generations.items[1].dropped = TEXT_LIT ("as well");
     assert_null (receipt_newest_generation (&receipt, receipt.headers.items[0].run));

@@ -365,6 +365,41 @@ static void what_a_writer_finds_in_its_base_is_a_violation_too (void **state)
     bench_close (&bench);
 }
 
+static void end_unsealed (struct bench *bench, uint32_t host, struct finding *finding)
+{
+    struct msg msg = { .kind = MSG_RESULT, .of.result = { .key = bench->runs[host].key, .ending = ENDING_EXITED } };
+    msg.of.result.findings.items = finding;
+    msg.of.result.findings.n = 1;
+    tell (bench, host, &msg);
+}
+
+static void what_a_writer_changed_in_the_copy_of_its_base_is_its_violation (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct fact_generation base = { .token = 5, .sha256 = TEXT_LIT ("5"), .from_run = TEXT_LIT ("ab") };
+    struct finding finding = { FINDING_CHANGED, 6, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
+    bench_open (&bench, CACHE_SINGLE_WRITER);
+    found (&bench, &base);
+    audited (&bench, NULL);
+    token (&bench, 6);
+    ask (&bench, 0, 6, 1);
+    uint64_t began_at = last_fact (&bench, FACT_PASS_BEGAN)->index;
+    end_unsealed (&bench, 0, &finding);
+    const struct fact_cache_violated *violated = &last_fact (&bench, FACT_CACHE_VIOLATED)->of.cache_violated;
+    assert_int_equal (violated->host, 0);
+    assert_int_equal (violated->since, began_at);
+    assert_int_equal (violated->from_run.len, 0);
+    assert_int_equal (last_effect (&bench, FX_CACHE_DROP)->token, 6);
+    assert_int_equal (count_effects (&bench, FX_CACHE_DROP), 1);
+    assert_null (last_fact (&bench, FACT_GENERATION_PUBLISHED));
+    audited (&bench, NULL);
+    uint32_t exit_status = 0;
+    assert_true (coord_ended (bench.coord, &exit_status));
+    assert_int_equal (exit_status, 4);
+    bench_close (&bench);
+}
+
 /* An answer that comes after it was given up: what the writer builds upon is not right any more. */
 static void nothing_is_published_that_was_built_upon_what_was_dropped_meanwhile (void **state)
 {
@@ -408,6 +443,7 @@ int main (void)
         cmocka_unit_test (a_foreign_generation_is_told_and_there_is_nothing_to_drop),
         cmocka_unit_test (the_same_path_is_told_once_a_kind),
         cmocka_unit_test (what_a_writer_finds_in_its_base_is_a_violation_too),
+        cmocka_unit_test (what_a_writer_changed_in_the_copy_of_its_base_is_its_violation),
         cmocka_unit_test (nothing_is_published_that_was_built_upon_what_was_dropped_meanwhile),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

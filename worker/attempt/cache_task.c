@@ -107,14 +107,18 @@ static void take_findings (const struct finding_list *found, struct arena *arena
     *last = text_format (arena, "%.*s (and %u more differences, not listed)", TEXT_ARG (*last), found->more);
 }
 
-/* The first difference was enough to refuse it; the coordinator drops it for all of them. */
-static void find_all (const struct cache_access *access, struct arena *arena, struct task_answer *answer)
+/* The first difference was enough to refuse it; the coordinator drops it for all of them. `made`: it is the one that the
+ * writer's program filled; else the one that it is to begin from, or that a reader is to read. */
+static void find_all (const struct cache_access *access, bool made, struct arena *arena, struct task_answer *answer)
 {
     struct finding_list found = { 0 };
     struct err err = { 0 };
     bool writer = access->role == CACHE_ROLE_WRITER;
-    if (audit_generation (access->frontend_root, writer ? access->base : access->token,
-                          writer ? access->base_sha256 : access->sha256, AUDIT_FULL, 0, arena, &found, &err))
+    int rc =
+        made ? audit_base (access->frontend_root, access->token, access->base, access->base_sha256, arena, &found, &err)
+             : audit_generation (access->frontend_root, writer ? access->base : access->token,
+                                 writer ? access->base_sha256 : access->sha256, AUDIT_FULL, 0, arena, &found, &err);
+    if (rc)
         fprintf (stderr, "sliceup-worker: cannot list all differences of the generation: %s\n", err.text);
     else
         take_findings (&found, arena, answer);
@@ -137,7 +141,7 @@ int cache_task_prepare (const struct task_context *context, const struct cache_a
     int rc = name_storage (access, arena, answer, &err);
     if (rc == 0 && (rc = prepare (context, access, dir, arena, &err)) < 0 && given &&
         (err.code == ERR_DAMAGE || err.code == ERR_LIMIT))
-        find_all (access, arena, answer);
+        find_all (access, false, arena, answer);
     if (rc == 0)
         rc = point_at (context, dir, arena, &err);
     if (rc < 0)
@@ -150,10 +154,12 @@ int cache_task_prepare (const struct task_context *context, const struct cache_a
 void cache_task_seal (const struct cache_access *access, struct arena *arena, struct task_answer *answer)
 {
     struct err err = { 0 };
-    if (cache_seal (access, &answer->seal, arena, &err) == 0)
-        answer->done = true;
-    else
-        task_answer_set_failure (answer, arena, OWNER_CACHE, &err);
+    answer->done = cache_seal (access, &answer->seal, arena, &err) == 0;
+    if (answer->done)
+        return;
+    if (access->base)
+        find_all (access, true, arena, answer);
+    task_answer_set_failure (answer, arena, OWNER_CACHE, &err);
 }
 
 void cache_task_audit (const struct cache_access *access, struct arena *arena, struct task_answer *answer)

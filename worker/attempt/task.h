@@ -34,8 +34,8 @@ struct task_answer {
     struct seal seal;        /* SEAL */
     struct cache_view cache; /* only `storage`, whenever there is one */
     LIST_OF (struct finding)
-    findings;                            /* PREPARE of a reader and AUDIT: how the generation is not what was sealed; at
-                                          * most FINDINGS_MAX. An AUDIT that found some is done */
+    findings;                            /* PREPARE and AUDIT: how a generation is not what was sealed; SEAL: how it is
+                                          * not what it began from. At most FINDINGS_MAX. An AUDIT with some is done */
     struct text waited;                  /* DEVICE, done: who had it until then; empty: nobody */
     LIST_OF (struct sighting) sightings; /* READ: as in struct result */
     LIST_OF (struct text) shown;
