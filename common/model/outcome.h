@@ -4,7 +4,7 @@
 
 #include "common/model/record.h"
 
-/* The numbers are bytes of journals and messages. In journals of format 1, 5 was six things: journal_former.c. */
+/* The numbers are bytes of journals and messages. */
 enum outcome {
     OUTCOME_NONE = 0, /* not ended yet */
     OUTCOME_PASSED,
@@ -25,14 +25,14 @@ extern const enum outcome outcome_order[OUTCOME_N - 1];
 /* The one that matters more when a slice is summed up. */
 enum outcome outcome_worst (enum outcome a, enum outcome b);
 
-/* Who owns a failure. The numbers stand in journals and messages: 1 and 4 are owners of format 1, without a word. */
+/* Who owns a failure. The numbers stand in journals and messages: 1 and 4 are retired, without a word. */
 enum owner {
     OWNER_NONE = 0,
-    OWNER_FORMER_FRONTEND = 1, /* in journals of format 1; is bundle now */
-    OWNER_DEVICE,              /* held by another process, not openable */
-    OWNER_LAUNCH,              /* what was set before the program began: variables, flags, backend, mesh */
-    OWNER_FORMER_BACKEND,      /* in journals of format 1; is launch now */
-    OWNER_BUNDLE,              /* packages, ABI */
+    OWNER_FORMER_FRONTEND = 1,
+    OWNER_DEVICE, /* held by another process, not openable */
+    OWNER_LAUNCH, /* what was set before the program began: variables, flags, backend, mesh */
+    OWNER_FORMER_BACKEND,
+    OWNER_BUNDLE, /* packages, ABI */
     OWNER_CACHE,
     OWNER_COMPILER,
     OWNER_PEER,     /* another host of the slice */

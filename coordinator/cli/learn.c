@@ -62,7 +62,6 @@ static int learn_here (const struct cli *cli, struct query *query, struct learne
         rc = receive (cli, query, follow, err);
     if (rc == 0)
         rc = follow_check_begun (follow, err);
-    out->former = follow_is_former (follow);
     follow_close (follow);
     return rc;
 }

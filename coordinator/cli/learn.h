@@ -10,7 +10,6 @@
 struct learned {
     int64_t pid; /* of the coordinator that holds it; 0: nobody does, or it is on another machine */
     bool held;   /* a coordinator holds it now, or answers */
-    bool former; /* an older sliceup made the run */
     struct run_dir dir;
     bool remote; /* of --key: there is no `dir` */
 };

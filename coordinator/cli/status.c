@@ -15,7 +15,7 @@ static void on_fact (void *board, const struct fact *fact)
 static int show (const struct cli *cli, const struct board *board, const struct learned *learned, bool json)
 {
     struct style style = cli_detect_style (cli);
-    struct status status = { .board = board, .pid = learned->pid, .former = learned->former };
+    struct status status = { .board = board, .pid = learned->pid };
     struct buf out;
     status.now_ms = learned->pid ? board_now_ms (board, clock_wall_ms ()) : board->clock_ms;
     buf_init (&out, STATUS_MAX_BYTES);

@@ -148,11 +148,6 @@ int follow_connect_events (struct follow *follow, struct err *err)
     return follow->events ? 0 : -1;
 }
 
-bool follow_is_former (const struct follow *follow)
-{
-    return follow->journal && journal_reader_format (follow->journal) < JOURNAL_FORMAT;
-}
-
 bool follow_is_connected (const struct follow *follow)
 {
     return follow->remote != NULL || follow->events != NULL;
@@ -171,8 +166,6 @@ void follow_wait (struct follow *follow, uint32_t most_ms)
 static int take_event (struct follow *follow, struct text bytes, struct err *err)
 {
     struct fact fact;
-    if (follow_is_former (follow))
-        return follow_read_journal (follow, err); /* its coordinator sends events in the words of that format */
     arena_reset (&follow->arena);
     if (wire_get_fact (bytes, &fact, &follow->arena, NULL) < 0)
         return 0; /* of a newer version, or no fact: the journal has whatever counts */

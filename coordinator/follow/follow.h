@@ -32,8 +32,6 @@ bool follow_caught_up (const struct follow *follow);
 /* Connects to the events of a live coordinator; done already: 0. */
 int follow_connect_events (struct follow *follow, struct err *err);
 bool follow_is_connected (const struct follow *follow);
-bool follow_is_former (
-    const struct follow *follow); /* the journal is of an earlier format: an older sliceup wrote it */
 /* Until there may be an event, a signal came, or so long. */
 void follow_wait (struct follow *follow, uint32_t most_ms);
 /* Hands on events that are there now; some may be left for the next call. */

@@ -162,8 +162,7 @@ struct journal *journal_create (const char *path, const char *run_id_hex, struct
     journal->db = database_open (path, DATABASE_WRITE, WRITE_BUSY_MS, err);
     if (!journal->db || settle (journal->db, err) != 0)
         goto out;
-    journal->writer = journal_writer_start (journal->db, journal->marker, 0,
-                                            journal_chain_start (run_id_hex, JOURNAL_FORMAT), err);
+    journal->writer = journal_writer_start (journal->db, journal->marker, 0, journal_chain_start (run_id_hex), err);
     if (journal->writer)
         return journal;
 out:
@@ -177,26 +176,12 @@ struct end {
     char run[JOURNAL_RUN_ID_MAX_BYTES + 1];
 };
 
-/* What it holds was decided by other rules: it is read, and nothing is added to it. */
-static bool continuable (const struct journal_reader *reader, const char *path, struct err *err)
-{
-    unsigned long long format = journal_reader_format (reader);
-    if (format == JOURNAL_FORMAT)
-        return true;
-    err_set (
-        err, ERR_STATE,
-        "journal %s has format %llu; this sliceup can read it, but writes only format %d: if the run has not ended, "
-        "end it with the sliceup that began it (sliceup resume there), or begin a new one with sliceup run",
-        path, format, JOURNAL_FORMAT);
-    return false;
-}
-
 static int find_end (const char *path, struct end *end, struct err *err)
 {
     struct journal_reader *reader = journal_reader_open (path, err);
     if (!reader)
         return -1;
-    int rc = continuable (reader, path, err) ? journal_reader_read_rest (reader, NULL, NULL, err) : -1;
+    int rc = journal_reader_read_rest (reader, NULL, NULL, err);
     journal_reader_position (reader, &end->last, &end->chain);
     snprintf (end->run, sizeof end->run, "%s", journal_reader_run_id (reader));
     journal_reader_close (reader);

@@ -174,7 +174,7 @@ static int hold (const struct journal_marker *marker, struct err *err)
 struct journal_marker *journal_marker_create (const char *journal_path, const char *run_id, struct err *err)
 {
     struct journal_marker *marker = marker_make (journal_path, run_id);
-    struct digest start = journal_chain_start (run_id, JOURNAL_FORMAT);
+    struct digest start = journal_chain_start (run_id);
     marker->fd = open (marker->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (marker->fd < 0)
         err_errno (err, errno == EEXIST ? ERR_STATE : ERR_IO, "cannot create %s", marker->path);
@@ -216,7 +216,7 @@ struct journal_marker *journal_marker_open (const char *journal_path, const char
     if (mark.state == MARK_MISSING)
         return journal_marker_create (journal_path, run_id, err);
     struct journal_marker *marker = marker_make (journal_path, run_id);
-    struct digest start = journal_chain_start (run_id, JOURNAL_FORMAT);
+    struct digest start = journal_chain_start (run_id);
     if (open_private (marker, err) == 0 && hold (marker, err) == 0 &&
         (mark.state == MARK_WHOLE ? repair (marker, &mark, err) : put_all (marker, 0, &start, err)) == 0)
         return marker;

@@ -20,19 +20,17 @@ struct journal_reader {
     char run[JOURNAL_RUN_ID_MAX_BYTES + 1];
     sqlite3 *db;
     sqlite3_stmt *facts, *last;
-    uint64_t index;      /* of the last fact verified */
-    struct digest chain; /* its */
-    struct buf link;     /* previous chain and bytes, side by side */
-    uint64_t format;
-    struct journal_former *former; /* of an earlier format */
-    bool marked;                   /* it says itself that it has a mark */
-    struct journal_mark mark;      /* as it was before the snapshot that is read */
+    uint64_t index;           /* of the last fact verified */
+    struct digest chain;      /* its */
+    struct buf link;          /* previous chain and bytes, side by side */
+    bool marked;              /* it says itself that it has a mark */
+    struct journal_mark mark; /* as it was before the snapshot that is read */
 };
 
-struct digest journal_chain_start (const char *run_id_hex, uint64_t format)
+struct digest journal_chain_start (const char *run_id_hex)
 {
     char start[64 + JOURNAL_RUN_ID_MAX_BYTES];
-    int len = snprintf (start, sizeof start, "sliceup journal %" PRIu64 " %s", format, run_id_hex);
+    int len = snprintf (start, sizeof start, "sliceup journal %d %s", JOURNAL_FORMAT, run_id_hex);
     return digest_of (start, (size_t) len);
 }
 
@@ -40,11 +38,6 @@ void journal_reader_position (const struct journal_reader *reader, uint64_t *ind
 {
     *index = reader->index;
     *chain = reader->chain;
-}
-
-uint64_t journal_reader_format (const struct journal_reader *reader)
-{
-    return reader->format;
 }
 
 const char *journal_reader_run_id (const struct journal_reader *reader)
@@ -135,8 +128,6 @@ static int read_rows (struct journal_reader *reader, uint32_t most, journal_fact
             return -1;
         struct text bytes = { .ptr = sqlite3_column_blob (reader->facts, 1),
                               .len = (uint32_t) sqlite3_column_bytes (reader->facts, 1) };
-        if (reader->former)
-            bytes = journal_former_translate (reader->former, bytes);
         if (fn && fn (owner, reader->index + 1, bytes, err) != 0)
             return -1;
         reader->index++;
@@ -247,7 +238,7 @@ int journal_reader_seek (struct journal_reader *reader, uint64_t after_index, st
 {
     if (after_index == 0) {
         reader->index = 0;
-        reader->chain = journal_chain_start (reader->run, reader->format);
+        reader->chain = journal_chain_start (reader->run);
         return 0;
     }
     if (after_index > INT64_MAX)
@@ -305,21 +296,21 @@ static int meta_marked (struct journal_reader *reader, sqlite3_stmt *meta, struc
 
 static int meta_check (struct journal_reader *reader, sqlite3_stmt *meta, struct err *err)
 {
-    char format[24];
-    if (meta_text (reader, meta, "format", format, sizeof format, err) != 0)
+    char text[24];
+    uint64_t format;
+    if (meta_text (reader, meta, "format", text, sizeof text, err) != 0)
         return -1;
-    if (!text_to_u64 (text_of (format), &reader->format) || reader->format < JOURNAL_FORMAT_FIRST)
+    if (!text_to_u64 (text_of (text), &format) || format == 0)
         return err_set (err, ERR_DAMAGE, "journal %s is damaged: its format is not a number; " JOURNAL_REMEDY,
                         reader->path);
-    if (reader->format > JOURNAL_FORMAT)
+    if (format != JOURNAL_FORMAT)
         return err_set (err, ERR_STATE,
-                        "journal %s has format %" PRIu64 ", but this sliceup reads %d to %d: use the "
+                        "journal %s has format %" PRIu64 ", but this sliceup reads format %d: use the "
                         "sliceup that wrote it",
-                        reader->path, reader->format, JOURNAL_FORMAT_FIRST, JOURNAL_FORMAT);
-    reader->former = reader->format < JOURNAL_FORMAT ? journal_former_create () : NULL;
+                        reader->path, format, JOURNAL_FORMAT);
     if (meta_text (reader, meta, "run", reader->run, sizeof reader->run, err) != 0)
         return -1;
-    reader->chain = journal_chain_start (reader->run, reader->format);
+    reader->chain = journal_chain_start (reader->run);
     return meta_marked (reader, meta, err);
 }
 
@@ -429,7 +420,6 @@ void journal_reader_close (struct journal_reader *reader)
     sqlite3_finalize (reader->facts); /* repeats an error that was reported already */
     sqlite3_finalize (reader->last);
     database_close (reader->db);
-    journal_former_destroy (reader->former);
     buf_release (&reader->link);
     mem_free (reader->path);
     mem_free (reader);

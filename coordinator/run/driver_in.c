@@ -74,7 +74,7 @@ static void tell_run (struct driver *driver, uint32_t host, const struct msg *ms
     hub_send (driver->hub, LINK_CONTROL, host, driver->frame.ptr, driver->frame.len);
 }
 
-/* Their numbers stand in journals of format 1; no worker of this build sends them. */
+/* No worker of this build sends these numbers. */
 static bool has_retired_owner (const struct msg *msg)
 {
     enum owner owner = msg->kind == MSG_RESULT ? msg->of.result.owner : OWNER_NONE;

@@ -10,7 +10,7 @@
 #include "coordinator/view/receipt_json.h"
 #include "coordinator/view/record_json.h"
 
-static const char schema[] = "sliceup.drift-baseline/2", former_schema[] = "sliceup.drift-baseline/1";
+static const char schema[] = "sliceup.drift-baseline/2";
 enum { CANONICAL = JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION (17) | JSON_ENSURE_ASCII };
 
 static struct rung_receipt kept_rung (const struct rung_receipt *rung)
@@ -107,7 +107,7 @@ int drift_baseline_read (struct text bytes, struct slice_receipt *out, struct ar
         return err_set (err, ERR_PARSE, "neither a baseline nor a receipt: line %d, column %d: %s", where.line,
                         where.column, where.text);
     const char *found = json_string_value (json_object_get (json, "schema"));
-    if (found && (strcmp (found, schema) == 0 || strcmp (found, former_schema) == 0))
+    if (found && strcmp (found, schema) == 0)
         rc = read_baseline (json, out, arena, err);
     else if (found && strncmp (found, "sliceup.drift-baseline/", 23) == 0)
         rc = err_set (err, ERR_PARSE,

@@ -10,7 +10,7 @@
 #include "coordinator/view/record_json.h"
 
 enum { RECEIPT_JSON_MAX_BYTES = 512 << 20 };
-static const char schema[] = "sliceup.receipt/2", former_schema[] = "sliceup.receipt/1";
+static const char schema[] = "sliceup.receipt/2";
 
 static json_t *rung_name (const struct run_header *header, int rung)
 {
@@ -436,8 +436,8 @@ int receipt_from_json (struct text text, struct slice_receipt *out, struct arena
     const char *found = json_string_value (json_object_get (json, "schema"));
     json_t *sets = json_object ();
     int rc = -1;
-    if (found == NULL || (strcmp (found, schema) != 0 && strcmp (found, former_schema) != 0)) {
-        err_set (err, ERR_PARSE, "not a receipt: expected \"schema\": \"%s\" or \"%s\"", schema, former_schema);
+    if (found == NULL || strcmp (found, schema) != 0) {
+        err_set (err, ERR_PARSE, "not a receipt: expected \"schema\": \"%s\"", schema);
         goto out;
     }
     drop_derived (json);

@@ -34,7 +34,6 @@ struct status {
     const struct board *board;
     uint64_t now_ms; /* run clock */
     int64_t pid;     /* of the coordinator that holds it; 0: none does */
-    bool former;     /* an older sliceup made it, which alone can continue it */
 };
 
 const char *status_run_state (const struct status *status); /* running, interrupted, ended */

@@ -17,9 +17,7 @@ static void add_run (const struct status *status, const struct style *style, str
     line_printf (&line, ": %s", status_run_state (status));
     if (status->pid && !board->ended)
         line_printf (&line, " (coordinator: process %" PRId64 ")", status->pid);
-    if (!status->pid && !board->ended && status->former)
-        line_puts (&line, "; only the sliceup that began it can continue it: its journal is of an earlier format");
-    else if (!status->pid && !board->ended)
+    if (!status->pid && !board->ended)
         line_printf (&line, "; continue it with: sliceup resume %.8s", board->run.len >= 8 ? board->run.ptr : "last");
     line_end (&line);
 }

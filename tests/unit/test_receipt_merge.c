@@ -210,13 +210,13 @@ static void what_is_not_a_receipt_is_refused_with_its_place (void **state)
         { "{", "line" },
         { "{}", "not a receipt" },
         { "{\"schema\":\"sliceup.receipt/3\"}", "not a receipt" },
-        { "{\"schema\":\"sliceup.receipt/1\",\"hosts\":[{\"host\":7}]}", "hosts: [0]: host: expected a string" },
-        { "{\"schema\":\"sliceup.receipt/1\",\"hosts\":[{\"hst\":\"x\"}]}", "hst: unknown member" },
+        { "{\"schema\":\"sliceup.receipt/2\",\"hosts\":[{\"host\":7}]}", "hosts: [0]: host: expected a string" },
+        { "{\"schema\":\"sliceup.receipt/2\",\"hosts\":[{\"hst\":\"x\"}]}", "hst: unknown member" },
         { "{\"schema\":\"sliceup.receipt/2\",\"hosts\":[{\"host\":\"a\\u001b]52;c\"}]}", "names a host 'a\\x1b]52;c'" },
         { "{\"schema\":\"sliceup.receipt/2\",\"headers\":[{\"hosts\":[\"a b\"]}]}", "names a host 'a b'" },
-        { "{\"schema\":\"sliceup.receipt/1\",\"times\":[{\"attempt\":-1}]}",
+        { "{\"schema\":\"sliceup.receipt/2\",\"times\":[{\"attempt\":-1}]}",
           "times: [0]: attempt: expected an integer" },
-        { "{\"schema\":\"sliceup.receipt/1\",\"times\":[{\"pass\":\"warm\"}]}", "pass: expected null or a known word" },
+        { "{\"schema\":\"sliceup.receipt/2\",\"times\":[{\"pass\":\"warm\"}]}", "pass: expected null or a known word" },
     };
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
         struct arena arena = { 0 };
