@@ -31,12 +31,12 @@ static void add_line (struct lines *lines, const struct tree_walk_item *seen)
     const struct stat *st = seen->st ? seen->st : &unknown;
     lines->starts = mem_room (lines->starts, lines->n, &lines->capacity, 64, sizeof *lines->starts);
     lines->starts[lines->n++] = (uint32_t) lines->bytes.len;
-    /* A path holds no NUL, so no two lists give the same lines. The ctime is the last word (digest_lines). */
+    /* A path holds no NUL, so no two lists give the same lines. Without the ctime: chown, backups and links change it
+     * without writing. */
     buf_add (&lines->bytes, seen->at.path.ptr, seen->at.path.len);
     buf_byte (&lines->bytes, 0);
-    buf_printf (&lines->bytes, "%o %lld %lld.%09ld %lld.%09ld\n", (unsigned) st->st_mode, (long long) st->st_size,
-                (long long) st->st_mtim.tv_sec, st->st_mtim.tv_nsec, (long long) st->st_ctim.tv_sec,
-                st->st_ctim.tv_nsec);
+    buf_printf (&lines->bytes, "%o %lld %lld.%09ld \n", (unsigned) st->st_mode, (long long) st->st_size,
+                (long long) st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
 }
 
 static int note (void *owner, const struct tree_walk_item *seen, struct err *err)
@@ -68,17 +68,13 @@ static void sort_lines (struct lines *lines)
         qsort_r (lines->starts, lines->n, sizeof *lines->starts, by_line, lines);
 }
 
-/* Leaves out the ctime unless `with_ctime`: chown, backups and links change it without writing. */
-static struct digest digest_lines (const struct lines *lines, bool with_ctime)
+static struct digest digest_lines (const struct lines *lines)
 {
     struct digest_state *state = digest_begin ();
     for (uint32_t i = 0; i < lines->n; i++) {
         const char *line = (const char *) lines->bytes.ptr + lines->starts[i];
-        size_t path = strlen (line) + 1;
-        const char *end = strchr (line + path, '\n');
-        while (!with_ctime && *end != ' ')
-            end--;
-        digest_add (state, line, (size_t) (end - line) + 1);
+        const char *end = strchr (line + strlen (line) + 1, '\n');
+        digest_add (state, line, (size_t) (end - line));
     }
     return digest_end (state);
 }
@@ -117,8 +113,7 @@ static int look_at (int root, const char *name, struct generation_stat *out, str
     int rc = list_lines (&lines, root, name, err);
     if (rc == 0) {
         sort_lines (&lines);
-        out->listing = digest_lines (&lines, false);
-        out->old_listing = digest_lines (&lines, true);
+        out->listing = digest_lines (&lines);
     }
     buf_release (&lines.bytes);
     mem_free (lines.starts);

@@ -19,7 +19,6 @@
 
 enum {
     FORMAT = 3,
-    READABLE = 2,        /* what came after that is not needed to look */
     BUSY_MS = 30 * 1000, /* on a thread of its own */
     /* SQLite lets in who asks at the right moment. Its own handler asks ever more rarely, so a process with one
      * transaction after the other keeps the rest out. Here all ask equally often, and the process that was in last
@@ -32,32 +31,25 @@ enum {
 static const char *const state_words[] = { "none", "granted", "published", "abandoned", "dropped", "removing" };
 const struct enum_names generation_state_names = NAMES (state_words);
 
-/* AUTOINCREMENT: a number is not used again, not even when its row is gone (sqlite autoinc.html). */
-static const char token_tables[] = "CREATE TABLE token (token INTEGER PRIMARY KEY AUTOINCREMENT, bundle TEXT NOT NULL,"
-                                   " run TEXT NOT NULL, wall_ms INTEGER NOT NULL);"
-                                   "CREATE TABLE generation (token INTEGER PRIMARY KEY NOT NULL, bundle TEXT NOT NULL,"
-                                   " run TEXT NOT NULL, record BLOB NOT NULL);"
-                                   "CREATE INDEX generation_of_bundle ON generation (bundle, token);";
-
-/* state: of enum generation_state, but never published, which is to have a row in `generation`. seen: what an abandoned
- * generation looked like at first, no bytes when nothing lay there. What format 1 handed out and nobody published had
- * no lease to end it. */
-static const char lease_tables[] =
-    "ALTER TABLE token ADD COLUMN state INTEGER NOT NULL DEFAULT 1;"
-    "ALTER TABLE token ADD COLUMN why TEXT NOT NULL DEFAULT '';"
+/* AUTOINCREMENT: a number is not used again, not even when its row is gone (sqlite autoinc.html).
+ * state: of enum generation_state, but never published, which is to have a row in `generation`. seen: what an abandoned
+ * generation looked like at first, no bytes when nothing lay there. used: the newest generation of its bundle when a run
+ * last had a use for it. */
+static const char tables[] =
+    "CREATE TABLE token (token INTEGER PRIMARY KEY AUTOINCREMENT, bundle TEXT NOT NULL,"
+    " run TEXT NOT NULL, wall_ms INTEGER NOT NULL, state INTEGER NOT NULL DEFAULT 1, why TEXT NOT NULL DEFAULT '');"
+    "CREATE TABLE generation (token INTEGER PRIMARY KEY NOT NULL, bundle TEXT NOT NULL,"
+    " run TEXT NOT NULL, record BLOB NOT NULL);"
+    "CREATE INDEX generation_of_bundle ON generation (bundle, token);"
     "CREATE TABLE lease (bundle TEXT PRIMARY KEY NOT NULL, token INTEGER NOT NULL, run TEXT NOT NULL,"
     " beat INTEGER NOT NULL);"
     "CREATE TABLE user (token INTEGER NOT NULL, run TEXT NOT NULL, home TEXT NOT NULL, machine TEXT NOT NULL,"
     " PRIMARY KEY (token, run));"
     "CREATE TABLE seen (token INTEGER PRIMARY KEY NOT NULL, listing BLOB NOT NULL);"
     "CREATE INDEX token_of_bundle ON token (bundle, token);"
-    "UPDATE token SET state = 3, why = 'handed out before leases were kept'"
-    " WHERE token NOT IN (SELECT token FROM generation);"
-    "PRAGMA user_version = 2;";
-/* used: the newest generation of its bundle when a run last had a use for it. */
-static const char cover_tables[] = "CREATE TABLE cover (bundle TEXT NOT NULL, cover TEXT NOT NULL, used INTEGER NOT "
-                                   "NULL, PRIMARY KEY (bundle, cover));"
-                                   "PRAGMA user_version = 3;";
+    "CREATE TABLE cover (bundle TEXT NOT NULL, cover TEXT NOT NULL, used INTEGER NOT NULL,"
+    " PRIMARY KEY (bundle, cover));"
+    "PRAGMA user_version = 3;";
 _Static_assert(GENERATION_GRANTED == 1 && GENERATION_ABANDONED == 3, "catalogue.db stores these state numbers");
 
 /* ---- statements ---- */
@@ -189,20 +181,16 @@ static int format_unknown (const struct catalogue *catalogue, int format, struct
 }
 
 /* Inside a transaction: another process may have done it since we looked. */
-static int advance (const struct catalogue *catalogue, struct err *err)
+static int make_tables (const struct catalogue *catalogue, struct err *err)
 {
     int format = -1;
     if (format_of (catalogue, &format, err) != 0)
         return -1;
     if (format == FORMAT)
         return 0;
-    if (format < 0 || format > FORMAT)
+    if (format != 0)
         return format_unknown (catalogue, format, err);
-    if (format < 1 && database_run (catalogue->db, token_tables, "make the tables", err) != 0)
-        return -1;
-    if (format < 2 && database_run (catalogue->db, lease_tables, "convert the catalogue to format 2", err) != 0)
-        return -1;
-    return database_run (catalogue->db, cover_tables, "convert the catalogue to format 3", err);
+    return database_run (catalogue->db, tables, "make the tables", err);
 }
 
 static int settle (struct catalogue *catalogue, struct err *err)
@@ -214,21 +202,16 @@ static int settle (struct catalogue *catalogue, struct err *err)
         return -1;
     if (format_of (catalogue, &format, err) != 0)
         return -1;
-    if (format == FORMAT || (catalogue->looking && format >= READABLE && format < FORMAT))
+    if (format == FORMAT)
         return 0;
-    if (catalogue->looking && format == 1)
-        return err_set (err, ERR_STATE,
-                        "%s/catalogue.db was made by an older sliceup and cannot be changed from here: the next run "
-                        "that uses this cache converts it to format %d",
-                        catalogue->root, FORMAT);
     if (catalogue->looking && format == 0)
         return err_set (err, ERR_STATE, "%s/catalogue.db has no tables yet: the next run or import makes them",
                         catalogue->root);
-    if (format < 0 || format > FORMAT)
+    if (format != 0)
         return format_unknown (catalogue, format, err);
     if (catalogue_begin_transaction (catalogue, err) != 0)
         return -1;
-    return catalogue_end_transaction (catalogue, advance (catalogue, err), err);
+    return catalogue_end_transaction (catalogue, make_tables (catalogue, err), err);
 }
 
 static int file_prepare (const char *path, struct err *err)

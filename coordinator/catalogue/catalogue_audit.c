@@ -134,8 +134,7 @@ static int remember (const struct look *look, uint64_t token, const struct gener
 
 static bool is_as_remembered (const struct memory *before, const struct generation_stat *there)
 {
-    return before->lay_there &&
-           (digest_equal (&before->listing, &there->listing) || digest_equal (&before->listing, &there->old_listing));
+    return before->lay_there && digest_equal (&before->listing, &there->listing);
 }
 
 static int look_at_abandoned (struct look *look, const struct catalogue_entry *entry, struct err *err)

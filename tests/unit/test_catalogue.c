@@ -319,10 +319,14 @@ static void what_is_no_catalogue_is_not_used (void **state)
     struct scene *scene = *state;
     struct err err = { 0 };
     char path[96];
-    change (scene, "PRAGMA user_version = 4");
-    assert_null (catalogue_open (scene->root, &err));
-    assert_int_equal (err.code, ERR_STATE);
-    assert_non_null (strstr (err.text, "format 4"));
+    for (int format = 2; format <= 4; format += 2) {
+        snprintf (path, sizeof path, "PRAGMA user_version = %d", format);
+        change (scene, path);
+        assert_null (catalogue_open (scene->root, &err));
+        assert_null (catalogue_open_read_only (scene->root, &err));
+        assert_int_equal (err.code, ERR_STATE);
+        assert_non_null (strstr (err.text, strrchr (path, ' ') + 1));
+    }
     snprintf (path, sizeof path, "%s/catalogue.db", scene->root);
     catalogue_close (scene->catalogue);
     scene->catalogue = NULL;

@@ -128,30 +128,6 @@ static void a_write_after_the_lease_is_late_and_names_the_run (void **state)
     assert_int_equal (look (scene), 0);
 }
 
-/* As an earlier sliceup remembered it. */
-static void remember_old (struct scene *scene)
-{
-    struct generation_stat *stored;
-    uint32_t n;
-    well (scene, audit_list_generations (bundle_root (scene), &scene->arena, &stored, &n, &scene->err));
-    assert_int_equal (n, 1);
-    struct text listing = { (const char *) &stored[0].old_listing, sizeof stored[0].old_listing };
-    well (scene, catalogue_change (scene->catalogue, "remember", NULL, &scene->err, "UPDATE seen SET listing = ?1", "b",
-                                   listing));
-}
-
-static void what_an_earlier_sliceup_remembered_still_holds (void **state)
-{
-    struct scene *scene = *state;
-    uint64_t token = abandoned (scene);
-    put (scene, token, "jit_a", "one");
-    assert_int_equal (look (scene), 0);
-    remember_old (scene);
-    assert_int_equal (look (scene), 0);
-    put (scene, token, "jit_b", "late");
-    finds_one (scene, FINDING_LATE_WRITE, token, "gen-1");
-}
-
 static void a_folder_made_after_the_lease_is_late (void **state)
 {
     struct scene *scene = *state;
@@ -335,7 +311,6 @@ int main (void)
         IN_SCENE (a_token_that_was_never_handed_out_is_foreign),
         IN_SCENE (a_token_of_another_bundle_is_foreign_here),
         IN_SCENE (a_write_after_the_lease_is_late_and_names_the_run),
-        IN_SCENE (what_an_earlier_sliceup_remembered_still_holds),
         IN_SCENE (a_folder_made_after_the_lease_is_late),
         IN_SCENE (what_was_abandoned_may_be_taken_away_but_not_come_back),
         IN_SCENE (what_is_sealed_late_and_published_is_no_late_write),

@@ -145,22 +145,10 @@ static void a_generation_that_nobody_can_use_changes_nothing (void **state)
     assert_int_equal (rows (scene), 0);
 }
 
-/* ---- as they were made before ---- */
-
-static void to_format_2 (struct scene *scene)
-{
-    catalogue_close (scene->catalogue);
-    scene->catalogue = NULL;
-    change (scene->root, "DROP TABLE cover; PRAGMA user_version = 2;");
-}
-
-static void a_catalogue_whose_covers_are_full_is_brought_to_format_3_and_built_upon (void **state)
+static void a_generation_whose_covers_are_full_is_built_upon (void **state)
 {
     struct scene *scene = *state;
     publish_with (scene, many (scene, "cover", GENERATION_COVERS_MAX));
-    to_format_2 (scene);
-    scene->catalogue = catalogue_open (scene->root, &scene->err);
-    assert_non_null (scene->catalogue);
     assert_int_equal (newest (scene).covers.n, GENERATION_COVERS_MAX);
     use (scene, "cover7");
     struct fact_generation base = newest (scene);
@@ -173,19 +161,6 @@ static void a_catalogue_whose_covers_are_full_is_brought_to_format_3_and_built_u
     assert_int_equal (rows (scene), 1);
 }
 
-static void a_catalogue_of_format_2_can_be_looked_at (void **state)
-{
-    struct scene *scene = *state;
-    publish_with (scene, list_of (scene, "a b"));
-    to_format_2 (scene);
-    struct fact_generation there;
-    struct catalogue *looking = catalogue_open_read_only (scene->root, &scene->err);
-    assert_non_null (looking);
-    well (scene, catalogue_find_newest (looking, BUNDLE, &there, &scene->arena, &scene->err));
-    assert_int_equal (there.covers.n, 2);
-    catalogue_close (looking);
-}
-
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,8 +168,7 @@ int main (void)
         IN_SCENE (what_is_used_and_never_made_again_stays),
         IN_SCENE (only_what_the_newest_generation_has_is_kept_account_of),
         IN_SCENE (a_generation_that_nobody_can_use_changes_nothing),
-        IN_SCENE (a_catalogue_whose_covers_are_full_is_brought_to_format_3_and_built_upon),
-        IN_SCENE (a_catalogue_of_format_2_can_be_looked_at),
+        IN_SCENE (a_generation_whose_covers_are_full_is_built_upon),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -235,77 +235,6 @@ static void looking_makes_and_changes_nothing (void **state)
     assert_int_equal (access (path, F_OK), -1);
 }
 
-/* The tables of format 1, as it made them, and rows as it wrote them. */
-static const char format_1[] =
-    "CREATE TABLE IF NOT EXISTS token (token INTEGER PRIMARY KEY AUTOINCREMENT, bundle TEXT NOT NULL,"
-    " run TEXT NOT NULL, wall_ms INTEGER NOT NULL);"
-    "CREATE TABLE IF NOT EXISTS generation (token INTEGER PRIMARY KEY NOT NULL, bundle TEXT NOT NULL,"
-    " run TEXT NOT NULL, record BLOB NOT NULL);"
-    "CREATE INDEX IF NOT EXISTS generation_of_bundle ON generation (bundle, token);"
-    "PRAGMA user_version = 1;"
-    "INSERT INTO token (token, bundle, run, wall_ms) VALUES (1, 'jax/5f2a', '0123456789abcdef0123456789abcdef', 1000);"
-    "INSERT INTO token (token, bundle, run, wall_ms) VALUES (2, 'jax/5f2a', '0123456789abcdef0123456789abcdef', 2000);"
-    "INSERT INTO token (token, bundle, run, wall_ms) VALUES (9, 'jax/5f2a', '0123456789abcdef0123456789abcdef', 3000);"
-    "DELETE FROM token WHERE token = 9;";
-
-static void write_format_1 (const char *root)
-{
-    char path[160], insert[16384];
-    struct buf record;
-    struct fact_generation generation = generation_of (1);
-    snprintf (path, sizeof path, "%s/catalogue.db", root);
-    assert_int_equal (folder_make (root, 0700, NULL), 0);
-    assert_int_equal (atomic_file_write (path, "", 0, 0600, NULL), 0);
-    change (root, format_1);
-    buf_init (&record, 8192);
-    wire_put_record (&record, fact_record_of_kind (FACT_GENERATION_PUBLISHED), &generation);
-    int len = snprintf (insert, sizeof insert,
-                        "INSERT INTO generation VALUES (1, 'jax/5f2a', '0123456789abcdef0123456789abcdef', x'");
-    for (size_t i = 0; i < record.len; i++)
-        len += snprintf (insert + len, sizeof insert - (size_t) len, "%02x", record.ptr[i]);
-    snprintf (insert + len, sizeof insert - (size_t) len, "')");
-    buf_release (&record);
-    change (root, insert);
-}
-
-static void a_catalogue_of_format_1_is_brought_to_todays_in_place (void **state)
-{
-    struct scene *scene = *state;
-    catalogue_close (scene->catalogue);
-    scene->catalogue = NULL;
-    assert_int_equal (folder_remove (scene->root, NULL), 0);
-    write_format_1 (scene->root);
-    assert_null (catalogue_open_read_only (scene->root, &scene->err));
-    assert_non_null (strstr (scene->err.text, "older sliceup"));
-    scene->catalogue = catalogue_open (scene->root, &scene->err);
-    assert_non_null (scene->catalogue);
-    assert_int_equal (found (scene), 1);
-    assert_int_equal (entry_of (scene, 1)->state, GENERATION_PUBLISHED);
-    assert_int_equal (entry_of (scene, 1)->wall_ms, 1000);
-    assert_int_equal (entry_of (scene, 1)->published.entries, 17);
-    assert_int_equal (entry_of (scene, 2)->state, GENERATION_ABANDONED);
-    assert_int_equal (granted (scene, OTHER_RUN), 10); /* 9 was used */
-    catalogue_close (scene->catalogue);
-    scene->catalogue = catalogue_open (scene->root, &scene->err);
-    assert_int_equal (found (scene), 1);
-}
-
-/* A table that is in the way: the second of the new ones cannot be made, and so none is. */
-static void a_migration_that_fails_changes_nothing (void **state)
-{
-    struct scene *scene = *state;
-    char root[96];
-    snprintf (root, sizeof root, "%s/old", scene->root);
-    write_format_1 (root);
-    change (root, "CREATE TABLE user (x)");
-    assert_null (catalogue_open (root, &scene->err));
-    change (root, "DROP TABLE user");
-    change (root, "INSERT INTO token (bundle, run, wall_ms) VALUES ('x/y', 'z', 1)"); /* four columns still */
-    struct catalogue *catalogue = catalogue_open (root, &scene->err);
-    assert_non_null (catalogue);
-    catalogue_close (catalogue);
-}
-
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,8 +249,6 @@ int main (void)
         IN_SCENE (damaged_rows_are_not_believed),
         IN_SCENE (opening_makes_the_mark_of_the_storage),
         IN_SCENE (looking_makes_and_changes_nothing),
-        IN_SCENE (a_catalogue_of_format_1_is_brought_to_todays_in_place),
-        IN_SCENE (a_migration_that_fails_changes_nothing),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
