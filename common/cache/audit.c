@@ -65,45 +65,41 @@ static int collect_whole (struct collection *collection, const struct err *why, 
     return collect (collection, &difference, err);
 }
 
-int audit_generation (struct text bundle_root, uint64_t token, struct text sha256, enum audit_depth depth,
-                      uint64_t seed, struct arena *arena, struct finding_list *out, struct err *err)
+/* `base`: of which `token` began as a copy, and whose manifest counts; 0: its own. */
+static int audit (struct text bundle_root, uint64_t token, uint64_t base, struct text sha256, enum audit_depth depth,
+                  uint64_t seed, struct arena *arena, struct finding_list *out, struct err *err)
 {
-    struct generation generation;
+    struct generation generation, sealed = { .root = -1, .fd = -1 };
     struct err why = { 0 };
-    struct collection collection = { .arena = arena, .token = token };
-    assert (depth >= AUDIT_STAT && depth <= AUDIT_FULL);
+    struct collection collection = { .arena = arena, .token = token, .base = base };
     if (generation_open_root (&generation, bundle_root, token, false, err))
         return -1;
     collection.list.items = arena_array (arena, FINDINGS_MAX, sizeof *collection.list.items);
-    int rc = generation_open (&generation, &why)
-                 ? collect_whole (&collection, &why, err)
-                 : manifest_find_mismatches (&generation, sha256, depth, seed, collect, &collection, err);
+    int rc = -1;
+    if (generation_open (&generation, &why))
+        rc = collect_whole (&collection, &why, err);
+    else if (!base)
+        rc = manifest_find_mismatches (&generation, sha256, depth, seed, collect, &collection, err);
+    else if (generation_open_root (&sealed, bundle_root, base, false, err) == 0 && generation_open (&sealed, err) == 0)
+        rc = manifest_find_base_mismatches (&generation, &sealed, sha256, collect, &collection, err);
     if (rc)
         err_prefix (err, "cannot examine %s in %.160s", generation.name, generation.root_path);
     else
         *out = collection.list;
+    generation_close (&sealed);
     generation_close (&generation);
     return rc;
+}
+
+int audit_generation (struct text bundle_root, uint64_t token, struct text sha256, enum audit_depth depth,
+                      uint64_t seed, struct arena *arena, struct finding_list *out, struct err *err)
+{
+    assert (depth >= AUDIT_STAT && depth <= AUDIT_FULL);
+    return audit (bundle_root, token, 0, sha256, depth, seed, arena, out, err);
 }
 
 int audit_base (struct text bundle_root, uint64_t token, uint64_t base, struct text base_sha256, struct arena *arena,
                 struct finding_list *out, struct err *err)
 {
-    struct generation generation, sealed;
-    struct collection collection = { .arena = arena, .token = token, .base = base };
-    if (generation_open_root (&generation, bundle_root, token, false, err))
-        return -1;
-    int rc = generation_open_root (&sealed, bundle_root, base, false, err);
-    collection.list.items = arena_array (arena, FINDINGS_MAX, sizeof *collection.list.items);
-    if (rc == 0)
-        rc = generation_open (&generation, err) || generation_open (&sealed, err)
-                 ? -1
-                 : manifest_find_base_mismatches (&generation, &sealed, base_sha256, collect, &collection, err);
-    if (rc == 0)
-        *out = collection.list;
-    else
-        err_prefix (err, "cannot compare %s with the generation from which it began", generation.name);
-    generation_close (&sealed);
-    generation_close (&generation);
-    return rc;
+    return audit (bundle_root, token, base, base_sha256, AUDIT_FULL, 0, arena, out, err);
 }

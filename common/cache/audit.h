@@ -26,14 +26,13 @@ int audit_base (struct text bundle_root, uint64_t token, uint64_t base, struct t
                 struct finding_list *out, struct err *err);
 
 /* One gen-<token> as it lies there, sealed or not. `listing`: of paths, kinds, modes, sizes and the times of the last
- * write; equal means that nobody wrote, or hid it with as many bytes and the time set back. `old_listing`: with the
- * times of every change of an inode, as catalogues remember what was first seen by an earlier sliceup. */
+ * write; equal means that nobody wrote, or hid it with as many bytes and the time set back. */
 struct generation_stat {
     uint64_t token;
     bool sealed;
     uint32_t entries;
     uint64_t bytes;
-    struct digest listing, old_listing;
+    struct digest listing;
 };
 /* Every gen-<token> of a bundle, by rising token. No folder at all: none. Other names are passed over. */
 int audit_list_generations (struct text bundle_root, struct arena *arena, struct generation_stat **out, uint32_t *n,

@@ -33,7 +33,7 @@ int cache_prepare_host_cache (const struct cache_access *access, struct text hos
                               struct err *err);
 /* Seals gen-<token>: everything durable, WITNESS left, MANIFEST written last, nothing writable any more. Only after
  * every process of the program is dead. ERR_DAMAGE: it holds something that no cache may, or something of `base` is not
- * in it as it was sealed: audit_base lists all of that. `seal->sha256` lives in `arena`. */
+ * in it as it was sealed: audit_base lists the latter. `seal->sha256` lives in `arena`. */
 int cache_seal (const struct cache_access *access, struct seal *seal, struct arena *arena, struct err *err);
 /* `link_path` becomes a symbolic link to `dir`, at once: programs see one constant path whatever the generation. */
 int cache_set_symlink (const char *link_path, const char *dir, struct err *err);

@@ -46,9 +46,13 @@ static int copy_bytes (int from, int to, uint64_t bytes)
     return 0;
 }
 
+/* With that mode, whatever the umask is. */
 static int make_folder (int parent, const char *name, mode_t mode)
 {
-    return mkdirat (parent, name, mode) || fchmodat (parent, name, mode, 0) ? -1 : 0; /* whatever the umask is */
+    int fd = mkdirat (parent, name, mode) ? -1 : tree_open_below (parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    int rc = fd < 0 ? -1 : fchmod (fd, mode);
+    fd_close (fd);
+    return rc;
 }
 
 static int copy_folder (const char *path, mode_t mode, int to, const char *shown, struct err *err)

@@ -127,9 +127,9 @@ static int check_base (const struct cache_access *access, const struct manifest 
     struct manifest sealed;
     if (!access->base)
         return 0;
-    if (generation_open_root (&base, access->frontend_root, access->base, false, err))
-        return -1;
-    int rc = generation_open (&base, err);
+    int rc = generation_open_root (&base, access->frontend_root, access->base, false, err);
+    if (rc == 0)
+        rc = generation_open (&base, err);
     if (rc == 0)
         rc = generation_read_manifest (&base, access->base_sha256, arena, &sealed, err);
     if (rc == 0)

@@ -241,6 +241,8 @@ static int walk_name (struct walk *walk, int folder, const struct dirent *entry,
         rc = walk_found (walk, &seen, folder, entry->d_name, depth, err);
     else if (errno == ENOENT)
         rc = 0;
+    else if (errno == EACCES)
+        rc = meet (walk, &seen, ERR_DAMAGE, "cannot be examined: the mode of its folder forbids it", err);
     else
         cannot_open (seen.at.path, err);
     if (seen.fd >= 0)

@@ -43,6 +43,13 @@ static void drop (struct coord *coord, uint64_t token, struct text why, uint64_t
     effect->text = why;
 }
 
+/* Is it the generation that is written in this pass? */
+static bool is_of_grant (const struct coord *coord, uint64_t token)
+{
+    return token && token == coord->state->grant.token &&
+           attempt_key_equal (&coord->state->grant.key, &coord->state->pass.key);
+}
+
 /* The last entry of this journal that is known to be older than the change. */
 static uint64_t right_until (const struct coord *coord, const struct finding *finding)
 {
@@ -50,7 +57,7 @@ static uint64_t right_until (const struct coord *coord, const struct finding *fi
         return write_lease_end_index (coord, finding->token);
     if (finding->token == coord->state->generation.token)
         return coord->state->right_at;
-    return finding->token == coord->state->grant.token ? coord->state->pass.began_at : 0;
+    return is_of_grant (coord, finding->token) ? coord->state->pass.began_at : 0;
 }
 
 /* What changes no exit status may fill half: how often programs try to write is theirs to say. */
@@ -88,20 +95,14 @@ static bool sees_elsewhere (const struct coord *coord, const struct result *resu
     return coord->state->storage.len && !text_equal (result->cache.storage, coord->state->storage);
 }
 
-static bool is_its_writer (const struct coord *coord, const struct part *part, uint64_t token)
-{
-    const struct fact_writer_granted *grant = &coord->state->grant;
-    return token == grant->token && part->host == grant->host &&
-           attempt_key_equal (&grant->key, &coord->state->pass.key);
-}
-
-/* What a host can know of: the generation that it was given, the one that it was to write, and what its program tried. */
+/* What a host can know of: the generation that it was given, the one that it wrote, and what its program tried. */
 static bool may_tell (const struct coord *coord, const struct part *part, const struct finding *finding, uint64_t given)
 {
+    bool own = part->host == coord->state->grant.host && is_of_grant (coord, finding->token);
     if (!finding_is_violation (finding->kind))
-        return finding->kind == FINDING_WRITE_ATTEMPT || finding->kind == FINDING_LEVEL_LOW;
+        return given && (finding->kind == FINDING_WRITE_ATTEMPT || finding->kind == FINDING_LEVEL_LOW);
     return finding->kind <= FINDING_CHANGED && !sees_elsewhere (coord, &part->result) &&
-           (finding->token == given || is_its_writer (coord, part, finding->token));
+           ((given && finding->token == given) || own);
 }
 
 static void record_elsewhere (struct coord *coord, const struct part *part, uint64_t given, uint64_t now_ms,
@@ -125,7 +126,7 @@ void violation_record_pass (struct coord *coord, uint64_t now_ms, struct outbox 
         const struct part *part = &coord->state->pass.parts.items[i];
         if (part->result.findings.n && sees_elsewhere (coord, &part->result))
             record_elsewhere (coord, part, given, now_ms, out);
-        for (uint32_t k = 0; given && k < part->result.findings.n; k++) {
+        for (uint32_t k = 0; k < part->result.findings.n; k++) {
             const struct finding *finding = &part->result.findings.items[k];
             struct text wrote = finding->token == given ? from_run : (struct text){ 0 };
             if (may_tell (coord, part, finding, given))

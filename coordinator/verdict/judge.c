@@ -321,23 +321,23 @@ static bool same_storage (const struct judge_case *of, struct arena *arena, stru
                         "mount the same storage there on all hosts, or set cache mode per-host");
 }
 
+/* What the writer's program made of the copy that it was given, or what somebody made of a sealed one. */
 static bool say_touched (const struct judge_case *of, const struct finding *finding, struct arena *arena,
                          struct verdict *out)
 {
-    bool own = of->writer && finding->token == of->token; /* what its program made of the copy that it was given */
-    struct text cause = text_format (arena, "generation %" PRIu64 " %s: %s %.*s: %.*s", finding->token,
-                                     own ? "is not published" : "was modified after it was sealed",
+    bool own = of->writer && finding->token == of->token;
+    const char *how = own ? "is not published" : "was modified after it was sealed";
+    const char *next =
+        own ? text_format (
+                  arena, "let the program of rung %.*s only add entries; see what it printed: sliceup logs --rung %.*s",
+                  TEXT_ARG (of->rung->id), TEXT_ARG (of->rung->id))
+                  .ptr
+            : "see who else can write the cache: the receipt says between which entries of the journal it happened";
+    return verdict_set (out, OUTCOME_FAILED, OWNER_CACHE,
+                        text_format (arena, "generation %" PRIu64 " %s: %s %.*s: %.*s", finding->token, how,
                                      enum_name_of (&finding_kind_names, finding->kind), TEXT_ARG (finding->path),
-                                     TEXT_ARG (finding->detail));
-    verdict_set (out, OUTCOME_FAILED, OWNER_CACHE, cause,
-                 "see who else can write the cache: the receipt says between which entries of the journal it happened");
-    if (own)
-        out->next = text_format (arena,
-                                 "let the program of rung %.*s only add entries; compare them: cd %.*s/%.*s && diff "
-                                 "-rq gen-%" PRIu64 " gen-%" PRIu64,
-                                 TEXT_ARG (of->rung->id), TEXT_ARG (of->plan->cache.root),
-                                 TEXT_ARG (sealed_in (of)->bundle), sealed_in (of)->token, finding->token);
-    return false;
+                                     TEXT_ARG (finding->detail)),
+                        next);
 }
 
 /* The generation must be as it was sealed; the findings are recorded apart. */

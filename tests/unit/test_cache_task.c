@@ -244,8 +244,8 @@ static void an_audit_answers_with_findings_or_with_why_it_could_not_look (void *
     answer = (struct task_answer){ 0 };
     cache_task_audit (&access, &fixture->arena, &answer);
     assert_true (answer.done && answer.findings.n == FINDINGS_MAX);
-    struct text last = answer.findings.items[FINDINGS_MAX - 1].detail;
-    assert_true (text_find (last, TEXT_LIT ("and 11 more differences"), NULL));
+    struct text first = answer.findings.items[0].detail;
+    assert_true (text_find (first, TEXT_LIT ("and 11 more differences"), NULL));
     answer = (struct task_answer){ 0 };
     access.frontend_root = TEXT_LIT ("/no/such/root");
     cache_task_audit (&access, &fixture->arena, &answer);

@@ -331,21 +331,25 @@ static void a_writer_that_did_not_seal_fails (void **state)
 static void what_a_writer_changed_in_its_copy_is_told_apart_from_what_others_changed (void **state)
 {
     (void) state;
-    struct fact_generation base = { .token = 8, .bundle = TEXT_LIT ("jax/f00d") };
-    for (uint64_t token = 8; token <= 9; token++) {
+    static const struct {
+        uint64_t token;
+        bool writer;
+        const char *cause, *next;
+    } cases[] = {
+        { 9, true, "generation 9 is not published: changed x: other bytes", "sliceup logs --rung tiny" },
+        { 9, false, "generation 9 was modified after it was sealed: changed x: ", "see who else can write the cache" },
+        { 8, true, "generation 8 was modified after it was sealed: changed x: ", "see who else can write the cache" },
+    };
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
         struct bench bench;
-        struct finding finding = { FINDING_CHANGED, token, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
+        struct finding finding = { FINDING_CHANGED, cases[i].token, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
         bench_make (&bench, TINY, PASS_COLD);
-        bench.of.sealed = &base;
+        bench.of.writer = cases[i].writer;
         bench.result.findings.items = &finding;
         bench.result.findings.n = 1;
         assert_int_equal (judge (&bench), OUTCOME_FAILED);
-        assert_true (cause_has (&bench, token == 9 ? "generation 9 is not published: changed x: other bytes"
-                                                   : "generation 8 was modified after it was sealed: changed x: "));
-        assert_int_equal (token == 9, text_find (bench.verdict.next,
-                                                 TEXT_LIT ("let the program of rung tiny only add entries; compare "
-                                                           "them: cd /cache/jax/f00d && diff -rq gen-8 gen-9"),
-                                                 NULL));
+        assert_true (cause_has (&bench, cases[i].cause));
+        assert_true (text_find (bench.verdict.next, text_of (cases[i].next), NULL));
         arena_release (&bench.arena);
     }
 }

@@ -400,6 +400,99 @@ static void what_a_writer_changed_in_the_copy_of_its_base_is_its_violation (void
     bench_close (&bench);
 }
 
+/* Without a generation a host was given nothing of which it could tell. */
+static void of_no_generation_nobody_tells (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct finding finding = { FINDING_CHANGED, 0, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
+    open_granted (&bench);
+    ask (&bench, 0, 1, 1);
+    end_unsealed (&bench, 0, &finding);
+    assert_non_null (last_fact (&bench, FACT_PASS_ENDED));
+    assert_null (last_fact (&bench, FACT_CACHE_VIOLATED));
+    bench_close (&bench);
+}
+
+/* In a gang all others read the base meanwhile: of what is being written they know nothing. */
+static void only_its_writer_tells_of_what_is_written (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct fact_generation base = { .token = 5, .sha256 = TEXT_LIT ("5") };
+    struct finding finding = { FINDING_CHANGED, 6, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
+    bench_open_rung (&bench, CACHE_SINGLE_WRITER, ALL);
+    found (&bench, &base);
+    audited (&bench, NULL);
+    token (&bench, 6);
+    ask (&bench, 0, 6, 1);
+    for (uint32_t host = 1; host < HOSTS; host++)
+        end_unsealed (&bench, host, &finding);
+    end_run_of (&bench, 0, NULL);
+    assert_non_null (last_fact (&bench, FACT_PASS_ENDED));
+    assert_null (last_fact (&bench, FACT_CACHE_VIOLATED));
+    assert_int_equal (count_effects (&bench, FX_CACHE_DROP), 0);
+    bench_close (&bench);
+}
+
+/* Whoever wrote it in an earlier pass reads it now, and may tell of what it was given alone: its base is not. */
+static void a_writer_of_before_knows_only_what_it_reads (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct fact_generation base = { .token = 5, .sha256 = TEXT_LIT ("5") };
+    struct finding finding = { FINDING_CHANGED, 5, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
+    bench_open (&bench, CACHE_SINGLE_WRITER);
+    found (&bench, &base);
+    audited (&bench, NULL);
+    token (&bench, 6);
+    ask (&bench, 0, 6, 1);
+    end_run_of (&bench, 0, NULL);
+    audited (&bench, NULL);
+    end_run_of (&bench, 0, &finding);
+    end_run_of (&bench, 1, NULL);
+    end_run_of (&bench, 2, NULL);
+    assert_null (last_fact (&bench, FACT_CACHE_VIOLATED));
+    bench_close (&bench);
+}
+
+/* The first of them drops it: the second is as old, and not of the pass in which a reader found it. */
+static void a_second_finding_of_what_is_dropped_is_not_dated_by_its_reader (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct finding other = changed;
+    other.path = TEXT_LIT ("jit_other-cache");
+    open_restored (&bench);
+    uint64_t began_at = last_fact (&bench, FACT_PASS_BEGAN)->index;
+    end_run_of (&bench, 0, NULL);
+    end_run_of (&bench, 1, &changed);
+    end_run_of (&bench, 2, &other);
+    const struct fact_cache_violated *violated = &last_fact (&bench, FACT_CACHE_VIOLATED)->of.cache_violated;
+    assert_true (text_equal (violated->finding.path, other.path));
+    assert_true (violated->since < began_at);
+    bench_close (&bench);
+}
+
+static void a_writer_whose_base_was_dropped_meanwhile_still_tells (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct fact_generation base = { .token = 5, .sha256 = TEXT_LIT ("5") };
+    struct cache_root_finding found_late = { { FINDING_CHANGED, 5, TEXT_LIT ("x"), TEXT_LIT ("other bytes") }, { 0 } };
+    struct finding finding = { FINDING_CHANGED, 6, TEXT_LIT ("y"), TEXT_LIT ("other bytes") };
+    bench_open (&bench, CACHE_SINGLE_WRITER);
+    found (&bench, &base);
+    tick_at (&bench, bench.now_ms + 61000);
+    token (&bench, 6);
+    ask (&bench, 0, 6, 1);
+    audited (&bench, &found_late);
+    end_unsealed (&bench, 0, &finding);
+    assert_int_equal (last_fact (&bench, FACT_CACHE_VIOLATED)->of.cache_violated.finding.token, 6);
+    assert_int_equal (last_effect (&bench, FX_CACHE_DROP)->token, 6);
+    bench_close (&bench);
+}
+
 /* An answer that comes after it was given up: what the writer builds upon is not right any more. */
 static void nothing_is_published_that_was_built_upon_what_was_dropped_meanwhile (void **state)
 {
@@ -444,6 +537,11 @@ int main (void)
         cmocka_unit_test (the_same_path_is_told_once_a_kind),
         cmocka_unit_test (what_a_writer_finds_in_its_base_is_a_violation_too),
         cmocka_unit_test (what_a_writer_changed_in_the_copy_of_its_base_is_its_violation),
+        cmocka_unit_test (of_no_generation_nobody_tells),
+        cmocka_unit_test (only_its_writer_tells_of_what_is_written),
+        cmocka_unit_test (a_writer_of_before_knows_only_what_it_reads),
+        cmocka_unit_test (a_second_finding_of_what_is_dropped_is_not_dated_by_its_reader),
+        cmocka_unit_test (a_writer_whose_base_was_dropped_meanwhile_still_tells),
         cmocka_unit_test (nothing_is_published_that_was_built_upon_what_was_dropped_meanwhile),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

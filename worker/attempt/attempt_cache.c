@@ -26,12 +26,12 @@ void attempt_add_findings (struct attempt *attempt, const struct finding *items,
     struct result *result = attempt_result (attempt);
     struct finding *all = arena_array (&attempt->arena, FINDINGS_MAX, sizeof *all);
     size_t bytes = 0;
-    uint32_t kept = result->findings.n;
-    for (uint32_t i = 0; i < kept; i++) {
-        all[i] = result->findings.items[i];
-        bytes += cost (&all[i]);
+    uint32_t kept = result->findings.n, i = 0;
+    for (uint32_t k = 0; k < kept; k++) {
+        all[k] = result->findings.items[k];
+        bytes += cost (&all[k]);
     }
-    for (uint32_t i = 0; i < n && kept < FINDINGS_MAX; i++) {
+    for (; i < n && kept < FINDINGS_MAX; i++) {
         struct finding one = items[i];
         one.path = text_copy (&attempt->arena, text_clip (one.path, NAME_MAX_BYTES));
         one.detail = text_copy (&attempt->arena, text_clip (one.detail, FINDING_TEXT_BYTES));
@@ -39,6 +39,9 @@ void attempt_add_findings (struct attempt *attempt, const struct finding *items,
             break; /* the first ones say what is wrong */
         all[kept++] = one;
     }
+    if (i < n)
+        attempt_add_note (attempt, STAGE_SOURCE,
+                          text_format (&attempt->arena, "%" PRIu32 " findings about the cache were not kept", n - i));
     result->findings.items = all;
     result->findings.n = kept;
 }

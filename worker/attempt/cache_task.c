@@ -103,8 +103,8 @@ static void take_findings (const struct finding_list *found, struct arena *arena
     answer->findings.n = found->n;
     if (!found->more)
         return;
-    struct text *last = &found->items[found->n - 1].detail;
-    *last = text_format (arena, "%.*s (and %u more differences, not listed)", TEXT_ARG (*last), found->more);
+    struct text *first = &found->items[0].detail; /* a result that is full leaves out the last ones */
+    *first = text_format (arena, "%.*s (and %u more differences, not listed)", TEXT_ARG (*first), found->more);
 }
 
 /* The first difference was enough to refuse it; the coordinator drops it for all of them. `made`: it is the one that the
