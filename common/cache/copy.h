@@ -7,7 +7,7 @@
 
 #include "common/cache/manifest.h"
 
-/* `from` and `to` are folders; `to` is empty. Copies have the modes of the manifest, and may be written by their owner. On failure `to` holds a part. */
+/* `to` is an empty folder. Copies have the listed modes, and their owner may write them. A failure leaves a part. */
 int copy_entries (const struct manifest *manifest, int from, int to, struct err *err);
 
 #endif

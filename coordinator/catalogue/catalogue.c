@@ -32,9 +32,9 @@ static const char *const state_words[] = { "none", "granted", "published", "aban
 const struct enum_names generation_state_names = NAMES (state_words);
 
 /* AUTOINCREMENT: a number is not used again, not even when its row is gone (sqlite autoinc.html).
- * state: of enum generation_state, but never published, which is to have a row in `generation`. seen: what an abandoned
- * generation looked like at first, no bytes when nothing lay there. used: the newest generation of its bundle when a run
- * last had a use for it. */
+ * state: of enum generation_state, but never published, which is to have a row in `generation`. seen: what an
+ * abandoned generation looked like at first, no bytes when nothing lay there. used: the newest generation of its
+ * bundle when a run last had a use for it. */
 static const char tables[] =
     "CREATE TABLE token (token INTEGER PRIMARY KEY AUTOINCREMENT, bundle TEXT NOT NULL,"
     " run TEXT NOT NULL, wall_ms INTEGER NOT NULL, state INTEGER NOT NULL DEFAULT 1, why TEXT NOT NULL DEFAULT '');"
