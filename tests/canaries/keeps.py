@@ -43,19 +43,7 @@ def overwrite(path):
     os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
 
 
-def exchange(path):
-    with open(path + ".new", "wb") as entry:
-        entry.write(b"exchanged")
-    os.rename(path + ".new", path)
-
-
-def link(path):
-    os.rename(path, path + ".old")
-    os.symlink(path + ".old", path)
-
-
-SPOILED = {"overwrite": overwrite, "exchange": exchange, "link": link, "remove": os.unlink,
-           "close": lambda path: os.chmod(path, 0), "second-name": lambda path: os.link(path, path + ".second")}
+SPOILED = {"overwrite": overwrite, "remove": os.unlink}
 
 
 def spoil(canary, folder, own):
