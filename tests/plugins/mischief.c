@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { PAGE = 4096, REPORTER = 3, FDS = 64 };
@@ -199,8 +200,11 @@ static void leave_child (void)
 /* As a daemon does: its group and session are others, and its parent is gone. */
 static void leave_daemon (void)
 {
-    if (fork () != 0)
+    pid_t child = fork ();
+    if (child != 0) {
+        (void) waitpid (child, NULL, 0); /* so that one process is left, however slow the machine */
         return;
+    }
     (void) setsid ();
     if (fork () == 0)
         stay ();
