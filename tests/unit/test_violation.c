@@ -342,21 +342,32 @@ static void the_same_path_is_told_once_a_kind (void **state)
     bench_close (&bench);
 }
 
+static void end_unsealed (struct bench *bench, uint32_t host, enum ending ending, struct finding *finding)
+{
+    struct msg msg = { .kind = MSG_RESULT, .of.result = { .key = bench->runs[host].key, .ending = ending } };
+    msg.of.result.findings.items = finding;
+    msg.of.result.findings.n = 1;
+    tell (bench, host, &msg);
+}
+
+/* host0 writes generation 6, which began as a copy of 5. */
+static void open_copying (struct bench *bench, uint32_t rung)
+{
+    static const struct fact_generation base = { .token = 5, .sha256 = TEXT_LIT ("5"), .from_run = TEXT_LIT ("ab") };
+    bench_open_rung (bench, CACHE_SINGLE_WRITER, rung);
+    found (bench, &base);
+    audited (bench, NULL);
+    token (bench, 6);
+    ask (bench, 0, 6, 1);
+}
+
 static void what_a_writer_finds_in_its_base_is_a_violation_too (void **state)
 {
     (void) state;
     struct bench bench;
-    struct fact_generation base = { .token = 5, .sha256 = TEXT_LIT ("5") };
     struct finding finding = { FINDING_CHANGED, 5, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
-    bench_open (&bench, CACHE_SINGLE_WRITER);
-    found (&bench, &base);
-    audited (&bench, NULL);
-    token (&bench, 6);
-    ask (&bench, 0, 6, 1);
-    struct msg msg = { .kind = MSG_RESULT, .of.result = { .key = bench.runs[0].key, .ending = ENDING_NOT_STARTED } };
-    msg.of.result.findings.items = &finding;
-    msg.of.result.findings.n = 1;
-    tell (&bench, 0, &msg);
+    open_copying (&bench, TINY);
+    end_unsealed (&bench, 0, ENDING_NOT_STARTED, &finding);
     assert_int_equal (last_effect (&bench, FX_CACHE_DROP)->token, 5);
     audited (&bench, NULL);
     token (&bench, 7);
@@ -365,27 +376,14 @@ static void what_a_writer_finds_in_its_base_is_a_violation_too (void **state)
     bench_close (&bench);
 }
 
-static void end_unsealed (struct bench *bench, uint32_t host, struct finding *finding)
-{
-    struct msg msg = { .kind = MSG_RESULT, .of.result = { .key = bench->runs[host].key, .ending = ENDING_EXITED } };
-    msg.of.result.findings.items = finding;
-    msg.of.result.findings.n = 1;
-    tell (bench, host, &msg);
-}
-
 static void what_a_writer_changed_in_the_copy_of_its_base_is_its_violation (void **state)
 {
     (void) state;
     struct bench bench;
-    struct fact_generation base = { .token = 5, .sha256 = TEXT_LIT ("5"), .from_run = TEXT_LIT ("ab") };
     struct finding finding = { FINDING_CHANGED, 6, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
-    bench_open (&bench, CACHE_SINGLE_WRITER);
-    found (&bench, &base);
-    audited (&bench, NULL);
-    token (&bench, 6);
-    ask (&bench, 0, 6, 1);
+    open_copying (&bench, TINY);
     uint64_t began_at = last_fact (&bench, FACT_PASS_BEGAN)->index;
-    end_unsealed (&bench, 0, &finding);
+    end_unsealed (&bench, 0, ENDING_EXITED, &finding);
     const struct fact_cache_violated *violated = &last_fact (&bench, FACT_CACHE_VIOLATED)->of.cache_violated;
     assert_int_equal (violated->host, 0);
     assert_int_equal (violated->since, began_at);
@@ -408,7 +406,7 @@ static void of_no_generation_nobody_tells (void **state)
     struct finding finding = { FINDING_CHANGED, 0, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
     open_granted (&bench);
     ask (&bench, 0, 1, 1);
-    end_unsealed (&bench, 0, &finding);
+    end_unsealed (&bench, 0, ENDING_EXITED, &finding);
     assert_non_null (last_fact (&bench, FACT_PASS_ENDED));
     assert_null (last_fact (&bench, FACT_CACHE_VIOLATED));
     bench_close (&bench);
@@ -419,15 +417,10 @@ static void only_its_writer_tells_of_what_is_written (void **state)
 {
     (void) state;
     struct bench bench;
-    struct fact_generation base = { .token = 5, .sha256 = TEXT_LIT ("5") };
     struct finding finding = { FINDING_CHANGED, 6, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
-    bench_open_rung (&bench, CACHE_SINGLE_WRITER, ALL);
-    found (&bench, &base);
-    audited (&bench, NULL);
-    token (&bench, 6);
-    ask (&bench, 0, 6, 1);
+    open_copying (&bench, ALL);
     for (uint32_t host = 1; host < HOSTS; host++)
-        end_unsealed (&bench, host, &finding);
+        end_unsealed (&bench, host, ENDING_EXITED, &finding);
     end_run_of (&bench, 0, NULL);
     assert_non_null (last_fact (&bench, FACT_PASS_ENDED));
     assert_null (last_fact (&bench, FACT_CACHE_VIOLATED));
@@ -440,13 +433,8 @@ static void a_writer_of_before_knows_only_what_it_reads (void **state)
 {
     (void) state;
     struct bench bench;
-    struct fact_generation base = { .token = 5, .sha256 = TEXT_LIT ("5") };
     struct finding finding = { FINDING_CHANGED, 5, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
-    bench_open (&bench, CACHE_SINGLE_WRITER);
-    found (&bench, &base);
-    audited (&bench, NULL);
-    token (&bench, 6);
-    ask (&bench, 0, 6, 1);
+    open_copying (&bench, TINY);
     end_run_of (&bench, 0, NULL);
     audited (&bench, NULL);
     end_run_of (&bench, 0, &finding);
@@ -487,7 +475,7 @@ static void a_writer_whose_base_was_dropped_meanwhile_still_tells (void **state)
     token (&bench, 6);
     ask (&bench, 0, 6, 1);
     audited (&bench, &found_late);
-    end_unsealed (&bench, 0, &finding);
+    end_unsealed (&bench, 0, ENDING_EXITED, &finding);
     assert_int_equal (last_fact (&bench, FACT_CACHE_VIOLATED)->of.cache_violated.finding.token, 6);
     assert_int_equal (last_effect (&bench, FX_CACHE_DROP)->token, 6);
     bench_close (&bench);
