@@ -8,7 +8,6 @@ import unittest
 import lab
 
 HOSTS = 64
-WITHIN_S = 8.0  # of a busy machine, and before the last hosts are ended; on a quiet one it is below 1
 # Each host does what its number says, and notes when.
 PROGRAM = r"""
 host=$(pwd); host=${host#*/hosts/}; host=${host%%/*}; n=${host#h}
@@ -64,6 +63,8 @@ class Lines:
 
 
 class Live(lab.LabTest):
+    WITHIN_S = None  # of tests/campaign/live. Here: before the hosts that hang are ended
+
     def start_run(self, timeout="16s"):
         truth = self.lab.files / "truth"
         truth.mkdir()
@@ -93,7 +94,8 @@ class Live(lab.LabTest):
         self.assertEqual(FAILED, told.keys(), view)
         late = {host: round(told[host][0] - ended[host], 2) for host in FAILED}
         print(f"{view}: the latest after {max(late.values())} s", flush=True)
-        self.assertLessEqual(max(late.values()), WITHIN_S, (view, late))
+        if self.WITHIN_S:
+            self.assertLessEqual(max(late.values()), self.WITHIN_S, (view, late))
         for hosts, line in WAYS.items():
             for host in hosts:
                 self.assertIn(line, told[host][1], (view, host))
@@ -106,6 +108,7 @@ class Live(lab.LabTest):
         lab.wait_for(lambda: FAILED <= lines.told().keys() and FAILED <= watch.told().keys(), "the failures in the lines", 10)
         self.assert_in_time("run", lines.told(), truth)
         self.assert_in_time("watch", watch.told(), truth)
+        self.assertEqual(0, self.lab.count("pass-ended"), "it was told only when all had ended")
         self.folded(state)
         told = [line for line in lines.lines if re.search(r" so far(; next: .*)?\n$", line)]
         for line in told:
