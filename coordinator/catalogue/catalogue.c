@@ -207,8 +207,6 @@ static int settle (struct catalogue *catalogue, struct err *err)
     if (catalogue->looking && format == 0)
         return err_set (err, ERR_STATE, "%s/catalogue.db has no tables yet: the next run or import makes them",
                         catalogue->root);
-    if (format != 0)
-        return format_unknown (catalogue, format, err);
     if (catalogue_begin_transaction (catalogue, err) != 0)
         return -1;
     return catalogue_end_transaction (catalogue, make_tables (catalogue, err), err);

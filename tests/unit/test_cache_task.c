@@ -2,6 +2,7 @@
 /* What an task does with a cache, in the words of its answer. */
 #include "cache_fixture.h"
 
+#include "worker/attempt/attempt_state.h"
 #include "worker/attempt/cache_task.h"
 #include "worker/attempt/verified_generations.h"
 
@@ -227,6 +228,25 @@ static void a_copy_that_its_program_changed_is_answered_with_all_that_is_wrong (
     assert_true (text_is (answer.findings.items[1].path, "xla/kernel cache.bin"));
 }
 
+static void what_a_result_has_no_room_for_is_counted (void **state)
+{
+    (void) state;
+    static struct finding findings[FINDINGS_MAX];
+    static char path[NAME_MAX_BYTES];
+    struct attempt attempt = { 0 };
+    memset (path, 'x', sizeof path);
+    for (int i = 0; i < FINDINGS_MAX; i++)
+        findings[i] = (struct finding){ FINDING_CHANGED, 4, { path, sizeof path }, TEXT_LIT ("has other bytes") };
+    attempt_add_findings (&attempt, findings, FINDINGS_MAX);
+    const struct result *result = attempt_result (&attempt);
+    assert_true (result->findings.n > 10 && result->findings.n < FINDINGS_MAX);
+    assert_int_equal (result->notes.n, 1);
+    struct text left = text_format (&attempt.arena, "%u findings about the cache were not kept",
+                                    FINDINGS_MAX - result->findings.n);
+    assert_true (text_equal (result->notes.items[0].text, left));
+    arena_release (&attempt.arena);
+}
+
 static void an_audit_answers_with_findings_or_with_why_it_could_not_look (void **state)
 {
     struct fixture *fixture = *state;
@@ -366,6 +386,7 @@ int main (void)
         FIXTURE_TEST (a_refused_generation_is_answered_with_all_that_is_wrong),
         FIXTURE_TEST (a_base_that_was_changed_is_answered_with_all_that_is_wrong),
         FIXTURE_TEST (a_copy_that_its_program_changed_is_answered_with_all_that_is_wrong),
+        FIXTURE_TEST (what_a_result_has_no_room_for_is_counted),
         FIXTURE_TEST (an_audit_answers_with_findings_or_with_why_it_could_not_look),
         FIXTURE_TEST (what_somebody_else_owns_is_neither_read_nor_built_upon),
         FIXTURE_TEST (what_others_may_write_on_its_mount_is_refused),
