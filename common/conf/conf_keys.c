@@ -221,8 +221,8 @@ static const struct conf_key cache_keys[CACHE_KEYS] = {
     [CACHE_ENFORCEMENT] = { "enforcement", KEY_WORD, .words = &enforcement_names, .fallback = "landlock",
                             .help = "The weakest acceptable protection of published generations against writing. Each "
                                     "host uses the strongest that it has, and runs no program with a weaker one than "
-                                    "this. Weakest first: `cooperative` (file modes only), `other-uid` (the reader is "
-                                    "another user), `landlock`, `namespace` (a read-only mount), `namespace+landlock`, "
+                                    "this. Weakest first: `cooperative` (file modes only), `landlock`, `namespace` (a "
+                                    "read-only mount), `namespace+landlock`, "
                                     "`storage` (mounted read-only by its administrator)." },
     [CACHE_OVERLAY] = { "overlay", KEY_BOOL, .fallback = "false",
                         .help = "Readers get a scratch layer above the generation, for programs that must write. The "

@@ -1,5 +1,6 @@
 #include "common/io/curve_key.h"
 
+#include <assert.h>
 #include <string.h>
 #include <zmq.h>
 
@@ -17,6 +18,14 @@ int curve_key_parse (struct text z85, struct curve_key *out, struct err *err)
     explicit_bzero (copy, sizeof copy);
     explicit_bzero (&key, sizeof key);
     return good ? 0 : err_set (err, ERR_PARSE, "this CURVE key is not valid Z85 (RFC 32)");
+}
+
+/* libzmq's own generator, which czmq's zcert calls as well: czmq itself would bring a dozen libraries onto every host
+ * (systemd, gcrypt, lzma, zstd, lz4, cap, ...) and takes the signals and environment of the process. */
+void link_keys_make (struct link_keys *keys)
+{
+    int rc = zmq_curve_keypair (keys->public_key, keys->secret_key);
+    assert (rc == 0); /* libzmq without CURVE: Debian's has it */
 }
 
 int link_keys_check (const struct link_keys *keys, struct err *err)

@@ -22,11 +22,6 @@ struct link_keys {
     char secret_key[LINK_KEY_BYTES];
 };
 void link_keys_make (struct link_keys *keys);
-/* A file of mode 0600, written atomically, refused when others may read it. */
-int link_keys_save (const struct link_keys *keys, const char *path, struct err *err);
-int link_keys_load (struct link_keys *keys, const char *path, struct err *err);
-/* The same from the bytes of such a file, which somebody read; `path` is for the sentence. */
-int link_keys_parse (struct link_keys *keys, struct text file, const char *path, struct err *err);
 
 enum link_channel { LINK_CONTROL, LINK_BULK, LINK_CHANNELS };
 

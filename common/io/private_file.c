@@ -2,30 +2,27 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/io/fd.h"
 #include "common/io/safe_path.h"
 
-int private_file_check (int fd, const char *path, struct stat *at, struct err *err)
+/* Owner and mode are asked of the open file, so nobody can exchange it between the question and the reading. */
+static int check (int fd, const char *path, const struct buf *out, struct err *err)
 {
     const struct safe_path_rule rule = { .what = "key file", .instead = "make a new one", .own = true };
-    if (fstat (fd, at) != 0)
+    struct stat at;
+    if (fstat (fd, &at) != 0)
         return err_errno (err, ERR_IO, "key file %s cannot be examined", path);
-    if (!S_ISREG (at->st_mode))
+    if (!S_ISREG (at.st_mode))
         return err_set (err, ERR_REFUSED, "key file %s is not a regular file", path);
-    if (at->st_mode & 077)
+    if (at.st_mode & 077)
         return err_set (err, ERR_REFUSED,
                         "key file %s has mode %04o, so other users may read it: make a new one, or chmod 600 if no "
                         "other user read it",
-                        path, (unsigned) at->st_mode & 07777);
-    return safe_path_check_end (path, at, &rule, err);
-}
-
-static int check (int fd, const char *path, const struct buf *out, struct err *err)
-{
-    struct stat at;
-    if (private_file_check (fd, path, &at, err) < 0)
+                        path, (unsigned) at.st_mode & 07777);
+    if (safe_path_check_end (path, &at, &rule, err) < 0)
         return -1;
     if (at.st_size < 1 || (size_t) at.st_size > out->max - out->len)
         return err_set (err, ERR_DAMAGE, "key file %s has %lld bytes, expected 1 to %zu", path, (long long) at.st_size,

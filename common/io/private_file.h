@@ -5,9 +5,6 @@
 #define SLICEUP_COMMON_IO_PRIVATE_FILE_H
 #include "common/base/buf.h"
 #include "common/base/err.h"
-#include <sys/stat.h>
-/* Is the open file a regular one, of the user who asks, that nobody else may use? `at`: what fstat says. */
-int private_file_check (int fd, const char *path, struct stat *at, struct err *err);
 /* The whole file into `out` (its max is the size cap). Another owner, or a mode that lets others in: ERR_REFUSED. A
  * symbolic link is followed, since Kubernetes mounts Secrets as such. */
 int private_file_read (const char *path, struct buf *out, struct err *err);

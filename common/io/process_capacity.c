@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -94,47 +93,46 @@ bool process_capacity_has_memory (size_t bytes)
 
 /* ---- threads ---- */
 
-struct crowd {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool over;
-    pthread_t *threads;
-    uint32_t n;
-};
-
-static void *wait_for_end (void *owner)
+/* What the control group of this process leaves it, where it says so (cgroups(7)). */
+static uint64_t group_leaves (void)
 {
-    struct crowd *crowd = owner;
-    pthread_mutex_lock (&crowd->lock);
-    while (!crowd->over)
-        pthread_cond_wait (&crowd->changed, &crowd->lock);
-    pthread_mutex_unlock (&crowd->lock);
-    return NULL;
-}
-
-/* Signals are for the process's own threads. What pthread_create says. */
-static int gather (struct crowd *crowd, uint32_t wanted)
-{
-    sigset_t all, before;
-    int rc = 0;
-    sigfillset (&all);
-    pthread_sigmask (SIG_SETMASK, &all, &before);
-    while (rc == 0 && crowd->n < wanted) {
-        rc = pthread_create (&crowd->threads[crowd->n], NULL, wait_for_end, crowd);
-        crowd->n += rc == 0;
+    char line[512], path[640];
+    unsigned long long max = 0, now = 0;
+    bool found = false;
+    FILE *groups = fopen ("/proc/self/cgroup", "re");
+    while (groups && !found && fgets (line, sizeof line, groups))
+        found = strncmp (line, "0::/", 4) == 0;
+    if (groups)
+        fclose (groups);
+    line[found ? strcspn (line, "\n") : 0] = '\0';
+    for (int i = 0; found && i < 2; i++) {
+        snprintf (path, sizeof path, "/sys/fs/cgroup%s/pids.%s", line + 3, i ? "current" : "max");
+        FILE *value = fopen (path, "re");
+        found = value && fscanf (value, "%llu", i ? &now : &max) == 1;
+        if (value)
+            fclose (value);
     }
-    pthread_sigmask (SIG_SETMASK, &before, NULL);
-    return rc;
+    return !found ? UINT64_MAX : max > now ? max - now : 0;
 }
 
-static void disperse (struct crowd *crowd)
+/* Of one user's threads, others of whom may run; nothing binds root (setrlimit(2)). */
+static uint64_t user_may_have (void)
 {
-    pthread_mutex_lock (&crowd->lock);
-    crowd->over = true;
-    pthread_cond_broadcast (&crowd->changed);
-    pthread_mutex_unlock (&crowd->lock);
-    while (crowd->n > 0)
-        pthread_join (crowd->threads[--crowd->n], NULL);
+    struct rlimit limit;
+    return geteuid () == 0 || getrlimit (RLIMIT_NPROC, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY
+               ? UINT64_MAX
+               : (uint64_t) limit.rlim_cur;
+}
+
+static int check_threads (const char *what, uint32_t wanted, struct err *err)
+{
+    uint64_t group = group_leaves (), user = user_may_have (), least = group < user ? group : user;
+    if (wanted <= least)
+        return 0;
+    return err_set (err, ERR_LIMIT,
+                    "%s needs %u threads, but the system allows %llu: raise the limit (ulimit -u, TasksMax=, pids.max "
+                    "of its control group)",
+                    what, wanted, (unsigned long long) least);
 }
 
 static size_t stack_bytes (void)
@@ -147,36 +145,10 @@ static size_t stack_bytes (void)
     return bytes;
 }
 
-/* A thread is refused for want of memory for its stack, or since there are too many. */
-static int refuse_threads (const char *what, const struct capacity_needs *needs, uint32_t got, int why, struct err *err)
-{
-    if (!process_capacity_has_memory (stack_bytes ()))
-        return refuse_memory (
-            what, (double) stack_bytes () / MIB * (needs->threads - got) + (double) needs->bytes / MIB, err);
-    return err_set (err, ERR_LIMIT,
-                    "%s needs %u threads, but the system refuses more than %u (%s): raise the limit (ulimit -u, "
-                    "TasksMax=, pids.max of its control group)",
-                    what, needs->threads, got, strerror (why));
-}
-
-/* Memory is tested while the threads exist: it is needed in addition to their stacks. */
-static int check_threads_and_memory (const char *what, const struct capacity_needs *needs, struct err *err)
-{
-    struct crowd crowd = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
-    crowd.threads = mem_array (needs->threads, sizeof *crowd.threads);
-    int why = gather (&crowd, needs->threads), rc = 0;
-    if (why != 0)
-        rc = refuse_threads (what, needs, crowd.n, why, err);
-    else if (needs->bytes && !process_capacity_has_memory (needs->bytes))
-        rc = refuse_memory (what, (double) needs->bytes / MIB, err);
-    disperse (&crowd);
-    mem_free (crowd.threads);
-    return rc;
-}
-
 int process_capacity_check (const char *what, const struct capacity_needs *needs, struct err *err)
 {
-    if (check_files (what, needs->descriptors, err) != 0)
+    size_t bytes = needs->bytes + stack_bytes () * needs->threads;
+    if (check_files (what, needs->descriptors, err) != 0 || check_threads (what, needs->threads, err) != 0)
         return -1;
-    return check_threads_and_memory (what, needs, err);
+    return bytes == 0 || process_capacity_has_memory (bytes) ? 0 : refuse_memory (what, (double) bytes / MIB, err);
 }

@@ -14,9 +14,9 @@ struct capacity_needs {
     uint32_t descriptors, threads;
     uint64_t bytes;
 };
-/* Takes all of it at once, and gives it back; the limit of open files is raised as far as it may be. ERR_LIMIT: a
- * sentence that begins with `what` ("a run of 4 hosts"): which limit, of this process or of the system, is too low, and
- * how it is raised. Any thread, but slow: threads are made. */
+/* Takes the files and the memory at once, and gives them back; of threads the limits are read. The limit of open files
+ * is raised as far as it may be. ERR_LIMIT: a sentence that begins with `what` ("a run of 4 hosts"): which limit, of
+ * this process or of the system, is too low, and how it is raised. Any thread. */
 int process_capacity_check (const char *what, const struct capacity_needs *needs, struct err *err);
 bool process_capacity_has_memory (size_t bytes); /* now; as signal-safe as mmap */
 

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/io/process_capacity.h"
@@ -42,6 +44,15 @@ static const char *lacks_descriptor (void)
     return NULL;
 }
 
+/* A process is refused as a thread would be (setrlimit(2), pids.max). A bare call: fork runs what libraries hand it. */
+static bool lacks_thread (void)
+{
+    long pid = syscall (SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (pid == 0)
+        _exit (0);
+    return pid < 0 ? errno == EAGAIN : waitpid ((pid_t) pid, NULL, 0) < 0;
+}
+
 /* Nobody is left to be told of an error. */
 static void say (const char *words)
 {
@@ -55,6 +66,8 @@ static void on_abort (int signal_number)
     const char *what = !process_capacity_has_memory (LEAST_BYTES)
                            ? "memory (ulimit -v, ulimit -d, or that of the machine)"
                            : lacks_descriptor ();
+    if (!what && lacks_thread ())
+        what = "threads (ulimit -u, TasksMax=, pids.max of its control group)";
     if (!what) {
         signal (signal_number, SIG_DFL);
         raise (signal_number); /* comes when this returns */

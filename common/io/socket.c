@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "common/io/port_holder.h"
 #include "common/io/process_capacity.h"
 
 #ifndef ZMQ_ZAP_ENFORCE_DOMAIN
@@ -190,16 +189,14 @@ static int allow_ipv6 (void *socket, const struct endpoint *at, struct err *err)
 
 static int bind_refused (const struct endpoint *at, int why, struct err *err)
 {
-    char holder[PORT_HOLDER_BYTES] = "a process that cannot be seen from here";
     if (why != EADDRINUSE)
         return err_set (err, ERR_IO,
                         "cannot bind %s: %s; expected a free port, and an address or interface of this machine",
                         at->text, zmq_strerror (why));
-    port_holder_find (endpoint_port (at), holder);
     return err_set (err, ERR_IO,
-                    "%s is in use by %s: end that process, or choose another port (section coordinator of the slice "
-                    "file: control_port, bulk_port, events_port)",
-                    at->text, holder);
+                    "%s is in use: end the process that listens there (ss -ltnp 'sport = %u'), or choose another port "
+                    "(section coordinator of the slice file: control_port, bulk_port, events_port)",
+                    at->text, endpoint_port (at));
 }
 
 int socket_bind (void *socket, const struct endpoint *at, struct endpoint *bound, struct err *err)

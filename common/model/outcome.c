@@ -9,10 +9,9 @@ _Static_assert(sizeof outcome_words / sizeof outcome_words[0] == OUTCOME_N, "a w
 const struct enum_names outcome_names = { outcome_words, OUTCOME_N };
 
 static const char *const owner_words[] = {
-    [OWNER_NONE] = "none",       [OWNER_FORMER_FRONTEND] = "", [OWNER_DEVICE] = "device", [OWNER_LAUNCH] = "launch",
-    [OWNER_FORMER_BACKEND] = "", [OWNER_BUNDLE] = "bundle",    [OWNER_CACHE] = "cache",   [OWNER_COMPILER] = "compiler",
-    [OWNER_PEER] = "peer",       [OWNER_PROGRAM] = "program",  [OWNER_HOST] = "host",     [OWNER_PLATFORM] = "platform",
-    [OWNER_SLICEUP] = "sliceup", [OWNER_UNKNOWN] = "unknown",
+    [OWNER_NONE] = "none",   [OWNER_DEVICE] = "device",     [OWNER_LAUNCH] = "launch",   [OWNER_BUNDLE] = "bundle",
+    [OWNER_CACHE] = "cache", [OWNER_COMPILER] = "compiler", [OWNER_PEER] = "peer",       [OWNER_PROGRAM] = "program",
+    [OWNER_HOST] = "host",   [OWNER_PLATFORM] = "platform", [OWNER_SLICEUP] = "sliceup", [OWNER_UNKNOWN] = "unknown",
 };
 _Static_assert(sizeof owner_words / sizeof owner_words[0] == OWNER_N, "a word for each owner");
 const struct enum_names owner_names = { owner_words, OWNER_N };
@@ -45,34 +44,11 @@ enum outcome outcome_worst (enum outcome a, enum outcome b)
 
 /* ---- words ---- */
 
-/* Words that canaries, signature lists and receipts said before. */
-static const struct {
-    const struct enum_names *names;
-    const char *word;
-    uint32_t value;
-} former[] = { { &outcome_names, "could-not-run", OUTCOME_BLOCKED },
-               { &outcome_names, "no-report", OUTCOME_LOST },
-               { &owner_names, "frontend", OWNER_BUNDLE },
-               { &owner_names, "launch-policy", OWNER_LAUNCH },
-               { &owner_names, "backend", OWNER_LAUNCH },
-               { &owner_names, "collective", OWNER_PEER } };
-
 const char *enum_name_of (const struct enum_names *names, uint32_t value)
 {
     if (value == 0)
         return "none";
-    return value < names->n && names->of[value][0] ? names->of[value] : "?";
-}
-
-static bool former_find (const struct enum_names *names, struct text name, uint32_t *value)
-{
-    for (size_t i = 0; i < sizeof former / sizeof former[0]; i++) {
-        if (former[i].names == names && text_is (name, former[i].word)) {
-            *value = former[i].value;
-            return true;
-        }
-    }
-    return false;
+    return value < names->n ? names->of[value] : "?";
 }
 
 bool enum_value_of (const struct enum_names *names, struct text name, uint32_t *value)
@@ -83,5 +59,5 @@ bool enum_value_of (const struct enum_names *names, struct text name, uint32_t *
             return true;
         }
     }
-    return former_find (names, name, value);
+    return false;
 }

@@ -25,13 +25,11 @@ extern const enum outcome outcome_order[OUTCOME_N - 1];
 /* The one that matters more when a slice is summed up. */
 enum outcome outcome_worst (enum outcome a, enum outcome b);
 
-/* Who owns a failure. The numbers stand in journals and messages: 1 and 4 are retired, without a word. */
+/* Who owns a failure. The numbers stand in journals and messages. */
 enum owner {
     OWNER_NONE = 0,
-    OWNER_FORMER_FRONTEND = 1,
     OWNER_DEVICE, /* held by another process, not openable */
     OWNER_LAUNCH, /* what was set before the program began: variables, flags, backend, mesh */
-    OWNER_FORMER_BACKEND,
     OWNER_BUNDLE, /* packages, ABI */
     OWNER_CACHE,
     OWNER_COMPILER,

@@ -18,7 +18,7 @@ static const char *const pass_words[] = { "none", "once", "cold", "restored" };
 const struct enum_names pass_names = NAMES (pass_words);
 static const char *const cache_mode_words[] = { "none", "off", "single-writer", "per-host", "read-only", "warm-only" };
 const struct enum_names cache_mode_names = NAMES (cache_mode_words);
-static const char *const enforcement_words[] = { "none",      "cooperative",        "other-uid", "landlock",
+static const char *const enforcement_words[] = { "none",      "cooperative",        "landlock",
                                                  "namespace", "namespace+landlock", "storage" };
 const struct enum_names enforcement_names = NAMES (enforcement_words);
 

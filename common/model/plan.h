@@ -206,7 +206,6 @@ bool cache_mode_has_writer (enum cache_mode mode);
 enum enforcement {
     ENFORCEMENT_NONE = 0,
     ENFORCEMENT_COOPERATIVE, /* file modes and settings of the framework: manners */
-    ENFORCEMENT_OTHER_UID,
     ENFORCEMENT_LANDLOCK,
     ENFORCEMENT_NAMESPACE, /* a read-only mount that cannot be undone */
     ENFORCEMENT_NAMESPACE_LANDLOCK,

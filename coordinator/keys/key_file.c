@@ -44,10 +44,8 @@ int key_file_load (struct link_keys *keys, const char *path, struct err *err)
     struct link_keys found = { 0 };
     buf_init (&file, CERTIFICATE_MAX_BYTES);
     int rc = private_file_read_nofollow (path, &file, err);
-    struct text text = buf_as_text (&file);
     if (rc == 0)
-        rc = text_starts (text, "sliceup link keys") ? link_keys_parse (&found, text, path, err)
-                                                     : parse_certificate (&found, text, path, err);
+        rc = parse_certificate (&found, buf_as_text (&file), path, err);
     if (rc == 0)
         *keys = found;
     explicit_bzero (&found, sizeof found);

@@ -1,7 +1,6 @@
 /* key_file.h - files that hold one key: a pair, of a slice or of a run's monitors on this machine; or who is admitted.
  *
- * A pair is a czmq certificate of mode 0600, whole at once. What was written before that was so ("sliceup link keys 1")
- * is read as well. It refuses, unread, a file that others may use, of another owner, or behind a link. */
+ * A pair is a czmq certificate of mode 0600, whole at once. It refuses, unread, a file that others may use, of another owner, or behind a link. */
 #ifndef SLICEUP_COORDINATOR_KEYS_KEY_FILE_H
 #define SLICEUP_COORDINATOR_KEYS_KEY_FILE_H
 

@@ -6,7 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/io/curve_key.h"
 #include "common/io/endpoint.h"
+#include "common/io/private_file.h"
 #include "coordinator/czmq/certificate.h"
 #include "coordinator/keys/key_file.h"
 
@@ -99,4 +101,60 @@ void monitor_key_format (const struct monitor_key *key, struct buf *out)
                                               { "port", port },
                                               { "coordinator-key", key->coordinator_key } };
     certificate_format (&key->keys, words, sizeof words / sizeof words[0], out);
+}
+
+/* ---- read again ---- */
+
+static bool is_run (const char *run)
+{
+    return strspn (run, "0123456789abcdef") == RUN_ID_HEX_BYTES - 1;
+}
+
+static bool take_word (const struct certificate *from, const char *name, char *out, size_t out_bytes)
+{
+    const char *word = certificate_meta (from, name);
+    return word && word[0] && text_to_c (text_of (word), out, out_bytes);
+}
+
+static bool take_words (const struct certificate *from, struct monitor_key *key)
+{
+    char form[8], digits[8];
+    uint64_t port;
+    bool whole = take_word (from, "sliceup-monitor", form, sizeof form) && strcmp (form, "1") == 0 &&
+                 take_word (from, "port", digits, sizeof digits) && text_to_u64 (text_of (digits), &port) && port > 0 &&
+                 port <= UINT16_MAX && take_word (from, "run", key->run, sizeof key->run) && is_run (key->run) &&
+                 take_word (from, "address", key->address, sizeof key->address) &&
+                 take_word (from, "coordinator-key", key->coordinator_key, sizeof key->coordinator_key) &&
+                 strlen (key->coordinator_key) == LINK_KEY_BYTES - 1 && certificate_keys (from, &key->keys);
+    key->port = whole ? (uint16_t) port : 0;
+    return whole;
+}
+
+static bool parse_certificate (struct text file, struct monitor_key *key)
+{
+    struct certificate *certificate = certificate_parse (file);
+    bool good = certificate && take_words (certificate, key);
+    certificate_release (certificate);
+    return good;
+}
+
+int monitor_key_load (struct monitor_key *key, const char *path, struct err *err)
+{
+    struct buf file;
+    struct monitor_key found = { 0 };
+    buf_init (&file, MONITOR_KEY_FILE_MAX_BYTES);
+    int rc = private_file_read (path, &file, err);
+    if (rc == 0 && !parse_certificate (buf_as_text (&file), &found))
+        rc = err_set (err, ERR_PARSE, "%s is not a monitor key: sliceup monitor-key RUN prints one", path);
+    struct curve_key coordinator;
+    if (rc == 0 && (link_keys_check (&found.keys, err) < 0 ||
+                    curve_key_parse (text_of (found.coordinator_key), &coordinator, err) < 0))
+        rc = err_prefix (err, "monitor key %s", path);
+    if (rc == 0)
+        *key = found;
+    if (file.ptr)
+        explicit_bzero (file.ptr, file.len);
+    buf_release (&file);
+    explicit_bzero (&found, sizeof found);
+    return rc;
 }

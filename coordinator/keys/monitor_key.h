@@ -27,7 +27,6 @@ struct monitor_key {
 int monitor_key_make (struct monitor_key *key, const struct run_dir *dir, const char *name, const char *address,
                       struct err *err);
 void monitor_key_format (const struct monitor_key *key, struct buf *out);
-/* A certificate, or the JSON object that was printed before that was so. */
 int monitor_key_load (struct monitor_key *key, const char *path, struct err *err);
 
 #endif

@@ -192,7 +192,7 @@ struct driver *driver_open (struct loop *loop, const struct driver_options *opti
         err_errno (err, ERR_IO, "cannot get random numbers");
         goto failed;
     }
-    if (link_keys_save (&keys, run_dir_path (&driver->dir, "coordinator.key", path), err) < 0)
+    if (key_file_save (&keys, run_dir_path (&driver->dir, "coordinator.key", path), err) < 0)
         goto failed;
     if ((driver->journal = journal_create (run_dir_path (&driver->dir, "journal.db", path), driver->dir.id, err)) ==
         NULL)
@@ -283,7 +283,7 @@ struct driver *driver_resume (struct loop *loop, const struct driver_options *op
         return driver;
     }
     if (run_addresses_load (&driver->dir, &at, err) < 0 ||
-        link_keys_load (&keys, run_dir_path (&driver->dir, "coordinator.key", path), err) < 0)
+        key_file_load (&keys, run_dir_path (&driver->dir, "coordinator.key", path), err) < 0)
         goto failed;
     struct err without = { 0 }; /* hosts that were keyed before stand in the journal */
     if (driver_joins_by_ticket (coord_plan (driver->coord)) &&

@@ -74,13 +74,6 @@ static void tell_run (struct driver *driver, uint32_t host, const struct msg *ms
     hub_send (driver->hub, LINK_CONTROL, host, driver->frame.ptr, driver->frame.len);
 }
 
-/* No worker of this build sends these numbers. */
-static bool has_retired_owner (const struct msg *msg)
-{
-    enum owner owner = msg->kind == MSG_RESULT ? msg->of.result.owner : OWNER_NONE;
-    return owner == OWNER_FORMER_FRONTEND || owner == OWNER_FORMER_BACKEND;
-}
-
 static bool take_frame (struct driver *driver, uint32_t host, struct text bytes, struct msg *msg)
 {
     struct err err = { 0 };
@@ -93,7 +86,7 @@ static bool take_frame (struct driver *driver, uint32_t host, struct text bytes,
                 driver->now_ms);
         return false;
     }
-    if (!msg_is_from_worker (msg->kind) || msg->run_id.len != RUN_ID_BYTES || has_retired_owner (msg))
+    if (!msg_is_from_worker (msg->kind) || msg->run_id.len != RUN_ID_BYTES)
         return false;
     if (memcmp (msg->run_id.ptr, driver->run_raw, RUN_ID_BYTES) == 0)
         return true;

@@ -49,9 +49,8 @@ static int read_owner (struct text word, enum owner *owner, struct err *err)
         return 0;
     }
     for (uint32_t i = OWNER_DEVICE; i < OWNER_N; i++)
-        if (i != OWNER_FORMER_BACKEND)
-            snprintf (known + strlen (known), sizeof (known) - strlen (known), "%s%s", i > OWNER_DEVICE ? ", " : "",
-                      enum_name_of (&owner_names, i));
+        snprintf (known + strlen (known), sizeof (known) - strlen (known), "%s%s", i > OWNER_DEVICE ? ", " : "",
+                  enum_name_of (&owner_names, i));
     return err_set (err, ERR_USAGE, "owner:%.*s is none of %s", TEXT_ARG (word), known);
 }
 

@@ -309,11 +309,8 @@ static int take_field (const json_t *json, const struct field *field, void *at, 
     return wrong (err, "that this member is absent: sliceup does not read it from JSON");
 }
 
-/* A receipt of schema 1 calls the owner of a cause its layer. */
 static const struct field *field_named (const struct record *record, const char *name)
 {
-    if (record == &cause_record && strcmp (name, "layer") == 0)
-        name = "owner";
     for (uint32_t i = 0; i < record->fields_n; i++)
         if (strcmp (record->fields[i].name, name) == 0)
             return &record->fields[i];

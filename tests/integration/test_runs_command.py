@@ -1,7 +1,6 @@
 """Around runs: what is listed and removed, what a run that cannot begin leaves behind, and what follows its end."""
 import contextlib
 import json
-import os
 import pathlib
 import re
 import socket
@@ -47,14 +46,14 @@ class LastCache(RunsTest):
 
 
 class Port(RunsTest):
-    def test_a_port_in_use_names_its_process_and_leaves_no_run(self):
+    def test_a_port_in_use_says_how_to_find_its_process_and_leaves_no_run(self):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
             port = taken.getsockname()[1]
             refused = self.lab.sliceup("run", self.lab.slice(ladder=self.facts_ladder(), coordinator={"bulk_port": port}))
         self.assertEqual(3, refused.status, refused)
-        self.assertRegex(refused.err, rf"bulk channel: tcp://127.0.0.1:{port} is in use by process {os.getpid()} \(python.*control_port, bulk_port")
+        self.assertRegex(refused.err, rf"bulk channel: tcp://127.0.0.1:{port} is in use: end the process that listens there \(ss -ltnp .*{port}.*control_port, bulk_port")
         self.assertEqual([], list((self.lab.home / "runs").iterdir()))
         self.assertEqual([], json.loads(self.passes(self.lab.sliceup("runs", "--json")).out)["runs"])
 

@@ -219,8 +219,8 @@ static const struct bad bad_cases[] = {
     { SLICE ("cache: {writer: 'h0,h9'}\n"), "slice.yaml:6:17: the writer 'h9' is not a host of this slice" },
     { SLICE ("cache: {writer: 'h[0-1]'}\n"), "configs/ladders/l.yaml:5:53: warm: gang with several writers, first h0, "
                                              "expected the writer h0 alone: under jax" },
-    { SLICE ("cache: {enforcement: polite}\n"), "enforcement is 'polite', expected one of cooperative, other-uid, "
-                                                "landlock, namespace, namespace+landlock, storage" },
+    { SLICE ("cache: {enforcement: polite}\n"), "enforcement is 'polite', expected one of cooperative, landlock, "
+                                                "namespace, namespace+landlock, storage" },
     { SLICE ("cache: {enforcement: none}\n"), "slice.yaml:6:22: enforcement is 'none', expected one of cooperative" },
     { SLICE ("cache: {overlay: 1}\n"), "slice.yaml:6:18: overlay is '1', expected true or false" },
     { SLICE ("cache: {writable: /x}\n"), "slice.yaml:6:19: writable is '/x', expected a list" },

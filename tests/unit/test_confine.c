@@ -234,18 +234,6 @@ static void what_is_kept_undoes_nothing (void **state)
     assert_int_equal (confine_caps_kept, 0x180c0fb);
 }
 
-static void without_landlock_and_mounts_root_becomes_somebody_else (void **state)
-{
-    struct fixture *fixture = *state;
-    if (geteuid () != 0)
-        skip ();
-    assert_int_equal (chmod (fixture->top, 0755), 0);
-    struct confine_restrictions restrictions = measures_of (fixture, ENFORCEMENT_OTHER_UID);
-    struct found found = find (fixture, ENFORCEMENT_OTHER_UID, &restrictions);
-    assert_true (found.levels & 1u << ENFORCEMENT_OTHER_UID);
-    assert_int_equal (found.open_ways, 0);
-}
-
 /* ---- levels ---- */
 
 #define SET(a, b) (1u << ENFORCEMENT_##a | 1u << ENFORCEMENT_##b)
@@ -376,7 +364,6 @@ int main (void)
         T (with_one_capability_more_a_mount_is_undone),
         T (in_the_second_user_namespace_mounts_are_locked),
         T (what_is_kept_undoes_nothing),
-        T (without_landlock_and_mounts_root_becomes_somebody_else),
         T (an_open_probe_takes_the_level_down_to_what_does_not_promise_it),
         T (every_probe_has_a_name_of_its_own),
         T (an_order_comes_out_as_it_went_in),

@@ -573,22 +573,6 @@ class Mounted(Confine):
         self.assertEqual(("storage", DEPUTIES[:1]), (told.level, told.said("open")), told.text)
         self.assertRegex(told.said("mount")[0], r" ro,")
 
-    def test_another_uid_when_nothing_better_works(self):
-        self.fixture.top.chmod(0o755)
-        told = self.shell("id -u; echo a > mine; cat mine; grep ^CapEff /proc/self/status", "--most", "other-uid")
-        self.assertEqual("other-uid", told.level, told.text)
-        self.assertEqual([str(ORDINARY), "a", "CapEff:\t" + "0" * 16], told.lines[-3:], told.text)
-        before = self.fixture.listing()
-        told = self.attack("--most", "other-uid", folders=[self.fixture.generation])
-        self.assertEqual(set(), self.open_ways(told) - {"raw_device"}, told.text)
-        self.assertEqual(before, self.fixture.listing())
-
-    def test_another_uid_that_reaches_nothing_is_not_taken(self):
-        self.fixture.top.chmod(0o700)
-        told = self.confine("--most", "other-uid")
-        self.assertEqual("cooperative", told.level)
-        self.assertRegex(" ".join(told.said("note")), "uid 65534 cannot reach")
-
     def test_block_devices_are_hidden(self):
         script = "mount -t tmpfs none /dev -o dev,mode=755; mknod -m 666 /dev/null c 1 3; " \
                  "mknod -m 666 /dev/urandom c 1 9; mkdir /dev/mapper; mknod /dev/disk0 b 7 0; " \

@@ -95,23 +95,6 @@ static void our_links_work_with_keys_of_czmq (void **state)
     zcert_destroy (&cert);
 }
 
-static void a_key_file_holds_a_key_of_czmq (void **state)
-{
-    (void) state;
-    char top[] = "/tmp/czmq_peer.XXXXXX", path[64];
-    struct link_keys loaded = { 0 };
-    zcert_t *cert = zcert_new ();
-    struct link_keys keys = keys_of (cert);
-    assert_non_null (mkdtemp (top));
-    snprintf (path, sizeof path, "%s/keys", top);
-    int saved = link_keys_save (&keys, path, NULL), read = link_keys_load (&loaded, path, NULL);
-    assert_int_equal (folder_remove (top, NULL), 0);
-    assert_int_equal (saved, 0);
-    assert_int_equal (read, 0);
-    assert_memory_equal (&loaded, &keys, sizeof keys);
-    zcert_destroy (&cert);
-}
-
 static void a_key_of_czmq_that_nobody_admitted_is_refused (void **state)
 {
     (void) state;
@@ -137,7 +120,6 @@ int main (void)
         cmocka_unit_test (a_peer_of_czmq_with_a_key_of_czmq_is_admitted),
         cmocka_unit_test (a_peer_of_czmq_may_use_a_key_of_ours),
         cmocka_unit_test (our_links_work_with_keys_of_czmq),
-        cmocka_unit_test (a_key_file_holds_a_key_of_czmq),
         cmocka_unit_test (a_key_of_czmq_that_nobody_admitted_is_refused),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

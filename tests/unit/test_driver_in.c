@@ -25,13 +25,8 @@ static void what_is_not_for_this_run_is_not_heard (void **state)
     struct stage *stage = *state;
     stage_start (stage);
     stage_key (stage, 0);
-    struct msg strange[] = { stage_hello (stage, 0),
-                             stage_hello (stage, 1),
-                             { .kind = MSG_WELCOME },
-                             { .kind = MSG_SHUTDOWN },
-                             { .kind = MSG_LOG },
-                             { .kind = MSG_FETCH },
-                             { .kind = MSG_RESULT, .of.result.owner = OWNER_FORMER_BACKEND } };
+    struct msg strange[] = { stage_hello (stage, 0),   stage_hello (stage, 1), { .kind = MSG_WELCOME },
+                             { .kind = MSG_SHUTDOWN }, { .kind = MSG_LOG },    { .kind = MSG_FETCH } };
     strange[0].run_id = (struct text){ "another run's id", RUN_ID_BYTES };
     for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++)
         stage_says (stage, 0, strange[i]);

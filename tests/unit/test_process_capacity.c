@@ -122,6 +122,20 @@ static void ask_for_much_memory (void)
     check (&(struct capacity_needs){ .bytes = 1 << 30 });
 }
 
+/* Root may have as many as it likes. */
+static void be_a_user_without_threads (void)
+{
+    limit (RLIMIT_NPROC, 0, 0);
+    if (geteuid () == 0 && setuid (65534) != 0)
+        _exit (9);
+}
+
+static void ask_for_threads (void)
+{
+    be_a_user_without_threads ();
+    check (&(struct capacity_needs){ .threads = 4 });
+}
+
 static void ask_for_what_is_there (void)
 {
     check (&(struct capacity_needs){ .descriptors = 64, .threads = 4, .bytes = 64 << 20 });
@@ -147,6 +161,8 @@ static void what_is_not_there_is_said_with_its_limit (void **state)
     expect (&said, 3,
             "this test needs 20 more open files, but the file table of the system is full: end processes that hold "
             "many files, or raise fs.file-max");
+    said = child (ask_for_threads);
+    expect (&said, 3, "this test needs 4 threads, but the system allows 0: raise the limit (ulimit -u, TasksMax=, ");
     said = child (ask_for_much_memory);
     expect (&said, 3, "this test needs 1024 MiB more memory than this process can get (address space: ");
 }
@@ -165,6 +181,14 @@ static void abort_with_a_full_table (void)
     limit (RLIMIT_CORE, 0, 0);
     exhaustion_install_handlers ("prog");
     table_is_full = true;
+    abort ();
+}
+
+static void abort_without_threads (void)
+{
+    limit (RLIMIT_CORE, 0, 0);
+    exhaustion_install_handlers ("prog");
+    be_a_user_without_threads ();
     abort ();
 }
 
@@ -203,6 +227,9 @@ static void a_library_that_gives_up_for_want_of_something_ends_with_a_sentence (
     expect (&said, 3,
             "prog: this process cannot get more open files, because the file table of the system is full: end "
             "processes that hold many files, or raise fs.file-max, then resume");
+    said = child (abort_without_threads);
+    expect (&said, 3,
+            "prog: this process cannot get more threads (ulimit -u, TasksMax=, pids.max of its control group)");
 }
 
 static void memory_that_is_refused_is_said_with_its_size_where_that_is_known (void **state)

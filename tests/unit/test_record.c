@@ -358,7 +358,7 @@ static const struct {
     { &attempt_state_names, "none running at-gate stopping ended" },
     { &gate_mode_names, "none share agree" },
     { &cache_role_names, "none reader writer own" },
-    { &enforcement_names, "none cooperative other-uid landlock namespace namespace+landlock storage" },
+    { &enforcement_names, "none cooperative landlock namespace namespace+landlock storage" },
     { &key_state_names, "none hit written missed unreadable below-threshold unwritten" },
     { &finding_kind_names,
       "none extra missing changed foreign-token late-write not-same-storage write-attempt level-low unseen" },

@@ -1,6 +1,6 @@
 /* confine_sandbox.h - drops rights of this process permanently, as far as this host allows.
  *
- * In this order, because each needs what the next takes: mounts, another uid, capabilities, seccomp, Landlock. What is
+ * In this order, because each needs what the next takes: mounts, capabilities, seccomp, Landlock. What is
  * not possible is noted and the next best is done; so it always comes back. One thread only. */
 #ifndef SLICEUP_WORKER_SANDBOX_CONFINE_SANDBOX_H
 #define SLICEUP_WORKER_SANDBOX_CONFINE_SANDBOX_H
