@@ -42,6 +42,11 @@ int text_compare (struct text a, struct text b)
     return (a.len > b.len) - (a.len < b.len);
 }
 
+int text_order (const void *a, const void *b)
+{
+    return text_compare (*(const struct text *) a, *(const struct text *) b);
+}
+
 static bool is_digit (char c)
 {
     return c >= '0' && c <= '9';

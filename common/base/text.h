@@ -23,7 +23,8 @@ bool text_is (struct text a, const char *c_string);
 /* Alike but for their numbers, decimal or after 0x: what many hosts say with their own times, ids and addresses in it. */
 bool text_equal_but_numbers (struct text a, struct text b);
 bool text_is_among (struct text a, const struct text *items, uint32_t n);
-int text_compare (struct text a, struct text b);                         /* bytewise, shorter first: a total order */
+int text_compare (struct text a, struct text b); /* bytewise, shorter first: a total order */
+int text_order (const void *a, const void *b);   /* the same, for qsort, of the texts that two items begin with */
 bool text_find (struct text haystack, struct text needle, uint32_t *at); /* first occurrence; `at` may be NULL */
 bool text_starts (struct text a, const char *prefix);
 /* In `pattern` '*' stands for any bytes, also none, and '?' for one. */

@@ -324,12 +324,6 @@ static int add (void *owner, const struct tree_walk_item *seen, struct err *err)
     return 0;
 }
 
-static int by_path (const void *a, const void *b)
-{
-    const struct tree_entry *left = a, *right = b;
-    return text_compare (left->path, right->path);
-}
-
 static int check_twins (const struct tree *tree, struct err *err)
 {
     char one[TREE_SHOWN_BYTES], other[TREE_SHOWN_BYTES];
@@ -356,7 +350,7 @@ int tree_list (int root, const char *const *skip, struct arena *arena, struct tr
         tree.n = listing.n;
         tree.items = arena_copy (arena, listing.items, listing.n * sizeof *listing.items);
         if (tree.n)
-            qsort (tree.items, tree.n, sizeof *tree.items, by_path);
+            qsort (tree.items, tree.n, sizeof *tree.items, text_order);
         rc = check_twins (&tree, err);
     }
     if (rc == 0)

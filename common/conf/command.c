@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/path.h"
 #include "common/conf/draft.h"
 #include "common/model/kit.h"
 
@@ -104,7 +105,7 @@ static void name_words (struct draft *draft, const struct yaml_node *list, const
 /* Its program may import our module in a way that no search of lines finds, such as by -c. */
 static bool is_python (struct text program)
 {
-    return text_starts (kit_base_name (program), "python");
+    return text_starts (path_name (program), "python");
 }
 
 static void read_files (struct draft *draft, const struct conf_value of[], struct rung *rung)

@@ -129,15 +129,10 @@ struct text draft_host_path (struct draft *draft, const struct conf_value *path)
     return text_copy (draft->arena, full);
 }
 
-static int by_name (const void *a, const void *b)
-{
-    return text_compare (((const struct var *) a)->name, ((const struct var *) b)->name);
-}
-
 void draft_sort_vars (var_list *vars)
 {
     if (vars->n > 0)
-        qsort (vars->items, vars->n, sizeof *vars->items, by_name);
+        qsort (vars->items, vars->n, sizeof *vars->items, text_order);
 }
 
 int draft_args (struct draft *draft, const struct yaml_node *map, var_list *args)

@@ -3,6 +3,7 @@
  * Modules are found by reading, never by running: a line that begins with `import` or `from` names them. So a canary
  * takes along only what it uses of a folder, and the rule is one sentence (docs/spec/canary.md). */
 #include "common/model/kit.h"
+#include "common/base/path.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -31,11 +32,6 @@ struct kit_draft {
 
 /* ---- places ---- */
 
-static struct text folder_of (struct text path)
-{
-    return (struct text){ path.ptr, path.len - kit_base_name (path).len - (path.len > kit_base_name (path).len + 1) };
-}
-
 static bool is_file (const char *path)
 {
     struct stat status;
@@ -57,7 +53,7 @@ static void find_helper (struct kit_draft *kit)
             kit->helper_folder = folder;
             return;
         }
-        folder = folder_of (folder);
+        folder = path_folder (folder);
     }
     folder = text_format (kit->draft->arena, "%s/worker/canaries", kit->draft->options->share_dir);
     if (is_file (below (kit->draft, folder, TEXT_LIT (KIT_HELPER)).ptr))
@@ -211,7 +207,7 @@ static bool name_below_helper (struct kit_draft *kit)
 static void name_flat (struct kit_draft *kit)
 {
     for (uint32_t i = 0; i < kit->n; i++)
-        kit->files[i].name = kit_base_name (kit->files[i].name);
+        kit->files[i].name = path_name (kit->files[i].name);
     if (!kit_name_is_good (kit->files[0].name))
         kit->files[0].name = TEXT_LIT (PROGRAM_NAME);
 }
@@ -231,7 +227,7 @@ static int check_bytes (struct kit_draft *kit)
 
 static int gather (struct kit_draft *kit, const struct source *program)
 {
-    if (add_file (kit, kit_base_name (program->ref.path), program) < 0)
+    if (add_file (kit, path_name (program->ref.path), program) < 0)
         return -1;
     find_helper (kit);
     if (kit->helper_folder.len && read_file (kit, kit->helper_folder, TEXT_LIT (KIT_HELPER)) < 0)
@@ -249,7 +245,7 @@ int draft_kit (struct draft *draft, const struct yaml_node *canary, const struct
     struct kit_draft *kit = arena_alloc (draft->arena, sizeof *kit);
     kit->draft = draft;
     kit->canary = canary;
-    kit->folder = folder_of (program->ref.path);
+    kit->folder = path_folder (program->ref.path);
     if (gather (kit, program) < 0)
         return -1;
     rung->files.items = kit->files;
@@ -268,10 +264,10 @@ static bool is_inside (struct text path, struct text folder)
 /* The folder that holds all of them. */
 static struct text common_folder (const struct kit_draft *kit)
 {
-    struct text folder = folder_of (kit->files[0].file.path);
+    struct text folder = path_folder (kit->files[0].file.path);
     for (uint32_t i = 1; i < kit->n; i++)
         while (!is_inside (kit->files[i].file.path, folder))
-            folder = folder_of (folder);
+            folder = path_folder (folder);
     return folder;
 }
 
@@ -312,11 +308,11 @@ static int add_command_helper (struct kit_draft *kit)
 static int gather_command (struct kit_draft *kit, const struct kit_sources *files)
 {
     for (uint32_t i = 0; i < files->n; i++)
-        if (add_file (kit, kit_base_name (files->items[i].ref.path), &files->items[i]) < 0)
+        if (add_file (kit, path_name (files->items[i].ref.path), &files->items[i]) < 0)
             return -1;
     for (uint32_t i = 0; i < kit->n; i++) { /* it grows meanwhile */
         struct text path = kit->files[i].file.path;
-        kit->folder = folder_of (path);
+        kit->folder = path_folder (path);
         if (path.len > 3 && memcmp (path.ptr + path.len - 3, ".py", 3) == 0 && scan_file (kit, kit->bytes[i]) < 0)
             return -1;
     }

@@ -1,9 +1,9 @@
 /* on_end.c - the command of a run's end: its words, its limit, and its program on this machine. */
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/path.h"
 #include "common/conf/draft.h"
 
 static bool is_executable (const char *path)
@@ -13,30 +13,15 @@ static bool is_executable (const char *path)
 }
 
 /* Absolute; empty: there is none. */
-static struct text find_on_path (struct draft *draft, struct text name)
-{
-    const char *path = getenv ("PATH");
-    struct text folders = text_of (path ? path : "/usr/local/bin:/usr/bin:/bin");
-    while (folders.len) {
-        struct text folder = text_take_until (&folders, ':');
-        struct text file = text_format (draft->arena, "%.*s/%.*s", TEXT_ARG (folder), TEXT_ARG (name));
-        if (text_starts (folder, "/") && is_executable (file.ptr))
-            return file;
-    }
-    return (struct text){ 0 };
-}
-
 static struct text find_program (struct draft *draft, struct text word)
 {
-    const char *slash = memrchr (draft->plan.source.path.ptr, '/', draft->plan.source.path.len);
-    struct text file = word;
+    struct text folder = path_folder (draft->plan.source.path);
+    struct text file = text_copy (draft->arena, word);
     if (!memchr (word.ptr, '/', word.len))
-        return find_on_path (draft, word);
-    if (word.ptr[0] != '/' && slash)
-        file = text_format (draft->arena, "%.*s/%.*s", (int) (slash - draft->plan.source.path.ptr),
-                            draft->plan.source.path.ptr, TEXT_ARG (word));
-    file = text_copy (draft->arena, file);
-    return is_executable (file.ptr) ? file : (struct text){ 0 };
+        file = text_of (path_find_program (file.ptr, draft->arena, NULL));
+    else if (word.ptr[0] != '/' && folder.len)
+        file = text_format (draft->arena, "%.*s/%.*s", TEXT_ARG (folder), TEXT_ARG (word));
+    return text_starts (file, "/") && is_executable (file.ptr) ? file : (struct text){ 0 };
 }
 
 static bool is_word (const struct yaml_node *node)

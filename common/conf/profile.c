@@ -56,15 +56,10 @@ static int check_unset (struct draft *draft, const struct yaml_node *key)
     return 0;
 }
 
-static int by_text (const void *a, const void *b)
-{
-    return text_compare (*(const struct text *) a, *(const struct text *) b);
-}
-
 void draft_sort_names (text_list *names)
 {
     if (names->n > 1)
-        qsort (names->items, names->n, sizeof *names->items, by_text);
+        qsort (names->items, names->n, sizeof *names->items, text_order);
 }
 
 /* Valid, and most likely not meant. `value` NULL: it is inherited. */

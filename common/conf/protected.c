@@ -21,19 +21,11 @@ static void add (struct draft *draft, struct text path)
     plan->protected.n++;
 }
 
-static struct text folder_of (struct text path)
-{
-    while (path.len > 0 && path.ptr[path.len - 1] != '/')
-        path.len--;
-    path.len -= path.len > 0;
-    return path;
-}
-
 /* Protects the folder of `path`; only the file itself where all users may write, such as /tmp. */
 static void add_with_folder (struct draft *draft, struct text path)
 {
     static const char *const for_all[] = { "/tmp", "/var/tmp", "/dev/shm" };
-    struct text folder = folder_of (path);
+    struct text folder = path_folder (path);
     bool alone = folder.len < 2;
     for (size_t i = 0; i < sizeof for_all / sizeof for_all[0]; i++)
         alone = alone || text_is (folder, for_all[i]);

@@ -1,4 +1,5 @@
 #include "common/conf/source.h"
+#include "common/base/path.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,12 +24,7 @@ static bool text_ends (struct text text, const char *end)
 
 struct text source_stem (struct text path, const char *extension)
 {
-    const char *slash = path.len ? memrchr (path.ptr, '/', path.len) : NULL;
-    struct text stem = path;
-    if (slash) {
-        stem.ptr = slash + 1;
-        stem.len = path.len - (uint32_t) (stem.ptr - path.ptr);
-    }
+    struct text stem = path_name (path);
     if (text_ends (stem, extension))
         stem.len -= (uint32_t) strlen (extension);
     return stem;
@@ -70,8 +66,8 @@ static const char *find (const struct conf_file_kind *kind, const char *share_di
 static uint32_t folder_names (const struct conf_file_kind *kind, const char *path, struct arena *arena,
                               const char *out[])
 {
-    const char *slash = strrchr (path, '/');
-    const char *folder = slash ? text_format (arena, "%.*s", (int) (slash - path), path).ptr : ".";
+    struct text above = path_folder (text_of (path));
+    const char *folder = above.len ? text_copy (arena, above).ptr : ".";
     DIR *open_folder = opendir (folder);
     uint32_t n = 0;
     struct dirent *entry;

@@ -138,11 +138,6 @@ static void check_served (const struct wheel_draft *wheels)
     buf_release (&lacking);
 }
 
-static int by_name (const void *a, const void *b)
-{
-    return text_compare (((const struct kit_file *) a)->name, ((const struct kit_file *) b)->name);
-}
-
 static void find_all (struct wheel_draft *wheels, struct text pin_bytes)
 {
     struct draft *draft = wheels->draft;
@@ -157,7 +152,7 @@ static void find_all (struct wheel_draft *wheels, struct text pin_bytes)
         return;
     check_served (wheels);
     if (wheels->n)
-        qsort (wheels->items, wheels->n, sizeof *wheels->items, by_name);
+        qsort (wheels->items, wheels->n, sizeof *wheels->items, text_order);
     pins->wheels.items = arena_copy (draft->arena, wheels->items, wheels->n * sizeof *wheels->items);
     pins->wheels.n = wheels->n;
 }

@@ -1,4 +1,5 @@
 #include "common/io/atomic_file.h"
+#include "common/base/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,20 +30,6 @@ static int fill (int fd, const char *name, const void *bytes, size_t len, mode_t
     return rc;
 }
 
-static void folder_of (const char *path, char folder[PATH_MAX])
-{
-    const char *slash = strrchr (path, '/');
-    size_t len = slash ? (size_t) (slash - path) : 0;
-    if (!slash)
-        strcpy (folder, ".");
-    else if (len == 0)
-        strcpy (folder, "/");
-    else {
-        memcpy (folder, path, len);
-        folder[len] = '\0';
-    }
-}
-
 /* After the rename the new file is there; if the last sync fails, only a power cut may bring the old one back. */
 int atomic_file_write (const char *path, const void *bytes, size_t len, mode_t mode, struct err *err)
 {
@@ -50,7 +37,8 @@ int atomic_file_write (const char *path, const void *bytes, size_t len, mode_t m
     int n = snprintf (beside, sizeof beside, "%s.XXXXXX", path);
     if (n < 0 || (size_t) n >= sizeof beside)
         return err_set (err, ERR_LIMIT, "the path of a file is longer than %d bytes: %.100s...", PATH_MAX, path);
-    folder_of (path, folder);
+    struct text above = path_folder (text_of (path));
+    snprintf (folder, sizeof folder, "%.*s", above.len ? (int) above.len : 1, above.len ? above.ptr : ".");
     int fd = mkostemp (beside, O_CLOEXEC);
     if (fd < 0)
         return err_errno (err, ERR_IO, "%s cannot be created", beside);

@@ -101,7 +101,7 @@ void exhaustion_install_handlers (const char *program)
     handle (SIGXFSZ, on_size); /* not ignored: what is executed would be given that */
 }
 
-int program_start_fresh (posix_spawnattr_t *attributes)
+int program_start_fresh (posix_spawnattr_t *attributes, bool in_session)
 {
     sigset_t none, all;
     sigemptyset (&none);
@@ -110,6 +110,7 @@ int program_start_fresh (posix_spawnattr_t *attributes)
     if (rc == 0)
         rc = posix_spawnattr_setsigdefault (attributes, &all);
     if (rc == 0)
-        rc = posix_spawnattr_setflags (attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+        rc = posix_spawnattr_setflags (attributes, (short) ((in_session ? POSIX_SPAWN_SETSID : 0) |
+                                                            POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
     return rc;
 }

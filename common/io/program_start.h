@@ -4,6 +4,7 @@
 #define SLICEUP_COMMON_IO_PROGRAM_START_H
 
 #include <spawn.h>
+#include <stdbool.h>
 
 /* Opens /dev/null in place of every one of 0, 1 and 2 that is closed. Such a program would be given its number for a
  * socket or a journal, and print into it (libzmq asserts on it as well: facts of zeromq/libzmq issue #3104). */
@@ -13,7 +14,7 @@ void standard_fds_keep (void);
  * size of a file (RLIMIT_FSIZE) fails with EFBIG instead of ending the process, though not in programs that are
  * executed. `program` is named in the sentence, and lives as long as the process. */
 void exhaustion_install_handlers (const char *program);
-/* For posix_spawn: a session of its own, and none of the signals that this process blocks or handles. An errno. */
-int program_start_fresh (posix_spawnattr_t *attributes);
+/* For posix_spawn: a session of its own where that is wanted, and none of the signals that this process blocks or handles. An errno. */
+int program_start_fresh (posix_spawnattr_t *attributes, bool in_session);
 
 #endif

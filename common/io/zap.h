@@ -1,6 +1,6 @@
 /* zap.h - private to common/io: admits connections: the process's one ZAP handler (RFC 27), on its own thread.
  *
- * It answers from memory: no file, no allocation, constant work a request. Two domains with a keyring each; a key has
+ * It answers from memory: no file, no allocation, bounded work a request. Two domains with a keyring each; a key has
  * one role. User-Id of a connection is "<rank>.<generation>", or a monitor's number in place of the rank; so what an
  * exchanged key still says on a connection it made earlier can be told apart. All functions belong to the thread that
  * opened it; they and the handler meet under a mutex. */

@@ -1,11 +1,129 @@
 /* The reading half of hostset.h: operators, groups, bounds. hostset_item.c reads an operand, hostset_fold.c writes. */
 #include "common/model/hostset.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "common/model/hostset_item.h"
-#include "common/model/name_table.h"
+
+/* ---- names in the order in which they came, found in constant time; borrowed. {0} is empty ---- */
+
+struct name_table_entry {
+    struct text name;
+    uint32_t slot;
+}; /* a name that was taken out: ptr NULL */
+struct name_table {
+    struct name_table_entry *entries;
+    uint32_t n, capacity; /* with those taken out */
+    uint32_t living;
+    uint32_t *slots; /* index of an entry + 1; 0: free; twice the capacity, a power of two */
+};
+
+enum { CAPACITY_MIN = 16 };
+
+static void name_table_release (struct name_table *table)
+{
+    mem_free (table->entries);
+    mem_free (table->slots);
+    *table = (struct name_table){ 0 };
+}
+
+/* Costs what is in it, not what it could hold. */
+static void name_table_clear (struct name_table *table)
+{
+    for (uint32_t i = 0; i < table->n; i++)
+        table->slots[table->entries[i].slot] = 0;
+    table->n = table->living = 0;
+}
+
+/* FNV-1a, then the finalizer of splitmix64: FNV leaves the low bits of names that end alike too much alike. */
+static uint64_t hash_of_name (struct text name)
+{
+    uint64_t hash = 0xcbf29ce484222325U;
+    for (uint32_t i = 0; i < name.len; i++)
+        hash = (hash ^ (unsigned char) name.ptr[i]) * 0x100000001b3U;
+    hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9U;
+    hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebU;
+    return hash ^ (hash >> 31);
+}
+
+/* The slot of `name`, or the free one where it belongs. */
+static uint32_t name_slot (const struct name_table *table, struct text name)
+{
+    uint32_t mask = 2 * table->capacity - 1, slot = (uint32_t) hash_of_name (name) & mask;
+    for (; table->slots[slot]; slot = (slot + 1) & mask) {
+        struct text there = table->entries[table->slots[slot] - 1].name;
+        if (there.ptr && text_equal (there, name))
+            break;
+    }
+    return slot;
+}
+
+/* The next living name from *at on, and *at behind it; false at the end. Start with 0. */
+static bool name_table_next (const struct name_table *table, uint32_t *at, struct text *name)
+{
+    while (*at < table->n) {
+        *name = table->entries[(*at)++].name;
+        if (name->ptr)
+            return true;
+    }
+    return false;
+}
+
+static void name_table_append (struct name_table *table, struct text name, uint32_t slot)
+{
+    table->entries[table->n] = (struct name_table_entry){ name, slot };
+    table->slots[slot] = ++table->n;
+    table->living++;
+}
+
+/* Leaves those taken out behind. */
+static void name_table_rebuild (struct name_table *table)
+{
+    uint32_t capacity = CAPACITY_MIN;
+    while (capacity < 2 * table->living)
+        capacity *= 2;
+    struct name_table built = { .capacity = capacity,
+                                .entries = mem_array (capacity, sizeof *built.entries),
+                                .slots = mem_array (2 * (size_t) capacity, sizeof *built.slots) };
+    struct text name;
+    for (uint32_t at = 0; name_table_next (table, &at, &name);)
+        name_table_append (&built, name, name_slot (&built, name));
+    name_table_release (table);
+    *table = built;
+}
+
+static bool name_table_has (const struct name_table *table, struct text name)
+{
+    return table->capacity && table->slots[name_slot (table, name)];
+}
+
+/* False: it is there already. */
+static bool name_table_add (struct name_table *table, struct text name)
+{
+    assert (name.ptr);
+    if (table->n == table->capacity)
+        name_table_rebuild (table);
+    uint32_t slot = name_slot (table, name);
+    if (table->slots[slot])
+        return false;
+    name_table_append (table, name, slot);
+    return true;
+}
+
+/* False: it is not there. The entry stays as a mark, so that what was put behind it is still found. */
+static bool name_table_remove (struct name_table *table, struct text name)
+{
+    uint32_t slot = table->capacity ? name_slot (table, name) : 0;
+    if (!table->capacity || !table->slots[slot])
+        return false;
+    table->entries[table->slots[slot] - 1].name = (struct text){ 0 };
+    table->living--;
+    return true;
+}
+
+/* ---- sets ---- */
 
 /* A group that names itself is found by its depth; groups that name others many times over, and long chains of large
  * operands, by the work: names made and bytes of groups read, in multiples of the set's own bound. */

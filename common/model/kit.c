@@ -28,14 +28,6 @@ bool kit_name_is_good (struct text name)
     return parts <= PARTS_MAX;
 }
 
-struct text kit_base_name (struct text path)
-{
-    const char *slash = path.len ? memrchr (path.ptr, '/', path.len) : NULL;
-    if (!slash)
-        return path;
-    return (struct text){ slash + 1, path.len - (uint32_t) (slash + 1 - path.ptr) };
-}
-
 struct digest kit_digest (const struct kit_file *files, uint32_t n)
 {
     struct digest_state *state = digest_begin ();

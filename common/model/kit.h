@@ -13,7 +13,6 @@
 
 /* 1 to 4 parts of [A-Za-z0-9._+-] joined by '/', none of them beginning with '.'. */
 bool kit_name_is_good (struct text name);
-struct text kit_base_name (struct text path);
 /* The identity of a kit: its names and what they hold, in the order given. */
 struct digest kit_digest (const struct kit_file *files, uint32_t n);
 

@@ -161,11 +161,6 @@ static const struct scope_env *env_of (const struct profile *profile, enum scope
     return scope == SCOPE_SLICE ? &profile->slice_env : &profile->host_env;
 }
 
-static int by_name (const void *a, const void *b)
-{
-    return text_compare (((const struct var *) a)->name, ((const struct var *) b)->name);
-}
-
 var_list launch_variables_fill (const var_list *vars, const struct launch_place *place, struct arena *arena)
 {
     var_list full = { .items = arena_array (arena, vars->n, sizeof *full.items), .n = vars->n };
@@ -189,7 +184,7 @@ var_list launch_variables_of (const struct profile *profile, enum scope scope, c
         vars.items[vars.n++] = own->set.items[i];
     vars = launch_variables_fill (&vars, place, arena);
     if (vars.n > 1)
-        qsort (vars.items, vars.n, sizeof *vars.items, by_name);
+        qsort (vars.items, vars.n, sizeof *vars.items, text_order);
     return vars;
 }
 

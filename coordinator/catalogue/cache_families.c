@@ -21,11 +21,6 @@ struct bundles {
     uint32_t n;
 };
 
-static int by_text (const void *a, const void *b)
-{
-    return text_compare (*(const struct text *) a, *(const struct text *) b);
-}
-
 static DIR *open_folder (int at, const char *name)
 {
     int fd = openat (at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -75,7 +70,7 @@ int cache_list_families (const char *root, struct arena *arena, struct text **ou
     closedir (folder);
     if (rc != 0)
         return -1;
-    qsort (bundles.items, bundles.n, sizeof *bundles.items, by_text);
+    qsort (bundles.items, bundles.n, sizeof *bundles.items, text_order);
     *out = bundles.items;
     *n = bundles.n;
     return 0;
@@ -101,11 +96,6 @@ static void measure (struct host_cache *own, DIR *in, const char *name)
         close (fd);
 }
 
-static int by_host (const void *a, const void *b)
-{
-    return text_compare (((const struct host_cache *) a)->host, ((const struct host_cache *) b)->host);
-}
-
 int cache_list_per_host (const char *root, struct text bundle, struct arena *arena, struct host_cache **out,
                          uint32_t *n, struct err *err)
 {
@@ -127,7 +117,7 @@ int cache_list_per_host (const char *root, struct text bundle, struct arena *are
     }
     closedir (folder);
     if (*n)
-        qsort (items, *n, sizeof *items, by_host);
+        qsort (items, *n, sizeof *items, text_order);
     *out = arena_copy (arena, items, *n * sizeof *items);
     mem_free (items);
     return 0;

@@ -79,11 +79,6 @@ static struct ls_family *add_ls_family (struct listing *list, struct text bundle
     return family;
 }
 
-static int by_bundle (const void *a, const void *b)
-{
-    return text_compare (((const struct ls_family *) a)->bundle, ((const struct ls_family *) b)->bundle);
-}
-
 /* The catalogue's first, then those of which only folders are there. */
 static void take_folders (struct listing *list, const struct text *bundles, uint32_t n)
 {
@@ -98,11 +93,11 @@ static void take_folders (struct listing *list, const struct text *bundles, uint
     uint32_t known = list->families_n;
     for (uint32_t i = 0; i < n; i++) {
         struct ls_family asked = { .bundle = bundles[i] };
-        if (!known || !bsearch (&asked, list->families, known, sizeof asked, by_bundle))
+        if (!known || !bsearch (&asked, list->families, known, sizeof asked, text_order))
             add_ls_family (list, bundles[i], 0);
     }
     if (list->families_n)
-        qsort (list->families, list->families_n, sizeof *list->families, by_bundle);
+        qsort (list->families, list->families_n, sizeof *list->families, text_order);
 }
 
 static int look_at (struct listing *list, struct ls_family *family, struct err *err)

@@ -80,11 +80,6 @@ static struct text machine_of (const struct plan *plan, uint32_t host, struct ar
     return address;
 }
 
-static int by_text (const void *a, const void *b)
-{
-    return text_compare (*(const struct text *) a, *(const struct text *) b);
-}
-
 static struct text *machines_of (const struct plan *plan, struct arena *arena)
 {
     struct text *machines = arena_array (arena, plan->hosts.n, sizeof *machines);
@@ -98,9 +93,9 @@ struct text live_runs_shared_hosts (const struct plan *plan, const struct plan *
     struct text *ours = machines_of (plan, arena), *theirs = machines_of (other, arena);
     struct text *shared = arena_array (arena, plan->hosts.n, sizeof *shared);
     uint32_t n = 0;
-    qsort (theirs, other->hosts.n, sizeof *theirs, by_text);
+    qsort (theirs, other->hosts.n, sizeof *theirs, text_order);
     for (uint32_t i = 0; i < plan->hosts.n; i++)
-        if (bsearch (&ours[i], theirs, other->hosts.n, sizeof *theirs, by_text))
+        if (bsearch (&ours[i], theirs, other->hosts.n, sizeof *theirs, text_order))
             shared[n++] = plan->hosts.items[i].name;
     return n ? hostset_folded (shared, n, SHARED_HOSTS_MAX_BYTES, arena) : (struct text){ 0 };
 }

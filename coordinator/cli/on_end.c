@@ -76,7 +76,7 @@ static int start (const struct cli *cli, const struct run_dir *dir, const struct
     if (posix_spawnattr_init (&attributes) != 0 || posix_spawn_file_actions_init (&actions) != 0)
         return ENOMEM; /* glibc's never fail */
     char **words = words_of (end->on_end, &arena);
-    int rc = program_start_fresh (&attributes);
+    int rc = program_start_fresh (&attributes, true);
     if (rc == 0)
         rc = actions_set (&actions, dir);
     mode_t own = umask (cli->umask);

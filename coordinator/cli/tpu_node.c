@@ -1,5 +1,6 @@
 #include "coordinator/cli/init.h"
 
+#include "common/base/path.h"
 #include "common/conf/address.h"
 #include <ctype.h>
 #include <inttypes.h>
@@ -22,10 +23,9 @@ struct reading {
 static int read_name (struct reading *reading, const char *path, struct text *name, struct text *found_by)
 {
     char project[HOST_NAME_MAX_BYTES + 1], zone[HOST_NAME_MAX_BYTES + 1];
-    const char *last = strrchr (path, '/');
     bool whole = sscanf (path, "projects/%63[^/]/locations/%63[^/]/", project, zone) == 2 &&
                  host_name_valid (text_of (project)) && host_name_valid (text_of (zone));
-    *name = text_copy (reading->arena, text_of (last ? last + 1 : path));
+    *name = text_copy (reading->arena, path_name (text_of (path)));
     *found_by = whole ? text_format (reading->arena, "%s --project=%s --zone=%s", name->ptr, project, zone) : *name;
     return host_name_valid (*name) ? 0
                                    : err_set (reading->err, ERR_PARSE,
@@ -36,7 +36,7 @@ static int read_name (struct reading *reading, const char *path, struct text *na
 /* The nodes of one request; with a count their names end with numbers. */
 static int note_nodes (struct reading *reading, json_t *spec, const char *resource)
 {
-    const char *parent = "", *id = strrchr (resource, '/') ? strrchr (resource, '/') + 1 : resource;
+    const char *parent = "", *id = path_name (text_of (resource)).ptr;
     int n = 0;
     if (json_unpack (spec, "{s?s, s?s, s?{s?i, s?s}, s?{s?i, s?s}}", "parent", &parent, "nodeId", &id,
                      "multisliceParams", "nodeCount", &n, "nodeIdPrefix", &id, "multiNodeParams", "nodeCount", &n,

@@ -51,7 +51,7 @@ static int spawn (char *const *argv, int in_fd, int out_fd, struct err *err)
     posix_spawn_file_actions_adddup2 (&actions, out_fd, STDOUT_FILENO);
     posix_spawn_file_actions_addopen (&actions, STDERR_FILENO, "/dev/null", O_WRONLY,
                                       0); /* the run's own terminal is there */
-    errno = program_start_fresh (&attributes);
+    errno = program_start_fresh (&attributes, true);
     if (errno == 0)
         errno = posix_spawn (&pid, argv[0], &actions, &attributes, argv, environ);
     int rc = errno == 0 ? 0 : err_errno (err, ERR_IO, "cannot start %s", argv[0]);

@@ -1,5 +1,6 @@
 #include "coordinator/launch/launch_process.h"
 
+#include "common/io/fd.h"
 #include "common/io/program_start.h"
 
 #include <errno.h>
@@ -107,7 +108,7 @@ static int spawn (const struct launch_program *program, int in, int out, int err
     posix_spawn_file_actions_t actions;
     if (posix_spawnattr_init (&attributes) != 0 || posix_spawn_file_actions_init (&actions) != 0)
         return err_set (err, ERR_IO, "cannot prepare the start of a worker or courier"); /* glibc's never fail */
-    int rc = program_start_fresh (&attributes);
+    int rc = program_start_fresh (&attributes, true);
     if (rc == 0)
         rc = actions_set (&actions, in, out, error);
     environment_of (program, &arena, environment);
@@ -180,21 +181,9 @@ out:
 
 bool launch_process_start_time (int64_t pid, uint64_t *ticks)
 {
-    char path[48], stat[1024];
+    char path[48];
     snprintf (path, sizeof path, "/proc/%" PRId64 "/stat", pid);
-    int fd = open (path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t n = read (fd, stat, sizeof stat - 1);
-    (void) close (fd); /* only read */
-    if (n <= 0)
-        return false;
-    stat[n] = '\0';
-    /* Field 2 is the program's name in parentheses; it may hold parentheses itself, and field 3 follows the last. */
-    char *field = strrchr (stat, ')');
-    for (int i = 2; field && i < 22; i++)
-        field = strchr (field + 1, ' ');
-    return field && sscanf (field, " %" SCNu64, ticks) == 1;
+    return proc_start_time (path, ticks);
 }
 
 int launch_process_open_pidfd (int64_t pid, uint64_t pid_start, struct err *err)

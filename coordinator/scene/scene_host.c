@@ -84,11 +84,6 @@ static void fill_attempts (const struct feed *feed, const struct scene_query *qu
     }
 }
 
-static int by_name (const void *a, const void *b)
-{
-    return text_compare (((const struct scene_fact *) a)->name, ((const struct scene_fact *) b)->name);
-}
-
 static void fill_facts (const struct board *board, struct arena *arena, struct scene_host *out)
 {
     const struct board_host *host = &board->hosts[out->rank];
@@ -98,7 +93,7 @@ static void fill_facts (const struct board *board, struct arena *arena, struct s
         out->facts[out->facts_n].name = scene_text (arena, board_word (board, from->name), SCENE_WORD_COLUMNS);
         out->facts[out->facts_n].value = scene_text (arena, board_word (board, from->value), SCENE_LINE_COLUMNS);
     }
-    qsort (out->facts, out->facts_n, sizeof (*out->facts), by_name);
+    qsort (out->facts, out->facts_n, sizeof (*out->facts), text_order);
 }
 
 static void open_host (const struct feed *feed, const struct scene_query *query, const struct scene *scene,

@@ -43,11 +43,6 @@ static struct text fold_everything (const struct plan *plan, struct arena *arena
     return hostset_folded (names, plan->hosts.n, UINT32_MAX, arena);
 }
 
-static int by_name (const void *a, const void *b)
-{
-    return text_compare (*(const struct text *) a, *(const struct text *) b);
-}
-
 static void read_hosts (const struct plan *plan, struct scene_memo *memo)
 {
     struct arena *arena = &memo->arena;
@@ -63,10 +58,10 @@ static void read_hosts (const struct plan *plan, struct scene_memo *memo)
     }
     memo->chosen = arena_array (arena, plan->hosts.n, sizeof (*memo->chosen));
     if (names.n)
-        qsort (names.items, names.n, sizeof (*names.items), by_name);
+        qsort (names.items, names.n, sizeof (*names.items), text_order);
     for (uint32_t i = 0; names.n && i < plan->hosts.n; i++)
-        memo->chosen[i] = bsearch (&plan->hosts.items[i].name, names.items, names.n, sizeof (*names.items), by_name) !=
-                          NULL;
+        memo->chosen[i] = bsearch (&plan->hosts.items[i].name, names.items, names.n, sizeof (*names.items),
+                                   text_order) != NULL;
 }
 
 static const bool *choose_hosts (struct maker *maker)

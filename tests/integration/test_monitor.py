@@ -11,7 +11,7 @@ import unittest
 
 import lab
 import zmq_peer
-from certificate import as_before, pair_of
+from certificate import monitor_key_of, pair_of
 
 try:
     import zmq.auth
@@ -149,7 +149,7 @@ class Watching(Monitors):
 
     def test_who_lags_behind_at_the_end_is_waited_for_and_told(self):
         run = self.start(self.slow_slice(seconds=4))
-        key = as_before(self.passes(self.lab.sliceup("monitor-key")).out)
+        key = monitor_key_of(self.passes(self.lab.sliceup("monitor-key")).out)
         late, dead = self.peer(key), self.peer(key)
 
         def asked_until_the_last_rung():  # an answer after the end would be the end of it
@@ -186,7 +186,7 @@ class Keys(Monitors):
 
     def test_each_monitor_has_its_own_key_and_names_are_taken_once(self):
         run = self.start(self.slow_slice(seconds=30))
-        keys = [as_before(self.passes(self.lab.sliceup("monitor-key", *more)).out)
+        keys = [monitor_key_of(self.passes(self.lab.sliceup("monitor-key", *more)).out)
                 for more in ([], [], ["last", "--name", "wall"], ["--address", "192.0.2.7"])]
         self.assertEqual(4, len({key["secret_key"] for key in keys}))
         self.assertEqual("192.0.2.7", keys[3]["address"])
@@ -204,22 +204,18 @@ class Keys(Monitors):
         run.kill(signal.SIGINT)
         run.end(60)
 
-    def test_other_programs_load_the_key_and_one_of_before_is_good(self):
+    def test_other_programs_load_the_key(self):
         run = self.start(self.slow_slice(seconds=30))
         path = self.key()
-        before = as_before(path.read_text())
-        self.assertEqual((before["public_key"], before["secret_key"]), pair_of(path))
+        key = monitor_key_of(path.read_text())
+        self.assertEqual((key["public_key"], key["secret_key"]), pair_of(path))
         for file in (path, self.lab.run_folder() / "monitor.key"):
             public, secret = pair_of(file)
             derived = zmq_peer.ctypes.create_string_buffer(41)
             zmq_peer.checked(zmq_peer.ZMQ.zmq_curve_public(derived, secret.encode()))
             self.assertEqual(derived.value, public.encode())
-        path.write_text(json.dumps(before, indent=2))
-        for _ in range(2):
-            status = self.passes(self.lab.sliceup("status", "--key", path, "--json", env=self.elsewhere))
-            self.assertEqual(before["run"], json.loads(status.out)["run"])
-            path.write_text(self.passes(self.lab.sliceup("monitor-key")).out)
-            before = as_before(path.read_text())
+        status = self.passes(self.lab.sliceup("status", "--key", path, "--json", env=self.elsewhere))
+        self.assertEqual(key["run"], json.loads(status.out)["run"])
         run.kill(signal.SIGINT)
         run.end(60)
 
@@ -227,7 +223,7 @@ class Keys(Monitors):
     def test_pyzmq_loads_the_key_and_watches_with_it(self):
         run = self.start(self.slow_slice(seconds=30))
         path = self.key()
-        key = as_before(path.read_text())
+        key = monitor_key_of(path.read_text())
         context = zmq.Context()
         socket = context.socket(zmq.DEALER)
         socket.linger = 0
@@ -245,7 +241,7 @@ class Keys(Monitors):
         run = self.start(self.slow_slice(seconds=40))
         with concurrent.futures.ThreadPoolExecutor(8) as people:
             made = list(people.map(lambda _: self.lab.sliceup("monitor-key"), range(8)))
-        printed = {as_before(self.passes(one).out)["public_key"] for one in made}
+        printed = {monitor_key_of(self.passes(one).out)["public_key"] for one in made}
         self.assertEqual(8, len(printed))
         folder = self.lab.run_folder() / "monitors"
         self.assertEqual(printed, {path.read_text().strip() for path in folder.iterdir()})
@@ -255,7 +251,7 @@ class Keys(Monitors):
     def test_no_more_keys_are_made_than_are_admitted(self):
         run = self.start(self.slow_slice(seconds=60))
         folder = self.lab.run_folder() / "monitors"
-        public = as_before(self.passes(self.lab.sliceup("monitor-key")).out)["public_key"]
+        public = monitor_key_of(self.passes(self.lab.sliceup("monitor-key")).out)["public_key"]
         for number in range(2, 65):
             (folder / f"monitor-{number}.pub").write_text(public + "\n")
         refused = self.lab.sliceup("monitor-key")
@@ -308,7 +304,7 @@ class Hostile(Monitors):
         notes = {f"note{k}": "x" * 1000 for k in range(30)}     # a plan of more than an answer
         many = [self.lab.rung(f"r{i}", "plain/hello.py", args=notes) for i in range(10)]
         run = self.start(self.slow_slice(seconds=3, hosts=2, rungs=many), ASAN_OPTIONS=small)
-        key = as_before(self.passes(self.lab.sliceup("monitor-key")).out)
+        key = monitor_key_of(self.passes(self.lab.sliceup("monitor-key")).out)
         before = self.rss_bytes(run.process.pid)
         peers = [self.peer(key) for _ in range(6)]
         stop, sent, peaks = threading.Event(), [0], [before]
@@ -343,7 +339,7 @@ class Hostile(Monitors):
 
     def test_a_monitor_key_opens_neither_of_the_workers_doors(self):
         run = self.start(self.slow_slice(seconds=20))
-        key = as_before(self.passes(self.lab.sliceup("monitor-key")).out)
+        key = monitor_key_of(self.passes(self.lab.sliceup("monitor-key")).out)
         hub = json.loads((self.lab.run_folder() / "hub.json").read_text())
         pair = (key["public_key"].encode(), key["secret_key"].encode())
         self.assertEqual(key["port"], hub["events_port"])

@@ -19,8 +19,8 @@ def words_of(text):
     return {name.strip(): value.strip('"') for name, value in pairs}
 
 
-def as_before(text):
-    """The JSON object that sliceup monitor-key printed before it printed certificates."""
+def monitor_key_of(text):
+    """What a certificate says that `sliceup monitor-key` printed."""
     words = words_of(text)
     return {"sliceup-monitor": 1, "run": words["run"], "address": words["address"], "port": int(words["port"]),
             "coordinator_key": words["coordinator-key"], "public_key": words["public-key"], "secret_key": words["secret-key"]}

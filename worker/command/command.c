@@ -1,5 +1,6 @@
 #include "worker/command/command.h"
 
+#include "common/base/path.h"
 #include "common/cache/owners.h"
 #include "common/frontend/frontend.h"
 #include "common/frontend/launch_lint.h"
@@ -49,11 +50,6 @@ static const struct kit_file *find_file (const struct msg_run *run, struct text 
     return NULL;
 }
 
-static struct text folder_of (struct text path, struct text name, struct arena *arena)
-{
-    return text_copy (arena, (struct text){ path.ptr, path.len - name.len - 1 });
-}
-
 /* A kit has the helper at its top; in place it lies wherever the plan found it, most often above the canary. */
 static void set_python (struct environ_list *list, const struct msg_run *run, const struct command_context *context)
 {
@@ -62,8 +58,7 @@ static void set_python (struct environ_list *list, const struct msg_run *run, co
     if (context->kit.len) {
         environ_set (list, TEXT_LIT ("PYTHONPATH"), context->kit);
     } else if (helper) {
-        struct text path = helper->file.path;
-        environ_set (list, TEXT_LIT ("PYTHONPATH"), folder_of (path, kit_base_name (path), list->arena));
+        environ_set (list, TEXT_LIT ("PYTHONPATH"), path_folder (helper->file.path));
     }
 }
 
@@ -76,8 +71,7 @@ static void set_command_files (struct environ_list *list, const struct msg_run *
     const struct kit_file *helper = find_file (run, TEXT_LIT (KIT_COMMAND_HELPERS "/sliceup_program.py"));
     struct text known = environ_get (list, "PYTHONPATH");
     if (helper) {
-        struct text path = kit_file_path (context->kit, helper, list->arena);
-        struct text folder = folder_of (path, kit_base_name (path), list->arena);
+        struct text folder = path_folder (kit_file_path (context->kit, helper, list->arena));
         if (known.len)
             folder = text_format (list->arena, "%.*s:%.*s", TEXT_ARG (folder), TEXT_ARG (known));
         environ_set (list, TEXT_LIT ("PYTHONPATH"), folder);
@@ -85,7 +79,8 @@ static void set_command_files (struct environ_list *list, const struct msg_run *
     if (run->rung.files.n && &run->rung.files.items[0] != helper) {
         const struct kit_file *first = &run->rung.files.items[0];
         struct text path = kit_file_path (context->kit, first, list->arena);
-        environ_set (list, TEXT_LIT ("SLICEUP_FILES_DIR"), folder_of (path, first->name, list->arena));
+        path.len -= first->name.len + 1;
+        environ_set (list, TEXT_LIT ("SLICEUP_FILES_DIR"), path);
     }
 }
 

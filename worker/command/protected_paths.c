@@ -50,11 +50,11 @@ static bool is_for_all (const struct finding_out *find, const char *folder)
 /* The folder that it lies in: what is put beside a program is found by it. */
 static void add_with_folder (const struct finding_out *find, struct text path)
 {
-    const char *whole = text_copy (find->arena, path).ptr, *slash = strrchr (whole, '/');
-    if (!slash || slash == whole)
+    struct text above = path_folder (path);
+    if (above.len < 2)
         return;
-    const char *folder = text_copy (find->arena, (struct text){ whole, (uint32_t) (slash - whole) }).ptr;
-    add (find, is_for_all (find, folder) ? whole : folder);
+    const char *folder = text_copy (find->arena, above).ptr;
+    add (find, is_for_all (find, folder) ? text_copy (find->arena, path).ptr : folder);
 }
 
 static bool is_writable (const struct msg_run *run, const char *path)

@@ -1,5 +1,6 @@
 #include "worker/environment/installed_files.h"
 
+#include "common/base/path.h"
 #include "common/cache/tree.h"
 #include "worker/environment/installed_record.h"
 #include <errno.h>
@@ -48,16 +49,10 @@ static void differ (struct look *look, uint32_t package, struct text path, const
 
 /* ---- libraries ---- */
 
-static struct text base_name (struct text path)
-{
-    const char *slash = path.len ? memrchr (path.ptr, '/', path.len) : NULL;
-    return slash ? (struct text){ slash + 1, path.len - (uint32_t) (slash + 1 - path.ptr) } : path;
-}
-
 /* "libx.so", "libx.so.3" */
 static bool is_library (struct text path)
 {
-    struct text name = base_name (path);
+    struct text name = path_name (path);
     uint32_t at;
     return text_find (name, TEXT_LIT (".so"), &at) && (at + 3 == name.len || name.ptr[at + 3] == '.');
 }
@@ -81,7 +76,7 @@ static struct text library_name (const struct look *look, const struct installed
 
 static bool is_libtpu (struct text name)
 {
-    return text_is (base_name (name), "libtpu.so");
+    return text_is (path_name (name), "libtpu.so");
 }
 
 static void keep_library (struct look *look, const struct installed_record_row *row, const struct digest *digest,
@@ -206,16 +201,10 @@ static void check_file (struct look *look, uint32_t from, uint32_t to)
         keep_library (look, row, &seen.digest, seen.bytes);
 }
 
-static int by_path (const void *a, const void *b)
-{
-    return text_compare (((const struct installed_record_row *) a)->path,
-                         ((const struct installed_record_row *) b)->path);
-}
-
 static void check_files (struct look *look)
 {
     for (uint32_t from = 0, to; from < look->rows.n; from = to) {
-        for (to = from + 1; to < look->rows.n && by_path (&look->rows.items[from], &look->rows.items[to]) == 0;)
+        for (to = from + 1; to < look->rows.n && text_order (&look->rows.items[from], &look->rows.items[to]) == 0;)
             to++;
         check_file (look, from, to);
     }
@@ -226,13 +215,13 @@ static void check_files (struct look *look)
 static bool is_recorded (const struct look *look, struct text path)
 {
     struct installed_record_row wanted = { .path = path };
-    return look->rows.n && bsearch (&wanted, look->rows.items, look->rows.n, sizeof wanted, by_path);
+    return look->rows.n && bsearch (&wanted, look->rows.items, look->rows.n, sizeof wanted, text_order);
 }
 
 /* Python only reads these beside the source that they are of, so they add nothing. */
 static bool is_compiled (struct text path)
 {
-    struct text name = base_name (path);
+    struct text name = path_name (path);
     struct text folder = { path.ptr, path.len - name.len };
     return ends (path, ".pyc") && (text_is (folder, "__pycache__/") || ends (folder, "/__pycache__/"));
 }
@@ -285,7 +274,7 @@ static void read_records (struct look *look)
         if (installed_record_read (&look->rows, look->site, look->installed, i, look->arena, &err) < 0)
             differ (look, i, (struct text){ 0 }, err.text);
     if (look->rows.n)
-        qsort (look->rows.items, look->rows.n, sizeof *look->rows.items, by_path);
+        qsort (look->rows.items, look->rows.n, sizeof *look->rows.items, text_order);
 }
 
 int installed_files_check (const char *site, const struct installed *installed, struct arena *arena,

@@ -16,7 +16,4 @@
 
 int remote_exec_main (int argc, char **argv);
 
-/* program_path.c - where execvp(3) would find `name`; NULL: nowhere. In the arena. */
-const char *program_path_find (const char *name, struct arena *arena, struct err *err);
-
 #endif

@@ -1,5 +1,6 @@
 /* cloud_facts.c - the place of this host in its slice, as variables tell it, else the metadata server. */
 #include "common/base/buf.h"
+#include "common/base/path.h"
 #include "common/model/result.h"
 #include "worker/facts/host_fact_list.h"
 #include "worker/facts/metadata.h"
@@ -127,10 +128,7 @@ static void add_place (struct host_fact_list *list, const struct metadata *metad
 static void add_last_part (struct host_fact_list *list, const char *name, const struct metadata *metadata,
                            enum metadata_key key)
 {
-    struct text value = metadata_value (metadata, key);
-    const char *slash = value.len ? memrchr (value.ptr, '/', value.len) : NULL;
-    if (slash)
-        value = (struct text){ slash + 1, (uint32_t) (value.ptr + value.len - slash - 1) };
+    struct text value = path_name (metadata_value (metadata, key));
     if (metadata_is_late (metadata, key))
         host_fact_add (list, name, TEXT_LIT (FACT_NOT_REPORTED));
     else

@@ -2,6 +2,7 @@
 
 #include "common/base/buf.h"
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "worker/facts/display.h"
 #include <ctype.h>
 #include <dirent.h>
@@ -29,24 +30,13 @@ static bool fits (int len, size_t room)
     return len > 0 && (size_t) len < room;
 }
 
-/* The start of a small file, and a NUL; 0: it is not there, or may not be read. */
-static size_t read_start (const char *path, char bytes[START_BYTES])
-{
-    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t got = fd < 0 ? -1 : read (fd, bytes, START_BYTES - 1);
-    if (fd >= 0)
-        close (fd);
-    bytes[got > 0 ? got : 0] = 0;
-    return got > 0 ? (size_t) got : 0;
-}
-
 /* ---- which files ---- */
 
 static bool is_google (const char *devices, const char *device)
 {
     char path[PATH_MAX_BYTES + 1], vendor[START_BYTES];
     return fits (snprintf (path, sizeof path, "%s/%s/vendor", devices, device), sizeof path) &&
-           read_start (path, vendor) && !strncmp (vendor, VENDOR_GOOGLE, sizeof VENDOR_GOOGLE - 1);
+           file_read_start (path, vendor, sizeof vendor) && !strncmp (vendor, VENDOR_GOOGLE, sizeof VENDOR_GOOGLE - 1);
 }
 
 /* `group`: "3". What sysfs does not tell counts: better to wait for nothing than to start into a busy device. */
@@ -119,27 +109,23 @@ static void name_it (struct search *search, const char *pid, struct device_user 
     char path[PATH_MAX_BYTES + 1], raw[START_BYTES];
     size_t len = 0;
     if (fits (snprintf (path, sizeof path, "%s/%s/cmdline", search->roots->proc, pid), sizeof path))
-        len = read_start (path, raw);
+        len = file_read_start (path, raw, sizeof raw);
     if (!len && fits (snprintf (path, sizeof path, "%s/%s/comm", search->roots->proc, pid), sizeof path))
-        len = read_start (path, raw); /* it has ended, or wrote over its arguments */
+        len = file_read_start (path, raw, sizeof raw); /* it has ended, or wrote over its arguments */
     struct text line = { raw, (uint32_t) len };
     holder->command = command_line_for_display (search->arena, line, HOLDER_COMMAND_BYTES);
     holder->program = display_program_name (search->arena, line);
 }
 
-/* proc(5): field 22 of stat, counted from behind the name, which may hold anything. */
 static uint64_t began_ms (struct search *search, const char *pid)
 {
-    char path[PATH_MAX_BYTES + 1], raw[START_BYTES];
+    char path[PATH_MAX_BYTES + 1];
     uint64_t ticks;
     long per_second = sysconf (_SC_CLK_TCK);
-    if (!fits (snprintf (path, sizeof path, "%s/%s/stat", search->roots->proc, pid), sizeof path) ||
-        !read_start (path, raw))
-        return 0;
-    const char *at = strrchr (raw, ')');
-    for (int field = 2; at && field < 22; field++)
-        at = strchr (at + 1, ' ');
-    return at && per_second > 0 && sscanf (at, " %" SCNu64, &ticks) == 1 ? ticks * 1000 / (uint64_t) per_second : 0;
+    return fits (snprintf (path, sizeof path, "%s/%s/stat", search->roots->proc, pid), sizeof path) && per_second > 0 &&
+                   proc_start_time (path, &ticks)
+               ? ticks * 1000 / (uint64_t) per_second
+               : 0;
 }
 
 static struct device_user describe (struct search *search, const char *pid, const char *device)

@@ -1,6 +1,7 @@
 #include "worker/facts/display.h"
 
 #include "common/base/buf.h"
+#include "common/base/path.h"
 #include "common/model/secret.h"
 #include "worker/facts/host_fact_list.h"
 #include <ctype.h>
@@ -90,8 +91,5 @@ struct text display_program_name (struct arena *arena, struct text raw)
 {
     struct text name;
     next_word (&raw, &name);
-    const char *slash = name.len ? memrchr (name.ptr, '/', name.len) : NULL;
-    if (slash)
-        name = (struct text){ slash + 1, (uint32_t) (name.ptr + name.len - slash - 1) };
-    return text_clip (display_value (arena, name), PROGRAM_BYTES);
+    return text_clip (display_value (arena, path_name (name)), PROGRAM_BYTES);
 }

@@ -34,11 +34,6 @@ void host_fact_list_release (struct host_fact_list *list)
 
 /* ---- texts that are too long ---- */
 
-static int by_text (const void *a, const void *b)
-{
-    return text_compare (*(const struct text *) a, *(const struct text *) b);
-}
-
 static bool next_word (struct text *rest, struct text *word)
 {
     while (rest->len && strchr (" \t\n", rest->ptr[0]))
@@ -57,7 +52,7 @@ struct text host_fact_words_digest (struct arena *arena, struct text text)
     size_t n = 0;
     while (next_word (&rest, &words[n]))
         n++;
-    qsort (words, n, sizeof *words, by_text);
+    qsort (words, n, sizeof *words, text_order);
     for (size_t i = 0; i < n; i++) {
         digest_add (state, words[i].ptr, words[i].len);
         digest_add (state, " ", 1);
@@ -217,7 +212,7 @@ struct name_list host_fact_folder_names (struct host_fact_list *list, const char
             names.items[names.n++] = text_copy (&list->arena, text_of (entry->d_name));
     closedir (folder);
     if (names.n)
-        qsort (names.items, names.n, sizeof *names.items, by_text);
+        qsort (names.items, names.n, sizeof *names.items, text_order);
     return names;
 }
 

@@ -1,6 +1,7 @@
 /* machine_facts.c - kernel, system, processor and clock, as files and calls tell them. */
 #include "worker/facts/value_tally.h"
 
+#include "common/base/path.h"
 #include "common/io/clock.h"
 #include <ctype.h>
 #include <limits.h>
@@ -107,16 +108,9 @@ static void add_system (struct host_fact_list *list)
 /* Where the name leads, which with most systems tells the version: no interpreter is asked. */
 static void add_python (struct host_fact_list *list)
 {
-    const char *search = getenv ("PATH");
-    struct text found = { 0 };
-    while (search && *search && !found.len) {
-        char name[PATH_MAX_BYTES + 1], real[PATH_MAX];
-        int len = (int) strcspn (search, ":");
-        int put = snprintf (name, sizeof name, "%.*s/python3", len, search);
-        if (len && put > 0 && (size_t) put < sizeof name && access (name, X_OK) == 0 && realpath (name, real))
-            found = text_copy (&list->arena, text_of (real));
-        search += len + (search[len] == ':');
-    }
+    char real[PATH_MAX];
+    const char *name = path_find_program ("python3", &list->arena, NULL);
+    struct text found = name && realpath (name, real) ? text_copy (&list->arena, text_of (real)) : (struct text){ 0 };
     host_fact_add (list, "python3.path", found);
 }
 

@@ -2,6 +2,7 @@
 #include "worker/facts/value_tally.h"
 
 #include "common/base/buf.h"
+#include "common/base/path.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,8 +45,7 @@ static struct text link_of (struct host_fact_list *list, struct text address, co
     if (len <= 0)
         return (struct text){ 0 };
     target[len] = '\0';
-    const char *slash = strrchr (target, '/');
-    return text_copy (&list->arena, text_of (slash ? slash + 1 : target));
+    return text_copy (&list->arena, path_name (text_of (target)));
 }
 
 static const char *generation_of (struct text device)

@@ -2,6 +2,7 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "common/io/process_title.h"
 #include "common/io/safe_path.h"
 #include <errno.h>
@@ -12,8 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { START_FIELD = 22, STAT_MAX_BYTES = 4096 }; /* proc(5): starttime */
 
 /* ---- the line ---- */
 
@@ -126,34 +125,6 @@ int join_parse (struct join_config *join, struct text line, struct err *err)
 
 /* ---- who this process is ---- */
 
-/* The name in parentheses may hold anything, so fields are counted from the last ')'. */
-static int read_pid_start (uint64_t *pid_start, struct err *err)
-{
-    struct buf stat;
-    buf_init (&stat, STAT_MAX_BYTES);
-    int rc = file_read ("/proc/self/stat", &stat, err);
-    char *at = rc == 0 ? strrchr (buf_c (&stat), ')') : NULL;
-    for (int field = 2; at && field < START_FIELD; field++)
-        at = strchr (at + 1, ' ');
-    if (at)
-        *pid_start = strtoull (at + 1, NULL, 10);
-    else if (rc == 0)
-        rc = err_set (err, ERR_PARSE, "/proc/self/stat has fewer fields than %d", START_FIELD);
-    buf_release (&stat);
-    return rc;
-}
-
-static int read_boot_id (char *out, size_t out_bytes, struct err *err)
-{
-    struct buf id;
-    buf_init (&id, out_bytes - 1);
-    int rc = file_read ("/proc/sys/kernel/random/boot_id", &id, err);
-    if (rc == 0)
-        snprintf (out, out_bytes, "%.*s", (int) strcspn (buf_c (&id), "\n"), buf_c (&id));
-    buf_release (&id);
-    return rc;
-}
-
 /* ---- the exchange ---- */
 
 /* One line of at most `out_bytes - 1` bytes, byte by byte: what follows it is not ours to take. */
@@ -195,9 +166,12 @@ static int answer (const struct join_config *join, int fd, const char *version, 
 int join_fill_process (struct join_config *join, struct err *err)
 {
     join->pid = (uint64_t) getpid ();
-    if (read_pid_start (&join->pid_start, err) < 0)
-        return -1;
-    return read_boot_id (join->boot_id, sizeof join->boot_id, err);
+    if (!proc_start_time ("/proc/self/stat", &join->pid_start))
+        return err_set (err, ERR_PARSE, "/proc/self/stat does not say when this process began");
+    if (file_read_start ("/proc/sys/kernel/random/boot_id", join->boot_id, sizeof join->boot_id) == 0)
+        return err_errno (err, ERR_IO, "/proc/sys/kernel/random/boot_id cannot be read");
+    join->boot_id[strcspn (join->boot_id, "\n")] = '\0';
+    return 0;
 }
 
 int join_exchange_launch_line (struct join_config *join, int in_fd, int out_fd, const char *version, struct err *err)

@@ -1,6 +1,7 @@
 #include "worker/probe/strays.h"
 
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -12,17 +13,11 @@
 /* One that outlives SIGKILL so long is held by a driver; one that goes on forking is for who contains us. */
 enum { END_WAIT_MS = 5000, LOOK_AGAIN_MS = 5 };
 
-static uint32_t list_children (int *out)
+static uint32_t list_children (pid_t *out)
 {
-    char path[64];
-    snprintf (path, sizeof path, "/proc/self/task/%d/children", (int) getpid ());
-    FILE *file = fopen (path, "re");
-    uint32_t n = 0;
-    while (file && n < STRAYS_MAX && fscanf (file, "%d", &out[n]) == 1)
-        n++;
-    if (file)
-        fclose (file);
-    return n;
+    char thread[16];
+    snprintf (thread, sizeof thread, "%d", (int) getpid ());
+    return proc_children ("self", thread, out, STRAYS_MAX);
 }
 
 int strays_adopt (struct children_before *strays, struct err *err)

@@ -1,6 +1,7 @@
 #include "worker/process/exec.h"
 
 #include "common/base/mem.h"
+#include "common/io/fd.h"
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -73,22 +74,6 @@ struct exec *exec_start_on_host (const struct spawn_request *request, struct err
 
 /* ---- children of this process ---- */
 
-static uint32_t read_children (const char *task, pid_t *out, uint32_t max)
-{
-    char path[64];
-    if (snprintf (path, sizeof path, "/proc/self/task/%.16s/children", task) >= (int) sizeof path)
-        return 0;
-    FILE *file = fopen (path, "re");
-    if (!file)
-        return 0; /* the thread ended meanwhile */
-    uint32_t n = 0;
-    int pid;
-    while (n < max && fscanf (file, "%d", &pid) == 1)
-        out[n++] = pid;
-    fclose (file);
-    return n;
-}
-
 /* Orphans go to any thread of the subreaper, so every thread is asked (prctl(2), PR_SET_CHILD_SUBREAPER). */
 static uint32_t list_children (pid_t *out, uint32_t max)
 {
@@ -98,7 +83,7 @@ static uint32_t list_children (pid_t *out, uint32_t max)
     uint32_t n = 0;
     for (struct dirent *task = readdir (tasks); task; task = readdir (tasks)) {
         if (task->d_name[0] != '.')
-            n += read_children (task->d_name, out + n, max - n);
+            n += proc_children ("self", task->d_name, out + n, max - n);
     }
     closedir (tasks);
     return n;

@@ -222,16 +222,10 @@ bool pid_namespace_wait_swept (struct pid_namespace *pid_namespace, int wait_ms,
 
 uint32_t pid_namespace_process_count (const struct pid_namespace *pid_namespace)
 {
-    char path[64];
-    uint32_t n = 0;
-    int pid;
+    char pid[16];
     if (pid_namespace->pid == 0)
         return 0;
-    snprintf (path, sizeof path, "/proc/%d/task/%d/children", (int) pid_namespace->pid, (int) pid_namespace->pid);
-    FILE *file = fopen (path, "re");
-    while (file && n < LEFT_MAX && fscanf (file, "%d", &pid) == 1)
-        n++;
-    if (file)
-        fclose (file);
+    snprintf (pid, sizeof pid, "%d", (int) pid_namespace->pid);
+    uint32_t n = proc_children (pid, pid, NULL, LEFT_MAX);
     return n ? n : 1; /* it would have said so if nothing were left */
 }

@@ -3,6 +3,7 @@
 #include "common/base/duration.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
+#include "common/io/program_start.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,18 +18,6 @@
 extern char **environ;
 
 enum { HELD_FD = 3, CHUNK_BYTES = 16 * 1024 };
-
-/* A mask or a handler of ours must not decide what the command does with a signal. */
-static int plain_signals (posix_spawnattr_t *how)
-{
-    sigset_t none, all;
-    sigemptyset (&none);
-    sigfillset (&all);
-    int rc = posix_spawnattr_setsigmask (how, &none);
-    if (rc == 0)
-        rc = posix_spawnattr_setsigdefault (how, &all);
-    return rc ? rc : posix_spawnattr_setflags (how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-}
 
 static int descriptors (posix_spawn_file_actions_t *actions, const struct subprocess *subprocess, int output)
 {
@@ -51,7 +40,7 @@ static int start (const struct subprocess *command, int output, pid_t *pid, stru
     assert (rc == 0);
     rc = posix_spawnattr_init (&how);
     assert (rc == 0);
-    rc = plain_signals (&how);
+    rc = program_start_fresh (&how, false);
     if (rc == 0)
         rc = descriptors (&actions, command, output);
     if (rc == 0)
