@@ -10,25 +10,12 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "common/base/mem.h"
-#include "common/io/curve_key.h"
 #include "common/io/handshake.h"
+#include "common/io/keyring.h"
 #include "common/io/socket.h"
 
 static const char handler_address[] = "inproc://zeromq.zap.01";
 enum { CLOSED_WAIT_S = 2, AT_ONCE = 256 /* of each, before the others and the end of the thread have their turn */ };
-
-/* Which key speaks for which slot (a rank, or a monitor's place). A slot has at most one key, a key at most one slot.
- * Each change of a slot's key gives the slot a new version, from 1; 0: it never had one. Finding looks at every slot:
- * a stranger's key costs no more than a known one, and both little beside the handshake. */
-struct keyring {
-    struct keyring_slot {
-        struct curve_key key;
-        bool held;
-        uint32_t version;
-    } * slots;
-    uint32_t n;
-};
 
 struct zap {
     void *context;
@@ -40,37 +27,12 @@ struct zap {
     pthread_t thread;
     pthread_mutex_t lock; /* over all that follows; the rings change on the opener's thread only */
     pthread_cond_t changed;
-    struct keyring workers, monitors;
+    struct keyring *workers, *monitors;
     uint32_t monitors_len;
     struct curve_key decoy;
     uint64_t decoy_refusals, failures;
     uint32_t closed;
 };
-
-/* ---- keys ---- */
-
-static bool keyring_find (const struct keyring *ring, const struct curve_key *key, uint32_t *slot)
-{
-    for (*slot = 0; *slot < ring->n; ++*slot)
-        if (ring->slots[*slot].held && memcmp (ring->slots[*slot].key.bytes, key->bytes, sizeof key->bytes) == 0)
-            return true;
-    return false;
-}
-
-/* Takes it from another slot. Of what a slot has already, connections stay good. */
-static void keyring_put (struct keyring *ring, uint32_t slot, const struct curve_key *key)
-{
-    uint32_t old;
-    assert (slot < ring->n);
-    bool known = keyring_find (ring, key, &old);
-    if (known && old == slot)
-        return;
-    if (known) {
-        ring->slots[old].held = false;
-        ring->slots[old].version++;
-    }
-    ring->slots[slot] = (struct keyring_slot){ *key, true, ring->slots[slot].version + 1 };
-}
 
 /* ---- one question of libzmq, and its answer (RFC 27, version 1.0) ---- */
 
@@ -168,11 +130,11 @@ static const char *judge (struct zap *zap, const struct zap_request *request, ch
     uint32_t slot;
     if (!zap_request_key (request, &key))
         return "500";
-    const struct keyring *ring = zap_request_domain_is (request, ZAP_WORKERS)    ? &zap->workers
-                                 : zap_request_domain_is (request, ZAP_MONITORS) ? &zap->monitors
+    const struct keyring *ring = zap_request_domain_is (request, ZAP_WORKERS)    ? zap->workers
+                                 : zap_request_domain_is (request, ZAP_MONITORS) ? zap->monitors
                                                                                  : NULL;
     if (ring && keyring_find (ring, &key, &slot)) {
-        snprintf (user, ZAP_USER_BYTES, "%u.%u", slot, ring->slots[slot].version);
+        snprintf (user, ZAP_USER_BYTES, "%u.%u", slot, keyring_slot_version (ring, slot));
         return "200";
     }
     if (memcmp (key.bytes, zap->decoy.bytes, sizeof key.bytes) != 0)
@@ -264,8 +226,8 @@ struct zap *zap_open (void *context, uint32_t workers, struct err *err)
     struct zap *zap = mem_alloc (sizeof *zap);
     zap->context = context;
     make_lock (zap);
-    zap->workers = (struct keyring){ mem_array (workers, sizeof *zap->workers.slots), workers };
-    zap->monitors = (struct keyring){ mem_array (ZAP_MONITORS_MAX, sizeof *zap->monitors.slots), ZAP_MONITORS_MAX };
+    zap->workers = keyring_make (workers);
+    zap->monitors = keyring_make (ZAP_MONITORS_MAX);
     zap->stop_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (zap->stop_fd < 0)
         err_errno (err, ERR_IO, "cannot create a descriptor for the handler that checks link keys (ZAP)");
@@ -326,8 +288,8 @@ void zap_close (struct zap *zap)
     }
     if (zap->stop_fd >= 0)
         close (zap->stop_fd);
-    mem_free (zap->monitors.slots);
-    mem_free (zap->workers.slots);
+    keyring_free (zap->monitors);
+    keyring_free (zap->workers);
     pthread_cond_destroy (&zap->changed);
     pthread_mutex_destroy (&zap->lock);
     mem_free (zap);
@@ -338,11 +300,11 @@ void zap_close (struct zap *zap)
 int zap_admit_worker (struct zap *zap, uint32_t rank, const struct curve_key *key, struct err *err)
 {
     uint32_t slot;
-    if (keyring_find (&zap->monitors, key, &slot))
+    if (keyring_find (zap->monitors, key, &slot))
         return err_set (err, ERR_REFUSED,
                         "the link key of the host of rank %u already belongs to a monitor; each needs its own", rank);
     pthread_mutex_lock (&zap->lock);
-    keyring_put (&zap->workers, rank, key);
+    keyring_put (zap->workers, rank, key);
     pthread_mutex_unlock (&zap->lock);
     return 0;
 }
@@ -350,15 +312,15 @@ int zap_admit_worker (struct zap *zap, uint32_t rank, const struct curve_key *ke
 int zap_admit_monitor (struct zap *zap, const struct curve_key *key, struct err *err)
 {
     uint32_t slot;
-    if (keyring_find (&zap->monitors, key, &slot))
+    if (keyring_find (zap->monitors, key, &slot))
         return 0;
-    if (keyring_find (&zap->workers, key, &slot))
+    if (keyring_find (zap->workers, key, &slot))
         return err_set (err, ERR_REFUSED,
                         "the link key of a monitor already belongs to the host of rank %u; each needs its own", slot);
     if (zap->monitors_len == ZAP_MONITORS_MAX)
         return err_set (err, ERR_LIMIT, "a run can admit at most %d monitors", ZAP_MONITORS_MAX);
     pthread_mutex_lock (&zap->lock);
-    keyring_put (&zap->monitors, zap->monitors_len++, key);
+    keyring_put (zap->monitors, zap->monitors_len++, key);
     pthread_mutex_unlock (&zap->lock);
     return 0;
 }
@@ -366,7 +328,7 @@ int zap_admit_monitor (struct zap *zap, const struct curve_key *key, struct err 
 /* Without the lock: only this thread changes it. */
 uint32_t zap_worker_key_version (const struct zap *zap, uint32_t rank)
 {
-    return zap->workers.slots[rank].version;
+    return keyring_slot_version (zap->workers, rank);
 }
 
 static bool parse_number (const char **at, char end, uint32_t *out)

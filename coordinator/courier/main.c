@@ -1,15 +1,97 @@
 /* main.c - sliceup-courier: takes one worker to one host. */
+#include <assert.h>
+#include <errno.h>
+#include <jansson.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "common/base/err.h"
 #include "common/io/clock.h"
 #include "common/io/process_title.h"
 #include "common/io/program_start.h"
 #include "coordinator/courier/bootstrap_session.h"
+#include "coordinator/courier/reporter.h"
 #include "coordinator/courier/transport.h"
-#include "coordinator/courier/watchdog.h"
-#include <jansson.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
+
+/* ---- watchdog ---- */
+
+/* Ends a courier that waits inside a library, at its deadline or when its coordinator ends.
+ *
+ * Calls to the name service, an agent or libssh may wait for ever. The watchdog is a thread that says so and ends the
+ * process (status 1): there is nothing to tidy that the kernel does not tidy. It knows only the reporter. The owner's
+ * thread starts and stops it; in between it must not read from the input. */
+struct watchdog {
+    struct reporter *reporter;
+    uint64_t until_ms;    /* BOOTTIME */
+    uint64_t deadline_ms; /* its length, for people */
+    int input_fd;         /* borrowed: its end is the coordinator's */
+    int wake_fd;
+    pthread_t thread;
+};
+
+static bool is_over (const struct pollfd *input)
+{
+    int unread = 0;
+    if (!(input->revents & (POLLHUP | POLLRDHUP | POLLERR)))
+        return false;
+    return ioctl (input->fd, FIONREAD, &unread) != 0 || unread == 0;
+}
+
+static void *watch (void *owner)
+{
+    struct watchdog *watchdog = owner;
+    struct pollfd entries[] = { { .fd = watchdog->wake_fd, .events = POLLIN },
+                                { .fd = watchdog->input_fd, .events = POLLRDHUP } };
+    for (;;) {
+        uint64_t now_ms = clock_boot_ms ();
+        if (now_ms >= watchdog->until_ms) {
+            struct err err;
+            reporter_describe_timeout (watchdog->reporter, watchdog->deadline_ms, TEXT_LIT (""), &err);
+            reporter_send_refused (watchdog->reporter, err.text);
+            _exit (1);
+        }
+        if (poll (entries, 2, (int) (watchdog->until_ms - now_ms)) < 0)
+            continue; /* EINTR */
+        if (entries[0].revents)
+            return NULL;
+        if (is_over (&entries[1]))
+            _exit (1); /* nobody is left to be told */
+        if (entries[1].revents)
+            entries[1].fd = -1; /* said more before it went: the owner will read that */
+    }
+}
+
+/* The first four members are filled in. */
+static int watchdog_start (struct watchdog *watchdog, struct err *err)
+{
+    watchdog->wake_fd = eventfd (0, EFD_CLOEXEC);
+    if (watchdog->wake_fd < 0)
+        return err_errno (err, ERR_IO, "cannot create an eventfd for the watchdog of start.deadline");
+    errno = pthread_create (&watchdog->thread, NULL, watch, watchdog);
+    if (errno == 0)
+        return 0;
+    err_errno (err, ERR_IO, "cannot start a thread for the watchdog of start.deadline");
+    (void) close (watchdog->wake_fd);
+    return -1;
+}
+
+static void watchdog_stop (struct watchdog *watchdog)
+{
+    ssize_t n = write (watchdog->wake_fd, &(uint64_t){ 1 }, sizeof (uint64_t));
+    assert (n == sizeof (uint64_t)); /* eventfd(2): fails only at its largest value */
+    int rc = pthread_join (watchdog->thread, NULL);
+    assert (rc == 0);
+    (void) close (watchdog->wake_fd);
+}
+
+/* ---- main ---- */
 
 /* The coordinator writes both lines before it does anything else. */
 enum { REQUEST_WAIT_MS = 10 * 1000, HOST_NAME_BYTES = 256 };

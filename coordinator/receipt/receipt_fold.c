@@ -1,13 +1,92 @@
-#include "coordinator/receipt/receipt_fold_state.h"
-
+#include "common/base/shell_word.h"
 #include "common/model/launch_variables.h"
+#include "common/model/plan.h"
 #include "common/model/secret.h"
-#include "coordinator/receipt/launch_description.h"
 #include "coordinator/receipt/merge.h"
-#include "coordinator/receipt/rung_program.h"
+#include "coordinator/receipt/receipt_fold_state.h"
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/preliminary_verdict.h"
 #include "coordinator/verdict/recompile_reason.h"
+
+/* ---- launch description ---- */
+
+/* Where a run went, and how, in one line. Pure. */
+
+enum { SHOWN_BYTES = 512 };
+
+static struct text addresses_of (const struct plan *plan, struct arena *arena)
+{
+    struct text *addresses = arena_array (arena, plan->hosts.n, sizeof *addresses);
+    bool differ = false;
+    for (uint32_t i = 0; i < plan->hosts.n; i++) {
+        const struct plan_host *host = &plan->hosts.items[i];
+        addresses[i] = host->ssh.address.len ? host->ssh.address : host->address;
+        differ |= !text_equal (addresses[i], host->name);
+    }
+    if (!differ)
+        return (struct text){ 0 };
+    return text_format (arena, " (%.*s)", TEXT_ARG (hostset_folded (addresses, plan->hosts.n, SHOWN_BYTES, arena)));
+}
+
+/* "ssh to node-[0-2] (10.0.0.[5-7])"; addresses where they are no names of hosts. In `arena`. */
+static struct text launch_describe (const struct plan *plan, struct arena *arena)
+{
+    static const char *const ways[] = { [LAUNCHER_LOCAL] = "local: all of them processes of one machine, ",
+                                        [LAUNCHER_JOIN] = "workers that joined by themselves, on ",
+                                        [LAUNCHER_SSH] = "ssh to ",
+                                        [LAUNCHER_SLURM] = "a job step of Slurm on each of " };
+    struct text *names = arena_array (arena, plan->hosts.n, sizeof *names);
+    for (uint32_t i = 0; i < plan->hosts.n; i++)
+        names[i] = plan->hosts.items[i].name;
+    struct text hosts = hostset_folded (names, plan->hosts.n, SHOWN_BYTES, arena);
+    struct text addresses = plan->launcher == LAUNCHER_SSH ? addresses_of (plan, arena) : (struct text){ 0 };
+    return plan->launcher
+               ? text_format (arena, "%s%.*s%.*s", ways[plan->launcher], TEXT_ARG (hosts), TEXT_ARG (addresses))
+               : (struct text){ 0 };
+}
+
+/* ---- rung program ---- */
+
+/* What a rung ran, in one line that somebody elsewhere can repeat. Pure. */
+
+enum { DIGITS_SHOWN = 12 };
+
+static struct text digits_of (const struct kit_file *file)
+{
+    return text_clip (file->file.sha256, DIGITS_SHOWN);
+}
+
+static void add_files (const struct rung *rung, struct buf *line)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < rung->argv.n; i++)
+        for (uint32_t k = 0; k < rung->files.n; k++) {
+            struct text word = rung->argv.items[i], name = rung->files.items[k].name;
+            if (text_starts (word, "./") && text_equal ((struct text){ word.ptr + 2, word.len - 2 }, name))
+                buf_printf (line, "%s%.*s sha256 %.*s", n++ ? ", " : " (", TEXT_ARG (name),
+                            TEXT_ARG (digits_of (&rung->files.items[k])));
+        }
+    buf_puts (line, n ? ")" : "");
+}
+
+/* "builtin facts", "canary jax/tiny.py (sha256 5f2ac01277d0)", or the words of a command with the files of its own
+ * that it names: "python3 ./sum.py (sum.py sha256 5f2ac01277d0)". Secrets in words are not shown. In `arena`. */
+static struct text rung_program_describe (const struct rung *rung, struct arena *arena)
+{
+    struct buf line;
+    if (rung->kind == PROGRAM_BUILTIN)
+        return text_format (arena, "builtin %.*s", TEXT_ARG (rung->builtin));
+    if (rung->kind == PROGRAM_CANARY && rung->files.n)
+        return text_format (arena, "canary %.*s (sha256 %.*s)", TEXT_ARG (rung->files.items[0].name),
+                            TEXT_ARG (digits_of (&rung->files.items[0])));
+    buf_init (&line, TEXT_MAX_BYTES);
+    for (uint32_t i = 0; i < rung->argv.n; i++)
+        shell_word_add (&line, secret_redact_word (arena, rung->argv.items[i]));
+    add_files (rung, &line);
+    return buf_finish (&line, arena);
+}
+
+/* ---- receipt fold ---- */
 
 struct receipt_fold *receipt_fold_create (void)
 {

@@ -245,7 +245,7 @@ static void of_older (struct plan *plan)
     plan->profile.splits = false;
 }
 
-enum { LATE_MS = 15000 }; /* of coordinator/core/deadlines.c */
+enum { LATE_MS = 15000 }; /* of coordinator/core/coord.c */
 
 static void never_silent (struct plan *plan)
 {

@@ -1,22 +1,122 @@
 #include "worker/builtin/cache_builtin.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "common/cache/owners.h"
 #include "common/cache/storage.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "worker/builtin/cache_builtin_sandbox.h"
 #include "worker/facts/host_fact_list.h"
+#include "worker/image/self.h"
 #include "worker/protocol/protocol_writer.h"
+#include "worker/sandbox/confine_args.h"
+#include "worker/sandbox/confine_report.h"
 #include "worker/sandbox/scratch_generation.h"
-#include <errno.h>
-#include <inttypes.h>
-#include <jansson.h>
-#include <poll.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
+
+/* ---- cache builtin sandbox ---- */
+
+/* Sets up the sandbox of programs (confine.h) once, only for its report. */
+enum { SURVEY_PROTECTED_MAX = CONFINE_PROTECTED_MAX };
+struct cache_builtin_protected {
+    const char *items[SURVEY_PROTECTED_MAX];
+    uint32_t n;
+};
+
+enum { ANSWER_MAX_MS = 45 * 1000 };
+
+struct probe {
+    const char *root, *folder, *least;
+    const struct cache_builtin_protected *protected;
+    char here[PATH_MAX], report[16];
+};
+
+static _Noreturn void become_stage (const struct probe *probe, int report_fd)
+{
+    struct arena arena = { 0 };
+    const char *argv[20 + 2 * SURVEY_PROTECTED_MAX] = { "sliceup-worker", "confine",    "--root",       probe->root,
+                                                        "--bundle",       probe->root,  "--generation", probe->folder,
+                                                        "--scratch",      probe->here,  "--role",       "reader",
+                                                        "--least",        probe->least, "--report",     probe->report };
+    uint32_t n = 16;
+    for (uint32_t i = 0; i < probe->protected->n; i++) {
+        argv[n++] = "--protected";
+        argv[n++] = probe->protected->items[i];
+    }
+    struct self_exec start = self_make_exec ((char *const *) (uintptr_t) argv, &arena);
+    self_keep_image_open ();
+    if (fcntl (report_fd, F_SETFD, 0) == 0 && prctl (PR_SET_PDEATHSIG, SIGKILL) == 0)
+        execve (start.program, start.argv, environ);
+    _exit (127);
+}
+
+static int receive (int fd, struct arena *arena, struct confine_report *report, struct err *err)
+{
+    uint64_t until_ms = clock_boot_ms () + ANSWER_MAX_MS;
+    bool over = false, said = false;
+    for (;;) {
+        uint64_t now_ms = clock_boot_ms ();
+        struct pollfd entry = { .fd = fd, .events = POLLIN };
+        if (now_ms >= until_ms)
+            return err_set (
+                err, ERR_STATE,
+                "testing the write protection of the cache took longer than %d s: check whether the storage answers",
+                ANSWER_MAX_MS / 1000);
+        if (poll (&entry, 1, (int) (until_ms - now_ms)) > 0)
+            said |= confine_report_receive (fd, arena, report, &over);
+        if (over)
+            return said ? 0 : err_set (err, ERR_STATE, "the process that sets up the sandbox ended without a report");
+    }
+}
+
+static int run (const struct probe *probe, int fds[2], struct arena *arena, struct confine_report *out, struct err *err)
+{
+    pid_t pid = fork ();
+    if (pid == 0)
+        become_stage (probe, fds[1]);
+    close (fds[1]);
+    if (pid < 0)
+        return err_errno (err, ERR_IO, "cannot start the process that sets up the sandbox");
+    int rc = receive (fds[0], arena, out, err);
+    if (rc < 0)
+        (void) kill (pid, SIGKILL);
+    while (waitpid (pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return rc;
+}
+
+/* `folder` is what ways to write are tried in: the root, or below it. A refusal is a report that is not ready, no
+ * error. Works in the current folder, which is the program's own. Bounded; texts live in the arena. */
+static int cache_builtin_try_sandbox (const char *root, const char *folder, const char *least,
+                                      const struct cache_builtin_protected *protected, struct arena *arena,
+                                      struct confine_report *report, struct err *err)
+{
+    struct probe probe = { .root = root, .folder = folder, .least = least, .protected = protected };
+    int pair[2];
+    if (!getcwd (probe.here, sizeof probe.here))
+        return err_errno (err, ERR_IO, "cannot find the current folder");
+    if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_errno (err, ERR_IO, "cannot make a socket for the report of the sandbox");
+    snprintf (probe.report, sizeof probe.report, "%d", pair[1]);
+    int rc = run (&probe, pair, arena, report, err);
+    close (pair[0]);
+    return rc;
+}
+
+/* ---- cache builtin ---- */
 
 #define FACT_STORAGE "cache.storage"
 #define FACT_MOUNT "cache.mount"

@@ -1,11 +1,239 @@
 /* table.c - the library's one symbol: the plugin's table with our functions in it. */
-#include "worker/standin/client.h"
-#include "worker/standin/device.h"
-#include "worker/standin/executable.h"
-#include "worker/standin/real.h"
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "worker/pjrt/pjrt.h"
+#include "worker/standin/client.h"
+#include "worker/standin/launch.h"
+#include "worker/standin/real.h"
+
+/* ---- executable ---- */
+
+/* A program on devices of several processes: of which this process owns some, and executes them all.
+ *
+ * A program whose devices are all this process's is the plugin's alone. Of any other the processes exchange the values of its
+ * arguments; then each executes the whole of it, hands jax the outputs of its own devices, and destroys the rest. So
+ * values are exact, and a process that is missing makes the others wait. */
+
+/* ---- which of its devices are ours ---- */
+
+enum { LISTS_MAX = 256 };
+
+/* jax keeps what it is given as long as the executable lives, and programs on the same devices have equal lists: each is
+ * kept once, for good. */
+static const void *kept (const void *bytes, size_t size)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct {
+        void *bytes;
+        size_t size;
+    } lists[LISTS_MAX];
+    size_t i = 0;
+    (void) pthread_mutex_lock (&lock);
+    while (i < LISTS_MAX && lists[i].bytes && (lists[i].size != size || memcmp (lists[i].bytes, bytes, size) != 0))
+        i++;
+    if (i < LISTS_MAX && !lists[i].bytes && (lists[i].bytes = malloc (size + 1))) {
+        memcpy (lists[i].bytes, bytes, size);
+        lists[i].size = size;
+    }
+    const void *found = i < LISTS_MAX ? lists[i].bytes : NULL;
+    (void) pthread_mutex_unlock (&lock);
+    return found;
+}
+
+static void *too_many (void)
+{
+    struct refusal refusal;
+    refuse (&refusal, PJRT_RESOURCE_EXHAUSTED, "the stand-in knows at most %d sets of devices", LISTS_MAX);
+    return refusal_error (&refusal);
+}
+
+static void *devices_of (void *executable, struct pjrt_list_args *list)
+{
+    *list = (struct pjrt_list_args) PJRT_ARGS (struct pjrt_list_args, items_n);
+    list->object = executable;
+    return real_call (PJRT_LOADED_ADDRESSABLE_DEVICES, list);
+}
+
+static void *executable_addressable_devices (struct pjrt_list_args *args)
+{
+    void *own[GRID_DEVICES_MAX];
+    size_t n = 0;
+    struct pjrt_list_args all;
+    void *error = devices_of (args->object, &all);
+    for (size_t i = 0; !error && i < all.items_n; i++)
+        if (n < GRID_DEVICES_MAX && client_owns (client_device_number (all.items[i])))
+            own[n++] = all.items[i];
+    if (error)
+        return error;
+    args->items = kept (own, n * sizeof own[0]);
+    args->items_n = n;
+    return args->items ? NULL : too_many ();
+}
+
+static void *executable_logical_ids (struct pjrt_logical_ids_args *args)
+{
+    struct pjrt_logical_id own[GRID_DEVICES_MAX];
+    size_t n = 0;
+    struct pjrt_list_args all;
+    void *error = real_call (PJRT_LOADED_ADDRESSABLE_LOGICAL_IDS, args);
+    if (!error)
+        error = devices_of (args->object, &all);
+    for (size_t i = 0; !error && i < args->ids_n && i < all.items_n; i++)
+        if (n < GRID_DEVICES_MAX && client_owns (client_device_number (all.items[i])))
+            own[n++] = args->ids[i];
+    if (error)
+        return error;
+    args->ids = kept (own, n * sizeof own[0]);
+    args->ids_n = n;
+    return args->ids ? NULL : too_many ();
+}
+
+/* ---- executing it ---- */
+
+/* One launch at a time: every process sees them in one order. */
+static pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER;
+
+static void *executable_execute (struct pjrt_execute *args)
+{
+    struct pjrt_list_args all;
+    void *error = args->device ? NULL : devices_of (args->executable, &all);
+    if (args->device || error)
+        return error ? error : real_call (PJRT_LOADED_EXECUTE, args);
+    size_t own = 0;
+    for (size_t i = 0; i < all.items_n; i++)
+        own += client_owns (client_device_number (all.items[i]));
+    if (own == 0)
+        return NULL; /* jax asks all processes, also those that have no part in it */
+    if (own == all.items_n)
+        return real_call (PJRT_LOADED_EXECUTE, args);
+    (void) pthread_mutex_lock (&launching);
+    error = launch_run (args, all.items, all.items_n);
+    (void) pthread_mutex_unlock (&launching);
+    return error;
+}
+
+/* ---- device ---- */
+
+/* What a device and its description are asked: of which process, which kind, where, how much memory. */
+
+/* What jax reads of a TPU (jax-ml/jax:jax/_src/mesh_utils.py, jax/_src/xla_bridge.py). */
+enum { COORDS, CORE_ON_CHIP, NUM_CORES, SLICE_INDEX, ATTRIBUTES };
+enum { DEVICE_TEXT_BYTES = 128 };
+static struct pjrt_named_value attributes[GRID_DEVICES_MAX][ATTRIBUTES];
+static char texts[GRID_DEVICES_MAX][DEVICE_TEXT_BYTES];
+
+static struct pjrt_named_value number_named (const char *name, int64_t number)
+{
+    struct pjrt_named_value value = PJRT_ARGS (struct pjrt_named_value, value_size);
+    value.name = name;
+    value.name_size = strlen (name);
+    value.type = PJRT_INT64;
+    value.value.int64 = number;
+    value.value_size = 1;
+    return value;
+}
+
+static void describe (uint32_t device)
+{
+    const struct device_place *place = &standin_client.places[device];
+    struct pjrt_named_value *of = attributes[device];
+    of[COORDS] = number_named ("coords", 0);
+    of[COORDS].type = PJRT_INT64_LIST;
+    of[COORDS].value.int64_list = place->coords;
+    of[COORDS].value_size = 3;
+    of[CORE_ON_CHIP] = number_named ("core_on_chip", place->core);
+    of[NUM_CORES] = number_named ("num_cores", 1);
+    of[SLICE_INDEX] = number_named ("slice_index", 0);
+    snprintf (texts[device], sizeof texts[device], "TPU_%u(process=%u,(%d,%d,%d,%d))", device, place->process,
+              (int) place->coords[0], (int) place->coords[1], (int) place->coords[2], (int) place->core);
+}
+
+/* Once after a client was made, before anything else here. */
+static void device_describe_all (void)
+{
+    for (uint32_t i = 0; i < standin_client.devices_n; i++)
+        describe (i);
+}
+
+/* Only our own devices were ever handed out. */
+static uint32_t described (const void *device_or_description)
+{
+    uint32_t number = client_device_number (device_or_description);
+    return number < standin_client.devices_n ? number : 0;
+}
+
+static void *device_process_index (struct pjrt_number_args *args)
+{
+    args->number = (int) standin_client.places[described (args->object)].process;
+    return NULL;
+}
+
+static void *device_kind (struct pjrt_text_args *args)
+{
+    args->text = standin_client.place.generation->kind;
+    args->text_size = strlen (args->text);
+    return NULL;
+}
+
+static void *device_text (struct pjrt_text_args *args)
+{
+    args->text = texts[described (args->object)];
+    args->text_size = strlen (args->text);
+    return NULL;
+}
+
+static void *device_description_attributes (struct pjrt_attributes_args *args)
+{
+    args->attributes = attributes[described (args->object)];
+    args->attributes_n = ATTRIBUTES;
+    return NULL;
+}
+
+static void release_nothing (void *owner)
+{
+    (void) owner;
+}
+
+static void *device_attributes (struct pjrt_owned_attributes_args *args)
+{
+    args->attributes = attributes[described (args->object)];
+    args->attributes_n = ATTRIBUTES;
+    args->owner = NULL;
+    args->release = release_nothing;
+    return NULL;
+}
+
+static void *device_is_addressable (struct pjrt_truth_args *args)
+{
+    args->truth = client_owns (described (args->object));
+    return NULL;
+}
+
+/* -1: of another process. */
+static void *device_local_hardware_id (struct pjrt_number_args *args)
+{
+    args->number = -1;
+    for (uint32_t i = 0; i < standin_client.locals_n; i++)
+        if (standin_client.locals[i] == args->object)
+            args->number = (int) i;
+    return NULL;
+}
+
+/* jax hands in memory that it did not clear: every flag is written. */
+static void *device_memory_stats (struct pjrt_device_memory *args)
+{
+    size_t begin = offsetof (struct pjrt_device_memory, in_use), end = args->struct_size;
+    if (end > sizeof *args)
+        end = sizeof *args;
+    memset ((char *) args + begin, 0, end - begin);
+    args->limit = (struct pjrt_optional_int64){ standin_client.place.generation->memory, true };
+    return NULL;
+}
+
+/* ---- table ---- */
 
 enum { TABLE_BYTES_MAX = 16 * 1024 };
 static union {
