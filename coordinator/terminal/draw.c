@@ -1,13 +1,38 @@
 #include "coordinator/terminal/draw.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/duration.h"
-#include "coordinator/terminal/mark_paint.h"
-#include "coordinator/terminal/number.h"
 #include "coordinator/terminal/sheet.h"
 
 enum { ROWS_FOR_ALL = 8 };
+
+enum paint terminal_mark_paint (enum scene_mark mark)
+{
+    static const enum paint of[MARK_N] = {
+        [MARK_TO_COME] = PAINT_FAINT, [MARK_PASSED] = PAINT_GOOD,   [MARK_NOT_REACHED] = PAINT_FAINT,
+        [MARK_RUNS] = PAINT_STRONG,   [MARK_AT_GATE] = PAINT_WARN,  [MARK_ENDED] = PAINT_NONE,
+        [MARK_SO_FAR] = PAINT_BAD,    [MARK_CASCADE] = PAINT_WARN,  [MARK_CANCELLED] = PAINT_BAD,
+        [MARK_BLOCKED] = PAINT_BAD,   [MARK_TIMED_OUT] = PAINT_BAD, [MARK_LOST] = PAINT_BAD,
+        [MARK_FAILED] = PAINT_BAD,    [MARK_SILENT] = PAINT_WARN,   [MARK_JOINING] = PAINT_FAINT,
+    };
+    return (uint32_t) mark < MARK_N ? of[mark] : PAINT_NONE;
+}
+
+const char *number_print (uint64_t number, char out[NUMBER_BYTES])
+{
+    char digits[24];
+    size_t len = (size_t) snprintf (digits, sizeof (digits), "%" PRIu64, number), at = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (i && (len - i) % 3 == 0)
+            out[at++] = ',';
+        out[at++] = digits[i];
+    }
+    out[at] = '\0';
+    return out;
+}
 
 static uint32_t rungs_passed (const struct scene *scene)
 {
@@ -106,8 +131,10 @@ static void draw_prompt (struct drawing *drawing, uint32_t row)
 static void draw_mode (struct drawing *drawing, uint32_t row, uint32_t end)
 {
     static void (*const modes[]) (struct drawing * drawing, uint32_t row, uint32_t end) = {
-        [MODE_LIST] = draw_list, [MODE_HOST] = draw_host,   [MODE_COMPARE] = draw_compare,
-        [MODE_LOGS] = draw_logs, [MODE_GATES] = draw_gates, [MODE_HELP] = draw_help,
+        [MODE_LIST] = draw_list,
+        [MODE_HOST] = draw_host,
+        [MODE_LOGS] = draw_logs,
+        [MODE_HELP] = draw_help,
     };
     drawing->state->page = end > row ? end - row : 1;
     modes[drawing->state->mode](drawing, row, end);

@@ -27,13 +27,13 @@ void terminal_draw (struct drawing *drawing);
 
 /* draw_list.c: hosts, a line each or a letter each; rows from `row` on, without `end`. */
 void draw_list (struct drawing *drawing, uint32_t row, uint32_t end);
-/* draw_host.c: an opened host, or two side by side. */
+/* draw_host.c: an opened host. */
 void draw_host (struct drawing *drawing, uint32_t row, uint32_t end);
-void draw_compare (struct drawing *drawing, uint32_t row, uint32_t end);
-/* draw_gates.c: who came last at each gate, and what that cost the others. */
-void draw_gates (struct drawing *drawing, uint32_t row, uint32_t end);
-/* A gate as a sentence. */
-struct text draw_gate_words (const struct drawing *drawing, const struct scene_gate *gate);
+/* The colour of a mark, which says no more than its letter does. */
+enum paint terminal_mark_paint (enum scene_mark mark);
+/* Numbers for people: "4,096". Returns `out`. */
+enum { NUMBER_BYTES = 32 };
+const char *number_print (uint64_t number, char out[NUMBER_BYTES]);
 /* draw_logs.c: what the marked printed, equal logs once. */
 void draw_logs (struct drawing *drawing, uint32_t row, uint32_t end);
 

@@ -4,12 +4,11 @@
 #include <string.h>
 
 #include "common/base/duration.h"
-#include "coordinator/terminal/mark_paint.h"
 #include "coordinator/terminal/sheet.h"
 
 enum { SPANS_BYTES = 4096, LOG_ROWS_LEAST = 3 };
 
-/* ---- the ends of logs, below all else ---- */
+/* ---- the end of its log, below all else ---- */
 
 /* The last `most` lines. */
 static struct text last_lines (struct text body, uint32_t most, uint32_t *n)
@@ -23,43 +22,31 @@ static struct text last_lines (struct text body, uint32_t most, uint32_t *n)
     return from ? (struct text){ body.ptr + from, body.len - from } : body;
 }
 
-static void draw_log (const struct drawing *drawing, const struct terminal_log *log, uint32_t row, uint32_t end,
-                      uint32_t column, uint32_t columns)
+static void draw_log (const struct drawing *drawing, const struct terminal_log *log, uint32_t row, uint32_t end)
 {
     uint32_t n = 0;
-    struct pen pen = pen_at (drawing->cells, row++, column, columns);
+    struct pen pen = pen_at (drawing->cells, row++, 0, drawing->cells->columns);
     struct text rest = last_lines (log->body, end - row, &n);
     pen.paint = PAINT_STRONG;
     pen_text (&pen, log->name);
     pen_puts (&pen, ": ");
     pen_text (&pen, log->head);
     for (; n > 0 && row < end; n--) {
-        pen = pen_at (drawing->cells, row++, column, columns);
+        pen = pen_at (drawing->cells, row++, 0, drawing->cells->columns);
         pen_text (&pen, text_take_until (&rest, '\n'));
     }
 }
 
-/* How many rows the longest of them takes, with the line above it. */
-static uint32_t tail_rows (const struct drawing *drawing, uint32_t most)
+/* Returns the row where it begins. */
+static uint32_t draw_tail (const struct drawing *drawing, uint32_t row, uint32_t end)
 {
-    uint32_t rows = LOG_ROWS_LEAST, n = 0;
-    for (uint32_t i = 0; i < drawing->logs_n; i++) {
-        (void) last_lines (drawing->logs[i].body, most, &n);
-        rows = n + 1 > rows ? n + 1 : rows;
-    }
-    return rows < most ? rows : most;
-}
-
-/* Side by side; returns the row where they begin. */
-static uint32_t draw_tails (const struct drawing *drawing, uint32_t row, uint32_t end)
-{
-    uint32_t rows = tail_rows (drawing, (end - row) / 2);
-    uint32_t columns = drawing->cells->columns / (drawing->logs_n ? drawing->logs_n : 1);
-    if (drawing->logs_n == 0 || rows < LOG_ROWS_LEAST)
+    uint32_t most = (end - row) / 2, n = 0;
+    if (drawing->logs_n == 0 || most < LOG_ROWS_LEAST)
         return end;
-    for (uint32_t i = 0; i < drawing->logs_n; i++)
-        draw_log (drawing, &drawing->logs[i], end - rows, end, i * columns, columns - (i + 1 < drawing->logs_n));
-    return end - rows;
+    (void) last_lines (drawing->logs[0].body, most, &n);
+    row = end - (n + 1 < LOG_ROWS_LEAST ? LOG_ROWS_LEAST : n + 1 < most ? n + 1 : most);
+    draw_log (drawing, &drawing->logs[0], row, end);
+    return row;
 }
 
 /* ---- one host ---- */
@@ -147,7 +134,7 @@ void draw_host (struct drawing *drawing, uint32_t row, uint32_t end)
     struct sheet sheet = { .arena = drawing->arena };
     if (host == NULL)
         return;
-    end = draw_tails (drawing, row, end);
+    end = draw_tail (drawing, row, end);
     sheet_printf (&sheet, PAINT_STRONG, "%.*s  rank %u  %.*s%s%.*s", TEXT_ARG (host->name), host->rank,
                   TEXT_ARG (host->life), host->why.len ? ": " : "", TEXT_ARG (host->why));
     add_attempts (drawing, host, &sheet);
@@ -156,84 +143,5 @@ void draw_host (struct drawing *drawing, uint32_t row, uint32_t end)
     for (uint32_t i = 0; i < host->facts_n; i++)
         sheet_printf (&sheet, PAINT_NONE, "  %.*s  %.*s", TEXT_ARG (host->facts[i].name),
                       TEXT_ARG (host->facts[i].value));
-    sheet_draw (&sheet, drawing->cells, row, end, &drawing->state->scroll);
-}
-
-/* ---- two hosts ---- */
-
-/* Both lists are in the order of names. */
-static uint32_t add_facts (const struct scene_host *a, const struct scene_host *b, bool alike, struct sheet *sheet)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0, k = 0; i < a->facts_n || k < b->facts_n; n++) {
-        int order = i == a->facts_n ? 1 : k == b->facts_n ? -1 : text_compare (a->facts[i].name, b->facts[k].name);
-        struct text left = order <= 0 ? a->facts[i].value : TEXT_LIT ("-");
-        struct text right = order >= 0 ? b->facts[k].value : TEXT_LIT ("-");
-        struct text name = order <= 0 ? a->facts[i].name : b->facts[k].name;
-        i += order <= 0;
-        k += order >= 0;
-        if (text_equal (left, right) == alike)
-            sheet_add_halves (sheet, alike ? PAINT_FAINT : PAINT_WARN, name, left, right);
-        else
-            n--;
-    }
-    return n;
-}
-
-static const struct scene_attempt *same_attempt (const struct scene_host *host, const struct scene_attempt *as)
-{
-    for (uint32_t i = 0; i < host->attempts_n; i++) {
-        const struct scene_attempt *attempt = &host->attempts[i];
-        if (attempt->rung == as->rung && attempt->pass == as->pass && attempt->attempt == as->attempt)
-            return attempt;
-    }
-    return NULL;
-}
-
-static struct text same_span (const struct drawing *drawing, const struct scene_attempt *of, struct text name)
-{
-    for (uint32_t i = 0; of && i < of->spans_n; i++)
-        if (text_equal (of->spans[i].name, name))
-            return span_words (drawing, &of->spans[i]);
-    return TEXT_LIT ("-");
-}
-
-static void add_attempt_of_both (const struct drawing *drawing, const struct scene_attempt *a,
-                                 const struct scene_attempt *b, struct sheet *sheet)
-{
-    const struct scene_attempt *one = a ? a : b, *other = a ? b : NULL;
-    sheet_add_halves (sheet, a && b && a->mark == b->mark ? PAINT_NONE : PAINT_WARN, attempt_name (drawing, one),
-                      a ? attempt_words (drawing, a) : TEXT_LIT ("-"), b ? attempt_words (drawing, b) : TEXT_LIT ("-"));
-    for (uint32_t i = 0; i < one->spans_n; i++)
-        sheet_add_halves (sheet, PAINT_FAINT, one->spans[i].name, same_span (drawing, a, one->spans[i].name),
-                          same_span (drawing, b, one->spans[i].name));
-    for (uint32_t i = 0; other && i < other->spans_n; i++)
-        if (text_is (same_span (drawing, one, other->spans[i].name), "-"))
-            sheet_add_halves (sheet, PAINT_FAINT, other->spans[i].name, TEXT_LIT ("-"),
-                              same_span (drawing, other, other->spans[i].name));
-}
-
-static void add_both (const struct drawing *drawing, const struct scene_host *a, const struct scene_host *b,
-                      struct sheet *sheet)
-{
-    for (uint32_t i = a->attempts_n; i > 0; i--)
-        add_attempt_of_both (drawing, &a->attempts[i - 1], same_attempt (b, &a->attempts[i - 1]), sheet);
-    for (uint32_t i = b->attempts_n; i > 0; i--)
-        if (same_attempt (a, &b->attempts[i - 1]) == NULL)
-            add_attempt_of_both (drawing, NULL, &b->attempts[i - 1], sheet);
-}
-
-void draw_compare (struct drawing *drawing, uint32_t row, uint32_t end)
-{
-    const struct scene_host *a = drawing->scene->hosts[0], *b = drawing->scene->hosts[1];
-    struct sheet sheet = { .arena = drawing->arena };
-    if (a == NULL || b == NULL)
-        return;
-    end = draw_tails (drawing, row, end);
-    sheet_add_halves (&sheet, PAINT_STRONG, (struct text){ 0 }, a->name, b->name);
-    if (add_facts (a, b, false, &sheet) == 0)
-        sheet_add (&sheet, PAINT_FAINT, TEXT_LIT ("no fact of theirs differs"));
-    add_both (drawing, a, b, &sheet);
-    add_facts (a, b, true, &sheet);
     sheet_draw (&sheet, drawing->cells, row, end, &drawing->state->scroll);
 }

@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "common/base/duration.h"
-#include "coordinator/terminal/mark_paint.h"
 #include "coordinator/terminal/sheet.h"
 
 enum {
@@ -228,6 +227,17 @@ static void add_groups (const struct scene *scene, struct sheet *sheet)
                       scene->ungrouped_n == 1 ? "" : "s");
 }
 
+static struct text gate_words (const struct drawing *drawing, const struct scene_gate *gate)
+{
+    const struct scene *scene = drawing->scene;
+    char median[DURATION_TEXT_BYTES], longest[DURATION_TEXT_BYTES], name[64];
+    struct text id = gate->rung < scene->rungs_n ? scene->rungs[gate->rung].id : TEXT_LIT ("?");
+    return text_format (drawing->arena, "gate %.*s of %.*s %s: %s came last, the others waited %s, %s at most",
+                        TEXT_ARG (gate->gate), TEXT_ARG (id), enum_name_of (&pass_names, gate->pass),
+                        scene_host_name (scene, drawing->state->feed, gate->last, name),
+                        duration_print (gate->median_wait_ms, median), duration_print (gate->longest_wait_ms, longest));
+}
+
 /* The gates that cost most. */
 static void add_gates (const struct drawing *drawing, struct sheet *sheet)
 {
@@ -242,7 +252,7 @@ static void add_gates (const struct drawing *drawing, struct sheet *sheet)
         if (most == NULL)
             return;
         below = most->longest_wait_ms;
-        sheet_add (sheet, PAINT_FAINT, draw_gate_words (drawing, most));
+        sheet_add (sheet, PAINT_FAINT, gate_words (drawing, most));
     }
 }
 

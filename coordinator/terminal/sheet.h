@@ -1,4 +1,4 @@
-/* sheet.h - lines that are scrolled: whole ones, and ones with a label and a half for each of two hosts. Pure. */
+/* sheet.h - lines that are scrolled. Pure. */
 #ifndef SLICEUP_COORDINATOR_TERMINAL_SHEET_H
 #define SLICEUP_COORDINATOR_TERMINAL_SHEET_H
 
@@ -7,8 +7,7 @@
 
 struct sheet_line {
     enum paint paint;
-    bool halves;
-    struct text label, left, right; /* a whole one is all in `left` */
+    struct text line;
 };
 struct sheet {
     struct arena *arena;
@@ -18,7 +17,6 @@ struct sheet {
 void sheet_add (struct sheet *sheet, enum paint paint, struct text line);
 void sheet_printf (struct sheet *sheet, enum paint paint, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));
-void sheet_add_halves (struct sheet *sheet, enum paint paint, struct text label, struct text left, struct text right);
 /* Draws the lines from `*scroll` on, which is brought back to where the last of them are shown; releases the sheet. */
 void sheet_draw (struct sheet *sheet, const struct cells *cells, uint32_t row, uint32_t end, uint32_t *scroll);
 

@@ -45,8 +45,6 @@ void terminal_state_query (const struct terminal_state *state, struct scene_quer
     query->order = state->order;
     if (state->mode == MODE_HOST)
         query->opened[0] = state->opened;
-    for (uint32_t i = 0; i < SCENE_OPENED_MAX && state->mode == MODE_COMPARE && i < state->marked_n; i++)
-        query->opened[i] = state->marked[i];
 }
 
 uint32_t terminal_tile_of (const struct scene *scene, uint32_t rank)
@@ -67,9 +65,7 @@ bool terminal_state_is_marked (const struct terminal_state *state, uint32_t rank
 
 uint32_t terminal_state_log_hosts (const struct terminal_state *state, uint32_t out[MARKED_MAX])
 {
-    uint32_t n = state->mode == MODE_LOGS      ? state->marked_n
-                 : state->mode == MODE_COMPARE ? SCENE_OPENED_MAX
-                                               : state->mode == MODE_HOST;
+    uint32_t n = state->mode == MODE_LOGS ? state->marked_n : state->mode == MODE_HOST;
     for (uint32_t i = 0; i < n; i++)
         out[i] = state->mode == MODE_HOST ? state->opened : state->marked[i];
     return n;
@@ -198,16 +194,6 @@ static enum terminal_act key_mark (struct terminal_state *state, const struct sc
     return ACT_NONE;
 }
 
-static enum terminal_act key_compare (struct terminal_state *state, const struct scene *scene)
-{
-    if (state->marked_n < SCENE_OPENED_MAX) {
-        terminal_state_say (state, true, "mark two hosts with m, then = compares them");
-        return ACT_NONE;
-    }
-    say_of_hosts (state, scene, "drift", state->marked, SCENE_OPENED_MAX);
-    return show (state, MODE_COMPARE);
-}
-
 static enum terminal_act key_logs (struct terminal_state *state, const struct scene *scene)
 {
     if (state->marked_n == 0) {
@@ -216,13 +202,6 @@ static enum terminal_act key_logs (struct terminal_state *state, const struct sc
     }
     say_of_hosts (state, scene, "logs", state->marked, state->marked_n);
     return show (state, MODE_LOGS);
-}
-
-static enum terminal_act key_gates (struct terminal_state *state, const struct scene *scene)
-{
-    (void) scene;
-    say_command (state, "explain", "");
-    return show (state, MODE_GATES);
 }
 
 static enum terminal_act key_next_failure (struct terminal_state *state, const struct scene *scene)
@@ -304,7 +283,7 @@ static const struct key_row {
     enum terminal_act (*press) (struct terminal_state *state, const struct scene *scene);
     const char *label, *help; /* NULL: of the row above */
 } keys[] = {
-    { KEY_IS_UP, 'k', key_up, "arrows, k j", "to another host; in a host, a comparison or logs: up and down" },
+    { KEY_IS_UP, 'k', key_up, "arrows, k j", "to another host; in a host or logs: up and down" },
     { KEY_IS_DOWN, 'j', key_down, NULL, NULL },
     { KEY_IS_LEFT, 'h', key_left, NULL, NULL },
     { KEY_IS_RIGHT, 0, key_right, NULL, NULL },
@@ -319,9 +298,7 @@ static const struct key_row {
     { 't', 0, key_map, "t", "tiles: one letter a host, in rows of the mesh; or again a line a host" },
     { 'n', 0, key_next_failure, "n", "the next host that failed" },
     { 'm', 0, key_mark, "m", "mark the host, or take the mark away" },
-    { '=', 0, key_compare, "=", "compare the first two that are marked: facts, phases, logs" },
     { 'l', 0, key_logs, "l", "what the marked hosts printed, equal logs once" },
-    { 'w', 0, key_gates, "w", "who was waited for: the last at each gate, and what that cost the others" },
     { 'c', 0, key_cancel, "c", "cancel the run, after a question" },
     { '?', 0, key_help, "?", "this" },
     { 'L' - '@', 0, key_repaint, "Ctrl-L", "draw everything again" },

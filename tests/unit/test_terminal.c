@@ -1,6 +1,5 @@
 /* links: simulated terminal */
 #include "coordinator/terminal/draw.h"
-#include "coordinator/terminal/number.h"
 #include "view_fixture.h"
 
 /* A run, a terminal of some size, and what was drawn on it last. */
@@ -328,8 +327,6 @@ static void a_range_of_time_is_drawn (void **state)
     press (&desk, 'q');
     filter_by (&desk, "time:-100ms");
     assert_drawn (&desk, "4 of 4 hidden");
-    press (&desk, 'w');
-    assert_drawn (&desk, "no gate opened in the time that the filter names");
     desk.state.mode = MODE_HOST;
     assert_drawn (&desk, "it did nothing in the time that the filter names");
     press (&desk, 'q');
@@ -351,7 +348,7 @@ static void worst_first_is_worst_first (void **state)
     desk_release (&desk);
 }
 
-static void a_host_is_opened_and_two_are_compared (void **state)
+static void a_host_is_opened (void **state)
 {
     (void) state;
     struct desk desk;
@@ -374,13 +371,6 @@ static void a_host_is_opened_and_two_are_compared (void **state)
     assert_has (&out, "tiny restored 1  f failed so far");
     assert_has (&out, "said: RuntimeError: it is broken");
     assert_has (&out, "host1: rung tiny, restored, attempt 1\nfirst\n2\n3\n4\n5\nthe last line\n");
-    buf_release (&out);
-    press (&desk, '=');
-    assert_int_equal (desk.state.mode, MODE_COMPARE);
-    out = draw (&desk);
-    assert_has (&out, "host0                         host1");
-    assert_has (&out, "tiny restored 1     r runs");
-    assert_has (&out, "f failed so far");
     buf_release (&out);
     press (&desk, 'q');
     assert_int_equal (press (&desk, 'q'), ACT_LEAVE);
@@ -439,9 +429,6 @@ static void who_came_last_at_a_gate_is_named (void **state)
     }
     show_pass_ended (&desk.show, OUTCOME_PASSED, 10000, NULL, 0);
     assert_drawn (&desk, "gate rendezvous of tiny once: host2 came last, the others waited 9 s, 9 s at most");
-    press (&desk, 'w');
-    assert_drawn (&desk, "1 gate passed; half of the hosts waited 9 s there, all together\n"
-                         "gate rendezvous of tiny once: host2 came last");
     desk_release (&desk);
 }
 
@@ -501,7 +488,7 @@ static void equal_logs_are_shown_once (void **state)
 static void what_is_shown_in_another_way_begins_on_a_blank_screen (void **state)
 {
     (void) state;
-    static const uint32_t keys[] = { 't', 't', '?', 'q', 'w', 'q', KEY_IS_ENTER, KEY_IS_ESCAPE };
+    static const uint32_t keys[] = { 't', 't', '?', 'q', KEY_IS_ENTER, KEY_IS_ESCAPE };
     struct desk desk;
     desk_climbing (&desk, 4, 80, 24);
     assert_drawn (&desk, "host0");
@@ -640,7 +627,7 @@ int main (void)
         cmocka_unit_test (a_range_of_time_is_read),
         cmocka_unit_test (a_range_of_time_is_drawn),
         cmocka_unit_test (worst_first_is_worst_first),
-        cmocka_unit_test (a_host_is_opened_and_two_are_compared),
+        cmocka_unit_test (a_host_is_opened),
         cmocka_unit_test (what_nobody_knows_of_an_attempt_is_not_drawn_as_0),
         cmocka_unit_test (attempts_that_are_not_kept_are_counted),
         cmocka_unit_test (who_came_last_at_a_gate_is_named),
