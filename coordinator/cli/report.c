@@ -10,22 +10,19 @@
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
-#include "coordinator/report/compare.h"
 #include "coordinator/report/html.h"
 #include "coordinator/report/junit.h"
 #include "coordinator/report/trace.h"
 #include "coordinator/view/receipt_json.h"
 #include "coordinator/view/receipt_text.h"
 
-enum { REPORT_FOLDER = CLI_OWN, REPORT_PRINT, REPORT_AGAINST };
+enum { REPORT_FOLDER = CLI_OWN, REPORT_PRINT };
 enum { REPORT_MAX_BYTES = 512 << 20, REPORT_PATH_BYTES = 4096 };
 
 /* What the files are made of. */
 struct made {
-    struct report_book *book, *book_before;
-    const struct report *report, *before; /* before: NULL without --against */
-    struct comparison comparison;
-    struct arena arena;
+    struct report_book *book;
+    const struct report *report;
 };
 
 /* ---- files ---- */
@@ -37,12 +34,7 @@ static void make_trace (const struct made *made, struct buf *out)
 
 static void make_html (const struct made *made, struct buf *out)
 {
-    struct buf compare;
-    buf_init (&compare, REPORT_MAX_BYTES);
-    if (made->before)
-        comparison_json (&made->comparison, &compare);
-    html_page (made->report, buf_as_text (&compare), out);
-    buf_release (&compare);
+    html_page (made->report, out);
 }
 
 static void make_junit (const struct made *made, struct buf *out)
@@ -60,30 +52,17 @@ static void make_receipt (const struct made *made, struct buf *out)
     receipt_json (made->report->receipt, made->report->plan->drift.items, made->report->plan->drift.n, out);
 }
 
-static void make_comparison (const struct made *made, struct buf *out)
-{
-    comparison_json (&made->comparison, out);
-}
-
-static void make_comparison_page (const struct made *made, struct buf *out)
-{
-    comparison_markdown (&made->comparison, out);
-}
-
 /* The first is the one by which a folder is known as ours. */
 static const struct report_file {
     const char *word, *name; /* the word of --print */
     void (*make) (const struct made *made, struct buf *out);
-    bool of_two; /* runs */
-} files[] = { { "trace", "trace.perfetto-trace", make_trace, false },
-              { "junit", "junit.xml", make_junit, false },
-              { "markdown", "report.md", make_markdown, false },
-              { "json", "receipt.json", make_receipt, false },
-              { "html", "report.html", make_html, false },
-              { "compare", "compare.json", make_comparison, true },
-              { "compare-markdown", "compare.md", make_comparison_page, true } };
+} files[] = { { "trace", "trace.perfetto-trace", make_trace },
+              { "junit", "junit.xml", make_junit },
+              { "markdown", "report.md", make_markdown },
+              { "json", "receipt.json", make_receipt },
+              { "html", "report.html", make_html } };
 enum { FILES_N = sizeof files / sizeof files[0] };
-#define FILE_WORDS "trace html junit markdown json compare compare-markdown"
+#define FILE_WORDS "trace html junit markdown json"
 
 static int write_file (const char *folder, const struct report_file *file, const struct made *made, struct err *err)
 {
@@ -99,13 +78,6 @@ static int write_file (const char *folder, const struct report_file *file, const
                         : atomic_file_write (path, bytes.ptr, bytes.len, 0644, err);
     buf_release (&bytes);
     return rc;
-}
-
-/* Of an earlier report, which compared two runs. */
-static int remove_file (const char *folder, const struct report_file *file)
-{
-    char path[REPORT_PATH_BYTES];
-    return (size_t) snprintf (path, sizeof path, "%s/%s", folder, file->name) < sizeof path ? unlink (path) : -1;
 }
 
 /* ---- the folder ---- */
@@ -152,25 +124,14 @@ static bool is_held (const struct run_dir *dir)
     return journal_is_locked (run_dir_path (dir, "journal.db", path), NULL, NULL) > 0;
 }
 
-static int read_run (const struct cli *cli, const char *run, struct report_book **book, const struct report **report,
-                     struct err *err)
+static int read_run (const struct cli *cli, const char *run, struct made *made, struct err *err)
 {
     struct run_dir dir;
-    *book = report_book_create ();
-    if (run_begun_find_checked (&dir, cli->home, run, err) < 0 || run_facts_each (&dir, on_fact, *book, err) < 0)
+    made->book = report_book_create ();
+    if (run_begun_find_checked (&dir, cli->home, run ? run : "last", err) < 0 ||
+        run_facts_each (&dir, on_fact, made->book, err) < 0)
         return -1;
-    *report = report_book_make (*book, is_held (&dir));
-    return 0;
-}
-
-static int read_runs (const struct cli *cli, const struct cli_arguments *arguments, struct made *made, struct err *err)
-{
-    const char *run = arguments->operands[0], *against = arguments->values[REPORT_AGAINST];
-    if (read_run (cli, run ? run : "last", &made->book, &made->report, err) < 0 ||
-        (against && read_run (cli, against, &made->book_before, &made->before, err) < 0))
-        return -1;
-    if (made->before)
-        compare_runs (made->report, made->before, &made->arena, &made->comparison);
+    made->report = report_book_make (made->book, is_held (&dir));
     return 0;
 }
 
@@ -180,10 +141,7 @@ static int write_report (const char *folder, const struct made *made, struct err
         return -1;
     struct err other = { 0 };
     for (size_t i = 0; i < FILES_N; i++) /* what can be written is; the first that cannot is told */
-        if (made->before || !files[i].of_two)
-            (void) write_file (folder, &files[i], made, err->code ? &other : err);
-        else
-            (void) remove_file (folder, &files[i]);
+        (void) write_file (folder, &files[i], made, err->code ? &other : err);
     return err->code ? -1 : 0;
 }
 
@@ -224,8 +182,6 @@ static int check_words (const struct cli_arguments *arguments, struct err *err)
         i++;
     if (i == FILES_N)
         return err_set (err, ERR_USAGE, "--print: '%s' is no file of a report; expected one of " FILE_WORDS, word);
-    if (word && files[i].of_two && !arguments->values[REPORT_AGAINST])
-        return err_set (err, ERR_USAGE, "--print %s compares two runs: name the other one with --against RUN", word);
     return 0;
 }
 
@@ -236,15 +192,13 @@ static int report_run (struct cli *cli, const struct cli_arguments *arguments)
     struct made made = { 0 };
     struct err err = { 0 };
     int status;
-    if (check_words (arguments, &err) < 0 || read_runs (cli, arguments, &made, &err) < 0 ||
+    if (check_words (arguments, &err) < 0 || read_run (cli, arguments->operands[0], &made, &err) < 0 ||
         (folder && write_report (folder, &made, &err) < 0))
         status = cli_fail (cli, &err);
     else
         status = folder ? print_place (cli, folder, made.report)
                         : print_file (cli, arguments->values[REPORT_PRINT], &made);
     report_book_destroy (made.book);
-    report_book_destroy (made.book_before);
-    arena_release (&made.arena);
     return status;
 }
 
@@ -254,8 +208,6 @@ static const struct cli_option options[] = {
       .kind = KIND_FOLDER },
     { REPORT_PRINT, "--print", .value = "FILE", .help = "print one file of it, and write none", .kind = KIND_WORDS,
       .words = FILE_WORDS, .not_with = REPORT_FOLDER },
-    { REPORT_AGAINST, "--against", .value = "RUN",
-      .help = "compare with that earlier run: what got slower, what changed, how hosts differ now", .kind = KIND_RUN },
     { 0 },
 };
 
@@ -263,16 +215,14 @@ const struct cli_command report_command = {
     .name = "report",
     .task = TASK_LOOK,
     .summary = "write what is kept of a run: a page, JUnit XML, a Perfetto trace, Markdown, JSON",
-    .usage = "[RUN] -o FOLDER [--against RUN] | [RUN] --print FILE",
+    .usage = "[RUN] -o FOLDER | [RUN] --print FILE",
     .help = "Writes report.html, report.md, junit.xml, trace.perfetto-trace (open it at ui.perfetto.dev) and "
             "receipt.json into a "
             "folder, as docs/spec/report.md describes. It works for finished, running and interrupted runs; each file "
             "says which it is. Each is written whole or not at all, and replaces that of an earlier report; other "
-            "files of the folder stay. With --against also compare.md and compare.json, and report.html shows "
-            "them.\n\n" HELP_OF_RUN,
+            "files of the folder stay.\n\n" HELP_OF_RUN,
     .examples = "sliceup report -o report\n"
-                "sliceup report 3fa9 --print junit > junit.xml\n"
-                "sliceup report last --against 3fa9 --print compare-markdown\n",
+                "sliceup report 3fa9 --print junit > junit.xml\n",
     .exit_status = "0 written; 2 usage, or a folder with other files; 3 a file could not be written; 5 the journal is "
                    "damaged.",
     .operands = (const struct cli_operand[]){ { OPERAND_RUN }, { 0 } },

@@ -944,41 +944,10 @@ function setDrift(on) {
 
 async function readRuns() {
     const { runs } = await ask("runs", {}).catch(error => ({ runs: [], error }));
-    let chosen = [];
-    const pick = (box, id) => {
-        chosen = box.checked ? [...chosen, id].slice(-2) : chosen.filter(other => other !== id);
-        for (const other of byId("runs").querySelectorAll("input"))
-            other.checked = chosen.includes(other.value);
-        if (chosen.length === 2)
-            compareRuns(...runs.filter(one => chosen.includes(one.run)).sort((a, b) => a.began_wall_ms - b.began_wall_ms).map(one => one.run));
-    };
-    fill(byId("runs"), table("choose two to compare", ["run", "began", "slice", "outcome", "result", "compare"], runs.map(one => ({
+    fill(byId("runs"), table("runs", ["run", "began", "slice", "outcome", "result"], runs.map(one => ({
         class: one.run === run.id ? "chosen" : null,
         row: [button(one.run.slice(0, 8), () => changeRun(one.run), { class: "plain", "data-key": one.run }), clock(one.began_wall_ms), one.slice,
-              one.outcome ? marked(OUTCOME_LETTERS[one.outcome] ?? ".") : one.state, said(one.sentence ?? ""),
-              el("input", { type: "checkbox", value: one.run, "aria-label": `compare ${one.run.slice(0, 8)}`, onchange: event => pick(event.target, one.run) })] }))));
-}
-
-async function compareRuns(a, b) {
-    try {
-        showCompared(await ask("compare", { run: b, against: a }));
-    } catch (error) {
-        fill(byId("compared"), el("p", null, String(error.message ?? error)));
-    }
-}
-
-function showCompared(both) {
-    const side = one => `${one.run.slice(0, 8)}, ${clock(one.began_wall_ms)}`;
-    const ms = value => duration(value) || "-";
-    const times = of => [ms(of.a_ms), ms(of.b_ms), typeof of.ratio === "number" ? of.ratio.toFixed(2) : "-"];
-    fill(byId("compared"), el("h3", null, `a: ${side(both.a)}; b: ${side(both.b)}`),
-        table("rungs and phases", ["rung", "outcome a", "outcome b", "time a", "time b", "b / a"], (both.rungs ?? []).flatMap(rung => [{
-            class: rung.a_outcome === rung.b_outcome ? null : "differs",
-            row: [rung.rung + (rung.pass && rung.pass !== "once" ? ` (${rung.pass})` : ""), rung.a_outcome ?? "-", rung.b_outcome ?? "-", ...times(rung)] },
-            ...(rung.phases ?? []).map(phase => ({ row: [["\u00a0\u00a0in ", said(phase.phase)], "", "", ...times(phase)] }))])),
-        both.changed?.length ? table("changed", ["what", "name", "a", "b", "hosts"],
-            both.changed.map(item => [item.what, said(item.name), said(item.a ?? "-"), said(item.b ?? "-"), said(item.hosts ?? "")])) : null,
-        both.drift?.length ? driftTable(both.drift.filter(item => item.groups)) : null);
+              one.outcome ? marked(OUTCOME_LETTERS[one.outcome] ?? ".") : one.state, said(one.sentence ?? "")] }))));
 }
 
 function changeRun(id) {
@@ -1169,8 +1138,6 @@ function start() {
     for (const host of embedded.hosts ?? [])
         hosts[host.host] = host;
     takeState(embedded.state);
-    if (embedded.compare)
-        showCompared(embedded.compare), byId("runs-part").hidden = false, byId("runs-part").open = true;
 }
 start();
 

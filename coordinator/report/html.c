@@ -21,7 +21,7 @@ enum choice { NOT_CHOSEN = 0, CHOSEN, TAKEN };
 struct left_out {
     uint32_t again, passes; /* passes that were run again, and others */
     uint32_t failed, others;
-    bool drift, compare;
+    bool drift;
 };
 
 /* ---- what may run ---- */
@@ -206,7 +206,7 @@ static void add_passes_and_hosts (const struct report *report, struct left_out *
     arena_release (&arena);
 }
 
-static void add_data (const struct report *report, struct text compare, struct left_out *left_out, struct buf *out)
+static void add_data (const struct report *report, struct left_out *left_out, struct buf *out)
 {
     struct buf json;
     buf_init (&json, HTML_MAX_BYTES);
@@ -215,7 +215,6 @@ static void add_data (const struct report *report, struct text compare, struct l
     add_json (buf_as_text (&json), out);
     buf_release (&json);
     left_out->drift = !add_drift (report, out);
-    left_out->compare = compare.len && !add_member (",\"compare\":", compare, out);
     add_passes_and_hosts (report, left_out, out);
 }
 
@@ -254,8 +253,6 @@ static void say_left_out (const struct report *report, const struct left_out *le
         xml_text (out, text_clip (report->scene->run, RUN_SHOWN_BYTES), 0);
         buf_puts (out, " --print json.");
     }
-    if (left_out->compare)
-        buf_puts (out, " The comparison of the two runs is too large for this file: compare.md has it.");
     buf_release (&list);
 }
 
@@ -283,14 +280,14 @@ static struct text take_until (struct text *rest, const char *mark)
     return before;
 }
 
-void html_page (const struct report *report, struct text compare, struct buf *out)
+void html_page (const struct report *report, struct buf *out)
 {
     static const char charset[] = "<meta charset=\"utf-8\">";
     struct text rest = page_file ("page.html"), style = page_file ("page.css"), script = page_file ("page.js");
     struct left_out left_out = { 0 };
     struct buf data;
     buf_init (&data, HTML_MAX_BYTES - rest.len - style.len - script.len - FRAME_BYTES);
-    add_data (report, compare, &left_out, &data);
+    add_data (report, &left_out, &data);
     buf_add_text (out, take_until (&rest, charset));
     buf_puts (out, charset);
     add_policy (style, script, out);

@@ -11,7 +11,6 @@
 
 enum { HTML_MAX_BYTES = 2000000 };
 
-/* `compare`: JSON of two runs (compare.h); empty: there is no other run. */
-void html_page (const struct report *report, struct text compare, struct buf *out);
+void html_page (const struct report *report, struct buf *out);
 
 #endif

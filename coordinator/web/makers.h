@@ -1,4 +1,4 @@
-/* makers.h - answers that take long, each made by a process of `sliceup`: receipts, drift, comparisons.
+/* makers.h - answers that take long, each made by a process of `sliceup`: receipts, drift.
  *
  * Such a process reads journals, writes into memory that this one hands on, and is ended after MAKERS_LIMIT_MS. Who asks
  * for the same is given the same. What an ended run gave is kept, as long as there is room; what one that goes on gave,

@@ -21,7 +21,6 @@ static const struct {
     { "/api/log", ROUTE_LOG, "host rung pass attempt", "run from" },
     { "/api/drift", ROUTE_DRIFT, "", "run" },
     { "/api/receipt", ROUTE_RECEIPT, "form", "run" },
-    { "/api/compare", ROUTE_COMPARE, "against", "run" },
     { "/metrics", ROUTE_METRICS, "", "run" },
 };
 enum { ROUTES = sizeof routes / sizeof routes[0] };
@@ -111,8 +110,6 @@ static bool take_value (struct text name, struct text value, struct web_request 
     uint64_t flag = 0;
     if (text_is (name, "run"))
         return take_run (value, out->run);
-    if (text_is (name, "against"))
-        return take_run (value, out->against);
     if (text_is (name, "host"))
         return decode (value, out->host, sizeof out->host);
     if (text_is (name, "rung"))

@@ -17,7 +17,6 @@ enum web_route {
     ROUTE_LOG,
     ROUTE_DRIFT,
     ROUTE_RECEIPT,
-    ROUTE_COMPARE,
     ROUTE_METRICS
 };
 enum web_form { FORM_JSON, FORM_MARKDOWN, FORM_JUNIT, FORM_TRACE };
@@ -25,8 +24,8 @@ enum web_form { FORM_JSON, FORM_MARKDOWN, FORM_JUNIT, FORM_TRACE };
 enum { WEB_RUN_BYTES = 40, WEB_NAME_BYTES = NAME_MAX_BYTES + 1, WEB_TARGET_MAX_BYTES = 2048 };
 struct web_request {
     enum web_route route;
-    char file[16];                                   /* of the page: "/", "/page.js" */
-    char run[WEB_RUN_BYTES], against[WEB_RUN_BYTES]; /* hexadecimal digits, or "last"; `run` "last" when not given */
+    char file[16];           /* of the page: "/", "/page.js" */
+    char run[WEB_RUN_BYTES]; /* hexadecimal digits, or "last"; `run` "last" when not given */
     char host[WEB_NAME_BYTES], rung[WEB_NAME_BYTES];
     enum pass pass;
     uint64_t attempt, since;

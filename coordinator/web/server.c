@@ -143,9 +143,8 @@ static struct http_answer *try_state (struct server *server, const struct waiter
 
 /* ---- all others ---- */
 
-/* `other`: the run that it is compared with; NULL: none. */
 static struct http_answer *try_made (struct server *server, const struct waiter *waiter, const struct served_run *run,
-                                     const struct served_run *other, uint64_t boot_ms)
+                                     uint64_t boot_ms)
 {
     static const char *const forms[] = { "--json", "--markdown", "junit", "trace" };
     const struct web_request *request = &waiter->request;
@@ -153,15 +152,11 @@ static struct http_answer *try_made (struct server *server, const struct waiter 
     const char *const drift[] = { "drift", id, "--json", NULL };
     const char *const receipt[] = { "receipt", id, word, NULL };
     const char *const report[] = { "report", id, "--print", word, NULL };
-    const char *const compare[] = { "report", id, "--against", other ? other->dir.id : id, "--print", "compare", NULL };
-    const char *const *words = request->route == ROUTE_DRIFT     ? drift
-                               : request->route == ROUTE_COMPARE ? compare
-                               : request->form >= FORM_JUNIT     ? report
-                                                                 : receipt;
+    const char *const *words = request->route == ROUTE_DRIFT ? drift : request->form >= FORM_JUNIT ? report : receipt;
     struct err err = { 0 };
     uint64_t bytes = 0;
     int fd = -1;
-    bool lasting = run->state == SERVED_ENDED && (!other || other->state == SERVED_ENDED);
+    bool lasting = run->state == SERVED_ENDED;
     int made = makers_ask (server->makers, words, lasting, boot_ms, &fd, &bytes, &err);
     if (made > 0)
         return answer_made (run, request, fd, bytes);
@@ -202,13 +197,11 @@ static struct http_answer *try_waiter (struct server *server, const struct waite
 {
     const struct web_request *request = &waiter->request;
     struct err err = { 0 };
-    struct served_run *run = served_runs_find (server->runs, request->run, &err), *other = NULL;
-    if (run && request->route == ROUTE_COMPARE)
-        other = served_runs_find (server->runs, request->against, &err);
-    if (!run || (request->route == ROUTE_COMPARE && !other))
+    struct served_run *run = served_runs_find (server->runs, request->run, &err);
+    if (!run)
         return answer_refusal (NOT_FOUND, err.text);
-    bool made = request->route == ROUTE_DRIFT || request->route == ROUTE_RECEIPT || request->route == ROUTE_COMPARE;
-    struct http_answer *answer = made ? try_made (server, waiter, run, other, boot_ms)
+    bool made = request->route == ROUTE_DRIFT || request->route == ROUTE_RECEIPT;
+    struct http_answer *answer = made ? try_made (server, waiter, run, boot_ms)
                                       : try_run (server, waiter, run, boot_ms);
     if (!answer && (server->ending || boot_ms >= waiter->until_ms))
         answer = answer_refusal (NOT_NOW, "the run is still being read, or the answer is being made: ask again");

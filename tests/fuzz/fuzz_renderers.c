@@ -283,7 +283,7 @@ static void check_protobuf (struct buf *out)
 static void render_report (const struct report *report, bool page, struct buf *out)
 {
     if (page)
-        html_page (report, (struct text){ 0 }, out);
+        html_page (report, out);
     check_html (out);
     receipt_json (report->receipt, report->plan->drift.items, report->plan->drift.n, out);
     check_json (out);

@@ -23,7 +23,6 @@ static void check_sound (const struct web_request *request)
     check_name (request->host, sizeof request->host);
     check_name (request->rung, sizeof request->rung);
     check_name (request->run, sizeof request->run);
-    check_name (request->against, sizeof request->against);
     assert (strcmp (request->run, "last") == 0 || strspn (request->run, "0123456789abcdef") == strlen (request->run));
     assert (request->route != ROUTE_LOG || (request->host[0] && request->rung[0] && request->pass && request->attempt));
     assert (request->attempt <= UINT32_MAX && request->from <= INT64_MAX);

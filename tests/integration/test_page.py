@@ -185,9 +185,6 @@ class Anything(Pages):
         for name in ("table-part", "drift-part", "runs-part"):
             self.unfold(name)
         self.until(lambda: len(self.rows("runs")) == 2 and self.rows("drift"), "runs and drift")
-        for box in self.browser.find_elements(By.CSS_SELECTOR, "#runs input"):
-            box.click()
-        self.until(lambda: self.rows("compared"), "two runs compared")
         self.press("m", Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, "m", "d")
         self.until(lambda: self.rows("pair"), "two hosts compared")
         self.until(lambda: "v6e-5" in self.text("cursor") and "differs from other hosts" in self.text("cursor"), "the drift of a host")
@@ -195,13 +192,12 @@ class Anything(Pages):
     def test_hostile_texts_are_shown_and_harmless(self):
         server = self.serve(said_by.answers(HOSTILE))
         self.look_at_everything()
-        for part in ("slice", "sentence", "groups", "host", "log", "metrics", "notes", "drift", "runs", "compared", "pair", "table", "waiting"):
+        for part in ("slice", "sentence", "groups", "host", "log", "metrics", "notes", "drift", "runs", "pair", "table", "waiting"):
             with self.subTest(part):
                 self.assertIn(SHOWN, self.text(part))
         self.picture("page-hostile")
         self.harmless()
         self.assertEqual({"Bearer t0ken"}, {token for path, _, token in server.asked if path.startswith("/api/")})
-        self.assertIn({"run": "1fa9c0de", "against": "2fa9c0de"}, [query for path, query, _ in server.asked if path == "/api/compare"], "the later run against the earlier")
         self.assertNotIn("run", next(query for path, query, _ in server.asked if path == "/api/runs"))
 
     def test_causes_come_first_and_cascades_lead_to_theirs(self):

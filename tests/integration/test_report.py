@@ -306,46 +306,6 @@ class Report(test_page.Pages):
         self.assertEqual(5, damaged.status, damaged)
         self.assertEqual(before, {file.name: file.read_bytes() for file in folder.iterdir()})
 
-    # ---- two runs
-
-    def two_runs(self):
-        """The second takes longer in one phase, with another policy, and has a rung more, on which a host fails."""
-        for seconds, level, more in ((0.1, 3, []), (1.1, 4, [self.lab.rung("falls", "fail_on.py", args={"host": "h1"})])):
-            profile = self.lab.write("own.yaml", "profile: own\nfrontend: plain\nbackend: cpu\ndevices_per_host: 1\n"
-                                     f"env: {{OWN_LEVEL: '{level}'}}\n")
-            rungs = [self.lab.rung("low", "slow.py", args={"seconds": seconds, "phases": ["compile"]}), *more]
-            slice_file = self.lab.slice(hosts=2, profile=str(profile), ladder=str(self.lab.ladder("ladder.yaml", rungs)))
-            self.assertEqual(len(more), self.lab.sliceup("run", slice_file).status)
-            yield self.lab.run_folder().name
-
-    def test_two_runs_are_held_against_one_another(self):
-        before, now = self.two_runs()
-        both = json.loads(self.passes(self.lab.sliceup("report", now, "--against", before, "--print", "compare")).out)
-        self.assertEqual([(before, "passed"), (now, "failed")], [(both[side]["run"], both[side]["outcome"]) for side in "ab"])
-        low, falls = both["rungs"]
-        self.assertEqual(("low", "passed", "passed"), (low["rung"], low["a_outcome"], low["b_outcome"]))
-        self.assertEqual(("falls", None, "failed", None), (falls["rung"], falls["a_outcome"], falls["b_outcome"], falls["a_ms"]))
-        phase = {one["phase"]: one for one in low["phases"]}["compile"]
-        self.assertGreaterEqual(phase["b_ms"], phase["a_ms"] + 500)
-        self.assertAlmostEqual(phase["b_ms"] / phase["a_ms"], phase["ratio"], places=6)
-        changed = {(one["what"], one["name"]): (one["a"], one["b"], one["hosts"]) for one in both["changed"]}
-        self.assertEqual(("3", "4", "h[0-1]"), changed["launched", "OWN_LEVEL"])
-        folder = self.report(now, "--against", before, files=(*FILES, "compare.json", "compare.md"))
-        self.assertEqual(both, json.loads((folder / "compare.json").read_text()))
-        page = (folder / "compare.md").read_text()
-        self.assertRegex(page, r"\| low \|  \| compile \|.*slower")
-        self.assertIn("| launched | OWN&#95;LEVEL | 3 | 4 | h&#91;0-1&#93; |", page)
-        self.open((folder / "report.html").as_uri())
-        self.assertIn("OWN_LEVEL", self.text("compared"))
-        self.assertEqual([], self.complaints())
-        at_once = self.lab.files / "at-once.html"  # as if that phase had taken no time before
-        at_once.write_text((folder / "report.html").read_text().replace(f'"a_ms":{phase["a_ms"]},"b_ms":{phase["b_ms"]}', f'"a_ms":0,"b_ms":{phase["b_ms"]}'))
-        self.open(at_once.as_uri())
-        self.assertRegex(self.text("compared"), r"in compile\s*0 ms")
-        alone = self.lab.sliceup("report", "--print", "compare")
-        self.assertEqual(2, alone.status, alone)
-        self.assertIn("name the other one with --against RUN", alone.err)
-
 
 if __name__ == "__main__":
     unittest.main()

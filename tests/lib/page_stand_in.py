@@ -162,16 +162,9 @@ def runs(said=""):
                       "began_wall_ms": 1795000000000 - i, "ended_wall_ms": 1795000100000, "rung": None, "hosts": 16} for i in (1, 2)]}
 
 
-def compared(said=""):
-    side = {"run": "1fa9c0de", "slice": "pod", "began_wall_ms": 1795000000000}
-    return {"a": side, "b": side, "rungs": [{"rung": f"tiny{said}", "pass": "once", "a_outcome": "passed", "b_outcome": "failed", "a_ms": 900, "b_ms": 1900,
-                                             "ratio": 2.11}],
-            "changed": [{"what": "setup", "name": f"pins{said}", "a": said or "1", "b": "2", "hosts": "v6e-1"}], "drift": []}
-
-
 def answers(said="", **more):
     whole = state(said=said, **more)
     return {"state": lambda query: nothing_new(whole) if "since" in query else whole, "host": lambda query: host(query["host"], said),
             "within": lambda query: {"boot": "b00t", "revision": 12, "hosts": ".3x2" if query["time"] == "1400-2100" else ".16"},
             "log": lambda query: f"a line of the log {said}\n".encode() * 50 if "from" not in query else b"", "drift": drift(said),
-            "runs": runs(said), "compare": compared(said), "receipt": b"{}"}
+            "runs": runs(said), "receipt": b"{}"}

@@ -88,10 +88,9 @@ static void test_no_text_ends_the_data (void **state)
     struct world *world = world_open (8);
     struct buf out;
     buf_init (&out, 8 << 20);
-    html_page (&world->report, TEXT_LIT ("{\"a\":\"</script>\"}"), &out);
+    html_page (&world->report, &out);
     assert_int_equal (count (buf_c (&out), "</script>"), 2);
-    assert_int_equal (count (buf_c (&out), "\\u003c/script>"), 2);
-    assert_int_equal (count (buf_c (&out), "\"compare\":{\"a\""), 1);
+    assert_int_equal (count (buf_c (&out), "\\u003c/script>"), 1);
     assert_int_equal (count (buf_c (&out), "href=\"page.css\""), 0);
     world_close (world, &out);
 }
@@ -102,7 +101,7 @@ static void test_it_stays_small_and_holds_those_that_stand_out (void **state)
     struct world *world = world_open (HOSTS);
     struct buf out;
     buf_init (&out, 8 << 20);
-    html_page (&world->report, (struct text){ 0 }, &out);
+    html_page (&world->report, &out);
     assert_false (out.overflow);
     assert_in_range (out.len, 300000, HTML_MAX_BYTES);
     assert_int_equal (count (buf_c (&out), "\"host\":\"v6e-7\","), 1);
@@ -115,7 +114,7 @@ static void test_it_stays_small_and_holds_those_that_stand_out (void **state)
     world->hosts[4090].facts = world->hosts[7].facts;
     world->hosts[7].facts_n = world->hosts[4090].facts_n = 1;
     buf_clear (&out);
-    html_page (&world->report, (struct text){ 0 }, &out);
+    html_page (&world->report, &out);
     assert_true (!out.overflow && out.len <= HTML_MAX_BYTES);
     assert_int_equal (count (buf_c (&out), "\"host\":\""), 16);
     assert_int_equal (count (buf_c (&out), "\"host\":\"v6e-4095\","), 1);
@@ -160,12 +159,12 @@ static void test_what_is_old_is_left_out_first_and_is_told (void **state)
     struct world *world = world_open (HOSTS);
     struct buf out;
     buf_init (&out, 8 << 20);
-    html_page (&world->report, (struct text){ 0 }, &out);
+    html_page (&world->report, &out);
     holds (&out, "<p id=\"left-out\" hidden></p>", 1);
     world->scene.run = TEXT_LIT ("3fa9<1d2ffff");
     run_again (world);
     buf_clear (&out);
-    html_page (&world->report, (struct text){ 0 }, &out);
+    html_page (&world->report, &out);
     assert_false (out.overflow);
     assert_in_range (out.len, HTML_MAX_BYTES * 9 / 10, HTML_MAX_BYTES);
     for (uint32_t i = 1; i < RUNGS; i++)
@@ -197,10 +196,9 @@ static void test_hosts_that_failed_stay_whole_as_far_as_the_last_passes_leave_ro
         world->hosts[i].facts_n = 1;
     }
     buf_init (&out, 8 << 20);
-    html_page (&world->report, TEXT_LIT ("{\"a\":1}"), &out);
+    html_page (&world->report, &out);
     assert_false (out.overflow);
     assert_in_range (out.len, HTML_MAX_BYTES * 9 / 10, HTML_MAX_BYTES);
-    holds (&out, "\"compare\":{\"a\":1}", 1);
     for (uint32_t i = 0; i < RUNGS; i++)
         holds_pass (&out, i, i ? 1 : ATTEMPTS - RUNGS + 1, 1);
     assert_in_range (count (buf_c (&out), "\"much\":"), 25, BAD - 1);
@@ -238,7 +236,7 @@ static void test_attempts_that_are_not_kept_are_counted (void **state)
     buf_init (&out, HTML_MAX_BYTES);
     world->hosts[0].attempts_left_out = 5;
     world->hosts[2].attempts_left_out = 2;
-    html_page (&world->report, (struct text){ 0 }, &out);
+    html_page (&world->report, &out);
     holds (&out, "Left out, so that this file stays small: 7 early attempts of hosts. All of it: ", 1);
     world_close (world, &out);
 }

@@ -70,7 +70,7 @@ static void what_is_not_understood_is_refused (void **state)
         "/api/within?time=5-4",
         "/api/receipt?form=xml",
         "/api/receipt",
-        "/api/compare?run=last",
+        "/api/receipt?run=last",
         "/api/state?run=00112233445566778899aabbccddeeff0",
         "/api/log?host=h&rung=a&pass=once&attempt=1&from=9223372036854775808",
     };
