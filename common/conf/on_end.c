@@ -1,4 +1,5 @@
-/* on_end.c - the command of a run's end: its words, its limit, and its program on this machine. */
+/* on_end.c - the command of a run's end: its words, its limit, and its program on this machine; and when the climb goes
+ * on although something does not hold. */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -68,4 +69,16 @@ void draft_on_end (struct draft *draft)
         if (of[ON_END_COMMAND].good)
             read_words (draft, of[ON_END_COMMAND].node, &on_end->command);
     }
+}
+
+/* ---- when the climb goes on although something does not hold, and when it stops the sooner ---- */
+
+void draft_climb (struct draft *draft)
+{
+    const struct conf_options *options = draft->options;
+    draft->plan.climb = (struct climb_policy){ options->min_hosts, options->keep_going, options->fail_fast };
+    if (draft->plan.hosts.n && options->min_hosts > draft->plan.hosts.n)
+        problem_add (draft->problems, "--min-hosts", 0, 0,
+                     "it asks for %u hosts, expected at most %u, those of this run", options->min_hosts,
+                     draft->plan.hosts.n);
 }

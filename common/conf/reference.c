@@ -21,8 +21,8 @@ static void words (const struct enum_names *names, struct buf *out)
 {
     const char *before = "one of ";
     for (uint32_t i = 1; i < names->n; i++) {
-        buf_printf (out, "%s%s", names->of[i][0] ? before : "", names->of[i]);
-        before = names->of[i][0] ? ", " : before;
+        buf_printf (out, "%s%s", before, names->of[i]);
+        before = ", ";
     }
 }
 

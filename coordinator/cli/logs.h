@@ -55,8 +55,6 @@ void log_output_put_whole (struct text bytes, bool raw, struct buf *out);
 /* The last `lines` lines of `bytes`; `left_out`: how many lines are before them. */
 struct text log_output_last_lines (struct text bytes, uint32_t lines, uint32_t *left_out);
 
-/* ---- log_tail.c ---- */
-
 /* The last lines of an output as it is now, safe for a terminal; empty: it printed nothing. -1: there are none to read,
  * and why (ERR_STATE: there is no such file). The names of `board` are path-safe. */
 int log_tail_read (const struct run_dir *dir, const struct board *board, const struct log_source *source,

@@ -29,12 +29,10 @@ void terminal_draw (struct drawing *drawing);
 void draw_list (struct drawing *drawing, uint32_t row, uint32_t end);
 /* draw_host.c: an opened host. */
 void draw_host (struct drawing *drawing, uint32_t row, uint32_t end);
-/* The colour of a mark, which says no more than its letter does. */
-enum paint terminal_mark_paint (enum scene_mark mark);
 /* Numbers for people: "4,096". Returns `out`. */
 enum { NUMBER_BYTES = 32 };
 const char *number_print (uint64_t number, char out[NUMBER_BYTES]);
-/* draw_logs.c: what the marked printed, equal logs once. */
+/* What the marked printed, equal logs once. */
 void draw_logs (struct drawing *drawing, uint32_t row, uint32_t end);
 
 #endif

@@ -25,7 +25,7 @@ void board_groups_add (struct board_pass *pass, const struct verdict *verdict, b
 void board_groups_correct (struct board *board, struct board_pass *pass, uint32_t host, enum outcome to,
                            enum owner to_owner);
 
-/* board_phase.c */
+/* How long phases of the running pass take. */
 void board_phases_clear (struct board *board);
 void board_phase_note (struct board *board, uint32_t host, struct text name, uint64_t spent_ms);
 

@@ -2,6 +2,7 @@
 #include "tests/lib/conf_share.h"
 
 #include "common/base/digest.h"
+#include "common/base/path.h"
 #include "common/model/kit.h"
 
 /* Files beside the ones that every share has; removed again whatever happens. */
@@ -81,7 +82,7 @@ static void a_canary_takes_its_module_and_the_helper_above_it (void **state)
     struct digest digest = digest_of ("import json\n", 12);
     const struct kit_file *helper = find (rung, "sliceup_canary.py");
     assert_true (text_is (helper->file.sha256, digest_hex (&digest, hex)));
-    assert_true (helper->file.path.ptr[0] == '/' && text_is (kit_base_name (helper->file.path), "sliceup_canary.py"));
+    assert_true (helper->file.path.ptr[0] == '/' && text_is (path_name (helper->file.path), "sliceup_canary.py"));
     assert_true (record_check (&rung_record, rung, NULL));
 }
 
@@ -175,7 +176,7 @@ static void a_name_that_no_host_may_use_is_replaced (void **state)
     add (share, "configs/ladders/a.py", "");
     const struct rung *rung = plan (share, "'./my own.py'");
     ARE (rung, "sliceup-program.py", "a.py");
-    assert_true (text_is (kit_base_name (rung->program.path), "my own.py"));
+    assert_true (text_is (path_name (rung->program.path), "my own.py"));
 }
 
 static void too_many_modules_are_refused (void **state)

@@ -14,7 +14,7 @@
 #include "common/io/clock.h"
 #include "worker/facts/http_answer.h"
 
-/* ---- http asker ---- */
+/* ---- questions over HTTP ---- */
 
 /* Several HTTP GETs to one server at once, without waiting for any of them alone.
  *
