@@ -4,8 +4,8 @@
 enum { CODE_MAX = 65535, ATTEMPT_MAX = 65535 };
 #define COUNT_MAX ((uint64_t) INT64_MAX)
 
-static const char *const ending_words[] = { "none",     "exited",      "signalled", "timeout",   "cancelled",
-                                            "orphaned", "not-started", "lost",      "lease-lost" };
+static const char *const ending_words[] = { "none",     "exited",      "signalled", "timeout",    "cancelled",
+                                            "orphaned", "not-started", "lost",      "lease-lost", "terminated" };
 const struct enum_names ending_names = NAMES (ending_words);
 static const char *const reduction_words[] = { "none", "sum", "mean" };
 const struct enum_names reduction_names = NAMES (reduction_words);

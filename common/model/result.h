@@ -31,6 +31,7 @@ enum ending { /* how the process ended, as the worker saw it */
               ENDING_NOT_STARTED, /* `problem` says why */
               ENDING_LOST,        /* the worker is gone: written by the coordinator, never by a worker */
               ENDING_LEASE_LOST,  /* its cache lease ran out; the worker killed it before another could be granted */
+              ENDING_TERMINATED,  /* its worker was told to end by another than the coordinator: `problem` says how */
 };
 extern const struct enum_names ending_names;
 

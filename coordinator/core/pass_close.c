@@ -160,20 +160,6 @@ static bool complains (const struct part *part, const struct verdict *verdict)
            !failure_is_outside_kill (part->result.ending, part->result.code);
 }
 
-/* The coordinator stops parts only after one failed, for a gate, or for the user; others were stopped on their host. */
-static bool stopped_by_itself (const struct coord *coord, uint32_t at)
-{
-    const struct part *part = &coord->state->pass.parts.items[at];
-    if (part->result.ending != ENDING_CANCELLED || coord->state->pass.stopped || coord->state->cancel_level > 0)
-        return false;
-    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
-        const struct part *other = &coord->state->pass.parts.items[i];
-        if (result_ended_badly (&other->result) && other->order < part->order)
-            return false;
-    }
-    return true;
-}
-
 /* What a failed host printed about the others, in texts that signatures know. */
 static struct text peers_of (const struct coord *coord, const struct verdict *verdict, const struct result *result,
                              const struct signature_set *signatures, struct arena *arena)
@@ -182,6 +168,16 @@ static struct text peers_of (const struct coord *coord, const struct verdict *ve
     if (verdict->outcome != OUTCOME_PASSED && signatures)
         failure_read_result (&coord->state->plan, signatures, result, arena, &reading);
     return reading.peers;
+}
+
+/* The user ended it: whatever one had printed by then, and whoever told its worker. */
+static void judge_cancelled (const struct coord *coord, struct verdict *verdicts)
+{
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
+        enum ending ending = coord->state->pass.parts.items[i].result.ending;
+        if (ending == ENDING_CANCELLED || ending == ENDING_TERMINATED)
+            verdicts[i].outcome = OUTCOME_CANCELLED;
+    }
 }
 
 /* The user ended it: nobody is to blame, and what a host says of its peers is that they were stopped, too. */
@@ -207,7 +203,7 @@ static enum ending ending_of (const struct coord *coord, uint32_t at, bool culpr
 {
     if (was_overdue (coord, at))
         return ENDING_TIMEOUT;
-    return culprit || stopped_by_itself (coord, at) ? ENDING_NONE : coord->state->pass.parts.items[at].result.ending;
+    return culprit ? ENDING_NONE : coord->state->pass.parts.items[at].result.ending;
 }
 
 static void blame_parts (const struct coord *coord, const bool *culprits, struct verdict *verdicts,
@@ -220,6 +216,7 @@ static void blame_parts (const struct coord *coord, const bool *culprits, struct
             .order = coord->state->pass.parts.items[i].order,
             .at_gate = coord->state->pass.parts.items[i].at_gate,
             .ending = ending_of (coord, i, culprits[i]),
+            .code = coord->state->pass.parts.items[i].result.code,
             .killed = failure_is_outside_kill (coord->state->pass.parts.items[i].result.ending,
                                                coord->state->pass.parts.items[i].result.code),
             .complains = !culprits[i] && complains (&coord->state->pass.parts.items[i], &verdicts[i]),
@@ -373,6 +370,8 @@ void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
     judge_stopped (coord, culprits, verdicts, &out->arena);
     judge_overdue (coord, verdicts, &out->arena);
     compare_parts (coord, verdicts, culprits, &out->arena);
+    if (pass->cancelled)
+        judge_cancelled (coord, verdicts);
     bool compiled_only = closing_rung (coord)->warm == WARM_AOT &&
                          key.pass == PASS_COLD; /* nothing ran that could be reduced */
     if (!parts_are_independent (coord) && pass->cancelled)

@@ -1,9 +1,11 @@
 #include "coordinator/verdict/blame.h"
 
 #include "common/classify/decide.h"
+#include "common/model/hostset.h"
+#include "coordinator/verdict/error_line.h"
 
 /* One host that names another may be wrong, two that agree are believed. Of two hosts, one is enough. */
-enum { VOTES_BELIEVED = 2 };
+enum { VOTES_BELIEVED = 2, NAMES_BYTES = 256 };
 
 static bool failed (const struct blame_host *host)
 {
@@ -15,12 +17,23 @@ bool blame_is_peer_complaint (const struct plan *plan, struct text id)
     return cause_id_is_peer (plan->signatures.items, plan->signatures.n, id);
 }
 
+/* Was stopped, and had printed a known error of its own by then: judged as failed. */
+static bool admitted (const struct blame_host *host)
+{
+    return host->ending == ENDING_CANCELLED && host->verdict->outcome == OUTCOME_FAILED;
+}
+
 static bool follows (const struct plan *plan, const struct blame_host *host)
 {
-    if (host->awaited)
+    if (host->awaited || admitted (host))
         return false;
     return host->ending == ENDING_CANCELLED || blame_is_peer_complaint (plan, host->verdict->signature) ||
            (host->ending == ENDING_TIMEOUT && host->at_gate);
+}
+
+static bool complains_of_peers (const struct plan *plan, const struct blame_host *host)
+{
+    return host->complains || blame_is_peer_complaint (plan, host->verdict->signature);
 }
 
 /* A text that working programs print as well (noise) is no cause. */
@@ -49,6 +62,24 @@ static uint32_t mark_awaited (const struct plan *plan, struct blame_host *hosts,
         awaited += hosts[i].awaited;
     }
     return awaited;
+}
+
+/* Where all that ended by themselves only complain of their peers: who did not end. Fewer than those who complain, else
+ * they were only slower to notice. */
+static uint32_t mark_silent (const struct plan *plan, struct blame_host *hosts, uint32_t n)
+{
+    uint32_t silent = 0, complain = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        bool stopped = hosts[i].ending == ENDING_CANCELLED && !hosts[i].at_gate;
+        if (!failed (&hosts[i]) || has_own_cause (plan, &hosts[i]) ||
+            (!stopped && !complains_of_peers (plan, &hosts[i])))
+            return 0;
+        silent += stopped;
+        complain += !stopped;
+    }
+    for (uint32_t i = 0; i < n && silent < complain; i++)
+        hosts[i].awaited = hosts[i].ending == ENDING_CANCELLED;
+    return silent < complain ? silent : 0;
 }
 
 /* Lower is stronger: 0 a known cause, 1 a likely one, 2 one that nobody recognises, 3 a complaint about other hosts. */
@@ -172,14 +203,75 @@ static bool hung_alike (const struct blame_host *a, const struct blame_host *b)
            b->verdict->outcome == OUTCOME_TIMED_OUT;
 }
 
+static struct text host_name (const struct plan *plan, const struct blame_host *host)
+{
+    return plan->hosts.items[host->verdict->host].name;
+}
+
+/* Ended by itself, and so did the other, in the same way and words: neither is the reason of the other's end. */
+static bool failed_alike (const struct plan *plan, const struct blame_host *a, const struct blame_host *b)
+{
+    const struct verdict *of_a = a->verdict, *of_b = b->verdict;
+    return a->ending == b->ending && a->ending != ENDING_CANCELLED && a->code == b->code &&
+           of_a->outcome == of_b->outcome && of_a->owner == of_b->owner &&
+           text_equal (of_a->signature, of_b->signature) &&
+           cause_equal (of_a->cause, host_name (plan, a), of_b->cause, host_name (plan, b)) &&
+           text_equal_but_numbers (error_line_find (of_a->outcome, of_a->evidence),
+                                   error_line_find (of_b->outcome, of_b->evidence));
+}
+
+/* The one that is taken for the cause was only the first to complain: no host has a cause of its own. */
+static bool is_nobody (const struct plan *plan, const struct blame_host *cause, bool named)
+{
+    return !named && !cause->awaited && (follows (plan, cause) || cause->complains);
+}
+
 static bool keeps_its_cause (const struct plan *plan, const struct blame_host *host, const struct blame_host *cause,
                              bool named)
 {
-    if (host == cause || host->awaited)
+    if (host == cause || host->awaited || failed_alike (plan, host, cause))
         return true;
+    if (is_nobody (plan, cause, named))
+        return host->ending != ENDING_CANCELLED;
     if (follows (plan, host) || (host->complains && !cause->complains))
         return false;
     return recognised (plan, host) || (!named && (began_before (host, cause) || hung_alike (host, cause)));
+}
+
+/* Of the cause, and of those that failed as it did. */
+static struct text names_alike (const struct plan *plan, const struct blame_host *hosts, uint32_t n,
+                                const struct blame_host *cause, struct arena *arena)
+{
+    struct text *names = arena_array (arena, n, sizeof *names);
+    uint32_t named = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (failed (&hosts[i]) && (&hosts[i] == cause || failed_alike (plan, &hosts[i], cause)))
+            names[named++] = host_name (plan, &hosts[i]);
+    return hostset_folded (names, named, NAMES_BYTES, arena);
+}
+
+/* What is said of the others once the cause is known; `named` by them. */
+static void judge_others (const struct plan *plan, struct blame_host *hosts, uint32_t n, const struct blame_host *cause,
+                          bool named, struct arena *arena)
+{
+    struct text who = names_alike (plan, hosts, n, cause, arena);
+    struct text why = text_format (arena, "aborted because %.*s failed", TEXT_ARG (who));
+    for (uint32_t i = 0; i < n; i++) {
+        struct verdict *verdict = hosts[i].verdict;
+        if (!failed (&hosts[i]))
+            continue;
+        if (!keeps_its_cause (plan, &hosts[i], cause, named))
+            *verdict = (struct verdict){ .host = verdict->host,
+                                         .outcome = OUTCOME_CASCADE,
+                                         .owner = OWNER_PEER,
+                                         .signature = verdict->signature,
+                                         .cause = why,
+                                         .phase = verdict->phase,
+                                         .evidence = verdict->evidence };
+        else if (is_nobody (plan, cause, named) && blame_is_peer_complaint (plan, verdict->signature))
+            verdict->next = TEXT_LIT ("no host printed a cause of its own: see what each did before it complained "
+                                      "(sliceup logs), and the network between them");
+    }
 }
 
 void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n, struct arena *arena)
@@ -187,6 +279,10 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
     uint32_t awaited = mark_awaited (plan, hosts, n);
     int first = awaited ? -1 : named_by_others (plan, hosts, n, arena);
     bool named = first >= 0;
+    const char *why = "the other hosts waited for it at a gate";
+    bool silent = !named && !awaited && (awaited = mark_silent (plan, hosts, n)) > 0;
+    if (silent)
+        why = "the other hosts complain of their peers, and this one did not end by itself";
     if (!named)
         first = initiator (plan, hosts, n);
     if (first < 0)
@@ -195,23 +291,13 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
         return;
     if (named)
         blame_host_of (plan, &hosts[first], "the other hosts name this one as the host that failed", arena);
-    for (uint32_t i = 0; i < n && awaited; i++)
+    for (uint32_t i = 0; i < n && awaited; i++) {
         if (hosts[i].awaited)
-            blame_host_of (plan, &hosts[i], "the other hosts waited for it at a gate", arena);
-    struct text name = plan->hosts.items[hosts[first].verdict->host].name;
-    struct text cause = text_format (arena, "aborted because %.*s failed", TEXT_ARG (name));
-    for (uint32_t i = 0; i < n; i++) {
-        struct verdict *verdict = hosts[i].verdict;
-        if (!failed (&hosts[i]) || keeps_its_cause (plan, &hosts[i], &hosts[first], named))
-            continue;
-        *verdict = (struct verdict){ .host = verdict->host,
-                                     .outcome = OUTCOME_CASCADE,
-                                     .owner = OWNER_PEER,
-                                     .signature = verdict->signature,
-                                     .cause = cause,
-                                     .phase = verdict->phase,
-                                     .evidence = verdict->evidence };
+            blame_host_of (plan, &hosts[i], why, arena);
+        if (hosts[i].awaited && silent)
+            hosts[i].verdict->outcome = OUTCOME_FAILED; /* no limit of ours had passed */
     }
+    judge_others (plan, hosts, n, &hosts[first], named, arena);
 }
 
 struct text blame_advice_for_lost (enum launcher launcher)

@@ -1,15 +1,17 @@
 /* blame.h - of the hosts of one pass that did not pass: who is the cause, and who only failed because of it.
  *
- * For a slice-wide program one failing host takes its peers down, and they complain first and loudest. Rules, in order:
- * where time ran out at a gate and nobody has a cause of its own, those for whom the others waited there are the cause,
- * whatever they printed as they were stopped; a host that the coordinator stopped, that waited at a gate, or whose text
- * says "a peer failed" is a cascade as soon as anybody else has a cause of its own; a host that says in words of its
- * own that the collective failed complains of the others, so it is a cascade as soon as one failed that does not; among
- * causes, one that nobody recognises and that came after a recognised one is a cascade too; if nobody has a recognised
- * cause of its own, the host that most of the others name in their texts, two at least, is the cause; else the earliest
- * of those that failed for a reason of their own that nobody recognises, with all whom the same limit ended; else the
- * first to report. Programs that run
- * alone on their host are never a cascade. */
+ * For a slice-wide program one failing host takes its peers down, and they complain first and loudest. The cause is, in
+ * this order:
+ * 1. who has a recognised cause of its own; one that was stopped, too, if it had printed a known error of its host last;
+ * 2. where time ran out at a gate: those for whom the others waited there;
+ * 3. the host that most of the others name in their texts, two at least;
+ * 4. where all that ended only complain of their peers: the few that did not end and were stopped;
+ * 5. the earliest of those that failed for a reason of their own that nobody recognises, with all whom the same limit
+ *    ended;
+ * 6. nobody, where each only complains: all that ended by themselves keep their complaint.
+ * Who ended by itself in the same way and words as the cause (but for its name, rank, pid, port or address) is a cause
+ * beside it: nothing tells who was first. All others are cascades. Programs that run alone on their host never are.
+ * docs/spec/signatures.md, "Blame". */
 #ifndef SLICEUP_COORDINATOR_VERDICT_BLAME_H
 #define SLICEUP_COORDINATOR_VERDICT_BLAME_H
 
@@ -19,6 +21,7 @@
 struct blame_host {
     struct verdict *verdict; /* as judged; changed to a cascade here */
     enum ending ending;
+    uint32_t code;     /* exit status or signal */
     uint32_t order;    /* in which the results came, from 0 */
     bool at_gate;      /* waited at a gate when it was stopped or timed out */
     bool killed;       /* by a signal from outside: a reason of its own, whoever sent it */

@@ -1,5 +1,9 @@
 #include "coordinator/verdict/error_line.h"
 
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
 #include "common/signature/log_line.h"
 
 struct text error_line_find (enum outcome outcome, struct text evidence)
@@ -21,4 +25,70 @@ struct text error_line_beside (enum outcome outcome, struct text evidence, struc
     if (text_starts (line, "sliceup_canary.Failure: "))
         said = (struct text){ line.ptr + failure.len, line.len - failure.len };
     return said.len && text_find (cause, said, NULL) ? (struct text){ 0 } : line;
+}
+
+/* ---- which causes are one ---- */
+
+static uint32_t digits_at (struct text text, uint32_t at)
+{
+    uint32_t n = 0;
+    while (at + n < text.len && isdigit ((unsigned char) text.ptr[at + n]))
+        n++;
+    return n;
+}
+
+/* "10.0.0.3", "10.0.0.3:8476"; 0: there is none. */
+static uint32_t address_at (struct text text, uint32_t at)
+{
+    uint32_t from = at;
+    for (uint32_t part = 0; part < 4; part++) {
+        uint32_t n = digits_at (text, at);
+        if (n == 0 || n > 3 || (part < 3 && (at + n >= text.len || text.ptr[at + n] != '.')))
+            return 0;
+        at += n + (part < 3);
+    }
+    bool port = at < text.len && text.ptr[at] == ':' && digits_at (text, at + 1);
+    return at - from + (port ? 1 + digits_at (text, at + 1) : 0);
+}
+
+/* Does the word before it say that the number is one of several? */
+static bool is_after_word (struct text text, uint32_t at)
+{
+    static const char *const words[] = { "rank", "pid", "port", "process", "task", "host", "worker", "node" };
+    uint32_t from = at;
+    while (at && strchr (" =:#[(/", text.ptr[at - 1]))
+        at--;
+    for (size_t i = 0; at < from && i < sizeof words / sizeof words[0]; i++) {
+        uint32_t n = (uint32_t) strlen (words[i]);
+        if (at >= n && strncasecmp (text.ptr + at - n, words[i], n) == 0 &&
+            (at == n || !isalpha ((unsigned char) text.ptr[at - n - 1])))
+            return true;
+    }
+    return false;
+}
+
+/* What at this place says which host speaks; 0: nothing. */
+static uint32_t own_at (struct text text, uint32_t at, struct text host)
+{
+    struct text rest = { text.ptr + at, text.len - at };
+    uint32_t address = address_at (text, at);
+    if (host.len && rest.len >= host.len && memcmp (rest.ptr, host.ptr, host.len) == 0 &&
+        digits_at (text, at + host.len) == 0)
+        return host.len;
+    return address ? address : is_after_word (text, at) ? digits_at (text, at) : 0;
+}
+
+bool cause_equal (struct text a, struct text host_a, struct text b, struct text host_b)
+{
+    uint32_t i = 0, k = 0;
+    while (i < a.len && k < b.len) {
+        uint32_t own_a = own_at (a, i, host_a), own_b = own_at (b, k, host_b);
+        if (own_a && own_b) {
+            i += own_a;
+            k += own_b;
+        } else if (a.ptr[i++] != b.ptr[k++]) {
+            return false;
+        }
+    }
+    return i == a.len && k == b.len;
 }

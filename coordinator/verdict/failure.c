@@ -100,6 +100,23 @@ static bool is_of_work (struct text line)
            !text_starts (line, "For simplicity, JAX");
 }
 
+/* Blanks do not count: a line that was recognised is kept with one between its words. */
+static bool line_has (struct text line, struct text words)
+{
+    for (uint32_t from = 0; from < line.len; from++) {
+        uint32_t at = from, n = 0;
+        while (at < line.len && n < words.len &&
+               (words.ptr[n] == ' ' || line.ptr[at] == ' ' || words.ptr[n] == line.ptr[at])) {
+            bool blank = words.ptr[n] == ' ' || line.ptr[at] == ' ';
+            at += !blank || line.ptr[at] == ' ';
+            n += !blank || words.ptr[n] == ' ';
+        }
+        if (n == words.len)
+            return true;
+    }
+    return false;
+}
+
 /* Had it printed that error long before it hung? Then it survived it. */
 static bool survived (struct text error, struct text end_of_output)
 {
@@ -109,7 +126,7 @@ static bool survived (struct text error, struct text end_of_output)
     bool found = false;
     for (struct text tail = end_of_output; tail.len;) {
         struct text line = text_take_until (&tail, '\n');
-        bool here = begin.len && text_find (line, begin, NULL);
+        bool here = begin.len && line_has (line, begin);
         found |= here;
         behind = here ? 0 : behind + is_of_work (line);
     }
@@ -131,6 +148,29 @@ void failure_describe_hang (const struct judge_case *of, struct arena *arena, st
         say_that_it_hung_later (text_take_until (&printed, '\n'), arena, out);
     if (known)
         take_decision (&reading.of, out);
+}
+
+/* Of texts with these owners, peers are never the reason. */
+static bool is_of_its_host (const struct cause_decision *of)
+{
+    return of->weight == CAUSE_OWN && !of->likely &&
+           (of->owner == OWNER_DEVICE || of->owner == OWNER_HOST || of->owner == OWNER_LAUNCH ||
+            of->owner == OWNER_BUNDLE);
+}
+
+void failure_describe_stop (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    struct failure_reading reading;
+    struct text stack = failure_stack (of->result, arena);
+    out->evidence = stack;
+    failure_read_result (of->plan, of->signatures, of->result, arena, &reading);
+    struct text first = reading.evidence;
+    if (!is_of_its_host (&reading.of) || survived (text_take_until (&first, '\n'), of->result->tail))
+        return;
+    out->outcome = OUTCOME_FAILED;
+    out->cause = TEXT_LIT ("printed this error, and hung until it was stopped");
+    out->evidence = joined (reading.evidence, stack, arena);
+    take_decision (&reading.of, out);
 }
 
 static bool sent_from_outside (uint32_t signal)

@@ -17,6 +17,9 @@ struct text failure_stack (const struct result *result, struct arena *arena);
 /* Adds to the verdict on a hang what is recognised in its output, and where it hung. An error that programs do not
  * survive is the cause of a hang that comes after it. */
 void failure_describe_hang (const struct judge_case *of, struct arena *arena, struct verdict *out);
+/* The same of one that was stopped because of others: where it stood. A known error of device, host, launch or bundle at
+ * the end of its output is a failure of its own. */
+void failure_describe_stop (const struct judge_case *of, struct arena *arena, struct verdict *out);
 
 /* After a cause: " [known host, disk-full]", " [likely bundle, module-missing]", or that the owner is unknown. A receipt
  * of a build that did not tell its certainty has NONE: the owner stands alone. */

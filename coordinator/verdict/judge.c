@@ -70,10 +70,18 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
         return verdict_set (out, OUTCOME_LOST, OWNER_CACHE,
                             result->problem.len ? result->problem : TEXT_LIT ("the lease to write the cache was lost"),
                             "see whether the host was suspended or lost its network; no run uses what it wrote later");
+    if (result->ending == ENDING_TERMINATED)
+        return verdict_set (
+            out, OUTCOME_LOST, OWNER_PLATFORM,
+            text_format (arena, "%.*s, and not by sliceup: a shutdown, a preemption, scancel or kill",
+                         TEXT_ARG (result->problem)),
+            "look at the state of the machine and of its allocation (last -x; scontrol show job; kubectl "
+            "describe pod; gcloud compute tpus tpu-vm describe), then run again");
     if (result->ending == ENDING_CANCELLED) {
-        out->evidence = failure_stack (result, arena);
-        return verdict_set (out, OUTCOME_CANCELLED, OWNER_SLICEUP,
-                            result->problem.len ? result->problem : TEXT_LIT ("the host was asked to stop"), "");
+        verdict_set (out, OUTCOME_CANCELLED, OWNER_SLICEUP,
+                     result->problem.len ? result->problem : TEXT_LIT ("the host was asked to stop"), "");
+        failure_describe_stop (of, arena, out);
+        return false;
     }
     return true;
 }

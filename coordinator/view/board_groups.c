@@ -21,10 +21,13 @@ void board_groups_clear (struct board_pass *pass)
     pass->groups.n = pass->ungrouped_n = pass->corrections.n = 0;
 }
 
-static bool belongs (const struct board_verdict_group *group, const struct verdict *verdict, struct text line)
+static bool belongs (const struct board *board, const struct board_verdict_group *group, const struct verdict *verdict,
+                     struct text line)
 {
     return group->outcome == verdict->outcome && group->owner == verdict->owner && group->likely == verdict->likely &&
-           text_equal (group->signature, verdict->signature) && text_equal (group->cause, kept_part (verdict->cause)) &&
+           text_equal (group->signature, verdict->signature) &&
+           cause_equal (group->cause, board_host_name (board, group->hosts.items[0]), kept_part (verdict->cause),
+                        board_host_name (board, verdict->host)) &&
            text_equal_but_numbers (group->line, kept_part (line));
 }
 
@@ -62,11 +65,12 @@ static struct board_verdict_group *new_group (struct board_pass *pass, const str
 }
 
 /* NULL: full of groups that tell as much. */
-static struct board_verdict_group *group_for (struct board_pass *pass, const struct verdict *verdict, uint32_t capacity)
+static struct board_verdict_group *group_for (const struct board *board, struct board_pass *pass,
+                                              const struct verdict *verdict, uint32_t capacity)
 {
     struct text line = error_line_find (verdict->outcome, verdict->evidence);
     for (uint32_t i = 0; i < pass->groups.n; i++)
-        if (belongs (&pass->groups.items[i], verdict, line))
+        if (belongs (board, &pass->groups.items[i], verdict, line))
             return &pass->groups.items[i];
     struct board_verdict_group *group = new_group (pass, verdict);
     if (group == NULL)
@@ -84,9 +88,10 @@ static struct board_verdict_group *group_for (struct board_pass *pass, const str
     return group;
 }
 
-void board_groups_add (struct board_pass *pass, const struct verdict *verdict, bool preliminary, uint32_t capacity)
+void board_groups_add (const struct board *board, struct board_pass *pass, const struct verdict *verdict,
+                       bool preliminary, uint32_t capacity)
 {
-    struct board_verdict_group *group = group_for (pass, verdict, capacity);
+    struct board_verdict_group *group = group_for (board, pass, verdict, capacity);
     if (group == NULL || group->hosts.n == group->room) {
         pass->ungrouped_n++;
         return;

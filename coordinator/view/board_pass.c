@@ -110,7 +110,7 @@ static void judge_so_far (struct board *board, struct board_pass *pass, const st
         board->hosts[ended->host].so_far = verdict.outcome;
         board->hosts[ended->host].so_far_owner = verdict.owner;
         pass->failed_n++;
-        board_groups_add (pass, &verdict, true, pass->hosts_n);
+        board_groups_add (board, pass, &verdict, true, pass->hosts_n);
     }
     arena_release (&arena);
 }
@@ -146,7 +146,7 @@ static void take_verdict (struct board *board, struct board_pass *pass, const st
 {
     if (verdict->outcome > OUTCOME_NONE && verdict->outcome < OUTCOME_N)
         pass->counts[verdict->outcome]++;
-    board_groups_add (pass, verdict, false, capacity);
+    board_groups_add (board, pass, verdict, false, capacity);
     if (board_find_host (board, verdict->host) == NULL)
         return;
     board->hosts[verdict->host].outcome = verdict->outcome;
@@ -304,7 +304,7 @@ static void regroup (struct board *board, const struct attempt_key *key, const s
             board->hosts[after.host].outcome = after.outcome;
             board_history_judge (board, after.host, &verdict);
         }
-        board_groups_add (pass, &after, false, board->plan.hosts.n);
+        board_groups_add (board, pass, &after, false, board->plan.hosts.n);
     }
 }
 

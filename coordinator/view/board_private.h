@@ -20,7 +20,8 @@ void board_all_changed (struct board *board, uint32_t rung);
 /* board_groups.c */
 void board_groups_clear (struct board_pass *pass);
 /* `capacity`: hosts that one group may come to hold. */
-void board_groups_add (struct board_pass *pass, const struct verdict *verdict, bool preliminary, uint32_t capacity);
+void board_groups_add (const struct board *board, struct board_pass *pass, const struct verdict *verdict,
+                       bool preliminary, uint32_t capacity);
 /* Compares what was said of the host so far with its verdict, or with OUTCOME_PASSED. */
 void board_groups_correct (struct board *board, struct board_pass *pass, uint32_t host, enum outcome to,
                            enum owner to_owner);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "coordinator/verdict/error_line.h"
 #include "coordinator/view/record_json.h"
 
 static const char schema[] = "sliceup.event/1";
@@ -69,10 +70,11 @@ static json_t *host_names_json (const struct board *board, const struct any_list
 static void add_fields (const struct board *board, const struct record *record, const void *value, const char *words,
                         json_t *out);
 
-static bool same_cause (const struct verdict *a, const struct verdict *b)
+static bool same_cause (const struct board *board, const struct verdict *a, const struct verdict *b)
 {
     return a->outcome == b->outcome && a->owner == b->owner && a->likely == b->likely &&
-           text_equal (a->signature, b->signature) && text_equal (a->cause, b->cause);
+           text_equal (a->signature, b->signature) &&
+           cause_equal (a->cause, board_host_name (board, a->host), b->cause, board_host_name (board, b->host));
 }
 
 /* The first verdict speaks for all that have its cause. */
@@ -93,7 +95,7 @@ static json_t *groups_json (const struct board *board, const struct any_list *ve
     uint32_t n = 0;
     for (uint32_t i = 0; i < verdicts->n; i++) {
         uint32_t at = 0;
-        while (at < n && !same_cause (first[at], &all[i]))
+        while (at < n && !same_cause (board, first[at], &all[i]))
             at++;
         if (at == n) {
             first[n++] = &all[i];

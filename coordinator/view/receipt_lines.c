@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/duration.h"
+#include "coordinator/verdict/error_line.h"
 #include "coordinator/verdict/recompile_reason.h"
 
 enum { KERNEL_COLUMNS = 40 };
@@ -27,8 +28,8 @@ bool receipt_same_line (const struct rung_receipt *a, const struct rung_receipt 
         return of_part (a) && of_part (b) && a->attempt == b->attempt;
     return a->outcome == b->outcome && a->pass == b->pass && a->attempt == b->attempt &&
            text_equal (a->cache, b->cache) && a->cause.owner == b->cause.owner &&
-           a->cause.certainty == b->cause.certainty && text_equal (a->cause.text, b->cause.text) &&
-           printed_alike (a, b);
+           a->cause.certainty == b->cause.certainty &&
+           cause_equal (a->cause.text, (struct text){ 0 }, b->cause.text, (struct text){ 0 }) && printed_alike (a, b);
 }
 
 static struct receipt_line *line_for (struct receipt_line *lines, uint32_t *n, const struct rung_receipt *rung)

@@ -1,4 +1,6 @@
 """One host aborts and seven follow with the texts that real runtimes print: one initiator, whatever the seven say."""
+import os
+import signal
 import unittest
 
 import lab
@@ -55,6 +57,56 @@ class Blame(lab.LabTest):
         rungs = self.fall("step 12")
         self.only_h5(rungs)
         self.assertIn("the other hosts name this one", rungs["h5"]["cause"]["text"])
+
+
+# From a post-mortem of a v5p-64: the chip's error, after which the process hung, and what its peers said of it.
+VFIO = ("E0429 10:11:12.345678    412 tpu_init.cc:88] TPU initialization failed: open(/dev/vfio/0): Device or resource busy: Device or "
+        "resource busy; Couldn't open iommu group /dev/vfio/0")
+SOCKET = ("F0429 10:11:20.100000    377 client.h:77] Terminating process because the JAX distributed service detected fatal errors. "
+          "This most likely indicates that another task died; see the other task logs for more details. absl::Status: UNAVAILABLE: Socket closed")
+
+
+class Together(lab.LabTest):
+    """Commands of all hosts that end at once, or hang with the cause on their lips."""
+
+    def run_command(self, script, **more):
+        ladder = self.lab.ladder("ladder.yaml", [{"id": "train", "command": ["sh", "-c", script], "scope": "slice", "timeout": "60s", **more}])
+        path = self.lab.slice(hosts=3, ladder=str(ladder), limits={"stop": "500ms", "cascade": "2s"}, cache={"mode": "off"})
+        ended = self.lab.sliceup("run", path)
+        receipt = self.lab.receipt()
+        return ended, [self.attempt(receipt, f"h{i}", "train") for i in range(3)]
+
+    def test_an_equal_failure_of_all_is_one_cause_and_nobody_is_blamed(self):
+        for script, cause in (("echo usage >&2; exit 2", "exited with status 2"), ("kill -SEGV $$", "killed by signal 11 (Segmentation fault)"),
+                              ('echo "Fatal: rank $SLICEUP_RANK, pid $$ lost its mesh" >&2; exit 1', "exited with status 1")):
+            with self.subTest(script):
+                ended, attempts = self.run_command(script)
+                self.assertEqual(1, ended.status, ended)
+                self.assertEqual(["failed"] * 3, [attempt["outcome"] for attempt in attempts], ended)
+                self.assertIn("h[0-2] failed: ", ended.out.splitlines()[-2])
+                self.assertIn(cause, ended.out.splitlines()[-2])
+                self.assertNotIn("cascade", ended.out)
+                self.assertEqual(1, self.lab.count("pass-began"), "an equal failure tells no host apart: no parts are tried")
+
+    def test_who_printed_the_cause_and_hangs_is_blamed_not_who_ended_first(self):
+        ended, attempts = self.run_command(f"case $SLICEUP_RANK in 1) echo \"{VFIO}\"; sleep 600;; *) sleep 2; echo \"{SOCKET}\"; kill -ABRT $$;; esac")
+        self.assertEqual(["cascade", "failed", "cascade"], [attempt["outcome"] for attempt in attempts], ended)
+        self.assertEqual(("device", "vfio-busy"), (attempts[1]["cause"]["owner"], attempts[1]["cause"]["signature"]))
+        self.assertIn("h1 failed: E0429", ended.out.splitlines()[-2])
+
+    def test_a_worker_that_is_ended_from_outside_was_not_cancelled(self):
+        ladder = self.lab.ladder("ladder.yaml", [{"id": "train", "command": ["sh", "-c", "echo step; exec sleep 5"], "timeout": "60s"}])
+        run = self.lab.start("run", self.lab.slice(hosts=3, ladder=str(ladder), limits={"stop": "500ms"}, cache={"mode": "off"}))
+        run.wait_out("train attempt 1 began")
+        lab.wait_for(lambda: len(self.lab.processes_under()) >= 6, "the programs")
+        os.kill(self.lab.worker_pids()["h2"], signal.SIGTERM)
+        ended = run.end()
+        self.assertEqual(1, ended.status, ended)
+        cause = self.attempt(self.lab.receipt(), "h2", "train")["cause"]
+        self.assertEqual(("platform", "known"), (cause["owner"], cause["certainty"]))
+        self.assertIn("told to end by SIGTERM, and not by sliceup", cause["text"])
+        self.assertIn("look at the state of the machine", cause["next"])
+        self.assertNotIn("cancelled", ended.out)
 
 
 if __name__ == "__main__":

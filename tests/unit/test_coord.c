@@ -373,13 +373,13 @@ static void a_host_that_was_stopped_on_its_own_is_the_cause (void **state)
     struct bench bench;
     bench_open (&bench, 2);
     all_join (&bench);
-    end (&bench, 2, ENDING_CANCELLED);
+    end (&bench, 2, ENDING_TERMINATED);
     end_with (&bench, 0, ENDING_EXITED, 1); /* its peers break in words that nobody knows */
     end_with (&bench, 1, ENDING_EXITED, 1);
     const struct fact *ended = last_fact (&bench, FACT_PASS_ENDED);
     for (uint32_t i = 0; i < HOSTS; i++) {
         const struct verdict *verdict = &ended->of.pass_ended.verdicts.items[i];
-        assert_int_equal (verdict->outcome, verdict->host == 2 ? OUTCOME_CANCELLED : OUTCOME_CASCADE);
+        assert_int_equal (verdict->outcome, verdict->host == 2 ? OUTCOME_LOST : OUTCOME_CASCADE);
     }
     bench_close (&bench);
 }

@@ -43,11 +43,42 @@ static void without_an_error_the_outcome_says_which_line_is_told (void **state)
     assert_int_equal (error_line_find (OUTCOME_FAILED, (struct text){ 0 }).len, 0);
 }
 
+static bool one_cause (const char *a, const char *b)
+{
+    return cause_equal (text_of (a), TEXT_LIT ("tpu-a"), text_of (b), TEXT_LIT ("tpu-b"));
+}
+
+static void which_of_several_says_it_does_not_part_a_cause (void **state)
+{
+    (void) state;
+    assert_true (one_cause ("rank 0: loss is NaN", "rank 17: loss is NaN"));
+    assert_true (one_cause ("[pid=412] no route to 10.0.0.3:8476", "[pid=9] no route to 10.0.12.40:80"));
+    assert_true (one_cause ("tpu-a lacks its chip", "tpu-b lacks its chip"));
+    assert_true (one_cause ("Process 3 cannot bind port 8471", "process 4 cannot bind port 8472") == false);
+    assert_true (one_cause ("process 3 cannot bind port 8471", "process 4 cannot bind port 8472"));
+    assert_true (one_cause ("exited with status 2", "exited with status 2"));
+}
+
+/* What is told of the first host of a group has to be true of all. */
+static void values_part_causes (void **state)
+{
+    (void) state;
+    assert_false (one_cause ("exited with status 2", "exited with status 1"));
+    assert_false (one_cause ("expected 3, got 2.5", "expected 3, got 3.5"));
+    assert_false (one_cause ("fault.py:12: shard lost", "fault.py:31: shard lost"));
+    assert_false (one_cause ("aborted because host1 failed", "aborted because host11 failed"));
+    assert_false (one_cause ("rank 3 failed", "rank 3 failed twice"));
+    assert_false (one_cause ("tpu-b lacks its chip", "tpu-a lacks its chip")); /* each names the other */
+    assert_false (one_cause ("tpu-a1 lacks its chip", "tpu-b lacks its chip"));
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (what_the_cause_says_is_not_said_again),
         cmocka_unit_test (the_line_that_looks_like_an_error_is_told),
+        cmocka_unit_test (which_of_several_says_it_does_not_part_a_cause),
+        cmocka_unit_test (values_part_causes),
         cmocka_unit_test (without_an_error_the_outcome_says_which_line_is_told),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -442,7 +442,7 @@ static void a_worker_that_is_told_to_end_stops_its_program_politely_and_the_seco
     run (b, 1);
     leave (b, "SIGTERM");
     assert_false (effect_of (b, MEMBER_STOP, 0)->hard);
-    assert_int_equal (effect_of (b, MEMBER_STOP, 0)->ending, ENDING_CANCELLED);
+    assert_int_equal (effect_of (b, MEMBER_STOP, 0)->ending, ENDING_TERMINATED);
     assert_null (effect_of (b, MEMBER_EXIT, 0));
     assert_true (member_deadline_ms (b->member) >= b->now_ms + 2 * 1000); /* politeness takes twice stop_ms */
     leave (b, "SIGTERM");

@@ -352,7 +352,7 @@ static const struct {
     { &warm_names, "none solo gang aot" },
     { &pass_names, "none once cold restored" },
     { &cache_mode_names, "none off single-writer per-host read-only warm-only" },
-    { &ending_names, "none exited signalled timeout cancelled orphaned not-started lost lease-lost" },
+    { &ending_names, "none exited signalled timeout cancelled orphaned not-started lost lease-lost terminated" },
     { &reduction_names, "none sum mean" },
     { &durability_names, "none stable rerun recheck" },
     { &attempt_state_names, "none running at-gate stopping ended" },

@@ -328,7 +328,7 @@ static void a_worker_that_is_told_to_end_stops_its_program_politely (void **stat
     order (b, 1, TELLS_SIGNAL);
     receive (b, LINK_BULK, MSG_LOG);
     kill (b->worker, SIGTERM);
-    assert_int_equal (receive (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_CANCELLED);
+    assert_int_equal (receive (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_TERMINATED);
     assert_int_equal (wait_for_exit (b), 0);
     got_signal (b, "INT\n");
     assert_false (held (b));
@@ -348,7 +348,7 @@ static void a_tied_worker_ends_with_the_connection_that_started_it (void **state
         ;
     close (b->starter_fd);
     b->starter_fd = 0;
-    assert_int_equal (receive (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_CANCELLED);
+    assert_int_equal (receive (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_TERMINATED);
     const struct msg *bye = receive (b, LINK_CONTROL, MSG_BYE);
     assert_true (text_is (bye->of.bye.why, "whoever started this worker closed its standard input"));
     assert_int_equal (wait_for_exit (b), 0);

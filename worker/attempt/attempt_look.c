@@ -41,7 +41,8 @@ static bool ask_for_stacks (struct attempt *attempt, pid_t catcher, uint64_t now
 
 bool attempt_begin_look (struct attempt *attempt, struct text why, uint64_t now_ms)
 {
-    bool late = attempt->stop_ending == ENDING_TIMEOUT || attempt->stop_ending == ENDING_CANCELLED;
+    bool late = attempt->stop_ending == ENDING_TIMEOUT || attempt->stop_ending == ENDING_CANCELLED ||
+                attempt->stop_ending == ENDING_TERMINATED;
     (void) output_read (attempt->output, now_ms);
     attempt->look.begun = true;
     attempt->look.printed_bytes = output_bytes (attempt->output);

@@ -15,7 +15,7 @@ static void count_output (struct attempt *attempt, uint64_t now_ms)
     struct result *result = attempt_result (attempt);
     result->output_bytes = output_bytes (attempt->output);
     result->dropped_bytes = output_dropped_bytes (attempt->output);
-    bool late = attempt->look.begun && result->ending == ENDING_TIMEOUT; /* what came after says nothing of why */
+    bool late = attempt->look.begun && result->ending == attempt->stop_ending; /* what came after says nothing of why */
     result->tail = late ? attempt->look.tail : output_tail (attempt->output, &attempt->arena);
 }
 

@@ -60,7 +60,8 @@ static void rejoin (struct member *member, uint64_t now_ms)
     current_forget_pending (member); /* the coordinator that said it may want something else by now */
 }
 
-static void leave (struct member *member, bool hard, struct text why, uint64_t now_ms, struct member_outbox *out)
+static void leave (struct member *member, bool hard, enum ending ending, struct text why, uint64_t now_ms,
+                   struct member_outbox *out)
 {
     if (member->link == LINK_LEFT)
         return;
@@ -71,13 +72,13 @@ static void leave (struct member *member, bool hard, struct text why, uint64_t n
         member->leave_by_ms = now_ms + polite_ms + LEAVE_MS;
     }
     current_forget_pending (member);
-    current_stop (member, hard, ENDING_CANCELLED, why, now_ms, out);
+    current_stop (member, hard, ending, why, now_ms, out);
 }
 
 /* A signal or the end of its starter asks it to leave; the second time it kills. */
 static void leave_politely (struct member *member, struct text why, uint64_t now_ms, struct member_outbox *out)
 {
-    leave (member, member->link == LINK_LEAVING, why, now_ms, out);
+    leave (member, member->link == LINK_LEAVING, ENDING_TERMINATED, why, now_ms, out);
 }
 
 static void leave_when_alone (struct member *member, uint64_t now_ms, struct member_outbox *out)
@@ -199,7 +200,7 @@ static void receive (struct member *member, const struct msg *msg, uint64_t now_
     if (!text_equal (msg->run_id, member->run_id) || msg->epoch < member->epoch || msg_is_from_worker (msg->kind))
         return;
     if (msg->kind == MSG_REFUSE) { /* its bytes never change: it is valid in any version, session and number */
-        leave (member, true, msg->of.refuse.why, now_ms, out);
+        leave (member, true, ENDING_CANCELLED, msg->of.refuse.why, now_ms, out);
         return;
     }
     if (msg->major != PROTOCOL_MAJOR)
@@ -210,7 +211,7 @@ static void receive (struct member *member, const struct msg *msg, uint64_t now_
         return;
     }
     if (msg->kind == MSG_SHUTDOWN) { /* for all sessions: a run that is over stays over */
-        leave (member, true, msg->of.shutdown.why, now_ms, out);
+        leave (member, true, ENDING_CANCELLED, msg->of.shutdown.why, now_ms, out);
         return;
     }
     bool replaced = msg->epoch > member->epoch;
@@ -232,7 +233,7 @@ static void pass_time (struct member *member, uint64_t now_ms, struct member_out
         member_hasten_heartbeat (member, now_ms);
     }
     if (now_ms >= exit_at_ms (member))
-        leave (member, true, TEXT_LIT ("the coordinator was silent for too long"), now_ms, out);
+        leave (member, true, ENDING_ORPHANED, TEXT_LIT ("the coordinator was silent for too long"), now_ms, out);
     if (member->link == LINK_JOINING && now_ms >= member->hello_at_ms) {
         member_send_hello (member, now_ms, out);
         member->hello_at_ms = now_ms + HELLO_EVERY_MS;
