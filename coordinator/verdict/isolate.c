@@ -188,11 +188,13 @@ static bool cross (struct walk *walk, const struct isolate_set *set, struct isol
     return true;
 }
 
-static void settle_half (struct walk *walk, enum answer answer, const struct isolate_set *half, bool other_failed)
+/* `within`: what failed. That the half could not be tried is no evidence by itself. */
+static void settle_half (struct walk *walk, enum answer answer, const struct isolate_set *half, bool other_failed,
+                         const struct isolate_set *within)
 {
     if (answer == ANSWER_FAILED && walk->tail < QUEUE_MAX)
         walk->queue[walk->tail++] = *half;
-    else if (answer == ANSWER_CANNOT && !other_failed)
+    else if (answer == ANSWER_CANNOT && !other_failed && within->n != walk->of->hosts)
         mark (walk->suspect, half); /* no smaller group tells more */
 }
 
@@ -209,8 +211,8 @@ static bool split (struct walk *walk, const struct isolate_set *set)
         return false;
     if (first == ANSWER_WORKS && second == ANSWER_WORKS)
         return cross (walk, set, a, b);
-    settle_half (walk, first, &a, second == ANSWER_FAILED);
-    settle_half (walk, second, &b, first == ANSWER_FAILED);
+    settle_half (walk, first, &a, second == ANSWER_FAILED, set);
+    settle_half (walk, second, &b, first == ANSWER_FAILED, set);
     return true;
 }
 

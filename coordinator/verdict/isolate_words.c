@@ -6,7 +6,7 @@
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/failure.h"
 
-enum { NAMED_BYTES = 512 };
+enum { NAMED_BYTES = 512, PARTS_SHOWN = 6 };
 
 /* ---- causes of their own ---- */
 
@@ -65,9 +65,9 @@ bool isolate_is_called_for (const struct plan *plan, const struct isolate_host *
         failed_n += failed_for_no_reason (&hosts[i]);
         silent_n += was_silent (&hosts[i]);
     }
-    bool the_one = failed_n == 1 &&
-                   (silent_n == 0 || !met); /* it went down, and all others noticed or had nothing to do with it */
-    return n > 1 && !the_one;
+    bool told = failed_n >= 1 &&
+                (silent_n == 0 || !met); /* they went down, and all others noticed or had nothing to do with it */
+    return n > 1 && !told;
 }
 
 /* ---- words ---- */
@@ -82,47 +82,61 @@ static struct text fold (const struct plan *plan, const uint32_t *hosts, uint32_
     return hostset_folded (names, known, NAMED_BYTES, arena);
 }
 
-static struct text halves (const struct plan *plan, const struct isolate_case *of, struct arena *arena)
+/* "h[0-1], h[0,2] and 3 more failed"; empty: none ended so. */
+static struct text parts_that (const struct plan *plan, const struct isolate_case *of, enum isolate_answer answer,
+                               struct arena *arena)
 {
-    const struct isolate_set *a = NULL, *b = NULL;
-    for (uint32_t i = 0; i < of->trials_n && !b; i++)
-        if (of->trials[i].answer == ISOLATE_WORKS) {
-            b = a ? &of->trials[i].hosts : NULL;
-            a = a ? a : &of->trials[i].hosts;
-        }
-    if (!b)
-        return TEXT_LIT ("each half works alone");
-    return text_format (arena, "%.*s and %.*s each work alone", TEXT_ARG (fold (plan, a->items, a->n, arena)),
-                        TEXT_ARG (fold (plan, b->items, b->n, arena)));
+    struct text parts = { 0 };
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < of->trials_n; i++)
+        if (of->trials[i].answer == answer && n++ < PARTS_SHOWN)
+            parts = text_format (arena, "%.*s%s%.*s", TEXT_ARG (parts), n > 1 ? ", " : "",
+                                 TEXT_ARG (fold (plan, of->trials[i].hosts.items, of->trials[i].hosts.n, arena)));
+    if (n == 0)
+        return parts;
+    struct text more = n > PARTS_SHOWN ? text_format (arena, " and %u more", n - PARTS_SHOWN) : (struct text){ 0 };
+    return text_format (arena, "%.*s%.*s %s", TEXT_ARG (parts), TEXT_ARG (more),
+                        answer == ISOLATE_WORKS ? "worked" : "failed");
 }
 
+static bool works_alone (const struct isolate_case *of, uint32_t host)
+{
+    for (uint32_t i = 0; i < of->trials_n; i++)
+        if (of->trials[i].answer == ISOLATE_WORKS && of->trials[i].hosts.n == 1 && of->trials[i].hosts.items[0] == host)
+            return true;
+    return false;
+}
+
+/* What to suspect, beside the hosts that are named. */
+static struct text suspicion (const struct plan *plan, const struct isolate_case *of, const struct isolate_step *found,
+                              struct arena *arena)
+{
+    struct text who = fold (plan, found->hosts.items, found->hosts.n, arena);
+    switch (found->kind) {
+    case ISOLATE_HOSTS:
+        if (found->hosts.n == 1 && works_alone (of, found->hosts.items[0]))
+            return TEXT_LIT ("suspect what is between this host and the others: ");
+        return (struct text){ 0 };
+    case ISOLATE_LINK:
+        return text_format (arena, "suspect the link between %.*s, or a setting that differs: ", TEXT_ARG (who));
+    case ISOLATE_TOGETHER:
+        return text_format (arena, "suspect a link between %.*s, or the number of hosts: ",
+                            TEXT_ARG (found->hosts.n ? who : TEXT_LIT ("the hosts")));
+    case ISOLATE_EVERYWHERE: return TEXT_LIT ("no host stands out: ");
+    default: return TEXT_LIT ("no part of the slice could be run by itself: ");
+    }
+}
+
+/* The parts that ran are told as they ended: whatever the suspicion is, a reader can check it. */
 struct text isolate_explain (const struct plan *plan, const struct isolate_case *of, const struct isolate_step *found,
                              struct arena *arena)
 {
-    char passes[32];
-    snprintf (passes, sizeof (passes), "%u pass%s", of->trials_n, of->trials_n == 1 ? "" : "es");
-    switch (found->kind) {
-    case ISOLATE_HOSTS: return text_format (arena, "fails also without the other hosts (isolated in %s)", passes);
-    case ISOLATE_LINK:
-        return text_format (arena,
-                            "fails when %.*s run together, and each of them works with other hosts (isolated in %s): "
-                            "suspect the link between them, or a setting that differs",
-                            TEXT_ARG (fold (plan, found->hosts.items, found->hosts.n, arena)), passes);
-    case ISOLATE_TOGETHER:
-        if (found->hosts.n)
-            return text_format (arena,
-                                "fails when all of %.*s run together, and each half of them works (isolated in %s): "
-                                "suspect a link between them, or the number of hosts",
-                                TEXT_ARG (fold (plan, found->hosts.items, found->hosts.n, arena)), passes);
-        return text_format (arena,
-                            "%.*s (%s), and both fail together: suspect a link between them, or the number of hosts",
-                            TEXT_ARG (halves (plan, of, arena)), passes);
-    case ISOLATE_EVERYWHERE:
-        return text_format (
-            arena, "every part of the slice that was run by itself fails too (tried in %s): no host stands out",
-            passes);
-    default: return text_format (arena, "parts of the slice could not be run by themselves (%s tried)", passes);
-    }
+    struct text failed = parts_that (plan, of, ISOLATE_FAILED, arena),
+                worked = parts_that (plan, of, ISOLATE_WORKS, arena);
+    return text_format (
+        arena, "%.*srun by themselves, %.*s%s%.*s%s (%u pass%s)", TEXT_ARG (suspicion (plan, of, found, arena)),
+        TEXT_ARG (failed), failed.len && worked.len ? "; " : "", TEXT_ARG (worked),
+        failed.len || worked.len ? "" : "none gave evidence", of->trials_n, of->trials_n == 1 ? "" : "es");
 }
 
 static bool is_suspect (const struct fact_suspects_named *named, uint32_t host)

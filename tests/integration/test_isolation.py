@@ -47,7 +47,7 @@ class Isolation(lab.LabTest):
 
     def test_a_hang_of_one_host_is_found_by_halves(self):
         ended = self.lab.sliceup("run", self.slice(8, ["h5"], patience_s=1))
-        receipt = self.isolated(ended, {"h5"}, "fails also without the other hosts (isolated in 6 passes)")
+        receipt = self.isolated(ended, {"h5"}, "run by themselves, h[4-7], h[4-5], h[0,5] failed; h[0-3], h[6-7], h[0,4] worked (6 passes)")
         self.assertIn("h5 failed: ", receipt["headers"][0]["sentence"])
         whole, *parts = self.parts()
         self.assertEqual(8, len(whole))
@@ -58,12 +58,12 @@ class Isolation(lab.LabTest):
 
     def test_a_hang_that_ends_with_its_time_alone_is_found_too(self):
         ended = self.lab.sliceup("run", self.slice(2, ["h1"]))
-        self.isolated(ended, {"h1"}, "fails also without the other hosts (isolated in 2 passes)", "timed-out")
+        self.isolated(ended, {"h1"}, "run by themselves, h1 failed; h0 worked (2 passes)", "timed-out")
         self.assertEqual([["h0"], ["h1"]], self.parts()[1:])
 
     def test_two_hosts_that_fail_together_are_told_from_a_bad_host(self):
         ended = self.lab.sliceup("run", self.slice(4, ["h1", "h2"], patience_s=1))
-        self.isolated(ended, {"h1", "h2"}, "and each of them works with other hosts")
+        self.isolated(ended, {"h1", "h2"}, "suspect the link between h[1-2], or a setting that differs: run by themselves, h[0-2], h[1-2] failed; h[0-1], h[2-3], h[0,2] worked (5 passes)")
 
     def test_a_slice_that_cannot_be_split_is_not(self):
         ended = self.lab.sliceup("run", self.slice(4, ["h2"], splits=False, patience_s=1))
@@ -76,7 +76,7 @@ class Isolation(lab.LabTest):
             lab.wait_for(lambda: self.lab.count("pass-began") >= passes, f"pass {passes}", 120)
             run.kill_and_reap()
             run = self.lab.start("resume")
-        self.isolated(run.end(), {"h3"}, "fails also without the other hosts (isolated in 4 passes)")
+        self.isolated(run.end(), {"h3"}, "run by themselves, h[2-3], h[0,3] failed; h[0-1], h[0,2] worked (4 passes)")
         self.assertEqual(6, self.lab.count("pass-began"))
         self.assertEqual([["h0", "h1"], ["h2", "h3"], ["h0", "h2"], ["h0", "h3"]], self.parts()[1:])
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/base/rng.h"
+#include "common/model/hostset.h"
 #include "coordinator/verdict/isolate.h"
 
 enum { HOSTS_TRIED_MAX = 66, PAIR_SPARES = 3 };
@@ -445,12 +446,12 @@ static void one_that_went_down_while_all_others_complain_is_named_already (void 
 
 static const struct plan *named_plan (void)
 {
-    static struct plan_host hosts[] = { { .name = TEXT_LIT ("h0") },
-                                        { .name = TEXT_LIT ("h1") },
-                                        { .name = TEXT_LIT ("h2") } };
+    static struct plan_host hosts[] = { { .name = TEXT_LIT ("h0") }, { .name = TEXT_LIT ("h1") },
+                                        { .name = TEXT_LIT ("h2") }, { .name = TEXT_LIT ("h3") },
+                                        { .name = TEXT_LIT ("h4") }, { .name = TEXT_LIT ("h5") } };
     static struct plan plan;
     plan.hosts.items = hosts;
-    plan.hosts.n = 3;
+    plan.hosts.n = 6;
     return &plan;
 }
 
@@ -467,7 +468,7 @@ static void a_suspect_keeps_the_failure_and_all_others_failed_with_it (void **st
     (void) state;
     struct arena arena = { 0 };
     uint32_t suspects[] = { 2 };
-    struct fact_suspects_named named = { .why = TEXT_LIT ("fails also without the other hosts"),
+    struct fact_suspects_named named = { .why = TEXT_LIT ("run by themselves, h3 failed"),
                                          .suspects = { suspects, 1 } };
     struct verdict first = { .host = 0, .outcome = OUTCOME_TIMED_OUT, .cause = TEXT_LIT ("still in phase run") };
     struct verdict other = { .host = 2, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("aborted because h0 failed") },
@@ -477,7 +478,7 @@ static void a_suspect_keeps_the_failure_and_all_others_failed_with_it (void **st
     assert_true (text_is (after.cause, "aborted because h2 failed"));
     rule (&named, OUTCOME_TIMED_OUT, &other, &arena, &after);
     assert_int_equal (after.outcome, OUTCOME_TIMED_OUT);
-    assert_true (text_is (after.cause, "fails also without the other hosts"));
+    assert_true (text_is (after.cause, "run by themselves, h3 failed"));
     arena_release (&arena);
 }
 
@@ -507,7 +508,113 @@ static void two_halves_that_work_alone_are_named (void **state)
     struct isolate_case of = { 3, 1, trials, 2 };
     struct isolate_step found = { .kind = ISOLATE_TOGETHER };
     struct text why = isolate_explain (named_plan (), &of, &found, &arena);
-    assert_true (text_find (why, TEXT_LIT ("h0 and h[1-2] each work alone (2 passes)"), &(uint32_t){ 0 }));
+    assert_true (text_is (why,
+                          "suspect a link between the hosts, or the number of hosts: run by themselves, h0, h[1-2] "
+                          "worked (2 passes)"));
+    arena_release (&arena);
+}
+
+/* ---- every sentence against the parts that ran ---- */
+
+static uint32_t count_answers (const struct found *found, enum isolate_answer answer)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < found->trials_n; i++)
+        n += found->trials[i].answer == answer;
+    return n;
+}
+
+/* How many of the parts with this answer the list behind `from`, which ends with `word`, has; all of them, or six. */
+static void check_list (struct text why, const char *word, const struct found *found, enum isolate_answer answer)
+{
+    struct text list = why;
+    uint32_t at, n = count_answers (found, answer);
+    assert_int_equal (text_find (why, text_of (word), &at), n > 0);
+    if (n == 0)
+        return;
+    list.len = at;
+    for (uint32_t i = 0, seen = 0; i < found->trials_n; i++) {
+        struct text names[6];
+        struct arena arena = { 0 };
+        const struct isolate_set *set = &found->trials[i].hosts;
+        if (found->trials[i].answer != answer || seen++ >= 6)
+            continue;
+        for (uint32_t k = 0; k < set->n; k++)
+            names[k] = named_plan ()->hosts.items[set->items[k]].name;
+        assert_true (text_find (list, hostset_folded (names, set->n, UINT32_MAX, &arena), NULL));
+        arena_release (&arena);
+    }
+}
+
+static bool ended_with (const struct found *found, uint32_t host, bool alone, enum isolate_answer answer)
+{
+    for (uint32_t i = 0; i < found->trials_n; i++)
+        if (found->trials[i].answer == answer && in (&found->trials[i].hosts, (int) host) &&
+            (found->trials[i].hosts.n == 1) == alone)
+            return true;
+    return false;
+}
+
+static void check_sentence (const struct found *found, uint32_t hosts, struct arena *arena)
+{
+    struct isolate_case of = { hosts, 1, found->trials, found->trials_n };
+    struct text why = isolate_explain (named_plan (), &of, &found->step, arena);
+    const struct isolate_set *named = &found->step.hosts;
+    check_list (why, " failed", found, ISOLATE_FAILED);
+    check_list (why, " worked", found, ISOLATE_WORKS);
+    for (uint32_t i = 0; i < named->n; i++) {
+        uint32_t host = named->items[i];
+        bool failed = ended_with (found, host, true, ISOLATE_FAILED) || ended_with (found, host, false, ISOLATE_FAILED);
+        if (found->step.kind == ISOLATE_HOSTS && !failed)
+            fail_msg ("h%u of %u is named, and failed in no part: %.*s", host, hosts, TEXT_ARG (why));
+        if (text_find (why, TEXT_LIT ("between this host and the others"), NULL))
+            assert_true (named->n == 1 && ended_with (found, host, true, ISOLATE_WORKS) && failed);
+        if (found->step.kind == ISOLATE_LINK)
+            assert_true (ended_with (found, host, true, ISOLATE_WORKS) ||
+                         ended_with (found, host, false, ISOLATE_WORKS));
+    }
+    if (text_find (why, TEXT_LIT ("no host stands out"), NULL))
+        assert_int_equal (count_answers (found, ISOLATE_WORKS), 0);
+    if (text_find (why, TEXT_LIT ("none gave evidence"), NULL))
+        assert_int_equal (count_answers (found, ISOLATE_WORKS) + count_answers (found, ISOLATE_FAILED), 0);
+}
+
+/* A part ends as its bit in `world` says; one bit for each set of up to six hosts. */
+static void check_world (uint64_t world, uint64_t voids, uint32_t hosts, struct arena *arena)
+{
+    struct found found = { 0 };
+    for (;;) {
+        struct isolate_case of = { hosts, 1, found.trials, found.trials_n };
+        isolate_next (&of, arena, &found.step);
+        if (found.step.kind != ISOLATE_RUN)
+            break;
+        uint32_t set = 0;
+        for (uint32_t i = 0; i < found.step.hosts.n; i++)
+            set |= 1u << found.step.hosts.items[i];
+        enum isolate_answer answer = voids >> (found.trials_n % 64) & 1 ? ISOLATE_VOID
+                                     : world >> set & 1                 ? ISOLATE_FAILED
+                                                                        : ISOLATE_WORKS;
+        found.trials[found.trials_n++] = (struct isolate_trial){ found.step.hosts, answer, 1000 };
+    }
+    check_sentence (&found, hosts, arena);
+    arena_reset (arena);
+}
+
+/* Of up to three hosts all that parts can do, of four to six 20,000 slices each that do as they like. */
+static void whatever_parts_do_the_sentence_says_what_they_did (void **state)
+{
+    struct arena arena = { 0 };
+    struct rng rng = rng_seed (17);
+    (void) state;
+    for (uint32_t hosts = 2; hosts <= 3; hosts++)
+        for (uint64_t world = 0; world < 1u << (1u << hosts); world++)
+            check_world (world, 0, hosts, &arena);
+    for (uint32_t hosts = 4; hosts <= 6; hosts++)
+        for (uint32_t i = 0; i < 20000; i++) {
+            uint64_t world = rng_next (&rng), more = rng_next (&rng);
+            check_world (i % 3 ? world & more : world | more, i % 4 ? 0 : rng_next (&rng) & rng_next (&rng), hosts,
+                         &arena);
+        }
     arena_release (&arena);
 }
 
@@ -537,6 +644,7 @@ int main (void)
         cmocka_unit_test (a_suspect_keeps_the_failure_and_all_others_failed_with_it),
         cmocka_unit_test (without_suspects_verdicts_stay_and_say_what_was_tried),
         cmocka_unit_test (two_halves_that_work_alone_are_named),
+        cmocka_unit_test (whatever_parts_do_the_sentence_says_what_they_did),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -421,8 +421,10 @@ static void who_is_named_keeps_the_failure_in_the_closing_sentence (void **state
     assert_int_equal (named->passes, 4);
     struct text sentence = last (&bench, FACT_RUN_ENDED)->of.run_ended.sentence;
     assert_true (text_find (sentence, TEXT_LIT ("(1 of 1): host3 timed-out: still in phase start"), NULL));
-    assert_true (text_find (
-        sentence, TEXT_LIT ("killed; fails also without the other hosts (isolated in 4 passes); owner unknown"), NULL));
+    assert_true (text_find (sentence,
+                            TEXT_LIT ("killed; run by themselves, host[2-3], host[0,3] failed; host[0-1], host[0,2] "
+                                      "worked (4 passes); owner unknown"),
+                            NULL));
     bench_close (&bench);
 }
 

@@ -383,13 +383,16 @@ def await_listener(address, timeout):
     """Waits until rank 0 listens: a client that comes too early sleeps a whole second in its library."""
     host, _, port = address.rpartition(":")
     deadline = time.monotonic() + timeout
-    while time.monotonic() < deadline:
+    while True:
         try:
             socket.create_connection((host.strip("[]"), int(port)), timeout=1).close()
             return
-        except OSError:
+        except OSError as error:
+            if time.monotonic() >= deadline:
+                refused = isinstance(error, ConnectionRefusedError)
+                raise Failure("peer", f"{error}: no connection to rank 0 at {address} in {timeout} s: " +
+                              ("nothing listens there" if refused else "its host is down, or something between the hosts drops packets"))
             time.sleep(0.02)
-    raise Failure("peer", f"rank 0 does not listen at {address} after {timeout} s")
 
 
 def classify(error):
