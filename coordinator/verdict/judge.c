@@ -136,7 +136,10 @@ static bool said_no_failure (const struct judge_case *of, struct arena *arena, s
 {
     if (of->result->failure.len == 0)
         return true;
-    failure_judge (of, arena, TEXT_LIT ("reported a failure, but exited with status 0"), out);
+    bool command = of->rung->kind == PROGRAM_COMMAND; /* its report may say what the program itself does not */
+    failure_judge (
+        of, arena,
+        command ? TEXT_LIT ("exited with status 0") : TEXT_LIT ("reported a failure, but exited with status 0"), out);
     return false;
 }
 

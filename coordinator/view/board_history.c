@@ -225,6 +225,12 @@ void board_phase_note (struct board *board, uint32_t host, struct text name, uin
         phase->spent_ms[host] = spent_ms == 0 ? 1 : spent_ms < UINT32_MAX ? (uint32_t) spent_ms : UINT32_MAX;
 }
 
+void board_phase_forget (struct board *board, uint32_t host)
+{
+    for (uint32_t i = 0; i < board->phases_n; i++)
+        board->phases[i].spent_ms[host] = 0;
+}
+
 static int shortest_first (const void *a, const void *b)
 {
     const uint32_t *x = a, *y = b;

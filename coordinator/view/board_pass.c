@@ -125,6 +125,8 @@ void board_attempt_ended (struct board *board, const struct fact *fact)
     struct board_pass *pass = board->purpose == PURPOSE_ISOLATION ? part_of (board, board->key.rung)
                                                                   : pass_of (board, &board->key);
     host->ended = true;
+    if (result_ended_badly (&ended->result))
+        board_phase_forget (board, ended->host); /* it went through none of them as it should */
     for (uint32_t i = 0; !result_ended_badly (&ended->result) && i < ended->result.phases.n; i++)
         board_phase_note (board, ended->host, ended->result.phases.items[i].name, ended->result.phases.items[i].value);
     board_forget_holding (host);

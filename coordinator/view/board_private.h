@@ -29,6 +29,7 @@ void board_groups_correct (struct board *board, struct board_pass *pass, uint32_
 /* How long phases of the running pass take. */
 void board_phases_clear (struct board *board);
 void board_phase_note (struct board *board, uint32_t host, struct text name, uint64_t spent_ms);
+void board_phase_forget (struct board *board, uint32_t host); /* of an attempt that failed */
 
 /* board_history.c */
 void board_history_begin (struct board *board, uint32_t host, const struct attempt_key *key, uint64_t at_ms);

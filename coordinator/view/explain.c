@@ -202,6 +202,25 @@ static const struct board_host *running_part (const struct asked *asked, const s
     return runs && now->hosts[host->rank].in_pass ? &now->hosts[host->rank] : NULL;
 }
 
+static bool reports_backend (const struct asked *asked)
+{
+    for (uint32_t i = 0; i < asked->receipt->hosts.n; i++)
+        if (asked->receipt->hosts.items[i].backend.observed.platform.len)
+            return true;
+    return false;
+}
+
+/* A command that reports nothing of frontends, variables and backends. Where nothing failed, the whole ladder is asked. */
+static bool is_command (const struct asked *asked)
+{
+    bool all = asked->now && asked->now->plan.rungs.n > 0 && !reports_backend (asked);
+    for (uint32_t i = 0; all && i < asked->now->plan.rungs.n; i++) {
+        const struct rung *rung = &asked->now->plan.rungs.items[i];
+        all = rung->kind == PROGRAM_COMMAND || (asked->rung.len && !text_equal (rung->id, asked->rung));
+    }
+    return all;
+}
+
 /* A receipt alone knows the rung: who has no attempt that is not judged yet still runs it. */
 static bool still_runs (const struct asked *asked, const struct host_receipt *host, const struct rung_receipt *last)
 {
@@ -238,7 +257,7 @@ static enum explain_mark answer_end (const struct asked *asked, const struct hos
     const char *pass = last->pass == PASS_ONCE || last->pass == PASS_NONE ? "" : enum_name_of (&pass_names, last->pass);
     const char *remark = receipt_cold_remark (last);
     struct text phase = last->phase.len ? last->phase : TEXT_LIT ("start");
-    bool unphased = last->outcome == OUTCOME_PASSED && !last->phase.len; /* a command names no phase */
+    bool unphased = !last->phase.len && (last->outcome == OUTCOME_PASSED || is_command (asked)); /* it names none */
     *answer = text_format (asked->arena, "rung %.*s%s%s: %s%s%.*s%s%s", TEXT_ARG (last->rung), *pass ? " " : "", pass,
                            enum_name_of (&outcome_names, last->outcome), unphased ? "" : ", last in phase ",
                            unphased ? 0 : (int) phase.len, phase.ptr, *remark ? "; " : "", remark);
@@ -450,25 +469,6 @@ static void take_history (const struct asked *asked, struct explanation *out)
     for (uint32_t i = 0; i < asked->receipt->recoveries.n && out->history_n < EXPLAIN_HISTORY_MAX; i++)
         if (text_equal (asked->receipt->recoveries.items[i].run, asked->header->run))
             out->history[out->history_n++] = asked->receipt->recoveries.items[i].what;
-}
-
-static bool reports_backend (const struct asked *asked)
-{
-    for (uint32_t i = 0; i < asked->receipt->hosts.n; i++)
-        if (asked->receipt->hosts.items[i].backend.observed.platform.len)
-            return true;
-    return false;
-}
-
-/* A command that reports nothing of frontends, variables and backends. Where nothing failed, the whole ladder is asked. */
-static bool is_command (const struct asked *asked)
-{
-    bool all = asked->now && asked->now->plan.rungs.n > 0 && !reports_backend (asked);
-    for (uint32_t i = 0; all && i < asked->now->plan.rungs.n; i++) {
-        const struct rung *rung = &asked->now->plan.rungs.items[i];
-        all = rung->kind == PROGRAM_COMMAND || (asked->rung.len && !text_equal (rung->id, asked->rung));
-    }
-    return all;
 }
 
 static bool has_device_facts (const struct asked *asked)

@@ -90,7 +90,7 @@ uint32_t progress_slow_hosts (const struct board *board, uint64_t now_ms, struct
         slow->longest_ms = spent_ms > slow->longest_ms ? spent_ms : slow->longest_ms;
     }
     for (uint32_t i = 0; i < looked_at; i++)
-        if (out[i].n)
+        if (out[i].n && out[i].n <= out[i].others) /* most hosts are no exception */
             out[n++] = out[i];
     return n;
 }

@@ -147,6 +147,19 @@ static void the_old_control_groups_limit_counts_too (void **state)
     is (machine, "memory.cgroup_max", "4096");
 }
 
+static void the_least_limit_above_an_old_nested_group_counts (void **state)
+{
+    struct machine *machine = *state;
+    put (machine, "/proc/self/cgroup", "5:devices:/\n4:memory:/job/step\n3:pids:/job\n0::/\n");
+    put (machine, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    put (machine, "/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "8192\n");
+    put (machine, "/sys/fs/cgroup/memory/job/step/memory.limit_in_bytes", "9223372036854771712\n");
+    put (machine, "/sys/fs/cgroup/pids/job/pids.max", "77\n");
+    container_facts (&machine->list);
+    is (machine, "memory.cgroup_max", "8192");
+    is (machine, "pids.cgroup_max", "77");
+}
+
 static void no_old_limit_is_max (void **state)
 {
     struct machine *machine = *state;
@@ -512,6 +525,7 @@ int main (void)
         MACHINE_TEST (what_is_not_there_is_absent_and_never_left_out),
         MACHINE_TEST (a_group_outside_of_our_namespace_is_not_followed),
         MACHINE_TEST (the_old_control_groups_limit_counts_too),
+        MACHINE_TEST (the_least_limit_above_an_old_nested_group_counts),
         MACHINE_TEST (no_old_limit_is_max),
         MACHINE_TEST (memory_and_pages_are_told_by_size),
         MACHINE_TEST (a_size_that_is_no_number_is_absent),

@@ -548,8 +548,10 @@ static void blame_case (const struct failed_host *failed, uint32_t n)
         verdicts[i] = bench.verdict;
         verdicts[i].cause = verdicts[i].phase = verdicts[i].next = (struct text){ 0 };
         verdicts[i].signature = text_copy (&arena, bench.verdict.signature);
+        verdicts[i].evidence = text_copy (&arena, bench.verdict.evidence);
         hosts[i] = (struct blame_host){ .verdict = &verdicts[i],
                                         .ending = failed[i].ending,
+                                        .code = failed[i].code,
                                         .order = failed[i].order,
                                         .at_gate = failed[i].at_gate,
                                         .killed = failure_is_outside_kill (failed[i].ending, failed[i].code),
@@ -630,7 +632,7 @@ static void the_cause_is_told_from_the_cascade (void **state)
         { ENDING_TIMEOUT, 0, "", 3, false, OUTCOME_TIMED_OUT },
     };
     const struct failed_host nobody_confesses[] = {
-        { ENDING_EXITED, 1, "Connection closed by peer", 1, false, OUTCOME_CASCADE },
+        { ENDING_EXITED, 1, "Connection closed by peer", 1, false, OUTCOME_FAILED },
         { ENDING_EXITED, 1, "Connection closed by peer", 0, false, OUTCOME_FAILED },
     };
     const struct failed_host two_causes[] = {

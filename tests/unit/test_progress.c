@@ -92,6 +92,32 @@ static void who_stands_out_is_named (void **state)
     show_release (&show);
 }
 
+/* Whose program failed has left its phase, and measures nothing. */
+static void who_failed_is_no_measure (void **state)
+{
+    (void) state;
+    struct show show = compiling (4);
+    show_ended (&show, 0, ENDING_EXITED, 1);
+    show_ended (&show, 1, ENDING_SIGNALLED, 6);
+    show.at_ms += 60000;
+    assert_progress (&show, "");
+    show_release (&show);
+}
+
+static void a_majority_does_not_stand_out (void **state)
+{
+    (void) state;
+    struct show show = compiling (3);
+    show.at_ms += 60000;
+    assert_progress (&show, "");
+    show_release (&show);
+    show = compiling (4);
+    show.at_ms += 60000;
+    assert_progress (
+        &show, "host[4-7] in phase compile for 1 min 2 s, clearly longer than the others: median 2 s of 4 hosts\n");
+    show_release (&show);
+}
+
 static void two_others_are_no_measure (void **state)
 {
     (void) state;
@@ -128,6 +154,8 @@ int main (void)
         cmocka_unit_test (who_is_waited_for_shows_its_last_line),
         cmocka_unit_test (a_line_of_another_attempt_is_not_shown),
         cmocka_unit_test (who_stands_out_is_named),
+        cmocka_unit_test (who_failed_is_no_measure),
+        cmocka_unit_test (a_majority_does_not_stand_out),
         cmocka_unit_test (two_others_are_no_measure),
         cmocka_unit_test (the_time_left_is_an_estimate_from_earlier_runs),
     };

@@ -92,7 +92,7 @@ static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *
     attempt->step = STEP_RUNNING;
     memory_watch_begin (exec_pid (attempt->exec), &attempt->memory);
     attempt->began_ms = now_ms;
-    attempt_enter_own_phase (attempt, confined ? ATTEMPT_PHASE_CONFINE : "start");
+    attempt_enter_own_phase (attempt, confined ? ATTEMPT_PHASE_CONFINE : attempt_first_phase (attempt));
     if (!channel_send (attempt->channel, command.line) && attempt->run.rung.kind != PROGRAM_COMMAND) {
         /* It is gone already, or never reads; the exit status and the limit take care of both. */
         evidence_refuse (&attempt->evidence,

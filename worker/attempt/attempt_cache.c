@@ -66,7 +66,7 @@ static void on_report (void *owner, int fd, uint32_t events)
     if (!attempt->stage.report.ready || was_ready || !text_is (*phase, ATTEMPT_PHASE_CONFINE))
         return; /* the program may have named a phase of its own already */
     *phase = (struct text){ 0 };
-    attempt_enter_own_phase (attempt, "start");
+    attempt_enter_own_phase (attempt, attempt_first_phase (attempt));
 }
 
 int attempt_open_confine_report (struct attempt *attempt, int *program_fd, struct err *err)

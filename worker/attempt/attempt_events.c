@@ -26,6 +26,11 @@ void attempt_enter_own_phase (struct attempt *attempt, const char *name)
     attempt_note_event (attempt, &(struct attempt_event){ .kind = ATTEMPT_EVENT_PHASE, .name = text_of (name) });
 }
 
+const char *attempt_first_phase (const struct attempt *attempt)
+{
+    return attempt->run.rung.kind == PROGRAM_COMMAND ? "run" : "start";
+}
+
 /* NULL: nothing. At most one gate is open to be answered, so a second one cannot queue behind it. */
 static const char *gate_problem (const struct attempt *attempt, struct text name)
 {

@@ -120,6 +120,8 @@ void attempt_end_phase_clock (struct attempt *attempt, uint64_t now_ms);
 
 /* attempt_events.c */
 void attempt_enter_own_phase (struct attempt *attempt, const char *name);
+/* Of its program, until it names one itself: a canary starts until then, a command just runs. */
+const char *attempt_first_phase (const struct attempt *attempt);
 channel_statement_fn attempt_take_statement;
 
 /* attempt_fds.c: the program's output and channel, and the loop's watches on them. */

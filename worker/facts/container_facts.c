@@ -5,18 +5,23 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { ID_DIGITS = 64, ID_SHOWN = 12 };
 
 /* ---- control groups ---- */
 
-/* "0::/path" is the line of version 2; the ':' in between is taken for a separator. */
-static struct text our_group (struct host_fact_list *list)
+/* Our group of a hierarchy: ":memory:" of version 1, "0::" of version 2 (cgroups(7), /proc/PID/cgroup). */
+static struct text our_group (struct host_fact_list *list, const char *hierarchy)
 {
     struct text file, group = { 0 };
-    if (host_fact_read_file (list, list->roots->proc, "/self/cgroup", &file))
-        host_fact_find_field (file, "0:", &group);
+    uint32_t at;
+    if (host_fact_read_file (list, list->roots->proc, "/self/cgroup", &file) &&
+        text_find (file, text_of (hierarchy), &at)) {
+        group = (struct text){ file.ptr + at + strlen (hierarchy), file.len - at - (uint32_t) strlen (hierarchy) };
+        group = text_take_until (&group, '\n');
+    }
     /* A group above our own namespace's root shows as "/..": its limits are not in sight. */
     if (group.len == 1 || (group.len && group.ptr[0] != '/') || text_find (group, TEXT_LIT ("/.."), NULL))
         group.len = 0;
@@ -34,23 +39,25 @@ static bool go_up (struct text *group)
     return true;
 }
 
-static bool read_limit (struct host_fact_list *list, struct text group, const char *file, struct text *value)
+static bool read_limit (struct host_fact_list *list, const char *mount, struct text group, const char *file,
+                        struct text *value)
 {
-    struct text path = text_format (&list->arena, "/fs/cgroup%.*s/%s", TEXT_ARG (group), file);
+    struct text path = text_format (&list->arena, "/fs/cgroup%s%.*s/%s", mount, TEXT_ARG (group), file);
     return path.len < PATH_MAX_BYTES / 2 && host_fact_read_file (list, list->roots->sys, path.ptr, value);
 }
 
-/* The least of all limits from our group up to the root: each of them binds (Linux, admin-guide/cgroup-v2). */
-static struct text least_limit (struct host_fact_list *list, struct text group, const char *file)
+/* The least of all limits from our group up to the root: each of them binds (Linux, admin-guide/cgroup-v2). Version 1
+ * writes "no limit" as the largest number of whole pages. */
+static struct text least_limit (struct host_fact_list *list, const char *mount, struct text group, const char *file)
 {
     uint64_t least = UINT64_MAX, limit;
     bool seen = false;
     struct text value;
     do {
-        if (!read_limit (list, group, file, &value))
+        if (!read_limit (list, mount, group, file, &value))
             continue;
         seen = true;
-        if (text_to_u64 (value, &limit) && limit < least)
+        if (text_to_u64 (value, &limit) && limit < least && limit <= INT64_MAX - 1024 * 1024)
             least = limit;
     } while (go_up (&group));
     if (!seen)
@@ -63,22 +70,13 @@ static struct text nearest_quota (struct host_fact_list *list, struct text group
 {
     struct text value, told = TEXT_LIT ("absent");
     do {
-        if (!read_limit (list, group, "cpu.max", &value))
+        if (!read_limit (list, "", group, "cpu.max", &value))
             continue;
         if (!text_starts (value, "max"))
             return value;
         told = TEXT_LIT ("max");
     } while (go_up (&group));
     return told;
-}
-
-/* cgroup v1 writes "no limit" as the largest number of whole pages. */
-static struct text old_memory_limit (struct host_fact_list *list)
-{
-    struct text value;
-    uint64_t limit;
-    bool there = host_fact_read_file (list, list->roots->sys, "/fs/cgroup/memory/memory.limit_in_bytes", &value);
-    return there && text_to_u64 (value, &limit) && limit > INT64_MAX - 1024 * 1024 ? TEXT_LIT ("max") : value;
 }
 
 static struct text old_quota (struct host_fact_list *list)
@@ -92,20 +90,23 @@ static struct text old_quota (struct host_fact_list *list)
     return text_format (&list->arena, "%.*s %.*s", TEXT_ARG (quota), TEXT_ARG (period));
 }
 
-static struct text old_pids_limit (struct host_fact_list *list)
+/* Of version 2, else of version 1, where each controller has a hierarchy of its own. */
+static struct text limit_of (struct host_fact_list *list, const char *file, const char *controller,
+                             const char *old_file)
 {
-    struct text value;
-    host_fact_read_file (list, list->roots->sys, "/fs/cgroup/pids/pids.max", &value);
-    return value;
+    struct text limit = least_limit (list, "", our_group (list, "0::"), file);
+    if (!text_is (limit, "absent"))
+        return limit;
+    struct text mount = text_format (&list->arena, "/%s", controller),
+                hierarchy = text_format (&list->arena, ":%s:", controller);
+    return least_limit (list, mount.ptr, our_group (list, hierarchy.ptr), old_file);
 }
 
 static void add_limits (struct host_fact_list *list)
 {
-    struct text group = our_group (list);
-    struct text memory = least_limit (list, group, "memory.max"), pids = least_limit (list, group, "pids.max");
-    struct text quota = nearest_quota (list, group);
-    host_fact_add (list, "memory.cgroup_max", text_is (memory, "absent") ? old_memory_limit (list) : memory);
-    host_fact_add (list, "pids.cgroup_max", text_is (pids, "absent") ? old_pids_limit (list) : pids);
+    struct text quota = nearest_quota (list, our_group (list, "0::"));
+    host_fact_add (list, "memory.cgroup_max", limit_of (list, "memory.max", "memory", "memory.limit_in_bytes"));
+    host_fact_add (list, "pids.cgroup_max", limit_of (list, "pids.max", "pids", "pids.max"));
     host_fact_add (list, "cpu.cgroup_max", text_is (quota, "absent") ? old_quota (list) : quota);
 }
 
