@@ -127,7 +127,8 @@ static void fail_by (const struct agree_case *of, const struct topology_findings
 static void fail_by_topology (const struct agree_case *of, struct verdict *verdicts, struct arena *arena)
 {
     struct topology_host *hosts = told_by (of, true, arena);
-    struct topology_findings found = { arena_array (arena, of->n, sizeof (*found.items)), 0 };
+    struct topology_findings found;
+    topology_judge_machines (of->plan, hosts, arena, &found);
     slice_variables_judge_hosts (of->plan, hosts, "env.", arena, &found);
     fail_by (of, &found, true, verdicts, arena);
     topology_judge_hosts (of->plan, hosts, arena, &found);

@@ -1,6 +1,7 @@
 #include "coordinator/verdict/topology.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 
 #include "common/model/result.h"
 #include "coordinator/verdict/slice_variables.h"
@@ -127,6 +128,55 @@ static bool chip_bounds_wrong (const struct asked *asked)
                               TEXT_ARG (bounds), chips, wanted),
                  "see whether TPU_CHIPS_PER_HOST_BOUNDS or TPU_CHIPS_PER_PROCESS_BOUNDS is left over from another job, "
                  "or the machine type is another one");
+}
+
+/* ---- is each host a machine? ---- */
+
+struct machine {
+    uint32_t rank;
+    struct text boot, name;
+};
+
+static int by_machine (const void *a, const void *b)
+{
+    const struct machine *x = a, *y = b;
+    int boot = text_compare (x->boot, y->boot), name = boot ? boot : text_compare (x->name, y->name);
+    return name ? name : (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static bool reached_apart (struct text a, struct text b)
+{
+    bool local = text_starts (a, "127.") && text_starts (b, "127.");
+    return a.len && b.len && !local && !text_equal (a, b);
+}
+
+void topology_judge_machines (const struct plan *plan, const struct topology_host *hosts, struct arena *arena,
+                              struct topology_findings *out)
+{
+    struct machine *machines = arena_array (arena, plan->hosts.n, sizeof *machines);
+    uint32_t n = 0;
+    *out = (struct topology_findings){ arena_array (arena, plan->hosts.n, sizeof *out->items), 0 };
+    for (uint32_t rank = 0; rank < plan->hosts.n; rank++) {
+        machines[n] = (struct machine){ rank, topology_said (&hosts[rank], TEXT_LIT ("boot_id")),
+                                        topology_said (&hosts[rank], TEXT_LIT ("hostname")) };
+        n += machines[n].boot.len && machines[n].name.len;
+    }
+    qsort (machines, n, sizeof *machines, by_machine);
+    for (uint32_t i = 1, first = 0; i < n; i++) {
+        const struct plan_host *host = &plan->hosts.items[machines[i].rank],
+                               *other = &plan->hosts.items[machines[first].rank];
+        bool same = text_equal (machines[i].boot, machines[first].boot) &&
+                    text_equal (machines[i].name, machines[first].name);
+        if (same && reached_apart (host->address, other->address))
+            (void) find (
+                &(struct asked){ plan, hosts, machines[i].rank, arena, &out->items[out->n++] }, OWNER_LAUNCH, "boot_id",
+                text_format (arena, "is the machine of host %.*s: the same boot and name (%.*s), at %.*s and %.*s",
+                             TEXT_ARG (other->name), TEXT_ARG (machines[i].name), TEXT_ARG (other->address),
+                             TEXT_ARG (host->address)),
+                "name each machine once in the slice file: what is reduced over these hosts is not reduced over "
+                "machines");
+        first = same ? first : i;
+    }
 }
 
 typedef bool topology_fn (const struct asked *asked);

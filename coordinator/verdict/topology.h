@@ -27,6 +27,10 @@ struct topology_findings {
 
 /* Empty: the host does not say it. */
 struct text topology_said (const struct topology_host *host, struct text fact);
+/* Of hosts under different addresses that are one machine (the same boot and name): nothing is proved over them. Hosts
+ * with one address, or with addresses of loopback, are one machine by their user's own word. Any backend. */
+void topology_judge_machines (const struct plan *plan, const struct topology_host *hosts, struct arena *arena,
+                              struct topology_findings *out);
 void topology_judge_hosts (const struct plan *plan, const struct topology_host *hosts, struct arena *arena,
                            struct topology_findings *out);
 

@@ -107,6 +107,32 @@ class Plain(OverSsh):
         self.assertEqual(before, self.accepted("h2"), "a user's key was shown to a host that is not known under its alias")
         self.nothing_is_left()
 
+    def test_one_machine_under_two_addresses_is_not_two_hosts(self):
+        """Both networks of a machine in a hosts file: nothing is proved over it."""
+        again = self.lab["h0"].address + "0"
+        host = self.lab["h0"]
+        host.run("ip", "addr", "add", f"{again}/24", "dev", "eth0")
+        self.addCleanup(host.run, "ip", "addr", "del", f"{again}/24", "dev", "eth0")
+        host.run("sh", "-c", f"sed 's/^ListenAddress.*/ListenAddress {again}/' /run/lab/sshd_config > /run/lab/twice && /usr/sbin/sshd -f /run/lab/twice")
+        known = (self.lab.root / "known_hosts").read_text()
+        both = self.lab.write("known_hosts", known.replace(f"h0,{host.address} ", f"h0,{host.address},{again} "))
+        ssh = {"user": "root", "identities": [str(self.lab.root / "user_key")], "agent": False, "known_hosts": str(both)}
+        hosts = [{"name": name, "address": address} for name, address in (("a", host.address), ("b", again), ("h1", self.lab["h1"].address))]
+        ended = self.lab.sliceup("run", self.twice(hosts, ssh), bound_s=90)
+        self.assertEqual(1, ended.status, ended)
+        receipt = self.lab.receipt()
+        cause = self.attempt(receipt, "b", "host-facts")["cause"]
+        self.assertEqual("launch", cause["owner"])
+        self.assertIn(f"is the machine of host a: the same boot and name (h0), at {host.address} and {again}", cause["text"])
+        self.assertEqual([], receipt["reductions"])
+        self.nothing_is_left()
+
+    def twice(self, hosts, ssh):
+        settings = {"slice": "twice", "launcher": "ssh", "profile": "plain", "ladder": "plain", "hosts": hosts, "ssh": ssh,
+                    "start": {"directory": netlab.DIRECTORY, "deadline": "60s"}, "coordinator": {"address": netlab.NODE},
+                    "cache": {"mode": "off"}, "limits": netlab.LIMITS}
+        return self.lab.write_settings("twice.yaml", settings)
+
     def accepted(self, name):
         """How often this host's sshd was shown a user's key."""
         return len(re.findall(r"(?i)publickey|user root", (self.lab[name].folder / "sshd.log").read_text()))

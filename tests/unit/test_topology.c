@@ -296,10 +296,60 @@ static void a_premapped_buffer_must_leave_room (void **state)
     (void) fits ("1", "absent", "max", &why);
 }
 
+/* ---- one machine under two addresses ---- */
+
+/* Two hosts with these addresses say the same boot and name. */
+static uint32_t machines_found (struct slice *slice, const char *first, const char *second)
+{
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        slice->facts[i][0] = fact (slice, "boot_id", i < 2 ? "b" : i == 2 ? "c" : "absent");
+        slice->facts[i][1] = fact (slice, "hostname", "node");
+    }
+    slice->names[0].address = text_of (first);
+    slice->names[1].address = text_of (second);
+    topology_judge_machines (&slice->plan, slice->hosts, &slice->arena, &slice->found);
+    return slice->found.n;
+}
+
+static void a_machine_under_two_addresses_is_found (void **state)
+{
+    struct slice *slice = *state;
+    slice->plan.profile.backend = TEXT_LIT ("cpu");
+    assert_int_equal (machines_found (slice, "10.0.0.1", "10.1.0.1"), 1);
+    assert_int_equal (slice->found.items[0].host, 1);
+    assert_int_equal (slice->found.items[0].owner, OWNER_LAUNCH);
+    assert_true (text_is (slice->found.items[0].what,
+                          "is the machine of host v6e-0: the same boot and name (node), at 10.0.0.1 and 10.1.0.1"));
+}
+
+static void what_the_user_says_is_one_machine_is_not_found (void **state)
+{
+    struct slice *slice = *state;
+    assert_int_equal (machines_found (slice, "10.0.0.1", "10.0.0.1"), 0);
+    assert_int_equal (machines_found (slice, "127.0.0.1", "127.0.0.2"), 0);
+    assert_int_equal (machines_found (slice, "", "10.0.0.1"), 0);
+}
+
+static void another_boot_or_name_is_another_machine (void **state)
+{
+    struct slice *slice = *state;
+    (void) machines_found (slice, "10.0.0.1", "10.1.0.1");
+    slice->facts[1][1] = fact (slice, "hostname", "pod-1"); /* two containers of one machine */
+    topology_judge_machines (&slice->plan, slice->hosts, &slice->arena, &slice->found);
+    assert_int_equal (slice->found.n, 0);
+    slice->facts[1][1] = fact (slice, "hostname", "node");
+    slice->facts[1][0] = fact (slice, "boot_id", "d");
+    topology_judge_machines (&slice->plan, slice->hosts, &slice->arena, &slice->found);
+    assert_int_equal (slice->found.n, 0);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
+        T (a_machine_under_two_addresses_is_found),
+        T (what_the_user_says_is_one_machine_is_not_found),
+        T (another_boot_or_name_is_another_machine),
         T (a_whole_slice_holds),
         T (a_missing_chip_is_the_hosts),
         T (chips_of_two_kinds_are_added),
