@@ -42,7 +42,37 @@ struct bench {
     bool asked, silent; /* silent: it never answers */
     uint32_t asks;
     struct text refusal;
+    const char *ripe_on; /* a phase or word of its output, or "gate": it stands where its limit has to find it */
+    uint64_t ripe_ms, ahead_ms;
 };
+
+/* The time that the attempt is told. It leaps over the limit once the program stands where it has to: on a busy machine
+ * a limit of a second would find it before that. */
+static inline uint64_t bench_now_ms (const struct bench *bench)
+{
+    return clock_boot_ms () + bench->ahead_ms;
+}
+
+static inline bool is_ripe (const struct bench *bench)
+{
+    bool at_gate = bench->gates > 0 && strcmp (bench->ripe_on, "gate") == 0;
+    return at_gate || strstr (bench->phases, bench->ripe_on) ||
+           text_find (buf_as_text (&bench->chunks), text_of (bench->ripe_on), NULL);
+}
+
+/* It says so just before: RIPE_MS later it is there. */
+static inline void leap_when_ripe (struct bench *bench)
+{
+    enum { RIPE_MS = 200 };
+    uint64_t now_ms = clock_boot_ms ();
+    if (!bench->ripe_on || bench->ahead_ms)
+        return;
+    if (!bench->ripe_ms && is_ripe (bench))
+        bench->ripe_ms = now_ms;
+    if (bench->ripe_ms && now_ms >= bench->ripe_ms + RIPE_MS)
+        bench->ahead_ms = bench->run.rung.timeout_ms;
+    loop_set_deadline (bench->loop, bench->ahead_ms ? 0 : now_ms + RIPE_MS / 4);
+}
 
 static inline bool take_chunk (void *owner, const struct output_chunk *chunk)
 {
@@ -78,7 +108,7 @@ static inline void answer_ask (struct bench *bench)
         chunk.bytes = (struct text){ held.ptr + chunk.offset, left < 100 ? left : 100 };
         chunk.size_bytes = held.len;
     }
-    attempt_receive_chunk (bench->attempt, &chunk, clock_boot_ms ());
+    attempt_receive_chunk (bench->attempt, &chunk, bench_now_ms (bench));
 }
 
 static inline void take_event (struct bench *bench, const struct attempt_event *event)
@@ -94,7 +124,8 @@ static inline void take_event (struct bench *bench, const struct attempt_event *
         size_t len = strlen (bench->phases);
         snprintf (bench->phases + len, sizeof bench->phases - len, "%.*s ", TEXT_ARG (event->name));
         if (bench->stop_on_phase && text_is (event->name, bench->stop_on_phase))
-            attempt_stop (bench->attempt, bench->stop_hard, bench->stop_ending, TEXT_LIT ("enough"), clock_boot_ms ());
+            attempt_stop (bench->attempt, bench->stop_hard, bench->stop_ending, TEXT_LIT ("enough"),
+                          bench_now_ms (bench));
     }
 }
 
@@ -102,14 +133,16 @@ static inline void pass (void *owner)
 {
     struct bench *bench = owner;
     struct attempt_event event;
-    attempt_poll (bench->attempt, clock_boot_ms ());
+    attempt_poll (bench->attempt, bench_now_ms (bench));
     while (bench->asked && !bench->silent)
         answer_ask (bench);
     if (bench->asks && bench->stop_when_asked)
         loop_stop (bench->loop);
     while (attempt_next (bench->attempt, &event))
         take_event (bench, &event);
-    loop_set_deadline (bench->loop, attempt_deadline_ms (bench->attempt));
+    uint64_t deadline_ms = attempt_deadline_ms (bench->attempt);
+    loop_set_deadline (bench->loop, deadline_ms > bench->ahead_ms ? deadline_ms - bench->ahead_ms : 0);
+    leap_when_ripe (bench);
 }
 
 static inline void on_signal (void *owner, int signal_number, int64_t pid, int value)
@@ -194,7 +227,7 @@ static inline void use_canary (struct bench *bench, const char *body)
 
 static inline const struct result *run (struct bench *bench)
 {
-    bench->attempt = attempt_start (bench->loop, &bench->context, &bench->run, clock_boot_ms ());
+    bench->attempt = attempt_start (bench->loop, &bench->context, &bench->run, bench_now_ms (bench));
     assert_int_equal (loop_run (bench->loop, NULL), 0);
     assert_non_null (bench->result);
     assert_true (record_check (&result_record, bench->result, NULL));
@@ -208,6 +241,8 @@ static inline const struct result *run_again (struct bench *bench)
     attempt_destroy (bench->attempt);
     bench->attempt = NULL;
     bench->result = NULL;
+    bench->ripe_ms = bench->ahead_ms = bench->gates = 0;
+    buf_clear (&bench->chunks);
     bench->phases[0] = 0;
     bench->run.key.attempt++;
     return run (bench);

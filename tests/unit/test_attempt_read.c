@@ -122,7 +122,7 @@ static void of_success_only_texts_are_read_that_always_count (void **state)
     assert_int_equal (r->sightings.n, 1);
     assert_true (text_is (r->sightings.items[0].signature, "late"));
     assert_int_equal (r->shown.n, 0);
-    has (text_of (b->phases), "start read ");
+    has (text_of (b->phases), "run read ");
     b->run.profile.backend = TEXT_LIT ("cpu");
     assert_int_equal (run_again (b)->sightings.n, 0);
 }
@@ -133,7 +133,7 @@ static void a_silent_end_is_not_read (void **state)
     use_table (b);
     use_command (b, "exit 1");
     run (b);
-    assert_string_equal (b->phases, "start ");
+    assert_string_equal (b->phases, "run ");
 }
 
 static void a_signal_is_read (void **state)
@@ -150,11 +150,11 @@ static void a_limit_that_passed_is_read (void **state)
 {
     struct bench *b = *state;
     use_table (b);
-    b->run.rung.timeout_ms = 500;
+    b->ripe_on = "memory space hbm";
     use_command (b, "echo '" HBM "'; while :; do sleep 0.05; done");
     const struct result *r = run (b);
     assert_int_equal (r->ending, ENDING_TIMEOUT);
-    has (r->problem, "exceeded its time limit of 500 ms");
+    has (r->problem, "exceeded its time limit of 30 s");
     saw_hbm (r);
 }
 
@@ -441,7 +441,7 @@ static void phases_are_timed_and_summed (void **state)
 static void time_at_a_gate_is_no_time_of_the_phase (void **state)
 {
     struct bench *b = *state;
-    b->run.rung.timeout_ms = 1500;
+    b->ripe_on = "gate";
     use_canary (b, "say(type='phase', name='wait')\n"
                    "say(type='gate', name='g', mode='share', value='')\nlines.readline()\n");
     const struct result *r = run (b);
