@@ -1,6 +1,7 @@
 #include "coordinator/web/http.h"
 
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,17 +14,15 @@
 enum { POOL_BYTES = 2 * HTTP_REQUEST_BYTES, FILE_MS = 5 * 60 * 1000, LAST_RUNS = 4 };
 enum { RETURN_MS = 100, MOMENT_MS = 10 };
 
-/* A connection, as long as it lives. */
-struct caller {
-    struct caller *next, **at;
-    int fd;
-    bool silent;     /* it has not asked for anything yet */
-    uint64_t due_ms; /* until then a request has to be whole, or its answer taken; 0: it is held */
-};
+/* A connection, as long as it lives, and the request on it. */
 struct http_exchange {
     struct http *http;
-    struct caller *caller;
+    struct http_exchange *next, **at;
     struct MHD_Connection *connection;
+    int fd;
+    bool known;      /* http_note_known */
+    bool closing;    /* it was shut down, and the library has not said yet that it is gone */
+    uint64_t due_ms; /* until then a request has to be whole, or its answer taken; 0: it is held */
     char *target;
     struct http_answer *answer;
     bool asked, held;
@@ -32,8 +31,7 @@ struct http {
     struct loop *loop;
     struct MHD_Daemon *daemon;
     int epoll_fd;
-    struct caller *callers;
-    uint32_t callers_n;
+    struct http_exchange *exchanges; /* the newest first */
     uint64_t return_ms; /* boot: until then those whom a held answer was given to last are likely to ask again */
     http_request_fn *fn;
     void *owner;
@@ -116,33 +114,68 @@ void http_answer_release (struct http_answer *answer)
 
 /* ---- connections ---- */
 
-static void await_request (struct caller *caller)
+static void await_request (struct http_exchange *exchange)
 {
-    caller->due_ms = clock_boot_ms () + HTTP_REQUEST_MS;
+    exchange->due_ms = clock_boot_ms () + HTTP_REQUEST_MS;
+}
+
+/* The library hears of it, and lets go of the connection. */
+static void shut_down (struct http_exchange *exchange, uint64_t now_ms)
+{
+    (void) shutdown (exchange->fd, SHUT_RDWR);
+    exchange->closing = true;
+    exchange->due_ms = now_ms + 2 * HTTP_REQUEST_MS;
+}
+
+/* Of many strangers the first that came; else, of those that are known, the one that is closed soonest anyhow: one that
+ * is idle has less time than one that is answered. `newest` has just come. Whoever holds exchanges bounds them. */
+static void make_room (struct http *http, const struct http_exchange *newest)
+{
+    struct http_exchange *first = NULL;
+    uint32_t open = 0, strangers = 0;
+    for (const struct http_exchange *one = http->exchanges; one; one = one->next) {
+        open += !one->closing;
+        strangers += !one->closing && !one->known;
+    }
+    bool known = strangers <= HTTP_STRANGERS;
+    for (struct http_exchange *one = http->exchanges; one && open > HTTP_CROWD; one = one->next)
+        if (one != newest && !one->closing && !one->held && one->known == known &&
+            (!known || !first || one->due_ms <= first->due_ms))
+            first = one;
+    if (first)
+        shut_down (first, clock_boot_ms ());
 }
 
 static void caller_came (struct http *http, struct MHD_Connection *connection, void **context)
 {
-    struct caller *caller = mem_alloc (sizeof *caller);
-    caller->fd = MHD_get_connection_info (connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-    caller->silent = true;
-    await_request (caller);
-    http->callers_n++;
-    caller->next = http->callers;
-    caller->at = &http->callers;
-    if (caller->next)
-        caller->next->at = &caller->next;
-    http->callers = caller;
-    *context = caller;
+    struct http_exchange *exchange = mem_alloc (sizeof *exchange);
+    *exchange = (struct http_exchange){ .http = http, .connection = connection, .next = http->exchanges };
+    exchange->fd = MHD_get_connection_info (connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    await_request (exchange);
+    exchange->at = &http->exchanges;
+    if (exchange->next)
+        exchange->next->at = &exchange->next;
+    http->exchanges = exchange;
+    make_room (http, exchange);
+    *context = exchange;
 }
 
-static void caller_left (struct http *http, struct caller *caller)
+static void forget_request (struct http_exchange *exchange)
 {
-    http->callers_n--;
-    *caller->at = caller->next;
-    if (caller->next)
-        caller->next->at = caller->at;
-    mem_free (caller);
+    http_answer_release (exchange->answer);
+    exchange->answer = NULL;
+    mem_free (exchange->target);
+    exchange->target = NULL;
+    exchange->asked = exchange->held = false;
+}
+
+static void caller_left (struct http_exchange *exchange)
+{
+    *exchange->at = exchange->next;
+    if (exchange->next)
+        exchange->next->at = exchange->at;
+    forget_request (exchange);
+    mem_free (exchange);
 }
 
 static void on_connection (void *owner, struct MHD_Connection *connection, void **context,
@@ -151,30 +184,25 @@ static void on_connection (void *owner, struct MHD_Connection *connection, void 
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
         caller_came (owner, connection, context);
     else if (*context)
-        caller_left (owner, *context);
+        caller_left (*context);
 }
 
-static uint64_t due_of (const struct http *http, const struct caller *caller)
+void http_note_known (struct http_exchange *exchange)
 {
-    bool crowded = caller->silent && http->callers_n >= HTTP_CROWD;
-    return caller->due_ms == 0 ? UINT64_MAX
-           : crowded           ? caller->due_ms - HTTP_REQUEST_MS + HTTP_CROWD_MS
-                               : caller->due_ms;
+    exchange->known = true;
 }
 
 uint64_t http_tick (struct http *http, uint64_t now_ms)
 {
     uint64_t wanted_ms = UINT64_MAX;
     MHD_UNSIGNED_LONG_LONG most_ms;
-    for (struct caller *caller = http->callers; caller; caller = caller->next)
-        if (now_ms >= due_of (http, caller)) {
-            (void) shutdown (caller->fd, SHUT_RDWR); /* the library hears of it, and closes it */
-            caller->due_ms = now_ms + 2 * HTTP_REQUEST_MS;
-        }
+    for (struct http_exchange *one = http->exchanges; one; one = one->next)
+        if (one->due_ms && now_ms >= one->due_ms)
+            shut_down (one, now_ms);
     (void) MHD_run (http->daemon);
-    for (const struct caller *caller = http->callers; caller; caller = caller->next)
-        if (due_of (http, caller) < wanted_ms)
-            wanted_ms = due_of (http, caller);
+    for (const struct http_exchange *one = http->exchanges; one; one = one->next)
+        if (one->due_ms && one->due_ms < wanted_ms)
+            wanted_ms = one->due_ms;
     if (MHD_get_timeout (http->daemon, &most_ms) == MHD_YES && now_ms + most_ms < wanted_ms)
         wanted_ms = now_ms + most_ms;
     return wanted_ms;
@@ -182,13 +210,18 @@ uint64_t http_tick (struct http *http, uint64_t now_ms)
 
 /* ---- requests ---- */
 
+/* The library would split the query into a list that finds no room for 300 parameters, and close without a word: it is
+ * read by whoever is asked, so that the library is shown none. */
 static void *on_target (void *owner, const char *target, struct MHD_Connection *connection)
 {
-    struct http_exchange *exchange = mem_alloc (sizeof *exchange);
-    exchange->http = owner;
-    exchange->connection = connection;
-    exchange->caller = MHD_get_connection_info (connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    struct http_exchange *exchange =
+        MHD_get_connection_info (connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    (void) owner;
+    forget_request (exchange);
     exchange->target = mem_text (target);
+    char *query = strchr (target, '?'); /* in the library's buffer, which is not constant */
+    if (query)
+        query[1] = '\0';
     return exchange;
 }
 
@@ -201,11 +234,8 @@ static void on_completed (void *owner, struct MHD_Connection *connection, void *
     (void) code;
     if (!exchange)
         return;
-    if (exchange->caller)
-        await_request (exchange->caller);
-    http_answer_release (exchange->answer);
-    mem_free (exchange->target);
-    mem_free (exchange);
+    await_request (exchange);
+    forget_request (exchange);
     *context = NULL;
 }
 
@@ -213,8 +243,8 @@ static void on_completed (void *owner, struct MHD_Connection *connection, void *
 static enum MHD_Result send_answer (struct http_exchange *exchange)
 {
     const struct http_answer *answer = exchange->answer;
-    exchange->held = exchange->caller->silent = false;
-    exchange->caller->due_ms = clock_boot_ms () + (answer->is_file ? (uint64_t) FILE_MS : HTTP_ANSWER_MS);
+    exchange->held = false;
+    exchange->due_ms = clock_boot_ms () + (answer->is_file ? (uint64_t) FILE_MS : HTTP_ANSWER_MS);
     return MHD_queue_response (exchange->connection, answer->status, answer->response);
 }
 
@@ -258,10 +288,25 @@ static void refuse (struct http_exchange *exchange, unsigned status)
     http_answer_add_header (exchange->answer, "Connection", "close");
 }
 
+/* An IPv6 site has the lower half for itself. */
+static uint64_t address_of (struct MHD_Connection *connection)
+{
+    const struct sockaddr *from = MHD_get_connection_info (connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
+    uint64_t address = 0;
+    if (from && from->sa_family == AF_INET)
+        memcpy (&address, &((const struct sockaddr_in *) (const void *) from)->sin_addr, 4);
+    if (from && from->sa_family == AF_INET6) {
+        const uint8_t *bytes = ((const struct sockaddr_in6 *) (const void *) from)->sin6_addr.s6_addr;
+        memcpy (&address, bytes + (IN6_IS_ADDR_V4MAPPED (bytes) ? 8 : 0), 8);
+    }
+    return address;
+}
+
 static void ask_owner (struct http_exchange *exchange, const char *method)
 {
     const struct http_request request = { .method = method,
                                           .target = exchange->target,
+                                          .address = address_of (exchange->connection),
                                           .host = header (exchange->connection, "Host"),
                                           .authorization = header (exchange->connection, "Authorization"),
                                           .site = header (exchange->connection, "Sec-Fetch-Site") };
@@ -276,7 +321,7 @@ static enum MHD_Result on_request (void *owner, struct MHD_Connection *connectio
     (void) owner;
     (void) url;
     (void) upload;
-    if (!exchange || !exchange->caller)
+    if (!exchange)
         return MHD_NO;
     int refused = exchange->asked ? -1 : judge (exchange, method, version);
     if (refused > 0)
@@ -291,8 +336,7 @@ static enum MHD_Result on_request (void *owner, struct MHD_Connection *connectio
     if (exchange->answer)
         return send_answer (exchange);
     exchange->held = true;
-    exchange->caller->silent = false;
-    exchange->caller->due_ms = 0;
+    exchange->due_ms = 0;
     MHD_suspend_connection (connection);
     return MHD_YES;
 }

@@ -14,7 +14,7 @@ enum { ANSWERS_KEPT = 8, SCENE_MS = 25, LOOK_MS = 250 };
 struct waiter {
     struct http_exchange *exchange; /* NULL: a free place */
     struct web_request request;
-    uint64_t until_ms;
+    uint64_t until_ms, address;
 };
 /* An answer that others who ask the same are given too. */
 struct shared_answer {
@@ -35,7 +35,7 @@ struct server {
     struct makers *makers;
     struct drift_counts *drift;
     char boot[9];
-    struct waiter waiters[HTTP_CONNECTIONS];
+    struct waiter waiters[WEB_PLACES];
     struct shared_answers states, withins;
     uint64_t looked_ms, look_ms; /* boot: when all who wait were looked at last, and are to be again */
     bool ending;
@@ -227,14 +227,14 @@ void server_tick (struct server *server, uint64_t boot_ms)
         return;
     server->looked_ms = boot_ms;
     server->look_ms = boot_ms + LOOK_MS;
-    for (size_t i = 0; i < HTTP_CONNECTIONS; i++)
+    for (size_t i = 0; i < WEB_PLACES; i++)
         if (server->waiters[i].exchange)
             serve (server, &server->waiters[i], boot_ms);
 }
 
 uint64_t server_next_ms (const struct server *server)
 {
-    for (size_t i = 0; i < HTTP_CONNECTIONS; i++)
+    for (size_t i = 0; i < WEB_PLACES; i++)
         if (server->waiters[i].exchange)
             return server->look_ms;
     return UINT64_MAX;
@@ -260,8 +260,9 @@ void server_close (struct server *server)
 
 /* ---- requests ---- */
 
-static struct http_answer *answer_at_once (struct server *server, const struct http_request *asked,
-                                           struct web_request *request, uint64_t boot_ms)
+static struct http_answer *answer_at_once (struct server *server, struct http_exchange *exchange,
+                                           const struct http_request *asked, struct web_request *request,
+                                           uint64_t boot_ms)
 {
     struct err err = { 0 };
     const char *why = NULL;
@@ -273,15 +274,24 @@ static struct http_answer *answer_at_once (struct server *server, const struct h
         return answer_refusal (err.code == ERR_USAGE ? NOT_FOUND : BAD_REQUEST, err.text);
     if (request->route == ROUTE_PAGE)
         return answer_page_file (request->file);
+    http_note_known (exchange);
     return request->route == ROUTE_RUNS ? answer_runs (server->runs, boot_ms) : NULL;
 }
 
-static struct waiter *find_place (struct server *server)
+/* NULL: there is none, or as many wait until something is new as may. */
+static struct waiter *find_place (struct server *server, const struct web_request *request, uint64_t address)
 {
-    for (size_t i = 0; i < HTTP_CONNECTIONS; i++)
-        if (!server->waiters[i].exchange)
-            return &server->waiters[i];
-    return NULL;
+    struct waiter *place = NULL;
+    uint32_t polls = 0, alike = 0;
+    for (size_t i = 0; i < WEB_PLACES; i++) {
+        struct waiter *waiter = &server->waiters[i];
+        bool poll = waiter->exchange && waiter->request.wait;
+        polls += poll;
+        alike += poll && waiter->address == address;
+        if (!waiter->exchange)
+            place = waiter;
+    }
+    return request->wait && (polls >= WEB_POLLS || alike >= WEB_POLLS_AN_ADDRESS) ? NULL : place;
 }
 
 void server_ask (void *owner, struct http_exchange *exchange, const struct http_request *asked)
@@ -289,15 +299,15 @@ void server_ask (void *owner, struct http_exchange *exchange, const struct http_
     struct server *server = owner;
     struct web_request request;
     uint64_t boot_ms = clock_boot_ms ();
-    struct http_answer *answer = answer_at_once (server, asked, &request, boot_ms);
-    struct waiter *place = answer ? NULL : find_place (server);
+    struct http_answer *answer = answer_at_once (server, exchange, asked, &request, boot_ms);
+    struct waiter *place = answer ? NULL : find_place (server, &request, asked->address);
     if (!answer && !place)
-        answer = answer_refusal (NOT_NOW, "too many wait: ask again"); /* there are as many as connections */
+        answer = answer_refusal (NOT_NOW, "as many wait for an answer as may, in all or from your address: ask again");
     if (answer)
         http_reply (exchange, answer);
     http_answer_release (answer);
     if (!place)
         return;
-    *place = (struct waiter){ exchange, request, boot_ms + WEB_WAIT_MS };
+    *place = (struct waiter){ exchange, request, boot_ms + WEB_WAIT_MS, asked->address };
     serve (server, place, boot_ms);
 }

@@ -12,6 +12,9 @@
 #include "coordinator/web/served_runs.h"
 
 enum { WEB_WAIT_MS = 10 * 1000, WEB_PACE_MS = 300 };
+/* Requests that wait for their answer; of these, such as wait until something is new, in all and from one address. Fewer
+ * than HTTP_CROWD: who waits is closed for nobody. */
+enum { WEB_PLACES = 160, WEB_POLLS = 128, WEB_POLLS_AN_ADDRESS = 96 };
 
 struct server;
 /* Borrows all of them. */

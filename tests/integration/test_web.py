@@ -3,6 +3,7 @@ import http.client
 import json
 import pathlib
 import re
+import selectors
 import signal
 import socket
 import stat
@@ -195,8 +196,11 @@ class Answers(WebTest):
         self.assertEqual((200, file, str(len(file))), (status, body, headers["X-Sliceup-Next"]))
         _, headers, body = web.ask(f"{target}&from=5")
         self.assertEqual((file[5:], str(len(file))), (body, headers["X-Sliceup-Next"]))
-        _, headers, body = web.ask(f"{target}&from=99999999")
-        self.assertEqual((b"", "99999999"), (body, headers["X-Sliceup-Next"]))
+        for behind in ("99999999", str(2 ** 63 - 1)):
+            status, headers, body = web.ask(f"{target}&from={behind}")
+            self.assertEqual((200, b"", behind), (status, body, headers["X-Sliceup-Next"]))
+        for wrong in (f"from={2 ** 63}", "from=-1", "&" * 500, "from=1&" * 500):
+            self.assertEqual(400, web.ask(f"{target}&{wrong}")[0], wrong)
         for wrong in ("host=..&rung=paints", "host=h0&rung=..%2f..%2fjournal", "host=h9&rung=paints", "host=h0&rung=fail"):
             self.assertEqual(404, web.ask(f"/api/log?{wrong}&pass=once&attempt=1")[0], wrong)
         self.assertEqual(404, web.ask(target.replace("attempt=1", "attempt=2"))[0])
@@ -292,6 +296,84 @@ class Access(WebTest):
         refused = self.lab.sliceup("serve", "--listen", "0.0.0.0:0", bound_s=30)
         self.assertEqual(3, refused.status, refused)
         self.assertIn("chmod 600", refused.err)
+
+
+class Crowd(threading.Thread):
+    """Connections that say `words`, each of which is made anew when it is closed, and says them again once it was answered."""
+
+    def __init__(self, web, n, words):
+        super().__init__(daemon=True)
+        self.port, self.words, self.over, self.made = web.port, words.encode(), threading.Event(), 0
+        self.selector = selectors.DefaultSelector()
+        self.n = n
+
+    def run(self):
+        for _ in range(self.n):
+            self.dial()
+        while not self.over.is_set():
+            for key, events in self.selector.select(0.2):
+                self.serve(key.fileobj, events)
+        for key in list(self.selector.get_map().values()):
+            key.fileobj.close()
+        self.selector.close()
+
+    def dial(self):
+        peer = socket.socket()
+        peer.setblocking(False)
+        peer.connect_ex(("127.0.0.1", self.port))
+        self.selector.register(peer, selectors.EVENT_READ | selectors.EVENT_WRITE)
+        self.made += 1
+
+    def serve(self, peer, events):
+        try:
+            if events & selectors.EVENT_WRITE:
+                self.selector.modify(peer, selectors.EVENT_READ)
+                peer.send(self.words)
+            if events & selectors.EVENT_READ:
+                if not peer.recv(65536):
+                    raise ConnectionError
+                peer.send(self.words)
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.selector.unregister(peer)
+            peer.close()
+            self.dial()
+
+    def end(self):
+        self.over.set()
+        self.join(30)
+
+
+class Crowds(WebTest):
+    """Whoever has the token is answered, however many others there are, who never go away."""
+
+    def crowded(self, web, n, words):
+        crowd = Crowd(web, n, words)
+        crowd.start()
+        self.addCleanup(crowd.end)
+        lab.wait_for(lambda: crowd.made >= n, "the crowd to come", 60)
+        for _ in range(3):
+            for target in ("/api/runs", "/api/state", "/"):
+                self.assertEqual(200, web.ask(target, **({"Authorization": f"Bearer {web.token}"} if web.token else {}))[0], (words, target))
+        crowd.end()
+
+    def test_strangers_who_are_silent_slow_or_refused_starve_nobody(self):
+        self.finished()
+        web = self.serve("--listen", "0.0.0.0:0")
+        head = "HTTP/1.1\r\nHost: localhost\r\n"
+        for n, words in ((64, ""), (300, ""), (300, f"GET /api/state {head}X-Slow: "), (300, f"GET / {head}\r\n"), (300, f"GET /api/runs {head}\r\n")):
+            self.crowded(web, n, words)
+
+    def test_open_pages_starve_nobody(self):
+        self.finished()
+        for words in (("--listen", "127.0.0.1:0"), ("--listen", "0.0.0.0:0")):
+            web = self.serve(*words)
+            more = {"Authorization": f"Bearer {web.token}"} if web.token else {}
+            revision = json.loads(web.ask("/api/state", **more)[2])["revision"]
+            shown = "".join(f"{name}: {value}\r\n" for name, value in more.items())
+            for n in (64, 256):
+                self.crowded(web, n, f"GET /api/state?since={revision}&wait=1 HTTP/1.1\r\nHost: localhost\r\n{shown}\r\n")
 
 
 class Live(WebTest):

@@ -45,6 +45,8 @@ static void answer (void *owner, struct http_exchange *exchange, const struct ht
         lab->held = exchange;
         return;
     }
+    if (strcmp (request->target, "/known") == 0)
+        http_note_known (exchange);
     struct http_answer *made = strcmp (request->target, "/large") == 0
                                    ? large ()
                                    : http_answer_bytes (200, "text/plain", text_of (request->target));
@@ -296,30 +298,100 @@ static void a_held_request_is_answered_later_and_never_closed (void **state)
     close (other);
 }
 
+/* What is open after it; `n` more that say `words`. */
+static void crowd_in (struct lab *lab, int *fds, uint32_t n, const char *words)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        fds[i] = dial (lab);
+        say (fds[i], words);
+        turn (lab);
+        turn (lab);
+    }
+}
+
+static uint32_t closed_of (const int *fds, uint32_t n)
+{
+    uint32_t closed = 0;
+    for (uint32_t i = 0; i < n; i++)
+        closed += was_closed (fds[i]);
+    return closed;
+}
+
+static void close_all (const int *fds, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        close (fds[i]);
+}
+
+static void ask_known (struct lab *lab, int fd)
+{
+    char out[4096];
+    say (fd, "GET /known HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_true (hears (lab, fd, "/known", out, sizeof out));
+}
+
+/* No time passes: whoever asks does not wait for those who say nothing, or not enough. */
 static void a_crowd_that_says_nothing_gives_way (void **state)
 {
-    enum { CROWD = 200 };
+    static const char *const words[] = { "", "GET /slow HTTP/1.1\r\nHost: x\r\nX-Slow:" };
+    enum { CROWD = HTTP_CONNECTIONS + 44 };
     struct lab *lab = *state;
     char out[4096];
-    int silent[CROWD];
-    for (size_t i = 0; i < CROWD; i++)
-        silent[i] = dial (lab);
-    int fd = dial (lab);
-    say (fd, "GET /now HTTP/1.1\r\nHost: x\r\n\r\n");
-    for (int i = 0; i < 50; i++)
-        turn (lab);
-    assert_int_equal (lab->asked, 0); /* it is not accepted yet */
-    for (uint32_t i = 1; i <= CROWD / HTTP_CONNECTIONS + 1; i++) {
-        lab->late_ms = i * (HTTP_CROWD_MS + 100);
-        for (int j = 0; j < 50; j++)
-            turn (lab);
+    for (uint32_t k = 0; k < 2; k++) {
+        int silent[CROWD];
+        crowd_in (lab, silent, CROWD, words[k]);
+        int fd = dial (lab);
+        say (fd, "GET /now HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert_true (hears (lab, fd, "/now", out, sizeof out));
+        assert_true (closed_of (silent, CROWD) >= CROWD - HTTP_CROWD);
+        assert_true (was_closed (silent[0]) && !was_closed (silent[CROWD - 1])); /* the first that came */
+        close_all (silent, CROWD);
+        close (fd);
     }
-    assert_true (lab->late_ms < HTTP_REQUEST_MS - 400);
-    assert_int_equal (lab->asked, 1);
-    assert_true (hears (lab, fd, "/now", out, sizeof out));
-    for (size_t i = 0; i < CROWD; i++)
-        close (silent[i]);
-    close (fd);
+}
+
+static void whoever_is_known_is_closed_for_no_stranger (void **state)
+{
+    enum { KNOWN = 100, STRANGERS = 200 };
+    struct lab *lab = *state;
+    int known[KNOWN], strangers[STRANGERS], held = dial (lab);
+    char out[4096];
+    say (held, "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+    wait_until_held (lab);
+    for (uint32_t i = 0; i < KNOWN; i++)
+        ask_known (lab, known[i] = dial (lab));
+    crowd_in (lab, strangers, STRANGERS, "GET /stranger HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_int_equal (closed_of (known, KNOWN), 0);
+    close_all (strangers, STRANGERS);
+    for (uint32_t i = 0; i < HTTP_CROWD;
+         i++) /* and of those who are known the one that has asked for nothing for longest */
+        ask_known (lab, strangers[i % STRANGERS] = dial (lab));
+    assert_true (was_closed (known[0]));
+    struct http_answer *made = http_answer_bytes (200, "text/plain", TEXT_LIT ("at last"));
+    http_reply (lab->held, made);
+    http_answer_release (made);
+    assert_true (hears (lab, held, "at last", out, sizeof out));
+    close (held);
+    close_all (known, KNOWN);
+}
+
+/* The library's own list of them had no room, and no way to say so. */
+static void an_address_of_many_parameters_is_asked_for_as_it_was_sent (void **state)
+{
+    enum { LONG_BYTES = 8000 };
+    static char request[LONG_BYTES + 64], out[2 * LONG_BYTES];
+    struct lab *lab = *state;
+    for (size_t n = 200; n <= LONG_BYTES; n *= 2) {
+        for (size_t i = 0; i < n; i++)
+            request[i] = i % 3 ? '&' : '?';
+        snprintf (request + n, 64, "x HTTP/1.1\r\nHost: x\r\n\r\n");
+        memcpy (request, "GET /", 5);
+        int fd = dial (lab);
+        say (fd, request);
+        assert_true (hears (lab, fd, request[n - 1] == '&' ? "&x" : "?x", out, sizeof out));
+        assert_non_null (strstr (out, "HTTP/1.1 200"));
+        close (fd);
+    }
 }
 
 int main (void)
@@ -333,6 +405,9 @@ int main (void)
         cmocka_unit_test_setup_teardown (an_answer_that_is_not_taken_is_closed, open_lab, close_lab),
         cmocka_unit_test_setup_teardown (a_held_request_is_answered_later_and_never_closed, open_lab, close_lab),
         cmocka_unit_test_setup_teardown (a_crowd_that_says_nothing_gives_way, open_lab, close_lab),
+        cmocka_unit_test_setup_teardown (whoever_is_known_is_closed_for_no_stranger, open_lab, close_lab),
+        cmocka_unit_test_setup_teardown (an_address_of_many_parameters_is_asked_for_as_it_was_sent, open_lab,
+                                         close_lab),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -96,6 +96,11 @@ void http_answer_release (struct http_answer *answer)
     answers_n--;
 }
 
+void http_note_known (struct http_exchange *exchange)
+{
+    (void) exchange;
+}
+
 void http_reply (struct http_exchange *exchange, struct http_answer *answer)
 {
     assert_null (exchange->answer);
@@ -311,6 +316,46 @@ static void who_waits_is_not_held_up_by_those_who_do_not (void **state)
     leave (at_once, n);
 }
 
+static void ask_from (struct lab *lab, struct http_exchange *exchange, const char *target, uint64_t address)
+{
+    const struct http_request request = { .method = "GET", .target = target, .host = "here", .address = address };
+    *exchange = (struct http_exchange){ NULL };
+    server_ask (lab->server, exchange, &request);
+}
+
+/* Open pages of one address leave room for others, and all pages for what is no page's wait. */
+static void as_many_wait_as_may_and_others_are_answered (void **state)
+{
+    enum { SECOND = WEB_POLLS - WEB_POLLS_AN_ADDRESS };
+    static struct http_exchange first[WEB_POLLS_AN_ADDRESS], second[SECOND];
+    struct lab *lab = *state;
+    struct http_exchange state_now, over[3], made;
+    char target[64];
+    ask (lab, &state_now, "/api/state");
+    const char *revision = strstr (answered (lab, &state_now)->bytes, "\"revision\":");
+    snprintf (target, sizeof target, "/api/state?since=%d&wait=1", atoi (revision + 11));
+    for (uint32_t i = 0; i < WEB_POLLS_AN_ADDRESS; i++)
+        ask_from (lab, &first[i], target, 1);
+    ask_from (lab, &over[0], target, 1);
+    for (uint32_t i = 0; i < SECOND; i++)
+        ask_from (lab, &second[i], target, 2);
+    ask_from (lab, &over[1], target, 2);
+    ask_from (lab, &over[2], target, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_true (over[i].answer && over[i].answer->status == 503);
+    assert_null (first[0].answer);
+    assert_null (first[WEB_POLLS_AN_ADDRESS - 1].answer);
+    assert_null (second[SECOND - 1].answer);
+    ask_from (lab, &made, "/api/receipt?form=json", 1); /* it waits for what is made */
+    assert_null (made.answer);
+    server_end (lab->server);
+    leave (&state_now, 1);
+    leave (&made, 1);
+    leave (over, 3);
+    leave (first, WEB_POLLS_AN_ADDRESS);
+    leave (second, SECOND);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +363,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (another_range_or_a_later_time_has_another_answer, make, clean),
         cmocka_unit_test_setup_teardown (those_who_have_seen_the_same_state_are_given_one_answer, make, clean),
         cmocka_unit_test_setup_teardown (who_waits_is_not_held_up_by_those_who_do_not, make, clean),
+        cmocka_unit_test_setup_teardown (as_many_wait_as_may_and_others_are_answered, make, clean),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
