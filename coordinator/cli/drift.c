@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/digest.h"
 #include "common/conf/conf.h"
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/cli.h"
@@ -14,7 +13,6 @@
 #include "coordinator/home/run_begun.h"
 #include "coordinator/receipt/drift.h"
 #include "coordinator/receipt/receipt_fold.h"
-#include "coordinator/verdict/topology.h"
 #include "coordinator/view/drift_json.h"
 
 /* ---- drift side ---- */
@@ -27,8 +25,6 @@ struct drift_side {
     bool file;
     struct text name, slice; /* "run 3f2a91c0", or the path */
 };
-
-enum { PINS_MAX_BYTES = 4 << 20 };
 
 static bool is_path (const char *word)
 {
@@ -145,44 +141,6 @@ static void drift_side_keep_common_hosts (struct drift_side *side, const struct 
     keep (&side->receipt, &names, arena);
 }
 
-/* ---- what a plan adds ---- */
-
-/* Versions that the run's pins promise; false: there are pins, and the file is not at hand as it was. */
-static bool drift_side_pins (const struct drift_side *side, struct arena *arena, var_list *pins)
-{
-    char path[PATH_MAX_BYTES + 1], hex[DIGEST_HEX_BYTES];
-    struct buf bytes;
-    bool good = false;
-    *pins = (var_list){ 0 };
-    if (!side->plan || side->plan->pins.file.path.len == 0)
-        return true;
-    buf_init (&bytes, PINS_MAX_BYTES);
-    if (text_to_c (side->plan->pins.file.path, path, sizeof (path)) && file_read (path, &bytes, NULL) == 0) {
-        struct digest digest = digest_of (bytes.ptr, bytes.len);
-        good = text_is (side->plan->pins.file.sha256, digest_hex (&digest, hex));
-    }
-    if (good)
-        drift_pins_parse (buf_as_text (&bytes), arena, pins);
-    buf_release (&bytes);
-    return good;
-}
-
-/* What the slice's arithmetic says of the hosts' facts; empty without a plan. */
-static void drift_side_judge_topology (const struct drift_side *side, struct arena *arena,
-                                       struct topology_findings *out)
-{
-    *out = (struct topology_findings){ 0 };
-    if (!side->plan)
-        return;
-    struct topology_host *hosts = arena_array (arena, side->plan->hosts.n, sizeof (*hosts));
-    for (uint32_t i = 0; i < side->receipt.hosts.n; i++) {
-        const struct host_receipt *host = &side->receipt.hosts.items[i];
-        if (host->rank < side->plan->hosts.n)
-            hosts[host->rank] = (struct topology_host){ host->facts.items, host->facts.n };
-    }
-    topology_judge_hosts (side->plan, hosts, arena, out);
-}
-
 /* ---- drift ---- */
 
 enum { DRIFT_AGAINST = CLI_OWN, DRIFT_SAVE, DRIFT_POLICY, DRIFT_RUNG, DRIFT_ALL };
@@ -196,8 +154,7 @@ struct answer {
     struct arena arena;
     struct drift_side now, before;
     struct drift_rules rules;
-    var_list pins;
-    struct topology_findings topology;
+    struct drift_query query;
     struct drift drift;
     struct drift_subject subject;
 };
@@ -257,17 +214,17 @@ static int open_sides (const struct cli *cli, const struct request *request, str
 
 static void compare (const struct request *request, struct answer *answer)
 {
-    struct drift_query query = { .rules = answer->rules.items,
-                                 .rules_n = answer->rules.n,
-                                 .pins = answer->pins.items,
-                                 .pins_n = answer->pins.n,
-                                 .topology = &answer->topology,
-                                 .rung = text_of (request->rung),
-                                 .all = request->all || request->json };
+    bool pinned = receipt_make_drift_query (&answer->now.receipt, answer->now.plan, &answer->arena, &answer->query);
+    answer->subject.pins_missing = !request->rung && !request->against && !pinned;
+    answer->query.rules = answer->rules.items;
+    answer->query.rules_n = answer->rules.n;
+    answer->query.rung = text_of (request->rung);
+    answer->query.all = request->all || request->json;
     if (request->against)
-        drift_compare_receipts (&answer->now.receipt, &answer->before.receipt, &query, &answer->arena, &answer->drift);
+        drift_compare_receipts (&answer->now.receipt, &answer->before.receipt, &answer->query, &answer->arena,
+                                &answer->drift);
     else
-        drift_compare_hosts (&answer->now.receipt, &query, &answer->arena, &answer->drift);
+        drift_compare_hosts (&answer->now.receipt, &answer->query, &answer->arena, &answer->drift);
 }
 
 static int save (const struct request *request, const struct answer *answer, struct err *err)
@@ -326,10 +283,6 @@ static int drift_run (struct cli *cli, const struct cli_arguments *arguments)
         answer.subject.name = answer.now.name;
         answer.subject.slice = answer.now.slice;
         answer.subject.against = request.against;
-        answer.subject.pins_missing = !request.rung && !request.against &&
-                                      !drift_side_pins (&answer.now, &answer.arena, &answer.pins);
-        if (host_filter_is_default (&request.hosts)) /* the arithmetic is that of the whole slice */
-            drift_side_judge_topology (&answer.now, &answer.arena, &answer.topology);
         compare (&request, &answer);
         status = show (cli, &request, &answer);
     }

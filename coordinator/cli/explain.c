@@ -18,8 +18,10 @@ static int show (const struct cli *cli, const struct slice_receipt *receipt, con
                  const struct cli_arguments *arguments, struct arena *arena)
 {
     struct explanation explanation;
+    struct drift_query query;
     struct buf out;
-    explain_make (receipt, board, arena, &explanation);
+    receipt_make_drift_query (receipt, &board->plan, arena, &query);
+    explain_make (receipt, board, &query, arena, &explanation);
     buf_init (&out, EXPLAIN_MAX_BYTES);
     if (arguments->values[CLI_JSON])
         explain_json (&explanation, &out);

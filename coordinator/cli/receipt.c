@@ -97,16 +97,18 @@ static int status_of (const struct slice_receipt *receipt)
 }
 
 static int show (const struct cli *cli, const struct cli_arguments *arguments, const struct slice_receipt *receipt,
-                 const struct plan *plan)
+                 const struct plan *plan, struct arena *arena)
 {
+    struct drift_query query;
     struct buf out;
+    receipt_make_drift_query (receipt, plan, arena, &query);
     buf_init (&out, RECEIPT_MAX_BYTES);
     if (arguments->values[CLI_JSON])
-        receipt_json (receipt, plan->drift.items, plan->drift.n, &out);
+        receipt_json (receipt, &query, &out);
     else if (arguments->values[CLI_MARKDOWN])
-        receipt_markdown (receipt, plan->drift.items, plan->drift.n, &out);
+        receipt_markdown (receipt, &query, &out);
     else
-        receipt_text (receipt, plan->drift.items, plan->drift.n, &out);
+        receipt_text (receipt, &query, &out);
     int status = cli_write_stdout (cli, &out);
     return status != EXIT_HOLDS ? status : status_of (receipt);
 }
@@ -137,7 +139,7 @@ static int receipt_run (struct cli *cli, const struct cli_arguments *arguments)
         (!host_filter_is_default (&hosts) && keep_hosts (&receipt, &hosts, receipt_fold_plan (fold), &arena, &err) < 0))
         status = cli_fail (cli, &err);
     else
-        status = show (cli, arguments, &receipt, receipt_fold_plan (fold));
+        status = show (cli, arguments, &receipt, receipt_fold_plan (fold), &arena);
     receipt_fold_destroy (fold);
     arena_release (&arena);
     return status;

@@ -7,6 +7,7 @@
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/options.h"
+#include "coordinator/cli/run_receipt.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
@@ -23,6 +24,7 @@ enum { REPORT_MAX_BYTES = 512 << 20, REPORT_PATH_BYTES = 4096 };
 struct made {
     struct report_book *book;
     const struct report *report;
+    struct arena arena; /* of its drift */
 };
 
 /* ---- files ---- */
@@ -44,12 +46,12 @@ static void make_junit (const struct made *made, struct buf *out)
 
 static void make_markdown (const struct made *made, struct buf *out)
 {
-    receipt_markdown (made->report->receipt, made->report->plan->drift.items, made->report->plan->drift.n, out);
+    receipt_markdown (made->report->receipt, &made->report->drift, out);
 }
 
 static void make_receipt (const struct made *made, struct buf *out)
 {
-    receipt_json (made->report->receipt, made->report->plan->drift.items, made->report->plan->drift.n, out);
+    receipt_json (made->report->receipt, &made->report->drift, out);
 }
 
 /* The first is the one by which a folder is known as ours. */
@@ -131,7 +133,9 @@ static int read_run (const struct cli *cli, const char *run, struct made *made, 
     if (run_begun_find_checked (&dir, cli->home, run ? run : "last", err) < 0 ||
         run_facts_each (&dir, on_fact, made->book, err) < 0)
         return -1;
-    made->report = report_book_make (made->book, is_held (&dir));
+    struct report *report = report_book_make (made->book, is_held (&dir));
+    receipt_make_drift_query (report->receipt, report->plan, &made->arena, &report->drift);
+    made->report = report;
     return 0;
 }
 
@@ -199,6 +203,7 @@ static int report_run (struct cli *cli, const struct cli_arguments *arguments)
         status = folder ? print_place (cli, folder, made.report)
                         : print_file (cli, arguments->values[REPORT_PRINT], &made);
     report_book_destroy (made.book);
+    arena_release (&made.arena);
     return status;
 }
 

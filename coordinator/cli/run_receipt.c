@@ -2,12 +2,13 @@
 
 #include <stdio.h>
 
+#include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "coordinator/home/run_facts.h"
-#include "coordinator/receipt/drift.h"
+#include "coordinator/verdict/topology.h"
 #include "coordinator/view/receipt_json.h"
 
-enum { FILE_MAX_BYTES = 512 << 20 };
+enum { FILE_MAX_BYTES = 512 << 20, PINS_MAX_BYTES = 4 << 20 };
 
 static void apply (void *owner, const struct fact *fact)
 {
@@ -23,6 +24,45 @@ int receipt_build (const struct run_dir *dir, struct receipt_fold *fold, struct 
     return 0;
 }
 
+static bool read_pins (const struct file_ref *file, struct arena *arena, var_list *pins)
+{
+    char path[PATH_MAX_BYTES + 1], hex[DIGEST_HEX_BYTES];
+    struct buf bytes;
+    bool good = false;
+    buf_init (&bytes, PINS_MAX_BYTES);
+    if (text_to_c (file->path, path, sizeof (path)) && file_read (path, &bytes, NULL) == 0) {
+        struct digest digest = digest_of (bytes.ptr, bytes.len);
+        good = text_is (file->sha256, digest_hex (&digest, hex));
+    }
+    if (good)
+        drift_pins_parse (buf_as_text (&bytes), arena, pins);
+    buf_release (&bytes);
+    return good;
+}
+
+bool receipt_make_drift_query (const struct slice_receipt *receipt, const struct plan *plan, struct arena *arena,
+                               struct drift_query *out)
+{
+    var_list pins = { 0 };
+    *out = (struct drift_query){ 0 };
+    if (!plan)
+        return true;
+    struct topology_findings *topology = arena_alloc (arena, sizeof (*topology));
+    struct topology_host *hosts = arena_array (arena, plan->hosts.n, sizeof (*hosts));
+    for (uint32_t i = 0; i < receipt->hosts.n; i++) {
+        const struct host_receipt *host = &receipt->hosts.items[i];
+        if (host->rank < plan->hosts.n)
+            hosts[host->rank] = (struct topology_host){ host->facts.items, host->facts.n };
+    }
+    if (receipt->hosts.n == plan->hosts.n)
+        topology_judge_hosts (plan, hosts, arena, topology);
+    bool good = plan->pins.file.path.len == 0 || read_pins (&plan->pins.file, arena, &pins);
+    *out = (struct drift_query){
+        .rules = plan->drift.items, .rules_n = plan->drift.n, .pins = pins.items, .pins_n = pins.n, .topology = topology
+    };
+    return good;
+}
+
 static int write_json (const struct run_dir *dir, const char *name, const struct buf *json, struct err *err)
 {
     char path[RUN_PATH_BYTES];
@@ -34,7 +74,7 @@ static int write_json (const struct run_dir *dir, const char *name, const struct
 enum { HOST_FILES_MAX = 512 };
 
 /* Each is a receipt, of a run with this one host: together they merge to that of the run. */
-static int write_hosts (const struct run_dir *dir, const struct slice_receipt *receipt, const struct plan *plan,
+static int write_hosts (const struct run_dir *dir, const struct slice_receipt *receipt, const struct drift_query *query,
                         struct buf *json, struct err *err)
 {
     struct slice_receipt one = *receipt;
@@ -44,7 +84,7 @@ static int write_hosts (const struct run_dir *dir, const struct slice_receipt *r
         snprintf (name, sizeof (name), "receipts/%.*s.json", TEXT_ARG (receipt->hosts.items[i].host));
         buf_clear (json);
         one.hosts.items = &receipt->hosts.items[i];
-        receipt_json (&one, plan->drift.items, plan->drift.n, json);
+        receipt_json (&one, query, json);
         if (write_json (dir, name, json, err) < 0)
             return -1;
     }
@@ -53,9 +93,10 @@ static int write_hosts (const struct run_dir *dir, const struct slice_receipt *r
 
 uint32_t receipt_count_drift (const struct slice_receipt *receipt, const struct plan *plan)
 {
-    const struct drift_query query = { .rules = plan->drift.items, .rules_n = plan->drift.n, .said_only = true };
+    struct drift_query query;
     struct arena arena = { 0 };
     struct drift drift;
+    receipt_make_drift_query (receipt, plan, &arena, &query);
     drift_compare_hosts (receipt, &query, &arena, &drift);
     uint32_t findings = drift.findings + drift.left_out;
     arena_release (&arena);
@@ -67,16 +108,18 @@ int receipt_write_files (const struct run_dir *dir, uint32_t *drift, struct err 
     struct receipt_fold *fold = receipt_fold_create ();
     struct arena arena = { 0 };
     struct slice_receipt receipt;
+    struct drift_query query;
     struct buf json;
     buf_init (&json, FILE_MAX_BYTES);
     int rc = receipt_build (dir, fold, &arena, &receipt, err);
     const struct plan *plan = receipt_fold_plan (fold);
     if (rc == 0) {
-        receipt_json (&receipt, plan->drift.items, plan->drift.n, &json);
+        receipt_make_drift_query (&receipt, plan, &arena, &query);
+        receipt_json (&receipt, &query, &json);
         rc = write_json (dir, "receipt.json", &json, err);
     }
     if (rc == 0)
-        rc = write_hosts (dir, &receipt, plan, &json, err);
+        rc = write_hosts (dir, &receipt, &query, &json, err);
     if (rc == 0 && drift)
         *drift = receipt_count_drift (&receipt, plan);
     buf_release (&json);

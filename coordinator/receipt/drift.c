@@ -111,6 +111,7 @@ void drift_add_impossible (struct drift_comparison *work, struct text fact, stru
     *item = (struct drift_item){ .fact = text_format (work->arena, "topology %.*s", TEXT_ARG (fact)),
                                  .kind = DRIFT_AGREE,
                                  .verdict = DRIFT_IMPOSSIBLE,
+                                 .settled = true,
                                  .groups = group,
                                  .groups_n = 1,
                                  .deviating = hosts_n,
@@ -160,12 +161,12 @@ void drift_compare_hosts (const struct slice_receipt *receipt, const struct drif
     fill_table (&work);
     find_silences (&work, find_silent (&work));
     drift_facts_judge (&work);
-    if (!query->said_only)
-        drift_measures_judge (&work, receipt);
+    drift_measures_judge (&work, receipt);
     judge_topology (&work);
     if (!query->rung.len)
         drift_duplicates_judge (&work);
     out->no_facts = !query->rung.len && work.table.reporting_n[SECTION_FACT] == 0;
     drift_items_sort (out);
     drift_items_keep_worst (out);
+    drift_reference_leave_out_named (out);
 }

@@ -2,7 +2,8 @@
  *
  * A receipt's facts, versions, observed policy, backend, programs and timings are grouped by value, fact by fact, and
  * judged by rules that are data (plan.drift, configs/drift). The reference is the largest group of hosts that agree in
- * all that is compared; whoever differs from it is named, the worst difference first. A host that says nothing is never
+ * all that is compared, without those that a finding names; whoever differs is named, the worst difference first. There
+ * is this one judgement for all outputs, facts and numbers together: they ask with the query of cli/run_receipt.h. A host that says nothing is never
  * counted as equal. drift_compare_hosts compares the hosts of one receipt with one another, drift_compare_receipts
  * those of two, host by host.
  *
@@ -85,9 +86,9 @@ struct drift {
     uint32_t findings;                             /* how many of `items` are */
     uint32_t left_out;                             /* further findings, past DRIFT_ITEMS_MAX */
     uint32_t compared, expected, ignored, too_few; /* facts, by what became of them */
-    uint32_t *reference, reference_n;              /* hosts that agree in all that is compared and settled */
-    bool tie;                   /* another group is as large: the one with the lowest rank was taken */
-    uint32_t *silent, silent_n; /* hosts without any report */
+    uint32_t *reference, reference_n; /* hosts that agree in all that is settled, and that no such finding names */
+    bool tie;                         /* another group is as large: the one with the lowest rank was taken */
+    uint32_t *silent, silent_n;       /* hosts without any report */
     struct drift_silent_hosts *silences;
     uint32_t silences_n;
     const struct text *names; /* of the hosts, in rank order */
@@ -107,7 +108,6 @@ struct drift_query {
     uint32_t pins_n;
     const struct topology_findings *topology; /* by rank; NULL: nobody looked */
     struct text rung;                         /* only what was measured and compiled in this rung; empty: everything */
-    bool said_only;                           /* nothing that was measured: durations and memory */
     bool all;                                 /* list what differs as expected and what too few told, too */
 };
 
@@ -119,6 +119,8 @@ void drift_compare_receipts (const struct slice_receipt *now, const struct slice
 /* The names of a group's hosts, in rank order; hosts_n of them. */
 const struct text *drift_group_host_names (const struct drift *drift, const struct drift_item *item,
                                            const struct drift_group *group, struct arena *arena);
+/* What the other groups are told against: the reference, or one of the groups that are equally large; NULL: nothing. */
+const struct drift_group *drift_item_beside (const struct drift_item *item);
 /* Is there anything for which absence would have to be evidence? */
 bool drift_is_incomplete (const struct drift *drift);
 

@@ -61,6 +61,14 @@ void drift_items_keep_worst (struct drift *out)
     out->left_out += over;
 }
 
+const struct drift_group *drift_item_beside (const struct drift_item *item)
+{
+    for (uint32_t i = 0; i < item->groups_n; i++)
+        if (item->groups[i].reference)
+            return &item->groups[i];
+    return item->verdict == DRIFT_DIFFERS && item->groups_n > 1 ? &item->groups[0] : NULL;
+}
+
 const struct text *drift_group_host_names (const struct drift *drift, const struct drift_item *item,
                                            const struct drift_group *group, struct arena *arena)
 {

@@ -31,9 +31,18 @@ bool drift_number_matters (double number, double from, const struct drift_rule *
            fabs (distance) >= rule->least && distance != 0;
 }
 
-static bool is_outlier (double number, const struct drift_item *item, const struct drift_rule *rule, bool above_only)
+static bool stands_out (const struct drift_comparison *work, double number, double median,
+                        const struct drift_rule *rule, bool above_only)
 {
-    if (!drift_number_matters (number, item->median, rule, above_only))
+    const struct drift_rule *other = drift_rule_beside (work->query, rule);
+    return drift_number_matters (number, median, rule, above_only) ||
+           (other && drift_number_matters (number, median, other, above_only));
+}
+
+static bool is_outlier (const struct drift_comparison *work, double number, const struct drift_item *item,
+                        const struct drift_rule *rule, bool above_only)
+{
+    if (!stands_out (work, number, item->median, rule, above_only))
         return false;
     return item->spread == 0 || consistency * fabs (number - item->median) / item->spread > score_limit;
 }
@@ -105,7 +114,7 @@ static void count_too_few (struct drift_comparison *work, const double *numbers,
 {
     bool differ = false;
     for (uint32_t i = 0; i < n && !differ; i++)
-        differ = !isnan (numbers[i]) && drift_number_matters (numbers[i], item->median, rule, above_only);
+        differ = !isnan (numbers[i]) && stands_out (work, numbers[i], item->median, rule, above_only);
     if (!differ)
         return;
     work->out->too_few++;
@@ -130,7 +139,7 @@ void drift_numbers_judge (struct drift_comparison *work, const double *numbers, 
     }
     struct outlier *outliers = mem_array (n, sizeof (*outliers));
     for (uint32_t i = 0; i < n; i++)
-        if (!isnan (numbers[i]) && is_outlier (numbers[i], item, rule, above_only))
+        if (!isnan (numbers[i]) && is_outlier (work, numbers[i], item, rule, above_only))
             outliers[outliers_n++] = (struct outlier){ numbers[i], i };
     if (outliers_n) {
         group_outliers (work, numbers, n, outliers, outliers_n, item);

@@ -179,6 +179,8 @@ struct drift_compared_fact {
 };
 void drift_reference_choose_hosts (struct drift_comparison *work, const struct drift_compared_fact *candidates,
                                    uint32_t n);
+/* Of the hosts chosen, once all findings stand in order: whoever stands in one of which most hosts have one value. */
+void drift_reference_leave_out_named (struct drift *drift);
 /* drift_measures.c: findings from what was measured. */
 enum drift_measure_kind { MEASURE_DURATION, MEASURE_MEMORY, MEASURE_DEVICE_MEMORY };
 struct drift_measure {
@@ -221,6 +223,8 @@ void drift_items_keep_worst (struct drift *drift); /* of sorted findings, DRIFT_
 
 /* The first rule of the query that matches, a built-in one when the query has none, else "agree"; never NULL. */
 const struct drift_rule *drift_rule_of (const struct drift_query *query, struct text fact);
+/* The next rule, where it has the same pattern and a tolerance as well: among hosts of one run it counts, too. NULL: no. */
+const struct drift_rule *drift_rule_beside (const struct drift_query *query, const struct drift_rule *rule);
 /* `order` is a multiple of the step: what is between is free for telling findings about like facts apart. */
 enum { DRIFT_ORDER_STEP = 4, DRIFT_ORDER_ABSENT = 1 << 16 };
 enum drift_severity drift_severity_of (struct text fact, uint32_t *order);

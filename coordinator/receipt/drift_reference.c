@@ -88,3 +88,21 @@ void drift_reference_choose_hosts (struct drift_comparison *work, const struct d
         if (may[i] && of[i] == best->signature)
             out->reference[out->reference_n++] = i;
 }
+
+void drift_reference_leave_out_named (struct drift *out)
+{
+    bool *named = mem_array (out->hosts_n + 1, sizeof (*named));
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < out->findings; i++) {
+        const struct drift_item *item = &out->items[i];
+        const struct drift_group *beside = drift_item_beside (item);
+        for (uint32_t g = 0; item->settled && g < item->groups_n; g++)
+            for (uint32_t k = 0; &item->groups[g] != beside && k < item->groups[g].hosts_n; k++)
+                named[item->groups[g].hosts[k]] = true;
+    }
+    for (uint32_t i = 0; i < out->reference_n; i++)
+        if (!named[out->reference[i]])
+            out->reference[n++] = out->reference[i];
+    out->reference_n = n;
+    mem_free (named);
+}

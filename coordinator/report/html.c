@@ -165,7 +165,6 @@ static bool add_member (const char *name, struct text json, struct buf *out)
 
 static bool add_drift (const struct report *report, struct buf *out)
 {
-    const struct drift_query query = { .rules = report->plan->drift.items, .rules_n = report->plan->drift.n };
     const struct drift_subject subject = { .name = report->scene->run,
                                            .slice = report->scene->slice,
                                            .policy = "of the run" };
@@ -173,7 +172,7 @@ static bool add_drift (const struct report *report, struct buf *out)
     struct drift drift;
     struct buf json;
     buf_init (&json, MEMBER_MAX_BYTES);
-    drift_compare_hosts (report->receipt, &query, &arena, &drift);
+    drift_compare_hosts (report->receipt, &report->drift, &arena, &drift);
     drift_json (&drift, &subject, &json);
     bool fits = !json.overflow && add_member (",\"drift\":", buf_as_text (&json), out);
     buf_release (&json);

@@ -46,7 +46,7 @@ void report_book_apply (struct report_book *book, const struct fact *fact)
     book->joined[(*n)++] = (struct report_step){ fact->at_ms, joined_n };
 }
 
-const struct report *report_book_make (struct report_book *book, bool held)
+struct report *report_book_make (struct report_book *book, bool held)
 {
     struct scene_query query;
     arena_reset (&book->arena);
@@ -59,6 +59,8 @@ const struct report *report_book_make (struct report_book *book, bool held)
     book->report.held = held && !book->scene.ended;
     book->report.plan = receipt_fold_plan (book->fold);
     book->report.receipt = &book->receipt;
+    book->report.drift = (struct drift_query){ .rules = book->report.plan->drift.items,
+                                               .rules_n = book->report.plan->drift.n };
     book->report.scene = &book->scene;
     book->report.hosts = hosts;
     book->report.joined = book->joined;

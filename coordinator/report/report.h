@@ -5,7 +5,7 @@
 #ifndef SLICEUP_COORDINATOR_REPORT_REPORT_H
 #define SLICEUP_COORDINATOR_REPORT_REPORT_H
 
-#include "common/model/receipt.h"
+#include "coordinator/receipt/drift.h"
 #include "coordinator/scene/scene.h"
 
 /* How many hosts were joined from then on. */
@@ -18,6 +18,7 @@ struct report {
     const struct plan *plan;
     bool held;                           /* the run has not ended, and a coordinator holds it */
     const struct slice_receipt *receipt; /* of this run */
+    struct drift_query drift;            /* how its hosts are compared: by the plan's rules, and what the caller adds */
     const struct scene *scene;           /* every host is among its tiles */
     const struct scene_host *hosts;      /* scene->hosts_n, by rank */
     const struct report_step *joined;    /* in the order of time */
@@ -28,6 +29,6 @@ struct report_book;
 struct report_book *report_book_create (void);
 void report_book_destroy (struct report_book *book); /* NULL is fine */
 void report_book_apply (struct report_book *book, const struct fact *fact);
-const struct report *report_book_make (struct report_book *book, bool held);
+struct report *report_book_make (struct report_book *book, bool held);
 
 #endif

@@ -126,9 +126,10 @@ void drift_json (const struct drift *drift, const struct drift_subject *subject,
     json_print_release (json, JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (15) | JSON_ENSURE_ASCII, out);
 }
 
-json_t *drift_json_of_receipt (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n)
+json_t *drift_json_of_receipt (const struct slice_receipt *receipt, const struct drift_query *asked)
 {
-    struct drift_query query = { .rules = rules, .rules_n = rules_n, .all = true, .said_only = true };
+    struct drift_query query = *asked;
+    query.all = true;
     struct arena arena = { 0 };
     struct drift drift;
     json_t *array = json_array ();

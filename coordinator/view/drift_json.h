@@ -13,7 +13,7 @@ void drift_json (const struct drift *drift, const struct drift_subject *subject,
 /* One of its findings. */
 json_t *drift_json_of_item (const struct drift *drift, const struct drift_item *item);
 /* The member `drift` of a receipt: [{fact, groups [{value, hosts}], verdict}]; docs/spec/receipt.md. */
-json_t *drift_json_of_receipt (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n);
+json_t *drift_json_of_receipt (const struct slice_receipt *receipt, const struct drift_query *query);
 
 /* What later runs can be compared with: the receipt without what no comparison looks at, and a sha256 over it. */
 void drift_baseline_print (const struct slice_receipt *receipt, struct buf *out);

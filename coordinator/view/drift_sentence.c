@@ -5,25 +5,9 @@
 
 enum { HOSTS_TEXT_MAX_BYTES = 1 << 20, WORDS_MAX = 64, LEAD_BYTES = 12 };
 
-/* NULL: there is none. */
-static const struct drift_group *find_reference (const struct drift_item *item)
-{
-    for (uint32_t i = 0; i < item->groups_n; i++)
-        if (item->groups[i].reference)
-            return &item->groups[i];
-    return NULL;
-}
-
-/* What the other groups are told against: the reference, or one of the groups that are equally large. */
-static const struct drift_group *group_beside (const struct drift_item *item)
-{
-    const struct drift_group *reference = find_reference (item);
-    return reference || item->verdict != DRIFT_DIFFERS || item->groups_n < 2 ? reference : &item->groups[0];
-}
-
 uint32_t drift_minorities (const struct drift_item *item)
 {
-    return item->groups_n - (group_beside (item) != NULL);
+    return item->groups_n - (drift_item_beside (item) != NULL);
 }
 
 const struct drift_group *drift_minority_next (const struct drift_item *item, uint32_t *at)
@@ -32,7 +16,7 @@ const struct drift_group *drift_minority_next (const struct drift_item *item, ui
         /* Outliers stand farthest first; everything else largest first. */
         uint32_t index = item->verdict == DRIFT_OUTLIER ? *at : item->groups_n - 1 - *at;
         (*at)++;
-        if (&item->groups[index] != group_beside (item))
+        if (&item->groups[index] != drift_item_beside (item))
             return &item->groups[index];
     }
     return NULL;
@@ -184,7 +168,7 @@ static bool add_words (struct text value, struct text reference, const struct dr
 static void say_difference (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
                             const struct drift_sentence_limits *limits, struct buf *out)
 {
-    const struct drift_group *reference = group_beside (item);
+    const struct drift_group *reference = drift_item_beside (item);
     struct text beside = reference ? reference->value : (struct text){ 0 };
     if (group->absent)
         buf_printf (out, ": no %.*s", TEXT_ARG (item->fact));
@@ -212,7 +196,7 @@ static void say_difference (const struct drift *drift, const struct drift_item *
 static void say_not_pinned (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
                             const struct drift_sentence_limits *limits, struct buf *out)
 {
-    const struct drift_group *reference = find_reference (item);
+    const struct drift_group *reference = drift_item_beside (item);
     buf_printf (out, group->absent ? ": no %.*s" : ": %.*s is ", TEXT_ARG (item->fact));
     if (!group->absent)
         add_value (group->value, item->pinned, limits, out);
@@ -226,20 +210,22 @@ static void say_not_pinned (const struct drift *drift, const struct drift_item *
 
 static void say_outlier (const struct drift_item *item, const struct drift_group *group, struct buf *out)
 {
-    if (item->rung.len) {
-        buf_puts (out, text_starts (item->fact, "duration ") ? " took " : " used ");
-        add_number (item, group->number, out);
-        buf_puts (out, text_starts (item->fact, "duration ")        ? " in "
-                       : text_starts (item->fact, "memory device ") ? " of device memory in "
-                                                                    : " of memory in ");
+    bool time = text_starts (item->fact, "duration "), times = item->rung.len && item->median > 0;
+    buf_puts (out, ": ");
+    if (item->rung.len)
         add_place (item, out);
-    } else {
-        buf_printf (out, ": %.*s is ", TEXT_ARG (item->fact));
-        add_number (item, group->number, out);
-    }
-    buf_puts (out, ", median ");
+    else
+        buf_add_text (out, item->fact);
+    buf_puts (out, !item->rung.len ? " is " : time ? " took " : " used ");
+    if (times)
+        buf_printf (out, "%.*f × the median%s (", group->number < 10 * item->median, group->number / item->median,
+                    time                                         ? ""
+                    : text_starts (item->fact, "memory device ") ? " of device memory"
+                                                                 : " of memory");
+    add_number (item, group->number, out);
+    buf_puts (out, times ? ", " : ", median ");
     add_number (item, item->median, out);
-    buf_printf (out, " of %u hosts", item->measured);
+    buf_printf (out, " of %u hosts%s", item->measured, times ? ")" : "");
 }
 
 static void say_changed (const struct drift_item *item, const struct drift_group *group,
@@ -354,12 +340,11 @@ static struct text silent_of (const struct drift *drift, struct arena *arena)
     return buf_finish (&hosts, arena);
 }
 
-void drift_sentence_list_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
-                               uint32_t most, struct arena *arena, struct drift_sentence_list *out)
+void drift_sentence_list_make (const struct slice_receipt *receipt, const struct drift_query *query, uint32_t most,
+                               struct arena *arena, struct drift_sentence_list *out)
 {
-    const struct drift_query query = { .rules = rules, .rules_n = rules_n, .said_only = true };
     struct drift drift;
-    drift_compare_hosts (receipt, &query, arena, &drift);
+    drift_compare_hosts (receipt, query, arena, &drift);
     *out = (struct drift_sentence_list){ .sentences = arena_array (arena, most, sizeof (*out->sentences)),
                                          .expected = drift.expected,
                                          .no_facts = drift.no_facts };

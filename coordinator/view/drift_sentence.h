@@ -2,7 +2,7 @@
  *
  *   h3: bundle jaxlib is 0.10.1, 7 others have 0.10.2
  *   h3: policy XLA_FLAGS lacks --a and has --b, unlike 7 others
- *   h5 took 41 s in phase compile of rung dense, median 12 s of 8 hosts
+ *   h5: phase compile of rung dense took 3.4 × the median (41 s, 12 s of 8 hosts)
  *
  * What hosts said stands in it as they said it: whoever prints it escapes it. Pure. */
 #ifndef SLICEUP_COORDINATOR_VIEW_DRIFT_SENTENCE_H
@@ -30,8 +30,7 @@ uint32_t drift_minorities (const struct drift_item *item); /* for how many group
 /* They, fewest hosts first: *at counts on from 0; NULL: no more. */
 const struct drift_group *drift_minority_next (const struct drift_item *item, uint32_t *at);
 
-/* How the hosts of a receipt differ in what they said, for the middle of another page; what was measured is left to
- * `sliceup drift`. Everything lives in the arena. */
+/* How the hosts of a receipt differ, for the middle of another page. Everything lives in the arena. */
 struct drift_sentence_list {
     struct text *sentences; /* the worst first */
     uint32_t n, more;       /* more: findings that have none here */
@@ -39,8 +38,8 @@ struct drift_sentence_list {
     struct text silent;     /* hosts without any report, folded: nothing is known of them */
     uint32_t expected;      /* facts that differ by their nature */
 };
-/* `rules`: how hosts are compared; at most `most` sentences. */
-void drift_sentence_list_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
-                               uint32_t most, struct arena *arena, struct drift_sentence_list *out);
+/* At most `most` sentences. */
+void drift_sentence_list_make (const struct slice_receipt *receipt, const struct drift_query *query, uint32_t most,
+                               struct arena *arena, struct drift_sentence_list *out);
 
 #endif

@@ -116,7 +116,7 @@ static void put_subject (struct page *page, const struct drift_subject *subject)
         buf_puts (&page->sentence, "reference: ");
         drift_sentence_hosts (drift, drift->reference, drift->reference_n, &page->limits, &page->sentence);
         buf_printf (&page->sentence, ", %s%s",
-                    drift->reference_n == 1 ? "as no two hosts agree" : "which agree in all that was compared",
+                    drift->reference_n == 1 ? "which nothing above names" : "which agree in all that was compared",
                     drift->tie ? "; another group is as large, but this one has the host of the lowest rank" : "");
         put_line (page, PAINT_FAINT, "");
     }

@@ -498,8 +498,8 @@ static struct text rung_asked (const struct slice_receipt *receipt, struct expla
     return frontier.next_failing >= 0 ? out->header->rungs.items[frontier.next_failing] : (struct text){ 0 };
 }
 
-void explain_make (const struct slice_receipt *receipt, const struct board *now, struct arena *arena,
-                   struct explanation *out)
+void explain_make (const struct slice_receipt *receipt, const struct board *now, const struct drift_query *drift,
+                   struct arena *arena, struct explanation *out)
 {
     *out = (struct explanation){ 0 };
     if (receipt->headers.n == 0)
@@ -510,8 +510,7 @@ void explain_make (const struct slice_receipt *receipt, const struct board *now,
     if (out->rung.len)
         find_causes (&asked, out);
     ask_all (&asked, out);
-    drift_sentence_list_make (receipt, now ? now->plan.drift.items : NULL, now ? now->plan.drift.n : 0,
-                              EXPLAIN_DIFFERENCES_MAX, arena, &out->differences);
+    drift_sentence_list_make (receipt, drift, EXPLAIN_DIFFERENCES_MAX, arena, &out->differences);
     take_metrics (&asked, out);
     take_history (&asked, out);
 }

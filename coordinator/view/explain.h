@@ -66,8 +66,8 @@ struct explanation {
 
 /* Of the first run in the receipt. `now`: how it stands, and its plan, which says how hosts are compared and which
  * questions apply; it has to outlive `out`. NULL: nothing is known but the receipt. */
-void explain_make (const struct slice_receipt *receipt, const struct board *now, struct arena *arena,
-                   struct explanation *out);
+void explain_make (const struct slice_receipt *receipt, const struct board *now, const struct drift_query *drift,
+                   struct arena *arena, struct explanation *out);
 
 /* The other hosts of the rung, and what is said of them; some may be none. */
 enum { EXPLAIN_OTHERS = 4 };

@@ -361,8 +361,7 @@ static void print_with_hosts (json_t *json, const struct slice_receipt *receipt,
 static const char *const stored[] = { "headers",     "hosts",      "times",     "reductions",
                                       "generations", "recoveries", "violations" };
 
-void receipt_json (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
-                   struct buf *out)
+void receipt_json (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out)
 {
     static const struct run_header none;
     const struct run_header *header = receipt->headers.n ? &receipt->headers.items[0] : &none;
@@ -380,7 +379,7 @@ void receipt_json (const struct slice_receipt *receipt, const struct drift_rule 
     json_object_set_new (json, "mesh", mesh_json (header));
     json_object_set_new (json, "ladder", ladder_json (receipt, header));
     json_object_set_new (json, "cache", cache_json (receipt, header));
-    json_object_set_new (json, "drift", drift_json_of_receipt (receipt, rules, rules_n));
+    json_object_set_new (json, "drift", drift_json_of_receipt (receipt, drift));
     json_object_set_new (json, "conflicts", conflicts_json (receipt));
     print_with_hosts (json, receipt, out);
 }

@@ -241,12 +241,11 @@ static void add_metrics (const struct slice_receipt *receipt, struct buf *out)
     }
 }
 
-static void add_drift (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
-                       struct buf *out)
+static void add_drift (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out)
 {
     struct arena arena = { 0 };
     struct drift_sentence_list summary;
-    drift_sentence_list_make (receipt, rules, rules_n, DRIFT_SHOWN, &arena, &summary);
+    drift_sentence_list_make (receipt, drift, DRIFT_SHOWN, &arena, &summary);
     bool whole = receipt->headers.n == 1 && receipt->hosts.n == receipt->headers.items[0].hosts.n;
     bool silent = whole && summary.silent.len && !summary.no_facts; /* else add_missing names them */
     if (silent) {
@@ -339,18 +338,16 @@ void receipt_text_head (const struct slice_receipt *receipt, const struct run_he
     add_frontier (receipt, header, out);
 }
 
-void receipt_text_rest (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
-                        struct buf *out)
+void receipt_text_rest (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out)
 {
     add_metrics (receipt, out);
     receipt_text_hosts (receipt, out);
-    add_drift (receipt, rules, rules_n, out);
+    add_drift (receipt, drift, out);
     add_recoveries (receipt, out);
     add_notes (receipt, out);
 }
 
-void receipt_text (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
-                   struct buf *out)
+void receipt_text (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out)
 {
     for (uint32_t i = 0; i < receipt->headers.n; i++) {
         const struct run_header *header = &receipt->headers.items[i];
@@ -358,5 +355,5 @@ void receipt_text (const struct slice_receipt *receipt, const struct drift_rule 
         add_ladder (receipt, header, out);
         receipt_text_cache (receipt, header, out);
     }
-    receipt_text_rest (receipt, rules, rules_n, out);
+    receipt_text_rest (receipt, drift, out);
 }

@@ -285,7 +285,7 @@ static void render_report (const struct report *report, bool page, struct buf *o
     if (page)
         html_page (report, out);
     check_html (out);
-    receipt_json (report->receipt, report->plan->drift.items, report->plan->drift.n, out);
+    receipt_json (report->receipt, &report->drift, out);
     check_json (out);
     junit_xml (report->receipt, out);
     check_xml (out);

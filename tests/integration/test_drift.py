@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -75,8 +76,16 @@ class Planted(Drifting):
 
     def test_a_slow_host_is_named_with_rung_and_phase(self):
         self.differs(seconds=12, phase="compile")
-        self.assertRegex(self.first_line(), r"^h3 took 1\d s in phase compile of rung odd, median .* of 8 hosts$")
-        self.assertRegex(self.first_line("--rung", "odd"), r"^h3 took 1\d s in phase compile of rung odd")
+        self.assertRegex(self.first_line(), r"^h3: phase compile of rung odd took [\d.]+ × the median \(1\d s, .* of 8 hosts\)$")
+        told = schema.document(self.drift("--json", status=1).out)
+        self.assertEqual(("h[0-2,4-7]", 1), (told["reference"], told["counts"]["findings"]))
+        receipt = self.lab.sliceup("receipt").out
+        self.assertIn(f"drift    {self.first_line()}\n", receipt)
+        self.assertIn(self.first_line(), self.lab.sliceup("explain").out)
+        kept = [one for one in self.lab.receipt()["drift"] if one["verdict"] == "outlier"]
+        self.assertEqual([("duration odd/compile", {"h3", "h[0-2,4-7]"})], [(one["fact"], {group["hosts"] for group in one["groups"]}) for one in kept])
+        self.assertIn("\nsliceup_drift_findings 1\n", re.sub(r"\{.*?\}", "", self.passes(self.lab.sliceup("metrics")).out))
+        self.assertRegex(self.first_line("--rung", "odd"), r"^h3: phase compile of rung odd took .* \(1\d s,")
 
     def test_a_difference_is_told_in_every_form_and_against_another_run(self):
         self.differs()

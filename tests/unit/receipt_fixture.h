@@ -20,8 +20,8 @@ static inline bool same (const struct slice_receipt *a, const struct slice_recei
     struct buf x, y;
     buf_init (&x, 64 << 20);
     buf_init (&y, 64 << 20);
-    receipt_json (a, NULL, 0, &x);
-    receipt_json (b, NULL, 0, &y);
+    receipt_json (a, &(const struct drift_query){ 0 }, &x);
+    receipt_json (b, &(const struct drift_query){ 0 }, &y);
     bool equal = record_equal (&slice_receipt_record, a, b) && x.len == y.len && memcmp (x.ptr, y.ptr, x.len) == 0;
     buf_release (&x);
     buf_release (&y);

@@ -627,7 +627,7 @@ static void a_slow_host_is_named_with_rung_and_phase (void **state)
     make (&slice, 8);
     slow (&slice, 5, 41000);
     assert_string_equal (first_line (&slice, &plain),
-                         "h5 took 41 s in phase compile of rung dense (cold), median 12 s of 8 hosts");
+                         "h5: phase compile of rung dense (cold) took 3.4 × the median (41 s, 12 s of 8 hosts)");
     assert_int_equal (slice.drift.findings, 1); /* that the whole rung took longer is no second finding */
     done (&slice);
 }
@@ -640,9 +640,46 @@ static void small_effects_are_no_outliers (void **state)
     slow (&slice, 5, 17000); /* a hundred times the spread, and not half as much again */
     assert_string_equal (first_line (&slice, &plain), "no drift: 8 hosts, 18 facts compared");
     for (uint32_t i = 0; i < 8; i++)
-        slow (&slice, i, i == 5 ? 1100 : 100); /* eleven times, and one second */
+        slow (&slice, i, i == 5 ? 1050 : 60); /* many times, and less than a second more */
+    assert_string_equal (first_line (&slice, &plain), "no drift: 8 hosts, 18 facts compared");
+    for (uint32_t i = 0; i < 8; i++)
+        slow (&slice, i, i == 5 ? 2900 : 1000); /* not three times, and less than 3 s more */
     assert_string_equal (first_line (&slice, &plain), "no drift: 8 hosts, 18 facts compared");
     done (&slice);
+}
+
+/* Three times and 1 s, or half as much again and 3 s; and no finding's host is what the others are held against. */
+static void whoever_is_slow_is_named_with_the_factor_and_is_no_reference (void **state)
+{
+    static const struct {
+        uint64_t usual_ms, slow_ms;
+        const char *line;
+    } cases[] = { { 100, 2500, "h6: rung disk took 25 × the median (2.5 s, 100 ms of 8 hosts)" },
+                  { 100, 1200, "h6: rung disk took 12 × the median (1.2 s, 100 ms of 8 hosts)" },
+                  { 1000, 4000, "h6: rung disk took 4.0 × the median (4 s, 1 s of 8 hosts)" },
+                  { 5000, 8200, "h6: rung disk took 1.6 × the median (8.2 s, 5 s of 8 hosts)" } };
+    (void) state;
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        struct slice slice;
+        make (&slice, 8);
+        for (uint32_t i = 0; i < 8; i++)
+            host (&slice, i)->rungs.items[0] = (struct rung_receipt){ .rung = TEXT_LIT ("disk"),
+                                                                      .pass = PASS_ONCE,
+                                                                      .attempt = 1,
+                                                                      .outcome = OUTCOME_PASSED,
+                                                                      .duration_ms = i == 6 ? cases[k].slow_ms
+                                                                                            : cases[k].usual_ms };
+        assert_string_equal (first_line (&slice, &plain), cases[k].line);
+        assert_int_equal (slice.drift.findings, 1);
+        assert_int_equal (slice.drift.reference_n, 7);
+        for (uint32_t i = 0; i < slice.drift.reference_n; i++)
+            assert_int_not_equal (slice.drift.reference[i], 6);
+        struct drift_sentence_list said; /* as receipts say it */
+        drift_sentence_list_make (&slice.receipt, &plain, 4, &slice.arena, &said);
+        assert_int_equal (said.n, 1);
+        assert_true (text_is (said.sentences[0], cases[k].line));
+        done (&slice);
+    }
 }
 
 /* Where all scatter, much more than that is asked of one: 0.6745 * distance / MAD is 3.0 at 30 s, and 4.7 at 40 s. */
@@ -717,7 +754,7 @@ static void a_phase_that_one_host_goes_through_for_all_makes_none_slow (void **s
     assert_string_equal (first_line (&slice, &query), "no drift: 6 hosts, 17 facts compared");
     add_build (&slice, 1, 0, 9000);
     assert_string_equal (first_line (&slice, &query),
-                         "h1 took 9 s in phase compile of rung dense (cold), median 1 s of 6 hosts");
+                         "h1: phase compile of rung dense (cold) took 9.0 × the median (9 s, 1 s of 6 hosts)");
     done (&slice);
 }
 
@@ -733,7 +770,7 @@ static void the_cache_writer_is_not_compared_with_readers (void **state)
     assert_string_equal (first_line (&slice, &plain), "no drift: 8 hosts, 21 facts compared");
     slow (&slice, 1, 60000);
     assert_string_equal (first_line (&slice, &plain),
-                         "h1 took 1 min in phase compile of rung dense (cold), median 12 s of 7 hosts");
+                         "h1: phase compile of rung dense (cold) took 5.0 × the median (1 min, 12 s of 7 hosts)");
     done (&slice);
 }
 
@@ -830,7 +867,9 @@ static struct text plant (struct slice *slice, struct rng *rng)
         odd->facts.n--;
         what = "no fact f11";
         break;
-    default: slow (slice, at, 90000); return text_format (&slice->arena, "%.*s took ", TEXT_ARG (odd->host));
+    default:
+        slow (slice, at, 90000);
+        return text_format (&slice->arena, "%.*s: phase compile of rung dense (cold) took ", TEXT_ARG (odd->host));
     }
     return text_format (&slice->arena, "%.*s: %s", TEXT_ARG (odd->host), what);
 }
@@ -937,6 +976,7 @@ int main (void)
         cmocka_unit_test (all_hosts_may_differ_from_their_pins),
         cmocka_unit_test (a_slow_host_is_named_with_rung_and_phase),
         cmocka_unit_test (small_effects_are_no_outliers),
+        cmocka_unit_test (whoever_is_slow_is_named_with_the_factor_and_is_no_reference),
         cmocka_unit_test (what_scatters_has_farther_outliers),
         cmocka_unit_test (three_hosts_are_too_few_to_judge),
         cmocka_unit_test (measures_that_no_two_hosts_share_cost_no_memory),

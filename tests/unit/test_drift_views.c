@@ -231,7 +231,7 @@ static void a_baseline_comes_back_as_it_went (void **state)
     assert_int_equal (file.len, again.len);
     assert_memory_equal (file.ptr, again.ptr, file.len);
     buf_clear (&file); /* and a receipt will do */
-    receipt_json (&a.receipt, NULL, 0, &file);
+    receipt_json (&a.receipt, &(const struct drift_query){ 0 }, &file);
     assert_int_equal (read_back (&file, &back.receipt, &arena, &err), 0);
     buf_release (&file);
     buf_release (&again);

@@ -102,7 +102,7 @@ static int tear_down (void **state)
 
 static void explain (struct story *story)
 {
-    explain_make (&story->receipt, NULL, &story->arena, &story->told);
+    explain_make (&story->receipt, NULL, &(const struct drift_query){ 0 }, &story->arena, &story->told);
 }
 
 static void print_explanation (struct story *story, struct buf *out)
@@ -112,7 +112,7 @@ static void print_explanation (struct story *story, struct buf *out)
 
 static void print_receipt (struct story *story, struct buf *out)
 {
-    receipt_text (&story->receipt, NULL, 0, out);
+    receipt_text (&story->receipt, &(const struct drift_query){ 0 }, out);
 }
 
 static const struct explain_question *step (struct story *story, const char *id)

@@ -165,7 +165,7 @@ static void a_cold_pass_that_compiled_nothing_says_so (void **state)
     end_pass (fold, result->key, NULL, 0);
     receipt_fold_build (fold, &arena, &receipt);
     assert_true (text_is (receipt.hosts.items[0].rungs.items[0].cache, "restored"));
-    receipt_text (&receipt, NULL, 0, &text);
+    receipt_text (&receipt, &(const struct drift_query){ 0 }, &text);
     assert_non_null (strstr (buf_c (&text), "cold     passed         h0  compiled nothing: every program was in the "
                                             "cache already\n"));
     buf_release (&text);
@@ -201,7 +201,7 @@ static void what_was_saved_is_of_the_programs_that_were_found (void **state)
     end_pass (fold, result->key, NULL, 0);
     receipt_fold_build (fold, &arena, &receipt);
     assert_int_equal (receipt.hosts.items[0].rungs.items[0].keys.items[0].compile_ms, 1600);
-    receipt_text (&receipt, NULL, 0, &text);
+    receipt_text (&receipt, &(const struct drift_query){ 0 }, &text);
     assert_non_null (strstr (buf_c (&text),
                              ": 1 program loaded instead of compiled, compile time saved 1.5 s (compiling "
                              "them again would take 1.6 s, loading took 100 ms)\n"));
@@ -263,11 +263,11 @@ static void what_an_attempt_measured_and_saw_is_kept (void **state)
     assert_true (text_is (rung->cause.evidence, "out of memory in hbm"));
     assert_true (text_is (rung->launch, "00000000deadbeef"));
     buf_init (&out, 1 << 20);
-    receipt_text (&receipt, NULL, 0, &out);
+    receipt_text (&receipt, &(const struct drift_query){ 0 }, &out);
     assert_non_null (
         strstr (buf_c (&out), "h1  (90 ms)\n             line 12: out of memory in hbm\n             full ["));
     buf_clear (&out);
-    receipt_json (&receipt, NULL, 0, &out);
+    receipt_json (&receipt, &(const struct drift_query){ 0 }, &out);
     read_back (&out, &back, &arena);
     assert_int_equal (frontier_latest_attempt (&back.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE)->phases.n, 2);
     buf_release (&out);
@@ -390,7 +390,7 @@ static bool text_has (const struct slice_receipt *receipt, const char *words)
 {
     struct buf out;
     buf_init (&out, 1 << 20);
-    receipt_text (receipt, NULL, 0, &out);
+    receipt_text (receipt, &(const struct drift_query){ 0 }, &out);
     bool found = strstr (buf_c (&out), words) != NULL;
     buf_release (&out);
     return found;
@@ -450,7 +450,7 @@ static struct text markdown (const struct receipt_fold *fold, struct arena *aren
     struct buf out;
     receipt_fold_build (fold, arena, &receipt);
     buf_init (&out, 1 << 20);
-    receipt_markdown (&receipt, NULL, 0, &out);
+    receipt_markdown (&receipt, &(const struct drift_query){ 0 }, &out);
     struct text text = text_copy (arena, buf_as_text (&out));
     buf_release (&out);
     return text;
@@ -666,7 +666,7 @@ static void check_schema (const struct slice_receipt *receipt)
     struct buf json;
     char path[] = "/tmp/sliceup-receipt-XXXXXX", command[512];
     buf_init (&json, 1 << 20);
-    receipt_json (receipt, NULL, 0, &json);
+    receipt_json (receipt, &(const struct drift_query){ 0 }, &json);
     int fd = mkstemp (path);
     assert_true (fd >= 0);
     assert_int_equal (write (fd, json.ptr, json.len), (ssize_t) json.len);
@@ -707,7 +707,7 @@ static void the_cache_of_the_json_says_the_same (void **state)
     struct buf json;
     struct receipt_fold *fold = violated (&arena, &receipt);
     buf_init (&json, 1 << 20);
-    receipt_json (&receipt, NULL, 0, &json);
+    receipt_json (&receipt, &(const struct drift_query){ 0 }, &json);
     for (size_t i = 0; i < sizeof (words) / sizeof (words[0]); i++)
         if (!strstr (buf_c (&json), words[i]))
             fail_msg ("%s is not in the receipt", words[i]);
@@ -736,7 +736,7 @@ static void what_is_not_known_is_null (void **state)
     end_attempt (fold, 0, (struct attempt_key){ 0, PASS_ONCE, 1 });
     receipt_fold_build (fold, &arena, &receipt);
     buf_init (&json, 1 << 20);
-    receipt_json (&receipt, NULL, 0, &json);
+    receipt_json (&receipt, &(const struct drift_query){ 0 }, &json);
     json_t *object = json_loads (buf_c (&json), 0, NULL);
     json_t *header = json_array_get (json_object_get (object, "headers"), 0);
     json_t *host = json_array_get (json_object_get (object, "hosts"), 0);
@@ -763,7 +763,7 @@ static void drift_of_which_nobody_spoke_is_not_said_to_be_none (void **state)
     struct buf text;
     struct receipt_fold *fold = refused_at_launch (&arena, &receipt);
     buf_init (&text, 1 << 20);
-    receipt_text (&receipt, NULL, 0, &text);
+    receipt_text (&receipt, &(const struct drift_query){ 0 }, &text);
     assert_non_null (strstr (buf_c (&text), "drift    not known: no host reported facts"));
     buf_release (&text);
     receipt_fold_destroy (fold);
@@ -779,7 +779,7 @@ static void what_a_lost_host_counted_is_null (void **state)
     struct buf json;
     struct receipt_fold *fold = refused_at_launch (&arena, &receipt);
     buf_init (&json, 1 << 20);
-    receipt_json (&receipt, NULL, 0, &json);
+    receipt_json (&receipt, &(const struct drift_query){ 0 }, &json);
     json_t *object = json_loads (buf_c (&json), 0, NULL);
     json_t *host = json_array_get (json_object_get (object, "hosts"), 1);
     json_t *rung = json_array_get (json_object_get (host, "rungs"), 0);

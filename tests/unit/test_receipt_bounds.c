@@ -44,7 +44,7 @@ static void taken_is_readable (struct scene *scene, struct slice_receipt *receip
     receipt_fold_build (scene->fold, &scene->arena, receipt);
     if (!record_check (&slice_receipt_record, receipt, &why))
         fail_msg ("%s", buf_c (&why));
-    receipt_json (receipt, NULL, 0, &json);
+    receipt_json (receipt, &(const struct drift_query){ 0 }, &json);
     if (receipt_from_json (buf_as_text (&json), &read, &scene->arena, &err) != 0)
         fail_msg ("%s", err.text);
     buf_release (&why);

@@ -81,7 +81,7 @@ static void contradicting_receipts_of_one_host_both_stay (void **state)
     assert_true (merge_host_has_conflict (&both, 0) && merge_host_has_conflict (&both, 1));
     struct buf text;
     buf_init (&text, 1 << 20);
-    receipt_text (&both, NULL, 0, &text);
+    receipt_text (&both, &(const struct drift_query){ 0 }, &text);
     const char *told = strstr (buf_c (&text), "conflict h0 has several receipts");
     assert_true (told && !strstr (told + 1, "conflict ")); /* once */
     buf_release (&text);
@@ -124,15 +124,15 @@ static void the_drift_of_a_receipt_goes_by_the_rules_it_is_given (void **state)
     buf_init (&text, 1 << 20);
     receipt.hosts.items = hosts;
     receipt.hosts.n = 3;
-    receipt_json (&receipt, NULL, 0, &json);
-    receipt_text (&receipt, NULL, 0, &text);
+    receipt_json (&receipt, &(const struct drift_query){ 0 }, &json);
+    receipt_text (&receipt, &(const struct drift_query){ 0 }, &text);
     assert_non_null (strstr (buf_c (&json), "\"fact kernel.release\""));
     assert_non_null (strstr (buf_c (&json), "\"expected\"")); /* their names */
     assert_non_null (strstr (buf_c (&text), "h2: fact kernel.release is 6.2, 2 others have 6.1"));
     buf_clear (&json);
     buf_clear (&text);
-    receipt_json (&receipt, &ignored, 1, &json);
-    receipt_text (&receipt, &ignored, 1, &text);
+    receipt_json (&receipt, &(const struct drift_query){ .rules = &ignored, .rules_n = 1 }, &json);
+    receipt_text (&receipt, &(const struct drift_query){ .rules = &ignored, .rules_n = 1 }, &text);
     assert_null (strstr (buf_c (&json), "\"fact kernel.release\""));
     assert_null (strstr (buf_c (&text), "kernel.release is"));
     buf_release (&json);
@@ -152,11 +152,11 @@ static void json_comes_back_as_it_went (void **state)
         buf_init (&json, 64 << 20);
         buf_init (&again, 64 << 20);
         random_receipt (seed, &random, &arena);
-        receipt_json (&random, NULL, 0, &first);
+        receipt_json (&random, &(const struct drift_query){ 0 }, &first);
         read_back (&first, &receipt, &arena);
-        receipt_json (&receipt, NULL, 0, &json);
+        receipt_json (&receipt, &(const struct drift_query){ 0 }, &json);
         read_back (&json, &back, &arena);
-        receipt_json (&back, NULL, 0, &again);
+        receipt_json (&back, &(const struct drift_query){ 0 }, &again);
         assert_int_equal (receipt.hosts.n, random.hosts.n);
         assert_int_equal (json.len, again.len);
         assert_memory_equal (json.ptr, again.ptr, json.len);
@@ -187,7 +187,7 @@ static void hosts_that_are_written_one_by_one_stand_as_in_one_tree (void **state
             receipt.hosts.items[i].host = text_of (names[(seed + i) % NAMES]);
         for (uint32_t i = 0; i < receipt.headers.n; i++)
             receipt.headers.items[i].slice = receipt.headers.items[i].sentence = text_of (names[(seed + i) % NAMES]);
-        receipt_json (&receipt, NULL, 0, &json);
+        receipt_json (&receipt, &(const struct drift_query){ 0 }, &json);
         json_t *tree = parse_as_one_tree (&json), *hosts = json_object_get (tree, "hosts");
         assert_int_equal (json_array_size (hosts), receipt.hosts.n);
         for (uint32_t i = 0; i < receipt.hosts.n; i++) {

@@ -257,7 +257,7 @@ static void parts_stand_in_the_receipt_and_count_for_nothing (void **state)
     }
     struct buf out;
     buf_init (&out, 1 << 20);
-    receipt_text (&receipt, NULL, 0, &out);
+    receipt_text (&receipt, &(const struct drift_query){ 0 }, &out);
     assert_has (&out, "in parts works          host[0-1]  (700 ms to 900 ms)\n");
     assert_has (&out, "in parts fails          host[2-3]  (1.1 s to 1.3 s)\n");
     assert_has (&out, "aborted because host3 failed");

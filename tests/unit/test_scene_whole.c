@@ -425,7 +425,7 @@ static void same_counts_in_json (const struct scene *scene, const struct slice_r
 {
     struct buf json;
     buf_init (&json, PRINTED_BYTES);
-    receipt_json (receipt, NULL, 0, &json);
+    receipt_json (receipt, &(const struct drift_query){ 0 }, &json);
     json_t *tree = parse_as_one_tree (&json), *ladder = json_object_get (tree, "ladder");
     assert_int_equal (json_array_size (json_object_get (tree, "hosts")), scene->hosts_n);
     assert_int_equal (json_array_size (ladder), scene->rungs_n);
