@@ -49,6 +49,7 @@ struct text requirement_normal_name (struct text name, struct arena *arena)
             continue;
         out[len++] = dash ? '-' : (char) tolower ((unsigned char) c);
     }
+    out[len] = '\0';
     return (struct text){ out, len };
 }
 

@@ -34,7 +34,7 @@ struct requirements {
 /* `file` is for messages. A file without a single pin is refused. */
 int requirements_parse (struct text bytes, const char *file, struct arena *arena, struct requirements *out,
                         struct err *err);
-/* PEP 503: lower case, runs of '-', '_' and '.' become one '-'. */
+/* PEP 503: lower case, runs of '-', '_' and '.' become one '-'. A 0 stands behind it. */
 struct text requirement_normal_name (struct text name, struct arena *arena);
 bool requirement_name_valid (struct text name); /* PEP 508, at most 100 characters */
 bool requirement_version_valid (struct text version);

@@ -8,7 +8,7 @@
 #include "coordinator/verdict/topology.h"
 #include "coordinator/view/receipt_json.h"
 
-enum { FILE_MAX_BYTES = 512 << 20, PINS_MAX_BYTES = 4 << 20 };
+enum { FILE_MAX_BYTES = 512 << 20 };
 
 static void apply (void *owner, const struct fact *fact)
 {
@@ -24,26 +24,27 @@ int receipt_build (const struct run_dir *dir, struct receipt_fold *fold, struct 
     return 0;
 }
 
-static bool read_pins (const struct file_ref *file, struct arena *arena, var_list *pins)
+/* NULL: it is not at hand as it was. */
+static const struct requirements *read_pins (const struct file_ref *file, struct arena *arena)
 {
     char path[PATH_MAX_BYTES + 1], hex[DIGEST_HEX_BYTES];
+    struct requirements *pins = NULL;
     struct buf bytes;
-    bool good = false;
-    buf_init (&bytes, PINS_MAX_BYTES);
+    buf_init (&bytes, REQUIREMENTS_BYTES_MAX);
     if (text_to_c (file->path, path, sizeof (path)) && file_read (path, &bytes, NULL) == 0) {
         struct digest digest = digest_of (bytes.ptr, bytes.len);
-        good = text_is (file->sha256, digest_hex (&digest, hex));
+        if (text_is (file->sha256, digest_hex (&digest, hex)))
+            pins = arena_alloc (arena, sizeof (*pins));
+        if (pins && requirements_parse (buf_as_text (&bytes), path, arena, pins, NULL) < 0)
+            pins = NULL;
     }
-    if (good)
-        drift_pins_parse (buf_as_text (&bytes), arena, pins);
     buf_release (&bytes);
-    return good;
+    return pins;
 }
 
 bool receipt_make_drift_query (const struct slice_receipt *receipt, const struct plan *plan, struct arena *arena,
                                struct drift_query *out)
 {
-    var_list pins = { 0 };
     *out = (struct drift_query){ 0 };
     if (!plan)
         return true;
@@ -56,11 +57,10 @@ bool receipt_make_drift_query (const struct slice_receipt *receipt, const struct
     }
     if (receipt->hosts.n == plan->hosts.n)
         topology_judge_hosts (plan, hosts, arena, topology);
-    bool good = plan->pins.file.path.len == 0 || read_pins (&plan->pins.file, arena, &pins);
-    *out = (struct drift_query){
-        .rules = plan->drift.items, .rules_n = plan->drift.n, .pins = pins.items, .pins_n = pins.n, .topology = topology
-    };
-    return good;
+    *out = (struct drift_query){ .rules = plan->drift.items, .rules_n = plan->drift.n, .topology = topology };
+    if (plan->pins.file.path.len)
+        out->pins = read_pins (&plan->pins.file, arena);
+    return out->pins || !plan->pins.file.path.len;
 }
 
 static int write_json (const struct run_dir *dir, const char *name, const struct buf *json, struct err *err)

@@ -14,6 +14,7 @@
 
 #include "common/model/plan.h"
 #include "common/model/receipt.h"
+#include "common/model/requirements.h"
 #include "coordinator/verdict/topology.h"
 
 /* Findings past the first are counted and left out. FEW: fewer numbers than this have no robust statistics. */
@@ -102,10 +103,9 @@ struct drift {
 };
 
 struct drift_query {
-    const struct drift_rule *rules; /* the first that matches a fact counts; what none matches has to agree */
-    uint32_t rules_n;               /* 0: rules that know what names a host itself */
-    const struct var *pins;         /* package -> version */
-    uint32_t pins_n;
+    const struct drift_rule *rules;           /* the first that matches a fact counts; what none matches has to agree */
+    uint32_t rules_n;                         /* 0: rules that know what names a host itself */
+    const struct requirements *pins;          /* versions that the pin set promises; NULL: not known */
     const struct topology_findings *topology; /* by rank; NULL: nobody looked */
     struct text rung;                         /* only what was measured and compiled in this rung; empty: everything */
     bool all;                                 /* list what differs as expected and what too few told, too */
@@ -123,11 +123,5 @@ const struct text *drift_group_host_names (const struct drift *drift, const stru
 const struct drift_group *drift_item_beside (const struct drift_item *item);
 /* Is there anything for which absence would have to be evidence? */
 bool drift_is_incomplete (const struct drift *drift);
-
-/* ---- drift_pins.c: the versions that a pin set promises, to hold what was observed against. Pure ---- */
-
-/* The "name==version" lines of a requirements file whose sha256 was checked, so that they are the ones which the hosts
- * verified; everything else is passed over. Names in normal form (PEP 503), in `arena`. */
-void drift_pins_parse (struct text requirements, struct arena *arena, var_list *pins);
 
 #endif

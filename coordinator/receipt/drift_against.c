@@ -206,17 +206,16 @@ static bool same_change (const struct change *a, const struct change *b)
 
 static bool is_received (const struct change *change)
 {
-    return change->section != SECTION_FACT ||
-           (!text_is (change->before, FACT_NOT_REPORTED) && !text_is (change->now, FACT_NOT_REPORTED));
+    return !text_is (change->before, FACT_NOT_REPORTED) && !text_is (change->now, FACT_NOT_REPORTED);
 }
 
 static bool is_change (const struct change *change, const struct drift_rule *rule, struct arena *scratch)
 {
     double before, now;
-    if (change->before_absent || change->now_absent)
-        return true;
     if (!is_received (change))
         return false;
+    if (change->before_absent || change->now_absent)
+        return true;
     if (rule->kind == DRIFT_TOKENS)
         return !text_equal (flag_set_normalise (change->before, scratch), flag_set_normalise (change->now, scratch));
     if (rule->kind == DRIFT_TOLERANCE && drift_parse_number (change->before, &before) &&

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "coordinator/verdict/flag_set.h"
 
@@ -83,13 +84,15 @@ static bool numbers_of (const struct drift_comparison *work, const struct drift_
     const struct drift_table *table = &work->table;
     double first, number;
     for (uint32_t v = fact->first; v != DRIFT_NONE_AT; v = table->values[v].next)
-        if (!drift_parse_number (table->values[v].text, &number))
+        if (!text_is (table->values[v].text, FACT_NOT_REPORTED) && !drift_parse_number (table->values[v].text, &number))
             return false;
-    drift_parse_number (table->values[fact->first].text, &first);
+    if (!drift_parse_number (table->values[fact->first].text, &first))
+        first = NAN;
     for (uint32_t i = 0; i < table->hosts_n; i++)
         numbers[i] = says_unseen (table, fact, i) ? first : NAN;
     for (uint32_t i = fact->seen_first; i < fact->seen_first + fact->seen_n; i++)
-        drift_parse_number (table->values[table->seen[i].value].text, &numbers[table->seen[i].host]);
+        if (!drift_parse_number (table->values[table->seen[i].value].text, &numbers[table->seen[i].host]))
+            numbers[table->seen[i].host] = NAN;
     return true;
 }
 
@@ -230,6 +233,15 @@ static void mark_reference (struct drift_item *item, struct text value, bool non
     }
 }
 
+/* How many values there are, without that of hosts whose question was not answered. */
+static uint32_t values_received (const struct drift_table *table, const struct drift_fact *fact)
+{
+    uint32_t received = fact->values_n;
+    for (uint32_t v = fact->first; v != DRIFT_NONE_AT; v = table->values[v].next)
+        received -= text_is (table->values[v].text, FACT_NOT_REPORTED);
+    return received;
+}
+
 static void add_finding (struct drift_comparison *work, const struct drift_compared_fact *candidate)
 {
     const struct drift_fact *fact = &work->table.facts[candidate->fact];
@@ -245,8 +257,12 @@ static void add_finding (struct drift_comparison *work, const struct drift_compa
                                  .settled = candidate->settled,
                                  .pinned = candidate->pinned,
                                  .why = candidate->rule->why };
-    /* A host that reports another program does not report this one. */
-    make_groups (work, fact, fact->section == SECTION_PROGRAM ? DRIFT_NONE_AT : value, item);
+    /* A host that reports another program does not report this one, and who was not heard has no value. */
+    bool listed = fact->section == SECTION_PROGRAM || values_received (&work->table, fact) < fact->values_n;
+    make_groups (work, fact, listed ? DRIFT_NONE_AT : value, item);
+    for (uint32_t i = 0; i < item->groups_n; i++)
+        if (text_is (item->groups[i].value, FACT_NOT_REPORTED))
+            memmove (&item->groups[i], &item->groups[i + 1], (--item->groups_n - i) * sizeof (*item->groups));
     mark_reference (item, text, value == DRIFT_NONE_AT, absent);
     work->out->findings++;
 }
@@ -265,15 +281,6 @@ static void list_expected (struct drift_comparison *work, const struct drift_fac
                                  .severity = DRIFT_REST,
                                  .why = rule->why };
     make_groups (work, fact, DRIFT_NONE_AT, item);
-}
-
-/* How many values there are, without that of hosts whose question was not answered. */
-static uint32_t values_received (const struct drift_table *table, const struct drift_fact *fact)
-{
-    uint32_t received = fact->values_n;
-    for (uint32_t v = fact->first; v != DRIFT_NONE_AT && fact->section == SECTION_FACT; v = table->values[v].next)
-        received -= text_is (table->values[v].text, FACT_NOT_REPORTED);
-    return received;
 }
 
 /* A question without an answer is no value of the host; another fact says that there was no answer. */
@@ -310,7 +317,7 @@ static bool differs_by_place (const struct drift_comparison *work, const struct 
     bool same = flags && fact->values_n > 1 && fact->missing == DRIFT_NONE_AT;
     for (uint32_t i = 0, n = 0; same && i < table->hosts_n; i++) {
         uint32_t value = said_by (table, fact, i);
-        if (value == DRIFT_NONE_AT)
+        if (value == DRIFT_NONE_AT || text_is (table->values[value].text, FACT_NOT_REPORTED))
             continue;
         struct text plain = drift_without_place (table->values[value].text, work->hosts.names[i],
                                                  work->hosts.receipts[i]->rank, &arena);
@@ -325,9 +332,10 @@ static bool differs_by_place (const struct drift_comparison *work, const struct 
 
 static struct text pin_of (const struct drift_comparison *work, const struct drift_fact *fact)
 {
-    for (uint32_t i = 0; fact->section == SECTION_BUNDLE && i < work->query->pins_n; i++)
-        if (text_equal (work->query->pins[i].name, fact->name))
-            return work->query->pins[i].value;
+    const struct requirements *pins = fact->section == SECTION_BUNDLE ? work->query->pins : NULL;
+    for (uint32_t i = 0; pins && i < pins->n; i++)
+        if (text_equal (pins->items[i].name, fact->name))
+            return pins->items[i].version;
     return (struct text){ 0 };
 }
 
@@ -380,7 +388,8 @@ static void sort_out (struct drift_comparison *work, uint32_t at, struct candida
         work->out->ignored++;
     else if (rule->kind == DRIFT_EXPECTED && !equal)
         list_expected (work, fact, rule);
-    else if (only_unheard (&work->table, fact))
+    else if (only_unheard (&work->table, fact) &&
+             (!pinned.len || value_pinned (&work->table, fact, pinned) != DRIFT_NONE_AT))
         list_expected (work, fact, &unheard);
     else if (!pinned.len && differs_by_place (work, fact, rule))
         list_expected (work, fact, &of_place);
@@ -389,7 +398,7 @@ static void sort_out (struct drift_comparison *work, uint32_t at, struct candida
             join_equal_sets (work, fact);
         bool held = pinned.len && rule->kind == DRIFT_PINNED;
         bool as_pinned = held && text_equal (work->table.values[fact->first].text, pinned);
-        if (fact->values_n > 1 || fact->missing != DRIFT_NONE_AT || (held && !as_pinned))
+        if (values_received (&work->table, fact) > 1 || fact->missing != DRIFT_NONE_AT || (held && !as_pinned))
             add_candidate (work, list, at, rule, held ? pinned : (struct text){ 0 }, shown);
     }
 }

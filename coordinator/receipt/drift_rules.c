@@ -66,7 +66,7 @@ static const struct {
 } order_of_worry[] = { { "topology *", DRIFT_BREAKS, false },
                        { "bundle fingerprint", DRIFT_BREAKS, true },
                        { "bundle identity", DRIFT_BREAKS, true },
-                       { "bundle pins_sha256", DRIFT_BREAKS, true },
+                       { "bundle pins-sha256", DRIFT_BREAKS, true },
                        { "fact bundle.identity", DRIFT_BREAKS, true },
                        { "policy *", DRIFT_BREAKS, false },
                        { "launched *", DRIFT_BREAKS, false },

@@ -58,6 +58,8 @@ void policy_changes_find (const struct policy_receipt *policy, struct arena *are
     for (uint32_t i = 0; i < policy->observed.n; i++) {
         const struct var *seen = &policy->observed.items[i];
         struct text values[SCOPES];
+        if (text_is (seen->value, FACT_NOT_REPORTED))
+            continue;
         uint32_t n = values_set (policy, seen->name, values);
         out->told_n += n > 0;
         if (n > 0 && !policy_is_as_launched (policy, seen, arena))

@@ -108,7 +108,7 @@ void receipt_fold_destroy (struct receipt_fold *fold)
     for (uint32_t i = 0; fold->hosts && i < fold->plan.hosts.n; i++)
         host_fold_release (&fold->hosts[i]);
     struct growing_list *lists[] = { &fold->times,      &fold->reductions, &fold->generations, &fold->recoveries,
-                                     &fold->violations, &fold->retries,    &fold->judged };
+                                     &fold->violations, &fold->retries,    &fold->judged,      &fold->told };
     for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
         mem_free (lists[i]->items);
     preliminary_judge_destroy (fold->judge);
@@ -463,6 +463,7 @@ static void take_host (const struct receipt_fold *fold, uint32_t i, struct arena
     out->notes.n = host->notes.n;
     out->rungs.items = arena_copy (arena, host->rungs.items, host->rungs.n * sizeof (struct rung_receipt));
     out->rungs.n = host->rungs.n;
+    receipt_fold_add_unheard (fold, out, arena);
 }
 
 static void *copy_items (const struct growing_list *list, size_t item_bytes, struct arena *arena)

@@ -70,6 +70,50 @@ static void fold_setup (struct receipt_fold *fold, struct host_fold *host, const
     note_bundle (fold, host, result);
 }
 
+/* The first host that says it has done all at a rung stands for all others there. */
+static void note_told (struct receipt_fold *fold, const struct result *result)
+{
+    const var_list *lists[] = { (const var_list *) &result->bundle, (const var_list *) &result->policy,
+                                (const var_list *) &result->facts };
+    const struct told_name *told = fold->told.items;
+    if (!result->done || (fold->told.n && told[fold->told.n - 1].rung >= result->key.rung))
+        return;
+    for (uint32_t l = 0; l < 3; l++)
+        for (uint32_t i = 0; i < lists[l]->n; i++)
+            *(struct told_name *) growing_list_add (&fold->told, sizeof (struct told_name)) =
+                (struct told_name){ result->key.rung, l, receipt_fold_copy_text (fold, lists[l]->items[i].name) };
+}
+
+static bool has_failed (const struct receipt_fold *fold, const struct host_receipt *host, uint32_t rung)
+{
+    bool failed = false;
+    for (uint32_t i = 0; i < host->rungs.n; i++)
+        if (text_equal (host->rungs.items[i].rung, fold->plan.rungs.items[rung].id))
+            failed = host->rungs.items[i].outcome != OUTCOME_PASSED && host->rungs.items[i].attempt;
+    return failed;
+}
+
+/* Where a host told nothing at all, and had no backend to speak of, that is said in other words. */
+void receipt_fold_add_unheard (const struct receipt_fold *fold, struct host_receipt *host, struct arena *arena)
+{
+    var_list *lists[] = { (var_list *) &host->bundle, (var_list *) &host->policy.observed, (var_list *) &host->facts };
+    const struct told_name *told = fold->told.items;
+    struct text value;
+    bool failed = false;
+    for (uint32_t i = 0; i < fold->told.n; i++) {
+        var_list *list = lists[told[i].list];
+        if (i == 0 || told[i].rung != told[i - 1].rung)
+            failed = has_failed (fold, host, told[i].rung);
+        if (!failed || !(list->n || host->backend.observed.platform.len) || var_find (list, told[i].name, &value))
+            continue;
+        struct var *more = arena_array (arena, list->n + 1, sizeof (*more));
+        if (list->n)
+            memcpy (more, list->items, list->n * sizeof (*more));
+        more[list->n++] = (struct var){ told[i].name, TEXT_LIT (FACT_NOT_REPORTED) };
+        list->items = more;
+    }
+}
+
 /* What the host said of itself, for the host's part of the receipt. */
 static void fold_host (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
 {
@@ -86,6 +130,7 @@ static void fold_host (struct receipt_fold *fold, struct host_fold *host, const 
     if (result->backend.platform.len)
         record_copy (&backend_record, &host->backend, &result->backend, &fold->arena);
     fold_setup (fold, host, result);
+    note_told (fold, result);
 }
 
 /* ---- the attempt ---- */

@@ -33,6 +33,12 @@ struct receipt_fold {
     struct growing_list times, reductions, generations, recoveries, violations;
     LIST_OF (struct cache_key) sealed; /* of the newest generation */
     struct growing_list judged;        /* attempt_key of each reduction */
+    struct growing_list told;          /* told_name, by rung */
+};
+/* What a host tells at a rung of which it says that all is done. */
+struct told_name {
+    uint32_t rung, list; /* list: 0 bundle, 1 policy, 2 facts */
+    struct text name;
 };
 
 /* receipt_fold_state.c */
@@ -68,6 +74,8 @@ void receipt_fold_apply_suspects (struct receipt_fold *fold, const struct fact_s
 /* receipt_fold_evidence.c; after the history */
 void receipt_fold_add_evidence (struct receipt_fold *fold, struct host_fold *host, struct rung_receipt *rung,
                                 const struct result *result);
+/* What others told at a rung that failed on this host is neither there nor missing: FACT_NOT_REPORTED. */
+void receipt_fold_add_unheard (const struct receipt_fold *fold, struct host_receipt *host, struct arena *arena);
 /* receipt_fold_metric.c */
 void receipt_fold_add_metric (struct receipt_fold *fold, const struct fact_metric_judged *judged);
 void receipt_fold_forget_metrics (struct receipt_fold *fold,

@@ -38,17 +38,13 @@ static struct text fact_of (const struct host_receipt *host, const char *name)
 static enum explain_mark answer_frontend (const struct asked *asked, const struct host_receipt *host,
                                           struct text *answer)
 {
-    static const char *const packages[][2] = {
-        { "jax", "" },   { "torch_xla", "torch-xla" }, { "torch_tpu", "torch-tpu" }, { "torch", "" }, { "jaxlib", "" },
-        { "libtpu", "" }
-    };
+    static const char *const packages[] = { "jax", "torch-xla", "torch-tpu", "torch", "jaxlib", "libtpu" };
     enum { FRONTENDS = 3 };
     struct text said = { 0 };
     for (size_t i = 0; i < sizeof packages / sizeof packages[0] && (i < FRONTENDS || said.len); i++) {
-        struct text version = value_of (&host->bundle, packages[i][0]); /* or as its pins name it */
-        version = version.len ? version : value_of (&host->bundle, packages[i][1]);
+        struct text version = value_of (&host->bundle, packages[i]);
         if (version.len)
-            said = text_format (asked->arena, "%.*s%s%s %.*s", TEXT_ARG (said), said.len ? ", " : "", packages[i][0],
+            said = text_format (asked->arena, "%.*s%s%s %.*s", TEXT_ARG (said), said.len ? ", " : "", packages[i],
                                 TEXT_ARG (version));
     }
     *answer =

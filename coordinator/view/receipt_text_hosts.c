@@ -78,24 +78,14 @@ static void print_backend (const struct host_receipt *host, struct buf *out)
 
 /* ---- versions ---- */
 
-/* Those of which one asks first; the rest stands in the JSON. '-' and '_' are the same in the name of a package. */
-static const char *const packages[] = { "torch", "torch_xla", "jax", "jaxlib", "libtpu", "python" };
+/* Those of which one asks first; the rest stands in the JSON. */
+static const char *const packages[] = { "torch", "torch-xla", "jax", "jaxlib", "libtpu", "python" };
 enum { PACKAGES_N = sizeof packages / sizeof *packages };
-
-static bool is_package (struct text name, const char *package)
-{
-    if (name.len != strlen (package))
-        return false;
-    for (uint32_t i = 0; i < name.len; i++)
-        if ((name.ptr[i] == '-' ? '_' : name.ptr[i]) != package[i])
-            return false;
-    return true;
-}
 
 static struct text version_of (const struct host_receipt *host, const char *package)
 {
     for (uint32_t i = 0; i < host->bundle.n; i++)
-        if (is_package (host->bundle.items[i].name, package))
+        if (text_is (host->bundle.items[i].name, package))
             return host->bundle.items[i].value;
     return (struct text){ 0 };
 }

@@ -87,6 +87,18 @@ class Planted(Drifting):
         self.assertIn("\nsliceup_drift_findings 1\n", re.sub(r"\{.*?\}", "", self.passes(self.lab.sliceup("metrics")).out))
         self.assertRegex(self.first_line("--rung", "odd"), r"^h3: phase compile of rung odd took .* \(1\d s,")
 
+    def test_what_a_killed_program_could_not_tell_is_no_drift_and_packages_have_one_name(self):
+        told = {"env": ["XLA_LATER=1"], "bundle": ["ml_dtypes=0.6.0", "Late.Package=1"], "facts": FACTS}
+        self.climb([self.lab.rung("first", "differs.py", args={"bundle": ["ml-dtypes=0.6.0"], "facts": ["early=1"]}),
+                    self.lab.rung("later", "differs.py", args={"host": "h3", "killed": True, **told})], status=1)
+        drift = schema.document(self.drift("--json", status=0).out)
+        self.assertEqual([], [finding["sentences"] for finding in drift["findings"]])
+        hosts = {host["host"]: host for host in self.lab.receipt()["hosts"]}
+        self.assertEqual({"ml-dtypes", "late-package", "python"}, set(hosts["h0"]["bundle"]))
+        self.assertEqual({"0.6.0": "ml-dtypes", "not heard": "late-package"}, {value: name for name, value in hosts["h3"]["bundle"].items() if name != "python"})
+        self.assertEqual(("1", "not heard"), (hosts["h3"]["facts"]["early"], hosts["h3"]["facts"]["mount.env_dir"]))
+        self.assertNotIn("not heard", self.lab.sliceup("receipt").out.partition("policy")[2].partition("versions")[0])
+
     def test_a_difference_is_told_in_every_form_and_against_another_run(self):
         self.differs()
         baseline = self.lab.files / "good.json"
@@ -170,6 +182,9 @@ class Environments(Drifting):
         metadata.write_text(metadata.read_text().replace("Version: 1.0", "Version: 1.1"))
         self.build(1)
         self.assertEqual("h3: bundle tinylib is 1.1, pinned is 1.0, as 7 others have", self.first_line())
+        told = [line for finding in schema.document(self.drift("--json", status=1).out)["findings"] for line in finding["sentences"]]
+        self.assertEqual([], [line for line in told if "h3: no " in line], "what follows from the failure alone")
+        self.assertIn("drift    h3: bundle tinylib is 1.1, pinned is 1.0, as 7 others have\n", self.lab.sliceup("receipt").out)
 
     def test_a_flipped_byte_of_a_library_is_named_though_size_and_time_are_the_same(self):
         library = self.files("tinylib/libtinylib.so")[0]

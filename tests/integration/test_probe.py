@@ -397,7 +397,7 @@ class Rung(lab.LabTest):
             self.assertEqual("passed", attempt["outcome"])
             self.assertEqual([110.0, 110.0], [check["observed"] for check in attempt["checks"]])
             self.assertEqual(2, attempt["counters"]["executions"])
-            self.assertIn('"pjrt.api": "0.81"', json.dumps(receipt))
+            self.assertIn('"pjrt-api": "0.81"', json.dumps(receipt))
         self.nothing_is_left()
 
     def test_a_backend_that_is_not_the_one_required_fails(self):

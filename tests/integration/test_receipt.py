@@ -140,7 +140,7 @@ class WhatItUsed(lab.LabTest, Wheels):
         self.make([("torch-xla", "2.7.0", {}), ("libtpu", "0.0.11", {}), ("six", "1.0", {})])
         slice_file = self.lab.slice(hosts=2, ladder=self.ladder(), pins=str(self.pins), env_dir=str(self.lab.root / "envs" / "own"))
         self.passes(self.lab.sliceup("env", "restore", slice_file, "--wheels", self.wheels))
-        self.assertRegex(self.lab.sliceup("receipt").out, r"\nversions torch_xla 2\.7\.0, libtpu 0\.0\.11, python 3\.\d+\.\d+ on h\[0-1\]\n")
+        self.assertRegex(self.lab.sliceup("receipt").out, r"\nversions torch-xla 2\.7\.0, libtpu 0\.0\.11, python 3\.\d+\.\d+ on h\[0-1\]\n")
 
 
 if __name__ == "__main__":

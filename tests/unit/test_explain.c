@@ -372,7 +372,7 @@ static void torch_xla_is_told_once_and_a_command_has_no_phase (void **state)
     struct story *story = *state;
     static struct var torch_xla[] = { { TEXT_LIT ("torch"), TEXT_LIT ("2.7.0") },
                                       { TEXT_LIT ("torch-xla"), TEXT_LIT ("2.7.0") },
-                                      { TEXT_LIT ("torch_xla"), TEXT_LIT ("2.7.0") } };
+                                      { TEXT_LIT ("torch-xla"), TEXT_LIT ("2.7.0") } };
     for (uint32_t i = 0; i < HOSTS; i++) {
         story->hosts[i].bundle = (var_list){ torch_xla, 3 };
         story->hosts[i].backend.observed.devices = story->hosts[i].backend.observed.local_devices = 1;
@@ -381,14 +381,14 @@ static void torch_xla_is_told_once_and_a_command_has_no_phase (void **state)
         story->attempts[i][1].cause = (struct cause){ 0 };
     }
     explain (story);
-    assert_true (text_is (step (story, "frontend")->answers[0].text, "torch_xla 2.7.0, torch 2.7.0"));
+    assert_true (text_is (step (story, "frontend")->answers[0].text, "torch-xla 2.7.0, torch 2.7.0"));
     assert_true (
         text_find (step (story, "backend")->answers[0].text, TEXT_LIT ("with 1 of 1 device on this host"), NULL));
     assert_true (text_is (step (story, "end")->answers[0].text, "rung dense: passed"));
     for (uint32_t i = 0; i < HOSTS; i++)
         story->hosts[i].bundle.n = 2;
     explain (story);
-    assert_true (text_is (step (story, "frontend")->answers[0].text, "torch_xla 2.7.0, torch 2.7.0"));
+    assert_true (text_is (step (story, "frontend")->answers[0].text, "torch-xla 2.7.0, torch 2.7.0"));
     for (uint32_t i = 0; i < HOSTS; i++)
         story->hosts[i].bundle.n = 1;
     explain (story);

@@ -222,7 +222,7 @@ static void what_was_built_is_found_complete_and_has_the_same_fingerprint (void 
     restore (&talk, shop);
     restore (&again, shop);
     received (&talk, "\"six\":\"1.17.0\"");
-    received (&talk, "\"pins_sha256\":\"");
+    received (&talk, "\"pins-sha256\":\"");
     received (&talk, shop->sha256);
     received (&talk, key);
     const char *one = strstr (buf_c (&talk.received), key), *other = strstr (buf_c (&again.received), key);

@@ -130,19 +130,19 @@ static uint64_t number_of (const struct probe *probe, const char *name)
 
 static void say_bundle (struct probe *probe)
 {
-    static const char *const names[][2] = { { "pjrt.struct_size", "api.struct_size" },
-                                            { "pjrt.platform_version", "platform.version" },
-                                            { "pjrt.xla_version", "xla_version" },
-                                            { "pjrt.stablehlo_current", "stablehlo_current_version" },
-                                            { "pjrt.stablehlo_minimum", "stablehlo_minimum_version" },
-                                            { "pjrt.plugin_sha256", "plugin.sha256" },
-                                            { "pjrt.plugin_bytes", "plugin.bytes" } };
+    static const char *const names[][2] = { { "pjrt-struct-size", "api.struct_size" },
+                                            { "pjrt-platform-version", "platform.version" },
+                                            { "pjrt-xla-version", "xla_version" },
+                                            { "pjrt-stablehlo-current", "stablehlo_current_version" },
+                                            { "pjrt-stablehlo-minimum", "stablehlo_minimum_version" },
+                                            { "pjrt-plugin-sha256", "plugin.sha256" },
+                                            { "pjrt-plugin-bytes", "plugin.bytes" } };
     struct var items[ITEMS_MAX];
     uint32_t n = 0;
     struct text major = probe_report_find_value (&probe->report, "api.major");
     struct text minor = probe_report_find_value (&probe->report, "api.minor");
     if (minor.len)
-        items[n++] = (struct var){ TEXT_LIT ("pjrt.api"),
+        items[n++] = (struct var){ TEXT_LIT ("pjrt-api"),
                                    text_format (&probe->arena, "%.*s.%.*s", TEXT_ARG (major), TEXT_ARG (minor)) };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct text value = probe_report_find_value (&probe->report, names[i][1]);

@@ -25,7 +25,7 @@ static void say_identity (struct restore *restore)
     char fingerprint[DIGEST_HEX_BYTES], pins[DIGEST_HEX_BYTES];
     struct digest digest = identity (restore);
     struct var first[] = { { TEXT_LIT ("fingerprint"), text_of (digest_hex (&digest, fingerprint)) },
-                           { TEXT_LIT ("pins_sha256"), text_of (digest_hex (&restore->pins_digest, pins)) },
+                           { TEXT_LIT ("pins-sha256"), text_of (digest_hex (&restore->pins_digest, pins)) },
                            { TEXT_LIT ("python"), text_of (restore->version) } };
     protocol_writer_bundle (restore->writer, first, sizeof first / sizeof *first);
     protocol_writer_fact (restore->writer, "bundle.identity", text_of (fingerprint));

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "common/model/requirements.h"
+
 /* What taking a line would change. */
 struct tally {
     uint32_t added;
@@ -83,9 +85,9 @@ static void put_var (struct evidence *evidence, size_t offset, const char *name,
     var->value = text_copy (&evidence->arena, shown);
 }
 
-static int take_vars (struct evidence *evidence, const json_t *line, const char *member, size_t offset, struct err *err)
+static int take_vars (struct evidence *evidence, json_t *items, const char *member, size_t offset, struct err *err)
 {
-    json_t *items = json_object_get (line, member), *value;
+    json_t *value;
     struct tally tally = { 0 };
     const char *name;
     if (!json_is_object (items))
@@ -101,16 +103,26 @@ static int take_vars (struct evidence *evidence, const json_t *line, const char 
     return 0;
 }
 
+/* Packages by one spelling, whoever tells them (PEP 503). */
 int evidence_take_bundle (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
+    const json_t *items = json_object_get (line, "items");
+    json_t *spelled = json_is_object (items) ? json_object () : NULL, *value;
+    struct arena arena = { 0 };
+    const char *name;
     (void) statement;
-    return take_vars (evidence, line, "items", offsetof (struct result, bundle), err);
+    json_object_foreach ((json_t *) items, name, value)
+        json_object_set (spelled, requirement_normal_name (text_of (name), &arena).ptr, value);
+    int rc = take_vars (evidence, spelled, "items", offsetof (struct result, bundle), err);
+    json_decref (spelled);
+    arena_release (&arena);
+    return rc;
 }
 
 int evidence_take_policy (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
     (void) statement;
-    return take_vars (evidence, line, "observed", offsetof (struct result, policy), err);
+    return take_vars (evidence, json_object_get (line, "observed"), "observed", offsetof (struct result, policy), err);
 }
 
 int evidence_take_fact (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
