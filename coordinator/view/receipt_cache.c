@@ -1,5 +1,20 @@
 #include "coordinator/view/receipt_text.h"
 
+const char *receipt_cache_holds (struct text mode)
+{
+    static const char *const words[] = {
+        [CACHE_OFF] = "no cache: every rung runs once",
+        [CACHE_SINGLE_WRITER] = "one host writes, the others only read what was sealed",
+        [CACHE_PER_HOST] = "every host writes and reads a folder of its own; nothing is sealed or shared",
+        [CACHE_READ_ONLY] = "hosts read what was published, and no host writes",
+        [CACHE_WARM_ONLY] = "one host writes, and nothing is restored in this run"
+    };
+    for (size_t i = CACHE_OFF; i < sizeof words / sizeof words[0]; i++)
+        if (text_is (mode, enum_name_of (&cache_mode_names, (uint32_t) i)))
+            return words[i];
+    return NULL;
+}
+
 const struct generation_receipt *receipt_newest_generation (const struct slice_receipt *receipt, struct text run)
 {
     const struct generation_receipt *newest = NULL;

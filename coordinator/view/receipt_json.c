@@ -241,8 +241,9 @@ static json_t *trust_json (const struct run_header *header)
 static json_t *cache_json (const struct slice_receipt *receipt, const struct run_header *header)
 {
     const struct generation_receipt *generation = receipt_newest_generation (receipt, header->run);
-    return json_pack ("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mode", text_or_null_json (header->cache_mode),
-                      "generation", generation ? text_json (generation->bundle) : json_null (), "token",
+    return json_pack ("{s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mode", text_or_null_json (header->cache_mode),
+                      "holds", receipt_cache_holds (header->cache_mode), "generation",
+                      generation ? text_json (generation->bundle) : json_null (), "token",
                       generation ? json_integer ((json_int_t) generation->token) : json_null (), "writer",
                       generation
                           ? text_or_null_json (generation->writer.len ? generation->writer : header->cache_writer)

@@ -25,6 +25,8 @@ void reduction_text (const struct reduction_receipt *metric, struct buf *out);
 
 /* receipt_cache.c - what follows from a receipt about its compile cache: which generation counts, and what kept
  * programs from writing it, as each host's latest rung with a cache saw it. Derived, never stored. Pure; any thread. */
+/* What holds in a mode of the cache, as a sentence; NULL: of no mode that is known. */
+const char *receipt_cache_holds (struct text mode);
 /* The newest one that is not dropped; NULL: there is none. */
 const struct generation_receipt *receipt_newest_generation (const struct slice_receipt *receipt, struct text run);
 /* Names of the run's hosts with this level, in receipt order, in `names` (room for receipt->hosts.n); how many. */

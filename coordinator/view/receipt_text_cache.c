@@ -69,6 +69,9 @@ static void add_saving (const struct slice_receipt *receipt, const struct run_he
 static void add_generation (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out)
 {
     const struct generation_receipt *newest = receipt_newest_generation (receipt, header->run);
+    const char *holds = receipt_cache_holds (header->cache_mode);
+    if (newest == NULL && holds)
+        buf_printf (out, "cache    %.*s: %s\n", TEXT_ARG (header->cache_mode), holds);
     if (newest == NULL)
         return;
     struct text writer = newest->writer.len ? newest->writer : header->cache_writer;
@@ -82,13 +85,16 @@ static void add_enforcement (const struct slice_receipt *receipt, const struct r
 {
     struct text *names = mem_array (receipt->hosts.n, sizeof (*names));
     struct buf ways;
-    bool first = true;
+    bool first = true, own = text_is (header->cache_mode, enum_name_of (&cache_mode_names, CACHE_PER_HOST));
+    const char *where = own ? "the cache outside their host's folder" : "the cache";
     buf_init (&ways, 1 << 16);
     for (enum enforcement level = ENFORCEMENT_N; level-- > ENFORCEMENT_NONE + 1;) {
         uint32_t n = receipt_hosts_at_level (receipt, header->run, level, names);
         if (n == 0)
             continue;
-        buf_printf (out, "%s%s on ", first ? "         programs are kept from writing the cache by " : "; ",
+        if (first)
+            buf_printf (out, "         programs are kept from writing %s by ", where);
+        buf_printf (out, "%s%s on ", first ? "" : "; ",
                     level == ENFORCEMENT_COOPERATIVE ? "convention only (cooperative)"
                                                      : enum_name_of (&enforcement_names, level));
         hostset_fold (names, n, out);
@@ -97,7 +103,7 @@ static void add_enforcement (const struct slice_receipt *receipt, const struct r
     buf_puts (out, first ? "" : "\n");
     uint32_t n = receipt_hosts_with_open_ways (receipt, header->run, names, &ways);
     if (n > 0) {
-        buf_puts (out, "         ways in which programs could still write the cache on ");
+        buf_printf (out, "         ways in which programs could still write %s on ", where);
         hostset_fold (names, n, out);
         buf_printf (out, ": %s\n", buf_c (&ways));
     }

@@ -93,6 +93,14 @@ class Runs(Writing):
         receipt = self.lab.receipt()
         self.assertEqual([("tiny", "cold", "passed"), ("tiny", "restored", "passed")],
                          [item for item in self.rungs(receipt, "h1") if item[0] == "tiny"])
+        holds = "every host writes and reads a folder of its own; nothing is sealed or shared"
+        self.assertEqual(("per-host", holds), (receipt["cache"]["mode"], receipt["cache"]["holds"]))
+        for form in ((), ("--markdown",)):
+            told = self.lab.sliceup("receipt", *form).out
+            self.assertIn(f"cache    per-host: {holds}\n", told)
+            if receipt["cache"]["enforcement"]:
+                self.assertIn("programs are kept from writing the cache outside their host's folder by ", told)
+            self.assertNotIn("from writing the cache by", told)
 
     def test_read_only_uses_what_is_sealed_and_refuses_what_is_not(self):
         read_only = {"mode": "read-only"}
