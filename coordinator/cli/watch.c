@@ -266,8 +266,8 @@ const struct cli_command watch_command = {
     .examples = "sliceup watch\n"
                 "sliceup watch 3fa9 --plain | tee run.log\n",
     .exit_status = "that of the run if it has ended; 0 left with q before that, or nobody reads the output any more; "
-                   "130 left with Ctrl-C; 2 no "
-                   "such run, or it was never begun; 3 with --key: no answer for a minute; 5 the journal is damaged.",
+                   "130 left with Ctrl-C; 2 no such run, or it was never begun; 3 with --key: no answer for a minute, "
+                   "or for 10 s none that can be read; 5 the journal is damaged.",
     .operands = (const struct cli_operand[]){ { OPERAND_RUN }, { 0 } },
     .options = options,
     .run = watch_run,

@@ -14,6 +14,9 @@
 /* Listeners keep their place for 10 s. STALE_MS, as in spoke.c: libzmq's longest pause and a handshake. */
 enum { FRAMES_AT_ONCE = 4096, FRAMES_MS = 50 }; /* then drawing and key presses have their turn */
 enum { ASK_MS = 1000, REPEAT_MS = 3000, ANSWERS_MS = 5000, STALE_MS = 12000 };
+/* An answer that is followed by another question at once has told as much: only a full one leaves more to ask for. What
+ * comes for so long, and is of no use, is no coordinator's: it tells more, or that there is no more. */
+enum { TOLD_LEAST_BYTES = 4096, USELESS_MS = 10 * 1000 };
 
 struct remote_facts {
     struct monitor_key key;
@@ -25,6 +28,8 @@ struct remote_facts {
     uint64_t asked_ms, received_ms, fresh_ms; /* fresh: of the connection */
     bool asking;                              /* an answer is awaited */
     bool behind;                              /* there is more than was told */
+    uint32_t told_bytes;                      /* of the last answer */
+    uint64_t useful_ms;                       /* when something of use came, or the first of it after a silence */
     bool caught_up, answered;
     struct arena arena; /* of one fact */
 };
@@ -33,7 +38,7 @@ struct remote_facts *remote_facts_open (const struct monitor_key *key, follow_fa
 {
     struct remote_facts *remote = mem_alloc (sizeof *remote);
     *remote = (struct remote_facts){ .key = *key, .fn = fn, .owner = owner, .behind = true };
-    remote->received_ms = remote->fresh_ms = clock_boot_ms ();
+    remote->received_ms = remote->fresh_ms = remote->useful_ms = clock_boot_ms ();
     buf_init (&remote->part, JOURNAL_FACT_MAX_BYTES);
     remote->listener = events_client_open (key->address, key->port, key->coordinator_key, &key->keys, err);
     if (remote->listener)
@@ -124,12 +129,20 @@ static int take_answer (struct remote_facts *remote, struct text frame, struct e
 {
     struct snapshot_piece piece;
     uint32_t at = SNAPSHOT_HEAD_BYTES;
-    while (snapshot_next_piece (frame, &at, &piece))
-        if (fits (remote, &piece) && take_piece (remote, &piece, err) < 0)
+    bool last = snapshot_has_flag (frame, SNAPSHOT_LAST);
+    while (snapshot_next_piece (frame, &at, &piece)) {
+        if (!fits (remote, &piece) || piece.bytes.len == 0)
+            continue;
+        remote->told_bytes += piece.bytes.len;
+        remote->useful_ms = remote->received_ms;
+        if (take_piece (remote, &piece, err) < 0)
             return -1;
+    }
     remote->answered = true;
-    if (!snapshot_has_flag (frame, SNAPSHOT_LAST))
+    if (!last)
         return 0;
+    if (snapshot_has_flag (frame, SNAPSHOT_END) && remote->index > 0) /* what has begun has a first fact */
+        remote->useful_ms = remote->received_ms;
     remote->asking = false;
     remote->behind = !snapshot_has_flag (frame, SNAPSHOT_END) || remote->part.len > 0;
     remote->caught_up |= !remote->behind;
@@ -142,6 +155,7 @@ static int take_event (struct remote_facts *remote, struct text frame, struct er
     arena_reset (&remote->arena);
     if (wire_get_fact (frame, &fact, &remote->arena, NULL) < 0)
         return 0; /* of a newer version, or no fact */
+    remote->useful_ms = remote->received_ms;
     if (is_next (remote, &fact)) {
         buf_clear (&remote->part);
         return hand_on (remote, &fact, err);
@@ -158,12 +172,14 @@ static void ask (struct remote_facts *remote, uint64_t now_ms)
     struct snapshot_position position = { .index = remote->index + 1, .offset = (uint32_t) remote->part.len };
     size_t len = snapshot_write_question (&position, question);
     remote->asking = events_client_ask (remote->listener, question, len);
+    remote->told_bytes = 0;
     remote->asked_ms = remote->asking ? now_ms : 0; /* not connected: again at the next turn */
 }
 
 static void ask_when_due (struct remote_facts *remote, uint64_t now_ms)
 {
-    uint64_t wait_ms = remote->asking ? REPEAT_MS : remote->behind && remote->answered ? 0 : ASK_MS;
+    bool at_once = remote->behind && remote->told_bytes >= TOLD_LEAST_BYTES;
+    uint64_t wait_ms = remote->asking ? REPEAT_MS : at_once ? 0 : ASK_MS;
     if (remote->asked_ms == 0 || now_ms - remote->asked_ms >= wait_ms)
         ask (remote, now_ms);
     uint64_t since_ms = remote->received_ms > remote->fresh_ms ? remote->received_ms : remote->fresh_ms;
@@ -179,10 +195,17 @@ int remote_facts_poll (struct remote_facts *remote, struct err *err)
     uint64_t now_ms = clock_boot_ms ();
     struct work_budget budget = work_budget_begin (FRAMES_AT_ONCE, FRAMES_MS);
     while (work_budget_take (&budget) && events_client_receive (remote->listener, &frame)) {
+        if (now_ms - remote->received_ms > ANSWERS_MS)
+            remote->useful_ms = now_ms;
         remote->received_ms = now_ms;
         int rc = snapshot_is_answer (frame) ? take_answer (remote, frame, err) : take_event (remote, frame, err);
         if (rc < 0)
             return -1;
+        if (now_ms - remote->useful_ms >= USELESS_MS)
+            return err_set (err, ERR_REFUSED,
+                            "%s, port %u, answers, and nothing of it can be read as run %.8s: no coordinator of this "
+                            "version is there. On its machine: sliceup status %.8s",
+                            remote->key.address, (unsigned) remote->key.port, remote->key.run, remote->key.run);
     }
     ask_when_due (remote, now_ms);
     return 0;
