@@ -36,41 +36,12 @@ static bool is_between (struct text version, const char *from, const char *until
            (!until || compare_releases (version, text_of (until)) < 0);
 }
 
-static bool is_separator (char c)
-{
-    return c == '-' || c == '_' || c == '.';
-}
-
-/* PEP 503: a run of separators is one '-', letters are small. */
-static bool is_package (struct text name, const char *normal)
-{
-    uint32_t i = 0;
-    for (; i < name.len && *normal; normal++) {
-        char c = name.ptr[i++];
-        if (is_separator (c))
-            while (i < name.len && is_separator (name.ptr[i]))
-                i++;
-        char as_normal = is_separator (c) ? '-' : (char) (c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : c);
-        if (as_normal != *normal)
-            return false;
-    }
-    return i == name.len && !*normal;
-}
-
-static struct text version_of (const var_list *bundle, const char *package)
-{
-    for (uint32_t i = 0; i < bundle->n; i++)
-        if (is_package (bundle->items[i].name, package))
-            return bundle->items[i].value;
-    return (struct text){ 0 };
-}
-
 const char *frontend_cache_defect (const struct frontend *frontend, struct text backend, const var_list *bundle,
                                    struct arena *arena)
 {
     const struct broken_release *known = frontend->broken, *end = known + BROKEN_MAX;
     for (; known < end && known->what; known++) {
-        struct text version = version_of (bundle, known->package);
+        struct text version = var_value (bundle, known->package);
         if (known->backend && !text_is (backend, known->backend))
             continue;
         if (is_between (version, known->from, known->until))

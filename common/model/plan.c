@@ -315,6 +315,13 @@ bool var_find (const var_list *vars, struct text name, struct text *value)
     return false;
 }
 
+struct text var_value (const var_list *vars, const char *name)
+{
+    struct text value = { 0 };
+    (void) var_find (vars, text_of (name), &value);
+    return value;
+}
+
 uint32_t plan_whole (const struct plan *plan)
 {
     return plan->whole ? plan->whole : plan->hosts.n;

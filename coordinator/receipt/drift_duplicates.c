@@ -52,14 +52,6 @@ static void judge (struct drift_comparison *work, const char *fact, struct place
         i += add_shared (work, text_of (fact), &places[i], n - i);
 }
 
-static struct text worker_number (const struct host_receipt *host)
-{
-    for (uint32_t i = 0; i < host->facts.n; i++)
-        if (text_is (host->facts.items[i].name, "tpu.worker_id"))
-            return host->facts.items[i].value;
-    return (struct text){ 0 };
-}
-
 static bool is_found_already (const struct drift_comparison *work)
 {
     const struct topology_findings *found = work->query->topology;
@@ -79,7 +71,7 @@ void drift_duplicates_judge (struct drift_comparison *work)
         const struct host_receipt *host = work->hosts.receipts[i];
         if (host == NULL)
             continue;
-        struct text said = worker_number (host);
+        struct text said = var_value (&host->facts, "tpu.worker_id");
         ranks[ranks_n++] = (struct place){ host->run, text_format (work->arena, "%u", host->rank), host->host, i };
         if (text_to_u64 (said, &number))
             numbers[numbers_n++] = (struct place){ host->run, said, host->host, i };

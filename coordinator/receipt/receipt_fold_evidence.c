@@ -35,14 +35,6 @@ static struct text note_from (const struct result *result, const char *source)
     return (struct text){ 0 };
 }
 
-static struct text bundle_value (const struct result *result, const char *name)
-{
-    for (uint32_t i = 0; i < result->bundle.n; i++)
-        if (text_is (result->bundle.items[i].name, name))
-            return result->bundle.items[i].value;
-    return (struct text){ 0 };
-}
-
 static void note_bundle (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
 {
     struct result_note note;
@@ -54,6 +46,7 @@ static void fold_setup (struct receipt_fold *fold, struct host_fold *host, const
 {
     const struct pins *pins = &fold->plan.pins;
     const struct rung *rung = &fold->plan.rungs.items[result->key.rung];
+    const var_list *bundle = (const var_list *) &result->bundle;
     if (!text_is (rung->builtin, "restore"))
         return;
     host->setup = (struct environment_receipt){
@@ -61,8 +54,8 @@ static void fold_setup (struct receipt_fold *fold, struct host_fold *host, const
         .pins_sha256 = pins->file.sha256,
         .script_sha256 = pins->setup.sha256,
         .restore_method = receipt_fold_copy_text (fold, note_from (result, "environment")),
-        .python = receipt_fold_copy_text (fold, bundle_value (result, "python")),
-        .environment = receipt_fold_copy_text (fold, bundle_value (result, "fingerprint")),
+        .python = receipt_fold_copy_text (fold, var_value (bundle, "python")),
+        .environment = receipt_fold_copy_text (fold, var_value (bundle, "fingerprint")),
         .script = pins->setup.path,
         .script_result = receipt_fold_copy_text (fold, note_from (result, "setup")),
         .script_rung = pins->setup.path.len ? rung->id : (struct text){ 0 },

@@ -5,14 +5,6 @@
 #include "coordinator/verdict/slice_variables.h"
 #include "coordinator/verdict/topology.h"
 
-static struct text value_of (const struct var *items, uint32_t n, const char *name)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (text_is (items[i].name, name))
-            return items[i].value;
-    return (struct text){ 0 };
-}
-
 static void fail_minority (const struct agree_case *of, const struct text *values, const char *what, enum owner owner,
                            struct verdict *verdicts, struct arena *arena)
 {
@@ -39,12 +31,12 @@ void agree_environments (const struct agree_case *of, struct verdict *verdicts, 
 {
     struct text *values = arena_array (arena, of->n, sizeof (*values));
     for (uint32_t i = 0; i < of->n; i++)
-        values[i] = value_of (of->results[i]->bundle.items, of->results[i]->bundle.n, "fingerprint");
+        values[i] = var_value ((const var_list *) &of->results[i]->bundle, "fingerprint");
     fail_minority (of, values, "the environment's fingerprint", OWNER_BUNDLE, verdicts, arena);
     for (size_t flag = 0; flag < 2 && !of->independent; flag++) {
         for (uint32_t i = 0; i < of->n; i++) {
             const struct result *result = of->results[i];
-            values[i] = flag_set_normalise (value_of (result->policy.items, result->policy.n, compared_flags[flag]),
+            values[i] = flag_set_normalise (var_value ((const var_list *) &result->policy, compared_flags[flag]),
                                             arena);
         }
         fail_minority (of, values, compared_flags[flag], OWNER_LAUNCH, verdicts, arena);

@@ -4,13 +4,12 @@
 
 enum { TUPLE_BYTES_MAX = 2048 };
 
-/* Empty: it is not installed. Names come from METADATA in normal form, those of rules as well. */
+/* Empty: it is not installed. Names are in normal form, as those of rules are. */
 static struct text version_of (const var_list *bundle, struct text name)
 {
-    for (uint32_t i = 0; i < bundle->n; i++)
-        if (text_equal (bundle->items[i].name, name))
-            return bundle->items[i].value;
-    return (struct text){ 0 };
+    struct text version = { 0 };
+    (void) var_find (bundle, name, &version);
+    return version;
 }
 
 static bool is_for (const struct bundle_rule *rule, struct text backend)

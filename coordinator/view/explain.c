@@ -23,18 +23,6 @@ struct asked {
 };
 typedef enum explain_mark answer_fn (const struct asked *asked, const struct host_receipt *host, struct text *answer);
 
-static struct text value_of (const var_list *vars, const char *name)
-{
-    struct text value = { 0 };
-    (void) var_find (vars, text_of (name), &value);
-    return value;
-}
-
-static struct text fact_of (const struct host_receipt *host, const char *name)
-{
-    return value_of (&host->facts, name);
-}
-
 static enum explain_mark answer_frontend (const struct asked *asked, const struct host_receipt *host,
                                           struct text *answer)
 {
@@ -42,7 +30,7 @@ static enum explain_mark answer_frontend (const struct asked *asked, const struc
     enum { FRONTENDS = 3 };
     struct text said = { 0 };
     for (size_t i = 0; i < sizeof packages / sizeof packages[0] && (i < FRONTENDS || said.len); i++) {
-        struct text version = value_of (&host->bundle, packages[i]);
+        struct text version = var_value (&host->bundle, packages[i]);
         if (version.len)
             said = text_format (asked->arena, "%.*s%s%s %.*s", TEXT_ARG (said), said.len ? ", " : "", packages[i],
                                 TEXT_ARG (version));
@@ -58,7 +46,8 @@ static enum explain_mark answer_frontend (const struct asked *asked, const struc
 /* The facts rung looks at this before anything of a rung runs. */
 static enum explain_mark answer_device (const struct asked *asked, const struct host_receipt *host, struct text *answer)
 {
-    struct text holders = fact_of (host, "device.holders"), lock = fact_of (host, "libtpu.lockfile");
+    struct text holders = var_value (&host->facts, "device.holders"),
+                lock = var_value (&host->facts, "libtpu.lockfile");
     if (text_find (lock, TEXT_LIT ("locked by process"), NULL)) {
         *answer = text_format (asked->arena, "libtpu's lock file is %.*s", TEXT_ARG (lock));
         return EXPLAIN_SUSPECT;
@@ -470,7 +459,7 @@ static void take_history (const struct asked *asked, struct explanation *out)
 static bool has_device_facts (const struct asked *asked)
 {
     for (uint32_t i = 0; i < asked->receipt->hosts.n; i++)
-        if (fact_of (&asked->receipt->hosts.items[i], "device.holders").len)
+        if (var_value (&asked->receipt->hosts.items[i].facts, "device.holders").len)
             return true;
     return false;
 }

@@ -82,19 +82,11 @@ static void print_backend (const struct host_receipt *host, struct buf *out)
 static const char *const packages[] = { "torch", "torch-xla", "jax", "jaxlib", "libtpu", "python" };
 enum { PACKAGES_N = sizeof packages / sizeof *packages };
 
-static struct text version_of (const struct host_receipt *host, const char *package)
-{
-    for (uint32_t i = 0; i < host->bundle.n; i++)
-        if (text_is (host->bundle.items[i].name, package))
-            return host->bundle.items[i].value;
-    return (struct text){ 0 };
-}
-
 static bool has_versions (const struct host_receipt *host)
 {
     bool has = false;
     for (size_t i = 0; i < PACKAGES_N; i++)
-        has = has || version_of (host, packages[i]).len > 0;
+        has = has || var_value (&host->bundle, packages[i]).len > 0;
     return has;
 }
 
@@ -102,7 +94,7 @@ static bool same_versions (const struct host_receipt *a, const struct host_recei
 {
     bool same = true;
     for (size_t i = 0; i < PACKAGES_N; i++)
-        same = same && text_equal (version_of (a, packages[i]), version_of (b, packages[i]));
+        same = same && text_equal (var_value (&a->bundle, packages[i]), var_value (&b->bundle, packages[i]));
     return same;
 }
 
@@ -110,7 +102,7 @@ static void print_versions (const struct host_receipt *host, struct buf *out)
 {
     bool first = true;
     for (size_t i = 0; i < PACKAGES_N; i++) {
-        struct text version = version_of (host, packages[i]);
+        struct text version = var_value (&host->bundle, packages[i]);
         if (version.len == 0)
             continue;
         buf_printf (out, "%s%s ", first ? "" : ", ", packages[i]);

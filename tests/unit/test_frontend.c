@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "common/frontend/frontend_row.h"
+#include "common/model/requirements.h"
 
 enum { NAMES_MAX = 16 };
 
@@ -178,7 +179,7 @@ static void releases_whose_cache_is_broken_are_told (void **state)
         const struct problem_case *c = &problem_cases[i];
         struct arena arena = { 0 };
         struct var items[] = { { TEXT_LIT ("python"), TEXT_LIT ("2.9.0") },
-                               { text_of (c->package), text_of (c->version) } };
+                               { requirement_normal_name (text_of (c->package), &arena), text_of (c->version) } };
         const var_list bundle = { .items = items, .n = 2 };
         const char *said = frontend_cache_defect (frontend_find (text_of (c->frontend)), text_of (c->backend), &bundle,
                                                   &arena);

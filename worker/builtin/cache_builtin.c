@@ -362,14 +362,6 @@ int cache_builtin_main (int argc, char **argv)
 
 /* ---- its facts, read again ---- */
 
-static struct text value_of (const struct var *facts, uint32_t n, const char *name)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (text_is (facts[i].name, name))
-            return facts[i].value;
-    return (struct text){ 0 };
-}
-
 static void split_ways (struct text words, struct arena *arena, struct cache_view *out)
 {
     out->open_ways.items = arena_array (arena, OPEN_WAYS_MAX, sizeof *out->open_ways.items);
@@ -388,10 +380,11 @@ static void split_ways (struct text words, struct arena *arena, struct cache_vie
 
 void cache_builtin_view_of_facts (const struct var *facts, uint32_t n, struct arena *arena, struct cache_view *out)
 {
+    const var_list told = { (struct var *) facts, n };
     uint32_t level;
-    out->storage = text_clip (value_of (facts, n, FACT_STORAGE), ID_MAX_BYTES);
-    out->mount = text_clip (value_of (facts, n, FACT_MOUNT), NAME_MAX_BYTES);
-    if (enum_value_of (&enforcement_names, value_of (facts, n, FACT_LEVEL), &level))
+    out->storage = text_clip (var_value (&told, FACT_STORAGE), ID_MAX_BYTES);
+    out->mount = text_clip (var_value (&told, FACT_MOUNT), NAME_MAX_BYTES);
+    if (enum_value_of (&enforcement_names, var_value (&told, FACT_LEVEL), &level))
         out->level = (enum enforcement) level;
-    split_ways (value_of (facts, n, FACT_WAYS), arena, out);
+    split_ways (var_value (&told, FACT_WAYS), arena, out);
 }
