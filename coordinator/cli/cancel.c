@@ -8,6 +8,7 @@
 #include "common/base/duration.h"
 #include "common/io/clock.h"
 #include "coordinator/cli/cancel.h"
+#include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/live_runs.h"
 #include "coordinator/cli/options.h"
@@ -28,6 +29,7 @@ struct cancel {
     int pidfd;
     int level;
     bool no_wait;
+    bool interrupted; /* nobody holds it */
 };
 
 static void on_fact (void *owner, const struct fact *fact)
@@ -54,7 +56,7 @@ static int name_one (const struct live_runs *runs, const char *hint, struct err 
 static int find_only (struct cancel *cancel, struct err *err)
 {
     struct live_runs runs;
-    int rc = live_runs_read (cancel->cli->home, &runs, err);
+    int rc = live_runs_read (cancel->cli->home, false, &runs, err);
     if (rc == 0 && runs.n > 1)
         rc = name_one (&runs, cancel->cli->hint, err);
     else if (rc == 0 && runs.n == 0)
@@ -83,17 +85,20 @@ static int ask (const struct cancel *cancel, struct err *err)
                       cancel->pid);
 }
 
-static int interrupted (const struct cancel *cancel, struct err *err)
+/* Whoever began it on another machine may hold it there. */
+static int interrupted (struct cancel *cancel, struct err *err)
 {
     char here[NAME_MAX_BYTES + 1] = "";
     struct text host = cancel->board->plan.origin.host;
     bool elsewhere = gethostname (here, sizeof here - 1) == 0 && host.len && !text_is (host, here);
+    cancel->interrupted = !elsewhere;
+    if (!elsewhere)
+        return err_set (err, ERR_STATE, "no coordinator holds run %.8s: sliceup%s cancel %.8s ends its workers",
+                        cancel->dir.id, cancel->cli->hint, cancel->dir.id);
     return err_set (err, ERR_STATE,
-                    "no coordinator holds run %.8s on this machine%s%.*s%s: there is nothing to ask. If it is gone, "
-                    "take the run over with sliceup%s resume %.8s, and cancel it then",
-                    cancel->dir.id, elsewhere ? ", and it was begun on " : "",
-                    TEXT_ARG (elsewhere ? host : TEXT_LIT ("")), elsewhere ? " (run sliceup cancel there)" : "",
-                    cancel->cli->hint, cancel->dir.id);
+                    "no coordinator holds run %.8s on this machine, and it was begun on %.*s: run sliceup cancel "
+                    "there. If that machine is gone, sliceup%s resume %.8s takes the run over, and can be cancelled",
+                    cancel->dir.id, TEXT_ARG (host), cancel->cli->hint, cancel->dir.id);
 }
 
 /* The lock first, the journal second: a coordinator that ends records so before it lets go. */
@@ -174,11 +179,22 @@ static int say (const struct cancel *cancel, const char *words, struct text sent
     return cli_write_stdout (cancel->cli, &out);
 }
 
+/* A worker on a host that was lost may not have heard of the end. */
 static int say_end (const struct cancel *cancel, const char *words)
 {
-    char behind[48];
-    snprintf (behind, sizeof behind, " (exit status %u)", cancel->board->exit_status);
-    return say (cancel, words, cancel->board->sentence, behind);
+    const struct board *board = cancel->board;
+    uint32_t *lost = mem_array (board->plan.hosts.n, sizeof *lost), n = 0;
+    struct buf behind;
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
+        if (board->hosts[i].life == BOARD_LOST && board->hosts[i].joins)
+            lost[n++] = i;
+    buf_init (&behind, LINE_MAX_BYTES);
+    buf_printf (&behind, " (exit status %u)%s", board->exit_status, n ? "; without an answer of " : "");
+    board_print_hosts (board, lost, n, &behind);
+    int status = say (cancel, words, board->sentence, buf_c (&behind));
+    buf_release (&behind);
+    mem_free (lost);
+    return status;
 }
 
 int cancel_ask_politely (struct cli *cli, const struct run_dir *dir, struct err *err)
@@ -198,11 +214,27 @@ int cancel_ask_politely (struct cli *cli, const struct run_dir *dir, struct err 
     return rc;
 }
 
+/* ---- a run that nobody holds ---- */
+
+/* Its workers are told as resume would reach them, each within the silence after which it is lost. */
+static int take_over (struct cancel *cancel)
+{
+    struct err err = { 0 };
+    char span[DURATION_TEXT_BYTES];
+    log_print (&cancel->cli->log,
+               "run %.8s was interrupted: its workers are told to end, those that come back within %s", cancel->dir.id,
+               duration_print (longest_ms (cancel), span));
+    int status = climb_cancel (cancel->cli, &cancel->dir, (uint32_t) cancel->level);
+    if (follow_read_journal (cancel->follow, &err) < 0 || !cancel->board->ended)
+        return err.code ? cli_fail (cancel->cli, &err) : status;
+    return say_end (cancel, "has ended: ");
+}
+
 static int carry_out (struct cancel *cancel)
 {
     struct err err = { 0 };
     if (find_holder (cancel, &err) < 0)
-        return cli_fail (cancel->cli, &err);
+        return cancel->interrupted ? take_over (cancel) : cli_fail (cancel->cli, &err);
     if (cancel->board->ended)
         return say_end (cancel, "had ended already: ");
     if (ask (cancel, &err) < 0)
@@ -239,26 +271,31 @@ static int cancel_run (struct cli *cli, const struct cli_arguments *arguments)
 
 static const struct cli_option options[] = {
     { CANCEL_NOW, "--now", .help = "kill the programs of the running rung, as a second Ctrl-C does" },
-    { CANCEL_NO_WAIT, "--no-wait", .help = "do not wait for the end of the run" },
+    { CANCEL_NO_WAIT, "--no-wait", .help = "do not wait for the end of the run, unless it was interrupted" },
     { 0 },
 };
 
 const struct cli_command cancel_command = {
     .name = "cancel",
     .task = TASK_RUN,
-    .summary = "end a running run from another terminal, as Ctrl-C in its own would",
+    .summary = "end a run from another terminal, as Ctrl-C in its own would, or an interrupted one",
     .help =
         "Asks the coordinator that holds the run to end the running rung, and waits until the run has ended: at most "
         "twice the limit stop of the slice file, the time after which a silent host is lost, and 15 s. The run then "
         "has the outcome cancelled, a receipt, and exit status 130. A coordinator is only asked on its own machine, "
         "by its own user. A key of sliceup monitor-key does not allow it.\n"
         "\n"
+        "Of a run that was interrupted, because its coordinator was killed, it ends the workers: it takes the run over "
+        "as sliceup resume does, tells each worker that comes back to end, and records the end. A worker that does not "
+        "come back is named, and ends by itself within the limit exit of the slice file.\n"
+        "\n"
         "RUN is an id, the beginning of one, or 'last'. Default: the only run that is running.",
     .examples = "sliceup cancel\n"
                 "sliceup cancel 3fa9 --now\n",
-    .exit_status = "0 the run has ended (or was asked to, with --no-wait), 2 no such run, it was never begun, or "
-                   "several are running and none was named, 3 no coordinator holds it here (sliceup resume takes it "
-                   "over), or it did not end in time, 5 its journal is damaged.",
+    .exit_status =
+        "0 the run has ended (or was asked to, with --no-wait), 2 no such run, it was never begun, or "
+        "several are running and none was named, 3 it was begun on another machine, or did not end in time, 5 "
+        "its journal is damaged.",
     .operands = (const struct cli_operand[]){ { OPERAND_RUN }, { 0 } },
     .options = options,
     .run = cancel_run,

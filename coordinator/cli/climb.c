@@ -31,6 +31,7 @@ struct run_loop {
     struct metrics_writer *metrics; /* NULL: nobody wants them */
     struct loop *loop;
     uint32_t interrupts;
+    bool quiet;          /* only what goes wrong is told */
     char sentence[4096]; /* of RUN_ENDED */
     enum outcome outcome;
     struct watch_view_options look;
@@ -78,7 +79,8 @@ static void on_fact (void *owner, enum fact_kind kind, struct text bytes)
         take_sentence (run_loop, bytes);
     if (kind == FACT_RUN_OPENED)
         take_plan (run_loop, bytes);
-    live_thread_add_fact (run_loop->viewer, kind, bytes);
+    if (run_loop->viewer)
+        live_thread_add_fact (run_loop->viewer, kind, bytes);
     metrics_writer_add_fact (run_loop->metrics, kind, bytes);
     metrics_writer_read_queues (run_loop->metrics, run_loop->driver);
 }
@@ -213,7 +215,8 @@ static int open_driver (struct run_loop *run_loop, const struct run_dir *dir, co
                                       .courier_path = courier,
                                       .bundle_path = bundle,
                                       .watch = on_fact,
-                                      .owner = run_loop };
+                                      .owner = run_loop,
+                                      .cancel = run_loop->interrupts };
     run_loop->driver = plan ? driver_open (run_loop->loop, &options, plan, err)
                             : driver_resume (run_loop->loop, &options, err);
     return run_loop->driver ? 0 : -1;
@@ -302,7 +305,7 @@ static int finish (struct run_loop *run_loop, const struct run_dir *dir, struct 
             say_unfinished (run_loop->cli, dir, forgotten);
         return ended ? (int) exit_status : EXIT_COULD_NOT;
     }
-    if (!run_loop->look.json)
+    if (!run_loop->look.json && !run_loop->quiet)
         say_end (run_loop, dir, written == 0);
     if (written == 0)
         return (int) exit_status;
@@ -336,39 +339,58 @@ static void print_exit (const struct run_loop *run_loop, int status)
     buf_release (&line);
 }
 
-int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd, const char *heading,
-           bool json, const char *metrics)
+static int climb_with (struct run_loop *run_loop, const struct plan *plan, int making_fd, const char *metrics)
 {
     static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, 0 };
-    struct run_loop run_loop = {
-        .cli = cli,
-        .look = { .cli = cli, .dir = dir, .run = dir->id, .heading = heading, .json = json, .cancel_own = cancel_own },
-    };
+    struct cli *cli = run_loop->cli;
+    const struct run_dir *dir = run_loop->look.dir;
     struct err err = { 0 };
     int status = EXIT_COULD_NOT;
-    bool open = home_folder_check (cli->home, "envs", true, &err) == 0 && (run_loop.loop = loop_open (&err)) != NULL &&
-                loop_watch_signals (run_loop.loop, signals, on_signal, &run_loop, &err) == 0 &&
-                open_view (&run_loop, &err) == 0 &&
-                (!metrics || (run_loop.metrics = metrics_writer_open (metrics, &cli->log, &err)) != NULL) &&
-                open_driver (&run_loop, dir, plan, &err) == 0;
+    bool open = home_folder_check (cli->home, "envs", true, &err) == 0 && (run_loop->loop = loop_open (&err)) != NULL &&
+                loop_watch_signals (run_loop->loop, signals, on_signal, run_loop, &err) == 0 &&
+                (run_loop->quiet || open_view (run_loop, &err) == 0) &&
+                (!metrics || (run_loop->metrics = metrics_writer_open (metrics, &cli->log, &err)) != NULL) &&
+                open_driver (run_loop, dir, plan, &err) == 0;
     if (making_fd >= 0)
         close (making_fd); /* the journal's lock says from here on that somebody holds the run */
     if (!open) {
         if (plan)
             forget_unbegun (cli, dir);
-        metrics_writer_close (run_loop.metrics, NULL);
-        only_words_left (&run_loop);
-        close_view (&run_loop);
+        metrics_writer_close (run_loop->metrics, NULL);
+        only_words_left (run_loop);
+        close_view (run_loop);
         status = cli_fail (cli, &err);
     } else {
-        if (!driver_has_ended (run_loop.driver, NULL, NULL) && loop_run (run_loop.loop, &err) < 0)
+        struct err unnoted = { 0 };
+        bool drives = !driver_has_ended (run_loop->driver, NULL, NULL);
+        if (drives && !plan && run_dir_note_taken_over (dir, &unnoted) < 0)
+            log_print (&cli->log, "commands without a run go on to take another for the last: %s", unnoted.text);
+        if (drives && loop_run (run_loop->loop, &err) < 0)
             log_print (&cli->log, "%s", err.text);
-        status = finish (&run_loop, dir, &err);
+        status = finish (run_loop, dir, &err);
     }
     end_turn (cli);
-    loop_close (run_loop.loop);
-    arena_release (&run_loop.arena);
-    if (json)
-        print_exit (&run_loop, status);
+    loop_close (run_loop->loop);
+    arena_release (&run_loop->arena);
+    if (run_loop->look.json)
+        print_exit (run_loop, status);
     return status;
+}
+
+int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd, const char *heading,
+           bool json, const char *metrics)
+{
+    struct run_loop run_loop = {
+        .cli = cli,
+        .look = { .cli = cli, .dir = dir, .run = dir->id, .heading = heading, .json = json, .cancel_own = cancel_own },
+    };
+    return climb_with (&run_loop, plan, making_fd, metrics);
+}
+
+int climb_cancel (struct cli *cli, const struct run_dir *dir, uint32_t level)
+{
+    struct run_loop run_loop = {
+        .cli = cli, .look = { .cli = cli, .dir = dir, .run = dir->id }, .interrupts = level, .quiet = true
+    };
+    return climb_with (&run_loop, NULL, -1, NULL);
 }

@@ -16,6 +16,9 @@ int climb_check_capacity (uint32_t hosts, struct err *err);
  * Returns the exit status. */
 int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd, const char *heading,
            bool json, const char *metrics);
+/* Takes a run over whose coordinator is gone, as resume does, and cancels it; `level`: driver_cancel. Tells only what
+ * goes wrong: the end is in the journal, if it came to that. Returns the exit status of the run, or why there is none. */
+int climb_cancel (struct cli *cli, const struct run_dir *dir, uint32_t level);
 
 /* run.c: begins a new run of a complete plan, and drives it to its end. */
 struct run_choices {

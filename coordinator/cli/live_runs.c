@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/duration.h"
 #include "common/io/clock.h"
@@ -15,28 +16,46 @@ static void on_fact (void *owner, const struct fact *fact)
     board_apply (owner, fact);
 }
 
-/* Who holds the journal runs, also before its first fact; of a damaged one nobody can tell. */
+/* A run that has ended has no keys any more, and most are such: no journal of theirs is read. */
+static bool may_be_interrupted (const struct run_dir *dir, struct live_run *run)
+{
+    char path[RUN_PATH_BYTES];
+    uint64_t alive_ms = journal_last_alive_ms (run_dir_path (dir, "journal.db", path)), now_ms = clock_wall_ms ();
+    run->interrupted = true;
+    run->alone_ms = now_ms > alive_ms ? now_ms - alive_ms : 0;
+    return access (run_dir_path (dir, "coordinator.key", path), F_OK) == 0 && run_dir_check (dir, NULL) == 0;
+}
+
+static bool workers_may_live (const struct live_run *run)
+{
+    const struct plan *plan = &run->board->plan;
+    return run->board->opened && !plan->start.tied && run->alone_ms < plan->limits.exit_ms;
+}
+
+/* Who holds the journal runs, also before its first fact. */
 static int look_at (void *owner, const struct run_dir *dir, uint64_t created_ms)
 {
     struct live_runs *runs = owner;
     char path[RUN_PATH_BYTES];
     struct err err = { 0 };
-    (void) created_ms;
-    if (journal_is_locked (run_dir_path (dir, "journal.db", path), NULL, &err) <= 0)
-        return 0;
     struct live_run *run = &runs->items[runs->n];
-    *run = (struct live_run){ .dir = *dir, .board = board_create () };
-    (void) run_facts_each (dir, on_fact, run->board, &err);
-    if (!run->board->ended)
+    int held = journal_is_locked (run_dir_path (dir, "journal.db", path), NULL, &err);
+    (void) created_ms;
+    *run = (struct live_run){ .dir = *dir };
+    if (held < 0 || (!held && (!runs->interrupted || !may_be_interrupted (dir, run))))
+        return 0;
+    run->board = board_create ();
+    int read = run_facts_each (dir, on_fact, run->board, &err);
+    if (!run->board->ended && (held || (read == 0 && workers_may_live (run))))
         runs->n++;
     else
         board_destroy (run->board);
     return runs->n < LIVE_RUNS_MAX ? 0 : 1;
 }
 
-int live_runs_read (const char *home, struct live_runs *runs, struct err *err)
+int live_runs_read (const char *home, bool interrupted, struct live_runs *runs, struct err *err)
 {
-    *runs = (struct live_runs){ .items = mem_array (LIVE_RUNS_MAX, sizeof *runs->items) };
+    *runs = (struct live_runs){ .items = mem_array (LIVE_RUNS_MAX, sizeof *runs->items), .interrupted = interrupted };
     return run_dir_each (home, look_at, runs, err) < 0 ? -1 : 0;
 }
 
@@ -58,7 +77,10 @@ void live_run_print (const struct live_run *run, struct buf *out)
     }
     buf_printf (out, "run %.8s of slice ", run->dir.id);
     buf_escaped (out, board->plan.slice, 0);
-    buf_printf (out, ", for %s", duration_print (board_now_ms (board, clock_wall_ms ()), span));
+    if (run->interrupted)
+        buf_printf (out, ", interrupted %s ago", duration_print (run->alone_ms, span));
+    else
+        buf_printf (out, ", for %s", duration_print (board_now_ms (board, clock_wall_ms ()), span));
     if (!board->running)
         return;
     buf_printf (out, ", at rung ");
@@ -103,14 +125,33 @@ struct text live_runs_shared_hosts (const struct plan *plan, const struct plan *
 static int refuse (const struct live_run *run, const char *hint, struct text shared, struct err *err)
 {
     struct buf words;
+    bool left = run->interrupted;
     buf_init (&words, SENTENCE_BYTES);
     live_run_print (run, &words);
     err_set (err, ERR_STATE,
-             "%s has %.*s now, and two runs would take the devices from each other; follow it with sliceup%s watch "
-             "%.8s, end it with sliceup%s cancel %.8s, or give --beside to run at the same time",
-             buf_c (&words), TEXT_ARG (shared), hint, run->dir.id, hint, run->dir.id);
+             "%s%s %.*s%s with sliceup%s %s %.8s, end it with sliceup%s cancel %.8s, or give --beside to run at the "
+             "same time",
+             buf_c (&words), left ? ", which may still have workers on" : " has", TEXT_ARG (shared),
+             left ? ": take it over" : " now, and two runs would take the devices from each other; follow it", hint,
+             left ? "resume" : "watch", run->dir.id, hint, run->dir.id);
     buf_release (&words);
     return -1;
+}
+
+/* Of an interrupted run: a worker that never said its key was not let go, and ended with whoever started it. */
+static struct plan plan_with_workers (const struct live_run *run, struct arena *arena)
+{
+    struct plan plan = run->board->plan;
+    if (!run->interrupted)
+        return plan;
+    plan.hosts.items = arena_array (arena, plan.hosts.n, sizeof *plan.hosts.items);
+    plan.hosts.n = 0;
+    for (uint32_t i = 0; i < run->board->plan.hosts.n; i++) {
+        const struct board_host *host = &run->board->hosts[i];
+        if (host->life == BOARD_KEYED || host->joins > 0)
+            plan.hosts.items[plan.hosts.n++] = run->board->plan.hosts.items[i];
+    }
+    return plan;
 }
 
 int live_runs_check_hosts (const struct live_runs *runs, const char *hint, const struct plan *plan, const char *but,
@@ -119,7 +160,8 @@ int live_runs_check_hosts (const struct live_runs *runs, const char *hint, const
     struct arena arena = { 0 };
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < runs->n; i++) {
-        struct text shared = live_runs_shared_hosts (plan, &runs->items[i].board->plan, &arena);
+        struct plan other = plan_with_workers (&runs->items[i], &arena);
+        struct text shared = live_runs_shared_hosts (plan, &other, &arena);
         if (shared.len && !(but && strcmp (but, runs->items[i].dir.id) == 0))
             rc = refuse (&runs->items[i], hint, shared, err);
     }

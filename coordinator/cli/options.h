@@ -75,6 +75,6 @@
 #define OPERAND_SLICE "SLICE.yaml", 1, 1, .kind = KIND_SLICE
 /* RUN is an id, the beginning of one, or 'last', which it is when it is not given. */
 #define OPERAND_RUN "RUN", 0, 1, .kind = KIND_RUN
-#define HELP_OF_RUN "RUN is an id, the beginning of one, or 'last' (the default)."
+#define HELP_OF_RUN "RUN is an id, the beginning of one, or 'last' (the default), which was begun or resumed last."
 
 #endif

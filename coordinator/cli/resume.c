@@ -96,7 +96,7 @@ static int check_hosts (const struct cli *cli, const struct run_dir *dir, struct
     struct plan plan;
     struct err unread = { 0 };
     struct live_runs runs;
-    int rc = live_runs_read (cli->home, &runs, err);
+    int rc = live_runs_read (cli->home, true, &runs, err);
     if (rc == 0 && runs.n > 0 && !has_ended (dir) && cache_plan_of_run (dir, &arena, &plan, &unread) == 0)
         rc = live_runs_check_hosts (&runs, cli->hint, &plan, dir->id, err);
     live_runs_release (&runs);
@@ -118,7 +118,8 @@ static int resume_run (struct cli *cli, const struct cli_arguments *arguments)
 }
 
 static const struct cli_option options[] = {
-    { RESUME_BESIDE, "--beside", .help = "also when another run of this home has one of the hosts now" },
+    { RESUME_BESIDE, "--beside",
+      .help = "also when another run of this home has one of the hosts now, or was interrupted there" },
     { OPTION_METRICS },
     { OPTION_JSON_EVENTS },
     { 0 },

@@ -60,7 +60,7 @@ static int check_hosts (struct cli *cli, const struct plan *plan, struct err *er
     struct live_runs runs;
     if ((cli->turn_fd = run_begun_take_turn (cli->home, err)) < 0)
         return -1;
-    int rc = live_runs_read (cli->home, &runs, err);
+    int rc = live_runs_read (cli->home, true, &runs, err);
     if (rc == 0)
         rc = live_runs_check_hosts (&runs, cli->hint, plan, NULL, err);
     live_runs_release (&runs);
@@ -91,7 +91,8 @@ static const struct cli_option options[] = {
     { OPTION_LEAVE_OUT },
     OPTIONS_OF_CLIMB,
     { RUN_AGAIN, "--again", .help = "also run launches that are known bad (sliceup calibration)" },
-    { RUN_BESIDE, "--beside", .help = "also when another run of this home has one of the hosts now" },
+    { RUN_BESIDE, "--beside",
+      .help = "also when another run of this home has one of the hosts now, or was interrupted there" },
     { OPTION_METRICS },
     { RUN_WEB, "--web", .help = "show it in a browser as well, as sliceup serve does, until the run has ended" },
     { OPTION_JSON_EVENTS },

@@ -262,8 +262,29 @@ static uint32_t exit_status_of (const struct coord *coord, enum outcome outcome)
     return outcome == OUTCOME_PASSED ? 0 : outcome == OUTCOME_BLOCKED && stopped ? 3 : 1;
 }
 
+static bool back_in_this_epoch (const struct coord *coord)
+{
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
+        if (takes_part (coord, i) && coord->state->hosts.items[i].life == HOST_JOINED &&
+            coord->state->hosts.items[i].joined_epoch != coord->state->epoch)
+            return false;
+    return true;
+}
+
+/* After a resume. Whoever has not come back cannot be told of the end, and would wait for a coordinator; in time it is
+ * here, or lost. */
+static bool workers_may_come (const struct coord *coord)
+{
+    bool keyed = false;
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n && coord->soft.launch_late_ms != UINT64_MAX; i++)
+        keyed |= coord->state->hosts.items[i].life == HOST_KEYED && takes_part (coord, i);
+    return keyed || !back_in_this_epoch (coord);
+}
+
 static void end_run (struct coord *coord, enum outcome outcome, uint64_t now_ms, struct outbox *out)
 {
+    if (workers_may_come (coord))
+        return;
     if (coord->state->cancel_level == 0 && cache_has_generations (coord) && !acquire_final_audit (coord, now_ms, out))
         return; /* the answer brings us here again */
     struct fact *fact = outbox_add_fact (out, FACT_RUN_ENDED);
@@ -296,15 +317,6 @@ static bool awaits_anybody (const struct coord *coord)
         if (host_is_awaited (coord, i))
             return true;
     return false;
-}
-
-static bool back_in_this_epoch (const struct coord *coord)
-{
-    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
-        if (takes_part (coord, i) && coord->state->hosts.items[i].life == HOST_JOINED &&
-            coord->state->hosts.items[i].joined_epoch != coord->state->epoch)
-            return false;
-    return true;
 }
 
 /* All who take part must be here before anything is begun. Once nobody else is awaited, the climb goes on without those

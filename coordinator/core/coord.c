@@ -418,6 +418,11 @@ uint32_t coord_awaited_hosts (const struct coord *coord, struct attempt_key *key
     return n;
 }
 
+bool coord_is_cancelled (const struct coord *coord)
+{
+    return coord->state->cancel_level > 0;
+}
+
 bool coord_ended (const struct coord *coord, uint32_t *exit_status)
 {
     if (coord->state->ended && exit_status)

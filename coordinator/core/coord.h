@@ -114,6 +114,7 @@ bool coord_worker_process (const struct coord *coord, uint32_t host, uint64_t *p
 /* Of the running pass: who has not ended, in `hosts`, with room for HOSTS_MAX; NULL: only whether there is one. */
 uint32_t coord_awaited_hosts (const struct coord *coord, struct attempt_key *key, uint32_t *hosts);
 bool coord_ended (const struct coord *coord, uint32_t *exit_status);
+bool coord_is_cancelled (const struct coord *coord);
 /* What `host` will be told of a rung, to see how large that is. Numbers, digests and the bundle's name are not known
  * yet and are 0 or empty. Texts are the plan's, or in `arena`. */
 struct msg_run coord_run_message_sample (const struct plan *plan, uint32_t rung, uint32_t host, struct arena *arena);

@@ -131,21 +131,22 @@ static bool take_created (struct text text, uint64_t *ms)
     return text_equal (first, again) && text_to_u64 (first, ms) && *ms < INT64_MAX;
 }
 
-static uint64_t created_ms (const struct run_dir *dir)
+/* 0: nothing there says it. */
+static uint64_t stamp_ms (const struct run_dir *dir, const char *name)
 {
     char path[RUN_PATH_BYTES];
     struct buf text;
     buf_init (&text, CREATED_MAX_BYTES);
     uint64_t ms = 0;
-    bool known = file_read (run_dir_path (dir, "created", path), &text, NULL) == 0 &&
+    bool known = file_read (run_dir_path (dir, name, path), &text, NULL) == 0 &&
                  take_created (buf_as_text (&text), &ms);
     buf_release (&text);
-    return known && ms ? ms : made_ms (dir);
+    return known ? ms : 0;
 }
 
 struct listed {
     struct run_dir dir;
-    uint64_t created_ms;
+    uint64_t created_ms, held_ms; /* held: when a coordinator last began to drive it */
 };
 
 static int newest_first (const void *a, const void *b)
@@ -179,7 +180,9 @@ static struct listed *list_runs (const char *home, uint32_t *n, struct err *err)
         struct listed *run = &runs[(*n)++];
         snprintf (run->dir.home, sizeof (run->dir.home), "%s", home);
         memcpy (run->dir.id, entry->d_name, RUN_ID_HEX_BYTES);
-        run->created_ms = created_ms (&run->dir);
+        uint64_t created_ms = stamp_ms (&run->dir, "created"), taken_ms = stamp_ms (&run->dir, "taken-over");
+        run->created_ms = created_ms ? created_ms : made_ms (&run->dir);
+        run->held_ms = taken_ms > run->created_ms ? taken_ms : run->created_ms;
     }
     closedir (folder);
     if (runs)
@@ -195,23 +198,35 @@ static int next_created (const char *home, unsigned long long *ms, struct err *e
     if (runs == NULL)
         return -1;
     *ms = clock_wall_ms ();
-    if (n > 0 && runs[0].created_ms >= *ms)
-        *ms = runs[0].created_ms + 1;
+    for (uint32_t i = 0; i < n; i++)
+        *ms = runs[i].held_ms >= *ms ? runs[i].held_ms + 1 : *ms;
     mem_free (runs);
     return 0;
+}
+
+static int write_stamp (const struct run_dir *dir, const char *name, unsigned long long at_ms, struct err *err)
+{
+    char path[RUN_PATH_BYTES], text[CREATED_MAX_BYTES];
+    snprintf (text, sizeof (text), "%llu %llu\n", at_ms, at_ms);
+    return atomic_file_write (run_dir_path (dir, name, path), text, strlen (text), 0600, err);
+}
+
+int run_dir_note_taken_over (const struct run_dir *dir, struct err *err)
+{
+    unsigned long long at_ms;
+    return next_created (dir->home, &at_ms, err) < 0 ? -1 : write_stamp (dir, "taken-over", at_ms, err);
 }
 
 static int fill (const struct run_dir *dir, unsigned long long at_ms, struct err *err)
 {
     static const char *const folders[] = { "", "hosts", "logs", "receipts" };
-    char path[RUN_PATH_BYTES], created[CREATED_MAX_BYTES];
+    char path[RUN_PATH_BYTES];
     if (sign_unbegun (dir, err) < 0)
         return -1;
     for (size_t i = 0; i < sizeof (folders) / sizeof (folders[0]); i++)
         if (folder_make (run_dir_path (dir, folders[i], path), 0700, err) < 0)
             return -1;
-    snprintf (created, sizeof (created), "%llu %llu\n", at_ms, at_ms);
-    return atomic_file_write (run_dir_path (dir, "created", path), created, strlen (created), 0600, err);
+    return write_stamp (dir, "created", at_ms, err);
 }
 
 int run_dir_create (struct run_dir *dir, const char *home, struct err *err)
@@ -248,14 +263,12 @@ static int choose (const struct listed *runs, uint32_t n, const char *home, cons
     const struct listed *found = NULL;
     bool last = strcmp (wanted, "last") == 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (!last && strncmp (runs[i].dir.id, wanted, strlen (wanted)) != 0)
+        if (last ? found && runs[i].held_ms <= found->held_ms : strncmp (runs[i].dir.id, wanted, strlen (wanted)) != 0)
             continue;
-        if (found)
+        if (found && !last)
             return err_set (err, ERR_USAGE, "run '%s' is ambiguous: %.8s... and %.8s... both match; give more digits",
                             wanted, found->dir.id, runs[i].dir.id);
         found = &runs[i];
-        if (last)
-            break;
     }
     if (found == NULL && n == 0)
         return err_set (err, ERR_USAGE, "there are no runs yet in %s; start one with: sliceup run SLICE.yaml", home);

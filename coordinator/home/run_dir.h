@@ -2,6 +2,7 @@
  *
  *   created               when the folder was made, in wall ms, or later than all that were there, if the clock was set
  *                         back; twice: what differs is damage, and the folder's own time counts instead
+ *   taken-over            the same of when it was last resumed or cancelled by another coordinator
  *   journal.db            the facts                     hub.json         ports and public key, for monitors
  *   journal.db.mark       up to where acknowledged
  *   coordinator.key 0600  CURVE pair of the run         monitor.key 0600 CURVE pair for monitors on this machine
@@ -28,7 +29,9 @@ struct run_dir {
  * them. A new random id, its sign that it was not begun, and its folders (0700). On failure nothing is left. Of a run:
  * run_begun_create_run. */
 int run_dir_create (struct run_dir *dir, const char *home, struct err *err);
-/* `wanted` is an id, a unique prefix of one, or "last". Not found, ambiguous: errors that list what there is. */
+/* Another coordinator drives it from now on: it is "last", until a run is begun or taken over. */
+int run_dir_note_taken_over (const struct run_dir *dir, struct err *err);
+/* `wanted` is an id, a unique prefix of one, or "last", the one that was begun or taken over last. Not found, ambiguous: errors that list what there is. */
 int run_dir_find (struct run_dir *dir, const char *home, const char *wanted, struct err *err);
 /* What run_dir_find asks of the run that it found. */
 int run_dir_check (const struct run_dir *dir, struct err *err);

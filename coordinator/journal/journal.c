@@ -238,6 +238,11 @@ uint64_t journal_durable_index (const struct journal *journal)
     return journal_writer_durable_index (journal->writer);
 }
 
+void journal_note_alive (struct journal *journal)
+{
+    journal_lock_note_alive (journal->lock_fd);
+}
+
 int journal_fd (const struct journal *journal)
 {
     return journal_writer_fd (journal->writer);

@@ -56,6 +56,10 @@ void journal_reader_close (struct journal_reader *reader);
 bool journal_exists (const char *path); /* it is there, or a mark that names facts of it is */
 /* Does a coordinator hold it now, and which? 1: yes; 0: no, or there is none; -1: unknown. `pid` may be NULL. */
 int journal_is_locked (const char *path, int64_t *pid, struct err *err);
+/* Its holder lives, as journal_last_alive_ms tells; once a second or so. */
+void journal_note_alive (struct journal *journal);
+/* When its last holder was last known to live, in wall ms; 0: unknown. It may have lived for a second or two longer. */
+uint64_t journal_last_alive_ms (const char *path);
 /* The process that holds it, as a pidfd (close it) and its pid: the kernel says that it has the lock. -1: ERR_STATE when
  * nobody holds it, or when that process cannot be seen from here. */
 int journal_open_holder (const char *path, int64_t *pid, struct err *err);

@@ -290,6 +290,9 @@ struct driver *driver_resume (struct loop *loop, const struct driver_options *op
         slice_link_keys_load (coord_plan (driver->coord), &driver->tickets, &without) < 0)
         log_print (driver->options.log, "hosts that have not joined yet can no longer join: %s", without.text);
     coord_resume (driver->coord, (uint64_t) getpid (), clock_wall_ms (), driver->now_ms, &driver->outbox);
+    if (options->cancel)
+        coord_step (driver->coord, &(struct core_input){ .kind = IN_CANCEL, .level = options->cancel }, driver->now_ms,
+                    &driver->outbox);
     if (open_rest (driver, &keys, &at, err) < 0)
         goto failed;
     begin (driver);

@@ -21,6 +21,7 @@ struct driver_options {
     const char *courier_path, *bundle_path; /* for launchers ssh and slurm */
     const char *address;                    /* to bind when the plan names none; NULL: its launcher's default */
     driver_fact_fn *watch;                  /* the run's own view; may be NULL */
+    uint32_t cancel;                        /* of a resumed run: as driver_cancel, before anything else; 0: no */
     void *owner;
 };
 

@@ -11,7 +11,7 @@
 /* Of each channel at a pass. Then the other one, timers, signals and logs get their turn before the next pass. */
 enum { CONTROL_A_PASS = 1024, BULK_A_PASS = 64, PASS_MS = 10 };
 /* Of one host. A worker says a few, and one file after another; what is not heard is said again. */
-enum { OUTPUTS_MS = 1000 };
+enum { OUTPUTS_MS = 1000, ALIVE_MS = 1000 };
 enum { CONTROL_A_SECOND = 256, BULK_A_SECOND = 4096 };
 
 bool driver_joins_by_ticket (const struct plan *plan)
@@ -269,6 +269,15 @@ static void tell_outputs (struct driver *driver)
     arena_release (&arena);
 }
 
+/* Workers outlive this process by limits.exit: when it ends, somebody may ask since when. */
+static void tell_alive (struct driver *driver)
+{
+    if (driver->now_ms < driver->alive_told_ms + ALIVE_MS)
+        return;
+    driver->alive_told_ms = driver->now_ms;
+    journal_note_alive (driver->journal);
+}
+
 static uint64_t earlier (uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -303,6 +312,7 @@ void driver_on_loop_iteration (void *owner)
     take_channel (driver, LINK_BULK, &bulk);
     uint64_t monitors_ms = monitors_poll (driver->monitors);
     take_time (driver);
+    tell_alive (driver);
     tell_outputs (driver);
     remark_queue_tell (driver->remarks, driver->now_ms);
     take_channel (driver, LINK_CONTROL, &control);

@@ -144,6 +144,8 @@ static void expect_ticket (struct driver *driver, uint32_t host)
 static void perform_launch (struct driver *driver, uint32_t host)
 {
     const struct plan_host *planned = &coord_plan (driver->coord)->hosts.items[host];
+    if (coord_is_cancelled (driver->coord))
+        return; /* it would be told to leave at once */
     if (driver->launch == NULL) {
         expect_ticket (driver, host);
         return;

@@ -50,9 +50,10 @@ struct driver {
     struct output_watch *outputs;
     struct remark_queue *remarks;
     uint64_t outputs_told_ms;
-    uint64_t *own_seq;  /* per host: of the last frame written to it */
-    struct arena arena; /* of the message being taken */
-    struct buf frame;   /* of the message or fact being written */
+    uint64_t alive_told_ms; /* in the journal's lock */
+    uint64_t *own_seq;      /* per host: of the last frame written to it */
+    struct arena arena;     /* of the message being taken */
+    struct buf frame;       /* of the message or fact being written */
     char run_raw[RUN_ID_BYTES];
     uint64_t recorded_index;                  /* the last fact given to the journal */
     uint64_t opening_index;                   /* the last one with which this process opened or resumed the run */

@@ -1,5 +1,7 @@
 """sliceup cancel: a run is ended from elsewhere as Ctrl-C would; and a second run on the same hosts is told of the first."""
+import os
 import pathlib
+import signal
 import subprocess
 import unittest
 
@@ -56,13 +58,78 @@ class CancelCommand(lab.LabTest):
         self.assertEqual(130, run.end(20).status)
         self.nothing_is_left()
 
-    def test_a_run_that_nobody_holds_is_resumed_not_cancelled(self):
-        run = self.begin(seconds=200, limits={"orphan": "60s"})
+    def interrupt(self, **how):
+        run = self.begin(seconds=200, limits={"orphan": "60s", **how})
         run.kill_and_reap()
-        refused = self.lab.sliceup("cancel", "last")
+        self.assertEqual(2, len(self.lab.worker_pids(run.id)))
+        return run
+
+    def test_cancel_of_an_interrupted_run_ends_its_workers_and_records_the_end(self):
+        run = self.interrupt()
+        cancelled = self.passes(self.lab.sliceup("cancel", run.id[:8]))
+        self.assertRegex(cancelled.err, rf"run {run.id[:8]} was interrupted: its workers are told to end")
+        self.assertRegex(cancelled.out, rf"^run {run.id[:8]} has ended: slice slice: cancelled by the user .*\(exit status 130\)\n$")
+        self.assertEqual(("cancelled", 130), (self.lab.receipt(run.id)["outcome"], self.lab.status(run.id)["exit_status"]))
+        self.nothing_is_left(run.id)
+        self.assertRegex(self.passes(self.lab.sliceup("cancel", run.id)).out, "had ended already")
+        self.assertIn("cancelled by the user", self.lab.sliceup("resume", run.id).out)  # nothing is climbed again
+        self.assertEqual(2, self.lab.count("epoch-began", run.id))
+
+    def test_a_worker_that_does_not_come_back_is_named_and_the_cancel_ends(self):
+        run = self.interrupt(suspect="1s", lost="5s")
+        stopped = self.lab.worker_pids(run.id)["h1"]
+        os.kill(stopped, signal.SIGSTOP)
+        cancelled = self.passes(self.lab.sliceup("cancel", run.id))
+        self.assertRegex(cancelled.out, r"cancelled by the user .*\(exit status 130\); without an answer of h1\n$")
+        self.nothing_is_left(run.id)
+
+    def test_a_cancel_between_two_rungs_waits_for_those_it_has_to_tell(self):
+        ladder = self.lab.ladder("ladder.yaml", [{"id": "facts", "builtin": "facts"}, self.lab.rung("long", "slow.py", args={"seconds": 200})])
+        run = self.lab.start("run", self.lab.slice(hosts=2, ladder=str(ladder)))
+        lab.wait_for(lambda: self.lab.count("host-joined") == 2, "the hosts to join", 30)
+        run.kill_and_reap()
+        self.passes(self.lab.sliceup("cancel", "last"))
+        self.nothing_is_left()
+        self.assertEqual("cancelled", self.lab.receipt()["outcome"])
+
+    def test_nobody_is_started_to_be_cancelled(self):
+        run = self.lab.start("run", self.lab.slice(hosts=2))
+        lab.wait_for(lambda: self.lab.count("run-opened"), "the first fact", 30)
+        run.kill_and_reap()
+        before = self.lab.count("host-keyed")
+        self.passes(self.lab.sliceup("cancel", "last"))
+        self.assertEqual(before, self.lab.count("host-keyed"))
+        self.nothing_is_left()
+
+    def test_an_interrupted_run_holds_its_hosts(self):
+        run = self.interrupt()
+        ladder = str(self.lab.ladder("short.yaml", [{"id": "facts", "builtin": "facts"}]))
+        slice_file = self.lab.slice(hosts=2, ladder=ladder)
+        refused = self.lab.sliceup("run", slice_file)
         self.assertEqual(3, refused.status, refused)
-        self.assertRegex(refused.err, rf"no coordinator holds run .* sliceup resume {run.id[:8]}")
-        self.assertEqual(2, self.lab.sliceup("cancel").status)
+        self.assertRegex(refused.err, rf"run {run.id[:8]} of slice slice, interrupted \S+ m?s ago, at rung long \(1 of 2\), which may still have "
+                                      rf"workers on h\[0-1\]: .*sliceup.* resume {run.id[:8]},.*cancel {run.id[:8]},.*--beside")
+        self.assertEqual({run.id}, self.runs())
+        self.passes(self.lab.sliceup("run", self.lab.slice(hosts=2, ladder=ladder, name="other.yaml")))
+        self.passes(self.lab.sliceup("run", slice_file, "--beside"))
+        self.passes(self.lab.sliceup("cancel", run.id))
+        self.nothing_is_left(run.id)
+        self.passes(self.lab.sliceup("run", slice_file))
+
+    def test_it_holds_them_no_longer_than_its_workers_may_live(self):
+        self.interrupt(orphan="5s", exit="5s")
+        slice_file = self.lab.slice(hosts=2, ladder=str(self.lab.ladder("short.yaml", [{"id": "facts", "builtin": "facts"}])))
+        lab.wait_for(lambda: self.lab.sliceup("run", slice_file).status == 0, "the hosts to be free", 30)
+
+    def test_without_a_run_the_one_that_was_taken_over_last_is_shown(self):
+        run = self.interrupt()
+        later = self.lab.slice(hosts=1, ladder=str(self.lab.ladder("short.yaml", [{"id": "facts", "builtin": "facts"}])), name="later.yaml")
+        self.passes(self.lab.sliceup("run", later))
+        self.passes(self.lab.sliceup("cancel", run.id))
+        for command in ("receipt", "status", "explain"):
+            self.assertEqual(130, self.lab.sliceup(command).status)
+        self.passes(self.lab.sliceup("run", later))
+        self.passes(self.lab.sliceup("receipt"))
 
     def test_a_process_that_has_not_the_lock_gets_no_signal(self):
         run = self.begin(seconds=200)
@@ -116,7 +183,7 @@ class CancelCommand(lab.LabTest):
     def test_a_run_is_not_resumed_on_hosts_that_another_has(self):
         first = self.begin(seconds=200, limits={"orphan": "60s"})
         first.kill_and_reap()
-        second = self.begin(seconds=200)
+        second = self.begin(seconds=200, options=["--beside"])
         refused = self.lab.sliceup("resume", first.id)
         self.assertEqual(3, refused.status, refused)
         self.assertRegex(refused.err, rf"run {second.id[:8]} .* has h\[0-1\] now")

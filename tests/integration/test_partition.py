@@ -240,6 +240,22 @@ class Coordinators(Hosts):
         self.ends(run, 130, SLACK_S)
         self.nothing_is_left()
 
+    def test_an_interrupted_run_holds_its_hosts_and_its_cancel_reaches_them(self):
+        run = self.begin([here({}, others=300)], limits={"orphan": "60s", "exit": "90s"})
+        run.kill_and_reap()
+        interrupted = self.lab.run_folder().name[:8]
+        slice_file = self.lab.slice(ladder=str(self.lab.ladder("short.yaml", [{"id": "facts", "builtin": "facts"}])))
+        refused = self.lab.sliceup("run", slice_file)
+        self.assertEqual(3, refused.status, refused)
+        self.assertRegex(refused.err, rf"run {interrupted} .* may still have workers on h\[0-3\]: .* resume {interrupted},.* cancel {interrupted},")
+        self.assertEqual(4, sum(bool(host.workers()) for host in self.lab.hosts))
+        cancelled = self.lab.sliceup("cancel", interrupted)
+        self.assertEqual(0, cancelled.status, cancelled)
+        self.assertNotIn("without an answer", cancelled.out)
+        self.nothing_is_left()
+        self.assertEqual(0, self.lab.sliceup("run", slice_file).status)
+        self.nothing_is_left()
+
     def test_a_second_coordinator_is_refused_while_the_first_lives(self):
         run = self.begin([here({}, others=6)])
         second = self.lab.sliceup("resume", bound_s=30)

@@ -126,10 +126,10 @@ class Resume(Resuming):
         interrupted = self.lab.run_folder().name
         run.kill_and_reap()
         later = self.slice([{"id": "other", "command": ["true"]}], hosts=1)
-        self.passes(self.lab.sliceup("run", later))
+        self.passes(self.lab.sliceup("run", later, "--beside"))
         damaged = self.lab.run_folder()
         (damaged / "journal.db").write_bytes(b"no journal")
-        self.passes(self.lab.sliceup("run", later))
+        self.passes(self.lab.sliceup("run", later, "--beside"))
         ended = self.passes(self.lab.sliceup("resume"))
         self.assertRegex(ended.err, f"run {damaged.name[:8]} is passed over, since it cannot be read: ..")
         self.assertIn(f"has ended; resuming {interrupted[:8]}, the last one that was interrupted", ended.err)

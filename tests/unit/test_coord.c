@@ -188,6 +188,35 @@ static void a_cancel_survives_a_restart (void **state)
     bench_close (&bench);
 }
 
+/* Nothing runs, and those who were here before have not come back: they could not be told of the end. */
+static void the_end_waits_for_those_who_are_to_be_told_of_it (void **state)
+{
+    (void) state;
+    for (int lost = 0; lost < 2; lost++) {
+        struct bench bench;
+        struct core_input time = { .kind = IN_TICK };
+        bench_open (&bench, 0);
+        hello (&bench, 0);
+        hello (&bench, 1); /* not the third: no pass was begun */
+        restart (&bench);
+        cancel (&bench, 1);
+        hello (&bench, 0);
+        assert_false (coord_ended (bench.coord, NULL));
+        bench_forget (&bench);
+        for (uint32_t i = 0; lost && i < 200 && !coord_ended (bench.coord, NULL); i++) {
+            bench.now_ms += 500;
+            beat (&bench, 0, NULL);
+            step (&bench, &time);
+        }
+        if (!lost)
+            hello (&bench, 1);
+        assert_true (coord_ended (bench.coord, NULL));
+        assert_int_equal (bench.said[MSG_SHUTDOWN], lost ? 1 : 2); /* each is told once */
+        assert_int_equal (last_fact (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_CANCELLED);
+        bench_close (&bench);
+    }
+}
+
 static void an_attempt_that_was_cancelled_before_it_arrived_is_not_ordered_again (void **state)
 {
     (void) state;
@@ -651,6 +680,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (a_cancel_survives_a_restart),
+        cmocka_unit_test (the_end_waits_for_those_who_are_to_be_told_of_it),
         cmocka_unit_test (an_attempt_that_was_cancelled_before_it_arrived_is_not_ordered_again),
         cmocka_unit_test (an_order_that_cannot_be_said_ends_its_own_attempt_only),
         cmocka_unit_test (nothing_is_recorded_after_the_end),

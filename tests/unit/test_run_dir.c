@@ -140,12 +140,26 @@ static void the_last_is_the_last_that_was_made_whatever_the_clock_said (void **s
     last_is_the_newer (home, "a number beyond all");
 }
 
+static void the_last_is_the_one_that_was_taken_over (void **state)
+{
+    const struct home *home = *state;
+    struct run_dir taken, newest, found;
+    struct err err = { 0 };
+    assert_int_equal (run_dir_note_taken_over (&home->older, &err), 0);
+    assert_int_equal (run_dir_find (&taken, home->path, "last", &err), 0);
+    assert_string_equal (taken.id, home->older.id);
+    assert_int_equal (run_dir_create (&newest, home->path, &err), 0);
+    assert_int_equal (run_dir_find (&found, home->path, "last", &err), 0);
+    assert_string_equal (found.id, newest.id);
+}
+
 int main (void)
 {
 #define IN_HOME(test) cmocka_unit_test_setup_teardown (test, home_make, home_remove)
     const struct CMUnitTest tests[] = {
         IN_HOME (a_wrong_digit_in_created_makes_no_other_run_the_last),
         IN_HOME (a_run_that_was_removed_meanwhile_is_no_damage),
+        IN_HOME (the_last_is_the_one_that_was_taken_over),
         IN_HOME (the_last_is_the_last_that_was_made_whatever_the_clock_said),
         IN_HOME (one_number_alone_is_what_an_earlier_sliceup_wrote),
     };
