@@ -121,8 +121,10 @@ static struct {
 } logged = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* As `sliceup cancel` does, once: who presses the key again has asked already. */
-static int cancel_own (struct err *err)
+static int cancel_own (struct cli *cli, const struct run_dir *dir, struct err *err)
 {
+    (void) cli;
+    (void) dir;
     const union sigval first = { .sival_int = 1 };
     int rc = -1;
     pthread_mutex_lock (&logged.lock);
@@ -382,7 +384,13 @@ int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, 
 {
     struct run_loop run_loop = {
         .cli = cli,
-        .look = { .cli = cli, .dir = dir, .run = dir->id, .heading = heading, .json = json, .cancel_own = cancel_own },
+        .look = { .cli = cli,
+                  .dir = dir,
+                  .run = dir->id,
+                  .heading = heading,
+                  .json = json,
+                  .own = true,
+                  .cancel = cancel_own },
     };
     return climb_with (&run_loop, plan, making_fd, metrics);
 }

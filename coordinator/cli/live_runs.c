@@ -2,12 +2,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "common/base/duration.h"
 #include "common/io/clock.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/launch/launch_process.h"
 
 enum { SHARED_HOSTS_MAX_BYTES = 120, SENTENCE_BYTES = 1024 };
 
@@ -26,10 +28,12 @@ static bool may_be_interrupted (const struct run_dir *dir, struct live_run *run)
     return access (run_dir_path (dir, "coordinator.key", path), F_OK) == 0 && run_dir_check (dir, NULL) == 0;
 }
 
+/* A worker of launcher join goes over to whoever has its ticket: it works for one run at a time. */
 static bool workers_may_live (const struct live_run *run)
 {
     const struct plan *plan = &run->board->plan;
-    return run->board->opened && !plan->start.tied && run->alone_ms < plan->limits.exit_ms;
+    return run->board->opened && !plan->start.tied && plan->launcher != LAUNCHER_JOIN &&
+           run->alone_ms < plan->limits.exit_ms;
 }
 
 /* Who holds the journal runs, also before its first fact. */
@@ -138,7 +142,18 @@ static int refuse (const struct live_run *run, const char *hint, struct text sha
     return -1;
 }
 
-/* Of an interrupted run: a worker that never said its key was not let go, and ended with whoever started it. */
+/* One that never said its key was not let go, and ended with whoever started it; one of this machine can be looked up. */
+static bool worker_may_live (const struct plan *plan, const struct board_host *host)
+{
+    if (plan->launcher != LAUNCHER_LOCAL || !host->joins)
+        return host->life == BOARD_KEYED || host->joins > 0;
+    struct pollfd ended = { launch_process_open_pidfd ((int64_t) host->pid, host->pid_start, NULL), POLLIN, 0 };
+    bool lives = ended.fd >= 0 && poll (&ended, 1, 0) == 0; /* readable: it has ended, and nobody has waited for it */
+    if (ended.fd >= 0)
+        (void) close (ended.fd);
+    return lives;
+}
+
 static struct plan plan_with_workers (const struct live_run *run, struct arena *arena)
 {
     struct plan plan = run->board->plan;
@@ -146,11 +161,9 @@ static struct plan plan_with_workers (const struct live_run *run, struct arena *
         return plan;
     plan.hosts.items = arena_array (arena, plan.hosts.n, sizeof *plan.hosts.items);
     plan.hosts.n = 0;
-    for (uint32_t i = 0; i < run->board->plan.hosts.n; i++) {
-        const struct board_host *host = &run->board->hosts[i];
-        if (host->life == BOARD_KEYED || host->joins > 0)
+    for (uint32_t i = 0; i < run->board->plan.hosts.n; i++)
+        if (worker_may_live (&plan, &run->board->hosts[i]))
             plan.hosts.items[plan.hosts.n++] = run->board->plan.hosts.items[i];
-    }
     return plan;
 }
 

@@ -1,5 +1,6 @@
 
 #include "common/io/clock.h"
+#include "coordinator/cli/cancel.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/exit_timeout.h"
 #include "coordinator/cli/options.h"
@@ -214,9 +215,12 @@ static int follow_run (struct cli *cli, const struct run_dir *dir, const struct 
     struct watcher watcher = {
         .cli = cli, .run = key ? key->run : dir->id, .dir = dir, .key = key, .json = json, .status = EXIT_COULD_NOT
     };
-    struct watch_view_options look_of = {
-        .cli = cli, .dir = key ? NULL : dir, .run = watcher.run, .key = file, .json = json
-    };
+    struct watch_view_options look_of = { .cli = cli,
+                                          .dir = key ? NULL : dir,
+                                          .run = watcher.run,
+                                          .key = file,
+                                          .json = json,
+                                          .cancel = cancel_ask_politely };
     watcher.answered_ms = clock_boot_ms ();
     watcher.appear_by_ms = watcher.answered_ms + APPEAR_MS;
     watcher.view = watch_view_open (&look_of);

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "common/io/clock.h"
-#include "coordinator/cli/cancel.h"
 #include "coordinator/cli/exit_timeout.h"
 #include "coordinator/cli/logs.h"
 #include "coordinator/cli/run_lines.h"
@@ -54,9 +53,7 @@ static int cancel (void *owner, struct err *err)
     const struct watch_view *view = owner;
     if (view->options.dir == NULL)
         return err_set (err, ERR_REFUSED, "a monitor key does not allow it");
-    if (view->options.cancel_own)
-        return view->options.cancel_own (err);
-    return cancel_ask_politely (view->options.cli, view->options.dir, err);
+    return view->options.cancel (view->options.cli, view->options.dir, err);
 }
 
 bool watch_view_is_worked_with (const struct watch_view_options *options)
@@ -134,7 +131,7 @@ struct watch_view *watch_view_open (const struct watch_view_options *options)
         printf ("%s\n", options->heading);
         fflush (stdout);
     }
-    if (!options->cancel_own && watch_view_is_worked_with (options))
+    if (!options->own && watch_view_is_worked_with (options))
         begin_session (view);
     if (view->session == NULL)
         begin_lines (view);
@@ -154,7 +151,7 @@ void watch_view_close (struct watch_view *view)
 /* Its own terminal is worked with from the first fact on: before that a run may be refused. */
 static void take_own (struct watch_view *view)
 {
-    if (!view->options.cancel_own || !watch_view_is_worked_with (&view->options))
+    if (!view->options.own || !watch_view_is_worked_with (&view->options))
         return;
     run_lines_close (view->lines);
     view->lines = NULL;
@@ -170,7 +167,7 @@ void watch_view_fact (struct watch_view *view, const struct fact *fact)
     feed_apply (view->feed, fact, clock_boot_ms (), clock_wall_ms ());
     if (view->lines)
         run_lines_fact (view->lines, fact, clock_boot_ms ());
-    if (fact->kind == FACT_RUN_ENDED && view->session && view->options.cancel_own)
+    if (fact->kind == FACT_RUN_ENDED && view->session && view->options.own)
         end_session (view);
 }
 
@@ -204,7 +201,7 @@ void watch_view_freeze_clock (struct watch_view *view, bool frozen)
 /* A run goes on when its terminal is left: as lines. */
 static bool leave (struct watch_view *view)
 {
-    if (!view->options.cancel_own)
+    if (!view->options.own)
         return false;
     end_session (view);
     begin_lines (view);

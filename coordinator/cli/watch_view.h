@@ -17,7 +17,8 @@ struct watch_view_options {
     const char *run, *key;
     const char *heading; /* lines above everything else; NULL: none */
     bool json;
-    int (*cancel_own) (struct err *err); /* this process is the coordinator: what the key c does; NULL: it is not */
+    bool own;                                                                    /* this process is the coordinator */
+    int (*cancel) (struct cli *cli, const struct run_dir *dir, struct err *err); /* what the key c does */
 };
 /* Is there a terminal, in the foreground, in which keys can be pressed? */
 bool watch_view_is_worked_with (const struct watch_view_options *options);

@@ -117,6 +117,8 @@ static void apply_joined (struct board *board, const struct fact *fact)
     host->life = BOARD_JOINED;
     host->epoch = board->epoch;
     host->joins++;
+    host->pid = fact->of.host_joined.pid;
+    host->pid_start = fact->of.host_joined.pid_start;
     host->received_ms = fact->at_ms;
     host->suspected = host->accounted = false;
     note_back (host, fact->at_ms);

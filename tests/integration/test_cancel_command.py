@@ -116,6 +116,14 @@ class CancelCommand(lab.LabTest):
         self.nothing_is_left(run.id)
         self.passes(self.lab.sliceup("run", slice_file))
 
+    def test_it_holds_them_no_longer_than_its_workers_live(self):
+        run = self.interrupt()
+        slice_file = self.lab.slice(hosts=2, ladder=str(self.lab.ladder("short.yaml", [{"id": "facts", "builtin": "facts"}])))
+        self.assertEqual(3, self.lab.sliceup("run", slice_file).status)
+        for pid in self.lab.worker_pids(run.id).values():
+            lab.end_by_pid(pid)
+        lab.wait_for(lambda: self.lab.sliceup("run", slice_file).status == 0, "the hosts to be free", 30)
+
     def test_it_holds_them_no_longer_than_its_workers_may_live(self):
         self.interrupt(orphan="5s", exit="5s")
         slice_file = self.lab.slice(hosts=2, ladder=str(self.lab.ladder("short.yaml", [{"id": "facts", "builtin": "facts"}])))
