@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { FEW_HOSTS = 8, QUIET_LEAST_MS = 5000, SEARCHED_BYTES = 2048 };
+enum { QUIET_LEAST_MS = 5000, SEARCHED_BYTES = 2048 }; /* a pause that is shorter is no news */
 
 struct last_line {
     struct attempt_key key; /* that printed it; attempt 0: nothing was heard */
@@ -144,12 +144,12 @@ void output_watch_tell (struct output_watch *watch, const uint32_t *hosts, uint3
                         struct arena *arena, struct fact_output_awaited *out)
 {
     struct quiet_host *quiet = arena_array (arena, n, sizeof (*quiet));
-    uint64_t longest_ms[OUTPUT_GROUPS_MAX], least_ms = n > FEW_HOSTS ? QUIET_LEAST_MS : 0;
+    uint64_t longest_ms[OUTPUT_GROUPS_MAX];
     uint32_t quiet_n = 0;
     begin_attempt (watch, &out->key, now_ms);
     for (uint32_t i = 0; i < n; i++) {
         uint64_t ms = hosts[i] < watch->n ? quiet_ms (watch, hosts[i], now_ms) : UINT64_MAX;
-        if (ms != UINT64_MAX && ms >= least_ms)
+        if (ms != UINT64_MAX && ms >= QUIET_LEAST_MS)
             quiet[quiet_n++] = (struct quiet_host){ hosts[i], ms };
     }
     if (quiet_n)

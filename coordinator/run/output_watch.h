@@ -14,7 +14,7 @@ struct output_watch *output_watch_create (uint32_t hosts_n, uint64_t log_bytes, 
 void output_watch_destroy (struct output_watch *watch); /* NULL is fine */
 void output_watch_add (struct output_watch *watch, uint32_t host, const struct msg_log *piece, uint64_t now_ms);
 /* Fills `out->groups` of attempt `out->key` with at most OUTPUT_GROUPS_MAX groups of `hosts`, the longest quiet first.
- * Of many hosts only those that have been quiet for a while. */
+ * Only those that have been quiet for 5 s: who prints is not told of. */
 void output_watch_tell (struct output_watch *watch, const uint32_t *hosts, uint32_t n, uint64_t now_ms,
                         struct arena *arena, struct fact_output_awaited *out);
 
