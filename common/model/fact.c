@@ -226,6 +226,7 @@ static const struct {
     [FACT_LOSS_TOLD] = KIND ("loss-told", struct fact_loss_told, loss_told_fields),
     [FACT_CLIMB_STOPPED] = KIND ("climb-stopped", struct fact_climb_stopped, climb_stopped_fields),
     [FACT_HOSTS_LEFT_BEHIND] = KIND ("hosts-left-behind", struct fact_hosts_left_behind, hosts_left_behind_fields),
+    [FACT_HOST_RETURNED] = KIND ("host-returned", struct fact_host_suspected, host_suspected_fields),
     [FACT_HOST_REPORTED] = KIND ("host-heard", struct fact_host_reported, host_reported_fields),
     [FACT_HOST_SUSPECTED] = KIND ("host-suspected", struct fact_host_suspected, host_suspected_fields),
     [FACT_HOST_STEPPED] = KIND ("host-stepped", struct fact_host_stepped, host_stepped_fields),

@@ -35,6 +35,7 @@ enum fact_kind {
     FACT_LOSS_TOLD,          /* a worker knows of facts that this journal lacks, so the journal cannot be relied on */
     FACT_CLIMB_STOPPED,      /* nothing more is started, for a reason other than a failed pass */
     FACT_HOSTS_LEFT_BEHIND,  /* the climb goes on without hosts that are absent */
+    FACT_HOST_RETURNED,      /* one that was silent, and not lost yet, is heard again */
     /* soft */
     FACT_HOST_REPORTED = 64, /* a heartbeat */
     FACT_HOST_SUSPECTED,
@@ -301,7 +302,7 @@ struct fact {
         struct fact_climb_stopped climb_stopped;
         struct fact_hosts_left_behind hosts_left_behind;
         struct fact_host_reported host_reported;
-        struct fact_host_suspected host_suspected;
+        struct fact_host_suspected host_suspected; /* SUSPECTED, RETURNED */
         struct fact_host_stepped host_stepped;
         struct fact_cache_awaited cache_awaited;
         struct fact_output_awaited output_awaited;

@@ -106,7 +106,7 @@ static uint64_t age_ms (const struct listing *listing, const struct listed *run)
 
 static uint64_t lasted_ms (const struct listing *listing, const struct listed *run)
 {
-    return run->pid ? board_now_ms (run->board, listing->now_wall_ms) : run->board->clock_ms;
+    return (run->pid ? board_now_ms (run->board, listing->now_wall_ms) : run->board->clock_ms) + run->board->away_ms;
 }
 
 /* ---- JSON ---- */

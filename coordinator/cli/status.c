@@ -35,6 +35,7 @@ static int status_run (struct cli *cli, const struct cli_arguments *arguments)
     struct learned learned;
     struct err err = { 0 };
     int rc = learn_run (cli, arguments, board, on_fact, board, &learned, &err);
+    board->interrupted = !learned.pid && !board->ended;
     int status = rc < 0 ? cli_fail (cli, &err) : show (cli, board, &learned, arguments->values[CLI_JSON]);
     board_destroy (board);
     return status;

@@ -458,6 +458,10 @@ static void apply_of_kind (struct engine *to, const struct fact *fact)
         break;
     case FACT_LOSS_TOLD: to->state.lost_facts = text_copy (&to->arena, fact->of.loss_told.why); break;
     case FACT_SUSPECTS_NAMED: apply_suspects_named (to, &fact->of.suspects_named); break;
+    case FACT_HOST_RETURNED:
+        if (in_range (to, fact->of.host_suspected.host))
+            to->state.hosts.items[fact->of.host_suspected.host].returns++;
+        break;
     case FACT_HOST_SUSPECTED:
         if (in_range (to, fact->of.host_suspected.host))
             to->coord.soft.hosts[fact->of.host_suspected.host].suspected = true;

@@ -166,6 +166,7 @@ static void gate_arrive (struct coord *coord, uint32_t at, const struct holding 
 enum {
     RESEND_MS = 2000,     /* how long an order may take to show in a heartbeat before it is repeated */
     JOINS_MAX = 16,       /* of one host under one coordinator */
+    RETURNS_MAX = 64,     /* of one host, that are recorded */
     STILL_HERE_MS = 5000, /* a worker that has nothing to be told is welcomed again: silence would orphan it */
     SAID_PER_ORPHAN = 4,  /* so often at least within the orphan limit, so that one that is lost does not matter */
     BEAT_MS = 1000,
@@ -310,9 +311,23 @@ static void reconcile_part (struct coord *coord, uint32_t at, const struct holdi
                    now_ms, out);
 }
 
+/* A host that comes and goes without end fills no journal. */
+static void note_return (struct coord *coord, uint32_t host, uint64_t now_ms, struct outbox *out)
+{
+    const struct host_soft_state *link = &coord->soft.hosts[host];
+    uint64_t now = coord_to_run_clock (coord, now_ms);
+    if (!link->suspected || coord->state->hosts.items[host].returns == RETURNS_MAX)
+        return;
+    struct fact *fact = outbox_add_fact (out, FACT_HOST_RETURNED);
+    fact->of.host_suspected.host = host;
+    fact->of.host_suspected.silent_ms = now > link->received_ms ? now - link->received_ms : 0;
+    coord_commit_fact (coord, fact, now_ms);
+}
+
 static void receive (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
                      struct outbox *out)
 {
+    note_return (coord, host, now_ms, out);
     struct fact *fact = outbox_add_fact (out, FACT_HOST_REPORTED);
     fact->of.host_reported.host = host;
     fact->of.host_reported.holdings.items = (struct holding *) items;

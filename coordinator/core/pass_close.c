@@ -248,6 +248,16 @@ static void fit_verdicts (struct verdict *verdicts, uint32_t n)
     }
 }
 
+/* Its hosts' own time, as far as there was no coordinator: a result that waited for one took no longer for that. */
+static uint64_t took_ms (const struct coord *coord, uint64_t now_ms)
+{
+    const struct pass_state *pass = &coord->state->pass;
+    uint64_t seen_ms = coord_to_run_clock (coord, now_ms) - pass->began_ms, own_ms = seen_ms;
+    for (uint32_t i = 0; i < pass->parts.n; i++)
+        own_ms = pass->parts.items[i].result.duration_ms > own_ms ? pass->parts.items[i].result.duration_ms : own_ms;
+    return own_ms < seen_ms + pass->away_ms ? own_ms : seen_ms + pass->away_ms;
+}
+
 /* Only the hosts that did not pass are listed. */
 static void record_pass (struct coord *coord, const struct verdict *verdicts, uint64_t now_ms, struct outbox *out)
 {
@@ -255,7 +265,7 @@ static void record_pass (struct coord *coord, const struct verdict *verdicts, ui
     struct fact_pass_ended *ended = &fact->of.pass_ended;
     ended->key = coord->state->pass.key;
     ended->outcome = OUTCOME_PASSED;
-    ended->duration_ms = coord_to_run_clock (coord, now_ms) - coord->state->pass.began_ms + coord->state->pass.away_ms;
+    ended->duration_ms = took_ms (coord, now_ms);
     struct verdict *listed = arena_array (&out->arena, coord->state->pass.parts.n, sizeof (*listed));
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
         ended->outcome = outcome_worst (ended->outcome, verdicts[i].outcome);

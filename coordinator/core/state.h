@@ -33,6 +33,7 @@ struct host {
     uint64_t pid, pid_start;
     struct text boot_id; /* of the host, when it last joined */
     uint32_t joins;      /* in joined_epoch */
+    uint32_t returns;    /* from a silence that was survived */
     uint64_t reborn_at;  /* index of the entry by which another process came to speak for it; 0: none has */
     struct text lost_why;
     uint64_t lost_epoch; /* a loss counts for the coordinator that saw it; the next one launches anew */

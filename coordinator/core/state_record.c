@@ -22,7 +22,7 @@ static const struct field host_fields[] = {
     F_TEXT (9, struct host, boot_id, ANY_BYTES),   F_U32 (10, struct host, joins, ANY),
     F_U64 (11, struct host, reborn_at, ANY_U64),   F_TEXT (12, struct host, lost_why, ANY_BYTES),
     F_U64 (13, struct host, lost_epoch, ANY_U64),  F_ENUM (14, struct host, left, &left_names),
-    F_TEXT (15, struct host, left_why, ANY_BYTES),
+    F_TEXT (15, struct host, left_why, ANY_BYTES), F_U32 (16, struct host, returns, ANY),
 };
 static const struct record host_record = RECORD ("host", struct host, host_fields);
 

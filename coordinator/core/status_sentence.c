@@ -276,7 +276,8 @@ static struct text run_sentence (const struct coord *coord, struct arena *arena)
 {
     const struct plan *plan = &coord->state->plan;
     char span[DURATION_TEXT_BYTES];
-    duration_print (coord->soft.clock_ms + coord->state->away_ms, span);
+    uint64_t now_ms = coord->soft.stepped_ms > coord->soft.clock_ms ? coord->soft.stepped_ms : coord->soft.clock_ms;
+    duration_print (now_ms + coord->state->away_ms, span);
     struct text fall = coord->state->stop.len ? coord->state->stop : coord->state->shortfall;
     bool climbed = coord->state->stop.len || coord->state->rung == plan->rungs.n;
     if (coord->state->cancel_level > 0 && coord->state->isolation.called_for && climbed)

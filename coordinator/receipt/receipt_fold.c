@@ -1,3 +1,4 @@
+#include "common/base/duration.h"
 #include "common/base/shell_word.h"
 #include "common/model/launch_variables.h"
 #include "common/model/plan.h"
@@ -183,6 +184,14 @@ static void fold_lost (struct receipt_fold *fold, const struct fact_host_lost *l
                                             TEXT_ARG (fold->plan.hosts.items[lost->host].name), TEXT_ARG (lost->why)));
     fold->hosts[lost->host].lost = true;
     fold->hosts[lost->host].lost_why = receipt_fold_copy_text (fold, lost->why);
+}
+
+static void fold_returned (struct receipt_fold *fold, const struct fact_host_suspected *silent)
+{
+    char span[DURATION_TEXT_BYTES];
+    receipt_fold_add_recovery (fold, text_format (&fold->arena, "%.*s came back after %s of silence",
+                                                  TEXT_ARG (fold->plan.hosts.items[silent->host].name),
+                                                  duration_print (silent->silent_ms, span)));
 }
 
 static struct rung_receipt *add_rung (struct host_fold *host, const struct attempt_key *key)
@@ -374,7 +383,7 @@ static void fold_run_ended (struct receipt_fold *fold, const struct fact *fact)
     fold->header.running = (struct text){ 0 };
     fold->header.sentence = receipt_fold_copy_text (fold, fact->of.run_ended.sentence);
     fold->header.exit_status = fact->of.run_ended.exit_status;
-    fold->header.ended_wall_ms = fact->wall_ms;
+    fold->header.ended_wall_ms = fold->header.began_wall_ms + fact->at_ms + fold->away_ms; /* as long as it was */
 }
 
 /* Facts also come from a disk: the run is opened once, first, and what its plan does not have is nobody's. */
@@ -386,6 +395,7 @@ static bool is_of_nobody (const struct receipt_fold *fold, const struct fact *fa
     switch (fact->kind) {
     case FACT_HOST_JOINED: return fact->of.host_joined.host >= hosts;
     case FACT_HOST_LOST: return fact->of.host_lost.host >= hosts;
+    case FACT_HOST_RETURNED: return fact->of.host_suspected.host >= hosts;
     case FACT_ATTEMPT_ENDED:
         return fact->of.attempt_ended.host >= hosts || fact->of.attempt_ended.result.key.rung >= rungs;
     case FACT_PASS_ENDED: return fact->of.pass_ended.key.rung >= rungs;
@@ -403,12 +413,14 @@ void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact)
     switch (fact->kind) {
     case FACT_RUN_OPENED: fold_opened (fold, fact); break;
     case FACT_EPOCH_BEGAN:
+        fold->away_ms += fact->of.epoch_began.away_ms;
         if (fact->of.epoch_began.epoch > 1)
             receipt_fold_add_recovery (fold, text_format (&fold->arena, "the coordinator was restarted (epoch %llu)",
                                                           (unsigned long long) fact->of.epoch_began.epoch));
         break;
     case FACT_HOST_JOINED: fold_joined (fold, &fact->of.host_joined); break;
     case FACT_HOST_LOST: fold_lost (fold, &fact->of.host_lost); break;
+    case FACT_HOST_RETURNED: fold_returned (fold, &fact->of.host_suspected); break;
     case FACT_GENERATION_ADOPTED: receipt_fold_add_generation (fold, &fact->of.generation, true); break;
     case FACT_GENERATION_PUBLISHED: receipt_fold_add_generation (fold, &fact->of.generation, false); break;
     case FACT_GENERATION_DROPPED: receipt_fold_note_dropped (fold, &fact->of.generation_dropped); break;

@@ -29,6 +29,7 @@ struct receipt_fold {
     struct attempt_key key;      /* of the pass that was begun last */
     enum purpose purpose;        /* of it */
     uint32_t hosts_n;            /* that take part in it */
+    uint64_t away_ms;            /* how long there was no coordinator */
     struct growing_list retries; /* retried_pass */
     struct growing_list times, reductions, generations, recoveries, violations;
     LIST_OF (struct cache_key) sealed; /* of the newest generation */

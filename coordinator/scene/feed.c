@@ -105,7 +105,7 @@ void feed_freeze_clock (struct feed *feed, bool frozen, uint64_t boot_ms)
 {
     if (frozen && !feed->frozen)
         feed->frozen_ms = feed_now_ms (feed, boot_ms);
-    feed->frozen = frozen;
+    feed->frozen = feed->board->interrupted = frozen;
 }
 
 /* ---- notes ---- */

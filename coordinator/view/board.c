@@ -88,6 +88,7 @@ static void apply_epoch (struct board *board, const struct fact *fact)
 {
     board->epoch = fact->of.epoch_began.epoch;
     board->epoch_ms = fact->at_ms;
+    board->away_ms += fact->of.epoch_began.away_ms;
     for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
         if (board->hosts[i].suspected)
             note_back (&board->hosts[i], fact->at_ms);

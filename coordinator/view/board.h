@@ -193,6 +193,8 @@ struct board {
     uint64_t opened_wall_ms;
     uint64_t clock_ms, clock_wall_ms; /* run clock and wall clock of the newest fact */
     uint64_t epoch, epoch_ms;         /* the coordinator's, and when it took over */
+    uint64_t away_ms; /* how long there was no coordinator, as far as it is known: the run's clock stood still */
+    bool interrupted; /* whoever looks at the run says that no coordinator holds it: nothing is waited for */
     uint32_t joined_n;
     bool gathered; /* every host was joined at once, at some time */
     bool running;  /* a pass: `key` */

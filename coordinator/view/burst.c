@@ -14,7 +14,7 @@ struct shared {
     enum fact_kind kind;
     char why[WHY_BYTES]; /* LOST: of the first of them; CONFLICT_SEEN: the rung; CACHE_VIOLATED: what was seen */
     uint32_t why_len;
-    uint64_t least_ms; /* SUSPECTED: the shortest silence */
+    uint64_t least_ms; /* SUSPECTED, RETURNED: the shortest silence */
     uint32_t *hosts;
     uint32_t n, capacity;
 };
@@ -112,7 +112,7 @@ static bool take (struct burst *burst, const struct board *board, const struct f
 {
     struct text none = { 0 };
     uint32_t joined = fact->kind == FACT_HOST_JOINED ? fact->of.host_joined.host : UINT32_MAX;
-    if (fact->kind == FACT_HOST_SUSPECTED)
+    if (fact->kind == FACT_HOST_SUSPECTED || fact->kind == FACT_HOST_RETURNED)
         share (burst, fact->kind, none, fact->of.host_suspected.host, fact->of.host_suspected.silent_ms);
     else if (fact->kind == FACT_HOST_LOST)
         share (burst, fact->kind, fact->of.host_lost.why, fact->of.host_lost.host, 0);
@@ -133,6 +133,7 @@ static void add_what_befell (const struct shared *shared, struct buf *words)
     char span[DURATION_TEXT_BYTES];
     switch (shared->kind) {
     case FACT_HOST_SUSPECTED: buf_printf (words, " silent for %s", duration_print (shared->least_ms, span)); break;
+    case FACT_HOST_RETURNED: buf_printf (words, " came back after %s", duration_print (shared->least_ms, span)); break;
     case FACT_HOST_LOST: buf_printf (words, " lost: %.*s", (int) shared->why_len, shared->why); break;
     case FACT_CONFLICT_SEEN:
         buf_printf (words, " sent two different results for %.*s; the first one counts", (int) shared->why_len,

@@ -18,7 +18,10 @@ static void add_run (const struct status *status, const struct style *style, str
     if (status->pid && !board->ended)
         line_printf (&line, " (coordinator: process %" PRId64 ")", status->pid);
     if (!status->pid && !board->ended)
-        line_printf (&line, "; continue it with: sliceup resume %.8s", board->run.len >= 8 ? board->run.ptr : "last");
+        line_printf (&line,
+                     ", and its clock stands at its last fact; continue it with: sliceup resume %.8s, or end its "
+                     "workers with: sliceup cancel %.8s",
+                     board->run.len >= 8 ? board->run.ptr : "last", board->run.len >= 8 ? board->run.ptr : "last");
     line_end (&line);
 }
 

@@ -251,7 +251,7 @@ uint32_t waiting_append_lines (const struct board *board, uint64_t now_ms, uint3
 {
     struct printer printer = { board, now_ms, set_columns, out };
     struct wait_table table = { 0 };
-    if (!board->opened || board->ended)
+    if (!board->opened || board->ended || board->interrupted)
         return 0;
     for (uint32_t i = 0; i < board->plan.hosts.n; i++)
         add_host (board, i, &table);

@@ -129,6 +129,15 @@ class CancelCommand(lab.LabTest):
         slice_file = self.lab.slice(hosts=2, ladder=str(self.lab.ladder("short.yaml", [{"id": "facts", "builtin": "facts"}])))
         lab.wait_for(lambda: self.lab.sliceup("run", slice_file).status == 0, "the hosts to be free", 30)
 
+    def test_status_of_an_interrupted_run_waits_for_nobody(self):
+        run = self.interrupt()
+        status, text = self.lab.status(run.id), self.lab.sliceup("status", run.id)
+        self.assertEqual(("interrupted", []), (status["state"], status["waiting"]))
+        self.assertEqual(3, text.status)
+        self.assertRegex(text.out, rf"run {run.id}: interrupted, and its clock stands at its last fact; .*resume {run.id[:8]}, .*cancel {run.id[:8]}\n")
+        self.assertNotIn("waiting", text.out)
+        self.assertEqual(status["now_ms"], self.lab.status(run.id)["now_ms"])
+
     def test_without_a_run_the_one_that_was_taken_over_last_is_shown(self):
         run = self.interrupt()
         later = self.lab.slice(hosts=1, ladder=str(self.lab.ladder("short.yaml", [{"id": "facts", "builtin": "facts"}])), name="later.yaml")

@@ -1,5 +1,6 @@
 """Hosts cut off, paused, killed, rebooted, and coordinators that die, return or are two: always the right outcome, in
 bounded time, nothing left running. Four real hosts over ssh (tests/lib/netlab.py), with limits of seconds."""
+import re
 import shutil
 import signal
 import time
@@ -100,6 +101,9 @@ class CutOff(Hosts):
         ended = self.ends(run, 0, 60)
         self.assertEqual({"passed"}, set(self.outcomes().values()))
         self.assertNotIn(" lost", ended.out)
+        self.assertRegex(ended.out, r"h\[?[1-3].* came back after \d")
+        told = [item["what"] for item in self.lab.receipt()["recoveries"]]
+        self.assertTrue([what for what in told if re.match(r"h[1-3] came back after \S+ s of silence$", what)], told)
         self.assertEqual(4, self.lab.count("host-joined"), "a worker had to join again")
         self.nothing_is_left()
 

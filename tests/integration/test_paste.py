@@ -91,7 +91,7 @@ class Pasting(lab.LabTest):
         self.assertEqual((3, 1), (done.returncode, done.stderr.count("No space left")), done.stderr)
         self.assertEqual(1, len(done.stderr.splitlines()), done.stderr)
 
-    def test_durations_count_the_time_without_a_coordinator(self):
+    def test_the_run_counts_the_time_without_a_coordinator_and_its_rungs_do_not(self):
         marks = str(self.lab.files / "marks")
         rungs = [self.lab.rung("low", "marks.py", args={"file": marks, "seconds": 1})]
         coordinator = self.lab.start("run", self.slice(rungs))
@@ -103,10 +103,11 @@ class Pasting(lab.LabTest):
         self.assertEqual(0, resumed.status, resumed)
         receipt = self.lab.receipt()
         header = receipt["headers"][0]
-        self.assertGreaterEqual(receipt["ladder"][0]["duration_ms"], 3000)
+        self.assertLess(receipt["ladder"][0]["duration_ms"], 3000, "a pass takes as long as its hosts took")
         self.assertLess(receipt["hosts"][0]["rungs"][0]["duration_ms"], 3000)
         took_s = (header["ended_wall_ms"] - header["began_wall_ms"]) / 1000
         told_s = float(re.search(r" in (\d+(?:\.\d+)?) s", header["sentence"])[1])
+        self.assertGreaterEqual(took_s, 3)
         self.assertAlmostEqual(took_s, told_s, delta=1.1)
 
 

@@ -36,7 +36,8 @@ FACTS = {name: number for number, name in enumerate(
     ("", "run-opened", "epoch-began", "host-keyed", "host-joined", "host-lost", "generation-adopted", "writer-granted",
      "pass-began", "pass-skipped", "gate-opened", "attempt-ended", "generation-published", "metric-judged",
      "pass-ended", "cancel-asked", "conflict-seen", "run-ended", "pass-stopped", "lease-lost", "cache-violated",
-     "generation-dropped", "retry-planned", "suspects-named", "loss-told", "climb-stopped", "hosts-left-behind"))}
+     "generation-dropped", "retry-planned", "suspects-named", "loss-told", "climb-stopped", "hosts-left-behind",
+     "host-returned"))}
 
 
 def wait_for(condition, what, bound_s=60):

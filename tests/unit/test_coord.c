@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/base/digest.h"
+#include "common/base/duration.h"
 #include "coordinator/core/coord.h"
 #include "coordinator/core/state.h"
 #include "coordinator/core/status_sentence.h"
@@ -617,28 +618,81 @@ static void a_resumed_coordinator_gives_workers_the_time_to_find_it (void **stat
     bench_close (&bench);
 }
 
-/* The run's clock stands still meanwhile, and nothing is late; what people are told counts it. */
-static void time_without_a_coordinator_counts_in_durations (void **state)
+/* The run's clock stands still meanwhile, and nothing is late; a pass lasts as long as its hosts did, within that time. */
+static void time_without_a_coordinator_counts_in_durations_as_far_as_hosts_used_it (void **state)
 {
+    static const uint64_t own_ms[] = { 40000, 900000 }, wanted_ms[] = { 40000, 600000 };
     (void) state;
     struct bench bench;
-    bench_open (&bench, 0);
-    all_join (&bench);
-    for (uint32_t i = 0; i < bench.facts_n; i++)
-        bench.facts[i].wall_ms = 5000;
-    restart_at (&bench, 5000 + 600000);
-    all_join (&bench);
-    for (uint32_t host = 0; host < HOSTS; host++)
-        end (&bench, host, ENDING_EXITED);
-    assert_in_range (last_fact (&bench, FACT_PASS_ENDED)->of.pass_ended.duration_ms, 600000, 600100);
-    assert_in_range (last_fact (&bench, FACT_RUN_ENDED)->at_ms, 1, 1000);
-    bench_close (&bench);
+    for (size_t i = 0; i < sizeof (own_ms) / sizeof (own_ms[0]); i++) {
+        struct msg result = { .kind = MSG_RESULT,
+                              .of.result = {
+                                  .key = running, .ending = ENDING_EXITED, .done = true, .duration_ms = own_ms[i] } };
+        bench_open (&bench, 0);
+        all_join (&bench);
+        for (uint32_t k = 0; k < bench.facts_n; k++)
+            bench.facts[k].wall_ms = 5000;
+        restart_at (&bench, 5000 + 600000);
+        all_join (&bench);
+        for (uint32_t host = 0; host < HOSTS; host++)
+            tell (&bench, host, &result);
+        assert_in_range (last_fact (&bench, FACT_PASS_ENDED)->of.pass_ended.duration_ms, wanted_ms[i],
+                         wanted_ms[i] + 100);
+        assert_in_range (last_fact (&bench, FACT_RUN_ENDED)->at_ms, 1, 1000);
+        bench_close (&bench);
+    }
     bench_open (&bench, 0); /* a wall clock that was set back, or is unknown, adds nothing */
     all_join (&bench);
     for (uint32_t i = 0; i < bench.facts_n; i++)
         bench.facts[i].wall_ms = 5000;
     restart_at (&bench, 4000);
     assert_int_equal (last_fact (&bench, FACT_EPOCH_BEGAN)->of.epoch_began.away_ms, 0);
+    bench_close (&bench);
+}
+
+/* Long after the fact before: the length that is told is not that of an earlier fact. */
+static void the_sentence_has_the_length_of_the_run (void **state)
+{
+    (void) state;
+    struct bench bench;
+    char span[DURATION_TEXT_BYTES];
+    bench_open (&bench, 0);
+    for (uint32_t host = 0; host < 2; host++)
+        hello (&bench, host);
+    bench.now_ms += 4000;
+    cancel (&bench, 1);
+    const struct fact *ended = last_fact (&bench, FACT_RUN_ENDED);
+    duration_print (ended->at_ms, span);
+    assert_true (text_find (ended->of.run_ended.sentence, text_of (span), NULL));
+    assert_true (ended->at_ms >= 4000);
+    bench_close (&bench);
+}
+
+/* Silent for long enough to be suspected, and then there again: it is recorded, and not without end. */
+static void a_silence_that_is_survived_is_recorded (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct limits limits = { .join_ms = 600000, .suspect_ms = 2000, .lost_ms = 9000 };
+    bench_open_limited (&bench, 0, &limits);
+    hello (&bench, 0);
+    hello (&bench, 1); /* not the third: nothing runs */
+    for (uint32_t i = 0; i < 100; i++) {
+        for (uint32_t k = 0; k < 6; k++) {
+            bench.now_ms += 500;
+            beat (&bench, 1, NULL);
+            tick (&bench, bench.now_ms + 1);
+        }
+        beat (&bench, 0, NULL);
+        if (i == 0) {
+            const struct fact *back = last_fact (&bench, FACT_HOST_RETURNED);
+            assert_non_null (back);
+            assert_int_equal (back->of.host_suspected.host, 0);
+            assert_in_range (back->of.host_suspected.silent_ms, 3000, 3100);
+        }
+    }
+    assert_int_equal (count_facts (&bench, FACT_HOST_RETURNED), 64);
+    assert_null (last_fact (&bench, FACT_HOST_LOST));
     bench_close (&bench);
 }
 
@@ -697,8 +751,10 @@ int main (void)
         cmocka_unit_test (a_beat_that_comes_in_time_is_no_silence),
         cmocka_unit_test (time_in_which_the_coordinator_stood_still_is_nobodys_silence),
         cmocka_unit_test (a_resumed_coordinator_gives_workers_the_time_to_find_it),
-        cmocka_unit_test (time_without_a_coordinator_counts_in_durations),
+        cmocka_unit_test (time_without_a_coordinator_counts_in_durations_as_far_as_hosts_used_it),
         cmocka_unit_test (the_sentence_counts_time_without_a_coordinator),
+        cmocka_unit_test (the_sentence_has_the_length_of_the_run),
+        cmocka_unit_test (a_silence_that_is_survived_is_recorded),
         cmocka_unit_test (an_unknown_rung_in_a_journal_is_not_followed),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

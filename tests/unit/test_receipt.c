@@ -396,6 +396,26 @@ static bool text_has (const struct slice_receipt *receipt, const char *words)
     return found;
 }
 
+/* Whatever the wall clock did meanwhile; and a host that was silent is no host that was always there. */
+static void a_run_has_one_length_and_a_survived_silence_is_history (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct receipt_fold *fold = receipt_fold_create ();
+    struct fact facts[] = { { .kind = FACT_HOST_RETURNED, .of.host_suspected = { .host = 1, .silent_ms = 26700 } },
+                            { .kind = FACT_EPOCH_BEGAN, .of.epoch_began = { .epoch = 2, .away_ms = 60000 } },
+                            { .kind = FACT_RUN_ENDED, .at_ms = 158900, .wall_ms = 1795364232992 } };
+    open_run (fold);
+    for (size_t i = 0; i < sizeof (facts) / sizeof (facts[0]); i++)
+        receipt_fold_apply (fold, &facts[i]);
+    receipt_fold_build (fold, &arena, &receipt);
+    assert_true (text_has (&receipt, ", took 3 min 38 s\n"));
+    assert_true (text_has (&receipt, "history  h1 came back after 26 s of silence\n"));
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
 static void the_text_folds_hosts_and_shows_no_control_bytes (void **state)
 {
     (void) state;
@@ -908,6 +928,7 @@ static void json_follows_the_schema (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test (a_run_has_one_length_and_a_survived_silence_is_history),
         cmocka_unit_test (the_fold_tells_where_each_host_stands),
         cmocka_unit_test (a_later_attempt_counts_and_keeps_its_history),
         cmocka_unit_test (what_an_attempt_measured_and_saw_is_kept),

@@ -176,6 +176,22 @@ static void what_waits_to_be_shared_is_printed_at_the_end (void **state)
     watched_release (&watched);
 }
 
+/* It stays in the journal, so that a reader who comes later is told of it too. */
+static void a_survived_silence_is_one_line (void **state)
+{
+    struct watched watched;
+    struct fact back = {
+        .kind = FACT_HOST_RETURNED, .index = 9, .at_ms = 1000, .of.host_suspected = { .host = 1, .silent_ms = 26000 }
+    };
+    (void) state;
+    watched_make (&watched, false);
+    apply (&watched, &back);
+    run_lines_close (watched.lines);
+    watched.lines = NULL;
+    assert_true (says (&watched, "host1 came back after 26 s\n"));
+    watched_release (&watched);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +202,7 @@ int main (void)
         cmocka_unit_test (notes_stand_behind_the_clock_of_the_run_and_json_has_none),
         cmocka_unit_test (lines_are_neither_cut_nor_left_out),
         cmocka_unit_test (what_waits_to_be_shared_is_printed_at_the_end),
+        cmocka_unit_test (a_survived_silence_is_one_line),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
