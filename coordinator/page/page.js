@@ -582,11 +582,12 @@ const countsOf = counts => Object.keys(MARKS).filter(letter => counts[letter]).m
 function rungRow(rung, index) {
     const frontier = index === run.summary.frontier;
     const state = rung.running ? `${rung.pass && rung.pass !== "once" ? rung.pass + " pass " : ""}runs: ${number(rung.ended)} of ${number(rung.hosts)} ended` : rung.outcome ?? "to come";
+    const absent = rung.outcome === "passed" ? (rung.counts[OUTCOME_LETTERS.blocked] ?? 0) + (rung.counts[OUTCOME_LETTERS.lost] ?? 0) : 0;
     const spent = known(rung.spent_ms) ? rung.spent_ms + (rung.running ? run.nowMs - rung.saidMs : 0) : null;
     const time = duration(spent) + (rung.running && rung.limit_ms ? ` of ${duration(rung.limit_ms)}` : "");
     return { class: [frontier && "frontier", view.layer === index && "chosen"].filter(Boolean).join(" "),
              row: [button(rung.id, () => setLayer(index), { class: "plain", "data-key": "rung" + index, "aria-pressed": String(view.layer === index) }),
-                   [rung.outcome ? [markOf(OUTCOME_LETTERS[rung.outcome] ?? "."), " "] : "", state, rung.attempt > 1 ? ` (attempt ${rung.attempt})` : "",
+                   [rung.outcome ? [markOf(OUTCOME_LETTERS[rung.outcome] ?? "."), " "] : "", state, absent ? `, without ${plural(absent, "host")}` : "", rung.attempt > 1 ? ` (attempt ${rung.attempt})` : "",
                     frontier ? " ← frontier" : ""],
                    countsOf(rung.counts), time] };
 }
@@ -639,7 +640,7 @@ function drawGroups() {
     const order = [...run.groups.filter(group => !isCascade(group)), ...run.groups.filter(isCascade)];
     fill(byId("groups"), order.map(group => groupArticle(group, group.index)), run.leftOut ? el("p", null, `${plural(run.leftOut, "more group")}: see the receipt`) : "",
         run.ungrouped ? el("p", null, `${plural(run.ungrouped, "host")} failed with other errors than these: see the receipt`) : "",
-        order.length || run.ungrouped ? "" : el("p", null, "Nothing failed."));
+        order.length || run.ungrouped ? "" : el("p", null, (run.summary?.outcome ?? "passed") === "passed" ? "Nothing failed." : run.summary.sentence));
 }
 
 function drawMetrics() {

@@ -64,19 +64,28 @@ struct frontier frontier_of_host (const struct run_header *header, const struct 
     return frontier;
 }
 
-static enum outcome rung_over_hosts (const struct slice_receipt *receipt, struct text rung)
+/* It has a verdict there, and began nothing. */
+static bool is_absent (const struct host_receipt *host, struct text rung)
+{
+    const struct rung_receipt *latest = frontier_latest_attempt (host, rung, PASS_ONCE);
+    return latest && latest->attempt == 0;
+}
+
+/* `came`: only over those that came to it, if there are any. */
+static enum outcome rung_over_hosts (const struct slice_receipt *receipt, struct text rung, bool came)
 {
     enum outcome worst = OUTCOME_NOT_REACHED;
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
-        worst = worst_reached (worst, frontier_rung_outcome (&receipt->hosts.items[i], rung));
-    return worst;
+        if (!came || !is_absent (&receipt->hosts.items[i], rung))
+            worst = worst_reached (worst, frontier_rung_outcome (&receipt->hosts.items[i], rung));
+    return came && worst == OUTCOME_NOT_REACHED ? rung_over_hosts (receipt, rung, false) : worst;
 }
 
 struct frontier frontier_of_slice (const struct run_header *header, const struct slice_receipt *receipt)
 {
     struct frontier frontier = { -1, -1, -1 };
     for (uint32_t i = 0; i < header->rungs.n; i++)
-        frontier_add (&frontier, i, rung_over_hosts (receipt, header->rungs.items[i]));
+        frontier_add (&frontier, i, rung_over_hosts (receipt, header->rungs.items[i], true));
     return frontier;
 }
 
@@ -92,6 +101,6 @@ enum outcome frontier_slice_outcome (const struct run_header *header, const stru
         return OUTCOME_CANCELLED;
     enum outcome worst = OUTCOME_NOT_REACHED;
     for (uint32_t i = 0; i < header->rungs.n; i++)
-        worst = worst_reached (worst, rung_over_hosts (receipt, header->rungs.items[i]));
+        worst = worst_reached (worst, rung_over_hosts (receipt, header->rungs.items[i], false));
     return worst;
 }

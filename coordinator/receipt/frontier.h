@@ -16,7 +16,8 @@ struct frontier {
     int first_passing, highest_passing, next_failing;
 }; /* indices into header.rungs; -1: none */
 struct frontier frontier_of_host (const struct run_header *header, const struct host_receipt *host);
-/* Over all hosts of `receipt`: a rung passes when it passed on every host that came to it and on at least one. */
+/* Over all hosts of `receipt`: a rung passes when it passed on every host that came to it and on at least one. Who is
+ * absent has a verdict without an attempt: it counts where nobody began one. */
 struct frontier frontier_of_slice (const struct run_header *header, const struct slice_receipt *receipt);
 /* CANCELLED when the user ended the run; else the worst over the rungs that were reached anywhere. */
 enum outcome frontier_slice_outcome (const struct run_header *header, const struct slice_receipt *receipt);

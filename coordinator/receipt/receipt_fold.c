@@ -5,7 +5,7 @@
 #include "common/model/secret.h"
 #include "coordinator/receipt/merge.h"
 #include "coordinator/receipt/receipt_fold_state.h"
-#include "coordinator/verdict/blame.h"
+#include "coordinator/verdict/going_on_command.h"
 #include "coordinator/verdict/preliminary_verdict.h"
 #include "coordinator/verdict/recompile_reason.h"
 
@@ -354,6 +354,9 @@ static void fold_untried (struct receipt_fold *fold, struct host_fold *host, enu
 static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome)
 {
     bool cancelled = outcome == OUTCOME_CANCELLED;
+    uint32_t up = fold->plan.hosts.n;
+    for (uint32_t i = 0; i < fold->plan.hosts.n && !cancelled; i++)
+        up -= fold->hosts[i].lost;
     struct text known_bad = fold->plan.rungs.items[fold->next_rung].known_bad;
     struct cause launch = { .owner = OWNER_PROGRAM,
                             .certainty = CERTAINTY_KNOWN,
@@ -364,7 +367,7 @@ static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome)
         struct cause lost = { .owner = OWNER_HOST,
                               .certainty = CERTAINTY_KNOWN,
                               .text = fold->hosts[i].lost_why,
-                              .next = blame_advice_for_lost (fold->plan.launcher) };
+                              .next = going_on_advice (&fold->plan, up, &fold->arena) };
         if (fold->hosts[i].lost && cancelled)
             outcome = fold->hosts[i].joined ? OUTCOME_LOST : OUTCOME_BLOCKED;
         if (fold->hosts[i].lost && !fold->hosts[i].left_behind)

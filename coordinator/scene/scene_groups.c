@@ -154,11 +154,11 @@ void scene_make_groups (struct maker *maker)
     for (uint32_t i = 0; i < board->plan.hosts.n; i++)
         maker->group_of[i] = SCENE_NOBODY;
     for (uint32_t rung = 0; rung < board->plan.rungs.n; rung++)
-        for (enum pass pass = PASS_ONCE; pass <= PASS_RESTORED; pass++)
+        for (enum pass pass = PASS_NONE; pass <= PASS_RESTORED; pass++)
             most += board->rungs[rung].passes[pass].groups.n;
     most = most < SCENE_GROUPS_MAX ? most : SCENE_GROUPS_MAX;
     maker->scene->groups = arena_array (maker->arena, most, sizeof (struct scene_group));
     for (uint32_t rung = 0; rung < board->plan.rungs.n; rung++)
-        for (enum pass pass = PASS_ONCE; pass <= PASS_RESTORED; pass++)
+        for (enum pass pass = PASS_NONE; pass <= PASS_RESTORED; pass++)
             add_pass (maker, rung, pass);
 }

@@ -2,6 +2,7 @@
 
 #include "common/base/shell_word.h"
 #include "common/model/secret.h"
+#include "coordinator/verdict/blame.h"
 
 enum { COMMAND_BYTES = 1024 };
 #define OPTION "--min-hosts"
@@ -31,4 +32,13 @@ struct text going_on_command (const struct plan *plan, uint32_t up, struct arena
                                 : text_format (arena, "the same command with " OPTION " %u", up);
     buf_release (&line);
     return command;
+}
+
+struct text going_on_advice (const struct plan *plan, uint32_t up, struct arena *arena)
+{
+    struct text look = blame_advice_for_lost (plan->launcher);
+    if (up == 0 || up >= plan->hosts.n)
+        return look;
+    return text_format (arena, "to go on with the %u that are up: %.*s; %.*s", up,
+                        TEXT_ARG (going_on_command (plan, up, arena)), TEXT_ARG (look));
 }

@@ -7,4 +7,7 @@
 /* The run's own, as a POSIX shell reads it, with --min-hosts `up`. Secrets in it are redacted. */
 struct text going_on_command (const struct plan *plan, uint32_t up, struct arena *arena);
 
+/* What to do about hosts that are gone: that command, where `up` others are there, and where to look. */
+struct text going_on_advice (const struct plan *plan, uint32_t up, struct arena *arena);
+
 #endif

@@ -112,8 +112,8 @@ struct board_pass {
 };
 
 struct board_rung {
-    uint64_t changed; /* revision */
-    struct board_pass passes[BOARD_PASSES];
+    uint64_t changed;                       /* revision */
+    struct board_pass passes[BOARD_PASSES]; /* PASS_NONE: only the groups of those that are absent from here on */
     struct board_pass part; /* of the slice by itself, the last one: it does not change how the rung stands;
                                duration_ms: of all of them that have ended */
     enum pass last;         /* the pass that was begun, skipped or ended last; NONE: not reached */

@@ -101,6 +101,13 @@ void board_groups_add (const struct board *board, struct board_pass *pass, const
     group->hosts.items[group->hosts.n++] = verdict->host;
 }
 
+void board_groups_add_absent (struct board *board, uint32_t rung, const struct verdict *verdict)
+{
+    struct board_pass *absent = &board->rungs[rung].passes[PASS_NONE];
+    board->rungs[rung].changed = absent->changed = board->revision;
+    board_groups_add (board, absent, verdict, false, board->plan.hosts.n);
+}
+
 static struct board_correction *correction_for (struct board *board, struct board_pass *pass,
                                                 const struct board_correction *of)
 {

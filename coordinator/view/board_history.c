@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coordinator/verdict/going_on_command.h"
 #include "coordinator/view/board_private.h"
 
 enum { ATTEMPTS_FIRST = 8 };
@@ -180,6 +181,10 @@ void board_history_close (struct board *board, enum outcome outcome, uint64_t at
     if ((outcome != OUTCOME_BLOCKED && outcome != OUTCOME_LOST && !cancelled) || rung >= board->plan.rungs.n)
         return;
     bool known_bad = board->plan.rungs.items[rung].known_bad.len && !cancelled;
+    struct arena arena = { 0 };
+    uint32_t up = board->plan.hosts.n;
+    for (uint32_t i = 0; i < board->plan.hosts.n && !cancelled; i++)
+        up -= board->hosts[i].life == BOARD_LOST;
     for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
         const struct board_host *host = &board->hosts[i];
         bool lost = host->life == BOARD_LOST;
@@ -190,9 +195,18 @@ void board_history_close (struct board *board, enum outcome outcome, uint64_t at
                                          .ended_ms = at_ms };
         if (lost && cancelled)
             verdict.outcome = host->joins ? OUTCOME_LOST : OUTCOME_BLOCKED;
-        if ((lost || known_bad) && !host->accounted && !was_tried (host, rung))
-            board_history_judge (board, i, &verdict);
+        if ((!lost && !known_bad) || host->accounted || was_tried (host, rung))
+            continue;
+        board_history_judge (board, i, &verdict);
+        board_groups_add_absent (
+            board, rung,
+            &(struct verdict){ .host = i,
+                               .outcome = verdict.outcome,
+                               .owner = verdict.owner,
+                               .cause = lost ? host->why : board->plan.rungs.items[rung].known_bad,
+                               .next = lost ? going_on_advice (&board->plan, up, &arena) : (struct text){ 0 } });
     }
+    arena_release (&arena);
 }
 
 /* ---- the part of a board that knows how long phases of the running pass take ---- */

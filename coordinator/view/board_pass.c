@@ -253,8 +253,10 @@ void board_hosts_left_behind (struct board *board, const struct fact *fact)
                                          .outcome = host->outcome,
                                          .owner = left->verdicts.items[i].owner,
                                          .ended_ms = fact->at_ms };
-        if (left->rung < board->plan.rungs.n)
-            board_history_judge (board, left->verdicts.items[i].host, &verdict);
+        if (left->rung >= board->plan.rungs.n)
+            continue;
+        board_history_judge (board, left->verdicts.items[i].host, &verdict);
+        board_groups_add_absent (board, left->rung, &left->verdicts.items[i]);
     }
     board_all_changed (board, left->rung); /* they reach no further rung */
 }

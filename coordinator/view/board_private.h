@@ -22,6 +22,8 @@ void board_groups_clear (struct board_pass *pass);
 /* `capacity`: hosts that one group may come to hold. */
 void board_groups_add (const struct board *board, struct board_pass *pass, const struct verdict *verdict,
                        bool preliminary, uint32_t capacity);
+/* A host that comes to no pass of the rung, with the reason. */
+void board_groups_add_absent (struct board *board, uint32_t rung, const struct verdict *verdict);
 /* Compares what was said of the host so far with its verdict, or with OUTCOME_PASSED. */
 void board_groups_correct (struct board *board, struct board_pass *pass, uint32_t host, enum outcome to,
                            enum owner to_owner);

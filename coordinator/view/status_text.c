@@ -41,7 +41,9 @@ static void add_failures (const struct board *board, const struct style *style, 
 {
     for (uint32_t i = 0; i < board->plan.rungs.n; i++) {
         const struct board_rung *rung = &board->rungs[i];
-        const struct board_pass *pass = &rung->passes[rung->last];
+        const struct board_pass *pass = &rung->passes[rung->last], *absent = &rung->passes[PASS_NONE];
+        for (uint32_t k = 0; k < absent->groups.n; k++)
+            add_group (board, &absent->groups.items[k], style, out);
         for (uint32_t k = 0; rung->last != PASS_NONE && !pass->running && k < pass->groups.n; k++)
             add_group (board, &pass->groups.items[k], style, out);
     }

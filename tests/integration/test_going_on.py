@@ -1,4 +1,5 @@
 """A climb that goes on without hosts or past failed rungs, one that stops sooner, and ladders of which a part is climbed."""
+import json
 import os
 import re
 import shlex
@@ -92,6 +93,11 @@ class Absent(Joiners):
             self.come(host)
         return self.lab.sliceup(*words)
 
+    def groups(self):
+        """What the page in the report has of causes, a list for each member."""
+        page = (self.lab.root / "report" / "report.html").read_text()
+        return json.loads(re.search(r'<script type="application/json" id="sliceup-data">(.*?)</script>', page, re.S)[1])["state"]["groups"]
+
     def test_who_never_joins_is_told_and_the_command_goes_on_without_it(self):
         rungs = [{"id": "low", "builtin": "facts"}, self.lab.rung("all", "plain/hello.py", scope="slice")]
         path = self.slice(3, rungs, limits={"join": "8s"})
@@ -99,12 +105,18 @@ class Absent(Joiners):
         ended = self.run_with_two("run", path)
         self.assertEqual(3, ended.status, ended)
         command = shlex.split(re.search(r"; to go on with the 2 that are up: (.*)", ended.out)[1])
+        told = next(rung for host in self.lab.receipt()["hosts"] if host["host"] == "h1" for rung in host["rungs"])
+        self.assertRegex(told["cause"]["next"], r"^to go on with the 2 that are up: .* --min-hosts 2; ")
+        self.passes(self.lab.sliceup("report", "-o", self.lab.root / "report"))
+        self.assertIn("its worker did not join within 8 s", self.groups()["cause"])
         self.assertEqual(["--min-hosts", "2"], command[-2:])
         checked = self.passes(self.lab.sliceup("check", *command[2:]))
         self.assertIn("at least 2 of 3 hosts", checked.out)
         again = self.run_with_two(*command[1:])
         self.assertEqual(1, again.status, again)
         receipt = self.lab.receipt()
+        self.assertEqual(("low", "low", "all"), tuple(receipt["frontier"][part] and receipt["frontier"][part]["rung"]
+                                                       for part in ("first_passing", "highest_passing", "next_failing")))
         self.assertEqual({"low": "blocked", "all": "blocked"}, {r["rung"]: r["outcome"] for r in receipt["ladder"]})
         self.assertEqual([("low", "once", "blocked")], self.rungs(receipt, "h1"))
         self.assertEqual([("low", "once", "passed"), ("all", "once", "blocked")], self.rungs(receipt, "h2"))

@@ -211,6 +211,15 @@ class Anything(Pages):
         self.assertEqual("causes", self.browser.execute_script("return document.activeElement.id"))
         self.assertIn("token=t0ken", self.browser.current_url)
 
+    def test_where_no_host_failed_a_run_that_did_not_pass_says_why(self):
+        whole = said_by.state() | {"groups": {}, "groups_n": 0, "group_of": said_by.runs_of(":" * 16)}
+        whole["summary"] |= {"state": "ended", "outcome": "blocked", "sentence": "the cache cannot be used"}
+        whole["rungs"][1]["cells"] = said_by.runs_of("P" * 14 + "BL")
+        self.serve(said_by.answers() | {"state": lambda query: said_by.nothing_new(whole) if "since" in query else whole})
+        self.until(lambda: "the cache cannot be used" in self.text("groups"), "the sentence in place of causes")
+        self.assertNotIn("Nothing failed", self.text("groups"))
+        self.assertIn("passed, without 2 hosts", self.text("ladder"))
+
     def test_what_is_packed_is_what_it_was(self):
         """Letters of all kinds, and numbers of phases and groups."""
         rng, words = random.Random(3), ["to come", "passed", "not reached", "runs", "ended", "failed so far", "cascade", "cancelled", "blocked", "timed out", "lost"]

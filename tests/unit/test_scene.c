@@ -109,6 +109,36 @@ static void who_is_left_behind_keeps_the_mark_of_what_it_did (void **state)
     stage_release (&stage);
 }
 
+/* Blocked before the first pass: the host that never came is the cause, with the command without it. */
+static void a_host_that_never_joined_is_a_cause (void **state)
+{
+    (void) state;
+    for (int goes_on = 0; goes_on < 2; goes_on++) {
+        struct stage stage;
+        struct show *show = &stage.show;
+        stage_make (&stage, 4);
+        show_open (show);
+        for (uint32_t i = 0; i < 3; i++)
+            show_joined (show, i);
+        show_lost (show, 3, TEXT_LIT ("its worker did not join within 30 s"));
+        if (goes_on)
+            show_left_behind (show, 3, FACTS);
+        else
+            show_run_ended (show, OUTCOME_BLOCKED, 3, TEXT_LIT ("blocked"));
+        const struct scene *scene = stage_draw (&stage);
+        assert_int_equal (scene->groups_n, 1);
+        const struct scene_group *group = &scene->groups[0];
+        assert_true (group->n == 1 && group->ranks[0] == 3 && group->rung == FACTS && group->owner == OWNER_HOST);
+        assert_int_equal (scene->tiles[3].group, 0);
+        if (!goes_on) {
+            assert_int_equal (group->outcome, OUTCOME_BLOCKED);
+            assert_text (group->cause, "its worker did not join within 30 s");
+            assert_true (text_find (group->next, TEXT_LIT ("--min-hosts 3"), NULL));
+        }
+        stage_release (&stage);
+    }
+}
+
 static void what_was_restored_counts_more_than_what_was_compiled (void **state)
 {
     (void) state;
@@ -730,6 +760,7 @@ int main (void)
         cmocka_unit_test (before_the_run_is_opened_there_is_nothing),
         cmocka_unit_test (a_run_climbs_mark_by_mark),
         cmocka_unit_test (who_is_left_behind_keeps_the_mark_of_what_it_did),
+        cmocka_unit_test (a_host_that_never_joined_is_a_cause),
         cmocka_unit_test (what_was_restored_counts_more_than_what_was_compiled),
         cmocka_unit_test (a_part_of_the_slice_by_itself_is_no_rung),
         cmocka_unit_test (what_was_run_long_ago_is_not_to_come),

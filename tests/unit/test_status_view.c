@@ -117,7 +117,8 @@ static void without_a_coordinator_it_is_interrupted (void **state)
     struct status status = { .board = show.board, .now_ms = show.at_ms };
     buf_init (&out, 1 << 20);
     status_text (&status, &show.style, &out);
-    assert_has (&out, "interrupted; continue it with: sliceup resume 3fa9c1d2\n");
+    assert_has (&out, "interrupted, and its clock stands at its last fact; continue it with: sliceup resume 3fa9c1d2, "
+                      "or end its workers with: sliceup cancel 3fa9c1d2\n");
     buf_release (&out);
     show_release (&show);
 }
