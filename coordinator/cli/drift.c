@@ -191,7 +191,8 @@ static int open_sides (const struct cli *cli, const struct request *request, str
     if (drift_side_open (&answer->now, cli, run, &answer->arena, err) < 0 ||
         (request->against && drift_side_open (&answer->before, cli, request->against, &answer->arena, err) < 0)) {
         bool file = answer->before.name.len ? answer->before.file : answer->now.file;
-        *status = err->code == ERR_DAMAGE && !file ? EXIT_DAMAGED : EXIT_COULD_NOT;
+        bool no_run = err->code == ERR_USAGE || err->code == ERR_DAMAGE;
+        *status = file || !no_run ? EXIT_COULD_NOT : err->code == ERR_USAGE ? EXIT_USAGE : EXIT_DAMAGED;
         return -1;
     }
     if (request->rung && !has_rung (&answer->now.receipt, text_of (request->rung)))
@@ -324,8 +325,9 @@ const struct cli_command drift_command = {
                 "sliceup drift last --against good.json\n"
                 "sliceup drift 3fa9 --rung dense --json | jq -r .sentence\n",
     .exit_status =
-        "0 no drift; 1 drift; 2 usage or a policy with mistakes; 3 no result: no such run, a file that is not a "
-        "receipt or is damaged, or no difference but some hosts could not be compared; 5 the journal is damaged.",
+        "0 no drift; 1 drift; 2 usage, no such run, or a policy with mistakes; 3 no result: a file that is not a "
+        "receipt or is damaged, no such rung, or no difference but some hosts could not be compared; 5 the journal is "
+        "damaged.",
     .operands = (const struct cli_operand[]){ { "RUN|FILE", 0, 1, .kind = KIND_RUN }, { 0 } },
     .options = options,
     .run = drift_run,

@@ -12,7 +12,7 @@
 #include "coordinator/view/record_json.h"
 #include "coordinator/view/status.h"
 
-enum { LIST_MAX_BYTES = 64 << 20, SLICE_COLUMNS = 18, OUTCOME_COLUMNS = 15, RUNG_COLUMNS = 24, SPAN_COLUMNS = 12 };
+enum { LIST_MAX_BYTES = 64 << 20, SLICE_COLUMNS = 18, OUTCOME_COLUMNS = 15, RUNG_COLUMNS = 36, SPAN_COLUMNS = 12 };
 
 enum { RUNS_LIMIT = CLI_OWN };
 
@@ -139,7 +139,11 @@ static void add_reached (struct line *line, const struct board *board)
 {
     char words[160];
     int reached = rung_reached (board);
-    if (reached < 0)
+    bool stopped = board->ended && board->outcome != OUTCOME_PASSED && board->next_rung < board->plan.rungs.n;
+    if (stopped)
+        snprintf (words, sizeof (words), "stopped at %.*s (%u of %u)",
+                  TEXT_ARG (board_rung_id (board, board->next_rung)), board->next_rung + 1, board->plan.rungs.n);
+    else if (reached < 0)
         snprintf (words, sizeof (words), "none of %u", board->plan.rungs.n);
     else
         snprintf (words, sizeof (words), "%.*s (%d of %u)", TEXT_ARG (board_rung_id (board, (uint32_t) reached)),
@@ -246,7 +250,8 @@ const struct cli_command runs_command = {
     .task = TASK_LOOK,
     .summary = "list every run under this home, the newest first, or remove old ones",
     .help = "For each run: its id (every command accepts its first digits), the slice, its state or outcome, the "
-            "highest rung that all hosts of its passes passed, its duration and its age. Interrupted: no coordinator "
+            "rung at which it stopped, or the highest that all hosts of its passes passed, its duration and its age. "
+            "Interrupted: no coordinator "
             "holds the run; "
             "sliceup resume takes it over. Never-begun: the coordinator ended before anything was started on a host; "
             "sliceup resume removes the run. A run with a damaged journal is listed as damaged.",

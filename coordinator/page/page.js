@@ -79,15 +79,15 @@ function table(caption, heads, rows) {
         el("tbody", null, rows.map(line))));
 }
 
-/* Nothing, where it is not known. */
+/* Nothing, where it is not known. Cut and never rounded up, as the terminal has it (duration_print). */
 function duration(ms) {
     if (!known(ms))
         return "";
     const s = Math.floor(ms / 1000), m = Math.floor(s / 60), h = Math.floor(m / 60);
     if (ms < 1000)
-        return `${Math.round(ms)} ms`;
+        return `${Math.floor(ms)} ms`;
     if (s < 60)
-        return `${(ms / 1000).toFixed(1)} s`;
+        return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
     return h ? `${h} h ${m % 60} min` : `${m} min ${s % 60} s`;
 }
 const clock = wallMs => wallMs ? new Date(wallMs).toISOString().replace("T", " ").slice(0, 19) + " UTC" : "";

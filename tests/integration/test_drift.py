@@ -127,9 +127,9 @@ class Planted(Drifting):
         self.assertIn("changed after it was saved", self.drift("--against", damaged, status=3).err)
         self.assertIn("neither a baseline nor a receipt",
                       self.drift("--against", self.lab.write("cut.json", baseline.read_text()[:-20]), status=3).err)
-        self.drift("--against", "no-such-run", status=3)
+        self.drift("--against", "no-such-run", status=2)
         self.drift("--against", self.lab.files / "nothing.json", status=3)
-        self.drift("no-such-run", status=3)
+        self.drift("no-such-run", status=2)  # as receipt, status and explain say it
         self.drift("--rung", "nowhere", status=3)
         self.drift("--markdwon", status=2)
         self.assertIn("exclude each other", self.drift("--json", "--markdown", status=2).err)

@@ -45,6 +45,19 @@ class LastCache(RunsTest):
         self.assertIn(f"run {last[:8]} uses no compile cache", named.err)
 
 
+class Listed(RunsTest):
+    def test_a_run_that_stopped_is_listed_with_the_rung_at_which_it_did(self):
+        rungs = [{"id": "facts", "builtin": "facts"}, {"id": "hello", "command": ["true"]}, {"id": "soak", "command": ["false"]},
+                 {"id": "above", "command": ["true"]}]
+        self.assertEqual(1, self.lab.sliceup("run", self.lab.slice(hosts=1, ladder=str(self.lab.ladder("stops.yaml", rungs)))).status)
+        self.assertIn("stopped at soak (3 of 4)", self.passes(self.lab.sliceup("runs")).out)
+
+    def test_that_there_are_no_runs_yet_is_one_status(self):
+        for command in ("drift", "receipt", "status", "explain", "logs", "watch"):
+            with self.subTest(command):
+                self.assertEqual(2, self.lab.sliceup(command).status)
+
+
 class Port(RunsTest):
     def test_a_port_in_use_says_how_to_find_its_process_and_leaves_no_run(self):
         with socket.socket() as taken:
