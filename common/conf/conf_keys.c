@@ -229,8 +229,8 @@ static const struct conf_key cache_keys[CACHE_KEYS] = {
                                 "layer is removed afterwards." },
     [CACHE_WRITABLE] = { "writable", KEY_LIST,
                          .help = "Absolute paths that programs may write besides their scratch folder, `/tmp`, "
-                                 "`/var/tmp` and `/dev`; at most 16, none in or around `root`. The folders of sliceup "
-                                 "itself stay read-only." },
+                                 "`/var/tmp` and the usual devices, or other devices in `/dev`; at most 16, none in or "
+                                 "around `root`. The folders of sliceup itself stay read-only." },
     [CACHE_TRUST] = { "trust", KEY_LIST,
                       .help =
                           "Users (uid, 0 to 4294967294) who may own the cache, besides root and the users of the "

@@ -222,7 +222,7 @@ struct cache_plan {
     enum enforcement
         least;    /* a host on which less is possible does not run; COOPERATIVE only when asked for in words */
     bool overlay; /* readers whose program insists on writing get a scratch layer above the generation */
-    LIST_OF (struct text) writable; /* absolute paths that programs may write besides scratch, /tmp and /dev */
+    LIST_OF (struct text) writable; /* absolute paths that programs may write besides scratch, /tmp, usual devices */
     /* Absolute paths of what sliceup executes, imports, reads as configuration or trusts: no program may write in them.
      * They are of this machine or of the hosts; who does not have one passes it over. */
     LIST_OF (struct text) protected;

@@ -10,6 +10,7 @@
 #include "worker/command/confine_command.h"
 #include "worker/sandbox/confine_args.h"
 #include "worker/sandbox/confine_caps.h"
+#include "worker/sandbox/confine_devices.h"
 #include "worker/sandbox/confine_report.h"
 #include "worker/sandbox/confine_sandbox.h"
 #include "worker/sandbox/landlock.h"
@@ -263,6 +264,51 @@ static void every_probe_has_a_name_of_its_own (void **state)
     assert_false (write_probe_find (TEXT_LIT ("other"), &probe));
 }
 
+/* ---- devices ---- */
+
+static void a_device_is_allowed_by_what_it_is (void **state)
+{
+    static const struct {
+        const char *number, *what;
+        bool allowed;
+    } rows[] = {
+        { "1:3", "mem/null", true },
+        { "1:9", "mem/", true }, /* where there is no /sys */
+        { "1:1", "mem/mem", false },
+        { "1:11", "mem/kmsg", false },
+        { "11:3", "", false },
+        { "5:0", "tty/tty", true },
+        { "5:1", "tty/console", false },
+        { "5:2", "tty/ptmx", false }, /* the host's; a program gets one of its own */
+        { "4:1", "tty/tty1", false },
+        { "136:0", "pts/", false },
+        { "121:0", "accel/accel0", true },
+        { "235:2", "vfio/2", true },
+        { "234:2", "vfio-dev/vfio2", true },
+        { "10:196", "misc/vfio", true },
+        { "195:0", "nvidia/", true }, /* by its driver: NVIDIA's makes no class */
+        { "508:0", "nvidia-uvm/", true },
+        { "226:128", "drm/renderD128", true },
+        { "511:0", "kfd/kfd", true },
+        { "231:192", "infiniband_verbs/uverbs0", true },
+        { "10:229", "misc/fuse", true },
+        { "10:237", "misc/loop-control", false },
+        { "10:232", "misc/kvm", false },
+        { "21:0", "scsi_generic/sg0", false },
+        { "247:0", "bsg/0:0:0:0", false },
+        { "240:0", "nvme-generic/ng0n1", false },
+        { "241:0", "nvme/nvme0", false },
+        { "252:0", "dax/dax0.0", false },
+        { "300:0", "/", false },
+    };
+    (void) state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (confine_device_is_allowed (S_IFCHR, rows[i].number, rows[i].what) != rows[i].allowed)
+            fail_msg ("%s %s should be %s", rows[i].number, rows[i].what, rows[i].allowed ? "allowed" : "refused");
+        assert_false (confine_device_is_allowed (S_IFBLK, rows[i].number, rows[i].what));
+    }
+}
+
 /* ---- orders ---- */
 
 static int write_plan (struct fixture *fixture, struct msg_run *run, char *const *envp, struct command *out,
@@ -366,6 +412,7 @@ int main (void)
         T (what_is_kept_undoes_nothing),
         T (an_open_probe_takes_the_level_down_to_what_does_not_promise_it),
         T (every_probe_has_a_name_of_its_own),
+        T (a_device_is_allowed_by_what_it_is),
         T (an_order_comes_out_as_it_went_in),
         T (a_cache_without_two_folders_above_it_is_refused),
         T (the_last_report_counts),

@@ -10,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import tty
 import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -26,6 +27,30 @@ NO_MODES = {"chmod", "chmod_folder", "chown", "utimes", "setxattr"}  # what Land
 
 
 ESCAPES = TOP / "tests" / "canaries" / "escapes.py"
+TERMINALS = """
+import fcntl, os, sys, termios
+for name in sys.argv[1:]:
+    for flags in (os.O_RDONLY, os.O_WRONLY, os.O_RDWR):
+        try:
+            fd = os.open(name, flags | os.O_NOCTTY | os.O_NONBLOCK)
+        except OSError:
+            continue
+        print("touched", name, flags)
+        for act in (lambda: os.write(fd, b"intruder"), lambda: os.read(fd, 100), lambda: fcntl.ioctl(fd, termios.TIOCSTI, b"x")):
+            try:
+                act()
+            except OSError:
+                pass
+print("looked")
+"""
+OWN_TERMINAL = """
+import os, pty, tty
+keyboard, terminal = pty.openpty()
+tty.setraw(terminal)
+os.write(keyboard, b"typed")
+print(os.read(terminal, 100).decode(), sorted(os.listdir("/dev/pts")), sep=chr(10), flush=True)
+print("status", pty.spawn(["/bin/sh", "-c", "tty; echo by tty > /dev/tty"], stdin_read=lambda fd: b""))
+"""
 ASK = """
 import socket, sys
 for kind, name in (("path", sys.argv[1]), ("abstract", chr(0) + sys.argv[2])):
@@ -512,6 +537,37 @@ class Confine(unittest.TestCase):
             self.assertEqual(reached, told.lines[-len(reached):], told.text)
             self.assertEqual([f"{kind}-socket" for kind in reached], [way for way in told.said("open") if "socket" in way])
 
+    # ---- terminals ----
+
+    def test_terminals_of_others_are_neither_read_nor_written(self):
+        """One of the same user, by each name that it has, while a password is typed there."""
+        keyboard, terminal = os.openpty()
+        for fd in (keyboard, terminal):
+            self.addCleanup(os.close, fd)
+        os.fchown(terminal, self.uid, self.uid)
+        tty.setraw(terminal)
+        os.write(keyboard, b"password")
+        os.set_blocking(keyboard, False)
+        names = [os.ttyname(terminal), "/proc/self/root" + os.ttyname(terminal), "/dev/console",
+                 f"/proc/{os.getpid()}/fd/{terminal}", f"/proc/{os.getpid()}/root{os.ttyname(terminal)}"]
+        program = ["/usr/bin/python3", "-B", "-c", TERMINALS, *names]
+        for most in ("storage", "namespace", "landlock"):
+            told = self.confine("--most", most, program=program)
+            self.assertIn("looked", told.lines, told.text)
+            self.assertEqual([], told.said("touched"), told.text)
+            self.assertRaises(BlockingIOError, os.read, keyboard, 100)
+        self.assertEqual(b"password", os.read(terminal, 100), "nobody has read it")
+
+    def test_where_mounts_are_its_own_a_program_opens_terminals_of_its_own(self):
+        for most in ("storage", "namespace"):
+            told = self.confine("--most", most, program=["/usr/bin/python3", "-B", "-c", OWN_TERMINAL])
+            self.assertEqual(["typed", "['0', 'ptmx']", "/dev/pts/1", "by tty", "status 0"],
+                             [line.strip() for line in told.lines[-5:]], told.text)
+
+    def test_where_the_hosts_dev_is_in_sight_no_terminal_is_opened(self):
+        told = self.shell("exec 3<>/dev/ptmx || exit; echo opened", "--most", "landlock")
+        self.assertNotIn("opened", told.lines, told.text)
+
     # ---- bad orders ----
 
     def test_words_that_are_not_its_own_are_refused(self):
@@ -573,15 +629,37 @@ class Mounted(Confine):
         self.assertEqual(("storage", DEPUTIES[:1]), (told.level, told.said("open")), told.text)
         self.assertRegex(told.said("mount")[0], r" ro,")
 
-    def test_block_devices_are_hidden(self):
-        script = "mount -t tmpfs none /dev -o dev,mode=755; mknod -m 666 /dev/null c 1 3; " \
-                 "mknod -m 666 /dev/urandom c 1 9; mkdir /dev/mapper; mknod /dev/disk0 b 7 0; " \
-                 "mknod /dev/mapper/disk1 b 7 0"
+    def devices(self, most, nodes, *options):
+        """Which of `nodes`, paths and what mknod takes, the program can open in any way, in a /dev of these and some usual ones."""
+        usual = {"/dev/null": "c 1 3", "/dev/urandom": "c 1 9", "/dev/ptmx": "c 5 2"}
+        made = [f"mkdir -p {os.path.dirname(path)}; mknod -m 666 {path} {node}" for path, node in {**usual, **nodes}.items()]
+        script = "mount -t tmpfs none /dev -o dev,mode=755; mkdir /dev/shm; " + "; ".join(made)
+        told = self.confine("--most", most, *options, program=["/usr/bin/python3", "-B", "-c", TERMINALS, *nodes],
+                            before=self.before(script))
+        self.assertIn("looked", told.lines, told.text)
+        return {line.split()[0] for line in told.said("touched")}
+
+    def test_of_devices_those_are_reached_that_programs_need_whatever_their_names(self):
+        """247 and 248 are majors of nothing here, as those of bsg and NVMe's generic nodes are elsewhere; 7 is a disk's, or a console's."""
+        needed = {"/dev/zero": "c 1 5", "/dev/full": "c 1 7", "/dev/sub/folder/random": "c 1 8", "/dev/sda": "c 1 3", "/dev/fuse": "c 10 229"}
+        others = {"/dev/disk0": "b 7 0", "/dev/mapper/disk1": "b 7 0", "/dev/a/b/c/d/disk2": "b 7 0", "/dev/bsg/0:0:0:0": "c 247 0",
+                  "/dev/ng0n1": "c 248 0", "/dev/sg0": "c 21 0", "/dev/dax0.0": "c 252 0", "/dev/accel0": "b 7 0", "/dev/vfio/0": "c 7 0",
+                  "/dev/nvidia0": "c 1 1", "/dev/kmsg": "c 1 11", "/dev/tty1": "c 4 1", "/dev/console": "c 5 1",
+                  "/dev/loop-control": "c 10 237"}
         for most in ("storage", "namespace", "landlock"):
-            told = self.shell("for d in /dev/disk0 /dev/mapper/disk1; do if test -b $d && ( : >> $d ) 2>/dev/null; "
-                              "then echo open $d; fi; done; echo looked", "--most", most, before=self.before(script))
-            self.assertIn("looked", told.lines, told.text)
-            self.assertFalse([line for line in told.lines if line.startswith("open /dev")], told.text)
+            self.assertEqual(set(needed), self.devices(most, {**needed, **others}), most)
+
+    def test_what_the_slice_file_names_in_dev_is_reached(self):
+        nodes = {"/dev/new/0": "c 1 11", "/dev/new1": "c 1 11", "/dev/kept": "c 1 11"}
+        for most in ("storage", "namespace", "landlock"):
+            reached = self.devices(most, nodes, "--writable", "/dev/new", "--writable", "/dev/new1")
+            self.assertEqual({"/dev/new/0", "/dev/new1"}, reached, most)
+
+    def test_where_mounts_are_its_own_nodes_elsewhere_are_no_devices(self):
+        elsewhere = {str(self.fixture.top / "disk"): "c 1 3", "/dev/shm/disk": "c 1 3"}
+        for most in ("storage", "namespace"):
+            (self.fixture.top / "disk").unlink(missing_ok=True)
+            self.assertEqual(set(), self.devices(most, elsewhere), most)
 
 
 class Survey(unittest.TestCase):

@@ -3,12 +3,14 @@
 #include "common/base/path.h"
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"
-#include "worker/sandbox/confine_block_devices.h"
 #include "worker/sandbox/confine_caps.h"
+#include "worker/sandbox/confine_devices.h"
 #include "worker/sandbox/confine_overlay.h"
 #include "worker/sandbox/mount_table.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <stdio.h>
@@ -19,7 +21,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { MADE_MAX = 2 * PLACES_CLOSED_MAX + PLACES_OPEN_MAX + CONFINE_DEVICES_MAX + 16 };
+enum { MADE_MAX = 2 * PLACES_CLOSED_MAX + PLACES_OPEN_MAX + 16 };
 
 /* What was mounted or changed, to be taken back when a later step fails. */
 struct mounts {
@@ -29,6 +31,7 @@ struct mounts {
     uint32_t n;
     struct mount_table table; /* once the open places are mounts of their own */
     uint32_t closed_n;        /* of its mounts: looked at, and made read-only where they were not */
+    char host_dev[32];        /* the host's /dev, below which its nodes are when a new one covers it; "": not yet */
 };
 
 static int note_mount (struct mounts *mounts, const char *point, struct err *err)
@@ -73,6 +76,13 @@ static int set_access (const char *path, bool writable, unsigned recursive, unsi
     return rc < 0 || !propagation ? rc : mount (NULL, path, NULL, propagation | MS_REC, NULL);
 }
 
+/* Whether device nodes work in it. Linux before 5.12: as it is. */
+static int set_devices (const char *path, bool work, unsigned recursive)
+{
+    struct mount_attr attr = { .attr_set = work ? 0 : MOUNT_ATTR_NODEV, .attr_clr = work ? MOUNT_ATTR_NODEV : 0 };
+    return mount_setattr (AT_FDCWD, path, recursive, &attr, sizeof attr);
+}
+
 static int bind (struct mounts *mounts, const char *from, const char *to, struct err *err)
 {
     if (mount (from, to, NULL, MS_BIND | MS_REC, NULL) < 0)
@@ -99,6 +109,8 @@ static void undo (struct mounts *mounts)
         if (!one->read_only)
             (void) set_access (one->point, true, 0, 0);
     }
+    if (mounts->host_dev[0])
+        (void) set_devices ("/dev", true, AT_RECURSIVE);
 }
 
 /* ---- namespaces ---- */
@@ -241,6 +253,81 @@ static int protect (struct mounts *mounts, struct err *err)
                : 0;
 }
 
+/* ---- devices ---- */
+
+static int show_in_dev (const char *from, const char *to, bool folder, struct err *err)
+{
+    int fd = folder ? -1 : open (to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    bool done = (folder ? mkdir (to, 0755) == 0 : fd >= 0) &&
+                (mount (from, to, NULL, MS_BIND | MS_REC, NULL) == 0 || errno == ENOENT); /* taken out meanwhile */
+    int rc = done ? 0 : err_errno (err, ERR_IO, "cannot show %.300s to programs", to);
+    fd_close (fd);
+    if (!confine_paths_below_usual (to)) /* what everybody may fill */
+        (void) set_devices (to, true, 0);
+    return rc;
+}
+
+/* It gives no right, and there may be more than there is room for. */
+static void copy_link (const char *from, const char *to)
+{
+    char target[PATH_MAX];
+    ssize_t n = readlink (from, target, sizeof target - 1);
+    target[n < 0 ? 0 : n] = '\0';
+    (void) symlink (target, to);
+}
+
+static int fill_dev (struct mounts *mounts, const char *folder, struct err *err);
+
+static int add_to_dev (struct mounts *mounts, const char *path, struct err *err)
+{
+    struct stat at;
+    const char *from = text_format (&mounts->arena, "%s%s", mounts->host_dev, path + strlen ("/dev")).ptr;
+    if (strcmp (path, "/dev/pts") == 0 || lstat (from, &at) < 0)
+        return 0;
+    bool folder = S_ISDIR (at.st_mode), open = confine_paths_is_open (&mounts->cache_paths->paths, path);
+    if (S_ISLNK (at.st_mode))
+        copy_link (from, path);
+    else if (!open && folder && confine_devices_may_be_in (from))
+        return mkdir (path, 0755) < 0 ? err_errno (err, ERR_IO, "cannot make %.300s", path)
+                                      : fill_dev (mounts, path, err);
+    else if (open || (!folder && confine_device_node_is_allowed (&at)))
+        return show_in_dev (from, path, folder, err);
+    return 0;
+}
+
+static int fill_dev (struct mounts *mounts, const char *folder, struct err *err)
+{
+    DIR *host = opendir (text_format (&mounts->arena, "%s%s", mounts->host_dev, folder + strlen ("/dev")).ptr);
+    struct dirent *entry;
+    int rc = 0;
+    while (host && rc == 0 && (entry = readdir (host)))
+        if (strcmp (entry->d_name, ".") != 0 && strcmp (entry->d_name, "..") != 0)
+            rc = add_to_dev (mounts, text_format (&mounts->arena, "%s/%s", folder, entry->d_name).ptr, err);
+    if (host)
+        closedir (host); /* NULL: what this process does not reach, the program will not */
+    return rc;
+}
+
+/* Device nodes work nowhere but in a /dev of its own, which has those that programs need (confine_devices.h), and only
+ * terminals that the program opens itself. */
+static int make_dev (struct mounts *mounts, struct err *err)
+{
+    static const char terminals[] = "newinstance,ptmxmode=0666,mode=600";
+    int fd = open ("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    snprintf (mounts->host_dev, sizeof mounts->host_dev, "/proc/self/fd/%d", fd);
+    bool made = fd >= 0 && (set_devices ("/", false, AT_RECURSIVE) == 0 || errno == ENOSYS) &&
+                mount ("sliceup", "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, "size=4m,nr_inodes=16384,mode=0755") == 0;
+    int rc = made ? note_mount (mounts, "/dev", err)
+                  : err_errno (err, ERR_IO, "cannot make a /dev of the program's own");
+    if (rc == 0 && (mkdir ("/dev/pts", 0755) < 0 || symlink ("pts/ptmx", "/dev/ptmx") < 0 ||
+                    mount ("sliceup", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, terminals) < 0))
+        rc = err_errno (err, ERR_IO, "cannot make terminals of the program's own in /dev/pts");
+    if (rc == 0 && (rc = fill_dev (mounts, "/dev", err)) == 0 && set_access ("/dev", false, 0, 0) < 0)
+        rc = err_errno (err, ERR_IO, "cannot make /dev read-only");
+    fd_close (fd);
+    return rc;
+}
+
 /* ---- what is out of sight ---- */
 
 /* Read-only: root could change the mode of the host's own node through it. */
@@ -319,13 +406,7 @@ static int close_kernel (struct mounts *mounts, struct err *err)
     for (size_t i = 0; i < sizeof doors / sizeof doors[0]; i++)
         if (stat (doors[i], &at) == 0 && bind_as (mounts, doors[i], doors[i], false, err) < 0)
             return -1;
-    struct confine_devices devices;
-    int rc = confine_list_block_devices (&mounts->arena, &devices, err);
-    for (uint32_t i = 0; i < devices.n && rc == 0; i++) {
-        if (stat (devices.paths[i], &at) == 0 || errno != ENOENT) /* it was taken out meanwhile */
-            rc = hide_file (mounts, devices.paths[i], err);
-    }
-    return rc;
+    return 0;
 }
 
 /* A private folder over the worker's own, so that the generation can be mounted in place of the link to it. */
@@ -360,6 +441,8 @@ int confine_mounts_enter (const struct confine_cache_paths *cache_paths, bool ov
     if (enter_namespace (privileged, err) < 0)
         return -1;
     int rc = protect (&mounts, err);
+    if (rc == 0)
+        rc = make_dev (&mounts, err);
     if (rc == 0)
         rc = show (&mounts, overlay, err);
     if (rc == 0)

@@ -4,6 +4,7 @@
 #include "worker/sandbox/confine_mounts.h"
 #include "worker/sandbox/landlock.h"
 #include "worker/sandbox/truncation_filter.h"
+#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -66,13 +67,16 @@ static void list_own (const struct making *making, const char *out[], uint32_t *
         out[(*n)++] = text_format (making->arena, "%s/generation", making->cache_paths->place).ptr;
 }
 
-/* Devices are written through their nodes, which mounts do not keep from it. */
+/* Devices are written through their nodes, which mounts do not keep from it: those of a /dev of its own, which are the
+ * ones that it may use. In the host's own the terminals are everybody's. */
 static void list_open (const struct making *making, const char *out[], uint32_t *n)
 {
     const struct confine_paths *paths = &making->cache_paths->paths;
-    out[(*n)++] = "/dev";
+    if (making->out->own_mounts)
+        out[(*n)++] = "/dev";
     for (uint32_t i = 0; i < paths->open_n; i++)
-        out[(*n)++] = paths->open[i];
+        if (making->out->own_mounts || strcmp (paths->open[i], "/dev/pts") != 0)
+            out[(*n)++] = paths->open[i];
 }
 
 /* A folder in which one file is closed could get no new ones: where mounts close the file, that price is not paid.
@@ -92,7 +96,7 @@ static bool take_landlock (const struct making *making)
 {
     struct err err = { 0 };
     const char *open[PLACES_OPEN_MAX + 1], *own[PLACES_OWN_MAX + 2], *closed[2 * PLACES_CLOSED_MAX + PLACES_LINKS_MAX];
-    struct landlock_paths paths = { .open = open, .closed = closed, .own = own };
+    struct landlock_paths paths = { .open = open, .closed = closed, .own = own, .host_dev = !making->out->own_mounts };
     if (!wants (making->args, ENFORCEMENT_LANDLOCK))
         return false;
     list_open (making, open, &paths.open_n);

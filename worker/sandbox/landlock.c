@@ -2,6 +2,7 @@
 #include "worker/sandbox/landlock.h"
 
 #include "common/base/path.h"
+#include "worker/sandbox/confine_devices.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,7 @@
 #define RIGHT_TRUNCATE (UINT64_C (1) << 14)        /* ABI 3 */
 #define SCOPE_ABSTRACT_SOCKETS (UINT64_C (1) << 0) /* ABI 6 */
 #define SCOPE_SIGNALS (UINT64_C (1) << 1)
-#define RIGHTS_OF_FILES (LANDLOCK_ACCESS_FS_WRITE_FILE | RIGHT_TRUNCATE)
+#define RIGHTS_OF_FILES (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE | RIGHT_TRUNCATE)
 
 enum { ENTRIES_MAX = 65536, DEPTH_MAX = 32 };
 
@@ -79,7 +80,7 @@ static int open_whole (const struct grant *grant, const char *path, int flags, s
     if (fd < 0)
         return passed_over (errno) ? 0 : err_errno (err, ERR_IO, "cannot open %.300s to let programs write it", path);
     int rc = fstat (fd, &at) < 0 ? err_errno (err, ERR_IO, "cannot inspect %.300s", path) : 0;
-    if (rc == 0 && !S_ISBLK (at.st_mode) && !S_ISLNK (at.st_mode))
+    if (rc == 0 && !S_ISLNK (at.st_mode))
         rc = add_rule (grant, path, fd, &at, err);
     close (fd);
     return rc;
@@ -87,25 +88,17 @@ static int open_whole (const struct grant *grant, const char *path, int flags, s
 
 /* ---- folders with something closed in them ---- */
 
-static bool holds_block_device (const char *path)
+static bool is_in_host_dev (const struct landlock_paths *paths, const char *path)
 {
-    DIR *folder = opendir (path);
-    bool found = false;
-    struct dirent *entry;
-    while (folder && !found && (entry = readdir (folder)))
-        found = entry->d_type == DT_BLK;
-    if (folder)
-        closedir (folder);
-    return found;
+    return paths->host_dev && path_is_below (path, "/dev") && !path_is_below_any (path, paths->open, paths->open_n);
 }
 
-/* Links to block devices by name are in folders of their own (udev(7)); a link gives no right to what it leads to. */
 static bool is_divided (const struct grant *grant, const char *path)
 {
     for (uint32_t i = 0; i < grant->paths->closed_n; i++)
         if (path_is_below (grant->paths->closed[i], path))
             return true;
-    return strcmp (path, "/dev") == 0 || (path_is_below (path, "/dev") && holds_block_device (path));
+    return is_in_host_dev (grant->paths, path);
 }
 
 static int open_path (struct grant *grant, const char *path, int depth, struct err *err);
@@ -136,6 +129,9 @@ static int open_path (struct grant *grant, const char *path, int depth, struct e
     struct stat at;
     if (path_is_below_any (path, grant->paths->closed, grant->paths->closed_n) || lstat (path, &at) < 0)
         return 0;
+    if (S_ISDIR (at.st_mode) ? is_in_host_dev (grant->paths, path) && !confine_devices_may_be_in (path)
+                             : depth > 0 && !confine_device_node_is_allowed (&at))
+        return 0;
     if (S_ISDIR (at.st_mode) && is_divided (grant, path))
         return open_entries (grant, path, depth, err);
     return open_whole (grant, path, O_NOFOLLOW, err);
@@ -143,8 +139,19 @@ static int open_path (struct grant *grant, const char *path, int depth, struct e
 
 /* ---- all of it ---- */
 
+/* Landlock can only allow: so reading is, in all folders of the root but /dev ("/." gives "/./dev" in open_entries). */
+static int open_for_reading (const struct grant *grant, struct err *err)
+{
+    static const char *const dev = "/./dev";
+    const struct landlock_paths all = { .closed = &dev, .closed_n = 1 };
+    struct grant reading = { .paths = &all, .ruleset = grant->ruleset, .rights = LANDLOCK_ACCESS_FS_READ_FILE };
+    return open_path (&reading, "/.", 0, err);
+}
+
 static int open_all (struct grant *grant, struct err *err)
 {
+    if (grant->paths->host_dev && (open_for_reading (grant, err) < 0 || open_path (grant, "/dev", 0, err) < 0))
+        return -1;
     for (uint32_t i = 0; i < grant->paths->open_n; i++)
         if (open_path (grant, grant->paths->open[i], 0, err) < 0)
             return -1;
@@ -161,6 +168,7 @@ struct ruleset_attr {
 
 int landlock_restrict (const struct landlock_paths *paths, uint64_t rights, uint64_t scopes, struct err *err)
 {
+    rights |= paths->host_dev ? LANDLOCK_ACCESS_FS_READ_FILE : 0;
     struct ruleset_attr attr = { .files = rights, .scopes = scopes };
     size_t known_bytes = scopes ? sizeof attr : sizeof attr.files; /* a kernel refuses members that it does not know */
     int ruleset = (int) syscall (SYS_landlock_create_ruleset, &attr, known_bytes, 0);
