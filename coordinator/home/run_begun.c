@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,16 +27,24 @@ static int lock (const char *home, const char *name, short type, uint32_t most_m
     char path[RUN_PATH_BYTES];
     struct flock whole = { .l_type = type, .l_whence = SEEK_SET };
     uint64_t until_ms = clock_boot_ms () + most_ms;
-    snprintf (path, sizeof path, "%.1024s/%s", home, name);
+    snprintf (path, sizeof path, "%.1024s/runs", home);
+    if (folder_make (path, 0700, err) < 0)
+        return -1;
+    snprintf (path, sizeof path, "%.1024s/runs/%s", home, name);
     int fd = plain_file_open (path, O_RDWR | O_CREAT, err);
     while (fd >= 0 && fcntl (fd, F_OFD_SETLK, &whole) != 0) {
         bool busy = errno == EAGAIN || errno == EACCES;
         if (busy && clock_boot_ms () < until_ms) {
+            if (strcmp (name, MAKING) != 0 && journal_lock_is_readers (fd) && unlink (path) == 0) {
+                close (fd); /* those who begin runs lock another one then */
+                fd = plain_file_open (path, O_RDWR | O_CREAT, err);
+            }
             (void) poll (NULL, 0, HOLD_AGAIN_MS);
             continue;
         }
         if (busy)
-            err_set (err, ERR_STATE, "%s in %.1024s for %u s now; try again", refused, home, most_ms / 1000);
+            err_set (err, ERR_STATE, "%s in %.1024s for %u s now; see which with: fuser -v '%s'", refused, home,
+                     most_ms / 1000, path);
         else
             err_errno (err, ERR_IO, "cannot lock %.1024s", path);
         close (fd);
@@ -63,7 +72,7 @@ static bool somebody_makes (const struct run_dir *dir)
 {
     struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     char path[RUN_PATH_BYTES];
-    snprintf (path, sizeof path, "%s/.making", dir->home);
+    snprintf (path, sizeof path, "%s/runs/" MAKING, dir->home);
     int fd = plain_file_open (path, O_RDONLY, NULL);
     bool made = fd >= 0 && fcntl (fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
     if (fd >= 0)

@@ -6,7 +6,7 @@
  * never begun when the sign is there, and is damaged when it is not: that its journal is gone is no sign of either.
  *
  * A coordinator that is killed earlier leaves a folder that proves nothing. Whoever makes a run holds
- * <home>/.making, together with others who do, until the run's journal has its own lock; whoever removes one that
+ * <home>/runs/.making, together with others who do, until the run's journal has its own lock; whoever removes one that
  * was never begun holds it alone. So what is just being made is not taken for what was left. */
 #ifndef SLICEUP_COORDINATOR_HOME_RUN_BEGUN_H
 #define SLICEUP_COORDINATOR_HOME_RUN_BEGUN_H
@@ -17,7 +17,7 @@
  * for a removal to end, for a bounded time. */
 int run_begun_create_run (struct run_dir *dir, const char *home, struct err *err);
 /* Waits until no other process of this home begins a run, for a bounded time: who then looks at the runs that are there
- * sees all of them. The descriptor holds the turn (close it once the run's first fact is durable), or -1. */
+ * sees all of them. The locks lie in the folder that sandboxes keep out of sight. The descriptor holds the turn (close it once the run's first fact is durable), or -1. */
 int run_begun_take_turn (const char *home, struct err *err);
 /* Its first fact is durable: removes the sign, and makes that durable. To be called before anything follows from it. */
 int run_begun_record (const struct run_dir *dir, struct err *err);

@@ -1,6 +1,7 @@
 #include "coordinator/journal/journal.h"
 
 #include "common/io/atomic_file.h"
+#include "common/io/clock.h"
 #include "coordinator/journal/journal_lock.h"
 #include "coordinator/journal/journal_read.h"
 #include "coordinator/journal/journal_writer.h"
@@ -8,12 +9,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Only a stranger with a write lock makes the writer wait; a reader never does (WAL). */
-enum { WRITE_BUSY_MS = 30 * 1000 };
+/* Of the locks in the shared memory of a log the first three are the writer's, who recovers and takes checkpoints as
+ * well (sqlite walformat.html, 2.3.1: WRITE, CKPT, RECOVER). Readers have one of them for moments, to recover. */
+enum { WRITE_BUSY_MS = 30 * 1000, WRITER_LOCKS = 3, STRANGER_MS = 5000 };
 
 struct journal {
     int lock_fd;
@@ -21,6 +24,34 @@ struct journal {
     struct journal_marker *marker;
     struct journal_writer *writer;
 };
+
+static sqlite3_io_methods passing;
+static int (*plain_lock) (sqlite3_file *, int, int, int);
+static _Atomic uint64_t refused_ms[WRITER_LOCKS]; /* since when it has been; 0: it is not */
+
+/* Who may write is settled by <path>.lock. Whoever may read can keep a read lock here, and is not waited for. */
+static int lock_or_pass (sqlite3_file *file, int first, int n, int flags)
+{
+    int rc = plain_lock (file, first, n, flags);
+    if (first >= WRITER_LOCKS || flags != (SQLITE_SHM_LOCK | SQLITE_SHM_EXCLUSIVE))
+        return rc;
+    uint64_t now_ms = clock_boot_ms (), since_ms = refused_ms[first];
+    refused_ms[first] = rc != SQLITE_BUSY ? 0 : since_ms ? since_ms : now_ms;
+    return rc == SQLITE_BUSY && since_ms && now_ms - since_ms >= STRANGER_MS ? SQLITE_OK : rc;
+}
+
+static sqlite3 *open_to_write (const char *path, struct err *err)
+{
+    sqlite3 *db = database_open (path, DATABASE_WRITE, WRITE_BUSY_MS, err);
+    sqlite3_file *file = NULL;
+    if (db && sqlite3_file_control (db, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK && file->pMethods) {
+        passing = *file->pMethods; /* of every file of this kind the same */
+        plain_lock = passing.xShmLock == lock_or_pass ? plain_lock : passing.xShmLock;
+        passing.xShmLock = lock_or_pass;
+        file->pMethods = &passing;
+    }
+    return db;
+}
 
 static const char schema[] =
     "BEGIN IMMEDIATE;"
@@ -159,7 +190,7 @@ struct journal *journal_create (const char *path, const char *run_id_hex, struct
     journal->lock_fd = journal_lock_take (path, err);
     if (journal->lock_fd < 0 || place_whole (journal, path, run_id_hex, err) != 0)
         goto out;
-    journal->db = database_open (path, DATABASE_WRITE, WRITE_BUSY_MS, err);
+    journal->db = open_to_write (path, err);
     if (!journal->db || settle (journal->db, err) != 0)
         goto out;
     journal->writer = journal_writer_start (journal->db, journal->marker, 0, journal_chain_start (run_id_hex), err);
@@ -210,7 +241,7 @@ struct journal *journal_open (const char *path, struct err *err)
     journal->lock_fd = journal_lock_take (path, err);
     if (journal->lock_fd < 0 || find_end (path, &end, err) != 0)
         goto out;
-    journal->db = database_open (path, DATABASE_WRITE, WRITE_BUSY_MS, err);
+    journal->db = open_to_write (path, err);
     if (!journal->db || settle (journal->db, err) != 0 || vouch (journal, path, &end, err) != 0)
         goto out;
     journal->writer = journal_writer_start (journal->db, journal->marker, end.last, end.chain, err);

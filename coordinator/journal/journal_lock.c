@@ -124,6 +124,13 @@ static bool is_gone (int64_t pid)
     return pid > 0 && kill ((pid_t) pid, 0) != 0 && errno == ESRCH;
 }
 
+bool journal_lock_is_readers (int fd)
+{
+    struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    return fcntl (fd, F_OFD_GETLK, &whole) == 0 && whole.l_type == F_RDLCK;
+}
+
+/* Where a reader keeps it from being locked the mark's lock is enough. */
 static int lock_whole (int fd)
 {
     struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -131,6 +138,8 @@ static int lock_whole (int fd)
     int rc;
     while ((rc = fcntl (fd, F_OFD_SETLK, &whole)) != 0 && (errno == EAGAIN || errno == EACCES)) {
         int refused = errno;
+        if (journal_lock_is_readers (fd))
+            return 0;
         if (!is_gone (pid_read (fd)) || clock_boot_ms () >= until_ms) {
             errno = refused;
             break;
@@ -163,7 +172,7 @@ static int64_t mark_holder (const char *path, struct err *err)
     if (rc != 0)
         err_errno (err, ERR_IO, "cannot find out whether a coordinator has locked %s", path);
     (void) close (fd); /* opened for reading: nothing to lose */
-    return rc != 0 ? -1 : any.l_type == F_UNLCK ? 0 : any.l_start;
+    return rc != 0 ? -1 : any.l_type != F_WRLCK ? 0 : any.l_start;
 }
 
 static int mark_is_free (const char *path, struct err *err)
@@ -219,7 +228,7 @@ static int lock_holder (const char *path, int64_t *pid, struct err *err)
     if (rc != 0)
         err_errno (err, ERR_IO, "cannot find out whether a coordinator has locked %s", path);
     else
-        rc = whole.l_type != F_UNLCK;
+        rc = whole.l_type == F_WRLCK; /* a read lock is no coordinator's */
     if (rc > 0)
         *pid = pid_read (fd);
     (void) close (fd); /* opened for reading: nothing to lose */

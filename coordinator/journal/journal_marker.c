@@ -168,7 +168,8 @@ static int hold (const struct journal_marker *marker, struct err *err)
         return 0;
     if (errno != EAGAIN && errno != EACCES)
         return err_errno (err, ERR_IO, "cannot lock %s", marker->path);
-    return err_set (err, ERR_STATE, "%s is locked: another coordinator is starting with this journal", marker->path);
+    return err_set (err, ERR_STATE, "%s is locked by another process; see which with: fuser -v '%s'", marker->path,
+                    marker->path);
 }
 
 struct journal_marker *journal_marker_create (const char *journal_path, const char *run_id, struct err *err)

@@ -335,6 +335,87 @@ static void a_lock_file_that_is_gone_lets_no_second_coordinator_in (void **state
     journal_close (journal);
 }
 
+/* A process with a read lock on a whole file beside the journal, as everybody may have who may read it. */
+static pid_t read_lock_elsewhere (const struct place *place, const char *ending)
+{
+    struct flock whole = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+    char name[PATH_MAX], byte = 0;
+    int ends[2];
+    assert_int_equal (pipe (ends), 0);
+    pid_t pid = fork ();
+    if (pid == 0) {
+        prctl (PR_SET_PDEATHSIG, SIGKILL);
+        dup2 (ends[1], 3);
+        close_range (4, ~0U, 0); /* locks go with the descriptors */
+        ends[1] = 3;
+        snprintf (name, sizeof name, "%s%s", place->path, ending);
+        int fd = open (name, O_RDONLY);
+        bool done = fd >= 0 && fcntl (fd, F_SETLK, &whole) == 0 && write (ends[1], &byte, 1) == 1;
+        for (close (ends[1]); done;)
+            pause ();
+        _exit (1);
+    }
+    close (ends[1]);
+    assert_int_equal (read (ends[0], &byte, 1), 1);
+    close (ends[0]);
+    return pid;
+}
+
+static void writes_until (struct journal *journal, const struct place *place, uint64_t first, uint64_t last)
+{
+    uint64_t seen = 0;
+    struct err err = { 0 };
+    append_until (journal, first, last);
+    wait_durable (journal, last);
+    if (journal_problem (journal, &err))
+        fail_msg ("%s", err.text);
+    struct journal_reader *reader = journal_reader_open (place->path, NULL);
+    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, NULL), 0);
+    journal_reader_close (reader);
+    assert_int_equal (seen, last);
+}
+
+static void a_readers_lock_keeps_no_fact_from_being_durable (void **state)
+{
+    const struct place *place = *state;
+    struct err err = { 0 };
+    struct journal *journal = journal_create (place->path, RUN_ID, &err);
+    writes_until (journal, place, 1, 3);
+    pid_t pid = read_lock_elsewhere (place, "-shm");
+    writes_until (journal, place, 4, 40);
+    writes_until (journal, place, 41, 90);
+    journal_close (journal);
+    if (!(journal = journal_open (place->path, &err)))
+        fail_msg ("%s", err.text);
+    writes_until (journal, place, 91, 100);
+    assert_int_equal (kill (pid, SIGKILL), 0);
+    assert_int_equal (waitpid (pid, NULL, 0), pid);
+    writes_until (journal, place, 101, 110);
+    journal_close (journal);
+}
+
+static void a_readers_lock_is_no_coordinators (void **state)
+{
+    const struct place *place = *state;
+    struct err err = { 0 };
+    make_journal (place->path, 3);
+    pid_t pid = read_lock_elsewhere (place, ".lock");
+    assert_int_equal (journal_is_locked (place->path, NULL, &err), 0);
+    struct journal *journal = journal_open (place->path, &err);
+    assert_non_null (journal);
+    refused_by (place, getpid ()); /* by the mark's lock */
+    append_until (journal, 4, 5);
+    journal_close (journal);
+    assert_int_equal (kill (pid, SIGKILL), 0);
+    assert_int_equal (waitpid (pid, NULL, 0), pid);
+    pid = read_lock_elsewhere (place, ".mark");
+    assert_int_equal (journal_is_locked (place->path, NULL, &err), 0);
+    assert_null (journal_open (place->path, &err));
+    assert_non_null (strstr (err.text, "see which with: fuser -v '"));
+    assert_int_equal (kill (pid, SIGKILL), 0);
+    assert_int_equal (waitpid (pid, NULL, 0), pid);
+}
+
 /* Takes the lock and dies; what it forked a moment before has it for a second more, as one that has not executed yet.
  */
 static void die_with_a_heir (const struct place *place)
@@ -482,6 +563,8 @@ int main (void)
         IN_PLACE (a_process_without_the_lock_is_not_named),
         IN_PLACE (a_second_coordinator_hears_who_holds_it),
         IN_PLACE (a_lock_file_that_is_gone_lets_no_second_coordinator_in),
+        IN_PLACE (a_readers_lock_keeps_no_fact_from_being_durable),
+        IN_PLACE (a_readers_lock_is_no_coordinators),
         IN_PLACE (the_lock_of_a_dead_coordinator_is_waited_for),
         IN_PLACE (a_reader_follows_while_facts_are_written),
         IN_PLACE (a_reader_that_was_stopped_goes_on_at_the_fact_it_refused),

@@ -153,6 +153,29 @@ static void the_last_is_the_one_that_was_taken_over (void **state)
     assert_string_equal (found.id, newest.id);
 }
 
+/* Everybody who may read it may lock it for reading: no turn waits for that, and the next one waits for ours. */
+static void a_readers_lock_takes_no_turn (void **state)
+{
+    const struct home *home = *state;
+    struct flock whole = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+    struct err err = { 0 };
+    char path[RUN_PATH_BYTES];
+    int fd = run_begun_take_turn (home->path, &err);
+    assert_true (fd >= 0);
+    close (fd);
+    snprintf (path, sizeof path, "%s/runs/.beginning", home->path); /* in what sandboxes keep out of sight */
+    int reading_fd = open (path, O_RDONLY);
+    assert_int_equal (fcntl (reading_fd, F_OFD_SETLK, &whole), 0);
+    fd = run_begun_take_turn (home->path, &err);
+    assert_true (fd >= 0);
+    close (reading_fd);
+    reading_fd = open (path, O_RDONLY);
+    assert_int_equal (fcntl (reading_fd, F_OFD_GETLK, &whole), 0);
+    assert_int_equal (whole.l_type, F_WRLCK); /* what the next one waits for */
+    close (reading_fd);
+    close (fd);
+}
+
 int main (void)
 {
 #define IN_HOME(test) cmocka_unit_test_setup_teardown (test, home_make, home_remove)
@@ -162,6 +185,7 @@ int main (void)
         IN_HOME (the_last_is_the_one_that_was_taken_over),
         IN_HOME (the_last_is_the_last_that_was_made_whatever_the_clock_said),
         IN_HOME (one_number_alone_is_what_an_earlier_sliceup_wrote),
+        IN_HOME (a_readers_lock_takes_no_turn),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ struct confine_args {
     const char *base;       /* WRITER: a generation it must not change; NULL: there is none */
     const char *writable[WRITABLE_MAX];
     const char *protected[CONFINE_PROTECTED_MAX]; /* what sliceup runs, reads or trusts, where it is there */
-    const char *hidden[CONFINE_HIDDEN_MAX]; /* files and folders that mounts keep out of sight, where there are some */
+    const char *hidden[CONFINE_HIDDEN_MAX]; /* files and folders that are kept out of sight, where there are some */
     uint32_t writable_n, protected_n, hidden_n;
     const char *directory; /* of the worker, which stays in sight; NULL: that of `place`, or none */
     bool overlay;

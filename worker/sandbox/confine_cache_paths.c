@@ -88,12 +88,21 @@ static int look (struct confine_cache_paths *out, struct err *err)
     return storage_describe_mount (out->root, out->mount, sizeof out->mount, err);
 }
 
-static void find_hidden (const struct confine_args *args, struct arena *arena, struct confine_cache_paths *out)
+static void add_hidden (const char *path, struct arena *arena, struct confine_cache_paths *out)
 {
     char real[PATH_MAX];
+    if (realpath (path, real))
+        out->hidden[out->hidden_n++] = text_copy (arena, text_of (real)).ptr;
+}
+
+/* Whoever may read the catalogue may lock it (fcntl(2)), and then nobody writes it any more. */
+static void find_hidden (const struct confine_args *args, struct arena *arena, struct confine_cache_paths *out)
+{
     for (uint32_t i = 0; i < args->hidden_n; i++)
-        if (realpath (args->hidden[i], real))
-            out->hidden[out->hidden_n++] = text_copy (arena, text_of (real)).ptr;
+        add_hidden (args->hidden[i], arena, out);
+    add_hidden (text_format (arena, "%s/catalogue.db", out->root).ptr, arena, out);
+    add_hidden (text_format (arena, "%s/catalogue.db-wal", out->root).ptr, arena, out);
+    add_hidden (text_format (arena, "%s/catalogue.db-shm", out->root).ptr, arena, out);
 }
 
 int confine_cache_paths_resolve (const struct confine_args *args, struct arena *arena, struct confine_cache_paths *out,

@@ -7,13 +7,13 @@
 #include "worker/sandbox/confine_paths.h"
 
 struct confine_cache_paths {
-    const char *root, *scratch;             /* links resolved, as all of these */
-    const char *bundle;                     /* or the nearest folder above it that is there */
-    const char *generation;                 /* NULL: the program has no part in the cache */
-    const char *own;                        /* the generation, of a writer or a host's own; NULL: it only reads */
-    const char *base;                       /* NULL: none */
-    const char *place, *directory;          /* the folder of the constant path, and that of the worker; NULL: none */
-    const char *hidden[CONFINE_HIDDEN_MAX]; /* of those in the plan, what is there */
+    const char *root, *scratch;    /* links resolved, as all of these */
+    const char *bundle;            /* or the nearest folder above it that is there */
+    const char *generation;        /* NULL: the program has no part in the cache */
+    const char *own;               /* the generation, of a writer or a host's own; NULL: it only reads */
+    const char *base;              /* NULL: none */
+    const char *place, *directory; /* the folder of the constant path, and that of the worker; NULL: none */
+    const char *hidden[CONFINE_HIDDEN_MAX + 3]; /* of those in the plan, and of the catalogue, what is there */
     uint32_t hidden_n;
     struct confine_paths paths;
     char mount[NAME_MAX_BYTES + 1]; /* common/cache/storage.h */

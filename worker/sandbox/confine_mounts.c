@@ -336,18 +336,6 @@ static int hide_file (struct mounts *mounts, const char *path, struct err *err)
     return bind_as (mounts, "/dev/null", path, false, err);
 }
 
-/* Whoever may read it may lock it (fcntl(2)), and then nobody writes it any more. */
-static int hide_catalogue (struct mounts *mounts, struct err *err)
-{
-    static const char *const names[] = { "catalogue.db", "catalogue.db-wal", "catalogue.db-shm" };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *path = text_format (&mounts->arena, "%s/%s", mounts->cache_paths->root, names[i]).ptr;
-        if (access (path, F_OK) == 0 && hide_file (mounts, path, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 /* The worker's folder, with all that is mounted in it, where it was: below what now hides the rest. */
 static int show_again (struct mounts *mounts, int folder_fd, struct err *err)
 {
@@ -385,7 +373,7 @@ static int hide_folder (struct mounts *mounts, const char *path, struct err *err
 static int hide (struct mounts *mounts, struct err *err)
 {
     const struct confine_cache_paths *cache_paths = mounts->cache_paths;
-    int rc = hide_catalogue (mounts, err);
+    int rc = 0;
     for (uint32_t i = 0; i < cache_paths->hidden_n && rc == 0; i++) {
         struct stat at;
         if (stat (cache_paths->hidden[i], &at) == 0)

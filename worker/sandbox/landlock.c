@@ -22,7 +22,9 @@
 #define SCOPE_SIGNALS (UINT64_C (1) << 1)
 #define RIGHTS_OF_FILES (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE | RIGHT_TRUNCATE)
 
-enum { ENTRIES_MAX = 65536, DEPTH_MAX = 32 };
+/* Above OTHERS_MAX entries of one folder those of other users stay closed: else these could make so many that there is no
+ * Landlock. */
+enum { OTHERS_MAX = 65536, ENTRIES_MAX = 1 << 20, DEPTH_MAX = 32 };
 
 struct grant {
     const struct landlock_paths *paths;
@@ -90,7 +92,7 @@ static int open_whole (const struct grant *grant, const char *path, int flags, s
 
 static bool is_in_host_dev (const struct landlock_paths *paths, const char *path)
 {
-    return paths->host_dev && path_is_below (path, "/dev") && !path_is_below_any (path, paths->open, paths->open_n);
+    return paths->hidden_n && path_is_below (path, "/dev") && !path_is_below_any (path, paths->open, paths->open_n);
 }
 
 static bool is_divided (const struct grant *grant, const char *path)
@@ -111,14 +113,18 @@ static int open_entries (struct grant *grant, const char *path, int depth, struc
         return passed_over (errno) ? 0 : err_errno (err, ERR_IO, "cannot read %.300s", path);
     int rc = depth < DEPTH_MAX ? 0 : err_set (err, ERR_LIMIT, "%.300s is nested too deeply", path);
     struct dirent *entry;
+    struct stat at;
+    uint32_t n = 0;
     while (rc == 0 && (entry = readdir (folder))) {
         if (strcmp (entry->d_name, ".") == 0 || strcmp (entry->d_name, "..") == 0)
             continue;
-        if (grant->entries++ == ENTRIES_MAX)
-            rc = err_set (err, ERR_LIMIT, "%.300s and the other writable folders have more than %d entries", path,
-                          ENTRIES_MAX);
-        else if (snprintf (below, sizeof below, "%s/%s", path, entry->d_name) < (int) sizeof below)
-            rc = open_path (grant, below, depth + 1, err);
+        int len = snprintf (below, sizeof below, "%s/%s", strcmp (path, "/") ? path : "", entry->d_name);
+        if (len >= (int) sizeof below || (++n > OTHERS_MAX && lstat (below, &at) == 0 && at.st_uid != geteuid ()))
+            continue;
+        rc = grant->entries++ < ENTRIES_MAX
+                 ? open_path (grant, below, depth + 1, err)
+                 : err_set (err, ERR_LIMIT, "%.300s and the other divided folders have more than %d entries", path,
+                            ENTRIES_MAX);
     }
     closedir (folder);
     return rc;
@@ -139,18 +145,19 @@ static int open_path (struct grant *grant, const char *path, int depth, struct e
 
 /* ---- all of it ---- */
 
-/* Landlock can only allow: so reading is, in all folders of the root but /dev ("/." gives "/./dev" in open_entries). */
+/* Landlock can only allow: so reading is, in all folders of the root but what is hidden. */
 static int open_for_reading (const struct grant *grant, struct err *err)
 {
-    static const char *const dev = "/./dev";
-    const struct landlock_paths all = { .closed = &dev, .closed_n = 1 };
+    const struct landlock_paths all = { .closed = grant->paths->hidden, .closed_n = grant->paths->hidden_n };
     struct grant reading = { .paths = &all, .ruleset = grant->ruleset, .rights = LANDLOCK_ACCESS_FS_READ_FILE };
-    return open_path (&reading, "/.", 0, err);
+    if (grant->paths->shown && open_whole (&reading, grant->paths->shown, 0, err) < 0)
+        return -1;
+    return open_path (&reading, "/", 0, err);
 }
 
 static int open_all (struct grant *grant, struct err *err)
 {
-    if (grant->paths->host_dev && (open_for_reading (grant, err) < 0 || open_path (grant, "/dev", 0, err) < 0))
+    if (grant->paths->hidden_n && (open_for_reading (grant, err) < 0 || open_path (grant, "/dev", 0, err) < 0))
         return -1;
     for (uint32_t i = 0; i < grant->paths->open_n; i++)
         if (open_path (grant, grant->paths->open[i], 0, err) < 0)
@@ -168,7 +175,7 @@ struct ruleset_attr {
 
 int landlock_restrict (const struct landlock_paths *paths, uint64_t rights, uint64_t scopes, struct err *err)
 {
-    rights |= paths->host_dev ? LANDLOCK_ACCESS_FS_READ_FILE : 0;
+    rights |= paths->hidden_n ? LANDLOCK_ACCESS_FS_READ_FILE : 0;
     struct ruleset_attr attr = { .files = rights, .scopes = scopes };
     size_t known_bytes = scopes ? sizeof attr : sizeof attr.files; /* a kernel refuses members that it does not know */
     int ruleset = (int) syscall (SYS_landlock_create_ruleset, &attr, known_bytes, 0);

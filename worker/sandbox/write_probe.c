@@ -332,9 +332,9 @@ bool write_probe_catalogue_lock (const char *root)
 #define ALL (PROBE_BIT (PROBES_N) - 1 - DEPUTIES)
 #define OWN (PROBE_BIT (PROBE_OWN_CREATE) | PROBE_BIT (PROBE_OWN_WRITE) | PROBE_BIT (PROBE_OWN_RENAME))
 static const uint32_t promised[ENFORCEMENT_N] = {
-    /* landlock(7), BUGS: chmod, utime and setxattr cannot be restricted, nor the ioctl of flags; reading is not */
+    /* landlock(7), BUGS: chmod, utime and setxattr cannot be restricted, nor the ioctl of flags */
     [ENFORCEMENT_LANDLOCK] = ALL & ~(PROBE_BIT (PROBE_CHMOD) | PROBE_BIT (PROBE_UTIMES) | PROBE_BIT (PROBE_SETXATTR) |
-                                     PROBE_BIT (PROBE_SETFLAGS) | PROBE_BIT (PROBE_CATALOGUE_LOCK)),
+                                     PROBE_BIT (PROBE_SETFLAGS)),
     [ENFORCEMENT_NAMESPACE] = ALL,
     [ENFORCEMENT_NAMESPACE_LANDLOCK] = ALL,
     /* It refuses to have the cache written, whoever asks; what is sliceup's own lies elsewhere. */
