@@ -46,7 +46,7 @@ static sqlite3 *open_to_write (const char *path, struct err *err)
     sqlite3_file *file = NULL;
     if (db && sqlite3_file_control (db, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK && file->pMethods) {
         passing = *file->pMethods; /* of every file of this kind the same */
-        plain_lock = passing.xShmLock == lock_or_pass ? plain_lock : passing.xShmLock;
+        plain_lock = passing.xShmLock;
         passing.xShmLock = lock_or_pass;
         file->pMethods = &passing;
     }

@@ -92,31 +92,22 @@ static void list_closed (const struct making *making, const char *out[], uint32_
         out[(*n)++] = paths->closed_files[i];
 }
 
-/* Where no mount does. */
-static void list_hidden (const struct making *making, const char *out[], uint32_t *n)
-{
-    if (making->out->own_mounts)
-        return;
-    out[(*n)++] = "/dev";
-    for (uint32_t i = 0; i < making->cache_paths->hidden_n; i++)
-        out[(*n)++] = making->cache_paths->hidden[i];
-}
-
 static bool take_landlock (const struct making *making)
 {
     struct err err = { 0 };
     const char *open[PLACES_OPEN_MAX + 1], *own[PLACES_OWN_MAX + 2],
         *closed[2 * PLACES_CLOSED_MAX + PLACES_LINKS_MAX + CONFINE_HIDDEN_MAX + 3];
-    const char *hidden[CONFINE_HIDDEN_MAX + 4];
-    struct landlock_paths paths = { open, closed, own, .hidden = hidden, .shown = making->cache_paths->directory };
+    const char *hidden[CONFINE_HIDDEN_MAX + 4] = { "/dev" };
+    const struct confine_cache_paths *cache_paths = making->cache_paths;
+    struct landlock_paths paths = { open, closed, own, .hidden = hidden, .shown = cache_paths->directory };
     if (!wants (making->args, ENFORCEMENT_LANDLOCK))
         return false;
     list_open (making, open, &paths.open_n);
     list_own (making, own, &paths.own_n);
     list_closed (making, closed, &paths.closed_n);
-    list_hidden (making, hidden, &paths.hidden_n);
+    paths.hidden_n = making->out->own_mounts ? 0 : 1 + cache_paths->hidden_n; /* mounts do */
     for (uint32_t i = 1; i < paths.hidden_n; i++)
-        closed[paths.closed_n++] = hidden[i];
+        closed[paths.closed_n++] = hidden[i] = cache_paths->hidden[i - 1];
     int rc = making->restrictions->landlock_abi > 0 ? 0
                                                     : err_set (&err, ERR_STATE, "Landlock is absent or switched off");
     if (rc == 0 && making->restrictions->landlock_abi < LANDLOCK_ABI_TRUNCATE)
