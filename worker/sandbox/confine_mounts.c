@@ -21,28 +21,16 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { MADE_MAX = 2 * PLACES_CLOSED_MAX + PLACES_OPEN_MAX + 16 };
+enum { PINNED_MAX = 4 * PLACES_CLOSED_MAX, BEFORE_N = 3 };
 
-/* What was mounted or changed, to be taken back when a later step fails. */
 struct mounts {
     const struct confine_cache_paths *cache_paths;
     struct arena arena;
-    const char *made[MADE_MAX];
+    const char *pinned[PINNED_MAX];
     uint32_t n;
-    struct mount_table table; /* once the open places are mounts of their own */
-    uint32_t closed_n;        /* of its mounts: looked at, and made read-only where they were not */
-    char host_dev[32];        /* the host's /dev, below which its nodes are when a new one covers it; "": not yet */
+    int before_fds[BEFORE_N]; /* mount namespace, root and folder, to go back to when a step fails */
+    char host_dev[32];        /* the host's /dev, below which its nodes are when a new one covers it */
 };
-
-static int note_mount (struct mounts *mounts, const char *point, struct err *err)
-{
-    if (mounts->n == MADE_MAX) {
-        (void) umount2 (point, MNT_DETACH);
-        return err_set (err, ERR_LIMIT, "the sandbox would need more than %d mounts", MADE_MAX);
-    }
-    mounts->made[mounts->n++] = point;
-    return 0;
-}
 
 /* ---- one mount ---- */
 
@@ -83,34 +71,20 @@ static int set_devices (const char *path, bool work, unsigned recursive)
     return mount_setattr (AT_FDCWD, path, recursive, &attr, sizeof attr);
 }
 
-static int bind (struct mounts *mounts, const char *from, const char *to, struct err *err)
+static int bind (const char *from, const char *to, struct err *err)
 {
     if (mount (from, to, NULL, MS_BIND | MS_REC, NULL) < 0)
         return err_errno (err, ERR_IO, "cannot bind %.200s to %.200s", from, to);
-    return note_mount (mounts, to, err);
+    return 0;
 }
 
-static int bind_as (struct mounts *mounts, const char *from, const char *to, bool writable, struct err *err)
+static int bind_as (const char *from, const char *to, bool writable, struct err *err)
 {
-    if (bind (mounts, from, to, err) < 0)
+    if (bind (from, to, err) < 0)
         return -1;
     if (set_access (to, writable, AT_RECURSIVE, MS_PRIVATE) < 0)
         return err_errno (err, ERR_IO, "cannot make %.300s %s", to, writable ? "writable" : "read-only");
     return 0;
-}
-
-/* There is nothing else to fall back on. */
-static void undo (struct mounts *mounts)
-{
-    while (mounts->n)
-        (void) umount2 (mounts->made[--mounts->n], MNT_DETACH);
-    while (mounts->closed_n) {
-        const struct mount *one = &mounts->table.items[--mounts->closed_n];
-        if (!one->read_only)
-            (void) set_access (one->point, true, 0, 0);
-    }
-    if (mounts->host_dev[0])
-        (void) set_devices ("/dev", true, AT_RECURSIVE);
 }
 
 /* ---- namespaces ---- */
@@ -129,17 +103,27 @@ static int enter_user_namespace (struct err *err)
     return 0;
 }
 
-/* Slave: what is mounted on the host is seen here, and nothing of ours is seen there. */
-static int enter_namespace (bool privileged, struct err *err)
+static void leave_namespace (const struct mounts *mounts)
 {
+    if (setns (mounts->before_fds[0], CLONE_NEWNS) == 0 && fchdir (mounts->before_fds[1]) == 0 && chroot (".") == 0)
+        (void) fchdir (mounts->before_fds[2]);
+}
+
+/* Slave: what is mounted on the host is seen here, and nothing of ours is seen there. */
+static int enter_namespace (struct mounts *mounts, bool privileged, struct err *err)
+{
+    static const char *const before[BEFORE_N] = { "/proc/self/ns/mnt", "/", "." };
     if (!privileged && geteuid () == 0)
         return err_set (err, ERR_STATE,
                         "this user is root without CAP_SYS_ADMIN, and in a user namespace it would lose the rights "
                         "that devices need");
-    if (privileged && unshare (CLONE_NEWNS) < 0)
-        return err_errno (err, ERR_IO, "cannot make a mount namespace, in spite of CAP_SYS_ADMIN");
     if (!privileged && enter_user_namespace (err) < 0)
         return -1;
+    for (int i = 0; i < BEFORE_N; i++)
+        if ((mounts->before_fds[i] = open (before[i], (i ? O_PATH : O_RDONLY) | O_CLOEXEC)) < 0)
+            return err_errno (err, ERR_IO, "cannot open %s", before[i]);
+    if (unshare (CLONE_NEWNS) < 0)
+        return err_errno (err, ERR_IO, "cannot make a mount namespace, in spite of CAP_SYS_ADMIN");
     if (mount (NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
         return err_errno (err, ERR_IO, "cannot separate from the host's mounts");
     return 0;
@@ -152,7 +136,7 @@ static int part_open_places (struct mounts *mounts, struct err *err)
 {
     const struct confine_paths *paths = &mounts->cache_paths->paths;
     for (uint32_t i = 0; i < paths->open_n; i++)
-        if (bind (mounts, paths->open[i], paths->open[i], err) < 0)
+        if (bind (paths->open[i], paths->open[i], err) < 0)
             return -1;
     return 0;
 }
@@ -167,15 +151,14 @@ static bool stays_open (const struct mounts *mounts, const struct mount *one)
  * program will not reach either. */
 static int close_all_else (struct mounts *mounts, struct err *err)
 {
-    if (mount_table_read (&mounts->arena, &mounts->table, err) < 0)
+    struct mount_table table;
+    if (mount_table_read (&mounts->arena, &table, err) < 0)
         return -1;
-    for (uint32_t i = 0; i < mounts->table.n; i++) {
-        struct mount *one = &mounts->table.items[i];
-        bool done = one->read_only || stays_open (mounts, one) || set_access (one->point, false, 0, 0) == 0;
+    for (uint32_t i = 0; i < table.n; i++) {
+        const struct mount *one = &table.items[i];
+        bool done = stays_open (mounts, one) || set_access (one->point, false, 0, 0) == 0;
         if (!done && errno != ENOENT && errno != EACCES && errno != EINVAL)
             return err_errno (err, ERR_IO, "cannot make %.300s read-only", one->point);
-        one->read_only = one->read_only || stays_open (mounts, one); /* nothing to take back */
-        mounts->closed_n = i + 1;
     }
     return 0;
 }
@@ -188,9 +171,13 @@ static int pin_above (struct mounts *mounts, const char *path, struct err *err)
         const char *folder = text_copy (&mounts->arena, (struct text){ path, (uint32_t) (slash - path) }).ptr;
         bool pinned = false;
         for (uint32_t i = 0; i < mounts->n; i++)
-            pinned = pinned || strcmp (mounts->made[i], folder) == 0;
-        if (!pinned && bind (mounts, folder, folder, err) < 0)
+            pinned = pinned || strcmp (mounts->pinned[i], folder) == 0;
+        if (!pinned && mounts->n == PINNED_MAX)
+            return err_set (err, ERR_LIMIT, "the sandbox would have to pin more than %d folders", PINNED_MAX);
+        if (!pinned && bind (folder, folder, err) < 0)
             return -1;
+        if (!pinned)
+            mounts->pinned[mounts->n++] = folder;
     }
     return 0;
 }
@@ -221,15 +208,15 @@ static int close_places (struct mounts *mounts, struct err *err)
         if (confine_paths_is_open (paths, closed[i]) && pin_above (mounts, closed[i], err) < 0)
             return -1;
     for (uint32_t i = 0; i < n; i++)
-        if (needs_mount (mounts->cache_paths, closed[i]) && bind_as (mounts, closed[i], closed[i], false, err) < 0)
+        if (needs_mount (mounts->cache_paths, closed[i]) && bind_as (closed[i], closed[i], false, err) < 0)
             return -1;
     return 0;
 }
 
 /* Not what is mounted in it, which may be the cache under another name. */
-static int open_one (struct mounts *mounts, const char *own, struct err *err)
+static int open_one (const char *own, struct err *err)
 {
-    if (bind (mounts, own, own, err) < 0)
+    if (bind (own, own, err) < 0)
         return -1;
     if (set_access (own, true, 0, 0) < 0 || mount (NULL, own, NULL, MS_PRIVATE | MS_REC, NULL) < 0)
         return err_errno (err, ERR_IO, "cannot make %.300s writable", own);
@@ -240,7 +227,7 @@ static int open_own (struct mounts *mounts, struct err *err)
 {
     const struct confine_paths *paths = &mounts->cache_paths->paths;
     for (uint32_t i = 0; i < paths->own_n; i++)
-        if (open_one (mounts, paths->own[i], err) < 0)
+        if (open_one (paths->own[i], err) < 0)
             return -1;
     return 0;
 }
@@ -317,8 +304,7 @@ static int make_dev (struct mounts *mounts, struct err *err)
     snprintf (mounts->host_dev, sizeof mounts->host_dev, "/proc/self/fd/%d", fd);
     bool made = fd >= 0 && (set_devices ("/", false, AT_RECURSIVE) == 0 || errno == ENOSYS) &&
                 mount ("sliceup", "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, "size=4m,nr_inodes=16384,mode=0755") == 0;
-    int rc = made ? note_mount (mounts, "/dev", err)
-                  : err_errno (err, ERR_IO, "cannot make a /dev of the program's own");
+    int rc = made ? 0 : err_errno (err, ERR_IO, "cannot make a /dev of the program's own");
     if (rc == 0 && (mkdir ("/dev/pts", 0755) < 0 || symlink ("pts/ptmx", "/dev/ptmx") < 0 ||
                     mount ("sliceup", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, terminals) < 0))
         rc = err_errno (err, ERR_IO, "cannot make terminals of the program's own in /dev/pts");
@@ -331,9 +317,9 @@ static int make_dev (struct mounts *mounts, struct err *err)
 /* ---- what is out of sight ---- */
 
 /* Read-only: root could change the mode of the host's own node through it. */
-static int hide_file (struct mounts *mounts, const char *path, struct err *err)
+static int hide_file (const char *path, struct err *err)
 {
-    return bind_as (mounts, "/dev/null", path, false, err);
+    return bind_as ("/dev/null", path, false, err);
 }
 
 /* The worker's folder, with all that is mounted in it, where it was: below what now hides the rest. */
@@ -344,7 +330,7 @@ static int show_again (struct mounts *mounts, int folder_fd, struct err *err)
     if (folder_make (path, 0755, err) < 0)
         return -1;
     snprintf (from, sizeof from, "/proc/self/fd/%d", folder_fd);
-    return bind (mounts, from, path, err);
+    return bind (from, path, err);
 }
 
 static int hide_folder (struct mounts *mounts, const char *path, struct err *err)
@@ -359,8 +345,6 @@ static int hide_folder (struct mounts *mounts, const char *path, struct err *err
     int rc = 0;
     if (mount ("sliceup", path, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,nr_inodes=64,mode=0755") < 0)
         rc = err_errno (err, ERR_IO, "cannot hide %.300s", path);
-    if (rc == 0)
-        rc = note_mount (mounts, path, err);
     if (rc == 0 && inside)
         rc = show_again (mounts, fd, err);
     if (rc == 0 && mount (NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) < 0)
@@ -378,7 +362,7 @@ static int hide (struct mounts *mounts, struct err *err)
         struct stat at;
         if (stat (cache_paths->hidden[i], &at) == 0)
             rc = S_ISDIR (at.st_mode) ? hide_folder (mounts, cache_paths->hidden[i], err)
-                                      : hide_file (mounts, cache_paths->hidden[i], err);
+                                      : hide_file (cache_paths->hidden[i], err);
     }
     return rc;
 }
@@ -387,12 +371,12 @@ static int hide (struct mounts *mounts, struct err *err)
 
 /* Whoever may write there as root, without any capability, makes the kernel run a program outside: core(5), cgroups(7)
  * release_agent, modprobe. In a user namespace they are not root's. */
-static int close_kernel (struct mounts *mounts, struct err *err)
+static int close_kernel (struct err *err)
 {
     static const char *const doors[] = { "/proc/sys", "/sys" };
     struct stat at;
     for (size_t i = 0; i < sizeof doors / sizeof doors[0]; i++)
-        if (stat (doors[i], &at) == 0 && bind_as (mounts, doors[i], doors[i], false, err) < 0)
+        if (stat (doors[i], &at) == 0 && bind_as (doors[i], doors[i], false, err) < 0)
             return -1;
     return 0;
 }
@@ -406,16 +390,12 @@ static int show (struct mounts *mounts, bool overlay, struct err *err)
     const char *constant = text_format (&mounts->arena, "%s/generation", cache_paths->place).ptr;
     if (mount ("sliceup", cache_paths->place, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,nr_inodes=16,mode=0755") < 0)
         return err_errno (err, ERR_IO, "cannot mount a private folder on %.300s", cache_paths->place);
-    if (note_mount (mounts, cache_paths->place, err) < 0)
-        return -1;
     if (mkdir (constant, 0755) < 0)
         return err_errno (err, ERR_IO, "cannot make %.300s", constant);
     int rc = overlay ? confine_overlay_mount (cache_paths->generation, cache_paths->scratch, constant, err)
-                     : bind (mounts, cache_paths->generation, constant, err);
+                     : bind (cache_paths->generation, constant, err);
     if (rc == 0 && !overlay && !cache_paths->own && set_access (constant, false, AT_RECURSIVE, MS_PRIVATE) < 0)
         rc = err_errno (err, ERR_IO, "cannot make %.300s read-only", constant);
-    if (rc == 0 && overlay)
-        rc = note_mount (mounts, constant, err);
     if (rc == 0 &&
         mount (NULL, cache_paths->place, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) < 0)
         rc = err_errno (err, ERR_IO, "cannot make %.300s read-only", cache_paths->place);
@@ -426,7 +406,7 @@ int confine_mounts_enter (const struct confine_cache_paths *cache_paths, bool ov
 {
     struct mounts mounts = { .cache_paths = cache_paths };
     bool privileged = confine_caps_have (CAP_SYS_ADMIN);
-    if (enter_namespace (privileged, err) < 0)
+    if (enter_namespace (&mounts, privileged, err) < 0)
         return -1;
     int rc = protect (&mounts, err);
     if (rc == 0)
@@ -436,13 +416,15 @@ int confine_mounts_enter (const struct confine_cache_paths *cache_paths, bool ov
     if (rc == 0)
         rc = hide (&mounts, err);
     if (rc == 0 && privileged)
-        rc = close_kernel (&mounts, err);
+        rc = close_kernel (err);
     if (rc == 0 && !privileged)
         rc = enter_user_namespace (err);
     if (rc == 0 && chdir (cache_paths->scratch) < 0) /* where we stand may have been found before it was mounted over */
         rc = err_errno (err, ERR_IO, "cannot enter %.300s", cache_paths->scratch);
     if (rc < 0)
-        undo (&mounts);
+        leave_namespace (&mounts);
+    for (int i = 0; i < BEFORE_N; i++)
+        fd_close (mounts.before_fds[i]);
     arena_release (&mounts.arena);
     return rc;
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { TABLE_BYTES_MAX = 4 * 1024 * 1024, FIELDS = 6 };
+enum { TABLE_BYTES_MAX = 4 * 1024 * 1024, FIELDS = 5 };
 
 /* ---- reading ---- */
 
@@ -42,7 +42,6 @@ static bool parse (char *line, struct mount *mount)
     decode (fields[4]);
     mount->within = fields[3];
     mount->point = fields[4];
-    mount->read_only = strncmp (fields[5], "ro", 2) == 0 && (fields[5][2] == ',' || fields[5][2] == '\0');
     return true;
 }
 

@@ -13,7 +13,6 @@ struct mount {
     uint64_t id;
     unsigned major, minor;
     const char *within, *point; /* `within`: the part of its file system that it shows */
-    bool read_only;             /* the mount, whatever its file system is */
 };
 struct mount_table {
     struct mount *items;
