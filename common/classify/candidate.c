@@ -3,21 +3,21 @@
 #include <stdlib.h>
 
 #include "common/classify/progress.h"
-#include "common/classify/words.h"
 
 /* Lines that are no exception and say by their form that something ended or failed. */
-static const char fatal_words[] =
-    "Check failed|terminate called|Fatal Python error|Segmentation fault|panic:|Assertion `|fatal error|*** "
-    "SIG|what():|"
-    "LLVM ERROR|core dumped|Bus error|CUDA error|Caught signal|Floating point exception|Illegal instruction|"
-    "double free|corruption|assertion failed|Assertion failed|Aborted|FATAL";
-static const char error_words[] =
-    "error:|Error:|ERROR|Failed|failed|Killed|No space|denied|not found|cannot|Cannot|can't|refused|timed out|Unable|"
-    "exited|CANCELLED|Exited|killed|Errno|fatal|Warning  |OOM|oom|Evicted|preempt|exception|XID|Xid|Invalid|invalid|"
-    "could not|Could not|DUE TO|unreachable|unable|missing|No such|signal|terminated|Terminated|unrecognized|Back-off|"
-    "No module|FAILED|Insufficient|insufficient|exceeded|Exceeded|exhausted|EXHAUSTED|UNAVAILABLE|INTERNAL|INVALID|"
-    "usage:|unsupported|Unsupported|conflict|mismatch|No matching|required|halted|lost|reset|busy|in "
-    "use|aborted|error|(most recent call first)";
+#define FATAL_WORDS                                                                                                    \
+    "Check failed|terminate called|Fatal Python error|Segmentation fault|panic:|Assertion `|fatal error|*** "          \
+    "SIG|what():|"                                                                                                     \
+    "LLVM ERROR|core dumped|Bus error|CUDA error|Caught signal|Floating point exception|Illegal instruction|"          \
+    "double free|corruption|assertion failed|Assertion failed|Aborted|FATAL"
+#define ERROR_WORDS                                                                                                    \
+    "error:|Error:|ERROR|Failed|failed|Killed|No space|denied|not found|cannot|Cannot|can't|refused|timed out|Unable|" \
+    "exited|CANCELLED|Exited|killed|Errno|fatal|Warning  |OOM|oom|Evicted|preempt|exception|XID|Xid|Invalid|invalid|"  \
+    "could not|Could not|DUE TO|unreachable|unable|missing|No "                                                        \
+    "such|signal|terminated|Terminated|unrecognized|Back-off|"                                                         \
+    "No module|FAILED|Insufficient|insufficient|exceeded|Exceeded|exhausted|EXHAUSTED|UNAVAILABLE|INTERNAL|INVALID|"   \
+    "usage:|unsupported|Unsupported|conflict|mismatch|No matching|required|halted|lost|reset|busy|in "                 \
+    "use|aborted|error|(most recent call first)"
 
 /* A program that counted on so often behind an exception has handled it; another process may print a step or two more. */
 enum { WORKED_ON = 3 };
@@ -232,6 +232,11 @@ static bool *lines_wanted (const struct finding *finding)
     return wanted;
 }
 
+void candidate_words (struct word_finder *finder)
+{
+    word_finder_make (finder, FATAL_WORDS "|" ERROR_WORDS "|(most recent call last)");
+}
+
 static int by_order (const void *a, const void *b)
 {
     uint32_t left = ((const struct candidate *) a)->order, right = ((const struct candidate *) b)->order;
@@ -242,8 +247,8 @@ void candidates_find (const struct printed_lines *lines, const struct exceptions
                       struct candidates *out)
 {
     struct finding finding = { .lines = lines, .exceptions = exceptions, .arena = arena, .out = out };
-    word_finder_make (&finding.fatal, fatal_words);
-    word_finder_make (&finding.error, error_words);
+    word_finder_make (&finding.fatal, FATAL_WORDS);
+    word_finder_make (&finding.error, ERROR_WORDS);
     bool *wanted = lines_wanted (&finding);
     *out = (struct candidates){ .items = arena_array (arena, CANDIDATES_MAX + EXCEPTIONS_MAX, sizeof *out->items) };
     for (uint32_t i = 0; i < exceptions->n;) {

@@ -6,6 +6,7 @@
 
 #include "common/classify/error_rule.h"
 #include "common/classify/traceback.h"
+#include "common/classify/words.h"
 
 enum { CANDIDATES_MAX = 192 };
 
@@ -29,6 +30,8 @@ struct candidates {
     uint32_t n;
 };
 
+/* A line that is a candidate by its words has one of these; a traceback begins with one. */
+void candidate_words (struct word_finder *finder);
 /* In the order in which they were printed. Of more than CANDIDATES_MAX lines that look like errors the last count. */
 void candidates_find (const struct printed_lines *lines, const struct exceptions *exceptions, struct arena *arena,
                       struct candidates *out);

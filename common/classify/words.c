@@ -95,13 +95,21 @@ static uint32_t slot_of (const char *two)
     return ((unsigned char) two[0] * 31U + (unsigned char) two[1]) % WORD_FINDER_SLOTS;
 }
 
+/* Of the last three bytes. */
+static uint32_t hash_with (uint32_t hash, char byte)
+{
+    return (hash << 5 ^ (unsigned char) byte) % WORD_FINDER_BEGINNINGS;
+}
+
 void word_finder_make (struct word_finder *finder, const char *words)
 {
     uint8_t n = 0;
     memset (finder, 0, sizeof *finder);
     for (struct text rest = text_of (words); rest.len;) {
         struct text word = text_take_until (&rest, '|');
-        assert (word.len >= 2 && n < WORD_FINDER_MAX);
+        assert (word.len >= 3 && n < WORD_FINDER_MAX);
+        uint32_t hash = hash_with (hash_with (hash_with (0, word.ptr[0]), word.ptr[1]), word.ptr[2]);
+        finder->beginnings[hash / 8] |= (uint8_t) (1U << hash % 8);
         uint32_t slot = slot_of (word.ptr);
         finder->words[n] = word;
         finder->next[n] = finder->first[slot];
@@ -109,15 +117,30 @@ void word_finder_make (struct word_finder *finder, const char *words)
     }
 }
 
+static bool word_finder_begins (const struct word_finder *finder, struct text text)
+{
+    for (uint8_t i = finder->first[slot_of (text.ptr)]; i; i = finder->next[i - 1])
+        if (text.len >= finder->words[i - 1].len &&
+            memcmp (text.ptr, finder->words[i - 1].ptr, finder->words[i - 1].len) == 0)
+            return true;
+    return false;
+}
+
+uint32_t word_finder_next (const struct word_finder *finder, struct text text, uint32_t at)
+{
+    uint32_t hash = 0, least = at + 2;
+    for (; at < text.len; at++) {
+        hash = hash_with (hash, text.ptr[at]);
+        if ((finder->beginnings[hash / 8] >> hash % 8 & 1) && at >= least &&
+            word_finder_begins (finder, words_from (text, at - 2)))
+            return at - 2;
+    }
+    return text.len;
+}
+
 bool word_finder_finds (const struct word_finder *finder, struct text text)
 {
-    for (uint32_t at = 0; at + 1 < text.len; at++)
-        for (uint8_t i = finder->first[slot_of (text.ptr + at)]; i; i = finder->next[i - 1]) {
-            struct text word = finder->words[i - 1];
-            if (text.len - at >= word.len && memcmp (text.ptr + at, word.ptr, word.len) == 0)
-                return true;
-        }
-    return false;
+    return word_finder_next (finder, text, 0) < text.len;
 }
 
 bool words_is (struct text text, const char *words)

@@ -44,6 +44,11 @@ static const struct field heartbeat_fields[] = {
     F_U64 (5, struct msg_heartbeat, lease_ask, COUNT_MAX)
 };
 
+uint64_t log_live_bytes (uint64_t limit_bytes)
+{
+    return limit_bytes - (limit_bytes / 2 < LOG_END_MAX_BYTES ? limit_bytes / 2 : LOG_END_MAX_BYTES);
+}
+
 static const struct field log_fields[] = { F_RECORD (1, struct msg_log, key, &attempt_key_record),
                                            F_U64 (2, struct msg_log, offset, COUNT_MAX),
                                            F_BYTES (3, struct msg_log, bytes, LOG_CHUNK_MAX_BYTES),

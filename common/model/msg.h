@@ -9,8 +9,15 @@
 
 enum { PROTOCOL_MAJOR = 1, PROTOCOL_MINOR = 0, RUN_ID_BYTES = 16, MSG_MAX_BYTES = 64 * 1024 };
 enum { ADDRESSES_MAX_BYTES = 16 * 1024 };
-enum { GATE_VALUE_MAX_BYTES = 255, LOG_CHUNK_MAX_BYTES = 8 * 1024, FILE_CHUNK_MAX_BYTES = 32 * 1024 };
+enum {
+    GATE_VALUE_MAX_BYTES = 255,
+    LOG_CHUNK_MAX_BYTES = 8 * 1024,
+    LOG_END_MAX_BYTES = 256 * 1024,
+    FILE_CHUNK_MAX_BYTES = 32 * 1024
+};
 enum { ATTEMPT_GATES_MAX = 8 };
+/* What of `limits.log` a worker sends as it is printed; the rest is for the end, which comes when the program is over. */
+uint64_t log_live_bytes (uint64_t limit_bytes);
 
 enum msg_kind {
     MSG_NONE = 0,

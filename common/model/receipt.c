@@ -44,6 +44,7 @@ static const struct field rung_receipt_fields[] = {
     F_TEXT (26, struct rung_receipt, bad_line, BAD_LINE_MAX_BYTES),
     F_LIST (27, struct rung_receipt, left_out, LEFT_OUT_MAX, &number_record),
     F_RECORD (28, struct rung_receipt, backend, &backend_record),
+    F_U64 (29, struct rung_receipt, unsent_bytes, COUNT_MAX),
 };
 const struct record rung_receipt_record = RECORD ("rung", struct rung_receipt, rung_receipt_fields);
 

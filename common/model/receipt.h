@@ -35,7 +35,7 @@ struct rung_receipt {
     LIST_OF (struct value_check) checks;
     LIST_OF (struct metric) metrics;
     struct memory_receipt memory;
-    uint64_t output_bytes, dropped_bytes;
+    uint64_t output_bytes, dropped_bytes, unsent_bytes; /* struct result */
     uint32_t strays, bad_lines;
     struct cache_view cache_view; /* how it looked from where the program ran; level none: it had none */
     LIST_OF (struct cache_key) keys;

@@ -164,6 +164,8 @@ static const struct field result_fields[] = {
     F_U64 (40, struct result, machine_memory_kills, COUNT_MAX),
     F_U64 (41, struct result, memory_limit_bytes, COUNT_MAX),
     F_BOOL (42, struct result, memory_group_shared),
+    F_U64 (43, struct result, unsent_bytes, COUNT_MAX),
+    F_U64 (44, struct result, log_bytes, COUNT_MAX),
 };
 const struct record result_record = RECORD ("result", struct result, result_fields);
 

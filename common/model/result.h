@@ -178,9 +178,11 @@ struct result {
     LIST_OF (struct metric) metrics;
     LIST_OF (struct result_note) notes;
     uint64_t peak_bytes;
-    uint64_t output_bytes, dropped_bytes;
-    uint32_t strays;    /* processes that outlived the program and were killed */
-    uint32_t bad_lines; /* lines on the descriptor that were refused */
+    uint64_t output_bytes;
+    uint64_t dropped_bytes, unsent_bytes; /* cut from the log on the host, and from what the coordinator was sent */
+    uint64_t log_bytes;                   /* length of the log that the coordinator was sent: lines of ours count */
+    uint32_t strays;                      /* processes that outlived the program and were killed */
+    uint32_t bad_lines;                   /* lines on the descriptor that were refused */
     struct seal seal;
     struct text cache_state; /* reader: "verified", or what was wrong with the generation it was given */
     struct cache_view cache;

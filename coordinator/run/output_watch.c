@@ -16,8 +16,8 @@ struct last_line {
 struct output_watch {
     struct last_line *hosts;
     uint32_t n;
-    uint64_t log_bytes;
-    bool unheard; /* of `key` it is not known what was printed before */
+    uint64_t live_bytes; /* then a host sends nothing before its program is over */
+    bool unheard;        /* of `key` it is not known what was printed before */
     bool resumed;
     struct attempt_key key; /* that runs, as last asked for */
     uint64_t since_ms;      /* and when that was first done */
@@ -26,7 +26,7 @@ struct output_watch {
 struct output_watch *output_watch_create (uint32_t hosts_n, uint64_t log_bytes, bool resumed)
 {
     struct output_watch *watch = mem_alloc (sizeof (*watch));
-    *watch = (struct output_watch){ .n = hosts_n, .log_bytes = log_bytes, .resumed = resumed };
+    *watch = (struct output_watch){ .n = hosts_n, .live_bytes = log_live_bytes (log_bytes), .resumed = resumed };
     watch->hosts = mem_array (hosts_n, sizeof (*watch->hosts));
     return watch;
 }
@@ -79,7 +79,7 @@ static uint64_t quiet_ms (const struct output_watch *watch, uint32_t host, uint6
 {
     const struct last_line *last = &watch->hosts[host];
     bool heard = attempt_key_equal (&last->key, &watch->key);
-    if ((!heard && watch->unheard) || (heard && last->end >= watch->log_bytes))
+    if ((!heard && watch->unheard) || (heard && last->end >= watch->live_bytes))
         return UINT64_MAX;
     uint64_t from_ms = heard ? last->at_ms : watch->since_ms;
     return now_ms > from_ms ? now_ms - from_ms : 0;

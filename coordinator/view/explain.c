@@ -448,12 +448,23 @@ static void take_metrics (const struct asked *asked, struct explanation *out)
     }
 }
 
+/* What of their outputs is cut or lost, where. */
+static void add_log_notes (const struct asked *asked, const struct host_receipt *host, struct explanation *out)
+{
+    for (uint32_t i = 0; is_of_run (asked, host) && i < host->notes.n && out->history_n < EXPLAIN_HISTORY_MAX; i++)
+        if (text_is (host->notes.items[i].source, "log"))
+            out->history[out->history_n++] = text_format (asked->arena, "%.*s: %.*s", TEXT_ARG (host->host),
+                                                          TEXT_ARG (host->notes.items[i].text));
+}
+
 static void take_history (const struct asked *asked, struct explanation *out)
 {
     out->history = arena_array (asked->arena, EXPLAIN_HISTORY_MAX, sizeof (*out->history));
     for (uint32_t i = 0; i < asked->receipt->recoveries.n && out->history_n < EXPLAIN_HISTORY_MAX; i++)
         if (text_equal (asked->receipt->recoveries.items[i].run, asked->header->run))
             out->history[out->history_n++] = asked->receipt->recoveries.items[i].what;
+    for (uint32_t i = 0; i < asked->receipt->hosts.n; i++)
+        add_log_notes (asked, &asked->receipt->hosts.items[i], out);
 }
 
 static bool has_device_facts (const struct asked *asked)

@@ -81,7 +81,8 @@ static const char *const unknown_at_0[][2] = {
     { "finding", "token" },          { "rung", "attempt" },         { "key of a program", "compile_ms" },
 };
 /* Members of an attempt that only its host counts. */
-static const char *const counted[] = { "duration_ms", "output_bytes", "dropped_bytes", "strays", "bad_lines" };
+static const char *const counted[] = { "duration_ms",  "output_bytes", "dropped_bytes",
+                                       "unsent_bytes", "strays",       "bad_lines" };
 
 static bool number_is_unknown (const struct record *record, const struct field *field, const json_t *value)
 {

@@ -37,7 +37,7 @@ FACTS = {name: number for number, name in enumerate(
      "pass-began", "pass-skipped", "gate-opened", "attempt-ended", "generation-published", "metric-judged",
      "pass-ended", "cancel-asked", "conflict-seen", "run-ended", "pass-stopped", "lease-lost", "cache-violated",
      "generation-dropped", "retry-planned", "suspects-named", "loss-told", "climb-stopped", "hosts-left-behind",
-     "host-returned"))}
+     "host-returned", "output-lost"))}
 
 
 def wait_for(condition, what, bound_s=60):
@@ -109,8 +109,8 @@ class Ended:
 class Background:
     """A command that runs while the test goes on; its output is collected."""
 
-    def __init__(self, argv, env):
-        self.process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    def __init__(self, argv, env, before=None):
+        self.process = subprocess.Popen(argv, env=env, preexec_fn=before, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True, errors="surrogateescape")
         self.collected = []
         self.reader = threading.Thread(target=self._collect, daemon=True)
@@ -181,8 +181,8 @@ class Lab:
             raise AssertionError(f"a sanitizer or an assertion spoke: {ended}")
         return ended
 
-    def start(self, *args, env=None):
-        background = Background([str(SLICEUP), *map(str, args)], env or self.env())
+    def start(self, *args, env=None, before=None):
+        background = Background([str(SLICEUP), *map(str, args)], env or self.env(), before)
         self.running.append(background)
         return background
 

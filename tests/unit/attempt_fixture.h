@@ -7,10 +7,13 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "worker/attempt/attempt.h"
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
 
 #define NONCE "00112233445566778899aabbccddeeff"
 enum { TIMEOUT_MS = 30000 };
@@ -223,6 +226,18 @@ static inline void use_canary (struct bench *bench, const char *body)
     bench->run.rung.kind = PROGRAM_CANARY;
     bench->run.rung.program.path = path;
     bench->run.rung.program.sha256 = text_format (&bench->arena, "%s", digest_hex (&digest, hex));
+}
+
+/* In a mount namespace of this process: its tasks and programs are in it as well. */
+static inline void mount_small_logs (struct bench *bench)
+{
+    struct text logs = text_format (&bench->arena, "%s/logs", bench->directory);
+    if (geteuid () != 0)
+        skip (); /* mounting needs root */
+    assert_int_equal (folder_make (logs.ptr, 0700, NULL), 0);
+    assert_int_equal (unshare (CLONE_NEWNS), 0);
+    assert_int_equal (mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+    assert_int_equal (mount ("tmpfs", logs.ptr, "tmpfs", 0, "size=64k"), 0);
 }
 
 static inline const struct result *run (struct bench *bench)

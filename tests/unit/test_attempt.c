@@ -94,26 +94,103 @@ static void what_is_not_there_does_not_start (void **state)
     has (r->problem, "no program no-such-program on the PATH of this host");
 }
 
-static void a_log_has_a_cap_and_the_rest_is_counted (void **state)
+/* What a program prints that numbers its lines: "line 1" and on, `n` of them, of 12 bytes each. */
+static struct text numbered (struct bench *b, uint32_t from, uint32_t n)
+{
+    struct buf out;
+    buf_init (&out, 1 << 24);
+    for (uint32_t i = from; i < from + n; i++)
+        buf_printf (&out, "line %06u\n", i);
+    return buf_finish (&out, &b->arena);
+}
+
+/* Beginning, marks and end of what was printed, each where it belongs: how much is cut. */
+static uint64_t assert_cut_of (struct bench *b, struct text log, struct text printed)
+{
+    unsigned long long cut, from, to, from_line, to_line, all = 0, at = 0;
+    uint32_t mark;
+    while (text_find (log, TEXT_LIT ("[sliceup] "), &mark)) {
+        struct text rest = { log.ptr + mark, log.len - mark };
+        struct text first = text_take_until (&rest, '\n'), line = text_format (&b->arena, "%.*s", TEXT_ARG (first));
+        assert_int_equal (sscanf (line.ptr,
+                                  "[sliceup] %llu bytes are cut here: from byte %llu, line %llu, to byte %llu, line %llu",
+                                  &cut, &from, &from_line, &to, &to_line),
+                          5);
+        assert_in_range (mark, from - at, from - at + (from % 12 != 0));
+        assert_memory_equal (log.ptr, printed.ptr + at, from - at);
+        assert_int_equal (cut, to - from);
+        assert_int_equal (from_line, from / 12 + 1);
+        assert_int_equal (to_line, to / 12 + 1);
+        all += cut;
+        at = to;
+        log = rest;
+    }
+    assert_int_equal (at + log.len, printed.len);
+    assert_memory_equal (log.ptr, printed.ptr + at, log.len);
+    return all;
+}
+
+static void a_log_keeps_both_ends_and_every_other_byte_is_counted (void **state)
+{
+    static const uint32_t lines[] = { 0, 300, 1000, 100000, 358400, 500000, 1000000 };
+    struct bench *b = *state;
+    for (uint32_t i = 0; i < 2 * sizeof lines / sizeof lines[0]; i++) {
+        uint32_t n = lines[i / 2];
+        b->context.log_bytes = i % 2 ? 4 << 20 : 4096;
+        buf_clear (&b->chunks);
+        use_command (b, text_format (&b->arena, "seq -f 'line %%06g' 0 %d; true", (int) n - 1).ptr);
+        const struct result *r = run (b);
+        struct text printed = numbered (b, 0, n);
+        assert_int_equal (r->code, 0); /* it was never blocked, nor killed by SIGPIPE */
+        assert_int_equal (r->output_bytes, printed.len);
+        struct text log = n ? log_of (b) : (struct text){ 0 };
+        assert_true (log.len <= b->context.log_bytes);
+        assert_int_equal (assert_cut_of (b, log, printed), r->dropped_bytes);
+        if (printed.len > b->context.log_bytes)
+            assert_true (log.len >= b->context.log_bytes / 10 * 9);
+        assert_int_equal (assert_cut_of (b, buf_as_text (&b->chunks), printed), r->unsent_bytes);
+        assert_int_equal (b->chunks.len, r->log_bytes);
+        assert_true (b->chunks.len <= b->context.log_bytes + LOG_CHUNK_MAX_BYTES);
+        assert_int_equal (attempt_unsent_bytes (b->attempt), r->unsent_bytes);
+        assert_int_equal (b->lasts, n > 0);
+        assert_int_equal (r->notes.n, r->dropped_bytes || r->unsent_bytes);
+        b->lasts = 0;
+        attempt_destroy (b->attempt);
+        b->attempt = NULL;
+    }
+}
+
+static void lines_that_look_like_a_failure_stay_of_a_cut (void **state)
 {
     struct bench *b = *state;
-    b->context.log_bytes = 1000;
-    use_command (b, "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo the end");
-    uint64_t began_ms = clock_boot_ms ();
+    use_command (b, "seq 1 2000000; echo 'Traceback (most recent call last):'; echo '  File \"/w/step.py\", line 7'; "
+                    "echo 'GrueError: dark'; seq 1 2000000");
+    b->context.log_bytes = 1 << 20;
     const struct result *r = run (b);
-    uint64_t took_ms = clock_boot_ms () - began_ms;
-    assert_int_equal (r->code, 0); /* it was never blocked, nor killed by SIGPIPE */
-    assert_int_equal (r->output_bytes, 3000009);
-    assert_int_equal (log_of (b).len, 1000);
-    assert_int_equal (r->dropped_bytes, 3000009 - 1000);
-    assert_int_equal (r->tail.len, RESULT_TAIL_MAX_BYTES);
-    has (r->tail, "x\nthe end\n");
-    /* A second's worth is let through at once, then so much a second; what was not sent is known. */
-    assert_true (b->chunks.len >= OUTPUT_RATE_BYTES - LOG_CHUNK_MAX_BYTES);
-    assert_true (b->chunks.len <= OUTPUT_RATE_BYTES + took_ms * OUTPUT_RATE_BYTES / 1000);
-    assert_int_equal (b->chunks.len + b->unsent_bytes, 3000009);
-    assert_int_equal (attempt_unsent_bytes (b->attempt), b->unsent_bytes);
-    assert_int_equal (b->lasts, 1);
+    static const char kept[] = "these lines of it stay:\nTraceback (most recent call last):\n  File \"/w/step.py\", line "
+                               "7\nGrueError: dark\n[sliceup] whole again from byte ";
+    has (log_of (b), kept);
+    has (buf_as_text (&b->chunks), "GrueError: dark\n");
+    assert_true (log_of (b).len + r->dropped_bytes > r->output_bytes);
+}
+
+static void what_a_full_disk_does_not_take_is_told (void **state)
+{
+    struct bench *b = *state;
+    b->context.log_bytes = 4 << 20;
+    mount_small_logs (b);
+    use_command (b, "seq -f 'line %06g' 0 49999");
+    const struct result *r = run (b);
+    struct text log = log_of (b);
+    assert_int_equal (umount2 (text_format (&b->arena, "%s/logs", b->directory).ptr, MNT_DETACH), 0);
+    unsigned long long cut, from;
+    uint32_t mark;
+    assert_true (text_find (log, TEXT_LIT ("[sliceup] "), &mark));
+    assert_int_equal (sscanf (log.ptr + mark, "[sliceup] %llu bytes are cut here: from byte %llu", &cut, &from), 2);
+    assert_int_equal (from + r->dropped_bytes, 600000);
+    assert_in_range (from, 1, 64 << 10);
+    has (r->notes.items[0].text, "the log on the host lacks ");
+    has (r->notes.items[0].text, ".log: No space left on device");
 }
 
 static void a_input_closed_coordinator_costs_only_its_copy (void **state)
@@ -759,8 +836,10 @@ int main (int argc, char **argv)
         T (its_environment_is_an_allow_list_and_the_profile),
         T (a_variable_without_a_name_is_refused),
         T (what_is_not_there_does_not_start),
-        T (a_log_has_a_cap_and_the_rest_is_counted),
+        T (a_log_keeps_both_ends_and_every_other_byte_is_counted),
         T (a_input_closed_coordinator_costs_only_its_copy),
+        T (lines_that_look_like_a_failure_stay_of_a_cut),
+        T (what_a_full_disk_does_not_take_is_told),
         T (invalid_output_becomes_a_valid_tail),
         T (a_tail_of_garbage_ends_where_the_output_ends),
         T (strays_are_counted),

@@ -316,6 +316,7 @@ static void drain (struct attempt *attempt, uint64_t now_ms)
         return;
     attempt_check_channel_held (attempt);
     attempt_close_fds (attempt);
+    output_write_end (attempt->output);
     attempt_begin_closing (attempt, now_ms);
 }
 

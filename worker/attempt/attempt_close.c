@@ -3,12 +3,10 @@
 #include "worker/attempt/attempt_state.h"
 
 #include "common/base/utf8.h"
-#include <inttypes.h>
 
 enum { CLOSE_MIN_MS = 60 * 1000, SEEN_COST_BYTES = 32, LINE_LEAST_BYTES = 100, LINE_STEP_BYTES = 50 };
 enum { READ_MS = 20 * 1000 };       /* fetching the table is in it; a log has limits.log at most */
 enum { SEEN_MAX_BYTES = 6 * 1024 }; /* share of a message, see evidence.h */
-#define READ_SOURCE "log"
 
 /* ---- the log of a program that ended badly ---- */
 
@@ -29,7 +27,7 @@ static bool must_be_read (struct attempt *attempt)
 static void unread (struct attempt *attempt, struct text why, uint64_t now_ms)
 {
     attempt_add_note (
-        attempt, READ_SOURCE,
+        attempt, LOG_NOTE_SOURCE,
         text_format (&attempt->arena, "this host did not search the log for signatures: %.*s", TEXT_ARG (why)));
     attempt_finish (attempt, now_ms);
 }
@@ -93,17 +91,13 @@ static void take_seen (struct attempt *attempt, const struct task_answer *answer
     result->shown.n = answer->shown.n;
 }
 
-/* Of a success each line counts, and some were not kept. */
+/* Of a success each line counts. */
 static void note_gap (struct attempt *attempt)
 {
-    uint64_t dropped_bytes = output_dropped_bytes (attempt->output);
-    if (attempt_succeeded (attempt) && dropped_bytes)
-        attempt_add_note (attempt, READ_SOURCE,
-                          text_format (&attempt->arena,
-                                       "the middle of the output, %" PRIu64
-                                       " bytes, was not kept (limits.log), so it was not searched for what a success "
-                                       "must not print",
-                                       dropped_bytes));
+    if (attempt_succeeded (attempt) && output_dropped_bytes (attempt->output))
+        attempt_add_note (attempt, LOG_NOTE_SOURCE,
+                          TEXT_LIT ("what is cut from the log was not searched for what a success must "
+                                    "not print"));
 }
 
 static void after_reading (struct attempt *attempt, const struct task_answer *answer, uint64_t now_ms)

@@ -11,10 +11,16 @@ static void count_output (struct attempt *attempt, uint64_t now_ms)
 {
     if (!attempt->output)
         return;
-    output_send_last (attempt->output, now_ms);
     struct result *result = attempt_result (attempt);
+    output_write_end (attempt->output);
+    output_send_last (attempt->output, now_ms);
+    struct text cut = output_cut_text (attempt->output, &attempt->arena);
+    if (cut.len)
+        attempt_add_note (attempt, LOG_NOTE_SOURCE, cut);
     result->output_bytes = output_bytes (attempt->output);
     result->dropped_bytes = output_dropped_bytes (attempt->output);
+    result->unsent_bytes = output_unsent_bytes (attempt->output);
+    result->log_bytes = output_sent_bytes (attempt->output);
     bool late = attempt->look.begun && result->ending == attempt->stop_ending; /* what came after says nothing of why */
     result->tail = late ? attempt->look.tail : output_tail (attempt->output, &attempt->arena);
 }

@@ -68,6 +68,7 @@ int attempt_start_task (struct attempt *attempt, enum task_kind kind, struct err
         command.succeeded = attempt_succeeded (attempt);
         bool looked = attempt->look.begun; /* what came after is our doing */
         command.output_bytes = looked ? attempt->look.printed_bytes : output_bytes (attempt->output);
+        command.cut = output_cut (attempt->output);
         command.tail = looked ? attempt->look.raw_tail : output_raw_tail (attempt->output, &attempt->arena);
     }
     attempt->exec = task_start (kind, &command, context->host, context->directory, STDERR_FILENO, &attempt->task_fd,

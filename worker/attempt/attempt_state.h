@@ -95,6 +95,7 @@ bool attempt_succeeded (struct attempt *attempt); /* as far as its ending and it
 /* The first problem is the cause and stays; it is no news to a canary that gave a layer itself. */
 void attempt_set_problem (struct attempt *attempt, enum owner owner, struct text problem);
 /* Once the program is over: until then its own notes grow. */
+#define LOG_NOTE_SOURCE "log"
 void attempt_add_note (struct attempt *attempt, const char *source, struct text text);
 int attempt_start_task (struct attempt *attempt, enum task_kind kind, struct err *err);
 void attempt_collect_task (struct attempt *attempt, const struct exec_end *end, struct task_answer *answer);

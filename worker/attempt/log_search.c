@@ -24,16 +24,26 @@ static int open_log (const char *path, struct err *err)
     return err_set (err, ERR_REFUSED, "the log %s is no longer a regular file", path);
 }
 
+/* Of a line that stayed of a cut: where the cut begins. */
+static uint64_t printed_at (const struct output_cut *cut, uint64_t log_at)
+{
+    if (!cut->tail_at || log_at < cut->cut_at)
+        return log_at;
+    return log_at < cut->tail_at ? cut->cut_at : cut->tail_from + (log_at - cut->tail_at);
+}
+
 /* No more than was printed. */
 static int scan_file (const struct printed_log *place, struct classify_run *run, uint64_t *bytes, struct err *err)
 {
+    bool in_tail = place->cut.tail_at && place->output_bytes > place->cut.tail_from;
+    uint64_t most = in_tail ? place->cut.tail_at + (place->output_bytes - place->cut.tail_from) : place->output_bytes;
     int fd = open_log (place->log, err);
     if (fd < 0)
         return -1;
     char *piece = mem_alloc (PIECE_BYTES);
     ssize_t got = 1;
-    while (*bytes < place->output_bytes && got != 0) {
-        uint64_t left_bytes = place->output_bytes - *bytes;
+    while (*bytes < most && got != 0) {
+        uint64_t left_bytes = most - *bytes;
         got = fd_read (fd, piece, left_bytes < PIECE_BYTES ? (size_t) left_bytes : PIECE_BYTES);
         if (got < 0)
             break;
@@ -46,37 +56,36 @@ static int scan_file (const struct printed_log *place, struct classify_run *run,
     return rc;
 }
 
-/* What stands in the tail has its place in all that was printed; its line was not counted. */
-static void place_tail (struct signature_scan_result *seen, const struct printed_log *place, uint64_t kept_bytes)
+/* Each has its place in all that was printed; behind a cut its line was not counted. */
+static void place_sightings (struct signature_scan_result *seen, const struct printed_log *place, uint64_t log_bytes)
 {
-    uint64_t scanned_at = kept_bytes + 1, tail_at = place->output_bytes - place->tail.len;
+    uint64_t tail_at = place->output_bytes - place->tail.len;
     for (uint32_t i = 0; i < seen->sightings_n; i++) {
         struct sighting *sighting = &seen->sightings[i];
-        if (sighting->offset < scanned_at)
-            continue;
-        sighting->offset = tail_at + (sighting->offset - scanned_at);
-        sighting->line = 0;
+        uint64_t at = sighting->offset;
+        sighting->offset = at > log_bytes ? tail_at + (at - log_bytes - 1) : printed_at (&place->cut, at);
+        if (at > log_bytes || (place->cut.tail_at && at >= place->cut.cut_at))
+            sighting->line = 0;
     }
 }
 
 int log_search_run (const struct printed_log *place, const struct signature_table *table, struct arena *arena,
                     struct signature_scan_result *out, struct err *err)
 {
-    uint64_t kept_bytes = 0;
+    uint64_t log_bytes = 0;
     struct signature_set *set = signature_set_build (table->signatures.items, table->signatures.n);
     if (!set)
         return err_set (err, ERR_LIMIT, "the texts in the table of signatures have more than %d bytes",
                         SIGNATURE_SET_TEXT_BYTES);
     struct classify_run *run = classify_begin (set);
-    int rc = scan_file (place, run, &kept_bytes, err);
-    bool cut = kept_bytes < place->output_bytes && place->tail.len <= place->output_bytes;
+    int rc = scan_file (place, run, &log_bytes, err);
+    bool cut = printed_at (&place->cut, log_bytes) < place->output_bytes && place->tail.len <= place->output_bytes;
     if (cut) {
         classify_bytes (run, TEXT_LIT ("\n")); /* what was dropped in between ends the line */
         classify_bytes (run, place->tail);
     }
     classify_end (run, arena, out);
-    if (cut)
-        place_tail (out, place, kept_bytes);
+    place_sightings (out, place, log_bytes);
     signature_set_free (set);
     return cut && place->tail.len ? 0 : rc; /* its end alone is worth something */
 }
@@ -123,7 +132,7 @@ static int read_log (const struct msg_run *run, const struct task_request *reque
     struct signature_table table = { 0 };
     struct signature_scan_result seen = { 0 };
     struct text log = attempt_file_path (arena, directory, "logs", &run->key, ".log");
-    struct printed_log place = { log.ptr, request->tail, request->output_bytes };
+    struct printed_log place = { log.ptr, request->tail, request->output_bytes, request->cut };
     if (read_table (table_bytes, &table, arena, err) < 0)
         return -1;
     if (request->succeeded)

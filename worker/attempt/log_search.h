@@ -8,11 +8,12 @@
 #include "common/classify/classify.h"
 #include "worker/attempt/task.h"
 
-/* What of the printed is where: `log` holds its beginning, `tail` its end, of `output_bytes` in all. */
+/* What of the `output_bytes` printed is where: in `log`, cut in the middle or not, and the end in `tail`. */
 struct printed_log {
     const char *log;
     struct text tail;
     uint64_t output_bytes;
+    struct output_cut cut;
 };
 
 /* What it makes lives in `arena`. -1: the log cannot be read, or the table is none that may be used. */

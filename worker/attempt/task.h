@@ -10,6 +10,7 @@
 
 #include "common/model/msg.h"
 #include "worker/process/exec.h"
+#include "worker/process/output.h"
 
 enum task_kind { TASK_NONE = 0, TASK_PREPARE, TASK_SEAL, TASK_AUDIT, TASK_DEVICE, TASK_READ };
 
@@ -19,7 +20,8 @@ struct task_request {
     uint64_t device_wait_ms; /* DEVICE */
     uint64_t output_bytes;   /* READ: what the program printed in all, and its end as printed */
     struct text tail;
-    bool succeeded; /* READ: only texts with `always` are looked for */
+    struct output_cut cut; /* READ */
+    bool succeeded;        /* READ: only texts with `always` are looked for */
 };
 
 struct task_answer {

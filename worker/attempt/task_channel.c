@@ -33,6 +33,7 @@ struct payload {
     struct text run;
     uint64_t device_wait_ms, output_bytes;
     struct text tail;
+    struct output_cut cut;
     bool succeeded;
 };
 static const struct field payload_fields[] = {
@@ -41,9 +42,12 @@ static const struct field payload_fields[] = {
     F_U64 (3, struct payload, output_bytes, INT64_MAX),
     F_BYTES (4, struct payload, tail, RESULT_TAIL_MAX_BYTES),
     F_BOOL (5, struct payload, succeeded),
+    F_U64 (6, struct payload, cut.cut_at, INT64_MAX),
+    F_U64 (7, struct payload, cut.tail_at, INT64_MAX),
+    F_U64 (8, struct payload, cut.tail_from, INT64_MAX),
 };
 static const struct record payload_record = RECORD ("order", struct payload, payload_fields);
-enum { PAYLOAD_MAX_BYTES = MSG_MAX_BYTES + RESULT_TAIL_MAX_BYTES + 64 };
+enum { PAYLOAD_MAX_BYTES = MSG_MAX_BYTES + RESULT_TAIL_MAX_BYTES + 128 };
 
 static const char *const kind_words[] = { "none", "prepare", "seal", "audit", "device", "read" };
 const struct enum_names task_kind_names = NAMES (kind_words);
@@ -56,7 +60,7 @@ static void put_payload (const struct task_request *request, struct buf *out)
     buf_init (&run, MSG_MAX_BYTES);
     wire_put_record (&run, msg_record_of_kind (MSG_RUN), request->run);
     struct payload payload = { buf_as_text (&run), request->device_wait_ms, request->output_bytes, request->tail,
-                               request->succeeded };
+                               request->cut,       request->succeeded };
     wire_put_record (out, &payload_record, &payload);
     out->overflow |= run.overflow;
     buf_release (&run);
@@ -110,8 +114,8 @@ int task_channel_get_request (int fd, struct buf *bytes, struct arena *arena, st
         wire_get_record (buf_as_text (bytes), &payload_record, &payload, arena, err) < 0 ||
         wire_get_record (payload.run, msg_record_of_kind (MSG_RUN), run, arena, err) < 0)
         return -1;
-    *request = (struct task_request){ run, payload.device_wait_ms, payload.output_bytes, payload.tail,
-                                      payload.succeeded };
+    *request = (struct task_request){ run,         payload.device_wait_ms, payload.output_bytes, payload.tail,
+                                      payload.cut, payload.succeeded };
     return 0;
 }
 

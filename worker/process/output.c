@@ -1,23 +1,46 @@
 #include "worker/process/output.h"
 
 #include "common/base/utf8.h"
+#include "common/classify/candidate.h"
 #include "common/io/fd.h"
 #include "common/model/msg.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
-/* One call reads this much at most, so that a program that never stops printing cannot keep the loop. */
-enum { READ_BYTES = 256 * 1024, TAIL_BYTES = RESULT_TAIL_MAX_BYTES };
+/* One call reads READ_BYTES at most, so that a program that never stops printing cannot keep the loop. */
+enum { READ_BYTES = 256 * 1024, PIECE_BYTES = 16 * 1024, TAIL_BYTES = RESULT_TAIL_MAX_BYTES };
+enum { RING_BYTES = 2 << 20, LINE_BYTES = 4 * 1024, WORD_BYTES = 32, MARK_BYTES = 256, NOT_TAKEN_MS = 1000 };
+enum { FAILURES_MAX = 4096 };
+
+/* A place where the output goes: first `head_max` bytes as they come. Then the newest `tail_max` wait in the ring for
+ * the end, and what is older is cut. */
+struct place {
+    uint64_t head_max, tail_max;
+    uint64_t to;                         /* what was printed before is there, or cut */
+    uint64_t len;                        /* of what is there: marks count */
+    uint64_t lines;                      /* that end before `to` */
+    uint64_t cut_bytes;                  /* in all */
+    bool cutting, kept_last, whole;      /* `cutting`: no mark says so yet; `whole`: what is there ends with a line */
+    uint64_t unmarked_bytes, from, line; /* of the cut that has no mark yet, and where it begins */
+    uint64_t first_from, first_line, last_to, last_line; /* of all cuts */
+    struct buf kept;                                     /* lines of the cut that stay: the first, and the newest */
+    uint32_t half_len;
+    uint64_t failures_n; /* of those noted, how many it has passed */
+};
 
 struct output {
-    int read_fd, write_fd, file_fd;
-    uint64_t file_max_bytes, file_bytes;
-    uint64_t bytes, dropped_bytes, unsent_bytes;
-    char tail[TAIL_BYTES];             /* a ring over all bytes: byte i stands at i % TAIL_BYTES */
-    char pending[LOG_CHUNK_MAX_BYTES]; /* gathered, because programs print a line at a time */
-    uint32_t pending_len;
+    int read_fd, write_fd, file_fd, file_errno;
+    char *path;
+    struct place file, link;
+    uint64_t bytes;
+    struct output_cut cut;
+    char *ring; /* byte i of the output stands at i % RING_BYTES */
+    struct word_finder words;
+    uint64_t failures[FAILURES_MAX]; /* where lines begin that look like one; number i stands at i % FAILURES_MAX */
+    uint64_t failures_n;
     uint64_t send_at_ms;
     uint64_t tokens_bytes, tokens_at_ms;
     struct buf captured;
@@ -33,7 +56,20 @@ static int open_file (const char *path, struct err *err)
     return fd < 0 ? err_errno (err, ERR_IO, "cannot make the log %s", path) : fd;
 }
 
-struct output *output_open (const char *path, uint64_t file_bytes, output_fn *fn, void *owner, struct err *err)
+static uint64_t smaller (uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void place_init (struct place *place, uint64_t head_bytes, uint64_t end_bytes, uint64_t kept_max_bytes)
+{
+    place->head_max = head_bytes;
+    place->tail_max = end_bytes - end_bytes / 8;
+    place->whole = true;
+    buf_init (&place->kept, smaller (end_bytes / 16, kept_max_bytes));
+}
+
+struct output *output_open (const char *path, uint64_t limit_bytes, output_fn *fn, void *owner, struct err *err)
 {
     int ends[2];
     int file_fd = open_file (path, err);
@@ -48,7 +84,12 @@ struct output *output_open (const char *path, uint64_t file_bytes, output_fn *fn
     output->read_fd = ends[0];
     output->write_fd = ends[1];
     output->file_fd = file_fd;
-    output->file_max_bytes = file_bytes;
+    output->path = mem_text (path);
+    output->ring = mem_alloc (RING_BYTES);
+    uint64_t end_bytes = smaller (limit_bytes / 2, RING_BYTES), live_bytes = log_live_bytes (limit_bytes);
+    place_init (&output->file, limit_bytes - end_bytes, end_bytes, RING_BYTES);
+    place_init (&output->link, live_bytes, limit_bytes - live_bytes, LOG_CHUNK_MAX_BYTES - MARK_BYTES);
+    candidate_words (&output->words);
     output->send_at_ms = UINT64_MAX;
     output->tokens_bytes = OUTPUT_RATE_BYTES;
     output->fn = fn;
@@ -80,98 +121,320 @@ void output_close (struct output *output)
     close (output->read_fd);
     close (output->file_fd);
     buf_release (&output->captured);
+    buf_release (&output->file.kept);
+    buf_release (&output->link.kept);
+    mem_free (output->ring);
+    mem_free (output->path);
     mem_free (output);
 }
 
-/* ---- to the coordinator ---- */
+/* ---- the ring ---- */
+
+/* What was printed from there on, as far as it lies in one piece. */
+static struct text ring_text (const struct output *output, uint64_t from, uint64_t most)
+{
+    uint64_t at = from % RING_BYTES, len = smaller (output->bytes - from, smaller (RING_BYTES - at, most));
+    return (struct text){ output->ring + at, (uint32_t) len };
+}
+
+static uint32_t ring_copy (const struct output *output, uint64_t from, uint32_t most, char *out)
+{
+    struct text first = ring_text (output, from, most), rest = ring_text (output, from + first.len, most - first.len);
+    memcpy (out, first.ptr, first.len);
+    memcpy (out + first.len, rest.ptr, rest.len);
+    return first.len + rest.len;
+}
+
+/* Where the line ends that goes through `at`, or what is there of it, or of a long one. */
+static uint64_t line_end (const struct output *output, uint64_t at)
+{
+    char line[LINE_BYTES];
+    uint32_t len = ring_copy (output, at, LINE_BYTES, line);
+    const char *end = memchr (line, '\n', len);
+    return at + (end ? (uint64_t) (end + 1 - line) : len);
+}
+
+static uint64_t line_begin (const struct output *output, uint64_t at)
+{
+    char line[LINE_BYTES];
+    uint32_t most = (uint32_t) smaller (at, LINE_BYTES), len = ring_copy (output, at - most, most, line);
+    const char *end = memrchr (line, '\n', len);
+    return end ? at - most + (uint64_t) (end + 1 - line) : at - most;
+}
+
+static void note_failures (struct output *output, uint64_t from, struct text text)
+{
+    for (uint32_t at = 0; (at = word_finder_next (&output->words, text, at)) < text.len;) {
+        uint64_t begin = line_begin (output, from + at), end = line_end (output, from + at);
+        if (!output->failures_n || output->failures[(output->failures_n - 1) % FAILURES_MAX] < begin)
+            output->failures[output->failures_n++ % FAILURES_MAX] = begin;
+        at = end - from < text.len ? (uint32_t) (end - from) : text.len;
+    }
+}
+
+/* Words may lie across what was added before and what is added now. */
+static void ring_add (struct output *output, struct text bytes)
+{
+    char both[2 * WORD_BYTES];
+    uint64_t from = output->bytes;
+    uint32_t at = (uint32_t) (from % RING_BYTES), first = (uint32_t) smaller (bytes.len, RING_BYTES - at);
+    memcpy (output->ring + at, bytes.ptr, first);
+    memcpy (output->ring, bytes.ptr + first, bytes.len - first);
+    output->bytes += bytes.len;
+    uint64_t before = from - smaller (from, WORD_BYTES);
+    uint32_t len = ring_copy (output, before, (uint32_t) (from - before) + WORD_BYTES, both);
+    note_failures (output, before, (struct text){ both, len });
+    note_failures (output, from, bytes);
+}
+
+/* ---- cuts ---- */
+
+static void count_cut (struct place *place, uint64_t bytes)
+{
+    place->cut_bytes += bytes;
+    place->unmarked_bytes += bytes;
+}
+
+static bool keep_line (struct place *place, struct text line)
+{
+    struct buf *kept = &place->kept;
+    if (line.len > kept->max / 4)
+        return false;
+    if (!place->half_len && kept->len + line.len > kept->max / 2)
+        place->half_len = (uint32_t) kept->len;
+    if (kept->len + line.len > kept->max) {
+        count_cut (place, kept->len - place->half_len);
+        kept->len = place->half_len;
+    }
+    buf_add_text (kept, line);
+    return true;
+}
+
+static void begin_cut (struct place *place)
+{
+    if (place->cutting)
+        return;
+    place->cutting = true;
+    place->from = place->to;
+    place->line = place->lines + 1;
+    place->first_from = place->cut_bytes ? place->first_from : place->from;
+    place->first_line = place->cut_bytes ? place->first_line : place->line;
+}
+
+/* In blocks, which the compiler counts many bytes at a time. */
+static uint64_t line_ends (struct text text)
+{
+    enum { BLOCK_BYTES = 128 };
+    uint64_t n = 0;
+    for (; text.len; text = words_from (text, (uint32_t) smaller (text.len, BLOCK_BYTES))) {
+        uint8_t ends = 0;
+        if (text.len >= BLOCK_BYTES)
+            for (uint32_t i = 0; i < BLOCK_BYTES; i++)
+                ends = (uint8_t) (ends + (text.ptr[i] == '\n'));
+        else
+            for (uint32_t i = 0; i < text.len; i++)
+                ends = (uint8_t) (ends + (text.ptr[i] == '\n'));
+        n += ends;
+    }
+    return n;
+}
+
+static void pass_by (struct output *output, struct place *place, uint64_t to)
+{
+    while (place->to < to) {
+        struct text part = ring_text (output, place->to, to - place->to);
+        place->lines += line_ends (part);
+        place->to += part.len;
+    }
+}
+
+/* Where the next line begins that looks like a failure; at most `end`. */
+static uint64_t next_failure (const struct output *output, struct place *place, uint64_t end)
+{
+    if (place->failures_n + FAILURES_MAX < output->failures_n)
+        place->failures_n = output->failures_n - FAILURES_MAX;
+    while (place->failures_n < output->failures_n && output->failures[place->failures_n % FAILURES_MAX] < place->to)
+        place->failures_n++;
+    return place->failures_n == output->failures_n ? end
+                                                   : smaller (output->failures[place->failures_n % FAILURES_MAX], end);
+}
+
+/* The line, and those of a traceback below it. */
+static void cut_failure (struct output *output, struct place *place)
+{
+    char line[LINE_BYTES], first;
+    do {
+        uint32_t len = (uint32_t) (line_end (output, place->to) - place->to);
+        ring_copy (output, place->to, len, line);
+        if (!keep_line (place, (struct text){ line, len }))
+            count_cut (place, len);
+        pass_by (output, place, place->to + len);
+        first = output->ring[place->to % RING_BYTES];
+    } while (place->to < output->bytes && (first == ' ' || first == '\t'));
+}
+
+/* Whole lines, until at most `most` bytes wait. */
+static void cut_to (struct output *output, struct place *place, uint64_t most)
+{
+    if (output->bytes - place->to <= most)
+        return;
+    uint64_t end = line_end (output, output->bytes - most - 1);
+    begin_cut (place);
+    while (place->to < end) {
+        uint64_t failure = next_failure (output, place, end);
+        count_cut (place, failure - place->to);
+        pass_by (output, place, failure);
+        if (failure < end)
+            cut_failure (output, place);
+    }
+    place->last_to = place->to;
+    place->last_line = place->lines + 1;
+}
+
+/* What waits has no place any more. */
+static void cut_all (struct output *output, struct place *place)
+{
+    cut_to (output, place, 0);
+    count_cut (place, place->kept.len);
+    buf_clear (&place->kept);
+}
+
+/* ---- to both places ---- */
+
+/* A full disk costs the log, not the program; what is missing is counted. */
+static bool file_write (struct output *output, struct text bytes)
+{
+    ssize_t put = pwrite (output->file_fd, bytes.ptr, bytes.len, (off_t) output->file.len);
+    if (put == (ssize_t) bytes.len)
+        return true;
+    output->file_errno = put < 0 ? errno : ENOSPC;
+    (void) !ftruncate (output->file_fd, (off_t) output->file.len);
+    output->file.head_max = output->file.len;
+    return false;
+}
+
+static bool link_send (struct output *output, struct text bytes, bool last)
+{
+    struct output_chunk chunk = {
+        .offset = output->link.len, .bytes = bytes, .unsent_bytes = output->link.cut_bytes, .last = last
+    };
+    output->tokens_bytes -= smaller (output->tokens_bytes, bytes.len);
+    return output->fn (output->owner, &chunk);
+}
+
+static bool put (struct output *output, struct place *place, struct text bytes, bool last)
+{
+    if (!(place == &output->file ? file_write (output, bytes) : link_send (output, bytes, last)))
+        return false;
+    place->len += bytes.len;
+    place->whole = bytes.len ? bytes.ptr[bytes.len - 1] == '\n' : place->whole;
+    return true;
+}
+
+/* Towards the coordinator it fits into one chunk. */
+static bool put_mark (struct output *output, struct place *place)
+{
+    struct buf mark;
+    buf_init (&mark, place->kept.len + MARK_BYTES);
+    buf_printf (&mark,
+                "%s[sliceup] %" PRIu64 " bytes are cut here: from byte %" PRIu64 ", line %" PRIu64 ", to byte %" PRIu64
+                ", line %" PRIu64 "%s\n",
+                place->whole ? "" : "\n", place->unmarked_bytes, place->from, place->line, place->to, place->lines + 1,
+                place->kept.len ? "; these lines of it stay:" : "");
+    buf_add_text (&mark, buf_as_text (&place->kept));
+    if (place->kept.len)
+        buf_printf (&mark, "%s[sliceup] whole again from byte %" PRIu64 " on\n",
+                    mark.ptr[mark.len - 1] == '\n' ? "" : "\n", place->to);
+    bool done = put (output, place, buf_as_text (&mark), false);
+    buf_release (&mark);
+    if (!done)
+        return false;
+    place->cutting = false;
+    place->unmarked_bytes = place->half_len = 0;
+    buf_clear (&place->kept);
+    return true;
+}
+
+/* As much of what waits as lies in one piece. */
+static bool put_some (struct output *output, struct place *place, uint64_t most, bool last)
+{
+    if (place->cutting && !put_mark (output, place))
+        return false;
+    struct text part = ring_text (output, place->to, most);
+    if (!put (output, place, part, last && place->to + part.len == output->bytes))
+        return false;
+    pass_by (output, place, place->to + part.len);
+    return true;
+}
+
+static void file_begin (struct output *output)
+{
+    struct place *file = &output->file;
+    while (file->to < output->bytes && file->len < file->head_max)
+        (void) put_some (output, file, file->head_max - file->len, false); /* failing closes the head */
+    if (file->len >= file->head_max)
+        cut_to (output, file, file->tail_max);
+}
+
+void output_write_end (struct output *output)
+{
+    struct place *file = &output->file;
+    struct output_cut cut = { .cut_at = file->len };
+    bool cuts = file->cutting, done = !cuts || put_mark (output, file);
+    cut.tail_at = file->len;
+    cut.tail_from = file->to;
+    if (cuts && done && file->to < output->bytes)
+        output->cut = cut;
+    while (done && file->to < output->bytes)
+        done = put_some (output, file, RING_BYTES, false);
+    if (!done)
+        cut_all (output, file);
+}
 
 static void earn_tokens (struct output *output, uint64_t now_ms)
 {
     uint64_t passed_ms = now_ms - output->tokens_at_ms;
     output->tokens_at_ms = now_ms;
     output->tokens_bytes += passed_ms > 1000 ? OUTPUT_RATE_BYTES : passed_ms * OUTPUT_RATE_BYTES / 1000;
-    if (output->tokens_bytes > OUTPUT_RATE_BYTES)
-        output->tokens_bytes = OUTPUT_RATE_BYTES;
+    output->tokens_bytes = smaller (output->tokens_bytes, OUTPUT_RATE_BYTES);
 }
 
-static void send_pending (struct output *output, bool last, uint64_t now_ms)
+/* What waits, if it is as much as a chunk holds, or `all` of it; then until it is sent, or may not be sent yet. */
+static void send_pending (struct output *output, bool all, bool last, uint64_t now_ms)
 {
-    struct output_chunk chunk = { .offset = output->bytes - output->pending_len,
-                                  .unsent_bytes = output->unsent_bytes,
-                                  .bytes = { output->pending, output->pending_len },
-                                  .last = last };
+    struct place *link = &output->link;
+    bool taken = true;
     earn_tokens (output, now_ms);
-    bool affordable = output->tokens_bytes >= output->pending_len;
-    if (!affordable) { /* its place in the stream is still told by the last one */
-        output->unsent_bytes += output->pending_len;
-        chunk.offset = output->bytes;
-        chunk.bytes.len = 0;
-        chunk.unsent_bytes = output->unsent_bytes;
-    }
-    bool sent = (affordable || last) && output->fn (output->owner, &chunk);
-    if (affordable && !sent)
-        output->unsent_bytes += output->pending_len;
-    if (sent)
-        output->tokens_bytes -= chunk.bytes.len;
-    output->pending_len = 0;
-    output->send_at_ms = UINT64_MAX;
+    while (taken && link->to < output->bytes && (all || output->bytes - link->to >= LOG_CHUNK_MAX_BYTES) &&
+           (last || (link->len < link->head_max && output->tokens_bytes >= LOG_CHUNK_MAX_BYTES + link->kept.len)))
+        taken = put_some (output, link,
+                          last ? LOG_CHUNK_MAX_BYTES : smaller (LOG_CHUNK_MAX_BYTES, link->head_max - link->len), last);
+    bool waits = link->to < output->bytes && link->len < link->head_max;
+    output->send_at_ms = waits ? now_ms + (taken ? OUTPUT_GATHER_MS : NOT_TAKEN_MS) : UINT64_MAX;
 }
 
-static void gather (struct output *output, const char *bytes, size_t len, uint64_t now_ms)
-{
-    while (len) {
-        size_t room = sizeof output->pending - output->pending_len, part = len < room ? len : room;
-        if (!output->pending_len)
-            output->send_at_ms = now_ms + OUTPUT_GATHER_MS;
-        memcpy (output->pending + output->pending_len, bytes, part);
-        output->pending_len += (uint32_t) part;
-        output->bytes += part;
-        if (output->pending_len == sizeof output->pending)
-            send_pending (output, false, now_ms);
-        bytes += part;
-        len -= part;
-    }
-}
-
-/* ---- to the file ---- */
-
-static void keep (struct output *output, const char *bytes, size_t len)
-{
-    uint64_t room = output->file_max_bytes - output->file_bytes;
-    size_t want = len < room ? len : (size_t) room;
-    ssize_t written = 0;
-    if (want)
-        written = write (output->file_fd, bytes, want);
-    if (written < 0)
-        written = 0; /* a full disk costs the log, not the program; what is missing is counted */
-    output->file_bytes += (uint64_t) written;
-    output->dropped_bytes += len - (size_t) written;
-}
-
-static void remember (struct output *output, const char *bytes, size_t len)
-{
-    for (size_t i = len > TAIL_BYTES ? len - TAIL_BYTES : 0; i < len; i++)
-        output->tail[(output->bytes + i) % TAIL_BYTES] = bytes[i];
-}
-
-static void take (struct output *output, const char *bytes, size_t len, uint64_t now_ms)
+static void take (struct output *output, struct text bytes, uint64_t now_ms)
 {
     size_t room = output->captured.max - output->captured.len;
-    buf_add (&output->captured, bytes, len < room ? len : room);
-    keep (output, bytes, len);
-    remember (output, bytes, len);
-    gather (output, bytes, len, now_ms);
+    buf_add (&output->captured, bytes.ptr, smaller (bytes.len, room));
+    ring_add (output, bytes);
+    file_begin (output);
+    if (output->bytes - output->link.to >= LOG_CHUNK_MAX_BYTES)
+        send_pending (output, false, false, now_ms);
+    else if (output->send_at_ms == UINT64_MAX && output->link.len < output->link.head_max)
+        output->send_at_ms = now_ms + OUTPUT_GATHER_MS;
+    cut_to (output, &output->link, output->link.tail_max);
 }
 
 bool output_read (struct output *output, uint64_t now_ms)
 {
-    char bytes[16 * 1024];
+    char bytes[PIECE_BYTES];
     for (size_t taken = 0; taken < READ_BYTES;) {
         ssize_t got = fd_read (output->read_fd, bytes, sizeof bytes);
         if (got <= 0)
             return got < 0 && errno == EAGAIN;
         taken += (size_t) got;
-        take (output, bytes, (size_t) got, now_ms);
+        take (output, (struct text){ bytes, (uint32_t) got }, now_ms);
     }
     return true;
 }
@@ -179,12 +442,12 @@ bool output_read (struct output *output, uint64_t now_ms)
 void output_add_line (struct output *output, struct text line, uint64_t now_ms)
 {
     struct buf ours;
-    bool inside = output->bytes && output->tail[(output->bytes - 1) % TAIL_BYTES] != '\n';
+    bool inside = output->bytes && output->ring[(output->bytes - 1) % RING_BYTES] != '\n';
     buf_init (&ours, TAIL_BYTES);
     buf_printf (&ours, "%s[sliceup] ", inside ? "\n" : "");
     buf_add_text (&ours, text_clip (line, TAIL_BYTES / 2));
     buf_puts (&ours, "\n");
-    take (output, buf_c (&ours), ours.len, now_ms);
+    take (output, buf_as_text (&ours), now_ms);
     buf_release (&ours);
 }
 
@@ -202,7 +465,7 @@ struct text output_captured (const struct output *output)
 void output_send_due (struct output *output, uint64_t now_ms)
 {
     if (now_ms >= output->send_at_ms)
-        send_pending (output, false, now_ms);
+        send_pending (output, true, false, now_ms);
 }
 
 uint64_t output_deadline_ms (const struct output *output)
@@ -212,8 +475,15 @@ uint64_t output_deadline_ms (const struct output *output)
 
 void output_send_last (struct output *output, uint64_t now_ms)
 {
-    if (output->bytes)
-        send_pending (output, true, now_ms);
+    struct place *link = &output->link;
+    bool waits = link->to < output->bytes;
+    send_pending (output, true, true, now_ms);
+    if (link->cutting && link->to == output->bytes)
+        (void) put_mark (output, link);
+    if (output->bytes && !waits)
+        (void) put (output, link, (struct text){ 0 }, true);
+    cut_all (output, link);
+    output->send_at_ms = UINT64_MAX;
 }
 
 /* ---- what is known ---- */
@@ -225,20 +495,52 @@ uint64_t output_bytes (const struct output *output)
 
 uint64_t output_dropped_bytes (const struct output *output)
 {
-    return output->dropped_bytes;
+    return output->file.cut_bytes;
 }
 
 uint64_t output_unsent_bytes (const struct output *output)
 {
-    return output->unsent_bytes;
+    return output->link.cut_bytes;
+}
+
+uint64_t output_sent_bytes (const struct output *output)
+{
+    return output->link.len;
+}
+
+struct output_cut output_cut (const struct output *output)
+{
+    return output->cut;
+}
+
+static void put_cut (const struct place *place, const char *where, struct buf *out)
+{
+    buf_printf (out,
+                "; %s lacks %" PRIu64 " of them, between byte %" PRIu64 " (line %" PRIu64 ") and byte %" PRIu64
+                " (line %" PRIu64 ")",
+                where, place->cut_bytes, place->first_from, place->first_line, place->last_to, place->last_line);
+}
+
+struct text output_cut_text (const struct output *output, struct arena *arena)
+{
+    struct buf out;
+    buf_init (&out, SENTENCE_MAX_BYTES);
+    if (output->file.cut_bytes || output->link.cut_bytes)
+        buf_printf (&out, "%" PRIu64 " bytes were printed", output->bytes);
+    if (output->file.cut_bytes)
+        put_cut (&output->file, "the log on the host", &out);
+    if (output->file.cut_bytes && output->file_errno)
+        buf_printf (&out, ": cannot write %s: %s", output->path, strerror (output->file_errno));
+    if (output->link.cut_bytes)
+        put_cut (&output->link, "the coordinator's log", &out);
+    return buf_finish (&out, arena);
 }
 
 struct text output_raw_tail (const struct output *output, struct arena *arena)
 {
     char bytes[TAIL_BYTES];
-    uint32_t len = output->bytes < TAIL_BYTES ? (uint32_t) output->bytes : TAIL_BYTES;
-    for (uint32_t i = 0; i < len; i++)
-        bytes[i] = output->tail[(output->bytes - len + i) % TAIL_BYTES];
+    uint32_t len = (uint32_t) smaller (output->bytes, TAIL_BYTES);
+    ring_copy (output, output->bytes - len, len, bytes);
     return text_copy (arena, (struct text){ bytes, len });
 }
 

@@ -1,7 +1,10 @@
-/* output.h - takes what a program prints: into a file up to a cap, to the coordinator at a bounded rate; keeps its end.
+/* output.h - takes what a program prints: into a log of bounded size, and to the coordinator, of that as much at a bounded
+ * rate.
  *
  * It reads the pipe to its end, whatever becomes of the bytes: no program may block, or die of SIGPIPE, for lack of a
- * listener. What the file or the coordinator did not get is counted. It knows no messages or attempts. Not
+ * listener. Both places get the beginning as it comes, and the end when it is over; of what is cut in between the lines
+ * that look like a failure stay, as far as they fit. A line of ours stands where something is cut, and every byte is
+ * counted: what a place has and what is cut of it is what was printed. It knows no messages or attempts. Not
  * thread-safe. */
 #ifndef SLICEUP_WORKER_PROCESS_OUTPUT_H
 #define SLICEUP_WORKER_PROCESS_OUTPUT_H
@@ -16,16 +19,22 @@ enum { OUTPUT_RATE_BYTES = 256 * 1024, OUTPUT_GATHER_MS = 100 };
 
 /* One chunk towards the coordinator; false: it was not taken. `bytes` lives until the call returns. */
 struct output_chunk {
-    uint64_t offset;
+    uint64_t offset; /* in the coordinator's log: lines of ours count */
     struct text bytes;
     uint64_t unsent_bytes;
     bool last;
 };
 typedef bool output_fn (void *owner, const struct output_chunk *chunk);
 
+/* Of the log on this host: up to `cut_at` it is as printed; from `tail_at` on it has what was printed from `tail_from` on.
+ * In between are our mark, and lines that stay. All 0: nothing is cut. */
+struct output_cut {
+    uint64_t cut_at, tail_at, tail_from;
+};
+
 struct output;
-/* `path` is made anew; at most `file_bytes` are kept there. */
-struct output *output_open (const char *path, uint64_t file_bytes, output_fn *fn, void *owner, struct err *err);
+/* `path` is made anew; at most `limit_bytes` are kept there, and as much goes to the coordinator. */
+struct output *output_open (const char *path, uint64_t limit_bytes, output_fn *fn, void *owner, struct err *err);
 void output_close (struct output *output); /* NULL is fine */
 int output_read_fd (const struct output *output);
 int output_write_fd (const struct output *output);
@@ -39,10 +48,16 @@ void output_capture (struct output *output, uint32_t bytes);
 struct text output_captured (const struct output *output); /* lives until the next byte */
 void output_send_due (struct output *output, uint64_t now_ms);
 uint64_t output_deadline_ms (const struct output *output);
-void output_send_last (struct output *output, uint64_t now_ms); /* sends the last chunk, if there was any output */
+/* Nothing more comes: the end goes to the log. Until then the log has the beginning only. */
+void output_write_end (struct output *output);
+void output_send_last (struct output *output, uint64_t now_ms); /* sends the end, if there was any output */
 uint64_t output_bytes (const struct output *output);
-uint64_t output_dropped_bytes (const struct output *output);                    /* not in the file */
-uint64_t output_unsent_bytes (const struct output *output);                     /* not given to the coordinator */
+uint64_t output_dropped_bytes (const struct output *output); /* not in the log on this host */
+uint64_t output_unsent_bytes (const struct output *output);  /* not given to the coordinator */
+uint64_t output_sent_bytes (const struct output *output);    /* length of the coordinator's log, if all arrived */
+struct output_cut output_cut (const struct output *output);
+/* A sentence: what is cut, where, and why; empty: nothing is. */
+struct text output_cut_text (const struct output *output, struct arena *arena);
 struct text output_raw_tail (const struct output *output, struct arena *arena); /* its last RESULT_TAIL_MAX_BYTES */
 struct text output_tail (const struct output *output, struct arena *arena);     /* of that the end, as valid UTF-8 */
 
