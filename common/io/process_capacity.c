@@ -16,13 +16,25 @@ enum { SHOWN_BYTES = 48 };
 
 /* ---- open files ---- */
 
-static bool raise_files (uint32_t by)
+static rlim_t former; /* 0: the limit is as it was */
+
+bool files_limit_raise (void)
 {
     struct rlimit limit;
     if (getrlimit (RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
         return false;
-    limit.rlim_cur = limit.rlim_max - limit.rlim_cur < by ? limit.rlim_max : limit.rlim_cur + by;
+    former = former ? former : limit.rlim_cur;
+    limit.rlim_cur = limit.rlim_max;
     return setrlimit (RLIMIT_NOFILE, &limit) == 0;
+}
+
+void files_limit_restore (void)
+{
+    struct rlimit limit;
+    if (!former || getrlimit (RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = former < limit.rlim_max ? former : limit.rlim_max;
+    (void) setrlimit (RLIMIT_NOFILE, &limit); /* lowering is always allowed */
 }
 
 static int refuse_files (const char *what, uint32_t wanted, struct err *err)
@@ -54,7 +66,7 @@ static int check_files (const char *what, uint32_t wanted, struct err *err)
             n++;
         else if (errno == ENFILE)
             rc = refuse_table (what, wanted, err);
-        else if (!raise_files (wanted - n))
+        else
             rc = refuse_files (what, wanted, err);
     }
     while (n > 0)
@@ -147,6 +159,7 @@ static size_t stack_bytes (void)
 
 int process_capacity_check (const char *what, const struct capacity_needs *needs, struct err *err)
 {
+    (void) files_limit_raise ();
     size_t bytes = needs->bytes + stack_bytes () * needs->threads;
     if (check_files (what, needs->descriptors, err) != 0 || check_threads (what, needs->threads, err) != 0)
         return -1;

@@ -5,6 +5,10 @@
 #include <limits.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "common/io/process_capacity.h"
 
@@ -60,6 +64,24 @@ void context_release (void)
         the.context = NULL;
     }
     pthread_mutex_unlock (&the.lock);
+}
+
+/* ---- strangers ---- */
+
+/* Descriptors that no connection gets, so that the run's own files always find one. */
+enum { OWN_DESCRIPTORS = 64 };
+
+/* In place of the C library's, for libzmq: it has no bound of its own on connections, and whoever connects needs no key
+ * to hold a descriptor until the handshake is over. The lowest free number says how many are taken. */
+int accept4 (int fd, struct sockaddr *from, socklen_t *len, int flags)
+{
+    struct rlimit limit = { 0 };
+    int got = (int) syscall (SYS_accept4, fd, from, len, flags);
+    if (got < 0 || getrlimit (RLIMIT_NOFILE, &limit) != 0 || (rlim_t) got + OWN_DESCRIPTORS < limit.rlim_cur)
+        return got;
+    close (got);
+    errno = ECONNABORTED;
+    return -1;
 }
 
 /* ---- sockets ---- */
@@ -194,8 +216,8 @@ static int bind_refused (const struct endpoint *at, int why, struct err *err)
                         "cannot bind %s: %s; expected a free port, and an address or interface of this machine",
                         at->text, zmq_strerror (why));
     return err_set (err, ERR_IO,
-                    "%s is in use: end the process that listens there (ss -ltnp 'sport = %u'), or choose another port "
-                    "(section coordinator of the slice file: control_port, bulk_port, events_port)",
+                    "%s is in use: end the process that listens there (ss -ltnp 'sport = :%u' names it), or choose "
+                    "another port (section coordinator of the slice file: control_port, bulk_port, events_port)",
                     at->text, endpoint_port (at));
 }
 

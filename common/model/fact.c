@@ -177,6 +177,10 @@ static const struct field loss_told_fields[] = { F_U32 (1, struct fact_loss_told
                                                  F_U64 (3, struct fact_loss_told, index, UINT64_MAX),
                                                  F_TEXT (4, struct fact_loss_told, why, SENTENCE_MAX_BYTES) };
 
+static const struct field output_lost_fields[] = { F_U32 (1, struct fact_output_lost, host, HOSTS_MAX - 1),
+                                                   F_RECORD (2, struct fact_output_lost, key, &attempt_key_record),
+                                                   F_TEXT (3, struct fact_output_lost, why, SENTENCE_MAX_BYTES) };
+
 static const struct field climb_stopped_fields[] = { F_ENUM (1, struct fact_climb_stopped, outcome, &outcome_names),
                                                      F_TEXT (2, struct fact_climb_stopped, why, SENTENCE_MAX_BYTES) };
 
@@ -227,6 +231,7 @@ static const struct {
     [FACT_CLIMB_STOPPED] = KIND ("climb-stopped", struct fact_climb_stopped, climb_stopped_fields),
     [FACT_HOSTS_LEFT_BEHIND] = KIND ("hosts-left-behind", struct fact_hosts_left_behind, hosts_left_behind_fields),
     [FACT_HOST_RETURNED] = KIND ("host-returned", struct fact_host_suspected, host_suspected_fields),
+    [FACT_OUTPUT_LOST] = KIND ("output-lost", struct fact_output_lost, output_lost_fields),
     [FACT_HOST_REPORTED] = KIND ("host-heard", struct fact_host_reported, host_reported_fields),
     [FACT_HOST_SUSPECTED] = KIND ("host-suspected", struct fact_host_suspected, host_suspected_fields),
     [FACT_HOST_STEPPED] = KIND ("host-stepped", struct fact_host_stepped, host_stepped_fields),

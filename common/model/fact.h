@@ -36,6 +36,7 @@ enum fact_kind {
     FACT_CLIMB_STOPPED,      /* nothing more is started, for a reason other than a failed pass */
     FACT_HOSTS_LEFT_BEHIND,  /* the climb goes on without hosts that are absent */
     FACT_HOST_RETURNED,      /* one that was silent, and not lost yet, is heard again */
+    FACT_OUTPUT_LOST,        /* output that a host sent could not be kept here; once an attempt and host */
     /* soft */
     FACT_HOST_REPORTED = 64, /* a heartbeat */
     FACT_HOST_SUSPECTED,
@@ -212,6 +213,11 @@ struct fact_loss_told {
     uint64_t epoch, index;
     struct text why;
 };
+struct fact_output_lost {
+    uint32_t host;
+    struct attempt_key key;
+    struct text why;
+};
 /* The culprits fail with this cause; whoever is stopped for it is a cascade. */
 struct fact_pass_stopped {
     struct attempt_key key;
@@ -299,6 +305,7 @@ struct fact {
         struct fact_retry_planned retry_planned;
         struct fact_suspects_named suspects_named;
         struct fact_loss_told loss_told;
+        struct fact_output_lost output_lost;
         struct fact_climb_stopped climb_stopped;
         struct fact_hosts_left_behind hosts_left_behind;
         struct fact_host_reported host_reported;

@@ -24,17 +24,76 @@ struct logs {
     bool everything;
     uint32_t shown, cut; /* outputs printed, and those of them that were cut */
     struct log_source first_cut;
+    struct arena arena;
+    struct told *told; /* the newest first */
+    bool lost;
+};
+
+/* What the run's facts say of one output. */
+struct told {
+    struct told *earlier;
+    struct log_source source;
+    bool ended;
+    uint64_t output_bytes, log_bytes;
+    struct text note;
 };
 
 struct output {
     struct log_source source;
     struct digest digest;
+    struct text said; /* of what is cut or lost */
     bool known, shown;
 };
 
+static struct told *add_told (struct logs *logs, uint32_t host, struct attempt_key key, const char *mark,
+                              struct text note)
+{
+    struct told *told = arena_alloc (&logs->arena, sizeof (*told));
+    *told = (struct told){ .earlier = logs->told, .source = { host, key } };
+    told->note = text_format (&logs->arena, "%s%.*s", mark, TEXT_ARG (note));
+    return logs->told = told;
+}
+
 static void on_fact (void *owner, const struct fact *fact)
 {
-    board_apply (owner, fact);
+    struct logs *logs = owner;
+    const struct fact_attempt_ended *ended = &fact->of.attempt_ended;
+    const struct fact_output_lost *lost = &fact->of.output_lost;
+    board_apply (logs->board, fact);
+    if (fact->kind == FACT_OUTPUT_LOST)
+        add_told (logs, lost->host, lost->key, "output is lost: ", lost->why);
+    if (fact->kind != FACT_ATTEMPT_ENDED)
+        return;
+    struct told *told = add_told (logs, ended->host, ended->result.key, "", (struct text){ 0 });
+    told->ended = true;
+    told->output_bytes = ended->result.output_bytes;
+    told->log_bytes = ended->result.log_bytes;
+    for (uint32_t i = 0; i < ended->result.notes.n; i++)
+        if (text_is (ended->result.notes.items[i].source, "log"))
+            add_told (logs, ended->host, ended->result.key, "", ended->result.notes.items[i].text);
+}
+
+/* What is to be said of an output of which `here_bytes` are here. */
+static struct text sayings (struct logs *logs, const struct log_source *source, uint64_t here_bytes)
+{
+    struct buf out;
+    bool ended = false;
+    buf_init (&out, LOG_MAX_BYTES);
+    for (const struct told *told = logs->told; told && !logs->worker; told = told->earlier) {
+        if (told->source.host != source->host || !attempt_key_equal (&told->source.key, &source->key))
+            continue;
+        ended |= told->ended;
+        buf_escaped_after (&out, "[sliceup] ", told->note, 0);
+        buf_puts (&out, told->note.len ? "\n" : "");
+        if (told->ended && here_bytes < told->log_bytes)
+            buf_printf (&out, "[sliceup] %llu of the %llu bytes that its host sent are not here\n",
+                        (unsigned long long) (told->log_bytes - here_bytes), (unsigned long long) told->log_bytes);
+        else if (told->ended && told->output_bytes == 0)
+            buf_puts (&out, "(it printed nothing)\n");
+    }
+    if (!ended && here_bytes == 0)
+        buf_puts (&out, "(nothing of its output is here)\n");
+    return buf_finish (&out, &logs->arena);
 }
 
 /* ---- arguments ---- */
@@ -76,8 +135,12 @@ static int read_output (const struct logs *logs, const struct log_source *source
     return *there ? file_read (path, bytes, err) : 0;
 }
 
-static int learn_outputs (const struct logs *logs, const struct log_sources *sources, struct output *outputs,
-                          struct err *err)
+static bool is_lost (const struct output *output)
+{
+    return text_find (output->said, TEXT_LIT ("are not here"), NULL);
+}
+
+static int learn_outputs (struct logs *logs, const struct log_sources *sources, struct output *outputs, struct err *err)
 {
     struct buf bytes;
     buf_init (&bytes, LOG_MAX_BYTES);
@@ -88,6 +151,8 @@ static int learn_outputs (const struct logs *logs, const struct log_sources *sou
         rc = read_output (logs, &sources->items[i], &bytes, &there, err);
         outputs[i].known = there && rc == 0;
         outputs[i].digest = digest_of (bytes.ptr, bytes.len);
+        outputs[i].said = sayings (logs, &sources->items[i], bytes.len);
+        logs->lost |= is_lost (&outputs[i]);
     }
     buf_release (&bytes);
     return rc;
@@ -96,7 +161,7 @@ static int learn_outputs (const struct logs *logs, const struct log_sources *sou
 static bool alike (const struct output *a, const struct output *b)
 {
     return a->known == b->known && attempt_key_equal (&a->source.key, &b->source.key) &&
-           digest_equal (&a->digest, &b->digest);
+           digest_equal (&a->digest, &b->digest) && text_equal (a->said, b->said);
 }
 
 static uint32_t gather (struct output *outputs, uint32_t from, uint32_t n, uint32_t *hosts)
@@ -124,8 +189,6 @@ static void add_body (struct logs *logs, const struct log_source *source, const 
         buf_printf (out, "... %u earlier lines left out\n", left_out);
     if (left_out && logs->cut++ == 0)
         logs->first_cut = *source;
-    if (bytes->len == 0)
-        buf_puts (out, "(it printed nothing)\n");
     log_output_put_body (tail, logs->raw, out);
 }
 
@@ -144,6 +207,7 @@ static int show_output (struct logs *logs, const struct output *output, const ui
             log_output_put_worker_header (logs->board, hosts, n, &out);
         else
             log_output_put_header (logs->board, hosts, n, &output->source.key, &out);
+        buf_add_text (&out, output->said);
         add_body (logs, &output->source, &bytes, &out);
         if (cli_write_stdout (logs->cli, &out) != EXIT_HOLDS)
             rc = err_set (err, ERR_IO, "the remaining output was not printed");
@@ -183,7 +247,7 @@ static int show_all (struct logs *logs, struct err *err)
     int rc = learn_outputs (logs, &sources, outputs, err);
     bool quiet_too = log_filter_is_default (&logs->filter) && !logs->everything && !logs->worker;
     for (uint32_t i = 0; i < sources.n && rc == 0 && !cli_reader_left (); i++) {
-        if (outputs[i].shown || (!outputs[i].known && !quiet_too))
+        if (outputs[i].shown || (!outputs[i].known && !quiet_too && !is_lost (&outputs[i])))
             continue;
         uint32_t n = gather (outputs, i, sources.n, hosts);
         rc = show_output (logs, &outputs[i], hosts, n, err);
@@ -224,15 +288,18 @@ static int logs_run (struct cli *cli, const struct cli_arguments *arguments)
     if (run_begun_find_checked (&logs.dir, cli->home, logs.run ? logs.run : "last", &err) < 0)
         return cli_fail (cli, &err);
     logs.board = board_create ();
-    struct follow *follow = follow_open (&logs.dir, on_fact, logs.board);
+    struct follow *follow = follow_open (&logs.dir, on_fact, &logs);
     if (prepare (&logs, follow, &err) < 0)
         status = cli_fail (cli, &err);
     else if (logs.follow && !logs.board->ended)
         status = log_follow (cli, &logs.dir, follow, logs.board, &logs.filter, logs.raw);
     else if (show_all (&logs, &err) < 0)
         status = cli_fail (cli, &err);
+    else if (logs.lost)
+        status = EXIT_BROKEN;
     follow_close (follow);
     board_destroy (logs.board);
+    arena_release (&logs.arena);
     mem_free (logs.filter.host_chosen);
     return status;
 }
@@ -264,7 +331,8 @@ const struct cli_command logs_command = {
                 "sliceup logs 3fa9 --rung tiny --pass cold\n"
                 "sliceup logs --follow --hosts v6e-[0-3]\n"
                 "sliceup logs --worker --hosts v6e-3\n",
-    .exit_status = "0 shown; 2 usage, no such run, host or rung, or a run that was never begun; 3 --follow without a "
+    .exit_status = "0 shown; 1 some of it is lost, as it says; 2 usage, no such run, host or rung, or a run that was "
+                   "never begun; 3 --follow without a "
                    "coordinator that holds the run; 5 the journal is damaged.",
     .operands = (const struct cli_operand[]){ { OPERAND_RUN }, { 0 } },
     .options = options,

@@ -15,6 +15,7 @@
 #include "common/base/duration.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "common/io/process_capacity.h"
 #include "common/io/program_start.h"
 
 #define DONE "on_end.done"
@@ -80,8 +81,10 @@ static int start (const struct cli *cli, const struct run_dir *dir, const struct
     if (rc == 0)
         rc = actions_set (&actions, dir);
     mode_t own = umask (cli->umask);
+    files_limit_restore ();
     if (rc == 0)
         rc = posix_spawn (pid, words[0], &actions, &attributes, words, environment_of (dir, end, &arena));
+    (void) files_limit_raise ();
     (void) umask (own);
     posix_spawn_file_actions_destroy (&actions);
     posix_spawnattr_destroy (&attributes);

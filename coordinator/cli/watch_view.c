@@ -41,7 +41,7 @@ static void read_log (void *owner, uint32_t rank, struct arena *arena, struct te
         struct text id = board_rung_id (board, source.key.rung);
         struct err err = { 0 };
         int rc = log_tail_read (view->options.dir, board, &source, arena, &out->body, &err);
-        const char *why = rc < 0 ? err.text : out->body.len ? "" : "it printed nothing";
+        const char *why = rc < 0 ? err.text : out->body.len ? "" : "nothing of its output is here";
         out->head = text_format (arena, "rung %.*s, %s, attempt %u%s%s", TEXT_ARG (id),
                                  enum_name_of (&pass_names, source.key.pass), source.key.attempt, why[0] ? ": " : "",
                                  why);

@@ -450,6 +450,7 @@ static void apply_of_kind (struct engine *to, const struct fact *fact)
             apply_host_reported (to, fact);
         break;
     case FACT_OUTPUT_AWAITED:
+    case FACT_OUTPUT_LOST:
     case FACT_HOST_STEPPED: break;
     case FACT_CACHE_AWAITED: break;
     case FACT_RETRY_PLANNED:

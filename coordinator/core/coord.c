@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "common/base/duration.h"
+#include "common/base/utf8.h"
 #include "coordinator/core/acquire.h"
 #include "coordinator/core/apply.h"
 #include "coordinator/core/climb.h"
@@ -316,6 +317,14 @@ static void take_output (struct coord *coord, const struct fact_output_awaited *
     coord_commit_fact (coord, fact, now_ms);
 }
 
+static void take_output_lost (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
+{
+    struct fact *fact = outbox_add_fact (out, FACT_OUTPUT_LOST);
+    fact->of.output_lost = (struct fact_output_lost){ .host = in->host, .key = in->key };
+    fact->of.output_lost.why = text_repair_utf8 (&out->arena, in->text, SENTENCE_MAX_BYTES);
+    coord_commit_fact (coord, fact, now_ms);
+}
+
 static void take_cancel (struct coord *coord, uint32_t level, uint64_t now_ms, struct outbox *out)
 {
     if (level <= coord->state->cancel_level || coord->state->ended)
@@ -359,6 +368,7 @@ void coord_step (struct coord *coord, const struct core_input *in, uint64_t now_
     case IN_CACHE_AUDITED: acquire_receive_audit (coord, in, now_ms, out); break;
     case IN_CANCEL: take_cancel (coord, in->level, now_ms, out); break;
     case IN_OUTPUT: take_output (coord, in->output, now_ms, out); break;
+    case IN_OUTPUT_LOST: take_output_lost (coord, in, now_ms, out); break;
     }
     if (coord->state->lost_facts.len)
         return;

@@ -25,6 +25,7 @@ enum input_kind {
     IN_CACHE_AUDITED,     /* answer to FX_CACHE_AUDIT */
     IN_CANCEL,            /* the user, level 1..3 */
     IN_OUTPUT,            /* what hosts that are waited for printed last */
+    IN_OUTPUT_LOST,       /* output of `host` could not be kept here, `text` says why */
 };
 struct core_input {
     enum input_kind kind;
@@ -35,7 +36,7 @@ struct core_input {
     uint64_t token;   /* TOKEN: 0 when there is a problem; CACHE_FOUND: 0 when nothing fits */
     const struct fact_generation *generation; /* CACHE_FOUND */
     uint32_t level;                           /* CANCEL */
-    struct attempt_key key;                   /* ORDER_UNSAID */
+    struct attempt_key key;                   /* ORDER_UNSAID, OUTPUT_LOST */
     struct lease_owner lease_owner; /* TOKEN, with token 0 and no problem: who writes this bundle's cache now */
     const struct cache_root_finding
         *findings; /* CACHE_AUDITED; `text`: why it could not be looked at, if it could not */

@@ -1,6 +1,7 @@
 #include "coordinator/launch/launch_process.h"
 
 #include "common/io/fd.h"
+#include "common/io/process_capacity.h"
 #include "common/io/program_start.h"
 
 #include <errno.h>
@@ -112,8 +113,10 @@ static int spawn (const struct launch_program *program, int in, int out, int err
     if (rc == 0)
         rc = actions_set (&actions, in, out, error);
     environment_of (program, &arena, environment);
+    files_limit_restore ();
     if (rc == 0)
         rc = posix_spawn (pid, program->path, &actions, &attributes, argv, environment);
+    (void) files_limit_raise ();
     posix_spawn_file_actions_destroy (&actions);
     posix_spawnattr_destroy (&attributes);
     arena_release (&arena);

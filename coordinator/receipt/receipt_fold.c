@@ -226,6 +226,16 @@ static void note_recheck (struct receipt_fold *fold, const struct verdict *verdi
         (struct result_note){ .text = text, .source = TEXT_LIT ("signatures"), .durability = DURABILITY_RECHECK };
 }
 
+static void fold_output_lost (struct receipt_fold *fold, const struct fact_output_lost *lost)
+{
+    *(struct result_note *) growing_list_add (&fold->hosts[lost->host].notes, sizeof (struct result_note)) =
+        (struct result_note){ .text = text_format (&fold->arena, "output of rung %.*s is lost: %.*s",
+                                                   TEXT_ARG (fold->plan.rungs.items[lost->key.rung].id),
+                                                   TEXT_ARG (lost->why)),
+                              .source = TEXT_LIT ("log"),
+                              .durability = DURABILITY_STABLE };
+}
+
 /* A cause without an outcome, until the pass has ended. */
 static void judge_so_far (struct receipt_fold *fold, const struct fact_attempt_ended *ended, struct rung_receipt *rung)
 {
@@ -248,6 +258,7 @@ static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_end
                                    .phase = receipt_fold_copy_text (fold, result->phase),
                                    .output_bytes = result->output_bytes,
                                    .dropped_bytes = result->dropped_bytes,
+                                   .unsent_bytes = result->unsent_bytes,
                                    .strays = result->strays,
                                    .bad_lines = result->bad_lines };
     receipt_fold_add_cache_view (fold, rung, result);
@@ -402,6 +413,7 @@ static bool is_of_nobody (const struct receipt_fold *fold, const struct fact *fa
     case FACT_ATTEMPT_ENDED:
         return fact->of.attempt_ended.host >= hosts || fact->of.attempt_ended.result.key.rung >= rungs;
     case FACT_PASS_ENDED: return fact->of.pass_ended.key.rung >= rungs;
+    case FACT_OUTPUT_LOST: return fact->of.output_lost.host >= hosts || fact->of.output_lost.key.rung >= rungs;
     case FACT_CONFLICT_SEEN: return fact->of.conflict_seen.host >= hosts || fact->of.conflict_seen.key.rung >= rungs;
     default: return false; /* looks for itself */
     }
@@ -435,6 +447,7 @@ void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact)
     case FACT_ATTEMPT_ENDED: fold_ended (fold, &fact->of.attempt_ended); break;
     case FACT_METRIC_JUDGED: receipt_fold_add_metric (fold, &fact->of.metric_judged); break;
     case FACT_PASS_ENDED: fold_pass_ended (fold, &fact->of.pass_ended); break;
+    case FACT_OUTPUT_LOST: fold_output_lost (fold, &fact->of.output_lost); break;
     case FACT_CONFLICT_SEEN: fold_conflict (fold, &fact->of.conflict_seen); break;
     case FACT_HOSTS_LEFT_BEHIND: fold_left_behind (fold, &fact->of.hosts_left_behind); break;
     case FACT_RUN_ENDED: fold_run_ended (fold, fact); break;

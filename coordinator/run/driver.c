@@ -119,6 +119,14 @@ static void open_launch (struct driver *driver, const struct run_addresses *at)
     driver->launch = launch_open (driver->loop, &options);
 }
 
+static void note_output_lost (void *owner, uint32_t host, const struct attempt_key *key, struct text why)
+{
+    struct driver *driver = owner;
+    struct core_input in = { .kind = IN_OUTPUT_LOST, .host = host, .key = *key, .text = why };
+    if (!driver->input_closed)
+        driver_step (driver, &in);
+}
+
 /* Everything that a new and a resumed run share, once the plan is known. */
 static int open_rest (struct driver *driver, const struct link_keys *keys, struct run_addresses *at, struct err *err)
 {
@@ -130,7 +138,7 @@ static int open_rest (struct driver *driver, const struct link_keys *keys, struc
     if ((driver->workqueue = workqueue_open (driver->loop, err)) == NULL ||
         (driver->log_workqueue = workqueue_open (driver->loop, err)) == NULL)
         return -1;
-    driver->logs = log_store_open (&driver->dir, plan, driver->log_workqueue);
+    driver->logs = log_store_open (&driver->dir, plan, driver->log_workqueue, note_output_lost, driver);
     driver->remarks = remark_queue_create (plan, driver->options.log);
     driver->outputs = output_watch_create (plan->hosts.n, plan->limits.log_bytes, coord_epoch (driver->coord) > 1);
     if ((driver->kits = kit_store_open (driver->loop, plan, driver_send_chunk, driver, err)) == NULL)
@@ -342,10 +350,10 @@ void driver_close (struct driver *driver)
     if (driver == NULL)
         return;
     forget_watches (driver);
-    log_store_close (driver->logs);
     driver->input_closed = true;
     kit_store_close (driver->kits);
     workqueue_close (driver->log_workqueue);
+    log_store_close (driver->logs);
     workqueue_close (driver->workqueue);
     catalogue_close (driver->catalogue);
     launch_close (driver->launch);

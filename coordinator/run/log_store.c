@@ -13,24 +13,35 @@ struct log_store {
     const struct run_dir *dir;
     const struct plan *plan;
     struct workqueue *workqueue;
+    log_store_lost_fn *lost;
+    void *owner;
+    struct attempt_key *told; /* per host: the last attempt of which a loss was told */
 };
 
 struct chunk {
+    struct log_store *store;
+    uint32_t host;
+    struct attempt_key key;
+    int error; /* errno; 0: written */
     char path[RUN_PATH_BYTES];
     uint64_t offset;
     uint32_t len;
     char bytes[];
 };
 
-struct log_store *log_store_open (const struct run_dir *dir, const struct plan *plan, struct workqueue *workqueue)
+struct log_store *log_store_open (const struct run_dir *dir, const struct plan *plan, struct workqueue *workqueue,
+                                  log_store_lost_fn *lost, void *owner)
 {
     struct log_store *store = mem_alloc (sizeof (*store));
-    *store = (struct log_store){ .dir = dir, .plan = plan, .workqueue = workqueue };
+    *store = (struct log_store){ .dir = dir, .plan = plan, .workqueue = workqueue, .lost = lost, .owner = owner };
+    store->told = mem_array (plan->hosts.n, sizeof (*store->told));
     return store;
 }
 
 void log_store_close (struct log_store *store)
 {
+    if (store)
+        mem_free (store->told);
     mem_free (store);
 }
 
@@ -51,15 +62,33 @@ static void chunk_write (void *job)
 {
     struct chunk *chunk = job;
     int fd = open_log (chunk->path);
-    if (fd < 0)
-        return; /* the host keeps its own copy; the receipt does not depend on this one */
-    for (uint32_t done = 0; done < chunk->len;) {
-        ssize_t n = pwrite (fd, chunk->bytes + done, chunk->len - done, (off_t) (chunk->offset + done));
-        if (n <= 0)
-            break;
-        done += (uint32_t) n;
-    }
-    close (fd);
+    ssize_t n = fd < 0 ? -1 : 0;
+    for (uint32_t done = 0; n >= 0 && done<chunk->len; done += n> 0 ? (uint32_t) n : 0)
+        n = pwrite (fd, chunk->bytes + done, chunk->len - done, (off_t) (chunk->offset + done));
+    chunk->error = n < 0 ? errno : 0;
+    if (fd >= 0 && close (fd) < 0 && !chunk->error)
+        chunk->error = errno; /* what a quota of a network says late */
+}
+
+static void tell_lost (const struct chunk *chunk, const char *reason)
+{
+    struct log_store *store = chunk->store;
+    struct buf why;
+    if (attempt_key_equal (&store->told[chunk->host], &chunk->key))
+        return;
+    store->told[chunk->host] = chunk->key;
+    buf_init (&why, SENTENCE_MAX_BYTES);
+    buf_printf (&why, "cannot write %.1024s: %s", chunk->path, reason);
+    store->lost (store->owner, chunk->host, &chunk->key, buf_as_text (&why));
+    buf_release (&why);
+}
+
+static void chunk_done (void *job)
+{
+    struct chunk *chunk = job;
+    if (chunk->error)
+        tell_lost (chunk, strerror (chunk->error));
+    mem_free (chunk);
 }
 
 static bool acceptable (const struct log_store *store, const struct msg_log *log)
@@ -75,9 +104,14 @@ void log_store_add (struct log_store *store, uint32_t host, const struct msg_log
         return;
     struct chunk *chunk = mem_alloc (sizeof (*chunk) + log->bytes.len);
     run_dir_log_path (store->dir, store->plan, host, &log->key, chunk->path);
+    chunk->store = store;
+    chunk->host = host;
+    chunk->key = log->key;
     chunk->offset = log->offset;
     chunk->len = log->bytes.len;
     memcpy (chunk->bytes, log->bytes.ptr, log->bytes.len);
-    if (!workqueue_submit (store->workqueue, chunk_write, mem_free, chunk))
-        mem_free (chunk);
+    if (workqueue_submit (store->workqueue, chunk_write, chunk_done, chunk))
+        return;
+    tell_lost (chunk, "too much output waits for this disk");
+    mem_free (chunk);
 }

@@ -116,6 +116,8 @@ static bool take (struct burst *burst, const struct board *board, const struct f
         share (burst, fact->kind, none, fact->of.host_suspected.host, fact->of.host_suspected.silent_ms);
     else if (fact->kind == FACT_HOST_LOST)
         share (burst, fact->kind, fact->of.host_lost.why, fact->of.host_lost.host, 0);
+    else if (fact->kind == FACT_OUTPUT_LOST)
+        share (burst, fact->kind, fact->of.output_lost.why, fact->of.output_lost.host, 0);
     else if (fact->kind == FACT_CONFLICT_SEEN)
         share (burst, fact->kind, board_rung_id (board, fact->of.conflict_seen.key.rung), fact->of.conflict_seen.host,
                0);
@@ -135,6 +137,7 @@ static void add_what_befell (const struct shared *shared, struct buf *words)
     case FACT_HOST_SUSPECTED: buf_printf (words, " silent for %s", duration_print (shared->least_ms, span)); break;
     case FACT_HOST_RETURNED: buf_printf (words, " came back after %s", duration_print (shared->least_ms, span)); break;
     case FACT_HOST_LOST: buf_printf (words, " lost: %.*s", (int) shared->why_len, shared->why); break;
+    case FACT_OUTPUT_LOST: buf_printf (words, ": output is lost: %.*s", (int) shared->why_len, shared->why); break;
     case FACT_CONFLICT_SEEN:
         buf_printf (words, " sent two different results for %.*s; the first one counts", (int) shared->why_len,
                     shared->why);

@@ -33,6 +33,7 @@ static const char *const told[] = {
     [FACT_CLIMB_STOPPED] = "outcome why",
     [FACT_HOSTS_LEFT_BEHIND] = "rung verdicts",
     [FACT_LOSS_TOLD] = "host why",
+    [FACT_OUTPUT_LOST] = KEY "host why",
     [FACT_RUN_ENDED] = "outcome exit_status sentence",
     [FACT_HOST_SUSPECTED] = "host silent_ms",
     [FACT_HOST_RETURNED] = "host silent_ms",

@@ -3,6 +3,8 @@
  * there, with all signals blocked, and what it writes is for this process to read. */
 #include "worker/process/spawn.h"
 
+#include "common/io/process_capacity.h"
+
 #include "worker/image/self.h"
 #include <assert.h>
 #include <errno.h>
@@ -131,6 +133,7 @@ static NEW_PROCESS enum step become (const struct start *start)
         _exit (0); /* spawn_check_target */
     if (arrange_descriptors (request) < 0)
         return STEP_DESCRIPTORS;
+    files_limit_restore ();
     if (!request->as_login && set_limits () < 0)
         return STEP_LIMITS;
     if (chdir (request->directory) < 0)
