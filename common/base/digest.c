@@ -47,6 +47,25 @@ struct digest digest_of (const void *bytes, size_t len)
     return digest;
 }
 
+/* By hand: libcrypto's HMAC looks its algorithm up among providers. */
+static struct digest digest_keyed (const struct digest *key, int mask, const void *bytes, size_t len)
+{
+    uint8_t block[SHA256_CBLOCK];
+    memset (block, mask, sizeof block);
+    for (size_t i = 0; i < sizeof key->bytes; i++)
+        block[i] ^= key->bytes[i];
+    struct digest_state *state = digest_begin ();
+    digest_add (state, block, sizeof block);
+    digest_add (state, bytes, len);
+    return digest_end (state);
+}
+
+struct digest digest_hmac (const struct digest *key, struct text message)
+{
+    struct digest inner = digest_keyed (key, 0x36, message.ptr, message.len);
+    return digest_keyed (key, 0x5c, inner.bytes, sizeof inner.bytes);
+}
+
 int digest_of_fd (int fd, struct digest *out, uint64_t *bytes, struct err *err)
 {
     unsigned char chunk[READ_BYTES];

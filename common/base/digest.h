@@ -18,6 +18,8 @@ struct digest_state *digest_begin (void);
 void digest_add (struct digest_state *state, const void *bytes, size_t len);
 struct digest digest_end (struct digest_state *state); /* frees `state` */
 struct digest digest_of (const void *bytes, size_t len);
+/* HMAC-SHA256 (RFC 2104, FIPS 198-1). A key of fewer bytes is filled up with zeros, which does not change it. */
+struct digest digest_hmac (const struct digest *key, struct text message);
 int digest_of_fd (int fd, struct digest *out, uint64_t *bytes, struct err *err); /* reads to the end */
 int digest_of_file (const char *path, struct digest *out, struct err *err);      /* regular files only, no symlink */
 const char *digest_hex (const struct digest *digest, char out[DIGEST_HEX_BYTES]);

@@ -35,10 +35,3 @@ uint64_t rng_below (struct rng *rng, uint64_t bound)
     while (number < unfair);
     return number % bound;
 }
-
-uint64_t rng_derive_seed (uint64_t seed, uint64_t purpose)
-{
-    /* Both are mixed first: a sum of the raw numbers would give (1, 2) and (2, 1) one stream, and a seed that is
-     * another's next state would give two streams that run one behind the other. */
-    return mix (mix (seed + golden_gamma) ^ mix (~purpose + 2 * golden_gamma) * golden_gamma);
-}

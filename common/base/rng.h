@@ -1,5 +1,5 @@
 /* rng.h - seeded pseudo-random numbers (splitmix64): same seed, same numbers, on every machine.
- * For dealing and simulation; never for keys. */
+ * For samples and simulation; never for keys or secrets: from one number all others follow. */
 #ifndef SLICEUP_COMMON_BASE_RNG_H
 #define SLICEUP_COMMON_BASE_RNG_H
 
@@ -12,7 +12,5 @@ struct rng {
 struct rng rng_seed (uint64_t seed);
 uint64_t rng_next (struct rng *rng);
 uint64_t rng_below (struct rng *rng, uint64_t bound); /* 0 <= result < bound; bound > 0; unbiased */
-/* A seed for a named purpose below another seed, so that streams do not run into one another. */
-uint64_t rng_derive_seed (uint64_t seed, uint64_t purpose);
 
 #endif

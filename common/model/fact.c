@@ -10,7 +10,6 @@ const struct enum_names proof_names = NAMES (proof_words);
 
 static const struct field run_opened_fields[] = { F_TEXT (1, struct fact_run_opened, run, RUN_ID_HEX_BYTES),
                                                   F_RECORD (2, struct fact_run_opened, plan, &plan_record),
-                                                  F_U64 (3, struct fact_run_opened, seed, UINT64_MAX),
                                                   F_TEXT (4, struct fact_run_opened, version, ID_MAX_BYTES) };
 
 static const struct field epoch_began_fields[] = { F_U64 (1, struct fact_epoch_began, epoch, UINT64_MAX),
@@ -58,7 +57,6 @@ const struct enum_names purpose_names = NAMES (purpose_words);
 static const struct field pass_began_fields[] = {
     F_RECORD (1, struct fact_pass_began, key, &attempt_key_record),
     F_U32S (2, struct fact_pass_began, hosts, HOSTS_MAX, HOSTS_MAX - 1),
-    F_U64 (3, struct fact_pass_began, seed, UINT64_MAX),
     F_ENUM (4, struct fact_pass_began, purpose, &purpose_names),
     F_TEXT (5, struct fact_pass_began, why, TEXT_MAX_BYTES),
     F_LIST (6, struct fact_pass_began, mesh, MESH_AXES_MAX, &axis_record),

@@ -58,7 +58,6 @@ enum { RUN_SHOWN_BYTES = 8 };
 struct fact_run_opened {
     struct text run;
     struct plan plan;
-    uint64_t seed;
     struct text version;
 };
 struct fact_epoch_began {
@@ -105,7 +104,6 @@ extern const struct enum_names purpose_names;
 struct fact_pass_began {
     struct attempt_key key;
     LIST_OF (uint32_t) hosts;
-    uint64_t seed;
     enum purpose purpose; /* none: climb */
     struct text why;
     struct mesh mesh; /* ISOLATION: of these hosts; else that of the plan */

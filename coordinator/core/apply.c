@@ -5,7 +5,6 @@
 
 #include "coordinator/core/cache_family.h"
 #include "coordinator/core/status_sentence.h"
-#include "coordinator/verdict/deal.h"
 
 enum { LEASES_LOST_MAX = 3 }; /* of one rung: more do not happen by accident */
 
@@ -14,7 +13,6 @@ static void apply_run_opened (struct engine *to, const struct fact_run_opened *o
     record_copy (&plan_record, &to->state.plan, &opened->plan, &to->arena);
     uint32_t hosts_n = to->state.plan.hosts.n, rungs_n = to->state.plan.rungs.n;
     to->state.run = text_copy (&to->arena, opened->run);
-    to->state.seed = opened->seed;
     to->state.hosts.items = arena_array (&to->arena, hosts_n, sizeof (struct host));
     to->state.hosts.n = hosts_n;
     to->state.rungs.items = arena_array (&to->arena, rungs_n, sizeof (struct rung_state));
@@ -132,15 +130,6 @@ static void make_parts (struct engine *to, const struct fact_pass_began *began)
     }
 }
 
-static void deal (struct engine *to)
-{
-    struct pass_state *pass = &to->state.pass;
-    uint64_t *secrets = arena_array (&to->pass_arena, pass->parts.n, sizeof (*secrets));
-    pass->dealt = deal_secrets (pass->seed, pass->parts.n, to->state.plan.profile.devices_per_host, secrets);
-    for (uint32_t i = 0; i < pass->parts.n; i++)
-        pass->parts.items[i].secret = secrets[i];
-}
-
 static void apply_pass_began (struct engine *to, const struct fact *fact)
 {
     const struct fact_pass_began *began = &fact->of.pass_began;
@@ -150,11 +139,8 @@ static void apply_pass_began (struct engine *to, const struct fact *fact)
     pass->key = began->key;
     pass->began_ms = fact->at_ms;
     pass->began_at = fact->index;
-    pass->seed = began->seed;
     take_purpose (to, fact);
     make_parts (to, began);
-    if (to->state.plan.rungs.items[pass->key.rung].scope == SCOPE_SLICE)
-        deal (to);
     to->state.rungs.items[pass->key.rung].attempts[pass->key.pass] = pass->key.attempt;
     if (pass->key.pass != PASS_ONCE && to->state.bundle.len == 0)
         to->state.bundle = text_copy (&to->arena, cache_family_name (&to->coord, &to->arena));

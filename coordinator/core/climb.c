@@ -3,7 +3,6 @@
 
 #include <assert.h>
 
-#include "common/base/rng.h"
 #include "coordinator/core/acquire.h"
 #include "coordinator/core/cache_family.h"
 #include "coordinator/core/outbox.h"
@@ -117,11 +116,6 @@ static struct attempt_key next_key (const struct coord *coord, uint32_t rung, en
     return (struct attempt_key){ rung, pass, coord->state->rungs.items[rung].attempts[pass] + 1 };
 }
 
-static uint64_t seed_of (const struct coord *coord, const struct attempt_key *key)
-{
-    return rng_derive_seed (rng_derive_seed (coord->state->seed, key->rung), (uint64_t) key->pass << 32 | key->attempt);
-}
-
 static bool is_retry (const struct coord *coord, enum pass pass)
 {
     return coord->state->retry.stage == RETRY_PLANNED && coord->state->retry.failed.rung == coord->state->rung &&
@@ -135,7 +129,6 @@ static void begin_pass (struct coord *coord, enum pass pass, uint64_t now_ms, st
     bool writer_only = pass == PASS_COLD && coord->state->plan.rungs.items[coord->state->rung].warm != WARM_GANG &&
                        cache_has_generations (coord);
     began->key = next_key (coord, coord->state->rung, pass);
-    began->seed = seed_of (coord, &began->key);
     began->purpose = PURPOSE_CLIMB;
     if (is_retry (coord, pass)) {
         began->purpose = PURPOSE_RETRY;
@@ -390,7 +383,6 @@ static void begin_part (struct coord *coord, const struct isolate_set *set, uint
     struct fact *fact = outbox_add_fact (out, FACT_PASS_BEGAN);
     struct fact_pass_began *began = &fact->of.pass_began;
     began->key = next_key (coord, rung, PASS_ONCE);
-    began->seed = seed_of (coord, &began->key);
     began->purpose = PURPOSE_ISOLATION;
     began->why = others_text (coord, set, &out->arena);
     began->hosts.items = set->items;

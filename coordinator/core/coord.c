@@ -10,6 +10,7 @@
 #include "coordinator/core/inbox.h"
 #include "coordinator/core/loss.h"
 #include "coordinator/core/outbox.h"
+#include "coordinator/core/run_message.h"
 #include "coordinator/core/violation.h"
 #include "coordinator/core/write_lease.h"
 
@@ -235,13 +236,13 @@ static void begin_epoch (struct coord *coord, uint64_t pid, uint64_t away_ms, ui
     coord_commit_fact (coord, fact, now_ms);
 }
 
-void coord_open (struct coord *coord, struct text run_id_hex, const struct plan *plan, uint64_t seed,
+void coord_open (struct coord *coord, struct text run_id_hex, const struct plan *plan, const struct digest *deal_key,
                  struct text version, uint64_t pid, uint64_t now_ms, struct outbox *out)
 {
+    coord->soft.run_key = *deal_key;
     coord->soft.clock_offset_ms = -(int64_t) now_ms;
     struct fact *fact = outbox_add_fact (out, FACT_RUN_OPENED);
-    fact->of.run_opened =
-        (struct fact_run_opened){ .run = run_id_hex, .plan = *plan, .seed = seed, .version = version };
+    fact->of.run_opened = (struct fact_run_opened){ .run = run_id_hex, .plan = *plan, .version = version };
     coord_commit_fact (coord, fact, now_ms);
     write_lease_resume (coord, now_ms);
     begin_epoch (coord, pid, 0, now_ms, out);
@@ -259,9 +260,12 @@ static void admit_known (struct coord *coord, struct outbox *out)
     }
 }
 
-void coord_resume (struct coord *coord, uint64_t pid, uint64_t wall_ms, uint64_t now_ms, struct outbox *out)
+void coord_resume (struct coord *coord, const struct digest *deal_key, uint64_t pid, uint64_t wall_ms, uint64_t now_ms,
+                   struct outbox *out)
 {
     coord->soft.clock_offset_ms = (int64_t) coord->soft.clock_ms - (int64_t) now_ms;
+    coord->soft.run_key = *deal_key;
+    run_message_deal (coord);
     if (coord->state->lost_facts.len) {
         outbox_add_effect (out, FX_FACTS_LOST)->text = coord->state->lost_facts;
         return;

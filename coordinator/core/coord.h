@@ -9,6 +9,7 @@
 #ifndef SLICEUP_COORDINATOR_CORE_COORD_H
 #define SLICEUP_COORDINATOR_CORE_COORD_H
 
+#include "common/base/digest.h"
 #include "common/model/fact.h"
 #include "common/model/lease.h"
 
@@ -92,12 +93,13 @@ struct coord;
 struct coord *coord_create (void);
 void coord_destroy (struct coord *coord);
 
-/* A new run. `seed`: random, for dealing. Emits RUN_OPENED, EPOCH_BEGAN and the launches. */
-void coord_open (struct coord *coord, struct text run_id_hex, const struct plan *plan, uint64_t seed,
+/* A new run. `deal_key`, here and below: unknown to everybody else, the same for all coordinators of the run. Emits RUN_OPENED, EPOCH_BEGAN and the launches. */
+void coord_open (struct coord *coord, struct text run_id_hex, const struct plan *plan, const struct digest *deal_key,
                  struct text version, uint64_t pid, uint64_t now_ms, struct outbox *out);
 /* After replay: a new epoch over the same run. Emits EPOCH_BEGAN; waits for the workers to come back. */
 /* `wall_ms`: Unix time, for how long there was no coordinator; 0: nobody knows. */
-void coord_resume (struct coord *coord, uint64_t pid, uint64_t wall_ms, uint64_t now_ms, struct outbox *out);
+void coord_resume (struct coord *coord, const struct digest *deal_key, uint64_t pid, uint64_t wall_ms, uint64_t now_ms,
+                   struct outbox *out);
 void coord_step (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out);
 void coord_apply (struct coord *coord, const struct fact *fact);
 /* The next instant at which coord_step (IN_TICK) has something to do; UINT64_MAX: none. */

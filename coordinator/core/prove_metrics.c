@@ -168,7 +168,7 @@ static void judge_metric (const struct proving *proving, const struct reduction_
                           struct reduction_verdict *verdict)
 {
     reduce_judge_metric (in, verdict);
-    if (proving->coord->state->pass.dealt)
+    if (proving->coord->soft.dealt)
         return;
     *verdict = (struct reduction_verdict){ .proof = PROOF_UNPROVED, .value = verdict->value };
     snprintf (verdict->why, sizeof (verdict->why), "too many devices: two would have to contribute the same number");
@@ -210,7 +210,7 @@ static void prove_metric (struct proving *proving, struct text name, bool requir
     uint64_t *secrets = arena_array (&proving->out->arena, pass->parts.n, sizeof (*secrets));
     for (uint32_t i = 0; i < pass->parts.n; i++) {
         metrics[i] = metric_named (proving->coord, &pass->parts.items[i].result, name);
-        secrets[i] = pass->parts.items[i].secret;
+        secrets[i] = proving->coord->soft.parts[i].secret;
     }
     struct reduction_input in = { .mesh = &pass->mesh,
                                   .hosts = pass->parts.n,

@@ -137,14 +137,14 @@ static struct msg_run run_make (const struct coord *coord, uint32_t at, struct a
     uint32_t host = pass->parts.items[at].host;
     bool alone = parts_are_independent (coord);
     char nonce[33];
-    deal_host_nonce (pass->seed, host, nonce);
+    deal_host_nonce (&coord->soft.pass_key, host, nonce);
     struct msg_run run = { .key = pass->key,
                            .nonce = text_copy (arena, text_of (nonce)),
                            .rung = coord->state->plan.rungs.items[pass->key.rung],
                            .rank = alone ? 0 : at,
                            .world = alone ? 1 : pass->parts.n,
                            .address = coord->state->plan.hosts.items[host].address,
-                           .secret = pass->parts.items[at].secret,
+                           .secret = coord->soft.parts[at].secret,
                            .profile = profile_of (coord, at, alone, arena),
                            .cache = run_cache (coord, host, arena),
                            .signatures = coord->state->plan.signature_table };
@@ -169,6 +169,7 @@ struct msg_run coord_run_message_sample (const struct plan *plan, uint32_t rung,
     state.pass.parts.items = parts;
     state.pass.parts.n = plan->hosts.n;
     struct coord coord = { .state = &state };
+    coord.soft.parts = arena_array (arena, plan->hosts.n, sizeof *coord.soft.parts);
     return run_make (&coord, host, arena);
 }
 
@@ -179,8 +180,23 @@ void run_message_send (struct coord *coord, uint32_t at, uint64_t now_ms, struct
     coord->soft.hosts[host].run_sent_ms = coord_to_run_clock (coord, now_ms);
 }
 
+void run_message_deal (struct coord *coord)
+{
+    const struct pass_state *pass = &coord->state->pass;
+    uint32_t n = pass->active ? pass->parts.n : 0;
+    bool of_slice = n && coord->state->plan.rungs.items[pass->key.rung].scope == SCOPE_SLICE;
+    uint64_t *secrets = mem_array (n + 1, sizeof *secrets);
+    coord->soft.pass_key = deal_pass_key (&coord->soft.run_key, &pass->key);
+    coord->soft.dealt = of_slice &&
+                        deal_secrets (&coord->soft.pass_key, n, coord->state->plan.profile.devices_per_host, secrets);
+    for (uint32_t i = 0; i < n; i++)
+        coord->soft.parts[i].secret = secrets[i];
+    mem_free (secrets);
+}
+
 void run_message_send_all (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
+    run_message_deal (coord);
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
         run_message_send (coord, i, now_ms, out);
 }

@@ -44,7 +44,6 @@ struct host {
 /* One host's part in the running pass. */
 struct part {
     uint32_t host;
-    uint64_t secret;
     bool ended;
     uint32_t order; /* of ending */
     struct result result;
@@ -65,12 +64,11 @@ struct pass_state {
     enum purpose purpose;
     struct mesh mesh;    /* of its hosts */
     uint64_t timeout_ms; /* of one attempt in it */
-    uint64_t began_ms, seed;
+    uint64_t began_ms;
     uint64_t away_ms;  /* of its time, how long there was no coordinator */
     uint64_t began_at; /* index of PASS_BEGAN */
     LIST_OF (struct part) parts;
     uint32_t ended_n;
-    bool dealt;         /* false: more devices than numbers can tell apart */
     bool failing;       /* a part ended badly, */
     uint64_t failed_ms; /* the first one then */
     bool stopped;       /* PASS_STOPPED */
@@ -126,7 +124,6 @@ struct ended_write {
 struct state {
     struct plan plan;
     struct text run;
-    uint64_t seed;
     uint64_t next_index;
     uint64_t epoch;
     uint64_t began_ms; /* of this epoch */
@@ -177,6 +174,7 @@ struct host_soft_state {
     uint64_t run_sent_ms, go_sent_ms, stop_sent_ms;
 };
 struct part_soft_state {
+    uint64_t secret; /* as dealt; not in the journal, which others read */
     bool at_gate;
     bool stopped; /* it was told to stop, */
     bool killed;  /* to kill it */
@@ -196,6 +194,8 @@ struct soft_state {
     struct host_soft_state *hosts;
     uint32_t *part_of_host; /* of the running pass; NONE: does not take part */
     struct part_soft_state *parts;
+    struct digest run_key, pass_key; /* from which is dealt (coordinator/verdict/deal.h) */
+    bool dealt;                      /* false: more devices than numbers can tell apart, or no rung of the slice */
     struct gate_arrivals gates[GATES_MAX];
     uint32_t gates_n;
     struct arena gates_arena, gates_before; /* as with the pass */

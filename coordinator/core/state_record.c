@@ -27,7 +27,6 @@ static const struct field host_fields[] = {
 static const struct record host_record = RECORD ("host", struct host, host_fields);
 
 static const struct field part_fields[] = { F_U32 (1, struct part, host, ANY),
-                                            F_U64 (2, struct part, secret, ANY_U64),
                                             F_BOOL (3, struct part, ended),
                                             F_U32 (4, struct part, order, ANY),
                                             F_RECORD (5, struct part, result, &result_record),
@@ -46,11 +45,9 @@ static const struct field pass_fields[] = { F_BOOL (1, struct pass_state, active
                                             F_LIST (4, struct pass_state, mesh, MESH_AXES_MAX, &axis_record),
                                             F_U64 (5, struct pass_state, timeout_ms, ANY_U64),
                                             F_U64 (6, struct pass_state, began_ms, ANY_U64),
-                                            F_U64 (7, struct pass_state, seed, ANY_U64),
                                             F_U64 (8, struct pass_state, began_at, ANY_U64),
                                             F_LIST (9, struct pass_state, parts, ANY, &part_record),
                                             F_U32 (10, struct pass_state, ended_n, ANY),
-                                            F_BOOL (11, struct pass_state, dealt),
                                             F_BOOL (12, struct pass_state, failing),
                                             F_U64 (13, struct pass_state, failed_ms, ANY_U64),
                                             F_BOOL (14, struct pass_state, stopped),
@@ -112,7 +109,6 @@ static const struct record writing_record = RECORD ("writing", struct ended_writ
 static const struct field state_fields[] = {
     F_RECORD (1, struct state, plan, &plan_record),
     F_TEXT (2, struct state, run, ANY_BYTES),
-    F_U64 (3, struct state, seed, ANY_U64),
     F_U64 (4, struct state, next_index, ANY_U64),
     F_U64 (5, struct state, epoch, ANY_U64),
     F_U64 (6, struct state, began_ms, ANY_U64),

@@ -14,7 +14,7 @@ enum database_use { DATABASE_READ, DATABASE_WRITE };
 
 /* An empty file of mode 0600 that did not exist before: ERR_STATE when it does. */
 int database_file_create (const char *path, struct err *err);
-/* A regular file, no symlink; to write it, one that nobody else may write or (it holds dealt secrets) read. */
+/* A regular file, no symlink; to write it, one that nobody else may write or (it holds what programs said) read. */
 int database_file_check (const char *path, enum database_use use, struct err *err);
 sqlite3 *database_open (const char *path, enum database_use use, int busy_ms, struct err *err);
 void database_close (sqlite3 *db); /* NULL is fine; statements must be finalized */

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "common/io/clock.h"
@@ -185,28 +184,33 @@ static int take_keys (struct driver *driver, const struct plan *plan, struct lin
     return 0;
 }
 
+/* From the secret key of the coordinator, which never leaves it, and which whoever resumes the run needs in any case. */
+static struct digest deal_key_of (const struct driver *driver, const struct link_keys *keys)
+{
+    char purpose[64];
+    struct digest secret = digest_of (keys->secret_key, strlen (keys->secret_key));
+    snprintf (purpose, sizeof purpose, "secrets of run %s", driver->dir.id);
+    return digest_hmac (&secret, text_of (purpose));
+}
+
 struct driver *driver_open (struct loop *loop, const struct driver_options *options, const struct plan *plan,
                             struct err *err)
 {
     struct driver *driver = driver_create (loop, options);
     struct link_keys keys;
     struct run_addresses at = { 0 };
-    uint64_t seed;
     char path[RUN_PATH_BYTES];
     choose_binding (plan, options, &at);
     if (take_keys (driver, plan, &keys, err) < 0)
         goto failed;
-    if (getrandom (&seed, sizeof (seed), 0) != sizeof (seed)) {
-        err_errno (err, ERR_IO, "cannot get random numbers");
-        goto failed;
-    }
     if (key_file_save (&keys, run_dir_path (&driver->dir, "coordinator.key", path), err) < 0)
         goto failed;
     if ((driver->journal = journal_create (run_dir_path (&driver->dir, "journal.db", path), driver->dir.id, err)) ==
         NULL)
         goto failed;
-    coord_open (driver->coord, text_of (driver->dir.id), plan, seed, text_of (options->version), (uint64_t) getpid (),
-                driver->now_ms, &driver->outbox);
+    struct digest deal_key = deal_key_of (driver, &keys);
+    coord_open (driver->coord, text_of (driver->dir.id), plan, &deal_key, text_of (options->version),
+                (uint64_t) getpid (), driver->now_ms, &driver->outbox);
     if (open_rest (driver, &keys, &at, err) < 0)
         goto failed;
     begin (driver);
@@ -297,7 +301,8 @@ struct driver *driver_resume (struct loop *loop, const struct driver_options *op
     if (driver_joins_by_ticket (coord_plan (driver->coord)) &&
         slice_link_keys_load (coord_plan (driver->coord), &driver->tickets, &without) < 0)
         log_print (driver->options.log, "hosts that have not joined yet can no longer join: %s", without.text);
-    coord_resume (driver->coord, (uint64_t) getpid (), clock_wall_ms (), driver->now_ms, &driver->outbox);
+    struct digest deal_key = deal_key_of (driver, &keys);
+    coord_resume (driver->coord, &deal_key, (uint64_t) getpid (), clock_wall_ms (), driver->now_ms, &driver->outbox);
     if (options->cancel)
         coord_step (driver->coord, &(struct core_input){ .kind = IN_CANCEL, .level = options->cancel }, driver->now_ms,
                     &driver->outbox);

@@ -278,6 +278,14 @@ class Liars(Failing):
         self.ended = ended
         return receipt
 
+    def test_what_one_host_is_told_says_nothing_of_what_the_others_are(self):
+        """Each of its programs would know all secrets from its own line, and have a number proved that it made up."""
+        rungs = [self.lab.rung(name, "foretells.py", scope="slice", metrics=["loss"]) for name in ("first", "later")]
+        path = self.lab.slice(hosts=4, ladder=str(self.lab.ladder("ladder.yaml", rungs)))
+        ended = self.lab.sliceup("run", path, "--keep-going")
+        told = {item["rung"]: item["proof"] for item in self.lab.receipt()["reductions"]}
+        self.assertEqual({"first": "unproved", "later": "unproved"}, told, ended)
+
     def test_one_that_alone_reports_a_local_value_is_named_alone(self):
         receipt = self.reduced("local_value.py", "loss", ["cascade", "failed", "cascade", "cascade"], host="h1")
         self.assertEqual([("local", ["h1"], [])], [(item["proof"], item["culprits"], item["missing"]) for item in receipt["reductions"]])

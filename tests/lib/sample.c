@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+const struct digest sample_deal_key = { { 7 } };
+
 static void sample_hosts (struct plan *plan, uint32_t hosts, struct arena *arena)
 {
     plan->hosts.items = arena_array (arena, hosts, sizeof (struct plan_host));

@@ -85,8 +85,7 @@ struct world {
     struct started *started;
     uint32_t started_n;
     struct fact_generation published; /* the catalogue */
-    uint64_t seed_of_pass;
-    struct fact_pass_began pass; /* the last one recorded; its hosts in pass_hosts */
+    struct fact_pass_began pass;      /* the last one recorded; its hosts in pass_hosts */
     uint32_t pass_hosts[HOSTS_SIMULATED_MAX];
     uint32_t culprits[2], culprits_n; /* silent: when all of them are in one group, it hangs */
     bool shy, noticed;                /* not when alone; the others end by themselves with words that nobody knows */
@@ -181,7 +180,6 @@ static const char run_id[RUN_ID_BYTES + 1] = "0123456789abcdef";
 
 static void note_pass (struct world *world, const struct fact_pass_began *began)
 {
-    world->seed_of_pass = began->seed;
     world->pass = *began;
     memcpy (world->pass_hosts, began->hosts.items, began->hosts.n * sizeof (world->pass_hosts[0]));
 }
@@ -383,11 +381,11 @@ static void resume_coord (struct world *world)
     world->coord = coord_create ();
     memset (world->own_seq, 0, sizeof (world->own_seq));
     if (world->recorded == 0)
-        coord_open (world->coord, text_of ("30313233343536373839616263646566"), &world->plan, world->options.seed,
+        coord_open (world->coord, text_of ("30313233343536373839616263646566"), &world->plan, &sample_deal_key,
                     text_of ("sim"), 1, world->now_ms, &world->outbox);
     else {
         replay (world, world->coord, 0, world->recorded);
-        coord_resume (world->coord, 1, 0, world->now_ms, &world->outbox);
+        coord_resume (world->coord, &sample_deal_key, 1, 0, world->now_ms, &world->outbox);
     }
     world->report->epochs++;
     take_outbox (world);
@@ -467,7 +465,8 @@ static void end_program (struct world *world, uint32_t at, enum ending ending, u
     struct arena arena = { 0 };
     uint64_t secrets[HOSTS_SIMULATED_MAX] = { 0 };
     struct result result;
-    deal_secrets (world->seed_of_pass, host->run.world, 2, secrets);
+    struct digest pass_key = deal_pass_key (&sample_deal_key, &host->run.key);
+    deal_secrets (&pass_key, host->run.world, 2, secrets);
     sample_result (&host->run, secrets, &result, &arena);
     result.tail = text_of (tail);
     result.ending = ending;

@@ -93,8 +93,8 @@ static inline void bench_open_alone (struct bench *bench, void (*with) (struct p
         with (&bench->plan);
     bench->coord = coord_create ();
     outbox_init (&bench->out);
-    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, 7, text_of ("t"), 1,
-                bench->now_ms, &bench->out);
+    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, &sample_deal_key,
+                text_of ("t"), 1, bench->now_ms, &bench->out);
     collect (bench);
 }
 
@@ -156,7 +156,7 @@ static inline void die_unheard (struct bench *bench, enum fact_kind kind)
     replay (bench);
     memset (bench->said, 0, sizeof (bench->said));
     memset (bench->launched, 0, sizeof (bench->launched));
-    coord_resume (bench->coord, 2, 0, ++bench->now_ms, &bench->out);
+    coord_resume (bench->coord, &sample_deal_key, 2, 0, ++bench->now_ms, &bench->out);
     collect (bench);
 }
 
@@ -206,13 +206,21 @@ static inline void hang (struct bench *bench)
     end_all (bench, ENDING_TIMEOUT, 0, "");
 }
 
+/* What the running pass dealt to its hosts. */
+static inline void bench_deal (struct bench *bench, uint64_t secrets[])
+{
+    const struct fact_pass_began *began = &last (bench, FACT_PASS_BEGAN)->of.pass_began;
+    struct digest key = deal_pass_key (&sample_deal_key, &began->key);
+    deal_secrets (&key, began->hosts.n, bench->plan.profile.devices_per_host, secrets);
+}
+
 /* With everything that is asked for as evidence. */
 static inline void pass (struct bench *bench)
 {
     struct arena arena = { 0 };
     uint64_t secrets[HOSTS] = { 0 };
     const struct fact_pass_began began = last (bench, FACT_PASS_BEGAN)->of.pass_began;
-    deal_secrets (began.seed, began.hosts.n, bench->plan.profile.devices_per_host, secrets);
+    bench_deal (bench, secrets);
     for (uint32_t i = 0; i < began.hosts.n; i++) {
         struct msg msg = { .kind = MSG_RESULT };
         sample_result (&bench->runs[began.hosts.items[i]], secrets, &msg.of.result, &arena);

@@ -180,7 +180,7 @@ static void a_grant_that_nobody_was_told_of_ends_with_the_run (void **state)
     bench.coord = coord_create ();
     for (uint32_t i = 0; i < bench.facts_n; i++)
         coord_apply (bench.coord, &bench.facts[i]);
-    coord_resume (bench.coord, 2, 0, ++bench.now_ms, &bench.out);
+    coord_resume (bench.coord, &sample_deal_key, 2, 0, ++bench.now_ms, &bench.out);
     collect (&bench);
     for (uint32_t host = 0; host < HOSTS; host++)
         exited (&bench, host);

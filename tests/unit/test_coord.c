@@ -64,8 +64,8 @@ static void bench_open_limited (struct bench *bench, uint32_t first, const struc
     bench->plan.rungs.items[0].warm = WARM_NONE;
     bench->coord = coord_create ();
     outbox_init (&bench->out);
-    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, 7, text_of ("t"), 1,
-                bench->now_ms, &bench->out);
+    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, &sample_deal_key,
+                text_of ("t"), 1, bench->now_ms, &bench->out);
     collect (bench);
 }
 
@@ -148,7 +148,7 @@ static void restart_at (struct bench *bench, uint64_t wall_ms)
     bench->coord = coord_create ();
     for (uint32_t i = 0; i < bench->facts_n; i++)
         coord_apply (bench->coord, &bench->facts[i]);
-    coord_resume (bench->coord, 2, wall_ms, ++bench->now_ms, &bench->out);
+    coord_resume (bench->coord, &sample_deal_key, 2, wall_ms, ++bench->now_ms, &bench->out);
     collect (bench);
 }
 

@@ -66,6 +66,35 @@ static void digests_are_those_of_the_standard (void **state)
     }
 }
 
+/* RFC 4231, test cases 1 to 4: keys of up to 32 bytes. */
+static const struct {
+    struct digest key;
+    const char *text, *hex;
+} keyed[] = {
+    { { { 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11 } },
+      "Hi There",
+      "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7" },
+    { { "Jefe" }, "what do ya want for nothing?", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843" },
+    { { { 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170 } },
+      "\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd"
+      "\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd\xdd",
+      "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe" },
+    { { { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25 } },
+      "\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd"
+      "\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd\xcd",
+      "82558a389a443c0ea4cc819899f2083a85f0faa3e578f8077a2e3ff46729665b" },
+};
+
+static void keyed_digests_are_those_of_the_standard (void **state)
+{
+    (void) state;
+    for (size_t i = 0; i < sizeof keyed / sizeof keyed[0]; i++) {
+        char hex[DIGEST_HEX_BYTES];
+        struct digest digest = digest_hmac (&keyed[i].key, text_of (keyed[i].text));
+        assert_string_equal (digest_hex (&digest, hex), keyed[i].hex);
+    }
+}
+
 static void pieces_give_the_digest_of_the_whole (void **state)
 {
     (void) state;
@@ -200,6 +229,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (digests_are_those_of_the_standard),
+        cmocka_unit_test (keyed_digests_are_those_of_the_standard),
         cmocka_unit_test (pieces_give_the_digest_of_the_whole),
         cmocka_unit_test (a_file_is_read_to_its_end),
         cmocka_unit_test (only_regular_files_are_read),

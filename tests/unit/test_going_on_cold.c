@@ -66,7 +66,7 @@ static void the_grant_of_one_that_is_absent_is_returned (void **state)
     bench.coord = coord_create ();
     for (uint32_t i = 0; i < bench.facts_n; i++)
         coord_apply (bench.coord, &bench.facts[i]);
-    coord_resume (bench.coord, 2, 0, ++bench.now_ms, &bench.out);
+    coord_resume (bench.coord, &sample_deal_key, 2, 0, ++bench.now_ms, &bench.out);
     collect (&bench);
     lose (&bench, 0);
     for (uint32_t host = 1; host < HOSTS; host++)

@@ -59,13 +59,16 @@ static void each_part_has_numbers_of_its_own (void **state)
 {
     (void) state;
     struct bench bench;
-    uint64_t seeds[3];
+    char nonces[3][40];
     bench_open (&bench);
     for (uint32_t i = 0; i < 3; i++) {
-        seeds[i] = last (&bench, FACT_PASS_BEGAN)->of.pass_began.seed;
+        assert_true (
+            text_to_c (bench.runs[last (&bench, FACT_PASS_BEGAN)->of.pass_began.hosts.items[0]].nonce, nonces[i], 40));
         hang (&bench);
     }
-    assert_true (seeds[0] != seeds[1] && seeds[1] != seeds[2] && seeds[0] != seeds[2]);
+    assert_string_not_equal (nonces[0], nonces[1]);
+    assert_string_not_equal (nonces[1], nonces[2]);
+    assert_string_not_equal (nonces[0], nonces[2]);
     bench_close (&bench);
 }
 

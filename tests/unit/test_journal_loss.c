@@ -50,8 +50,8 @@ static int open_bench (void **state)
     bench->plan.rungs.n = 1;
     bench->coord = coord_create ();
     outbox_init (&bench->out);
-    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, 7, text_of ("t"), 1,
-                bench->now_ms, &bench->out);
+    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, &sample_deal_key,
+                text_of ("t"), 1, bench->now_ms, &bench->out);
     collect (bench);
     return 0;
 }
@@ -106,7 +106,7 @@ static void restart_from (struct bench *bench, uint32_t kept)
     bench->facts_n = kept;
     for (uint32_t i = 0; i < kept; i++)
         coord_apply (bench->coord, &bench->facts[i]);
-    coord_resume (bench->coord, 2, 0, ++bench->now_ms, &bench->out);
+    coord_resume (bench->coord, &sample_deal_key, 2, 0, ++bench->now_ms, &bench->out);
     collect (bench);
 }
 

@@ -64,8 +64,8 @@ static void slice_open (struct slice *slice, uint32_t hosts)
             &slice->arena, "%04u%.*s", i, HOST_NAME_MAX_BYTES - 4,
             "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopq");
     outbox_init (&slice->out);
-    coord_open (slice->coord, text_of ("00112233445566778899aabbccddeeff"), &slice->plan, 7, text_of ("t"), 1,
-                slice->now_ms, &slice->out);
+    coord_open (slice->coord, text_of ("00112233445566778899aabbccddeeff"), &slice->plan, &sample_deal_key,
+                text_of ("t"), 1, slice->now_ms, &slice->out);
     expect_writable (slice);
     for (uint32_t i = 0; i < hosts; i++) {
         struct msg hello = { .kind = MSG_HELLO,

@@ -17,8 +17,7 @@ static void end_well (struct bench *bench, uint32_t host, void (*mend) (struct r
     struct arena arena = { 0 };
     uint64_t secrets[HOSTS] = { 0 };
     struct msg msg = { .kind = MSG_RESULT };
-    deal_secrets (last (bench, FACT_PASS_BEGAN)->of.pass_began.seed, HOSTS, bench->plan.profile.devices_per_host,
-                  secrets);
+    bench_deal (bench, secrets);
     sample_result (&bench->runs[host], secrets, &msg.of.result, &arena);
     if (mend)
         mend (&msg.of.result, &arena);
@@ -319,7 +318,7 @@ static void names_of_liars_do_not_fill_the_journal (void **state)
         struct arena arena = { 0 };
         uint64_t secrets[HOSTS] = { 0 };
         struct msg msg = { .kind = MSG_RESULT };
-        deal_secrets (last (&bench, FACT_PASS_BEGAN)->of.pass_began.seed, HOSTS, 2, secrets);
+        bench_deal (&bench, secrets);
         sample_result (&bench.runs[host], secrets, &msg.of.result, &arena);
         struct metric *metrics = arena_array (&arena, RESULT_METRICS_MAX, sizeof *metrics);
         for (uint32_t i = 0; i < RESULT_METRICS_MAX; i++) {

@@ -189,7 +189,7 @@ static void comparison_is_a_total_order (void **state)
 static void keys_decide_before_later_fields_and_items_before_length (void **state)
 {
     (void) state;
-    struct fact_pass_began a = { .seed = 9 }, b = { .key.rung = 1 };
+    struct fact_pass_began a = { .why = TEXT_LIT ("x") }, b = { .key.rung = 1 };
     const struct record *record = fact_record_of_kind (FACT_PASS_BEGAN);
     assert_true (record_compare (record, &a, &b) < 0);
     uint32_t one_nine[] = { 1, 9 }, two[] = { 2 }, one[] = { 1 };

@@ -18,6 +18,7 @@
 /* Four hosts of two devices, mesh data: 4, model: 2; device d holds value d + 1, weight 1 on even and 3 on odd hosts.
  */
 enum { HOSTS = 4, PER_HOST = 2, DEVICES = HOSTS * PER_HOST };
+static const struct digest sample_key = { { 7 } };
 enum { DATA = 1, MODEL = 2, BOTH = 3 };
 
 static struct axis axes[2] = { { TEXT_LIT ("data"), HOSTS }, { TEXT_LIT ("model"), PER_HOST } };
@@ -50,7 +51,7 @@ static double number (const struct scene *scene, uint32_t device)
 static void scene_make (struct scene *scene, enum reduction reduction, uint32_t claimed, uint32_t reduced)
 {
     *scene = (struct scene){ 0 };
-    assert_true (deal_secrets (7, HOSTS, PER_HOST, scene->secrets));
+    assert_true (deal_secrets (&sample_key, HOSTS, PER_HOST, scene->secrets));
     for (uint32_t device = 0; device < DEVICES; device++) {
         double sum = 0, total = 0, proof = 0;
         for (uint32_t other = 0; other < DEVICES; other++) {
@@ -456,7 +457,7 @@ static void six_blames (uint32_t absent, uint32_t hosts)
     const struct metric *pointers[SIX];
     uint64_t secrets[SIX];
     uint32_t named = 0, missing = 0;
-    assert_true (deal_secrets (7, SIX, 1, secrets));
+    assert_true (deal_secrets (&sample_key, SIX, 1, secrets));
     six_make (shards, metrics, secrets, absent);
     for (uint32_t host = 0; host < SIX; host++)
         pointers[host] = &metrics[host];
@@ -523,7 +524,7 @@ static void many_hosts_and_many_liars_are_told_apart (void **state)
     static struct reduction_verdict verdict;
     uint64_t secrets[MANY];
     double proof = 0;
-    assert_true (deal_secrets (7, MANY, 1, secrets));
+    assert_true (deal_secrets (&sample_key, MANY, 1, secrets));
     for (uint32_t host = 0; host < MANY; host++)
         proof += (double) secrets[host];
     for (uint32_t host = 0; host < MANY; host++) {
@@ -663,7 +664,7 @@ static void judge_float32 (uint32_t hosts, enum reduction reduction, struct rng 
     uint64_t *secrets = arena_array (&arena, hosts, sizeof (*secrets));
     float total = 0, weights = 0, proof = 0;
     float all = (float) (1 + rng_unit (rng)); /* alike, rounding goes the same way again and again */
-    assert_true (deal_secrets (7, hosts, 1, secrets));
+    assert_true (deal_secrets (&sample_key, hosts, 1, secrets));
     for (uint32_t host = 0; host < hosts; host++) {
         float own = least < 1 ? (float) (least + (1 - least) * rng_unit (rng)) : all;
         float share = reduction == REDUCTION_MEAN ? (float) (1 + rng_below (rng, 4096)) : 1;
@@ -748,7 +749,7 @@ static void dealt_numbers_are_distinct_and_exact_in_float32 (void **state)
     } cases[] = { { 1, 1 }, { 4, 2 }, { 64, 4 }, { 256, 8 }, { 1000, 4 }, { 1024, 4 }, { 64, 64 } };
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
         uint64_t secrets[1024];
-        assert_true (deal_secrets (i, cases[i].hosts, cases[i].per_host, secrets));
+        assert_true (deal_secrets (&(struct digest){ { (uint8_t) i } }, cases[i].hosts, cases[i].per_host, secrets));
         float sum = 0;
         double exact = 0;
         for (uint32_t a = 0; a < cases[i].hosts; a++) {
@@ -763,19 +764,42 @@ static void dealt_numbers_are_distinct_and_exact_in_float32 (void **state)
         assert_true ((double) sum == exact);
     }
     uint64_t none[2];
-    assert_false (deal_secrets (1, 2, 1 << 23, none));
+    assert_false (deal_secrets (&sample_key, 2, 1 << 23, none));
 }
 
-static void nonces_differ_by_host_and_seed (void **state)
+/* Nothing that one host is told is of use for what another one is told, or the same one in another pass: each draws
+ * from an HMAC of its own, under a key that no message has. */
+static void what_is_dealt_is_drawn_for_each_host_and_pass_alone (void **state)
 {
     (void) state;
-    char a[33], b[33], c[33];
-    deal_host_nonce (1, 0, a);
-    deal_host_nonce (1, 1, b);
-    deal_host_nonce (2, 0, c);
-    assert_string_not_equal (a, b);
-    assert_string_not_equal (a, c);
-    assert_int_equal (strlen (a), 32);
+    static const struct attempt_key passes[] = {
+        { 0, PASS_ONCE, 1 }, { 1, PASS_ONCE, 1 }, { 0, PASS_RESTORED, 1 }, { 0, PASS_ONCE, 2 }
+    };
+    struct digest keys[5] = { { { 1 } } };
+    char nonces[5 * HOSTS][33];
+    for (uint32_t i = 0; i < 5; i++) {
+        keys[i] = deal_pass_key (&(struct digest){ { i < 4 } }, &passes[i % 4]);
+        for (uint32_t host = 0; host < HOSTS; host++)
+            deal_host_nonce (&keys[i], host, nonces[i * HOSTS + host]);
+    }
+    for (uint32_t i = 0; i < 5 * HOSTS; i++) {
+        assert_int_equal (strlen (nonces[i]), 32);
+        for (uint32_t k = 0; k < i; k++)
+            assert_string_not_equal (nonces[i], nonces[k]);
+    }
+}
+
+/* Computed with Python's hmac: a coordinator that resumes a run deals what the one before it had dealt. */
+static void what_is_dealt_is_the_hmac_of_its_purpose (void **state)
+{
+    (void) state;
+    char nonce[33];
+    uint64_t secrets[4];
+    struct digest key = deal_pass_key (&(struct digest){ { 7 } }, &(struct attempt_key){ 3, PASS_RESTORED, 2 });
+    deal_host_nonce (&key, 1, nonce);
+    assert_string_equal (nonce, "f1764378622c7955331a71a15660d918");
+    assert_true (deal_secrets (&key, 4, 2, secrets));
+    assert_true (secrets[0] == 76572 && secrets[1] == 116948 && secrets[2] == 125206 && secrets[3] == 32654);
 }
 
 int main (void)
@@ -814,7 +838,8 @@ int main (void)
         cmocka_unit_test (earlier_values_are_held_against_the_sums_that_are_right),
         cmocka_unit_test (last_values_of_different_steps_are_told_by_their_number),
         cmocka_unit_test (dealt_numbers_are_distinct_and_exact_in_float32),
-        cmocka_unit_test (nonces_differ_by_host_and_seed),
+        cmocka_unit_test (what_is_dealt_is_drawn_for_each_host_and_pass_alone),
+        cmocka_unit_test (what_is_dealt_is_the_hmac_of_its_purpose),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -98,7 +98,7 @@ static void a_folded_stream_is_not_a_shifted_copy_of_another (void **state)
     }
 }
 
-/* The numbers dealt in a journal must be the same in every later version. */
+/* Or tests that name a seed would try something else in every later version. */
 static void folding_is_fixed_for_ever (void **state)
 {
     (void) state;

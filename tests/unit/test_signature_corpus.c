@@ -1,6 +1,7 @@
 /* links: conf classify signature model base */
 /* Messages as logs print them (tests/unit/failures), and what logs do to them: is the owner right, is nothing called
  * transient that lasts, does what nobody has seen stay unknown? */
+#include "rng_unit.h"
 #include "signature_lists.h"
 
 #include <dirent.h>

@@ -221,8 +221,8 @@ static struct text bundle_on (struct bench *bench, const char *hardware, const c
     bench->plan.rungs.n = 2;
     bench->coord = coord_create ();
     outbox_init (&bench->out);
-    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, 7, text_of ("t"), 1,
-                bench->now_ms, &bench->out);
+    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, &sample_deal_key,
+                text_of ("t"), 1, bench->now_ms, &bench->out);
     collect (bench);
     all_join (bench);
     for (uint32_t host = 0; host < HOSTS; host++) {

@@ -106,7 +106,7 @@ static void resume_after (const struct pilot *whole, uint32_t cut)
     bench->facts_n = cut;
     for (uint32_t i = 0; i < cut; i++)
         coord_apply (bench->coord, &bench->facts[i]);
-    coord_resume (bench->coord, 2, 0, bench->now_ms, &bench->out);
+    coord_resume (bench->coord, &sample_deal_key, 2, 0, bench->now_ms, &bench->out);
     collect (bench);
     all_join (bench);
     pilot_to_the_end (&pilot);

@@ -73,8 +73,8 @@ static const struct fact *survey (struct bench *bench, const char *const storage
     bench->plan.rungs.n = 1;
     bench->coord = coord_create ();
     outbox_init (&bench->out);
-    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, 7, text_of ("t"), 1,
-                bench->now_ms, &bench->out);
+    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, &sample_deal_key,
+                text_of ("t"), 1, bench->now_ms, &bench->out);
     collect (bench);
     all_join (bench);
     for (uint32_t host = 0; host < HOSTS; host++) {

@@ -109,8 +109,8 @@ static inline void bench_open_rung_term (struct bench *bench, enum cache_mode mo
     bench->plan.rungs.n = 1;
     bench->coord = coord_create ();
     outbox_init (&bench->out);
-    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, 7, text_of ("t"), 1,
-                bench->now_ms, &bench->out);
+    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, &sample_deal_key,
+                text_of ("t"), 1, bench->now_ms, &bench->out);
     collect (bench);
     all_join (bench);
 }
@@ -227,7 +227,7 @@ static inline void restart (struct bench *bench)
     bench->coord = coord_create ();
     for (uint32_t i = 0; i < bench->facts_n; i++)
         coord_apply (bench->coord, &bench->facts[i]);
-    coord_resume (bench->coord, 2, 0, ++bench->now_ms, &bench->out);
+    coord_resume (bench->coord, &sample_deal_key, 2, 0, ++bench->now_ms, &bench->out);
     collect (bench);
     all_join (bench);
 }
