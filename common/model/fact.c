@@ -173,7 +173,8 @@ static const struct field host_stepped_fields[] = { F_U32 (1, struct fact_host_s
 static const struct field loss_told_fields[] = { F_U32 (1, struct fact_loss_told, host, HOSTS_MAX - 1),
                                                  F_U64 (2, struct fact_loss_told, epoch, UINT64_MAX),
                                                  F_U64 (3, struct fact_loss_told, index, UINT64_MAX),
-                                                 F_TEXT (4, struct fact_loss_told, why, SENTENCE_MAX_BYTES) };
+                                                 F_TEXT (4, struct fact_loss_told, why, SENTENCE_MAX_BYTES),
+                                                 F_BOOL (5, struct fact_loss_told, believed) };
 
 static const struct field output_lost_fields[] = { F_U32 (1, struct fact_output_lost, host, HOSTS_MAX - 1),
                                                    F_RECORD (2, struct fact_output_lost, key, &attempt_key_record),

@@ -32,7 +32,7 @@ enum fact_kind {
     FACT_GENERATION_DROPPED, /* quarantined: not used again, not removed */
     FACT_RETRY_PLANNED,      /* a pass that failed for a transient reason is run again */
     FACT_SUSPECTS_NAMED,     /* what running parts of the slice by themselves showed */
-    FACT_LOSS_TOLD,          /* a worker knows of facts that this journal lacks, so the journal cannot be relied on */
+    FACT_LOSS_TOLD,          /* a worker says that it knows of facts that this journal lacks */
     FACT_CLIMB_STOPPED,      /* nothing more is started, for a reason other than a failed pass */
     FACT_HOSTS_LEFT_BEHIND,  /* the climb goes on without hosts that are absent */
     FACT_HOST_RETURNED,      /* one that was silent, and not lost yet, is heard again */
@@ -205,11 +205,13 @@ struct fact_suspects_named {
     uint32_t passes;
     struct text why;
 };
-/* `epoch`, `index`: what the worker was told of, as it says; index 0: it holds or obeys what is unknown here. */
+/* `epoch`, `index`: what the worker was told of, as it says; index 0: it holds or obeys what is unknown here.
+ * `believed`: others say so too, and it is the last fact (coordinator/core/journal_loss.h). */
 struct fact_loss_told {
     uint32_t host;
     uint64_t epoch, index;
     struct text why;
+    bool believed;
 };
 struct fact_output_lost {
     uint32_t host;

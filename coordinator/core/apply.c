@@ -26,6 +26,7 @@ static void apply_epoch_began (struct engine *to, const struct fact *fact)
     for (uint32_t i = 0; i < to->state.plan.hosts.n; i++) {
         struct host *host = &to->state.hosts.items[i];
         to->coord.soft.hosts[i].received_ms = fact->at_ms;
+        to->coord.soft.hosts[i].claim = (struct text){ 0 };
         if (host->joined_epoch == to->state.epoch)
             host->joined_until = fact->index - 1;
     }
@@ -63,6 +64,7 @@ static void apply_host_joined (struct engine *to, const struct fact *fact)
     link->seen_seq = 0;
     link->received_ms = fact->at_ms;
     link->suspected = false;
+    link->claim = (struct text){ 0 };
 }
 
 static void apply_host_lost (struct engine *to, const struct fact_host_lost *lost)
@@ -244,6 +246,16 @@ static void apply_pass_stopped (struct engine *to, const struct fact_pass_stoppe
 {
     to->state.pass.stopped = true;
     record_copy (fact_record_of_kind (FACT_PASS_STOPPED), &to->state.pass.why, stopped, &to->pass_arena);
+}
+
+static void apply_loss_told (struct engine *to, const struct fact *fact)
+{
+    struct host_soft_state *link = &to->coord.soft.hosts[fact->of.loss_told.host];
+    struct text why = text_copy (&to->arena, fact->of.loss_told.why);
+    if (fact->of.loss_told.believed)
+        to->state.lost_facts = why;
+    link->claim = why;
+    link->claimed_ms = link->received_ms = fact->at_ms;
 }
 
 /* A restored pass over an adopted generation that only the cache failed: compile anew, once. */
@@ -443,7 +455,10 @@ static void apply_of_kind (struct engine *to, const struct fact *fact)
         if (key_in_range (to, &fact->of.retry_planned.key))
             apply_retry_planned (to, &fact->of.retry_planned);
         break;
-    case FACT_LOSS_TOLD: to->state.lost_facts = text_copy (&to->arena, fact->of.loss_told.why); break;
+    case FACT_LOSS_TOLD:
+        if (in_range (to, fact->of.loss_told.host))
+            apply_loss_told (to, fact);
+        break;
     case FACT_SUSPECTS_NAMED: apply_suspects_named (to, &fact->of.suspects_named); break;
     case FACT_HOST_RETURNED:
         if (in_range (to, fact->of.host_suspected.host))

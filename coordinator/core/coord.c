@@ -8,6 +8,7 @@
 #include "coordinator/core/apply.h"
 #include "coordinator/core/climb.h"
 #include "coordinator/core/inbox.h"
+#include "coordinator/core/journal_loss.h"
 #include "coordinator/core/loss.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/run_message.h"
@@ -374,7 +375,7 @@ void coord_step (struct coord *coord, const struct core_input *in, uint64_t now_
     case IN_OUTPUT: take_output (coord, in->output, now_ms, out); break;
     case IN_OUTPUT_LOST: take_output_lost (coord, in, now_ms, out); break;
     }
-    if (coord->state->lost_facts.len)
+    if (journal_loss_weigh (coord, now_ms, out))
         return;
     climb_advance (coord, now_ms, out);
     deadlines_report_wait (coord, now_ms, out);

@@ -407,13 +407,13 @@ void inbox_handle_message (struct coord *coord, uint32_t host, const struct msg 
         coord_add_message (coord, host, MSG_SHUTDOWN, out)->of.shutdown.why = TEXT_LIT ("the run is over");
         return;
     }
-    if (journal_loss_detect (coord, host, msg, now_ms, out))
-        return;
     if (state->left == LEFT_ABSENT) {
         coord_add_message (coord, host, MSG_SHUTDOWN, out)->of.shutdown.why = TEXT_LIT (
             "the run went on without this host");
         return;
     }
+    if (journal_loss_detect (coord, host, msg, now_ms, out))
+        return;
     if (msg->kind == MSG_HELLO) {
         take_hello (coord, host, msg, now_ms, out);
         return;

@@ -1,11 +1,17 @@
-/* journal_loss.h - what a worker knows of the run that the journal does not. */
+/* journal_loss.h - what a worker says to know of the run that the journal does not.
+ *
+ * One host may err or lie, so its word alone is weighed against that of all others: the journal is refused where at
+ * least two hosts say so and more than those who do not. Until all others have spoken since, or are lost, nothing is
+ * begun. Who is alone with it is lost by its own fault, and the run goes on as without any lost host. */
 #ifndef SLICEUP_COORDINATOR_CORE_JOURNAL_LOSS_H
 #define SLICEUP_COORDINATOR_CORE_JOURNAL_LOSS_H
 
 #include "coordinator/core/outbox.h"
 
-/* True: it was recorded, as the last thing. */
+/* True: the message holds such a claim, which is recorded once, and nothing else of it counts. */
 bool journal_loss_detect (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms,
                           struct outbox *out);
+/* After every input. True: nothing may be begun, because a claim is still weighed, or was believed. */
+bool journal_loss_weigh (struct coord *coord, uint64_t now_ms, struct outbox *out);
 
 #endif

@@ -170,7 +170,9 @@ struct host_soft_state {
     uint64_t seen_seq; /* highest taken in this session */
     uint64_t sent_ms;  /* when it was last told anything */
     bool suspected;
-    bool at_gate; /* its attempt of the running pass waits at one, or is stopped there, as last reported */
+    bool at_gate;      /* its attempt of the running pass waits at one, or is stopped there, as last reported */
+    struct text claim; /* what it says to know that the journal lacks (journal_loss.h); empty: nothing */
+    uint64_t claimed_ms;
     uint64_t run_sent_ms, go_sent_ms, stop_sent_ms;
 };
 struct part_soft_state {

@@ -1,7 +1,9 @@
 #include "coordinator/home/run_facts.h"
 
 #include <inttypes.h>
+#include <string.h>
 
+#include "common/io/log.h"
 #include "common/wire/wire.h"
 #include "coordinator/journal/journal_read.h"
 
@@ -21,13 +23,27 @@ int run_facts_set_lost_error (const char *run_id, struct text why, struct err *e
 
 int run_facts_check_fact (const char *run_id, const struct fact *fact, struct err *err)
 {
-    if (fact->kind == FACT_LOSS_TOLD)
+    if (fact->kind == FACT_LOSS_TOLD && fact->of.loss_told.believed)
         return run_facts_set_lost_error (run_id, fact->of.loss_told.why, err);
     struct text run = fact->of.run_opened.run;
     if (fact->kind == FACT_RUN_OPENED && !text_is (run, run_id))
         return err_set (err, ERR_DAMAGE, "the journal in the folder of run %.8s belongs to run %.*s; " JOURNAL_REMEDY,
                         run_id, TEXT_ARG (run));
     return 0;
+}
+
+/* Some commands read a journal twice. */
+static void warn_of_claim (const char *run_id, struct text why)
+{
+    static char warned[16];
+    char id[16];
+    snprintf (id, sizeof id, "%.8s", run_id);
+    if (strcmp (warned, id) == 0)
+        return;
+    memcpy (warned, id, sizeof warned);
+    log_print (&(struct log){ .to = stderr, .program = "sliceup" },
+               "warning: run %s: one host contradicts the record, and no other host confirms it: %.*s", id,
+               TEXT_ARG (why));
 }
 
 int run_facts_decode (const char *run_id, uint64_t index, struct text bytes, struct arena *arena, struct fact *fact,
@@ -42,6 +58,8 @@ int run_facts_decode (const char *run_id, uint64_t index, struct text bytes, str
     if (why.code)
         return err_set (err, ERR_DAMAGE, "the journal of run %.8s is damaged at fact %" PRIu64 ": %s; " JOURNAL_REMEDY,
                         run_id, index, why.text);
+    if (fact->kind == FACT_LOSS_TOLD && !fact->of.loss_told.believed)
+        warn_of_claim (run_id, fact->of.loss_told.why);
     return run_facts_check_fact (run_id, fact, err);
 }
 

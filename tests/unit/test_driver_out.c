@@ -173,7 +173,7 @@ static void a_disk_that_fails_ends_it_without_another_word (void **state)
     assert_false (driver_has_ended (stage->driver, NULL, NULL));
 }
 
-/* A worker that was told of more than is recorded: who else comes is told nothing, and nobody goes on with the run. */
+/* Workers that were told of more than is recorded: who else comes is told nothing, and nobody goes on with the run. */
 static void a_journal_that_lacks_what_a_worker_knows_is_where_it_stops (void **state)
 {
     struct stage *stage = *state;
@@ -190,12 +190,14 @@ static void a_journal_that_lacks_what_a_worker_knows_is_where_it_stops (void **s
     knows_more.of.hello.told_epoch = stage->actors[0].epoch;
     knows_more.of.hello.told_index = stage->driver->recorded_index + 1;
     stage_says (stage, 0, knows_more);
+    knows_more.of.hello.host = stranger.of.hello.host; /* one alone is not believed */
+    stage_says (stage, 1, knows_more);
     stage_leave (stage);
     assert_true (driver_has_ended (stage->driver, &exit_status, &problem));
     assert_true (clock_boot_ms () < stage->driver->leave_by_ms); /* it waits for no worker */
     assert_int_equal (exit_status, 5);
     assert_int_equal (problem.code, ERR_DAMAGE);
-    assert_non_null (strstr (problem.text, "lacks facts that were acknowledged: host host0 knows fact"));
+    assert_non_null (strstr (problem.text, "lacks facts that were acknowledged: host host1 knows fact"));
     stranger.of.hello.version = TEXT_LIT ("9.9.9"); /* who is refused else, whatever the run's state is */
     stage_says (stage, 1, stranger);
     stage_linger (stage, 200);
@@ -205,9 +207,31 @@ static void a_journal_that_lacks_what_a_worker_knows_is_where_it_stops (void **s
     assert_int_equal (stage->actors[1].received_n, 1);
     stage_stop (stage);
     assert_int_equal (stage_recorded (stage).last, FACT_LOSS_TOLD);
-    assert_int_equal (stage_recorded (stage).of[FACT_LOSS_TOLD], 1);
+    assert_int_equal (stage_recorded (stage).of[FACT_LOSS_TOLD], 3);
     assert_int_equal (stage_resume (stage, &err), -1);
     assert_int_equal (err.code, ERR_DAMAGE);
+}
+
+/* What one host says against all others ends its own part: the run goes on, its record is read and resumed. */
+static void an_absurd_number_is_the_fault_of_the_host_that_says_it (void **state)
+{
+    struct stage *stage = *state;
+    struct err err = { 0 };
+    stage_start (stage);
+    stage_join (stage, 0);
+    struct msg absurd = stage_hello (stage, 0), beat = { .kind = MSG_HEARTBEAT };
+    absurd.of.hello.told_epoch = stage->actors[0].epoch;
+    absurd.of.hello.told_index = UINT64_MAX;
+    stage_says (stage, 0, absurd);
+    stage_until (stage, FACT_LOSS_TOLD, 1);
+    for (uint32_t host = 1; host < coord_plan (stage->driver->coord)->hosts.n; host++)
+        stage_says (stage, host, beat);
+    stage_until (stage, FACT_HOST_LOST, 1);
+    stage_settle (stage);
+    assert_false (driver_has_ended (stage->driver, NULL, NULL));
+    stage_stop (stage);
+    assert_int_equal (stage_recorded (stage).of[FACT_LOSS_TOLD], 1);
+    assert_int_equal (stage_resume (stage, &err), 0);
 }
 
 static void a_fact_out_of_its_bounds_is_where_it_stops (void **state)
@@ -349,6 +373,7 @@ int main (void)
         STAGE_TEST (soft_facts_are_not_recorded_and_not_kept_without_end),
         STAGE_TEST (a_disk_that_fails_ends_it_without_another_word),
         STAGE_TEST (a_journal_that_lacks_what_a_worker_knows_is_where_it_stops),
+        STAGE_TEST (an_absurd_number_is_the_fault_of_the_host_that_says_it),
         STAGE_TEST (a_fact_out_of_its_bounds_is_where_it_stops),
         STAGE_TEST (what_is_too_large_is_not_sent),
         STAGE_TEST (an_order_that_is_too_large_ends_the_attempt),

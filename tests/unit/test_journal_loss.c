@@ -13,7 +13,7 @@
 #include "fact_copy.h"
 #include "sample.h"
 
-enum { HOSTS = 2, FACTS_MAX = 64 };
+enum { HOSTS = 3, FACTS_MAX = 64 };
 
 struct bench {
     struct arena arena;
@@ -40,7 +40,7 @@ static void collect (struct bench *bench)
     outbox_clear (&bench->out);
 }
 
-/* A run of one rung for each host alone, which all have joined: facts 1 and 2, two joinings, the pass. */
+/* A run of one rung for each host alone, which all have joined: facts 1 and 2, three joinings, the pass. */
 static int open_bench (void **state)
 {
     struct bench *bench = mem_alloc (sizeof *bench);
@@ -90,6 +90,14 @@ static void hello (struct bench *bench, uint32_t host, uint64_t told_epoch, uint
 {
     struct msg msg = hello_of (host, told_epoch, told_index);
     tell (bench, host, &msg, told_epoch);
+}
+
+static uint32_t count (const struct bench *bench, enum fact_kind kind)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < bench->facts_n; i++)
+        n += bench->facts[i].kind == kind;
+    return n;
 }
 
 static void all_join (struct bench *bench)
@@ -145,18 +153,57 @@ static void who_was_told_no_more_than_is_here_is_welcome (void **state)
     expect_none (bench);
 }
 
-static void who_was_told_of_a_fact_that_is_not_here_stops_everything (void **state)
+/* The others have spoken since: to them nothing is unknown. */
+static void others_say (struct bench *bench, uint32_t but)
+{
+    for (uint32_t host = 0; host < HOSTS; host++)
+        if (host != but && bench->coord->state->hosts.items[host].joined_epoch == bench->coord->state->epoch) {
+            struct msg beat = { .kind = MSG_HEARTBEAT };
+            tell (bench, host, &beat, bench->coord->state->epoch);
+        }
+}
+
+/* One host alone is not believed: it is lost, by what it said, and the others go on. */
+static void expect_fault_of (struct bench *bench, uint32_t host, const char *words)
+{
+    const struct host *state = &bench->coord->state->hosts.items[host];
+    others_say (bench, host);
+    assert_string_equal (bench->lost_facts, "");
+    assert_int_equal (bench->coord->state->lost_facts.len, 0);
+    assert_int_equal (state->life, HOST_LOST);
+    assert_non_null (strstr (state->lost_why.ptr, "confirmed by no other host"));
+    if (!strstr (state->lost_why.ptr, words))
+        fail_msg ("expected '%s' in '%s'", words, state->lost_why.ptr);
+}
+
+static void what_several_were_told_and_is_not_here_stops_everything (void **state)
 {
     struct bench *bench = *state;
     all_join (bench);
     uint32_t all = bench->facts_n;
     restart_from (bench, all - 1);
-    hello (bench, 1, 1, all - 1);
+    hello (bench, 2, 1, all - 1);
     expect_none (bench);
     hello (bench, 0, 1, all);
-    expect_doubt (bench, "host host0 knows fact 5 of epoch 1, but here that epoch ends with fact 4");
-    const struct fact_loss_told *told = &bench->facts[bench->facts_n - 1].of.loss_told;
-    assert_true (told->host == 0 && told->epoch == 1 && told->index == all);
+    assert_string_equal (bench->lost_facts, ""); /* one alone: the others are asked */
+    hello (bench, 1, 1, all);                    /* two of three */
+    expect_doubt (bench, "host host1 knows fact 6 of epoch 1, but here that epoch ends with fact 5");
+    const struct fact_loss_told *told = &bench->facts[all + 1].of.loss_told;
+    assert_true (told->host == 0 && told->epoch == 1 && told->index == all && !told->believed);
+}
+
+static void nothing_is_begun_while_the_others_are_asked (void **state)
+{
+    struct bench *bench = *state;
+    all_join (bench);
+    uint32_t all = bench->facts_n;
+    restart_from (bench, all - 1);
+    hello (bench, 0, 1, all);
+    for (uint32_t host = 1; host < HOSTS; host++) {
+        assert_int_equal (bench->facts[bench->facts_n - 1].kind == FACT_PASS_BEGAN, false);
+        hello (bench, host, 0, 0);
+    }
+    expect_fault_of (bench, 0, "knows fact 6 of epoch 1");
 }
 
 static void nothing_follows_a_doubt_and_a_restart_finds_it (void **state)
@@ -165,7 +212,8 @@ static void nothing_follows_a_doubt_and_a_restart_finds_it (void **state)
     all_join (bench);
     uint32_t all = bench->facts_n;
     restart_from (bench, all - 1);
-    hello (bench, 0, 1, all);
+    for (uint32_t host = 0; host < HOSTS; host++)
+        hello (bench, host, 1, all);
     uint32_t facts_n = bench->facts_n;
     struct core_input inputs[] = { { .kind = IN_TICK },
                                    { .kind = IN_WORKER_EXITED, .host = 1 },
@@ -180,48 +228,66 @@ static void nothing_follows_a_doubt_and_a_restart_finds_it (void **state)
     bench->lost_facts[0] = '\0';
     restart_from (bench, facts_n);
     assert_int_equal (bench->facts_n, facts_n); /* not even a new epoch */
-    expect_doubt (bench, "host0 knows fact 5");
+    expect_doubt (bench, "knows fact 6");
 }
 
-/* The copy was gone on with before the worker came back: what it knows is of a history that did not happen here. */
+/* What one host said before is asked of all again: the next coordinator begins with nobody's word. */
+static void a_restart_asks_all_of_them_again (void **state)
+{
+    struct bench *bench = *state;
+    all_join (bench);
+    hello (bench, 0, 1, UINT64_MAX);
+    assert_int_equal (bench->facts[bench->facts_n - 1].kind, FACT_LOSS_TOLD);
+    restart_from (bench, bench->facts_n);
+    bench->said_n = 0;
+    all_join (bench);
+    expect_none (bench);
+    assert_int_equal (bench->coord->state->hosts.items[0].life, HOST_JOINED);
+}
+
+/* The copy was gone on with before the workers came back: what they know is of a history that did not happen here. */
 static void growing_past_what_was_lost_does_not_hide_it (void **state)
 {
     struct bench *bench = *state;
     all_join (bench);
     uint32_t all = bench->facts_n;
     restart_from (bench, all - 2); /* epoch 2 instead of a joining and the pass */
-    hello (bench, 1, 0, 0);
+    hello (bench, 2, 0, 0);
     expect_none (bench);
     restart_from (bench, bench->facts_n);
-    assert_true (bench->facts_n > all);
     hello (bench, 0, 1, all);
-    expect_doubt (bench, "but here that epoch ends with fact 3");
+    hello (bench, 1, 1, all);
+    expect_doubt (bench, "but here that epoch ends with fact 4");
 }
 
 static void an_epoch_that_is_not_here_is_told_by_any_message (void **state)
 {
     struct bench *bench = *state;
     all_join (bench);
-    struct msg beat = { .kind = MSG_HEARTBEAT };
-    tell (bench, 0, &beat, 2);
-    expect_doubt (bench, "host host0 has joined epoch 2, but the last epoch in this journal is 1: the run was "
-                         "continued from another copy of its folder");
+    for (uint32_t host = 0; host < HOSTS; host++) {
+        struct msg beat = { .kind = MSG_HEARTBEAT };
+        tell (bench, host, &beat, 2);
+    }
+    expect_doubt (bench,
+                  "has joined epoch 2, but the last epoch in this journal is 1: the run was continued from another "
+                  "copy of its folder");
 }
 
-/* The same epoch of another history: here the host never joined in it. */
+/* The same epoch of another history: here the hosts never joined in it. */
 static void an_epoch_of_another_history_is_told_by_who_joined_in_it (void **state)
 {
     struct bench *bench = *state;
     all_join (bench);
     restart_from (bench, bench->facts_n);
     hello (bench, 1, 2, 3);
-    expect_doubt (bench, "host host1 knows fact 3 of epoch 2, but here it did not join that epoch");
+    hello (bench, 2, 2, 3);
+    expect_doubt (bench, "host host2 knows fact 3 of epoch 2, but here it did not join that epoch");
 }
 
-static void hold (struct bench *bench, enum msg_kind kind, struct attempt_key key)
+static void hold (struct bench *bench, uint32_t host, enum msg_kind kind, struct attempt_key key)
 {
     struct holding held = { .key = key, .state = ATTEMPT_ENDED };
-    struct msg msg = kind == MSG_HELLO ? hello_of (0, 0, 0) : (struct msg){ .kind = kind };
+    struct msg msg = kind == MSG_HELLO ? hello_of (host, 0, 0) : (struct msg){ .kind = kind };
     if (kind == MSG_RESULT)
         msg.of.result = (struct result){ .key = key, .ending = ENDING_EXITED, .done = true };
     if (kind == MSG_HELLO) {
@@ -231,24 +297,45 @@ static void hold (struct bench *bench, enum msg_kind kind, struct attempt_key ke
         msg.of.heartbeat.holdings.items = &held;
         msg.of.heartbeat.holdings.n = 1;
     }
-    tell (bench, 0, &msg, 0);
+    tell (bench, host, &msg, 0);
 }
 
 /* A worker that was started anew holds the results that it kept on its disk. */
 static void an_attempt_that_was_never_begun_here_is_evidence (void **state)
 {
     static const enum msg_kind kinds[] = { MSG_HELLO, MSG_HEARTBEAT, MSG_RESULT };
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < 6; i++) {
         struct bench *bench = *state;
+        const char *words = "holds attempt 2 of rung facts, but this journal does not record that this attempt began";
         all_join (bench);
-        hold (bench, kinds[i], (struct attempt_key){ 0, PASS_ONCE, 1 });
-        assert_string_equal (bench->lost_facts, "");
-        hold (bench, kinds[i], (struct attempt_key){ 63, PASS_ONCE, 9 }); /* of no plan: nonsense */
-        assert_string_equal (bench->lost_facts, "");
-        hold (bench, kinds[i], (struct attempt_key){ 0, PASS_ONCE, 2 });
-        expect_doubt (
-            bench,
-            "host host0 holds attempt 2 of rung facts, but this journal does not record that this attempt began");
+        hold (bench, 0, kinds[i % 3], (struct attempt_key){ 0, PASS_ONCE, 1 });
+        hold (bench, 0, kinds[i % 3], (struct attempt_key){ 63, PASS_ONCE, 9 }); /* of no plan: nonsense */
+        assert_int_equal (count (bench, FACT_LOSS_TOLD), 0);
+        for (uint32_t host = 0; host < (i < 3 ? HOSTS : 1); host++)
+            hold (bench, host, kinds[i % 3], (struct attempt_key){ 0, PASS_ONCE, 2 });
+        if (i < 3)
+            expect_doubt (bench, words);
+        else
+            expect_fault_of (bench, 0, words);
+        close_bench (state);
+        open_bench (state);
+    }
+}
+
+/* Whatever number one host says of what it was told: its fault alone, and the same twice is recorded once. */
+static void one_host_with_an_absurd_number_ends_nothing (void **state)
+{
+    static const uint64_t numbers[] = { 2, 7, INT64_MAX, UINT64_MAX - 1, UINT64_MAX };
+    for (uint32_t i = 0; i < 3 * 5; i++) {
+        struct bench *bench = *state;
+        uint64_t number = numbers[i % 5];
+        all_join (bench);
+        struct msg beat = { .kind = MSG_HEARTBEAT }, absurd = hello_of (1, i < 5 ? number : 1, number + 10);
+        for (int twice = 0; twice < 2; twice++)
+            tell (bench, 1, i < 10 ? &absurd : &beat, i < 10 ? 1 : number);
+        expect_fault_of (bench, 1, i < 10 ? "knows fact" : "has joined epoch");
+        tell (bench, 1, &absurd, 1);
+        assert_int_equal (count (bench, FACT_LOSS_TOLD), 1);
         close_bench (state);
         open_bench (state);
     }
@@ -259,7 +346,10 @@ int main (void)
 #define T(test) cmocka_unit_test_setup_teardown (test, open_bench, close_bench)
     const struct CMUnitTest tests[] = {
         T (who_was_told_no_more_than_is_here_is_welcome),
-        T (who_was_told_of_a_fact_that_is_not_here_stops_everything),
+        T (what_several_were_told_and_is_not_here_stops_everything),
+        T (nothing_is_begun_while_the_others_are_asked),
+        T (a_restart_asks_all_of_them_again),
+        T (one_host_with_an_absurd_number_ends_nothing),
         T (nothing_follows_a_doubt_and_a_restart_finds_it),
         T (growing_past_what_was_lost_does_not_hide_it),
         T (an_epoch_that_is_not_here_is_told_by_any_message),

@@ -44,6 +44,10 @@ static void each_fact_has_its_place (void **state)
     opened.index = 2;
     decodes (&opened, 2, "is damaged at fact 2: a journal begins with run-opened, and has it once");
     opened.index = 1;
+    struct fact told = { .kind = FACT_LOSS_TOLD, .index = 2, .of.loss_told.why = TEXT_LIT ("host h1 knows fact 9") };
+    decodes (&told, 2, NULL); /* one host's word: it is warned of */
+    told.of.loss_told.believed = true;
+    decodes (&told, 2, "lacks facts that were acknowledged: host h1 knows fact 9");
     opened.of.run_opened.run = TEXT_LIT ("ffffffffffffffffffffffffffffffff");
     decodes (&opened, 1, "belongs to run ffffffff");
 }

@@ -198,11 +198,154 @@ static void what_a_worker_knows_and_the_journal_lacks_fits (void **state)
     bench_close (&bench);
 }
 
+/* ---- one absurd number at a time ---- */
+
+static void no_retries (struct plan *plan)
+{
+    plan->limits.retries = 0;
+}
+
+/* One of each list, so that every number of the table is there. */
+static void fill_lists (const struct record *record, void *value, struct arena *arena)
+{
+    for (uint32_t i = 0; i < record->fields_n; i++) {
+        const struct field *field = &record->fields[i];
+        void *at = (char *) value + field->offset;
+        struct any_list *list = at;
+        if (field->kind == FIELD_RECORD)
+            fill_lists (field->of, at, arena);
+        if (field->kind != FIELD_LIST || field->item != FIELD_RECORD)
+            continue;
+        if (!list->n)
+            *list = (struct any_list){ arena_array (arena, 1, field->of->bytes), 1 };
+        fill_lists (field->of, list->items, arena);
+    }
+}
+
+static uint64_t one_of_three (uint64_t max, uint32_t which)
+{
+    return which == 0 ? 0 : which == 1 ? max - 1 : max;
+}
+
+/* Sets the number at place *left, counted down; true: done. */
+static bool set_number (const struct record *record, void *value, uint32_t *left, uint32_t which)
+{
+    for (uint32_t i = 0; i < record->fields_n; i++) {
+        const struct field *field = &record->fields[i];
+        char *at = (char *) value + field->offset;
+        const struct any_list *list = (const struct any_list *) at;
+        bool number = field->kind == FIELD_U64 || field->kind == FIELD_U32 || field->kind == FIELD_I64;
+        if (field->kind == FIELD_RECORD && set_number (field->of, at, left, which))
+            return true;
+        if (field->kind == FIELD_LIST && field->item == FIELD_RECORD && list->n &&
+            set_number (field->of, list->items, left, which))
+            return true;
+        if (!number || (*left)-- > 0)
+            continue;
+        if (field->kind == FIELD_U32)
+            *(uint32_t *) at = (uint32_t) one_of_three (field->max, which);
+        else
+            *(uint64_t *) at = one_of_three (field->max, which);
+        return true;
+    }
+    return false;
+}
+
+/* What stands around a message. False: no such number. */
+static bool set_envelope (struct msg *msg, uint32_t place, uint32_t which)
+{
+    uint64_t *wide[] = { &msg->epoch, &msg->session, &msg->seq, &msg->ack };
+    if (place < 4)
+        *wide[place] = one_of_three (UINT64_MAX, which);
+    else if (place < 6)
+        *(place == 4 ? &msg->major : &msg->minor) = (uint32_t) one_of_three (UINT32_MAX, which);
+    return place < 6;
+}
+
+/* As a worker that does everything right says it; without lists in a heartbeat, so that only the number is odd. */
+static void say_well (struct bench *bench, uint32_t host, enum msg_kind kind)
+{
+    struct arena arena = { 0 };
+    uint64_t secrets[HOSTS] = { 0 };
+    struct msg msg = { .kind = kind, .epoch = bench->coord->state->epoch };
+    bench_deal (bench, secrets);
+    if (kind == MSG_RESULT)
+        sample_result (&bench->runs[host], secrets, &msg.of.result, &arena);
+    tell (bench, host, &msg);
+    arena_release (&arena);
+}
+
+static struct msg odd_message (struct bench *bench, enum msg_kind kind, struct arena *arena)
+{
+    uint64_t secrets[HOSTS] = { 0 };
+    struct msg msg = { .kind = kind, .epoch = 1, .session = bench->coord->state->hosts.items[0].session };
+    msg.seq = ++bench->seq;
+    if (kind == MSG_HELLO)
+        msg.of.hello = (struct msg_hello){ .version = TEXT_LIT ("t"), .pid = 100, .pid_start = 1 };
+    if (kind == MSG_RESULT) {
+        bench_deal (bench, secrets);
+        sample_result (&bench->runs[0], secrets, &msg.of.result, arena);
+    }
+    if (msg_record_of_kind (kind))
+        fill_lists (msg_record_of_kind (kind), &msg.of, arena);
+    return msg;
+}
+
+/* False: the kind has no number at this place. */
+static bool survives (enum msg_kind kind, uint32_t place, uint32_t which)
+{
+    struct bench bench;
+    struct arena arena = { 0 };
+    bench_open_with (&bench, no_retries);
+    struct msg msg = odd_message (&bench, kind, &arena);
+    uint32_t left = place - 6;
+    bool set = place < 6 ? set_envelope (&msg, place, which)
+                         : set_number (msg_record_of_kind (kind), &msg.of, &left, which);
+    struct core_input in = { .kind = IN_MSG, .msg = &msg, .text = text_of ("sha") };
+    if (set)
+        step (&bench, &in);
+    for (uint32_t host = 1; host < HOSTS; host++) {
+        say_well (&bench, host, MSG_HEARTBEAT);
+        say_well (&bench, host, MSG_RESULT);
+    }
+    say_well (&bench, 0, MSG_RESULT);
+    for (int i = 0; i < 600 && !coord_ended (bench.coord, NULL); i++) { /* it may have silenced itself */
+        bench.now_ms += 900;
+        for (uint32_t host = 1; host < HOSTS; host++)
+            say_well (&bench, host, MSG_HEARTBEAT);
+        step (&bench, &(struct core_input){ .kind = IN_TICK });
+    }
+    stretched_fits (bench.facts, bench.facts_n);
+    if (bench.coord->state->lost_facts.len || !coord_ended (bench.coord, NULL))
+        fail_msg ("%s, number %u, value %u: %s", msg_name (kind), place, which,
+                  bench.coord->state->lost_facts.len ? bench.coord->state->lost_facts.ptr : "did not end");
+    for (uint32_t i = 0; i < bench.facts_n; i++)
+        if (bench.facts[i].kind == FACT_HOST_LOST && bench.facts[i].of.host_lost.host != 0)
+            fail_msg ("%s, number %u, value %u: host %u was lost", msg_name (kind), place, which,
+                      bench.facts[i].of.host_lost.host);
+    bench_close (&bench);
+    arena_release (&arena);
+    return set;
+}
+
+static void no_number_of_one_worker_ends_more_than_its_own_part (void **state)
+{
+    (void) state;
+    static const enum msg_kind kinds[] = { MSG_HELLO, MSG_HEARTBEAT, MSG_RESULT, MSG_BYE };
+    uint32_t tried = 0;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        for (uint32_t place = 0; survives (kinds[i], place, 0); place++, tried++)
+            assert_true (survives (kinds[i], place, 1) && survives (kinds[i], place, 2));
+    print_message ("  %u numbers\n", tried);
+    assert_true (tried > 60);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (every_fact_fits_whatever_a_worker_says),
         cmocka_unit_test (every_fact_fits_whatever_else_comes_in),
+        cmocka_unit_test (no_number_of_one_worker_ends_more_than_its_own_part),
         cmocka_unit_test (what_a_worker_knows_and_the_journal_lacks_fits),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
