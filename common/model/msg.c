@@ -150,6 +150,14 @@ static const struct {
 };
 enum { KINDS_N = sizeof (kinds) / sizeof (kinds[0]) };
 
+bool run_id_valid (struct text id)
+{
+    bool valid = id.len == 2 * RUN_ID_BYTES;
+    for (uint32_t i = 0; i < id.len && valid; i++)
+        valid = (id.ptr[i] >= '0' && id.ptr[i] <= '9') || (id.ptr[i] >= 'a' && id.ptr[i] <= 'f');
+    return valid;
+}
+
 const struct record *msg_record_of_kind (enum msg_kind kind)
 {
     return (uint32_t) kind < KINDS_N ? kinds[kind].body : NULL;

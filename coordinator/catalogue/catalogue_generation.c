@@ -31,10 +31,10 @@ int catalogue_decode_generation (const struct catalogue *catalogue, sqlite3_stmt
         return damaged (catalogue, token, "its record names another generation or cache family", err);
     struct text origin = found.from_run; /* of an imported generation: the run that wrote it, elsewhere */
     found.from_run = catalogue_column (row, run, arena);
-    if (!record_check (body, &found, NULL))
-        return damaged (catalogue, token, "the run in its record is not a run id", err);
     if (origin.len)
         found.from_run = origin;
+    if (!record_check (body, &found, NULL) || !run_id_valid (found.from_run))
+        return damaged (catalogue, token, "the run in its record is not a run id", err);
     *out = found;
     return 0;
 }

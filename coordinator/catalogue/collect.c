@@ -116,11 +116,6 @@ static bool here (struct text machine)
     return gethostname (own, sizeof own - 1) == 0 && own[0] && text_is (machine, own);
 }
 
-static bool is_run_id (const char *id)
-{
-    return strlen (id) == RUN_ID_HEX_BYTES - 1 && strspn (id, "0123456789abcdef") == RUN_ID_HEX_BYTES - 1;
-}
-
 bool collect_user_has_ended (const struct generation_user *user, char why[STANDS_BYTES])
 {
     struct run_dir dir;
@@ -131,8 +126,7 @@ bool collect_user_has_ended (const struct generation_user *user, char why[STANDS
     why[0] = '\0';
     if (!here (user->machine))
         snprintf (why, STANDS_BYTES, "belongs to another machine, %.*s", TEXT_ARG (text_clip (user->machine, 64)));
-    else if (!text_to_c (user->run, dir.id, sizeof dir.id) || !is_run_id (dir.id) ||
-             !text_to_c (user->home, dir.home, sizeof dir.home) || dir.home[0] != '/')
+    else if (!run_dir_name (&dir, user->home, user->run))
         snprintf (why, STANDS_BYTES, "has no valid run id or home in the catalogue");
     else if ((held = journal_is_locked (run_dir_path (&dir, "journal.db", path), NULL, &err)) > 0)
         snprintf (why, STANDS_BYTES, "still runs");

@@ -44,8 +44,7 @@ struct text cache_writer_name (const char *home, const struct catalogue_entry *e
     struct err err = { 0 };
     if (!entry->published.token)
         return TEXT_LIT ("");
-    snprintf (dir.home, sizeof dir.home, "%s", home);
-    if (text_to_c (entry->published.from_run, dir.id, sizeof dir.id) &&
+    if (run_dir_name (&dir, text_of (home), entry->published.from_run) &&
         cache_plan_of_run (&dir, arena, &plan, &err) == 0 && entry->published.writer < plan.hosts.n)
         return plan.hosts.items[entry->published.writer].name;
     return text_format (arena, "rank %u", entry->published.writer);

@@ -91,9 +91,10 @@ static int sign_unbegun (const struct run_dir *dir, struct err *err)
     return 0;
 }
 
-static bool is_run_id (const char *name)
+bool run_dir_name (struct run_dir *dir, struct text home, struct text id)
 {
-    return strlen (name) == RUN_ID_HEX_BYTES - 1 && strspn (name, "0123456789abcdef") == RUN_ID_HEX_BYTES - 1;
+    return run_id_valid (id) && text_to_c (id, dir->id, sizeof dir->id) && home.len && home.ptr[0] == '/' &&
+           text_to_c (home, dir->home, sizeof dir->home);
 }
 
 static uint64_t changed_ms (const struct run_dir *dir, const char *name)
@@ -174,12 +175,11 @@ static struct listed *list_runs (const char *home, uint32_t *n, struct err *err)
     }
     struct dirent *entry;
     while ((entry = readdir (folder)) != NULL && *n < RUNS_LISTED_MAX) {
-        if (!is_run_id (entry->d_name))
-            continue;
         runs = mem_room (runs, *n, &capacity, 16, sizeof (*runs));
-        struct listed *run = &runs[(*n)++];
-        snprintf (run->dir.home, sizeof (run->dir.home), "%s", home);
-        memcpy (run->dir.id, entry->d_name, RUN_ID_HEX_BYTES);
+        struct listed *run = &runs[*n];
+        if (!run_dir_name (&run->dir, text_of (home), text_of (entry->d_name)))
+            continue;
+        (*n)++;
         uint64_t created_ms = stamp_ms (&run->dir, "created"), taken_ms = stamp_ms (&run->dir, "taken-over");
         run->created_ms = created_ms ? created_ms : made_ms (&run->dir);
         run->held_ms = taken_ms > run->created_ms ? taken_ms : run->created_ms;

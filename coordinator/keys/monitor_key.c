@@ -105,11 +105,6 @@ void monitor_key_format (const struct monitor_key *key, struct buf *out)
 
 /* ---- read again ---- */
 
-static bool is_run (const char *run)
-{
-    return strspn (run, "0123456789abcdef") == RUN_ID_HEX_BYTES - 1;
-}
-
 static bool take_word (const struct certificate *from, const char *name, char *out, size_t out_bytes)
 {
     const char *word = certificate_meta (from, name);
@@ -122,8 +117,8 @@ static bool take_words (const struct certificate *from, struct monitor_key *key)
     uint64_t port;
     bool whole = take_word (from, "sliceup-monitor", form, sizeof form) && strcmp (form, "1") == 0 &&
                  take_word (from, "port", digits, sizeof digits) && text_to_u64 (text_of (digits), &port) && port > 0 &&
-                 port <= UINT16_MAX && take_word (from, "run", key->run, sizeof key->run) && is_run (key->run) &&
-                 take_word (from, "address", key->address, sizeof key->address) &&
+                 port <= UINT16_MAX && take_word (from, "run", key->run, sizeof key->run) &&
+                 run_id_valid (text_of (key->run)) && take_word (from, "address", key->address, sizeof key->address) &&
                  take_word (from, "coordinator-key", key->coordinator_key, sizeof key->coordinator_key) &&
                  strlen (key->coordinator_key) == LINK_KEY_BYTES - 1 && certificate_keys (from, &key->keys);
     key->port = whole ? (uint16_t) port : 0;

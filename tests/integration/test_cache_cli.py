@@ -225,7 +225,8 @@ class Carrying(Cache):
                                     "jax/0123456789abcdef/x", "jax/0123456789ABCDEF", "jax/0123\0456789abcdef", "")):
             self.refused(self.carried(f"bundle-{i}", bundle=bundle), "generation.json")
         for i, claim in enumerate(({"sha256": "x"}, {"entries": -1}, {"bytes": 1 << 70}, {"rung": 1 << 30}, {"token": 0},
-                                   {"covers": ["a"] * 5000}, {"covers": 3}, {"unknown": 1}, {"from_run": "x" * 400})):
+                                   {"covers": ["a"] * 5000}, {"covers": 3}, {"unknown": 1}, {"from_run": "x" * 400},
+                                   {"from_run": "../../x"}, {"from_run": "AB" * 16}, {"from_run": "ab"})):
             self.refused(self.carried(f"claim-{i}", **claim), "generation.json")
         self.refused(self.carried("format", format=2), "format 2", 3)
         for i, text in enumerate(("", "[]", "{", '{"format": 1, "format": 1}', '{"format": 1, "generation": []}', "[" * 100000)):

@@ -299,6 +299,7 @@ static void a_damaged_record_is_not_believed (void **state)
         "UPDATE generation SET bundle = 'jax/5f2a' WHERE bundle = 'jax/77'",
         "UPDATE generation SET run = x'ff'",
         "UPDATE generation SET run = hex (zeroblob (300))",
+        "UPDATE generation SET run = '../../../../../../tmp/elsewhere/..'",
     };
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         struct err err = { 0 };

@@ -176,10 +176,30 @@ static void a_readers_lock_takes_no_turn (void **state)
     close (fd);
 }
 
+static void only_an_id_becomes_a_path (void **state)
+{
+    (void) state;
+    static const char *const others[] = { "",
+                                          "../../x",
+                                          "ab",
+                                          "0123456789ABCDEF0123456789ABCDEF",
+                                          "../../../../../../tmp/elsewhere/",
+                                          "0123456789abcdef0123456789abcdef0" };
+    struct run_dir dir;
+    struct text home = TEXT_LIT ("/home"), id = TEXT_LIT ("0123456789abcdef0123456789abcdef");
+    assert_true (run_dir_name (&dir, home, id));
+    assert_string_equal (dir.home, "/home");
+    assert_string_equal (dir.id, "0123456789abcdef0123456789abcdef");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false (run_dir_name (&dir, home, text_of (others[i])));
+    assert_false (run_dir_name (&dir, TEXT_LIT ("home"), id));
+}
+
 int main (void)
 {
 #define IN_HOME(test) cmocka_unit_test_setup_teardown (test, home_make, home_remove)
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test (only_an_id_becomes_a_path),
         IN_HOME (a_wrong_digit_in_created_makes_no_other_run_the_last),
         IN_HOME (a_run_that_was_removed_meanwhile_is_no_damage),
         IN_HOME (the_last_is_the_one_that_was_taken_over),
