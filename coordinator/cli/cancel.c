@@ -85,22 +85,6 @@ static int ask (const struct cancel *cancel, struct err *err)
                       cancel->pid);
 }
 
-/* Whoever began it on another machine may hold it there. */
-static int interrupted (struct cancel *cancel, struct err *err)
-{
-    char here[NAME_MAX_BYTES + 1] = "";
-    struct text host = cancel->board->plan.origin.host;
-    bool elsewhere = gethostname (here, sizeof here - 1) == 0 && host.len && !text_is (host, here);
-    cancel->interrupted = !elsewhere;
-    if (!elsewhere)
-        return err_set (err, ERR_STATE, "no coordinator holds run %.8s: sliceup%s cancel %.8s ends its workers",
-                        cancel->dir.id, cancel->cli->hint, cancel->dir.id);
-    return err_set (err, ERR_STATE,
-                    "no coordinator holds run %.8s on this machine, and it was begun on %.*s: run sliceup cancel "
-                    "there. If that machine is gone, sliceup%s resume %.8s takes the run over, and can be cancelled",
-                    cancel->dir.id, TEXT_ARG (host), cancel->cli->hint, cancel->dir.id);
-}
-
 /* The lock first, the journal second: a coordinator that ends records so before it lets go. */
 static int find_holder (struct cancel *cancel, struct err *err)
 {
@@ -110,8 +94,10 @@ static int find_holder (struct cancel *cancel, struct err *err)
         return -1;
     if (cancel->board->ended)
         return 0;
+    cancel->interrupted = !held;
     if (!held)
-        return interrupted (cancel, err);
+        return err_set (err, ERR_STATE, "no coordinator holds run %.8s: sliceup%s cancel %.8s ends its workers",
+                        cancel->dir.id, cancel->cli->hint, cancel->dir.id);
     cancel->pidfd = journal_open_holder (run_dir_path (&cancel->dir, "journal.db", path), &cancel->pid, err);
     return cancel->pidfd < 0 ? err_prefix (err, "run %.8s", cancel->dir.id) : 0;
 }
@@ -292,10 +278,9 @@ const struct cli_command cancel_command = {
         "RUN is an id, the beginning of one, or 'last'. Default: the only run that is running.",
     .examples = "sliceup cancel\n"
                 "sliceup cancel 3fa9 --now\n",
-    .exit_status =
-        "0 the run has ended (or was asked to, with --no-wait), 2 no such run, it was never begun, or "
-        "several are running and none was named, 3 it was begun on another machine, or did not end in time, 5 "
-        "its journal is damaged.",
+    .exit_status = "0 the run has ended (or was asked to, with --no-wait), 2 no such run, it was never begun, or "
+                   "several are running and none was named, 3 it did not end in time, or cannot be taken over, 5 its "
+                   "journal is damaged.",
     .operands = (const struct cli_operand[]){ { OPERAND_RUN }, { 0 } },
     .options = options,
     .run = cancel_run,
