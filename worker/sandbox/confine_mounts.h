@@ -4,7 +4,7 @@
  * Every mount becomes read-only but for the open places; what is closed in those does as well, and no folder above it
  * can be moved away; scratch and the own generation of a writer stay writable. At the constant path lies the generation
  * itself, or an overlay above it. Out of sight are the catalogue, on which a lock would be as good as a write, and what
- * the plan hides.
+ * the plan hides. /dev is its own: confine_devices.h.
  *
  * With CAP_SYS_ADMIN the namespace is made as it is and rests on capabilities that are given up afterwards
  * (confine_caps.h); without it, inside a user namespace, and the program gets a second one inside that, in which mounts
