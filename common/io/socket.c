@@ -72,12 +72,14 @@ void context_release (void)
 enum { OWN_DESCRIPTORS = 64 };
 
 /* In place of the C library's, for libzmq: it has no bound of its own on connections, and whoever connects needs no key
- * to hold a descriptor until the handshake is over. The lowest free number says how many are taken. */
+ * to hold a descriptor until the handshake is over. The lowest free number says how many are taken. A process without a
+ * context has no such connections. */
 int accept4 (int fd, struct sockaddr *from, socklen_t *len, int flags)
 {
     struct rlimit limit = { 0 };
     int got = (int) syscall (SYS_accept4, fd, from, len, flags);
-    if (got < 0 || getrlimit (RLIMIT_NOFILE, &limit) != 0 || (rlim_t) got + OWN_DESCRIPTORS < limit.rlim_cur)
+    if (got < 0 || !the.context || getrlimit (RLIMIT_NOFILE, &limit) != 0 ||
+        (rlim_t) got + OWN_DESCRIPTORS < limit.rlim_cur)
         return got;
     close (got);
     errno = ECONNABORTED;

@@ -157,7 +157,7 @@ static void what_is_not_there_is_said_with_its_limit (void **state)
     expect (
         &said, 3,
         "this test needs 200 more open files, but the limit of this process is 100 in all: raise its limit (ulimit -n");
-    said = child (ask_for_files_of_a_full_table); /* no limit of this process is at fault, and none is raised */
+    said = child (ask_for_files_of_a_full_table); /* no limit of this process is at fault, although it is raised */
     expect (&said, 3,
             "this test needs 20 more open files, but the file table of the system is full: end processes that hold "
             "many files, or raise fs.file-max");

@@ -221,21 +221,11 @@ static void begin_cut (struct place *place)
     place->first_line = place->cut_bytes ? place->first_line : place->line;
 }
 
-/* In blocks, which the compiler counts many bytes at a time. */
 static uint64_t line_ends (struct text text)
 {
-    enum { BLOCK_BYTES = 128 };
     uint64_t n = 0;
-    for (; text.len; text = words_from (text, (uint32_t) smaller (text.len, BLOCK_BYTES))) {
-        uint8_t ends = 0;
-        if (text.len >= BLOCK_BYTES)
-            for (uint32_t i = 0; i < BLOCK_BYTES; i++)
-                ends = (uint8_t) (ends + (text.ptr[i] == '\n'));
-        else
-            for (uint32_t i = 0; i < text.len; i++)
-                ends = (uint8_t) (ends + (text.ptr[i] == '\n'));
-        n += ends;
-    }
+    for (const char *at = text.ptr, *end = at + text.len; (at = memchr (at, '\n', (size_t) (end - at))) != NULL; at++)
+        n++;
     return n;
 }
 

@@ -130,7 +130,8 @@ static int meet_higher (struct meeting *meeting, const struct place *place, int 
         struct pollfd ready = { .fd = listening, .events = POLLIN };
         if (poll (&ready, 1, -1) < 0 && errno != EINTR)
             return refuse (refusal, PJRT_INTERNAL, "Failed to get global TPU topology.");
-        int fd = accept4 (listening, NULL, NULL, SOCK_CLOEXEC);
+        int fd = accept (listening, NULL, NULL);
+        (void) fcntl (fd, F_SETFD, FD_CLOEXEC);
         if (fd >= 0 && take (meeting, place, fd, true, refusal) < 0)
             return -1;
     }
