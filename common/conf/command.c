@@ -1,5 +1,5 @@
 /* command.c - a rung's command: its words, the files that travel with it, and what its program may do at most. */
-#include <math.h>
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -135,16 +135,18 @@ static void read_files (struct draft *draft, const struct conf_value of[], struc
 
 /* ---- demands ---- */
 
-static int read_most (struct draft *draft, const struct yaml_node *node, double *most)
+int draft_number (struct draft *draft, const struct yaml_node *node, const char *what, const char *expected,
+                  double least, double most, double *number)
 {
     char text[32], *end = text;
     bool fits = node->kind == YAML_SCALAR && node->text.len && text_to_c (node->text, text, sizeof text);
-    *most = fits ? strtod (text, &end) : -1;
-    if (fits && *end == 0 && isfinite (*most) && *most >= 0 && strspn (text, "0123456789.") == strlen (text))
+    *number = fits ? strtod (text, &end) : -1;
+    if (fits && *end == 0 && *number >= least && *number <= most && strspn (text, "0123456789.e-") == strlen (text))
         return 0;
-    return problem_at (draft->problems, node, "a limit of at_most is %s, expected a number of at least 0, such as 0",
+    return problem_at (draft->problems, node, "%s is %s, expected %s", what,
                        node->kind == YAML_SCALAR ? problem_quote (draft->problems, node->text)
-                                                 : yaml_kind_name (node->kind));
+                                                 : yaml_kind_name (node->kind),
+                       expected);
 }
 
 static void read_demands (struct draft *draft, const struct conf_value *at_most, struct rung *rung)
@@ -162,7 +164,9 @@ static void read_demands (struct draft *draft, const struct conf_value *at_most,
         double most;
         if (i == DEMANDS_MAX)
             problem_unknown (draft->problems, key, "limit of at_most", demand_names, DEMANDS_MAX);
-        else if (read_most (draft, key->value, &most) == 0 && rung->demands.n < DEMANDS_MAX)
+        else if (draft_number (draft, key->value, "a limit of at_most", "a number of at least 0, such as 0", 0, DBL_MAX,
+                               &most) == 0 &&
+                 rung->demands.n < DEMANDS_MAX)
             rung->demands.items[rung->demands.n++] = (struct demand){ text_of (demand_names[i]), most };
     }
 }

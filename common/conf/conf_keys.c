@@ -369,6 +369,11 @@ static const struct conf_key rung_keys[RUNG_KEYS] = {
                                "step), `fallbacks` (executions of `aten::` operations), `reads_per_step` (values read "
                                "from devices). What nothing shows fails the rung.",
                        .example = "{recompilations: 0}" },
+    [RUNG_TOLERANCE] = { "tolerance", KEY_MAP,
+                         .help = "With `metrics`: by what part of itself a value may differ from its reduction, from "
+                                 "1e-9 to 0.5. Default: what rounding in the metric's dtype comes to "
+                                 "(docs/spec/canary.md).",
+                         .example = "{loss: 0.02}" },
     [RUNG_REHEARSE] = { "rehearse", KEY_BOOL, .fallback = "true",
                         .help = "`false`: `sliceup rehearse` leaves the rung out, by name, because its program needs "
                                 "what only a TPU "

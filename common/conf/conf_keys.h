@@ -145,6 +145,7 @@ enum {
     RUNG_ENV,
     RUNG_PARSE,
     RUNG_AT_MOST,
+    RUNG_TOLERANCE,
     RUNG_REHEARSE,
     RUNG_KEYS
 };

@@ -72,6 +72,9 @@ void draft_probe_args (struct draft *draft, const struct yaml_node *node, const 
 int draft_kit (struct draft *draft, const struct yaml_node *canary, const struct source *program, struct rung *rung);
 /* A rung's command, after all its other keys; says where `files` and `at_most` do not belong. */
 void draft_command (struct draft *draft, const struct conf_value of[], struct rung *rung);
+/* A number of digits, as `what` is one; else a problem that says what was `expected`. */
+int draft_number (struct draft *draft, const struct yaml_node *node, const char *what, const char *expected,
+                  double least, double most, double *number);
 /* The files that a command names and the modules that they import; `helper`: also the one by which programs report. */
 struct kit_sources {
     struct source *items;

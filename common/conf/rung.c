@@ -3,8 +3,6 @@
 
 #include "common/conf/draft.h"
 
-enum { METRICS_MAX = 32 };
-
 static const struct conf_file_kind canary_kind = { "canary", "worker/canaries", ".py" };
 
 static int read_kind (struct draft *draft, const struct yaml_node *at, const struct conf_value of[], struct rung *rung)
@@ -173,6 +171,23 @@ static void read_metrics (struct draft *draft, const struct conf_value of[], str
     rung->metrics.n = names.n;
 }
 
+static void read_tolerances (struct draft *draft, const struct conf_value *map, struct rung *rung)
+{
+    if (!map->given || !map->good)
+        return;
+    rung->tolerances.items = arena_array (draft->arena, map->node->n, sizeof *rung->tolerances.items);
+    for (const struct yaml_node *key = map->node->first; key; key = key->next) {
+        struct demand *tolerance = &rung->tolerances.items[rung->tolerances.n];
+        tolerance->what = key->text;
+        if (!text_is_among (key->text, rung->metrics.items, rung->metrics.n))
+            problem_at (draft->problems, key, "tolerance is given for %s, expected one of the rung's metrics",
+                        problem_quote (draft->problems, key->text));
+        else if (draft_number (draft, key->value, "a tolerance", "a part of the value, from 1e-9 to 0.5, such as 0.01",
+                               1e-9, 0.5, &tolerance->most) == 0)
+            rung->tolerances.n++;
+    }
+}
+
 static bool is_named (const struct draft *draft, struct text id)
 {
     for (int i = 0; i < LEFT_OUT_RUNGS_MAX && draft->options->leave_out[i]; i++)
@@ -204,6 +219,7 @@ int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *
     if (is_probe (rung))
         draft_probe_args (draft, node, &of[RUNG_ARGS], rung);
     read_metrics (draft, of, rung);
+    read_tolerances (draft, &of[RUNG_TOLERANCE], rung);
     read_parse (draft, &of[RUNG_PARSE], rung);
     draft_command (draft, of, rung);
     if (draft->problems->errors != errors_before)

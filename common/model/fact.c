@@ -89,6 +89,8 @@ static const struct field metric_judged_fields[] = {
     F_TEXT (7, struct fact_metric_judged, why, TEXT_MAX_BYTES),
     F_U32S (8, struct fact_metric_judged, culprits, HOSTS_MAX, HOSTS_MAX - 1),
     F_LIST (9, struct fact_metric_judged, contradicted, HOSTS_MAX, &contradicted_record),
+    F_F64 (10, struct fact_metric_judged, tolerance),
+    F_TEXT (11, struct fact_metric_judged, tolerance_of, WORD_MAX_BYTES),
 };
 
 static const struct field verdict_fields[] = {

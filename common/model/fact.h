@@ -152,6 +152,8 @@ struct fact_metric_judged {
     struct text why;
     LIST_OF (uint32_t) culprits;
     LIST_OF (struct contradicted_count) contradicted;
+    double tolerance;         /* in parts of the right value; 0: nothing was compared */
+    struct text tolerance_of; /* what it follows from: "bfloat16, 4 devices", "rung, 4 devices" */
 };
 
 /* One host's verdict, with the one sentence a person reads. PASS_ENDED lists the hosts that did not pass. */

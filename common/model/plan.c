@@ -58,7 +58,7 @@ static const struct field usual_time_fields[] = { F_ENUM (1, struct usual_time, 
                                                   F_U32 (3, struct usual_time, runs, UINT32_MAX) };
 static const struct record usual_time_record = RECORD ("usual-time", struct usual_time, usual_time_fields);
 
-static const struct field demand_fields[] = { F_TEXT (1, struct demand, what, ID_MAX_BYTES),
+static const struct field demand_fields[] = { F_TEXT (1, struct demand, what, WORD_MAX_BYTES),
                                               F_F64 (2, struct demand, most) };
 static const struct record demand_record = RECORD ("demand", struct demand, demand_fields);
 
@@ -74,13 +74,14 @@ static const struct field rung_fields[] = {
     F_U64 (9, struct rung, timeout_ms, WAIT_MAX_MS),
     F_TEXT (10, struct rung, backend, ID_MAX_BYTES),
     F_BOOL (11, struct rung, needs_env),
-    F_TEXTS (12, struct rung, metrics, 32, WORD_MAX_BYTES),
+    F_TEXTS (12, struct rung, metrics, METRICS_MAX, WORD_MAX_BYTES),
     F_LIST (13, struct rung, files, KIT_FILES_MAX, &kit_file_record),
     F_TEXT (14, struct rung, parse, ID_MAX_BYTES),
     F_TEXT (15, struct rung, launch, ID_MAX_BYTES),
     F_TEXT (16, struct rung, known_bad, SENTENCE_MAX_BYTES),
     F_LIST (17, struct rung, usual, USUAL_TIMES_MAX, &usual_time_record),
     F_LIST (18, struct rung, demands, DEMANDS_MAX, &demand_record),
+    F_LIST (19, struct rung, tolerances, METRICS_MAX, &demand_record),
 };
 const struct record rung_record = RECORD ("rung", struct rung, rung_fields);
 

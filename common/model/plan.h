@@ -122,12 +122,13 @@ struct usual_time {
 enum { USUAL_TIMES_MAX = PASS_RESTORED };
 typedef LIST_OF (struct usual_time) usual_time_list;
 
-/* What the program of a command may do at most, as it is counted: "recompilations", "fallbacks", "reads_per_step". */
+/* What the program of a command may do at most, as it is counted: "recompilations", "fallbacks", "reads_per_step"; or by
+ * what part of itself the reduction of the metric of that name may be off. */
 struct demand {
     struct text what;
     double most;
 };
-enum { DEMANDS_MAX = 3 };
+enum { DEMANDS_MAX = 3, METRICS_MAX = 32 };
 
 struct rung {
     struct text id;
@@ -148,7 +149,8 @@ struct rung {
     struct text launch;    /* its launch signature, 16 hex digits: docs/spec/calibration.md */
     struct text known_bad; /* why this launch is not paid for again; empty: nothing known against it */
     usual_time_list usual; /* at most one a pass; none: there were no earlier runs */
-    LIST_OF (struct demand) demands; /* COMMAND; one that is not shown to be kept fails the rung */
+    LIST_OF (struct demand) demands;    /* COMMAND; one that is not shown to be kept fails the rung */
+    LIST_OF (struct demand) tolerances; /* of some `metrics`; of others it follows from their dtype (reduce.h) */
 };
 extern const struct record rung_record;
 

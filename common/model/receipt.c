@@ -139,6 +139,8 @@ static const struct field reduction_fields[] = {
     F_TEXT (8, struct reduction_receipt, why, TEXT_BYTES),
     F_TEXTS (9, struct reduction_receipt, culprits, HOSTS_MAX, HOST_NAME_MAX_BYTES),
     F_LIST (10, struct reduction_receipt, contradicted, HOSTS_MAX, &contradicted_record),
+    F_F64 (11, struct reduction_receipt, tolerance),
+    F_TEXT (12, struct reduction_receipt, tolerance_of, NAME_MAX_BYTES),
 };
 static const struct record reduction_record = RECORD ("reduction", struct reduction_receipt, reduction_fields);
 

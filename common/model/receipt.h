@@ -111,6 +111,8 @@ struct reduction_receipt {
     struct text why;
     LIST_OF (struct text) culprits;
     LIST_OF (struct contradicted_count_receipt) contradicted;
+    double tolerance;
+    struct text tolerance_of;
 }; /* as in struct fact_metric_judged */
 struct generation_receipt {
     struct text run;

@@ -9,6 +9,8 @@ static const char *const ending_words[] = { "none",     "exited",      "signalle
 const struct enum_names ending_names = NAMES (ending_words);
 static const char *const reduction_words[] = { "none", "sum", "mean" };
 const struct enum_names reduction_names = NAMES (reduction_words);
+static const char *const dtype_words[] = { "none", "float32", "bfloat16", "float16", "float64" };
+const struct enum_names dtype_names = NAMES (dtype_words);
 static const char *const durability_words[] = { "none", "stable", "rerun", "recheck" };
 const struct enum_names durability_names = NAMES (durability_words);
 
@@ -46,8 +48,18 @@ static const struct field metric_fields[] = {
     F_F64 (5, struct metric, value),
     F_LIST (6, struct metric, shards, RESULT_SHARDS_MAX, &shard_record),
     F_RECORD (7, struct metric, earlier, &earlier_record),
+    F_ENUM (8, struct metric, dtype, &dtype_names),
 };
 const struct record metric_record = RECORD ("metric", struct metric, metric_fields);
+
+bool metric_claims_agree (const struct metric *a, const struct metric *b)
+{
+    bool same = a->global == b->global && a->reduction == b->reduction && a->dtype == b->dtype &&
+                a->axes.n == b->axes.n;
+    for (uint32_t i = 0; same && i < a->axes.n; i++)
+        same = text_equal (a->axes.items[i], b->axes.items[i]);
+    return same;
+}
 
 static const struct field backend_fields[] = { F_TEXT (1, struct observed_backend, platform, ID_MAX_BYTES),
                                                F_TEXT (2, struct observed_backend, platform_version, 1023),

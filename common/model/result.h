@@ -44,6 +44,8 @@ struct shard {
 }; /* see docs/spec/canary.md, metric */
 enum reduction { REDUCTION_NONE = 0, REDUCTION_SUM, REDUCTION_MEAN };
 extern const struct enum_names reduction_names;
+enum dtype { DTYPE_NONE = 0, DTYPE_FLOAT32, DTYPE_BFLOAT16, DTYPE_FLOAT16, DTYPE_FLOAT64 };
+extern const struct enum_names dtype_names;
 /* A metric may be said often; the last value is judged. This is what went before it. */
 struct metric_history {
     uint64_t count;     /* 0: nothing */
@@ -60,7 +62,9 @@ struct metric {
     double value;
     LIST_OF (struct shard) shards; /* one per local device, in mesh order */
     struct metric_history earlier;
+    enum dtype dtype; /* in what it was computed; unsaid: float32 */
 };
+bool metric_claims_agree (const struct metric *a, const struct metric *b); /* all but its numbers */
 struct observed_backend {
     struct text platform, platform_version, device_kind, kernel_path;
     uint32_t devices, local_devices, process_count, process_index;

@@ -406,6 +406,9 @@ static void print_asked (const struct rung *rung, FILE *to)
 {
     for (uint32_t k = 0; k < rung->metrics.n; k++)
         fprintf (to, "%s%.*s", k ? ", " : "; proves ", TEXT_ARG (rung->metrics.items[k]));
+    for (uint32_t k = 0; k < rung->tolerances.n; k++)
+        fprintf (to, "; %.*s within %g%%", TEXT_ARG (rung->tolerances.items[k].what),
+                 100 * rung->tolerances.items[k].most);
     for (uint32_t k = 0; k < rung->demands.n; k++)
         fprintf (to, "; %.*s at most %g", TEXT_ARG (rung->demands.items[k].what), rung->demands.items[k].most);
     for (uint32_t k = 0; rung->kind == PROGRAM_COMMAND && k < rung->files.n; k++)

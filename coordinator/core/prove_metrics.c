@@ -149,6 +149,8 @@ static void record_metric (const struct proving *proving, struct text name, cons
     }
     judged->value = verdict->value;
     judged->proof = verdict->proof;
+    judged->tolerance = verdict->tolerance;
+    judged->tolerance_of = text_copy (&proving->out->arena, text_of (verdict->tolerance_of));
     judged->why = text_copy (&proving->out->arena, text_of (verdict->why));
     record_hosts (proving, verdict, judged);
     coord_commit_fact (proving->coord, fact, proving->now_ms);
@@ -156,18 +158,18 @@ static void record_metric (const struct proving *proving, struct text name, cons
 
 /* ---- one metric ---- */
 
-static const struct metric *first_of (const struct reduction_input *in)
+static double tolerance_of (const struct rung *rung, struct text name)
 {
-    for (uint32_t i = 0; i < in->hosts; i++)
-        if (in->metrics[i])
-            return in->metrics[i];
-    return NULL;
+    for (uint32_t i = 0; i < rung->tolerances.n; i++)
+        if (text_equal (rung->tolerances.items[i].what, name))
+            return rung->tolerances.items[i].most;
+    return 0;
 }
 
 static void judge_metric (const struct proving *proving, const struct reduction_input *in,
                           struct reduction_verdict *verdict)
 {
-    reduce_judge_metric (in, verdict);
+    reduce_judge_metric (in, verdict, &proving->out->arena);
     if (proving->coord->soft.dealt)
         return;
     *verdict = (struct reduction_verdict){ .proof = PROOF_UNPROVED, .value = verdict->value };
@@ -216,14 +218,15 @@ static void prove_metric (struct proving *proving, struct text name, bool requir
                                   .hosts = pass->parts.n,
                                   .devices_per_host = proving->coord->state->plan.profile.devices_per_host,
                                   .secrets = secrets,
-                                  .metrics = metrics };
+                                  .metrics = metrics,
+                                  .tolerance = tolerance_of (proving->rung, name) };
     judge_metric (proving, &in, proving->found);
     if (pass->purpose != PURPOSE_ISOLATION) /* a part of the slice proves nothing about the rung */
-        record_metric (proving, name, first_of (&in), proving->found);
+        record_metric (proving, name, reduce_first_reported (&in), proving->found);
     if (proving->found->proof == PROOF_PROVED || !required)
         return;
     proving->unproved[proving->unproved_n++] = name;
-    fail_those_at_fault (proving, name, first_of (&in), proving->found);
+    fail_those_at_fault (proving, name, reduce_first_reported (&in), proving->found);
 }
 
 /* ---- all metrics ---- */

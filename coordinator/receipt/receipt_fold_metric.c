@@ -38,7 +38,9 @@ void receipt_fold_add_metric (struct receipt_fold *fold, const struct fact_metri
                                         .metric = receipt_fold_copy_text (fold, judged->metric),
                                         .value = judged->value,
                                         .proof = judged->proof,
-                                        .why = receipt_fold_copy_text (fold, judged->why) };
+                                        .why = receipt_fold_copy_text (fold, judged->why),
+                                        .tolerance = judged->tolerance,
+                                        .tolerance_of = receipt_fold_copy_text (fold, judged->tolerance_of) };
     kept->axes.items = arena_array (arena, judged->axes.n, sizeof (struct text));
     while (kept->axes.n < judged->axes.n) {
         kept->axes.items[kept->axes.n] = receipt_fold_copy_text (fold, judged->axes.items[kept->axes.n]);

@@ -15,14 +15,6 @@ static void miss (struct reduction_verdict *out, int host)
     out->missing[out->missing_n++] = (uint32_t) host;
 }
 
-static bool claims_agree (const struct metric *a, const struct metric *b)
-{
-    bool same = a->reduction == b->reduction && a->axes.n == b->axes.n;
-    for (uint32_t i = 0; same && i < a->axes.n; i++)
-        same = text_equal (a->axes.items[i], b->axes.items[i]);
-    return same;
-}
-
 static void blame_host_of (struct reduction_verdict *out, uint32_t host, enum proof proof, const char *why)
 {
     out->culprits[out->culprits_n++] = (struct reduce_culprit){ host, proof, why };
@@ -82,8 +74,9 @@ static bool axes_known (const struct reduction_input *in, const struct metric *f
 {
     *axes = 0;
     for (uint32_t host = 1; host < in->hosts; host++)
-        if (!claims_agree (first, in->metrics[host]))
-            return snprintf (out->why, sizeof (out->why), "the hosts name different axes or reductions for the metric"),
+        if (!metric_claims_agree (first, in->metrics[host]))
+            return snprintf (out->why, sizeof (out->why),
+                             "the hosts name different axes, reductions or dtypes for the metric"),
                    false;
     for (uint32_t i = 0; i < first->axes.n; i++) {
         int axis = mesh_axis (in->mesh, first->axes.items[i]);
@@ -102,7 +95,7 @@ static bool axes_known (const struct reduction_input *in, const struct metric *f
     return true;
 }
 
-static const struct metric *first_reported (const struct reduction_input *in)
+const struct metric *reduce_first_reported (const struct reduction_input *in)
 {
     for (uint32_t host = 0; host < in->hosts; host++)
         if (in->metrics[host])
@@ -113,7 +106,7 @@ static const struct metric *first_reported (const struct reduction_input *in)
 /* On success the claimed axes as bits. */
 static bool readable (const struct reduction_input *in, struct reduction_verdict *out, uint32_t *axes)
 {
-    const struct metric *first = first_reported (in);
+    const struct metric *first = reduce_first_reported (in);
     if (first)
         out->value = first->value;
     return all_reported (in, out) && all_claim_global (in, out) && all_have_shards (in, out) &&
@@ -121,7 +114,7 @@ static bool readable (const struct reduction_input *in, struct reduction_verdict
 }
 
 static const char *const reasons[] = {
-    [PROOF_LOCAL] = "a device's result holds only its own host's contribution",
+    [PROOF_LOCAL] = "a device's result holds only the contributions of its own host's devices",
     [PROOF_PARTIAL] = "a device's result lacks the contributions of some other devices",
     [PROOF_WRONG_AXIS] = "the metric was reduced over other mesh axes than the ones it names",
     [PROOF_DOUBLE_COUNTED] = "a device's contribution was counted more than once",
@@ -129,6 +122,30 @@ static const char *const reasons[] = {
     [PROOF_DISAGREE] = "the reported value is not the reduction of what the devices contributed",
     [PROOF_UNPROVED] = "a device's sum of the secret numbers fits neither the reduction nor a known mistake",
 };
+
+/* One clause about a device; of a disagreement with its numbers, and of what the host says where the device holds another. */
+static const char *reason_of (const struct reduction_input *in, const struct reduce_group_list *groups, uint32_t device,
+                              enum proof proof, const struct reduction_verdict *out, struct arena *arena)
+{
+    const struct reduce_group *group = &groups->items[groups->of_device[device]];
+    const struct shard *shard = reduce_device_shard (in, device);
+    const struct metric *metric = in->metrics[device / in->devices_per_host];
+    bool beside = metric->value != metric->shards.items[0].value;
+    double seen = beside ? metric->value : shard->value, wanted = reduce_wanted_value (in, device, group);
+    if (proof == PROOF_LOCAL && (shard->value == shard->local || shard->proof == reduce_device_secret (in, device)))
+        return "a device's result holds only its own contribution";
+    if (proof != PROOF_DISAGREE)
+        return reasons[proof];
+    const char *why = reasons[proof];
+    if (reduce_rounding_may_explain (in, device, group))
+        why =
+            "rounding cannot tell: the contributions of the devices cancel out, and the dtype keeps too little of that";
+    else if (!beside && reduce_device_is_near (in, device, group))
+        why = "devices that meet report different values, though each near the reduction: one reduction has one result";
+    return text_format (arena, "%s: reported %.9g, expected %.9g, off by %.2g, allowed %.2g (%s)", why, seen, wanted,
+                        fabs (seen - wanted), group->tolerance * fabs (wanted), out->tolerance_of)
+        .ptr;
+}
 
 /* ---- devices, and what each host's come to ---- */
 
@@ -226,7 +243,7 @@ static bool somebody_stands_out (const struct reduction_input *in, const struct 
 /* The first device at fault gives the reason of its host. */
 static void blame_one (const struct reduction_input *in, uint32_t host, const struct reduce_group_list *groups,
                        const struct group_result *group_results, const enum proof *proofs,
-                       struct reduction_verdict *out)
+                       struct reduction_verdict *out, struct arena *arena)
 {
     uint32_t first = host * in->devices_per_host;
     bool accused = false;
@@ -237,57 +254,31 @@ static void blame_one (const struct reduction_input *in, uint32_t host, const st
         if (lacks)
             miss (out, (int) host);
         if (!accused)
-            blame_host_of (out, host, proofs[device], reasons[proofs[device]]);
+            blame_host_of (out, host, proofs[device], reason_of (in, groups, device, proofs[device], out, arena));
         accused = true;
     }
 }
 
 static void find_culprits (const struct reduction_input *in, const struct reduce_group_list *groups,
-                           const enum proof *proofs, struct reduction_verdict *out, struct arena *arena)
+                           const enum proof *proofs, struct reduction_verdict *out, struct arena *scratch,
+                           struct arena *arena)
 {
-    const struct group_result *group_results = read_group_results (in, groups, proofs, arena);
+    const struct group_result *group_results = read_group_results (in, groups, proofs, scratch);
     if (!somebody_stands_out (in, groups, group_results))
         return;
     for (uint32_t host = 0; host < in->hosts; host++)
-        blame_one (in, host, groups, group_results, proofs, out);
+        blame_one (in, host, groups, group_results, proofs, out, arena);
 }
 
 /* ---- the verdict ---- */
 
-static const char rounding_cannot_tell[] =
-    "rounding cannot tell: the contributions of the devices cancel out, and float32 keeps too little of their sum";
-
-/* Does rounding explain all that is wrong on this host? */
-static bool rounding_hides (const struct reduction_input *in, const struct reduce_group_list *groups, uint32_t host)
+static const char *reason_of_all (const struct reduction_input *in, const struct reduce_group_list *groups,
+                                  const enum proof *proofs, const struct reduction_verdict *out, struct arena *arena)
 {
-    bool hides = false;
-    for (uint32_t device = host * in->devices_per_host; device < (host + 1) * in->devices_per_host; device++) {
-        const struct reduce_group *group = &groups->items[groups->of_device[device]];
-        if (reduce_device_is_right (in, device, group))
-            continue;
-        if (!reduce_rounding_may_explain (in, device, group))
-            return false;
-        hides = true;
-    }
-    return hides;
-}
-
-/* Gives rounding as the reason of each host at fault that it explains; returns the reason of all of them. */
-static const char *name_rounding (const struct reduction_input *in, const struct reduce_group_list *groups,
-                                  struct reduction_verdict *out)
-{
-    uint32_t hidden = 0, n = 0;
-    for (uint32_t i = 0; i < out->culprits_n; i++) {
-        bool disagrees = out->culprits[i].proof == PROOF_DISAGREE;
-        bool hides = disagrees && rounding_hides (in, groups, out->culprits[i].host);
-        n += disagrees;
-        hidden += hides;
-        if (hides)
-            out->culprits[i].why = rounding_cannot_tell;
-    }
-    for (uint32_t host = 0; host < in->hosts && out->culprits_n == 0; host++, n++)
-        hidden += rounding_hides (in, groups, host);
-    return n && hidden == n ? rounding_cannot_tell : reasons[PROOF_DISAGREE];
+    for (uint32_t device = 0; device < reduce_device_count (in); device++)
+        if (proofs[device] == out->proof)
+            return reason_of (in, groups, device, out->proof, out, arena);
+    return reasons[out->proof];
 }
 
 /* Hosts that reported the metric a different number of times may have ended at different steps. */
@@ -307,9 +298,9 @@ static void add_counts (const struct reduction_input *in, struct reduction_verdi
 
 /* The verdict is the proof that most of the hosts at fault share. */
 static void settle (const struct reduction_input *in, const struct reduce_group_list *groups,
-                    const struct report *reports, struct reduction_verdict *out)
+                    const struct report *reports, const enum proof *proofs, struct reduction_verdict *out,
+                    struct arena *arena)
 {
-    const char *disagree = name_rounding (in, groups, out);
     uint32_t counts[PROOF_UNPROVED + 1] = { 0 }, most = 0;
     for (uint32_t host = 0; host < in->hosts; host++)
         counts[reports[host].proof] += out->culprits_n == 0;
@@ -322,7 +313,7 @@ static void settle (const struct reduction_input *in, const struct reduce_group_
             out->proof = (enum proof) proof;
         }
     if (out->proof != PROOF_PROVED)
-        snprintf (out->why, sizeof (out->why), "%s", out->proof == PROOF_DISAGREE ? disagree : reasons[out->proof]);
+        snprintf (out->why, sizeof (out->why), "%s", reason_of_all (in, groups, proofs, out, arena));
     add_counts (in, out);
 }
 
@@ -346,7 +337,17 @@ static void count_contradicted (const struct reduction_input *in, const struct r
     }
 }
 
-void reduce_judge_metric (const struct reduction_input *in, struct reduction_verdict *out)
+/* All groups have as many devices as the mesh has over the axes. */
+static void say_tolerance (const struct reduction_input *in, const struct reduce_group *group,
+                           struct reduction_verdict *out)
+{
+    out->tolerance = group->tolerance;
+    snprintf (out->tolerance_of, sizeof (out->tolerance_of), "%s, %u device%s",
+              in->tolerance > 0 ? "rung" : enum_name_of (&dtype_names, in->metrics[0]->dtype), group->n,
+              group->n == 1 ? "" : "s");
+}
+
+void reduce_judge_metric (const struct reduction_input *in, struct reduction_verdict *out, struct arena *arena)
 {
     memset (out, 0, sizeof (*out));
     out->proof = PROOF_UNPROVED;
@@ -354,16 +355,17 @@ void reduce_judge_metric (const struct reduction_input *in, struct reduction_ver
     uint32_t axes = 0;
     if (!readable (in, out, &axes))
         return;
-    struct arena arena = { 0 };
-    struct reduce_group_list groups = reduce_make_groups (in, axes, &arena);
-    struct report *reports = arena_array (&arena, in->hosts, sizeof (*reports));
-    enum proof *proofs = arena_array (&arena, reduce_device_count (in), sizeof (*proofs));
+    struct arena scratch = { 0 };
+    struct reduce_group_list groups = reduce_make_groups (in, axes, &scratch);
+    struct report *reports = arena_array (&scratch, in->hosts, sizeof (*reports));
+    enum proof *proofs = arena_array (&scratch, reduce_device_count (in), sizeof (*proofs));
+    say_tolerance (in, &groups.items[groups.of_device[0]], out);
     read_devices (in, &groups, axes, proofs, out);
     for (uint32_t host = 0; host < in->hosts; host++)
         reports[host] = read_host (in, host, &groups, proofs);
-    find_culprits (in, &groups, proofs, out, &arena);
-    settle (in, &groups, reports, out);
+    find_culprits (in, &groups, proofs, out, &scratch, arena);
+    settle (in, &groups, reports, proofs, out, arena);
     take_right_value (in, reports, out);
     count_contradicted (in, reports, out);
-    arena_release (&arena);
+    arena_release (&scratch);
 }

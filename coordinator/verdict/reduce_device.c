@@ -46,18 +46,18 @@ static uint32_t group_index (const struct mesh *mesh, uint32_t device, uint32_t 
     return index;
 }
 
-/* What float32 may be off, in parts of the right number: where all parts have one sign a sum of n is off by at most n
- * times half its precision, and a mean divides two of them. The least leaves room for parts of both signs. */
-static double rounding (const struct reduce_group *group)
+/* A weighted mean divides two sums of n: 2 n roundings, the product and the division included; a plain mean leaves n of
+ * them for the locals' own. */
+static double dtype_tolerance (enum dtype dtype, uint32_t n)
 {
-    const double least = 1e-5, precision = 0x1p-23;
-    return fmax (least, group->n * precision);
+    static const double roundoffs[] = { 0x1p-24, 0x1p-24, 0x1p-8, 0x1p-11, 0x1p-53 }; /* as in enum dtype */
+    return fmin (REDUCE_TOLERANCE_MOST, fmax (REDUCE_TOLERANCE_LEAST, 2 * n * roundoffs[dtype]));
 }
 
 /* Relative to the wanted value, however large the contributions are. */
-static bool close_to (double seen, double wanted, const struct reduce_group *group)
+static bool close_to (double seen, double wanted, double tolerance)
 {
-    return isfinite (wanted) && fabs (seen - wanted) <= rounding (group) * fabs (wanted);
+    return isfinite (wanted) && fabs (seen - wanted) <= tolerance * fabs (wanted);
 }
 
 static bool is_mean (const struct reduction_input *in, uint32_t device)
@@ -65,7 +65,7 @@ static bool is_mean (const struct reduction_input *in, uint32_t device)
     return in->metrics[device / in->devices_per_host]->reduction == REDUCTION_MEAN;
 }
 
-static double wanted_value (const struct reduction_input *in, uint32_t device, const struct reduce_group *group)
+double reduce_wanted_value (const struct reduction_input *in, uint32_t device, const struct reduce_group *group)
 {
     return is_mean (in, device) ? group->sum / group->weight : group->sum;
 }
@@ -75,10 +75,37 @@ static bool counted_right (const struct reduction_input *in, uint32_t device, co
     return reduce_device_shard (in, device)->proof == group->numbers;
 }
 
+bool reduce_device_is_near (const struct reduction_input *in, uint32_t device, const struct reduce_group *group)
+{
+    return close_to (reduce_device_shard (in, device)->value, reduce_wanted_value (in, device, group),
+                     group->tolerance);
+}
+
 bool reduce_device_is_right (const struct reduction_input *in, uint32_t device, const struct reduce_group *group)
 {
-    return counted_right (in, device, group) &&
-           close_to (reduce_device_shard (in, device)->value, wanted_value (in, device, group), group);
+    double value = reduce_device_shard (in, device)->value;
+    return counted_right (in, device, group) && reduce_device_is_near (in, device, group) &&
+           (close_to (value, reduce_wanted_value (in, device, group), group->sharp) ||
+            close_to (value, group->common, group->sharp));
+}
+
+/* In three turns over the devices: who is left when each cancels one that holds another value (R. S. Boyer, J S. Moore:
+ * MJRTY); how many hold that; are they more than half? */
+static void find_common_values (const struct reduction_input *in, struct reduce_group_list *groups)
+{
+    uint32_t n = reduce_device_count (in);
+    for (uint32_t step = 0; step < 3 * n; step++) {
+        struct reduce_group *group = &groups->items[groups->of_device[step % n]];
+        double value = reduce_device_shard (in, step % n)->value;
+        group->common = step < n && group->votes == 0 ? value : group->common;
+        bool same = close_to (value, group->common, group->sharp);
+        if (step < n)
+            group->votes += same ? 1 : -1;
+        else if (step < 2 * n)
+            group->holders += same;
+        else if (group->holders * 2 <= group->n)
+            group->common = NAN;
+    }
 }
 
 struct reduce_group_list reduce_make_groups (const struct reduction_input *in, uint32_t axes, struct arena *arena)
@@ -96,6 +123,13 @@ struct reduce_group_list reduce_make_groups (const struct reduction_input *in, u
         group->magnitude += fabs (shard->local * shard->weight);
         group->n++;
     }
+    for (uint32_t device = 0; device < reduce_device_count (in); device++) {
+        struct reduce_group *group = &groups.items[groups.of_device[device]];
+        group->rounding = dtype_tolerance (in->metrics[0]->dtype, 1);
+        group->tolerance = in->tolerance > 0 ? in->tolerance : dtype_tolerance (in->metrics[0]->dtype, group->n);
+        group->sharp = fmin (group->tolerance, dtype_tolerance (DTYPE_FLOAT32, group->n));
+    }
+    find_common_values (in, &groups);
     for (uint32_t device = 0; device < reduce_device_count (in); device++) {
         struct reduce_group *group = &groups.items[groups.of_device[device]];
         group->right = group->right || reduce_device_is_right (in, device, group);
@@ -118,19 +152,15 @@ static double host_part (const struct reduction_input *in, uint32_t device, uint
 static double expected_sum (const struct reduction_input *in, uint32_t device, uint32_t axes)
 {
     double sum = 0;
-    for (uint32_t other = 0; other < reduce_device_count (in); other++)
-        if (mesh_reduced_together (in->mesh, device, other, axes))
-            sum += reduce_device_secret (in, other);
+    for (uint32_t host = 0; host < in->hosts; host++)
+        sum += host_part (in, device, host, axes);
     return sum;
 }
 
 static bool own_host_only (const struct reduction_input *in, uint32_t device, double proof)
 {
-    double own = 0;
-    uint32_t host = device / in->devices_per_host;
-    for (uint32_t i = 0; i < in->devices_per_host; i++)
-        own += reduce_device_secret (in, host * in->devices_per_host + i);
-    return proof == reduce_device_secret (in, device) || proof == own;
+    return proof == reduce_device_secret (in, device) ||
+           proof == host_part (in, device, device / in->devices_per_host, UINT32_MAX);
 }
 
 static bool other_axes (const struct reduction_input *in, uint32_t device, double proof, uint32_t axes)
@@ -191,44 +221,23 @@ static struct reduce_diagnosis explain_proof (const struct reduction_input *in, 
     return reading;
 }
 
-/* The mean over hosts of each host's own weighted mean: the other way to average wrongly. */
-static double mean_of_host_means (const struct reduction_input *in, uint32_t device, uint32_t axes)
-{
-    double sum = 0;
-    uint32_t hosts = 0;
-    for (uint32_t host = 0; host < in->hosts; host++) {
-        double part = 0, weight = 0;
-        for (uint32_t i = 0; i < in->devices_per_host; i++) {
-            uint32_t other = host * in->devices_per_host + i;
-            if (!mesh_reduced_together (in->mesh, device, other, axes))
-                continue;
-            part += reduce_device_shard (in, other)->local * reduce_device_shard (in, other)->weight;
-            weight += reduce_device_shard (in, other)->weight;
-        }
-        if (weight > 0) {
-            sum += part / weight;
-            hosts++;
-        }
-    }
-    return hosts ? sum / hosts : NAN;
-}
-
 /* Contributions of both signs cancel: rounding is small beside them, and large beside their sum. */
 bool reduce_rounding_may_explain (const struct reduction_input *in, uint32_t device, const struct reduce_group *group)
 {
-    double wanted = wanted_value (in, device, group);
+    double wanted = reduce_wanted_value (in, device, group);
     double magnitude = is_mean (in, device) ? group->magnitude / fabs (group->weight) : group->magnitude;
     return !group->right && counted_right (in, device, group) && isfinite (wanted) &&
-           fabs (reduce_device_shard (in, device)->value - wanted) <= rounding (group) * magnitude;
+           !reduce_device_is_near (in, device, group) &&
+           fabs (reduce_device_shard (in, device)->value - wanted) <= group->tolerance * magnitude;
 }
 
-/* The reduction over `axes` as `device` would see it; of_host: over the devices of its host among them. */
-static double reduction_seen_by (const struct reduction_input *in, uint32_t device, uint32_t axes, bool of_host)
+/* The reduction over `axes` as `device` would see it, of these hosts alone. */
+static double reduction_seen_by (const struct reduction_input *in, uint32_t device, uint32_t axes, uint32_t first_host,
+                                 uint32_t hosts)
 {
     double sum = 0, weight = 0;
-    uint32_t host = device / in->devices_per_host * in->devices_per_host;
-    for (uint32_t other = of_host ? host : 0;
-         other < (of_host ? host + in->devices_per_host : reduce_device_count (in)); other++) {
+    uint32_t first = first_host * in->devices_per_host;
+    for (uint32_t other = first; other < first + hosts * in->devices_per_host; other++) {
         if (!mesh_reduced_together (in->mesh, device, other, axes))
             continue;
         sum += reduce_device_shard (in, other)->local * reduce_device_shard (in, other)->weight;
@@ -237,48 +246,74 @@ static double reduction_seen_by (const struct reduction_input *in, uint32_t devi
     return is_mean (in, device) ? sum / weight : sum;
 }
 
+/* The mean over hosts of each host's own weighted mean: the other way to average wrongly. */
+static double mean_of_host_means (const struct reduction_input *in, uint32_t device, uint32_t axes)
+{
+    double sum = 0;
+    uint32_t hosts = 0;
+    for (uint32_t host = 0; host < in->hosts; host++) {
+        double mean = reduction_seen_by (in, device, axes, host, 1);
+        if (!isfinite (mean)) /* nobody there meets the device */
+            continue;
+        sum += mean;
+        hosts++;
+    }
+    return sum / hosts;
+}
+
 /* A program holds one value for all its devices: that of any of them. */
-static bool is_over_other_axes (const struct reduction_input *in, uint32_t device, const struct reduce_group *group,
-                                uint32_t axes)
+static bool is_over_other_axes (const struct reduction_input *in, uint32_t device, uint32_t axes, double near)
 {
     uint32_t first = device / in->devices_per_host * in->devices_per_host;
     for (uint32_t other = first; other < first + in->devices_per_host; other++)
         for (uint32_t candidate = 1; candidate < 1u << in->mesh->n; candidate++)
             if (candidate != axes && close_to (reduce_device_shard (in, device)->value,
-                                               reduction_seen_by (in, other, candidate, false), group))
+                                               reduction_seen_by (in, other, candidate, 0, in->hosts), near))
                 return true;
     return false;
 }
 
-static bool is_local_value (const struct reduction_input *in, uint32_t device, const struct reduce_group *group,
-                            uint32_t axes)
+static bool is_local_value (const struct reduction_input *in, uint32_t device, uint32_t axes, double near)
 {
     uint32_t first = device / in->devices_per_host * in->devices_per_host;
     double value = reduce_device_shard (in, device)->value;
     for (uint32_t other = first; other < first + in->devices_per_host; other++)
-        if (close_to (value, reduce_device_shard (in, other)->local, group))
+        if (close_to (value, reduce_device_shard (in, other)->local, near))
             return true;
-    return in->hosts > 1 && close_to (value, reduction_seen_by (in, device, axes, true), group);
+    return in->hosts > 1 &&
+           close_to (value, reduction_seen_by (in, device, axes, device / in->devices_per_host, 1), near);
 }
 
-static bool is_a_multiple (const struct reduction_input *in, uint32_t device, const struct reduce_group *group)
+static bool is_a_multiple (const struct reduction_input *in, uint32_t device, const struct reduce_group *group,
+                           double near)
 {
     double times = reduce_device_shard (in, device)->value / group->sum;
-    return !is_mean (in, device) && times >= 2 && times <= 2 * group->n && close_to (times, round (times), group);
+    return !is_mean (in, device) && times >= 2 && times <= 2 * group->n && close_to (times, round (times), near);
 }
 
+static enum proof explain_near (const struct reduction_input *in, uint32_t device, const struct reduce_group *group,
+                                uint32_t axes, double near)
+{
+    const struct shard *shard = reduce_device_shard (in, device);
+    if (is_mean (in, device) && (close_to (shard->value, group->mean_sum / group->n, near) ||
+                                 close_to (shard->value, mean_of_host_means (in, device, axes), near)))
+        return PROOF_MEAN_OF_MEANS;
+    if (is_local_value (in, device, axes, near))
+        return PROOF_LOCAL;
+    if (is_over_other_axes (in, device, axes, near))
+        return PROOF_WRONG_AXIS;
+    return is_a_multiple (in, device, group, near) ? PROOF_DOUBLE_COUNTED : PROOF_DISAGREE;
+}
+
+/* A mistake explains a value that it gives as it is, or else rounded once to its dtype, where the right value does not:
+ * wider, chance would. */
 static enum proof explain_value (const struct reduction_input *in, uint32_t device, const struct reduce_group *group,
                                  uint32_t axes)
 {
-    const struct shard *shard = reduce_device_shard (in, device);
-    if (is_mean (in, device) && (close_to (shard->value, group->mean_sum / group->n, group) ||
-                                 close_to (shard->value, mean_of_host_means (in, device, axes), group)))
-        return PROOF_MEAN_OF_MEANS;
-    if (is_local_value (in, device, group, axes))
-        return PROOF_LOCAL;
-    if (is_over_other_axes (in, device, group, axes))
-        return PROOF_WRONG_AXIS;
-    return is_a_multiple (in, device, group) ? PROOF_DOUBLE_COUNTED : PROOF_DISAGREE;
+    enum proof proof = explain_near (in, device, group, axes, group->sharp);
+    bool wide = proof == PROOF_DISAGREE && !close_to (reduce_device_shard (in, device)->value,
+                                                      reduce_wanted_value (in, device, group), 2 * group->rounding);
+    return wide ? explain_near (in, device, group, axes, group->rounding) : proof;
 }
 
 struct reduce_diagnosis reduce_explain_sums (const struct reduction_input *in, uint32_t device,

@@ -62,6 +62,11 @@ void reduction_text (const struct reduction_receipt *metric, struct buf *out)
         buf_printf (out, " = %.9g", metric->value);
     buf_printf (out, "  %s", enum_name_of (&proof_names, metric->proof));
     add_axes (metric, out);
+    if (metric->tolerance > 0) {
+        buf_printf (out, " (tolerance %.2g%%", 100 * metric->tolerance);
+        buf_escaped_after (out, ": ", metric->tolerance_of, COLUMNS);
+        buf_puts (out, ")");
+    }
     buf_escaped_after (out, ": ", metric->why, CAUSE_COLUMNS);
     add_hosts (", missing ", metric->missing.items, metric->missing.n, out);
     if (!lacks_only (metric))

@@ -163,6 +163,10 @@ class Planned(Commands):
         self.problem({"command": ["true"], "at_most": {"recompilation": 0}}, "did you mean 'recompilations'")
         self.problem({"command": ["true"], "at_most": {"fallbacks": 0}}, "expected it only with torch_xla")
         self.problem({"command": ["true"], "at_most": {"fallbacks": "none"}}, "expected a number of at least 0")
+        rung = {"command": ["true"], "scope": "slice", "metrics": ["loss"]}
+        self.problem({**rung, "tolerance": {"los": 0.1}}, "tolerance is given for 'los', expected one of the rung's metrics")
+        for number in (0, 0.6, "nan", "wide", -0.1):
+            self.problem({**rung, "tolerance": {"loss": number}}, "expected a part of the value, from 1e-9 to 0.5")
         self.problem({"builtin": "facts", "at_most": {"fallbacks": 0}}, "at_most is set for a rung without a command")
         self.problem({"builtin": "facts", "files": ["./train.py"]}, "files is set for a rung without a command")
         self.problem({"command": ["sub/train.py"]}, "expected a name on the PATH, an absolute path")

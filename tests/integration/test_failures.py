@@ -294,7 +294,7 @@ class Liars(Failing):
         self.assertEqual("metric loss is not proved, because h1 did not pass", self.attempt(receipt, "h0", "metric")["cause"]["text"])
         self.assertEqual({"rung": "metric", "hosts": "h1"}, receipt["frontier"]["next_failing"])
         for command in (["receipt", "last"], ["explain", "last"]):
-            self.assertIn("result holds only its own host's contribution, on h1", self.lab.sliceup(*command).out)
+            self.assertIn("result holds only its own contribution, on h1", self.lab.sliceup(*command).out)
 
     def test_who_came_to_the_end_beside_one_that_fell_has_not_passed_what_is_not_proved(self):
         receipt = self.reduced("falls_in_slice.py", "devices", ["cascade", "cascade", "failed", "cascade"], host="h2", when="end")

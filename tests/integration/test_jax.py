@@ -260,6 +260,71 @@ class Raises(Jax):
         print("    " + "\n    ".join(lines))
 
 
+# A step of training in bfloat16. What it claims is what it reduced, or with another word what it did not.
+BFLOAT16 = """
+import sys
+import jax, jax.numpy as jnp, numpy as np
+import sliceup_program
+program = sliceup_program.start()
+jax.distributed.initialize(program.rendezvous(), program.world, program.rank, cluster_detection_method="deactivate")
+
+def loss_of(w, x, y):
+    return jnp.mean((x @ w - y) ** 2)
+
+mesh = jax.sharding.Mesh(jax.devices(), ("data",))
+split, whole = (jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*axes)) for axes in (("data",), ()))
+rows = np.random.default_rng(0).normal(size=(64, 8)).astype(jnp.bfloat16)
+targets = (rows.astype(np.float32).sum(1) + 3).astype(jnp.bfloat16)
+x, y, w = (jax.make_array_from_callback(a.shape, sharding, lambda index, a=a: a[index])
+           for a, sharding in ((rows, split), (targets, split), (np.zeros(8, jnp.bfloat16), whole)))
+loss = jax.jit(loss_of)(w, x, y)
+locals = [loss_of(*(jnp.asarray(np.asarray(part)) for part in (w.addressable_data(0), a.data, b.data)))
+          for a, b in zip(x.addressable_shards, y.addressable_shards)]
+own = jnp.asarray(1 + program.rank / 128, jnp.bfloat16)  # neighbours in bfloat16, and both near the mean
+print(loss.dtype, float(loss), [float(one) for one in locals])
+program.reduced("loss", locals, claimed=loss)
+program.reduced("number", locals, claimed=float(loss), dtype=(sys.argv[1:] or ["bfloat16"])[0])
+program.reduced("wide", locals, claimed=float(loss))
+program.reduced("narrow", [float(one) for one in locals], claimed=float(loss))
+program.reduced("local", locals, claimed=locals[0])
+program.reduced("near", [own, own], claimed=own)
+"""
+
+
+class ShortDtypes(Jax):
+    """Rounding in the dtype of what a program reduced is no lie, and makes no room for one."""
+
+    def climb_bfloat16(self, metrics, *words, **rung):
+        self.lab.write("step.py", BFLOAT16)
+        ended = self.climb([{"id": "step", "command": ["python", "./step.py", *words], "env": True, "scope": "slice", "timeout": "3m",
+                             "backend": "required", "metrics": metrics, **rung}], hosts=2, mesh={"data": 4})
+        receipt = self.lab.receipt()
+        return ended, {item["metric"]: item for item in receipt["reductions"]}, self.attempt(receipt, "h0", "step")["cause"]
+
+    def test_a_truthful_loss_in_bfloat16_is_proved_and_a_local_one_is_not(self):
+        ended, seen, _ = self.climb_bfloat16(["loss", "number", "wide"], tolerance={"wide": 0.02})
+        self.passes(ended)
+        self.assertEqual({"loss": "proved", "number": "proved", "wide": "proved", "narrow": "disagree", "local": "local", "near": "local"},
+                         {name: item["proof"] for name, item in seen.items()})
+        for name, tolerance in (("loss", (0.03125, "bfloat16, 4 devices")), ("number", (0.03125, "bfloat16, 4 devices")),
+                                ("wide", (0.02, "rung, 4 devices"))):
+            self.assertEqual(tolerance, (seen[name]["tolerance"], seen[name]["tolerance_of"]))
+        self.assertRegex(seen["narrow"]["why"], r"reported [0-9.]+, expected [0-9.]+, off by [0-9.e-]+, allowed [0-9.e-]+ \(float32, 4 devices\)")
+        self.assertIn("loss = 16  proved over data (tolerance 3.1%: bfloat16, 4 devices)", self.lab.sliceup("receipt").out)
+
+    def test_a_local_one_fails_its_rung_however_little_hosts_differ(self):
+        ended, _, cause = self.climb_bfloat16(["near"])
+        self.assertEqual(1, ended.status, ended)
+        self.assertEqual("metric near is not proved over data (proof: local): a device's result holds only its own contribution",
+                         cause["text"])
+        for command in ("receipt", "explain"):
+            self.assertIn("local over data (tolerance 3.1%: bfloat16, 4 devices): a device's result", self.lab.sliceup(command).out)
+
+    def test_an_absurd_dtype_is_refused(self):
+        _, _, cause = self.climb_bfloat16(["loss"], "float3")
+        self.assertIn("metric: dtype: this word is not in the protocol", cause["text"])
+
+
 class Liars(Jax):
     """Both axes of the mesh lie across hosts, so that a wrong axis is another thing than a local value."""
 

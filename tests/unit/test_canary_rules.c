@@ -22,9 +22,11 @@
 #define RAN "{\"type\":\"counters\",\"values\":{\"compile_requests\":1,\"executions\":1}}\n"
 #define NOTE(text) "{\"type\":\"note\",\"text\":\"" text "\",\"source\":\"s\",\"durability\":\"rerun\"}\n"
 #define CHECK(numbers) "{\"type\":\"check\",\"name\":\"c\"," numbers "}\n"
-#define METRIC                                                                                                         \
+#define METRIC_WITH(more)                                                                                              \
     "{\"type\":\"metric\",\"name\":\"loss\",\"reduction\":\"sum\",\"axes\":[\"data\"],\"scope\":\"global\","           \
-    "\"value\":1,\"shards\":[{\"value\":1,\"proof\":7,\"local\":1,\"weight\":1}]}\n"
+    "\"value\":1,\"shards\":[{\"value\":1,\"proof\":7,\"local\":1,\"weight\":1}]" more "}\n"
+#define METRIC METRIC_WITH ("")
+#define METRIC_OF(dtype) METRIC_WITH (",\"dtype\":" dtype)
 #define GATE(name, mode) "{\"type\":\"gate\",\"name\":\"" name "\",\"mode\":\"" mode "\",\"value\":\"\"}\n"
 
 /* ALONE: a rung that asks for no backend; SLICE: one of four hosts, asked for cpu; AHEAD: it compiles and executes
@@ -135,7 +137,14 @@ static const struct row rows[] = {
     { "another claim", ALONE,
       METRIC "{\"type\":\"metric\",\"name\":\"loss\",\"reduction\":\"mean\",\"axes\":[\"data\"],"
              "\"scope\":\"global\",\"value\":1,\"shards\":[]}\n" DONE,
-      "sent before with another reduction, scope or axes" },
+      "sent before with another reduction, scope, dtype or axes" },
+
+    { "another dtype", ALONE, METRIC METRIC_OF ("\"bfloat16\"") DONE,
+      "sent before with another reduction, scope, dtype or axes" },
+    { "the dtype that is meant where none is said", ALONE, METRIC METRIC_OF ("\"float32\"") DONE, NULL },
+    { "an absurd dtype", ALONE, METRIC_OF ("\"float3\"") DONE, "this word is not in the protocol" },
+    { "no dtype, said as one", ALONE, METRIC_OF ("\"none\"") DONE, "this word is not in the protocol" },
+    { "a dtype that is no word", ALONE, METRIC_OF ("[\"float32\"]") DONE, "this word is not in the protocol" },
 
     { "an axis twice", ALONE,
       "{\"type\":\"metric\",\"name\":\"loss\",\"reduction\":\"sum\",\"axes\":[\"data\",\"model\",\"data\"],"

@@ -156,8 +156,8 @@ static void a_metric_said_again_claims_the_same (void **state)
         say (b, "{\"type\":\"metric\",\"name\":\"loss\",%s,\"value\":9,\"shards\":[]}", others[i]);
         assert_int_equal (b->evidence.result.bad_lines, i + 1);
     }
-    assert_true (
-        text_find (b->evidence.result.bad_line, TEXT_LIT ("sent before with another reduction, scope or axes"), NULL));
+    assert_true (text_find (b->evidence.result.bad_line,
+                            TEXT_LIT ("sent before with another reduction, scope, dtype or axes"), NULL));
     assert_true (b->evidence.result.metrics.items[0].value == 1 &&
                  b->evidence.result.metrics.items[0].earlier.count == 0);
 }

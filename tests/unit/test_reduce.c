@@ -30,8 +30,11 @@ struct scene {
     struct shard shards[DEVICES];
     struct metric metrics[HOSTS];
     const struct metric *pointers[HOSTS];
+    double tolerance;
     struct reduction_verdict verdict;
 };
+
+static struct arena told; /* reasons */
 
 static double local (uint32_t device)
 {
@@ -78,8 +81,8 @@ static void scene_make (struct scene *scene, enum reduction reduction, uint32_t 
 
 static enum proof scene_judge (struct scene *scene)
 {
-    struct reduction_input in = { &mesh, HOSTS, PER_HOST, scene->secrets, scene->pointers };
-    reduce_judge_metric (&in, &scene->verdict);
+    struct reduction_input in = { &mesh, HOSTS, PER_HOST, scene->secrets, scene->pointers, scene->tolerance };
+    reduce_judge_metric (&in, &scene->verdict, &told);
     return scene->verdict.proof;
 }
 
@@ -461,8 +464,8 @@ static void six_blames (uint32_t absent, uint32_t hosts)
     six_make (shards, metrics, secrets, absent);
     for (uint32_t host = 0; host < SIX; host++)
         pointers[host] = &metrics[host];
-    struct reduction_input in = { &rows, SIX, 1, secrets, pointers };
-    reduce_judge_metric (&in, &verdict);
+    struct reduction_input in = { &rows, SIX, 1, secrets, pointers, 0 };
+    reduce_judge_metric (&in, &verdict, &told);
     for (uint32_t i = 0; i < verdict.culprits_n; i++) {
         named |= 1u << verdict.culprits[i].host;
         assert_int_equal (verdict.culprits[i].proof, PROOF_LOCAL);
@@ -538,8 +541,8 @@ static void many_hosts_and_many_liars_are_told_apart (void **state)
         metrics[host].axes.n = metrics[host].shards.n = 1;
         pointers[host] = &metrics[host];
     }
-    struct reduction_input in = { &line, MANY, 1, secrets, pointers };
-    reduce_judge_metric (&in, &verdict);
+    struct reduction_input in = { &line, MANY, 1, secrets, pointers, 0 };
+    reduce_judge_metric (&in, &verdict, &told);
     assert_int_equal (verdict.culprits_n, (MANY - 4) / LIAR + 1);
     for (uint32_t i = 0; i < verdict.culprits_n; i++)
         assert_true (verdict.culprits[i].host == 3 + i * LIAR && verdict.culprits[i].proof == PROOF_LOCAL);
@@ -650,9 +653,25 @@ static void what_rounding_cannot_tell_is_not_proved_and_named (void **state)
     assert_non_null (strstr (scene.verdict.why, "rounding cannot tell"));
 }
 
-/* Each host has one device; they are added up one after the other, in float32, as the worst of collectives does. */
-static void judge_float32 (uint32_t hosts, enum reduction reduction, struct rng *rng, double least,
-                           struct reduction_verdict *verdict)
+/* To the nearest number of `bits` binary digits. */
+static float rounded (double number, int bits)
+{
+    int exponent;
+    double digits = frexp (number, &exponent);
+    return (float) ldexp (nearbyint (ldexp (digits, bits)), exponent - bits);
+}
+
+static const int bits_of[] = {
+    [DTYPE_NONE] = 24,
+    [DTYPE_FLOAT32] = 24,
+    [DTYPE_BFLOAT16] = 8,
+    [DTYPE_FLOAT16] = 11,
+    [DTYPE_FLOAT64] = 24 /* as far as float goes */
+};
+
+/* Each host has one device; they are added up one after the other, in their dtype, as the worst of collectives does. */
+static void judge_sum (enum dtype dtype, uint32_t hosts, enum reduction reduction, struct rng *rng, double least,
+                       struct reduction_verdict *verdict)
 {
     struct axis data = { TEXT_LIT ("data"), hosts };
     const struct mesh line = { &data, 1 };
@@ -663,28 +682,30 @@ static void judge_float32 (uint32_t hosts, enum reduction reduction, struct rng 
     const struct metric **pointers = arena_array (&arena, hosts, sizeof (*pointers));
     uint64_t *secrets = arena_array (&arena, hosts, sizeof (*secrets));
     float total = 0, weights = 0, proof = 0;
-    float all = (float) (1 + rng_unit (rng)); /* alike, rounding goes the same way again and again */
+    int bits = bits_of[dtype];
+    float all = rounded (1 + rng_unit (rng), bits); /* alike, rounding goes the same way again and again */
     assert_true (deal_secrets (&sample_key, hosts, 1, secrets));
     for (uint32_t host = 0; host < hosts; host++) {
-        float own = least < 1 ? (float) (least + (1 - least) * rng_unit (rng)) : all;
-        float share = reduction == REDUCTION_MEAN ? (float) (1 + rng_below (rng, 4096)) : 1;
+        float own = least < 1 ? rounded (least + (1 - least) * rng_unit (rng), bits) : all;
+        float share = reduction == REDUCTION_MEAN ? rounded (1 + rng_below (rng, 4096), bits) : 1;
         shards[host] = (struct shard){ .local = own, .weight = share };
-        total += own * share;
-        weights += share;
+        total = rounded (total + rounded (own * share, bits), bits);
+        weights = rounded (weights + share, bits);
         proof += (float) secrets[host];
     }
     for (uint32_t host = 0; host < hosts; host++) {
-        shards[host].value = reduction == REDUCTION_MEAN ? (double) total / weights : total;
+        shards[host].value = reduction == REDUCTION_MEAN ? rounded ((double) total / weights, bits) : total;
         shards[host].proof = proof;
         metrics[host] = (struct metric){ .name = TEXT_LIT ("loss"), .reduction = reduction, .global = true };
+        metrics[host].dtype = dtype;
         metrics[host].value = shards[host].value;
         metrics[host].axes.items = &axis;
         metrics[host].shards.items = &shards[host];
         metrics[host].axes.n = metrics[host].shards.n = 1;
         pointers[host] = &metrics[host];
     }
-    struct reduction_input in = { &line, hosts, 1, secrets, pointers };
-    reduce_judge_metric (&in, verdict);
+    struct reduction_input in = { &line, hosts, 1, secrets, pointers, 0 };
+    reduce_judge_metric (&in, verdict, &told);
     arena_release (&arena);
 }
 
@@ -698,10 +719,109 @@ static void honest_float32_sums_of_any_number_of_devices_are_proved (void **stat
     for (size_t n = 0; n < sizeof (sizes) / sizeof (sizes[0]); n++)
         for (size_t kind = 0; kind < sizeof (leasts) / sizeof (leasts[0]); kind++)
             for (uint32_t round = 0; round < 40; round++) {
-                judge_float32 (sizes[n], round % 2 ? REDUCTION_MEAN : REDUCTION_SUM, &rng, leasts[kind], &verdict);
+                judge_sum (DTYPE_FLOAT32, sizes[n], round % 2 ? REDUCTION_MEAN : REDUCTION_SUM, &rng, leasts[kind],
+                           &verdict);
                 if (verdict.proof != PROOF_PROVED)
                     fail_msg ("%u devices from %g: %s", sizes[n], leasts[kind], verdict.why);
             }
+}
+
+/* As many devices as the worst of collectives may have before the bound of a dtype's tolerance. */
+static void honest_sums_of_short_dtypes_are_proved (void **state)
+{
+    (void) state;
+    static const uint32_t sizes[] = { [DTYPE_BFLOAT16] = 8, [DTYPE_FLOAT16] = 64, [DTYPE_FLOAT64] = 512 };
+    static const double leasts[] = { 1, 0.5, 1e-3 };
+    static struct reduction_verdict verdict;
+    struct rng rng = rng_seed (12);
+    for (enum dtype dtype = DTYPE_BFLOAT16; dtype <= DTYPE_FLOAT64; dtype++)
+        for (uint32_t n = 1; n <= sizes[dtype]; n *= 2)
+            for (uint32_t round = 0; round < 120; round++) {
+                judge_sum (dtype, n, round % 2 ? REDUCTION_MEAN : REDUCTION_SUM, &rng, leasts[round % 3], &verdict);
+                if (verdict.proof != PROOF_PROVED)
+                    fail_msg ("%u devices from %g: %s", n, leasts[round % 3], verdict.why);
+            }
+}
+
+/* A scene of bfloat16: each host's devices hold `values[host]`, and had it before the collective as well. */
+static void scene_make_bfloat16 (struct scene *scene, const double *values)
+{
+    scene_make (scene, REDUCTION_MEAN, BOTH, BOTH);
+    for (uint32_t device = 0; device < DEVICES; device++) {
+        scene->shards[device].local = scene->shards[device].value = values[device / PER_HOST];
+        scene->shards[device].weight = 1;
+    }
+    for (uint32_t host = 0; host < HOSTS; host++) {
+        scene->metrics[host].dtype = DTYPE_BFLOAT16;
+        scene->metrics[host].value = values[host];
+    }
+}
+
+static void claim_everywhere (struct scene *scene, double value)
+{
+    for (uint32_t device = 0; device < DEVICES; device++)
+        scene->shards[device].value = value;
+    for (uint32_t host = 0; host < HOSTS; host++)
+        scene->metrics[host].value = value;
+}
+
+/* Neighbours in bfloat16: all of them lie within its tolerance of the mean. */
+static const double neighbours[HOSTS] = { 1, 1.0078125, 1.015625, 1.0234375 };
+
+static void a_local_value_of_a_short_dtype_fails_however_near_it_is (void **state)
+{
+    (void) state;
+    struct scene scene;
+    scene_make_bfloat16 (&scene, neighbours);
+    blames (&scene, 0, PROOF_LOCAL);
+    assert_int_equal (scene.verdict.proof, PROOF_LOCAL);
+    assert_string_equal (scene.verdict.why, "a device's result holds only its own contribution");
+    scene_make_bfloat16 (&scene, neighbours);
+    claim_everywhere (&scene, 1.0078125); /* rounded once */
+    assert_int_equal (scene_judge (&scene), PROOF_PROVED);
+    for (uint32_t device = 3 * PER_HOST; device < DEVICES; device++) /* but for h3, which holds its own */
+        scene.shards[device].value = neighbours[3];
+    scene.metrics[3].value = neighbours[3];
+    blames (&scene, 1u << 3, PROOF_LOCAL);
+}
+
+static void devices_that_meet_hold_one_value (void **state)
+{
+    (void) state;
+    struct scene scene;
+    scene_make_bfloat16 (&scene, (double[HOSTS]){ 1, 1, 1.125, 1.125 });
+    for (uint32_t device = 0; device < DEVICES; device++)
+        scene.shards[device].value = device < DEVICES / 2 ? 1.0546875 : 1.0703125;
+    for (uint32_t host = 0; host < HOSTS; host++)
+        scene.metrics[host].value = scene.shards[host * PER_HOST].value;
+    assert_int_equal (scene_judge (&scene), PROOF_DISAGREE);
+    assert_non_null (strstr (scene.verdict.why, "devices that meet report different values"));
+}
+
+static void a_tolerance_has_a_bound_and_the_rung_may_set_another (void **state)
+{
+    (void) state;
+    struct scene scene;
+    scene_make_bfloat16 (&scene, neighbours);
+    claim_everywhere (&scene, 1.125);
+    assert_int_equal (scene_judge (&scene), PROOF_DISAGREE); /* 8 devices of bfloat16 come to the bound, 1/16 */
+    assert_string_equal (scene.verdict.why, "the reported value is not the reduction of what the devices contributed: "
+                                            "reported 1.125, expected 1.01171875, off by 0.11, allowed 0.063 "
+                                            "(bfloat16, 8 devices)");
+    assert_true (scene.verdict.tolerance == REDUCE_TOLERANCE_MOST);
+    scene.tolerance = 0.2;
+    assert_int_equal (scene_judge (&scene), PROOF_PROVED);
+    assert_string_equal (scene.verdict.tolerance_of, "rung, 8 devices");
+    scene.tolerance = 1e-4; /* a narrower one too */
+    claim_everywhere (&scene, 1.015625);
+    assert_int_equal (scene_judge (&scene), PROOF_DISAGREE);
+    scene.metrics[1].dtype = DTYPE_FLOAT16; /* no host has a wider one for itself */
+    assert_int_equal (scene_judge (&scene), PROOF_UNPROVED);
+    static struct reduction_verdict many;
+    struct rng rng = rng_seed (13);
+    judge_sum (DTYPE_BFLOAT16, 4096, REDUCTION_SUM, &rng, 1, &many); /* stagnates at 256 times its first part */
+    assert_int_equal (many.proof, PROOF_DISAGREE);
+    assert_true (many.tolerance == REDUCE_TOLERANCE_MOST);
 }
 
 /* ---- what was said before ---- */
@@ -835,11 +955,17 @@ int main (void)
         cmocka_unit_test (weights_that_cancel_prove_no_mean),
         cmocka_unit_test (what_rounding_cannot_tell_is_not_proved_and_named),
         cmocka_unit_test (honest_float32_sums_of_any_number_of_devices_are_proved),
+        cmocka_unit_test (honest_sums_of_short_dtypes_are_proved),
+        cmocka_unit_test (a_local_value_of_a_short_dtype_fails_however_near_it_is),
+        cmocka_unit_test (devices_that_meet_hold_one_value),
+        cmocka_unit_test (a_tolerance_has_a_bound_and_the_rung_may_set_another),
         cmocka_unit_test (earlier_values_are_held_against_the_sums_that_are_right),
         cmocka_unit_test (last_values_of_different_steps_are_told_by_their_number),
         cmocka_unit_test (dealt_numbers_are_distinct_and_exact_in_float32),
         cmocka_unit_test (what_is_dealt_is_drawn_for_each_host_and_pass_alone),
         cmocka_unit_test (what_is_dealt_is_the_hmac_of_its_purpose),
     };
-    return cmocka_run_group_tests (tests, NULL, NULL);
+    int failed = cmocka_run_group_tests (tests, NULL, NULL);
+    arena_release (&told);
+    return failed;
 }

@@ -236,10 +236,11 @@ class Canary:
         finite(name, observed)
         self.say("check", name=name, expected=expected, observed=observed, tolerance=tolerance)
 
-    def metric(self, name, reduction, axes, value, shards, scope="global"):
+    def metric(self, name, reduction, axes, value, shards, scope="global", dtype="float32"):
+        """dtype: in what the value was computed; what rounding may come to follows from it."""
         finite(name, value)
         self.say("metric", name=name, reduction=reduction, axes=list(axes), scope=scope,
-                 value=value, shards=shards)
+                 value=value, shards=shards, dtype=dtype)
 
     def cache(self, program, key, state, why="", parts=None, compile_ms=0):
         """What became of one program's entry in the compile cache; state is a word of docs/spec/canary.md."""

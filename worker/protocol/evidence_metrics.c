@@ -31,8 +31,13 @@ static int read_metric (struct evidence *evidence, const json_t *line, struct me
     bool global = strcmp (word, "global") == 0;
     if (!global && strcmp (word, "local") != 0)
         return err_set (err, ERR_PARSE, "scope: expected global or local");
+    const json_t *said = json_object_get (line, "dtype");
+    uint32_t dtype = DTYPE_FLOAT32;
+    if (said && (!json_is_string (said) || !enum_value_of (&dtype_names, text_of (json_string_value (said)), &dtype)))
+        return err_set (err, ERR_PARSE, "dtype: this word is not in the protocol");
     int rc = evidence_read_record (evidence, line, &record, out, err);
     out->global = global;
+    out->dtype = (enum dtype) dtype;
     return rc < 0 ? rc : no_axis_twice (out, err);
 }
 
@@ -122,19 +127,11 @@ static int say_first (struct evidence *evidence, const struct metric *metric, st
     return 0;
 }
 
-static bool same_claim (const struct metric *a, const struct metric *b)
-{
-    bool same = a->global == b->global && a->reduction == b->reduction && a->axes.n == b->axes.n;
-    for (uint32_t i = 0; same && i < a->axes.n; i++)
-        same = text_equal (a->axes.items[i], b->axes.items[i]);
-    return same;
-}
-
 static int say_again (struct evidence *evidence, uint32_t at, struct metric *metric, struct err *err)
 {
     struct metric *before = &evidence->result.metrics.items[at];
-    if (!same_claim (before, metric))
-        return err_set (err, ERR_REFUSED, "this metric was sent before with another reduction, scope or axes");
+    if (!metric_claims_agree (before, metric))
+        return err_set (err, ERR_REFUSED, "this metric was sent before with another reduction, scope, dtype or axes");
     size_t freed_bytes = json_record_wire_bytes (&metric_record, before);
     if (evidence_pay (evidence, json_record_wire_bytes (&metric_record, metric), freed_bytes, err) < 0)
         return -1;

@@ -45,6 +45,7 @@ READS = ("aten::_local_scalar_dense", "aten::nonzero")
 FIRST_LINE_S = 5
 EXIT_S = 3
 FALLBACKS_TOLD = 16
+DTYPES = ("float64", "float32", "float16", "bfloat16")  # the one that rounds most last
 COUNTED = ("requests", "executions", "fallbacks", "reads")
 PACKAGES = ("torch", "torch_xla", "jax", "jaxlib", "libtpu", "numpy")
 
@@ -145,13 +146,14 @@ class Program:
                 self.jax.again.clear()
                 self.again = {}
 
-    def reduced(self, name, local, weight=1.0, reduction="mean", claimed=None):
+    def reduced(self, name, local, weight=1.0, reduction="mean", claimed=None, dtype=None):
         """The weighted mean, or the sum, of `local` over all devices of all hosts, and its proof.
 
         local: what each local device has by itself, before any reduction: a list, in the order of jax.local_devices() (jax) or
         of the mesh (SPMD of torch_xla); with one local device a number. weight: the same, or one number for all. reduction:
-        "mean" or "sum". claimed: the value that the program holds for reduced, judged in place of ours. All processes call it
-        together. Returns our value, a float.
+        "mean" or "sum". claimed: the value that the program holds for reduced, judged in place of ours. dtype: what it was
+        computed in, where neither it nor `local` is an array that says so. All processes call it together. Returns our value,
+        a float.
         """
         if reduction not in ("mean", "sum"):
             raise ValueError(f"reduced: the reduction is {reduction!r}, expected 'mean' or 'sum'")
@@ -167,7 +169,8 @@ class Program:
         if self.reports():
             told = value if claimed is None else float(claimed)
             shards = [{"value": told, "proof": seen[2], "local": one, "weight": scale} for one, scale in pairs]
-            self.canary.metric(name, reduction, self.canary.axes, told, shards)
+            self.canary.metric(name, reduction, self.canary.axes, told, shards,
+                               dtype="float32" if claimed is None else dtype or coarsest_dtype(claimed, local))
         return value
 
     def check(self, name, expected, observed, tolerance=0.0):
@@ -459,7 +462,8 @@ def torch_xla_backend(chosen):
 def one_each(name, value, devices, may_be_one):
     """A float for each local device, of a number, a list, or a jax array with one element on each."""
     shards = getattr(value, "addressable_shards", ())
-    if len(shards) == devices > 1 and all(shard.data.size == 1 for shard in shards):
+    whole = getattr(value, "is_fully_replicated", False)  # one number that each device holds: reduced, and nobody's own
+    if not whole and len(shards) == devices > 1 and all(shard.data.size == 1 for shard in shards):
         places = {shard.device: shard.data for shard in shards}
         return [float(places[device].reshape(())) for device in sys.modules["jax"].local_devices()]
     if not getattr(value, "shape", True) or not hasattr(value, "__len__"):
@@ -471,6 +475,13 @@ def one_each(name, value, devices, may_be_one):
     if len(values) != devices:
         raise ValueError(f"reduced: {len(values)} numbers for the {name} of {devices} local devices, expected one each")
     return values
+
+
+def coarsest_dtype(claimed, local):
+    """Of a value and of what it is said to be reduced from. A number of Python says nothing, and whole numbers are exact."""
+    parts = [claimed, local, *(local if isinstance(local, (list, tuple)) else ())]
+    words = {str(getattr(part, "dtype", "")).rpartition(".")[2] for part in parts}
+    return max((word for word in words if word in DTYPES), key=DTYPES.index, default="float32")
 
 
 def all_reduce(rows, rank, world):
