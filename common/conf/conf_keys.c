@@ -349,7 +349,8 @@ static const struct conf_key rung_keys[RUNG_KEYS] = {
                        .help = "Time limit of one attempt on one host." },
     [RUNG_BACKEND] = { "backend", KEY_WORD, .words = &need_words,
                        .help = "`required`: the program must report the backend that the profile requests; `any`: "
-                               "the backend is not checked. Default: `required` for canaries, `any` otherwise." },
+                               "the backend is not checked. Default: `required` for canaries; of a command a report "
+                               "must not contradict the profile, and one that reports none is told as unproved." },
     [RUNG_ARGS] = { "args", KEY_MAP,
                     .help = "Arguments for the canary: name to a single value or a list; of `probe`: `plugin`, "
                             "`options`, `client`.",

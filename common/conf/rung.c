@@ -150,6 +150,7 @@ static void read_env (struct draft *draft, const struct conf_value *env, struct 
 static void read_backend (struct draft *draft, const struct conf_value *backend, struct rung *rung)
 {
     bool reports = rung->kind != PROGRAM_BUILTIN || is_probe (rung);
+    rung->any_backend = backend->given && backend->good && backend->number == NEED_ANY;
     bool required = backend->given && backend->good ? backend->number == NEED_REQUIRED : rung->kind == PROGRAM_CANARY;
     if (required && !reports)
         problem_at (draft->problems, backend->node,

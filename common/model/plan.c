@@ -82,6 +82,7 @@ static const struct field rung_fields[] = {
     F_LIST (17, struct rung, usual, USUAL_TIMES_MAX, &usual_time_record),
     F_LIST (18, struct rung, demands, DEMANDS_MAX, &demand_record),
     F_LIST (19, struct rung, tolerances, METRICS_MAX, &demand_record),
+    F_BOOL (20, struct rung, any_backend),
 };
 const struct record rung_record = RECORD ("rung", struct rung, rung_fields);
 

@@ -143,6 +143,7 @@ struct rung {
     enum warm warm;                /* NONE: one pass `once`; else `cold` then `restored` */
     uint64_t timeout_ms;           /* of one attempt on one host */
     struct text backend;           /* required; empty: this rung states none */
+    bool any_backend;              /* its file says so; else a report must not contradict the profile */
     bool needs_env;                /* wants the restored Python environment */
     LIST_OF (struct text) metrics; /* names that must be proved for the rung to pass */
     struct text parse;     /* COMMAND: how its output is read for counters ("torch_xla-metrics"); empty: not at all */

@@ -293,6 +293,17 @@ static void stop_climb (struct engine *to, const struct fact_pass_ended *ended)
     apply_call_for_isolation (to, ended);
 }
 
+/* Of a profile for `cpu` nothing is left to prove. */
+static bool backend_is_unproved (const struct engine *to, uint32_t at)
+{
+    const struct rung *rung = &to->state.plan.rungs.items[at];
+    bool silent = false;
+    for (uint32_t i = 0; i < to->state.pass.parts.n; i++)
+        silent = silent || to->state.pass.parts.items[i].result.backend.platform.len == 0;
+    return silent && rung->kind == PROGRAM_COMMAND && !rung->any_backend &&
+           !text_is (to->state.plan.profile.backend, "cpu");
+}
+
 static void apply_pass_ended (struct engine *to, const struct fact *fact)
 {
     const struct fact_pass_ended *ended = &fact->of.pass_ended;
@@ -330,6 +341,7 @@ static void apply_pass_ended (struct engine *to, const struct fact *fact)
         rung->cold_done = true;
     } else {
         rung->outcome = outcome_worst (rung->outcome, OUTCOME_PASSED); /* of its cold pass, when the climb went on */
+        rung->unproved = backend_is_unproved (to, ended->key.rung);
         to->state.rung = ended->key.rung + 1;
     }
 }

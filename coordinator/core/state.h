@@ -97,6 +97,7 @@ struct rung_state {
     struct text retried_for;             /* why the last of them was */
     uint32_t leases_lost;                /* by its writers */
     uint32_t lease_lost_attempt;         /* the cold attempt of the last one */
+    bool unproved; /* it passed, and on some host its program reported no backend: it may have run on the processor */
 };
 
 /* A pass that failed for a transient reason. Called for by the verdicts; planned once its moment is recorded. */

@@ -79,7 +79,8 @@ static const struct field rung_fields[] = { F_ENUM (1, struct rung_state, outcom
                                             F_U32 (13, struct rung_state, retries[PASS_RESTORED], ANY),
                                             F_TEXT (14, struct rung_state, retried_for, ANY_BYTES),
                                             F_U32 (15, struct rung_state, leases_lost, ANY),
-                                            F_U32 (16, struct rung_state, lease_lost_attempt, ANY) };
+                                            F_U32 (16, struct rung_state, lease_lost_attempt, ANY),
+                                            F_BOOL (17, struct rung_state, unproved) };
 static const struct record rung_state_record = RECORD ("rung", struct rung_state, rung_fields);
 
 static const struct field retry_fields[] = {

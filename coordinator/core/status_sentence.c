@@ -170,6 +170,19 @@ struct text status_sentence_of_shortfall (const struct coord *coord, const struc
     return after_retries (coord, ended, sentence_from ("", &coord->state->plan, ended, arena), arena);
 }
 
+/* What was asked for is no proof of where a program ran. */
+static struct text unproved_text (const struct coord *coord, struct arena *arena)
+{
+    struct text all = { 0 }, backend = coord->state->plan.profile.backend;
+    for (uint32_t i = 0; i < coord->state->rungs.n; i++)
+        if (coord->state->rungs.items[i].unproved)
+            all = text_format (arena, "%.*s%s%.*s", TEXT_ARG (all), all.len ? ", " : "",
+                               TEXT_ARG (coord->state->plan.rungs.items[i].id));
+    return all.len ? text_format (arena, "; unproved: no report says that %.*s ran on %.*s", TEXT_ARG (all),
+                                  TEXT_ARG (backend))
+                   : all;
+}
+
 /* A recovery never looks like a clean pass. */
 static struct text recoveries_text (const struct coord *coord, struct arena *arena)
 {
@@ -302,8 +315,10 @@ struct text status_sentence_of_run (const struct coord *coord, struct arena *are
 {
     const struct state *state = coord->state;
     bool cancelled = state->cancel_level > 0 && (state->stop.len || state->rung < state->plan.rungs.n);
-    struct text sentence = text_clip (run_sentence (coord, arena), SENTENCE_MAX_BYTES - REMARKS_BYTES / 2);
-    sentence = text_format (arena, "%.*s%.*s", TEXT_ARG (sentence), TEXT_ARG (way_on (coord, arena)));
+    struct text sentence = text_format (arena, "%.*s%.*s", TEXT_ARG (run_sentence (coord, arena)),
+                                        TEXT_ARG (unproved_text (coord, arena)));
+    sentence = text_format (arena, "%.*s%.*s", TEXT_ARG (text_clip (sentence, SENTENCE_MAX_BYTES - REMARKS_BYTES / 2)),
+                            TEXT_ARG (way_on (coord, arena)));
     if (cancelled || state->counted_violations == 0)
         return sentence;
     return text_format (arena, "%.*s; the cache was violated (%s), so the exit status is 4", TEXT_ARG (sentence),

@@ -6,15 +6,6 @@
 enum { FALLBACKS_SHOWN = 4 };
 #define GUIDE "docs/guide/your-own-step.md"
 
-static bool refuse (struct verdict *out, enum owner owner, struct text cause, const char *next)
-{
-    out->outcome = OUTCOME_FAILED;
-    out->owner = owner;
-    out->cause = text_clip (cause, SENTENCE_MAX_BYTES);
-    out->next = text_of (next);
-    return false;
-}
-
 /* ---- its log ---- */
 
 /* What it printed that no program may print which does what it should; NULL: nothing. */
@@ -68,10 +59,10 @@ bool command_reports_metrics (const struct judge_case *of, struct arena *arena, 
 {
     if (of->rung->metrics.n == 0 || of->result->spoke)
         return true;
-    return refuse (out, OWNER_PROGRAM,
-                   text_format (arena, "the rung asks for the metric %.*s, and the program reported nothing",
-                                TEXT_ARG (of->rung->metrics.items[0])),
-                   "let the program reduce it by reduced () of sliceup_program: " GUIDE);
+    return verdict_set (out, OUTCOME_FAILED, OWNER_PROGRAM,
+                        text_format (arena, "the rung asks for the metric %.*s, and the program reported nothing",
+                                     TEXT_ARG (of->rung->metrics.items[0])),
+                        "let the program reduce it by reduced () of sliceup_program: " GUIDE);
 }
 
 /* ---- its backend ---- */
@@ -87,46 +78,72 @@ static bool policy_chooses (const struct judge_case *of, struct text backend)
     return false;
 }
 
-static bool ran_elsewhere (const struct judge_case *of, struct arena *arena, struct verdict *out)
+/* The launch gives a canary its devices and peers; a command finds them by itself. */
+static bool is_canary (const struct judge_case *of)
 {
-    const struct observed_backend *seen = &of->result->backend;
-    struct text asked = of->rung->backend;
-    bool chosen = policy_chooses (of, asked);
-    return refuse (out, chosen ? OWNER_PROGRAM : OWNER_LAUNCH,
-                   text_format (arena, "the rung asks for backend %.*s%s, but its program ran on %.*s (%.*s)",
-                                TEXT_ARG (asked), chosen ? ", and so does the launch policy" : "",
-                                TEXT_ARG (seen->platform), TEXT_ARG (seen->device_kind)),
-                   chosen
-                       ? "see where the program chooses a backend by itself: a variable or an option that it sets"
-                       : "set JAX_PLATFORMS or PJRT_DEVICE in env of the profile: then a program that cannot have the "
-                         "backend fails at once");
+    return of->rung->kind != PROGRAM_COMMAND;
 }
 
-bool command_ran_where_asked (const struct judge_case *of, struct arena *arena, struct verdict *out)
+static bool ran_elsewhere (const struct judge_case *of, struct text asked, struct arena *arena, struct verdict *out)
 {
     const struct observed_backend *seen = &of->result->backend;
+    bool chosen = !is_canary (of) && policy_chooses (of, asked);
+    const char *next =
+        "set JAX_PLATFORMS or PJRT_DEVICE in env of the profile: then a program that cannot have the backend "
+        "fails at once; a rung that may run anywhere says backend: any";
+    if (is_canary (of))
+        next = "see which plugin was loaded, and the launch policy in the receipt";
+    else if (chosen)
+        next = "see where the program chooses a backend by itself: a variable or an option that it sets";
+    return verdict_set (out, OUTCOME_FAILED, chosen ? OWNER_PROGRAM : OWNER_LAUNCH,
+                        text_format (arena, "the %s asks for backend %.*s%s, but its program ran on %.*s (%.*s)",
+                                     of->rung->backend.len ? "rung" : "profile", TEXT_ARG (asked),
+                                     chosen ? ", and so does the launch policy" : "", TEXT_ARG (seen->platform),
+                                     TEXT_ARG (seen->device_kind)),
+                        next);
+}
+
+static const char *other_devices_next (const struct judge_case *of)
+{
+    if (is_canary (of))
+        return "see which devices the process may open, and who else holds them";
+    return text_is (of->plan->profile.frontend, "torch_xla")
+               ? "let the program call torch_xla.runtime.use_spmd() first: without it it uses one device"
+               : "see the variables that limit devices in the launch policy, and devices_per_host of the profile";
+}
+
+bool evidence_ran_where_asked (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    const struct observed_backend *seen = &of->result->backend;
+    bool canary = is_canary (of), required = of->rung->backend.len > 0;
+    struct text asked = required ? of->rung->backend : of->plan->profile.backend;
     uint32_t per_host = of->plan->profile.devices_per_host, world = of->rung->scope == SCOPE_SLICE ? of->world : 1;
+    if (!required && (canary || of->rung->any_backend || seen->platform.len == 0))
+        return true;
     if (seen->platform.len == 0)
-        return refuse (out, OWNER_PROGRAM,
-                       text_format (arena, "the rung asks for backend %.*s, but the program reported none",
-                                    TEXT_ARG (of->rung->backend)),
-                       "let the process that computes report its backend: " GUIDE);
-    if (!backend_is (seen, of->rung->backend))
-        return ran_elsewhere (of, arena, out);
+        return verdict_set (
+            out, OUTCOME_FAILED, canary ? OWNER_LAUNCH : OWNER_PROGRAM,
+            text_format (arena, "the rung asks for backend %.*s, but the program reported none", TEXT_ARG (asked)),
+            "let the process that computes report its backend: " GUIDE);
+    if (!backend_is (seen, asked))
+        return ran_elsewhere (of, asked, arena, out);
+    if (!required)
+        return true;
     if (seen->local_devices != per_host)
-        return refuse (
-            out, OWNER_PROGRAM,
-            text_format (arena, "the program uses %u of its host's devices, the profile says %u", seen->local_devices,
-                         per_host),
-            text_is (of->plan->profile.frontend, "torch_xla")
-                ? "let the program call torch_xla.runtime.use_spmd() first: without it it uses one device"
-                : "see the variables that limit devices in the launch policy, and devices_per_host of the profile");
+        return verdict_set (out, OUTCOME_FAILED, canary ? OWNER_DEVICE : OWNER_PROGRAM,
+                            text_format (arena,
+                                         canary ? "the program sees %u devices of its host, the profile says %u"
+                                                : "the program uses %u of its host's devices, the profile says %u",
+                                         seen->local_devices, per_host),
+                            other_devices_next (of));
     if (seen->process_count == world && seen->devices == world * per_host)
         return true;
-    return refuse (out, OWNER_PROGRAM,
-                   text_format (arena, "the program formed a mesh of %u processes and %u devices, expected %u and %u",
-                                seen->process_count, seen->devices, world, world * per_host),
-                   "let the program join those of the other hosts, at the address that rendezvous () gives: " GUIDE);
+    return verdict_set (
+        out, OUTCOME_FAILED, canary ? OWNER_LAUNCH : OWNER_PROGRAM,
+        text_format (arena, "the program formed a mesh of %u processes and %u devices, expected %u and %u",
+                     seen->process_count, seen->devices, world, world * per_host),
+        canary ? "see in the logs whether all programs met at one rendezvous: one that did not computes alone"
+               : "let the program join those of the other hosts, at the address that rendezvous () gives: " GUIDE);
 }
 
 /* ---- its limits ---- */
@@ -178,14 +195,14 @@ static bool keeps (const struct judge_case *of, const struct demand *demand, str
     (void) result_counter (of->result, "compile_requests", &requests);
     (void) result_counter (of->result, "executions", &executions);
     if (stepped && requests == 0 && executions == 0)
-        return refuse (
-            out, OWNER_PROGRAM,
+        return verdict_set (
+            out, OUTCOME_FAILED, OWNER_PROGRAM,
             text_format (arena, "in %" PRIu64 " step%s the framework compiled and executed nothing", steps,
                          steps == 1 ? "" : "s"),
             "see whether the program puts its tensors on the device: what it computes elsewhere no limit sees");
     if (!shown)
-        return refuse (
-            out, OWNER_PROGRAM,
+        return verdict_set (
+            out, OUTCOME_FAILED, OWNER_PROGRAM,
             text_format (arena, "the rung allows at most %g %.*s, and %s", demand->most, TEXT_ARG (demand->what),
                          stepped ? "no report of the program counts them" : "no report of the program shows a step"),
             "let the program report: docs/guide/your-own-step.md, `at_most`");
@@ -194,11 +211,11 @@ static bool keeps (const struct judge_case *of, const struct demand *demand, str
     struct text what = text_format (arena, words->seen, seen), names = { 0 };
     if (text_is (demand->what, "fallbacks"))
         names = operation_names (of->result, arena);
-    return refuse (out, OWNER_PROGRAM,
-                   text_format (arena, "%.*s%.*s in %" PRIu64 " step%s, the rung allows at most %g%s", TEXT_ARG (what),
-                                TEXT_ARG (names), steps, steps == 1 ? "" : "s", demand->most,
-                                per_step ? " a step" : ""),
-                   words->next);
+    return verdict_set (out, OUTCOME_FAILED, OWNER_PROGRAM,
+                        text_format (arena, "%.*s%.*s in %" PRIu64 " step%s, the rung allows at most %g%s",
+                                     TEXT_ARG (what), TEXT_ARG (names), steps, steps == 1 ? "" : "s", demand->most,
+                                     per_step ? " a step" : ""),
+                        words->next);
 }
 
 bool command_keeps_limits (const struct judge_case *of, struct arena *arena, struct verdict *out)

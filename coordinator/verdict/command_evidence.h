@@ -13,8 +13,10 @@ void command_adopt_warning (const struct judge_case *of, struct verdict *out);
 bool command_reports_metrics (const struct judge_case *of, struct arena *arena, struct verdict *out);
 /* A text whose signature says `always`. */
 bool command_log_is_clean (const struct judge_case *of, struct arena *arena, struct verdict *out);
-/* The backend that the rung asks for, as the program reports it: on all devices of the host, with all other hosts. */
-bool command_ran_where_asked (const struct judge_case *of, struct arena *arena, struct verdict *out);
+/* The backend that the rung asks for, as its program reports it, a canary's too: on all devices of the host, with all
+ * other hosts. A command that is asked for none, where the rung does not say `any`, must not report another than the
+ * profile's. */
+bool evidence_ran_where_asked (const struct judge_case *of, struct arena *arena, struct verdict *out);
 bool command_keeps_limits (const struct judge_case *of, struct arena *arena, struct verdict *out);
 
 #endif

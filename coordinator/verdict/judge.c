@@ -16,8 +16,7 @@
 
 enum { SPOILING_MAX = 8 };
 
-static bool verdict_set (struct verdict *out, enum outcome outcome, enum owner owner, struct text cause,
-                         const char *next)
+bool verdict_set (struct verdict *out, enum outcome outcome, enum owner owner, struct text cause, const char *next)
 {
     out->outcome = outcome;
     out->owner = owner;
@@ -173,37 +172,7 @@ static bool compiles_only (const struct judge_case *of)
 
 static bool ran_where_asked (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
-    const struct observed_backend *seen = &of->result->backend;
-    struct text asked = of->rung->backend;
-    if (asked.len == 0 || compiles_only (of))
-        return true;
-    if (of->rung->kind == PROGRAM_COMMAND)
-        return command_ran_where_asked (of, arena, out);
-    const char *next = "see which plugin was loaded, and the launch policy in the receipt";
-    if (seen->platform.len == 0)
-        return verdict_set (
-            out, OUTCOME_FAILED, OWNER_LAUNCH,
-            text_format (arena, "the rung asks for backend %.*s, but the program reported none", TEXT_ARG (asked)),
-            next);
-    if (!backend_is (seen, asked))
-        return verdict_set (out, OUTCOME_FAILED, OWNER_LAUNCH,
-                            text_format (arena, "the rung asks for backend %.*s, but its program ran on %.*s (%.*s)",
-                                         TEXT_ARG (asked), TEXT_ARG (seen->platform), TEXT_ARG (seen->device_kind)),
-                            next);
-    uint32_t per_host = of->plan->profile.devices_per_host;
-    if (seen->local_devices != per_host)
-        return verdict_set (out, OUTCOME_FAILED, OWNER_DEVICE,
-                            text_format (arena, "the program sees %u devices of its host, the profile says %u",
-                                         seen->local_devices, per_host),
-                            "see which devices the process may open, and who else holds them");
-    uint32_t world = of->rung->scope == SCOPE_SLICE ? of->world : 1;
-    if (seen->process_count != world || seen->devices != world * per_host)
-        return verdict_set (
-            out, OUTCOME_FAILED, OWNER_LAUNCH,
-            text_format (arena, "formed a mesh of %u processes and %u devices, expected %u and %u", seen->process_count,
-                         seen->devices, world, world * per_host),
-            "see in the logs whether all programs met at one rendezvous: one that did not computes alone");
-    return true;
+    return compiles_only (of) || evidence_ran_where_asked (of, arena, out);
 }
 
 static bool makes_client (const struct rung *rung)

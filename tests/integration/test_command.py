@@ -140,6 +140,23 @@ class Asked(Commands):
         self.lab.write("own.py", HELPED)
         self.refused({"command": ["python3", "./own.py"], "backend": "required"}, "the program reported none")
 
+    def test_intent_is_no_proof_of_where_a_program_ran(self):
+        told = 'import os\nos.write(int(os.environ["SLICEUP_FD"]), b\'{"type":"backend","platform":"cpu","platform_version":"x",' \
+               '"device_kind":"cpu","devices":1,"local_devices":1,"process_count":1,"process_index":0,"kernel_path":""}\\n\')\n'
+        self.lab.write("told.py", told)
+        tpu = str(self.lab.write("tpu.yaml", "profile: tpu\nfrontend: plain\nbackend: tpu\ndevices_per_host: 1\n"))
+        rung = {"id": "own", "command": ["python3", "./told.py"]}
+        cause = self.attempt(self.climb(rung, status=1, profile=tpu), "h0", "own")["cause"]["text"]
+        self.assertIn("the profile asks for backend tpu, but its program ran on cpu (cpu)", cause)
+        self.climb({**rung, "backend": "any"}, profile=tpu)
+        silent = [{"id": name, "command": ["true"]} for name in ("one", "two")]
+        for profile, words in ((tpu, "unproved: no report says that one, two ran on tpu"), (self.alone(), None)):
+            ended = self.passes(self.lab.sliceup("run", self.lab.slice(ladder=str(self.lab.ladder("ladder.yaml", silent)), profile=profile)))
+            for text in (ended.out, self.lab.sliceup("receipt").out):
+                (self.assertIn if words else self.assertNotIn)(words or "unproved", text)
+        self.climb({**silent[0], "backend": "any"}, profile=tpu)
+        self.assertNotIn("unproved", self.lab.sliceup("receipt").out)
+
     def test_what_a_command_prints_counts_although_it_succeeds(self):
         late = "Replicating tensors already initialized on non-virtual XLA device for SPMD to force SPMD mode."
         self.refused({"command": ["echo", late]}, "exited with status 0, but printed", "Replicating tensors")

@@ -14,7 +14,7 @@ struct bench {
     struct plan plan;
     struct signature signatures[2];
     struct demand demands[DEMANDS_MAX];
-    struct named_number counters[4];
+    struct named_number counters[6];
     struct sighting sightings[1];
     struct result result;
     struct rung rung;
@@ -161,6 +161,21 @@ static void a_backend_that_the_policy_chose_is_the_programs_to_change (void **st
     fails (bench, OWNER_PROGRAM, "asks for backend tpu, and so does the launch policy, but its program ran on cpu");
 }
 
+static void a_report_that_contradicts_the_profile_fails_unless_the_rung_says_any (void **state)
+{
+    struct bench *bench = *state;
+    bench->plan.profile.backend = TEXT_LIT ("tpu");
+    bench->plan.profile.devices_per_host = 4;
+    assert_int_equal (judge (bench), OUTCOME_PASSED); /* no report: told as unproved at the end of the run */
+    bench->result.backend = (struct observed_backend){ .platform = TEXT_LIT ("cpu"), .device_kind = TEXT_LIT ("cpu") };
+    fails (bench, OWNER_LAUNCH, "the profile asks for backend tpu, but its program ran on cpu");
+    bench->rung.any_backend = true;
+    assert_int_equal (judge (bench), OUTCOME_PASSED);
+    bench->rung.any_backend = false;
+    bench->result.backend.platform = TEXT_LIT ("tpu"); /* on how many of its devices only `required` asks */
+    assert_int_equal (judge (bench), OUTCOME_PASSED);
+}
+
 static void a_crash_that_nobody_knows_is_likely_of_what_was_warned_of (void **state)
 {
     struct bench *bench = *state;
@@ -240,6 +255,7 @@ int main (void)
         TEST (only_texts_that_always_count_spoil_a_success),
         TEST (a_program_on_a_part_of_the_devices_is_named_for_it),
         TEST (a_backend_that_the_policy_chose_is_the_programs_to_change),
+        TEST (a_report_that_contradicts_the_profile_fails_unless_the_rung_says_any),
         TEST (a_metric_that_is_asked_of_a_silent_program_fails_it),
         TEST (a_crash_that_nobody_knows_is_likely_of_what_was_warned_of),
         TEST (steps_in_which_nothing_ran_show_nothing),
