@@ -218,10 +218,25 @@ static bool keeps (const struct judge_case *of, const struct demand *demand, str
                         words->next);
 }
 
+static struct text join (struct text all, struct text one, struct arena *arena)
+{
+    return all.len ? text_clip (text_format (arena, "%.*s; %.*s", TEXT_ARG (all), TEXT_ARG (one)), SENTENCE_MAX_BYTES)
+                   : one;
+}
+
+/* All that are broken are told. */
 bool command_keeps_limits (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
-    for (uint32_t i = 0; i < of->rung->demands.n; i++)
-        if (!keeps (of, &of->rung->demands.items[i], arena, out))
-            return false;
-    return true;
+    bool kept = true;
+    for (uint32_t i = 0; i < of->rung->demands.n; i++) {
+        struct verdict broken = *out;
+        if (keeps (of, &of->rung->demands.items[i], arena, &broken) || text_equal (broken.cause, out->cause))
+            continue;
+        broken.cause = join (kept ? (struct text){ 0 } : out->cause, broken.cause, arena);
+        broken.next = join (kept || text_equal (out->next, broken.next) ? (struct text){ 0 } : out->next, broken.next,
+                            arena);
+        kept = false;
+        *out = broken;
+    }
+    return kept;
 }

@@ -176,6 +176,26 @@ static void a_report_that_contradicts_the_profile_fails_unless_the_rung_says_any
     assert_int_equal (judge (bench), OUTCOME_PASSED);
 }
 
+static void all_limits_that_are_broken_are_told (void **state)
+{
+    struct bench *bench = *state;
+    expect (bench, "recompilations", 1);
+    expect (bench, "fallbacks", 0);
+    expect (bench, "reads_per_step", 1);
+    count (bench, "steps", 5);
+    count (bench, "later_compilations", 2);
+    count (bench, "fallbacks", 0);
+    count (bench, "reads", 6);
+    fails (bench, OWNER_PROGRAM,
+           "compiled 2 programs after its first step in 5 steps, the rung allows at most 1; "
+           "read 6 values from devices in 5 steps, the rung allows at most 1 a step");
+    assert_true (text_find (bench->verdict.next, TEXT_LIT ("let every step have the same shapes"), NULL) &&
+                 text_find (bench->verdict.next, TEXT_LIT ("read values, such as the loss"), NULL));
+    count (bench, "compile_requests", 0); /* one reason for all of them is told once */
+    fails (bench, OWNER_PROGRAM, "in 5 steps the framework compiled and executed nothing");
+    assert_false (text_find (bench->verdict.cause, TEXT_LIT (";"), NULL));
+}
+
 static void a_crash_that_nobody_knows_is_likely_of_what_was_warned_of (void **state)
 {
     struct bench *bench = *state;
@@ -256,6 +276,7 @@ int main (void)
         TEST (a_program_on_a_part_of_the_devices_is_named_for_it),
         TEST (a_backend_that_the_policy_chose_is_the_programs_to_change),
         TEST (a_report_that_contradicts_the_profile_fails_unless_the_rung_says_any),
+        TEST (all_limits_that_are_broken_are_told),
         TEST (a_metric_that_is_asked_of_a_silent_program_fails_it),
         TEST (a_crash_that_nobody_knows_is_likely_of_what_was_warned_of),
         TEST (steps_in_which_nothing_ran_show_nothing),
