@@ -102,6 +102,24 @@ static void name_words (struct draft *draft, const struct yaml_node *list, const
         }
 }
 
+/* Whoever asks for the profile's sizes names `shaped` (of sliceup_program), or the `shapes` of the line that describes the
+ * attempt. */
+static void check_shapes (struct draft *draft, const struct yaml_node *words, const struct kit_sources *files)
+{
+    const struct profile *profile = &draft->plan.profile;
+    bool asks = profile->shapes.n == 0 || draft->problems->errors; /* whose sizes may be the mistake */
+    for (const struct yaml_node *word = words->first; word; word = word->next)
+        asks = asks || memmem (word->text.ptr, word->text.len, "shape", 5);
+    for (uint32_t i = 0; i < files->n; i++)
+        asks = asks || memmem (files->items[i].bytes.ptr, files->items[i].bytes.len, "shaped", 6) ||
+               memmem (files->items[i].bytes.ptr, files->items[i].bytes.len, "\"shapes\"", 8);
+    if (!asks)
+        warning_at (draft->problems, words,
+                    "the profile limits the sizes of %.*s, and no file of this command asks for them, so nothing keeps "
+                    "its program to them: let it call shaped () of sliceup_program before it compiles",
+                    TEXT_ARG (profile->shapes.items[0].name));
+}
+
 /* Its program may import our module in a way that no search of lines finds, such as by -c. */
 static bool is_python (struct text program)
 {
@@ -128,6 +146,7 @@ static void read_files (struct draft *draft, const struct conf_value of[], struc
         if (add_file (draft, file, &files) < 0)
             return;
     }
+    check_shapes (draft, words, &files);
     bool reports = rung->demands.n || rung->backend.len || rung->metrics.n || is_python (rung->argv.items[0]);
     if ((files.n || reports) && draft_command_kit (draft, words, &files, reports, rung) == 0)
         name_words (draft, words, &files, rung);

@@ -313,8 +313,8 @@ static const struct conf_key profile_keys[PROFILE_KEYS] = {
                          .help =
                              "The sizes that programs may give the dimensions of their arrays, by dimension, the "
                              "smallest first: `{batch: [8, 16], padding: true}`. `padding`: what has another size is "
-                             "padded to the next; default false. At most 8 dimensions of 32 sizes. Canaries get it. "
-                             "Default: programs choose." },
+                             "padded to the next; default false. At most 8 dimensions of 32 sizes. Our canaries "
+                             "keep to it, and a command by `shaped ()`. Default: programs choose." },
 };
 
 static const struct conf_key ladder_keys[LADDER_KEYS] = {

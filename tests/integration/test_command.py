@@ -157,6 +157,22 @@ class Asked(Commands):
         self.climb({**silent[0], "backend": "any"}, profile=tpu)
         self.assertNotIn("unproved", self.lab.sliceup("receipt").out)
 
+    def test_the_sizes_of_the_profile_hold_for_a_command_that_asks_for_them(self):
+        sized = str(self.lab.write("sized.yaml", "profile: sized\nfrontend: plain\nbackend: cpu\ndevices_per_host: 1\n"
+                                   "shapes: {batch: [8, 16]}\n"))
+        self.lab.write("own.py", "import sys\nimport sliceup_program\n"
+                       "print(sliceup_program.start().shaped(batch=int(sys.argv[1]), width=3))\n")
+        rung = {"id": "own", "command": ["python3", "./own.py", "16"]}
+        self.climb(rung, profile=sized)
+        self.assertIn("{'batch': 16, 'width': 3}", self.printed("own", "h0"))
+        entry = self.attempt(self.climb({**rung, "command": ["python3", "./own.py", "64"]}, status=1, profile=sized), "h0", "own")
+        self.assertIn("batch 64 is in no bucket of the profile's shapes (8, 16); nothing was compiled", entry["cause"]["text"])
+        warning = "the profile limits the sizes of batch, and no file of this command asks for them"
+        for command, said in ((["python3", "./own.py", "16"], False), (["true"], True)):
+            ladder = self.lab.ladder("ladder.yaml", [{"id": "own", "command": command}])
+            ended = self.passes(self.lab.sliceup("check", self.lab.slice(ladder=str(ladder), profile=sized)))
+            (self.assertIn if said else self.assertNotIn)(warning, ended.out + ended.err)
+
     def test_what_a_command_prints_counts_although_it_succeeds(self):
         late = "Replicating tensors already initialized on non-virtual XLA device for SPMD to force SPMD mode."
         self.refused({"command": ["echo", late]}, "exited with status 0, but printed", "Replicating tensors")

@@ -325,6 +325,32 @@ class ShortDtypes(Jax):
         self.assertIn("metric: dtype: this word is not in the protocol", cause["text"])
 
 
+class Shapes(Jax):
+    """The sizes of a profile hold for every canary."""
+    PROFILE = "profile: sized\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\nenv: {JAX_PLATFORMS: cpu, JAX_NUM_CPU_DEVICES: '2'}\n"
+
+    def outcome(self, canary, shapes, **args):
+        rungs = [{"id": "environment", "builtin": "restore", "timeout": "10m"},
+                 self.lab.rung("one", f"jax/{canary}.py", timeout="2m", args=args)]
+        profile = str(self.lab.write("sized.yaml", self.PROFILE + shapes))
+        self.lab.sliceup("run", self.lab.slice(hosts=1, ladder=str(self.lab.ladder("ladder.yaml", rungs)), profile=profile, pins="jax-cpu",
+                                               env_dir=str(lab.SHARED_ENVS / "jax-cpu"), cache={"mode": "off"}), bound_s=400)
+        entry = self.attempt(self.lab.receipt(), "h0", "one")
+        return entry["outcome"], entry["cause"] and entry["cause"]["text"], "compile" in entry["phases"]
+
+    def test_a_breach_is_named_before_anything_compiles(self):
+        for canary, sizes in (("dense", "batch"), ("adamw", "batch"), ("checkpoint", "width"), ("attention", "length"), ("scan", "length"),
+                              ("experts", "tokens"), ("hybrid", "length"), ("aot", "width")):
+            with self.subTest(canary):
+                outcome, cause, compiled = self.outcome(canary, f"shapes: {{{sizes}: [8, 16]}}\n", **{sizes: 64})
+                self.assertEqual(("failed", False), (outcome, compiled))
+                self.assertIn(f"{sizes} 64 is in no bucket of the profile's shapes (8, 16); nothing was compiled", cause)
+
+    def test_what_it_allows_is_computed_with_and_padded_where_it_says_so(self):
+        self.assertEqual("passed", self.outcome("dense", "shapes: {batch: [8, 64]}\n", batch=64)[0])
+        self.assertEqual("passed", self.outcome("scan", "shapes: {batch: [8, 64], padding: true}\n", batch=6)[0])
+
+
 class Liars(Jax):
     """Both axes of the mesh lie across hosts, so that a wrong axis is another thing than a local value."""
 

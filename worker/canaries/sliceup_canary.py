@@ -185,8 +185,11 @@ class Canary:
     def sizes(self):
         return [axis["size"] for axis in self.attempt["mesh"]]
 
-    def shaped(self, **sizes):
-        """The sizes to compute with, by the `shapes` of the profile: name of a dimension to the sizes that it may have."""
+    def shaped(self, compiled=0, /, **sizes):
+        """The sizes to compute with, by the `shapes` of the profile: name of a dimension to the sizes that it may have.
+        compiled: how many programs were compiled already, while no size was asked for."""
+        if compiled:
+            raise Failure("program", "sizes are checked before the first program is compiled, and one was compiled already")
         shapes = self.attempt.get("shapes") or {}
         return {name: allowed_size(name, size, shapes[name], shapes.get("padding", False)) if name in shapes else size
                 for name, size in sizes.items()}

@@ -15,7 +15,8 @@ import sliceup_jax
 def body(session):
     jax, numpy, canary = session.jax, session.numpy, session.canary
     steps = canary.args.get("steps", 20)
-    x, y = sliceup_adamw.problem(numpy, canary.args.get("batch", 64), canary.args.get("width", 32))
+    x, y = sliceup_adamw.problem(
+        numpy, **session.shaped(batch=canary.args.get("batch", 64), width=canary.args.get("width", 32)))
 
     def adamw(x, y, w, m, v, count, rate):
         """All float32, shapes as in sliceup_adamw.step()."""

@@ -28,10 +28,11 @@ def filled(session, shape, value, *spec):
     return session.array(shape, dtype, sharding, lambda _: numpy.full(sharding.shard_shape(shape), value, dtype))
 
 
-def sizes(canary):
+def sizes(session):
     """(layers, batch, width); powers of two, so that the value is exact in bfloat16."""
-    layers, batch, width = (canary.args.get(name, usual) for name, usual in
-                            (("layers", 4), ("batch", 1024), ("width", 4096)))
+    args = session.canary.args
+    layers = args.get("layers", 4)
+    batch, width = session.shaped(batch=args.get("batch", 1024), width=args.get("width", 4096)).values()
     for name, size in (("batch", batch), ("width", width)):
         if not isinstance(size, int) or size < 1 or size & (size - 1):
             raise Failure("launch", f"{name}: {size}, expected a power of two")
@@ -49,7 +50,7 @@ def tell_memory(canary, compiled):
 
 def body(session):
     jax, canary = session.jax, session.canary
-    layers, batch, width = sizes(canary)
+    layers, batch, width = sizes(session)
     columns = canary.axes[-1] if len(canary.axes) > 1 else None
     # Each row of ones comes out of a layer as it went in: width products of 1 and 1/width.
     x = filled(session, (batch, width), 1, canary.axes[0])

@@ -31,8 +31,8 @@ def path_for(canary, platform):
 def inputs(session):
     """q, k, v: (batch, heads, length, width of a head) float32."""
     canary = session.canary
-    batch, heads, length, width = (canary.args.get(name, usual) for name, usual in (
-        ("batch", 2 * canary.sizes[0]), ("heads", 2), ("length", 64), ("width", 32)))
+    batch, heads, length, width = session.shaped(**{name: canary.args.get(name, usual) for name, usual in (
+        ("batch", 2 * canary.sizes[0]), ("heads", 2), ("length", 64), ("width", 32))}).values()
     return [sliceup_blocks.noise(session.numpy, (batch, heads, length, width // heads), salt) for salt in (1, 2, 3)]
 
 

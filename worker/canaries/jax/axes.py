@@ -34,8 +34,8 @@ def mapped(session, first, last, metrics):
 def inputs(session):
     """x: (rows, contraction), w: (contraction, columns), float32."""
     args = session.canary.args
-    rows, contraction, columns = (args.get(name, usual) for name, usual in (
-        ("rows", 32), ("contraction", 64), ("columns", 32)))
+    rows, contraction, columns = session.shaped(**{name: args.get(name, usual) for name, usual in (
+        ("rows", 32), ("contraction", 64), ("columns", 32))}).values()
     return (small_integers(session.numpy, (rows, contraction), 1),
             small_integers(session.numpy, (contraction, columns), 2))
 

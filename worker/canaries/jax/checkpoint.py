@@ -78,7 +78,8 @@ def prove(session, same):
 
 def body(session):
     canary = session.canary
-    steps, batch, width = (canary.args.get(name, usual) for name, usual in (("steps", 5), ("batch", 64), ("width", 64)))
+    steps = canary.args.get("steps", 5)
+    batch, width = session.shaped(batch=canary.args.get("batch", 64), width=canary.args.get("width", 64)).values()
     step, state, (x, y) = compiled(session, width, batch)
     if session.compile_only:
         return prove(session, [True] * canary.devices_per_host)

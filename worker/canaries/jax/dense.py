@@ -16,7 +16,7 @@ def two_layers(x, w1, w2):
 
 def body(session):
     jax, numpy, canary = session.jax, session.numpy, session.canary
-    batch, width = canary.args.get("batch", 64), canary.args.get("width", 128)
+    batch, width = session.shaped(batch=canary.args.get("batch", 64), width=canary.args.get("width", 128)).values()
     rows = canary.axes[0]
     columns = canary.axes[-1] if len(canary.axes) > 1 else None
     x = small_integers(numpy, (batch, width), 1)

@@ -28,7 +28,7 @@ def mapped(session, metrics, capacity):
 
 
 def body(session):
-    canary, mixture = session.canary, Mixture(session, session.canary.args.get("tokens", 32))
+    canary, mixture = session.canary, Mixture(session, tokens=session.canary.args.get("tokens", 32))
     metrics = [sliceup_jax.Metric("kept", "sum", canary.axes, lambda kept: (kept, 1.0))]
     args = [sliceup_jax.secrets(session), stacked(session, mixture.x), stacked(session, mixture.logits),
             *(stacked(session, part) for part in (mixture.w1, mixture.w2))]

@@ -20,7 +20,7 @@ class Block:
     def __init__(self, session):
         numpy, args = session.numpy, session.canary.args
         self.numpy, self.heads = numpy, args.get("heads", 2)
-        self.mixture = Mixture(session, args.get("length", 32))
+        self.mixture = Mixture(session, length=args.get("length", 32))
         width = self.mixture.width
         self.keep = numpy.float32(0.5) + sliceup_blocks.noise(numpy, (width,), 2, 0.4)  # (width,)
         self.mix = sliceup_blocks.noise(numpy, (width, width), 3, 1 / width)  # (width, width)

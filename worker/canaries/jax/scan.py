@@ -15,8 +15,8 @@ TOLERANCE = 1e-4
 
 def body(session):
     jax, numpy, canary = session.jax, session.numpy, session.canary
-    length, batch, width = (canary.args.get(name, usual) for name, usual in (
-        ("length", 64), ("batch", 2 * canary.sizes[0]), ("width", 32)))
+    length, batch, width = session.shaped(**{name: canary.args.get(name, usual) for name, usual in (
+        ("length", 64), ("batch", 2 * canary.sizes[0]), ("width", 32))}).values()
     rows, half = canary.axes[0], length // 2
     # x: (2 half, batch, width), keep: (width,), mix: (width, width)
     x = sliceup_blocks.noise(numpy, (2 * half, batch, width), 1)

@@ -113,6 +113,10 @@ class Session:
         grid = self.numpy.array(sorted(devices, key=link_order)).reshape(self.canary.sizes)
         return self.jax.sharding.Mesh(grid, self.canary.axes)
 
+    def shaped(self, **sizes):
+        """The sizes to compute with, by the shapes that the profile allows; to be asked before anything is compiled."""
+        return self.canary.shaped(self.canary.counted["compile_requests"], **sizes)
+
     def sharding(self, *spec):
         return self.jax.sharding.NamedSharding(self.mesh, self.jax.sharding.PartitionSpec(*spec))
 

@@ -8,11 +8,13 @@ class Mixture:
     """One expert on each device of the mesh. args: width (32), hidden (64), capacity (tokens of one device that one
     expert takes: as many as it would get if all got the same, so that some are dropped)."""
 
-    def __init__(self, session, tokens):
+    def __init__(self, session, **tokens):
+        """tokens: how many each device has, by the name that the rung gives them."""
         args = session.canary.args
-        self.numpy, self.devices, self.tokens = session.numpy, session.mesh.size, tokens
-        self.width, self.hidden = args.get("width", 32), args.get("hidden", 64)
-        self.capacity = args.get("capacity", -(-tokens // self.devices))
+        self.numpy, self.devices = session.numpy, session.mesh.size
+        self.width, self.hidden, self.tokens = session.shaped(
+            width=args.get("width", 32), hidden=args.get("hidden", 64), **tokens).values()
+        self.capacity = args.get("capacity", -(-self.tokens // self.devices))
 
     def x(self, device):
         """(tokens, width)."""

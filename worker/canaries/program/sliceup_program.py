@@ -115,6 +115,11 @@ class Program:
         """What the profile says; 1 outside a rung."""
         return self.canary.devices_per_host if self.canary else 1
 
+    def shaped(self, **sizes):
+        """The sizes to compute with, by the profile's `shapes`, as a dict; call it before anything compiles. A size that they do
+        not allow ends the program, or is padded where they say so."""
+        return self.canary.shaped(self.counts().requests, **sizes) if self.canary else sizes
+
     def rendezvous(self, port=0):
         """ADDRESS:PORT of rank 0, the same on all hosts, once all are here. port: that of rank 0; 0: one that is free there."""
         import socket
