@@ -1,6 +1,8 @@
 """Commands as rungs: what a user's own program gets, which of its files travel, and what a rung may ask of it."""
+import functools
 import json
 import re
+import shutil
 import unittest
 
 import lab
@@ -259,6 +261,24 @@ class Ends(Commands):
         entry = self.own("class Odd(Exception):\n    layer = 'dense_1'\nraise Odd('of mine')\n", 1)
         self.assertIn("of mine", entry["cause"]["text"])
         self.assertEqual(0, entry["bad_lines"])
+
+
+class Installed(Commands):
+    """What is installed is never written, and what is the user's own Python caches as it always does."""
+
+    def test_no_program_leaves_compiled_files_beside_what_is_installed(self):
+        share = self.lab.root / "share"
+        for folder in ("configs", "worker/canaries"):
+            shutil.copytree(lab.TOP / folder, share / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        self.lab.env = functools.partial(self.lab.env, SLICEUP_SHARE=str(share))
+        self.lab.write("beside.py", "TEXT = 'mine'\n")
+        self.lab.write("own.py", "import sliceup_program, beside\nsliceup_program.start().note(beside.TEXT)\n")
+        canary = self.lab.write("canary.py", "import sliceup_canary\nimport beside\nsliceup_canary.run(lambda canary: canary.note(beside.TEXT))\n")
+        for cache in ("off", "per-host"):
+            self.climb({"id": "shipped", "canary": "plain/hello.py"}, {"id": "own-canary", "canary": str(canary), "backend": "any"},
+                       {"id": "own-command", "command": ["python3", "./own.py"]}, cache={"mode": cache})
+            self.assertEqual([], [str(path) for path in share.rglob("*") if path.name == "__pycache__"])
+        self.assertEqual(["beside"], sorted(path.name.split(".")[0] for path in (self.lab.files / "__pycache__").iterdir()))
 
 
 class Guide(Commands):

@@ -159,6 +159,11 @@ static void files_that_are_all_there_are_used_in_place (void **state)
     assert_int_equal (find (b)->missing.n, 0);
     assert_int_equal (b->kit.folder.len, 0);
     assert_true (text_equal (kit_file_path (b->kit.folder, &b->list.items[0], &b->arena), b->list.items[0].file.path));
+    b->list.items[2].name = TEXT_LIT (KIT_COMMAND_HELPERS
+                                      "/sliceup_program.py"); /* a user's Python would write beside it */
+    keep_all (b);
+    assert_int_equal (find (b)->missing.n, 0);
+    assert_true (text_starts (kit_file_path (b->kit.folder, &b->list.items[2], &b->arena), b->directory));
 }
 
 static void one_that_differs_makes_all_come_from_the_kit (void **state)
@@ -256,14 +261,15 @@ static void a_canary_of_a_kit_finds_its_helper_there (void **state)
     run.rung.files.n = 3;
     run.rung.program = b->list.items[0].file;
     assert_int_equal (command_make (&run, &context, &b->arena, &command, &b->err), 0);
-    assert_string_equal (command.argv[2], "/w/kits/1/jax/tiny.py");
+    assert_string_equal (command.argv[2], "-B");
+    assert_string_equal (command.argv[3], "/w/kits/1/jax/tiny.py");
     bool found = false;
     for (char **var = command.envp; *var; var++)
         found |= strcmp (*var, "PYTHONPATH=/w/kits/1") == 0;
     assert_true (found);
     context.kit = (struct text){ 0 };
     assert_int_equal (command_make (&run, &context, &b->arena, &command, &b->err), 0);
-    assert_string_equal (command.argv[2], b->list.items[0].file.path.ptr);
+    assert_string_equal (command.argv[3], b->list.items[0].file.path.ptr);
 }
 
 static void a_restore_reads_the_pins_of_its_kit (void **state)

@@ -38,6 +38,11 @@ COUNTERS = ("compile_requests", "cache_hits", "cache_misses", "executions",
             "compile_ms", "retrieval_ms", "saved_ms")
 
 
+# The worker starts Python with -B: nothing may be written beside what is installed. Folders of others are theirs to cache.
+if "SLICEUP_FD" in os.environ and not os.path.abspath(sys.argv[0]).startswith(os.path.dirname(os.path.abspath(__file__)) + os.sep):
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
+
+
 class Failure(Exception):
     """The canary knows what went wrong and who owns it. `layer` is the former name of `owner`."""
 

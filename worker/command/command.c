@@ -209,9 +209,10 @@ static int make_canary (const struct msg_run *run, const struct command_context 
         python = run->pins.python.len ? run->pins.python : TEXT_LIT ("python3");
     if (environ_find_program (list, python, &path, err) < 0)
         return -1;
-    /* -s: packages of the user would not be those of the pins. */
-    const struct text argv[] = { path, TEXT_LIT ("-s"), first_path (run, context, list->arena) };
-    out->argv = words (list->arena, argv, 3);
+    /* -s: packages of the user would not be those of the pins. -B: what is installed is not written; sliceup_canary.py takes
+     * it back for canaries of others. */
+    const struct text argv[] = { path, TEXT_LIT ("-s"), TEXT_LIT ("-B"), first_path (run, context, list->arena) };
+    out->argv = words (list->arena, argv, 4);
     out->program = path.ptr;
     return 0;
 }

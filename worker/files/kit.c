@@ -76,6 +76,15 @@ static bool all_hold (const struct kit_list *list, struct text folder, struct ar
     return true;
 }
 
+/* Beside our module for commands, which is installed, a user's Python would put what it compiled. */
+static bool has_command_helper (const struct kit_list *list)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < list->n; i++)
+        has = has || text_starts (list->items[i].name, KIT_COMMAND_HELPERS "/");
+    return has;
+}
+
 /* ---- the store ---- */
 
 /* Not synced to the disk, for which nobody waits then: what a power cut left half is seen, and made anew. */
@@ -206,7 +215,7 @@ int kit_prepare (const struct kit_list *list, const char *directory, struct aren
     char hex[DIGEST_HEX_BYTES];
     if (check_list (list, err) < 0)
         return -1;
-    if (!all_hold (list, (struct text){ 0 }, arena)) {
+    if (has_command_helper (list) || !all_hold (list, (struct text){ 0 }, arena)) {
         struct digest digest = kit_digest (list->items, list->n);
         struct text folder = text_format (arena, "%s/kits/%s", directory, digest_hex (&digest, hex));
         bool there = all_hold (list, folder, arena);
