@@ -256,8 +256,9 @@ static const struct conf_key limits_keys[LIMIT_KEYS] = {
     [LIMIT_STOP] = { "stop", KEY_DURATION, 100, 10 * MINUTE, .fallback = "10s",
                      .help = "When a program is stopped: time from SIGINT to SIGTERM, and from SIGTERM to SIGKILL." },
     [LIMIT_LOG] = { "log", KEY_SIZE, 4 * KIB, GIB, .fallback = "4MiB",
-                    .help = "Size of the output that is kept of one attempt on one host: of more its beginning, its end, "
-                            "and lines in between that look like a failure." },
+                    .help =
+                        "Size of the output that is kept of one attempt on one host: of more its beginning, its end, "
+                        "and lines in between that look like a failure." },
     [LIMIT_LEASE] = { "lease", KEY_DURATION, SECOND, 5 * MINUTE, .fallback = "15s",
                       .help =
                           "Duration of the cache writer's lease: how long a writer that cannot reach the coordinator "

@@ -16,7 +16,7 @@ enum {
     FILE_CHUNK_MAX_BYTES = 32 * 1024
 };
 enum { ATTEMPT_GATES_MAX = 8 };
-/* What of `limits.log` a worker sends as it is printed; the rest is for the end, which comes when the program is over. */
+/* What of `limits.log` a worker sends as it is printed; the rest is for the end, when the program is over. */
 uint64_t log_live_bytes (uint64_t limit_bytes);
 
 /* As runs are named: 2 * RUN_ID_BYTES of 0-9a-f. Whatever comes from a file or from elsewhere is asked this before it is

@@ -112,10 +112,10 @@ static uint64_t assert_cut_of (struct bench *b, struct text log, struct text pri
     while (text_find (log, TEXT_LIT ("[sliceup] "), &mark)) {
         struct text rest = { log.ptr + mark, log.len - mark };
         struct text first = text_take_until (&rest, '\n'), line = text_format (&b->arena, "%.*s", TEXT_ARG (first));
-        assert_int_equal (sscanf (line.ptr,
-                                  "[sliceup] %llu bytes are cut here: from byte %llu, line %llu, to byte %llu, line %llu",
-                                  &cut, &from, &from_line, &to, &to_line),
-                          5);
+        assert_int_equal (
+            sscanf (line.ptr, "[sliceup] %llu bytes are cut here: from byte %llu, line %llu, to byte %llu, line %llu",
+                    &cut, &from, &from_line, &to, &to_line),
+            5);
         assert_in_range (mark, from - at, from - at + (from % 12 != 0));
         assert_memory_equal (log.ptr, printed.ptr + at, from - at);
         assert_int_equal (cut, to - from);
@@ -167,8 +167,9 @@ static void lines_that_look_like_a_failure_stay_of_a_cut (void **state)
                     "echo 'GrueError: dark'; seq 1 2000000");
     b->context.log_bytes = 1 << 20;
     const struct result *r = run (b);
-    static const char kept[] = "these lines of it stay:\nTraceback (most recent call last):\n  File \"/w/step.py\", line "
-                               "7\nGrueError: dark\n[sliceup] whole again from byte ";
+    static const char kept[] =
+        "these lines of it stay:\nTraceback (most recent call last):\n  File \"/w/step.py\", line "
+        "7\nGrueError: dark\n[sliceup] whole again from byte ";
     has (log_of (b), kept);
     has (buf_as_text (&b->chunks), "GrueError: dark\n");
     assert_true (log_of (b).len + r->dropped_bytes > r->output_bytes);
@@ -183,10 +184,10 @@ static void what_a_full_disk_does_not_take_is_told (void **state)
     const struct result *r = run (b);
     struct text log = log_of (b);
     assert_int_equal (umount2 (text_format (&b->arena, "%s/logs", b->directory).ptr, MNT_DETACH), 0);
-    unsigned long long cut, from;
+    unsigned long long cut, from = log.len;
     uint32_t mark;
-    assert_true (text_find (log, TEXT_LIT ("[sliceup] "), &mark));
-    assert_int_equal (sscanf (log.ptr + mark, "[sliceup] %llu bytes are cut here: from byte %llu", &cut, &from), 2);
+    if (text_find (log, TEXT_LIT ("[sliceup] "), &mark)) /* there was room for it */
+        assert_int_equal (sscanf (log.ptr + mark, "[sliceup] %llu bytes are cut here: from byte %llu", &cut, &from), 2);
     assert_int_equal (from + r->dropped_bytes, 600000);
     assert_in_range (from, 1, 64 << 10);
     has (r->notes.items[0].text, "the log on the host lacks ");

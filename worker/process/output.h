@@ -1,5 +1,4 @@
-/* output.h - takes what a program prints: into a log of bounded size, and to the coordinator, of that as much at a bounded
- * rate.
+/* output.h - takes what a program prints: into a log of bounded size, and to the coordinator, as much at a bounded rate.
  *
  * It reads the pipe to its end, whatever becomes of the bytes: no program may block, or die of SIGPIPE, for lack of a
  * listener. Both places get the beginning as it comes, and the end when it is over; of what is cut in between the lines
@@ -26,8 +25,8 @@ struct output_chunk {
 };
 typedef bool output_fn (void *owner, const struct output_chunk *chunk);
 
-/* Of the log on this host: up to `cut_at` it is as printed; from `tail_at` on it has what was printed from `tail_from` on.
- * In between are our mark, and lines that stay. All 0: nothing is cut. */
+/* Of the log on this host: up to `cut_at` it is as printed; from `tail_at` on it has what was printed from `tail_from`
+ * on. In between are our mark, and lines that stay. All 0: nothing is cut. */
 struct output_cut {
     uint64_t cut_at, tail_at, tail_from;
 };
