@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/buf.h"
+
 /* Longer reasons than this are cut: the sentence in front of them says more. */
 enum { REASON_BYTES = 128 };
 
@@ -22,12 +24,17 @@ static void trim_half_character (char *text, size_t len)
         text[start - 1] = '\0';
 }
 
-/* One line for a log, whatever the arguments held. */
-static void flatten_lines (char *text)
+/* One line, for a log or a terminal, whatever the arguments held: they quote hosts, files and programs. */
+static void make_plain (char *text, size_t bytes)
 {
-    for (; *text; text++)
-        if (*text == '\n' || *text == '\r')
-            *text = ' ';
+    struct buf safe;
+    for (char *at = text; (at = strpbrk (at, "\n\r\t"));)
+        *at = ' ';
+    buf_init (&safe, 16 * ERR_TEXT_BYTES);
+    buf_escaped (&safe, text_of (text), 0);
+    if ((size_t) snprintf (text, bytes, "%s", buf_c (&safe)) >= bytes)
+        trim_half_character (text, bytes - 1);
+    buf_release (&safe);
 }
 
 /* Formats into `out`, cut to whole characters. Arguments may point into the replaced text; `out` is never that text. */
@@ -38,7 +45,7 @@ static void format_text (char *out, size_t out_bytes, const char *format, va_lis
         out[0] = '\0';
     else if ((size_t) len >= out_bytes)
         trim_half_character (out, out_bytes - 1);
-    flatten_lines (out);
+    make_plain (out, out_bytes);
 }
 
 int err_set (struct err *err, enum err_code code, const char *format, ...)

@@ -12,7 +12,7 @@
 #include "coordinator/cli/planning.h"
 #include "coordinator/launch/host_source_io.h"
 
-enum { BYTES_MAX = 4 << 20, NOTES_MAX_BYTES = 64 << 10 };
+enum { BYTES_MAX = 4 << 20, NOTES_MAX_BYTES = 64 << 10, SHOWN_MAX_BYTES = 16 * NOTES_MAX_BYTES };
 
 enum {
     INIT_SLURM = CLI_OWN,
@@ -202,7 +202,12 @@ static int init_run (struct cli *cli, const struct cli_arguments *arguments)
         err_set (&request.err, ERR_USAGE, "expected one of HOSTS, --slurm and --gcloud FILE; see sliceup init --help");
     buf_init (&request.notes, NOTES_MAX_BYTES);
     int rc = request.err.code ? -1 : make_slice (&request);
-    fputs (buf_c (&request.notes), cli->log.to);
+    struct text rest = buf_as_text (&request.notes), line;
+    struct buf shown;
+    for (buf_init (&shown, SHOWN_MAX_BYTES); text_cut (&rest, '\n', &line); buf_byte (&shown, '\n'))
+        buf_escaped (&shown, line, 0); /* they quote what the cloud and files say */
+    fputs (buf_c (&shown), cli->log.to);
+    buf_release (&shown);
     int status = rc == 0 ? write_slice (cli, &request) : cli_fail (cli, &request.err);
     buf_release (&request.notes);
     arena_release (&request.arena);

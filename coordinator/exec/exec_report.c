@@ -261,9 +261,10 @@ void exec_report_put_json (const struct exec_ends *ends, const struct output_fol
                                   (json_int_t) ends->n, "well_n", (json_int_t) count_well (ends), "exit_status",
                                   (json_int_t) exec_report_exit_status (ends), "outputs", outputs_json (ends, fold),
                                   "ends", ends_json (ends));
-    char *words = document ? json_dumps (document, JSON_INDENT (2)) : NULL;
+    char *words = document ? json_dumps (document, JSON_INDENT (2) | JSON_ENSURE_ASCII) : NULL;
     if (words) {
-        buf_puts (out, words);
+        for (const char *at = words; *at; at++) /* DEL is the one that jansson leaves */
+            buf_puts (out, *at == 0x7f ? "\\u007f" : (char[]){ *at, '\0' });
         buf_byte (out, '\n');
     }
     free (words);

@@ -72,7 +72,7 @@ json_t *texts_json (const struct text *items, uint32_t n)
 
 void json_print_release (json_t *json, size_t flags, struct buf *out)
 {
-    char *text = json ? json_dumps (json, flags) : NULL;
+    char *text = json ? json_dumps (json, flags | JSON_ENSURE_ASCII) : NULL;
     if (!text)
         mem_exit_exhausted (0);
     for (const char *at = text; *at; at++) /* jansson leaves DEL as it is; it can stand in a string only */

@@ -7,6 +7,7 @@ import unittest
 import lab
 import schema
 import terminal
+import test_init
 
 COMMANDS = ("check", "run", "resume", "status", "watch", "receipt", "report", "logs", "runs", "serve", "metrics")
 RAW = ("\x1b", "\x9b", "\x07", "\x08", "\u202e")
@@ -175,6 +176,40 @@ class Escapes(Views):
         self.assertIn("\x1b[2J", self.lab.sliceup("logs", "--rung", "paints", "--raw").out)
         notes = self.lab.receipt()["hosts"][0]["notes"]
         self.assertTrue(any("\x1b[2J" in note["text"] for note in notes), "the receipt's JSON must keep what was said")
+
+    ODD = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+    PAINT = "\x1b[2J\x9b31m\x7f\u061c\u200f\u202egnp\u2066"    # C0, C1, DEL and what turns the direction of reading
+
+    def plain(self, *command):
+        ended = self.lab.sliceup(*command)
+        found = self.ODD.search(ended.out + ended.err)
+        self.assertIsNone(found, f"{command}: {found}: {ended}")
+        return ended
+
+    def test_every_command_writes_out_what_a_terminal_would_obey(self):
+        """In text, in JSON, in files and in what goes to standard error alike: what programs print, what files and the cloud say."""
+        said = self.lab.write("said", f"Error: broken {self.PAINT}\n")
+        rungs = [{"id": "odd", "command": ["sh", "-c", f"cat {said}; cat {said} >&2; exit 3"], "timeout": "30s"},
+                 self.lab.rung("fails", "escape.py", args={"fails": True})]
+        path = self.slice(rungs)
+        self.assertEqual(1, self.plain("run", path, "--keep-going").status)
+        kept = self.lab.root / "kept"
+        for command in (("check", path), ("status",), ("watch", "--plain"), ("receipt",), ("receipt", "--markdown"), ("explain",),
+                        ("explain", "--markdown"), ("drift",), ("logs",), ("runs",), ("calibration",), ("metrics",),
+                        ("report", "-o", kept), ("receipt", self.PAINT), ("receipt", "--" + self.PAINT), (self.PAINT,),
+                        ("check", self.lab.write("odd.yaml", f"slice: '{self.PAINT[3:4]}\\e[2J'\n")), ("check", self.PAINT),
+                        ("exec", "--launcher", "local", "-w", "n0", f"cat {said}; exit 3")):
+            self.plain(*command)
+        for command in (("status",), ("watch",), ("receipt",), ("explain",), ("drift",), ("runs",), ("calibration",),
+                        ("exec", "--launcher", "local", "-w", "n0", f"cat {said}")):
+            told = self.plain(command[0], "--json", *command[1:])
+            self.assertTrue(told.out.isascii(), told)
+        for file in (file for file in kept.rglob("*") if file.suffix in (".html", ".xml", ".json", ".md")):
+            self.assertIsNone(self.ODD.search(file.read_text()), file)
+        described = test_init.node("V6E", "4x4", 4, state=f"CREATING{self.PAINT}", health=f"ILL{self.PAINT}")
+        described["acceleratorConfig"]["topology"] = f"9x9{self.PAINT}"
+        described["acceleratorType"] = f"v9e{self.PAINT}-7"
+        self.plain("init", "--gcloud", self.lab.write("node.json", json.dumps(described)))
 
 
 if __name__ == "__main__":

@@ -240,7 +240,7 @@ static void say_json (const struct preflight *preflight)
     }
     json_t *all = json_pack ("{s:s, s:b, s:o}", "schema", "sliceup.preflight/1", "ready",
                              preflight_is_ready (preflight), "checks", checks);
-    json_dumpf (all, stdout, JSON_COMPACT);
+    json_dumpf (all, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
     putchar ('\n');
     json_decref (all);
 }

@@ -195,7 +195,7 @@ int probe_print_json (const struct probe_report *report, const char *plugin, str
                              report->client, "steps", json_steps (report), "found", json_findings (report), "notes",
                              json_notes (report), "peak_bytes", (json_int_t) report->peak_bytes, "failure",
                              json_failure (report));
-    int rc = json_dumpf (all, stdout, JSON_COMPACT) < 0 || putchar ('\n') == EOF || fflush (stdout)
+    int rc = json_dumpf (all, stdout, JSON_COMPACT | JSON_ENSURE_ASCII) < 0 || putchar ('\n') == EOF || fflush (stdout)
                  ? err_errno (err, ERR_IO, "cannot write to standard output")
                  : 0;
     json_decref (all);
