@@ -39,12 +39,9 @@ struct digest digest_end (struct digest_state *state)
 
 struct digest digest_of (const void *bytes, size_t len)
 {
-    struct digest digest;
-    SHA256_CTX sha256;
-    SHA256_Init (&sha256);
-    SHA256_Update (&sha256, bytes, len);
-    SHA256_Final (digest.bytes, &sha256);
-    return digest;
+    struct digest_state *state = digest_begin ();
+    digest_add (state, bytes, len);
+    return digest_end (state);
 }
 
 /* By hand: libcrypto's HMAC looks its algorithm up among providers. */

@@ -19,8 +19,7 @@ enum { ATTEMPT_GATES_MAX = 8 };
 /* What of `limits.log` a worker sends as it is printed; the rest is for the end, when the program is over. */
 uint64_t log_live_bytes (uint64_t limit_bytes);
 
-/* As runs are named: 2 * RUN_ID_BYTES of 0-9a-f. Whatever comes from a file or from elsewhere is asked this before it is
- * part of a path. */
+/* 2 * RUN_ID_BYTES of 0-9a-f: asked of every id from outside before it is part of a path. */
 bool run_id_valid (struct text id);
 
 enum msg_kind {

@@ -30,6 +30,7 @@ static void apply_epoch_began (struct engine *to, const struct fact *fact)
         if (host->joined_epoch == to->state.epoch)
             host->joined_until = fact->index - 1;
     }
+    to->coord.soft.claimed_ms = 0;
     to->state.epoch = fact->of.epoch_began.epoch;
     to->state.away_ms += fact->of.epoch_began.away_ms;
     to->state.pass.away_ms += fact->of.epoch_began.away_ms;
@@ -248,16 +249,6 @@ static void apply_pass_stopped (struct engine *to, const struct fact_pass_stoppe
     record_copy (fact_record_of_kind (FACT_PASS_STOPPED), &to->state.pass.why, stopped, &to->pass_arena);
 }
 
-static void apply_loss_told (struct engine *to, const struct fact *fact)
-{
-    struct host_soft_state *link = &to->coord.soft.hosts[fact->of.loss_told.host];
-    struct text why = text_copy (&to->arena, fact->of.loss_told.why);
-    if (fact->of.loss_told.believed)
-        to->state.lost_facts = why;
-    link->claim = why;
-    link->claimed_ms = link->received_ms = fact->at_ms;
-}
-
 /* A restored pass over an adopted generation that only the cache failed: compile anew, once. */
 static bool may_refit (const struct rung_state *rung, const struct fact_pass_ended *ended)
 {
@@ -394,6 +385,17 @@ static bool verdicts_in_range (const struct engine *to, const struct verdict *ve
     return true;
 }
 
+static void apply_loss_told (struct engine *to, const struct fact *fact)
+{
+    if (!in_range (to, fact->of.loss_told.host))
+        return;
+    struct host_soft_state *link = &to->coord.soft.hosts[fact->of.loss_told.host];
+    link->claim = text_copy (&to->arena, fact->of.loss_told.why);
+    to->coord.soft.claimed_ms = link->received_ms = fact->at_ms;
+    if (fact->of.loss_told.believed)
+        to->state.lost_facts = link->claim;
+}
+
 static void apply_of_kind (struct engine *to, const struct fact *fact)
 {
     switch (fact->kind) {
@@ -467,10 +469,7 @@ static void apply_of_kind (struct engine *to, const struct fact *fact)
         if (key_in_range (to, &fact->of.retry_planned.key))
             apply_retry_planned (to, &fact->of.retry_planned);
         break;
-    case FACT_LOSS_TOLD:
-        if (in_range (to, fact->of.loss_told.host))
-            apply_loss_told (to, fact);
-        break;
+    case FACT_LOSS_TOLD: apply_loss_told (to, fact); break;
     case FACT_SUSPECTS_NAMED: apply_suspects_named (to, &fact->of.suspects_named); break;
     case FACT_HOST_RETURNED:
         if (in_range (to, fact->of.host_suspected.host))

@@ -1,10 +1,8 @@
 /* journal_loss.c - what a worker knows of the run that the journal does not.
  *
  * A host is told nothing in an epoch before its joining in it is durable, nothing of a fact before that is durable, and
- * no attempt before its pass began. So of a worker that knows more than the journal either the word is wrong, or the
- * journal is an older copy. When that is believed nothing is decided from the journal any more, and the fact that says
- * so keeps it from ever being gone on with. A worker process that was started anew knows of nothing but the results that
- * it kept. */
+ * no attempt before its pass began. So where a worker knows more, either its word is wrong or the journal is an older
+ * copy. A worker process that was started anew knows of nothing but the results that it kept. */
 #include "coordinator/core/journal_loss.h"
 
 #include "coordinator/core/loss.h"
@@ -57,15 +55,14 @@ static struct text unknown_fact (const struct coord *coord, uint32_t host, const
 {
     const struct host *state = &coord->state->hosts.items[host];
     uint64_t until = state->joined_epoch == coord->state->epoch ? coord->state->next_index - 1 : state->joined_until;
-    if (hello->told_epoch > state->joined_epoch)
-        return text_format (arena, "host %.*s knows fact %llu of epoch %llu, but here it did not join that epoch",
-                            TEXT_ARG (host_name (coord, host)), (unsigned long long) hello->told_index,
-                            (unsigned long long) hello->told_epoch);
-    if (hello->told_epoch < state->joined_epoch || hello->told_index <= until)
+    bool joined = hello->told_epoch <= state->joined_epoch;
+    if (joined && (hello->told_epoch < state->joined_epoch || hello->told_index <= until))
         return (struct text){ 0 };
-    return text_format (arena, "host %.*s knows fact %llu of epoch %llu, but here that epoch ends with fact %llu",
+    struct text here = joined ? text_format (arena, "that epoch ends with fact %llu", (unsigned long long) until)
+                              : TEXT_LIT ("it did not join that epoch");
+    return text_format (arena, "host %.*s knows fact %llu of epoch %llu, but here %.*s",
                         TEXT_ARG (host_name (coord, host)), (unsigned long long) hello->told_index,
-                        (unsigned long long) hello->told_epoch, (unsigned long long) until);
+                        (unsigned long long) hello->told_epoch, TEXT_ARG (here));
 }
 
 static struct text unknown_here (const struct coord *coord, uint32_t host, const struct msg *msg, struct arena *arena)
@@ -85,7 +82,6 @@ static struct text unknown_here (const struct coord *coord, uint32_t host, const
     }
 }
 
-/* Once; `believed`: again, as the last fact of all. */
 static void record_claim (struct coord *coord, const struct fact_loss_told *told, uint64_t now_ms, struct outbox *out)
 {
     struct fact *fact = outbox_add_fact (out, FACT_LOSS_TOLD);
@@ -96,70 +92,59 @@ static void record_claim (struct coord *coord, const struct fact_loss_told *told
 bool journal_loss_detect (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms,
                           struct outbox *out)
 {
-    struct text why = unknown_here (coord, host, msg, &out->arena);
-    if (!why.len)
+    struct fact_loss_told told = { .host = host, .why = unknown_here (coord, host, msg, &out->arena) };
+    if (!told.why.len)
         return false;
-    struct fact_loss_told told = { .host = host, .why = why };
-    if (msg->kind == MSG_HELLO) {
-        told.epoch = msg->of.hello.told_epoch;
-        told.index = msg->of.hello.told_index;
-    }
+    told.epoch = msg->kind == MSG_HELLO ? msg->of.hello.told_epoch : 0;
+    told.index = msg->kind == MSG_HELLO ? msg->of.hello.told_index : 0;
     if (!coord->soft.hosts[host].claim.len)
         record_claim (coord, &told, now_ms, out);
     else if (host_is_lost (coord, host)) /* a worker that is believed by nobody keeps no program running */
-        coord_add_message (coord, host, MSG_SHUTDOWN, out)->of.shutdown.why = text_copy (&out->arena, why);
+        coord_add_message (coord, host, MSG_SHUTDOWN, out)->of.shutdown.why = told.why;
     else
         coord->soft.hosts[host].received_ms = coord_to_run_clock (coord, now_ms);
     return true;
 }
 
-struct weighing {
-    uint32_t claims, others, silent; /* silent: may still speak */
-    bool open;                       /* somebody with a claim is not lost yet */
-    uint32_t last;                   /* with a claim */
-};
-
-static struct weighing weigh (const struct coord *coord)
+/* True: more hosts say that facts are lost than say nothing of it, or may still do. */
+static bool is_believed (const struct coord *coord, uint32_t *last, uint32_t *silent)
 {
-    struct weighing found = { 0 };
-    uint64_t since_ms = 0;
-    uint32_t n = coord->state->plan.hosts.n;
-    for (uint32_t i = 0; i < n; i++) {
-        const struct host_soft_state *link = &coord->soft.hosts[i];
-        if (!link->claim.len)
-            continue;
-        found.claims++;
-        found.open |= !host_is_lost (coord, i);
-        found.last = i;
-        since_ms = link->claimed_ms > since_ms ? link->claimed_ms : since_ms;
-    }
-    for (uint32_t i = 0; i < n && found.open; i++) {
+    uint32_t claims = 0, others = 0;
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++) {
         const struct host *host = &coord->state->hosts.items[i];
         const struct host_soft_state *link = &coord->soft.hosts[i];
         bool here = host->life == HOST_JOINED && !link->claim.len;
-        bool spoke = here && host->joined_epoch == coord->state->epoch && link->received_ms > since_ms;
-        found.others += spoke;
-        found.silent += !spoke && (here || (host_is_awaited (coord, i) && !link->claim.len));
+        bool spoke = here && host->joined_epoch == coord->state->epoch && link->received_ms > coord->soft.claimed_ms;
+        claims += link->claim.len > 0;
+        *last = link->claim.len ? i : *last;
+        others += spoke;
+        *silent += !spoke && (here || (host_is_awaited (coord, i) && !link->claim.len));
     }
-    return found;
+    return claims > 1 && claims > others + *silent;
 }
 
 bool journal_loss_weigh (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    struct weighing found = weigh (coord);
-    if (!found.open || coord->state->lost_facts.len || coord->state->ended)
+    uint32_t last = 0, silent = 0;
+    if (!coord->soft.claimed_ms || coord->state->lost_facts.len || coord->state->ended)
         return coord->state->lost_facts.len > 0;
-    if (found.claims > 1 && found.claims > found.others + found.silent) {
-        struct text why = coord->soft.hosts[found.last].claim;
-        record_claim (coord, &(struct fact_loss_told){ .host = found.last, .why = why, .believed = true }, now_ms, out);
-        outbox_add_effect (out, FX_FACTS_LOST)->text = why;
+    if (is_believed (coord, &last, &silent)) {
+        struct fact_loss_told told = { .host = last, .why = coord->soft.hosts[last].claim, .believed = true };
+        record_claim (coord, &told, now_ms, out);
+        outbox_add_effect (out, FX_FACTS_LOST)->text = told.why;
         return true;
     }
-    for (uint32_t i = 0; i < coord->state->plan.hosts.n && !found.silent; i++)
-        if (coord->soft.hosts[i].claim.len && !host_is_lost (coord, i))
+    bool open = false;
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++) {
+        struct text claim = coord->soft.hosts[i].claim;
+        if (!claim.len || host_is_lost (coord, i))
+            continue;
+        open = true;
+        if (!silent)
             loss_end_host (coord, i,
                            text_format (&out->arena, "its word about the run is confirmed by no other host: %.*s",
-                                        TEXT_ARG (coord->soft.hosts[i].claim)),
+                                        TEXT_ARG (claim)),
                            now_ms, out);
-    return found.silent > 0;
+    }
+    return open && silent;
 }

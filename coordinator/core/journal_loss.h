@@ -1,8 +1,7 @@
 /* journal_loss.h - what a worker says to know of the run that the journal does not.
  *
- * One host may err or lie, so its word alone is weighed against that of all others: the journal is refused where at
- * least two hosts say so and more than those who do not. Until all others have spoken since, or are lost, nothing is
- * begun. Who is alone with it is lost by its own fault, and the run goes on as without any lost host. */
+ * One host may err or lie. So the journal is refused for good where at least two hosts say so, and more than do not;
+ * until all others have spoken since, or are lost, nothing is begun; who is alone with it is lost by its own fault. */
 #ifndef SLICEUP_COORDINATOR_CORE_JOURNAL_LOSS_H
 #define SLICEUP_COORDINATOR_CORE_JOURNAL_LOSS_H
 

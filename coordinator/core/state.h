@@ -173,7 +173,6 @@ struct host_soft_state {
     bool suspected;
     bool at_gate;      /* its attempt of the running pass waits at one, or is stopped there, as last reported */
     struct text claim; /* what it says to know that the journal lacks (journal_loss.h); empty: nothing */
-    uint64_t claimed_ms;
     uint64_t run_sent_ms, go_sent_ms, stop_sent_ms;
 };
 struct part_soft_state {
@@ -200,6 +199,7 @@ struct soft_state {
     struct digest run_key, pass_key; /* from which is dealt (coordinator/verdict/deal.h) */
     bool dealt;                      /* false: more devices than numbers can tell apart, or no rung of the slice */
     struct gate_arrivals gates[GATES_MAX];
+    uint64_t claimed_ms; /* the newest claim of a host; 0: none in this epoch */
     uint32_t gates_n;
     struct arena gates_arena, gates_before; /* as with the pass */
     uint64_t pass_slept_ms;                 /* how long the coordinator stood still while the pass ran */

@@ -124,6 +124,8 @@ int follow_read_journal (struct follow *follow, struct err *err)
     int rc = 0;
     while (rc == 0 && more)
         rc = follow_read_journal_some (follow, &more, err);
+    if (rc == 0)
+        run_facts_warn (follow->dir.id);
     return rc;
 }
 

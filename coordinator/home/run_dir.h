@@ -33,8 +33,7 @@ int run_dir_create (struct run_dir *dir, const char *home, struct err *err);
 int run_dir_note_taken_over (const struct run_dir *dir, struct err *err);
 /* `wanted` is an id, a unique prefix of one, or "last", the one that was begun or taken over last. Not found, ambiguous: errors that list what there is. */
 int run_dir_find (struct run_dir *dir, const char *home, const char *wanted, struct err *err);
-/* The run `id` below `home`, both from a file or from elsewhere. False: no run id, or no absolute path, and no path is made
- * of it. */
+/* The run `id` below `home`, wherever both come from. False: it is no run id, or no absolute path. */
 bool run_dir_name (struct run_dir *dir, struct text home, struct text id);
 /* What run_dir_find asks of the run that it found. */
 int run_dir_check (const struct run_dir *dir, struct err *err);

@@ -32,18 +32,17 @@ int run_facts_check_fact (const char *run_id, const struct fact *fact, struct er
     return 0;
 }
 
-/* Some commands read a journal twice. */
-static void warn_of_claim (const char *run_id, struct text why)
+/* Of the run that was read last. Some commands read one twice, and it is said once. */
+static char claim[ERR_TEXT_BYTES], warned[RUN_ID_HEX_BYTES];
+
+void run_facts_warn (const char *run_id)
 {
-    static char warned[16];
-    char id[16];
-    snprintf (id, sizeof id, "%.8s", run_id);
-    if (strcmp (warned, id) == 0)
-        return;
-    memcpy (warned, id, sizeof warned);
-    log_print (&(struct log){ .to = stderr, .program = "sliceup" },
-               "warning: run %s: one host contradicts the record, and no other host confirms it: %.*s", id,
-               TEXT_ARG (why));
+    if (claim[0] && strcmp (warned, run_id) != 0)
+        log_print (&(struct log){ .to = stderr, .program = "sliceup" },
+                   "warning: run %.8s: one host contradicts the record, and no other host confirms it: %s", run_id,
+                   claim);
+    snprintf (warned, sizeof warned, "%s", claim[0] ? run_id : "");
+    claim[0] = '\0';
 }
 
 int run_facts_decode (const char *run_id, uint64_t index, struct text bytes, struct arena *arena, struct fact *fact,
@@ -58,8 +57,10 @@ int run_facts_decode (const char *run_id, uint64_t index, struct text bytes, str
     if (why.code)
         return err_set (err, ERR_DAMAGE, "the journal of run %.8s is damaged at fact %" PRIu64 ": %s; " JOURNAL_REMEDY,
                         run_id, index, why.text);
+    if (fact->kind == FACT_RUN_OPENED)
+        claim[0] = '\0';
     if (fact->kind == FACT_LOSS_TOLD && !fact->of.loss_told.believed)
-        warn_of_claim (run_id, fact->of.loss_told.why);
+        snprintf (claim, sizeof claim, "%.*s", TEXT_ARG (fact->of.loss_told.why));
     return run_facts_check_fact (run_id, fact, err);
 }
 
@@ -79,6 +80,8 @@ int run_facts_each (const struct run_dir *dir, run_fact_fn *fn, void *owner, str
     struct reading reading = { .run_id = dir->id, .fn = fn, .owner = owner };
     int rc = journal_read (run_dir_path (dir, "journal.db", path), 0, read_fact, &reading, err);
     arena_release (&reading.arena);
+    if (rc == 0)
+        run_facts_warn (dir->id);
     return rc;
 }
 

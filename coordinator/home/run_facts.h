@@ -12,10 +12,11 @@ int run_facts_each (const struct run_dir *dir, run_fact_fn *fn, void *owner, str
 int run_facts_read_first (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err);
 /* And for the last one that is there, without reading on to it: what is before it is believed. */
 int run_facts_read_last (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err);
-/* One fact as a journal holds it at `index`; it lives in `arena`, which is reset first. ERR_DAMAGE: it is none. That a
- * host contradicts the record is said on standard error, once for a run. */
+/* One fact as a journal holds it at `index`; it lives in `arena`, which is reset first. ERR_DAMAGE: it is none. */
 int run_facts_decode (const char *run_id, uint64_t index, struct text bytes, struct arena *arena, struct fact *fact,
                       struct err *err);
+/* Whoever decoded all of them: whether one host contradicts the record is said on standard error, once for a run. */
+void run_facts_warn (const char *run_id);
 /* Whoever reads facts asks this of each. ERR_DAMAGE: it is another run's, or lacks what several workers knew. */
 int run_facts_check_fact (const char *run_id, const struct fact *fact, struct err *err);
 /* What a worker knew that the journal lacks, as a sentence; always -1. */

@@ -187,10 +187,8 @@ static int take_keys (struct driver *driver, const struct plan *plan, struct lin
 /* From the secret key of the coordinator, which never leaves it, and which whoever resumes the run needs in any case. */
 static struct digest deal_key_of (const struct driver *driver, const struct link_keys *keys)
 {
-    char purpose[64];
     struct digest secret = digest_of (keys->secret_key, strlen (keys->secret_key));
-    snprintf (purpose, sizeof purpose, "secrets of run %s", driver->dir.id);
-    return digest_hmac (&secret, text_of (purpose));
+    return digest_hmac (&secret, text_of (driver->dir.id)); /* a slice's pair serves many runs */
 }
 
 struct driver *driver_open (struct loop *loop, const struct driver_options *options, const struct plan *plan,
@@ -243,6 +241,8 @@ static int driver_replay (struct driver *driver, const char *path, struct err *e
     struct replay replay = { .driver = driver };
     int rc = journal_read (path, 0, replay_fact, &replay, err);
     arena_release (&replay.arena);
+    if (rc == 0)
+        run_facts_warn (driver->dir.id);
     if (rc == 0 && driver->recorded_index == 0)
         return err_set (err, ERR_DAMAGE, "the journal %s holds no facts: the run was never begun", path);
     return rc;

@@ -4,8 +4,8 @@
  * exact: secrets are distinct multiples of devices_per_host, none is 0, and the sum over all devices stays below 2^24,
  * so that a float32 sum is exact in any order.
  *
- * Everything is HMAC-SHA256 under a key that stays with the coordinator: what one host is told says nothing of what
- * another one is, or of any other pass. A pure function of the key: a resumed coordinator deals the same. */
+ * Everything is HMAC-SHA256 under a key that stays with the coordinator, and whoever resumes the run: what one host is
+ * told says nothing of what another one is, or of any other pass. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_DEAL_H
 #define SLICEUP_COORDINATOR_VERDICT_DEAL_H
 
