@@ -102,7 +102,7 @@ class Climb(lab.LabTest):
             receipt = self.lab.receipt(name[1])
             self.receipt_holds(receipt, 2 + number)
             self.assertEqual([f"slice{number}"], [header["slice"] for header in receipt["headers"]])
-        self.assertEqual(2, len(list((self.lab.home / "runs").iterdir())))
+        self.assertEqual(2, len(self.lab.runs()))
 
 
 MISTAKES = """slice: bad slice

@@ -112,7 +112,7 @@ class Planted(Drifting):
         self.assertIn("| h3 | fact hugepages.transparent |", self.drift("--markdown", status=1).out)
         changed = "h3: fact hugepages.transparent was always, is never"
         self.assertEqual(changed, self.first_line("--against", baseline))
-        first = sorted((self.lab.home / "runs").iterdir(), key=lambda path: int((path / "created").read_text().split()[0]))[0].name
+        first = sorted(self.lab.runs(), key=lambda path: int((path / "created").read_text().split()[0]))[0].name
         self.assertEqual(changed, self.first_line("last", "--against", first))
         self.assertRegex(self.first_line("--hosts", "h[0-2]", status=0), "^no drift: 3 hosts")
         receipt = self.lab.run_folder() / "receipt.json"

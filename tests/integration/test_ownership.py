@@ -178,11 +178,11 @@ class Cache(Owned):
 
     def every_command_refuses(self, *words, cache=None):
         path = self.slice(**(cache or {}))
-        runs = len(list((self.lab.home / "runs").iterdir()))
+        runs = len(self.lab.runs())
         for command in (("check", path), ("run", path), ("cache", "ls", path), ("cache", "verify", "--root", self.root),
                         ("cache", "gc", "--slice", path), ("cache", "export", "1", self.lab.files / "out", "--root", self.root)):
             self.refused(self.lab.sliceup(*command), *words)
-        self.assertEqual(runs, len(list((self.lab.home / "runs").iterdir())), "a run was begun")
+        self.assertEqual(runs, len(self.lab.runs()), "a run was begun")
 
     def restores(self, path):
         ended = self.passes(self.lab.sliceup("run", path))

@@ -67,7 +67,7 @@ class Port(RunsTest):
             refused = self.lab.sliceup("run", self.lab.slice(ladder=self.facts_ladder(), coordinator={"bulk_port": port}))
         self.assertEqual(3, refused.status, refused)
         self.assertRegex(refused.err, rf"bulk channel: tcp://127.0.0.1:{port} is in use: end .*ss -ltnp 'sport = :{port}'.*control_port, bulk_port")
-        self.assertEqual([], list((self.lab.home / "runs").iterdir()))
+        self.assertEqual([], self.lab.runs())
         self.assertEqual([], json.loads(self.passes(self.lab.sliceup("runs", "--json")).out)["runs"])
 
 
@@ -105,7 +105,7 @@ class List(RunsTest):
         self.assertEqual([runs[3], runs[1]], self.listed())
         self.assertIn("1 run removed", self.passes(self.lab.sliceup("runs", "prune", "--keep", "1", "--older-than", "1ms")).out)
         self.assertEqual([runs[3]], self.listed())
-        self.assertEqual([runs[3]], [path.name for path in (self.lab.home / "runs").iterdir()])
+        self.assertEqual([runs[3]], [path.name for path in self.lab.runs()])
 
     def test_what_runs_was_interrupted_or_is_damaged_stays(self):
         held = str(self.lab.ladder("held.yaml", [self.lab.rung("long", "slow.py", timeout="5m", args={"seconds": 200})]))
@@ -138,7 +138,7 @@ class List(RunsTest):
         self.assertEqual([run], self.listed())
         pruned = self.passes(self.lab.sliceup("runs", "prune", "--keep", "0"))
         self.assertIn("1 folder of an interrupted removal removed\n", pruned.out)
-        self.assertEqual([], list((self.lab.home / "runs").iterdir()))
+        self.assertEqual([], self.lab.runs())
 
 
 HOOK = """#!/bin/sh

@@ -220,6 +220,10 @@ class Lab:
                       key=lambda p: int((p / "created").read_text().split()[0]))
         return runs[-1] if run == "last" else next(p for p in runs if p.name.startswith(run))
 
+    def runs(self, home=None):
+        """The folders of runs; what else lies beside them is no run."""
+        return [path for path in ((home or self.home) / "runs").glob("*") if not path.name.startswith(".")]
+
     def receipt(self, run="last"):
         return json.loads((self.run_folder(run) / "receipt.json").read_text())
 
