@@ -2,6 +2,7 @@
 #include "common/base/utf8.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,13 +67,24 @@ static uint32_t skip_number (struct text of, uint32_t at)
     return at;
 }
 
+/* Of "line 7", "prog.py:7": where somebody stands in a source, which is no number that differs from host to host. */
+static bool is_place (struct text of, uint32_t at)
+{
+    bool file = at > 3 && of.ptr[at - 1] == ':' && isalpha ((unsigned char) of.ptr[at - 2]) &&
+                memchr (of.ptr + at - (at < 5 ? at : 5), '.', at < 5 ? at : 5);
+    return file || (at >= 5 && memcmp (of.ptr + at - 5, "line ", 5) == 0);
+}
+
 bool text_equal_but_numbers (struct text a, struct text b)
 {
     uint32_t i = 0, k = 0;
     while (i < a.len && k < b.len) {
         if (is_digit (a.ptr[i]) && is_digit (b.ptr[k])) {
-            i = skip_number (a, i);
-            k = skip_number (b, k);
+            uint32_t of_a = skip_number (a, i) - i, of_b = skip_number (b, k) - k;
+            if (is_place (a, i) && (of_a != of_b || memcmp (a.ptr + i, b.ptr + k, of_a) != 0))
+                return false;
+            i += of_a;
+            k += of_b;
         } else if (a.ptr[i++] != b.ptr[k++]) {
             return false;
         }

@@ -20,7 +20,8 @@ struct text {
 struct text text_of (const char *c_string); /* NULL gives an empty slice; borrows */
 bool text_equal (struct text a, struct text b);
 bool text_is (struct text a, const char *c_string);
-/* Alike but for their numbers, decimal or after 0x: what many hosts say with their own times, ids and addresses in it. */
+/* Alike but for their numbers, decimal or after 0x: what many hosts say with their own times, ids and addresses in it.
+ * Places in a source ("line 7", "prog.py:7") are the same or not. */
 bool text_equal_but_numbers (struct text a, struct text b);
 bool text_is_among (struct text a, const struct text *items, uint32_t n);
 int text_compare (struct text a, struct text b); /* bytewise, shorter first: a total order */

@@ -12,14 +12,23 @@ static const struct {
     int number;
     const char *spellings; /* its name and strerror's text */
 } spelled[] = {
-    { ENOENT, "No such file or directory|ENOENT" },      { EACCES, "Permission denied|EACCES" },
-    { EPERM, "Operation not permitted|EPERM" },          { EIO, "Input/output error|EIO" },
-    { ENXIO, "No such device or address|ENXIO" },        { ENODEV, "No such device|ENODEV" },
-    { EBUSY, "Device or resource busy|EBUSY" },          { EEXIST, "File exists|EEXIST" },
-    { ENOTEMPTY, "Directory not empty|ENOTEMPTY" },      { ENFILE, "Too many open files in system|ENFILE" },
-    { ENOMEM, "Cannot allocate memory|ENOMEM" },         { ENOEXEC, "Exec format error|ENOEXEC" },
-    { ENOSYS, "Function not implemented|ENOSYS" },       { ETIMEDOUT, "Connection timed out|ETIMEDOUT" },
-    { ECONNREFUSED, "Connection refused|ECONNREFUSED" }, { ENAMETOOLONG, "File name too long|ENAMETOOLONG" },
+    { ENOENT, "No such file or directory|ENOENT" },
+    { EACCES, "Permission denied|EACCES" },
+    { EPERM, "Operation not permitted|EPERM" },
+    { EIO, "Input/output error|EIO" },
+    { ENXIO, "No such device or address|ENXIO" },
+    { ENODEV, "No such device|ENODEV" },
+    { EBUSY, "Device or resource busy|EBUSY" },
+    { EEXIST, "File exists|EEXIST" },
+    { ENOTEMPTY, "Directory not empty|ENOTEMPTY" },
+    { ENFILE, "Too many open files in system|ENFILE" },
+    { ENOMEM, "Cannot allocate memory|ENOMEM" },
+    { ENOEXEC, "Exec format error|ENOEXEC" },
+    { ENOSYS, "Function not implemented|ENOSYS" },
+    { ETIMEDOUT, "Connection timed out|ETIMEDOUT" },
+    { ECONNREFUSED, "Connection refused|ECONNREFUSED" },
+    { ENAMETOOLONG, "File name too long|ENAMETOOLONG" },
+    { EFBIG, "File too large|EFBIG" },
 };
 
 static bool has_number (struct text folded, int number)
@@ -78,6 +87,8 @@ static const struct {
     ERRNO (ENOTEMPTY, NULL, "leftover-directory", OWNER_LAUNCH,
            "A second process writes there: give each its own directory."),
     ERRNO (ENFILE, NULL, "files-open", OWNER_HOST, "Raise the limit on open files."),
+    ERRNO (EFBIG, NULL, "file-size", OWNER_HOST,
+           "Raise the limit on the size of a file (ulimit -f), or see what the file system allows."),
     ERRNO (ENOMEM, NULL, "memory-errno", OWNER_HOST, "Look at the memory of the host and its limits."),
     ERRNO (ENOEXEC, NULL, "wrong-machine", OWNER_BUNDLE, "The file is for another machine."),
     ERRNO (ENOSYS, NULL, "kernel-lacks", OWNER_HOST, "The kernel or the sandbox of this host lacks the call."),

@@ -2,7 +2,7 @@
 #include "common/classify/error_rule.h"
 
 #define PEER "Look at the host or process named there, and at who printed an error of its own first."
-#define CODE "Correct the program at the frame named there."
+#define CODE "Correct the program where this is raised."
 
 static const struct error_rule items[] = {
     { "status-memory", RULE_FORM, OWNER_PROGRAM, NULL, "RESOURCE_EXHAUSTED|ResourceExhausted",

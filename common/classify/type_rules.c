@@ -1,7 +1,7 @@
 /* type_rules.c - what the type of an exception and the package that raised it speak for, when no word of it does. */
 #include "common/classify/error_rule.h"
 
-#define CODE "Correct the program at the frame named there."
+#define CODE "Correct the program where this is raised."
 #define PINS                                                                                                           \
     "Compare the installed packages with the pin set: a package calls another one in a way that it does not know."
 #define LIBRARIES                                                                                                      \

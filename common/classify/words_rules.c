@@ -15,7 +15,7 @@
 #define HOLDER "Find the process that holds the device, and end it."
 #define REPORT "Reduce the program, try another version of the compiler, and report it."
 #define KERNEL "Change shapes, blocks or dtypes of the kernel named there."
-#define CODE "Correct the program at the frame named there."
+#define CODE "Correct the program where this is raised."
 #define CACHE "Remove the entry named there, or give each version and machine a directory of its own."
 
 static const struct error_rule items[] = {
@@ -75,7 +75,7 @@ static const struct error_rule items[] = {
     { "disk-space", RULE_FORM, OWNER_HOST, NULL,
       "No space left on device|no space left|Disk quota exceeded|ENOSPC|EDQUOT|disk is full|disk full|"
       "ephemeral-storage|PytorchStreamWriter failed writing|Not enough free disk space|not enough disk space|"
-      "unexpected pos|File too large|Exceeded disk|out of disk",
+      "unexpected pos|Exceeded disk|out of disk",
       NULL, "/dev/shm", 0, SPACE },
     { "kernel-old", RULE_FORM, OWNER_HOST, NULL, "FATAL: kernel too old", NULL, NULL, 0,
       "The C library needs a newer kernel than this host has." },

@@ -1,8 +1,8 @@
 #include "coordinator/cli/live_runs.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include "common/base/duration.h"

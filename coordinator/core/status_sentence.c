@@ -55,8 +55,8 @@ static struct text folded (struct text *names, uint32_t n, struct arena *arena)
     return text_format (arena, "%u hosts, %.*s...", n, TEXT_ARG (text_clip (all, HOSTS_SHOWN_BYTES)));
 }
 
-/* The hosts that have the cause of the one at `like`, which is told with it. */
-static struct text take_group (struct grouping *grouping, uint32_t like)
+/* The hosts that have the cause of the one at `like`, which is told with it. `varies`: not all printed the same numbers. */
+static struct text take_group (struct grouping *grouping, uint32_t like, bool *varies)
 {
     const struct fact_pass_ended *ended = grouping->ended;
     struct text *names = arena_array (grouping->arena, ended->verdicts.n, sizeof (*names));
@@ -64,6 +64,7 @@ static struct text take_group (struct grouping *grouping, uint32_t like)
     for (uint32_t i = like; i < ended->verdicts.n; i++)
         if (!grouping->done[i] && same_cause (grouping, i, like)) {
             grouping->done[i] = true;
+            *varies |= !text_equal (grouping->lines[i], grouping->lines[like]);
             names[n++] = grouping->plan->hosts.items[ended->verdicts.items[i].host].name;
         }
     return folded (names, n, grouping->arena);
@@ -89,9 +90,12 @@ static void add_group (struct grouping *grouping, uint32_t like, struct buf *lin
     const struct verdict *verdict = &grouping->ended->verdicts.items[like];
     struct text error = text_clip (error_line_beside (verdict->outcome, verdict->evidence, verdict->cause),
                                    ERROR_LINE_BYTES);
-    buf_add_text (line, take_group (grouping, like));
-    buf_printf (line, " %s: %.*s%s%.*s", enum_name_of (&outcome_names, verdict->outcome), TEXT_ARG (error),
-                error.len ? "; " : "", TEXT_ARG (verdict->cause));
+    bool varies = false;
+    buf_add_text (line, take_group (grouping, like, &varies));
+    buf_printf (line, " %s: ", enum_name_of (&outcome_names, verdict->outcome));
+    if (varies && error.len) /* it is this host's line, and the others' have other numbers */
+        buf_printf (line, "%.*s: ", TEXT_ARG (grouping->plan->hosts.items[verdict->host].name));
+    buf_printf (line, "%.*s%s%.*s", TEXT_ARG (error), error.len ? "; " : "", TEXT_ARG (verdict->cause));
     failure_print_owner (line, certainty_of_owner (verdict->owner, verdict->likely), verdict->owner,
                          verdict->signature);
     if (verdict->next.len)

@@ -33,7 +33,7 @@ static struct text addresses_of (const struct plan *plan, struct arena *arena)
 static struct text launch_describe (const struct plan *plan, struct arena *arena)
 {
     static const char *const ways[] = { [LAUNCHER_LOCAL] = "local: all of them processes of one machine, ",
-                                        [LAUNCHER_JOIN] = "workers that joined by themselves, on ",
+                                        [LAUNCHER_JOIN] = "workers that join by themselves, expected of ",
                                         [LAUNCHER_SSH] = "ssh to ",
                                         [LAUNCHER_SLURM] = "a job step of Slurm on each of " };
     struct text *names = arena_array (arena, plan->hosts.n, sizeof *names);

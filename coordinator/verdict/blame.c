@@ -255,7 +255,8 @@ static void judge_others (const struct plan *plan, struct blame_host *hosts, uin
                           bool named, struct arena *arena)
 {
     struct text who = names_alike (plan, hosts, n, cause, arena);
-    struct text why = text_format (arena, "aborted because %.*s failed", TEXT_ARG (who));
+    struct text why = text_format (arena, "aborted because %.*s failed", TEXT_ARG (who)),
+                at_limit = text_format (arena, "still ran at its limit because %.*s failed", TEXT_ARG (who));
     for (uint32_t i = 0; i < n; i++) {
         struct verdict *verdict = hosts[i].verdict;
         if (!failed (&hosts[i]))
@@ -265,7 +266,7 @@ static void judge_others (const struct plan *plan, struct blame_host *hosts, uin
                                          .outcome = OUTCOME_CASCADE,
                                          .owner = OWNER_PEER,
                                          .signature = verdict->signature,
-                                         .cause = why,
+                                         .cause = hosts[i].ending == ENDING_TIMEOUT ? at_limit : why,
                                          .phase = verdict->phase,
                                          .evidence = verdict->evidence };
         else if (is_nobody (plan, cause, named) && blame_is_peer_complaint (plan, verdict->signature))

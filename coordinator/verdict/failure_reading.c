@@ -121,6 +121,8 @@ static void read_with (const struct plan *plan, const struct signature_set *set,
         out->in_failure |= text_equal (failure.sightings[i].signature, out->of.id);
     out->evidence = evidence_of (&out->of, &all, arena);
     out->peers = peers_of (plan, &all, arena);
+    if (!out->peers.len && !out->of.id.len)
+        out->peers = out->evidence; /* in words that nobody knows it may name a host as well */
 }
 
 void failure_read_result (const struct plan *plan, const struct signature_set *set, const struct result *result,

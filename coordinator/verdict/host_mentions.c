@@ -134,8 +134,11 @@ static bool begins_list (struct text text, struct text word, uint32_t end)
     return text_is (word, "names:") || (text_is (word, "heartbeats") && text_starts (rest, "):"));
 }
 
+/* "Task 3 heartbeat timeout"; "waited 10 s for rank 3". */
 static bool is_task_number (struct text text, uint32_t at, uint32_t end)
 {
+    if (at >= 9 && memcmp (text.ptr + at - 9, "for rank ", 9) == 0)
+        return true;
     struct text rest = { .ptr = text.ptr + end, .len = text.len - end };
     return at >= 5 && memcmp (text.ptr + at - 5, "Task ", 5) == 0 && text_starts (rest, " heartbeat");
 }

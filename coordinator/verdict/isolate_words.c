@@ -178,6 +178,11 @@ void isolate_ruling_from_suspects (const struct plan *plan, const struct fact_su
     *out = (struct isolate_ruling){ named, outcome, fold (plan, named->suspects.items, named->suspects.n, arena) };
 }
 
+static bool ran_to_its_limit (const struct verdict *before)
+{
+    return before->outcome == OUTCOME_TIMED_OUT || text_starts (before->cause, "still ran at its limit");
+}
+
 void isolate_apply_ruling (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena,
                            struct verdict *after)
 {
@@ -196,7 +201,9 @@ void isolate_apply_ruling (const struct isolate_ruling *ruling, const struct ver
         .outcome = OUTCOME_CASCADE,
         .owner = OWNER_PEER,
         .signature = before->signature,
-        .cause = text_clip (text_format (arena, "aborted because %.*s failed", TEXT_ARG (ruling->who)),
+        .cause = text_clip (text_format (arena, "%s because %.*s failed",
+                                         ran_to_its_limit (before) ? "still ran at its limit" : "aborted",
+                                         TEXT_ARG (ruling->who)),
                             SENTENCE_MAX_BYTES),
         .phase = before->phase,
     };

@@ -82,6 +82,7 @@ struct board_verdict_group {
     bool preliminary; /* the pass still runs: its verdicts may say otherwise */
     struct text signature, cause, next, phase;
     struct text line; /* the error line, of the first of them; may be empty */
+    bool varies;      /* others have other numbers in theirs */
     LIST_OF (uint32_t) hosts;
     uint32_t room; /* in `hosts` */
 };

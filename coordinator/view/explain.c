@@ -39,7 +39,7 @@ static enum explain_mark answer_frontend (const struct asked *asked, const struc
         said.len
             ? said
             : TEXT_LIT (
-                  "the program reported no frontend version: it did not get past its imports, or needs no frontend");
+                  "no program reported a frontend version: none ran, or none got past its imports, or they need none");
     return said.len ? EXPLAIN_CLEAR : EXPLAIN_UNKNOWN;
 }
 
@@ -229,7 +229,7 @@ static enum explain_mark answer_end (const struct asked *asked, const struct hos
 {
     const struct rung_receipt *last = last_at (asked, host);
     if (still_runs (asked, host, last)) {
-        *answer = text_format (asked->arena, "rung %.*s: still running", TEXT_ARG (asked->rung));
+        *answer = text_format (asked->arena, "rung %.*s: not ended", TEXT_ARG (asked->rung));
         return EXPLAIN_UNKNOWN;
     }
     if (last && last->outcome == OUTCOME_NONE)
@@ -242,7 +242,9 @@ static enum explain_mark answer_end (const struct asked *asked, const struct hos
     const char *pass = last->pass == PASS_ONCE || last->pass == PASS_NONE ? "" : enum_name_of (&pass_names, last->pass);
     const char *remark = receipt_cold_remark (last);
     struct text phase = last->phase.len ? last->phase : TEXT_LIT ("start");
-    bool unphased = !last->phase.len && (last->outcome == OUTCOME_PASSED || is_command (asked)); /* it names none */
+    bool ran = last->outcome != OUTCOME_BLOCKED && last->attempt > 0;
+    bool unphased = !last->phase.len &&
+                    (last->outcome == OUTCOME_PASSED || !ran || is_command (asked)); /* it names none */
     *answer = text_format (asked->arena, "rung %.*s%s%s: %s%s%.*s%s%s", TEXT_ARG (last->rung), *pass ? " " : "", pass,
                            enum_name_of (&outcome_names, last->outcome), unphased ? "" : ", last in phase ",
                            unphased ? 0 : (int) phase.len, phase.ptr, *remark ? "; " : "", remark);
@@ -527,7 +529,7 @@ const char *explain_no_cause (const struct explanation *explanation)
 void explain_list_others (const struct explanation *explanation, struct explain_others out[EXPLAIN_OTHERS])
 {
     out[0] = (struct explain_others){ explanation->cascades, "aborted because others failed (cascade)" };
-    out[1] = (struct explain_others){ explanation->running, "still run this rung" };
+    out[1] = (struct explain_others){ explanation->running, "had not ended this rung" };
     out[2] = (struct explain_others){ explanation->ended, "ended without an error of their own; not judged yet" };
     out[3] = (struct explain_others){ explanation->passed, "passed this rung" };
 }

@@ -176,9 +176,9 @@ static void tell_suspects (struct printer *printer, const struct fact *fact)
 {
     const struct fact_suspects_named *named = &fact->of.suspects_named;
     add_key (printer, &named->key);
-    buf_puts (&printer->words, named->suspects.n ? " isolated: " : " not isolated: ");
+    buf_puts (&printer->words, named->suspects.n ? " isolated, suspected: " : " not isolated: ");
     board_print_hosts (printer->board, named->suspects.items, named->suspects.n, &printer->words);
-    buf_puts (&printer->words, named->suspects.n ? " " : "");
+    buf_puts (&printer->words, named->suspects.n ? ": " : "");
     buf_add_text (&printer->words, named->why);
 }
 

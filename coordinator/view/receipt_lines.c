@@ -35,8 +35,11 @@ bool receipt_same_line (const struct rung_receipt *a, const struct rung_receipt 
 static struct receipt_line *line_for (struct receipt_line *lines, uint32_t *n, const struct rung_receipt *rung)
 {
     for (uint32_t i = 0; i < *n; i++)
-        if (receipt_same_line (lines[i].rung, rung))
+        if (receipt_same_line (lines[i].rung, rung)) {
+            struct text first = lines[i].rung->cause.evidence, line = rung->cause.evidence;
+            lines[i].varies |= !text_equal (text_take_until (&first, '\n'), text_take_until (&line, '\n'));
             return &lines[i];
+        }
     lines[*n] = (struct receipt_line){ .rung = rung };
     return &lines[(*n)++];
 }

@@ -9,6 +9,7 @@ struct receipt_line {
     struct text *hosts;
     uint32_t hosts_n;
     uint64_t least_ms, most_ms; /* most_ms 0: no host told how long it ran */
+    bool varies;                /* others than the first printed other numbers */
 };
 
 /* Do two attempts at one rung belong to one line? */

@@ -138,8 +138,9 @@ static const struct sighting *deciding_sighting (const struct rung_receipt *rung
 }
 
 /* What was printed, before our words about it. */
-static void add_error_line (const struct rung_receipt *rung, struct buf *out)
+static void add_error_line (const struct receipt_line *line, struct buf *out)
 {
+    const struct rung_receipt *rung = line->rung;
     const struct sighting *sighting = deciding_sighting (rung);
     struct text error = rung->cause.evidence.len
                             ? error_line_beside (rung->outcome, rung->cause.evidence, rung->cause.text)
@@ -151,6 +152,9 @@ static void add_error_line (const struct rung_receipt *rung, struct buf *out)
         buf_printf (out, "\n             line %u: ", sighting->line);
     else
         buf_puts (out, sighting ? "\n             at the end: " : "\n             printed: ");
+    if (line->varies)
+        hostset_fold (line->hosts, 1, out);
+    buf_puts (out, line->varies ? ": " : "");
     buf_escaped (out, error, CAUSE_COLUMNS);
 }
 
@@ -163,11 +167,12 @@ static void add_bad_line (const struct rung_receipt *rung, struct buf *out)
     buf_escaped (out, rung->bad_line, CAUSE_COLUMNS);
 }
 
-static void add_cause (const struct rung_receipt *rung, struct buf *out)
+static void add_cause (const struct receipt_line *line, struct buf *out)
 {
+    const struct rung_receipt *rung = line->rung;
     if (rung->outcome == OUTCOME_PASSED || rung->cause.text.len == 0)
         return;
-    add_error_line (rung, out);
+    add_error_line (line, out);
     buf_puts (out, "\n             ");
     buf_escaped (out, rung->cause.text, CAUSE_COLUMNS);
     failure_print_owner (out, rung->cause.certainty, rung->cause.owner, rung->cause.signature);
@@ -195,15 +200,15 @@ static void add_line (const struct receipt_line *line, struct buf *out)
     if (line->rung->attempt > 1)
         buf_printf (out, "  attempt %u", line->rung->attempt);
     buf_escaped_after (out, "  ", text_of (receipt_line_remark (line->rung)), COLUMNS);
-    add_cause (line->rung, out);
+    add_cause (line, out);
     buf_byte (out, '\n');
 }
 
-static void add_program (const struct run_header *header, uint32_t rung, struct buf *out)
+static void add_program (const struct run_header *header, uint32_t rung, bool ran, struct buf *out)
 {
     if (rung >= header->programs.n || text_starts (header->programs.items[rung], "builtin "))
         return;
-    buf_puts (out, "             ran            ");
+    buf_puts (out, ran ? "             ran            " : "             program        ");
     buf_escaped (out, header->programs.items[rung], CAUSE_COLUMNS);
     buf_byte (out, '\n');
 }
@@ -218,7 +223,10 @@ static void add_ladder (const struct slice_receipt *receipt, const struct run_he
         buf_printf (out, "  %-2u ", i + 1);
         buf_escaped (out, header->rungs.items[i], COLUMNS);
         buf_printf (out, "%s%s\n", n ? "" : "   ", n ? "" : receipt_untried_rung (header, header->rungs.items[i]));
-        add_program (header, i, out);
+        bool ran = false;
+        for (uint32_t k = 0; k < n; k++)
+            ran = ran || (lines[k].rung->attempt > 0 && lines[k].rung->outcome != OUTCOME_BLOCKED);
+        add_program (header, i, ran, out);
         for (uint32_t k = 0; k < n; k++)
             if (!is_part (&lines[k]))
                 add_line (&lines[k], out);

@@ -159,7 +159,7 @@ class Live(lab.LabTest):
             shown = self.lab.sliceup(view, "--markdown").out
             self.assertIn("### Whose fault, so far, in rung work", shown, view)
             self.assertRegex(shown, r"failed, not judged yet \S*known host, disk-full\S* so far", view)
-            self.assertIn("still run this rung", shown, view)
+            self.assertIn("had not ended this rung", shown, view)
             self.assertIn("ended without an error of their own; not judged yet", shown, view)
 
     def judged(self, out):

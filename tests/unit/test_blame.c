@@ -210,6 +210,20 @@ static void who_is_stopped_with_most_others_is_not_the_cause (void **state)
     slice_close (&slice);
 }
 
+/* In the program's own words. */
+static void a_hang_that_the_others_name_by_rank_is_the_cause (void **state)
+{
+    struct slice slice;
+    (void) state;
+    slice_open (&slice, "BarrierError: waited 10 s for rank 3 at step 0\n");
+    for (uint32_t i = 0; i < HOSTS; i++)
+        slice.parts[i].ending = ENDING_EXITED, slice.parts[i].code = 1;
+    slice.parts[3] = (struct part){ ENDING_CANCELLED, 0, 9, "step 0\n" };
+    expect_only (&slice, 3);
+    assert_true (text_find (slice.verdicts[3].cause, TEXT_LIT ("the other hosts name this one"), NULL));
+    slice_close (&slice);
+}
+
 #define VFIO                                                                                                           \
     "E0429 10:11:12.345678    412 tpu_init.cc:88] TPU initialization failed: open(/dev/vfio/0): Device or resource "   \
     "busy: Device or resource busy; Couldn't open iommu group /dev/vfio/0\n"
@@ -684,6 +698,7 @@ int main (void)
         cmocka_unit_test (another_end_is_no_equal_failure),
         cmocka_unit_test (who_alone_does_not_end_while_all_others_complain_is_the_cause),
         cmocka_unit_test (who_is_stopped_with_most_others_is_not_the_cause),
+        cmocka_unit_test (a_hang_that_the_others_name_by_rank_is_the_cause),
         cmocka_unit_test (who_printed_the_cause_and_hung_is_the_cause),
         cmocka_unit_test (who_was_stopped_without_an_error_of_its_host_follows),
         cmocka_unit_test (who_was_ended_from_outside_is_the_platforms),

@@ -89,7 +89,7 @@ static void a_failure_is_told_once_and_again_when_more_share_it (void **state)
     buf_clear (&show.lines);
     show_failed (&show, 3, TEXT_LIT ("RuntimeError: no chip at 0x7f3a12 of pid 4711\nmore of it"));
     assert_int_equal (a_while_on (&show), 1);
-    assert_has (&show.lines, "facts: host3 failed: RuntimeError: no chip at 0x7f3a12 of pid 4711; exited with status 1 "
+    assert_has (&show.lines, "facts: host3 failed: host3: RuntimeError: no chip at 0x7f3a12 of pid 4711; exited with status 1 "
                              "in phase run");
     assert_has (&show.lines, "so far\n");
     assert_int_equal (a_while_on (&show), 0);

@@ -475,7 +475,7 @@ static void a_suspect_keeps_the_failure_and_all_others_failed_with_it (void **st
                    after;
     rule (&named, OUTCOME_TIMED_OUT, &first, &arena, &after);
     assert_int_equal (after.outcome, OUTCOME_CASCADE);
-    assert_true (text_is (after.cause, "aborted because h2 failed"));
+    assert_true (text_is (after.cause, "still ran at its limit because h2 failed"));
     rule (&named, OUTCOME_TIMED_OUT, &other, &arena, &after);
     assert_int_equal (after.outcome, OUTCOME_TIMED_OUT);
     assert_true (text_is (after.cause, "run by themselves, h3 failed"));

@@ -496,7 +496,7 @@ static void a_rung_that_runs_is_not_called_not_reached (void **state)
     struct text told = markdown (fold, &arena);
     expect (told, "| one | | running | | |", true);
     expect (told, "none: no host failed this rung by itself so far", true);
-    expect (told, "&#93; still run this rung", true);
+    expect (told, "&#93; had not ended this rung", true);
     expect (told, "### Why", false);
     end_run (fold, OUTCOME_CANCELLED);
     receipt_fold_build (fold, &arena, &receipt);
@@ -520,7 +520,7 @@ static void what_is_known_before_the_verdict_is_told_as_so_far (void **state)
     expect (told, "**h1 failed, not judged yet; owner unknown", true);
     expect (told, " so far", true);
     expect (told, "### Whose fault, so far, in rung one", true);
-    expect (told, "h0 still run this rung", true);
+    expect (told, "h0 had not ended this rung", true);
     expect (told, "h1 none", false);
     expect (told, "none: no host", false);
     end_attempt (fold, 0, one);

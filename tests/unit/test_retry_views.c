@@ -202,8 +202,8 @@ static void parts_of_the_slice_do_not_change_how_the_rung_stands (void **state)
     }
     for (uint32_t i = 0; i < pass->groups.n; i++) {
         bool suspect = pass->groups.items[i].hosts.items[0] == 3;
-        assert_true (text_is (pass->groups.items[i].cause,
-                              suspect ? "run by themselves, h3 failed" : "aborted because host3 failed"));
+        assert_true (text_find (pass->groups.items[i].cause,
+                                text_of (suspect ? "run by themselves, h3 failed" : " because host3 failed"), NULL));
     }
     assert_status (&both, "\"suspects\": \"host3\"");
     assert_has (&both.show.lines, "all: no host reports a cause; to find it, parts of the slice are run by themselves: "
@@ -212,7 +212,7 @@ static void parts_of_the_slice_do_not_change_how_the_rung_stands (void **state)
     assert_int_equal (count_lines (&both.show.lines, "no host reports a cause"), 1);
     assert_has (&both.show.lines, "all part 1: works by itself (1 s)");
     assert_has (&both.show.lines, "all part 2: fails by itself (1 s)");
-    assert_has (&both.show.lines, "all isolated: host3 run by themselves, h3 failed");
+    assert_has (&both.show.lines, "all isolated, suspected: host3: run by themselves, h3 failed");
     both_close (&both);
 }
 

@@ -227,6 +227,11 @@ static void texts_are_alike_but_for_their_numbers (void **state)
     assert_true (
         text_equal_but_numbers (TEXT_LIT ("pid 17 at 0x7fAb, 3 of 4"), TEXT_LIT ("pid 4711 at 0x01, 33 of 40")));
     assert_true (text_equal_but_numbers (TEXT_LIT ("h1"), TEXT_LIT ("h12")));
+    assert_false (
+        text_equal_but_numbers (TEXT_LIT ("File \"a.py\", line 7, in f"), TEXT_LIT ("File \"a.py\", line 5, in f")));
+    assert_false (text_equal_but_numbers (TEXT_LIT ("E1 tpu.cc:88] no"), TEXT_LIT ("E1 tpu.cc:89] no")));
+    assert_true (text_equal_but_numbers (TEXT_LIT ("E1 tpu.cc:88] no"), TEXT_LIT ("E2 tpu.cc:88] no")));
+    assert_true (text_equal_but_numbers (TEXT_LIT ("at node:8471"), TEXT_LIT ("at node:8476")));
     assert_true (text_equal_but_numbers ((struct text){ 0 }, (struct text){ 0 }));
     assert_false (text_equal_but_numbers (TEXT_LIT ("h1"), TEXT_LIT ("h")));
     assert_false (text_equal_but_numbers (TEXT_LIT ("h"), TEXT_LIT ("h1")));
