@@ -99,7 +99,7 @@ static void drop_repeats (struct problem_list *problems)
 
 void conf_print_problem (const struct conf_problem *problem, struct buf *out)
 {
-    buf_puts (out, problem->file);
+    buf_escaped (out, text_of (problem->file), 0);
     if (problem->line)
         buf_printf (out, ":%u:%u", problem->line, problem->column);
     buf_printf (out, ": %s", problem->warning ? "warning: " : "");

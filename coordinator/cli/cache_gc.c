@@ -189,7 +189,8 @@ static int show_text (const struct collection *gc)
     if (gc->leftovers)
         buf_printf (&out, "removed  %u folder%s left by an interrupted gc\n", gc->leftovers,
                     gc->leftovers == 1 ? "" : "s");
-    buf_printf (&out, "%s: %s %s in %u generation%s\n", gc->root, gc->request->dry_run ? "would free" : "freed",
+    buf_escaped (&out, text_of (gc->root), 0);
+    buf_printf (&out, ": %s %s in %u generation%s\n", gc->request->dry_run ? "would free" : "freed",
                 size_print (gc->bytes, size), gc->removed, gc->removed == 1 ? "" : "s");
     return cli_write_stdout (gc->cli, &out);
 }

@@ -9,12 +9,13 @@
 #include "coordinator/view/line.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TRANSFER_FORMAT = 1 };
+enum { TRANSFER_FORMAT = 1, SHOWN_BYTES = 8 * PATH_MAX }; /* a byte is at most 8 when it is escaped */
 
 /* ---- export ---- */
 
@@ -58,10 +59,20 @@ static int describe (const struct cli *cli, const struct catalogue_entry *entry,
     return err_set (err, ERR_LIMIT, TRANSFER_JSON " would be larger than %d bytes", TRANSFER_JSON_MAX_BYTES);
 }
 
+static const char *shown_path (const char *path, char shown[SHOWN_BYTES])
+{
+    struct buf escaped;
+    buf_init (&escaped, SHOWN_BYTES);
+    buf_escaped (&escaped, text_of (path), 0);
+    snprintf (shown, SHOWN_BYTES, "%s", buf_c (&escaped));
+    buf_release (&escaped);
+    return shown;
+}
+
 static int say_exported (const struct cli *cli, const struct cache_request *request,
                          const struct fact_generation *generation)
 {
-    char size[SIZE_TEXT_BYTES];
+    char size[SIZE_TEXT_BYTES], shown[SHOWN_BYTES];
     const char *folder = request->operands[1];
     if (request->json)
         return cache_print_json (cli, "sliceup.cache-export/1",
@@ -71,8 +82,8 @@ static int say_exported (const struct cli *cli, const struct cache_request *requ
                                             (int) generation->entries, "bytes", (json_int_t) generation->bytes,
                                             "folder", escaped_json (text_of (folder))));
     printf ("exported generation %" PRIu64 " of %.*s to %s: %u entries, %s, manifest sha256 %.*s\n", generation->token,
-            TEXT_ARG (generation->bundle), folder, generation->entries, size_print (generation->bytes, size),
-            TEXT_ARG (generation->sha256));
+            TEXT_ARG (generation->bundle), shown_path (folder, shown), generation->entries,
+            size_print (generation->bytes, size), TEXT_ARG (generation->sha256));
     return EXIT_HOLDS;
 }
 
@@ -232,7 +243,7 @@ static int say_imported (const struct cli *cli, const struct cache_request *requ
                          const struct cache_location *target, const struct fact_generation *claim, uint64_t token,
                          bool before)
 {
-    char size[SIZE_TEXT_BYTES];
+    char size[SIZE_TEXT_BYTES], shown[SHOWN_BYTES];
     if (request->json)
         return cache_print_json (cli, "sliceup.cache-import/1",
                                  json_pack ("{s:I, s:b, s:o, s:o, s:i, s:I, s:s}", "generation", (json_int_t) token,
@@ -241,10 +252,11 @@ static int say_imported (const struct cli *cli, const struct cache_request *requ
                                             (json_int_t) claim->bytes, "root", target->root));
     if (before)
         printf ("%s already has this generation, as generation %" PRIu64 " of %.*s: nothing was imported\n",
-                target->root, token, TEXT_ARG (claim->bundle));
+                shown_path (target->root, shown), token, TEXT_ARG (claim->bundle));
     else
         printf ("imported into %s as generation %" PRIu64 " of %.*s: %u entries, %s, every byte verified\n",
-                target->root, token, TEXT_ARG (claim->bundle), claim->entries, size_print (claim->bytes, size));
+                shown_path (target->root, shown), token, TEXT_ARG (claim->bundle), claim->entries,
+                size_print (claim->bytes, size));
     return EXIT_HOLDS;
 }
 

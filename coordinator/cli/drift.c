@@ -257,8 +257,11 @@ static int show (const struct cli *cli, const struct request *request, const str
         drift_markdown (&answer->drift, &answer->subject, request->all, &out);
     else
         drift_text (&answer->drift, &answer->subject, request->all, &style, &out);
-    if (!request->json && !request->markdown && request->save)
-        buf_printf (&out, "baseline written: %s (later: sliceup drift --against %s)\n", request->save, request->save);
+    if (!request->json && !request->markdown && request->save) {
+        buf_escaped_after (&out, "baseline written: ", text_of (request->save), 0);
+        buf_escaped_after (&out, " (later: sliceup drift --against ", text_of (request->save), 0);
+        buf_puts (&out, ")\n");
+    }
     int status = cli_write_stdout (cli, &out);
     if (status != EXIT_HOLDS)
         return status;

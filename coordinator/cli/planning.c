@@ -24,7 +24,8 @@ static void print_problems (const struct cli *cli, const struct conf_report *rep
         if (!made || strcmp (problem->file, made) != 0) {
             conf_print_problem (problem, &line);
         } else {
-            buf_printf (&line, "%s: ", made);
+            buf_escaped (&line, text_of (made), 0);
+            buf_puts (&line, ": ");
             buf_escaped (&line, text_of (problem->text), 0);
         }
         fprintf (cli->log.to, "%s\n", buf_c (&line));
@@ -539,7 +540,12 @@ static void print_on_end (const struct plan *plan, FILE *to)
 
 void planning_print (const struct plan *plan, FILE *to)
 {
-    fprintf (to, "slice   %.*s (%.*s)\n", TEXT_ARG (plan->slice), TEXT_ARG (plan->source.path));
+    struct buf slice;
+    buf_init (&slice, 16 * PATH_MAX_BYTES);
+    buf_printf (&slice, "slice   %.*s (", TEXT_ARG (plan->slice));
+    buf_escaped (&slice, plan->source.path, 0);
+    fprintf (to, "%s)\n", buf_c (&slice));
+    buf_release (&slice);
     print_hosts (plan, to);
     print_machine (plan, to);
     print_launch (plan, to);

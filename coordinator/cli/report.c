@@ -162,7 +162,9 @@ static int print_place (const struct cli *cli, const char *folder, const struct 
     buf_init (&out, REPORT_PATH_BYTES * 2);
     buf_puts (&out, "report of run ");
     buf_add_text (&out, text_clip (report->scene->run, RUN_SHOWN_BYTES));
-    buf_printf (&out, " (%s): %s\n", state_of (report), folder);
+    buf_printf (&out, " (%s): ", state_of (report));
+    buf_escaped (&out, text_of (folder), 0);
+    buf_byte (&out, '\n');
     return cli_write_stdout (cli, &out);
 }
 

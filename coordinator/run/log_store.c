@@ -15,14 +15,16 @@ struct log_store {
     struct workqueue *workqueue;
     log_store_lost_fn *lost;
     void *owner;
-    struct attempt_key *told; /* per host: the last attempt of which a loss was told */
+    struct attempt_key *begun, *told; /* per host: the last attempt that was added to, and of which a loss was told */
 };
 
 struct chunk {
     struct log_store *store;
     uint32_t host;
     struct attempt_key key;
-    int error; /* errno; 0: written */
+    int error;          /* errno; 0: written */
+    bool first;         /* of its attempt that this process got */
+    uint64_t gap_bytes; /* before it, that no chunk brought */
     char path[RUN_PATH_BYTES];
     uint64_t offset;
     uint32_t len;
@@ -35,13 +37,16 @@ struct log_store *log_store_open (const struct run_dir *dir, const struct plan *
     struct log_store *store = mem_alloc (sizeof (*store));
     *store = (struct log_store){ .dir = dir, .plan = plan, .workqueue = workqueue, .lost = lost, .owner = owner };
     store->told = mem_array (plan->hosts.n, sizeof (*store->told));
+    store->begun = mem_array (plan->hosts.n, sizeof (*store->begun));
     return store;
 }
 
 void log_store_close (struct log_store *store)
 {
-    if (store)
+    if (store) {
         mem_free (store->told);
+        mem_free (store->begun);
+    }
     mem_free (store);
 }
 
@@ -61,8 +66,15 @@ static int open_log (const char *path)
 static void chunk_write (void *job)
 {
     struct chunk *chunk = job;
+    struct stat at;
     int fd = open_log (chunk->path);
     ssize_t n = fd < 0 ? -1 : 0;
+    if (fd >= 0 && fstat (fd, &at) == 0 && (uint64_t) at.st_size < chunk->offset)
+        chunk->gap_bytes = chunk->offset - (uint64_t) at.st_size;
+    if (chunk->gap_bytes && !chunk->first) { /* one before it failed: what follows would hide that */
+        errno = EIO;
+        n = -1;
+    }
     for (uint32_t done = 0; n >= 0 && done<chunk->len; done += n> 0 ? (uint32_t) n : 0)
         n = pwrite (fd, chunk->bytes + done, chunk->len - done, (off_t) (chunk->offset + done));
     chunk->error = n < 0 ? errno : 0;
@@ -78,7 +90,11 @@ static void tell_lost (const struct chunk *chunk, const char *reason)
         return;
     store->told[chunk->host] = chunk->key;
     buf_init (&why, SENTENCE_MAX_BYTES);
-    buf_printf (&why, "cannot write %.1024s: %s", chunk->path, reason);
+    if (reason)
+        buf_printf (&why, "cannot write %.1024s: %s", chunk->path, reason);
+    else /* a coordinator before this one lost them, and could not say so */
+        buf_printf (&why, "%llu bytes before byte %llu of %.1024s are not here", (unsigned long long) chunk->gap_bytes,
+                    (unsigned long long) chunk->offset, chunk->path);
     store->lost (store->owner, chunk->host, &chunk->key, buf_as_text (&why));
     buf_release (&why);
 }
@@ -86,8 +102,8 @@ static void tell_lost (const struct chunk *chunk, const char *reason)
 static void chunk_done (void *job)
 {
     struct chunk *chunk = job;
-    if (chunk->error)
-        tell_lost (chunk, strerror (chunk->error));
+    if (chunk->error || chunk->gap_bytes)
+        tell_lost (chunk, chunk->error ? strerror (chunk->error) : NULL);
     mem_free (chunk);
 }
 
@@ -107,6 +123,8 @@ void log_store_add (struct log_store *store, uint32_t host, const struct msg_log
     chunk->store = store;
     chunk->host = host;
     chunk->key = log->key;
+    chunk->first = !attempt_key_equal (&store->begun[host], &log->key);
+    store->begun[host] = log->key;
     chunk->offset = log->offset;
     chunk->len = log->bytes.len;
     memcpy (chunk->bytes, log->bytes.ptr, log->bytes.len);

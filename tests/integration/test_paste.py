@@ -95,7 +95,7 @@ class Pasting(lab.LabTest):
         marks = str(self.lab.files / "marks")
         rungs = [self.lab.rung("low", "marks.py", args={"file": marks, "seconds": 1})]
         coordinator = self.lab.start("run", self.slice(rungs))
-        lab.wait_for(lambda: self.lab.count("pass-began"), "the rung to begin")
+        lab.wait_for(lambda: self.lab.files.joinpath("marks").exists(), "the programs to run")
         coordinator.kill_and_reap()
         end = time.monotonic() + 3
         lab.wait_for(lambda: time.monotonic() > end, "three seconds without a coordinator")
@@ -103,8 +103,8 @@ class Pasting(lab.LabTest):
         self.assertEqual(0, resumed.status, resumed)
         receipt = self.lab.receipt()
         header = receipt["headers"][0]
-        self.assertLess(receipt["ladder"][0]["duration_ms"], 3000, "a pass takes as long as its hosts took")
-        self.assertLess(receipt["hosts"][0]["rungs"][0]["duration_ms"], 3000)
+        own_ms = max(host["rungs"][0]["duration_ms"] for host in receipt["hosts"])
+        self.assertLess(receipt["ladder"][0]["duration_ms"], own_ms + 2500, "a pass takes as long as its hosts took")
         took_s = (header["ended_wall_ms"] - header["began_wall_ms"]) / 1000
         told_s = float(re.search(r" in (\d+(?:\.\d+)?) s", header["sentence"])[1])
         self.assertGreaterEqual(took_s, 3)
