@@ -136,10 +136,10 @@ class Lost(Kept):
         self.mounts.append(folder)
 
     def begin_with_full_logs(self, folder):
-        """A first rung waits until the small disk is there and full."""
+        """A first rung waits until the small disk is there and full. What is printed last may come after the run's end."""
         go = self.lab.files / "go"
         waits = self.rung_of("waits", f"while [ ! -e {go} ]; do sleep 0.1; done")
-        run = self.lab.start("run", self.slice_of(None, rungs=[waits, self.rung_of("prints", "echo 15 bytes of it")]))
+        run = self.lab.start("run", self.slice_of(None, rungs=[waits, self.rung_of("prints", "echo 15 bytes of it; sleep 2")]))
         lab.wait_for(lambda: self.lab.count("pass-began") == 1, "the first rung", 60)
         place = folder()
         self.mount(place, "64k")

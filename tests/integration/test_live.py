@@ -137,7 +137,7 @@ class Live(lab.LabTest):
         lab.wait_for(lambda: slow() == [HANG], "the hosts that hang, and no others, to stand out", 10)
         shown = self.lab.sliceup("status").out
         self.assertRegex(shown, r"h\[62-63\] printed nothing for \d+ s since: loading shard 6\d of 64")
-        self.assertRegex(shown, r"h\[62-63\] in phase start for \d+ s, clearly longer than the others: median")
+        self.assertRegex(shown, r"h\[62-63\] in phase run for \d+ s, clearly longer than the others: median")
 
     def explained(self):
         explained = json.loads(self.lab.sliceup("explain", "--json").out)

@@ -83,7 +83,7 @@ class Home(Owned):
     def test_its_runs_that_another_user_owns(self):
         self.passes(self.lab.sliceup("run", self.plan))
         runs = self.lab.home / "runs"
-        one, = runs.iterdir()
+        one, = self.lab.runs()
         os.chown(runs, BOB, BOB)
         self.each_refuses(f"folder of the sliceup home {runs}", f"uid {BOB}", "chown")
         os.chown(runs, 0, 0)

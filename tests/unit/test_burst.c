@@ -89,7 +89,7 @@ static void a_failure_is_told_once_and_again_when_more_share_it (void **state)
     buf_clear (&show.lines);
     show_failed (&show, 3, TEXT_LIT ("RuntimeError: no chip at 0x7f3a12 of pid 4711\nmore of it"));
     assert_int_equal (a_while_on (&show), 1);
-    assert_has (&show.lines, "facts: host3 failed: host3: RuntimeError: no chip at 0x7f3a12 of pid 4711; exited with status 1 "
+    assert_has (&show.lines, "facts: host3 failed: RuntimeError: no chip at 0x7f3a12 of pid 4711; exited with status 1 "
                              "in phase run");
     assert_has (&show.lines, "so far\n");
     assert_int_equal (a_while_on (&show), 0);
@@ -97,7 +97,8 @@ static void a_failure_is_told_once_and_again_when_more_share_it (void **state)
     for (uint32_t i = 4; i < 60; i++)
         show_failed (&show, i, text_format (&show.arena, "RuntimeError: no chip at 0x%x of pid %u", 77 * i, i));
     assert_int_equal (a_while_on (&show), 1);
-    assert_has (&show.lines, "facts: host[3-59] (57 hosts) failed: RuntimeError: no chip at 0x7f3a12 of pid 4711; ");
+    assert_has (&show.lines,
+                "facts: host[3-59] (57 hosts) failed: host3: RuntimeError: no chip at 0x7f3a12 of pid 4711; ");
     show_failed (&show, 60, TEXT_LIT ("ValueError: another"));
     assert_int_equal (a_while_on (&show), 1);
     assert_has (&show.lines, "facts: host60 failed: ValueError: another; ");
