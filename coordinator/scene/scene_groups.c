@@ -111,6 +111,10 @@ static void add_group (struct maker *maker, uint32_t rung, enum pass pass, const
         scene->ungrouped_n += from->hosts.n;
         return;
     }
+    struct text line = from->line; /* of the first, where others have other numbers: group_text */
+    if (from->varies && line.len)
+        line = text_format (maker->arena, "%.*s: %.*s", TEXT_ARG (board_host_name (maker->board, from->hosts.items[0])),
+                            TEXT_ARG (line));
     *group = (struct scene_group){ .rung = rung,
                                    .pass = pass,
                                    .outcome = from->outcome,
@@ -118,7 +122,7 @@ static void add_group (struct maker *maker, uint32_t rung, enum pass pass, const
                                    .likely = from->likely,
                                    .preliminary = from->preliminary,
                                    .signature = scene_text (maker->arena, from->signature, SCENE_WORD_COLUMNS),
-                                   .line = scene_text (maker->arena, from->line, SCENE_LINE_COLUMNS),
+                                   .line = scene_text (maker->arena, line, SCENE_LINE_COLUMNS),
                                    .cause = scene_text (maker->arena, from->cause, SCENE_LINE_COLUMNS),
                                    .next = scene_text (maker->arena, from->next, SCENE_LINE_COLUMNS),
                                    .phase = scene_text (maker->arena, from->phase, SCENE_WORD_COLUMNS),

@@ -21,8 +21,6 @@ struct cells {
 /* Blank ones, as many as the style has. */
 struct cells cells_make (const struct style *style, struct arena *arena);
 struct cell *cells_at (const struct cells *cells, uint32_t row, uint32_t column);
-/* A row as text, without the blanks at its end: for tests. */
-void cells_print_row (const struct cells *cells, uint32_t row, struct buf *out);
 
 /* Writes into one row, from a column up to, and without, `end`. A row outside takes nothing. */
 struct pen {

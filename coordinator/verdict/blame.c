@@ -256,7 +256,7 @@ static void judge_others (const struct plan *plan, struct blame_host *hosts, uin
 {
     struct text who = names_alike (plan, hosts, n, cause, arena);
     struct text why = text_format (arena, "aborted because %.*s failed", TEXT_ARG (who)),
-                at_limit = text_format (arena, "still ran at its limit because %.*s failed", TEXT_ARG (who));
+                at_limit = text_format (arena, BLAME_AT_LIMIT " because %.*s failed", TEXT_ARG (who));
     for (uint32_t i = 0; i < n; i++) {
         struct verdict *verdict = hosts[i].verdict;
         if (!failed (&hosts[i]))

@@ -29,6 +29,8 @@ struct blame_host {
     struct text peers; /* what it printed of other hosts: struct failure_reading */
     bool awaited;      /* found here: the others waited for it at a gate */
 };
+/* How the cause of a cascade begins that nobody stopped before its own limit; the others were aborted. */
+#define BLAME_AT_LIMIT "still ran at its limit"
 /* hosts[i] had rank i in the pass: texts name ranks. */
 void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n, struct arena *arena);
 /* Is this signature's text what is said by who lost a peer? */

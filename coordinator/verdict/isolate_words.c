@@ -180,7 +180,7 @@ void isolate_ruling_from_suspects (const struct plan *plan, const struct fact_su
 
 static bool ran_to_its_limit (const struct verdict *before)
 {
-    return before->outcome == OUTCOME_TIMED_OUT || text_starts (before->cause, "still ran at its limit");
+    return before->outcome == OUTCOME_TIMED_OUT || text_starts (before->cause, BLAME_AT_LIMIT);
 }
 
 void isolate_apply_ruling (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena,
@@ -202,7 +202,7 @@ void isolate_apply_ruling (const struct isolate_ruling *ruling, const struct ver
         .owner = OWNER_PEER,
         .signature = before->signature,
         .cause = text_clip (text_format (arena, "%s because %.*s failed",
-                                         ran_to_its_limit (before) ? "still ran at its limit" : "aborted",
+                                         ran_to_its_limit (before) ? BLAME_AT_LIMIT : "aborted",
                                          TEXT_ARG (ruling->who)),
                             SENTENCE_MAX_BYTES),
         .phase = before->phase,

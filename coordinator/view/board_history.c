@@ -157,15 +157,6 @@ void board_history_judge (struct board *board, uint32_t host, const struct board
     board_host_changed (board, host);
 }
 
-const struct board_attempt *board_last_attempt (const struct board *board, uint32_t host, uint32_t rung)
-{
-    const struct board_host *of = &board->hosts[host];
-    for (uint32_t i = of->attempts.n; i > 0; i--)
-        if (of->attempts.items[i - 1].key.rung == rung && of->attempts.items[i - 1].purpose != PURPOSE_ISOLATION)
-            return &of->attempts.items[i - 1];
-    return NULL;
-}
-
 static bool was_tried (const struct board_host *host, uint32_t rung)
 {
     for (uint32_t i = 0; i < host->attempts.n; i++)

@@ -135,11 +135,12 @@ class Lost(Kept):
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], check=True)
         self.mounts.append(folder)
 
-    def begin_with_full_logs(self, folder):
-        """A first rung waits until the small disk is there and full. What is printed last may come after the run's end."""
+    def begin_with_full_logs(self, folder, told=0):
+        """A first rung waits until the small disk is there and full; a second one prints, and until losses of `told` hosts are told."""
+        heard = self.lab.files / "heard"
         go = self.lab.files / "go"
         waits = self.rung_of("waits", f"while [ ! -e {go} ]; do sleep 0.1; done")
-        run = self.lab.start("run", self.slice_of(None, rungs=[waits, self.rung_of("prints", "echo 15 bytes of it; sleep 2")]))
+        run = self.lab.start("run", self.slice_of(None, rungs=[waits, self.rung_of("prints", f"echo 15 bytes of it; while [ ! -e {heard} ]; do sleep 0.1; done")]))
         lab.wait_for(lambda: self.lab.count("pass-began") == 1, "the first rung", 60)
         place = folder()
         self.mount(place, "64k")
@@ -152,12 +153,14 @@ class Lost(Kept):
             except OSError:
                 pass
         go.touch()
+        lab.wait_for(lambda: self.lab.count("output-lost") == told, "the losses to be told", 60)
+        heard.touch()
         ended = run.end(120)
         self.assertEqual(0, ended.status, ended)
         return ended
 
     def test_a_full_disk_of_the_coordinator_is_said_everywhere(self):
-        ended = self.begin_with_full_logs(lambda: self.lab.run_folder() / "logs")
+        ended = self.begin_with_full_logs(lambda: self.lab.run_folder() / "logs", told=2)
         why = f"cannot write {self.of_the_coordinator('h0')}: No space left on device"
         self.assertRegex(ended.out, r"output is lost: cannot write /.*/logs/h[01]/prints.once.1.log: No space left on device")
         self.assertEqual(15, self.attempt(self.lab.receipt(), "h0", "prints")["output_bytes"])

@@ -206,6 +206,14 @@ class Escapes(Views):
             self.assertTrue(told.out.isascii(), told)
         for file in (file for file in kept.rglob("*") if file.suffix in (".html", ".xml", ".json", ".md")):
             self.assertIsNone(self.ODD.search(file.read_text()), file)
+        odd = self.lab.files / f"odd{self.PAINT.replace('/', '')}"
+        odd.mkdir()
+        (odd / "slice.yaml").write_text(path.read_text())
+        (odd / "bad.yaml").write_text(path.read_text() + "nothing: of it\n")
+        for command in (("check", odd / "slice.yaml"), ("check", odd / "bad.yaml"), ("report", "-o", odd / "kept"),
+                        ("drift", "--save", odd / "base.json"), ("cache", "gc", "--dry-run", "--root", odd),
+                        ("cache", "ls", "--root", odd), ("cache", "verify", "--root", odd)):
+            self.plain(*command)
         described = test_init.node("V6E", "4x4", 4, state=f"CREATING{self.PAINT}", health=f"ILL{self.PAINT}")
         described["acceleratorConfig"]["topology"] = f"9x9{self.PAINT}"
         described["acceleratorType"] = f"v9e{self.PAINT}-7"

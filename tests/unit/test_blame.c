@@ -164,6 +164,18 @@ static void who_was_stopped_follows_all_who_failed_alike (void **state)
     slice_close (&slice);
 }
 
+/* Each complains in other words, and none of itself: which came first says nothing. */
+static void complaints_that_differ_blame_nobody (void **state)
+{
+    struct slice slice;
+    (void) state;
+    slice_open (&slice, DIED);
+    slice.parts[0].log = "RuntimeError: Gloo connectFullMesh failed: Connection closed by peer\n";
+    slice.parts[0].order = 9;
+    expect_nobody (&slice);
+    slice_close (&slice);
+}
+
 /* Another status, signal or text is not the same failure: the first is the cause, as before. */
 static void another_end_is_no_equal_failure (void **state)
 {
@@ -268,6 +280,19 @@ static void who_was_ended_from_outside_is_the_platforms (void **state)
     assert_int_equal (slice.verdicts[2].outcome, OUTCOME_LOST);
     assert_int_equal (slice.verdicts[2].owner, OWNER_PLATFORM);
     assert_true (slice.verdicts[2].next.len > 0);
+    slice_close (&slice);
+}
+
+/* Nobody stopped it before: it waited for what never came. */
+static void who_ran_to_its_own_limit_was_not_aborted (void **state)
+{
+    struct slice slice;
+    (void) state;
+    slice_open (&slice, DIED);
+    slice.parts[5] = (struct part){ ENDING_EXITED, 1, 0, DISK };
+    slice.parts[2] = (struct part){ ENDING_TIMEOUT, SIGKILL, 9, "step 3\n" };
+    expect_only (&slice, 5);
+    assert_true (text_is (slice.verdicts[2].cause, BLAME_AT_LIMIT " because h5 failed"));
     slice_close (&slice);
 }
 
@@ -532,6 +557,8 @@ static void known_text_goes_before_what_the_program_says_of_its_owner (void **st
     (void) state;
     slice_open (&slice, "");
     expect_reading (&slice, OWNER_PROGRAM, busy, "", "vfio-busy", OWNER_DEVICE, true);
+    expect_reading (&slice, OWNER_NONE, "", "OSError: [Errno 27] File too large", "file-size", OWNER_HOST, false);
+    expect_reading (&slice, OWNER_NONE, "", "write failed: File too large", "file-size", OWNER_HOST, false);
     expect_reading (&slice, OWNER_PROGRAM, "it failed", busy, "vfio-busy", OWNER_DEVICE, true);
     expect_reading (&slice, OWNER_PROGRAM, "no go", busy, "vfio-busy", OWNER_DEVICE, true);
     expect_reading (&slice, OWNER_PROGRAM, "ValueError: no go", busy, "vfio-busy", OWNER_DEVICE, false);
@@ -695,6 +722,7 @@ int main (void)
         cmocka_unit_test (an_equal_failure_of_all_is_blamed_on_nobody),
         cmocka_unit_test (numbers_of_a_rank_do_not_part_an_equal_failure),
         cmocka_unit_test (who_was_stopped_follows_all_who_failed_alike),
+        cmocka_unit_test (complaints_that_differ_blame_nobody),
         cmocka_unit_test (another_end_is_no_equal_failure),
         cmocka_unit_test (who_alone_does_not_end_while_all_others_complain_is_the_cause),
         cmocka_unit_test (who_is_stopped_with_most_others_is_not_the_cause),
@@ -702,6 +730,7 @@ int main (void)
         cmocka_unit_test (who_printed_the_cause_and_hung_is_the_cause),
         cmocka_unit_test (who_was_stopped_without_an_error_of_its_host_follows),
         cmocka_unit_test (who_was_ended_from_outside_is_the_platforms),
+        cmocka_unit_test (who_ran_to_its_own_limit_was_not_aborted),
         cmocka_unit_test (one_aborts_and_seven_follow),
         cmocka_unit_test (the_last_to_report_is_the_cause_when_it_alone_confesses),
         cmocka_unit_test (an_unknown_failure_that_the_others_name_is_the_cause),

@@ -3,6 +3,16 @@
 
 #include "coordinator/view/board_words.h"
 
+/* At a climb of the rung; NULL: there was none. */
+static const struct board_attempt *board_last_attempt (const struct board *board, uint32_t host, uint32_t rung)
+{
+    const struct board_host *of = &board->hosts[host];
+    for (uint32_t i = of->attempts.n; i > 0; i--)
+        if (of->attempts.items[i - 1].key.rung == rung && of->attempts.items[i - 1].purpose != PURPOSE_ISOLATION)
+            return &of->attempts.items[i - 1];
+    return NULL;
+}
+
 static const struct board_attempt *attempt_at (const struct show *show, uint32_t host, uint32_t at)
 {
     return &show->board->hosts[host].attempts.items[at];

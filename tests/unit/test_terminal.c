@@ -15,6 +15,28 @@ struct desk {
     uint32_t logs_n;
 };
 
+static void print_character (uint32_t c, struct buf *out)
+{
+    uint8_t bytes[4] = { (uint8_t) c };
+    uint32_t more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    static const uint8_t heads[] = { 0, 0xC0, 0xE0, 0xF0 };
+    for (uint32_t i = more; i > 0; i--, c >>= 6)
+        bytes[i] = (uint8_t) (0x80 | (c & 0x3F));
+    if (more)
+        bytes[0] = (uint8_t) (heads[more] | c);
+    buf_add (out, bytes, more + 1);
+}
+
+static void cells_print_row (const struct cells *cells, uint32_t row, struct buf *out)
+{
+    uint32_t end = cells->columns;
+    while (end > 0 && cells_at (cells, row, end - 1)->character == ' ')
+        end--;
+    for (uint32_t i = 0; i < end; i++)
+        if (cells_at (cells, row, i)->character)
+            print_character (cells_at (cells, row, i)->character, out);
+}
+
 static void hear (void *owner, const struct fact *fact)
 {
     feed_apply (((struct desk *) owner)->feed, fact, fact->wall_ms, fact->wall_ms);
