@@ -95,10 +95,28 @@ static uint32_t slot_of (const char *two)
     return ((unsigned char) two[0] * 31U + (unsigned char) two[1]) % WORD_FINDER_SLOTS;
 }
 
-/* Of the last three bytes. */
-static uint32_t hash_with (uint32_t hash, char byte)
+/* By three bytes; one after the other has no need of the last one's. */
+static uint32_t beginning_of (const char *three)
 {
-    return (hash << 5 ^ (unsigned char) byte) % WORD_FINDER_BEGINNINGS;
+    const unsigned char *bytes = (const unsigned char *) three;
+    return (bytes[0] | (uint32_t) bytes[1] << 8 | (uint32_t) bytes[2] << 16) * 0x9E3779B1U >>
+           (32 - WORD_FINDER_BEGINNING_BITS);
+}
+
+static void note_beginning (struct word_finder *finder, const char *three)
+{
+    uint32_t beginning = beginning_of (three);
+    finder->beginnings[beginning / 8] |= (uint8_t) (1U << beginning % 8);
+}
+
+/* As every second place is looked at: its first three bytes, and those from its second on, or before it. */
+static void note_beginnings (struct word_finder *finder, struct text word)
+{
+    note_beginning (finder, word.ptr);
+    if (word.len > 3)
+        note_beginning (finder, word.ptr + 1);
+    for (int before = 0; word.len == 3 && before < 256; before++)
+        note_beginning (finder, (const char[]){ (char) before, word.ptr[0], word.ptr[1] });
 }
 
 void word_finder_make (struct word_finder *finder, const char *words)
@@ -108,9 +126,8 @@ void word_finder_make (struct word_finder *finder, const char *words)
     for (struct text rest = text_of (words); rest.len;) {
         struct text word = text_take_until (&rest, '|');
         assert (word.len >= 3 && n < WORD_FINDER_MAX);
-        uint32_t hash = hash_with (hash_with (hash_with (0, word.ptr[0]), word.ptr[1]), word.ptr[2]);
-        finder->beginnings[hash / 8] |= (uint8_t) (1U << hash % 8);
         uint32_t slot = slot_of (word.ptr);
+        note_beginnings (finder, word);
         finder->words[n] = word;
         finder->next[n] = finder->first[slot];
         finder->first[slot] = ++n;
@@ -126,14 +143,25 @@ static bool word_finder_begins (const struct word_finder *finder, struct text te
     return false;
 }
 
+/* Most of a text passes here: the next place at or beside which a word may begin; `end`: there is none before. */
+static const char *next_beginning (const uint8_t *beginnings, const char *at, const char *end)
+{
+    for (; at < end; at += 2) {
+        uint32_t beginning = beginning_of (at);
+        if (beginnings[beginning / 8] >> beginning % 8 & 1)
+            return at;
+    }
+    return end;
+}
+
 uint32_t word_finder_next (const struct word_finder *finder, struct text text, uint32_t at)
 {
-    uint32_t hash = 0, least = at + 2;
-    for (; at < text.len; at++) {
-        hash = hash_with (hash, text.ptr[at]);
-        if ((finder->beginnings[hash / 8] >> hash % 8 & 1) && at >= least &&
-            word_finder_begins (finder, words_from (text, at - 2)))
-            return at - 2;
+    const char *end = text.ptr + (text.len < 2 ? 0 : text.len - 2), *next = text.ptr + at;
+    for (; (next = next_beginning (finder->beginnings, next, end)) < end; next += 2) {
+        uint32_t place = (uint32_t) (next - text.ptr), to = place + 2;
+        for (uint32_t i = place > at ? place - 1 : place; i < to && i + 3 <= text.len; i++)
+            if (word_finder_begins (finder, words_from (text, i)))
+                return i;
     }
     return text.len;
 }

@@ -20,10 +20,11 @@ bool words_any (struct text text, const char *words);
 /* The same, with capitals as they are written. */
 bool words_any_exact (struct text text, const char *words);
 /* Many such words, each of three bytes at least, to be looked for in many texts. Built once; borrows the words. */
-enum { WORD_FINDER_MAX = 128, WORD_FINDER_SLOTS = 256, WORD_FINDER_BEGINNINGS = 1 << 15 };
+enum { WORD_FINDER_MAX = 128, WORD_FINDER_SLOTS = 256, WORD_FINDER_BEGINNING_BITS = 15 };
 struct word_finder {
     struct text words[WORD_FINDER_MAX];
-    uint8_t beginnings[WORD_FINDER_BEGINNINGS / 8]; /* bits: by the hash of three bytes; most of a text has none */
+    uint8_t beginnings[(1 << WORD_FINDER_BEGINNING_BITS) /
+                       8]; /* bits: by the hash of three bytes; most of a text has none */
     uint8_t first[WORD_FINDER_SLOTS], next[WORD_FINDER_MAX]; /* number of a word, from 1; 0: no more */
 };
 void word_finder_make (struct word_finder *finder, const char *words);

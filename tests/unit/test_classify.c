@@ -15,6 +15,7 @@
 #include "common/classify/classify.h"
 #include "common/classify/decide.h"
 #include "common/classify/shown_lines.h"
+#include "common/classify/words.h"
 
 static const struct signature known[] = {
     { .id = TEXT_LIT ("disk"), .text = TEXT_LIT ("the disk is gone"), .owner = OWNER_HOST },
@@ -240,6 +241,24 @@ static void words_begin_where_words_begin (void **state)
             { TRACE USER "KeyError: 'thermal_conductivity'\n", "program-type", OWNER_PROGRAM });
 }
 
+/* Every second place is looked at. */
+static void a_word_is_found_wherever_it_stands_in_a_text (void **state)
+{
+    (void) state;
+    struct word_finder finder;
+    char text[12];
+    static const char *const words[] = { "oom", "Xid", "lost", "error" };
+    word_finder_make (&finder, "oom|Xid|lost|error");
+    for (uint32_t w = 0; w < 4; w++)
+        for (uint32_t len = (uint32_t) strlen (words[w]), n = len; n <= sizeof text; n++)
+            for (uint32_t at = 0; at + len <= n; at++) {
+                memset (text, 'o', n);
+                memcpy (text + at, words[w], len);
+                for (uint32_t from = 0; from <= n; from++)
+                    assert_int_equal (word_finder_next (&finder, (struct text){ text, n }, from), from <= at ? at : n);
+            }
+}
+
 static void speakers_do_not_interrupt_one_another (void **state)
 {
     (void) state;
@@ -451,6 +470,7 @@ int main (void)
         cmocka_unit_test (trouble_that_is_followed_by_steps_is_over),
         cmocka_unit_test (an_exception_that_was_handled_is_over),
         cmocka_unit_test (words_begin_where_words_begin),
+        cmocka_unit_test (a_word_is_found_wherever_it_stands_in_a_text),
         cmocka_unit_test (speakers_do_not_interrupt_one_another),
         cmocka_unit_test (places_are_those_of_the_log),
         cmocka_unit_test (known_outranks_form_and_form_outranks_echo),

@@ -148,18 +148,21 @@ static uint32_t ring_copy (const struct output *output, uint64_t from, uint32_t 
 /* Where the line ends that goes through `at`, or what is there of it, or of a long one. */
 static uint64_t line_end (const struct output *output, uint64_t at)
 {
-    char line[LINE_BYTES];
-    uint32_t len = ring_copy (output, at, LINE_BYTES, line);
-    const char *end = memchr (line, '\n', len);
-    return at + (end ? (uint64_t) (end + 1 - line) : len);
+    struct text line = ring_text (output, at, LINE_BYTES),
+                rest = ring_text (output, at + line.len, LINE_BYTES - line.len);
+    const char *end = memchr (line.ptr, '\n', line.len);
+    if (end)
+        return at + (uint64_t) (end + 1 - line.ptr);
+    end = memchr (rest.ptr, '\n', rest.len);
+    return at + line.len + (end ? (uint64_t) (end + 1 - rest.ptr) : rest.len);
 }
 
 static uint64_t line_begin (const struct output *output, uint64_t at)
 {
-    char line[LINE_BYTES];
-    uint32_t most = (uint32_t) smaller (at, LINE_BYTES), len = ring_copy (output, at - most, most, line);
-    const char *end = memrchr (line, '\n', len);
-    return end ? at - most + (uint64_t) (end + 1 - line) : at - most;
+    uint64_t from = at - smaller (at, LINE_BYTES);
+    while (at > from && output->ring[(at - 1) % RING_BYTES] != '\n')
+        at--;
+    return at;
 }
 
 static void note_failures (struct output *output, uint64_t from, struct text text)
