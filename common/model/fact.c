@@ -155,7 +155,7 @@ static const struct field suspects_named_fields[] = {
     F_RECORD (1, struct fact_suspects_named, key, &attempt_key_record),
     F_U32S (2, struct fact_suspects_named, suspects, HOSTS_MAX, HOSTS_MAX - 1),
     F_U32 (3, struct fact_suspects_named, passes, UINT32_MAX),
-    F_TEXT (4, struct fact_suspects_named, why, TEXT_MAX_BYTES)
+    F_TEXT (4, struct fact_suspects_named, why, TEXT_MAX_BYTES), F_BOOL (5, struct fact_suspects_named, alone)
 };
 
 static const struct field run_ended_fields[] = { F_ENUM (1, struct fact_run_ended, outcome, &outcome_names),

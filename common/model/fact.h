@@ -201,11 +201,13 @@ struct fact_retry_planned {
     uint32_t left;
     struct text signature, why;
 };
+/* `alone`: a host that is suspected failed also alone, or where none is, some host did: then it is no peer's doing. */
 struct fact_suspects_named {
     struct attempt_key key;
     LIST_OF (uint32_t) suspects;
     uint32_t passes;
     struct text why;
+    bool alone;
 };
 /* `epoch`, `index`: what the worker was told of, as it says; index 0: it holds or obeys what is unknown here.
  * `believed`: others say so too, and it is the last fact (coordinator/core/journal_loss.h). */

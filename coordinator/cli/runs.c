@@ -139,9 +139,10 @@ static void add_reached (struct line *line, const struct board *board)
 {
     char words[160];
     int reached = rung_reached (board);
-    bool stopped = board->ended && board->outcome != OUTCOME_PASSED && board->next_rung < board->plan.rungs.n;
-    if (stopped)
-        snprintf (words, sizeof (words), "stopped at %.*s (%u of %u)",
+    bool inside = board->opened && board->next_rung < board->plan.rungs.n &&
+                  (board->ended ? board->outcome != OUTCOME_PASSED : board->rungs[board->next_rung].last != PASS_NONE);
+    if (inside)
+        snprintf (words, sizeof (words), "%s %.*s (%u of %u)", board->ended ? "stopped at" : "in",
                   TEXT_ARG (board_rung_id (board, board->next_rung)), board->next_rung + 1, board->plan.rungs.n);
     else if (reached < 0)
         snprintf (words, sizeof (words), "none of %u", board->plan.rungs.n);
@@ -249,12 +250,13 @@ const struct cli_command runs_command = {
     .name = "runs",
     .task = TASK_LOOK,
     .summary = "list every run under this home, the newest first, or remove old ones",
-    .help = "For each run: its id (every command accepts its first digits), the slice, its state or outcome, the "
-            "rung at which it stopped, or the highest that all hosts of its passes passed, its duration and its age. "
-            "Interrupted: no coordinator "
-            "holds the run; "
-            "sliceup resume takes it over. Never-begun: the coordinator ended before anything was started on a host; "
-            "sliceup resume removes the run. A run with a damaged journal is listed as damaged.",
+    .help =
+        "For each run: its id (every command accepts its first digits), the slice, its state or outcome, the "
+        "rung at which it stopped or is, or the highest that all hosts of its passes passed, its duration and its age. "
+        "Interrupted: no coordinator "
+        "holds the run; "
+        "sliceup resume takes it over. Never-begun: the coordinator ended before anything was started on a host; "
+        "sliceup resume removes the run. A run with a damaged journal is listed as damaged.",
     .examples = "sliceup runs\n"
                 "sliceup runs --slice v6e --limit 10\n"
                 "sliceup runs prune --keep 50 --dry-run\n"

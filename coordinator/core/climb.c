@@ -33,6 +33,7 @@ static void going_on_list_lost (const struct coord *coord, enum outcome outcome,
                            : host->session ? OUTCOME_LOST
                                            : OUTCOME_BLOCKED,
                 .owner = OWNER_HOST,
+                .likely = true,
                 .cause = host->lost_why,
                 .next = blame_advice_for_lost (coord->state->plan.launcher),
             };
@@ -98,7 +99,7 @@ static void going_on_block_for_hosts (struct coord *coord, uint64_t now_ms, stru
                                      "its programs need all %u hosts of the mesh, and the climb went on without %.*s",
                                      coord->state->plan.hosts.n, TEXT_ARG (names));
     going_on_block_rung (
-        coord, OWNER_HOST, cause,
+        coord, OWNER_PEER, cause,
         TEXT_LIT ("repair or replace those hosts and run the slice again; the mesh is fixed, so a part "
                   "of the slice cannot form it"),
         now_ms, out);
@@ -404,6 +405,7 @@ static void name_suspects (struct coord *coord, const struct isolate_step *found
     named->suspects.items = found->hosts.items;
     named->suspects.n = found->hosts.n;
     named->passes = coord->state->isolation.trials.n;
+    named->alone = isolate_failed_alone (&of, found);
     named->why = isolate_explain (&coord->state->plan, &of, found, &out->arena);
     coord_commit_fact (coord, fact, now_ms);
 }

@@ -176,7 +176,11 @@ static void judge_cancelled (const struct coord *coord, struct verdict *verdicts
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
         enum ending ending = coord->state->pass.parts.items[i].result.ending;
         if (ending == ENDING_CANCELLED || ending == ENDING_TERMINATED)
-            verdicts[i].outcome = OUTCOME_CANCELLED;
+            verdicts[i] = (struct verdict){ .host = verdicts[i].host,
+                                            .outcome = OUTCOME_CANCELLED,
+                                            .cause = TEXT_LIT ("the user cancelled the run"),
+                                            .phase = verdicts[i].phase,
+                                            .evidence = verdicts[i].evidence };
     }
 }
 

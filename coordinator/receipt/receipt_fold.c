@@ -376,7 +376,7 @@ static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome)
                                 "change what made that launch fail, or run it all the same with --again") };
     for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
         struct cause lost = { .owner = OWNER_HOST,
-                              .certainty = CERTAINTY_KNOWN,
+                              .certainty = CERTAINTY_LIKELY,
                               .text = fold->hosts[i].lost_why,
                               .next = going_on_advice (&fold->plan, up, &fold->arena) };
         if (fold->hosts[i].lost && cancelled)

@@ -270,8 +270,8 @@ static void judge_others (const struct plan *plan, struct blame_host *hosts, uin
                                          .phase = verdict->phase,
                                          .evidence = verdict->evidence };
         else if (is_nobody (plan, cause, named) && blame_is_peer_complaint (plan, verdict->signature))
-            verdict->next = TEXT_LIT ("no host printed a cause of its own: see what each did before it complained "
-                                      "(sliceup logs), and the network between them");
+            verdict->next = TEXT_LIT (
+                "see what each host did before it complained: sliceup logs; then the network between them");
     }
 }
 

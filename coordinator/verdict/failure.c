@@ -244,6 +244,8 @@ static void print_signature (struct buf *out, const char *before, struct text si
 
 void failure_print_owner (struct buf *out, enum certainty certainty, enum owner owner, struct text signature)
 {
+    if (owner == OWNER_NONE)
+        return; /* nobody has to act */
     if (owner == OWNER_UNKNOWN && !signature.len)
         buf_puts (out, "; owner unknown: no known error matched");
     else if (owner == OWNER_UNKNOWN)

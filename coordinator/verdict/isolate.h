@@ -73,6 +73,8 @@ uint64_t isolate_timeout_ms (uint64_t rung_timeout_ms, const struct isolate_tria
 
 struct text isolate_explain (const struct plan *plan, const struct isolate_case *of, const struct isolate_step *found,
                              struct arena *arena);
+/* Did a host fail alone: one of those that are named, or where none is, any? */
+bool isolate_failed_alone (const struct isolate_case *of, const struct isolate_step *found);
 /* What becomes of a pass of this outcome once the suspects are named: they keep the failure, others are cascades. */
 struct isolate_ruling {
     const struct fact_suspects_named *named;

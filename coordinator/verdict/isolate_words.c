@@ -99,12 +99,20 @@ static struct text parts_that (const struct plan *plan, const struct isolate_cas
                         answer == ISOLATE_WORKS ? "worked" : "failed");
 }
 
-static bool works_alone (const struct isolate_case *of, uint32_t host)
+static bool ended_alone (const struct isolate_case *of, uint32_t host, enum isolate_answer answer)
 {
     for (uint32_t i = 0; i < of->trials_n; i++)
-        if (of->trials[i].answer == ISOLATE_WORKS && of->trials[i].hosts.n == 1 && of->trials[i].hosts.items[0] == host)
+        if (of->trials[i].answer == answer && of->trials[i].hosts.n == 1 && of->trials[i].hosts.items[0] == host)
             return true;
     return false;
+}
+
+bool isolate_failed_alone (const struct isolate_case *of, const struct isolate_step *found)
+{
+    bool failed = false;
+    for (uint32_t i = 0; i < (found->hosts.n ? found->hosts.n : of->hosts); i++)
+        failed = failed || ended_alone (of, found->hosts.n ? found->hosts.items[i] : i, ISOLATE_FAILED);
+    return failed;
 }
 
 /* What to suspect, beside the hosts that are named. */
@@ -114,7 +122,7 @@ static struct text suspicion (const struct plan *plan, const struct isolate_case
     struct text who = fold (plan, found->hosts.items, found->hosts.n, arena);
     switch (found->kind) {
     case ISOLATE_HOSTS:
-        if (found->hosts.n == 1 && works_alone (of, found->hosts.items[0]))
+        if (found->hosts.n == 1 && ended_alone (of, found->hosts.items[0], ISOLATE_WORKS))
             return TEXT_LIT ("suspect what is between this host and the others: ");
         return (struct text){ 0 };
     case ISOLATE_LINK:
@@ -166,6 +174,11 @@ static void blame_host_of (const struct isolate_ruling *ruling, const struct ver
         };
         after->next = TEXT_LIT (
             "compare this host with the others: sliceup drift; and see what it printed: sliceup logs");
+    }
+    if (ruling->named->alone && before->owner == OWNER_PEER) { /* it failed without them */
+        after->owner = OWNER_UNKNOWN;
+        after->signature = (struct text){ 0 };
+        after->next = TEXT_LIT ("see what it did before it complained of the others: sliceup logs");
     }
     after->transient = before->transient &&
                        ruling->named->suspects.n == 0; /* it did not pass without the others either */

@@ -32,6 +32,7 @@ static bool was_received (const struct judge_case *of, struct arena *arena, stru
     (void) arena;
     if (of->result->ending != ENDING_LOST)
         return true;
+    out->likely = true; /* that its worker went, or its machine, or what lies between, looks the same from here */
     return verdict_set (out, OUTCOME_LOST, OWNER_HOST, of->result->problem,
                         "see whether the host is up, and in worker.log whether its worker was killed (out of memory?)");
 }
@@ -56,7 +57,11 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
         verdict_set (out, OUTCOME_TIMED_OUT, result->owner ? result->owner : OWNER_UNKNOWN,
                      text_format (arena, "still%.*s after %s; killed",
                                   TEXT_ARG (place.len ? place : TEXT_LIT (" running")), limit),
-                     "see the end of its log for what it was waiting for; raise the rung's timeout if it was working");
+                     text_format (arena,
+                                  "see what it printed last: sliceup logs --rung %.*s; raise the rung's timeout if it "
+                                  "was working",
+                                  TEXT_ARG (of->rung->id))
+                         .ptr);
         failure_describe_hang (of, arena, out);
         kill_judge_sender (of, arena, out);
         return false;
@@ -77,7 +82,7 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
             "look at the state of the machine and of its allocation (last -x; scontrol show job; kubectl "
             "describe pod; gcloud compute tpus tpu-vm describe), then run again");
     if (result->ending == ENDING_CANCELLED) {
-        verdict_set (out, OUTCOME_CANCELLED, OWNER_SLICEUP,
+        verdict_set (out, OUTCOME_CANCELLED, OWNER_NONE,
                      result->problem.len ? result->problem : TEXT_LIT ("the host was asked to stop"), "");
         failure_describe_stop (of, arena, out);
         return false;

@@ -194,6 +194,7 @@ void board_history_close (struct board *board, enum outcome outcome, uint64_t at
             &(struct verdict){ .host = i,
                                .outcome = verdict.outcome,
                                .owner = verdict.owner,
+                               .likely = lost,
                                .cause = lost ? host->why : board->plan.rungs.items[rung].known_bad,
                                .next = lost ? going_on_advice (&board->plan, up, &arena) : (struct text){ 0 } });
     }

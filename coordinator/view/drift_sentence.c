@@ -347,6 +347,7 @@ void drift_sentence_list_make (const struct slice_receipt *receipt, const struct
     drift_compare_hosts (receipt, query, arena, &drift);
     *out = (struct drift_sentence_list){ .sentences = arena_array (arena, most, sizeof (*out->sentences)),
                                          .expected = drift.expected,
+                                         .too_few = drift.too_few,
                                          .no_facts = drift.no_facts };
     if (drift.silent_n)
         out->silent = silent_of (&drift, arena);

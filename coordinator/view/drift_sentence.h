@@ -37,6 +37,7 @@ struct drift_sentence_list {
     bool no_facts;          /* no host told a fact */
     struct text silent;     /* hosts without any report, folded: nothing is known of them */
     uint32_t expected;      /* facts that differ by their nature */
+    uint32_t too_few;       /* that differ on too few hosts to judge which is right */
 };
 /* At most `most` sentences. */
 void drift_sentence_list_make (const struct slice_receipt *receipt, const struct drift_query *query, uint32_t most,

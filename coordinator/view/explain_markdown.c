@@ -35,11 +35,11 @@ static void add_printed (const struct explain_cause *cause, struct buf *out)
 {
     for (uint32_t i = 0; i < cause->printed_n; i++) {
         if (cause->printed[i].hosts.n < cause->hosts.n)
-            add_hosts (out, &cause->printed[i].hosts, "printed:");
+            add_hosts (out, &cause->printed[i].hosts, "evidence:");
         markdown_code (out, cause->printed[i].text);
     }
     if (cause->printed_more)
-        buf_printf (out, "%u more host%s printed other lines.\n\n", cause->printed_more,
+        buf_printf (out, "%u more host%s have other lines.\n\n", cause->printed_more,
                     cause->printed_more == 1 ? "" : "s");
 }
 

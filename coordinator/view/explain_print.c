@@ -40,21 +40,23 @@ static void add_evidence (const char *label, struct text evidence, struct buf *o
 static void add_printed (const struct explain_cause *cause, struct buf *out)
 {
     for (uint32_t i = 0; i < cause->printed_n; i++) {
-        buf_puts (out, "    printed");
+        buf_puts (out, "    evidence");
         if (cause->printed_n > 1 || cause->printed[i].hosts.n < cause->hosts.n) {
-            buf_puts (out, " by ");
+            buf_puts (out, " of ");
             add_hosts (&cause->printed[i].hosts, out);
         }
         add_evidence (": ", cause->printed[i].text, out);
     }
     if (cause->printed_more)
-        buf_printf (out, "    %u more hosts printed other lines: sliceup logs\n", cause->printed_more);
+        buf_printf (out, "    %u more hosts have other lines: sliceup logs\n", cause->printed_more);
 }
 
-/* "host (known, disk-full)", "bundle (likely, module-missing)", "program (known)"; of older receipts the owner alone. */
-static void add_owner (const struct cause *cause, bool recognised, struct buf *out)
+/* ", owner: host (known, disk-full)", ", owner: program (known)"; of older receipts the owner alone. */
+static void add_owner (const struct explain_cause *of, struct buf *out)
 {
-    buf_puts (out, enum_name_of (&owner_names, cause->owner));
+    const struct cause *cause = &of->cause;
+    bool recognised = of->recognised;
+    buf_printf (out, "%s%s", of->outcome ? ", owner: " : "; owner so far: ", enum_name_of (&owner_names, cause->owner));
     if (!recognised && !cause->signature.len)
         buf_puts (out, " (no known error matched)\n");
     else if (cause->certainty)
@@ -68,8 +70,11 @@ static void add_cause (const struct explain_cause *cause, struct buf *out)
 {
     buf_puts (out, "  ");
     add_hosts (&cause->hosts, out);
-    buf_printf (out, "  %s%s: ", explain_cause_outcome (cause), cause->outcome ? ", owner" : "; owner so far");
-    add_owner (&cause->cause, cause->recognised, out);
+    buf_printf (out, "  %s", explain_cause_outcome (cause));
+    if (cause->cause.owner == OWNER_NONE) /* nobody has to act */
+        buf_byte (out, '\n');
+    else
+        add_owner (cause, out);
     add_line ("    ", cause->cause.text, SENTENCE_COLUMNS, out);
     add_printed (cause, out);
     add_line ("    broke the canary protocol: ", cause->bad_line, SENTENCE_COLUMNS, out);

@@ -151,7 +151,7 @@ static void add_error_line (const struct receipt_line *line, struct buf *out)
     if (sighting && sighting->line)
         buf_printf (out, "\n             line %u: ", sighting->line);
     else
-        buf_puts (out, sighting ? "\n             at the end: " : "\n             printed: ");
+        buf_puts (out, sighting ? "\n             at the end: " : "\n             evidence: ");
     if (line->varies)
         hostset_fold (line->hosts, 1, out);
     buf_puts (out, line->varies ? ": " : "");
@@ -271,8 +271,9 @@ static void add_drift (const struct slice_receipt *receipt, const struct drift_q
     if (summary.n == 0 && receipt->hosts.n > 1 && summary.no_facts)
         buf_puts (out, "drift    not known: no host reported facts of its machine\n");
     else if (summary.n == 0 && receipt->hosts.n > 1)
-        buf_printf (out, "%s none (differences that are expected, such as names, ids and free space: %u)\n",
-                    silent ? "        " : "drift   ", summary.expected);
+        buf_printf (out, "%s none (differences that are expected, such as names, ids and free space: %u%s)\n",
+                    silent ? "        " : "drift   ", summary.expected,
+                    summary.too_few ? "; of numbers of too few hosts to judge: sliceup drift --all" : "");
     arena_release (&arena);
 }
 

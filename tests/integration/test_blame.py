@@ -87,7 +87,7 @@ class Together(lab.LabTest):
                 self.assertIn(cause, ended.out.splitlines()[-2])
                 if "Fatal" in script: # the line of one host is told as that host's
                     self.assertRegex(ended.out.splitlines()[-2], r"h\[0-2\] failed: h(\d): Fatal: rank \1, pid \d+ lost its mesh; ")
-                    self.assertRegex(self.lab.sliceup("receipt").out, r"(printed|at the end): h(\d): Fatal: rank \2, pid \d+ lost its mesh")
+                    self.assertRegex(self.lab.sliceup("receipt").out, r"(evidence|at the end): h(\d): Fatal: rank \2, pid \d+ lost its mesh")
                 self.assertNotIn("cascade", ended.out)
                 self.assertEqual(1, self.lab.count("pass-began"), "an equal failure tells no host apart: no parts are tried")
 

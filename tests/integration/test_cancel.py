@@ -56,7 +56,7 @@ class Cancel(lab.LabTest):
         self.assertEqual(("cancelled", "cancelled"), (receipt["outcome"], status["outcome"]))
         self.assertEqual("not-reached", receipt["ladder"][1]["outcome"])
         self.assertRegex(self.lab.sliceup("runs").out, "cancelled")
-        self.assertRegex(self.lab.sliceup("explain").out, "cancelled, owner: sliceup")
+        self.assertRegex(self.lab.sliceup("explain").out, r"h\[0-1\]  cancelled\n +the user cancelled the run\n")
         self.nothing_is_left()
 
     def test_once_ends_a_deaf_program_after_its_stop_budget(self):

@@ -92,6 +92,7 @@ static void what_is_not_there_does_not_start (void **state)
     const struct result *r = run (b);
     assert_int_equal (r->ending, ENDING_NOT_STARTED);
     has (r->problem, "no program no-such-program on the PATH of this host");
+    assert_int_equal (r->owner, OWNER_LAUNCH);
 }
 
 /* What a program prints that numbers its lines: "line 1" and on, `n` of them, of 12 bytes each. */

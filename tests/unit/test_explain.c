@@ -482,7 +482,7 @@ static void words_of_one_host_are_not_given_as_anothers (void **state)
     assert_int_equal (cause->printed[0].hosts.n, 4);
     assert_int_equal (cause->printed[1].hosts.n, 1);
     assert_int_equal (cause->printed_more, HOSTS - 6);
-    expect (printed (story, false), "    printed by v6e-[0-3]: line 0\n    printed by v6e-4: line 4\n");
+    expect (printed (story, false), "    evidence of v6e-[0-3]: line 0\n    evidence of v6e-4: line 4\n");
 }
 
 static void a_person_reads_the_fault_first (void **state)
@@ -492,7 +492,7 @@ static void a_person_reads_the_fault_first (void **state)
     struct text text = printed (story, false);
     expect (text, "run 01234567: slice v6e: stopped at rung dense\n\nwhose fault\n  v6e-3  failed, owner: device "
                   "(known, vfio-busy)\n");
-    expect (text, "    printed: open(/dev/vfio/0): Device or resource busy\n");
+    expect (text, "    evidence: open(/dev/vfio/0): Device or resource busy\n");
     expect (text, "  v6e-[0-2,4-7]  aborted because others failed (cascade)\n");
     expect (text, "1. which frontend did the program use?");
     assert_false (text_find (text, TEXT_LIT ("\x1b"), NULL)); /* nothing that a host said drives the terminal */

@@ -499,6 +499,27 @@ static void without_suspects_verdicts_stay_and_say_what_was_tried (void **state)
     arena_release (&arena);
 }
 
+static void who_failed_alone_did_not_fail_for_its_peers (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    uint32_t h1 = 1, all[] = { 0, 1, 2 };
+    struct isolate_trial trials[] = { { { all, 2 }, ISOLATE_FAILED, 1 }, { { &h1, 1 }, ISOLATE_FAILED, 1 } };
+    struct isolate_case of = { 3, 1, trials, 2 };
+    struct isolate_step suspects[] = { { ISOLATE_HOSTS, { &h1, 1 } }, { ISOLATE_HOSTS, { all + 2, 1 } } },
+                        nobody = { ISOLATE_EVERYWHERE, { NULL, 0 } };
+    struct verdict before = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_PEER }, after;
+    struct fact_suspects_named named = { .suspects = { &h1, 1 } };
+    assert_true (isolate_failed_alone (&of, &suspects[0]) && isolate_failed_alone (&of, &nobody));
+    assert_false (isolate_failed_alone (&of, &suspects[1]));
+    rule (&named, OUTCOME_FAILED, &before, &arena, &after);
+    assert_int_equal (after.owner, OWNER_PEER);
+    named.alone = true;
+    rule (&named, OUTCOME_FAILED, &before, &arena, &after);
+    assert_int_equal (after.owner, OWNER_UNKNOWN);
+    arena_release (&arena);
+}
+
 static void two_halves_that_work_alone_are_named (void **state)
 {
     (void) state;
@@ -643,6 +664,7 @@ int main (void)
         cmocka_unit_test (one_that_went_down_while_all_others_complain_is_named_already),
         cmocka_unit_test (a_suspect_keeps_the_failure_and_all_others_failed_with_it),
         cmocka_unit_test (without_suspects_verdicts_stay_and_say_what_was_tried),
+        cmocka_unit_test (who_failed_alone_did_not_fail_for_its_peers),
         cmocka_unit_test (two_halves_that_work_alone_are_named),
         cmocka_unit_test (whatever_parts_do_the_sentence_says_what_they_did),
     };

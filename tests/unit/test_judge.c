@@ -133,6 +133,10 @@ static void how_it_ended_decides (void **state)
         assert_int_equal (judge (&bench), cases[i].outcome);
         assert_true (cause_has (&bench, cases[i].words));
         assert_int_equal (cases[i].ending == ENDING_SIGNALLED ? bench.verdict.owner : OWNER_UNKNOWN, OWNER_UNKNOWN);
+        if (cases[i].ending == ENDING_CANCELLED) /* nobody has to act */
+            assert_int_equal (bench.verdict.owner, OWNER_NONE);
+        if (cases[i].ending == ENDING_LOST)
+            assert_true (bench.verdict.owner == OWNER_HOST && bench.verdict.likely);
         arena_release (&bench.arena);
     }
 }

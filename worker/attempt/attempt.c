@@ -135,6 +135,13 @@ static int begin (struct attempt *attempt, uint64_t now_ms, struct err *err)
     return begin_preparing (attempt, err);
 }
 
+/* Of what the profile or the ladder asks for, whoever writes them has to act. */
+static void refuse_start (struct attempt *attempt, const struct err *err, uint64_t now_ms)
+{
+    attempt_finish_unstarted (attempt, err->code == ERR_CONFIG ? OWNER_LAUNCH : OWNER_HOST, text_of (err->text),
+                              now_ms);
+}
+
 struct attempt *attempt_start (struct loop *loop, const struct attempt_context *context, const struct msg_run *run,
                                uint64_t now_ms)
 {
@@ -151,7 +158,7 @@ struct attempt *attempt_start (struct loop *loop, const struct attempt_context *
     attempt->began_ms = now_ms;
     attempt->deadline_ms = run->rung.timeout_ms ? now_ms + run->rung.timeout_ms : UINT64_MAX;
     if (begin (attempt, now_ms, &err) < 0)
-        attempt_finish_unstarted (attempt, OWNER_HOST, text_of (err.text), now_ms);
+        refuse_start (attempt, &err, now_ms);
     return attempt;
 }
 
@@ -246,7 +253,7 @@ static void turn_fetch (struct attempt *attempt, uint64_t now_ms)
     else if (state == FETCH_FAILED)
         attempt_finish_unstarted (attempt, fetch_owner (attempt->fetch), problem, now_ms);
     else if (begin_preparing (attempt, &err) < 0)
-        attempt_finish_unstarted (attempt, OWNER_HOST, text_of (err.text), now_ms);
+        refuse_start (attempt, &err, now_ms);
     fetch_destroy (attempt->fetch);
     attempt->fetch = NULL;
 }
@@ -271,7 +278,7 @@ static void after_preparing (struct attempt *attempt, const struct exec_end *end
     attempt_add_findings (attempt, answer.findings.items, answer.findings.n);
     if (answer.missing.n && !attempt->stopping) {
         if (begin_fetching (attempt, &answer, now_ms, &err) < 0)
-            attempt_finish_unstarted (attempt, OWNER_HOST, text_of (err.text), now_ms);
+            refuse_start (attempt, &err, now_ms);
         return;
     }
     if (attempt->stopping || !answer.done) {
@@ -282,7 +289,7 @@ static void after_preparing (struct attempt *attempt, const struct exec_end *end
     attempt->kit = answer.kit;
     attempt->loaded = answer.loaded;
     if (begin_program (attempt, now_ms, &err) < 0)
-        attempt_finish_unstarted (attempt, OWNER_PROGRAM, text_of (err.text), now_ms);
+        refuse_start (attempt, &err, now_ms);
 }
 
 static void after_awaiting (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
@@ -297,7 +304,7 @@ static void after_awaiting (struct attempt *attempt, const struct exec_end *end,
     }
     attempt_result (attempt)->phase = (struct text){ 0 };
     if (start_program (attempt, now_ms, &err) < 0)
-        attempt_finish_unstarted (attempt, OWNER_PROGRAM, text_of (err.text), now_ms);
+        refuse_start (attempt, &err, now_ms);
 }
 
 static void after_running (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)

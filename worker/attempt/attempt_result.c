@@ -88,7 +88,9 @@ void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint
     result->code = (uint32_t) (exited ? WEXITSTATUS (end->status) : WTERMSIG (end->status));
     if (attempt->stopping && !by_itself)
         result->ending = attempt->stop_ending;
-    result->duration_ms = now_ms - attempt->began_ms;
+    result->duration_ms = now_ms - (result->ending == ENDING_TIMEOUT /* a limit counts from the order on */
+                                        ? attempt->deadline_ms - attempt->run.rung.timeout_ms
+                                        : attempt->began_ms);
     result->strays = end->strays;
     if (end->peak_bytes > result->peak_bytes)
         result->peak_bytes = end->peak_bytes;

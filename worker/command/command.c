@@ -243,7 +243,7 @@ static int make_command (const struct msg_run *run, const struct command_context
     if (put_files (run, context, list->arena, argv, err) < 0)
         return -1;
     if (environ_find_program (list, argv[0], &path, err) < 0)
-        return err_set (err, ERR_STATE,
+        return err_set (err, ERR_CONFIG,
                         "no program %.*s on the PATH of this host; a command runs without a shell: expected a program "
                         "of the host, its absolute path, or ./NAME for a file beside the ladder file; the PATH: %.*s",
                         TEXT_ARG (argv[0]), TEXT_ARG (environ_get (list, "PATH")));

@@ -216,7 +216,9 @@ static int refuse (const struct start *start, struct err *err)
         return err_errno (err, ERR_IO, "cannot start %s: entering the directory %s", program,
                           start->request->directory);
     if (start->failed == STEP_EXEC)
-        return err_set (err, ERR_IO, "cannot start %s: executing it: %s%s", program, strerror (start->code),
+        return err_set (err,
+                        start->code == ENOENT || start->code == EACCES || start->code == ENOEXEC ? ERR_CONFIG : ERR_IO,
+                        "cannot start %s: executing it: %s%s", program, strerror (start->code),
                         about_script (program, start->code));
     return err_errno (err, ERR_IO, "cannot start %s: %s", program, step_names[start->failed]);
 }
