@@ -320,8 +320,8 @@ bool var_find (const var_list *vars, struct text name, struct text *value)
 struct text var_value (const var_list *vars, const char *name)
 {
     struct text value = { 0 };
-    (void) var_find (vars, text_of (name), &value);
-    return value;
+    bool heard = var_find (vars, text_of (name), &value) && !text_is (value, FACT_NOT_REPORTED);
+    return heard ? value : (struct text){ 0 };
 }
 
 uint32_t plan_whole (const struct plan *plan)

@@ -380,7 +380,9 @@ extern const struct record plan_record;
 /* *value: that of the first variable called `name`. False: there is none, and *value stays. */
 struct named_number *number_find (const number_list *numbers, struct text name); /* NULL: not there */
 bool var_find (const var_list *vars, struct text name, struct text *value);
-struct text var_value (const var_list *vars, const char *name); /* empty: there is none */
+/* Value of a fact that was asked for, or would have been told, and that no answer came to: it says nothing of the fact. */
+#define FACT_NOT_REPORTED "not heard"
+struct text var_value (const var_list *vars, const char *name); /* empty: there is none, or it was not heard */
 int plan_host_rank (const struct plan *plan, struct text host); /* or -1 */
 uint32_t plan_whole (const struct plan *plan);                  /* hosts of the whole slice */
 uint32_t plan_place (const struct plan *plan, uint32_t rank);   /* of a host of the run, in the whole slice */

@@ -157,9 +157,6 @@ struct sighting {
 };
 extern const struct record sighting_record;
 
-/* Value of a fact that a host asked somebody for and got no answer in time: it says nothing of the fact. */
-#define FACT_NOT_REPORTED "not heard"
-
 struct result {
     struct attempt_key key;
     enum ending ending;

@@ -325,6 +325,8 @@ static void apply_pass_ended (struct engine *to, const struct fact *fact)
         to->state.generation = (struct fact_generation){ 0 }; /* no new generation is built upon one that did not fit */
         return;
     }
+    rung->unproved = ended->outcome == OUTCOME_PASSED &&
+                     backend_is_unproved (to, ended->key.rung); /* at its last pass */
     if (ended->outcome != OUTCOME_PASSED) {
         if (!apply_call_for_retry (to, ended) && !apply_going_on (to, ended))
             stop_climb (to, ended);
@@ -332,7 +334,6 @@ static void apply_pass_ended (struct engine *to, const struct fact *fact)
         rung->cold_done = true;
     } else {
         rung->outcome = outcome_worst (rung->outcome, OUTCOME_PASSED); /* of its cold pass, when the climb went on */
-        rung->unproved = backend_is_unproved (to, ended->key.rung);
         to->state.rung = ended->key.rung + 1;
     }
 }

@@ -7,7 +7,14 @@
 #include "coordinator/verdict/going_on_command.h"
 
 /* Hosts whose names do not fold into ranges must not take the room of what is said of them. */
-enum { GROUPS_SHOWN = 3, HOSTS_SHOWN_BYTES = 240, ERROR_LINE_BYTES = 200, REMARKS_BYTES = 384, SHORT_SHOWN = 8 };
+enum {
+    GROUPS_SHOWN = 3,
+    GROUPS_COUNTED = 64,
+    HOSTS_SHOWN_BYTES = 240,
+    ERROR_LINE_BYTES = 200,
+    REMARKS_BYTES = 384,
+    SHORT_SHOWN = 8
+};
 
 /* What is told of the verdicts of a pass. */
 struct grouping {
@@ -55,7 +62,7 @@ static struct text folded (struct text *names, uint32_t n, struct arena *arena)
     return text_format (arena, "%u hosts, %.*s...", n, TEXT_ARG (text_clip (all, HOSTS_SHOWN_BYTES)));
 }
 
-/* The hosts that have the cause of the one at `like`, which is told with it. `varies`: not all printed the same numbers. */
+/* The hosts that have the cause of the one at `like`, which is told with it. `varies`: not all have the same numbers. */
 static struct text take_group (struct grouping *grouping, uint32_t like, bool *varies)
 {
     const struct fact_pass_ended *ended = grouping->ended;
@@ -64,18 +71,19 @@ static struct text take_group (struct grouping *grouping, uint32_t like, bool *v
     for (uint32_t i = like; i < ended->verdicts.n; i++)
         if (!grouping->done[i] && same_cause (grouping, i, like)) {
             grouping->done[i] = true;
-            *varies |= !text_equal (grouping->lines[i], grouping->lines[like]);
+            *varies |= !text_equal (grouping->lines[i], grouping->lines[like]) ||
+                       !text_equal (ended->verdicts.items[i].cause, ended->verdicts.items[like].cause);
             names[n++] = grouping->plan->hosts.items[ended->verdicts.items[i].host].name;
         }
     return folded (names, n, grouping->arena);
 }
 
-/* How many causes nobody has been told of. */
+/* How many causes nobody has been told of; no more are counted than GROUPS_COUNTED. */
 static uint32_t count_left_out (struct grouping *grouping)
 {
     const struct fact_pass_ended *ended = grouping->ended;
     uint32_t n = 0;
-    for (uint32_t i = 0; i < ended->verdicts.n; i++) {
+    for (uint32_t i = 0; i < ended->verdicts.n && n < GROUPS_COUNTED; i++) {
         if (grouping->done[i] || only_followed (&ended->verdicts.items[i]))
             continue;
         for (uint32_t k = i + 1; k < ended->verdicts.n; k++)
@@ -93,7 +101,7 @@ static void add_group (struct grouping *grouping, uint32_t like, struct buf *lin
     bool varies = false;
     buf_add_text (line, take_group (grouping, like, &varies));
     buf_printf (line, " %s: ", enum_name_of (&outcome_names, verdict->outcome));
-    if (varies && error.len) /* it is this host's line, and the others' have other numbers */
+    if (varies) /* it is this host's line, and the others' have other numbers */
         buf_printf (line, "%.*s: ", TEXT_ARG (grouping->plan->hosts.items[verdict->host].name));
     buf_printf (line, "%.*s%s%.*s", TEXT_ARG (error), error.len ? "; " : "", TEXT_ARG (verdict->cause));
     failure_print_owner (line, certainty_of_owner (verdict->owner, verdict->likely), verdict->owner,
@@ -130,8 +138,8 @@ static struct text sentence_from (const char *lead, const struct plan *plan, con
     add_groups (&grouping, &line);
     struct text text = text_clip (buf_as_text (&line), SENTENCE_MAX_BYTES - REMARKS_BYTES);
     uint32_t left = count_left_out (&grouping);
-    text = left ? text_format (arena, "%.*s | and %u more cause%s: see the receipt", TEXT_ARG (text), left,
-                               left == 1 ? "" : "s")
+    text = left ? text_format (arena, "%.*s | and %s%u more cause%s: see the receipt", TEXT_ARG (text),
+                               left == GROUPS_COUNTED ? "at least " : "", left, left == 1 ? "" : "s")
                 : text_copy (arena, text);
     buf_release (&line);
     return text;
@@ -319,10 +327,12 @@ struct text status_sentence_of_run (const struct coord *coord, struct arena *are
 {
     const struct state *state = coord->state;
     bool cancelled = state->cancel_level > 0 && (state->stop.len || state->rung < state->plan.rungs.n);
-    struct text sentence = text_format (arena, "%.*s%.*s", TEXT_ARG (run_sentence (coord, arena)),
-                                        TEXT_ARG (unproved_text (coord, arena)));
-    sentence = text_format (arena, "%.*s%.*s", TEXT_ARG (text_clip (sentence, SENTENCE_MAX_BYTES - REMARKS_BYTES / 2)),
-                            TEXT_ARG (way_on (coord, arena)));
+    struct text remarks = text_clip (
+        text_format (arena, "%.*s%.*s", TEXT_ARG (way_on (coord, arena)), TEXT_ARG (unproved_text (coord, arena))),
+        SENTENCE_MAX_BYTES / 2);
+    struct text sentence = text_clip (run_sentence (coord, arena),
+                                      SENTENCE_MAX_BYTES - REMARKS_BYTES / 2 - remarks.len);
+    sentence = text_format (arena, "%.*s%.*s", TEXT_ARG (sentence), TEXT_ARG (remarks));
     if (cancelled || state->counted_violations == 0)
         return sentence;
     return text_format (arena, "%.*s; the cache was violated (%s), so the exit status is 4", TEXT_ARG (sentence),

@@ -92,18 +92,21 @@ void receipt_fold_add_unheard (const struct receipt_fold *fold, struct host_rece
     var_list *lists[] = { (var_list *) &host->bundle, (var_list *) &host->policy.observed, (var_list *) &host->facts };
     const struct told_name *told = fold->told.items;
     struct text value;
-    bool failed = false;
+    bool failed = false, copied[3] = { false };
     for (uint32_t i = 0; i < fold->told.n; i++) {
         var_list *list = lists[told[i].list];
         if (i == 0 || told[i].rung != told[i - 1].rung)
             failed = has_failed (fold, host, told[i].rung);
         if (!failed || !(list->n || host->backend.observed.platform.len) || var_find (list, told[i].name, &value))
             continue;
-        struct var *more = arena_array (arena, list->n + 1, sizeof (*more));
-        if (list->n)
-            memcpy (more, list->items, list->n * sizeof (*more));
-        more[list->n++] = (struct var){ told[i].name, TEXT_LIT (FACT_NOT_REPORTED) };
-        list->items = more;
+        if (!copied[told[i].list]) { /* once, with room for all that others told */
+            struct var *more = arena_array (arena, list->n + fold->told.n, sizeof (*more));
+            if (list->n)
+                memcpy (more, list->items, list->n * sizeof (*more));
+            list->items = more;
+        }
+        copied[told[i].list] = true;
+        list->items[list->n++] = (struct var){ told[i].name, TEXT_LIT (FACT_NOT_REPORTED) };
     }
 }
 

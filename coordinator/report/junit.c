@@ -14,7 +14,8 @@ enum { MESSAGE_COLUMNS = 1000, NAME_COLUMNS = 200, HOSTS_MAX_BYTES = 1 << 20 };
 struct group {
     enum outcome outcome;
     const struct rung_receipt *at;
-    uint32_t hosts_n;
+    uint32_t first, hosts_n;
+    bool varies; /* the sentence is the first host's, and the others' have other numbers */
     struct text folded;
 };
 struct rung_groups {
@@ -51,20 +52,26 @@ static const struct rung_receipt *deciding_attempt (const struct host_receipt *h
     return NULL;
 }
 
-static bool is_of_group (const struct group *group, enum outcome outcome, const struct rung_receipt *at)
+static bool is_of_group (const struct writing *writing, const struct group *group, enum outcome outcome,
+                         const struct rung_receipt *at, uint32_t host)
 {
     if (group->outcome != outcome)
         return false;
-    return outcome == OUTCOME_PASSED || at == group->at || (at && group->at && receipt_same_line (at, group->at));
+    return outcome == OUTCOME_PASSED || at == group->at ||
+           (at && group->at &&
+            receipt_same_line (at, writing->receipt->hosts.items[host].host, group->at,
+                               writing->receipt->hosts.items[group->first].host));
 }
 
-static void group_host (struct rung_groups *groups, uint32_t host, enum outcome outcome)
+static void group_host (const struct writing *writing, struct rung_groups *groups, uint32_t host, enum outcome outcome)
 {
     uint32_t i = 0;
-    while (i < groups->n && !is_of_group (&groups->items[i], outcome, groups->at[host]))
+    while (i < groups->n && !is_of_group (writing, &groups->items[i], outcome, groups->at[host], host))
         i++;
     if (i == groups->n)
-        groups->items[groups->n++] = (struct group){ outcome, groups->at[host], 0, { 0 } };
+        groups->items[groups->n++] = (struct group){ .outcome = outcome, .at = groups->at[host], .first = host };
+    const struct rung_receipt *first = groups->items[i].at, *at = groups->at[host];
+    groups->items[i].varies |= first && at && !text_equal (first->cause.text, at->cause.text);
     groups->items[i].hosts_n++;
     groups->of_host[host] = i;
 }
@@ -90,7 +97,7 @@ static struct rung_groups group_hosts (struct writing *writing, struct text rung
         const struct host_receipt *host = &writing->receipt->hosts.items[i];
         enum outcome outcome = frontier_rung_outcome (host, rung);
         groups.at[i] = deciding_attempt (host, rung, outcome);
-        group_host (&groups, i, outcome);
+        group_host (writing, &groups, i, outcome);
     }
     struct text *names = arena_array (&writing->arena, hosts, sizeof (*names));
     for (uint32_t i = 0; i < groups.n; i++)
@@ -181,8 +188,12 @@ static struct text sentence_of (struct writing *writing, const struct rung_group
     struct text cause = group->at ? group->at->cause.text : (struct text){ 0 };
     if (group->outcome == OUTCOME_NOT_REACHED)
         return text_of (receipt_untried_rung (writing->header, groups->rung));
-    return text_format (&writing->arena, "%.*s %s%s%.*s", TEXT_ARG (group->folded),
-                        enum_name_of (&outcome_names, group->outcome), cause.len ? ": " : "", TEXT_ARG (cause));
+    struct text whose = group->varies ? text_format (&writing->arena, ": %.*s",
+                                                     TEXT_ARG (writing->receipt->hosts.items[group->first].host))
+                                      : (struct text){ 0 };
+    return text_format (&writing->arena, "%.*s %s%.*s%s%.*s", TEXT_ARG (group->folded),
+                        enum_name_of (&outcome_names, group->outcome), TEXT_ARG (whose), cause.len ? ": " : "",
+                        TEXT_ARG (cause));
 }
 
 /* "exited with status 3; owner unknown: no known error matched"; without a cause the outcome stands for it. */
@@ -238,7 +249,9 @@ static void add_earlier (struct writing *writing, const struct rung_groups *grou
         if (!is_earlier (&lines[i], lines, n))
             continue;
         struct text hosts = hostset_folded (lines[i].hosts, lines[i].hosts_n, HOSTS_MAX_BYTES, &writing->arena);
-        struct group before = { lines[i].rung->outcome, lines[i].rung, lines[i].hosts_n, hosts };
+        struct group before = {
+            .outcome = lines[i].rung->outcome, .at = lines[i].rung, .hosts_n = lines[i].hosts_n, .folded = hosts
+        };
         add_result (writing, passed ? "flakyFailure" : "rerunFailure", groups, &before);
     }
 }

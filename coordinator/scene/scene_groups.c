@@ -111,10 +111,11 @@ static void add_group (struct maker *maker, uint32_t rung, enum pass pass, const
         scene->ungrouped_n += from->hosts.n;
         return;
     }
-    struct text line = from->line; /* of the first, where others have other numbers: group_text */
-    if (from->varies && line.len)
-        line = text_format (maker->arena, "%.*s: %.*s", TEXT_ARG (board_host_name (maker->board, from->hosts.items[0])),
-                            TEXT_ARG (line));
+    struct text line = from->line, cause = from->cause; /* of the first, where others have other numbers: group_text */
+    struct text *whose = line.len ? &line : &cause;
+    if (from->varies)
+        *whose = text_format (maker->arena, "%.*s: %.*s",
+                              TEXT_ARG (board_host_name (maker->board, from->hosts.items[0])), TEXT_ARG (*whose));
     *group = (struct scene_group){ .rung = rung,
                                    .pass = pass,
                                    .outcome = from->outcome,
@@ -123,7 +124,7 @@ static void add_group (struct maker *maker, uint32_t rung, enum pass pass, const
                                    .preliminary = from->preliminary,
                                    .signature = scene_text (maker->arena, from->signature, SCENE_WORD_COLUMNS),
                                    .line = scene_text (maker->arena, line, SCENE_LINE_COLUMNS),
-                                   .cause = scene_text (maker->arena, from->cause, SCENE_LINE_COLUMNS),
+                                   .cause = scene_text (maker->arena, cause, SCENE_LINE_COLUMNS),
                                    .next = scene_text (maker->arena, from->next, SCENE_LINE_COLUMNS),
                                    .phase = scene_text (maker->arena, from->phase, SCENE_WORD_COLUMNS),
                                    .changed = maker->groups_changed };

@@ -1,5 +1,7 @@
 #include "coordinator/verdict/blame.h"
 
+#include <string.h>
+
 #include "common/classify/decide.h"
 #include "common/model/hostset.h"
 #include "coordinator/verdict/error_line.h"
@@ -69,6 +71,8 @@ static uint32_t mark_awaited (const struct plan *plan, struct blame_host *hosts,
 static uint32_t mark_silent (const struct plan *plan, struct blame_host *hosts, uint32_t n)
 {
     uint32_t silent = 0, complain = 0;
+    if (plan->climb.fail_fast) /* nobody had the time to end */
+        return 0;
     for (uint32_t i = 0; i < n; i++) {
         bool stopped = hosts[i].ending == ENDING_CANCELLED && !hosts[i].at_gate;
         if (!failed (&hosts[i]) || has_own_cause (plan, &hosts[i]) ||
@@ -126,21 +130,35 @@ static int first_to_report (const struct blame_host *hosts, uint32_t n)
     return first;
 }
 
+/* A host that names itself does not complain of itself: in words that nobody knows the others say no more of it. */
+static void forget_self (const struct plan *plan, const struct host_mentions *host_mentions,
+                         const struct blame_host *hosts, uint32_t n, bool *named, bool *self)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (!blame_is_peer_complaint (plan, hosts[i].verdict->signature))
+            host_mentions_find (host_mentions, hosts[i].peers, named);
+        self[i] = named[i];
+        memset (named, 0, n * sizeof *named);
+    }
+}
+
 /* votes[i]: how many others name host i. Returns how many name anybody. */
 static uint32_t count_votes (const struct plan *plan, const struct blame_host *hosts, uint32_t n, uint32_t *votes,
                              struct arena *arena)
 {
     uint32_t *ranks = arena_array (arena, n, sizeof *ranks), voters = 0;
-    bool *named = arena_array (arena, n, sizeof *named);
+    bool *named = arena_array (arena, n, sizeof *named), *self = arena_array (arena, n, sizeof *self);
     for (uint32_t i = 0; i < n; i++)
         ranks[i] = hosts[i].verdict->host;
     const struct host_mentions *host_mentions = host_mentions_make_index (plan, ranks, n, arena);
+    forget_self (plan, host_mentions, hosts, n, named, self);
     for (uint32_t i = 0; i < n; i++) {
-        bool voted = false;
+        bool voted = false, known = blame_is_peer_complaint (plan, hosts[i].verdict->signature);
         host_mentions_find (host_mentions, hosts[i].peers, named);
         for (uint32_t k = 0; k < n; k++) {
-            votes[k] += named[k] && k != i;
-            voted |= named[k] && k != i;
+            bool votes_for = named[k] && k != i && (known || !self[k]);
+            votes[k] += votes_for;
+            voted |= votes_for;
             named[k] = false;
         }
         voters += voted;

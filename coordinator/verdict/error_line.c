@@ -67,9 +67,11 @@ static bool is_after_word (struct text text, uint32_t at)
     return false;
 }
 
-/* What at this place says which host speaks; 0: nothing. */
+/* What at this place says which host speaks; 0: nothing. Only digits and the host's name can: most places have neither. */
 static uint32_t own_at (struct text text, uint32_t at, struct text host)
 {
+    if (!isdigit ((unsigned char) text.ptr[at]) && !(host.len && text.ptr[at] == host.ptr[0]))
+        return 0;
     struct text rest = { text.ptr + at, text.len - at };
     uint32_t address = address_at (text, at);
     if (host.len && rest.len >= host.len && memcmp (rest.ptr, host.ptr, host.len) == 0 &&
@@ -81,8 +83,10 @@ static uint32_t own_at (struct text text, uint32_t at, struct text host)
 bool cause_equal (struct text a, struct text host_a, struct text b, struct text host_b)
 {
     uint32_t i = 0, k = 0;
+    if (text_equal (a, b))
+        return true;
     while (i < a.len && k < b.len) {
-        uint32_t own_a = own_at (a, i, host_a), own_b = own_at (b, k, host_b);
+        uint32_t own_a = own_at (a, i, host_a), own_b = own_a ? own_at (b, k, host_b) : 0;
         if (own_a && own_b) {
             i += own_a;
             k += own_b;

@@ -168,7 +168,7 @@ void failure_describe_stop (const struct judge_case *of, struct arena *arena, st
     if (!is_of_its_host (&reading.of) || survived (text_take_until (&first, '\n'), of->result->tail))
         return;
     out->outcome = OUTCOME_FAILED;
-    out->cause = TEXT_LIT ("printed this error, and hung until it was stopped");
+    out->cause = TEXT_LIT ("printed this error, and was stopped before it ended");
     out->evidence = joined (reading.evidence, stack, arena);
     take_decision (&reading.of, out);
 }

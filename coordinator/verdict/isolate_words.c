@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "coordinator/verdict/blame.h"
+#include "coordinator/verdict/error_line.h"
 #include "coordinator/verdict/failure.h"
 
 enum { NAMED_BYTES = 512, PARTS_SHOWN = 6 };
@@ -50,6 +51,13 @@ static bool failed_for_no_reason (const struct isolate_host *host)
            host->verdict->owner == OWNER_UNKNOWN && !host->verdict->signature.len;
 }
 
+static bool failed_alike (const struct verdict *a, const struct verdict *b)
+{
+    return cause_equal (a->cause, (struct text){ 0 }, b->cause, (struct text){ 0 }) &&
+           text_equal_but_numbers (error_line_find (a->outcome, a->evidence),
+                                   error_line_find (b->outcome, b->evidence));
+}
+
 /* It ended with status 0, so the cause is elsewhere, even if its result did not pass. */
 static bool came_to_its_end (const struct isolate_host *host)
 {
@@ -59,13 +67,19 @@ static bool came_to_its_end (const struct isolate_host *host)
 bool isolate_is_called_for (const struct plan *plan, const struct isolate_host *hosts, uint32_t n, bool met)
 {
     uint32_t failed_n = 0, silent_n = 0;
+    const struct verdict *first = NULL;
+    bool alike = true;
     for (uint32_t i = 0; i < n; i++) {
         if (!hosts[i].verdict || came_to_its_end (&hosts[i]) || hosts[i].at_gate || speaks_of_itself (plan, &hosts[i]))
             return false;
-        failed_n += failed_for_no_reason (&hosts[i]);
+        if (failed_for_no_reason (&hosts[i])) {
+            first = first ? first : hosts[i].verdict;
+            alike = alike && failed_alike (first, hosts[i].verdict);
+            failed_n++;
+        }
         silent_n += was_silent (&hosts[i]);
     }
-    bool told = failed_n >= 1 &&
+    bool told = failed_n >= 1 && alike &&
                 (silent_n == 0 || !met); /* they went down, and all others noticed or had nothing to do with it */
     return n > 1 && !told;
 }

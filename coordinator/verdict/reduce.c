@@ -141,7 +141,7 @@ static const char *reason_of (const struct reduction_input *in, const struct red
         why =
             "rounding cannot tell: the contributions of the devices cancel out, and the dtype keeps too little of that";
     else if (!beside && reduce_device_is_near (in, device, group))
-        why = "devices that meet report different values, though each near the reduction: one reduction has one result";
+        why = "devices that meet report different values near the reduction: one reduction has one result";
     return text_format (arena, "%s: reported %.9g, expected %.9g, off by %.2g, allowed %.2g (%s)", why, seen, wanted,
                         fabs (seen - wanted), group->tolerance * fabs (wanted), out->tolerance_of)
         .ptr;

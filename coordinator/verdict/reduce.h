@@ -70,9 +70,9 @@ struct reduce_group {
     double magnitude; /* of all that was added, whatever its sign */
     uint32_t n;
     double tolerance, sharp, rounding; /* that is allowed; float32's, if less; of one rounding to the dtype */
-    double common;                     /* the value that more than half of them hold; NAN: there is none */
+    double common;                     /* the value that more than half of those near hold; NAN: there is none */
     int64_t votes;
-    uint32_t holders;
+    uint32_t near, holders;
     bool right; /* somebody holds the right sums and the right value */
 };
 struct reduce_group_list {

@@ -89,21 +89,24 @@ bool reduce_device_is_right (const struct reduction_input *in, uint32_t device, 
             close_to (value, group->common, group->sharp));
 }
 
-/* In three turns over the devices: who is left when each cancels one that holds another value (R. S. Boyer, J S. Moore:
- * MJRTY); how many hold that; are they more than half? */
+/* In three turns over the devices that are near: who is left when each cancels one that holds another value (R. S. Boyer,
+ * J S. Moore: MJRTY); how many hold that; are they more than half? Who is far off has no vote. */
 static void find_common_values (const struct reduction_input *in, struct reduce_group_list *groups)
 {
     uint32_t n = reduce_device_count (in);
     for (uint32_t step = 0; step < 3 * n; step++) {
         struct reduce_group *group = &groups->items[groups->of_device[step % n]];
         double value = reduce_device_shard (in, step % n)->value;
+        if (!reduce_device_is_near (in, step % n, group))
+            continue;
         group->common = step < n && group->votes == 0 ? value : group->common;
         bool same = close_to (value, group->common, group->sharp);
+        group->near += step < n;
         if (step < n)
             group->votes += same ? 1 : -1;
         else if (step < 2 * n)
             group->holders += same;
-        else if (group->holders * 2 <= group->n)
+        else if (group->holders * 2 <= group->near)
             group->common = NAN;
     }
 }

@@ -71,7 +71,8 @@ static struct board_verdict_group *group_for (const struct board *board, struct 
     struct text line = error_line_find (verdict->outcome, verdict->evidence);
     for (uint32_t i = 0; i < pass->groups.n; i++)
         if (belongs (board, &pass->groups.items[i], verdict, line)) {
-            pass->groups.items[i].varies |= !text_equal (pass->groups.items[i].line, kept_part (line));
+            pass->groups.items[i].varies |= !text_equal (pass->groups.items[i].line, kept_part (line)) ||
+                                            !text_equal (pass->groups.items[i].cause, kept_part (verdict->cause));
             return &pass->groups.items[i];
         }
     struct board_verdict_group *group = new_group (pass, verdict);

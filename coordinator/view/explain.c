@@ -4,6 +4,7 @@
 
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/receipt/policy_changes.h"
+#include "coordinator/verdict/error_line.h"
 #include "coordinator/verdict/flag_set.h"
 #include "coordinator/view/receipt_lines.h"
 
@@ -353,17 +354,20 @@ static void ask (const struct asked *asked, size_t at, struct explain_question *
 
 /* ---- causes ---- */
 
-static bool same_cause (const struct explain_cause *a, const struct rung_receipt *b)
+static bool same_cause (const struct explain_cause *a, const struct rung_receipt *b, struct text host)
 {
     return a->outcome == b->outcome && a->cause.owner == b->cause.owner && a->cause.certainty == b->cause.certainty &&
-           text_equal (a->cause.signature, b->cause.signature) && text_equal (a->cause.text, b->cause.text);
+           text_equal (a->cause.signature, b->cause.signature) &&
+           cause_equal (a->cause.text, a->hosts.items[0], b->cause.text, host);
 }
 
-static struct explain_cause *cause_for (struct explanation *out, const struct rung_receipt *rung)
+static struct explain_cause *cause_for (struct explanation *out, const struct rung_receipt *rung, struct text host)
 {
     for (uint32_t i = 0; i < out->causes_n; i++)
-        if (same_cause (&out->causes[i], rung))
+        if (same_cause (&out->causes[i], rung, host)) {
+            out->causes[i].varies |= !text_equal (out->causes[i].cause.text, rung->cause.text);
             return &out->causes[i];
+        }
     out->causes[out->causes_n] = (struct explain_cause){
         .outcome = rung->outcome,
         .pass = rung->pass,
@@ -395,7 +399,7 @@ static void add_printed (const struct asked *asked, struct explain_cause *cause,
 static void add_failed (const struct asked *asked, struct explanation *out, const struct host_receipt *host,
                         const struct rung_receipt *rung)
 {
-    struct explain_cause *cause = cause_for (out, rung);
+    struct explain_cause *cause = cause_for (out, rung, host->host);
     add_host (&cause->hosts, host->host, asked->receipt->hosts.n, asked->arena);
     if (!cause->bad_line.len && !text_find (rung->cause.text, rung->bad_line, NULL))
         cause->bad_line = rung->bad_line;
@@ -434,6 +438,11 @@ static void find_causes (const struct asked *asked, struct explanation *out)
         else
             add_failed (asked, out, host, rung);
     }
+    for (uint32_t i = 0; i < out->causes_n; i++)
+        if (out->causes[i].varies)
+            out->causes[i].cause.text = text_format (asked->arena, "%.*s: %.*s",
+                                                     TEXT_ARG (out->causes[i].hosts.items[0]),
+                                                     TEXT_ARG (out->causes[i].cause.text));
     if (out->causes_n)
         qsort (out->causes, out->causes_n, sizeof (*out->causes), larger_first);
 }

@@ -38,6 +38,7 @@ struct explain_cause {
     struct cause cause;   /* owner, signature, sentence, evidence, next */
     struct text bad_line; /* of the first of them that broke the canary protocol besides: the rule and the line */
     bool recognised;      /* its text is known, or it was told by something that knows */
+    bool varies;          /* the sentence is the first host's, which it names, and the others' have other numbers */
 };
 struct explain_question {
     const char *id, *question;

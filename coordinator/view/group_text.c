@@ -30,10 +30,10 @@ void group_text (const struct board *board, const struct board_verdict_group *gr
     if (group->preliminary && group->hosts.n > 1)
         buf_printf (out, " (%" PRIu32 " hosts)", group->hosts.n);
     buf_printf (out, " %s: ", enum_name_of (&outcome_names, group->outcome));
+    if (group->varies) /* what follows is this host's, and the others' have other numbers */
+        board_print_hosts (board, group->hosts.items, 1, out);
+    buf_puts (out, group->varies ? ": " : "");
     if (!text_find (group->cause, group->line, NULL)) {
-        if (group->varies)
-            board_print_hosts (board, group->hosts.items, 1, out);
-        buf_puts (out, group->varies ? ": " : "");
         buf_add_text (out, group->line);
         buf_puts (out, "; ");
     }

@@ -16,28 +16,34 @@ static bool of_part (const struct rung_receipt *rung)
 /* Who only fell with another host is one of many, whatever it printed. */
 static bool printed_alike (const struct rung_receipt *a, const struct rung_receipt *b)
 {
-    struct text left = a->cause.evidence, right = b->cause.evidence;
-    return a->outcome == OUTCOME_CASCADE ||
-           text_equal_but_numbers (text_take_until (&left, '\n'), text_take_until (&right, '\n'));
+    return a->outcome == OUTCOME_CASCADE || text_equal_but_numbers (error_line_find (a->outcome, a->cause.evidence),
+                                                                    error_line_find (b->outcome, b->cause.evidence));
 }
 
 /* Of an isolation pass only whether it works is shown, not which host failed because of which. */
-bool receipt_same_line (const struct rung_receipt *a, const struct rung_receipt *b)
+bool receipt_same_line (const struct rung_receipt *a, struct text host_a, const struct rung_receipt *b,
+                        struct text host_b)
 {
     if (of_part (a) || of_part (b))
         return of_part (a) && of_part (b) && a->attempt == b->attempt;
     return a->outcome == b->outcome && a->pass == b->pass && a->attempt == b->attempt &&
            text_equal (a->cache, b->cache) && a->cause.owner == b->cause.owner &&
-           a->cause.certainty == b->cause.certainty &&
-           cause_equal (a->cause.text, (struct text){ 0 }, b->cause.text, (struct text){ 0 }) && printed_alike (a, b);
+           a->cause.certainty == b->cause.certainty && cause_equal (a->cause.text, host_a, b->cause.text, host_b) &&
+           printed_alike (a, b);
 }
 
-static struct receipt_line *line_for (struct receipt_line *lines, uint32_t *n, const struct rung_receipt *rung)
+static bool varies (const struct cause *a, const struct cause *b, enum outcome outcome)
+{
+    return !text_equal (a->text, b->text) ||
+           !text_equal (error_line_find (outcome, a->evidence), error_line_find (outcome, b->evidence));
+}
+
+static struct receipt_line *line_for (struct receipt_line *lines, uint32_t *n, const struct rung_receipt *rung,
+                                      struct text host)
 {
     for (uint32_t i = 0; i < *n; i++)
-        if (receipt_same_line (lines[i].rung, rung)) {
-            struct text first = lines[i].rung->cause.evidence, line = rung->cause.evidence;
-            lines[i].varies |= !text_equal (text_take_until (&first, '\n'), text_take_until (&line, '\n'));
+        if (receipt_same_line (lines[i].rung, lines[i].hosts[0], rung, host)) {
+            lines[i].varies |= varies (&lines[i].rung->cause, &rung->cause, rung->outcome);
             return &lines[i];
         }
     lines[*n] = (struct receipt_line){ .rung = rung };
@@ -79,7 +85,7 @@ uint32_t receipt_lines_of_rung (const struct slice_receipt *receipt, struct text
             const struct rung_receipt *at = &receipt->hosts.items[i].rungs.items[k];
             if (!text_equal (at->rung, rung) || !text_equal (receipt->hosts.items[i].run, run))
                 continue;
-            struct receipt_line *line = line_for (*lines, &n, at);
+            struct receipt_line *line = line_for (*lines, &n, at, receipt->hosts.items[i].host);
             if (of_part (at) && at->outcome != OUTCOME_PASSED)
                 line->rung = at; /* an attempt that failed stands for the part */
             take_host (line, receipt->hosts.items[i].host, at->duration_ms, arena);

@@ -9,11 +9,12 @@ struct receipt_line {
     struct text *hosts;
     uint32_t hosts_n;
     uint64_t least_ms, most_ms; /* most_ms 0: no host told how long it ran */
-    bool varies;                /* others than the first printed other numbers */
+    bool varies;                /* others than the first have other numbers */
 };
 
 /* Do two attempts at one rung belong to one line? */
-bool receipt_same_line (const struct rung_receipt *a, const struct rung_receipt *b);
+bool receipt_same_line (const struct rung_receipt *a, struct text host_a, const struct rung_receipt *b,
+                        struct text host_b);
 /* How many; they live in the arena. */
 uint32_t receipt_lines_of_rung (const struct slice_receipt *receipt, struct text run, struct text rung,
                                 struct receipt_line **lines, struct arena *arena);

@@ -137,6 +137,14 @@ static const struct sighting *deciding_sighting (const struct rung_receipt *rung
     return NULL;
 }
 
+/* The first host, where the others have other numbers. */
+static void add_whose (const struct receipt_line *line, struct buf *out)
+{
+    if (line->varies)
+        hostset_fold (line->hosts, 1, out);
+    buf_puts (out, line->varies ? ": " : "");
+}
+
 /* What was printed, before our words about it. */
 static void add_error_line (const struct receipt_line *line, struct buf *out)
 {
@@ -152,9 +160,7 @@ static void add_error_line (const struct receipt_line *line, struct buf *out)
         buf_printf (out, "\n             line %u: ", sighting->line);
     else
         buf_puts (out, sighting ? "\n             at the end: " : "\n             evidence: ");
-    if (line->varies)
-        hostset_fold (line->hosts, 1, out);
-    buf_puts (out, line->varies ? ": " : "");
+    add_whose (line, out);
     buf_escaped (out, error, CAUSE_COLUMNS);
 }
 
@@ -174,6 +180,7 @@ static void add_cause (const struct receipt_line *line, struct buf *out)
         return;
     add_error_line (line, out);
     buf_puts (out, "\n             ");
+    add_whose (line, out);
     buf_escaped (out, rung->cause.text, CAUSE_COLUMNS);
     failure_print_owner (out, rung->cause.certainty, rung->cause.owner, rung->cause.signature);
     buf_puts (out, rung->outcome ? "" : " so far");

@@ -104,6 +104,7 @@ static json_t *group_value (const struct board *board, const struct board_verdic
     set (object, "signature", text_or_null (group->signature));
     set (object, "line", text_or_null (group->line));
     set (object, "cause", escaped_json (group->cause));
+    set (object, "varies", json_boolean (group->varies));
     set (object, "next", text_or_null (group->next));
     set (object, "phase", text_or_null (group->phase));
     set (object, "hosts", fold_value (board, group->hosts.items, group->hosts.n));

@@ -124,7 +124,8 @@ static void an_equal_failure_of_all_is_blamed_on_nobody (void **state)
     static const struct part equal[] = { { ENDING_EXITED, 2, 0, "usage: train CONFIG\n" },
                                          { ENDING_EXITED, 1, 0, "" },
                                          { ENDING_SIGNALLED, SIGSEGV, 0, "" },
-                                         { ENDING_EXITED, 1, 0, "step 3\n" DIED } };
+                                         { ENDING_EXITED, 1, 0, "step 3\n" DIED },
+                                         { ENDING_EXITED, 2, 0, "error: cannot use coordinator 10.0.0.1:8476\n" } };
     (void) state;
     for (size_t k = 0; k < sizeof equal / sizeof equal[0]; k++) {
         slice_open (&slice, "");
@@ -207,6 +208,8 @@ static void who_alone_does_not_end_while_all_others_complain_is_the_cause (void 
     assert_int_equal (slice.verdicts[3].owner, OWNER_UNKNOWN);
     assert_int_equal (slice.verdicts[3].outcome, OUTCOME_FAILED);
     assert_true (text_find (slice.verdicts[3].cause, TEXT_LIT ("this one did not end by itself"), NULL));
+    slice.plan.climb.fail_fast = true; /* then it had no time to */
+    expect_nobody (&slice);
     slice_close (&slice);
 }
 

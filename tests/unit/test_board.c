@@ -1,6 +1,8 @@
 /* links: simulated view */
 #include "view_fixture.h"
 
+#include "coordinator/view/group_text.h"
+
 static const struct board_pass *pass_at (const struct show *show, uint32_t rung, enum pass pass)
 {
     return &show->board->rungs[rung].passes[pass];
@@ -47,6 +49,28 @@ static void verdicts_with_the_same_cause_fold (void **state)
     assert_int_equal (show.board->hosts[3].rungs_passed, 0);
     assert_int_equal (show.board->hosts[3].outcome, OUTCOME_FAILED);
     assert_int_equal (board_rung_outcome (show.board, FACTS), OUTCOME_FAILED);
+    show_release (&show);
+}
+
+static void numbers_of_the_first_host_are_told_as_its_own (void **state)
+{
+    (void) state;
+    struct show show;
+    struct buf words;
+    struct verdict verdicts[] = {
+        { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_UNKNOWN, .cause = TEXT_LIT ("rank 1 lost its mesh") },
+        { .host = 2, .outcome = OUTCOME_FAILED, .owner = OWNER_UNKNOWN, .cause = TEXT_LIT ("rank 2 lost its mesh") },
+    };
+    show_gathered (&show, 4);
+    show_began (&show, FACTS, PASS_ONCE, 1, 4);
+    show_pass_ended (&show, OUTCOME_FAILED, 900, verdicts, 2);
+    const struct board_pass *pass = pass_at (&show, FACTS, PASS_ONCE);
+    assert_int_equal (pass->groups.n, 1);
+    buf_init (&words, 4096);
+    group_text (show.board, &pass->groups.items[0], &words);
+    assert_non_null (strstr (buf_c (&words), "host[1-2] failed: host1: rank 1 lost its mesh"));
+    assert_non_null (strstr (buf_c (&show.lines), "host[1-2] failed: host1: rank 1 lost its mesh"));
+    buf_release (&words);
     show_release (&show);
 }
 
@@ -289,6 +313,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (a_pass_counts_its_hosts),
         cmocka_unit_test (verdicts_with_the_same_cause_fold),
+        cmocka_unit_test (numbers_of_the_first_host_are_told_as_its_own),
         cmocka_unit_test (more_different_causes_than_places_are_counted),
         cmocka_unit_test (a_known_cause_takes_the_place_of_an_unknown_one),
         cmocka_unit_test (a_cold_pass_does_not_pass_the_rung),

@@ -485,6 +485,37 @@ static void words_of_one_host_are_not_given_as_anothers (void **state)
     expect (printed (story, false), "    evidence of v6e-[0-3]: line 0\n    evidence of v6e-4: line 4\n");
 }
 
+static void a_cause_whose_numbers_differ_is_one_and_names_whose_they_are (void **state)
+{
+    struct story *story = *state;
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        story->attempts[i][1].outcome = OUTCOME_FAILED;
+        story->attempts[i][1].cause = story->attempts[3][1].cause;
+        story->attempts[i][1].cause.text = text_format (&story->arena, "rank %u (pid %u) lost its mesh", i, 400 + i);
+    }
+    struct buf receipt;
+    explain (story);
+    assert_int_equal (story->told.causes_n, 1);
+    expect (printed (story, false), "    v6e-0: rank 0 (pid 400) lost its mesh\n");
+    buf_init (&receipt, 1 << 20);
+    receipt_text (&story->receipt, &(const struct drift_query){ 0 }, &receipt);
+    expect (buf_as_text (&receipt), "v6e-0: rank 0 (pid 400) lost its mesh");
+    buf_release (&receipt);
+}
+
+/* A value that a host could not tell is none. */
+static void what_was_not_heard_is_no_holder_of_the_device (void **state)
+{
+    struct story *story = *state;
+    static struct var facts[] = { { TEXT_LIT ("device.holders"), TEXT_LIT (FACT_NOT_REPORTED) } };
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        story->hosts[i].facts.items = facts;
+        story->hosts[i].facts.n = 1;
+    }
+    explain (story);
+    assert_false (text_find (printed (story, false), TEXT_LIT (FACT_NOT_REPORTED), NULL));
+}
+
 static void a_person_reads_the_fault_first (void **state)
 {
     struct story *story = *state;
@@ -602,6 +633,8 @@ int main (void)
         T (a_cold_pass_that_compiled_nothing_says_so),
         T (what_the_imports_did_to_the_policy_is_told_whole),
         T (passes_in_parts_are_not_where_it_ended),
+        T (a_cause_whose_numbers_differ_is_one_and_names_whose_they_are),
+        T (what_was_not_heard_is_no_holder_of_the_device),
         T (a_person_reads_the_fault_first),
         T (an_unknown_failure_blames_nobody),
         T (the_worst_differences_of_the_hosts_come_last),

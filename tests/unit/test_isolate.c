@@ -442,6 +442,23 @@ static void one_that_went_down_while_all_others_complain_is_named_already (void 
     assert_false (isolate_is_called_for (&seen.plan, seen.hosts, SEEN, false)); /* not when they had not met */
 }
 
+/* Of two unlike failures each may be why, or neither; two alike are one cause. */
+static void unlike_failures_call_for_isolation_and_equal_ones_do_not (void **state)
+{
+    (void) state;
+    struct seen seen;
+    hang (&seen);
+    for (uint32_t i = 2; i < SEEN; i++)
+        seen.hosts[i] = (struct isolate_host){ .verdict = &seen.verdicts[i], .ending = ENDING_EXITED, .code = 1 };
+    falls (&seen, 0, OWNER_UNKNOWN, "");
+    falls (&seen, 1, OWNER_UNKNOWN, "");
+    seen.verdicts[0].evidence = TEXT_LIT ("fatal error: rank 0 lost its shard");
+    seen.verdicts[1].evidence = TEXT_LIT ("fatal error: rank 1 lost its shard");
+    assert_false (without_cause (&seen));
+    seen.verdicts[1].evidence = TEXT_LIT ("fatal error: no more steps");
+    assert_true (without_cause (&seen));
+}
+
 /* ---- what it means ---- */
 
 static const struct plan *named_plan (void)
@@ -665,6 +682,7 @@ int main (void)
         cmocka_unit_test (a_suspect_keeps_the_failure_and_all_others_failed_with_it),
         cmocka_unit_test (without_suspects_verdicts_stay_and_say_what_was_tried),
         cmocka_unit_test (who_failed_alone_did_not_fail_for_its_peers),
+        cmocka_unit_test (unlike_failures_call_for_isolation_and_equal_ones_do_not),
         cmocka_unit_test (two_halves_that_work_alone_are_named),
         cmocka_unit_test (whatever_parts_do_the_sentence_says_what_they_did),
     };

@@ -798,6 +798,19 @@ static void devices_that_meet_hold_one_value (void **state)
     assert_non_null (strstr (scene.verdict.why, "devices that meet report different values"));
 }
 
+/* Two of four hosts: more than half of those that are near. */
+static void who_is_far_off_has_no_vote_on_the_common_value (void **state)
+{
+    (void) state;
+    struct scene scene;
+    scene_make_bfloat16 (&scene, neighbours);
+    claim_everywhere (&scene, 1.0078125); /* rounded once */
+    for (uint32_t device = 2 * PER_HOST; device < DEVICES; device++)
+        scene.shards[device].value = 1.25;
+    scene.metrics[2].value = scene.metrics[3].value = 1.25;
+    blames (&scene, 1u << 2 | 1u << 3, PROOF_DISAGREE);
+}
+
 static void a_tolerance_has_a_bound_and_the_rung_may_set_another (void **state)
 {
     (void) state;
@@ -958,6 +971,7 @@ int main (void)
         cmocka_unit_test (honest_sums_of_short_dtypes_are_proved),
         cmocka_unit_test (a_local_value_of_a_short_dtype_fails_however_near_it_is),
         cmocka_unit_test (devices_that_meet_hold_one_value),
+        cmocka_unit_test (who_is_far_off_has_no_vote_on_the_common_value),
         cmocka_unit_test (a_tolerance_has_a_bound_and_the_rung_may_set_another),
         cmocka_unit_test (earlier_values_are_held_against_the_sums_that_are_right),
         cmocka_unit_test (last_values_of_different_steps_are_told_by_their_number),
