@@ -130,10 +130,10 @@ class Commands(Failing):
         self.fails(self.command("sh", "-c", "kill -KILL $$"), "failed", "unknown", "killed by signal 9")
 
     def test_a_missing_program_is_blocked(self):
-        self.fails(self.command("no-such-program-anywhere"), "blocked", "host", "no-such-program-anywhere", status=3)
+        self.fails(self.command("no-such-program-anywhere"), "blocked", "launch", "no-such-program-anywhere", status=3)
 
     def test_a_missing_path_is_blocked(self):
-        self.fails(self.command("/nonexistent/program"), "blocked", "host", "/nonexistent/program", status=3)
+        self.fails(self.command("/nonexistent/program"), "blocked", "launch", "/nonexistent/program", status=3)
 
     def test_a_good_command_passes(self):
         self.passes(self.climb([self.command("true")]))
