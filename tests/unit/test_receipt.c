@@ -310,11 +310,58 @@ static void a_host_that_was_refused_could_not_run_and_the_others_were_not_reache
     assert_non_null (first);
     assert_int_equal (first->outcome, OUTCOME_BLOCKED);
     assert_true (text_find (first->cause.text, TEXT_LIT ("step connect"), NULL));
+    assert_true (text_starts (first->cause.next, "to go on with the 1 that are up: "));
+    assert_true (text_find (first->cause.next, TEXT_LIT (" --min-hosts 1; "), NULL));
     assert_int_equal (frontier_host_outcome (header, &receipt.hosts.items[0]), OUTCOME_NOT_REACHED);
     assert_int_equal (frontier_host_outcome (header, &receipt.hosts.items[1]), OUTCOME_BLOCKED);
     assert_int_equal (frontier_rung_outcome (&receipt.hosts.items[1], TEXT_LIT ("two")), OUTCOME_NOT_REACHED);
     assert_int_equal (frontier_slice_outcome (header, &receipt), OUTCOME_BLOCKED);
     assert_int_equal (frontier_of_slice (header, &receipt).next_failing, 0);
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
+static void where_nobody_is_up_no_command_goes_on_with_them (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct receipt_fold *fold = receipt_fold_create ();
+    open_run (fold);
+    for (uint32_t host = 0; host < 2; host++)
+        lose_host (fold, host, "its worker did not join within 8 s");
+    end_run (fold, OUTCOME_BLOCKED);
+    receipt_fold_build (fold, &arena, &receipt);
+    const struct rung_receipt *first = frontier_latest_attempt (&receipt.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE);
+    assert_non_null (first);
+    assert_true (first->cause.next.len > 0);
+    assert_false (text_find (first->cause.next, TEXT_LIT ("--min-hosts"), NULL));
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
+static void the_frontier_is_of_those_that_came_and_the_outcome_of_all (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct receipt_fold *fold = receipt_fold_create ();
+    struct attempt_key one = { 0, PASS_ONCE, 1 };
+    struct verdict verdict = { .host = 1, .outcome = OUTCOME_BLOCKED, .owner = OWNER_HOST };
+    struct fact left = { .kind = FACT_HOSTS_LEFT_BEHIND };
+    open_run (fold);
+    lose_host (fold, 1, "its worker did not join within 8 s");
+    left.of.hosts_left_behind.verdicts.items = &verdict;
+    left.of.hosts_left_behind.verdicts.n = 1;
+    receipt_fold_apply (fold, &left);
+    end_attempt (fold, 0, one);
+    end_pass (fold, one, NULL, 0);
+    receipt_fold_build (fold, &arena, &receipt);
+    struct frontier slice = frontier_of_slice (&receipt.headers.items[0], &receipt);
+    assert_int_equal (slice.first_passing, 0);
+    assert_int_equal (slice.highest_passing, 0);
+    assert_int_equal (slice.next_failing, -1);
+    assert_int_equal (frontier_slice_outcome (&receipt.headers.items[0], &receipt), OUTCOME_BLOCKED);
     receipt_fold_destroy (fold);
     arena_release (&arena);
 }
@@ -340,6 +387,7 @@ static void a_cancelled_run_tells_why_a_host_never_came (void **state)
         assert_non_null (first);
         assert_int_equal (first->outcome, joined ? OUTCOME_LOST : OUTCOME_BLOCKED);
         assert_true (text_find (first->cause.text, TEXT_LIT ("step connect"), NULL));
+        assert_false (text_find (first->cause.next, TEXT_LIT ("--min-hosts"), NULL)); /* it did not end for that */
         assert_int_equal (receipt.hosts.items[0].rungs.n, 0);
         receipt_fold_destroy (fold);
         arena_release (&arena);
@@ -933,6 +981,8 @@ int main (void)
         cmocka_unit_test (a_later_attempt_counts_and_keeps_its_history),
         cmocka_unit_test (what_an_attempt_measured_and_saw_is_kept),
         cmocka_unit_test (a_host_that_was_refused_could_not_run_and_the_others_were_not_reached),
+        cmocka_unit_test (where_nobody_is_up_no_command_goes_on_with_them),
+        cmocka_unit_test (the_frontier_is_of_those_that_came_and_the_outcome_of_all),
         cmocka_unit_test (a_cancelled_run_tells_why_a_host_never_came),
         cmocka_unit_test (a_host_lost_between_two_rungs_stands_at_the_next_one),
         cmocka_unit_test (a_host_that_came_back_is_not_missing),

@@ -149,6 +149,27 @@ static void the_text_tells_the_same (void **state)
     show_release (&show);
 }
 
+/* Before the first pass, which has no failures then. */
+static void who_never_came_stands_among_the_failures (void **state)
+{
+    (void) state;
+    struct show show;
+    struct buf out;
+    show_make (&show, 2);
+    show_open (&show);
+    show_joined (&show, 0);
+    show_lost (&show, 1, TEXT_LIT ("its worker did not join within 30 s"));
+    show_run_ended (&show, OUTCOME_BLOCKED, 3, TEXT_LIT ("blocked"));
+    struct status status = { .board = show.board, .now_ms = show.at_ms };
+    buf_init (&out, 1 << 20);
+    status_text (&status, &show.style, &out);
+    assert_has (&out,
+                "\n  host1 blocked: its worker did not join within 30 s [known host]; next: to go on with the 1 that "
+                "are up: ");
+    buf_release (&out);
+    show_release (&show);
+}
+
 static void a_violated_cache_is_told (void **state)
 {
     (void) state;
@@ -243,6 +264,7 @@ int main (void)
         cmocka_unit_test (failures_stand_beside_their_hosts),
         cmocka_unit_test (without_a_coordinator_it_is_interrupted),
         cmocka_unit_test (the_text_tells_the_same),
+        cmocka_unit_test (who_never_came_stands_among_the_failures),
         cmocka_unit_test (a_violated_cache_is_told),
         cmocka_unit_test (nan_and_infinity_are_null),
         cmocka_unit_test (whatever_happens_it_is_json_and_safe),
