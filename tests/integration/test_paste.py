@@ -1,4 +1,5 @@
 """What one pastes: a receipt, an explanation and a comparison as text and as Markdown, whatever programs printed."""
+import json
 import re
 import time
 import unittest
@@ -109,6 +110,8 @@ class Pasting(lab.LabTest):
         told_s = float(re.search(r" in (\d+(?:\.\d+)?) s", header["sentence"])[1])
         self.assertGreaterEqual(took_s, 3)
         self.assertAlmostEqual(took_s, told_s, delta=1.1)
+        listed = json.loads(self.lab.sliceup("runs", "--json").out)["runs"]
+        self.assertEqual([header["ended_wall_ms"] - header["began_wall_ms"]], [run["duration_ms"] for run in listed])
 
 
 if __name__ == "__main__":

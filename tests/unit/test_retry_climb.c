@@ -71,6 +71,23 @@ static void a_cancellation_while_it_waits_ends_the_run (void **state)
     bench_close (&bench);
 }
 
+/* What was planned is not due then: a moment that has passed would make every silence start anew, without end. */
+static void a_cancellation_after_a_restart_waits_for_nobody_for_good (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench);
+    fall_for_a_while (&bench);
+    die_unheard (&bench, FACT_RETRY_PLANNED);
+    cancel (&bench);
+    assert_false (coord_ended (bench.coord, NULL));
+    for (uint32_t i = 0; i < 200 && !coord_ended (bench.coord, NULL); i++)
+        tick_at (&bench, bench.now_ms + 500);
+    assert_true (coord_ended (bench.coord, NULL));
+    assert_int_equal (count (&bench, FACT_HOST_LOST), HOSTS);
+    bench_close (&bench);
+}
+
 static void what_the_user_cancelled_is_not_run_again (void **state)
 {
     (void) state;
@@ -391,6 +408,7 @@ int main (void)
         cmocka_unit_test (the_second_attempt_begins_when_its_moment_has_come),
         cmocka_unit_test (a_death_before_or_after_it_is_planned_changes_nothing),
         cmocka_unit_test (a_cancellation_while_it_waits_ends_the_run),
+        cmocka_unit_test (a_cancellation_after_a_restart_waits_for_nobody_for_good),
         cmocka_unit_test (what_the_user_cancelled_is_not_run_again),
         cmocka_unit_test (a_host_that_is_lost_while_it_waits_ends_the_run),
         cmocka_unit_test (nothing_is_run_again_when_a_host_is_gone),

@@ -190,6 +190,11 @@ static void a_survived_silence_is_one_line (void **state)
     watched.lines = NULL;
     assert_true (says (&watched, "host1 came back after 26 s\n"));
     watched_release (&watched);
+    watched_make (&watched, true);
+    apply (&watched, &back);
+    assert_true (says (&watched, "\"type\":\"host-returned\""));
+    assert_true (says (&watched, "\"host\":\"host1\",\"silent_ms\":26000"));
+    watched_release (&watched);
 }
 
 int main (void)

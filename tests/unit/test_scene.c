@@ -388,6 +388,21 @@ static void it_tells_for_how_long_a_host_is_where_it_is (void **state)
     stage_release (&stage);
 }
 
+static void while_the_clock_stands_nobody_is_waited_for (void **state)
+{
+    (void) state;
+    struct stage stage;
+    stage_make (&stage, 4);
+    show_open (&stage.show);
+    show_joined (&stage.show, 1);
+    assert_int_equal (stage_draw (&stage)->waiting_n, 1);
+    feed_freeze_clock (stage.feed, true, 8000);
+    assert_int_equal (stage_draw (&stage)->waiting_n, 0);
+    feed_freeze_clock (stage.feed, false, 9000);
+    assert_int_equal (stage_draw (&stage)->waiting_n, 1);
+    stage_release (&stage);
+}
+
 static void the_clock_goes_on_from_what_was_heard_and_stands_when_it_is_told_to (void **state)
 {
     (void) state;
@@ -773,6 +788,7 @@ int main (void)
         cmocka_unit_test (a_metric_changes_no_group),
         cmocka_unit_test (the_end_of_the_run_changes_no_rung_that_was_over),
         cmocka_unit_test (it_tells_for_how_long_a_host_is_where_it_is),
+        cmocka_unit_test (while_the_clock_stands_nobody_is_waited_for),
         cmocka_unit_test (the_clock_goes_on_from_what_was_heard_and_stands_when_it_is_told_to),
         cmocka_unit_test (cascades_name_the_group_that_ended_first),
         cmocka_unit_test (without_a_cause_a_cascade_names_nobody_and_of_two_the_first),
