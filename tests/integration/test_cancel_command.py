@@ -137,6 +137,7 @@ class CancelCommand(lab.LabTest):
         self.assertRegex(text.out, rf"run {run.id}: interrupted, and its clock stands at its last fact; .*resume {run.id[:8]}, .*cancel {run.id[:8]}\n")
         self.assertNotIn("waiting", text.out)
         self.assertEqual(status["now_ms"], self.lab.status(run.id)["now_ms"])
+        self.assertNotIn("stopped at", self.lab.sliceup("runs").out)
 
     def test_without_a_run_the_one_that_was_taken_over_last_is_shown(self):
         run = self.interrupt()

@@ -220,6 +220,16 @@ class Anything(Pages):
         self.assertNotIn("Nothing failed", self.text("groups"))
         self.assertIn("passed, without 2 hosts", self.text("ladder"))
 
+    def test_durations_are_cut_as_the_terminal_cuts_them(self):
+        """One time has one text everywhere: none is rounded up."""
+        whole = said_by.state()
+        for rung, ms in zip(whole["rungs"], (218990, 1960, 999)):
+            rung["spent_ms"] = ms
+        whole["rungs"][2]["running"] = False
+        self.serve(said_by.answers() | {"state": lambda query: said_by.nothing_new(whole) if "since" in query else whole})
+        for said in ("3 min 38 s", "1.9 s", "999 ms"):
+            self.until(lambda: said in self.text("ladder"), said)
+
     def test_what_is_packed_is_what_it_was(self):
         """Letters of all kinds, and numbers of phases and groups."""
         rng, words = random.Random(3), ["to come", "passed", "not reached", "runs", "ended", "failed so far", "cascade", "cancelled", "blocked", "timed out", "lost"]

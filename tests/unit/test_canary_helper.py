@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -87,6 +88,30 @@ class Process:
             self.said = [json.loads(line) for line in lines]
             self.out, self.err = self.process.communicate(timeout=TIMEOUT_S)
         return self.process.returncode
+
+
+class Compiled(unittest.TestCase):
+    """The worker starts canaries with -B: nothing is written beside what is installed."""
+
+    def keeps(self, folder, **env):
+        """Whether Python may write what it compiles, in a canary that lies there."""
+        name = os.path.join(folder, "canary.py")
+        with open(name, "w", encoding="utf-8") as file:
+            file.write("import sliceup_canary, sys\nprint(not sys.dont_write_bytecode)\n")
+        env = {**{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}, "SLICEUP_FD": "3", **env}
+        done = subprocess.run([sys.executable, "-B", name], env=env, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+        return done.stdout == "True\n"
+
+    def test_only_canaries_of_others_leave_compiled_files_and_not_against_their_word(self):
+        with tempfile.TemporaryDirectory() as top:
+            ours, below, other = (os.path.join(top, name) for name in ("ours", "ours/jax", "ours-not"))
+            for folder in (below, other):
+                os.makedirs(folder)
+            shutil.copy(os.path.join(CANARIES, "sliceup_canary.py"), ours)
+            self.assertFalse(self.keeps(ours))
+            self.assertFalse(self.keeps(below, PYTHONPATH=ours))
+            self.assertTrue(self.keeps(other, PYTHONPATH=ours))
+            self.assertFalse(self.keeps(other, PYTHONPATH=ours, PYTHONDONTWRITEBYTECODE="1"))
 
 
 class Lines(unittest.TestCase):

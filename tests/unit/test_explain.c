@@ -395,6 +395,30 @@ static void torch_xla_is_told_once_and_a_command_has_no_phase (void **state)
     assert_int_equal (step (story, "frontend")->mark, EXPLAIN_UNKNOWN); /* torch alone drives no device */
 }
 
+static void a_command_that_failed_and_what_never_ran_have_no_phase (void **state)
+{
+    struct story *story = *state;
+    struct rung rungs[] = { { .id = story->rungs[0], .kind = PROGRAM_CANARY },
+                            { .id = story->rungs[1], .kind = PROGRAM_COMMAND } };
+    struct board now = { .plan.rungs = { rungs, 2 } };
+    struct rung_receipt *culprit = &story->attempts[3][1];
+    culprit->phase = (struct text){ 0 };
+    for (uint32_t i = 0; i < HOSTS; i++)
+        story->hosts[i].backend.observed = (struct observed_backend){ 0 };
+    explain_make (&story->receipt, &now, &(const struct drift_query){ 0 }, &story->arena, &story->told);
+    assert_true (text_is (step (story, "end")->answers[0].text, "rung dense: failed"));
+    rungs[1].kind = PROGRAM_CANARY; /* it was started, and has said nothing */
+    explain_make (&story->receipt, &now, &(const struct drift_query){ 0 }, &story->arena, &story->told);
+    assert_true (text_is (step (story, "end")->answers[0].text, "rung dense: failed, last in phase start"));
+    culprit->outcome = OUTCOME_BLOCKED;
+    explain_make (&story->receipt, &now, &(const struct drift_query){ 0 }, &story->arena, &story->told);
+    assert_true (text_is (step (story, "end")->answers[0].text, "rung dense: blocked"));
+    culprit->outcome = OUTCOME_LOST;
+    culprit->attempt = 0;
+    explain_make (&story->receipt, &now, &(const struct drift_query){ 0 }, &story->arena, &story->told);
+    assert_true (text_is (step (story, "end")->answers[0].text, "rung dense: lost"));
+}
+
 static void policy_says (struct story *story, const char *words)
 {
     const struct explain_question *policy = (explain (story), step (story, "policy"));
@@ -630,6 +654,7 @@ int main (void)
         T (another_backend_is_suspect_on_all),
         T (kernels_are_told_by_rung),
         T (torch_xla_is_told_once_and_a_command_has_no_phase),
+        T (a_command_that_failed_and_what_never_ran_have_no_phase),
         T (a_cold_pass_that_compiled_nothing_says_so),
         T (what_the_imports_did_to_the_policy_is_told_whole),
         T (passes_in_parts_are_not_where_it_ended),

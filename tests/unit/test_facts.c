@@ -150,11 +150,13 @@ static void the_old_control_groups_limit_counts_too (void **state)
 static void the_least_limit_above_an_old_nested_group_counts (void **state)
 {
     struct machine *machine = *state;
-    put (machine, "/proc/self/cgroup", "5:devices:/\n4:memory:/job/step\n3:pids:/job\n0::/\n");
+    put (machine, "/proc/self/cgroup",
+         "6:devices:/\n5:name=memory:/other\n4:memory:/job/step\n3:pids:/tasks/7\n0::/\n");
     put (machine, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
-    put (machine, "/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "8192\n");
-    put (machine, "/sys/fs/cgroup/memory/job/step/memory.limit_in_bytes", "9223372036854771712\n");
-    put (machine, "/sys/fs/cgroup/pids/job/pids.max", "77\n");
+    put (machine, "/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "65536\n");
+    put (machine, "/sys/fs/cgroup/memory/job/step/memory.limit_in_bytes", "8192\n");
+    put (machine, "/sys/fs/cgroup/pids/tasks/7/pids.max", "99\n");
+    put (machine, "/sys/fs/cgroup/pids/tasks/pids.max", "77\n");
     container_facts (&machine->list);
     is (machine, "memory.cgroup_max", "8192");
     is (machine, "pids.cgroup_max", "77");

@@ -68,6 +68,16 @@ static void a_limit_that_is_kept_passes (void **state)
     assert_int_equal (judge (bench), OUTCOME_PASSED);
 }
 
+/* Nobody but its report says so: the program itself reported nothing. */
+static void a_failure_that_its_report_has_is_not_one_that_it_reported (void **state)
+{
+    struct bench *bench = *state;
+    bench->result.failure = TEXT_LIT ("the loss is not a number");
+    assert_int_equal (judge (bench), OUTCOME_FAILED);
+    assert_true (text_find (bench->verdict.cause, TEXT_LIT ("exited with status 0"), NULL));
+    assert_false (text_find (bench->verdict.cause, TEXT_LIT ("reported"), NULL));
+}
+
 static void reads_are_counted_a_step (void **state)
 {
     struct bench *bench = *state;
@@ -267,6 +277,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         TEST (a_limit_that_is_kept_passes),
+        TEST (a_failure_that_its_report_has_is_not_one_that_it_reported),
         TEST (reads_are_counted_a_step),
         TEST (what_is_over_a_limit_is_told_with_both_numbers),
         TEST (operations_on_the_host_are_named),
