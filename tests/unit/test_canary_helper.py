@@ -90,6 +90,23 @@ class Process:
         return self.process.returncode
 
 
+class Listener(unittest.TestCase):
+    """Who reaches rank 0 nowhere says how the connection failed, and no more than that."""
+
+    def failure(self, error):
+        with unittest.mock.patch("socket.create_connection", side_effect=error), self.assertRaises(sliceup_canary.Failure) as raised:
+            sliceup_jax.await_listener("10.0.0.1:77", 0)
+        self.assertEqual("peer", raised.exception.owner)
+        return str(raised.exception)
+
+    def test_only_a_refusal_says_that_nothing_listens(self):
+        self.assertRegex(self.failure(ConnectionRefusedError(111, "Connection refused")), "Connection refused: no connection to rank 0 at 10.0.0.1:77 .*: nothing listens there$")
+        for error in (TimeoutError("timed out"), OSError(113, "No route to host")):
+            told = self.failure(error)
+            self.assertTrue(told.startswith(f"{error}: no connection to rank 0 at 10.0.0.1:77 "), told)
+            self.assertNotIn("listen", told)
+
+
 class Compiled(unittest.TestCase):
     """The worker starts canaries with -B: nothing is written beside what is installed."""
 

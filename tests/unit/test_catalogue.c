@@ -300,6 +300,7 @@ static void a_damaged_record_is_not_believed (void **state)
         "UPDATE generation SET run = x'ff'",
         "UPDATE generation SET run = hex (zeroblob (300))",
         "UPDATE generation SET run = '../../../../../../tmp/elsewhere/..'",
+        "UPDATE generation SET run = '../../x'",
     };
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         struct err err = { 0 };
@@ -313,6 +314,27 @@ static void a_damaged_record_is_not_believed (void **state)
             fail_msg ("%s: code %d: %s", changes[i], err.code, err.text);
         change (scene, "DELETE FROM generation");
     }
+}
+
+/* The run that wrote it, elsewhere, is in its record: it is no more believed than the column. */
+static void a_run_that_an_imported_generation_names_is_a_run_or_damage (void **state)
+{
+    struct scene *scene = *state;
+    static const char *const runs[] = { "../../x", "ab", "FEDCBA9876543210FEDCBA9876543210" };
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        struct err err = { 0 };
+        struct fact_generation generation = generation_of (token (scene, BUNDLE), BUNDLE);
+        generation.from_run = text_of (runs[i]);
+        assert_int_equal (catalogue_publish (scene->catalogue, RUN, &generation, &err), 0);
+        assert_int_equal (catalogue_find_newest (scene->catalogue, BUNDLE, &generation, &scene->arena, &err), -1);
+        assert_int_equal (err.code, ERR_DAMAGE);
+        change (scene, "DELETE FROM generation");
+    }
+    struct fact_generation generation = generation_of (token (scene, BUNDLE), BUNDLE);
+    generation.from_run = OTHER_RUN;
+    assert_int_equal (catalogue_publish (scene->catalogue, RUN, &generation, NULL), 0);
+    assert_int_equal (catalogue_find_newest (scene->catalogue, BUNDLE, &generation, &scene->arena, NULL), 0);
+    assert_true (text_equal (generation.from_run, OTHER_RUN));
 }
 
 static void what_is_no_catalogue_is_not_used (void **state)
@@ -365,6 +387,7 @@ int main (void)
         IN_SCENE (only_the_run_that_got_the_token_publishes_for_its_bundle),
         IN_SCENE (a_bundle_that_leads_out_of_the_root_is_refused),
         IN_SCENE (a_damaged_record_is_not_believed),
+        IN_SCENE (a_run_that_an_imported_generation_names_is_a_run_or_damage),
         IN_SCENE (what_is_no_catalogue_is_not_used),
         IN_SCENE (the_catalogue_is_private),
     };

@@ -440,6 +440,9 @@ static void one_that_went_down_while_all_others_complain_is_named_already (void 
     seen.hosts[2].ending = ENDING_CANCELLED; /* but this one did not move: it may be why */
     assert_true (without_cause (&seen));
     assert_false (isolate_is_called_for (&seen.plan, seen.hosts, SEEN, false)); /* not when they had not met */
+    seen.hosts[2].ending = ENDING_EXITED;
+    falls (&seen, 3, OWNER_UNKNOWN, "");
+    assert_false (without_cause (&seen)); /* nor when they are two */
 }
 
 /* Of two unlike failures each may be why, or neither; two alike are one cause. */
@@ -552,6 +555,58 @@ static void two_halves_that_work_alone_are_named (void **state)
     arena_release (&arena);
 }
 
+static void each_end_has_its_suspicion_and_the_parts_behind_it (void **state)
+{
+    (void) state;
+    static uint32_t ends[] = { 0, 1, 2 }, odd[] = { 0, 2 };
+    static struct isolate_trial fails[] = { { { ends, 2 }, ISOLATE_FAILED, 1 } },
+                                nothing[] = { { { ends, 2 }, ISOLATE_VOID, 1 } },
+                                alone[] = { { { ends, 1 }, ISOLATE_WORKS, 1 }, { { ends, 2 }, ISOLATE_FAILED, 1 } },
+                                beside[] = { { { odd, 2 }, ISOLATE_WORKS, 1 }, { { ends, 2 }, ISOLATE_FAILED, 1 } };
+    static const struct {
+        enum isolate_kind kind;
+        uint32_t named_n, trials_n;
+        const struct isolate_trial *trials;
+        const char *why;
+    } cases[] = {
+        { ISOLATE_HOSTS, 1, 2, alone,
+          "suspect what is between this host and the others: run by themselves, h[0-1] failed; h0 worked (2 passes)" },
+        { ISOLATE_HOSTS, 1, 2, beside, "run by themselves, h[0-1] failed; h[0,2] worked (2 passes)" },
+        { ISOLATE_LINK, 2, 1, fails,
+          "suspect the link between h[0-1], or a setting that differs: run by themselves, h[0-1] failed (1 pass)" },
+        { ISOLATE_TOGETHER, 3, 1, fails,
+          "suspect a link between h[0-2], or the number of hosts: run by themselves, h[0-1] failed (1 pass)" },
+        { ISOLATE_EVERYWHERE, 0, 1, fails, "no host stands out: run by themselves, h[0-1] failed (1 pass)" },
+        { ISOLATE_NO_EVIDENCE, 0, 1, nothing,
+          "no part of the slice could be run by itself: run by themselves, none gave evidence (1 pass)" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct arena arena = { 0 };
+        struct isolate_case of = { 3, 1, cases[i].trials, cases[i].trials_n };
+        struct isolate_step found = { .kind = cases[i].kind, .hosts = { ends, cases[i].named_n } };
+        struct text why = isolate_explain (named_plan (), &of, &found, &arena);
+        if (!text_is (why, cases[i].why))
+            fail_msg ("'%.*s', not '%s'", TEXT_ARG (why), cases[i].why);
+        arena_release (&arena);
+    }
+}
+
+static void of_many_parts_six_are_named_and_the_others_counted (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    static uint32_t hosts[] = { 0, 1, 2, 3, 4, 5 };
+    struct isolate_trial trials[8];
+    struct isolate_case of = { 6, 1, trials, 8 };
+    struct isolate_step found = { .kind = ISOLATE_TOGETHER };
+    for (uint32_t i = 0; i < 8; i++)
+        trials[i] = (struct isolate_trial){ { &hosts[i % 6], 1 }, ISOLATE_WORKS, 1 };
+    struct text why = isolate_explain (named_plan (), &of, &found, &arena);
+    assert_true (
+        text_find (why, TEXT_LIT ("run by themselves, h0, h1, h2, h3, h4, h5 and 2 more worked (8 passes)"), NULL));
+    arena_release (&arena);
+}
+
 /* ---- every sentence against the parts that ran ---- */
 
 static uint32_t count_answers (const struct found *found, enum isolate_answer answer)
@@ -607,6 +662,8 @@ static void check_sentence (const struct found *found, uint32_t hosts, struct ar
             fail_msg ("h%u of %u is named, and failed in no part: %.*s", host, hosts, TEXT_ARG (why));
         if (text_find (why, TEXT_LIT ("between this host and the others"), NULL))
             assert_true (named->n == 1 && ended_with (found, host, true, ISOLATE_WORKS) && failed);
+        if (found->step.kind == ISOLATE_HOSTS && named->n == 1 && ended_with (found, host, true, ISOLATE_WORKS))
+            assert_true (text_starts (why, "suspect what is between this host and the others: "));
         if (found->step.kind == ISOLATE_LINK)
             assert_true (ended_with (found, host, true, ISOLATE_WORKS) ||
                          ended_with (found, host, false, ISOLATE_WORKS));
@@ -684,6 +741,8 @@ int main (void)
         cmocka_unit_test (who_failed_alone_did_not_fail_for_its_peers),
         cmocka_unit_test (unlike_failures_call_for_isolation_and_equal_ones_do_not),
         cmocka_unit_test (two_halves_that_work_alone_are_named),
+        cmocka_unit_test (of_many_parts_six_are_named_and_the_others_counted),
+        cmocka_unit_test (each_end_has_its_suspicion_and_the_parts_behind_it),
         cmocka_unit_test (whatever_parts_do_the_sentence_says_what_they_did),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

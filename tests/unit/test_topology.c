@@ -328,6 +328,35 @@ static void what_the_user_says_is_one_machine_is_not_found (void **state)
     assert_int_equal (machines_found (slice, "10.0.0.1", "10.0.0.1"), 0);
     assert_int_equal (machines_found (slice, "127.0.0.1", "127.0.0.2"), 0);
     assert_int_equal (machines_found (slice, "", "10.0.0.1"), 0);
+    assert_int_equal (machines_found (slice, "127.0.0.1", "10.0.0.1"), 1); /* of that they said nothing */
+}
+
+static void hosts_are_held_against_the_first_of_their_machine_wherever_it_stands (void **state)
+{
+    struct slice *slice = *state;
+    (void) machines_found (slice, "10.0.0.1", "10.1.0.1");
+    slice->names[2].address = TEXT_LIT ("10.0.0.1"); /* as the first says it */
+    slice->facts[2][0] = fact (slice, "boot_id", "b");
+    topology_judge_machines (&slice->plan, slice->hosts, &slice->arena, &slice->found);
+    assert_int_equal (slice->found.n, 1);
+    assert_int_equal (slice->found.items[0].host, 1);
+    slice->facts[1][0] = fact (slice, "boot_id", "d"); /* another machine between the two */
+    slice->names[2].address = TEXT_LIT ("10.1.0.1");
+    topology_judge_machines (&slice->plan, slice->hosts, &slice->arena, &slice->found);
+    assert_int_equal (slice->found.n, 1);
+    assert_int_equal (slice->found.items[0].host, 2);
+}
+
+static void hosts_that_tell_no_boot_or_no_name_are_no_machine (void **state)
+{
+    struct slice *slice = *state;
+    for (uint32_t missing = 0; missing < 2; missing++) {
+        assert_int_equal (machines_found (slice, "10.0.0.1", "10.1.0.1"), 1);
+        for (uint32_t i = 0; i < 2; i++)
+            slice->facts[i][missing] = fact (slice, missing ? "hostname" : "boot_id", "absent");
+        topology_judge_machines (&slice->plan, slice->hosts, &slice->arena, &slice->found);
+        assert_int_equal (slice->found.n, 0);
+    }
 }
 
 static void another_boot_or_name_is_another_machine (void **state)
@@ -350,6 +379,8 @@ int main (void)
         T (a_machine_under_two_addresses_is_found),
         T (what_the_user_says_is_one_machine_is_not_found),
         T (another_boot_or_name_is_another_machine),
+        T (hosts_that_tell_no_boot_or_no_name_are_no_machine),
+        T (hosts_are_held_against_the_first_of_their_machine_wherever_it_stands),
         T (a_whole_slice_holds),
         T (a_missing_chip_is_the_hosts),
         T (chips_of_two_kinds_are_added),
