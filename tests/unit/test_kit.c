@@ -163,6 +163,7 @@ static void files_that_are_all_there_are_used_in_place (void **state)
                                       "/sliceup_program.py"); /* a user's Python would write beside it */
     keep_all (b);
     assert_int_equal (find (b)->missing.n, 0);
+    assert_true (b->kit.folder.len > 0);
     assert_true (text_starts (kit_file_path (b->kit.folder, &b->list.items[2], &b->arena), b->directory));
 }
 

@@ -460,6 +460,11 @@ static void a_run_has_one_length_and_a_survived_silence_is_history (void **state
     receipt_fold_build (fold, &arena, &receipt);
     assert_true (text_has (&receipt, ", took 3 min 38 s\n"));
     assert_true (text_has (&receipt, "history  h1 came back after 26 s of silence\n"));
+    struct buf json;
+    buf_init (&json, 1 << 20);
+    receipt_json (&receipt, &(const struct drift_query){ 0 }, &json);
+    assert_non_null (strstr (buf_c (&json), "\"h1 came back after 26 s of silence\""));
+    buf_release (&json);
     receipt_fold_destroy (fold);
     arena_release (&arena);
 }

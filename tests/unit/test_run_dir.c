@@ -195,11 +195,35 @@ static void only_an_id_becomes_a_path (void **state)
     assert_false (run_dir_name (&dir, TEXT_LIT ("home"), id));
 }
 
+/* Of a journal that came from elsewhere, as an id. */
+static void only_words_of_a_plan_become_parts_of_a_path (void **state)
+{
+    (void) state;
+    static const char *const others[] = { "", ".", "..", ".hidden", "a/b", "../x", "/x" };
+    struct plan_host hosts[] = { { .name = TEXT_LIT ("h0") }, { .name = TEXT_LIT ("h1.b-c_d") } };
+    struct rung rungs[] = { { .id = TEXT_LIT ("facts") }, { .id = TEXT_LIT ("tiny-1") } };
+    struct plan plan = { .hosts = { hosts, 2 }, .rungs = { rungs, 2 } };
+    assert_true (run_dir_names_path_safe (&plan));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct text word = hosts[1].name;
+        hosts[1].name = text_of (others[i]);
+        assert_false (run_dir_names_path_safe (&plan));
+        hosts[1].name = word;
+        word = rungs[1].id;
+        rungs[1].id = text_of (others[i]);
+        assert_false (run_dir_names_path_safe (&plan));
+        rungs[1].id = word;
+    }
+    rungs[1].id = TEXT_LIT ("a\0b");
+    assert_false (run_dir_names_path_safe (&plan));
+}
+
 int main (void)
 {
 #define IN_HOME(test) cmocka_unit_test_setup_teardown (test, home_make, home_remove)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (only_an_id_becomes_a_path),
+        cmocka_unit_test (only_words_of_a_plan_become_parts_of_a_path),
         IN_HOME (a_wrong_digit_in_created_makes_no_other_run_the_last),
         IN_HOME (a_run_that_was_removed_meanwhile_is_no_damage),
         IN_HOME (the_last_is_the_one_that_was_taken_over),

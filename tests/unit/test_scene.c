@@ -662,6 +662,11 @@ static void notes_of_a_journal_are_those_that_were_told_live (void **state)
     assert_int_equal (feed_notes_last (stage.feed), last + 3);
     assert_text (feed_note_at (stage.feed, last + 1)->text, "host0 silent for 5 s");
     assert_int_equal (feed_note_at (stage.feed, last + 2)->at_ms, 10200);
+    struct fact back = { .kind = FACT_HOST_RETURNED, .of.host_suspected = { .host = 0, .silent_ms = 26700 } };
+    show_fact (&stage.show, back); /* what was survived stays in view */
+    feed_tick (stage.feed, SHOW_WALL_MS + stage.show.at_ms + BURST_WAIT_MS);
+    assert_int_equal (feed_notes_last (stage.feed), last + 4);
+    assert_text (feed_note_at (stage.feed, last + 4)->text, "host0 came back after 26 s");
     stage_release (&stage);
 }
 

@@ -18,6 +18,7 @@
 #include "common/wire/wire.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/web/answers.h"
 #include "coordinator/web/server.h"
 
 enum { WAIT_MS = 20 * 1000, LOOK_MS = 30 };
@@ -356,6 +357,43 @@ static void as_many_wait_as_may_and_others_are_answered (void **state)
     leave (second, SECOND);
 }
 
+/* ---- whose words are a path ---- */
+
+static void put (const struct lab *lab, const char *name)
+{
+    char path[RUN_PATH_BYTES];
+    assert_int_equal (folder_make (run_dir_path (&lab->dir, "logs/h0", path), 0700, NULL), 0);
+    assert_int_equal (atomic_file_write (run_dir_path (&lab->dir, name, path), "printed", 7, 0600, NULL), 0);
+}
+
+/* The log of h0 at this rung, of a run whose plan has such a rung. */
+static void assert_log (const struct lab *lab, const char *rung, unsigned status)
+{
+    struct plan_host host = { .name = TEXT_LIT ("h0") };
+    struct rung rungs = { .id = text_of (rung) };
+    struct fact opened = { .kind = FACT_RUN_OPENED, .index = 1 };
+    struct served_run run = { .dir = lab->dir, .feed = feed_create () };
+    struct web_request request = { .host = "h0", .pass = PASS_ONCE, .attempt = 1, .from = -1 };
+    opened.of.run_opened = (struct fact_run_opened){ .run = text_of (lab->dir.id) };
+    opened.of.run_opened.plan = (struct plan){ .hosts = { &host, 1 }, .rungs = { &rungs, 1 } };
+    snprintf (request.rung, sizeof request.rung, "%s", rung);
+    feed_apply (run.feed, &opened, now_ms, clock_wall_ms ());
+    struct http_answer *answer = answer_log (&run, &request);
+    assert_int_equal (answer->status, status);
+    http_answer_release (answer);
+    feed_destroy (run.feed);
+}
+
+static void a_plan_leads_to_no_file_but_the_logs_of_its_run (void **state)
+{
+    const struct lab *lab = *state;
+    put (lab, "logs/h0/facts.once.1.log");
+    put (lab, "../elsewhere.once.1.log");
+    assert_log (lab, "facts", 200);
+    assert_log (lab, "../../../elsewhere", 404);
+    assert_log (lab, "nothing", 404);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -364,6 +402,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (those_who_have_seen_the_same_state_are_given_one_answer, make, clean),
         cmocka_unit_test_setup_teardown (who_waits_is_not_held_up_by_those_who_do_not, make, clean),
         cmocka_unit_test_setup_teardown (as_many_wait_as_may_and_others_are_answered, make, clean),
+        cmocka_unit_test_setup_teardown (a_plan_leads_to_no_file_but_the_logs_of_its_run, make, clean),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
