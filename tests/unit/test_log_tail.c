@@ -1,4 +1,4 @@
-/* links: cli */
+/* links: cli journal database */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,11 @@
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
+#include "common/wire/wire.h"
+#include "coordinator/cli/commands.h"
 #include "coordinator/cli/logs.h"
+#include "coordinator/home/run_begun.h"
+#include "coordinator/journal/journal.h"
 
 /* The end of one attempt's log, in a folder of its own. */
 struct lab {
@@ -95,11 +99,49 @@ static void what_is_not_there_is_not_taken_for_empty (void **state)
     assert_non_null (strstr (err.text, "its log is no regular file"));
 }
 
+/* A run whose plan has such a rung, in a journal that came from elsewhere; what `sliceup logs` leaves with. */
+static int logs_of (const struct lab *lab, const char *rung)
+{
+    struct cli cli = { .home = lab->dir.home, .hint = "" };
+    const char *no_operands[] = { NULL };
+    struct cli_arguments arguments = { .operands = no_operands };
+    struct plan_host host = { .name = TEXT_LIT ("h0"), .address = TEXT_LIT ("127.0.0.1") };
+    struct rung rungs = { .id = text_of (rung), .builtin = TEXT_LIT ("facts"), .kind = PROGRAM_BUILTIN };
+    struct fact opened = { .kind = FACT_RUN_OPENED, .index = 1, .wall_ms = 1700000000000 };
+    struct run_dir dir;
+    char path[RUN_PATH_BYTES];
+    struct buf bytes;
+    assert_int_equal (run_dir_create (&dir, lab->dir.home, NULL), 0);
+    struct journal *journal = journal_create (run_dir_path (&dir, "journal.db", path), dir.id, NULL);
+    assert_non_null (journal);
+    opened.of.run_opened = (struct fact_run_opened){ .run = text_of (dir.id) };
+    opened.of.run_opened.plan = (struct plan){ .slice = TEXT_LIT ("made"),
+                                               .launcher = LAUNCHER_JOIN,
+                                               .ladder = TEXT_LIT ("made"),
+                                               .hosts = { &host, 1 },
+                                               .rungs = { &rungs, 1 } };
+    buf_init (&bytes, FACT_MAX_BYTES);
+    wire_put_fact (&bytes, &opened);
+    journal_append (journal, 1, opened.kind, 0, opened.wall_ms, buf_as_text (&bytes));
+    buf_release (&bytes);
+    journal_close (journal);
+    assert_int_equal (run_begun_record (&dir, NULL), 0);
+    return logs_command.run (&cli, &arguments);
+}
+
+static void names_of_a_plan_that_lead_elsewhere_are_damage (void **state)
+{
+    const struct lab *lab = *state;
+    assert_int_equal (logs_of (lab, "facts"), EXIT_HOLDS);
+    assert_int_equal (logs_of (lab, "../../../elsewhere"), EXIT_DAMAGED);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (what_is_there_is_shown_safely, make, clean),
         cmocka_unit_test_setup_teardown (what_is_not_there_is_not_taken_for_empty, make, clean),
+        cmocka_unit_test_setup_teardown (names_of_a_plan_that_lead_elsewhere_are_damage, make, clean),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
