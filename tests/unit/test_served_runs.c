@@ -231,6 +231,15 @@ static void a_running_one_is_followed_to_its_end (void **state)
     assert_null (run->follow);
 }
 
+static void in_one_that_was_interrupted_nobody_is_waited_for (void **state)
+{
+    struct lab *lab = *state;
+    pass (lab, 1);
+    assert_true (feed_board (wanted (lab, 0)->feed)->interrupted);
+    assert_false (feed_board (wanted (lab, 5)->feed)->interrupted);
+    assert_false (feed_board (wanted (lab, RUNS - 1)->feed)->interrupted);
+}
+
 /* A state that is due then would else tell what was read long before. */
 static void without_events_it_is_read_when_a_state_is_due (void **state)
 {
@@ -376,6 +385,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (each_stands_as_its_journal_tells, make, clean),
         cmocka_unit_test_setup_teardown (those_asked_about_have_feeds_and_the_oldest_gives_its_place_away, make, clean),
         cmocka_unit_test_setup_teardown (a_running_one_is_followed_to_its_end, make, clean),
+        cmocka_unit_test_setup_teardown (in_one_that_was_interrupted_nobody_is_waited_for, make, clean),
         cmocka_unit_test_setup_teardown (without_events_it_is_read_when_a_state_is_due, make, clean),
         cmocka_unit_test_setup_teardown (a_damaged_one_is_told, make, clean),
         cmocka_unit_test_setup_teardown (one_that_stands_still_is_hardly_looked_at_and_its_resuming_is_seen, make,
