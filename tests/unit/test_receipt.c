@@ -362,6 +362,9 @@ static void the_frontier_is_of_those_that_came_and_the_outcome_of_all (void **st
     assert_int_equal (slice.highest_passing, 0);
     assert_int_equal (slice.next_failing, -1);
     assert_int_equal (frontier_slice_outcome (&receipt.headers.items[0], &receipt), OUTCOME_BLOCKED);
+    end_run (fold, OUTCOME_BLOCKED);
+    receipt_fold_build (fold, &arena, &receipt);
+    assert_int_equal (receipt.hosts.items[1].rungs.n, 1); /* it is told once */
     receipt_fold_destroy (fold);
     arena_release (&arena);
 }

@@ -121,6 +121,7 @@ static void a_host_that_never_joined_is_a_cause (void **state)
         for (uint32_t i = 0; i < 3; i++)
             show_joined (show, i);
         show_lost (show, 3, TEXT_LIT ("its worker did not join within 30 s"));
+        uint64_t before = stage_draw (&stage)->revision;
         if (goes_on)
             show_left_behind (show, 3, FACTS);
         else
@@ -130,6 +131,7 @@ static void a_host_that_never_joined_is_a_cause (void **state)
         const struct scene_group *group = &scene->groups[0];
         assert_true (group->n == 1 && group->ranks[0] == 3 && group->rung == FACTS && group->owner == OWNER_HOST);
         assert_int_equal (scene->tiles[3].group, 0);
+        assert_true (group->changed > before);
         if (!goes_on) {
             assert_int_equal (group->outcome, OUTCOME_BLOCKED);
             assert_text (group->cause, "its worker did not join within 30 s");
@@ -137,6 +139,45 @@ static void a_host_that_never_joined_is_a_cause (void **state)
         }
         stage_release (&stage);
     }
+}
+
+/* It did not end for that host: who cancelled has no use for the command without it. */
+static void a_host_that_never_joined_a_cancelled_run_is_told_and_nothing_proposed (void **state)
+{
+    (void) state;
+    struct stage stage;
+    struct show *show = &stage.show;
+    stage_make (&stage, 4);
+    show_open (show);
+    for (uint32_t i = 0; i < 3; i++)
+        show_joined (show, i);
+    show_lost (show, 3, TEXT_LIT ("its worker did not join within 30 s"));
+    show_run_ended (show, OUTCOME_CANCELLED, 130, TEXT_LIT ("cancelled"));
+    const struct scene *scene = stage_draw (&stage);
+    assert_int_equal (scene->groups_n, 1);
+    assert_int_equal (scene->groups[0].outcome, OUTCOME_BLOCKED);
+    assert_text (scene->groups[0].cause, "its worker did not join within 30 s");
+    assert_false (text_find (scene->groups[0].next, TEXT_LIT ("--min-hosts"), NULL));
+    stage_release (&stage);
+}
+
+static void a_launch_that_is_known_to_fail_is_the_cause_of_all (void **state)
+{
+    (void) state;
+    struct stage stage;
+    struct show *show = &stage.show;
+    stage_make (&stage, 4);
+    show->plan.rungs.items[FACTS].known_bad = TEXT_LIT ("this launch has failed before");
+    show_open (show);
+    for (uint32_t i = 0; i < 4; i++)
+        show_joined (show, i);
+    show_run_ended (show, OUTCOME_BLOCKED, 3, TEXT_LIT ("blocked"));
+    const struct scene *scene = stage_draw (&stage);
+    assert_int_equal (scene->groups_n, 1);
+    assert_int_equal (scene->groups[0].n, 4);
+    assert_int_equal (scene->groups[0].owner, OWNER_PROGRAM);
+    assert_text (scene->groups[0].cause, "this launch has failed before");
+    stage_release (&stage);
 }
 
 static void what_was_restored_counts_more_than_what_was_compiled (void **state)
@@ -781,6 +822,8 @@ int main (void)
         cmocka_unit_test (a_run_climbs_mark_by_mark),
         cmocka_unit_test (who_is_left_behind_keeps_the_mark_of_what_it_did),
         cmocka_unit_test (a_host_that_never_joined_is_a_cause),
+        cmocka_unit_test (a_host_that_never_joined_a_cancelled_run_is_told_and_nothing_proposed),
+        cmocka_unit_test (a_launch_that_is_known_to_fail_is_the_cause_of_all),
         cmocka_unit_test (what_was_restored_counts_more_than_what_was_compiled),
         cmocka_unit_test (a_part_of_the_slice_by_itself_is_no_rung),
         cmocka_unit_test (what_was_run_long_ago_is_not_to_come),
