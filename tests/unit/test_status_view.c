@@ -164,7 +164,7 @@ static void who_never_came_stands_among_the_failures (void **state)
     buf_init (&out, 1 << 20);
     status_text (&status, &show.style, &out);
     assert_has (&out,
-                "\n  host1 blocked: its worker did not join within 30 s [known host]; next: to go on with the 1 that "
+                "\n  host1 blocked: its worker did not join within 30 s [likely host]; next: to go on with the 1 that "
                 "are up: ");
     buf_release (&out);
     show_release (&show);
