@@ -91,7 +91,7 @@ void apply_suspects_named (struct engine *to, const struct fact_suspects_named *
         return;
     to->state.isolation.over = true;
     struct isolate_ruling ruling;
-    isolate_ruling_from_suspects (&to->state.plan, named, failed->outcome, &to->pass_arena, &ruling);
+    isolate_ruling_from_suspects (&to->state.plan, named, &to->pass_arena, &ruling);
     for (uint32_t i = 0; i < failed->verdicts.n; i++) {
         struct verdict after;
         isolate_apply_ruling (&ruling, &failed->verdicts.items[i], &to->pass_arena, &after);

@@ -261,11 +261,15 @@ static struct text shortfall_text (const struct coord *coord, struct arena *aren
     return rungs.len ? text_format (arena, "%.*s; not passed: %.*s", TEXT_ARG (all), TEXT_ARG (rungs)) : all;
 }
 
+/* By those that still take part: where the climb went on from a rung, only hosts that it went on without did not pass. */
 static uint32_t passed_n (const struct coord *coord)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < coord->state->rungs.n; i++)
-        n += coord->state->rungs.items[i].outcome == OUTCOME_PASSED;
+    for (uint32_t i = 0; i < coord->state->rungs.n; i++) {
+        enum outcome outcome = coord->state->rungs.items[i].outcome;
+        bool by_host = coord->state->plan.rungs.items[i].scope != SCOPE_SLICE && i < coord->state->rung;
+        n += outcome == OUTCOME_PASSED || (by_host && outcome > OUTCOME_CASCADE && outcome != OUTCOME_BLOCKED);
+    }
     return n;
 }
 

@@ -82,13 +82,8 @@ static void name_host (struct receipt_fold *fold, const struct isolate_ruling *r
 
 void receipt_fold_apply_suspects (struct receipt_fold *fold, const struct fact_suspects_named *named)
 {
-    enum outcome worst = OUTCOME_PASSED;
-    for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
-        const struct rung_receipt *rung = receipt_rung_of (fold, i, &named->key);
-        worst = rung ? outcome_worst (worst, rung->outcome) : worst;
-    }
     struct isolate_ruling ruling;
-    isolate_ruling_from_suspects (&fold->plan, named, worst, &fold->arena, &ruling);
+    isolate_ruling_from_suspects (&fold->plan, named, &fold->arena, &ruling);
     for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
         struct rung_receipt *rung = receipt_rung_of (fold, i, &named->key);
         if (rung)

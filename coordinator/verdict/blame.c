@@ -1,7 +1,5 @@
 #include "coordinator/verdict/blame.h"
 
-#include <string.h>
-
 #include "common/classify/decide.h"
 #include "common/model/hostset.h"
 #include "coordinator/verdict/error_line.h"
@@ -82,8 +80,14 @@ static uint32_t mark_silent (const struct plan *plan, struct blame_host *hosts, 
         complain += !stopped;
     }
     for (uint32_t i = 0; i < n && silent < complain; i++)
-        hosts[i].awaited = hosts[i].ending == ENDING_CANCELLED;
+        hosts[i].awaited = hosts[i].silent = hosts[i].ending == ENDING_CANCELLED;
     return silent < complain ? silent : 0;
+}
+
+/* A connection that broke may be that to a service, and that to a host which had ended before. */
+static bool may_echo (const struct blame_host *host)
+{
+    return host->verdict->likely && text_is (host->verdict->signature, "network-type");
 }
 
 /* Lower is stronger: 0 a known cause, 1 a likely one, 2 one that nobody recognises, 3 a complaint about other hosts. */
@@ -92,7 +96,7 @@ static uint32_t weakness (const struct plan *plan, const struct blame_host *host
     if (host->complains)
         return 3;
     bool killed = host->killed && host->verdict->owner == OWNER_UNKNOWN; /* a kill has no owner by itself */
-    return recognised (plan, host) ? host->verdict->likely || killed : 2;
+    return recognised (plan, host) && !may_echo (host) ? host->verdict->likely || killed : 2;
 }
 
 /* An error that was printed before a program hung is older than any end at a limit. */
@@ -130,16 +134,11 @@ static int first_to_report (const struct blame_host *hosts, uint32_t n)
     return first;
 }
 
-/* A host that names itself does not complain of itself: in words that nobody knows the others say no more of it. */
-static void forget_self (const struct plan *plan, const struct host_mentions *host_mentions,
-                         const struct blame_host *hosts, uint32_t n, bool *named, bool *self)
+/* Does it say of the other no more than that one says of itself? In words that nobody knows that is no complaint. */
+static bool only_repeats (const struct plan *plan, const struct blame_host *host, const struct blame_host *other)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        if (!blame_is_peer_complaint (plan, hosts[i].verdict->signature))
-            host_mentions_find (host_mentions, hosts[i].peers, named);
-        self[i] = named[i];
-        memset (named, 0, n * sizeof *named);
-    }
+    return !blame_is_peer_complaint (plan, host->verdict->signature) &&
+           text_equal_but_numbers (host->peers, other->peers);
 }
 
 /* votes[i]: how many others name host i. Returns how many name anybody. */
@@ -147,16 +146,15 @@ static uint32_t count_votes (const struct plan *plan, const struct blame_host *h
                              struct arena *arena)
 {
     uint32_t *ranks = arena_array (arena, n, sizeof *ranks), voters = 0;
-    bool *named = arena_array (arena, n, sizeof *named), *self = arena_array (arena, n, sizeof *self);
+    bool *named = arena_array (arena, n, sizeof *named);
     for (uint32_t i = 0; i < n; i++)
         ranks[i] = hosts[i].verdict->host;
     const struct host_mentions *host_mentions = host_mentions_make_index (plan, ranks, n, arena);
-    forget_self (plan, host_mentions, hosts, n, named, self);
     for (uint32_t i = 0; i < n; i++) {
-        bool voted = false, known = blame_is_peer_complaint (plan, hosts[i].verdict->signature);
+        bool voted = false;
         host_mentions_find (host_mentions, hosts[i].peers, named);
         for (uint32_t k = 0; k < n; k++) {
-            bool votes_for = named[k] && k != i && (known || !self[k]);
+            bool votes_for = named[k] && k != i && !only_repeats (plan, &hosts[i], &hosts[k]);
             votes[k] += votes_for;
             voted |= votes_for;
             named[k] = false;
@@ -205,8 +203,9 @@ static void blame_host_of (const struct plan *plan, struct blame_host *host, con
         verdict->signature = (struct text){ 0 };
         verdict->next = (struct text){ 0 };
     }
-    if (verdict->outcome == OUTCOME_CANCELLED) /* the coordinator stopped it because it did not end by itself */
-        verdict->outcome = OUTCOME_TIMED_OUT;
+    if (verdict->outcome ==
+        OUTCOME_CANCELLED) /* stopped because it did not end by itself: was it at the limit of all? */
+        verdict->outcome = host->awaited && !host->silent ? OUTCOME_TIMED_OUT : OUTCOME_FAILED;
     verdict->transient = false;
     verdict->cause = text_clip (text_format (arena, "%.*s; %s", TEXT_ARG (verdict->cause), why), TEXT_MAX_BYTES);
     if (!verdict->next.len)
@@ -251,7 +250,7 @@ static bool keeps_its_cause (const struct plan *plan, const struct blame_host *h
         return true;
     if (is_nobody (plan, cause, named))
         return host->ending != ENDING_CANCELLED;
-    if (follows (plan, host) || (host->complains && !cause->complains))
+    if (follows (plan, host) || (host->complains && !cause->complains) || (may_echo (host) && !may_echo (cause)))
         return false;
     return recognised (plan, host) || (!named && (began_before (host, cause) || hung_alike (host, cause)));
 }
@@ -313,8 +312,6 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
     for (uint32_t i = 0; i < n && awaited; i++) {
         if (hosts[i].awaited)
             blame_host_of (plan, &hosts[i], why, arena);
-        if (hosts[i].awaited && silent)
-            hosts[i].verdict->outcome = OUTCOME_FAILED; /* no limit of ours had passed */
     }
     judge_others (plan, hosts, n, &hosts[first], named, arena);
 }

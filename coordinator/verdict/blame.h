@@ -27,7 +27,8 @@ struct blame_host {
     bool killed;       /* by a signal from outside: a reason of its own, whoever sent it */
     bool complains;    /* ended badly and says, in no known text, that the collective failed */
     struct text peers; /* what it printed of other hosts: struct failure_reading */
-    bool awaited;      /* found here: the others waited for it at a gate */
+    bool awaited;      /* found here: the others waited for it at a gate, or ended while it did not */
+    bool silent;       /* found here: of the latter kind */
 };
 /* How the cause of a cascade begins that nobody stopped before its own limit; the others were aborted. */
 #define BLAME_AT_LIMIT "still ran at its limit"

@@ -22,7 +22,7 @@ static bool printed_nothing (const struct judge_case *of)
     return of->rung->kind == PROGRAM_COMMAND && of->result->output_bytes == 0 && of->result->tail.len == 0;
 }
 
-static struct text look_at_log (const struct judge_case *of, struct arena *arena)
+struct text failure_look_at_log (const struct judge_case *of, struct arena *arena)
 {
     if (printed_nothing (of))
         return TEXT_LIT ("let the program print why it fails: that is shown here");
@@ -226,7 +226,7 @@ void failure_judge (const struct judge_case *of, struct arena *arena, struct tex
     out->outcome = OUTCOME_FAILED;
     out->owner = result->owner ? result->owner : OWNER_UNKNOWN;
     out->cause = text_clip (cause, SENTENCE_MAX_BYTES);
-    out->next = look_at_log (of, arena);
+    out->next = failure_look_at_log (of, arena);
     if (overrules (&reading, result->owner)) {
         take_decision (&reading.of, out);
         out->transient = reading.of.transient && ended_at_start (result);

@@ -78,11 +78,10 @@ bool isolate_failed_alone (const struct isolate_case *of, const struct isolate_s
 /* What becomes of a pass of this outcome once the suspects are named: they keep the failure, others are cascades. */
 struct isolate_ruling {
     const struct fact_suspects_named *named;
-    enum outcome outcome;
     struct text who;
 };
 void isolate_ruling_from_suspects (const struct plan *plan, const struct fact_suspects_named *named,
-                                   enum outcome outcome, struct arena *arena, struct isolate_ruling *out);
+                                   struct arena *arena, struct isolate_ruling *out);
 void isolate_apply_ruling (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena,
                            struct verdict *after);
 

@@ -178,14 +178,20 @@ static struct text add_clause (struct text cause, struct text why, struct arena 
                       SENTENCE_MAX_BYTES);
 }
 
+static bool ran_to_its_limit (const struct verdict *before)
+{
+    return before->outcome == OUTCOME_TIMED_OUT || text_starts (before->cause, BLAME_AT_LIMIT);
+}
+
 static void blame_host_of (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena,
                            struct verdict *after)
 {
     *after = *before;
     if (before->outcome == OUTCOME_CASCADE) {
-        *after = (struct verdict){
-            .host = before->host, .outcome = ruling->outcome, .owner = OWNER_UNKNOWN, .phase = before->phase
-        };
+        *after = (struct verdict){ .host = before->host,
+                                   .outcome = ran_to_its_limit (before) ? OUTCOME_TIMED_OUT : OUTCOME_FAILED,
+                                   .owner = OWNER_UNKNOWN,
+                                   .phase = before->phase };
         after->next = TEXT_LIT (
             "compare this host with the others: sliceup drift; and see what it printed: sliceup logs");
     }
@@ -200,14 +206,9 @@ static void blame_host_of (const struct isolate_ruling *ruling, const struct ver
 }
 
 void isolate_ruling_from_suspects (const struct plan *plan, const struct fact_suspects_named *named,
-                                   enum outcome outcome, struct arena *arena, struct isolate_ruling *out)
+                                   struct arena *arena, struct isolate_ruling *out)
 {
-    *out = (struct isolate_ruling){ named, outcome, fold (plan, named->suspects.items, named->suspects.n, arena) };
-}
-
-static bool ran_to_its_limit (const struct verdict *before)
-{
-    return before->outcome == OUTCOME_TIMED_OUT || text_starts (before->cause, BLAME_AT_LIMIT);
+    *out = (struct isolate_ruling){ named, fold (plan, named->suspects.items, named->suspects.n, arena) };
 }
 
 void isolate_apply_ruling (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena,
@@ -217,7 +218,7 @@ void isolate_apply_ruling (const struct isolate_ruling *ruling, const struct ver
     *after = *before;
     if (before->outcome == OUTCOME_PASSED)
         return;
-    if (named->suspects.n ? is_suspect (named, before->host) : before->outcome != OUTCOME_CASCADE) {
+    if (named->suspects.n ? is_suspect (named, before->host) : named->alone || before->outcome != OUTCOME_CASCADE) {
         blame_host_of (ruling, before, arena, after);
         return;
     }

@@ -55,7 +55,7 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
     if (result->ending == ENDING_TIMEOUT) {
         struct text place = failure_place (of, arena);
         verdict_set (out, OUTCOME_TIMED_OUT, result->owner ? result->owner : OWNER_UNKNOWN,
-                     text_format (arena, "still%.*s after %s; killed",
+                     text_format (arena, "still%.*s after %s; stopped",
                                   TEXT_ARG (place.len ? place : TEXT_LIT (" running")), limit),
                      text_format (arena,
                                   "see what it printed last: sliceup logs --rung %.*s; raise the rung's timeout if it "
@@ -122,6 +122,8 @@ static bool ended_well (const struct judge_case *of, struct arena *arena, struct
         return true;
     struct text how = kill_describe_end (result, arena);
     failure_judge (of, arena, how, out);
+    if (of->world == 1 && out->owner == OWNER_PEER) /* it has none in this rung */
+        verdict_set (out, out->outcome, OWNER_UNKNOWN, out->cause, failure_look_at_log (of, arena).ptr);
     kill_judge_sender (of, arena, out);
     if (out->owner == OWNER_UNKNOWN)
         command_adopt_warning (of, out);

@@ -96,7 +96,8 @@ void kill_judge_sender (const struct judge_case *of, struct arena *arena, struct
         blame_memory (result, false, false, arena, out);
     else if (unexplained && (killed || signal == SIGTERM))
         append (&out->cause, arena, "; ",
-                TEXT_LIT ("nothing in its log says by whom (dmesg of the host tells of the kernel, "
-                          "which kills for want of memory)"),
+                killed ? TEXT_LIT ("nothing in its log says by whom (dmesg of the host tells of the kernel, "
+                                   "which kills for want of memory)")
+                       : TEXT_LIT ("nothing in its log says by whom"),
                 SENTENCE_MAX_BYTES);
 }

@@ -320,7 +320,7 @@ static void regroup_all (struct board *board, struct board_pass *pass, const str
     struct board_verdict_group *before = arena_array (&arena, n, sizeof (*before));
     if (n)
         memcpy (before, pass->groups.items, n * sizeof (*before));
-    isolate_ruling_from_suspects (&board->plan, named, pass->outcome, &arena, &ruling);
+    isolate_ruling_from_suspects (&board->plan, named, &arena, &ruling);
     pass->groups.n = 0; /* their lists and texts stay in the pass's arena */
     for (uint32_t i = 0; i < n; i++)
         regroup (board, &named->key, &ruling, &before[i], &arena);

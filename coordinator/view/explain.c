@@ -53,7 +53,7 @@ static enum explain_mark answer_device (const struct asked *asked, const struct 
         *answer = text_format (asked->arena, "libtpu's lock file is %.*s", TEXT_ARG (lock));
         return EXPLAIN_SUSPECT;
     }
-    *answer = !holders.len                    ? TEXT_LIT ("not checked: no facts rung ran on this host")
+    *answer = !holders.len                    ? TEXT_LIT ("not checked: no facts rung ended on this host")
               : text_starts (holders, "none") ? text_format (asked->arena, "held by %.*s", TEXT_ARG (holders))
                                               : holders;
     if (!holders.len || text_starts (holders, "none seen"))

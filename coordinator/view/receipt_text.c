@@ -159,7 +159,7 @@ static void add_error_line (const struct receipt_line *line, struct buf *out)
     if (sighting && sighting->line)
         buf_printf (out, "\n             line %u: ", sighting->line);
     else
-        buf_puts (out, sighting ? "\n             at the end: " : "\n             evidence: ");
+        buf_puts (out, sighting ? "\n             printed: " : "\n             evidence: ");
     add_whose (line, out);
     buf_escaped (out, error, CAUSE_COLUMNS);
 }

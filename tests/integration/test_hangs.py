@@ -63,7 +63,7 @@ class Hangs(Ends):
         self.assertEqual(1, ended.status, ended)
         cause = self.cause()
         lines = cause["evidence"].splitlines()
-        self.assertEqual("still in phase step after 2 s; killed", cause["text"])
+        self.assertEqual("still in phase step after 2 s; stopped", cause["text"])
         self.assertRegex(lines[0], r'^main thread: File ".*threading\.py", line \d+ in wait$')
         self.assertRegex(lines[1], r'^called from: File ".*helped\.py", line 3 in wait_for_all$')
         self.assertRegex(lines[2], r'^called from: File ".*helped\.py", line 6 in body$')
@@ -96,7 +96,7 @@ class Hangs(Ends):
         self.assertEqual(1, ended.status, ended)
         cause = self.cause()
         self.assertEqual("failed", self.attempt(self.lab.receipt(), "h0", "rung")["outcome"])
-        self.assertEqual("printed ValueError and then hung: still running after 2 s; killed", cause["text"])
+        self.assertEqual("printed ValueError and then hung: still running after 2 s; stopped", cause["text"])
         self.assertEqual("ValueError: shapes differ", cause["evidence"].splitlines()[0])
         self.assertIn("printed ValueError and then hung", ended.out)
 

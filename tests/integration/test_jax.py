@@ -253,7 +253,7 @@ class Raises(Jax):
         attempt = self.raised("bare", "h0", "20s")
         cause = attempt["cause"]
         self.assertEqual("failed", attempt["outcome"], attempt)
-        self.assertTrue(cause["text"].startswith("printed ValueError and then hung: still in phase run after 20 s; killed"), cause)
+        self.assertTrue(cause["text"].startswith("printed ValueError and then hung: still in phase run after 20 s; stopped"), cause)
         lines = cause["evidence"].splitlines()
         self.assertEqual("ValueError: boom", lines[0])
         self.assertRegex(cause["evidence"], r"main thread: File .*jax.* in ")

@@ -384,6 +384,33 @@ static void one_reporter_is_not_enough (void **state)
     slice_close (&slice);
 }
 
+/* Two name the third, which says of itself why it fell, later and in words that nobody knows. */
+static void who_is_named_by_others_in_other_words_than_its_own_is_the_cause (void **state)
+{
+    struct slice slice;
+    (void) state;
+    slice_open (&slice, "");
+    for (uint32_t i = 0; i < HOSTS; i++)
+        slice.parts[i] = (struct part){ ENDING_EXITED, 1, i, "error: peer h2 vanished\n" };
+    slice.parts[2] = (struct part){ ENDING_EXITED, 1, 9, "error: h2: the cooling pump stopped\n" };
+    expect_only (&slice, 2);
+    slice_close (&slice);
+}
+
+/* A connection breaks where the other end was, and that one had ended before. */
+static void a_connection_that_broke_is_an_echo_of_who_ended_before (void **state)
+{
+    struct slice slice;
+    (void) state;
+    slice_open (&slice, "Traceback (most recent call last):\n  File \"/home/me/train.py\", line 9, in <module>\n"
+                        "    meet ()\nConnectionError: the coordinator closed the barrier\n");
+    slice.parts[3] = (struct part){ ENDING_EXITED, 1, 0, "error: rank three lost its hat\n" };
+    for (uint32_t i = 0; i < HOSTS; i++)
+        slice.parts[i].order = i == 3 ? 0 : i + 1;
+    expect_only (&slice, 3);
+    slice_close (&slice);
+}
+
 /* Everywhere the metadata server was slow; one host fell, in words that nobody knows; the others are silent about it.
  */
 static void what_working_programs_print_is_no_confession (void **state)
@@ -544,7 +571,9 @@ static void expect_reading (struct slice *slice, enum owner said, const char *fa
                              .failure = text_of (failure),
                              .tail = text_of (tail),
                              .phase = TEXT_LIT ("run") };
-    struct judge_case of = { .plan = &slice->plan, .rung = &slice->plan.rungs.items[0], .result = &result, .world = 1 };
+    struct judge_case of = {
+        .plan = &slice->plan, .rung = &slice->plan.rungs.items[0], .result = &result, .world = HOSTS
+    };
     struct verdict verdict;
     of.rung = &(struct rung){ .id = TEXT_LIT ("x"), .kind = PROGRAM_CANARY, .timeout_ms = 1000 };
     judge_result (&of, &slice->arena, &verdict);
@@ -741,6 +770,8 @@ int main (void)
         cmocka_unit_test (addresses_name_hosts_too),
         cmocka_unit_test (who_confesses_is_not_outvoted),
         cmocka_unit_test (one_reporter_is_not_enough),
+        cmocka_unit_test (who_is_named_by_others_in_other_words_than_its_own_is_the_cause),
+        cmocka_unit_test (a_connection_that_broke_is_an_echo_of_who_ended_before),
         cmocka_unit_test (what_working_programs_print_is_no_confession),
         cmocka_unit_test (a_line_for_itself_does_not_count),
         cmocka_unit_test (a_kill_gives_way_to_a_known_cause),

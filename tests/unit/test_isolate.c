@@ -475,11 +475,11 @@ static const struct plan *named_plan (void)
     return &plan;
 }
 
-static void rule (const struct fact_suspects_named *named, enum outcome outcome, const struct verdict *before,
-                  struct arena *arena, struct verdict *after)
+static void rule (const struct fact_suspects_named *named, const struct verdict *before, struct arena *arena,
+                  struct verdict *after)
 {
     struct isolate_ruling ruling;
-    isolate_ruling_from_suspects (named_plan (), named, outcome, arena, &ruling);
+    isolate_ruling_from_suspects (named_plan (), named, arena, &ruling);
     isolate_apply_ruling (&ruling, before, arena, after);
 }
 
@@ -491,14 +491,19 @@ static void a_suspect_keeps_the_failure_and_all_others_failed_with_it (void **st
     struct fact_suspects_named named = { .why = TEXT_LIT ("run by themselves, h3 failed"),
                                          .suspects = { suspects, 1 } };
     struct verdict first = { .host = 0, .outcome = OUTCOME_TIMED_OUT, .cause = TEXT_LIT ("still in phase run") };
-    struct verdict other = { .host = 2, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("aborted because h0 failed") },
+    struct verdict other = { .host = 2,
+                             .outcome = OUTCOME_CASCADE,
+                             .cause = TEXT_LIT ("still ran at its limit because h0 failed") },
                    after;
-    rule (&named, OUTCOME_TIMED_OUT, &first, &arena, &after);
+    rule (&named, &first, &arena, &after);
     assert_int_equal (after.outcome, OUTCOME_CASCADE);
     assert_true (text_is (after.cause, "still ran at its limit because h2 failed"));
-    rule (&named, OUTCOME_TIMED_OUT, &other, &arena, &after);
+    rule (&named, &other, &arena, &after);
     assert_int_equal (after.outcome, OUTCOME_TIMED_OUT);
     assert_true (text_is (after.cause, "run by themselves, h3 failed"));
+    other.cause = TEXT_LIT ("aborted because h0 failed"); /* no limit had passed */
+    rule (&named, &other, &arena, &after);
+    assert_int_equal (after.outcome, OUTCOME_FAILED);
     arena_release (&arena);
 }
 
@@ -510,12 +515,15 @@ static void without_suspects_verdicts_stay_and_say_what_was_tried (void **state)
     struct verdict first = { .host = 0, .outcome = OUTCOME_FAILED, .cause = TEXT_LIT ("exit status 1") };
     struct verdict other = { .host = 1, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("aborted because h0 failed") },
                    after;
-    rule (&named, OUTCOME_FAILED, &first, &arena, &after);
+    rule (&named, &first, &arena, &after);
     assert_int_equal (after.outcome, OUTCOME_FAILED);
     assert_true (text_is (after.cause, "exit status 1; no host stands out"));
-    rule (&named, OUTCOME_FAILED, &other, &arena, &after);
+    rule (&named, &other, &arena, &after);
     assert_int_equal (after.outcome, OUTCOME_CASCADE);
     assert_true (text_is (after.cause, "aborted because h0 failed"));
+    named.alone = true; /* then it is no host's doing that the others fail */
+    rule (&named, &other, &arena, &after);
+    assert_true (after.outcome == OUTCOME_FAILED && text_is (after.cause, "no host stands out"));
     arena_release (&arena);
 }
 
@@ -532,10 +540,10 @@ static void who_failed_alone_did_not_fail_for_its_peers (void **state)
     struct fact_suspects_named named = { .suspects = { &h1, 1 } };
     assert_true (isolate_failed_alone (&of, &suspects[0]) && isolate_failed_alone (&of, &nobody));
     assert_false (isolate_failed_alone (&of, &suspects[1]));
-    rule (&named, OUTCOME_FAILED, &before, &arena, &after);
+    rule (&named, &before, &arena, &after);
     assert_int_equal (after.owner, OWNER_PEER);
     named.alone = true;
-    rule (&named, OUTCOME_FAILED, &before, &arena, &after);
+    rule (&named, &before, &arena, &after);
     assert_int_equal (after.owner, OWNER_UNKNOWN);
     arena_release (&arena);
 }

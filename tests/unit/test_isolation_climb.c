@@ -389,7 +389,7 @@ static void a_part_is_judged_by_its_own_mesh_and_time (void **state)
 {
     (void) state;
     struct bench bench;
-    char late[] = "still in phase start after 30 s; killed";
+    char late[] = "still in phase start after 30 s; stopped";
     bench_open (&bench);
     hang (&bench);
     assert_int_equal (bench.runs[0].rung.timeout_ms, 60000);
@@ -425,7 +425,7 @@ static void who_is_named_keeps_the_failure_in_the_closing_sentence (void **state
     struct text sentence = last (&bench, FACT_RUN_ENDED)->of.run_ended.sentence;
     assert_true (text_find (sentence, TEXT_LIT ("(1 of 1): host3 timed-out: still in phase start"), NULL));
     assert_true (text_find (sentence,
-                            TEXT_LIT ("killed; run by themselves, host[2-3], host[0,3] failed; host[0-1], host[0,2] "
+                            TEXT_LIT ("stopped; run by themselves, host[2-3], host[0,3] failed; host[0-1], host[0,2] "
                                       "worked (4 passes); owner unknown"),
                             NULL));
     bench_close (&bench);

@@ -421,7 +421,7 @@ static void the_kernel_s_counters_say_who_killed (void **state)
           "which a shell reports of a program that it did not find" },
         { ENDING_EXITED, 126, 0, 0, "", OWNER_UNKNOWN, false, "which a shell reports of a program that it may not" },
         { ENDING_EXITED, 124, 0, 0, "", OWNER_UNKNOWN, false, "which timeout(1) reports of a program that it ended" },
-        { ENDING_TIMEOUT, 0, 1, 1, "", OWNER_HOST, true, "killed; the kernel killed a process of this program's" },
+        { ENDING_TIMEOUT, 0, 1, 1, "", OWNER_HOST, true, "stopped; the kernel killed a process of this program's" },
     };
     (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -496,14 +496,14 @@ static void an_error_before_a_hang_is_its_cause (void **state)
     } cases[] = {
         { "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    raise ValueError('no')\n"
           "ValueError: no\n",
-          "printed ValueError and then hung: still in phase run after 1 min; killed", "ValueError: no",
+          "printed ValueError and then hung: still in phase run after 1 min; stopped", "ValueError: no",
           OUTCOME_FAILED },
         { "F0604 12:45:24.926233 1 a.cc:3] Check failed: x\n",
           "printed an error that ends programs and then hung: still", "F0604 12:45:24.926233 1 a.cc:3] Check failed: x",
           OUTCOME_TIMED_OUT },
-        { "ValueError: no\nremoved the old one, again\nloading data\n", "still in phase run after 1 min; killed",
+        { "ValueError: no\nremoved the old one, again\nloading data\n", "still in phase run after 1 min; stopped",
           "main thread: File", OUTCOME_TIMED_OUT },
-        { "retrying after an error\n", "still in phase run after 1 min; killed", "main thread: File",
+        { "retrying after an error\n", "still in phase run after 1 min; stopped", "main thread: File",
           OUTCOME_TIMED_OUT },
     };
     (void) state;

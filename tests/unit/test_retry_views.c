@@ -1,7 +1,9 @@
 /* links: simulated view */
 /* What views and receipts make of retries and of parts of the slice that were run by themselves. */
 #include "coordinator/receipt/frontier.h"
+
 #include "coordinator/receipt/receipt_fold.h"
+#include "coordinator/verdict/blame.h"
 #include "coordinator/view/grid.h"
 #include "coordinator/view/receipt_text.h"
 #include "coordinator/view/status.h"
@@ -80,7 +82,7 @@ static void judge (struct both *both, struct attempt_key key, uint32_t first, ui
             .host = from + i,
             .outcome = from + i == first ? outcome : OUTCOME_CASCADE,
             .owner = OWNER_UNKNOWN,
-            .cause = from + i == first ? TEXT_LIT ("the cause") : TEXT_LIT ("fell with it"),
+            .cause = from + i == first ? TEXT_LIT ("the cause") : TEXT_LIT (BLAME_AT_LIMIT ", as it did"),
         };
     struct fact fact = { .kind = FACT_PASS_ENDED,
                          .of.pass_ended = { .key = key,
@@ -260,7 +262,7 @@ static void parts_stand_in_the_receipt_and_count_for_nothing (void **state)
     receipt_text (&receipt, &(const struct drift_query){ 0 }, &out);
     assert_has (&out, "in parts works          host[0-1]  (700 ms to 900 ms)\n");
     assert_has (&out, "in parts fails          host[2-3]  (1.1 s to 1.3 s)\n");
-    assert_has (&out, "aborted because host3 failed");
+    assert_has (&out, BLAME_AT_LIMIT " because host3 failed");
     buf_release (&out);
     both_close (&both);
 }

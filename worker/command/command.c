@@ -234,6 +234,8 @@ static int put_files (const struct msg_run *run, const struct command_context *c
     return 0;
 }
 
+enum { PATH_SHOWN_BYTES = 240 }; /* an error's text is bounded */
+
 static int make_command (const struct msg_run *run, const struct command_context *context,
                          const struct environ_list *list, struct command *out, struct err *err)
 {
@@ -242,11 +244,13 @@ static int make_command (const struct msg_run *run, const struct command_context
         return err_set (err, ERR_PARSE, "the command of this rung is empty");
     if (put_files (run, context, list->arena, argv, err) < 0)
         return -1;
-    if (environ_find_program (list, argv[0], &path, err) < 0)
+    if (environ_find_program (list, argv[0], &path, err) < 0) {
+        struct text all = environ_get (list, "PATH"), shown = text_clip (all, PATH_SHOWN_BYTES);
         return err_set (err, ERR_CONFIG,
                         "no program %.*s on the PATH of this host; a command runs without a shell: expected a program "
-                        "of the host, its absolute path, or ./NAME for a file beside the ladder file; the PATH: %.*s",
-                        TEXT_ARG (argv[0]), TEXT_ARG (environ_get (list, "PATH")));
+                        "of the host, its absolute path, or ./NAME for a file beside the ladder file; the PATH: %.*s%s",
+                        TEXT_ARG (argv[0]), TEXT_ARG (shown), shown.len < all.len ? " and more" : "");
+    }
     out->argv = words (list->arena, argv, run->rung.argv.n);
     out->program = path.ptr;
     return 0;
