@@ -40,8 +40,7 @@ static const struct field hello_fields[] = {
 static const struct field heartbeat_fields[] = {
     F_U64 (1, struct msg_heartbeat, beat, COUNT_MAX),
     F_LIST (2, struct msg_heartbeat, holdings, HOLDINGS_MAX, &holding_record),
-    F_U64 (3, struct msg_heartbeat, dropped_bytes, COUNT_MAX), F_U64 (4, struct msg_heartbeat, lease_token, COUNT_MAX),
-    F_U64 (5, struct msg_heartbeat, lease_ask, COUNT_MAX)
+    F_U64 (3, struct msg_heartbeat, lease_token, COUNT_MAX), F_U64 (4, struct msg_heartbeat, lease_ask, COUNT_MAX)
 };
 
 uint64_t log_live_bytes (uint64_t limit_bytes)
@@ -51,9 +50,7 @@ uint64_t log_live_bytes (uint64_t limit_bytes)
 
 static const struct field log_fields[] = { F_RECORD (1, struct msg_log, key, &attempt_key_record),
                                            F_U64 (2, struct msg_log, offset, COUNT_MAX),
-                                           F_BYTES (3, struct msg_log, bytes, LOG_CHUNK_MAX_BYTES),
-                                           F_U64 (4, struct msg_log, dropped_bytes, COUNT_MAX),
-                                           F_BOOL (5, struct msg_log, last) };
+                                           F_BYTES (3, struct msg_log, bytes, LOG_CHUNK_MAX_BYTES) };
 
 static const struct field bye_fields[] = { F_TEXT (1, struct msg_bye, why, TEXT_MAX_BYTES) };
 

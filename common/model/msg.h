@@ -75,16 +75,13 @@ struct msg_hello {
 struct msg_heartbeat {
     uint64_t beat; /* counts in the loop that supervises the program */
     LIST_OF (struct holding) holdings;
-    uint64_t dropped_bytes; /* of log, in all */
-    uint64_t lease_token;   /* asks for the lease of this generation, or for more time on it; 0: asks nothing */
-    uint64_t lease_ask; /* number of the question; the answer repeats it, and time is counted from when it was sent */
+    uint64_t lease_token; /* asks for the lease of this generation, or for more time on it; 0: asks nothing */
+    uint64_t lease_ask;   /* number of the question; the answer repeats it, and time is counted from when it was sent */
 };
 struct msg_log {
     struct attempt_key key;
     uint64_t offset;
     struct text bytes;
-    uint64_t dropped_bytes;
-    bool last;
 };
 struct msg_bye {
     struct text why;

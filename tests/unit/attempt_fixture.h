@@ -32,8 +32,7 @@ struct bench {
     uint32_t gates;
     bool answer_gates;
     struct buf chunks;
-    uint64_t unsent_bytes;
-    uint32_t chunks_n, lasts;
+    uint32_t chunks_n;
     bool input_closed; /* the coordinator takes no chunks */
     bool stop_hard;
     const char *stop_on_phase;
@@ -83,9 +82,7 @@ static inline bool take_chunk (void *owner, const struct output_chunk *chunk)
     if (bench->input_closed)
         return false;
     buf_add_text (&bench->chunks, chunk->bytes);
-    bench->unsent_bytes = chunk->unsent_bytes;
     bench->chunks_n++;
-    bench->lasts += chunk->last;
     return true;
 }
 

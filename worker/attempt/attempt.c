@@ -389,11 +389,6 @@ uint64_t attempt_deadline_ms (const struct attempt *attempt)
     return attempt->stopping ? at_ms : earlier (at_ms, attempt->deadline_ms);
 }
 
-uint64_t attempt_unsent_bytes (const struct attempt *attempt)
-{
-    return attempt && attempt->output ? output_unsent_bytes (attempt->output) : 0;
-}
-
 struct attempt_key attempt_which (const struct attempt *attempt)
 {
     return attempt->run.key;

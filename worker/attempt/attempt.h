@@ -48,7 +48,6 @@ void attempt_receive_chunk (struct attempt *attempt, const struct msg_chunk *chu
 /* At every pass of the loop. */
 void attempt_poll (struct attempt *attempt, uint64_t now_ms);
 uint64_t attempt_deadline_ms (const struct attempt *attempt);
-uint64_t attempt_unsent_bytes (const struct attempt *attempt); /* of output; NULL is fine */
 /* The next thing that happened; false: nothing more. Texts live until the next call. */
 bool attempt_next (struct attempt *attempt, struct attempt_event *event);
 struct attempt_key attempt_which (const struct attempt *attempt);

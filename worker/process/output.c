@@ -23,7 +23,7 @@ struct place {
     uint64_t len;                        /* of what is there: marks count */
     uint64_t lines;                      /* that end before `to` */
     uint64_t cut_bytes;                  /* in all */
-    bool cutting, kept_last, whole;      /* `cutting`: no mark says so yet; `whole`: what is there ends with a line */
+    bool cutting, whole;                 /* `cutting`: no mark says so yet; `whole`: what is there ends with a line */
     uint64_t unmarked_bytes, from, line; /* of the cut that has no mark yet, and where it begins */
     uint64_t first_from, first_line, last_to, last_line; /* of all cuts */
     struct buf kept;                                     /* lines of the cut that stay: the first, and the newest */
@@ -306,18 +306,16 @@ static bool file_write (struct output *output, struct text bytes)
     return false;
 }
 
-static bool link_send (struct output *output, struct text bytes, bool last)
+static bool link_send (struct output *output, struct text bytes)
 {
-    struct output_chunk chunk = {
-        .offset = output->link.len, .bytes = bytes, .unsent_bytes = output->link.cut_bytes, .last = last
-    };
+    struct output_chunk chunk = { .offset = output->link.len, .bytes = bytes };
     output->tokens_bytes -= smaller (output->tokens_bytes, bytes.len);
     return output->fn (output->owner, &chunk);
 }
 
-static bool put (struct output *output, struct place *place, struct text bytes, bool last)
+static bool put (struct output *output, struct place *place, struct text bytes)
 {
-    if (!(place == &output->file ? file_write (output, bytes) : link_send (output, bytes, last)))
+    if (!(place == &output->file ? file_write (output, bytes) : link_send (output, bytes)))
         return false;
     place->len += bytes.len;
     place->whole = bytes.len ? bytes.ptr[bytes.len - 1] == '\n' : place->whole;
@@ -338,7 +336,7 @@ static bool put_mark (struct output *output, struct place *place)
     if (place->kept.len)
         buf_printf (&mark, "%s[sliceup] whole again from byte %" PRIu64 " on\n",
                     mark.ptr[mark.len - 1] == '\n' ? "" : "\n", place->to);
-    bool done = put (output, place, buf_as_text (&mark), false);
+    bool done = put (output, place, buf_as_text (&mark));
     buf_release (&mark);
     if (!done)
         return false;
@@ -349,12 +347,12 @@ static bool put_mark (struct output *output, struct place *place)
 }
 
 /* As much of what waits as lies in one piece. */
-static bool put_some (struct output *output, struct place *place, uint64_t most, bool last)
+static bool put_some (struct output *output, struct place *place, uint64_t most)
 {
     if (place->cutting && !put_mark (output, place))
         return false;
     struct text part = ring_text (output, place->to, most);
-    if (!put (output, place, part, last && place->to + part.len == output->bytes))
+    if (!put (output, place, part))
         return false;
     pass_by (output, place, place->to + part.len);
     return true;
@@ -364,7 +362,7 @@ static void file_begin (struct output *output)
 {
     struct place *file = &output->file;
     while (file->to < output->bytes && file->len < file->head_max)
-        (void) put_some (output, file, file->head_max - file->len, false); /* failing closes the head */
+        (void) put_some (output, file, file->head_max - file->len); /* failing closes the head */
     if (file->len >= file->head_max)
         cut_to (output, file, file->tail_max);
 }
@@ -379,7 +377,7 @@ void output_write_end (struct output *output)
     if (cuts && done && file->to < output->bytes)
         output->cut = cut;
     while (done && file->to < output->bytes)
-        done = put_some (output, file, RING_BYTES, false);
+        done = put_some (output, file, RING_BYTES);
     if (!done)
         cut_all (output, file);
 }
@@ -401,7 +399,7 @@ static void send_pending (struct output *output, bool all, bool last, uint64_t n
     while (taken && link->to < output->bytes && (all || output->bytes - link->to >= LOG_CHUNK_MAX_BYTES) &&
            (last || (link->len < link->head_max && output->tokens_bytes >= LOG_CHUNK_MAX_BYTES + link->kept.len)))
         taken = put_some (output, link,
-                          last ? LOG_CHUNK_MAX_BYTES : smaller (LOG_CHUNK_MAX_BYTES, link->head_max - link->len), last);
+                          last ? LOG_CHUNK_MAX_BYTES : smaller (LOG_CHUNK_MAX_BYTES, link->head_max - link->len));
     bool waits = link->to < output->bytes && link->len < link->head_max;
     output->send_at_ms = waits ? now_ms + (taken ? OUTPUT_GATHER_MS : NOT_TAKEN_MS) : UINT64_MAX;
 }
@@ -469,12 +467,9 @@ uint64_t output_deadline_ms (const struct output *output)
 void output_send_last (struct output *output, uint64_t now_ms)
 {
     struct place *link = &output->link;
-    bool waits = link->to < output->bytes;
     send_pending (output, true, true, now_ms);
     if (link->cutting && link->to == output->bytes)
         (void) put_mark (output, link);
-    if (output->bytes && !waits)
-        (void) put (output, link, (struct text){ 0 }, true);
     cut_all (output, link);
     output->send_at_ms = UINT64_MAX;
 }

@@ -20,8 +20,6 @@ enum { OUTPUT_RATE_BYTES = 256 * 1024, OUTPUT_GATHER_MS = 100 };
 struct output_chunk {
     uint64_t offset; /* in the coordinator's log: lines of ours count */
     struct text bytes;
-    uint64_t unsent_bytes;
-    bool last;
 };
 typedef bool output_fn (void *owner, const struct output_chunk *chunk);
 

@@ -33,7 +33,6 @@ struct driver {
     struct containment *containment;
     struct sender sender;
     struct arena decoded;
-    uint64_t unsent_bytes;   /* of log, of attempts that are over */
     const char *told_to_end; /* by whom; NULL: not told */
     bool left;
 };
@@ -45,8 +44,6 @@ static const int signals[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP, 0 };
 static void send_effect (struct driver *driver, const struct msg *planned)
 {
     struct msg msg = *planned;
-    if (msg.kind == MSG_HEARTBEAT)
-        msg.of.heartbeat.dropped_bytes = driver->unsent_bytes + attempt_unsent_bytes (driver->attempt);
     sender_send_control (&driver->sender, &msg);
 }
 
@@ -56,11 +53,8 @@ static bool send_output (void *owner, const struct output_chunk *chunk)
     struct msg msg = { .kind = MSG_LOG };
     if (!member_session (driver->member) || !driver->attempt)
         return false;
-    msg.of.log = (struct msg_log){ .key = attempt_which (driver->attempt),
-                                   .offset = chunk->offset,
-                                   .bytes = chunk->bytes,
-                                   .dropped_bytes = chunk->unsent_bytes,
-                                   .last = chunk->last };
+    msg.of.log =
+        (struct msg_log){ .key = attempt_which (driver->attempt), .offset = chunk->offset, .bytes = chunk->bytes };
     return sender_send_or_lose (&driver->sender, LINK_BULK, &msg);
 }
 
@@ -194,7 +188,6 @@ static void take_end (struct driver *driver, const struct result *result)
 {
     struct attempt *over = driver->attempt;
     driver->attempt = NULL;
-    driver->unsent_bytes += attempt_unsent_bytes (over);
     step (driver, &(struct member_input){ .kind = MEMBER_ENDED, .result = result });
     attempt_destroy (over);
 }
