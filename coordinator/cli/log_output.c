@@ -8,6 +8,74 @@
 
 enum { HOLE_BYTES_LEAST = 4 };
 
+/* One fact about an output. */
+struct told {
+    struct told *earlier; /* of this host */
+    struct attempt_key key;
+    bool ended, lost; /* `ended`: the host told how much it printed and sent */
+    uint64_t output_bytes, log_bytes;
+    struct text note;
+};
+
+static struct told *add_told (struct log_told *all, uint32_t host, struct attempt_key key, const char *mark,
+                              struct text note)
+{
+    struct told *told = arena_alloc (&all->arena, sizeof (*told));
+    *told = (struct told){ .earlier = all->newest[host], .key = key };
+    told->note = text_format (&all->arena, "%s%.*s", mark, TEXT_ARG (note));
+    return all->newest[host] = told;
+}
+
+static void take_ended (struct log_told *all, uint32_t host, const struct result *result)
+{
+    struct told *told = add_told (all, host, result->key, "", (struct text){ 0 });
+    told->ended = result->ending != ENDING_LOST;
+    told->output_bytes = result->output_bytes;
+    told->log_bytes = result->log_bytes;
+    for (uint32_t i = 0; i < result->notes.n; i++)
+        if (text_is (result->notes.items[i].source, "log"))
+            add_told (all, host, result->key, "", result->notes.items[i].text);
+}
+
+void log_told_take (struct log_told *told, const struct fact *fact)
+{
+    const struct fact_output_lost *lost = &fact->of.output_lost;
+    if (fact->kind == FACT_OUTPUT_LOST)
+        add_told (told, lost->host, lost->key, "output is lost: ", lost->why)->lost = true;
+    else if (fact->kind == FACT_ATTEMPT_ENDED)
+        take_ended (told, fact->of.attempt_ended.host, &fact->of.attempt_ended.result);
+}
+
+static void put_amount (const struct told *ended, uint64_t here_bytes, bool may_come, struct buf *out)
+{
+    if (ended && here_bytes < ended->log_bytes)
+        buf_printf (out, "[sliceup] %llu of the %llu bytes that its host sent are not here%s\n",
+                    (unsigned long long) (ended->log_bytes - here_bytes), (unsigned long long) ended->log_bytes,
+                    may_come ? " yet" : "");
+    else if (ended && ended->output_bytes == 0)
+        buf_puts (out, "(it printed nothing)\n");
+    else if (!ended && here_bytes == 0)
+        buf_puts (out, "(nothing of its output is here)\n");
+}
+
+bool log_told_put (const struct log_told *told, const struct log_source *source, uint64_t bytes, uint64_t hole_bytes,
+                   bool held, struct buf *out)
+{
+    const struct told *ended = NULL;
+    bool lost = false;
+    for (const struct told *at = told->newest[source->host]; at; at = at->earlier) {
+        if (!attempt_key_equal (&at->key, &source->key))
+            continue;
+        ended = at->ended ? at : ended;
+        lost |= at->lost;
+        buf_escaped_after (out, "[sliceup] ", at->note, 0);
+        buf_puts (out, at->note.len ? "\n" : "");
+    }
+    bytes -= lost ? hole_bytes : 0; /* else they are bytes of zero */
+    put_amount (ended, bytes, held && !lost, out);
+    return lost || (ended && !held && bytes < ended->log_bytes);
+}
+
 void log_output_put_header (const struct board *board, const uint32_t *hosts, uint32_t n, const struct attempt_key *key,
                             struct buf *out)
 {
@@ -43,7 +111,7 @@ static void add_line (struct text line, bool holes, struct buf *out)
             continue;
         buf_escaped (out, (struct text){ line.ptr + from, at - from }, 0);
         if (is_hole) {
-            buf_printf (out, "[%u bytes of the output never arrived here]", hole);
+            buf_printf (out, "[%u bytes are missing here]", hole);
             at += hole - 1;
         } else if (at < line.len) {
             buf_puts (out, "    ");
@@ -96,6 +164,14 @@ struct text log_output_last_lines (struct text bytes, uint32_t lines, uint32_t *
     for (uint32_t at = 0; at < from; at++)
         *left_out += bytes.ptr[at] == '\n';
     return (struct text){ bytes.ptr + from, bytes.len - from };
+}
+
+uint64_t log_output_hole_bytes (struct text bytes)
+{
+    uint64_t sum = 0;
+    for (uint32_t at = 0, n; at < bytes.len; at += n ? n : 1)
+        sum += (n = zeros_at (bytes, at)) >= HOLE_BYTES_LEAST ? n : 0;
+    return sum;
 }
 
 /* ---- log tail ---- */

@@ -25,75 +25,22 @@ struct logs {
     uint32_t shown, cut; /* outputs printed, and those of them that were cut */
     struct log_source first_cut;
     struct arena arena;
-    struct told *told; /* the newest first */
-    bool lost;
-};
-
-/* What the run's facts say of one output. */
-struct told {
-    struct told *earlier;
-    struct log_source source;
-    bool ended;
-    uint64_t output_bytes, log_bytes;
-    struct text note;
+    struct log_told told;
+    bool held, lost; /* a coordinator holds the run; some of an output is lost */
 };
 
 struct output {
     struct log_source source;
     struct digest digest;
     struct text said; /* of what is cut or lost */
-    bool known, shown;
+    bool known, shown, lost;
 };
-
-static struct told *add_told (struct logs *logs, uint32_t host, struct attempt_key key, const char *mark,
-                              struct text note)
-{
-    struct told *told = arena_alloc (&logs->arena, sizeof (*told));
-    *told = (struct told){ .earlier = logs->told, .source = { host, key } };
-    told->note = text_format (&logs->arena, "%s%.*s", mark, TEXT_ARG (note));
-    return logs->told = told;
-}
 
 static void on_fact (void *owner, const struct fact *fact)
 {
     struct logs *logs = owner;
-    const struct fact_attempt_ended *ended = &fact->of.attempt_ended;
-    const struct fact_output_lost *lost = &fact->of.output_lost;
     board_apply (logs->board, fact);
-    if (fact->kind == FACT_OUTPUT_LOST)
-        add_told (logs, lost->host, lost->key, "output is lost: ", lost->why);
-    if (fact->kind != FACT_ATTEMPT_ENDED)
-        return;
-    struct told *told = add_told (logs, ended->host, ended->result.key, "", (struct text){ 0 });
-    told->ended = true;
-    told->output_bytes = ended->result.output_bytes;
-    told->log_bytes = ended->result.log_bytes;
-    for (uint32_t i = 0; i < ended->result.notes.n; i++)
-        if (text_is (ended->result.notes.items[i].source, "log"))
-            add_told (logs, ended->host, ended->result.key, "", ended->result.notes.items[i].text);
-}
-
-/* What is to be said of an output of which `here_bytes` are here. */
-static struct text sayings (struct logs *logs, const struct log_source *source, uint64_t here_bytes)
-{
-    struct buf out;
-    bool ended = false;
-    buf_init (&out, LOG_MAX_BYTES);
-    for (const struct told *told = logs->told; told && !logs->worker; told = told->earlier) {
-        if (told->source.host != source->host || !attempt_key_equal (&told->source.key, &source->key))
-            continue;
-        ended |= told->ended;
-        buf_escaped_after (&out, "[sliceup] ", told->note, 0);
-        buf_puts (&out, told->note.len ? "\n" : "");
-        if (told->ended && here_bytes < told->log_bytes)
-            buf_printf (&out, "[sliceup] %llu of the %llu bytes that its host sent are not here\n",
-                        (unsigned long long) (told->log_bytes - here_bytes), (unsigned long long) told->log_bytes);
-        else if (told->ended && told->output_bytes == 0)
-            buf_puts (&out, "(it printed nothing)\n");
-    }
-    if (!ended && here_bytes == 0)
-        buf_puts (&out, "(nothing of its output is here)\n");
-    return buf_finish (&out, &logs->arena);
+    log_told_take (&logs->told, fact);
 }
 
 /* ---- arguments ---- */
@@ -135,9 +82,16 @@ static int read_output (const struct logs *logs, const struct log_source *source
     return *there ? file_read (path, bytes, err) : 0;
 }
 
-static bool is_lost (const struct output *output)
+static void learn_output (struct logs *logs, struct text bytes, struct output *output)
 {
-    return text_find (output->said, TEXT_LIT ("are not here"), NULL);
+    struct buf said;
+    buf_init (&said, LOG_MAX_BYTES);
+    output->digest = digest_of (bytes.ptr, bytes.len);
+    if (!logs->worker)
+        output->lost = log_told_put (&logs->told, &output->source, bytes.len, log_output_hole_bytes (bytes), logs->held,
+                                     &said);
+    output->said = buf_finish (&said, &logs->arena);
+    logs->lost |= output->lost;
 }
 
 static int learn_outputs (struct logs *logs, const struct log_sources *sources, struct output *outputs, struct err *err)
@@ -150,9 +104,7 @@ static int learn_outputs (struct logs *logs, const struct log_sources *sources, 
         outputs[i].source = sources->items[i];
         rc = read_output (logs, &sources->items[i], &bytes, &there, err);
         outputs[i].known = there && rc == 0;
-        outputs[i].digest = digest_of (bytes.ptr, bytes.len);
-        outputs[i].said = sayings (logs, &sources->items[i], bytes.len);
-        logs->lost |= is_lost (&outputs[i]);
+        learn_output (logs, buf_as_text (&bytes), &outputs[i]);
     }
     buf_release (&bytes);
     return rc;
@@ -181,15 +133,18 @@ static uint32_t lines_wanted (const struct logs *logs)
     return !log_filter_is_default (&logs->filter) ? UINT32_MAX : logs->everything ? LINES_OF_ANY : LINES_OF_FAILED;
 }
 
-static void add_body (struct logs *logs, const struct log_source *source, const struct buf *bytes, struct buf *out)
+static void add_body (struct logs *logs, const struct output *output, const struct buf *bytes, struct buf *out)
 {
     uint32_t left_out = 0;
     struct text tail = log_output_last_lines (buf_as_text (bytes), lines_wanted (logs), &left_out);
     if (left_out)
         buf_printf (out, "... %u earlier lines left out\n", left_out);
     if (left_out && logs->cut++ == 0)
-        logs->first_cut = *source;
-    log_output_put_body (tail, logs->raw, out);
+        logs->first_cut = output->source;
+    if (output->lost)
+        log_output_put_body (tail, logs->raw, out);
+    else
+        log_output_put_whole (tail, logs->raw, out);
 }
 
 /* One output, with all the hosts that printed just that. */
@@ -208,7 +163,7 @@ static int show_output (struct logs *logs, const struct output *output, const ui
         else
             log_output_put_header (logs->board, hosts, n, &output->source.key, &out);
         buf_add_text (&out, output->said);
-        add_body (logs, &output->source, &bytes, &out);
+        add_body (logs, output, &bytes, &out);
         if (cli_write_stdout (logs->cli, &out) != EXIT_HOLDS)
             rc = err_set (err, ERR_IO, "the remaining output was not printed");
     }
@@ -247,7 +202,7 @@ static int show_all (struct logs *logs, struct err *err)
     int rc = learn_outputs (logs, &sources, outputs, err);
     bool quiet_too = log_filter_is_default (&logs->filter) && !logs->everything && !logs->worker;
     for (uint32_t i = 0; i < sources.n && rc == 0 && !cli_reader_left (); i++) {
-        if (outputs[i].shown || (!outputs[i].known && !quiet_too && !is_lost (&outputs[i])))
+        if (outputs[i].shown || (!outputs[i].known && !quiet_too && !outputs[i].lost))
             continue;
         uint32_t n = gather (outputs, i, sources.n, hosts);
         rc = show_output (logs, &outputs[i], hosts, n, err);
@@ -262,6 +217,7 @@ static int show_all (struct logs *logs, struct err *err)
 
 static int prepare (struct logs *logs, struct follow *follow, struct err *err)
 {
+    logs->held = follow_check_coordinator (follow, NULL, NULL) > 0; /* first: it may let go of the run meanwhile */
     if (follow_read_journal (follow, err) < 0 || follow_check_begun (follow, err) < 0)
         return -1;
     if (!run_dir_names_path_safe (&logs->board->plan))
@@ -299,6 +255,7 @@ static int logs_run (struct cli *cli, const struct cli_arguments *arguments)
         status = EXIT_BROKEN;
     follow_close (follow);
     board_destroy (logs.board);
+    arena_release (&logs.told.arena);
     arena_release (&logs.arena);
     mem_free (logs.filter.host_chosen);
     return status;

@@ -41,6 +41,18 @@ void log_filter_list_sources (const struct log_filter *filter, const struct boar
 /* A source without a key for each chosen host, by rank. */
 void log_filter_list_workers (const struct log_filter *filter, const struct board *board, struct log_sources *sources);
 
+/* ---- log_output.c: what the facts of a run say of outputs ---- */
+
+struct log_told {
+    struct arena arena;
+    struct told *newest[HOSTS_MAX]; /* per host */
+};
+void log_told_take (struct log_told *told, const struct fact *fact);
+/* Lines about an output of which `bytes` are here, holes among them: what is cut, lost or not here; `held`: a
+ * coordinator may still write some. True: some of it is lost. */
+bool log_told_put (const struct log_told *told, const struct log_source *source, uint64_t bytes, uint64_t hole_bytes,
+                   bool held, struct buf *out);
+
 /* ---- log_output.c: what hosts printed: a header line, then the output, safe for a terminal unless raw ---- */
 
 /* "local[0-2], rung tiny, restored, attempt 1:" */
@@ -48,10 +60,12 @@ void log_output_put_header (const struct board *board, const uint32_t *hosts, ui
                             struct buf *out);
 /* "local[0-2], worker:" */
 void log_output_put_worker_header (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out);
-/* Line by line escaped; bytes that never arrived (holes) are told as such. `raw`: as they are. Ends with a newline. */
+/* Line by line escaped; holes, which stand for bytes that never arrived, are told as such. `raw`: as they are. Ends with
+ * a newline. */
 void log_output_put_body (struct text bytes, bool raw, struct buf *out);
-/* The same where nothing can be missing: bytes of zero are such. */
+/* The same where nothing is missing: bytes of zero are such. */
 void log_output_put_whole (struct text bytes, bool raw, struct buf *out);
+uint64_t log_output_hole_bytes (struct text bytes); /* of an output of which something is lost */
 /* The last `lines` lines of `bytes`; `left_out`: how many lines are before them. */
 struct text log_output_last_lines (struct text bytes, uint32_t lines, uint32_t *left_out);
 

@@ -92,7 +92,20 @@ class Cut(Kept):
             missing = len(whole) - attempt["unsent_bytes"] - (len(log) - never - ours)
             self.assertIn(missing - never, range(-4096 if never else 0, len(MARK.findall(log)) + 1))  # marks may be in what was on its way
             if never:
-                self.assertIn(f"[{never} bytes of the output never arrived here]", self.lab.sliceup("logs", "--rung", "prints").out)
+                self.assertIn(f"[{never} bytes are missing here]", self.lab.sliceup("logs", "--rung", "prints").out)
+
+    def test_of_a_host_whose_worker_was_lost_nobody_says_that_it_printed_nothing(self):
+        go = self.lab.files / "go"
+        run = self.lab.start("run", self.slice_of(f"echo step 1; while [ ! -e {go} ]; do sleep 0.1; done"))
+        lab.wait_for(lambda: self.lab.count("pass-began") == 1, "the rung", 60)
+        lab.wait_for(lambda: all(self.of_the_coordinator(host).exists() for host in ("h0", "h1")), "the output", 60)
+        lab.end_by_pid(self.lab.worker_pids()["h1"])
+        lab.wait_for(lambda: self.lab.count("host-lost") == 1, "the loss", 60)
+        go.touch()
+        self.assertEqual(1, run.end(120).status)
+        said = self.lab.sliceup("logs", "--rung", "prints", "--hosts", "h1").out
+        self.assertIn("step 1\n", said)
+        self.assertNotIn("printed nothing", said)
 
     def test_the_cause_is_named_although_6_kB_follow_it_and_6_MB_precede(self):
         steps, farewell = f'python3 -c "{PRINTS}" 460000', "for i in $(seq 120); do echo \"closing connection $i of the pool, and waiting for it\"; done"

@@ -18,7 +18,7 @@
 #include "coordinator/home/run_begun.h"
 #include "coordinator/journal/journal.h"
 
-/* The end of one attempt's log, in a folder of its own. */
+/* One attempt's log, in a folder of its own: its end, and what the facts of the run say of it. */
 struct lab {
     struct run_dir dir;
     struct board board;
@@ -136,12 +136,107 @@ static void names_of_a_plan_that_lead_elsewhere_are_damage (void **state)
     assert_int_equal (logs_of (lab, "../../../elsewhere"), EXIT_DAMAGED);
 }
 
+struct said {
+    struct log_told told;
+    struct buf out;
+    bool lost, held; /* `held`: by a coordinator */
+};
+
+static void take_end (struct said *said, enum ending ending, uint64_t printed_bytes)
+{
+    struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
+    fact.of.attempt_ended.result = (struct result){
+        .key = source.key, .ending = ending, .output_bytes = printed_bytes, .log_bytes = printed_bytes
+    };
+    log_told_take (&said->told, &fact);
+}
+
+static void take_lost (struct said *said, const char *why)
+{
+    struct fact fact = { .kind = FACT_OUTPUT_LOST, .of.output_lost = { .key = source.key, .why = text_of (why) } };
+    log_told_take (&said->told, &fact);
+}
+
+/* Of an output of which this is here; begins anew. */
+static const char *say (struct said *said, struct text here)
+{
+    static char words[512];
+    buf_init (&said->out, sizeof words - 1);
+    said->lost = log_told_put (&said->told, &source, here.len, log_output_hole_bytes (here), said->held, &said->out);
+    text_to_c (buf_as_text (&said->out), words, sizeof words);
+    buf_release (&said->out);
+    arena_release (&said->told.arena);
+    memset (&said->told, 0, sizeof said->told);
+    return words;
+}
+
+static void of_a_lost_worker_nobody_says_that_it_printed_nothing (void **state)
+{
+    struct said said = { 0 };
+    (void) state;
+    take_end (&said, ENDING_LOST, 0);
+    assert_string_equal (say (&said, TEXT_LIT ("step 1\n")), "");
+    take_end (&said, ENDING_LOST, 0);
+    assert_string_equal (say (&said, TEXT_LIT ("")), "(nothing of its output is here)\n");
+    take_end (&said, ENDING_EXITED, 0);
+    assert_string_equal (say (&said, TEXT_LIT ("")), "(it printed nothing)\n");
+    assert_false (said.lost);
+}
+
+static void a_loss_that_was_told_is_one_whatever_is_here (void **state)
+{
+    struct said said = { 0 };
+    (void) state;
+    take_lost (&said, "no room");
+    take_end (&said, ENDING_EXITED, 7);
+    assert_string_equal (say (&said, TEXT_LIT ("step 1\n")), "[sliceup] output is lost: no room\n");
+    assert_true (said.lost);
+    take_end (&said, ENDING_EXITED, 9);
+    assert_string_equal (say (&said, TEXT_LIT ("step 1\n")),
+                         "[sliceup] 2 of the 9 bytes that its host sent are not here\n");
+    assert_true (said.lost);
+}
+
+static void what_a_coordinator_may_still_write_is_not_here_yet (void **state)
+{
+    struct said said = { .held = true };
+    (void) state;
+    take_end (&said, ENDING_EXITED, 9);
+    assert_string_equal (say (&said, TEXT_LIT ("step 1\n")),
+                         "[sliceup] 2 of the 9 bytes that its host sent are not here yet\n");
+    assert_false (said.lost);
+}
+
+static void a_hole_is_counted_when_a_loss_was_told_and_shown (void **state)
+{
+    struct said said = { 0 };
+    struct buf out;
+    (void) state;
+    struct text here = TEXT_LIT ("a\n\0\0\0\0\0z\n");
+    take_lost (&said, "a gap");
+    take_end (&said, ENDING_EXITED, 9);
+    assert_string_equal (say (&said, here), "[sliceup] output is lost: a gap\n"
+                                            "[sliceup] 5 of the 9 bytes that its host sent are not here\n");
+    assert_true (said.lost);
+    take_end (&said, ENDING_EXITED, 9);
+    assert_string_equal (say (&said, here), "");
+    assert_false (said.lost);
+    buf_init (&out, 256);
+    log_output_put_body (here, false, &out);
+    assert_string_equal (buf_c (&out), "a\n[5 bytes are missing here]z\n");
+    buf_release (&out);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (what_is_there_is_shown_safely, make, clean),
         cmocka_unit_test_setup_teardown (what_is_not_there_is_not_taken_for_empty, make, clean),
         cmocka_unit_test_setup_teardown (names_of_a_plan_that_lead_elsewhere_are_damage, make, clean),
+        cmocka_unit_test (of_a_lost_worker_nobody_says_that_it_printed_nothing),
+        cmocka_unit_test (a_loss_that_was_told_is_one_whatever_is_here),
+        cmocka_unit_test (what_a_coordinator_may_still_write_is_not_here_yet),
+        cmocka_unit_test (a_hole_is_counted_when_a_loss_was_told_and_shown),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
