@@ -53,10 +53,11 @@ static void begin_waiting (struct burst *burst, uint64_t now_ms)
 
 /* ---- events ---- */
 
-/* In a name of the cache, a number tells one entry from another. */
+/* In a name of the cache, a number tells one entry from another; of lost output, how much it is. */
 static bool same_reason (enum fact_kind kind, struct text a, struct text b)
 {
-    return kind == FACT_CACHE_VIOLATED ? text_equal (a, b) : text_equal_but_numbers (a, b);
+    bool exact = kind == FACT_CACHE_VIOLATED || kind == FACT_OUTPUT_LOST;
+    return exact ? text_equal (a, b) : text_equal_but_numbers (a, b);
 }
 
 static struct shared *shared_for (struct burst *burst, enum fact_kind kind, struct text why)
@@ -135,7 +136,10 @@ static void add_what_befell (const struct shared *shared, struct buf *words)
     char span[DURATION_TEXT_BYTES];
     switch (shared->kind) {
     case FACT_HOST_SUSPECTED: buf_printf (words, " silent for %s", duration_print (shared->least_ms, span)); break;
-    case FACT_HOST_RETURNED: buf_printf (words, " came back after %s", duration_print (shared->least_ms, span)); break;
+    case FACT_HOST_RETURNED:
+        buf_printf (words, " came back after %s%s", shared->n > 1 ? "at least " : "",
+                    duration_print (shared->least_ms, span));
+        break;
     case FACT_HOST_LOST: buf_printf (words, " lost: %.*s", (int) shared->why_len, shared->why); break;
     case FACT_OUTPUT_LOST: buf_printf (words, ": output is lost: %.*s", (int) shared->why_len, shared->why); break;
     case FACT_CONFLICT_SEEN:

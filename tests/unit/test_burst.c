@@ -69,6 +69,29 @@ static void what_many_find_in_the_cache_is_one_line (void **state)
     show_release (&show);
 }
 
+static void of_hosts_that_are_told_together_nothing_is_said_that_is_true_of_one (void **state)
+{
+    (void) state;
+    struct show show = bursting (8);
+    struct fact back = { .kind = FACT_HOST_RETURNED }, lost = { .kind = FACT_OUTPUT_LOST };
+    for (uint32_t i = 0; i < 2; i++) {
+        back.of.host_suspected = (struct fact_host_suspected){ .host = i, .silent_ms = 9000 - 4000 * i };
+        lost.of.output_lost = (struct fact_output_lost){ .host = i,
+                                                         .why = i ? TEXT_LIT ("9 bytes") : TEXT_LIT ("7 bytes") };
+        show_fact (&show, back);
+        show_fact (&show, lost);
+    }
+    back.of.host_suspected.host = 2;
+    assert_int_equal (a_while_on (&show), 3);
+    assert_has (&show.lines, "2 hosts (host[0-1]) came back after at least 5 s\n");
+    assert_has (&show.lines, "host0: output is lost: 7 bytes\n");
+    assert_has (&show.lines, "host1: output is lost: 9 bytes\n");
+    show_fact (&show, back);
+    assert_int_equal (a_while_on (&show), 1);
+    assert_has (&show.lines, "host2 came back after 5 s\n");
+    show_release (&show);
+}
+
 static void an_event_stands_before_what_follows_it (void **state)
 {
     (void) state;
@@ -156,6 +179,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (silence_of_many_is_one_line),
         cmocka_unit_test (what_many_find_in_the_cache_is_one_line),
+        cmocka_unit_test (of_hosts_that_are_told_together_nothing_is_said_that_is_true_of_one),
         cmocka_unit_test (an_event_stands_before_what_follows_it),
         cmocka_unit_test (a_failure_is_told_once_and_again_when_more_share_it),
         cmocka_unit_test (many_errors_are_a_few_lines_at_a_time),
