@@ -322,8 +322,11 @@ static void take_output (struct coord *coord, const struct fact_output_awaited *
     coord_commit_fact (coord, fact, now_ms);
 }
 
+/* A host may send output of what was never begun. */
 static void take_output_lost (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
 {
+    if (in->key.attempt > coord->state->rungs.items[in->key.rung].attempts[in->key.pass])
+        return;
     struct fact *fact = outbox_add_fact (out, FACT_OUTPUT_LOST);
     fact->of.output_lost = (struct fact_output_lost){ .host = in->host, .key = in->key };
     fact->of.output_lost.why = text_repair_utf8 (&out->arena, in->text, SENTENCE_MAX_BYTES);

@@ -118,12 +118,15 @@ static void open_launch (struct driver *driver, const struct run_addresses *at)
     driver->launch = launch_open (driver->loop, &options);
 }
 
-static void note_output_lost (void *owner, uint32_t host, const struct attempt_key *key, struct text why)
+/* Nothing is recorded after the end. */
+static bool note_output_lost (void *owner, uint32_t host, const struct attempt_key *key, struct text why)
 {
     struct driver *driver = owner;
     struct core_input in = { .kind = IN_OUTPUT_LOST, .host = host, .key = *key, .text = why };
-    if (!driver->input_closed)
-        driver_step (driver, &in);
+    if (driver->input_closed || coord_ended (driver->coord, NULL))
+        return false;
+    driver_step (driver, &in);
+    return true;
 }
 
 /* Everything that a new and a resumed run share, once the plan is known. */

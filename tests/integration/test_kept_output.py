@@ -174,8 +174,8 @@ class Lost(Kept):
 
     def test_a_full_disk_of_the_coordinator_is_said_everywhere(self):
         ended = self.begin_with_full_logs(lambda: self.lab.run_folder() / "logs", told=2)
-        why = f"cannot write {self.of_the_coordinator('h0')}: No space left on device"
-        self.assertRegex(ended.out, r"output is lost: cannot write /.*/logs/h[01]/prints.once.1.log: No space left on device")
+        why = "cannot write the coordinator's log: No space left on device"
+        self.assertIn(f"output is lost: {why}", ended.out)
         self.assertEqual(15, self.attempt(self.lab.receipt(), "h0", "prints")["output_bytes"])
         logs = self.lab.sliceup("logs", "--rung", "prints")
         self.assertEqual(1, logs.status, logs)

@@ -280,6 +280,22 @@ static void nothing_is_recorded_after_the_end (void **state)
     bench_close (&bench);
 }
 
+static void a_loss_of_output_is_recorded_of_an_attempt_that_began_only (void **state)
+{
+    (void) state;
+    struct bench bench;
+    struct core_input lost = { .kind = IN_OUTPUT_LOST, .host = 1, .key = running, .text = TEXT_LIT ("no room") };
+    bench_open (&bench, 0);
+    all_join (&bench);
+    lost.key.attempt = 2;
+    step (&bench, &lost);
+    assert_null (last_fact (&bench, FACT_OUTPUT_LOST));
+    lost.key = running;
+    step (&bench, &lost);
+    assert_non_null (last_fact (&bench, FACT_OUTPUT_LOST));
+    bench_close (&bench);
+}
+
 /* h1 ended before the order to stop reached it: its peers had gone. */
 static void a_run_that_the_user_cancelled_has_nobody_to_blame (void **state)
 {
@@ -750,6 +766,7 @@ int main (void)
         cmocka_unit_test (an_attempt_that_was_cancelled_before_it_arrived_is_not_ordered_again),
         cmocka_unit_test (an_order_that_cannot_be_said_ends_its_own_attempt_only),
         cmocka_unit_test (nothing_is_recorded_after_the_end),
+        cmocka_unit_test (a_loss_of_output_is_recorded_of_an_attempt_that_began_only),
         cmocka_unit_test (a_run_that_the_user_cancelled_has_nobody_to_blame),
         cmocka_unit_test (a_gate_opens_when_all_agree_and_names_who_does_not),
         cmocka_unit_test (a_host_that_passes_a_gate_by_is_named),
