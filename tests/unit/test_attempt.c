@@ -172,6 +172,53 @@ static void lines_that_look_like_a_failure_stay_of_a_cut (void **state)
     assert_true (log_of (b).len + r->dropped_bytes > r->output_bytes);
 }
 
+static void the_first_failure_stays_of_a_flood_of_them (void **state)
+{
+    struct bench *b = *state;
+    use_command (b, "seq 1 150000; echo 'RuntimeError: THE CAUSE'; "
+                    "seq -f 'retry %06g: connection lost, trying again' 1 100000");
+    run (b);
+    has (log_of (b), "these lines of it stay:\nRuntimeError: THE CAUSE\nretry 000001");
+    has (buf_as_text (&b->chunks), "RuntimeError: THE CAUSE\n");
+}
+
+static void lines_below_a_failure_leave_the_end_whole (void **state)
+{
+    struct bench *b = *state;
+    use_command (b, "seq 1 200000; echo 'RuntimeError: THE CAUSE'; seq -f '  frame %06g' 1 31000; echo '[end'");
+    const struct result *r = run (b);
+    struct text log = log_of (b);
+    has (log, "RuntimeError: THE CAUSE\n  frame 000001\n  frame 000002\n");
+    has (log, "  frame 030999\n  frame 031000\n[end\n");
+    assert_true (log.len >= b->context.log_bytes / 10 * 8);
+    assert_true (r->dropped_bytes >= r->output_bytes - log.len);
+}
+
+static void what_names_an_exception_stays_with_its_traceback (void **state)
+{
+    struct bench *b = *state;
+    use_command (b, "seq 1 200000; echo 'Traceback (most recent call last):'; echo '  File \"/w/step.py\", line 7'; "
+                    "echo 'Dark: unlit'; echo step; seq 1 200000; "
+                    "seq -f '  frame %06g' 1 3; echo step; "
+                    "echo 'E0517 10:11:12.000001    7 client.cc:7] bad order of devices'; echo E0516; seq 1 200000");
+    run (b);
+    has (log_of (b), "File \"/w/step.py\", line 7\nDark: unlit\n"
+                     "E0517 10:11:12.000001    7 client.cc:7] bad order of devices\n[sliceup] whole");
+    has (buf_as_text (&b->chunks), "client.cc:7] bad order of devices\n");
+}
+
+static void of_a_long_line_that_looks_like_a_failure_the_beginning_stays (void **state)
+{
+    struct bench *b = *state;
+    use_command (b, "seq 1 200000; printf 'RuntimeError: THE CAUSE %03000d\\nfailed\\n' 7; seq 1 200000");
+    const struct result *r = run (b);
+    has (buf_as_text (&b->chunks), "RuntimeError: THE CAUSE 000000");
+    has (buf_as_text (&b->chunks), "0000\nfailed\n");
+    assert_false (text_find (buf_as_text (&b->chunks), TEXT_LIT ("0007\nfailed"), NULL));
+    has (log_of (b), "0007\nfailed\n");
+    assert_true (r->unsent_bytes > r->dropped_bytes);
+}
+
 static void what_a_full_disk_does_not_take_is_told (void **state)
 {
     struct bench *b = *state;
@@ -837,6 +884,10 @@ int main (int argc, char **argv)
         T (a_log_keeps_both_ends_and_every_other_byte_is_counted),
         T (a_input_closed_coordinator_costs_only_its_copy),
         T (lines_that_look_like_a_failure_stay_of_a_cut),
+        T (the_first_failure_stays_of_a_flood_of_them),
+        T (lines_below_a_failure_leave_the_end_whole),
+        T (what_names_an_exception_stays_with_its_traceback),
+        T (of_a_long_line_that_looks_like_a_failure_the_beginning_stays),
         T (what_a_full_disk_does_not_take_is_told),
         T (invalid_output_becomes_a_valid_tail),
         T (a_tail_of_garbage_ends_where_the_output_ends),

@@ -2,6 +2,7 @@
 
 #include "common/base/utf8.h"
 #include "common/classify/candidate.h"
+#include "common/classify/words.h"
 #include "common/io/fd.h"
 #include "common/model/msg.h"
 #include <errno.h>
@@ -13,7 +14,7 @@
 /* One call reads READ_BYTES at most, so that a program that never stops printing cannot keep the loop. */
 enum { READ_BYTES = 256 * 1024, PIECE_BYTES = 16 * 1024, TAIL_BYTES = RESULT_TAIL_MAX_BYTES };
 enum { RING_BYTES = 2 << 20, LINE_BYTES = 4 * 1024, WORD_BYTES = 32, MARK_BYTES = 256, NOT_TAKEN_MS = 1000 };
-enum { FAILURES_MAX = 4096 };
+enum { FAILURES_MAX = 64 * 1024, BLOCK_LINES_MAX = 256 };
 
 /* A place where the output goes: first `head_max` bytes as they come. Then the newest `tail_max` wait in the ring for
  * the end, and what is older is cut. */
@@ -28,7 +29,8 @@ struct place {
     uint64_t first_from, first_line, last_to, last_line; /* of all cuts */
     struct buf kept;                                     /* lines of the cut that stay: the first, and the newest */
     uint32_t half_len;
-    uint64_t failures_n; /* of those noted, how many it has passed */
+    uint64_t failures_n;  /* of those noted, how many it has passed */
+    uint32_t block_lines; /* of the failure that `to` stands behind, indented ones among them; 0: it is over */
 };
 
 struct output {
@@ -37,7 +39,7 @@ struct output {
     struct place file, link;
     uint64_t bytes;
     struct output_cut cut;
-    char *ring; /* byte i of the output stands at i % RING_BYTES */
+    char *ring; /* byte i of the output stands at i % RING_BYTES; behind its end the first LINE_BYTES stand again */
     struct word_finder words;
     uint64_t failures[FAILURES_MAX]; /* where lines begin that look like one; number i stands at i % FAILURES_MAX */
     uint64_t failures_n;
@@ -85,7 +87,7 @@ struct output *output_open (const char *path, uint64_t limit_bytes, output_fn *f
     output->write_fd = ends[1];
     output->file_fd = file_fd;
     output->path = mem_text (path);
-    output->ring = mem_alloc (RING_BYTES);
+    output->ring = mem_alloc (RING_BYTES + LINE_BYTES);
     uint64_t end_bytes = smaller (limit_bytes / 2, RING_BYTES), live_bytes = log_live_bytes (limit_bytes);
     place_init (&output->file, limit_bytes - end_bytes, end_bytes, RING_BYTES);
     place_init (&output->link, live_bytes, limit_bytes - live_bytes, LOG_CHUNK_MAX_BYTES - MARK_BYTES);
@@ -130,31 +132,20 @@ void output_close (struct output *output)
 
 /* ---- the ring ---- */
 
-/* What was printed from there on, as far as it lies in one piece. */
+/* What was printed from there on, as far as it lies in one piece: up to LINE_BYTES always do. */
 static struct text ring_text (const struct output *output, uint64_t from, uint64_t most)
 {
-    uint64_t at = from % RING_BYTES, len = smaller (output->bytes - from, smaller (RING_BYTES - at, most));
+    uint64_t at = from % RING_BYTES;
+    uint64_t len = smaller (output->bytes - from, smaller (RING_BYTES + LINE_BYTES - at, most));
     return (struct text){ output->ring + at, (uint32_t) len };
-}
-
-static uint32_t ring_copy (const struct output *output, uint64_t from, uint32_t most, char *out)
-{
-    struct text first = ring_text (output, from, most), rest = ring_text (output, from + first.len, most - first.len);
-    memcpy (out, first.ptr, first.len);
-    memcpy (out + first.len, rest.ptr, rest.len);
-    return first.len + rest.len;
 }
 
 /* Where the line ends that goes through `at`, or what is there of it, or of a long one. */
 static uint64_t line_end (const struct output *output, uint64_t at)
 {
-    struct text line = ring_text (output, at, LINE_BYTES),
-                rest = ring_text (output, at + line.len, LINE_BYTES - line.len);
+    struct text line = ring_text (output, at, LINE_BYTES);
     const char *end = memchr (line.ptr, '\n', line.len);
-    if (end)
-        return at + (uint64_t) (end + 1 - line.ptr);
-    end = memchr (rest.ptr, '\n', rest.len);
-    return at + line.len + (end ? (uint64_t) (end + 1 - rest.ptr) : rest.len);
+    return at + (end ? (uint64_t) (end + 1 - line.ptr) : line.len);
 }
 
 static uint64_t line_begin (const struct output *output, uint64_t at)
@@ -165,28 +156,45 @@ static uint64_t line_begin (const struct output *output, uint64_t at)
     return at;
 }
 
+/* Of the failures noted, the first that it has not passed. */
+static uint64_t pass_failures (const struct output *output, struct place *place)
+{
+    while (place->failures_n < output->failures_n && output->failures[place->failures_n % FAILURES_MAX] < place->to)
+        place->failures_n++;
+    return place->failures_n;
+}
+
+/* In a flood of them the newest is not noted: what began it came first. */
+static void note_failure (struct output *output, uint64_t begin)
+{
+    uint64_t oldest = smaller (pass_failures (output, &output->file), pass_failures (output, &output->link));
+    bool seen = output->failures_n && output->failures[(output->failures_n - 1) % FAILURES_MAX] >= begin;
+    if (!seen && output->failures_n - oldest < FAILURES_MAX)
+        output->failures[output->failures_n++ % FAILURES_MAX] = begin;
+}
+
 static void note_failures (struct output *output, uint64_t from, struct text text)
 {
     for (uint32_t at = 0; (at = word_finder_next (&output->words, text, at)) < text.len;) {
-        uint64_t begin = line_begin (output, from + at), end = line_end (output, from + at);
-        if (!output->failures_n || output->failures[(output->failures_n - 1) % FAILURES_MAX] < begin)
-            output->failures[output->failures_n++ % FAILURES_MAX] = begin;
-        at = end - from < text.len ? (uint32_t) (end - from) : text.len;
+        if (text.ptr[at] == '\n' && !candidate_is_leveled (words_from (text, ++at)))
+            continue;
+        uint64_t end = line_end (output, from + at);
+        note_failure (output, line_begin (output, from + at));
+        at = end - from < text.len ? (uint32_t) (end - from) - 1 : text.len;
     }
 }
 
 /* Words may lie across what was added before and what is added now. */
 static void ring_add (struct output *output, struct text bytes)
 {
-    char both[2 * WORD_BYTES];
-    uint64_t from = output->bytes;
+    uint64_t from = output->bytes, before = from - smaller (from, WORD_BYTES);
     uint32_t at = (uint32_t) (from % RING_BYTES), first = (uint32_t) smaller (bytes.len, RING_BYTES - at);
     memcpy (output->ring + at, bytes.ptr, first);
     memcpy (output->ring, bytes.ptr + first, bytes.len - first);
+    if (at < LINE_BYTES || first < bytes.len)
+        memcpy (output->ring + RING_BYTES, output->ring, LINE_BYTES);
     output->bytes += bytes.len;
-    uint64_t before = from - smaller (from, WORD_BYTES);
-    uint32_t len = ring_copy (output, before, (uint32_t) (from - before) + WORD_BYTES, both);
-    note_failures (output, before, (struct text){ both, len });
+    note_failures (output, before, ring_text (output, before, from - before + WORD_BYTES));
     note_failures (output, from, bytes);
 }
 
@@ -198,19 +206,21 @@ static void count_cut (struct place *place, uint64_t bytes)
     place->unmarked_bytes += bytes;
 }
 
-static bool keep_line (struct place *place, struct text line)
+/* Of a long line the beginning, and its last byte. */
+static void keep_line (struct place *place, struct text line)
 {
     struct buf *kept = &place->kept;
-    if (line.len > kept->max / 4)
-        return false;
-    if (!place->half_len && kept->len + line.len > kept->max / 2)
+    struct text clipped = text_clip (line, (uint32_t) kept->max / 4);
+    bool cut = clipped.len < line.len;
+    count_cut (place, line.len - clipped.len - cut);
+    if (!place->half_len && kept->len + clipped.len + cut > kept->max / 2)
         place->half_len = (uint32_t) kept->len;
-    if (kept->len + line.len > kept->max) {
+    if (kept->len + clipped.len + cut > kept->max) {
         count_cut (place, kept->len - place->half_len);
         kept->len = place->half_len;
     }
-    buf_add_text (kept, line);
-    return true;
+    buf_add_text (kept, clipped);
+    buf_add (kept, line.ptr + line.len - 1, cut);
 }
 
 static void begin_cut (struct place *place)
@@ -244,26 +254,28 @@ static void pass_by (struct output *output, struct place *place, uint64_t to)
 /* Where the next line begins that looks like a failure; at most `end`. */
 static uint64_t next_failure (const struct output *output, struct place *place, uint64_t end)
 {
-    if (place->failures_n + FAILURES_MAX < output->failures_n)
-        place->failures_n = output->failures_n - FAILURES_MAX;
-    while (place->failures_n < output->failures_n && output->failures[place->failures_n % FAILURES_MAX] < place->to)
-        place->failures_n++;
-    return place->failures_n == output->failures_n ? end
-                                                   : smaller (output->failures[place->failures_n % FAILURES_MAX], end);
+    uint64_t n = pass_failures (output, place);
+    return n == output->failures_n ? end : smaller (output->failures[n % FAILURES_MAX], end);
 }
 
-/* The line, and those of a traceback below it. */
-static void cut_failure (struct output *output, struct place *place)
+/* With a failure stay the indented lines below it, and then the next one: of a traceback it names the exception. */
+static bool stays (const struct output *output, struct place *place, bool failure)
 {
-    char line[LINE_BYTES], first;
-    do {
-        uint32_t len = (uint32_t) (line_end (output, place->to) - place->to);
-        ring_copy (output, place->to, len, line);
-        if (!keep_line (place, (struct text){ line, len }))
-            count_cut (place, len);
-        pass_by (output, place, place->to + len);
-        first = output->ring[place->to % RING_BYTES];
-    } while (place->to < output->bytes && (first == ' ' || first == '\t'));
+    char first = output->ring[place->to % RING_BYTES];
+    bool indented = first == ' ' || first == '\t', goes_on = place->block_lines && indented;
+    bool last = place->block_lines > 1 && !indented;
+    place->block_lines = goes_on ? place->block_lines + 1 : failure;
+    return failure || last || (goes_on && place->block_lines <= BLOCK_LINES_MAX);
+}
+
+static void cut_line (struct output *output, struct place *place, bool failure)
+{
+    struct text line = ring_text (output, place->to, line_end (output, place->to) - place->to);
+    if (stays (output, place, failure))
+        keep_line (place, line);
+    else
+        count_cut (place, line.len);
+    pass_by (output, place, place->to + line.len);
 }
 
 /* Whole lines, until at most `most` bytes wait. */
@@ -275,10 +287,12 @@ static void cut_to (struct output *output, struct place *place, uint64_t most)
     begin_cut (place);
     while (place->to < end) {
         uint64_t failure = next_failure (output, place, end);
+        if (failure == place->to || place->block_lines) {
+            cut_line (output, place, failure == place->to);
+            continue;
+        }
         count_cut (place, failure - place->to);
         pass_by (output, place, failure);
-        if (failure < end)
-            cut_failure (output, place);
     }
     place->last_to = place->to;
     place->last_line = place->lines + 1;
@@ -341,7 +355,7 @@ static bool put_mark (struct output *output, struct place *place)
     if (!done)
         return false;
     place->cutting = false;
-    place->unmarked_bytes = place->half_len = 0;
+    place->unmarked_bytes = place->half_len = place->block_lines = 0;
     buf_clear (&place->kept);
     return true;
 }
@@ -526,10 +540,8 @@ struct text output_cut_text (const struct output *output, struct arena *arena)
 
 struct text output_raw_tail (const struct output *output, struct arena *arena)
 {
-    char bytes[TAIL_BYTES];
-    uint32_t len = (uint32_t) smaller (output->bytes, TAIL_BYTES);
-    ring_copy (output, output->bytes - len, len, bytes);
-    return text_copy (arena, (struct text){ bytes, len });
+    uint64_t len = smaller (output->bytes, TAIL_BYTES);
+    return text_copy (arena, ring_text (output, output->bytes - len, len));
 }
 
 /* Not into the middle of a character. */
