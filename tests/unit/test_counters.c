@@ -26,6 +26,7 @@ struct bench {
     struct arena arena;
     struct msg_run run;
     struct result result;
+    uint64_t log_from;
 };
 
 static struct text path_in (struct bench *bench, const char *name)
@@ -45,7 +46,8 @@ static void parse (struct bench *bench)
 {
     bench->result.counters = (number_list){ 0 };
     bench->result.notes.n = 0;
-    counters_read (&bench->run, text_of (bench->scratch), path_in (bench, "log"), &bench->arena, &bench->result);
+    counters_read (&bench->run, text_of (bench->scratch), path_in (bench, "log"), bench->log_from, &bench->arena,
+                   &bench->result);
 }
 
 static uint64_t counter (const struct bench *bench, const char *name)
@@ -138,10 +140,26 @@ static void without_a_file_the_output_is_read (void **state)
     assert_int_equal (counter (bench, "MarkStep"), 5);
     assert_int_equal (counter (bench, "compile_ms"), UINT64_MAX);
     assert_true (is_noted (bench, "is partial, so a counter that it does not show is unknown and not 0"));
-    bench->result.dropped_bytes = 1; /* there was more behind it */
+    bench->result.dropped_bytes = 1; /* its disk was full: there was more behind it */
     parse (bench);
     assert_int_equal (bench->result.counters.n, 0);
     assert_true (is_noted (bench, "truncated"));
+}
+
+static void of_a_log_that_was_cut_the_whole_end_is_read (void **state)
+{
+    static const char before[] = "Counter: MarkStep\n  Value: 50\n"
+                                 "[sliceup] 90 bytes are cut here: from byte 30, line 3, to byte 120, line 9\n";
+    struct bench *bench = *state;
+    bench->result.dropped_bytes = 90;
+    bench->log_from = sizeof before - 1;
+    put (bench, "log", text_format (&bench->arena, "%sCounter: aten::add\n  Value: 3\nstep\n", before).ptr);
+    parse (bench); /* half a report on either side: none */
+    assert_int_equal (bench->result.counters.n, 0);
+    put (bench, "log", text_format (&bench->arena, "%s  Value: 3\nstep\n%s", before, BLOCK ("1", "8", "2", "1")).ptr);
+    parse (bench);
+    assert_int_equal (counter (bench, "MarkStep"), 8);
+    assert_false (is_noted (bench, "truncated") || is_noted (bench, "has cleared"));
 }
 
 static void a_block_that_breaks_off_is_noted (void **state)
@@ -253,6 +271,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (the_last_block_of_the_file_is_told),       TEST (without_the_first_step_nothing_is_known_of_later_ones),
         TEST (the_first_step_is_the_one_that_compiles),  TEST (processes_of_one_host_are_added_up),
+        TEST (without_a_file_the_output_is_read),        TEST (of_a_log_that_was_cut_the_whole_end_is_read),
         TEST (without_a_file_the_output_is_read),        TEST (a_block_that_breaks_off_is_noted),
         TEST (of_a_large_file_the_end_is_read),          TEST (nothing_but_a_regular_file_is_read),
         TEST (more_names_than_a_result_holds_are_noted), TEST (other_rungs_are_left_alone),

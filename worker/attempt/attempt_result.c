@@ -48,7 +48,8 @@ void attempt_finish (struct attempt *attempt, uint64_t now_ms)
         attempt_add_note (attempt, DEVICE_NOTE_SOURCE, attempt->waited);
     count_output (attempt, now_ms);
     attempt_add_stack (attempt);
-    counters_read (&attempt->run, attempt->scratch, attempt->log, &attempt->arena, result);
+    counters_read (&attempt->run, attempt->scratch, attempt->log,
+                   attempt->output ? output_cut (attempt->output).tail_at : 0, &attempt->arena, result);
     attempt_fill_cache_view (attempt);
     add_containment (attempt);
     if (attempt->evidence.complaint.len)

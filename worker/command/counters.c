@@ -24,6 +24,7 @@ struct source {
     const char *path;
     uint32_t look_bytes;
     bool ends_short;
+    uint64_t from; /* bytes before it are none of one text with those behind */
 };
 
 /* Compilations of all processes after their first step; none is known where a process does not show its first report. */
@@ -74,7 +75,9 @@ static bool read_end (const struct source *source, struct arena *arena, struct x
         return false;
     bool is_read = fstat (fd, &status) == 0 && S_ISREG (status.st_mode) && status.st_size > 0;
     if (is_read) {
-        off_t look_bytes = status.st_size < source->look_bytes ? status.st_size : (off_t) source->look_bytes;
+        off_t from = (off_t) source->from < status.st_size ? (off_t) source->from : status.st_size;
+        off_t left_bytes = status.st_size - from;
+        off_t look_bytes = left_bytes < source->look_bytes ? left_bytes : (off_t) source->look_bytes;
         off_t at = status.st_size - look_bytes;
         *out = (struct xla_text_piece){ .starts_late = at > 0, .ends_short = source->ends_short };
         is_read = read_all (fd, at, &out->text, arena_alloc (arena, (size_t) look_bytes), (uint32_t) look_bytes);
@@ -190,10 +193,10 @@ static void add_source (struct xla_metrics *metrics, const struct source *source
 static void add_files (struct xla_metrics *metrics, struct text scratch, struct later *later, struct arena *arena)
 {
     struct text path = report_path (scratch, arena);
-    add_source (metrics, &(struct source){ path.ptr, FILE_LOOK_BYTES, false }, later, arena);
+    add_source (metrics, &(struct source){ path.ptr, FILE_LOOK_BYTES, false, 0 }, later, arena);
     for (uint32_t i = 0; i < PROCESSES_MAX; i++) {
         struct text own = text_format (arena, "%.*s.%" PRIu32, TEXT_ARG (path), i);
-        add_source (metrics, &(struct source){ own.ptr, FILE_LOOK_BYTES, false }, later, arena);
+        add_source (metrics, &(struct source){ own.ptr, FILE_LOOK_BYTES, false, 0 }, later, arena);
     }
 }
 
@@ -258,8 +261,8 @@ static void drop_step_counters (struct result *result)
     result->counters.n = kept;
 }
 
-void counters_read (const struct msg_run *run, struct text scratch, struct text log, struct arena *arena,
-                    struct result *result)
+void counters_read (const struct msg_run *run, struct text scratch, struct text log, uint64_t log_from,
+                    struct arena *arena, struct result *result)
 {
     struct arena reading = { 0 };
     struct xla_metrics metrics = { 0 };
@@ -272,7 +275,9 @@ void counters_read (const struct msg_run *run, struct text scratch, struct text 
     later.is_known = later.is_known && metrics.reports > 0;
     bool of_files = later.is_known;
     if (metrics.reports == 0)
-        add_source (&metrics, &(struct source){ log.ptr, LOG_LOOK_BYTES, result->dropped_bytes > 0 }, &later, &reading);
+        add_source (&metrics,
+                    &(struct source){ log.ptr, LOG_LOOK_BYTES, result->dropped_bytes > 0 && !log_from, log_from },
+                    &later, &reading);
     if (later.was_cleared)
         add_note (
             result, arena,

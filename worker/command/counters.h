@@ -11,8 +11,9 @@
 /* Tells the program where to leave its report, when this rung's is read. Wins over what the profile says. */
 void counters_set_report_path (const struct msg_run *run, struct text scratch, struct environ_list *list);
 /* When the program and all that it started is gone: fills counters and notes of `result`, in `arena`. Nothing to be
- * found is a note, no error. Does nothing for a rung that is not parsed. */
-void counters_read (const struct msg_run *run, struct text scratch, struct text log, struct arena *arena,
-                    struct result *result);
+ * found is a note, no error. Does nothing for a rung that is not parsed. `log_from`: where in the log its last whole
+ * part begins. */
+void counters_read (const struct msg_run *run, struct text scratch, struct text log, uint64_t log_from,
+                    struct arena *arena, struct result *result);
 
 #endif
