@@ -284,6 +284,21 @@ static void a_line_that_stayed_of_a_cut_is_read_with_the_place_of_the_cut (void 
     assert_int_equal (r->sightings.items[0].offset, 32 << 10);
 }
 
+static void what_a_stopped_program_prints_behind_a_cut_is_not_read (void **state)
+{
+    struct bench *b = *state;
+    use_table (b);
+    b->context.log_bytes = 64 << 10;
+    b->ripe_on = "begun";
+    use_command (b, "trap 'seq 1 100000; echo \"" HBM "\"; exit 1' INT TERM; echo begun; seq 1 60000; echo 'the end'; "
+                    "while :; do sleep 0.01; done");
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_TIMEOUT);
+    has (log_of (b), HBM);
+    assert_int_equal (r->sightings.n, 0);
+    has (r->tail, "the end\n");
+}
+
 static void of_a_log_that_is_not_kept_the_end_is_read (void **state)
 {
     struct bench *b = *state;
@@ -596,6 +611,7 @@ int main (int argc, char **argv)
         T (a_file_that_is_no_table_is_noted),
         T (the_end_of_a_log_that_was_cut_is_read_too),
         T (a_line_that_stayed_of_a_cut_is_read_with_the_place_of_the_cut),
+        T (what_a_stopped_program_prints_behind_a_cut_is_not_read),
         T (of_a_log_that_is_not_kept_the_end_is_read),
         T (a_log_on_a_full_disk_is_read_from_its_end),
         T (a_log_that_the_program_removed_is_read_from_its_end),

@@ -32,11 +32,18 @@ static uint64_t printed_at (const struct output_cut *cut, uint64_t log_at)
     return log_at < cut->tail_at ? cut->cut_at : cut->tail_from + (log_at - cut->tail_at);
 }
 
+/* Of what a program printed before it was stopped. */
+static bool ends_in_cut (const struct printed_log *place)
+{
+    return place->output_bytes > place->cut.cut_at && place->output_bytes <= place->cut.tail_from;
+}
+
 /* No more than was printed. */
 static int scan_file (const struct printed_log *place, struct classify_run *run, uint64_t *bytes, struct err *err)
 {
-    bool in_tail = place->cut.tail_at && place->output_bytes > place->cut.tail_from;
-    uint64_t most = in_tail ? place->cut.tail_at + (place->output_bytes - place->cut.tail_from) : place->output_bytes;
+    bool in_tail = place->output_bytes > place->cut.tail_from;
+    uint64_t behind_bytes = in_tail ? place->output_bytes - place->cut.tail_from : 0;
+    uint64_t most = in_tail || ends_in_cut (place) ? place->cut.tail_at + behind_bytes : place->output_bytes;
     int fd = open_log (place->log, err);
     if (fd < 0)
         return -1;
@@ -79,7 +86,8 @@ int log_search_run (const struct printed_log *place, const struct signature_tabl
                         SIGNATURE_SET_TEXT_BYTES);
     struct classify_run *run = classify_begin (set);
     int rc = scan_file (place, run, &log_bytes, err);
-    bool cut = printed_at (&place->cut, log_bytes) < place->output_bytes && place->tail.len <= place->output_bytes;
+    bool cut = (ends_in_cut (place) || printed_at (&place->cut, log_bytes) < place->output_bytes) &&
+               place->tail.len <= place->output_bytes;
     if (cut) {
         classify_bytes (run, TEXT_LIT ("\n")); /* what was dropped in between ends the line */
         classify_bytes (run, place->tail);
