@@ -100,7 +100,7 @@ static void put_line (struct exec_output *output, uint32_t host, struct text lin
 {
     buf_add_text (out, output->ends->names[host]);
     buf_puts (out, ": ");
-    log_output_put_whole (line.len ? line : TEXT_LIT ("\n"), output->raw, out);
+    log_output_put_body (line.len ? line : TEXT_LIT ("\n"), output->raw, false, out);
 }
 
 static void add_lines (struct exec_output *output, uint32_t host, struct text bytes)
@@ -136,10 +136,10 @@ static bool *take_hosts (struct exec_output *output, uint32_t group)
 
 static void put_body (const struct exec_output *output, const struct output_group *group, struct buf *out)
 {
-    log_output_put_whole (group->head, output->raw, out);
+    log_output_put_body (group->head, output->raw, false, out);
     if (group->dropped_bytes)
         buf_printf (out, "[%llu bytes are left out here]\n", (unsigned long long) group->dropped_bytes);
-    log_output_put_whole (group->tail, output->raw, out);
+    log_output_put_body (group->tail, output->raw, false, out);
 }
 
 static void show_group (struct exec_output *output, uint32_t at)

@@ -11,7 +11,7 @@ enum { LOOK_MS = 250, PIECE_BYTES = 64 << 10, LAST_LOOKS = 12, PRINT_BYTES = 8 <
 
 struct tail {
     struct log_source source;
-    uint64_t offset;
+    uint64_t offset, hole_bytes; /* what was printed of it, holes among them */
     bool fading;
 };
 
@@ -20,7 +20,8 @@ struct tails {
     const struct run_dir *dir;
     struct board *board;
     const struct log_filter *filter;
-    bool raw;
+    const struct log_told *told;
+    bool raw, lost; /* `lost`: some of an output is */
     struct tail *items;
     uint32_t n, capacity;
     struct attempt_key key; /* of the pass whose hosts were added last */
@@ -35,13 +36,39 @@ static void add_tail (struct tails *tails, const struct log_source *source)
     tails->items[tails->n++] = (struct tail){ .source = *source };
 }
 
+static void print (struct tails *tails, uint32_t at, struct text bytes, bool raw)
+{
+    struct buf out;
+    buf_init (&out, PRINT_BYTES);
+    if (tails->said != at + 1)
+        log_output_put_header (tails->board, &tails->items[at].source.host, 1, &tails->items[at].source.key, &out);
+    tails->said = at + 1;
+    log_output_put_body (bytes, raw, true, &out);
+    tails->status = cli_write_stdout (tails->cli, &out);
+}
+
+/* What `sliceup logs` says of it above its lines; of a silent host, whose lines are none, only a loss. */
+static void say (struct tails *tails, uint32_t at, bool held)
+{
+    const struct tail *tail = &tails->items[at];
+    struct buf said;
+    buf_init (&said, PRINT_BYTES);
+    bool lost = log_told_put (tails->told, &tail->source, tail->offset, tail->hole_bytes, held, &said);
+    if (said.len && (lost || tail->offset))
+        print (tails, at, buf_as_text (&said), true);
+    tails->lost |= lost;
+    buf_release (&said);
+}
+
 /* The hosts of a pass that has just begun; those of passes that are over stay for one more look. */
 static void refresh (struct tails *tails)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < tails->n; i++) {
-        if (tails->items[i].fading)
+        if (tails->items[i].fading) {
+            say (tails, i, true);
             continue;
+        }
         tails->items[kept] = tails->items[i];
         tails->items[kept].fading = !(tails->board->running &&
                                       attempt_key_equal (&tails->items[i].source.key, &tails->board->key));
@@ -58,17 +85,6 @@ static void refresh (struct tails *tails)
         if (tails->board->hosts[i].in_pass && log_filter_takes (tails->filter, &source))
             add_tail (tails, &source);
     }
-}
-
-static void print (struct tails *tails, uint32_t at, struct text bytes)
-{
-    struct buf out;
-    buf_init (&out, PRINT_BYTES);
-    if (tails->said != at + 1)
-        log_output_put_header (tails->board, &tails->items[at].source.host, 1, &tails->items[at].source.key, &out);
-    tails->said = at + 1;
-    log_output_put_body (bytes, tails->raw, &out);
-    tails->status = cli_write_stdout (tails->cli, &out);
 }
 
 /* Whole lines only, unless a line is longer than a piece or nothing more will come. */
@@ -97,7 +113,8 @@ static void grow (struct tails *tails, uint32_t at, bool last)
         uint32_t whole = whole_lines (tails->piece, (uint32_t) len, last || tail->fading);
         if (whole == 0)
             break;
-        print (tails, at, (struct text){ tails->piece, whole });
+        print (tails, at, (struct text){ tails->piece, whole }, tails->raw);
+        tail->hole_bytes += log_output_hole_bytes ((struct text){ tails->piece, whole });
         tail->offset += whole;
     }
     if (len < 0 || (fd < 0 && errno != ENOENT))
@@ -118,6 +135,8 @@ static void grow_last (struct tails *tails, struct follow *follow)
     for (uint32_t i = 0; i < LAST_LOOKS && follow_check_coordinator (follow, NULL, NULL) != 0; i++)
         (void) poll (NULL, 0, LOOK_MS);
     grow_all (tails, true);
+    for (uint32_t i = 0; i < tails->n && tails->status == EXIT_HOLDS; i++)
+        say (tails, i, follow_check_coordinator (follow, NULL, NULL) > 0);
 }
 
 static int follow_to_end (struct tails *tails, struct follow *follow, struct err *err)
@@ -136,11 +155,15 @@ static int follow_to_end (struct tails *tails, struct follow *follow, struct err
 }
 
 int log_follow (const struct cli *cli, const struct run_dir *dir, struct follow *follow, struct board *board,
-                const struct log_filter *filter, bool raw)
+                const struct log_filter *filter, const struct log_told *told, bool raw)
 {
-    struct tails tails = {
-        .cli = cli, .dir = dir, .board = board, .filter = filter, .raw = raw, .piece = mem_alloc (PIECE_BYTES)
-    };
+    struct tails tails = { .cli = cli,
+                           .dir = dir,
+                           .board = board,
+                           .filter = filter,
+                           .told = told,
+                           .raw = raw,
+                           .piece = mem_alloc (PIECE_BYTES) };
     struct err err = { 0 };
     if (follow_to_end (&tails, follow, &err) < 0)
         tails.status = cli_fail (cli, &err);
@@ -151,6 +174,8 @@ int log_follow (const struct cli *cli, const struct run_dir *dir, struct follow 
                  "no coordinator holds run %.8s, so no output arrives; take it over with sliceup resume", dir->id);
         tails.status = cli_fail (cli, &err);
     }
+    if (tails.status == EXIT_HOLDS && tails.lost)
+        tails.status = EXIT_BROKEN;
     mem_free (tails.items);
     mem_free (tails.piece);
     return tails.status;

@@ -121,35 +121,14 @@ static void add_line (struct text line, bool holes, struct buf *out)
     buf_byte (out, '\n');
 }
 
-static void add_lines (struct text bytes, bool holes, struct buf *out)
+void log_output_put_body (struct text bytes, bool raw, bool holes, struct buf *out)
 {
-    while (bytes.len) {
-        const char *end = memchr (bytes.ptr, '\n', bytes.len);
-        uint32_t len = end ? (uint32_t) (end - bytes.ptr) : bytes.len, step = end ? len + 1 : len;
-        add_line ((struct text){ bytes.ptr, len }, holes, out);
-        bytes = (struct text){ bytes.ptr + step, bytes.len - step };
-    }
-}
-
-static void add (struct text bytes, bool raw, bool holes, struct buf *out)
-{
-    if (!raw) {
-        add_lines (bytes, holes, out);
-        return;
-    }
-    buf_add_text (out, bytes);
-    if (bytes.len && bytes.ptr[bytes.len - 1] != '\n')
+    for (struct text rest = bytes; !raw && rest.len;)
+        add_line (text_take_until (&rest, '\n'), holes, out);
+    if (raw)
+        buf_add_text (out, bytes);
+    if (raw && bytes.len && bytes.ptr[bytes.len - 1] != '\n')
         buf_byte (out, '\n');
-}
-
-void log_output_put_body (struct text bytes, bool raw, struct buf *out)
-{
-    add (bytes, raw, true, out);
-}
-
-void log_output_put_whole (struct text bytes, bool raw, struct buf *out)
-{
-    add (bytes, raw, false, out);
 }
 
 struct text log_output_last_lines (struct text bytes, uint32_t lines, uint32_t *left_out)
@@ -214,7 +193,7 @@ int log_tail_read (const struct run_dir *dir, const struct board *board, const s
     int fd = open_log (run_dir_log_path (dir, &board->plan, source->host, &source->key, path), err);
     int rc = fd < 0 ? -1 : read_end (fd, piece, &rest, err);
     if (rest.len)
-        log_output_put_body (rest, false, &lines);
+        log_output_put_body (rest, false, true, &lines);
     if (fd >= 0)
         close (fd);
     mem_free (piece);

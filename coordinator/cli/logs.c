@@ -141,10 +141,7 @@ static void add_body (struct logs *logs, const struct output *output, const stru
         buf_printf (out, "... %u earlier lines left out\n", left_out);
     if (left_out && logs->cut++ == 0)
         logs->first_cut = output->source;
-    if (output->lost)
-        log_output_put_body (tail, logs->raw, out);
-    else
-        log_output_put_whole (tail, logs->raw, out);
+    log_output_put_body (tail, logs->raw, output->lost, out);
 }
 
 /* One output, with all the hosts that printed just that. */
@@ -248,7 +245,7 @@ static int logs_run (struct cli *cli, const struct cli_arguments *arguments)
     if (prepare (&logs, follow, &err) < 0)
         status = cli_fail (cli, &err);
     else if (logs.follow && !logs.board->ended)
-        status = log_follow (cli, &logs.dir, follow, logs.board, &logs.filter, logs.raw);
+        status = log_follow (cli, &logs.dir, follow, logs.board, &logs.filter, &logs.told, logs.raw);
     else if (show_all (&logs, &err) < 0)
         status = cli_fail (cli, &err);
     else if (logs.lost)

@@ -60,11 +60,9 @@ void log_output_put_header (const struct board *board, const uint32_t *hosts, ui
                             struct buf *out);
 /* "local[0-2], worker:" */
 void log_output_put_worker_header (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out);
-/* Line by line escaped; holes, which stand for bytes that never arrived, are told as such. `raw`: as they are. Ends with
- * a newline. */
-void log_output_put_body (struct text bytes, bool raw, struct buf *out);
-/* The same where nothing is missing: bytes of zero are such. */
-void log_output_put_whole (struct text bytes, bool raw, struct buf *out);
+/* Line by line escaped; `raw`: as they are. Ends with a newline. `holes`: some of it is lost, and bytes of zero are told
+ * as missing. */
+void log_output_put_body (struct text bytes, bool raw, bool holes, struct buf *out);
 uint64_t log_output_hole_bytes (struct text bytes); /* of an output of which something is lost */
 /* The last `lines` lines of `bytes`; `left_out`: how many lines are before them. */
 struct text log_output_last_lines (struct text bytes, uint32_t lines, uint32_t *left_out);
@@ -76,9 +74,10 @@ int log_tail_read (const struct run_dir *dir, const struct board *board, const s
 
 /* ---- log_follow.c: outputs of a running run as they grow, until it ends ---- */
 
-/* Prints what the chosen hosts print in the running pass, and in those that follow. `board` is what `follow` feeds.
+/* Prints what the chosen hosts print in the running pass, and in those that follow. `board` and `told` are what `follow`
+ * feeds.
  * Returns when the run has ended or no coordinator takes logs any more: the exit status to leave with. */
 int log_follow (const struct cli *cli, const struct run_dir *dir, struct follow *follow, struct board *board,
-                const struct log_filter *filter, bool raw);
+                const struct log_filter *filter, const struct log_told *told, bool raw);
 
 #endif

@@ -107,6 +107,19 @@ class Cut(Kept):
         self.assertIn("step 1\n", said)
         self.assertNotIn("printed nothing", said)
 
+    def test_who_follows_is_told_what_is_cut(self):
+        go = self.lab.files / "go"
+        run = self.lab.start("run", self.slice_of(f'while [ ! -e {go} ]; do sleep 0.1; done; python3 -c "{PRINTS}" 460000', hosts=1))
+        lab.wait_for(lambda: self.lab.count("pass-began") == 1, "the rung", 60)
+        follows = self.lab.start("logs", "--follow")
+        lab.wait_for(lambda: follows.process.poll() is None and os.path.exists(f"/proc/{follows.process.pid}/fd/3"), "a follower", 60)
+        go.touch()
+        self.assertEqual(0, run.end(120).status)
+        said = follows.end(60)
+        self.assertEqual(0, said.status, said)
+        self.assertIn("[sliceup] 5980000 bytes were printed; the log on the host lacks ", said.out)
+        self.assertIn("step 0459999\n", said.out)
+
     def test_the_cause_is_named_although_6_kB_follow_it_and_6_MB_precede(self):
         steps, farewell = f'python3 -c "{PRINTS}" 460000', "for i in $(seq 120); do echo \"closing connection $i of the pool, and waiting for it\"; done"
         raises = "def step(): raise ValueError('batch 7 is empty')\nstep()\n"
@@ -165,17 +178,20 @@ class Lost(Kept):
                     pass
             except OSError:
                 pass
+        follows = self.lab.start("logs", "--follow")
         go.touch()
         lab.wait_for(lambda: self.lab.count("output-lost") == told, "the losses to be told", 60)
         heard.touch()
         ended = run.end(120)
         self.assertEqual(0, ended.status, ended)
-        return ended
+        return ended, follows.end(60)
 
     def test_a_full_disk_of_the_coordinator_is_said_everywhere(self):
-        ended = self.begin_with_full_logs(lambda: self.lab.run_folder() / "logs", told=2)
+        ended, followed = self.begin_with_full_logs(lambda: self.lab.run_folder() / "logs", told=2)
         why = "cannot write the coordinator's log: No space left on device"
         self.assertIn(f"output is lost: {why}", ended.out)
+        self.assertIn(f"output is lost: {why}", followed.out)
+        self.assertEqual(1, followed.status, followed)
         self.assertEqual(15, self.attempt(self.lab.receipt(), "h0", "prints")["output_bytes"])
         logs = self.lab.sliceup("logs", "--rung", "prints")
         self.assertEqual(1, logs.status, logs)

@@ -222,7 +222,7 @@ static void a_hole_is_counted_when_a_loss_was_told_and_shown (void **state)
     assert_string_equal (say (&said, here), "");
     assert_false (said.lost);
     buf_init (&out, 256);
-    log_output_put_body (here, false, &out);
+    log_output_put_body (here, false, true, &out);
     assert_string_equal (buf_c (&out), "a\n[5 bytes are missing here]z\n");
     buf_release (&out);
 }
