@@ -20,6 +20,11 @@ void mem_free (void *p);           /* NULL is fine */
 void mem_set_last (void (*last) (void));
 _Noreturn void mem_exit_exhausted (size_t bytes); /* for what others allocate; 0: nobody knows how much */
 
+static inline uint64_t least_u64 (uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 struct arena_block;
 struct arena {
     struct arena_block *newest;

@@ -48,21 +48,16 @@ int text_order (const void *a, const void *b)
     return text_compare (*(const struct text *) a, *(const struct text *) b);
 }
 
-static bool is_digit (char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_hex_digit (char c)
 {
-    return is_digit (c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    return text_is_digit (c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
 /* Behind the number at `at`. */
 static uint32_t skip_number (struct text of, uint32_t at)
 {
     bool hex = of.len - at > 2 && of.ptr[at] == '0' && of.ptr[at + 1] == 'x' && is_hex_digit (of.ptr[at + 2]);
-    for (at += hex ? 2 : 0; at < of.len && (hex ? is_hex_digit (of.ptr[at]) : is_digit (of.ptr[at])); at++)
+    for (at += hex ? 2 : 0; at < of.len && (hex ? is_hex_digit (of.ptr[at]) : text_is_digit (of.ptr[at])); at++)
         ;
     return at;
 }
@@ -79,7 +74,7 @@ bool text_equal_but_numbers (struct text a, struct text b)
 {
     uint32_t i = 0, k = 0;
     while (i < a.len && k < b.len) {
-        if (is_digit (a.ptr[i]) && is_digit (b.ptr[k])) {
+        if (text_is_digit (a.ptr[i]) && text_is_digit (b.ptr[k])) {
             uint32_t of_a = skip_number (a, i) - i, of_b = skip_number (b, k) - k;
             if (is_place (a, i) && (of_a != of_b || memcmp (a.ptr + i, b.ptr + k, of_a) != 0))
                 return false;

@@ -41,5 +41,9 @@ bool text_to_c (struct text from, char *out, size_t out_bytes);
 bool text_is_utf8 (struct text a); /* strict: no overlong forms, no surrogates */
 /* Whole text as an unsigned decimal number; false when it is anything else or does not fit. */
 bool text_to_u64 (struct text from, uint64_t *out);
+static inline bool text_is_digit (char c)
+{
+    return c >= '0' && c <= '9';
+}
 
 #endif

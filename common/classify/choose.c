@@ -167,7 +167,7 @@ static bool names_somebody (struct text text)
     };
     uint32_t dots = 0;
     for (uint32_t i = 1; i + 1 < text.len; i++) {
-        bool digits = words_is_digit (text.ptr[i - 1]) && words_is_digit (text.ptr[i + 1]);
+        bool digits = text_is_digit (text.ptr[i - 1]) && text_is_digit (text.ptr[i + 1]);
         dots = text.ptr[i] == '.' && digits ? dots + 1 : text.ptr[i] == ' ' ? 0 : dots;
         if (dots == 3)
             return true;

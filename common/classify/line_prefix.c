@@ -17,7 +17,7 @@ static uint32_t blanks (struct text text, uint32_t at)
 
 static uint32_t digits_end (struct text text, uint32_t at)
 {
-    while (at < text.len && words_is_digit (text.ptr[at]))
+    while (at < text.len && text_is_digit (text.ptr[at]))
         at++;
     return at;
 }
@@ -43,7 +43,7 @@ static uint32_t mpi_form (struct text text)
 {
     struct text head = head_of (text);
     uint32_t at;
-    if (head.len < 3 || head.ptr[0] != '[' || !words_is_digit (head.ptr[1]) || !text_find (head, TEXT_LIT (">:"), &at))
+    if (head.len < 3 || head.ptr[0] != '[' || !text_is_digit (head.ptr[1]) || !text_find (head, TEXT_LIT (">:"), &at))
         return 0;
     return words_any_exact ((struct text){ head.ptr, at }, "]<stdout|]<stderr") ? blanks (text, at + 2) : 0;
 }
@@ -92,7 +92,7 @@ static uint32_t host_form (struct text text)
     uint32_t at = 0;
     bool digit = false;
     for (; at < head.len && (words_is_name (head.ptr[at]) || head.ptr[at] == '-' || head.ptr[at] == '.'); at++)
-        digit |= words_is_digit (head.ptr[at]);
+        digit |= text_is_digit (head.ptr[at]);
     return digit && words_is_letter (head.ptr[0]) && text_starts (words_from (text, at), ": ") ? at + 2 : 0;
 }
 
@@ -105,14 +105,14 @@ static uint32_t bracket_form (struct text text)
     if (head.len < 4 || head.ptr[0] != '[' || !words_is_letter (head.ptr[1]))
         return 0;
     for (; at < head.len && (words_is_name (head.ptr[at]) || head.ptr[at] == '-' || head.ptr[at] == '.'); at++)
-        digit |= words_is_digit (head.ptr[at]);
+        digit |= text_is_digit (head.ptr[at]);
     return digit && text_starts (words_from (text, at), "] ") ? at + 2 : 0;
 }
 
 static bool is_time (struct text text, uint32_t at)
 {
-    return at + 8 <= text.len && words_is_digit (text.ptr[at]) && words_is_digit (text.ptr[at + 1]) &&
-           text.ptr[at + 2] == ':' && words_is_digit (text.ptr[at + 3]) && text.ptr[at + 5] == ':';
+    return at + 8 <= text.len && text_is_digit (text.ptr[at]) && text_is_digit (text.ptr[at + 1]) &&
+           text.ptr[at + 2] == ':' && text_is_digit (text.ptr[at + 3]) && text.ptr[at + 5] == ':';
 }
 
 /* "2025-02-02T02:02:02.123Z ", "[2025-02-02 02:02:02,123] ", "2025-02-02 02:02:02.123456: ". */
@@ -125,7 +125,7 @@ static uint32_t time_form (struct text text)
         return 0;
     for (at += 19; at < text.len && strchr ("0123456789.,+-Z", text.ptr[at]); at++)
         ;
-    at += at < text.len && text.ptr[at] == ':' && words_is_digit (text.ptr[at - 1]);
+    at += at < text.len && text.ptr[at] == ':' && text_is_digit (text.ptr[at - 1]);
     if (bracket && (at >= text.len || text.ptr[at] != ']'))
         return 0;
     at += bracket;
@@ -162,7 +162,7 @@ static uint32_t syslog_form (struct text text)
     if (!head.len || head.ptr[0] != '[' || !text_find (head, TEXT_LIT ("] "), &at))
         return 0;
     for (uint32_t i = 1; i < at; i++)
-        if (!words_is_digit (head.ptr[i]) && head.ptr[i] != '.' && head.ptr[i] != ' ')
+        if (!text_is_digit (head.ptr[i]) && head.ptr[i] != '.' && head.ptr[i] != ' ')
             return 0;
     return at > 6 ? at + 2 : 0;
 }

@@ -123,13 +123,13 @@ static enum log_level level_at_letter (struct text body)
     uint32_t at = body.len && body.ptr[0] == '[', digits = 0;
     if (body.len < at + 3 || level_of_letter (body.ptr[at]) == LEVEL_NONE)
         return LEVEL_NONE;
-    while (at + 1 + digits < body.len && words_is_digit (body.ptr[at + 1 + digits]))
+    while (at + 1 + digits < body.len && text_is_digit (body.ptr[at + 1 + digits]))
         digits++;
     if (at + 1 + digits >= body.len || body.ptr[at + 1 + digits] != ' ')
         return LEVEL_NONE;
     struct text behind = words_from (body, at + 2);
     struct text word = text_take_until (&behind, ' ');
-    bool date = word.len == 5 && words_is_digit (word.ptr[0]) && word.ptr[2] == '-';
+    bool date = word.len == 5 && text_is_digit (word.ptr[0]) && word.ptr[2] == '-';
     bool source = date || words_any_exact (word, ".cc:|.cpp:|.cu:|.inc:|.h:|.py:|.go:");
     return digits == 3 || digits == 4 || (digits == 0 && source) ? level_of_letter (body.ptr[at]) : LEVEL_NONE;
 }

@@ -14,7 +14,7 @@ static const char *const counters[COUNTERS] = { "step",  "iteration", "iter",   
 static bool read_number (struct text text, uint32_t at, uint64_t *value)
 {
     uint32_t end = at;
-    while (end < text.len && words_is_digit (text.ptr[end]) && end - at < DIGITS_MAX)
+    while (end < text.len && text_is_digit (text.ptr[end]) && end - at < DIGITS_MAX)
         end++;
     return text_to_u64 ((struct text){ .ptr = text.ptr + at, .len = end - at }, value);
 }
@@ -37,7 +37,7 @@ static bool bar_of (struct text body, uint64_t *value)
     if (!words_any_exact (body, "it/s|s/it") || !text_find (body, TEXT_LIT ("/"), &at) || at == 0)
         return false;
     uint32_t from = at;
-    while (from > 0 && words_is_digit (body.ptr[from - 1]))
+    while (from > 0 && text_is_digit (body.ptr[from - 1]))
         from--;
     return from < at && read_number (body, from, value);
 }

@@ -73,7 +73,7 @@ static bool frame_path (struct text body, struct text *path)
     if (!trimmed.len || trimmed.ptr[0] != '/' || !text_find (trimmed, TEXT_LIT (".py:"), &at))
         return false;
     *path = (struct text){ .ptr = trimmed.ptr, .len = at + 3 };
-    return words_is_digit (trimmed.ptr[at + 4 < trimmed.len ? at + 4 : at]);
+    return text_is_digit (trimmed.ptr[at + 4 < trimmed.len ? at + 4 : at]);
 }
 
 /* Frames come from the outermost to the innermost: each that says something replaces the one before. */
@@ -143,7 +143,7 @@ static bool is_same_speaker (const struct reading *reading, uint32_t a, uint32_t
 static bool is_other_output (struct text body)
 {
     bool bracket = body.len > 1 && body.ptr[0] == '[' &&
-                   (words_is_digit (body.ptr[1]) || body.ptr[1] == ' ' || words_any_exact (body, "] NVRM|] Xid"));
+                   (text_is_digit (body.ptr[1]) || body.ptr[1] == ' ' || words_any_exact (body, "] NVRM|] Xid"));
     return bracket || text_starts (body, "+ ") || text_starts (body, "$ ") ||
            text_starts (body, "--------------------");
 }

@@ -4,11 +4,6 @@
 #include <string.h>
 #include <strings.h>
 
-bool words_is_digit (char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 bool words_is_letter (char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -16,7 +11,7 @@ bool words_is_letter (char c)
 
 bool words_is_name (char c)
 {
-    return words_is_letter (c) || words_is_digit (c) || c == '_';
+    return words_is_letter (c) || text_is_digit (c) || c == '_';
 }
 
 struct text words_from (struct text text, uint32_t at)
@@ -48,7 +43,7 @@ struct text words_fold (struct text text, char out[WORDS_FOLDED_BYTES])
 
 static bool begins_word (struct text text, uint32_t at, char first)
 {
-    return at == 0 || !(words_is_letter (first) || words_is_digit (first)) || !words_is_name (text.ptr[at - 1]);
+    return at == 0 || !(words_is_letter (first) || text_is_digit (first)) || !words_is_name (text.ptr[at - 1]);
 }
 
 static bool holds (struct text folded, struct text word)
@@ -188,7 +183,7 @@ bool words_before_digit (struct text text, const char *word)
         uint32_t behind = at + len + (strchr (" :=[-", text.ptr[at + len]) != NULL);
         for (uint32_t i = behind;
              i < text.len && i < behind + 16 && (words_is_name (text.ptr[i]) || text.ptr[i] == '-'); i++)
-            if (words_is_digit (text.ptr[i]))
+            if (text_is_digit (text.ptr[i]))
                 return true;
     }
     return false;

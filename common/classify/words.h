@@ -6,7 +6,6 @@
 
 #include "common/base/text.h"
 
-bool words_is_digit (char c);
 bool words_is_letter (char c);
 bool words_is_name (char c); /* letter, digit or _ */
 

@@ -29,16 +29,11 @@ static struct text without_end (struct text text, char c)
     return text;
 }
 
-static bool is_digit (char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool holds_time (struct text prefix)
 {
     for (uint32_t i = 0; i + 5 <= prefix.len; i++) {
         const char *c = prefix.ptr + i;
-        if (is_digit (c[0]) && is_digit (c[1]) && c[2] == ':' && is_digit (c[3]) && is_digit (c[4]))
+        if (text_is_digit (c[0]) && text_is_digit (c[1]) && c[2] == ':' && text_is_digit (c[3]) && text_is_digit (c[4]))
             return true;
     }
     return false;

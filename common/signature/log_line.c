@@ -4,11 +4,6 @@
 
 enum { ESCAPE_BYTE = 0x1b, SEQUENCE_MAX_BYTES = 256 };
 
-static bool is_digit (char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_letter (char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -16,7 +11,7 @@ static bool is_letter (char c)
 
 static bool is_word (char c)
 {
-    return is_letter (c) || is_digit (c) || c == '_';
+    return is_letter (c) || text_is_digit (c) || c == '_';
 }
 
 static struct text part (struct text text, uint32_t from, uint32_t to)
@@ -121,10 +116,10 @@ static bool is_one_of (char c, const char *set)
 static char level_at_glog (struct text line)
 {
     for (uint32_t i = 0; i + 8 < line.len; i++)
-        if (is_one_of (line.ptr[i], "IWEF") && (i == 0 || !is_word (line.ptr[i - 1])) && is_digit (line.ptr[i + 1]) &&
-            is_digit (line.ptr[i + 2]) && is_digit (line.ptr[i + 3]) && is_digit (line.ptr[i + 4]) &&
-            line.ptr[i + 5] == ' ' && is_digit (line.ptr[i + 6]) && is_digit (line.ptr[i + 7]) &&
-            line.ptr[i + 8] == ':')
+        if (is_one_of (line.ptr[i], "IWEF") && (i == 0 || !is_word (line.ptr[i - 1])) &&
+            text_is_digit (line.ptr[i + 1]) && text_is_digit (line.ptr[i + 2]) && text_is_digit (line.ptr[i + 3]) &&
+            text_is_digit (line.ptr[i + 4]) && line.ptr[i + 5] == ' ' && text_is_digit (line.ptr[i + 6]) &&
+            text_is_digit (line.ptr[i + 7]) && line.ptr[i + 8] == ':')
             return line.ptr[i];
     return 0;
 }

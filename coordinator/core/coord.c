@@ -115,11 +115,6 @@ static void deadlines_check (struct coord *coord, uint64_t now_ms, struct outbox
     acquire_check_timeout (coord, now_ms, out);
 }
 
-static uint64_t least (uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Run clock. */
 static uint64_t deadlines_next (const struct coord *coord)
 {
@@ -130,12 +125,12 @@ static uint64_t deadlines_next (const struct coord *coord)
         const struct host_soft_state *link = &coord->soft.hosts[i];
         awaited |= host_is_awaited (coord, i);
         if (expected_to_speak (host))
-            at = least (at, link->received_ms + (link->suspected ? coord->state->plan.limits.lost_ms
-                                                                 : coord->state->plan.limits.suspect_ms));
+            at = least_u64 (at, link->received_ms + (link->suspected ? coord->state->plan.limits.lost_ms
+                                                                     : coord->state->plan.limits.suspect_ms));
     }
     if (awaited)
-        at = least (at, join_by (coord));
-    at = least (at, climb_retry_at (coord));
+        at = least_u64 (at, join_by (coord));
+    at = least_u64 (at, climb_retry_at (coord));
     if (!coord->state->pass.active)
         return at;
     bool unstopped = false, unkilled = false, unended = false;
@@ -146,11 +141,11 @@ static uint64_t deadlines_next (const struct coord *coord)
         unkilled |= !part->ended && !coord->soft.parts[i].killed;
     }
     if (unstopped)
-        at = least (at, loss_cascade_at (coord));
+        at = least_u64 (at, loss_cascade_at (coord));
     if (unkilled)
-        at = least (at, overdue_at (coord));
+        at = least_u64 (at, overdue_at (coord));
     if (unended)
-        at = least (at, overdue_at (coord) + LATE_MS);
+        at = least_u64 (at, overdue_at (coord) + LATE_MS);
     return at;
 }
 

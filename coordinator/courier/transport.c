@@ -11,17 +11,12 @@ struct text transport_last_line (struct text received)
     return (struct text){ received.ptr + skipped, received.len - skipped };
 }
 
-static bool is_digit (char byte)
-{
-    return byte >= '0' && byte <= '9';
-}
-
 /* "12" or "12.0" at the front of the text: its length. */
 static uint32_t number_len (struct text text)
 {
     uint32_t len = 0;
-    while (len < text.len && (is_digit (text.ptr[len]) ||
-                              (len > 0 && text.ptr[len] == '.' && len + 1 < text.len && is_digit (text.ptr[len + 1]))))
+    while (len < text.len && (text_is_digit (text.ptr[len]) || (len > 0 && text.ptr[len] == '.' && len + 1 < text.len &&
+                                                                text_is_digit (text.ptr[len + 1]))))
         len++;
     return len;
 }

@@ -14,21 +14,16 @@ struct name_run {
     uint32_t digits;
 };
 
-static bool is_digit (char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Its last number is what counts up; a name without one, or with a very long one, stands alone. */
 static struct name_run split_name (struct text name)
 {
     struct name_run run = { .prefix = name, .first = NO_RUN, .last = NO_RUN };
     uint32_t end = name.len;
     uint64_t number = 0;
-    while (end && !is_digit (name.ptr[end - 1]))
+    while (end && !text_is_digit (name.ptr[end - 1]))
         end--;
     uint32_t begin = end;
-    while (begin && is_digit (name.ptr[begin - 1]))
+    while (begin && text_is_digit (name.ptr[begin - 1]))
         begin--;
     if (end == begin || end - begin > NUMBER_DIGITS_MAX)
         return run;

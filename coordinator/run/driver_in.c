@@ -278,11 +278,6 @@ static void tell_alive (struct driver *driver)
     journal_note_alive (driver->journal);
 }
 
-static uint64_t earlier (uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static uint64_t next_pass_ms (const struct driver *driver)
 {
     struct attempt_key key;
@@ -290,12 +285,12 @@ static uint64_t next_pass_ms (const struct driver *driver)
     if (driver->more && !driver->input_closed)
         return driver->now_ms;
     if (driver->ended)
-        return earlier (driver_next_leave_at_ms (driver), remarks_ms);
+        return least_u64 (driver_next_leave_at_ms (driver), remarks_ms);
     if (driver->input_closed || !driver->hears)
         return remarks_ms;
-    uint64_t core_ms = earlier (coord_deadline_ms (driver->coord), remarks_ms);
+    uint64_t core_ms = least_u64 (coord_deadline_ms (driver->coord), remarks_ms);
     bool awaited = coord_awaited_hosts (driver->coord, &key, NULL) > 0;
-    return awaited ? earlier (core_ms, driver->outputs_told_ms + OUTPUTS_MS) : core_ms;
+    return awaited ? least_u64 (core_ms, driver->outputs_told_ms + OUTPUTS_MS) : core_ms;
 }
 
 /* The end of every pass of the loop: time is an input too, and sends may have left frames (ZMQ_FD is edged). */

@@ -66,11 +66,6 @@ static bool is_part_of_name (char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr (".:-_/", c));
 }
 
-static bool is_digit (char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static struct text without_end (struct text word, const char *end)
 {
     while (word.len && strchr (end, word.ptr[word.len - 1]))
@@ -86,7 +81,7 @@ static void name_task (const struct host_mentions *host_mentions, struct text wo
     if (!text_find (word, TEXT_LIT ("/task:"), &at))
         return;
     struct text digits = { .ptr = word.ptr + at + 6, .len = 0 };
-    while (digits.ptr + digits.len < word.ptr + word.len && is_digit (digits.ptr[digits.len]) &&
+    while (digits.ptr + digits.len < word.ptr + word.len && text_is_digit (digits.ptr[digits.len]) &&
            digits.len <= TASK_DIGITS_MAX)
         digits.len++;
     if (text_to_u64 (digits, &rank) && rank < host_mentions->ranks)
@@ -100,7 +95,7 @@ static void name_word (const struct host_mentions *host_mentions, struct text wo
     word = without_end (word, ".:");
     name_text (host_mentions, word, named);
     struct text bare = word;
-    while (bare.len && is_digit (bare.ptr[bare.len - 1]))
+    while (bare.len && text_is_digit (bare.ptr[bare.len - 1]))
         bare.len--;
     if (bare.len < word.len && bare.len > 1 && bare.ptr[bare.len - 1] == ':') {
         bare.len--;

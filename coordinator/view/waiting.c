@@ -35,11 +35,6 @@ struct wait_table {
     uint32_t n, capacity;
 };
 
-static uint64_t earliest (uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static struct wait_group *group_for (struct wait_table *table, enum wait wait, struct text word)
 {
     for (uint32_t i = 0; i < table->n; i++)
@@ -57,7 +52,7 @@ static void add (struct wait_table *table, enum wait wait, struct text word, uin
     struct wait_group *group = group_for (table, wait, word);
     group->hosts = mem_room (group->hosts, group->n, &group->capacity, 16, sizeof (*group->hosts));
     group->hosts[group->n++] = host;
-    group->since_ms = earliest (group->since_ms, since_ms);
+    group->since_ms = least_u64 (group->since_ms, since_ms);
 }
 
 static void add_part (const struct board *board, uint32_t at, struct wait_table *table)
@@ -261,7 +256,7 @@ uint32_t waiting_append_lines (const struct board *board, uint64_t now_ms, uint3
         group_for (&table, WAIT_RETRY, (struct text){ 0 })->since_ms = board->retry.planned_ms;
     if (table.n)
         qsort (table.items, table.n, sizeof (*table.items), longest_first);
-    uint32_t shown = earliest (table.n, lines);
+    uint32_t shown = least_u64 (table.n, lines);
     for (uint32_t i = 0; i < shown; i++)
         add_line (&printer, &table.items[i]);
     if (shown < table.n)

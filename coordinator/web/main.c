@@ -94,11 +94,6 @@ static void on_input (void *owner, int fd, uint32_t events)
     web->end_ms = clock_boot_ms () + LINGER_MS;
 }
 
-static uint64_t least (uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void on_iteration (void *owner)
 {
     struct web *web = owner;
@@ -109,8 +104,8 @@ static void on_iteration (void *owner)
     uint64_t server_ms = server_next_ms (web->server);
     if (web->end_ms && now_ms >= web->end_ms)
         loop_stop (web->loop);
-    loop_set_deadline (web->loop,
-                       least (least (runs_ms, server_ms), least (http_ms, web->end_ms ? web->end_ms : UINT64_MAX)));
+    loop_set_deadline (web->loop, least_u64 (least_u64 (runs_ms, server_ms),
+                                             least_u64 (http_ms, web->end_ms ? web->end_ms : UINT64_MAX)));
 }
 
 static int open_all (struct web *web, const char *program, struct err *err)

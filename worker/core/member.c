@@ -26,11 +26,6 @@ static void link_move (struct member *member, enum link_state to)
     member->link = to;
 }
 
-static uint64_t min_u64 (uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static uint64_t after (uint64_t from_ms, uint64_t wait_ms)
 {
     return wait_ms ? from_ms + wait_ms : UINT64_MAX; /* a limit of 0 is no limit */
@@ -68,7 +63,7 @@ static void leave (struct member *member, bool hard, enum ending ending, struct 
     if (member->link != LINK_LEAVING) {
         link_move (member, LINK_LEAVING);
         member->why = text_copy (&member->arena, why);
-        uint64_t polite_ms = hard ? 0 : min_u64 (member->limits.stop_ms, LEAVE_POLITE_MAX_MS / 2) * 2;
+        uint64_t polite_ms = hard ? 0 : least_u64 (member->limits.stop_ms, LEAVE_POLITE_MAX_MS / 2) * 2;
         member->leave_by_ms = now_ms + polite_ms + LEAVE_MS;
     }
     current_forget_pending (member);
@@ -287,9 +282,9 @@ uint64_t member_deadline_ms (const struct member *member)
         return UINT64_MAX;
     uint64_t stop_ms = lease_client_stop_at_ms (&member->lease_client);
     if (member->link == LINK_LEAVING)
-        return min_u64 (stop_ms, member->leave_by_ms);
+        return least_u64 (stop_ms, member->leave_by_ms);
     uint64_t speak_ms = member->link == LINK_JOINED ? member_beat_at_ms (member) : member->hello_at_ms;
-    return min_u64 (min_u64 (speak_ms, stop_ms), min_u64 (orphan_at_ms (member), exit_at_ms (member)));
+    return least_u64 (least_u64 (speak_ms, stop_ms), least_u64 (orphan_at_ms (member), exit_at_ms (member)));
 }
 
 /* ---- life ---- */

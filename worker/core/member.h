@@ -44,7 +44,7 @@ enum member_effect_kind {
 };
 struct member_effect {
     enum member_effect_kind kind;
-    const struct msg *msg;
+    struct msg *msg;
     struct text text, value;
     bool hard;
     enum ending ending;

@@ -221,11 +221,6 @@ static void read_signals (struct remote *remote)
             stop (remote, REMOTE_STOPPED, false);
 }
 
-static uint64_t earlier (uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static uint64_t silent_at_ms (const struct remote *remote)
 {
     uint64_t most_ms = remote->command.begun ? remote->command.silence_ms : COMMAND_WAIT_MS;
@@ -250,11 +245,11 @@ static void look_at_clock (struct remote *remote)
 
 static int wait_ms (const struct remote *remote)
 {
-    uint64_t now_ms = clock_boot_ms (), at_ms = earlier (silent_at_ms (remote), timeout_at_ms (remote));
+    uint64_t now_ms = clock_boot_ms (), at_ms = least_u64 (silent_at_ms (remote), timeout_at_ms (remote));
     if (remote->exec)
-        at_ms = earlier (at_ms, exec_deadline_ms (remote->exec));
+        at_ms = least_u64 (at_ms, exec_deadline_ms (remote->exec));
     if (remote->exec && remote->stopping && has_room (remote)) /* else what was printed is to be taken first */
-        at_ms = earlier (at_ms, remote->give_up_ms);
+        at_ms = least_u64 (at_ms, remote->give_up_ms);
     return at_ms <= now_ms ? 0 : at_ms - now_ms > INT_MAX ? INT_MAX : (int) (at_ms - now_ms);
 }
 

@@ -41,12 +41,6 @@ static const int signals[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP, 0 };
 
 /* ---- messages out ---- */
 
-static void send_effect (struct driver *driver, const struct msg *planned)
-{
-    struct msg msg = *planned;
-    sender_send_control (&driver->sender, &msg);
-}
-
 static bool send_output (void *owner, const struct output_chunk *chunk)
 {
     struct driver *driver = owner;
@@ -103,7 +97,7 @@ static void leave (struct driver *driver, struct text why)
 static void perform (struct driver *driver, const struct member_effect *effect)
 {
     switch (effect->kind) {
-    case MEMBER_SEND: send_effect (driver, effect->msg); break;
+    case MEMBER_SEND: sender_send_control (&driver->sender, effect->msg); break;
     case MEMBER_START: start_attempt (driver, &effect->msg->of.run); break;
     case MEMBER_GO: attempt_go (driver->attempt, effect->text, effect->value); break;
     case MEMBER_STOP:
