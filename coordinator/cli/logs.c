@@ -171,20 +171,16 @@ static int show_output (struct logs *logs, const struct output *output, const ui
 
 static void hint (const struct logs *logs)
 {
+    struct text rung = logs->worker ? TEXT_LIT ("") : board_rung_id (logs->board, logs->first_cut.key.rung);
     if (logs->worker && logs->shown == 0)
         printf ("no worker of the chosen hosts has a log here: with launcher: join the log is on the host\n");
-    else if (logs->worker && logs->cut)
-        printf ("\n"
-                "%u of %u logs were cut; to see the first whole: sliceup logs %.8s --worker --hosts %.*s\n",
-                logs->cut, logs->shown, logs->dir.id, TEXT_ARG (board_host_name (logs->board, logs->first_cut.host)));
     else if (logs->shown == 0)
         printf ("the chosen attempts have no output; sliceup status %.8s shows which attempts were begun\n",
                 logs->dir.id);
     else if (logs->cut)
-        printf ("\n"
-                "%u of %u outputs were cut; to see the first whole: sliceup logs %.8s --rung %.*s --hosts %.*s\n",
-                logs->cut, logs->shown, logs->dir.id, TEXT_ARG (board_rung_id (logs->board, logs->first_cut.key.rung)),
-                TEXT_ARG (board_host_name (logs->board, logs->first_cut.host)));
+        printf ("\n%u of %u %s were cut; to see the first whole: sliceup logs %.8s --%s%.*s --hosts %.*s\n", logs->cut,
+                logs->shown, logs->worker ? "logs" : "outputs", logs->dir.id, logs->worker ? "worker" : "rung ",
+                TEXT_ARG (rung), TEXT_ARG (board_host_name (logs->board, logs->first_cut.host)));
 }
 
 static int show_all (struct logs *logs, struct err *err)

@@ -73,10 +73,9 @@ static bool read_end (const struct source *source, struct arena *arena, struct x
     int fd = open (source->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return false;
-    bool is_read = fstat (fd, &status) == 0 && S_ISREG (status.st_mode) && status.st_size > 0;
+    bool is_read = fstat (fd, &status) == 0 && S_ISREG (status.st_mode) && status.st_size > (off_t) source->from;
     if (is_read) {
-        off_t from = (off_t) source->from < status.st_size ? (off_t) source->from : status.st_size;
-        off_t left_bytes = status.st_size - from;
+        off_t left_bytes = status.st_size - (off_t) source->from;
         off_t look_bytes = left_bytes < source->look_bytes ? left_bytes : (off_t) source->look_bytes;
         off_t at = status.st_size - look_bytes;
         *out = (struct xla_text_piece){ .starts_late = at > 0, .ends_short = source->ends_short };
