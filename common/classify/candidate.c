@@ -237,12 +237,6 @@ void candidate_words (struct word_finder *finder)
     word_finder_make (finder, FATAL_WORDS "|" ERROR_WORDS "|(most recent call last)|\nE0|\nE1|\nF0|\nF1");
 }
 
-bool candidate_is_leveled (struct text line)
-{
-    return line.len > 5 && line.ptr[5] == ' ' && words_is_digit (line.ptr[2]) && words_is_digit (line.ptr[3]) &&
-           words_is_digit (line.ptr[4]);
-}
-
 static int by_order (const void *a, const void *b)
 {
     uint32_t left = ((const struct candidate *) a)->order, right = ((const struct candidate *) b)->order;

@@ -30,10 +30,9 @@ struct candidates {
     uint32_t n;
 };
 
-/* A line that is a candidate by its words has one of these; a traceback begins with one. Those that begin with the end
- * of a line find lines that may begin with month and level: "E0517 10:11:12 ...". */
+/* A line that is a candidate by its words has one of these; a traceback begins with one. By those that begin with the
+ * end of a line the next one may have a level: "E0517 10:11:12 ..." (log_line_level). */
 void candidate_words (struct word_finder *finder);
-bool candidate_is_leveled (struct text line); /* does what begins as such go on as one? */
 /* In the order in which they were printed. Of more than CANDIDATES_MAX lines that look like errors the last count. */
 void candidates_find (const struct printed_lines *lines, const struct exceptions *exceptions, struct arena *arena,
                       struct candidates *out);

@@ -32,8 +32,8 @@ struct bench {
     uint32_t gates;
     bool answer_gates;
     struct buf chunks;
-    uint32_t chunks_n;
-    bool input_closed; /* the coordinator takes no chunks */
+    uint32_t chunks_n, refusals; /* refusals: chunks that the coordinator does not take at first */
+    bool input_closed;           /* the coordinator takes no chunks */
     bool stop_hard;
     const char *stop_on_phase;
     enum ending stop_ending; /* cancelled, when none is given */
@@ -79,7 +79,7 @@ static inline void leap_when_ripe (struct bench *bench)
 static inline bool take_chunk (void *owner, const struct output_chunk *chunk)
 {
     struct bench *bench = owner;
-    if (bench->input_closed)
+    if (bench->input_closed || (bench->refusals && bench->refusals--))
         return false;
     buf_add_text (&bench->chunks, chunk->bytes);
     bench->chunks_n++;

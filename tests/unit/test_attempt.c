@@ -238,6 +238,16 @@ static void what_a_full_disk_does_not_take_is_told (void **state)
     has (r->notes.items[0].text, ".log: No space left on device");
 }
 
+static void what_a_busy_coordinator_does_not_take_at_once_is_sent_again (void **state)
+{
+    struct bench *b = *state;
+    b->refusals = 3;
+    use_command (b, "echo hello");
+    const struct result *r = run (b);
+    assert_true (text_is (buf_as_text (&b->chunks), "hello\n"));
+    assert_true (r->unsent_bytes == 0 && r->log_bytes == 6);
+}
+
 static void a_input_closed_coordinator_costs_only_its_copy (void **state)
 {
     struct bench *b = *state;
@@ -882,6 +892,7 @@ int main (int argc, char **argv)
         T (a_variable_without_a_name_is_refused),
         T (what_is_not_there_does_not_start),
         T (a_log_keeps_both_ends_and_every_other_byte_is_counted),
+        T (what_a_busy_coordinator_does_not_take_at_once_is_sent_again),
         T (a_input_closed_coordinator_costs_only_its_copy),
         T (lines_that_look_like_a_failure_stay_of_a_cut),
         T (the_first_failure_stays_of_a_flood_of_them),

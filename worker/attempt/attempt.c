@@ -188,7 +188,7 @@ static void end_program (struct attempt *attempt, bool hard, uint64_t now_ms)
 
 void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struct text why, uint64_t now_ms)
 {
-    if (attempt->step >= STEP_ENDED || attempt->step == STEP_DRAINING || (attempt->stopping && !hard))
+    if (attempt->step >= STEP_SENDING || attempt->step == STEP_DRAINING || (attempt->stopping && !hard))
         return;
     if (attempt->closing == TASK_READ) { /* the program is over; how it ended stays */
         if (hard || attempt->step == STEP_FETCHING)
@@ -350,6 +350,8 @@ void attempt_poll (struct attempt *attempt, uint64_t now_ms)
 {
     if (attempt->step >= STEP_ENDED)
         return;
+    if (attempt->step == STEP_SENDING && now_ms >= output_deadline_ms (attempt->output))
+        attempt_finish (attempt, now_ms);
     if (attempt->exec)
         turn_exec (attempt, now_ms);
     if (attempt->step == STEP_DRAINING)
@@ -360,16 +362,11 @@ void attempt_poll (struct attempt *attempt, uint64_t now_ms)
         watch_the_clock (attempt, now_ms);
     if (attempt_look_is_over (attempt, now_ms))
         end_program (attempt, false, now_ms);
-    if (now_ms >= attempt->read_until_ms && attempt->step < STEP_ENDED)
+    if (now_ms >= attempt->read_until_ms && attempt->step < STEP_SENDING)
         attempt_stop_log_search (attempt, now_ms);
-    if (attempt->step < STEP_ENDED)
+    if (attempt->step < STEP_SENDING)
         output_send_due (attempt->output, now_ms);
     attempt_watch_writable (attempt);
-}
-
-static uint64_t earlier (uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
 }
 
 uint64_t attempt_deadline_ms (const struct attempt *attempt)
@@ -378,15 +375,15 @@ uint64_t attempt_deadline_ms (const struct attempt *attempt)
         return UINT64_MAX;
     uint64_t at_ms = output_deadline_ms (attempt->output);
     if (attempt->step == STEP_DRAINING)
-        at_ms = earlier (at_ms, attempt->drain_until_ms);
+        at_ms = least_u64 (at_ms, attempt->drain_until_ms);
     if (attempt->step == STEP_FETCHING)
-        at_ms = earlier (at_ms, fetch_deadline_ms (attempt->fetch));
+        at_ms = least_u64 (at_ms, fetch_deadline_ms (attempt->fetch));
     if (attempt->exec)
-        at_ms = earlier (at_ms, exec_deadline_ms (attempt->exec));
+        at_ms = least_u64 (at_ms, exec_deadline_ms (attempt->exec));
     if (attempt->look.until_ms && attempt->step == STEP_RUNNING)
-        at_ms = earlier (at_ms, attempt->look.next_ms);
-    at_ms = earlier (at_ms, attempt->read_until_ms);
-    return attempt->stopping ? at_ms : earlier (at_ms, attempt->deadline_ms);
+        at_ms = least_u64 (at_ms, attempt->look.next_ms);
+    at_ms = attempt->step == STEP_SENDING ? at_ms : least_u64 (at_ms, attempt->read_until_ms);
+    return attempt->stopping || attempt->step == STEP_SENDING ? at_ms : least_u64 (at_ms, attempt->deadline_ms);
 }
 
 struct attempt_key attempt_which (const struct attempt *attempt)

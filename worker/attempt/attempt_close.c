@@ -58,19 +58,14 @@ void attempt_signatures_fetched (struct attempt *attempt, struct text problem, u
         begin_reading (attempt, now_ms);
 }
 
-static uint32_t shorter (uint32_t len, uint32_t most)
-{
-    return len < most ? len : most;
-}
-
 static size_t seen_cost (const struct task_answer *answer, uint32_t line_bytes)
 {
     size_t bytes = 0;
     for (uint32_t i = 0; i < answer->sightings.n; i++)
-        bytes += answer->sightings.items[i].signature.len + shorter (answer->sightings.items[i].text.len, line_bytes) +
-                 SEEN_COST_BYTES;
+        bytes += answer->sightings.items[i].signature.len +
+                 least_u64 (answer->sightings.items[i].text.len, line_bytes) + SEEN_COST_BYTES;
     for (uint32_t i = 0; i < answer->shown.n; i++)
-        bytes += shorter (answer->shown.items[i].len, line_bytes) + SEEN_COST_BYTES;
+        bytes += least_u64 (answer->shown.items[i].len, line_bytes) + SEEN_COST_BYTES;
     return bytes;
 }
 

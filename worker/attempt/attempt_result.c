@@ -7,13 +7,23 @@
 #include <string.h>
 #include <sys/wait.h>
 
-static void count_output (struct attempt *attempt, uint64_t now_ms)
+enum { SEND_MS = 2000 };
+
+/* False: the coordinator, which is busy, may take the rest of the output a little later. */
+static bool send_output (struct attempt *attempt, uint64_t now_ms)
+{
+    if (attempt->step != STEP_SENDING)
+        attempt->send_until_ms = now_ms + SEND_MS;
+    attempt->step = STEP_SENDING;
+    output_write_end (attempt->output);
+    return output_send_last (attempt->output, now_ms >= attempt->send_until_ms, now_ms);
+}
+
+static void count_output (struct attempt *attempt)
 {
     if (!attempt->output)
         return;
     struct result *result = attempt_result (attempt);
-    output_write_end (attempt->output);
-    output_send_last (attempt->output, now_ms);
     struct text cut = output_cut_text (attempt->output, &attempt->arena);
     if (cut.len)
         attempt_add_note (attempt, LOG_NOTE_SOURCE, cut);
@@ -43,10 +53,12 @@ void attempt_finish (struct attempt *attempt, uint64_t now_ms)
 {
     struct result *result = attempt_result (attempt);
     attempt_close_fds (attempt);
+    if (attempt->output && !send_output (attempt, now_ms))
+        return;
     attempt_end_phase_clock (attempt, now_ms);
     if (attempt->waited.len)
         attempt_add_note (attempt, DEVICE_NOTE_SOURCE, attempt->waited);
-    count_output (attempt, now_ms);
+    count_output (attempt);
     attempt_add_stack (attempt);
     counters_read (&attempt->run, attempt->scratch, attempt->log,
                    attempt->output ? output_cut (attempt->output).tail_at : 0, &attempt->arena, result);

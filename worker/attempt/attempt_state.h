@@ -16,7 +16,7 @@ enum { STATEMENTS_MAX = 8 }; /* phase, gate and phase again: more cannot wait, s
 #define ATTEMPT_PHASE_DEVICE "device"
 
 /* AWAITING: a task looks whether the device is free. CLOSING: one seals what was written, holds what was read against
- * its manifest again, or searches the log; FETCHING may also be for the last of these. */
+ * its manifest again, or searches the log; FETCHING may also be for the last of these. SENDING: the last output. */
 enum step {
     STEP_PREPARING,
     STEP_FETCHING,
@@ -24,6 +24,7 @@ enum step {
     STEP_RUNNING,
     STEP_DRAINING,
     STEP_CLOSING,
+    STEP_SENDING,
     STEP_ENDED,
     STEP_REPORTED
 };
@@ -63,7 +64,7 @@ struct attempt {
     enum task_kind closing;
     bool table_fetched;
 
-    uint64_t began_ms, deadline_ms, drain_until_ms, read_until_ms;
+    uint64_t began_ms, deadline_ms, drain_until_ms, read_until_ms, send_until_ms;
     bool stopping, hard, gate_open;
     struct text gates[ATTEMPT_GATES_MAX]; /* at which the program waits, or has waited */
     uint32_t gates_n;

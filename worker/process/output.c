@@ -5,6 +5,7 @@
 #include "common/classify/words.h"
 #include "common/io/fd.h"
 #include "common/model/msg.h"
+#include "common/signature/log_line.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,7 +15,7 @@
 /* One call reads READ_BYTES at most, so that a program that never stops printing cannot keep the loop. */
 enum { READ_BYTES = 256 * 1024, PIECE_BYTES = 16 * 1024, TAIL_BYTES = RESULT_TAIL_MAX_BYTES };
 enum { RING_BYTES = 2 << 20, LINE_BYTES = 4 * 1024, WORD_BYTES = 32, MARK_BYTES = 256, NOT_TAKEN_MS = 1000 };
-enum { FAILURES_MAX = 64 * 1024, BLOCK_LINES_MAX = 256 };
+enum { FAILURES_MAX = 64 * 1024, BLOCK_LINES_MAX = 256, LEVEL_BYTES = 9 };
 
 /* A place where the output goes: first `head_max` bytes as they come. Then the newest `tail_max` wait in the ring for
  * the end, and what is older is cut. */
@@ -58,17 +59,12 @@ static int open_file (const char *path, struct err *err)
     return fd < 0 ? err_errno (err, ERR_IO, "cannot make the log %s", path) : fd;
 }
 
-static uint64_t smaller (uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void place_init (struct place *place, uint64_t head_bytes, uint64_t end_bytes, uint64_t kept_max_bytes)
 {
     place->head_max = head_bytes;
     place->tail_max = end_bytes - end_bytes / 8;
     place->whole = true;
-    buf_init (&place->kept, smaller (end_bytes / 16, kept_max_bytes));
+    buf_init (&place->kept, least_u64 (end_bytes / 16, kept_max_bytes));
 }
 
 struct output *output_open (const char *path, uint64_t limit_bytes, output_fn *fn, void *owner, struct err *err)
@@ -88,7 +84,7 @@ struct output *output_open (const char *path, uint64_t limit_bytes, output_fn *f
     output->file_fd = file_fd;
     output->path = mem_text (path);
     output->ring = mem_alloc (RING_BYTES + LINE_BYTES);
-    uint64_t end_bytes = smaller (limit_bytes / 2, RING_BYTES), live_bytes = log_live_bytes (limit_bytes);
+    uint64_t end_bytes = least_u64 (limit_bytes / 2, RING_BYTES), live_bytes = log_live_bytes (limit_bytes);
     place_init (&output->file, limit_bytes - end_bytes, end_bytes, RING_BYTES);
     place_init (&output->link, live_bytes, limit_bytes - live_bytes, LOG_CHUNK_MAX_BYTES - MARK_BYTES);
     candidate_words (&output->words);
@@ -136,7 +132,7 @@ void output_close (struct output *output)
 static struct text ring_text (const struct output *output, uint64_t from, uint64_t most)
 {
     uint64_t at = from % RING_BYTES;
-    uint64_t len = smaller (output->bytes - from, smaller (RING_BYTES + LINE_BYTES - at, most));
+    uint64_t len = least_u64 (output->bytes - from, least_u64 (RING_BYTES + LINE_BYTES - at, most));
     return (struct text){ output->ring + at, (uint32_t) len };
 }
 
@@ -150,7 +146,7 @@ static uint64_t line_end (const struct output *output, uint64_t at)
 
 static uint64_t line_begin (const struct output *output, uint64_t at)
 {
-    uint64_t from = at - smaller (at, LINE_BYTES);
+    uint64_t from = at - least_u64 (at, LINE_BYTES);
     while (at > from && output->ring[(at - 1) % RING_BYTES] != '\n')
         at--;
     return at;
@@ -167,7 +163,7 @@ static uint64_t pass_failures (const struct output *output, struct place *place)
 /* In a flood of them the newest is not noted: what began it came first. */
 static void note_failure (struct output *output, uint64_t begin)
 {
-    uint64_t oldest = smaller (pass_failures (output, &output->file), pass_failures (output, &output->link));
+    uint64_t oldest = least_u64 (pass_failures (output, &output->file), pass_failures (output, &output->link));
     bool seen = output->failures_n && output->failures[(output->failures_n - 1) % FAILURES_MAX] >= begin;
     if (!seen && output->failures_n - oldest < FAILURES_MAX)
         output->failures[output->failures_n++ % FAILURES_MAX] = begin;
@@ -176,7 +172,7 @@ static void note_failure (struct output *output, uint64_t begin)
 static void note_failures (struct output *output, uint64_t from, struct text text)
 {
     for (uint32_t at = 0; (at = word_finder_next (&output->words, text, at)) < text.len;) {
-        if (text.ptr[at] == '\n' && !candidate_is_leveled (words_from (text, ++at)))
+        if (text.ptr[at] == '\n' && !log_line_level (text_clip (words_from (text, ++at), LEVEL_BYTES)))
             continue;
         uint64_t end = line_end (output, from + at);
         note_failure (output, line_begin (output, from + at));
@@ -187,8 +183,8 @@ static void note_failures (struct output *output, uint64_t from, struct text tex
 /* Words may lie across what was added before and what is added now. */
 static void ring_add (struct output *output, struct text bytes)
 {
-    uint64_t from = output->bytes, before = from - smaller (from, WORD_BYTES);
-    uint32_t at = (uint32_t) (from % RING_BYTES), first = (uint32_t) smaller (bytes.len, RING_BYTES - at);
+    uint64_t from = output->bytes, before = from - least_u64 (from, WORD_BYTES);
+    uint32_t at = (uint32_t) (from % RING_BYTES), first = (uint32_t) least_u64 (bytes.len, RING_BYTES - at);
     memcpy (output->ring + at, bytes.ptr, first);
     memcpy (output->ring, bytes.ptr + first, bytes.len - first);
     if (at < LINE_BYTES || first < bytes.len)
@@ -255,7 +251,7 @@ static void pass_by (struct output *output, struct place *place, uint64_t to)
 static uint64_t next_failure (const struct output *output, struct place *place, uint64_t end)
 {
     uint64_t n = pass_failures (output, place);
-    return n == output->failures_n ? end : smaller (output->failures[n % FAILURES_MAX], end);
+    return n == output->failures_n ? end : least_u64 (output->failures[n % FAILURES_MAX], end);
 }
 
 /* With a failure stay the indented lines below it, and then the next one: of a traceback it names the exception. */
@@ -323,7 +319,7 @@ static bool file_write (struct output *output, struct text bytes)
 static bool link_send (struct output *output, struct text bytes)
 {
     struct output_chunk chunk = { .offset = output->link.len, .bytes = bytes };
-    output->tokens_bytes -= smaller (output->tokens_bytes, bytes.len);
+    output->tokens_bytes -= least_u64 (output->tokens_bytes, bytes.len);
     return output->fn (output->owner, &chunk);
 }
 
@@ -384,12 +380,10 @@ static void file_begin (struct output *output)
 void output_write_end (struct output *output)
 {
     struct place *file = &output->file;
-    struct output_cut cut = { .cut_at = file->len };
+    uint64_t cut_at = file->len;
     bool cuts = file->cutting, done = !cuts || put_mark (output, file);
-    cut.tail_at = file->len;
-    cut.tail_from = file->to;
     if (cuts && done && file->to < output->bytes)
-        output->cut = cut;
+        output->cut = (struct output_cut){ cut_at, file->len, file->to };
     while (done && file->to < output->bytes)
         done = put_some (output, file, RING_BYTES);
     if (!done)
@@ -401,7 +395,7 @@ static void earn_tokens (struct output *output, uint64_t now_ms)
     uint64_t passed_ms = now_ms - output->tokens_at_ms;
     output->tokens_at_ms = now_ms;
     output->tokens_bytes += passed_ms > 1000 ? OUTPUT_RATE_BYTES : passed_ms * OUTPUT_RATE_BYTES / 1000;
-    output->tokens_bytes = smaller (output->tokens_bytes, OUTPUT_RATE_BYTES);
+    output->tokens_bytes = least_u64 (output->tokens_bytes, OUTPUT_RATE_BYTES);
 }
 
 /* What waits, if it is as much as a chunk holds, or `all` of it; then until it is sent, or may not be sent yet. */
@@ -413,7 +407,7 @@ static void send_pending (struct output *output, bool all, bool last, uint64_t n
     while (taken && link->to < output->bytes && (all || output->bytes - link->to >= LOG_CHUNK_MAX_BYTES) &&
            (last || (link->len < link->head_max && output->tokens_bytes >= LOG_CHUNK_MAX_BYTES + link->kept.len)))
         taken = put_some (output, link,
-                          last ? LOG_CHUNK_MAX_BYTES : smaller (LOG_CHUNK_MAX_BYTES, link->head_max - link->len));
+                          last ? LOG_CHUNK_MAX_BYTES : least_u64 (LOG_CHUNK_MAX_BYTES, link->head_max - link->len));
     bool waits = link->to < output->bytes && link->len < link->head_max;
     output->send_at_ms = waits ? now_ms + (taken ? OUTPUT_GATHER_MS : NOT_TAKEN_MS) : UINT64_MAX;
 }
@@ -421,7 +415,7 @@ static void send_pending (struct output *output, bool all, bool last, uint64_t n
 static void take (struct output *output, struct text bytes, uint64_t now_ms)
 {
     size_t room = output->captured.max - output->captured.len;
-    buf_add (&output->captured, bytes.ptr, smaller (bytes.len, room));
+    buf_add (&output->captured, bytes.ptr, least_u64 (bytes.len, room));
     ring_add (output, bytes);
     file_begin (output);
     if (output->bytes - output->link.to >= LOG_CHUNK_MAX_BYTES)
@@ -478,14 +472,15 @@ uint64_t output_deadline_ms (const struct output *output)
     return output->send_at_ms;
 }
 
-void output_send_last (struct output *output, uint64_t now_ms)
+bool output_send_last (struct output *output, bool gives_up, uint64_t now_ms)
 {
     struct place *link = &output->link;
     send_pending (output, true, true, now_ms);
-    if (link->cutting && link->to == output->bytes)
-        (void) put_mark (output, link);
-    cut_all (output, link);
-    output->send_at_ms = UINT64_MAX;
+    bool over = gives_up || (link->to == output->bytes && (!link->cutting || put_mark (output, link)));
+    if (over)
+        cut_all (output, link);
+    output->send_at_ms = over ? UINT64_MAX : now_ms + OUTPUT_GATHER_MS;
+    return over;
 }
 
 /* ---- what is known ---- */
@@ -540,29 +535,23 @@ struct text output_cut_text (const struct output *output, struct arena *arena)
 
 struct text output_raw_tail (const struct output *output, struct arena *arena)
 {
-    uint64_t len = smaller (output->bytes, TAIL_BYTES);
+    uint64_t len = least_u64 (output->bytes, TAIL_BYTES);
     return text_copy (arena, ring_text (output, output->bytes - len, len));
 }
 
-/* Not into the middle of a character. */
+/* Its last bytes, but not from the middle of a character. */
 static struct text last_bytes (struct text text, uint32_t bytes)
 {
-    bool cut = text.len > bytes;
-    text.ptr += cut ? text.len - bytes : 0;
-    text.len = cut ? bytes : text.len;
-    while (cut && text.len && (text.ptr[0] & 0xC0) == 0x80) {
-        text.ptr++;
-        text.len--;
-    }
-    return text;
+    uint32_t from = text.len > bytes ? text.len - bytes : 0;
+    while (from && from < text.len && (text.ptr[from] & 0xC0) == 0x80)
+        from++;
+    return words_from (text, from);
 }
 
+/* Of one byte more, so that it is seen where a character is cut; what is cleaned gets longer. */
 struct text output_tail (const struct output *output, struct arena *arena)
 {
-    struct text raw = output_raw_tail (output, arena);
-    while (raw.len && output->bytes > TAIL_BYTES && (raw.ptr[0] & 0xC0) == 0x80) { /* the cut may split a character */
-        raw.ptr++;
-        raw.len--;
-    }
-    return last_bytes (text_repair_utf8 (arena, raw, 3 * TAIL_BYTES), TAIL_BYTES); /* what is cleaned gets longer */
+    uint64_t len = least_u64 (output->bytes, TAIL_BYTES + 1);
+    struct text end = last_bytes (ring_text (output, output->bytes - len, len), TAIL_BYTES);
+    return last_bytes (text_repair_utf8 (arena, end, 3 * TAIL_BYTES), TAIL_BYTES);
 }

@@ -47,7 +47,9 @@ void output_send_due (struct output *output, uint64_t now_ms);
 uint64_t output_deadline_ms (const struct output *output);
 /* Nothing more comes: the end goes to the log. Until then the log has the beginning only. */
 void output_write_end (struct output *output);
-void output_send_last (struct output *output, uint64_t now_ms); /* sends the end, if there was any output */
+/* Sends the end. False: not all of it was taken, which is tried again by another call when output_deadline_ms is over;
+ * what is not taken when it `gives_up` is cut. */
+bool output_send_last (struct output *output, bool gives_up, uint64_t now_ms);
 uint64_t output_bytes (const struct output *output);
 uint64_t output_dropped_bytes (const struct output *output); /* not in the log on this host */
 uint64_t output_unsent_bytes (const struct output *output);  /* not given to the coordinator */
