@@ -75,7 +75,7 @@ static void chunk_write (void *job)
     ssize_t n = fd < 0 || fstat (fd, &at) < 0 ? -1 : 1;
     bool gap = n > 0 && !chunk->loss_told && (uint64_t) at.st_size < chunk->offset;
     chunk->gap_bytes = gap ? chunk->offset - (uint64_t) at.st_size : 0;
-    for (uint32_t done = 0; n > 0 && !gap && done<chunk->len; done += n> 0 ? (uint32_t) n : 0)
+    for (uint32_t done = 0; n > 0 && !gap && done != chunk->len; done += n < 0 ? 0 : (uint32_t) n)
         n = pwrite (fd, chunk->bytes + done, chunk->len - done, (off_t) (chunk->offset + done));
     chunk->error = n < 0 ? errno : n == 0 ? ENOSPC : 0;
     if (fd >= 0 && close (fd) < 0 && !chunk->error)
