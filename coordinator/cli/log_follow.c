@@ -43,7 +43,7 @@ static void print (struct tails *tails, uint32_t at, struct text bytes, bool raw
     if (tails->said != at + 1)
         log_output_put_header (tails->board, &tails->items[at].source.host, 1, &tails->items[at].source.key, &out);
     tails->said = at + 1;
-    log_output_put_body (bytes, raw, true, &out);
+    log_output_put_body (bytes, raw, log_told_lost (tails->told, &tails->items[at].source), &out);
     tails->status = cli_write_stdout (tails->cli, &out);
 }
 

@@ -58,16 +58,23 @@ static void put_amount (const struct told *ended, uint64_t here_bytes, bool may_
         buf_puts (out, "(nothing of its output is here)\n");
 }
 
+bool log_told_lost (const struct log_told *told, const struct log_source *source)
+{
+    const struct told *at = told->newest[source->host];
+    while (at && !(at->lost && attempt_key_equal (&at->key, &source->key)))
+        at = at->earlier;
+    return at != NULL;
+}
+
 bool log_told_put (const struct log_told *told, const struct log_source *source, uint64_t bytes, uint64_t hole_bytes,
                    bool held, struct buf *out)
 {
     const struct told *ended = NULL;
-    bool lost = false;
+    bool lost = log_told_lost (told, source);
     for (const struct told *at = told->newest[source->host]; at; at = at->earlier) {
         if (!attempt_key_equal (&at->key, &source->key))
             continue;
         ended = at->ended ? at : ended;
-        lost |= at->lost;
         buf_escaped_after (out, "[sliceup] ", at->note, 0);
         buf_puts (out, at->note.len ? "\n" : "");
     }

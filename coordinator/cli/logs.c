@@ -141,7 +141,7 @@ static void add_body (struct logs *logs, const struct output *output, const stru
         buf_printf (out, "... %u earlier lines left out\n", left_out);
     if (left_out && logs->cut++ == 0)
         logs->first_cut = output->source;
-    log_output_put_body (tail, logs->raw, output->lost, out);
+    log_output_put_body (tail, logs->raw, log_told_lost (&logs->told, &output->source), out);
 }
 
 /* One output, with all the hosts that printed just that. */

@@ -48,6 +48,7 @@ struct log_told {
     struct told *newest[HOSTS_MAX]; /* per host */
 };
 void log_told_take (struct log_told *told, const struct fact *fact);
+bool log_told_lost (const struct log_told *told, const struct log_source *source); /* was a loss told? */
 /* Lines about an output of which `bytes` are here, holes among them: what is cut, lost or not here; `held`: a
  * coordinator may still write some. True: some of it is lost. */
 bool log_told_put (const struct log_told *told, const struct log_source *source, uint64_t bytes, uint64_t hole_bytes,
@@ -60,8 +61,7 @@ void log_output_put_header (const struct board *board, const uint32_t *hosts, ui
                             struct buf *out);
 /* "local[0-2], worker:" */
 void log_output_put_worker_header (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out);
-/* Line by line escaped; `raw`: as they are. Ends with a newline. `holes`: some of it is lost, and bytes of zero are told
- * as missing. */
+/* Line by line escaped; `raw`: as is. It ends with a newline. `holes`: some is lost, and zeros are told as missing. */
 void log_output_put_body (struct text bytes, bool raw, bool holes, struct buf *out);
 uint64_t log_output_hole_bytes (struct text bytes); /* of an output of which something is lost */
 /* The last `lines` lines of `bytes`; `left_out`: how many lines are before them. */

@@ -51,11 +51,6 @@ static bool has_word (const char *words, const char *word)
     return false;
 }
 
-static json_t *enum_or_null (const struct enum_names *names, int value)
-{
-    return value ? json_string (enum_name_of (names, value)) : json_null ();
-}
-
 static json_t *host_json (const struct board *board, uint32_t host)
 {
     return host < board->plan.hosts.n ? escaped_json (board->plan.hosts.items[host].name) : json_null ();
@@ -85,7 +80,7 @@ static json_t *group_json (const struct board *board, const struct verdict *verd
     json_t *group = json_object ();
     enum certainty certainty = certainty_of_owner (verdict->owner, verdict->likely);
     add_fields (board, &verdict_record, verdict, of_verdict, group);
-    json_object_set_new (group, "certainty", enum_or_null (&certainty_names, certainty));
+    json_object_set_new (group, "certainty", enum_json (&certainty_names, certainty));
     json_object_set_new (group, "hosts", json_array ());
     return group;
 }
@@ -151,11 +146,11 @@ static void add_so_far (const struct board *board, const struct fact_attempt_end
     const struct board_host *host = now ? &board->hosts[ended->host] : &nobody;
     const struct board_verdict_group *group = host->so_far ? board_group_so_far (board, ended->host) : NULL;
     json_object_set_new (out, "preliminary", host->so_far ? json_true () : json_null ());
-    json_object_set_new (out, "outcome", enum_or_null (&outcome_names, host->so_far));
-    json_object_set_new (out, "owner", enum_or_null (&owner_names, host->so_far ? host->so_far_owner : OWNER_NONE));
+    json_object_set_new (out, "outcome", enum_json (&outcome_names, host->so_far));
+    json_object_set_new (out, "owner", enum_json (&owner_names, host->so_far ? host->so_far_owner : OWNER_NONE));
     group = group ? group : &nothing;
     json_object_set_new (out, "certainty",
-                         enum_or_null (&certainty_names, certainty_of_owner (group->owner, group->likely)));
+                         enum_json (&certainty_names, certainty_of_owner (group->owner, group->likely)));
     json_object_set_new (out, "signature", text_or_null_json (group->signature));
     json_object_set_new (out, "line", text_or_null_json (group->line));
 }
@@ -219,7 +214,7 @@ void event_json_remark (struct text words, struct buf *out)
 void event_json_exit (enum outcome outcome, struct text sentence, int exit_status, struct buf *out)
 {
     json_t *object = begin ("exit");
-    json_object_set_new (object, "outcome", enum_or_null (&outcome_names, outcome));
+    json_object_set_new (object, "outcome", enum_json (&outcome_names, outcome));
     json_object_set_new (object, "sentence", text_or_null_json (sentence));
     json_object_set_new (object, "exit_status", json_integer (exit_status));
     print_line (object, out);

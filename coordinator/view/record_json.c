@@ -107,7 +107,7 @@ static json_t *double_json (double value)
     return isfinite (value) ? json_real (value) : json_null ();
 }
 
-static json_t *enum_json (const struct enum_names *names, uint32_t value)
+json_t *enum_json (const struct enum_names *names, uint32_t value)
 {
     return value ? json_string (enum_name_of (names, value)) : json_null ();
 }

@@ -109,7 +109,7 @@ class Cut(Kept):
 
     def test_who_follows_is_told_what_is_cut(self):
         go = self.lab.files / "go"
-        run = self.lab.start("run", self.slice_of(f'while [ ! -e {go} ]; do sleep 0.1; done; python3 -c "{PRINTS}" 460000', hosts=1))
+        run = self.lab.start("run", self.slice_of(f'printf "a\\0\\0\\0\\0\\0b\\n"; while [ ! -e {go} ]; do sleep 0.1; done; python3 -c "{PRINTS}" 460000', hosts=1))
         lab.wait_for(lambda: self.lab.count("pass-began") == 1, "the rung", 60)
         follows = self.lab.start("logs", "--follow")
         lab.wait_for(lambda: follows.process.poll() is None and os.path.exists(f"/proc/{follows.process.pid}/fd/3"), "a follower", 60)
@@ -117,8 +117,10 @@ class Cut(Kept):
         self.assertEqual(0, run.end(120).status)
         said = follows.end(60)
         self.assertEqual(0, said.status, said)
-        self.assertIn("[sliceup] 5980000 bytes were printed; the log on the host lacks ", said.out)
+        self.assertIn("[sliceup] 5980008 bytes were printed; the log on the host lacks ", said.out)
         self.assertIn("step 0459999\n", said.out)
+        for out in (said.out, self.lab.sliceup("logs", "--rung", "prints").out):  # bytes of zero of an output that is whole
+            self.assertIn(r"a\x00\x00\x00\x00\x00b", out)
 
     def test_the_cause_is_named_although_6_kB_follow_it_and_6_MB_precede(self):
         steps, farewell = f'python3 -c "{PRINTS}" 460000', "for i in $(seq 120); do echo \"closing connection $i of the pool, and waiting for it\"; done"
