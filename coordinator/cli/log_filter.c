@@ -88,7 +88,7 @@ static void add_failed (const struct board *board, uint32_t rung, bool cascades,
 {
     const struct board_rung *state = &board->rungs[rung];
     const struct board_pass *pass = &state->passes[state->last];
-    for (uint32_t i = 0; i < pass->groups.n; i++) {
+    for (uint32_t i = 0; pass->attempt && i < pass->groups.n; i++) { /* no attempt, no output */
         const struct board_verdict_group *group = &pass->groups.items[i];
         for (uint32_t k = 0; k < group->hosts.n && (group->outcome == OUTCOME_CASCADE) == cascades; k++)
             if (group->hosts.items[k] < board->plan.hosts.n)

@@ -98,8 +98,15 @@ class Absent(Joiners):
         page = (self.lab.root / "report" / "report.html").read_text()
         return json.loads(re.search(r'<script type="application/json" id="sliceup-data">(.*?)</script>', page, re.S)[1])["state"]["groups"]
 
+    def logs_end_with_what_ran(self, rung):
+        """A host without an attempt has no output, so `logs` shows that of all others."""
+        shown = self.passes(self.lab.sliceup("logs"))
+        self.assertNotIn("attempt 0", shown.out)
+        self.assertIn(f"h[0,2], rung {rung}, once, attempt 1:\n", shown.out)
+
     def test_who_never_joins_is_told_and_the_command_goes_on_without_it(self):
-        rungs = [{"id": "low", "builtin": "facts"}, self.lab.rung("all", "plain/hello.py", scope="slice")]
+        rungs = [{"id": "low", "builtin": "facts"}, {"id": "says", "command": ["echo", "here"]},
+                 self.lab.rung("all", "plain/hello.py", scope="slice")]
         path = self.slice(3, rungs, limits={"join": "8s"})
         self.passes(self.issue(path))
         ended = self.run_with_two("run", path)
@@ -115,13 +122,14 @@ class Absent(Joiners):
         again = self.run_with_two(*command[1:])
         self.assertEqual(1, again.status, again)
         receipt = self.lab.receipt()
-        self.assertEqual(("low", "low", "all"), tuple(receipt["frontier"][part] and receipt["frontier"][part]["rung"]
+        self.assertEqual(("low", "says", "all"), tuple(receipt["frontier"][part] and receipt["frontier"][part]["rung"]
                                                        for part in ("first_passing", "highest_passing", "next_failing")))
-        self.assertEqual({"low": "blocked", "all": "blocked"}, {r["rung"]: r["outcome"] for r in receipt["ladder"]})
+        self.assertEqual({"low": "blocked", "says": "passed", "all": "blocked"}, {r["rung"]: r["outcome"] for r in receipt["ladder"]})
         self.assertEqual([("low", "once", "blocked")], self.rungs(receipt, "h1"))
-        self.assertEqual([("low", "once", "passed"), ("all", "once", "blocked")], self.rungs(receipt, "h2"))
+        self.assertEqual([("low", "once", "passed"), ("says", "once", "passed"), ("all", "once", "blocked")], self.rungs(receipt, "h2"))
         self.assertIn("the climb goes on without h1: its worker did not join within 8 s", again.out)
         self.assertIn("no report of h1; among the others:", self.lab.sliceup("receipt").out)
+        self.logs_end_with_what_ran("says")
         fewer = self.run_with_two("run", path, "--min-hosts", "3")
         self.assertEqual(3, fewer.status, fewer)
         self.assertIn("2 of 3 hosts are up, and --min-hosts asks for 3", fewer.out)
