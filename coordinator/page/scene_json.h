@@ -14,7 +14,7 @@
 void scene_state_json (const struct scene *scene, const char *boot, bool interrupted, uint64_t since, struct buf *out);
 /* Which hosts the query of the scene takes. */
 void scene_within_json (const struct scene *scene, const char *boot, struct buf *out);
-/* One host with its facts, attempts and spans: scene->hosts[i], or what scene_open_host made. */
+/* One host with its facts, attempts and spans: scene->host, or what scene_open_host made. */
 void scene_host_json (const struct scene *scene, const struct scene_host *host, const char *boot, struct buf *out);
 
 #endif

@@ -227,5 +227,5 @@ void scene_make (const struct feed *feed, const struct scene_query *query, uint6
     fill_metrics (&maker);
     fill_gates (&maker);
     fill_waiting (&maker);
-    scene_make_hosts (&maker);
+    scene_make_host (&maker);
 }

@@ -35,22 +35,22 @@ bool scene_mark_is_bad (enum scene_mark mark);      /* so far, cascade and every
 enum scene_mark scene_mark_of_outcome (enum outcome outcome);
 
 enum scene_order { SCENE_BY_RANK = 0, SCENE_WORST_FIRST, SCENE_SLOWEST_FIRST };
-enum { SCENE_NOBODY = UINT32_MAX, SCENE_GROUPS_MAX = 256, SCENE_OPENED_MAX = 2 };
+enum { SCENE_NOBODY = UINT32_MAX, SCENE_GROUPS_MAX = 256 };
 
 /* A range of time begins with `from_ms` and ends before `until_ms`; what only touches it is not in it. Tiles: hosts of
  * which an attempt, or the last silence or loss, was there at some time in it; what runs or lasts is there up to now.
- * Opened hosts: those attempts, their spans cut to it. Notes: that came in it; gates: that opened in it. All else,
+ * Opened host: those attempts, their spans cut to it. Notes: that came in it; gates: that opened in it. All else,
  * marks and groups too, is of the whole run. */
 struct scene_query {
-    struct text hosts;                 /* a set of hosts, or of groups of the plan (hostset.h); empty: all */
-    uint32_t marks;                    /* bit i: hosts whose mark now is i; 0: any */
-    enum owner owner;                  /* of the cause; none: any */
-    struct text phase;                 /* in that phase now; empty: any */
-    struct text text;                  /* in name, phase, gate, cause or error line, without case; empty: any */
-    enum scene_order order;            /* of the tiles */
-    uint32_t opened[SCENE_OPENED_MAX]; /* ranks, whose `hosts` are made; SCENE_NOBODY: none */
-    uint64_t from_ms, until_ms;        /* a range of time; until UINT64_MAX: to now; 0: there is no range */
-    uint64_t since;                    /* a revision: only notes that came after it; 0: all that are kept */
+    struct text hosts;          /* a set of hosts, or of groups of the plan (hostset.h); empty: all */
+    uint32_t marks;             /* bit i: hosts whose mark now is i; 0: any */
+    enum owner owner;           /* of the cause; none: any */
+    struct text phase;          /* in that phase now; empty: any */
+    struct text text;           /* in name, phase, gate, cause or error line, without case; empty: any */
+    enum scene_order order;     /* of the tiles */
+    uint32_t opened;            /* a rank, whose `host` is made; SCENE_NOBODY: none */
+    uint64_t from_ms, until_ms; /* a range of time; until UINT64_MAX: to now; 0: there is no range */
+    uint64_t since;             /* a revision: only notes that came after it; 0: all that are kept */
 };
 void scene_query_init (struct scene_query *query); /* everything, by rank, nobody opened */
 
@@ -174,8 +174,8 @@ struct scene {
     uint32_t waiting_n;
     const struct feed_note **notes;
     uint32_t notes_n;
-    uint64_t notes_skipped;                     /* newer than asked for, and not kept any more */
-    struct scene_host *hosts[SCENE_OPENED_MAX]; /* NULL: not opened */
+    uint64_t notes_skipped;     /* newer than asked for, and not kept any more */
+    struct scene_host *host;    /* NULL: none is opened */
     struct text host_set_error; /* the query's set of hosts was not understood: why; then all are shown */
     struct {
         uint32_t joins, retries, conflicts, violations, leases_lost; /* of the run so far */
@@ -188,7 +188,7 @@ struct scene {
 
 void scene_make (const struct feed *feed, const struct scene_query *query, uint64_t boot_ms, struct arena *arena,
                  struct scene *out);
-/* Every host of the plan as `hosts` has it, of the whole run, one after the other: for the report and the trace. */
+/* Every host of the plan as `host` has it, of the whole run, one after the other: for the report and the trace. */
 void scene_open_host (const struct feed *feed, const struct scene *scene, uint32_t rank, struct arena *arena,
                       struct scene_host *out);
 const char *scene_host_name (const struct scene *scene, const struct feed *feed, uint32_t rank, char out[64]);

@@ -7,11 +7,13 @@
 static uint32_t group_of (const struct scene *scene, uint32_t rank, const struct board_attempt *attempt,
                           const struct board *board)
 {
-    if (attempt->key.attempt != board->rungs[attempt->key.rung].passes[attempt->key.pass].attempt)
-        return SCENE_NOBODY; /* only those of the last attempt are there */
+    const struct attempt_key *key = &attempt->key; /* of its pass, only groups of the last attempt are there */
+    bool last = key->attempt == board->rungs[key->rung].passes[key->pass].attempt;
     for (uint32_t i = 0; i < scene->groups_n; i++) {
         const struct scene_group *group = &scene->groups[i];
-        for (uint32_t k = 0; group->rung == attempt->key.rung && group->pass == attempt->key.pass && k < group->n; k++)
+        bool of_it = group->rung == key->rung &&
+                     (group->pass == PASS_NONE ? !key->attempt : last && group->pass == key->pass);
+        for (uint32_t k = 0; of_it && k < group->n; k++)
             if (group->ranks[k] == rank)
                 return i;
     }
@@ -118,15 +120,12 @@ void scene_open_host (const struct feed *feed, const struct scene *scene, uint32
     open_host (feed, &whole, scene, rank, arena, out);
 }
 
-void scene_make_hosts (struct maker *maker)
+void scene_make_host (struct maker *maker)
 {
-    for (uint32_t i = 0; i < SCENE_OPENED_MAX; i++) {
-        if (maker->query->opened[i] >= maker->board->plan.hosts.n)
-            continue;
-        maker->scene->hosts[i] = arena_alloc (maker->arena, sizeof (struct scene_host));
-        open_host (maker->feed, maker->query, maker->scene, maker->query->opened[i], maker->arena,
-                   maker->scene->hosts[i]);
-    }
+    if (maker->query->opened >= maker->board->plan.hosts.n)
+        return;
+    maker->scene->host = arena_alloc (maker->arena, sizeof (struct scene_host));
+    open_host (maker->feed, maker->query, maker->scene, maker->query->opened, maker->arena, maker->scene->host);
 }
 
 const char *scene_host_name (const struct scene *scene, const struct feed *feed, uint32_t rank, char out[64])

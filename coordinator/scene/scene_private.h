@@ -47,6 +47,6 @@ bool scene_in_range (const struct scene_query *query, uint64_t first_ms, uint64_
 bool scene_attempt_in_range (const struct scene_query *query, const struct board *board,
                              const struct board_attempt *attempt, uint64_t now_ms);
 /* scene_host.c */
-void scene_make_hosts (struct maker *maker);
+void scene_make_host (struct maker *maker);
 
 #endif

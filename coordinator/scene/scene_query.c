@@ -14,9 +14,7 @@ struct scene_filter {
 
 void scene_query_init (struct scene_query *query)
 {
-    *query = (struct scene_query){ 0 };
-    for (uint32_t i = 0; i < SCENE_OPENED_MAX; i++)
-        query->opened[i] = SCENE_NOBODY;
+    *query = (struct scene_query){ .opened = SCENE_NOBODY };
 }
 
 /* ---- the set of hosts ---- */

@@ -130,7 +130,7 @@ static void add_attempts (const struct drawing *drawing, const struct scene_host
 
 void draw_host (struct drawing *drawing, uint32_t row, uint32_t end)
 {
-    const struct scene_host *host = drawing->scene->hosts[0];
+    const struct scene_host *host = drawing->scene->host;
     struct sheet sheet = { .arena = drawing->arena };
     if (host == NULL)
         return;

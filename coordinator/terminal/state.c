@@ -44,7 +44,7 @@ void terminal_state_query (const struct terminal_state *state, struct scene_quer
     filter_apply (&state->filter, query);
     query->order = state->order;
     if (state->mode == MODE_HOST)
-        query->opened[0] = state->opened;
+        query->opened = state->opened;
 }
 
 uint32_t terminal_tile_of (const struct scene *scene, uint32_t rank)

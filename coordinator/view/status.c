@@ -124,6 +124,14 @@ static json_t *correction_value (const struct board *board, const struct board_c
     return object;
 }
 
+static json_t *groups_value (const struct board *board, const struct board_pass *pass)
+{
+    json_t *list = json_array ();
+    for (uint32_t i = 0; i < pass->groups.n; i++)
+        push (list, group_value (board, &pass->groups.items[i]));
+    return list;
+}
+
 static void set_counts (const struct board_pass *pass, json_t *object)
 {
     json_t *counts = json_object ();
@@ -135,7 +143,7 @@ static void set_counts (const struct board_pass *pass, json_t *object)
 
 static json_t *pass_value (const struct status *status, const struct board_pass *pass, uint32_t which)
 {
-    json_t *object = json_object (), *failures = json_array (), *corrections = json_array ();
+    json_t *object = json_object (), *corrections = json_array ();
     uint64_t spent_ms = pass->running && status->now_ms > pass->began_ms ? status->now_ms - pass->began_ms
                                                                          : pass->duration_ms;
     set (object, "pass", json_string (enum_name_of (&pass_names, which)));
@@ -147,9 +155,7 @@ static json_t *pass_value (const struct status *status, const struct board_pass 
     set (object, "hosts", number (pass->hosts_n));
     set (object, "ended", number (pass->ended_n));
     set_counts (pass, object);
-    for (uint32_t i = 0; i < pass->groups.n; i++)
-        push (failures, group_value (status->board, &pass->groups.items[i]));
-    set (object, "failures", failures);
+    set (object, "failures", groups_value (status->board, pass));
     set (object, "failures_left_out", number (pass->ungrouped_n));
     for (uint32_t i = 0; i < pass->corrections.n; i++)
         push (corrections, correction_value (status->board, &pass->corrections.items[i]));
@@ -170,6 +176,7 @@ static json_t *rungs_value (const struct status *status)
             if (pass->attempt || pass->skipped)
                 push (passes, pass_value (status, pass, which));
         }
+        set (object, "absent", groups_value (status->board, &status->board->rungs[i].passes[PASS_NONE]));
         set (object, "passes", passes);
         push (list, object);
     }

@@ -8,7 +8,8 @@
  *   hosts       {"count", "joined", "list": [{"host", "rank", "life": expected|keyed|joined|lost, "why", "outcome" in
  *               the last pass it ended, "rungs_passed", "state" of the running attempt, "phase", "phase_ms", "gate",
  *               "silent_ms"}]}
- *   rungs       [{"rung", "outcome", "duration_ms", "passes": [{"pass", "attempt", "state": skipped|running|ended,
+ *   rungs       [{"rung", "outcome", "duration_ms", "absent": [as in "failures"] of those that are absent from here on,
+ *               "passes": [{"pass", "attempt", "state": skipped|running|ended,
  *               "outcome", "began_ms", "duration_ms", "hosts", "ended", "counts": {outcome: n}, "failures":
  *               [{"outcome", "owner", "certainty", "preliminary": the pass still runs, "signature", "line": the error
  *               line, "cause", "next", "phase", "hosts": folded, "count"}], "failures_left_out", "corrections":

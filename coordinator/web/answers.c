@@ -102,10 +102,10 @@ struct http_answer *answer_host (const struct served_run *run, const char *boot,
     if (rank == plan->hosts.n)
         return answer_refusal (NOT_FOUND, "the run has no such host");
     scene_query_init (&query);
-    query.opened[0] = rank;
+    query.opened = rank;
     scene_make (run->feed, &query, boot_ms, &arena, &scene);
     buf_init (&json, JSON_MAX_BYTES);
-    scene_host_json (&scene, scene.hosts[0], print_boot (run, boot, name), &json);
+    scene_host_json (&scene, scene.host, print_boot (run, boot, name), &json);
     arena_release (&arena);
     return answer_json (&json);
 }

@@ -192,8 +192,7 @@ int main (int argc, char **argv)
     struct scene_query query;
     scene_query_init (&query);
     measure (&bench, "by_rank", &query, scenes);
-    query.opened[0] = 4;
-    query.opened[1] = hosts - 1;
+    query.opened = hosts - 1;
     query.order = SCENE_WORST_FIRST;
     query.text = TEXT_LIT ("COMPILE");
     query.hosts = TEXT_LIT ("@*!v6e-[3,17]");

@@ -102,9 +102,8 @@ static inline void print_scene (const struct scene *scene, struct buf *out)
         print_tile (scene, &scene->tiles[i], out);
     print_groups (scene, out);
     print_metrics (scene, out);
-    for (uint32_t i = 0; i < SCENE_OPENED_MAX; i++)
-        if (scene->hosts[i])
-            print_host (scene->hosts[i], out);
+    if (scene->host)
+        print_host (scene->host, out);
     for (uint32_t i = 0; i < scene->notes_n; i++)
         buf_printf (out, "note %" PRIu64 " %" PRIu64 " %.*s\n", scene->notes[i]->number, scene->notes[i]->at_ms,
                     T (scene->notes[i]->text));

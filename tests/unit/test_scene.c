@@ -126,8 +126,10 @@ static void a_host_that_never_joined_is_a_cause (void **state)
             show_left_behind (show, 3, FACTS);
         else
             show_run_ended (show, OUTCOME_BLOCKED, 3, TEXT_LIT ("blocked"));
+        stage.query.opened = 3;
         const struct scene *scene = stage_draw (&stage);
         assert_int_equal (scene->groups_n, 1);
+        assert_int_equal (scene->host->attempts[0].group, 0); /* the host's own page has it too */
         const struct scene_group *group = &scene->groups[0];
         assert_true (group->n == 1 && group->ranks[0] == 3 && group->rung == FACTS && group->owner == OWNER_HOST);
         assert_int_equal (scene->tiles[3].group, 0);
@@ -219,8 +221,8 @@ static void a_part_of_the_slice_by_itself_is_no_rung (void **state)
     assert_int_equal (stage.scene.rungs[ALL].hosts_n, 1);
     show_pass_ended (show, OUTCOME_PASSED, 5, NULL, 0);
     assert_marks (&stage, ALL, "TP");
-    stage.query.opened[0] = 0;
-    const struct scene_host *opened = stage_draw (&stage)->hosts[0];
+    stage.query.opened = 0;
+    const struct scene_host *opened = stage_draw (&stage)->host;
     assert_int_equal (opened->attempts_n, 2);
     assert_int_equal (opened->attempts[1].purpose, PURPOSE_ISOLATION);
     assert_int_equal (opened->attempts[1].mark, MARK_PASSED);
@@ -245,8 +247,8 @@ static void what_was_run_long_ago_is_not_to_come (void **state)
     assert_marks (&stage, FACTS, "PF");
     assert_marks (&stage, TINY, "PF");
     assert_marks (&stage, ALL, "rr");
-    stage.query.opened[0] = 1;
-    const struct scene_host *host = stage_draw (&stage)->hosts[0];
+    stage.query.opened = 1;
+    const struct scene_host *host = stage_draw (&stage)->host;
     assert_int_equal (host->attempts_n, BOARD_ATTEMPTS_MAX);
     assert_int_equal (host->attempts_left_out, 24);
     assert_int_equal (host->attempts[0].rung, FACTS);
@@ -568,7 +570,7 @@ static void who_waited_least_came_last_to_a_gate (void **state)
         ended_after (show, i, waits[i], 5000);
     assert_int_equal (stage_draw (&stage)->gates_n, 0); /* who comes yet, nobody knows */
     show_pass_ended (show, OUTCOME_PASSED, 5000, NULL, 0);
-    stage.query.opened[0] = 3;
+    stage.query.opened = 3;
     const struct scene *scene = stage_draw (&stage);
     assert_int_equal (scene->gates_n, 1);
     assert_text (scene->gates[0].gate, "rendezvous");
@@ -576,10 +578,10 @@ static void who_waited_least_came_last_to_a_gate (void **state)
     assert_int_equal (scene->gates[0].hosts_n, 4);
     assert_int_equal (scene->gates[0].median_wait_ms, 800);
     assert_int_equal (scene->gates[0].longest_wait_ms, 900);
-    assert_int_equal (scene->hosts[0]->attempts[0].spans[1].awaited, 2);
+    assert_int_equal (scene->host->attempts[0].spans[1].awaited, 2);
     show_began (show, FACTS, PASS_ONCE, 2, 4);
     assert_int_equal (stage_draw (&stage)->gates_n, 0); /* of the last attempt alone */
-    assert_int_equal (stage.scene.hosts[0]->attempts[0].spans[1].awaited, 2);
+    assert_int_equal (stage.scene.host->attempts[0].spans[1].awaited, 2);
     stage_release (&stage);
 }
 
@@ -597,10 +599,9 @@ static void a_host_that_is_opened_tells_what_it_did (void **state)
     show->at_ms = 7000;
     show_began (show, TINY, PASS_COLD, 1, 2);
     show->at_ms = 7500;
-    stage.query.opened[1] = 1;
+    stage.query.opened = 1;
     const struct scene *scene = stage_draw (&stage);
-    const struct scene_host *host = scene->hosts[1];
-    assert_null (scene->hosts[0]);
+    const struct scene_host *host = scene->host;
     assert_text (host->name, "host1");
     assert_text (host->life, "joined");
     assert_int_equal (host->attempts_n, 2);
@@ -618,8 +619,8 @@ static void a_host_that_is_opened_tells_what_it_did (void **state)
     assert_int_equal (host->attempts[1].group, SCENE_NOBODY);
     assert_int_equal (host->facts_n, 1);
     assert_text (host->facts[0].value, "6.1");
-    stage.query.opened[1] = 99;
-    assert_null (stage_draw (&stage)->hosts[1]);
+    stage.query.opened = 99;
+    assert_null (stage_draw (&stage)->host);
     stage_release (&stage);
 }
 
@@ -784,8 +785,7 @@ static void nothing_that_is_said_can_do_harm (void **state)
         ended.of.attempt_ended.result.facts.items = &told;
         ended.of.attempt_ended.result.facts.n = 1;
         show_fact (show, ended);
-        stage.query.opened[0] = 0;
-        stage.query.opened[1] = 1;
+        stage.query.opened = 1;
         stage.query.hosts = said;
         assert_scene_is_safe (stage_draw (&stage));
         struct verdict verdict = { .host = 1,

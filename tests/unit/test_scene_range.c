@@ -82,26 +82,26 @@ static void an_opened_host_notes_and_gates_are_cut_to_the_range (void **state)
     show_pass_ended (show, OUTCOME_PASSED, 1000, NULL, 0);
     show->at_ms = 4000;
     show_began (show, TINY, PASS_COLD, 1, 2);
-    stage.query.opened[0] = 0;
+    stage.query.opened = 0;
     assert_string_equal (taken_from (&stage, 1400, 1700), "0 1");
     const struct scene *scene = &stage.scene;
-    assert_int_equal (scene->hosts[0]->attempts_n, 1);
-    assert_int_equal (scene->hosts[0]->attempts[0].began_ms, 1000);
-    assert_int_equal (scene->hosts[0]->attempts[0].ms, 900);
-    assert_int_equal (scene->hosts[0]->attempts[0].spans_n, 2);
-    assert_text (scene->hosts[0]->attempts[0].spans[0].name, "gate:rendezvous");
-    assert_int_equal (scene->hosts[0]->attempts[0].spans[0].began_ms, 1400);
-    assert_int_equal (scene->hosts[0]->attempts[0].spans[0].ms, 100);
-    assert_int_equal (scene->hosts[0]->attempts[0].spans[1].began_ms, 1500);
-    assert_int_equal (scene->hosts[0]->attempts[0].spans[1].ms, 200);
+    assert_int_equal (scene->host->attempts_n, 1);
+    assert_int_equal (scene->host->attempts[0].began_ms, 1000);
+    assert_int_equal (scene->host->attempts[0].ms, 900);
+    assert_int_equal (scene->host->attempts[0].spans_n, 2);
+    assert_text (scene->host->attempts[0].spans[0].name, "gate:rendezvous");
+    assert_int_equal (scene->host->attempts[0].spans[0].began_ms, 1400);
+    assert_int_equal (scene->host->attempts[0].spans[0].ms, 100);
+    assert_int_equal (scene->host->attempts[0].spans[1].began_ms, 1500);
+    assert_int_equal (scene->host->attempts[0].spans[1].ms, 200);
     assert_int_equal (scene->gates_n, 1); /* host1 was through at 1400 */
     assert_int_equal (scene->gates[0].opened_ms, 1400);
     assert_int_equal (scene->notes_n, 0);
     assert_string_equal (taken_from (&stage, 1401, 3900), "0 1");
     assert_int_equal (scene->gates_n, 0);
     taken_from (&stage, 3900, 4100);
-    assert_int_equal (scene->hosts[0]->attempts_n, 1);
-    assert_int_equal (scene->hosts[0]->attempts[0].mark, MARK_RUNS);
+    assert_int_equal (scene->host->attempts_n, 1);
+    assert_int_equal (scene->host->attempts[0].mark, MARK_RUNS);
     assert_true (scene->notes_n > 0);
     for (uint32_t i = 0; i < scene->notes_n; i++)
         assert_int_equal (scene->notes[i]->at_ms, 4000);

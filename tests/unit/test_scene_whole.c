@@ -253,7 +253,7 @@ static void ask_for_range (struct theatre *theatre, struct watcher *watcher, con
     query.since = watcher->revision;
     query.from_ms = theatre->from_ms;
     query.until_ms = theatre->until_ms;
-    query.opened[0] = rank;
+    query.opened = rank;
     scene_make (theatre->feed, &query, wall_ms, &arena, &scene);
     assert_int_equal (scene.tiles_n + scene.hidden_n, whole->tiles_n);
     while (at < scene.tiles_n && scene.tiles[at].rank < rank)
@@ -261,10 +261,10 @@ static void ask_for_range (struct theatre *theatre, struct watcher *watcher, con
     bool taken = at < scene.tiles_n && scene.tiles[at].rank == rank;
     if (taken)
         print_tile (&scene, &scene.tiles[at], &now);
-    print_host (scene.hosts[0], &now);
-    assert_true (taken || scene.hosts[0]->attempts_n == 0);
+    print_host (scene.host, &now);
+    assert_true (taken || scene.host->attempts_n == 0);
     scene_open_host (theatre->feed, whole, rank, &arena, &host);
-    is_cut_to_the_range (theatre, &host, scene.hosts[0]);
+    is_cut_to_the_range (theatre, &host, scene.host);
     take_piece (&watcher->in_range[rank], &now, whole->tiles[rank].changed > watcher->range_revisions[rank],
                 "in the range", rank);
     theatre->taken_n += taken;
@@ -359,8 +359,7 @@ static void print_all (struct feed *feed, uint64_t from_ms, uint64_t until_ms, s
     struct scene_query query;
     struct scene scene;
     scene_query_init (&query);
-    query.opened[0] = 0;
-    query.opened[1] = 1;
+    query.opened = 1;
     query.from_ms = from_ms;
     query.until_ms = until_ms;
     query.since = UINT64_MAX; /* of notes, ticks decide */

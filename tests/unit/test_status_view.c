@@ -104,6 +104,32 @@ static void failures_stand_beside_their_hosts (void **state)
     show_release (&show);
 }
 
+static void who_is_left_behind_stands_with_its_cause (void **state)
+{
+    (void) state;
+    struct show show;
+    struct fact fact = { .kind = FACT_HOSTS_LEFT_BEHIND };
+    struct verdict verdict = { .host = 2,
+                               .outcome = OUTCOME_LOST,
+                               .owner = OWNER_HOST,
+                               .cause = TEXT_LIT ("silent for 30 s"),
+                               .next = TEXT_LIT ("look at its console") };
+    show_gathered (&show, 3);
+    fact.of.hosts_left_behind.rung = FACTS;
+    fact.of.hosts_left_behind.verdicts.items = &verdict;
+    fact.of.hosts_left_behind.verdicts.n = 1;
+    show_fact (&show, fact);
+    json_t *object = as_json (&show, 77), *rungs = json_object_get (object, "rungs");
+    json_t *absent = json_object_get (json_array_get (rungs, FACTS), "absent");
+    assert_int_equal (json_array_size (absent), 1);
+    assert_string_equal (string_at (json_array_get (absent, 0), "hosts"), "host2");
+    assert_string_equal (string_at (json_array_get (absent, 0), "cause"), "silent for 30 s");
+    assert_string_equal (string_at (json_array_get (absent, 0), "next"), "look at its console");
+    assert_int_equal (json_array_size (json_object_get (json_array_get (rungs, TINY), "absent")), 0);
+    json_decref (object);
+    show_release (&show);
+}
+
 static void without_a_coordinator_it_is_interrupted (void **state)
 {
     (void) state;
@@ -262,6 +288,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (a_running_run_says_where_its_hosts_are),
         cmocka_unit_test (failures_stand_beside_their_hosts),
+        cmocka_unit_test (who_is_left_behind_stands_with_its_cause),
         cmocka_unit_test (without_a_coordinator_it_is_interrupted),
         cmocka_unit_test (the_text_tells_the_same),
         cmocka_unit_test (who_never_came_stands_among_the_failures),
