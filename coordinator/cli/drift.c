@@ -215,8 +215,8 @@ static int open_sides (const struct cli *cli, const struct request *request, str
 
 static void compare (const struct request *request, struct answer *answer)
 {
-    bool pinned = receipt_make_drift_query (&answer->now.receipt, answer->now.plan, &answer->arena, &answer->query);
-    answer->subject.pins_missing = !request->rung && !request->against && !pinned;
+    receipt_make_drift_query (&answer->now.receipt, answer->now.plan, &answer->arena, &answer->query);
+    answer->subject.pins_missing = !request->rung && !request->against && answer->query.pins_missing;
     answer->query.rules = answer->rules.items;
     answer->query.rules_n = answer->rules.n;
     answer->query.rung = text_of (request->rung);

@@ -20,9 +20,8 @@ static void add_drift (const struct learned *learned, struct metrics_beside *bes
     struct receipt_fold *fold = receipt_fold_create ();
     struct slice_receipt receipt;
     struct err quiet = { 0 };
-    beside->drift_known = !learned->remote && receipt_build (&learned->dir, fold, &arena, &receipt, &quiet) == 0;
-    if (beside->drift_known)
-        beside->drift = receipt_count_drift (&receipt, receipt_fold_plan (fold));
+    beside->drift_known = !learned->remote && receipt_build (&learned->dir, fold, &arena, &receipt, &quiet) == 0 &&
+                          receipt_count_drift (&receipt, receipt_fold_plan (fold), &beside->drift);
     arena_release (&arena);
     receipt_fold_destroy (fold);
 }

@@ -42,12 +42,12 @@ static const struct requirements *read_pins (const struct file_ref *file, struct
     return pins;
 }
 
-bool receipt_make_drift_query (const struct slice_receipt *receipt, const struct plan *plan, struct arena *arena,
+void receipt_make_drift_query (const struct slice_receipt *receipt, const struct plan *plan, struct arena *arena,
                                struct drift_query *out)
 {
     *out = (struct drift_query){ 0 };
     if (!plan)
-        return true;
+        return;
     struct topology_findings *topology = arena_alloc (arena, sizeof (*topology));
     struct topology_host *hosts = arena_array (arena, plan->hosts.n, sizeof (*hosts));
     for (uint32_t i = 0; i < receipt->hosts.n; i++) {
@@ -60,7 +60,7 @@ bool receipt_make_drift_query (const struct slice_receipt *receipt, const struct
     *out = (struct drift_query){ .rules = plan->drift.items, .rules_n = plan->drift.n, .topology = topology };
     if (plan->pins.file.path.len)
         out->pins = read_pins (&plan->pins.file, arena);
-    return out->pins || !plan->pins.file.path.len;
+    out->pins_missing = !out->pins && plan->pins.file.path.len;
 }
 
 static int write_json (const struct run_dir *dir, const char *name, const struct buf *json, struct err *err)
@@ -91,16 +91,16 @@ static int write_hosts (const struct run_dir *dir, const struct slice_receipt *r
     return 0;
 }
 
-uint32_t receipt_count_drift (const struct slice_receipt *receipt, const struct plan *plan)
+bool receipt_count_drift (const struct slice_receipt *receipt, const struct plan *plan, uint32_t *findings)
 {
     struct drift_query query;
     struct arena arena = { 0 };
     struct drift drift;
     receipt_make_drift_query (receipt, plan, &arena, &query);
     drift_compare_hosts (receipt, &query, &arena, &drift);
-    uint32_t findings = drift.findings + drift.left_out;
+    *findings = drift.findings + drift.left_out;
     arena_release (&arena);
-    return findings;
+    return !query.pins_missing;
 }
 
 int receipt_write_files (const struct run_dir *dir, uint32_t *drift, struct err *err)
@@ -121,7 +121,7 @@ int receipt_write_files (const struct run_dir *dir, uint32_t *drift, struct err 
     if (rc == 0)
         rc = write_hosts (dir, &receipt, &query, &json, err);
     if (rc == 0 && drift)
-        *drift = receipt_count_drift (&receipt, plan);
+        (void) receipt_count_drift (&receipt, plan, drift);
     buf_release (&json);
     arena_release (&arena);
     receipt_fold_destroy (fold);

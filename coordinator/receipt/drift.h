@@ -106,6 +106,7 @@ struct drift_query {
     const struct drift_rule *rules;           /* the first that matches a fact counts; what none matches has to agree */
     uint32_t rules_n;                         /* 0: rules that know what names a host itself */
     const struct requirements *pins;          /* versions that the pin set promises; NULL: not known */
+    bool pins_missing;                        /* there is a pin set, and its file is not at hand as it was */
     const struct topology_findings *topology; /* by rank; NULL: nobody looked */
     struct text rung;                         /* only what was measured and compiled in this rung; empty: everything */
     bool all;                                 /* list what differs as expected and what too few told, too */

@@ -167,7 +167,8 @@ static bool add_drift (const struct report *report, struct buf *out)
 {
     const struct drift_subject subject = { .name = report->scene->run,
                                            .slice = report->scene->slice,
-                                           .policy = "of the run" };
+                                           .policy = "of the run",
+                                           .pins_missing = report->drift.pins_missing };
     struct arena arena = { 0 };
     struct drift drift;
     struct buf json;

@@ -5,6 +5,9 @@
 
 enum { HOSTS_TEXT_MAX_BYTES = 1 << 20, WORDS_MAX = 64, LEAD_BYTES = 12 };
 
+const char drift_sentence_pins_missing[] =
+    "pins: the run's pin file is missing or changed, so versions were compared between hosts only";
+
 uint32_t drift_minorities (const struct drift_item *item)
 {
     return item->groups_n - (drift_item_beside (item) != NULL);
@@ -345,7 +348,7 @@ void drift_sentence_list_make (const struct slice_receipt *receipt, const struct
 {
     struct drift drift;
     drift_compare_hosts (receipt, query, arena, &drift);
-    *out = (struct drift_sentence_list){ .sentences = arena_array (arena, most, sizeof (*out->sentences)),
+    *out = (struct drift_sentence_list){ .sentences = arena_array (arena, most + 1, sizeof (*out->sentences)),
                                          .expected = drift.expected,
                                          .too_few = drift.too_few,
                                          .no_facts = drift.no_facts };
@@ -354,4 +357,6 @@ void drift_sentence_list_make (const struct slice_receipt *receipt, const struct
     for (; out->n < drift.findings && out->n < most; out->n++)
         out->sentences[out->n] = sentence_of (&drift, &drift.items[out->n], arena);
     out->more = drift.findings - out->n + drift.left_out;
+    if (query->pins_missing)
+        out->sentences[out->n++] = text_of (drift_sentence_pins_missing);
 }

@@ -26,20 +26,21 @@ void drift_sentence_summary (const struct drift *drift, const struct drift_sente
 /* "h[0-2]", or where that is too long "672 hosts (h0 ...)". */
 void drift_sentence_hosts (const struct drift *drift, const uint32_t *hosts, uint32_t n,
                            const struct drift_sentence_limits *limits, struct buf *out);
+extern const char drift_sentence_pins_missing[];
 uint32_t drift_minorities (const struct drift_item *item); /* for how many groups a sentence is made */
 /* They, fewest hosts first: *at counts on from 0; NULL: no more. */
 const struct drift_group *drift_minority_next (const struct drift_item *item, uint32_t *at);
 
 /* How the hosts of a receipt differ, for the middle of another page. Everything lives in the arena. */
 struct drift_sentence_list {
-    struct text *sentences; /* the worst first */
+    struct text *sentences; /* the worst first; behind them, that the pin file is missing */
     uint32_t n, more;       /* more: findings that have none here */
     bool no_facts;          /* no host told a fact */
     struct text silent;     /* hosts without any report, folded: nothing is known of them */
     uint32_t expected;      /* facts that differ by their nature */
     uint32_t too_few;       /* that differ on too few hosts to judge which is right */
 };
-/* At most `most` sentences. */
+/* At most `most` findings. */
 void drift_sentence_list_make (const struct slice_receipt *receipt, const struct drift_query *query, uint32_t most,
                                struct arena *arena, struct drift_sentence_list *out);
 

@@ -131,8 +131,7 @@ static void put_rest (struct page *page, const struct drift_subject *subject)
                 drift->expected + drift->too_few && !page->all ? "; --all lists them" : "");
     put_line (page, PAINT_FAINT, "");
     if (subject->pins_missing) {
-        buf_puts (&page->sentence,
-                  "pins: the run's pin file is missing or changed, so versions were compared between hosts only");
+        buf_puts (&page->sentence, drift_sentence_pins_missing);
         put_line (page, PAINT_WARN, "");
     }
     for (uint32_t i = drift->findings; page->all && i < drift->n; i++) {

@@ -517,7 +517,8 @@ void explain_make (const struct slice_receipt *receipt, const struct board *now,
     if (out->rung.len)
         find_causes (&asked, out);
     ask_all (&asked, out);
-    drift_sentence_list_make (receipt, drift, EXPLAIN_DIFFERENCES_MAX, arena, &out->differences);
+    if (drift)
+        drift_sentence_list_make (receipt, drift, EXPLAIN_DIFFERENCES_MAX, arena, &out->differences);
     take_metrics (&asked, out);
     take_history (&asked, out);
 }

@@ -66,7 +66,7 @@ struct explanation {
 };
 
 /* Of the first run in the receipt. `now`: how it stands, and its plan, which says how hosts are compared and which
- * questions apply; it has to outlive `out`. NULL: nothing is known but the receipt. */
+ * questions apply; it has to outlive `out`. NULL: nothing is known but the receipt. `drift` NULL: no differences. */
 void explain_make (const struct slice_receipt *receipt, const struct board *now, const struct drift_query *drift,
                    struct arena *arena, struct explanation *out);
 

@@ -63,21 +63,19 @@ static void add_ladder (const struct slice_receipt *receipt, const struct run_he
     arena_release (&arena);
 }
 
-static void add_causes (const struct slice_receipt *receipt, uint32_t run, const struct drift_query *drift,
-                        struct buf *out)
+static void add_causes (const struct slice_receipt *receipt, uint32_t run, struct buf *out)
 {
     struct arena arena = { 0 };
     struct explanation explanation;
     struct slice_receipt one = *receipt;
     one.headers.items = &receipt->headers.items[run];
     one.headers.n = 1;
-    explain_make (&one, NULL, drift, &arena, &explanation);
+    explain_make (&one, NULL, NULL, &arena, &explanation);
     explain_markdown_causes (&explanation, out);
     arena_release (&arena);
 }
 
-static void add_run (const struct slice_receipt *receipt, uint32_t run, const struct drift_query *drift,
-                     struct buf *rest, struct buf *out)
+static void add_run (const struct slice_receipt *receipt, uint32_t run, struct buf *rest, struct buf *out)
 {
     const struct run_header *header = &receipt->headers.items[run];
     markdown_paragraph (out, "**", "",
@@ -87,7 +85,7 @@ static void add_run (const struct slice_receipt *receipt, uint32_t run, const st
     receipt_text_head (receipt, header, false, rest);
     markdown_code (out, buf_as_text (rest));
     add_ladder (receipt, header, out);
-    add_causes (receipt, run, drift, out);
+    add_causes (receipt, run, out);
     buf_clear (rest);
     receipt_text_cache (receipt, header, rest);
     markdown_code (out, buf_as_text (rest));
@@ -98,7 +96,7 @@ void receipt_markdown (const struct slice_receipt *receipt, const struct drift_q
     struct buf rest;
     buf_init (&rest, REST_BYTES);
     for (uint32_t i = 0; i < receipt->headers.n; i++)
-        add_run (receipt, i, drift, &rest, out);
+        add_run (receipt, i, &rest, out);
     buf_clear (&rest);
     receipt_text_rest (receipt, drift, &rest);
     markdown_code (out, buf_as_text (&rest));

@@ -185,6 +185,20 @@ class Environments(Drifting):
         told = [line for finding in schema.document(self.drift("--json", status=1).out)["findings"] for line in finding["sentences"]]
         self.assertEqual([], [line for line in told if "h3: no " in line], "what follows from the failure alone")
         self.assertIn("drift    h3: bundle tinylib is 1.1, pinned is 1.0, as 7 others have\n", self.lab.sliceup("receipt").out)
+        self.assertIn("\nsliceup_drift_findings{", self.lab.sliceup("metrics").out)
+        self.pins_that_are_gone_are_told_everywhere()
+
+    def pins_that_are_gone_are_told_everywhere(self):
+        kept = self.pins.read_text()
+        self.pins.write_text(kept + "# as edited\n")
+        told = "pins: the run's pin file is missing or changed, so versions were compared between hosts only"
+        pages = [self.lab.sliceup(page).out for page in ("drift", "receipt", "explain")]
+        metrics = self.lab.sliceup("metrics").out
+        self.pins.write_text(kept)
+        for page in pages:
+            self.assertIn(told, page)
+            self.assertNotIn("drift    none", page)
+        self.assertNotIn("sliceup_drift_findings{", metrics)
 
     def test_a_flipped_byte_of_a_library_is_named_though_size_and_time_are_the_same(self):
         library = self.files("tinylib/libtinylib.so")[0]
