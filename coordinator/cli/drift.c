@@ -22,8 +22,7 @@ struct drift_side {
     struct slice_receipt receipt;
     const struct plan *plan;   /* NULL: of a file nobody knows it */
     struct receipt_fold *fold; /* keeps the texts */
-    bool file;
-    struct text name, slice; /* "run 3f2a91c0", or the path */
+    struct text name, slice;   /* "run 3f2a91c0", or the path */
 };
 
 static bool is_path (const char *word)
@@ -45,7 +44,6 @@ static int open_file (struct drift_side *side, const char *path, struct arena *a
     if (rc == 0 && drift_baseline_read (buf_as_text (&bytes), &side->receipt, arena, err) < 0)
         rc = err_prefix (err, "%s", path);
     buf_release (&bytes);
-    side->file = true;
     side->name = text_copy (arena, text_of (path));
     return rc;
 }
@@ -186,13 +184,12 @@ static bool has_rung (const struct slice_receipt *receipt, struct text rung)
 static int open_sides (const struct cli *cli, const struct request *request, struct answer *answer, int *status,
                        struct err *err)
 {
-    const char *run = request->run ? request->run : "last";
+    const char *run = request->run ? request->run : "last", *opened = run;
     *status = EXIT_COULD_NOT;
     if (drift_side_open (&answer->now, cli, run, &answer->arena, err) < 0 ||
-        (request->against && drift_side_open (&answer->before, cli, request->against, &answer->arena, err) < 0)) {
-        bool file = answer->before.name.len ? answer->before.file : answer->now.file;
+        ((opened = request->against) && drift_side_open (&answer->before, cli, opened, &answer->arena, err) < 0)) {
         bool no_run = err->code == ERR_USAGE || err->code == ERR_DAMAGE;
-        *status = file || !no_run ? EXIT_COULD_NOT : err->code == ERR_USAGE ? EXIT_USAGE : EXIT_DAMAGED;
+        *status = is_path (opened) || !no_run ? EXIT_COULD_NOT : err->code == ERR_USAGE ? EXIT_USAGE : EXIT_DAMAGED;
         return -1;
     }
     if (request->rung && !has_rung (&answer->now.receipt, text_of (request->rung)))

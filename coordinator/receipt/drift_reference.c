@@ -103,6 +103,7 @@ void drift_reference_leave_out_named (struct drift *out)
     for (uint32_t i = 0; i < out->reference_n; i++)
         if (!named[out->reference[i]])
             out->reference[n++] = out->reference[i];
+    out->tie = out->tie && n == out->reference_n; /* it was judged of them all */
     out->reference_n = n;
     mem_free (named);
 }

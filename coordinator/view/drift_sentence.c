@@ -226,9 +226,9 @@ static void say_outlier (const struct drift_item *item, const struct drift_group
                     : text_starts (item->fact, "memory device ") ? " of device memory"
                                                                  : " of memory");
     add_number (item, group->number, out);
-    buf_puts (out, times ? ", " : ", median ");
+    buf_printf (out, "; the median of %u hosts is ", item->measured);
     add_number (item, item->median, out);
-    buf_printf (out, " of %u hosts%s", item->measured, times ? ")" : "");
+    buf_puts (out, times ? ")" : "");
 }
 
 static void say_changed (const struct drift_item *item, const struct drift_group *group,

@@ -76,7 +76,7 @@ class Planted(Drifting):
 
     def test_a_slow_host_is_named_with_rung_and_phase(self):
         self.differs(seconds=12, phase="compile")
-        self.assertRegex(self.first_line(), r"^h3: phase compile of rung odd took [\d.]+ × the median \(1\d s, .* of 8 hosts\)$")
+        self.assertRegex(self.first_line(), r"^h3: phase compile of rung odd took [\d.]+ × the median \(1\d s; the median of 8 hosts is .*\)$")
         told = schema.document(self.drift("--json", status=1).out)
         self.assertEqual(("h[0-2,4-7]", 1), (told["reference"], told["counts"]["findings"]))
         receipt = self.lab.sliceup("receipt").out
@@ -85,7 +85,7 @@ class Planted(Drifting):
         kept = [one for one in self.lab.receipt()["drift"] if one["verdict"] == "outlier"]
         self.assertEqual([("duration odd/compile", {"h3", "h[0-2,4-7]"})], [(one["fact"], {group["hosts"] for group in one["groups"]}) for one in kept])
         self.assertIn("\nsliceup_drift_findings 1\n", re.sub(r"\{.*?\}", "", self.passes(self.lab.sliceup("metrics")).out))
-        self.assertRegex(self.first_line("--rung", "odd"), r"^h3: phase compile of rung odd took .* \(1\d s,")
+        self.assertRegex(self.first_line("--rung", "odd"), r"^h3: phase compile of rung odd took .* \(1\d s;")
 
     def test_what_a_killed_program_could_not_tell_is_no_drift_and_packages_have_one_name(self):
         told = {"env": ["XLA_LATER=1"], "bundle": ["ml_dtypes=0.6.0", "Late.Package=1"], "facts": FACTS}
@@ -128,6 +128,7 @@ class Planted(Drifting):
         self.assertIn("neither a baseline nor a receipt",
                       self.drift("--against", self.lab.write("cut.json", baseline.read_text()[:-20]), status=3).err)
         self.drift("--against", "no-such-run", status=2)
+        self.drift(baseline, "--against", "no-such-run", status=2)  # the run is at fault, not the file
         self.drift("--against", self.lab.files / "nothing.json", status=3)
         self.drift("no-such-run", status=2)  # as receipt, status and explain say it
         self.drift("--rung", "nowhere", status=3)

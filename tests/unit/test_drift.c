@@ -427,6 +427,24 @@ static void a_tie_goes_to_the_lowest_rank_and_is_said (void **state)
     done (&slice);
 }
 
+/* The host of the lowest rank is slow, so that the reference is no tie any more and does not have it. */
+static void a_reference_without_those_that_are_named_is_no_tie (void **state)
+{
+    struct slice slice;
+    (void) state;
+    make (&slice, 8);
+    for (uint32_t i = 4; i < 8; i++)
+        host (&slice, i)->bundle.items[0].value = TEXT_LIT ("0.10.1");
+    host (&slice, 0)->rungs.items[0].duration_ms = 90000;
+    host (&slice, 0)->rungs.items[0].phases.items[1].value = 89000;
+    first_line (&slice, &plain);
+    assert_int_equal (slice.drift.findings, 2);
+    assert_int_equal (slice.drift.reference_n, 3);
+    assert_int_equal (slice.drift.reference[0], 1);
+    assert_false (slice.drift.tie);
+    done (&slice);
+}
+
 /* The majority of one fact is not the largest group of hosts that agree in all. */
 static void the_reference_agrees_in_everything (void **state)
 {
@@ -625,8 +643,9 @@ static void a_slow_host_is_named_with_rung_and_phase (void **state)
     (void) state;
     make (&slice, 8);
     slow (&slice, 5, 41000);
-    assert_string_equal (first_line (&slice, &plain),
-                         "h5: phase compile of rung dense (cold) took 3.4 × the median (41 s, 12 s of 8 hosts)");
+    assert_string_equal (
+        first_line (&slice, &plain),
+        "h5: phase compile of rung dense (cold) took 3.4 × the median (41 s; the median of 8 hosts is 12 s)");
     assert_int_equal (slice.drift.findings, 1); /* that the whole rung took longer is no second finding */
     done (&slice);
 }
@@ -653,10 +672,10 @@ static void whoever_is_slow_is_named_with_the_factor_and_is_no_reference (void *
     static const struct {
         uint64_t usual_ms, slow_ms;
         const char *line;
-    } cases[] = { { 100, 2500, "h6: rung disk took 25 × the median (2.5 s, 100 ms of 8 hosts)" },
-                  { 100, 1200, "h6: rung disk took 12 × the median (1.2 s, 100 ms of 8 hosts)" },
-                  { 1000, 4000, "h6: rung disk took 4.0 × the median (4 s, 1 s of 8 hosts)" },
-                  { 5000, 8200, "h6: rung disk took 1.6 × the median (8.2 s, 5 s of 8 hosts)" } };
+    } cases[] = { { 100, 2500, "h6: rung disk took 25 × the median (2.5 s; the median of 8 hosts is 100 ms)" },
+                  { 100, 1200, "h6: rung disk took 12 × the median (1.2 s; the median of 8 hosts is 100 ms)" },
+                  { 1000, 4000, "h6: rung disk took 4.0 × the median (4 s; the median of 8 hosts is 1 s)" },
+                  { 5000, 8200, "h6: rung disk took 1.6 × the median (8.2 s; the median of 8 hosts is 5 s)" } };
     (void) state;
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         struct slice slice;
@@ -752,8 +771,9 @@ static void a_phase_that_one_host_goes_through_for_all_makes_none_slow (void **s
         add_build (&slice, i, i == 4 ? 60000 : 0, 1000);
     assert_string_equal (first_line (&slice, &query), "no drift: 6 hosts, 17 facts compared");
     add_build (&slice, 1, 0, 9000);
-    assert_string_equal (first_line (&slice, &query),
-                         "h1: phase compile of rung dense (cold) took 9.0 × the median (9 s, 1 s of 6 hosts)");
+    assert_string_equal (
+        first_line (&slice, &query),
+        "h1: phase compile of rung dense (cold) took 9.0 × the median (9 s; the median of 6 hosts is 1 s)");
     done (&slice);
 }
 
@@ -768,8 +788,9 @@ static void the_cache_writer_is_not_compared_with_readers (void **state)
     slow (&slice, 0, 60000);
     assert_string_equal (first_line (&slice, &plain), "no drift: 8 hosts, 21 facts compared");
     slow (&slice, 1, 60000);
-    assert_string_equal (first_line (&slice, &plain),
-                         "h1: phase compile of rung dense (cold) took 5.0 × the median (1 min, 12 s of 7 hosts)");
+    assert_string_equal (
+        first_line (&slice, &plain),
+        "h1: phase compile of rung dense (cold) took 5.0 × the median (1 min; the median of 7 hosts is 12 s)");
     done (&slice);
 }
 
@@ -787,7 +808,7 @@ static void a_number_with_a_tolerance_may_differ_a_little (void **state)
         host (&slice, i)->facts.items[3].value = text_format (&slice.arena, "%u", 1000 + i);
     assert_string_equal (first_line (&slice, &query), "no drift: 6 hosts, 18 facts compared");
     host (&slice, 4)->facts.items[3].value = TEXT_LIT ("2000");
-    assert_string_equal (first_line (&slice, &query), "h4: fact f3 is 2000, median 1002.5 of 6 hosts");
+    assert_string_equal (first_line (&slice, &query), "h4: fact f3 is 2000; the median of 6 hosts is 1002.5");
     host (&slice, 4)->facts.items[3].value = TEXT_LIT ("absent"); /* no number: then it has to agree */
     first_line (&slice, &query);
     assert_int_equal (slice.drift.findings, 1);
@@ -966,6 +987,7 @@ int main (void)
         cmocka_unit_test (a_variable_that_only_one_host_has_differs),
         cmocka_unit_test (what_breaks_the_program_stands_before_what_slows_it),
         cmocka_unit_test (a_tie_goes_to_the_lowest_rank_and_is_said),
+        cmocka_unit_test (a_reference_without_those_that_are_named_is_no_tie),
         cmocka_unit_test (the_reference_agrees_in_everything),
         cmocka_unit_test (a_fact_without_a_majority_decides_no_reference),
         cmocka_unit_test (what_a_host_does_not_say_differs),
