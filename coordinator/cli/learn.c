@@ -2,6 +2,7 @@
 
 #include "common/io/clock.h"
 #include "coordinator/home/run_begun.h"
+#include "coordinator/home/run_facts.h"
 
 /* Workers beat once a second: after this every one that can has said where it stands. */
 enum { RECEIVE_MS = 1500, RECEIVE_STEP_MS = 50, ANSWER_MS = 15000 };
@@ -79,6 +80,7 @@ static int wait_for_facts (struct follow *follow, const struct monitor_key *key,
                             key->address, (unsigned) key->port, ANSWER_MS / 1000);
         follow_wait (follow, RECEIVE_STEP_MS);
     }
+    run_facts_warn (key->run);
     return 0;
 }
 

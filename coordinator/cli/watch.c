@@ -7,6 +7,7 @@
 #include "coordinator/cli/watch_view.h"
 #include "coordinator/follow/follow.h"
 #include "coordinator/home/run_begun.h"
+#include "coordinator/home/run_facts.h"
 #include "coordinator/view/event_json.h"
 
 /* Events come at once; the journal is looked at as well, for the tail that nobody announced. */
@@ -188,6 +189,7 @@ static int finish (struct watcher *watcher)
     enum outcome outcome = ended ? watch_view_board (watcher->view)->outcome : OUTCOME_NONE;
     struct text sentence = text_copy (&arena, watch_view_board (watcher->view)->sentence);
     watch_view_close (watcher->view);
+    run_facts_warn (watcher->run);
     if (watcher->err.code)
         watcher->status = cli_fail (watcher->cli, &watcher->err);
     else if (ended && !watcher->json)
@@ -259,7 +261,7 @@ const struct cli_command watch_command = {
     .task = TASK_LOOK,
     .summary = "follow a run from another terminal, as it happens",
     .help =
-        "In a terminal it can be worked with: a line a host, filtered and in order, hosts opened and compared, logs as "
+        "In a terminal it can be worked with: a line a host, filtered and in order, hosts opened, logs as "
         "they grow; ? lists the keys, and each key shows the command that does the same. It stays until q, and leaves "
         "the last grid and the result behind. Elsewhere, or with --plain, one line an event, beginning with all "
         "earlier ones. It only reads, but for the key c, which asks and then does what sliceup cancel does: Ctrl-C "

@@ -99,7 +99,7 @@ bool journal_loss_detect (struct coord *coord, uint32_t host, const struct msg *
     told.index = msg->kind == MSG_HELLO ? msg->of.hello.told_index : 0;
     if (!coord->soft.hosts[host].claim.len)
         record_claim (coord, &told, now_ms, out);
-    else if (host_is_lost (coord, host)) /* a worker that is believed by nobody keeps no program running */
+    else if (host_is_lost (coord, host)) /* it is to end; one that obeys a later epoch ignores us, and has its limit */
         coord_add_message (coord, host, MSG_SHUTDOWN, out)->of.shutdown.why = told.why;
     else
         coord->soft.hosts[host].received_ms = coord_to_run_clock (coord, now_ms);

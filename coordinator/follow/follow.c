@@ -124,7 +124,7 @@ int follow_read_journal (struct follow *follow, struct err *err)
     int rc = 0;
     while (rc == 0 && more)
         rc = follow_read_journal_some (follow, &more, err);
-    if (rc == 0)
+    if (rc == 0 && !follow->remote)
         run_facts_warn (follow->dir.id);
     return rc;
 }

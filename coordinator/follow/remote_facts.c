@@ -85,8 +85,8 @@ static int hand_on (struct remote_facts *remote, const struct fact *fact, struct
     if (fact->kind == FACT_RUN_OPENED && !text_is (fact->of.run_opened.run, remote->key.run))
         return err_set (err, ERR_REFUSED, "%s, port %u, serves another run than %.8s, the run of this key",
                         remote->key.address, (unsigned) remote->key.port, remote->key.run);
-    if (fact->kind == FACT_LOSS_TOLD && fact->of.loss_told.believed)
-        return run_facts_set_lost_error (remote->key.run, fact->of.loss_told.why, err);
+    if (run_facts_check_fact (remote->key.run, fact, err) < 0)
+        return -1;
     if (!fact_is_soft (fact->kind))
         remote->index = fact->index;
     remote->fn (remote->owner, fact);

@@ -21,8 +21,45 @@ int run_facts_set_lost_error (const char *run_id, struct text why, struct err *e
                     TEXT_ARG (why));
 }
 
+/* Of the run that was read last: which hosts contradict its record, and of how many of them it was said. */
+static struct {
+    char run[RUN_ID_HEX_BYTES], text[2 * ERR_TEXT_BYTES];
+    uint32_t n, told;
+    bool by[HOSTS_MAX];
+} claims;
+
+static void take_claim (const struct fact *fact)
+{
+    const struct fact_loss_told *told = &fact->of.loss_told;
+    if (fact->kind == FACT_RUN_OPENED) {
+        claims.n = 0;
+        claims.text[0] = '\0';
+        memset (claims.by, 0, sizeof claims.by);
+    }
+    if (fact->kind != FACT_LOSS_TOLD || told->host >= HOSTS_MAX || claims.by[told->host])
+        return;
+    size_t len = strlen (claims.text);
+    snprintf (claims.text + len, sizeof claims.text - len, "%s%.*s", len ? "; " : "", TEXT_ARG (told->why));
+    claims.by[told->host] = true;
+    claims.n++;
+}
+
+void run_facts_warn (const char *run_id)
+{
+    if (strcmp (claims.run, run_id) != 0)
+        claims.told = 0;
+    if (claims.n > claims.told)
+        log_print (&(struct log){ .to = stderr, .program = "sliceup" },
+                   "warning: run %.8s: %u host%s contradict%s the record, and %s: %s", run_id, claims.n,
+                   claims.n == 1 ? "" : "s", claims.n == 1 ? "s" : "",
+                   claims.n == 1 ? "no other host confirms it" : "they are not more than the others", claims.text);
+    snprintf (claims.run, sizeof claims.run, "%s", run_id);
+    claims.told = claims.n > claims.told ? claims.n : claims.told;
+}
+
 int run_facts_check_fact (const char *run_id, const struct fact *fact, struct err *err)
 {
+    take_claim (fact);
     if (fact->kind == FACT_LOSS_TOLD && fact->of.loss_told.believed)
         return run_facts_set_lost_error (run_id, fact->of.loss_told.why, err);
     struct text run = fact->of.run_opened.run;
@@ -30,19 +67,6 @@ int run_facts_check_fact (const char *run_id, const struct fact *fact, struct er
         return err_set (err, ERR_DAMAGE, "the journal in the folder of run %.8s belongs to run %.*s; " JOURNAL_REMEDY,
                         run_id, TEXT_ARG (run));
     return 0;
-}
-
-/* Of the run that was read last. Some commands read one twice, and it is said once. */
-static char claim[ERR_TEXT_BYTES], warned[RUN_ID_HEX_BYTES];
-
-void run_facts_warn (const char *run_id)
-{
-    if (claim[0] && strcmp (warned, run_id) != 0)
-        log_print (&(struct log){ .to = stderr, .program = "sliceup" },
-                   "warning: run %.8s: one host contradicts the record, and no other host confirms it: %s", run_id,
-                   claim);
-    snprintf (warned, sizeof warned, "%s", claim[0] ? run_id : "");
-    claim[0] = '\0';
 }
 
 int run_facts_decode (const char *run_id, uint64_t index, struct text bytes, struct arena *arena, struct fact *fact,
@@ -57,10 +81,6 @@ int run_facts_decode (const char *run_id, uint64_t index, struct text bytes, str
     if (why.code)
         return err_set (err, ERR_DAMAGE, "the journal of run %.8s is damaged at fact %" PRIu64 ": %s; " JOURNAL_REMEDY,
                         run_id, index, why.text);
-    if (fact->kind == FACT_RUN_OPENED)
-        claim[0] = '\0';
-    if (fact->kind == FACT_LOSS_TOLD && !fact->of.loss_told.believed)
-        snprintf (claim, sizeof claim, "%.*s", TEXT_ARG (fact->of.loss_told.why));
     return run_facts_check_fact (run_id, fact, err);
 }
 

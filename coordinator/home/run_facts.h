@@ -15,7 +15,8 @@ int run_facts_read_last (const struct run_dir *dir, run_fact_fn *fn, void *owner
 /* One fact as a journal holds it at `index`; it lives in `arena`, which is reset first. ERR_DAMAGE: it is none. */
 int run_facts_decode (const char *run_id, uint64_t index, struct text bytes, struct arena *arena, struct fact *fact,
                       struct err *err);
-/* Whoever decoded all of them: whether one host contradicts the record is said on standard error, once for a run. */
+/* Whoever checked all of them: the hosts that contradict the record are named on standard error, each once for a run.
+ * Not while a terminal is drawn on. */
 void run_facts_warn (const char *run_id);
 /* Whoever reads facts asks this of each. ERR_DAMAGE: it is another run's, or lacks what several workers knew. */
 int run_facts_check_fact (const char *run_id, const struct fact *fact, struct err *err);

@@ -7,13 +7,16 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/buf.h"
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
 #include "coordinator/czmq/events_client.h"
 #include "coordinator/follow/follow.h"
+#include "coordinator/home/run_facts.h"
 #include "coordinator/monitor/snapshot.h"
 
 enum { TURN_MS = 10, WATCHED_MS = 60 * 1000, ANSWER_AFTER_MS = 20 };
@@ -177,12 +180,62 @@ static void silence_and_the_end_of_the_facts_are_no_nonsense (void **state)
     buf_release (&answer);
 }
 
+/* What `fn` says on standard error. */
+static void heard (void (*fn) (void), char *out, size_t size)
+{
+    FILE *file = tmpfile ();
+    assert_non_null (file);
+    int kept = dup (STDERR_FILENO);
+    assert_true (kept >= 0 && dup2 (fileno (file), STDERR_FILENO) >= 0);
+    fn ();
+    fflush (stderr);
+    assert_true (dup2 (kept, STDERR_FILENO) >= 0);
+    close (kept);
+    rewind (file);
+    out[fread (out, 1, size - 1, file)] = '\0';
+    fclose (file);
+}
+
+static void put_fact (uint64_t index, struct fact fact)
+{
+    struct buf bytes;
+    buf_init (&bytes, FACT_MAX_BYTES);
+    fact.index = index;
+    wire_put_fact (&bytes, &fact);
+    add_piece (index, (uint32_t) bytes.len, buf_as_text (&bytes));
+    buf_release (&bytes);
+}
+
+static void watch_a_contradicted_run (void)
+{
+    struct fact opened = { .kind = FACT_RUN_OPENED }, claim = { .kind = FACT_LOSS_TOLD };
+    struct err err = { 0 };
+    opened.of.run_opened.run = text_of (key.run);
+    opened.of.run_opened.plan = (struct plan){ .slice = TEXT_LIT ("made"), .launcher = LAUNCHER_JOIN };
+    claim.of.loss_told.why = TEXT_LIT ("host h0 knows fact 9");
+    answer_with (SNAPSHOT_LAST | SNAPSHOT_END);
+    put_fact (1, opened);
+    put_fact (2, claim);
+    assert_int_equal (watch (&err), 0);
+    run_facts_warn (key.run); /* as the commands do at their end */
+}
+
+static void who_watches_from_elsewhere_is_warned_of_a_contradicted_record (void **state)
+{
+    char said[2048];
+    (void) state;
+    heard (watch_a_contradicted_run, said, sizeof said);
+    assert_non_null (strstr (said, "1 host contradicts the record, and no other host confirms it: host h0 knows"));
+    buf_release (&answer);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (what_no_coordinator_answers_is_called_so_and_asked_for_once_a_second),
         cmocka_unit_test (whoever_tells_little_is_asked_once_a_second),
         cmocka_unit_test (silence_and_the_end_of_the_facts_are_no_nonsense),
+        cmocka_unit_test (who_watches_from_elsewhere_is_warned_of_a_contradicted_record),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

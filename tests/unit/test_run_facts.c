@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/wire/wire.h"
 #include "coordinator/home/run_facts.h"
@@ -52,6 +54,59 @@ static void each_fact_has_its_place (void **state)
     decodes (&opened, 1, "belongs to run ffffffff");
 }
 
+/* What `fn` says on standard error. */
+static void heard (void (*fn) (void), char *out, size_t size)
+{
+    FILE *file = tmpfile ();
+    assert_non_null (file);
+    int kept = dup (STDERR_FILENO);
+    assert_true (kept >= 0 && dup2 (fileno (file), STDERR_FILENO) >= 0);
+    fn ();
+    fflush (stderr);
+    assert_true (dup2 (kept, STDERR_FILENO) >= 0);
+    close (kept);
+    rewind (file);
+    out[fread (out, 1, size - 1, file)] = '\0';
+    fclose (file);
+}
+
+static void claims_of (uint32_t hosts)
+{
+    static const struct text whys[] = { TEXT_LIT ("host h0 knows fact 9"), TEXT_LIT ("host h1 knows fact 8") };
+    struct fact opened = { .kind = FACT_RUN_OPENED, .index = 1, .of.run_opened.run = text_of (run_id) };
+    decodes (&opened, 1, NULL);
+    for (uint32_t i = 0; i < 2 * hosts; i++) /* each says it again to the next coordinator */
+        decodes (&(struct fact){ .kind = FACT_LOSS_TOLD,
+                                 .index = 2 + i,
+                                 .of.loss_told = { .host = i % hosts, .why = whys[i % hosts] } },
+                 2 + i, NULL);
+    run_facts_warn (run_id);
+}
+
+static void one_claims (void)
+{
+    claims_of (1);
+    claims_of (1); /* some commands read twice */
+}
+
+static void two_claim (void)
+{
+    claims_of (2);
+    run_facts_warn (run_id);
+}
+
+static void each_host_that_contradicts_the_record_is_named_once (void **state)
+{
+    char said[2048];
+    (void) state;
+    heard (one_claims, said, sizeof said);
+    assert_string_equal (said, "sliceup: warning: run 01234567: 1 host contradicts the record, and no other host "
+                               "confirms it: host h0 knows fact 9\n");
+    heard (two_claim, said, sizeof said);
+    assert_string_equal (said, "sliceup: warning: run 01234567: 2 hosts contradict the record, and they are not more "
+                               "than the others: host h0 knows fact 9; host h1 knows fact 8\n");
+}
+
 static void what_is_no_fact_is_told_why (void **state)
 {
     (void) state;
@@ -69,6 +124,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (each_fact_has_its_place),
+        cmocka_unit_test (each_host_that_contradicts_the_record_is_named_once),
         cmocka_unit_test (what_is_no_fact_is_told_why),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
