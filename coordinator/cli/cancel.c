@@ -12,6 +12,7 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/live_runs.h"
 #include "coordinator/cli/options.h"
+#include "coordinator/core/coord.h"
 #include "coordinator/follow/follow.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/journal/journal.h"
@@ -165,13 +166,13 @@ static int say (const struct cancel *cancel, const char *words, struct text sent
     return cli_write_stdout (cancel->cli, &out);
 }
 
-/* A worker on a host that was lost may not have heard of the end. */
-static int say_end (const struct cancel *cancel, const char *words)
+/* `asked`: the workers were told now, and one on a host that was lost may not have heard of it. */
+static int say_end (const struct cancel *cancel, const char *words, bool asked)
 {
     const struct board *board = cancel->board;
     uint32_t *lost = mem_array (board->plan.hosts.n, sizeof *lost), n = 0;
     struct buf behind;
-    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
+    for (uint32_t i = 0; asked && i < board->plan.hosts.n; i++)
         if (board->hosts[i].life == BOARD_LOST && board->hosts[i].joins)
             lost[n++] = i;
     buf_init (&behind, LINE_MAX_BYTES);
@@ -206,14 +207,16 @@ int cancel_ask_politely (struct cli *cli, const struct run_dir *dir, struct err 
 static int take_over (struct cancel *cancel)
 {
     struct err err = { 0 };
+    uint64_t lost_ms = cancel->board->plan.limits.lost_ms;
     char span[DURATION_TEXT_BYTES];
     log_print (&cancel->cli->log,
-               "run %.8s was interrupted: its workers are told to end, those that come back within %s", cancel->dir.id,
-               duration_print (longest_ms (cancel), span));
+               "run %.8s was interrupted: its workers are told to end as they come back; one that has not within %s "
+               "is left to itself",
+               cancel->dir.id, duration_print (lost_ms > COORD_COME_BACK_MS ? lost_ms : COORD_COME_BACK_MS, span));
     int status = climb_cancel (cancel->cli, &cancel->dir, (uint32_t) cancel->level);
     if (follow_read_journal (cancel->follow, &err) < 0 || !cancel->board->ended)
         return err.code ? cli_fail (cancel->cli, &err) : status;
-    return say_end (cancel, "has ended: ");
+    return say_end (cancel, "has ended: ", true);
 }
 
 static int carry_out (struct cancel *cancel)
@@ -222,7 +225,7 @@ static int carry_out (struct cancel *cancel)
     if (find_holder (cancel, &err) < 0)
         return cancel->interrupted ? take_over (cancel) : cli_fail (cancel->cli, &err);
     if (cancel->board->ended)
-        return say_end (cancel, "had ended already: ");
+        return say_end (cancel, "had ended already: ", false);
     if (ask (cancel, &err) < 0)
         return cli_fail (cancel->cli, &err);
     if (cancel->no_wait)
@@ -230,7 +233,7 @@ static int carry_out (struct cancel *cancel)
                     (struct text){ 0 }, "");
     if (wait_for_end (cancel, &err) < 0)
         return cli_fail (cancel->cli, &err);
-    return say_end (cancel, "has ended: ");
+    return say_end (cancel, "has ended: ", false);
 }
 
 enum { CANCEL_NOW = CLI_OWN, CANCEL_NO_WAIT };

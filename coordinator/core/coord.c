@@ -15,11 +15,7 @@
 #include "coordinator/core/violation.h"
 #include "coordinator/core/write_lease.h"
 
-/* ---- deadlines ---- */
-
-/* Every wait of the run has a bound: silence, joining, attempts that do not end, questions.
- *
- * Every wait has a bound: silence, attempts that do not end, gates, peers of a host that failed. */
+/* ---- deadlines: every wait has a bound: silence, joining, gates, questions, attempts and peers that do not end ---- */
 
 enum { LATE_MS = 15000 };     /* how late after its timeout and stop budget an attempt is killed; and later given up */
 enum { OVERSLEPT_MS = 1000 }; /* as late as a busy machine wakes this process; later, and it was stopped itself */
@@ -198,8 +194,6 @@ static void deadlines_report_wait (struct coord *coord, uint64_t now_ms, struct 
 
 /* ---- coord ---- */
 
-enum { COME_BACK_MS = 8000 }; /* longer than a worker's slowest reconnect, 5 s */
-
 struct coord *coord_create (void)
 {
     struct engine *engine = mem_alloc (sizeof (*engine));
@@ -275,8 +269,8 @@ void coord_resume (struct coord *coord, const struct digest *deal_key, uint64_t 
     coord->soft.acquisition = coord->state->cache_known ? ACQUISITION_FOUND : ACQUISITION_UNKNOWN;
     uint64_t since_ms = coord->soft.wall_ms;
     begin_epoch (coord, pid, since_ms && wall_ms > since_ms ? wall_ms - since_ms : 0, now_ms, out);
-    for (uint32_t i = 0; i < coord->state->plan.hosts.n && coord->state->plan.limits.lost_ms < COME_BACK_MS; i++)
-        coord->soft.hosts[i].received_ms += COME_BACK_MS -
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n && coord->state->plan.limits.lost_ms < COORD_COME_BACK_MS; i++)
+        coord->soft.hosts[i].received_ms += COORD_COME_BACK_MS -
                                             coord->state->plan.limits.lost_ms; /* they are on their way here */
     admit_known (coord, out);
     violation_repeat_drops (coord, now_ms, out);
@@ -285,7 +279,7 @@ void coord_resume (struct coord *coord, const struct digest *deal_key, uint64_t 
     launch_hosts (coord, HOST_EXPECTED, out);
     launch_hosts (coord, HOST_LOST, out);
     coord->soft.launch_late_ms = coord->soft.clock_ms +
-                                 COME_BACK_MS; /* a keyed worker that was let go is on its way here */
+                                 COORD_COME_BACK_MS; /* a keyed worker that was let go is on its way here */
 }
 
 static void take_key (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)

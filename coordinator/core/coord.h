@@ -93,7 +93,10 @@ struct coord;
 struct coord *coord_create (void);
 void coord_destroy (struct coord *coord);
 
-/* A new run. `deal_key`, here and below: unknown to everybody else, the same for all coordinators of the run. Emits RUN_OPENED, EPOCH_BEGAN and the launches. */
+/* How long a resumed run waits at least for a worker: longer than its slowest reconnect, 5 s. */
+enum { COORD_COME_BACK_MS = 8000 };
+/* A new run. `deal_key`, here and below: unknown to everybody else, the same for all coordinators of the run. Emits
+ * RUN_OPENED, EPOCH_BEGAN and the launches. */
 void coord_open (struct coord *coord, struct text run_id_hex, const struct plan *plan, const struct digest *deal_key,
                  struct text version, uint64_t pid, uint64_t now_ms, struct outbox *out);
 /* After replay: a new epoch over the same run. Emits EPOCH_BEGAN; waits for the workers to come back. */

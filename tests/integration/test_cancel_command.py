@@ -81,6 +81,8 @@ class CancelCommand(lab.LabTest):
         os.kill(stopped, signal.SIGSTOP)
         cancelled = self.passes(self.lab.sliceup("cancel", run.id))
         self.assertRegex(cancelled.out, r"cancelled by the user .*\(exit status 130\); without an answer of h1\n$")
+        self.assertIn("its workers are told to end as they come back; one that has not within 8 s is left to itself", cancelled.err)
+        self.assertNotIn("without an answer", self.passes(self.lab.sliceup("cancel", run.id)).out)  # nobody is asked now
         self.nothing_is_left(run.id)
 
     def test_a_cancel_between_two_rungs_waits_for_those_it_has_to_tell(self):
