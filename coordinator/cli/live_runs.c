@@ -84,7 +84,7 @@ void live_run_print (const struct live_run *run, struct buf *out)
     if (run->interrupted)
         buf_printf (out, ", interrupted %s ago", duration_print (run->alone_ms, span));
     else
-        buf_printf (out, ", for %s", duration_print (board_now_ms (board, clock_wall_ms ()), span));
+        buf_printf (out, ", for %s", duration_print (board_now_ms (board, clock_wall_ms ()) + board->away_ms, span));
     if (!board->running)
         return;
     buf_printf (out, ", at rung ");

@@ -135,11 +135,21 @@ static void add_cell (struct line *line, struct text text, uint32_t columns)
     line_cell (line, text, columns - 1, columns);
 }
 
+/* With --keep-going, whatever failed, also at the last rung. */
+static bool went_to_the_top (const struct board *board)
+{
+    uint32_t rungs = board->plan.rungs.n;
+    if (!board->ended || !board->plan.climb.keep_going || rungs == 0)
+        return false;
+    enum outcome top = board_rung_outcome (board, rungs - 1);
+    return top != OUTCOME_NOT_REACHED && top != OUTCOME_CANCELLED;
+}
+
 static void add_reached (struct line *line, const struct board *board)
 {
     char words[160];
     int reached = rung_reached (board);
-    bool inside = board->opened && board->next_rung < board->plan.rungs.n &&
+    bool inside = board->opened && !went_to_the_top (board) && board->next_rung < board->plan.rungs.n &&
                   (board->ended ? board->outcome != OUTCOME_PASSED : board->rungs[board->next_rung].last != PASS_NONE);
     if (inside)
         snprintf (words, sizeof (words), "%s %.*s (%u of %u)", board->ended ? "stopped at" : "in",

@@ -89,7 +89,7 @@ static void add_times (struct page *page)
 {
     const struct scene *scene = page->scene;
     uint64_t ago_ms = scene->now_ms > page->sums->progress_ms ? scene->now_ms - page->sums->progress_ms : 0;
-    uint64_t until_ms = page->scene->ended ? scene->opened_wall_ms + scene->now_ms : page->beside->wall_ms;
+    uint64_t until_ms = scene->ended ? scene->opened_wall_ms + scene->now_ms + scene->away_ms : page->beside->wall_ms;
     add_one_ms (page, RUN_OPENED, scene->opened_wall_ms);
     add_one_ms (page, RUN_DURATION, scene->now_ms);
     add_one_ms (page, RUN_PROGRESS, until_ms > ago_ms ? until_ms - ago_ms : 0);

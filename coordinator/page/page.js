@@ -569,7 +569,7 @@ function drawSummary() {
     setText(byId("state"), s.state === "ended" ? s.outcome ?? "ended" : s.cancelling ? "cancelling" : s.state);
     setText(byId("sentence"), s.sentence || sentenceSoFar());
     setText(byId("counts"), [plural(s.hosts, "host"), `${number(s.joined)} joined`, s.silent && `${number(s.silent)} silent`,
-        s.lost && `${number(s.lost)} lost`, s.state === "running" && `for ${duration(run.nowMs)}`,
+        s.lost && `${number(s.lost)} lost`, s.state === "running" && `for ${duration(run.nowMs + (s.away_ms ?? 0))}`,
         s.usual_ms && s.state === "running" && `this pass: about ${duration(s.left_ms)} left (of ${plural(s.usual_runs, "earlier run")})`,
         s.generation && `cache generation ${s.generation}: ${plural(s.entries, "program")}, ${(s.bytes / 1e6).toFixed(1)} MB${s.adopted ? ", adopted" : ""}`]
         .filter(Boolean).join(" · "));

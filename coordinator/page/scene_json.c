@@ -219,6 +219,7 @@ static json_t *summary_json (const struct scene *scene, bool interrupted)
     set_known (out, "exit_status", scene->ended, scene->exit_status);
     set (out, "sentence", take_text (scene->sentence, &room));
     set_known (out, "opened_wall_ms", scene->opened_wall_ms != 0, scene->opened_wall_ms);
+    set_number (out, "away_ms", scene->away_ms);
     set_known (out, "hosts", scene->opened, scene->hosts_n);
     set_known (out, "joined", scene->opened, scene->joined_n);
     set_known (out, "silent", scene->opened, scene->silent_n);

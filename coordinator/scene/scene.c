@@ -66,6 +66,7 @@ static void fill_summary (struct maker *maker)
     struct arena *arena = maker->arena;
     scene->opened = true;
     scene->opened_wall_ms = board->opened_wall_ms;
+    scene->away_ms = board->away_ms;
     scene->run = scene_text (arena, board->run, SCENE_WORD_COLUMNS);
     scene->slice = scene_text (arena, board->plan.slice, SCENE_WORD_COLUMNS);
     scene->ladder = scene_text (arena, board->plan.ladder, SCENE_WORD_COLUMNS);

@@ -149,6 +149,7 @@ struct scene_host {
 
 struct scene {
     uint64_t revision, now_ms, opened_wall_ms;
+    uint64_t away_ms; /* how long nobody held the run: it took that longer than its clock says */
     struct text run, slice, ladder, version, sentence, mesh; /* mesh: "data=4, model=2" */
     bool opened, ended, cancelling;
     enum outcome outcome;

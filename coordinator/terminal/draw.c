@@ -37,7 +37,7 @@ static void draw_header (const struct drawing *drawing)
     struct pen pen = pen_at (drawing->cells, 0, 0, drawing->cells->columns);
     pen_painted (&pen, PAINT_STRONG, scene->slice);
     pen_printf (&pen, "  %u/%u rungs  %s  %s/%s hosts", rungs_passed (scene), scene->rungs_n,
-                duration_print (scene->now_ms, span), number_print (scene->joined_n, joined),
+                duration_print (scene->now_ms + scene->away_ms, span), number_print (scene->joined_n, joined),
                 number_print (scene->hosts_n, hosts));
     if (scene->left_ms && !scene->ended)
         pen_printf (&pen, "  about %s left", duration_print (scene->left_ms, span));

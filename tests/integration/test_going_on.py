@@ -147,6 +147,13 @@ class KeepGoing(GoingOn):
         self.assertIn("went on to the last rung: 2 of 3 rungs passed on h[0,2]", ended.out)
         self.nothing_is_left()
 
+    def test_a_run_whose_last_rung_failed_is_not_listed_as_stopped(self):
+        ended = self.lab.sliceup("run", self.slice([self.rung("low"), self.fails_on("h1")]), "--keep-going")
+        self.assertIn("went on to the last rung", ended.out)
+        listed = self.passes(self.lab.sliceup("runs")).out
+        self.assertNotIn("stopped at", listed)
+        self.assertIn("low (1 of 2)", listed)
+
     def test_a_slice_wide_rung_that_failed_is_left_behind(self):
         falls = {**self.fails_on("h1"), "scope": "slice"}
         ended = self.lab.sliceup("run", self.slice([falls, self.rung("middle", scope="slice"), self.rung("high")]),

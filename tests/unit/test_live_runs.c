@@ -7,6 +7,10 @@
 
 #include <cmocka.h>
 
+#include <string.h>
+
+#include "common/io/clock.h"
+
 static struct plan_host alike[3] = { { .name = TEXT_LIT ("h0"), .address = TEXT_LIT ("10.0.0.1") },
                                      { .name = TEXT_LIT ("h1"), .address = TEXT_LIT ("10.0.0.2") },
                                      { .name = TEXT_LIT ("h2"), .address = TEXT_LIT ("10.0.0.3") } };
@@ -56,12 +60,33 @@ static void a_port_of_its_own_is_another_machine (void **state)
     shares (&b, &a, "p0");
 }
 
+static void a_resumed_run_lasts_since_it_was_begun (void **state)
+{
+    struct live_run run = { .board = board_create () };
+    struct plan plan = plan_of (LAUNCHER_LOCAL, "a", alike, 1);
+    uint64_t now_ms = clock_wall_ms ();
+    struct fact opened = { .kind = FACT_RUN_OPENED, .index = 1, .wall_ms = now_ms - 300000 };
+    struct fact resumed = { .kind = FACT_EPOCH_BEGAN, .index = 2, .at_ms = 60000, .wall_ms = now_ms };
+    struct buf out;
+    (void) state;
+    opened.of.run_opened.plan = plan;
+    resumed.of.epoch_began = (struct fact_epoch_began){ .epoch = 2, .away_ms = 240000 };
+    board_apply (run.board, &opened);
+    board_apply (run.board, &resumed);
+    buf_init (&out, 1024);
+    live_run_print (&run, &out);
+    assert_non_null (strstr (buf_c (&out), "of slice a, for 5 min"));
+    buf_release (&out);
+    board_destroy (run.board);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (machines_are_shared_whatever_the_slice_is_called),
         cmocka_unit_test (hosts_of_local_slices_are_their_own),
         cmocka_unit_test (a_port_of_its_own_is_another_machine),
+        cmocka_unit_test (a_resumed_run_lasts_since_it_was_begun),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -149,6 +149,7 @@ static void hosts_are_letters (void **state)
     expect (json, "groups.count.0", "4");
     expect (json, "ungrouped", "37");
     expect (json, "summary.state", "\"running\"");
+    expect (json, "summary.away_ms", "0");
     expect (json, "summary.outcome", "null");
     json_decref (json);
     free (picture);

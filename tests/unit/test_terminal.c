@@ -126,6 +126,18 @@ static void desk_climbing (struct desk *desk, uint32_t hosts, uint32_t columns, 
     show_phase (&desk->show, 3, "compile", 11000);
 }
 
+static void the_time_without_a_coordinator_counts (void **state)
+{
+    (void) state;
+    struct desk desk;
+    desk_climbing (&desk, 4, 80, 24);
+    show_fact (&desk.show, (struct fact){ .kind = FACT_EPOCH_BEGAN, .of.epoch_began = { 2, 78, 60000 } });
+    struct buf out = draw (&desk);
+    assert_has (&out, "sample  1/3 rungs  1 min 13 s  ");
+    buf_release (&out);
+    desk_release (&desk);
+}
+
 static void eighty_by_twenty_four (void **state)
 {
     (void) state;
@@ -641,6 +653,7 @@ static void numbers_have_commas (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test (the_time_without_a_coordinator_counts),
         cmocka_unit_test (eighty_by_twenty_four),
         cmocka_unit_test (any_size_and_any_mode_fits),
         cmocka_unit_test (of_thousands_only_what_is_in_sight_is_drawn),
