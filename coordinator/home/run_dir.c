@@ -145,9 +145,15 @@ static uint64_t stamp_ms (const struct run_dir *dir, const char *name)
     return known ? ms : 0;
 }
 
+uint64_t run_dir_held_ms (const struct run_dir *dir, uint64_t created_ms)
+{
+    uint64_t taken_ms = stamp_ms (dir, "taken-over");
+    return taken_ms > created_ms ? taken_ms : created_ms;
+}
+
 struct listed {
     struct run_dir dir;
-    uint64_t created_ms, held_ms; /* held: when a coordinator last began to drive it */
+    uint64_t created_ms, held_ms;
 };
 
 static int newest_first (const void *a, const void *b)
@@ -180,9 +186,9 @@ static struct listed *list_runs (const char *home, uint32_t *n, struct err *err)
         if (!run_dir_name (&run->dir, text_of (home), text_of (entry->d_name)))
             continue;
         (*n)++;
-        uint64_t created_ms = stamp_ms (&run->dir, "created"), taken_ms = stamp_ms (&run->dir, "taken-over");
+        uint64_t created_ms = stamp_ms (&run->dir, "created");
         run->created_ms = created_ms ? created_ms : made_ms (&run->dir);
-        run->held_ms = taken_ms > run->created_ms ? taken_ms : run->created_ms;
+        run->held_ms = run_dir_held_ms (&run->dir, run->created_ms);
     }
     closedir (folder);
     if (runs)

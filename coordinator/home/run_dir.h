@@ -31,7 +31,10 @@ struct run_dir {
 int run_dir_create (struct run_dir *dir, const char *home, struct err *err);
 /* Another coordinator drives it from now on: it is "last", until a run is begun or taken over. */
 int run_dir_note_taken_over (const struct run_dir *dir, struct err *err);
-/* `wanted` is an id, a unique prefix of one, or "last", the one that was begun or taken over last. Not found, ambiguous: errors that list what there is. */
+/* When a coordinator last began to drive it: "last" is the run with the highest number, of equals the newest. */
+uint64_t run_dir_held_ms (const struct run_dir *dir, uint64_t created_ms);
+/* `wanted` is an id, a unique prefix of one, or "last", the one that was begun or taken over last. Not found, ambiguous:
+ * errors that list what there is. */
 int run_dir_find (struct run_dir *dir, const char *home, const char *wanted, struct err *err);
 /* The run `id` below `home`, wherever both come from. False: it is no run id, or no absolute path. */
 bool run_dir_name (struct run_dir *dir, struct text home, struct text id);

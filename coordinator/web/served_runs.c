@@ -175,6 +175,7 @@ static void look_at (struct served_run *run)
         return;
     int held = journal_is_locked (run_dir_path (&run->dir, "journal.db", path), NULL, &err);
     run->state = held > 0 ? SERVED_RUNNING : SERVED_INTERRUPTED;
+    run->driven_ms = run_dir_held_ms (&run->dir, run->created_ms);
     if (!run->looked && (run_dir_check (&run->dir, &err) < 0 || run_begun_check (&run->dir, &err) < 0 ||
                          run_facts_read_first (&run->dir, take_first, run, &err) < 0))
         run->state = held > 0 && err.code != ERR_DAMAGE ? SERVED_RUNNING : state_of_error (&err, before);
@@ -212,17 +213,17 @@ static void look (struct served_runs *runs, uint64_t boot_ms, uint64_t wall_ms)
 struct served_run *served_runs_find (struct served_runs *runs, const char *wanted, struct err *err)
 {
     struct served_run *found = NULL;
-    size_t len = strlen (wanted);
-    if (strcmp (wanted, "last") == 0 && runs->n)
-        return runs->items[0];
-    for (uint32_t i = 0; i < runs->n; i++)
-        if (strncmp (runs->items[i]->dir.id, wanted, len) == 0) {
-            if (found)
-                err_set (err, ERR_USAGE, "more than one run begins with %s", wanted);
-            if (found)
-                return NULL;
-            found = runs->items[i];
+    bool last = strcmp (wanted, "last") == 0;
+    for (uint32_t i = 0; i < runs->n; i++) {
+        struct served_run *run = runs->items[i];
+        if (last ? found && run->driven_ms <= found->driven_ms : strncmp (run->dir.id, wanted, strlen (wanted)) != 0)
+            continue;
+        if (found && !last) {
+            err_set (err, ERR_USAGE, "more than one run begins with %s", wanted);
+            return NULL;
         }
+        found = run;
+    }
     if (!found)
         err_set (err, ERR_USAGE, "no such run is served here");
     return found;

@@ -22,7 +22,7 @@ enum served_state { SERVED_RUNNING, SERVED_INTERRUPTED, SERVED_ENDED, SERVED_UNB
 struct follow;
 struct served_run {
     struct run_dir dir;
-    uint64_t created_ms;
+    uint64_t created_ms, driven_ms; /* driven: run_dir_held_ms at the last look */
     enum served_state state;
     uint64_t again_ms, rest_ms; /* boot: when it is looked at again, unless somebody asks; and so long between looks */
     uint64_t marked_ns;         /* when its journal had grown last; interrupted: it is read again when that changes */

@@ -172,6 +172,24 @@ static void each_stands_as_its_journal_tells (void **state)
     assert_int_equal (served_runs_find (lab->runs, "last", NULL)->state, SERVED_UNBEGUN);
 }
 
+static void last_is_the_one_that_was_taken_over (void **state)
+{
+    struct lab *lab = *state;
+    struct run_dir found;
+    char path[RUN_PATH_BYTES];
+    pass (lab, 1);
+    assert_int_equal (run_dir_note_taken_over (&lab->dirs[0], NULL), 0);
+    struct journal *resumed = journal_open (run_dir_path (&lab->dirs[0], "journal.db", path), NULL);
+    assert_non_null (resumed);
+    record_ended (resumed, 2);
+    await_durable (resumed, 2);
+    journal_close (resumed);
+    pass (lab, 5000);
+    assert_int_equal (run_dir_find (&found, lab->home, "last", NULL), 0);
+    assert_string_equal (served_runs_find (lab->runs, "last", NULL)->dir.id, found.id);
+    assert_string_equal (found.id, lab->dirs[0].id);
+}
+
 static uint32_t feeds_of (struct lab *lab)
 {
     uint32_t n = 0;
@@ -382,6 +400,7 @@ static void one_alone_is_served_where_one_was_named (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown (last_is_the_one_that_was_taken_over, make, clean),
         cmocka_unit_test_setup_teardown (each_stands_as_its_journal_tells, make, clean),
         cmocka_unit_test_setup_teardown (those_asked_about_have_feeds_and_the_oldest_gives_its_place_away, make, clean),
         cmocka_unit_test_setup_teardown (a_running_one_is_followed_to_its_end, make, clean),
