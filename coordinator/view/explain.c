@@ -459,23 +459,45 @@ static void take_metrics (const struct asked *asked, struct explanation *out)
     }
 }
 
-/* What of their outputs is cut or lost, where. */
-static void add_log_notes (const struct asked *asked, const struct host_receipt *host, struct explanation *out)
+static void add_history (struct explanation *out, struct text what)
 {
-    for (uint32_t i = 0; is_of_run (asked, host) && i < host->notes.n && out->history_n < EXPLAIN_HISTORY_MAX; i++)
-        if (text_is (host->notes.items[i].source, "log"))
-            out->history[out->history_n++] = text_format (asked->arena, "%.*s: %.*s", TEXT_ARG (host->host),
-                                                          TEXT_ARG (host->notes.items[i].text));
+    if (out->history_n < EXPLAIN_HISTORY_MAX)
+        out->history[out->history_n++] = what;
+    else
+        out->history_more++;
+}
+
+/* What of its outputs is cut or lost. */
+static void add_log_notes (const struct asked *asked, const struct host_receipt *host, struct explain_question *notes,
+                           struct explanation *out)
+{
+    for (uint32_t i = 0; is_of_run (asked, host) && i < host->notes.n; i++) {
+        if (!text_is (host->notes.items[i].source, "log"))
+            continue;
+        struct explain_host_names *hosts = &answer_for (notes, EXPLAIN_NONE, host->notes.items[i].text)->hosts;
+        if (out->history_n + notes->answers_n > EXPLAIN_HISTORY_MAX) {
+            notes->answers_n--;
+            out->history_more++;
+        } else if (hosts->n == 0 || !text_equal (hosts->items[hosts->n - 1], host->host))
+            add_host (hosts, host->host, asked->receipt->hosts.n, asked->arena);
+    }
 }
 
 static void take_history (const struct asked *asked, struct explanation *out)
 {
+    struct explain_question notes = { .answers = arena_array (asked->arena, EXPLAIN_HISTORY_MAX + 1,
+                                                              sizeof (*notes.answers)) };
     out->history = arena_array (asked->arena, EXPLAIN_HISTORY_MAX, sizeof (*out->history));
-    for (uint32_t i = 0; i < asked->receipt->recoveries.n && out->history_n < EXPLAIN_HISTORY_MAX; i++)
+    for (uint32_t i = 0; i < asked->receipt->recoveries.n; i++)
         if (text_equal (asked->receipt->recoveries.items[i].run, asked->header->run))
-            out->history[out->history_n++] = asked->receipt->recoveries.items[i].what;
+            add_history (out, asked->receipt->recoveries.items[i].what);
     for (uint32_t i = 0; i < asked->receipt->hosts.n; i++)
-        add_log_notes (asked, &asked->receipt->hosts.items[i], out);
+        add_log_notes (asked, &asked->receipt->hosts.items[i], &notes, out);
+    for (uint32_t i = 0; i < notes.answers_n; i++) {
+        const struct explain_host_names *hosts = &notes.answers[i].hosts;
+        struct text names = hostset_folded (hosts->items, hosts->n, UINT32_MAX, asked->arena);
+        add_history (out, text_format (asked->arena, "%.*s: %.*s", TEXT_ARG (names), TEXT_ARG (notes.answers[i].text)));
+    }
 }
 
 static bool has_device_facts (const struct asked *asked)

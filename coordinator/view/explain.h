@@ -61,8 +61,8 @@ struct explanation {
     struct explain_question steps[EXPLAIN_STEPS]; /* those that apply */
     uint32_t steps_n;
     struct drift_sentence_list differences; /* of the hosts, by what they said */
-    struct text *history;                   /* recoveries: what went before */
-    uint32_t history_n;
+    struct text *history; /* what went before: recoveries, and what of outputs is cut or lost, equal notes once */
+    uint32_t history_n, history_more; /* more: that found no room */
 };
 
 /* Of the first run in the receipt. `now`: how it stands, and its plan, which says how hosts are compared and which

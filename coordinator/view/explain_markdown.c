@@ -110,6 +110,8 @@ static void add_rest (const struct explanation *explanation, struct buf *out)
         buf_printf (out, "- drift: %u more, listed by: sliceup drift --markdown\n", explanation->differences.more);
     for (uint32_t i = 0; i < explanation->history_n; i++)
         markdown_item (out, "before: ", explanation->history[i]);
+    if (explanation->history_more)
+        buf_printf (out, "- before: %u more, listed by: sliceup receipt --json\n", explanation->history_more);
     buf_release (&line);
 }
 

@@ -162,6 +162,9 @@ void explain_text (const struct explanation *explanation, struct buf *out)
             buf_puts (out, "\nwhat went before\n");
         add_line ("  ", explanation->history[i], SENTENCE_COLUMNS, out);
     }
+    if (explanation->history_more)
+        buf_printf (out, "  ... and %u more: sliceup receipt %.*s --json has them\n", explanation->history_more,
+                    TEXT_ARG (run));
 }
 
 /* ---- JSON ---- */
@@ -234,14 +237,14 @@ void explain_json (const struct explanation *explanation, struct buf *out)
     static const struct run_header nobody;
     const struct run_header *header = explanation->header ? explanation->header : &nobody;
     json_t *all = json_pack (
-        "{s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "sliceup.explain/3",
-        "run", text_or_null_json (header->run), "slice", text_or_null_json (header->slice), "sentence",
-        text_or_null_json (header->sentence), "rung", text_or_null_json (explanation->rung), "preliminary",
+        "{s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "schema",
+        "sliceup.explain/3", "run", text_or_null_json (header->run), "slice", text_or_null_json (header->slice),
+        "sentence", text_or_null_json (header->sentence), "rung", text_or_null_json (explanation->rung), "preliminary",
         (int) explanation->preliminary, "running", json_hosts (&explanation->running), "ended",
         json_hosts (&explanation->ended), "causes", json_causes (explanation), "cascades",
         json_hosts (&explanation->cascades), "passed", json_hosts (&explanation->passed), "metrics",
         json_metrics (explanation), "steps", header == &nobody ? json_array () : json_steps (explanation),
         "differences", texts_json (explanation->differences.sentences, explanation->differences.n), "history",
-        texts_json (explanation->history, explanation->history_n));
+        texts_json (explanation->history, explanation->history_n), "history_left_out", (int) explanation->history_more);
     json_print_release (all, JSON_INDENT (2), out);
 }

@@ -575,6 +575,33 @@ static void who_has_no_attempt_there_is_said_so_by_the_name_of_the_rung (void **
     assert_true (says (story, "end", "no rung has ended on this host"));
 }
 
+static void notes_of_outputs_are_folded_and_the_rest_is_counted (void **state)
+{
+    struct story *story = *state;
+    struct result_note all[2] = { { TEXT_LIT ("4 MiB of its output are cut"), TEXT_LIT ("log"), DURABILITY_RERUN },
+                                  { TEXT_LIT ("4 MiB of its output are cut"), TEXT_LIT ("log"), DURABILITY_RERUN } };
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        story->hosts[i].notes.items = all; /* of two rungs */
+        story->hosts[i].notes.n = 2;
+    }
+    explain (story);
+    assert_int_equal (story->told.history_n, 1);
+    assert_int_equal (story->told.history_more, 0);
+    expect (printed (story, false), "\nwhat went before\n  v6e-[0-7]: 4 MiB of its output are cut\n");
+    struct result_note *own = arena_array (&story->arena, EXPLAIN_HISTORY_MAX + 3, sizeof (*own));
+    for (uint32_t i = 0; i < EXPLAIN_HISTORY_MAX + 3; i++)
+        own[i] = (struct result_note){ text_format (&story->arena, "%u bytes are cut", i), TEXT_LIT ("log"),
+                                       DURABILITY_RERUN };
+    story->hosts[7].notes.items = own;
+    story->hosts[7].notes.n = EXPLAIN_HISTORY_MAX + 3;
+    explain (story);
+    assert_int_equal (story->told.history_n, EXPLAIN_HISTORY_MAX);
+    assert_int_equal (story->told.history_more, 4);
+    expect (printed (story, false), "\n  v6e-[0-6]: 4 MiB of its output are cut\n");
+    expect (printed (story, false), "\n  ... and 4 more: sliceup receipt 01234567 --json has them\n");
+    expect (printed (story, true), "\"history_left_out\": 4");
+}
+
 static void the_worst_differences_of_the_hosts_come_last (void **state)
 {
     enum { ODD = 7 };
@@ -662,6 +689,7 @@ int main (void)
         T (what_was_not_heard_is_no_holder_of_the_device),
         T (a_person_reads_the_fault_first),
         T (an_unknown_failure_blames_nobody),
+        T (notes_of_outputs_are_folded_and_the_rest_is_counted),
         T (the_worst_differences_of_the_hosts_come_last),
         T (who_has_no_attempt_there_is_said_so_by_the_name_of_the_rung),
         T (json_has_every_host_by_name),
