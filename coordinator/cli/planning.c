@@ -11,7 +11,7 @@
 #include "coordinator/cli/origin.h"
 #include "coordinator/launch/host_source_io.h"
 
-enum { PLANNING_LINE_MAX_BYTES = 1 << 20 };
+enum { PLANNING_TEXT_MAX_BYTES = 4 << 20 };
 
 /* `made`: the name of a text that nobody wrote, whose lines mean nothing to a reader; NULL: there is none. */
 static void print_problems (const struct cli *cli, const struct conf_report *report, bool quiet, const char *made)
@@ -395,15 +395,6 @@ static void print_cache (const struct plan *plan, FILE *to)
                  (unsigned) cache->trust.items[i]);
 }
 
-static void print_known_bad (const struct rung *rung, FILE *to)
-{
-    struct buf line;
-    buf_init (&line, 4 * SENTENCE_MAX_BYTES);
-    buf_escaped (&line, rung->known_bad, 0); /* it quotes hosts */
-    fprintf (to, "     known bad: %s\n", buf_c (&line));
-    buf_release (&line);
-}
-
 /* Of a command: what is asked of it, and what travels. */
 static void print_asked (const struct rung *rung, FILE *to)
 {
@@ -434,7 +425,7 @@ static void print_rungs (const struct plan *plan, FILE *to)
         print_asked (rung, to);
         fputc ('\n', to);
         if (rung->known_bad.len)
-            print_known_bad (rung, to);
+            fprintf (to, "     known bad: %.*s\n", TEXT_ARG (rung->known_bad));
     }
 }
 
@@ -565,23 +556,31 @@ static void print_all (const struct plan *plan, FILE *to)
     print_wrong (plan, to);
 }
 
-/* Whatever its files and options name, line by line escaped. */
+/* As it may be printed, each in a part of one line. */
+static void escape_texts (const struct field *field, void *at, struct arena *arena)
+{
+    const struct any_list *list = at;
+    struct buf safe;
+    if (field->kind == FIELD_TEXT) {
+        buf_init (&safe, PLANNING_TEXT_MAX_BYTES);
+        buf_escaped (&safe, *(struct text *) at, 0);
+        *(struct text *) at = buf_finish (&safe, arena);
+    }
+    for (uint32_t i = 0; field->kind == FIELD_RECORD && i < field->of->fields_n; i++)
+        escape_texts (&field->of->fields[i], (char *) at + field->of->fields[i].offset, arena);
+    const struct field item = field->kind == FIELD_LIST ? field_describe_item (field) : *field;
+    for (uint32_t i = 0; field->kind == FIELD_LIST && i < list->n; i++)
+        escape_texts (&item, (char *) list->items + i * field_item_bytes (field), arena);
+}
+
+/* Whatever its files and options name is one word of its line, whatever stands in it. */
 void planning_print (const struct plan *plan, FILE *to)
 {
-    char *lines = NULL;
-    size_t len = 0;
-    struct buf line;
-    FILE *all = open_memstream (&lines, &len);
-    buf_init (&line, PLANNING_LINE_MAX_BYTES);
-    if (all) {
-        print_all (plan, all);
-        (void) fclose (all);
-    }
-    for (struct text rest = { lines, (uint32_t) len }; rest.len;) {
-        buf_clear (&line);
-        buf_escaped (&line, text_take_until (&rest, '\n'), 0);
-        fprintf (to, "%s\n", buf_c (&line));
-    }
-    buf_release (&line);
-    free (lines);
+    static const struct field whole = { .kind = FIELD_RECORD, .of = &plan_record };
+    struct arena arena = { 0 };
+    struct plan safe;
+    record_copy (&plan_record, &safe, plan, &arena);
+    escape_texts (&whole, &safe, &arena);
+    print_all (&safe, to);
+    arena_release (&arena);
 }

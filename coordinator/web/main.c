@@ -12,6 +12,7 @@
 
 #include "common/io/clock.h"
 #include "common/io/fd.h"
+#include "common/io/log.h"
 #include "common/io/process_capacity.h"
 #include "common/io/program_start.h"
 #include "coordinator/web/listen.h"
@@ -49,6 +50,7 @@ static int read_options (struct web *web, int argc, char **argv)
                                              { "listen", 1, NULL, 'l' },    { "name", 1, NULL, 'n' },
                                              { "until-eof", 0, NULL, 'e' }, { 0 } };
     int option;
+    opterr = 0; /* its complaint would quote the word as it is */
     while ((option = getopt_long (argc, argv, "", options, NULL)) >= 0) {
         if (option == 'h')
             web->home = optarg;
@@ -191,6 +193,6 @@ int main (int argc, char **argv)
         rc = loop_run (web.loop, &err);
     close_all (&web);
     if (rc < 0)
-        fprintf (stderr, "sliceup-web: %s\n", err.text);
+        log_print (&(struct log){ .to = stderr, .program = "sliceup-web" }, "%s", err.text);
     return rc == 0 ? EXIT_GOOD : err.code == ERR_USAGE ? EXIT_USAGE : EXIT_COULD_NOT;
 }

@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import subprocess
 import unittest
 
 import lab
@@ -9,7 +10,6 @@ import schema
 import terminal
 import test_init
 
-COMMANDS = ("check", "run", "resume", "status", "watch", "receipt", "report", "logs", "runs", "serve", "metrics")
 RAW = ("\x1b", "\x9b", "\x07", "\x08", "\u202e")
 
 
@@ -22,6 +22,14 @@ class Views(lab.LabTest):
     def slow(self, seconds=1.5):
         return [self.lab.rung("low", "slow.py", args={"seconds": seconds, "phases": ["compile"]}),
                 self.lab.rung("high", "plain/hello.py")]
+
+    def commands(self, *above):
+        """All that the program has, as it lists them itself: (name,) or (name, subcommand)."""
+        told = self.passes(self.lab.sliceup(*above, "--help")).out.split("\nOptions for ")[0].split("\nExamples:")[0]
+        found = [(*above, name) for name in re.findall(r"(?m)^  ([a-z][a-z-]*)(?: |$)", told)]
+        self.assertGreater(len(found), 2, told)
+        deeper = {("cache",), ("env",)} & set(found)
+        return sorted(set(found) - deeper) + [one for words in sorted(deeper) for one in self.commands(*words)]
 
     def on_terminal(self, *words, columns=80, rows=24, **env):
         env = self.lab.env(**{"TERM": "xterm-256color", "LANG": "C.UTF-8", **env})
@@ -130,11 +138,11 @@ class Scripts(Views):
 
     def test_every_command_teaches(self):
         overview = self.passes(self.lab.sliceup("--help"))
-        for command in COMMANDS:
-            self.assertRegex(overview.out, rf"(?m)^  {command} ")
-            for words in ((command, "--help"), ("--help", command)):
+        for command in self.commands():
+            self.assertIn(f"\n  {command[0]} ", overview.out)
+            for words in ((*command, "--help"), ("--help", *command)):
                 ended = self.passes(self.lab.sliceup(*words))
-                for word in (f"sliceup {command}", "Example", "Exit status"):
+                for word in (f"sliceup {' '.join(command)}", "Example", "Exit status"):
                     self.assertIn(word, ended.out)
                 self.assertLessEqual(max(map(len, ended.out.splitlines())), 120)
         self.assertRegex(self.passes(self.lab.sliceup("--version")).out, r"^sliceup \d")
@@ -142,8 +150,8 @@ class Scripts(Views):
         guess = self.lab.sliceup("recipt")
         self.assertEqual(2, guess.status)
         self.assertIn("did you mean receipt?", guess.err)
-        for command in COMMANDS:
-            wrong = self.lab.sliceup(command, "--no-such-option")
+        for command in self.commands():
+            wrong = self.lab.sliceup(*command, "--no-such-option")
             self.assertEqual(2, wrong.status, wrong)
         for command in ("receipt", "status", "watch", "logs", "resume", "metrics"):
             none = self.lab.sliceup(command)
@@ -181,6 +189,7 @@ class Escapes(Views):
     PAINT = "\x1b[2J\x9b31m\x7f\u061c\u200f\u202egnp\u2066"    # C0, C1, DEL and what turns the direction of reading
 
     def plain(self, *command):
+        self.tried.add(tuple(map(str, command)))
         ended = self.lab.sliceup(*command)
         found = self.ODD.search(ended.out + ended.err)
         self.assertIsNone(found, f"{command}: {found}: {ended}")
@@ -188,6 +197,7 @@ class Escapes(Views):
 
     def test_every_command_writes_out_what_a_terminal_would_obey(self):
         """In text, in JSON, in files and in what goes to standard error alike: what programs print, what files and the cloud say."""
+        self.tried = set()
         said = self.lab.write("said", f"Error: broken {self.PAINT}\n")
         rungs = [{"id": "odd", "command": ["sh", "-c", f"cat {said}; cat {said} >&2; exit 3"], "timeout": "30s"},
                  self.lab.rung("fails", "escape.py", args={"fails": True})]
@@ -206,18 +216,28 @@ class Escapes(Views):
             self.assertTrue(told.out.isascii(), told)
         for file in (file for file in kept.rglob("*") if file.suffix in (".html", ".xml", ".json", ".md")):
             self.assertIsNone(self.ODD.search(file.read_text()), file)
-        odd = self.lab.files / f"odd{self.PAINT.replace('/', '')}"
+        odd = self.lab.files / f"odd{self.PAINT.replace('/', '')}\nladder  forged\nd"
         odd.mkdir()
         (odd / "slice.yaml").write_text(path.read_text())
         (odd / "bad.yaml").write_text(path.read_text() + "nothing: of it\n")
         for command in (("check", odd / "slice.yaml"), ("check", odd / "bad.yaml"), ("report", "-o", odd / "kept"),
                         ("drift", "--save", odd / "base.json"), ("cache", "gc", "--dry-run", "--root", odd),
-                        ("cache", "ls", "--root", odd), ("cache", "verify", "--root", odd)):
-            self.plain(*command)
+                        ("cache", "ls", "--root", odd), ("cache", "verify", "--root", odd), ("cancel", self.PAINT), ("resume", self.PAINT),
+                        ("rehearse", odd / "slice.yaml"), ("init", "n[0-1]", "-o", odd / "made.yaml"), ("init", "n[0-1]", "-o", odd / "made.yaml"),
+                        ("hosts", f"n[0-1],{self.PAINT}"), ("hosts", "--from-file", odd / "none"), ("cache", "export", "7", odd / "out", "--root", odd),
+                        ("cache", "import", odd, "--root", odd), ("cache", "explain", self.PAINT, "h0"), ("env", "restore", odd / "slice.yaml"),
+                        ("env", "check", odd / "none.yaml"), ("env", "ls", self.PAINT), ("monitor-key", "last", "--name", self.PAINT),
+                        ("ticket", odd / "slice.yaml", "--out", odd / "tickets"), ("serve", self.PAINT), ("serve", "--listen", self.PAINT),
+                        ("completion", self.PAINT), ("help", self.PAINT), ("version", self.PAINT)):
+            self.assertNotIn("ladder  forged", (told := self.plain(*command)).out.splitlines(), told)
+        web = subprocess.run([lab.BUILD / "bin" / "sliceup-web", "--" + self.PAINT], capture_output=True, text=True, errors="surrogateescape")
+        self.assertIsNone(self.ODD.search(web.stdout + web.stderr), web)
         described = test_init.node("V6E", "4x4", 4, state=f"CREATING{self.PAINT}", health=f"ILL{self.PAINT}")
         described["acceleratorConfig"]["topology"] = f"9x9{self.PAINT}"
         described["acceleratorType"] = f"v9e{self.PAINT}-7"
         self.plain("init", "--gcloud", self.lab.write("node.json", json.dumps(described)))
+        left = [words for words in self.commands() if not any(tried[:len(words)] == words for tried in self.tried)]
+        self.assertEqual([], left, "commands that no line here tries")
 
 
 if __name__ == "__main__":
