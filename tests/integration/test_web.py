@@ -322,13 +322,13 @@ class Crowd(threading.Thread):
         peer.setblocking(False)
         peer.connect_ex(("127.0.0.1", self.port))
         self.selector.register(peer, selectors.EVENT_READ | selectors.EVENT_WRITE)
-        self.made += 1
 
     def serve(self, peer, events):
         try:
             if events & selectors.EVENT_WRITE:
                 self.selector.modify(peer, selectors.EVENT_READ)
                 peer.send(self.words)
+                self.made += peer.getpeername() is not None  # it was taken; one that was not raises OSError
             if events & selectors.EVENT_READ:
                 if not peer.recv(65536):
                     raise ConnectionError
