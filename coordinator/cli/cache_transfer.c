@@ -198,7 +198,7 @@ static int check_claim (const struct fact_generation *claim, struct err *err)
     struct digest digest;
     if (!digest_parse (claim->sha256, &digest))
         return bad_claim (err, "its sha256 is not valid");
-    if (claim->from_run.len && !run_id_valid (claim->from_run))
+    if (!run_id_valid (claim->from_run))
         return bad_claim (err, "the run that made it (from_run) is not a run id");
     return claim->token == 0 ? bad_claim (err, "its generation has no token") : check_bundle (claim->bundle, err);
 }

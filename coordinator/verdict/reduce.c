@@ -136,6 +136,8 @@ static const char *reason_of (const struct reduction_input *in, const struct red
         return "a device's result holds only its own contribution";
     if (proof != PROOF_DISAGREE)
         return reasons[proof];
+    if (!isfinite (wanted))
+        return "the weights of the devices that meet come to nothing: they have no mean";
     const char *why = reasons[proof];
     if (reduce_rounding_may_explain (in, device, group))
         why =

@@ -156,10 +156,12 @@ static uint32_t words_n (const char *words)
 static int take_parameter (size_t route, struct text part, uint32_t *seen, struct web_request *out, struct err *err)
 {
     struct text value = part, name = text_take_until (&value, '=');
-    int needed = word_at (routes[route].needs, name), taken = word_at (routes[route].takes, name);
+    const char *needs = routes[route].needs, *takes = routes[route].takes;
+    int needed = word_at (needs, name), taken = word_at (takes, name);
     if (needed < 0 && taken < 0)
-        return err_set (err, ERR_PARSE, "%s takes no such parameter; it takes: %s %s", routes[route].path,
-                        routes[route].needs, routes[route].takes);
+        return err_set (err, ERR_PARSE, "%s takes no such parameter%s%s%s%s", routes[route].path,
+                        *needs || *takes ? "; it takes: " : ", and no other", needs, *needs && *takes ? " " : "",
+                        takes);
     uint32_t bit = 1u << (needed >= 0 ? needed : PARAMETERS_MAX + taken);
     if (*seen & bit)
         return err_set (err, ERR_PARSE, "%.*s: given twice", TEXT_ARG (name));

@@ -226,7 +226,7 @@ class Carrying(Cache):
             self.refused(self.carried(f"bundle-{i}", bundle=bundle), "generation.json")
         for i, claim in enumerate(({"sha256": "x"}, {"entries": -1}, {"bytes": 1 << 70}, {"rung": 1 << 30}, {"token": 0},
                                    {"covers": ["a"] * 5000}, {"covers": 3}, {"unknown": 1}, {"from_run": "x" * 400},
-                                   {"from_run": "../../x"}, {"from_run": "AB" * 16}, {"from_run": "ab"})):
+                                   {"from_run": "../../x"}, {"from_run": "AB" * 16}, {"from_run": "ab"}, {"from_run": ""})):
             self.refused(self.carried(f"claim-{i}", **claim), "generation.json")
         self.refused(self.carried("format", format=2), "format 2", 3)
         for i, text in enumerate(("", "[]", "{", '{"format": 1, "format": 1}', '{"format": 1, "generation": []}', "[" * 100000)):

@@ -622,6 +622,7 @@ static void weights_that_cancel_prove_no_mean (void **state)
     for (uint32_t device = 0; device < DEVICES; device++)
         scene.shards[device].weight = device < 2 ? 1 - 2.0 * device : 0;
     assert_int_equal (scene_judge (&scene), PROOF_DISAGREE);
+    assert_string_equal (scene.verdict.why, "the weights of the devices that meet come to nothing: they have no mean");
     scene.shards[2].weight = 5e-324;
     assert_int_equal (scene_judge (&scene), PROOF_DISAGREE);
 }

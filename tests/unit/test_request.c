@@ -44,6 +44,17 @@ static void each_parameter_is_read (void **state)
     assert_string_equal (parsed ("/?run=last").file, "/");
 }
 
+static void what_a_path_takes_is_told (void **state)
+{
+    struct web_request request;
+    struct err err = { 0 };
+    (void) state;
+    assert_int_equal (web_request_parse (TEXT_LIT ("/api/runs?x"), &request, &err), -1);
+    assert_string_equal (err.text, "/api/runs takes no such parameter, and no other");
+    assert_int_equal (web_request_parse (TEXT_LIT ("/api/host?x=1"), &request, &err), -1);
+    assert_string_equal (err.text, "/api/host takes no such parameter; it takes: host run");
+}
+
 static void what_is_not_understood_is_refused (void **state)
 {
     static const char *const bad[] = {
@@ -184,9 +195,13 @@ static void pages_of_others_are_not_answered (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (each_parameter_is_read),      cmocka_unit_test (what_is_not_understood_is_refused),
-        cmocka_unit_test (a_target_has_a_bound),        cmocka_unit_test (only_its_own_names_are_answered),
-        cmocka_unit_test (elsewhere_a_token_is_needed), cmocka_unit_test (pages_of_others_are_not_answered),
+        cmocka_unit_test (each_parameter_is_read),
+        cmocka_unit_test (what_a_path_takes_is_told),
+        cmocka_unit_test (what_is_not_understood_is_refused),
+        cmocka_unit_test (a_target_has_a_bound),
+        cmocka_unit_test (only_its_own_names_are_answered),
+        cmocka_unit_test (elsewhere_a_token_is_needed),
+        cmocka_unit_test (pages_of_others_are_not_answered),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
