@@ -111,7 +111,7 @@ static void deadlines_check (struct coord *coord, uint64_t now_ms, struct outbox
     acquire_check_timeout (coord, now_ms, out);
 }
 
-/* Run clock. */
+/* When the next wait ends; run clock. */
 static uint64_t deadlines_next (const struct coord *coord)
 {
     uint64_t at = coord->soft.launch_late_ms;
@@ -145,8 +145,8 @@ static uint64_t deadlines_next (const struct coord *coord)
     return at;
 }
 
-/* Before anything else of a step. */
-/* What hosts said while this process stood still (stopped, or asleep) is not read yet: they were not silent. */
+/* Before anything else of a step. What hosts said while this process stood still (stopped, or asleep) is not read yet: they
+ * were not silent. */
 static void deadlines_discount_sleep (struct coord *coord, uint64_t now_ms)
 {
     uint64_t now = coord_to_run_clock (coord, now_ms), wanted = deadlines_next (coord);

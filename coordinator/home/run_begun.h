@@ -17,7 +17,8 @@
  * for a removal to end, for a bounded time. */
 int run_begun_create_run (struct run_dir *dir, const char *home, struct err *err);
 /* Waits until no other process of this home begins a run, for a bounded time: who then looks at the runs that are there
- * sees all of them. The locks lie in the folder that sandboxes keep out of sight. The descriptor holds the turn (close it once the run's first fact is durable), or -1. */
+ * sees all of them. The locks lie in the folder that sandboxes keep out of sight. The descriptor holds the turn (close it
+ * once the run's first fact is durable), or -1. */
 int run_begun_take_turn (const char *home, struct err *err);
 /* Its first fact is durable: removes the sign, and makes that durable. To be called before anything follows from it. */
 int run_begun_record (const struct run_dir *dir, struct err *err);

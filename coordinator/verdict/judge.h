@@ -21,7 +21,7 @@ struct judge_case {
     const struct signature_set *signatures; /* of the plan; NULL: built when they are needed */
 };
 
-/* A verdict that is no pass: false, as of a step that did not let the result through. `next` is not copied. */
+/* A verdict that is no pass: false, as of a step that did not let the result through. `cause` and `next` are borrowed. */
 bool verdict_set (struct verdict *out, enum outcome outcome, enum owner owner, struct text cause, const char *next);
 void judge_result (const struct judge_case *of, struct arena *arena, struct verdict *out);
 

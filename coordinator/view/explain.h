@@ -65,8 +65,8 @@ struct explanation {
     uint32_t history_n, history_more; /* more: that found no room */
 };
 
-/* Of the first run in the receipt. `now`: how it stands, and its plan, which says how hosts are compared and which
- * questions apply; it has to outlive `out`. NULL: nothing is known but the receipt. `drift` NULL: no differences. */
+/* Of the first run in the receipt. `now`: how it stands, and its plan, which says which questions apply; it has to
+ * outlive `out`. NULL: nothing is known but the receipt. `drift`: how its hosts are compared; NULL: they are not. */
 void explain_make (const struct slice_receipt *receipt, const struct board *now, const struct drift_query *drift,
                    struct arena *arena, struct explanation *out);
 

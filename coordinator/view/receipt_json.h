@@ -7,7 +7,7 @@
 
 /* Appends the JSON text, indented, with a newline at the end. `drift`: how the run compares its hosts. */
 void receipt_json (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out);
-/* Reads what receipt_json wrote, today or in schema 1 (for merging): the stored sets; derived members are skipped. */
+/* Reads what receipt_json wrote (for merging): the stored sets; derived members are skipped. */
 int receipt_from_json (struct text json, struct slice_receipt *out, struct arena *arena, struct err *err);
 /* A file may come from anybody: host names of a form that no slice has are refused. Views print names as they are. */
 int receipt_check_names (const struct slice_receipt *receipt, struct err *err);
