@@ -110,8 +110,7 @@ static json_t *json_launch (const struct measure_list *all, uint32_t at)
         text_or_null_json (measure->shape), "rung", text_or_null_json (measure->rung), "slice",
         text_or_null_json (measure->slice), "run", text_or_null_json (measure->run), "pins",
         text_or_null_json (measure->pins), "pass", enum_name_of (&pass_names, measure->pass), "outcome",
-        enum_name_of (&outcome_names, measure->outcome), "owner",
-        measure->owner ? json_string (enum_name_of (&owner_names, measure->owner)) : json_null ());
+        enum_name_of (&outcome_names, measure->outcome), "owner", enum_json (&owner_names, measure->owner));
     json_t *rest = json_pack (
         "{s:o, s:o, s:b, s:b, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "failure", text_or_null_json (measure->failure),
         "cause", text_or_null_json (measure->cause), "known_bad", (int) (measure->bad && !is_outdated (all, at)),

@@ -33,11 +33,6 @@ struct cancel {
     bool interrupted; /* nobody holds it */
 };
 
-static void on_fact (void *owner, const struct fact *fact)
-{
-    board_apply (((struct cancel *) owner)->board, fact);
-}
-
 /* ---- which run ---- */
 
 static int name_one (const struct live_runs *runs, const char *hint, struct err *err)
@@ -188,7 +183,7 @@ int cancel_ask_politely (struct cli *cli, const struct run_dir *dir, struct err 
 {
     struct cancel cancel = { .cli = cli, .dir = *dir, .pidfd = -1, .level = POLITELY };
     cancel.board = board_create ();
-    cancel.follow = follow_open (dir, on_fact, &cancel);
+    cancel.follow = follow_open (dir, board_take_fact, cancel.board);
     int rc = find_holder (&cancel, err);
     if (rc == 0 && cancel.board->ended)
         rc = err_set (err, ERR_STATE, "run %.8s had ended already", dir->id);
@@ -249,7 +244,7 @@ static int cancel_run (struct cli *cli, const struct cli_arguments *arguments)
     if ((run ? run_begun_find_checked (&cancel.dir, cli->home, run, &err) : find_only (&cancel, &err)) < 0)
         return cli_fail (cli, &err);
     cancel.board = board_create ();
-    cancel.follow = follow_open (&cancel.dir, on_fact, &cancel);
+    cancel.follow = follow_open (&cancel.dir, board_take_fact, cancel.board);
     int status = carry_out (&cancel);
     follow_close (cancel.follow);
     board_destroy (cancel.board);

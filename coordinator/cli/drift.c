@@ -62,7 +62,7 @@ static int open_run (struct drift_side *side, const struct cli *cli, const char 
     return 0;
 }
 
-/* `word`: a path (it has a '/' or ends in .json), or a run as everywhere. Release it also when this failed. */
+/* `word`: a path (it has a '/' or ends in .json), or a run as everywhere. Destroy its fold, also when this failed. */
 static int drift_side_open (struct drift_side *side, const struct cli *cli, const char *word, struct arena *arena,
                             struct err *err)
 {
@@ -78,11 +78,6 @@ static int drift_side_open (struct drift_side *side, const struct cli *cli, cons
     if (side->receipt.hosts.n == 0)
         return err_set (err, ERR_STATE, "%.*s has no hosts: there is nothing to compare", TEXT_ARG (side->name));
     return 0;
-}
-
-static void drift_side_release (struct drift_side *side)
-{
-    receipt_fold_destroy (side->fold);
 }
 
 /* ---- which hosts ---- */
@@ -287,8 +282,8 @@ static int drift_run (struct cli *cli, const struct cli_arguments *arguments)
         compare (&request, &answer);
         status = show (cli, &request, &answer);
     }
-    drift_side_release (&answer.now);
-    drift_side_release (&answer.before);
+    receipt_fold_destroy (answer.now.fold);
+    receipt_fold_destroy (answer.before.fold);
     arena_release (&answer.arena);
     return status;
 }

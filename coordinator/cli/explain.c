@@ -33,11 +33,6 @@ static int show (const struct cli *cli, const struct slice_receipt *receipt, con
     return status != EXIT_HOLDS ? status : status_of (&explanation);
 }
 
-static void on_fact (void *owner, const struct fact *fact)
-{
-    board_apply (owner, fact);
-}
-
 static int explain_run (struct cli *cli, const struct cli_arguments *arguments)
 {
     const char *run = arguments->operands[0];
@@ -49,7 +44,8 @@ static int explain_run (struct cli *cli, const struct cli_arguments *arguments)
     struct receipt_fold *fold = receipt_fold_create ();
     struct board *board = board_create ();
     if (run_begun_find_checked (&dir, cli->home, run ? run : "last", &err) < 0 ||
-        receipt_build (&dir, fold, &arena, &receipt, &err) < 0 || run_facts_each (&dir, on_fact, board, &err) < 0)
+        receipt_build (&dir, fold, &arena, &receipt, &err) < 0 ||
+        run_facts_each (&dir, board_take_fact, board, &err) < 0)
         status = cli_fail (cli, &err);
     else
         status = show (cli, &receipt, board, arguments, &arena);

@@ -13,11 +13,6 @@
 
 enum { SHARED_HOSTS_MAX_BYTES = 120, SENTENCE_BYTES = 1024 };
 
-static void on_fact (void *owner, const struct fact *fact)
-{
-    board_apply (owner, fact);
-}
-
 /* A run that has ended has no keys any more, and most are such: no journal of theirs is read. */
 static bool may_be_interrupted (const struct run_dir *dir, struct live_run *run)
 {
@@ -49,7 +44,7 @@ static int look_at (void *owner, const struct run_dir *dir, uint64_t created_ms)
     if (held < 0 || (!held && (!runs->interrupted || !may_be_interrupted (dir, run))))
         return 0;
     run->board = board_create ();
-    int read = run_facts_each (dir, on_fact, run->board, &err);
+    int read = run_facts_each (dir, board_take_fact, run->board, &err);
     if (!run->board->ended && (held || (read == 0 && workers_may_live (run))))
         runs->n++;
     else

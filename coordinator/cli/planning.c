@@ -359,11 +359,11 @@ static void print_passes (const struct plan *plan, const struct rung *rung, stru
                     plan->cache.mode == CACHE_WARM_ONLY ? "restored nowhere" : "restored on all");
 }
 
-static void print_writers (const struct cache_plan *cache, FILE *to)
+/* "a, b" between the words; nothing at all of none. */
+static void print_list (const char *before, const struct text *items, uint32_t n, const char *after, FILE *to)
 {
-    fputs (cache->writers.n > 1 ? ", written by one of " : ", written by ", to);
-    for (uint32_t i = 0; i < cache->writers.n; i++)
-        fprintf (to, "%s%.*s", i ? ", " : "", TEXT_ARG (cache->writers.items[i]));
+    for (uint32_t i = 0; i < n; i++)
+        fprintf (to, "%s%.*s%s", i ? ", " : before, TEXT_ARG (items[i]), i + 1 < n ? "" : after);
 }
 
 static void print_cache (const struct plan *plan, FILE *to)
@@ -376,7 +376,8 @@ static void print_cache (const struct plan *plan, FILE *to)
         return;
     }
     if (cache_mode_has_writer (cache->mode))
-        print_writers (cache, to);
+        print_list (cache->writers.n > 1 ? ", written by one of " : ", written by ", cache->writers.items,
+                    cache->writers.n, "", to);
     fprintf (to, ", under %.*s", TEXT_ARG (cache->root));
     if (cache_mode_has_writer (cache->mode))
         fprintf (to, ", lease %s", duration_print (plan->limits.lease_ms, term));
@@ -386,10 +387,8 @@ static void print_cache (const struct plan *plan, FILE *to)
              cache->overlay ? "; readers see the cache through an overlay" : "");
     for (uint32_t i = 0; i < cache->writable.n; i++)
         fprintf (to, "  programs may write %.*s\n", TEXT_ARG (cache->writable.items[i]));
-    for (uint32_t i = 0; i < cache->protected.n; i++)
-        fprintf (to, "%s%.*s%s",
-                 i ? ", " : "  programs may not write the files of sliceup: ", TEXT_ARG (cache->protected.items[i]),
-                 i + 1 < cache->protected.n ? "" : "\n");
+    print_list ("  programs may not write the files of sliceup: ", cache->protected.items, cache->protected.n, "\n",
+                to);
     for (uint32_t i = 0; i < cache->trust.n; i++)
         fprintf (to, "  uid %u may own the cache, and could change what the hosts execute\n",
                  (unsigned) cache->trust.items[i]);
@@ -398,8 +397,7 @@ static void print_cache (const struct plan *plan, FILE *to)
 /* Of a command: what is asked of it, and what travels. */
 static void print_asked (const struct rung *rung, FILE *to)
 {
-    for (uint32_t k = 0; k < rung->metrics.n; k++)
-        fprintf (to, "%s%.*s", k ? ", " : "; proves ", TEXT_ARG (rung->metrics.items[k]));
+    print_list ("; proves ", rung->metrics.items, rung->metrics.n, "", to);
     for (uint32_t k = 0; k < rung->tolerances.n; k++)
         fprintf (to, "; %.*s within %g%%", TEXT_ARG (rung->tolerances.items[k].what),
                  100 * rung->tolerances.items[k].most);
@@ -427,13 +425,6 @@ static void print_rungs (const struct plan *plan, FILE *to)
         if (rung->known_bad.len)
             fprintf (to, "     known bad: %.*s\n", TEXT_ARG (rung->known_bad));
     }
-}
-
-static void print_left_out (const struct plan *plan, FILE *to)
-{
-    for (uint32_t i = 0; i < plan->left_out.n; i++)
-        fprintf (to, "%s%.*s%s", i ? ", " : "  left out: ", TEXT_ARG (plan->left_out.items[i]),
-                 i + 1 < plan->left_out.n ? "" : "\n");
 }
 
 /* What was chosen by name brought these with it. */
@@ -482,14 +473,6 @@ static void print_scope (const char *scope, const struct scope_env *env, FILE *t
     print_variables (&env->set, to);
     for (uint32_t i = 0; i < env->unset.n; i++)
         fprintf (to, "  %.*s not set, not inherited\n", TEXT_ARG (env->unset.items[i]));
-}
-
-static void print_inherited (const text_list *names, FILE *to)
-{
-    for (uint32_t i = 0; i < names->n; i++)
-        fprintf (to, "%s%.*s%s",
-                 i ? ", " : "  inherited from the worker, where it has them: ", TEXT_ARG (names->items[i]),
-                 i + 1 == names->n ? "\n" : "");
 }
 
 static void print_shapes (const struct profile *profile, FILE *to)
@@ -542,14 +525,15 @@ static void print_all (const struct plan *plan, FILE *to)
     print_variables (&plan->profile.env, to);
     print_scope ("host", &plan->profile.host_env, to);
     print_scope ("slice", &plan->profile.slice_env, to);
-    print_inherited (&plan->profile.inherit, to);
+    print_list ("  inherited from the worker, where it has them: ", plan->profile.inherit.items,
+                plan->profile.inherit.n, "\n", to);
     print_shapes (&plan->profile, to);
     if (plan->pins.file.path.len)
         fprintf (to, "pins    %.*s (sha256 %.12s...)%s\n", TEXT_ARG (plan->pins.name), plan->pins.file.sha256.ptr,
                  plan->pins.wheels.n ? ", from wheels copied to the hosts" : "");
     print_cache (plan, to);
     print_rungs (plan, to);
-    print_left_out (plan, to);
+    print_list ("  left out: ", plan->left_out.items, plan->left_out.n, "\n", to);
     print_kept (plan, to);
     print_climb (plan, to);
     print_on_end (plan, to);

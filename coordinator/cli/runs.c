@@ -37,11 +37,6 @@ struct listed {
     struct err err; /* set: damaged, or empty */
 };
 
-static void on_fact (void *owner, const struct fact *fact)
-{
-    board_apply (owner, fact);
-}
-
 struct slice_question {
     const char *slice;
     bool is;
@@ -67,7 +62,7 @@ static void read_run (struct listed *run)
         journal_is_locked (run_dir_path (run->dir, "journal.db", path), &run->pid, &run->err) < 0)
         return;
     if (run_begun_check (run->dir, &run->err) == 0)
-        run_facts_each (run->dir, on_fact, run->board, &run->err); /* what is wrong with it is listed */
+        run_facts_each (run->dir, board_take_fact, run->board, &run->err); /* what is wrong with it is listed */
 }
 
 static const char *word_of (const struct listed *run)

@@ -7,11 +7,6 @@
 
 enum { STATUS_MAX_BYTES = 64 << 20 };
 
-static void on_fact (void *board, const struct fact *fact)
-{
-    board_apply (board, fact);
-}
-
 static int show (const struct cli *cli, const struct board *board, const struct learned *learned, bool json)
 {
     struct style style = cli_detect_style (cli);
@@ -34,7 +29,7 @@ static int status_run (struct cli *cli, const struct cli_arguments *arguments)
     struct board *board = board_create ();
     struct learned learned;
     struct err err = { 0 };
-    int rc = learn_run (cli, arguments, board, on_fact, board, &learned, &err);
+    int rc = learn_run (cli, arguments, board, board_take_fact, board, &learned, &err);
     board->interrupted = !learned.pid && !board->ended;
     int status = rc < 0 ? cli_fail (cli, &err) : show (cli, board, &learned, arguments->values[CLI_JSON]);
     board_destroy (board);

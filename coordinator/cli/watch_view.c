@@ -56,7 +56,8 @@ static int cancel (void *owner, struct err *err)
     return view->options.cancel (view->options.cli, view->options.dir, err);
 }
 
-bool watch_view_is_worked_with (const struct watch_view_options *options)
+/* Is there a terminal, in the foreground, in which keys can be pressed? */
+static bool is_worked_with (const struct watch_view_options *options)
 {
     return !options->cli->plain && !options->json && isatty (STDIN_FILENO) && isatty (STDOUT_FILENO) &&
            tcgetpgrp (STDIN_FILENO) == getpgrp ();
@@ -131,7 +132,7 @@ struct watch_view *watch_view_open (const struct watch_view_options *options)
         printf ("%s\n", options->heading);
         fflush (stdout);
     }
-    if (!options->own && watch_view_is_worked_with (options))
+    if (!options->own && is_worked_with (options))
         begin_session (view);
     if (view->session == NULL)
         begin_lines (view);
@@ -151,7 +152,7 @@ void watch_view_close (struct watch_view *view)
 /* Its own terminal is worked with from the first fact on: before that a run may be refused. */
 static void take_own (struct watch_view *view)
 {
-    if (!view->options.own || !watch_view_is_worked_with (&view->options))
+    if (!view->options.own || !is_worked_with (&view->options))
         return;
     run_lines_close (view->lines);
     view->lines = NULL;

@@ -20,8 +20,6 @@ struct watch_view_options {
     bool own;                                                                    /* this process is the coordinator */
     int (*cancel) (struct cli *cli, const struct run_dir *dir, struct err *err); /* what the key c does */
 };
-/* Is there a terminal, in the foreground, in which keys can be pressed? */
-bool watch_view_is_worked_with (const struct watch_view_options *options);
 struct watch_view;
 struct watch_view *watch_view_open (const struct watch_view_options *options);
 void watch_view_close (struct watch_view *view);

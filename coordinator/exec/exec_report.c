@@ -8,7 +8,7 @@
 
 enum { SENTENCE_BYTES = 4096, CANCELLED = 130, NOT_ALL_REACHED = 3, NOT_ALL_WELL = 1 };
 
-bool exec_host_is_well (const struct exec_host *host)
+static bool is_well (const struct exec_host *host)
 {
     const struct remote_end *end = &host->end;
     return host->state == EXEC_ENDED && end->how == REMOTE_EXITED && end->number == 0 && end->unkillable == 0;
@@ -57,7 +57,7 @@ static void put_sentence (const struct exec_host *host, uint64_t timeout_ms, str
     case EXEC_STARTS:
     case EXEC_RUNS: break;
     case EXEC_ENDED:
-        if (!exec_host_is_well (host) || host->end.strays)
+        if (!is_well (host) || host->end.strays)
             put_how (&host->end, timeout_ms, out);
         break;
     case EXEC_NOT_REACHED: buf_printf (out, "not reached: %s", host->why); break;
@@ -142,7 +142,7 @@ static uint32_t count_well (const struct exec_ends *ends)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < ends->n; i++)
-        n += exec_host_is_well (ends->hosts[i]);
+        n += is_well (ends->hosts[i]);
     return n;
 }
 

@@ -14,7 +14,6 @@ struct exec_ends {
 };
 enum { EXEC_SHOWN_COLUMNS = 160 };
 
-bool exec_host_is_well (const struct exec_host *host); /* exit status 0, and nothing was left behind */
 /* "v[3,7]: exit status 2", a line for each set of hosts of which there is something to say. */
 void exec_report_put_ends (const struct exec_ends *ends, struct buf *out);
 /* "exit status 0 on 62 of 64 hosts" */

@@ -118,17 +118,13 @@ static uint64_t made_ms (const struct run_dir *dir)
     return least == UINT64_MAX ? 0 : least;
 }
 
-/* Twice the same number, so that a wrong digit is seen. Once: an earlier sliceup wrote it. */
+/* Twice the same number, so that a wrong digit is seen. */
 static bool take_created (struct text text, uint64_t *ms)
 {
     uint32_t at;
-    if (text.len == 0 || text.ptr[--text.len] != '\n')
+    if (text.len == 0 || text.ptr[--text.len] != '\n' || !text_find (text, TEXT_LIT (" "), &at))
         return false;
-    struct text first = text, again = text;
-    if (text_find (text, TEXT_LIT (" "), &at)) {
-        first.len = at;
-        again = (struct text){ text.ptr + at + 1, text.len - at - 1 };
-    }
+    struct text first = { text.ptr, at }, again = { text.ptr + at + 1, text.len - at - 1 };
     return text_equal (first, again) && text_to_u64 (first, ms) && *ms < INT64_MAX;
 }
 

@@ -55,7 +55,7 @@ struct report *report_book_make (struct report_book *book, bool held)
     scene_make (book->feed, &query, 0, &book->arena, &book->scene);
     struct scene_host *hosts = arena_array (&book->arena, book->scene.hosts_n, sizeof (*hosts));
     for (uint32_t i = 0; i < book->scene.hosts_n; i++)
-        scene_open_host (book->feed, &book->scene, i, &book->arena, &hosts[i]);
+        scene_open_host (book->feed, &query, &book->scene, i, &book->arena, &hosts[i]);
     book->report.held = held && !book->scene.ended;
     book->report.plan = receipt_fold_plan (book->fold);
     book->report.receipt = &book->receipt;

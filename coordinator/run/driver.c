@@ -413,8 +413,3 @@ void driver_count_queues (const struct driver *driver, struct driver_queues *out
                                    .disk = workqueue_length (driver->workqueue),
                                    .logs = workqueue_length (driver->log_workqueue) };
 }
-
-void driver_admit_key (struct driver *driver, uint32_t rank, struct text public_key)
-{
-    driver_worker_keyed (driver, rank, public_key);
-}

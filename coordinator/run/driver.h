@@ -42,7 +42,5 @@ struct driver_queues {
     uint64_t journal, effects, disk, logs;
 };
 void driver_count_queues (const struct driver *driver, struct driver_queues *out);
-/* For workers that are not launched here (launcher join): `rank` may now speak with `public_key`. */
-void driver_admit_key (struct driver *driver, uint32_t rank, struct text public_key);
 
 #endif

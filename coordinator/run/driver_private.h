@@ -93,7 +93,7 @@ void driver_ask_catalogue (struct driver *driver, const struct held_effect *held
 void driver_end_generation_use (struct driver *driver); /* this run uses no generation any more */
 
 /* driver_in.c */
-/* A ticket names a fixed port. Without one, whoever opened this driver says who may come (driver_admit_key). */
+/* A ticket names a fixed port. Without one, whoever opened this driver says who may come (driver_worker_keyed). */
 bool driver_joins_by_ticket (const struct plan *plan);
 /* Callbacks; `owner` is the driver. */
 void driver_on_durable (void *owner, int fd, uint32_t events);

@@ -189,9 +189,9 @@ struct scene {
 
 void scene_make (const struct feed *feed, const struct scene_query *query, uint64_t boot_ms, struct arena *arena,
                  struct scene *out);
-/* Every host of the plan as `host` has it, of the whole run, one after the other: for the report and the trace. */
-void scene_open_host (const struct feed *feed, const struct scene *scene, uint32_t rank, struct arena *arena,
-                      struct scene_host *out);
+/* Any host of the plan as `host` has it: for the report and the trace, with a query of everything. */
+void scene_open_host (const struct feed *feed, const struct scene_query *query, const struct scene *scene,
+                      uint32_t rank, struct arena *arena, struct scene_host *out);
 const char *scene_host_name (const struct scene *scene, const struct feed *feed, uint32_t rank, char out[64]);
 
 #endif

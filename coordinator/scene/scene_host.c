@@ -98,8 +98,8 @@ static void fill_facts (const struct board *board, struct arena *arena, struct s
     qsort (out->facts, out->facts_n, sizeof (*out->facts), text_order);
 }
 
-static void open_host (const struct feed *feed, const struct scene_query *query, const struct scene *scene,
-                       uint32_t rank, struct arena *arena, struct scene_host *out)
+void scene_open_host (const struct feed *feed, const struct scene_query *query, const struct scene *scene,
+                      uint32_t rank, struct arena *arena, struct scene_host *out)
 {
     const struct board *board = feed_board (feed);
     *out = (struct scene_host){ .rank = rank };
@@ -113,19 +113,12 @@ static void open_host (const struct feed *feed, const struct scene_query *query,
     fill_facts (board, arena, out);
 }
 
-void scene_open_host (const struct feed *feed, const struct scene *scene, uint32_t rank, struct arena *arena,
-                      struct scene_host *out)
-{
-    static const struct scene_query whole;
-    open_host (feed, &whole, scene, rank, arena, out);
-}
-
 void scene_make_host (struct maker *maker)
 {
     if (maker->query->opened >= maker->board->plan.hosts.n)
         return;
     maker->scene->host = arena_alloc (maker->arena, sizeof (struct scene_host));
-    open_host (maker->feed, maker->query, maker->scene, maker->query->opened, maker->arena, maker->scene->host);
+    scene_open_host (maker->feed, maker->query, maker->scene, maker->query->opened, maker->arena, maker->scene->host);
 }
 
 const char *scene_host_name (const struct scene *scene, const struct feed *feed, uint32_t rank, char out[64])

@@ -368,3 +368,8 @@ void board_apply (struct board *board, const struct fact *fact)
     board->clock_ms = fact->at_ms;
     board->clock_wall_ms = fact->wall_ms;
 }
+
+void board_take_fact (void *board, const struct fact *fact)
+{
+    board_apply (board, fact);
+}

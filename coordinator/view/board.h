@@ -229,6 +229,7 @@ struct board {
 struct board *board_create (void);
 void board_destroy (struct board *board);
 void board_apply (struct board *board, const struct fact *fact);
+void board_take_fact (void *board, const struct fact *fact); /* the same, for whoever reads facts */
 
 /* The run's clock when the wall shows `wall_ms`: it stands still once the run has ended, and never runs backwards. */
 uint64_t board_now_ms (const struct board *board, uint64_t wall_ms);

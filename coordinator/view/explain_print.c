@@ -169,17 +169,12 @@ void explain_text (const struct explanation *explanation, struct buf *out)
 
 /* ---- JSON ---- */
 
-static json_t *json_hosts (const struct explain_host_names *hosts)
-{
-    return texts_json (hosts->items, hosts->n);
-}
-
 static json_t *json_printed (const struct explain_cause *cause)
 {
     json_t *list = json_array ();
     for (uint32_t i = 0; i < cause->printed_n; i++)
         json_array_append_new (list, json_pack ("{s:o, s:o}", "text", text_json (cause->printed[i].text), "hosts",
-                                                json_hosts (&cause->printed[i].hosts)));
+                                                texts_json (cause->printed[i].hosts.items, cause->printed[i].hosts.n)));
     return list;
 }
 
@@ -189,15 +184,14 @@ static json_t *json_causes (const struct explanation *explanation)
     for (uint32_t i = 0; i < explanation->causes_n; i++) {
         const struct explain_cause *cause = &explanation->causes[i];
         json_array_append_new (
-            list,
-            json_pack ("{s:o, s:s, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "hosts", json_hosts (&cause->hosts),
-                       "outcome", enum_name_of (&outcome_names, cause->outcome), "owner",
-                       enum_name_of (&owner_names, cause->cause.owner), "certainty",
-                       cause->cause.certainty ? json_string (enum_name_of (&certainty_names, cause->cause.certainty))
-                                              : json_null (),
-                       "signature", text_or_null_json (cause->cause.signature), "recognised", (int) cause->recognised,
-                       "text", text_or_null_json (cause->cause.text), "printed", json_printed (cause), "bad_line",
-                       text_or_null_json (cause->bad_line), "next", text_or_null_json (cause->cause.next)));
+            list, json_pack ("{s:o, s:s, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "hosts",
+                             texts_json (cause->hosts.items, cause->hosts.n), "outcome",
+                             enum_name_of (&outcome_names, cause->outcome), "owner",
+                             enum_name_of (&owner_names, cause->cause.owner), "certainty",
+                             enum_json (&certainty_names, cause->cause.certainty), "signature",
+                             text_or_null_json (cause->cause.signature), "recognised", (int) cause->recognised, "text",
+                             text_or_null_json (cause->cause.text), "printed", json_printed (cause), "bad_line",
+                             text_or_null_json (cause->bad_line), "next", text_or_null_json (cause->cause.next)));
     }
     return list;
 }
@@ -209,10 +203,11 @@ static json_t *json_steps (const struct explanation *explanation)
         const struct explain_question *step = &explanation->steps[i];
         json_t *answers = json_array ();
         for (uint32_t k = 0; k < step->answers_n; k++)
-            json_array_append_new (answers, json_pack ("{s:s, s:o, s:o}", "mark",
-                                                       enum_name_of (&explain_mark_names, step->answers[k].mark),
-                                                       "text", text_json (step->answers[k].text), "hosts",
-                                                       json_hosts (&step->answers[k].hosts)));
+            json_array_append_new (answers,
+                                   json_pack ("{s:s, s:o, s:o}", "mark",
+                                              enum_name_of (&explain_mark_names, step->answers[k].mark), "text",
+                                              text_json (step->answers[k].text), "hosts",
+                                              texts_json (step->answers[k].hosts.items, step->answers[k].hosts.n)));
         json_array_append_new (list,
                                json_pack ("{s:s, s:s, s:s, s:o}", "id", step->id, "question", step->question, "mark",
                                           enum_name_of (&explain_mark_names, step->mark), "answers", answers));
@@ -240,11 +235,12 @@ void explain_json (const struct explanation *explanation, struct buf *out)
         "{s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "schema",
         "sliceup.explain/3", "run", text_or_null_json (header->run), "slice", text_or_null_json (header->slice),
         "sentence", text_or_null_json (header->sentence), "rung", text_or_null_json (explanation->rung), "preliminary",
-        (int) explanation->preliminary, "running", json_hosts (&explanation->running), "ended",
-        json_hosts (&explanation->ended), "causes", json_causes (explanation), "cascades",
-        json_hosts (&explanation->cascades), "passed", json_hosts (&explanation->passed), "metrics",
-        json_metrics (explanation), "steps", header == &nobody ? json_array () : json_steps (explanation),
-        "differences", texts_json (explanation->differences.sentences, explanation->differences.n), "history",
+        (int) explanation->preliminary, "running", texts_json (explanation->running.items, explanation->running.n),
+        "ended", texts_json (explanation->ended.items, explanation->ended.n), "causes", json_causes (explanation),
+        "cascades", texts_json (explanation->cascades.items, explanation->cascades.n), "passed",
+        texts_json (explanation->passed.items, explanation->passed.n), "metrics", json_metrics (explanation), "steps",
+        header == &nobody ? json_array () : json_steps (explanation), "differences",
+        texts_json (explanation->differences.sentences, explanation->differences.n), "history",
         texts_json (explanation->history, explanation->history_n), "history_left_out", (int) explanation->history_more);
     json_print_release (all, JSON_INDENT (2), out);
 }

@@ -172,8 +172,7 @@ static json_t *hosts_by_outcome (const struct slice_receipt *receipt, struct tex
 
 static json_t *outcome_json (const struct run_header *header, enum outcome outcome)
 {
-    enum outcome told = frontier_told_outcome (header, outcome);
-    return told ? json_string (enum_name_of (&outcome_names, told)) : json_null ();
+    return enum_json (&outcome_names, frontier_told_outcome (header, outcome));
 }
 
 static json_t *ladder_json (const struct slice_receipt *receipt, const struct run_header *header)

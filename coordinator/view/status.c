@@ -2,7 +2,6 @@
 
 #include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "coordinator/view/progress.h"
 #include "coordinator/view/record_json.h"
@@ -16,16 +15,6 @@ const char *status_run_state (const struct status *status)
 }
 
 /* ---- values ---- */
-
-static json_t *text_or_null (struct text text)
-{
-    return text.len ? escaped_json (text) : json_null ();
-}
-
-static json_t *word_or_null (const struct enum_names *names, uint32_t value)
-{
-    return value ? json_string (enum_name_of (names, value)) : json_null ();
-}
 
 static json_t *number (uint64_t value)
 {
@@ -42,14 +31,7 @@ static json_t *fold_value (const struct board *board, const uint32_t *hosts, uin
 
 static void set (json_t *object, const char *name, json_t *value)
 {
-    if (json_object_set_new (object, name, value) != 0)
-        abort (); /* out of memory, like mem_alloc */
-}
-
-static void push (json_t *array, json_t *value)
-{
-    if (json_array_append_new (array, value) != 0)
-        abort ();
+    json_object_set_new (object, name, value);
 }
 
 /* ---- hosts ---- */
@@ -58,10 +40,10 @@ static void set_phase (const struct status *status, const struct board_host *hos
 {
     bool known = host->in_pass && !host->ended && host->state != ATTEMPT_NONE;
     uint64_t since_ms = host->phase_since_ms;
-    set (object, "state", known ? word_or_null (&attempt_state_names, host->state) : json_null ());
-    set (object, "phase", known ? text_or_null (host->phase) : json_null ());
+    set (object, "state", known ? enum_json (&attempt_state_names, host->state) : json_null ());
+    set (object, "phase", known ? text_or_null_json (host->phase) : json_null ());
     set (object, "phase_ms", known ? number (status->now_ms > since_ms ? status->now_ms - since_ms : 0) : json_null ());
-    set (object, "gate", known ? text_or_null (host->gate) : json_null ());
+    set (object, "gate", known ? text_or_null_json (host->gate) : json_null ());
 }
 
 static json_t *host_value (const struct status *status, uint32_t rank)
@@ -71,8 +53,8 @@ static json_t *host_value (const struct status *status, uint32_t rank)
     set (object, "host", escaped_json (board_host_name (status->board, rank)));
     set (object, "rank", number (rank));
     set (object, "life", json_string (enum_name_of (&board_life_names, host->life + 1)));
-    set (object, "why", text_or_null (host->why));
-    set (object, "outcome", word_or_null (&outcome_names, host->outcome));
+    set (object, "why", text_or_null_json (host->why));
+    set (object, "outcome", enum_json (&outcome_names, host->outcome));
     set (object, "rungs_passed", number (host->rungs_passed));
     set_phase (status, host, object);
     set (object, "silent_ms",
@@ -85,7 +67,7 @@ static json_t *hosts_value (const struct status *status)
 {
     json_t *object = json_object (), *list = json_array ();
     for (uint32_t i = 0; i < status->board->plan.hosts.n; i++)
-        push (list, host_value (status, i));
+        json_array_append_new (list, host_value (status, i));
     set (object, "count", number (status->board->plan.hosts.n));
     set (object, "joined", number (status->board->joined_n));
     set (object, "list", list);
@@ -97,16 +79,16 @@ static json_t *hosts_value (const struct status *status)
 static json_t *group_value (const struct board *board, const struct board_verdict_group *group)
 {
     json_t *object = json_object ();
-    set (object, "outcome", word_or_null (&outcome_names, group->outcome));
-    set (object, "owner", word_or_null (&owner_names, group->owner));
-    set (object, "certainty", word_or_null (&certainty_names, certainty_of_owner (group->owner, group->likely)));
+    set (object, "outcome", enum_json (&outcome_names, group->outcome));
+    set (object, "owner", enum_json (&owner_names, group->owner));
+    set (object, "certainty", enum_json (&certainty_names, certainty_of_owner (group->owner, group->likely)));
     set (object, "preliminary", json_boolean (group->preliminary));
-    set (object, "signature", text_or_null (group->signature));
-    set (object, "line", text_or_null (group->line));
+    set (object, "signature", text_or_null_json (group->signature));
+    set (object, "line", text_or_null_json (group->line));
     set (object, "cause", escaped_json (group->cause));
     set (object, "varies", json_boolean (group->varies));
-    set (object, "next", text_or_null (group->next));
-    set (object, "phase", text_or_null (group->phase));
+    set (object, "next", text_or_null_json (group->next));
+    set (object, "phase", text_or_null_json (group->phase));
     set (object, "hosts", fold_value (board, group->hosts.items, group->hosts.n));
     set (object, "count", number (group->hosts.n));
     return object;
@@ -115,10 +97,10 @@ static json_t *group_value (const struct board *board, const struct board_verdic
 static json_t *correction_value (const struct board *board, const struct board_correction *correction)
 {
     json_t *object = json_object ();
-    set (object, "from", word_or_null (&outcome_names, correction->from));
-    set (object, "from_owner", word_or_null (&owner_names, correction->from_owner));
-    set (object, "to", word_or_null (&outcome_names, correction->to));
-    set (object, "to_owner", word_or_null (&owner_names, correction->to_owner));
+    set (object, "from", enum_json (&outcome_names, correction->from));
+    set (object, "from_owner", enum_json (&owner_names, correction->from_owner));
+    set (object, "to", enum_json (&outcome_names, correction->to));
+    set (object, "to_owner", enum_json (&owner_names, correction->to_owner));
     set (object, "hosts", fold_value (board, correction->hosts.items, correction->hosts.n));
     set (object, "count", number (correction->hosts.n));
     return object;
@@ -128,7 +110,7 @@ static json_t *groups_value (const struct board *board, const struct board_pass 
 {
     json_t *list = json_array ();
     for (uint32_t i = 0; i < pass->groups.n; i++)
-        push (list, group_value (board, &pass->groups.items[i]));
+        json_array_append_new (list, group_value (board, &pass->groups.items[i]));
     return list;
 }
 
@@ -149,7 +131,7 @@ static json_t *pass_value (const struct status *status, const struct board_pass 
     set (object, "pass", json_string (enum_name_of (&pass_names, which)));
     set (object, "attempt", number (pass->attempt));
     set (object, "state", json_string (pass->skipped ? "skipped" : pass->running ? "running" : "ended"));
-    set (object, "outcome", word_or_null (&outcome_names, pass->outcome));
+    set (object, "outcome", enum_json (&outcome_names, pass->outcome));
     set (object, "began_ms", number (pass->began_ms));
     set (object, "duration_ms", number (spent_ms));
     set (object, "hosts", number (pass->hosts_n));
@@ -158,7 +140,7 @@ static json_t *pass_value (const struct status *status, const struct board_pass 
     set (object, "failures", groups_value (status->board, pass));
     set (object, "failures_left_out", number (pass->ungrouped_n));
     for (uint32_t i = 0; i < pass->corrections.n; i++)
-        push (corrections, correction_value (status->board, &pass->corrections.items[i]));
+        json_array_append_new (corrections, correction_value (status->board, &pass->corrections.items[i]));
     set (object, "corrections", corrections);
     return object;
 }
@@ -169,16 +151,16 @@ static json_t *rungs_value (const struct status *status)
     for (uint32_t i = 0; i < status->board->plan.rungs.n; i++) {
         json_t *object = json_object (), *passes = json_array ();
         set (object, "rung", escaped_json (board_rung_id (status->board, i)));
-        set (object, "outcome", word_or_null (&outcome_names, board_rung_outcome (status->board, i)));
+        set (object, "outcome", enum_json (&outcome_names, board_rung_outcome (status->board, i)));
         set (object, "duration_ms", number (board_rung_ms (status->board, i, status->now_ms)));
         for (uint32_t which = PASS_ONCE; which < BOARD_PASSES; which++) {
             const struct board_pass *pass = &status->board->rungs[i].passes[which];
             if (pass->attempt || pass->skipped)
-                push (passes, pass_value (status, pass, which));
+                json_array_append_new (passes, pass_value (status, pass, which));
         }
         set (object, "absent", groups_value (status->board, &status->board->rungs[i].passes[PASS_NONE]));
         set (object, "passes", passes);
-        push (list, object);
+        json_array_append_new (list, object);
     }
     return list;
 }
@@ -194,7 +176,8 @@ static json_t *waiting_value (const struct status *status)
     for (size_t from = 0, at = 0; at < lines.len; at++) {
         if (lines.ptr[at] != '\n')
             continue;
-        push (list, escaped_json ((struct text){ (const char *) lines.ptr + from, (uint32_t) (at - from) }));
+        json_array_append_new (list,
+                               escaped_json ((struct text){ (const char *) lines.ptr + from, (uint32_t) (at - from) }));
         from = at + 1;
     }
     buf_release (&lines);
@@ -211,9 +194,9 @@ static json_t *quiet_value (const struct status *status)
         json_t *object = json_object ();
         set (object, "hosts", fold_value (status->board, quiet[i].hosts, quiet[i].n));
         set (object, "count", number (quiet[i].n));
-        set (object, "line", text_or_null (quiet[i].line));
+        set (object, "line", text_or_null_json (quiet[i].line));
         set (object, "quiet_ms", number (quiet[i].quiet_ms));
-        push (list, object);
+        json_array_append_new (list, object);
     }
     arena_release (&arena);
     return list;
@@ -233,7 +216,7 @@ static json_t *slow_value (const struct status *status)
         set (object, "longest_ms", number (slow[i].longest_ms));
         set (object, "median_ms", number (slow[i].median_ms));
         set (object, "others", number (slow[i].others));
-        push (list, object);
+        json_array_append_new (list, object);
     }
     arena_release (&arena);
     return list;
@@ -260,7 +243,7 @@ static json_t *retry_value (const struct status *status)
         return json_null ();
     json_t *object = json_object ();
     set (object, "rung", escaped_json (board_rung_id (board, retry->key.rung)));
-    set (object, "pass", word_or_null (&pass_names, retry->key.pass));
+    set (object, "pass", enum_json (&pass_names, retry->key.pass));
     set (object, "fell_attempt", number (retry->key.attempt));
     set (object, "retry", number (retry->nth));
     set (object, "of", number (board->plan.limits.retries));
@@ -281,7 +264,7 @@ static json_t *isolation_value (const struct board *board)
     set (object, "pass_most_ms", number (board_trial_timeout_ms (board)));
     set (object, "over", json_boolean (isolation->over));
     set (object, "suspects", isolation->over ? escaped_json (isolation->suspects) : json_null ());
-    set (object, "why", text_or_null (isolation->why));
+    set (object, "why", text_or_null_json (isolation->why));
     return object;
 }
 
@@ -308,17 +291,17 @@ static json_t *metrics_value (const struct board *board)
         const struct board_metric *metric = &board->metrics.items[i];
         json_t *object = json_object ();
         set (object, "rung", escaped_json (board_rung_id (board, metric->key.rung)));
-        set (object, "pass", word_or_null (&pass_names, metric->key.pass));
+        set (object, "pass", enum_json (&pass_names, metric->key.pass));
         set (object, "attempt", number (metric->key.attempt));
         set (object, "metric", escaped_json (metric->name));
         set (object, "axes", escaped_json (metric->axes));
         set (object, "value", isfinite (metric->value) ? json_real (metric->value) : json_null ());
-        set (object, "proof", word_or_null (&proof_names, metric->proof));
+        set (object, "proof", enum_json (&proof_names, metric->proof));
         set (object, "missing", number (metric->missing_n));
-        set (object, "why", text_or_null (metric->why));
-        set (object, "culprits", text_or_null (metric->culprits));
+        set (object, "why", text_or_null_json (metric->why));
+        set (object, "culprits", text_or_null_json (metric->culprits));
         set (object, "contradicted", number (metric->contradicted));
-        push (list, object);
+        json_array_append_new (list, object);
     }
     return list;
 }
@@ -332,7 +315,7 @@ static void set_run (const struct status *status, json_t *object)
     set (object, "ladder", escaped_json (board->plan.ladder));
     set (object, "version", escaped_json (board->version));
     set (object, "state", json_string (status_run_state (status)));
-    set (object, "outcome", board->ended ? word_or_null (&outcome_names, board->outcome) : json_null ());
+    set (object, "outcome", board->ended ? enum_json (&outcome_names, board->outcome) : json_null ());
     set (object, "exit_status", board->ended ? number (board->exit_status) : json_null ());
     set (object, "sentence", board->ended ? escaped_json (board->sentence) : json_null ());
     set (object, "opened_wall_ms", number (board->opened_wall_ms));

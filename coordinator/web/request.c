@@ -198,11 +198,6 @@ int web_request_parse (struct text target, struct web_request *out, struct err *
     return err_set (err, ERR_USAGE, "there is no such page");
 }
 
-bool web_route_needs_token (enum web_route route)
-{
-    return route != ROUTE_PAGE;
-}
-
 /* ---- access ---- */
 
 /* The name of a Host, without its port: through a tunnel that is another one. "[::1]:80" is "[::1]". */
@@ -248,7 +243,7 @@ unsigned web_access_judge (const struct web_access *access, const struct web_req
                            const char *authorization, const char *site, const char **why)
 {
     enum { UNAUTHORIZED = 401, FORBIDDEN = 403, MISDIRECTED = 421 };
-    bool token = access->token[0] && web_route_needs_token (request->route);
+    bool token = access->token[0] && request->route != ROUTE_PAGE; /* on another address than this machine's */
     if (!host || !is_one_of_ours (access, host_name (host))) {
         *why = "this server is not called so; sliceup serve --name HOST allows a name";
         return MISDIRECTED;

@@ -37,7 +37,6 @@ struct web_request {
 /* `target`: path and query, as they stand in the request line. ERR_PARSE: it is not understood; ERR_USAGE: there is no
  * such path. */
 int web_request_parse (struct text target, struct web_request *out, struct err *err);
-bool web_route_needs_token (enum web_route route); /* on another address than this machine's own */
 
 enum { WEB_NAMES_MAX = 16, WEB_TOKEN_BYTES = 33 };
 struct web_access {

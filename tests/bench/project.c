@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "common/wire/wire.h"
-#include "coordinator/run/driver.h"
+#include "coordinator/run/driver_private.h"
 #include "usage.h"
 
 enum { RELEASE_AFTER_MS = 500 };
@@ -193,7 +193,7 @@ static void run (struct project *project, const struct plan *plan, struct err *e
         bench_die (err->text);
     aim (project, &dir);
     for (uint32_t i = 0; i < project->options->hosts; i++)
-        driver_admit_key (driver, i, text_of (project->crowd.public_keys[i]));
+        driver_worker_keyed (driver, i, text_of (project->crowd.public_keys[i]));
     release_later (project, err);
     if (loop_run (project->loop, err) < 0)
         bench_die (err->text);

@@ -300,7 +300,7 @@ static inline void stage_key (struct stage *stage, uint32_t host)
     struct actor *actor = &stage->actors[host];
     struct err err = { 0 };
     link_keys_make (&actor->keys);
-    driver_admit_key (stage->driver, host, text_of (actor->keys.public_key));
+    driver_worker_keyed (stage->driver, host, text_of (actor->keys.public_key));
     stage_settle (stage); /* who is refused comes back late */
     struct run_addresses at = { 0 };
     assert_int_equal (run_addresses_load (&stage->dir, &at, &err), 0);

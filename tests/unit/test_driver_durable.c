@@ -25,7 +25,7 @@
 #include "coordinator/cli/climb.h"
 #include "coordinator/follow/follow.h"
 #include "coordinator/journal/journal.h"
-#include "coordinator/run/driver.h"
+#include "coordinator/run/driver_private.h"
 #include "sample.h"
 
 /* A disk that takes its time: the linker takes this before libc's. */
@@ -161,7 +161,7 @@ static void nobody_is_shown_a_fact_before_it_is_durable (void **state)
 
     pthread_mutex_lock (&sync_gate);
     int before = atomic_load (&log_syncs_begun);
-    driver_admit_key (lab.driver, 0, text_of (keys.public_key));
+    driver_worker_keyed (lab.driver, 0, text_of (keys.public_key));
     until_syncing (&lab, before);
     for (uint64_t until_ms = clock_boot_ms () + LOOK_MS; clock_boot_ms () < until_ms;)
         turn (&lab);

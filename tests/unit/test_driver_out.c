@@ -37,7 +37,7 @@ static void nobody_is_let_in_before_it_is_durable (void **state)
     stage_settle (stage);
     link_keys_make (&keys);
     disk_stalls = true;
-    driver_admit_key (stage->driver, 0, text_of (keys.public_key));
+    driver_worker_keyed (stage->driver, 0, text_of (keys.public_key));
     assert_true (stage->driver->coord->state->hosts.items[0].keyed);
     assert_true (stage_run (stage, 100));
     struct held_effect *held = held_ready (&stage->driver->held, UINT64_MAX);
@@ -92,7 +92,7 @@ static void a_monitor_is_not_told_what_is_committed_and_not_durable (void **stat
     struct events_client *listener = stage_listen (stage);
     assert_int_equal (told_up_to (stage, listener), durable);
     mark_stalls = true;
-    driver_admit_key (stage->driver, 1, TEXT_LIT ("rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"));
+    driver_worker_keyed (stage->driver, 1, TEXT_LIT ("rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"));
     for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !stage_recorded (stage).of[FACT_HOST_KEYED];)
         assert_true (stage_run (stage, STAGE_STEP_MS) && clock_boot_ms () < end);
     assert_int_equal (told_up_to (stage, listener), durable);
@@ -127,7 +127,7 @@ static void soft_facts_are_not_recorded_and_not_kept_without_end (void **state)
     stage_settle (stage);
     uint64_t recorded = stage->driver->recorded_index;
     disk_stalls = true;
-    driver_admit_key (stage->driver, 1, TEXT_LIT ("rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"));
+    driver_worker_keyed (stage->driver, 1, TEXT_LIT ("rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"));
     for (uint32_t i = 0; i < 70000; i++)
         driver_step (stage->driver, &in);
     assert_int_equal (stage->driver->recorded_index, recorded + 1); /* the key */
@@ -308,8 +308,8 @@ static void an_effect_may_lead_to_further_facts (void **state)
 {
     struct stage *stage = *state;
     stage_start (stage);
-    driver_admit_key (stage->driver, 0, TEXT_LIT ("this is no key"));
-    driver_admit_key (stage->driver, 1, TEXT_LIT ("rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"));
+    driver_worker_keyed (stage->driver, 0, TEXT_LIT ("this is no key"));
+    driver_worker_keyed (stage->driver, 1, TEXT_LIT ("rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"));
     stage_until (stage, FACT_HOST_LOST, 1);
     stage_settle (stage);
     assert_int_equal (stage->facts[FACT_HOST_KEYED], 2);

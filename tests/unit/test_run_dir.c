@@ -114,18 +114,6 @@ static void a_run_that_was_removed_meanwhile_is_no_damage (void **state)
     assert_int_equal (err.code, ERR_USAGE);
 }
 
-static void one_number_alone_is_what_an_earlier_sliceup_wrote (void **state)
-{
-    const struct home *home = *state;
-    put_created (&home->older, "1600000000000\n", 14);
-    put_created (&home->newer, "1600000000001\n", 14);
-    last_is_the_newer (home, "in numbers of then");
-    put_created (&home->newer, "1500000000001\n", 14);
-    struct run_dir found;
-    assert_int_equal (run_dir_find (&found, home->path, "last", NULL), 0);
-    assert_string_equal (found.id, home->older.id);
-}
-
 /* The clock was a century ahead, and was set back; or somebody wrote what no clock says. */
 static void the_last_is_the_last_that_was_made_whatever_the_clock_said (void **state)
 {
@@ -228,7 +216,6 @@ int main (void)
         IN_HOME (a_run_that_was_removed_meanwhile_is_no_damage),
         IN_HOME (the_last_is_the_one_that_was_taken_over),
         IN_HOME (the_last_is_the_last_that_was_made_whatever_the_clock_said),
-        IN_HOME (one_number_alone_is_what_an_earlier_sliceup_wrote),
         IN_HOME (a_readers_lock_takes_no_turn),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

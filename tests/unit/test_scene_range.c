@@ -106,7 +106,8 @@ static void an_opened_host_notes_and_gates_are_cut_to_the_range (void **state)
     for (uint32_t i = 0; i < scene->notes_n; i++)
         assert_int_equal (scene->notes[i]->at_ms, 4000);
     struct scene_host host;
-    scene_open_host (stage.feed, scene, 0, &stage.arena, &host); /* for a report: of the whole run */
+    scene_open_host (stage.feed, &(const struct scene_query){ 0 }, scene, 0, &stage.arena,
+                     &host); /* for a report: of the whole run */
     assert_int_equal (host.attempts_n, 2);
     stage_release (&stage);
 }

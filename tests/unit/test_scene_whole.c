@@ -263,7 +263,7 @@ static void ask_for_range (struct theatre *theatre, struct watcher *watcher, con
         print_tile (&scene, &scene.tiles[at], &now);
     print_host (scene.host, &now);
     assert_true (taken || scene.host->attempts_n == 0);
-    scene_open_host (theatre->feed, whole, rank, &arena, &host);
+    scene_open_host (theatre->feed, &(const struct scene_query){ 0 }, whole, rank, &arena, &host);
     is_cut_to_the_range (theatre, &host, scene.host);
     take_piece (&watcher->in_range[rank], &now, whole->tiles[rank].changed > watcher->range_revisions[rank],
                 "in the range", rank);
@@ -295,7 +295,7 @@ static void ask (struct theatre *theatre, struct watcher *watcher, uint64_t wall
         bool changed = scene.tiles[i].changed > watcher->revision;
         print_tile (&scene, &scene.tiles[i], &now);
         take_piece (&watcher->tiles[i], &now, changed, "tile", i);
-        scene_open_host (theatre->feed, &scene, i, &arena, &host);
+        scene_open_host (theatre->feed, &(const struct scene_query){ 0 }, &scene, i, &arena, &host);
         print_host (&host, &now);
         take_piece (&watcher->hosts[i], &now, changed, "host", i);
     }
