@@ -15,7 +15,6 @@ json_t *record_field_json (const struct field *field, const void *at); /* of the
  * and null are empty. Texts are copied into `arena`. */
 int record_from_json (const struct record *record, const json_t *json, void *out, struct arena *arena, struct err *err);
 
-json_t *enum_json (const struct enum_names *names, uint32_t value); /* null: 0, none */
 json_t *text_json (struct text text); /* of UTF-8, which all that records hold is; else "" */
 json_t *folded_hosts_json (const struct text *names, uint32_t n);
 

@@ -8,6 +8,7 @@ import time
 import unittest
 
 import lab
+import schema
 from test_join import Joiners
 
 LIMITS = {"stop": "200ms", "cascade": "1s"}
@@ -130,6 +131,7 @@ class Absent(Joiners):
         self.assertIn("the climb goes on without h1: its worker did not join within 8 s", again.out)
         self.assertIn("no report of h1; among the others:", self.lab.sliceup("receipt").out)
         self.logs_end_with_what_ran("says")
+        self.assertEqual("h1", schema.document(self.lab.sliceup("status", "--json").out)["rungs"][0]["absent"][0]["hosts"])
         fewer = self.run_with_two("run", path, "--min-hosts", "3")
         self.assertEqual(3, fewer.status, fewer)
         self.assertIn("2 of 3 hosts are up, and --min-hosts asks for 3", fewer.out)
