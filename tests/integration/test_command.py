@@ -78,6 +78,16 @@ class Given(Commands):
         self.climb({"id": "own", "command": ["python3", "./train.py", "./data.txt"], "files": ["./more.txt"]})
         self.assertIn("mine numbers more", self.printed("own", "h0"))
 
+    def test_a_script_that_the_host_has_finds_what_lies_beside_it(self):
+        """A package and a data file that nothing lists, as the script finds them without sliceup."""
+        (self.lab.files / "beside").mkdir()
+        self.lab.write("beside/__init__.py", "NAME = 'of a package'\n")
+        self.lab.write("vocab.json", "words")
+        self.lab.write("train.py", "import os, sliceup_program, beside\n"
+                       "print(beside.NAME, open(os.path.join(os.path.dirname(__file__), 'vocab.json')).read())\n")
+        self.climb({"id": "own", "command": ["python3", "./train.py"]})
+        self.assertIn("of a package words", self.printed("own", "h0"))
+
     def test_a_program_of_the_ladder_is_started_by_itself(self):
         self.lab.write("step.sh", "#!/bin/sh\necho started by itself\n").chmod(0o755)
         self.climb({"id": "own", "command": ["./step.sh"]})

@@ -159,12 +159,28 @@ static void files_that_are_all_there_are_used_in_place (void **state)
     assert_int_equal (find (b)->missing.n, 0);
     assert_int_equal (b->kit.folder.len, 0);
     assert_true (text_equal (kit_file_path (b->kit.folder, &b->list.items[0], &b->arena), b->list.items[0].file.path));
-    b->list.items[2].name = TEXT_LIT (KIT_COMMAND_HELPERS
-                                      "/sliceup_program.py"); /* a user's Python would write beside it */
+    assert_int_equal (b->kit.helpers.len, 0);
+}
+
+/* A user's Python would write beside the helper; beside its own files lies what it needs and nobody listed. */
+static void of_files_in_place_only_the_helper_of_a_command_is_copied (void **state)
+{
+    struct bench *b = *state;
+    for (uint32_t i = 0; i < 3; i++)
+        put_in_place (b, i, b->content[i]);
+    b->list.items[2].name = TEXT_LIT (KIT_COMMAND_HELPERS "/sliceup_program.py");
+    assert_int_equal (find (b)->missing.n, 1);
+    assert_true (text_equal (b->kit.missing.items[0], b->list.items[2].file.sha256));
+    assert_int_equal (b->kit.helpers.len, 0);
     keep_all (b);
     assert_int_equal (find (b)->missing.n, 0);
-    assert_true (b->kit.folder.len > 0);
-    assert_true (text_starts (kit_file_path (b->kit.folder, &b->list.items[2], &b->arena), b->directory));
+    assert_int_equal (b->kit.folder.len, 0);
+    assert_true (text_starts (b->kit.helpers, b->directory));
+    assert_int_equal (access (kit_file_path (b->kit.helpers, &b->list.items[2], &b->arena).ptr, R_OK), 0);
+    assert_int_equal (access (kit_file_path (b->kit.helpers, &b->list.items[0], &b->arena).ptr, R_OK), -1);
+    put_in_place (b, 0, TEXT_LIT ("another script\n"));
+    assert_true (text_equal (find (b)->folder, b->kit.helpers));
+    assert_int_equal (access (kit_file_path (b->kit.folder, &b->list.items[0], &b->arena).ptr, R_OK), 0);
 }
 
 static void one_that_differs_makes_all_come_from_the_kit (void **state)
@@ -451,6 +467,7 @@ int main (void)
         T (a_list_with_a_bad_name_makes_nothing),
         T (a_kit_is_known_by_its_names_and_content),
         T (files_that_are_all_there_are_used_in_place),
+        T (of_files_in_place_only_the_helper_of_a_command_is_copied),
         T (one_that_differs_makes_all_come_from_the_kit),
         T (a_link_or_a_pipe_in_place_is_not_the_file),
         T (what_is_larger_than_a_kits_file_is_not_read),

@@ -79,6 +79,7 @@ static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *
                                                .directory = text_of (context->directory),
                                                .python = attempt->python,
                                                .kit = attempt->kit,
+                                               .helpers = attempt->helpers,
                                                .loaded = attempt->loaded };
     memcpy (command_context.trusted, context->trusted, sizeof context->trusted);
     if (command_make (&attempt->run, &command_context, &attempt->arena, &command, err) < 0)
@@ -287,6 +288,7 @@ static void after_preparing (struct attempt *attempt, const struct exec_end *end
     }
     attempt->python = answer.python;
     attempt->kit = answer.kit;
+    attempt->helpers = answer.helpers;
     attempt->loaded = answer.loaded;
     if (begin_program (attempt, now_ms, &err) < 0)
         refuse_start (attempt, &err, now_ms);

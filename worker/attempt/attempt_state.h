@@ -41,7 +41,7 @@ struct attempt {
     struct msg_run run;
     struct arena arena;
     struct text scratch, log;
-    struct text python, kit; /* as PREPARE found them */
+    struct text python, kit, helpers; /* as PREPARE found them */
     text_list loaded;
     struct text waited; /* for the device */
     struct phase_clock phases;

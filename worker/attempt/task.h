@@ -30,6 +30,7 @@ struct task_answer {
     enum owner owner;
     struct text python;            /* PREPARE: of the restored environment, when the rung needs it */
     struct text kit;               /* PREPARE: folder of its files; empty: they lie where the plan has them */
+    struct text helpers;           /* PREPARE: struct kit */
     LIST_OF (struct text) missing; /* PREPARE and READ, not done: sha256 of files that have to be fetched first */
     text_list loaded;        /* PREPARE: by interpreters of this host, where programs could write (interpreter.h) */
     struct text cache_state; /* PREPARE, reader: "verified", or what is wrong with the generation */

@@ -61,6 +61,7 @@ static int find_kit (const struct msg_run *run, const char *directory, struct ar
     if (kit_prepare (&files, directory, arena, &kit, &err) < 0)
         return task_answer_set_failure (answer, arena, OWNER_HOST, &err);
     answer->kit = kit.folder;
+    answer->helpers = kit.helpers;
     answer->missing.items = arena_array (arena, kit.missing.n + WHEELS_MAX, sizeof *answer->missing.items);
     for (uint32_t i = 0; i < kit.missing.n; i++)
         answer->missing.items[answer->missing.n++] = kit.missing.items[i];

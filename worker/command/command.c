@@ -71,7 +71,7 @@ static void set_command_files (struct environ_list *list, const struct msg_run *
     const struct kit_file *helper = find_file (run, TEXT_LIT (KIT_COMMAND_HELPERS "/sliceup_program.py"));
     struct text known = environ_get (list, "PYTHONPATH");
     if (helper) {
-        struct text folder = path_folder (kit_file_path (context->kit, helper, list->arena));
+        struct text folder = path_folder (kit_file_path (context->helpers, helper, list->arena));
         if (known.len)
             folder = text_format (list->arena, "%.*s:%.*s", TEXT_ARG (folder), TEXT_ARG (known));
         environ_set (list, TEXT_LIT ("PYTHONPATH"), folder);

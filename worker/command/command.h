@@ -17,6 +17,7 @@ struct command_context {
     struct text python;                    /* of the restored environment; empty: none is needed */
     text_list loaded;                      /* by interpreters of this host (interpreter.h) */
     struct text kit;                       /* folder of the program's files; empty: they lie where the plan has them */
+    struct text helpers;                   /* struct kit */
     const char *trusted[JOIN_TRUSTED_MAX]; /* struct join_config */
 };
 

@@ -76,13 +76,13 @@ static bool all_hold (const struct kit_list *list, struct text folder, struct ar
     return true;
 }
 
-/* Beside our module for commands, which is installed, a user's Python would put what it compiled. */
-static bool has_command_helper (const struct kit_list *list)
+/* Beside our modules for commands, which are installed, a user's Python would put what it compiled. */
+static void list_command_helpers (const struct kit_list *list, struct kit_list *out)
 {
-    bool has = false;
+    out->n = 0;
     for (uint32_t i = 0; i < list->n; i++)
-        has = has || text_starts (list->items[i].name, KIT_COMMAND_HELPERS "/");
-    return has;
+        if (text_starts (list->items[i].name, KIT_COMMAND_HELPERS "/"))
+            out->items[out->n++] = list->items[i];
 }
 
 /* ---- the store ---- */
@@ -208,24 +208,35 @@ static int put_together (const struct kit_list *list, const char *directory, str
     return 0;
 }
 
+/* Its folder stays empty where something is missing. */
+static int prepare_folder (const struct kit_list *list, const char *directory, struct arena *arena, struct kit *out,
+                           struct text *folder, struct err *err)
+{
+    char hex[DIGEST_HEX_BYTES];
+    struct digest digest = kit_digest (list->items, list->n);
+    struct text at = text_format (arena, "%s/kits/%s", directory, digest_hex (&digest, hex));
+    bool there = all_hold (list, at, arena);
+    if (!there)
+        find_missing (list, directory, arena, out);
+    if (!there && out->missing.n == 0 && put_together (list, directory, at, arena, err) < 0)
+        return -1;
+    if (out->missing.n == 0)
+        *folder = at;
+    return 0;
+}
+
 int kit_prepare (const struct kit_list *list, const char *directory, struct arena *arena, struct kit *out,
                  struct err *err)
 {
-    struct kit found = { 0 };
-    char hex[DIGEST_HEX_BYTES];
+    struct kit_list helpers;
+    *out = (struct kit){ 0 };
     if (check_list (list, err) < 0)
         return -1;
-    if (has_command_helper (list) || !all_hold (list, (struct text){ 0 }, arena)) {
-        struct digest digest = kit_digest (list->items, list->n);
-        struct text folder = text_format (arena, "%s/kits/%s", directory, digest_hex (&digest, hex));
-        bool there = all_hold (list, folder, arena);
-        if (!there)
-            find_missing (list, directory, arena, &found);
-        if (!there && found.missing.n == 0 && put_together (list, directory, folder, arena, err) < 0)
-            return -1;
-        if (found.missing.n == 0)
-            found.folder = folder;
+    if (!all_hold (list, (struct text){ 0 }, arena)) {
+        int rc = prepare_folder (list, directory, arena, out, &out->folder, err);
+        out->helpers = out->folder;
+        return rc;
     }
-    *out = found;
-    return 0;
+    list_command_helpers (list, &helpers);
+    return helpers.n ? prepare_folder (&helpers, directory, arena, out, &out->helpers, err) : 0;
 }

@@ -1,8 +1,7 @@
 /* kit.h - finds the files that a program needs on this host, or puts them together from fetched ones.
  *
- * If this host has the same files at the paths of the plan, all are used there, but for a command with the module by which
- * it reports: Python would write beside that. Otherwise all come from the worker's
- * own folder: <directory>/files/<sha256> holds what was fetched, <directory>/kits/<digest> is the kit put together of
+ * If this host has the same files at the paths of the plan, all are used there, but for our modules of a command, beside
+ * which Python would write: of these there is always a copy. Otherwise all come from the worker's own folder: <directory>/files/<sha256> holds what was fetched, <directory>/kits/<digest> is the kit put together of
  * that, read-only, with the names it has in the plan. What is missing is named; nothing is fetched here. Everything is
  * held against its sha256 each time. It waits for disks, so it is a task's work; one at a time in a directory. */
 #ifndef SLICEUP_WORKER_FILES_KIT_H
@@ -19,6 +18,7 @@ struct kit_list {
 
 struct kit {
     struct text folder;            /* empty: every file lies where the plan has it */
+    struct text helpers;           /* the kit with the copy of our modules for a command; empty: it has none */
     LIST_OF (struct text) missing; /* sha256 of files to be fetched first; then there is no kit yet */
 };
 
