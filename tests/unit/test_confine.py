@@ -530,6 +530,24 @@ class Confine(unittest.TestCase):
         self.assertEqual(["coordinator.key", "hosts", "secret", "b", "entry"], told.lines[-5:], "Landlock hides what files hold: " + told.text)
         self.assertEqual(3, told.err.count("Permission denied"), told.text)
 
+    def test_below_a_folder_that_cannot_be_listed_a_program_reads_its_own_files_under_landlock(self):
+        above = pathlib.Path(tempfile.mkdtemp(dir="/var/lib" if IS_ROOT else None))
+        self.addCleanup(shutil.rmtree, above, ignore_errors=True)
+        self.fixture = SandboxFixture(self.uid, below=above)
+        ticket = self.fixture.top / "ticket"
+        for name in ("ticket", "data"):
+            (self.fixture.top / name).write_text(f"{name}\n")
+            os.chown(self.fixture.top / name, self.uid, self.uid)
+        look = f"cat {self.fixture.top}/data; cat {ticket}"
+        for owner, listed, read in ((0, 0o755, ["data"]), (0, 0o711, ["data", "ticket"]), (self.uid, 0o311, [])):
+            os.chown(above, owner, owner)
+            above.chmod(listed)
+            told = self.shell(look, "--most", "landlock", "--hidden", ticket)
+            sees_all = self.uid == 0
+            self.assertEqual(["data"] if sees_all else read, [line for line in told.lines if line in ("data", "ticket")], told.text)
+            self.assertEqual(listed != 0o755 and not sees_all, f"{above} cannot be listed" in told.text, told.text)
+        above.chmod(0o755)
+
     def test_files_that_others_make_lower_no_level(self):
         """More than there are rules for in a folder that Landlock opens entry by entry, with one of the user's own at the end."""
         stranger = self.uid + 1

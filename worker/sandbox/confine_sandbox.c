@@ -94,7 +94,7 @@ static void list_closed (const struct making *making, const char *out[], uint32_
 
 static bool take_landlock (const struct making *making)
 {
-    struct err err = { 0 };
+    struct err err = { 0 }, note = { 0 };
     const char *open[PLACES_OPEN_MAX + 1], *own[PLACES_OWN_MAX + 2],
         *closed[2 * PLACES_CLOSED_MAX + PLACES_LINKS_MAX + CONFINE_HIDDEN_MAX + 3];
     const char *hidden[CONFINE_HIDDEN_MAX + 4] = { "/dev" };
@@ -114,7 +114,9 @@ static bool take_landlock (const struct making *making)
         rc = truncation_refuse (&err);
     if (rc == 0)
         rc = landlock_restrict (&paths, making->restrictions->landlock_rights, making->restrictions->landlock_scopes,
-                                &err);
+                                &note, &err);
+    if (note.text[0])
+        confine_sandbox_add_note (making->out, making->arena, "what Landlock hides", note.text);
     if (rc < 0)
         confine_sandbox_add_note (making->out, making->arena, "no Landlock", err.text);
     return rc == 0;

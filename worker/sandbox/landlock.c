@@ -31,6 +31,7 @@ struct grant {
     int ruleset;
     uint64_t rights;
     uint32_t entries;
+    struct err *note; /* reading: landlock_restrict; writing: NULL */
 };
 
 int landlock_abi (void)
@@ -105,10 +106,22 @@ static bool is_divided (const struct grant *grant, const char *path)
 
 static int open_path (struct grant *grant, const char *path, int depth, struct err *err);
 
-static int open_entries (struct grant *grant, const char *path, int depth, struct err *err)
+/* A folder that lets nobody see its entries, but pass: what is hidden in it is kept by modes alone then. One of this user's
+ * own stays closed, since a program could have made it so. */
+static int open_unlisted (const struct grant *grant, const char *path, const struct stat *at, struct err *err)
+{
+    bool own = at->st_uid == geteuid ();
+    err_set (grant->note, ERR_STATE, "%.300s cannot be listed, so programs can read %s", path,
+             own ? "nothing below it: chmod u+r it" : "all below it that its modes let them");
+    return own ? 0 : open_whole (grant, path, O_NOFOLLOW, err);
+}
+
+static int open_entries (struct grant *grant, const char *path, int depth, const struct stat *status, struct err *err)
 {
     char below[PATH_MAX];
     DIR *folder = opendir (path);
+    if (!folder && errno == EACCES && grant->note)
+        return open_unlisted (grant, path, status, err);
     if (!folder)
         return passed_over (errno) ? 0 : err_errno (err, ERR_IO, "cannot read %.300s", path);
     int rc = depth < DEPTH_MAX ? 0 : err_set (err, ERR_LIMIT, "%.300s is nested too deeply", path);
@@ -139,25 +152,25 @@ static int open_path (struct grant *grant, const char *path, int depth, struct e
                              : depth > 0 && !confine_device_node_is_allowed (&at))
         return 0;
     if (S_ISDIR (at.st_mode) && is_divided (grant, path))
-        return open_entries (grant, path, depth, err);
+        return open_entries (grant, path, depth, &at, err);
     return open_whole (grant, path, O_NOFOLLOW, err);
 }
 
 /* ---- all of it ---- */
 
 /* Landlock can only allow: so reading is, in all folders of the root but what is hidden. */
-static int open_for_reading (const struct grant *grant, struct err *err)
+static int open_for_reading (const struct grant *grant, struct err *note, struct err *err)
 {
     const struct landlock_paths all = { .closed = grant->paths->hidden, .closed_n = grant->paths->hidden_n };
-    struct grant reading = { .paths = &all, .ruleset = grant->ruleset, .rights = LANDLOCK_ACCESS_FS_READ_FILE };
+    struct grant reading = { &all, grant->ruleset, LANDLOCK_ACCESS_FS_READ_FILE, .note = note };
     if (grant->paths->shown && open_whole (&reading, grant->paths->shown, 0, err) < 0)
         return -1;
     return open_path (&reading, "/", 0, err);
 }
 
-static int open_all (struct grant *grant, struct err *err)
+static int open_all (struct grant *grant, struct err *note, struct err *err)
 {
-    if (grant->paths->hidden_n && (open_for_reading (grant, err) < 0 || open_path (grant, "/dev", 0, err) < 0))
+    if (grant->paths->hidden_n && (open_for_reading (grant, note, err) < 0 || open_path (grant, "/dev", 0, err) < 0))
         return -1;
     for (uint32_t i = 0; i < grant->paths->open_n; i++)
         if (open_path (grant, grant->paths->open[i], 0, err) < 0)
@@ -173,7 +186,8 @@ struct ruleset_attr {
     uint64_t files, network, scopes;
 };
 
-int landlock_restrict (const struct landlock_paths *paths, uint64_t rights, uint64_t scopes, struct err *err)
+int landlock_restrict (const struct landlock_paths *paths, uint64_t rights, uint64_t scopes, struct err *note,
+                       struct err *err)
 {
     rights |= paths->hidden_n ? LANDLOCK_ACCESS_FS_READ_FILE : 0;
     struct ruleset_attr attr = { .files = rights, .scopes = scopes };
@@ -182,7 +196,7 @@ int landlock_restrict (const struct landlock_paths *paths, uint64_t rights, uint
     if (ruleset < 0)
         return err_errno (err, ERR_IO, "cannot make a Landlock ruleset");
     struct grant grant = { .paths = paths, .ruleset = ruleset, .rights = rights };
-    int rc = open_all (&grant, err);
+    int rc = open_all (&grant, note, err);
     if (rc == 0 && prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         rc = err_errno (err, ERR_IO, "cannot set no_new_privs");
     if (rc == 0 && syscall (SYS_landlock_restrict_self, ruleset, 0) < 0)

@@ -27,7 +27,8 @@ uint64_t landlock_scopes (int abi);       /* which processes outside are cut off
 uint64_t landlock_write_rights (int abi); /* all rights to change something that it knows */
 /* `scopes`: no abstract socket of others is reached, and no process outside is sent a signal. Where a folder holds
  * something closed, only what is in it now and does not is opened, not the folder itself. Missing paths are passed
- * over. */
-int landlock_restrict (const struct landlock_paths *paths, uint64_t rights, uint64_t scopes, struct err *err);
+ * over. `note` has a sentence where not exactly what is hidden cannot be read: a folder above it cannot be listed. */
+int landlock_restrict (const struct landlock_paths *paths, uint64_t rights, uint64_t scopes, struct err *note,
+                       struct err *err);
 
 #endif
