@@ -27,11 +27,11 @@ enum ending { /* how the process ended, as the worker saw it */
               ENDING_SIGNALLED,   /* `code` is the signal */
               ENDING_TIMEOUT,     /* past the rung's timeout; killed by the worker */
               ENDING_CANCELLED,   /* told to stop by the coordinator */
-              ENDING_ORPHANED,    /* the coordinator was silent too long; killed by the worker */
+              ENDING_ORPHANED,    /* its worker lost the coordinator, or whoever had started it: `problem` says how */
               ENDING_NOT_STARTED, /* `problem` says why */
               ENDING_LOST,        /* the worker is gone: written by the coordinator, never by a worker */
               ENDING_LEASE_LOST,  /* its cache lease ran out; the worker killed it before another could be granted */
-              ENDING_TERMINATED,  /* its worker was told to end by another than the coordinator: `problem` says how */
+              ENDING_TERMINATED,  /* its worker was told to end by a signal: `problem` says by which */
 };
 extern const struct enum_names ending_names;
 

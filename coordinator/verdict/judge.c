@@ -68,7 +68,8 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
     }
     if (result->ending == ENDING_ORPHANED)
         return verdict_set (out, OUTCOME_LOST, OWNER_PLATFORM,
-                            TEXT_LIT ("the worker heard nothing from the coordinator for too long and stopped itself"),
+                            result->problem.len ? result->problem
+                                                : TEXT_LIT ("the coordinator was silent for too long"),
                             "check the network between the hosts and the coordinator");
     if (result->ending == ENDING_LEASE_LOST)
         return verdict_set (out, OUTCOME_LOST, OWNER_CACHE,
@@ -77,7 +78,9 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
     if (result->ending == ENDING_TERMINATED)
         return verdict_set (
             out, OUTCOME_LOST, OWNER_PLATFORM,
-            text_format (arena, "%.*s, and not by sliceup: a shutdown, a preemption, scancel or kill",
+            text_format (arena,
+                         "%.*s: sent by a shutdown, a preemption, scancel, kill, an srun that ended or a newer worker "
+                         "of this host",
                          TEXT_ARG (result->problem)),
             "look at the state of the machine and of its allocation (last -x; scontrol show job; kubectl "
             "describe pod; gcloud compute tpus tpu-vm describe), then run again");

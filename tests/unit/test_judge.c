@@ -120,6 +120,7 @@ static void how_it_ended_decides (void **state)
         { ENDING_SIGNALLED, SIGKILL, OUTCOME_FAILED, "signal 9" },
         { ENDING_TIMEOUT, 0, OUTCOME_TIMED_OUT, "still in phase run after 1 min" },
         { ENDING_ORPHANED, 0, OUTCOME_LOST, "coordinator" },
+        { ENDING_TERMINATED, 0, OUTCOME_LOST, "or a newer worker of this host" },
         { ENDING_LEASE_LOST, 0, OUTCOME_LOST, "lease" },
         { ENDING_LOST, 0, OUTCOME_LOST, "" },
         { ENDING_CANCELLED, 0, OUTCOME_CANCELLED, "asked to stop" },

@@ -432,7 +432,7 @@ static void a_signal_to_the_worker_ends_it_like_a_shutdown (void **state)
 
 static void leave (struct bench *bench, const char *why)
 {
-    step (bench, &(struct member_input){ .kind = MEMBER_LEAVE, .text = text_of (why) });
+    step (bench, &(struct member_input){ .kind = MEMBER_LEAVE, .text = text_of (why), .ending = ENDING_TERMINATED });
 }
 
 static void a_worker_that_is_told_to_end_stops_its_program_politely_and_the_second_time_at_once (void **state)

@@ -30,7 +30,7 @@
 enum { TIMEOUT_MS = 30000 };
 #define RUN_HEX "30313233343536373839616263646566"
 
-static const struct text run_id = { "0123456789abcdef", RUN_ID_BYTES };
+static struct text run_id = { "0123456789abcdef", RUN_ID_BYTES };
 
 /* A coordinator's hub in this process and a worker in another, which is this executable again. */
 struct bench {
@@ -348,12 +348,28 @@ static void a_tied_worker_ends_with_the_connection_that_started_it (void **state
         ;
     close (b->starter_fd);
     b->starter_fd = 0;
-    assert_int_equal (receive (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_TERMINATED);
+    assert_int_equal (receive (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_ORPHANED);
     const struct msg *bye = receive (b, LINK_CONTROL, MSG_BYE);
     assert_true (text_is (bye->of.bye.why, "whoever started this worker closed its standard input"));
     assert_int_equal (wait_for_exit (b), 0);
     got_signal (b, "INT\n");
     assert_false (held (b));
+}
+
+static void the_program_of_a_run_that_another_replaced_is_cancelled (void **state)
+{
+    struct bench *b = *state;
+    const struct text ours = run_id;
+    join_run (b);
+    order (b, 1, HOLD "echo ready; while :; do sleep 0.01; done");
+    receive (b, LINK_BULK, MSG_LOG);
+    run_id = TEXT_LIT ("another run's id");
+    say (b, &(struct msg){ .kind = MSG_REHELLO });
+    run_id = ours;
+    const struct result *result = &receive (b, LINK_CONTROL, MSG_RESULT)->of.result;
+    assert_int_equal (result->ending, ENDING_CANCELLED);
+    assert_true (text_is (result->problem, "stopped: the coordinator now has another run"));
+    assert_int_equal (wait_for_exit (b), 0);
 }
 
 static void an_untied_worker_outlives_the_connection_that_started_it (void **state)
@@ -706,6 +722,7 @@ int main (int argc, char **argv)
         T (sigterm_ends_the_worker_with_a_goodbye),
         T (a_worker_that_is_told_to_end_stops_its_program_politely),
         T (a_tied_worker_ends_with_the_connection_that_started_it),
+        T (the_program_of_a_run_that_another_replaced_is_cancelled),
         T (an_untied_worker_outlives_the_connection_that_started_it),
         T (nothing_of_a_program_outlives_a_worker_that_was_killed),
         T (silence_kills_the_program_and_then_ends_the_worker),

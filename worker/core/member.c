@@ -70,12 +70,6 @@ static void leave (struct member *member, bool hard, enum ending ending, struct 
     current_stop (member, hard, ending, why, now_ms, out);
 }
 
-/* A signal or the end of its starter asks it to leave; the second time it kills. */
-static void leave_politely (struct member *member, struct text why, uint64_t now_ms, struct member_outbox *out)
-{
-    leave (member, member->link == LINK_LEAVING, ENDING_TERMINATED, why, now_ms, out);
-}
-
 static void leave_when_alone (struct member *member, uint64_t now_ms, struct member_outbox *out)
 {
     if (member->link != LINK_LEAVING || (current_alive (member) && now_ms < member->leave_by_ms))
@@ -253,7 +247,7 @@ static void take_in (struct member *member, const struct member_input *in, uint6
     case MEMBER_PHASE: current_see_phase (member, in->text, now_ms); break;
     case MEMBER_GATE: current_see_gate (member, in, now_ms); break;
     case MEMBER_ENDED: current_see_end (member, in->result, now_ms, out); break;
-    case MEMBER_LEAVE: leave_politely (member, in->text, now_ms, out); break;
+    case MEMBER_LEAVE: leave (member, member->link == LINK_LEAVING, in->ending, in->text, now_ms, out); break;
     }
 }
 

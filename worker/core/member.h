@@ -21,8 +21,8 @@ enum member_input_kind {
     MEMBER_PHASE, /* the canary named a phase: `text` */
     MEMBER_GATE,  /* the canary waits at a gate */
     MEMBER_ENDED, /* the program ended and everything of it is gone: `result` */
-    MEMBER_LEAVE, /* the worker itself was told to end (a signal, the end of whoever it is tied to): `text`
-                     says why. Its program is stopped politely; told a second time, it is killed */
+    MEMBER_LEAVE, /* the worker itself has to end (a signal, the end of whoever it is tied to): `text` says why, and
+                     `ending` as what its program ends, stopped politely; the second time it is killed */
 };
 struct member_input {
     enum member_input_kind kind;
@@ -30,6 +30,7 @@ struct member_input {
     struct text text; /* PHASE: its name; GATE: the gate's name; LEAVE: why */
     enum gate_mode gate_mode;
     struct text gate_value;
+    enum ending ending;
     const struct result *result;
 };
 

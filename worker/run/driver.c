@@ -33,7 +33,8 @@ struct driver {
     struct containment *containment;
     struct sender sender;
     struct arena decoded;
-    const char *told_to_end; /* by whom; NULL: not told */
+    const char *told_to_end; /* why; NULL: not told */
+    enum ending told_ending;
     bool left;
 };
 
@@ -136,14 +137,18 @@ static bool is_of_another_run (const struct driver *driver, const struct msg *ms
     return msg->kind == MSG_REHELLO && !text_equal (msg->run_id, ours);
 }
 
+static void begin_leaving (struct driver *driver, const char *why, enum ending ending)
+{
+    step (driver, &(struct member_input){ .kind = MEMBER_LEAVE, .text = text_of (why), .ending = ending });
+}
+
 static void take_frame (struct driver *driver, struct text bytes)
 {
     struct msg msg = { 0 };
     if (!read_frame (driver, bytes, &msg))
         return;
     if (is_of_another_run (driver, &msg))
-        step (driver,
-              &(struct member_input){ .kind = MEMBER_LEAVE, .text = TEXT_LIT ("the coordinator now has another run") });
+        begin_leaving (driver, "the coordinator now has another run", ENDING_CANCELLED);
     else
         step (driver, &(struct member_input){ .kind = MEMBER_MSG, .msg = &msg });
     if (msg.kind == MSG_WELCOME) /* joining is over, and waiting begins */
@@ -208,11 +213,10 @@ static uint32_t take_events (struct driver *driver)
 
 static void take_told (struct driver *driver)
 {
-    if (!driver->told_to_end)
-        return;
-    struct text why = text_of (driver->told_to_end);
+    const char *why = driver->told_to_end;
     driver->told_to_end = NULL;
-    step (driver, &(struct member_input){ .kind = MEMBER_LEAVE, .text = why });
+    if (why)
+        begin_leaving (driver, why, driver->told_ending);
 }
 
 static uint64_t next_deadline_ms (const struct driver *driver)
@@ -246,6 +250,9 @@ static void on_signal (void *owner, int signal_number, int64_t pid, int value)
     struct driver *driver = owner;
     (void) pid;
     (void) value;
+    if (signal_number == SIGCHLD)
+        return;
+    driver->told_ending = ENDING_TERMINATED;
     if (signal_number == SIGTERM)
         driver->told_to_end = "told to end by SIGTERM";
     else if (signal_number == SIGINT)
@@ -265,6 +272,7 @@ static void on_starter (void *owner, int fd, uint32_t events)
         return;
     loop_forget (driver->loop, fd);
     driver->told_to_end = "whoever started this worker closed its standard input";
+    driver->told_ending = ENDING_ORPHANED;
 }
 
 /* What there is to do is done at the end of the pass; the event only has to end the wait. */
