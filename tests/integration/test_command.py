@@ -263,6 +263,24 @@ class Ends(Commands):
         self.assertEqual("failed", entry["outcome"])
         self.assertIn("bad data", json.dumps(entry))
 
+    def test_what_our_own_reduction_compiled_does_not_stand_against_sizes_that_come_after_it(self):
+        compiling = ("seen = []\nprogram.counts = lambda: sliceup_program.Counts(requests=len(seen))\n"
+                     "sliceup_program.all_reduce = lambda rows, *_: (seen.append(1), [sum(column) for column in zip(*rows)])[1]\n"
+                     "program.reduced('loss', 1.0)\n")
+        self.own(compiling + "program.shaped(batch=8)\n", 0)
+        entry = self.own(compiling + "seen.append(1)\nprogram.shaped(batch=8)\n", 1)
+        self.assertIn("one was compiled already", entry["cause"]["text"])
+
+    def test_a_dtype_may_be_the_frameworks_own_and_one_that_nobody_judges_is_named(self):
+        of_jax = "class bfloat16: pass\n"
+        of_torch = "class Dtype:\n    def __str__(self): return 'torch.bfloat16'\n"
+        for first, dtype in ((of_jax, "bfloat16"), (of_torch, "Dtype()"), ("", "'bfloat16'")):
+            entry = self.own(f"{first}program.reduced('loss', 1.0, claimed=1.003, dtype={dtype})\n", 0)
+            self.assertEqual("bfloat16", entry["metrics"][0]["dtype"])
+        for dtype in ("bf16", "float8_e4m3fn"):
+            entry = self.own(f"program.reduced('loss', 1.0, claimed=1.0, dtype='{dtype}')\n", 1)
+            self.assertIn(f"the dtype is '{dtype}', expected one of float64, float32, float16, bfloat16", entry["cause"]["text"])
+
     def test_an_exit_that_is_caught_is_no_end(self):
         text = "try:\n    sys.exit(3)\nexcept SystemExit:\n    pass\nprogram.step()\n"
         self.assertEqual("passed", self.own(text, 0, hosts=2, rung={"scope": "slice"})["outcome"])

@@ -118,7 +118,7 @@ class Program:
     def shaped(self, **sizes):
         """The sizes to compute with, by the profile's `shapes`, as a dict; call it before anything compiles. A size that they do
         not allow ends the program, or is padded where they say so."""
-        return self.canary.shaped(self.counts().requests, **sizes) if self.canary else sizes
+        return self.canary.shaped((self.counts() - self.ours).requests, **sizes) if self.canary else sizes
 
     def rendezvous(self, port=0):
         """ADDRESS:PORT of rank 0, the same on all hosts, once all are here. port: that of rank 0; 0: one that is free there."""
@@ -162,6 +162,8 @@ class Program:
         """
         if reduction not in ("mean", "sum"):
             raise ValueError(f"reduced: the reduction is {reduction!r}, expected 'mean' or 'sum'")
+        if dtype is not None and dtype_word(dtype) not in DTYPES:
+            raise ValueError(f"reduced: the dtype is {dtype!r}, expected one of {', '.join(DTYPES)}")
         before, again = self.counts(), dict(self.jax.again) if self.jax else {}
         devices = max(local_devices(), 1)
         pairs = list(zip(one_each(name, local, devices, devices == 1), one_each(name, weight, devices, True)))
@@ -175,7 +177,7 @@ class Program:
             told = value if claimed is None else float(claimed)
             shards = [{"value": told, "proof": seen[2], "local": one, "weight": scale} for one, scale in pairs]
             self.canary.metric(name, reduction, self.canary.axes, told, shards,
-                               dtype="float32" if claimed is None else dtype or coarsest_dtype(claimed, local))
+                               dtype="float32" if claimed is None else coarsest_dtype(claimed, local) if dtype is None else dtype_word(dtype))
         return value
 
     def check(self, name, expected, observed, tolerance=0.0):
@@ -482,10 +484,15 @@ def one_each(name, value, devices, may_be_one):
     return values
 
 
+def dtype_word(dtype):
+    """Of a word, or of a dtype of numpy, jax or torch."""
+    return getattr(dtype, "__name__", str(dtype)).rpartition(".")[2]
+
+
 def coarsest_dtype(claimed, local):
     """Of a value and of what it is said to be reduced from. A number of Python says nothing, and whole numbers are exact."""
     parts = [claimed, local, *(local if isinstance(local, (list, tuple)) else ())]
-    words = {str(getattr(part, "dtype", "")).rpartition(".")[2] for part in parts}
+    words = {dtype_word(getattr(part, "dtype", "")) for part in parts}
     return max((word for word in words if word in DTYPES), key=DTYPES.index, default="float32")
 
 
