@@ -2,7 +2,6 @@
 #include "common/base/utf8.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,12 +61,18 @@ static uint32_t skip_number (struct text of, uint32_t at)
     return at;
 }
 
-/* Of "line 7", "prog.py:7": where somebody stands in a source, which is no number that differs from host to host. */
+/* Of "line 7", "prog.py:7": where somebody stands in a source, which is no number that differs from host to host. The port
+ * of "x.svc:7" is one. */
 static bool is_place (struct text of, uint32_t at)
 {
-    bool file = at > 3 && of.ptr[at - 1] == ':' && isalpha ((unsigned char) of.ptr[at - 2]) &&
-                memchr (of.ptr + at - (at < 5 ? at : 5), '.', at < 5 ? at : 5);
-    return file || (at >= 5 && memcmp (of.ptr + at - 5, "line ", 5) == 0);
+    static const char *const before[] = { "line ", ".py:",  ".pyx:", ".c:",   ".cc:", ".cpp:",
+                                          ".cu:",  ".inc:", ".h:",   ".hpp:", ".rs:", ".go:" };
+    bool place = false;
+    for (size_t i = 0; i < sizeof before / sizeof before[0] && !place; i++) {
+        uint32_t n = (uint32_t) strlen (before[i]);
+        place = at >= n && memcmp (of.ptr + at - n, before[i], n) == 0;
+    }
+    return place;
 }
 
 bool text_equal_but_numbers (struct text a, struct text b)

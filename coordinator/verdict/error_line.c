@@ -37,28 +37,13 @@ static uint32_t digits_at (struct text text, uint32_t at)
     return n;
 }
 
-/* "10.0.0.3", "10.0.0.3:8476"; 0: there is none. */
-static uint32_t address_at (struct text text, uint32_t at)
+/* Does one of the words stand before it? */
+static bool is_after_word (struct text text, uint32_t at, const char *const words[])
 {
-    uint32_t from = at;
-    for (uint32_t part = 0; part < 4; part++) {
-        uint32_t n = digits_at (text, at);
-        if (n == 0 || n > 3 || (part < 3 && (at + n >= text.len || text.ptr[at + n] != '.')))
-            return 0;
-        at += n + (part < 3);
-    }
-    bool port = at < text.len && text.ptr[at] == ':' && digits_at (text, at + 1);
-    return at - from + (port ? 1 + digits_at (text, at + 1) : 0);
-}
-
-/* Does the word before it say that the number is one of several? */
-static bool is_after_word (struct text text, uint32_t at)
-{
-    static const char *const words[] = { "rank", "pid", "port", "process", "task", "host", "worker", "node" };
     uint32_t from = at;
     while (at && strchr (" =:#[(/", text.ptr[at - 1]))
         at--;
-    for (size_t i = 0; at < from && i < sizeof words / sizeof words[0]; i++) {
+    for (size_t i = 0; at < from && words[i]; i++) {
         uint32_t n = (uint32_t) strlen (words[i]);
         if (at >= n && strncasecmp (text.ptr + at - n, words[i], n) == 0 &&
             (at == n || !isalpha ((unsigned char) text.ptr[at - n - 1])))
@@ -67,9 +52,30 @@ static bool is_after_word (struct text text, uint32_t at)
     return false;
 }
 
+/* "to 10.0.0.3", "10.0.0.3:8476"; 0: there is none. Versions have four parts, too ("libtpu 0.0.40.1"): an address has a
+ * port, or stands behind "//" or a word for where somebody is, and does not begin with 0. */
+static uint32_t address_at (struct text text, uint32_t at)
+{
+    static const char *const words[] = { "to",   "from", "at",   "by",   "address", "addr",   "ip",
+                                         "ipv4", "peer", "host", "node", "worker",  "server", NULL };
+    uint32_t from = at;
+    for (uint32_t part = 0; part < 4; part++) {
+        uint32_t n = digits_at (text, at);
+        if (n == 0 || n > 3 || (part < 3 && (at + n >= text.len || text.ptr[at + n] != '.')))
+            return 0;
+        at += n + (part < 3);
+    }
+    bool port = at < text.len && text.ptr[at] == ':' && digits_at (text, at + 1);
+    bool url = from >= 2 && memcmp (text.ptr + from - 2, "//", 2) == 0;
+    if (text.ptr[from] == '0' || !(port || url || is_after_word (text, from, words)))
+        return 0;
+    return at - from + (port ? 1 + digits_at (text, at + 1) : 0);
+}
+
 /* What at this place says which host speaks; 0: nothing. Only digits and the host's name can: most places have neither. */
 static uint32_t own_at (struct text text, uint32_t at, struct text host)
 {
+    static const char *const several[] = { "rank", "pid", "port", "process", "task", "host", "worker", "node", NULL };
     if (!isdigit ((unsigned char) text.ptr[at]) && !(host.len && text.ptr[at] == host.ptr[0]))
         return 0;
     struct text rest = { text.ptr + at, text.len - at };
@@ -77,7 +83,7 @@ static uint32_t own_at (struct text text, uint32_t at, struct text host)
     if (host.len && rest.len >= host.len && memcmp (rest.ptr, host.ptr, host.len) == 0 &&
         digits_at (text, at + host.len) == 0)
         return host.len;
-    return address ? address : is_after_word (text, at) ? digits_at (text, at) : 0;
+    return address ? address : is_after_word (text, at, several) ? digits_at (text, at) : 0;
 }
 
 bool cause_equal (struct text a, struct text host_a, struct text b, struct text host_b)

@@ -57,6 +57,9 @@ static void which_of_several_says_it_does_not_part_a_cause (void **state)
     assert_true (one_cause ("Process 3 cannot bind port 8471", "process 4 cannot bind port 8472") == false);
     assert_true (one_cause ("process 3 cannot bind port 8471", "process 4 cannot bind port 8472"));
     assert_true (one_cause ("exited with status 2", "exited with status 2"));
+    assert_true (one_cause ("no route to 10.0.0.3", "no route to 10.0.12.40"));
+    assert_true (one_cause ("http://10.0.0.3/computeMetadata", "http://10.0.0.12/computeMetadata"));
+    assert_true (one_cause ("peer=10.0.0.3, lost", "peer=10.0.0.4, lost"));
 }
 
 /* What is told of the first host of a group has to be true of all. */
@@ -68,6 +71,9 @@ static void values_part_causes (void **state)
     assert_false (one_cause ("fault.py:12: shard lost", "fault.py:31: shard lost"));
     assert_false (one_cause ("aborted because host1 failed", "aborted because host11 failed"));
     assert_false (one_cause ("rank 3 failed", "rank 3 failed twice"));
+    assert_false (one_cause ("built for libtpu 0.0.40.1", "built for libtpu 0.0.41.1"));
+    assert_false (one_cause ("upgrade to 0.0.40.1", "upgrade to 0.0.41.1"));
+    assert_false (one_cause ("driver version 550.54.15.2", "driver version 550.90.7.1"));
     assert_false (one_cause ("tpu-b lacks its chip", "tpu-a lacks its chip")); /* each names the other */
     assert_false (one_cause ("tpu-a1 lacks its chip", "tpu-b lacks its chip"));
 }

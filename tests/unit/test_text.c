@@ -232,6 +232,9 @@ static void texts_are_alike_but_for_their_numbers (void **state)
     assert_false (text_equal_but_numbers (TEXT_LIT ("E1 tpu.cc:88] no"), TEXT_LIT ("E1 tpu.cc:89] no")));
     assert_true (text_equal_but_numbers (TEXT_LIT ("E1 tpu.cc:88] no"), TEXT_LIT ("E2 tpu.cc:88] no")));
     assert_true (text_equal_but_numbers (TEXT_LIT ("at node:8471"), TEXT_LIT ("at node:8476")));
+    assert_true (text_equal_but_numbers (TEXT_LIT ("connect x.ns.svc:40123"), TEXT_LIT ("connect x.ns.svc:40777")));
+    assert_true (text_equal_but_numbers (TEXT_LIT ("h.lan:1 h.net:1 h.com:1"), TEXT_LIT ("h.lan:2 h.net:2 h.com:2")));
+    assert_false (text_equal_but_numbers (TEXT_LIT ("thread.rs:88 no"), TEXT_LIT ("thread.rs:89 no")));
     assert_true (text_equal_but_numbers ((struct text){ 0 }, (struct text){ 0 }));
     assert_false (text_equal_but_numbers (TEXT_LIT ("h1"), TEXT_LIT ("h")));
     assert_false (text_equal_but_numbers (TEXT_LIT ("h"), TEXT_LIT ("h1")));
