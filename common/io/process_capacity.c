@@ -18,23 +18,24 @@ enum { SHOWN_BYTES = 48 };
 
 static rlim_t former; /* 0: the limit is as it was */
 
-bool files_limit_raise (void)
+/* Up to the hard one. */
+static void raise_files_limit (void)
 {
     struct rlimit limit;
     if (getrlimit (RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
-        return false;
+        return;
     former = former ? former : limit.rlim_cur;
     limit.rlim_cur = limit.rlim_max;
-    return setrlimit (RLIMIT_NOFILE, &limit) == 0;
+    (void) setrlimit (RLIMIT_NOFILE, &limit); /* what is asked for is tried then */
 }
 
-void files_limit_restore (void)
+void files_limit_restore (pid_t pid)
 {
     struct rlimit limit;
-    if (!former || getrlimit (RLIMIT_NOFILE, &limit) != 0)
+    if (!former || prlimit (pid, RLIMIT_NOFILE, NULL, &limit) != 0)
         return;
     limit.rlim_cur = former < limit.rlim_max ? former : limit.rlim_max;
-    (void) setrlimit (RLIMIT_NOFILE, &limit); /* lowering is always allowed */
+    (void) prlimit (pid, RLIMIT_NOFILE, &limit, NULL); /* lowering is always allowed */
 }
 
 static int refuse_files (const char *what, uint32_t wanted, struct err *err)
@@ -159,7 +160,7 @@ static size_t stack_bytes (void)
 
 int process_capacity_check (const char *what, const struct capacity_needs *needs, struct err *err)
 {
-    (void) files_limit_raise ();
+    raise_files_limit ();
     size_t bytes = needs->bytes + stack_bytes () * needs->threads;
     if (check_files (what, needs->descriptors, err) != 0 || check_threads (what, needs->threads, err) != 0)
         return -1;

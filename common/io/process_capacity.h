@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct capacity_needs {
     uint32_t descriptors, threads;
@@ -18,11 +19,9 @@ struct capacity_needs {
  * is raised as far as it may be. ERR_LIMIT: a sentence that begins with `what` ("a run of 4 hosts"): which limit, of
  * this process or of the system, is too low, and how it is raised. Any thread. */
 int process_capacity_check (const char *what, const struct capacity_needs *needs, struct err *err);
-/* The limit of open files, up to the hard one; false: it cannot get higher. What programs start with is what this
- * process began with: restored in the child before it executes one, as it is safe after vfork(2), or around posix_spawn(3). Not
- * thread-safe. */
-bool files_limit_raise (void);
-void files_limit_restore (void);
+/* What another program starts with is what this process began with: by the child (0) before it executes one, as it is
+ * safe after vfork(2), or of a child that has just begun to. */
+void files_limit_restore (pid_t pid);
 bool process_capacity_has_memory (size_t bytes); /* now; as signal-safe as mmap */
 
 #endif

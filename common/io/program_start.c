@@ -50,7 +50,9 @@ static bool lacks_thread (void)
     long pid = syscall (SYS_clone, SIGCHLD, 0, 0, 0, 0);
     if (pid == 0)
         _exit (0);
-    return pid < 0 ? errno == EAGAIN : waitpid ((pid_t) pid, NULL, 0) < 0;
+    if (pid > 0)
+        (void) waitpid ((pid_t) pid, NULL, 0); /* nobody waits where SIGCHLD is ignored */
+    return pid < 0 && errno == EAGAIN;
 }
 
 /* Nobody is left to be told of an error. */
@@ -101,7 +103,7 @@ void exhaustion_install_handlers (const char *program)
     handle (SIGXFSZ, on_size); /* not ignored: what is executed would be given that */
 }
 
-int program_start_fresh (posix_spawnattr_t *attributes, bool in_session)
+static int set_fresh (posix_spawnattr_t *attributes, short apart)
 {
     sigset_t none, all;
     sigemptyset (&none);
@@ -110,7 +112,22 @@ int program_start_fresh (posix_spawnattr_t *attributes, bool in_session)
     if (rc == 0)
         rc = posix_spawnattr_setsigdefault (attributes, &all);
     if (rc == 0)
-        rc = posix_spawnattr_setflags (attributes, (short) ((in_session ? POSIX_SPAWN_SETSID : 0) |
-                                                            POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+        rc = posix_spawnattr_setflags (attributes, (short) (apart | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+    return rc;
+}
+
+int program_start (pid_t *pid, const char *path, short apart, const posix_spawn_file_actions_t *actions,
+                   char *const *argv, char *const *envp)
+{
+    posix_spawnattr_t attributes;
+    int rc = posix_spawnattr_init (&attributes);
+    if (rc != 0)
+        return rc;
+    rc = set_fresh (&attributes, apart);
+    if (rc == 0)
+        rc = posix_spawnp (pid, path, actions, &attributes, argv, envp);
+    if (rc == 0)
+        files_limit_restore (*pid);
+    posix_spawnattr_destroy (&attributes);
     return rc;
 }

@@ -4,7 +4,6 @@
 #define SLICEUP_COMMON_IO_PROGRAM_START_H
 
 #include <spawn.h>
-#include <stdbool.h>
 
 /* Opens /dev/null in place of every one of 0, 1 and 2 that is closed. Such a program would be given its number for a
  * socket or a journal, and print into it (libzmq asserts on it as well: facts of zeromq/libzmq issue #3104). */
@@ -14,7 +13,10 @@ void standard_fds_keep (void);
  * size of a file (RLIMIT_FSIZE) fails with EFBIG instead of ending the process, though not in programs that are
  * executed. `program` is named in the sentence, and lives as long as the process. */
 void exhaustion_install_handlers (const char *program);
-/* For posix_spawn: a session of its own where that is wanted, and none of the signals that this process blocks or handles. An errno. */
-int program_start_fresh (posix_spawnattr_t *attributes, bool in_session);
+/* posix_spawnp with none of the signals that this process blocks or handles, and the limit of open files with which this
+ * process began. `apart`: POSIX_SPAWN_SETSID in a session of its own, POSIX_SPAWN_SETPGROUP in a group, which it may change;
+ * else 0. An errno. Any thread. */
+int program_start (pid_t *pid, const char *path, short apart, const posix_spawn_file_actions_t *actions,
+                   char *const *argv, char *const *envp);
 
 #endif

@@ -15,7 +15,6 @@
 #include "common/base/duration.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "common/io/process_capacity.h"
 #include "common/io/program_start.h"
 
 #define DONE "on_end.done"
@@ -72,22 +71,16 @@ static int actions_set (posix_spawn_file_actions_t *actions, const struct run_di
 static int start (const struct cli *cli, const struct run_dir *dir, const struct run_end *end, pid_t *pid)
 {
     struct arena arena = { 0 };
-    posix_spawnattr_t attributes;
     posix_spawn_file_actions_t actions;
-    if (posix_spawnattr_init (&attributes) != 0 || posix_spawn_file_actions_init (&actions) != 0)
-        return ENOMEM; /* glibc's never fail */
+    if (posix_spawn_file_actions_init (&actions) != 0)
+        return ENOMEM; /* glibc's never fails */
     char **words = words_of (end->on_end, &arena);
-    int rc = program_start_fresh (&attributes, true);
-    if (rc == 0)
-        rc = actions_set (&actions, dir);
+    int rc = actions_set (&actions, dir);
     mode_t own = umask (cli->umask);
-    files_limit_restore ();
     if (rc == 0)
-        rc = posix_spawn (pid, words[0], &actions, &attributes, words, environment_of (dir, end, &arena));
-    (void) files_limit_raise ();
+        rc = program_start (pid, words[0], POSIX_SPAWN_SETSID, &actions, words, environment_of (dir, end, &arena));
     (void) umask (own);
     posix_spawn_file_actions_destroy (&actions);
-    posix_spawnattr_destroy (&attributes);
     arena_release (&arena);
     return rc;
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -43,19 +42,14 @@ int web_program_become (const struct cli *cli, const char *const *words, struct 
 static int spawn (char *const *argv, int in_fd, int out_fd, struct err *err)
 {
     posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
     pid_t pid;
     posix_spawn_file_actions_init (&actions);
-    posix_spawnattr_init (&attributes);
     posix_spawn_file_actions_adddup2 (&actions, in_fd, STDIN_FILENO);
     posix_spawn_file_actions_adddup2 (&actions, out_fd, STDOUT_FILENO);
     posix_spawn_file_actions_addopen (&actions, STDERR_FILENO, "/dev/null", O_WRONLY,
                                       0); /* the run's own terminal is there */
-    errno = program_start_fresh (&attributes, true);
-    if (errno == 0)
-        errno = posix_spawn (&pid, argv[0], &actions, &attributes, argv, environ);
+    errno = program_start (&pid, argv[0], POSIX_SPAWN_SETSID, &actions, argv, environ);
     int rc = errno == 0 ? 0 : err_errno (err, ERR_IO, "cannot start %s", argv[0]);
-    posix_spawnattr_destroy (&attributes);
     posix_spawn_file_actions_destroy (&actions);
     return rc;
 }

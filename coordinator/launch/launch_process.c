@@ -1,7 +1,6 @@
 #include "coordinator/launch/launch_process.h"
 
 #include "common/io/fd.h"
-#include "common/io/process_capacity.h"
 #include "common/io/program_start.h"
 
 #include <errno.h>
@@ -105,20 +104,14 @@ static int spawn (const struct launch_program *program, int in, int out, int err
 {
     struct arena arena = { 0 };
     char *environment[VARIABLES_MAX + 1], *argv[] = { (char *) program->path, (char *) program->word, NULL };
-    posix_spawnattr_t attributes;
     posix_spawn_file_actions_t actions;
-    if (posix_spawnattr_init (&attributes) != 0 || posix_spawn_file_actions_init (&actions) != 0)
-        return err_set (err, ERR_IO, "cannot prepare the start of a worker or courier"); /* glibc's never fail */
-    int rc = program_start_fresh (&attributes, true);
-    if (rc == 0)
-        rc = actions_set (&actions, in, out, error);
+    if (posix_spawn_file_actions_init (&actions) != 0)
+        return err_set (err, ERR_IO, "cannot prepare the start of a worker or courier"); /* glibc's never fails */
+    int rc = actions_set (&actions, in, out, error);
     environment_of (program, &arena, environment);
-    files_limit_restore ();
     if (rc == 0)
-        rc = posix_spawn (pid, program->path, &actions, &attributes, argv, environment);
-    (void) files_limit_raise ();
+        rc = program_start (pid, program->path, POSIX_SPAWN_SETSID, &actions, argv, environment);
     posix_spawn_file_actions_destroy (&actions);
-    posix_spawnattr_destroy (&attributes);
     arena_release (&arena);
     errno = rc;
     return rc == 0 ? 0 : err_errno (err, ERR_IO, "cannot start the program %s", program->path);

@@ -209,6 +209,12 @@ static void abort_with_all_there_is (void)
     abort ();
 }
 
+static void abort_where_nobody_waits_for_children (void)
+{
+    signal (SIGCHLD, SIG_IGN);
+    abort_with_all_there_is ();
+}
+
 static void abort_from_elsewhere (void)
 {
     limit (RLIMIT_CORE, 0, 0);
@@ -244,12 +250,54 @@ static void memory_that_is_refused_is_said_with_its_size_where_that_is_known (vo
 static void any_other_abort_stays_one (void **state)
 {
     (void) state;
-    void (*const acts[]) (void) = { abort_with_all_there_is, abort_from_elsewhere };
+    void (*const acts[]) (void) = { abort_with_all_there_is, abort_where_nobody_waits_for_children,
+                                    abort_from_elsewhere };
     for (size_t i = 0; i < sizeof acts / sizeof acts[0]; i++) {
         struct said said = child (acts[i]);
         assert_true (WIFSIGNALED (said.status) && WTERMSIG (said.status) == SIGABRT);
         assert_string_equal (said.text, "");
     }
+}
+
+/* ---- what programs are started with ---- */
+
+/* Other threads open files meanwhile: the linker takes this before libc's. */
+static uint32_t own_limits_set;
+
+int setrlimit (__rlimit_resource_t what, const struct rlimit *limit)
+{
+    own_limits_set += what == RLIMIT_NOFILE;
+    return prlimit (0, what, limit, NULL);
+}
+
+static void start_a_program_that_tells_its_limit (void)
+{
+    struct err err = { 0 };
+    char *argv[] = { (char *) "sh", (char *) "-c", (char *) "read go; ulimit -S -n >&2", NULL };
+    posix_spawn_file_actions_t actions;
+    int ends[2], status;
+    pid_t pid;
+    limit (RLIMIT_NOFILE, 32, 300);
+    if (process_capacity_check ("this test", &(struct capacity_needs){ .descriptors = 200 }, &err) < 0 ||
+        pipe2 (ends, O_CLOEXEC) < 0 || posix_spawn_file_actions_init (&actions) != 0 ||
+        posix_spawn_file_actions_adddup2 (&actions, ends[0], 0) != 0)
+        _exit (9);
+    own_limits_set = 0;
+    if (program_start (&pid, argv[0], POSIX_SPAWN_SETSID, &actions, argv, environ) != 0 ||
+        write (ends[1], "\n", 1) != 1)
+        _exit (9);
+    posix_spawn_file_actions_destroy (&actions);
+    waitpid (pid, &status, 0);
+    struct rlimit own = { 0 };
+    (void) getrlimit (RLIMIT_NOFILE, &own);
+    _exit (own_limits_set || own.rlim_cur != 300 ? 8 : WEXITSTATUS (status));
+}
+
+static void a_program_gets_the_limit_that_this_process_began_with_and_this_process_keeps_its_own (void **state)
+{
+    (void) state;
+    struct said said = child (start_a_program_that_tells_its_limit);
+    expect (&said, 0, "32\n");
 }
 
 /* ---- the size of a file ---- */
@@ -296,6 +344,7 @@ int main (void)
         cmocka_unit_test (a_library_that_gives_up_for_want_of_something_ends_with_a_sentence),
         cmocka_unit_test (memory_that_is_refused_is_said_with_its_size_where_that_is_known),
         cmocka_unit_test (any_other_abort_stays_one),
+        cmocka_unit_test (a_program_gets_the_limit_that_this_process_began_with_and_this_process_keeps_its_own),
         cmocka_unit_test (a_file_that_may_not_grow_is_an_error_of_its_writer),
         cmocka_unit_test (what_is_executed_has_the_default_of_that),
     };

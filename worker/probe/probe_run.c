@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +18,7 @@
 #include "common/base/err.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
+#include "common/io/program_start.h"
 #include "worker/image/self.h"
 #include "worker/probe/option.h"
 
@@ -113,20 +113,6 @@ struct watch {
 
 /* ---- start ---- */
 
-static int plain_signals (posix_spawnattr_t *how)
-{
-    sigset_t none, all;
-    sigemptyset (&none);
-    sigfillset (&all);
-    int rc = posix_spawnattr_setsigmask (how, &none);
-    if (rc == 0)
-        rc = posix_spawnattr_setsigdefault (how, &all);
-    if (rc == 0)
-        rc = posix_spawnattr_setpgroup (how, 0);
-    return rc ? rc
-              : posix_spawnattr_setflags (how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-}
-
 /* dup2 on itself takes close-on-exec away (posix_spawn_file_actions_adddup2(3)). */
 static int keep_image (posix_spawn_file_actions_t *actions)
 {
@@ -152,19 +138,13 @@ static int descriptors (posix_spawn_file_actions_t *actions, int reporter, int o
 static int spawn (struct watch *watch, char *const *argv, int reporter, int output, struct err *err)
 {
     posix_spawn_file_actions_t actions;
-    posix_spawnattr_t how;
     struct arena arena = { 0 };
     struct self_exec start = self_make_exec (argv, &arena);
     int rc = posix_spawn_file_actions_init (&actions);
     assert (rc == 0); /* glibc fails here only for want of memory */
-    rc = posix_spawnattr_init (&how);
-    assert (rc == 0);
-    rc = plain_signals (&how);
+    rc = descriptors (&actions, reporter, output);
     if (rc == 0)
-        rc = descriptors (&actions, reporter, output);
-    if (rc == 0)
-        rc = posix_spawn (&watch->pid, start.program, &actions, &how, start.argv, environ);
-    posix_spawnattr_destroy (&how);
+        rc = program_start (&watch->pid, start.program, POSIX_SPAWN_SETPGROUP, &actions, start.argv, environ);
     posix_spawn_file_actions_destroy (&actions);
     errno = rc;
     arena_release (&arena);

@@ -133,7 +133,7 @@ static NEW_PROCESS enum step become (const struct start *start)
         _exit (0); /* spawn_check_target */
     if (arrange_descriptors (request) < 0)
         return STEP_DESCRIPTORS;
-    files_limit_restore ();
+    files_limit_restore (0);
     if (!request->as_login && set_limits () < 0)
         return STEP_LIMITS;
     if (chdir (request->directory) < 0)

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -34,18 +33,12 @@ static int descriptors (posix_spawn_file_actions_t *actions, const struct subpro
 static int start (const struct subprocess *command, int output, pid_t *pid, struct err *err)
 {
     posix_spawn_file_actions_t actions;
-    posix_spawnattr_t how;
     /* glibc fails here only for want of memory */
     int rc = posix_spawn_file_actions_init (&actions);
     assert (rc == 0);
-    rc = posix_spawnattr_init (&how);
-    assert (rc == 0);
-    rc = program_start_fresh (&how, false);
+    rc = descriptors (&actions, command, output);
     if (rc == 0)
-        rc = descriptors (&actions, command, output);
-    if (rc == 0)
-        rc = posix_spawnp (pid, command->argv[0], &actions, &how, (char *const *) (uintptr_t) command->argv, environ);
-    posix_spawnattr_destroy (&how);
+        rc = program_start (pid, command->argv[0], 0, &actions, (char *const *) (uintptr_t) command->argv, environ);
     posix_spawn_file_actions_destroy (&actions);
     if (rc == 0)
         return 0;
