@@ -1,5 +1,6 @@
 """The canary helper, with the test as its worker at the other end of a socket pair."""
 
+import errno
 import json
 import logging
 import os
@@ -552,6 +553,29 @@ class Backend(unittest.TestCase):
             sliceup_jax.local_devices(jax)
         self.assertEqual("host", failed.exception.owner)
         self.assertIn("JAX_PLATFORMS=cuda", str(failed.exception))
+
+
+class Rendezvous(unittest.TestCase):
+    DROPPED = "its host is down, or something between the hosts drops packets"
+
+    def told(self, error):
+        with unittest.mock.patch.object(sliceup_jax.socket, "create_connection", side_effect=error):
+            with self.assertRaises(sliceup_canary.Failure) as caught:
+                sliceup_jax.await_listener("rank0.svc:8476", 0)
+        return caught.exception.owner, str(caught.exception)
+
+    def test_only_silence_is_told_as_a_host_that_is_down_or_packets_that_are_dropped(self):
+        for error in (TimeoutError("timed out"), OSError(errno.EHOSTUNREACH, "No route to host")):
+            owner, text = self.told(error)
+            self.assertEqual("peer", owner)
+            self.assertIn(self.DROPPED, text)
+        for error in (socket.gaierror(-2, "Name or service not known"), OSError(errno.ENETUNREACH, "Network is unreachable"),
+                      OSError(errno.EMFILE, "Too many open files")):
+            owner, text = self.told(error)
+            self.assertEqual("host", owner)
+            self.assertIn(error.strerror, text)
+            self.assertNotIn(self.DROPPED, text)
+        self.assertEqual("peer", self.told(ConnectionRefusedError())[0])
 
 
 class Identity(unittest.TestCase):

@@ -5,6 +5,7 @@ otherwise. Inputs are made from numpy on the host, because an array operation ou
 program would be a program of its own: one more compile request, and a miss in a restored pass.
 """
 
+import errno
 import hashlib
 import os
 import socket
@@ -393,10 +394,17 @@ def await_listener(address, timeout):
             return
         except OSError as error:
             if time.monotonic() >= deadline:
-                refused = isinstance(error, ConnectionRefusedError)
-                raise Failure("peer", f"{error}: no connection to rank 0 at {address} in {timeout} s: " +
-                              ("nothing listens there" if refused else "its host is down, or something between the hosts drops packets"))
+                raise Failure(*unreached(error, f"no connection to rank 0 at {address} in {timeout} s"))
             time.sleep(0.02)
+
+
+def unreached(error, what):
+    """Owner and text. What is neither refused nor silent, such as a name that nobody knows, is a matter of this host."""
+    if isinstance(error, ConnectionRefusedError):
+        return "peer", f"{error}: {what}: nothing listens there"
+    if isinstance(error, (TimeoutError, socket.timeout)) or error.errno == errno.EHOSTUNREACH:
+        return "peer", f"{error}: {what}: its host is down, or something between the hosts drops packets"
+    return "host", f"{error}: {what}"
 
 
 def classify(error):
