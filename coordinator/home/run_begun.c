@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,10 +34,6 @@ static int lock (const char *home, const char *name, short type, uint32_t most_m
     while (fd >= 0 && fcntl (fd, F_OFD_SETLK, &whole) != 0) {
         bool busy = errno == EAGAIN || errno == EACCES;
         if (busy && clock_boot_ms () < until_ms) {
-            if (strcmp (name, MAKING) != 0 && journal_lock_is_readers (fd) && unlink (path) == 0) {
-                close (fd); /* those who begin runs lock another one then */
-                fd = plain_file_open (path, O_RDWR | O_CREAT, err);
-            }
             (void) poll (NULL, 0, HOLD_AGAIN_MS);
             continue;
         }

@@ -124,7 +124,8 @@ static bool is_gone (int64_t pid)
     return pid > 0 && kill ((pid_t) pid, 0) != 0 && errno == ESRCH;
 }
 
-bool journal_lock_is_readers (int fd)
+/* A read lock, which everybody may have who may read it, is none of ours. */
+static bool is_readers (int fd)
 {
     struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     return fcntl (fd, F_OFD_GETLK, &whole) == 0 && whole.l_type == F_RDLCK;
@@ -138,7 +139,7 @@ static int lock_whole (int fd)
     int rc;
     while ((rc = fcntl (fd, F_OFD_SETLK, &whole)) != 0 && (errno == EAGAIN || errno == EACCES)) {
         int refused = errno;
-        if (journal_lock_is_readers (fd))
+        if (is_readers (fd))
             return 0;
         if (!is_gone (pid_read (fd)) || clock_boot_ms () >= until_ms) {
             errno = refused;

@@ -16,8 +16,6 @@
 int journal_lock_take (const char *path, struct err *err);
 /* The holder lives: readers of journal_last_alive_ms see it. Not made durable: what a loss of power takes is seconds. */
 void journal_lock_note_alive (int lock_fd);
-/* What keeps it from being locked for writing is a read lock, which everybody may have who may read it: none of ours. */
-bool journal_lock_is_readers (int fd);
 /* Locks the mark that is open there, for whoever has taken the lock. -1: errno; EAGAIN or EACCES: somebody has it. */
 int journal_lock_mark (int fd);
 /* The folder is on a local file system, and nobody else may write in it. */

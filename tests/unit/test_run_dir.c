@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
@@ -141,12 +143,13 @@ static void the_last_is_the_one_that_was_taken_over (void **state)
     assert_string_equal (found.id, newest.id);
 }
 
-/* Everybody who may read it may lock it for reading: no turn waits for that, and the next one waits for ours. */
-static void a_readers_lock_takes_no_turn (void **state)
+/* Of two who wait, each on a file of its own, both would have it. */
+static void a_turn_is_one_files_lock_whoever_holds_it_meanwhile (void **state)
 {
     const struct home *home = *state;
     struct flock whole = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
     struct err err = { 0 };
+    struct stat before, after;
     char path[RUN_PATH_BYTES];
     int fd = run_begun_take_turn (home->path, &err);
     assert_true (fd >= 0);
@@ -154,14 +157,19 @@ static void a_readers_lock_takes_no_turn (void **state)
     snprintf (path, sizeof path, "%s/runs/.beginning", home->path); /* in what sandboxes keep out of sight */
     int reading_fd = open (path, O_RDONLY);
     assert_int_equal (fcntl (reading_fd, F_OFD_SETLK, &whole), 0);
+    assert_int_equal (fstat (reading_fd, &before), 0);
+    pid_t holder = fork (); /* keeps it for a moment longer */
+    if (holder == 0) {
+        poll (NULL, 0, 200);
+        _exit (0);
+    }
+    close (reading_fd);
     fd = run_begun_take_turn (home->path, &err);
     assert_true (fd >= 0);
-    close (reading_fd);
-    reading_fd = open (path, O_RDONLY);
-    assert_int_equal (fcntl (reading_fd, F_OFD_GETLK, &whole), 0);
-    assert_int_equal (whole.l_type, F_WRLCK); /* what the next one waits for */
-    close (reading_fd);
+    assert_int_equal (fstat (fd, &after), 0);
+    assert_int_equal (after.st_ino, before.st_ino);
     close (fd);
+    assert_int_equal (waitpid (holder, NULL, 0), holder);
 }
 
 static void only_an_id_becomes_a_path (void **state)
@@ -216,7 +224,7 @@ int main (void)
         IN_HOME (a_run_that_was_removed_meanwhile_is_no_damage),
         IN_HOME (the_last_is_the_one_that_was_taken_over),
         IN_HOME (the_last_is_the_last_that_was_made_whatever_the_clock_said),
-        IN_HOME (a_readers_lock_takes_no_turn),
+        IN_HOME (a_turn_is_one_files_lock_whoever_holds_it_meanwhile),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
