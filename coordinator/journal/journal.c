@@ -16,7 +16,7 @@
 
 /* Of the locks in the shared memory of a log the first three are the writer's, who recovers and takes checkpoints as
  * well (sqlite walformat.html, 2.3.1: WRITE, CKPT, RECOVER). Readers have one of them for moments, to recover. */
-enum { WRITE_BUSY_MS = 30 * 1000, WRITER_LOCKS = 3, STRANGER_MS = 5000 };
+enum { WRITE_BUSY_MS = 30 * 1000, WRITER_LOCKS = 3, STRANGER_MS = 5000, APART_MS = 1000 };
 
 struct journal {
     int lock_fd;
@@ -28,6 +28,7 @@ struct journal {
 static sqlite3_io_methods passing;
 static int (*plain_lock) (sqlite3_file *, int, int, int);
 static _Atomic uint64_t refused_ms[WRITER_LOCKS]; /* since when it has been; 0: it is not */
+static _Atomic uint64_t asked_ms[WRITER_LOCKS];   /* the last time: what was refused long before is another refusal */
 
 /* Who may write is settled by <path>.lock. Whoever may read can keep a read lock here, and is not waited for. */
 static int lock_or_pass (sqlite3_file *file, int first, int n, int flags)
@@ -35,7 +36,8 @@ static int lock_or_pass (sqlite3_file *file, int first, int n, int flags)
     int rc = plain_lock (file, first, n, flags);
     if (first >= WRITER_LOCKS || flags != (SQLITE_SHM_LOCK | SQLITE_SHM_EXCLUSIVE))
         return rc;
-    uint64_t now_ms = clock_boot_ms (), since_ms = refused_ms[first];
+    uint64_t now_ms = clock_boot_ms (), since_ms = now_ms - asked_ms[first] < APART_MS ? refused_ms[first] : 0;
+    asked_ms[first] = now_ms;
     refused_ms[first] = rc != SQLITE_BUSY ? 0 : since_ms ? since_ms : now_ms;
     return rc == SQLITE_BUSY && since_ms && now_ms - since_ms >= STRANGER_MS ? SQLITE_OK : rc;
 }

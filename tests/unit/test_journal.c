@@ -335,10 +335,10 @@ static void a_lock_file_that_is_gone_lets_no_second_coordinator_in (void **state
     journal_close (journal);
 }
 
-/* A process with a read lock on a whole file beside the journal, as everybody may have who may read it. */
-static pid_t read_lock_elsewhere (const struct place *place, const char *ending)
+/* A process with a read lock on a file beside the journal (`len` 0: to its end), as everybody may have who may read it. */
+static pid_t read_lock_elsewhere (const struct place *place, const char *ending, off_t start, off_t len)
 {
-    struct flock whole = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+    struct flock whole = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = start, .l_len = len };
     char name[PATH_MAX], byte = 0;
     int ends[2];
     assert_int_equal (pipe (ends), 0);
@@ -381,7 +381,7 @@ static void a_readers_lock_keeps_no_fact_from_being_durable (void **state)
     struct err err = { 0 };
     struct journal *journal = journal_create (place->path, RUN_ID, &err);
     writes_until (journal, place, 1, 3);
-    pid_t pid = read_lock_elsewhere (place, "-shm");
+    pid_t pid = read_lock_elsewhere (place, "-shm", 0, 0);
     writes_until (journal, place, 4, 40);
     writes_until (journal, place, 41, 90);
     journal_close (journal);
@@ -394,12 +394,47 @@ static void a_readers_lock_keeps_no_fact_from_being_durable (void **state)
     journal_close (journal);
 }
 
+static off_t size_beside (const struct place *place, const char *ending)
+{
+    char name[PATH_MAX];
+    struct stat at;
+    snprintf (name, sizeof name, "%s%s", place->path, ending);
+    return stat (name, &at) == 0 ? at.st_size : 0;
+}
+
+/* A checkpoint is tried once at a commit, and left for the next one. */
+static void a_lock_that_was_refused_long_ago_is_not_passed_the_next_time (void **state)
+{
+    enum { CHECKPOINT_LOCK = 121, CHECKPOINT_BYTES = 1050 * (8192 + 24), STRANGER_MS = 5000 };
+    const struct place *place = *state;
+    uint64_t last = 0;
+    struct journal *journal = journal_create (place->path, RUN_ID, NULL);
+    pid_t pid = read_lock_elsewhere (place, "-shm", CHECKPOINT_LOCK, 1);
+    for (; size_beside (place, "-wal") < CHECKPOINT_BYTES; last += 50) {
+        append_until (journal, last + 1, last + 50);
+        wait_durable (journal, last + 50);
+    }
+    off_t before = size_beside (place, "");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal (kill (pid, SIGKILL), 0);
+        assert_int_equal (waitpid (pid, NULL, 0), pid);
+        if (i == 0) {
+            poll (NULL, 0, STRANGER_MS + 500);
+            pid = read_lock_elsewhere (place, "-shm", CHECKPOINT_LOCK, 1);
+        }
+        append_until (journal, last + 1, last + 1);
+        wait_durable (journal, ++last);
+        assert_int_equal (size_beside (place, "") == before, i == 0);
+    }
+    journal_close (journal);
+}
+
 static void a_readers_lock_is_no_coordinators (void **state)
 {
     const struct place *place = *state;
     struct err err = { 0 };
     make_journal (place->path, 3);
-    pid_t pid = read_lock_elsewhere (place, ".lock");
+    pid_t pid = read_lock_elsewhere (place, ".lock", 0, 0);
     assert_int_equal (journal_is_locked (place->path, NULL, &err), 0);
     struct journal *journal = journal_open (place->path, &err);
     assert_non_null (journal);
@@ -408,7 +443,7 @@ static void a_readers_lock_is_no_coordinators (void **state)
     journal_close (journal);
     assert_int_equal (kill (pid, SIGKILL), 0);
     assert_int_equal (waitpid (pid, NULL, 0), pid);
-    pid = read_lock_elsewhere (place, ".mark");
+    pid = read_lock_elsewhere (place, ".mark", 0, 0);
     assert_int_equal (journal_is_locked (place->path, NULL, &err), 0);
     assert_null (journal_open (place->path, &err));
     assert_non_null (strstr (err.text, "see which with: fuser -v '"));
@@ -564,6 +599,7 @@ int main (void)
         IN_PLACE (a_second_coordinator_hears_who_holds_it),
         IN_PLACE (a_lock_file_that_is_gone_lets_no_second_coordinator_in),
         IN_PLACE (a_readers_lock_keeps_no_fact_from_being_durable),
+        IN_PLACE (a_lock_that_was_refused_long_ago_is_not_passed_the_next_time),
         IN_PLACE (a_readers_lock_is_no_coordinators),
         IN_PLACE (the_lock_of_a_dead_coordinator_is_waited_for),
         IN_PLACE (a_reader_follows_while_facts_are_written),
