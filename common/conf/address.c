@@ -49,11 +49,6 @@ bool address_is_any (struct text address)
     return text_is (address, "0.0.0.0") || text_is (address, "::");
 }
 
-bool address_is_loopback (struct text address)
-{
-    return text_starts (address, "127.") || text_is (address, "::1") || text_is (address, "localhost");
-}
-
 bool port_is_good (struct text digits)
 {
     uint64_t port = 0;

@@ -329,6 +329,11 @@ uint32_t plan_whole (const struct plan *plan)
     return plan->whole ? plan->whole : plan->hosts.n;
 }
 
+bool address_is_loopback (struct text address)
+{
+    return text_starts (address, "127.") || text_is (address, "::1") || text_is (address, "localhost");
+}
+
 uint32_t plan_place (const struct plan *plan, uint32_t rank)
 {
     return plan->whole ? plan->hosts.items[rank].place : rank;

@@ -385,6 +385,7 @@ bool var_find (const var_list *vars, struct text name, struct text *value);
 struct text var_value (const var_list *vars, const char *name); /* empty: there is none, or it was not heard */
 int plan_host_rank (const struct plan *plan, struct text host); /* or -1 */
 uint32_t plan_whole (const struct plan *plan);                  /* hosts of the whole slice */
+bool address_is_loopback (struct text address);                 /* of a host: reached on its own machine alone */
 uint32_t plan_place (const struct plan *plan, uint32_t rank);   /* of a host of the run, in the whole slice */
 int plan_rung_index (const struct plan *plan, struct text id);  /* or -1 */
 /* Of known failures; NULL: none has this id. */

@@ -146,7 +146,7 @@ static int by_machine (const void *a, const void *b)
 
 static bool reached_apart (struct text a, struct text b)
 {
-    bool local = text_starts (a, "127.") && text_starts (b, "127.");
+    bool local = address_is_loopback (a) && address_is_loopback (b);
     return a.len && b.len && !local && !text_equal (a, b);
 }
 
@@ -156,7 +156,7 @@ void topology_judge_machines (const struct plan *plan, const struct topology_hos
     struct machine *machines = arena_array (arena, plan->hosts.n, sizeof *machines);
     uint32_t n = 0;
     *out = (struct topology_findings){ arena_array (arena, plan->hosts.n, sizeof *out->items), 0 };
-    for (uint32_t rank = 0; rank < plan->hosts.n; rank++) {
+    for (uint32_t rank = 0; rank < plan->hosts.n && plan->launcher != LAUNCHER_LOCAL; rank++) {
         machines[n] = (struct machine){ rank, topology_said (&hosts[rank], TEXT_LIT ("boot_id")),
                                         topology_said (&hosts[rank], TEXT_LIT ("hostname")) };
         n += machines[n].boot.len && machines[n].name.len;
@@ -175,7 +175,7 @@ void topology_judge_machines (const struct plan *plan, const struct topology_hos
                              TEXT_ARG (host->address)),
                 "name each machine once in the slice file: what is reduced over these hosts is not reduced over "
                 "machines");
-        first = same ? first : i;
+        first = same && other->address.len ? first : i;
     }
 }
 

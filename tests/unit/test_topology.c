@@ -329,6 +329,21 @@ static void what_the_user_says_is_one_machine_is_not_found (void **state)
     assert_int_equal (machines_found (slice, "127.0.0.1", "127.0.0.2"), 0);
     assert_int_equal (machines_found (slice, "", "10.0.0.1"), 0);
     assert_int_equal (machines_found (slice, "127.0.0.1", "10.0.0.1"), 1); /* of that they said nothing */
+    assert_int_equal (machines_found (slice, "127.0.0.1", "localhost"), 0);
+    assert_int_equal (machines_found (slice, "::1", "127.0.0.1"), 0);
+    slice->plan.launcher = LAUNCHER_LOCAL;
+    assert_int_equal (machines_found (slice, "10.0.0.1", "10.1.0.1"), 0);
+}
+
+static void a_host_without_an_address_hides_no_two_that_are_one_machine (void **state)
+{
+    struct slice *slice = *state;
+    (void) machines_found (slice, "", "10.0.0.1");
+    slice->facts[2][0] = fact (slice, "boot_id", "b");
+    slice->names[2].address = TEXT_LIT ("10.1.0.1");
+    topology_judge_machines (&slice->plan, slice->hosts, &slice->arena, &slice->found);
+    assert_int_equal (slice->found.n, 1);
+    assert_int_equal (slice->found.items[0].host, 2);
 }
 
 static void hosts_are_held_against_the_first_of_their_machine_wherever_it_stands (void **state)
@@ -378,6 +393,7 @@ int main (void)
 #define T(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
         T (a_machine_under_two_addresses_is_found),
         T (what_the_user_says_is_one_machine_is_not_found),
+        T (a_host_without_an_address_hides_no_two_that_are_one_machine),
         T (another_boot_or_name_is_another_machine),
         T (hosts_that_tell_no_boot_or_no_name_are_no_machine),
         T (hosts_are_held_against_the_first_of_their_machine_wherever_it_stands),
