@@ -45,7 +45,7 @@ static bool is_program (const char *path)
     return false;
 }
 
-const char *path_find_program (const char *name, struct arena *arena, struct err *err)
+const char *path_find_program (const char *name, bool absolute, struct arena *arena, struct err *err)
 {
     const char *set = getenv ("PATH");
     struct text rest = text_of (set && *set ? set : USUAL_PATH);
@@ -54,7 +54,7 @@ const char *path_find_program (const char *name, struct arena *arena, struct err
         more = memchr (rest.ptr, ':', rest.len) != NULL;
         struct text folder = text_take_until (&rest, ':');
         const char *path = text_format (arena, "%.*s%s%s", TEXT_ARG (folder), folder.len ? "/" : "./", name).ptr;
-        if (is_program (path))
+        if ((*path == '/' || !absolute) && is_program (path))
             return path;
         why = errno == EACCES ? EACCES : why;
     }

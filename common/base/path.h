@@ -12,7 +12,8 @@ bool path_is_below_any (const char *path, const char *const *folders, uint32_t n
  * there and of itself, empty of a name alone. */
 struct text path_name (struct text path);
 struct text path_folder (struct text path);
-/* Where execvp(3) would find `name`; NULL: nowhere. In the arena. */
-const char *path_find_program (const char *name, struct arena *arena, struct err *err);
+/* Where execvp(3) would find `name`; NULL: nowhere. In the arena. `absolute`: in absolute folders of PATH only, for who
+ * starts it elsewhere. */
+const char *path_find_program (const char *name, bool absolute, struct arena *arena, struct err *err);
 
 #endif

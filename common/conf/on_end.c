@@ -19,7 +19,7 @@ static struct text find_program (struct draft *draft, struct text word)
     struct text folder = path_folder (draft->plan.source.path);
     struct text file = text_copy (draft->arena, word);
     if (!memchr (word.ptr, '/', word.len))
-        file = text_of (path_find_program (file.ptr, draft->arena, NULL));
+        file = text_of (path_find_program (file.ptr, true, draft->arena, NULL));
     else if (word.ptr[0] != '/' && folder.len)
         file = text_format (draft->arena, "%.*s/%.*s", TEXT_ARG (folder), TEXT_ARG (word));
     return text_starts (file, "/") && is_executable (file.ptr) ? file : (struct text){ 0 };

@@ -6,9 +6,15 @@
 
 #include <cmocka.h>
 
+#include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/base/utf8.h"
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static void slices_borrow_and_nothing_is_empty (void **state)
 {
@@ -243,10 +249,31 @@ static void texts_are_alike_but_for_their_numbers (void **state)
                   text_equal_but_numbers (TEXT_LIT ("0x"), TEXT_LIT ("0")));
 }
 
+static void behind_a_relative_folder_of_path_an_absolute_one_is_searched (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    char folder[] = "/tmp/test_text.XXXXXX", before[PATH_MAX];
+    assert_non_null (mkdtemp (folder));
+    assert_non_null (getcwd (before, sizeof before));
+    assert_int_equal (chdir (folder), 0);
+    assert_int_equal (mkdir ("here", 0700), 0);
+    assert_int_equal (close (open ("here/sh", O_CREAT | O_WRONLY, 0700)), 0);
+    setenv ("PATH", "here:/bin", 1);
+    assert_string_equal (path_find_program ("sh", false, &arena, NULL), "here/sh");
+    assert_string_equal (path_find_program ("sh", true, &arena, NULL), "/bin/sh");
+    assert_int_equal (unlink ("here/sh"), 0);
+    assert_int_equal (rmdir ("here"), 0);
+    assert_int_equal (chdir (before), 0);
+    assert_int_equal (rmdir (folder), 0);
+    arena_release (&arena);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (texts_are_alike_but_for_their_numbers),
+        cmocka_unit_test (behind_a_relative_folder_of_path_an_absolute_one_is_searched),
         cmocka_unit_test (slices_borrow_and_nothing_is_empty),
         cmocka_unit_test (a_nul_inside_does_not_cut_a_slice),
         cmocka_unit_test (comparison_is_a_total_order),

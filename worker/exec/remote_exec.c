@@ -113,7 +113,7 @@ static char **environment_of (struct remote_command *command)
 static struct exec *start (struct remote_command *command, int output_fd, struct err *err)
 {
     char directory[PATH_MAX];
-    const char *program = path_find_program (command->words[0], &command->arena, err);
+    const char *program = path_find_program (command->words[0], false, &command->arena, err);
     if (!program || exec_adopt_orphans (err) < 0)
         return NULL;
     struct spawn_request request = { .program = program,

@@ -109,7 +109,7 @@ static void add_system (struct host_fact_list *list)
 static void add_python (struct host_fact_list *list)
 {
     char real[PATH_MAX];
-    const char *name = path_find_program ("python3", &list->arena, NULL);
+    const char *name = path_find_program ("python3", false, &list->arena, NULL);
     struct text found = name && realpath (name, real) ? text_copy (&list->arena, text_of (real)) : (struct text){ 0 };
     host_fact_add (list, "python3.path", found);
 }
