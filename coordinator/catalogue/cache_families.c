@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,6 +117,7 @@ int cache_list_per_host (const char *root, struct text bundle, struct arena *are
         measure (&items[(*n)++], folder, entry->d_name);
     }
     closedir (folder);
+    _Static_assert(offsetof (struct host_cache, host) == 0, "text_order compares what each begins with");
     if (*n)
         qsort (items, *n, sizeof *items, text_order);
     *out = arena_copy (arena, items, *n * sizeof *items);

@@ -123,8 +123,6 @@ int join_parse (struct join_config *join, struct text line, struct err *err)
     return rc;
 }
 
-/* ---- who this process is ---- */
-
 /* ---- the exchange ---- */
 
 /* One line of at most `out_bytes - 1` bytes, byte by byte: what follows it is not ours to take. */

@@ -48,9 +48,6 @@ struct init_swept_report {
     uint32_t strays;
 };
 
-/* `control_fd` is the init process's own; `other_fd` is the worker's end of it, inherited. */
-_Noreturn void init_process (const struct init_settings *request, int control_fd, int other_fd);
-
 enum { SIGNALS_N = 64, SWEEP_AGAIN_MS = 20, CONTROL_FD = 0, CHILDREN_FD = 1 };
 #define WORDS "sliceup-worker init"
 
@@ -218,7 +215,8 @@ static bool tell (const struct init_report *report, int control_fd)
     return told;
 }
 
-_Noreturn void init_process (const struct init_settings *request, int control_fd, int other_fd)
+/* `control_fd` is the init process's own; `other_fd` is the worker's end of it, inherited. */
+static _Noreturn void init_process (const struct init_settings *request, int control_fd, int other_fd)
 {
     close (other_fd);
     rename_self (request);
