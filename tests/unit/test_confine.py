@@ -548,6 +548,14 @@ class Confine(unittest.TestCase):
             self.assertEqual(listed != 0o755 and not sees_all, f"{above} cannot be listed" in told.text, told.text)
         above.chmod(0o755)
 
+    @unittest.skipUnless(IS_ROOT, "who may make mounts and not leave them")
+    def test_a_mount_namespace_that_can_be_neither_finished_nor_left_is_told(self):
+        if self.uid:
+            self.skipTest("an ordinary user's own may be left")
+        unable = ("setpriv", "--bounding-set", "-sys_chroot", "--inh-caps", "-sys_chroot", "prlimit")
+        told = [self.shell("true", before=(*unable, f"--nofile={files}")).text for files in range(6, 14)]
+        self.assertTrue(any("no mount namespace: programs stay in one that was only begun" in text for text in told), "".join(told))
+
     def test_files_that_others_make_lower_no_level(self):
         """More than there are rules for in a folder that Landlock opens entry by entry, with one of the user's own at the end."""
         stranger = self.uid + 1

@@ -103,10 +103,11 @@ static int enter_user_namespace (struct err *err)
     return 0;
 }
 
-static void leave_namespace (const struct mounts *mounts)
+static void leave_namespace (const struct mounts *mounts, struct err *err)
 {
-    if (setns (mounts->before_fds[0], CLONE_NEWNS) == 0 && fchdir (mounts->before_fds[1]) == 0 && chroot (".") == 0)
-        (void) fchdir (mounts->before_fds[2]);
+    if (setns (mounts->before_fds[0], CLONE_NEWNS) < 0 || fchdir (mounts->before_fds[1]) < 0 || chroot (".") < 0 ||
+        fchdir (mounts->before_fds[2]) < 0)
+        (void) err_prefix (err, "programs stay in one that was only begun (%s)", strerror (errno));
 }
 
 /* Slave: what is mounted on the host is seen here, and nothing of ours is seen there. */
@@ -422,7 +423,7 @@ int confine_mounts_enter (const struct confine_cache_paths *cache_paths, bool ov
     if (rc == 0 && chdir (cache_paths->scratch) < 0) /* where we stand may have been found before it was mounted over */
         rc = err_errno (err, ERR_IO, "cannot enter %.300s", cache_paths->scratch);
     if (rc < 0)
-        leave_namespace (&mounts);
+        leave_namespace (&mounts, err);
     for (int i = 0; i < BEFORE_N; i++)
         fd_close (mounts.before_fds[i]);
     arena_release (&mounts.arena);
