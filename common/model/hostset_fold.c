@@ -4,7 +4,7 @@
  * The rule is nodeset's, and decides the text that people see. Of the boxes in order - more points first, then for each
  * coordinate more values first, then the bytewise smaller first value, then the smaller last one - each takes in what
  * follows it and differs from it in one coordinate; first only its neighbour, again and again, and then anything behind
- * it, until nothing changes. */
+ * it, until nothing changes, or until PAIRS_MAX pairs of one family were looked at in vain: its text is longer then. */
 #include "common/model/hostset.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 
 #include "common/model/hostset_scan.h"
 
-enum { RANGE_DIGITS_MAX = 18 /* as hostset_item.c reads */, FOLDED_MAX_BYTES = 1 << 20 };
+enum { RANGE_DIGITS_MAX = 18 /* as hostset_item.c reads */, FOLDED_MAX_BYTES = 1 << 20, PAIRS_MAX = 1 << 25 };
 
 struct hostset_member {
     struct text name;
@@ -35,6 +35,7 @@ struct hostset_pattern {
     struct text **values;     /* per coordinate and id: its digits, rising */
     struct number_set *boxes; /* boxes_n rows of `dims` sets; the boxes are disjoint. dims == 0: none, and one name */
     uint32_t boxes_n;
+    uint32_t pairs_left; /* of PAIRS_MAX */
 };
 
 /* ---- families ---- */
@@ -231,7 +232,8 @@ static bool boxes_pass (struct hostset_pattern *pattern, bool neighbours, struct
         if (!box->n)
             continue;
         for (struct number_set *other = box + dims; other < end; other += dims)
-            if (other->n && !box_take_in (box, other, dims, arena) && neighbours)
+            if (other->n && !box_take_in (box, other, dims, arena) &&
+                (neighbours || pattern->pairs_left == 0 || --pattern->pairs_left == 0))
                 break;
         for (uint32_t dim = 0; dim < dims; dim++)
             set_tidy (&box[dim]);
@@ -247,6 +249,7 @@ static void boxes_gather (struct hostset_pattern *pattern, struct arena *arena)
     size_t cells = (size_t) pattern->n * pattern->dims;
     pattern->boxes = arena_array (arena, cells, sizeof *pattern->boxes);
     pattern->boxes_n = pattern->n;
+    pattern->pairs_left = PAIRS_MAX;
     for (size_t i = 0; i < cells; i++)
         pattern->boxes[i] = (struct number_set){ &pattern->ids[i], 1, false };
     while (boxes_pass (pattern, true, arena))
