@@ -1,4 +1,5 @@
 /* command.c - a rung's command: its words, the files that travel with it, and what its program may do at most. */
+#include <ctype.h>
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,17 +103,30 @@ static void name_words (struct draft *draft, const struct yaml_node *list, const
         }
 }
 
-/* Whoever asks for the profile's sizes names `shaped` (of sliceup_program), or the `shapes` of the line that describes the
- * attempt. */
+/* By name, and not in a comment: `shaped` of sliceup_program, or the `shapes` of the line that describes the attempt. */
+static bool asks_for_shapes (struct text code)
+{
+    while (code.len) {
+        struct text rest = text_take_until (&code, '\n'), line = text_take_until (&rest, '#');
+        for (uint32_t i = 0, n; i < line.len; i += n + 1) {
+            for (n = 0; i + n < line.len && (isalnum ((unsigned char) line.ptr[i + n]) || line.ptr[i + n] == '_'); n++)
+                ;
+            struct text word = { line.ptr + i, n };
+            if (text_is (word, "shaped") || text_is (word, "shapes"))
+                return true;
+        }
+    }
+    return false;
+}
+
 static void check_shapes (struct draft *draft, const struct yaml_node *words, const struct kit_sources *files)
 {
     const struct profile *profile = &draft->plan.profile;
     bool asks = profile->shapes.n == 0 || draft->problems->errors; /* whose sizes may be the mistake */
     for (const struct yaml_node *word = words->first; word; word = word->next)
-        asks = asks || memmem (word->text.ptr, word->text.len, "shape", 5);
+        asks = asks || asks_for_shapes (word->text);
     for (uint32_t i = 0; i < files->n; i++)
-        asks = asks || memmem (files->items[i].bytes.ptr, files->items[i].bytes.len, "shaped", 6) ||
-               memmem (files->items[i].bytes.ptr, files->items[i].bytes.len, "\"shapes\"", 8);
+        asks = asks || asks_for_shapes (files->items[i].bytes);
     if (!asks)
         warning_at (draft->problems, words,
                     "the profile limits the sizes of %.*s, and no file of this command asks for them, so nothing keeps "

@@ -180,7 +180,10 @@ class Asked(Commands):
         entry = self.attempt(self.climb({**rung, "command": ["python3", "./own.py", "64"]}, status=1, profile=sized), "h0", "own")
         self.assertIn("batch 64 is in no bucket of the profile's shapes (8, 16); nothing was compiled", entry["cause"]["text"])
         warning = "the profile limits the sizes of batch, and no file of this command asks for them"
-        for command, said in ((["python3", "./own.py", "16"], False), (["true"], True)):
+        self.lab.write("reshapes.py", "import model  # not shaped, for the time being\nmodel.reshaped(model.shapes_of(model.x.shape))\n")
+        self.lab.write("model.py", "")
+        for command, said in ((["python3", "./own.py", "16"], False), (["true"], True), (["python3", "-c", "print(x.shape)"], True),
+                              (["python3", "-c", "line['shapes']"], False), (["python3", "./reshapes.py"], True)):
             ladder = self.lab.ladder("ladder.yaml", [{"id": "own", "command": command}])
             ended = self.passes(self.lab.sliceup("check", self.lab.slice(ladder=str(ladder), profile=sized)))
             (self.assertIn if said else self.assertNotIn)(warning, ended.out + ended.err)
