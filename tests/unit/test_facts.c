@@ -9,6 +9,12 @@
 #include <sys/utsname.h>
 #include <sys/wait.h>
 
+#define V2 "31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
+#define V1                                                                                                             \
+    "32 31 0:29 / /sys/fs/cgroup/cpu rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n"                                     \
+    "34 31 0:31 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"                                                    \
+    "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+
 static void a_machine_is_read_from_its_files (void **state)
 {
     struct machine *machine = *state;
@@ -17,9 +23,10 @@ static void a_machine_is_read_from_its_files (void **state)
     put (machine, "/proc/cpuinfo",
          "processor\t: 0\nmodel name\t: Some CPU @ 2.0GHz\nprocessor : 1\nmodel name : Other\n");
     put (machine, "/proc/meminfo", "MemTotal:       24684092 kB\nMemFree: 1 kB\n");
+    put (machine, "/proc/self/mountinfo", V2);
     put (machine, "/proc/self/cgroup", "0::/jobs/one\n");
-    put (machine, "/sys/fs/cgroup/jobs/memory.max", "2000000\n");
-    put (machine, "/sys/fs/cgroup/jobs/one/memory.max", "max\n");
+    put (machine, "/root/sys/fs/cgroup/jobs/memory.max", "2000000\n");
+    put (machine, "/root/sys/fs/cgroup/jobs/one/memory.max", "max\n");
     put (machine, "/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
     put (machine, "/sys/devices/system/node/node0/x", "");
     put (machine, "/sys/devices/system/node/node1/x", "");
@@ -132,17 +139,20 @@ static void what_is_not_there_is_absent_and_never_left_out (void **state)
 static void a_group_outside_of_our_namespace_is_not_followed (void **state)
 {
     struct machine *machine = *state;
+    put (machine, "/proc/self/mountinfo", V2);
     put (machine, "/proc/self/cgroup", "0::/../../secret\n");
     put (machine, "/sys/secret/memory.max", "1\n");
-    put (machine, "/sys/fs/cgroup/memory.max", "max\n");
+    put (machine, "/root/sys/fs/cgroup/memory.max", "max\n");
     container_facts (&machine->list);
-    is (machine, "memory.cgroup_max", "max");
+    is (machine, "memory.cgroup_max", "absent");
 }
 
 static void the_old_control_groups_limit_counts_too (void **state)
 {
     struct machine *machine = *state;
-    put (machine, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "4096\n");
+    put (machine, "/proc/self/mountinfo", V1);
+    put (machine, "/proc/self/cgroup", "4:memory:/\n3:pids:/\n2:cpu,cpuacct:/\n");
+    put (machine, "/root/sys/fs/cgroup/memory/memory.limit_in_bytes", "4096\n");
     container_facts (&machine->list);
     is (machine, "memory.cgroup_max", "4096");
 }
@@ -150,22 +160,41 @@ static void the_old_control_groups_limit_counts_too (void **state)
 static void the_least_limit_above_an_old_nested_group_counts (void **state)
 {
     struct machine *machine = *state;
+    put (machine, "/proc/self/mountinfo", V1);
     put (machine, "/proc/self/cgroup",
          "6:devices:/\n5:name=memory:/other\n4:memory:/job/step\n3:pids:/tasks/7\n0::/\n");
-    put (machine, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
-    put (machine, "/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "65536\n");
-    put (machine, "/sys/fs/cgroup/memory/job/step/memory.limit_in_bytes", "8192\n");
-    put (machine, "/sys/fs/cgroup/pids/tasks/7/pids.max", "99\n");
-    put (machine, "/sys/fs/cgroup/pids/tasks/pids.max", "77\n");
+    put (machine, "/root/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    put (machine, "/root/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "65536\n");
+    put (machine, "/root/sys/fs/cgroup/memory/job/step/memory.limit_in_bytes", "8192\n");
+    put (machine, "/root/sys/fs/cgroup/pids/tasks/7/pids.max", "99\n");
+    put (machine, "/root/sys/fs/cgroup/pids/tasks/pids.max", "77\n");
     container_facts (&machine->list);
     is (machine, "memory.cgroup_max", "8192");
     is (machine, "pids.cgroup_max", "77");
 }
 
+/* Whoever explains a kill by the same limit looks at the same place. */
+static void limits_are_read_where_the_hierarchy_is_mounted (void **state)
+{
+    struct machine *machine = *state;
+    put (machine, "/proc/self/mountinfo",
+         "31 23 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
+         "35 31 0:32 /docker/ab /cgroups/memory ro - cgroup cgroup rw,memory\n");
+    put (machine, "/proc/self/cgroup", "4:memory:/docker/ab/c\n0::/jobs/one\n");
+    put (machine, "/root/cgroups/memory/memory.limit_in_bytes", "4096\n");
+    put (machine, "/root/sys/fs/cgroup/unified/jobs/memory.max", "77\n"); /* has no memory controller */
+    put (machine, "/root/sys/fs/cgroup/unified/jobs/pids.max", "88\n");
+    container_facts (&machine->list);
+    is (machine, "memory.cgroup_max", "4096");
+    is (machine, "pids.cgroup_max", "88");
+}
+
 static void no_old_limit_is_max (void **state)
 {
     struct machine *machine = *state;
-    put (machine, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    put (machine, "/proc/self/mountinfo", V1);
+    put (machine, "/proc/self/cgroup", "4:memory:/\n3:pids:/\n2:cpu,cpuacct:/\n");
+    put (machine, "/root/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
     container_facts (&machine->list);
     is (machine, "memory.cgroup_max", "max");
 }
@@ -202,11 +231,12 @@ static void a_size_that_is_no_number_is_absent (void **state)
 static void limits_of_groups_above_ours_bind (void **state)
 {
     struct machine *machine = *state;
+    put (machine, "/proc/self/mountinfo", V2);
     put (machine, "/proc/self/cgroup", "0::/jobs/one\n");
-    put (machine, "/sys/fs/cgroup/jobs/pids.max", "4096\n");
-    put (machine, "/sys/fs/cgroup/jobs/one/pids.max", "max\n");
-    put (machine, "/sys/fs/cgroup/jobs/cpu.max", "200000 100000\n");
-    put (machine, "/sys/fs/cgroup/jobs/one/cpu.max", "max 100000\n");
+    put (machine, "/root/sys/fs/cgroup/jobs/pids.max", "4096\n");
+    put (machine, "/root/sys/fs/cgroup/jobs/one/pids.max", "max\n");
+    put (machine, "/root/sys/fs/cgroup/jobs/cpu.max", "200000 100000\n");
+    put (machine, "/root/sys/fs/cgroup/jobs/one/cpu.max", "max 100000\n");
     container_facts (&machine->list);
     is (machine, "pids.cgroup_max", "4096");
     is (machine, "cpu.cgroup_max", "200000 100000");
@@ -216,9 +246,11 @@ static void limits_of_groups_above_ours_bind (void **state)
 static void old_groups_limit_processors_and_processes (void **state)
 {
     struct machine *machine = *state;
-    put (machine, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n");
-    put (machine, "/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
-    put (machine, "/sys/fs/cgroup/pids/pids.max", "77\n");
+    put (machine, "/proc/self/mountinfo", V1);
+    put (machine, "/proc/self/cgroup", "4:memory:/\n3:pids:/\n2:cpu,cpuacct:/\n");
+    put (machine, "/root/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n");
+    put (machine, "/root/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+    put (machine, "/root/sys/fs/cgroup/pids/pids.max", "77\n");
     container_facts (&machine->list);
     is (machine, "cpu.cgroup_max", "50000 100000");
     is (machine, "pids.cgroup_max", "77");
@@ -381,7 +413,7 @@ static void long_words_everywhere_fit_a_result (void **state)
                                          "/proc/sys/vm/swappiness",
                                          "/sys/kernel/mm/transparent_hugepage/enabled",
                                          "/sys/kernel/mm/transparent_hugepage/defrag",
-                                         "/sys/fs/cgroup/cpu.max",
+                                         "/root/sys/fs/cgroup/cpu.max",
                                          "/sys/devices/system/clocksource/clocksource0/current_clocksource",
                                          "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
                                          "/etc/os-release",
@@ -528,6 +560,7 @@ int main (void)
         MACHINE_TEST (a_group_outside_of_our_namespace_is_not_followed),
         MACHINE_TEST (the_old_control_groups_limit_counts_too),
         MACHINE_TEST (the_least_limit_above_an_old_nested_group_counts),
+        MACHINE_TEST (limits_are_read_where_the_hierarchy_is_mounted),
         MACHINE_TEST (no_old_limit_is_max),
         MACHINE_TEST (memory_and_pages_are_told_by_size),
         MACHINE_TEST (a_size_that_is_no_number_is_absent),

@@ -121,7 +121,7 @@ static void what_grew_is_counted_and_the_least_limit_told (void **state)
 static void no_limit_of_the_former_hierarchy_is_none (void **state)
 {
     char top[] = "/tmp/test_memory_kills.XXXXXX";
-    struct memory_watch watch = { .v1 = true, .before.counted_len = sizeof top - 1 };
+    struct memory_watch watch = { .group.v1 = true, .before.counted_len = sizeof top - 1 };
     (void) state;
     assert_non_null (mkdtemp (top));
     snprintf (watch.group.path, sizeof watch.group.path, "%s", top);

@@ -1,6 +1,7 @@
 /* container_facts.c - what surrounds this process: a container, control groups and what they limit. */
 #include "worker/facts/host_fact_list.h"
 
+#include "worker/process/cgroup_place.h"
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,102 +13,64 @@ enum { ID_DIGITS = 64, ID_SHOWN = 12 };
 
 /* ---- control groups ---- */
 
-/* Our group of a hierarchy: ":memory:" of version 1, "0::" of version 2 (cgroups(7), /proc/PID/cgroup). */
-static struct text our_group (struct host_fact_list *list, const char *hierarchy)
+static bool read_limit (struct host_fact_list *list, const struct cgroup_place *at, const char *file,
+                        struct text *value)
 {
-    struct text file, group = { 0 };
-    uint32_t at;
-    if (host_fact_read_file (list, list->roots->proc, "/self/cgroup", &file) &&
-        text_find (file, text_of (hierarchy), &at)) {
-        group = (struct text){ file.ptr + at + strlen (hierarchy), file.len - at - (uint32_t) strlen (hierarchy) };
-        group = text_take_until (&group, '\n');
-    }
-    /* A group above our own namespace's root shows as "/..": its limits are not in sight. */
-    if (group.len == 1 || (group.len && group.ptr[0] != '/') || text_find (group, TEXT_LIT ("/.."), NULL))
-        group.len = 0;
+    struct text path = text_format (&list->arena, "%s/%s", at->path, file);
+    return path.len < PATH_MAX_BYTES / 2 && host_fact_read_file (list, list->roots->root, path.ptr, value);
+}
+
+/* Our own; its path is empty where it is not in sight. */
+static struct cgroup_place our_group (struct host_fact_list *list, const char *controller)
+{
+    struct cgroup_place group;
+    struct text self = text_format (&list->arena, "%s/self", list->roots->proc);
+    (void) cgroup_place_read (self.ptr, self.ptr, controller, &group);
     return group;
 }
 
-/* The group above; false: there is none. */
-static bool go_up (struct text *group)
+/* The least of all limits from our group up to the root: each of them binds (Linux, admin-guide/cgroup-v2). */
+static struct text least_limit (struct host_fact_list *list, const char *controller, const char *file,
+                                const char *old_file)
 {
-    if (group->len == 0)
-        return false;
-    while (group->len && group->ptr[group->len - 1] != '/')
-        group->len--;
-    group->len -= group->len > 0;
-    return true;
-}
-
-static bool read_limit (struct host_fact_list *list, const char *mount, struct text group, const char *file,
-                        struct text *value)
-{
-    struct text path = text_format (&list->arena, "/fs/cgroup%s%.*s/%s", mount, TEXT_ARG (group), file);
-    return path.len < PATH_MAX_BYTES / 2 && host_fact_read_file (list, list->roots->sys, path.ptr, value);
-}
-
-/* The least of all limits from our group up to the root: each of them binds (Linux, admin-guide/cgroup-v2). Version 1
- * writes "no limit" as the largest number of whole pages. */
-static struct text least_limit (struct host_fact_list *list, const char *mount, struct text group, const char *file)
-{
-    uint64_t least = UINT64_MAX, limit;
+    struct cgroup_place at = our_group (list, controller);
+    uint64_t least = 0;
     bool seen = false;
     struct text value;
-    do {
-        if (!read_limit (list, mount, group, file, &value))
+    for (bool more = at.path[0]; more; more = cgroup_place_go_up (&at)) {
+        if (!read_limit (list, &at, at.v1 ? old_file : file, &value))
             continue;
         seen = true;
-        if (text_to_u64 (value, &limit) && limit < least && limit <= INT64_MAX - 1024 * 1024)
-            least = limit;
-    } while (go_up (&group));
+        uint64_t limit = cgroup_limit (value);
+        least = limit && (!least || limit < least) ? limit : least;
+    }
     if (!seen)
         return TEXT_LIT ("absent");
-    return least == UINT64_MAX ? TEXT_LIT ("max") : text_format (&list->arena, "%" PRIu64, least);
+    return least ? text_format (&list->arena, "%" PRIu64, least) : TEXT_LIT ("max");
 }
 
 /* "max 100000" limits nothing. Of several that limit the nearest is told: they are not numbers to compare. */
-static struct text nearest_quota (struct host_fact_list *list, struct text group)
+static struct text nearest_quota (struct host_fact_list *list)
 {
-    struct text value, told = TEXT_LIT ("absent");
-    do {
-        if (!read_limit (list, "", group, "cpu.max", &value))
+    struct cgroup_place at = our_group (list, "cpu");
+    struct text value, period, told = TEXT_LIT ("absent");
+    for (bool more = at.path[0]; more; more = cgroup_place_go_up (&at)) {
+        if (!read_limit (list, &at, at.v1 ? "cpu.cfs_quota_us" : "cpu.max", &value))
             continue;
-        if (!text_starts (value, "max"))
+        if (at.v1 && !text_is (value, "-1") && read_limit (list, &at, "cpu.cfs_period_us", &period))
+            return text_format (&list->arena, "%.*s %.*s", TEXT_ARG (value), TEXT_ARG (period));
+        if (!at.v1 && !text_starts (value, "max"))
             return value;
         told = TEXT_LIT ("max");
-    } while (go_up (&group));
+    }
     return told;
-}
-
-static struct text old_quota (struct host_fact_list *list)
-{
-    struct text quota, period;
-    if (!host_fact_read_file (list, list->roots->sys, "/fs/cgroup/cpu/cpu.cfs_quota_us", &quota))
-        return quota;
-    if (text_is (quota, "-1"))
-        return TEXT_LIT ("max");
-    host_fact_read_file (list, list->roots->sys, "/fs/cgroup/cpu/cpu.cfs_period_us", &period);
-    return text_format (&list->arena, "%.*s %.*s", TEXT_ARG (quota), TEXT_ARG (period));
-}
-
-/* Of version 2, else of version 1, where each controller has a hierarchy of its own. */
-static struct text limit_of (struct host_fact_list *list, const char *file, const char *controller,
-                             const char *old_file)
-{
-    struct text limit = least_limit (list, "", our_group (list, "0::"), file);
-    if (!text_is (limit, "absent"))
-        return limit;
-    struct text mount = text_format (&list->arena, "/%s", controller),
-                hierarchy = text_format (&list->arena, ":%s:", controller);
-    return least_limit (list, mount.ptr, our_group (list, hierarchy.ptr), old_file);
 }
 
 static void add_limits (struct host_fact_list *list)
 {
-    struct text quota = nearest_quota (list, our_group (list, "0::"));
-    host_fact_add (list, "memory.cgroup_max", limit_of (list, "memory.max", "memory", "memory.limit_in_bytes"));
-    host_fact_add (list, "pids.cgroup_max", limit_of (list, "pids.max", "pids", "pids.max"));
-    host_fact_add (list, "cpu.cgroup_max", text_is (quota, "absent") ? old_quota (list) : quota);
+    host_fact_add (list, "memory.cgroup_max", least_limit (list, "memory", "memory.max", "memory.limit_in_bytes"));
+    host_fact_add (list, "pids.cgroup_max", least_limit (list, "pids", "pids.max", "pids.max"));
+    host_fact_add (list, "cpu.cgroup_max", nearest_quota (list));
 }
 
 /* ---- container ---- */

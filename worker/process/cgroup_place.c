@@ -1,5 +1,6 @@
 #include "worker/process/cgroup_place.h"
 
+#include "common/io/atomic_file.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -57,8 +58,40 @@ bool cgroup_place_find (struct text cgroup, struct text mountinfo, const char *c
     if (path.len <= 1) /* "/": the group at the mount itself */
         path.len = 0;
     out->mount_len = point.len;
+    out->v1 = *controller != 0;
     int n = snprintf (out->path, sizeof out->path, "%.*s%.*s", TEXT_ARG (point), TEXT_ARG (path));
     if (n >= (int) sizeof out->path)
         out->path[0] = 0;
     return out->path[0] != 0;
+}
+
+bool cgroup_place_read (const char *process, const char *self, const char *controller, struct cgroup_place *out)
+{
+    enum { FILE_MAX_BYTES = 1 << 20 };
+    char path[PATH_MAX];
+    struct buf cgroup, mounts;
+    buf_init (&cgroup, FILE_MAX_BYTES);
+    buf_init (&mounts, FILE_MAX_BYTES);
+    snprintf (path, sizeof path, "%s/cgroup", process);
+    (void) file_read (path, &cgroup, NULL);
+    snprintf (path, sizeof path, "%s/mountinfo", self);
+    (void) file_read (path, &mounts, NULL);
+    bool found = cgroup_place_find (buf_as_text (&cgroup), buf_as_text (&mounts), controller, out) ||
+                 (*controller && cgroup_place_find (buf_as_text (&cgroup), buf_as_text (&mounts), "", out));
+    buf_release (&cgroup);
+    buf_release (&mounts);
+    return found;
+}
+
+bool cgroup_place_go_up (struct cgroup_place *place)
+{
+    char *last = strrchr (place->path, '/');
+    *(last ? last : place->path) = 0;
+    return place->path[0] && strlen (place->path) >= place->mount_len;
+}
+
+uint64_t cgroup_limit (struct text value)
+{
+    uint64_t limit;
+    return text_to_u64 (text_take_until (&value, '\n'), &limit) && limit < UINT64_C (1) << 60 ? limit : 0;
 }

@@ -1,4 +1,4 @@
-/* cgroup_place.h - where the control group of a process lies in the file system: cgroups(7). Pure. */
+/* cgroup_place.h - where the control group of a process lies in the file system, and what limits it: cgroups(7). */
 #ifndef SLICEUP_WORKER_PROCESS_CGROUP_PLACE_H
 #define SLICEUP_WORKER_PROCESS_CGROUP_PLACE_H
 
@@ -10,9 +10,17 @@
 struct cgroup_place {
     char path[PATH_MAX]; /* its folder; empty: none was found */
     uint32_t mount_len;  /* of `path`: the folders below are groups */
+    bool v1;
 };
 /* Of the texts of /proc/PID/cgroup and mountinfo. `controller` of v1, such as "memory"; empty: the group of v2. False: no
  * such group, it is not mounted here, or it lies outside of what is. */
 bool cgroup_place_find (struct text cgroup, struct text mountinfo, const char *controller, struct cgroup_place *out);
+/* Of a process, by its folder in proc, as this process reaches it, whose folder is `self`. In the hierarchy of v1 that has
+ * `controller`, and else in that of v2, which does not have it then. Empty: only v2. */
+bool cgroup_place_read (const char *process, const char *self, const char *controller, struct cgroup_place *out);
+/* To the group above; false: there is none in sight. */
+bool cgroup_place_go_up (struct cgroup_place *place);
+/* What a file of a limit holds; 0: no limit, which v1 writes as what fits 63 bits in whole pages. */
+uint64_t cgroup_limit (struct text value);
 
 #endif

@@ -35,7 +35,7 @@
  * Files and their meaning: cgroups(7) and the kernel's cgroup-v2 text. */
 struct control_group;
 
-enum { FILE_MAX_BYTES = 1 << 20, NAME_DIGITS = 16, EMPTY_MAX_MS = 5000, AGAIN_MS = 5, TRIAL_MAX_MS = 5000 };
+enum { NAME_DIGITS = 16, EMPTY_MAX_MS = 5000, AGAIN_MS = 5, TRIAL_MAX_MS = 5000 };
 #define NAME_START "sliceup-"
 enum { NAME_BYTES = sizeof NAME_START + NAME_DIGITS };
 
@@ -55,27 +55,13 @@ static void name_leaf (const char *directory, char name[NAME_BYTES])
     snprintf (name, NAME_BYTES, NAME_START "%.*s", NAME_DIGITS, digest_hex (&digest, hex));
 }
 
-static int find_own_group (struct cgroup_place *own, struct err *err)
-{
-    struct buf cgroup, mountinfo;
-    buf_init (&cgroup, FILE_MAX_BYTES);
-    buf_init (&mountinfo, FILE_MAX_BYTES);
-    int rc = file_read ("/proc/self/cgroup", &cgroup, err);
-    if (rc == 0)
-        rc = file_read ("/proc/self/mountinfo", &mountinfo, err);
-    if (rc == 0 && !cgroup_place_find (buf_as_text (&cgroup), buf_as_text (&mountinfo), "", own))
-        rc = err_set (err, ERR_STATE, "no cgroup v2 is mounted here, or the group of this worker is not visible in it");
-    buf_release (&cgroup);
-    buf_release (&mountinfo);
-    return rc;
-}
-
 static int place_leaf (struct control_group *group, const char *directory, struct err *err)
 {
     struct cgroup_place own;
     char name[NAME_BYTES];
-    if (find_own_group (&own, err) < 0)
-        return -1;
+    if (!cgroup_place_read ("/proc/self", "/proc/self", "", &own))
+        return err_set (err, ERR_STATE,
+                        "no cgroup v2 is mounted here, or the group of this worker is not visible in it");
     name_leaf (directory, name);
     if (snprintf (group->path, sizeof group->path, "%s/%s", own.path, name) >= (int) sizeof group->path)
         return err_set (err, ERR_LIMIT, "the path %s is too long", own.path);

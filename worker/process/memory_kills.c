@@ -5,7 +5,6 @@
 #include <string.h>
 
 enum { FILE_MAX_BYTES = 1 << 20 };
-#define V1_NO_LIMIT ((uint64_t) 1 << 60) /* it prints what fits 63 bits in whole pages */
 
 bool memory_counter_read (struct text lines, const char *name, uint64_t *value)
 {
@@ -25,29 +24,17 @@ static struct text read_file (const char *folder, const char *name, struct buf *
     return file_read (path, file, NULL) == 0 ? buf_as_text (file) : (struct text){ 0 };
 }
 
-static uint64_t limit_of (const char *folder, bool v1, struct buf *file)
-{
-    struct text lines = read_file (folder, v1 ? "memory.limit_in_bytes" : "memory.max", file);
-    uint64_t bytes = 0; /* "max" is no number */
-    (void) text_to_u64 (text_take_until (&lines, '\n'), &bytes);
-    return bytes < V1_NO_LIMIT ? bytes : 0;
-}
-
 /* A group without the controller is counted in the nearest one above that has it. */
 static void read_group (const struct memory_watch *watch, struct buf *file, struct memory_kills *out)
 {
-    char path[PATH_MAX];
-    memcpy (path, watch->group.path, sizeof path);
-    while (path[0] && strlen (path) >= watch->group.mount_len) {
-        if (!out->counted_len &&
-            memory_counter_read (read_file (path, watch->v1 ? "memory.oom_control" : "memory.events", file), "oom_kill",
-                                 &out->of_group))
-            out->counted_len = (uint32_t) strlen (path);
-        uint64_t limit_bytes = limit_of (path, watch->v1, file);
+    struct cgroup_place at = watch->group;
+    for (bool more = at.path[0]; more; more = cgroup_place_go_up (&at)) {
+        struct text counters = read_file (at.path, at.v1 ? "memory.oom_control" : "memory.events", file);
+        if (!out->counted_len && memory_counter_read (counters, "oom_kill", &out->of_group))
+            out->counted_len = (uint32_t) strlen (at.path);
+        uint64_t limit_bytes = cgroup_limit (read_file (at.path, at.v1 ? "memory.limit_in_bytes" : "memory.max", file));
         if (limit_bytes && (!out->limit_bytes || limit_bytes < out->limit_bytes))
             out->limit_bytes = limit_bytes;
-        char *last = strrchr (path, '/');
-        *(last ? last : path) = 0;
     }
     out->shared = out->counted_len && out->counted_len < strlen (watch->group.path);
 }
@@ -63,18 +50,11 @@ void memory_watch_begin (pid_t program, struct memory_watch *out)
 {
     char folder[64];
     *out = (struct memory_watch){ 0 };
-    struct buf cgroup, file;
-    buf_init (&cgroup, FILE_MAX_BYTES);
+    struct buf file;
     buf_init (&file, FILE_MAX_BYTES);
     snprintf (folder, sizeof folder, "/proc/%d", (int) program);
-    struct text own = read_file (folder, "cgroup", &cgroup);
-    struct text mounts = read_file ("/proc/self", "mountinfo", &file);
-    /* A memory controller of v1 comes first: the group of v2 has none then. */
-    out->v1 = cgroup_place_find (own, mounts, "memory", &out->group);
-    if (!out->v1)
-        (void) cgroup_place_find (own, mounts, "", &out->group);
+    (void) cgroup_place_read (folder, "/proc/self", "memory", &out->group);
     read_now (out, &file, &out->before);
-    buf_release (&cgroup);
     buf_release (&file);
 }
 

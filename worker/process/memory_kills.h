@@ -20,7 +20,6 @@ struct memory_kills {
 };
 struct memory_watch {
     struct cgroup_place group;
-    bool v1;
     struct memory_kills before;
 };
 void memory_watch_begin (pid_t program, struct memory_watch *out);
