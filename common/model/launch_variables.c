@@ -161,7 +161,8 @@ static const struct scope_env *env_of (const struct profile *profile, enum scope
     return scope == SCOPE_SLICE ? &profile->slice_env : &profile->host_env;
 }
 
-var_list launch_variables_fill (const var_list *vars, const struct launch_place *place, struct arena *arena)
+/* Any list with its placeholders filled; the names and their order stay. */
+static var_list fill (const var_list *vars, const struct launch_place *place, struct arena *arena)
 {
     var_list full = { .items = arena_array (arena, vars->n, sizeof *full.items), .n = vars->n };
     for (uint32_t i = 0; i < vars->n; i++)
@@ -182,7 +183,7 @@ var_list launch_variables_of (const struct profile *profile, enum scope scope, c
     }
     for (uint32_t i = 0; i < own->set.n; i++)
         vars.items[vars.n++] = own->set.items[i];
-    vars = launch_variables_fill (&vars, place, arena);
+    vars = fill (&vars, place, arena);
     if (vars.n > 1)
         qsort (vars.items, vars.n, sizeof *vars.items, text_order);
     return vars;
@@ -214,7 +215,7 @@ var_list launch_variables_of_rehearsal (const struct plan *plan, uint32_t rank, 
 {
     const struct rehearsal *rehearsal = &plan->rehearsal;
     struct launch_place place = launch_place_of (plan, NULL, 0, rank);
-    var_list filled_in = launch_variables_fill (&rehearsal->variables, &place, arena);
+    var_list filled_in = fill (&rehearsal->variables, &place, arena);
     var_list vars = { .items = arena_array (arena, filled_in.n + rehearsal->wrong.n, sizeof *vars.items) };
     for (; vars.n < filled_in.n; vars.n++)
         vars.items[vars.n] = filled_in.items[vars.n];

@@ -31,8 +31,6 @@ var_list launch_variables_of_scope (const struct profile *profile, enum scope sc
 /* `env` for every scope, then the scope's own, without what the scope unsets; sorted by name. Lives in the arena. */
 var_list launch_variables_of (const struct profile *profile, enum scope scope, const struct launch_place *place,
                               struct arena *arena);
-/* Any list with its placeholders filled; the names and their order stay. */
-var_list launch_variables_fill (const var_list *vars, const struct launch_place *place, struct arena *arena);
 /* What the local worker of a rehearsal gets. */
 var_list launch_variables_of_rehearsal (const struct plan *plan, uint32_t rank, struct arena *arena);
 /* What such a program takes over from its worker: no variable that the profile sets or unsets for it. */

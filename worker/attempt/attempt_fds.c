@@ -26,7 +26,7 @@ static void on_output (void *owner, int fd, uint32_t events)
     attempt->output_watched = false;
 }
 
-void attempt_read_channel (struct attempt *attempt)
+static void read_channel (struct attempt *attempt)
 {
     if (!attempt->channel_watched || channel_read (attempt->channel))
         return;
@@ -37,13 +37,13 @@ void attempt_read_channel (struct attempt *attempt)
 void attempt_drain_channel (struct attempt *attempt)
 {
     for (int i = 0; i < RECEIVES_MAX; i++)
-        attempt_read_channel (attempt);
+        read_channel (attempt);
 }
 
 /* All that the worker could end is gone: whoever holds the channel was started by the program and got away. */
 void attempt_check_channel_held (struct attempt *attempt)
 {
-    attempt_read_channel (attempt);
+    read_channel (attempt);
     bool may_hold = attempt->run.rung.kind == PROGRAM_COMMAND && !attempt->evidence.result.spoke;
     if (attempt->channel_watched && !may_hold)
         evidence_refuse (&attempt->evidence, "a process that outlived the program kept the canary channel open");
@@ -56,7 +56,7 @@ static void on_channel (void *owner, int fd, uint32_t events)
     if (events & EPOLLOUT)
         channel_write (attempt->channel);
     if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-        attempt_read_channel (attempt);
+        read_channel (attempt);
 }
 
 static int watch_descriptors (struct attempt *attempt, struct err *err)

@@ -129,7 +129,6 @@ channel_statement_fn attempt_take_statement;
 /* attempt_fds.c: the program's output and channel, and the loop's watches on them. */
 int attempt_open_fds (struct attempt *attempt, struct err *err);
 void attempt_close_fds (struct attempt *attempt);
-void attempt_read_channel (struct attempt *attempt);       /* what is on the channel now */
 void attempt_drain_channel (struct attempt *attempt);      /* all of it: the program is gone */
 void attempt_check_channel_held (struct attempt *attempt); /* time is up: is the channel still held? */
 void attempt_watch_writable (struct attempt *attempt);

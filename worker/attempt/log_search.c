@@ -76,8 +76,9 @@ static void place_sightings (struct signature_scan_result *seen, const struct pr
     }
 }
 
-int log_search_run (const struct printed_log *place, const struct signature_table *table, struct arena *arena,
-                    struct signature_scan_result *out, struct err *err)
+/* What it makes lives in `arena`. */
+static int search (const struct printed_log *place, const struct signature_table *table, struct arena *arena,
+                   struct signature_scan_result *out, struct err *err)
 {
     uint64_t log_bytes = 0;
     struct signature_set *set = signature_set_build (table->signatures.items, table->signatures.n);
@@ -145,7 +146,7 @@ static int read_log (const struct msg_run *run, const struct task_request *reque
         return -1;
     if (request->succeeded)
         keep_always (&table, run);
-    if (table.signatures.n && log_search_run (&place, &table, arena, &seen, err) < 0)
+    if (table.signatures.n && search (&place, &table, arena, &seen, err) < 0)
         return -1;
     if (request->succeeded)
         drop_rules (&seen, &table);

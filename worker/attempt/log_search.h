@@ -16,9 +16,6 @@ struct printed_log {
     struct output_cut cut;
 };
 
-/* What it makes lives in `arena`. -1: the log cannot be read, or the table is none that may be used. */
-int log_search_run (const struct printed_log *place, const struct signature_table *table, struct arena *arena,
-                    struct signature_scan_result *out, struct err *err);
 /* The task: finds the table that the RUN names and reads. A table that is not here is named in `missing`. */
 void log_search_task (const struct msg_run *run, const struct task_request *request, const char *directory,
                       struct arena *arena, struct task_answer *answer);

@@ -16,14 +16,10 @@
 #include <signal.h>
 #include <stdlib.h>
 
-struct text command_cache_path (const struct command_context *context, struct arena *arena)
+/* The constant path at which every program finds its cache, whatever the generation. */
+static struct text cache_path (const struct command_context *context, struct arena *arena)
 {
     return text_format (arena, "%.*s/cache/generation", TEXT_ARG (context->directory));
-}
-
-struct text command_output_path (const struct command_context *context, struct arena *arena)
-{
-    return text_format (arena, "%.*s/" COMMAND_OUTPUT, TEXT_ARG (context->scratch));
 }
 
 /* ---- where its files are ---- */
@@ -111,9 +107,10 @@ static void set_command (struct environ_list *list, const struct msg_run *run, c
     environ_set (list, TEXT_LIT ("SLICEUP_RUNG"), run->rung.id);
     set_number (list, "SLICEUP_ATTEMPT", run->key.attempt);
     environ_set (list, TEXT_LIT ("SLICEUP_ADDRESSES"), slice ? run->addresses : run->address);
-    environ_set (list, TEXT_LIT ("SLICEUP_OUTPUT_DIR"), command_output_path (context, list->arena));
+    environ_set (list, TEXT_LIT ("SLICEUP_OUTPUT_DIR"),
+                 text_format (list->arena, "%.*s/" COMMAND_OUTPUT, TEXT_ARG (context->scratch)));
     if (run->cache.role != CACHE_ROLE_NONE)
-        environ_set (list, TEXT_LIT ("SLICEUP_CACHE_DIR"), command_cache_path (context, list->arena));
+        environ_set (list, TEXT_LIT ("SLICEUP_CACHE_DIR"), cache_path (context, list->arena));
     set_virtual_environment (list, context->python);
     set_command_files (list, run, context);
 }
@@ -136,7 +133,7 @@ static int set_launch_policy (struct environ_list *list, const struct msg_run *r
         return 0;
     var_list vars = { 0 };
     frontend_base_env (frontend, list->arena, &vars);
-    frontend_cache_env (frontend, run->cache.role, command_cache_path (context, list->arena), list->arena, &vars);
+    frontend_cache_env (frontend, run->cache.role, cache_path (context, list->arena), list->arena, &vars);
     return environ_set_all (list, &vars, err);
 }
 

@@ -29,11 +29,8 @@ struct command {
     text_list warnings; /* what it is started with is most likely not meant (launch_lint.h); sentences */
 };
 
-/* The constant path at which every program finds its cache, whatever the generation: <directory>/cache/generation. */
-struct text command_cache_path (const struct command_context *context, struct arena *arena);
 /* Where the program of a command leaves files, below its scratch folder: SLICEUP_OUTPUT_DIR. */
 #define COMMAND_OUTPUT "output"
-struct text command_output_path (const struct command_context *context, struct arena *arena);
 /* -1: it cannot be started as ordered; the sentence is for people. */
 int command_make (const struct msg_run *run, const struct command_context *context, struct arena *arena,
                   struct command *out, struct err *err);

@@ -45,7 +45,7 @@ static void forget_gate (struct member *member)
     arena_reset (&member->current.gate_arena);
 }
 
-void current_start (struct member *member, struct member_outbox *out)
+static void current_start (struct member *member, struct member_outbox *out)
 {
     assert (current_alive (member) && !member->current.started);
     struct msg *copy = member_outbox_copy_msg (out, &member->current.run);

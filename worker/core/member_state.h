@@ -65,7 +65,6 @@ void current_forget_pending (struct member *member);
 /* Repeating it changes nothing, but for a first `hard`. */
 void current_stop (struct member *member, bool hard, enum ending ending, struct text why, uint64_t now_ms,
                    struct member_outbox *out);
-void current_start (struct member *member, struct member_outbox *out); /* what waited for its lease */
 void current_pass_gate (struct member *member, struct text gate, struct text value, uint64_t now_ms,
                         struct member_outbox *out);
 void current_see_phase (struct member *member, struct text phase, uint64_t now_ms);

@@ -10,7 +10,8 @@
 enum { SHOWN_MAX_BYTES = 64 * 1024, PROGRAM_BYTES = 63 };
 #define HIDDEN "***"
 
-struct text display_value (struct arena *arena, struct text value)
+/* `value` without the user and password of addresses in it. */
+static struct text display_value (struct arena *arena, struct text value)
 {
     return host_fact_one_line (arena, secret_redact_url (arena, value));
 }

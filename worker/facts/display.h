@@ -6,8 +6,6 @@
 
 #include "common/base/text.h"
 
-/* `value` without the user and password of addresses in it. */
-struct text display_value (struct arena *arena, struct text value);
 /* `mount`: "<type> <options> <source>". "ext4 rw /dev/nvme1n1p2" becomes "ext4 rw /dev/nvme": disks are numbered in the
  * order in which they were found, which is another one on the next boot and on the next host, and names of volumes may
  * be the host's own. So of a device the kind alone is shown, of a server the whole address. */
