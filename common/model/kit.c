@@ -1,7 +1,5 @@
 #include "common/model/kit.h"
 
-#include <string.h>
-
 enum { PARTS_MAX = 4 };
 
 static bool is_word (char c)

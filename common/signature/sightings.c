@@ -1,6 +1,5 @@
 /* sightings.c - what came of a scan: which of the known texts are told. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/signature/scan_state.h"
 

@@ -40,7 +40,7 @@ int catalogue_decode_generation (const struct catalogue *catalogue, sqlite3_stmt
                                  uint64_t token, struct text bundle, struct fact_generation *out, struct arena *arena,
                                  struct err *err);
 
-/* catalogue_cover.c; in the caller's transaction. `used`: of a ladder; counts as far as the generation has it. */
+/* in the caller's transaction. `used`: of a ladder; counts as far as the generation has it. */
 int catalogue_cover_mark_used (const struct catalogue *catalogue, const struct fact_generation *generation,
                                const text_list *used, struct err *err);
 /* Its covers, the longest unused first: those never told of as they stand, before all others. */

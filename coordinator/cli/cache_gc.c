@@ -4,7 +4,6 @@
 #include "coordinator/catalogue/collect.h"
 #include "coordinator/view/line.h"
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct verdict_line {

@@ -1,7 +1,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/pidfd.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 #include "coordinator/cli/exec.h"
 
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/base/duration.h"

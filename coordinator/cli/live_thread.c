@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/io/clock.h"
 #include "common/wire/wire.h"
 
 enum { SOFT_MAX_BYTES = 1 << 20, QUEUED_MAX_BYTES = 64 << 20 };

@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/base/digest.h"

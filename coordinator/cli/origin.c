@@ -2,7 +2,6 @@
 
 #include <limits.h>
 #include <pwd.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"

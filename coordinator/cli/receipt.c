@@ -1,5 +1,3 @@
-#include <stdio.h>
-#include <string.h>
 
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/commands.h"

@@ -1,5 +1,4 @@
 #include <jansson.h>
-#include <string.h>
 
 #include "common/base/duration.h"
 #include "common/io/clock.h"

@@ -1,14 +1,12 @@
 /* runs_prune.c - `sliceup runs prune`: which runs may go, and what that frees. */
 #include "coordinator/cli/runs.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "common/base/duration.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "coordinator/cli/cache.h"
-#include "coordinator/cli/options.h"
 #include "coordinator/home/run_removal.h"
 
 enum { PRUNED_MAX = 100000, ANSWER_MAX_BYTES = 64 << 20 };

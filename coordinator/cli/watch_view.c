@@ -1,6 +1,5 @@
 #include "coordinator/cli/watch_view.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "common/io/clock.h"

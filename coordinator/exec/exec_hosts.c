@@ -6,7 +6,6 @@
 #include "coordinator/launch/launch_protocol.h"
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>

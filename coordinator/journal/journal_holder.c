@@ -2,7 +2,6 @@
 #include "coordinator/journal/journal.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>

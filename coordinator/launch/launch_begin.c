@@ -1,12 +1,18 @@
 /* launch_begin.c - what a worker or its courier is told, and its process. */
-#include "coordinator/launch/launch_private.h"
-
-#include "common/io/clock.h"
-#include "common/model/launch_variables.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "common/base/digest.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "common/model/launch_variables.h"
+#include "coordinator/launch/launch_private.h"
+#include "coordinator/launch/launch_protocol.h"
 
 static int start_process (struct start *start, const char *directory, struct err *err)
 {
@@ -150,4 +156,129 @@ int launch_start (struct launch *launch, uint32_t rank, const struct plan_host *
         return 0;
     start_destroy (start);
     return -1;
+}
+
+/* ---- the order that a courier gets, and the bundle that it is to bring ---- */
+
+enum { NONCE_BYTES = 16 };
+
+#define BUILD_IT "(build it: cmake --build build --target bundle)"
+
+/* <bundle>.head, which deploy/bundle writes: "<sha256> <bytes>" of what a host knows the bundle by. */
+static int read_head (struct launch_bundle *bundle, struct err *err)
+{
+    struct arena arena = { 0 };
+    struct digest digest;
+    struct buf line;
+    char hex[DIGEST_HEX_BYTES];
+    const char *path = text_format (&arena, "%s.head", bundle->path).ptr;
+    buf_init (&line, 256);
+    int rc = file_read (path, &line, err);
+    if (rc == 0 && (sscanf (buf_c (&line), "%64s %" SCNu64, hex, &bundle->head_bytes) != 2 ||
+                    !digest_parse (text_of (hex), &digest) || bundle->head_bytes == 0))
+        rc = err_set (err, ERR_DAMAGE, "%s does not hold the sha256 and length of the worker bundle " BUILD_IT, path);
+    else if (rc == 0)
+        digest_hex (&digest, bundle->sha256);
+    buf_release (&line);
+    arena_release (&arena);
+    return rc;
+}
+
+/* Once a launch: all hosts get the same one. */
+static int read_bundle (struct launch_bundle *bundle, struct err *err)
+{
+    struct stat st;
+    if (bundle->sha256[0] != '\0')
+        return 0;
+    if (stat (bundle->path, &st) != 0)
+        return err_errno (err, ERR_IO, "cannot read the worker bundle %s " BUILD_IT, bundle->path);
+    bundle->bytes = (uint64_t) st.st_size;
+    return read_head (bundle, err);
+}
+
+int launch_put_order (enum launcher launcher, const struct start_plan *start, const struct plan_host *host,
+                      struct launch_bundle *bundle, struct buf *out, struct err *err)
+{
+    uint8_t random[NONCE_BYTES];
+    char nonce[2 * NONCE_BYTES + 1];
+    if (read_bundle (bundle, err) != 0)
+        return -1;
+    if (getrandom (random, sizeof random, 0) != sizeof random)
+        return err_errno (err, ERR_IO, "cannot get random numbers");
+    for (size_t i = 0; i < sizeof random; i++)
+        snprintf (nonce + 2 * i, 3, "%02x", random[i]);
+    struct courier_request request = { .launcher = launcher,
+                                       .host = host,
+                                       .start = start,
+                                       .nonce = nonce,
+                                       .bundle = bundle->path,
+                                       .bundle_sha256 = bundle->sha256,
+                                       .bundle_bytes = bundle->bytes,
+                                       .bundle_head_bytes = bundle->head_bytes };
+    return launch_protocol_put_courier (out, &request, err);
+}
+
+/* ---- one start: made, told something, changed, and taken apart ---- */
+
+void launch_drop_fd (struct loop *loop, int *fd)
+{
+    if (*fd < 0)
+        return;
+    loop_forget (loop, *fd); /* no harm when it is not watched */
+    (void) close (*fd);      /* sockets, pipes and pidfds: nothing is lost that matters */
+    *fd = -1;
+}
+
+struct start *start_create (struct launch *launch, uint32_t rank, enum start_state state)
+{
+    struct start *start = mem_alloc (sizeof *start);
+    *start = (struct start){ .launch = launch, .next = launch->starts, .state = state, .rank = rank };
+    start->process = (struct launch_process){ .pidfd = -1, .input_fd = -1, .output_fd = -1 };
+    launch->starts = start;
+    launch->by_rank[rank] = start;
+    return start;
+}
+
+void start_drop_output (struct start *start)
+{
+    launch_drop_fd (start->launch->loop, &start->process.output_fd);
+    mem_free (start->parser);
+    start->parser = NULL;
+}
+
+void start_set_state (struct start *start, enum start_state state)
+{
+    start->launch->awaited_n -= start->state == START_AWAITED;
+    start->launch->awaited_n += state == START_AWAITED;
+    start->state = state;
+}
+
+void start_free_rank (struct start *start)
+{
+    if (start->launch->by_rank[start->rank] == start)
+        start->launch->by_rank[start->rank] = NULL;
+}
+
+void start_destroy (struct start *start)
+{
+    struct launch *launch = start->launch;
+    struct start **at = &launch->starts;
+    start_set_state (start, START_GIVEN_UP);
+    start_free_rank (start);
+    while (*at != start)
+        at = &(*at)->next;
+    *at = start->next;
+    launch_drop_fd (launch->loop, &start->process.input_fd);
+    start_drop_output (start);
+    launch_drop_fd (launch->loop, &start->process.pidfd);
+    worker_log_release (&start->log);
+    buf_release (&start->words);
+    mem_free (start->directory);
+    mem_free (start);
+}
+
+/* The socket takes far more than is ever said, so a short send is an answer too: nobody listens. */
+bool start_send (const struct start *start, struct text words)
+{
+    return send (start->process.input_fd, words.ptr, words.len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t) words.len;
 }

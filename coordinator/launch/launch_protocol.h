@@ -59,7 +59,7 @@ struct launch_parser {
 /* Appends the line with its newline. ERR_PARSE: a text is not UTF-8. ERR_LIMIT: too long. */
 int launch_protocol_put_join (struct buf *out, const struct launch_line_fields *join, struct err *err);
 int launch_protocol_put_courier (struct buf *out, const struct courier_request *request, struct err *err);
-/* launch_order.c - the same for a host, with a nonce of its own. The bundle's file is read once. */
+/* The same for a host, with a nonce of its own. The bundle's file is read once. */
 struct launch_bundle {
     char *path;
     char sha256[DIGEST_HEX_BYTES]; /* of its head; empty: not read yet */

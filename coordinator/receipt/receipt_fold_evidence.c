@@ -1,10 +1,12 @@
 /* receipt_fold_evidence.c - what an attempt measured, what was recognised in its output, and what its host said. */
-#include "coordinator/receipt/receipt_fold_state.h"
-
+#include <inttypes.h>
 #include <string.h>
 
+#include "common/base/duration.h"
 #include "common/model/secret.h"
+#include "coordinator/receipt/receipt_fold_state.h"
 #include "coordinator/verdict/bundle_rules.h"
+#include "coordinator/verdict/isolate.h"
 
 /* Of the note by which a worker tells that it waited for a device: docs/spec/protocol.md. */
 #define DEVICE_NOTE_SOURCE "device"
@@ -185,4 +187,281 @@ void receipt_fold_add_evidence (struct receipt_fold *fold, struct host_fold *hos
     keep_waiting (rung, result, &fold->arena);
     if (rung->purpose != PURPOSE_ISOLATION) /* what a part of the slice shows is about that part */
         fold_host (fold, host, result);
+}
+
+/* ---- receipt fold state ---- */
+
+void *growing_list_add (struct growing_list *list, size_t item_bytes)
+{
+    list->items = mem_room (list->items, list->n, &list->capacity, 16, item_bytes);
+    void *item = (char *) list->items + (size_t) list->n++ * item_bytes;
+    memset (item, 0, item_bytes);
+    return item;
+}
+
+struct text receipt_fold_copy_text (struct receipt_fold *fold, struct text text)
+{
+    return text_copy (&fold->arena, text);
+}
+
+void receipt_fold_add_recovery (struct receipt_fold *fold, struct text what)
+{
+    struct recovery_receipt *recovery = growing_list_add (&fold->recoveries, sizeof (*recovery));
+    *recovery = (struct recovery_receipt){ fold->header.run, what };
+}
+
+struct text receipt_host_name (const struct receipt_fold *fold, uint32_t host)
+{
+    return host < fold->plan.hosts.n ? fold->plan.hosts.items[host].name : (struct text){ 0 };
+}
+
+struct text receipt_rung_name (const struct receipt_fold *fold, uint32_t rung)
+{
+    return rung < fold->plan.rungs.n ? fold->plan.rungs.items[rung].id : (struct text){ 0 };
+}
+
+struct rung_receipt *receipt_rung_of (struct receipt_fold *fold, uint32_t host, const struct attempt_key *key)
+{
+    const struct attempt_key *keys = fold->hosts[host].open.items;
+    struct rung_receipt *rungs = fold->hosts[host].rungs.items;
+    for (uint32_t i = fold->hosts[host].rungs.n; i > 0; i--)
+        if (attempt_key_equal (&keys[i - 1], key))
+            return &rungs[i - 1];
+    return NULL;
+}
+
+/* ---- what was proved of metrics: of each pass of a rung its latest attempt counts ---- */
+
+static bool is_known (const struct receipt_fold *fold, uint32_t host)
+{
+    return host < fold->plan.hosts.n;
+}
+
+static uint32_t keep_hosts (const struct receipt_fold *fold, const uint32_t *hosts, uint32_t n, struct text *names)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (is_known (fold, hosts[i]))
+            names[kept++] = receipt_host_name (fold, hosts[i]);
+    return kept;
+}
+
+static void keep_contradicted (struct receipt_fold *fold, const struct fact_metric_judged *judged,
+                               struct reduction_receipt *kept)
+{
+    uint32_t n = judged->contradicted.n;
+    kept->contradicted.items = arena_array (&fold->arena, n, sizeof (*kept->contradicted.items));
+    for (uint32_t i = 0; i < n; i++) {
+        const struct contradicted_count *of = &judged->contradicted.items[i];
+        if (is_known (fold, of->host))
+            kept->contradicted.items[kept->contradicted.n++] =
+                (struct contradicted_count_receipt){ receipt_host_name (fold, of->host), of->count };
+    }
+}
+
+void receipt_fold_add_metric (struct receipt_fold *fold, const struct fact_metric_judged *judged)
+{
+    struct arena *arena = &fold->arena;
+    *(struct attempt_key *) growing_list_add (&fold->judged, sizeof (judged->key)) = judged->key;
+    struct reduction_receipt *kept = growing_list_add (&fold->reductions, sizeof (*kept));
+    *kept = (struct reduction_receipt){ .run = fold->header.run,
+                                        .rung = receipt_rung_name (fold, judged->key.rung),
+                                        .metric = receipt_fold_copy_text (fold, judged->metric),
+                                        .value = judged->value,
+                                        .proof = judged->proof,
+                                        .why = receipt_fold_copy_text (fold, judged->why),
+                                        .tolerance = judged->tolerance,
+                                        .tolerance_of = receipt_fold_copy_text (fold, judged->tolerance_of) };
+    kept->axes.items = arena_array (arena, judged->axes.n, sizeof (struct text));
+    while (kept->axes.n < judged->axes.n) {
+        kept->axes.items[kept->axes.n] = receipt_fold_copy_text (fold, judged->axes.items[kept->axes.n]);
+        kept->axes.n++;
+    }
+    kept->missing.items = arena_array (arena, judged->missing.n, sizeof (struct text));
+    kept->missing.n = keep_hosts (fold, judged->missing.items, judged->missing.n, kept->missing.items);
+    kept->culprits.items = arena_array (arena, judged->culprits.n, sizeof (struct text));
+    kept->culprits.n = keep_hosts (fold, judged->culprits.items, judged->culprits.n, kept->culprits.items);
+    keep_contradicted (fold, judged, kept);
+}
+
+void receipt_fold_forget_metrics (struct receipt_fold *fold, const struct attempt_key *key)
+{
+    struct attempt_key *keys = fold->judged.items;
+    struct reduction_receipt *reductions = fold->reductions.items;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < fold->judged.n; i++) {
+        if (keys[i].rung == key->rung && keys[i].pass == key->pass)
+            continue;
+        keys[kept] = keys[i];
+        reductions[kept++] = reductions[i];
+    }
+    fold->judged.n = fold->reductions.n = kept;
+}
+
+/* ---- what the journal says of the compile cache: generations, their writers' leases, violations ---- */
+
+void receipt_fold_add_generation (struct receipt_fold *fold, const struct fact_generation *generation, bool adopted)
+{
+    if (generation->token == 0)
+        return;
+    RECEIPT_KEEP_LIST (fold->sealed, generation->keys, &cache_key_record, &fold->arena);
+    struct generation_receipt *kept = growing_list_add (&fold->generations, sizeof (*kept));
+    *kept = (struct generation_receipt){ .run = fold->header.run,
+                                         .adopted = adopted,
+                                         .token = generation->token,
+                                         .sha256 = receipt_fold_copy_text (fold, generation->sha256),
+                                         .bundle = receipt_fold_copy_text (fold, generation->bundle),
+                                         .from_run = receipt_fold_copy_text (fold, generation->from_run),
+                                         .entries = generation->entries,
+                                         .bytes = generation->bytes,
+                                         .compile_ms = generation->compile_ms };
+    if (!adopted)
+        kept->writer = receipt_host_name (fold, generation->writer);
+}
+
+/* Of this run, or one that it came upon: also that it was not used is part of the history. */
+void receipt_fold_note_dropped (struct receipt_fold *fold, const struct fact_generation_dropped *dropped)
+{
+    struct generation_receipt *generations = fold->generations.items;
+    struct text why = receipt_fold_copy_text (fold, dropped->why.len ? dropped->why : TEXT_LIT ("violated"));
+    bool known = false;
+    for (uint32_t i = 0; i < fold->generations.n; i++) {
+        if (generations[i].token != dropped->token)
+            continue;
+        generations[i].dropped = why;
+        known = true;
+    }
+    if (!known)
+        receipt_fold_add_recovery (fold, text_format (&fold->arena, "generation %" PRIu64 " was quarantined: %.*s",
+                                                      dropped->token, TEXT_ARG (why)));
+}
+
+void receipt_fold_note_lease_lost (struct receipt_fold *fold, const struct fact_lease_lost *lost)
+{
+    receipt_fold_add_recovery (
+        fold, text_format (&fold->arena, "%.*s lost the lease to write generation %" PRIu64 ": %.*s",
+                           TEXT_ARG (receipt_host_name (fold, lost->host)), lost->token, TEXT_ARG (lost->why)));
+}
+
+void receipt_fold_add_violation (struct receipt_fold *fold, const struct fact *fact)
+{
+    const struct fact_cache_violated *violated = &fact->of.cache_violated;
+    struct violation_receipt *kept = growing_list_add (&fold->violations, sizeof (*kept));
+    *kept = (struct violation_receipt){ .run = fold->header.run,
+                                        .rung = receipt_rung_name (fold, violated->rung),
+                                        .host = receipt_host_name (fold, violated->host),
+                                        .kind = violated->finding.kind,
+                                        .token = violated->finding.token,
+                                        .path = receipt_fold_copy_text (fold, violated->finding.path),
+                                        .detail = receipt_fold_copy_text (fold, violated->finding.detail),
+                                        .from_run = receipt_fold_copy_text (fold, violated->from_run),
+                                        .since = violated->since,
+                                        .index = fact->index };
+}
+
+/* Of a program that was found its writer knows what compiling it took. */
+static void add_compile_time (const struct receipt_fold *fold, struct cache_key *found)
+{
+    for (uint32_t i = 0; i < fold->sealed.n; i++)
+        if (text_equal (fold->sealed.items[i].key, found->key))
+            found->compile_ms = fold->sealed.items[i].compile_ms;
+}
+
+void receipt_fold_add_cache_view (struct receipt_fold *fold, struct rung_receipt *rung, const struct result *result)
+{
+    record_copy (&cache_view_record, &rung->cache_view, &result->cache, &fold->arena);
+    RECEIPT_KEEP_LIST (rung->keys, result->keys, &cache_key_record, &fold->arena);
+    for (uint32_t i = 0; i < rung->keys.n; i++)
+        if (rung->keys.items[i].state == KEY_HIT)
+            add_compile_time (fold, &rung->keys.items[i]);
+    RECEIPT_KEEP_LIST (rung->findings, result->findings, &finding_record, &fold->arena);
+}
+
+/* ---- what the journal says of what was run again: retries, and parts of the slice by themselves ---- */
+
+void receipt_fold_note_pass (struct receipt_fold *fold, const struct fact_pass_began *began)
+{
+    fold->key = began->key;
+    fold->hosts_n = began->hosts.n;
+    fold->purpose = began->purpose ? began->purpose : PURPOSE_CLIMB;
+    fold->header.running = (struct text){ 0 };
+    if (fold->purpose == PURPOSE_ISOLATION)
+        return;
+    fold->header.running = receipt_rung_name (fold, began->key.rung);
+    fold->next_rung = began->key.rung;
+    receipt_fold_forget_metrics (fold, &began->key);
+}
+
+enum purpose receipt_fold_purpose_of (const struct receipt_fold *fold, const struct attempt_key *key)
+{
+    return attempt_key_equal (&fold->key, key) ? fold->purpose : PURPOSE_CLIMB;
+}
+
+static struct text retried (const struct receipt_fold *fold, const struct rung_receipt *before)
+{
+    const struct retried_pass *retries = fold->retries.items;
+    for (uint32_t i = 0; i < fold->retries.n; i++)
+        if (retries[i].key.pass == before->pass && retries[i].key.attempt == before->attempt &&
+            text_equal (receipt_rung_name (fold, retries[i].key.rung), before->rung))
+            return retries[i].what;
+    return (struct text){ 0 };
+}
+
+/* The attempts of this rung on this host that did not pass, and what followed each. */
+void receipt_fold_fill_recovered (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung)
+{
+    const struct rung_receipt *before = host->rungs.items;
+    rung->recovered.items = arena_array (&fold->arena, host->rungs.n, sizeof (struct text));
+    for (uint32_t i = 0; i + 1 < host->rungs.n && rung->purpose != PURPOSE_ISOLATION; i++)
+        if (text_equal (before[i].rung, rung->rung) && before[i].outcome > OUTCOME_PASSED) {
+            struct text what = retried (fold, &before[i]);
+            rung->recovered.items[rung->recovered.n++] = text_format (
+                &fold->arena, "%s attempt %u %s: %.*s%s%.*s", enum_name_of (&pass_names, before[i].pass),
+                before[i].attempt, enum_name_of (&outcome_names, before[i].outcome), TEXT_ARG (before[i].cause.text),
+                what.len ? "; " : "", TEXT_ARG (what));
+        }
+}
+
+void receipt_fold_add_retry (struct receipt_fold *fold, const struct fact *fact)
+{
+    const struct fact_retry_planned *planned = &fact->of.retry_planned;
+    char span[DURATION_TEXT_BYTES];
+    duration_print (planned->due_ms > fact->at_ms ? planned->due_ms - fact->at_ms : 0, span);
+    struct retried_pass *retry = growing_list_add (&fold->retries, sizeof (*retry));
+    *retry = (struct retried_pass){ planned->key, text_format (&fold->arena, "run again after %s: %.*s", span,
+                                                               TEXT_ARG (planned->why)) };
+    receipt_fold_add_recovery (fold, text_format (&fold->arena, "rung %.*s, %s attempt %u, was %.*s",
+                                                  TEXT_ARG (receipt_rung_name (fold, planned->key.rung)),
+                                                  enum_name_of (&pass_names, planned->key.pass), planned->key.attempt,
+                                                  TEXT_ARG (retry->what)));
+}
+
+static void name_host (struct receipt_fold *fold, const struct isolate_ruling *ruling, uint32_t host,
+                       struct rung_receipt *rung)
+{
+    struct verdict after, before = { .host = host,
+                                     .outcome = rung->outcome,
+                                     .owner = rung->cause.owner,
+                                     .likely = rung->cause.certainty == CERTAINTY_LIKELY,
+                                     .signature = rung->cause.signature,
+                                     .cause = rung->cause.text,
+                                     .next = rung->cause.next };
+    isolate_apply_ruling (ruling, &before, &fold->arena, &after);
+    rung->outcome = after.outcome;
+    rung->cause.owner = after.owner;
+    rung->cause.certainty = certainty_of_owner (after.owner, after.likely);
+    rung->cause.signature = after.signature;
+    rung->cause.text = receipt_fold_copy_text (fold, after.cause);
+    rung->cause.next = receipt_fold_copy_text (fold, after.next);
+}
+
+void receipt_fold_apply_suspects (struct receipt_fold *fold, const struct fact_suspects_named *named)
+{
+    struct isolate_ruling ruling;
+    isolate_ruling_from_suspects (&fold->plan, named, &fold->arena, &ruling);
+    for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
+        struct rung_receipt *rung = receipt_rung_of (fold, i, &named->key);
+        if (rung)
+            name_host (fold, &ruling, i, rung);
+    }
 }

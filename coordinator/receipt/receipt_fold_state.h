@@ -42,7 +42,6 @@ struct told_name {
     struct text name;
 };
 
-/* receipt_fold_state.c */
 void *growing_list_add (struct growing_list *list, size_t item_bytes); /* one more item, all zero */
 struct text receipt_fold_copy_text (struct receipt_fold *fold, struct text text);
 void receipt_fold_add_recovery (struct receipt_fold *fold, struct text what);
@@ -66,7 +65,6 @@ struct retried_pass {
     struct text what;
 };
 
-/* receipt_fold_retry.c */
 void receipt_fold_note_pass (struct receipt_fold *fold, const struct fact_pass_began *began);
 enum purpose receipt_fold_purpose_of (const struct receipt_fold *fold, const struct attempt_key *key);
 void receipt_fold_fill_recovered (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung);
@@ -77,11 +75,9 @@ void receipt_fold_add_evidence (struct receipt_fold *fold, struct host_fold *hos
                                 const struct result *result);
 /* What others told at a rung that failed on this host is neither there nor missing: FACT_NOT_REPORTED. */
 void receipt_fold_add_unheard (const struct receipt_fold *fold, struct host_receipt *host, struct arena *arena);
-/* receipt_fold_metric.c */
 void receipt_fold_add_metric (struct receipt_fold *fold, const struct fact_metric_judged *judged);
 void receipt_fold_forget_metrics (struct receipt_fold *fold,
                                   const struct attempt_key *key); /* another attempt begins */
-/* receipt_fold_cache.c */
 void receipt_fold_add_generation (struct receipt_fold *fold, const struct fact_generation *generation, bool adopted);
 void receipt_fold_note_dropped (struct receipt_fold *fold, const struct fact_generation_dropped *dropped);
 void receipt_fold_note_lease_lost (struct receipt_fold *fold, const struct fact_lease_lost *lost);

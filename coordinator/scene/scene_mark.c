@@ -1,4 +1,5 @@
 /* scene_mark.c - how hosts stand, as marks. */
+#include "common/base/utf8.h"
 #include "coordinator/scene/scene_private.h"
 
 /* `badness` orders "worst first": what failed for good, what may yet, what waits, what is fine. */
@@ -121,4 +122,31 @@ enum scene_mark scene_mark_at_end (const uint8_t *cells, uint32_t rungs)
             (worst == MARK_NOT_REACHED || scene_mark_badness (cells[i]) > scene_mark_badness (worst)))
             worst = cells[i];
     return worst;
+}
+
+/* ---- texts that can do no harm to a terminal ---- */
+
+static bool is_safe (struct text text, uint32_t columns)
+{
+    uint32_t wide = 0;
+    for (uint32_t at = 0, len; at < text.len; at += len) {
+        uint32_t character = 0;
+        len = utf8_next (text, at, &character);
+        if (len == 0 || !utf8_is_printable (character))
+            return false;
+        wide += utf8_columns (character);
+        if (wide > columns)
+            return false;
+    }
+    return true;
+}
+
+struct text scene_text (struct arena *arena, struct text from, uint32_t columns)
+{
+    struct buf safe;
+    if (is_safe (from, columns))
+        return from;
+    buf_init (&safe, 4 * (size_t) columns + 16); /* no character of a column has more than four bytes */
+    buf_escaped (&safe, from, columns);
+    return buf_finish (&safe, arena);
 }

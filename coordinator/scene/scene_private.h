@@ -19,7 +19,7 @@ struct maker {
     uint32_t *group_of;      /* per host: the last of the scene's groups that names it; SCENE_NOBODY: none */
 };
 
-/* scene_text.c: the text made safe and cut to so many columns; borrowed, where it is that already. */
+/* the text made safe and cut to so many columns; borrowed, where it is that already. */
 struct text scene_text (struct arena *arena, struct text from, uint32_t columns);
 
 /* scene_mark.c */

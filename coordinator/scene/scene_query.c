@@ -2,7 +2,6 @@
 #include "coordinator/scene/scene_private.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct scene_filter {
     const struct board *board;

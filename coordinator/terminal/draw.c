@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "common/base/duration.h"
 #include "coordinator/terminal/sheet.h"

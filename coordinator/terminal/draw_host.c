@@ -1,5 +1,4 @@
 #include <stdio.h>
-#include <string.h>
 
 #include "common/base/duration.h"
 #include "common/model/hostset.h"

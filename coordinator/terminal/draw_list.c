@@ -1,7 +1,5 @@
 #include "coordinator/terminal/draw.h"
 
-#include <stdio.h>
-
 #include "common/base/duration.h"
 #include "coordinator/terminal/sheet.h"
 

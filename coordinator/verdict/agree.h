@@ -25,7 +25,7 @@ void agree_variables (const struct agree_case *of, struct verdict *verdicts, boo
  * host for what the profile sets aside. */
 void agree_topology (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
 
-/* premapped.c - may this host set aside the premapped buffer that the profile asks for? libtpu maps
+/* May this host set aside the premapped buffer that the profile asks for? libtpu maps
  * TPU_PREMAPPED_BUFFER_SIZE bytes of host memory for each process (docs.cloud.google.com/tpu/docs/performance-guide).
  * Enough must be left for data loaders and the system; nobody documents how much. Our judgement: a quarter of the
  * memory, and at least PREMAPPED_LEAST_LEFT_BYTES. Pure. */

@@ -1,8 +1,6 @@
 /* isolate_words.c - reads and makes the verdicts for isolate.h: which host reports a cause, and isolation in words. */
 #include "coordinator/verdict/isolate.h"
 
-#include <stdio.h>
-
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/error_line.h"
 #include "coordinator/verdict/failure.h"

@@ -11,7 +11,6 @@
 #include "coordinator/verdict/command_evidence.h"
 #include "coordinator/verdict/expected_facts.h"
 #include "coordinator/verdict/failure.h"
-#include "coordinator/verdict/kill.h"
 #include "coordinator/verdict/recompile_reason.h"
 
 enum { SPOILING_MAX = 8 };
@@ -63,7 +62,7 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
                                   TEXT_ARG (of->rung->id))
                          .ptr);
         failure_describe_hang (of, arena, out);
-        kill_judge_sender (of, arena, out);
+        failure_judge_sender (of, arena, out);
         return false;
     }
     if (result->ending == ENDING_ORPHANED)
@@ -123,11 +122,11 @@ static bool ended_well (const struct judge_case *of, struct arena *arena, struct
     const struct result *result = of->result;
     if (!result_ended_badly (result))
         return true;
-    struct text how = kill_describe_end (result, arena);
+    struct text how = failure_describe_end (result, arena);
     failure_judge (of, arena, how, out);
     if (of->world == 1 && out->owner == OWNER_PEER) /* it has none in this rung */
         verdict_set (out, out->outcome, OWNER_UNKNOWN, out->cause, failure_look_at_log (of, arena).ptr);
-    kill_judge_sender (of, arena, out);
+    failure_judge_sender (of, arena, out);
     if (out->owner == OWNER_UNKNOWN)
         command_adopt_warning (of, out);
     if (out->owner == OWNER_UNKNOWN && result->bad_lines) /* no better cause is known */

@@ -1,5 +1,4 @@
 /* receipt_text_hosts.c - the text report's paragraphs about hosts; those that say the same are one line. */
-#include <string.h>
 
 #include "coordinator/view/receipt_lines.h"
 #include "coordinator/view/receipt_text.h"

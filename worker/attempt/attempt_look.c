@@ -6,7 +6,6 @@
 
 #include "worker/attempt/stack_frames.h"
 #include "worker/process/thread_waits.h"
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

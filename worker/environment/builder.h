@@ -5,6 +5,7 @@
  * and removed. The caller holds the environment's lock. Blocks; one thread. */
 #ifndef SLICEUP_WORKER_ENVIRONMENT_BUILDER_H
 #define SLICEUP_WORKER_ENVIRONMENT_BUILDER_H
+#include "common/base/mem.h"
 
 #include "common/base/err.h"
 #include "common/base/text.h"
@@ -24,5 +25,13 @@ int build_remove_unfinished (const struct build_request *build, struct err *err)
 /* venv, then the pins. On error `*owner` says whose affair it is: BUNDLE (a pin cannot be had, another hash), PLATFORM
  * (no connection to the package index), HOST (disk, interpreter without venv, took too long). */
 int build_run (const struct build_request *build, enum owner *owner, struct err *err);
+
+/* Prepares a host before its environment is used, at every restore: nobody can see whether what a script did is still so.
+ * Its output goes to standard error. Blocks, for SETUP_LIMIT_MS at most. 0: it ended with status 0. Else `*owner`
+ * says whose affair it is: SLICEUP (the file cannot be read, or is not the one that was planned), HOST (it failed, or took
+ * too long); the error has its status and last lines.
+ * `*told`: how it ended, in `arena`; empty: it did not come to an end. */
+int setup_script_run (const char *path, const char *sha256, struct arena *arena, struct text *told, enum owner *owner,
+                      struct err *err);
 
 #endif

@@ -21,7 +21,6 @@
 #include "common/io/fd.h"
 #include "worker/environment/builder.h"
 #include "worker/environment/restore_state.h"
-#include "worker/environment/setup_script.h"
 
 /* ---- build lock ---- */
 

@@ -4,7 +4,6 @@
 #include "common/base/buf.h"
 #include "common/base/path.h"
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { ACCELERATORS_MAX = 64 };

@@ -26,7 +26,6 @@
 #include "worker/image/self.h"
 #include "worker/link/instance_lock.h"
 #include "worker/link/run_discovery.h"
-#include "worker/link/ticket.h"
 #include "worker/run/driver.h"
 #include "worker/sandbox/confine.h"
 

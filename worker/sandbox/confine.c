@@ -1,19 +1,222 @@
 #include "worker/sandbox/confine.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
 #include "common/base/path.h"
 #include "common/io/atomic_file.h"
+#include "common/io/fd.h"
+#include "worker/sandbox/confine_paths.h"
 #include "worker/sandbox/confine_report.h"
 #include "worker/sandbox/confine_sandbox.h"
 #include "worker/sandbox/scratch_generation.h"
-#include "worker/sandbox/sliceup_files_probe.h"
-#include "worker/sandbox/socket_probe.h"
 #include "worker/sandbox/write_probe.h"
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+/* ---- socket probe ---- */
+
+/* Tries whether a sandboxed program reaches a socket of an outside process, which could write for it.
+ *
+ * Two sockets made before rights go, one with a path, one with an abstract name (unix(7)), stand for all such
+ * sockets. */
+struct socket_probe {
+    int folder_fd, path_fd, abstract_fd;
+    struct sockaddr_un path, abstract;
+    unsigned abstract_bytes;
+};
+
+#define SOCKET_NAME ".socket"
+
+static int listening (const struct sockaddr_un *name, unsigned bytes)
+{
+    int fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && bind (fd, (const struct sockaddr *) name, bytes) == 0 && listen (fd, 1) == 0)
+        return fd;
+    fd_close (fd);
+    return -1;
+}
+
+static bool reaches (int listener, const struct sockaddr_un *name, unsigned bytes)
+{
+    int fd = listener < 0 ? -1 : socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool reached = fd >= 0 && connect (fd, (const struct sockaddr *) name, bytes) == 0;
+    fd_close (fd);
+    return reached;
+}
+
+/* Not by pid: those of several workers' namespaces are the same. */
+static void name_abstract (struct socket_probe *probe)
+{
+    uint64_t random = 0;
+    (void) getrandom (&random, sizeof random, 0); /* a name that is taken is not bound, so not reached */
+    probe->abstract = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    int len = snprintf (probe->abstract.sun_path + 1, sizeof probe->abstract.sun_path - 1, "sliceup-confine-%016llx",
+                        (unsigned long long) random);
+    probe->abstract_bytes = (unsigned) offsetof (struct sockaddr_un, sun_path) + 1 + (unsigned) len;
+}
+
+/* The path lies in `scratch`. What cannot be made is not reached either. */
+/* Through the folder's descriptor: a socket's path holds 108 bytes (unix(7)), which that of an attempt may pass. */
+static void socket_probe_open (struct socket_probe *probe, const char *scratch)
+{
+    *probe = (struct socket_probe){ .path_fd = -1, .abstract_fd = -1, .path.sun_family = AF_UNIX };
+    name_abstract (probe);
+    probe->abstract_fd = listening (&probe->abstract, probe->abstract_bytes);
+    probe->folder_fd = open (scratch, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    snprintf (probe->path.sun_path, sizeof probe->path.sun_path, "/proc/self/fd/%d/" SOCKET_NAME, probe->folder_fd);
+    if (probe->folder_fd >= 0)
+        probe->path_fd = listening (&probe->path, sizeof probe->path);
+}
+
+/* Bits of PROBE_PATH_SOCKET and PROBE_ABSTRACT_SOCKET (write_probe.h) that are open. */
+static uint32_t socket_probe_try_connect (const struct socket_probe *probe)
+{
+    return (reaches (probe->path_fd, &probe->path, sizeof probe->path) ? PROBE_BIT (PROBE_PATH_SOCKET) : 0) |
+           (reaches (probe->abstract_fd, &probe->abstract, probe->abstract_bytes) ? PROBE_BIT (PROBE_ABSTRACT_SOCKET)
+                                                                                  : 0);
+}
+
+static void socket_probe_close (struct socket_probe *probe)
+{
+    const int fds[] = { probe->path_fd, probe->abstract_fd, probe->folder_fd };
+    if (probe->path_fd >= 0)
+        (void) unlinkat (probe->folder_fd, SOCKET_NAME, 0);
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
+        fd_close (fds[i]);
+}
+
+/* ---- sliceup files probe ---- */
+
+/* Tries from inside a program's sandbox to change what sliceup itself executes, imports, reads
+ * as configuration or trusts: such a change would run the program's code outside of the sandbox.
+ *
+ * Nothing stays changed: what worked is taken back. A name that is taken away comes back at once. */
+
+enum { ENTRIES_TRIED = 48, DEPTH_TRIED = 3 };
+
+static bool create (const char *folder)
+{
+    char path[PATH_MAX];
+    if (snprintf (path, sizeof path, "%s/.tried-%d", folder, (int) getpid ()) >= (int) sizeof path)
+        return false;
+    int fd = open (path, O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    close (fd);
+    (void) unlink (path); /* refused or not: it could be made */
+    return true;
+}
+
+/* What is out of sight is a device that takes everything. */
+static bool writes (const char *path)
+{
+    struct stat at;
+    int fd = open (path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    bool is_file = fd >= 0 && fstat (fd, &at) == 0 && S_ISREG (at.st_mode);
+    if (fd >= 0)
+        close (fd);
+    return is_file;
+}
+
+struct look {
+    const struct confine_paths *paths;
+    const char *shown;
+    int budget;
+};
+
+static bool writes_in (struct look *look, const char *folder, int depth);
+
+/* What is the program's own, and what shows it the cache: whether that may be written is asked elsewhere. */
+static bool is_passed_over (const struct look *look, const char *path)
+{
+    return path_is_below_any (path, look->paths->own, look->paths->own_n) ||
+           (look->shown && path_is_below (path, look->shown));
+}
+
+static bool writes_entry (struct look *look, const char *folder, const struct dirent *entry, int depth)
+{
+    char path[PATH_MAX];
+    if (entry->d_name[0] == '.' || snprintf (path, sizeof path, "%s/%s", folder, entry->d_name) >= (int) sizeof path ||
+        is_passed_over (look, path))
+        return false;
+    if (entry->d_type == DT_DIR)
+        return depth < DEPTH_TRIED && writes_in (look, path, depth + 1);
+    return entry->d_type == DT_REG && writes (path);
+}
+
+/* Some of it: all lies under the same rules. A file that is being executed cannot tell (open(2), ETXTBSY). */
+static bool writes_in (struct look *look, const char *folder, int depth)
+{
+    DIR *entries = opendir (folder);
+    struct dirent *entry;
+    bool open_probe = false;
+    while (entries && !open_probe && look->budget-- > 0 && (entry = readdir (entries)))
+        open_probe = writes_entry (look, folder, entry, depth);
+    if (entries)
+        closedir (entries);
+    return open_probe;
+}
+
+static bool can_move (const char *path)
+{
+    char away[PATH_MAX];
+    if (snprintf (away, sizeof away, "%s.tried-%d", path, (int) getpid ()) >= (int) sizeof away ||
+        rename (path, away) < 0)
+        return false;
+    (void) rename (away, path);
+    return true;
+}
+
+/* Itself and all above it, up to the place in which everybody may write. Above that nobody may, whatever we do: what
+ * lies there is the host's own, and is not touched to see it. */
+static bool can_move_with_all_above (const struct confine_paths *paths, const char *path)
+{
+    const char *open_place = confine_paths_open_holding (paths, path);
+    char name[PATH_MAX];
+    bool open_probe = false;
+    if (!open_place || strlen (path) >= sizeof name)
+        return false;
+    snprintf (name, sizeof name, "%s", path);
+    while (!open_probe && strcmp (name, open_place) != 0) {
+        open_probe = can_move (name);
+        *strrchr (name, '/') = '\0';
+    }
+    return open_probe;
+}
+
+/* Bits of PROBE_OWN_* (write_probe.h) that are open; `*where`: one path of them, or NULL. `shown`: the folder of the
+ * constant path; NULL: none. `moves`: names are taken away as well; if that works, others miss them for a moment. */
+static uint32_t sliceup_files_probe (const struct confine_paths *paths, const char *shown, bool moves,
+                                     const char **where)
+{
+    uint32_t open_ways = 0;
+    *where = NULL;
+    for (uint32_t i = 0; i < paths->protected_n; i++) {
+        const char *path = paths->protected[i];
+        struct look look = { paths, shown, ENTRIES_TRIED };
+        struct stat at;
+        uint32_t here = 0;
+        bool folder = lstat (path, &at) == 0 && S_ISDIR (at.st_mode);
+        here |= folder && create (path) ? PROBE_BIT (PROBE_OWN_CREATE) : 0;
+        here |= (folder ? writes_in (&look, path, 0) : writes (path)) ? PROBE_BIT (PROBE_OWN_WRITE) : 0;
+        here |= moves && can_move_with_all_above (paths, path) ? PROBE_BIT (PROBE_OWN_RENAME) : 0;
+        *where = here ? path : *where;
+        open_ways |= here;
+    }
+    return open_ways;
+}
+
+/* ---- confine ---- */
 
 enum { EXIT_TOLD = 0, EXIT_LESS = 1, EXIT_USAGE = 2, EXIT_COULD_NOT = 3 };
 

@@ -1,20 +1,149 @@
-/* write_probe.c - see write_probe.h. Ways through mounts are in remount_probe.c. */
+/* write_probe.c - see write_probe.h. */
 #include "worker/sandbox/write_probe.h"
 
-#include "common/io/fd.h"
-#include "worker/sandbox/remount_probe.h"
-#include "worker/sandbox/uring_probe.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/fs.h>
+#include <linux/io_uring.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+
+#include "common/io/fd.h"
+
+/* ---- remount probe ---- */
+
+/* Tries whether a process in this sandbox can undo read-only mounts, directly or from a user
+ * namespace of its own.
+ *
+ * What could be undone is made read-only again, or was undone in a child's own mount namespace. */
+enum { REMOUNT_BY_REMOUNT = 1, REMOUNT_BY_UMOUNT = 2 };
+
+static bool remounts (const char *path)
+{
+    if (mount (NULL, path, NULL, MS_REMOUNT | MS_BIND, NULL) < 0)
+        return false;
+    (void) mount (NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL);
+    return true;
+}
+
+static int undoes (const char *const mounts[2])
+{
+    int open_doors = 0;
+    for (int i = 0; i < 2; i++)
+        if (mounts[i])
+            open_doors |= remounts (mounts[i]) ? REMOUNT_BY_REMOUNT : 0;
+    for (int i = 0; i < 2; i++)
+        if (mounts[i])
+            open_doors |= umount2 (mounts[i], MNT_DETACH) == 0 ? REMOUNT_BY_UMOUNT : 0;
+    return open_doors;
+}
+
+/* All rights over a user namespace of one's own, and a copy of the mounts in it: what anybody can try. One child for
+ * all: ending a mount namespace takes the kernel longest. */
+static int undoes_apart (const char *const mounts[2])
+{
+    /* Not fork: what the C library does in a child is not needed, and a sanitizer's would be slow. */
+    pid_t pid = (pid_t) syscall (SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (pid == 0)
+        _exit (unshare (CLONE_NEWUSER | CLONE_NEWNS) == 0 ? undoes (mounts) : 0);
+    int status = 0;
+    while (pid > 0 && waitpid (pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    /* What could not be tried may be open. */
+    return pid > 0 && WIFEXITED (status) ? WEXITSTATUS (status) : REMOUNT_BY_REMOUNT | REMOUNT_BY_UMOUNT;
+}
+
+/* Bits of those that are open. `mounts`: two, NULL for none. `own_mounts`: this process has a mount namespace of its
+ * own, so that it is also tried here and now; else only in namespaces that are made for it. */
+static int remount_probe (const char *const mounts[2], bool own_mounts)
+{
+    return (own_mounts ? undoes (mounts) : 0) | undoes_apart (mounts);
+}
+
+/* ---- uring probe ---- */
+
+/* Tries whether a file opened through io_uring(7) needs the same rights as by a system call. */
+
+/* One request, one answer: both rings in one mapping (IORING_FEAT_SINGLE_MMAP, Linux 5.4), the request in another. */
+struct ring {
+    int fd;
+    struct io_uring_params params;
+    uint8_t *rings;
+    size_t rings_bytes;
+    struct io_uring_sqe *request;
+};
+
+static void *map (const struct ring *ring, size_t bytes, off_t what)
+{
+    return mmap (NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring->fd, what);
+}
+
+static bool open_ring (struct ring *ring)
+{
+    *ring = (struct ring){ .fd = (int) syscall (SYS_io_uring_setup, 1, &ring->params), .params = ring->params };
+    if (ring->fd < 0 || !(ring->params.features & IORING_FEAT_SINGLE_MMAP))
+        return false;
+    size_t asked = ring->params.sq_off.array + ring->params.sq_entries * sizeof (uint32_t);
+    size_t answered = ring->params.cq_off.cqes + ring->params.cq_entries * sizeof (struct io_uring_cqe);
+    ring->rings_bytes = asked > answered ? asked : answered;
+    ring->rings = map (ring, ring->rings_bytes, IORING_OFF_SQ_RING);
+    ring->request = map (ring, sizeof *ring->request, (off_t) IORING_OFF_SQES);
+    return ring->rings != MAP_FAILED && ring->request != MAP_FAILED;
+}
+
+static void close_ring (struct ring *ring)
+{
+    if (ring->rings && ring->rings != MAP_FAILED)
+        munmap (ring->rings, ring->rings_bytes);
+    if (ring->request && ring->request != MAP_FAILED)
+        munmap (ring->request, sizeof *ring->request);
+    fd_close (ring->fd);
+}
+
+/* The result of the request: a descriptor, or an errno below 0. */
+static int ask (struct ring *ring)
+{
+    _Atomic uint32_t *tail = (void *) (ring->rings + ring->params.sq_off.tail);
+    uint32_t *queue = (void *) (ring->rings + ring->params.sq_off.array);
+    const struct io_uring_cqe *answer = (void *) (ring->rings + ring->params.cq_off.cqes);
+    queue[0] = 0;
+    atomic_store (tail, 1);
+    return syscall (SYS_io_uring_enter, ring->fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) == 1 ? answer->res : -1;
+}
+
+/* False as well where there is no io_uring, or it may not be used. `flags` as of open(2). */
+static bool uring_opens (const char *path, int flags)
+{
+    struct ring ring = { .fd = -1 };
+    int fd = -1;
+    if (open_ring (&ring)) {
+        *ring.request = (struct io_uring_sqe){ .opcode = IORING_OP_OPENAT,
+                                               .fd = AT_FDCWD,
+                                               .open_flags = (uint32_t) flags,
+                                               .addr = (uint64_t) (uintptr_t) path };
+        fd = ask (&ring);
+    }
+    close_ring (&ring);
+    fd_close (fd);
+    return fd >= 0;
+}
+
+/* ---- write probe ---- */
 
 enum { WITNESS_BYTES_MAX = 4096 };
 

@@ -1,6 +1,5 @@
 #include "worker/standin/place.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
