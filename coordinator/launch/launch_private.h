@@ -68,7 +68,6 @@ static inline bool launch_is_remote (const struct launch *launch)
     return launch->launcher != LAUNCHER_LOCAL;
 }
 
-
 struct start *start_create (struct launch *launch, uint32_t rank, enum start_state state);
 void start_destroy (struct start *start);
 void start_set_state (struct start *start, enum start_state state);

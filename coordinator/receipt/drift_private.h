@@ -159,10 +159,8 @@ const struct rung_receipt *drift_attempt_next (const struct host_receipt *host, 
 
 /* drift_facts.c: findings from what is said. */
 void drift_facts_judge (struct drift_comparison *work);
-/* the value, with the host's own name, and its rank where that stands in a path, replaced. */
+/* The value, with the host's own name, and its rank where that stands in a path, replaced. */
 struct text drift_without_place (struct text value, struct text host, uint32_t rank, struct arena *arena);
-/* two hosts of one run with one rank, or with one TPU worker number. */
-void drift_duplicates_judge (struct drift_comparison *work);
 /* A finding of the slice's arithmetic about these hosts; `hosts` in the arena. */
 void drift_add_impossible (struct drift_comparison *work, struct text fact, struct text what, struct text next,
                            uint32_t *hosts, uint32_t hosts_n);

@@ -23,7 +23,7 @@ json_t *escaped_json (struct text text);       /* of any bytes: what is no UTF-8
 json_t *text_or_null_json (struct text text);  /* escaped; null: empty, which stands for not known */
 json_t *number_or_null_json (uint64_t number); /* null: 0, which stands for not known */
 json_t *enum_json (const struct enum_names *names, uint32_t value); /* null: 0, which is none */
-json_t *time_json (uint64_t wall_ms);                                       /* RFC 3339, in UTC; null: 0, not known */
+json_t *time_json (uint64_t wall_ms);                               /* RFC 3339, in UTC; null: 0, not known */
 json_t *texts_json (const struct text *items, uint32_t n);
 /* Appends it as text with these flags of jansson and a newline, and releases it. */
 void json_print_release (json_t *json, size_t flags, struct buf *out);
