@@ -17,7 +17,6 @@
 #include "common/base/path.h"
 #include "common/io/atomic_file.h"
 #include "worker/command/interpreter.h"
-#include "worker/command/script.h"
 
 struct fixture {
     char top[64];

@@ -1,11 +1,14 @@
 #include "worker/command/interpreter.h"
 
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/io/fd.h"
 #include "worker/command/environ.h"
 #include "worker/command/protected_paths.h"
 #include "worker/environment/environment.h"
 #include "worker/process/subprocess.h"
-#include <limits.h>
-#include <unistd.h>
 
 enum { ANSWER_BYTES_MAX = 1024 * 1024, SHOWN_COLUMNS = 120 };
 #define FIRST_WORD "paths"
@@ -148,4 +151,22 @@ int interpreter_ask_paths (const struct msg_run *run, struct arena *arena, text_
     if (environment)
         rc = ask (run, environment, arena, out, err);
     return is_started ? rc : 0;
+}
+
+/* ---- the program that the kernel starts for a script, as its first line names it: execve(2) ---- */
+
+enum { LINE_BYTES = 256 }; /* of which the kernel reads as many (BINPRM_BUF_SIZE) */
+
+bool script_interpreter (const char *path, char out[PATH_MAX])
+{
+    char line[LINE_BYTES + 1];
+    if (file_read_start (path, line, sizeof line) < 3 || line[0] != '#' || line[1] != '!')
+        return false;
+    const char *name = line + 2 + strspn (line + 2, " \t");
+    size_t len = strcspn (name, " \t\n");
+    if (*name != '/')
+        return false;
+    memcpy (out, name, len);
+    out[len] = '\0';
+    return true;
 }

@@ -5,6 +5,8 @@
  * anything that is confined. It is a task's work: it waits for other processes. */
 #ifndef SLICEUP_WORKER_COMMAND_INTERPRETER_H
 #define SLICEUP_WORKER_COMMAND_INTERPRETER_H
+#include <limits.h>
+#include <stdbool.h>
 
 #include "common/model/msg.h"
 
@@ -16,5 +18,12 @@ bool interpreter_must_be_asked (const struct msg_run *run);
  * prefixes, folders of modules, libraries; only what programs could write. -1: one that sliceup itself starts in this
  * run does not answer, or says more than can be kept from programs. Everything lives in the arena. */
 int interpreter_ask_paths (const struct msg_run *run, struct arena *arena, text_list *out, struct err *err);
+
+/* ---- the program that the kernel starts for a script, as its first line names it: execve(2) ---- */
+
+enum { SCRIPT_DEPTH_MAX = 5 }; /* scripts that interpret scripts: the kernel goes no further */
+
+/* `out` may be `path`. False: it is none, cannot be read, or names no absolute path. */
+bool script_interpreter (const char *path, char out[PATH_MAX]);
 
 #endif
