@@ -42,7 +42,7 @@ static int name_one (const struct live_runs *runs, const char *hint, struct err 
         buf_puts (&list, i ? "; " : "");
         live_run_print (&runs->items[i], &list);
     }
-    err_set (err, ERR_USAGE, "%u runs are running; name one with sliceup%s cancel RUN: %s", runs->n, hint,
+    err_set (err, ERR_USAGE, "%u runs have hosts; name one with sliceup%s cancel RUN: %s", runs->n, hint,
              buf_c (&list));
     buf_release (&list);
     return -1;
@@ -52,10 +52,14 @@ static int find_only (struct cancel *cancel, struct err *err)
 {
     struct live_runs runs;
     int rc = live_runs_read (cancel->cli->home, false, &runs, err);
+    if (rc == 0 && runs.n == 0) { /* else one that was interrupted */
+        live_runs_release (&runs);
+        rc = live_runs_read (cancel->cli->home, true, &runs, err);
+    }
     if (rc == 0 && runs.n > 1)
         rc = name_one (&runs, cancel->cli->hint, err);
     else if (rc == 0 && runs.n == 0)
-        rc = err_set (err, ERR_USAGE, "no run of %s is running here (sliceup%s runs lists them)", cancel->cli->home,
+        rc = err_set (err, ERR_USAGE, "no run of %s has hosts now (sliceup%s runs lists them)", cancel->cli->home,
                       cancel->cli->hint);
     else if (rc == 0)
         cancel->dir = runs.items[0].dir;

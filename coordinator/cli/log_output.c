@@ -11,7 +11,7 @@ enum { HOLE_BYTES_LEAST = 4 };
 struct told {
     struct told *earlier; /* of this host */
     struct attempt_key key;
-    bool ended, lost; /* `ended`: the host told how much it printed and sent */
+    bool ended, lost, unstarted; /* `ended`: the host told how much it printed and sent */
     uint64_t output_bytes, log_bytes;
     struct text note;
 };
@@ -29,6 +29,7 @@ static void take_ended (struct log_told *all, uint32_t host, const struct result
 {
     struct told *told = add_told (all, host, result->key, "", (struct text){ 0 });
     told->ended = result->ending != ENDING_LOST;
+    told->unstarted = result->ending == ENDING_NOT_STARTED;
     told->output_bytes = result->output_bytes;
     told->log_bytes = result->log_bytes;
     for (uint32_t i = 0; i < result->notes.n; i++)
@@ -52,7 +53,7 @@ static void put_amount (const struct told *ended, uint64_t here_bytes, bool may_
                     (unsigned long long) (ended->log_bytes - here_bytes), (unsigned long long) ended->log_bytes,
                     may_come ? " yet" : "");
     else if (ended && ended->output_bytes == 0)
-        buf_puts (out, "(it printed nothing)\n");
+        buf_puts (out, ended->unstarted ? "(its program was not started)\n" : "(it printed nothing)\n");
     else if (!ended && here_bytes == 0)
         buf_puts (out, "(nothing of its output is here)\n");
 }

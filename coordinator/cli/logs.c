@@ -174,7 +174,7 @@ static void hint (const struct logs *logs)
     if (logs->worker && logs->shown == 0)
         printf ("no worker of the chosen hosts has a log here: with launcher: join the log is on the host\n");
     else if (logs->shown == 0)
-        printf ("the chosen attempts have no output; sliceup status %.8s shows which attempts were begun\n",
+        printf ("the chosen attempts have no output; sliceup receipt %.8s shows which attempts were begun\n",
                 logs->dir.id);
     else if (logs->cut)
         printf ("\n%u of %u %s were cut; to see the first whole: sliceup logs %.8s --%s%.*s --hosts %.*s\n", logs->cut,

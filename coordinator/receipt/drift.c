@@ -234,7 +234,7 @@ void drift_compare_hosts (const struct slice_receipt *receipt, const struct drif
                           struct drift *out)
 {
     struct drift_comparison work = { .query = query, .arena = arena, .out = out };
-    *out = (struct drift){ 0 };
+    *out = (struct drift){ .of = receipt };
     drift_hosts_of_receipt (receipt, arena, &work.hosts);
     out->names = work.hosts.names;
     out->hosts_n = work.hosts.n;

@@ -98,8 +98,9 @@ struct drift {
     uint32_t *only_now, only_now_n; /* two receipts: hosts that the other does not have */
     struct text *only_before;
     uint32_t only_before_n;
-    bool no_facts; /* no host told a fact: whether the machines differ is not known */
-    bool by_group; /* two receipts without a common host: their reference groups were compared */
+    const struct slice_receipt *of; /* whose hosts they are: what went before them stands there */
+    bool no_facts;                  /* no host told a fact: whether the machines differ is not known */
+    bool by_group;                  /* two receipts without a common host: their reference groups were compared */
 };
 
 struct drift_query {

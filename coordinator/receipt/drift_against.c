@@ -361,7 +361,7 @@ void drift_compare_receipts (const struct slice_receipt *now, const struct slice
     struct drift_comparison work_before = { .query = query, .arena = arena, .out = &ignored };
     struct comparison comparison = { .work = &work, .before = &work_before };
     struct arena scratch = { 0 };
-    *out = (struct drift){ 0 };
+    *out = (struct drift){ .of = now };
     drift_hosts_of_receipt (now, arena, &work.hosts);
     drift_hosts_of_receipt (before, arena, &work_before.hosts);
     out->names = work.hosts.names;

@@ -102,6 +102,15 @@ static void put_others (struct page *page)
     }
 }
 
+/* Hosts that were lost for a while compare as well as the others; that they were is no less so. */
+static void put_history (struct page *page)
+{
+    for (uint32_t i = 0; i < page->drift->of->recoveries.n; i++) {
+        buf_printf (&page->sentence, "history: %.*s", TEXT_ARG (page->drift->of->recoveries.items[i].what));
+        put_line (page, PAINT_FAINT, "");
+    }
+}
+
 static void put_subject (struct page *page, const struct drift_subject *subject)
 {
     const struct drift *drift = page->drift;
@@ -152,6 +161,7 @@ void drift_text (const struct drift *drift, const struct drift_subject *subject,
     put_findings (&page);
     put_silences (&page);
     put_others (&page);
+    put_history (&page);
     put_subject (&page, subject);
     put_rest (&page, subject);
     buf_release (&page.sentence);

@@ -66,7 +66,7 @@ class CancelCommand(lab.LabTest):
 
     def test_cancel_of_an_interrupted_run_ends_its_workers_and_records_the_end(self):
         run = self.interrupt()
-        cancelled = self.passes(self.lab.sliceup("cancel", run.id[:8]))
+        cancelled = self.passes(self.lab.sliceup("cancel"))
         self.assertRegex(cancelled.err, rf"run {run.id[:8]} was interrupted: its workers are told to end")
         self.assertRegex(cancelled.out, rf"^run {run.id[:8]} has ended: slice slice: cancelled by the user .*\(exit status 130\)\n$")
         self.assertEqual(("cancelled", 130), (self.lab.receipt(run.id)["outcome"], self.lab.status(run.id)["exit_status"]))

@@ -14,6 +14,7 @@
 
 #include "coordinator/view/drift_json.h"
 #include "coordinator/view/drift_sentence.h"
+#include "coordinator/view/drift_text.h"
 #include "coordinator/view/receipt_json.h"
 
 enum { HOSTS = 4 };
@@ -78,6 +79,26 @@ static void nothing_changes_against_itself (void **state)
     first_against (&a, &a, &drift, &arena);
     assert_int_equal (drift.n, 0);
     assert_false (drift_is_incomplete (&drift));
+    arena_release (&arena);
+}
+
+/* It compares as well as the others, and was lost for a while. */
+static void a_survived_silence_stands_beside_the_comparison (void **state)
+{
+    struct arena arena = { 0 };
+    struct slice slice;
+    struct drift drift;
+    struct recovery_receipt silence = { .what = TEXT_LIT ("h1 came back after 26 s of silence") };
+    struct buf out;
+    (void) state;
+    make (&slice, "h", &arena);
+    slice.receipt.recoveries.items = &silence;
+    slice.receipt.recoveries.n = 1;
+    drift_compare_hosts (&slice.receipt, &plain, &arena, &drift);
+    buf_init (&out, 1 << 20);
+    drift_text (&drift, &(struct drift_subject){ .policy = "default" }, false, &(struct style){ 0 }, &out);
+    assert_true (text_find (buf_as_text (&out), TEXT_LIT ("history: h1 came back after 26 s of silence\n"), NULL));
+    buf_release (&out);
     arena_release (&arena);
 }
 
@@ -381,6 +402,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (nothing_changes_against_itself),
+        cmocka_unit_test (a_survived_silence_stands_beside_the_comparison),
         cmocka_unit_test (what_changed_is_folded_over_hosts),
         cmocka_unit_test (what_was_not_heard_did_not_change),
         cmocka_unit_test (flags_that_changed_are_told_as_words),

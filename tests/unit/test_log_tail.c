@@ -180,6 +180,8 @@ static void of_a_lost_worker_nobody_says_that_it_printed_nothing (void **state)
     assert_string_equal (say (&said, TEXT_LIT ("")), "(nothing of its output is here)\n");
     take_end (&said, ENDING_EXITED, 0);
     assert_string_equal (say (&said, TEXT_LIT ("")), "(it printed nothing)\n");
+    take_end (&said, ENDING_NOT_STARTED, 0);
+    assert_string_equal (say (&said, TEXT_LIT ("")), "(its program was not started)\n");
     assert_false (said.lost);
 }
 
