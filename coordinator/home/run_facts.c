@@ -30,13 +30,13 @@ static struct {
 
 static void take_claim (const struct fact *fact)
 {
-    const struct fact_loss_told *told = &fact->of.loss_told;
-    if (fact->kind == FACT_RUN_OPENED) {
+    const struct fact_loss_told *told = fact->kind == FACT_LOSS_TOLD ? &fact->of.loss_told : NULL;
+    if (fact->kind == FACT_RUN_OPENED || (told && told->believed)) { /* the latter is an error by itself */
         claims.n = 0;
         claims.text[0] = '\0';
         memset (claims.by, 0, sizeof claims.by);
     }
-    if (fact->kind != FACT_LOSS_TOLD || told->host >= HOSTS_MAX || claims.by[told->host])
+    if (!told || told->believed || told->host >= HOSTS_MAX || claims.by[told->host])
         return;
     size_t len = strlen (claims.text);
     snprintf (claims.text + len, sizeof claims.text - len, "%s%.*s", len ? "; " : "", TEXT_ARG (told->why));

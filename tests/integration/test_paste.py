@@ -66,7 +66,7 @@ class Pasting(lab.LabTest):
     def test_the_printed_line_comes_before_our_words(self):
         ended = self.failing()
         text = self.lab.sliceup("receipt").out
-        self.assertRegex(text, r"h\[0-1\]  \(\S+ m?s( to \S+ m?s)?\)\n +printed: RuntimeError: a\|b .*\n +exited with status 3")
+        self.assertRegex(text, r"h\[0-1\]  \(\S+ m?s( to \S+ m?s)?\)\n +evidence: RuntimeError: a\|b .*\n +exited with status 3")
         self.assertIn("h[0-1] failed: RuntimeError: a|b `c` <b>x</b> ````; exited with status 3", ended.out)
 
     def test_forms_exclude_each_other(self):
