@@ -322,7 +322,7 @@ class ShortDtypes(Jax):
 
     def test_an_absurd_dtype_is_refused(self):
         _, _, cause = self.climb_bfloat16(["loss"], "float3")
-        self.assertIn("metric: dtype: this word is not in the protocol", cause["text"])
+        self.assertIn("reduced: the dtype is 'float3', expected one of float64, float32, float16, bfloat16", cause["text"])
 
 
 class Shapes(Jax):
