@@ -6,9 +6,9 @@
 
 #include "coordinator/verdict/judge.h"
 
-/* Where the program was when it ended: " in phase compile". Empty: a command that told no phase. */
 /* Where to read more: a command, as far as it printed anything. */
 struct text failure_look_at_log (const struct judge_case *of, struct arena *arena);
+/* Where the program was when it ended: " in phase compile". Empty: a command that told no phase. */
 struct text failure_place (const struct judge_case *of, struct arena *arena);
 /* Was it ended by a signal that others send (SIGKILL, SIGTERM ...)? Then the cause lies on this host. */
 bool failure_is_outside_kill (enum ending ending, uint32_t code);

@@ -2,7 +2,7 @@
 
 #include "coordinator/view/drift_sentence.h"
 
-enum { SENTENCE_BYTES_MAX = 1 << 20 };
+enum { SENTENCE_BYTES_MAX = 1 << 20, HISTORY_SHOWN = 8 };
 static const struct drift_sentence_limits narrow = { .value_bytes = 40, .hosts_bytes = 40 };
 
 struct page {
@@ -105,8 +105,12 @@ static void put_others (struct page *page)
 /* Hosts that were lost for a while compare as well as the others; that they were is no less so. */
 static void put_history (struct page *page)
 {
-    for (uint32_t i = 0; i < page->drift->of->recoveries.n; i++) {
-        buf_printf (&page->sentence, "history: %.*s", TEXT_ARG (page->drift->of->recoveries.items[i].what));
+    const struct slice_receipt *of = page->drift->of;
+    for (uint32_t i = 0; i < of->recoveries.n && i <= HISTORY_SHOWN; i++) {
+        if (i < HISTORY_SHOWN)
+            buf_printf (&page->sentence, "history: %.*s", TEXT_ARG (of->recoveries.items[i].what));
+        else
+            buf_printf (&page->sentence, "history: %u more; the receipt has them", of->recoveries.n - HISTORY_SHOWN);
         put_line (page, PAINT_FAINT, "");
     }
 }

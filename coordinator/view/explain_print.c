@@ -55,9 +55,8 @@ static void add_printed (const struct explain_cause *cause, struct buf *out)
 static void add_owner (const struct explain_cause *of, struct buf *out)
 {
     const struct cause *cause = &of->cause;
-    bool recognised = of->recognised;
     buf_printf (out, "%s%s", of->outcome ? ", owner: " : "; owner so far: ", enum_name_of (&owner_names, cause->owner));
-    if (!recognised && !cause->signature.len)
+    if (!of->recognised && !cause->signature.len)
         buf_puts (out, " (no known error matched)\n");
     else if (cause->certainty)
         buf_printf (out, " (%s%s%.*s)\n", enum_name_of (&certainty_names, cause->certainty),

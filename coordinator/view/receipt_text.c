@@ -280,7 +280,8 @@ static void add_drift (const struct slice_receipt *receipt, const struct drift_q
     else if (summary.n == 0 && receipt->hosts.n > 1)
         buf_printf (out, "%s none (differences that are expected, such as names, ids and free space: %u%s)\n",
                     silent ? "        " : "drift   ", summary.expected,
-                    summary.too_few ? "; of numbers of too few hosts to judge: sliceup drift --all" : "");
+                    summary.too_few ? "; numbers differ that too few hosts have to be judged: sliceup drift --all"
+                                    : "");
     arena_release (&arena);
 }
 

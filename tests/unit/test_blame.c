@@ -408,6 +408,10 @@ static void a_connection_that_broke_is_an_echo_of_who_ended_before (void **state
     for (uint32_t i = 0; i < HOSTS; i++)
         slice.parts[i].order = i == 3 ? 0 : i + 1;
     expect_only (&slice, 3);
+    slice.parts[0].order = 0; /* but not who broke first, even beside a host with a known cause of its own */
+    slice.parts[3] = (struct part){ ENDING_EXITED, 1, 9, DISK };
+    blame (&slice);
+    assert_int_equal (slice.verdicts[0].outcome, OUTCOME_FAILED);
     slice_close (&slice);
 }
 

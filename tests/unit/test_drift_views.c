@@ -88,16 +88,23 @@ static void a_survived_silence_stands_beside_the_comparison (void **state)
     struct arena arena = { 0 };
     struct slice slice;
     struct drift drift;
-    struct recovery_receipt silence = { .what = TEXT_LIT ("h1 came back after 26 s of silence") };
+    struct recovery_receipt silence[20];
     struct buf out;
     (void) state;
     make (&slice, "h", &arena);
-    slice.receipt.recoveries.items = &silence;
-    slice.receipt.recoveries.n = 1;
+    for (uint32_t i = 0; i < 20; i++)
+        silence[i] = (struct recovery_receipt){ .what = TEXT_LIT ("h1 came back after 26 s of silence") };
+    slice.receipt.recoveries.items = silence;
+    slice.receipt.recoveries.n = 20;
     drift_compare_hosts (&slice.receipt, &plain, &arena, &drift);
     buf_init (&out, 1 << 20);
     drift_text (&drift, &(struct drift_subject){ .policy = "default" }, false, &(struct style){ 0 }, &out);
     assert_true (text_find (buf_as_text (&out), TEXT_LIT ("history: h1 came back after 26 s of silence\n"), NULL));
+    assert_true (text_find (buf_as_text (&out), TEXT_LIT ("history: 12 more; the receipt has them\n"), NULL));
+    uint32_t lines = 0;
+    for (struct text rest = buf_as_text (&out); rest.len;)
+        lines += text_starts (text_take_until (&rest, '\n'), "history: ");
+    assert_int_equal (lines, 9);
     buf_release (&out);
     arena_release (&arena);
 }

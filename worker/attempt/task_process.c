@@ -18,12 +18,8 @@
 #include "worker/files/kit.h"
 #include "worker/files/wheels.h"
 
-/* ---- log search ---- */
+/* ---- what a program printed is searched for signatures: the whole log, also what the coordinator did not get ---- */
 
-/* Searches what a program printed for signatures.
- *
- * Reads the whole log of an attempt as this host has it, also the parts that the coordinator did not get. It makes no
- * verdict. It waits for disks, so it runs in a task. */
 /* What of the `output_bytes` printed is where: in `log`, cut in the middle or not, and the end in `tail`. */
 struct printed_log {
     const char *log;

@@ -6,7 +6,6 @@
 #ifndef SLICEUP_WORKER_COMMAND_INTERPRETER_H
 #define SLICEUP_WORKER_COMMAND_INTERPRETER_H
 #include <limits.h>
-#include <stdbool.h>
 
 #include "common/model/msg.h"
 

@@ -65,8 +65,8 @@ static void name_abstract (struct socket_probe *probe)
     probe->abstract_bytes = (unsigned) offsetof (struct sockaddr_un, sun_path) + 1 + (unsigned) len;
 }
 
-/* The path lies in `scratch`. What cannot be made is not reached either. */
-/* Through the folder's descriptor: a socket's path holds 108 bytes (unix(7)), which that of an attempt may pass. */
+/* The path lies in `scratch`: through the folder's descriptor, for a socket's path holds 108 bytes (unix(7)), which that
+ * of an attempt may pass. What cannot be made is not reached either. */
 static void socket_probe_open (struct socket_probe *probe, const char *scratch)
 {
     *probe = (struct socket_probe){ .path_fd = -1, .abstract_fd = -1, .path.sun_family = AF_UNIX };
