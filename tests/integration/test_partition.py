@@ -101,7 +101,7 @@ class CutOff(Hosts):
         ended = self.ends(run, 0, 60)
         self.assertEqual({"passed"}, set(self.outcomes().values()))
         self.assertNotIn(" lost", ended.out)
-        self.assertRegex(ended.out, r"h\[?[1-3].* came back after \d")
+        self.assertRegex(ended.out, r"h\[?[1-3].* came back after (at least )?\d")
         told = [item["what"] for item in self.lab.receipt()["recoveries"]]
         self.assertTrue([what for what in told if re.match(r"h[1-3] came back after \S+ s of silence$", what)], told)
         self.assertEqual(4, self.lab.count("host-joined"), "a worker had to join again")
