@@ -210,7 +210,7 @@ struct fact_suspects_named {
     bool alone;
 };
 /* `epoch`, `index`: what the worker was told of, as it says; index 0: it holds or obeys what is unknown here.
- * `believed`: others say so too, and it is the last fact (coordinator/core/journal_loss.h). */
+ * `believed`: others say so too, and it is the last fact (coordinator/core/loss.h). */
 struct fact_loss_told {
     uint32_t host;
     uint64_t epoch, index;

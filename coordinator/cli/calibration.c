@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "common/base/duration.h"
+#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/options.h"
 #include "coordinator/run/calibration_store.h"
 #include "coordinator/view/line.h"
 #include "coordinator/view/record_json.h"

@@ -6,11 +6,11 @@
 
 #include "common/base/duration.h"
 #include "common/io/clock.h"
+#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/cancel.h"
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/live_runs.h"
-#include "coordinator/cli/options.h"
 #include "coordinator/core/coord.h"
 #include "coordinator/follow/follow.h"
 #include "coordinator/home/run_begun.h"

@@ -1,6 +1,17 @@
+#include <time.h>
+
+#include "common/base/digest.h"
+#include "common/io/atomic_file.h"
+#include "common/model/launch_variables.h"
+#include "common/signature/signature.h"
+#include "common/wire/wire.h"
+#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/options.h"
 #include "coordinator/cli/planning.h"
+#include "coordinator/core/coord.h"
+#include "coordinator/home/run_facts.h"
+#include "coordinator/receipt/measure_fold.h"
+#include "coordinator/run/calibration_store.h"
 
 enum { CHECK_AGAIN = CLI_OWN, CHECK_BESIDE };
 
@@ -45,3 +56,194 @@ const struct cli_command check_command = {
     .options = options,
     .run = check_run,
 };
+
+/* ---- plan size ---- */
+
+/* What a fact or a message holds beside the plan: numbers, digests, the bundle's name. */
+enum { BESIDE_BYTES = 2048 };
+
+static size_t encoded (const struct record *record, const void *value, size_t max)
+{
+    struct buf bytes;
+    buf_init (&bytes, max);
+    wire_put_record (&bytes, record, value);
+    size_t len = bytes.overflow ? max + 1 : bytes.len;
+    buf_release (&bytes);
+    return len;
+}
+
+static struct text longer (struct text a, struct text b)
+{
+    return a.len >= b.len ? a : b;
+}
+
+/* The longest message that any host gets. Placeholders stand for the longest of what hosts have. */
+static struct msg_run longest_run (const struct plan *plan, uint32_t rung, struct arena *arena)
+{
+    struct msg_run order = coord_run_message_sample (plan, rung, 0, arena);
+    struct launch_place place = launch_place_of (plan, NULL, 0, plan->hosts.n - 1);
+    for (uint32_t i = 0; i < plan->hosts.n; i++) {
+        order.address = longer (order.address, plan->hosts.items[i].address);
+        order.pins.env_dir = longer (order.pins.env_dir, plan->hosts.items[i].env_dir);
+        place.host = longer (place.host, plan->hosts.items[i].name);
+        place.address = longer (place.address, plan->hosts.items[i].address);
+    }
+    order.profile.env = launch_variables_of (&plan->profile, plan->rungs.items[rung].scope, &place, arena);
+    return order;
+}
+
+/* Addresses of many hosts make long values. */
+static int check_values (const struct plan *plan, const struct rung *rung, const struct msg_run *order, struct err *err)
+{
+    for (uint32_t i = 0; i < order->profile.env.n; i++) {
+        const struct var *var = &order->profile.env.items[i];
+        if (var->value.len > TEXT_MAX_BYTES)
+            return err_set (err, ERR_USAGE,
+                            "the variable %.*s of rung '%.*s' has %u bytes with its placeholders filled for %u hosts, "
+                            "expected at most %d: use {address} of one host, or let the program ask",
+                            TEXT_ARG (var->name), TEXT_ARG (rung->id), var->value.len, plan->hosts.n, TEXT_MAX_BYTES);
+    }
+    return 0;
+}
+
+static int plan_size_check_one (const struct plan *plan, uint32_t at, struct err *err)
+{
+    const size_t most = MSG_MAX_BYTES - BESIDE_BYTES;
+    const struct rung *rung = &plan->rungs.items[at];
+    struct arena arena = { 0 };
+    struct msg_run order = longest_run (plan, at, &arena);
+    int rc = check_values (plan, rung, &order, err);
+    bool fits = rc < 0 || encoded (msg_record_of_kind (MSG_RUN), &order, most) <= most;
+    arena_release (&arena);
+    if (fits)
+        return rc;
+    return err_set (err, ERR_USAGE,
+                    "the message that starts rung '%.*s' on a host is larger than %zu bytes, the limit: shorten its "
+                    "command (%u words) or its args (%u), give it fewer files (%u), or shorten the profile's variables "
+                    "(%u) or the paths of the folders that programs of this run must not write (%u)",
+                    TEXT_ARG (rung->id), most, rung->argv.n, rung->args.n, rung->files.n, plan->profile.env.n,
+                    plan->cache.protected.n);
+}
+
+int plan_size_check (const struct plan *plan, struct err *err)
+{
+    const size_t most = FACT_MAX_BYTES - BESIDE_BYTES;
+    for (uint32_t i = 0; i < plan->rungs.n; i++)
+        if (plan_size_check_one (plan, i, err) < 0)
+            return -1;
+    if (encoded (&plan_record, plan, most) <= most)
+        return 0;
+    return err_set (err, ERR_USAGE,
+                    "the plan for %u hosts and %u rungs is larger than %zu bytes, the limit of a journal entry: "
+                    "shorten the texts that every host or every rung has",
+                    plan->hosts.n, plan->rungs.n, most);
+}
+
+/* ---- signature table ---- */
+
+static int encode (const struct plan *plan, struct buf *out, struct err *err)
+{
+    struct signature_table table = { 0 };
+    table.signatures.items = plan->signatures.items;
+    table.signatures.n = plan->signatures.n;
+    wire_put_record (out, &signature_table_record, &table);
+    return out->overflow
+               ? err_set (err, ERR_LIMIT, "the configured signatures need more than %d bytes", KIT_FILE_MAX_BYTES)
+               : 0;
+}
+
+static bool is_there (const char *path, const struct digest *wanted)
+{
+    struct digest is;
+    return digest_of_file (path, &is, NULL) == 0 && digest_equal (&is, wanted);
+}
+
+static int write_file (const struct plan *plan, struct text bytes, struct arena *arena, struct file_ref *out,
+                       struct err *err)
+{
+    char hex[DIGEST_HEX_BYTES];
+    struct digest digest = digest_of (bytes.ptr, bytes.len);
+    struct text folder = text_format (arena, "%.*s/signatures", TEXT_ARG (plan->home));
+    struct text path = text_format (arena, "%s/%s", folder.ptr, digest_hex (&digest, hex));
+    if (path.len > PATH_MAX_BYTES)
+        return err_set (err, ERR_LIMIT, "%.100s...: the path of the file of signatures has more than %d bytes",
+                        path.ptr, PATH_MAX_BYTES);
+    if (!is_there (path.ptr, &digest) &&
+        (folder_make (folder.ptr, 0700, err) < 0 || atomic_file_write (path.ptr, bytes.ptr, bytes.len, 0600, err) < 0))
+        return -1;
+    *out = (struct file_ref){ path, text_copy (arena, text_of (hex)) };
+    return 0;
+}
+
+int signature_table_write (struct plan *plan, struct arena *arena, struct err *err)
+{
+    struct buf bytes;
+    plan->signature_table = (struct file_ref){ 0 };
+    if (plan->signatures.n == 0)
+        return 0;
+    buf_init (&bytes, KIT_FILE_MAX_BYTES);
+    int rc = encode (plan, &bytes, err);
+    if (rc == 0)
+        rc = write_file (plan, buf_as_text (&bytes), arena, &plan->signature_table, err);
+    buf_release (&bytes);
+    return rc;
+}
+
+/* ---- launch measures ---- */
+
+enum { DAY_BYTES = 16, RUN_SHOWN = 8 };
+
+static const char *day_of (uint64_t wall_ms, char out[DAY_BYTES])
+{
+    time_t seconds = (time_t) (wall_ms / 1000);
+    struct tm day;
+    return !gmtime_r (&seconds, &day) || strftime (out, DAY_BYTES, "%Y-%m-%d", &day) == 0 ? "an unknown day" : out;
+}
+
+/* The last measure of a launch counts: one that failed and then passed is not known bad. */
+static struct text objection (const struct measure *last, struct arena *arena)
+{
+    char day[DAY_BYTES];
+    if (!last->bad)
+        return (struct text){ 0 };
+    struct text run = text_clip (last->run, RUN_SHOWN), cause = text_clip (last->cause, SENTENCE_MAX_BYTES / 2);
+    return text_format (arena, "the same launch failed in run %.*s (%s, %.*s): %.*s", TEXT_ARG (run),
+                        day_of (last->wall_ms, day), TEXT_ARG (last->failure), TEXT_ARG (cause));
+}
+
+void launch_measures_annotate_plan (const struct cli *cli, bool again, struct arena *arena, struct plan *plan)
+{
+    struct err err = { 0 };
+    bool unreadable = false;
+    for (uint32_t i = 0; i < plan->rungs.n; i++) {
+        struct rung *rung = &plan->rungs.items[i];
+        struct measure_list known;
+        rung->launch = launch_fingerprint (plan, rung, arena);
+        if (!rung->launch.len || unreadable)
+            continue;
+        if (calibration_read (cli->home, rung->launch, arena, &known, &err) < 0) {
+            log_print (&cli->log, "warning: measures of earlier launches cannot be read: %s", err.text);
+            unreadable = true; /* said once */
+            continue;
+        }
+        rung->usual = measure_usual_times (&known, arena);
+        if (known.n > 0 && !again)
+            rung->known_bad = objection (&known.items[0], arena);
+    }
+}
+
+static void on_fact (void *owner, const struct fact *fact)
+{
+    measure_fold_apply (owner, fact);
+}
+
+void launch_measures_keep (const struct cli *cli, const struct run_dir *dir)
+{
+    struct measure_fold *fold = measure_fold_create ();
+    struct err err = { 0 };
+    int rc = run_facts_each (dir, on_fact, fold, &err);
+    struct measure_list list = measure_fold_list (fold);
+    if (rc < 0 || calibration_add (cli->home, &list, &err) < 0)
+        log_print (&cli->log, "warning: the measures of this run were not recorded: %s", err.text);
+    measure_fold_destroy (fold);
+}

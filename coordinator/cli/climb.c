@@ -10,7 +10,7 @@
 #include "common/wire/wire.h"
 #include "coordinator/cli/exit_timeout.h"
 #include "coordinator/cli/live_thread.h"
-#include "coordinator/cli/metrics_writer.h"
+#include "coordinator/cli/metrics_file.h"
 #include "coordinator/cli/on_end.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/cli/run_receipt.h"

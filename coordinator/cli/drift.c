@@ -4,10 +4,10 @@
 
 #include "common/conf/conf.h"
 #include "common/io/atomic_file.h"
+#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/host_filter.h"
-#include "coordinator/cli/options.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/receipt/drift.h"

@@ -5,7 +5,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/exec/exec_report.h"
 
-/* ---- exec_choice.c: the hosts that are meant, and how they are reached ---- */
+/* ---- exec.c: the hosts that are meant, and how they are reached ---- */
 
 struct exec_choice {
     const char *hosts, *exclude, *slice, *launcher, *user, *directory; /* NULL: not given */

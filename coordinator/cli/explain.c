@@ -1,6 +1,6 @@
 #include "coordinator/view/explain.h"
+#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/options.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"

@@ -1,8 +1,8 @@
 #include <string.h>
 
+#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/hosts.h"
-#include "coordinator/cli/options.h"
 #include "coordinator/cli/planning.h"
 
 /* More than any cluster has hosts; what these bound is a mistake such as h[1-999999999]. */

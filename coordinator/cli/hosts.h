@@ -22,7 +22,7 @@ int host_operand_apply_to_set (const struct host_operand *operand, const struct 
 /* All of a file, or of standard input for "-", appended to `out`, whose bound holds. */
 int host_operand_read_file (const char *path, struct buf *out, struct err *err);
 
-/* hostset_output.c - a set of hosts on standard output: folded, one by one, counted, in parts, as text or JSON.
+/* host_operand.c - a set of hosts on standard output: folded, one by one, counted, in parts, as text or JSON.
  * Order and parts are those of ClusterShell's nodeset. */
 enum host_form { HOST_FORM_FOLD, HOST_FORM_EXPAND, HOST_FORM_COUNT };
 struct hostset_output {

@@ -26,7 +26,7 @@ int tpu_node_read (struct text json, bool external, struct arena *arena, struct 
 /* Names the keys of the hosts as gcloud does, whose known-hosts file this is. */
 void tpu_node_find_aliases (struct text known_hosts, struct arena *arena, struct first_slice *slice, struct buf *notes);
 
-/* first_slice.c - the slice file. Every text was checked, and none holds a quote. */
+/* init.c - the slice file. Every text was checked, and none holds a quote. */
 #define GCLOUD_KNOWN_HOSTS ".ssh/google_compute_known_hosts" /* below the user's home */
 void first_slice_write (const struct first_slice *slice, struct buf *out);
 

@@ -10,7 +10,7 @@
 #include "coordinator/home/run_dir.h"
 #include "coordinator/view/board.h"
 
-/* ---- log_filter.c: which outputs of a run `sliceup logs` is to show ---- */
+/* ---- log_output.c: which outputs of a run `sliceup logs` is to show ---- */
 
 struct log_source {
     uint32_t host;
@@ -72,7 +72,7 @@ struct text log_output_last_lines (struct text bytes, uint32_t lines, uint32_t *
 int log_tail_read (const struct run_dir *dir, const struct board *board, const struct log_source *source,
                    struct arena *arena, struct text *out, struct err *err);
 
-/* ---- log_follow.c: outputs of a running run as they grow, until it ends ---- */
+/* ---- logs.c: outputs of a running run as they grow, until it ends ---- */
 
 /* Prints what the chosen hosts print in the running pass, and in those that follow. `board` and `told` are what `follow`
  * feeds.

@@ -1,8 +1,8 @@
 #include "common/io/clock.h"
+#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/learn.h"
 #include "coordinator/cli/metrics_file.h"
-#include "coordinator/cli/options.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/scene/feed.h"
 

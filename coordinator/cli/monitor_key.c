@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "common/conf/address.h"
+#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/options.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/journal/journal.h"
 

@@ -33,18 +33,18 @@ int planning_check_cache_owners (const struct plan *plan, struct err *err);
 const char *planning_user_home (void);
 void planning_print (const struct plan *plan, FILE *to);
 
-/* ---- plan_size.c: a plan fits into the journal's first fact, and the start of each rung into one message ---- */
+/* ---- check.c: a plan fits into the journal's first fact, and the start of each rung into one message ---- */
 
 int plan_size_check (const struct plan *plan, struct err *err); /* ERR_USAGE, with what takes the room */
 
-/* launch_measures.c - reads the measures of earlier launches for a plan, and adds a run's. docs/spec/calibration.md. */
+/* check.c reads the measures of earlier launches for a plan, and adds a run's. docs/spec/calibration.md. */
 /* Sets the launch fingerprint of each rung and, unless `again`, why it is known bad. A history that cannot be read is
  * reported, and stops nothing. */
 void launch_measures_annotate_plan (const struct cli *cli, bool again, struct arena *arena, struct plan *plan);
 /* Keeps what the launches of a run took. That it cannot is said, and changes no run's outcome. */
 void launch_measures_keep (const struct cli *cli, const struct run_dir *dir);
 
-/* signature_table.c - the signatures of a plan as a file that its workers can fetch: <home>/signatures/<sha256>. Runs
+/* The signatures of a plan as a file that its workers can fetch: <home>/signatures/<sha256>. Runs
  * with the same lists share it, and a resumed run finds what it was planned with. Knows no worker. */
 /* Writes it, unless it is there, and names it in `plan->signature_table`; texts live in `arena`. A plan without
  * signatures names none. -1: it names none either, and failures are recognised by the coordinator alone. */

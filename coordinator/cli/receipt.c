@@ -1,12 +1,11 @@
 
 #include "common/io/atomic_file.h"
+#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/host_filter.h"
-#include "coordinator/cli/options.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/receipt/merge.h"
-#include "coordinator/view/receipt_json.h"
 #include "coordinator/view/receipt_text.h"
 
 enum { RECEIPT_MAX_BYTES = 512 << 20 };

@@ -5,16 +5,13 @@
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
+#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/options.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
-#include "coordinator/report/html.h"
-#include "coordinator/report/junit.h"
-#include "coordinator/report/trace.h"
-#include "coordinator/view/receipt_json.h"
+#include "coordinator/report/report.h"
 #include "coordinator/view/receipt_text.h"
 
 enum { REPORT_FOLDER = CLI_OWN, REPORT_PRINT };

@@ -6,7 +6,7 @@
 #include "common/io/atomic_file.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/verdict/topology.h"
-#include "coordinator/view/receipt_json.h"
+#include "coordinator/view/receipt_text.h"
 
 enum { FILE_MAX_BYTES = 512 << 20 };
 

@@ -1,5 +1,5 @@
+#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/options.h"
 #include "coordinator/cli/web_program.h"
 
 enum { SERVE_LISTEN = CLI_OWN, SERVE_NAME, SERVE_ALL };

@@ -1,9 +1,9 @@
 
 #include "coordinator/view/status.h"
 #include "common/io/clock.h"
+#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/learn.h"
-#include "coordinator/cli/options.h"
 
 enum { STATUS_MAX_BYTES = 64 << 20 };
 

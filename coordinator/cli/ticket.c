@@ -1,8 +1,8 @@
 
 #include "coordinator/keys/ticket.h"
+#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/host_filter.h"
-#include "coordinator/cli/options.h"
 #include "coordinator/cli/planning.h"
 
 enum { TICKET_OUT = CLI_OWN, TICKET_RENEW };

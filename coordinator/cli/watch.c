@@ -1,9 +1,9 @@
 
 #include "common/io/clock.h"
+#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/cancel.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/exit_timeout.h"
-#include "coordinator/cli/options.h"
 #include "coordinator/cli/watch_view.h"
 #include "coordinator/follow/follow.h"
 #include "coordinator/home/run_begun.h"

@@ -1,5 +1,5 @@
 /* acquire.h - gets the shared cache for the climb: what the catalogue holds, an audit of the root, a token to write.
- * What follows what is acquisition.h's. Instants are `now_ms` of the caller, a clock that counts suspend. */
+ * What follows what is state.h's. Instants are `now_ms` of the caller, a clock that counts suspend. */
 #ifndef SLICEUP_COORDINATOR_CORE_ACQUIRE_H
 #define SLICEUP_COORDINATOR_CORE_ACQUIRE_H
 

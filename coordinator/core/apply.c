@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "coordinator/core/cache_family.h"
 #include "coordinator/core/status_sentence.h"
+#include "coordinator/core/write_lease.h"
 
 enum { LEASES_LOST_MAX = 3 }; /* of one rung: more do not happen by accident */
 
@@ -276,7 +276,7 @@ static bool may_rewarm (const struct engine *to, const struct rung_state *rung, 
            cache_mode_has_writer (to->state.plan.cache.mode);
 }
 
-static void stop_climb (struct engine *to, const struct fact_pass_ended *ended)
+static void climb_stopped (struct engine *to, const struct fact_pass_ended *ended)
 {
     to->state.rungs.items[ended->key.rung].outcome = ended->outcome;
     to->state.stop = status_sentence_of_failure (&to->coord, ended, &to->arena);
@@ -329,7 +329,7 @@ static void apply_pass_ended (struct engine *to, const struct fact *fact)
                      backend_is_unproved (to, ended->key.rung); /* at its last pass */
     if (ended->outcome != OUTCOME_PASSED) {
         if (!apply_call_for_retry (to, ended) && !apply_going_on (to, ended))
-            stop_climb (to, ended);
+            climb_stopped (to, ended);
     } else if (ended->key.pass == PASS_COLD) {
         rung->cold_done = true;
     } else {

@@ -18,7 +18,7 @@ static inline struct engine *engine_of (struct coord *coord)
     return (struct engine *) coord;
 }
 
-/* apply_cache.c and apply_retry.c, for apply.c alone. */
+/* apply_retry.c, for apply.c alone. */
 void apply_cache_fact (struct engine *to, const struct fact *fact);
 void apply_writer_ended (struct engine *to, const struct fact_attempt_ended *ended, uint64_t index);
 /* False: the pass that failed is not run again. */

@@ -1,14 +1,12 @@
 /* climb.c - from pass to pass: what the state calls for next. Each call does the next thing, if anything is due. */
-#include "coordinator/core/climb.h"
 
 #include <assert.h>
 
 #include "coordinator/core/acquire.h"
-#include "coordinator/core/cache_family.h"
 #include "coordinator/core/outbox.h"
-#include "coordinator/core/pass_close.h"
 #include "coordinator/core/run_message.h"
 #include "coordinator/core/status_sentence.h"
+#include "coordinator/core/steps.h"
 #include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/covers.h"

@@ -6,12 +6,10 @@
 #include "common/base/utf8.h"
 #include "coordinator/core/acquire.h"
 #include "coordinator/core/apply.h"
-#include "coordinator/core/climb.h"
-#include "coordinator/core/inbox.h"
-#include "coordinator/core/journal_loss.h"
 #include "coordinator/core/loss.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/run_message.h"
+#include "coordinator/core/steps.h"
 #include "coordinator/core/violation.h"
 #include "coordinator/core/write_lease.h"
 

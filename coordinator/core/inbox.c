@@ -2,9 +2,8 @@
  *
  * Nothing here waits for an answer: a worker repeats its state with every heartbeat, and each heartbeat is compared
  * with what the coordinator wants. What was lost is said again then. */
-#include "coordinator/core/inbox.h"
+#include "coordinator/core/steps.h"
 
-#include "coordinator/core/journal_loss.h"
 #include "coordinator/core/loss.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/run_message.h"

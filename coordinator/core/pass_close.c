@@ -1,9 +1,7 @@
 /* pass_close.c - all parts have ended: judge each, compare them, find the cause, have the metrics proved, say it. */
-#include "coordinator/core/pass_close.h"
+#include "coordinator/core/steps.h"
 
 #include "common/base/duration.h"
-#include "coordinator/core/cache_family.h"
-#include "coordinator/core/prove_metrics.h"
 #include "coordinator/core/violation.h"
 #include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/agree.h"

@@ -1,7 +1,7 @@
 /* prove_metrics.c - the metrics of a pass whose parts have all ended: which are proved, and what that means for the
  * hosts. What a rung requires and was not proved nobody has passed: those whose report is at fault failed, the others
  * cascade. */
-#include "coordinator/core/prove_metrics.h"
+#include "coordinator/core/steps.h"
 
 #include <stdio.h>
 

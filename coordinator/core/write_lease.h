@@ -3,6 +3,7 @@
 #define SLICEUP_COORDINATOR_CORE_WRITE_LEASE_H
 
 #include "coordinator/core/outbox.h"
+#include "coordinator/core/state.h"
 
 void write_lease_resume (struct coord *coord, uint64_t now_ms);
 uint32_t write_lease_candidate (const struct coord *coord); /* who writes next; NONE: no host that may is left */
@@ -25,5 +26,14 @@ const struct fact_generation *write_lease_base_generation (
 void write_lease_publish_generation (const struct coord *coord,
                                      struct outbox *out); /* tells the catalogue of what was published */
 uint64_t write_lease_deadline_ms (const struct coord *coord);
+
+/* ---- cache family ---- */
+
+/* Names of caches: what must be equal for one compile cache to serve two runs. */
+
+/* Of this run: as the first fact about it says, or what it would be now. */
+struct text cache_family_name (const struct coord *coord, struct arena *arena);
+struct text cache_family_rung_cover (const struct plan *plan, const struct rung *rung, struct arena *arena);
+text_list cache_family_all_covers (const struct coord *coord, struct arena *arena); /* of all rungs that use a cache */
 
 #endif

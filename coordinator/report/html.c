@@ -1,4 +1,4 @@
-#include "coordinator/report/html.h"
+#include "coordinator/report/report.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -6,7 +6,7 @@
 #include "common/base/digest.h"
 #include "coordinator/page/page_file.h"
 #include "coordinator/page/scene_json.h"
-#include "coordinator/report/passes.h"
+#include "coordinator/report/attempts.h"
 #include "coordinator/report/xml.h"
 #include "coordinator/view/drift_json.h"
 #include "coordinator/view/drift_text.h"

@@ -1,4 +1,4 @@
-#include "coordinator/report/junit.h"
+#include "coordinator/report/report.h"
 
 #include <inttypes.h>
 
@@ -6,7 +6,7 @@
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/report/xml.h"
 #include "coordinator/verdict/failure.h"
-#include "coordinator/view/receipt_lines.h"
+#include "coordinator/view/receipt_text.h"
 
 enum { MESSAGE_COLUMNS = 1000, NAME_COLUMNS = 200, HOSTS_MAX_BYTES = 1 << 20 };
 

@@ -5,6 +5,8 @@
 #ifndef SLICEUP_COORDINATOR_REPORT_REPORT_H
 #define SLICEUP_COORDINATOR_REPORT_REPORT_H
 
+#include "common/base/buf.h"
+#include "common/model/receipt.h"
 #include "coordinator/receipt/drift.h"
 #include "coordinator/scene/scene.h"
 
@@ -30,5 +32,38 @@ struct report_book *report_book_create (void);
 void report_book_destroy (struct report_book *book); /* NULL is fine */
 void report_book_apply (struct report_book *book, const struct fact *fact);
 struct report *report_book_make (struct report_book *book, bool held);
+
+/* ---- html ---- */
+
+/* A run as one file that a browser opens from disk: the page of coordinator/page with its script, its style and
+ * its data in it, and a policy that lets nothing else run or load.
+ *
+ * In it are the state of the run, what every host did at every rung, and of hosts that stand out (failed, last to a
+ * gate, slow) also phases and facts. It is at most HTML_MAX_BYTES large: what is old or ordinary is left out first, and
+ * it says what. Pure: same report, same bytes. */
+
+enum { HTML_MAX_BYTES = 2000000 };
+
+void html_page (const struct report *report, struct buf *out);
+
+/* ---- junit ---- */
+
+/* A run as JUnit XML, for what reads the tests of others: docs/spec/report.md.
+ *
+ * One suite, a case for each rung of the ladder. A case holds at most one of <failure>, <error> and <skipped>, as every
+ * reader of JUnit expects: that of the worst group of its hosts. Each further group of hosts that did not pass, cascades
+ * among them, is a case behind it. Pure: same receipt, same bytes. What hosts said is escaped. */
+
+/* Of the first run in the receipt. */
+void junit_xml (const struct slice_receipt *receipt, struct buf *out);
+
+/* ---- trace ---- */
+
+/* A run as a Perfetto trace (ui.perfetto.dev): what its tracks, slices, flows and counters are:
+ * docs/spec/report.md.
+ *
+ * Pure: same report, same bytes. Its time is the run's clock. */
+
+void trace_perfetto (const struct report *report, struct buf *out);
 
 #endif

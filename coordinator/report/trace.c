@@ -1,10 +1,10 @@
-#include "coordinator/report/trace.h"
+#include "coordinator/report/report.h"
 
 #include <stdlib.h>
 
 #include "coordinator/report/attempts.h"
 #include "coordinator/report/proto.h"
-#include "coordinator/view/board_words.h"
+#include "coordinator/view/board.h"
 
 /* Fields and values of protos/perfetto/trace of https://github.com/google/perfetto, by message. */
 enum { TRACE_PACKET = 1 }; /* trace.proto, Trace */

@@ -16,11 +16,9 @@
 #include "coordinator/launch/launch.h"
 #include "coordinator/monitor/monitors.h"
 #include "coordinator/run/driver.h"
-#include "coordinator/run/held_effect_queue.h"
 #include "coordinator/run/kit_store.h"
 #include "coordinator/run/log_store.h"
-#include "coordinator/run/output_watch.h"
-#include "coordinator/run/remark_queue.h"
+#include "coordinator/run/queues.h"
 #include "coordinator/workqueue/workqueue.h"
 
 /* What a host may say over time, and whether it was told that it said more. */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "coordinator/scene/gate_table.h"
-#include "coordinator/scene/scene_memo.h"
+#include "coordinator/scene/scene_private.h"
 #include "coordinator/view/burst.h"
 
 enum { LINES_BYTES = 8 << 20, REMARK_BYTES = 64 << 10, TENTH_MS = 100 };

@@ -44,7 +44,7 @@ const struct feed_note *feed_note_at (const struct feed *feed, uint64_t number);
  * older one is told the one before these. */
 uint64_t feed_notes_at_revision (const struct feed *feed, uint64_t revision);
 
-/* For this room (gate_table.h, scene_memo.h). */
+/* For this room (gate_table.h, scene_private.h). */
 struct gate_table;
 struct scene_memo;
 const struct gate_table *feed_gates (const struct feed *feed);

@@ -194,4 +194,18 @@ void scene_open_host (const struct feed *feed, const struct scene_query *query, 
                       uint32_t rank, struct arena *arena, struct scene_host *out);
 const char *scene_host_name (const struct scene *scene, const struct feed *feed, uint32_t rank, char out[64]);
 
+/* ---- cascade cause ---- */
+
+/* Whose failure a cascade followed: for groups of a scene, and for the flows of a trace. Pure. */
+
+/* A host in one attempt of a pass. */
+struct pass_host {
+    struct text name;
+    enum scene_mark mark;
+    uint64_t ended_ms; /* struct scene_attempt */
+};
+/* The host that the cascade's sentence names, if it failed; else the one that failed first, and where none did, that was
+ * told to stop first; of two the lower. Index in `hosts`, which stand by rank; n: there is none. */
+uint32_t cascade_cause_find (const struct pass_host *hosts, uint32_t n, struct text sentence);
+
 #endif

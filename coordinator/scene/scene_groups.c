@@ -1,8 +1,9 @@
 /* scene_groups.c - hosts whose verdicts say the same, and which of them followed which. */
-#include "coordinator/scene/cascade_cause.h"
-#include "coordinator/scene/scene_private.h"
-
 #include <stdlib.h>
+#include <string.h>
+
+#include "coordinator/scene/scene.h"
+#include "coordinator/scene/scene_private.h"
 
 static int lowest_first (const void *a, const void *b)
 {
@@ -166,4 +167,170 @@ void scene_make_groups (struct maker *maker)
     for (uint32_t rung = 0; rung < board->plan.rungs.n; rung++)
         for (enum pass pass = PASS_NONE; pass <= PASS_RESTORED; pass++)
             add_pass (maker, rung, pass);
+}
+
+/* ---- scene tiles ---- */
+
+/* One tile a host, and how many hosts stand how. */
+
+/* What all tiles share. */
+struct tiles {
+    struct maker *maker;
+    uint64_t now_ms;
+    uint8_t untried[RUNGS_MAX]; /* per rung: the mark of a host without an attempt there */
+    uint8_t *cells;             /* of all hosts */
+    struct host_stand *stands;  /* of all hosts */
+};
+
+/* ---- what a host's attempts come to ---- */
+
+/* Who restored what was compiled has its cold pass behind it; else the worst of the passes tells, as in the receipt
+ * (frontier_rung_outcome). */
+static struct rung_stand worst_of (const struct rung_stand *passes)
+{
+    struct rung_stand worst = passes[PASS_ONCE];
+    for (enum pass pass = PASS_COLD; pass <= PASS_RESTORED; pass++) {
+        bool over = pass == PASS_COLD && passes[PASS_RESTORED].mark != MARK_TO_COME;
+        if (!over && passes[pass].mark != MARK_TO_COME &&
+            (worst.mark == MARK_TO_COME || scene_mark_badness (passes[pass].mark) > scene_mark_badness (worst.mark)))
+            worst = passes[pass];
+    }
+    return worst;
+}
+
+/* The last attempt of the whole slice counts; they are there in the order in which they began. One without a number says
+ * only why there is none. */
+static void take_attempts (const struct board *board, uint32_t rank, struct host_stand *stand,
+                           struct rung_stand passes[][BOARD_PASSES])
+{
+    const struct board_host *host = &board->hosts[rank];
+    for (uint32_t i = 0; i < host->attempts.n; i++) {
+        const struct board_attempt *attempt = &host->attempts.items[i];
+        enum scene_mark mark = scene_mark_of_attempt (board, rank, attempt);
+        if (scene_attempt_runs (board, attempt) && !attempt->judged)
+            stand->runs_since_ms = attempt->began_ms;
+        else
+            stand->spent_ms += scene_attempt_ms (board, attempt, 0);
+        if (mark == MARK_TO_COME || attempt->purpose == PURPOSE_ISOLATION || attempt->key.rung >= board->plan.rungs.n ||
+            (uint32_t) attempt->key.pass >= BOARD_PASSES)
+            continue;
+        struct rung_stand *at = &passes[attempt->key.rung][attempt->key.pass];
+        if (attempt->key.attempt || at->mark == MARK_TO_COME)
+            *at = (struct rung_stand){ (uint8_t) mark, (uint8_t) attempt->owner };
+    }
+}
+
+static void make_stand (const struct board *board, uint32_t rank, struct host_stand *stand)
+{
+    struct rung_stand passes[RUNGS_MAX][BOARD_PASSES];
+    memset (passes, 0, board->plan.rungs.n * sizeof (passes[0]));
+    *stand = (struct host_stand){ board->hosts[rank].changed, 0, UINT64_MAX, stand->at_rung, stand->name };
+    take_attempts (board, rank, stand, passes);
+    for (uint32_t i = 0; i < board->plan.rungs.n; i++)
+        stand->at_rung[i] = worst_of (passes[i]);
+}
+
+/* As they were, while the same pass runs. */
+static struct host_stand *take_stands (const struct maker *maker)
+{
+    const struct board *board = maker->board;
+    struct scene_memo *memo = feed_memo (maker->feed);
+    uint32_t hosts = board->plan.hosts.n, rungs = board->plan.rungs.n;
+    if (memo->stands && memo->running == board->running && attempt_key_equal (&memo->key, &board->key))
+        return memo->stands;
+    arena_reset (&memo->stands_arena);
+    memo->stands = arena_array (&memo->stands_arena, hosts, sizeof (*memo->stands));
+    struct rung_stand *at_rung = arena_array (&memo->stands_arena, (size_t) hosts * rungs, sizeof (*at_rung));
+    for (uint32_t i = 0; i < hosts; i++)
+        memo->stands[i] = (struct host_stand){ .at_rung = at_rung + (size_t) i * rungs,
+                                               .name = scene_text (&memo->stands_arena, board->plan.hosts.items[i].name,
+                                                                   SCENE_WORD_COLUMNS) };
+    memo->running = board->running;
+    memo->key = board->key;
+    return memo->stands;
+}
+
+static const struct host_stand *stand_of (const struct tiles *tiles, uint32_t rank)
+{
+    struct host_stand *stand = &tiles->stands[rank];
+    if (stand->changed != tiles->maker->board->hosts[rank].changed)
+        make_stand (tiles->maker->board, rank, stand);
+    return stand;
+}
+
+/* ---- tiles ---- */
+
+/* Of the rungs that went badly the last tells whose fault it is. */
+static void fill_cells (const struct tiles *tiles, struct scene_tile *tile, uint8_t *cells)
+{
+    const struct board *board = tiles->maker->board;
+    const struct host_stand *stand = stand_of (tiles, tile->rank);
+    bool left = board->hosts[tile->rank].left_behind, runs = tiles->now_ms > stand->runs_since_ms;
+    tile->spent_ms = stand->spent_ms + (runs ? tiles->now_ms - stand->runs_since_ms : 0);
+    for (uint32_t i = 0; i < board->plan.rungs.n; i++) {
+        struct rung_stand at = stand->at_rung[i];
+        cells[i] = at.mark != MARK_TO_COME ? at.mark : left ? MARK_NOT_REACHED : tiles->untried[i];
+        if (scene_mark_is_bad (cells[i]))
+            tile->owner = (enum owner) at.owner;
+    }
+    tile->cells = cells;
+}
+
+static uint64_t since (const struct tiles *tiles, uint64_t at_ms)
+{
+    return tiles->now_ms > at_ms ? tiles->now_ms - at_ms : 0;
+}
+
+static void fill_tile (const struct tiles *tiles, uint32_t rank, struct scene_tile *tile)
+{
+    struct maker *maker = tiles->maker;
+    const struct board_host *host = &maker->board->hosts[rank];
+    *tile = (struct scene_tile){ .rank = rank, .changed = host->changed, .group = maker->group_of[rank] };
+    tile->name = tiles->stands[rank].name;
+    fill_cells (tiles, tile, tiles->cells + (size_t) rank * maker->board->plan.rungs.n);
+    tile->now = maker->board->ended ? scene_mark_at_end (tile->cells, maker->board->plan.rungs.n)
+                                    : scene_mark_now (maker->board, rank);
+    tile->phase = scene_text (maker->arena, host->life == BOARD_JOINED ? host->phase : host->step, SCENE_WORD_COLUMNS);
+    tile->gate = scene_text (maker->arena, host->gate, SCENE_WORD_COLUMNS);
+    if (tile->now == MARK_SILENT)
+        tile->since_ms = since (tiles, host->received_ms);
+    else if (host->phase.len)
+        tile->since_ms = since (tiles, host->phase_since_ms);
+}
+
+static void count_tile (struct scene *scene, const struct scene_tile *tile)
+{
+    scene->marks[tile->now]++;
+    for (uint32_t i = 0; i < scene->rungs_n; i++)
+        scene->rungs[i].marks[tile->cells[i]]++;
+}
+
+static void mark_untried (struct tiles *tiles)
+{
+    const struct board *board = tiles->maker->board;
+    for (uint32_t i = 0; i < board->plan.rungs.n; i++) {
+        const struct scene_rung *rung = &tiles->maker->scene->rungs[i];
+        bool over = board->ended || (rung->outcome != OUTCOME_NONE && !rung->running);
+        tiles->untried[i] = over ? MARK_NOT_REACHED : MARK_TO_COME;
+    }
+}
+
+void scene_make_tiles (struct maker *maker)
+{
+    struct scene *scene = maker->scene;
+    uint32_t hosts = maker->board->plan.hosts.n;
+    struct tiles tiles = { .maker = maker, .now_ms = scene->now_ms };
+    const struct scene_filter *filter = scene_filter_make (maker);
+    tiles.cells = arena_array (maker->arena, hosts, maker->board->plan.rungs.n);
+    scene->tiles = arena_array (maker->arena, hosts, sizeof (struct scene_tile));
+    tiles.stands = take_stands (maker);
+    mark_untried (&tiles);
+    for (uint32_t i = 0; i < hosts; i++) {
+        struct scene_tile *tile = &scene->tiles[scene->tiles_n];
+        fill_tile (&tiles, i, tile);
+        count_tile (scene, tile);
+        scene->tiles_n += scene_filter_takes (filter, tile);
+    }
+    scene->hidden_n = hosts - scene->tiles_n;
+    scene_order_tiles (maker);
 }

@@ -3,7 +3,7 @@
 #define SLICEUP_COORDINATOR_SCENE_SCENE_PRIVATE_H
 
 #include "coordinator/scene/gate_table.h"
-#include "coordinator/scene/scene_memo.h"
+#include "coordinator/scene/scene.h"
 
 /* Columns of the longest texts. */
 enum { SCENE_WORD_COLUMNS = 128, SCENE_LINE_COLUMNS = 1024, SCENE_NAMES_COLUMNS = 4096 };
@@ -22,7 +22,7 @@ struct maker {
 /* the text made safe and cut to so many columns; borrowed, where it is that already. */
 struct text scene_text (struct arena *arena, struct text from, uint32_t columns);
 
-/* scene_mark.c */
+/* scene.c */
 const struct board_attempt *scene_attempt_of (const struct board *board, uint32_t host, const struct attempt_key *key);
 enum scene_mark scene_mark_of_attempt (const struct board *board, uint32_t host, const struct board_attempt *attempt);
 enum scene_mark scene_mark_now (const struct board *board, uint32_t host);
@@ -35,7 +35,7 @@ uint64_t scene_attempt_ended_ms (const struct board_attempt *attempt); /* struct
 
 /* scene_groups.c: before the tiles, which name their group. */
 void scene_make_groups (struct maker *maker);
-/* scene_tiles.c: tiles, and the marks of rungs and scene. */
+/* scene_groups.c: tiles, and the marks of rungs and scene. */
 void scene_make_tiles (struct maker *maker);
 /* scene_query.c */
 struct scene_filter;
@@ -48,5 +48,43 @@ bool scene_attempt_in_range (const struct scene_query *query, const struct board
                              const struct board_attempt *attempt, uint64_t now_ms);
 /* scene_host.c */
 void scene_make_host (struct maker *maker);
+
+/* ---- scene memo ---- */
+
+/* What scenes of one feed need again and again: sets of hosts, which take long to read and to
+ * fold, whom cascades followed, and how each host stands at each rung.
+ *
+ * Belongs to the feed, and changes nothing in what a scene says. */
+
+/* How the last attempts at a rung stand; TO_COME: there is none. */
+struct rung_stand {
+    uint8_t mark, owner;
+};
+/* What a host's attempts come to, as they were at revision `changed`; 0: not looked at yet. */
+struct host_stand {
+    uint64_t changed;
+    uint64_t spent_ms;      /* in those that do not run */
+    uint64_t runs_since_ms; /* UINT64_MAX: none runs */
+    struct rung_stand *at_rung;
+    struct text name; /* safe */
+};
+
+struct scene_memo {
+    struct arena arena; /* of the three */
+    struct text hosts;  /* the last query's; empty: none was read yet */
+    bool *chosen;       /* per host; NULL: `hosts` is no set: `error` */
+    struct text error;
+    struct {
+        const struct board_verdict_group *of; /* which, and as it was at this revision */
+        uint64_t changed;
+        struct arena arena;
+        struct text names;
+        uint32_t cause; /* scene_group.cause_host */
+    } groups[SCENE_GROUPS_MAX];
+    struct arena stands_arena;
+    struct host_stand *stands; /* per host; NULL: none was looked at yet */
+    bool running;              /* of the board, when they were: a pass that begins or ends moves them all */
+    struct attempt_key key;
+};
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/base/duration.h"
+#include "common/model/hostset.h"
 #include "coordinator/terminal/sheet.h"
 
 enum { ROWS_FOR_ALL = 8 };
@@ -142,4 +143,186 @@ void terminal_draw (struct drawing *drawing)
         draw_mode (drawing, head, rows - 1);
     }
     draw_prompt (drawing, rows - 1);
+}
+
+/* ---- draw host ---- */
+
+enum { SPANS_BYTES = 4096, LOG_ROWS_LEAST = 3 };
+
+/* ---- the end of its log, below all else ---- */
+
+/* The last `most` lines. */
+static struct text last_lines (struct text body, uint32_t most, uint32_t *n)
+{
+    uint32_t from = body.len;
+    for (*n = 0; from > 0 && *n < most; (*n)++) {
+        from--;
+        while (from > 0 && body.ptr[from - 1] != '\n')
+            from--;
+    }
+    return from ? (struct text){ body.ptr + from, body.len - from } : body;
+}
+
+static void draw_log (const struct drawing *drawing, const struct terminal_log *log, uint32_t row, uint32_t end)
+{
+    uint32_t n = 0;
+    struct pen pen = pen_at (drawing->cells, row++, 0, drawing->cells->columns);
+    struct text rest = last_lines (log->body, end - row, &n);
+    pen.paint = PAINT_STRONG;
+    pen_text (&pen, log->name);
+    pen_puts (&pen, ": ");
+    pen_text (&pen, log->head);
+    for (; n > 0 && row < end; n--) {
+        pen = pen_at (drawing->cells, row++, 0, drawing->cells->columns);
+        pen_text (&pen, text_take_until (&rest, '\n'));
+    }
+}
+
+/* Returns the row where it begins. */
+static uint32_t draw_tail (const struct drawing *drawing, uint32_t row, uint32_t end)
+{
+    uint32_t most = (end - row) / 2, n = 0;
+    if (drawing->logs_n == 0 || most < LOG_ROWS_LEAST)
+        return end;
+    (void) last_lines (drawing->logs[0].body, most, &n);
+    row = end - (n + 1 < LOG_ROWS_LEAST ? LOG_ROWS_LEAST : n + 1 < most ? n + 1 : most);
+    draw_log (drawing, &drawing->logs[0], row, end);
+    return row;
+}
+
+/* ---- one host ---- */
+
+/* What nobody knows is left out: the number of what was never begun, and how long it took. */
+static struct text attempt_name (const struct drawing *drawing, const struct scene_attempt *attempt)
+{
+    const struct scene *scene = drawing->scene;
+    struct text id = attempt->rung < scene->rungs_n ? scene->rungs[attempt->rung].id : TEXT_LIT ("?");
+    char number[16] = "";
+    if (attempt->attempt)
+        snprintf (number, sizeof (number), " %u", attempt->attempt);
+    return text_format (drawing->arena, "%.*s %s%s%s", TEXT_ARG (id), enum_name_of (&pass_names, attempt->pass), number,
+                        attempt->purpose == PURPOSE_ISOLATION ? " (a part by itself)" : "");
+}
+
+static struct text attempt_words (const struct drawing *drawing, const struct scene_attempt *attempt)
+{
+    char span[DURATION_TEXT_BYTES];
+    return text_format (drawing->arena, "%c %s%s%s", scene_mark_letter (attempt->mark), scene_mark_word (attempt->mark),
+                        attempt->ms_known ? "  " : "", attempt->ms_known ? duration_print (attempt->ms, span) : "");
+}
+
+static struct text span_words (const struct drawing *drawing, const struct scene_span *span)
+{
+    char ms[DURATION_TEXT_BYTES], name[64];
+    if (span->awaited == SCENE_NOBODY)
+        return text_format (drawing->arena, "%s", duration_print (span->ms, ms));
+    return text_format (drawing->arena, "%s, %s came last", duration_print (span->ms, ms),
+                        scene_host_name (drawing->scene, drawing->state->feed, span->awaited, name));
+}
+
+static void add_spans (const struct drawing *drawing, const struct scene_attempt *attempt, struct sheet *sheet)
+{
+    struct buf line;
+    buf_init (&line, SPANS_BYTES);
+    for (uint32_t i = 0; i < attempt->spans_n; i++) {
+        struct text words = span_words (drawing, &attempt->spans[i]);
+        buf_printf (&line, "%s%.*s %.*s", i ? "; " : "    ", TEXT_ARG (attempt->spans[i].name), TEXT_ARG (words));
+    }
+    struct text all = buf_finish (&line, drawing->arena);
+    if (all.len)
+        sheet_add (sheet, PAINT_FAINT, all);
+}
+
+static void add_cause (const struct drawing *drawing, uint32_t at, struct sheet *sheet)
+{
+    const struct scene *scene = drawing->scene;
+    if (at >= scene->groups_n)
+        return;
+    const struct scene_group *group = &scene->groups[at];
+    sheet_printf (sheet, PAINT_BAD, "    %s%s, owner %s%s: %.*s", enum_name_of (&outcome_names, group->outcome),
+                  group->preliminary ? " so far" : "", enum_name_of (&owner_names, group->owner),
+                  group->likely ? " (likely)" : "", TEXT_ARG (group->cause));
+    if (group->line.len)
+        sheet_printf (sheet, PAINT_NONE, "    said: %.*s", TEXT_ARG (group->line));
+    if (group->next.len)
+        sheet_printf (sheet, PAINT_NONE, "    next: %.*s", TEXT_ARG (group->next));
+    if (group->n > 1)
+        sheet_printf (sheet, PAINT_FAINT, "    the same on %.*s", TEXT_ARG (group->names));
+    char name[64];
+    if (group->cause_host != SCENE_NOBODY)
+        sheet_printf (sheet, PAINT_FAINT, "    follows the failure of %s",
+                      scene_host_name (scene, drawing->state->feed, group->cause_host, name));
+}
+
+/* The newest first: it is what one opens a host for. */
+static void add_attempts (const struct drawing *drawing, const struct scene_host *host, struct sheet *sheet)
+{
+    for (uint32_t i = host->attempts_n; i > 0; i--) {
+        const struct scene_attempt *attempt = &host->attempts[i - 1];
+        struct text name = attempt_name (drawing, attempt), words = attempt_words (drawing, attempt);
+        sheet_printf (sheet, terminal_mark_paint (attempt->mark), "  %.*s  %.*s", TEXT_ARG (name), TEXT_ARG (words));
+        add_cause (drawing, attempt->group, sheet);
+        add_spans (drawing, attempt, sheet);
+    }
+    if (host->attempts_left_out)
+        sheet_printf (sheet, PAINT_FAINT, "  and %u earlier, which are not kept here: see the receipt",
+                      host->attempts_left_out);
+}
+
+void draw_host (struct drawing *drawing, uint32_t row, uint32_t end)
+{
+    const struct scene_host *host = drawing->scene->host;
+    struct sheet sheet = { .arena = drawing->arena };
+    if (host == NULL)
+        return;
+    end = draw_tail (drawing, row, end);
+    sheet_printf (&sheet, PAINT_STRONG, "%.*s  rank %u  %.*s%s%.*s", TEXT_ARG (host->name), host->rank,
+                  TEXT_ARG (host->life), host->why.len ? ": " : "", TEXT_ARG (host->why));
+    add_attempts (drawing, host, &sheet);
+    if (host->attempts_n == 0 && filter_has_range (&drawing->state->filter))
+        sheet_add (&sheet, PAINT_FAINT, TEXT_LIT ("  it did nothing in the time that the filter names"));
+    for (uint32_t i = 0; i < host->facts_n; i++)
+        sheet_printf (&sheet, PAINT_NONE, "  %.*s  %.*s", TEXT_ARG (host->facts[i].name),
+                      TEXT_ARG (host->facts[i].value));
+    sheet_draw (&sheet, drawing->cells, row, end, &drawing->state->scroll);
+}
+
+/* ---- draw logs ---- */
+
+static bool alike (const struct terminal_log *a, const struct terminal_log *b)
+{
+    return text_equal (a->head, b->head) && text_equal (a->body, b->body);
+}
+
+/* "h[0-2]: rung tiny, restored, attempt 1" */
+static void add_head (const struct drawing *drawing, uint32_t first, bool *drawn, struct sheet *sheet)
+{
+    struct text names[MARKED_MAX];
+    struct buf line;
+    uint32_t n = 0;
+    buf_init (&line, 1 << 16);
+    for (uint32_t i = first; i < drawing->logs_n; i++)
+        if (!drawn[i] && alike (&drawing->logs[i], &drawing->logs[first])) {
+            names[n++] = drawing->logs[i].name;
+            drawn[i] = true;
+        }
+    hostset_fold (names, n, &line);
+    buf_puts (&line, ": ");
+    buf_add_text (&line, drawing->logs[first].head);
+    sheet_add (sheet, PAINT_STRONG, buf_finish (&line, drawing->arena));
+}
+
+void draw_logs (struct drawing *drawing, uint32_t row, uint32_t end)
+{
+    struct sheet sheet = { .arena = drawing->arena };
+    bool drawn[MARKED_MAX] = { false };
+    for (uint32_t i = 0; i < drawing->logs_n; i++) {
+        struct text rest = drawing->logs[i].body;
+        if (drawn[i])
+            continue;
+        add_head (drawing, i, drawn, &sheet);
+        while (rest.len)
+            sheet_add (&sheet, PAINT_NONE, text_take_until (&rest, '\n'));
+    }
+    sheet_draw (&sheet, drawing->cells, row, end, &drawing->state->scroll);
 }

@@ -27,7 +27,7 @@ void terminal_draw (struct drawing *drawing);
 
 /* draw_list.c: hosts, a line each or a letter each; rows from `row` on, without `end`. */
 void draw_list (struct drawing *drawing, uint32_t row, uint32_t end);
-/* draw_host.c: an opened host. */
+/* draw.c: an opened host. */
 void draw_host (struct drawing *drawing, uint32_t row, uint32_t end);
 /* Numbers for people: "4,096". Returns `out`. */
 enum { NUMBER_BYTES = 32 };

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/mem.h"
 #include "coordinator/verdict/going_on_command.h"
 #include "coordinator/view/board_private.h"
 
@@ -260,4 +261,147 @@ bool board_phase_median (const struct board *board, struct text name, uint64_t *
     *others = n;
     mem_free (known);
     return n >= OTHERS_LEAST;
+}
+
+/* ---- board words ---- */
+
+enum { SLOTS_FIRST = 1024 };
+
+struct board_words {
+    struct arena arena;
+    struct text *items; /* items[0] is the empty text */
+    uint32_t n, capacity;
+    uint32_t *slots; /* a word or 0, open addressing; at most half of them are used */
+    uint32_t slots_n;
+};
+
+struct board_words *board_words_create (void)
+{
+    struct board_words *words = mem_alloc (sizeof (*words));
+    words->slots_n = SLOTS_FIRST;
+    words->slots = mem_array (words->slots_n, sizeof (*words->slots));
+    words->items = mem_room (words->items, 0, &words->capacity, SLOTS_FIRST, sizeof (*words->items));
+    words->items[words->n++] = (struct text){ 0 };
+    return words;
+}
+
+void board_words_destroy (struct board_words *words)
+{
+    if (words == NULL)
+        return;
+    mem_free (words->items);
+    mem_free (words->slots);
+    arena_release (&words->arena);
+    mem_free (words);
+}
+
+struct text board_words_text (const struct board_words *words, uint32_t word)
+{
+    return word < words->n ? words->items[word] : (struct text){ 0 };
+}
+
+/* FNV-1a (draft-eastlake-fnv). Whoever makes texts collide makes this slow, within BOARD_WORDS_MAX. */
+static uint32_t hash (struct text text)
+{
+    uint32_t hash = 2166136261u;
+    for (uint32_t i = 0; i < text.len; i++)
+        hash = (hash ^ (uint8_t) text.ptr[i]) * 16777619u;
+    return hash;
+}
+
+/* Where the text is, or would be put. */
+static uint32_t *slot_of (const struct board_words *words, struct text text)
+{
+    uint32_t at = hash (text) & (words->slots_n - 1);
+    while (words->slots[at] && !text_equal (words->items[words->slots[at]], text))
+        at = (at + 1) & (words->slots_n - 1);
+    return &words->slots[at];
+}
+
+static void widen (struct board_words *words)
+{
+    if (words->n * 2 < words->slots_n)
+        return;
+    mem_free (words->slots);
+    words->slots_n *= 2;
+    words->slots = mem_array (words->slots_n, sizeof (*words->slots));
+    for (uint32_t i = 1; i < words->n; i++)
+        *slot_of (words, words->items[i]) = i;
+}
+
+uint32_t board_words_take (struct board_words *words, struct text text)
+{
+    struct text kept = { text.ptr, board_text_kept_bytes (text, BOARD_WORD_MAX_BYTES) };
+    if (kept.len == 0)
+        return 0;
+    widen (words);
+    uint32_t *slot = slot_of (words, kept);
+    if (*slot)
+        return *slot;
+    if (words->n == BOARD_WORDS_MAX || words->arena.used_bytes >= BOARD_WORDS_MAX_BYTES)
+        return 0;
+    words->items = mem_room (words->items, words->n, &words->capacity, SLOTS_FIRST, sizeof (*words->items));
+    words->items[words->n] = text_copy (&words->arena, kept);
+    return *slot = words->n++;
+}
+
+/* ---- texts that outlive the facts they came in, and what both halves of a board need ---- */
+
+void board_text_clear (struct text *kept)
+{
+    mem_free ((void *) kept->ptr);
+    *kept = (struct text){ 0 };
+}
+
+/* Where `text` may be cut without halving a character; anything that is no UTF-8 is cut anywhere. */
+uint32_t board_text_kept_bytes (struct text text, uint32_t max_bytes)
+{
+    uint32_t len = text.len < max_bytes ? text.len : max_bytes, back = len;
+    while (len < text.len && back > 0 && len - back < 4 && ((uint8_t) text.ptr[back] & 0xC0) == 0x80)
+        back--;
+    return len - back < 4 ? back : len;
+}
+
+/* A heartbeat repeats its phase every second: the same text costs nothing. */
+void board_text_set (struct text *kept, struct text from, uint32_t max_bytes)
+{
+    struct text cut = { from.ptr, board_text_kept_bytes (from, max_bytes) };
+    if (text_equal (*kept, cut))
+        return;
+    char *copy = cut.len ? mem_alloc (cut.len) : NULL;
+    if (cut.len)
+        memcpy (copy, cut.ptr, cut.len);
+    board_text_clear (kept);
+    *kept = (struct text){ copy, cut.len };
+}
+
+struct board_host *board_find_host (struct board *board, uint32_t host)
+{
+    return host < board->plan.hosts.n ? &board->hosts[host] : NULL;
+}
+
+void board_host_changed (struct board *board, uint32_t host)
+{
+    board->hosts[host].changed = board->revision;
+}
+
+static bool may_change (const struct board *board, uint32_t rung)
+{
+    return board_rung_outcome (board, rung) == OUTCOME_NONE || (board->running && board->key.rung == rung);
+}
+
+void board_all_changed (struct board *board, uint32_t rung)
+{
+    for (uint32_t i = 0; i < board->plan.rungs.n; i++)
+        if (i == rung || may_change (board, i))
+            board->rungs[i].changed = board->revision;
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
+        board_host_changed (board, i);
+}
+
+void board_forget_holding (struct board_host *host)
+{
+    host->state = ATTEMPT_NONE;
+    board_text_clear (&host->phase);
+    board_text_clear (&host->gate);
 }

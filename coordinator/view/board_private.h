@@ -2,8 +2,8 @@
 #ifndef SLICEUP_COORDINATOR_VIEW_BOARD_PRIVATE_H
 #define SLICEUP_COORDINATOR_VIEW_BOARD_PRIVATE_H
 
+#include "common/base/text.h"
 #include "coordinator/view/board.h"
-#include "coordinator/view/board_words.h"
 
 /* Kept texts are owned, bounded copies. */
 void board_text_set (struct text *kept, struct text from, uint32_t max_bytes);

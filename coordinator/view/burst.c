@@ -60,13 +60,25 @@ static bool same_reason (enum fact_kind kind, struct text a, struct text b)
     return exact ? text_equal (a, b) : text_equal_but_numbers (a, b);
 }
 
-static struct shared *shared_for (struct burst *burst, enum fact_kind kind, struct text why)
+static bool tells_of (const struct shared *shared, uint32_t host)
+{
+    uint32_t i = 0;
+    while (i < shared->n && shared->hosts[i] != host)
+        i++;
+    return i < shared->n;
+}
+
+/* The newest first: what befell the host meanwhile is told before what befalls it now. */
+static struct shared *shared_for (struct burst *burst, enum fact_kind kind, struct text why, uint32_t host)
 {
     struct text kept = text_clip (why, WHY_BYTES);
-    for (uint32_t i = 0; i < burst->n; i++)
-        if (burst->items[i].kind == kind &&
-            same_reason (kind, (struct text){ burst->items[i].why, burst->items[i].why_len }, kept))
-            return &burst->items[i];
+    for (uint32_t i = burst->n; i-- > 0;) {
+        struct shared *shared = &burst->items[i];
+        if (shared->kind == kind && same_reason (kind, (struct text){ shared->why, shared->why_len }, kept))
+            return shared;
+        if (tells_of (shared, host))
+            break;
+    }
     if (burst->n == SHARED_MAX)
         return NULL;
     struct shared *shared = &burst->items[burst->n++];
@@ -80,7 +92,7 @@ static struct shared *shared_for (struct burst *burst, enum fact_kind kind, stru
 
 static void share (struct burst *burst, enum fact_kind kind, struct text why, uint32_t host, uint64_t silent_ms)
 {
-    struct shared *shared = shared_for (burst, kind, why);
+    struct shared *shared = shared_for (burst, kind, why, host);
     if (shared == NULL) {
         burst->more_n++;
         return;

@@ -7,7 +7,7 @@
 
 #include "common/base/digest.h"
 #include "coordinator/receipt/merge.h"
-#include "coordinator/view/receipt_json.h"
+#include "coordinator/view/receipt_text.h"
 #include "coordinator/view/record_json.h"
 
 static const char schema[] = "sliceup.drift-baseline/2";

@@ -6,7 +6,7 @@
 #include "coordinator/receipt/policy_changes.h"
 #include "coordinator/verdict/error_line.h"
 #include "coordinator/verdict/flag_set.h"
-#include "coordinator/view/receipt_lines.h"
+#include "coordinator/view/receipt_text.h"
 
 static const char *const mark_words[] = { "none", "clear", "unknown", "suspect" };
 const struct enum_names explain_mark_names = { mark_words, sizeof mark_words / sizeof mark_words[0] };

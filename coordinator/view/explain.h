@@ -84,7 +84,7 @@ const char *explain_no_cause (const struct explanation *explanation);
 /* explain_print.c: as text for a person and as JSON (docs/spec/explain.md). What hosts said is escaped. */
 void explain_text (const struct explanation *explanation, struct buf *out);
 void explain_json (const struct explanation *explanation, struct buf *out);
-/* explain_markdown.c: to paste into an issue. */
+/* explain_print.c: to paste into an issue. */
 void explain_markdown (const struct explanation *explanation, struct buf *out);
 void explain_markdown_causes (const struct explanation *explanation, struct buf *out);
 

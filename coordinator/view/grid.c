@@ -1,4 +1,4 @@
-#include "coordinator/view/grid.h"
+#include "coordinator/view/status.h"
 
 #include "common/base/duration.h"
 #include "coordinator/view/group_text.h"

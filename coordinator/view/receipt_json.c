@@ -1,4 +1,3 @@
-#include "coordinator/view/receipt_json.h"
 
 #include <string.h>
 

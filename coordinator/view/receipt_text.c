@@ -8,7 +8,6 @@
 #include "coordinator/verdict/error_line.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/view/drift_sentence.h"
-#include "coordinator/view/receipt_lines.h"
 
 enum { COLUMNS = 100, CAUSE_COLUMNS = 400, DRIFT_SHOWN = 12, NOTES_SHOWN = 8, EXIT_CACHE_VIOLATION = 4 };
 

@@ -42,4 +42,14 @@ const char *status_run_state (const struct status *status); /* running, interrup
 void status_json (const struct status *status, struct buf *out);
 void status_text (const struct status *status, const struct style *style, struct buf *out);
 
+/* ---- grid ---- */
+
+/* A run as a page of lines: where it is, a row a rung, who is silent or lost, what failed, what is waited for.
+ *
+ * Rows are no wider than style.columns (0: any width): a narrow terminal loses the bar, then the pass, then the time.
+ * Failures are never cut. Pure. */
+
+/* Each line ends with a newline. */
+void grid_draw (const struct board *board, uint64_t now_ms, const struct style *style, struct buf *out);
+
 #endif

@@ -22,4 +22,44 @@ enum { WAITING_LINES = 5 };
 uint32_t waiting_append_lines (const struct board *board, uint64_t now_ms, uint32_t lines, uint32_t set_columns,
                                struct buf *out);
 
+/* ---- progress ---- */
+
+/* Of the hosts that the running pass waits for: what they printed last, which are slower than the others,
+ * and how long the pass may still take.
+ *
+ *   h[62-63] printed nothing for 12 s since: loading shard 3
+ *   h62 in phase compile for 40 s, clearly longer than the others: median 2 s of 61 hosts
+ *   about 40 s left, from 5 earlier runs, which took about 70 s
+ *
+ * Pure. */
+
+enum { PROGRESS_QUIET_LINES = 3, PROGRESS_SLOW_LINES = 2 };
+
+/* Appends at most PROGRESS_QUIET_LINES + PROGRESS_SLOW_LINES + 1 lines; otherwise as waiting_append_lines. */
+uint32_t progress_append_lines (const struct board *board, uint64_t now_ms, uint32_t set_columns, struct buf *out);
+
+/* Hosts that are waited for, with the same last line. */
+struct progress_quiet {
+    uint32_t *hosts;
+    uint32_t n;
+    struct text line; /* empty: they printed nothing yet */
+    uint64_t quiet_ms;
+};
+/* Those of the last seconds, the longest quiet first. */
+uint32_t progress_quiet_hosts (const struct board *board, uint64_t now_ms, struct arena *arena,
+                               struct progress_quiet out[OUTPUT_GROUPS_MAX]);
+
+/* Hosts that are in a phase for much longer than others were. */
+struct progress_slow {
+    struct text phase;
+    uint32_t *hosts;
+    uint32_t n, others;
+    uint64_t longest_ms, median_ms;
+};
+uint32_t progress_slow_hosts (const struct board *board, uint64_t now_ms, struct arena *arena,
+                              struct progress_slow out[BOARD_PHASES_MAX]);
+
+/* What earlier runs say of the running pass; NULL: nothing. `left_ms`: 0 once it takes longer than they did. */
+const struct usual_time *progress_usual_time (const struct board *board, uint64_t now_ms, uint64_t *left_ms);
+
 #endif

@@ -12,11 +12,8 @@
 #include "coordinator/metrics/metrics.h"
 #include "coordinator/page/scene_json.h"
 #include "coordinator/receipt/measure_fold.h"
-#include "coordinator/report/html.h"
-#include "coordinator/report/junit.h"
 #include "coordinator/report/report.h"
-#include "coordinator/report/trace.h"
-#include "coordinator/view/receipt_json.h"
+#include "coordinator/view/receipt_text.h"
 #include "openmetrics_check.h"
 #include "sample.h"
 

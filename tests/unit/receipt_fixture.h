@@ -12,7 +12,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "coordinator/view/receipt_json.h"
+#include "coordinator/view/receipt_text.h"
 #include "coordinator/view/record_json.h"
 
 static inline bool same (const struct slice_receipt *a, const struct slice_receipt *b)

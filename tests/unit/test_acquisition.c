@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "coordinator/core/acquisition.h"
+#include "coordinator/core/state.h"
 
 /* What each event leads to, written down once more; N: nowhere. Columns as in enum acquisition_event:
  * FIND ANSWER NOTHING_NEW AUDIT AUDITED USED ASK GRANTED TAKEN LOOK FAIL */

@@ -8,7 +8,7 @@
 
 #include "common/model/plan.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/help_text.h"
+#include "coordinator/cli/help.h"
 #include <stdlib.h>
 #include <string.h>
 

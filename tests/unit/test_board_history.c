@@ -1,7 +1,7 @@
 /* links: simulated view */
 #include "view_fixture.h"
 
-#include "coordinator/view/board_words.h"
+#include "coordinator/view/board.h"
 
 /* At a climb of the rung; NULL: there was none. */
 static const struct board_attempt *board_last_attempt (const struct board *board, uint32_t host, uint32_t rung)

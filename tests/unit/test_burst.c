@@ -92,6 +92,23 @@ static void of_hosts_that_are_told_together_nothing_is_said_that_is_true_of_one 
     show_release (&show);
 }
 
+static void what_befell_one_host_is_told_in_its_order (void **state)
+{
+    (void) state;
+    struct show show = bursting (3);
+    show_suspected (&show, 1, 7000);
+    struct fact back = { .kind = FACT_HOST_RETURNED, .of.host_suspected = { .host = 1, .silent_ms = 7100 } };
+    show_fact (&show, back);
+    show_suspected (&show, 2, 7000);
+    show_suspected (&show, 1, 7000);
+    assert_int_equal (a_while_on (&show), 3);
+    const char *back_line = strstr (buf_c (&show.lines), "host1 came back after 7.1 s\n");
+    assert_has (&show.lines, "2 hosts (host[1-2]) silent for 7 s\n");
+    assert_non_null (back_line);
+    assert_non_null (strstr (back_line, "host1 silent for 7 s\n"));
+    show_release (&show);
+}
+
 static void an_event_stands_before_what_follows_it (void **state)
 {
     (void) state;
@@ -180,6 +197,7 @@ int main (void)
         cmocka_unit_test (silence_of_many_is_one_line),
         cmocka_unit_test (what_many_find_in_the_cache_is_one_line),
         cmocka_unit_test (of_hosts_that_are_told_together_nothing_is_said_that_is_true_of_one),
+        cmocka_unit_test (what_befell_one_host_is_told_in_its_order),
         cmocka_unit_test (an_event_stands_before_what_follows_it),
         cmocka_unit_test (a_failure_is_told_once_and_again_when_more_share_it),
         cmocka_unit_test (many_errors_are_a_few_lines_at_a_time),

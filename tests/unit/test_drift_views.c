@@ -15,7 +15,7 @@
 #include "coordinator/view/drift_json.h"
 #include "coordinator/view/drift_sentence.h"
 #include "coordinator/view/drift_text.h"
-#include "coordinator/view/receipt_json.h"
+#include "coordinator/view/receipt_text.h"
 
 enum { HOSTS = 4 };
 

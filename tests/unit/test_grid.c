@@ -1,5 +1,5 @@
 /* links: simulated view */
-#include "coordinator/view/grid.h"
+#include "coordinator/view/status.h"
 #include "view_fixture.h"
 
 #define FAILURE                                                                                                        \

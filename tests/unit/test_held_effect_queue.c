@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "common/base/mem.h"
-#include "coordinator/run/held_effect_queue.h"
+#include "coordinator/run/queues.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-#include "coordinator/report/junit.h"
+#include "coordinator/report/report.h"
 #include "coordinator/report/xml.h"
-#include "coordinator/view/receipt_lines.h"
+#include "coordinator/view/receipt_text.h"
 
 enum { HOSTS = 4 };
 

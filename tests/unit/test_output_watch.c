@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "coordinator/run/output_watch.h"
+#include "coordinator/run/log_store.h"
 
 enum { HOSTS = 64, LOG_BYTES = 1 << 20 };
 

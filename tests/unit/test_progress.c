@@ -1,5 +1,5 @@
 /* links: simulated view */
-#include "coordinator/view/progress.h"
+#include "coordinator/view/waiting.h"
 #include "view_fixture.h"
 
 static struct buf progress (const struct show *show)

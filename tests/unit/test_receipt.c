@@ -16,7 +16,6 @@
 
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/receipt/receipt_fold.h"
-#include "coordinator/view/receipt_json.h"
 #include "coordinator/view/receipt_text.h"
 #include "receipt_fixture.h"
 

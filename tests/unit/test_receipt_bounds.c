@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "coordinator/receipt/receipt_fold.h"
-#include "coordinator/view/receipt_json.h"
+#include "coordinator/view/receipt_text.h"
 #include "sample.h"
 #include "stretched.h"
 

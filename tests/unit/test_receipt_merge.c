@@ -12,8 +12,6 @@
 
 #include "../wire/generate.h"
 #include "coordinator/receipt/merge.h"
-#include "coordinator/view/receipt_json.h"
-#include "coordinator/view/receipt_lines.h"
 #include "coordinator/view/receipt_text.h"
 #include "receipt_fixture.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/run/remark_queue.h"
+#include "coordinator/run/queues.h"
 #include "sample.h"
 
 struct bench {

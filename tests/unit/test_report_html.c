@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "coordinator/report/html.h"
-#include "coordinator/report/passes.h"
+#include "coordinator/report/attempts.h"
+#include "coordinator/report/report.h"
 
 enum { HOSTS = 4096, RUNGS = 12, ATTEMPTS = 64 };
 

@@ -4,7 +4,6 @@
 
 #include "coordinator/receipt/receipt_fold.h"
 #include "coordinator/verdict/blame.h"
-#include "coordinator/view/grid.h"
 #include "coordinator/view/receipt_text.h"
 #include "coordinator/view/status.h"
 #include "coordinator/view/waiting.h"

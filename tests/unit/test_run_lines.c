@@ -1,7 +1,7 @@
 /* links: simulated cli */
 #include <unistd.h>
 
-#include "coordinator/cli/run_lines.h"
+#include "coordinator/cli/watch_view.h"
 #include "view_fixture.h"
 
 enum { QUIET_MS = 10000 };

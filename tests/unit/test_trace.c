@@ -11,7 +11,7 @@
 
 #include "coordinator/report/attempts.h"
 #include "coordinator/report/proto.h"
-#include "coordinator/report/trace.h"
+#include "coordinator/report/report.h"
 
 /* The examples of https://protobuf.dev/programming-guides/encoding: 150, "testing", a message in a message. */
 static void test_bytes_are_those_of_the_specification (void **state)
