@@ -226,7 +226,7 @@ void cache_location_release (struct cache_location *target)
 
 /* ---- words ---- */
 
-/* "tiny:5f2a...": the rung's id ends at the last ':' (core/write_lease.c). */
+/* "tiny:5f2a...": the rung's id ends at the last ':' (core/state.c). */
 static struct text rung_of (struct text cover)
 {
     for (uint32_t i = cover.len; i > 0; i--)

@@ -178,7 +178,7 @@ static int bad_claim (struct err *err, const char *what)
     return err_set (err, ERR_DAMAGE, TRANSFER_JSON " is refused: %s", what);
 }
 
-/* The bundle becomes a folder below the cache root: a known frontend, a fingerprint as core/write_lease.c makes it. */
+/* The bundle becomes a folder below the cache root: a known frontend, a fingerprint as core/state.c makes it. */
 static int check_bundle (struct text bundle, struct err *err)
 {
     uint32_t slash;

@@ -302,4 +302,13 @@ const struct gate *gate_find_opened (const struct pass_state *pass, struct text 
 
 extern const struct record state_record; /* of `struct state` */
 
+/* ---- cache family ---- */
+
+/* Names of caches: what must be equal for one compile cache to serve two runs. */
+
+/* Of this run: as the first fact about it says, or what it would be now. */
+struct text cache_family_name (const struct coord *coord, struct arena *arena);
+struct text cache_family_rung_cover (const struct plan *plan, const struct rung *rung, struct arena *arena);
+text_list cache_family_all_covers (const struct coord *coord, struct arena *arena); /* of all rungs that use a cache */
+
 #endif

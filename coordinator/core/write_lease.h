@@ -27,13 +27,4 @@ void write_lease_publish_generation (const struct coord *coord,
                                      struct outbox *out); /* tells the catalogue of what was published */
 uint64_t write_lease_deadline_ms (const struct coord *coord);
 
-/* ---- cache family ---- */
-
-/* Names of caches: what must be equal for one compile cache to serve two runs. */
-
-/* Of this run: as the first fact about it says, or what it would be now. */
-struct text cache_family_name (const struct coord *coord, struct arena *arena);
-struct text cache_family_rung_cover (const struct plan *plan, const struct rung *rung, struct arena *arena);
-text_list cache_family_all_covers (const struct coord *coord, struct arena *arena); /* of all rungs that use a cache */
-
 #endif

@@ -22,7 +22,7 @@ struct maker {
 /* the text made safe and cut to so many columns; borrowed, where it is that already. */
 struct text scene_text (struct arena *arena, struct text from, uint32_t columns);
 
-/* scene.c */
+/* gate_table.c */
 const struct board_attempt *scene_attempt_of (const struct board *board, uint32_t host, const struct attempt_key *key);
 enum scene_mark scene_mark_of_attempt (const struct board *board, uint32_t host, const struct board_attempt *attempt);
 enum scene_mark scene_mark_now (const struct board *board, uint32_t host);
