@@ -13,7 +13,9 @@ SECRET = "a-value-that-nobody-may-see"
 class Talkative(http.server.BaseHTTPRequestHandler):
     """A metadata server that has far too much to say about everything."""
     def do_GET(self):
-        body = ("TOPOLOGY: " + "x" * 30000 + "\nHOST_BOUNDS: " + "y" * 30000 if "tpu-env" in self.path else "z " * 3000).encode()
+        attributes = {"tpu-env": "TOPOLOGY: " + "x" * 30000 + "\nHOST_BOUNDS: " + "y" * 30000, "accelerator-type": "z " * 3000}
+        told = dict.fromkeys(("image", "machineType", "zone", "id"), "z " * 3000)
+        body = json.dumps({**told, "attributes": attributes, "upcomingMaintenance": "z " * 3000}).encode()
         self.send_response(200)
         self.send_header("Metadata-Flavor", "Google")
         self.send_header("Content-Length", str(len(body)))

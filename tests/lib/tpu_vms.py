@@ -18,9 +18,10 @@ PCI_DEVICES = {"v6e": "0x006f", "v5p": "0x0062"}     # vendor 0x1ae0: jax-ml/jax
 SERVER = """
 import http.server, json, sys
 ATTRIBUTES = json.loads(sys.argv[1])
+ATTRIBUTES["?recursive=true"] = json.dumps({"attributes": ATTRIBUTES})
 class Answer(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        name = self.path.removeprefix("/computeMetadata/v1/instance/attributes/")
+        name = self.path.removeprefix("/computeMetadata/v1/instance/").removeprefix("attributes/")
         known = name in ATTRIBUTES and self.headers.get("Metadata-Flavor") == "Google"
         self.send_response(200 if known else 404)
         self.send_header("Metadata-Flavor", "Google")

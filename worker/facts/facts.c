@@ -3,7 +3,6 @@
 #include "common/base/duration.h"
 #include "common/io/clock.h"
 #include "worker/facts/host_fact_list.h"
-#include "worker/facts/metadata.h"
 #include "worker/facts/tpu_logs.h"
 #include "worker/protocol/protocol_writer.h"
 #include <stdio.h>
@@ -100,7 +99,7 @@ static bool is_google (struct host_fact_list *list)
            text_find (host_fact_find (list, "pci.google"), TEXT_LIT (" x 0x"), NULL);
 }
 
-static void say_machine (struct reporting *reporting, struct metadata *metadata)
+static void say_machine (struct reporting *reporting)
 {
     protocol_writer_phase (reporting->writer, "machine");
     machine_facts (&reporting->list);
@@ -109,15 +108,13 @@ static void say_machine (struct reporting *reporting, struct metadata *metadata)
     package_facts (&reporting->list, &reporting->packages);
     add_variables (reporting);
     say_new (reporting);
-    metadata_poll (metadata);
 }
 
-static void say_places (struct reporting *reporting, struct metadata *metadata)
+static void say_places (struct reporting *reporting)
 {
     protocol_writer_phase (reporting->writer, "libraries");
     library_facts (&reporting->list, libtpu_path (reporting));
     say_new (reporting);
-    metadata_poll (metadata);
     protocol_writer_phase (reporting->writer, "mounts");
     struct text room = mount_facts (&reporting->list, home_folder (reporting->writer));
     say_new (reporting);
@@ -129,17 +126,13 @@ static void say_all (struct reporting *reporting)
     struct host_fact_list *list = &reporting->list;
     protocol_writer_phase (reporting->writer, "devices");
     pci_facts (list);
-    struct metadata *metadata = metadata_ask (is_google (list)); /* it has all the time that the rest takes to answer */
     device_facts (list);
     say_new (reporting);
-    metadata_poll (metadata);
-    say_machine (reporting, metadata);
-    say_places (reporting, metadata);
+    say_machine (reporting);
+    say_places (reporting);
     protocol_writer_phase (reporting->writer, "metadata");
-    metadata_wait (metadata);
-    say_note (reporting, cloud_facts (list, metadata));
+    say_note (reporting, cloud_facts (list, is_google (list)));
     say_new (reporting);
-    metadata_release (metadata);
     say_uptime (reporting);
     say_note (reporting, tpu_logs_newest (list, clock_wall_ms ()));
     protocol_writer_done (reporting->writer);

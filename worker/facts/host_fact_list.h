@@ -66,9 +66,8 @@ void memory_facts (struct host_fact_list *list);    /* memory, huge pages, limit
 void package_facts (struct host_fact_list *list, const var_list *packages);
 void pci_facts (struct host_fact_list *list);    /* accelerators on the PCI bus */
 void device_facts (struct host_fact_list *list); /* the files of accelerators, who holds them */
-struct metadata;
-struct text cloud_facts (struct host_fact_list *list,
-                         const struct metadata *metadata);                  /* gives the note of a maintenance */
+/* Asks the metadata server, for a bounded time; `google`: there should be one. Gives the note of a maintenance. */
+struct text cloud_facts (struct host_fact_list *list, bool google);
 struct text mount_facts (struct host_fact_list *list, const char *env_dir); /* gives the note of what is free there */
 void library_facts (struct host_fact_list *list, const char *libtpu);       /* `libtpu`: path; NULL: not known */
 /* Those of `vars` that belong to a family, as "<prefix>.<NAME>"; at most `most`, and what `left_bytes` has room for, of
