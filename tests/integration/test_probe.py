@@ -236,7 +236,7 @@ class Liar(Probe):
             high = fcntl.fcntl(lock, fcntl.F_DUPFD, 20)     # not where the probe puts its pipe
         self.addCleanup(os.close, high)
         failure = self.fails(self.liar("tell_place"), "initialize", "bundle", "SIGABRT", pass_fds=[high])
-        self.assertIn("descriptor 3: pipe:", failure["printed"])
+        self.assertIn("descriptor 3: socket:", failure["printed"])
         self.assertNotIn(str(self.folder), failure["printed"])
 
     def test_one_that_the_kernel_kills_did_not_crash(self):

@@ -32,6 +32,11 @@ static void hang (void)
         pause ();
 }
 
+/* Statements of the probe as it sends them (probe_statement_record): one that all is done, a step, a call. */
+#define SAYS_DONE "\x81\x01\x08"
+#define SAYS_STEP_ATTRIBUTES "\x82\x01\x01\x02\x05"
+#define SAYS_CALL(length) "\x82\x01\x02\x03" length
+
 /* ---- in a slot ---- */
 
 static void say (const char *words)
@@ -58,7 +63,7 @@ static void leave (void)
 /* In the last slot it is believed, for a moment. */
 static void say_done_and_crash (void)
 {
-    say ("done\n");
+    say (SAYS_DONE);
     touch_nowhere ();
 }
 
@@ -123,17 +128,18 @@ static void babble (void)
 
 static void babble_call (void)
 {
-    say ("call \xff\xfe\n");
+    say (SAYS_CALL ("\xa2") "\xff\xfe");
 }
 
 static void double_step (void)
 {
-    say ("step attributes\nstep attributes\n");
+    say (SAYS_STEP_ATTRIBUTES);
+    say (SAYS_STEP_ATTRIBUTES);
 }
 
 static void say_done (void)
 {
-    say ("done\n");
+    say (SAYS_DONE);
     exit (0);
 }
 
@@ -144,18 +150,20 @@ static void flood (void)
 
 static void flood_reporter (void)
 {
-    scream (REPORTER, "note and on\n");
+    scream (REPORTER, "note and on");
 }
 
 /* Each of them is one that the probe could say. */
 static void flood_calls (void)
 {
-    scream (REPORTER, "call PJRT_Plugin_Initialize\n");
+    scream (REPORTER, SAYS_CALL ("\xb6") "PJRT_Plugin_Initialize");
 }
 
 static void endless_line (void)
 {
-    scream (REPORTER, "note and on");
+    static const char much[64 * 1024];
+    (void) !write (REPORTER, much, sizeof much);
+    hang ();
 }
 
 static void close_all (void)

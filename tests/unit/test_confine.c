@@ -388,10 +388,10 @@ static void the_last_report_counts (void **state)
     assert_int_equal (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
     assert_false (confine_report_receive (pair[0], &fixture->arena, &received, &over));
     assert_false (over);
-    assert_int_equal (confine_report_send (pair[1], &said, NULL), 0);
+    assert_int_equal (packet_send (pair[1], &confine_report_record, &said, NULL), 0);
     said.ready = false;
     said.problem = TEXT_LIT ("it was not to be");
-    assert_int_equal (confine_report_send (pair[1], &said, NULL), 0);
+    assert_int_equal (packet_send (pair[1], &confine_report_record, &said, NULL), 0);
     assert_int_equal (send (pair[1], "\xff\xff", 2, 0), 2);
     close (pair[1]);
     assert_true (confine_report_receive (pair[0], &fixture->arena, &received, &over));

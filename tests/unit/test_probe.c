@@ -9,24 +9,59 @@
 #include <cmocka.h>
 
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "worker/probe/option.h"
 #include "worker/probe/report.h"
+#include "worker/process/packet.h"
 
-/* Lines separated by '|'; true: all were heard. */
-static bool receive (struct probe_report *report, const char *lines)
+#define STEP(NAME)                                                                                                     \
+    {                                                                                                                  \
+        .word = PROBE_SAYS_STEP, .stage = STAGE_##NAME                                                                 \
+    }
+#define CALL(NAME)                                                                                                     \
+    {                                                                                                                  \
+        .word = PROBE_SAYS_CALL, .name = TEXT_LIT (NAME)                                                               \
+    }
+#define VALUE(NAME, TEXT)                                                                                              \
+    {                                                                                                                  \
+        .word = PROBE_SAYS_VALUE, .name = TEXT_LIT (NAME), .text = TEXT_LIT (TEXT)                                     \
+    }
+#define NOTE                                                                                                           \
+    {                                                                                                                  \
+        .word = PROBE_SAYS_NOTE, .text = TEXT_LIT ("x")                                                                \
+    }
+#define LACKS(TEXT)                                                                                                    \
+    {                                                                                                                  \
+        .word = PROBE_SAYS_LACKS, .text = TEXT_LIT (TEXT)                                                              \
+    }
+#define REFUSED(CODE, TEXT)                                                                                            \
+    {                                                                                                                  \
+        .word = PROBE_SAYS_REFUSED, .code = CODE, .text = TEXT_LIT (TEXT)                                              \
+    }
+#define WRONG(OWNER)                                                                                                   \
+    {                                                                                                                  \
+        .word = PROBE_SAYS_WRONG, .owner = OWNER, .text = TEXT_LIT ("it is")                                           \
+    }
+#define DONE                                                                                                           \
+    {                                                                                                                  \
+        .word = PROBE_SAYS_DONE                                                                                        \
+    }
+#define LOADED                                                                                                         \
+    STEP (FILE), VALUE ("plugin.bytes", "4"), STEP (LOAD), STEP (INTERFACE), STEP (INITIALIZE), STEP (ATTRIBUTES)
+
+/* True: all were heard. */
+static bool receive (struct probe_report *report, const struct probe_statement *said, size_t n)
 {
     bool good = true;
-    while (*lines) {
-        const char *end = strchr (lines, '|');
-        struct text line = { lines, end ? (uint32_t) (end - lines) : (uint32_t) strlen (lines) };
-        good = probe_report_receive (report, line, 1) && good;
-        lines += line.len + (end != NULL);
-    }
+    for (size_t i = 0; i < n; i++)
+        good = probe_report_receive (report, &said[i], TEXT_LIT ("bytes"), 1) && good;
     return good;
 }
-
-#define LOADED "step file|is plugin.bytes 4|step load|step interface|step initialize|step attributes"
+#define RECEIVE(...)                                                                                                   \
+    receive (&report, (const struct probe_statement[]){ __VA_ARGS__ },                                                 \
+             sizeof (const struct probe_statement[]){ __VA_ARGS__ } / sizeof (struct probe_statement))
 
 static void what_is_said_is_kept (void **state)
 {
@@ -35,16 +70,16 @@ static void what_is_said_is_kept (void **state)
     (void) state;
     probe_report_init (&report);
     assert_true (
-        receive (&report, LOADED "|call PJRT_Plugin_Attributes|is xla_version a\\nb\\\\n|note older|lacks none"));
+        RECEIVE (LOADED, CALL ("PJRT_Plugin_Attributes"), VALUE ("xla_version", "a\nb"), NOTE, LACKS ("none")));
     assert_int_equal (report.steps_n, 5);
-    assert_true (text_is (probe_report_find_value (&report, "xla_version"), "a\nb\\n"));
+    assert_true (text_is (probe_report_find_value (&report, "xla_version"), "a\nb"));
     assert_true (probe_report_find_number (&report, "plugin.bytes", &number));
     assert_int_equal (number, 4);
     assert_false (probe_report_find_number (&report, "xla_version", &number));
     assert_int_equal (report.notes_n, 1);
     assert_true (report.steps[4].lacks);
     assert_string_equal (report.call, "PJRT_Plugin_Attributes");
-    assert_true (receive (&report, "done"));
+    assert_true (RECEIVE (DONE));
     assert_int_equal (report.end, PROBE_WORKS);
     probe_report_release (&report);
 }
@@ -55,8 +90,8 @@ static void a_refusal_keeps_the_plugins_words (void **state)
     (void) state;
     probe_report_init (&report);
     report.client = true;
-    assert_true (receive (&report, LOADED "|step client|call PJRT_Client_Create|refused 9 open(/dev/vfio/0): Device or "
-                                          "resource busy"));
+    assert_true (RECEIVE (LOADED, STEP (CLIENT), CALL ("PJRT_Client_Create"),
+                          REFUSED (9, "open(/dev/vfio/0): Device or resource busy")));
     probe_judge (&report);
     assert_int_equal (report.owner, OWNER_DEVICE);
     assert_true (text_is (report.sentence,
@@ -71,7 +106,7 @@ static void what_was_never_seen_has_no_owner (void **state)
     (void) state;
     probe_report_init (&report);
     report.client = true;
-    assert_true (receive (&report, LOADED "|step client|refused -3 a flux is out of phase"));
+    assert_true (RECEIVE (LOADED, STEP (CLIENT), REFUSED (-3, "a flux is out of phase")));
     probe_judge (&report);
     assert_int_equal (report.owner, OWNER_UNKNOWN);
     assert_true (report.next.len > 0);
@@ -81,36 +116,46 @@ static void what_was_never_seen_has_no_owner (void **state)
 static void what_no_probe_says_ends_it (void **state)
 {
     (void) state;
-    static const char *const bad[] = {
-        "",
-        "nonsense",
-        "step",
-        "step nowhere",
-        "step file|step file",
-        "step load|step file",
-        "is plugin.bytes 4|is plugin.bytes 5",
-        "is PLUGIN 4",
-        "is  4",
-        "lacks before any step",
-        "wrong nobody it is",
-        "done",
-        "step file|done",
-        LOADED "|done x",
-        LOADED "|done|step client",
-        "refused 5 a|refused 5 b",
-        "call xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+    static const struct probe_statement bad[][8] = {
+        { { .word = PROBE_SAYS_NOTHING } },
+        { STEP (NONE) },
+        { STEP (FILE), STEP (FILE) },
+        { STEP (LOAD), STEP (FILE) },
+        { VALUE ("plugin.bytes", "4"), VALUE ("plugin.bytes", "5") },
+        { VALUE ("PLUGIN", "4") },
+        { VALUE ("", "4") },
+        { LACKS ("before any step") },
+        { WRONG (OWNER_NONE) },
+        { DONE },
+        { STEP (FILE), DONE },
+        { LOADED, DONE, STEP (CLIENT) },
+        { REFUSED (5, "a"), REFUSED (5, "b") },
+        { CALL ("\033[2J") },
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct probe_report report;
+        size_t n = 8;
+        while (n > 1 && bad[i][n - 1].word == PROBE_SAYS_NOTHING)
+            n--;
         probe_report_init (&report);
-        bool good = *bad[i] ? receive (&report, bad[i]) : probe_report_receive (&report, TEXT_LIT (""), 1);
-        if (good)
-            print_error ("heard \"%s\"\n", bad[i]);
-        assert_false (good);
+        if (receive (&report, bad[i], n))
+            fail_msg ("heard number %zu", i);
         assert_int_equal (report.end, PROBE_BABBLED);
-        assert_false (receive (&report, "note too late"));
+        assert_true (text_is (report.words, "bytes"));
+        assert_false (RECEIVE (NOTE));
         probe_report_release (&report);
     }
+}
+
+static void what_is_no_statement_ends_it (void **state)
+{
+    struct probe_report report;
+    (void) state;
+    probe_report_init (&report);
+    assert_false (probe_report_receive (&report, NULL, TEXT_LIT ("nonsense"), 1));
+    assert_int_equal (report.end, PROBE_BABBLED);
+    assert_true (text_is (report.words, "nonsense"));
+    probe_report_release (&report);
 }
 
 static void done_is_what_went_through_all_its_steps (void **state)
@@ -119,7 +164,7 @@ static void done_is_what_went_through_all_its_steps (void **state)
     (void) state;
     probe_report_init (&report);
     report.client = true;
-    assert_false (receive (&report, LOADED "|done"));
+    assert_false (RECEIVE (LOADED, DONE));
     assert_int_equal (report.end, PROBE_BABBLED);
     probe_report_release (&report);
 }
@@ -130,15 +175,47 @@ static void what_is_said_has_bounds (void **state)
     struct arena arena = { 0 };
     (void) state;
     probe_report_init (&report);
-    for (uint32_t i = 0; i < FINDINGS_MOST; i++)
-        assert_true (probe_report_receive (&report, text_format (&arena, "is name%u x", i), 1));
-    assert_false (receive (&report, "is one_more x"));
+    for (uint32_t i = 0; i < FINDINGS_MOST; i++) {
+        struct probe_statement one = { .word = PROBE_SAYS_VALUE, .name = text_format (&arena, "name%u", i) };
+        assert_true (receive (&report, &one, 1));
+    }
+    assert_false (RECEIVE (VALUE ("one_more", "x")));
     probe_report_release (&report);
     probe_report_init (&report);
     for (uint32_t i = 0; i < NOTES_MOST; i++)
-        assert_true (receive (&report, "note x"));
-    assert_false (receive (&report, "note x"));
+        assert_true (RECEIVE (NOTE));
+    assert_false (RECEIVE (NOTE));
     probe_report_release (&report);
+    arena_release (&arena);
+}
+
+/* A statement that the other end may send, and what else whoever has the descriptor may write. */
+static void a_packet_is_a_record_or_refused (void **state)
+{
+    static char much[PACKET_BYTES_MAX + 1];
+    const struct record *record = &probe_statement_record;
+    struct probe_statement said = REFUSED (-3, "a \xff is no text"), heard;
+    struct arena arena = { 0 };
+    struct text raw;
+    int pair[2];
+    (void) state;
+    assert_int_equal (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    assert_int_equal (packet_receive (pair[0], record, &heard, &raw, &arena), PACKET_NONE);
+    assert_int_equal (packet_send (pair[1], record, &said, NULL), 0);
+    assert_int_equal (send (pair[1], "\xff\xff", 2, 0), 2);
+    assert_int_equal (send (pair[1], much, sizeof much, 0), sizeof much);
+    assert_int_equal (packet_send (pair[1], record, &said, NULL), 0);
+    close (pair[1]);
+    assert_int_equal (packet_receive (pair[0], record, &heard, &raw, &arena), PACKET_RECORD);
+    assert_int_equal (packet_receive (pair[0], record, &heard, &raw, &arena), PACKET_REFUSED);
+    assert_true (text_is (raw, "\xff\xff"));
+    assert_int_equal (packet_receive (pair[0], record, &heard, &raw, &arena), PACKET_REFUSED);
+    assert_int_equal (raw.len, PACKET_BYTES_MAX);
+    assert_int_equal (packet_receive (pair[0], record, &heard, &raw, &arena), PACKET_RECORD);
+    assert_true (record_equal (record, &said, &heard));
+    assert_int_equal (packet_receive (pair[0], record, &heard, &raw, &arena), PACKET_OVER);
+    assert_int_equal (packet_send (pair[0], record, &said, NULL), -1); /* and no SIGPIPE */
+    close (pair[0]);
     arena_release (&arena);
 }
 
@@ -183,8 +260,10 @@ int main (void)
         cmocka_unit_test (a_refusal_keeps_the_plugins_words),
         cmocka_unit_test (what_was_never_seen_has_no_owner),
         cmocka_unit_test (what_no_probe_says_ends_it),
+        cmocka_unit_test (what_is_no_statement_ends_it),
         cmocka_unit_test (done_is_what_went_through_all_its_steps),
         cmocka_unit_test (what_is_said_has_bounds),
+        cmocka_unit_test (a_packet_is_a_record_or_refused),
         cmocka_unit_test (options_have_the_type_that_they_look_like),
         cmocka_unit_test (wrong_options_are_refused),
     };

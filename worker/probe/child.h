@@ -1,7 +1,7 @@
 /* child.h - the process that holds the plugin: does the steps and reports them (child_report.h). It alone touches a
  * plugin.
  *
- * Its descriptor REPORTER_FD is the pipe to whoever watches; it leaves with _exit, so that nothing of a plugin that
+ * Its descriptor REPORTER_FD is the socket to whoever watches; it leaves with _exit, so that nothing of a plugin that
  * runs at the end of a process is waited for. It leaves no core file, and dies when its parent does. */
 #ifndef SLICEUP_WORKER_PROBE_CHILD_H
 #define SLICEUP_WORKER_PROBE_CHILD_H

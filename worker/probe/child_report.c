@@ -1,93 +1,83 @@
 #include "worker/probe/child_report.h"
 
-#include "common/base/buf.h"
-#include "common/io/fd.h"
+#include "worker/process/packet.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-static void add_escaped (struct buf *line, struct text text)
-{
-    for (uint32_t i = 0; i < text.len && i < REPORTER_TEXT_MAX; i++) {
-        if (text.ptr[i] == '\n')
-            buf_puts (line, "\\n");
-        else if (text.ptr[i] == '\\')
-            buf_puts (line, "\\\\");
-        else if (text.ptr[i] != '\0')
-            buf_byte (line, (uint8_t) text.ptr[i]);
-    }
-}
+static const char *const stages[STAGE_N] = {
+    "none",    "file",     "load",    "interface", "initialize", "attributes", "client",        "platform", "devices",
+    "compile", "transfer", "execute", "read",      "serialize",  "reload",     "execute-again", "memory",   "close",
+};
+const struct enum_names stage_names = NAMES (stages);
+static const char *const words[] = { "none", "step", "call", "value", "note", "lacks", "refused", "wrong", "done" };
+static const struct enum_names word_names = NAMES (words);
 
-static void say (const char *word, const char *name, const struct text *text)
+static const struct field probe_statement_fields[] = {
+    F_ENUM (1, struct probe_statement, word, &word_names),
+    F_ENUM (2, struct probe_statement, stage, &stage_names),
+    F_TEXT (3, struct probe_statement, name, REPORTER_NAME_MAX),
+    F_BYTES (4, struct probe_statement, text, REPORTER_TEXT_MAX), /* a plugin's words need not be UTF-8 */
+    F_I64 (5, struct probe_statement, code, 1ULL << 31),
+    F_ENUM (6, struct probe_statement, owner, &owner_names),
+};
+const struct record probe_statement_record = RECORD ("statement of the probe", struct probe_statement,
+                                                     probe_statement_fields);
+
+static void say (struct probe_statement statement)
 {
-    struct buf line;
-    buf_init (&line, REPORTER_LINE_MAX);
-    buf_puts (&line, word);
-    if (name)
-        buf_printf (&line, " %s", name);
-    if (text) {
-        buf_byte (&line, ' ');
-        add_escaped (&line, *text);
-    }
-    buf_byte (&line, '\n');
-    if (fd_write (REPORTER_FD, line.ptr, line.len) < 0)
-        _exit (REPORTER_EXIT_PIPE_CLOSED);
-    buf_release (&line);
+    char clean[REPORTER_TEXT_MAX];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < statement.text.len && n < REPORTER_TEXT_MAX; i++)
+        if (statement.text.ptr[i] != '\0')
+            clean[n++] = statement.text.ptr[i];
+    statement.text = (struct text){ clean, n };
+    if (packet_send (REPORTER_FD, &probe_statement_record, &statement, NULL) < 0)
+        _exit (REPORTER_EXIT_CLOSED);
 }
 
 void child_report_step (enum probe_stage stage)
 {
-    say ("step", enum_name_of (&stage_names, stage), NULL);
+    say ((struct probe_statement){ .word = PROBE_SAYS_STEP, .stage = stage });
 }
 
 void child_report_call (const char *function)
 {
-    say ("call", function, NULL);
+    say ((struct probe_statement){ .word = PROBE_SAYS_CALL, .name = text_of (function) });
 }
 
 void child_report_value (const char *name, struct text value)
 {
-    say ("is", name, &value);
+    say ((struct probe_statement){ .word = PROBE_SAYS_VALUE, .name = text_of (name), .text = value });
 }
 
 void child_report_number (const char *name, int64_t value)
 {
-    struct arena arena = { 0 };
-    child_report_value (name, text_format (&arena, "%" PRId64, value));
-    arena_release (&arena);
+    char digits[24];
+    snprintf (digits, sizeof digits, "%" PRId64, value);
+    child_report_value (name, text_of (digits));
 }
 
-/* Cuts what is too long: a sentence of ours may quote a plugin. */
-static struct text format_text (struct buf *buf, const char *format, va_list args)
+/* What is too long is cut: a sentence of ours may quote a plugin. */
+static struct text format_text (char text[REPORTER_TEXT_MAX + 1], const char *format, va_list args)
 {
-    char *text = NULL;
-    int len = vasprintf (&text, format, args);
-    if (len < 0)
-        abort ();
-    buf_init (buf, REPORTER_TEXT_MAX);
-    buf_add (buf, text, len < REPORTER_TEXT_MAX ? (size_t) len : REPORTER_TEXT_MAX);
-    free (text);
-    return buf_as_text (buf);
+    (void) vsnprintf (text, REPORTER_TEXT_MAX + 1, format, args);
+    return text_of (text);
 }
 
 void child_report_note (const char *format, ...)
 {
-    struct buf buf;
+    char text[REPORTER_TEXT_MAX + 1];
     va_list args;
     va_start (args, format);
-    struct text text = format_text (&buf, format, args);
+    say ((struct probe_statement){ .word = PROBE_SAYS_NOTE, .text = format_text (text, format, args) });
     va_end (args);
-    say ("note", NULL, &text);
-    buf_release (&buf);
 }
 
 int child_report_refused (int code, struct text text)
 {
-    char number[16];
-    snprintf (number, sizeof number, "%d", code);
-    say ("refused", number, &text);
+    say ((struct probe_statement){ .word = PROBE_SAYS_REFUSED, .code = code, .text = text });
     return -1;
 }
 
@@ -95,23 +85,22 @@ int child_report_failure (bool lacks, int code, struct text text)
 {
     if (!lacks)
         return child_report_refused (code, text);
-    say ("lacks", NULL, &text);
+    say ((struct probe_statement){ .word = PROBE_SAYS_LACKS, .text = text });
     return 0;
 }
 
 int child_report_wrong (enum owner owner, const char *format, ...)
 {
-    struct buf buf;
+    char text[REPORTER_TEXT_MAX + 1];
     va_list args;
     va_start (args, format);
-    struct text text = format_text (&buf, format, args);
+    say (
+        (struct probe_statement){ .word = PROBE_SAYS_WRONG, .owner = owner, .text = format_text (text, format, args) });
     va_end (args);
-    say ("wrong", enum_name_of (&owner_names, owner), &text);
-    buf_release (&buf);
     return -1;
 }
 
 void child_report_done (void)
 {
-    say ("done", NULL, NULL);
+    say ((struct probe_statement){ .word = PROBE_SAYS_DONE });
 }

@@ -1,18 +1,65 @@
-/* child_report.h - reports the plugin process's steps to the process that watches it: a line a statement, over a pipe.
+/* child_report.h - what the plugin process says of its steps to the process that watches it: a record each (packet.h).
  *
- *   step NAME | call NAME | is NAME TEXT | note TEXT | lacks TEXT | refused CODE TEXT | wrong OWNER TEXT | done
- *
- * In texts newline is "\n", backslash "\\"; they are cut to REPORTER_TEXT_MAX. Without a reader the process ends. One
- * thread. */
+ * A step is announced before it is begun, so that a plugin that hangs or crashes has named its step. Every step is done
+ * once at most. Texts are cut to REPORTER_TEXT_MAX and lose their NULs; they are otherwise as the plugin gave them.
+ * Without a reader the process ends. It knows nothing of plugins. One thread. */
 #ifndef SLICEUP_WORKER_PROBE_CHILD_REPORT_H
 #define SLICEUP_WORKER_PROBE_CHILD_REPORT_H
 
 #include "common/model/outcome.h"
-#include "worker/probe/stage.h"
+#include "common/model/record.h"
+
+/* In the order in which they are done. */
+enum probe_stage {
+    STAGE_NONE = 0,
+    STAGE_FILE,      /* the plugin's file: size, sha256 */
+    STAGE_LOAD,      /* dlopen */
+    STAGE_INTERFACE, /* GetPjrtApi, versions, sizes, slots */
+    STAGE_INITIALIZE,
+    STAGE_ATTRIBUTES,
+    STAGE_CLIENT,
+    STAGE_PLATFORM,
+    STAGE_DEVICES,
+    STAGE_COMPILE,
+    STAGE_TRANSFER,
+    STAGE_EXECUTE,
+    STAGE_READ,
+    STAGE_SERIALIZE,
+    STAGE_RELOAD,
+    STAGE_EXECUTE_AGAIN,
+    STAGE_MEMORY,
+    STAGE_CLOSE,
+    STAGE_N
+};
+extern const struct enum_names stage_names;
+
+enum { REPORTER_FD = 3, REPORTER_EXIT_CLOSED = 4, REPORTER_NAME_MAX = 63, REPORTER_TEXT_MAX = 4096 };
+enum { REPORTER_BYTES_MAX = 256 * 1024 };
+
+enum probe_word {
+    PROBE_SAYS_NOTHING = 0,
+    PROBE_SAYS_STEP,    /* stage */
+    PROBE_SAYS_CALL,    /* name: a function of the plugin, about to be called */
+    PROBE_SAYS_VALUE,   /* name, text: something found out */
+    PROBE_SAYS_NOTE,    /* text */
+    PROBE_SAYS_LACKS,   /* text */
+    PROBE_SAYS_REFUSED, /* code, text */
+    PROBE_SAYS_WRONG,   /* owner, text */
+    PROBE_SAYS_DONE,
+};
+
+struct probe_statement {
+    enum probe_word word;
+    enum probe_stage stage;
+    struct text name, text;
+    int64_t code;
+    enum owner owner;
+};
+extern const struct record probe_statement_record;
 
 void child_report_step (enum probe_stage stage);
-void child_report_call (const char *function);                 /* of the plugin, about to be called */
-void child_report_value (const char *name, struct text value); /* something found out */
+void child_report_call (const char *function);
+void child_report_value (const char *name, struct text value);
 void child_report_number (const char *name, int64_t value);
 void child_report_note (const char *format, ...) __attribute__ ((format (printf, 1, 2)));
 /* The plugin's own error. `lacks`: it has no such function, which is no failure here; 0. */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include "common/io/program_start.h"
 #include "worker/image/self.h"
 #include "worker/probe/option.h"
+#include "worker/process/packet.h"
 
 /* ---- strays ---- */
 
@@ -106,7 +108,6 @@ struct watch {
     struct probe_report *report;
     pid_t pid;
     int pid_fd, reporter_fd, output_fd;
-    struct buf reporter; /* the part of a line */
     uint64_t reporter_bytes, echoed_bytes, received_ms;
     struct children_before strays;
 };
@@ -163,35 +164,33 @@ static int start_child (struct watch *watch, int reporter, int output, struct er
 }
 
 /* Both ends above the descriptors that the child gets: dup2 on itself would leave it close-on-exec. */
-static int open_pipe (int ends[2], struct err *err)
+static int raise_ends (int ends[2], struct err *err)
 {
-    int made[2];
-    if (pipe2 (made, O_CLOEXEC) < 0)
-        return err_errno (err, ERR_IO, "cannot make a pipe to the probe");
     for (int i = 0; i < 2; i++) {
-        ends[i] = fcntl (made[i], F_DUPFD_CLOEXEC, REPORTER_FD + 1);
-        close (made[i]);
+        int low = ends[i];
+        ends[i] = fcntl (low, F_DUPFD_CLOEXEC, REPORTER_FD + 1);
+        close (low);
     }
-    if (ends[0] >= 0 && ends[1] >= 0 && fcntl (ends[0], F_SETFL, O_NONBLOCK) == 0)
-        return 0;
-    return err_errno (err, ERR_IO, "cannot make a pipe to the probe");
+    return ends[0] >= 0 && ends[1] >= 0 ? 0 : err_errno (err, ERR_IO, "cannot make a pipe to the probe");
 }
 
-static void close_one (int fd)
+static int open_ends (int reporter[2], int output[2], struct err *err)
 {
-    fd_close (fd);
+    if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, reporter) < 0 || pipe2 (output, O_CLOEXEC) < 0)
+        return err_errno (err, ERR_IO, "cannot make a pipe to the probe");
+    if (raise_ends (reporter, err) < 0 || raise_ends (output, err) < 0)
+        return -1;
+    return fcntl (output[0], F_SETFL, O_NONBLOCK) < 0 ? err_errno (err, ERR_IO, "cannot make a pipe to the probe") : 0;
 }
 
 static int start (struct watch *watch, struct err *err)
 {
     int reporter[2] = { -1, -1 }, output[2] = { -1, -1 };
-    int rc = open_pipe (reporter, err);
-    if (rc == 0)
-        rc = open_pipe (output, err);
+    int rc = open_ends (reporter, output, err);
     if (rc == 0)
         rc = start_child (watch, reporter[1], output[1], err);
-    close_one (reporter[1]);
-    close_one (output[1]);
+    fd_close (reporter[1]);
+    fd_close (output[1]);
     watch->reporter_fd = reporter[0];
     watch->output_fd = output[0];
     if (rc < 0)
@@ -202,36 +201,18 @@ static int start (struct watch *watch, struct err *err)
 
 /* ---- listening ---- */
 
-static bool receive_line (struct watch *watch, struct text line)
+/* `bytes`: as they came; NULL: they are no statement. */
+static bool receive_statement (struct watch *watch, const struct probe_statement *said, struct text bytes)
 {
     struct probe_report *report = watch->report;
     uint64_t now_ms = clock_boot_ms (), ms = now_ms - watch->received_ms;
     uint32_t steps_before = report->steps_n;
     watch->received_ms = now_ms;
-    if (!probe_report_receive (report, line, ms))
+    if (!probe_report_receive (report, said, bytes, ms))
         return false;
     if (report->steps_n > steps_before && watch->request->begins)
         watch->request->begins (watch->request->listener, report->steps[report->steps_n - 1].stage);
     return true;
-}
-
-/* False: it is not to go on. */
-static bool receive_bytes (struct watch *watch, const char *bytes, size_t len)
-{
-    bool good = true;
-    watch->reporter_bytes += len;
-    for (size_t i = 0; i < len && good; i++) {
-        if (bytes[i] != '\n') {
-            buf_byte (&watch->reporter, (uint8_t) bytes[i]);
-            continue;
-        }
-        good = receive_line (watch, buf_as_text (&watch->reporter));
-        buf_clear (&watch->reporter);
-    }
-    /* Longer than any line of ours, or more of them: a line that cannot be heard says so. */
-    if (good && (watch->reporter.overflow || watch->reporter_bytes > REPORTER_BYTES_MAX))
-        good = receive_line (watch, TEXT_LIT ("endless"));
-    return good;
 }
 
 static void echo (struct watch *watch, const char *bytes, size_t len)
@@ -271,24 +252,29 @@ static bool drain_output (struct watch *watch)
     return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-static bool drain_reporter (struct watch *watch, bool *good)
+/* One packet. `*good` becomes false when what comes is not to be used any more: it is not the probe's, or more than a
+ * probe says. */
+static enum packet drain_reporter (struct watch *watch, bool *good)
 {
-    char chunk[CHUNK_BYTES];
-    ssize_t got = read (watch->reporter_fd, chunk, sizeof chunk);
-    if (got > 0)
-        *good = receive_bytes (watch, chunk, (size_t) got);
-    return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+    struct probe_statement said;
+    struct text raw;
+    enum packet packet = packet_receive (watch->reporter_fd, &probe_statement_record, &said, &raw,
+                                         &watch->report->arena);
+    if (packet == PACKET_NONE || packet == PACKET_OVER)
+        return packet;
+    watch->reporter_bytes += raw.len;
+    *good = watch->reporter_bytes <= REPORTER_BYTES_MAX
+                ? receive_statement (watch, packet == PACKET_RECORD ? &said : NULL, raw)
+                : receive_statement (watch, NULL, TEXT_LIT ("endless"));
+    return packet;
 }
 
 /* What is there now, and no more than a pipe can hold: whoever is left behind may write on. */
 static void drain_rest (struct watch *watch)
 {
     bool good = true;
-    for (int i = 0; i < REST_CHUNKS && good; i++) {
-        errno = 0;
-        if (!drain_reporter (watch, &good) || errno == EAGAIN)
-            break;
-    }
+    while (good && drain_reporter (watch, &good) >= PACKET_RECORD)
+        ;
     for (int i = 0; i < REST_CHUNKS; i++) {
         errno = 0;
         if (!drain_output (watch) || errno == EAGAIN)
@@ -298,7 +284,7 @@ static void drain_rest (struct watch *watch)
 
 struct open_streams {
     bool reporter, output, good;
-}; /* what may still send; good: its lines still count */
+}; /* what may still send; good: its statements still count */
 
 /* False: the process is over. */
 static bool wait_and_receive (struct watch *watch, struct open_streams *open_streams, int wait_ms)
@@ -309,7 +295,7 @@ static bool wait_and_receive (struct watch *watch, struct open_streams *open_str
     if (poll (fds, 3, wait_ms) < 0)
         return true;
     if (fds[1].revents)
-        open_streams->reporter = drain_reporter (watch, &open_streams->good);
+        open_streams->reporter = drain_reporter (watch, &open_streams->good) != PACKET_OVER;
     if (fds[2].revents)
         open_streams->output = drain_output (watch);
     if (!fds[0].revents || !open_streams->good)
@@ -397,16 +383,14 @@ static void end (struct watch *watch)
 
 static void close_watch (struct watch *watch)
 {
-    close_one (watch->pid_fd);
-    close_one (watch->reporter_fd);
-    close_one (watch->output_fd);
-    buf_release (&watch->reporter);
+    fd_close (watch->pid_fd);
+    fd_close (watch->reporter_fd);
+    fd_close (watch->output_fd);
 }
 
 int probe_run (const struct probe_request *request, struct probe_report *report, struct err *err)
 {
     struct watch watch = { .request = request, .report = report, .pid_fd = -1, .reporter_fd = -1, .output_fd = -1 };
-    buf_init (&watch.reporter, REPORTER_LINE_MAX);
     report->limit_ms = request->limit_ms;
     report->client = request->client;
     watch.received_ms = clock_boot_ms ();

@@ -1,6 +1,6 @@
 /* probe_run.h - a plugin probed in a process of its own, which cannot hang, crash or end the caller.
  *
- * The process is this program again; what it says is bounded in lines, length and time, what it prints is kept at its
+ * The process is this program again; what it says is bounded in words, length and time, what it prints is kept at its
  * end only. At its end or limit all that it started is killed, also what left its process group. The caller
  * is blocked meanwhile, and its process starts no other. One thread: the child dies with the thread that started it. */
 #ifndef SLICEUP_WORKER_PROBE_PROBE_RUN_H

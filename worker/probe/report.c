@@ -1,8 +1,5 @@
 #include "worker/probe/report.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 void probe_report_init (struct probe_report *report)
 {
     *report = (struct probe_report){ .end = PROBE_RUNNING };
@@ -30,99 +27,62 @@ bool probe_report_find_number (const struct probe_report *report, const char *na
 
 /* ---- hearing ---- */
 
-/* The first word of `rest`, which goes on behind it. */
-static struct text take_word (struct text *rest)
-{
-    struct text word = { rest->ptr, 0 };
-    while (word.len < rest->len && rest->ptr[word.len] != ' ')
-        word.len++;
-    uint32_t used = word.len + (word.len < rest->len);
-    *rest = (struct text){ rest->ptr + used, rest->len - used };
-    return word;
-}
-
-static struct text unescaped (struct probe_report *report, struct text raw)
-{
-    char *copy = arena_alloc (&report->arena, raw.len + 1);
-    uint32_t len = 0;
-    for (uint32_t i = 0; i < raw.len; i++) {
-        bool escaped = raw.ptr[i] == '\\' && i + 1 < raw.len;
-        char c = raw.ptr[escaped ? ++i : i];
-        copy[len++] = escaped && c == 'n' ? '\n' : c;
-    }
-    return (struct text){ copy, len };
-}
-
 static bool is_name (struct text name)
 {
     for (uint32_t i = 0; i < name.len; i++)
         if (!((name.ptr[i] >= 'a' && name.ptr[i] <= 'z') || (name.ptr[i] >= '0' && name.ptr[i] <= '9') ||
               name.ptr[i] == '.' || name.ptr[i] == '_'))
             return false;
-    return name.len > 0 && name.len <= REPORTER_NAME_MAX;
+    return name.len > 0;
 }
 
-static bool receive_step (struct probe_report *report, struct text name)
+static bool receive_step (struct probe_report *report, enum probe_stage stage)
 {
-    uint32_t stage, last = report->steps_n ? report->steps[report->steps_n - 1].stage : STAGE_NONE;
-    if (!enum_value_of (&stage_names, name, &stage) || stage <= last)
+    enum probe_stage last = report->steps_n ? report->steps[report->steps_n - 1].stage : STAGE_NONE;
+    if (stage <= last)
         return false; /* each is done once, in their order */
-    report->steps[report->steps_n++] = (struct probe_step){ .stage = (enum probe_stage) stage };
+    report->steps[report->steps_n++] = (struct probe_step){ .stage = stage };
     report->call[0] = '\0';
     return true;
 }
 
-static bool receive_finding (struct probe_report *report, struct text rest)
+static bool receive_finding (struct probe_report *report, const struct probe_statement *said)
 {
-    struct text name = take_word (&rest);
-    if (!is_name (name) || report->findings_n == FINDINGS_MOST)
+    if (!is_name (said->name) || report->findings_n == FINDINGS_MOST)
         return false;
-    name = text_copy (&report->arena, name);
+    struct text name = text_copy (&report->arena, said->name);
     if (probe_report_find_value (report, name.ptr).ptr)
         return false;
-    report->findings[report->findings_n++] = (struct var){ name, unescaped (report, rest) };
+    struct text value = text_copy (&report->arena, said->text);
+    report->findings[report->findings_n++] = (struct var){ name, value };
     return true;
 }
 
-static bool receive_note (struct probe_report *report, struct text rest)
+static bool receive_note (struct probe_report *report, struct text note)
 {
     if (report->notes_n == NOTES_MOST)
         return false;
-    report->notes[report->notes_n++] = unescaped (report, rest);
+    report->notes[report->notes_n++] = note;
     return true;
 }
 
-static bool receive_lack (struct probe_report *report, struct text rest)
+static bool receive_lack (struct probe_report *report, struct text why)
 {
     if (!report->steps_n)
         return false;
     struct probe_step *step = &report->steps[report->steps_n - 1];
     step->lacks = true;
-    step->why = unescaped (report, rest);
+    step->why = why;
     return true;
 }
 
-static bool receive_refusal (struct probe_report *report, struct text rest)
+static bool receive_end (struct probe_report *report, enum probe_end end, const struct probe_statement *said)
 {
-    char number[16];
-    struct text code = take_word (&rest);
-    if (!text_to_c (code, number, sizeof number))
-        return false;
-    report->end = PROBE_REFUSED;
-    report->code = (int) strtol (number, NULL, 10);
-    report->words = unescaped (report, rest);
-    return true;
-}
-
-static bool receive_wrong (struct probe_report *report, struct text rest)
-{
-    uint32_t owner;
-    if (!enum_value_of (&owner_names, take_word (&rest), &owner))
-        return false;
-    report->end = PROBE_WRONG;
-    report->owner = (enum owner) owner;
-    report->words = unescaped (report, rest);
-    return true;
+    report->end = end;
+    report->code = (int) said->code;
+    report->owner = said->owner;
+    report->words = said->text;
+    return end != PROBE_WRONG || said->owner != OWNER_NONE;
 }
 
 /* A word of C: whoever shows it need not escape it. */
@@ -135,46 +95,42 @@ static bool receive_call (struct probe_report *report, struct text name)
 }
 
 /* Done is what went through all of its steps. */
-static bool receive_done (struct probe_report *report, struct text rest)
+static bool receive_done (struct probe_report *report, const struct probe_statement *said)
 {
     enum probe_stage last = report->client ? STAGE_CLOSE : STAGE_ATTRIBUTES;
-    if (rest.len || !report->steps_n || report->steps[report->steps_n - 1].stage != last)
+    if (!report->steps_n || report->steps[report->steps_n - 1].stage != last)
         return false;
-    report->end = PROBE_WORKS;
-    return true;
+    return receive_end (report, PROBE_WORKS, said);
 }
 
-static bool receive (struct probe_report *report, struct text line)
+static bool receive (struct probe_report *report, const struct probe_statement *said)
 {
-    struct text rest = line, word = take_word (&rest);
     if (report->end != PROBE_RUNNING)
         return false; /* it had said how it ended */
-    if (text_is (word, "step"))
-        return receive_step (report, rest);
-    if (text_is (word, "call"))
-        return receive_call (report, rest);
-    if (text_is (word, "is"))
-        return receive_finding (report, rest);
-    if (text_is (word, "note"))
-        return receive_note (report, rest);
-    if (text_is (word, "lacks"))
-        return receive_lack (report, rest);
-    if (text_is (word, "refused"))
-        return receive_refusal (report, rest);
-    if (text_is (word, "wrong"))
-        return receive_wrong (report, rest);
-    return text_is (word, "done") && receive_done (report, rest);
+    switch (said->word) {
+    case PROBE_SAYS_STEP: return receive_step (report, said->stage);
+    case PROBE_SAYS_CALL: return receive_call (report, said->name);
+    case PROBE_SAYS_VALUE: return receive_finding (report, said);
+    case PROBE_SAYS_NOTE: return receive_note (report, said->text);
+    case PROBE_SAYS_LACKS: return receive_lack (report, said->text);
+    case PROBE_SAYS_REFUSED: return receive_end (report, PROBE_REFUSED, said);
+    case PROBE_SAYS_WRONG: return receive_end (report, PROBE_WRONG, said);
+    case PROBE_SAYS_DONE: return receive_done (report, said);
+    case PROBE_SAYS_NOTHING: break;
+    }
+    return false;
 }
 
-bool probe_report_receive (struct probe_report *report, struct text line, uint64_t ms)
+bool probe_report_receive (struct probe_report *report, const struct probe_statement *said, struct text bytes,
+                           uint64_t ms)
 {
     if (report->end == PROBE_BABBLED)
         return false;
     if (report->steps_n)
         report->steps[report->steps_n - 1].ms += ms;
-    if (!memchr (line.ptr, '\0', line.len) && receive (report, line))
+    if (said && receive (report, said))
         return true;
     report->end = PROBE_BABBLED;
-    report->words = text_copy (&report->arena, text_clip (line, WORD_MAX_BYTES));
+    report->words = text_clip (bytes, WORD_MAX_BYTES);
     return false;
 }

@@ -8,7 +8,7 @@
 #include "common/base/buf.h"
 #include "common/model/outcome.h"
 #include "common/model/plan.h"
-#include "worker/probe/stage.h"
+#include "worker/probe/child_report.h"
 
 enum { FINDINGS_MOST = 64, NOTES_MOST = 32, OUTPUT_KEPT_BYTES = 8 * 1024 };
 
@@ -52,8 +52,10 @@ struct probe_report {
 
 void probe_report_init (struct probe_report *report);
 void probe_report_release (struct probe_report *report);
-/* One line of the child, without its newline. False: no line of ours, and none is taken any more. */
-bool probe_report_receive (struct probe_report *report, struct text line, uint64_t ms);
+/* What the child said `ms` after what it said before. Its texts, and the bytes that came, live as long as the report.
+ * NULL: they are no statement. False: it cannot have said that here, and nothing is taken any more. */
+bool probe_report_receive (struct probe_report *report, const struct probe_statement *said, struct text bytes,
+                           uint64_t ms);
 /* After the end: owner, sentence and next. */
 void probe_judge (struct probe_report *report);
 struct text probe_report_find_value (const struct probe_report *report, const char *name); /* empty: not found out */

@@ -207,7 +207,7 @@ static void judge_left (struct probe_report *report)
     const char *how = "the plugin ended the probe";
     if (report->steps_n == 0)
         how = "the probe ended before its first step";
-    else if (report->status == REPORTER_EXIT_PIPE_CLOSED)
+    else if (report->status == REPORTER_EXIT_CLOSED)
         how = "the plugin closed the probe's pipe, or ended the probe";
     add_printed (report,
                  text_format (&report->arena, "%.*s: %s, with exit status %d", TEXT_ARG (where), how, report->status));

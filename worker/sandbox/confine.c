@@ -393,7 +393,7 @@ static void print (const struct confine_report *report)
 static int tell (const struct stage *stage, struct err *err)
 {
     if (stage->args.report_fd >= 0)
-        return confine_report_send (stage->args.report_fd, &stage->report, err);
+        return packet_send (stage->args.report_fd, &confine_report_record, &stage->report, err);
     print (&stage->report);
     return fflush (stdout) ? err_errno (err, ERR_IO, "cannot write to standard output") : 0;
 }

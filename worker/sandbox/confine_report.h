@@ -1,6 +1,6 @@
-/* confine_report.h - carries the report of the sandbox to the worker before the program starts: one small packet.
+/* confine_report.h - carries the report of the sandbox to the worker before the program starts: one small packet (packet.h).
  *
- * It travels over a pair of SEQPACKET sockets; the last packet counts, since execve can fail after the first. The
+ * The last packet counts, since execve can fail after the first. The
  * stage's end is closed by execve, so the end of the stream means that the program runs or that nothing does. Texts
  * that come from here live in the arena given. */
 #ifndef SLICEUP_WORKER_SANDBOX_CONFINE_REPORT_H
@@ -8,6 +8,7 @@
 
 #include "common/base/err.h"
 #include "common/model/result.h"
+#include "worker/process/packet.h"
 
 enum { CONFINE_NOTES_MAX = 8 };
 
@@ -21,7 +22,6 @@ struct confine_report {
 };
 extern const struct record confine_report_record;
 
-int confine_report_send (int fd, const struct confine_report *report, struct err *err);
 /* All that is there now. False: nothing was ever said. `*over`: the other end is closed. */
 bool confine_report_receive (int fd, struct arena *arena, struct confine_report *report, bool *over);
 

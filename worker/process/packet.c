@@ -1,0 +1,36 @@
+#include "worker/process/packet.h"
+
+#include "common/wire/wire.h"
+#include <errno.h>
+#include <sys/socket.h>
+
+int packet_send (int fd, const struct record *record, const void *value, struct err *err)
+{
+    struct buf bytes;
+    int rc = 0;
+    ssize_t sent;
+    buf_init (&bytes, PACKET_BYTES_MAX);
+    wire_put_record (&bytes, record, value);
+    do
+        sent = bytes.overflow ? 0 : send (fd, bytes.ptr, bytes.len, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    if (bytes.overflow)
+        rc = err_set (err, ERR_LIMIT, "the %s is longer than %d bytes", record->name, PACKET_BYTES_MAX);
+    else if (sent != (ssize_t) bytes.len)
+        rc = err_errno (err, ERR_IO, "cannot send the %s to the worker", record->name);
+    buf_release (&bytes);
+    return rc;
+}
+
+enum packet packet_receive (int fd, const struct record *record, void *out, struct text *raw, struct arena *arena)
+{
+    char bytes[PACKET_BYTES_MAX];
+    ssize_t got;
+    do
+        got = recv (fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    while (got < 0 && errno == EINTR);
+    if (got <= 0)
+        return got < 0 && errno == EAGAIN ? PACKET_NONE : PACKET_OVER;
+    *raw = text_copy (arena, (struct text){ bytes, (uint32_t) got });
+    return wire_get_record (*raw, record, out, arena, NULL) < 0 ? PACKET_REFUSED : PACKET_RECORD;
+}
