@@ -1,7 +1,7 @@
 #include "common/cache/storage.h"
 
-#include "common/base/buf.h"
 #include "common/io/atomic_file.h"
+#include "common/io/proc.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,9 +13,8 @@
 
 #define STORAGE_NAME "storage"
 
-enum { ID_LEN = STORAGE_ID_BYTES - 1, LINE_LEN = ID_LEN + 1, MOUNTS_BYTES_MAX = 4 * 1024 * 1024 };
+enum { ID_LEN = STORAGE_ID_BYTES - 1, LINE_LEN = ID_LEN + 1 };
 enum { HALF_WRITTEN_TRIES = 20, HALF_WRITTEN_WAIT_MS = 50 }; /* waits a second for a host that is still writing it */
-enum { MOUNT_OPTIONS_FIELD = 5 };                            /* proc_pid_mountinfo(5), counted from 0 */
 
 static bool is_id (const char *text)
 {
@@ -141,54 +140,29 @@ int storage_id (const char *root, bool make, char id[STORAGE_ID_BYTES], struct e
     return rc;
 }
 
-/* "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue" */
-static void describe (struct text line, char *out, size_t out_bytes)
+static void describe (const struct proc_mount *mount, char *out, size_t out_bytes)
 {
-    struct text options = { 0 }, tail = line, mounted;
-    for (int i = 0; i <= MOUNT_OPTIONS_FIELD; i++)
-        options = text_take_until (&tail, ' ');
-    while (tail.len && !text_is (text_take_until (&tail, ' '), "-"))
-        continue;
-    struct text type = text_take_until (&tail, ' '), source = text_take_until (&tail, ' ');
-    mounted = text_take_until (&tail, ' ');
+    struct text options = mount->options;
     /* The file system or the mount can be read-only. */
-    bool closed = text_starts (mounted, "ro") && text_starts (options, "rw");
+    bool closed = text_starts (mount->system_options, "ro") && text_starts (options, "rw");
     if (closed)
         options = (struct text){ options.ptr + 2, options.len - 2 };
-    snprintf (out, out_bytes, "%.*s %s%.*s %.*s", TEXT_ARG (type), closed ? "ro" : "", TEXT_ARG (options),
-              TEXT_ARG (source));
+    snprintf (out, out_bytes, "%.*s %s%.*s %.*s", TEXT_ARG (mount->type), closed ? "ro" : "", TEXT_ARG (options),
+              TEXT_ARG (mount->source));
     for (char *c = out; *c; c++)
         if (*c < 0x20 || *c > 0x7e)
             *c = '?';
 }
 
-static int find_mount (struct text table, uint64_t id, struct text *line)
-{
-    while (table.len) {
-        struct text rest = *line = text_take_until (&table, '\n');
-        uint64_t number;
-        if (text_to_u64 (text_take_until (&rest, ' '), &number) && number == id)
-            return 0;
-    }
-    return -1;
-}
-
 int storage_describe_mount (const char *path, char *out, size_t out_bytes, struct err *err)
 {
-    struct statx st;
-    struct buf table;
-    struct text line;
-    if (statx (AT_FDCWD, path, 0, STATX_MNT_ID, &st))
-        return err_errno (err, ERR_IO, "cannot examine %.200s to find its mount", path);
-    if (!(st.stx_mask & STATX_MNT_ID))
-        return err_set (err, ERR_STATE,
-                        "this kernel does not report the mount of %.200s: that needs Linux 5.8 or later", path);
-    buf_init (&table, MOUNTS_BYTES_MAX);
-    int rc = file_read ("/proc/self/mountinfo", &table, err);
-    if (rc == 0 && find_mount (buf_as_text (&table), st.stx_mnt_id, &line))
-        rc = err_set (err, ERR_STATE, "/proc/self/mountinfo does not list the mount of %.200s", path);
-    if (rc == 0)
-        describe (line, out, out_bytes);
-    buf_release (&table);
-    return rc;
+    struct arena arena = { 0 };
+    struct proc_mounts mounts;
+    const struct proc_mount *mount = NULL;
+    if (proc_mounts_read ("/proc/self", &arena, &mounts, err) == 0)
+        mount = proc_mounts_find (&mounts, path, err);
+    if (mount)
+        describe (mount, out, out_bytes);
+    arena_release (&arena);
+    return mount ? 0 : -1;
 }

@@ -15,14 +15,8 @@ ssize_t fd_read (int fd, void *bytes, size_t max);
 ssize_t fd_read_whole (int fd, void *bytes, size_t max);
 /* All of it. */
 int fd_write (int fd, const void *bytes, size_t len);
-/* The whole text into a file that exists, in one write, as files of /proc want it. */
-int proc_file_write (const char *path, const char *text);
 /* The beginning of a file, waiting for nobody, and a NUL behind it; how many bytes. 0: it is not there, or empty. */
 size_t file_read_start (const char *path, char *bytes, size_t bytes_max);
-/* What /proc/PID/stat (proc(5)) says of when the process began, in ticks since the start of the machine. */
-bool proc_start_time (const char *stat_path, uint64_t *ticks);
-/* The children of one thread of a process, at most `max`; how many. `out` may be NULL. */
-uint32_t proc_children (const char *pid, const char *thread, pid_t *out, uint32_t max);
 void fd_close (int fd); /* below 0: none */
 
 #endif

@@ -1,6 +1,6 @@
 #include "coordinator/launch/launch_process.h"
 
-#include "common/io/fd.h"
+#include "common/io/proc.h"
 #include "common/io/program_start.h"
 
 #include <errno.h>

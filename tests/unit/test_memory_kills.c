@@ -40,15 +40,18 @@ static void a_group_is_found_where_it_is_mounted (void **state)
         { "0::/../other\n", V2, "", NULL, 0 },
         { "0::/a\n", V2, "memory", NULL, 0 },
         { "4:memory:/a\n", V2, "memory", NULL, 0 },
-        { "0::/a\n", BLANK, "", NULL, 0 },
+        { "0::/a\n", BLANK, "", "/sys/fs/my groups/a", 17 },
         { "", "", "", NULL, 0 },
         { "4:memory", "35 31", "memory", NULL, 0 },
     };
     (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct cgroup_place place;
-        bool found = cgroup_place_find (text_of (cases[i].cgroup), text_of (cases[i].mountinfo), cases[i].controller,
-                                        &place);
+        struct arena arena = { 0 };
+        struct proc_mounts mounts;
+        proc_mounts_parse (text_of (cases[i].mountinfo), &arena, &mounts);
+        bool found = cgroup_place_find (text_of (cases[i].cgroup), &mounts, cases[i].controller, &place);
+        arena_release (&arena);
         assert_int_equal (found, cases[i].path != NULL);
         if (found)
             assert_string_equal (place.path, cases[i].path);
@@ -61,10 +64,14 @@ static void a_path_that_does_not_fit_is_not_found (void **state)
 {
     struct cgroup_place place;
     char cgroup[PATH_MAX + 16];
+    struct arena arena = { 0 };
+    struct proc_mounts mounts;
     (void) state;
+    proc_mounts_parse (text_of (V2), &arena, &mounts);
     memset (cgroup, 'a', sizeof cgroup);
     memcpy (cgroup, "0::/", 4);
-    assert_false (cgroup_place_find ((struct text){ cgroup, sizeof cgroup }, text_of (V2), "", &place));
+    assert_false (cgroup_place_find ((struct text){ cgroup, sizeof cgroup }, &mounts, "", &place));
+    arena_release (&arena);
     assert_int_equal (place.path[0], 0);
 }
 

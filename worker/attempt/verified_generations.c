@@ -2,11 +2,12 @@
 
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
+#include "common/io/proc.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { LINE_BYTES = DIGEST_HEX_BYTES, LINES_MAX = 64, BOOT_ID_BYTES_MAX = 64, PATH_BYTES = PATH_MAX_BYTES + 16 };
+enum { LINE_BYTES = DIGEST_HEX_BYTES, LINES_MAX = 64, PATH_BYTES = PATH_MAX_BYTES + 16 };
 
 static int path_of (const char *directory, char path[PATH_BYTES], struct err *err)
 {
@@ -17,22 +18,18 @@ static int path_of (const char *directory, char path[PATH_BYTES], struct err *er
 
 static int line_of (const struct cache_access *access, char line[LINE_BYTES + 1], struct err *err)
 {
-    struct buf boot, key;
-    int rc = -1;
-    buf_init (&boot, BOOT_ID_BYTES_MAX);
+    char boot[PROC_BOOT_ID_BYTES];
+    struct buf key;
+    if (proc_boot_id (boot, err) < 0)
+        return -1;
     buf_init (&key, 2 * PATH_MAX_BYTES);
-    if (file_read ("/proc/sys/kernel/random/boot_id", &boot, err) == 0) {
-        buf_add_text (&key, buf_as_text (&boot));
-        buf_printf (&key, "%" PRIu64 " %.*s ", access->token, TEXT_ARG (access->sha256));
-        buf_add_text (&key, access->frontend_root);
-        struct digest digest = digest_of (key.ptr, key.len);
-        digest_hex (&digest, line);
-        memcpy (line + LINE_BYTES - 1, "\n", 2);
-        rc = 0;
-    }
+    buf_printf (&key, "%s %" PRIu64 " %.*s ", boot, access->token, TEXT_ARG (access->sha256));
+    buf_add_text (&key, access->frontend_root);
+    struct digest digest = digest_of (key.ptr, key.len);
+    digest_hex (&digest, line);
+    memcpy (line + LINE_BYTES - 1, "\n", 2);
     buf_release (&key);
-    buf_release (&boot);
-    return rc;
+    return 0;
 }
 
 static bool holds (struct text lines, const char *line)

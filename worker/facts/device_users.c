@@ -3,6 +3,7 @@
 #include "common/base/buf.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
+#include "common/io/proc.h"
 #include "worker/facts/display.h"
 #include <ctype.h>
 #include <dirent.h>

@@ -2,7 +2,6 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "common/io/fd.h"
 #include "common/io/process_title.h"
 #include "common/io/safe_path.h"
 #include <errno.h>
@@ -166,10 +165,7 @@ int join_fill_process (struct join_config *join, struct err *err)
     join->pid = (uint64_t) getpid ();
     if (!proc_start_time ("/proc/self/stat", &join->pid_start))
         return err_set (err, ERR_PARSE, "/proc/self/stat does not say when this process began");
-    if (file_read_start ("/proc/sys/kernel/random/boot_id", join->boot_id, sizeof join->boot_id) == 0)
-        return err_errno (err, ERR_IO, "/proc/sys/kernel/random/boot_id cannot be read");
-    join->boot_id[strcspn (join->boot_id, "\n")] = '\0';
-    return 0;
+    return proc_boot_id (join->boot_id, err);
 }
 
 int join_exchange_launch_line (struct join_config *join, int in_fd, int out_fd, const char *version, struct err *err)

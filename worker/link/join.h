@@ -6,6 +6,7 @@
 #define SLICEUP_WORKER_LINK_JOIN_H
 
 #include "common/io/link.h"
+#include "common/io/proc.h"
 #include "common/model/msg.h"
 
 enum { JOIN_WAIT_MS = 60 * 1000, JOIN_LINE_MAX_BYTES = 8 * 1024, JOIN_DIRECTORY = 0, JOIN_TICKET, JOIN_TRUSTED_MAX };
@@ -24,7 +25,7 @@ struct join_config {
     bool tied;               /* it ends when its standard input does; else it outlives its starter */
     struct link_keys keys;   /* made here */
     uint64_t pid, pid_start; /* clock ticks since boot: tells a reused pid from this process */
-    char boot_id[40];
+    char boot_id[PROC_BOOT_ID_BYTES];
 };
 
 /* Reads the line from `in_fd`, answers on `out_fd`, waits for GO. */

@@ -19,6 +19,7 @@
 #include "common/base/err.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
+#include "common/io/proc.h"
 #include "common/io/program_start.h"
 #include "worker/image/self.h"
 #include "worker/probe/option.h"

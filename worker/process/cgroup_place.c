@@ -20,46 +20,37 @@ static struct text group_path (struct text cgroup, const char *controller)
     return (struct text){ 0 };
 }
 
-/* proc(5), mountinfo: "ID PARENT DEV ROOT POINT OPTIONS... - TYPE SOURCE OPTIONS". ROOT: which group lies at POINT. */
-static bool find_mount (struct text mountinfo, const char *controller, struct text *root, struct text *point)
+/* `within` of it: which group lies at its point. */
+static const struct proc_mount *find_mount (const struct proc_mounts *mounts, const char *controller)
 {
-    while (mountinfo.len) {
-        struct text line = text_take_until (&mountinfo, '\n'), rest = line;
-        uint32_t at;
-        if (!text_find (line, *controller ? TEXT_LIT (" - cgroup ") : TEXT_LIT (" - cgroup2 "), &at))
-            continue;
-        for (int field = 0; field < 3; field++)
-            (void) text_take_until (&rest, ' ');
-        *root = text_take_until (&rest, ' ');
-        *point = text_take_until (&rest, ' ');
-        struct text options = { line.ptr + at, line.len - at };
-        bool found = !*controller;
-        (void) text_take_until (&options, '-');
-        for (int field = 0; field < 3; field++)
-            (void) text_take_until (&options, ' ');
-        while (options.len)
+    for (uint32_t i = 0; i < mounts->n; i++) {
+        struct text options = mounts->items[i].system_options;
+        bool found = !*controller && text_is (mounts->items[i].type, "cgroup2");
+        while (options.len && text_is (mounts->items[i].type, "cgroup"))
             found |= text_is (text_take_until (&options, ','), controller);
-        if (found && !memchr (point->ptr, '\\', point->len)) /* of a blank in a name */
-            return true;
+        if (found)
+            return &mounts->items[i];
     }
-    return false;
+    return NULL;
 }
 
 /* "/.." begins the path of a group outside of our own namespace. */
-bool cgroup_place_find (struct text cgroup, struct text mountinfo, const char *controller, struct cgroup_place *out)
+bool cgroup_place_find (struct text cgroup, const struct proc_mounts *mounts, const char *controller,
+                        struct cgroup_place *out)
 {
-    struct text path = group_path (cgroup, controller), root, point;
+    struct text path = group_path (cgroup, controller);
+    const struct proc_mount *mount = find_mount (mounts, controller);
     *out = (struct cgroup_place){ 0 };
-    if (!path.len || text_starts (path, "/..") || !find_mount (mountinfo, controller, &root, &point))
+    if (!path.len || text_starts (path, "/..") || !mount)
         return false;
-    bool below = root.len > 1 && path.len >= root.len && !memcmp (path.ptr, root.ptr, root.len);
-    path.ptr += below ? root.len : 0;
-    path.len -= below ? root.len : 0;
+    size_t root_len = strlen (mount->within), below = root_len > 1 && text_starts (path, mount->within) ? root_len : 0;
+    path.ptr += below;
+    path.len -= (uint32_t) below;
     if (path.len <= 1) /* "/": the group at the mount itself */
         path.len = 0;
-    out->mount_len = point.len;
+    out->mount_len = (uint32_t) strlen (mount->point);
     out->v1 = *controller != 0;
-    int n = snprintf (out->path, sizeof out->path, "%.*s%.*s", TEXT_ARG (point), TEXT_ARG (path));
+    int n = snprintf (out->path, sizeof out->path, "%s%.*s", mount->point, TEXT_ARG (path));
     if (n >= (int) sizeof out->path)
         out->path[0] = 0;
     return out->path[0] != 0;
@@ -68,18 +59,16 @@ bool cgroup_place_find (struct text cgroup, struct text mountinfo, const char *c
 bool cgroup_place_read (const char *process, const char *self, const char *controller, struct cgroup_place *out)
 {
     enum { FILE_MAX_BYTES = 1 << 20 };
-    char path[PATH_MAX];
-    struct buf cgroup, mounts;
+    struct arena arena = { 0 };
+    struct proc_mounts mounts = { 0 };
+    struct buf cgroup;
     buf_init (&cgroup, FILE_MAX_BYTES);
-    buf_init (&mounts, FILE_MAX_BYTES);
-    snprintf (path, sizeof path, "%s/cgroup", process);
-    (void) file_read (path, &cgroup, NULL);
-    snprintf (path, sizeof path, "%s/mountinfo", self);
-    (void) file_read (path, &mounts, NULL);
-    bool found = cgroup_place_find (buf_as_text (&cgroup), buf_as_text (&mounts), controller, out) ||
-                 (*controller && cgroup_place_find (buf_as_text (&cgroup), buf_as_text (&mounts), "", out));
+    (void) file_read (text_format (&arena, "%s/cgroup", process).ptr, &cgroup, NULL);
+    (void) proc_mounts_read (self, &arena, &mounts, NULL);
+    bool found = cgroup_place_find (buf_as_text (&cgroup), &mounts, controller, out) ||
+                 (*controller && cgroup_place_find (buf_as_text (&cgroup), &mounts, "", out));
     buf_release (&cgroup);
-    buf_release (&mounts);
+    arena_release (&arena);
     return found;
 }
 

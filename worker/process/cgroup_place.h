@@ -2,7 +2,7 @@
 #ifndef SLICEUP_WORKER_PROCESS_CGROUP_PLACE_H
 #define SLICEUP_WORKER_PROCESS_CGROUP_PLACE_H
 
-#include "common/base/text.h"
+#include "common/io/proc.h"
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,9 +12,10 @@ struct cgroup_place {
     uint32_t mount_len;  /* of `path`: the folders below are groups */
     bool v1;
 };
-/* Of the texts of /proc/PID/cgroup and mountinfo. `controller` of v1, such as "memory"; empty: the group of v2. False: no
+/* Of the text of /proc/PID/cgroup. `controller` of v1, such as "memory"; empty: the group of v2. False: no
  * such group, it is not mounted here, or it lies outside of what is. */
-bool cgroup_place_find (struct text cgroup, struct text mountinfo, const char *controller, struct cgroup_place *out);
+bool cgroup_place_find (struct text cgroup, const struct proc_mounts *mounts, const char *controller,
+                        struct cgroup_place *out);
 /* Of a process, by its folder in proc, as this process reaches it, whose folder is `self`. In the hierarchy of v1 that has
  * `controller`, and else in that of v2, which does not have it then. Empty: only v2. */
 bool cgroup_place_read (const char *process, const char *self, const char *controller, struct cgroup_place *out);

@@ -1,7 +1,7 @@
 #include "worker/process/exec.h"
 
 #include "common/base/mem.h"
-#include "common/io/fd.h"
+#include "common/io/proc.h"
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>

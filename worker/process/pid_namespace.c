@@ -22,6 +22,7 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
+#include "common/io/proc.h"
 #include "common/io/process_title.h"
 
 /* ---- init process ---- */

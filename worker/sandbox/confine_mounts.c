@@ -3,10 +3,10 @@
 #include "common/base/path.h"
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"
+#include "common/io/proc.h"
 #include "worker/sandbox/confine_caps.h"
 #include "worker/sandbox/confine_devices.h"
 #include "worker/sandbox/confine_overlay.h"
-#include "worker/sandbox/mount_table.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -143,7 +143,7 @@ static int part_open_places (struct mounts *mounts, struct err *err)
 }
 
 /* What is in /proc has rules of its own; what of it must be closed is closed by close_kernel. */
-static bool stays_open (const struct mounts *mounts, const struct mount *one)
+static bool stays_open (const struct mounts *mounts, const struct proc_mount *one)
 {
     return confine_paths_is_open (&mounts->cache_paths->paths, one->point) || path_is_below (one->point, "/proc");
 }
@@ -152,11 +152,11 @@ static bool stays_open (const struct mounts *mounts, const struct mount *one)
  * program will not reach either. */
 static int close_all_else (struct mounts *mounts, struct err *err)
 {
-    struct mount_table table;
-    if (mount_table_read (&mounts->arena, &table, err) < 0)
+    struct proc_mounts all;
+    if (proc_mounts_read ("/proc/self", &mounts->arena, &all, err) < 0)
         return -1;
-    for (uint32_t i = 0; i < table.n; i++) {
-        const struct mount *one = &table.items[i];
+    for (uint32_t i = 0; i < all.n; i++) {
+        const struct proc_mount *one = &all.items[i];
         bool done = stays_open (mounts, one) || set_access (one->point, false, 0, 0) == 0;
         if (!done && errno != ENOENT && errno != EACCES && errno != EINVAL)
             return err_errno (err, ERR_IO, "cannot make %.300s read-only", one->point);

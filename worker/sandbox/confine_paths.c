@@ -1,7 +1,7 @@
 #include "worker/sandbox/confine_paths.h"
 
 #include "common/base/path.h"
-#include "worker/sandbox/mount_table.h"
+#include "common/io/proc.h"
 #include "worker/sandbox/path_links.h"
 #include <limits.h>
 #include <stdlib.h>
@@ -148,15 +148,85 @@ static int find_links (const struct confine_args *args, struct arena *arena, str
     return 0;
 }
 
+/* ---- other names ---- */
+
+static const char *rest_below (const char *path, const char *folder)
+{
+    return strcmp (folder, "/") == 0 ? path : path + strlen (folder);
+}
+
+/* The name of `inner` (a path within the file system) below the mount, when it shows that or a part of it. */
+static const char *name_of (const struct proc_mount *mount, const char *inner, struct arena *arena)
+{
+    if (path_is_below (inner, mount->within)) {
+        const char *below = rest_below (inner, mount->within), *point = strcmp (mount->point, "/") ? mount->point : "";
+        return text_format (arena, "%s%s%s", point, below[0] && below[0] != '/' ? "/" : "", below).ptr;
+    }
+    return path_is_below (mount->within, inner) ? mount->point : NULL;
+}
+
+/* Another mount may lie over it. */
+static bool shows (const char *path, const struct stat *of)
+{
+    struct stat at;
+    return path[0] && lstat (path, &at) == 0 && S_ISDIR (at.st_mode) && at.st_dev == of->st_dev;
+}
+
+/* Which mount `folder` lies on, and its path within the file system. */
+static const struct proc_mount *mount_of (const struct proc_mounts *mounts, const char *folder, struct arena *arena,
+                                          const char **inner, struct err *err)
+{
+    const struct proc_mount *own = proc_mounts_find (mounts, folder, err);
+    if (own && !path_is_below (folder, own->point)) {
+        err_set (err, ERR_STATE, "/proc/self/mountinfo does not list the mount of %.300s", folder);
+        return NULL;
+    }
+    if (!own)
+        return NULL;
+    const char *below = rest_below (folder, own->point), *within = strcmp (own->within, "/") ? own->within : "";
+    *inner = text_format (arena, "%s%s%s", within, below[0] && below[0] != '/' ? "/" : "", below).ptr;
+    if (!(*inner)[0])
+        *inner = "/";
+    return own;
+}
+
+/* One storage can be mounted at several places; what is below `folder` then has several names. Adds the other reachable
+ * ones to `out` (`*n` of `max` used). It cannot know mounts of one server with different device numbers. */
+static int find_aliases (const struct proc_mounts *mounts, const char *folder, struct arena *arena, const char **out,
+                         uint32_t max, uint32_t *n, struct err *err)
+{
+    struct stat at;
+    const char *inner;
+    const struct proc_mount *own = mount_of (mounts, folder, arena, &inner, err);
+    if (!own)
+        return -1;
+    if (stat (folder, &at) < 0)
+        return err_errno (err, ERR_IO, "cannot inspect %.300s", folder);
+    for (uint32_t i = 0; i < mounts->n; i++) {
+        const struct proc_mount *mount = &mounts->items[i];
+        if (mount == own || mount->major != own->major || mount->minor != own->minor)
+            continue;
+        const char *name = name_of (mount, inner, arena);
+        if (!name || path_is_below (name, folder) || !shows (name, &at))
+            continue;
+        if (*n == max)
+            return err_set (err, ERR_LIMIT,
+                            "%.200s and the other protected paths are mounted in more than %u other places", folder,
+                            max);
+        out[(*n)++] = name;
+    }
+    return 0;
+}
+
 /* ---- what is closed ---- */
 
 /* The names of `folder` with `rest` behind each. */
-static int add_aliases (const struct mount_table *table, const char *folder, const char *rest, struct arena *arena,
+static int add_aliases (const struct proc_mounts *mounts, const char *folder, const char *rest, struct arena *arena,
                         struct confine_paths *out, struct err *err)
 {
     const char *names[PLACES_CLOSED_MAX];
     uint32_t n = 0;
-    if (mount_table_aliases (table, folder, arena, names, PLACES_CLOSED_MAX, &n, err) < 0)
+    if (find_aliases (mounts, folder, arena, names, PLACES_CLOSED_MAX, &n, err) < 0)
         return -1;
     for (uint32_t i = 0; i < n; i++)
         if (add_closed (out, *rest ? text_format (arena, "%s%s", names[i], rest).ptr : names[i], err) < 0)
@@ -165,12 +235,12 @@ static int add_aliases (const struct mount_table *table, const char *folder, con
 }
 
 /* Of a file, through the folder that it lies in. */
-static int add_aliases_of_file (const struct mount_table *table, const char *path, struct arena *arena,
+static int add_aliases_of_file (const struct proc_mounts *mounts, const char *path, struct arena *arena,
                                 struct confine_paths *out, struct err *err)
 {
     const char *rest = strrchr (path, '/');
     struct text folder = { path, (uint32_t) (rest - path) };
-    return add_aliases (table, folder.len ? text_copy (arena, folder).ptr : "/", rest, arena, out, err);
+    return add_aliases (mounts, folder.len ? text_copy (arena, folder).ptr : "/", rest, arena, out, err);
 }
 
 static int add_protected (struct confine_paths *out, const char *path, struct err *err)
@@ -184,8 +254,8 @@ static int add_protected (struct confine_paths *out, const char *path, struct er
 static int find_closed (const struct confine_args *args, const char *root, const char *directory, struct arena *arena,
                         struct confine_paths *out, struct err *err)
 {
-    struct mount_table table;
-    if (mount_table_read (arena, &table, err) < 0 || add_closed (out, root, err) < 0 ||
+    struct proc_mounts mounts;
+    if (proc_mounts_read ("/proc/self", arena, &mounts, err) < 0 || add_closed (out, root, err) < 0 ||
         add_protected (out, directory, err) < 0)
         return -1;
     for (uint32_t i = 0; i < args->protected_n; i++)
@@ -193,10 +263,10 @@ static int find_closed (const struct confine_args *args, const char *root, const
             return -1;
     uint32_t folders_n = out->closed_n, files_n = out->closed_files_n;
     for (uint32_t i = 0; i < folders_n; i++)
-        if (add_aliases (&table, out->closed[i], "", arena, out, err) < 0)
+        if (add_aliases (&mounts, out->closed[i], "", arena, out, err) < 0)
             return -1;
     for (uint32_t i = 0; i < files_n; i++)
-        if (add_aliases_of_file (&table, out->closed_files[i], arena, out, err) < 0)
+        if (add_aliases_of_file (&mounts, out->closed_files[i], arena, out, err) < 0)
             return -1;
     return 0;
 }
