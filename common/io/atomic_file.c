@@ -11,6 +11,7 @@
 
 #include "common/base/mem.h"
 #include "common/io/fd.h"
+#include "common/io/plain_file.h"
 
 enum { READ_BYTES = 64 * 1024 };
 
@@ -70,21 +71,11 @@ static int read_all (int fd, const char *path, struct buf *out, struct err *err)
 
 int file_read (const char *path, struct buf *out, struct err *err)
 {
-    struct stat at;
-    int rc = -1;
-    /* NONBLOCK: a FIFO in its place must not hold us; it is refused below. */
-    int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0 && errno == ELOOP)
-        return err_set (err, ERR_REFUSED, "%s is a symbolic link, expected a regular file", path);
+    int fd = plain_file_open (path, O_RDONLY, err);
     if (fd < 0)
-        return err_errno (err, ERR_IO, "%s cannot be opened", path);
+        return -1;
     buf_clear (out);
-    if (fstat (fd, &at) != 0)
-        err_errno (err, ERR_IO, "%s cannot be examined", path);
-    else if (!S_ISREG (at.st_mode))
-        err_set (err, ERR_REFUSED, "%s is not a regular file", path);
-    else
-        rc = read_all (fd, path, out, err);
+    int rc = read_all (fd, path, out, err);
     if (rc != 0)
         buf_clear (out);
     close (fd); /* only read: nothing to lose */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 int atomic_file_write (const char *path, const void *bytes, size_t len, mode_t mode, struct err *err);
-/* Whole file into `out` (its max is the size cap); O_NOFOLLOW, regular files only. */
+/* Whole file into `out` (its max is the size cap), opened by plain_file_open. */
 int file_read (const char *path, struct buf *out, struct err *err);
 int folder_make (const char *path, mode_t mode, struct err *err); /* with its parents; existing is fine */
 int folder_sync (const char *path, struct err *err);

@@ -37,7 +37,7 @@ static int open_failed (const char *path, struct err *err)
         refuse (path, at.st_mode, err);
     else {
         errno = refused;
-        err_errno (err, ERR_IO, "cannot open %s", path);
+        err_errno (err, ERR_IO, "%s cannot be opened", path);
     }
     errno = refused;
     return -1;

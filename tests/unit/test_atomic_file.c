@@ -155,8 +155,8 @@ static void reading_refuses_what_is_no_plain_file_or_too_large (void **state)
         size_t max;
         enum err_code code;
     } cases[] = {
-        { "missing", 100, ERR_IO },     { "link", 100, ERR_REFUSED }, { "fifo", 100, ERR_REFUSED },
-        { "folder", 100, ERR_REFUSED }, { "file", 9, ERR_LIMIT },     { "file", 10, ERR_NONE },
+        { "missing", 100, ERR_IO },   { "link", 100, ERR_STATE }, { "fifo", 100, ERR_STATE },
+        { "folder", 100, ERR_STATE }, { "file", 9, ERR_LIMIT },   { "file", 10, ERR_NONE },
         { "empty", 0, ERR_NONE },
     };
     write_text ("file", "0123456789");

@@ -2,11 +2,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/classify/classify.h"
 #include "common/io/fd.h"
+#include "common/io/plain_file.h"
 #include "common/wire/wire.h"
 #include "worker/attempt/attempt.h"
 #include "worker/attempt/cache_task.h"
@@ -30,19 +30,6 @@ struct printed_log {
 
 enum { PIECE_BYTES = 256 * 1024 };
 
-/* The program could have put anything in the place of its log: a pipe that nobody writes to, a file without end. */
-static int open_log (const char *path, struct err *err)
-{
-    struct stat is;
-    int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0)
-        return err_errno (err, ERR_IO, "cannot open the log %s", path);
-    if (fstat (fd, &is) == 0 && S_ISREG (is.st_mode))
-        return fd;
-    close (fd);
-    return err_set (err, ERR_REFUSED, "the log %s is no longer a regular file", path);
-}
-
 /* Of a line that stayed of a cut: where the cut begins. */
 static uint64_t printed_at (const struct output_cut *cut, uint64_t log_at)
 {
@@ -63,9 +50,9 @@ static int scan_file (const struct printed_log *place, struct classify_run *run,
     bool in_tail = place->output_bytes > place->cut.tail_from;
     uint64_t behind_bytes = in_tail ? place->output_bytes - place->cut.tail_from : 0;
     uint64_t most = in_tail || ends_in_cut (place) ? place->cut.tail_at + behind_bytes : place->output_bytes;
-    int fd = open_log (place->log, err);
+    int fd = plain_file_open (place->log, O_RDONLY, err); /* the program could have put anything in its place */
     if (fd < 0)
-        return -1;
+        return err_prefix (err, "the log");
     char *piece = mem_alloc (PIECE_BYTES);
     ssize_t got = 1;
     while (*bytes < most && got != 0) {

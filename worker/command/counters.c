@@ -1,6 +1,8 @@
 #include "worker/command/counters.h"
 
 #include "common/frontend/xla_metrics.h"
+#include "common/io/fd.h"
+#include "common/io/plain_file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -66,14 +68,14 @@ static bool read_all (int fd, off_t at, struct text *text, char *bytes, uint32_t
     return true;
 }
 
-/* The end of it. A program may have put anything there, such as a pipe that would never answer. */
+/* The end of it, if it is a file: a program may have put anything there. */
 static bool read_end (const struct source *source, struct arena *arena, struct xla_text_piece *out)
 {
     struct stat status;
-    int fd = open (source->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = plain_file_open (source->path, O_RDONLY, NULL);
     if (fd < 0)
         return false;
-    bool is_read = fstat (fd, &status) == 0 && S_ISREG (status.st_mode) && status.st_size > (off_t) source->from;
+    bool is_read = fstat (fd, &status) == 0 && status.st_size > (off_t) source->from;
     if (is_read) {
         off_t left_bytes = status.st_size - (off_t) source->from;
         off_t look_bytes = left_bytes < source->look_bytes ? left_bytes : (off_t) source->look_bytes;
@@ -97,10 +99,9 @@ static uint64_t requests_of (const struct xla_metrics *metrics)
 static bool read_first (const char *path, struct arena *arena, struct xla_metrics *out)
 {
     struct xla_text_piece piece = { .text = { .ptr = arena_alloc (arena, FILE_LOOK_BYTES) } };
-    int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = plain_file_open (path, O_RDONLY, NULL);
     bool is_read = fd >= 0 && read_all (fd, 0, &piece.text, (char *) piece.text.ptr, FILE_LOOK_BYTES);
-    if (fd >= 0)
-        close (fd);
+    fd_close (fd);
     if (!is_read || !text_starts (piece.text, FIRST_HEAD))
         return false;
     struct text whole = piece.text;
@@ -143,15 +144,14 @@ static bool begins_again (const char *path, struct later *later)
     char *piece = mem_alloc (FILE_LOOK_BYTES);
     uint64_t looked_bytes = 0;
     bool again = false;
-    int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = plain_file_open (path, O_RDONLY, NULL);
     struct text text = { .ptr = piece };
     for (bool more = fd >= 0; more && !again && looked_bytes < SCAN_BYTES_MAX;) {
         more = read_all (fd, (off_t) looked_bytes, &text, piece, FILE_LOOK_BYTES) && text.len == FILE_LOOK_BYTES;
         again = text_find (text, text_of (head), NULL);
         looked_bytes += text.len - (more ? KEPT : 0);
     }
-    if (fd >= 0)
-        close (fd);
+    fd_close (fd);
     mem_free (piece);
     later->is_known = later->is_known && looked_bytes < SCAN_BYTES_MAX;
     return again;

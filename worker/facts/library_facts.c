@@ -1,11 +1,10 @@
 /* library_facts.c - the libraries of the host that a runtime is built upon. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
+#include "common/io/fd.h"
 #include "worker/facts/host_fact_list.h"
 #include "worker/facts/library_digest.h"
 
@@ -65,19 +64,9 @@ static struct text version_in (struct arena *arena, const char *bytes, size_t le
 /* Not gnu_get_libc_version: a bundled worker has a libc of its own. */
 static struct text libc_version (struct host_fact_list *list, const char *path)
 {
-    struct stat st;
-    struct text version = TEXT_LIT ("absent");
-    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return version;
-    if (fstat (fd, &st) == 0 && S_ISREG (st.st_mode) && st.st_size <= LIBC_BYTES_MAX) {
-        char *bytes = mem_alloc ((size_t) st.st_size + 1); /* the end is a NUL */
-        ssize_t got = read (fd, bytes, (size_t) st.st_size);
-        if (got > 0)
-            version = version_in (&list->arena, bytes, (size_t) got);
-        mem_free (bytes);
-    }
-    close (fd);
+    char *bytes = mem_alloc (LIBC_BYTES_MAX);
+    struct text version = version_in (&list->arena, bytes, file_read_start (path, bytes, LIBC_BYTES_MAX));
+    mem_free (bytes);
     return version;
 }
 

@@ -3,6 +3,7 @@
 #include "worker/link/instance_lock.h"
 
 #include "common/io/clock.h"
+#include "common/io/plain_file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -64,9 +65,9 @@ int instance_lock_take_over (const char *directory, struct err *err)
     char path[PATH_MAX];
     if (snprintf (path, sizeof path, "%s/worker.lock", directory) >= (int) sizeof path)
         return err_set (err, ERR_LIMIT, "the path %s is too long", directory);
-    int fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = plain_file_open (path, O_RDWR | O_CREAT, err);
     if (fd < 0)
-        return err_errno (err, ERR_IO, "cannot open %s", path);
+        return -1;
     if (wait_for_instance_lock (fd, path, err) == 0)
         return 0;
     close (fd);
