@@ -225,11 +225,11 @@ static void daemon_and_hang (void)
     hang ();
 }
 
-/* A signal to the group that it was born in does not reach it, and its parent's death is nothing to it. */
+/* Its parent's death is nothing to it; of its group it cannot get out, as the leader of a session (setpgid(2)). */
 static void change_group (void)
 {
     (void) prctl (PR_SET_PDEATHSIG, 0);
-    if (setpgid (0, getpgid (getppid ())) < 0)
+    if (setpgid (0, getpgid (getppid ())) == 0)
         abort ();
     stay ();
 }

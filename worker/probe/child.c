@@ -4,8 +4,6 @@
 #include <math.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "worker/probe/child_report.h"
@@ -319,17 +317,15 @@ static int program_close (struct program *program)
 
 enum { EXIT_SAID = 0, EXIT_WRONG = 1, EXIT_NOT_READY = 3 };
 
-/* A crash must end it by the signal: a handler that came with us would hide which one it was. Descriptors that came
- * with us are not the plugin's: a lock that it took along would stay held. */
+/* A crash must end it by the signal: a handler that came with us would hide which one it was. What is open of an image
+ * is not the plugin's. */
 static bool prepare (void)
 {
     static const int deadly[] = { SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
-    struct rlimit none = { 0, 0 };
     for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++)
         if (signal (deadly[i], SIG_DFL) == SIG_ERR)
             return false;
-    return prctl (PR_SET_PDEATHSIG, SIGKILL) == 0 && setrlimit (RLIMIT_CORE, &none) == 0 &&
-           fcntl (REPORTER_FD, F_SETFD, FD_CLOEXEC) == 0 && close_range (REPORTER_FD + 1, ~0U, 0) == 0;
+    return fcntl (REPORTER_FD, F_SETFD, FD_CLOEXEC) == 0 && close_range (REPORTER_FD + 1, ~0U, 0) == 0;
 }
 
 static int tell_memory (struct program *program)

@@ -2,7 +2,7 @@
  * plugin.
  *
  * Its descriptor REPORTER_FD is the socket to whoever watches; it leaves with _exit, so that nothing of a plugin that
- * runs at the end of a process is waited for. It leaves no core file, and dies when its parent does. */
+ * runs at the end of a process is waited for. spawn.h lets it leave no core file, and die when its parent does. */
 #ifndef SLICEUP_WORKER_PROBE_CHILD_H
 #define SLICEUP_WORKER_PROBE_CHILD_H
 

@@ -33,6 +33,7 @@ enum probe_stage {
 };
 extern const struct enum_names stage_names;
 
+/* REPORTER_FD is spawn.h's SPAWN_CHANNEL_FD. */
 enum { REPORTER_FD = 3, REPORTER_EXIT_CLOSED = 4, REPORTER_NAME_MAX = 63, REPORTER_TEXT_MAX = 4096 };
 enum { REPORTER_BYTES_MAX = 256 * 1024 };
 

@@ -20,10 +20,10 @@
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "common/io/proc.h"
-#include "common/io/program_start.h"
 #include "worker/image/self.h"
 #include "worker/probe/option.h"
 #include "worker/process/packet.h"
+#include "worker/process/spawn.h"
 
 /* ---- strays ---- */
 
@@ -115,79 +115,35 @@ struct watch {
 
 /* ---- start ---- */
 
-/* dup2 on itself takes close-on-exec away (posix_spawn_file_actions_adddup2(3)). */
-static int keep_image (posix_spawn_file_actions_t *actions)
-{
-    int first, n, rc = 0;
-    bool image = self_image_fds (&first, &n);
-    for (int fd = first; image && fd < first + n && rc == 0; fd++)
-        rc = posix_spawn_file_actions_adddup2 (actions, fd, fd);
-    return rc;
-}
-
-static int descriptors (posix_spawn_file_actions_t *actions, int reporter, int output)
-{
-    int rc = posix_spawn_file_actions_addopen (actions, 0, "/dev/null", O_RDONLY, 0);
-    if (rc == 0)
-        rc = posix_spawn_file_actions_adddup2 (actions, output, 1);
-    if (rc == 0)
-        rc = posix_spawn_file_actions_adddup2 (actions, output, 2);
-    if (rc == 0)
-        rc = posix_spawn_file_actions_adddup2 (actions, reporter, REPORTER_FD);
-    return rc ? rc : keep_image (actions);
-}
-
-static int spawn (struct watch *watch, char *const *argv, int reporter, int output, struct err *err)
-{
-    posix_spawn_file_actions_t actions;
-    struct arena arena = { 0 };
-    struct self_exec start = self_make_exec (argv, &arena);
-    int rc = posix_spawn_file_actions_init (&actions);
-    assert (rc == 0); /* glibc fails here only for want of memory */
-    rc = descriptors (&actions, reporter, output);
-    if (rc == 0)
-        rc = program_start (&watch->pid, start.program, POSIX_SPAWN_SETPGROUP, &actions, start.argv, environ);
-    posix_spawn_file_actions_destroy (&actions);
-    errno = rc;
-    arena_release (&arena);
-    return rc == 0 ? 0 : err_errno (err, ERR_IO, "cannot start the process that loads the plugin");
-}
-
 static int start_child (struct watch *watch, int reporter, int output, struct err *err)
 {
     const struct probe_request *request = watch->request;
     const char *argv[FIXED_WORDS + OPTIONS_MAX + 1] = { "sliceup-worker", PROBE_WORD, PROBE_CHILD, request->plugin,
                                                         request->client ? PROBE_CHILD_CLIENT : "load" };
+    struct arena arena = { 0 };
     assert (request->options_n <= OPTIONS_MAX);
     for (uint32_t i = 0; i < request->options_n; i++)
         argv[FIXED_WORDS + i] = request->options[i];
-    return spawn (watch, (char *const *) (uintptr_t) argv, reporter, output, err);
-}
-
-/* Both ends above the descriptors that the child gets: dup2 on itself would leave it close-on-exec. */
-static int raise_ends (int ends[2], struct err *err)
-{
-    for (int i = 0; i < 2; i++) {
-        int low = ends[i];
-        ends[i] = fcntl (low, F_DUPFD_CLOEXEC, REPORTER_FD + 1);
-        close (low);
-    }
-    return ends[0] >= 0 && ends[1] >= 0 ? 0 : err_errno (err, ERR_IO, "cannot make a pipe to the probe");
-}
-
-static int open_ends (int reporter[2], int output[2], struct err *err)
-{
-    if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, reporter) < 0 || pipe2 (output, O_CLOEXEC) < 0)
-        return err_errno (err, ERR_IO, "cannot make a pipe to the probe");
-    if (raise_ends (reporter, err) < 0 || raise_ends (output, err) < 0)
-        return -1;
-    return fcntl (output[0], F_SETFL, O_NONBLOCK) < 0 ? err_errno (err, ERR_IO, "cannot make a pipe to the probe") : 0;
+    struct self_exec start = self_make_exec ((char *const *) (uintptr_t) argv, &arena);
+    struct spawn_request child = { .program = start.program,
+                                   .argv = start.argv,
+                                   .envp = environ,
+                                   .directory = ".",
+                                   .output_fd = output,
+                                   .channel_fd = reporter,
+                                   .is_self = true };
+    int rc = spawn_start (&child, &spawn_target_here, &watch->pid, err);
+    arena_release (&arena);
+    return rc < 0 ? err_prefix (err, "the process that loads the plugin") : 0;
 }
 
 static int start (struct watch *watch, struct err *err)
 {
     int reporter[2] = { -1, -1 }, output[2] = { -1, -1 };
-    int rc = open_ends (reporter, output, err);
+    int rc = 0;
+    if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, reporter) < 0 || pipe2 (output, O_CLOEXEC) < 0 ||
+        fcntl (output[0], F_SETFL, O_NONBLOCK) < 0)
+        rc = err_errno (err, ERR_IO, "cannot make a pipe to the probe");
     if (rc == 0)
         rc = start_child (watch, reporter[1], output[1], err);
     fd_close (reporter[1]);
@@ -361,8 +317,8 @@ static void note (struct probe_report *report, struct text text)
         report->notes[report->notes_n++] = text;
 }
 
-/* The group is killed before its leader is collected: until then nobody else can have its number. Itself as well: a
- * plugin can take it into another group. */
+/* The group is killed before its leader, who cannot leave it, is collected: until then nobody else can have its
+ * number. */
 static void end (struct watch *watch)
 {
     int status = 0;
@@ -370,7 +326,6 @@ static void end (struct watch *watch)
     if (report->steps_n)
         report->steps[report->steps_n - 1].ms += clock_boot_ms () - watch->received_ms;
     (void) kill (-watch->pid, SIGKILL); /* an error says that nobody is left */
-    (void) kill (watch->pid, SIGKILL);
     if (reap (watch, &status))
         note_end (watch, status);
     else
