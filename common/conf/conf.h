@@ -20,6 +20,9 @@ struct conf_report {
     uint32_t n;
 }; /* in the plan's arena */
 
+/* What ssh says of the way to the host `index`, as ssh_answers asked for it; borrowed until the call returns. */
+typedef void ssh_answer_fn (void *owner, uint32_t index, struct text lines);
+
 struct conf_options {
     const char *slice_path; /* path of the slice file, as the user gave it */
     const char *slice_text; /* what would stand in it: then `slice_path` is only a name for it. NULL: read the file */
@@ -45,6 +48,10 @@ struct conf_options {
     const char *user_name;                  /* of the same; NULL: not known */
     /* Appends the host set that the source `word` (slurm, tpu) has on this machine; NULL: no source can be asked. */
     int (*host_source) (const char *word, struct buf *expression, struct err *err);
+    /* Gives `take` what `ssh -G -F file` prints for each address, with the user and port of its route; -1: of one ssh
+     * says no, or nothing in time. NULL: ssh is not asked, and ~/.ssh/config counts for nothing. */
+    int (*ssh_answers) (const char *file, const struct ssh_route *routes, uint32_t n, ssh_answer_fn *take, void *owner,
+                        struct err *err);
     bool starts_nothing; /* files of this machine that only the start of workers needs may be missing */
     var_list *groups;    /* receives the slice file's groups (name, host set); may be NULL */
 };

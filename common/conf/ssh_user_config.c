@@ -1,93 +1,206 @@
-/* ssh_user_config.c - ~/.ssh/config, where the slice file asks for it: read, and put into the ways to the hosts. */
-#include <glob.h>
+/* ssh_user_config.c - ~/.ssh/config, where the slice file asks for it: what ssh makes of it is put into the ways to hosts. */
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/conf/address.h"
 #include "common/conf/draft.h"
-#include "common/conf/ssh_config.h"
 
-enum { SSH_PORT_DEFAULT = 22 };
+/* Behind what is taken: what is refused, and from STRICT on what is ignored. */
+enum { COMMAND = SAID_N, REVOKED, STRICT, KEYWORDS = STRICT + 4 };
+enum { SSH_PORT_DEFAULT = 22, VALUE_MAX_BYTES = 32 << 10 };
 
-struct ways {
-    struct ssh_config config; /* first: `include` gets it */
-    struct draft *draft;
-    struct ssh_config_answer first; /* keys and known hosts belong to the slice: no answer may differ in them */
+/* ssh prints several files with a blank between them. */
+static bool known_hosts_is_good (struct text path)
+{
+    return local_path_is_good (path) && !text_find (path, TEXT_LIT (" /"), NULL);
+}
+
+#define A_PATH "expected one path, absolute or beginning with ~/, with no tokens but %h %n %p %r %d %u"
+static const struct {
+    const char *name, *why;
+    bool (*good) (struct text);
+} keywords[KEYWORDS] = {
+    [SAID_ADDRESS] = { "HostName", "expected a host name or an IP address, with no token but %h", address_is_good },
+    [SAID_PORT] = { "Port", "expected a number from 1 to 65535", port_is_good },
+    [SAID_USER] = { "User", "expected a name of letters, digits, '.', '_' and '-'", name_is_good },
+    [SAID_JUMP] = { "ProxyJump", "expected one [user@]host[:port], or none", jump_is_good },
+    [SAID_ALIAS] = { "HostKeyAlias", "expected letters, digits and '._-+/:[]'", host_key_alias_is_good },
+    [SAID_KNOWN_HOSTS] = { "UserKnownHostsFile", A_PATH, known_hosts_is_good },
+    [SAID_IDENTITIES] = { "IdentityFile", A_PATH, local_path_is_good },
+    [COMMAND] = { "ProxyCommand",
+                  "sliceup runs no command; expected ssh.jump in the slice file: a jump host, or '' for none", NULL },
+    [REVOKED] = { "RevokedHostKeys", "expected lines with @revoked in the file of known host keys", NULL },
+    [STRICT] = { .name = "StrictHostKeyChecking" },
+    { .name = "NoHostAuthenticationForLocalhost" },
+    { .name = "KnownHostsCommand" },
+    { .name = "LocalCommand" },
 };
 
-/* Whoever may write to the file decides where hosts are: OpenSSH's rule. */
-static void add_file (struct ssh_config *config, const struct yaml_node *from, const char *path)
+struct ways {
+    struct draft *draft;
+    const struct yaml_node *from; /* who wants it */
+    struct yaml_node config;      /* where problems with a value are shown */
+    struct ssh_route *routes;     /* ssh is asked for their addresses */
+    struct text usual[KEYWORDS];  /* without a configuration */
+    struct text name,
+        first[SAID_N]; /* of the first host: keys and known hosts belong to the slice, nobody may differ */
+    uint32_t told;     /* bits: keywords that were refused; STRICT: one that was ignored */
+    bool failed;       /* reported */
+};
+
+/* ---- one answer ---- */
+
+static bool is_same_word (struct text a, struct text b)
 {
-    static const struct conf_file_kind kind = { "ssh configuration", "", "" };
-    struct source source;
-    struct stat at;
-    struct yaml_node file = draft_make_reference (from, text_of (path));
-    if (stat (path, &at) != 0)
-        return; /* a link to nothing */
-    if ((at.st_uid != 0 && at.st_uid != getuid ()) || at.st_mode & 022)
-        config->failed = problem_at (config->problems, from,
-                                     "others may write to %s, expected only you or root (chown, chmod go-w)", path);
-    else if (draft_read_source (((struct ways *) config)->draft, &kind, &file, &source) != 0)
-        config->failed = true;
+    return a.len == b.len && strncasecmp (a.ptr, b.ptr, a.len) == 0;
+}
+
+/* The lines of IdentityFile, which stand together, are one value. */
+static void answer_read (struct text lines, struct text values[KEYWORDS])
+{
+    while (lines.len > 0) {
+        struct text rest = text_take_until (&lines, '\n'), word = text_take_until (&rest, ' ');
+        uint32_t key = 0;
+        while (key < KEYWORDS && !is_same_word (word, text_of (keywords[key].name)))
+            key++;
+        if (key == SAID_IDENTITIES && values[key].len > 0)
+            values[key].len = (uint32_t) (rest.ptr + rest.len - values[key].ptr);
+        else if (key < KEYWORDS)
+            values[key] = rest;
+    }
+}
+
+/* ssh prints the tokens of ProxyJump and IdentityFile as they stand. False: one is not known, or has no value. */
+static bool put_expanded (struct buf *out, struct text from, const struct text values[])
+{
+    static const char letters[] = "hnprdu";
+    for (uint32_t i = 0; i < from.len; i++) {
+        char c = from.ptr[i], next = i + 1 < from.len ? from.ptr[i + 1] : '\0';
+        const char *token = c == '%' && next ? strchr (letters, next) : NULL;
+        if (token && values[token - letters].len > 0)
+            buf_add_text (out, values[token - letters]);
+        else if ((c == '%' && next != '%') || (c == '$' && next == '{'))
+            return false;
+        else
+            buf_byte (out, (uint8_t) c);
+        i += c == '%' ? 1 : c == '\n' ? (uint32_t) strlen ("identityfile ") : 0;
+    }
+    return !out->overflow;
+}
+
+/* What ssh would not say without the configuration, now in the draft's memory. False: refused, which is reported. */
+static bool value_take (struct ways *ways, struct text name, const struct text all[], uint32_t key, struct text *value)
+{
+    const struct conf_options *options = ways->draft->options;
+    const struct text values[] = {
+        all[SAID_ADDRESS],           name, all[SAID_PORT], all[SAID_USER], text_of (options->user_home),
+        text_of (options->user_name)
+    };
+    struct text rest = all[key];
+    const char *said = problem_quote (ways->draft->problems, text_take_until (&rest, '\n'));
+    struct buf out;
+    buf_init (&out, VALUE_MAX_BYTES);
+    bool good = true;
+    if (key == SAID_JUMP || key == SAID_IDENTITIES)
+        good = put_expanded (&out, all[key], values);
     else
-        ssh_config_add (config, source.shown, source.bytes, from);
+        buf_add_text (&out, all[key]);
+    *value = rest = buf_finish (&out, ways->draft->arena);
+    while (rest.len > 0 && good)
+        good = keywords[key].good && keywords[key].good (text_take_until (&rest, '\n'));
+    if (!good && !(ways->told >> key & 1))
+        problem_at (ways->draft->problems, &ways->config, "%s %s for the host %.*s: %s", keywords[key].name, said,
+                    TEXT_ARG (name), keywords[key].why);
+    ways->told |= (uint32_t) !good << key;
+    return good;
 }
 
-/* A relative path begins in ~/.ssh, and that there is no file is fine, as in OpenSSH. */
-static void include (struct ssh_config *config, const struct yaml_node *word)
+/* Says once that something is ignored. */
+static bool value_relaxes (struct ways *ways, uint32_t key, struct text value)
 {
-    glob_t found = { 0 };
-    struct text path = word->text;
-    if (!local_path_is_good (path))
-        path = text_format (config->problems->arena, "~/.ssh/%.*s", TEXT_ARG (path));
-    path = draft_local_path (((struct ways *) config)->draft, word, path);
-    int rc = path.len == 0 || strpbrk (path.ptr, "~%$") ? GLOB_ABORTED : glob (path.ptr, 0, NULL, &found);
-    if (rc != 0 && rc != GLOB_NOMATCH)
-        config->failed = problem_at (config->problems, word, "Include %s: expected a path without ~user, %% and $",
-                                     problem_quote (config->problems, word->text));
-    for (size_t i = 0; rc == 0 && i < found.gl_pathc && !config->failed; i++)
-        add_file (config, word, found.gl_pathv[i]);
-    globfree (&found);
+    bool relaxes = key >= STRICT || (key == SAID_KNOWN_HOSTS && text_is (value, "/dev/null"));
+    if (relaxes && !(ways->told >> STRICT & 1) && !(key == STRICT && text_is (value, "true"))) {
+        warning_at (ways->draft->problems, &ways->config,
+                    "%s %s is ignored, as all that relaxes a check or runs a command", keywords[key].name,
+                    problem_quote (ways->draft->problems, value));
+        ways->told |= 1u << STRICT;
+    }
+    return relaxes;
 }
 
-static void compare (struct ways *ways, const struct ssh_config_answer *answer)
+/* Keys and known hosts belong to the slice: those of the first host count, and nobody may differ. */
+static void files_take (struct ways *ways, struct text name, const struct text values[])
 {
     static const char *const keys[] = { [SAID_KNOWN_HOSTS] = "known_hosts", [SAID_IDENTITIES] = "identities" };
-    if (ways->first.name.len == 0)
-        ways->first = *answer;
-    for (uint32_t key = SAID_KNOWN_HOSTS; key <= SAID_IDENTITIES; key++)
-        if (!text_equal (ways->first.text[key], answer->text[key]))
-            ways->config.failed = problem_at (ways->config.problems, ways->draft->slice[SLICE_SSH].node,
-                                              "the ssh configuration gives %.*s and %.*s different %s, expected ssh.%s "
-                                              "here, or the same for all hosts and jump hosts",
-                                              TEXT_ARG (ways->first.name), TEXT_ARG (answer->name), keys[key],
-                                              keys[key]);
+    struct draft *draft = ways->draft;
+    struct ssh_plan *plan = &draft->plan.start.ssh;
+    struct text rest = values[SAID_IDENTITIES];
+    for (uint32_t key = SAID_KNOWN_HOSTS; key <= SAID_IDENTITIES && ways->name.len > 0; key++)
+        if (!text_equal (ways->first[key], values[key]))
+            ways->failed = problem_at (draft->problems, ways->from,
+                                       "the ssh configuration gives %.*s and %.*s different %s, expected ssh.%s "
+                                       "here, or the same for all hosts and jump hosts",
+                                       TEXT_ARG (ways->name), TEXT_ARG (name), keys[key], keys[key]);
+    if (ways->name.len > 0)
+        return;
+    ways->name = name;
+    memcpy (ways->first, values, sizeof ways->first);
+    if (values[SAID_KNOWN_HOSTS].len > 0)
+        plan->known_hosts = draft_local_path (draft, &ways->config, values[SAID_KNOWN_HOSTS]);
+    if (rest.len > 0) /* too many: the plan's own bound is looked at */
+        plan->identities.items = arena_array (draft->arena, rest.len, sizeof *plan->identities.items);
+    for (plan->identities.n = rest.len > 0 ? 0 : plan->identities.n; rest.len > 0;)
+        plan->identities.items[plan->identities.n++] = draft_local_path (draft, &ways->config,
+                                                                         text_take_until (&rest, '\n'));
 }
 
-/* What `route` leaves open; -1: refused, which is reported. */
-static int fill (struct ways *ways, struct text name, struct ssh_route *route)
+/* Fills in what the route leaves open. */
+static void route_take (void *owner, uint32_t index, struct text lines)
 {
-    struct ssh_config_answer answer = { .name = name, .said = ways->draft->ssh_said };
-    struct text *said = answer.text;
+    struct ways *ways = owner;
+    struct ssh_route *route = &ways->routes[index];
+    struct text name = route->address, all[KEYWORDS] = { { 0 } }, values[KEYWORDS] = { { 0 } };
     uint64_t port = 0;
-    answer.said |= (uint32_t) (route->jump.ptr != NULL) << SAID_JUMP; /* '' too */
-    said[SAID_PORT] = route->port ? text_format (ways->draft->arena, "%u", route->port) : (struct text){ 0 };
-    said[SAID_USER] = route->user;
-    said[SAID_JUMP] = route->jump;
-    said[SAID_ALIAS] = route->host_key_alias;
-    ssh_config_ask (&ways->config, &answer);
-    if (answer.refused)
-        return -1;
-    compare (ways, &answer);
-    route->address = answer.of[SAID_ADDRESS] ? said[SAID_ADDRESS] : route->address;
-    route->port = text_to_u64 (said[SAID_PORT], &port) ? (uint32_t) port : SSH_PORT_DEFAULT;
-    route->user = said[SAID_USER];
-    route->jump = said[SAID_JUMP];
-    route->host_key_alias = said[SAID_ALIAS];
-    for (uint32_t key = 0; key < SAID_N; key++)
-        route->from_config |= (uint32_t) (answer.of[key] != NULL) << key;
-    return 0;
+    bool good = true;
+    uint32_t given = ways->draft->ssh_said | (uint32_t) (route->port > 0) << SAID_PORT |
+                     (uint32_t) (route->user.len > 0) << SAID_USER |
+                     (uint32_t) (route->host_key_alias.len > 0) << SAID_ALIAS |
+                     (route->jump.ptr ? 1u << SAID_JUMP | 1u << COMMAND : 0); /* '' too */
+    answer_read (lines, all);
+    for (uint32_t key = 0; key < KEYWORDS; key++) {
+        bool usual = key == SAID_ADDRESS ? is_same_word (all[key], name) : text_equal (all[key], ways->usual[key]);
+        if (!usual && !(given >> key & 1) && !value_relaxes (ways, key, all[key]))
+            good &= value_take (ways, name, all, key, &values[key]);
+        route->from_config |= (uint32_t) (key < SAID_N && values[key].len > 0) << key;
+    }
+    if (!good || ways->failed)
+        return;
+    files_take (ways, name, values);
+    struct text *into[] = { &route->address, NULL, &route->user, &route->jump, &route->host_key_alias };
+    for (uint32_t key = 0; key <= SAID_ALIAS; key++)
+        if (into[key] && values[key].len > 0)
+            *into[key] = values[key];
+    route->port = text_to_u64 (values[SAID_PORT], &port) ? (uint32_t) port : route->port;
+}
+
+/* ---- all of them ---- */
+
+static void usual_take (void *owner, uint32_t index, struct text lines)
+{
+    struct ways *ways = owner;
+    (void) index;
+    answer_read (text_copy (ways->draft->arena, lines), ways->usual);
+}
+
+static void ways_ask (struct ways *ways, const char *file, const struct ssh_route *of, uint32_t n, ssh_answer_fn *take)
+{
+    struct err err;
+    if (!ways->failed && ways->draft->options->ssh_answers (file, of, n, take, ways, &err) != 0)
+        ways->failed = problem_at (ways->draft->problems, ways->from, "%s", err.text);
 }
 
 /* "[user@]host[:port]", which was looked at. */
@@ -105,64 +218,95 @@ static struct ssh_route jump_route (struct text rest)
     return route;
 }
 
-/* A jump host is looked up as a host is. `user` enters it when nothing says who. */
-static struct text follow_jump (struct ways *ways, struct text jump, struct text user)
+/* `user` enters the jump host when nothing says who. */
+static struct text jump_text (struct ways *ways, struct text said, const struct ssh_route *route, struct text user)
 {
-    struct ssh_route route = jump_route (jump);
-    if (fill (ways, route.address, &route) != 0)
-        return jump;
-    if (route.jump.len > 0 || route.host_key_alias.len > 0)
-        problem_at (ways->config.problems, ways->draft->slice[SLICE_SSH].node,
+    if (route->jump.len > 0 || route->host_key_alias.len > 0)
+        problem_at (ways->draft->problems, ways->from,
                     "the ssh configuration gives the jump host %.*s %s, expected a jump host without it",
-                    TEXT_ARG (jump), route.jump.len > 0 ? "ProxyJump" : "HostKeyAlias");
-    user = route.user.len > 0 ? route.user : user;
-    bool colon = memchr (route.address.ptr, ':', route.address.len) != NULL;
+                    TEXT_ARG (said), route->jump.len > 0 ? "ProxyJump" : "HostKeyAlias");
+    user = route->user.len > 0 ? route->user : user;
+    bool colon = memchr (route->address.ptr, ':', route->address.len) != NULL;
     return text_format (ways->draft->arena, "%.*s%s%s%.*s%s:%u", TEXT_ARG (user), user.len ? "@" : "", colon ? "[" : "",
-                        TEXT_ARG (route.address), colon ? "]" : "", route.port);
+                        TEXT_ARG (route->address), colon ? "]" : "", route->port ? route->port : SSH_PORT_DEFAULT);
 }
 
-static void fill_host (struct ways *ways, struct plan_host *host)
+/* A jump host is looked up as a host is. */
+static void jumps_fill (struct ways *ways, struct plan_host *hosts, uint32_t n)
 {
-    struct ssh_route *route = &host->ssh;
-    bool decided = route->jump.ptr != NULL; /* then a jump host without a user is entered by the host's */
-    if (fill (ways, route->address.len > 0 ? route->address : host->name, route) != 0 || route->jump.len == 0)
-        return;
-    if (jump_is_good (route->jump)) /* else it was reported */
-        route->jump = follow_jump (ways, route->jump, decided ? (struct text){ 0 } : ways->config.user);
-    ways->draft->jumps = true;
+    uint32_t *of = mem_array (n, sizeof *of), jumps = 0;
+    struct text last = { 0 };
+    for (uint32_t i = 0; i < n; i++) {
+        if (!jump_is_good (hosts[i].ssh.jump)) /* there is none, or it was reported */
+            continue;
+        if (!text_equal (hosts[i].ssh.jump, last))
+            ways->routes[jumps++] = jump_route (last = hosts[i].ssh.jump);
+        of[i] = jumps;
+    }
+    ways_ask (ways, ways->config.file, ways->routes, jumps, route_take);
+    for (uint32_t i = 0; i < n && !ways->failed; i++) {
+        bool from_config = hosts[i].ssh.from_config >> SAID_JUMP & 1; /* else the user of the host enters it */
+        const char *user = from_config ? ways->draft->options->user_name : NULL;
+        if (of[i] > 0)
+            hosts[i].ssh.jump = jump_text (ways, hosts[i].ssh.jump, &ways->routes[of[i] - 1], text_of (user));
+        ways->draft->jumps |= of[i] > 0;
+    }
+    mem_free (of);
 }
 
-/* The keys and known hosts of all. */
-static void take_files (struct draft *draft, const struct ssh_config_answer *all)
+static void hosts_fill (struct ways *ways, struct plan_host *hosts, uint32_t n)
 {
-    struct ssh_plan *plan = &draft->plan.start.ssh;
-    const struct ssh_config_line *known = all->of[SAID_KNOWN_HOSTS], *identity = all->of[SAID_IDENTITIES];
-    struct text rest = all->text[SAID_IDENTITIES];
-    if (known)
-        plan->known_hosts = draft_local_path (draft, &known->at, all->text[SAID_KNOWN_HOSTS]);
-    if (!identity)
-        return;
-    plan->identities.items = arena_array (draft->arena, rest.len, sizeof *plan->identities.items);
-    for (plan->identities.n = 0; rest.len > 0;) /* too many: the plan's own bound is looked at */
-        plan->identities.items[plan->identities.n++] = draft_local_path (draft, &identity->at,
-                                                                         text_take_until (&rest, '\n'));
+    const struct ssh_route nobody = { .address = TEXT_LIT ("localhost") };
+    ways->routes = mem_array (n, sizeof *ways->routes);
+    for (uint32_t i = 0; i < n; i++) {
+        ways->routes[i] = hosts[i].ssh;
+        if (hosts[i].ssh.address.len == 0)
+            ways->routes[i].address = hosts[i].name;
+    }
+    ways_ask (ways, "none", &nobody, 1, usual_take);
+    ways_ask (ways, ways->config.file, ways->routes, n, route_take);
+    for (uint32_t i = 0; i < n; i++) {
+        struct text own = hosts[i].ssh.address;
+        hosts[i].ssh = ways->routes[i];
+        if (!(hosts[i].ssh.from_config >> SAID_ADDRESS & 1))
+            hosts[i].ssh.address = own;
+    }
+    jumps_fill (ways, hosts, n);
+    mem_free (ways->routes);
+}
+
+/* Whoever may write to the file decides where hosts are: OpenSSH's rule, which it keeps itself for files that it includes. */
+static bool config_is_good (struct ways *ways, const struct stat *at)
+{
+    struct draft *draft = ways->draft;
+    const char *path = ways->config.file;
+    char real[PATH_MAX];
+    draft_note_path (draft, path);
+    if (realpath (path, real))
+        draft_note_path (draft, real);
+    if (!S_ISREG (at->st_mode))
+        problem_at (draft->problems, ways->from, "ssh configuration '%s' cannot be read: it is not a regular file",
+                    path);
+    else if ((at->st_uid != 0 && at->st_uid != getuid ()) || at->st_mode & 022)
+        problem_at (draft->problems, ways->from,
+                    "others may write to %s, expected only you or root (chown, chmod go-w)", path);
+    else
+        return true;
+    return false;
 }
 
 void draft_ssh_config (struct draft *draft, struct plan_host *hosts, uint32_t n)
 {
-    const struct yaml_node *from = draft->slice[SLICE_SSH].node;
-    struct ways ways = { .draft = draft, .config = { .problems = draft->problems, .include = include } };
-    ways.config.user = text_of (draft->options->user_name);
-    ways.config.home = text_of (draft->options->user_home);
-    const char *folder = text_format (draft->arena, "%.*s/.ssh", TEXT_ARG (ways.config.home)).ptr;
-    const char *path = text_format (draft->arena, "%s/config", folder).ptr;
+    struct ways ways = { .draft = draft, .from = draft->slice[SLICE_SSH].node };
+    struct stat at;
+    const char *home = draft->options->user_home ? draft->options->user_home : "";
+    const char *folder = text_format (draft->arena, "%s/.ssh", home).ptr;
+    ways.config.file = text_format (draft->arena, "%s/config", folder).ptr;
     draft_note_path (draft, folder); /* a program could put a file there that is included */
-    if (ways.config.home.len == 0 || access (path, F_OK) != 0)
-        warning_at (draft->problems, from, "config: true, but there is no %s", path);
-    else
-        add_file (&ways.config, from, path);
-    for (uint32_t i = 0; i < n && !ways.config.failed; i++)
-        fill_host (&ways, &hosts[i]);
-    take_files (draft, &ways.first);
-    mem_free (ways.config.lines);
+    if (!home[0] || stat (ways.config.file, &at) != 0)
+        warning_at (draft->problems, ways.from, "config: true, but there is no %s", ways.config.file);
+    else if (config_is_good (&ways, &at) && draft->options->ssh_answers)
+        hosts_fill (&ways, hosts, n);
+    for (uint32_t i = 0; i < n; i++)
+        hosts[i].ssh.port = hosts[i].ssh.port ? hosts[i].ssh.port : SSH_PORT_DEFAULT;
 }

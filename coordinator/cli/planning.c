@@ -114,6 +114,7 @@ static int load (struct cli *cli, struct conf_options *options, struct arena *ar
     struct err err = { 0 };
     add_place (cli, options, arena);
     options->host_source = host_source_read;
+    options->ssh_answers = planning_ask_ssh;
     int rc = conf_load (options, arena, plan, &report, &err);
     /* Warnings of a rehearsal were printed before; those of a text are about a run of its hosts. */
     print_problems (cli, &report, options->rehearsal || options->slice_text,

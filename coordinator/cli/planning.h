@@ -33,6 +33,10 @@ int planning_check_cache_owners (const struct plan *plan, struct err *err);
 const char *planning_user_home (void);
 void planning_print (const struct plan *plan, FILE *to);
 
+/* ssh_answers.c - conf_options.ssh_answers by OpenSSH's client. */
+int planning_ask_ssh (const char *file, const struct ssh_route *routes, uint32_t n, ssh_answer_fn *take, void *owner,
+                      struct err *err);
+
 /* ---- check.c: a plan fits into the journal's first fact, and the start of each rung into one message ---- */
 
 int plan_size_check (const struct plan *plan, struct err *err); /* ERR_USAGE, with what takes the room */

@@ -1,5 +1,6 @@
-/* links: conf frontend model base */
 #include "conf_share.h"
+#include "coordinator/cli/planning.h"
+#include <time.h>
 
 #define REST "profile: p\npins: q\nladder: l\ncache: {root: /shared/cache}\n"
 #define SLICE(HOSTS, SSH) "slice: s\nlauncher: ssh\nhosts: " HOSTS "\nssh: {config: true" SSH "}\n" REST
@@ -21,7 +22,8 @@ static void begin (struct share *share, const char *slice, const char *config)
 
 static int load (struct share *share)
 {
-    return share_load_with (share, (struct conf_options){ .user_home = home, .user_name = "me" });
+    return share_load_with (
+        share, (struct conf_options){ .user_home = home, .user_name = "me", .ssh_answers = planning_ask_ssh });
 }
 
 static void end (struct share *share)
@@ -56,8 +58,8 @@ static void has (const struct share *share, bool warning, const char *expected)
 
 static const char gcloud[] =
     "Host v0.us-east5-b.p v1.us-east5-b.p\n    IdentityFile ~/.ssh/google_compute_engine\n"
-    "    UserKnownHostsFile=~/.ssh/google_compute_known_hosts\n    IdentitiesOnly=yes\n"
-    "    CheckHostIP=no\nHost v0.us-east5-b.p\n    HostName 34.1.2.3\n    HostKeyAlias=compute.75\n"
+    "    UserKnownHostsFile=/k/google_compute_known_hosts\n    IdentitiesOnly=yes\n"
+    "    StrictHostKeyChecking=no\nHost v0.us-east5-b.p\n    HostName 34.1.2.3\n    HostKeyAlias=compute.75\n"
     "Host v1.us-east5-b.p\n    HostName 34.1.2.4\n    HostKeyAlias=compute.76\n    Port 2222\n";
 
 static void what_the_file_leaves_open_the_configuration_says (void **state)
@@ -75,10 +77,9 @@ static void what_the_file_leaves_open_the_configuration_says (void **state)
     assert_int_equal (share.plan.start.ssh.identities.n, 1);
     snprintf (path, sizeof path, "%s/.ssh/google_compute_engine", home);
     assert_true (text_is (share.plan.start.ssh.identities.items[0], path));
-    snprintf (path, sizeof path, "%s/.ssh/google_compute_known_hosts", home);
-    assert_true (text_is (share.plan.start.ssh.known_hosts, path));
+    assert_true (text_is (share.plan.start.ssh.known_hosts, "/k/google_compute_known_hosts"));
     assert_int_equal (share.report.n, 1);
-    has (&share, true, "home/.ssh/config:5:1: CheckHostIP 'no' is ignored, as all that relaxes a check");
+    has (&share, true, "home/.ssh/config: StrictHostKeyChecking 'false' is ignored, as all that relaxes a check");
     end (&share);
 }
 
@@ -134,48 +135,36 @@ static void a_jump_host_is_looked_up_too (void **state)
     }
 }
 
-static void each_mistake_is_told_with_its_line (void **state)
+static void each_mistake_is_told (void **state)
 {
     static const struct {
         const char *hosts, *config, *expected;
     } cases[] = {
         { "a", "\nHost a\n  ProxyCommand nc %h 22\n",
-          "home/.ssh/config:3:1: ProxyCommand 'nc' for the host a: sliceup runs no command; expected "
+          "home/.ssh/config: ProxyCommand 'nc %h 22' for the host a: sliceup runs no command; expected "
           "ssh.jump" },
-        { "a", "Match exec \"true\"\nUser u\n",
-          "config:1:1: Match 'exec' for the host a: whether it holds is not known" },
-        { "a", "Match final\nUser u\n", "config:1:1: Match 'final' for the host a" },
-        { "a", "Match host a !user b\nUser u\n", "config:1:1: Match" },
-        { "a", "CanonicalizeHostname yes\n", "config:1:1: CanonicalizeHostname 'yes' for the host a" },
-        { "a", "RevokedHostKeys /r\n",
-          "config:1:1: RevokedHostKeys '/r' for the host a: expected lines with @revoked" },
-        { "a", "HostName a b\n", "config:1:1: HostName 'a' for the host a: expected a host name" },
-        { "a", "HostName %n\n", "config:1:1: HostName" },
-        { "a", "HostName -oProxyCommand=x\n", "config:1:1: HostName" },
-        { "a", "Port 0\n", "config:1:1: Port '0' for the host a: expected a number from 1 to 65535" },
-        { "a", "User a;b\n", "config:1:1: User 'a;b' for the host a" },
-        { "a", "HostKeyAlias *\n", "config:1:1: HostKeyAlias '*'" },
-        { "a", "ProxyJump j1,j2\n", "config:1:1: ProxyJump 'j1,j2' for the host a: expected one [user@]host[:port]" },
-        { "a", "ProxyJump ssh://j\n", "config:1:1: ProxyJump" },
-        { "a", "IdentityFile id\n", "config:1:1: IdentityFile 'id' for the host a: expected one path, absolute" },
-        { "a", "IdentityFile ~u/id\n", "config:1:1: IdentityFile" },
-        { "a", "IdentityFile /${HOME}/id\n", "config:1:1: IdentityFile" },
-        { "a", "IdentityFile /%C\n", "config:1:1: IdentityFile '/%C'" },
-        { "a", "UserKnownHostsFile /a /b\n", "config:1:1: UserKnownHostsFile '/a' for the host a: expected one path" },
-        { "a", "User \"u\n", "config:1:1: expected a keyword and its value, every quote closed" },
-        { "a", "User\n", "config:1:1: expected a keyword" },
-        { "a", "\xef\xbb\xbfHost b\nUser u\n", "config:1:1: expected a keyword" },
-        { "a", "Include ~u/x\n", "config:1:1: Include '~u/x': expected a path without ~user" },
-        { "a", "Include config\n", "config:1:1: " },
+        { "a", "RevokedHostKeys /r\n", "config: RevokedHostKeys '/r' for the host a: expected lines with @revoked" },
+        { "a", "HostName -oProxyCommand=x\n", "HostName" },
+        { "a", "HostName a:b\n", "config: HostName 'a:b' for the host a: expected a host name" },
+        { "a", "User a;b\n", "config: User 'a;b' for the host a" },
+        { "a", "HostKeyAlias *\n", "config: HostKeyAlias '*'" },
+        { "a", "ProxyJump j1,j2\n", "config: ProxyJump 'j1,j2' for the host a: expected one [user@]host[:port]" },
+        { "a", "IdentityFile id\n", "config: IdentityFile 'id' for the host a: expected one path, absolute" },
+        { "a", "IdentityFile ~u/id\n", "config: IdentityFile" },
+        { "a", "IdentityFile /${HOME}/id\n", "config: IdentityFile" },
+        { "a", "IdentityFile /%C\n", "config: IdentityFile '/%C'" },
+        { "a", "UserKnownHostsFile /a /b\n", "config: UserKnownHostsFile '/a /b' for the host a: expected one path" },
+        { "a", "User\n", "slice.yaml:4:6: ssh -G a: " },
+        { "a", "Nonsense yes\n", "ssh/config: terminating, 1 bad configuration options" },
         { "[a, b]", "Host a\nIdentityFile /a\n",
           "slice.yaml:4:6: the ssh configuration gives a and b different identities, expected ssh.identities here, "
           "or" },
         { "[a, b]", "Host a\nUserKnownHostsFile /a\nHost b\nUserKnownHostsFile /b\n",
           "slice.yaml:4:6: the ssh configuration gives a and b different known_hosts" },
         { "a", "Host a\nIdentityFile /a\nProxyJump b\n", "gives a and b different identities" },
-        { "a", "Host a b\nProxyJump b\n", "the ssh configuration gives the jump host b ProxyJump" },
+        { "a", "Host a\nProxyJump b\nHost b\nProxyJump c\n", "the ssh configuration gives the jump host b ProxyJump" },
         { "a", "Host a\nProxyJump b\nHost b\nHostKeyAlias c\n", "gives the jump host b HostKeyAlias, expected a jump" },
-        { "a", "Host a\nProxyJump b\nHost b\nProxyCommand x\n", "config:4:1: ProxyCommand 'x' for the host b" },
+        { "a", "Host a\nProxyJump b\nHost b\nProxyCommand x\n", "config: ProxyCommand 'x' for the host b" },
     };
     uint32_t failures = 0;
     (void) state;
@@ -232,27 +221,101 @@ static void what_is_no_file_is_not_read (void **state)
     end (&share);
 }
 
-static void files_are_included_from_the_users_folder (void **state)
+static void included_files_are_looked_at_too (void **state)
 {
     struct share share;
+    char config[512];
     (void) state;
-    begin (&share, SLICE ("[a, b]", ""), "Include none none/* a.*\nHost b\nInclude ~/.ssh/a.2\n");
+    begin (&share, SLICE ("[a, b]", ""), "");
+    snprintf (config, sizeof config, "Include %s/.ssh/none %s/.ssh/a.*\nHost b\nPort 3\n", home, home);
+    write_text (&share, "home/.ssh/config", config);
     write_text (&share, "home/.ssh/a.1", "Host a\nUser one\n");
-    write_text (&share, "home/.ssh/a.2", "Host a\nPort 2\nHost b\nPort 3\n");
-    assert_int_equal (symlink ("nothing", place (&share, "home/.ssh/a.3")), 0);
     assert_int_equal (load (&share), 0);
     assert_int_equal (share.report.n, 0);
-    assert_true (text_is (route (&share, 0)->user, "one") && route (&share, 0)->port == 2);
+    assert_true (text_is (route (&share, 0)->user, "one") && route (&share, 0)->port == 22);
     assert_true (route (&share, 1)->user.len == 0 && route (&share, 1)->port == 3);
-    assert_int_equal (chmod (place (&share, "home/.ssh/a.2"), 0666), 0);
+    assert_int_equal (chmod (place (&share, "home/.ssh/a.1"), 0666), 0);
     assert_int_equal (load (&share), -1);
-    has (&share, false, "home/.ssh/config:1:1: others may write to");
-    for (int i = 1; i <= 3; i++) {
-        char name[32];
-        snprintf (name, sizeof name, "home/.ssh/a.%d", i);
-        assert_int_equal (unlink (place (&share, name)), 0);
-    }
+    has (&share, false, "slice.yaml:4:6: ssh -G a: Bad owner or permissions on ");
+    assert_int_equal (unlink (place (&share, "home/.ssh/a.1")), 0);
     end (&share);
+}
+
+static void tokens_are_those_of_openssh (void **state)
+{
+    struct share share;
+    char path[256];
+    (void) state;
+    loads (&share, SLICE ("a", "") "coordinator: {address: 10.0.0.1}\n",
+           "Host a\nPort 9\nUser tpu\nHostName x%h\nProxyJump %r@%h.jump:1\n");
+    assert_true (text_is (route (&share, 0)->address, "xa") && text_is (route (&share, 0)->jump, "tpu@xa.jump:1"));
+    end (&share);
+    loads (&share, SLICE ("a", ", user: u, port: 7"),
+           "IdentityFile %d/%h-%n-%p-%r\nIdentityFile \"/with blank/%u%%\"\nUserKnownHostsFile /%n_%p_%r\n");
+    snprintf (path, sizeof path, "%s/a-a-7-u", home);
+    assert_true (text_is (share.plan.start.ssh.identities.items[0], path));
+    assert_true (text_is (share.plan.start.ssh.identities.items[1], "/with blank/me%"));
+    assert_true (text_is (share.plan.start.ssh.known_hosts, "/a_7_u"));
+    end (&share);
+}
+
+/* ---- the program ssh ---- */
+
+static void take_nothing (void *owner, uint32_t index, struct text lines)
+{
+    (void) lines;
+    assert_int_equal (index, (*(uint32_t *) owner)++);
+}
+
+static int ask (const char *name, uint32_t n, struct err *err)
+{
+    struct ssh_route routes[40];
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < n; i++)
+        routes[i] = (struct ssh_route){ .address = text_of (name) };
+    int rc = planning_ask_ssh ("none", routes, n, take_nothing, &taken, err);
+    assert_int_equal (taken, rc == 0 ? n : 0);
+    return rc;
+}
+
+static void every_question_is_answered_in_its_order (void **state)
+{
+    struct err err;
+    (void) state;
+    assert_int_equal (ask ("a", 40, &err), 0);
+    assert_int_equal (ask ("-oProxyCommand=x", 1, &err), -1);
+    assert_non_null (strstr (err.text, "no host name that begins with '-'"));
+}
+
+static void an_ssh_that_fails_is_told_with_its_words (void **state)
+{
+    static const struct {
+        const char *script, *expected;
+    } cases[] = { { NULL, "the program ssh, which reads the ssh configuration, cannot be started: No such file" },
+                  { "echo debug; echo no; exit 3", "ssh -G a: no" },
+                  { "sleep 100 & sleep 100", "ssh -G a took longer than 10 s" } };
+    struct share share;
+    char *path = strdup (getenv ("PATH")), here[1024];
+    struct err err;
+    (void) state;
+    share_open (&share);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (cases[i].script) {
+            snprintf (here, sizeof here, "#!/bin/sh\nPATH=/bin:/usr/bin\n%s\n", cases[i].script);
+            write_text (&share, "ssh", here);
+            assert_int_equal (chmod (place (&share, "ssh"), 0700), 0);
+        }
+        assert_int_equal (setenv ("PATH", share.root, 1), 0);
+        time_t began = time (NULL);
+        assert_int_equal (ask ("a", 20, &err), -1);
+        assert_true (time (NULL) - began < 60);
+        if (!strstr (err.text, cases[i].expected))
+            fail_msg ("%s, expected: %s", err.text, cases[i].expected);
+    }
+    assert_int_equal (setenv ("PATH", path, 1), 0);
+    free (path);
+    assert_int_equal (unlink (place (&share, "ssh")), 0);
+    share_close (&share);
 }
 
 static void behind_a_jump_host_the_way_back_must_be_given (void **state)
@@ -271,10 +334,13 @@ int main (void)
                                         cmocka_unit_test (nothing_is_taken_unless_asked_for),
                                         cmocka_unit_test (the_slice_file_wins),
                                         cmocka_unit_test (a_jump_host_is_looked_up_too),
-                                        cmocka_unit_test (each_mistake_is_told_with_its_line),
+                                        cmocka_unit_test (each_mistake_is_told),
                                         cmocka_unit_test (a_file_that_others_may_write_to_is_refused),
                                         cmocka_unit_test (what_is_no_file_is_not_read),
-                                        cmocka_unit_test (files_are_included_from_the_users_folder),
+                                        cmocka_unit_test (included_files_are_looked_at_too),
+                                        cmocka_unit_test (tokens_are_those_of_openssh),
+                                        cmocka_unit_test (every_question_is_answered_in_its_order),
+                                        cmocka_unit_test (an_ssh_that_fails_is_told_with_its_words),
                                         cmocka_unit_test (behind_a_jump_host_the_way_back_must_be_given) };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
