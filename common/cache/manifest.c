@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -110,10 +111,6 @@ static int add_line (struct manifest *manifest, struct text line, struct err *er
         return err_set (err, ERR_DAMAGE,
                         "MANIFEST line %u is not sorted: its path must come after that of the line before",
                         manifest->n + 1);
-    uint32_t twin;
-    if (!path_index_add (&manifest->index, manifest->n, &twin))
-        return err_set (err, ERR_DAMAGE, "MANIFEST lines %u and %u have paths that differ only in case", twin + 1,
-                        manifest->n + 1);
     if (__builtin_add_overflow (manifest->bytes, entry->at.bytes, &manifest->bytes))
         return err_set (err, ERR_DAMAGE, "MANIFEST line %u: the sum of the sizes up to this line exceeds 64 bits",
                         manifest->n + 1);
@@ -126,18 +123,28 @@ int manifest_parse (struct text bytes, struct arena *arena, struct manifest *out
 {
     struct manifest manifest = { 0 };
     struct text line, rest = bytes;
-    uint32_t lines = count_lines (rest);
+    uint32_t lines = count_lines (rest), one, other;
     if (lines > TREE_ENTRIES_MAX)
         return err_set (err, ERR_LIMIT, "MANIFEST has %u lines, at most %d are accepted", lines, TREE_ENTRIES_MAX);
     manifest.items = arena_array (arena, lines, sizeof *manifest.items);
-    path_index_make (&manifest.index, manifest.items, sizeof *manifest.items, lines, arena);
     while (text_cut (&rest, '\n', &line))
         if (add_line (&manifest, line, err))
             return -1;
     if (rest.len)
         return err_set (err, ERR_DAMAGE, "MANIFEST ends in the middle of line %u", manifest.n + 1);
+    if (tree_has_twins (manifest.items, sizeof *manifest.items, manifest.n, &one, &other))
+        return err_set (err, ERR_DAMAGE, "MANIFEST lines %u and %u have paths that differ only in case", one + 1,
+                        other + 1);
     *out = manifest;
     return 0;
+}
+
+bool manifest_find (const struct manifest *manifest, struct text path, uint32_t *number)
+{
+    const struct manifest_entry key = { .at.path = path }, *found;
+    found = manifest->n == 0 ? NULL : bsearch (&key, manifest->items, manifest->n, sizeof key, text_order);
+    *number = found ? (uint32_t) (found - manifest->items) : 0;
+    return found;
 }
 
 bool manifest_entry_differs (const struct tree_entry *was, const struct tree_entry *now, char how[DIFFERENCE_BYTES])

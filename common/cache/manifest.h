@@ -14,7 +14,6 @@
 
 #include "common/base/buf.h"
 #include "common/base/digest.h"
-#include "common/cache/path_index.h"
 #include "common/cache/tree.h"
 
 #define MANIFEST_NAME "MANIFEST"
@@ -33,8 +32,7 @@ struct manifest {
     struct manifest_entry *items;
     uint32_t n;
     uint32_t files;
-    uint64_t bytes;          /* of all files */
-    struct path_index index; /* of a parsed one: item by path */
+    uint64_t bytes; /* of all files */
 };
 
 /* Names of our own: no entry may have one, in whatever case. */
@@ -44,6 +42,8 @@ bool manifest_is_reserved (struct text path);
 void manifest_print (const struct manifest *manifest, struct buf *out);
 /* ERR_DAMAGE, with the line's number: manifest_print would not have written it. The paths are pieces of `bytes`. */
 int manifest_parse (struct text bytes, struct arena *arena, struct manifest *out, struct err *err);
+/* The number of the item with that path. */
+bool manifest_find (const struct manifest *manifest, struct text path, uint32_t *number);
 /* Is exactly this there: same set, kinds, sizes and modes? The first difference is the error, by name. */
 int manifest_check_tree (const struct manifest *manifest, const struct tree *tree, struct err *err);
 /* Is everything that `base` lists there as well, with its kind, size, mode and bytes? There may be more. */

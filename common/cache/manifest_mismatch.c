@@ -74,7 +74,7 @@ static void plan (struct look *look, enum audit_depth depth, uint64_t seed)
 static int meet_odd (struct look *look, const struct tree_walk_item *seen, struct err *err)
 {
     uint32_t at;
-    bool sealed = path_index_find (&look->manifest.index, seen->at.path, &at);
+    bool sealed = manifest_find (&look->manifest, seen->at.path, &at);
     if (sealed)
         look->marks[at] |= MARK_MET | MARK_CLOSED;
     look->cut = look->cut || (seen->code == ERR_LIMIT && !seen->st);
@@ -99,7 +99,7 @@ static int meet (void *owner, const struct tree_walk_item *seen, struct err *err
     uint32_t at;
     if (seen->problem)
         return meet_odd (look, seen, err);
-    if (!path_index_find (&look->manifest.index, seen->at.path, &at))
+    if (!manifest_find (&look->manifest, seen->at.path, &at))
         return look->copy ? 0 : tell (look, FINDING_EXTRA, seen->at.path, "exists, but was never sealed", err);
     const struct manifest_entry *entry = &look->manifest.items[at];
     bool wanted = (look->marks[at] & MARK_READ) && entry->at.kind == TREE_FILE;
@@ -119,7 +119,7 @@ static bool is_hidden (const struct look *look, struct text path)
 {
     uint32_t at;
     while (path.len)
-        if (path.ptr[--path.len] == '/' && path_index_find (&look->manifest.index, path, &at) &&
+        if (path.ptr[--path.len] == '/' && manifest_find (&look->manifest, path, &at) &&
             (look->marks[at] & MARK_CLOSED))
             return true;
     return false;

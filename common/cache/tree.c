@@ -1,7 +1,6 @@
 #include "common/cache/tree.h"
 
 #include "common/base/buf.h"
-#include "common/cache/path_index.h"
 #include "common/model/plan.h"
 #include <assert.h>
 #include <dirent.h>
@@ -10,6 +9,7 @@
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -324,21 +324,42 @@ static int add (void *owner, const struct tree_walk_item *seen, struct err *err)
     return 0;
 }
 
+static int folded_order (const void *a, const void *b)
+{
+    const struct text *x = *(const struct text *const *) a, *y = *(const struct text *const *) b;
+    int order = strncasecmp (x->ptr, y->ptr, x->len < y->len ? x->len : y->len);
+    if (order == 0)
+        order = x->len == y->len ? (x > y) - (x < y) : x->len < y->len ? -1 : 1;
+    return order;
+}
+
+bool tree_has_twins (const void *items, size_t item_bytes, uint32_t n, uint32_t *one, uint32_t *other)
+{
+    const struct text **paths = mem_array (n, sizeof (*paths));
+    bool found = false;
+    for (uint32_t i = 0; i < n; i++)
+        paths[i] = (const void *) ((const char *) items + i * item_bytes);
+    if (n > 0)
+        qsort (paths, n, sizeof (*paths), folded_order);
+    for (uint32_t i = 1; i < n && !found; i++) {
+        found = paths[i - 1]->len == paths[i]->len &&
+                strncasecmp (paths[i - 1]->ptr, paths[i]->ptr, paths[i]->len) == 0;
+        *one = (uint32_t) ((size_t) ((const char *) paths[i - 1] - (const char *) items) / item_bytes);
+        *other = (uint32_t) ((size_t) ((const char *) paths[i] - (const char *) items) / item_bytes);
+    }
+    mem_free (paths);
+    return found;
+}
+
 static int check_twins (const struct tree *tree, struct err *err)
 {
-    char one[TREE_SHOWN_BYTES], other[TREE_SHOWN_BYTES];
-    struct arena scratch = { 0 };
-    struct path_index index;
-    uint32_t twin;
-    int rc = 0;
-    path_index_make (&index, tree->items, sizeof *tree->items, tree->n, &scratch);
-    for (uint32_t i = 0; i < tree->n && rc == 0; i++)
-        if (!path_index_add (&index, i, &twin))
-            rc = err_set (err, ERR_DAMAGE,
-                          "the paths \"%s\" and \"%s\" differ only in case, which a cache does not accept",
-                          tree_print_path (tree->items[twin].path, one), tree_print_path (tree->items[i].path, other));
-    arena_release (&scratch);
-    return rc;
+    char shown[TREE_SHOWN_BYTES], shown_other[TREE_SHOWN_BYTES];
+    uint32_t one, other;
+    if (!tree_has_twins (tree->items, sizeof *tree->items, tree->n, &one, &other))
+        return 0;
+    return err_set (err, ERR_DAMAGE, "the paths \"%s\" and \"%s\" differ only in case, which a cache does not accept",
+                    tree_print_path (tree->items[one].path, shown),
+                    tree_print_path (tree->items[other].path, shown_other));
 }
 
 int tree_list (int root, const char *const *skip, struct arena *arena, struct tree *out, struct err *err)

@@ -54,6 +54,9 @@ typedef int tree_fn (void *owner, const struct tree_walk_item *seen, struct err 
 int tree_walk (int root, const char *const *skip, bool open_files, tree_fn *each, void *owner, struct err *err);
 /* Everything below `root`; an error names any problem, also names that differ only in case. Texts live in the arena. */
 int tree_list (int root, const char *const *skip, struct arena *arena, struct tree *out, struct err *err);
+/* Are there two paths that differ only in upper and lower case (ASCII)? On a file system that folds case they would be
+ * one file, and a seal would mean two things. Each item begins with its path, a struct text. */
+bool tree_has_twins (const void *items, size_t item_bytes, uint32_t n, uint32_t *one, uint32_t *other);
 /* A path made safe for a message, cut to what a reader takes in; returns `out`. */
 const char *tree_print_path (struct text path, char out[TREE_SHOWN_BYTES]);
 
