@@ -128,15 +128,10 @@ static void read_writable_path (struct draft *draft, const struct yaml_node *pat
 static void read_writable (struct draft *draft, const struct conf_value *list)
 {
     struct cache_plan *plan = &draft->plan.cache;
-    if (!list->given || !list->good)
-        return;
-    if (list->node->n > WRITABLE_MAX) {
-        problem_at (draft->problems, list->node, "cache.writable names %u paths, expected at most %d", list->node->n,
-                    WRITABLE_MAX);
-        return;
-    }
-    plan->writable.items = arena_array (draft->arena, list->node->n, sizeof *plan->writable.items);
-    for (const struct yaml_node *path = list->node->first; path; path = path->next)
+    const struct yaml_node *path;
+    (void) section_list (list, WRITABLE_MAX, "cache.writable names", "paths", draft->problems, &path);
+    plan->writable.items = arena_array (draft->arena, WRITABLE_MAX, sizeof *plan->writable.items);
+    for (; path; path = path->next)
         read_writable_path (draft, path);
 }
 
@@ -171,15 +166,10 @@ static void read_trusted (struct draft *draft, const struct yaml_node *user)
 static void read_trust (struct draft *draft, const struct conf_value *list)
 {
     uid_list *trust = &draft->plan.cache.trust;
-    if (!list->given || !list->good)
-        return;
-    if (list->node->n > TRUST_MAX) {
-        problem_at (draft->problems, list->node, "cache.trust lists %u users, expected at most %d", list->node->n,
-                    TRUST_MAX);
-        return;
-    }
-    trust->items = arena_array (draft->arena, list->node->n, sizeof *trust->items);
-    for (const struct yaml_node *user = list->node->first; user; user = user->next)
+    const struct yaml_node *user;
+    (void) section_list (list, TRUST_MAX, "cache.trust lists", "users", draft->problems, &user);
+    trust->items = arena_array (draft->arena, TRUST_MAX, sizeof *trust->items);
+    for (; user; user = user->next)
         read_trusted (draft, user);
 }
 

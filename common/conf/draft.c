@@ -181,15 +181,10 @@ static int add_name (struct draft *draft, const struct yaml_node *item, struct n
 
 int draft_names (struct draft *draft, const struct conf_value *list, uint32_t max, struct name_list *names)
 {
-    int result = 0;
-    *names = (struct name_list){ 0 };
-    if (!list->given || !list->good)
-        return list->given ? -1 : 0;
-    if (list->node->n > max)
-        return problem_at (draft->problems, list->node, "this list has %u names, expected at most %u", list->node->n,
-                           max);
-    names->items = arena_array (draft->arena, list->node->n, sizeof *names->items);
-    for (const struct yaml_node *item = list->node->first; item; item = item->next)
+    const struct yaml_node *item;
+    int result = section_list (list, max, "this list has", "names", draft->problems, &item);
+    *names = (struct name_list){ arena_array (draft->arena, item ? list->node->n : 0, sizeof *names->items), 0 };
+    for (; item; item = item->next)
         result |= add_name (draft, item, names);
     return result;
 }

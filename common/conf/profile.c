@@ -140,15 +140,11 @@ static void read_inherit (struct draft *draft, const struct conf_value *list)
 {
     struct profile *plan = &draft->plan.profile;
     struct text value;
-    if (!list->given || !list->good)
+    const struct yaml_node *name;
+    if (section_list (list, VARS_MAX, "inherit names", "variables", draft->problems, &name) != 0)
         return;
-    if (list->node->n > VARS_MAX) {
-        problem_at (draft->problems, list->node, "inherit names %u variables, expected at most %d", list->node->n,
-                    VARS_MAX);
-        return;
-    }
-    plan->inherit.items = arena_array (draft->arena, list->node->n, sizeof *plan->inherit.items);
-    for (const struct yaml_node *name = list->node->first; name; name = name->next) {
+    plan->inherit.items = arena_array (draft->arena, name ? list->node->n : 0, sizeof *plan->inherit.items);
+    for (; name; name = name->next) {
         if (check_name (draft, name) < 0)
             continue;
         lint (draft, name, NULL);

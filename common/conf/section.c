@@ -426,3 +426,15 @@ int section_read_optional (const struct section_schema *section, const struct co
         values[i].node = value->node;
     return 0;
 }
+
+int section_list (const struct conf_value *list, uint32_t max, const char *names, const char *items,
+                  struct problem_list *problems, const struct yaml_node **first)
+{
+    *first = NULL;
+    if (!list->given || !list->good)
+        return list->given ? -1 : 0;
+    if (list->node->n > max)
+        return problem_at (problems, list->node, "%s %u %s, expected at most %u", names, list->node->n, items, max);
+    *first = list->node->first;
+    return 0;
+}

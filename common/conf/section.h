@@ -22,6 +22,10 @@ int section_read (const struct section_schema *section, const struct yaml_node *
 /* The same for a key whose map may be absent: then all defaults hold, and point at `around`. */
 int section_read_optional (const struct section_schema *section, const struct conf_value *value,
                            struct conf_value values[], struct problem_list *problems);
+/* The first item of a list that may be missing; NULL: there is none. -1: it is no list, or has more than `max` items, which is
+ * reported: "NAMES 17 ITEMS, expected at most 16". */
+int section_list (const struct conf_value *list, uint32_t max, const char *names, const char *items,
+                  struct problem_list *problems, const struct yaml_node **first);
 /* Does the key take this value? `value` gets it. */
 bool section_value_is_good (const struct conf_key *key, const struct yaml_node *node, struct conf_value *value);
 /* A name of [A-Za-z0-9._-], as hosts, rungs and files have them. */

@@ -35,15 +35,11 @@ static int read_condition (struct draft *draft, const struct yaml_node *node, st
 
 static int read_conditions (struct draft *draft, const struct conf_value *list, struct name_list *texts)
 {
-    int result = 0;
-    *texts = (struct name_list){ 0 };
-    if (!list->given || !list->good)
-        return list->given ? -1 : 0;
-    if (list->node->n > SIGNATURE_TEXTS_MAX)
-        return problem_at (draft->problems, list->node, "this list of a signature has %u texts, expected at most %d",
-                           list->node->n, SIGNATURE_TEXTS_MAX);
-    texts->items = arena_array (draft->arena, list->node->n, sizeof *texts->items);
-    for (const struct yaml_node *node = list->node->first; node; node = node->next)
+    const struct yaml_node *node;
+    int result = section_list (list, SIGNATURE_TEXTS_MAX, "this list of a signature has", "texts", draft->problems,
+                               &node);
+    *texts = (struct name_list){ arena_array (draft->arena, node ? list->node->n : 0, sizeof *texts->items), 0 };
+    for (; node; node = node->next)
         result |= read_condition (draft, node, texts);
     return result;
 }

@@ -87,15 +87,10 @@ static void add_option (struct draft *draft, const struct yaml_node *item)
 static void read_options (struct draft *draft, const struct conf_value *list)
 {
     struct slurm_plan *slurm = &draft->plan.start.slurm;
-    if (!list->given || !list->good)
-        return;
-    if (list->node->n > SLURM_OPTIONS_MAX) {
-        problem_at (draft->problems, list->node, "options names %u options of srun, expected at most %d", list->node->n,
-                    SLURM_OPTIONS_MAX);
-        return;
-    }
+    const struct yaml_node *item;
+    (void) section_list (list, SLURM_OPTIONS_MAX, "options names", "options of srun", draft->problems, &item);
     slurm->options.items = arena_array (draft->arena, SLURM_OPTIONS_MAX, sizeof *slurm->options.items);
-    for (const struct yaml_node *item = list->node->first; item; item = item->next)
+    for (; item; item = item->next)
         add_option (draft, item);
 }
 

@@ -76,14 +76,11 @@ static void check_identities (struct draft *draft, const struct conf_value *list
 static void read_identities (struct draft *draft, const struct conf_value *list)
 {
     struct ssh_plan *ssh = &draft->plan.start.ssh;
-    if (list->given && (!list->good || list->node->n > IDENTITIES_MAX)) {
-        if (list->good)
-            problem_at (draft->problems, list->node, "identities names %u private keys, expected at most %d",
-                        list->node->n, IDENTITIES_MAX);
+    const struct yaml_node *item;
+    if (section_list (list, IDENTITIES_MAX, "identities names", "private keys", draft->problems, &item) != 0)
         return;
-    }
     ssh->identities.items = arena_array (draft->arena, IDENTITIES_MAX, sizeof *ssh->identities.items);
-    for (const struct yaml_node *item = list->given ? list->node->first : NULL; item; item = item->next)
+    for (; item; item = item->next)
         add_identity (draft, item);
     check_identities (draft, list);
     for (int i = 0; i < USUAL_IDENTITIES && !list->given && draft->options->user_home; i++)
