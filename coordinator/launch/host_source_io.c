@@ -2,14 +2,10 @@
 
 #include <errno.h>
 #include <netdb.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/io/clock.h"
@@ -88,25 +84,41 @@ static int check_answer (const char *host, struct text answer, struct text *body
     return check_length (host, head, *body, err);
 }
 
-/* ---- asking, in a process of its own ---- */
+/* ---- asking ---- */
 
-static int connect_any (const struct addrinfo *found, const char *host, struct err *err)
+/* Connecting, sending and receiving take no longer than is left until then. False: nothing is left, and errno is EAGAIN. */
+static bool set_time_left (int fd, uint64_t until_ms)
 {
-    int fd = -1;
-    for (const struct addrinfo *one = found; one && fd < 0; one = one->ai_next) {
-        fd = socket (one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol);
-        if (fd >= 0 && connect (fd, one->ai_addr, one->ai_addrlen) < 0) {
-            int why = errno;
-            close (fd);
-            fd = -1;
-            errno = why;
-        }
-    }
-    return fd >= 0 ? fd
-                   : err_errno (err, ERR_IO, "the metadata server at %s cannot be reached (is this a TPU VM?)", host);
+    uint64_t now_ms = clock_boot_ms (), left_ms = until_ms > now_ms ? until_ms - now_ms : 0;
+    const struct timeval left = { (time_t) (left_ms / 1000), (suseconds_t) (left_ms % 1000 * 1000) };
+    (void) setsockopt (fd, SOL_SOCKET, SO_SNDTIMEO, &left, sizeof left); /* fails for no socket */
+    (void) setsockopt (fd, SOL_SOCKET, SO_RCVTIMEO, &left, sizeof left);
+    errno = EAGAIN;
+    return left_ms > 0; /* 0 would be for ever */
 }
 
-static int connect_to (const char *host, struct err *err)
+static int connect_any (const struct addrinfo *found, uint64_t until_ms)
+{
+    int why = EADDRNOTAVAIL;
+    for (const struct addrinfo *one = found; one; one = one->ai_next) {
+        int fd = socket (one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol);
+        if (fd >= 0 && set_time_left (fd, until_ms) && connect (fd, one->ai_addr, one->ai_addrlen) == 0)
+            return fd;
+        why = errno;
+        if (fd >= 0)
+            close (fd);
+    }
+    errno = why;
+    return -1;
+}
+
+static int fail_late (const char *host, struct err *err)
+{
+    return err_set (err, ERR_IO, "the metadata server at %s did not answer within %d ms (is this a TPU VM?)", host,
+                    HOST_SOURCE_DEADLINE_MS);
+}
+
+static int connect_to (const char *host, uint64_t until_ms, struct err *err)
 {
     char name[METADATA_HOST_BYTES];
     const struct addrinfo wanted = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
@@ -116,32 +128,20 @@ static int connect_to (const char *host, struct err *err)
     int rc = getaddrinfo (name, colon ? colon + 1 : "80", &wanted, &found);
     if (rc != 0)
         return err_set (err, ERR_IO, "the metadata server at %s cannot be found: %s", host, gai_strerror (rc));
-    int fd = connect_any (found, host, err);
+    int fd = connect_any (found, until_ms);
     freeaddrinfo (found);
-    return fd;
+    if (fd < 0 && (errno == EINPROGRESS || errno == EAGAIN)) /* the first: connect was given no more time */
+        return fail_late (host, err);
+    return fd >= 0 ? fd
+                   : err_errno (err, ERR_IO, "the metadata server at %s cannot be reached (is this a TPU VM?)", host);
 }
 
-static int send_all (int fd, const void *bytes, size_t len)
-{
-    const char *at = bytes;
-    while (len > 0) {
-        ssize_t sent = send (fd, at, len, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR)
-            continue;
-        if (sent < 0)
-            return -1;
-        at += sent;
-        len -= (size_t) sent;
-    }
-    return 0;
-}
-
-/* Whatever comes until the other end closes. */
-static int read_all (int fd, struct buf *out)
+/* Whatever comes until the other end closes. -1: errno says why, EAGAIN that it took too long. */
+static int read_all (int fd, uint64_t until_ms, struct buf *out)
 {
     char piece[PIECE_BYTES];
-    for (;;) {
-        ssize_t got = read (fd, piece, sizeof piece);
+    while (set_time_left (fd, until_ms)) {
+        ssize_t got = recv (fd, piece, sizeof piece, 0);
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
@@ -150,19 +150,23 @@ static int read_all (int fd, struct buf *out)
         if (out->overflow)
             return 0;
     }
+    return -1;
 }
 
+/* The request is shorter than what a new connection takes at once. */
 static int ask (const char *host, struct buf *answer, struct err *err)
 {
     char request[REQUEST_BYTES];
-    int fd = connect_to (host, err), rc = -1;
+    uint64_t until_ms = clock_boot_ms () + HOST_SOURCE_DEADLINE_MS;
+    int fd = connect_to (host, until_ms, err), rc = -1;
     if (fd < 0)
         return -1;
-    snprintf (request, sizeof request,
-              "GET %s HTTP/1.0\r\nHost: %s\r\nMetadata-Flavor: Google\r\nConnection: close\r\n\r\n", METADATA_PATH,
-              host);
-    if (send_all (fd, request, strlen (request)) < 0 || read_all (fd, answer) < 0)
-        err_errno (err, ERR_IO, "the metadata server at %s closed the connection", host);
+    int len = snprintf (request, sizeof request,
+                        "GET %s HTTP/1.0\r\nHost: %s\r\nMetadata-Flavor: Google\r\nConnection: close\r\n\r\n",
+                        METADATA_PATH, host);
+    if (send (fd, request, (size_t) len, MSG_NOSIGNAL) != len || read_all (fd, until_ms, answer) < 0)
+        (void) (errno == EAGAIN ? fail_late (host, err)
+                                : err_errno (err, ERR_IO, "the metadata server at %s closed the connection", host));
     else if (answer->overflow)
         err_set (err, ERR_LIMIT, "the answer of the metadata server at %s is longer than %d bytes", host,
                  HOST_SOURCE_MAX_BYTES);
@@ -170,93 +174,6 @@ static int ask (const char *host, struct buf *answer, struct err *err)
         rc = 0;
     close (fd);
     return rc;
-}
-
-/* What the process says: this, then the answer. */
-struct reply {
-    int rc;
-    struct err err;
-};
-
-static void ask_and_tell (const char *host, int to, pid_t parent)
-{
-    struct reply reply = { 0 };
-    struct buf answer;
-    if (prctl (PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid () != parent)
-        _exit (1);
-    buf_init (&answer, HOST_SOURCE_MAX_BYTES);
-    reply.rc = ask (host, &answer, &reply.err);
-    bool told = send_all (to, &reply, sizeof reply) == 0;
-    if (told && reply.rc == 0)
-        told = send_all (to, answer.ptr, answer.len) == 0;
-    _exit (told ? 0 : 1);
-}
-
-static bool receive (int from, struct buf *received)
-{
-    uint64_t until_ms = clock_boot_ms () + HOST_SOURCE_DEADLINE_MS;
-    char piece[PIECE_BYTES];
-    for (;;) {
-        uint64_t now_ms = clock_boot_ms ();
-        struct pollfd poll_for = { .fd = from, .events = POLLIN };
-        if (now_ms >= until_ms)
-            return false;
-        if (poll (&poll_for, 1, (int) (until_ms - now_ms)) <= 0)
-            continue; /* a signal, or the time is over */
-        ssize_t got = read (from, piece, sizeof piece);
-        if (got == 0)
-            return true;
-        if (got > 0)
-            buf_add (received, piece, (size_t) got);
-        else if (errno != EINTR && errno != EAGAIN)
-            return false;
-    }
-}
-
-static int end (pid_t pid, struct err *err)
-{
-    if (kill (pid, SIGKILL) < 0)
-        return err_errno (err, ERR_IO, "cannot end the process that asks the metadata server");
-    while (waitpid (pid, NULL, 0) < 0)
-        if (errno != EINTR)
-            return err_errno (err, ERR_IO, "cannot wait for the process that asks the metadata server");
-    return 0;
-}
-
-static int ask_in_time (const char *host, struct buf *received, struct err *err)
-{
-    int ends[2];
-    if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-        return err_errno (err, ERR_IO, "cannot create a socket to ask the metadata server");
-    pid_t parent = getpid (), pid = fork ();
-    if (pid == 0)
-        ask_and_tell (host, ends[1], parent);
-    close (ends[1]);
-    if (pid < 0) {
-        close (ends[0]);
-        return err_errno (err, ERR_IO, "cannot start a process to ask the metadata server");
-    }
-    bool whole = receive (ends[0], received);
-    close (ends[0]);
-    if (end (pid, err) < 0)
-        return -1;
-    if (whole)
-        return 0;
-    return err_set (err, ERR_IO, "the metadata server at %s did not answer within %d ms (is this a TPU VM?)", host,
-                    HOST_SOURCE_DEADLINE_MS);
-}
-
-static int take_reply (const char *host, const struct buf *received, struct buf *expression, struct err *err)
-{
-    struct reply reply;
-    struct text body;
-    if (received->len < sizeof reply)
-        return err_set (err, ERR_IO, "the process that asks the metadata server at %s failed", host);
-    memcpy (&reply, received->ptr, sizeof reply);
-    if (reply.rc < 0)
-        return err_set (err, reply.err.code, "%s", reply.err.text);
-    struct text answer = { (const char *) received->ptr + sizeof reply, (uint32_t) (received->len - sizeof reply) };
-    return check_answer (host, answer, &body, err) < 0 ? -1 : host_source_tpu_endpoints (body, expression, err);
 }
 
 static bool host_is_good (const char *host)
@@ -270,12 +187,15 @@ static int read_metadata (struct buf *expression, struct err *err)
 {
     const char *set = getenv ("GCE_METADATA_HOST"), *host = set && set[0] ? set : METADATA_HOST;
     struct buf received;
+    struct text body;
     if (!host_is_good (host))
         return err_set (err, ERR_USAGE, "GCE_METADATA_HOST is not a host name, expected host or host:port");
-    buf_init (&received, sizeof (struct reply) + HOST_SOURCE_MAX_BYTES);
-    int rc = ask_in_time (host, &received, err);
+    buf_init (&received, HOST_SOURCE_MAX_BYTES);
+    int rc = ask (host, &received, err);
     if (rc == 0)
-        rc = take_reply (host, &received, expression, err);
+        rc = check_answer (host, buf_as_text (&received), &body, err);
+    if (rc == 0)
+        rc = host_source_tpu_endpoints (body, expression, err);
     buf_release (&received);
     return rc;
 }
