@@ -194,7 +194,7 @@ static void add_host_tracks (struct tracing *tracing)
     const struct slice_receipt *receipt = tracing->report->receipt;
     const struct mesh *mesh = receipt->headers.n ? &receipt->headers.items[0].mesh : &no_mesh;
     uint32_t hosts_n = tracing->report->scene->hosts_n, place = UINT32_MAX;
-    bool all = place_on_axis (mesh, hosts_n, 1) != 0;
+    bool all = hosts_n > 1 && place_on_axis (mesh, hosts_n, 1) != 0;
     for (uint32_t i = 0; i < hosts_n; i++) {
         uint32_t at = all ? 0 : place_on_axis (mesh, hosts_n, i);
         if (mesh->n && at != place)

@@ -170,6 +170,23 @@ static void test_same_report_same_bytes (void **state)
     buf_release (&two);
 }
 
+static void test_one_host_alone_on_its_mesh_has_a_trace (void **state)
+{
+    (void) state;
+    static const enum scene_mark marks[HOSTS] = { MARK_PASSED, MARK_PASSED, MARK_PASSED, MARK_PASSED, MARK_PASSED };
+    static struct axis axis = { TEXT_LIT ("data"), 4 };
+    struct world world;
+    struct buf out;
+    world_open (&world, marks, "");
+    world.scene.hosts_n = world.receipt.hosts.n = 1;
+    world.header.mesh.items = &axis;
+    world.header.mesh.n = 1;
+    buf_init (&out, 1 << 20);
+    trace_perfetto (&world.report, &out);
+    assert_true (out.len > 100);
+    buf_release (&out);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +196,7 @@ int main (void)
         cmocka_unit_test (test_without_a_failure_the_run_is_the_cause),
         cmocka_unit_test (test_attempts_of_a_host_never_overlap),
         cmocka_unit_test (test_same_report_same_bytes),
+        cmocka_unit_test (test_one_host_alone_on_its_mesh_has_a_trace),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
