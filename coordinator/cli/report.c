@@ -9,7 +9,6 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/home/run_begun.h"
-#include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/report/report.h"
 #include "coordinator/view/receipt_text.h"
@@ -17,63 +16,41 @@
 enum { REPORT_FOLDER = CLI_OWN, REPORT_PRINT };
 enum { REPORT_MAX_BYTES = 512 << 20, REPORT_PATH_BYTES = 4096 };
 
-/* What the files are made of. */
-struct made {
-    struct report_book *book;
-    const struct report *report;
-    struct arena arena; /* of its drift */
-};
-
 /* ---- files ---- */
 
-static void make_trace (const struct made *made, struct buf *out)
-{
-    trace_perfetto (made->report, out);
-}
-
-static void make_html (const struct made *made, struct buf *out)
-{
-    html_page (made->report, out);
-}
-
-static void make_junit (const struct made *made, struct buf *out)
-{
-    junit_xml (made->report->receipt, out);
-}
-
-static void make_markdown (const struct made *made, struct buf *out)
-{
-    receipt_markdown (made->report->receipt, &made->report->drift, out);
-}
-
-static void make_receipt (const struct made *made, struct buf *out)
-{
-    receipt_json (made->report->receipt, &made->report->drift, out);
-}
-
-/* The first is the one by which a folder is known as ours. */
-static const struct report_file {
+/* The first is the one by which a folder is known as ours. html is no file that a run leaves. */
+static const struct {
     const char *word, *name; /* the word of --print */
-    void (*make) (const struct made *made, struct buf *out);
-} files[] = { { "trace", "trace.perfetto-trace", make_trace },
-              { "junit", "junit.xml", make_junit },
-              { "markdown", "report.md", make_markdown },
-              { "json", "receipt.json", make_receipt },
-              { "html", "report.html", make_html } };
+} files[] = { { "trace", RUN_FILE_TRACE },
+              { "junit", RUN_FILE_JUNIT },
+              { "markdown", RUN_FILE_MARKDOWN },
+              { "json", RUN_FILE_RECEIPT },
+              { "html", "report.html" } };
 enum { FILES_N = sizeof files / sizeof files[0] };
 #define FILE_WORDS "trace html junit markdown json"
 
-static int write_file (const char *folder, const struct report_file *file, const struct made *made, struct err *err)
+static void print_report (const char *name, const struct report *report, struct buf *out)
+{
+    const struct run_file *file = run_files;
+    while (file->name && strcmp (file->name, name) != 0)
+        file++;
+    if (file->name)
+        file->print (report, out);
+    else
+        html_page (report, out);
+}
+
+static int write_file (const char *folder, const char *name, const struct report *report, struct err *err)
 {
     char path[REPORT_PATH_BYTES];
     struct buf bytes;
     int rc = 0;
-    if ((size_t) snprintf (path, sizeof path, "%s/%s", folder, file->name) >= sizeof path)
+    if ((size_t) snprintf (path, sizeof path, "%s/%s", folder, name) >= sizeof path)
         return err_set (err, ERR_USAGE, "-o: the path of the folder is longer than %zu bytes; name a shorter one",
                         sizeof path - 1);
     buf_init (&bytes, REPORT_MAX_BYTES);
-    file->make (made, &bytes);
-    rc = bytes.overflow ? err_set (err, ERR_LIMIT, "%s would be too large, and is not written", file->name)
+    print_report (name, report, &bytes);
+    rc = bytes.overflow ? err_set (err, ERR_LIMIT, "%s would be too large, and is not written", name)
                         : atomic_file_write (path, bytes.ptr, bytes.len, 0644, err);
     buf_release (&bytes);
     return rc;
@@ -112,37 +89,27 @@ static int make_folder (const char *path, struct err *err)
 
 /* ---- the command ---- */
 
-static void on_fact (void *owner, const struct fact *fact)
-{
-    report_book_apply (owner, fact);
-}
-
 static bool is_held (const struct run_dir *dir)
 {
     char path[RUN_PATH_BYTES];
     return journal_is_locked (run_dir_path (dir, "journal.db", path), NULL, NULL) > 0;
 }
 
-static int read_run (const struct cli *cli, const char *run, struct made *made, struct err *err)
+static int read_run (const struct cli *cli, const char *run, struct run_report *out, struct err *err)
 {
     struct run_dir dir;
-    made->book = report_book_create ();
-    if (run_begun_find_checked (&dir, cli->home, run ? run : "last", err) < 0 ||
-        run_facts_each (&dir, on_fact, made->book, err) < 0)
+    if (run_begun_find_checked (&dir, cli->home, run ? run : "last", err) < 0)
         return -1;
-    struct report *report = report_book_make (made->book, is_held (&dir));
-    receipt_make_drift_query (report->receipt, report->plan, &made->arena, &report->drift);
-    made->report = report;
-    return 0;
+    return run_report_read (&dir, is_held (&dir), out, err);
 }
 
-static int write_report (const char *folder, const struct made *made, struct err *err)
+static int write_report (const char *folder, const struct report *report, struct err *err)
 {
     if (make_folder (folder, err) < 0)
         return -1;
     struct err other = { 0 };
     for (size_t i = 0; i < FILES_N; i++) /* what can be written is; the first that cannot is told */
-        (void) write_file (folder, &files[i], made, err->code ? &other : err);
+        (void) write_file (folder, files[i].name, report, err->code ? &other : err);
     return err->code ? -1 : 0;
 }
 
@@ -165,13 +132,13 @@ static int print_place (const struct cli *cli, const char *folder, const struct 
     return cli_write_stdout (cli, &out);
 }
 
-static int print_file (const struct cli *cli, const char *word, const struct made *made)
+static int print_file (const struct cli *cli, const char *word, const struct report *report)
 {
     struct buf out;
     buf_init (&out, REPORT_MAX_BYTES);
     for (size_t i = 0; i < FILES_N; i++)
         if (strcmp (files[i].word, word) == 0)
-            files[i].make (made, &out);
+            print_report (files[i].name, report, &out);
     return cli_write_stdout (cli, &out);
 }
 
@@ -192,17 +159,16 @@ static int check_words (const struct cli_arguments *arguments, struct err *err)
 static int report_run (struct cli *cli, const struct cli_arguments *arguments)
 {
     const char *folder = arguments->values[REPORT_FOLDER];
-    struct made made = { 0 };
+    struct run_report made = { 0 };
     struct err err = { 0 };
     int status;
     if (check_words (arguments, &err) < 0 || read_run (cli, arguments->operands[0], &made, &err) < 0 ||
-        (folder && write_report (folder, &made, &err) < 0))
+        (folder && write_report (folder, made.report, &err) < 0))
         status = cli_fail (cli, &err);
     else
         status = folder ? print_place (cli, folder, made.report)
-                        : print_file (cli, arguments->values[REPORT_PRINT], &made);
-    report_book_destroy (made.book);
-    arena_release (&made.arena);
+                        : print_file (cli, arguments->values[REPORT_PRINT], made.report);
+    run_report_release (&made);
     return status;
 }
 

@@ -5,7 +5,9 @@
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "coordinator/home/run_facts.h"
+#include "coordinator/report/report.h"
 #include "coordinator/verdict/topology.h"
+#include "coordinator/view/drift_json.h"
 #include "coordinator/view/receipt_text.h"
 
 enum { FILE_MAX_BYTES = 512 << 20 };
@@ -63,11 +65,77 @@ void receipt_make_drift_query (const struct slice_receipt *receipt, const struct
     out->pins_missing = !out->pins && plan->pins.file.path.len;
 }
 
-static int write_json (const struct run_dir *dir, const char *name, const struct buf *json, struct err *err)
+/* ---- what a run leaves at its end ---- */
+
+static void apply_to_book (void *owner, const struct fact *fact)
+{
+    report_book_apply (owner, fact);
+}
+
+int run_report_read (const struct run_dir *dir, bool held, struct run_report *out, struct err *err)
+{
+    *out = (struct run_report){ .book = report_book_create () };
+    if (run_facts_each (dir, apply_to_book, out->book, err) < 0)
+        return -1;
+    struct report *report = report_book_make (out->book, held);
+    receipt_make_drift_query (report->receipt, report->plan, &out->arena, &report->drift);
+    out->report = report;
+    return 0;
+}
+
+void run_report_release (struct run_report *run)
+{
+    report_book_destroy (run->book);
+    arena_release (&run->arena);
+}
+
+static void print_trace (const struct report *report, struct buf *out)
+{
+    trace_perfetto (report, out);
+}
+
+static void print_junit (const struct report *report, struct buf *out)
+{
+    junit_xml (report->receipt, out);
+}
+
+static void print_markdown (const struct report *report, struct buf *out)
+{
+    receipt_markdown (report->receipt, &report->drift, out);
+}
+
+static void print_receipt (const struct report *report, struct buf *out)
+{
+    receipt_json (report->receipt, &report->drift, out);
+}
+
+/* As `sliceup drift --json` prints it. */
+static void print_drift (const struct report *report, struct buf *out)
+{
+    struct arena arena = { 0 };
+    struct drift_query query = report->drift;
+    struct drift drift;
+    const struct drift_subject subject = {
+        .name = text_format (&arena, "run %.*s", TEXT_ARG (text_clip (report->scene->run, RUN_SHOWN_BYTES))),
+        .slice = report->plan->slice,
+        .policy = "of the run",
+        .pins_missing = query.pins_missing
+    };
+    query.all = true;
+    drift_compare_hosts (report->receipt, &query, &arena, &drift);
+    drift_json (&drift, &subject, out);
+    arena_release (&arena);
+}
+
+const struct run_file run_files[] = { { RUN_FILE_RECEIPT, print_receipt }, { RUN_FILE_TRACE, print_trace },
+                                      { RUN_FILE_JUNIT, print_junit },     { RUN_FILE_MARKDOWN, print_markdown },
+                                      { RUN_FILE_DRIFT, print_drift },     { NULL, NULL } };
+
+static int write_file (const struct run_dir *dir, const char *name, const struct buf *bytes, struct err *err)
 {
     char path[RUN_PATH_BYTES];
-    return json->overflow ? err_set (err, ERR_LIMIT, "%s would be larger than %d MiB", name, FILE_MAX_BYTES >> 20)
-                          : atomic_file_write (run_dir_path (dir, name, path), json->ptr, json->len, 0600, err);
+    return bytes->overflow ? err_set (err, ERR_LIMIT, "%s would be larger than %d MiB", name, FILE_MAX_BYTES >> 20)
+                           : atomic_file_write (run_dir_path (dir, name, path), bytes->ptr, bytes->len, 0600, err);
 }
 
 /* Each names all hosts of its run, so their size grows with the square: 4,096 would be 500 MB. The command makes any. */
@@ -85,7 +153,7 @@ static int write_hosts (const struct run_dir *dir, const struct slice_receipt *r
         buf_clear (json);
         one.hosts.items = &receipt->hosts.items[i];
         receipt_json (&one, query, json);
-        if (write_json (dir, name, json, err) < 0)
+        if (write_file (dir, name, json, err) < 0)
             return -1;
     }
     return 0;
@@ -105,25 +173,20 @@ bool receipt_count_drift (const struct slice_receipt *receipt, const struct plan
 
 int receipt_write_files (const struct run_dir *dir, uint32_t *drift, struct err *err)
 {
-    struct receipt_fold *fold = receipt_fold_create ();
-    struct arena arena = { 0 };
-    struct slice_receipt receipt;
-    struct drift_query query;
-    struct buf json;
-    buf_init (&json, FILE_MAX_BYTES);
-    int rc = receipt_build (dir, fold, &arena, &receipt, err);
-    const struct plan *plan = receipt_fold_plan (fold);
-    if (rc == 0) {
-        receipt_make_drift_query (&receipt, plan, &arena, &query);
-        receipt_json (&receipt, &query, &json);
-        rc = write_json (dir, "receipt.json", &json, err);
+    struct run_report run;
+    struct buf bytes;
+    buf_init (&bytes, FILE_MAX_BYTES);
+    int rc = run_report_read (dir, false, &run, err);
+    for (const struct run_file *file = run_files; rc == 0 && file->name; file++) {
+        buf_clear (&bytes);
+        file->print (run.report, &bytes);
+        rc = write_file (dir, file->name, &bytes, err);
     }
     if (rc == 0)
-        rc = write_hosts (dir, &receipt, &query, &json, err);
+        rc = write_hosts (dir, run.report->receipt, &run.report->drift, &bytes, err);
     if (rc == 0 && drift)
-        (void) receipt_count_drift (&receipt, plan, drift);
-    buf_release (&json);
-    arena_release (&arena);
-    receipt_fold_destroy (fold);
+        (void) receipt_count_drift (run.report->receipt, run.report->plan, drift);
+    buf_release (&bytes);
+    run_report_release (&run);
     return rc;
 }

@@ -6,6 +6,7 @@
 #include "coordinator/home/run_dir.h"
 #include "coordinator/receipt/drift.h"
 #include "coordinator/receipt/receipt_fold.h"
+#include "coordinator/report/report.h"
 
 /* `fold` keeps the texts: destroy it after the receipt was used. */
 int receipt_build (const struct run_dir *dir, struct receipt_fold *fold, struct arena *arena, struct slice_receipt *out,
@@ -17,7 +18,22 @@ void receipt_make_drift_query (const struct slice_receipt *receipt, const struct
 /* How many differences that should not be there its hosts have, as receipt.json lists them. False: some may be missing,
  * because the pin file is not at hand as it was. */
 bool receipt_count_drift (const struct slice_receipt *receipt, const struct plan *plan, uint32_t *findings);
-/* receipt.json and receipts/<host>.json, each written whole or not at all. `drift`: how many differences there are; may be NULL. */
+/* All that a report shows of a run, read from its journal. Release it also when that failed. */
+struct run_report {
+    struct report_book *book;
+    const struct report *report;
+    struct arena arena; /* of its drift */
+};
+/* `held`: a coordinator has the run. */
+int run_report_read (const struct run_dir *dir, bool held, struct run_report *out, struct err *err);
+void run_report_release (struct run_report *run);
+
+/* What a run leaves in its folder, by name (run_dir.h); ends with a name of NULL. */
+extern const struct run_file {
+    const char *name;
+    void (*print) (const struct report *report, struct buf *out);
+} run_files[];
+/* These, and receipts/<host>.json, each written whole or not at all. `drift`: how many differences there are; may be NULL. */
 int receipt_write_files (const struct run_dir *dir, uint32_t *drift, struct err *err);
 
 #endif

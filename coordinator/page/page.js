@@ -574,6 +574,7 @@ function drawSummary() {
         s.generation && `cache generation ${s.generation}: ${plural(s.entries, "program")}, ${(s.bytes / 1e6).toFixed(1)} MB${s.adopted ? ", adopted" : ""}`]
         .filter(Boolean).join(" · "));
     setText(byId("hidden"), view.wrong || !view.filter ? view.wrong : `${number(hidden)} of ${number(shown.length)} hidden`);
+    byId("files-part").hidden = Boolean(embedded) || s.state !== "ended";
     fill(byId("waiting"), s.state === "running" ? s.waiting.map(line => el("li", null, said(line))) : []);
 }
 
@@ -977,7 +978,6 @@ async function keepFile(form, name) {
 }
 
 function offerFiles() {
-    byId("files-part").hidden = Boolean(embedded);
     const forms = [["json", "receipt.json", "JSON"], ["markdown", "receipt.md", "Markdown"], ["junit", "junit.xml", "JUnit"], ["trace", "trace.perfetto", "Perfetto trace"]];
     fill(byId("files"), forms.map(([form, name, words]) => button(words, () => keepFile(form, name))));
 }

@@ -7,13 +7,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/io/atomic_file.h"
 #include "coordinator/metrics/metrics.h"
 #include "coordinator/page/page_file.h"
 #include "coordinator/page/scene_json.h"
 #include "coordinator/scene/scene.h"
 #include "coordinator/view/record_json.h"
 
-enum { OK = 200, NOT_FOUND = 404, TOO_LARGE = 500, JSON_MAX_BYTES = 4 << 20, BOOT_BYTES = 24 };
+enum { OK = 200, NOT_FOUND = 404, TOO_LARGE = 500, NOT_YET = 503 };
+enum { JSON_MAX_BYTES = 4 << 20, DRIFT_MAX_BYTES = 64 << 20, BOOT_BYTES = 24 };
 #define JSON_TYPE "application/json"
 
 struct http_answer *answer_refusal (unsigned status, const char *why)
@@ -128,16 +130,77 @@ struct http_answer *answer_within (const struct served_run *run, const char *boo
     return answer_json (&json);
 }
 
-struct http_answer *answer_metrics (const struct served_run *run, const uint32_t *drift, uint64_t boot_ms,
-                                    uint64_t wall_ms)
+/* ---- files of the run ---- */
+
+/* -1: there is no such file. */
+static int open_regular (const char *path, uint64_t *bytes)
 {
+    struct stat at;
+    int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0 && fstat (fd, &at) == 0 && S_ISREG (at.st_mode)) {
+        *bytes = (uint64_t) at.st_size;
+        return fd;
+    }
+    if (fd >= 0)
+        close (fd);
+    return -1;
+}
+
+struct http_answer *answer_file (const struct served_run *run, const struct web_request *request)
+{
+    static const struct kept {
+        const char *file, *type, *ending;
+    } receipts[] = { [FORM_JSON] = { RUN_FILE_RECEIPT, JSON_TYPE, "json" },
+                     [FORM_MARKDOWN] = { RUN_FILE_MARKDOWN, "text/markdown; charset=utf-8", "md" },
+                     [FORM_JUNIT] = { RUN_FILE_JUNIT, "application/xml", "junit.xml" },
+                     [FORM_TRACE] = { RUN_FILE_TRACE, "application/octet-stream", "perfetto-trace" } },
+      drift = { RUN_FILE_DRIFT, JSON_TYPE, "" };
+    const struct kept *kept = request->route == ROUTE_DRIFT ? &drift : &receipts[request->form];
+    char path[RUN_PATH_BYTES], name[96];
+    uint64_t bytes = 0;
+    int fd = open_regular (run_dir_path (&run->dir, kept->file, path), &bytes);
+    if (fd < 0 && run->state == SERVED_ENDED)
+        return answer_refusal (NOT_YET, "the run has ended, and this is not written yet: ask again");
+    if (fd < 0)
+        return answer_refusal (NOT_FOUND,
+                               "this is written when the run has ended; until then ask the commands receipt, "
+                               "drift and report of sliceup");
+    struct http_answer *answer = http_answer_file (OK, kept->type, fd, bytes);
+    snprintf (name, sizeof name, "attachment; filename=\"sliceup-%.8s.%s\"", run->dir.id, kept->ending);
+    if (request->route == ROUTE_RECEIPT)
+        http_answer_add_header (answer, "Content-Disposition", name);
+    return answer;
+}
+
+/* ---- metrics ---- */
+
+/* Of `drift.json` its counts. Where versions of the pin file were not at hand, some differences may be missing. */
+static void read_drift (struct served_run *run)
+{
+    char path[RUN_PATH_BYTES];
+    struct buf bytes;
+    buf_init (&bytes, DRIFT_MAX_BYTES);
+    run->drift_read = file_read (run_dir_path (&run->dir, RUN_FILE_DRIFT, path), &bytes, NULL) == 0;
+    json_t *json = run->drift_read ? json_loadb ((const char *) bytes.ptr, bytes.len, 0, NULL) : NULL;
+    const json_t *counts = json_object_get (json, "counts");
+    run->drift_known = counts && !json_is_true (json_object_get (json, "pins_missing"));
+    run->drift = (uint32_t) (json_integer_value (json_object_get (counts, "findings")) +
+                             json_integer_value (json_object_get (counts, "left_out")));
+    json_decref (json);
+    buf_release (&bytes);
+}
+
+struct http_answer *answer_metrics (struct served_run *run, uint64_t boot_ms, uint64_t wall_ms)
+{
+    struct buf text;
+    if (run->state == SERVED_ENDED && !run->drift_read)
+        read_drift (run);
     const struct metrics_beside beside = { .form = METRICS_OPENMETRICS,
                                            .boot_ms = boot_ms,
                                            .wall_ms = wall_ms,
                                            .interrupted = run->state == SERVED_INTERRUPTED,
-                                           .drift_known = drift != NULL,
-                                           .drift = drift ? *drift : 0 };
-    struct buf text;
+                                           .drift_known = run->drift_known,
+                                           .drift = run->drift };
     buf_init (&text, METRICS_MAX_BYTES);
     metrics_print_run (run->feed, &beside, &text);
     struct http_answer *answer = http_answer_bytes (OK, METRICS_CONTENT_TYPE, buf_as_text (&text));
@@ -153,19 +216,13 @@ static int open_log (const struct served_run *run, const struct web_request *req
     const struct plan *plan = &feed_board (run->feed)->plan;
     uint32_t host = find_host (plan, request->host), rung = 0;
     char path[RUN_PATH_BYTES];
-    struct stat at;
+    uint64_t bytes;
     while (rung < plan->rungs.n && !text_is (plan->rungs.items[rung].id, request->rung))
         rung++;
     if (host == plan->hosts.n || rung == plan->rungs.n || !run_dir_names_path_safe (plan))
         return -1;
     const struct attempt_key key = { rung, request->pass, (uint32_t) request->attempt };
-    int fd = open (run_dir_log_path (&run->dir, plan, host, &key, path),
-                   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd >= 0 && fstat (fd, &at) == 0 && S_ISREG (at.st_mode))
-        return fd;
-    if (fd >= 0)
-        close (fd);
-    return -1;
+    return open_regular (run_dir_log_path (&run->dir, plan, host, &key, path), &bytes);
 }
 
 struct http_answer *answer_log (const struct served_run *run, const struct web_request *request)
@@ -185,20 +242,5 @@ struct http_answer *answer_log (const struct served_run *run, const struct web_r
                                                     (struct text){ piece, (uint32_t) n });
     snprintf (next, sizeof next, "%" PRId64, (int64_t) from + n);
     http_answer_add_header (answer, "X-Sliceup-Next", next);
-    return answer;
-}
-
-struct http_answer *answer_made (const struct served_run *run, const struct web_request *request, int fd,
-                                 uint64_t bytes)
-{
-    static const char *const types[][2] = { [FORM_JSON] = { JSON_TYPE, "json" },
-                                            [FORM_MARKDOWN] = { "text/markdown; charset=utf-8", "md" },
-                                            [FORM_JUNIT] = { "application/xml", "junit.xml" },
-                                            [FORM_TRACE] = { "application/octet-stream", "perfetto-trace" } };
-    char name[96];
-    struct http_answer *answer = http_answer_file (OK, types[request->form][0], fd, bytes);
-    snprintf (name, sizeof name, "attachment; filename=\"sliceup-%.8s.%s\"", run->dir.id, types[request->form][1]);
-    if (request->route == ROUTE_RECEIPT)
-        http_answer_add_header (answer, "Content-Disposition", name);
     return answer;
 }

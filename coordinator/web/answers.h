@@ -1,4 +1,5 @@
-/* answers.h - one run made into an answer: its state, a host, a piece of a log, its metrics; and answers that say why not.
+/* answers.h - one run made into an answer: its state, a host, a piece of a log, its metrics, a file that it left; and answers that
+ * say why not.
  *
  * Each is the caller's (http_answer_release). The run has a feed, and it is whole. */
 #ifndef SLICEUP_COORDINATOR_WEB_ANSWERS_H
@@ -18,12 +19,10 @@ struct http_answer *answer_host (const struct served_run *run, const char *boot,
 /* Which hosts were there in the range of time that the request names. */
 struct http_answer *answer_within (const struct served_run *run, const char *boot, const struct web_request *request,
                                    uint64_t boot_ms);
-/* `drift`: in how many ways its hosts differ; NULL: not known. */
-struct http_answer *answer_metrics (const struct served_run *run, const uint32_t *drift, uint64_t boot_ms,
-                                    uint64_t wall_ms);
+/* In how many ways its hosts differ is read once, from what the run left at its end. */
+struct http_answer *answer_metrics (struct served_run *run, uint64_t boot_ms, uint64_t wall_ms);
 struct http_answer *answer_log (const struct served_run *run, const struct web_request *request);
-/* What a process of sliceup made (makers.h); takes `fd`. */
-struct http_answer *answer_made (const struct served_run *run, const struct web_request *request, int fd,
-                                 uint64_t bytes);
+/* A file that the run's coordinator wrote at its end; its feed is not needed. */
+struct http_answer *answer_file (const struct served_run *run, const struct web_request *request);
 
 #endif

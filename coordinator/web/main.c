@@ -206,7 +206,6 @@ struct web {
     struct web_listen listen;
     struct loop *loop;
     struct served_runs *runs;
-    struct makers *makers;
     struct server *server;
     struct http *http;
     uint64_t end_ms; /* 0: not yet */
@@ -248,7 +247,7 @@ static void on_signal (void *owner, int signal, int64_t pid, int value)
     struct web *web = owner;
     (void) pid;
     (void) value;
-    if (signal != SIGCHLD && signal != SIGPIPE)
+    if (signal != SIGPIPE)
         loop_stop (web->loop);
 }
 
@@ -278,16 +277,15 @@ static void on_iteration (void *owner)
                                              least_u64 (http_ms, web->end_ms ? web->end_ms : UINT64_MAX)));
 }
 
-static int open_all (struct web *web, const char *program, struct err *err)
+static int open_all (struct web *web, struct err *err)
 {
-    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD, 0 };
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, 0 };
     if ((web->loop = loop_open (err)) == NULL || loop_watch_signals (web->loop, signals, on_signal, web, err) < 0 ||
         web_listen_open (web->where, &web->listen, err) < 0 ||
         web_listen_admit (&web->listen, web->home, &web->access, err) < 0)
         return -1;
     web->runs = served_runs_open (web->home, web->run);
-    web->makers = makers_open (program, web->home);
-    web->server = server_open (&web->access, web->runs, web->makers, err);
+    web->server = server_open (&web->access, web->runs, err);
     if (!web->server)
         return -1;
     web->http = http_open (web->loop, web->listen.fd, server_ask, web->server, err);
@@ -303,7 +301,6 @@ static void close_all (struct web *web)
         server_end (web->server);
     http_close (web->http);
     server_close (web->server);
-    makers_close (web->makers);
     served_runs_close (web->runs);
     loop_close (web->loop);
     explicit_bzero (web->access.token, sizeof web->access.token);
@@ -320,16 +317,6 @@ static int say_url (const struct web *web, struct err *err)
     return said ? 0 : err_errno (err, ERR_IO, "cannot write the address to standard output");
 }
 
-/* sliceup, which lies beside this program. */
-static void find_sliceup (char out[1200])
-{
-    char self[1024];
-    ssize_t len = readlink ("/proc/self/exe", self, sizeof self - 1);
-    self[len > 0 ? len : 0] = '\0';
-    const char *slash = strrchr (self, '/');
-    snprintf (out, 1200, "%.*ssliceup", slash ? (int) (slash + 1 - self) : 0, self);
-}
-
 /* Connections, the files of the runs that are watched, and its own. */
 static int check_capacity (struct err *err)
 {
@@ -341,7 +328,6 @@ int main (int argc, char **argv)
 {
     struct web web = { .where = "127.0.0.1:8420", .listen = { .fd = -1 } };
     struct err err = { 0 };
-    char program[1200];
     standard_fds_keep ();
     exhaustion_install_handlers ("sliceup-web");
     signal (SIGPIPE, SIG_IGN);
@@ -350,11 +336,10 @@ int main (int argc, char **argv)
         fputs (help, stderr);
         return EXIT_USAGE;
     }
-    find_sliceup (program);
     stand_back ();
     int rc = check_capacity (&err);
     if (rc == 0)
-        rc = open_all (&web, program, &err);
+        rc = open_all (&web, &err);
     if (rc == 0)
         rc = say_url (&web, &err);
     if (rc == 0)

@@ -32,6 +32,9 @@ struct served_run {
     uint64_t began_wall_ms, ended_wall_ms;
     enum outcome outcome;
     char sentence[512]; /* escaped; cut */
+    bool drift_read,
+        drift_known; /* what it left at its end was read (answers.c); it says in how many ways hosts differ */
+    uint32_t drift;
     /* its feed */
     struct feed *feed; /* NULL: nobody asked lately */
     uint32_t feeds_n;  /* which one of the run it is: each counts revisions anew */

@@ -5,7 +5,6 @@
 
 #include "common/io/clock.h"
 #include "coordinator/web/answers.h"
-#include "coordinator/web/drift_counts.h"
 
 enum { BAD_REQUEST = 400, NOT_FOUND = 404, FAILED = 500, NOT_NOW = 503 };
 enum { ANSWERS_KEPT = 8, SCENE_MS = 25, LOOK_MS = 250 };
@@ -32,8 +31,6 @@ struct shared_answers {
 struct server {
     const struct web_access *access;
     struct served_runs *runs;
-    struct makers *makers;
-    struct drift_counts *drift;
     char boot[9];
     struct waiter waiters[WEB_PLACES];
     struct shared_answers states, withins;
@@ -41,8 +38,7 @@ struct server {
     bool ending;
 };
 
-struct server *server_open (const struct web_access *access, struct served_runs *runs, struct makers *makers,
-                            struct err *err)
+struct server *server_open (const struct web_access *access, struct served_runs *runs, struct err *err)
 {
     uint32_t random;
     if (getrandom (&random, sizeof random, 0) != sizeof random) {
@@ -50,8 +46,7 @@ struct server *server_open (const struct web_access *access, struct served_runs 
         return NULL;
     }
     struct server *server = mem_alloc (sizeof *server);
-    *server = (struct server){ .access = access, .runs = runs, .makers = makers };
-    server->drift = drift_counts_open (makers);
+    *server = (struct server){ .access = access, .runs = runs };
     snprintf (server->boot, sizeof server->boot, "%08x", random);
     return server;
 }
@@ -143,34 +138,6 @@ static struct http_answer *try_state (struct server *server, const struct waiter
 
 /* ---- all others ---- */
 
-static struct http_answer *try_made (struct server *server, const struct waiter *waiter, const struct served_run *run,
-                                     uint64_t boot_ms)
-{
-    static const char *const forms[] = { "--json", "--markdown", "junit", "trace" };
-    const struct web_request *request = &waiter->request;
-    const char *word = forms[request->form], *id = run->dir.id;
-    const char *const drift[] = { "drift", id, "--json", NULL };
-    const char *const receipt[] = { "receipt", id, word, NULL };
-    const char *const report[] = { "report", id, "--print", word, NULL };
-    const char *const *words = request->route == ROUTE_DRIFT ? drift : request->form >= FORM_JUNIT ? report : receipt;
-    struct err err = { 0 };
-    uint64_t bytes = 0;
-    int fd = -1;
-    bool lasting = run->state == SERVED_ENDED;
-    int made = makers_ask (server->makers, words, lasting, boot_ms, &fd, &bytes, &err);
-    if (made > 0)
-        return answer_made (run, request, fd, bytes);
-    return made < 0 ? answer_refusal (FAILED, err.text) : NULL;
-}
-
-static struct http_answer *make_metrics (struct server *server, const struct served_run *run, uint64_t boot_ms)
-{
-    uint32_t drift;
-    bool known = drift_counts_find (server->drift, run->dir.id, feed_board (run->feed)->index,
-                                    run->state == SERVED_ENDED, boot_ms, &drift);
-    return answer_metrics (run, known ? &drift : NULL, boot_ms, clock_wall_ms ());
-}
-
 static struct http_answer *try_run (struct server *server, const struct waiter *waiter, struct served_run *run,
                                     uint64_t boot_ms)
 {
@@ -188,7 +155,7 @@ static struct http_answer *try_run (struct server *server, const struct waiter *
     if (request->route == ROUTE_WITHIN)
         return http_answer_hold (try_shared (server, &server->withins, run, request, false, boot_ms));
     if (request->route == ROUTE_METRICS)
-        return make_metrics (server, run, boot_ms);
+        return answer_metrics (run, boot_ms, clock_wall_ms ());
     return answer_log (run, request);
 }
 
@@ -200,11 +167,11 @@ static struct http_answer *try_waiter (struct server *server, const struct waite
     struct served_run *run = served_runs_find (server->runs, request->run, &err);
     if (!run)
         return answer_refusal (NOT_FOUND, err.text);
-    bool made = request->route == ROUTE_DRIFT || request->route == ROUTE_RECEIPT;
-    struct http_answer *answer = made ? try_made (server, waiter, run, boot_ms)
-                                      : try_run (server, waiter, run, boot_ms);
+    if (request->route == ROUTE_DRIFT || request->route == ROUTE_RECEIPT)
+        return answer_file (run, request);
+    struct http_answer *answer = try_run (server, waiter, run, boot_ms);
     if (!answer && (server->ending || boot_ms >= waiter->until_ms))
-        answer = answer_refusal (NOT_NOW, "the run is still being read, or the answer is being made: ask again");
+        answer = answer_refusal (NOT_NOW, "the run is still being read: ask again");
     return answer;
 }
 
@@ -220,8 +187,6 @@ static void serve (struct server *server, struct waiter *waiter, uint64_t boot_m
 
 void server_tick (struct server *server, uint64_t boot_ms)
 {
-    makers_tick (server->makers, boot_ms);
-    drift_counts_tick (server->drift, boot_ms);
     look_by (server, boot_ms);
     if (boot_ms < server->look_ms && !server->ending)
         return;
@@ -254,7 +219,6 @@ void server_close (struct server *server)
         http_answer_release (server->states.items[i].answer);
         http_answer_release (server->withins.items[i].answer);
     }
-    drift_counts_close (server->drift);
     mem_free (server);
 }
 

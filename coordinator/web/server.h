@@ -1,5 +1,5 @@
-/* server.h - decides what each request is answered, and when: at once, when the run has changed, or when what was asked
- * for has been made; after WEB_WAIT_MS in any case.
+/* server.h - decides what each request is answered, and when: at once, when its run was read, or when the run
+ * has changed; after WEB_WAIT_MS in any case.
  *
  * Watchers of the same run who have seen the same are given the same bytes, made once, at most every WEB_PACE_MS. A
  * watcher that waits costs a place in a table. One thread. */
@@ -7,7 +7,6 @@
 #define SLICEUP_COORDINATOR_WEB_SERVER_H
 
 #include "coordinator/web/http.h"
-#include "coordinator/web/makers.h"
 #include "coordinator/web/request.h"
 #include "coordinator/web/served_runs.h"
 
@@ -18,8 +17,7 @@ enum { WEB_PLACES = 160, WEB_POLLS = 128, WEB_POLLS_AN_ADDRESS = 96 };
 
 struct server;
 /* Borrows all of them. */
-struct server *server_open (const struct web_access *access, struct served_runs *runs, struct makers *makers,
-                            struct err *err);
+struct server *server_open (const struct web_access *access, struct served_runs *runs, struct err *err);
 void server_end (struct server *server);   /* who waits, and who comes from here on, is answered at once: 503 */
 void server_close (struct server *server); /* after http_close, which may still bring requests; NULL is fine */
 /* http_request_fn of http.h. */

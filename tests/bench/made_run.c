@@ -114,7 +114,7 @@ static bool follows (uint32_t host)
 static void begin (struct made *made)
 {
     struct fact opened = { .kind = FACT_RUN_OPENED }, epoch = { .kind = FACT_EPOCH_BEGAN };
-    opened.of.run_opened = (struct fact_run_opened){ text_of (made->id), made->plan, 7, TEXT_LIT ("0.3.0") };
+    opened.of.run_opened = (struct fact_run_opened){ text_of (made->id), made->plan, TEXT_LIT ("0.3.0") };
     epoch.of.epoch_began = (struct fact_epoch_began){ 1, (uint64_t) getpid (), 0 };
     record (made, &opened);
     record (made, &epoch);

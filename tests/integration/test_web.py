@@ -61,7 +61,7 @@ class Web:
         return json.loads(body)
 
     def made(self, target):
-        """What is made by another process may take longer than a request waits."""
+        """A file of the run, which is written soon after its end."""
         def ready():
             answer = self.ask(target)
             return answer if answer[0] != 503 else None

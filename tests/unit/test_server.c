@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/mem.h"
 #include "common/io/atomic_file.h"
@@ -71,7 +72,7 @@ struct http_answer *http_answer_file (unsigned status, const char *type, int fd,
 {
     (void) fd;
     (void) bytes;
-    return http_answer_bytes (status, type, (struct text){ 0 });
+    return http_answer_bytes (status, type, TEXT_LIT (""));
 }
 
 void http_answer_add_header (struct http_answer *answer, const char *name, const char *value)
@@ -117,7 +118,6 @@ struct lab {
     uint64_t index;
     struct web_access access;
     struct served_runs *runs;
-    struct makers *makers;
     struct server *server;
 };
 
@@ -186,8 +186,7 @@ static int make (void **state)
     begin_run (&lab);
     begin_pass (&lab);
     lab.runs = served_runs_open (lab.home, NULL);
-    lab.makers = makers_open ("/bin/false", lab.home);
-    lab.server = server_open (&lab.access, lab.runs, lab.makers, NULL);
+    lab.server = server_open (&lab.access, lab.runs, NULL);
     if (!lab.server)
         return -1;
     pass (&lab, 1);
@@ -200,7 +199,6 @@ static int clean (void **state)
     struct lab *lab = *state;
     server_end (lab->server);
     server_close (lab->server);
-    makers_close (lab->makers);
     served_runs_close (lab->runs);
     journal_close (lab->journal);
     return answers_n == 0 ? folder_remove (lab->home, NULL) : -1;
@@ -330,7 +328,7 @@ static void as_many_wait_as_may_and_others_are_answered (void **state)
     enum { SECOND = WEB_POLLS - WEB_POLLS_AN_ADDRESS };
     static struct http_exchange first[WEB_POLLS_AN_ADDRESS], second[SECOND];
     struct lab *lab = *state;
-    struct http_exchange state_now, over[3], made;
+    struct http_exchange state_now, over[3];
     char target[64];
     ask (lab, &state_now, "/api/state");
     const char *revision = strstr (answered (lab, &state_now)->bytes, "\"revision\":");
@@ -347,11 +345,8 @@ static void as_many_wait_as_may_and_others_are_answered (void **state)
     assert_null (first[0].answer);
     assert_null (first[WEB_POLLS_AN_ADDRESS - 1].answer);
     assert_null (second[SECOND - 1].answer);
-    ask_from (lab, &made, "/api/receipt?form=json", 1); /* it waits for what is made */
-    assert_null (made.answer);
     server_end (lab->server);
     leave (&state_now, 1);
-    leave (&made, 1);
     leave (over, 3);
     leave (first, WEB_POLLS_AN_ADDRESS);
     leave (second, SECOND);
@@ -394,6 +389,25 @@ static void a_plan_leads_to_no_file_but_the_logs_of_its_run (void **state)
     assert_log (lab, "nothing", 404);
 }
 
+static void files_of_a_run_are_there_once_it_has_ended (void **state)
+{
+    struct lab *lab = *state;
+    struct http_exchange before, linked, after;
+    char path[RUN_PATH_BYTES];
+    ask (lab, &before, "/api/receipt?form=markdown");
+    assert_true (before.answer && before.answer->status == 404);
+    run_dir_path (&lab->dir, RUN_FILE_MARKDOWN, path);
+    assert_int_equal (symlink ("/etc/hostname", path), 0); /* the run's own files are none */
+    ask (lab, &linked, "/api/receipt?form=markdown");
+    assert_true (linked.answer && linked.answer->status == 404);
+    assert_int_equal (atomic_file_write (path, "written", 7, 0600, NULL), 0);
+    ask (lab, &after, "/api/receipt?form=markdown");
+    assert_true (after.answer && after.answer->status == 200);
+    leave (&before, 1);
+    leave (&linked, 1);
+    leave (&after, 1);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -403,6 +417,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (who_waits_is_not_held_up_by_those_who_do_not, make, clean),
         cmocka_unit_test_setup_teardown (as_many_wait_as_may_and_others_are_answered, make, clean),
         cmocka_unit_test_setup_teardown (a_plan_leads_to_no_file_but_the_logs_of_its_run, make, clean),
+        cmocka_unit_test_setup_teardown (files_of_a_run_are_there_once_it_has_ended, make, clean),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
