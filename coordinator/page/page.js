@@ -7,7 +7,6 @@
 (() => {
 
 const LOG_BYTES = 256 * 1024, LOG_PIECE_BYTES = 64 * 1024, TABLE_ROWS = 200, NOTES_KEPT = 256, PAUSE_MS = 50, HOST_PAUSE_MS = 1000, FRAMES_KEPT = 256, LETTER_PIXELS = 11;
-const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /* letter: word, colour of page.css, how bad: 2 by itself, 1 because of others */
 const MARKS = {
@@ -119,25 +118,6 @@ function nothingKnown() {
              metrics: [], gates: [], notes: [], skipped: 0 };
 }
 
-/* A letter of each host: "P15F", or packed: "!PF!" and the places among these, each in as few bits as they need. */
-function expandLetters(text) {
-    const hosts = run.names.length, [, alphabet, digits] = text.split("!");
-    let letters = "";
-    if (alphabet === undefined) {
-        for (const [, letter, n] of text.matchAll(/(\D)(\d*)/g))
-            letters += letter.repeat(Math.min(Number(n || 1), hosts - letters.length));
-        return letters;
-    }
-    const width = 32 - Math.clz32(alphabet.length - 1), mask = (1 << width) - 1;
-    let bits = 0, held = 0;
-    for (const digit of digits) {
-        bits = bits << 6 | DIGITS.indexOf(digit);
-        for (held += 6; held >= width && letters.length < hosts; held -= width)
-            letters += alphabet[bits >> held - width & mask];
-    }
-    return letters;
-}
-
 /* A table comes by columns. */
 const rowsOf = columns => Object.values(columns)[0]?.map((value, i) =>
     Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, column[i]]))) ?? [];
@@ -149,14 +129,6 @@ function countLetters(letters) {
     return counts;
 }
 
-function expandNames(runs) {
-    const names = [];
-    for (const [prefix, first, last, digits, suffix] of runs)
-        for (let n = first; n <= last; n++)
-            names.push(n < 0 ? prefix : prefix + String(n).padStart(digits, "0") + suffix);
-    return names;
-}
-
 /* Letters that stand for numbers. */
 const numberOf = letter => letter.charCodeAt(0) - 58;
 const phaseOf = rank => run.phases.words[numberOf(run.phases.of[rank] ?? ":")] ?? "";
@@ -166,7 +138,7 @@ function takeGroups(state) {
     for (const group of rowsOf(state.groups))
         run.groups[group.index] = group;
     run.groups.length = state.groups_n;
-    run.groupOf = expandLetters(state.group_of);
+    run.groupOf = state.group_of;
     run.leftOut = state.groups_left_out;
     run.ungrouped = state.ungrouped;
 }
@@ -177,17 +149,17 @@ function takeState(state) {
         run = nothingKnown();
     Object.assign(run, { boot: state.boot, revision: state.revision, nowMs: state.now_ms, summary: state.summary, id: state.run });
     if (state.names)
-        run.names = expandNames(state.names);
+        run.names = state.names;
     for (const rung of state.rungs ?? []) {
         rung.saidMs = state.now_ms;
         run.rungs[rung.index] = rung;
-        run.cells[rung.index] = expandLetters(rung.cells);
+        run.cells[rung.index] = rung.cells;
         rung.counts = countLetters(run.cells[rung.index]);
     }
     if (state.now !== undefined)
-        run.now = expandLetters(state.now);
+        run.now = state.now;
     if (state.phases)
-        run.phases = { words: state.phases.words, of: expandLetters(state.phases.of) };
+        run.phases = state.phases;
     if (state.groups)
         takeGroups(state);
     for (const part of ["metrics", "gates"])
@@ -342,7 +314,7 @@ async function readWithin(atOnce) {
     within.at = performance.now();
     try {
         const answer = embedded ? run : await ask("within", { time: `${range.from}-${range.until}` });
-        const ranks = embedded ? withinReport(range) : Uint8Array.from(expandLetters(answer.hosts), letter => letter === "x" ? 1 : 0);
+        const ranks = embedded ? withinReport(range) : Uint8Array.from(answer.hosts, letter => letter === "x" ? 1 : 0);
         if (of !== nameOfRange())
             return; // another one by now
         within = { of, ranks, boot: answer.boot, revision: answer.revision, at: within.at };
@@ -697,7 +669,7 @@ function openHost(rank) {
 /* A report holds whole hosts only of those that stand out; of the others how each attempt ended, and how long it took. */
 function attemptsOfPass({ rung, pass, attempt, purpose, began_ms, marks, ms, ended_ms }) {
     let at = 0, unknown = 0;
-    return [...expandLetters(marks)].flatMap((mark, rank) => {
+    return [...marks].flatMap((mark, rank) => {
         if (mark === ".")
             return [];
         const spent = ms[at++];

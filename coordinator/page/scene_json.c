@@ -1,35 +1,14 @@
 #include "coordinator/page/scene_json.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "coordinator/page/host_letters.h"
-#include "coordinator/page/host_names.h"
 #include "coordinator/view/record_json.h"
 
-/* Room for what may be long, as it is written, and what a row of a table takes of it without its texts. */
-enum {
-    SUMMARY_BYTES = 2048,
-    WORDS_BYTES = 1024,
-    GROUPS_BYTES = 6144,
-    NOTES_BYTES = 4096,
-    NOTE_BYTES = 24,
-    METRICS_BYTES = 4096,
-    METRIC_BYTES = 64,
-    GATES_BYTES = 3072,
-    GATE_BYTES = 64,
-    ONE_TEXT_BYTES = 1024
-};
-enum {
-    GROUPS_SHOWN = 64,
-    GATES_SHOWN = 64,
-    GROUP_SHARE = 8, /* one of so many parts of the room that is left: there is some for each */
-    WORDS_MAX = 64,
-    WORD_BYTES = 64,
-    WORD_FRAME_BYTES = 3,
-    NAMES_COLUMNS = 256,
-    NAMES_COLUMNS_LEAST = 8
-};
+/* Of what may be many the most that is shown, and where a text is cut. */
+enum { GROUPS_SHOWN = 64, METRICS_SHOWN = 64, GATES_SHOWN = 64, NOTES_SHOWN = 32, WORDS_MAX = 64 };
+enum { TEXT_BYTES = 256, SENTENCE_BYTES = 1024, NOTE_BYTES = 512, WORD_BYTES = 56, NAMES_COLUMNS = 256, NUMBERS = 69 };
 
 /* ---- pieces ---- */
 
@@ -53,34 +32,9 @@ static void set_known (json_t *object, const char *name, bool known, uint64_t nu
     set (object, name, known ? json_integer ((json_int_t) number) : json_null ());
 }
 
-/* In JSON a quote and a backslash are two bytes. */
-static uint32_t byte_room (char c)
+static json_t *cut_json (struct text text)
 {
-    return c == '"' || c == '\\' ? 2 : 1;
-}
-
-static uint32_t written_bytes (struct text text)
-{
-    uint32_t bytes = 0;
-    for (uint32_t i = 0; i < text.len; i++)
-        bytes += byte_room (text.ptr[i]);
-    return bytes;
-}
-
-static struct text part_of (struct text text, uint32_t room)
-{
-    uint32_t len = 0;
-    while (len < text.len && byte_room (text.ptr[len]) <= room)
-        room -= byte_room (text.ptr[len++]);
-    return text_clip (text, len);
-}
-
-/* As much of the text as `room` has left for it. */
-static json_t *take_text (struct text text, uint32_t *room)
-{
-    struct text part = part_of (text, *room < ONE_TEXT_BYTES ? *room : ONE_TEXT_BYTES);
-    *room -= written_bytes (part);
-    return text_json (part);
+    return text_json (text_clip (text, TEXT_BYTES));
 }
 
 /* Rows as columns: {"name": [values]}. So the names of members stand there once. */
@@ -118,9 +72,16 @@ static json_t *letters_json (const struct scene *scene, letter_fn *letter_of, co
     char *letters = mem_array (scene->tiles_n, 1);
     for (uint32_t i = 0; i < scene->tiles_n; i++)
         letters[i] = letter_of (owner, &scene->tiles[i]);
-    json_t *json = host_letters_json (letters, scene->tiles_n);
+    json_t *json = json_stringn (letters, scene->tiles_n);
     mem_free (letters);
     return json;
+}
+
+/* 0 is ':', 1 ';' and so on. */
+static char letter_of_number (uint32_t number)
+{
+    assert (number < NUMBERS);
+    return (char) (':' + number);
 }
 
 static char letter_now (const void *owner, const struct scene_tile *tile)
@@ -138,7 +99,7 @@ static char letter_at_rung (const void *owner, const struct scene_tile *tile)
 static char letter_of_group (const void *owner, const struct scene_tile *tile)
 {
     (void) owner;
-    return host_letter_of_number (tile->group < GROUPS_SHOWN ? tile->group + 1 : 0);
+    return letter_of_number (tile->group < GROUPS_SHOWN ? tile->group + 1 : 0);
 }
 
 /* ---- the phase of each host: words, and which of them it is in ---- */
@@ -149,23 +110,19 @@ struct words {
         struct text text;
         bool gate;
     } known[WORDS_MAX];
-    uint32_t n, room;
+    uint32_t n;
 };
 
 /* Words that find no place are the first, which is empty. */
 static uint32_t word_index (struct words *words, struct text word, bool gate)
 {
-    char full[WORD_BYTES];
     for (uint32_t i = 0; i < words->n; i++)
         if (text_equal (words->known[i].text, word) && words->known[i].gate == gate)
             return i;
-    struct text part = part_of (word, WORD_BYTES - 8);
-    snprintf (full, sizeof full, "%s%.*s", gate ? "gate:" : "", TEXT_ARG (part));
-    uint32_t bytes = written_bytes (text_of (full)) + WORD_FRAME_BYTES;
-    if (words->n == WORDS_MAX || words->room < bytes)
+    if (words->n == WORDS_MAX)
         return 0;
-    json_array_append_new (words->list, text_json (text_of (full)));
-    words->room -= bytes;
+    struct text part = text_clip (word, WORD_BYTES);
+    json_array_append_new (words->list, json_sprintf ("%s%.*s", gate ? "gate:" : "", TEXT_ARG (part)));
     words->known[words->n] = (struct phase_word){ word, gate };
     return words->n++;
 }
@@ -175,12 +132,12 @@ static char letter_of_phase (const void *owner, const struct scene_tile *tile)
     struct words *const *words = owner;
     bool waits = tile->now == MARK_AT_GATE;
     struct text word = waits ? tile->gate : tile->phase;
-    return host_letter_of_number (word_index (*words, word, waits && word.len));
+    return letter_of_number (word_index (*words, word, waits && word.len));
 }
 
 static json_t *phases_json (const struct scene *scene)
 {
-    struct words phases = { .list = json_array (), .room = WORDS_BYTES }, *words = &phases;
+    struct words phases = { .list = json_array () }, *words = &phases;
     word_index (words, (struct text){ 0 }, false);
     json_t *of = letters_json (scene, letter_of_phase, &words);
     return json_pack ("{s:o,s:o}", "words", phases.list, "of", of);
@@ -188,11 +145,11 @@ static json_t *phases_json (const struct scene *scene)
 
 /* ---- the parts of a state ---- */
 
-static json_t *waiting_json (const struct scene *scene, uint32_t *room)
+static json_t *waiting_json (const struct scene *scene)
 {
     json_t *list = json_array ();
     for (uint32_t i = 0; i < scene->waiting_n; i++)
-        json_array_append_new (list, take_text (scene->waiting[i], room));
+        json_array_append_new (list, cut_json (scene->waiting[i]));
     return list;
 }
 
@@ -208,16 +165,15 @@ static void set_cache (json_t *out, const struct scene *scene)
 static json_t *summary_json (const struct scene *scene, bool interrupted)
 {
     json_t *out = json_object ();
-    uint32_t room = SUMMARY_BYTES;
     bool usual = scene->usual_ms != 0;
-    set (out, "slice", take_text (scene->slice, &room));
-    set (out, "ladder", take_text (scene->ladder, &room));
-    set (out, "version", take_text (scene->version, &room));
-    set (out, "mesh", take_text (scene->mesh, &room));
+    set (out, "slice", cut_json (scene->slice));
+    set (out, "ladder", cut_json (scene->ladder));
+    set (out, "version", cut_json (scene->version));
+    set (out, "mesh", cut_json (scene->mesh));
     set (out, "state", json_string (scene->ended ? "ended" : interrupted ? "interrupted" : "running"));
     set_word (out, "outcome", &outcome_names, scene->outcome);
     set_known (out, "exit_status", scene->ended, scene->exit_status);
-    set (out, "sentence", take_text (scene->sentence, &room));
+    set (out, "sentence", text_json (text_clip (scene->sentence, SENTENCE_BYTES)));
     set_known (out, "opened_wall_ms", scene->opened_wall_ms != 0, scene->opened_wall_ms);
     set_number (out, "away_ms", scene->away_ms);
     set_known (out, "hosts", scene->opened, scene->hosts_n);
@@ -230,7 +186,7 @@ static json_t *summary_json (const struct scene *scene, bool interrupted)
     set_known (out, "usual_ms", usual, scene->usual_ms);
     set_known (out, "usual_runs", usual, scene->usual_runs);
     set (out, "cancelling", json_boolean (scene->cancelling));
-    set (out, "waiting", waiting_json (scene, &room));
+    set (out, "waiting", waiting_json (scene));
     set_cache (out, scene);
     return out;
 }
@@ -255,42 +211,16 @@ static json_t *rung_json (const struct scene *scene, uint32_t index)
     return out;
 }
 
-/* What is cut ends with an ellipsis; null: there is no room for that. */
-static json_t *short_names (struct text folded, uint32_t *room)
+/* What is cut ends with an ellipsis. */
+static json_t *short_names (struct text folded)
 {
-    uint32_t columns = *room < NAMES_COLUMNS ? *room : NAMES_COLUMNS;
     struct buf names;
-    if (columns < NAMES_COLUMNS_LEAST)
-        return json_null ();
-    buf_init (&names, ONE_TEXT_BYTES);
-    buf_escaped (&names, folded, columns);
-    json_t *json = take_text (buf_as_text (&names), room);
-    buf_release (&names);
-    return json;
+    buf_init (&names, 4 * NAMES_COLUMNS);
+    buf_escaped (&names, folded, NAMES_COLUMNS);
+    return buf_take_json (&names);
 }
 
-/* Each text takes at most half of what the ones before it left. */
-static json_t *take_half (struct text text, uint32_t *room)
-{
-    uint32_t half = *room / 2, left = half;
-    json_t *json = take_text (text, &left);
-    *room -= half - left;
-    return json;
-}
-
-static void set_group_texts (json_t *out, const struct scene_group *group, uint32_t *room)
-{
-    uint32_t share = *room / GROUP_SHARE, left = share;
-    set (out, "line", take_half (group->line, &left));
-    set (out, "cause", take_half (group->cause, &left));
-    set (out, "next", take_half (group->next, &left));
-    set (out, "signature", take_half (group->signature, &left));
-    set (out, "phase", take_half (group->phase, &left));
-    set (out, "names", short_names (group->names, &left));
-    *room -= share - left;
-}
-
-static json_t *group_json (const struct scene *scene, uint32_t index, uint32_t *room)
+static json_t *group_json (const struct scene *scene, uint32_t index)
 {
     const struct scene_group *group = &scene->groups[index];
     json_t *out = json_object ();
@@ -301,7 +231,12 @@ static json_t *group_json (const struct scene *scene, uint32_t index, uint32_t *
     set_word (out, "owner", &owner_names, group->owner);
     set_word (out, "certainty", &certainty_names, certainty_of_owner (group->owner, group->likely));
     set (out, "preliminary", json_boolean (group->preliminary));
-    set_group_texts (out, group, room);
+    set (out, "line", cut_json (group->line));
+    set (out, "cause", cut_json (group->cause));
+    set (out, "next", cut_json (group->next));
+    set (out, "signature", cut_json (group->signature));
+    set (out, "phase", cut_json (group->phase));
+    set (out, "names", short_names (group->names));
     set_known (out, "first", group->n != 0, group->n ? group->ranks[0] : 0);
     set_number (out, "count", group->n);
     set (out, "cause_host", host_name (scene, group->cause_host));
@@ -309,17 +244,13 @@ static json_t *group_json (const struct scene *scene, uint32_t index, uint32_t *
     return out;
 }
 
-/* All of them take of the room, so that a text is cut the same wherever it is sent. */
 static void set_groups (json_t *out, const struct scene *scene, uint64_t since)
 {
     json_t *list = json_array ();
-    uint32_t room = GROUPS_BYTES, n = scene->groups_n < GROUPS_SHOWN ? scene->groups_n : GROUPS_SHOWN;
-    for (uint32_t i = 0; i < n; i++) {
-        json_t *group = group_json (scene, i, &room);
+    uint32_t n = scene->groups_n < GROUPS_SHOWN ? scene->groups_n : GROUPS_SHOWN;
+    for (uint32_t i = 0; i < n; i++)
         if (since == 0 || scene->groups[i].changed > since)
-            json_array_append (list, group);
-        json_decref (group);
-    }
+            json_array_append_new (list, group_json (scene, i));
     set (out, "groups", take_columns (list));
     set_number (out, "groups_n", n);
     set_number (out, "groups_left_out", scene->groups_n - n);
@@ -330,19 +261,17 @@ static void set_groups (json_t *out, const struct scene *scene, uint64_t since)
 static json_t *metrics_json (const struct scene *scene)
 {
     json_t *list = json_array ();
-    uint32_t room = METRICS_BYTES;
-    for (uint32_t i = 0; i < scene->metrics_n && room > METRIC_BYTES; i++) {
-        room -= METRIC_BYTES;
+    for (uint32_t i = 0; i < scene->metrics_n && i < METRICS_SHOWN; i++) {
         const struct scene_metric *metric = &scene->metrics[i];
         json_t *out = json_object (), *value = json_real (metric->value);
         set_number (out, "rung", metric->rung);
         set_word (out, "pass", &pass_names, metric->pass);
-        set (out, "name", take_text (metric->name, &room));
-        set (out, "axes", take_text (metric->axes, &room));
+        set (out, "name", cut_json (metric->name));
+        set (out, "axes", cut_json (metric->axes));
         set (out, "value", value ? value : json_null ()); /* jansson has no number that is not finite */
         set_word (out, "proof", &proof_names, metric->proof);
-        set (out, "why", take_text (metric->why, &room));
-        set (out, "culprits", take_text (metric->culprits, &room));
+        set (out, "why", cut_json (metric->why));
+        set (out, "culprits", cut_json (metric->culprits));
         json_array_append_new (list, out);
     }
     return take_columns (list);
@@ -355,7 +284,7 @@ static json_t *gate_json (const struct scene *scene, const struct scene_gate *ga
     set_number (out, "rung", gate->rung);
     set_word (out, "pass", &pass_names, gate->pass);
     set_number (out, "attempt", gate->attempt);
-    set (out, "gate", text_json (part_of (gate->gate, WORD_BYTES)));
+    set (out, "gate", text_json (text_clip (gate->gate, WORD_BYTES)));
     set (out, "last", host_name (scene, gate->last));
     set_number (out, "hosts", gate->hosts_n);
     set_known (out, "median_wait_ms", others, gate->median_wait_ms);
@@ -364,41 +293,25 @@ static json_t *gate_json (const struct scene *scene, const struct scene_gate *ga
     return out;
 }
 
-static uint32_t gate_bytes (const struct scene *scene, const struct scene_gate *gate)
-{
-    struct text last = gate->last < scene->tiles_n ? scene->tiles[gate->last].name : (struct text){ 0 };
-    return GATE_BYTES + written_bytes (part_of (gate->gate, WORD_BYTES)) + written_bytes (last);
-}
-
 /* The last of them. */
 static json_t *gates_json (const struct scene *scene)
 {
     json_t *list = json_array ();
-    uint32_t room = GATES_BYTES, first = scene->gates_n;
-    while (first && scene->gates_n - first < GATES_SHOWN && gate_bytes (scene, &scene->gates[first - 1]) <= room)
-        room -= gate_bytes (scene, &scene->gates[--first]);
+    uint32_t first = scene->gates_n > GATES_SHOWN ? scene->gates_n - GATES_SHOWN : 0;
     for (uint32_t i = first; i < scene->gates_n; i++)
         json_array_append_new (list, gate_json (scene, &scene->gates[i]));
     return take_columns (list);
-}
-
-/* Cut, where it alone is longer than there is room for all. */
-static struct text note_text (const struct feed_note *note)
-{
-    return part_of (note->text, NOTES_BYTES - NOTE_BYTES);
 }
 
 /* The last of them. */
 static void set_notes (json_t *out, const struct scene *scene)
 {
     json_t *list = json_array ();
-    uint32_t room = NOTES_BYTES, first = scene->notes_n;
-    while (first && NOTE_BYTES + written_bytes (note_text (scene->notes[first - 1])) <= room)
-        room -= NOTE_BYTES + written_bytes (note_text (scene->notes[--first]));
+    uint32_t first = scene->notes_n > NOTES_SHOWN ? scene->notes_n - NOTES_SHOWN : 0;
     for (uint32_t i = first; i < scene->notes_n; i++) {
         const struct feed_note *note = scene->notes[i];
         json_array_append_new (list, json_pack ("[I,I,o]", (json_int_t) note->number, (json_int_t) note->at_ms,
-                                                text_json (note_text (note))));
+                                                text_json (text_clip (note->text, NOTE_BYTES))));
     }
     set (out, "notes", list);
     set_number (out, "notes_skipped", scene->notes_skipped + first);
@@ -431,6 +344,14 @@ static void set_rungs (json_t *out, const struct scene *scene, uint64_t since)
     set (out, "rungs", list);
 }
 
+static json_t *names_json (const struct scene *scene)
+{
+    json_t *list = json_array ();
+    for (uint32_t i = 0; i < scene->tiles_n; i++)
+        json_array_append_new (list, text_json (scene->tiles[i].name));
+    return list;
+}
+
 void scene_state_json (const struct scene *scene, const char *boot, bool interrupted, uint64_t since, struct buf *out)
 {
     json_t *state = json_object ();
@@ -441,7 +362,7 @@ void scene_state_json (const struct scene *scene, const char *boot, bool interru
     set (state, "whole", json_boolean (since == 0));
     set (state, "summary", summary_json (scene, interrupted));
     if (since == 0)
-        set (state, "names", host_names_json (scene));
+        set (state, "names", names_json (scene));
     if (since == 0 || is_tile_changed (scene, since)) {
         set (state, "now", letters_json (scene, letter_now, NULL));
         set (state, "phases", phases_json (scene));
@@ -467,7 +388,7 @@ void scene_within_json (const struct scene *scene, const char *boot, struct buf 
     for (uint32_t i = 0; i < scene->tiles_n; i++)
         letters[scene->tiles[i].rank] = 'x';
     json_print_release (json_pack ("{s:s, s:I, s:o}", "boot", boot, "revision", (json_int_t) scene->revision, "hosts",
-                                   host_letters_json (letters, scene->hosts_n)),
+                                   json_stringn (letters, scene->hosts_n)),
                         JSON_COMPACT, out);
     mem_free (letters);
 }

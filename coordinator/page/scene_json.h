@@ -1,9 +1,9 @@
 /* scene_json.h - a scene as JSON: what the page draws, live or from a report. docs/spec/web.md describes each member.
  *
- * Of a scene of all hosts by rank (no filter, SCENE_BY_RANK). Same scene, same bytes. Compact: how hosts stand is a
- * letter each (host_letters.h), tables are columns, and what may be long has a share of the room. So of 4,096 hosts by
- * 12 rungs it is at most 64 KiB, what changed with one rung 32, and an ordinary one 4. What finds no room is cut; of
- * the notes the oldest are counted as skipped. Pure. No errors. */
+ * Of a scene of all hosts by rank (no filter, SCENE_BY_RANK). Same scene, same bytes. How hosts stand is a letter each,
+ * tables are columns, texts are cut, and of groups, metrics, gates and notes there are so many at most; older notes are
+ * counted as skipped. So of 4,096 hosts by 12 rungs, gzipped, it is at most 64 KiB, what changed with one rung 32, and an
+ * ordinary one 16. Pure. No errors. */
 #ifndef SLICEUP_COORDINATOR_PAGE_SCENE_JSON_H
 #define SLICEUP_COORDINATOR_PAGE_SCENE_JSON_H
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/page/host_letters.h"
 #include "coordinator/scene/scene.h"
 
 /* Attempts of one pass, one behind the other. */
@@ -211,8 +210,7 @@ static void add_marks (struct report_attempt *const *pass, uint32_t n, struct bu
     memset (letters, '.', hosts);
     for (uint32_t i = 0; i < n; i++)
         letters[pass[i]->host] = scene_mark_letter (pass[i]->of->mark);
-    buf_puts (out, ",\"marks\":\"");
-    host_letters_add_runs (letters, hosts, out);
+    buf_printf (out, ",\"marks\":\"%.*s", (int) hosts, letters);
     mem_free (letters);
 }
 

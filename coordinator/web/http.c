@@ -7,12 +7,15 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "common/base/mem.h"
 #include "common/io/clock.h"
 
 enum { POOL_BYTES = 2 * HTTP_REQUEST_BYTES, FILE_MS = 5 * 60 * 1000, LAST_RUNS = 4 };
 enum { RETURN_MS = 100, MOMENT_MS = 10 };
+/* What is shorter is sent as it is. A window of 32 KiB, and a head as gzip has it. */
+enum { GZIP_LEAST_BYTES = 1024, GZIP_WINDOW_BITS = 15 + 16, GZIP_MEMORY = 8 };
 
 /* A connection, as long as it lives, and the request on it. */
 struct http_exchange {
@@ -54,47 +57,84 @@ static const char *const policy[][2] = {
 };
 
 struct http_answer {
-    struct MHD_Response *response;
+    struct MHD_Response *response, *gzipped; /* gzipped: for those who take it; NULL: none */
     unsigned status;
     bool is_file;
     uint32_t holds;
 };
 
-static struct http_answer *make_answer (unsigned status, const char *type, struct MHD_Response *response)
+static void add_header (struct MHD_Response *response, const char *name, const char *value)
+{
+    if (MHD_add_response_header (response, name, value) != MHD_YES)
+        mem_exit_exhausted (0);
+}
+
+static struct http_answer *make_answer (unsigned status, const char *type, struct MHD_Response *response,
+                                        struct MHD_Response *gzipped)
 {
     if (!response)
         mem_exit_exhausted (0);
     struct http_answer *answer = mem_alloc (sizeof *answer);
-    *answer = (struct http_answer){ .response = response, .status = status, .holds = 1 };
+    *answer = (struct http_answer){ .response = response, .gzipped = gzipped, .status = status, .holds = 1 };
     for (size_t i = 0; i < sizeof policy / sizeof policy[0]; i++)
         http_answer_add_header (answer, policy[i][0], policy[i][1]);
     http_answer_add_header (answer, "Content-Type", type);
     return answer;
 }
 
+static struct MHD_Response *copy_bytes (const void *bytes, size_t len)
+{
+    return MHD_create_response_from_buffer (len, (void *) (uintptr_t) bytes, MHD_RESPMEM_MUST_COPY);
+}
+
+/* Once, for all who are given the answer, at a level that is three times as fast as the usual one, and no worse for
+ * letters of hosts. NULL: there is no memory for it, so it is sent as it is. */
+static struct MHD_Response *gzip (struct text bytes)
+{
+    z_stream stream = { .next_in = (Bytef *) (uintptr_t) bytes.ptr, .avail_in = bytes.len };
+    struct MHD_Response *response = NULL;
+    if (deflateInit2 (&stream, Z_BEST_SPEED, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
+        return NULL;
+    uLong room = deflateBound (&stream, bytes.len);
+    stream.next_out = mem_array (room, 1);
+    stream.avail_out = (uInt) room;
+    Bytef *out = stream.next_out;
+    if (deflate (&stream, Z_FINISH) == Z_STREAM_END)
+        response = copy_bytes (out, stream.total_out);
+    (void) deflateEnd (&stream);
+    mem_free (out);
+    return response;
+}
+
 struct http_answer *http_answer_bytes (unsigned status, const char *type, struct text bytes)
 {
-    return make_answer (status, type,
-                        MHD_create_response_from_buffer (bytes.len, (void *) bytes.ptr, MHD_RESPMEM_MUST_COPY));
+    struct MHD_Response *gzipped = bytes.len < GZIP_LEAST_BYTES ? NULL : gzip (bytes);
+    struct http_answer *answer = make_answer (status, type, copy_bytes (bytes.ptr, bytes.len), gzipped);
+    if (gzipped) {
+        http_answer_add_header (answer, "Vary", "Accept-Encoding");
+        add_header (gzipped, "Content-Encoding", "gzip");
+    }
+    return answer;
 }
 
 struct http_answer *http_answer_fixed (unsigned status, const char *type, struct text bytes)
 {
     return make_answer (status, type,
-                        MHD_create_response_from_buffer (bytes.len, (void *) bytes.ptr, MHD_RESPMEM_PERSISTENT));
+                        MHD_create_response_from_buffer (bytes.len, (void *) bytes.ptr, MHD_RESPMEM_PERSISTENT), NULL);
 }
 
 struct http_answer *http_answer_file (unsigned status, const char *type, int fd, uint64_t bytes)
 {
-    struct http_answer *answer = make_answer (status, type, MHD_create_response_from_fd64 (bytes, fd));
+    struct http_answer *answer = make_answer (status, type, MHD_create_response_from_fd64 (bytes, fd), NULL);
     answer->is_file = true;
     return answer;
 }
 
 void http_answer_add_header (struct http_answer *answer, const char *name, const char *value)
 {
-    if (MHD_add_response_header (answer->response, name, value) != MHD_YES)
-        mem_exit_exhausted (0);
+    add_header (answer->response, name, value);
+    if (answer->gzipped)
+        add_header (answer->gzipped, name, value);
 }
 
 struct http_answer *http_answer_hold (struct http_answer *answer)
@@ -109,6 +149,8 @@ void http_answer_release (struct http_answer *answer)
     if (!answer || --answer->holds > 0)
         return;
     MHD_destroy_response (answer->response); /* it has holds of its own while it is sent */
+    if (answer->gzipped)
+        MHD_destroy_response (answer->gzipped);
     mem_free (answer);
 }
 
@@ -239,18 +281,27 @@ static void on_completed (void *owner, struct MHD_Connection *connection, void *
     *context = NULL;
 }
 
+static const char *header (struct MHD_Connection *connection, const char *name)
+{
+    return MHD_lookup_connection_value (connection, MHD_HEADER_KIND, name);
+}
+
+/* A word of Accept-Encoding; with a weight of its own, which may be 0, it is not believed. */
+static bool takes_gzip (const struct http_exchange *exchange)
+{
+    const char *accepts = header (exchange->connection, "Accept-Encoding");
+    const char *at = accepts ? strstr (accepts, "gzip") : NULL;
+    return at && at[4] != ';';
+}
+
 /* Nobody waits for the answer here: the library sends it. */
 static enum MHD_Result send_answer (struct http_exchange *exchange)
 {
     const struct http_answer *answer = exchange->answer;
     exchange->held = false;
     exchange->due_ms = clock_boot_ms () + (answer->is_file ? (uint64_t) FILE_MS : HTTP_ANSWER_MS);
-    return MHD_queue_response (exchange->connection, answer->status, answer->response);
-}
-
-static const char *header (struct MHD_Connection *connection, const char *name)
-{
-    return MHD_lookup_connection_value (connection, MHD_HEADER_KIND, name);
+    struct MHD_Response *response = answer->gzipped && takes_gzip (exchange) ? answer->gzipped : answer->response;
+    return MHD_queue_response (exchange->connection, answer->status, response);
 }
 
 /* HTTP/1.1 asks for both; the library would refuse it without the policy. */

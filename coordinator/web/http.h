@@ -1,10 +1,11 @@
-/* http.h - requests and answers of HTTP on one socket, within bounds of time and size. The only home of libmicrohttpd.
+/* http.h - requests and answers of HTTP on one socket, within bounds of time and size. The only home of libmicrohttpd
+ * and zlib.
  *
  * It closes a connection whose request is not whole after HTTP_REQUEST_MS, or whose answer is not taken for
  * HTTP_ANSWER_MS; at most HTTP_CONNECTIONS are open, others wait to be accepted. From HTTP_CROWD on another one is closed
  * for each that comes: where more than HTTP_STRANGERS are of nobody who is known, the first of these; else the one that is
  * idle for longest, or has not taken its answer for longest. Every answer that is made here has the
- * same headers of policy. What is no HTTP the library answers by itself: without them, with a fixed text and nothing of
+ * same headers of policy; what is copied goes gzipped to who takes that, and is gzipped once. What is no HTTP the library answers by itself: without them, with a fixed text and nothing of
  * the request, and it closes. One thread: whoever drives `loop`. */
 #ifndef SLICEUP_COORDINATOR_WEB_HTTP_H
 #define SLICEUP_COORDINATOR_WEB_HTTP_H

@@ -212,9 +212,9 @@ class Anything(Pages):
         self.assertIn("token=t0ken", self.browser.current_url)
 
     def test_where_no_host_failed_a_run_that_did_not_pass_says_why(self):
-        whole = said_by.state() | {"groups": {}, "groups_n": 0, "group_of": said_by.runs_of(":" * 16)}
+        whole = said_by.state() | {"groups": {}, "groups_n": 0, "group_of": ":" * 16}
         whole["summary"] |= {"state": "ended", "outcome": "blocked", "sentence": "the cache cannot be used"}
-        whole["rungs"][1]["cells"] = said_by.runs_of("P" * 14 + "BL")
+        whole["rungs"][1]["cells"] = "P" * 14 + "BL"
         self.serve(said_by.answers() | {"state": lambda query: said_by.nothing_new(whole) if "since" in query else whole})
         self.until(lambda: "the cache cannot be used" in self.text("groups"), "the sentence in place of causes")
         self.assertNotIn("Nothing failed", self.text("groups"))
@@ -230,17 +230,17 @@ class Anything(Pages):
         for said in ("3 min 38 s", "1.9 s", "999 ms"):
             self.until(lambda: said in self.text("ladder"), said)
 
-    def test_what_is_packed_is_what_it_was(self):
+    def test_letters_of_hosts_are_shown_as_what_they_stand_for(self):
         """Letters of all kinds, and numbers of phases and groups."""
         rng, words = random.Random(3), ["to come", "passed", "not reached", "runs", "ended", "failed so far", "cascade", "cancelled", "blocked", "timed out", "lost"]
         letters, phases = ["".join(rng.choices(of, k=200)) for of in (".P-refcXBTL", ":;<=>?@ABCDEFGHIJKLMN")]
         groups = "".join(rng.choices(":;<=>", k=200))
         whole = said_by.state(200, 20)
-        whole["rungs"][2]["cells"] = said_by.packed(letters)
-        whole["now"] = said_by.packed("rP" * 100)
-        whole["phases"] = {"words": [f"phase {i}" if i else "" for i in range(20)], "of": said_by.packed(phases)}
+        whole["rungs"][2]["cells"] = letters
+        whole["now"] = "rP" * 100
+        whole["phases"] = {"words": [f"phase {i}" if i else "" for i in range(20)], "of": phases}
         whole["groups"] = said_by.columns_of([said_by.group(i, "failed", f"v6e-{i}", i, 1, f"error {i}") for i in range(4)])
-        whole |= {"groups_n": 4, "group_of": said_by.packed(groups)}
+        whole |= {"groups_n": 4, "group_of": groups}
         self.serve(said_by.answers() | {"state": lambda query: said_by.nothing_new(whole) if "since" in query else whole})
         self.unfold("table-part")
         self.assertEqual({f"v6e-{i}": words[".P-refcXBTL".index(letter)] for i, letter in enumerate(letters)}, self.hosts_at("tiny"))
@@ -258,7 +258,7 @@ class Anything(Pages):
             asked[0] += 1
             if "since" not in query:
                 return whole
-            news = {"groups": said_by.columns_of([changed]), "groups_n": 2, "groups_left_out": 3, "ungrouped": 37, "group_of": ":3;:5<:6"}
+            news = {"groups": said_by.columns_of([changed]), "groups_n": 2, "groups_left_out": 3, "ungrouped": 37, "group_of": ":::;:::::<::::::"}
             return said_by.nothing_new(whole) | ({"revision": 13} | news if asked[0] == 2 else {})
 
         self.serve(said_by.answers() | {"state": answer})
@@ -337,8 +337,8 @@ class Anything(Pages):
         self.assertEqual([], self.complaints())
 
     def test_an_answer_that_was_made_before_the_last_change_is_asked_for_again(self):
-        answers = iter([{"boot": "b00t", "revision": 11, "hosts": ".16"}, {"boot": "other", "revision": 99, "hosts": ".16"}])
-        newest = {"boot": "b00t", "revision": 13, "hosts": ".3x2.11"}
+        answers = iter([{"boot": "b00t", "revision": 11, "hosts": "." * 16}, {"boot": "other", "revision": 99, "hosts": "." * 16}])
+        newest = {"boot": "b00t", "revision": 13, "hosts": "...xx" + "." * 11}
         server = self.serve(said_by.answers() | {"within": lambda query: next(answers, newest) if query["time"] == "1000-2000" else newest})
         self.filter("time:1s-2s")
         self.until(lambda: self.text("hidden") == "14 of 16 hidden", "the newest answer")
@@ -400,8 +400,8 @@ class Anything(Pages):
         words, style, script = ((said_by.PAGE / f"page.{kind}").read_text() for kind in ("html", "css", "js"))
         hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
         data = json.dumps({"state": said_by.state(said=HOSTILE), "hosts": [said_by.host("v6e-3", HOSTILE)], "drift": said_by.drift(HOSTILE),
-                           "passes": [{"rung": 2, "pass": "once", "attempt": 1, "purpose": "climb", "began_ms": 2000, "marks": ".3FP.11", "ms": [900, 700]},
-                                      {"rung": 1, "pass": "once", "attempt": 1, "purpose": "climb", "began_ms": 1000, "marks": "P16", "ms": [900] * 16}]})
+                           "passes": [{"rung": 2, "pass": "once", "attempt": 1, "purpose": "climb", "began_ms": 2000, "marks": "...FP" + "." * 11, "ms": [900, 700]},
+                                      {"rung": 1, "pass": "once", "attempt": 1, "purpose": "climb", "began_ms": 1000, "marks": "P" * 16, "ms": [900] * 16}]})
         page = (words.replace('<link rel="stylesheet" href="page.css">', f"<style>{style}</style>")
                 .replace('<script src="page.js"></script>', f'<script type="application/json" id="sliceup-data">{data.replace("<", chr(92) + "u003c")}'
                          f"</script><script>{script}</script>")
@@ -449,7 +449,7 @@ class Anything(Pages):
             if "since" not in query:
                 return whole
             turn[0] += 1
-            return {**whole, "whole": False, "revision": turn[0], "now": said_by.packed("".join(rng.choices("rgP", k=4096))), "notes": []}
+            return {**whole, "whole": False, "revision": turn[0], "now": "".join(rng.choices("rgP", k=4096)), "notes": []}
 
         self.serve(said_by.answers() | {"state": changed})
         frames = self.until(lambda: len(found := self.browser.execute_script("return document.getElementById('tiles').frames")) > 12 and found, "frames")

@@ -13,7 +13,6 @@ PAGE = pathlib.Path(__file__).resolve().parents[2] / "coordinator/page"
 POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
           "frame-ancestors 'none'; require-trusted-types-for 'script'")
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
-DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 NOTHING = b"there is no such thing\n"
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"></script><b>&amp; \u202egnp.exe \x1b[31m'\""
 
@@ -76,25 +75,6 @@ class Request(http.server.BaseHTTPRequestHandler):
 
 # ---- what it says: a run of which one host failed, four fell with it, one hangs and one is silent ----
 
-def runs_of(letters):
-    """Run lengths, as docs/spec/web.md has them."""
-    out, at = "", 0
-    while at < len(letters):
-        n = len(letters[at:]) - len(letters[at:].lstrip(letters[at]))
-        out += letters[at] + (str(n) if n > 1 else "")
-        at += n
-    return out
-
-
-def packed(letters):
-    """The same, packed."""
-    alphabet = "".join(dict.fromkeys(letters))
-    width = (len(alphabet) - 1).bit_length()
-    bits = "".join(f"{alphabet.index(letter):0{width}b}" for letter in letters)
-    bits += "0" * (-len(bits) % 6)
-    return f"!{alphabet}!" + "".join(DIGITS[int(bits[i:i + 6], 2)] for i in range(0, len(bits), 6))
-
-
 def columns_of(rows):
     return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
 
@@ -113,7 +93,7 @@ def rung(index, name, now):
     return {"index": index, "id": name, "outcome": "passed" if index < 2 else None, "pass": "once", "attempt": 1, "running": index == 2,
             "slice_wide": False, "began_ms": 900 if index == 2 else None, "spent_ms": 900 if index < 3 else None, "limit_ms": 60000,
             "hosts": len(now) if index < 3 else None, "ended": 3 if index < 3 else None,
-            "cells": runs_of("P" * len(now) if index < 2 else now if index == 2 else "." * len(now))}
+            "cells": "P" * len(now) if index < 2 else now if index == 2 else "." * len(now)}
 
 
 def state(hosts=16, columns=4, said="", rungs=("facts", "device", "tiny", "slice")):
@@ -128,10 +108,10 @@ def state(hosts=16, columns=4, said="", rungs=("facts", "device", "tiny", "slice
     gates = [{"rung": 1, "pass": "once", "attempt": 1, "gate": "meet", "last": "v6e-2", "hosts": hosts, "median_wait_ms": 400, "longest_wait_ms": 900,
               "opened_ms": 1700}]
     return {"boot": "b00t", "revision": 12, "now_ms": 31200, "run": "3fa9c0de00112233", "whole": True, "summary": summary,
-            "names": [["v6e-", 0, hosts - 1, 0, ""]], "now": runs_of(now), "rungs": [rung(i, name, now) for i, name in enumerate(rungs)],
-            "phases": {"words": ["", f"compile{said}", "gate:meet"], "of": runs_of(";<" + ";" * (hosts - 2))},
+            "names": [f"v6e-{i}" for i in range(hosts)], "now": now, "rungs": [rung(i, name, now) for i, name in enumerate(rungs)],
+            "phases": {"words": ["", f"compile{said}", "gate:meet"], "of": ";<" + ";" * (hosts - 2)},
             "groups": columns_of(groups), "groups_n": 3, "groups_left_out": 0, "ungrouped": 0,
-            "group_of": runs_of((":::;::::====::<" + ":" * hosts)[:hosts]), "metrics": columns_of(metrics), "gates": columns_of(gates),
+            "group_of": (":::;::::====::<" + ":" * hosts)[:hosts], "metrics": columns_of(metrics), "gates": columns_of(gates),
             "notes": [[i, 100 * i, f"note {i} {said}"] for i in range(1, 30)], "notes_skipped": 37}
 
 
@@ -165,6 +145,6 @@ def runs(said=""):
 def answers(said="", **more):
     whole = state(said=said, **more)
     return {"state": lambda query: nothing_new(whole) if "since" in query else whole, "host": lambda query: host(query["host"], said),
-            "within": lambda query: {"boot": "b00t", "revision": 12, "hosts": ".3x2" if query["time"] == "1400-2100" else ".16"},
+            "within": lambda query: {"boot": "b00t", "revision": 12, "hosts": "...xx" + "." * 11 if query["time"] == "1400-2100" else "." * 16},
             "log": lambda query: f"a line of the log {said}\n".encode() * 50 if "from" not in query else b"", "drift": drift(said),
             "runs": runs(said), "receipt": b"{}"}

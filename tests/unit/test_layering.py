@@ -35,7 +35,7 @@ FENCED = {
     r"openssl": {"common/base"},
     r"dlfcn": {"worker/probe", "worker/standin"},
     r"libssh": {"coordinator/courier"},
-    r"microhttpd": {"coordinator/web"},
+    r"microhttpd|zlib": {"coordinator/web"},
     r"n?curses|term": {"coordinator/terminal"},
     r"jansson": {"coordinator/cli", "coordinator/courier", "coordinator/exec", "coordinator/home", "coordinator/keys", "coordinator/launch", "coordinator/view", "coordinator/web",
                  "worker/builtin", "worker/command", "worker/facts", "worker/link", "worker/protocol", "worker/run"},
