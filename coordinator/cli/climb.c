@@ -8,7 +8,7 @@
 
 #include "common/io/fd.h"
 #include "common/wire/wire.h"
-#include "coordinator/cli/exit_timeout.h"
+#include "coordinator/cli/cli.h"
 #include "coordinator/cli/live_thread.h"
 #include "coordinator/cli/metrics_file.h"
 #include "coordinator/cli/on_end.h"

@@ -8,7 +8,6 @@
 #include "common/base/duration.h"
 #include "common/cache/owners.h"
 #include "common/model/secret.h"
-#include "coordinator/cli/origin.h"
 #include "coordinator/launch/host_source_io.h"
 
 enum { PLANNING_TEXT_MAX_BYTES = 4 << 20 };

@@ -54,4 +54,11 @@ void launch_measures_keep (const struct cli *cli, const struct run_dir *dir);
  * signatures names none. -1: it names none either, and failures are recognised by the coordinator alone. */
 int signature_table_write (struct plan *plan, struct arena *arena, struct err *err);
 
+/* ---- origin ---- */
+
+/* Who asks for a run: the user, the machine, the folder and the command line of this process. */
+
+/* Within the bounds of its record: what is no UTF-8 is escaped, and what is longer is cut. Lives in the arena. */
+void origin_read (struct arena *arena, struct run_origin *out);
+
 #endif

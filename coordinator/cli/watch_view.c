@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "common/io/clock.h"
-#include "coordinator/cli/exit_timeout.h"
+#include "coordinator/cli/cli.h"
 #include "coordinator/cli/logs.h"
 #include "coordinator/scene/feed.h"
 #include "coordinator/terminal/screen.h"

@@ -10,7 +10,7 @@
 #include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/covers.h"
-#include "coordinator/verdict/retry.h"
+#include "coordinator/verdict/going_on.h"
 
 /* ---- going on ---- */
 

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "coordinator/verdict/fingerprint_builder.h"
+#include "coordinator/verdict/flag_set.h"
 
 /* Sealing, or looking over what was read, may take as long as the program, and this at least. */
 enum { CLOSE_MS = 60000 };

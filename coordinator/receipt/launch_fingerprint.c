@@ -1,6 +1,6 @@
 #include "coordinator/receipt/measure_fold.h"
 
-#include "coordinator/verdict/fingerprint_builder.h"
+#include "coordinator/verdict/flag_set.h"
 
 static void add_number (struct fingerprint_builder *builder, const char *name, uint32_t number)
 {

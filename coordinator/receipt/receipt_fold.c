@@ -5,7 +5,7 @@
 #include "common/model/secret.h"
 #include "coordinator/receipt/merge.h"
 #include "coordinator/receipt/receipt_fold_state.h"
-#include "coordinator/verdict/going_on_command.h"
+#include "coordinator/verdict/going_on.h"
 #include "coordinator/verdict/preliminary_verdict.h"
 #include "coordinator/verdict/recompile_reason.h"
 

@@ -5,6 +5,8 @@
 #ifndef SLICEUP_COORDINATOR_TERMINAL_CELLS_H
 #define SLICEUP_COORDINATOR_TERMINAL_CELLS_H
 
+#include "common/model/record.h"
+#include "coordinator/scene/scene.h"
 #include "coordinator/view/line.h"
 
 struct cell {
@@ -40,5 +42,26 @@ void pen_pad (struct pen *pen, uint32_t column);
 void pen_field (struct pen *pen, struct text text, uint32_t columns);
 /* A whole line of one paint. */
 void cells_put_line (const struct cells *cells, uint32_t row, enum paint paint, struct text text);
+
+/* ---- sheet ---- */
+
+/* Lines that are scrolled, and the colour of a mark. Pure. */
+
+struct sheet_line {
+    enum paint paint;
+    struct text line;
+};
+struct sheet {
+    struct arena *arena;
+    LIST_OF (struct sheet_line) lines;
+    uint32_t room;
+};
+void sheet_add (struct sheet *sheet, enum paint paint, struct text line);
+void sheet_printf (struct sheet *sheet, enum paint paint, const char *format, ...)
+    __attribute__ ((format (printf, 3, 4)));
+/* Draws the lines from `*scroll` on, which is brought back to where the last of them are shown; releases the sheet. */
+void sheet_draw (struct sheet *sheet, const struct cells *cells, uint32_t row, uint32_t end, uint32_t *scroll);
+/* The colour of a mark, which says no more than its letter does. */
+enum paint terminal_mark_paint (enum scene_mark mark);
 
 #endif

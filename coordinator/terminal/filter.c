@@ -1,4 +1,4 @@
-#include "coordinator/terminal/filter.h"
+#include "coordinator/terminal/state.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -39,7 +39,7 @@ bool blame_is_peer_complaint (const struct plan *plan, struct text id);
 /* What to look at when a worker did not start, or was lost: by how it got to its host. */
 struct text blame_advice_for_lost (enum launcher launcher);
 
-/* host_mentions.c - which hosts the texts of others name: "/job:jax_worker/replica:0/task:3 heartbeat timeout",
+/* Which hosts the texts of others name: "/job:jax_worker/replica:0/task:3 heartbeat timeout",
  * "Connection closed by peer [10.0.0.2]:8476". Pure. Names and addresses that several hosts share say nothing. A text
  * comes from a host: it can name, and no more. */
 struct host_mentions;

@@ -2,8 +2,10 @@
 #ifndef SLICEUP_COORDINATOR_VERDICT_FLAG_SET_H
 #define SLICEUP_COORDINATOR_VERDICT_FLAG_SET_H
 
+#include "common/base/digest.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
+#include "common/model/plan.h"
 
 /* The words of `flags` sorted, each once, joined by one space: equal sets give equal texts. Of the arena. */
 struct text flag_set_normalise (struct text flags, struct arena *arena);
@@ -12,5 +14,24 @@ bool flag_set_next (struct text *rest, struct text *word);
 bool flag_set_has (struct text set, struct text word);
 /* The words of `set` that `other` lacks, in the same form. Of the arena. */
 struct text flag_set_subtract (struct text set, struct text other, struct arena *arena);
+
+/* ---- fingerprint builder ---- */
+
+/* A short name for everything that must be equal: a digest over named values, in the order in
+ * which they are added. 16 hexadecimal digits of a sha256: enough to tell apart what one person keeps, not a proof. */
+
+struct fingerprint_builder {
+    struct digest_state *state;
+    struct arena *arena;
+};
+
+struct fingerprint_builder fingerprint_begin (struct arena *arena);
+void fingerprint_add (struct fingerprint_builder *builder, const char *name, struct text value);
+/* Sorted by name; the values as sets of words, because that is how both frontends put flags into their keys
+ * (facts: XLA_FLAGS and LIBTPU_INIT_ARGS are sorted before hashing). */
+void fingerprint_add_vars (struct fingerprint_builder *builder, const struct var *items, uint32_t n);
+/* All variables that a profile gives to programs, as written: placeholders say what differs between hosts. */
+void fingerprint_add_profile (struct fingerprint_builder *builder, const struct profile *profile);
+struct text fingerprint_end (struct fingerprint_builder *builder); /* of the arena */
 
 #endif

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/base/mem.h"
-#include "coordinator/verdict/going_on_command.h"
+#include "coordinator/verdict/going_on.h"
 #include "coordinator/view/board_private.h"
 
 enum { ATTEMPTS_FIRST = 8 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/metrics/families.h"
+#include "coordinator/metrics/exposition.h"
 
 enum { OPENMETRICS_LINES = 10000 };
 

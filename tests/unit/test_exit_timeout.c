@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "coordinator/cli/exit_timeout.h"
+#include "coordinator/cli/cli.h"
 
 static int said_fd;
 

@@ -1,5 +1,5 @@
 /* links: simulated metrics scene */
-#include "coordinator/metrics/families.h"
+#include "coordinator/metrics/exposition.h"
 #include "coordinator/metrics/metrics.h"
 #include "openmetrics_check.h"
 #include "view_fixture.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "coordinator/verdict/retry.h"
+#include "coordinator/verdict/going_on.h"
 
 static struct verdict failed (uint32_t host, bool transient)
 {
