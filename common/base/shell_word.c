@@ -1,20 +1,9 @@
 #include "common/base/shell_word.h"
 
-#include <string.h>
-
-static bool is_plain (struct text word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@%";
-    for (uint32_t i = 0; i < word.len; i++)
-        if (!strchr (plain, word.ptr[i]))
-            return false;
-    return word.len > 0;
-}
-
 void shell_word_add (struct buf *line, struct text word)
 {
     buf_puts (line, line->len ? " " : "");
-    if (is_plain (word)) {
+    if (word.len > 0 && text_span (word, "/._-+=:,@%") == word.len) {
         buf_add_text (line, word);
         return;
     }

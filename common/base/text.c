@@ -161,6 +161,24 @@ struct text text_clip (struct text from, uint32_t bytes)
     return (struct text){ from.ptr, bytes };
 }
 
+uint32_t text_span (struct text a, const char *also)
+{
+    uint32_t n = 0;
+    while (n < a.len &&
+           (text_is_letter (a.ptr[n]) || text_is_digit (a.ptr[n]) || (a.ptr[n] && strchr (also, a.ptr[n]))))
+        n++;
+    return n;
+}
+
+struct text text_trimmed (struct text a)
+{
+    for (; a.len && strchr (" \t\r\n", a.ptr[0]); a.ptr++)
+        a.len--;
+    while (a.len && strchr (" \t\r\n", a.ptr[a.len - 1]))
+        a.len--;
+    return a;
+}
+
 struct text text_copy (struct arena *arena, struct text from)
 {
     char *copy = arena_alloc (arena, (size_t) from.len + 1);

@@ -39,11 +39,18 @@ struct text text_format (struct arena *arena, const char *format, ...) __attribu
 /* A NUL-terminated copy in `out` of `out_bytes`; false (and out = "") when it does not fit or holds a NUL. */
 bool text_to_c (struct text from, char *out, size_t out_bytes);
 bool text_is_utf8 (struct text a); /* strict: no overlong forms, no surrogates */
+/* How many bytes at its beginning are ASCII letters, digits, or one of `also`. */
+uint32_t text_span (struct text a, const char *also);
+struct text text_trimmed (struct text a); /* without blanks, tabs and line ends at both ends */
 /* Whole text as an unsigned decimal number; false when it is anything else or does not fit. */
 bool text_to_u64 (struct text from, uint64_t *out);
 static inline bool text_is_digit (char c)
 {
     return c >= '0' && c <= '9';
+}
+static inline bool text_is_letter (char c) /* of ASCII, whatever the locale */
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 #endif

@@ -157,7 +157,7 @@ static bool looks_like_error (const struct finding *finding, const struct printe
 
 static bool is_stack (struct text body)
 {
-    struct text trimmed = words_trimmed (body);
+    struct text trimmed = text_trimmed (body);
     return text_starts (trimmed, "@ ") || text_starts (trimmed, "File \"") || text_starts (trimmed, "frame #") ||
            text_starts (trimmed, "#") || text_starts (trimmed, "PC: @");
 }

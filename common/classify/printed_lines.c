@@ -75,10 +75,7 @@ static uint32_t pod_form (struct text text)
 static uint32_t bar_form (struct text text)
 {
     struct text head = head_of (text);
-    uint32_t at = 0;
-    while (at < head.len && (words_is_name (head.ptr[at]) || head.ptr[at] == '-' || head.ptr[at] == '.'))
-        at++;
-    uint32_t end = at;
+    uint32_t at = text_span (head, "_-."), end = at;
     while (end < head.len && head.ptr[end] == ' ')
         end++;
     return at > 0 && end > at && end + 1 < head.len && head.ptr[end] == '|' && head.ptr[end + 1] == ' ' ? end + 2 : 0;
@@ -99,7 +96,7 @@ static uint32_t host_form (struct text text)
     bool digit = false;
     for (; at < head.len && (words_is_name (head.ptr[at]) || head.ptr[at] == '-' || head.ptr[at] == '.'); at++)
         digit |= text_is_digit (head.ptr[at]);
-    return digit && words_is_letter (head.ptr[0]) && text_starts (words_from (text, at), ": ") ? at + 2 : 0;
+    return digit && text_is_letter (head.ptr[0]) && text_starts (words_from (text, at), ": ") ? at + 2 : 0;
 }
 
 /* "[node-7] ": a name with a digit, in brackets. */
@@ -108,7 +105,7 @@ static uint32_t bracket_form (struct text text)
     struct text head = head_of (text);
     uint32_t at = 1;
     bool digit = false;
-    if (head.len < 4 || head.ptr[0] != '[' || !words_is_letter (head.ptr[1]))
+    if (head.len < 4 || head.ptr[0] != '[' || !text_is_letter (head.ptr[1]))
         return 0;
     for (; at < head.len && (words_is_name (head.ptr[at]) || head.ptr[at] == '-' || head.ptr[at] == '.'); at++)
         digit |= text_is_digit (head.ptr[at]);
@@ -148,8 +145,7 @@ static uint32_t container_form (struct text text)
     struct text head = head_of (text);
     uint32_t at = 0;
     for (uint32_t words = 0; words < 2; words++) {
-        while (at < head.len && (words_is_name (head.ptr[at]) || head.ptr[at] == '-' || head.ptr[at] == '.'))
-            at++;
+        at += text_span (words_from (head, at), "_-.");
         if (at == 0 || at >= head.len || head.ptr[at++] != ' ')
             return 0;
     }
@@ -162,7 +158,7 @@ static uint32_t syslog_form (struct text text)
 {
     struct text head = head_of (text);
     uint32_t at;
-    if (head.len > 16 && words_is_letter (head.ptr[0]) && head.ptr[3] == ' ' && is_time (head, 7) &&
+    if (head.len > 16 && text_is_letter (head.ptr[0]) && head.ptr[3] == ' ' && is_time (head, 7) &&
         text_find (head, TEXT_LIT (": "), &at))
         return at + 2;
     if (!head.len || head.ptr[0] != '[' || !text_find (head, TEXT_LIT ("] "), &at))
@@ -415,7 +411,7 @@ static enum log_level level_in_words (struct text body)
 {
     struct text head = { .ptr = body.ptr, .len = body.len < LEVEL_REACH_BYTES ? body.len : LEVEL_REACH_BYTES };
     for (uint32_t from = 0, to; from < head.len; from = to + 1) {
-        for (to = from; to < head.len && words_is_letter (head.ptr[to]); to++)
+        for (to = from; to < head.len && text_is_letter (head.ptr[to]); to++)
             ;
         enum log_level level = to > from ? level_of_word ((struct text){ head.ptr + from, to - from }) : LEVEL_NONE;
         if (level && is_level_word (body, from, to))
@@ -433,7 +429,7 @@ static bool is_python_warning (struct text body)
 
 enum log_level printed_level_of (struct text body)
 {
-    body = words_trimmed (body);
+    body = text_trimmed (body);
     struct text head = { .ptr = body.ptr, .len = body.len < LEVEL_REACH_BYTES ? body.len : LEVEL_REACH_BYTES };
     enum log_level level = level_of_letter (log_line_level (head));
     if (level == LEVEL_NONE)

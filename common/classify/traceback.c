@@ -32,17 +32,9 @@ static bool is_type_name (struct text name)
     return false;
 }
 
-static uint32_t name_end (struct text body)
-{
-    uint32_t at = 0;
-    while (at < body.len && (words_is_name (body.ptr[at]) || body.ptr[at] == '.'))
-        at++;
-    return at;
-}
-
 static bool read_type (struct text body, bool below_frames, struct text *type, struct text *message)
 {
-    uint32_t end = name_end (body);
+    uint32_t end = text_span (body, "_.");
     struct text name = { .ptr = body.ptr, .len = end };
     bool alone = end == body.len, colon = end < body.len && body.ptr[end] == ':';
     bool capital = exception_short_type (name).len && exception_short_type (name).ptr[0] >= 'A' &&
@@ -50,13 +42,13 @@ static bool read_type (struct text body, bool below_frames, struct text *type, s
     if (end < 3 || (!alone && !colon) || !(is_type_name (name) || (below_frames && capital)))
         return false;
     *type = name;
-    *message = words_trimmed (words_from (body, end + 1));
+    *message = text_trimmed (words_from (body, end + 1));
     return true;
 }
 
 bool exception_read_line (struct text body, struct text *type, struct text *message)
 {
-    return read_type (words_trimmed (body), false, type, message);
+    return read_type (text_trimmed (body), false, type, message);
 }
 
 /* ---- frames ---- */
@@ -69,7 +61,7 @@ static bool frame_path (struct text body, struct text *path)
         struct text rest = words_from (body, at + 6);
         return text_cut (&rest, '"', path) && text_starts (rest, ", line ");
     }
-    struct text trimmed = words_trimmed (body);
+    struct text trimmed = text_trimmed (body);
     if (!trimmed.len || trimmed.ptr[0] != '/' || !text_find (trimmed, TEXT_LIT (".py:"), &at))
         return false;
     *path = (struct text){ .ptr = trimmed.ptr, .len = at + 3 };
@@ -98,9 +90,9 @@ enum { LEAD_ALIKE_BYTES = 5 };
 
 static struct text without_box (struct text body)
 {
-    body = words_trimmed (body);
+    body = text_trimmed (body);
     if (text_starts (body, box_side))
-        body = words_trimmed (words_from (body, 3));
+        body = text_trimmed (words_from (body, 3));
     if (words_ends_with (body, box_side))
         body.len -= 3;
     return body;
@@ -170,7 +162,7 @@ static void take_message (struct reading *reading, struct exception *exception, 
         if (ends_message (reading, exception->type_line, line))
             break;
         struct text body = inner_at (reading, line);
-        blank = words_trimmed (body).len ? 0 : blank + 1;
+        blank = text_trimmed (body).len ? 0 : blank + 1;
         if (blank || all.len + body.len + 1 > MESSAGE_MAX_BYTES)
             continue;
         exception->last = line;
@@ -184,7 +176,7 @@ static void take_message (struct reading *reading, struct exception *exception, 
 /* "XlaRuntimeError     Traceback (most recent call last)": IPython names the type first. */
 static struct text ipython_type (struct text body)
 {
-    struct text trimmed = words_trimmed (body), name = { .ptr = trimmed.ptr, .len = name_end (trimmed) };
+    struct text trimmed = text_trimmed (body), name = { .ptr = trimmed.ptr, .len = text_span (trimmed, "_.") };
     return is_type_name (name) ? name : (struct text){ 0 };
 }
 

@@ -4,28 +4,14 @@
 #include <string.h>
 #include <strings.h>
 
-bool words_is_letter (char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 bool words_is_name (char c)
 {
-    return words_is_letter (c) || text_is_digit (c) || c == '_';
+    return text_is_letter (c) || text_is_digit (c) || c == '_';
 }
 
 struct text words_from (struct text text, uint32_t at)
 {
     return at < text.len ? (struct text){ .ptr = text.ptr + at, .len = text.len - at } : (struct text){ 0 };
-}
-
-struct text words_trimmed (struct text text)
-{
-    while (text.len && strchr (" \t\r\n", text.ptr[0]))
-        text = words_from (text, 1);
-    while (text.len && strchr (" \t\r\n", text.ptr[text.len - 1]))
-        text.len--;
-    return text;
 }
 
 static char small (char c)
@@ -43,7 +29,7 @@ struct text words_fold (struct text text, char out[WORDS_FOLDED_BYTES])
 
 static bool begins_word (struct text text, uint32_t at, char first)
 {
-    return at == 0 || !(words_is_letter (first) || text_is_digit (first)) || !words_is_name (text.ptr[at - 1]);
+    return at == 0 || !(text_is_letter (first) || text_is_digit (first)) || !words_is_name (text.ptr[at - 1]);
 }
 
 static bool holds (struct text folded, struct text word)
@@ -178,7 +164,7 @@ bool words_before_digit (struct text text, const char *word)
 {
     uint32_t len = text_of (word).len;
     for (uint32_t at = 0; at + len + 1 < text.len; at++) {
-        if (strncasecmp (text.ptr + at, word, len) != 0 || (at && words_is_letter (text.ptr[at - 1])))
+        if (strncasecmp (text.ptr + at, word, len) != 0 || (at && text_is_letter (text.ptr[at - 1])))
             continue;
         uint32_t behind = at + len + (strchr (" :=[-", text.ptr[at + len]) != NULL);
         for (uint32_t i = behind;

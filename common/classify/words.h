@@ -6,7 +6,6 @@
 
 #include "common/base/text.h"
 
-bool words_is_letter (char c);
 bool words_is_name (char c); /* letter, digit or _ */
 
 /* In small letters, into `out`; what is longer is cut. */
@@ -36,6 +35,5 @@ bool words_is (struct text text, const char *words);
 bool words_before_digit (struct text text, const char *word);
 bool words_ends_with (struct text text, const char *end);
 struct text words_from (struct text text, uint32_t at); /* what stands from `at` on */
-struct text words_trimmed (struct text text);           /* without blanks at both ends */
 
 #endif

@@ -5,20 +5,9 @@
 
 enum { NAME_BYTES = 255, PORT_DIGITS_MAX = 5 };
 
-static bool has_only (struct text word, const char *also)
-{
-    for (uint32_t i = 0; i < word.len; i++) {
-        char c = word.ptr[i];
-        bool known = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!known && (c == '\0' || !strchr (also, c)))
-            return false;
-    }
-    return true;
-}
-
 static bool is_word (struct text word, const char *also)
 {
-    return word.len > 0 && word.len <= NAME_BYTES && word.ptr[0] != '-' && has_only (word, also);
+    return word.len > 0 && word.len <= NAME_BYTES && word.ptr[0] != '-' && text_span (word, also) == word.len;
 }
 
 static bool is_ip (struct text address, int family)

@@ -1,5 +1,4 @@
 /* command.c - a rung's command: its words, the files that travel with it, and what its program may do at most. */
-#include <ctype.h>
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,8 +108,7 @@ static bool asks_for_shapes (struct text code)
     while (code.len) {
         struct text rest = text_take_until (&code, '\n'), line = text_take_until (&rest, '#');
         for (uint32_t i = 0, n; i < line.len; i += n + 1) {
-            for (n = 0; i + n < line.len && (isalnum ((unsigned char) line.ptr[i + n]) || line.ptr[i + n] == '_'); n++)
-                ;
+            n = text_span ((struct text){ line.ptr + i, line.len - i }, "_");
             struct text word = { line.ptr + i, n };
             if (text_is (word, "shaped") || text_is (word, "shapes"))
                 return true;

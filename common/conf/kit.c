@@ -104,11 +104,6 @@ static bool is_blank (char c)
     return c == ' ' || c == '\t';
 }
 
-static bool is_letter (char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 static void skip (struct text *line, uint32_t bytes)
 {
     line->ptr += bytes;
@@ -123,9 +118,7 @@ static void skip_blanks (struct text *line)
 
 static struct text take_word (struct text *line)
 {
-    struct text word = { line->ptr, 0 };
-    while (word.len < line->len && is_letter (word.ptr[word.len]))
-        word.len++;
+    struct text word = { line->ptr, text_span (*line, "_") };
     skip (line, word.len);
     return word;
 }

@@ -278,12 +278,7 @@ static bool text_fits (struct text text, uint64_t min, uint64_t max)
 
 bool identifier_is_good (struct text name, uint32_t max_bytes)
 {
-    bool good = name.len > 0 && name.len <= max_bytes && !(name.ptr[0] >= '0' && name.ptr[0] <= '9');
-    for (uint32_t i = 0; good && i < name.len; i++) {
-        char c = name.ptr[i];
-        good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    }
-    return good;
+    return name.len > 0 && name.len <= max_bytes && !text_is_digit (name.ptr[0]) && text_span (name, "_") == name.len;
 }
 
 bool local_path_is_good (struct text path)
@@ -293,13 +288,7 @@ bool local_path_is_good (struct text path)
 
 static bool folder_is_good (struct text path, uint64_t min, uint64_t max)
 {
-    bool good = path.len >= min && path.len <= max && path.ptr[0] == '/';
-    for (uint32_t i = 0; good && i < path.len; i++) {
-        char c = path.ptr[i];
-        good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-               (c && strchr ("/._+@-", c));
-    }
-    return good;
+    return path.len >= min && path.len <= max && path.ptr[0] == '/' && text_span (path, "/._+@-") == path.len;
 }
 
 /* Parses the kinds whose value is a number. */

@@ -29,17 +29,6 @@ static bool is_blank (char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-static struct text trimmed (struct text text)
-{
-    while (text.len && is_blank (text.ptr[0])) {
-        text.ptr++;
-        text.len--;
-    }
-    while (text.len && is_blank (text.ptr[text.len - 1]))
-        text.len--;
-    return text;
-}
-
 /* The text up to the next `mark`, which is taken off `rest` with it; false: nothing is left. */
 static bool cut (struct text *rest, char mark, struct text *first)
 {
@@ -54,7 +43,7 @@ static bool cut (struct text *rest, char mark, struct text *first)
 
 int host_source_slurm (struct text nodelist, struct buf *expression, struct err *err)
 {
-    struct hostset_scan scan = { .all = trimmed (nodelist) };
+    struct hostset_scan scan = { .all = text_trimmed (nodelist) };
     if (scan.all.len == 0)
         return err_set (err, ERR_PARSE, "Slurm's list of nodes is empty, expected one such as tux[1-3]");
     while (!hostset_scan_at_end (&scan))
@@ -80,11 +69,11 @@ static int add_name (const char *what, uint32_t entry, struct text shown, struct
 int host_source_tpu_names (struct text names, struct buf *expression, struct err *err)
 {
     static const char what[] = "TPU_WORKER_HOSTNAMES";
-    struct text rest = trimmed (names), name;
+    struct text rest = text_trimmed (names), name;
     if (rest.len == 0)
         return err_set (err, ERR_PARSE, "%s is empty; expected names with commas between them, such as w-0,w-1", what);
     for (uint32_t entry = 1; cut (&rest, ',', &name); entry++)
-        if (add_name (what, entry, name, trimmed (name), expression, err) < 0)
+        if (add_name (what, entry, name, text_trimmed (name), expression, err) < 0)
             return -1;
     return 0;
 }
@@ -92,7 +81,7 @@ int host_source_tpu_names (struct text names, struct buf *expression, struct err
 /* "name:id:address", or a plain name. */
 static bool endpoint_address (struct text endpoint, struct text *address)
 {
-    struct text rest = trimmed (endpoint), field;
+    struct text rest = text_trimmed (endpoint), field;
     uint32_t fields = 0;
     while (cut (&rest, ':', &field)) {
         fields++;
@@ -104,7 +93,7 @@ static bool endpoint_address (struct text endpoint, struct text *address)
 int host_source_tpu_endpoints (struct text endpoints, struct buf *expression, struct err *err)
 {
     static const char what[] = "TPU VM metadata, worker-network-endpoints";
-    struct text rest = trimmed (endpoints), endpoint, address;
+    struct text rest = text_trimmed (endpoints), endpoint, address;
     if (rest.len == 0)
         return err_set (err, ERR_PARSE, "%s is empty; expected name:id:address for each worker", what);
     for (uint32_t entry = 1; cut (&rest, ',', &endpoint); entry++) {

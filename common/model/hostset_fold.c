@@ -43,7 +43,7 @@ struct hostset_pattern {
 static uint32_t digits_from (struct text name, uint32_t at)
 {
     uint32_t end = at;
-    while (end < name.len && is_digit (name.ptr[end]))
+    while (end < name.len && text_is_digit (name.ptr[end]))
         end++;
     return end - at;
 }
@@ -52,7 +52,7 @@ static uint32_t count_numbers (struct text name)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < name.len; i++)
-        n += is_digit (name.ptr[i]) && (i == 0 || !is_digit (name.ptr[i - 1]));
+        n += text_is_digit (name.ptr[i]) && (i == 0 || !text_is_digit (name.ptr[i - 1]));
     return n;
 }
 

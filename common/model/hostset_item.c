@@ -123,7 +123,7 @@ static int check_widths (const struct hostset_item *item, const struct hostset_s
 {
     const struct hostset_bracket *bracket = &item->brackets[item->brackets_n];
     const struct text *before = &item->literal[item->brackets_n];
-    if (before->len == 0 || !is_digit (before->ptr[before->len - 1]))
+    if (before->len == 0 || !text_is_digit (before->ptr[before->len - 1]))
         return 0;
     uint32_t width = width_of (&item->spans[bracket->spans_from], item->spans[bracket->spans_from].first);
     for (uint32_t i = bracket->spans_from; i < bracket->spans_to; i++)
@@ -167,7 +167,7 @@ static int check_gap (const struct hostset_item *item, const struct hostset_scan
     if (item->brackets_n == 0)
         return 0;
     for (uint32_t i = 0; i < gap.len; i++)
-        other = other || !is_digit (gap.ptr[i]);
+        other = other || !text_is_digit (gap.ptr[i]);
     return other ? 0
                  : hostset_scan_fail (scan, ERR_PARSE, scan->at,
                                       "expected something other than digits between two brackets, like r[1-2]n[1-8]");

@@ -4,24 +4,12 @@
 
 enum { SHOWN_COLUMNS = 40 };
 
-bool is_digit (char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_name_character (char c)
-{
-    return is_digit (c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' || c == '-';
-}
+static const char also_in_names[] = "._-";
 
 bool host_name_valid (struct text name)
 {
-    if (name.len == 0 || name.len > HOST_NAME_MAX_BYTES || name.ptr[0] == '-' || name.ptr[0] == '.')
-        return false;
-    for (uint32_t i = 0; i < name.len; i++)
-        if (!is_name_character (name.ptr[i]))
-            return false;
-    return true;
+    return name.len > 0 && name.len <= HOST_NAME_MAX_BYTES && name.ptr[0] != '-' && name.ptr[0] != '.' &&
+           text_span (name, also_in_names) == name.len;
 }
 
 bool hostset_scan_at_end (const struct hostset_scan *scan)
@@ -56,15 +44,14 @@ struct text hostset_scan_text_between (const struct hostset_scan *scan, uint32_t
 struct text hostset_scan_name (struct hostset_scan *scan)
 {
     uint32_t from = scan->at;
-    while (!hostset_scan_at_end (scan) && is_name_character (hostset_scan_peek (scan)))
-        scan->at++;
+    scan->at += text_span (hostset_scan_text_between (scan, from, scan->all.len), also_in_names);
     return hostset_scan_text_between (scan, from, scan->at);
 }
 
 struct text hostset_scan_digits (struct hostset_scan *scan)
 {
     uint32_t from = scan->at;
-    while (!hostset_scan_at_end (scan) && is_digit (hostset_scan_peek (scan)))
+    while (!hostset_scan_at_end (scan) && text_is_digit (hostset_scan_peek (scan)))
         scan->at++;
     return hostset_scan_text_between (scan, from, scan->at);
 }

@@ -20,6 +20,4 @@ struct text hostset_scan_text_between (const struct hostset_scan *scan, uint32_t
 /* Fails at a place: people count characters from 1, and see what stands there. */
 int hostset_scan_fail (const struct hostset_scan *scan, enum err_code code, uint32_t at, const char *what);
 
-bool is_digit (char c);
-
 #endif

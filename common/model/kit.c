@@ -2,23 +2,16 @@
 
 enum { PARTS_MAX = 4 };
 
-static bool is_word (char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-           c == '-' || c == '+';
-}
-
 bool kit_name_is_good (struct text name)
 {
     uint32_t parts = 0;
     char before = '/';
-    if (name.len == 0 || name.len > NAME_MAX_BYTES || name.ptr[name.len - 1] == '/')
+    if (name.len == 0 || name.len > NAME_MAX_BYTES || name.ptr[name.len - 1] == '/' ||
+        text_span (name, "/._-+") < name.len)
         return false;
     for (uint32_t i = 0; i < name.len; i++) {
         char c = name.ptr[i];
         if (before == '/' && (c == '.' || c == '/')) /* "..", ".", hidden, absolute, an empty part */
-            return false;
-        if (c != '/' && !is_word (c))
             return false;
         parts += before == '/';
         before = c;

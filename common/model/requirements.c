@@ -15,26 +15,18 @@ struct place {
 
 static bool is_word (char c)
 {
-    return isalnum ((unsigned char) c) && (unsigned char) c < 0x80;
-}
-
-static bool only_of (struct text text, const char *others)
-{
-    for (uint32_t i = 0; i < text.len; i++)
-        if (!is_word (text.ptr[i]) && (text.ptr[i] == '\0' || !strchr (others, text.ptr[i])))
-            return false;
-    return true;
+    return text_is_letter (c) || text_is_digit (c);
 }
 
 bool requirement_name_valid (struct text name)
 {
-    return name.len > 0 && name.len <= NAME_BYTES_MAX && only_of (name, "-_.") && is_word (name.ptr[0]) &&
+    return name.len > 0 && name.len <= NAME_BYTES_MAX && text_span (name, "-_.") == name.len && is_word (name.ptr[0]) &&
            is_word (name.ptr[name.len - 1]);
 }
 
 bool requirement_version_valid (struct text version)
 {
-    return version.len > 0 && version.len <= VERSION_BYTES_MAX && only_of (version, ".-_+!") &&
+    return version.len > 0 && version.len <= VERSION_BYTES_MAX && text_span (version, ".-_+!") == version.len &&
            is_word (version.ptr[0]);
 }
 

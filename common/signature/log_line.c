@@ -4,14 +4,9 @@
 
 enum { ESCAPE_BYTE = 0x1b, SEQUENCE_MAX_BYTES = 256 };
 
-static bool is_letter (char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 static bool is_word (char c)
 {
-    return is_letter (c) || text_is_digit (c) || c == '_';
+    return text_is_letter (c) || text_is_digit (c) || c == '_';
 }
 
 static struct text part (struct text text, uint32_t from, uint32_t to)

@@ -396,11 +396,6 @@ static void name_text (const struct host_mentions *host_mentions, struct text wo
         named[found->rank] = true;
 }
 
-static bool is_part_of_name (char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr (".:-_/", c));
-}
-
 static struct text without_end (struct text word, const char *end)
 {
     while (word.len && strchr (end, word.ptr[word.len - 1]))
@@ -484,9 +479,9 @@ void host_mentions_find (const struct host_mentions *host_mentions, struct text 
 {
     bool late = lists_late (text), listed = false;
     for (uint32_t at = 0, end; at < text.len; at = end + 1) {
-        for (end = at; end < text.len && is_part_of_name (text.ptr[end]); end++)
-            ;
-        struct text word = { .ptr = text.ptr + at, .len = end - at };
+        struct text word = { .ptr = text.ptr + at, .len = text.len - at };
+        word.len = text_span (word, ".:-_/");
+        end = at + word.len;
         if (word.len && !is_praised (text, at) && (late || !listed))
             name_word (host_mentions, word, named);
         if (is_task_number (text, at, end) || (listed && late))

@@ -1,6 +1,5 @@
 #include "coordinator/verdict/failure.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
@@ -55,10 +54,7 @@ struct text failure_stack (const struct result *result, struct arena *arena)
 static struct text name_of_error (struct text line)
 {
     struct text name = text_take_until (&line, ':');
-    for (uint32_t i = 0; i < name.len; i++)
-        if (!strchr ("._", name.ptr[i]) && !isalnum ((unsigned char) name.ptr[i]))
-            return (struct text){ 0 };
-    return name;
+    return text_span (name, "._") == name.len ? name : (struct text){ 0 };
 }
 
 /* An exception is a failure, whatever the program did after it. */

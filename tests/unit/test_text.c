@@ -45,6 +45,19 @@ static void comparison_is_a_total_order (void **state)
             assert_int_equal (text_compare (text_of (ascending[i]), text_of (ascending[j])), (i > j) - (i < j));
 }
 
+static void a_span_is_of_ascii_letters_digits_and_what_is_named (void **state)
+{
+    (void) state;
+    assert_int_equal (text_span (text_of ("azAZ09_-."), "_-"), 8);
+    assert_int_equal (text_span (TEXT_LIT ("a\0b"), ""), 1);
+    assert_int_equal (text_span (text_of ("\xC3\xA9"), ""), 0);
+    assert_int_equal (text_span (text_of (NULL), "x"), 0);
+    assert_int_equal (text_span ((struct text){ "ab", 1 }, ""), 1); /* not past the end of the slice */
+    assert_true (text_is (text_trimmed (text_of (" \t a b\r\n")), "a b"));
+    assert_int_equal (text_trimmed (text_of (" \n")).len, 0);
+    assert_int_equal (text_trimmed (text_of (NULL)).len, 0);
+}
+
 static void finding_gives_the_first_place (void **state)
 {
     (void) state;
@@ -277,6 +290,7 @@ int main (void)
         cmocka_unit_test (slices_borrow_and_nothing_is_empty),
         cmocka_unit_test (a_nul_inside_does_not_cut_a_slice),
         cmocka_unit_test (comparison_is_a_total_order),
+        cmocka_unit_test (a_span_is_of_ascii_letters_digits_and_what_is_named),
         cmocka_unit_test (finding_gives_the_first_place),
         cmocka_unit_test (starts_looks_at_the_front_only),
         cmocka_unit_test (copies_are_terminated),

@@ -2,7 +2,6 @@
 #include "common/model/secret.h"
 #include "worker/facts/host_fact_list.h"
 #include "worker/facts/runtime_variables.h"
-#include <ctype.h>
 #include <stdlib.h>
 
 /* Below the first, values are shortened; the second is for the facts that come after variables. */
@@ -19,10 +18,7 @@ static int by_name (const void *a, const void *b)
 /* Others cannot be set in a shell, and a name is shown as it is. */
 static bool is_plain (struct text name)
 {
-    for (uint32_t i = 0; i < name.len; i++)
-        if (!isalnum ((unsigned char) name.ptr[i]) && name.ptr[i] != '_')
-            return false;
-    return name.len > 0 && name.len < WORD_MAX_BYTES;
+    return text_span (name, "_") == name.len && name.len > 0 && name.len < WORD_MAX_BYTES;
 }
 
 static var_list of_family (struct host_fact_list *list, const var_list *vars, uint32_t *left_out)

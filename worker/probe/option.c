@@ -52,11 +52,7 @@ static bool read_as (enum pjrt_value_type type, const char *value, struct pjrt_n
 
 static bool is_name (struct text name)
 {
-    for (uint32_t i = 0; i < name.len; i++)
-        if (!((name.ptr[i] | 32) >= 'a' && (name.ptr[i] | 32) <= 'z') && !(name.ptr[i] >= '0' && name.ptr[i] <= '9') &&
-            !strchr ("_-.", name.ptr[i]))
-            return false;
-    return name.len > 0 && name.len <= OPTION_NAME_MAX;
+    return text_span (name, "_-.") == name.len && name.len > 0 && name.len <= OPTION_NAME_MAX;
 }
 
 static int read_typed (struct text word, const char *value, struct pjrt_named_value *out, struct err *err)
