@@ -80,11 +80,17 @@ static void put_in_place (struct bench *bench, uint32_t i, struct text content)
     assert_int_equal (atomic_file_write (path.ptr, content.ptr, content.len, 0600, NULL), 0);
 }
 
+static void keep_file (struct bench *bench, uint32_t i, struct text content)
+{
+    struct text path = kit_stored_path (bench->directory, bench->list.items[i].file.sha256, &bench->arena);
+    assert_int_equal (folder_make (text_format (&bench->arena, "%s/files", bench->directory).ptr, 0700, NULL), 0);
+    assert_int_equal (atomic_file_write (path.ptr, content.ptr, content.len, 0400, NULL), 0);
+}
+
 static void keep_all (struct bench *bench)
 {
-    for (int i = 0; i < 3; i++)
-        assert_int_equal (kit_store_file (bench->directory, bench->list.items[i].file.sha256, bench->content[i], NULL),
-                          0);
+    for (uint32_t i = 0; i < 3; i++)
+        keep_file (bench, i, bench->content[i]);
 }
 
 static void has (const char *text, const char *what)
@@ -129,7 +135,6 @@ static void a_list_with_a_bad_name_makes_nothing (void **state)
     b->list.items[1].name = TEXT_LIT ("jax/b.py");
     b->list.items[1].file.sha256 = TEXT_LIT ("../../escaped");
     assert_int_equal (kit_prepare (&b->list, b->directory, &b->arena, &b->kit, &b->err), -1);
-    assert_int_equal (kit_store_file (b->directory, TEXT_LIT ("../escaped"), TEXT_LIT ("x"), &b->err), -1);
     assert_int_equal (access (outside.ptr, F_OK), -1);
 }
 
@@ -244,22 +249,10 @@ static void a_damaged_blob_is_missing (void **state)
 {
     struct bench *b = *state;
     keep_all (b);
-    assert_int_equal (kit_store_file (b->directory, b->list.items[2].file.sha256, TEXT_LIT ("cont"), NULL), 0);
+    keep_file (b, 2, TEXT_LIT ("cont"));
     assert_int_equal (find (b)->missing.n, 1);
     assert_true (text_equal (b->kit.missing.items[0], b->list.items[2].file.sha256));
     assert_int_equal (b->kit.folder.len, 0);
-}
-
-static void what_a_worker_left_half_written_stops_nobody (void **state)
-{
-    struct bench *b = *state;
-    struct text half = text_format (&b->arena, "%s/files/%.*s.new", b->directory,
-                                    TEXT_ARG (b->list.items[0].file.sha256));
-    keep_all (b);
-    assert_int_equal (atomic_file_write (half.ptr, "ha", 2, 0400, NULL), 0);
-    keep_all (b);
-    assert_int_equal (access (half.ptr, F_OK), -1);
-    assert_int_equal (find (b)->missing.n, 0);
 }
 
 /* ---- what is started ---- */
@@ -368,6 +361,36 @@ static void pieces_become_files_whatever_is_repeated (void **state)
     fetch_destroy (fetch);
 }
 
+static void what_a_worker_left_half_written_stops_nobody (void **state)
+{
+    struct bench *b = *state;
+    b->list.n = 1;
+    struct text place = kit_stored_path (b->directory, b->list.items[0].file.sha256, &b->arena);
+    struct text half = text_format (&b->arena, "%.*s.part", TEXT_ARG (place));
+    keep_file (b, 0, TEXT_LIT ("cont"));
+    assert_int_equal (atomic_file_write (half.ptr, "ha", 2, 0400, NULL), 0);
+    struct fetch *fetch = begin (b);
+    struct msg_chunk all = piece (b, 0, 0, 100);
+    fetch_take (fetch, &all, T0);
+    assert_int_equal (fetch_state (fetch, NULL), FETCH_DONE);
+    assert_int_equal (access (half.ptr, F_OK), -1);
+    assert_int_equal (find (b)->missing.n, 0);
+    fetch_destroy (fetch);
+}
+
+static void a_name_that_leaves_the_folder_is_not_fetched (void **state)
+{
+    struct bench *b = *state;
+    struct msg_run run = { .rung.kind = PROGRAM_CANARY };
+    struct text missing = TEXT_LIT ("../escaped"), problem;
+    struct fetch *fetch = fetch_start (&run, &missing, 1, b->directory, take_ask, b, T0);
+    struct msg_chunk all = { .sha256 = missing, .size_bytes = 1, .bytes = TEXT_LIT ("x") };
+    fetch_take (fetch, &all, T0);
+    assert_int_equal (fetch_state (fetch, &problem), FETCH_FAILED);
+    has (problem.ptr, "no valid sha256 or name");
+    fetch_destroy (fetch);
+}
+
 static void an_empty_file_is_one_piece (void **state)
 {
     struct bench *b = *state;
@@ -473,10 +496,11 @@ int main (void)
         T (what_is_larger_than_a_kits_file_is_not_read),
         T (a_changed_kit_is_put_together_anew),
         T (a_damaged_blob_is_missing),
-        T (what_a_worker_left_half_written_stops_nobody),
         T (a_canary_of_a_kit_finds_its_helper_there),
         T (a_restore_reads_the_pins_of_its_kit),
         T (pieces_become_files_whatever_is_repeated),
+        T (what_a_worker_left_half_written_stops_nobody),
+        T (a_name_that_leaves_the_folder_is_not_fetched),
         T (an_empty_file_is_one_piece),
         T (what_is_lost_is_asked_for_again_less_and_less_often),
         T (what_cannot_be_sent_is_tried_soon),

@@ -9,7 +9,6 @@
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "worker/files/fetch.h"
-#include "worker/files/wheels.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,7 +219,13 @@ static void a_name_that_leaves_the_folder_is_refused (void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         b->wheels[1].name = text_of (bad[i]);
         assert_int_equal (wheels_link_present (&b->run, b->directory, &b->arena, missing, &n, &err), -1);
-        assert_null (wheel_begin (b->directory, text_of (bad[i]), &err));
+        struct fetch *fetch = fetch_start (&b->run, &b->wheels[1].file.sha256, 1, b->directory, receive, b, 0);
+        struct msg_chunk all = { .sha256 = b->wheels[1].file.sha256,
+                                 .size_bytes = b->content[1].len,
+                                 .bytes = b->content[1] };
+        fetch_take (fetch, &all, 0);
+        assert_int_equal (fetch_state (fetch, NULL), FETCH_FAILED);
+        fetch_destroy (fetch);
     }
 }
 

@@ -16,7 +16,6 @@
 #include "worker/command/interpreter.h"
 #include "worker/environment/environment.h"
 #include "worker/files/kit.h"
-#include "worker/files/wheels.h"
 
 /* ---- what a program printed is searched for signatures: the whole log, also what the coordinator did not get ---- */
 

@@ -8,7 +8,6 @@
 #include "worker/command/environ.h"
 #include "worker/command/protected_paths.h"
 #include "worker/files/kit.h"
-#include "worker/files/wheels.h"
 #include "worker/image/self.h"
 #include "worker/process/spawn.h"
 #include <assert.h>

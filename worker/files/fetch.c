@@ -1,25 +1,34 @@
 #include "worker/files/fetch.h"
 
-#include "worker/files/wheels.h"
+#include "common/base/digest.h"
+#include "common/base/path.h"
+#include "common/io/atomic_file.h"
+#include "common/io/fd.h"
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
 
 /* A piece takes a round trip; what was lost is asked for again after a second, and less and less often. */
 enum { AGAIN_FIRST_MS = 1000, AGAIN_MOST_MS = 10000, UNSENT_AGAIN_MS = 100 };
 
 struct wanted {
     struct text sha256, path;
-    struct text wheel; /* its name, when it is one: then it goes to the disk as it comes */
+    struct text to; /* its place in the worker's folder; empty: its name would lead out of it */
+    uint64_t bytes_max;
 };
 
 struct fetch {
     struct arena arena;
     struct wanted files[FETCH_FILES_MAX];
     uint32_t n, at; /* files[at] is on its way */
-    const char *directory;
     fetch_request_fn *fn;
     void *owner;
-    struct buf bytes; /* of files[at], so far; of a wheel only when it is begun */
-    struct wheel *wheel;
+    int fd;           /* of files[at], beside its place; -1: nothing came of it */
+    struct text part; /* its path */
+    struct digest_state *digest;
+    uint64_t bytes; /* so far */
     uint64_t ask_at_ms, again_ms, received_ms;
     enum fetch_state state;
     struct text problem;
@@ -36,12 +45,20 @@ static struct text path_of (const struct msg_run *run, struct text sha256)
     return text_equal (run->signatures.sha256, sha256) ? run->signatures.path : TEXT_LIT ("?");
 }
 
-static struct wanted wanted_of (const struct msg_run *run, struct text sha256, struct arena *arena)
+static struct wanted wanted_of (const struct msg_run *run, struct text sha256, const char *directory,
+                                struct arena *arena)
 {
     const struct kit_file *wheel = wheels_are_needed (run) ? wheels_find_by_sha256 (run, sha256) : NULL;
-    return (struct wanted){ text_copy (arena, sha256),
-                            text_copy (arena, wheel ? wheel->file.path : path_of (run, sha256)),
-                            wheel ? text_copy (arena, wheel->name) : (struct text){ 0 } };
+    struct wanted wanted = { .sha256 = text_copy (arena, sha256),
+                             .path = text_copy (arena, wheel ? wheel->file.path : path_of (run, sha256)),
+                             .bytes_max = wheel ? WHEEL_MAX_BYTES : KIT_FILE_MAX_BYTES };
+    struct digest digest;
+    if (wheel && wheels_name_is_good (wheel->name))
+        wanted.to = text_format (arena, "%s/%.*s", wheels_folder (text_of (directory), arena).ptr,
+                                 TEXT_ARG (wheel->name));
+    else if (!wheel && digest_parse (sha256, &digest))
+        wanted.to = kit_stored_path (directory, sha256, arena);
+    return wanted;
 }
 
 struct fetch *fetch_start (const struct msg_run *run, const struct text *missing, uint32_t missing_n,
@@ -50,26 +67,88 @@ struct fetch *fetch_start (const struct msg_run *run, const struct text *missing
     assert (missing_n > 0 && missing_n <= FETCH_FILES_MAX);
     struct fetch *fetch = mem_alloc (sizeof *fetch);
     for (uint32_t i = 0; i < missing_n; i++)
-        fetch->files[i] = wanted_of (run, missing[i], &fetch->arena);
+        fetch->files[i] = wanted_of (run, missing[i], directory, &fetch->arena);
     fetch->n = missing_n;
-    fetch->directory = directory;
     fetch->fn = fn;
     fetch->owner = owner;
     fetch->ask_at_ms = fetch->received_ms = now_ms;
     fetch->again_ms = AGAIN_FIRST_MS;
-    buf_init (&fetch->bytes, KIT_FILE_MAX_BYTES);
+    fetch->fd = -1;
     return fetch;
+}
+
+/* ---- one file on its way ---- */
+
+static int file_begin (struct fetch *fetch, struct err *err)
+{
+    const struct wanted *file = &fetch->files[fetch->at];
+    if (!file->to.len)
+        return err_set (err, ERR_PARSE, "the plan has no valid sha256 or name for it");
+    struct text folder = text_copy (&fetch->arena, path_folder (file->to));
+    fetch->part = text_format (&fetch->arena, "%.*s.part", TEXT_ARG (file->to));
+    if (folder_make (folder.ptr, 0700, err) < 0)
+        return -1;
+    if (unlink (fetch->part.ptr) < 0 && errno != ENOENT)
+        return err_errno (err, ERR_IO, "cannot remove %s, which an earlier worker left", fetch->part.ptr);
+    fetch->fd = open (fetch->part.ptr, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0400);
+    if (fetch->fd < 0)
+        return err_errno (err, ERR_IO, "cannot make %s", fetch->part.ptr);
+    fetch->digest = digest_begin ();
+    return 0;
+}
+
+static int file_add (struct fetch *fetch, struct text bytes, struct err *err)
+{
+    if (fetch->fd < 0 && file_begin (fetch, err) < 0)
+        return -1;
+    if (fd_write (fetch->fd, bytes.ptr, bytes.len) < 0)
+        return err_errno (err, ERR_IO, "cannot write %s", fetch->part.ptr);
+    digest_add (fetch->digest, bytes.ptr, bytes.len);
+    fetch->bytes += bytes.len;
+    return 0;
+}
+
+/* Not synced to the disk: what a power cut left half is seen by its sha256, and fetched anew. */
+static int file_put_in_place (struct fetch *fetch, const struct digest *is, int closed, struct err *err)
+{
+    const struct wanted *file = &fetch->files[fetch->at];
+    struct digest wanted;
+    if (closed < 0)
+        return err_errno (err, ERR_IO, "cannot close %s", fetch->part.ptr);
+    if (!digest_parse (file->sha256, &wanted) || !digest_equal (is, &wanted))
+        return err_set (err, ERR_DAMAGE, "the file that the coordinator sent has another sha256 than the plan names");
+    return rename (fetch->part.ptr, file->to.ptr) < 0
+               ? err_errno (err, ERR_IO, "cannot rename the new copy to %s", file->to.ptr)
+               : 0;
+}
+
+/* -1: its sha256 differs, or the disk fails; nothing of it stays then. */
+static int file_end (struct fetch *fetch, struct err *err)
+{
+    int closed = close (fetch->fd);
+    struct digest is = digest_end (fetch->digest);
+    int rc = file_put_in_place (fetch, &is, closed, err);
+    if (rc < 0)
+        unlink (fetch->part.ptr);
+    fetch->fd = -1;
+    fetch->bytes = 0;
+    return rc;
 }
 
 void fetch_destroy (struct fetch *fetch)
 {
     if (!fetch)
         return;
-    wheel_drop (fetch->wheel);
-    buf_release (&fetch->bytes);
+    if (fetch->fd >= 0) {
+        (void) digest_end (fetch->digest);
+        close (fetch->fd);
+        unlink (fetch->part.ptr); /* what stays is removed by the next that begins */
+    }
     arena_release (&fetch->arena);
     mem_free (fetch);
 }
+
+/* ---- all of them ---- */
 
 static void fail (struct fetch *fetch, struct text why)
 {
@@ -85,34 +164,10 @@ static void go_on (struct fetch *fetch, uint64_t now_ms)
     fetch_poll (fetch, now_ms);
 }
 
-static uint64_t have_bytes (const struct fetch *fetch)
-{
-    return fetch->wheel ? wheel_received_bytes (fetch->wheel) : fetch->bytes.len;
-}
-
-static int keep_file (struct fetch *fetch, struct text sha256, struct err *err)
-{
-    struct digest is = digest_of (fetch->bytes.ptr, fetch->bytes.len), wanted;
-    if (!digest_parse (sha256, &wanted) || !digest_equal (&is, &wanted))
-        return err_set (err, ERR_DAMAGE, "the file that the coordinator sent has another sha256 than the plan names");
-    if (kit_store_file (fetch->directory, sha256, buf_as_text (&fetch->bytes), err) < 0)
-        return -1;
-    buf_clear (&fetch->bytes);
-    return 0;
-}
-
-static int keep_wheel (struct fetch *fetch, struct text sha256, struct err *err)
-{
-    struct wheel *wheel = fetch->wheel;
-    fetch->wheel = NULL;
-    return wheel_end (wheel, sha256, err);
-}
-
 static void keep (struct fetch *fetch, uint64_t now_ms)
 {
-    struct text sha256 = fetch->files[fetch->at].sha256;
     struct err err = { 0 };
-    if ((fetch->wheel ? keep_wheel : keep_file) (fetch, sha256, &err) < 0)
+    if (file_end (fetch, &err) < 0)
         fail (fetch, text_of (err.text));
     else if (++fetch->at == fetch->n)
         fetch->state = FETCH_DONE;
@@ -122,30 +177,23 @@ static void keep (struct fetch *fetch, uint64_t now_ms)
 
 static int add (struct fetch *fetch, const struct msg_chunk *chunk, struct err *err)
 {
-    const struct wanted *file = &fetch->files[fetch->at];
-    if (chunk->size_bytes > (file->wheel.len ? (uint64_t) WHEEL_MAX_BYTES : (uint64_t) KIT_FILE_MAX_BYTES) ||
-        have_bytes (fetch) + chunk->bytes.len > chunk->size_bytes)
+    if (chunk->size_bytes > fetch->files[fetch->at].bytes_max || fetch->bytes + chunk->bytes.len > chunk->size_bytes)
         return err_set (err, ERR_PARSE, "the coordinator sent more bytes than the file has");
-    if (file->wheel.len && !fetch->wheel && !(fetch->wheel = wheel_begin (fetch->directory, file->wheel, err)))
-        return -1;
-    if (fetch->wheel)
-        return wheel_add (fetch->wheel, chunk->bytes, err);
-    buf_add_text (&fetch->bytes, chunk->bytes);
-    return 0;
+    return file_add (fetch, chunk->bytes, err);
 }
 
 void fetch_take (struct fetch *fetch, const struct msg_chunk *chunk, uint64_t now_ms)
 {
     struct err err = { 0 };
     if (fetch->state != FETCH_GOING || !text_equal (chunk->sha256, fetch->files[fetch->at].sha256) ||
-        chunk->offset != have_bytes (fetch))
+        chunk->offset != fetch->bytes)
         return; /* repeated, or late */
     fetch->refused = chunk->problem.len > 0;
     if (fetch->refused)
         fail (fetch, chunk->problem);
     else if (add (fetch, chunk, &err) < 0)
         fail (fetch, text_of (err.text));
-    else if (have_bytes (fetch) == chunk->size_bytes)
+    else if (fetch->bytes == chunk->size_bytes)
         keep (fetch, now_ms);
     else if (chunk->bytes.len)
         go_on (fetch, now_ms);
@@ -153,7 +201,7 @@ void fetch_take (struct fetch *fetch, const struct msg_chunk *chunk, uint64_t no
 
 static void ask (struct fetch *fetch, uint64_t now_ms)
 {
-    struct msg_fetch piece = { .sha256 = fetch->files[fetch->at].sha256, .offset = have_bytes (fetch) };
+    struct msg_fetch piece = { .sha256 = fetch->files[fetch->at].sha256, .offset = fetch->bytes };
     if (!fetch->fn (fetch->owner, &piece)) {
         fetch->ask_at_ms = now_ms + UNSENT_AGAIN_MS;
         return;

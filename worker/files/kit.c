@@ -56,22 +56,22 @@ struct text kit_file_path (struct text folder, const struct kit_file *file, stru
     return text_format (arena, "%.*s/%.*s", TEXT_ARG (folder), TEXT_ARG (file->name));
 }
 
-/* By size first: what stands at the plan's path may take for ever to read. digest_of_file refuses links and pipes. */
-static bool holds (struct text at, struct text sha256)
+/* By size first: what stands at the plan's path may be anything, and take for ever to read. digest_of_file refuses links
+ * and pipes. */
+static bool holds (struct text at, struct text sha256, uint64_t bytes_max)
 {
     char path[PATH_MAX];
     struct stat status;
     struct digest is, wanted;
-    if (!text_to_c (at, path, sizeof path) || !digest_parse (sha256, &wanted) || lstat (path, &status) < 0 ||
-        status.st_size > KIT_FILE_MAX_BYTES)
-        return false;
-    return digest_of_file (path, &is, NULL) == 0 && digest_equal (&is, &wanted);
+    return text_to_c (at, path, sizeof path) && digest_parse (sha256, &wanted) && lstat (path, &status) == 0 &&
+           (uint64_t) status.st_size <= bytes_max && digest_of_file (path, &is, NULL) == 0 &&
+           digest_equal (&is, &wanted);
 }
 
 static bool all_hold (const struct kit_list *list, struct text folder, struct arena *arena)
 {
     for (uint32_t i = 0; i < list->n; i++)
-        if (!holds (kit_file_path (folder, &list->items[i], arena), list->items[i].file.sha256))
+        if (!holds (kit_file_path (folder, &list->items[i], arena), list->items[i].file.sha256, KIT_FILE_MAX_BYTES))
             return false;
     return true;
 }
@@ -87,45 +87,9 @@ static void list_command_helpers (const struct kit_list *list, struct kit_list *
 
 /* ---- the store ---- */
 
-/* Not synced to the disk, for which nobody waits then: what a power cut left half is seen, and made anew. */
-static int write_file (const char *path, struct text bytes, struct err *err)
-{
-    int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0500); /* it may be a program */
-    if (fd < 0)
-        return err_errno (err, ERR_IO, "cannot make %s", path);
-    int rc = fd_write (fd, bytes.ptr, bytes.len) < 0 ? err_errno (err, ERR_IO, "cannot write %s", path) : 0;
-    if (close (fd) < 0 && rc == 0)
-        rc = err_errno (err, ERR_IO, "cannot close %s", path);
-    return rc;
-}
-
-static struct text stored (const char *directory, struct text sha256, struct arena *arena)
+struct text kit_stored_path (const char *directory, struct text sha256, struct arena *arena)
 {
     return text_format (arena, "%s/files/%.*s", directory, TEXT_ARG (sha256));
-}
-
-static int replace_file (const char *path, const char *beside, struct text bytes, struct err *err)
-{
-    if (unlink (beside) < 0 && errno != ENOENT)
-        return err_errno (err, ERR_IO, "cannot remove %s, which an earlier worker left", beside);
-    if (write_file (beside, bytes, err) < 0)
-        return -1;
-    return rename (beside, path) < 0 ? err_errno (err, ERR_IO, "cannot rename the new copy to %s", path) : 0;
-}
-
-int kit_store_file (const char *directory, struct text sha256, struct text bytes, struct err *err)
-{
-    struct arena arena = { 0 };
-    struct digest digest;
-    int rc = -1;
-    if (!digest_parse (sha256, &digest)) {
-        err_set (err, ERR_PARSE, "the plan has no valid sha256 for a fetched file");
-    } else if (folder_make (text_format (&arena, "%s/files", directory).ptr, 0700, err) == 0) {
-        struct text path = stored (directory, sha256, &arena);
-        rc = replace_file (path.ptr, text_format (&arena, "%s.new", path.ptr).ptr, bytes, err);
-    }
-    arena_release (&arena);
-    return rc;
 }
 
 /* The bytes themselves are looked at: a file may change between two looks at it. */
@@ -143,7 +107,7 @@ bool kit_read_file (const struct file_ref *file, const char *directory, struct a
     struct digest wanted;
     return digest_parse (file->sha256, &wanted) &&
            (read_if_it_holds (file->path, &wanted, out) ||
-            read_if_it_holds (stored (directory, file->sha256, arena), &wanted, out));
+            read_if_it_holds (kit_stored_path (directory, file->sha256, arena), &wanted, out));
 }
 
 static void find_missing (const struct kit_list *list, const char *directory, struct arena *arena, struct kit *out)
@@ -152,12 +116,24 @@ static void find_missing (const struct kit_list *list, const char *directory, st
     for (uint32_t i = 0; i < list->n; i++) {
         struct text sha256 = list->items[i].file.sha256;
         if (!text_is_among (sha256, out->missing.items, out->missing.n) &&
-            !holds (stored (directory, sha256, arena), sha256))
+            !holds (kit_stored_path (directory, sha256, arena), sha256, KIT_FILE_MAX_BYTES))
             out->missing.items[out->missing.n++] = text_copy (arena, sha256);
     }
 }
 
 /* ---- the kit ---- */
+
+/* Not synced to the disk, for which nobody waits then: what a power cut left half is seen, and made anew. */
+static int write_file (const char *path, struct text bytes, struct err *err)
+{
+    int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0500); /* it may be a program */
+    if (fd < 0)
+        return err_errno (err, ERR_IO, "cannot make %s", path);
+    int rc = fd_write (fd, bytes.ptr, bytes.len) < 0 ? err_errno (err, ERR_IO, "cannot write %s", path) : 0;
+    if (close (fd) < 0 && rc == 0)
+        rc = err_errno (err, ERR_IO, "cannot close %s", path);
+    return rc;
+}
 
 static int make_folder_of (struct text path, struct arena *arena, struct err *err)
 {
@@ -184,7 +160,7 @@ static int copy_all (const struct kit_list *list, const char *directory, struct 
 {
     for (uint32_t i = 0; i < list->n; i++) {
         const struct kit_file *file = &list->items[i];
-        struct text from = stored (directory, file->file.sha256, arena);
+        struct text from = kit_stored_path (directory, file->file.sha256, arena);
         if (copy_one (file, from, kit_file_path (to, file, arena), arena, err) < 0)
             return -1;
     }
@@ -239,4 +215,79 @@ int kit_prepare (const struct kit_list *list, const char *directory, struct aren
     }
     list_command_helpers (list, &helpers);
     return helpers.n ? prepare_folder (&helpers, directory, arena, out, &out->helpers, err) : 0;
+}
+
+/* ---- wheels ---- */
+
+static bool only_looks (const struct msg_run *run)
+{
+    for (uint32_t i = 0; i < run->rung.args.n; i++)
+        if (text_is (run->rung.args.items[i].name, "build"))
+            return text_is (run->rung.args.items[i].value, "false");
+    return false;
+}
+
+bool wheels_are_needed (const struct msg_run *run)
+{
+    return run->rung.kind == PROGRAM_BUILTIN && text_is (run->rung.builtin, "restore") && run->pins.wheels.n > 0 &&
+           !only_looks (run);
+}
+
+struct text wheels_folder (struct text directory, struct arena *arena)
+{
+    return text_format (arena, "%.*s/wheels", TEXT_ARG (directory));
+}
+
+const struct kit_file *wheels_find_by_sha256 (const struct msg_run *run, struct text sha256)
+{
+    for (uint32_t i = 0; i < run->pins.wheels.n; i++)
+        if (text_equal (run->pins.wheels.items[i].file.sha256, sha256))
+            return &run->pins.wheels.items[i];
+    return NULL;
+}
+
+bool wheels_name_is_good (struct text name)
+{
+    return kit_name_is_good (name) && !memchr (name.ptr, '/', name.len);
+}
+
+static int check_wheels (const struct msg_run *run, struct err *err)
+{
+    struct digest digest;
+    for (uint32_t i = 0; i < run->pins.wheels.n; i++) {
+        const struct kit_file *wheel = &run->pins.wheels.items[i];
+        if (!wheels_name_is_good (wheel->name) || !digest_parse (wheel->file.sha256, &digest))
+            return err_set (err, ERR_PARSE,
+                            "wheel %u of the pins has no valid sha256, or its name is not a valid file name", i + 1);
+    }
+    return 0;
+}
+
+static int link_to (const struct kit_file *wheel, const char *at, struct arena *arena, struct err *err)
+{
+    if (unlink (at) < 0 && errno != ENOENT)
+        return err_errno (err, ERR_IO, "cannot remove %s, which an earlier worker left", at);
+    if (symlink (text_copy (arena, wheel->file.path).ptr, at) < 0)
+        return err_errno (err, ERR_IO, "cannot make the symbolic link %s", at);
+    return 0;
+}
+
+int wheels_link_present (const struct msg_run *run, const char *directory, struct arena *arena, struct text *missing,
+                         uint32_t *missing_n, struct err *err)
+{
+    struct text folder = wheels_folder (text_of (directory), arena);
+    *missing_n = 0;
+    if (check_wheels (run, err) < 0 || folder_make (folder.ptr, 0700, err) < 0)
+        return -1;
+    for (uint32_t i = 0; i < run->pins.wheels.n; i++) {
+        const struct kit_file *wheel = &run->pins.wheels.items[i];
+        struct text at = text_format (arena, "%.*s/%.*s", TEXT_ARG (folder), TEXT_ARG (wheel->name));
+        if (holds (at, wheel->file.sha256, WHEEL_MAX_BYTES))
+            continue;
+        if (!holds (wheel->file.path, wheel->file.sha256, WHEEL_MAX_BYTES))
+            missing[(*missing_n)++] = text_copy (arena, wheel->file.sha256);
+        else if (link_to (wheel, at.ptr, arena, err) < 0)
+            return -1;
+    }
+    return 0;
 }

@@ -27,11 +27,24 @@ void kit_list_of (const struct msg_run *run, struct kit_list *out);
 /* What it makes lives in `arena`. -1: the list is no possible kit, or the disk fails. */
 int kit_prepare (const struct kit_list *list, const char *directory, struct arena *arena, struct kit *out,
                  struct err *err);
-/* Keeps bytes that were fetched; they are looked at again by kit_prepare. */
-int kit_store_file (const char *directory, struct text sha256, struct text bytes, struct err *err);
+/* Where a fetched file stays; it is looked at again by kit_prepare. */
+struct text kit_stored_path (const char *directory, struct text sha256, struct arena *arena);
 /* Reads one file into `out`, from the plan's place or what was fetched; false: neither has it with this sha256. */
 bool kit_read_file (const struct file_ref *file, const char *directory, struct arena *arena, struct buf *out);
 /* Where one file of the list is, in a kit folder or, without one, in place. */
 struct text kit_file_path (struct text folder, const struct kit_file *file, struct arena *arena);
+
+/* The wheels that an environment is built from lie in one folder: <directory>/wheels. Where this host has a wheel at the
+ * plan's path, a link stands for it; others are fetched. */
+
+/* Does the program of this RUN build from wheels? Not when it only looks. */
+bool wheels_are_needed (const struct msg_run *run);
+/* Links what is here and names what is not: `missing` (sha256, room for all of the plan), in `arena`. */
+int wheels_link_present (const struct msg_run *run, const char *directory, struct arena *arena, struct text *missing,
+                         uint32_t *missing_n, struct err *err);
+struct text wheels_folder (struct text directory, struct arena *arena);
+/* The wheel with this sha256; NULL: the plan has none. */
+const struct kit_file *wheels_find_by_sha256 (const struct msg_run *run, struct text sha256);
+bool wheels_name_is_good (struct text name);
 
 #endif
