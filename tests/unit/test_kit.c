@@ -9,8 +9,8 @@
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "worker/command/command.h"
-#include "worker/files/fetch.h"
-#include "worker/files/kit.h"
+#include "worker/environment/fetch.h"
+#include "worker/environment/kit.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* links: files */
+/* links: environment */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
-#include "worker/files/fetch.h"
+#include "worker/environment/fetch.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

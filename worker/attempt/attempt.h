@@ -12,7 +12,7 @@
 
 #include "common/io/loop.h"
 #include "common/model/msg.h"
-#include "worker/files/fetch.h"
+#include "worker/environment/fetch.h"
 #include "worker/link/join.h"
 #include "worker/process/output.h"
 

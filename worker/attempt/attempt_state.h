@@ -4,7 +4,7 @@
 
 #include "worker/attempt/attempt.h"
 #include "worker/attempt/task.h"
-#include "worker/files/fetch.h"
+#include "worker/environment/fetch.h"
 #include "worker/process/exec.h"
 #include "worker/process/memory_kills.h"
 #include "worker/protocol/channel.h"

@@ -3,7 +3,7 @@
 #include "common/io/fd.h"
 #include "common/wire/wire.h"
 #include "worker/command/interpreter.h"
-#include "worker/files/kit.h"
+#include "worker/environment/kit.h"
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -15,7 +15,7 @@
 #include "worker/attempt/task_channel.h"
 #include "worker/command/interpreter.h"
 #include "worker/environment/environment.h"
-#include "worker/files/kit.h"
+#include "worker/environment/kit.h"
 
 /* ---- what a program printed is searched for signatures: the whole log, also what the coordinator did not get ---- */
 

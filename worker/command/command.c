@@ -7,7 +7,7 @@
 #include "worker/command/counters.h"
 #include "worker/command/environ.h"
 #include "worker/command/protected_paths.h"
-#include "worker/files/kit.h"
+#include "worker/environment/kit.h"
 #include "worker/image/self.h"
 #include "worker/process/spawn.h"
 #include <assert.h>

@@ -3,7 +3,7 @@
 #include "common/base/path.h"
 #include "worker/command/environ.h"
 #include "worker/command/interpreter.h"
-#include "worker/files/kit.h"
+#include "worker/environment/kit.h"
 #include "worker/image/self.h"
 #include "worker/sandbox/confine_paths.h"
 #include <limits.h>

@@ -1,4 +1,4 @@
-#include "worker/files/fetch.h"
+#include "worker/environment/fetch.h"
 
 #include "common/base/digest.h"
 #include "common/base/path.h"

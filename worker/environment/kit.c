@@ -1,4 +1,4 @@
-#include "worker/files/kit.h"
+#include "worker/environment/kit.h"
 
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"

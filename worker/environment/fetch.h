@@ -3,10 +3,10 @@
  * Level-triggered like everything else: the piece that is wanted is asked for again until it comes, so that a request
  * or an answer may be lost, repeated or late. A file is kept once its sha256 is that of the plan; a file that cannot be
  * fetched ends the fetch with an error sentence. Each goes to the disk as it comes, so memory holds one piece. Knows no sockets; time is given. Main thread only. */
-#ifndef SLICEUP_WORKER_FILES_FETCH_H
-#define SLICEUP_WORKER_FILES_FETCH_H
+#ifndef SLICEUP_WORKER_ENVIRONMENT_FETCH_H
+#define SLICEUP_WORKER_ENVIRONMENT_FETCH_H
 
-#include "worker/files/kit.h"
+#include "worker/environment/kit.h"
 
 enum { FETCH_SILENCE_MS = 60 * 1000 /* without a new piece: it ends */, FETCH_FILES_MAX = KIT_FILES_MAX + WHEELS_MAX };
 

@@ -4,8 +4,8 @@
  * which Python would write: of these there is always a copy. Otherwise all come from the worker's own folder: <directory>/files/<sha256> holds what was fetched, <directory>/kits/<digest> is the kit put together of
  * that, read-only, with the names it has in the plan. What is missing is named; nothing is fetched here. Everything is
  * held against its sha256 each time. It waits for disks, so it is a task's work; one at a time in a directory. */
-#ifndef SLICEUP_WORKER_FILES_KIT_H
-#define SLICEUP_WORKER_FILES_KIT_H
+#ifndef SLICEUP_WORKER_ENVIRONMENT_KIT_H
+#define SLICEUP_WORKER_ENVIRONMENT_KIT_H
 
 #include "common/base/err.h"
 #include "common/model/kit.h"
