@@ -11,7 +11,7 @@
 #include "common/model/plan.h"
 #include "common/model/remote_command.h"
 
-/* What ending a command takes at most after it was told to (worker/exec/remote_exec.c), and the way back; and how long
+/* What ending a command takes at most after it was told to (worker/process/remote_exec.c), and the way back; and how long
  * a host lets its command run when it hears nothing any more. */
 enum { EXEC_ENDING_MS = 25 * 1000, EXEC_SILENCE_MS = 30 * 1000, EXEC_LOCAL_START_MS = 30 * 1000 };
 

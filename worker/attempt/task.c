@@ -2,7 +2,7 @@
 #include "worker/attempt/task_channel.h"
 
 #include "worker/command/environ.h"
-#include "worker/image/self.h"
+#include "worker/process/self.h"
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -21,7 +21,7 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "worker/facts/host_fact_list.h"
-#include "worker/image/self.h"
+#include "worker/process/self.h"
 #include "worker/protocol/protocol_writer.h"
 #include "worker/sandbox/confine_args.h"
 #include "worker/sandbox/confine_report.h"

@@ -8,7 +8,7 @@
 #include "worker/command/environ.h"
 #include "worker/command/protected_paths.h"
 #include "worker/environment/kit.h"
-#include "worker/image/self.h"
+#include "worker/process/self.h"
 #include "worker/process/spawn.h"
 #include <assert.h>
 #include <jansson.h>

@@ -1,6 +1,6 @@
 #include "worker/command/confine_command.h"
 
-#include "worker/image/self.h"
+#include "worker/process/self.h"
 #include <inttypes.h>
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "worker/command/environ.h"
 #include "worker/command/interpreter.h"
 #include "worker/environment/kit.h"
-#include "worker/image/self.h"
+#include "worker/process/self.h"
 #include "worker/sandbox/confine_paths.h"
 #include <limits.h>
 #include <stdlib.h>

@@ -20,9 +20,9 @@
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "common/io/proc.h"
-#include "worker/image/self.h"
 #include "worker/probe/option.h"
 #include "worker/process/packet.h"
+#include "worker/process/self.h"
 #include "worker/process/spawn.h"
 
 /* ---- strays ---- */

@@ -5,7 +5,7 @@
 
 #include "common/io/process_capacity.h"
 
-#include "worker/image/self.h"
+#include "worker/process/self.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

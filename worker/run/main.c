@@ -21,11 +21,11 @@
 #include "worker/builtin/preflight.h"
 #include "worker/builtin/probe.h"
 #include "worker/environment/restore.h"
-#include "worker/exec/remote_exec.h"
 #include "worker/facts/facts.h"
-#include "worker/image/self.h"
 #include "worker/link/instance_lock.h"
 #include "worker/link/run_discovery.h"
+#include "worker/process/remote_exec.h"
+#include "worker/process/self.h"
 #include "worker/run/driver.h"
 #include "worker/sandbox/confine.h"
 

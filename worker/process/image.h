@@ -1,4 +1,4 @@
-/* image.h - the worker as one file that needs nothing of its host: a small static program (worker/exec/main.c), a list, and what
+/* image.h - the worker as one file that needs nothing of its host: a small static program (worker/process/main.c), a list, and what
  * the list names: the loader, the worker's program and every library.
  *
  *   <start> <list> <loader> <program> <library>...
@@ -8,8 +8,8 @@
  * what all of it must be. <start> copies each piece into memory, seals that (memfd_create(2): nobody can write it, not
  * even its owner), compares it with its digest, and executes the loader from there. A process that runs stays what was
  * compared, whatever happens to the file. */
-#ifndef SLICEUP_WORKER_IMAGE_IMAGE_H
-#define SLICEUP_WORKER_IMAGE_IMAGE_H
+#ifndef SLICEUP_WORKER_PROCESS_IMAGE_H
+#define SLICEUP_WORKER_PROCESS_IMAGE_H
 
 #define IMAGE_MARK "sliceup-image-1"
 
@@ -19,7 +19,7 @@ enum { IMAGE_LOADER = 0, IMAGE_PROGRAM = 1, IMAGE_LIBRARIES = 2 };
 /* What <start> ends with when it cannot become the worker; both are told in one sentence. */
 enum { IMAGE_EXIT_UNFIT = 3, IMAGE_EXIT_DAMAGED = 4 };
 
-/* start.c - of that program: it becomes the worker. */
+/* image_start.c - of that program: it becomes the worker. */
 _Noreturn void image_start (int argc, char **argv);
 
 #endif

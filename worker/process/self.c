@@ -1,6 +1,6 @@
-#include "worker/image/self.h"
+#include "worker/process/self.h"
 
-#include "worker/image/loader.h"
+#include "worker/process/loader.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>

@@ -3,10 +3,10 @@
  *   sliceup-worker --inhibit-cache --preload <library>:<library>... --argv0 <argv0> <program> <argument>...
  *
  * Every library is loaded from its descriptor before the program asks for it by name: none is looked for in a file. */
-#ifndef SLICEUP_WORKER_IMAGE_LOADER_H
-#define SLICEUP_WORKER_IMAGE_LOADER_H
+#ifndef SLICEUP_WORKER_PROCESS_LOADER_H
+#define SLICEUP_WORKER_PROCESS_LOADER_H
 
-#include "worker/image/image.h"
+#include "worker/process/image.h"
 
 enum { LOADER_LEAD_WORDS = 7, LOADER_PATH_BYTES = sizeof "/proc/self/fd/" + 12 };
 

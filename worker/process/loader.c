@@ -1,4 +1,4 @@
-#include "worker/image/loader.h"
+#include "worker/process/loader.h"
 
 #include <assert.h>
 #include <stdio.h>

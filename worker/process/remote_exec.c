@@ -1,4 +1,4 @@
-#include "worker/exec/remote_exec.h"
+#include "worker/process/remote_exec.h"
 
 #include "common/base/path.h"
 

@@ -2,8 +2,8 @@
  *
  * A worker out of an image (image.h) runs the sealed memory that it came from; another one runs /proc/self/exe, which
  * stays the same program when its file is replaced. */
-#ifndef SLICEUP_WORKER_IMAGE_SELF_H
-#define SLICEUP_WORKER_IMAGE_SELF_H
+#ifndef SLICEUP_WORKER_PROCESS_SELF_H
+#define SLICEUP_WORKER_PROCESS_SELF_H
 
 #include "common/base/mem.h"
 #include <stdbool.h>

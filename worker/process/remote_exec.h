@@ -5,8 +5,8 @@
  * It is ended, with all that it started, when it took too long, when it is to stop, and when nobody can be heard any
  * more. No namespace is made: a command sees the processes of its host, and may use sudo. Exit status: 0 its end was
  * told, 1 it was not. */
-#ifndef SLICEUP_WORKER_EXEC_REMOTE_EXEC_H
-#define SLICEUP_WORKER_EXEC_REMOTE_EXEC_H
+#ifndef SLICEUP_WORKER_PROCESS_REMOTE_EXEC_H
+#define SLICEUP_WORKER_PROCESS_REMOTE_EXEC_H
 
 #include "common/base/err.h"
 #include "common/base/mem.h"

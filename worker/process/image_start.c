@@ -1,10 +1,10 @@
-/* start.c - what begins a worker's image (image.h): puts the pieces that follow it into sealed memory, compares them
+/* image_start.c - what begins a worker's image (image.h): puts the pieces that follow it into sealed memory, compares them
  * with their digests, and becomes the worker.
  *
  * A static program, because nothing else is there yet to run with. When it cannot, it says why in one sentence and ends
  * with a status of image.h; to `preflight` that sentence is an answer, so it goes to standard output. */
 #include "common/base/digest.h"
-#include "worker/image/loader.h"
+#include "worker/process/loader.h"
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
-/* main.c - the program in the head of the worker bundle (worker/image/image.h). It runs one command of `sliceup exec`
+/* main.c - the program in the head of the worker bundle (worker/process/image.h). It runs one command of `sliceup exec`
  * itself, for all that this takes is in the head; for anything else it becomes the worker. */
-#include "worker/exec/remote_exec.h"
-#include "worker/image/image.h"
+#include "worker/process/image.h"
+#include "worker/process/remote_exec.h"
 #include <string.h>
 
 int main (int argc, char **argv)
