@@ -4,7 +4,7 @@
  * says-WORD: the error with which the client is refused; the other names are in the functions below and in mischief.c.
  * It is linked under many names; the test builds it once. */
 #include "tests/plugins/mischief.h"
-#include "worker/pjrt/pjrt.h"
+#include "worker/probe/pjrt.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -7,7 +7,7 @@
 
 #include "common/base/err.h"
 #include "common/base/text.h"
-#include "worker/pjrt/pjrt.h"
+#include "worker/probe/pjrt.h"
 
 enum { OPTIONS_MAX = 64, OPTION_NAME_MAX = 127, OPTION_BYTES_MAX = 1024 };
 

@@ -7,7 +7,7 @@
 #define SLICEUP_WORKER_PROBE_PLUGIN_H
 
 #include "common/base/text.h"
-#include "worker/pjrt/pjrt.h"
+#include "worker/probe/pjrt.h"
 
 struct plugin {
     const char *path; /* borrowed */

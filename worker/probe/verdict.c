@@ -1,6 +1,6 @@
 /* verdict.c - whose fault it is that a plugin does not work, in one sentence, and what to look at. */
 #include "common/base/duration.h"
-#include "worker/pjrt/pjrt.h"
+#include "worker/probe/pjrt.h"
 #include "worker/probe/report.h"
 #include <signal.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef SLICEUP_WORKER_STANDIN_LAUNCH_H
 #define SLICEUP_WORKER_STANDIN_LAUNCH_H
 
-#include "worker/pjrt/pjrt.h"
+#include "worker/probe/pjrt.h"
 
 /* `devices`: all of the program, in the order of its assignment; `args` has those of this process. It returns when the program has
  * ended on all devices: remote buffers and events live that long. A PJRT_Error or NULL. */

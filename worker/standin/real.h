@@ -5,7 +5,7 @@
 #ifndef SLICEUP_WORKER_STANDIN_REAL_H
 #define SLICEUP_WORKER_STANDIN_REAL_H
 
-#include "worker/pjrt/pjrt.h"
+#include "worker/probe/pjrt.h"
 #include <stdbool.h>
 
 /* `caller`: an address in the library that asked. NULL: `why` says why not. Its table has the slots that the stand-in calls. */

@@ -4,7 +4,7 @@
 #ifndef SLICEUP_WORKER_STANDIN_REFUSAL_H
 #define SLICEUP_WORKER_STANDIN_REFUSAL_H
 
-#include "worker/pjrt/pjrt.h"
+#include "worker/probe/pjrt.h"
 
 enum { REFUSAL_TEXT_BYTES = 512 };
 

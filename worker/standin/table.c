@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/pjrt/pjrt.h"
+#include "worker/probe/pjrt.h"
 #include "worker/standin/client.h"
 #include "worker/standin/launch.h"
 #include "worker/standin/real.h"

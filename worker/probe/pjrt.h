@@ -7,13 +7,14 @@
  * with, and takes a larger one. So these are the largest that are known.
  *
  * It knows nothing of plugins, processes or verdicts. */
-#ifndef SLICEUP_WORKER_PJRT_PJRT_H
-#define SLICEUP_WORKER_PJRT_PJRT_H
+#ifndef SLICEUP_WORKER_PROBE_PJRT_H
+#define SLICEUP_WORKER_PROBE_PJRT_H
 
 #include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The framework takes no plugin below 0.29 (openxla/xla:xla/pjrt/pjrt_api.cc). */
 enum { PJRT_MAJOR = 0, PJRT_MINOR = 114, PJRT_MINOR_LEAST = 29, PJRT_MINOR_MEASURED = 54, PJRT_MINOR_MOVED = 56 };
@@ -363,6 +364,12 @@ static_assert (sizeof (struct pjrt_program_memory) == 144, "PJRT_Executable_GetC
 
 /* A function of the table; NULL: the table ends before it, or it is empty. */
 typedef void *pjrt_fn (void *args);
-pjrt_fn *pjrt_function (const struct pjrt_api *api, size_t slot);
+static inline pjrt_fn *pjrt_function (const struct pjrt_api *api, size_t slot)
+{
+    pjrt_fn *function = NULL;
+    if (slot + sizeof function <= api->struct_size)
+        memcpy (&function, (const char *) api + slot, sizeof function);
+    return function;
+}
 
 #endif
