@@ -1,4 +1,4 @@
-/* links: command */
+/* links: attempt */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "common/io/atomic_file.h"
-#include "worker/command/confine_command.h"
+#include "worker/attempt/confine_command.h"
 #include "worker/sandbox/confine_args.h"
 #include "worker/sandbox/confine_caps.h"
 #include "worker/sandbox/confine_devices.h"

@@ -1,4 +1,4 @@
-/* links: command */
+/* links: attempt */
 /* What is read of what a command left: files of one or several processes, its output, and things that are no files. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
-#include "worker/command/counters.h"
+#include "worker/attempt/counters.h"
 
 #define BLOCK(step, mark, hits, misses)                                                                                \
     "[MetricsData; step=" step "]\nCounter: MarkStep\n  Value: " mark "\nCounter: PersistentCacheHit\n  Value: " hits  \

@@ -1,4 +1,4 @@
-/* links: command */
+/* links: attempt */
 /* What interpreters execute and import, by their own word: real ones, scripts in their place, and such that do not
  * answer. */
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 
 #include "common/base/path.h"
 #include "common/io/atomic_file.h"
-#include "worker/command/interpreter.h"
+#include "worker/attempt/interpreter.h"
 
 struct fixture {
     char top[64];

@@ -1,4 +1,4 @@
-/* links: command */
+/* links: attempt */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
-#include "worker/command/command.h"
+#include "worker/attempt/command.h"
 #include "worker/environment/fetch.h"
 #include "worker/environment/kit.h"
 #include <stdio.h>

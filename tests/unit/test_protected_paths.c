@@ -1,4 +1,4 @@
-/* links: command */
+/* links: attempt */
 /* What of a host no program may write: found by the names under which sliceup and its programs look for code. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 
 #include "common/base/path.h"
 #include "common/io/atomic_file.h"
-#include "worker/command/protected_paths.h"
+#include "worker/attempt/protected_paths.h"
 
 struct fixture {
     char top[64], path[4096];

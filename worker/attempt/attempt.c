@@ -4,10 +4,10 @@
 #include "common/base/duration.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "worker/attempt/command.h"
+#include "worker/attempt/confine_command.h"
 #include "worker/attempt/device_wait.h"
-#include "worker/command/command.h"
-#include "worker/command/confine_command.h"
-#include "worker/command/protected_paths.h"
+#include "worker/attempt/protected_paths.h"
 #include <assert.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 /* attempt_result.c - how an attempt ended, as this worker saw it. */
 #include "worker/attempt/attempt_state.h"
 
+#include "worker/attempt/counters.h"
 #include "worker/attempt/device_wait.h"
-#include "worker/command/counters.h"
 #include <inttypes.h>
 #include <string.h>
 #include <sys/wait.h>

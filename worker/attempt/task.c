@@ -1,7 +1,7 @@
 /* task.c - see task.h: the worker's end. */
 #include "worker/attempt/task_channel.h"
 
-#include "worker/command/environ.h"
+#include "worker/attempt/environ.h"
 #include "worker/process/self.h"
 #include <sys/wait.h>
 #include <unistd.h>

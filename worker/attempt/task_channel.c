@@ -2,7 +2,7 @@
 
 #include "common/io/fd.h"
 #include "common/wire/wire.h"
-#include "worker/command/interpreter.h"
+#include "worker/attempt/interpreter.h"
 #include "worker/environment/kit.h"
 #include <sys/socket.h>
 #include <unistd.h>

@@ -11,9 +11,9 @@
 #include "worker/attempt/attempt.h"
 #include "worker/attempt/cache_task.h"
 #include "worker/attempt/device_wait.h"
+#include "worker/attempt/interpreter.h"
 #include "worker/attempt/task.h"
 #include "worker/attempt/task_channel.h"
-#include "worker/command/interpreter.h"
 #include "worker/environment/environment.h"
 #include "worker/environment/kit.h"
 

@@ -1,4 +1,4 @@
-#include "worker/command/counters.h"
+#include "worker/attempt/counters.h"
 
 #include "common/frontend/xla_metrics.h"
 #include "common/io/fd.h"

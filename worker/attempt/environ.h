@@ -1,7 +1,7 @@
 /* environ.h - makes the environment variables of a program: a fixed allow-list, and what the order sets. The later
  * setting of a name wins. Everything lives in the arena given. */
-#ifndef SLICEUP_WORKER_COMMAND_ENVIRON_H
-#define SLICEUP_WORKER_COMMAND_ENVIRON_H
+#ifndef SLICEUP_WORKER_ATTEMPT_ENVIRON_H
+#define SLICEUP_WORKER_ATTEMPT_ENVIRON_H
 
 #include "common/model/plan.h"
 

@@ -2,11 +2,11 @@
  *
  * A rung names the layout (`parse` of docs/spec/configuration.md). What is read is bounded, and is a program's word: it
  * judges nothing. Blocks for as long as reading some megabytes takes. Main thread only. */
-#ifndef SLICEUP_WORKER_COMMAND_COUNTERS_H
-#define SLICEUP_WORKER_COMMAND_COUNTERS_H
+#ifndef SLICEUP_WORKER_ATTEMPT_COUNTERS_H
+#define SLICEUP_WORKER_ATTEMPT_COUNTERS_H
 
 #include "common/model/msg.h"
-#include "worker/command/environ.h"
+#include "worker/attempt/environ.h"
 
 /* Tells the program where to leave its report, when this rung's is read. Wins over what the profile says. */
 void counters_set_report_path (const struct msg_run *run, struct text scratch, struct environ_list *list);

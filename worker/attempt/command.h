@@ -2,8 +2,8 @@
  *
  * It starts nothing and changes nothing, it only looks at files. What it makes lives in the arena. The line is that of
  * docs/spec/canary.md. */
-#ifndef SLICEUP_WORKER_COMMAND_COMMAND_H
-#define SLICEUP_WORKER_COMMAND_COMMAND_H
+#ifndef SLICEUP_WORKER_ATTEMPT_COMMAND_H
+#define SLICEUP_WORKER_ATTEMPT_COMMAND_H
 
 #include "common/base/err.h"
 #include "common/model/msg.h"

@@ -4,10 +4,10 @@
  * The worker's folder and that of all its runs, its own program, the environments of the run, the interpreter they are
  * built from with what it says that it loads, folders of PATH and LD_LIBRARY_PATH that programs could write, and the
  * files of the attempt's own program. The paths are not checked yet and need not exist. */
-#ifndef SLICEUP_WORKER_COMMAND_PROTECTED_PATHS_H
-#define SLICEUP_WORKER_COMMAND_PROTECTED_PATHS_H
+#ifndef SLICEUP_WORKER_ATTEMPT_PROTECTED_PATHS_H
+#define SLICEUP_WORKER_ATTEMPT_PROTECTED_PATHS_H
 
-#include "worker/command/command.h"
+#include "worker/attempt/command.h"
 #include "worker/sandbox/confine_args.h"
 
 /* Could a program of this RUN write there, if nothing kept it from that? False as well when nothing is there. */

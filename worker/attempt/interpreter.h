@@ -3,8 +3,8 @@
  * The path of an interpreter does not tell this: it may be a copy, or a script that starts another one. So each is
  * asked (-I -S: no code of packages, of the user or of the folder runs for it), within ENVIRONMENT_ASK_MS, before
  * anything that is confined. It is a task's work: it waits for other processes. */
-#ifndef SLICEUP_WORKER_COMMAND_INTERPRETER_H
-#define SLICEUP_WORKER_COMMAND_INTERPRETER_H
+#ifndef SLICEUP_WORKER_ATTEMPT_INTERPRETER_H
+#define SLICEUP_WORKER_ATTEMPT_INTERPRETER_H
 #include <limits.h>
 
 #include "common/model/msg.h"

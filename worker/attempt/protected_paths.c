@@ -1,8 +1,8 @@
-#include "worker/command/protected_paths.h"
+#include "worker/attempt/protected_paths.h"
 
 #include "common/base/path.h"
-#include "worker/command/environ.h"
-#include "worker/command/interpreter.h"
+#include "worker/attempt/environ.h"
+#include "worker/attempt/interpreter.h"
 #include "worker/environment/kit.h"
 #include "worker/process/self.h"
 #include "worker/sandbox/confine_paths.h"

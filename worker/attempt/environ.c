@@ -1,4 +1,4 @@
-#include "worker/command/environ.h"
+#include "worker/attempt/environ.h"
 
 #include "worker/facts/runtime_variables.h"
 #include <assert.h>

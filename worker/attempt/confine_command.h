@@ -1,9 +1,9 @@
 /* confine_command.h - makes the command line of the process that sets up a program's sandbox (confine_args.h lists its
  * options). Pure, except that it asks how this program starts itself again. */
-#ifndef SLICEUP_WORKER_COMMAND_CONFINE_COMMAND_H
-#define SLICEUP_WORKER_COMMAND_CONFINE_COMMAND_H
+#ifndef SLICEUP_WORKER_ATTEMPT_CONFINE_COMMAND_H
+#define SLICEUP_WORKER_ATTEMPT_CONFINE_COMMAND_H
 
-#include "worker/command/command.h"
+#include "worker/attempt/command.h"
 #include "worker/sandbox/confine_args.h"
 
 /* The command line that runs `order` confined, and its environment: the loader's variables are meant for the program,

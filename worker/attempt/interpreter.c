@@ -1,12 +1,12 @@
-#include "worker/command/interpreter.h"
+#include "worker/attempt/interpreter.h"
 
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/io/fd.h"
-#include "worker/command/environ.h"
-#include "worker/command/protected_paths.h"
+#include "worker/attempt/environ.h"
+#include "worker/attempt/protected_paths.h"
 #include "worker/environment/environment.h"
 #include "worker/process/subprocess.h"
 
