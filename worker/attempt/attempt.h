@@ -12,14 +12,14 @@
 
 #include "common/io/loop.h"
 #include "common/model/msg.h"
+#include "worker/attempt/command.h"
 #include "worker/environment/fetch.h"
-#include "worker/link/join.h"
 #include "worker/process/output.h"
 
 struct attempt_context {
     struct text host, run_hex;
     const char *directory;                       /* of the worker: scratch/, logs/ and the cache link are in it */
-    const char *trusted[JOIN_TRUSTED_MAX];       /* struct join_config */
+    const char *trusted[TRUSTED_MAX];            /* struct join_config */
     uint64_t stop_ms, log_bytes, device_wait_ms; /* struct limits */
     output_fn *output;                           /* where chunks of output go */
     fetch_request_fn *fetch;                     /* asks the coordinator for a piece of a file */

@@ -7,18 +7,21 @@
 
 #include "common/base/err.h"
 #include "common/model/msg.h"
-#include "worker/link/join.h"
+
+/* Whoever may write there decides what the worker does: its own folder of all runs, and its ticket, of one that joins by
+ * itself. */
+enum { TRUSTED_DIRECTORY = 0, TRUSTED_TICKET, TRUSTED_MAX };
 
 /* What this worker knows and the message does not. */
 struct command_context {
     struct text host, run_hex;
-    struct text directory;                 /* of the worker */
-    struct text scratch;                   /* of this attempt: working directory and HOME */
-    struct text python;                    /* of the restored environment; empty: none is needed */
-    text_list loaded;                      /* by interpreters of this host (interpreter.h) */
-    struct text kit;                       /* folder of the program's files; empty: they lie where the plan has them */
-    struct text helpers;                   /* struct kit */
-    const char *trusted[JOIN_TRUSTED_MAX]; /* struct join_config */
+    struct text directory;            /* of the worker */
+    struct text scratch;              /* of this attempt: working directory and HOME */
+    struct text python;               /* of the restored environment; empty: none is needed */
+    text_list loaded;                 /* by interpreters of this host (interpreter.h) */
+    struct text kit;                  /* folder of the program's files; empty: they lie where the plan has them */
+    struct text helpers;              /* struct kit */
+    const char *trusted[TRUSTED_MAX]; /* NULL: none */
 };
 
 struct command {

@@ -42,8 +42,8 @@ static void add_rights (struct words *words, const struct msg_run *run, const st
     add (words, "--directory", context->directory);
     for (uint32_t i = 0; i < cache->hidden.n; i++)
         add (words, "--hidden", cache->hidden.items[i]);
-    if (context->trusted[JOIN_TICKET])
-        add (words, "--hidden", text_of (context->trusted[JOIN_TICKET]));
+    if (context->trusted[TRUSTED_TICKET])
+        add (words, "--hidden", text_of (context->trusted[TRUSTED_TICKET]));
     if (cache->role != CACHE_ROLE_NONE)
         add (words, "--role", text_of (enum_name_of (&cache_role_names, cache->role)));
     if (cache->role != CACHE_ROLE_NONE)

@@ -6,9 +6,9 @@
 #include "worker/attempt/attempt.h"
 #include "worker/attempt/result_store.h"
 #include "worker/core/member.h"
-#include "worker/link/sender.h"
 #include "worker/process/containment.h"
 #include "worker/process/exec.h"
+#include "worker/run/sender.h"
 #include "worker/sandbox/code_pages.h"
 #include <assert.h>
 #include <errno.h>

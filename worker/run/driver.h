@@ -6,7 +6,7 @@
 #define SLICEUP_WORKER_RUN_DRIVER_H
 
 #include "common/io/log.h"
-#include "worker/link/join.h"
+#include "worker/run/join.h"
 
 /* From the main thread, before any other was started. 0: it ended as it was told to. */
 int driver_run (const struct join_config *join, const char *version, const struct log *log, struct err *err);

@@ -22,11 +22,11 @@
 #include "worker/builtin/probe.h"
 #include "worker/environment/restore.h"
 #include "worker/facts/facts.h"
-#include "worker/link/instance_lock.h"
-#include "worker/link/run_discovery.h"
 #include "worker/process/remote_exec.h"
 #include "worker/process/self.h"
 #include "worker/run/driver.h"
+#include "worker/run/instance_lock.h"
+#include "worker/run/run_discovery.h"
 #include "worker/sandbox/confine.h"
 
 /* ---- join loop ---- */
@@ -138,8 +138,8 @@ static int fill_join (const struct join_loop *join_loop, struct join_config *joi
     join->control_port = ticket->control_port;
     join->bulk_port = ticket->bulk_port;
     join->keys = ticket->keys;
-    join->trusted[JOIN_DIRECTORY] = join_loop->directory;
-    join->trusted[JOIN_TICKET] = join_loop->ticket_file;
+    join->trusted[TRUSTED_DIRECTORY] = join_loop->directory;
+    join->trusted[TRUSTED_TICKET] = join_loop->ticket_file;
     return join_fill_process (join, err);
 }
 

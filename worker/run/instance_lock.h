@@ -4,8 +4,8 @@
  * starts another for the same host. The worker that started last keeps the directory: it ends the earlier one, first
  * with SIGTERM, then with SIGKILL. The lock is the kernel's and ends with the process. One thread; blocks for at most
  * INSTANCE_LOCK_WAIT_MS. */
-#ifndef SLICEUP_WORKER_LINK_INSTANCE_LOCK_H
-#define SLICEUP_WORKER_LINK_INSTANCE_LOCK_H
+#ifndef SLICEUP_WORKER_RUN_INSTANCE_LOCK_H
+#define SLICEUP_WORKER_RUN_INSTANCE_LOCK_H
 
 #include "common/base/err.h"
 

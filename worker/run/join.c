@@ -1,4 +1,4 @@
-#include "worker/link/join.h"
+#include "worker/run/join.h"
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"

@@ -1,6 +1,6 @@
 /* The lock is fcntl's own, not an open file description's: only it tells the holder's pid, and no child inherits it. It
  * would end with the first descriptor of the file that this process closes; there is one, and it is kept. */
-#include "worker/link/instance_lock.h"
+#include "worker/run/instance_lock.h"
 
 #include "common/io/clock.h"
 #include "common/io/plain_file.h"

@@ -2,12 +2,12 @@
  *
  * An unsendable message is lost; the member sends it again until answered. Only a HELLO before the connection exists is
  * kept and tried again. It decides nothing and receives nothing. Borrows what it is given. Main thread only. */
-#ifndef SLICEUP_WORKER_LINK_SENDER_H
-#define SLICEUP_WORKER_LINK_SENDER_H
+#ifndef SLICEUP_WORKER_RUN_SENDER_H
+#define SLICEUP_WORKER_RUN_SENDER_H
 
 #include "common/io/log.h"
 #include "worker/core/member.h"
-#include "worker/link/join.h"
+#include "worker/run/join.h"
 
 struct sender {
     const struct join_config *join;

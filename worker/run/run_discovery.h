@@ -3,13 +3,13 @@
  * Uses a connection of its own and closes it; then the worker joins like any other. Waits as long as `wait_ms` says,
  * and logs each minute what it waits for. One thread; SIGTERM, SIGINT, SIGHUP and SIGUSR1 end the wait and stay
  * blocked afterwards: a run does not hear SIGUSR1. */
-#ifndef SLICEUP_WORKER_LINK_RUN_DISCOVERY_H
-#define SLICEUP_WORKER_LINK_RUN_DISCOVERY_H
+#ifndef SLICEUP_WORKER_RUN_RUN_DISCOVERY_H
+#define SLICEUP_WORKER_RUN_RUN_DISCOVERY_H
 #include "common/io/link.h"
 #include "common/model/plan.h"
 
 #include "common/io/log.h"
-#include "worker/link/join.h"
+#include "worker/run/join.h"
 
 enum run_discovery { RUN_DISCOVERY_CAME = 0, RUN_DISCOVERY_GIVEN_UP = 1 };
 

@@ -1,4 +1,4 @@
-#include "worker/link/sender.h"
+#include "worker/run/sender.h"
 
 #include "common/io/clock.h"
 #include "common/wire/wire.h"

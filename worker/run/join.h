@@ -2,14 +2,14 @@
  *
  * Nothing secret is in argv or the environment, and the worker's own secret key never leaves this process. Every wait
  * is bounded. Spec: docs/spec/protocol.md, "Launch". */
-#ifndef SLICEUP_WORKER_LINK_JOIN_H
-#define SLICEUP_WORKER_LINK_JOIN_H
+#ifndef SLICEUP_WORKER_RUN_JOIN_H
+#define SLICEUP_WORKER_RUN_JOIN_H
 
 #include "common/io/link.h"
 #include "common/io/proc.h"
-#include "common/model/msg.h"
+#include "worker/attempt/command.h"
 
-enum { JOIN_WAIT_MS = 60 * 1000, JOIN_LINE_MAX_BYTES = 8 * 1024, JOIN_DIRECTORY = 0, JOIN_TICKET, JOIN_TRUSTED_MAX };
+enum { JOIN_WAIT_MS = 60 * 1000, JOIN_LINE_MAX_BYTES = 8 * 1024 };
 
 struct join_config {
     uint8_t run_id[RUN_ID_BYTES];
@@ -21,7 +21,7 @@ struct join_config {
     char hub_key[LINK_KEY_BYTES];
     char directory[PATH_MAX_BYTES + 1]; /* of this worker, absolute */
     /* Of a worker that joins by itself: the folder of all its runs, and its ticket. NULL: none. Borrowed. */
-    const char *trusted[JOIN_TRUSTED_MAX];
+    const char *trusted[TRUSTED_MAX];
     bool tied;               /* it ends when its standard input does; else it outlives its starter */
     struct link_keys keys;   /* made here */
     uint64_t pid, pid_start; /* clock ticks since boot: tells a reused pid from this process */

@@ -1,4 +1,4 @@
-#include "worker/link/run_discovery.h"
+#include "worker/run/run_discovery.h"
 
 #include <errno.h>
 #include <jansson.h>
