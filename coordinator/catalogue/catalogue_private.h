@@ -4,7 +4,7 @@
 
 #include "common/io/log.h"
 #include "coordinator/catalogue/catalogue.h"
-#include "coordinator/database/database.h"
+#include "coordinator/journal/database.h"
 
 enum {
     BUNDLE_MAX_BYTES = 255,

@@ -2,8 +2,8 @@
 
 #include "common/cache/audit.h"
 #include "common/io/atomic_file.h"
-#include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/journal/run_facts.h"
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #include "common/model/plan.h"
 #include "coordinator/catalogue/catalogue.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/run_dir.h"
 #include "coordinator/view/line.h"
 #include "coordinator/view/record_json.h"
 

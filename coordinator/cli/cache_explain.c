@@ -1,7 +1,7 @@
 #include "coordinator/cli/cache.h"
 
-#include "coordinator/home/run_begun.h"
-#include "coordinator/home/run_facts.h"
+#include "coordinator/journal/run_begun.h"
+#include "coordinator/journal/run_facts.h"
 #include "coordinator/receipt/cache_key_causes.h"
 #include "coordinator/verdict/recompile_reason.h"
 #include <string.h>

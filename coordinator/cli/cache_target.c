@@ -3,8 +3,8 @@
 #include "common/cache/owners.h"
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/planning.h"
-#include "coordinator/home/run_begun.h"
-#include "coordinator/home/run_facts.h"
+#include "coordinator/journal/run_begun.h"
+#include "coordinator/journal/run_facts.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define SLICEUP_COORDINATOR_CLI_CANCEL_H
 
 #include "coordinator/cli/cli.h"
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/run_dir.h"
 
 /* Asks the coordinator that holds the run to end it, as its own Ctrl-C would. Does not wait for the end. ERR_STATE: no
  * coordinator holds it on this machine, or it has ended. */

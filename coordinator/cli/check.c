@@ -12,7 +12,7 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/core/coord.h"
-#include "coordinator/home/run_facts.h"
+#include "coordinator/journal/run_facts.h"
 #include "coordinator/receipt/measure_fold.h"
 #include "coordinator/run/calibration_store.h"
 

@@ -15,8 +15,8 @@
 #include "coordinator/cli/planning.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/cli/watch_view.h"
-#include "coordinator/home/run_begun.h"
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/run_begun.h"
+#include "coordinator/journal/run_dir.h"
 #include "coordinator/run/driver.h"
 #include "coordinator/view/event_json.h"
 

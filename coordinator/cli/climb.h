@@ -5,7 +5,7 @@
 #include "common/io/process_capacity.h"
 #include "common/model/plan.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/run_dir.h"
 
 struct capacity_needs climb_capacity_needed (uint32_t hosts); /* beside what the process has before it drives a run */
 /* May this process have what driving a run of so many hosts takes? Asked before a run is begun that could not go on. */

@@ -9,7 +9,7 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/host_filter.h"
 #include "coordinator/cli/run_receipt.h"
-#include "coordinator/home/run_begun.h"
+#include "coordinator/journal/run_begun.h"
 #include "coordinator/receipt/drift.h"
 #include "coordinator/receipt/receipt_fold.h"
 #include "coordinator/view/drift_json.h"

@@ -15,8 +15,8 @@
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/planning.h"
-#include "coordinator/home/run_begun.h"
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/run_begun.h"
+#include "coordinator/journal/run_dir.h"
 #include "coordinator/view/line.h"
 #include "coordinator/view/record_json.h"
 

@@ -2,8 +2,8 @@
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/run_receipt.h"
-#include "coordinator/home/run_begun.h"
-#include "coordinator/home/run_facts.h"
+#include "coordinator/journal/run_begun.h"
+#include "coordinator/journal/run_facts.h"
 
 enum { EXPLAIN_MAX_BYTES = 64 << 20 };
 

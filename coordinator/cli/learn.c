@@ -1,8 +1,8 @@
 #include "coordinator/cli/learn.h"
 
 #include "common/io/clock.h"
-#include "coordinator/home/run_begun.h"
-#include "coordinator/home/run_facts.h"
+#include "coordinator/journal/run_begun.h"
+#include "coordinator/journal/run_facts.h"
 
 /* Workers beat once a second: after this every one that can has said where it stands. */
 enum { RECEIVE_MS = 1500, RECEIVE_STEP_MS = 50, ANSWER_MS = 15000 };

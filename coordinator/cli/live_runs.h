@@ -3,7 +3,7 @@
 #ifndef SLICEUP_COORDINATOR_CLI_LIVE_RUNS_H
 #define SLICEUP_COORDINATOR_CLI_LIVE_RUNS_H
 
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/run_dir.h"
 #include "coordinator/view/board.h"
 
 enum { LIVE_RUNS_MAX = 64 };

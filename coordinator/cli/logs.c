@@ -11,7 +11,7 @@
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/home/run_begun.h"
+#include "coordinator/journal/run_begun.h"
 
 /* Somebody who asked for nothing in particular gets the ends of outputs, and is told how to get the rest. */
 enum { LOG_MAX_BYTES = 256 << 20, LINES_OF_FAILED = 200, LINES_OF_ANY = 20 };

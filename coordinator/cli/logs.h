@@ -7,7 +7,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/host_filter.h"
 #include "coordinator/follow/follow.h"
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/run_dir.h"
 #include "coordinator/view/board.h"
 
 /* ---- log_output.c: which outputs of a run `sliceup logs` is to show ---- */

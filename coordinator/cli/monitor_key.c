@@ -8,8 +8,8 @@
 #include "common/conf/address.h"
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/home/run_begun.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/journal/run_begun.h"
 
 enum { NAME_BYTES = 32 };
 enum { KEY_NAME = CLI_OWN, KEY_ADDRESS };

@@ -4,7 +4,7 @@
 
 #include "common/model/plan.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/run_dir.h"
 
 struct run_end {
     const struct on_end *on_end;

@@ -6,7 +6,7 @@
 #include "common/conf/conf.h"
 #include "common/model/plan.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/run_dir.h"
 
 /* Loads the plan that the slice file (the first operand) and the options that choose one make, into `arena`, and prints
  * every problem. EXIT_HOLDS, or the exit status to leave with. */

@@ -4,7 +4,7 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/host_filter.h"
 #include "coordinator/cli/run_receipt.h"
-#include "coordinator/home/run_begun.h"
+#include "coordinator/journal/run_begun.h"
 #include "coordinator/receipt/merge.h"
 #include "coordinator/view/receipt_text.h"
 

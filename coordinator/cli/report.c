@@ -8,8 +8,8 @@
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/run_receipt.h"
-#include "coordinator/home/run_begun.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/journal/run_begun.h"
 #include "coordinator/report/report.h"
 #include "coordinator/view/receipt_text.h"
 

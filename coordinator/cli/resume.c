@@ -4,9 +4,9 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/live_runs.h"
 #include "coordinator/cli/metrics_file.h"
-#include "coordinator/home/run_begun.h"
-#include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/journal/run_begun.h"
+#include "coordinator/journal/run_facts.h"
 
 /* The newest run that began, did not end, and that no coordinator holds. */
 enum { RUNS_SEARCHED_MAX = 50 };

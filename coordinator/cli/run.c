@@ -10,7 +10,7 @@
 #include "coordinator/cli/metrics_file.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/cli/web_program.h"
-#include "coordinator/home/run_begun.h"
+#include "coordinator/journal/run_begun.h"
 
 enum { RUN_AGAIN = CLI_OWN, RUN_BESIDE, RUN_WEB };
 

@@ -4,7 +4,7 @@
 
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
-#include "coordinator/home/run_facts.h"
+#include "coordinator/journal/run_facts.h"
 #include "coordinator/report/report.h"
 #include "coordinator/verdict/topology.h"
 #include "coordinator/view/drift_json.h"

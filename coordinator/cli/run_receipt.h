@@ -3,7 +3,7 @@
 #define SLICEUP_COORDINATOR_CLI_RUN_RECEIPT_H
 
 #include "common/model/receipt.h"
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/run_dir.h"
 #include "coordinator/receipt/drift.h"
 #include "coordinator/receipt/receipt_fold.h"
 #include "coordinator/report/report.h"

@@ -10,7 +10,7 @@
 
 #include "common/model/fact.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/run_dir.h"
 #include "coordinator/scene/feed.h"
 #include "coordinator/view/board.h"
 

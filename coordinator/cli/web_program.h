@@ -3,7 +3,7 @@
 #define SLICEUP_COORDINATOR_CLI_WEB_PROGRAM_H
 
 #include "coordinator/cli/cli.h"
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/run_dir.h"
 
 /* Becomes it: returns only when that failed. `words`: behind --home HOME; ended by NULL. */
 int web_program_become (const struct cli *cli, const char *const *words, struct err *err);

@@ -6,9 +6,9 @@
 #include "common/io/work_budget.h"
 #include "common/wire/wire.h"
 #include "coordinator/czmq/events_client.h"
-#include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/journal_read.h"
+#include "coordinator/journal/run_facts.h"
 #include "coordinator/keys/key_file.h"
 
 enum { FRAMES_AT_ONCE = 4096, EVENTS_MS = 50, FACTS_AT_ONCE = 4096 }; /* then drawing and key presses have their turn */

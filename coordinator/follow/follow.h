@@ -8,7 +8,7 @@
 #define SLICEUP_COORDINATOR_FOLLOW_FOLLOW_H
 
 #include "common/model/fact.h"
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/run_dir.h"
 #include "coordinator/keys/monitor_key.h"
 
 typedef void follow_fact_fn (void *owner, const struct fact *fact); /* the fact lives until it returns */

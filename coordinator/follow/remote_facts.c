@@ -7,8 +7,8 @@
 #include "common/io/work_budget.h"
 #include "common/wire/wire.h"
 #include "coordinator/czmq/events_client.h"
-#include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal_writer.h"
+#include "coordinator/journal/run_facts.h"
 #include "coordinator/monitor/snapshot.h"
 
 /* Listeners keep their place for 10 s. STALE_MS, as in spoke.c: libzmq's longest pause and a handshake. */

@@ -4,7 +4,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/text.h"
-#include "coordinator/database/database.h"
+#include "coordinator/journal/database.h"
 #include "coordinator/journal/journal.h"
 
 enum { JOURNAL_FORMAT = 2, JOURNAL_RUN_ID_MAX_BYTES = 64 };

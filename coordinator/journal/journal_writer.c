@@ -1,7 +1,7 @@
 #include "coordinator/journal/journal_writer.h"
 
 #include "common/base/buf.h"
-#include "coordinator/database/database.h"
+#include "coordinator/journal/database.h"
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>

@@ -8,7 +8,7 @@
 #include "common/base/buf.h"
 #include "common/io/link.h"
 #include "common/model/plan.h"
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/run_dir.h"
 
 #define MONITORS_FOLDER "monitors"
 enum { MONITORS_MAX = MONITOR_KEYS - 1 }; /* the run's own is the last one */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/run_dir.h"
 #include "coordinator/keys/key_file.h"
 
 enum { PATH_BYTES = 2048 };

@@ -11,8 +11,8 @@
 #include "common/io/link.h"
 #include "common/io/log.h"
 #include "common/io/loop.h"
-#include "coordinator/home/run_dir.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/journal/run_dir.h"
 
 struct monitors;
 /* `dir`, `hub`, `recorded` and `log` must outlive it. Nobody is told more than what `recorded`, the run's journal, has

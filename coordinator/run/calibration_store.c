@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "coordinator/database/database.h"
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/database.h"
+#include "coordinator/journal/run_dir.h"
 
 enum { BUSY_MS = 10000, FORMAT = 1 };
 

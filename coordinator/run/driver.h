@@ -9,7 +9,7 @@
 #include "common/io/log.h"
 #include "common/io/loop.h"
 #include "coordinator/core/coord.h"
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/run_dir.h"
 
 /* Every fact as the journal has it, soft ones too, once it and all before it are durable. `bytes`: as on the wire. */
 typedef void driver_fact_fn (void *owner, enum fact_kind kind, struct text bytes);

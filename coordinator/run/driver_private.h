@@ -9,9 +9,10 @@
 #include "common/io/work_budget.h"
 #include "common/model/fact.h"
 #include "coordinator/catalogue/catalogue.h"
-#include "coordinator/home/run_begun.h"
-#include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/journal/run_begun.h"
+#include "coordinator/journal/run_facts.h"
+#include "coordinator/journal/workqueue.h"
 #include "coordinator/keys/ticket.h"
 #include "coordinator/launch/launch.h"
 #include "coordinator/monitor/monitors.h"
@@ -19,7 +20,6 @@
 #include "coordinator/run/kit_store.h"
 #include "coordinator/run/log_store.h"
 #include "coordinator/run/queues.h"
-#include "coordinator/workqueue/workqueue.h"
 
 /* What a host may say over time, and whether it was told that it said more. */
 struct host_rate_limit {

@@ -5,9 +5,9 @@
 
 #include "common/io/clock.h"
 #include "coordinator/follow/follow.h"
-#include "coordinator/home/run_begun.h"
-#include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/journal/run_begun.h"
+#include "coordinator/journal/run_facts.h"
 #include "coordinator/view/record_json.h"
 
 /* Events come at once; the journal is looked at as well, for the tail that nobody announced. Without events a little less

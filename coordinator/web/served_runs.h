@@ -9,7 +9,7 @@
 #ifndef SLICEUP_COORDINATOR_WEB_SERVED_RUNS_H
 #define SLICEUP_COORDINATOR_WEB_SERVED_RUNS_H
 
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/run_dir.h"
 #include "coordinator/scene/feed.h"
 #include <jansson.h>
 

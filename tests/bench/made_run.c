@@ -15,8 +15,8 @@
 
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
-#include "coordinator/home/run_begun.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/journal/run_begun.h"
 
 enum { FACTS = 60, BAD_EVERY = 1024, BAD_AT = 3, CASCADES = 40, STEP_MS = 50, FACT_BYTES = FACT_MAX_BYTES };
 

@@ -1,4 +1,4 @@
-/* links: cli journal database */
+/* links: cli journal */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,8 +15,8 @@
 #include "common/wire/wire.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/logs.h"
-#include "coordinator/home/run_begun.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/journal/run_begun.h"
 
 /* One attempt's log, in a folder of its own: its end, and what the facts of the run say of it. */
 struct lab {

@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../wire/generate.h"
 #include "coordinator/receipt/merge.h"
 #include "coordinator/view/receipt_text.h"
 #include "receipt_fixture.h"
+#include "tests/wire/generate.h"
 
 enum { ROUNDS = 200 };
 

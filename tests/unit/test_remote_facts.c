@@ -16,7 +16,7 @@
 #include "common/wire/wire.h"
 #include "coordinator/czmq/events_client.h"
 #include "coordinator/follow/follow.h"
-#include "coordinator/home/run_facts.h"
+#include "coordinator/journal/run_facts.h"
 #include "coordinator/monitor/snapshot.h"
 
 enum { TURN_MS = 10, WATCHED_MS = 60 * 1000, ANSWER_AFTER_MS = 20 };

@@ -1,4 +1,4 @@
-/* links: home */
+/* links: journal */
 /* Which run is the last one, whatever became of the note of when each was made. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
-#include "coordinator/home/run_begun.h"
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/run_begun.h"
+#include "coordinator/journal/run_dir.h"
 
 enum { APART_MS = 50 };
 

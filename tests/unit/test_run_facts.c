@@ -1,4 +1,4 @@
-/* links: home */
+/* links: journal */
 /* What a journal holds at an index is a fact of this run, with this index, and the first is run-opened. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "common/wire/wire.h"
-#include "coordinator/home/run_facts.h"
+#include "coordinator/journal/run_facts.h"
 
 static const char run_id[] = "0123456789abcdef0123456789abcdef";
 

@@ -1,4 +1,4 @@
-/* links: web journal database */
+/* links: web journal */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,8 +17,8 @@
 
 #include "common/io/atomic_file.h"
 #include "common/wire/wire.h"
-#include "coordinator/home/run_begun.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/journal/run_begun.h"
 #include "coordinator/web/served_runs.h"
 
 /* A home with real journals, and a clock that is set by hand. */

@@ -1,4 +1,4 @@
-/* links: web journal database */
+/* links: web journal */
 /* Which answer who asks is given, of a run in a real journal: without sockets, and by a clock that is set by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,8 +17,8 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
-#include "coordinator/home/run_begun.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/journal/run_begun.h"
 #include "coordinator/web/answers.h"
 #include "coordinator/web/server.h"
 

@@ -12,8 +12,8 @@
  *   drift.json, report.md, junit.xml, trace.perfetto-trace   what `sliceup drift` and `report` made of it at its end
  *
  * Beside it, <home>/runs/<run id>.unbegun, from before the folder is there until the run's first fact is durable. */
-#ifndef SLICEUP_COORDINATOR_HOME_RUN_DIR_H
-#define SLICEUP_COORDINATOR_HOME_RUN_DIR_H
+#ifndef SLICEUP_COORDINATOR_JOURNAL_RUN_DIR_H
+#define SLICEUP_COORDINATOR_JOURNAL_RUN_DIR_H
 
 #include "common/base/err.h"
 #include "common/base/text.h"

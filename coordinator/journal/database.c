@@ -1,4 +1,4 @@
-#include "coordinator/database/database.h"
+#include "coordinator/journal/database.h"
 
 #include "common/base/mem.h"
 #include "common/io/plain_file.h"

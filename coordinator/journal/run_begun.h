@@ -8,10 +8,10 @@
  * A coordinator that is killed earlier leaves a folder that proves nothing. Whoever makes a run holds
  * <home>/runs/.making, together with others who do, until the run's journal has its own lock; whoever removes one that
  * was never begun holds it alone. So what is just being made is not taken for what was left. */
-#ifndef SLICEUP_COORDINATOR_HOME_RUN_BEGUN_H
-#define SLICEUP_COORDINATOR_HOME_RUN_BEGUN_H
+#ifndef SLICEUP_COORDINATOR_JOURNAL_RUN_BEGUN_H
+#define SLICEUP_COORDINATOR_JOURNAL_RUN_BEGUN_H
 
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/run_dir.h"
 
 /* The folder of a new run (run_dir_create), and the descriptor that holds .making (close it to release), or -1. Waits
  * for a removal to end, for a bounded time. */
@@ -29,5 +29,17 @@ int run_begun_check (const struct run_dir *dir, struct err *err);
 int run_begun_find_checked (struct run_dir *dir, const char *home, const char *wanted, struct err *err);
 /* Removes the folder of a run that was never begun: ERR_USAGE says so. 0: it has begun; any other error: it stays. */
 int run_begun_check_or_remove (const struct run_dir *dir, struct err *err);
+
+/* ---- the folder of a run that has ended, removed in an order that is safe against a crash ----
+ *
+ * Whoever removes it holds the journal's lock, so nobody resumes it meanwhile. The folder is renamed to
+ * <home>/runs/.removing-<run id>, which is no run any more, and then its files are removed. What a removal that was
+ * killed left is removed by the next. */
+/* Why it is not to be removed, in words that follow "run <id> "; 0: it has ended and nobody holds it. */
+int run_check_removable (const struct run_dir *dir, struct err *err);
+/* Asks again, with the lock. */
+int run_remove_ended (const struct run_dir *dir, struct err *err);
+/* What earlier removals left: how many folders. */
+int run_remove_leftovers (const char *home, uint32_t *removed, struct err *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* workqueue.h - runs work that may wait for a disk on a separate thread, so that the loop never waits.
  *
  * Tasks run one by one, in order: `work` on the task thread, touching only what it got; then `done` on the loop's. */
-#ifndef SLICEUP_COORDINATOR_WORKQUEUE_WORKQUEUE_H
-#define SLICEUP_COORDINATOR_WORKQUEUE_WORKQUEUE_H
+#ifndef SLICEUP_COORDINATOR_JOURNAL_WORKQUEUE_H
+#define SLICEUP_COORDINATOR_JOURNAL_WORKQUEUE_H
 
 #include "common/io/loop.h"
 

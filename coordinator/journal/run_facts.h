@@ -1,9 +1,9 @@
 /* run_facts.h - reads and decodes the journal of a run. */
-#ifndef SLICEUP_COORDINATOR_HOME_RUN_FACTS_H
-#define SLICEUP_COORDINATOR_HOME_RUN_FACTS_H
+#ifndef SLICEUP_COORDINATOR_JOURNAL_RUN_FACTS_H
+#define SLICEUP_COORDINATOR_JOURNAL_RUN_FACTS_H
 
 #include "common/model/fact.h"
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/run_dir.h"
 
 /* Calls `fn` for every fact of the run's journal, in order. The fact lives until `fn` returns. */
 typedef void run_fact_fn (void *owner, const struct fact *fact);

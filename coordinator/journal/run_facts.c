@@ -1,4 +1,4 @@
-#include "coordinator/home/run_facts.h"
+#include "coordinator/journal/run_facts.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "coordinator/workqueue/workqueue.h"
+#include "coordinator/journal/workqueue.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -3,8 +3,8 @@
  * Knows nothing of facts and generations; the journal and the catalogue build on it. A handle belongs to one thread at
  * a time. Errors: ERR_DAMAGE when SQLite finds the file is not what it wrote, or shorter, ERR_STATE when another
  * process kept it locked for longer than `busy_ms`, else ERR_IO. */
-#ifndef SLICEUP_COORDINATOR_DATABASE_DATABASE_H
-#define SLICEUP_COORDINATOR_DATABASE_DATABASE_H
+#ifndef SLICEUP_COORDINATOR_JOURNAL_DATABASE_H
+#define SLICEUP_COORDINATOR_JOURNAL_DATABASE_H
 
 #include "common/base/err.h"
 #include <sqlite3.h>

@@ -1,4 +1,4 @@
-#include "coordinator/home/run_dir.h"
+#include "coordinator/journal/run_dir.h"
 
 #include <assert.h>
 #include <dirent.h>
