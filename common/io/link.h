@@ -1,5 +1,5 @@
 /* link.h - authenticated frames between coordinator, workers and monitors, but for the monitors' own end, which is
- * coordinator/czmq/events_client.h. The only home of libzmq.
+ * coordinator/monitor/events_client.h. The only home of libzmq.
  *
  * Knows hosts by rank and frames as bytes; nothing of messages. CURVE is always on; only admitted keys pass our own ZAP
  * handler (its own thread, fail-closed, self-tested when the hub listens). One libzmq context per process. The thread

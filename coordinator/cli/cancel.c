@@ -12,9 +12,9 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/live_runs.h"
 #include "coordinator/core/coord.h"
-#include "coordinator/follow/follow.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_begun.h"
+#include "coordinator/monitor/follow.h"
 
 /* What a coordinator may take beside the stop limits of its programs and the silence of a host that is gone. */
 enum { ENDING_MS = 15 * 1000, LOOK_MS = 100, PROGRESS_MS = 5000, LINE_MAX_BYTES = 64 << 10 };

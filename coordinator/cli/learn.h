@@ -4,7 +4,7 @@
 #define SLICEUP_COORDINATOR_CLI_LEARN_H
 
 #include "coordinator/cli/cli.h"
-#include "coordinator/follow/follow.h"
+#include "coordinator/monitor/follow.h"
 #include "coordinator/view/board.h"
 
 struct learned {

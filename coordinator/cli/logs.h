@@ -6,8 +6,8 @@
 #include "common/base/err.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/host_filter.h"
-#include "coordinator/follow/follow.h"
 #include "coordinator/journal/run_dir.h"
+#include "coordinator/monitor/follow.h"
 #include "coordinator/view/board.h"
 
 /* ---- log_output.c: which outputs of a run `sliceup logs` is to show ---- */

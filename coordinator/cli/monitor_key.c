@@ -1,4 +1,4 @@
-#include "coordinator/keys/monitor_key.h"
+#include "coordinator/monitor/key_file.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 
-#include "coordinator/keys/ticket.h"
+#include "coordinator/monitor/ticket.h"
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/host_filter.h"

@@ -5,9 +5,9 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/watch_view.h"
-#include "coordinator/follow/follow.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/journal/run_facts.h"
+#include "coordinator/monitor/follow.h"
 #include "coordinator/view/event_json.h"
 
 /* Events come at once; the journal is looked at as well, for the tail that nobody announced. */

@@ -10,8 +10,7 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "coordinator/journal/workqueue.h"
-#include "coordinator/keys/key_file.h"
-#include "coordinator/keys/monitor_key.h"
+#include "coordinator/monitor/key_file.h"
 #include "coordinator/monitor/query_queue.h"
 
 /* An answer of 256 KiB each 8 ms is 32 MiB a second: a tenth of what one thread encrypts, and libzmq has one. Few are
@@ -349,7 +348,7 @@ static int watch_folder (struct monitors *monitors, struct err *err)
     if (folder_make (folder, 0700, err) < 0)
         return -1;
     monitors->inotify_fd = inotify_init1 (IN_CLOEXEC | IN_NONBLOCK);
-    uint32_t changes = IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE; /* CREATE: of a link, as monitor_key.c makes it */
+    uint32_t changes = IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE; /* CREATE: of a link, as key_file.c makes it */
     if (monitors->inotify_fd < 0 || inotify_add_watch (monitors->inotify_fd, folder, changes) < 0)
         return err_errno (err, ERR_IO, "cannot watch folder %s for new monitor keys", folder);
     return loop_watch (monitors->loop, monitors->inotify_fd, EPOLLIN, take_change, monitors, err);

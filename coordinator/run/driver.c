@@ -8,7 +8,7 @@
 
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
-#include "coordinator/keys/key_file.h"
+#include "coordinator/monitor/key_file.h"
 
 enum { SETTLE_LOOK_MS = 100 };
 

@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 
 #include "common/io/clock.h"
-#include "coordinator/follow/follow.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/journal/run_facts.h"
+#include "coordinator/monitor/follow.h"
 #include "coordinator/view/record_json.h"
 
 /* Events come at once; the journal is looked at as well, for the tail that nobody announced. Without events a little less

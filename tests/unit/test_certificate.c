@@ -1,4 +1,4 @@
-/* links: coordinator_czmq czmq */
+/* links: monitor czmq */
 /* What is a certificate and what is none; and that nothing of it is printed or left in memory. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "common/base/rng.h"
-#include "coordinator/czmq/certificate.h"
+#include "coordinator/monitor/certificate.h"
 #include <czmq.h>
 
 #define PUBLIC "9yi>WlZF{EeR4pPqbz:sVYI2dmqKG6fS<55kZKO&"

@@ -23,8 +23,8 @@
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
 #include "coordinator/cli/climb.h"
-#include "coordinator/follow/follow.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/monitor/follow.h"
 #include "coordinator/run/driver_private.h"
 #include "sample.h"
 

@@ -1,4 +1,4 @@
-/* links: coordinator_czmq czmq */
+/* links: monitor czmq */
 /* What czmq would take of the process, and does not; how listeners and a hub speak is test_hub's. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "coordinator/czmq/events_client.h"
+#include "coordinator/monitor/events_client.h"
 #include "link_lab.h"
 #include <czmq.h>
 

@@ -1,4 +1,4 @@
-/* links: io coordinator_czmq */
+/* links: io monitor */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "coordinator/czmq/events_client.h"
+#include "coordinator/monitor/events_client.h"
 #include "link_lab.h"
 
 static struct link_keys hub_keys, a, b;

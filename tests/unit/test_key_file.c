@@ -1,4 +1,4 @@
-/* links: keys czmq */
+/* links: monitor czmq */
 /* Key files: what is written czmq loads, what was written before is read, and who else could use one is asked first. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,8 +15,7 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/curve_key.h"
-#include "coordinator/keys/key_file.h"
-#include "coordinator/keys/monitor_key.h"
+#include "coordinator/monitor/key_file.h"
 #include <czmq.h>
 
 #define PUBLIC "9yi>WlZF{EeR4pPqbz:sVYI2dmqKG6fS<55kZKO&"

@@ -28,7 +28,7 @@ MAY_USE = rooms_of_cmake()
 # foreign header -> rooms that may include it
 FENCED = {
     r"zmq": {"common/io"},
-    r"czmq": {"coordinator/czmq"},
+    r"czmq": {"coordinator/monitor"},
     r"msgpack": {"common/wire"},
     r"libfyaml": {"common/conf"},
     r"sqlite3": {"coordinator/journal", "coordinator/catalogue", "coordinator/run"},
@@ -37,7 +37,7 @@ FENCED = {
     r"libssh": {"coordinator/courier"},
     r"microhttpd|zlib": {"coordinator/web"},
     r"n?curses|term": {"coordinator/terminal"},
-    r"jansson": {"coordinator/cli", "coordinator/courier", "coordinator/exec", "coordinator/journal", "coordinator/keys", "coordinator/launch", "coordinator/view", "coordinator/web",
+    r"jansson": {"coordinator/cli", "coordinator/courier", "coordinator/exec", "coordinator/journal", "coordinator/launch", "coordinator/monitor", "coordinator/view", "coordinator/web",
                  "worker/attempt", "worker/builtin", "worker/facts", "worker/protocol", "worker/run"},
     # view prints dates; it asks no clock
     r"time|sys/(?:time|ioctl)": {"common/io", "coordinator/catalogue", "coordinator/cli", "coordinator/courier", "coordinator/journal",

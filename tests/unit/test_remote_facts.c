@@ -1,4 +1,4 @@
-/* links: follow wire model base */
+/* links: monitor wire model base */
 /* A coordinator on another machine, whatever it answers: it is asked at a bounded pace, and nonsense is called so. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,9 +14,9 @@
 #include "common/base/buf.h"
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
-#include "coordinator/czmq/events_client.h"
-#include "coordinator/follow/follow.h"
 #include "coordinator/journal/run_facts.h"
+#include "coordinator/monitor/events_client.h"
+#include "coordinator/monitor/follow.h"
 #include "coordinator/monitor/snapshot.h"
 
 enum { TURN_MS = 10, WATCHED_MS = 60 * 1000, ANSWER_AFTER_MS = 20 };

@@ -4,12 +4,12 @@
  * Every durable fact is handed on once, in order, whichever way it came first; a gap between events is closed from the
  * journal. Soft facts are handed on as they come. With a monitor key there is no journal here: its coordinator is asked
  * instead, and everything below means that. Never writes anything of the run. One thread. */
-#ifndef SLICEUP_COORDINATOR_FOLLOW_FOLLOW_H
-#define SLICEUP_COORDINATOR_FOLLOW_FOLLOW_H
+#ifndef SLICEUP_COORDINATOR_MONITOR_FOLLOW_H
+#define SLICEUP_COORDINATOR_MONITOR_FOLLOW_H
 
 #include "common/model/fact.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/keys/monitor_key.h"
+#include "coordinator/monitor/key_file.h"
 
 typedef void follow_fact_fn (void *owner, const struct fact *fact); /* the fact lives until it returns */
 struct follow;

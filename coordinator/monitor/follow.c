@@ -1,15 +1,15 @@
-#include "coordinator/follow/follow.h"
+#include "coordinator/monitor/follow.h"
 
 #include <poll.h>
 
 #include "common/io/clock.h"
 #include "common/io/work_budget.h"
 #include "common/wire/wire.h"
-#include "coordinator/czmq/events_client.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/journal_read.h"
 #include "coordinator/journal/run_facts.h"
-#include "coordinator/keys/key_file.h"
+#include "coordinator/monitor/events_client.h"
+#include "coordinator/monitor/key_file.h"
 
 enum { FRAMES_AT_ONCE = 4096, EVENTS_MS = 50, FACTS_AT_ONCE = 4096 }; /* then drawing and key presses have their turn */
 enum { LISTEN_MS = 2000 }; /* a place among those who hear events is kept for 10 s */

@@ -1,4 +1,4 @@
-#include "coordinator/czmq/events_client.h"
+#include "coordinator/monitor/events_client.h"
 
 #include <assert.h>
 #include <czmq.h>

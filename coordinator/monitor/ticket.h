@@ -5,8 +5,8 @@
  *
  * A ticket is a file of mode 0600 that is carried to its host once and serves every later run of the slice there. Knows
  * nothing of runs, sockets or of how tickets travel. */
-#ifndef SLICEUP_COORDINATOR_KEYS_TICKET_H
-#define SLICEUP_COORDINATOR_KEYS_TICKET_H
+#ifndef SLICEUP_COORDINATOR_MONITOR_TICKET_H
+#define SLICEUP_COORDINATOR_MONITOR_TICKET_H
 
 #include "common/io/link.h"
 #include "common/model/plan.h"

@@ -1,4 +1,4 @@
-#include "coordinator/follow/follow.h"
+#include "coordinator/monitor/follow.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -6,9 +6,9 @@
 #include "common/io/clock.h"
 #include "common/io/work_budget.h"
 #include "common/wire/wire.h"
-#include "coordinator/czmq/events_client.h"
 #include "coordinator/journal/journal_writer.h"
 #include "coordinator/journal/run_facts.h"
+#include "coordinator/monitor/events_client.h"
 #include "coordinator/monitor/snapshot.h"
 
 /* Listeners keep their place for 10 s. STALE_MS, as in spoke.c: libzmq's longest pause and a handshake. */

@@ -1,4 +1,4 @@
-#include "coordinator/czmq/certificate.h"
+#include "coordinator/monitor/certificate.h"
 
 #include <assert.h>
 #include <czmq.h>

@@ -3,8 +3,8 @@
  * Any program with czmq or pyzmq loads one: zcert_load, zmq.auth.load_certificate. Here it is read from bytes that
  * somebody else took out of a file, so that who may have written them is asked of that file. Written without czmq,
  * whose writers leave the secret in freed memory, change the process's umask and make the file in place. */
-#ifndef SLICEUP_COORDINATOR_CZMQ_CERTIFICATE_H
-#define SLICEUP_COORDINATOR_CZMQ_CERTIFICATE_H
+#ifndef SLICEUP_COORDINATOR_MONITOR_CERTIFICATE_H
+#define SLICEUP_COORDINATOR_MONITOR_CERTIFICATE_H
 
 #include "common/base/buf.h"
 #include "common/io/link.h"

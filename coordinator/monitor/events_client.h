@@ -4,8 +4,8 @@
  * Connects for ever. czmq keeps its hands off the process: no handler for signals, no variable ZSYS_*, errors on
  * standard error. The first one that is opened sees to that, and czmq's context then stays until the process exits: no
  * process of ours that listens has a hub, whose context is another. One thread. */
-#ifndef SLICEUP_COORDINATOR_CZMQ_EVENTS_CLIENT_H
-#define SLICEUP_COORDINATOR_CZMQ_EVENTS_CLIENT_H
+#ifndef SLICEUP_COORDINATOR_MONITOR_EVENTS_CLIENT_H
+#define SLICEUP_COORDINATOR_MONITOR_EVENTS_CLIENT_H
 
 #include "common/io/link.h"
 
