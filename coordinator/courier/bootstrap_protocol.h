@@ -9,7 +9,7 @@
 #include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/base/text.h"
-#include "coordinator/courier/step.h"
+#include "coordinator/courier/reporter.h"
 #include <stdbool.h>
 #include <stdint.h>
 

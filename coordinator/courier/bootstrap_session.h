@@ -32,7 +32,7 @@ void bootstrap_session_run (const struct request *request, struct reporter *repo
  * here at least every few seconds, so it can tell a dead connection from one where nothing is to be said. */
 uint64_t command_pipe_run (struct courier_input *input, struct transport *transport);
 
-/* courier_input.c - reads what the coordinator sends to its courier: short lines on one descriptor.
+/* Input: reads what the coordinator sends to its courier: short lines on one descriptor.
  * It knows nothing of what they mean. One thread; the descriptor is borrowed. */
 enum { INPUT_LINE_MAX_BYTES = 64 * 1024 }; /* as coordinator/launch/launch_protocol.h, COURIER_LINE_MAX_BYTES */
 

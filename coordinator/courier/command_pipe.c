@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The host's bound for silence is six times ALIVE_MS (coordinator/exec/exec_hosts.h). A program that is told to end by the
+/* The host's bound for silence is six times ALIVE_MS (coordinator/launch/exec_hosts.h). A program that is told to end by the
  * end of its input ends its command politely first. Of the host's standard error so much is kept as elsewhere. */
 enum { ALIVE_MS = 5 * 1000, LEAVE_MS = 30 * 1000, PIECE_BYTES = 32 * 1024, LOG_MAX_BYTES = 64 * 1024, LOOK_MS = 1000 };
 enum { LAST_MS = 10 * 1000 };

@@ -1,11 +1,13 @@
 #include "coordinator/courier/reporter.h"
 
-#include "common/base/duration.h"
+#include <assert.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "common/base/duration.h"
 
 /* What a coordinator keeps of a sentence is 1 KiB (coordinator/launch/launch_protocol.h). */
 enum { REPORTER_PROTOCOL = 1, WHY_MAX_BYTES = 1000, RECEIVED_MAX_BYTES = 160 };
@@ -146,4 +148,22 @@ void reporter_send_ended (struct reporter *reporter, const char *how)
     pthread_mutex_lock (&reporter->lock);
     say_last (reporter, "ended", "", how);
     pthread_mutex_unlock (&reporter->lock);
+}
+
+/* ---- steps ---- */
+
+static const char *const names[STEPS] = { [STEP_RESOLVE] = "resolve",
+                                          [STEP_CONNECT] = "connect",
+                                          [STEP_HOST_KEY] = "host-key",
+                                          [STEP_AUTHENTICATION] = "authentication",
+                                          [STEP_ARCHITECTURE] = "architecture",
+                                          [STEP_UPLOAD] = "upload",
+                                          [STEP_LIBRARIES] = "libraries",
+                                          [STEP_START] = "start",
+                                          [STEP_JOIN] = "join" };
+
+const char *step_name (enum step step)
+{
+    assert (step < STEPS);
+    return names[step];
 }

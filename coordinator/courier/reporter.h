@@ -9,9 +9,23 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
-#include "coordinator/courier/step.h"
 #include <pthread.h>
 #include <stdbool.h>
+
+/* The steps of taking a worker to its host. Spec: docs/spec/launch.md. */
+enum step {
+    STEP_RESOLVE,
+    STEP_CONNECT,
+    STEP_HOST_KEY,
+    STEP_AUTHENTICATION,
+    STEP_ARCHITECTURE,
+    STEP_UPLOAD,
+    STEP_LIBRARIES,
+    STEP_START,
+    STEP_JOIN,
+    STEPS
+};
+const char *step_name (enum step step);
 
 struct reporter {
     int fd; /* borrowed */

@@ -9,7 +9,9 @@
 #include "common/base/err.h"
 #include "coordinator/courier/reporter.h"
 #include "coordinator/courier/request.h"
+#include "coordinator/courier/transport.h"
 #include <libssh/libssh.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct ssh_login {
@@ -54,5 +56,12 @@ struct jump;
 /* `login` is to the jump host. *fd: a socket that stands for the connection to address:port, the caller's. */
 struct jump *jump_open (const struct ssh_login *login, const char *address, uint16_t port, int *fd, struct err *err);
 void jump_close (struct jump *jump);
+
+/* ssh_login.c: a TCP connection to an address by name. Waits, but not for longer than it is told (the watchdog bounds the
+ * name service). It knows nothing of ssh. The descriptor is the caller's; non-blocking, close-on-exec. */
+/* Tries the addresses in turn, in steps `resolve` and `connect`. Returns the descriptor or -1. */
+int dial (const char *address, uint16_t port, uint64_t until_ms, struct reporter *reporter, struct err *err);
+/* The near end of a connection, as a number. */
+int dial_local_address (int fd, char out[DIAL_ADDRESS_BYTES], struct err *err);
 
 #endif

@@ -6,15 +6,14 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
-#include "coordinator/courier/dial.h"
 #include "coordinator/courier/reporter.h"
 #include "coordinator/courier/request.h"
-#include "coordinator/courier/step.h"
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+enum { DIAL_ADDRESS_BYTES = 64 }; /* the near end of a connection, as a number */
 enum { TRANSPORT_FDS_MAX = 3 };
 enum transport_stream { TRANSPORT_OUTPUT, TRANSPORT_ERROR };
 
