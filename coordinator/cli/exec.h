@@ -3,7 +3,7 @@
 #define SLICEUP_COORDINATOR_CLI_EXEC_H
 
 #include "coordinator/cli/cli.h"
-#include "coordinator/exec/exec_report.h"
+#include "coordinator/launch/exec_hosts.h"
 
 /* ---- exec.c: the hosts that are meant, and how they are reached ---- */
 

@@ -1,4 +1,4 @@
-/* links: coordinator_exec */
+/* links: launch */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "coordinator/exec/exec_report.h"
+#include "coordinator/launch/exec_hosts.h"
 #include <string.h>
 
 static void add (struct output_fold *fold, uint32_t host, const char *bytes)

@@ -34,7 +34,7 @@ class Schemas(unittest.TestCase):
 
     def test_every_schema_that_is_printed_has_a_file(self):
         printed = set()
-        for folder in ("coordinator/view", "coordinator/cli", "coordinator/exec", "worker/builtin"):
+        for folder in ("coordinator/view", "coordinator/cli", "coordinator/launch", "worker/builtin"):
             for path in (SPEC.parents[1] / folder).glob("*.c"):
                 printed |= set(re.findall(r'"(sliceup\.[a-z-]+/\d)"', path.read_text()))
         printed -= {"sliceup.drift-baseline/2"}  # a file

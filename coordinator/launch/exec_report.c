@@ -1,4 +1,4 @@
-#include "coordinator/exec/exec_report.h"
+#include "coordinator/launch/exec_hosts.h"
 
 #include "common/base/duration.h"
 #include "common/model/hostset.h"

@@ -1,4 +1,4 @@
-#include "coordinator/exec/exec_hosts.h"
+#include "coordinator/launch/exec_hosts.h"
 
 #include "common/base/duration.h"
 #include "common/io/clock.h"

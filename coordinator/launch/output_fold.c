@@ -1,4 +1,4 @@
-#include "coordinator/exec/output_fold.h"
+#include "coordinator/launch/exec_hosts.h"
 
 #include "common/base/buf.h"
 #include "common/base/digest.h"
