@@ -84,34 +84,19 @@ static void duplicates_judge (struct drift_comparison *work)
 
 /* ---- filling the table ---- */
 
-typedef void take_fn (struct drift_table *table, enum drift_section section, uint32_t host, const struct var *vars,
-                      uint32_t n);
-
-static void each_value (struct drift_comparison *work, take_fn *take)
+static void fill_table (struct drift_comparison *work)
 {
     struct drift_host_values values = { .arena = work->arena, .query = work->query };
     values.backend_at = drift_backend_attempt (work->hosts.receipts, work->hosts.n, work->query, work->arena);
+    drift_table_init (&work->table, work->hosts.n, work->arena);
     for (uint32_t i = 0; i < work->hosts.n; i++)
         for (enum drift_section section = 0; section < SECTION_N; section++) {
             struct drift_var_list vars = drift_host_values_section (&values, work->hosts.receipts[i], section);
-            if (vars.n)
-                take (&work->table, section, i, vars.items, vars.n);
+            drift_table_add (&work->table, section, i, vars.items, vars.n);
             if (drift_host_values_has_section (&values, work->hosts.receipts[i], section))
                 drift_table_note_reported (&work->table, section, i);
         }
-}
-
-static void fill_table (struct drift_comparison *work)
-{
-    drift_table_init (&work->table, work->hosts.n, work->arena);
-    each_value (work, drift_table_add);
     drift_table_finish (&work->table);
-    if (drift_table_make_bitmaps (&work->table))
-        each_value (work, drift_table_mark_present);
-    const bool **tells = arena_array (work->arena, SECTION_N, sizeof (*tells));
-    for (int i = 0; i < SECTION_N; i++)
-        tells[i] = work->table.tells[i];
-    work->out->tells = tells;
 }
 
 /* ---- who said nothing ---- */
@@ -170,12 +155,14 @@ static int by_finding (const void *a, const void *b)
     return order ? order : (x->host > y->host) - (x->host < y->host);
 }
 
+enum { NO_HOST = UINT32_MAX };
+
 static uint32_t *index_of_rank (const struct drift_comparison *work, uint32_t *ranks_n)
 {
     *ranks_n = work->hosts.n ? HOSTS_MAX + 1 : 0;
     uint32_t *index = arena_array (work->arena, *ranks_n, sizeof (*index));
     for (uint32_t rank = 0; rank < *ranks_n; rank++)
-        index[rank] = DRIFT_NONE_AT;
+        index[rank] = NO_HOST;
     for (uint32_t i = 0; i < work->hosts.n; i++)
         if (work->hosts.receipts[i] && work->hosts.receipts[i]->rank < *ranks_n)
             index[work->hosts.receipts[i]->rank] = i;
@@ -205,7 +192,7 @@ static void add_impossible (struct drift_comparison *work, const struct topology
 {
     uint32_t *hosts = arena_array (work->arena, n, sizeof (*hosts)), hosts_n = 0;
     for (uint32_t i = 0; i < n; i++)
-        if (findings[i].host < ranks_n && index[findings[i].host] != DRIFT_NONE_AT)
+        if (findings[i].host < ranks_n && index[findings[i].host] != NO_HOST)
             hosts[hosts_n++] = index[findings[i].host];
     if (hosts_n)
         drift_add_impossible (work, findings->fact, findings->what, findings->next, hosts, hosts_n);

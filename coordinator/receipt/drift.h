@@ -8,7 +8,7 @@
  * those of two, host by host.
  *
  * Does not know how the answer is shown. Pure; everything lives in `arena` or is borrowed from the receipts and the
- * query. Time and memory are linear in the values given, and the findings are bounded, whatever the receipts hold. */
+ * query. Memory is linear in the values given and time is that of sorting them; the findings are bounded, whatever the receipts hold. */
 #ifndef SLICEUP_COORDINATOR_RECEIPT_DRIFT_H
 #define SLICEUP_COORDINATOR_RECEIPT_DRIFT_H
 
@@ -42,12 +42,11 @@ extern const struct enum_names drift_verdict_names;
 /* Hosts with one value. Indices into drift.names, in rank order. */
 struct drift_group {
     struct text value;
-    double number;   /* OUTLIER; a CHANGED number */
-    uint32_t *hosts; /* NULL with `rest`: see drift_group_host_names */
+    double number; /* OUTLIER; a CHANGED number */
+    uint32_t *hosts;
     uint32_t hosts_n;
     bool absent;        /* they say nothing of it, though they say other things of its kind */
     bool reference;     /* what the others are held against */
-    bool rest;          /* all hosts of the item that are in no other group */
     struct text before; /* CHANGED */
     double before_number;
     bool before_absent;
@@ -59,9 +58,8 @@ struct drift_item {
     enum drift_verdict verdict;
     enum drift_severity severity;
     uint32_t order;             /* within the severity: lower is worse */
-    struct drift_group *groups; /* largest first; among equals the one with the lowest rank */
+    struct drift_group *groups; /* largest first; among equals the reference, then that with the lowest rank */
     uint32_t groups_n;
-    uint32_t section;   /* whose tellers the hosts of the item are; for drift_group_host_names */
     double size;        /* OUTLIER, a CHANGED number: how many times what it should be, or a part of it; else 0 */
     uint32_t deviating; /* hosts that are not in the reference group */
     bool settled;       /* at least half of the hosts have one value */
@@ -94,7 +92,6 @@ struct drift {
     uint32_t silences_n;
     const struct text *names; /* of the hosts, in rank order */
     uint32_t hosts_n;
-    const bool *const *tells;       /* per section and host; for drift_group_host_names */
     uint32_t *only_now, only_now_n; /* two receipts: hosts that the other does not have */
     struct text *only_before;
     uint32_t only_before_n;
@@ -118,9 +115,6 @@ void drift_compare_hosts (const struct slice_receipt *receipt, const struct drif
 /* What changed from `before` to `now`, on the hosts that both have. */
 void drift_compare_receipts (const struct slice_receipt *now, const struct slice_receipt *before,
                              const struct drift_query *query, struct arena *arena, struct drift *out);
-/* The names of a group's hosts, in rank order; hosts_n of them. */
-const struct text *drift_group_host_names (const struct drift *drift, const struct drift_item *item,
-                                           const struct drift_group *group, struct arena *arena);
 /* What the other groups are told against: the reference, or one of the groups that are equally large; NULL: nothing. */
 const struct drift_group *drift_item_beside (const struct drift_item *item);
 /* Is there anything for which absence would have to be evidence? */

@@ -22,7 +22,7 @@ struct pair {
 struct comparison {
     struct drift_comparison *work; /* of the later receipt; its `out` is the answer */
     struct drift_comparison *before;
-    struct drift_host_values values, values_before;
+    struct drift_host_values values;
     struct pair *pairs;
     uint32_t pairs_n;
     struct changes changes;
@@ -158,11 +158,11 @@ static void compare_hosts (struct comparison *comparison, const struct pair *pai
     const struct host_receipt *before = comparison->before->hosts.receipts[pair->before];
     struct drift *out = comparison->work->out;
     bool any = false;
-    comparison->values.backend_at = comparison->values_before.backend_at = drift_backend_attempt (
-        (const struct host_receipt *[]){ now, before }, 2, comparison->work->query, scratch);
+    comparison->values.backend_at = drift_backend_attempt ((const struct host_receipt *[]){ now, before }, 2,
+                                                           comparison->work->query, scratch);
     for (enum drift_section section = 0; section < SECTION_N; section++) {
         struct drift_var_list vars = drift_host_values_section (&comparison->values, now, section);
-        struct drift_var_list vars_before = drift_host_values_section (&comparison->values_before, before, section);
+        struct drift_var_list vars_before = drift_host_values_section (&comparison->values, before, section);
         any = any || vars.n;
         out->compared += vars.n > 0 && vars_before.n > 0 && pair == comparison->pairs ? vars.n : 0;
         bool told = vars.n || drift_host_values_has_section (&comparison->values, now, section);
@@ -258,8 +258,7 @@ static void fold_fact (struct drift_comparison *work, const struct change *chang
 {
     struct drift_item item = { .fact = drift_fact_label (changes->section, changes->name, work->arena),
                                .verdict = DRIFT_CHANGED,
-                               .settled = true,
-                               .section = changes->section };
+                               .settled = true };
     const struct drift_rule *rule = drift_rule_of (work->query, item.fact);
     if (rule->kind == DRIFT_IGNORED) {
         work->out->ignored++;
@@ -369,7 +368,6 @@ void drift_compare_receipts (const struct slice_receipt *now, const struct slice
     out->silent = arena_array (arena, out->hosts_n, sizeof (uint32_t));
     out->silences = arena_array (arena, SECTION_N, sizeof (*out->silences));
     comparison.values = (struct drift_host_values){ .arena = arena, .query = query, .setup = true };
-    comparison.values_before = comparison.values;
     pair_hosts (&comparison);
     if (comparison.pairs_n == 0)
         pair_references (&comparison, now, before);

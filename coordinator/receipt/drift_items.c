@@ -70,25 +70,6 @@ const struct drift_group *drift_item_beside (const struct drift_item *item)
     return item->verdict == DRIFT_DIFFERS && item->groups_n > 1 ? &item->groups[0] : NULL;
 }
 
-const struct text *drift_group_host_names (const struct drift *drift, const struct drift_item *item,
-                                           const struct drift_group *group, struct arena *arena)
-{
-    struct text *names = arena_array (arena, group->hosts_n, sizeof (*names));
-    uint32_t n = 0;
-    for (uint32_t i = 0; !group->rest && i < group->hosts_n; i++)
-        names[n++] = drift->names[group->hosts[i]];
-    if (!group->rest)
-        return names;
-    bool *elsewhere = arena_array (arena, drift->hosts_n, sizeof (*elsewhere));
-    for (uint32_t g = 0; g < item->groups_n; g++)
-        for (uint32_t i = 0; !item->groups[g].rest && i < item->groups[g].hosts_n; i++)
-            elsewhere[item->groups[g].hosts[i]] = true;
-    for (uint32_t i = 0; i < drift->hosts_n && n < group->hosts_n; i++)
-        if (drift->tells[item->section][i] && !elsewhere[i])
-            names[n++] = drift->names[i];
-    return names;
-}
-
 bool drift_is_incomplete (const struct drift *drift)
 {
     return drift->silent_n || drift->no_facts || drift->silences_n || drift->only_now_n || drift->only_before_n;

@@ -4,10 +4,10 @@
 
 #include "coordinator/receipt/drift.h"
 
-/* drift_table.c - the values of many hosts, grouped by fact and value in one pass over them.
- * Most hosts say the same things in the same order, so the place of the host before tells the fact, and the value seen
- * last is compared before anything is hashed. Only what differs from a fact's first value is kept host by host: memory
- * follows what differs, not what is there. Knows no rules. Pure; lives in the arena. */
+/* drift_table.c - what many hosts say, sorted by a hash of fact and value, and then by host: equal statements stand together
+ * and are one value, values of one name are one fact. Statements with equal hashes count as equal: among ten
+ * million different ones that happens by chance once in 300,000 comparisons, and a host that could make one up could as
+ * well say what the others say. Knows no rules. Pure; lives in the arena. */
 
 /* Values of the sections up to LAUNCHED are of the host; a program's are of one rung. */
 enum drift_section {
@@ -22,73 +22,51 @@ enum drift_section {
 };
 extern const char *const drift_section_words[SECTION_N];
 
-enum { DRIFT_NONE_AT = UINT32_MAX };
-
 struct drift_value {
-    struct text text;
-    uint64_t hash;
-    uint32_t fact; /* index */
-    uint32_t next; /* value of the same fact, or DRIFT_NONE_AT */
+    enum drift_section section;
+    struct text name, text;   /* name: without the section's word */
+    uint64_t fact_hash, hash; /* of section and name; of all three */
+    uint32_t *hosts;          /* that say it, rising */
     uint32_t hosts_n;
-    uint32_t first_host; /* the first that said it: the one with the lowest rank */
-    uint32_t same_as;    /* itself, or the value that it counts as */
-    uint32_t group;      /* for whoever makes groups of a fact's values */
 };
 
 struct drift_fact {
     enum drift_section section;
-    struct text name; /* without the section's word */
-    uint64_t hash;
-    uint32_t first;  /* value: what hosts said that stand in no sighting, but for programs */
-    uint32_t last;   /* value */
-    uint32_t recent; /* value that was said last */
+    struct text name;
+    struct drift_value *values; /* by their first hosts */
     uint32_t values_n;
-    uint32_t hosts_n;            /* that say it */
-    uint32_t missing;            /* which bitmap says who does not, or DRIFT_NONE_AT */
-    uint32_t seen_first, seen_n; /* after drift_table_finish: its part of them */
+    uint32_t hosts_n;  /* that say it */
+    uint32_t absent_n; /* that say something else of the section; of programs 0, since they may have run others only */
 };
 
-struct drift_value_of_host {
-    uint32_t value, host;
-}; /* said, and not the fact's first value; of programs each */
-struct drift_indices {
-    uint32_t *items;
-    uint32_t n, capacity;
+struct drift_statement {
+    uint64_t hash;
+    const struct var *said;
+    uint32_t host;
+    enum drift_section section;
 };
 
 struct drift_table {
     struct arena *arena;
     uint32_t hosts_n;
-    struct drift_fact *facts;
-    uint32_t facts_n, facts_capacity;
-    struct drift_value *values;
-    uint32_t values_n, values_capacity;
-    struct drift_value_of_host *seen;
-    uint32_t seen_n, seen_capacity;
-    struct drift_indices fact_slots, value_slots; /* hash tables of indices */
-    struct drift_indices guess[SECTION_N];        /* fact at each place of the host before */
-    bool *tells[SECTION_N];                       /* does the host say anything of this section? */
+    struct drift_statement *statements; /* until it is finished */
+    uint32_t statements_n, statements_capacity;
+    struct drift_fact *facts; /* by section and name */
+    uint32_t facts_n;
+    bool *tells[SECTION_N]; /* does the host say anything of this section? */
     uint32_t reporting_n[SECTION_N];
-    uint8_t *missing; /* bitmaps, one after the other */
-    uint32_t missing_n, missing_left_out;
 };
 
 void drift_table_init (struct drift_table *table, uint32_t hosts, struct arena *arena);
-/* `host` is an index; hosts come in rising order, all of one section's values of a host in one call. */
+/* `host` is an index; `vars` stay where they are until the comparison ends. */
 void drift_table_add (struct drift_table *table, enum drift_section section, uint32_t host, const struct var *vars,
                       uint32_t n);
 /* The host would have told something of this section, had there been anything. */
 void drift_table_note_reported (struct drift_table *table, enum drift_section section, uint32_t host);
-/* No more values come: each fact's sightings stand together. */
+/* No more values come: the facts are made. */
 void drift_table_finish (struct drift_table *table);
-/* After closing: facts that some tellers of their section do not say get a bitmap, for which `again` adds every value a
- * second time through drift_table_mark_present. */
-bool drift_table_make_bitmaps (struct drift_table *table);
-void drift_table_mark_present (struct drift_table *table, enum drift_section section, uint32_t host,
-                               const struct var *vars, uint32_t n);
 /* "fact kernel.release" */
 struct text drift_fact_label (enum drift_section section, struct text name, struct arena *arena);
-bool drift_table_host_lacks (const struct drift_table *table, const struct drift_fact *fact, uint32_t host);
 /* A 64-bit hash of bytes; not for anything that an adversary must not guess. */
 uint64_t drift_hash (struct text text, uint64_t seed);
 uint64_t drift_hash_number (uint64_t number);
@@ -104,21 +82,12 @@ struct drift_attempt {
     struct text rung;
     enum pass pass;
 };
-/* One host's receipt as named values, section by section. What hosts share is made once. */
+/* How a host's receipt is read as named values, section by section. */
 struct drift_host_values {
     struct arena *arena;
     const struct drift_query *query;
     bool setup;                      /* also what is the same on all hosts of a run */
     struct drift_attempt backend_at; /* of which attempts the backend is; no rung: the last one reported */
-    struct observed_backend backend; /* `backends` is of this one */
-    struct var backends[8];
-    uint32_t backends_n;
-    struct var setups[4];
-    struct var *programs;
-    uint32_t programs_capacity;
-    struct drift_program {
-        struct text rung, program, name;
-    } * named; /* at each place */
 };
 struct drift_var_list {
     const struct var *items;
@@ -147,8 +116,8 @@ void drift_hosts_of_receipt (const struct slice_receipt *receipt, struct arena *
 /* Did it speak of this section, also that there is nothing? A program that told its backend told its policy. */
 bool drift_host_values_has_section (const struct drift_host_values *values, const struct host_receipt *host,
                                     enum drift_section section);
-struct drift_var_list drift_host_values_section (struct drift_host_values *values, const struct host_receipt *host,
-                                                 enum drift_section section);
+struct drift_var_list drift_host_values_section (const struct drift_host_values *values,
+                                                 const struct host_receipt *host, enum drift_section section);
 /* The last attempt at which most of these hosts reported a backend: how many devices and processes a program sees is
  * decided by its rung, and a host may have ended early. No rung: no two of them reported one there. */
 struct drift_attempt drift_backend_attempt (const struct host_receipt *const *hosts, uint32_t n,
@@ -166,7 +135,7 @@ void drift_add_impossible (struct drift_comparison *work, struct text fact, stru
                            uint32_t *hosts, uint32_t hosts_n);
 /* drift_reference.c */
 struct drift_compared_fact {
-    uint32_t fact;
+    struct drift_fact *fact;
     const struct drift_rule *rule;
     struct text pinned;
     bool settled;

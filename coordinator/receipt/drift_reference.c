@@ -1,26 +1,30 @@
 /* drift_reference.c - which hosts the others are held against: the largest group that agrees in everything. */
 #include "coordinator/receipt/drift_private.h"
 
+#include <stdlib.h>
+
 /* One number a host: equal for hosts that say the same of every settled fact. A fact of which no value is held by half
- * of the hosts decides nothing, or a serial number would make every host a group of its own. */
+ * of the hosts decides nothing, or a serial number would make every host a group of its own. Nothing is added for the
+ * fact's first value: hosts of which nothing of its kind is known agree with it. Something is added for not saying it:
+ * to all that tell of its kind, and taken from those that say it, which are all that is walked over. */
 static uint64_t *signatures (const struct drift_comparison *work, const struct drift_compared_fact *candidates,
                              uint32_t n)
 {
     const struct drift_table *table = &work->table;
-    uint64_t *of = arena_array (work->arena, table->hosts_n, sizeof (*of));
+    uint64_t *of = arena_array (work->arena, table->hosts_n, sizeof (*of)), of_tellers[SECTION_N] = { 0 };
     for (uint32_t c = 0; c < n; c++) {
-        const struct drift_fact *fact = &table->facts[candidates[c].fact];
+        const struct drift_fact *fact = candidates[c].fact;
         if (!candidates[c].settled)
             continue;
-        for (uint32_t i = fact->seen_first; i < fact->seen_first + fact->seen_n; i++) {
-            uint32_t value = table->values[table->seen[i].value].same_as;
-            if (value != table->values[fact->first].same_as)
-                of[table->seen[i].host] += drift_hash_number (table->values[value].hash);
-        }
-        for (uint32_t host = 0; fact->missing != DRIFT_NONE_AT && host < table->hosts_n; host++)
-            if (drift_table_host_lacks (table, fact, host))
-                of[host] += drift_hash_number (fact->hash + 1);
+        uint64_t absent = fact->absent_n ? drift_hash_number (fact->values->fact_hash) : 0;
+        of_tellers[fact->section] += absent;
+        for (uint32_t v = 0; v < fact->values_n; v++)
+            for (uint32_t i = 0; i < fact->values[v].hosts_n; i++)
+                of[fact->values[v].hosts[i]] += (v ? drift_hash_number (fact->values[v].hash) : 0) - absent;
     }
+    for (int section = 0; section < SECTION_N; section++)
+        for (uint32_t host = 0; host < table->hosts_n; host++)
+            of[host] += table->tells[section][host] ? of_tellers[section] : 0;
     return of;
 }
 
@@ -39,54 +43,50 @@ static bool *eligible (const struct drift_comparison *work)
     return may;
 }
 
-struct crowd {
+struct signed_host {
     uint64_t signature;
-    uint32_t hosts_n, first;
+    uint32_t host;
 };
 
-static struct crowd *crowd_of (struct crowd *crowds, uint32_t mask, uint64_t signature)
+static int by_signature (const void *a, const void *b)
 {
-    uint32_t at = (uint32_t) drift_hash_number (signature) & mask;
-    while (crowds[at].hosts_n && crowds[at].signature != signature)
-        at = (at + 1) & mask;
-    return &crowds[at];
+    const struct signed_host *x = a, *y = b;
+    if (x->signature != y->signature)
+        return x->signature < y->signature ? -1 : 1;
+    return (x->host > y->host) - (x->host < y->host);
 }
 
-static uint32_t table_size (uint32_t n)
+static struct signed_host *sorted_hosts (struct drift_comparison *work, const uint64_t *of, uint32_t *n)
 {
-    uint32_t size = 16;
-    while (size < 2 * n)
-        size *= 2;
-    return size;
+    struct signed_host *hosts = arena_array (work->arena, work->out->hosts_n, sizeof (*hosts));
+    const bool *may = eligible (work);
+    for (uint32_t i = 0; i < work->out->hosts_n; i++)
+        if (may[i])
+            hosts[(*n)++] = (struct signed_host){ of[i], i };
+    if (*n)
+        qsort (hosts, *n, sizeof (*hosts), by_signature);
+    return hosts;
 }
 
 void drift_reference_choose_hosts (struct drift_comparison *work, const struct drift_compared_fact *candidates,
                                    uint32_t n)
 {
     struct drift *out = work->out;
-    uint64_t *of = signatures (work, candidates, n);
-    bool *may = eligible (work);
-    uint32_t size = table_size (out->hosts_n);
-    struct crowd *crowds = arena_array (work->arena, size, sizeof (*crowds)), *best = NULL;
-    for (uint32_t i = 0; i < out->hosts_n; i++) {
-        if (!may[i])
+    uint32_t hosts_n = 0, best = 0;
+    const struct signed_host *hosts = sorted_hosts (work, signatures (work, candidates, n), &hosts_n);
+    for (uint32_t from = 0, to = 0; from < hosts_n; from = to) {
+        while (to < hosts_n && hosts[to].signature == hosts[from].signature)
+            to++;
+        if (to - from < out->reference_n)
             continue;
-        struct crowd *crowd = crowd_of (crowds, size - 1, of[i]);
-        if (crowd->hosts_n++ == 0)
-            *crowd = (struct crowd){ of[i], 1, i };
+        out->tie = to - from == out->reference_n;
+        if (!out->tie || hosts[from].host < hosts[best].host)
+            best = from;
+        out->reference_n = to - from;
     }
-    for (uint32_t i = 0; i < size; i++) {
-        struct crowd *crowd = &crowds[i];
-        if (!crowd->hosts_n || (best && crowd->hosts_n < best->hosts_n))
-            continue;
-        out->tie = best && crowd->hosts_n == best->hosts_n;
-        if (!out->tie || crowd->first < best->first)
-            best = crowd;
-    }
-    out->reference = arena_array (work->arena, best ? best->hosts_n : 0, sizeof (uint32_t));
-    for (uint32_t i = 0; best && i < out->hosts_n; i++)
-        if (may[i] && of[i] == best->signature)
-            out->reference[out->reference_n++] = i;
+    out->reference = arena_array (work->arena, out->reference_n, sizeof (uint32_t));
+    for (uint32_t i = 0; i < out->reference_n; i++)
+        out->reference[i] = hosts[best + i].host;
 }
 
 void drift_reference_leave_out_named (struct drift *out)

@@ -143,97 +143,56 @@ static const struct observed_backend *backend_at (const struct drift_host_values
 
 enum { OF_ANY_RUNG = 3 }; /* of a backend's values, the first */
 
-static bool same_backend (const struct observed_backend *a, const struct observed_backend *b)
-{
-    return text_equal (a->platform, b->platform) && text_equal (a->platform_version, b->platform_version) &&
-           text_equal (a->device_kind, b->device_kind) && a->devices == b->devices &&
-           a->local_devices == b->local_devices && a->process_count == b->process_count;
-}
-
-static struct text number_text (struct drift_host_values *values, uint32_t number)
-{
-    return text_format (values->arena, "%u", number);
-}
-
 /* Its number in the slice (process_index) differs by its nature and is left out; so are counts, which are its rung's,
  * where no rung is known. */
-static struct drift_var_list backend_vars (struct drift_host_values *values, const struct observed_backend *backend)
+static struct drift_var_list backend_vars (const struct drift_host_values *values,
+                                           const struct observed_backend *backend)
 {
+    struct arena *arena = values->arena;
     if (!backend || backend->platform.len == 0)
         return (struct drift_var_list){ 0 };
-    if (values->backends_n == 0 || !same_backend (backend, &values->backend)) {
-        struct var vars[] = { { TEXT_LIT ("platform"), backend->platform },
-                              { TEXT_LIT ("platform_version"), backend->platform_version },
-                              { TEXT_LIT ("device_kind"), backend->device_kind },
-                              { TEXT_LIT ("devices"), number_text (values, backend->devices) },
-                              { TEXT_LIT ("local_devices"), number_text (values, backend->local_devices) },
-                              { TEXT_LIT ("processes"), number_text (values, backend->process_count) } };
-        _Static_assert(sizeof (vars) <= sizeof (values->backends), "the list has room for all values of a backend");
-        memcpy (values->backends, vars, sizeof (vars));
-        values->backends_n = sizeof (vars) / sizeof (vars[0]);
-        values->backend = *backend;
-    }
-    return (struct drift_var_list){ values->backends, values->backend_at.rung.len ? values->backends_n : OF_ANY_RUNG };
+    const struct var vars[] = { { TEXT_LIT ("platform"), backend->platform },
+                                { TEXT_LIT ("platform_version"), backend->platform_version },
+                                { TEXT_LIT ("device_kind"), backend->device_kind },
+                                { TEXT_LIT ("devices"), text_format (arena, "%u", backend->devices) },
+                                { TEXT_LIT ("local_devices"), text_format (arena, "%u", backend->local_devices) },
+                                { TEXT_LIT ("processes"), text_format (arena, "%u", backend->process_count) } };
+    return (struct drift_var_list){ arena_copy (arena, vars, sizeof (vars)),
+                                    values->backend_at.rung.len ? sizeof (vars) / sizeof (vars[0]) : OF_ANY_RUNG };
 }
 
-static struct drift_var_list setup_vars (struct drift_host_values *values, const struct host_receipt *host)
+static struct drift_var_list setup_vars (const struct drift_host_values *values, const struct host_receipt *host)
 {
-    struct var vars[] = { { TEXT_LIT ("profile"), host->policy.profile },
-                          { TEXT_LIT ("pins_sha256"), host->setup.pins_sha256 },
-                          { TEXT_LIT ("script_sha256"), host->setup.script_sha256 },
-                          { TEXT_LIT ("backend"), host->backend.requested } };
-    memcpy (values->setups, vars, sizeof (vars));
-    return (struct drift_var_list){ values->setups, sizeof (vars) / sizeof (vars[0]) };
+    const struct var vars[] = { { TEXT_LIT ("profile"), host->policy.profile },
+                                { TEXT_LIT ("pins_sha256"), host->setup.pins_sha256 },
+                                { TEXT_LIT ("script_sha256"), host->setup.script_sha256 },
+                                { TEXT_LIT ("backend"), host->backend.requested } };
+    return (struct drift_var_list){ arena_copy (values->arena, vars, sizeof (vars)), sizeof (vars) / sizeof (vars[0]) };
 }
 
-static struct text program_name (struct drift_host_values *values, uint32_t place, struct text rung,
-                                 struct text program)
+static void add_program (const struct drift_host_values *values, struct var *vars, uint32_t *n, struct text rung,
+                         struct text name, struct text value)
 {
-    struct drift_program *named = &values->named[place];
-    if (!named->name.len || !text_equal (named->rung, rung) || !text_equal (named->program, program))
-        *named = (struct drift_program){
-            rung, program, text_format (values->arena, "%.*s/%.*s", TEXT_ARG (rung), TEXT_ARG (program))
-        };
-    return named->name;
-}
-
-static void room_for_programs (struct drift_host_values *values, uint32_t n)
-{
-    if (n <= values->programs_capacity)
-        return;
-    uint32_t had = values->programs_capacity;
-    struct drift_program *named = values->named;
-    values->programs_capacity = 2 * n;
-    struct var *programs = arena_array (values->arena, values->programs_capacity, sizeof (*programs));
-    values->named = arena_array (values->arena, values->programs_capacity, sizeof (*values->named));
-    if (had) {
-        memcpy (values->named, named, had * sizeof (*named));
-        memcpy (programs, values->programs, had * sizeof (*programs));
-    }
-    values->programs = programs;
-}
-
-static void add_program (struct drift_host_values *values, uint32_t *n, struct text rung, struct text name,
-                         struct text value)
-{
-    if (!value.len)
-        return;
-    room_for_programs (values, *n + 1);
-    values->programs[*n] = (struct var){ program_name (values, *n, rung, name), value };
-    ++*n;
+    if (value.len)
+        vars[(*n)++] = (struct var){ text_format (values->arena, "%.*s/%.*s", TEXT_ARG (rung), TEXT_ARG (name)),
+                                     value };
 }
 
 /* Of the last attempt at each rung; a program without a name or fingerprint is nothing that could be compared. */
-static struct drift_var_list program_vars (struct drift_host_values *values, const struct host_receipt *host)
+static struct drift_var_list program_vars (const struct drift_host_values *values, const struct host_receipt *host)
 {
     const struct rung_receipt *rung;
-    uint32_t n = 0;
+    uint32_t n = 0, most = 0;
+    for (uint32_t at = 0; (rung = drift_attempt_next (host, values->query, &at, false));)
+        most += 1 + rung->programs.n;
+    struct var *vars = arena_array (values->arena, most, sizeof (*vars));
     for (uint32_t at = 0; (rung = drift_attempt_next (host, values->query, &at, false));) {
-        add_program (values, &n, rung->rung, TEXT_LIT ("kernels"), rung->backend.kernel_path);
+        add_program (values, vars, &n, rung->rung, TEXT_LIT ("kernels"), rung->backend.kernel_path);
         for (uint32_t i = 0; i < rung->programs.n; i++)
-            add_program (values, &n, rung->rung, rung->programs.items[i].name, rung->programs.items[i].fingerprint);
+            add_program (values, vars, &n, rung->rung, rung->programs.items[i].name,
+                         rung->programs.items[i].fingerprint);
     }
-    return (struct drift_var_list){ values->programs, n };
+    return (struct drift_var_list){ vars, n };
 }
 
 /* The profile itself makes it different: by host, or by scope, and a host may have run no program of that scope. */
@@ -245,7 +204,7 @@ static bool is_made_different (const struct policy_receipt *policy, struct text 
 }
 
 /* Without those that the profile itself makes different, where the program saw them so. */
-static struct drift_var_list policy_vars (struct drift_host_values *values, const struct host_receipt *host)
+static struct drift_var_list policy_vars (const struct drift_host_values *values, const struct host_receipt *host)
 {
     const struct policy_receipt *policy = &host->policy;
     if (!policy->by_host.n && !policy->host_scope.n && !policy->slice_scope.n)
@@ -260,8 +219,8 @@ static struct drift_var_list policy_vars (struct drift_host_values *values, cons
     return (struct drift_var_list){ vars, n };
 }
 
-static void add_launched (struct drift_host_values *values, const var_list *from, const char *behind, struct var *vars,
-                          uint32_t *n)
+static void add_launched (const struct drift_host_values *values, const var_list *from, const char *behind,
+                          struct var *vars, uint32_t *n)
 {
     for (uint32_t i = 0; i < from->n; i++)
         vars[(*n)++] = (struct var){ text_format (values->arena, "%.*s%s", TEXT_ARG (from->items[i].name), behind),
@@ -269,7 +228,7 @@ static void add_launched (struct drift_host_values *values, const var_list *from
 }
 
 /* Of two runs: what was set, for which programs, and what they inherited. */
-static struct drift_var_list launched_vars (struct drift_host_values *values, const struct policy_receipt *policy)
+static struct drift_var_list launched_vars (const struct drift_host_values *values, const struct policy_receipt *policy)
 {
     uint32_t most = policy->launched.n + policy->host_scope.n + policy->slice_scope.n + policy->inherited.n, n = 0;
     struct var *vars = arena_array (values->arena, most, sizeof *vars);
@@ -289,8 +248,8 @@ bool drift_host_values_has_section (const struct drift_host_values *values, cons
     return host && !values->query->rung.len && section == SECTION_POLICY && host->backend.observed.platform.len > 0;
 }
 
-struct drift_var_list drift_host_values_section (struct drift_host_values *values, const struct host_receipt *host,
-                                                 enum drift_section section)
+struct drift_var_list drift_host_values_section (const struct drift_host_values *values,
+                                                 const struct host_receipt *host, enum drift_section section)
 {
     if (host == NULL || (values->query->rung.len && section != SECTION_PROGRAM))
         return (struct drift_var_list){ 0 };

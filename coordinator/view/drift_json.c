@@ -9,25 +9,19 @@ static const struct drift_sentence_limits whole = { 0 };
 
 static json_t *hosts_json (const struct drift *drift, const uint32_t *hosts, uint32_t n)
 {
-    struct buf buf;
-    buf_init (&buf, FOLDED_BYTES_MAX);
-    drift_sentence_hosts (drift, hosts, n, &whole, &buf);
-    return buf_take_json (&buf);
-}
-
-static json_t *group_hosts (const struct drift *drift, const struct drift_item *item, const struct drift_group *group)
-{
-    struct arena arena = { 0 };
-    json_t *json = folded_hosts_json (drift_group_host_names (drift, item, group, &arena), group->hosts_n);
-    arena_release (&arena);
+    struct text *names = mem_array (n, sizeof (*names));
+    for (uint32_t i = 0; i < n; i++)
+        names[i] = drift->names[hosts[i]];
+    json_t *json = folded_hosts_json (names, n);
+    mem_free (names);
     return json;
 }
 
 static json_t *group_json (const struct drift *drift, const struct drift_item *item, const struct drift_group *group)
 {
     json_t *json = json_pack ("{s:o, s:o, s:i, s:b}", "value", group->absent ? json_null () : text_json (group->value),
-                              "hosts", group_hosts (drift, item, group), "count", (int) group->hosts_n, "reference",
-                              group->reference);
+                              "hosts", hosts_json (drift, group->hosts, group->hosts_n), "count", (int) group->hosts_n,
+                              "reference", group->reference);
     if (item->verdict == DRIFT_CHANGED)
         json_object_set_new (json, "before", group->before_absent ? json_null () : text_json (group->before));
     return json;
@@ -140,10 +134,10 @@ json_t *drift_json_of_receipt (const struct slice_receipt *receipt, const struct
             continue;
         json_t *groups = json_array ();
         for (uint32_t g = 0; g < item->groups_n; g++)
-            json_array_append_new (groups,
-                                   json_pack ("{s:o, s:o}", "value",
-                                              item->groups[g].absent ? json_null () : text_json (item->groups[g].value),
-                                              "hosts", group_hosts (&drift, item, &item->groups[g])));
+            json_array_append_new (
+                groups, json_pack ("{s:o, s:o}", "value",
+                                   item->groups[g].absent ? json_null () : text_json (item->groups[g].value), "hosts",
+                                   hosts_json (&drift, item->groups[g].hosts, item->groups[g].hosts_n)));
         json_array_append_new (array, json_pack ("{s:o, s:o, s:s}", "fact", text_json (item->fact), "groups", groups,
                                                  "verdict", enum_name_of (&drift_verdict_names, item->verdict)));
     }

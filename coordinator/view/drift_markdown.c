@@ -11,7 +11,7 @@ static void add_row (const struct drift *drift, const struct drift_item *item, c
 {
     struct buf sentence;
     buf_init (&sentence, SENTENCE_BYTES_MAX);
-    drift_sentence_hosts (drift, group->hosts, group->rest ? 0 : group->hosts_n, &limits, &sentence);
+    drift_sentence_hosts (drift, group->hosts, group->hosts_n, &limits, &sentence);
     markdown_cell (out, buf_as_text (&sentence));
     markdown_cell (out, item->fact);
     buf_clear (&sentence);

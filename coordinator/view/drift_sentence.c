@@ -51,22 +51,13 @@ void drift_sentence_hosts (const struct drift *drift, const uint32_t *hosts, uin
     mem_free (names);
 }
 
-static void add_group_hosts (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
-                             const struct drift_sentence_limits *limits, struct buf *out)
-{
-    struct arena arena = { 0 };
-    if (group->hosts_n)
-        add_hosts (drift_group_host_names (drift, item, group, &arena), group->hosts_n, limits, out);
-    arena_release (&arena);
-}
-
 /* "7 others have", "h0 has" */
-static void add_others (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
-                        const char *many, const char *one, struct buf *out)
+static void add_others (const struct drift *drift, const struct drift_group *group, const char *many, const char *one,
+                        struct buf *out)
 {
     static const struct drift_sentence_limits whole = { 0 };
     if (group->hosts_n == 1) {
-        add_group_hosts (drift, item, group, &whole, out);
+        drift_sentence_hosts (drift, group->hosts, group->hosts_n, &whole, out);
         buf_printf (out, " %s", one);
     } else
         buf_printf (out, "%u others %s", group->hosts_n, many);
@@ -180,7 +171,7 @@ static void say_difference (const struct drift *drift, const struct drift_item *
         if (item->kind == DRIFT_TOKENS && reference && !reference->absent && group->value.len && beside.len &&
             add_words (group->value, beside, limits, out)) {
             buf_puts (out, ", unlike ");
-            add_others (drift, item, reference, "", "", out);
+            add_others (drift, reference, "", "", out);
             out->len -= out->len && out->ptr[out->len - 1] == ' ';
             return;
         }
@@ -190,8 +181,8 @@ static void say_difference (const struct drift *drift, const struct drift_item *
     if (!reference)
         return;
     buf_puts (out, ", ");
-    add_others (drift, item, reference, reference->absent ? "have none" : "have ",
-                reference->absent ? "has none" : "has ", out);
+    add_others (drift, reference, reference->absent ? "have none" : "have ", reference->absent ? "has none" : "has ",
+                out);
     if (!reference->absent)
         add_value (reference->value, group->value, limits, out);
 }
@@ -207,7 +198,7 @@ static void say_not_pinned (const struct drift *drift, const struct drift_item *
     add_value (item->pinned, group->value, limits, out);
     if (reference) {
         buf_puts (out, ", as ");
-        add_others (drift, item, reference, "have", "has", out);
+        add_others (drift, reference, "have", "has", out);
     }
 }
 
@@ -268,7 +259,7 @@ static void say_changed (const struct drift_item *item, const struct drift_group
 void drift_sentence (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
                      const struct drift_sentence_limits *limits, struct buf *out)
 {
-    add_group_hosts (drift, item, group, limits, out);
+    drift_sentence_hosts (drift, group->hosts, group->hosts_n, limits, out);
     switch (item->verdict) {
     case DRIFT_NOT_PINNED: say_not_pinned (drift, item, group, limits, out); break;
     case DRIFT_OUTLIER: say_outlier (item, group, out); break;
@@ -289,7 +280,7 @@ void drift_sentence_all_values (const struct drift *drift, const struct drift_it
     for (uint32_t i = 0; i < item->groups_n && i < SHOWN; i++) {
         const struct drift_group *group = &item->groups[i];
         buf_puts (out, i ? " | " : "");
-        add_group_hosts (drift, item, group, limits, out);
+        drift_sentence_hosts (drift, group->hosts, group->hosts_n, limits, out);
         buf_byte (out, ' ');
         if (item->verdict == DRIFT_TOO_FEW)
             add_number (item, group->number, out);
