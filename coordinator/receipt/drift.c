@@ -1,6 +1,26 @@
 #include "coordinator/receipt/drift_private.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/* A finding of the slice's arithmetic about these hosts; `hosts` in the arena. */
+static void add_impossible (struct drift_comparison *work, struct text fact, struct text what, struct text next,
+                            uint32_t *hosts, uint32_t hosts_n)
+{
+    struct drift_group *group = arena_alloc (work->arena, sizeof (*group));
+    struct drift_item *item = drift_add_item (work);
+    *group = (struct drift_group){ .value = what, .hosts = hosts, .hosts_n = hosts_n };
+    *item = (struct drift_item){ .fact = text_format (work->arena, "topology %.*s", TEXT_ARG (fact)),
+                                 .kind = DRIFT_AGREE,
+                                 .verdict = DRIFT_IMPOSSIBLE,
+                                 .settled = true,
+                                 .groups = group,
+                                 .groups_n = 1,
+                                 .deviating = hosts_n,
+                                 .next = next };
+    item->severity = drift_severity_of (item->fact, &item->order);
+    work->out->findings++;
+}
 
 /* ---- hosts of one run that have the same place in it. A plan has no two such hosts; files that were
 merged can have them, and so have hosts of two slices ---- */
@@ -37,15 +57,15 @@ static uint32_t add_shared (struct drift_comparison *work, struct text fact, con
     for (uint32_t i = 0; i < alike; i++)
         hosts[hosts_n++] = places[i].host;
     struct text number = text_clip (places->number, 64);
-    drift_add_impossible (work, fact,
-                          text_format (work->arena, "they have the same %s: %.*s",
-                                       text_is (fact, "rank") ? "rank" : "TPU worker number", TEXT_ARG (number)),
-                          TEXT_LIT ("see whether receipts of two slices were merged, or the number was set by hand"),
-                          hosts, hosts_n);
+    add_impossible (work, fact,
+                    text_format (work->arena, "they have the same %s: %.*s",
+                                 text_is (fact, "rank") ? "rank" : "TPU worker number", TEXT_ARG (number)),
+                    TEXT_LIT ("see whether receipts of two slices were merged, or the number was set by hand"), hosts,
+                    hosts_n);
     return alike;
 }
 
-static void judge (struct drift_comparison *work, const char *fact, struct place *places, uint32_t n)
+static void judge_places (struct drift_comparison *work, const char *fact, struct place *places, uint32_t n)
 {
     if (n)
         qsort (places, n, sizeof (*places), by_place);
@@ -77,9 +97,9 @@ static void duplicates_judge (struct drift_comparison *work)
         if (text_to_u64 (said, &number))
             numbers[numbers_n++] = (struct place){ host->run, said, host->host, i };
     }
-    judge (work, "rank", ranks, ranks_n);
+    judge_places (work, "rank", ranks, ranks_n);
     if (!is_found_already (work))
-        judge (work, "tpu.worker_id", numbers, numbers_n);
+        judge_places (work, "tpu.worker_id", numbers, numbers_n);
 }
 
 /* ---- filling the table ---- */
@@ -169,33 +189,15 @@ static uint32_t *index_of_rank (const struct drift_comparison *work, uint32_t *r
     return index;
 }
 
-void drift_add_impossible (struct drift_comparison *work, struct text fact, struct text what, struct text next,
-                           uint32_t *hosts, uint32_t hosts_n)
-{
-    struct drift_group *group = arena_alloc (work->arena, sizeof (*group));
-    struct drift_item *item = drift_add_item (work);
-    *group = (struct drift_group){ .value = what, .hosts = hosts, .hosts_n = hosts_n };
-    *item = (struct drift_item){ .fact = text_format (work->arena, "topology %.*s", TEXT_ARG (fact)),
-                                 .kind = DRIFT_AGREE,
-                                 .verdict = DRIFT_IMPOSSIBLE,
-                                 .settled = true,
-                                 .groups = group,
-                                 .groups_n = 1,
-                                 .deviating = hosts_n,
-                                 .next = next };
-    item->severity = drift_severity_of (item->fact, &item->order);
-    work->out->findings++;
-}
-
-static void add_impossible (struct drift_comparison *work, const struct topology_finding *findings, uint32_t n,
-                            const uint32_t *index, uint32_t ranks_n)
+static void add_topology_finding (struct drift_comparison *work, const struct topology_finding *findings, uint32_t n,
+                                  const uint32_t *index, uint32_t ranks_n)
 {
     uint32_t *hosts = arena_array (work->arena, n, sizeof (*hosts)), hosts_n = 0;
     for (uint32_t i = 0; i < n; i++)
         if (findings[i].host < ranks_n && index[findings[i].host] != NO_HOST)
             hosts[hosts_n++] = index[findings[i].host];
     if (hosts_n)
-        drift_add_impossible (work, findings->fact, findings->what, findings->next, hosts, hosts_n);
+        add_impossible (work, findings->fact, findings->what, findings->next, hosts, hosts_n);
 }
 
 static void judge_topology (struct drift_comparison *work)
@@ -210,9 +212,55 @@ static void judge_topology (struct drift_comparison *work)
     for (uint32_t i = 1; i <= found->n; i++)
         if (i == found->n || !text_equal (sorted[i].fact, sorted[from].fact) ||
             !text_equal (sorted[i].what, sorted[from].what)) {
-            add_impossible (work, sorted + from, i - from, index, ranks_n);
+            add_topology_finding (work, sorted + from, i - from, index, ranks_n);
             from = i;
         }
+}
+
+/* ---- what is left of the findings, once they stand in order ---- */
+
+static void keep_worst (struct drift *out)
+{
+    if (out->findings <= DRIFT_ITEMS_MAX)
+        return;
+    uint32_t over = out->findings - DRIFT_ITEMS_MAX;
+    memmove (&out->items[DRIFT_ITEMS_MAX], &out->items[out->findings], (out->n - out->findings) * sizeof (*out->items));
+    out->findings = DRIFT_ITEMS_MAX;
+    out->n -= over;
+    out->left_out += over;
+}
+
+const struct drift_group *drift_item_beside (const struct drift_item *item)
+{
+    for (uint32_t i = 0; i < item->groups_n; i++)
+        if (item->groups[i].reference)
+            return &item->groups[i];
+    return item->verdict == DRIFT_DIFFERS && item->groups_n > 1 ? &item->groups[0] : NULL;
+}
+
+bool drift_is_incomplete (const struct drift *drift)
+{
+    return drift->silent_n || drift->no_facts || drift->silences_n || drift->only_now_n || drift->only_before_n;
+}
+
+/* Whoever stands in a finding of which most hosts have one value is none of those that others are held against. */
+static void leave_out_named (struct drift *out)
+{
+    bool *named = mem_array (out->hosts_n + 1, sizeof (*named));
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < out->findings; i++) {
+        const struct drift_item *item = &out->items[i];
+        const struct drift_group *beside = drift_item_beside (item);
+        for (uint32_t g = 0; item->settled && g < item->groups_n; g++)
+            for (uint32_t k = 0; &item->groups[g] != beside && k < item->groups[g].hosts_n; k++)
+                named[item->groups[g].hosts[k]] = true;
+    }
+    for (uint32_t i = 0; i < out->reference_n; i++)
+        if (!named[out->reference[i]])
+            out->reference[n++] = out->reference[i];
+    out->tie = out->tie && n == out->reference_n; /* it was judged of them all */
+    out->reference_n = n;
+    mem_free (named);
 }
 
 /* ---- all of it ---- */
@@ -234,6 +282,6 @@ void drift_compare_hosts (const struct slice_receipt *receipt, const struct drif
         duplicates_judge (&work);
     out->no_facts = !query->rung.len && work.table.reporting_n[SECTION_FACT] == 0;
     drift_items_sort (out);
-    drift_items_keep_worst (out);
-    drift_reference_leave_out_named (out);
+    keep_worst (out);
+    leave_out_named (out);
 }

@@ -7,8 +7,19 @@
 
 #include "coordinator/verdict/flag_set.h"
 
+/* A fact of which not all say the same, or not what its pin says. */
+struct compared_fact {
+    struct drift_fact *fact;
+    const struct drift_rule *rule;
+    struct text pinned;
+    bool settled;
+    uint32_t deviating;
+    enum drift_severity severity;
+    uint32_t order;
+    struct text shown;
+};
 struct candidates {
-    struct drift_compared_fact *items;
+    struct compared_fact *items;
     uint32_t n;
 };
 
@@ -179,7 +190,7 @@ static const struct drift_value *said_by (const struct drift_fact *fact, uint32_
 /* That of the reference hosts. None, where no group is the largest. The largest, if the fact is not settled, or if they
  * and few others say nothing of it. */
 static const struct drift_value *reference_value (const struct drift_comparison *work,
-                                                  const struct drift_compared_fact *candidate, bool *absent)
+                                                  const struct compared_fact *candidate, bool *absent)
 {
     const struct drift_fact *fact = candidate->fact;
     *absent = false;
@@ -205,7 +216,7 @@ static uint32_t values_received (const struct drift_fact *fact)
 }
 
 /* A host that reports another program does not report this one, and who was not heard has no value. */
-static void add_finding (struct drift_comparison *work, const struct drift_compared_fact *candidate)
+static void add_finding (struct drift_comparison *work, const struct compared_fact *candidate)
 {
     struct drift_item *item = drift_add_item (work);
     bool absent;
@@ -301,15 +312,15 @@ static void add_candidate (struct candidates *list, struct drift_fact *fact, con
                            struct text pinned, struct text shown)
 {
     uint32_t largest = largest_of (fact)->hosts_n, absent = fact->absent_n, all = fact->hosts_n + absent;
-    struct drift_compared_fact *candidate = &list->items[list->n++];
+    struct compared_fact *candidate = &list->items[list->n++];
     if (absent > largest)
         largest = absent;
-    *candidate = (struct drift_compared_fact){ .fact = fact,
-                                               .rule = rule,
-                                               .pinned = pinned,
-                                               .settled = 2 * largest >= all,
-                                               .deviating = all - largest,
-                                               .shown = shown };
+    *candidate = (struct compared_fact){ .fact = fact,
+                                         .rule = rule,
+                                         .pinned = pinned,
+                                         .settled = 2 * largest >= all,
+                                         .deviating = all - largest,
+                                         .shown = shown };
     candidate->severity = drift_severity_of (shown, &candidate->order);
     /* A few hosts may lack a fact only because a step failed, which other facts say: such findings come later. */
     candidate->order += !pinned.len +
@@ -350,9 +361,97 @@ static void sort_out (struct drift_comparison *work, struct drift_fact *fact, st
     }
 }
 
-static int worst_first (const void *a, const void *b)
+/* ---- which hosts the others are held against: the largest group that agrees in everything ---- */
+
+/* One number a host: equal for hosts that say the same of every settled fact. A fact of which no value is held by half
+ * of the hosts decides nothing, or a serial number would make every host a group of its own. Nothing is added for the
+ * fact's first value: hosts of which nothing of its kind is known agree with it. Something is added for not saying it:
+ * to all that tell of its kind, and taken from those that say it, which are all that is walked over. */
+static uint64_t *signatures (const struct drift_comparison *work, const struct compared_fact *candidates, uint32_t n)
 {
-    const struct drift_compared_fact *x = a, *y = b;
+    const struct drift_table *table = &work->table;
+    uint64_t *of = arena_array (work->arena, table->hosts_n, sizeof (*of)), of_tellers[SECTION_N] = { 0 };
+    for (uint32_t c = 0; c < n; c++) {
+        const struct drift_fact *fact = candidates[c].fact;
+        if (!candidates[c].settled)
+            continue;
+        uint64_t absent = fact->absent_n ? drift_hash_number (fact->values->fact_hash) : 0;
+        of_tellers[fact->section] += absent;
+        for (uint32_t v = 0; v < fact->values_n; v++)
+            for (uint32_t i = 0; i < fact->values[v].hosts_n; i++)
+                of[fact->values[v].hosts[i]] += (v ? drift_hash_number (fact->values[v].hash) : 0) - absent;
+    }
+    for (int section = 0; section < SECTION_N; section++)
+        for (uint32_t host = 0; host < table->hosts_n; host++)
+            of[host] += table->tells[section][host] ? of_tellers[section] : 0;
+    return of;
+}
+
+/* Hosts that told nothing at all, or nothing of what most told, agree with nobody. */
+static bool *eligible (const struct drift_comparison *work)
+{
+    const struct drift *out = work->out;
+    bool *may = arena_array (work->arena, out->hosts_n, sizeof (*may));
+    for (uint32_t i = 0; i < out->hosts_n; i++)
+        may[i] = true;
+    for (uint32_t i = 0; i < out->silent_n; i++)
+        may[out->silent[i]] = false;
+    for (uint32_t s = 0; s < out->silences_n; s++)
+        for (uint32_t i = 0; i < out->silences[s].hosts_n; i++)
+            may[out->silences[s].hosts[i]] = false;
+    return may;
+}
+
+struct signed_host {
+    uint64_t signature;
+    uint32_t host;
+};
+
+static int by_signature (const void *a, const void *b)
+{
+    const struct signed_host *x = a, *y = b;
+    if (x->signature != y->signature)
+        return x->signature < y->signature ? -1 : 1;
+    return (x->host > y->host) - (x->host < y->host);
+}
+
+static struct signed_host *sorted_hosts (struct drift_comparison *work, const uint64_t *of, uint32_t *n)
+{
+    struct signed_host *hosts = arena_array (work->arena, work->out->hosts_n, sizeof (*hosts));
+    const bool *may = eligible (work);
+    for (uint32_t i = 0; i < work->out->hosts_n; i++)
+        if (may[i])
+            hosts[(*n)++] = (struct signed_host){ of[i], i };
+    if (*n)
+        qsort (hosts, *n, sizeof (*hosts), by_signature);
+    return hosts;
+}
+
+static void choose_reference (struct drift_comparison *work, const struct compared_fact *candidates, uint32_t n)
+{
+    struct drift *out = work->out;
+    uint32_t hosts_n = 0, best = 0;
+    const struct signed_host *hosts = sorted_hosts (work, signatures (work, candidates, n), &hosts_n);
+    for (uint32_t from = 0, to = 0; from < hosts_n; from = to) {
+        while (to < hosts_n && hosts[to].signature == hosts[from].signature)
+            to++;
+        if (to - from < out->reference_n)
+            continue;
+        out->tie = to - from == out->reference_n;
+        if (!out->tie || hosts[from].host < hosts[best].host)
+            best = from;
+        out->reference_n = to - from;
+    }
+    out->reference = arena_array (work->arena, out->reference_n, sizeof (uint32_t));
+    for (uint32_t i = 0; i < out->reference_n; i++)
+        out->reference[i] = hosts[best + i].host;
+}
+
+/* ---- all facts ---- */
+
+static int worst_fact_first (const void *a, const void *b)
+{
+    const struct compared_fact *x = a, *y = b;
     if (x->severity != y->severity)
         return x->severity < y->severity ? -1 : 1;
     if (x->order != y->order)
@@ -364,12 +463,12 @@ static int worst_first (const void *a, const void *b)
 
 void drift_facts_judge (struct drift_comparison *work)
 {
-    struct candidates list = { arena_array (work->arena, work->table.facts_n, sizeof (struct drift_compared_fact)), 0 };
+    struct candidates list = { arena_array (work->arena, work->table.facts_n, sizeof (struct compared_fact)), 0 };
     for (uint32_t i = 0; i < work->table.facts_n; i++)
         sort_out (work, &work->table.facts[i], &list);
-    drift_reference_choose_hosts (work, list.items, list.n);
+    choose_reference (work, list.items, list.n);
     if (list.n)
-        qsort (list.items, list.n, sizeof (*list.items), worst_first);
+        qsort (list.items, list.n, sizeof (*list.items), worst_fact_first);
     for (uint32_t i = 0; i < list.n; i++) {
         if (i >= DRIFT_ITEMS_MAX)
             work->out->left_out++;

@@ -125,29 +125,11 @@ struct drift_attempt drift_backend_attempt (const struct host_receipt *const *ho
 /* The attempts that count: the last of each rung and pass that was no isolation. NULL ends them. */
 const struct rung_receipt *drift_attempt_next (const struct host_receipt *host, const struct drift_query *query,
                                                uint32_t *at, bool each_pass);
-
-/* drift_facts.c: findings from what is said. */
-void drift_facts_judge (struct drift_comparison *work);
 /* The value, with the host's own name, and its rank where that stands in a path, replaced. */
 struct text drift_without_place (struct text value, struct text host, uint32_t rank, struct arena *arena);
-/* A finding of the slice's arithmetic about these hosts; `hosts` in the arena. */
-void drift_add_impossible (struct drift_comparison *work, struct text fact, struct text what, struct text next,
-                           uint32_t *hosts, uint32_t hosts_n);
-/* drift_reference.c */
-struct drift_compared_fact {
-    struct drift_fact *fact;
-    const struct drift_rule *rule;
-    struct text pinned;
-    bool settled;
-    uint32_t deviating;
-    enum drift_severity severity;
-    uint32_t order;
-    struct text shown;
-};
-void drift_reference_choose_hosts (struct drift_comparison *work, const struct drift_compared_fact *candidates,
-                                   uint32_t n);
-/* Of the hosts chosen, once all findings stand in order: whoever stands in one of which most hosts have one value. */
-void drift_reference_leave_out_named (struct drift *drift);
+
+/* drift_facts.c: findings from what is said, and the hosts that others are held against. */
+void drift_facts_judge (struct drift_comparison *work);
 /* drift_measures.c: findings from what was measured. */
 enum drift_measure_kind { MEASURE_DURATION, MEASURE_MEMORY, MEASURE_DEVICE_MEMORY };
 struct drift_measure {
@@ -169,8 +151,7 @@ uint32_t drift_measures_count_alike (const struct drift_measures *list, uint32_t
 int drift_measure_compare (const struct drift_measure *a, const struct drift_measure *b);
 struct text drift_measure_label (const struct drift_measure *measure, struct arena *arena);
 void drift_measures_judge (struct drift_comparison *work, const struct slice_receipt *receipt);
-/* drift_numbers.c
- * Is the number far enough from what it should be, relatively and absolutely? */
+/* Is the number far enough from what it should be, relatively and absolutely? */
 bool drift_number_matters (double number, double from, const struct drift_rule *rule, bool above_only);
 /* Numbers per host, NaN: none. Adds a finding, or counts why there is none. `item` is filled in but for the verdict. */
 void drift_numbers_judge (struct drift_comparison *work, const double *numbers, uint32_t n,
@@ -181,12 +162,7 @@ double drift_median (double *numbers, uint32_t n); /* sorts them */
 /* A number alone, or with a word behind it that all values of a fact will share: "16384 kB". */
 bool drift_parse_number (struct text text, double *number);
 
-/* drift_items.c */
-struct drift_item *drift_add_item (struct drift_comparison *work);
-void drift_items_sort (struct drift *drift);
-void drift_items_keep_worst (struct drift *drift); /* of sorted findings, DRIFT_ITEMS_MAX */
-
-/* ---- drift_rules.c: which rule a fact is under, and how bad a difference in it is. Pure ---- */
+/* ---- drift_rules.c: which rule a fact is under, how bad a difference in it is, and the findings in that order. Pure ---- */
 
 /* The first rule of the query that matches, a built-in one when the query has none, else "agree"; never NULL. */
 const struct drift_rule *drift_rule_of (const struct drift_query *query, struct text fact);
@@ -195,5 +171,9 @@ const struct drift_rule *drift_rule_beside (const struct drift_query *query, con
 /* `order` is a multiple of the step: what is between is free for telling findings about like facts apart. */
 enum { DRIFT_ORDER_STEP = 4, DRIFT_ORDER_ABSENT = 1 << 16 };
 enum drift_severity drift_severity_of (struct text fact, uint32_t *order);
+
+/* Findings, and what is listed beside them; sorted, the worst stand first. */
+struct drift_item *drift_add_item (struct drift_comparison *work);
+void drift_items_sort (struct drift *drift);
 
 #endif

@@ -1,5 +1,8 @@
 #include "coordinator/receipt/drift_private.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static const char *const severities[] = { "none", "breaks", "slows", "other" };
 const struct enum_names drift_severity_names = { severities, sizeof (severities) / sizeof (severities[0]) };
 static const char *const verdicts[] = { "none",       "differs", "not-as-pinned", "outlier",
@@ -110,4 +113,52 @@ enum drift_severity drift_severity_of (struct text fact, uint32_t *order)
             return order_of_worry[i].severity;
         }
     return DRIFT_REST;
+}
+
+/* ---- the list that a comparison fills ---- */
+
+struct drift_item *drift_add_item (struct drift_comparison *work)
+{
+    struct drift *out = work->out;
+    if (out->n == work->items_capacity) {
+        work->items_capacity = work->items_capacity ? 2 * work->items_capacity : 16;
+        struct drift_item *items = arena_array (work->arena, work->items_capacity, sizeof (*items));
+        if (out->n)
+            memcpy (items, out->items, out->n * sizeof (*items));
+        out->items = items;
+    }
+    return &out->items[out->n++];
+}
+
+static bool is_finding (const struct drift_item *item)
+{
+    return item->verdict != DRIFT_TOO_FEW && item->verdict != DRIFT_AS_EXPECTED;
+}
+
+/* Numbers of one severity stand together, whatever they measure: the largest difference comes first. */
+static uint32_t order_of (const struct drift_item *item)
+{
+    return item->severity == DRIFT_SLOWS && item->size > 0 ? 0 : item->order;
+}
+
+static int worst_first (const void *a, const void *b)
+{
+    const struct drift_item *x = a, *y = b;
+    if (is_finding (x) != is_finding (y))
+        return is_finding (x) ? -1 : 1;
+    if (x->severity != y->severity)
+        return x->severity < y->severity ? -1 : 1;
+    if (order_of (x) != order_of (y))
+        return order_of (x) < order_of (y) ? -1 : 1;
+    if (x->size != y->size)
+        return x->size > y->size ? -1 : 1;
+    if (x->deviating != y->deviating)
+        return x->deviating < y->deviating ? -1 : 1;
+    return text_compare (x->fact, y->fact);
+}
+
+void drift_items_sort (struct drift *drift)
+{
+    if (drift->n)
+        qsort (drift->items, drift->n, sizeof (*drift->items), worst_first);
 }
