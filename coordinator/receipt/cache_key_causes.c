@@ -13,20 +13,6 @@ struct comparison {
     struct cache_key_cause_list *out;
 };
 
-static const struct var *find (const struct var *vars, uint32_t n, struct text name)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (text_equal (vars[i].name, name))
-            return &vars[i];
-    return NULL;
-}
-
-static struct text value_of (const struct var *vars, uint32_t n, struct text name)
-{
-    const struct var *var = find (vars, n, name);
-    return var ? var->value : (struct text){ 0 };
-}
-
 static void add (struct comparison *of, struct text what, struct text here, struct text there, struct text text)
 {
     of->out->items[of->out->n++] = (struct cache_key_cause){ what, here, there, text };
@@ -78,8 +64,8 @@ static bool is_of_a_role (const struct frontend *frontend, struct text name, str
     for (enum cache_role role = CACHE_ROLE_READER; role <= CACHE_ROLE_WRITER; role++) {
         var_list env = { 0 };
         frontend_cache_env (frontend, role, text_of (directory), arena, &env);
-        const struct var *set = find (env.items, env.n, name);
-        if (set && (text_equal (set->value, value) || text_is (set->value, directory)))
+        struct text set;
+        if (var_find (&env, name, &set) && (text_equal (set, value) || text_is (set, directory)))
             return true;
     }
     return false;
@@ -106,18 +92,16 @@ static void add_setting (struct comparison *of, struct text name, struct text he
         add_values (of, name, here, there);
 }
 
-/* ---- lists: all names of `here`, then those that only `there` has ---- */
+/* ---- lists ---- */
 
-typedef void add_fn (struct comparison *of, struct text name, struct text here, struct text there);
-
-static void compare (struct comparison *of, const struct var *here, uint32_t here_n, const struct var *there,
-                     uint32_t there_n, add_fn *add_one)
+static void add_variable (void *of, struct text name, const struct text *here, const struct text *there)
 {
-    for (uint32_t i = 0; i < here_n; i++)
-        add_one (of, here[i].name, here[i].value, value_of (there, there_n, here[i].name));
-    for (uint32_t i = 0; i < there_n; i++)
-        if (!find (here, here_n, there[i].name))
-            add_one (of, there[i].name, (struct text){ 0 }, there[i].value);
+    add_setting (of, name, here ? *here : (struct text){ 0 }, there ? *there : (struct text){ 0 });
+}
+
+static void add_package (void *of, struct text name, const struct text *here, const struct text *there)
+{
+    add_values (of, name, here ? *here : (struct text){ 0 }, there ? *there : (struct text){ 0 });
 }
 
 static struct text count_text (uint32_t count, struct arena *arena)
@@ -170,10 +154,12 @@ void cache_key_causes_find (const struct result *here, const struct result *ther
         arena_array (arena, lists + BACKEND_CAUSES + 1, sizeof (struct cache_key_cause)), 0
     };
     struct comparison of = { here, there, arena, out };
-    add_tokens (&of, TEXT_LIT ("argument list"), value_of (here->facts.items, here->facts.n, arguments),
-                value_of (there->facts.items, there->facts.n, arguments));
-    compare (&of, here->policy.items, here->policy.n, there->policy.items, there->policy.n, add_setting);
-    compare (&of, here->bundle.items, here->bundle.n, there->bundle.items, there->bundle.n, add_values);
+    struct text mine = { 0 }, theirs = { 0 };
+    var_find (&here->facts, arguments, &mine);
+    var_find (&there->facts, arguments, &theirs);
+    add_tokens (&of, TEXT_LIT ("argument list"), mine, theirs);
+    var_lists_walk (&here->policy, &there->policy, add_variable, &of);
+    var_lists_walk (&here->bundle, &there->bundle, add_package, &of);
     compare_backends (&of);
     compare_programs (&of);
 }

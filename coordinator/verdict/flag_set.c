@@ -12,23 +12,12 @@ static int by_text (const void *a, const void *b)
     return text_compare (*(const struct text *) a, *(const struct text *) b);
 }
 
-static uint32_t split (struct text flags, struct text tokens[])
-{
-    uint32_t n = 0, from = 0;
-    for (uint32_t i = 0; i <= flags.len; i++) {
-        if (i < flags.len && flags.ptr[i] != ' ' && flags.ptr[i] != '\n')
-            continue;
-        if (i > from && n < TOKENS_MAX)
-            tokens[n++] = (struct text){ flags.ptr + from, i - from };
-        from = i + 1;
-    }
-    return n;
-}
-
 struct text flag_set_normalise (struct text flags, struct arena *arena)
 {
-    struct text tokens[TOKENS_MAX];
-    uint32_t n = split (flags, tokens);
+    struct text tokens[TOKENS_MAX], rest = flags;
+    uint32_t n = 0;
+    while (n < TOKENS_MAX && flag_set_next (&rest, &tokens[n]))
+        n++;
     qsort (tokens, n, sizeof (*tokens), by_text);
     struct buf joined;
     buf_init (&joined, flags.len + 1);
@@ -42,15 +31,21 @@ struct text flag_set_normalise (struct text flags, struct arena *arena)
     return buf_finish (&joined, arena);
 }
 
+static bool is_blank (char c)
+{
+    return c == ' ' || c == '\n';
+}
+
 bool flag_set_next (struct text *rest, struct text *word)
 {
-    uint32_t end = 0;
-    while (end < rest->len && rest->ptr[end] != ' ')
-        end++;
-    *word = (struct text){ rest->ptr, end };
-    uint32_t past = end < rest->len ? end + 1 : end;
-    *rest = (struct text){ rest->ptr + past, rest->len - past };
-    return end > 0;
+    uint32_t from = 0, end;
+    while (from < rest->len && is_blank (rest->ptr[from]))
+        from++;
+    for (end = from; end < rest->len && !is_blank (rest->ptr[end]); end++)
+        ;
+    *word = (struct text){ rest->ptr + from, end - from };
+    *rest = (struct text){ rest->ptr + end, rest->len - end };
+    return word->len > 0;
 }
 
 bool flag_set_has (struct text set, struct text word)
@@ -71,59 +66,69 @@ struct text flag_set_subtract (struct text set, struct text other, struct arena 
     return left;
 }
 
-/* ---- fingerprint builder ---- */
-
-struct fingerprint_builder fingerprint_begin (struct arena *arena)
+void var_lists_walk (const var_list *here, const var_list *there, var_pair_fn *tell, void *context)
 {
-    return (struct fingerprint_builder){ digest_begin (), arena };
-}
+    struct text value;
+    for (uint32_t i = 0; i < here->n; i++)
+        tell (context, here->items[i].name, &here->items[i].value,
+              var_find (there, here->items[i].name, &value) ? &value : NULL);
+    for (uint32_t i = 0; i < there->n; i++)
+        if (!var_find (here, there->items[i].name, &value))
+            tell (context, there->items[i].name, NULL, &there->items[i].value);
 
-void fingerprint_add (struct fingerprint_builder *builder, const char *name, struct text value)
-{
-    digest_add (builder->state, name, strlen (name) + 1);
-    digest_add (builder->state, value.ptr, value.len);
-    digest_add (builder->state, "\n", 1);
-}
+    /* ---- fingerprint builder ---- */
 
-static int by_name (const void *a, const void *b)
-{
-    return text_compare (((const struct var *) a)->name, ((const struct var *) b)->name);
-}
-
-void fingerprint_add_vars (struct fingerprint_builder *builder, const struct var *items, uint32_t n)
-{
-    struct var *sorted = arena_copy (builder->arena, items, n * sizeof (*items));
-    if (n)
-        qsort (sorted, n, sizeof (*sorted), by_name);
-    for (uint32_t i = 0; i < n; i++) {
-        fingerprint_add (builder, "name", sorted[i].name);
-        fingerprint_add (builder, "value", flag_set_normalise (sorted[i].value, builder->arena));
+    struct fingerprint_builder fingerprint_begin (struct arena * arena)
+    {
+        return (struct fingerprint_builder){ digest_begin (), arena };
     }
-}
 
-static void add_scope (struct fingerprint_builder *builder, enum scope scope, const struct scope_env *env)
-{
-    if (env->set.n + env->unset.n == 0)
-        return;
-    fingerprint_add (builder, "scope", text_of (enum_name_of (&scope_names, scope)));
-    fingerprint_add_vars (builder, env->set.items, env->set.n);
-    for (uint32_t i = 0; i < env->unset.n; i++)
-        fingerprint_add (builder, "unset", env->unset.items[i]);
-}
+    void fingerprint_add (struct fingerprint_builder * builder, const char *name, struct text value)
+    {
+        digest_add (builder->state, name, strlen (name) + 1);
+        digest_add (builder->state, value.ptr, value.len);
+        digest_add (builder->state, "\n", 1);
+    }
 
-void fingerprint_add_profile (struct fingerprint_builder *builder, const struct profile *profile)
-{
-    fingerprint_add_vars (builder, profile->env.items, profile->env.n);
-    add_scope (builder, SCOPE_HOST, &profile->host_env);
-    add_scope (builder, SCOPE_SLICE, &profile->slice_env);
-    for (uint32_t i = 0; i < profile->inherit.n; i++)
-        fingerprint_add (builder, "inherit", profile->inherit.items[i]);
-}
+    static int by_name (const void *a, const void *b)
+    {
+        return text_compare (((const struct var *) a)->name, ((const struct var *) b)->name);
+    }
 
-struct text fingerprint_end (struct fingerprint_builder *builder)
-{
-    struct digest digest = digest_end (builder->state);
-    char hex[DIGEST_HEX_BYTES];
-    builder->state = NULL;
-    return text_format (builder->arena, "%.16s", digest_hex (&digest, hex));
-}
+    void fingerprint_add_vars (struct fingerprint_builder * builder, const struct var *items, uint32_t n)
+    {
+        struct var *sorted = arena_copy (builder->arena, items, n * sizeof (*items));
+        if (n)
+            qsort (sorted, n, sizeof (*sorted), by_name);
+        for (uint32_t i = 0; i < n; i++) {
+            fingerprint_add (builder, "name", sorted[i].name);
+            fingerprint_add (builder, "value", flag_set_normalise (sorted[i].value, builder->arena));
+        }
+    }
+
+    static void add_scope (struct fingerprint_builder * builder, enum scope scope, const struct scope_env *env)
+    {
+        if (env->set.n + env->unset.n == 0)
+            return;
+        fingerprint_add (builder, "scope", text_of (enum_name_of (&scope_names, scope)));
+        fingerprint_add_vars (builder, env->set.items, env->set.n);
+        for (uint32_t i = 0; i < env->unset.n; i++)
+            fingerprint_add (builder, "unset", env->unset.items[i]);
+    }
+
+    void fingerprint_add_profile (struct fingerprint_builder * builder, const struct profile *profile)
+    {
+        fingerprint_add_vars (builder, profile->env.items, profile->env.n);
+        add_scope (builder, SCOPE_HOST, &profile->host_env);
+        add_scope (builder, SCOPE_SLICE, &profile->slice_env);
+        for (uint32_t i = 0; i < profile->inherit.n; i++)
+            fingerprint_add (builder, "inherit", profile->inherit.items[i]);
+    }
+
+    struct text fingerprint_end (struct fingerprint_builder * builder)
+    {
+        struct digest digest = digest_end (builder->state);
+        char hex[DIGEST_HEX_BYTES];
+        builder->state = NULL;
+        return text_format (builder->arena, "%.16s", digest_hex (&digest, hex));
+    }

@@ -1,4 +1,4 @@
-/* flag_set.h - flags compared as sets: both frontends sort them before they hash them. Pure. */
+/* flag_set.h - flags compared as sets, since both frontends sort them before they hash them; variables compared by name. Pure. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_FLAG_SET_H
 #define SLICEUP_COORDINATOR_VERDICT_FLAG_SET_H
 
@@ -9,11 +9,16 @@
 
 /* The words of `flags` sorted, each once, joined by one space: equal sets give equal texts. Of the arena. */
 struct text flag_set_normalise (struct text flags, struct arena *arena);
-/* Takes the next word off such a text; false: there is none. */
+/* Takes the next word off a text; false: there is none. */
 bool flag_set_next (struct text *rest, struct text *word);
 bool flag_set_has (struct text set, struct text word);
-/* The words of `set` that `other` lacks, in the same form. Of the arena. */
+/* The words of `set` that `other` lacks, in the order of `set`, joined by one space. Of the arena. */
 struct text flag_set_subtract (struct text set, struct text other, struct arena *arena);
+
+/* NULL: that side has no variable of this name. */
+typedef void var_pair_fn (void *context, struct text name, const struct text *here, const struct text *there);
+/* Every name once: all of `here` in their order, then those that only `there` has. */
+void var_lists_walk (const var_list *here, const var_list *there, var_pair_fn *tell, void *context);
 
 /* ---- fingerprint builder ---- */
 

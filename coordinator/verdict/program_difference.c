@@ -20,14 +20,6 @@ static bool next_thing (struct comparison *comparison)
     return true;
 }
 
-static const struct var *find (const var_list *list, struct text name)
-{
-    for (uint32_t i = 0; i < list->n; i++)
-        if (text_equal (list->items[i].name, name))
-            return &list->items[i];
-    return NULL;
-}
-
 static void tell_extra (struct comparison *comparison, struct text name, struct text has, struct text lacks,
                         bool is_mine)
 {
@@ -63,36 +55,31 @@ static bool is_of_host (struct text name)
     return false;
 }
 
-/* A host that ended before it reported its variables does not lack them. */
-static void tell_policy (struct comparison *comparison, const var_list *mine, const var_list *theirs)
+static void tell_variable (void *comparison, struct text name, const struct text *mine, const struct text *theirs)
 {
-    if (!mine->n || !theirs->n)
-        return;
-    for (uint32_t i = 0; i < mine->n; i++) {
-        const struct var *other = find (theirs, mine->items[i].name);
-        if (!is_of_host (mine->items[i].name))
-            tell_words (comparison, mine->items[i].name, mine->items[i].value,
-                        other ? other->value : (struct text){ 0 });
-    }
-    for (uint32_t i = 0; i < theirs->n; i++)
-        if (!find (mine, theirs->items[i].name) && !is_of_host (theirs->items[i].name))
-            tell_words (comparison, theirs->items[i].name, (struct text){ 0 }, theirs->items[i].value);
+    if (!is_of_host (name))
+        tell_words (comparison, name, mine ? *mine : (struct text){ 0 }, theirs ? *theirs : (struct text){ 0 });
 }
 
-static void tell_bundle (struct comparison *comparison, const var_list *mine, const var_list *theirs)
+static void tell_package (void *context, struct text name, const struct text *mine, const struct text *theirs)
 {
-    for (uint32_t i = 0; i < mine->n; i++) {
-        const struct var *here = &mine->items[i], *other = find (theirs, here->name);
-        if (other && !text_equal (other->value, here->value) && next_thing (comparison))
-            buf_printf (&comparison->said, "%.*s is %.*s, on %s %.*s", TEXT_ARG (here->name), TEXT_ARG (here->value),
-                        comparison->others, TEXT_ARG (other->value));
-        if (!other && theirs->n && next_thing (comparison))
-            buf_printf (&comparison->said, "%.*s %.*s is on this host only", TEXT_ARG (here->name),
-                        TEXT_ARG (here->value));
-    }
-    for (uint32_t i = 0; i < theirs->n && mine->n; i++)
-        if (!find (mine, theirs->items[i].name) && next_thing (comparison))
-            buf_printf (&comparison->said, "%.*s is missing on this host", TEXT_ARG (theirs->items[i].name));
+    struct comparison *comparison = context;
+    if ((mine && theirs && text_equal (*mine, *theirs)) || !next_thing (comparison))
+        return;
+    if (!mine)
+        buf_printf (&comparison->said, "%.*s is missing on this host", TEXT_ARG (name));
+    else if (!theirs)
+        buf_printf (&comparison->said, "%.*s %.*s is on this host only", TEXT_ARG (name), TEXT_ARG (*mine));
+    else
+        buf_printf (&comparison->said, "%.*s is %.*s, on %s %.*s", TEXT_ARG (name), TEXT_ARG (*mine),
+                    comparison->others, TEXT_ARG (*theirs));
+}
+
+/* A host that ended before it reported its variables does not lack them. */
+static void tell_list (struct comparison *comparison, const var_list *mine, const var_list *theirs, var_pair_fn *tell)
+{
+    if (mine->n && theirs->n)
+        var_lists_walk (mine, theirs, tell, comparison);
 }
 
 static void tell_programs (struct comparison *comparison, const struct result *mine, const struct result *theirs)
@@ -118,8 +105,8 @@ struct text program_difference_text (const struct result *mine, const struct res
                                      .have = one_other ? "has it" : "have it",
                                      .lack = one_other ? "does not have it" : "do not have it" };
     buf_init (&comparison.said, SAID_BYTES);
-    tell_policy (&comparison, (const var_list *) &mine->policy, (const var_list *) &theirs->policy);
-    tell_bundle (&comparison, (const var_list *) &mine->bundle, (const var_list *) &theirs->bundle);
+    tell_list (&comparison, &mine->policy, &theirs->policy, tell_variable);
+    tell_list (&comparison, &mine->bundle, &theirs->bundle, tell_package);
     tell_programs (&comparison, mine, theirs);
     if (comparison.n > DIFFERENCE_SHOWN)
         buf_printf (&comparison.said, "; and %u more", comparison.n - DIFFERENCE_SHOWN);
@@ -148,8 +135,8 @@ static bool same_programs (const struct result *mine, const struct result *their
 
 static struct text flags_of (const struct result *result, const char *name, struct arena *arena)
 {
-    const struct var *flags = find ((const var_list *) &result->policy, text_of (name));
-    return flags ? flag_set_normalise (flags->value, arena) : (struct text){ 0 };
+    struct text flags;
+    return var_find (&result->policy, text_of (name), &flags) ? flag_set_normalise (flags, arena) : (struct text){ 0 };
 }
 
 bool program_differs_by_flags (const struct result *mine, const struct result *theirs, struct arena *arena)

@@ -1,6 +1,7 @@
 #include "coordinator/view/drift_sentence.h"
 
 #include "common/base/duration.h"
+#include "coordinator/verdict/flag_set.h"
 #include "coordinator/view/line.h"
 
 enum { HOSTS_TEXT_MAX_BYTES = 1 << 20, WORDS_MAX = 64, LEAD_BYTES = 12 };
@@ -113,37 +114,16 @@ static void add_place (const struct drift_item *item, struct buf *out)
 
 /* ---- words of flags ---- */
 
-struct words {
-    struct text items[WORDS_MAX];
-    uint32_t n;
-};
-
-static void split (struct text text, struct words *words)
-{
-    uint32_t from = 0;
-    words->n = 0;
-    for (uint32_t i = 0; i <= text.len; i++) {
-        if (i < text.len && text.ptr[i] != ' ' && text.ptr[i] != '\n')
-            continue;
-        if (i > from && words->n < WORDS_MAX)
-            words->items[words->n++] = (struct text){ text.ptr + from, i - from };
-        from = i + 1;
-    }
-}
-
 static uint32_t add_words_without (struct text text, struct text without, const char *lead,
                                    const struct drift_sentence_limits *limits, struct buf *out)
 {
-    struct words words, others;
+    struct text word;
     uint32_t n = 0;
-    split (text, &words);
-    split (without, &others);
-    for (uint32_t i = 0; i < words.n; i++) {
-        if (text_is_among (words.items[i], others.items, others.n))
-            continue;
-        buf_puts (out, n++ ? " " : lead);
-        add_value (words.items[i], (struct text){ 0 }, limits, out);
-    }
+    for (uint32_t i = 0; i < WORDS_MAX && flag_set_next (&text, &word); i++)
+        if (!flag_set_has (without, word)) {
+            buf_puts (out, n++ ? " " : lead);
+            add_value (word, (struct text){ 0 }, limits, out);
+        }
     return n;
 }
 
