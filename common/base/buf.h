@@ -33,6 +33,8 @@ void buf_printf (struct buf *buf, const char *format, ...) __attribute__ ((forma
 void buf_escaped (struct buf *buf, struct text text, uint32_t columns);
 /* The same behind `mark`; nothing of both when the text is empty. */
 void buf_escaped_after (struct buf *buf, const char *mark, struct text text, uint32_t columns);
+/* A word as sh has to be given it, quoted where sh would read something else; a blank before it unless it is the first. */
+void shell_word_add (struct buf *line, struct text word);
 uint32_t text_columns (struct text escaped); /* width on a terminal, East Asian wide = 2 */
 struct text buf_as_text (const struct buf *buf);
 struct text buf_finish (struct buf *buf, struct arena *arena); /* a copy of it in `arena`; releases the buffer */

@@ -1,9 +1,10 @@
 /* cache.c - the compile cache of a slice: who may write it, what refuses everybody else, and what lies beside it. */
 #include <string.h>
 
+#include "common/base/path.h"
 #include "common/conf/draft.h"
 
-/* The path without '//', '.' and a '/' at its end, as lies_in compares paths. ".." was refused before. */
+/* The path without '//', '.' and a '/' at its end, as path_is_below compares paths. ".." was refused before. */
 static struct text plain_path (struct draft *draft, struct text path)
 {
     struct text plain = { .ptr = "", .len = 0 };
@@ -96,12 +97,6 @@ static bool path_is_plain (struct text path)
     return good;
 }
 
-static bool lies_in (struct text path, struct text folder)
-{
-    return path.len >= folder.len && memcmp (path.ptr, folder.ptr, folder.len) == 0 &&
-           (path.len == folder.len || path.ptr[folder.len] == '/');
-}
-
 static void read_writable_path (struct draft *draft, const struct yaml_node *path)
 {
     struct cache_plan *plan = &draft->plan.cache;
@@ -115,12 +110,13 @@ static void read_writable_path (struct draft *draft, const struct yaml_node *pat
                     "the writable path is %s, expected an absolute path below / that has no '.', '..' or '//' in it "
                     "and no '/' at its end",
                     problem_quote (draft->problems, path->text));
-    else if (plan->root.len && (lies_in (path->text, plan->root) || lies_in (plan->root, path->text)))
+    else if (plan->root.len &&
+             (path_is_below (path->text.ptr, plan->root.ptr) || path_is_below (plan->root.ptr, path->text.ptr)))
         problem_at (draft->problems, path,
                     "the writable path %s %s the cache root %.*s, expected a folder apart from it: programs that write "
                     "there could write the cache",
-                    problem_quote (draft->problems, path->text), lies_in (path->text, plan->root) ? "lies in" : "holds",
-                    TEXT_ARG (plan->root));
+                    problem_quote (draft->problems, path->text),
+                    path_is_below (path->text.ptr, plan->root.ptr) ? "lies in" : "holds", TEXT_ARG (plan->root));
     else
         plan->writable.items[plan->writable.n++] = path->text;
 }

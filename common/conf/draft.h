@@ -6,8 +6,33 @@
 #define SLICEUP_COMMON_CONF_DRAFT_H
 
 #include "common/conf/section.h"
-#include "common/conf/source.h"
 #include "common/frontend/frontend.h"
+
+/* ---- source.c: a file that the configuration refers to: found, read within bounds, and hashed ----
+ *
+ * One rule for every reference: a word with '/' in it or ending in the extension is a path, relative to the folder of
+ * the file it stands in; anything else is a name in the share directory. Nothing is expanded, nothing searched for. */
+
+enum { SOURCE_MAX_BYTES = 1 << 20 };
+
+struct conf_file_kind {
+    const char *what;      /* "profile": for messages */
+    const char *folder;    /* below the share directory */
+    const char *extension; /* with its dot */
+};
+struct source {
+    const char *shown; /* the path as people should see it in problems */
+    struct file_ref ref;
+    struct text bytes;
+};
+
+/* `at` holds the reference as its text and says where it stands; its file is what paths are relative to. */
+int source_read (struct source *source, const struct conf_file_kind *kind, const char *share_dir,
+                 const struct yaml_node *at, struct problem_list *problems);
+/* The last part of a path without `extension`. */
+struct text source_stem (struct text path, const char *extension);
+
+/* ---- the draft ---- */
 
 struct draft {
     const struct conf_options *options;
@@ -92,7 +117,6 @@ void draft_rehearse_profile (struct draft *draft);
 bool draft_rehearse_leaves_out (const struct draft *draft, const struct conf_value *rehearse, enum warm warm);
 void draft_sort_names (text_list *names);
 /* Part of draft_profile: its shapes; after its frontend and backend. `root`: the profile. */
-void draft_shapes (struct draft *draft, const struct yaml_node *root, const struct conf_value *map);
 
 /* Parts of draft_start: the sections of one launcher. */
 void draft_ssh (struct draft *draft);

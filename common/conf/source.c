@@ -1,5 +1,5 @@
-#include "common/conf/source.h"
 #include "common/base/path.h"
+#include "common/conf/draft.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +12,6 @@
 
 #include "common/base/digest.h"
 #include "common/conf/nearest_word.h"
-#include "common/conf/yaml.h"
 
 enum { FOLDER_NAMES_MAX = 256 };
 

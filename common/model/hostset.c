@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "common/model/hostset_item.h"
+#include "common/model/hostset_scan.h"
 
 /* ---- names in the order in which they came, found in constant time; borrowed. {0} is empty ---- */
 

@@ -1,4 +1,4 @@
-#include "common/model/hostset_item.h"
+#include "common/model/hostset_scan.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,5 +1,5 @@
+#include "common/base/buf.h"
 #include "common/base/duration.h"
-#include "common/base/shell_word.h"
 #include "common/model/launch_variables.h"
 #include "common/model/plan.h"
 #include "common/model/secret.h"

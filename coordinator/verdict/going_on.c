@@ -1,6 +1,6 @@
 #include "coordinator/verdict/going_on.h"
 
-#include "common/base/shell_word.h"
+#include "common/base/buf.h"
 #include "common/model/secret.h"
 #include "coordinator/verdict/blame.h"
 
