@@ -75,12 +75,8 @@ static void add (struct bundle_draft *list, const struct conf_value of[], const 
 {
     struct name_list backends;
     var_list parts = { 0 };
-    for (int i = 0; i < BUNDLE_KEYS; i++)
-        if (of[i].given && !of[i].good)
-            return;
-    if (!of[BUNDLE_ID].good || !of[BUNDLE_WORD].good || !of[BUNDLE_PARTS].good || !of[BUNDLE_SOURCE].good)
-        return;
-    if (check (list, of, node) != 0 || read_parts (list->draft, of[BUNDLE_PARTS].node, &parts) != 0 ||
+    if (!section_is_good (&bundle_section, of) || check (list, of, node) != 0 ||
+        read_parts (list->draft, of[BUNDLE_PARTS].node, &parts) != 0 ||
         draft_names (list->draft, &of[BUNDLE_BACKENDS], BUNDLE_PARTS_MAX, &backends) != 0)
         return;
     list->items[list->n++] = (struct bundle_rule){ .id = of[BUNDLE_ID].text,

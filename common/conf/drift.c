@@ -17,11 +17,8 @@ static bool read_least (struct text text, double *least)
 static int read_rule (struct problem_list *problems, const struct yaml_node *node, struct drift_rule *rule)
 {
     struct conf_value of[DRIFT_RULE_KEYS];
-    if (section_read (&drift_rule_section, node, of, problems) != 0)
+    if (section_read (&drift_rule_section, node, of, problems) != 0 || !section_is_good (&drift_rule_section, of))
         return -1;
-    for (int i = 0; i < DRIFT_RULE_KEYS; i++)
-        if (of[i].given && !of[i].good)
-            return -1;
     *rule = (struct drift_rule){ .fact = of[DRIFT_RULE_FACT].text,
                                  .kind = (enum drift_kind) of[DRIFT_RULE_COMPARE].number,
                                  .why = of[DRIFT_RULE_WHY].text,
@@ -35,7 +32,7 @@ static int read_rule (struct problem_list *problems, const struct yaml_node *nod
         return problem_at (problems, of[DRIFT_RULE_LEAST].node,
                            "least is %s, expected a number, a size (256MiB) or a duration (3s)",
                            problem_quote (problems, of[DRIFT_RULE_LEAST].text));
-    return rule->fact.len && rule->kind != DRIFT_NONE ? 0 : -1;
+    return 0;
 }
 
 /* -1: reported. */

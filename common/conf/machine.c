@@ -8,19 +8,11 @@ static const struct conf_file_kind machines_kind = { "machine file", "configs/ma
 /* The one table. */
 static const char table_name[] = "tpu";
 
-static bool is_complete (const struct conf_value of[MACHINE_KEYS])
-{
-    for (int i = 0; i < MACHINE_KEYS; i++)
-        if (!of[i].good)
-            return false;
-    return true;
-}
-
 static void read_row (struct problem_list *problems, const struct yaml_node *node, struct machine_type *row)
 {
     struct conf_value of[MACHINE_KEYS];
     uint32_t chips;
-    if (section_read (&machine_section, node, of, problems) != 0 || !is_complete (of))
+    if (section_read (&machine_section, node, of, problems) != 0 || !section_is_good (&machine_section, of))
         return;
     if (!mesh_topology_chips (of[MACHINE_BOUNDS].text, &chips) || chips != of[MACHINE_CHIPS].number)
         problem_at (problems, of[MACHINE_BOUNDS].node, "the bounds are %s, expected a grid of %u chips",

@@ -416,6 +416,14 @@ int section_read_optional (const struct section_schema *section, const struct co
     return 0;
 }
 
+bool section_is_good (const struct section_schema *section, const struct conf_value values[])
+{
+    bool good = true;
+    for (uint32_t i = 0; i < section->keys_n; i++)
+        good &= values[i].good || !(values[i].given || section->keys[i].required);
+    return good;
+}
+
 int section_list (const struct conf_value *list, uint32_t max, const char *names, const char *items,
                   struct problem_list *problems, const struct yaml_node **first)
 {

@@ -22,6 +22,8 @@ int section_read (const struct section_schema *section, const struct yaml_node *
 /* The same for a key whose map may be absent: then all defaults hold, and point at `around`. */
 int section_read_optional (const struct section_schema *section, const struct conf_value *value,
                            struct conf_value values[], struct problem_list *problems);
+/* Is every value good that is given, or has to be? What is not was reported. */
+bool section_is_good (const struct section_schema *section, const struct conf_value values[]);
 /* The first item of a list that may be missing; NULL: there is none. -1: it is no list, or has more than `max` items, which is
  * reported: "NAMES 17 ITEMS, expected at most 16". */
 int section_list (const struct conf_value *list, uint32_t max, const char *names, const char *items,

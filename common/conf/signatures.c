@@ -80,20 +80,13 @@ static int check_always (struct draft *draft, const struct conf_value of[], cons
     return 0;
 }
 
-static bool signature_keys_are_lists (int key)
-{
-    return key == SIGNATURE_ALSO || key == SIGNATURE_UNLESS || key == SIGNATURE_BACKENDS;
-}
-
 static void add (struct signature_draft *list, const struct conf_value of[], const struct yaml_node *node)
 {
     struct name_list also, unless, backends;
     bool good = read_conditions (list->draft, &of[SIGNATURE_ALSO], &also) == 0;
     good = read_conditions (list->draft, &of[SIGNATURE_UNLESS], &unless) == 0 && good;
     good = read_conditions (list->draft, &of[SIGNATURE_BACKENDS], &backends) == 0 && good;
-    for (int i = 0; i < SIGNATURE_KEYS; i++)
-        good = good && (of[i].good || (signature_keys_are_lists (i) && !of[i].given));
-    if (!good || check_always (list->draft, of, &backends) < 0)
+    if (!good || !section_is_good (&signature_section, of) || check_always (list->draft, of, &backends) < 0)
         return;
     for (uint32_t i = 0; i < list->n; i++) {
         if (text_equal (list->items[i].id, of[SIGNATURE_ID].text)) {

@@ -65,7 +65,7 @@ static int ssh_start (const char *file, const struct ssh_route *route, struct as
 static int ssh_end (struct asked *asked, int limit_ms)
 {
     struct pollfd process = { .fd = (int) syscall (SYS_pidfd_open, asked->pid, 0), .events = POLLIN };
-    int status, rc;
+    int status = 1, rc; /* 1: somebody else waited for it */
     while ((rc = poll (&process, 1, limit_ms)) < 0 && errno == EINTR)
         ;
     if (rc <= 0)
