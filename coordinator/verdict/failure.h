@@ -30,7 +30,7 @@ void failure_print_owner (struct buf *out, enum certainty certainty, enum owner 
 /* "exited with status 1", "killed by signal 9 (Killed)", or what a shell says of a program that was killed. */
 struct text failure_describe_end (const struct result *result, struct arena *arena);
 /* Who sent the signal, after the words of the result were judged: the kernel counts the processes that it kills for lack
- * of memory (worker/process/memory_kills.h); without such a count a signal says nothing of its sender. */
+ * of memory (worker/process/cgroup_place.h); without such a count a signal says nothing of its sender. */
 void failure_judge_sender (const struct judge_case *of, struct arena *arena, struct verdict *out);
 
 #endif

@@ -3,7 +3,7 @@
 #include "machine_fixture.h"
 #include "worker/facts/display.h"
 #include "worker/facts/facts.h"
-#include "worker/facts/tpu_logs.h"
+#include "worker/facts/host_fact_list.h"
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>

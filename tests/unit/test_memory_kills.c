@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "common/io/atomic_file.h"
-#include "worker/process/memory_kills.h"
+#include "worker/process/cgroup_place.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 #include "worker/attempt/attempt.h"
 #include "worker/attempt/task.h"
 #include "worker/environment/fetch.h"
+#include "worker/process/cgroup_place.h"
 #include "worker/process/exec.h"
-#include "worker/process/memory_kills.h"
 #include "worker/protocol/channel.h"
 #include "worker/sandbox/confine_report.h"
 

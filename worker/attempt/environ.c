@@ -1,6 +1,6 @@
 #include "worker/attempt/environ.h"
 
-#include "worker/facts/runtime_variables.h"
+#include "worker/facts/facts.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

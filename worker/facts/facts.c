@@ -3,7 +3,6 @@
 #include "common/base/duration.h"
 #include "common/io/clock.h"
 #include "worker/facts/host_fact_list.h"
-#include "worker/facts/tpu_logs.h"
 #include "worker/protocol/protocol_writer.h"
 #include <stdio.h>
 #include <stdlib.h>

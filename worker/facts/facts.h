@@ -8,6 +8,10 @@
 #ifndef SLICEUP_WORKER_FACTS_FACTS_H
 #define SLICEUP_WORKER_FACTS_FACTS_H
 
+#include "common/base/text.h"
+
 int facts_main (int argc, char **argv);
+/* Does a variable decide what a runtime does: is it of a family of docs/spec/facts.md? Pure. */
+bool runtime_variables_contain (struct text name);
 
 #endif

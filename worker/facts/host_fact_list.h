@@ -75,4 +75,29 @@ void library_facts (struct host_fact_list *list, const char *libtpu);       /* `
 void variable_add_facts (struct host_fact_list *list, const char *prefix, const var_list *vars, uint32_t most,
                          size_t *left_bytes);
 
+/* Equal things counted: "4 x 0x006f (vfio-pci), 1 x 0x0042 (no driver)".
+ *
+ * The most frequent first, then by text: hosts number their devices as they like and are equal all the same. More than
+ * KINDS_MAX different ones are counted together. One thread. */
+enum { KINDS_MAX = 16 };
+
+struct value_tally_entry {
+    struct text what;
+    uint32_t count;
+};
+struct value_tally { /* {0}: none yet */
+    struct value_tally_entry items[KINDS_MAX];
+    uint32_t n, others;
+};
+
+void value_tally_add (struct value_tally *tally, struct text what); /* borrows */
+/* As a fact; with none it is `missing`, which may be empty: "absent". */
+void value_tally_to_fact (struct host_fact_list *list, const char *name, const struct value_tally *tally,
+                          struct text missing);
+
+/* The newest files of libtpu's own log folder: one sentence with names, sizes and ages, the newest first; empty: there
+ * is no such folder, or nothing in it. Their contents are not read.
+ * Source: docs.cloud.google.com/tpu/docs/performance-guide (/tmp/tpu_logs). */
+struct text tpu_logs_newest (struct host_fact_list *list, uint64_t now_wall_ms);
+
 #endif

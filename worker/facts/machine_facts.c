@@ -1,5 +1,5 @@
 /* machine_facts.c - kernel, system, processor and clock, as files and calls tell them. */
-#include "worker/facts/value_tally.h"
+#include "worker/facts/host_fact_list.h"
 
 #include "common/base/path.h"
 #include "common/io/clock.h"

@@ -1,5 +1,5 @@
 /* pci_facts.c - accelerators as PCI functions: what they are, who drives them, which IOMMU group and node they have. */
-#include "worker/facts/value_tally.h"
+#include "worker/facts/host_fact_list.h"
 
 #include "common/base/buf.h"
 #include "common/base/path.h"

@@ -1,7 +1,8 @@
 /* variable_facts.c - variables and flags as facts: docs/spec/facts.md, Variables. */
 #include "common/model/secret.h"
+#include "worker/facts/facts.h"
 #include "worker/facts/host_fact_list.h"
-#include "worker/facts/runtime_variables.h"
+#include <ctype.h>
 #include <stdlib.h>
 
 /* Below the first, values are shortened; the second is for the facts that come after variables. */
@@ -73,4 +74,27 @@ void variable_add_facts (struct host_fact_list *list, const char *prefix, const 
     }
     if (left_out)
         host_fact_add_number (list, text_format (&list->arena, "%s.left_out", prefix).ptr, left_out);
+}
+
+/* ---- which variables matter ---- */
+
+/* Sources: openxla/xla:docs/errors/error_0200.md (all hosts need the same flags); the variables that torch_xla, jax and
+ * libtpu read (pytorch/xla:configuration.yaml, torch_xla/_internal/tpu.py; jax-ml/jax:jax/_src/cloud_tpu_init.py). */
+static const char *const beginnings[] = {
+    "XLA_",       "LIBTPU_", "TPU_",  "PJRT_",         "PT_XLA_", "PTXLA_",  "JAX_",  "MEGASCALE_",
+    "CLOUD_TPU_", "TF_CPP_", "GRPC_", "DIST_SERVICE_", "CUDA_",   "NVIDIA_", "NCCL_",
+};
+static const char *const names[] = {
+    "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "ALLOW_MULTIPLE_LIBTPU_LOAD", "MASTER_ADDR", "MASTER_PORT",
+};
+
+bool runtime_variables_contain (struct text name)
+{
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (text_starts (name, beginnings[i]))
+            return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (text_is (name, names[i]))
+            return true;
+    return name_is_of_proxy (name);
 }

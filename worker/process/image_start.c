@@ -4,7 +4,7 @@
  * A static program, because nothing else is there yet to run with. When it cannot, it says why in one sentence and ends
  * with a status of image.h; to `preflight` that sentence is an answer, so it goes to standard output. */
 #include "common/base/digest.h"
-#include "worker/process/loader.h"
+#include "worker/process/self.h"
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>

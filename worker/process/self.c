@@ -1,8 +1,9 @@
 #include "worker/process/self.h"
 
-#include "worker/process/loader.h"
+#include <assert.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
@@ -71,4 +72,26 @@ struct self_exec self_make_exec (char *const *argv, struct arena *arena)
     loader_lead (lead, pieces_n, argv[0], words);
     memcpy (words + LOADER_LEAD_WORDS, argv + 1, (argc - 1) * sizeof *argv);
     return (struct self_exec){ lead->loader, words };
+}
+
+/* ---- the loader's command line ---- */
+
+void loader_lead (struct loader_paths *words, int n, const char *argv0, char **out)
+{
+    size_t len = 0;
+    assert (n > IMAGE_LIBRARIES && n <= IMAGE_PIECES_MAX);
+    for (int i = IMAGE_LIBRARIES; i < n; i++)
+        len += (size_t) snprintf (words->libraries + len, sizeof words->libraries - len, "%s/proc/self/fd/%d",
+                                  i > IMAGE_LIBRARIES ? ":" : "", IMAGE_FD_FIRST + i);
+    snprintf (words->loader, sizeof words->loader, "/proc/self/fd/%d", IMAGE_FD_FIRST + IMAGE_LOADER);
+    snprintf (words->program, sizeof words->program, "/proc/self/fd/%d", IMAGE_FD_FIRST + IMAGE_PROGRAM);
+    char *const lead[LOADER_LEAD_WORDS] = { (char *) "sliceup-worker",
+                                            (char *) "--inhibit-cache",
+                                            (char *) "--preload",
+                                            words->libraries,
+                                            (char *) "--argv0",
+                                            (char *) argv0,
+                                            words->program };
+    for (int i = 0; i < LOADER_LEAD_WORDS; i++)
+        out[i] = lead[i];
 }
