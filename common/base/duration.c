@@ -26,13 +26,6 @@ static struct text slice (struct text text, uint32_t from, uint32_t to)
     return (struct text){ .ptr = text.ptr + from, .len = to - from };
 }
 
-static uint32_t digits_end (struct text text, uint32_t at)
-{
-    while (at < text.len && text.ptr[at] >= '0' && text.ptr[at] <= '9')
-        at++;
-    return at;
-}
-
 /* ".5" of a unit in ms; a fraction that is no whole number of milliseconds is refused rather than rounded. */
 static bool fraction_ms (struct text digits, uint64_t unit, uint64_t *ms)
 {
@@ -49,11 +42,11 @@ static bool fraction_ms (struct text digits, uint64_t unit, uint64_t *ms)
 
 bool duration_parse (struct text text, uint64_t *ms)
 {
-    uint32_t whole_end = digits_end (text, 0);
+    uint32_t whole_end = text_digits_end (text, 0);
     uint32_t number_end = whole_end;
     bool has_fraction = whole_end < text.len && text.ptr[whole_end] == '.';
     if (has_fraction)
-        number_end = digits_end (text, whole_end + 1);
+        number_end = text_digits_end (text, whole_end + 1);
     uint64_t unit = unit_ms (slice (text, number_end, text.len));
     uint64_t whole, part = 0;
     if (unit == 0 || !text_to_u64 (slice (text, 0, whole_end), &whole) || whole > longest_ms / unit)

@@ -112,6 +112,12 @@ bool text_starts (struct text a, const char *prefix)
     return a.len >= wanted.len && text_equal ((struct text){ a.ptr, wanted.len }, wanted);
 }
 
+bool text_ends (struct text a, const char *end)
+{
+    struct text wanted = text_of (end);
+    return a.len >= wanted.len && text_equal ((struct text){ a.ptr + (a.len - wanted.len), wanted.len }, wanted);
+}
+
 /* One star at a time: the last one seen takes one byte more whenever what follows it does not fit. */
 bool text_matches (struct text a, struct text pattern)
 {
@@ -168,6 +174,13 @@ uint32_t text_span (struct text a, const char *also)
            (text_is_letter (a.ptr[n]) || text_is_digit (a.ptr[n]) || (a.ptr[n] && strchr (also, a.ptr[n]))))
         n++;
     return n;
+}
+
+uint32_t text_digits_end (struct text a, uint32_t at)
+{
+    while (at < a.len && text_is_digit (a.ptr[at]))
+        at++;
+    return at;
 }
 
 struct text text_trimmed (struct text a)

@@ -28,6 +28,7 @@ int text_compare (struct text a, struct text b); /* bytewise, shorter first: a t
 int text_order (const void *a, const void *b);   /* the same, for qsort, of the texts that two items begin with */
 bool text_find (struct text haystack, struct text needle, uint32_t *at); /* first occurrence; `at` may be NULL */
 bool text_starts (struct text a, const char *prefix);
+bool text_ends (struct text a, const char *end);
 /* In `pattern` '*' stands for any bytes, also none, and '?' for one. */
 bool text_matches (struct text a, struct text pattern);
 /* Takes what stands before the first `mark` off the front of `rest`, and the mark with it. Borrows. */
@@ -41,7 +42,8 @@ bool text_to_c (struct text from, char *out, size_t out_bytes);
 bool text_is_utf8 (struct text a); /* strict: no overlong forms, no surrogates */
 /* How many bytes at its beginning are ASCII letters, digits, or one of `also`. */
 uint32_t text_span (struct text a, const char *also);
-struct text text_trimmed (struct text a); /* without blanks, tabs and line ends at both ends */
+uint32_t text_digits_end (struct text a, uint32_t at); /* where the decimal digits end that begin at `at` */
+struct text text_trimmed (struct text a);              /* without blanks, tabs and line ends at both ends */
 /* Whole text as an unsigned decimal number; false when it is anything else or does not fit. */
 bool text_to_u64 (struct text from, uint64_t *out);
 static inline bool text_is_digit (char c)

@@ -166,7 +166,7 @@ static bool is_stack (struct text body)
 static struct text text_from (struct finding *finding, uint32_t at, bool end)
 {
     struct text body = printed_line_body (&finding->lines->items[at]);
-    bool announces = end || words_ends_with (body, ":");
+    bool announces = end || text_ends (body, ":");
     if (!announces || at + 1 == finding->lines->n || finding->lines->items[at + 1].level != LEVEL_NONE)
         return body;
     struct text next = printed_line_body (&finding->lines->items[at + 1]);

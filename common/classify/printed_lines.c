@@ -21,13 +21,6 @@ static uint32_t blanks (struct text text, uint32_t at)
     return at < text.len && text.ptr[at] == ' ' ? at + 1 : at;
 }
 
-static uint32_t digits_end (struct text text, uint32_t at)
-{
-    while (at < text.len && text_is_digit (text.ptr[at]))
-        at++;
-    return at;
-}
-
 static struct text head_of (struct text text)
 {
     return (struct text){ .ptr = text.ptr, .len = text.len < PREFIX_MAX_BYTES ? text.len : PREFIX_MAX_BYTES };
@@ -38,7 +31,7 @@ static uint32_t rank_form (struct text text)
 {
     if (!text_starts (text, "[rank") && !text_starts (text, "[Rank"))
         return 0;
-    uint32_t from = blanks (text, 5), end = digits_end (text, from);
+    uint32_t from = blanks (text, 5), end = text_digits_end (text, from);
     if (end == from || end >= text.len || text.ptr[end] != ']')
         return 0;
     return blanks (text, end + 1 + (end + 1 < text.len && text.ptr[end + 1] == ':'));
@@ -84,7 +77,7 @@ static uint32_t bar_form (struct text text)
 /* "3: " of srun -l, with blanks in front of short numbers. */
 static uint32_t task_form (struct text text)
 {
-    uint32_t from = blanks (text, blanks (text, 0)), end = digits_end (text, from);
+    uint32_t from = blanks (text, blanks (text, 0)), end = text_digits_end (text, from);
     return end > from && end - from <= 5 && text_starts (words_from (text, end), ": ") ? end + 2 : 0;
 }
 
@@ -123,7 +116,7 @@ static uint32_t time_form (struct text text)
 {
     uint32_t at = text.len && text.ptr[0] == '[';
     bool bracket = at;
-    if (text.len < at + 19 || digits_end (text, at) != at + 4 || !strchr ("-/", text.ptr[at + 4]) ||
+    if (text.len < at + 19 || text_digits_end (text, at) != at + 4 || !strchr ("-/", text.ptr[at + 4]) ||
         !is_time (text, at + 11))
         return 0;
     for (at += 19; at < text.len && strchr ("0123456789.,+-Z", text.ptr[at]); at++)

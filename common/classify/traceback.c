@@ -27,7 +27,7 @@ static bool is_type_name (struct text name)
     if (!last.len || last.ptr[0] < 'A' || last.ptr[0] > 'Z')
         return false;
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-        if (words_ends_with (last, ends[i]))
+        if (text_ends (last, ends[i]))
             return true;
     return false;
 }
@@ -93,7 +93,7 @@ static struct text without_box (struct text body)
     body = text_trimmed (body);
     if (text_starts (body, box_side))
         body = text_trimmed (words_from (body, 3));
-    if (words_ends_with (body, box_side))
+    if (text_ends (body, box_side))
         body.len -= 3;
     return body;
 }
@@ -295,7 +295,7 @@ static bool read_lone (struct reading *reading, uint32_t line)
         body = words_from (body, 4);
     if (reading->lines->items[line].level >= LEVEL_INFO && reading->lines->items[line].level <= LEVEL_WARNING)
         return false;
-    if (!exception_read_line (body, &type, &message) || words_ends_with (type, "Warning"))
+    if (!exception_read_line (body, &type, &message) || text_ends (type, "Warning"))
         return false;
     struct exception *exception = add_exception (reading->out);
     exception->first = exception->last = exception->type_line = line;

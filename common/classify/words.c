@@ -174,9 +174,3 @@ bool words_before_digit (struct text text, const char *word)
     }
     return false;
 }
-
-bool words_ends_with (struct text text, const char *end)
-{
-    struct text word = text_of (end);
-    return text.len >= word.len && memcmp (text.ptr + text.len - word.len, word.ptr, word.len) == 0;
-}

@@ -33,7 +33,6 @@ uint32_t word_finder_next (const struct word_finder *finder, struct text text, u
 bool words_is (struct text text, const char *words);
 /* Does `word` stand there as a word, with a number behind it: "task 3", "/task:3", "rank=2", "node n7"? */
 bool words_before_digit (struct text text, const char *word);
-bool words_ends_with (struct text text, const char *end);
 struct text words_from (struct text text, uint32_t at); /* what stands from `at` on */
 
 #endif

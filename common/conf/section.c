@@ -252,10 +252,8 @@ bool name_is_good (struct text name)
 
 bool size_parse (struct text text, uint64_t *bytes)
 {
-    uint32_t digits = 0;
+    uint32_t digits = text_digits_end (text, 0);
     uint64_t number;
-    while (digits < text.len && text.ptr[digits] >= '0' && text.ptr[digits] <= '9')
-        digits++;
     struct text unit = { .ptr = text.ptr + digits, .len = text.len - digits };
     if (!text_to_u64 ((struct text){ .ptr = text.ptr, .len = digits }, &number))
         return false;

@@ -15,23 +15,22 @@
 
 enum { FOLDER_NAMES_MAX = 256 };
 
-static bool text_ends (struct text text, const char *end)
+static bool has_extension (struct text text, const char *extension)
 {
-    struct text wanted = text_of (end);
-    return text.len > wanted.len && memcmp (text.ptr + text.len - wanted.len, wanted.ptr, wanted.len) == 0;
+    return text.len > strlen (extension) && text_ends (text, extension);
 }
 
 struct text source_stem (struct text path, const char *extension)
 {
     struct text stem = path_name (path);
-    if (text_ends (stem, extension))
+    if (has_extension (stem, extension))
         stem.len -= (uint32_t) strlen (extension);
     return stem;
 }
 
 static bool is_path (const struct conf_file_kind *kind, struct text word)
 {
-    return memchr (word.ptr, '/', word.len) != NULL || text_ends (word, kind->extension);
+    return memchr (word.ptr, '/', word.len) != NULL || has_extension (word, kind->extension);
 }
 
 /* A canary's name holds slashes, so there only a leading '.' or '/' makes a path. */
@@ -72,7 +71,7 @@ static uint32_t folder_names (const struct conf_file_kind *kind, const char *pat
     struct dirent *entry;
     while (open_folder && n < FOLDER_NAMES_MAX && (entry = readdir (open_folder))) {
         struct text name = text_of (entry->d_name);
-        if (text_ends (name, kind->extension) && name.ptr[0] != '.')
+        if (has_extension (name, kind->extension) && name.ptr[0] != '.')
             out[n++] = text_copy (arena, source_stem (name, kind->extension)).ptr;
     }
     if (open_folder)

@@ -5,29 +5,22 @@
 #include <string.h>
 #include <strings.h>
 
-static uint32_t digits (struct text text, uint32_t at)
-{
-    while (at < text.len && text.ptr[at] >= '0' && text.ptr[at] <= '9')
-        at++;
-    return at;
-}
-
 /* RFC 8259, 6: -? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?, and not infinite once it is a double. */
 static bool is_number (struct text text)
 {
-    uint32_t at = text.len > 0 && text.ptr[0] == '-', end = digits (text, at);
+    uint32_t at = text.len > 0 && text.ptr[0] == '-', end = text_digits_end (text, at);
     if (end == at || (end > at + 1 && text.ptr[at] == '0'))
         return false;
     at = end;
     if (at < text.len && text.ptr[at] == '.') {
-        end = digits (text, at + 1);
+        end = text_digits_end (text, at + 1);
         if (end == at + 1)
             return false;
         at = end;
     }
     if (at < text.len && (text.ptr[at] == 'e' || text.ptr[at] == 'E')) {
         at += 1 + (at + 1 < text.len && (text.ptr[at + 1] == '+' || text.ptr[at + 1] == '-'));
-        end = digits (text, at);
+        end = text_digits_end (text, at);
         if (end == at)
             return false;
         at = end;
@@ -51,7 +44,7 @@ static bool is_doubtful (struct text text)
     char *end = NULL;
     uint32_t at = text.len > 0 && (text.ptr[0] == '-' || text.ptr[0] == '+');
     uint32_t dot = at < text.len && text.ptr[at] == '.';
-    if (digits (text, at + dot) == at + dot)
+    if (text_digits_end (text, at + dot) == at + dot)
         return is_typed_word (text);
     (void) strtod (text.ptr, &end); /* only where it stops matters; it knows hexadecimal as well */
     bool is_grouped = strspn (text.ptr, "+-0123456789_") == text.len && memchr (text.ptr, '_', text.len);

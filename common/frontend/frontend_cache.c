@@ -6,7 +6,7 @@
 static uint64_t next_number (struct text *version)
 {
     uint64_t number = 0;
-    while (version->len && version->ptr[0] >= '0' && version->ptr[0] <= '9') {
+    while (version->len && text_is_digit (version->ptr[0])) {
         if (number < UINT32_MAX)
             number = 10 * number + (uint64_t) (version->ptr[0] - '0');
         *version = (struct text){ version->ptr + 1, version->len - 1 };

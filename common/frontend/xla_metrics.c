@@ -80,12 +80,6 @@ static bool is_name (struct text text)
     return true;
 }
 
-static bool ends_with (struct text text, const char *end)
-{
-    uint32_t len = text_of (end).len;
-    return text.len >= len && text_is (from (text, text.len - len), end);
-}
-
 /* spaces only */
 static bool xla_is_blank (struct text text)
 {
@@ -97,7 +91,7 @@ static bool is_total (struct text prefix, struct text rest)
 {
     enum xla_unit unit;
     double value;
-    return ends_with (prefix, indent) && xla_value_read (rest, &unit, &value);
+    return text_ends (prefix, indent) && xla_value_read (rest, &unit, &value);
 }
 
 static bool make_line (uint32_t keyword, struct text prefix, struct text rest, struct xla_report_line *out)
@@ -107,7 +101,7 @@ static bool make_line (uint32_t keyword, struct text prefix, struct text rest, s
         kind = XLA_LINE_TOTAL;
     bool is_head = kind == XLA_LINE_METRIC || kind == XLA_LINE_COUNTER;
     bool is_glued = prefix.len && prefix.ptr[prefix.len - 1] > ' ';
-    if (!is_head && !ends_with (prefix, indent)) /* such as "Rate" of "ValueRate" */
+    if (!is_head && !text_ends (prefix, indent)) /* such as "Rate" of "ValueRate" */
         return false;
     if (!is_head)
         prefix.len -= sizeof indent - 1;

@@ -12,28 +12,20 @@ static struct text after (struct text text, uint32_t n)
 
 static bool digit_at (struct text text, uint32_t at)
 {
-    return at < text.len && text.ptr[at] >= '0' && text.ptr[at] <= '9';
-}
-
-static uint32_t digits_from (struct text text, uint32_t at)
-{
-    uint32_t end = at;
-    while (digit_at (text, end))
-        end++;
-    return end;
+    return at < text.len && text_is_digit (text.ptr[at]);
 }
 
 /* Length of "-1.5e-07", as a C++ stream prints it, at the start of the text; 0: none is there. */
 static uint32_t number_len (struct text text)
 {
-    uint32_t at = text.len && text.ptr[0] == '-', end = digits_from (text, at);
+    uint32_t at = text.len && text.ptr[0] == '-', end = text_digits_end (text, at);
     if (end == at)
         return 0;
     if (end < text.len && text.ptr[end] == '.' && digit_at (text, end + 1))
-        end = digits_from (text, end + 1);
+        end = text_digits_end (text, end + 1);
     if (end < text.len && (text.ptr[end] == 'e' || text.ptr[end] == 'E')) {
         uint32_t power = end + 1 + (end + 1 < text.len && (text.ptr[end + 1] == '-' || text.ptr[end + 1] == '+'));
-        uint32_t stop = digits_from (text, power);
+        uint32_t stop = text_digits_end (text, power);
         if (stop > power && stop - power <= EXPONENT_MAX_DIGITS)
             end = stop;
     }

@@ -40,14 +40,6 @@ struct hostset_pattern {
 
 /* ---- families ---- */
 
-static uint32_t digits_from (struct text name, uint32_t at)
-{
-    uint32_t end = at;
-    while (end < name.len && text_is_digit (name.ptr[end]))
-        end++;
-    return end - at;
-}
-
 static uint32_t count_numbers (struct text name)
 {
     uint32_t n = 0;
@@ -63,7 +55,7 @@ static void make_member (struct hostset_member *member, struct text name, struct
     *member = (struct hostset_member){ .name = name, .numbers = numbers };
     uint32_t len = 0;
     for (uint32_t i = 0, digits; i < name.len; i += digits ? digits : 1) {
-        digits = digits_from (name, i);
+        digits = text_digits_end (name, i) - i;
         if (digits)
             numbers[member->numbers_n++] = (struct text){ name.ptr + i, digits };
         pattern[len++] = digits ? '%' : name.ptr[i];

@@ -1,7 +1,6 @@
 #include "common/model/mesh.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +55,7 @@ bool mesh_topology_chips (struct text grid, uint32_t *product)
     uint64_t all = 1, one = 0;
     bool digit = false;
     for (uint32_t i = 0; i <= grid.len; i++) {
-        if (i < grid.len && isdigit ((unsigned char) grid.ptr[i])) {
+        if (i < grid.len && text_is_digit (grid.ptr[i])) {
             one = one * 10 + (uint64_t) (grid.ptr[i] - '0');
             digit = true;
         } else if (digit && one > 0 && (i == grid.len || grid.ptr[i] == 'x' || grid.ptr[i] == ',')) {
@@ -84,9 +83,7 @@ static bool read_grid (struct text grid, uint32_t sizes[GRID_AXES])
     for (int i = 0; i < GRID_AXES; i++)
         sizes[i] = 1;
     while (grid.len && n < GRID_AXES) {
-        uint32_t digits = 0;
-        while (digits < grid.len && isdigit ((unsigned char) grid.ptr[digits]))
-            digits++;
+        uint32_t digits = text_digits_end (grid, 0);
         (void) mesh_topology_chips ((struct text){ grid.ptr, digits }, &sizes[n++]);
         digits += digits < grid.len;
         grid = (struct text){ grid.ptr + digits, grid.len - digits };

@@ -31,10 +31,7 @@ struct text error_line_beside (enum outcome outcome, struct text evidence, struc
 
 static uint32_t digits_at (struct text text, uint32_t at)
 {
-    uint32_t n = 0;
-    while (at + n < text.len && isdigit ((unsigned char) text.ptr[at + n]))
-        n++;
-    return n;
+    return text_digits_end (text, at) - at;
 }
 
 /* Does one of the words stand before it? */

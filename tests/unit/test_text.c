@@ -53,6 +53,12 @@ static void a_span_is_of_ascii_letters_digits_and_what_is_named (void **state)
     assert_int_equal (text_span (text_of ("\xC3\xA9"), ""), 0);
     assert_int_equal (text_span (text_of (NULL), "x"), 0);
     assert_int_equal (text_span ((struct text){ "ab", 1 }, ""), 1); /* not past the end of the slice */
+    assert_int_equal (text_digits_end (text_of ("a12b"), 1), 3);
+    assert_int_equal (text_digits_end ((struct text){ "12", 1 }, 0), 1);
+    assert_int_equal (text_digits_end (text_of ("1"), 5), 5);
+    assert_true (text_ends (text_of ("a.py"), ".py") && text_ends (text_of (".py"), ".py") &&
+                 text_ends (text_of (NULL), ""));
+    assert_false (text_ends (text_of ("py"), ".py") || text_ends ((struct text){ "a.py", 3 }, ".py"));
     assert_true (text_is (text_trimmed (text_of (" \t a b\r\n")), "a b"));
     assert_int_equal (text_trimmed (text_of (" \n")).len, 0);
     assert_int_equal (text_trimmed (text_of (NULL)).len, 0);

@@ -122,12 +122,6 @@ struct text installed_files_libtpu_sha256 (const struct installed_files *files)
 
 /* ---- one file ---- */
 
-static bool ends (struct text path, const char *ending)
-{
-    size_t len = strlen (ending);
-    return path.len >= len && memcmp (path.ptr + path.len - len, ending, len) == 0;
-}
-
 struct seen {
     struct digest digest;
     uint64_t bytes;
@@ -184,7 +178,7 @@ static void check_file (struct look *look, uint32_t from, uint32_t to)
     struct seen seen = { 0 };
     const char *how = NULL;
     look->found.n++;
-    if (!row->sha256.len && (ends (row->path, ".pyc") || ends (row->path, ".dist-info/RECORD")))
+    if (!row->sha256.len && (text_ends (row->path, ".pyc") || text_ends (row->path, ".dist-info/RECORD")))
         return;
     for (uint32_t i = from; i < to && (i == from || how); i++) {
         row = &look->rows.items[i];
@@ -223,7 +217,7 @@ static bool is_compiled (struct text path)
 {
     struct text name = path_name (path);
     struct text folder = { path.ptr, path.len - name.len };
-    return ends (path, ".pyc") && (text_is (folder, "__pycache__/") || ends (folder, "/__pycache__/"));
+    return text_ends (path, ".pyc") && (text_is (folder, "__pycache__/") || text_ends (folder, "/__pycache__/"));
 }
 
 static void check_found (struct look *look, const FTSENT *entry)
