@@ -8,7 +8,6 @@
 
 #include "common/io/atomic_file.h"
 #include "worker/environment/installed_files.h"
-#include "worker/environment/installed_record.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

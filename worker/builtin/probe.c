@@ -1,7 +1,6 @@
 #include "worker/builtin/probe.h"
 
 #include "common/base/duration.h"
-#include "worker/probe/child.h"
 #include "worker/probe/option.h"
 #include "worker/probe/probe_run.h"
 #include <stdio.h>

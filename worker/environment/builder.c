@@ -1,4 +1,4 @@
-#include "worker/environment/builder.h"
+#include "worker/environment/restore_state.h"
 
 #include <dirent.h>
 #include <errno.h>

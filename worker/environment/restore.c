@@ -19,7 +19,6 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
-#include "worker/environment/builder.h"
 #include "worker/environment/restore_state.h"
 
 /* ---- build lock ---- */

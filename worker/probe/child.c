@@ -1,4 +1,4 @@
-#include "worker/probe/child.h"
+#include "worker/probe/probe_run.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 
 #include "worker/probe/child_report.h"
 #include "worker/probe/option.h"
-#include "worker/probe/pjrt_client.h"
+#include "worker/probe/plugin.h"
 
 /* ---- program ---- */
 

@@ -1,4 +1,4 @@
-#include "worker/probe/pjrt_client.h"
+#include "worker/probe/plugin.h"
 
 #include "worker/probe/child_report.h"
 #include <string.h>

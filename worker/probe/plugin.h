@@ -34,4 +34,17 @@ int plugin_try (struct plugin *plugin, size_t slot, void *args, struct plugin_er
 /* As much as can be read of `bytes` at `ptr`, at most `max`; in the plugin's arena. */
 struct text plugin_text (struct plugin *plugin, const char *ptr, size_t bytes, uint32_t max);
 
+/* A client: created with its options, its platform and devices told. */
+enum { DEVICES_LISTED_MAX = 65536, DEVICES_COUNTED_MAX = 1024 };
+
+struct client {
+    struct plugin *plugin;
+    void *client;
+    void *device;
+}; /* the first device of its own */
+
+int pjrt_client_open (struct client *client, struct plugin *plugin, const struct pjrt_named_value *options, size_t n);
+int pjrt_client_report_memory (struct client *client); /* of its device: where the plugin counts it */
+int pjrt_client_close (struct client *client);
+
 #endif

@@ -7,6 +7,7 @@
 #define SLICEUP_WORKER_PROBE_PROBE_RUN_H
 
 #include "worker/probe/report.h"
+#include <stdbool.h>
 
 struct probe_request {
     const char *plugin;         /* a path */
@@ -27,5 +28,12 @@ enum { ECHO_BYTES_MAX = 1 << 20 };
 
 /* 0: there is a report, judged. -1: the child could not be started. */
 int probe_run (const struct probe_request *request, struct probe_report *report, struct err *err);
+
+/* The process that holds the plugin: does the steps and reports them (child_report.h). It alone touches a plugin.
+ *
+ * Its descriptor REPORTER_FD is the socket to whoever watches; it leaves with _exit, so that nothing of a plugin that
+ * runs at the end of a process is waited for. spawn.h lets it leave no core file, and die when its parent does.
+ * `options` end in NULL, and are as option.h reads them. */
+_Noreturn void probe_child (const char *plugin, bool client, char *const *options);
 
 #endif

@@ -6,6 +6,7 @@
 #define SLICEUP_WORKER_RUN_DRIVER_H
 
 #include "common/io/log.h"
+#include "worker/core/member.h"
 #include "worker/run/join.h"
 
 /* From the main thread, before any other was started. 0: it ended as it was told to. */

@@ -5,8 +5,11 @@
 #ifndef SLICEUP_WORKER_RUN_JOIN_H
 #define SLICEUP_WORKER_RUN_JOIN_H
 
+#include "common/base/err.h"
 #include "common/io/link.h"
+#include "common/io/log.h"
 #include "common/io/proc.h"
+#include "common/model/plan.h"
 #include "worker/attempt/command.h"
 
 enum { JOIN_WAIT_MS = 60 * 1000, JOIN_LINE_MAX_BYTES = 8 * 1024 };
@@ -40,5 +43,44 @@ void join_show_in_ps (const struct join_config *join);
 int join_parse (struct join_config *join, struct text line, struct err *err);
 /* The connection to its coordinator; NULL on error. Borrows nothing of `join`. */
 struct spoke *join_open_spoke (const struct join_config *join, uint32_t bulk_bytes_max, struct err *err);
+
+/* One worker for one host's directory.
+ *
+ * A coordinator that died may have left a worker that it had started and that nobody recorded as joined; the next one
+ * starts another for the same host. The worker that started last keeps the directory: it ends the earlier one, first
+ * with SIGTERM, then with SIGKILL. The lock is the kernel's and ends with the process. One thread; blocks for at most
+ * INSTANCE_LOCK_WAIT_MS. */
+enum { INSTANCE_LOCK_POLITE_MS = 2000, INSTANCE_LOCK_WAIT_MS = 6000 };
+
+/* Keeps "<directory>/worker.lock" locked for the rest of this process's life. */
+int instance_lock_take_over (const char *directory, struct err *err);
+
+/* Finds the run that a worker with a ticket joins: it sends HELLO without a run until one is named.
+ *
+ * Uses a connection of its own and closes it; then the worker joins like any other. Waits as long as `wait_ms` says,
+ * and logs each minute what it waits for. One thread; SIGTERM, SIGINT, SIGHUP and SIGUSR1 end the wait and stay
+ * blocked afterwards: a run does not hear SIGUSR1. */
+enum run_discovery { RUN_DISCOVERY_CAME = 0, RUN_DISCOVERY_GIVEN_UP = 1 };
+
+/* `join` says who and where; its run is filled in. `wait_ms` 0: without end. Returns the outcome, or -1: the
+ * coordinator refused, or nothing came in time. */
+int run_discovery_wait (struct join_config *join, const char *version, uint64_t wait_ms, const struct log *log,
+                        struct err *err);
+
+/* ---- the file with which a worker joins by itself: whoever has it counts as that host ---- */
+
+enum { TICKET_FILE_MAX_BYTES = 4096 };
+
+struct ticket {
+    char slice[ID_MAX_BYTES + 1];
+    char host[HOST_NAME_MAX_BYTES + 1];
+    char address[NAME_MAX_BYTES + 1]; /* of the coordinator */
+    uint16_t control_port, bulk_port;
+    char coordinator_key[LINK_KEY_BYTES];
+    struct link_keys keys;
+};
+
+/* ERR_REFUSED when others may read the file; ERR_PARSE when it is no ticket. Never quotes what is in it. */
+int ticket_load (struct ticket *ticket, const char *path, struct err *err);
 
 #endif

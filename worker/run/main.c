@@ -25,8 +25,7 @@
 #include "worker/process/remote_exec.h"
 #include "worker/process/self.h"
 #include "worker/run/driver.h"
-#include "worker/run/instance_lock.h"
-#include "worker/run/run_discovery.h"
+#include "worker/run/join.h"
 #include "worker/sandbox/confine.h"
 
 /* ---- join loop ---- */

@@ -1,4 +1,4 @@
-#include "worker/run/run_discovery.h"
+#include "worker/run/join.h"
 
 #include <errno.h>
 #include <jansson.h>
