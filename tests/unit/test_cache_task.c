@@ -4,7 +4,6 @@
 
 #include "worker/attempt/attempt_state.h"
 #include "worker/attempt/cache_task.h"
-#include "worker/attempt/verified_generations.h"
 
 enum { LARGE_BYTES = 1024 * 1024, LARGE = 12 };
 

@@ -11,7 +11,6 @@
 #include "worker/sandbox/confine_args.h"
 #include "worker/sandbox/confine_caps.h"
 #include "worker/sandbox/confine_devices.h"
-#include "worker/sandbox/confine_report.h"
 #include "worker/sandbox/confine_sandbox.h"
 #include "worker/sandbox/landlock.h"
 #include "worker/sandbox/write_probe.h"

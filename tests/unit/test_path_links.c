@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "worker/sandbox/path_links.h"
+#include "worker/sandbox/confine_paths.h"
 
 /* "<top>/a" and what follows it. */
 struct tree {

@@ -3,6 +3,7 @@
 
 #include "common/base/utf8.h"
 #include "common/io/clock.h"
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -89,4 +90,173 @@ void attempt_fetch (struct attempt *attempt, const struct task_answer *answer, u
     attempt->fetch = fetch_start (&attempt->run, answer->missing.items, answer->missing.n, context->directory,
                                   context->fetch, context->owner, now_ms);
     fetch_poll (attempt->fetch, now_ms);
+}
+
+/* ---- events ---- */
+
+/* what happened in an attempt and was not asked for yet. */
+
+static void attempt_note_event (struct attempt *attempt, const struct attempt_event *event)
+{
+    uint32_t n = attempt->statements_n;
+    struct attempt_event *last = n ? &attempt->statements[(attempt->statements_first + n - 1) % STATEMENTS_MAX].event
+                                   : NULL;
+    if (last && last->kind == ATTEMPT_EVENT_PHASE && event->kind == ATTEMPT_EVENT_PHASE)
+        n = --attempt->statements_n; /* only the latest of phases in a row is worth reporting */
+    assert (n < STATEMENTS_MAX);
+    uint32_t at = (attempt->statements_first + attempt->statements_n++) % STATEMENTS_MAX;
+    struct arena *arena = &attempt->statements[at].arena;
+    arena_reset (arena);
+    attempt->statements[at].event = *event;
+    attempt->statements[at].event.name = text_copy (arena, event->name);
+    attempt->statements[at].event.value = text_copy (arena, event->value);
+}
+
+void attempt_enter_own_phase (struct attempt *attempt, const char *name)
+{
+    attempt_note_phase (attempt, text_of (name), false, clock_boot_ms ());
+    attempt_note_event (attempt, &(struct attempt_event){ .kind = ATTEMPT_EVENT_PHASE, .name = text_of (name) });
+}
+
+const char *attempt_first_phase (const struct attempt *attempt)
+{
+    return attempt->run.rung.kind == PROGRAM_COMMAND ? "run" : "start";
+}
+
+/* NULL: nothing. At most one gate is open to be answered, so a second one cannot queue behind it. */
+static const char *gate_problem (const struct attempt *attempt, struct text name)
+{
+    if (attempt->gate_open)
+        return "gate: the program already waits at another gate";
+    for (uint32_t i = 0; i < attempt->gates_n; i++)
+        if (text_equal (attempt->gates[i], name))
+            return "gate: this gate was opened before; a gate opens once in an attempt";
+    return attempt->gates_n == ATTEMPT_GATES_MAX ? "gate: the attempt has too many gates" : NULL;
+}
+
+/* The program waits for an answer that never comes. */
+static void dismiss (struct attempt *attempt, struct text why)
+{
+    if (!attempt->dismissed)
+        attempt->dismissed = channel_send_stop (attempt->channel, why);
+}
+
+static bool comes_to_gate (struct attempt *attempt, const struct statement *statement)
+{
+    const char *problem = gate_problem (attempt, statement->name);
+    if (problem) {
+        evidence_refuse (&attempt->evidence, problem);
+        dismiss (attempt, text_of (problem));
+        return false;
+    }
+    attempt->gates[attempt->gates_n++] = text_copy (&attempt->arena, statement->name);
+    attempt->gate_open = true;
+    attempt_note_gate (attempt, statement->name, clock_boot_ms ());
+    return true;
+}
+
+void attempt_take_statement (void *owner, const struct statement *statement)
+{
+    struct attempt *attempt = owner;
+    struct attempt_event event = { .name = statement->name, .mode = statement->mode, .value = statement->value };
+    event.kind = statement->kind == STATEMENT_GATE ? ATTEMPT_EVENT_GATE : ATTEMPT_EVENT_PHASE;
+    if (statement->kind == STATEMENT_BAD_GATE) {
+        dismiss (attempt, statement->value);
+        return;
+    }
+    if (statement->kind == STATEMENT_GATE && !comes_to_gate (attempt, statement))
+        return;
+    if (statement->kind == STATEMENT_PHASE)
+        attempt_note_phase (attempt, statement->name, true, clock_boot_ms ());
+    attempt_note_event (attempt, &event);
+}
+
+bool attempt_next (struct attempt *attempt, struct attempt_event *event)
+{
+    *event = (struct attempt_event){ 0 };
+    if (attempt->statements_n) {
+        *event = attempt->statements[attempt->statements_first].event;
+        attempt->statements_first = (attempt->statements_first + 1) % STATEMENTS_MAX;
+        attempt->statements_n--;
+        return true;
+    }
+    if (attempt->step != STEP_ENDED)
+        return false;
+    attempt->step = STEP_REPORTED;
+    *event = (struct attempt_event){ .kind = ATTEMPT_EVENT_ENDED, .result = attempt_result (attempt) };
+    return true;
+}
+
+/* ---- phases ---- */
+
+/* how long an attempt was in which phase, its own and those that the program names.
+ *
+ * Waiting at a gate is apart from the phase in which it happens: it measures the other hosts, not this one. */
+
+#define OTHERS "others"
+#define GATE_PREFIX "gate:"
+
+enum { COST_BYTES = 16 }; /* of a name and a number on the wire, besides the name itself */
+
+static void settle (struct attempt *attempt, uint64_t now_ms)
+{
+    struct phase_clock *clock = &attempt->phases;
+    if (clock->in)
+        clock->in->value += now_ms > clock->since_ms ? now_ms - clock->since_ms : 0;
+    clock->since_ms = now_ms;
+}
+
+static struct named_number *add (struct attempt *attempt, struct text name)
+{
+    number_list *list = &attempt_result (attempt)->phases;
+    if (!list->items)
+        list->items = arena_array (&attempt->arena, PHASES_MAX, sizeof *list->items);
+    list->items[list->n] = (struct named_number){ .name = text_copy (&attempt->arena, name) };
+    return &list->items[list->n++];
+}
+
+/* `paid`: out of what a program's words may cost; what does not fit any more is counted together. */
+static struct named_number *slot (struct attempt *attempt, struct text name, bool paid)
+{
+    const number_list *list = &attempt_result (attempt)->phases;
+    size_t *left_bytes = &attempt->evidence.left_bytes, cost_bytes = name.len + COST_BYTES;
+    struct named_number *known = number_find (list, name);
+    if (known)
+        return known;
+    if (list->n < PHASES_MAX - 1 && (!paid || cost_bytes <= *left_bytes)) {
+        *left_bytes -= paid ? cost_bytes : 0;
+        return add (attempt, name);
+    }
+    known = number_find (list, TEXT_LIT (OTHERS));
+    return known || list->n == PHASES_MAX ? known : add (attempt, TEXT_LIT (OTHERS));
+}
+
+void attempt_note_phase (struct attempt *attempt, struct text name, bool of_program, uint64_t now_ms)
+{
+    settle (attempt, now_ms);
+    attempt->phases.in = slot (attempt, name, of_program);
+}
+
+void attempt_note_gate (struct attempt *attempt, struct text gate, uint64_t now_ms)
+{
+    struct named_number *before = attempt->phases.in;
+    struct arena scratch = { 0 };
+    struct text name = text_clip (text_format (&scratch, GATE_PREFIX "%.*s", TEXT_ARG (gate)), WORD_MAX_BYTES);
+    attempt_note_phase (attempt, name, true, now_ms);
+    attempt->phases.before_gate = before;
+    arena_release (&scratch);
+}
+
+void attempt_note_gate_opened (struct attempt *attempt, uint64_t now_ms)
+{
+    settle (attempt, now_ms);
+    if (attempt->phases.before_gate)
+        attempt->phases.in = attempt->phases.before_gate;
+    attempt->phases.before_gate = NULL;
+}
+
+void attempt_end_phase_clock (struct attempt *attempt, uint64_t now_ms)
+{
+    settle (attempt, now_ms);
+    attempt->phases.in = NULL;
 }

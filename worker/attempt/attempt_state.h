@@ -8,7 +8,7 @@
 #include "worker/process/cgroup_place.h"
 #include "worker/process/exec.h"
 #include "worker/protocol/channel.h"
-#include "worker/sandbox/confine_report.h"
+#include "worker/sandbox/confine_sandbox.h"
 
 enum { STATEMENTS_MAX = 8 }; /* phase, gate and phase again: more cannot wait, see attempt_take_statement */
 
@@ -114,13 +114,13 @@ void attempt_handle_closing_end (struct attempt *attempt, const struct exec_end 
 void attempt_signatures_fetched (struct attempt *attempt, struct text problem, uint64_t now_ms); /* empty: it is here */
 void attempt_stop_log_search (struct attempt *attempt, uint64_t now_ms);
 
-/* attempt_phases.c */
+/* attempt_state.c */
 void attempt_note_phase (struct attempt *attempt, struct text name, bool of_program, uint64_t now_ms);
 void attempt_note_gate (struct attempt *attempt, struct text gate, uint64_t now_ms);
 void attempt_note_gate_opened (struct attempt *attempt, uint64_t now_ms);
 void attempt_end_phase_clock (struct attempt *attempt, uint64_t now_ms);
 
-/* attempt_events.c */
+/* attempt_state.c */
 void attempt_enter_own_phase (struct attempt *attempt, const char *name);
 /* Of its program, until it names one itself: a canary starts until then, a command just runs. */
 const char *attempt_first_phase (const struct attempt *attempt);
@@ -141,7 +141,7 @@ void attempt_take_confine_report (struct attempt *attempt); /* all of the progra
 void attempt_fill_cache_view (struct attempt *attempt);
 void attempt_add_findings (struct attempt *attempt, const struct finding *items, uint32_t n);
 
-/* attempt_result.c */
+/* attempt_close.c */
 void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms);
 void attempt_finish_unstarted (struct attempt *attempt, enum owner owner, struct text problem, uint64_t now_ms);
 void attempt_finish (struct attempt *attempt, uint64_t now_ms);

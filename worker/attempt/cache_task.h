@@ -6,6 +6,8 @@
 
 #include "worker/attempt/task.h"
 
+#include "common/model/msg.h"
+
 struct task_context {
     const char *directory; /* of the worker */
     struct text host;
@@ -16,5 +18,13 @@ int cache_task_prepare (const struct task_context *context, const struct cache_a
                         struct task_answer *answer);
 void cache_task_seal (const struct cache_access *access, struct arena *arena, struct task_answer *answer);
 void cache_task_audit (const struct cache_access *access, struct arena *arena, struct task_answer *answer);
+
+/* Remembers which generations this worker has verified byte by byte since the host booted.
+ *
+ * <directory>/verified: one digest a line, of host boot, cache, token and manifest. It saves reading large entries
+ * again. A record that is lost, damaged or forged changes only how much is read again. */
+bool verified_contains (const char *directory, const struct cache_access *access);
+/* Keeps the newest; replaces the file at once. */
+int verified_note (const char *directory, const struct cache_access *access, struct err *err);
 
 #endif

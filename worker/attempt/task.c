@@ -1,8 +1,13 @@
 /* task.c - see task.h: the worker's end. */
-#include "worker/attempt/task_channel.h"
+#include "worker/attempt/task.h"
 
+#include "common/io/fd.h"
+#include "common/wire/wire.h"
 #include "worker/attempt/environ.h"
+#include "worker/attempt/interpreter.h"
+#include "worker/environment/kit.h"
 #include "worker/process/self.h"
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,4 +69,162 @@ void task_take_answer (int channel_fd, const struct exec_end *end, struct arena 
     if (task_channel_get_answer (channel_fd, end->status == 0, arena, answer, &err) < 0)
         no_answer (end, err.text, arena, answer);
     close (channel_fd);
+}
+
+/* ---- what a task and its worker say to each other ---- */
+
+/* FINDINGS_MAX findings of a path and a sentence each, and what else it says. */
+enum { ANSWER_MAX_BYTES = 128 * 1024 + INTERPRETER_BYTES_MAX };
+
+static const struct field answer_fields[] = {
+    F_BOOL (1, struct task_answer, done),
+    F_TEXT (2, struct task_answer, problem, SENTENCE_MAX_BYTES),
+    F_ENUM (3, struct task_answer, owner, &owner_names),
+    F_TEXT (4, struct task_answer, python, PATH_MAX_BYTES),
+    F_TEXT (5, struct task_answer, cache_state, SENTENCE_MAX_BYTES),
+    F_RECORD (6, struct task_answer, seal, &seal_record),
+    F_TEXT (7, struct task_answer, kit, PATH_MAX_BYTES),
+    F_TEXTS (8, struct task_answer, missing, KIT_FILES_MAX + WHEELS_MAX, SHA256_HEX_BYTES),
+    F_RECORD (9, struct task_answer, cache, &cache_view_record),
+    F_LIST (10, struct task_answer, findings, FINDINGS_MAX, &finding_record),
+    F_TEXT (11, struct task_answer, waited, SENTENCE_MAX_BYTES),
+    F_LIST (12, struct task_answer, sightings, SIGHTINGS_MAX, &sighting_record),
+    F_TEXTS (13, struct task_answer, shown, SHOWN_MAX, SHOWN_LINE_BYTES),
+    F_TEXTS (14, struct task_answer, loaded, INTERPRETER_PATHS_MAX, PATH_MAX_BYTES),
+    F_TEXT (15, struct task_answer, helpers, PATH_MAX_BYTES),
+};
+static const struct record answer_record = RECORD ("answer", struct task_answer, answer_fields);
+
+/* An order as it is handed over; `run` are the bytes of the RUN. */
+struct payload {
+    struct text run;
+    uint64_t device_wait_ms, output_bytes;
+    struct text tail;
+    struct output_cut cut;
+    bool succeeded;
+};
+static const struct field payload_fields[] = {
+    F_BYTES (1, struct payload, run, MSG_MAX_BYTES),
+    F_U64 (2, struct payload, device_wait_ms, INT64_MAX),
+    F_U64 (3, struct payload, output_bytes, INT64_MAX),
+    F_BYTES (4, struct payload, tail, RESULT_TAIL_MAX_BYTES),
+    F_BOOL (5, struct payload, succeeded),
+    F_U64 (6, struct payload, cut.cut_at, INT64_MAX),
+    F_U64 (7, struct payload, cut.tail_at, INT64_MAX),
+    F_U64 (8, struct payload, cut.tail_from, INT64_MAX),
+};
+static const struct record payload_record = RECORD ("order", struct payload, payload_fields);
+enum { PAYLOAD_MAX_BYTES = MSG_MAX_BYTES + RESULT_TAIL_MAX_BYTES + 128 };
+
+static const char *const kind_words[] = { "none", "prepare", "seal", "audit", "device", "read" };
+const struct enum_names task_kind_names = NAMES (kind_words);
+
+/* ---- the order ---- */
+
+static void put_payload (const struct task_request *request, struct buf *out)
+{
+    struct buf run;
+    buf_init (&run, MSG_MAX_BYTES);
+    wire_put_record (&run, msg_record_of_kind (MSG_RUN), request->run);
+    struct payload payload = { buf_as_text (&run), request->device_wait_ms, request->output_bytes, request->tail,
+                               request->cut,       request->succeeded };
+    wire_put_record (out, &payload_record, &payload);
+    out->overflow |= run.overflow;
+    buf_release (&run);
+}
+
+int task_channel_open (const struct task_request *request, int pair[2], struct err *err)
+{
+    struct buf bytes;
+    buf_init (&bytes, PAYLOAD_MAX_BYTES);
+    put_payload (request, &bytes);
+    int rc = -1;
+    if (bytes.overflow) {
+        err_set (err, ERR_LIMIT, "the description of this attempt is too large to send to a task");
+    } else if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+        err_errno (err, ERR_IO, "cannot make a socket for a task");
+    } else if (send (pair[0], bytes.ptr, bytes.len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t) bytes.len ||
+               shutdown (pair[0], SHUT_WR) < 0) {
+        /* Less than a socket's buffer: it either fits at once or something is wrong with this host. */
+        err_errno (err, ERR_IO, "cannot send the request to a task");
+        close (pair[0]);
+        close (pair[1]);
+    } else {
+        rc = 0;
+    }
+    buf_release (&bytes);
+    return rc;
+}
+
+/* To the end of the stream, or until `out` is full. */
+static int read_all (int fd, struct buf *out, struct err *err)
+{
+    char bytes[4096];
+    for (;;) {
+        ssize_t got = fd_read (fd, bytes, sizeof bytes);
+        if (got < 0)
+            return err_errno (err, ERR_IO, "cannot read the answer of a task");
+        if (got == 0)
+            return 0;
+        buf_add (out, bytes, (size_t) got);
+        if (out->overflow)
+            return err_set (err, ERR_LIMIT, "a task answered with more than %zu bytes", out->max);
+    }
+}
+
+int task_channel_get_request (int fd, struct buf *bytes, struct arena *arena, struct msg_run *run,
+                              struct task_request *request, struct err *err)
+{
+    struct payload payload = { 0 };
+    buf_init (bytes, PAYLOAD_MAX_BYTES);
+    if (read_all (fd, bytes, err) < 0 ||
+        wire_get_record (buf_as_text (bytes), &payload_record, &payload, arena, err) < 0 ||
+        wire_get_record (payload.run, msg_record_of_kind (MSG_RUN), run, arena, err) < 0)
+        return -1;
+    *request = (struct task_request){ run,         payload.device_wait_ms, payload.output_bytes, payload.tail,
+                                      payload.cut, payload.succeeded };
+    return 0;
+}
+
+/* ---- the answer ---- */
+
+int task_answer_set_failure (struct task_answer *answer, struct arena *arena, enum owner owner, const struct err *err)
+{
+    struct text problem = text_of (err->text);
+    struct buf escaped;
+    answer->owner = owner;
+    buf_init (&escaped, 8 * ERR_TEXT_BYTES);
+    if (!text_is_utf8 (problem)) /* a path in it was cut, or is none that an answer may hold */
+        buf_escaped (&escaped, problem, 0);
+    answer->problem = text_copy (arena, escaped.len ? text_clip (buf_as_text (&escaped), SENTENCE_MAX_BYTES) : problem);
+    buf_release (&escaped);
+    return -1;
+}
+
+int task_channel_put_answer (int fd, const struct task_answer *answer, struct err *err)
+{
+    struct buf bytes;
+    buf_init (&bytes, ANSWER_MAX_BYTES);
+    wire_put_record (&bytes, &answer_record, answer);
+    int rc = 0;
+    if (bytes.overflow || send (fd, bytes.ptr, bytes.len, MSG_NOSIGNAL) != (ssize_t) bytes.len)
+        rc = err_errno (err, ERR_IO, "answering");
+    buf_release (&bytes);
+    return rc;
+}
+
+int task_channel_get_answer (int fd, bool sound, struct arena *arena, struct task_answer *answer, struct err *err)
+{
+    struct buf bytes;
+    struct task_answer received = { 0 };
+    buf_init (&bytes, ANSWER_MAX_BYTES);
+    int rc = read_all (fd, &bytes, err);
+    if (rc == 0 && (!bytes.len || !sound)) /* the exit status says all that is known */
+        rc = -1;
+    if (rc == 0)
+        rc = wire_get_record (buf_as_text (&bytes), &answer_record, &received, arena, err);
+    if (rc == 0)
+        record_copy (&answer_record, answer, &received, arena); /* the texts alias `bytes` */
+    buf_release (&bytes);
+    return rc;
 }

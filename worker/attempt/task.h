@@ -8,6 +8,7 @@
 #ifndef SLICEUP_WORKER_ATTEMPT_TASK_H
 #define SLICEUP_WORKER_ATTEMPT_TASK_H
 
+#include "common/base/buf.h"
 #include "common/model/msg.h"
 #include "worker/process/exec.h"
 #include "worker/process/output.h"
@@ -56,5 +57,21 @@ void task_take_answer (int channel_fd, const struct exec_end *end, struct arena 
 
 /* The process itself; argv[0] is "task". Exit status 0 when it has answered. */
 int task_main (int argc, char **argv);
+
+/* What a worker and the process of a task say to each other: one order, then one answer.
+ *
+ * For the files of tasks only. -1 with `err` where the other end says nothing that can be understood. */
+extern const struct enum_names task_kind_names;
+
+/* A pair of descriptors; the order is already in it, for who reads the second one. Both are the caller's. */
+int task_channel_open (const struct task_request *request, int pair[2], struct err *err);
+/* Texts of `run` and `order` live as long as `bytes`, which the caller releases in any case, and `arena`. */
+int task_channel_get_request (int fd, struct buf *bytes, struct arena *arena, struct msg_run *run,
+                              struct task_request *request, struct err *err);
+/* Puts a failure into the answer; always -1. */
+int task_answer_set_failure (struct task_answer *answer, struct arena *arena, enum owner owner, const struct err *err);
+int task_channel_put_answer (int fd, const struct task_answer *answer, struct err *err);
+/* Texts live in `arena`. `sound`: the process exited with 0; what any other said is not taken. */
+int task_channel_get_answer (int fd, bool sound, struct arena *arena, struct task_answer *answer, struct err *err);
 
 #endif

@@ -13,7 +13,6 @@
 #include "worker/attempt/device_wait.h"
 #include "worker/attempt/interpreter.h"
 #include "worker/attempt/task.h"
-#include "worker/attempt/task_channel.h"
 #include "worker/environment/environment.h"
 #include "worker/environment/kit.h"
 

@@ -24,7 +24,7 @@
 #include "worker/process/self.h"
 #include "worker/protocol/protocol_writer.h"
 #include "worker/sandbox/confine_args.h"
-#include "worker/sandbox/confine_report.h"
+#include "worker/sandbox/confine_sandbox.h"
 #include "worker/sandbox/scratch_generation.h"
 
 /* ---- cache builtin sandbox ---- */

@@ -36,11 +36,10 @@ void evidence_compact (struct evidence *evidence);
 
 /* ---- one function a type of line ---- */
 
-/* evidence_lists.c */
+/* evidence_lines.c */
 line_handler_fn evidence_take_check, evidence_take_program, evidence_take_note, evidence_take_backend;
-/* evidence_metrics.c */
 line_handler_fn evidence_take_metric;
-/* evidence_names.c: texts and numbers by name */
+/* texts and numbers by name */
 line_handler_fn evidence_take_bundle, evidence_take_policy, evidence_take_fact, evidence_take_counters;
 int evidence_add_counter (struct evidence *evidence, const char *name, uint64_t value, struct err *err);
 

@@ -10,6 +10,8 @@
 
 #include "worker/sandbox/confine_args.h"
 
+#include "common/base/err.h"
+
 enum { PLACES_OPEN_MAX = 8 + WRITABLE_MAX, PLACES_CLOSED_MAX = 256, PLACES_OWN_MAX = 2, PLACES_LINKS_MAX = 64 };
 
 struct confine_paths {
@@ -32,5 +34,17 @@ bool confine_paths_below_usual (const char *path);
 bool confine_paths_is_open (const struct confine_paths *paths, const char *path); /* in one of `open` */
 /* The place in `open` that holds `path`; NULL: none does. */
 const char *confine_paths_open_holding (const struct confine_paths *paths, const char *path);
+
+/* Lists the symbolic links of a path, as the kernel resolves them.
+ *
+ * A user who may replace such a link chooses what the path names. It changes nothing and checks no permissions. */
+enum { PATH_LINKS_MAX = 40 }; /* as the kernel's own, path_resolution(7) */
+
+/* -1 stops. `link` lives until it returns. */
+typedef int path_link_fn (void *owner, const char *link, struct err *err);
+/* Calls `fn` for each link on the way and at the end, with its own place: the real folder that it lies in, and its
+ * name. A relative path is one of this process's folder. What is not there, or cannot be reached, ends the way: 0.
+ * ERR_LIMIT: more than PATH_LINKS_MAX links, or a path that is too long. */
+int path_links_each (const char *path, path_link_fn *fn, void *owner, struct err *err);
 
 #endif

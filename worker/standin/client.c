@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "worker/standin/metadata.h"
+#include "worker/standin/place.h"
 #include "worker/standin/real.h"
-#include "worker/standin/refusal.h"
 
 /* ---- device lock ---- */
 

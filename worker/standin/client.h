@@ -5,7 +5,6 @@
 #ifndef SLICEUP_WORKER_STANDIN_CLIENT_H
 #define SLICEUP_WORKER_STANDIN_CLIENT_H
 
-#include "worker/standin/grid.h"
 #include "worker/standin/meeting.h"
 #include "worker/standin/place.h"
 

@@ -8,8 +8,52 @@
 #ifndef SLICEUP_WORKER_STANDIN_PLACE_H
 #define SLICEUP_WORKER_STANDIN_PLACE_H
 
-#include "worker/standin/grid.h"
-#include "worker/standin/refusal.h"
+#include "worker/probe/pjrt.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Where the devices of a slice are: x runs fastest, then y, then z, for chips and for processes. Pure.
+ *
+ * Source: ray-project/ray:python/ray/_private/accelerators/tpu.py (order of hosts); jax-ml/jax:docs/multi_process.md shows
+ * process 0 of a v5litepod-16 at (0,0), (1,0), (0,1) and (1,1). */
+enum { GRID_DEVICES_MAX = 512 };
+
+struct grid {
+    uint32_t x, y, z;
+};
+struct slice_grid {
+    struct grid processes;     /* of the slice */
+    struct grid chips;         /* of one process */
+    uint32_t devices_per_chip; /* 1 or 2 */
+};
+struct device_place {
+    uint32_t process;
+    int64_t coords[3]; /* of its chip, in the slice */
+    int64_t core;      /* on its chip */
+};
+
+/* "2,2,1": three numbers from 1 to 64. */
+bool grid_parse (const char *text, struct grid *grid);
+uint32_t grid_size (struct grid grid);
+uint32_t slice_grid_devices (const struct slice_grid *slice);
+struct device_place slice_grid_place (const struct slice_grid *slice, uint32_t device);
+
+/* An error of the stand-in: a status code and a text, as the PJRT interface gives them out.
+ *
+ * The texts are those of libtpu and of TPU hosts where one is known; the source stands beside each. */
+enum { REFUSAL_TEXT_BYTES = 512 };
+
+struct refusal {
+    int code; /* enum pjrt_code; PJRT_OK: none */
+    char text[REFUSAL_TEXT_BYTES];
+};
+
+/* Always -1. */
+int refuse (struct refusal *refusal, int code, const char *format, ...) __attribute__ ((format (printf, 3, 4)));
+/* A PJRT_Error. It is good until 64 others were made; nobody frees it. */
+void *refusal_error (const struct refusal *refusal);
+/* NULL: it is an error of the plugin. */
+const struct refusal *refusal_of_error (const void *error);
 
 enum { PLACE_PROCESSES_MAX = 64, PLACE_NAME_BYTES = 256, PLACE_PORT_BYTES = 8 };
 
