@@ -102,7 +102,7 @@ int attempt_start_task (struct attempt *attempt, enum task_kind kind, struct err
 void attempt_collect_task (struct attempt *attempt, const struct exec_end *end, struct task_answer *answer);
 void attempt_fetch (struct attempt *attempt, const struct task_answer *answer, uint64_t now_ms); /* what it misses */
 
-/* attempt_look.c: what a program is doing that is about to be stopped. */
+/* attempt_fds.c: what a program is doing that is about to be stopped. */
 /* True: it was asked for its stacks, and is stopped when the look is over. */
 bool attempt_begin_look (struct attempt *attempt, struct text why, uint64_t now_ms);
 bool attempt_look_is_over (struct attempt *attempt, uint64_t now_ms); /* true: once */
