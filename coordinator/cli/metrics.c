@@ -4,7 +4,7 @@
 #include "coordinator/cli/learn.h"
 #include "coordinator/cli/metrics_file.h"
 #include "coordinator/cli/run_receipt.h"
-#include "coordinator/scene/feed.h"
+#include "coordinator/picture/feed.h"
 
 enum { METRICS_FILE = CLI_OWN, METRICS_OPEN };
 

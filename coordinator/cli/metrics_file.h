@@ -5,7 +5,7 @@
 
 #include "common/io/log.h"
 #include "common/model/fact.h"
-#include "coordinator/metrics/metrics.h"
+#include "coordinator/picture/metrics.h"
 #include "coordinator/run/driver.h"
 
 struct metrics_writer;

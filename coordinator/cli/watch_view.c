@@ -6,7 +6,7 @@
 #include "common/io/clock.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/logs.h"
-#include "coordinator/scene/feed.h"
+#include "coordinator/picture/feed.h"
 #include "coordinator/terminal/screen.h"
 #include "coordinator/terminal/session.h"
 #include "coordinator/view/event_json.h"

@@ -11,7 +11,7 @@
 #include "common/model/fact.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/scene/feed.h"
+#include "coordinator/picture/feed.h"
 #include "coordinator/view/board.h"
 
 struct watch_view_options {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/scene/scene.h"
+#include "coordinator/picture/scene.h"
 
 /* Attempts of one pass, one behind the other. */
 struct sorted {

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 
 #include "common/base/digest.h"
-#include "coordinator/page/page_file.h"
-#include "coordinator/page/scene_json.h"
+#include "coordinator/picture/page_file.h"
+#include "coordinator/picture/scene_json.h"
 #include "coordinator/report/attempts.h"
 #include "coordinator/report/xml.h"
 #include "coordinator/view/drift_json.h"

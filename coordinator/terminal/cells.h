@@ -6,7 +6,7 @@
 #define SLICEUP_COORDINATOR_TERMINAL_CELLS_H
 
 #include "common/model/record.h"
-#include "coordinator/scene/scene.h"
+#include "coordinator/picture/scene.h"
 #include "coordinator/view/line.h"
 
 struct cell {

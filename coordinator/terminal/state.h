@@ -5,7 +5,7 @@
 #ifndef SLICEUP_COORDINATOR_TERMINAL_STATE_H
 #define SLICEUP_COORDINATOR_TERMINAL_STATE_H
 
-#include "coordinator/scene/scene.h"
+#include "coordinator/picture/scene.h"
 #include "coordinator/view/line.h"
 
 /* ---- filter ---- */

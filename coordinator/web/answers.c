@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
-#include "coordinator/metrics/metrics.h"
-#include "coordinator/page/page_file.h"
-#include "coordinator/page/scene_json.h"
-#include "coordinator/scene/scene.h"
+#include "coordinator/picture/metrics.h"
+#include "coordinator/picture/page_file.h"
+#include "coordinator/picture/scene.h"
+#include "coordinator/picture/scene_json.h"
 #include "coordinator/view/record_json.h"
 
 enum { OK = 200, NOT_FOUND = 404, TOO_LARGE = 500, NOT_YET = 503 };

@@ -10,7 +10,7 @@
 #define SLICEUP_COORDINATOR_WEB_SERVED_RUNS_H
 
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/scene/feed.h"
+#include "coordinator/picture/feed.h"
 #include <jansson.h>
 
 enum { SERVED_RUNS_MAX = 200, SERVED_FEEDS_MAX = 8 };

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "common/base/rng.h"
-#include "coordinator/scene/scene.h"
+#include "coordinator/picture/scene.h"
 
 enum { HOSTS_LEAST = 8, SCENES_MAX = 10000, WALL_MS = 1700000000 };
 

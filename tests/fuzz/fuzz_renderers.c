@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "common/base/utf8.h"
-#include "coordinator/metrics/metrics.h"
-#include "coordinator/page/scene_json.h"
+#include "coordinator/picture/metrics.h"
+#include "coordinator/picture/scene_json.h"
 #include "coordinator/receipt/measure_fold.h"
 #include "coordinator/report/report.h"
 #include "coordinator/view/receipt_text.h"

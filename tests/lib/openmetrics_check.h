@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/metrics/exposition.h"
+#include "coordinator/picture/exposition.h"
 
 enum { OPENMETRICS_LINES = 10000 };
 

@@ -2,7 +2,7 @@
 #ifndef SLICEUP_TESTS_UNIT_SCENE_FIXTURE_H
 #define SLICEUP_TESTS_UNIT_SCENE_FIXTURE_H
 
-#include "coordinator/scene/scene.h"
+#include "coordinator/picture/scene.h"
 #include "view_fixture.h"
 
 #define assert_text(text, expected) assert_true (text_is (text, expected))

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "common/base/utf8.h"
-#include "coordinator/scene/scene.h"
+#include "coordinator/picture/scene.h"
 
 #define T(text) TEXT_ARG (text)
 

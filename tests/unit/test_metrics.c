@@ -1,6 +1,6 @@
 /* links: simulated metrics scene */
-#include "coordinator/metrics/exposition.h"
-#include "coordinator/metrics/metrics.h"
+#include "coordinator/picture/exposition.h"
+#include "coordinator/picture/metrics.h"
 #include "openmetrics_check.h"
 #include "view_fixture.h"
 

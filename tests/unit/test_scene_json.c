@@ -15,8 +15,8 @@
 #include <zlib.h>
 
 #include "common/base/rng.h"
-#include "coordinator/page/page_file.h"
-#include "coordinator/page/scene_json.h"
+#include "coordinator/picture/page_file.h"
+#include "coordinator/picture/scene_json.h"
 
 enum {
     GATES = 64,

@@ -1,7 +1,7 @@
 /* links: simulated scene receipt page report */
 /* Whole runs of the real coordinator and workers (tests/lib/world.h), and facts that no coordinator would make: whoever
  * keeps what he saw and asks for what is newer has the scene of the whole, as JSON too; and it agrees with the receipt. */
-#include "coordinator/page/scene_json.h"
+#include "coordinator/picture/scene_json.h"
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/receipt/receipt_fold.h"
 #include "coordinator/report/attempts.h"

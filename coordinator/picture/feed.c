@@ -1,9 +1,9 @@
-#include "coordinator/scene/feed.h"
+#include "coordinator/picture/feed.h"
 
 #include <string.h>
 
-#include "coordinator/scene/gate_table.h"
-#include "coordinator/scene/scene_private.h"
+#include "coordinator/picture/gate_table.h"
+#include "coordinator/picture/scene_private.h"
 #include "coordinator/view/burst.h"
 
 enum { LINES_BYTES = 8 << 20, REMARK_BYTES = 64 << 10, TENTH_MS = 100 };

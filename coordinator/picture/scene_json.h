@@ -4,10 +4,10 @@
  * tables are columns, texts are cut, and of groups, metrics, gates and notes there are so many at most; older notes are
  * counted as skipped. So of 4,096 hosts by 12 rungs, gzipped, it is at most 64 KiB, what changed with one rung 32, and an
  * ordinary one 16. Pure. No errors. */
-#ifndef SLICEUP_COORDINATOR_PAGE_SCENE_JSON_H
-#define SLICEUP_COORDINATOR_PAGE_SCENE_JSON_H
+#ifndef SLICEUP_COORDINATOR_PICTURE_SCENE_JSON_H
+#define SLICEUP_COORDINATOR_PICTURE_SCENE_JSON_H
 
-#include "coordinator/scene/scene.h"
+#include "coordinator/picture/scene.h"
 
 /* `since` 0: all of it; else what changed after that revision. `boot` names the process that counts revisions; ""
  * in a file. `interrupted`: the run has not ended, and no coordinator holds it. Appends one line. */

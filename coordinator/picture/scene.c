@@ -1,7 +1,7 @@
-#include "coordinator/scene/scene.h"
+#include "coordinator/picture/scene.h"
 
 #include "common/base/utf8.h"
-#include "coordinator/scene/scene_private.h"
+#include "coordinator/picture/scene_private.h"
 #include "coordinator/view/waiting.h"
 
 enum { COLUMNS_MAX = 128, WAITING_BYTES = 1 << 20, WAITING_SET_COLUMNS = 48 };

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/scene/scene.h"
-#include "coordinator/scene/scene_private.h"
+#include "coordinator/picture/scene.h"
+#include "coordinator/picture/scene_private.h"
 
 static int lowest_first (const void *a, const void *b)
 {

@@ -10,5 +10,5 @@ foreach (file ${FILES})
   string (APPEND arrays "static const uint8_t ${array}[] = { ${bytes} };\n")
   string (APPEND rows "    { \"${name}\", ${array}, sizeof ${array} },\n")
 endforeach ()
-file (WRITE ${OUT} "#include \"coordinator/page/page_file.h\"\n\n${arrays}\n"
+file (WRITE ${OUT} "#include \"coordinator/picture/page_file.h\"\n\n${arrays}\n"
       "const struct embedded_file embedded_files[] = {\n${rows}    { NULL, NULL, 0 },\n};\n")

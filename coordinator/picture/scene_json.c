@@ -1,4 +1,4 @@
-#include "coordinator/page/scene_json.h"
+#include "coordinator/picture/scene_json.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  *
  * From the hosts' own phases "gate:NAME": who waited least came last. Once a pass has ended this does not change, so it is
  * made then, and not for every scene. Owns what it points at. One thread. No errors. */
-#ifndef SLICEUP_COORDINATOR_SCENE_GATE_TABLE_H
-#define SLICEUP_COORDINATOR_SCENE_GATE_TABLE_H
+#ifndef SLICEUP_COORDINATOR_PICTURE_GATE_TABLE_H
+#define SLICEUP_COORDINATOR_PICTURE_GATE_TABLE_H
 
 #include "coordinator/view/board.h"
 

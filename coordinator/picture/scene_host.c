@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/scene/scene.h"
-#include "coordinator/scene/scene_private.h"
+#include "coordinator/picture/scene.h"
+#include "coordinator/picture/scene_private.h"
 
 static uint32_t group_of (const struct scene *scene, uint32_t rank, const struct board_attempt *attempt,
                           const struct board *board)

@@ -1,4 +1,4 @@
-#include "coordinator/metrics/exposition.h"
+#include "coordinator/picture/exposition.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  *
  * What differs: in OpenMetrics a counter's family is named without "_total" and an info's without "_info", units are
  * told, and the text ends with a mark. The samples are the same. Pure; appends to a buffer, whose end shows overflow. */
-#ifndef SLICEUP_COORDINATOR_METRICS_EXPOSITION_H
-#define SLICEUP_COORDINATOR_METRICS_EXPOSITION_H
+#ifndef SLICEUP_COORDINATOR_PICTURE_EXPOSITION_H
+#define SLICEUP_COORDINATOR_PICTURE_EXPOSITION_H
 
 #include "common/base/buf.h"
 

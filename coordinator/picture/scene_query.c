@@ -1,5 +1,5 @@
 /* scene_query.c - which tiles a query takes, and in which order. */
-#include "coordinator/scene/scene_private.h"
+#include "coordinator/picture/scene_private.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* page_file.h - the files of the page, as bytes of the program. Pure; any thread. */
-#ifndef SLICEUP_COORDINATOR_PAGE_PAGE_FILE_H
-#define SLICEUP_COORDINATOR_PAGE_PAGE_FILE_H
+#ifndef SLICEUP_COORDINATOR_PICTURE_PAGE_FILE_H
+#define SLICEUP_COORDINATOR_PICTURE_PAGE_FILE_H
 
 #include "common/base/text.h"
 

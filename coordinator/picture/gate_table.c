@@ -1,10 +1,10 @@
-#include "coordinator/scene/gate_table.h"
+#include "coordinator/picture/gate_table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/utf8.h"
-#include "coordinator/scene/scene_private.h"
+#include "coordinator/picture/scene_private.h"
 
 enum { GATES_OF_PASS_MAX = 64 };
 

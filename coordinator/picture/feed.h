@@ -4,8 +4,8 @@
  * that revision. So whoever has seen revision r asks for what is newer, however long ago that was: nothing is queued
  * for a watcher, and none can hold memory. Notes are numbered from 1, and the newest FEED_NOTES_KEPT are kept.
  * Knows no clock: it is told the time. Owns everything it points at. One thread. No errors. */
-#ifndef SLICEUP_COORDINATOR_SCENE_FEED_H
-#define SLICEUP_COORDINATOR_SCENE_FEED_H
+#ifndef SLICEUP_COORDINATOR_PICTURE_FEED_H
+#define SLICEUP_COORDINATOR_PICTURE_FEED_H
 
 #include "coordinator/view/board.h"
 

@@ -3,11 +3,11 @@
  * At most METRICS_SERIES_MAX series, however large the run is. Hosts are named only when they fail, and at most
  * METRICS_HOSTS_NAMED of them; rungs past those that have room are counted together as "other". Pure: same scene, same
  * text. Appends to `out`, whose overflow says that it did not fit; METRICS_MAX_BYTES always do. */
-#ifndef SLICEUP_COORDINATOR_METRICS_METRICS_H
-#define SLICEUP_COORDINATOR_METRICS_METRICS_H
+#ifndef SLICEUP_COORDINATOR_PICTURE_METRICS_H
+#define SLICEUP_COORDINATOR_PICTURE_METRICS_H
 
-#include "coordinator/metrics/exposition.h"
-#include "coordinator/scene/scene.h"
+#include "coordinator/picture/exposition.h"
+#include "coordinator/picture/scene.h"
 
 /* ---- host sums ---- */
 

@@ -1,9 +1,9 @@
 /* scene_private.h - shared by the files of this room, and by nobody else. */
-#ifndef SLICEUP_COORDINATOR_SCENE_SCENE_PRIVATE_H
-#define SLICEUP_COORDINATOR_SCENE_SCENE_PRIVATE_H
+#ifndef SLICEUP_COORDINATOR_PICTURE_SCENE_PRIVATE_H
+#define SLICEUP_COORDINATOR_PICTURE_SCENE_PRIVATE_H
 
-#include "coordinator/scene/gate_table.h"
-#include "coordinator/scene/scene.h"
+#include "coordinator/picture/gate_table.h"
+#include "coordinator/picture/scene.h"
 
 /* Columns of the longest texts. */
 enum { SCENE_WORD_COLUMNS = 128, SCENE_LINE_COLUMNS = 1024, SCENE_NAMES_COLUMNS = 4096 };

@@ -1,4 +1,4 @@
-#include "coordinator/page/page_file.h"
+#include "coordinator/picture/page_file.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
-#include "coordinator/metrics/metrics.h"
+#include "coordinator/picture/metrics.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "coordinator/metrics/exposition.h"
-#include "coordinator/scene/scene_private.h"
+#include "coordinator/picture/exposition.h"
+#include "coordinator/picture/scene_private.h"
 
 /* Room for the rungs: so many have a name, and so many series say how hosts stand at them. */
 enum { RUNGS_NAMED = 24, RUNG_SERIES_MAX = 100, UNPROVED_NAMED = 8, SUMMED_RUNGS = 1 };

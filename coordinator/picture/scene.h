@@ -4,11 +4,11 @@
  * Same feed, query and time: same scene. Every text in it is safe for a terminal (buf_escaped: control bytes,
  * bidirectional overrides and broken UTF-8 are made visible) and bounded; a renderer escapes what its own syntax needs.
  * Pure. Lives in the arena, and borrows from the feed until the next fact. Times are ms on the run's clock. */
-#ifndef SLICEUP_COORDINATOR_SCENE_SCENE_H
-#define SLICEUP_COORDINATOR_SCENE_SCENE_H
+#ifndef SLICEUP_COORDINATOR_PICTURE_SCENE_H
+#define SLICEUP_COORDINATOR_PICTURE_SCENE_H
 
 #include "common/base/err.h"
-#include "coordinator/scene/feed.h"
+#include "coordinator/picture/feed.h"
 
 /* How one host stands at one rung, or now. The letter and the word mean the same in every view. */
 enum scene_mark {
