@@ -1,4 +1,4 @@
-#include "coordinator/verdict/command_evidence.h"
+#include "coordinator/verdict/judge.h"
 
 #include <inttypes.h>
 #include <strings.h>

@@ -9,7 +9,6 @@
 #include "common/model/plan.h"
 #include "common/model/secret.h"
 #include "coordinator/verdict/bundle_rules.h"
-#include "coordinator/verdict/command_evidence.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/recompile_reason.h"
 
