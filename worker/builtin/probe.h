@@ -19,7 +19,7 @@ int probe_main (int argc, char **argv);
  * environment. Exit status as above. */
 int probe_rung (void);
 
-/* probe_print.c: a report to standard output, one line a step and the verdict last, or as JSON (sliceup.probe/2). */
+/* A report to standard output, one line a step and the verdict last, or as JSON (sliceup.probe/2). */
 int probe_print_lines (const struct probe_report *report, const char *plugin, struct err *err);
 int probe_print_json (const struct probe_report *report, const char *plugin, struct err *err);
 /* What one step found, in words; empty: nothing to say. */

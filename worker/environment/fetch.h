@@ -2,7 +2,8 @@
  *
  * Level-triggered like everything else: the piece that is wanted is asked for again until it comes, so that a request
  * or an answer may be lost, repeated or late. A file is kept once its sha256 is that of the plan; a file that cannot be
- * fetched ends the fetch with an error sentence. Each goes to the disk as it comes, so memory holds one piece. Knows no sockets; time is given. Main thread only. */
+ * fetched ends the fetch with an error sentence. Each goes to the disk as it comes, so memory
+ * holds one piece. Knows no sockets; time is given. Main thread only. */
 #ifndef SLICEUP_WORKER_ENVIRONMENT_FETCH_H
 #define SLICEUP_WORKER_ENVIRONMENT_FETCH_H
 

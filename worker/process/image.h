@@ -1,5 +1,5 @@
-/* image.h - the worker as one file that needs nothing of its host: a small static program (worker/process/main.c), a list, and what
- * the list names: the loader, the worker's program and every library.
+/* image.h - the worker as one file that needs nothing of its host: a small static program (main.c of this room), a list,
+ * and what the list names: the loader, the worker's program and every library.
  *
  *   <start> <list> <loader> <program> <library>...
  *   list: IMAGE_MARK, a blank, how many there are, a newline; a line "<bytes> <sha256> <name>" for each, in their order

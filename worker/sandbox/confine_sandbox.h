@@ -12,8 +12,8 @@
 
 /* Carries the report of the sandbox to the worker before the program starts: one small packet (packet.h).
  *
- * The last packet counts, since execve can fail after the first. The stage's end is closed by execve, so the end of the stream means that the program runs or that nothing does. Texts
- * that come from here live in the arena given. */
+ * The last packet counts, since execve can fail after the first. The stage's end is closed by execve, so the end of the
+ * stream means that the program runs or that nothing does. Texts that come from here live in the arena given. */
 enum { CONFINE_NOTES_MAX = 8 };
 
 struct confine_report {
