@@ -2,22 +2,13 @@
 #ifndef SLICEUP_TESTS_LIB_CONF_SHARE_H
 #define SLICEUP_TESTS_LIB_CONF_SHARE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/conf/conf.h"
+#include "test.h"
 
 struct file {
     const char *name, *text;
@@ -195,7 +186,7 @@ static inline void each_is_one_problem (const struct bad cases[], size_t n)
             failures++;
         } else {
             assert_int_equal (share.err.code, ERR_CONFIG);
-            assert_non_null (strstr (share.err.text, share.report.items[0].text));
+            assert_has (share.err.text, share.report.items[0].text);
         }
         share_close (&share);
     }

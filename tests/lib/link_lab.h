@@ -4,8 +4,8 @@
 
 #include "common/io/clock.h"
 #include "common/io/link.h"
+#include "test.h"
 #include <poll.h>
-#include <string.h>
 
 enum { LAB_HOSTS = 4, LAB_WAIT_MS = 30000, LAB_STEP_MS = 10, LAB_CONTROL_BYTES = 1024, LAB_BULK_BYTES = 4096 };
 
@@ -99,7 +99,7 @@ static inline void lab_expect (struct hub *hub, enum link_channel channel, uint3
     struct text bytes;
     assert_true (lab_hub_receives (hub, channel, &from, &bytes));
     assert_int_equal (from, rank);
-    assert_true (text_is (bytes, what));
+    assert_text (bytes, what);
 }
 
 static inline bool lab_counts_reach (struct hub *hub, uint64_t refused, uint64_t dropped)

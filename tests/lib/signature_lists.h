@@ -2,19 +2,11 @@
 #ifndef SLICEUP_TESTS_LIB_SIGNATURE_LISTS_H
 #define SLICEUP_TESTS_LIB_SIGNATURE_LISTS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "common/conf/conf.h"
 #include "common/signature/signature.h"
+#include "test.h"
 
 static inline void signature_lists_load (struct arena *arena, struct plan *plan)
 {

@@ -1,18 +1,9 @@
-/* links: simulated */
+/* alone: simulated */
 /* The lease under faults: tests/lib/lease_world.h. SLICEUP_LEASE_SEEDS: how many schedules (default 20000); a failing
  * seed prints itself and is run alone by SLICEUP_LEASE_FIRST=<seed> SLICEUP_LEASE_SEEDS=1. With two arguments, FIRST
  * and COUNT, only the rule itself is run, for tests/campaign/leases. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "lease_world.h"
+#include "test.h"
 
 enum { SEEDS = 20000, WRONG_SEEDS = 3000 };
 
@@ -67,9 +58,8 @@ static void tell_broken (uint64_t seed, const struct lease_report *report)
             report->broken, U (report->broken_at_ms), U (seed));
 }
 
-static void no_two_hosts_hold_the_lease_whatever_happens (void **state)
+TEST (no_two_hosts_hold_the_lease_whatever_happens)
 {
-    (void) state;
     uint64_t first = number_from ("SLICEUP_LEASE_FIRST", 1), n = number_from ("SLICEUP_LEASE_SEEDS", SEEDS);
     struct lease_report report;
     struct sum sum = { 0 };
@@ -85,9 +75,8 @@ static void no_two_hosts_hold_the_lease_whatever_happens (void **state)
 }
 
 /* The simulator can see: each rule that lacks one part of the real one fails in it. */
-static void every_rule_that_lacks_a_part_is_caught (void **state)
+TEST (every_rule_that_lacks_a_part_is_caught)
 {
-    (void) state;
     for (enum lease_rule rule = RULE_REAL + 1; rule < RULES; rule++) {
         struct lease_report report;
         struct sum sum = { 0 };
@@ -98,9 +87,8 @@ static void every_rule_that_lacks_a_part_is_caught (void **state)
     }
 }
 
-static void a_seed_is_a_schedule (void **state)
+TEST (a_seed_is_a_schedule)
 {
-    (void) state;
     struct lease_report one, again;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         lease_world_run (seed, RULE_REAL, &one);
@@ -124,12 +112,7 @@ static int campaign (const char *first_text, const char *count_text)
 
 int main (int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (no_two_hosts_hold_the_lease_whatever_happens),
-        cmocka_unit_test (every_rule_that_lacks_a_part_is_caught),
-        cmocka_unit_test (a_seed_is_a_schedule),
-    };
     if (argc == 3)
         return campaign (argv[1], argv[2]);
-    return cmocka_run_group_tests (tests, NULL, NULL);
+    return test_run (argc, argv);
 }

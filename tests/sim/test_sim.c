@@ -1,17 +1,7 @@
-/* links: simulated */
+/* alone: simulated */
 /* The coordinator and N workers under faults. SLICEUP_SIM_SEEDS: how many seeds a case (default 300); a failing seed
  * prints itself and is run alone by SLICEUP_SIM_FIRST=<seed> SLICEUP_SIM_SEEDS=1. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "test.h"
 #include "world.h"
 
 static uint64_t number_from (const char *name, uint64_t otherwise)
@@ -47,34 +37,30 @@ static void top_reached (const struct world_options *options, const struct world
     assert_int_equal (report->exit_status, 0);
 }
 
-static void a_calm_slice_reaches_the_top (void **state)
+TEST (a_calm_slice_reaches_the_top)
 {
-    (void) state;
     struct world_options options = { .delay_max_ms = 5, .bound_ms = 300000 };
     every_seed (options, 50, top_reached);
 }
 
-static void loss_repeats_and_delay_change_nothing (void **state)
+TEST (loss_repeats_and_delay_change_nothing)
 {
-    (void) state;
     struct world_options options = {
         .loss_percent = 15, .repeat_percent = 10, .delay_max_ms = 1500, .bound_ms = 900000
     };
     every_seed (options, 100, top_reached);
 }
 
-static void a_killed_coordinator_is_resumed_and_nothing_is_lost (void **state)
+TEST (a_killed_coordinator_is_resumed_and_nothing_is_lost)
 {
-    (void) state;
     struct world_options options = {
         .loss_percent = 5, .repeat_percent = 5, .delay_max_ms = 300, .coordinator_kills = 4, .bound_ms = 900000
     };
     every_seed (options, 100, top_reached);
 }
 
-static void long_programs_are_not_orphaned_while_the_coordinator_lives (void **state)
+TEST (long_programs_are_not_orphaned_while_the_coordinator_lives)
 {
-    (void) state;
     struct world_options options = { .loss_percent = 5, .delay_max_ms = 100, .slow = true, .bound_ms = 9000000 };
     every_seed (options, 10, top_reached);
 }
@@ -86,9 +72,8 @@ static void ended_somehow (const struct world_options *options, const struct wor
     assert_true (report->sentence[0] != '\0');
 }
 
-static void a_killed_worker_ends_the_climb_in_bounded_time (void **state)
+TEST (a_killed_worker_ends_the_climb_in_bounded_time)
 {
-    (void) state;
     struct world_options options = {
         .loss_percent = 5, .delay_max_ms = 300, .worker_kills = 1, .coordinator_kills = 1, .bound_ms = 900000
     };
@@ -105,18 +90,16 @@ static void one_failed (const struct world_options *options, const struct world_
     assert_int_equal (report->retries, 0); /* it is of no class that passes by itself */
 }
 
-static void one_failing_host_is_the_cause_and_its_peers_are_not (void **state)
+TEST (one_failing_host_is_the_cause_and_its_peers_are_not)
 {
-    (void) state;
     struct world_options options = {
         .loss_percent = 5, .delay_max_ms = 300, .fall = true, .retries = 2, .bound_ms = 900000
     };
     every_seed (options, 60, one_failed);
 }
 
-static void another_run_s_lease_is_waited_for_and_taken_over_in_time (void **state)
+TEST (another_run_s_lease_is_waited_for_and_taken_over_in_time)
 {
-    (void) state;
     struct world_options options = {
         .loss_percent = 5, .delay_max_ms = 300, .lease_owner = true, .coordinator_kills = 1, .bound_ms = 1200000
     };
@@ -130,9 +113,8 @@ static void violated (const struct world_options *options, const struct world_re
                   report->exit_status, report->sentence);
 }
 
-static void a_changed_generation_is_dropped_warmed_anew_and_ends_with_4 (void **state)
+TEST (a_changed_generation_is_dropped_warmed_anew_and_ends_with_4)
 {
-    (void) state;
     struct world_options options = {
         .loss_percent = 5, .delay_max_ms = 300, .tampered = true, .coordinator_kills = 1, .bound_ms = 900000
     };
@@ -147,9 +129,8 @@ static void recovered (const struct world_options *options, const struct world_r
         fail_msg ("seed %llu: %u retries, %s", (unsigned long long) options->seed, report->retries, report->sentence);
 }
 
-static void what_is_transient_is_run_again_and_told (void **state)
+TEST (what_is_transient_is_run_again_and_told)
 {
-    (void) state;
     struct world_options options = { .loss_percent = 5,
                                      .repeat_percent = 5,
                                      .delay_max_ms = 300,
@@ -167,9 +148,8 @@ static void recovered_and_violated (const struct world_options *options, const s
     assert_true (report->retries > 0);
 }
 
-static void retries_and_violations_have_rules_of_their_own (void **state)
+TEST (retries_and_violations_have_rules_of_their_own)
 {
-    (void) state;
     struct world_options options = { .loss_percent = 5,
                                      .delay_max_ms = 300,
                                      .tampered = true,
@@ -181,9 +161,8 @@ static void retries_and_violations_have_rules_of_their_own (void **state)
     every_seed (options, 60, recovered_and_violated);
 }
 
-static void a_retry_takes_its_turn_behind_another_run_s_lease (void **state)
+TEST (a_retry_takes_its_turn_behind_another_run_s_lease)
 {
-    (void) state;
     struct world_options options = { .loss_percent = 5,
                                      .delay_max_ms = 300,
                                      .lease_owner = true,
@@ -203,9 +182,8 @@ static void exhausted (const struct world_options *options, const struct world_r
     assert_int_equal (report->parts, 0);
 }
 
-static void a_budget_that_is_spent_ends_the_climb (void **state)
+TEST (a_budget_that_is_spent_ends_the_climb)
 {
-    (void) state;
     struct world_options options = { .loss_percent = 5,
                                      .repeat_percent = 5,
                                      .delay_max_ms = 300,
@@ -228,16 +206,14 @@ static void isolated (const struct world_options *options, const struct world_re
                   options->hosts, report->suspects_n, report->parts, report->sentence);
 }
 
-static void a_silent_host_or_pair_is_among_the_suspects (void **state)
+TEST (a_silent_host_or_pair_is_among_the_suspects)
 {
-    (void) state;
     struct world_options options = { .delay_max_ms = 300, .silent = true, .bound_ms = 3000000 };
     every_seed (options, 60, isolated);
 }
 
-static void isolation_lives_through_the_deaths_of_coordinators (void **state)
+TEST (isolation_lives_through_the_deaths_of_coordinators)
 {
-    (void) state;
     struct world_options options = { .loss_percent = 5,
                                      .repeat_percent = 5,
                                      .delay_max_ms = 300,
@@ -256,9 +232,8 @@ static void bounded (const struct world_options *options, const struct world_rep
     assert_in_range (report->parts, 0, 10);
 }
 
-static void isolation_ends_when_a_worker_dies (void **state)
+TEST (isolation_ends_when_a_worker_dies)
 {
-    (void) state;
     struct world_options options = { .loss_percent = 5,
                                      .delay_max_ms = 300,
                                      .silent = true,
@@ -283,9 +258,8 @@ static void gone_on (const struct world_options *options, const struct world_rep
                   options->hosts, report->left_behind, report->blocked, report->exit_status, report->sentence);
 }
 
-static void the_climb_goes_on_without_hosts_that_never_join (void **state)
+TEST (the_climb_goes_on_without_hosts_that_never_join)
 {
-    (void) state;
     struct world_options options = { .loss_percent = 5,
                                      .repeat_percent = 5,
                                      .delay_max_ms = 300,
@@ -305,9 +279,8 @@ static void counted (const struct world_options *options, const struct world_rep
     blocked += report->blocked;
 }
 
-static void workers_that_die_are_left_behind (void **state)
+TEST (workers_that_die_are_left_behind)
 {
-    (void) state;
     struct world_options options = { .loss_percent = 5,
                                      .delay_max_ms = 300,
                                      .worker_kills = 3,
@@ -338,9 +311,8 @@ static void kept_going (const struct world_options *options, const struct world_
                   options->hosts, report->left_behind, report->blocked, report->exit_status, report->sentence);
 }
 
-static void a_host_that_fails_is_left_behind (void **state)
+TEST (a_host_that_fails_is_left_behind)
 {
-    (void) state;
     struct world_options options = { .loss_percent = 5,
                                      .repeat_percent = 5,
                                      .delay_max_ms = 300,
@@ -351,9 +323,8 @@ static void a_host_that_fails_is_left_behind (void **state)
     every_seed (options, 60, kept_going);
 }
 
-static void isolation_follows_a_climb_that_kept_going (void **state)
+TEST (isolation_follows_a_climb_that_kept_going)
 {
-    (void) state;
     struct world_options options = { .delay_max_ms = 300, .silent = true, .keep_going = true, .bound_ms = 3000000 };
     every_seed (options, 60, isolated);
 }
@@ -375,9 +346,8 @@ static void doubted (const struct world_options *options, const struct world_rep
         top_reached (options, report);
 }
 
-static void an_older_copy_of_the_journal_is_not_climbed_from (void **state)
+TEST (an_older_copy_of_the_journal_is_not_climbed_from)
 {
-    (void) state;
     struct world_options options = { .loss_percent = 10,
                                      .repeat_percent = 5,
                                      .delay_max_ms = 300,
@@ -390,31 +360,4 @@ static void an_older_copy_of_the_journal_is_not_climbed_from (void **state)
         "  %u older copies that a worker knew better, %u runs stopped for it, %u for one host that knew it alone\n",
         put_backs, doubts, blamed);
     assert_true (doubts > 0);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_calm_slice_reaches_the_top),
-        cmocka_unit_test (loss_repeats_and_delay_change_nothing),
-        cmocka_unit_test (a_killed_coordinator_is_resumed_and_nothing_is_lost),
-        cmocka_unit_test (long_programs_are_not_orphaned_while_the_coordinator_lives),
-        cmocka_unit_test (a_killed_worker_ends_the_climb_in_bounded_time),
-        cmocka_unit_test (one_failing_host_is_the_cause_and_its_peers_are_not),
-        cmocka_unit_test (another_run_s_lease_is_waited_for_and_taken_over_in_time),
-        cmocka_unit_test (a_changed_generation_is_dropped_warmed_anew_and_ends_with_4),
-        cmocka_unit_test (what_is_transient_is_run_again_and_told),
-        cmocka_unit_test (retries_and_violations_have_rules_of_their_own),
-        cmocka_unit_test (a_retry_takes_its_turn_behind_another_run_s_lease),
-        cmocka_unit_test (a_budget_that_is_spent_ends_the_climb),
-        cmocka_unit_test (a_silent_host_or_pair_is_among_the_suspects),
-        cmocka_unit_test (isolation_lives_through_the_deaths_of_coordinators),
-        cmocka_unit_test (isolation_ends_when_a_worker_dies),
-        cmocka_unit_test (the_climb_goes_on_without_hosts_that_never_join),
-        cmocka_unit_test (workers_that_die_are_left_behind),
-        cmocka_unit_test (a_host_that_fails_is_left_behind),
-        cmocka_unit_test (isolation_follows_a_climb_that_kept_going),
-        cmocka_unit_test (an_older_copy_of_the_journal_is_not_climbed_from),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

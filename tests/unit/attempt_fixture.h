@@ -6,12 +6,10 @@
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "test.h"
 #include "worker/attempt/attempt.h"
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -276,7 +274,5 @@ static inline struct text log_of (struct bench *bench)
     buf_release (&bytes);
     return text;
 }
-
-#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
 
 #endif

@@ -2,22 +2,13 @@
 #ifndef SLICEUP_TESTS_UNIT_CACHE_FIXTURE_H
 #define SLICEUP_TESTS_UNIT_CACHE_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/base/buf.h"
 #include "common/base/digest.h"
 #include "common/cache/cache.h"
 #include "common/io/atomic_file.h"
+#include "test.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -2,19 +2,10 @@
 #ifndef SLICEUP_TESTS_UNIT_CATALOGUE_FIXTURE_H
 #define SLICEUP_TESTS_UNIT_CATALOGUE_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/io/atomic_file.h"
 #include "coordinator/catalogue/catalogue.h"
+#include "test.h"
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define RUN TEXT_LIT ("0123456789abcdef0123456789abcdef")
@@ -140,7 +131,5 @@ static inline void change (const char *root, const char *sql)
         fail_msg ("%s: %s", sql, sqlite3_errmsg (db));
     assert_int_equal (sqlite3_close (db), SQLITE_OK);
 }
-
-#define IN_SCENE(test) cmocka_unit_test_setup_teardown (test, scene_open, scene_close)
 
 #endif

@@ -3,13 +3,6 @@
 #ifndef SLICEUP_TESTS_UNIT_DRIVER_FIXTURE_H
 #define SLICEUP_TESTS_UNIT_DRIVER_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
@@ -19,11 +12,9 @@
 #include "coordinator/monitor/snapshot.h"
 #include "coordinator/run/driver_private.h"
 #include "sample.h"
+#include "test.h"
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -157,8 +148,6 @@ static inline int stage_end (void **state)
     arena_release (&stage->arena);
     return folder_remove (stage->home, NULL);
 }
-
-#define STAGE_TEST(test) cmocka_unit_test_setup_teardown (test, stage_make, stage_end)
 
 /* ---- time passes ---- */
 

@@ -3,22 +3,12 @@
 #ifndef SLICEUP_TESTS_UNIT_JOURNAL_FIXTURE_H
 #define SLICEUP_TESTS_UNIT_JOURNAL_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/io/atomic_file.h"
 #include "coordinator/journal/journal.h"
+#include "test.h"
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>

@@ -2,18 +2,9 @@
 #ifndef SLICEUP_TESTS_UNIT_MACHINE_FIXTURE_H
 #define SLICEUP_TESTS_UNIT_MACHINE_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/io/atomic_file.h"
+#include "test.h"
 #include "worker/facts/host_fact_list.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -104,7 +95,5 @@ static inline void all_of (struct machine *machine)
     pci_facts (&machine->list);
     device_facts (&machine->list);
 }
-
-#define MACHINE_TEST(name) cmocka_unit_test_setup_teardown (name, machine_setup, machine_teardown)
 
 #endif

@@ -2,8 +2,8 @@
 #ifndef SLICEUP_TESTS_UNIT_MEMBER_FIXTURE_H
 #define SLICEUP_TESTS_UNIT_MEMBER_FIXTURE_H
 
+#include "test.h"
 #include "worker/core/member.h"
-#include <string.h>
 
 static const struct text run_id = { "0123456789abcdef", RUN_ID_BYTES };
 
@@ -165,7 +165,5 @@ static inline int teardown (void **state)
     mem_free (*state);
     return 0;
 }
-
-#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
 
 #endif

@@ -2,18 +2,11 @@
 #ifndef SLICEUP_TESTS_RECEIPT_FIXTURE_H
 #define SLICEUP_TESTS_RECEIPT_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <jansson.h>
-#include <string.h>
 
 #include "coordinator/view/receipt_text.h"
 #include "coordinator/view/record_json.h"
+#include "test.h"
 
 static inline bool same (const struct slice_receipt *a, const struct slice_receipt *b)
 {

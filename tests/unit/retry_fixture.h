@@ -3,13 +3,12 @@
 #ifndef SLICEUP_TESTS_UNIT_RETRY_FIXTURE_H
 #define SLICEUP_TESTS_UNIT_RETRY_FIXTURE_H
 
-#include <string.h>
-
 #include "common/base/digest.h"
 #include "coordinator/core/state.h"
 #include "coordinator/verdict/deal.h"
 #include "fact_copy.h"
 #include "sample.h"
+#include "test.h"
 
 enum { HOSTS = 4, FACTS_MAX = 256, WAIT_MS = 3000 };
 

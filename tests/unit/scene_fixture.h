@@ -5,8 +5,6 @@
 #include "coordinator/picture/scene.h"
 #include "view_fixture.h"
 
-#define assert_text(text, expected) assert_true (text_is (text, expected))
-
 /* A feed that hears what the fixture's board hears, and the last scene that was
  * made of it. */
 struct stage {

@@ -3,10 +3,9 @@
 #ifndef SLICEUP_TESTS_UNIT_STRETCHED_H
 #define SLICEUP_TESTS_UNIT_STRETCHED_H
 
-#include <string.h>
-
 #include "common/base/buf.h"
 #include "common/model/fact.h"
+#include "test.h"
 
 enum { STRETCHED_VOICES = 4 };
 

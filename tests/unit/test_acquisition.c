@@ -1,12 +1,6 @@
 /* links: coordinator_core */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "coordinator/core/state.h"
+#include "test.h"
 
 /* What each event leads to, written down once more; N: nowhere. Columns as in enum acquisition_event:
  * FIND ANSWER NOTHING_NEW AUDIT AUDITED USED ASK GRANTED TAKEN LOOK FAIL */
@@ -30,9 +24,8 @@ static const int expected[ACQUISITION_N][ACQUISITION_EVENT_N] = {
     [G] = { N, N, N, N, N, N, N, N, N, N, N },
 };
 
-static void every_move_leads_where_it_should_and_no_other_is_legal (void **state)
+TEST (every_move_leads_where_it_should_and_no_other_is_legal)
 {
-    (void) state;
     for (int from = 0; from < ACQUISITION_N; from++)
         for (int event = 0; event < ACQUISITION_EVENT_N; event++) {
             enum acquisition to = ACQUISITION_N;
@@ -42,9 +35,8 @@ static void every_move_leads_where_it_should_and_no_other_is_legal (void **state
         }
 }
 
-static void every_state_is_reached_and_all_but_one_are_left (void **state)
+TEST (every_state_is_reached_and_all_but_one_are_left)
 {
-    (void) state;
     bool reached[ACQUISITION_N] = { [U] = true };
     for (int round = 0; round < ACQUISITION_N; round++)
         for (int from = 0; from < ACQUISITION_N; from++)
@@ -59,13 +51,4 @@ static void every_state_is_reached_and_all_but_one_are_left (void **state)
         assert_true (reached[at]);
         assert_int_equal (left, at != G);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (every_move_leads_where_it_should_and_no_other_is_legal),
-        cmocka_unit_test (every_state_is_reached_and_all_but_one_are_left),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* links: cli */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/model/plan.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/help.h"
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 enum { WORDS = 32, LINE_BYTES = 512 };
 
@@ -128,9 +120,8 @@ static void look_at_command (const struct cli_command *command, const char *titl
     check_usage (command, title);
 }
 
-static void every_row_is_whole (void **state)
+TEST (every_row_is_whole)
 {
-    (void) state;
     each_command (&sliceup_command, "", look_at_command);
 }
 
@@ -143,9 +134,8 @@ static void check_beside_global (const struct cli_command *command, const char *
                 fail_msg ("%s: %s is an option of every command", title, row->name);
 }
 
-static void no_command_hides_an_option_of_all (void **state)
+TEST (no_command_hides_an_option_of_all)
 {
-    (void) state;
     each_command (&sliceup_command, "", check_beside_global);
 }
 
@@ -182,9 +172,8 @@ static void check_repeats (const struct cli_command *command, const char *title)
     }
 }
 
-static void a_second_one_adds_up_or_is_refused (void **state)
+TEST (a_second_one_adds_up_or_is_refused)
 {
-    (void) state;
     each_command (&sliceup_command, "", check_repeats);
     expect_given ("logs --host a -w b --hosts=c", CLI_HOSTS, "a,b,c");
     expect_refusal ("--home a runs --home b", "--home is given twice: 'a' and 'b'");
@@ -193,14 +182,12 @@ static void a_second_one_adds_up_or_is_refused (void **state)
         "--hosts is given twice, and 'a[1-2]!a1' would take hosts from 'a[0-3]' as well; write both as one");
 }
 
-static void lists_keep_each_in_order_and_are_bounded (void **state)
+TEST (lists_keep_each_in_order_and_are_bounded)
 {
-    (void) state;
     struct cli_arguments arguments;
-    struct err err = { 0 };
     const char *rungs[LEFT_OUT_RUNGS_MAX];
     char line[LINE_BYTES] = "run a.yaml";
-    assert_int_equal (read_line ("run --leave-out a s.yaml --json --leave-out b", &arguments, &err), 0);
+    assert_int_equal (read_line ("run --leave-out a s.yaml --json --leave-out b", &arguments, &t->err), 0);
     assert_int_equal (cli_list (&arguments, CLI_LEAVE_OUT, rungs), 2);
     assert_string_equal (rungs[0], "a");
     assert_string_equal (rungs[1], "b");
@@ -213,9 +200,8 @@ static void lists_keep_each_in_order_and_are_bounded (void **state)
     expect_refusal (line, "--leave-out is given more than 16 times, the limit");
 }
 
-static void words_are_taken_as_they_are_meant (void **state)
+TEST (words_are_taken_as_they_are_meant)
 {
-    (void) state;
     expect_given ("--plain receipt --json", CLI_PLAIN, "--plain");
     expect_given ("receipt last --hosts= --plain", CLI_HOSTS, "");
     expect_given ("init --gcloud -", CLI_OWN + 1, "-");
@@ -226,9 +212,8 @@ static void words_are_taken_as_they_are_meant (void **state)
     expect_given ("-v", CLI_VERBOSE, "--verbose");
 }
 
-static void mistakes_are_told_with_what_was_expected (void **state)
+TEST (mistakes_are_told_with_what_was_expected)
 {
-    (void) state;
     static const struct {
         const char *line, *said;
     } mistakes[] = {
@@ -273,52 +258,34 @@ static void check_help (const struct cli_command *command, const char *title)
             fail_msg ("%s: %.*s", title, TEXT_ARG (one));
     }
     for (const struct cli_option *row = command->options; row && row->name; row++)
-        assert_non_null (strstr (buf_c (&out), row->name));
-    assert_non_null (strstr (buf_c (&out), "\nExit status:\n"));
+        assert_has (&out, row->name);
+    assert_has (&out, "\nExit status:\n");
     buf_release (&out);
     cli_arguments_release (&arguments);
 }
 
-static void help_has_every_option_and_fits (void **state)
+TEST (help_has_every_option_and_fits)
 {
-    (void) state;
     each_command (&sliceup_command, "", check_help);
 }
 
-static void help_is_aligned_and_wrapped (void **state)
+TEST (help_is_aligned_and_wrapped)
 {
-    (void) state;
     struct cli_arguments arguments;
-    struct err err = { 0 };
     struct buf out;
-    assert_int_equal (read_line ("receipt --help", &arguments, &err), 0);
+    assert_int_equal (read_line ("receipt --help", &arguments, &t->err), 0);
     buf_init (&out, PAGE_MAX_BYTES);
     help_print (&arguments, &out);
     assert_ptr_equal (strstr (buf_c (&out), "sliceup receipt [RUN] [OPTIONS] | [OPTIONS] --merge FILE...\n\nshow "),
                       buf_c (&out));
-    assert_non_null (strstr (buf_c (&out), "\n"
-                                           "  --json                    the whole receipt as JSON\n"));
+    assert_has (&out, "\n"
+                      "  --json                    the whole receipt as JSON\n");
     assert_non_null (
         strstr (buf_c (&out),
                 "\n"
                 "  -w, --hosts SET           only these hosts: v6e-[0-3,7], @GROUP of the slice file (sliceup hosts\n"
                 "                            --help); several add up\n"));
-    assert_non_null (strstr (buf_c (&out), "\nExamples:\n  sliceup receipt\n"));
+    assert_has (&out, "\nExamples:\n  sliceup receipt\n");
     buf_release (&out);
     cli_arguments_release (&arguments);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (every_row_is_whole),
-        cmocka_unit_test (no_command_hides_an_option_of_all),
-        cmocka_unit_test (a_second_one_adds_up_or_is_refused),
-        cmocka_unit_test (lists_keep_each_in_order_and_are_bounded),
-        cmocka_unit_test (words_are_taken_as_they_are_meant),
-        cmocka_unit_test (mistakes_are_told_with_what_was_expected),
-        cmocka_unit_test (help_has_every_option_and_fits),
-        cmocka_unit_test (help_is_aligned_and_wrapped),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

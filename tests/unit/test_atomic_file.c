@@ -1,18 +1,8 @@
-/* links: io */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* alone: io */
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -20,6 +10,7 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/log.h"
+#include "test.h"
 
 static char top[64];
 
@@ -75,15 +66,14 @@ static void assert_holds (const char *name, const char *text)
     buf_init (&buf, 4096);
     if (file_read (below (name), &buf, &err) != 0)
         fail_msg ("%s", err.text);
-    assert_true (text_is (buf_as_text (&buf), text));
+    assert_text (&buf, text);
     buf_release (&buf);
 }
 
 /* ---- files ---- */
 
-static void a_file_is_made_and_replaced_with_its_mode (void **state)
+TEST_IN (a_file_is_made_and_replaced_with_its_mode, set_up, tear_down)
 {
-    (void) state;
     struct stat at;
     mode_t before = umask (077); /* the mode asked for counts, not the umask */
     write_text ("file", "old");
@@ -96,9 +86,8 @@ static void a_file_is_made_and_replaced_with_its_mode (void **state)
     assert_int_equal (count_entries (top), 1);
 }
 
-static void a_failed_write_leaves_the_old_file_and_nothing_beside_it (void **state)
+TEST_IN (a_failed_write_leaves_the_old_file_and_nothing_beside_it, set_up, tear_down)
 {
-    (void) state;
     write_text ("file", "old");
     pid_t child = fork ();
     assert_true (child >= 0);
@@ -118,15 +107,14 @@ static void a_failed_write_leaves_the_old_file_and_nothing_beside_it (void **sta
     assert_int_equal (count_entries (top), 1);
 }
 
-static void writing_where_nothing_can_be_is_explained (void **state)
+TEST_IN (writing_where_nothing_can_be_is_explained, set_up, tear_down)
 {
-    (void) state;
     char *name = malloc (2 * PATH_MAX);
     struct err err = { 0 };
     memset (name, 'x', 2 * PATH_MAX);
     name[2 * PATH_MAX - 1] = '\0';
     assert_int_equal (atomic_file_write (below ("no/such/file"), "x", 1, 0600, &err), -1);
-    assert_non_null (strstr (err.text, "no/such/file"));
+    assert_has (err.text, "no/such/file");
     assert_int_equal (atomic_file_write (name, "x", 1, 0600, &err), -1);
     assert_int_equal (err.code, ERR_LIMIT);
     assert_int_equal (mkdir (below ("folder"), 0700), 0);
@@ -135,9 +123,8 @@ static void writing_where_nothing_can_be_is_explained (void **state)
     free (name);
 }
 
-static void a_file_is_written_where_the_process_stands (void **state)
+TEST_IN (a_file_is_written_where_the_process_stands, set_up, tear_down)
 {
-    (void) state;
     struct err err = { 0 };
     char *here = getcwd (NULL, 0);
     assert_int_equal (chdir (top), 0);
@@ -147,9 +134,8 @@ static void a_file_is_written_where_the_process_stands (void **state)
     free (here);
 }
 
-static void reading_refuses_what_is_no_plain_file_or_too_large (void **state)
+TEST_IN (reading_refuses_what_is_no_plain_file_or_too_large, set_up, tear_down)
 {
-    (void) state;
     static const struct {
         const char *name;
         size_t max;
@@ -177,9 +163,8 @@ static void reading_refuses_what_is_no_plain_file_or_too_large (void **state)
     }
 }
 
-static void a_large_file_comes_back_whole (void **state)
+TEST_IN (a_large_file_comes_back_whole, set_up, tear_down)
 {
-    (void) state;
     enum { BYTES = 300000 };
     struct err err = { 0 };
     struct buf buf;
@@ -201,9 +186,8 @@ static void a_large_file_comes_back_whole (void **state)
 
 /* ---- folders ---- */
 
-static void folders_are_made_with_their_parents_and_twice (void **state)
+TEST_IN (folders_are_made_with_their_parents_and_twice, set_up, tear_down)
 {
-    (void) state;
     struct stat at;
     struct err err = { 0 };
     for (int i = 0; i < 2; i++)
@@ -219,9 +203,8 @@ static void folders_are_made_with_their_parents_and_twice (void **state)
     assert_int_equal (folder_sync (below ("a/file"), &err), -1);
 }
 
-static void removing_follows_no_link_and_accepts_what_is_missing (void **state)
+TEST_IN (removing_follows_no_link_and_accepts_what_is_missing, set_up, tear_down)
 {
-    (void) state;
     struct err err = { 0 };
     assert_int_equal (folder_make (below ("keep"), 0700, &err), 0);
     assert_int_equal (folder_make (below ("tree/sub"), 0700, &err), 0);
@@ -236,9 +219,8 @@ static void removing_follows_no_link_and_accepts_what_is_missing (void **state)
     assert_holds ("keep/file", "mine");
 }
 
-static void a_very_deep_tree_is_removed (void **state)
+TEST_IN (a_very_deep_tree_is_removed, set_up, tear_down)
 {
-    (void) state;
     enum { DEPTH = 3000 }; /* far longer than PATH_MAX, far more than the descriptors below */
     struct rlimit before, few;
     struct err err = { 0 };
@@ -264,9 +246,8 @@ static void a_very_deep_tree_is_removed (void **state)
 }
 
 /* As somebody who is not root, for whom modes count. */
-static void a_sealed_tree_is_removed_by_its_owner (void **state)
+TEST_IN (a_sealed_tree_is_removed_by_its_owner, set_up, tear_down)
 {
-    (void) state;
     assert_int_equal (chmod (top, 0777), 0);
     pid_t child = fork ();
     assert_true (child >= 0);
@@ -288,9 +269,8 @@ static void a_sealed_tree_is_removed_by_its_owner (void **state)
 
 /* ---- the log ---- */
 
-static void one_event_is_one_line_that_cannot_drive_a_terminal (void **state)
+TEST_IN (one_event_is_one_line_that_cannot_drive_a_terminal, set_up, tear_down)
 {
-    (void) state;
     FILE *to = fopen (below ("log"), "we");
     struct log log = { .to = to, .program = "sliceup" };
     log_print (&log, "host %d said %s", 3, "a\nb\033[2J");
@@ -301,24 +281,4 @@ static void one_event_is_one_line_that_cannot_drive_a_terminal (void **state)
     log_print (&log, "silent");
     fclose (to);
     assert_holds ("log", "sliceup: host 3 said a\\x0ab\\x1b[2J\nsliceup: shown\n");
-}
-
-#define FILE_TEST(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        FILE_TEST (a_file_is_made_and_replaced_with_its_mode),
-        FILE_TEST (a_failed_write_leaves_the_old_file_and_nothing_beside_it),
-        FILE_TEST (writing_where_nothing_can_be_is_explained),
-        FILE_TEST (a_file_is_written_where_the_process_stands),
-        FILE_TEST (reading_refuses_what_is_no_plain_file_or_too_large),
-        FILE_TEST (a_large_file_comes_back_whole),
-        FILE_TEST (folders_are_made_with_their_parents_and_twice),
-        FILE_TEST (removing_follows_no_link_and_accepts_what_is_missing),
-        FILE_TEST (a_very_deep_tree_is_removed),
-        FILE_TEST (a_sealed_tree_is_removed_by_its_owner),
-        FILE_TEST (one_event_is_one_line_that_cannot_drive_a_terminal),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,15 +1,9 @@
-/* links: attempt */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* alone: attempt */
 #include "attempt_fixture.h"
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "test.h"
 #include "worker/attempt/attempt.h"
 #include "worker/attempt/task.h"
 #include "worker/facts/facts.h"
@@ -20,15 +14,12 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- commands ---- */
 
-static void a_command_that_says_nothing_has_exit_status_and_log_only (void **state)
+TEST_IN (a_command_that_says_nothing_has_exit_status_and_log_only, setup, teardown)
 {
     struct bench *b = *state;
     use_command (b, "echo hello; echo world >&2; test \"$SLICEUP_FD\" = 3 && exit 4");
@@ -36,15 +27,15 @@ static void a_command_that_says_nothing_has_exit_status_and_log_only (void **sta
     assert_int_equal (r->ending, ENDING_EXITED);
     assert_int_equal (r->code, 4);
     assert_false (r->spoke || r->done);
-    assert_true (text_is (r->tail, "hello\nworld\n"));
+    assert_text (r->tail, "hello\nworld\n");
     assert_int_equal (r->output_bytes, 12);
-    assert_true (text_is (log_of (b), "hello\nworld\n"));
-    assert_true (text_is (buf_as_text (&b->chunks), "hello\nworld\n"));
+    assert_text (log_of (b), "hello\nworld\n");
+    assert_text (&b->chunks, "hello\nworld\n");
     assert_string_equal (b->phases, "run ");
     assert_true (r->peak_bytes > 0);
 }
 
-static void a_silent_command_sends_no_chunk (void **state)
+TEST_IN (a_silent_command_sends_no_chunk, setup, teardown)
 {
     struct bench *b = *state;
     use_command (b, "exit 0");
@@ -52,7 +43,7 @@ static void a_silent_command_sends_no_chunk (void **state)
     assert_int_equal (b->chunks_n, 0);
 }
 
-static void its_environment_is_an_allow_list_and_the_profile (void **state)
+TEST_IN (its_environment_is_an_allow_list_and_the_profile, setup, teardown)
 {
     struct bench *b = *state;
     struct var vars[] = { { TEXT_LIT ("ORDERED"), TEXT_LIT ("1") }, { TEXT_LIT ("TZ"), TEXT_LIT ("UTC") } };
@@ -67,11 +58,11 @@ static void its_environment_is_an_allow_list_and_the_profile (void **state)
     has (r->tail, "ORDERED=1\n");
     has (r->tail, "TZ=UTC\n");
     has (r->tail, "PATH=");
-    assert_false (text_find (r->tail, TEXT_LIT ("NOT_ORDERED"), NULL));
+    assert_has_not (r->tail, "NOT_ORDERED");
     has (r->tail, "/scratch/2.once.1\n");
 }
 
-static void a_variable_without_a_name_is_refused (void **state)
+TEST_IN (a_variable_without_a_name_is_refused, setup, teardown)
 {
     struct bench *b = *state;
     struct var vars[] = { { TEXT_LIT ("A=B"), TEXT_LIT ("1") } };
@@ -83,7 +74,7 @@ static void a_variable_without_a_name_is_refused (void **state)
     has (r->problem, "'A=B' is not a valid name of an environment variable");
 }
 
-static void what_is_not_there_does_not_start (void **state)
+TEST_IN (what_is_not_there_does_not_start, setup, teardown)
 {
     struct bench *b = *state;
     use_command (b, "");
@@ -130,7 +121,7 @@ static uint64_t assert_cut_of (struct bench *b, struct text log, struct text pri
     return all;
 }
 
-static void a_log_keeps_both_ends_and_every_other_byte_is_counted (void **state)
+TEST_IN (a_log_keeps_both_ends_and_every_other_byte_is_counted, setup, teardown)
 {
     static const uint32_t lines[] = { 0, 300, 1000, 100000, 358400, 500000, 1000000 };
     struct bench *b = *state;
@@ -157,7 +148,7 @@ static void a_log_keeps_both_ends_and_every_other_byte_is_counted (void **state)
     }
 }
 
-static void lines_that_look_like_a_failure_stay_of_a_cut (void **state)
+TEST_IN (lines_that_look_like_a_failure_stay_of_a_cut, setup, teardown)
 {
     struct bench *b = *state;
     use_command (b, "seq 1 2000000; echo 'Traceback (most recent call last):'; echo '  File \"/w/step.py\", line 7'; "
@@ -172,7 +163,7 @@ static void lines_that_look_like_a_failure_stay_of_a_cut (void **state)
     assert_true (log_of (b).len + r->dropped_bytes > r->output_bytes);
 }
 
-static void the_first_failure_stays_of_a_flood_of_them (void **state)
+TEST_IN (the_first_failure_stays_of_a_flood_of_them, setup, teardown)
 {
     struct bench *b = *state;
     use_command (b, "seq 1 150000; echo 'RuntimeError: THE CAUSE'; "
@@ -182,7 +173,7 @@ static void the_first_failure_stays_of_a_flood_of_them (void **state)
     has (buf_as_text (&b->chunks), "RuntimeError: THE CAUSE\n");
 }
 
-static void lines_below_a_failure_leave_the_end_whole (void **state)
+TEST_IN (lines_below_a_failure_leave_the_end_whole, setup, teardown)
 {
     struct bench *b = *state;
     use_command (b, "seq 1 200000; echo 'RuntimeError: THE CAUSE'; seq -f '  frame %06g' 1 31000; echo '[end'");
@@ -194,7 +185,7 @@ static void lines_below_a_failure_leave_the_end_whole (void **state)
     assert_true (r->dropped_bytes >= r->output_bytes - log.len);
 }
 
-static void what_names_an_exception_stays_with_its_traceback (void **state)
+TEST_IN (what_names_an_exception_stays_with_its_traceback, setup, teardown)
 {
     struct bench *b = *state;
     use_command (b, "seq 1 200000; echo 'Traceback (most recent call last):'; echo '  File \"/w/step.py\", line 7'; "
@@ -207,19 +198,19 @@ static void what_names_an_exception_stays_with_its_traceback (void **state)
     has (buf_as_text (&b->chunks), "client.cc:7] bad order of devices\n");
 }
 
-static void of_a_long_line_that_looks_like_a_failure_the_beginning_stays (void **state)
+TEST_IN (of_a_long_line_that_looks_like_a_failure_the_beginning_stays, setup, teardown)
 {
     struct bench *b = *state;
     use_command (b, "seq 1 200000; printf 'RuntimeError: THE CAUSE %03000d\\nfailed\\n' 7; seq 1 200000");
     const struct result *r = run (b);
     has (buf_as_text (&b->chunks), "RuntimeError: THE CAUSE 000000");
     has (buf_as_text (&b->chunks), "0000\nfailed\n");
-    assert_false (text_find (buf_as_text (&b->chunks), TEXT_LIT ("0007\nfailed"), NULL));
+    assert_has_not (&b->chunks, "0007\nfailed");
     has (log_of (b), "0007\nfailed\n");
     assert_true (r->unsent_bytes > r->dropped_bytes);
 }
 
-static void what_a_full_disk_does_not_take_is_told (void **state)
+TEST_IN (what_a_full_disk_does_not_take_is_told, setup, teardown)
 {
     struct bench *b = *state;
     b->context.log_bytes = 4 << 20;
@@ -238,38 +229,38 @@ static void what_a_full_disk_does_not_take_is_told (void **state)
     has (r->notes.items[0].text, ".log: No space left on device");
 }
 
-static void what_a_busy_coordinator_does_not_take_at_once_is_sent_again (void **state)
+TEST_IN (what_a_busy_coordinator_does_not_take_at_once_is_sent_again, setup, teardown)
 {
     struct bench *b = *state;
     b->refusals = 3;
     use_command (b, "echo hello");
     const struct result *r = run (b);
-    assert_true (text_is (buf_as_text (&b->chunks), "hello\n"));
+    assert_text (&b->chunks, "hello\n");
     assert_true (r->unsent_bytes == 0 && r->log_bytes == 6);
 }
 
-static void a_input_closed_coordinator_costs_only_its_copy (void **state)
+TEST_IN (a_input_closed_coordinator_costs_only_its_copy, setup, teardown)
 {
     struct bench *b = *state;
     b->input_closed = true;
     use_command (b, "echo hello");
     const struct result *r = run (b);
-    assert_true (text_is (log_of (b), "hello\n"));
+    assert_text (log_of (b), "hello\n");
     assert_int_equal (r->unsent_bytes, 6);
 }
 
-static void invalid_output_becomes_a_valid_tail (void **state)
+TEST_IN (invalid_output_becomes_a_valid_tail, setup, teardown)
 {
     struct bench *b = *state;
     use_command (b, "printf 'a\\377b\\000c'");
     const struct result *r = run (b);
-    assert_true (text_is (r->tail, "a\xEF\xBF\xBD"
-                                   "b\xEF\xBF\xBD"
-                                   "c"));
+    assert_text (r->tail, "a\xEF\xBF\xBD"
+                          "b\xEF\xBF\xBD"
+                          "c");
     assert_int_equal (log_of (b).len, 5);
 }
 
-static void a_tail_of_garbage_ends_where_the_output_ends (void **state)
+TEST_IN (a_tail_of_garbage_ends_where_the_output_ends, setup, teardown)
 {
     struct bench *b = *state;
     use_command (b, "head -c 5000 /dev/zero; echo the end");
@@ -279,14 +270,14 @@ static void a_tail_of_garbage_ends_where_the_output_ends (void **state)
     has (r->tail, "\xEF\xBF\xBDthe end\n");
 }
 
-static void strays_are_counted (void **state)
+TEST_IN (strays_are_counted, setup, teardown)
 {
     struct bench *b = *state;
     use_command (b, "setsid sleep 1000 & sleep 1000 & exit 0");
     assert_int_equal (run (b)->strays, 2);
 }
 
-static void a_limit_ends_it (void **state)
+TEST_IN (a_limit_ends_it, setup, teardown)
 {
     struct bench *b = *state;
     b->ripe_on = "begun";
@@ -309,7 +300,7 @@ static bool stack_has (const struct result *r, const char *words)
     return false;
 }
 
-static void what_its_threads_wait_in_stands_in_the_log_and_the_result (void **state)
+TEST_IN (what_its_threads_wait_in_stands_in_the_log_and_the_result, setup, teardown)
 {
     struct bench *b = *state;
     b->ripe_on = "begun";
@@ -320,12 +311,12 @@ static void what_its_threads_wait_in_stands_in_the_log_and_the_result (void **st
          "[sliceup] sh: main thread ");
     has (log_of (b), "[sliceup] sleep: main thread ");
     assert_true (stack_has (r, "sh: main thread ") && stack_has (r, "sleep: main thread "));
-    assert_false (text_find (log_of (b), TEXT_LIT ("stacks"), NULL)); /* nobody was asked */
-    assert_true (text_is (r->tail, "begun"));                         /* what it printed before */
-    assert_true (text_equal (log_of (b), buf_as_text (&b->chunks)));
+    assert_has_not (log_of (b), "stacks"); /* nobody was asked */
+    assert_text (r->tail, "begun");        /* what it printed before */
+    assert_text (log_of (b), &b->chunks);
 }
 
-static void a_python_program_shows_where_the_interrupt_met_it (void **state)
+TEST_IN (a_python_program_shows_where_the_interrupt_met_it, setup, teardown)
 {
     struct bench *b = *state;
     b->ripe_on = "ripe";
@@ -345,7 +336,7 @@ static void a_python_program_shows_where_the_interrupt_met_it (void **state)
     "name='ripe')\n"                                                                                                   \
     "def hang():\n    while True: time.sleep(100)\n"
 
-static void a_program_that_said_so_is_asked_for_its_stacks (void **state)
+TEST_IN (a_program_that_said_so_is_asked_for_its_stacks, setup, teardown)
 {
     struct bench *b = *state;
     b->ripe_on = "ripe";
@@ -359,7 +350,7 @@ static void a_program_that_said_so_is_asked_for_its_stacks (void **state)
     assert_true (r->code == SIGKILL && r->bad_lines == 0);
 }
 
-static void who_said_so_without_a_handler_is_not_killed_by_it (void **state)
+TEST_IN (who_said_so_without_a_handler_is_not_killed_by_it, setup, teardown)
 {
     struct bench *b = *state;
     b->ripe_on = "ripe";
@@ -367,10 +358,10 @@ static void who_said_so_without_a_handler_is_not_killed_by_it (void **state)
     const struct result *r = run (b);
     assert_int_equal (r->ending, ENDING_TIMEOUT);
     assert_int_equal (r->code, 7);
-    assert_false (text_find (log_of (b), TEXT_LIT ("stacks"), NULL));
+    assert_has_not (log_of (b), "stacks");
 }
 
-static void one_that_prints_nothing_or_is_stopped_is_killed_all_the_same (void **state)
+TEST_IN (one_that_prints_nothing_or_is_stopped_is_killed_all_the_same, setup, teardown)
 {
     static const char *const bodies[] = { "signal.signal(signal.SIGUSR1, lambda *_: None)\noffer()\nhang()\n",
                                           "faulthandler.register(signal.SIGUSR1, file=2)\noffer()\n"
@@ -386,7 +377,7 @@ static void one_that_prints_nothing_or_is_stopped_is_killed_all_the_same (void *
     }
 }
 
-static void one_that_waits_at_a_gate_is_not_looked_at (void **state)
+TEST_IN (one_that_waits_at_a_gate_is_not_looked_at, setup, teardown)
 {
     struct bench *b = *state;
     b->ripe_on = "gate";
@@ -394,10 +385,10 @@ static void one_that_waits_at_a_gate_is_not_looked_at (void **state)
     const struct result *r = run (b);
     assert_int_equal (r->ending, ENDING_TIMEOUT);
     assert_int_equal (r->stack.n, 0);
-    assert_false (text_find (log_of (b), TEXT_LIT ("[sliceup]"), NULL));
+    assert_has_not (log_of (b), "[sliceup]");
 }
 
-static void a_line_about_stacks_is_checked (void **state)
+TEST_IN (a_line_about_stacks_is_checked, setup, teardown)
 {
     static const char *const lines[] = { "signal=0, pid=1", "signal=65, pid=1", "signal=10, pid=0", "signal=10",
                                          "pid=3" };
@@ -408,7 +399,7 @@ static void a_line_about_stacks_is_checked (void **state)
     }
 }
 
-static void a_stop_is_reported_as_ordered (void **state)
+TEST_IN (a_stop_is_reported_as_ordered, setup, teardown)
 {
     struct bench *b = *state;
     b->stop_on_phase = "run";
@@ -420,7 +411,7 @@ static void a_stop_is_reported_as_ordered (void **state)
     has (r->problem, "stopped: enough");
 }
 
-static void an_unknown_program_kind_does_not_start (void **state)
+TEST_IN (an_unknown_program_kind_does_not_start, setup, teardown)
 {
     struct bench *b = *state;
     const struct result *r = run (b);
@@ -430,7 +421,7 @@ static void an_unknown_program_kind_does_not_start (void **state)
 
 /* ---- canaries ---- */
 
-static void a_canary_hears_the_attempt_and_speaks (void **state)
+TEST_IN (a_canary_hears_the_attempt_and_speaks, setup, teardown)
 {
     struct bench *b = *state;
     struct var args[] = { { TEXT_LIT ("steps"), TEXT_LIT ("3") }, { TEXT_LIT ("name"), TEXT_LIT ("\"x\"") } };
@@ -445,7 +436,7 @@ static void a_canary_hears_the_attempt_and_speaks (void **state)
     if (r->bad_lines || !r->done)
         fail_msg ("%.*s %.*s", TEXT_ARG (r->problem), TEXT_ARG (r->tail));
     assert_true (r->ending == ENDING_EXITED && r->code == 0 && r->spoke);
-    assert_true (text_is (r->phase, "run"));
+    assert_text (r->phase, "run");
     assert_true (r->peak_bytes == 1ull << 40);
     if (strcmp (b->phases, "start run ") != 0) /* fetching was over within one pass of the loop */
         assert_string_equal (b->phases, "files start run ");
@@ -459,7 +450,7 @@ static void a_canary_hears_the_attempt_and_speaks (void **state)
                  "\"secret\": 77, \"stacks_signal\": 10, \"type\": \"attempt\", \"warm\": \"none\", \"world\": 1}"));
 }
 
-static void a_slice_canary_hears_its_place_in_the_slice (void **state)
+TEST_IN (a_slice_canary_hears_its_place_in_the_slice, setup, teardown)
 {
     struct bench *b = *state;
     struct axis axes[] = { { TEXT_LIT ("data"), 4 }, { TEXT_LIT ("model"), 2 } };
@@ -471,11 +462,11 @@ static void a_slice_canary_hears_its_place_in_the_slice (void **state)
     use_canary (b, "place = [attempt[k] for k in ('scope', 'rank', 'world', 'mesh')]\n"
                    "say(type='fact', name='place', value=json.dumps(place))\n"
                    "done()\n");
-    assert_true (text_is (run (b)->facts.items[0].value, "[\"slice\", 3, 4, [{\"axis\": \"data\", \"size\": 4}, "
-                                                         "{\"axis\": \"model\", \"size\": 2}]]"));
+    assert_text (run (b)->facts.items[0].value, ("[\"slice\", 3, 4, [{\"axis\": \"data\", \"size\": 4}, "
+                                                 "{\"axis\": \"model\", \"size\": 2}]]"));
 }
 
-static void a_gate_is_passed_when_it_is_opened (void **state)
+TEST_IN (a_gate_is_passed_when_it_is_opened, setup, teardown)
 {
     struct bench *b = *state;
     b->answer_gates = true;
@@ -489,7 +480,7 @@ static void a_gate_is_passed_when_it_is_opened (void **state)
     assert_int_equal (b->gates, 2);
 }
 
-static void a_second_gate_behind_a_shut_one_is_refused (void **state)
+TEST_IN (a_second_gate_behind_a_shut_one_is_refused, setup, teardown)
 {
     struct bench *b = *state;
     use_canary (b, "for i in range(100): say(type='gate', name='g', mode='share', value='')\n"
@@ -498,11 +489,11 @@ static void a_second_gate_behind_a_shut_one_is_refused (void **state)
     const struct result *r = run (b);
     assert_int_equal (b->gates, 1);
     assert_int_equal (r->bad_lines, 99);
-    assert_true (text_is (r->phase, "p999"));
+    assert_text (r->phase, "p999");
     has (r->problem, "already waits at another gate");
 }
 
-static void a_polite_stop_is_heard_on_the_channel (void **state)
+TEST_IN (a_polite_stop_is_heard_on_the_channel, setup, teardown)
 {
     struct bench *b = *state;
     b->context.stop_ms = TIMEOUT_MS; /* it gets all the time it needs */
@@ -516,7 +507,7 @@ static void a_polite_stop_is_heard_on_the_channel (void **state)
     has (log_of (b), "{\"type\":\"stop\",\"reason\":\"enough\"}");
 }
 
-static void who_was_done_before_the_stop_took_effect_is_not_cancelled (void **state)
+TEST_IN (who_was_done_before_the_stop_took_effect_is_not_cancelled, setup, teardown)
 {
     struct bench *b = *state;
     b->context.stop_ms = TIMEOUT_MS; /* it gets all the time it needs */
@@ -528,7 +519,7 @@ static void who_was_done_before_the_stop_took_effect_is_not_cancelled (void **st
     assert_true (r->done);
 }
 
-static void a_changed_canary_does_not_start (void **state)
+TEST_IN (a_changed_canary_does_not_start, setup, teardown)
 {
     struct bench *b = *state;
     use_canary (b, "done()\n");
@@ -571,7 +562,7 @@ static void hide_tree (struct bench *bench)
 
 #define TELL "import sliceup_canary\nprint(sliceup_canary.WORD, os.environ['PYTHONPATH'], __file__)\ndone()\n"
 
-static void its_helper_is_found_above_it (void **state)
+TEST_IN (its_helper_is_found_above_it, setup, teardown)
 {
     struct bench *b = *state;
     use_tree (b, TELL);
@@ -580,7 +571,7 @@ static void its_helper_is_found_above_it (void **state)
     assert_int_equal (b->asks, 0);
 }
 
-static void what_the_host_lacks_is_fetched_once (void **state)
+TEST_IN (what_the_host_lacks_is_fetched_once, setup, teardown)
 {
     struct bench *b = *state;
     use_tree (b, TELL);
@@ -597,7 +588,7 @@ static void what_the_host_lacks_is_fetched_once (void **state)
     assert_int_equal (b->asks, asks);
 }
 
-static void a_damaged_copy_is_fetched_again (void **state)
+TEST_IN (a_damaged_copy_is_fetched_again, setup, teardown)
 {
     struct bench *b = *state;
     use_tree (b, TELL);
@@ -615,7 +606,7 @@ static void a_damaged_copy_is_fetched_again (void **state)
     assert_int_equal (b->asks, asks + 1);
 }
 
-static void bytes_with_another_sha256_are_not_run (void **state)
+TEST_IN (bytes_with_another_sha256_are_not_run, setup, teardown)
 {
     struct bench *b = *state;
     use_tree (b, TELL);
@@ -627,7 +618,7 @@ static void bytes_with_another_sha256_are_not_run (void **state)
     assert_int_equal (r->output_bytes, 0);
 }
 
-static void a_stop_while_fetching_is_immediate (void **state)
+TEST_IN (a_stop_while_fetching_is_immediate, setup, teardown)
 {
     struct bench *b = *state;
     use_tree (b, TELL);
@@ -647,7 +638,7 @@ static void a_stop_while_fetching_is_immediate (void **state)
     has (event.result->problem, "stopped: enough");
 }
 
-static void the_limit_of_an_attempt_covers_fetching (void **state)
+TEST_IN (the_limit_of_an_attempt_covers_fetching, setup, teardown)
 {
     struct bench *b = *state;
     use_tree (b, TELL);
@@ -659,7 +650,7 @@ static void the_limit_of_an_attempt_covers_fetching (void **state)
     has (r->problem, "exceeded its time limit of 3 s");
 }
 
-static void words_left_in_the_channel_at_the_end_are_heard (void **state)
+TEST_IN (words_left_in_the_channel_at_the_end_are_heard, setup, teardown)
 {
     struct bench *b = *state;
     use_canary (b, "for i in range(60): say(type='check', name='c', expected=1, observed=1)\n"
@@ -669,7 +660,7 @@ static void words_left_in_the_channel_at_the_end_are_heard (void **state)
     assert_int_equal (r->checks.n, 60);
 }
 
-static void a_builtin_is_this_executable_again (void **state)
+TEST_IN (a_builtin_is_this_executable_again, setup, teardown)
 {
     struct bench *b = *state;
     b->run.rung.kind = PROGRAM_BUILTIN;
@@ -678,13 +669,13 @@ static void a_builtin_is_this_executable_again (void **state)
     if (!r->done || r->bad_lines)
         fail_msg ("%.*s %.*s", TEXT_ARG (r->problem), TEXT_ARG (r->tail));
     assert_true (r->ending == ENDING_EXITED && r->code == 0 && r->facts.n > 5);
-    assert_true (text_is (r->facts.items[r->facts.n - 1].name, "containment"));
-    assert_true (text_is (r->facts.items[r->facts.n - 1].value, "subreaper")); /* no better one was chosen here */
+    assert_text (r->facts.items[r->facts.n - 1].name, "containment");
+    assert_text (r->facts.items[r->facts.n - 1].value, "subreaper"); /* no better one was chosen here */
 }
 
 /* ---- tasks ---- */
 
-static void without_its_environment_a_canary_does_not_start (void **state)
+TEST_IN (without_its_environment_a_canary_does_not_start, setup, teardown)
 {
     struct bench *b = *state;
     use_canary (b, "done()\n");
@@ -706,7 +697,7 @@ static void use_cache (struct bench *bench, enum cache_role role, uint64_t token
     assert_int_equal (folder_make (bench->run.cache.frontend_root.ptr, 0700, NULL), 0);
 }
 
-static void what_the_writer_sealed_is_what_a_reader_gets (void **state)
+TEST_IN (what_the_writer_sealed_is_what_a_reader_gets, setup, teardown)
 {
     struct bench *b = *state;
     use_cache (b, CACHE_ROLE_WRITER, 5);
@@ -724,8 +715,8 @@ static void what_the_writer_sealed_is_what_a_reader_gets (void **state)
     b->run.cache.role = CACHE_ROLE_READER;
     use_command (b, "cat ../../cache/generation/one");
     r = run_again (b);
-    assert_true (text_is (r->cache_state, "verified"));
-    assert_true (text_is (r->tail, "entry\n"));
+    assert_text (r->cache_state, "verified");
+    assert_text (r->tail, "entry\n");
     assert_int_equal (r->seal.token, 0);
 }
 
@@ -750,7 +741,7 @@ static void *spoil_while_it_runs (void *owner)
     return NULL;
 }
 
-static void what_could_not_be_looked_over_afterwards_is_not_verified (void **state)
+TEST_IN (what_could_not_be_looked_over_afterwards_is_not_verified, setup, teardown)
 {
     struct bench *b = *state;
     pthread_t thread;
@@ -772,10 +763,10 @@ static void what_could_not_be_looked_over_afterwards_is_not_verified (void **sta
     assert_int_equal (r->ending, ENDING_EXITED);
     assert_int_equal (r->code, 0);
     assert_true (r->cache_state.len && !text_is (r->cache_state, "verified"));
-    assert_true (text_equal (r->problem, r->cache_state));
+    assert_text (r->problem, r->cache_state);
 }
 
-static void a_damaged_generation_is_not_run (void **state)
+TEST_IN (a_damaged_generation_is_not_run, setup, teardown)
 {
     struct bench *b = *state;
     use_cache (b, CACHE_ROLE_WRITER, 6);
@@ -797,7 +788,7 @@ static void a_damaged_generation_is_not_run (void **state)
     assert_int_equal (r->output_bytes, 0);
 }
 
-static void a_failed_writer_seals_nothing (void **state)
+TEST_IN (a_failed_writer_seals_nothing, setup, teardown)
 {
     struct bench *b = *state;
     use_cache (b, CACHE_ROLE_WRITER, 7);
@@ -809,7 +800,7 @@ static void a_failed_writer_seals_nothing (void **state)
     assert_true (access (manifest.ptr, F_OK) < 0 && errno == ENOENT);
 }
 
-static void a_reader_without_a_generation_gets_an_empty_one (void **state)
+TEST_IN (a_reader_without_a_generation_gets_an_empty_one, setup, teardown)
 {
     struct bench *b = *state;
     use_cache (b, CACHE_ROLE_READER, 0);
@@ -820,19 +811,19 @@ static void a_reader_without_a_generation_gets_an_empty_one (void **state)
     assert_int_equal (r->cache_state.len, 0);
 }
 
-static void a_confined_program_has_no_descriptor_of_ours (void **state)
+TEST_IN (a_confined_program_has_no_descriptor_of_ours, setup, teardown)
 {
     struct bench *b = *state;
     use_cache (b, CACHE_ROLE_READER, 0);
     use_command (b, "ls /proc/self/fd | tr '\\n' ' '");
-    assert_true (text_is (run (b)->tail, "0 1 2 3 4 ")); /* 3: its channel; 4: ls reads the folder */
+    assert_text (run (b)->tail, "0 1 2 3 4 "); /* 3: its channel; 4: ls reads the folder */
     use_cache (b, CACHE_ROLE_NONE, 0);
-    assert_true (text_is (run_again (b)->tail, "0 1 2 3 4 "));
+    assert_text (run_again (b)->tail, "0 1 2 3 4 ");
     b->run.cache.frontend_root = (struct text){ 0 };
-    assert_true (text_is (run_again (b)->tail, "0 1 2 3 4 "));
+    assert_text (run_again (b)->tail, "0 1 2 3 4 ");
 }
 
-static void a_level_that_is_not_reached_is_not_started (void **state)
+TEST_IN (a_level_that_is_not_reached_is_not_started, setup, teardown)
 {
     struct bench *b = *state;
     use_cache (b, CACHE_ROLE_READER, 0);
@@ -846,14 +837,14 @@ static void a_level_that_is_not_reached_is_not_started (void **state)
     assert_true (r->cache.level != ENFORCEMENT_NONE && r->cache.mount.len > 0);
 }
 
-static void what_lands_in_an_overlay_is_counted_and_thrown_away (void **state)
+TEST_IN (what_lands_in_an_overlay_is_counted_and_thrown_away, setup, teardown)
 {
     struct bench *b = *state;
     use_cache (b, CACHE_ROLE_READER, 0);
     b->run.cache.overlay = true;
     use_command (b, "cd ../../cache/generation && mkdir f && for i in 1 2 3 4 5 6 7; do echo $i > f/$i; done; cat f/7");
     const struct result *r = run (b);
-    assert_true (text_is (r->tail, "7\n"));
+    assert_text (r->tail, "7\n");
     assert_int_equal (r->findings.n, 5);
     assert_int_equal (r->findings.items[0].kind, FINDING_WRITE_ATTEMPT);
     has (r->findings.items[0].path, "f/");
@@ -863,7 +854,7 @@ static void what_lands_in_an_overlay_is_counted_and_thrown_away (void **state)
     assert_true (access (layer.ptr, F_OK) < 0 && errno == ENOENT);
 }
 
-static void a_stop_while_preparing_starts_nothing (void **state)
+TEST_IN (a_stop_while_preparing_starts_nothing, setup, teardown)
 {
     struct bench *b = *state;
     use_cache (b, CACHE_ROLE_WRITER, 8);
@@ -885,61 +876,7 @@ int main (int argc, char **argv)
         return task_main (argc - 1, argv + 1);
     if (argc > 1 && strcmp (argv[1], "confine") == 0)
         return confine_main (argc - 1, argv + 1);
-    const struct CMUnitTest tests[] = {
-        T (a_command_that_says_nothing_has_exit_status_and_log_only),
-        T (a_silent_command_sends_no_chunk),
-        T (its_environment_is_an_allow_list_and_the_profile),
-        T (a_variable_without_a_name_is_refused),
-        T (what_is_not_there_does_not_start),
-        T (a_log_keeps_both_ends_and_every_other_byte_is_counted),
-        T (what_a_busy_coordinator_does_not_take_at_once_is_sent_again),
-        T (a_input_closed_coordinator_costs_only_its_copy),
-        T (lines_that_look_like_a_failure_stay_of_a_cut),
-        T (the_first_failure_stays_of_a_flood_of_them),
-        T (lines_below_a_failure_leave_the_end_whole),
-        T (what_names_an_exception_stays_with_its_traceback),
-        T (of_a_long_line_that_looks_like_a_failure_the_beginning_stays),
-        T (what_a_full_disk_does_not_take_is_told),
-        T (invalid_output_becomes_a_valid_tail),
-        T (a_tail_of_garbage_ends_where_the_output_ends),
-        T (strays_are_counted),
-        T (what_its_threads_wait_in_stands_in_the_log_and_the_result),
-        T (a_python_program_shows_where_the_interrupt_met_it),
-        T (a_program_that_said_so_is_asked_for_its_stacks),
-        T (who_said_so_without_a_handler_is_not_killed_by_it),
-        T (one_that_prints_nothing_or_is_stopped_is_killed_all_the_same),
-        T (one_that_waits_at_a_gate_is_not_looked_at),
-        T (a_line_about_stacks_is_checked),
-        T (a_limit_ends_it),
-        T (a_stop_is_reported_as_ordered),
-        T (an_unknown_program_kind_does_not_start),
-        T (a_canary_hears_the_attempt_and_speaks),
-        T (a_slice_canary_hears_its_place_in_the_slice),
-        T (a_gate_is_passed_when_it_is_opened),
-        T (a_second_gate_behind_a_shut_one_is_refused),
-        T (a_polite_stop_is_heard_on_the_channel),
-        T (who_was_done_before_the_stop_took_effect_is_not_cancelled),
-        T (a_changed_canary_does_not_start),
-        T (its_helper_is_found_above_it),
-        T (what_the_host_lacks_is_fetched_once),
-        T (a_damaged_copy_is_fetched_again),
-        T (bytes_with_another_sha256_are_not_run),
-        T (a_stop_while_fetching_is_immediate),
-        T (the_limit_of_an_attempt_covers_fetching),
-        T (words_left_in_the_channel_at_the_end_are_heard),
-        T (a_builtin_is_this_executable_again),
-        T (without_its_environment_a_canary_does_not_start),
-        T (what_the_writer_sealed_is_what_a_reader_gets),
-        T (what_could_not_be_looked_over_afterwards_is_not_verified),
-        T (a_damaged_generation_is_not_run),
-        T (a_failed_writer_seals_nothing),
-        T (a_reader_without_a_generation_gets_an_empty_one),
-        T (a_confined_program_has_no_descriptor_of_ours),
-        T (a_level_that_is_not_reached_is_not_started),
-        T (what_lands_in_an_overlay_is_counted_and_thrown_away),
-        T (a_stop_while_preparing_starts_nothing),
-    };
     if (exec_adopt_orphans (NULL) < 0)
         return 1;
-    return cmocka_run_group_tests (tests, NULL, NULL);
+    return test_run (argc, argv);
 }

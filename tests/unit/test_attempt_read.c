@@ -1,14 +1,8 @@
-/* links: attempt */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* alone: attempt */
 #include "attempt_fixture.h"
 #include "common/signature/signature.h"
 #include "common/wire/wire.h"
+#include "test.h"
 #include "worker/attempt/task.h"
 #include "worker/facts/facts.h"
 #include "worker/process/exec.h"
@@ -76,13 +70,13 @@ static void saw_hbm (const struct result *r)
 {
     if (r->sightings.n != 1)
         fail_msg ("%u sightings; %.*s", r->sightings.n, TEXT_ARG (r->problem));
-    assert_true (text_is (r->sightings.items[0].signature, "hbm-full"));
+    assert_text (r->sightings.items[0].signature, "hbm-full");
     has (r->sightings.items[0].text, "Used 17G");
 }
 
 /* ---- which attempts are read ---- */
 
-static void a_known_text_long_before_the_end_is_seen (void **state)
+TEST_IN (a_known_text_long_before_the_end_is_seen, setup, teardown)
 {
     struct bench *b = *state;
     use_table (b);
@@ -93,14 +87,14 @@ static void a_known_text_long_before_the_end_is_seen (void **state)
     assert_int_equal (r->sightings.items[0].line, 2);
     assert_int_equal (r->sightings.items[0].offset, 4);
     assert_int_equal (r->shown.n, 0);
-    assert_false (text_find (r->tail, TEXT_LIT ("memory space"), NULL));
+    assert_has_not (r->tail, "memory space");
     assert_int_equal (r->code, 3);
     assert_int_equal (r->problem.len, 0);
     assert_int_equal (b->asks, 0);
     has (text_of (b->phases), "read ");
 }
 
-static void what_nobody_knows_is_shown (void **state)
+TEST_IN (what_nobody_knows_is_shown, setup, teardown)
 {
     struct bench *b = *state;
     use_table (b);
@@ -112,7 +106,7 @@ static void what_nobody_knows_is_shown (void **state)
     has (r->shown.items[0], "frobnicator");
 }
 
-static void of_success_only_texts_are_read_that_always_count (void **state)
+TEST_IN (of_success_only_texts_are_read_that_always_count, setup, teardown)
 {
     struct bench *b = *state;
     use_table (b);
@@ -120,14 +114,14 @@ static void of_success_only_texts_are_read_that_always_count (void **state)
     use_command (b, "echo '" HBM "'; echo 'ValueError: retried'; echo '" LATE "'; exit 0");
     const struct result *r = run (b);
     assert_int_equal (r->sightings.n, 1);
-    assert_true (text_is (r->sightings.items[0].signature, "late"));
+    assert_text (r->sightings.items[0].signature, "late");
     assert_int_equal (r->shown.n, 0);
     has (text_of (b->phases), "run read ");
     b->run.profile.backend = TEXT_LIT ("cpu");
     assert_int_equal (run_again (b)->sightings.n, 0);
 }
 
-static void a_silent_end_is_not_read (void **state)
+TEST_IN (a_silent_end_is_not_read, setup, teardown)
 {
     struct bench *b = *state;
     use_table (b);
@@ -136,7 +130,7 @@ static void a_silent_end_is_not_read (void **state)
     assert_string_equal (b->phases, "run ");
 }
 
-static void a_signal_is_read (void **state)
+TEST_IN (a_signal_is_read, setup, teardown)
 {
     struct bench *b = *state;
     use_table (b);
@@ -146,7 +140,7 @@ static void a_signal_is_read (void **state)
     saw_hbm (r);
 }
 
-static void a_limit_that_passed_is_read (void **state)
+TEST_IN (a_limit_that_passed_is_read, setup, teardown)
 {
     struct bench *b = *state;
     use_table (b);
@@ -168,7 +162,7 @@ static void use_stopped (struct bench *b)
     b->stop_on_phase = "wait";
 }
 
-static void a_lost_lease_is_read (void **state)
+TEST_IN (a_lost_lease_is_read, setup, teardown)
 {
     struct bench *b = *state;
     use_table (b);
@@ -179,7 +173,7 @@ static void a_lost_lease_is_read (void **state)
     saw_hbm (r);
 }
 
-static void what_was_cancelled_is_not_read (void **state)
+TEST_IN (what_was_cancelled_is_not_read, setup, teardown)
 {
     struct bench *b = *state;
     use_table (b);
@@ -190,7 +184,7 @@ static void what_was_cancelled_is_not_read (void **state)
     assert_false (strstr (b->phases, "read ") != NULL);
 }
 
-static void a_canary_that_ends_silently_with_status_0_is_read (void **state)
+TEST_IN (a_canary_that_ends_silently_with_status_0_is_read, setup, teardown)
 {
     struct bench *b = *state;
     use_table (b);
@@ -205,7 +199,7 @@ static void a_canary_that_ends_silently_with_status_0_is_read (void **state)
 
 /* ---- the table ---- */
 
-static void a_table_that_is_not_here_is_fetched_once (void **state)
+TEST_IN (a_table_that_is_not_here_is_fetched_once, setup, teardown)
 {
     struct bench *b = *state;
     make_table (b);
@@ -217,7 +211,7 @@ static void a_table_that_is_not_here_is_fetched_once (void **state)
     assert_int_equal (b->asks, asks);
 }
 
-static void a_table_that_cannot_be_had_changes_nothing_else (void **state)
+TEST_IN (a_table_that_cannot_be_had_changes_nothing_else, setup, teardown)
 {
     struct bench *b = *state;
     make_table (b);
@@ -232,7 +226,7 @@ static void a_table_that_cannot_be_had_changes_nothing_else (void **state)
     has (note_from (r, "log")->text, "it was changed since the plan was made");
 }
 
-static void a_damaged_table_is_fetched_instead (void **state)
+TEST_IN (a_damaged_table_is_fetched_instead, setup, teardown)
 {
     struct bench *b = *state;
     make_table (b);
@@ -242,7 +236,7 @@ static void a_damaged_table_is_fetched_instead (void **state)
     assert_true (b->asks > 0);
 }
 
-static void a_file_that_is_no_table_is_noted (void **state)
+TEST_IN (a_file_that_is_no_table_is_noted, setup, teardown)
 {
     struct bench *b = *state;
     char hex[DIGEST_HEX_BYTES];
@@ -259,7 +253,7 @@ static void a_file_that_is_no_table_is_noted (void **state)
 
 /* ---- logs ---- */
 
-static void the_end_of_a_log_that_was_cut_is_read_too (void **state)
+TEST_IN (the_end_of_a_log_that_was_cut_is_read_too, setup, teardown)
 {
     struct bench *b = *state;
     use_table (b);
@@ -272,7 +266,7 @@ static void the_end_of_a_log_that_was_cut_is_read_too (void **state)
     assert_true (log_of (b).len <= 4096);
 }
 
-static void a_line_that_stayed_of_a_cut_is_read_with_the_place_of_the_cut (void **state)
+TEST_IN (a_line_that_stayed_of_a_cut_is_read_with_the_place_of_the_cut, setup, teardown)
 {
     struct bench *b = *state;
     use_table (b);
@@ -284,7 +278,7 @@ static void a_line_that_stayed_of_a_cut_is_read_with_the_place_of_the_cut (void 
     assert_int_equal (r->sightings.items[0].offset, 32 << 10);
 }
 
-static void what_a_stopped_program_prints_behind_a_cut_is_not_read (void **state)
+TEST_IN (what_a_stopped_program_prints_behind_a_cut_is_not_read, setup, teardown)
 {
     struct bench *b = *state;
     use_table (b);
@@ -299,7 +293,7 @@ static void what_a_stopped_program_prints_behind_a_cut_is_not_read (void **state
     has (r->tail, "the end\n");
 }
 
-static void of_a_log_that_is_not_kept_the_end_is_read (void **state)
+TEST_IN (of_a_log_that_is_not_kept_the_end_is_read, setup, teardown)
 {
     struct bench *b = *state;
     use_table (b);
@@ -307,12 +301,12 @@ static void of_a_log_that_is_not_kept_the_end_is_read (void **state)
     use_command (b, "echo '" HBM "'; exit 1");
     const struct result *r = run (b);
     assert_true (text_starts (log_of (b), "[sliceup] "));
-    assert_false (text_find (log_of (b), TEXT_LIT ("HBM"), NULL));
+    assert_has_not (log_of (b), "HBM");
     saw_hbm (r);
     assert_int_equal (r->sightings.items[0].offset, 0);
 }
 
-static void a_log_on_a_full_disk_is_read_from_its_end (void **state)
+TEST_IN (a_log_on_a_full_disk_is_read_from_its_end, setup, teardown)
 {
     struct bench *b = *state;
     mount_small_logs (b);
@@ -325,7 +319,7 @@ static void a_log_on_a_full_disk_is_read_from_its_end (void **state)
     assert_int_equal (r->sightings.items[0].offset, r->output_bytes - sizeof HBM);
 }
 
-static void a_log_that_the_program_removed_is_read_from_its_end (void **state)
+TEST_IN (a_log_that_the_program_removed_is_read_from_its_end, setup, teardown)
 {
     struct bench *b = *state;
     use_table (b);
@@ -334,7 +328,7 @@ static void a_log_that_the_program_removed_is_read_from_its_end (void **state)
 }
 
 /* Nobody writes to it. */
-static void a_pipe_in_place_of_the_log_holds_nobody (void **state)
+TEST_IN (a_pipe_in_place_of_the_log_holds_nobody, setup, teardown)
 {
     struct bench *b = *state;
     use_table (b);
@@ -343,7 +337,7 @@ static void a_pipe_in_place_of_the_log_holds_nobody (void **state)
 }
 
 /* A terabyte of nothing would be read for hours. */
-static void no_more_is_read_than_was_printed (void **state)
+TEST_IN (no_more_is_read_than_was_printed, setup, teardown)
 {
     struct bench *b = *state;
     use_table (b);
@@ -351,7 +345,7 @@ static void no_more_is_read_than_was_printed (void **state)
     saw_hbm (run (b));
 }
 
-static void binary_garbage_is_no_obstacle (void **state)
+TEST_IN (binary_garbage_is_no_obstacle, setup, teardown)
 {
     struct bench *b = *state;
     use_table (b);
@@ -362,7 +356,7 @@ static void binary_garbage_is_no_obstacle (void **state)
 }
 
 /* Sixteen known texts with long names, each in a long line. */
-static void whatever_is_seen_fits_the_result (void **state)
+TEST_IN (whatever_is_seen_fits_the_result, setup, teardown)
 {
     struct bench *b = *state;
     struct signature many[SIGHTINGS_MAX];
@@ -385,7 +379,7 @@ static void whatever_is_seen_fits_the_result (void **state)
 
 /* ---- stopping while it is read ---- */
 
-static void a_cancel_while_the_table_is_awaited_ends_it (void **state)
+TEST_IN (a_cancel_while_the_table_is_awaited_ends_it, setup, teardown)
 {
     struct bench *b = *state;
     make_table (b);
@@ -406,7 +400,7 @@ static void a_cancel_while_the_table_is_awaited_ends_it (void **state)
 }
 
 /* The limit of the program is over by then, and means nothing any more. */
-static void a_table_that_nobody_sends_is_given_up (void **state)
+TEST_IN (a_table_that_nobody_sends_is_given_up, setup, teardown)
 {
     struct bench *b = *state;
     make_table (b);
@@ -432,7 +426,7 @@ static const struct named_number *phase_of (const struct result *result, const c
     return NULL;
 }
 
-static void phases_are_timed_and_summed (void **state)
+TEST_IN (phases_are_timed_and_summed, setup, teardown)
 {
     struct bench *b = *state;
     b->answer_gates = true;
@@ -447,14 +441,14 @@ static void phases_are_timed_and_summed (void **state)
     uint64_t all_ms = 0;
     assert_int_equal (r->phases.n, 5);
     for (uint32_t i = 0; i < 5; i++) {
-        assert_true (text_is (r->phases.items[i].name, order[i]));
+        assert_text (r->phases.items[i].name, order[i]);
         all_ms += r->phases.items[i].value;
     }
     assert_in_range (phase_of (r, "compile")->value, 750, TIMEOUT_MS);
     assert_true (all_ms >= r->duration_ms);
 }
 
-static void time_at_a_gate_is_no_time_of_the_phase (void **state)
+TEST_IN (time_at_a_gate_is_no_time_of_the_phase, setup, teardown)
 {
     struct bench *b = *state;
     b->ripe_on = "gate";
@@ -465,19 +459,19 @@ static void time_at_a_gate_is_no_time_of_the_phase (void **state)
     assert_true (phase_of (r, "gate:g")->value > phase_of (r, "wait")->value);
 }
 
-static void more_phases_than_fit_are_counted_together (void **state)
+TEST_IN (more_phases_than_fit_are_counted_together, setup, teardown)
 {
     struct bench *b = *state;
     use_canary (b, "for i in range(100): say(type='phase', name='p%d' % i)\n"
                    "time.sleep(0.2)\ndone()\n");
     const struct result *r = run (b);
     assert_int_equal (r->phases.n, PHASES_MAX);
-    assert_true (text_is (r->phases.items[PHASES_MAX - 1].name, "others"));
+    assert_text (r->phases.items[PHASES_MAX - 1].name, "others");
     assert_true (phase_of (r, "others")->value >= 150);
-    assert_true (text_is (r->phase, "p99"));
+    assert_text (r->phase, "p99");
 }
 
-static void a_program_cannot_buy_more_phases_than_its_words_may_cost (void **state)
+TEST_IN (a_program_cannot_buy_more_phases_than_its_words_may_cost, setup, teardown)
 {
     struct bench *b = *state;
     use_canary (b, "for i in range(19): say(type='fact', name='f%d' % i, value='n' * 2000)\n"
@@ -562,7 +556,7 @@ static void add_own_lists (struct bench *b, struct result *r)
     r->left_out.items = left_out, r->left_out.n = LEFT_OUT_MAX;
 }
 
-static void the_worst_result_fits_one_message (void **state)
+TEST_IN (the_worst_result_fits_one_message, setup, teardown)
 {
     struct bench *b = *state;
     struct evidence evidence;
@@ -595,39 +589,7 @@ int main (int argc, char **argv)
         return task_main (argc - 1, argv + 1);
     if (argc > 1 && strcmp (argv[1], "confine") == 0)
         return confine_main (argc - 1, argv + 1);
-    const struct CMUnitTest tests[] = {
-        T (a_known_text_long_before_the_end_is_seen),
-        T (what_nobody_knows_is_shown),
-        T (of_success_only_texts_are_read_that_always_count),
-        T (a_silent_end_is_not_read),
-        T (a_signal_is_read),
-        T (a_limit_that_passed_is_read),
-        T (a_lost_lease_is_read),
-        T (what_was_cancelled_is_not_read),
-        T (a_canary_that_ends_silently_with_status_0_is_read),
-        T (a_table_that_is_not_here_is_fetched_once),
-        T (a_table_that_cannot_be_had_changes_nothing_else),
-        T (a_damaged_table_is_fetched_instead),
-        T (a_file_that_is_no_table_is_noted),
-        T (the_end_of_a_log_that_was_cut_is_read_too),
-        T (a_line_that_stayed_of_a_cut_is_read_with_the_place_of_the_cut),
-        T (what_a_stopped_program_prints_behind_a_cut_is_not_read),
-        T (of_a_log_that_is_not_kept_the_end_is_read),
-        T (a_log_on_a_full_disk_is_read_from_its_end),
-        T (a_log_that_the_program_removed_is_read_from_its_end),
-        T (a_pipe_in_place_of_the_log_holds_nobody),
-        T (no_more_is_read_than_was_printed),
-        T (binary_garbage_is_no_obstacle),
-        T (whatever_is_seen_fits_the_result),
-        T (a_cancel_while_the_table_is_awaited_ends_it),
-        T (a_table_that_nobody_sends_is_given_up),
-        T (phases_are_timed_and_summed),
-        T (time_at_a_gate_is_no_time_of_the_phase),
-        T (more_phases_than_fit_are_counted_together),
-        T (a_program_cannot_buy_more_phases_than_its_words_may_cost),
-        T (the_worst_result_fits_one_message),
-    };
     if (exec_adopt_orphans (NULL) < 0)
         return 1;
-    return cmocka_run_group_tests (tests, NULL, NULL);
+    return test_run (argc, argv);
 }

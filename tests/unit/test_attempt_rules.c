@@ -1,20 +1,14 @@
-/* links: attempt */
+/* alone: attempt */
 /* The rules for canaries that need a running program to be broken: gates, and whoever holds the channel at the end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "attempt_fixture.h"
+#include "test.h"
 #include "worker/attempt/task.h"
 #include "worker/process/exec.h"
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-static void a_gate_that_was_opened_is_not_opened_again (void **state)
+TEST_IN (a_gate_that_was_opened_is_not_opened_again, setup, teardown)
 {
     struct bench *b = *state;
     b->answer_gates = true;
@@ -29,7 +23,7 @@ static void a_gate_that_was_opened_is_not_opened_again (void **state)
     has (r->tail, "{\"type\":\"stop\",\"reason\":\"gate: this gate was opened before");
 }
 
-static void the_ninth_gate_is_one_too_many (void **state)
+TEST_IN (the_ninth_gate_is_one_too_many, setup, teardown)
 {
     struct bench *b = *state;
     b->answer_gates = true;
@@ -44,7 +38,7 @@ static void the_ninth_gate_is_one_too_many (void **state)
     has (r->bad_line, "the attempt has too many gates");
 }
 
-static void who_waits_at_no_gate_is_told_to_leave (void **state)
+TEST_IN (who_waits_at_no_gate_is_told_to_leave, setup, teardown)
 {
     struct bench *b = *state;
     use_canary (b, "say(type='gate', name='g', mode='force', value='')\n"
@@ -58,7 +52,7 @@ static void who_waits_at_no_gate_is_told_to_leave (void **state)
 }
 
 /* Both lines may still be in the socket when the program is gone. */
-static void what_comes_after_done_counts_also_when_the_program_has_ended (void **state)
+TEST_IN (what_comes_after_done_counts_also_when_the_program_has_ended, setup, teardown)
 {
     struct bench *b = *state;
     use_canary (b, "done()\nsay(type='fact', name='late', value='1')\nos._exit(0)\n");
@@ -69,7 +63,7 @@ static void what_comes_after_done_counts_also_when_the_program_has_ended (void *
 }
 
 /* What is on its way to somebody is held, though nobody has taken it yet. */
-static void a_descriptor_that_outlives_the_program_is_seen (void **state)
+TEST_IN (a_descriptor_that_outlives_the_program_is_seen, setup, teardown)
 {
     struct bench *b = *state;
     struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -91,7 +85,7 @@ static void a_descriptor_that_outlives_the_program_is_seen (void **state)
     has (r->bad_line, "a process that outlived the program kept the canary channel open");
 }
 
-static void half_a_line_of_a_program_that_was_stopped_is_no_violation (void **state)
+TEST_IN (half_a_line_of_a_program_that_was_stopped_is_no_violation, setup, teardown)
 {
     struct bench *b = *state;
     b->stop_on_phase = "wait";
@@ -106,15 +100,7 @@ int main (int argc, char **argv)
 {
     if (argc > 1 && strcmp (argv[1], "task") == 0) /* as in the worker */
         return task_main (argc - 1, argv + 1);
-    const struct CMUnitTest tests[] = {
-        T (a_gate_that_was_opened_is_not_opened_again),
-        T (the_ninth_gate_is_one_too_many),
-        T (who_waits_at_no_gate_is_told_to_leave),
-        T (what_comes_after_done_counts_also_when_the_program_has_ended),
-        T (a_descriptor_that_outlives_the_program_is_seen),
-        T (half_a_line_of_a_program_that_was_stopped_is_no_violation),
-    };
     if (exec_adopt_orphans (NULL) < 0)
         return 1;
-    return cmocka_run_group_tests (tests, NULL, NULL);
+    return test_run (argc, argv);
 }

@@ -1,6 +1,7 @@
 /* links: cache */
 /* Audits: how deep they look, what they list, and what lies in a bundle's folder whoever put it there. */
 #include "cache_fixture.h"
+#include "test.h"
 
 #include "common/cache/manifest.h"
 #include <poll.h>
@@ -40,7 +41,7 @@ static void spoil (struct fixture *fixture, uint64_t token, const char *path)
     close (fd);
 }
 
-static void what_is_as_it_was_sealed_has_no_findings (void **state)
+TEST_IN (what_is_as_it_was_sealed_has_no_findings, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     seal_lots (fixture, 3);
@@ -50,7 +51,7 @@ static void what_is_as_it_was_sealed_has_no_findings (void **state)
     }
 }
 
-static void other_bytes_are_found_as_deep_as_one_looks (void **state)
+TEST_IN (other_bytes_are_found_as_deep_as_one_looks, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     seal_lots (fixture, 3);
@@ -76,7 +77,7 @@ static void seal_large (struct fixture *fixture)
 
 /* One of 24 is drawn for sure, of the others 1 of 8: 1/24 + 23/24/8 of 200 seeds are 32. The seeds are always the
  * same. */
-static void large_files_are_read_in_turns_of_the_seed (void **state)
+TEST_IN (large_files_are_read_in_turns_of_the_seed, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     int found = 0;
@@ -91,7 +92,7 @@ static void large_files_are_read_in_turns_of_the_seed (void **state)
     assert_int_equal (audit (fixture, 4, AUDIT_FULL, 0).n, 1);
 }
 
-static void a_single_large_file_is_always_read (void **state)
+TEST_IN (a_single_large_file_is_always_read, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 4);
@@ -105,7 +106,7 @@ static void a_single_large_file_is_always_read (void **state)
         assert_int_equal (audit (fixture, 4, AUDIT_SAMPLE, seed).n, 1);
 }
 
-static void more_findings_than_are_listed_are_counted (void **state)
+TEST_IN (more_findings_than_are_listed_are_counted, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     char name[16];
@@ -118,14 +119,14 @@ static void more_findings_than_are_listed_are_counted (void **state)
     struct finding_list list = audit (fixture, 3, AUDIT_STAT, 0);
     assert_int_equal (list.n, FINDINGS_MAX);
     assert_int_equal (list.n + list.more, 100 + 2 + 1); /* two folders and the top have write rights again */
-    assert_true (text_is (list.items[0].path, "."));
+    assert_text (list.items[0].path, ".");
     for (uint32_t i = 1; i < list.n; i++) {
         snprintf (name, sizeof name, "late-%02u", i - 1);
-        assert_true (text_is (list.items[i].path, name));
+        assert_text (list.items[i].path, name);
     }
 }
 
-static void what_lies_below_something_odd_is_not_called_missing (void **state)
+TEST_IN (what_lies_below_something_odd_is_not_called_missing, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     char path[200], aside[128], gen[160];
@@ -147,7 +148,7 @@ static void what_lies_below_something_odd_is_not_called_missing (void **state)
         assert_int_equal (list.items[i].kind, FINDING_MISSING);
 }
 
-static void a_name_that_no_record_may_hold_is_listed_in_a_form_that_it_may (void **state)
+TEST_IN (a_name_that_no_record_may_hold_is_listed_in_a_form_that_it_may, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     char gen[160];
@@ -159,7 +160,7 @@ static void a_name_that_no_record_may_hold_is_listed_in_a_form_that_it_may (void
     expect_one (&list, FINDING_EXTRA, "a\\x1b[2J\\xff", "has a name that a cache does not accept");
 }
 
-static void a_generation_that_is_gone_or_something_else_is_a_finding (void **state)
+TEST_IN (a_generation_that_is_gone_or_something_else_is_a_finding, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     char gen[160], aside[128];
@@ -179,7 +180,7 @@ static void a_generation_that_is_gone_or_something_else_is_a_finding (void **sta
     assert_int_equal (audit (fixture, 3, AUDIT_FULL, 0).n, 0);
 }
 
-static void that_it_cannot_be_looked_at_is_an_error (void **state)
+TEST_IN (that_it_cannot_be_looked_at_is_an_error, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct finding_list list = { .n = 77 };
@@ -195,7 +196,7 @@ static void that_it_cannot_be_looked_at_is_an_error (void **state)
     assert_int_equal (list.n, 77);
 }
 
-static void a_witness_may_be_missing_and_may_say_anything (void **state)
+TEST_IN (a_witness_may_be_missing_and_may_say_anything, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     char gen[160], path[200];
@@ -229,14 +230,14 @@ static struct generation_stat *stored (struct fixture *fixture, uint32_t *n)
     return list;
 }
 
-static void no_folder_has_no_generations (void **state)
+TEST_IN (no_folder_has_no_generations, fixture_setup, fixture_teardown)
 {
     uint32_t n = 9;
     assert_null (stored (*state, &n));
     assert_int_equal (n, 0);
 }
 
-static void every_generation_that_lies_there_is_listed_by_token (void **state)
+TEST_IN (every_generation_that_lies_there_is_listed_by_token, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     static const char *const others[] = { "gen-",  "gen-0", "gen-07", "gen-x", "gen-99999999999999999999",
@@ -298,7 +299,7 @@ static void hand_over (struct fixture *fixture)
     fail_msg ("the time of %s stands still", path);
 }
 
-static void a_listing_stays_when_nobody_writes (void **state)
+TEST_IN (a_listing_stays_when_nobody_writes, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 9);
@@ -342,7 +343,7 @@ static void take_half (struct fixture *fixture)
     assert_int_equal (unlink (path), 0);
 }
 
-static void a_listing_changes_with_whatever_is_written (void **state)
+TEST_IN (a_listing_changes_with_whatever_is_written, fixture_setup, fixture_teardown)
 {
     static void (*const writes[]) (struct fixture *) = { touch,       write_mode, write_more,
                                                          write_other, plant_link, take_half };
@@ -360,27 +361,4 @@ static void a_listing_changes_with_whatever_is_written (void **state)
         after = listing_of (fixture);
         assert_false (digest_equal (&before, &after));
     }
-}
-
-#define FIXTURE_TEST(name) cmocka_unit_test_setup_teardown (name, fixture_setup, fixture_teardown)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        FIXTURE_TEST (what_is_as_it_was_sealed_has_no_findings),
-        FIXTURE_TEST (other_bytes_are_found_as_deep_as_one_looks),
-        FIXTURE_TEST (large_files_are_read_in_turns_of_the_seed),
-        FIXTURE_TEST (a_single_large_file_is_always_read),
-        FIXTURE_TEST (more_findings_than_are_listed_are_counted),
-        FIXTURE_TEST (what_lies_below_something_odd_is_not_called_missing),
-        FIXTURE_TEST (a_name_that_no_record_may_hold_is_listed_in_a_form_that_it_may),
-        FIXTURE_TEST (a_generation_that_is_gone_or_something_else_is_a_finding),
-        FIXTURE_TEST (that_it_cannot_be_looked_at_is_an_error),
-        FIXTURE_TEST (a_witness_may_be_missing_and_may_say_anything),
-        FIXTURE_TEST (no_folder_has_no_generations),
-        FIXTURE_TEST (every_generation_that_lies_there_is_listed_by_token),
-        FIXTURE_TEST (a_listing_changes_with_whatever_is_written),
-        FIXTURE_TEST (a_listing_stays_when_nobody_writes),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 /* links: verdict conf */
 /* Who failed, and who only fell with it: by what each host says of itself and what the others say of it. */
 #include "signature_lists.h"
+#include "test.h"
 
 #include <signal.h>
-#include <string.h>
 
 #include "coordinator/verdict/blame.h"
 
@@ -104,7 +104,7 @@ static void expect_only (struct slice *slice, uint32_t initiator)
     uint32_t other = initiator == 0;
     char sentence[64];
     snprintf (sentence, sizeof sentence, "aborted because h%u failed", initiator);
-    assert_true (text_is (slice->verdicts[other].cause, sentence));
+    assert_text (slice->verdicts[other].cause, sentence);
     assert_false (slice->verdicts[other].transient);
 }
 
@@ -118,7 +118,7 @@ static void expect_nobody (struct slice *slice)
                       TEXT_ARG (slice->verdicts[i].cause));
 }
 
-static void an_equal_failure_of_all_is_blamed_on_nobody (void **state)
+TEST (an_equal_failure_of_all_is_blamed_on_nobody)
 {
     struct slice slice;
     static const struct part equal[] = { { ENDING_EXITED, 2, 0, "usage: train CONFIG\n" },
@@ -126,7 +126,6 @@ static void an_equal_failure_of_all_is_blamed_on_nobody (void **state)
                                          { ENDING_SIGNALLED, SIGSEGV, 0, "" },
                                          { ENDING_EXITED, 1, 0, "step 3\n" DIED },
                                          { ENDING_EXITED, 2, 0, "error: cannot use coordinator 10.0.0.1:8476\n" } };
-    (void) state;
     for (size_t k = 0; k < sizeof equal / sizeof equal[0]; k++) {
         slice_open (&slice, "");
         for (uint32_t i = 0; i < HOSTS; i++) {
@@ -134,17 +133,16 @@ static void an_equal_failure_of_all_is_blamed_on_nobody (void **state)
             slice.parts[i].order = HOSTS - i;
         }
         expect_nobody (&slice);
-        assert_true (text_equal (slice.verdicts[0].cause, slice.verdicts[7].cause));
+        assert_text (slice.verdicts[0].cause, slice.verdicts[7].cause);
         slice_close (&slice);
     }
 }
 
-static void numbers_of_a_rank_do_not_part_an_equal_failure (void **state)
+TEST (numbers_of_a_rank_do_not_part_an_equal_failure)
 {
     struct slice slice;
     static const char *const logs[] = { "Fatal: rank 0 (pid 17) lost 10.0.0.1:84\n",
                                         "Fatal: rank 1 (pid 4711) lost 10.0.0.2:8476\n" };
-    (void) state;
     slice_open (&slice, "");
     for (uint32_t i = 0; i < HOSTS; i++)
         slice.parts[i] = (struct part){ ENDING_EXITED, 1, i, logs[i % 2] };
@@ -152,24 +150,22 @@ static void numbers_of_a_rank_do_not_part_an_equal_failure (void **state)
     slice_close (&slice);
 }
 
-static void who_was_stopped_follows_all_who_failed_alike (void **state)
+TEST (who_was_stopped_follows_all_who_failed_alike)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, "");
     for (uint32_t i = 0; i < HOSTS; i++)
         slice.parts[i] = (struct part){ ENDING_EXITED, 2, i, "usage: train CONFIG\n" };
     slice.parts[7] = (struct part){ ENDING_CANCELLED, 0, 7, "step 1\n" };
     expect_nobody (&slice);
-    assert_true (text_is (slice.verdicts[7].cause, "aborted because h[0-6] failed"));
+    assert_text (slice.verdicts[7].cause, "aborted because h[0-6] failed");
     slice_close (&slice);
 }
 
 /* Each complains in other words, and none of itself: which came first says nothing. */
-static void complaints_that_differ_blame_nobody (void **state)
+TEST (complaints_that_differ_blame_nobody)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, DIED);
     slice.parts[0].log = "RuntimeError: Gloo connectFullMesh failed: Connection closed by peer\n";
     slice.parts[0].order = 9;
@@ -178,13 +174,12 @@ static void complaints_that_differ_blame_nobody (void **state)
 }
 
 /* Another status, signal or text is not the same failure: the first is the cause, as before. */
-static void another_end_is_no_equal_failure (void **state)
+TEST (another_end_is_no_equal_failure)
 {
     struct slice slice;
     static const struct part other[] = { { ENDING_EXITED, 1, 0, "usage: train CONFIG\n" },
                                          { ENDING_SIGNALLED, SIGSEGV, 0, "usage: train CONFIG\n" },
                                          { ENDING_EXITED, 2, 0, "something else\n" } };
-    (void) state;
     for (size_t k = 0; k < sizeof other / sizeof other[0]; k++) {
         slice_open (&slice, "");
         for (uint32_t i = 0; i < HOSTS; i++)
@@ -197,27 +192,25 @@ static void another_end_is_no_equal_failure (void **state)
 }
 
 /* It hangs, and all others say so each in its way: it is not aborted because of them. */
-static void who_alone_does_not_end_while_all_others_complain_is_the_cause (void **state)
+TEST (who_alone_does_not_end_while_all_others_complain_is_the_cause)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, DIED);
     slice.parts[3] = (struct part){ ENDING_CANCELLED, 0, 9, "step 11\n" };
     slice.parts[5].log = HEARTBEAT (6);
     expect_only (&slice, 3);
     assert_int_equal (slice.verdicts[3].owner, OWNER_UNKNOWN);
     assert_int_equal (slice.verdicts[3].outcome, OUTCOME_FAILED);
-    assert_true (text_find (slice.verdicts[3].cause, TEXT_LIT ("this one did not end by itself"), NULL));
+    assert_has (slice.verdicts[3].cause, "this one did not end by itself");
     slice.plan.climb.fail_fast = true; /* then it had no time to */
     expect_nobody (&slice);
     slice_close (&slice);
 }
 
 /* Most were only slower to notice. */
-static void who_is_stopped_with_most_others_is_not_the_cause (void **state)
+TEST (who_is_stopped_with_most_others_is_not_the_cause)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, DIED);
     for (uint32_t i = 2; i < HOSTS; i++)
         slice.parts[i] = (struct part){ ENDING_CANCELLED, 0, i, "step 11\n" };
@@ -226,16 +219,15 @@ static void who_is_stopped_with_most_others_is_not_the_cause (void **state)
 }
 
 /* In the program's own words. */
-static void a_hang_that_the_others_name_by_rank_is_the_cause (void **state)
+TEST (a_hang_that_the_others_name_by_rank_is_the_cause)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, "BarrierError: waited 10 s for rank 3 at step 0\n");
     for (uint32_t i = 0; i < HOSTS; i++)
         slice.parts[i].ending = ENDING_EXITED, slice.parts[i].code = 1;
     slice.parts[3] = (struct part){ ENDING_CANCELLED, 0, 9, "step 0\n" };
     expect_only (&slice, 3);
-    assert_true (text_find (slice.verdicts[3].cause, TEXT_LIT ("the other hosts name this one"), NULL));
+    assert_has (slice.verdicts[3].cause, "the other hosts name this one");
     slice_close (&slice);
 }
 
@@ -243,26 +235,24 @@ static void a_hang_that_the_others_name_by_rank_is_the_cause (void **state)
     "E0429 10:11:12.345678    412 tpu_init.cc:88] TPU initialization failed: open(/dev/vfio/0): Device or resource "   \
     "busy: Device or resource busy; Couldn't open iommu group /dev/vfio/0\n"
 /* From a post-mortem of a v5p-64: the chip's error on one host, which hung, and the others died of it. */
-static void who_printed_the_cause_and_hung_is_the_cause (void **state)
+TEST (who_printed_the_cause_and_hung_is_the_cause)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, DIED);
     slice.parts[1] = (struct part){ ENDING_CANCELLED, 0, 9, VFIO };
     expect_only (&slice, 1);
     assert_int_equal (slice.verdicts[1].outcome, OUTCOME_FAILED);
-    assert_true (text_is (slice.verdicts[1].signature, "vfio-busy"));
-    assert_true (text_find (slice.verdicts[1].evidence, TEXT_LIT ("iommu group"), NULL));
+    assert_text (slice.verdicts[1].signature, "vfio-busy");
+    assert_has (slice.verdicts[1].evidence, "iommu group");
     slice_close (&slice);
 }
 
 /* It went on after that error, or only complains, or merely looks like an error of its program: it was stopped. */
-static void who_was_stopped_without_an_error_of_its_host_follows (void **state)
+TEST (who_was_stopped_without_an_error_of_its_host_follows)
 {
     struct slice slice;
     static const char *const logs[] = { VFIO "step 1\nstep 2\nstep 3\n", HEARTBEAT (0),
                                         "ZeroDivisionError: division by zero\n" };
-    (void) state;
     for (size_t k = 0; k < sizeof logs / sizeof logs[0]; k++) {
         slice_open (&slice, DIED);
         slice.parts[4] = (struct part){ ENDING_EXITED, 1, 0, "exit\n" };
@@ -273,10 +263,9 @@ static void who_was_stopped_without_an_error_of_its_host_follows (void **state)
 }
 
 /* A preemption, a shutdown, scancel: nobody here cancelled it. */
-static void who_was_ended_from_outside_is_the_platforms (void **state)
+TEST (who_was_ended_from_outside_is_the_platforms)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, DIED);
     slice.parts[2] = (struct part){ ENDING_TERMINATED, 0, 9, "step 1\n" };
     expect_only (&slice, 2);
@@ -287,71 +276,65 @@ static void who_was_ended_from_outside_is_the_platforms (void **state)
 }
 
 /* Nobody stopped it before: it waited for what never came. */
-static void who_ran_to_its_own_limit_was_not_aborted (void **state)
+TEST (who_ran_to_its_own_limit_was_not_aborted)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, DIED);
     slice.parts[5] = (struct part){ ENDING_EXITED, 1, 0, DISK };
     slice.parts[2] = (struct part){ ENDING_TIMEOUT, SIGKILL, 9, "step 3\n" };
     expect_only (&slice, 5);
-    assert_true (text_is (slice.verdicts[2].cause, BLAME_AT_LIMIT " because h5 failed"));
+    assert_text (slice.verdicts[2].cause, BLAME_AT_LIMIT " because h5 failed");
     slice_close (&slice);
 }
 
-static void one_aborts_and_seven_follow (void **state)
+TEST (one_aborts_and_seven_follow)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, HEARTBEAT (3));
     slice.parts[3] = (struct part){ ENDING_EXITED, 1, 0, DISK DIED };
     slice.parts[0].order = 3;
     expect_only (&slice, 3);
-    assert_true (text_is (slice.verdicts[3].signature, "disk-full"));
-    assert_true (text_find (slice.verdicts[3].evidence, TEXT_LIT ("Errno 28"), NULL));
+    assert_text (slice.verdicts[3].signature, "disk-full");
+    assert_has (slice.verdicts[3].evidence, "Errno 28");
     assert_int_equal (slice.verdicts[3].owner, OWNER_HOST);
     slice_close (&slice);
 }
 
-static void the_last_to_report_is_the_cause_when_it_alone_confesses (void **state)
+TEST (the_last_to_report_is_the_cause_when_it_alone_confesses)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, DIED);
     slice.parts[5] = (struct part){ ENDING_EXITED, 1, 9, DIED DISK };
     expect_only (&slice, 5);
     slice_close (&slice);
 }
 
-static void an_unknown_failure_that_the_others_name_is_the_cause (void **state)
+TEST (an_unknown_failure_that_the_others_name_is_the_cause)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, HEARTBEAT (6));
     slice.parts[6] = (struct part){ ENDING_EXITED, 1, 9, "ZeroDivisionError: division by zero\n" DIED };
     expect_only (&slice, 6);
     assert_true (slice.verdicts[6].owner == OWNER_PROGRAM && slice.verdicts[6].likely);
-    assert_true (text_find (slice.verdicts[6].evidence, TEXT_LIT ("ZeroDivisionError"), NULL));
+    assert_has (slice.verdicts[6].evidence, "ZeroDivisionError");
     slice_close (&slice);
 }
 
-static void one_that_was_stopped_and_is_named_by_several_is_the_cause (void **state)
+TEST (one_that_was_stopped_and_is_named_by_several_is_the_cause)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, BARRIER ("step_12::0", "0", "2"));
     slice.parts[2] = (struct part){ ENDING_CANCELLED, 0, 9, "step 11\n" };
     expect_only (&slice, 2);
     assert_int_equal (slice.verdicts[2].owner, OWNER_UNKNOWN);
-    assert_true (text_find (slice.verdicts[2].cause, TEXT_LIT ("the other hosts name this one"), NULL));
+    assert_has (slice.verdicts[2].cause, "the other hosts name this one");
     assert_true (slice.verdicts[2].next.len > 0);
     slice_close (&slice);
 }
 
-static void addresses_name_hosts_too (void **state)
+TEST (addresses_name_hosts_too)
 {
     struct slice slice;
-    (void) state;
     slice_open (
         &slice,
         "ValueError: UNKNOWN: Gloo all-reduce failed: [gloo/transport/tcp/pair.cc:547] Connection closed by peer "
@@ -361,20 +344,18 @@ static void addresses_name_hosts_too (void **state)
     slice_close (&slice);
 }
 
-static void who_confesses_is_not_outvoted (void **state)
+TEST (who_confesses_is_not_outvoted)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, HEARTBEAT (6));
     slice.parts[1] = (struct part){ ENDING_EXITED, 1, 9, DISK };
     expect_only (&slice, 1);
     slice_close (&slice);
 }
 
-static void one_reporter_is_not_enough (void **state)
+TEST (one_reporter_is_not_enough)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, DIED);
     slice.parts[0].log = HEARTBEAT (6);
     slice.parts[0].order = 5;
@@ -385,10 +366,9 @@ static void one_reporter_is_not_enough (void **state)
 }
 
 /* Two name the third, which says of itself why it fell, later and in words that nobody knows. */
-static void who_is_named_by_others_in_other_words_than_its_own_is_the_cause (void **state)
+TEST (who_is_named_by_others_in_other_words_than_its_own_is_the_cause)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, "");
     for (uint32_t i = 0; i < HOSTS; i++)
         slice.parts[i] = (struct part){ ENDING_EXITED, 1, i, "error: peer h2 vanished\n" };
@@ -398,10 +378,9 @@ static void who_is_named_by_others_in_other_words_than_its_own_is_the_cause (voi
 }
 
 /* A connection breaks where the other end was, and that one had ended before. */
-static void a_connection_that_broke_is_an_echo_of_who_ended_before (void **state)
+TEST (a_connection_that_broke_is_an_echo_of_who_ended_before)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, "Traceback (most recent call last):\n  File \"/home/me/train.py\", line 9, in <module>\n"
                         "    meet ()\nConnectionError: the coordinator closed the barrier\n");
     slice.parts[3] = (struct part){ ENDING_EXITED, 1, 0, "error: rank three lost its hat\n" };
@@ -417,10 +396,9 @@ static void a_connection_that_broke_is_an_echo_of_who_ended_before (void **state
 
 /* Everywhere the metadata server was slow; one host fell, in words that nobody knows; the others are silent about it.
  */
-static void what_working_programs_print_is_no_confession (void **state)
+TEST (what_working_programs_print_is_no_confession)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, "Failed to get TPU metadata (tpu-env): INTERNAL: Couldn't connect to server\n");
     slice.parts[0].order = 6;
     slice.parts[6] = (struct part){ ENDING_EXITED, 1, 0, "ZeroDivisionError: division by zero\n" };
@@ -429,10 +407,9 @@ static void what_working_programs_print_is_no_confession (void **state)
     slice_close (&slice);
 }
 
-static void a_line_for_itself_does_not_count (void **state)
+TEST (a_line_for_itself_does_not_count)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, DIED);
     slice.parts[0] = (struct part){ ENDING_SIGNALLED, SIGABRT, 5, HEARTBEAT (6) };
     slice.parts[6] = (struct part){ ENDING_SIGNALLED, SIGABRT, 7, HEARTBEAT (6) };
@@ -442,11 +419,10 @@ static void a_line_for_itself_does_not_count (void **state)
 }
 
 /* Who was killed may have been killed by whoever ended the job. */
-static void a_kill_gives_way_to_a_known_cause (void **state)
+TEST (a_kill_gives_way_to_a_known_cause)
 {
     struct slice slice;
     struct blame_host hosts[HOSTS];
-    (void) state;
     slice_open (&slice, DIED);
     slice.parts[2] = (struct part){ ENDING_SIGNALLED, SIGKILL, 0, "step 1\n" };
     slice.parts[5] = (struct part){ ENDING_EXITED, 1, 9, DISK };
@@ -454,15 +430,14 @@ static void a_kill_gives_way_to_a_known_cause (void **state)
         read_part (&slice, i, &hosts[i]);
     hosts[2].killed = true;
     blame_slice (&slice.plan, hosts, HOSTS, &slice.arena);
-    assert_true (text_is (slice.verdicts[0].cause, "aborted because h5 failed"));
+    assert_text (slice.verdicts[0].cause, "aborted because h5 failed");
     slice_close (&slice);
 }
 
 /* It was done when the others lost it. */
-static void who_passed_is_not_accused_by_the_others (void **state)
+TEST (who_passed_is_not_accused_by_the_others)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, HEARTBEAT (6));
     slice.parts[6] = (struct part){ ENDING_EXITED, 0, 0, "" };
     blame (&slice);
@@ -472,10 +447,9 @@ static void who_passed_is_not_accused_by_the_others (void **state)
     slice_close (&slice);
 }
 
-static void who_is_accused_does_not_pass_by_itself (void **state)
+TEST (who_is_accused_does_not_pass_by_itself)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, "waited too long for some tasks to show up. " BARRIER ("register", "0", "3"));
     slice.parts[3].log = "waited too long for some tasks to show up. ";
     expect_only (&slice, 3);
@@ -483,26 +457,24 @@ static void who_is_accused_does_not_pass_by_itself (void **state)
     slice_close (&slice);
 }
 
-static void of_two_the_one_that_is_left_is_believed (void **state)
+TEST (of_two_the_one_that_is_left_is_believed)
 {
     struct slice slice;
     struct blame_host hosts[2];
-    (void) state;
     slice_open (&slice, HEARTBEAT (1));
     slice.parts[1] = (struct part){ ENDING_CANCELLED, 0, 9, "step 11\n" };
     read_part (&slice, 0, &hosts[0]);
     read_part (&slice, 1, &hosts[1]);
     blame_slice (&slice.plan, hosts, 2, &slice.arena);
     assert_int_equal (slice.verdicts[0].outcome, OUTCOME_CASCADE);
-    assert_true (text_is (slice.verdicts[0].cause, "aborted because h1 failed"));
+    assert_text (slice.verdicts[0].cause, "aborted because h1 failed");
     assert_int_not_equal (slice.verdicts[1].outcome, OUTCOME_CASCADE);
     slice_close (&slice);
 }
 
-static void who_is_late_for_a_shutdown_is_not_to_blame (void **state)
+TEST (who_is_late_for_a_shutdown_is_not_to_blame)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, DIED BARRIER ("Shutdown::113::0", "1", "2"));
     slice.parts[1] = (struct part){
         ENDING_EXITED, 1, 9, "ZeroDivisionError: division by zero\n" DIED BARRIER ("Shutdown::113::0", "1", "2")
@@ -511,10 +483,9 @@ static void who_is_late_for_a_shutdown_is_not_to_blame (void **state)
     slice_close (&slice);
 }
 
-static void many_named_alike_name_nobody (void **state)
+TEST (many_named_alike_name_nobody)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, BARRIER ("step_12::0", "0", "4\n5\n6\n7"));
     expect_nobody (&slice);
     slice_close (&slice);
@@ -537,10 +508,9 @@ static void expect_named (struct slice *slice, const char *text, const char *exp
         fail_msg ("'%s' names '%s', expected '%s'", text, got, expected);
 }
 
-static void texts_name_tasks_addresses_and_hosts (void **state)
+TEST (texts_name_tasks_addresses_and_hosts)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, "");
     expect_named (&slice, "/job:jax_worker/replica:0/task:3 heartbeat timeout.", "3");
     expect_named (&slice, "Timed out task names: /job:jax_worker/replica:0/task:1 /job:jax_worker/replica:0/task:7",
@@ -586,11 +556,10 @@ static void expect_reading (struct slice *slice, enum owner said, const char *fa
                   enum_name_of (&owner_names, verdict.owner), verdict.transient ? ", passes" : "");
 }
 
-static void known_text_goes_before_what_the_program_says_of_its_owner (void **state)
+TEST (known_text_goes_before_what_the_program_says_of_its_owner)
 {
     struct slice slice;
     const char *busy = "open(/dev/vfio/0): Device or resource busy";
-    (void) state;
     slice_open (&slice, "");
     expect_reading (&slice, OWNER_PROGRAM, busy, "", "vfio-busy", OWNER_DEVICE, true);
     expect_reading (&slice, OWNER_NONE, "", "OSError: [Errno 27] File too large", "file-size", OWNER_HOST, false);
@@ -619,7 +588,7 @@ static bool passes (struct slice *slice, const struct result *result)
     return verdict.transient;
 }
 
-static void nothing_is_transient_once_a_program_computed (void **state)
+TEST (nothing_is_transient_once_a_program_computed)
 {
     struct slice slice;
     struct result result = { .ending = ENDING_EXITED,
@@ -628,7 +597,6 @@ static void nothing_is_transient_once_a_program_computed (void **state)
     struct named_number executions = { .name = TEXT_LIT ("executions"), .value = 0 };
     struct value_check check = { .name = TEXT_LIT ("sum") };
     struct metric metric = { .name = TEXT_LIT ("devices") };
-    (void) state;
     slice_open (&slice, "");
     result.counters.items = &executions;
     result.counters.n = 1;
@@ -655,14 +623,13 @@ static void nothing_is_transient_once_a_program_computed (void **state)
 }
 
 /* The bound is that of a verdict: hosts say as much as they like. */
-static void evidence_is_bounded_and_names_are_not_cut_off (void **state)
+TEST (evidence_is_bounded_and_names_are_not_cut_off)
 {
     struct slice slice;
     struct failure_reading reading;
     struct result result = { .ending = ENDING_EXITED, .code = 1 };
     struct sighting sightings[SIGHTINGS_MAX];
     char line[SHOWN_LINE_BYTES + 1];
-    (void) state;
     slice_open (&slice, "");
     memset (line, 'x', SHOWN_LINE_BYTES);
     line[SHOWN_LINE_BYTES] = '\0';
@@ -673,7 +640,7 @@ static void evidence_is_bounded_and_names_are_not_cut_off (void **state)
     result.sightings.items = sightings;
     result.sightings.n = SIGHTINGS_MAX;
     failure_read_result (&slice.plan, slice.set, &result, &slice.arena, &reading);
-    assert_true (text_find (reading.peers, TEXT_LIT ("Task 3"), NULL));
+    assert_has (reading.peers, "Task 3");
     struct text shown[SHOWN_MAX];
     for (uint32_t i = 0; i < SHOWN_MAX; i++)
         shown[i] = text_of (line);
@@ -685,15 +652,14 @@ static void evidence_is_bounded_and_names_are_not_cut_off (void **state)
     slice_close (&slice);
 }
 
-static void a_hang_keeps_what_it_printed (void **state)
+TEST (a_hang_keeps_what_it_printed)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, DIED);
     slice.parts[4] = (struct part){ ENDING_TIMEOUT, 0, 9, "open(/dev/vfio/0): Device or resource busy\n" };
     expect_only (&slice, 4);
     assert_int_equal (slice.verdicts[4].outcome, OUTCOME_TIMED_OUT);
-    assert_true (text_is (slice.verdicts[4].signature, "vfio-busy"));
+    assert_text (slice.verdicts[4].signature, "vfio-busy");
     assert_false (slice.verdicts[4].transient);
     slice_close (&slice);
     slice_open (&slice, DIED);
@@ -705,7 +671,7 @@ static void a_hang_keeps_what_it_printed (void **state)
 }
 
 /* But for the probe, which repeats what somebody else's library said. */
-static void our_own_programs_are_believed (void **state)
+TEST (our_own_programs_are_believed)
 {
     struct slice slice;
     struct verdict verdict;
@@ -713,7 +679,6 @@ static void our_own_programs_are_believed (void **state)
     struct rung rung = {
         .id = TEXT_LIT ("x"), .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("cache"), .timeout_ms = 1000
     };
-    (void) state;
     slice_open (&slice, "");
     struct judge_case of = {
         .plan = &slice.plan, .rung = &rung, .result = &result, .world = 1, .signatures = slice.set
@@ -726,72 +691,26 @@ static void our_own_programs_are_believed (void **state)
     slice_close (&slice);
 }
 
-static void noise_is_quoted_with_what_else_there_was (void **state)
+TEST (noise_is_quoted_with_what_else_there_was)
 {
     struct slice slice;
     struct failure_reading reading;
     struct result result = { .ending = ENDING_EXITED, .code = 1 };
-    (void) state;
     slice_open (&slice, "");
     result.tail = TEXT_LIT ("Failed to get TPU metadata\nthe shard failed\n");
     failure_read_result (&slice.plan, slice.set, &result, &slice.arena, &reading);
     assert_int_equal (reading.of.weight, CAUSE_NOISE);
-    assert_true (text_is (reading.evidence, "Failed to get TPU metadata\nthe shard failed"));
+    assert_text (reading.evidence, "Failed to get TPU metadata\nthe shard failed");
     slice_close (&slice);
 }
 
-static void the_evidence_is_the_line_of_the_exception (void **state)
+TEST (the_evidence_is_the_line_of_the_exception)
 {
     struct slice slice;
-    (void) state;
     slice_open (&slice, HEARTBEAT (1));
     slice.parts[1] = (struct part){ ENDING_EXITED, 1, 0, "step 1\nValueError: of a new kind\n" };
     expect_only (&slice, 1);
-    assert_true (text_is (slice.verdicts[1].evidence, "ValueError: of a new kind"));
+    assert_text (slice.verdicts[1].evidence, "ValueError: of a new kind");
     assert_true (text_is (slice.verdicts[1].signature, "program-type") && slice.verdicts[1].likely);
     slice_close (&slice);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (an_equal_failure_of_all_is_blamed_on_nobody),
-        cmocka_unit_test (numbers_of_a_rank_do_not_part_an_equal_failure),
-        cmocka_unit_test (who_was_stopped_follows_all_who_failed_alike),
-        cmocka_unit_test (complaints_that_differ_blame_nobody),
-        cmocka_unit_test (another_end_is_no_equal_failure),
-        cmocka_unit_test (who_alone_does_not_end_while_all_others_complain_is_the_cause),
-        cmocka_unit_test (who_is_stopped_with_most_others_is_not_the_cause),
-        cmocka_unit_test (a_hang_that_the_others_name_by_rank_is_the_cause),
-        cmocka_unit_test (who_printed_the_cause_and_hung_is_the_cause),
-        cmocka_unit_test (who_was_stopped_without_an_error_of_its_host_follows),
-        cmocka_unit_test (who_was_ended_from_outside_is_the_platforms),
-        cmocka_unit_test (who_ran_to_its_own_limit_was_not_aborted),
-        cmocka_unit_test (one_aborts_and_seven_follow),
-        cmocka_unit_test (the_last_to_report_is_the_cause_when_it_alone_confesses),
-        cmocka_unit_test (an_unknown_failure_that_the_others_name_is_the_cause),
-        cmocka_unit_test (one_that_was_stopped_and_is_named_by_several_is_the_cause),
-        cmocka_unit_test (addresses_name_hosts_too),
-        cmocka_unit_test (who_confesses_is_not_outvoted),
-        cmocka_unit_test (one_reporter_is_not_enough),
-        cmocka_unit_test (who_is_named_by_others_in_other_words_than_its_own_is_the_cause),
-        cmocka_unit_test (a_connection_that_broke_is_an_echo_of_who_ended_before),
-        cmocka_unit_test (what_working_programs_print_is_no_confession),
-        cmocka_unit_test (a_line_for_itself_does_not_count),
-        cmocka_unit_test (a_kill_gives_way_to_a_known_cause),
-        cmocka_unit_test (who_passed_is_not_accused_by_the_others),
-        cmocka_unit_test (who_is_accused_does_not_pass_by_itself),
-        cmocka_unit_test (of_two_the_one_that_is_left_is_believed),
-        cmocka_unit_test (who_is_late_for_a_shutdown_is_not_to_blame),
-        cmocka_unit_test (many_named_alike_name_nobody),
-        cmocka_unit_test (texts_name_tasks_addresses_and_hosts),
-        cmocka_unit_test (known_text_goes_before_what_the_program_says_of_its_owner),
-        cmocka_unit_test (nothing_is_transient_once_a_program_computed),
-        cmocka_unit_test (evidence_is_bounded_and_names_are_not_cut_off),
-        cmocka_unit_test (a_hang_keeps_what_it_printed),
-        cmocka_unit_test (our_own_programs_are_believed),
-        cmocka_unit_test (noise_is_quoted_with_what_else_there_was),
-        cmocka_unit_test (the_evidence_is_the_line_of_the_exception),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* links: simulated view */
+#include "test.h"
 #include "view_fixture.h"
 
 #include "coordinator/view/group_text.h"
@@ -8,9 +9,8 @@ static const struct board_pass *pass_at (const struct show *show, uint32_t rung,
     return &show->board->rungs[rung].passes[pass];
 }
 
-static void a_pass_counts_its_hosts (void **state)
+TEST (a_pass_counts_its_hosts)
 {
-    (void) state;
     struct show show;
     show_gathered (&show, 4);
     show_began (&show, FACTS, PASS_ONCE, 1, 4);
@@ -25,9 +25,8 @@ static void a_pass_counts_its_hosts (void **state)
     show_release (&show);
 }
 
-static void verdicts_with_the_same_cause_fold (void **state)
+TEST (verdicts_with_the_same_cause_fold)
 {
-    (void) state;
     struct show show;
     struct verdict verdicts[] = {
         { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_HOST, .cause = TEXT_LIT ("no space") },
@@ -52,9 +51,8 @@ static void verdicts_with_the_same_cause_fold (void **state)
     show_release (&show);
 }
 
-static void numbers_of_the_first_host_are_told_as_its_own (void **state)
+TEST (numbers_of_the_first_host_are_told_as_its_own)
 {
-    (void) state;
     struct show show;
     struct buf words;
     struct verdict verdicts[] = {
@@ -68,15 +66,14 @@ static void numbers_of_the_first_host_are_told_as_its_own (void **state)
     assert_int_equal (pass->groups.n, 1);
     buf_init (&words, 4096);
     group_text (show.board, &pass->groups.items[0], &words);
-    assert_non_null (strstr (buf_c (&words), "host[1-2] failed: host1: rank 1 lost its mesh"));
-    assert_non_null (strstr (buf_c (&show.lines), "host[1-2] failed: host1: rank 1 lost its mesh"));
+    assert_has (&words, "host[1-2] failed: host1: rank 1 lost its mesh");
+    assert_has (&show.lines, "host[1-2] failed: host1: rank 1 lost its mesh");
     buf_release (&words);
     show_release (&show);
 }
 
-static void more_different_causes_than_places_are_counted (void **state)
+TEST (more_different_causes_than_places_are_counted)
 {
-    (void) state;
     struct show show;
     struct verdict verdicts[20];
     char causes[20][16];
@@ -93,9 +90,8 @@ static void more_different_causes_than_places_are_counted (void **state)
     show_release (&show);
 }
 
-static void a_known_cause_takes_the_place_of_an_unknown_one (void **state)
+TEST (a_known_cause_takes_the_place_of_an_unknown_one)
 {
-    (void) state;
     struct show show;
     struct verdict verdicts[20];
     char causes[20][16];
@@ -118,9 +114,8 @@ static void a_known_cause_takes_the_place_of_an_unknown_one (void **state)
     show_release (&show);
 }
 
-static void a_cold_pass_does_not_pass_the_rung (void **state)
+TEST (a_cold_pass_does_not_pass_the_rung)
 {
-    (void) state;
     struct show show;
     show_gathered (&show, 2);
     show_began (&show, TINY, PASS_COLD, 1, 1);
@@ -139,9 +134,8 @@ static void a_cold_pass_does_not_pass_the_rung (void **state)
     show_release (&show);
 }
 
-static void a_second_attempt_starts_from_nothing (void **state)
+TEST (a_second_attempt_starts_from_nothing)
 {
-    (void) state;
     struct show show;
     struct verdict stale = {
         .host = 0, .outcome = OUTCOME_FAILED, .owner = OWNER_CACHE, .cause = TEXT_LIT ("compiled again")
@@ -157,9 +151,8 @@ static void a_second_attempt_starts_from_nothing (void **state)
     show_release (&show);
 }
 
-static void a_heartbeat_about_another_attempt_says_nothing_of_this_one (void **state)
+TEST_IN (a_heartbeat_about_another_attempt_says_nothing_of_this_one, NULL, NULL)
 {
-    (void) state;
     struct show show;
     show_gathered (&show, 2);
     show_began (&show, FACTS, PASS_ONCE, 2, 2);
@@ -177,9 +170,8 @@ static void a_heartbeat_about_another_attempt_says_nothing_of_this_one (void **s
     show_release (&show);
 }
 
-static void joining_and_losing_keep_count (void **state)
+TEST (joining_and_losing_keep_count)
 {
-    (void) state;
     struct show show;
     show_gathered (&show, 3);
     assert_true (show.board->gathered);
@@ -189,7 +181,7 @@ static void joining_and_losing_keep_count (void **state)
     show_lost (&show, 1, TEXT_LIT ("gone"));
     show_lost (&show, 1, TEXT_LIT ("gone"));
     assert_int_equal (show.board->joined_n, 2);
-    assert_true (text_is (show.board->hosts[1].why, "gone"));
+    assert_text (show.board->hosts[1].why, "gone");
     show_joined (&show, 1);
     assert_int_equal (show.board->joined_n, 3);
     assert_true (show.board->hosts[1].returned);
@@ -197,9 +189,8 @@ static void joining_and_losing_keep_count (void **state)
     show_release (&show);
 }
 
-static void the_clock_runs_on_between_facts_and_stops_at_the_end (void **state)
+TEST (the_clock_runs_on_between_facts_and_stops_at_the_end)
 {
-    (void) state;
     struct show show;
     show_gathered (&show, 1);
     assert_int_equal (board_now_ms (show.board, SHOW_WALL_MS + 200), 200);
@@ -210,9 +201,8 @@ static void the_clock_runs_on_between_facts_and_stops_at_the_end (void **state)
     show_release (&show);
 }
 
-static void a_metric_is_kept_once_per_rung (void **state)
+TEST (a_metric_is_kept_once_per_rung)
 {
-    (void) state;
     struct show show;
     struct text axes[] = { TEXT_LIT ("data"), TEXT_LIT ("model") };
     struct fact fact = { .kind = FACT_METRIC_JUDGED };
@@ -228,7 +218,7 @@ static void a_metric_is_kept_once_per_rung (void **state)
     show_fact (&show, fact);
     assert_int_equal (show.board->metrics.n, 1);
     assert_int_equal (show.board->metrics.items[0].proof, PROOF_PROVED);
-    assert_true (text_is (show.board->metrics.items[0].axes, "data, model"));
+    assert_text (show.board->metrics.items[0].axes, "data, model");
     uint32_t culprit = 0;
     struct contradicted_count earlier = { 0, 4 };
     fact.of.metric_judged.culprits.items = &culprit;
@@ -243,9 +233,8 @@ static void a_metric_is_kept_once_per_rung (void **state)
     show_release (&show);
 }
 
-static void texts_are_bounded_at_a_character (void **state)
+TEST (texts_are_bounded_at_a_character)
 {
-    (void) state;
     struct show show;
     char long_why[3000];
     for (size_t i = 0; i + 3 <= sizeof (long_why); i += 3)
@@ -257,9 +246,8 @@ static void texts_are_bounded_at_a_character (void **state)
     show_release (&show);
 }
 
-static void facts_before_the_run_was_opened_are_ignored (void **state)
+TEST (facts_before_the_run_was_opened_are_ignored)
 {
-    (void) state;
     struct board *board = board_create ();
     struct fact fact = { .kind = FACT_PASS_BEGAN, .index = 1 };
     board_apply (board, &fact);
@@ -271,9 +259,8 @@ static void facts_before_the_run_was_opened_are_ignored (void **state)
     board_destroy (board);
 }
 
-static void only_hosts_of_the_plan_are_folded (void **state)
+TEST (only_hosts_of_the_plan_are_folded)
 {
-    (void) state;
     struct show show;
     struct buf out;
     uint32_t hosts[] = { 2, 0, 3, UINT32_MAX };
@@ -281,15 +268,14 @@ static void only_hosts_of_the_plan_are_folded (void **state)
     buf_init (&out, 256);
     board_print_hosts (show.board, hosts, 4, &out);
     assert_string_equal (buf_c (&out), "host[0,2]");
-    assert_true (text_is (board_host_name (show.board, 3), "?"));
-    assert_true (text_is (board_rung_id (show.board, 3), "?"));
+    assert_text (board_host_name (show.board, 3), "?");
+    assert_text (board_rung_id (show.board, 3), "?");
     buf_release (&out);
     show_release (&show);
 }
 
-static void any_facts_in_any_order_are_survived (void **state)
+TEST (any_facts_in_any_order_are_survived)
 {
-    (void) state;
     for (uint64_t seed = 1; seed <= 30; seed++) {
         struct rng rng = rng_seed (seed);
         struct show show;
@@ -306,26 +292,4 @@ static void any_facts_in_any_order_are_survived (void **state)
         assert_safe (&show.lines);
         show_release (&show);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_pass_counts_its_hosts),
-        cmocka_unit_test (verdicts_with_the_same_cause_fold),
-        cmocka_unit_test (numbers_of_the_first_host_are_told_as_its_own),
-        cmocka_unit_test (more_different_causes_than_places_are_counted),
-        cmocka_unit_test (a_known_cause_takes_the_place_of_an_unknown_one),
-        cmocka_unit_test (a_cold_pass_does_not_pass_the_rung),
-        cmocka_unit_test (a_second_attempt_starts_from_nothing),
-        cmocka_unit_test (a_heartbeat_about_another_attempt_says_nothing_of_this_one),
-        cmocka_unit_test (joining_and_losing_keep_count),
-        cmocka_unit_test (the_clock_runs_on_between_facts_and_stops_at_the_end),
-        cmocka_unit_test (a_metric_is_kept_once_per_rung),
-        cmocka_unit_test (texts_are_bounded_at_a_character),
-        cmocka_unit_test (facts_before_the_run_was_opened_are_ignored),
-        cmocka_unit_test (only_hosts_of_the_plan_are_folded),
-        cmocka_unit_test (any_facts_in_any_order_are_survived),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* links: simulated view */
+#include "test.h"
 #include "view_fixture.h"
 
 #include "coordinator/view/board.h"
@@ -34,12 +35,11 @@ static void ended_after (struct show *show, uint32_t host, const char *phase, ui
 
 static void assert_word (const struct show *show, uint32_t word, const char *text)
 {
-    assert_true (text_is (board_word (show->board, word), text));
+    assert_text (board_word (show->board, word), text);
 }
 
-static void an_attempt_keeps_its_phases_and_its_verdict (void **state)
+TEST (an_attempt_keeps_its_phases_and_its_verdict)
 {
-    (void) state;
     struct show show;
     struct verdict verdict = { .host = 1, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER };
     show_gathered (&show, 2);
@@ -67,9 +67,8 @@ static void an_attempt_keeps_its_phases_and_its_verdict (void **state)
     show_release (&show);
 }
 
-static void what_was_blocked_is_an_attempt_of_its_own (void **state)
+TEST (what_was_blocked_is_an_attempt_of_its_own)
 {
-    (void) state;
     struct show show;
     struct verdict verdict = { .host = 0, .outcome = OUTCOME_BLOCKED, .owner = OWNER_HOST };
     struct fact fact = { .kind = FACT_PASS_ENDED };
@@ -84,9 +83,8 @@ static void what_was_blocked_is_an_attempt_of_its_own (void **state)
     show_release (&show);
 }
 
-static void facts_are_those_that_were_told_last (void **state)
+TEST (facts_are_those_that_were_told_last)
 {
-    (void) state;
     struct show show;
     show_gathered (&show, 2);
     for (uint32_t attempt = 1; attempt <= 2; attempt++) {
@@ -103,9 +101,8 @@ static void facts_are_those_that_were_told_last (void **state)
     show_release (&show);
 }
 
-static void the_oldest_attempts_make_room (void **state)
+TEST (the_oldest_attempts_make_room)
 {
-    (void) state;
     struct show show;
     show_gathered (&show, 1);
     for (uint32_t i = 1; i <= BOARD_ATTEMPTS_MAX + 3; i++) {
@@ -119,9 +116,8 @@ static void the_oldest_attempts_make_room (void **state)
     show_release (&show);
 }
 
-static void only_what_is_shown_otherwise_has_changed (void **state)
+TEST (only_what_is_shown_otherwise_has_changed)
 {
-    (void) state;
     struct show show;
     show_gathered (&show, 2);
     show_began (&show, TINY, PASS_COLD, 1, 2);
@@ -156,9 +152,8 @@ static void compiled (struct show *show, uint32_t host, uint64_t requests, uint6
     show_fact (show, fact);
 }
 
-static void what_was_compiled_only_grows (void **state)
+TEST (what_was_compiled_only_grows)
 {
-    (void) state;
     struct show show;
     const struct board_compiling *sum;
     show_gathered (&show, 2);
@@ -185,9 +180,8 @@ static void granted (struct show *show, uint64_t token)
     show_fact (show, fact);
 }
 
-static void a_lease_is_held_until_its_writer_ends (void **state)
+TEST (a_lease_is_held_until_its_writer_ends)
 {
-    (void) state;
     struct show show;
     struct fact lost = { .kind = FACT_LEASE_LOST };
     show_gathered (&show, 2);
@@ -205,9 +199,8 @@ static void a_lease_is_held_until_its_writer_ends (void **state)
 }
 
 /* As the receipt has it, which tests/unit/test_scene_whole.c holds beside whole runs. */
-static void whoever_is_left_behind_or_lost_has_that_as_an_attempt (void **state)
+TEST (whoever_is_left_behind_or_lost_has_that_as_an_attempt)
 {
-    (void) state;
     struct show show;
     struct fact left = { .kind = FACT_HOSTS_LEFT_BEHIND };
     struct verdict verdict = { .host = 2, .outcome = OUTCOME_LOST, .owner = OWNER_HOST };
@@ -232,9 +225,8 @@ static void whoever_is_left_behind_or_lost_has_that_as_an_attempt (void **state)
     show_release (&show);
 }
 
-static void whoever_comes_back_is_accounted_for_anew (void **state)
+TEST (whoever_comes_back_is_accounted_for_anew)
 {
-    (void) state;
     struct show show;
     struct verdict verdict = { .host = 1, .outcome = OUTCOME_LOST, .owner = OWNER_HOST };
     show_gathered (&show, 2);
@@ -249,9 +241,8 @@ static void whoever_comes_back_is_accounted_for_anew (void **state)
     show_release (&show);
 }
 
-static void words_are_bounded_and_found_again (void **state)
+TEST (words_are_bounded_and_found_again)
 {
-    (void) state;
     struct board_words *words = board_words_create ();
     char text[BOARD_WORD_MAX_BYTES + 8];
     memset (text, 'x', sizeof (text));
@@ -268,21 +259,4 @@ static void words_are_bounded_and_found_again (void **state)
     assert_int_equal (board_words_take (words, (struct text){ 0 }), 0);
     assert_int_equal (board_words_text (words, 1 << 30).len, 0);
     board_words_destroy (words);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (an_attempt_keeps_its_phases_and_its_verdict),
-        cmocka_unit_test (what_was_blocked_is_an_attempt_of_its_own),
-        cmocka_unit_test (facts_are_those_that_were_told_last),
-        cmocka_unit_test (the_oldest_attempts_make_room),
-        cmocka_unit_test (only_what_is_shown_otherwise_has_changed),
-        cmocka_unit_test (what_was_compiled_only_grows),
-        cmocka_unit_test (a_lease_is_held_until_its_writer_ends),
-        cmocka_unit_test (whoever_is_left_behind_or_lost_has_that_as_an_attempt),
-        cmocka_unit_test (whoever_comes_back_is_accounted_for_anew),
-        cmocka_unit_test (words_are_bounded_and_found_again),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,20 +1,11 @@
 /* links: base */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/base/buf.h"
 #include "common/base/rng.h"
 #include "common/base/utf8.h"
-#include <stdio.h>
-#include <string.h>
+#include "test.h"
 
-static void bytes_are_appended_in_order (void **state)
+TEST (bytes_are_appended_in_order)
 {
-    (void) state;
     struct buf buf;
     buf_init (&buf, 100000);
     buf_puts (&buf, "a");
@@ -22,14 +13,13 @@ static void bytes_are_appended_in_order (void **state)
     buf_add_text (&buf, TEXT_LIT ("c\0d"));
     buf_add (&buf, NULL, 0);
     buf_printf (&buf, "%d-%s", 7, "x");
-    assert_true (text_equal (buf_as_text (&buf), TEXT_LIT ("abc\0d7-x")));
+    assert_text (&buf, TEXT_LIT ("abc\0d7-x"));
     assert_false (buf.overflow);
     buf_release (&buf);
 }
 
-static void an_empty_buffer_is_an_empty_text_and_string (void **state)
+TEST (an_empty_buffer_is_an_empty_text_and_string)
 {
-    (void) state;
     struct buf buf;
     buf_init (&buf, 0);
     assert_int_equal (buf_as_text (&buf).len, 0);
@@ -43,9 +33,8 @@ static void an_empty_buffer_is_an_empty_text_and_string (void **state)
     buf_release (&buf);
 }
 
-static void a_long_text_is_printed_whole_at_every_fill (void **state)
+TEST (a_long_text_is_printed_whole_at_every_fill)
 {
-    (void) state;
     for (uint32_t front = 0; front < 600; front++) {
         struct buf buf;
         buf_init (&buf, 5000);
@@ -59,9 +48,8 @@ static void a_long_text_is_printed_whole_at_every_fill (void **state)
     }
 }
 
-static void the_maximum_is_reached_exactly (void **state)
+TEST (the_maximum_is_reached_exactly)
 {
-    (void) state;
     struct buf buf;
     buf_init (&buf, 1000);
     for (int i = 0; i < 100; i++)
@@ -73,9 +61,8 @@ static void the_maximum_is_reached_exactly (void **state)
     buf_release (&buf);
 }
 
-static void past_the_maximum_nothing_is_appended_and_it_sticks (void **state)
+TEST (past_the_maximum_nothing_is_appended_and_it_sticks)
 {
-    (void) state;
     for (int writer = 0; writer < 3; writer++) {
         struct buf buf;
         buf_init (&buf, 4);
@@ -99,9 +86,8 @@ static void past_the_maximum_nothing_is_appended_and_it_sticks (void **state)
     }
 }
 
-static void clearing_keeps_the_memory_and_releasing_the_maximum (void **state)
+TEST (clearing_keeps_the_memory_and_releasing_the_maximum)
 {
-    (void) state;
     struct buf buf;
     buf_init (&buf, 50);
     buf_puts (&buf, "abc");
@@ -125,9 +111,8 @@ static void expect_escaped (struct text text, uint32_t columns, const char *expe
     buf_release (&buf);
 }
 
-static void every_lone_byte_is_printable_ascii_or_escaped (void **state)
+TEST (every_lone_byte_is_printable_ascii_or_escaped)
 {
-    (void) state;
     for (unsigned byte = 0; byte < 256; byte++) {
         char raw = (char) byte, expected[8];
         if (byte >= 0x20 && byte < 0x7F)
@@ -156,9 +141,8 @@ static void expect_character_escaped (uint32_t character)
     expect_escaped ((struct text){ bytes, len }, 0, expected);
 }
 
-static void no_character_that_acts_on_a_terminal_or_hides_gets_through (void **state)
+TEST (no_character_that_acts_on_a_terminal_or_hides_gets_through)
 {
-    (void) state;
     static const uint32_t ranges[][2] = {
         { 0x00, 0x1F },       { 0x7F, 0x9F },                                                 /* C0, DEL, C1 as UTF-8 */
         { 0x200E, 0x200F },   { 0x202A, 0x202E },   { 0x2066, 0x2069 },     { 0x61C, 0x61C }, /* bidi */
@@ -173,9 +157,8 @@ static void no_character_that_acts_on_a_terminal_or_hides_gets_through (void **s
             expect_character_escaped (character);
 }
 
-static void invalid_sequences_are_shown_byte_by_byte (void **state)
+TEST (invalid_sequences_are_shown_byte_by_byte)
 {
-    (void) state;
     static const struct {
         const char *bytes, *expected;
     } cases[] = {
@@ -195,9 +178,8 @@ static void invalid_sequences_are_shown_byte_by_byte (void **state)
         expect_escaped (text_of (cases[i].bytes), 0, cases[i].expected);
 }
 
-static void known_attacks_are_harmless (void **state)
+TEST (known_attacks_are_harmless)
 {
-    (void) state;
     expect_escaped (text_of ("\x1b]52;c;Zm9v\x07"), 0, "\\x1b]52;c;Zm9v\\x07");
     expect_escaped (text_of ("\x1b]8;;http://a\x1b\\b"), 0, "\\x1b]8;;http://a\\x1b\\b");
     expect_escaped (text_of ("\x1bP$q\x1b\\"), 0, "\\x1bP$q\\x1b\\");
@@ -211,9 +193,8 @@ static void known_attacks_are_harmless (void **state)
 }
 
 /* Whatever comes in, what goes out is valid UTF-8 of printable characters, within the columns asked for. */
-static void random_bytes_come_out_printable_and_within_the_columns (void **state)
+TEST (random_bytes_come_out_printable_and_within_the_columns)
 {
-    (void) state;
     struct rng rng = rng_seed (4);
     for (int round = 0; round < 20000; round++) {
         char bytes[40];
@@ -235,9 +216,8 @@ static void random_bytes_come_out_printable_and_within_the_columns (void **state
     }
 }
 
-static void printable_text_of_any_script_stays (void **state)
+TEST (printable_text_of_any_script_stays)
 {
-    (void) state;
     static const char *const texts[] = { "plain ~!\\",       "h\xC3\xA9llo",     "\xE6\x97\xA5\xE6\x9C\xAC",
                                          "\xF0\x9F\x8D\x8E", "\xD0\xBF\xD1\x80", "\xE2\x80\xA6\xE2\x94\x82",
                                          "\xC2\xA0\xC2\xA9" };
@@ -245,9 +225,8 @@ static void printable_text_of_any_script_stays (void **state)
         expect_escaped (text_of (texts[i]), 0, texts[i]);
 }
 
-static void columns_count_wide_characters_twice (void **state)
+TEST (columns_count_wide_characters_twice)
 {
-    (void) state;
     static const struct {
         const char *text;
         uint32_t columns;
@@ -270,9 +249,8 @@ static void columns_count_wide_characters_twice (void **state)
 }
 
 #define ELLIPSIS "\xE2\x80\xA6"
-static void a_text_is_cut_only_when_it_must_be (void **state)
+TEST (a_text_is_cut_only_when_it_must_be)
 {
-    (void) state;
     static const struct {
         const char *text;
         uint32_t columns;
@@ -296,35 +274,12 @@ static void a_text_is_cut_only_when_it_must_be (void **state)
         expect_escaped (text_of (cases[i].text), cases[i].columns, cases[i].expected);
 }
 
-static void escaping_appends_and_cuts_only_its_own_part (void **state)
+TEST (escaping_appends_and_cuts_only_its_own_part)
 {
-    (void) state;
     struct buf buf;
     buf_init (&buf, 100);
     buf_puts (&buf, "head ");
     buf_escaped (&buf, text_of ("abcdef"), 3);
     assert_string_equal (buf_c (&buf), "head ab" ELLIPSIS);
     buf_release (&buf);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (bytes_are_appended_in_order),
-        cmocka_unit_test (an_empty_buffer_is_an_empty_text_and_string),
-        cmocka_unit_test (a_long_text_is_printed_whole_at_every_fill),
-        cmocka_unit_test (the_maximum_is_reached_exactly),
-        cmocka_unit_test (past_the_maximum_nothing_is_appended_and_it_sticks),
-        cmocka_unit_test (clearing_keeps_the_memory_and_releasing_the_maximum),
-        cmocka_unit_test (every_lone_byte_is_printable_ascii_or_escaped),
-        cmocka_unit_test (no_character_that_acts_on_a_terminal_or_hides_gets_through),
-        cmocka_unit_test (invalid_sequences_are_shown_byte_by_byte),
-        cmocka_unit_test (known_attacks_are_harmless),
-        cmocka_unit_test (random_bytes_come_out_printable_and_within_the_columns),
-        cmocka_unit_test (printable_text_of_any_script_stays),
-        cmocka_unit_test (columns_count_wide_characters_twice),
-        cmocka_unit_test (a_text_is_cut_only_when_it_must_be),
-        cmocka_unit_test (escaping_appends_and_cuts_only_its_own_part),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* links: verdict */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/model/package_version.h"
 #include "coordinator/verdict/bundle_rules.h"
 #include "coordinator/verdict/judge.h"
+#include "test.h"
 
 static struct var jax_parts[] = { { TEXT_LIT ("jax"), TEXT_LIT ("0.4.32") }, { TEXT_LIT ("libtpu"), TEXT_LIT ("*") } };
 static struct var good_parts[] = { { TEXT_LIT ("jax"), TEXT_LIT ("0.7.1") },
@@ -32,13 +26,12 @@ static struct bundle_rule rules[] = {
 };
 static struct plan plan = { .bundles = { rules, 3 }, .profile.backend = TEXT_LIT ("tpu") };
 
-static void versions_are_ordered_as_their_packages_are (void **state)
+TEST (versions_are_ordered_as_their_packages_are)
 {
     static const char *const rising[] = { "0.0.2",       "0.0.6.dev1", "0.0.6a1",
                                           "0.0.6b2",     "0.0.6rc1",   "0.0.6",
                                           "0.0.6.post1", "0.0.10",     "0.0.24.dev20250929+nightly",
                                           "0.0.24",      "1",          "2.15.0" };
-    (void) state;
     for (size_t i = 0; i < sizeof rising / sizeof rising[0]; i++)
         for (size_t k = 0; k < sizeof rising / sizeof rising[0]; k++) {
             int order = package_version_compare (text_of (rising[i]), text_of (rising[k]));
@@ -48,7 +41,7 @@ static void versions_are_ordered_as_their_packages_are (void **state)
     assert_int_equal (package_version_compare (TEXT_LIT ("2.9"), TEXT_LIT ("2.9.0")), 0);
 }
 
-static void a_pattern_fits_what_it_says (void **state)
+TEST (a_pattern_fits_what_it_says)
 {
     static const struct {
         const char *pattern, *version;
@@ -79,7 +72,6 @@ static void a_pattern_fits_what_it_says (void **state)
         { "absent", "1.0", false },
         { "<0.0.6", "", false },
     };
-    (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_true (package_version_pattern_valid (text_of (cases[i].pattern)));
         if (package_version_fits (text_of (cases[i].version), text_of (cases[i].pattern)) != cases[i].fits)
@@ -87,10 +79,9 @@ static void a_pattern_fits_what_it_says (void **state)
     }
 }
 
-static void what_is_no_pattern_is_refused (void **state)
+TEST (what_is_no_pattern_is_refused)
 {
     static const char *const bad[] = { "", "<", "latest", "0.0.*.1", "*.1", "1 2", "==1", "~=1.0", "<*", "1.*.*" };
-    (void) state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         if (package_version_pattern_valid (text_of (bad[i])))
             fail_msg ("%s is taken for a pattern", bad[i]);
@@ -108,9 +99,8 @@ static const char *match (var_list bundle, const char *backend, enum bundle_word
         TEXT_LIT (n), TEXT_LIT (v)                                                                                     \
     }
 
-static void a_rule_is_met_when_all_its_parts_are_there (void **state)
+TEST (a_rule_is_met_when_all_its_parts_are_there)
 {
-    (void) state;
     assert_string_equal (match (BUNDLE (V ("jax", "0.4.32"), V ("libtpu", "0.0.2")), "tpu", BUNDLE_BAD), "bad-jax");
     assert_string_equal (match (BUNDLE (V ("jax", "0.4.32")), "tpu", BUNDLE_BAD), "none");
     assert_string_equal (match (BUNDLE (V ("jax", "0.4.32"), V ("libtpu", "0.0.2")), "cpu", BUNDLE_BAD), "none");
@@ -120,23 +110,20 @@ static void a_rule_is_met_when_all_its_parts_are_there (void **state)
     assert_string_equal (match (BUNDLE (V ("torch-xla", "2.9.0"), V ("jax", "0.7.1")), "cpu", BUNDLE_GOOD), "none");
 }
 
-static void what_is_known_and_what_is_not_is_noted (void **state)
+TEST (what_is_known_and_what_is_not_is_noted)
 {
-    struct arena arena = { 0 };
     struct result_note note;
     var_list good = BUNDLE (V ("jax", "0.7.1"), V ("libtpu", "0.0.20.1"), V ("numpy", "2.0"));
     var_list other = BUNDLE (V ("jax", "0.9.9"), V ("libtpu", "0.0.99"), V ("numpy", "2.0"));
     var_list bad = BUNDLE (V ("jax", "0.4.32"), V ("libtpu", "0.0.2"));
     var_list foreign = BUNDLE (V ("six", "1.17.0"));
-    (void) state;
-    assert_true (bundle_rules_make_note (&plan, &good, &arena, &note));
+    assert_true (bundle_rules_make_note (&plan, &good, &t->arena, &note));
     assert_string_equal (note.text.ptr, "jax 0.7.1 with libtpu 0.0.20.1 is known good (good-jax: its setup.py)");
-    assert_true (bundle_rules_make_note (&plan, &other, &arena, &note));
+    assert_true (bundle_rules_make_note (&plan, &other, &t->arena, &note));
     assert_string_equal (note.text.ptr, "not known: jax 0.9.9, libtpu 0.0.99 on tpu is in no list of versions that "
                                         "work or fail together (configs/bundles)");
-    assert_false (bundle_rules_make_note (&plan, &bad, &arena, &note));
-    assert_false (bundle_rules_make_note (&plan, &foreign, &arena, &note));
-    arena_release (&arena);
+    assert_false (bundle_rules_make_note (&plan, &bad, &t->arena, &note));
+    assert_false (bundle_rules_make_note (&plan, &foreign, &t->arena, &note));
 }
 
 static struct verdict judge (struct rung *rung, var_list bundle, struct arena *arena)
@@ -151,33 +138,17 @@ static struct verdict judge (struct rung *rung, var_list bundle, struct arena *a
     return verdict;
 }
 
-static void an_environment_that_is_known_bad_fails_and_says_why (void **state)
+TEST (an_environment_that_is_known_bad_fails_and_says_why)
 {
-    struct arena arena = { 0 };
     struct rung restore = { .id = TEXT_LIT ("e"), .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("restore") };
     struct rung facts = { .id = TEXT_LIT ("f"), .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("facts") };
     var_list bad = BUNDLE (V ("jax", "0.4.32"), V ("libtpu", "0.0.2"));
-    struct verdict verdict = judge (&restore, bad, &arena);
-    (void) state;
+    struct verdict verdict = judge (&restore, bad, &t->arena);
     assert_int_equal (verdict.outcome, OUTCOME_FAILED);
     assert_int_equal (verdict.owner, OWNER_BUNDLE);
     assert_string_equal (verdict.cause.ptr,
                          "jax 0.4.32 with libtpu 0.0.2 is known bad: it corrupts data (the change log)");
-    assert_int_equal (judge (&facts, bad, &arena).outcome, OUTCOME_PASSED);
-    assert_int_equal (judge (&restore, BUNDLE (V ("jax", "0.9.9"), V ("libtpu", "0.0.2")), &arena).outcome,
+    assert_int_equal (judge (&facts, bad, &t->arena).outcome, OUTCOME_PASSED);
+    assert_int_equal (judge (&restore, BUNDLE (V ("jax", "0.9.9"), V ("libtpu", "0.0.2")), &t->arena).outcome,
                       OUTCOME_PASSED);
-    arena_release (&arena);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (versions_are_ordered_as_their_packages_are),
-        cmocka_unit_test (a_pattern_fits_what_it_says),
-        cmocka_unit_test (what_is_no_pattern_is_refused),
-        cmocka_unit_test (a_rule_is_met_when_all_its_parts_are_there),
-        cmocka_unit_test (what_is_known_and_what_is_not_is_noted),
-        cmocka_unit_test (an_environment_that_is_known_bad_fails_and_says_why),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* links: cache */
+/* alone: cache */
 #include "cache_fixture.h"
+#include "test.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -7,7 +8,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-static void what_one_host_seals_another_reads (void **state)
+TEST_IN (what_one_host_seals_another_reads, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     char path[160];
@@ -21,7 +22,7 @@ static void what_one_host_seals_another_reads (void **state)
     assert_string_equal (fixture->dir, fixture_generation (fixture, 3, path));
 }
 
-static void a_manifest_lists_everything_in_order_with_its_digest (void **state)
+TEST_IN (a_manifest_lists_everything_in_order_with_its_digest, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     char path[1200], hex[DIGEST_HEX_BYTES];
@@ -31,17 +32,17 @@ static void a_manifest_lists_everything_in_order_with_its_digest (void **state)
     snprintf (path, sizeof path, "%s/MANIFEST", fixture->dir);
     assert_int_equal (file_read (path, &bytes, &fixture->err), 0);
     struct digest digest = digest_of (bytes.ptr, bytes.len);
-    assert_true (text_is (fixture->seal.sha256, digest_hex (&digest, hex)));
+    assert_text (fixture->seal.sha256, digest_hex (&digest, hex));
     /* sha256sum of nothing, of "12345678" and of the folders */
     static const char expected[] =
         "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 0 0444 empty\n"
         "ef797c8118f02dfb649607dd5d3f8c7623048c9c063d532cc95c5ed7a898a64f 8 0444 jit_tiny-0a1b-atime\n";
     assert_memory_equal (bytes.ptr, expected, sizeof expected - 1);
-    assert_non_null (strstr (buf_c (&bytes), "\n- 0 0555 xla/\n- 0 0555 xla/autotune/\n"));
+    assert_has (&bytes, "\n- 0 0555 xla/\n- 0 0555 xla/autotune/\n");
     buf_release (&bytes);
 }
 
-static void a_sealed_generation_has_no_write_bit_left (void **state)
+TEST_IN (a_sealed_generation_has_no_write_bit_left, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     char path[1400];
@@ -61,7 +62,7 @@ static void a_sealed_generation_has_no_write_bit_left (void **state)
     }
 }
 
-static void a_token_is_used_once (void **state)
+TEST_IN (a_token_is_used_once, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 4);
@@ -73,7 +74,7 @@ static void a_token_is_used_once (void **state)
     assert_true (exists (fixture->dir, "kept"));
 }
 
-static void a_generation_starts_as_a_copy_of_its_base (void **state)
+TEST_IN (a_generation_starts_as_a_copy_of_its_base, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 5);
@@ -98,7 +99,7 @@ static void a_generation_starts_as_a_copy_of_its_base (void **state)
     assert_int_equal (prepare_reader (fixture, 3), 0);
 }
 
-static void a_copy_without_additions_has_the_digest_of_its_base (void **state)
+TEST_IN (a_copy_without_additions_has_the_digest_of_its_base, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 5);
@@ -107,7 +108,7 @@ static void a_copy_without_additions_has_the_digest_of_its_base (void **state)
     access.base_sha256 = fixture->seal.sha256;
     assert_int_equal (prepare_writer (fixture, &access), 0);
     assert_int_equal (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err), 0);
-    assert_true (text_equal (fixture->seal.sha256, access.base_sha256));
+    assert_text (fixture->seal.sha256, access.base_sha256);
 }
 
 /* Runs `body` in a child, since what it changes there cannot be changed back; it returns 0 when all was as expected. */
@@ -134,7 +135,7 @@ static struct cache_access begin_copy (struct fixture *fixture)
 }
 
 /* As a program may leave them: without x for a group, or closed to all but their owner. */
-static void whatever_modes_folders_have_a_copy_is_sealed (void **state)
+TEST_IN (whatever_modes_folders_have_a_copy_is_sealed, fixture_setup, fixture_teardown)
 {
     static const mode_t modes[] = { 0755, 0700, 0750, 0711 };
     struct fixture *fixture = *state;
@@ -238,10 +239,10 @@ static void expect_touched (struct fixture *fixture, const struct cache_access *
     assert_true (list.items[0].token == 5 && list.items[0].kind == touch->kind);
     assert_string_equal (text_copy (&fixture->arena, list.items[0].path).ptr, touch->path);
     struct text detail = text_format (&fixture->arena, "%s, in this writer's copy of generation 3", touch->says);
-    assert_true (text_find (list.items[0].detail, detail, NULL));
+    assert_has (list.items[0].detail, detail);
 }
 
-static void what_a_base_sealed_is_sealed_unchanged_or_not_at_all (void **state)
+TEST_IN (what_a_base_sealed_is_sealed_unchanged_or_not_at_all, fixture_setup, fixture_teardown)
 {
     static const struct touch touches[] = {
         { touch_bytes, "empty", FINDING_CHANGED, "has 9 bytes, but was sealed with 0" },
@@ -288,7 +289,7 @@ static int close_a_folder_as_a_user (struct fixture *fixture)
     return chmod (xla, 0755) ? 4 : 0;
 }
 
-static void what_a_mode_hides_is_told_and_hides_nothing_else (void **state)
+TEST_IN (what_a_mode_hides_is_told_and_hides_nothing_else, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     if (geteuid () != 0)
@@ -297,7 +298,7 @@ static void what_a_mode_hides_is_told_and_hides_nothing_else (void **state)
     assert_int_equal (in_child (close_a_folder_as_a_user, fixture), 0);
 }
 
-static void the_same_bytes_written_again_are_no_change (void **state)
+TEST_IN (the_same_bytes_written_again_are_no_change, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     seal_lots (fixture, 3);
@@ -307,7 +308,7 @@ static void the_same_bytes_written_again_are_no_change (void **state)
 }
 
 /* Without it nobody knows what must be in the copy. */
-static void nothing_is_sealed_upon_a_base_that_is_gone (void **state)
+TEST_IN (nothing_is_sealed_upon_a_base_that_is_gone, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     char path[160], manifest[180];
@@ -321,7 +322,7 @@ static void nothing_is_sealed_upon_a_base_that_is_gone (void **state)
     assert_false (exists (fixture->dir, "MANIFEST"));
 }
 
-static void a_spoiled_base_seeds_nothing (void **state)
+TEST_IN (a_spoiled_base_seeds_nothing, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 5);
@@ -343,7 +344,7 @@ static void a_spoiled_base_seeds_nothing (void **state)
     assert_false (exists (fixture->root, "gen-5"));
 }
 
-static void orders_that_make_no_sense_are_refused (void **state)
+TEST_IN (orders_that_make_no_sense_are_refused, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 0);
@@ -366,7 +367,7 @@ static void orders_that_make_no_sense_are_refused (void **state)
     assert_int_equal (prepare_reader (fixture, 9), -1);
 }
 
-static void a_reader_without_a_generation_gets_an_empty_closed_folder (void **state)
+TEST_IN (a_reader_without_a_generation_gets_an_empty_closed_folder, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct stat st;
@@ -381,7 +382,7 @@ static void a_reader_without_a_generation_gets_an_empty_closed_folder (void **st
     }
 }
 
-static void a_reader_that_does_not_see_the_shared_root_says_so (void **state)
+TEST_IN (a_reader_that_does_not_see_the_shared_root_says_so, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     fixture->seal.sha256 = TEXT_LIT ("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08");
@@ -450,7 +451,7 @@ struct planting {
     const char *says;
 };
 
-static void a_seal_refuses_what_is_not_a_plain_file_or_folder (void **state)
+TEST_IN (a_seal_refuses_what_is_not_a_plain_file_or_folder, fixture_setup, fixture_teardown)
 {
     static const struct planting plantings[] = {
         { plant_symlink, "\"x\" is a symbolic link" },
@@ -481,7 +482,7 @@ static void a_seal_refuses_what_is_not_a_plain_file_or_folder (void **state)
     }
 }
 
-static void names_of_our_own_are_no_entries_in_whatever_case (void **state)
+TEST_IN (names_of_our_own_are_no_entries_in_whatever_case, fixture_setup, fixture_teardown)
 {
     static const char *const names[] = { "MANIFEST", "manifest", "MANIFEST.part", "Witness", "WITNESS" };
     struct fixture *fixture = *state;
@@ -496,7 +497,7 @@ static void names_of_our_own_are_no_entries_in_whatever_case (void **state)
     }
 }
 
-static void a_seal_leaves_a_witness_that_is_not_listed (void **state)
+TEST_IN (a_seal_leaves_a_witness_that_is_not_listed, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 5);
@@ -510,7 +511,7 @@ static void a_seal_leaves_a_witness_that_is_not_listed (void **state)
     snprintf (path, sizeof path, "%s/MANIFEST", fixture->dir);
     buf_init (&bytes, 8192);
     assert_int_equal (file_read (path, &bytes, &fixture->err), 0);
-    assert_null (strstr (buf_c (&bytes), "WITNESS"));
+    assert_has_not (&bytes, "WITNESS");
     buf_release (&bytes);
     access.base = 3;
     access.base_sha256 = fixture->seal.sha256;
@@ -526,7 +527,7 @@ static int prepare_own (struct fixture *fixture, const char *host)
     return cache_prepare_host_cache (&access, text_of (host), fixture->dir, sizeof fixture->dir, &fixture->err);
 }
 
-static void a_host_keeps_a_cache_of_its_own_between_runs (void **state)
+TEST_IN (a_host_keeps_a_cache_of_its_own_between_runs, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     char wanted[160];
@@ -546,7 +547,7 @@ static void a_host_keeps_a_cache_of_its_own_between_runs (void **state)
     assert_false (exists (fixture->dir, "kept"));
 }
 
-static void what_has_no_place_in_a_cache_of_its_own_is_refused (void **state)
+TEST_IN (what_has_no_place_in_a_cache_of_its_own_is_refused, fixture_setup, fixture_teardown)
 {
     static void (*const plants[]) (char *) = { plant_symlink, plant_pipe, plant_setuid };
     struct fixture *fixture = *state;
@@ -586,7 +587,7 @@ static int seal_under_a_file_limit (struct fixture *fixture)
     return exists (fixture->dir, "MANIFEST") || exists (fixture->dir, "MANIFEST.part") ? 3 : 0;
 }
 
-static void a_seal_that_cannot_write_leaves_no_manifest (void **state)
+TEST_IN (a_seal_that_cannot_write_leaves_no_manifest, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 6);
@@ -613,7 +614,7 @@ static int seed_under_a_file_limit (struct fixture *fixture)
     return exists (fixture->root, "gen-7") ? 3 : 0;
 }
 
-static void a_seed_that_does_not_fit_leaves_no_generation (void **state)
+TEST_IN (a_seed_that_does_not_fit_leaves_no_generation, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     seal_lots (fixture, 6);
@@ -698,7 +699,7 @@ static int seal_on_a_disk_that_fills (struct fixture *fixture)
     return prepare_reader (fixture, 2) ? 6 : 0;
 }
 
-static void a_seal_on_a_full_disk_publishes_and_loses_nothing (void **state)
+TEST_IN (a_seal_on_a_full_disk_publishes_and_loses_nothing, fixture_setup, fixture_teardown)
 {
     int code = in_child (seal_on_a_disk_that_fills, *state);
     if (code == CANNOT_MOUNT)
@@ -717,7 +718,7 @@ static int mount_over_a_generation (struct fixture *fixture)
     return 0;
 }
 
-static void a_generation_on_another_file_system_is_refused (void **state)
+TEST_IN (a_generation_on_another_file_system_is_refused, fixture_setup, fixture_teardown)
 {
     int code = in_child (mount_over_a_generation, *state);
     if (code == CANNOT_MOUNT)
@@ -725,7 +726,7 @@ static void a_generation_on_another_file_system_is_refused (void **state)
     assert_int_equal (code, 0);
 }
 
-static void a_root_that_is_a_file_is_said_in_words (void **state)
+TEST_IN (a_root_that_is_a_file_is_said_in_words, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 2);
@@ -738,7 +739,7 @@ static void a_root_that_is_a_file_is_said_in_words (void **state)
 }
 
 /* Each is given with its own digest, so that only the lie itself can be what is refused. */
-static void a_manifest_that_lies_is_refused_by_what_it_says (void **state)
+TEST_IN (a_manifest_that_lies_is_refused_by_what_it_says, fixture_setup, fixture_teardown)
 {
     static const char nothing[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     static const struct {
@@ -778,7 +779,7 @@ static void a_manifest_that_lies_is_refused_by_what_it_says (void **state)
     }
 }
 
-static void a_full_and_a_read_only_disk_are_said_in_words (void **state)
+TEST_IN (a_full_and_a_read_only_disk_are_said_in_words, fixture_setup, fixture_teardown)
 {
     int code = in_child (fill_a_small_disk, *state);
     if (code == CANNOT_MOUNT)
@@ -799,7 +800,7 @@ static int prepare_as_nobody (struct fixture *fixture)
                : 2;
 }
 
-static void a_root_one_may_not_write_is_said_in_words (void **state)
+TEST_IN (a_root_one_may_not_write_is_said_in_words, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     assert_int_equal (chmod (fixture->base, 0755), 0);
@@ -812,7 +813,7 @@ static void a_root_one_may_not_write_is_said_in_words (void **state)
 
 /* ---- the constant path ---- */
 
-static void the_constant_path_moves_at_once (void **state)
+TEST_IN (the_constant_path_moves_at_once, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     char link_path[128], target[128];
@@ -830,42 +831,4 @@ static void the_constant_path_moves_at_once (void **state)
     assert_int_equal (mkdir (link_path, 0755), 0);
     assert_int_equal (cache_set_symlink (link_path, "/gen-9", &fixture->err), -1);
     assert_false (exists (fixture->base, "cache-link.next"));
-}
-
-#define FIXTURE_TEST(name) cmocka_unit_test_setup_teardown (name, fixture_setup, fixture_teardown)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        FIXTURE_TEST (what_one_host_seals_another_reads),
-        FIXTURE_TEST (a_manifest_lists_everything_in_order_with_its_digest),
-        FIXTURE_TEST (a_sealed_generation_has_no_write_bit_left),
-        FIXTURE_TEST (a_token_is_used_once),
-        FIXTURE_TEST (a_generation_starts_as_a_copy_of_its_base),
-        FIXTURE_TEST (a_copy_without_additions_has_the_digest_of_its_base),
-        FIXTURE_TEST (whatever_modes_folders_have_a_copy_is_sealed),
-        FIXTURE_TEST (what_a_base_sealed_is_sealed_unchanged_or_not_at_all),
-        FIXTURE_TEST (what_a_mode_hides_is_told_and_hides_nothing_else),
-        FIXTURE_TEST (the_same_bytes_written_again_are_no_change),
-        FIXTURE_TEST (nothing_is_sealed_upon_a_base_that_is_gone),
-        FIXTURE_TEST (a_spoiled_base_seeds_nothing),
-        FIXTURE_TEST (orders_that_make_no_sense_are_refused),
-        FIXTURE_TEST (a_reader_without_a_generation_gets_an_empty_closed_folder),
-        FIXTURE_TEST (a_reader_that_does_not_see_the_shared_root_says_so),
-        FIXTURE_TEST (a_seal_refuses_what_is_not_a_plain_file_or_folder),
-        FIXTURE_TEST (names_of_our_own_are_no_entries_in_whatever_case),
-        FIXTURE_TEST (a_seal_leaves_a_witness_that_is_not_listed),
-        FIXTURE_TEST (a_host_keeps_a_cache_of_its_own_between_runs),
-        FIXTURE_TEST (what_has_no_place_in_a_cache_of_its_own_is_refused),
-        FIXTURE_TEST (a_seal_on_a_full_disk_publishes_and_loses_nothing),
-        FIXTURE_TEST (a_generation_on_another_file_system_is_refused),
-        FIXTURE_TEST (a_root_that_is_a_file_is_said_in_words),
-        FIXTURE_TEST (a_manifest_that_lies_is_refused_by_what_it_says),
-        FIXTURE_TEST (a_seal_that_cannot_write_leaves_no_manifest),
-        FIXTURE_TEST (a_seed_that_does_not_fit_leaves_no_generation),
-        FIXTURE_TEST (a_full_and_a_read_only_disk_are_said_in_words),
-        FIXTURE_TEST (a_root_one_may_not_write_is_said_in_words),
-        FIXTURE_TEST (the_constant_path_moves_at_once),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

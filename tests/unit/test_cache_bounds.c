@@ -1,15 +1,7 @@
 /* links: simulated */
 /* Whatever a catalogue, a cache root and the writer say at their longest: what is recorded of it fits its records. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "stretched.h"
+#include "test.h"
 #include "write_lease_fixture.h"
 
 enum { BASE = 3000, NEXT, ROOT_FINDINGS = 1024 };
@@ -64,26 +56,21 @@ static void open_longest (struct bench *bench, struct arena *arena)
     ask (bench, 0, NEXT, 1);
 }
 
-static void a_generation_is_published_whatever_its_writer_says (void **state)
+TEST (a_generation_is_published_whatever_its_writer_says)
 {
-    (void) state;
     struct bench bench;
-    struct arena arena = { 0 };
-    open_longest (&bench, &arena);
+    open_longest (&bench, &t->arena);
     say_at_length (&bench, 0, false);
     const struct fact *published = last_fact (&bench, FACT_GENERATION_PUBLISHED);
     assert_non_null (published);
     assert_int_equal (published->of.generation.keys.n, GENERATION_KEYS_MAX);
     bench_close (&bench);
-    arena_release (&arena);
 }
 
-static void what_readers_find_is_recorded_whatever_it_is_called (void **state)
+TEST (what_readers_find_is_recorded_whatever_it_is_called)
 {
-    (void) state;
     struct bench bench;
-    struct arena arena = { 0 };
-    open_longest (&bench, &arena);
+    open_longest (&bench, &t->arena);
     say_at_length (&bench, 0, false);
     audited (&bench, NULL);
     for (uint32_t host = 0; host < HOSTS; host++)
@@ -91,33 +78,28 @@ static void what_readers_find_is_recorded_whatever_it_is_called (void **state)
     assert_non_null (last_fact (&bench, FACT_CACHE_VIOLATED));
     assert_non_null (last_fact (&bench, FACT_GENERATION_DROPPED));
     bench_close (&bench);
-    arena_release (&arena);
 }
 
-static void what_lies_in_the_root_is_recorded_whatever_it_is_called (void **state)
+TEST (what_lies_in_the_root_is_recorded_whatever_it_is_called)
 {
-    (void) state;
     static struct cache_root_finding findings[ROOT_FINDINGS];
     struct bench bench;
-    struct arena arena = { 0 };
     for (uint32_t i = 0; i < ROOT_FINDINGS; i++) {
-        stretch (&finding_record, &findings[i].finding, i % STRETCHED_VOICES, &arena);
+        stretch (&finding_record, &findings[i].finding, i % STRETCHED_VOICES, &t->arena);
         findings[i].finding.kind = (enum finding_kind) (1 + i % (finding_kind_names.n - 1));
         findings[i].finding.token = i;
         findings[i].run = stretched_text (0, 2 * RUN_ID_BYTES);
     }
-    open_longest (&bench, &arena);
+    open_longest (&bench, &t->arena);
     say_at_length (&bench, 0, false);
     struct core_input in = { .kind = IN_CACHE_AUDITED, .findings = findings, .findings_n = ROOT_FINDINGS };
     step (&bench, &in);
     stretched_fits (bench.facts, bench.facts_n);
     bench_close (&bench);
-    arena_release (&arena);
 }
 
-static void what_the_catalogue_complains_of_is_recorded (void **state)
+TEST (what_the_catalogue_complains_of_is_recorded)
 {
-    (void) state;
     struct text longest_text = stretched_text (3, TEXT_MAX_BYTES);
     const struct core_input answers[] = {
         { .kind = IN_CACHE_FOUND, .text = longest_text },
@@ -139,15 +121,4 @@ static void what_the_catalogue_complains_of_is_recorded (void **state)
     }
     assert_true (coord_ended (bench.coord, NULL));
     bench_close (&bench);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_generation_is_published_whatever_its_writer_says),
-        cmocka_unit_test (what_readers_find_is_recorded_whatever_it_is_called),
-        cmocka_unit_test (what_lies_in_the_root_is_recorded_whatever_it_is_called),
-        cmocka_unit_test (what_the_catalogue_complains_of_is_recorded),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

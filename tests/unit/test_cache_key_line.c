@@ -1,15 +1,7 @@
 /* links: protocol wire */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/wire/wire.h"
+#include "test.h"
 #include "worker/protocol/evidence.h"
-#include <stdio.h>
-#include <string.h>
 
 #define SIXTEEN "0123456789abcdef"
 #define KEY "jit_f-57cf5a3fc0eae17e9a997147f3369f3a4bd4b3759d42d230c46f40b9276f6e41"
@@ -46,7 +38,7 @@ static void say_state (struct evidence *evidence, const char *state, const char 
     say (evidence, line);
 }
 
-static void a_key_is_taken_whole (void **state)
+TEST_IN (a_key_is_taken_whole, setup, teardown)
 {
     struct evidence *e = *state;
     say_state (e, "below-threshold", "too quick", "{\"computation\":\"7c2b7068c081\",\"flags\":\"e3b0c44298fc\"}");
@@ -59,7 +51,7 @@ static void a_key_is_taken_whole (void **state)
     assert_true (text_is (key->parts.items[1].name, "flags") && text_is (key->parts.items[1].value, "e3b0c44298fc"));
 }
 
-static void what_compiling_took_outlives_later_lines (void **state)
+TEST_IN (what_compiling_took_outlives_later_lines, setup, teardown)
 {
     struct evidence *e = *state;
     static const char *const states[] = { "missed", "written", "hit" };
@@ -73,7 +65,7 @@ static void what_compiling_took_outlives_later_lines (void **state)
     assert_int_equal (e->result.bad_lines, 1);
 }
 
-static void why_and_parts_may_be_left_out_and_the_cache_not_asked (void **state)
+TEST_IN (why_and_parts_may_be_left_out_and_the_cache_not_asked, setup, teardown)
 {
     struct evidence *e = *state;
     say (e, "{\"type\":\"cache\",\"program\":\"p\",\"key\":\"p-1\",\"state\":\"none\"}");
@@ -82,7 +74,7 @@ static void why_and_parts_may_be_left_out_and_the_cache_not_asked (void **state)
     assert_int_equal (e->result.keys.items[0].state, KEY_NONE);
 }
 
-static void the_line_that_tells_more_stays (void **state)
+TEST_IN (the_line_that_tells_more_stays, setup, teardown)
 {
     struct evidence *e = *state;
     static const struct {
@@ -102,11 +94,11 @@ static void the_line_that_tells_more_stays (void **state)
         assert_int_equal (e->result.keys.items[0].state, steps[i].stays);
         assert_int_equal (e->result.keys.items[0].parts.n, 1);
     }
-    assert_true (text_is (e->result.keys.items[0].why, "unreadable"));
+    assert_text (e->result.keys.items[0].why, "unreadable");
     assert_int_equal (e->result.bad_lines, 0);
 }
 
-static void a_repeated_line_costs_nothing (void **state)
+TEST_IN (a_repeated_line_costs_nothing, setup, teardown)
 {
     struct evidence *e = *state;
     say_state (e, "hit", "again", "{\"flags\":\"e3b0c44298fc\"}");
@@ -117,7 +109,7 @@ static void a_repeated_line_costs_nothing (void **state)
     assert_int_equal (e->arena.used_bytes, used_bytes);
 }
 
-static void lines_that_break_a_rule_are_violations (void **state)
+TEST_IN (lines_that_break_a_rule_are_violations, NULL, NULL)
 {
     static const struct {
         const char *rest, *complaint;
@@ -139,7 +131,6 @@ static void lines_that_break_a_rule_are_violations (void **state)
           "\"6\":\"\",\"7\":\"\",\"8\":\"\",\"9\":\"\",\"10\":\"\",\"11\":\"\",\"12\":\"\",\"13\":\"\"}",
           "cache: parts" },
     };
-    (void) state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct evidence evidence;
         char line[1024];
@@ -182,7 +173,7 @@ static uint32_t keys_with_parts (const struct evidence *evidence)
 }
 
 /* A program that compiles more than a result carries is no liar: keys are dropped after their parts, and counted. */
-static void more_keys_than_fit_lose_their_parts_and_then_themselves (void **state)
+TEST_IN (more_keys_than_fit_lose_their_parts_and_then_themselves, setup, teardown)
 {
     struct evidence *e = *state;
     const char *digits = "-57cf5a3fc0eae17e9a997147f3369f3a4bd4b3759d42d230c46f40b9276f6e41";
@@ -199,7 +190,7 @@ static void more_keys_than_fit_lose_their_parts_and_then_themselves (void **stat
     assert_int_equal (e->result.bad_lines, 0);
 }
 
-static void keys_leave_room_for_other_evidence (void **state)
+TEST_IN (keys_leave_room_for_other_evidence, setup, teardown)
 {
     struct evidence *e = *state;
     char padding[201];
@@ -217,19 +208,4 @@ static void keys_leave_room_for_other_evidence (void **state)
     wire_put_msg (&bytes, &msg);
     assert_in_range (bytes.len, 1024, 24 * 1024);
     buf_release (&bytes);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown (a_key_is_taken_whole, setup, teardown),
-        cmocka_unit_test_setup_teardown (what_compiling_took_outlives_later_lines, setup, teardown),
-        cmocka_unit_test_setup_teardown (why_and_parts_may_be_left_out_and_the_cache_not_asked, setup, teardown),
-        cmocka_unit_test_setup_teardown (the_line_that_tells_more_stays, setup, teardown),
-        cmocka_unit_test_setup_teardown (a_repeated_line_costs_nothing, setup, teardown),
-        cmocka_unit_test (lines_that_break_a_rule_are_violations),
-        cmocka_unit_test_setup_teardown (more_keys_than_fit_lose_their_parts_and_then_themselves, setup, teardown),
-        cmocka_unit_test_setup_teardown (keys_leave_room_for_other_evidence, setup, teardown),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 /* A sealed generation is changed in 1,000 ways drawn from a seed (SLICEUP_SEED; MUTATIONS is their number): a reader
  * refuses each one and names what changed, an audit finds that and nothing else. */
 #include "cache_fixture.h"
+#include "test.h"
 
 #include "common/base/rng.h"
 
@@ -392,7 +393,7 @@ static void end_siege (struct siege *siege)
     buf_release (&siege->witness);
 }
 
-static void every_one_of_1000_mutations_is_refused_and_found_by_name (void **state)
+TEST_IN (every_one_of_1000_mutations_is_refused_and_found_by_name, fixture_setup, fixture_teardown)
 {
     struct siege siege;
     begin_siege (&siege, *state);
@@ -406,7 +407,7 @@ static void every_one_of_1000_mutations_is_refused_and_found_by_name (void **sta
     end_siege (&siege);
 }
 
-static void another_time_of_a_file_is_no_change (void **state)
+TEST_IN (another_time_of_a_file_is_no_change, fixture_setup, fixture_teardown)
 {
     struct siege siege;
     begin_siege (&siege, *state);
@@ -420,7 +421,7 @@ static void another_time_of_a_file_is_no_change (void **state)
     end_siege (&siege);
 }
 
-static void a_folder_opened_to_writing_is_refused_by_name (void **state)
+TEST_IN (a_folder_opened_to_writing_is_refused_by_name, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     char path[1400];
@@ -431,7 +432,7 @@ static void a_folder_opened_to_writing_is_refused_by_name (void **state)
     says (fixture, "\"xla\" has mode 0755, but was sealed with 0555");
 }
 
-static void a_writer_that_comes_too_late_spoils_only_its_own_generation (void **state)
+TEST_IN (a_writer_that_comes_too_late_spoils_only_its_own_generation, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct cache_access late = writer_order (fixture, 2);
@@ -451,17 +452,4 @@ static void a_writer_that_comes_too_late_spoils_only_its_own_generation (void **
     assert_int_equal (chmod (fixture->dir, 0555), 0);
     assert_int_equal (prepare_reader (fixture, TOKEN), -1);
     says (fixture, "\"late\" exists, but was never sealed");
-}
-
-#define FIXTURE_TEST(name) cmocka_unit_test_setup_teardown (name, fixture_setup, fixture_teardown)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        FIXTURE_TEST (every_one_of_1000_mutations_is_refused_and_found_by_name),
-        FIXTURE_TEST (another_time_of_a_file_is_no_change),
-        FIXTURE_TEST (a_folder_opened_to_writing_is_refused_by_name),
-        FIXTURE_TEST (a_writer_that_comes_too_late_spoils_only_its_own_generation),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* links: attempt */
 /* What an task does with a cache, in the words of its answer. */
 #include "cache_fixture.h"
+#include "test.h"
 
 #include "worker/attempt/attempt_state.h"
 #include "worker/attempt/cache_task.h"
@@ -56,7 +57,7 @@ static void spoil (struct fixture *fixture, uint64_t token, const char *path)
     close (fd);
 }
 
-static void every_role_finds_its_cache_under_one_path (void **state)
+TEST_IN (every_role_finds_its_cache_under_one_path, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct place place = place_of (fixture);
@@ -70,8 +71,8 @@ static void every_role_finds_its_cache_under_one_path (void **state)
     access = reader_order (fixture, 3);
     assert_int_equal (prepare_order (&place, &access), 0);
     expect_link (&place, fixture_generation (fixture, 3, gen));
-    assert_true (text_is (place.answer.cache_state, "verified"));
-    assert_true (text_equal (place.answer.cache.storage, storage));
+    assert_text (place.answer.cache_state, "verified");
+    assert_text (place.answer.cache.storage, storage);
     access = (struct cache_access){ .role = CACHE_ROLE_OWN, .frontend_root = text_of (fixture->root) };
     assert_int_equal (prepare_order (&place, &access), 0);
     snprintf (own, sizeof own, "%s/host-h1", fixture->root);
@@ -79,7 +80,7 @@ static void every_role_finds_its_cache_under_one_path (void **state)
     assert_int_equal (place.answer.cache_state.len, 0);
 }
 
-static void a_link_that_an_older_worker_left_is_not_written_through (void **state)
+TEST_IN (a_link_that_an_older_worker_left_is_not_written_through, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct place place = place_of (fixture);
@@ -95,7 +96,7 @@ static void a_link_that_an_older_worker_left_is_not_written_through (void **stat
     assert_false (exists (fixture_generation (fixture, 3, gen), "generation"));
 }
 
-static void a_reader_without_a_mark_on_the_storage_is_told_none (void **state)
+TEST_IN (a_reader_without_a_mark_on_the_storage_is_told_none, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct place place = place_of (fixture);
@@ -127,7 +128,7 @@ static int refusals (struct place *place, const struct cache_access *access, int
 }
 
 /* After the first time large entries are read in turns: of 60 looks neither all nor none sees one of 12. */
-static void every_byte_is_read_the_first_time_only (void **state)
+TEST_IN (every_byte_is_read_the_first_time_only, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct place place = place_of (fixture);
@@ -148,7 +149,7 @@ static void every_byte_is_read_the_first_time_only (void **state)
     assert_false (verified_contains (place.directory, &access));
 }
 
-static void what_was_verified_is_remembered_for_the_newest (void **state)
+TEST_IN (what_was_verified_is_remembered_for_the_newest, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct place place = place_of (fixture);
@@ -168,7 +169,7 @@ static void what_was_verified_is_remembered_for_the_newest (void **state)
     assert_true (verified_contains (place.directory, &access));
 }
 
-static void a_refused_generation_is_answered_with_all_that_is_wrong (void **state)
+TEST_IN (a_refused_generation_is_answered_with_all_that_is_wrong, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct place place = place_of (fixture);
@@ -178,15 +179,15 @@ static void a_refused_generation_is_answered_with_all_that_is_wrong (void **stat
     struct cache_access access = reader_order (fixture, 3);
     assert_int_equal (prepare_order (&place, &access), -1);
     assert_int_equal (place.answer.owner, OWNER_CACHE);
-    assert_true (text_equal (place.answer.problem, place.answer.cache_state));
+    assert_text (place.answer.problem, place.answer.cache_state);
     assert_int_equal (place.answer.findings.n, 2);
-    assert_true (text_is (place.answer.findings.items[0].path, "empty"));
-    assert_true (text_is (place.answer.findings.items[1].path, "xla/kernel cache.bin"));
+    assert_text (place.answer.findings.items[0].path, "empty");
+    assert_text (place.answer.findings.items[1].path, "xla/kernel cache.bin");
     assert_int_equal (place.answer.cache.storage.len, 0); /* this root never had a mark */
 }
 
 /* What is wrong with what a writer was to begin from is as much a violation as what a reader finds. */
-static void a_base_that_was_changed_is_answered_with_all_that_is_wrong (void **state)
+TEST_IN (a_base_that_was_changed_is_answered_with_all_that_is_wrong, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct place place = place_of (fixture);
@@ -201,10 +202,10 @@ static void a_base_that_was_changed_is_answered_with_all_that_is_wrong (void **s
     assert_int_equal (prepare_order (&place, &access), -1);
     assert_int_equal (place.answer.findings.n, 1);
     assert_int_equal (place.answer.findings.items[0].token, 3);
-    assert_true (text_is (place.answer.findings.items[0].path, "empty"));
+    assert_text (place.answer.findings.items[0].path, "empty");
 }
 
-static void a_copy_that_its_program_changed_is_answered_with_all_that_is_wrong (void **state)
+TEST_IN (a_copy_that_its_program_changed_is_answered_with_all_that_is_wrong, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct place place = place_of (fixture);
@@ -224,12 +225,11 @@ static void a_copy_that_its_program_changed_is_answered_with_all_that_is_wrong (
     assert_int_equal (answer.owner, OWNER_CACHE);
     assert_int_equal (answer.findings.n, 2);
     assert_int_equal (answer.findings.items[1].token, 4);
-    assert_true (text_is (answer.findings.items[1].path, "xla/kernel cache.bin"));
+    assert_text (answer.findings.items[1].path, "xla/kernel cache.bin");
 }
 
-static void what_a_result_has_no_room_for_is_counted (void **state)
+TEST_IN (what_a_result_has_no_room_for_is_counted, fixture_setup, fixture_teardown)
 {
-    (void) state;
     static struct finding findings[FINDINGS_MAX];
     static char path[NAME_MAX_BYTES];
     struct attempt attempt = { 0 };
@@ -242,11 +242,11 @@ static void what_a_result_has_no_room_for_is_counted (void **state)
     assert_int_equal (result->notes.n, 1);
     struct text left = text_format (&attempt.arena, "%u findings about the cache were not kept",
                                     FINDINGS_MAX - result->findings.n);
-    assert_true (text_equal (result->notes.items[0].text, left));
+    assert_text (result->notes.items[0].text, left);
     arena_release (&attempt.arena);
 }
 
-static void an_audit_answers_with_findings_or_with_why_it_could_not_look (void **state)
+TEST_IN (an_audit_answers_with_findings_or_with_why_it_could_not_look, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct task_answer answer = { 0 };
@@ -264,17 +264,16 @@ static void an_audit_answers_with_findings_or_with_why_it_could_not_look (void *
     cache_task_audit (&access, &fixture->arena, &answer);
     assert_true (answer.done && answer.findings.n == FINDINGS_MAX);
     struct text first = answer.findings.items[0].detail;
-    assert_true (text_find (first, TEXT_LIT ("and 11 more differences"), NULL));
+    assert_has (first, "and 11 more differences");
     answer = (struct task_answer){ 0 };
     access.frontend_root = TEXT_LIT ("/no/such/root");
     cache_task_audit (&access, &fixture->arena, &answer);
     assert_true (!answer.done && answer.owner == OWNER_CACHE && answer.problem.len);
 }
 
-static void only_readers_of_something_published_are_audited (void **state)
+TEST (only_readers_of_something_published_are_audited)
 {
     struct msg_run run = { .rung.kind = PROGRAM_CANARY, .cache = { .role = CACHE_ROLE_READER, .token = 3 } };
-    (void) state;
     assert_true (task_audit_is_needed (&run));
     run.cache.token = 0;
     assert_false (task_audit_is_needed (&run));
@@ -308,7 +307,7 @@ static void expect_refused (struct place *place, const struct cache_access *acce
     assert_int_equal (place->answer.findings.n, 0);
 }
 
-static void what_somebody_else_owns_is_neither_read_nor_built_upon (void **state)
+TEST_IN (what_somebody_else_owns_is_neither_read_nor_built_upon, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct place place = place_of (fixture);
@@ -329,7 +328,7 @@ static void what_somebody_else_owns_is_neither_read_nor_built_upon (void **state
     struct task_answer audit = { 0 };
     cache_task_audit (&reader, &fixture->arena, &audit);
     assert_false (audit.done);
-    assert_non_null (strstr (audit.problem.ptr, "uid 61002"));
+    assert_has (audit.problem.ptr, "uid 61002");
     reader.trust = writer.trust = (uid_list){ &mallory, 1 };
     assert_int_equal (prepare_order (&place, &reader), 0);
     give (gen, 0);
@@ -343,7 +342,7 @@ static void what_somebody_else_owns_is_neither_read_nor_built_upon (void **state
 }
 
 /* A mount that has one mode for all files: it was sealed with that mode, and is as it was sealed. */
-static void what_others_may_write_on_its_mount_is_refused (void **state)
+TEST_IN (what_others_may_write_on_its_mount_is_refused, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     struct place place = place_of (fixture);
@@ -370,26 +369,4 @@ static void what_others_may_write_on_its_mount_is_refused (void **state)
         fail_msg ("%.*s", TEXT_ARG (place.answer.problem));
     assert_int_equal (place.answer.findings.n, 0);
     buf_release (&manifest);
-}
-
-#define FIXTURE_TEST(name) cmocka_unit_test_setup_teardown (name, fixture_setup, fixture_teardown)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        FIXTURE_TEST (every_role_finds_its_cache_under_one_path),
-        FIXTURE_TEST (a_link_that_an_older_worker_left_is_not_written_through),
-        FIXTURE_TEST (a_reader_without_a_mark_on_the_storage_is_told_none),
-        FIXTURE_TEST (every_byte_is_read_the_first_time_only),
-        FIXTURE_TEST (what_was_verified_is_remembered_for_the_newest),
-        FIXTURE_TEST (a_refused_generation_is_answered_with_all_that_is_wrong),
-        FIXTURE_TEST (a_base_that_was_changed_is_answered_with_all_that_is_wrong),
-        FIXTURE_TEST (a_copy_that_its_program_changed_is_answered_with_all_that_is_wrong),
-        FIXTURE_TEST (what_a_result_has_no_room_for_is_counted),
-        FIXTURE_TEST (an_audit_answers_with_findings_or_with_why_it_could_not_look),
-        FIXTURE_TEST (what_somebody_else_owns_is_neither_read_nor_built_upon),
-        FIXTURE_TEST (what_others_may_write_on_its_mount_is_refused),
-        cmocka_unit_test (only_readers_of_something_published_are_audited),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,19 +1,10 @@
 /* links: coordinator_run */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "coordinator/run/calibration_store.h"
 
 #include "common/io/atomic_file.h"
+#include "test.h"
 #include <fcntl.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -82,7 +73,7 @@ static struct measure_list all (struct place *place, const char *signature)
     return found;
 }
 
-static void nothing_was_measured_yet (void **state)
+TEST_IN (nothing_was_measured_yet, set_up, tear_down)
 {
     uint32_t forgotten = 1;
     assert_int_equal (all (*state, "").n, 0);
@@ -91,7 +82,7 @@ static void nothing_was_measured_yet (void **state)
     assert_int_not_equal (access (((struct place *) *state)->path, F_OK), 0); /* asking makes no file */
 }
 
-static void what_was_added_is_read_as_it_was (void **state)
+TEST_IN (what_was_added_is_read_as_it_was, set_up, tear_down)
 {
     struct measure wanted = sample (1000);
     add (*state, wanted);
@@ -116,14 +107,14 @@ static void what_was_added_is_read_as_it_was (void **state)
     assert_int_equal (st.st_mode & 0777, 0600);
 }
 
-static void a_resumed_run_adds_nothing_twice (void **state)
+TEST_IN (a_resumed_run_adds_nothing_twice, set_up, tear_down)
 {
     add (*state, sample (1000));
     add (*state, sample (1000));
     assert_int_equal (all (*state, "").n, 1);
 }
 
-static void the_newest_stands_first_and_the_oldest_goes (void **state)
+TEST_IN (the_newest_stands_first_and_the_oldest_goes, set_up, tear_down)
 {
     for (uint32_t i = 1; i <= CALIBRATION_KEPT + 6; i++)
         add (*state, sample (i));
@@ -133,7 +124,7 @@ static void the_newest_stands_first_and_the_oldest_goes (void **state)
     assert_int_equal (found.items[found.n - 1].wall_ms, 7);
 }
 
-static void a_launch_can_be_forgotten (void **state)
+TEST_IN (a_launch_can_be_forgotten, set_up, tear_down)
 {
     struct place *place = *state;
     struct measure other = sample (3);
@@ -155,7 +146,7 @@ static void run_sql (const char *path, const char *sql)
     assert_int_equal (sqlite3_close (db), SQLITE_OK);
 }
 
-static void another_versions_file_is_left_alone (void **state)
+TEST_IN (another_versions_file_is_left_alone, set_up, tear_down)
 {
     struct place *place = *state;
     struct measure measure = sample (5);
@@ -163,14 +154,14 @@ static void another_versions_file_is_left_alone (void **state)
     add (place, sample (1));
     run_sql (place->path, "PRAGMA user_version = 2");
     assert_int_equal (calibration_add (place->home, &one, &place->err), -1);
-    assert_non_null (strstr (place->err.text, "has format 2, expected 1"));
+    assert_has (place->err.text, "has format 2, expected 1");
     assert_int_equal (calibration_read (place->home, TEXT_LIT (""), &place->arena, &found, &place->err), -1);
     run_sql (place->path, "PRAGMA user_version = 1");
     assert_int_equal (all (place, "").n, 1);
 }
 
 /* As a process leaves it that was killed right after it made the file. */
-static void an_empty_file_is_no_measure_and_is_finished_later (void **state)
+TEST_IN (an_empty_file_is_no_measure_and_is_finished_later, set_up, tear_down)
 {
     struct place *place = *state;
     close (open (place->path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
@@ -179,7 +170,7 @@ static void an_empty_file_is_no_measure_and_is_finished_later (void **state)
     assert_int_equal (all (place, "").n, 1);
 }
 
-static void a_damaged_file_is_said (void **state)
+TEST_IN (a_damaged_file_is_said, set_up, tear_down)
 {
     struct place *place = *state;
     struct measure_list found;
@@ -193,7 +184,7 @@ static void a_damaged_file_is_said (void **state)
     assert_int_equal (place->err.code, ERR_DAMAGE);
 }
 
-static void words_of_a_stranger_are_no_words_of_ours (void **state)
+TEST_IN (words_of_a_stranger_are_no_words_of_ours, set_up, tear_down)
 {
     struct place *place = *state;
     add (place, sample (1));
@@ -203,23 +194,5 @@ static void words_of_a_stranger_are_no_words_of_ours (void **state)
     assert_int_equal (found.items[0].pass, PASS_NONE);
     assert_int_equal (found.items[0].outcome, OUTCOME_NONE);
     assert_int_equal (found.items[0].hosts, 0);
-    assert_true (text_is (found.items[0].cause, "(not readable)"));
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
-        T (nothing_was_measured_yet),
-        T (what_was_added_is_read_as_it_was),
-        T (a_resumed_run_adds_nothing_twice),
-        T (the_newest_stands_first_and_the_oldest_goes),
-        T (a_launch_can_be_forgotten),
-        T (another_versions_file_is_left_alone),
-        T (an_empty_file_is_no_measure_and_is_finished_later),
-        T (a_damaged_file_is_said),
-        T (words_of_a_stranger_are_no_words_of_ours),
-#undef T
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
+    assert_text (found.items[0].cause, "(not readable)");
 }

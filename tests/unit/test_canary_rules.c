@@ -1,17 +1,8 @@
 /* links: protocol */
 /* Every rule of docs/spec/canary.md for what a canary says: who keeps it is not complained of, and who breaks it is, in
  * the words that the page has for it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "test.h"
 #include "worker/protocol/channel.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -231,23 +222,21 @@ static bool kept (const struct row *row)
     return right;
 }
 
-static void every_rule_is_kept_by_the_true_and_broken_by_name (void **state)
+TEST (every_rule_is_kept_by_the_true_and_broken_by_name)
 {
     uint32_t wrong = 0;
-    (void) state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         wrong += !kept (&rows[i]);
     if (wrong)
         fail_msg ("%u rules", wrong);
 }
 
-static void the_page_has_the_words_for_every_broken_rule (void **state)
+TEST (the_page_has_the_words_for_every_broken_rule)
 {
     struct buf page;
     FILE *file = fopen (SLICEUP_SOURCE_DIR "/docs/spec/canary.md", "re");
     char bytes[4096];
     size_t got;
-    (void) state;
     buf_init (&page, 1 << 20);
     assert_non_null (file);
     while ((got = fread (bytes, 1, sizeof bytes, file)) > 0)
@@ -260,7 +249,7 @@ static void the_page_has_the_words_for_every_broken_rule (void **state)
 }
 
 /* What is said once everything was done is no evidence, nor is anything of a line that breaks a rule. */
-static void a_line_that_breaks_a_rule_counts_for_nothing (void **state)
+TEST (a_line_that_breaks_a_rule_counts_for_nothing)
 {
     static const char lines[] = "{\"type\":\"bundle\",\"items\":{\"a\":\"1\",\"bad\":7,\"c\":\"3\"}}\n"
                                 "{\"type\":\"counters\",\"values\":{\"executions\":1,\"bad\":-1}}\n"
@@ -268,7 +257,6 @@ static void a_line_that_breaks_a_rule_counts_for_nothing (void **state)
                                 "{\"type\":\"fact\",\"name\":\"late\",\"value\":\"1\"}\n" METRIC
                                 "{\"type\":\"phase\",\"name\":\"late\"}\n" FAILURE;
     struct bench bench;
-    (void) state;
     bench_open (&bench, ALONE);
     say_bytes (&bench, lines, strlen (lines));
     const struct result *r = &bench.evidence.result;
@@ -290,24 +278,22 @@ static void say_of_length (struct bench *bench, size_t bytes)
     free (line);
 }
 
-static void a_line_has_65536_bytes_and_not_one_more (void **state)
+TEST (a_line_has_65536_bytes_and_not_one_more)
 {
     struct bench bench;
-    (void) state;
     bench_open (&bench, ALONE);
     say_of_length (&bench, 65536);
     assert_int_equal (bench.evidence.result.bad_lines, 0);
-    assert_true (text_is (bench.evidence.result.phase, "a"));
+    assert_text (bench.evidence.result.phase, "a");
     say_of_length (&bench, 65537);
     assert_int_equal (bench.evidence.result.bad_lines, 1);
     assert_true (says (&bench, "longer than 64 KiB"));
     bench_close (&bench);
 }
 
-static void a_raw_nul_is_no_json (void **state)
+TEST (a_raw_nul_is_no_json)
 {
     struct bench bench;
-    (void) state;
     bench_open (&bench, ALONE);
     say_bytes (&bench, "{\"type\":\"phase\",\"name\":\"a\"}\0\n", 29);
     say_bytes (&bench, "{\"type\":\"phase\",\"name\":\"a\0b\"}\n", 30);
@@ -315,9 +301,8 @@ static void a_raw_nul_is_no_json (void **state)
     bench_close (&bench);
 }
 
-static void a_line_that_stays_half_is_broken_but_not_by_one_that_is_being_ended (void **state)
+TEST (a_line_that_stays_half_is_broken_but_not_by_one_that_is_being_ended)
 {
-    (void) state;
     for (int ended = 0; ended < 2; ended++) {
         struct bench bench;
         bench_open (&bench, ALONE);
@@ -332,39 +317,22 @@ static void a_line_that_stays_half_is_broken_but_not_by_one_that_is_being_ended 
     }
 }
 
-static void the_first_broken_rule_is_in_the_result_with_its_line (void **state)
+TEST (the_first_broken_rule_is_in_the_result_with_its_line)
 {
     struct bench bench;
-    (void) state;
     bench_open (&bench, ALONE);
     say_bytes (&bench, FAILURE DONE "no JSON\n", strlen (FAILURE DONE "no JSON\n"));
     assert_int_equal (bench.evidence.result.bad_lines, 2);
-    assert_true (text_is (bench.evidence.result.bad_line,
-                          "done: sent after failure: {\"type\":\"done\",\"nonce\":\"" NONCE "\"}"));
+    assert_text (bench.evidence.result.bad_line,
+                 ("done: sent after failure: {\"type\":\"done\",\"nonce\":\"" NONCE "\"}"));
     bench_close (&bench);
 }
 
-static void who_waits_at_a_gate_that_is_no_gate_can_be_told (void **state)
+TEST (who_waits_at_a_gate_that_is_no_gate_can_be_told)
 {
     struct bench bench;
-    (void) state;
     bench_open (&bench, AHEAD);
     say_bytes (&bench, GATE ("program", "agree"), strlen (GATE ("program", "agree")));
     assert_int_equal (bench.bad_gates, 1);
     bench_close (&bench);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (every_rule_is_kept_by_the_true_and_broken_by_name),
-        cmocka_unit_test (the_page_has_the_words_for_every_broken_rule),
-        cmocka_unit_test (a_line_that_breaks_a_rule_counts_for_nothing),
-        cmocka_unit_test (a_line_has_65536_bytes_and_not_one_more),
-        cmocka_unit_test (a_raw_nul_is_no_json),
-        cmocka_unit_test (a_line_that_stays_half_is_broken_but_not_by_one_that_is_being_ended),
-        cmocka_unit_test (the_first_broken_rule_is_in_the_result_with_its_line),
-        cmocka_unit_test (who_waits_at_a_gate_that_is_no_gate_can_be_told),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,21 +1,12 @@
-/* links: catalogue */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* alone: catalogue */
 #include "common/io/atomic_file.h"
 #include "common/model/plan.h"
 #include "coordinator/catalogue/catalogue.h"
+#include "test.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -102,7 +93,7 @@ static uint64_t found (struct scene *scene, struct text bundle)
     return generation.token;
 }
 
-static void tokens_rise_over_bundles_and_openings (void **state)
+TEST_IN (tokens_rise_over_bundles_and_openings, scene_open, scene_close)
 {
     struct scene *scene = *state;
     uint64_t last = 0;
@@ -148,7 +139,7 @@ static int by_value (const void *a, const void *b)
 }
 
 /* The catalogue does not exist yet when the four begin. */
-static void processes_that_race_get_distinct_rising_tokens_and_all_publish (void **state)
+TEST_IN (processes_that_race_get_distinct_rising_tokens_and_all_publish, scene_open, scene_close)
 {
     struct scene *scene = *state;
     static uint64_t all[TAKERS * TAKES];
@@ -182,7 +173,7 @@ static void processes_that_race_get_distinct_rising_tokens_and_all_publish (void
         assert_true (all[i] > all[i - 1]);
 }
 
-static void a_token_is_not_used_again_when_the_catalogue_was_lost (void **state)
+TEST_IN (a_token_is_not_used_again_when_the_catalogue_was_lost, scene_open, scene_close)
 {
     struct scene *scene = *state;
     char path[160];
@@ -194,7 +185,7 @@ static void a_token_is_not_used_again_when_the_catalogue_was_lost (void **state)
     assert_int_equal (token (scene, BUNDLE), 5);
 }
 
-static void a_published_generation_is_found_as_it_was (void **state)
+TEST_IN (a_published_generation_is_found_as_it_was, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct fact_generation generation = { 0 };
@@ -211,7 +202,7 @@ static void a_published_generation_is_found_as_it_was (void **state)
     assert_int_equal (found (scene, TEXT_LIT ("jax/5f2a ")), 0);
 }
 
-static void the_newest_generation_of_its_bundle_is_found (void **state)
+TEST_IN (the_newest_generation_of_its_bundle_is_found, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct text other = TEXT_LIT ("torch_xla/5f2a");
@@ -223,7 +214,7 @@ static void the_newest_generation_of_its_bundle_is_found (void **state)
     assert_int_equal (found (scene, other), c);
 }
 
-static void publishing_again_changes_nothing (void **state)
+TEST_IN (publishing_again_changes_nothing, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct err err = { 0 };
@@ -238,7 +229,7 @@ static void publishing_again_changes_nothing (void **state)
     assert_int_equal (other.entries, 17);
 }
 
-static void only_the_run_that_got_the_token_publishes_for_its_bundle (void **state)
+TEST_IN (only_the_run_that_got_the_token_publishes_for_its_bundle, scene_open, scene_close)
 {
     struct scene *scene = *state;
     uint64_t number = token (scene, BUNDLE);
@@ -258,7 +249,7 @@ static void only_the_run_that_got_the_token_publishes_for_its_bundle (void **sta
     publish (scene, number, BUNDLE);
 }
 
-static void a_bundle_that_leads_out_of_the_root_is_refused (void **state)
+TEST_IN (a_bundle_that_leads_out_of_the_root_is_refused, scene_open, scene_close)
 {
     struct scene *scene = *state;
     static char long_name[257];
@@ -289,7 +280,7 @@ static void change (struct scene *scene, const char *sql)
     assert_int_equal (sqlite3_close (db), SQLITE_OK);
 }
 
-static void a_damaged_record_is_not_believed (void **state)
+TEST_IN (a_damaged_record_is_not_believed, scene_open, scene_close)
 {
     struct scene *scene = *state;
     static const char *const changes[] = {
@@ -317,7 +308,7 @@ static void a_damaged_record_is_not_believed (void **state)
 }
 
 /* The run that wrote it, elsewhere, is in its record: it is no more believed than the column. */
-static void a_run_that_an_imported_generation_names_is_a_run_or_damage (void **state)
+TEST_IN (a_run_that_an_imported_generation_names_is_a_run_or_damage, scene_open, scene_close)
 {
     struct scene *scene = *state;
     static const char *const runs[] = { "../../x", "ab", "FEDCBA9876543210FEDCBA9876543210" };
@@ -334,10 +325,10 @@ static void a_run_that_an_imported_generation_names_is_a_run_or_damage (void **s
     generation.from_run = OTHER_RUN;
     assert_int_equal (catalogue_publish (scene->catalogue, RUN, &generation, NULL), 0);
     assert_int_equal (catalogue_find_newest (scene->catalogue, BUNDLE, &generation, &scene->arena, NULL), 0);
-    assert_true (text_equal (generation.from_run, OTHER_RUN));
+    assert_text (generation.from_run, OTHER_RUN);
 }
 
-static void what_is_no_catalogue_is_not_used (void **state)
+TEST_IN (what_is_no_catalogue_is_not_used, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct err err = { 0 };
@@ -348,7 +339,7 @@ static void what_is_no_catalogue_is_not_used (void **state)
         assert_null (catalogue_open (scene->root, &err));
         assert_null (catalogue_open_read_only (scene->root, &err));
         assert_int_equal (err.code, ERR_STATE);
-        assert_non_null (strstr (err.text, strrchr (path, ' ') + 1));
+        assert_has (err.text, strrchr (path, ' ') + 1);
     }
     snprintf (path, sizeof path, "%s/catalogue.db", scene->root);
     catalogue_close (scene->catalogue);
@@ -360,7 +351,7 @@ static void what_is_no_catalogue_is_not_used (void **state)
     assert_int_equal (err.code, ERR_DAMAGE);
 }
 
-static void the_catalogue_is_private (void **state)
+TEST_IN (the_catalogue_is_private, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct err err = { 0 };
@@ -372,24 +363,4 @@ static void the_catalogue_is_private (void **state)
     assert_int_equal (chmod (path, 0666), 0);
     assert_null (catalogue_open (scene->root, &err));
     assert_int_equal (err.code, ERR_STATE);
-}
-
-int main (void)
-{
-#define IN_SCENE(test) cmocka_unit_test_setup_teardown (test, scene_open, scene_close)
-    const struct CMUnitTest tests[] = {
-        IN_SCENE (tokens_rise_over_bundles_and_openings),
-        IN_SCENE (processes_that_race_get_distinct_rising_tokens_and_all_publish),
-        IN_SCENE (a_token_is_not_used_again_when_the_catalogue_was_lost),
-        IN_SCENE (a_published_generation_is_found_as_it_was),
-        IN_SCENE (the_newest_generation_of_its_bundle_is_found),
-        IN_SCENE (publishing_again_changes_nothing),
-        IN_SCENE (only_the_run_that_got_the_token_publishes_for_its_bundle),
-        IN_SCENE (a_bundle_that_leads_out_of_the_root_is_refused),
-        IN_SCENE (a_damaged_record_is_not_believed),
-        IN_SCENE (a_run_that_an_imported_generation_names_is_a_run_or_damage),
-        IN_SCENE (what_is_no_catalogue_is_not_used),
-        IN_SCENE (the_catalogue_is_private),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 /* What runs use of a bundle's generations, and in which order it is told to the one that builds upon them. */
 #include "catalogue_fixture.h"
 #include "coordinator/verdict/covers.h"
+#include "test.h"
 
 static const struct generation_user user = { .run = { .ptr = "0123456789abcdef0123456789abcdef", .len = 32 },
                                              .home = { .ptr = "/home/x", .len = 7 },
@@ -68,7 +69,7 @@ static uint32_t rows (struct scene *scene)
     return n;
 }
 
-static void covers_come_the_longest_unused_first (void **state)
+TEST_IN (covers_come_the_longest_unused_first, scene_open, scene_close)
 {
     struct scene *scene = *state;
     publish_with (scene, list_of (scene, "a b c d"));
@@ -92,7 +93,7 @@ static text_list many (struct scene *scene, const char *name, uint32_t n)
 }
 
 /* A run that only restores publishes nothing: its use counts all the same, whoever publishes meanwhile. */
-static void what_is_used_and_never_made_again_stays (void **state)
+TEST_IN (what_is_used_and_never_made_again_stays, scene_open, scene_close)
 {
     struct scene *scene = *state;
     publish_with (scene, many (scene, "cover", COVERS_KEPT));
@@ -115,7 +116,7 @@ static void what_is_used_and_never_made_again_stays (void **state)
         assert_false (covers_have (&last.covers, gone.items[i]));
 }
 
-static void only_what_the_newest_generation_has_is_kept_account_of (void **state)
+TEST_IN (only_what_the_newest_generation_has_is_kept_account_of, scene_open, scene_close)
 {
     struct scene *scene = *state;
     publish_with (scene, list_of (scene, "a b"));
@@ -134,7 +135,7 @@ static void only_what_the_newest_generation_has_is_kept_account_of (void **state
     assert_int_equal (rows (scene), 0);
 }
 
-static void a_generation_that_nobody_can_use_changes_nothing (void **state)
+TEST_IN (a_generation_that_nobody_can_use_changes_nothing, scene_open, scene_close)
 {
     struct scene *scene = *state;
     publish_with (scene, list_of (scene, "a"));
@@ -145,7 +146,7 @@ static void a_generation_that_nobody_can_use_changes_nothing (void **state)
     assert_int_equal (rows (scene), 0);
 }
 
-static void a_generation_whose_covers_are_full_is_built_upon (void **state)
+TEST_IN (a_generation_whose_covers_are_full_is_built_upon, scene_open, scene_close)
 {
     struct scene *scene = *state;
     publish_with (scene, many (scene, "cover", GENERATION_COVERS_MAX));
@@ -159,16 +160,4 @@ static void a_generation_whose_covers_are_full_is_built_upon (void **state)
     assert_int_equal (built.covers.n, COVERS_KEPT);
     assert_true (covers_have (&built.covers, ladder.items[0]));
     assert_int_equal (rows (scene), 1);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_SCENE (covers_come_the_longest_unused_first),
-        IN_SCENE (what_is_used_and_never_made_again_stays),
-        IN_SCENE (only_what_the_newest_generation_has_is_kept_account_of),
-        IN_SCENE (a_generation_that_nobody_can_use_changes_nothing),
-        IN_SCENE (a_generation_whose_covers_are_full_is_built_upon),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,27 +1,28 @@
-/* links: catalogue */
+/* alone: catalogue */
 #include "catalogue_fixture.h"
 #include "common/base/rng.h"
 #include "common/io/clock.h"
+#include "test.h"
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-static void one_run_has_the_lease_and_the_other_learns_who (void **state)
+TEST_IN (one_run_has_the_lease_and_the_other_learns_who, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct lease_owner lease_owner;
     uint64_t token = granted (scene, RUN);
     assert_int_equal (acquire (scene, OTHER_RUN, NULL, &lease_owner), 0);
     assert_int_equal (lease_owner.token, token);
-    assert_true (text_equal (lease_owner.run, RUN));
+    assert_text (lease_owner.run, RUN);
     assert_true (entry_of (scene, token)->leased);
     end (scene, token, RUN, false);
     assert_true (granted (scene, OTHER_RUN) > token); /* released: at once */
 }
 
-static void a_lease_is_taken_over_only_with_an_unmoved_beat (void **state)
+TEST_IN (a_lease_is_taken_over_only_with_an_unmoved_beat, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct lease_owner seen, now;
@@ -38,10 +39,10 @@ static void a_lease_is_taken_over_only_with_an_unmoved_beat (void **state)
     assert_true (taken (scene, token, RUN));
     assert_false (taken (scene, next, OTHER_RUN));
     assert_int_equal (entry_of (scene, token)->state, GENERATION_ABANDONED);
-    assert_non_null (strstr (entry_of (scene, token)->why.ptr, OTHER_RUN.ptr));
+    assert_has (entry_of (scene, token)->why.ptr, OTHER_RUN.ptr);
 }
 
-static void a_takeover_is_from_exactly_that_lease_owner (void **state)
+TEST_IN (a_takeover_is_from_exactly_that_lease_owner, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct lease_owner seen, now;
@@ -56,7 +57,7 @@ static void a_takeover_is_from_exactly_that_lease_owner (void **state)
     assert_int_equal (entry_of (scene, first)->state, GENERATION_ABANDONED);
 }
 
-static void a_run_that_asks_again_gets_a_new_token_and_abandons_the_old_one (void **state)
+TEST_IN (a_run_that_asks_again_gets_a_new_token_and_abandons_the_old_one, scene_open, scene_close)
 {
     struct scene *scene = *state;
     uint64_t first = granted (scene, RUN), second = granted (scene, RUN);
@@ -69,7 +70,7 @@ static void a_run_that_asks_again_gets_a_new_token_and_abandons_the_old_one (voi
     assert_false (taken (scene, second, RUN));
 }
 
-static void a_token_is_above_what_the_run_has_journaled (void **state)
+TEST_IN (a_token_is_above_what_the_run_has_journaled, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct lease_owner lease_owner;
@@ -85,7 +86,7 @@ static void a_token_is_above_what_the_run_has_journaled (void **state)
     assert_int_equal (scene->err.code, ERR_LIMIT);
 }
 
-static void an_end_is_of_its_own_lease_and_may_be_repeated (void **state)
+TEST_IN (an_end_is_of_its_own_lease_and_may_be_repeated, scene_open, scene_close)
 {
     struct scene *scene = *state;
     uint64_t token = granted (scene, RUN);
@@ -99,7 +100,7 @@ static void an_end_is_of_its_own_lease_and_may_be_repeated (void **state)
     }
 }
 
-static void publishing_ends_the_lease (void **state)
+TEST_IN (publishing_ends_the_lease, scene_open, scene_close)
 {
     struct scene *scene = *state;
     uint64_t token = published (scene, RUN);
@@ -112,7 +113,7 @@ static void publishing_ends_the_lease (void **state)
     assert_int_equal (entry_of (scene, token)->state, GENERATION_PUBLISHED);
 }
 
-static void leases_of_two_bundles_have_nothing_to_do_with_each_other (void **state)
+TEST_IN (leases_of_two_bundles_have_nothing_to_do_with_each_other, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct lease_owner lease_owner;
@@ -123,7 +124,7 @@ static void leases_of_two_bundles_have_nothing_to_do_with_each_other (void **sta
     assert_false (taken (scene, token, RUN));
 }
 
-static void who_lost_the_lease_may_still_publish_what_it_had_sealed (void **state)
+TEST_IN (who_lost_the_lease_may_still_publish_what_it_had_sealed, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct lease_owner lease_owner;
@@ -263,7 +264,7 @@ static void all_end_well (int (*work) (const char *, int, struct shared *), stru
     assert_int_equal (atomic_load (&shared->wrongs), 0);
 }
 
-static void among_processes_there_is_never_a_second_holder (void **state)
+TEST_IN (among_processes_there_is_never_a_second_holder, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct shared *shared = share ();
@@ -271,7 +272,7 @@ static void among_processes_there_is_never_a_second_holder (void **state)
     munmap (shared, sizeof *shared);
 }
 
-static void no_beat_is_accepted_once_somebody_else_was_granted_a_token (void **state)
+TEST_IN (no_beat_is_accepted_once_somebody_else_was_granted_a_token, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct shared *shared = share ();
@@ -336,7 +337,7 @@ static void is_consistent (struct scene *scene)
     assert_true (leased <= 1);
 }
 
-static void a_process_killed_at_any_moment_leaves_it_consistent (void **state)
+TEST_IN (a_process_killed_at_any_moment_leaves_it_consistent, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct shared *shared = share ();
@@ -369,7 +370,7 @@ static void a_process_killed_at_any_moment_leaves_it_consistent (void **state)
 }
 
 /* A process with one transaction after the other must not keep another out: SQLite alone lets it. */
-static void nobody_is_kept_out_by_those_who_never_pause (void **state)
+TEST_IN (nobody_is_kept_out_by_those_who_never_pause, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct shared *shared = share ();
@@ -391,24 +392,4 @@ static void nobody_is_kept_out_by_those_who_never_pause (void **state)
     printf ("    the longest wait of 40 took %llu ms\n", (unsigned long long) longest_ms);
     assert_true (longest_ms < 20000);
     munmap (shared, sizeof *shared);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_SCENE (one_run_has_the_lease_and_the_other_learns_who),
-        IN_SCENE (a_lease_is_taken_over_only_with_an_unmoved_beat),
-        IN_SCENE (a_takeover_is_from_exactly_that_lease_owner),
-        IN_SCENE (a_run_that_asks_again_gets_a_new_token_and_abandons_the_old_one),
-        IN_SCENE (a_token_is_above_what_the_run_has_journaled),
-        IN_SCENE (an_end_is_of_its_own_lease_and_may_be_repeated),
-        IN_SCENE (publishing_ends_the_lease),
-        IN_SCENE (leases_of_two_bundles_have_nothing_to_do_with_each_other),
-        IN_SCENE (who_lost_the_lease_may_still_publish_what_it_had_sealed),
-        IN_SCENE (among_processes_there_is_never_a_second_holder),
-        IN_SCENE (no_beat_is_accepted_once_somebody_else_was_granted_a_token),
-        IN_SCENE (a_process_killed_at_any_moment_leaves_it_consistent),
-        IN_SCENE (nobody_is_kept_out_by_those_who_never_pause),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

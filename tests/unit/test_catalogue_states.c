@@ -1,6 +1,7 @@
 /* links: catalogue */
 #include "catalogue_fixture.h"
 #include "common/wire/wire.h"
+#include "test.h"
 #include <inttypes.h>
 #include <sys/stat.h>
 
@@ -40,7 +41,7 @@ static void drop (struct scene *scene, uint64_t token, const char *why)
     well (scene, catalogue_quarantine (scene->catalogue, token, OTHER_RUN, text_of (why), &scene->err));
 }
 
-static void a_dropped_generation_is_not_found_any_more (void **state)
+TEST_IN (a_dropped_generation_is_not_found_any_more, scene_open, scene_close)
 {
     struct scene *scene = *state;
     uint64_t first = published (scene, RUN), second = published (scene, RUN);
@@ -51,14 +52,14 @@ static void a_dropped_generation_is_not_found_any_more (void **state)
     const struct catalogue_entry *entry = entry_of (scene, second);
     assert_int_equal (entry->state, GENERATION_DROPPED);
     assert_int_equal (entry->published.token, second);
-    assert_non_null (strstr (entry->why.ptr, "changed: jit_x (run fedcba98)"));
+    assert_has (entry->why.ptr, "changed: jit_x (run fedcba98)");
     publish (scene, RUN, second); /* said again after a restart: it stays where it is */
     assert_int_equal (found (scene), first);
     drop (scene, 4711, "never handed out");
     assert_null (entry_of (scene, 4711));
 }
 
-static void what_was_dropped_before_it_was_published_is_not_found_either (void **state)
+TEST_IN (what_was_dropped_before_it_was_published_is_not_found_either, scene_open, scene_close)
 {
     struct scene *scene = *state;
     uint64_t token = granted (scene, RUN);
@@ -68,7 +69,7 @@ static void what_was_dropped_before_it_was_published_is_not_found_either (void *
     assert_int_equal (entry_of (scene, token)->state, GENERATION_DROPPED);
 }
 
-static void users_are_listed_and_forgotten_by_run (void **state)
+TEST_IN (users_are_listed_and_forgotten_by_run, scene_open, scene_close)
 {
     struct scene *scene = *state;
     uint64_t first = published (scene, RUN), second = published (scene, RUN);
@@ -79,14 +80,14 @@ static void users_are_listed_and_forgotten_by_run (void **state)
     use (scene, second);
     well (scene, use_as (scene, first, &other));
     assert_int_equal (entry_of (scene, first)->users.n, 2);
-    assert_true (text_equal (entry_of (scene, first)->users.items[0].home, user.home));
-    assert_true (text_equal (entry_of (scene, first)->users.items[0].machine, user.machine));
+    assert_text (entry_of (scene, first)->users.items[0].home, user.home);
+    assert_text (entry_of (scene, first)->users.items[0].machine, user.machine);
     well (scene, catalogue_unuse_all (scene->catalogue, RUN, &scene->err));
     assert_int_equal (entry_of (scene, first)->users.n, 1);
     assert_int_equal (entry_of (scene, second)->users.n, 0);
 }
 
-static void nothing_that_is_needed_is_retired (void **state)
+TEST_IN (nothing_that_is_needed_is_retired, scene_open, scene_close)
 {
     struct scene *scene = *state;
     const struct text over = RUN;
@@ -105,7 +106,7 @@ static void nothing_that_is_needed_is_retired (void **state)
     assert_int_equal (retire (scene, newest, NULL, 0), 0); /* it is not what anybody is sent to */
 }
 
-static void a_refused_retirement_changes_nothing (void **state)
+TEST_IN (a_refused_retirement_changes_nothing, scene_open, scene_close)
 {
     struct scene *scene = *state;
     const struct text over = RUN;
@@ -116,7 +117,7 @@ static void a_refused_retirement_changes_nothing (void **state)
     assert_int_equal (entry_of (scene, newest)->state, GENERATION_PUBLISHED);
 }
 
-static void what_is_retired_is_neither_found_nor_used_nor_published (void **state)
+TEST_IN (what_is_retired_is_neither_found_nor_used_nor_published, scene_open, scene_close)
 {
     struct scene *scene = *state;
     uint64_t old = published (scene, RUN), newest = published (scene, RUN);
@@ -128,13 +129,13 @@ static void what_is_retired_is_neither_found_nor_used_nor_published (void **stat
     assert_int_equal (use_as (scene, old, &user), -1);
     assert_int_equal (scene->err.code, ERR_STATE);
     assert_int_equal (use_as (scene, newest, &user), -1);
-    assert_non_null (strstr (scene->err.text, "quarantined"));
+    assert_has (scene->err.text, "quarantined");
     assert_int_equal (catalogue_publish (scene->catalogue, RUN, &again, &scene->err), -1);
     drop (scene, old, "too late");
     assert_int_equal (entry_of (scene, old)->state, GENERATION_REMOVING);
 }
 
-static void the_number_of_what_was_forgotten_stays_used (void **state)
+TEST_IN (the_number_of_what_was_forgotten_stays_used, scene_open, scene_close)
 {
     struct scene *scene = *state;
     uint64_t token = published (scene, RUN);
@@ -148,7 +149,7 @@ static void the_number_of_what_was_forgotten_stays_used (void **state)
     assert_true (granted (scene, RUN) > token);
 }
 
-static void everything_is_listed_by_bundle_and_token (void **state)
+TEST_IN (everything_is_listed_by_bundle_and_token, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct lease_owner lease_owner;
@@ -170,7 +171,7 @@ static void everything_is_listed_by_bundle_and_token (void **state)
     assert_int_equal (list.n, 1);
 }
 
-static void damaged_rows_are_not_believed (void **state)
+TEST_IN (damaged_rows_are_not_believed, scene_open, scene_close)
 {
     struct scene *scene = *state;
     static const char *const changes[] = {
@@ -204,7 +205,7 @@ static void damaged_rows_are_not_believed (void **state)
 
 /* ---- opening ---- */
 
-static void opening_makes_the_mark_of_the_storage (void **state)
+TEST_IN (opening_makes_the_mark_of_the_storage, scene_open, scene_close)
 {
     struct scene *scene = *state;
     char path[96];
@@ -214,7 +215,7 @@ static void opening_makes_the_mark_of_the_storage (void **state)
     assert_int_equal (st.st_size, 17);
 }
 
-static void looking_makes_and_changes_nothing (void **state)
+TEST_IN (looking_makes_and_changes_nothing, scene_open, scene_close)
 {
     struct scene *scene = *state;
     char path[96];
@@ -233,22 +234,4 @@ static void looking_makes_and_changes_nothing (void **state)
     assert_null (catalogue_open_read_only (path, &scene->err));
     assert_int_equal (scene->err.code, ERR_STATE);
     assert_int_equal (access (path, F_OK), -1);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_SCENE (a_dropped_generation_is_not_found_any_more),
-        IN_SCENE (what_was_dropped_before_it_was_published_is_not_found_either),
-        IN_SCENE (users_are_listed_and_forgotten_by_run),
-        IN_SCENE (nothing_that_is_needed_is_retired),
-        IN_SCENE (a_refused_retirement_changes_nothing),
-        IN_SCENE (what_is_retired_is_neither_found_nor_used_nor_published),
-        IN_SCENE (the_number_of_what_was_forgotten_stays_used),
-        IN_SCENE (everything_is_listed_by_bundle_and_token),
-        IN_SCENE (damaged_rows_are_not_believed),
-        IN_SCENE (opening_makes_the_mark_of_the_storage),
-        IN_SCENE (looking_makes_and_changes_nothing),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,21 +1,12 @@
-/* links: monitor czmq */
+/* alone: monitor czmq */
 /* What is a certificate and what is none; and that nothing of it is printed or left in memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/rng.h"
 #include "coordinator/monitor/certificate.h"
+#include "test.h"
 #include <czmq.h>
 
 #define PUBLIC "9yi>WlZF{EeR4pPqbz:sVYI2dmqKG6fS<55kZKO&"
@@ -32,9 +23,8 @@ static bool is_certificate (const char *text)
     return good;
 }
 
-static void words_and_keys_come_back (void **state)
+TEST (words_and_keys_come_back)
 {
-    (void) state;
     const struct certificate_meta words[] = { { "run", "0123" }, { "address", "fe80::1%eth0 #x='y'" } };
     struct link_keys keys = { PUBLIC, SECRET }, back;
     struct buf out;
@@ -51,9 +41,8 @@ static void words_and_keys_come_back (void **state)
     buf_release (&out);
 }
 
-static void what_others_write_is_read (void **state)
+TEST (what_others_write_is_read)
 {
-    (void) state;
     assert_true (is_certificate ("curve\n" PAIR));
     assert_true (is_certificate ("#   by pyzmq  ****\n\nmetadata\ncurve\n" PAIR));
     assert_true (is_certificate ("# made elsewhere\r\nmetadata\r\n    name = J\xc3\xb6rg # who\r\ncurve\r\n"
@@ -61,9 +50,8 @@ static void what_others_write_is_read (void **state)
     assert_true (is_certificate ("other\n    deep = 1\n        deeper = \"2\"\n\n    # a remark\ncurve\n" PAIR));
 }
 
-static void what_is_none_is_refused (void **state)
+TEST (what_is_none_is_refused)
 {
-    (void) state;
     static const char *const none[] = {
         "",
         "\n",
@@ -91,9 +79,8 @@ static void what_is_none_is_refused (void **state)
             fail_msg ("%zu: %s", i, none[i]);
 }
 
-static void nuls_and_what_is_too_long_are_refused (void **state)
+TEST (nuls_and_what_is_too_long_are_refused)
 {
-    (void) state;
     static const char nul[] = "curve\n" PAIR "a\0b";
     assert_null (certificate_parse ((struct text){ nul, sizeof nul - 1 }));
     char large[CERTIFICATE_MAX_BYTES + 1];
@@ -141,9 +128,8 @@ static uint32_t mutate (struct rng *rng, char *bytes, uint32_t len)
 }
 
 /* Alone, czmq's reader tells the secret to whoever reads standard output. */
-static void whatever_is_read_nothing_is_printed (void **state)
+TEST (whatever_is_read_nothing_is_printed)
 {
-    (void) state;
     static const char good[] = "# c\nmetadata\n    run = \"0123\"   # x\n    port = 7102\ncurve\n" PAIR;
     struct rng rng = rng_seed (4);
     uint32_t taken = 0;
@@ -218,9 +204,8 @@ static uint32_t copies (const char *masked)
 
 /* Everything was called once before: the linker saves registers on the stack when it binds a name, and memcpy leaves
  * text in them. */
-static void a_secret_that_was_read_is_left_nowhere (void **state)
+TEST (a_secret_that_was_read_is_left_nowhere)
 {
-    (void) state;
     char masked[TAIL_BYTES];
     struct link_keys keys, back = { 0 };
     struct buf out;
@@ -242,17 +227,4 @@ static void a_secret_that_was_read_is_left_nowhere (void **state)
     assert_true (good);
     assert_int_equal (read, 2); /* in `out`, and in what was read */
     assert_int_equal (left, 0);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (words_and_keys_come_back),
-        cmocka_unit_test (what_others_write_is_read),
-        cmocka_unit_test (what_is_none_is_refused),
-        cmocka_unit_test (nuls_and_what_is_too_long_are_refused),
-        cmocka_unit_test (whatever_is_read_nothing_is_printed),
-        cmocka_unit_test (a_secret_that_was_read_is_left_nowhere),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,19 +1,10 @@
 /* links: protocol wire */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/base/digest.h"
 #include "common/base/rng.h"
 #include "common/wire/wire.h"
+#include "test.h"
 #include "worker/protocol/channel.h"
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -98,7 +89,7 @@ static struct text value_of (const struct var *items, uint32_t n, const char *na
 
 /* ---- every type of line ---- */
 
-static void every_type_of_line_becomes_evidence (void **state)
+TEST_IN (every_type_of_line_becomes_evidence, setup, teardown)
 {
     struct bench *b = *state;
     say (b, "{\"type\":\"phase\",\"name\":\"init\"}");
@@ -122,14 +113,14 @@ static void every_type_of_line_becomes_evidence (void **state)
     assert_int_equal (r->bad_lines, 0);
     assert_true (r->spoke && r->done);
     assert_int_equal (b->phases, 1);
-    assert_true (text_is (r->phase, "init"));
-    assert_true (text_is (value_of (r->bundle.items, r->bundle.n, "numpy"), "2.4.6"));
-    assert_true (text_is (value_of (r->policy.items, r->policy.n, "JAX_PLATFORMS"), "cpu"));
-    assert_true (text_is (value_of (r->facts.items, r->facts.n, "kernel.release"), "6.1"));
+    assert_text (r->phase, "init");
+    assert_text (value_of (r->bundle.items, r->bundle.n, "numpy"), "2.4.6");
+    assert_text (value_of (r->policy.items, r->policy.n, "JAX_PLATFORMS"), "cpu");
+    assert_text (value_of (r->facts.items, r->facts.n, "kernel.release"), "6.1");
     assert_int_equal (r->backend.devices, 8);
     assert_int_equal (r->backend.process_index, 3);
-    assert_true (text_is (r->backend.kernel_path, "none"));
-    assert_true (text_is (r->programs.items[0].fingerprint, "abcd"));
+    assert_text (r->backend.kernel_path, "none");
+    assert_text (r->programs.items[0].fingerprint, "abcd");
     uint64_t hits = 0;
     assert_true (result_counter (r, "cache_hits", &hits) && hits == 3);
     assert_true (r->checks.items[0].observed == 4.5 && r->checks.items[0].tolerance == 1e-3);
@@ -140,7 +131,7 @@ static void every_type_of_line_becomes_evidence (void **state)
     assert_int_equal (r->notes.items[0].durability, DURABILITY_RERUN);
 }
 
-static void gate_is_handed_on_whole (void **state)
+TEST_IN (gate_is_handed_on_whole, setup, teardown)
 {
     struct bench *b = *state;
     say (b, "{\"type\":\"gate\",\"name\":\"program\",\"mode\":\"agree\",\"value\":\"ff00\"}");
@@ -153,7 +144,7 @@ static void gate_is_handed_on_whole (void **state)
     assert_string_equal (b->value, "");
 }
 
-static void done_counts_only_with_the_nonce_of_this_attempt (void **state)
+TEST_IN (done_counts_only_with_the_nonce_of_this_attempt, setup, teardown)
 {
     struct bench *b = *state;
     say (b, "{\"type\":\"done\",\"nonce\":\"ffffffffffffffffffffffffffffffff\"}");
@@ -165,7 +156,7 @@ static void done_counts_only_with_the_nonce_of_this_attempt (void **state)
     assert_true (b->evidence.result.done);
 }
 
-static void the_later_word_wins_and_the_first_failure (void **state)
+TEST_IN (the_later_word_wins_and_the_first_failure, setup, teardown)
 {
     struct bench *b = *state;
     say (b, "{\"type\":\"counters\",\"values\":{\"executions\":1}}");
@@ -182,12 +173,12 @@ static void the_later_word_wins_and_the_first_failure (void **state)
     assert_int_equal (r->counters.n, 1);
     assert_int_equal (r->counters.items[0].value, 5);
     assert_int_equal (r->facts.n, 1);
-    assert_true (text_is (r->facts.items[0].value, "new"));
+    assert_text (r->facts.items[0].value, "new");
     assert_true (r->peak_bytes == 10 && r->predicted_bytes == 30 && r->device_peak_bytes == 21);
     assert_true (text_is (r->failure, "first") && r->owner == OWNER_DEVICE);
 }
 
-static void repeating_itself_costs_nothing (void **state)
+TEST_IN (repeating_itself_costs_nothing, setup, teardown)
 {
     struct bench *b = *state;
     say (b, "{\"type\":\"fact\",\"name\":\"x\",\"value\":\"same\"}");
@@ -260,9 +251,8 @@ static const struct {
     { "{\"type\":\"fact\",\"name\":\"f\"}", "expected a string" },
 };
 
-static void bad_lines_are_counted_and_the_first_described (void **state)
+TEST (bad_lines_are_counted_and_the_first_described)
 {
-    (void) state;
     for (size_t i = 0; i < sizeof bad_rows / sizeof bad_rows[0]; i++) {
         void *one = NULL;
         setup (&one);
@@ -279,7 +269,7 @@ static void bad_lines_are_counted_and_the_first_described (void **state)
     }
 }
 
-static void names_and_gate_values_are_never_cut (void **state)
+TEST_IN (names_and_gate_values_are_never_cut, setup, teardown)
 {
     struct bench *b = *state;
     char line[1024], long_word[400];
@@ -295,7 +285,7 @@ static void names_and_gate_values_are_never_cut (void **state)
     assert_int_equal (b->gates + b->evidence.result.programs.n + b->evidence.result.counters.n, 0);
 }
 
-static void one_bad_item_makes_a_bad_line (void **state)
+TEST_IN (one_bad_item_makes_a_bad_line, setup, teardown)
 {
     struct bench *b = *state;
     say (b, "{\"type\":\"bundle\",\"items\":{\"a\":\"1\",\"bad\":7,\"c\":\"3\"}}");
@@ -303,7 +293,7 @@ static void one_bad_item_makes_a_bad_line (void **state)
     assert_int_equal (b->evidence.result.bad_lines, 1);
 }
 
-static void a_line_that_is_too_long_is_skipped_whole (void **state)
+TEST_IN (a_line_that_is_too_long_is_skipped_whole, setup, teardown)
 {
     struct bench *b = *state;
     char *long_line = mem_alloc (LINE_MAX_BYTES + 100);
@@ -319,7 +309,7 @@ static void a_line_that_is_too_long_is_skipped_whole (void **state)
     mem_free (long_line);
 }
 
-static void a_line_with_invalid_characters_can_still_be_shown (void **state)
+TEST_IN (a_line_with_invalid_characters_can_still_be_shown, setup, teardown)
 {
     struct bench *b = *state;
     say (b, "{\"type\":\"note\",\"text\":\"a\xff"
@@ -329,13 +319,11 @@ static void a_line_with_invalid_characters_can_still_be_shown (void **state)
     assert_int_equal (b->evidence.result.notes.n, 0);
     struct text text = b->evidence.result.bad_line;
     assert_true (text_is_utf8 (text));
-    assert_true (text_find (text,
-                            TEXT_LIT ("a\xEF\xBF\xBD"
-                                      "b\xEF\xBF\xBD"),
-                            NULL));
+    assert_has (text, "a\xEF\xBF\xBD"
+                      "b\xEF\xBF\xBD");
 }
 
-static void long_text_is_cut_between_characters (void **state)
+TEST_IN (long_text_is_cut_between_characters, setup, teardown)
 {
     struct bench *b = *state;
     char line[SENTENCE_MAX_BYTES + 512];
@@ -349,7 +337,7 @@ static void long_text_is_cut_between_characters (void **state)
     assert_true (text_is_utf8 (text));
 }
 
-static void more_items_than_the_table_allows_are_dropped_and_counted (void **state)
+TEST_IN (more_items_than_the_table_allows_are_dropped_and_counted, setup, teardown)
 {
     struct bench *b = *state;
     for (uint32_t i = 0; i < RESULT_CHECKS_MAX + 3; i++)
@@ -362,7 +350,7 @@ static void more_items_than_the_table_allows_are_dropped_and_counted (void **sta
 }
 
 /* However much a program says, its result is one message, within every bound, and memory stays small. */
-static void evidence_always_fits_one_message (void **state)
+TEST_IN (evidence_always_fits_one_message, setup, teardown)
 {
     struct bench *b = *state;
     struct rng rng = rng_seed (7);
@@ -405,7 +393,7 @@ static void evidence_always_fits_one_message (void **state)
     buf_release (&bytes);
 }
 
-static void a_single_kind_of_evidence_is_bounded_as_well (void **state)
+TEST_IN (a_single_kind_of_evidence_is_bounded_as_well, setup, teardown)
 {
     struct bench *b = *state;
     char line[SENTENCE_MAX_BYTES + 128], filler[SENTENCE_MAX_BYTES + 1];
@@ -423,7 +411,7 @@ static void a_single_kind_of_evidence_is_bounded_as_well (void **state)
                  r->left_out.items[0].value == RESULT_NOTES_MAX - r->notes.n);
 }
 
-static void random_bytes_are_survived (void **state)
+TEST_IN (random_bytes_are_survived, setup, teardown)
 {
     struct bench *b = *state;
     struct rng rng = rng_seed (11);
@@ -443,7 +431,7 @@ static void random_bytes_are_survived (void **state)
 
 /* ---- the descriptor ---- */
 
-static void lines_may_come_in_pieces (void **state)
+TEST_IN (lines_may_come_in_pieces, setup, teardown)
 {
     struct bench *b = *state;
     const char *line = "{\"type\":\"phase\",\"name\":\"slow\"}\n{\"type\":\"phase\",\"name\":\"two\"}\n";
@@ -453,7 +441,7 @@ static void lines_may_come_in_pieces (void **state)
     assert_string_equal (b->name, "two");
 }
 
-static void the_end_of_the_channel_is_seen (void **state)
+TEST_IN (the_end_of_the_channel_is_seen, setup, teardown)
 {
     struct bench *b = *state;
     say_bytes (b, "{\"type\":\"done\",\"nonce\":", 22);
@@ -467,14 +455,14 @@ static void the_end_of_the_channel_is_seen (void **state)
     assert_false (channel_wants_write (b->channel));
 }
 
-static void silence_is_not_speech (void **state)
+TEST_IN (silence_is_not_speech, setup, teardown)
 {
     struct bench *b = *state;
     assert_true (channel_read (b->channel));
     assert_false (b->evidence.result.spoke);
 }
 
-static void a_program_that_does_not_read_is_not_waited_for (void **state)
+TEST_IN (a_program_that_does_not_read_is_not_waited_for, setup, teardown)
 {
     struct bench *b = *state;
     char chunk[1000];
@@ -494,32 +482,4 @@ static void a_program_that_does_not_read_is_not_waited_for (void **state)
     assert_int_equal (got_bytes, taken * 1001u);
     assert_false (channel_wants_write (b->channel));
     assert_true (channel_send (b->channel, TEXT_LIT ("again")));
-}
-
-#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        T (every_type_of_line_becomes_evidence),
-        T (gate_is_handed_on_whole),
-        T (done_counts_only_with_the_nonce_of_this_attempt),
-        T (the_later_word_wins_and_the_first_failure),
-        T (repeating_itself_costs_nothing),
-        cmocka_unit_test (bad_lines_are_counted_and_the_first_described),
-        T (names_and_gate_values_are_never_cut),
-        T (one_bad_item_makes_a_bad_line),
-        T (a_line_that_is_too_long_is_skipped_whole),
-        T (a_line_with_invalid_characters_can_still_be_shown),
-        T (long_text_is_cut_between_characters),
-        T (more_items_than_the_table_allows_are_dropped_and_counted),
-        T (evidence_always_fits_one_message),
-        T (a_single_kind_of_evidence_is_bounded_as_well),
-        T (random_bytes_are_survived),
-        T (lines_may_come_in_pieces),
-        T (the_end_of_the_channel_is_seen),
-        T (silence_is_not_speech),
-        T (a_program_that_does_not_read_is_not_waited_for),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,21 +1,12 @@
-/* links: classify signature model base */
+/* alone: classify signature model base */
 /* Made logs: what the form of an error says, and what outranks what. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/base/buf.h"
 #include "common/base/rng.h"
 #include "common/classify/classify.h"
 #include "common/classify/decide.h"
 #include "common/classify/shown_lines.h"
 #include "common/classify/words.h"
+#include "test.h"
 
 static const struct signature known[] = {
     { .id = TEXT_LIT ("disk"), .text = TEXT_LIT ("the disk is gone"), .owner = OWNER_HOST },
@@ -76,9 +67,8 @@ static void expect (const struct expected *items, size_t n)
 #define USER "  File \"/home/u/train.py\", line 3, in <module>\n    go()\n"
 #define PACKAGE(path) "  File \"/env/lib/python3.11/site-packages/" path "\", line 7, in f\n    raise it\n"
 
-static void types_and_packages_speak_for_owners (void **state)
+TEST (types_and_packages_speak_for_owners)
 {
-    (void) state;
     EXPECT (
         { TRACE USER "ZeroDivisionError: division by zero\n", "program-type", OWNER_PROGRAM },
         { TRACE USER PACKAGE ("pip/x.py") "pip.Odd: x\n", "installer", OWNER_BUNDLE },
@@ -93,9 +83,8 @@ static void types_and_packages_speak_for_owners (void **state)
 }
 
 /* A library raises such errors to say what the launch, the host or the package set did. */
-static void a_library_s_own_check_speaks_for_nobody (void **state)
+TEST (a_library_s_own_check_speaks_for_nobody)
 {
-    (void) state;
     EXPECT ({ TRACE USER PACKAGE ("flax/core.py") "ValueError: something is odd\n", "", OWNER_NONE },
             { TRACE USER PACKAGE ("flax/core.py") "AssertionError: no\n", "", OWNER_NONE },
             { TRACE USER PACKAGE ("flax/core.py") "RuntimeError: no\n", "", OWNER_NONE },
@@ -112,9 +101,8 @@ static void a_library_s_own_check_speaks_for_nobody (void **state)
 }
 
 /* The form has the name of what went wrong: the first text is jax's own. */
-static void a_form_of_the_program_is_named_for_what_it_is (void **state)
+TEST (a_form_of_the_program_is_named_for_what_it_is)
 {
-    (void) state;
     EXPECT (
         { TRACE USER PACKAGE (
               "jax/_src/array.py") "ValueError: Expected shard shape (4,) doesn't match the single device array shape "
@@ -129,9 +117,8 @@ static void a_form_of_the_program_is_named_for_what_it_is (void **state)
           "autograd", OWNER_PROGRAM });
 }
 
-static void an_errno_is_about_an_object (void **state)
+TEST (an_errno_is_about_an_object)
 {
-    (void) state;
     EXPECT (
         { TRACE USER "FileNotFoundError: [Errno 2] No such file or directory: 'data.bin'\n", "path-missing",
           OWNER_LAUNCH },
@@ -146,9 +133,8 @@ static void an_errno_is_about_an_object (void **state)
         { TRACE USER "ConnectionRefusedError: [Errno 111] Connection refused\n", "peer-unnamed", OWNER_UNKNOWN });
 }
 
-static void of_a_chain_the_cause_counts (void **state)
+TEST (of_a_chain_the_cause_counts)
 {
-    (void) state;
     EXPECT ({ TRACE USER "ModuleNotFoundError: No module named 'x'\n\nThe above exception was the direct cause of the "
                          "following exception:\n\n" TRACE USER "RuntimeError: cannot go on\n",
               "module-missing", OWNER_BUNDLE },
@@ -170,9 +156,8 @@ static void of_a_chain_the_cause_counts (void **state)
 
 #define POD "trainer-0 main 2025-02-02T02:02:02.123Z stderr F "
 
-static void tracebacks_stand_behind_prefixes (void **state)
+TEST (tracebacks_stand_behind_prefixes)
 {
-    (void) state;
     EXPECT ({ "[Rank 3] ZeroDivisionError: x\n", "program-type", OWNER_PROGRAM },
             { " 3: step\n12: step\n 3: ZeroDivisionError: x\n", "program-type", OWNER_PROGRAM },
             { POD "ZeroDivisionError: x\n", "program-type", OWNER_PROGRAM });
@@ -194,9 +179,8 @@ static void tracebacks_stand_behind_prefixes (void **state)
               "program-type", OWNER_PROGRAM });
 }
 
-static void what_says_that_it_is_harmless_is_no_cause (void **state)
+TEST (what_says_that_it_is_harmless_is_no_cause)
 {
-    (void) state;
     EXPECT (
         { "INFO:2025-01-01 10:00:00,000:jax:1: Unable to initialize backend 'rocm': No module named 'rocm'\ndone\n", "",
           OWNER_NONE },
@@ -212,39 +196,35 @@ static void what_says_that_it_is_harmless_is_no_cause (void **state)
         { "n1:1:1 [0] NCCL INFO the disk is gone\n", "", OWNER_NONE });
 }
 
-static void trouble_that_is_followed_by_steps_is_over (void **state)
+TEST (trouble_that_is_followed_by_steps_is_over)
 {
-    (void) state;
     EXPECT ({ "ERROR: the disk is gone\nstep 1 loss 2\nstep 2 loss 1\nKilled\n", "", OWNER_NONE },
             { "step 1\nstep 2\nERROR: the disk is gone\n", "disk", OWNER_HOST },
             { "ERROR: the disk is gone\nstep 7\nstep 7\n", "disk", OWNER_HOST },
             { "ERROR: the disk is gone\n 3/9 [00:01, 2.0it/s]\n 4/9 [00:02, 2.0it/s]\n", "", OWNER_NONE });
 }
 
-static void an_exception_that_was_handled_is_over (void **state)
+TEST (an_exception_that_was_handled_is_over)
 {
     struct signature_scan_result seen;
     const char *log = TRACE USER "ValueError: bad batch 3\nstep 1\nstep 2\nstep 3\nstep 4\nstep 5\n";
-    (void) state;
     EXPECT ({ TRACE USER "ValueError: bad batch 3\nstep 1\nstep 2\nstep 3\nstep 4\nstep 5\n", "", OWNER_NONE },
             { TRACE USER "ValueError: bad batch 3\nstep 7\nstep 8\n", "program-type", OWNER_PROGRAM });
     classify_text (set, text_of (log), &arena, &seen);
     for (uint32_t i = 0; i < seen.shown_n; i++)
-        assert_false (text_find (seen.shown[i], TEXT_LIT ("bad batch"), NULL));
+        assert_has_not (seen.shown[i], "bad batch");
 }
 
-static void words_begin_where_words_begin (void **state)
+TEST (words_begin_where_words_begin)
 {
-    (void) state;
     EXPECT ({ TRACE USER "KeyError: 'taxid'\n", "program-type", OWNER_PROGRAM },
             { "kernel: NVRM: Xid (PCI:0000:0b:00): 79, error\n", "device-broken", OWNER_DEVICE },
             { TRACE USER "KeyError: 'thermal_conductivity'\n", "program-type", OWNER_PROGRAM });
 }
 
 /* Every second place is looked at. */
-static void a_word_is_found_wherever_it_stands_in_a_text (void **state)
+TEST (a_word_is_found_wherever_it_stands_in_a_text)
 {
-    (void) state;
     struct word_finder finder;
     char text[12];
     static const char *const words[] = { "oom", "Xid", "lost", "error" };
@@ -259,29 +239,26 @@ static void a_word_is_found_wherever_it_stands_in_a_text (void **state)
             }
 }
 
-static void speakers_do_not_interrupt_one_another (void **state)
+TEST (speakers_do_not_interrupt_one_another)
 {
-    (void) state;
     EXPECT ({ "[rank0]: " TRACE "[rank1]: " TRACE
               "[rank0]:   File \"a.py\", line 3, in f\n[rank1]:   File \"a.py\", line 3, in f\n"
               "[rank1]: IndexError: x\n[rank0]: RuntimeError: Connection closed by peer [10.0.0.2]:8476\n",
               "program-type", OWNER_PROGRAM });
 }
 
-static void places_are_those_of_the_log (void **state)
+TEST (places_are_those_of_the_log)
 {
     struct signature_scan_result seen;
     const char *log = "\x1b[31mred\x1b[0m\n 1/9\r 2/9\r 3/9\n" TRACE USER "ZeroDivisionError: x\n";
-    (void) state;
     classify_text (set, text_of (log), &arena, &seen);
     assert_int_equal (seen.sightings_n, 1);
     assert_int_equal (seen.sightings[0].line, 6);
     assert_true (memcmp (log + seen.sightings[0].offset, "ZeroDivisionError", 17) == 0);
 }
 
-static void known_outranks_form_and_form_outranks_echo (void **state)
+TEST (known_outranks_form_and_form_outranks_echo)
 {
-    (void) state;
     EXPECT (
         { TRACE USER "RuntimeError: the disk is gone, No module named 'x'\n", "disk", OWNER_HOST },
         { TRACE USER "RuntimeError: a bad moon\n", "perhaps", OWNER_DEVICE },
@@ -293,22 +270,20 @@ static void known_outranks_form_and_form_outranks_echo (void **state)
         { "Killed\n", "", OWNER_NONE }, { "Segmentation fault (core dumped)\n", "", OWNER_NONE });
 }
 
-static void one_sighting_decides_and_has_its_place (void **state)
+TEST (one_sighting_decides_and_has_its_place)
 {
     struct signature_scan_result seen;
-    (void) state;
     classify_text (set, TEXT_LIT ("begun\n" TRACE USER "ZeroDivisionError: division by zero\n"), &arena, &seen);
     assert_int_equal (seen.sightings_n, 1);
     assert_true (seen.sightings[0].decides && text_is (seen.sightings[0].text, "ZeroDivisionError: division by zero"));
     assert_int_equal (seen.sightings[0].line, 5);
 }
 
-static void a_host_can_only_name_rules_that_there_are (void **state)
+TEST (a_host_can_only_name_rules_that_there_are)
 {
     struct sighting odd[] = { { .signature = TEXT_LIT ("no-such-rule"), .text = TEXT_LIT ("x"), .decides = true } };
     struct signature_scan_result seen = { .sightings = odd, .sightings_n = 1 };
     struct cause_decision of;
-    (void) state;
     cause_decide (known, KNOWN, &seen, &of);
     assert_int_equal (of.weight, CAUSE_UNKNOWN);
     odd[0].signature = TEXT_LIT ("aftermath");
@@ -316,16 +291,15 @@ static void a_host_can_only_name_rules_that_there_are (void **state)
     assert_int_equal (of.weight, CAUSE_UNKNOWN);
 }
 
-static void only_a_known_text_passes_by_itself (void **state)
+TEST (only_a_known_text_passes_by_itself)
 {
-    (void) state;
     assert_true (decide (TEXT_LIT ("ERROR: not just now\n")).transient);
     assert_false (decide (TEXT_LIT ("ERROR: not just now\n" TRACE USER "ZeroDivisionError: x\n")).transient);
     assert_false (decide (TEXT_LIT ("W0604 12:45:24.926233 1 a.cc:1] not just now\n")).transient);
 }
 
 /* Anything may stand in a log: what is found stays within bounds. Sanitizers watch. */
-static void nothing_in_a_log_breaks_the_reading (void **state)
+TEST (nothing_in_a_log_breaks_the_reading)
 {
     static const char *const pieces[] = { TRACE,
                                           USER,
@@ -349,7 +323,6 @@ static void nothing_in_a_log_breaks_the_reading (void **state)
                                           "ValueError" };
     struct rng rng = rng_seed (20261122);
     struct buf log;
-    (void) state;
     buf_init (&log, 1 << 20);
     for (uint32_t round = 0; round < 3000; round++) {
         struct signature_scan_result seen;
@@ -368,9 +341,8 @@ static void nothing_in_a_log_breaks_the_reading (void **state)
 }
 
 /* A part of a log without these words is not read for lines to show. */
-static void whatever_is_graded_as_an_error_has_a_sign_of_one (void **state)
+TEST (whatever_is_graded_as_an_error_has_a_sign_of_one)
 {
-    (void) state;
     static const char *const lines[] = { "CANCELLED: x",
                                          "UNKNOWN: x",
                                          "INVALID_ARGUMENT: x",
@@ -416,11 +388,10 @@ static bool is_shown (const struct signature_scan_result *seen, const char *line
 }
 
 /* In parts of a MiB, each to the end of a line. */
-static void errors_far_from_the_end_are_shown_whole (void **state)
+TEST (errors_far_from_the_end_are_shown_whole)
 {
     static const char cut[] = TRACE USER "pkg.CutOddError: this is the cause of it\n";
     struct buf log;
-    (void) state;
     buf_init (&log, 8 << 20);
     for (uint32_t before = (1 << 20) - 130; before < (1 << 20) + 8; before += 23) {
         struct signature_scan_result seen;
@@ -440,10 +411,9 @@ static void errors_far_from_the_end_are_shown_whole (void **state)
     buf_release (&log);
 }
 
-static void the_end_of_a_long_log_is_read (void **state)
+TEST (the_end_of_a_long_log_is_read)
 {
     struct buf log;
-    (void) state;
     buf_init (&log, 8 << 20);
     while (log.len < 5 << 20)
         buf_puts (&log, "working\n");
@@ -457,30 +427,4 @@ static void the_end_of_a_long_log_is_read (void **state)
     buf_release (&log);
 }
 
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (types_and_packages_speak_for_owners),
-        cmocka_unit_test (a_library_s_own_check_speaks_for_nobody),
-        cmocka_unit_test (a_form_of_the_program_is_named_for_what_it_is),
-        cmocka_unit_test (an_errno_is_about_an_object),
-        cmocka_unit_test (of_a_chain_the_cause_counts),
-        cmocka_unit_test (tracebacks_stand_behind_prefixes),
-        cmocka_unit_test (what_says_that_it_is_harmless_is_no_cause),
-        cmocka_unit_test (trouble_that_is_followed_by_steps_is_over),
-        cmocka_unit_test (an_exception_that_was_handled_is_over),
-        cmocka_unit_test (words_begin_where_words_begin),
-        cmocka_unit_test (a_word_is_found_wherever_it_stands_in_a_text),
-        cmocka_unit_test (speakers_do_not_interrupt_one_another),
-        cmocka_unit_test (places_are_those_of_the_log),
-        cmocka_unit_test (known_outranks_form_and_form_outranks_echo),
-        cmocka_unit_test (one_sighting_decides_and_has_its_place),
-        cmocka_unit_test (a_host_can_only_name_rules_that_there_are),
-        cmocka_unit_test (only_a_known_text_passes_by_itself),
-        cmocka_unit_test (nothing_in_a_log_breaks_the_reading),
-        cmocka_unit_test (whatever_is_graded_as_an_error_has_a_sign_of_one),
-        cmocka_unit_test (errors_far_from_the_end_are_shown_whole),
-        cmocka_unit_test (the_end_of_a_long_log_is_read),
-    };
-    return cmocka_run_group_tests (tests, open_set, close_set);
-}
+TEST_GROUP (open_set, close_set)

@@ -1,16 +1,7 @@
 /* links: simulated */
 /* What the climb asks the catalogue about a cache, what it does with the answers, and for how long it waits for what.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
+#include "test.h"
 #include "write_lease_fixture.h"
 
 static void expect_exit (const struct bench *bench, uint32_t wanted, const char *said)
@@ -65,9 +56,8 @@ static struct fact_generation covering (uint64_t token, struct arena *arena)
 
 /* ---- who is asked, and when ---- */
 
-static void no_token_is_asked_for_before_the_root_was_looked_over (void **state)
+TEST (no_token_is_asked_for_before_the_root_was_looked_over)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench, CACHE_SINGLE_WRITER);
     assert_string_equal (bench.awaited, "an answer of the cache's catalogue");
@@ -81,9 +71,8 @@ static void no_token_is_asked_for_before_the_root_was_looked_over (void **state)
     bench_close (&bench);
 }
 
-static void a_token_is_asked_for_above_what_is_known (void **state)
+TEST (a_token_is_asked_for_above_what_is_known)
 {
-    (void) state;
     struct bench bench;
     struct fact_generation base = { .token = 50, .sha256 = TEXT_LIT ("5") };
     bench_open (&bench, CACHE_SINGLE_WRITER);
@@ -93,9 +82,8 @@ static void a_token_is_asked_for_above_what_is_known (void **state)
     bench_close (&bench);
 }
 
-static void every_host_takes_part_in_the_cold_pass_of_a_gang (void **state)
+TEST (every_host_takes_part_in_the_cold_pass_of_a_gang)
 {
-    (void) state;
     struct bench bench;
     bench_open_rung (&bench, CACHE_SINGLE_WRITER, ALL);
     found (&bench, NULL);
@@ -108,9 +96,8 @@ static void every_host_takes_part_in_the_cold_pass_of_a_gang (void **state)
     bench_close (&bench);
 }
 
-static void a_sealed_generation_keeps_its_lease_until_all_of_the_gang_have_ended (void **state)
+TEST (a_sealed_generation_keeps_its_lease_until_all_of_the_gang_have_ended)
 {
-    (void) state;
     struct bench bench;
     bench_open_rung (&bench, CACHE_SINGLE_WRITER, ALL);
     found (&bench, NULL);
@@ -131,9 +118,8 @@ static void a_sealed_generation_keeps_its_lease_until_all_of_the_gang_have_ended
 
 /* ---- nobody else waits for a lease that nobody uses ---- */
 
-static void a_writer_that_ends_without_a_seal_gives_the_lease_back_and_one_that_may_live_does_not (void **state)
+TEST (a_writer_that_ends_without_a_seal_gives_the_lease_back_and_one_that_may_live_does_not)
 {
-    (void) state;
     struct bench bench;
     open_granted (&bench);
     ask (&bench, 0, 1, 1);
@@ -151,9 +137,8 @@ static void a_writer_that_ends_without_a_seal_gives_the_lease_back_and_one_that_
     bench_close (&bench);
 }
 
-static void a_token_that_comes_when_the_run_is_over_is_given_back (void **state)
+TEST (a_token_that_comes_when_the_run_is_over_is_given_back)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench, CACHE_SINGLE_WRITER);
     found (&bench, NULL);
@@ -169,9 +154,8 @@ static void a_token_that_comes_when_the_run_is_over_is_given_back (void **state)
     bench_close (&bench);
 }
 
-static void a_grant_that_nobody_was_told_of_ends_with_the_run (void **state)
+TEST (a_grant_that_nobody_was_told_of_ends_with_the_run)
 {
-    (void) state;
     struct bench bench;
     open_granted (&bench);
     while (bench.facts[bench.facts_n - 1].kind != FACT_WRITER_GRANTED)
@@ -192,9 +176,8 @@ static void a_grant_that_nobody_was_told_of_ends_with_the_run (void **state)
 
 /* ---- every wait has a bound ---- */
 
-static void a_catalogue_that_never_answers_ends_the_run (void **state)
+TEST (a_catalogue_that_never_answers_ends_the_run)
 {
-    (void) state;
     for (int asked = 0; asked < 2; asked++) {
         struct bench bench;
         bench_open (&bench, CACHE_SINGLE_WRITER);
@@ -219,9 +202,8 @@ static void a_catalogue_that_never_answers_ends_the_run (void **state)
     }
 }
 
-static void a_root_that_is_never_looked_over_is_not_asked_about_again_and_again (void **state)
+TEST (a_root_that_is_never_looked_over_is_not_asked_about_again_and_again)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench, CACHE_SINGLE_WRITER);
     found (&bench, NULL);
@@ -233,9 +215,8 @@ static void a_root_that_is_never_looked_over_is_not_asked_about_again_and_again 
     bench_close (&bench);
 }
 
-static void runs_that_hold_the_lease_in_turn_are_waited_for_an_hour (void **state)
+TEST (runs_that_hold_the_lease_in_turn_are_waited_for_an_hour)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench, CACHE_SINGLE_WRITER);
     found (&bench, NULL);
@@ -260,12 +241,10 @@ static void runs_that_hold_the_lease_in_turn_are_waited_for_an_hour (void **stat
 }
 
 /* A later rung does not pay for what an earlier one waited. */
-static void a_wait_that_was_answered_by_a_generation_is_over (void **state)
+TEST (a_wait_that_was_answered_by_a_generation_is_over)
 {
-    (void) state;
     struct bench bench;
-    struct arena arena = { 0 };
-    struct fact_generation theirs = covering (5, &arena);
+    struct fact_generation theirs = covering (5, &t->arena);
     bench_open (&bench, CACHE_SINGLE_WRITER);
     found (&bench, NULL);
     audited (&bench, NULL);
@@ -288,15 +267,12 @@ static void a_wait_that_was_answered_by_a_generation_is_over (void **state)
     }
     assert_false (coord_ended (bench.coord, NULL));
     bench_close (&bench);
-    arena_release (&arena);
 }
 
-static void what_another_run_published_is_looked_over_before_it_is_used (void **state)
+TEST (what_another_run_published_is_looked_over_before_it_is_used)
 {
-    (void) state;
     struct bench bench;
-    struct arena arena = { 0 };
-    struct fact_generation theirs = covering (5, &arena);
+    struct fact_generation theirs = covering (5, &t->arena);
     bench_open (&bench, CACHE_SINGLE_WRITER);
     found (&bench, NULL);
     audited (&bench, NULL);
@@ -307,7 +283,6 @@ static void what_another_run_published_is_looked_over_before_it_is_used (void **
     assert_int_equal (count_effects (&bench, FX_CACHE_AUDIT), looked + 1);
     assert_false (bench.ordered[1]);
     bench_close (&bench);
-    arena_release (&arena);
 }
 
 /* ---- one that did not serve ---- */
@@ -331,13 +306,11 @@ static void open_refitted (struct bench *bench, struct fact_generation *misfit, 
     audited (bench, NULL);
 }
 
-static void what_did_not_serve_is_not_found_again (void **state)
+TEST (what_did_not_serve_is_not_found_again)
 {
-    (void) state;
     struct bench bench;
-    struct arena arena = { 0 };
-    struct fact_generation misfit, newer = covering (6, &arena);
-    open_refitted (&bench, &misfit, &arena);
+    struct fact_generation misfit, newer = covering (6, &t->arena);
+    open_refitted (&bench, &misfit, &t->arena);
     lease_owner (&bench, 1);
     tick_at (&bench, bench.now_ms + TERM_MS / 3 + 5);
     found (&bench, &misfit);
@@ -349,14 +322,12 @@ static void what_did_not_serve_is_not_found_again (void **state)
     audited (&bench, NULL);
     assert_int_equal (bench.runs[1].cache.token, 6); /* nothing is compiled that somebody published meanwhile */
     bench_close (&bench);
-    arena_release (&arena);
 }
 
 /* ---- what is said, and how long a program's cache may take ---- */
 
-static void read_only_says_why_nothing_could_be_found (void **state)
+TEST (read_only_says_why_nothing_could_be_found)
 {
-    (void) state;
     struct bench bench;
     struct core_input in = { .kind = IN_CACHE_FOUND,
                              .text = TEXT_LIT ("catalogue.db cannot be opened: permission denied") };
@@ -368,9 +339,8 @@ static void read_only_says_why_nothing_could_be_found (void **state)
 }
 
 /* The worker gives what it does after the program as long as the program: worker/attempt/attempt.c. */
-static void looking_over_what_was_read_may_take_as_long_as_the_program (void **state)
+TEST (looking_over_what_was_read_may_take_as_long_as_the_program)
 {
-    (void) state;
     struct bench bench;
     open_restored (&bench);
     uint64_t began_ms = bench.now_ms, most_ms = 60000 + 2 * 10000 + 60000 + 15000;
@@ -381,26 +351,4 @@ static void looking_over_what_was_read_may_take_as_long_as_the_program (void **s
     tick_at (&bench, began_ms + most_ms + 1000);
     assert_int_equal (bench.cancels_n, HOSTS);
     bench_close (&bench);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (no_token_is_asked_for_before_the_root_was_looked_over),
-        cmocka_unit_test (a_token_is_asked_for_above_what_is_known),
-        cmocka_unit_test (every_host_takes_part_in_the_cold_pass_of_a_gang),
-        cmocka_unit_test (a_sealed_generation_keeps_its_lease_until_all_of_the_gang_have_ended),
-        cmocka_unit_test (a_writer_that_ends_without_a_seal_gives_the_lease_back_and_one_that_may_live_does_not),
-        cmocka_unit_test (a_token_that_comes_when_the_run_is_over_is_given_back),
-        cmocka_unit_test (a_grant_that_nobody_was_told_of_ends_with_the_run),
-        cmocka_unit_test (a_catalogue_that_never_answers_ends_the_run),
-        cmocka_unit_test (a_root_that_is_never_looked_over_is_not_asked_about_again_and_again),
-        cmocka_unit_test (runs_that_hold_the_lease_in_turn_are_waited_for_an_hour),
-        cmocka_unit_test (a_wait_that_was_answered_by_a_generation_is_over),
-        cmocka_unit_test (what_another_run_published_is_looked_over_before_it_is_used),
-        cmocka_unit_test (what_did_not_serve_is_not_found_again),
-        cmocka_unit_test (read_only_says_why_nothing_could_be_found),
-        cmocka_unit_test (looking_over_what_was_read_may_take_as_long_as_the_program),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

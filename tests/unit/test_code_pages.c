@@ -1,15 +1,7 @@
-/* links: sandbox */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* alone: sandbox */
 #include "common/base/digest.h"
+#include "test.h"
 #include "worker/sandbox/code_pages.h"
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 /* The loader writes the addresses, into pages that are constant afterwards. */
@@ -29,9 +21,8 @@ static long resident_of_files_kib (void)
     return kib;
 }
 
-static void code_that_only_starting_needed_is_let_go_of (void **state)
+TEST (code_that_only_starting_needed_is_let_go_of)
 {
-    (void) state;
     (void) digest_of ("", 0);
     long before_kib = resident_of_files_kib ();
     code_pages_let_go ();
@@ -42,9 +33,8 @@ static void code_that_only_starting_needed_is_let_go_of (void **state)
         fail_msg ("%ld KiB of files are resident, %ld KiB were", after_kib, before_kib);
 }
 
-static void nothing_that_was_written_is_lost (void **state)
+TEST (nothing_that_was_written_is_lost)
 {
-    (void) state;
     char hex[DIGEST_HEX_BYTES];
     char *volatile all = written;
     const char *const *volatile names = relocated;
@@ -57,13 +47,4 @@ static void nothing_that_was_written_is_lost (void **state)
         struct digest digest = digest_of ("12345678", 8);
         assert_memory_equal (digest_hex (&digest, hex), "ef797c8118f02dfb", 16);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (code_that_only_starting_needed_is_let_go_of),
-        cmocka_unit_test (nothing_that_was_written_is_lost),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

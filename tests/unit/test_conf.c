@@ -1,39 +1,38 @@
 /* links: conf frontend model base */
 #include "conf_share.h"
+#include "test.h"
 
 #include "common/base/digest.h"
 #include "common/conf/nearest_word.h"
 #include "common/conf/section.h"
 
-static void valid_files_become_the_whole_plan (void **state)
+TEST (valid_files_become_the_whole_plan)
 {
     struct share share;
-    (void) state;
     share_open (&share);
     if (share_load (&share) != 0)
         dump (&share);
     assert_int_equal (share.result, 0);
     const struct plan *plan = &share.plan;
-    assert_true (text_is (plan->slice, "s"));
+    assert_text (plan->slice, "s");
     assert_int_equal (plan->launcher, LAUNCHER_LOCAL);
     assert_int_equal (plan->hosts.n, 2);
-    assert_true (text_is (plan->hosts.items[1].name, "h1"));
-    assert_true (text_is (plan->hosts.items[1].address, "127.0.0.1"));
+    assert_text (plan->hosts.items[1].name, "h1");
+    assert_text (plan->hosts.items[1].address, "127.0.0.1");
     assert_int_equal (plan->mesh.n, 1);
-    assert_true (text_is (plan->mesh.items[0].axis, "host"));
+    assert_text (plan->mesh.items[0].axis, "host");
     assert_int_equal (plan->mesh.items[0].size, 4);
-    assert_true (text_is (plan->home, "/h"));
-    assert_true (text_is (plan->source.path, share.slice));
+    assert_text (plan->home, "/h");
+    assert_text (plan->source.path, share.slice);
     assert_int_equal (plan->cache.mode, CACHE_SINGLE_WRITER);
-    assert_true (text_is (plan->cache.writer, "h0"));
-    assert_true (text_is (plan->cache.root, "/h/cache"));
+    assert_text (plan->cache.writer, "h0");
+    assert_text (plan->cache.root, "/h/cache");
     share_close (&share);
 }
 
-static void profile_and_limits_follow_the_files_and_defaults (void **state)
+TEST (profile_and_limits_follow_the_files_and_defaults)
 {
     struct share share;
-    (void) state;
     share_open (&share);
     assert_int_equal (share_load (&share), 0);
     const struct profile *profile = &share.plan.profile;
@@ -53,23 +52,22 @@ static void profile_and_limits_follow_the_files_and_defaults (void **state)
     assert_int_equal (limits->log_bytes, 4 << 20);
     assert_int_equal (limits->lease_ms, 15000);
     assert_int_equal (share.plan.signatures.n, 2);
-    assert_true (text_is (share.plan.signatures.items[0].id, "a"));
+    assert_text (share.plan.signatures.items[0].id, "a");
     const struct signature *first = &share.plan.signatures.items[0];
     assert_int_equal (first->owner, OWNER_DEVICE);
     assert_true (first->noise && first->memory && !first->peer && !first->transient);
     assert_int_equal (first->also.n, 2);
     assert_true (text_is (first->also.items[0], "one") && text_is (first->also.items[1], "two"));
     assert_int_equal (first->unless.n, 1);
-    assert_true (text_is (first->unless.items[0], "three"));
+    assert_text (first->unless.items[0], "three");
     assert_int_equal (share.plan.signatures.items[1].also.n + share.plan.signatures.items[1].unless.n, 0);
     assert_true (share.plan.signatures.items[1].peer && share.plan.signatures.items[1].transient);
     share_close (&share);
 }
 
-static void rungs_follow_the_ladder (void **state)
+TEST (rungs_follow_the_ladder)
 {
     struct share share;
-    (void) state;
     share_open (&share);
     assert_int_equal (share_load (&share), 0);
     assert_int_equal (share.plan.rungs.n, 5);
@@ -101,10 +99,9 @@ static const char *arg_of (const struct rung *rung, const char *name)
     return "(absent)";
 }
 
-static void args_of_a_rung_win_over_those_of_the_profile (void **state)
+TEST (args_of_a_rung_win_over_those_of_the_profile)
 {
     struct share share;
-    (void) state;
     share_open (&share);
     assert_int_equal (share_load (&share), 0);
     const struct rung *tiny = &share.plan.rungs.items[2];
@@ -117,12 +114,11 @@ static void args_of_a_rung_win_over_those_of_the_profile (void **state)
     share_close (&share);
 }
 
-static void digests_are_of_the_files_themselves (void **state)
+TEST (digests_are_of_the_files_themselves)
 {
     struct share share;
     char hex[DIGEST_HEX_BYTES], env_dir[64];
     struct digest digest = digest_of ("six==1.17.0\n", 12);
-    (void) state;
     share_open (&share);
     assert_int_equal (share_load (&share), 0);
     const struct pins *pins = &share.plan.pins;
@@ -137,13 +133,12 @@ static void digests_are_of_the_files_themselves (void **state)
     share_close (&share);
 }
 
-static void warnings_do_not_fail_a_load (void **state)
+TEST (warnings_do_not_fail_a_load)
 {
     static const char slice[] = "slice: s\nhosts: [{name: a, address: 10.0.0.1}, h1]\nprofile: p\npins: q\nladder: l\n"
                                 "cache: {mode: off}\n";
     static const char profile[] = "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\nenv: {A: $HOME/x}\n";
     struct share share;
-    (void) state;
     share_open (&share);
     write_text (&share, "slice.yaml", slice);
     write_text (&share, "configs/profiles/p.yaml", profile);
@@ -151,20 +146,19 @@ static void warnings_do_not_fail_a_load (void **state)
     assert_int_equal (share.report.n, 4); /* two rungs with a cold pass, a variable, an address */
     for (uint32_t i = 0; i < share.report.n; i++)
         assert_true (share.report.items[i].warning);
-    assert_true (text_is (share.plan.profile.env.items[0].value, "$HOME/x"));
+    assert_text (share.plan.profile.env.items[0].value, "$HOME/x");
     assert_int_equal (share.plan.cache.mode, CACHE_OFF);
     for (uint32_t i = 0; i < share.plan.rungs.n; i++)
         assert_int_equal (share.plan.rungs.items[i].warm, WARM_NONE);
     share_close (&share);
 }
 
-static void without_pins_canaries_run_on_the_systems_python (void **state)
+TEST (without_pins_canaries_run_on_the_systems_python)
 {
     static const char slice[] = "slice: s\nhosts: h[0-1]\nprofile: p\nladder: l\n";
     static const char restore[] =
         "ladder: l\nrungs:\n- {id: a, builtin: restore}\n- {id: b, canary: jax/tiny.py, env: true}\n";
     struct share share;
-    (void) state;
     share_open (&share);
     write_text (&share, "slice.yaml", slice);
     assert_int_equal (share_load (&share), 0);
@@ -173,8 +167,8 @@ static void without_pins_canaries_run_on_the_systems_python (void **state)
     write_text (&share, "configs/ladders/l.yaml", restore);
     assert_int_equal (share_load (&share), -1);
     assert_int_equal (share.report.n, 2);
-    assert_non_null (strstr (line_of (&share, 0), "l.yaml:3:3: rung a needs the environment of a pin set"));
-    assert_non_null (strstr (line_of (&share, 1), "l.yaml:4:37: rung b needs the environment of a pin set"));
+    assert_has (line_of (&share, 0), "l.yaml:3:3: rung a needs the environment of a pin set");
+    assert_has (line_of (&share, 1), "l.yaml:4:37: rung b needs the environment of a pin set");
     share_close (&share);
 }
 
@@ -183,7 +177,7 @@ static void without_pins_canaries_run_on_the_systems_python (void **state)
 #define TOGETHER "programs of scope slice, too, that each host is a TPU slice of its own, so rung b would see one host"
 
 /* NULL: it is fine. */
-static void a_tpu_slice_of_several_hosts_says_how_one_is_alone (void **state)
+TEST (a_tpu_slice_of_several_hosts_says_how_one_is_alone)
 {
     static const struct {
         const char *profile, *rung, *problem;
@@ -216,7 +210,6 @@ static void a_tpu_slice_of_several_hosts_says_how_one_is_alone (void **state)
           "{id: a, canary: jax/tiny.py}", ALONE },
         { "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\n", "{id: a, canary: jax/tiny.py}", NULL },
     };
-    (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct share share;
         char ladder[256];
@@ -239,7 +232,7 @@ static void a_tpu_slice_of_several_hosts_says_how_one_is_alone (void **state)
 #define AND_B "\n- {id: b, canary: jax/tiny.py, scope: slice}"
 
 /* Of four hosts; NULL: it is fine. */
-static void a_part_of_a_tpu_slice_runs_what_hosts_run_alone (void **state)
+TEST (a_part_of_a_tpu_slice_runs_what_hosts_run_alone)
 {
     static const struct {
         const char *slice, *profile, *rungs, *problem;
@@ -268,7 +261,6 @@ static void a_part_of_a_tpu_slice_runs_what_hosts_run_alone (void **state)
         { "cache: {mode: warm-only}\n", BARE "host_env: {TPU_HOST_BOUNDS: '2,2,1'}\n",
           "{id: a, canary: jax/tiny.py, warm: aot}", NULL },
     };
-    (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct share share;
         char text[512];
@@ -289,7 +281,7 @@ static void a_part_of_a_tpu_slice_runs_what_hosts_run_alone (void **state)
 }
 
 /* NULL: it is fine. */
-static void a_machine_and_what_is_written_agree (void **state)
+TEST (a_machine_and_what_is_written_agree)
 {
     static const struct {
         const char *slice, *profile, *table, *problem; /* table: NULL: the good one */
@@ -325,7 +317,6 @@ static void a_machine_and_what_is_written_agree (void **state)
           "dimensions: 2, memory_gib: 32}]\n",
           "the bounds are '2,4,1', expected a grid of 4 chips" },
     };
-    (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct share share;
         char slice[256];
@@ -345,7 +336,7 @@ static void a_machine_and_what_is_written_agree (void **state)
     }
 }
 
-static void what_is_most_likely_not_meant_is_a_warning (void **state)
+TEST (what_is_most_likely_not_meant_is_a_warning)
 {
     static const char flag[] = "env: {LIBTPU_INIT_ARGS: --xla_tpu_use_enhanced_launch_barrier=true";
     static const struct {
@@ -377,7 +368,6 @@ static void what_is_most_likely_not_meant_is_a_warning (void **state)
     };
     struct share share;
     char text[512];
-    (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         share_open (&share);
         snprintf (text, sizeof text,
@@ -396,11 +386,11 @@ static void what_is_most_likely_not_meant_is_a_warning (void **state)
     write_text (&share, "configs/profiles/p.yaml",
                 TPU "env: {LIBTPU_INIT_ARGS: --xla_a}\nhost_env: {TPU_HOST_BOUNDS: '1,1,1'}\n");
     assert_int_equal (share_load (&share), 0);
-    assert_non_null (strstr (line_of (&share, 0), "does not decide on --xla_tpu_use_enhanced_launch_barrier"));
+    assert_has (line_of (&share, 0), "does not decide on --xla_tpu_use_enhanced_launch_barrier");
     share_close (&share);
 }
 
-static void sizes_of_dimensions_are_read_and_missed_where_each_costs_a_program (void **state)
+TEST (sizes_of_dimensions_are_read_and_missed_where_each_costs_a_program)
 {
     static const char base[] = "profile: p\nfrontend: %s\nbackend: %s\ndevices_per_host: 2\n%s"
                                "host_env: {TPU_HOST_BOUNDS: '1,1,1'}\n";
@@ -414,7 +404,6 @@ static void sizes_of_dimensions_are_read_and_missed_where_each_costs_a_program (
                   { "jax", "tpu", "", false } };
     struct share share;
     char text[512];
-    (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         share_open (&share);
         snprintf (text, sizeof text, base, cases[i].frontend, cases[i].backend, cases[i].lines);
@@ -438,11 +427,10 @@ static void sizes_of_dimensions_are_read_and_missed_where_each_costs_a_program (
     }
 }
 
-static void pins_that_nobody_needs_are_left_out (void **state)
+TEST (pins_that_nobody_needs_are_left_out)
 {
     static const char ladder[] = "ladder: l\nrungs:\n- {id: a, canary: jax/tiny.py, env: false}\n";
     struct share share;
-    (void) state;
     share_open (&share);
     write_text (&share, "configs/ladders/l.yaml", ladder);
     assert_int_equal (share_load (&share), 0);
@@ -450,14 +438,13 @@ static void pins_that_nobody_needs_are_left_out (void **state)
     share_close (&share);
 }
 
-static void longer_forms_are_read (void **state)
+TEST (longer_forms_are_read)
 {
     static const char slice[] =
         "slice: s\nhosts:\n  - {name: x, address: ::1, env_dir: /e/x}\n  - h[00-01]\nprofile: p\n"
         "pins: {file: q, setup: q, python: /usr/bin/python3}\nladder: l\nenv_dir: my/env\n"
         "mesh: {data: 3, model: 2}\ncache: {root: /c}\nsignatures: [system]\n";
     struct share share;
-    (void) state;
     share_open (&share);
     write_text (&share, "slice.yaml", slice);
     write_text (&share, "configs/ladders/l.yaml",
@@ -469,7 +456,7 @@ static void longer_forms_are_read (void **state)
     const struct plan *plan = &share.plan;
     assert_int_equal (plan->hosts.n, 3);
     assert_true (text_is (plan->hosts.items[0].address, "::1") && text_is (plan->hosts.items[0].env_dir, "/e/x"));
-    assert_true (text_is (plan->hosts.items[2].name, "h01"));
+    assert_text (plan->hosts.items[2].name, "h01");
     assert_true (text_is (plan->mesh.items[1].axis, "model") && plan->mesh.items[0].size == 3);
     assert_true (text_is (plan->pins.python, "/usr/bin/python3") && text_is (plan->pins.env_dir, "/h/my/env"));
     assert_string_equal (plan->pins.setup.path.ptr, place (&share, "configs/pins/q.sh"));
@@ -478,15 +465,14 @@ static void longer_forms_are_read (void **state)
     share_close (&share);
 }
 
-static void the_command_line_overrides_the_slice (void **state)
+TEST (the_command_line_overrides_the_slice)
 {
     struct share share;
     struct conf_options options = { .profile = "zz" };
-    (void) state;
     share_open (&share);
     assert_int_equal (share_load_with (&share, options), -1);
     assert_int_equal (share.report.n, 1);
-    assert_non_null (strstr (line_of (&share, 0), "--profile: profile 'zz' does not exist"));
+    assert_has (line_of (&share, 0), "--profile: profile 'zz' does not exist");
     write_text (&share, "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: zz\npins: zz\nladder: zz\n");
     options = (struct conf_options){ .profile = "p", .ladder = "l", .pins = "q" };
     assert_int_equal (share_load_with (&share, options), 0);
@@ -537,9 +523,8 @@ static const struct json_case json_cases[] = {
     { "Null", NULL },
 };
 
-static void arguments_become_json_or_are_refused (void **state)
+TEST (arguments_become_json_or_are_refused)
 {
-    (void) state;
     for (size_t i = 0; i < sizeof json_cases / sizeof json_cases[0]; i++) {
         struct share share;
         char text[512];
@@ -555,7 +540,7 @@ static void arguments_become_json_or_are_refused (void **state)
     }
 }
 
-static void sizes_have_units (void **state)
+TEST (sizes_have_units)
 {
     static const struct {
         const char *text;
@@ -566,7 +551,6 @@ static void sizes_have_units (void **state)
     static const char *const bad[] = { "",    "4",      "MiB",  "4 MiB",          "4MB",
                                        "-1B", "1.5MiB", "4mib", "17179869184GiB", "4MiBx" };
     uint64_t bytes = 0;
-    (void) state;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         assert_true (size_parse (text_of (good[i].text), &bytes));
         assert_true (bytes == good[i].bytes);
@@ -575,7 +559,7 @@ static void sizes_have_units (void **state)
         assert_false (size_parse (text_of (bad[i]), &bytes));
 }
 
-static void the_nearest_word_is_proposed_only_when_near (void **state)
+TEST (the_nearest_word_is_proposed_only_when_near)
 {
     static const char *const known[] = { "profile", "pins", "limits", "ladder" };
     static const struct {
@@ -583,35 +567,9 @@ static void the_nearest_word_is_proposed_only_when_near (void **state)
     } cases[] = { { "profle", "profile" },      { "porfile", "profile" }, { "pin", "pins" }, { "limit", "limits" },
                   { "lader", "ladder" },        { "xyzzy", NULL },        { "", NULL },      { "q", NULL },
                   { "profiling-options", NULL } };
-    (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *near = nearest_word (text_of (cases[i].word), known, 4);
         if ((near == NULL) != (cases[i].near == NULL) || (near && strcmp (near, cases[i].near) != 0))
             fail_msg ("'%s' brought %s", cases[i].word, near ? near : "nothing");
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (valid_files_become_the_whole_plan),
-        cmocka_unit_test (profile_and_limits_follow_the_files_and_defaults),
-        cmocka_unit_test (rungs_follow_the_ladder),
-        cmocka_unit_test (args_of_a_rung_win_over_those_of_the_profile),
-        cmocka_unit_test (digests_are_of_the_files_themselves),
-        cmocka_unit_test (warnings_do_not_fail_a_load),
-        cmocka_unit_test (without_pins_canaries_run_on_the_systems_python),
-        cmocka_unit_test (a_tpu_slice_of_several_hosts_says_how_one_is_alone),
-        cmocka_unit_test (a_machine_and_what_is_written_agree),
-        cmocka_unit_test (a_part_of_a_tpu_slice_runs_what_hosts_run_alone),
-        cmocka_unit_test (what_is_most_likely_not_meant_is_a_warning),
-        cmocka_unit_test (sizes_of_dimensions_are_read_and_missed_where_each_costs_a_program),
-        cmocka_unit_test (pins_that_nobody_needs_are_left_out),
-        cmocka_unit_test (longer_forms_are_read),
-        cmocka_unit_test (the_command_line_overrides_the_slice),
-        cmocka_unit_test (arguments_become_json_or_are_refused),
-        cmocka_unit_test (sizes_have_units),
-        cmocka_unit_test (the_nearest_word_is_proposed_only_when_near),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,40 +1,38 @@
 /* links: conf frontend model base */
 #include "conf_share.h"
+#include "test.h"
 
-static void a_file_past_one_mebibyte_is_refused (void **state)
+TEST (a_file_past_one_mebibyte_is_refused)
 {
     struct share share;
     char *bytes = mem_alloc ((1 << 20) + 1);
-    (void) state;
     share_open (&share);
     memset (bytes, '#', (1 << 20) + 1);
     write_file (&share, "slice.yaml", bytes, (1 << 20) + 1);
     assert_int_equal (share_load (&share), -1);
-    assert_non_null (strstr (line_of (&share, 0), "the file is larger than 1 MiB"));
+    assert_has (line_of (&share, 0), "the file is larger than 1 MiB");
     write_file (&share, "slice.yaml", bytes, 1 << 20);
     assert_int_equal (share_load (&share), -1);
-    assert_non_null (strstr (line_of (&share, 0), "an empty file"));
+    assert_has (line_of (&share, 0), "an empty file");
     mem_free (bytes);
     share_close (&share);
 }
 
-static void a_pipe_is_refused_without_waiting (void **state)
+TEST (a_pipe_is_refused_without_waiting)
 {
     struct share share;
-    (void) state;
     share_open (&share);
     assert_int_equal (unlink (share.slice), 0);
     assert_int_equal (mkfifo (share.slice, 0600), 0);
     assert_int_equal (share_load (&share), -1);
-    assert_non_null (strstr (line_of (&share, 0), "it is not a regular file"));
+    assert_has (line_of (&share, 0), "it is not a regular file");
     share_close (&share);
 }
 
-static void too_many_keys_are_refused (void **state)
+TEST (too_many_keys_are_refused)
 {
     struct share share;
     struct buf text;
-    (void) state;
     share_open (&share);
     buf_init (&text, 1 << 20);
     for (int i = 0; i < 600; i++)
@@ -42,7 +40,7 @@ static void too_many_keys_are_refused (void **state)
     write_file (&share, "slice.yaml", text.ptr, text.len);
     assert_int_equal (share_load (&share), -1);
     assert_int_equal (share.report.n, 1);
-    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:513:1: too many keys in one map, expected at most 512"));
+    assert_has (line_of (&share, 0), "slice.yaml:513:1: too many keys in one map, expected at most 512");
     buf_clear (&text);
     buf_puts (&text, "hosts: [");
     for (int i = 0; i < 60000; i++)
@@ -50,16 +48,15 @@ static void too_many_keys_are_refused (void **state)
     buf_puts (&text, "]\n");
     write_file (&share, "slice.yaml", text.ptr, text.len);
     assert_int_equal (share_load (&share), -1);
-    assert_non_null (strstr (line_of (&share, 0), "too many keys and values in one file, expected at most 50000"));
+    assert_has (line_of (&share, 0), "too many keys and values in one file, expected at most 50000");
     buf_release (&text);
     share_close (&share);
 }
 
-static void problems_are_bounded_and_safe_to_show (void **state)
+TEST (problems_are_bounded_and_safe_to_show)
 {
     struct share share;
     struct buf text;
-    (void) state;
     share_open (&share);
     buf_init (&text, 1 << 20);
     buf_puts (&text, "slice: \"\\e[2J\\u202e\"\nhosts: [");
@@ -76,19 +73,18 @@ static void problems_are_bounded_and_safe_to_show (void **state)
     share_close (&share);
 }
 
-static void the_model_has_the_last_word (void **state)
+TEST (the_model_has_the_last_word)
 {
     struct share share;
     char home[600] = "/";
     struct conf_options options = { .home = "/h\xff" };
-    (void) state;
     share_open (&share);
     assert_int_equal (share_load_with (&share, options), -1);
-    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:1:1: the files describe a run that exceeds a limit"));
+    assert_has (line_of (&share, 0), "slice.yaml:1:1: the files describe a run that exceeds a limit");
     memset (home + 1, 'x', sizeof home - 2);
     options.home = home;
     assert_int_equal (share_load_with (&share, options), -1);
-    assert_non_null (strstr (line_of (&share, 0), "SLICEUP_HOME: the path is 599 bytes long"));
+    assert_has (line_of (&share, 0), "SLICEUP_HOME: the path is 599 bytes long");
     share_close (&share);
 }
 
@@ -146,9 +142,8 @@ static void repeat (const struct bound *bound, struct buf *text)
     buf_puts (text, bound->after);
 }
 
-static void every_bound_is_kept (void **state)
+TEST (every_bound_is_kept)
 {
-    (void) state;
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
         struct share share;
         struct buf text;
@@ -169,10 +164,9 @@ static void every_bound_is_kept (void **state)
     }
 }
 
-static void more_devices_than_the_model_can_number_are_refused (void **state)
+TEST (more_devices_than_the_model_can_number_are_refused)
 {
     struct share share;
-    (void) state;
     share_open (&share);
     write_text (&share, "slice.yaml", "slice: s\nhosts: h[0-256]\nprofile: p\nladder: l\n");
     write_text (&share, "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 256\n");
@@ -180,18 +174,4 @@ static void more_devices_than_the_model_can_number_are_refused (void **state)
     assert_non_null (
         strstr (line_of (&share, 0), "257 hosts with 256 devices each, expected at most 65536 devices in all"));
     share_close (&share);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_file_past_one_mebibyte_is_refused),
-        cmocka_unit_test (a_pipe_is_refused_without_waiting),
-        cmocka_unit_test (too_many_keys_are_refused),
-        cmocka_unit_test (problems_are_bounded_and_safe_to_show),
-        cmocka_unit_test (the_model_has_the_last_word),
-        cmocka_unit_test (every_bound_is_kept),
-        cmocka_unit_test (more_devices_than_the_model_can_number_are_refused),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "tests/lib/conf_share.h"
 
 #include "common/base/digest.h"
+#include "test.h"
 
 /* ---- bundles ---- */
 
@@ -19,11 +20,10 @@ static void clear (struct share *share, const char *const names[], size_t n)
         (void) remove (place (share, names[i]));
 }
 
-static void a_list_of_bundles_is_read_as_it_is_written (void **state)
+TEST (a_list_of_bundles_is_read_as_it_is_written)
 {
     static const char *const mine[] = { "b.yaml" };
     struct share share;
-    (void) state;
     share_open (&share);
     put (&share, "b.yaml",
          "bundles: b\nlist:\n"
@@ -43,11 +43,10 @@ static void a_list_of_bundles_is_read_as_it_is_written (void **state)
     share_close (&share);
 }
 
-static void the_frontends_own_list_is_the_default_and_may_be_missing (void **state)
+TEST (the_frontends_own_list_is_the_default_and_may_be_missing)
 {
     static const char *const mine[] = { "configs/bundles/jax.yaml", "configs/bundles" };
     struct share share;
-    (void) state;
     share_open (&share);
     assert_int_equal (share_load (&share), 0);
     assert_int_equal (share.plan.bundles.n, 0);
@@ -63,7 +62,7 @@ static void the_frontends_own_list_is_the_default_and_may_be_missing (void **sta
     share_close (&share);
 }
 
-static void a_rule_that_cannot_be_one_is_refused (void **state)
+TEST (a_rule_that_cannot_be_one_is_refused)
 {
     static const struct {
         const char *rule, *expected;
@@ -81,7 +80,6 @@ static void a_rule_that_cannot_be_one_is_refused (void **state)
           "is given twice" },
     };
     static const char *const mine[] = { "b.yaml" };
-    (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct share share;
         char text[1024];
@@ -137,11 +135,10 @@ static void close_with_wheels (struct share *share)
     share_close (share);
 }
 
-static void the_wheels_that_are_pinned_travel_and_no_others (void **state)
+TEST (the_wheels_that_are_pinned_travel_and_no_others)
 {
     struct share share;
     char folder[600];
-    (void) state;
     open_with_wheels (&share);
     snprintf (folder, sizeof folder, "%s", place (&share, "wheels"));
     if (share_load_with (&share, (struct conf_options){ .wheels = folder }))
@@ -158,11 +155,10 @@ static void the_wheels_that_are_pinned_travel_and_no_others (void **state)
     close_with_wheels (&share);
 }
 
-static void the_pin_set_may_name_the_folder (void **state)
+TEST (the_pin_set_may_name_the_folder)
 {
     struct share share;
     char slice[1024];
-    (void) state;
     open_with_wheels (&share);
     snprintf (slice, sizeof slice, "slice: s\nhosts: h0\nprofile: p\npins: {file: q, wheels: '%s'}\nladder: l\n",
               place (&share, "wheels"));
@@ -182,12 +178,11 @@ static void one_problem (struct share *share, const char *wheels, const char *ex
 }
 
 /* Which of them are read first is the file system's choice. */
-static void a_folder_of_everything_is_no_wheel_folder (void **state)
+TEST (a_folder_of_everything_is_no_wheel_folder)
 {
     enum { FILES = 65536 };
     struct share share;
     char name[64], folder[600];
-    (void) state;
     open_with_wheels (&share);
     for (int i = 0; i < FILES; i++) {
         snprintf (name, sizeof name, "wheels/%d", i);
@@ -202,11 +197,10 @@ static void a_folder_of_everything_is_no_wheel_folder (void **state)
     close_with_wheels (&share);
 }
 
-static void a_pin_without_a_wheel_is_named (void **state)
+TEST (a_pin_without_a_wheel_is_named)
 {
     struct share share;
     char folder[600];
-    (void) state;
     open_with_wheels (&share);
     snprintf (folder, sizeof folder, "%s", place (&share, "wheels"));
     write_text (&share, wheel_files[0], "siy"); /* there, and not the pinned one */
@@ -218,18 +212,4 @@ static void a_pin_without_a_wheel_is_named (void **state)
     one_problem (&share, folder, "--wheels without pins");
     assert_int_equal (unlink (place (&share, "configs/ladders/k.yaml")), 0);
     close_with_wheels (&share);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_list_of_bundles_is_read_as_it_is_written),
-        cmocka_unit_test (the_frontends_own_list_is_the_default_and_may_be_missing),
-        cmocka_unit_test (a_rule_that_cannot_be_one_is_refused),
-        cmocka_unit_test (the_wheels_that_are_pinned_travel_and_no_others),
-        cmocka_unit_test (the_pin_set_may_name_the_folder),
-        cmocka_unit_test (a_folder_of_everything_is_no_wheel_folder),
-        cmocka_unit_test (a_pin_without_a_wheel_is_named),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

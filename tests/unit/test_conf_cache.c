@@ -1,6 +1,7 @@
 /* links: conf frontend model base */
 /* The compile cache as the slice file has it, and what it asks of the ladder. */
 #include "conf_share.h"
+#include "test.h"
 
 #define HEAD "slice: s\nhosts: h[0-3]\nprofile: p\npins: q\nladder: l\n"
 #define SLICE(LINES) "slice.yaml", HEAD LINES
@@ -17,24 +18,22 @@ static void open_with (struct share *share, const char *slice, const char *rungs
     (void) share_load (share); /* the result stands in `share` */
 }
 
-static void candidates_stand_in_the_order_as_written (void **state)
+TEST (candidates_stand_in_the_order_as_written)
 {
     struct share share;
-    (void) state;
     open_with (&share, HEAD "groups: {good: 'h[1-2]'}\ncache: {writer: 'h3,@good'}\n", SOLO);
     assert_int_equal (share.result, 0);
     const struct cache_plan *cache = &share.plan.cache;
-    assert_true (text_is (cache->writer, "h3"));
+    assert_text (cache->writer, "h3");
     assert_int_equal (cache->writers.n, 3);
     assert_true (text_is (cache->writers.items[0], "h3") && text_is (cache->writers.items[1], "h1") &&
                  text_is (cache->writers.items[2], "h2"));
     share_close (&share);
 }
 
-static void without_a_word_the_kernel_enforces (void **state)
+TEST (without_a_word_the_kernel_enforces)
 {
     struct share share;
-    (void) state;
     open_with (&share, HEAD, SOLO);
     assert_int_equal (share.result, 0);
     const struct cache_plan *cache = &share.plan.cache;
@@ -45,10 +44,9 @@ static void without_a_word_the_kernel_enforces (void **state)
     share_close (&share);
 }
 
-static void what_is_asked_for_in_words_is_planned (void **state)
+TEST (what_is_asked_for_in_words_is_planned)
 {
     struct share share;
-    (void) state;
     open_with (&share,
                HEAD
                "cache: {enforcement: cooperative, overlay: true, root: /mnt/cache, writable: [/mnt/out, /mnt/cache2], "
@@ -64,10 +62,9 @@ static void what_is_asked_for_in_words_is_planned (void **state)
     share_close (&share);
 }
 
-static void per_host_and_read_only_have_a_root_and_no_writer (void **state)
+TEST (per_host_and_read_only_have_a_root_and_no_writer)
 {
     struct share share;
-    (void) state;
     open_with (&share, HEAD "cache: {mode: per-host}\n", SOLO);
     assert_int_equal (share.result, 0);
     assert_true (share.plan.cache.mode == CACHE_PER_HOST && share.plan.cache.writers.n == 0 &&
@@ -81,22 +78,20 @@ static void per_host_and_read_only_have_a_root_and_no_writer (void **state)
     share_close (&share);
 }
 
-static void caches_of_each_host_need_no_shared_storage (void **state)
+TEST (caches_of_each_host_need_no_shared_storage)
 {
     struct share share;
-    (void) state;
     open_with (&share,
                "slice: s\nlauncher: slurm\nhosts: h[0-3]\nprofile: p\npins: q\nladder: l\ncache: {mode: per-host}\n",
                SOLO);
     assert_int_equal (share.result, 0);
-    assert_true (text_is (share.plan.cache.root, "/var/tmp/sliceup/cache"));
+    assert_text (share.plan.cache.root, "/var/tmp/sliceup/cache");
     share_close (&share);
 }
 
-static void the_cache_is_looked_at_before_the_first_cold_pass (void **state)
+TEST (the_cache_is_looked_at_before_the_first_cold_pass)
 {
     struct share share;
-    (void) state;
     open_with (&share, HEAD, "- {id: facts, builtin: facts}\n" SOLO "- {id: b, canary: jax/tiny.py, warm: solo}\n");
     assert_int_equal (share.result, 0);
     assert_int_equal (share.plan.rungs.n, 4);
@@ -106,10 +101,9 @@ static void the_cache_is_looked_at_before_the_first_cold_pass (void **state)
     share_close (&share);
 }
 
-static void a_ladder_may_look_at_the_cache_itself_or_not_need_to (void **state)
+TEST (a_ladder_may_look_at_the_cache_itself_or_not_need_to)
 {
     struct share share;
-    (void) state;
     open_with (&share, HEAD, "- {id: mine, builtin: cache, timeout: 5s}\n- {id: facts, builtin: facts}\n" SOLO);
     assert_int_equal (share.result, 0);
     assert_int_equal (share.plan.rungs.n, 3);
@@ -121,27 +115,25 @@ static void a_ladder_may_look_at_the_cache_itself_or_not_need_to (void **state)
     share_close (&share);
 }
 
-static void without_a_cache_nobody_looks_at_it (void **state)
+TEST (without_a_cache_nobody_looks_at_it)
 {
     struct share share;
-    (void) state;
     open_with (&share, HEAD "cache: {mode: off}\n", "- {id: mine, builtin: cache}\n" SOLO);
     assert_int_equal (share.result, 0);
     assert_int_equal (share.plan.rungs.n, 1);
     assert_int_equal (share.report.n, 2);
-    assert_non_null (strstr (line_of (&share, 0), "l.yaml:3:3: rung mine is left out: the slice's cache is off"));
+    assert_has (line_of (&share, 0), "l.yaml:3:3: rung mine is left out: the slice's cache is off");
     assert_int_equal (share.plan.rungs.items[0].warm, WARM_NONE);
     share_close (&share);
     open_with (&share, HEAD "cache: {mode: off}\n", "- {id: mine, builtin: cache}\n");
     assert_int_equal (share.result, -1);
-    assert_non_null (strstr (share.err.text, "with cache mode: off no rung of the ladder is left"));
+    assert_has (share.err.text, "with cache mode: off no rung of the ladder is left");
     share_close (&share);
 }
 
-static void aot_fits_every_scope (void **state)
+TEST (aot_fits_every_scope)
 {
     struct share share;
-    (void) state;
     open_with (&share, HEAD "cache: {writer: 'h[1-2]'}\n",
                "- {id: a, canary: jax/tiny.py, warm: aot}\n- {id: b, canary: jax/tiny.py, warm: aot, scope: slice}\n");
     assert_int_equal (share.result, 0);
@@ -149,10 +141,9 @@ static void aot_fits_every_scope (void **state)
     share_close (&share);
 }
 
-static void output_of_a_command_can_be_read (void **state)
+TEST (output_of_a_command_can_be_read)
 {
     struct share share;
-    (void) state;
     open_with (&share, HEAD, "- {id: a, command: [x], parse: torch_xla-metrics}\n- {id: b, command: [x]}\n");
     assert_int_equal (share.result, 0);
     assert_true (text_is (share.plan.rungs.items[0].parse, "torch_xla-metrics") &&
@@ -161,10 +152,9 @@ static void output_of_a_command_can_be_read (void **state)
 }
 
 /* Under jax the other hosts of a gang fill no cache, whoever may write. */
-static void a_gang_with_a_cache_for_each_host_is_warned_about (void **state)
+TEST (a_gang_with_a_cache_for_each_host_is_warned_about)
 {
     struct share share;
-    (void) state;
     open_with (&share, HEAD "cache: {mode: per-host}\n",
                "- {id: a, canary: jax/tiny.py, warm: gang, scope: slice}\n" SOLO);
     assert_int_equal (share.result, 0);
@@ -175,11 +165,10 @@ static void a_gang_with_a_cache_for_each_host_is_warned_about (void **state)
     share_close (&share);
 }
 
-static void off_stands_alone (void **state)
+TEST (off_stands_alone)
 {
     static const char *const others[] = { "writer: h0",     "root: /c",       "enforcement: landlock",
                                           "overlay: false", "writable: [/x]", "trust: [1]" };
-    (void) state;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         struct share share;
         char slice[256], expected[64];
@@ -191,15 +180,14 @@ static void off_stands_alone (void **state)
         write_text (&share, "configs/ladders/l.yaml", "ladder: l\nrungs: [{id: a, builtin: facts}]\n");
         assert_int_equal (share_load (&share), -1);
         assert_int_equal (share.report.n, 1);
-        assert_non_null (strstr (line_of (&share, 0), expected));
+        assert_has (line_of (&share, 0), expected);
         share_close (&share);
     }
 }
 
-static void with_a_cache_for_each_host_nobody_is_the_writer (void **state)
+TEST (with_a_cache_for_each_host_nobody_is_the_writer)
 {
     struct share share;
-    (void) state;
     open_with (&share, HEAD "cache: {mode: per-host, writer: h0}\n", SOLO);
     assert_int_equal (share.result, -1);
     assert_int_equal (share.report.n, 1);
@@ -281,58 +269,32 @@ static const struct bad bad_cases[] = {
     { LADDER ("- {id: a, command: [x], parse: none}\n"), "parse is 'none', expected one of torch_xla-metrics" },
 };
 
-static void each_mistake_is_one_problem_with_its_place (void **state)
+TEST (each_mistake_is_one_problem_with_its_place)
 {
-    (void) state;
     each_is_one_problem (bad_cases, sizeof bad_cases / sizeof bad_cases[0]);
 }
 
-static void sixty_four_rungs_leave_no_room_for_another (void **state)
+TEST (sixty_four_rungs_leave_no_room_for_another)
 {
     char ladder[8192] = "ladder: l\nrungs:\n" SOLO;
     struct share share;
-    (void) state;
     for (int i = 1; i < RUNGS_MAX; i++)
         snprintf (ladder + strlen (ladder), sizeof ladder - strlen (ladder), "- {id: r%d, builtin: facts}\n", i);
     share_open (&share);
     write_text (&share, "configs/ladders/l.yaml", ladder);
     assert_int_equal (share_load (&share), -1);
     assert_int_equal (share.report.n, 1);
-    assert_non_null (strstr (line_of (&share, 0), "l.yaml:3:1: the ladder has 64 rungs, and sliceup adds one"));
+    assert_has (line_of (&share, 0), "l.yaml:3:1: the ladder has 64 rungs, and sliceup adds one");
     share_close (&share);
 }
 
-static void at_most_sixty_four_hosts_may_write (void **state)
+TEST (at_most_sixty_four_hosts_may_write)
 {
     struct share share;
-    (void) state;
     share_open (&share);
     write_text (&share, "slice.yaml",
                 "slice: s\nhosts: h[0-64]\nprofile: p\npins: q\nladder: l\ncache: {writer: 'h[0-64]'}\n");
     assert_int_equal (share_load (&share), -1);
-    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:6:17: cache.writer names 65 hosts, expected 1 to 64"));
+    assert_has (line_of (&share, 0), "slice.yaml:6:17: cache.writer names 65 hosts, expected 1 to 64");
     share_close (&share);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (candidates_stand_in_the_order_as_written),
-        cmocka_unit_test (without_a_word_the_kernel_enforces),
-        cmocka_unit_test (what_is_asked_for_in_words_is_planned),
-        cmocka_unit_test (per_host_and_read_only_have_a_root_and_no_writer),
-        cmocka_unit_test (caches_of_each_host_need_no_shared_storage),
-        cmocka_unit_test (the_cache_is_looked_at_before_the_first_cold_pass),
-        cmocka_unit_test (a_ladder_may_look_at_the_cache_itself_or_not_need_to),
-        cmocka_unit_test (without_a_cache_nobody_looks_at_it),
-        cmocka_unit_test (aot_fits_every_scope),
-        cmocka_unit_test (output_of_a_command_can_be_read),
-        cmocka_unit_test (a_gang_with_a_cache_for_each_host_is_warned_about),
-        cmocka_unit_test (off_stands_alone),
-        cmocka_unit_test (with_a_cache_for_each_host_nobody_is_the_writer),
-        cmocka_unit_test (each_mistake_is_one_problem_with_its_place),
-        cmocka_unit_test (sixty_four_rungs_leave_no_room_for_another),
-        cmocka_unit_test (at_most_sixty_four_hosts_may_write),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "common/base/digest.h"
 #include "common/base/path.h"
 #include "common/model/kit.h"
+#include "test.h"
 
 /* Files beside the ones that every share has; removed again whatever happens. */
 static char extra[100][64];
@@ -62,12 +63,12 @@ static void are (const struct rung *rung, uint32_t n, const char *const names[])
         if (!find (rung, names[i]))
             fail_msg ("%s is not among the %u files", names[i], rung->files.n);
     assert_int_equal (rung->files.n, n);
-    assert_true (text_is (rung->files.items[0].name, names[0]));
+    assert_text (rung->files.items[0].name, names[0]);
 }
 #define FILE_NAMES(...) ((const char *[]){ __VA_ARGS__ })
 #define ARE(rung, ...) are (rung, sizeof FILE_NAMES (__VA_ARGS__) / sizeof (char *), FILE_NAMES (__VA_ARGS__))
 
-static void a_canary_takes_its_module_and_the_helper_above_it (void **state)
+TEST_IN (a_canary_takes_its_module_and_the_helper_above_it, setup, teardown)
 {
     struct share *share = *state;
     char hex[DIGEST_HEX_BYTES];
@@ -77,16 +78,16 @@ static void a_canary_takes_its_module_and_the_helper_above_it (void **state)
     write_text (share, "worker/canaries/jax/tiny.py", "import sliceup_jax\n");
     const struct rung *rung = plan (share, "jax/tiny.py");
     ARE (rung, "jax/tiny.py", "sliceup_canary.py", "jax/sliceup_jax.py");
-    assert_true (text_equal (rung->files.items[0].file.path, rung->program.path));
-    assert_true (text_equal (rung->files.items[0].file.sha256, rung->program.sha256));
+    assert_text (rung->files.items[0].file.path, rung->program.path);
+    assert_text (rung->files.items[0].file.sha256, rung->program.sha256);
     struct digest digest = digest_of ("import json\n", 12);
     const struct kit_file *helper = find (rung, "sliceup_canary.py");
-    assert_true (text_is (helper->file.sha256, digest_hex (&digest, hex)));
+    assert_text (helper->file.sha256, digest_hex (&digest, hex));
     assert_true (helper->file.path.ptr[0] == '/' && text_is (path_name (helper->file.path), "sliceup_canary.py"));
     assert_true (record_check (&rung_record, rung, NULL));
 }
 
-static void a_canary_of_ones_own_takes_the_installed_helper (void **state)
+TEST_IN (a_canary_of_ones_own_takes_the_installed_helper, setup, teardown)
 {
     struct share *share = *state;
     add (share, "worker/canaries/sliceup_canary.py", "");
@@ -95,10 +96,10 @@ static void a_canary_of_ones_own_takes_the_installed_helper (void **state)
     const struct rung *rung = plan (share, "./own.py");
     ARE (rung, "own.py", "sliceup_canary.py");
     /* The one beside it comes first. */
-    assert_true (text_find (rung->files.items[1].file.path, TEXT_LIT ("/configs/ladders/"), NULL));
+    assert_has (rung->files.items[1].file.path, "/configs/ladders/");
 }
 
-static void a_helper_up_to_two_folders_above_is_the_top_of_the_kit (void **state)
+TEST_IN (a_helper_up_to_two_folders_above_is_the_top_of_the_kit, setup, teardown)
 {
     struct share *share = *state;
     add (share, "sliceup_canary.py", "");
@@ -109,12 +110,12 @@ static void a_helper_up_to_two_folders_above_is_the_top_of_the_kit (void **state
     ARE (plan (share, "./own.py"), "ladders/own.py", "sliceup_canary.py", "ladders/a.py");
 }
 
-static void without_a_helper_it_goes_alone (void **state)
+TEST_IN (without_a_helper_it_goes_alone, setup, teardown)
 {
     ARE (plan (*state, "jax/tiny.py"), "tiny.py");
 }
 
-static void imports_are_found_by_their_lines (void **state)
+TEST_IN (imports_are_found_by_their_lines, setup, teardown)
 {
     static const char *const lines[] = {
         "import mod\n",
@@ -159,7 +160,7 @@ static void imports_are_found_by_their_lines (void **state)
     }
 }
 
-static void imports_are_followed_and_circles_end (void **state)
+TEST_IN (imports_are_followed_and_circles_end, setup, teardown)
 {
     struct share *share = *state;
     write_text (share, "configs/ladders/own.py", "import a\nimport a\n");
@@ -169,17 +170,17 @@ static void imports_are_followed_and_circles_end (void **state)
     ARE (plan (share, "./own.py"), "own.py", "a.py", "b.py");
 }
 
-static void a_name_that_no_host_may_use_is_replaced (void **state)
+TEST_IN (a_name_that_no_host_may_use_is_replaced, setup, teardown)
 {
     struct share *share = *state;
     add (share, "configs/ladders/my own.py", "import a\n");
     add (share, "configs/ladders/a.py", "");
     const struct rung *rung = plan (share, "'./my own.py'");
     ARE (rung, "sliceup-program.py", "a.py");
-    assert_true (text_is (path_name (rung->program.path), "my own.py"));
+    assert_text (path_name (rung->program.path), "my own.py");
 }
 
-static void too_many_modules_are_refused (void **state)
+TEST_IN (too_many_modules_are_refused, setup, teardown)
 {
     struct share *share = *state;
     char imports[2048] = "", name[32];
@@ -196,7 +197,7 @@ static void too_many_modules_are_refused (void **state)
         strstr (line_of (share, 0), "configs/ladders/l.yaml:3:21: this program and the modules that it imports from"));
 }
 
-static void a_module_that_is_too_large_is_refused_where_the_canary_stands (void **state)
+TEST_IN (a_module_that_is_too_large_is_refused_where_the_canary_stands, setup, teardown)
 {
     struct share *share = *state;
     char *large = malloc ((1 << 20) + 1);
@@ -208,24 +209,6 @@ static void a_module_that_is_too_large_is_refused_where_the_canary_stands (void 
     write_text (share, "configs/ladders/own.py", "import a\n");
     write_text (share, "configs/ladders/l.yaml", "ladder: l\nrungs:\n  - {id: a, canary: ./own.py}\n");
     assert_int_equal (share_load (share), -1);
-    assert_non_null (strstr (line_of (share, 0), "configs/ladders/l.yaml:3:21: module "));
-    assert_non_null (strstr (line_of (share, 0), "the file is larger than 1 MiB"));
-}
-
-#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        T (a_canary_takes_its_module_and_the_helper_above_it),
-        T (a_canary_of_ones_own_takes_the_installed_helper),
-        T (a_helper_up_to_two_folders_above_is_the_top_of_the_kit),
-        T (without_a_helper_it_goes_alone),
-        T (imports_are_found_by_their_lines),
-        T (imports_are_followed_and_circles_end),
-        T (a_name_that_no_host_may_use_is_replaced),
-        T (too_many_modules_are_refused),
-        T (a_module_that_is_too_large_is_refused_where_the_canary_stands),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
+    assert_has (line_of (share, 0), "configs/ladders/l.yaml:3:21: module ");
+    assert_has (line_of (share, 0), "the file is larger than 1 MiB");
 }

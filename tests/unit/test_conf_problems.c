@@ -1,5 +1,6 @@
 /* links: conf frontend model base */
 #include "conf_share.h"
+#include "test.h"
 
 #define SLICE(LINES) "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\npins: q\nladder: l\n" LINES
 #define PROFILE(LINES) "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\n" LINES
@@ -237,25 +238,23 @@ static const struct bad bad_cases[] = {
       "configs/signatures/jax.yaml:3:3: the key 'next' is missing in a signature" },
 };
 
-static void each_mistake_is_one_problem_with_its_place (void **state)
+TEST (each_mistake_is_one_problem_with_its_place)
 {
-    (void) state;
     each_is_one_problem (bad_cases, sizeof bad_cases / sizeof bad_cases[0]);
 }
 
-static void a_cold_pass_needs_a_frontend_with_a_cache (void **state)
+TEST (a_cold_pass_needs_a_frontend_with_a_cache)
 {
     struct share share;
-    (void) state;
     share_open (&share);
     write_text (&share, "configs/profiles/p.yaml", "profile: p\nfrontend: plain\nbackend: cpu\ndevices_per_host: 2\n");
     assert_int_equal (share_load (&share), -1);
     assert_int_equal (share.report.n, 2);
-    assert_non_null (strstr (line_of (&share, 0), "l.yaml:4:43: warm: solo with the frontend plain, expected"));
+    assert_has (line_of (&share, 0), "l.yaml:4:43: warm: solo with the frontend plain, expected");
     share_close (&share);
 }
 
-static void all_mistakes_come_at_once_in_order (void **state)
+TEST (all_mistakes_come_at_once_in_order)
 {
     static const char slice[] =
         "slice: s\nhosts: h[0-1]\nprofile: p\npins: nope\nladder: l\nlimits: {log: 3}\nfoo: 1\n";
@@ -267,7 +266,6 @@ static void all_mistakes_come_at_once_in_order (void **state)
                                             "slice.yaml:6:15:",
                                             "slice.yaml:7:1:" };
     struct share share;
-    (void) state;
     share_open (&share);
     write_text (&share, "slice.yaml", slice);
     write_text (&share, "configs/ladders/l.yaml", ladder);
@@ -280,10 +278,9 @@ static void all_mistakes_come_at_once_in_order (void **state)
     share_close (&share);
 }
 
-static void a_failed_load_leaves_the_plan_alone (void **state)
+TEST (a_failed_load_leaves_the_plan_alone)
 {
     struct share share;
-    (void) state;
     share_open (&share);
     memset (&share.plan, 0x5a, sizeof share.plan);
     struct plan before = share.plan;
@@ -293,10 +290,9 @@ static void a_failed_load_leaves_the_plan_alone (void **state)
     share_close (&share);
 }
 
-static void a_slice_that_does_not_exist_is_named (void **state)
+TEST (a_slice_that_does_not_exist_is_named)
 {
     struct share share;
-    (void) state;
     share_open (&share);
     assert_int_equal (share_load_with (&share, (struct conf_options){ .slice_path = "/nowhere/s.yaml" }), -1);
     assert_non_null (
@@ -304,44 +300,28 @@ static void a_slice_that_does_not_exist_is_named (void **state)
     share_close (&share);
 }
 
-static void what_is_no_name_cannot_name_a_pin_set (void **state)
+TEST (what_is_no_name_cannot_name_a_pin_set)
 {
     struct share share;
     char path[512];
-    (void) state;
     share_open (&share);
     write_text (&share, "q q.txt", "six==1.17.0\n");
     snprintf (path, sizeof path, "%s/q q.txt", share.root);
     assert_int_equal (share_load_with (&share, (struct conf_options){ .pins = path }), -1);
-    assert_non_null (strstr (line_of (&share, 0), "the pin set is named 'q q', expected a file name of letters"));
+    assert_has (line_of (&share, 0), "the pin set is named 'q q', expected a file name of letters");
     assert_int_equal (share_load_with (&share, (struct conf_options){ .pins = "" }), -1);
-    assert_non_null (strstr (line_of (&share, 0), "--pins: an empty name, expected the name or path of a pin set"));
+    assert_has (line_of (&share, 0), "--pins: an empty name, expected the name or path of a pin set");
     assert_int_equal (unlink (path), 0);
     share_close (&share);
 }
 
-static void a_link_that_leads_nowhere_is_refused (void **state)
+TEST (a_link_that_leads_nowhere_is_refused)
 {
     struct share share;
-    (void) state;
     share_open (&share);
     assert_int_equal (unlink (share.slice), 0);
     assert_int_equal (symlink ("slice.yaml", share.slice), 0);
     assert_int_equal (share_load (&share), -1);
-    assert_non_null (strstr (line_of (&share, 0), "cannot be read: Too many levels of symbolic links"));
+    assert_has (line_of (&share, 0), "cannot be read: Too many levels of symbolic links");
     share_close (&share);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (each_mistake_is_one_problem_with_its_place),
-        cmocka_unit_test (a_cold_pass_needs_a_frontend_with_a_cache),
-        cmocka_unit_test (all_mistakes_come_at_once_in_order),
-        cmocka_unit_test (a_failed_load_leaves_the_plan_alone),
-        cmocka_unit_test (a_slice_that_does_not_exist_is_named),
-        cmocka_unit_test (what_is_no_name_cannot_name_a_pin_set),
-        cmocka_unit_test (a_link_that_leads_nowhere_is_refused),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* links: conf */
 /* The plan of a rehearsal: what it takes from the slice file, what it replaces, and what cannot be rehearsed. */
 #include "conf_share.h"
+#include "test.h"
 
 #include "common/model/launch_variables.h"
 
@@ -38,23 +39,22 @@ static bool inherits (const struct share *share, const char *name)
     return text_is_among (text_of (name), all->items, all->n);
 }
 
-static void what_is_elsewhere_is_replaced (void **state)
+TEST (what_is_elsewhere_is_replaced)
 {
     struct share share;
     const struct plan *plan = &share.plan;
-    (void) state;
     open_with (&share, SLICE, PROFILE);
     assert_int_equal (load (&share, (struct conf_options){ 0 }), 0);
-    assert_true (text_is (plan->slice, "s-rehearsal"));
+    assert_text (plan->slice, "s-rehearsal");
     assert_int_equal (plan->launcher, LAUNCHER_LOCAL);
     assert_true (text_starts (plan->hosts.items[0].address, "127."));
     assert_false (text_equal (plan->hosts.items[0].address, plan->hosts.items[3].address));
-    assert_true (text_is (plan->hosts.items[3].name, "h3"));
+    assert_text (plan->hosts.items[3].name, "h3");
     assert_false (text_starts (plan->cache.root, "/mnt/far"));
     assert_false (text_starts (plan->pins.env_dir, "/far"));
     assert_true (plan->start.address.len == 0 && plan->start.control_port == 0 && plan->hosts.items[0].ssh.port == 0);
     assert_int_equal (plan->left_out.n, 2); /* b, and what asks libtpu for a topology */
-    assert_true (text_is (plan->left_out.items[0], "b"));
+    assert_text (plan->left_out.items[0], "b");
     assert_int_equal (plan->rungs.n, 2); /* a, c */
     share_close (&share);
 }
@@ -67,27 +67,24 @@ static struct text value_of (const struct share *share, uint32_t rank, const cha
     return value;
 }
 
-static void workers_have_what_their_pods_would (void **state)
+TEST (workers_have_what_their_pods_would)
 {
     struct share share;
-    struct arena arena = { 0 };
-    (void) state;
     open_with (&share, PODS, PROFILE);
     struct conf_options options = { .wrong = { "h2:TPU_WORKER_ID=7", "h2:TPU_TOPOLOGY", "h1:OWN=a=b" },
                                     .rehearse_all = true };
     assert_int_equal (load (&share, options), 0);
     assert_int_equal (share.plan.left_out.n, 0);
-    assert_true (text_is (value_of (&share, 1, "TPU_WORKER_ID", &arena), "1"));
-    assert_true (text_is (value_of (&share, 2, "TPU_WORKER_ID", &arena), "7"));
-    assert_true (text_is (value_of (&share, 1, "TPU_TOPOLOGY", &arena), "4x4"));
-    assert_int_equal (value_of (&share, 2, "TPU_TOPOLOGY", &arena).len, 0);
-    assert_true (text_is (value_of (&share, 1, "OWN", &arena), "a=b"));
-    assert_true (text_is (value_of (&share, 0, "TPU_HOST_BOUNDS", &arena), "2,2,1"));
-    assert_true (text_is (value_of (&share, 0, "TPU_ACCELERATOR_TYPE", &arena), "v6e-16"));
-    assert_true (text_is (value_of (&share, 0, "TPU_LIBRARY_PATH", &arena), STAND_IN));
+    assert_text (value_of (&share, 1, "TPU_WORKER_ID", &t->arena), "1");
+    assert_text (value_of (&share, 2, "TPU_WORKER_ID", &t->arena), "7");
+    assert_text (value_of (&share, 1, "TPU_TOPOLOGY", &t->arena), "4x4");
+    assert_int_equal (value_of (&share, 2, "TPU_TOPOLOGY", &t->arena).len, 0);
+    assert_text (value_of (&share, 1, "OWN", &t->arena), "a=b");
+    assert_text (value_of (&share, 0, "TPU_HOST_BOUNDS", &t->arena), "2,2,1");
+    assert_text (value_of (&share, 0, "TPU_ACCELERATOR_TYPE", &t->arena), "v6e-16");
+    assert_text (value_of (&share, 0, "TPU_LIBRARY_PATH", &t->arena), STAND_IN);
     assert_true (inherits (&share, "TPU_LIBRARY_PATH") && inherits (&share, "TPU_WORKER_ID"));
     assert_false (inherits (&share, "TPU_WORKER_HOSTNAMES")); /* its pods would not, either */
-    arena_release (&arena);
     share_close (&share);
     open_with (&share, SLICE, PROFILE);
     assert_int_equal (load (&share, (struct conf_options){ 0 }), 0);
@@ -95,7 +92,7 @@ static void workers_have_what_their_pods_would (void **state)
     share_close (&share);
 }
 
-static void what_cannot_be_rehearsed_is_refused (void **state)
+TEST (what_cannot_be_rehearsed_is_refused)
 {
     static const struct {
         const char *slice, *profile, *wrong, *problem;
@@ -113,7 +110,6 @@ static void what_cannot_be_rehearsed_is_refused (void **state)
         { PODS, PROFILE, "h1:A-B=1", "expected HOST:NAME=VALUE" },
         { PODS, PROFILE, "h1:TPU_HOST_BOUNDS=1,1,1", "no program would notice" },
     };
-    (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct share share;
         bool said = false;
@@ -127,11 +123,10 @@ static void what_cannot_be_rehearsed_is_refused (void **state)
     }
 }
 
-static void pods_that_are_told_nothing_are_warned_of (void **state)
+TEST (pods_that_are_told_nothing_are_warned_of)
 {
     struct share share;
     uint32_t warnings = 0;
-    (void) state;
     open_with (&share, PODS, PROFILE);
     write_text (&share, "configs/ladders/l.yaml",
                 "ladder: l\nrungs:\n- {id: all, canary: jax/tiny.py, scope: slice}\n");
@@ -140,13 +135,4 @@ static void pods_that_are_told_nothing_are_warned_of (void **state)
         warnings += strstr (share.report.items[i].text, "rung all gets no TPU_") != NULL;
     assert_int_equal (warnings, 2); /* names and bounds; the number is inherited */
     share_close (&share);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test (what_is_elsewhere_is_replaced),
-                                        cmocka_unit_test (workers_have_what_their_pods_would),
-                                        cmocka_unit_test (what_cannot_be_rehearsed_is_refused),
-                                        cmocka_unit_test (pods_that_are_told_nothing_are_warned_of) };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

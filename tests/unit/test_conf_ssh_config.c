@@ -1,5 +1,7 @@
+/* alone: cli worker_run */
 #include "conf_share.h"
 #include "coordinator/cli/planning.h"
+#include "test.h"
 #include <time.h>
 
 #define REST "profile: p\npins: q\nladder: l\ncache: {root: /shared/cache}\n"
@@ -62,12 +64,11 @@ static const char gcloud[] =
     "    StrictHostKeyChecking=no\nHost v0.us-east5-b.p\n    HostName 34.1.2.3\n    HostKeyAlias=compute.75\n"
     "Host v1.us-east5-b.p\n    HostName 34.1.2.4\n    HostKeyAlias=compute.76\n    Port 2222\n";
 
-static void what_the_file_leaves_open_the_configuration_says (void **state)
+TEST (what_the_file_leaves_open_the_configuration_says)
 {
     static const uint32_t all = 1u << SAID_ADDRESS | 1u << SAID_ALIAS | 1u << SAID_KNOWN_HOSTS | 1u << SAID_IDENTITIES;
     struct share share;
     char path[256];
-    (void) state;
     loads (&share, SLICE ("v[0-1].us-east5-b.p", ""), gcloud);
     assert_true (text_is (route (&share, 0)->address, "34.1.2.3") && route (&share, 0)->port == 22);
     assert_true (text_is (route (&share, 1)->host_key_alias, "compute.76") && route (&share, 1)->port == 2222);
@@ -76,27 +77,25 @@ static void what_the_file_leaves_open_the_configuration_says (void **state)
     assert_true (route (&share, 0)->user.len == 0);
     assert_int_equal (share.plan.start.ssh.identities.n, 1);
     snprintf (path, sizeof path, "%s/.ssh/google_compute_engine", home);
-    assert_true (text_is (share.plan.start.ssh.identities.items[0], path));
-    assert_true (text_is (share.plan.start.ssh.known_hosts, "/k/google_compute_known_hosts"));
+    assert_text (share.plan.start.ssh.identities.items[0], path);
+    assert_text (share.plan.start.ssh.known_hosts, "/k/google_compute_known_hosts");
     assert_int_equal (share.report.n, 1);
     has (&share, true, "home/.ssh/config: StrictHostKeyChecking 'false' is ignored, as all that relaxes a check");
     end (&share);
 }
 
-static void nothing_is_taken_unless_asked_for (void **state)
+TEST (nothing_is_taken_unless_asked_for)
 {
     struct share share;
-    (void) state;
     loads (&share, "slice: s\nlauncher: ssh\nhosts: a\n" REST, "ProxyCommand x\nUser u\nPort 9\n");
     assert_true (route (&share, 0)->user.len == 0 && route (&share, 0)->port == 22);
     assert_int_equal (route (&share, 0)->from_config | share.report.n, 0);
     end (&share);
 }
 
-static void the_slice_file_wins (void **state)
+TEST (the_slice_file_wins)
 {
     struct share share;
-    (void) state;
     loads (&share,
            SLICE ("[{name: a, ssh: {port: 22, jump: '', host_key_alias: mine}}, {name: b, address: 10.0.0.7, ssh: "
                   "{address: z}}, {name: c, address: a}]",
@@ -114,7 +113,7 @@ static void the_slice_file_wins (void **state)
     end (&share);
 }
 
-static void a_jump_host_is_looked_up_too (void **state)
+TEST (a_jump_host_is_looked_up_too)
 {
     static const struct {
         const char *said, *block, *expected;
@@ -123,19 +122,18 @@ static void a_jump_host_is_looked_up_too (void **state)
                   { ", jump: 'x@j:5'", "Host j\nHostName 34.9.9.9\nPort 222\nUser ju\n", "x@34.9.9.9:5" },
                   { ", jump: '[2001:db8::8]:5'", "Host 2001*\nUser six\n", "six@[2001:db8::8]:5" },
                   { ", jump: j", "", "j:22" } };
-    (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct share share;
         char slice[512], config[512];
         snprintf (slice, sizeof slice, SLICE ("a", "%s") "coordinator: {address: 10.0.0.1}\n", cases[i].said);
         snprintf (config, sizeof config, "Host a\nUser tpu\nProxyJump j\n%s", cases[i].block);
         loads (&share, slice, config);
-        assert_true (text_is (route (&share, 0)->jump, cases[i].expected));
+        assert_text (route (&share, 0)->jump, cases[i].expected);
         end (&share);
     }
 }
 
-static void each_mistake_is_told (void **state)
+TEST (each_mistake_is_told)
 {
     static const struct {
         const char *hosts, *config, *expected;
@@ -167,7 +165,6 @@ static void each_mistake_is_told (void **state)
         { "a", "Host a\nProxyJump b\nHost b\nProxyCommand x\n", "config: ProxyCommand 'x' for the host b" },
     };
     uint32_t failures = 0;
-    (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct share share;
         char slice[512];
@@ -183,10 +180,9 @@ static void each_mistake_is_told (void **state)
     assert_int_equal (failures, 0);
 }
 
-static void a_file_that_others_may_write_to_is_refused (void **state)
+TEST (a_file_that_others_may_write_to_is_refused)
 {
     struct share share;
-    (void) state;
     begin (&share, SLICE ("a", ""), "User u\n");
     for (mode_t mode = 0602; mode <= 0620; mode += 016) {
         assert_int_equal (chmod (place (&share, "home/.ssh/config"), mode), 0);
@@ -204,10 +200,9 @@ static void a_file_that_others_may_write_to_is_refused (void **state)
     end (&share);
 }
 
-static void what_is_no_file_is_not_read (void **state)
+TEST (what_is_no_file_is_not_read)
 {
     struct share share;
-    (void) state;
     begin (&share, SLICE ("a", ""), NULL);
     assert_int_equal (share_load_with (&share, (struct conf_options){ .user_home = "/nowhere" }), 0);
     const struct cache_plan *cache = &share.plan.cache;
@@ -221,11 +216,10 @@ static void what_is_no_file_is_not_read (void **state)
     end (&share);
 }
 
-static void included_files_are_looked_at_too (void **state)
+TEST (included_files_are_looked_at_too)
 {
     struct share share;
     char config[512];
-    (void) state;
     begin (&share, SLICE ("[a, b]", ""), "");
     snprintf (config, sizeof config, "Include %s/.ssh/none %s/.ssh/a.*\nHost b\nPort 3\n", home, home);
     write_text (&share, "home/.ssh/config", config);
@@ -241,11 +235,10 @@ static void included_files_are_looked_at_too (void **state)
     end (&share);
 }
 
-static void tokens_are_those_of_openssh (void **state)
+TEST (tokens_are_those_of_openssh)
 {
     struct share share;
     char path[256];
-    (void) state;
     loads (&share, SLICE ("a", "") "coordinator: {address: 10.0.0.1}\n",
            "Host a\nPort 9\nUser tpu\nHostName x%h\nProxyJump %r@%h.jump:1\n");
     assert_true (text_is (route (&share, 0)->address, "xa") && text_is (route (&share, 0)->jump, "tpu@xa.jump:1"));
@@ -253,9 +246,9 @@ static void tokens_are_those_of_openssh (void **state)
     loads (&share, SLICE ("a", ", user: u, port: 7"),
            "IdentityFile %d/%h-%n-%p-%r\nIdentityFile \"/with blank/%u%%\"\nUserKnownHostsFile /%n_%p_%r\n");
     snprintf (path, sizeof path, "%s/a-a-7-u", home);
-    assert_true (text_is (share.plan.start.ssh.identities.items[0], path));
-    assert_true (text_is (share.plan.start.ssh.identities.items[1], "/with blank/me%"));
-    assert_true (text_is (share.plan.start.ssh.known_hosts, "/a_7_u"));
+    assert_text (share.plan.start.ssh.identities.items[0], path);
+    assert_text (share.plan.start.ssh.identities.items[1], "/with blank/me%");
+    assert_text (share.plan.start.ssh.known_hosts, "/a_7_u");
     end (&share);
 }
 
@@ -278,16 +271,15 @@ static int ask (const char *name, uint32_t n, struct err *err)
     return rc;
 }
 
-static void every_question_is_answered_in_its_order (void **state)
+TEST (every_question_is_answered_in_its_order)
 {
     struct err err;
-    (void) state;
     assert_int_equal (ask ("a", 40, &err), 0);
     assert_int_equal (ask ("-oProxyCommand=x", 1, &err), -1);
-    assert_non_null (strstr (err.text, "no host name that begins with '-'"));
+    assert_has (err.text, "no host name that begins with '-'");
 }
 
-static void an_ssh_that_fails_is_told_with_its_words (void **state)
+TEST (an_ssh_that_fails_is_told_with_its_words)
 {
     static const struct {
         const char *script, *expected;
@@ -297,7 +289,6 @@ static void an_ssh_that_fails_is_told_with_its_words (void **state)
     struct share share;
     char *path = strdup (getenv ("PATH")), here[1024];
     struct err err;
-    (void) state;
     share_open (&share);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         if (cases[i].script) {
@@ -318,29 +309,11 @@ static void an_ssh_that_fails_is_told_with_its_words (void **state)
     share_close (&share);
 }
 
-static void behind_a_jump_host_the_way_back_must_be_given (void **state)
+TEST (behind_a_jump_host_the_way_back_must_be_given)
 {
     struct share share;
-    (void) state;
     begin (&share, SLICE ("a", ""), "Host a\nProxyJump j\n");
     assert_int_equal (load (&share), -1);
     has (&share, false, "coordinator.address is missing and hosts are behind a jump host");
     end (&share);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test (what_the_file_leaves_open_the_configuration_says),
-                                        cmocka_unit_test (nothing_is_taken_unless_asked_for),
-                                        cmocka_unit_test (the_slice_file_wins),
-                                        cmocka_unit_test (a_jump_host_is_looked_up_too),
-                                        cmocka_unit_test (each_mistake_is_told),
-                                        cmocka_unit_test (a_file_that_others_may_write_to_is_refused),
-                                        cmocka_unit_test (what_is_no_file_is_not_read),
-                                        cmocka_unit_test (included_files_are_looked_at_too),
-                                        cmocka_unit_test (tokens_are_those_of_openssh),
-                                        cmocka_unit_test (every_question_is_answered_in_its_order),
-                                        cmocka_unit_test (an_ssh_that_fails_is_told_with_its_words),
-                                        cmocka_unit_test (behind_a_jump_host_the_way_back_must_be_given) };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

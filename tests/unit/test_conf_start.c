@@ -1,5 +1,6 @@
 /* links: conf frontend model base */
 #include "conf_share.h"
+#include "test.h"
 
 #define REST "profile: p\npins: q\nladder: l\ncache: {root: /shared/cache}\n"
 
@@ -20,11 +21,10 @@ static void has_warning (const struct share *share, const char *expected)
     fail_msg ("expected the warning: %s", expected);
 }
 
-static void nothing_of_it_is_planned_for_local_workers (void **state)
+TEST (nothing_of_it_is_planned_for_local_workers)
 {
     static const struct start_plan nothing;
     struct share share;
-    (void) state;
     share_open (&share);
     assert_int_equal (share_load (&share), 0);
     assert_memory_equal (&share.plan.start, &nothing, sizeof nothing);
@@ -32,23 +32,22 @@ static void nothing_of_it_is_planned_for_local_workers (void **state)
     share_close (&share);
 }
 
-static void ssh_has_good_defaults (void **state)
+TEST (ssh_has_good_defaults)
 {
     struct share share;
-    (void) state;
     share_open (&share);
     load_slice (&share, "slice: s\nlauncher: ssh\nhosts: v[0-1]\n" REST);
     assert_int_equal (share.report.n, 0);
     const struct start_plan *start = &share.plan.start;
     assert_int_equal (share.plan.launcher, LAUNCHER_SSH);
     assert_true (text_is (start->directory, "/var/tmp/sliceup") && start->address.len == 0);
-    assert_true (text_is (start->listen, "0.0.0.0"));
+    assert_text (start->listen, "0.0.0.0");
     assert_int_equal (start->deadline_ms, 60000);
     assert_int_equal (start->at_once, 32);
     assert_false (start->tied);
     assert_int_equal (start->control_port + start->bulk_port + start->events_port, 0);
     assert_int_equal (start->ssh.identities.n, 3);
-    assert_true (text_is (start->ssh.identities.items[0], "/u/.ssh/id_ed25519"));
+    assert_text (start->ssh.identities.items[0], "/u/.ssh/id_ed25519");
     assert_true (text_is (start->ssh.known_hosts, "/u/.ssh/known_hosts") && start->ssh.agent);
     const struct plan_host *host = &share.plan.hosts.items[1];
     assert_true (text_is (host->address, "v1") && host->ssh.port == 22);
@@ -59,7 +58,7 @@ static void ssh_has_good_defaults (void **state)
     share_close (&share);
 }
 
-static void a_host_answers_for_itself_before_the_slice_does (void **state)
+TEST (a_host_answers_for_itself_before_the_slice_does)
 {
     static const char slice[] =
         "slice: s\nlauncher: ssh\nhosts:\n  - v0\n  - {name: v1, address: 10.0.0.5, env_dir: own, ssh: {address: "
@@ -70,16 +69,15 @@ static void a_host_answers_for_itself_before_the_slice_does (void **state)
         "start: {directory: /data/s_1, deadline: 5s, at_once: 2, outlive: false}\n"
         "coordinator: {address: ::1, listen: '::', control_port: 7001, bulk_port: 7002, events_port: 7003}\n" REST;
     struct share share;
-    (void) state;
     share_open (&share);
     load_slice (&share, slice);
     assert_int_equal (share.report.n, 0);
     const struct plan_host *hosts = share.plan.hosts.items;
     assert_true (text_is (hosts[0].ssh.user, "root") && hosts[0].ssh.port == 2022);
-    assert_true (text_is (hosts[0].ssh.jump, "me@bastion:22"));
+    assert_text (hosts[0].ssh.jump, "me@bastion:22");
     assert_true (text_is (hosts[1].ssh.address, "34.1.2.3") && text_is (hosts[1].ssh.user, "_tpu.1-x"));
     assert_true (hosts[1].ssh.port == 2222 && hosts[1].ssh.jump.len == 0 && text_is (hosts[1].address, "10.0.0.5"));
-    assert_true (text_is (hosts[1].env_dir, "/data/s_1/own"));
+    assert_text (hosts[1].env_dir, "/data/s_1/own");
     assert_true (text_is (hosts[2].ssh.jump, "bastion-2") && text_is (hosts[2].ssh.user, "root"));
     assert_true (hosts[1].ssh.host_key_alias.len == 0 && text_is (hosts[2].ssh.host_key_alias, "tpu.75-2-fl+/_o"));
     const struct start_plan *start = &share.plan.start;
@@ -91,23 +89,21 @@ static void a_host_answers_for_itself_before_the_slice_does (void **state)
     share_close (&share);
 }
 
-static void one_address_to_listen_at_is_the_one_to_reach (void **state)
+TEST (one_address_to_listen_at_is_the_one_to_reach)
 {
     struct share share;
-    (void) state;
     share_open (&share);
     load_slice (&share, "slice: s\nlauncher: ssh\nhosts: v[0-1]\ncoordinator: {listen: 10.0.0.1}\n" REST);
-    assert_true (text_is (share.plan.start.address, "10.0.0.1"));
+    assert_text (share.plan.start.address, "10.0.0.1");
     load_slice (&share, "slice: s\nhosts: v[0-1]\ncoordinator: {listen: 0.0.0.0, events_port: 7}\n" REST);
     assert_true (share.plan.start.address.len == 0 && share.plan.start.events_port == 7);
-    assert_true (text_is (share.plan.start.listen, "0.0.0.0"));
+    assert_text (share.plan.start.listen, "0.0.0.0");
     share_close (&share);
 }
 
-static void workers_that_come_by_themselves_have_time (void **state)
+TEST (workers_that_come_by_themselves_have_time)
 {
     struct share share;
-    (void) state;
     share_open (&share);
     load_slice (&share, "slice: s\nlauncher: join\nhosts: v[0-1]\nstart: {directory: /d}\n"
                         "coordinator: {address: c.example, control_port: 7, bulk_port: 8}\n" REST);
@@ -119,10 +115,9 @@ static void workers_that_come_by_themselves_have_time (void **state)
     share_close (&share);
 }
 
-static void slurm_is_told_what_the_file_says (void **state)
+TEST (slurm_is_told_what_the_file_says)
 {
     struct share share;
-    (void) state;
     share_open (&share);
     load_slice (
         &share,
@@ -131,15 +126,14 @@ static void slurm_is_told_what_the_file_says (void **state)
     const struct slurm_plan *slurm = &share.plan.start.slurm;
     assert_true (text_is (slurm->account, "ml_1") && text_is (slurm->partition, "tpu-2"));
     assert_int_equal (slurm->options.n, 3);
-    assert_true (text_is (slurm->options.items[1], "--gres=tpu:v6e:4"));
+    assert_text (slurm->options.items[1], "--gres=tpu:v6e:4");
     assert_true (share.plan.start.tied);
     share_close (&share);
 }
 
-static void what_was_said_about_time_is_kept (void **state)
+TEST (what_was_said_about_time_is_kept)
 {
     struct share share;
-    (void) state;
     share_open (&share);
     load_slice (&share, "slice: s\nlauncher: ssh\nhosts: v[0-1]\nlimits: {join: 50s}\n" REST);
     assert_int_equal (share.plan.limits.join_ms, 50000);
@@ -173,10 +167,9 @@ static const struct left left_cases[] = {
     { "hosts: v[0-3]\n", "v[0-3]!v2", NULL, "v0 v1 v3" },
 };
 
-static void the_hosts_that_are_left_keep_their_order (void **state)
+TEST (the_hosts_that_are_left_keep_their_order)
 {
     struct buf names;
-    (void) state;
     buf_init (&names, 4096);
     for (size_t i = 0; i < sizeof left_cases / sizeof left_cases[0]; i++) {
         struct share share;
@@ -195,11 +188,10 @@ static void the_hosts_that_are_left_keep_their_order (void **state)
     buf_release (&names);
 }
 
-static void groups_are_handed_out (void **state)
+TEST (groups_are_handed_out)
 {
     struct share share;
     var_list groups = { 0 };
-    (void) state;
     share_open (&share);
     write_text (&share, "slice.yaml", "slice: s\nhosts: h[0-1]\ngroups: {a: h0, b: '@a,x[1-2]'}\n" REST);
     assert_int_equal (share_load_with (&share, (struct conf_options){ .groups = &groups }), 0);
@@ -208,10 +200,9 @@ static void groups_are_handed_out (void **state)
     share_close (&share);
 }
 
-static void strangers_are_named (void **state)
+TEST (strangers_are_named)
 {
     struct share share;
-    (void) state;
     share_open (&share);
     assert_int_equal (share_load_with (&share, (struct conf_options){ .hosts = "h[0-3]" }), -1);
     assert_int_equal (share.report.n, 1);
@@ -221,9 +212,9 @@ static void strangers_are_named (void **state)
     assert_non_null (
         strstr (line_of (&share, 0), "slice.yaml:2:8: the slice has no hosts left, expected at least one"));
     assert_int_equal (share_load_with (&share, (struct conf_options){ .hosts = "" }), -1);
-    assert_non_null (strstr (line_of (&share, 0), "--hosts: "));
+    assert_has (line_of (&share, 0), "--hosts: ");
     assert_int_equal (share_load_with (&share, (struct conf_options){ .hosts = "@spare" }), -1);
-    assert_non_null (strstr (line_of (&share, 0), "--hosts: "));
+    assert_has (line_of (&share, 0), "--hosts: ");
     assert_int_equal (share_load_with (&share, (struct conf_options){ .exclude = "h[1-2]" }), 0);
     has_warning (&share,
                  "--exclude: the hosts to exclude 'h2' are not in this slice, so nothing was excluded for them");
@@ -239,15 +230,14 @@ static int answer (const char *word, struct buf *expression, struct err *err)
     return 0;
 }
 
-static void hosts_come_from_the_allocation (void **state)
+TEST (hosts_come_from_the_allocation)
 {
     struct share share;
-    (void) state;
     share_open (&share);
     write_text (&share, "slice.yaml", "slice: s\nhosts: {from: slurm}\n" REST);
     assert_int_equal (share_load_with (&share, (struct conf_options){ .host_source = answer }), 0);
     assert_int_equal (share.plan.hosts.n, 3);
-    assert_true (text_is (share.plan.hosts.items[2].name, "n03"));
+    assert_text (share.plan.hosts.items[2].name, "n03");
     write_text (&share, "slice.yaml", "slice: s\nhosts: [x, {from: slurm}]\n" REST);
     assert_int_equal (share_load_with (&share, (struct conf_options){ .host_source = answer }), 0);
     assert_int_equal (share.plan.hosts.n, 4);
@@ -258,12 +248,11 @@ static void hosts_come_from_the_allocation (void **state)
     share_close (&share);
 }
 
-static void hosts_come_from_a_file (void **state)
+TEST (hosts_come_from_a_file)
 {
     struct share share;
     struct buf names;
     char path[512];
-    (void) state;
     buf_init (&names, 4096);
     share_open (&share);
     write_text (&share, "nodes", "# rack 1\nv[0-1] x\t# two and one\n\n  y,z\r\nlast");
@@ -276,19 +265,18 @@ static void hosts_come_from_a_file (void **state)
     assert_int_equal (share.report.n, 2);
     assert_string_equal (line_of (&share, 0),
                          "nodes:2:6: the host 'v0' is given twice, first in line 1; expected once");
-    assert_non_null (strstr (line_of (&share, 1), "nodes:3:1: "));
+    assert_has (line_of (&share, 1), "nodes:3:1: ");
     write_text (&share, "nodes", "# nobody\n");
     assert_int_equal (share_load (&share), -1);
-    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:2:8: the slice has no hosts, expected at least one"));
+    assert_has (line_of (&share, 0), "slice.yaml:2:8: the slice has no hosts, expected at least one");
     assert_int_equal (unlink (path), 0);
     buf_release (&names);
     share_close (&share);
 }
 
-static void one_machine_given_twice_is_suspected (void **state)
+TEST (one_machine_given_twice_is_suspected)
 {
     struct share share;
-    (void) state;
     share_open (&share);
     load_slice (
         &share,
@@ -307,11 +295,10 @@ static void one_machine_given_twice_is_suspected (void **state)
     share_close (&share);
 }
 
-static void files_that_are_listed_are_looked_for (void **state)
+TEST (files_that_are_listed_are_looked_for)
 {
     struct share share;
     char slice[1024];
-    (void) state;
     share_open (&share);
     write_text (&share, "slice.yaml",
                 "slice: s\nlauncher: ssh\nhosts: v[0-1]\nssh: {identities: [~/none, "
@@ -324,7 +311,7 @@ static void files_that_are_listed_are_looked_for (void **state)
         strstr (line_of (&share, 1), "slice.yaml:4:56: '/u/known' cannot be read on this machine: No such"));
     assert_int_equal (share_load_with (&share, (struct conf_options){ .starts_nothing = true }), 0);
     has_warning (&share, "slice.yaml:4:20: '/u/none' cannot be read");
-    assert_true (text_is (share.plan.start.ssh.identities.items[0], "/u/none"));
+    assert_text (share.plan.start.ssh.identities.items[0], "/u/none");
     snprintf (slice, sizeof slice, "slice: s\nlauncher: ssh\nhosts: v[0-1]\nssh: {identities: [~/none, %s]}\n" REST,
               share.slice);
     load_slice (&share, slice);
@@ -332,11 +319,10 @@ static void files_that_are_listed_are_looked_for (void **state)
     share_close (&share);
 }
 
-static void without_a_home_folder_paths_are_absolute (void **state)
+TEST (without_a_home_folder_paths_are_absolute)
 {
     struct share share;
     struct conf_options options = { .home = "/h" };
-    (void) state;
     share_open (&share);
     options.slice_path = share.slice;
     options.share_dir = share.root;
@@ -349,26 +335,4 @@ static void without_a_home_folder_paths_are_absolute (void **state)
     assert_int_equal (conf_load (&options, &share.arena, &share.plan, &share.report, &share.err), 0);
     assert_int_equal (share.plan.start.ssh.identities.n, 0);
     share_close (&share);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (nothing_of_it_is_planned_for_local_workers),
-        cmocka_unit_test (ssh_has_good_defaults),
-        cmocka_unit_test (a_host_answers_for_itself_before_the_slice_does),
-        cmocka_unit_test (one_address_to_listen_at_is_the_one_to_reach),
-        cmocka_unit_test (workers_that_come_by_themselves_have_time),
-        cmocka_unit_test (slurm_is_told_what_the_file_says),
-        cmocka_unit_test (what_was_said_about_time_is_kept),
-        cmocka_unit_test (the_hosts_that_are_left_keep_their_order),
-        cmocka_unit_test (groups_are_handed_out),
-        cmocka_unit_test (strangers_are_named),
-        cmocka_unit_test (hosts_come_from_the_allocation),
-        cmocka_unit_test (hosts_come_from_a_file),
-        cmocka_unit_test (one_machine_given_twice_is_suspected),
-        cmocka_unit_test (files_that_are_listed_are_looked_for),
-        cmocka_unit_test (without_a_home_folder_paths_are_absolute),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,16 +1,16 @@
 /* links: conf frontend model base */
 #include "conf_share.h"
+#include "test.h"
 
 #include "common/base/rng.h"
 #include "common/conf/address.h"
 
 #define REST "profile: p\npins: q\nladder: l\ncache: {root: /shared/cache}\n"
 
-static void lists_have_their_bounds (void **state)
+TEST (lists_have_their_bounds)
 {
     struct share share;
     struct buf text;
-    (void) state;
     share_open (&share);
     buf_init (&text, 1 << 16);
     for (int slurm = 0; slurm < 2; slurm++)
@@ -32,7 +32,7 @@ static void lists_have_their_bounds (void **state)
     share_close (&share);
 }
 
-static void words_for_machines_are_strict (void **state)
+TEST (words_for_machines_are_strict)
 {
     static const char *const good[] = { "a", "v6e-0", "10.0.0.1", "::1", "fe80::1", "a.b_c", "A9" };
     static const char *const bad[] = { "",    "-a",  "a b",          "a:22", "a;b", "$a",      "`a`",
@@ -42,7 +42,6 @@ static void words_for_machines_are_strict (void **state)
     static const char *const bad_jumps[] = { "[::1",     "[::1]x", "[::1]22", "[::1]:", "[a]",  "[]",
                                              "[::1]:0",  "a@b@c",  "@b",      "b:",     "b:0",  "b:65536",
                                              "b:022222", "-b",     "a@-b",    "-a@b",   "b:1:2" };
-    (void) state;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
         if (!address_is_good (text_of (good[i])))
             fail_msg ("'%s' was refused", good[i]);
@@ -109,13 +108,12 @@ static void spoil (const char *text, struct rng *rng, struct buf *out)
         buf_puts (out, text + at + gone);
 }
 
-static void spoilt_files_are_refused_or_fit (void **state)
+TEST (spoilt_files_are_refused_or_fit)
 {
     struct rng rng = rng_seed (20240611);
     struct share share;
     struct buf text;
     uint32_t accepted = 0, refused = 0;
-    (void) state;
     share_open (&share);
     buf_init (&text, 1 << 16);
     for (int round = 0; round < 3000; round++) {
@@ -133,14 +131,4 @@ static void spoilt_files_are_refused_or_fit (void **state)
     assert_true (accepted > 100 && refused > 100); /* else one of the two was not looked at */
     buf_release (&text);
     share_close (&share);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (lists_have_their_bounds),
-        cmocka_unit_test (words_for_machines_are_strict),
-        cmocka_unit_test (spoilt_files_are_refused_or_fit),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

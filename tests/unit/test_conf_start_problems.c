@@ -1,5 +1,6 @@
 /* links: conf frontend model base */
 #include "conf_share.h"
+#include "test.h"
 
 #define SLICE(LINES) "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\npins: q\nladder: l\n" LINES
 /* launcher in line 2, hosts in 3, LINES from 7 on */
@@ -179,16 +180,7 @@ static const struct bad bad_cases[] = {
       "slice.yaml:2:27: host file 'nowhere' does not exist, expected the file " },
 };
 
-static void each_mistake_is_one_problem_with_its_place (void **state)
+TEST (each_mistake_is_one_problem_with_its_place)
 {
-    (void) state;
     each_is_one_problem (bad_cases, sizeof bad_cases / sizeof bad_cases[0]);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (each_mistake_is_one_problem_with_its_place),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,22 +1,13 @@
 /* links: receipt conf */
 /* Every file of configs/ is loaded here, found by listing the folders: a file that nobody loads cannot stay. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/conf/conf.h"
 #include "common/conf/conf_keys.h"
 #include "common/frontend/frontend.h"
 #include "coordinator/receipt/drift_private.h"
+#include "test.h"
 
 static uint32_t each_file (const char *folder, const char *extension, void (*load) (const char *path))
 {
@@ -118,27 +109,23 @@ static void load_signatures (const char *path)
     load_around (signatures_text, path, NULL, NULL, NULL);
 }
 
-static void every_slice_is_valid (void **state)
+TEST (every_slice_is_valid)
 {
-    (void) state;
     assert_int_not_equal (each_file ("slices", ".yaml", load_slice), 0);
 }
 
-static void every_profile_is_valid (void **state)
+TEST (every_profile_is_valid)
 {
-    (void) state;
     assert_int_not_equal (each_file ("profiles", ".yaml", load_profile), 0);
 }
 
-static void every_ladder_is_valid (void **state)
+TEST (every_ladder_is_valid)
 {
-    (void) state;
     assert_int_not_equal (each_file ("ladders", ".yaml", load_ladder), 0);
 }
 
-static void every_signature_list_is_valid (void **state)
+TEST (every_signature_list_is_valid)
 {
-    (void) state;
     assert_int_not_equal (each_file ("signatures", ".yaml", load_signatures), 0);
 }
 
@@ -147,9 +134,8 @@ static void load_bundles (const char *path)
     load_around (bundles_text, path, NULL, NULL, NULL);
 }
 
-static void every_bundle_list_is_valid (void **state)
+TEST (every_bundle_list_is_valid)
 {
-    (void) state;
     assert_int_not_equal (each_file ("bundles", ".yaml", load_bundles), 0);
 }
 
@@ -165,25 +151,22 @@ static void load_drift (const char *path)
     arena_release (&arena);
 }
 
-static void every_drift_policy_is_valid (void **state)
+TEST (every_drift_policy_is_valid)
 {
-    (void) state;
     assert_int_not_equal (each_file ("drift", ".yaml", load_drift), 0);
 }
 
-static void every_pin_set_can_be_named (void **state)
+TEST (every_pin_set_can_be_named)
 {
-    (void) state;
     assert_int_not_equal (each_file ("pins", ".txt", load_pins), 0);
 }
 
-static void configs_holds_nothing_else (void **state)
+TEST (configs_holds_nothing_else)
 {
     static const char *const known[] = { ".",          "..",      "slices", "profiles", "ladders",
                                          "signatures", "bundles", "drift",  "pins",     "machines" };
     DIR *folder = opendir (SLICEUP_SOURCE_DIR "/configs");
     struct dirent *entry;
-    (void) state;
     assert_non_null (folder);
     while ((entry = readdir (folder))) {
         bool found = false;
@@ -195,30 +178,25 @@ static void configs_holds_nothing_else (void **state)
     closedir (folder);
 }
 
-static void the_local_slice_is_what_it_says (void **state)
+TEST (the_local_slice_is_what_it_says)
 {
-    struct arena arena = { 0 };
     struct plan plan;
-    (void) state;
-    load ((struct conf_options){ .slice_path = "local-jax" }, &arena, &plan);
+    load ((struct conf_options){ .slice_path = "local-jax" }, &t->arena, &plan);
     assert_int_equal (plan.hosts.n, 4);
     assert_int_equal (mesh_devices (&plan.mesh), 8);
-    assert_true (text_is (plan.cache.writer, "local0"));
-    assert_true (text_is (plan.cache.root, "/var/lib/sliceup/cache"));
-    assert_true (text_is (plan.pins.name, "jax-cpu"));
+    assert_text (plan.cache.writer, "local0");
+    assert_text (plan.cache.root, "/var/lib/sliceup/cache");
+    assert_text (plan.pins.name, "jax-cpu");
     int collective = plan_rung_index (&plan, TEXT_LIT ("collective"));
     assert_true (collective >= 0);
     assert_int_equal (plan.rungs.items[collective].warm, WARM_GANG);
     assert_true (plan.rungs.items[collective].metrics.n > 0);
-    arena_release (&arena);
 }
 
-static void the_slices_of_real_hosts_are_what_they_say (void **state)
+TEST (the_slices_of_real_hosts_are_what_they_say)
 {
-    struct arena arena = { 0 };
     struct plan plan;
-    (void) state;
-    load ((struct conf_options){ .slice_path = "tpu-v6e-16" }, &arena, &plan);
+    load ((struct conf_options){ .slice_path = "tpu-v6e-16" }, &t->arena, &plan);
     assert_int_equal (plan.launcher, LAUNCHER_SSH);
     assert_int_equal (plan.hosts.n, 4);
     assert_int_equal (mesh_devices (&plan.mesh), 16);
@@ -226,13 +204,12 @@ static void the_slices_of_real_hosts_are_what_they_say (void **state)
     assert_true (plan.profile.host_env.set.n >= 17 && plan.profile.host_env.unset.n >= 3);
     assert_true (text_is (plan.hosts.items[3].address, "10.0.0.4") && text_is (plan.hosts.items[3].ssh.user, "tpu"));
     assert_true (text_starts (plan.pins.env_dir, "/var/tmp/sliceup/envs/"));
-    load ((struct conf_options){ .slice_path = "ssh-example" }, &arena, &plan);
+    load ((struct conf_options){ .slice_path = "ssh-example" }, &t->arena, &plan);
     assert_true (plan.launcher == LAUNCHER_SSH && text_is (plan.hosts.items[3].address, "node-3"));
-    assert_true (text_is (plan.start.ssh.known_hosts, "/home/somebody/.ssh/known_hosts"));
-    arena_release (&arena);
+    assert_text (plan.start.ssh.known_hosts, "/home/somebody/.ssh/known_hosts");
 }
 
-static void what_follows_from_a_machine_is_what_its_slices_are (void **state)
+TEST (what_follows_from_a_machine_is_what_its_slices_are)
 {
     static const char slice[] =
         "slice: x\nhosts: a[1-%s\nlauncher: join\ncoordinator: {address: c, control_port: 1, bulk_port: 2, "
@@ -254,7 +231,6 @@ static void what_follows_from_a_machine_is_what_its_slices_are (void **state)
         { "4]\nmachine: ct5lp-hightpu-4t\ntopology: 4x4", "tpu-v6e-torch-xla", "v5litepod-16", "2,2,1", NULL,
           "v5litepod-4", "2x2", 4 },
     };
-    (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char folder[] = "/tmp/sliceup-configs-XXXXXX", path[64], text[1024];
         struct arena arena = { 0 };
@@ -269,7 +245,7 @@ static void what_follows_from_a_machine_is_what_its_slices_are (void **state)
         const struct profile *profile = &plan.profile;
         struct text value = { 0 };
         assert_int_equal (profile->devices_per_host, cases[i].devices);
-        assert_true (text_is (profile->accelerator, cases[i].accelerator));
+        assert_text (profile->accelerator, cases[i].accelerator);
         assert_true (var_find (&profile->host_env.set, TEXT_LIT ("TPU_HOST_BOUNDS"), &value) &&
                      text_is (value, "1,1,1"));
         assert_true (var_find (&profile->host_env.set, TEXT_LIT ("TPU_CHIPS_PER_HOST_BOUNDS"), &value) &&
@@ -288,13 +264,11 @@ static void what_follows_from_a_machine_is_what_its_slices_are (void **state)
     }
 }
 
-static void texts_of_peers_are_marked (void **state)
+TEST (texts_of_peers_are_marked)
 {
     static const char *const peers[] = { "peer-died", "peer-heartbeat", "peer-barrier", "gloo-reduce" };
-    struct arena arena = { 0 };
     struct plan plan;
-    (void) state;
-    load ((struct conf_options){ .slice_path = "local-jax" }, &arena, &plan);
+    load ((struct conf_options){ .slice_path = "local-jax" }, &t->arena, &plan);
     for (size_t p = 0; p < sizeof peers / sizeof peers[0]; p++) {
         bool marked = false;
         for (uint32_t i = 0; i < plan.signatures.n; i++)
@@ -302,7 +276,6 @@ static void texts_of_peers_are_marked (void **state)
         if (!marked)
             fail_msg ("%s is not marked as a peer's text", peers[p]);
     }
-    arena_release (&arena);
 }
 
 static char *read_whole (const char *path)
@@ -341,10 +314,9 @@ static void section_reference (const struct section_schema *section, struct buf 
     }
 }
 
-static void the_reference_holds_every_key_as_the_table_has_it (void **state)
+TEST (the_reference_holds_every_key_as_the_table_has_it)
 {
     const char *page = read_whole (SLICEUP_SOURCE_DIR "/docs/spec/configuration.md");
-    (void) state;
     for (const struct section_schema *const *section = conf_sections; *section; section++) {
         struct buf table;
         buf_init (&table, 1 << 16);
@@ -366,24 +338,21 @@ static bool role_sets (const var_list *env, const struct var *var)
 }
 
 /* A run that ends in a cold pass of the whole slice has hosts of both roles. */
-static void what_differs_by_role_in_the_cache_is_no_drift (void **state)
+TEST (what_differs_by_role_in_the_cache_is_no_drift)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct drift_rules rules;
     struct conf_report report;
-    struct err err = { 0 };
     const char *names[8];
     uint32_t n = frontend_names (names, 8), differ = 0;
-    assert_int_equal (conf_load_drift (SLICEUP_SOURCE_DIR, "default", &arena, &rules, &report, &err), 0);
+    assert_int_equal (conf_load_drift (SLICEUP_SOURCE_DIR, "default", &t->arena, &rules, &report, &t->err), 0);
     struct drift_query query = { .rules = rules.items, .rules_n = rules.n };
     for (uint32_t i = 0; i < n; i++) {
         var_list reader = { 0 }, writer = { 0 };
         const struct frontend *frontend = frontend_find (text_of (names[i]));
-        frontend_cache_env (frontend, CACHE_ROLE_READER, TEXT_LIT ("/a"), &arena, &reader);
-        frontend_cache_env (frontend, CACHE_ROLE_WRITER, TEXT_LIT ("/b"), &arena, &writer);
+        frontend_cache_env (frontend, CACHE_ROLE_READER, TEXT_LIT ("/a"), &t->arena, &reader);
+        frontend_cache_env (frontend, CACHE_ROLE_WRITER, TEXT_LIT ("/b"), &t->arena, &writer);
         for (uint32_t k = 0; k < reader.n; k++) {
-            struct text fact = text_format (&arena, "policy %.*s", TEXT_ARG (reader.items[k].name));
+            struct text fact = text_format (&t->arena, "policy %.*s", TEXT_ARG (reader.items[k].name));
             bool same = role_sets (&writer, &reader.items[k]);
             differ += !same;
             if (!same && drift_rule_of (&query, fact)->kind != DRIFT_EXPECTED)
@@ -391,26 +360,4 @@ static void what_differs_by_role_in_the_cache_is_no_drift (void **state)
         }
     }
     assert_true (differ >= 4);
-    arena_release (&arena);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (every_slice_is_valid),
-        cmocka_unit_test (every_profile_is_valid),
-        cmocka_unit_test (every_ladder_is_valid),
-        cmocka_unit_test (every_signature_list_is_valid),
-        cmocka_unit_test (every_bundle_list_is_valid),
-        cmocka_unit_test (every_drift_policy_is_valid),
-        cmocka_unit_test (what_differs_by_role_in_the_cache_is_no_drift),
-        cmocka_unit_test (every_pin_set_can_be_named),
-        cmocka_unit_test (configs_holds_nothing_else),
-        cmocka_unit_test (the_local_slice_is_what_it_says),
-        cmocka_unit_test (the_slices_of_real_hosts_are_what_they_say),
-        cmocka_unit_test (what_follows_from_a_machine_is_what_its_slices_are),
-        cmocka_unit_test (texts_of_peers_are_marked),
-        cmocka_unit_test (the_reference_holds_every_key_as_the_table_has_it),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
-/* links: attempt */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* alone: attempt */
 #include "common/io/atomic_file.h"
+#include "test.h"
 #include "worker/attempt/confine_command.h"
 #include "worker/sandbox/confine_args.h"
 #include "worker/sandbox/confine_caps.h"
@@ -19,9 +13,6 @@
 #include <linux/capability.h>
 #include <linux/landlock.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -132,7 +123,7 @@ static struct confine_restrictions measures_of (const struct fixture *fixture, e
 
 /* ---- what the measures are for: without one, a way is open ---- */
 
-static void without_one_right_a_probe_is_open (void **state)
+TEST_IN (without_one_right_a_probe_is_open, setup, teardown)
 {
     static const struct {
         uint64_t right;
@@ -163,7 +154,7 @@ static void without_one_right_a_probe_is_open (void **state)
     }
 }
 
-static void before_abi_3_truncation_needs_seccomp (void **state)
+TEST_IN (before_abi_3_truncation_needs_seccomp, setup, teardown)
 {
     struct fixture *fixture = *state;
     if (landlock_abi () < 3)
@@ -175,7 +166,7 @@ static void before_abi_3_truncation_needs_seccomp (void **state)
     assert_false (find (fixture, ENFORCEMENT_LANDLOCK, &restrictions).open_ways & PROBE_BIT (PROBE_TRUNCATE));
 }
 
-static void with_one_capability_more_a_mount_is_undone (void **state)
+TEST_IN (with_one_capability_more_a_mount_is_undone, setup, teardown)
 {
     static const struct {
         int capability;
@@ -201,7 +192,7 @@ static void with_one_capability_more_a_mount_is_undone (void **state)
 }
 
 /* With all capabilities in it: the mounts were made in the one outside. */
-static void in_the_second_user_namespace_mounts_are_locked (void **state)
+TEST_IN (in_the_second_user_namespace_mounts_are_locked, setup, teardown)
 {
     struct fixture *fixture = *state;
     find_as = geteuid () == 0 ? 65534 : 0;
@@ -217,7 +208,7 @@ static void in_the_second_user_namespace_mounts_are_locked (void **state)
 }
 
 /* Each that could undo it, by number: a test that sees the list change. */
-static void what_is_kept_undoes_nothing (void **state)
+TEST_IN (what_is_kept_undoes_nothing, setup, teardown)
 {
     static const int gone[] = {
         CAP_SYS_ADMIN,       CAP_SYS_PTRACE,   CAP_SYS_CHROOT,
@@ -228,7 +219,6 @@ static void what_is_kept_undoes_nothing (void **state)
         CAP_NET_ADMIN,       CAP_NET_RAW,      CAP_NET_BIND_SERVICE,
         CAP_LINUX_IMMUTABLE, CAP_SYS_TIME,
     };
-    (void) state;
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++)
         assert_false (confine_caps_kept & UINT64_C (1) << gone[i]);
     assert_int_equal (confine_caps_kept, 0x180c0fb);
@@ -238,10 +228,9 @@ static void what_is_kept_undoes_nothing (void **state)
 
 #define SET(a, b) (1u << ENFORCEMENT_##a | 1u << ENFORCEMENT_##b)
 
-static void an_open_probe_takes_the_level_down_to_what_does_not_promise_it (void **state)
+TEST_IN (an_open_probe_takes_the_level_down_to_what_does_not_promise_it, setup, teardown)
 {
     const uint32_t both = SET (COOPERATIVE, LANDLOCK) | SET (NAMESPACE, NAMESPACE_LANDLOCK);
-    (void) state;
     assert_int_equal (write_probe_best_level (both, 0), ENFORCEMENT_NAMESPACE_LANDLOCK);
     assert_int_equal (write_probe_best_level (both | 1u << ENFORCEMENT_STORAGE, 0), ENFORCEMENT_STORAGE);
     assert_int_equal (write_probe_best_level (both, PROBE_BIT (PROBE_CHMOD)), ENFORCEMENT_LANDLOCK);
@@ -252,10 +241,9 @@ static void an_open_probe_takes_the_level_down_to_what_does_not_promise_it (void
     assert_int_equal (write_probe_best_level (1u << ENFORCEMENT_COOPERATIVE, 0), ENFORCEMENT_COOPERATIVE);
 }
 
-static void every_probe_has_a_name_of_its_own (void **state)
+TEST_IN (every_probe_has_a_name_of_its_own, setup, teardown)
 {
     enum probe probe;
-    (void) state;
     for (int i = 0; i < PROBES_N; i++) {
         assert_true (write_probe_find (text_of (write_probe_name ((enum probe) i)), &probe));
         assert_int_equal (probe, i);
@@ -265,7 +253,7 @@ static void every_probe_has_a_name_of_its_own (void **state)
 
 /* ---- devices ---- */
 
-static void a_device_is_allowed_by_what_it_is (void **state)
+TEST_IN (a_device_is_allowed_by_what_it_is, setup, teardown)
 {
     static const struct {
         const char *number, *what;
@@ -300,7 +288,6 @@ static void a_device_is_allowed_by_what_it_is (void **state)
         { "252:0", "dax/dax0.0", false },
         { "300:0", "/", false },
     };
-    (void) state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (confine_device_is_allowed (S_IFCHR, rows[i].number, rows[i].what) != rows[i].allowed)
             fail_msg ("%s %s should be %s", rows[i].number, rows[i].what, rows[i].allowed ? "allowed" : "refused");
@@ -328,7 +315,7 @@ static uint32_t count (char *const *words)
     return n;
 }
 
-static void an_order_comes_out_as_it_went_in (void **state)
+TEST_IN (an_order_comes_out_as_it_went_in, setup, teardown)
 {
     struct fixture *fixture = *state;
     struct text writable[] = { TEXT_LIT ("/more"), TEXT_LIT ("/most") }, protected[] = { TEXT_LIT ("/ours") };
@@ -365,7 +352,7 @@ static void an_order_comes_out_as_it_went_in (void **state)
     assert_string_equal (out.envp[1], "HOME=/h");
 }
 
-static void a_cache_without_two_folders_above_it_is_refused (void **state)
+TEST_IN (a_cache_without_two_folders_above_it_is_refused, setup, teardown)
 {
     static const char *const paths[] = { "", "/", "/a", "/a/b", "a/b/c", "//" };
     struct fixture *fixture = *state;
@@ -378,7 +365,7 @@ static void a_cache_without_two_folders_above_it_is_refused (void **state)
 
 /* ---- the report ---- */
 
-static void the_last_report_counts (void **state)
+TEST_IN (the_last_report_counts, setup, teardown)
 {
     struct fixture *fixture = *state;
     struct confine_report said = { .ready = true, .reached = ENFORCEMENT_NAMESPACE }, received = { 0 };
@@ -397,24 +384,4 @@ static void the_last_report_counts (void **state)
     assert_true (over && !received.ready && text_is (received.problem, "it was not to be"));
     assert_int_equal (received.reached, ENFORCEMENT_NAMESPACE);
     close (pair[0]);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        T (without_one_right_a_probe_is_open),
-        T (before_abi_3_truncation_needs_seccomp),
-        T (with_one_capability_more_a_mount_is_undone),
-        T (in_the_second_user_namespace_mounts_are_locked),
-        T (what_is_kept_undoes_nothing),
-        T (an_open_probe_takes_the_level_down_to_what_does_not_promise_it),
-        T (every_probe_has_a_name_of_its_own),
-        T (a_device_is_allowed_by_what_it_is),
-        T (an_order_comes_out_as_it_went_in),
-        T (a_cache_without_two_folders_above_it_is_refused),
-        T (the_last_report_counts),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,16 +1,10 @@
-/* links: process */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* alone: process */
 #include "common/base/digest.h"
 #include "common/base/mem.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "leftovers.h"
+#include "test.h"
 #include "worker/process/exec.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +13,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -175,7 +166,7 @@ static void wait_until_let_go (const struct bench *bench)
 
 /* ---- which way it is ---- */
 
-static void no_better_way_is_taken_than_was_asked_for (void **state)
+TEST_IN (no_better_way_is_taken_than_was_asked_for, setup, teardown)
 {
     struct bench *b = *state;
     assert_int_equal (choose (b, CONTAINMENT_SUBREAPER), CONTAINMENT_SUBREAPER);
@@ -185,7 +176,7 @@ static void no_better_way_is_taken_than_was_asked_for (void **state)
     assert_true (choose (b, CONTAINMENT_CGROUP) <= CONTAINMENT_CGROUP);
 }
 
-static void nothing_is_left_of_a_way_that_was_given_back (void **state)
+TEST_IN (nothing_is_left_of_a_way_that_was_given_back, setup, teardown)
 {
     struct bench *b = *state;
     char record[96];
@@ -253,7 +244,7 @@ static void choose_without_rights (struct bench *bench)
         _exit (2);
 }
 
-static void a_root_without_rights_gets_what_is_left_and_the_reason (void **state)
+TEST_IN (a_root_without_rights_gets_what_is_left_and_the_reason, setup, teardown)
 {
     if (geteuid () != 0)
         skip ();
@@ -287,7 +278,7 @@ static void run_as_somebody (struct bench *bench)
         _exit (4);
 }
 
-static void who_is_not_root_gets_a_pid_namespace_as_well (void **state)
+TEST_IN (who_is_not_root_gets_a_pid_namespace_as_well, setup, teardown)
 {
     struct bench *b = *state;
     if (geteuid () != 0)
@@ -313,7 +304,7 @@ static void run_again_as_somebody (struct bench *bench)
     }
 }
 
-static void who_is_not_root_gets_another_pid_namespace_when_one_died (void **state)
+TEST_IN (who_is_not_root_gets_another_pid_namespace_when_one_died, setup, teardown)
 {
     struct bench *b = *state;
     if (geteuid () != 0)
@@ -352,7 +343,7 @@ static void run_in_another_root (struct bench *bench)
     _exit (2);
 }
 
-static void programs_of_a_worker_in_a_chroot_run_in_it (void **state)
+TEST_IN (programs_of_a_worker_in_a_chroot_run_in_it, setup, teardown)
 {
     if (geteuid () != 0)
         skip ();
@@ -393,7 +384,7 @@ static void kill_an_owner (struct bench *bench, enum containment_level level)
     assert_int_equal (waitpid (owner, NULL, 0), owner);
 }
 
-static void in_a_pid_namespace_everything_dies_with_its_owner (void **state)
+TEST_IN (in_a_pid_namespace_everything_dies_with_its_owner, setup, teardown)
 {
     struct bench *b = *state;
     need (b, CONTAINMENT_PID_NAMESPACE);
@@ -404,7 +395,7 @@ static void in_a_pid_namespace_everything_dies_with_its_owner (void **state)
     wait_until_let_go (b);
 }
 
-static void in_a_cgroup_the_next_owner_ends_what_is_left (void **state)
+TEST_IN (in_a_cgroup_the_next_owner_ends_what_is_left, setup, teardown)
 {
     struct bench *b = *state;
     need (b, CONTAINMENT_CGROUP);
@@ -419,7 +410,7 @@ static void in_a_cgroup_the_next_owner_ends_what_is_left (void **state)
     wait_until_let_go (b);
 }
 
-static void a_file_that_names_another_cgroup_is_refused (void **state)
+TEST_IN (a_file_that_names_another_cgroup_is_refused, setup, teardown)
 {
     struct bench *b = *state;
     static const char *const paths[] = { "/sys/fs/cgroup", "relative", "/sys/fs/cgroup/sliceup-0123456789abcdef", "" };
@@ -435,7 +426,7 @@ static void a_file_that_names_another_cgroup_is_refused (void **state)
     }
 }
 
-static void a_folder_that_is_no_cgroup_is_refused (void **state)
+TEST_IN (a_folder_that_is_no_cgroup_is_refused, setup, teardown)
 {
     struct bench *b = *state;
     char record[96], path[128], hex[DIGEST_HEX_BYTES];
@@ -451,7 +442,7 @@ static void a_folder_that_is_no_cgroup_is_refused (void **state)
 
 /* ---- the pid namespace ---- */
 
-static void programs_find_themselves_in_proc (void **state)
+TEST_IN (programs_find_themselves_in_proc, setup, teardown)
 {
     struct bench *b = *state;
     need (b, CONTAINMENT_PID_NAMESPACE);
@@ -464,7 +455,7 @@ static void programs_find_themselves_in_proc (void **state)
         fail_msg ("said: %s", b->said);
 }
 
-static void a_program_that_looks_at_the_host_sees_all_of_it (void **state)
+TEST_IN (a_program_that_looks_at_the_host_sees_all_of_it, setup, teardown)
 {
     struct bench *b = *state;
     char expected[96];
@@ -489,7 +480,7 @@ static pid_t only_child (void)
     return first;
 }
 
-static void its_first_process_holds_nothing_of_its_owner (void **state)
+TEST_IN (its_first_process_holds_nothing_of_its_owner, setup, teardown)
 {
     struct bench *b = *state;
     char path[64], words[64] = "", here[64];
@@ -510,7 +501,7 @@ static void its_first_process_holds_nothing_of_its_owner (void **state)
     close (leaked);
 }
 
-static void a_namespace_that_died_is_made_anew (void **state)
+TEST_IN (a_namespace_that_died_is_made_anew, setup, teardown)
 {
     struct bench *b = *state;
     need (b, CONTAINMENT_PID_NAMESPACE);
@@ -531,7 +522,7 @@ static void a_namespace_that_died_is_made_anew (void **state)
     assert_string_equal (b->said, "and again\n");
 }
 
-static void a_program_given_up_does_not_disturb_the_next (void **state)
+TEST_IN (a_program_given_up_does_not_disturb_the_next, setup, teardown)
 {
     struct bench *b = *state;
     need (b, CONTAINMENT_PID_NAMESPACE);
@@ -544,31 +535,12 @@ static void a_program_given_up_does_not_disturb_the_next (void **state)
     assert_int_equal (b->end.strays, 2);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
-
-int main (void)
+int main (int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        T (no_better_way_is_taken_than_was_asked_for),
-        T (nothing_is_left_of_a_way_that_was_given_back),
-        T (a_root_without_rights_gets_what_is_left_and_the_reason),
-        T (who_is_not_root_gets_a_pid_namespace_as_well),
-        T (who_is_not_root_gets_another_pid_namespace_when_one_died),
-        T (programs_of_a_worker_in_a_chroot_run_in_it),
-        T (in_a_pid_namespace_everything_dies_with_its_owner),
-        T (in_a_cgroup_the_next_owner_ends_what_is_left),
-        T (a_file_that_names_another_cgroup_is_refused),
-        T (a_folder_that_is_no_cgroup_is_refused),
-        T (programs_find_themselves_in_proc),
-        T (a_program_that_looks_at_the_host_sees_all_of_it),
-        T (its_first_process_holds_nothing_of_its_owner),
-        T (a_namespace_that_died_is_made_anew),
-        T (a_program_given_up_does_not_disturb_the_next),
-    };
     sigset_t child;
     sigemptyset (&child);
     sigaddset (&child, SIGCHLD);
     if (sigprocmask (SIG_BLOCK, &child, NULL) || exec_adopt_orphans (NULL))
         return 1;
-    return cmocka_run_group_tests (tests, NULL, NULL);
+    return test_run (argc, argv);
 }

@@ -1,15 +1,5 @@
 /* links: simulated */
 /* The coordinator's mind, input by input: what it decides over restarts, lost orders, gates and the end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "common/base/digest.h"
 #include "common/base/duration.h"
 #include "coordinator/core/coord.h"
@@ -17,6 +7,7 @@
 #include "coordinator/core/status_sentence.h"
 #include "fact_copy.h"
 #include "sample.h"
+#include "test.h"
 
 enum { HOSTS = 3, FACTS_MAX = 256 };
 
@@ -171,9 +162,8 @@ static void cancel (struct bench *bench, uint32_t level)
     step (bench, &in);
 }
 
-static void a_cancel_survives_a_restart (void **state)
+TEST_IN (a_cancel_survives_a_restart, NULL, NULL)
 {
-    (void) state;
     struct bench bench;
     struct holding held = { .key = running, .state = ATTEMPT_RUNNING };
     bench_open (&bench, 0);
@@ -190,9 +180,8 @@ static void a_cancel_survives_a_restart (void **state)
 }
 
 /* Nothing runs, and those who were here before have not come back: they could not be told of the end. */
-static void the_end_waits_for_those_who_are_to_be_told_of_it (void **state)
+TEST (the_end_waits_for_those_who_are_to_be_told_of_it)
 {
-    (void) state;
     for (int lost = 0; lost < 2; lost++) {
         struct bench bench;
         struct core_input time = { .kind = IN_TICK };
@@ -218,9 +207,8 @@ static void the_end_waits_for_those_who_are_to_be_told_of_it (void **state)
     }
 }
 
-static void an_attempt_that_was_cancelled_before_it_arrived_is_not_ordered_again (void **state)
+TEST (an_attempt_that_was_cancelled_before_it_arrived_is_not_ordered_again)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench, 0);
     all_join (&bench);
@@ -234,9 +222,8 @@ static void an_attempt_that_was_cancelled_before_it_arrived_is_not_ordered_again
     bench_close (&bench);
 }
 
-static void an_order_that_cannot_be_said_ends_its_own_attempt_only (void **state)
+TEST (an_order_that_cannot_be_said_ends_its_own_attempt_only)
 {
-    (void) state;
     struct bench bench;
     struct core_input undeliverable = { .kind = IN_RUN_UNDELIVERABLE, .key = running, .text = TEXT_LIT ("too large") };
     bench_open (&bench, 0);
@@ -259,9 +246,8 @@ static void an_order_that_cannot_be_said_ends_its_own_attempt_only (void **state
     bench_close (&bench);
 }
 
-static void nothing_is_recorded_after_the_end (void **state)
+TEST (nothing_is_recorded_after_the_end)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench, 0);
     all_join (&bench);
@@ -280,9 +266,8 @@ static void nothing_is_recorded_after_the_end (void **state)
     bench_close (&bench);
 }
 
-static void a_loss_of_output_is_recorded_of_an_attempt_that_began_only (void **state)
+TEST (a_loss_of_output_is_recorded_of_an_attempt_that_began_only)
 {
-    (void) state;
     struct bench bench;
     struct core_input lost = { .kind = IN_OUTPUT_LOST, .host = 1, .key = running, .text = TEXT_LIT ("no room") };
     bench_open (&bench, 0);
@@ -297,9 +282,8 @@ static void a_loss_of_output_is_recorded_of_an_attempt_that_began_only (void **s
 }
 
 /* h1 ended before the order to stop reached it: its peers had gone. */
-static void a_run_that_the_user_cancelled_has_nobody_to_blame (void **state)
+TEST (a_run_that_the_user_cancelled_has_nobody_to_blame)
 {
-    (void) state;
     for (int complains = 0; complains < 2; complains++) {
         struct bench bench;
         struct msg complaint = { .kind = MSG_RESULT,
@@ -329,9 +313,8 @@ static void a_run_that_the_user_cancelled_has_nobody_to_blame (void **state)
     }
 }
 
-static void a_gate_opens_when_all_agree_and_names_who_does_not (void **state)
+TEST (a_gate_opens_when_all_agree_and_names_who_does_not)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench, 2);
     all_join (&bench);
@@ -353,9 +336,8 @@ static void a_gate_opens_when_all_agree_and_names_who_does_not (void **state)
     bench_close (&bench);
 }
 
-static void a_host_that_passes_a_gate_by_is_named (void **state)
+TEST (a_host_that_passes_a_gate_by_is_named)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench, 2);
     all_join (&bench);
@@ -397,9 +379,8 @@ static void hang_at_a_gate (struct bench *bench, bool with_restart, bool slowly)
     end (bench, 2, ENDING_TIMEOUT);
 }
 
-static void a_restart_does_not_change_who_is_to_blame (void **state)
+TEST (a_restart_does_not_change_who_is_to_blame)
 {
-    (void) state;
     for (int way = 0; way < 4; way++) {
         struct bench bench;
         hang_at_a_gate (&bench, way & 1, way & 2);
@@ -413,9 +394,8 @@ static void a_restart_does_not_change_who_is_to_blame (void **state)
     }
 }
 
-static void a_host_that_was_stopped_on_its_own_is_the_cause (void **state)
+TEST (a_host_that_was_stopped_on_its_own_is_the_cause)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench, 2);
     all_join (&bench);
@@ -438,9 +418,8 @@ static uint32_t count_facts (const struct bench *bench, enum fact_kind kind)
     return n;
 }
 
-static void a_host_that_keeps_announcing_new_workers_is_given_up (void **state)
+TEST (a_host_that_keeps_announcing_new_workers_is_given_up)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench, 0);
     all_join (&bench);
@@ -461,9 +440,8 @@ static void come_back (struct bench *bench, uint32_t pid, const char *boot_id)
     tell (bench, 0, &msg);
 }
 
-static void a_restarted_worker_and_a_rebooted_host_are_told_apart (void **state)
+TEST (a_restarted_worker_and_a_rebooted_host_are_told_apart)
 {
-    (void) state;
     static const struct {
         const char *before, *after, *why;
         bool by_another_coordinator;
@@ -494,15 +472,14 @@ static void a_restarted_worker_and_a_rebooted_host_are_told_apart (void **state)
         if (!rows[i].by_another_coordinator) {
             const struct fact *over = last_fact (&bench, FACT_RUN_ENDED);
             assert_non_null (over);
-            assert_true (text_find (over->of.run_ended.sentence, text_of (rows[i].why), NULL));
+            assert_has (over->of.run_ended.sentence, rows[i].why);
         }
         bench_close (&bench);
     }
 }
 
-static void many_different_results_are_one_conflict (void **state)
+TEST_IN (many_different_results_are_one_conflict, NULL, NULL)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench, 0);
     all_join (&bench);
@@ -518,9 +495,8 @@ static void many_different_results_are_one_conflict (void **state)
     bench_close (&bench);
 }
 
-static void a_result_that_comes_after_its_host_was_given_up_is_no_conflict (void **state)
+TEST (a_result_that_comes_after_its_host_was_given_up_is_no_conflict)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench, 0);
     all_join (&bench);
@@ -556,9 +532,8 @@ static uint64_t longest_silence_ms (const struct limits *limits)
     return longest_ms;
 }
 
-static void a_worker_is_told_often_enough_not_to_think_itself_alone (void **state)
+TEST (a_worker_is_told_often_enough_not_to_think_itself_alone)
 {
-    (void) state;
     static const uint64_t orphan_ms[] = { 5000, 6000, 9000, 120000, 0 };
     for (size_t i = 0; i < sizeof (orphan_ms) / sizeof (orphan_ms[0]); i++) {
         struct limits limits = { .join_ms = 60000, .suspect_ms = 5000, .lost_ms = 30000, .orphan_ms = orphan_ms[i] };
@@ -568,9 +543,8 @@ static void a_worker_is_told_often_enough_not_to_think_itself_alone (void **stat
     }
 }
 
-static void a_beat_that_comes_in_time_is_no_silence (void **state)
+TEST (a_beat_that_comes_in_time_is_no_silence)
 {
-    (void) state;
     static const struct {
         uint64_t suspect_ms, beat_ms;
     } rows[] = {
@@ -596,9 +570,8 @@ static void tick (struct bench *bench, uint64_t now_ms)
     step (bench, &in);
 }
 
-static void time_in_which_the_coordinator_stood_still_is_nobodys_silence (void **state)
+TEST_IN (time_in_which_the_coordinator_stood_still_is_nobodys_silence, NULL, NULL)
 {
-    (void) state;
     struct bench bench;
     struct holding held = { .key = running, .state = ATTEMPT_RUNNING };
     struct limits limits = { .join_ms = 60000, .suspect_ms = 2000, .lost_ms = 5000 };
@@ -619,9 +592,8 @@ static void time_in_which_the_coordinator_stood_still_is_nobodys_silence (void *
     bench_close (&bench);
 }
 
-static void a_resumed_coordinator_gives_workers_the_time_to_find_it (void **state)
+TEST (a_resumed_coordinator_gives_workers_the_time_to_find_it)
 {
-    (void) state;
     struct bench bench;
     struct limits limits = { .join_ms = 60000, .suspect_ms = 2000, .lost_ms = 5000 };
     bench_open_limited (&bench, 0, &limits);
@@ -635,10 +607,9 @@ static void a_resumed_coordinator_gives_workers_the_time_to_find_it (void **stat
 }
 
 /* The run's clock stands still meanwhile, and nothing is late; a pass lasts as long as its hosts did, within that time. */
-static void time_without_a_coordinator_counts_in_durations_as_far_as_hosts_used_it (void **state)
+TEST (time_without_a_coordinator_counts_in_durations_as_far_as_hosts_used_it)
 {
     static const uint64_t own_ms[] = { 40000, 900000 }, wanted_ms[] = { 40000, 600000 };
-    (void) state;
     struct bench bench;
     for (size_t i = 0; i < sizeof (own_ms) / sizeof (own_ms[0]); i++) {
         struct msg result = { .kind = MSG_RESULT,
@@ -674,9 +645,8 @@ static void time_without_a_coordinator_counts_in_durations_as_far_as_hosts_used_
 }
 
 /* Seconds after the fact before, for it waited for who may come: the length that is told is not that of this fact. */
-static void the_sentence_has_the_length_of_the_run (void **state)
+TEST (the_sentence_has_the_length_of_the_run)
 {
-    (void) state;
     struct bench bench;
     char span[DURATION_TEXT_BYTES];
     struct core_input keyed = { .kind = IN_WORKER_KEYED, .text = TEXT_LIT ("a key") };
@@ -692,14 +662,13 @@ static void the_sentence_has_the_length_of_the_run (void **state)
     assert_non_null (ended);
     assert_true (ended->at_ms >= before_ms + 2000);
     duration_print (ended->at_ms, span);
-    assert_true (text_find (ended->of.run_ended.sentence, text_of (span), NULL));
+    assert_has (ended->of.run_ended.sentence, span);
     bench_close (&bench);
 }
 
 /* Silent for long enough to be suspected, and then there again: it is recorded, and not without end. */
-static void a_silence_that_is_survived_is_recorded (void **state)
+TEST (a_silence_that_is_survived_is_recorded)
 {
-    (void) state;
     struct bench bench;
     struct limits limits = { .join_ms = 600000, .suspect_ms = 2000, .lost_ms = 9000 };
     bench_open_limited (&bench, 0, &limits);
@@ -724,22 +693,18 @@ static void a_silence_that_is_survived_is_recorded (void **state)
     bench_close (&bench);
 }
 
-static void the_sentence_counts_time_without_a_coordinator (void **state)
+TEST (the_sentence_counts_time_without_a_coordinator)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench, 0);
     bench.facts[bench.facts_n - 1].wall_ms = 5000;
     restart_at (&bench, 5000 + 600000);
-    struct arena arena = { 0 };
-    assert_true (text_find (status_sentence_of_run (bench.coord, &arena), TEXT_LIT (" in 10 min"), NULL));
-    arena_release (&arena);
+    assert_has (status_sentence_of_run (bench.coord, &t->arena), " in 10 min");
     bench_close (&bench);
 }
 
-static void an_unknown_rung_in_a_journal_is_not_followed (void **state)
+TEST_IN (an_unknown_rung_in_a_journal_is_not_followed, NULL, NULL)
 {
-    (void) state;
     struct bench bench;
     struct arena arena = { 0 };
     struct state before;
@@ -756,35 +721,4 @@ static void an_unknown_rung_in_a_journal_is_not_followed (void **state)
     assert_true (record_equal (&state_record, &before, bench.coord->state));
     arena_release (&arena);
     bench_close (&bench);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_cancel_survives_a_restart),
-        cmocka_unit_test (the_end_waits_for_those_who_are_to_be_told_of_it),
-        cmocka_unit_test (an_attempt_that_was_cancelled_before_it_arrived_is_not_ordered_again),
-        cmocka_unit_test (an_order_that_cannot_be_said_ends_its_own_attempt_only),
-        cmocka_unit_test (nothing_is_recorded_after_the_end),
-        cmocka_unit_test (a_loss_of_output_is_recorded_of_an_attempt_that_began_only),
-        cmocka_unit_test (a_run_that_the_user_cancelled_has_nobody_to_blame),
-        cmocka_unit_test (a_gate_opens_when_all_agree_and_names_who_does_not),
-        cmocka_unit_test (a_host_that_passes_a_gate_by_is_named),
-        cmocka_unit_test (a_restart_does_not_change_who_is_to_blame),
-        cmocka_unit_test (a_host_that_was_stopped_on_its_own_is_the_cause),
-        cmocka_unit_test (a_host_that_keeps_announcing_new_workers_is_given_up),
-        cmocka_unit_test (a_restarted_worker_and_a_rebooted_host_are_told_apart),
-        cmocka_unit_test (many_different_results_are_one_conflict),
-        cmocka_unit_test (a_result_that_comes_after_its_host_was_given_up_is_no_conflict),
-        cmocka_unit_test (a_worker_is_told_often_enough_not_to_think_itself_alone),
-        cmocka_unit_test (a_beat_that_comes_in_time_is_no_silence),
-        cmocka_unit_test (time_in_which_the_coordinator_stood_still_is_nobodys_silence),
-        cmocka_unit_test (a_resumed_coordinator_gives_workers_the_time_to_find_it),
-        cmocka_unit_test (time_without_a_coordinator_counts_in_durations_as_far_as_hosts_used_it),
-        cmocka_unit_test (the_sentence_counts_time_without_a_coordinator),
-        cmocka_unit_test (the_sentence_has_the_length_of_the_run),
-        cmocka_unit_test (a_silence_that_is_survived_is_recorded),
-        cmocka_unit_test (an_unknown_rung_in_a_journal_is_not_followed),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,20 +1,11 @@
 /* links: attempt */
 /* What is read of what a command left: files of one or several processes, its output, and things that are no files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
+#include "test.h"
 #include "worker/attempt/counters.h"
 
 #define BLOCK(step, mark, hits, misses)                                                                                \
@@ -65,7 +56,26 @@ static bool is_noted (const struct bench *bench, const char *words)
     return false;
 }
 
-static void the_last_block_of_the_file_is_told (void **state)
+static int tear_down (void **state)
+{
+    struct bench *bench = *state;
+    int rc = folder_remove (bench->scratch, NULL);
+    arena_release (&bench->arena);
+    mem_free (bench);
+    return rc;
+}
+
+static int set_up (void **state)
+{
+    struct bench *bench = mem_alloc (sizeof *bench);
+    snprintf (bench->scratch, sizeof bench->scratch, "/tmp/sliceup-parse-XXXXXX");
+    *state = bench;
+    bench->run.rung = (struct rung){ .kind = PROGRAM_COMMAND, .parse = TEXT_LIT ("torch_xla-metrics") };
+    bench->result.ending = ENDING_EXITED;
+    return mkdtemp (bench->scratch) ? 0 : -1;
+}
+
+TEST_IN (the_last_block_of_the_file_is_told, set_up, tear_down)
 {
     struct bench *bench = *state;
     put (bench, "xla-metrics", BLOCK ("0", "1", "1", "1") BLOCK ("1", "2", "3", "4"));
@@ -80,7 +90,7 @@ static void the_last_block_of_the_file_is_told (void **state)
 }
 
 /* A loader marks a step before anything was computed. */
-static void the_first_step_is_the_one_that_compiles (void **state)
+TEST_IN (the_first_step_is_the_one_that_compiles, set_up, tear_down)
 {
     struct bench *bench = *state;
     put (bench, "xla-metrics",
@@ -91,7 +101,7 @@ static void the_first_step_is_the_one_that_compiles (void **state)
 }
 
 /* Absence is no evidence: the file begins later, or the program has cleared what it counted before. */
-static void without_the_first_step_nothing_is_known_of_later_ones (void **state)
+TEST_IN (without_the_first_step_nothing_is_known_of_later_ones, set_up, tear_down)
 {
     struct bench *bench = *state;
     uint64_t value;
@@ -121,7 +131,7 @@ static void without_the_first_step_nothing_is_known_of_later_ones (void **state)
     assert_int_equal (bench->result.counters.n, 0);
 }
 
-static void processes_of_one_host_are_added_up (void **state)
+TEST_IN (processes_of_one_host_are_added_up, set_up, tear_down)
 {
     struct bench *bench = *state;
     put (bench, "xla-metrics.0", BLOCK ("0", "1", "1", "0"));
@@ -132,7 +142,7 @@ static void processes_of_one_host_are_added_up (void **state)
     assert_int_equal (counter (bench, "cache_misses"), 5);
 }
 
-static void without_a_file_the_output_is_read (void **state)
+TEST_IN (without_a_file_the_output_is_read, set_up, tear_down)
 {
     struct bench *bench = *state;
     put (bench, "log", "starting\nCounter: MarkStep\n  Value: 5\n");
@@ -146,7 +156,7 @@ static void without_a_file_the_output_is_read (void **state)
     assert_true (is_noted (bench, "truncated"));
 }
 
-static void of_a_log_that_was_cut_the_whole_end_is_read (void **state)
+TEST_IN (of_a_log_that_was_cut_the_whole_end_is_read, set_up, tear_down)
 {
     static const char before[] = "Counter: MarkStep\n  Value: 50\n"
                                  "[sliceup] 90 bytes are cut here: from byte 30, line 3, to byte 120, line 9\n";
@@ -162,7 +172,7 @@ static void of_a_log_that_was_cut_the_whole_end_is_read (void **state)
     assert_false (is_noted (bench, "truncated") || is_noted (bench, "has cleared"));
 }
 
-static void a_block_that_breaks_off_is_noted (void **state)
+TEST_IN (a_block_that_breaks_off_is_noted, set_up, tear_down)
 {
     struct bench *bench = *state;
     put (bench, "xla-metrics", BLOCK ("0", "1", "1", "1") "[MetricsData; step=1]\nCounter: MarkStep\n  Val");
@@ -172,7 +182,7 @@ static void a_block_that_breaks_off_is_noted (void **state)
     assert_true (is_noted (bench, "the report before it"));
 }
 
-static void of_a_large_file_the_end_is_read (void **state)
+TEST_IN (of_a_large_file_the_end_is_read, set_up, tear_down)
 {
     struct bench *bench = *state;
     enum { LINES = 100 * 1000 };
@@ -187,7 +197,7 @@ static void of_a_large_file_the_end_is_read (void **state)
     assert_int_equal (counter (bench, "name1"), UINT64_MAX);
 }
 
-static void nothing_but_a_regular_file_is_read (void **state)
+TEST_IN (nothing_but_a_regular_file_is_read, set_up, tear_down)
 {
     struct bench *bench = *state;
     put (bench, "real", BLOCK ("0", "1", "1", "1"));
@@ -200,7 +210,7 @@ static void nothing_but_a_regular_file_is_read (void **state)
     assert_true (is_noted (bench, "no complete metrics report of torch_xla was found, so there are no counters"));
 }
 
-static void more_names_than_a_result_holds_are_noted (void **state)
+TEST_IN (more_names_than_a_result_holds_are_noted, set_up, tear_down)
 {
     struct bench *bench = *state;
     struct buf text;
@@ -222,7 +232,7 @@ static void more_names_than_a_result_holds_are_noted (void **state)
     buf_release (&why);
 }
 
-static void other_rungs_are_left_alone (void **state)
+TEST_IN (other_rungs_are_left_alone, set_up, tear_down)
 {
     struct bench *bench = *state;
     struct environ_list list;
@@ -243,38 +253,4 @@ static void other_rungs_are_left_alone (void **state)
     counters_set_report_path (&bench->run, text_of (bench->scratch), &list);
     assert_int_equal (bench->result.counters.n + bench->result.notes.n, 0);
     assert_int_equal (environ_get (&list, "XLA_METRICS_FILE").len, 0);
-}
-
-static int set_up (void **state)
-{
-    struct bench *bench = mem_alloc (sizeof *bench);
-    snprintf (bench->scratch, sizeof bench->scratch, "/tmp/sliceup-parse-XXXXXX");
-    *state = bench;
-    bench->run.rung = (struct rung){ .kind = PROGRAM_COMMAND, .parse = TEXT_LIT ("torch_xla-metrics") };
-    bench->result.ending = ENDING_EXITED;
-    return mkdtemp (bench->scratch) ? 0 : -1;
-}
-
-static int tear_down (void **state)
-{
-    struct bench *bench = *state;
-    int rc = folder_remove (bench->scratch, NULL);
-    arena_release (&bench->arena);
-    mem_free (bench);
-    return rc;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST (the_last_block_of_the_file_is_told),       TEST (without_the_first_step_nothing_is_known_of_later_ones),
-        TEST (the_first_step_is_the_one_that_compiles),  TEST (processes_of_one_host_are_added_up),
-        TEST (without_a_file_the_output_is_read),        TEST (of_a_log_that_was_cut_the_whole_end_is_read),
-        TEST (without_a_file_the_output_is_read),        TEST (a_block_that_breaks_off_is_noted),
-        TEST (of_a_large_file_the_end_is_read),          TEST (nothing_but_a_regular_file_is_read),
-        TEST (more_names_than_a_result_holds_are_noted), TEST (other_rungs_are_left_alone),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,19 +1,10 @@
-/* links: courier */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* alone: courier */
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "coordinator/courier/bootstrap.h"
+#include "test.h"
 #include <fcntl.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -131,7 +122,7 @@ static void says (const char *said, const char *words)
         fail_msg ("no \"%s\" in: %s", words, said);
 }
 
-static void every_shell_takes_the_bundle_and_becomes_the_worker (void **state)
+TEST_IN (every_shell_takes_the_bundle_and_becomes_the_worker, setup, teardown)
 {
     struct scene *scene = *state;
     uint32_t tried = 0;
@@ -151,7 +142,7 @@ static void every_shell_takes_the_bundle_and_becomes_the_worker (void **state)
     assert_true (tried > 0);
 }
 
-static void every_shell_refuses_what_is_not_right (void **state)
+TEST_IN (every_shell_refuses_what_is_not_right, setup, teardown)
 {
     struct scene *scene = *state;
     struct stat at;
@@ -175,7 +166,7 @@ static void every_shell_refuses_what_is_not_right (void **state)
 }
 
 /* In its place, by whoever may write there: it is not run, and said to be changed. */
-static void every_shell_runs_nothing_that_was_put_in_the_bundles_place (void **state)
+TEST_IN (every_shell_runs_nothing_that_was_put_in_the_bundles_place, setup, teardown)
 {
     static const char evil[] = "#!/bin/sh\necho evil\n";
     struct scene *scene = *state;
@@ -187,7 +178,7 @@ static void every_shell_runs_nothing_that_was_put_in_the_bundles_place (void **s
         says (session (scene, i, NULL, 0), SAID "want\n");
         assert_int_equal (atomic_file_write (place, evil, sizeof evil - 1, 0700, NULL), 0);
         says (session (scene, i, NULL, 0), SAID "want changed\n" SAID "placed\n" SAID "ready\njoined");
-        assert_null (strstr (buf_c (&scene->said), "evil"));
+        assert_has_not (&scene->said, "evil");
         assert_int_equal (unlink (place), 0);
         assert_int_equal (mkdir (place, 0700), 0);
         says (session (scene, i, NULL, 0), SAID "want changed\n" SAID "placed\n");
@@ -201,24 +192,12 @@ static void every_shell_runs_nothing_that_was_put_in_the_bundles_place (void **s
 }
 
 /* Quotes would end it, newlines break csh, '!' and '\' mean something to csh and fish even between quotes. */
-static void the_command_is_one_line_that_every_login_shell_passes_on (void **state)
+TEST (the_command_is_one_line_that_every_login_shell_passes_on)
 {
-    (void) state;
     size_t len = strlen (bootstrap_script);
     assert_null (strpbrk (bootstrap_script, "'\\!\n\r\t"));
     assert_true (len < 8192);
     assert_memory_equal (bootstrap_command, "exec /bin/sh -c '", 17);
     assert_memory_equal (bootstrap_command + 17, bootstrap_script, len);
     assert_string_equal (bootstrap_command + 17 + len, "'");
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown (every_shell_takes_the_bundle_and_becomes_the_worker, setup, teardown),
-        cmocka_unit_test_setup_teardown (every_shell_refuses_what_is_not_right, setup, teardown),
-        cmocka_unit_test_setup_teardown (every_shell_runs_nothing_that_was_put_in_the_bundles_place, setup, teardown),
-        cmocka_unit_test (the_command_is_one_line_that_every_login_shell_passes_on),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* links: courier */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/base/rng.h"
 #include "coordinator/courier/bootstrap_protocol.h"
-#include <stdio.h>
-#include <string.h>
+#include "test.h"
 
 #define NONCE "00112233445566778899aabbccddeeff"
 #define OURS "sliceup-bootstrap " NONCE " "
@@ -71,9 +63,8 @@ static const enum bootstrap_event whole[] = { BOOTSTRAP_PROTOCOL_HOST, BOOTSTRAP
                                               BOOTSTRAP_PROTOCOL_PLACED, BOOTSTRAP_PROTOCOL_READY,
                                               BOOTSTRAP_PROTOCOL_ANSWER };
 
-static void any_splits_of_the_bytes_mean_the_same (void **state)
+TEST (any_splits_of_the_bytes_mean_the_same)
 {
-    (void) state;
     static const char said[] = "Welcome!\n\n" OURS "host x86_64 6.1.0-1\nnoise\r\nprompt> " OURS "want\n" OURS
                                "placed\n" OURS "ready\r\n{\"other\":1}\n" ANSWER "\nwhatever\n";
     for (uint64_t seed = 1; seed <= 500; seed++) {
@@ -88,9 +79,8 @@ static void any_splits_of_the_bytes_mean_the_same (void **state)
     }
 }
 
-static void a_host_that_has_the_bundle_is_sent_nothing_more (void **state)
+TEST (a_host_that_has_the_bundle_is_sent_nothing_more)
 {
-    (void) state;
     struct scene scene;
     begin (&scene);
     receive_text (&scene, OURS "host x86_64 6.1\n" OURS "have\n" OURS "ready\n" ANSWER "\n");
@@ -100,13 +90,12 @@ static void a_host_that_has_the_bundle_is_sent_nothing_more (void **state)
     buf_release (&scene.sent);
 }
 
-static void what_lies_in_the_bundles_place_and_is_another_is_told (void **state)
+TEST (what_lies_in_the_bundles_place_and_is_another_is_told)
 {
     static const struct {
         const char *said;
         bool changed;
     } cases[] = { { "want\n", false }, { "want changed\n", true } };
-    (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct scene scene;
         begin (&scene);
@@ -118,9 +107,8 @@ static void what_lies_in_the_bundles_place_and_is_another_is_told (void **state)
     }
 }
 
-static void refusals_have_their_step_and_words (void **state)
+TEST (refusals_have_their_step_and_words)
 {
-    (void) state;
     static const struct {
         const char *said;
         enum step step;
@@ -143,7 +131,7 @@ static void refusals_have_their_step_and_words (void **state)
         receive_text (&scene, cases[i].said);
         assert_int_equal (scene.events[scene.n - 1], BOOTSTRAP_PROTOCOL_REFUSED);
         assert_int_equal (scene.bootstrap_protocol.step, cases[i].step);
-        assert_non_null (strstr (scene.err.text, cases[i].words));
+        assert_has (scene.err.text, cases[i].words);
         size_t before = scene.n;
         receive_text (&scene, OURS "host x86_64 6.1\n" OURS "ready\n" ANSWER "\n"); /* nothing more comes of it */
         assert_int_equal (scene.n, before);
@@ -151,9 +139,8 @@ static void refusals_have_their_step_and_words (void **state)
     }
 }
 
-static void what_lacks_the_nonce_is_noise (void **state)
+TEST (what_lacks_the_nonce_is_noise)
 {
-    (void) state;
     struct scene scene;
     begin (&scene);
     receive_text (&scene, "sliceup-bootstrap ffffffffffffffffffffffffffffffff refused upload no\n");
@@ -165,9 +152,8 @@ static void what_lacks_the_nonce_is_noise (void **state)
     buf_release (&scene.sent);
 }
 
-static void noise_has_a_bound_in_lines_and_without_any (void **state)
+TEST (noise_has_a_bound_in_lines_and_without_any)
 {
-    (void) state;
     for (int lines = 0; lines < 2; lines++) {
         char piece[1000];
         struct scene scene;
@@ -181,14 +167,13 @@ static void noise_has_a_bound_in_lines_and_without_any (void **state)
         for (int i = 0; i < 20; i++)
             receive (&scene, piece, sizeof piece, NULL, 0);
         expect (&scene, 1, (enum bootstrap_event[]){ BOOTSTRAP_PROTOCOL_REFUSED });
-        assert_non_null (strstr (scene.err.text, "64 KiB"));
+        assert_has (scene.err.text, "64 KiB");
         buf_release (&scene.sent);
     }
 }
 
-static void a_line_that_is_too_long_is_noise_and_the_next_one_counts (void **state)
+TEST (a_line_that_is_too_long_is_noise_and_the_next_one_counts)
 {
-    (void) state;
     struct scene scene;
     char longest[BOOTSTRAP_PROTOCOL_LINE_MAX_BYTES + 200];
     begin (&scene);
@@ -202,24 +187,21 @@ static void a_line_that_is_too_long_is_noise_and_the_next_one_counts (void **sta
     buf_release (&scene.sent);
 }
 
-static void an_early_end_says_when_and_what_was_heard (void **state)
+TEST (an_early_end_says_when_and_what_was_heard)
 {
-    (void) state;
     struct scene scene;
-    struct err err = { 0 };
     begin (&scene);
     receive_text (&scene, "This account is\x1b[2J not available.\n");
-    bootstrap_protocol_note_end (&scene.bootstrap_protocol, "exit status 1", &err);
-    assert_non_null (strstr (err.text, "exit status 1"));
-    assert_non_null (strstr (err.text, "not available."));
-    assert_null (strchr (err.text, 0x1b));
+    bootstrap_protocol_note_end (&scene.bootstrap_protocol, "exit status 1", &t->err);
+    assert_has (t->err.text, "exit status 1");
+    assert_has (t->err.text, "not available.");
+    assert_null (strchr (t->err.text, 0x1b));
     assert_int_equal (scene.bootstrap_protocol.step, STEP_ARCHITECTURE);
     buf_release (&scene.sent);
 }
 
-static void random_bytes_never_get_past_the_first_state (void **state)
+TEST_IN (random_bytes_never_get_past_the_first_state, NULL, NULL)
 {
-    (void) state;
     for (uint64_t seed = 1; seed <= 50; seed++) {
         struct scene scene;
         struct rng rng = rng_seed (seed);
@@ -234,20 +216,4 @@ static void random_bytes_never_get_past_the_first_state (void **state)
         assert_int_equal (scene.bootstrap_protocol.state, AWAITS_HOST);
         buf_release (&scene.sent);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (any_splits_of_the_bytes_mean_the_same),
-        cmocka_unit_test (a_host_that_has_the_bundle_is_sent_nothing_more),
-        cmocka_unit_test (what_lies_in_the_bundles_place_and_is_another_is_told),
-        cmocka_unit_test (refusals_have_their_step_and_words),
-        cmocka_unit_test (what_lacks_the_nonce_is_noise),
-        cmocka_unit_test (noise_has_a_bound_in_lines_and_without_any),
-        cmocka_unit_test (a_line_that_is_too_long_is_noise_and_the_next_one_counts),
-        cmocka_unit_test (an_early_end_says_when_and_what_was_heard),
-        cmocka_unit_test (random_bytes_never_get_past_the_first_state),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

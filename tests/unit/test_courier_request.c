@@ -1,15 +1,7 @@
 /* links: courier */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "coordinator/courier/request.h"
+#include "test.h"
 #include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define NONCE "00112233445566778899aabbccddeeff"
 #define SHA256 NONCE NONCE
@@ -31,12 +23,10 @@ static int parse (struct request *request, const char *line, const char *launch,
     return request_parse (request, text_of (line), text_of (launch), err);
 }
 
-static void a_whole_request_is_read (void **state)
+TEST (a_whole_request_is_read)
 {
-    (void) state;
     struct request request = { 0 };
-    struct err err = { 0 };
-    assert_int_equal (parse (&request, REQUEST ("ssh", SSH), LAUNCH, &err), 0);
+    assert_int_equal (parse (&request, REQUEST ("ssh", SSH), LAUNCH, &t->err), 0);
     assert_int_equal (request.by, BY_SSH);
     assert_string_equal (request.host, "v6e-3");
     assert_string_equal (request.ssh.address, "10.0.0.5");
@@ -47,7 +37,7 @@ static void a_whole_request_is_read (void **state)
     assert_int_equal (request.bundle_head_bytes, 4);
     assert_int_equal (request.bundle_bytes, 5);
     request_release (&request);
-    assert_int_equal (parse (&request, REQUEST ("slurm", SLURM), LAUNCH, &err), 0);
+    assert_int_equal (parse (&request, REQUEST ("slurm", SLURM), LAUNCH, &t->err), 0);
     assert_string_equal (request.slurm.options[0], "--mem=0");
     request_release (&request);
 }
@@ -72,9 +62,8 @@ static int parse_with (const char *transport, const char *member, json_t *value,
     return rc;
 }
 
-static void what_could_become_an_option_a_path_or_a_command_is_refused (void **state)
+TEST (what_could_become_an_option_a_path_or_a_command_is_refused)
 {
-    (void) state;
     static const struct {
         const char *transport, *member, *value;
     } bad[] = {
@@ -116,37 +105,34 @@ static void what_could_become_an_option_a_path_or_a_command_is_refused (void **s
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct err err = { 0 };
         assert_int_equal (parse_with (bad[i].transport, bad[i].member, json_string (bad[i].value), &err), -1);
-        assert_non_null (strstr (err.text, bad[i].member));
+        assert_has (err.text, bad[i].member);
     }
 }
 
-static void numbers_and_lists_have_bounds (void **state)
+TEST (numbers_and_lists_have_bounds)
 {
-    (void) state;
-    struct err err = { 0 };
     json_t *many = json_array ();
     for (int i = 0; i <= REQUEST_IDENTITIES_MAX; i++)
         json_array_append_new (many, json_string ("/key"));
-    assert_int_equal (parse_with ("ssh", "identities", many, &err), -1);
-    assert_int_equal (parse_with ("ssh", "identities", json_pack ("[s]", "relative"), &err), -1);
-    assert_int_equal (parse_with ("ssh", "identities", json_pack ("[i]", 5), &err), -1);
-    assert_int_equal (parse_with ("slurm", "options", json_pack ("[s]", "-N2"), &err), -1);
-    assert_int_equal (parse_with ("slurm", "options", json_pack ("[s]", "--"), &err), -1);
-    assert_int_equal (parse_with ("ssh", "port", json_integer (0), &err), -1);
-    assert_int_equal (parse_with ("ssh", "port", json_integer (65536), &err), -1);
-    assert_int_equal (parse_with ("", "deadline_ms", json_integer (0), &err), -1);
-    assert_int_equal (parse_with ("", "deadline_ms", json_integer (INT64_MAX), &err), -1);
-    assert_int_equal (parse_with ("", "bundle_bytes", json_integer (REQUEST_BUNDLE_MAX_BYTES + 1), &err), -1);
-    assert_int_equal (parse_with ("", "bundle_head_bytes", json_integer (0), &err), -1);
-    assert_int_equal (parse_with ("", "tied", json_integer (1), &err), -1);
-    assert_int_equal (parse_with ("", "sliceup-courier", json_integer (2), &err), -1);
-    assert_int_equal (parse_with ("", "host", json_stringn ("a\0b", 3), &err), -1);
-    assert_int_equal (parse_with ("", "later", json_integer (1), &err), 0); /* passed over */
+    assert_int_equal (parse_with ("ssh", "identities", many, &t->err), -1);
+    assert_int_equal (parse_with ("ssh", "identities", json_pack ("[s]", "relative"), &t->err), -1);
+    assert_int_equal (parse_with ("ssh", "identities", json_pack ("[i]", 5), &t->err), -1);
+    assert_int_equal (parse_with ("slurm", "options", json_pack ("[s]", "-N2"), &t->err), -1);
+    assert_int_equal (parse_with ("slurm", "options", json_pack ("[s]", "--"), &t->err), -1);
+    assert_int_equal (parse_with ("ssh", "port", json_integer (0), &t->err), -1);
+    assert_int_equal (parse_with ("ssh", "port", json_integer (65536), &t->err), -1);
+    assert_int_equal (parse_with ("", "deadline_ms", json_integer (0), &t->err), -1);
+    assert_int_equal (parse_with ("", "deadline_ms", json_integer (INT64_MAX), &t->err), -1);
+    assert_int_equal (parse_with ("", "bundle_bytes", json_integer (REQUEST_BUNDLE_MAX_BYTES + 1), &t->err), -1);
+    assert_int_equal (parse_with ("", "bundle_head_bytes", json_integer (0), &t->err), -1);
+    assert_int_equal (parse_with ("", "tied", json_integer (1), &t->err), -1);
+    assert_int_equal (parse_with ("", "sliceup-courier", json_integer (2), &t->err), -1);
+    assert_int_equal (parse_with ("", "host", json_stringn ("a\0b", 3), &t->err), -1);
+    assert_int_equal (parse_with ("", "later", json_integer (1), &t->err), 0); /* passed over */
 }
 
-static void a_jump_is_taken_apart (void **state)
+TEST (a_jump_is_taken_apart)
 {
-    (void) state;
     static const struct {
         const char *jump, *user, *address;
         uint16_t port;
@@ -171,29 +157,26 @@ static void a_jump_is_taken_apart (void **state)
         assert_int_equal (request.ssh.jump_port, good[i].port);
         request_release (&request);
         assert_int_equal (parse (&request, line, LAUNCH, &err), -1); /* behind a jump host nothing is found out */
-        assert_non_null (strstr (err.text, "coordinator.address"));
+        assert_has (err.text, "coordinator.address");
     }
 }
 
-static void the_address_is_filled_in_and_nothing_else_changes (void **state)
+TEST (the_address_is_filled_in_and_nothing_else_changes)
 {
-    (void) state;
     struct request request = { 0 };
-    struct err err = { 0 };
-    assert_int_equal (parse (&request, REQUEST ("ssh", SSH), LAUNCH, &err), 0);
-    assert_int_equal (request_set_local_address (&request, "fe80::2", &err), 0);
+    assert_int_equal (parse (&request, REQUEST ("ssh", SSH), LAUNCH, &t->err), 0);
+    assert_int_equal (request_set_local_address (&request, "fe80::2", &t->err), 0);
     assert_string_equal (request.launch, "{\"protocol\":1,\"run\":\"r\",\"address\":\"fe80::2\",\"key\":\"k\"}");
     assert_false (request.needs_address);
     char *endless = mem_alloc (REQUEST_LAUNCH_MAX_BYTES + 1);
     memset (endless, 'a', REQUEST_LAUNCH_MAX_BYTES);
-    assert_int_equal (request_set_local_address (&request, endless, &err), -1);
+    assert_int_equal (request_set_local_address (&request, endless, &t->err), -1);
     mem_free (endless);
     request_release (&request);
 }
 
-static void lines_that_are_no_objects_are_refused (void **state)
+TEST (lines_that_are_no_objects_are_refused)
 {
-    (void) state;
     static const char *const bad[] = {
         "", "[]", "nonsense", "{\"sliceup-courier\":1}", "{\"a\":1,\"a\":1}", "\"text\""
     };
@@ -204,17 +187,4 @@ static void lines_that_are_no_objects_are_refused (void **state)
         assert_int_equal (parse (&request, REQUEST ("ssh", SSH), bad[i], &err), -1);
         assert_int_not_equal (err.text[0], 0);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_whole_request_is_read),
-        cmocka_unit_test (what_could_become_an_option_a_path_or_a_command_is_refused),
-        cmocka_unit_test (numbers_and_lists_have_bounds),
-        cmocka_unit_test (a_jump_is_taken_apart),
-        cmocka_unit_test (the_address_is_filled_in_and_nothing_else_changes),
-        cmocka_unit_test (lines_that_are_no_objects_are_refused),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

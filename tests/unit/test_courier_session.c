@@ -1,17 +1,9 @@
 /* links: courier */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/io/clock.h"
 #include "coordinator/courier/bootstrap.h"
 #include "coordinator/courier/bootstrap_session.h"
+#include "test.h"
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -96,9 +88,8 @@ static struct bootstrap_session_end session (const char *script, enum transport_
     return end;
 }
 
-static void a_host_that_never_stops_talking_does_not_hide_the_end_of_the_coordinator (void **state)
+TEST (a_host_that_never_stops_talking_does_not_hide_the_end_of_the_coordinator)
 {
-    (void) state;
     char script[512];
     snprintf (script, sizeof script,
               "sliceup-bootstrap " NONCE " host %s 6.1\nsliceup-bootstrap " NONCE " have\nsliceup-bootstrap " NONCE
@@ -109,30 +100,18 @@ static void a_host_that_never_stops_talking_does_not_hide_the_end_of_the_coordin
     assert_false (end.refused);
 }
 
-static void a_host_that_never_stops_complaining_is_given_up_at_the_deadline (void **state)
+TEST (a_host_that_never_stops_complaining_is_given_up_at_the_deadline)
 {
-    (void) state;
     struct bootstrap_session_end end = session ("", TRANSPORT_ERROR, false);
     assert_int_equal (end.status, 1);
     assert_true (end.refused);
-    assert_non_null (strstr (end.why.text, "deadline"));
+    assert_has (end.why.text, "deadline");
 }
 
-static void a_host_that_never_stops_printing_is_refused (void **state)
+TEST (a_host_that_never_stops_printing_is_refused)
 {
-    (void) state;
     struct bootstrap_session_end end = session ("", TRANSPORT_OUTPUT, false);
     assert_int_equal (end.status, 1);
     assert_true (end.refused);
-    assert_non_null (strstr (end.why.text, "KiB"));
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_host_that_never_stops_talking_does_not_hide_the_end_of_the_coordinator),
-        cmocka_unit_test (a_host_that_never_stops_complaining_is_given_up_at_the_deadline),
-        cmocka_unit_test (a_host_that_never_stops_printing_is_refused),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
+    assert_has (end.why.text, "KiB");
 }

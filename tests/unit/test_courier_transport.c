@@ -1,12 +1,6 @@
 /* links: courier */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "coordinator/courier/transport.h"
+#include "test.h"
 
 static void assert_without_jobs (const char *line, const char *expected)
 {
@@ -17,9 +11,8 @@ static void assert_without_jobs (const char *line, const char *expected)
     buf_release (&out);
 }
 
-static void numbers_of_jobs_are_left_out_of_a_line (void **state)
+TEST (numbers_of_jobs_are_left_out_of_a_line)
 {
-    (void) state;
     assert_without_jobs ("srun: job 9 queued and waiting for resources", "srun: job queued and waiting for resources");
     assert_without_jobs ("srun: error: Unable to create step for job 12: Invalid job id specified",
                          "srun: error: Unable to create step for job: Invalid job id specified");
@@ -30,9 +23,8 @@ static void numbers_of_jobs_are_left_out_of_a_line (void **state)
     assert_without_jobs ("ended job 8", "ended job");
 }
 
-static void other_numbers_stay (void **state)
+TEST (other_numbers_stay)
 {
-    (void) state;
     assert_without_jobs ("", "");
     assert_without_jobs ("5 nodes", "5 nodes");
     assert_without_jobs ("srun: error: port 6817: error 111", "srun: error: port 6817: error 111");
@@ -42,24 +34,13 @@ static void other_numbers_stay (void **state)
 static void assert_last_line (const char *received, const char *expected)
 {
     struct text last = transport_last_line (text_of (received));
-    assert_true (text_is (last, expected));
+    assert_text (last, expected);
 }
 
-static void the_last_line_is_the_one_that_says_something (void **state)
+TEST (the_last_line_is_the_one_that_says_something)
 {
-    (void) state;
     assert_last_line ("", "");
     assert_last_line ("\n\n", "");
     assert_last_line ("one", "one");
     assert_last_line ("one\ntwo\n\n", "two");
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (numbers_of_jobs_are_left_out_of_a_line),
-        cmocka_unit_test (other_numbers_stay),
-        cmocka_unit_test (the_last_line_is_the_one_that_says_something),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

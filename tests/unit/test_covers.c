@@ -1,16 +1,8 @@
 /* links: simulated */
 /* What a generation that is built upon another one holds, when there were many before it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "coordinator/verdict/covers.h"
 #include "stretched.h"
+#include "test.h"
 #include "write_lease_fixture.h"
 
 enum { BASE = 3000, NEXT };
@@ -33,29 +25,24 @@ static text_list covers_of (uint32_t from, uint32_t n, struct arena *arena)
 static void is_day (struct text cover, uint32_t day)
 {
     struct arena arena = { 0 };
-    assert_true (text_equal (cover, cover_of (day, &arena)));
+    assert_text (cover, cover_of (day, &arena));
     arena_release (&arena);
 }
 
-static void what_no_ladder_has_used_for_longest_is_let_go (void **state)
+TEST (what_no_ladder_has_used_for_longest_is_let_go)
 {
-    (void) state;
-    struct arena arena = { 0 };
-    text_list base = covers_of (0, GENERATION_COVERS_MAX, &arena), none = { 0 };
-    text_list next = covers_carry_over (&base, &none, cover_of (9999, &arena), &arena);
+    text_list base = covers_of (0, GENERATION_COVERS_MAX, &t->arena), none = { 0 };
+    text_list next = covers_carry_over (&base, &none, cover_of (9999, &t->arena), &t->arena);
     assert_int_equal (next.n, COVERS_KEPT);
     is_day (next.items[0], GENERATION_COVERS_MAX - COVERS_KEPT + 1);
     is_day (next.items[COVERS_KEPT - 2], GENERATION_COVERS_MAX - 1);
     is_day (next.items[COVERS_KEPT - 1], 9999);
-    arena_release (&arena);
 }
 
-static void what_the_ladder_uses_stays_however_old_it_is (void **state)
+TEST (what_the_ladder_uses_stays_however_old_it_is)
 {
-    (void) state;
-    struct arena arena = { 0 };
-    text_list base = covers_of (0, GENERATION_COVERS_MAX, &arena), ladder = covers_of (0, RUNGS_MAX, &arena);
-    text_list next = covers_carry_over (&base, &ladder, cover_of (5, &arena), &arena);
+    text_list base = covers_of (0, GENERATION_COVERS_MAX, &t->arena), ladder = covers_of (0, RUNGS_MAX, &t->arena);
+    text_list next = covers_carry_over (&base, &ladder, cover_of (5, &t->arena), &t->arena);
     assert_int_equal (next.n, COVERS_KEPT);
     for (uint32_t i = 0; i < RUNGS_MAX; i++)
         assert_true (covers_have (&next, ladder.items[i]));
@@ -63,25 +50,21 @@ static void what_the_ladder_uses_stays_however_old_it_is (void **state)
     is_day (next.items[COVERS_KEPT - 1], 5);         /* but what was made now, which comes last, and once */
     for (uint32_t i = 0; i + 1 < COVERS_KEPT; i++)
         assert_false (text_equal (next.items[i], ladder.items[5]));
-    arena_release (&arena);
 }
 
 /* Ten years of a new rung each day, beside one that is in the ladder every day but never made again. */
-static void a_family_of_daily_runs_keeps_what_it_uses_and_stays_small (void **state)
+TEST (a_family_of_daily_runs_keeps_what_it_uses_and_stays_small)
 {
-    (void) state;
-    struct arena arena = { 0 };
-    text_list covers = covers_of (0, 1, &arena);
+    text_list covers = covers_of (0, 1, &t->arena);
     for (uint32_t day = 1; day <= 3650; day++) {
-        text_list ladder = covers_of (0, 2, &arena);
-        ladder.items[1] = cover_of (day, &arena);
-        covers = covers_carry_over (&covers, &ladder, ladder.items[1], &arena);
+        text_list ladder = covers_of (0, 2, &t->arena);
+        ladder.items[1] = cover_of (day, &t->arena);
+        covers = covers_carry_over (&covers, &ladder, ladder.items[1], &t->arena);
         assert_in_range (covers.n, 1, COVERS_KEPT);
         assert_true (covers_have (&covers, ladder.items[0]));
     }
     assert_int_equal (covers.n, COVERS_KEPT);
     is_day (covers.items[0], 3650 - COVERS_KEPT + 2);
-    arena_release (&arena);
 }
 
 /* ---- the run that builds upon it ---- */
@@ -126,12 +109,10 @@ static const struct fact_generation *build_upon (struct bench *bench, const stru
     return &published->of.generation;
 }
 
-static void a_generation_with_as_many_covers_as_a_record_holds_can_be_built_upon (void **state)
+TEST (a_generation_with_as_many_covers_as_a_record_holds_can_be_built_upon)
 {
-    (void) state;
     struct bench bench;
-    struct arena arena = { 0 };
-    struct fact_generation base = grown (GENERATION_COVERS_MAX, GENERATION_BASE_MAX_ENTRIES, &arena);
+    struct fact_generation base = grown (GENERATION_COVERS_MAX, GENERATION_BASE_MAX_ENTRIES, &t->arena);
     const struct fact_generation *next = build_upon (&bench, &base);
     assert_int_equal (next->covers.n, COVERS_KEPT);
     assert_int_equal (bench.runs[0].cache.base, BASE);
@@ -139,15 +120,12 @@ static void a_generation_with_as_many_covers_as_a_record_holds_can_be_built_upon
     restart (&bench); /* the next process builds upon the same */
     stretched_fits (bench.facts, bench.facts_n);
     bench_close (&bench);
-    arena_release (&arena);
 }
 
-static void one_that_has_grown_too_large_is_not_built_upon (void **state)
+TEST (one_that_has_grown_too_large_is_not_built_upon)
 {
-    (void) state;
     struct bench bench;
-    struct arena arena = { 0 };
-    struct fact_generation base = grown (7, GENERATION_BASE_MAX_ENTRIES + 1, &arena);
+    struct fact_generation base = grown (7, GENERATION_BASE_MAX_ENTRIES + 1, &t->arena);
     const struct fact_generation *next = build_upon (&bench, &base);
     assert_int_equal (last_fact (&bench, FACT_WRITER_GRANTED)->of.writer_granted.base, 0);
     assert_int_equal (bench.runs[0].cache.base, 0);
@@ -156,35 +134,18 @@ static void one_that_has_grown_too_large_is_not_built_upon (void **state)
     assert_int_equal (next->keys.n, 0);
     assert_int_equal (next->compile_ms, 700);
     bench_close (&bench);
-    arena_release (&arena);
 }
 
-static void the_catalogue_is_told_what_the_ladder_uses (void **state)
+TEST (the_catalogue_is_told_what_the_ladder_uses)
 {
-    (void) state;
     struct bench bench;
-    struct arena arena = { 0 };
-    struct fact_generation base = grown (1, 1, &arena);
+    struct fact_generation base = grown (1, 1, &t->arena);
     const struct fact_generation *next = build_upon (&bench, &base);
     static const enum effect_kind told[] = { FX_CACHE_FIND, FX_CACHE_PUBLISH };
     for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
         const struct effect *effect = last_effect (&bench, told[i]);
         assert_int_equal (effect->covers.n, 1);
-        assert_true (text_equal (effect->covers.items[0], next->covers.items[next->covers.n - 1]));
+        assert_text (effect->covers.items[0], next->covers.items[next->covers.n - 1]);
     }
     bench_close (&bench);
-    arena_release (&arena);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (what_no_ladder_has_used_for_longest_is_let_go),
-        cmocka_unit_test (what_the_ladder_uses_stays_however_old_it_is),
-        cmocka_unit_test (a_family_of_daily_runs_keeps_what_it_uses_and_stays_small),
-        cmocka_unit_test (a_generation_with_as_many_covers_as_a_record_holds_can_be_built_upon),
-        cmocka_unit_test (one_that_has_grown_too_large_is_not_built_upon),
-        cmocka_unit_test (the_catalogue_is_told_what_the_ladder_uses),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
-/* links: io czmq */
+/* alone: io czmq */
 /* czmq is a peer of its own here: what it makes and says must be accepted by our links, which no longer use it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/io/atomic_file.h"
 #include "link_lab.h"
+#include "test.h"
 #include <czmq.h>
 
 enum { RANK = 2 };
@@ -44,9 +38,8 @@ static void talk (struct hub *hub, zsock_t *socket)
     zstr_free (&received);
 }
 
-static void a_peer_of_czmq_with_a_key_of_czmq_is_admitted (void **state)
+TEST (a_peer_of_czmq_with_a_key_of_czmq_is_admitted)
 {
-    (void) state;
     struct link_keys hub_keys;
     link_keys_make (&hub_keys);
     struct hub *hub = lab_hub (&hub_keys);
@@ -60,9 +53,8 @@ static void a_peer_of_czmq_with_a_key_of_czmq_is_admitted (void **state)
     hub_close (hub);
 }
 
-static void a_peer_of_czmq_may_use_a_key_of_ours (void **state)
+TEST (a_peer_of_czmq_may_use_a_key_of_ours)
 {
-    (void) state;
     struct link_keys hub_keys, keys;
     link_keys_make (&hub_keys);
     link_keys_make (&keys);
@@ -79,9 +71,8 @@ static void a_peer_of_czmq_may_use_a_key_of_ours (void **state)
     hub_close (hub);
 }
 
-static void our_links_work_with_keys_of_czmq (void **state)
+TEST (our_links_work_with_keys_of_czmq)
 {
-    (void) state;
     zcert_t *hub_cert = zcert_new (), *cert = zcert_new ();
     struct link_keys hub_keys = keys_of (hub_cert), keys = keys_of (cert);
     struct hub *hub = lab_hub (&hub_keys);
@@ -95,9 +86,8 @@ static void our_links_work_with_keys_of_czmq (void **state)
     zcert_destroy (&cert);
 }
 
-static void a_key_of_czmq_that_nobody_admitted_is_refused (void **state)
+TEST (a_key_of_czmq_that_nobody_admitted_is_refused)
 {
-    (void) state;
     struct link_keys hub_keys, admitted;
     link_keys_make (&hub_keys);
     link_keys_make (&admitted);
@@ -113,14 +103,8 @@ static void a_key_of_czmq_that_nobody_admitted_is_refused (void **state)
     hub_close (hub);
 }
 
-int main (void)
+int main (int argc, char **argv)
 {
     zsys_handler_set (NULL);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_peer_of_czmq_with_a_key_of_czmq_is_admitted),
-        cmocka_unit_test (a_peer_of_czmq_may_use_a_key_of_ours),
-        cmocka_unit_test (our_links_work_with_keys_of_czmq),
-        cmocka_unit_test (a_key_of_czmq_that_nobody_admitted_is_refused),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
+    return test_run (argc, argv);
 }

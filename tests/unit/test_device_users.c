@@ -1,21 +1,12 @@
-/* links: attempt */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* alone: attempt */
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "test.h"
 #include "worker/attempt/device_wait.h"
 #include "worker/facts/device_users.h"
 #include "worker/facts/display.h"
 #include <poll.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* A machine made of files: what /proc, /sys and /dev look like is all that counts. */
@@ -81,7 +72,7 @@ static const struct device_users *find (struct machine *machine, enum device_use
     "python3\0train.py\0--steps\0"                                                                                     \
     "3\0"
 
-static void a_holder_is_named_with_all_that_finds_it (void **state)
+TEST_IN (a_holder_is_named_with_all_that_finds_it, setup, teardown)
 {
     struct machine *machine = *state;
     static const char stat[] = "4711 (py) th) S 1 4711 4711 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12300 99 1";
@@ -94,11 +85,11 @@ static void a_holder_is_named_with_all_that_finds_it (void **state)
     assert_int_equal (found->items[0].pid, 4711);
     assert_int_equal (found->items[0].uid, geteuid ());
     assert_int_equal (found->items[0].began_ms, 12300 * 1000 / (uint64_t) sysconf (_SC_CLK_TCK));
-    assert_true (text_is (found->items[0].command, "python3 train.py --steps 3"));
+    assert_text (found->items[0].command, "python3 train.py --steps 3");
     assert_true (text_starts (found->items[0].device, machine->dev));
 }
 
-static void a_command_line_cannot_drive_a_terminal_or_be_long (void **state)
+TEST_IN (a_command_line_cannot_drive_a_terminal_or_be_long, setup, teardown)
 {
     struct machine *machine = *state;
     char line[3000];
@@ -113,16 +104,16 @@ static void a_command_line_cannot_drive_a_terminal_or_be_long (void **state)
     assert_null (memchr (found->items[0].command.ptr, '\n', found->items[0].command.len));
 }
 
-static void without_a_command_line_its_name_counts (void **state)
+TEST_IN (without_a_command_line_its_name_counts, setup, teardown)
 {
     struct machine *machine = *state;
     put (machine, "/proc/7/cmdline", "", 0);
     put (machine, "/proc/7/comm", "ghost\n", 6);
     open_device (machine, 7, "accel0");
-    assert_true (text_is (find (machine, DEVICE_USERS_OF_EXCLUSIVE)->items[0].command, "ghost"));
+    assert_text (find (machine, DEVICE_USERS_OF_EXCLUSIVE)->items[0].command, "ghost");
 }
 
-static void what_many_may_have_open_is_not_exclusive (void **state)
+TEST_IN (what_many_may_have_open_is_not_exclusive, setup, teardown)
 {
     struct machine *machine = *state;
     open_device (machine, 1, "nvidia0"); /* its daemon has it open all the time */
@@ -133,7 +124,7 @@ static void what_many_may_have_open_is_not_exclusive (void **state)
     assert_int_equal (find (machine, DEVICE_USERS_OF_ANY)->n, 2);
 }
 
-static void a_group_of_another_device_is_nobodys_concern (void **state)
+TEST_IN (a_group_of_another_device_is_nobodys_concern, setup, teardown)
 {
     struct machine *machine = *state;
     put (machine, "/sys/kernel/iommu_groups/3/devices/0000:00:04.0/vendor", "0x15b3\n", 7);
@@ -150,7 +141,7 @@ static void a_group_of_another_device_is_nobodys_concern (void **state)
     assert_int_equal (found->items[1].pid, 50);
 }
 
-static void the_container_of_vfio_does_not_hide_its_group (void **state)
+TEST_IN (the_container_of_vfio_does_not_hide_its_group, setup, teardown)
 {
     struct machine *machine = *state;
     link_fd (machine, 9, 3, text_format (&machine->arena, "%s/vfio/vfio", machine->dev).ptr);
@@ -158,7 +149,7 @@ static void the_container_of_vfio_does_not_hide_its_group (void **state)
     assert_int_equal (find (machine, DEVICE_USERS_OF_EXCLUSIVE)->n, 1);
 }
 
-static void more_than_are_kept_are_counted (void **state)
+TEST_IN (more_than_are_kept_are_counted, setup, teardown)
 {
     struct machine *machine = *state;
     for (unsigned pid = 100; pid < 100 + DEVICE_USERS_MAX + 3; pid++)
@@ -170,7 +161,7 @@ static void more_than_are_kept_are_counted (void **state)
         assert_true (found->items[i - 1].pid < found->items[i].pid);
 }
 
-static void who_may_not_be_looked_into_is_told (void **state)
+TEST_IN (who_may_not_be_looked_into_is_told, setup, teardown)
 {
     struct machine *machine = *state;
     put (machine, "/proc/1/comm", "init\n", 5);
@@ -180,7 +171,7 @@ static void who_may_not_be_looked_into_is_told (void **state)
     assert_int_equal (machine->found.n, 0);
 }
 
-static void without_time_it_says_so (void **state)
+TEST_IN (without_time_it_says_so, setup, teardown)
 {
     struct machine *machine = *state;
     open_device (machine, 7, "accel0");
@@ -201,7 +192,7 @@ static void is_shown (struct machine *machine, const char *raw, size_t len, cons
 }
 #define IS_SHOWN(raw, shown) is_shown (machine, raw, sizeof raw - 1, shown)
 
-static void secrets_of_a_command_line_are_not_told (void **state)
+TEST_IN (secrets_of_a_command_line_are_not_told, setup, teardown)
 {
     struct machine *machine = *state;
     IS_SHOWN ("python3\0train.py\0--token=abc\0--x=1\0", "python3 train.py --token=*** --x=1");
@@ -212,7 +203,7 @@ static void secrets_of_a_command_line_are_not_told (void **state)
     IS_SHOWN ("a  b\nc\t\033[2J", "a b c \\x1b[2J");
 }
 
-static void a_program_has_one_name_on_all_hosts (void **state)
+TEST_IN (a_program_has_one_name_on_all_hosts, setup, teardown)
 {
     struct machine *machine = *state;
     static const char *const lines[][2] = { { "/usr/bin/python3", "python3" },
@@ -221,12 +212,12 @@ static void a_program_has_one_name_on_all_hosts (void **state)
                                             { "/", "" },
                                             { "a\033b", "a\\x1bb" } };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        assert_true (text_is (display_program_name (&machine->arena, text_of (lines[i][0])), lines[i][1]));
+        assert_text (display_program_name (&machine->arena, text_of (lines[i][0])), lines[i][1]);
 }
 
 /* ---- waiting ---- */
 
-static void a_free_device_is_not_waited_for (void **state)
+TEST_IN (a_free_device_is_not_waited_for, setup, teardown)
 {
     struct machine *machine = *state;
     struct text waited, why;
@@ -243,7 +234,7 @@ static void has (struct text text, const char *what)
         fail_msg ("expected '%s' in '%.*s'", what, TEXT_ARG (text));
 }
 
-static void past_the_bound_the_holder_is_named (void **state)
+TEST_IN (past_the_bound_the_holder_is_named, setup, teardown)
 {
     struct machine *machine = *state;
     static const char stat[] = "4711 (py) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 1 99";
@@ -262,7 +253,7 @@ static void past_the_bound_the_holder_is_named (void **state)
     assert_true (why.len <= SENTENCE_MAX_BYTES && !waited.len);
 }
 
-static void a_bound_of_nothing_looks_once (void **state)
+TEST_IN (a_bound_of_nothing_looks_once, setup, teardown)
 {
     struct machine *machine = *state;
     struct text waited, why;
@@ -280,7 +271,7 @@ static void *let_go (void *owner)
     return unlink (path) == 0 ? machine : NULL;
 }
 
-static void what_gets_free_was_waited_for (void **state)
+TEST_IN (what_gets_free_was_waited_for, setup, teardown)
 {
     struct machine *machine = *state;
     struct text waited, why;
@@ -303,9 +294,8 @@ static void what_gets_free_was_waited_for (void **state)
 
 /* ---- who asks ---- */
 
-static void a_device_is_asked_for_by_its_backend (void **state)
+TEST (a_device_is_asked_for_by_its_backend)
 {
-    (void) state;
     struct var client = { TEXT_LIT ("client"), TEXT_LIT ("false") };
     struct msg_run run = { .profile.backend = TEXT_LIT ("tpu"), .rung.kind = PROGRAM_CANARY, .key.pass = PASS_ONCE };
     assert_true (device_is_wanted (&run));
@@ -329,29 +319,4 @@ static void a_device_is_asked_for_by_its_backend (void **state)
     assert_false (device_is_wanted (&run));
     run.rung = (struct rung){ .kind = PROGRAM_CANARY };
     assert_false (device_is_wanted (&run)); /* the profile says cpu */
-}
-
-#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        T (a_holder_is_named_with_all_that_finds_it),
-        T (a_command_line_cannot_drive_a_terminal_or_be_long),
-        T (without_a_command_line_its_name_counts),
-        T (what_many_may_have_open_is_not_exclusive),
-        T (a_group_of_another_device_is_nobodys_concern),
-        T (the_container_of_vfio_does_not_hide_its_group),
-        T (more_than_are_kept_are_counted),
-        T (who_may_not_be_looked_into_is_told),
-        T (without_time_it_says_so),
-        T (secrets_of_a_command_line_are_not_told),
-        T (a_program_has_one_name_on_all_hosts),
-        T (a_free_device_is_not_waited_for),
-        T (past_the_bound_the_holder_is_named),
-        T (a_bound_of_nothing_looks_once),
-        T (what_gets_free_was_waited_for),
-        cmocka_unit_test (a_device_is_asked_for_by_its_backend),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,22 +1,12 @@
 /* links: view */
 /* Drift: the minority is named, the order of hosts decides nothing, what is planted is found, absence is no evidence.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/base/rng.h"
 #include "coordinator/receipt/drift.h"
 #include "coordinator/receipt/drift_private.h"
 #include "coordinator/view/drift_json.h"
 #include "coordinator/view/drift_sentence.h"
+#include "test.h"
 
 enum { FACTS = 12, HOSTS_MOST = 64 };
 
@@ -112,10 +102,9 @@ static struct text planted (struct slice *slice, const char *name, const char *v
     return text_format (&slice->arena, "policy %s", name);
 }
 
-static void a_path_of_the_host_itself_is_expected_to_differ (void **state)
+TEST (a_path_of_the_host_itself_is_expected_to_differ)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 4);
     const struct drift_query all = { .all = true };
     planted (&slice, "XLA_FLAGS", "--a=1 --xla_dump_to=/dump/h%u/rank-%u");
@@ -142,10 +131,9 @@ static void a_path_of_the_host_itself_is_expected_to_differ (void **state)
     done (&slice);
 }
 
-static void of_two_equal_groups_neither_is_the_reference (void **state)
+TEST (of_two_equal_groups_neither_is_the_reference)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 4);
     for (uint32_t i = 2; i < 4; i++)
         host (&slice, i)->bundle.items[0].value = TEXT_LIT ("0.10.1");
@@ -158,10 +146,9 @@ static void of_two_equal_groups_neither_is_the_reference (void **state)
     done (&slice);
 }
 
-static void without_facts_it_is_not_known (void **state)
+TEST (without_facts_it_is_not_known)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 2);
     for (uint32_t i = 0; i < 2; i++)
         host (&slice, i)->facts.n = 0;
@@ -173,10 +160,9 @@ static void without_facts_it_is_not_known (void **state)
     done (&slice);
 }
 
-static void two_hosts_with_one_place_are_found_in_files (void **state)
+TEST (two_hosts_with_one_place_are_found_in_files)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 3);
     host (&slice, 2)->rank = 1;
     assert_string_equal (first_line (&slice, &plain), "h[1-2]: they have the same rank: 1");
@@ -195,10 +181,9 @@ static void two_hosts_with_one_place_are_found_in_files (void **state)
     done (&slice);
 }
 
-static void the_larger_difference_comes_first (void **state)
+TEST (the_larger_difference_comes_first)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 6);
     for (uint32_t i = 0; i < 6; i++) {
         struct host_receipt *at = host (&slice, i);
@@ -215,10 +200,9 @@ static void the_larger_difference_comes_first (void **state)
     done (&slice);
 }
 
-static void equal_hosts_have_no_drift (void **state)
+TEST (equal_hosts_have_no_drift)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 8);
     assert_string_equal (first_line (&slice, &plain), "no drift: 8 hosts, 18 facts compared");
     assert_int_equal (slice.drift.n, 0);
@@ -228,10 +212,9 @@ static void equal_hosts_have_no_drift (void **state)
     done (&slice);
 }
 
-static void the_minority_is_named_in_the_first_line (void **state)
+TEST (the_minority_is_named_in_the_first_line)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 8);
     host (&slice, 3)->bundle.items[0].value = TEXT_LIT ("0.10.1");
     assert_string_equal (first_line (&slice, &plain), "h3: bundle jaxlib is 0.10.1, 7 others have 0.10.2");
@@ -240,10 +223,9 @@ static void the_minority_is_named_in_the_first_line (void **state)
     done (&slice);
 }
 
-static void what_a_host_says_twice_it_says_once (void **state)
+TEST (what_a_host_says_twice_it_says_once)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 4);
     struct host_receipt *at = host (&slice, 1);
     at->facts.items[4] = at->facts.items[3];
@@ -256,11 +238,10 @@ static void what_a_host_says_twice_it_says_once (void **state)
 }
 
 /* More facts that some hosts lack than there is room to show: the one whose values differ as well comes first. */
-static void what_there_is_no_room_for_is_counted (void **state)
+TEST (what_there_is_no_room_for_is_counted)
 {
     enum { MANY = 4096 + 1 };
     struct slice slice;
-    (void) state;
     make (&slice, 4);
     for (uint32_t i = 0; i < 3; i++) {
         struct host_receipt *at = host (&slice, i);
@@ -273,7 +254,7 @@ static void what_there_is_no_room_for_is_counted (void **state)
         at->facts.n = FACTS + MANY;
     }
     first_line (&slice, &plain);
-    assert_true (text_is (slice.drift.items[0].fact, "fact x4096"));
+    assert_text (slice.drift.items[0].fact, "fact x4096");
     assert_int_equal (slice.drift.findings, 1024);
     assert_int_equal (slice.drift.left_out, MANY - 1024);
     done (&slice);
@@ -295,17 +276,16 @@ static void run_on (struct slice *slice, uint32_t at, const char *rung, uint32_t
     of->rungs.items[of->rungs.n - 1].backend = of->backend.observed;
 }
 
-static void who_ended_early_ran_on_no_other_backend (void **state)
+TEST (who_ended_early_ran_on_no_other_backend)
 {
     struct slice slice, later;
-    (void) state;
     make (&slice, 4);
     for (uint32_t i = 0; i < 4; i++) {
         run_on (&slice, i, "dense", 2, "native");
         if (i > 0)
             run_on (&slice, i, "sum", 8, "pallas");
     }
-    assert_non_null (strstr (first_line (&slice, &plain), "no drift: 4 hosts"));
+    assert_has (first_line (&slice, &plain), "no drift: 4 hosts");
     host (&slice, 0)->rungs.items[0].backend.platform_version = TEXT_LIT ("2");
     assert_string_equal (first_line (&slice, &plain), "h0: backend platform_version is 2, 3 others have 1");
     host (&slice, 0)->rungs.items[0].backend.platform_version = TEXT_LIT ("1");
@@ -314,7 +294,7 @@ static void who_ended_early_ran_on_no_other_backend (void **state)
     host (&slice, 3)->rungs.items[1].backend.kernel_path = TEXT_LIT ("pallas");
     for (uint32_t i = 1; i < 4; i++)
         host (&slice, i)->rungs.items[0].backend.platform = (struct text){ 0 };
-    assert_non_null (strstr (first_line (&slice, &plain), "no drift: 4 hosts")); /* no rung is told by both groups */
+    assert_has (first_line (&slice, &plain), "no drift: 4 hosts"); /* no rung is told by both groups */
     make (&later, 4);
     for (uint32_t i = 0; i < 4; i++)
         run_on (&later, i, "dense", 2, "native");
@@ -329,10 +309,9 @@ static void who_ended_early_ran_on_no_other_backend (void **state)
 }
 
 /* What only programs of the slice get is nothing that a host lacks which ran none; what is not as launched is. */
-static void who_ran_no_program_of_the_slice_lacks_none_of_its_variables (void **state)
+TEST (who_ran_no_program_of_the_slice_lacks_none_of_its_variables)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 4);
     struct var set = { TEXT_LIT ("LEVEL"), TEXT_LIT ("1") },
                both[] = { host (&slice, 1)->policy.observed.items[0], set };
@@ -345,24 +324,23 @@ static void who_ran_no_program_of_the_slice_lacks_none_of_its_variables (void **
             policy->observed.n = 2;
         }
     }
-    assert_non_null (strstr (first_line (&slice, &plain), "no drift: 4 hosts"));
+    assert_has (first_line (&slice, &plain), "no drift: 4 hosts");
     host (&slice, 2)->policy.observed.items[1].value = TEXT_LIT ("2");
     assert_string_equal (first_line (&slice, &plain), "h2: policy LEVEL is 2, 3 others have none");
     done (&slice);
 }
 
 /* Nobody knows whether it differs; that it was not heard is a fact of its own. */
-static void what_a_host_did_not_hear_is_no_difference (void **state)
+TEST (what_a_host_did_not_hear_is_no_difference)
 {
     struct slice slice;
-    (void) state;
     for (uint32_t odd = 0; odd < 8; odd += 3) {
         make (&slice, 8);
         host (&slice, odd)->facts.items[2].value = TEXT_LIT (FACT_NOT_REPORTED);
         assert_string_equal (first_line (&slice, &plain), "no drift: 8 hosts, 18 facts compared");
         assert_int_equal (slice.drift.expected, 2);
         host (&slice, odd)->facts.items[3].value = TEXT_LIT ("slow");
-        assert_non_null (strstr (first_line (&slice, &plain), "fact f3 is slow, 7 others have v3"));
+        assert_has (first_line (&slice, &plain), "fact f3 is slow, 7 others have v3");
         assert_int_equal (slice.drift.findings, 1);
         host (&slice, odd + 1)->facts.items[2].value = TEXT_LIT ("another");
         first_line (&slice, &plain);
@@ -372,10 +350,9 @@ static void what_a_host_did_not_hear_is_no_difference (void **state)
 }
 
 /* The odd host is the one by which the table begins. */
-static void the_first_host_may_be_the_odd_one (void **state)
+TEST (the_first_host_may_be_the_odd_one)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 8);
     host (&slice, 0)->bundle.items[0].value = TEXT_LIT ("0.10.1");
     assert_string_equal (first_line (&slice, &plain), "h0: bundle jaxlib is 0.10.1, 7 others have 0.10.2");
@@ -383,10 +360,9 @@ static void the_first_host_may_be_the_odd_one (void **state)
     done (&slice);
 }
 
-static void flags_are_sets_of_words (void **state)
+TEST (flags_are_sets_of_words)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 4);
     host (&slice, 1)->policy.observed.items[0].value = TEXT_LIT ("--b=2  --a=1");
     assert_string_equal (first_line (&slice, &plain), "no drift: 4 hosts, 18 facts compared");
@@ -397,10 +373,9 @@ static void flags_are_sets_of_words (void **state)
 }
 
 /* The value by which the table begins is the minority's, and is spelled in two ways. */
-static void two_spellings_of_one_set_are_one_group (void **state)
+TEST (two_spellings_of_one_set_are_one_group)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 6);
     for (uint32_t i = 2; i < 6; i++)
         host (&slice, i)->policy.observed.items[0].value = TEXT_LIT ("--a=1 --b=3");
@@ -411,10 +386,9 @@ static void two_spellings_of_one_set_are_one_group (void **state)
     done (&slice);
 }
 
-static void what_breaks_the_program_stands_before_what_slows_it (void **state)
+TEST (what_breaks_the_program_stands_before_what_slows_it)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 8);
     host (&slice, 1)->facts.items[1].value = TEXT_LIT ("never");
     host (&slice, 2)->facts.items[5].value = TEXT_LIT ("other");
@@ -422,17 +396,16 @@ static void what_breaks_the_program_stands_before_what_slows_it (void **state)
     host (&slice, 5)->policy.observed.items[0].value = TEXT_LIT ("--a=1");
     assert_string_equal (first_line (&slice, &plain), "h5: policy XLA_FLAGS lacks --b=2, unlike 7 others");
     assert_int_equal (slice.drift.findings, 4);
-    assert_true (text_is (slice.drift.items[1].fact, "bundle numpy"));
-    assert_true (text_is (slice.drift.items[2].fact, "fact hugepages.transparent"));
+    assert_text (slice.drift.items[1].fact, "bundle numpy");
+    assert_text (slice.drift.items[2].fact, "fact hugepages.transparent");
     assert_int_equal (slice.drift.items[2].severity, DRIFT_SLOWS);
-    assert_true (text_is (slice.drift.items[3].fact, "fact f5"));
+    assert_text (slice.drift.items[3].fact, "fact f5");
     done (&slice);
 }
 
-static void a_tie_goes_to_the_lowest_rank_and_is_said (void **state)
+TEST (a_tie_goes_to_the_lowest_rank_and_is_said)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 4);
     for (uint32_t i = 2; i < 4; i++)
         host (&slice, i)->bundle.items[0].value = TEXT_LIT ("0.10.1");
@@ -443,10 +416,9 @@ static void a_tie_goes_to_the_lowest_rank_and_is_said (void **state)
 }
 
 /* The host of the lowest rank is slow, so that the reference is no tie any more and does not have it. */
-static void a_reference_without_those_that_are_named_is_no_tie (void **state)
+TEST (a_reference_without_those_that_are_named_is_no_tie)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 8);
     for (uint32_t i = 4; i < 8; i++)
         host (&slice, i)->bundle.items[0].value = TEXT_LIT ("0.10.1");
@@ -461,10 +433,9 @@ static void a_reference_without_those_that_are_named_is_no_tie (void **state)
 }
 
 /* The majority of one fact is not the largest group of hosts that agree in all. */
-static void the_reference_agrees_in_everything (void **state)
+TEST (the_reference_agrees_in_everything)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 8);
     for (uint32_t i = 5; i < 8; i++)
         host (&slice, i)->bundle.items[0].value = TEXT_LIT ("b");
@@ -477,10 +448,9 @@ static void the_reference_agrees_in_everything (void **state)
 }
 
 /* A serial number makes no host a group of its own. */
-static void a_fact_without_a_majority_decides_no_reference (void **state)
+TEST (a_fact_without_a_majority_decides_no_reference)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 8);
     for (uint32_t i = 0; i < 8; i++)
         host (&slice, i)->facts.items[7].value = text_format (&slice.arena, "serial %u", i);
@@ -492,10 +462,9 @@ static void a_fact_without_a_majority_decides_no_reference (void **state)
 
 /* ---- absence ---- */
 
-static void what_a_host_does_not_say_differs (void **state)
+TEST (what_a_host_does_not_say_differs)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 8);
     host (&slice, 6)->facts.items[9] = host (&slice, 6)->facts.items[11];
     host (&slice, 6)->facts.n = 11;
@@ -510,10 +479,9 @@ static void what_a_host_does_not_say_differs (void **state)
     done (&slice);
 }
 
-static void a_host_without_report_is_said_first_and_equals_nobody (void **state)
+TEST (a_host_without_report_is_said_first_and_equals_nobody)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 4);
     struct host_receipt silent = { .run = TEXT_LIT ("run"), .host = TEXT_LIT ("h2"), .rank = 2 };
     *host (&slice, 2) = silent;
@@ -532,10 +500,9 @@ static void a_host_without_report_is_said_first_and_equals_nobody (void **state)
     done (&slice);
 }
 
-static void silent_hosts_swell_no_group (void **state)
+TEST (silent_hosts_swell_no_group)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 5);
     for (uint32_t i = 3; i < 5; i++)
         *host (&slice, i) = (struct host_receipt){ .run = TEXT_LIT ("run"), .host = host (&slice, i)->host, .rank = i };
@@ -548,10 +515,9 @@ static void silent_hosts_swell_no_group (void **state)
 }
 
 /* Compiling ahead of time runs on one host: that the others have no bundle says nothing of them. */
-static void what_few_tell_is_no_duty_of_the_others (void **state)
+TEST (what_few_tell_is_no_duty_of_the_others)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 4);
     for (uint32_t i = 1; i < 4; i++)
         host (&slice, i)->bundle.n = 0;
@@ -560,10 +526,9 @@ static void what_few_tell_is_no_duty_of_the_others (void **state)
     done (&slice);
 }
 
-static void who_tells_no_bundle_lacks_no_package (void **state)
+TEST (who_tells_no_bundle_lacks_no_package)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 6);
     host (&slice, 3)->bundle.n = 0;
     host (&slice, 2)->bundle.n = 1;
@@ -573,10 +538,9 @@ static void who_tells_no_bundle_lacks_no_package (void **state)
 }
 
 /* A program told its backend, so it told its policy: there was nothing to name. */
-static void a_variable_that_only_one_host_has_differs (void **state)
+TEST (a_variable_that_only_one_host_has_differs)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 4);
     for (uint32_t i = 0; i < 4; i++) {
         host (&slice, i)->policy.observed.n = i == 2;
@@ -587,12 +551,11 @@ static void a_variable_that_only_one_host_has_differs (void **state)
     done (&slice);
 }
 
-static void a_host_that_only_the_header_names_is_silent (void **state)
+TEST (a_host_that_only_the_header_names_is_silent)
 {
     struct slice slice;
     struct text names[] = { TEXT_LIT ("h0"), TEXT_LIT ("h1"), TEXT_LIT ("h2") };
     struct run_header header = { .run = TEXT_LIT ("run") };
-    (void) state;
     make (&slice, 2);
     header.hosts.items = names;
     header.hosts.n = 3;
@@ -604,7 +567,7 @@ static void a_host_that_only_the_header_names_is_silent (void **state)
 
 /* ---- rules ---- */
 
-static void the_first_rule_that_matches_counts (void **state)
+TEST (the_first_rule_that_matches_counts)
 {
     struct slice slice;
     const struct drift_rule rules[] = {
@@ -613,7 +576,6 @@ static void the_first_rule_that_matches_counts (void **state)
         { .fact = TEXT_LIT ("fact host*"), .kind = DRIFT_EXPECTED },
     };
     const struct drift_query query = { .rules = rules, .rules_n = 3 };
-    (void) state;
     make (&slice, 4);
     host (&slice, 1)->bundle.items[1].value = TEXT_LIT ("2.1");
     assert_string_equal (first_line (&slice, &query), "no drift: 4 hosts, 18 facts compared");
@@ -624,7 +586,7 @@ static void the_first_rule_that_matches_counts (void **state)
     done (&slice);
 }
 
-static void all_hosts_may_differ_from_their_pins (void **state)
+TEST (all_hosts_may_differ_from_their_pins)
 {
     struct slice slice;
     struct requirement pinned[] = { { .name = TEXT_LIT ("jaxlib"), .version = TEXT_LIT ("0.10.3") },
@@ -634,7 +596,6 @@ static void all_hosts_may_differ_from_their_pins (void **state)
         { .fact = TEXT_LIT ("bundle *"), .kind = DRIFT_PINNED },
         { .fact = TEXT_LIT ("fact hostname"), .kind = DRIFT_EXPECTED },
     };
-    (void) state;
     make (&slice, 4);
     const struct drift_query query = { .rules = rules, .rules_n = 2, .pins = &pins };
     assert_string_equal (first_line (&slice, &query), "h[0-3]: bundle jaxlib is 0.10.2, pinned is 0.10.3");
@@ -652,10 +613,9 @@ static void slow (struct slice *slice, uint32_t i, uint64_t compile_ms)
     add_rung (slice, host (slice, i), "dense", PASS_COLD, compile_ms);
 }
 
-static void a_slow_host_is_named_with_rung_and_phase (void **state)
+TEST (a_slow_host_is_named_with_rung_and_phase)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 8);
     slow (&slice, 5, 41000);
     assert_string_equal (
@@ -665,10 +625,9 @@ static void a_slow_host_is_named_with_rung_and_phase (void **state)
     done (&slice);
 }
 
-static void small_effects_are_no_outliers (void **state)
+TEST (small_effects_are_no_outliers)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 8);
     slow (&slice, 5, 17000); /* a hundred times the spread, and not half as much again */
     assert_string_equal (first_line (&slice, &plain), "no drift: 8 hosts, 18 facts compared");
@@ -682,7 +641,7 @@ static void small_effects_are_no_outliers (void **state)
 }
 
 /* Three times and 1 s, or half as much again and 3 s; and no finding's host is what the others are held against. */
-static void whoever_is_slow_is_named_with_the_factor_and_is_no_reference (void **state)
+TEST (whoever_is_slow_is_named_with_the_factor_and_is_no_reference)
 {
     static const struct {
         uint64_t usual_ms, slow_ms;
@@ -691,7 +650,6 @@ static void whoever_is_slow_is_named_with_the_factor_and_is_no_reference (void *
                   { 100, 1200, "h6: rung disk took 12 × the median (1.2 s; the median of 8 hosts is 100 ms)" },
                   { 1000, 4000, "h6: rung disk took 4.0 × the median (4 s; the median of 8 hosts is 1 s)" },
                   { 5000, 8200, "h6: rung disk took 1.6 × the median (8.2 s; the median of 8 hosts is 5 s)" } };
-    (void) state;
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         struct slice slice;
         make (&slice, 8);
@@ -710,16 +668,15 @@ static void whoever_is_slow_is_named_with_the_factor_and_is_no_reference (void *
         struct drift_sentence_list said; /* as receipts say it */
         drift_sentence_list_make (&slice.receipt, &plain, 4, &slice.arena, &said);
         assert_int_equal (said.n, 1);
-        assert_true (text_is (said.sentences[0], cases[k].line));
+        assert_text (said.sentences[0], cases[k].line);
         done (&slice);
     }
 }
 
 /* Where all scatter, much more than that is asked of one: 0.6745 * distance / MAD is 3.0 at 30 s, and 4.7 at 40 s. */
-static void what_scatters_has_farther_outliers (void **state)
+TEST (what_scatters_has_farther_outliers)
 {
     static const uint64_t compile_ms[] = { 4000, 8000, 8000, 12000, 12000, 16000, 16000 };
-    (void) state;
     for (int far = 0; far < 2; far++) {
         struct slice slice;
         make (&slice, 8);
@@ -732,10 +689,9 @@ static void what_scatters_has_farther_outliers (void **state)
     }
 }
 
-static void three_hosts_are_too_few_to_judge (void **state)
+TEST (three_hosts_are_too_few_to_judge)
 {
     struct slice slice;
-    (void) state;
     make (&slice, 3);
     slow (&slice, 1, 60000);
     assert_string_equal (first_line (&slice, &plain), "no drift: 3 hosts, 18 facts compared");
@@ -744,11 +700,10 @@ static void three_hosts_are_too_few_to_judge (void **state)
 }
 
 /* A receipt from a file may name as many phases as it likes: what is measured once for each must not add up. */
-static void measures_that_no_two_hosts_share_cost_no_memory (void **state)
+TEST (measures_that_no_two_hosts_share_cost_no_memory)
 {
     enum { HOSTS = 4000, PHASES = 4, BOUND_BYTES = 64 << 20 };
     struct slice slice;
-    (void) state;
     make (&slice, HOSTS);
     for (uint32_t i = 0; i < HOSTS; i++) {
         struct rung_receipt *rung = &host (&slice, i)->rungs.items[0];
@@ -771,7 +726,7 @@ static void add_build (struct slice *slice, uint32_t i, uint64_t build_ms, uint6
     rung->duration_ms = build_ms + compile_ms;
 }
 
-static void a_phase_that_one_host_goes_through_for_all_makes_none_slow (void **state)
+TEST (a_phase_that_one_host_goes_through_for_all_makes_none_slow)
 {
     struct slice slice;
     const struct drift_rule rules[] = {
@@ -780,7 +735,6 @@ static void a_phase_that_one_host_goes_through_for_all_makes_none_slow (void **s
         { .fact = TEXT_LIT ("duration *"), .kind = DRIFT_TOLERANCE, .tolerance = 0.5, .least = 3000 },
     };
     const struct drift_query query = { .rules = rules, .rules_n = 3 };
-    (void) state;
     make (&slice, 6);
     for (uint32_t i = 0; i < 6; i++)
         add_build (&slice, i, i == 4 ? 60000 : 0, 1000);
@@ -792,11 +746,10 @@ static void a_phase_that_one_host_goes_through_for_all_makes_none_slow (void **s
     done (&slice);
 }
 
-static void the_cache_writer_is_not_compared_with_readers (void **state)
+TEST (the_cache_writer_is_not_compared_with_readers)
 {
     struct slice slice;
     struct run_header header = { .run = TEXT_LIT ("run"), .cache_writer = TEXT_LIT ("h0") };
-    (void) state;
     make (&slice, 8);
     slice.receipt.headers.items = &header;
     slice.receipt.headers.n = 1;
@@ -809,7 +762,7 @@ static void the_cache_writer_is_not_compared_with_readers (void **state)
     done (&slice);
 }
 
-static void a_number_with_a_tolerance_may_differ_a_little (void **state)
+TEST (a_number_with_a_tolerance_may_differ_a_little)
 {
     struct slice slice;
     const struct drift_rule rules[] = {
@@ -817,7 +770,6 @@ static void a_number_with_a_tolerance_may_differ_a_little (void **state)
         { .fact = TEXT_LIT ("fact hostname"), .kind = DRIFT_EXPECTED },
     };
     const struct drift_query query = { .rules = rules, .rules_n = 2 };
-    (void) state;
     make (&slice, 6);
     for (uint32_t i = 0; i < 6; i++)
         host (&slice, i)->facts.items[3].value = text_format (&slice.arena, "%u", 1000 + i);
@@ -833,7 +785,7 @@ static void a_number_with_a_tolerance_may_differ_a_little (void **state)
 
 /* ---- arithmetic ---- */
 
-static void what_the_topology_does_not_allow_comes_first (void **state)
+TEST (what_the_topology_does_not_allow_comes_first)
 {
     struct slice slice;
     struct topology_finding found[] = {
@@ -848,7 +800,6 @@ static void what_the_topology_does_not_allow_comes_first (void **state)
     };
     const struct topology_findings findings = { found, 2 };
     const struct drift_query query = { .topology = &findings };
-    (void) state;
     make (&slice, 8);
     host (&slice, 3)->bundle.items[0].value = TEXT_LIT ("0.10.1");
     assert_string_equal (first_line (&slice, &query), "h[2,6]: its worker number is taken");
@@ -922,9 +873,8 @@ static struct text whole_json (struct slice *slice)
     return text;
 }
 
-static void what_is_planted_is_found_in_any_order (void **state)
+TEST (what_is_planted_is_found_in_any_order)
 {
-    (void) state;
     for (uint64_t seed = 1; seed <= 300; seed++) {
         struct slice slice;
         struct rng rng = rng_seed (seed);
@@ -939,15 +889,14 @@ static void what_is_planted_is_found_in_any_order (void **state)
         for (uint32_t i = 0; i < slice.receipt.hosts.n; i++)
             shuffle_vars (host (&slice, i)->facts.items, host (&slice, i)->facts.n, &rng);
         struct text after = whole_json (&slice);
-        assert_true (text_equal (before, after));
+        assert_text (before, after);
         done (&slice);
     }
 }
 
 /* Random sets of few values against the plainest count there is. */
-static void groups_are_what_counting_by_hand_gives (void **state)
+TEST (groups_are_what_counting_by_hand_gives)
 {
-    (void) state;
     for (uint64_t seed = 1; seed <= 100; seed++) {
         struct slice slice;
         struct rng rng = rng_seed (seed);
@@ -976,52 +925,4 @@ static void groups_are_what_counting_by_hand_gives (void **state)
         }
         done (&slice);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (equal_hosts_have_no_drift),
-        cmocka_unit_test (a_path_of_the_host_itself_is_expected_to_differ),
-        cmocka_unit_test (of_two_equal_groups_neither_is_the_reference),
-        cmocka_unit_test (without_facts_it_is_not_known),
-        cmocka_unit_test (two_hosts_with_one_place_are_found_in_files),
-        cmocka_unit_test (the_larger_difference_comes_first),
-        cmocka_unit_test (the_minority_is_named_in_the_first_line),
-        cmocka_unit_test (what_a_host_did_not_hear_is_no_difference),
-        cmocka_unit_test (what_a_host_says_twice_it_says_once),
-        cmocka_unit_test (what_there_is_no_room_for_is_counted),
-        cmocka_unit_test (who_ended_early_ran_on_no_other_backend),
-        cmocka_unit_test (who_ran_no_program_of_the_slice_lacks_none_of_its_variables),
-        cmocka_unit_test (the_first_host_may_be_the_odd_one),
-        cmocka_unit_test (flags_are_sets_of_words),
-        cmocka_unit_test (two_spellings_of_one_set_are_one_group),
-        cmocka_unit_test (silent_hosts_swell_no_group),
-        cmocka_unit_test (what_few_tell_is_no_duty_of_the_others),
-        cmocka_unit_test (who_tells_no_bundle_lacks_no_package),
-        cmocka_unit_test (a_variable_that_only_one_host_has_differs),
-        cmocka_unit_test (what_breaks_the_program_stands_before_what_slows_it),
-        cmocka_unit_test (a_tie_goes_to_the_lowest_rank_and_is_said),
-        cmocka_unit_test (a_reference_without_those_that_are_named_is_no_tie),
-        cmocka_unit_test (the_reference_agrees_in_everything),
-        cmocka_unit_test (a_fact_without_a_majority_decides_no_reference),
-        cmocka_unit_test (what_a_host_does_not_say_differs),
-        cmocka_unit_test (a_host_without_report_is_said_first_and_equals_nobody),
-        cmocka_unit_test (a_host_that_only_the_header_names_is_silent),
-        cmocka_unit_test (the_first_rule_that_matches_counts),
-        cmocka_unit_test (all_hosts_may_differ_from_their_pins),
-        cmocka_unit_test (a_slow_host_is_named_with_rung_and_phase),
-        cmocka_unit_test (small_effects_are_no_outliers),
-        cmocka_unit_test (whoever_is_slow_is_named_with_the_factor_and_is_no_reference),
-        cmocka_unit_test (what_scatters_has_farther_outliers),
-        cmocka_unit_test (three_hosts_are_too_few_to_judge),
-        cmocka_unit_test (measures_that_no_two_hosts_share_cost_no_memory),
-        cmocka_unit_test (a_phase_that_one_host_goes_through_for_all_makes_none_slow),
-        cmocka_unit_test (the_cache_writer_is_not_compared_with_readers),
-        cmocka_unit_test (a_number_with_a_tolerance_may_differ_a_little),
-        cmocka_unit_test (what_the_topology_does_not_allow_comes_first),
-        cmocka_unit_test (what_is_planted_is_found_in_any_order),
-        cmocka_unit_test (groups_are_what_counting_by_hand_gives),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,21 +1,11 @@
 /* links: view */
 /* Drift against an earlier receipt, and what is printed: no host's word leaves its place, damaged baselines are
  * refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "coordinator/view/drift_json.h"
 #include "coordinator/view/drift_sentence.h"
 #include "coordinator/view/drift_text.h"
 #include "coordinator/view/receipt_text.h"
+#include "test.h"
 
 enum { HOSTS = 4 };
 
@@ -69,166 +59,139 @@ static const char *first_against (const struct slice *now, const struct slice *b
 
 /* ---- against ---- */
 
-static void nothing_changes_against_itself (void **state)
+TEST (nothing_changes_against_itself)
 {
-    struct arena arena = { 0 };
     struct slice a;
     struct drift drift;
-    (void) state;
-    make (&a, "h", &arena);
-    first_against (&a, &a, &drift, &arena);
+    make (&a, "h", &t->arena);
+    first_against (&a, &a, &drift, &t->arena);
     assert_int_equal (drift.n, 0);
     assert_false (drift_is_incomplete (&drift));
-    arena_release (&arena);
 }
 
 /* It compares as well as the others, and was lost for a while. */
-static void a_survived_silence_stands_beside_the_comparison (void **state)
+TEST (a_survived_silence_stands_beside_the_comparison)
 {
-    struct arena arena = { 0 };
     struct slice slice;
     struct drift drift;
     struct recovery_receipt silence[20];
     struct buf out;
-    (void) state;
-    make (&slice, "h", &arena);
+    make (&slice, "h", &t->arena);
     for (uint32_t i = 0; i < 20; i++)
         silence[i] = (struct recovery_receipt){ .what = TEXT_LIT ("h1 came back after 26 s of silence") };
     slice.receipt.recoveries.items = silence;
     slice.receipt.recoveries.n = 20;
-    drift_compare_hosts (&slice.receipt, &plain, &arena, &drift);
+    drift_compare_hosts (&slice.receipt, &plain, &t->arena, &drift);
     buf_init (&out, 1 << 20);
     drift_text (&drift, &(struct drift_subject){ .policy = "default" }, false, &(struct style){ 0 }, &out);
-    assert_true (text_find (buf_as_text (&out), TEXT_LIT ("history: h1 came back after 26 s of silence\n"), NULL));
-    assert_true (text_find (buf_as_text (&out), TEXT_LIT ("history: 12 more; the receipt has them\n"), NULL));
+    assert_has (&out, "history: h1 came back after 26 s of silence\n");
+    assert_has (&out, "history: 12 more; the receipt has them\n");
     uint32_t lines = 0;
     for (struct text rest = buf_as_text (&out); rest.len;)
         lines += text_starts (text_take_until (&rest, '\n'), "history: ");
     assert_int_equal (lines, 9);
     buf_release (&out);
-    arena_release (&arena);
 }
 
-static void what_changed_is_folded_over_hosts (void **state)
+TEST (what_changed_is_folded_over_hosts)
 {
-    struct arena arena = { 0 };
     struct slice now, before;
     struct drift drift;
-    (void) state;
-    make (&now, "h", &arena);
-    make (&before, "h", &arena);
+    make (&now, "h", &t->arena);
+    make (&before, "h", &t->arena);
     for (uint32_t i = 0; i < HOSTS; i++) {
         now.receipt.hosts.items[i].facts.items[0].value = TEXT_LIT ("booted again"); /* expected */
         now.receipt.hosts.items[i].facts.items[1].value = i == 2 ? TEXT_LIT ("6.3") : TEXT_LIT ("6.2");
     }
-    first_against (&now, &before, &drift, &arena);
+    first_against (&now, &before, &drift, &t->arena);
     assert_int_equal (drift.findings, 1);
     assert_int_equal (drift.expected, 1);
     assert_int_equal (drift.items[0].groups_n, 2);
     assert_true (text_is (drift.items[0].groups[0].before, "6.1") && text_is (drift.items[0].groups[0].value, "6.2"));
     assert_int_equal (drift.items[0].groups[0].hosts_n, 3);
-    arena_release (&arena);
 }
 
-static void what_was_not_heard_did_not_change (void **state)
+TEST (what_was_not_heard_did_not_change)
 {
-    struct arena arena = { 0 };
     struct slice now, before;
     struct drift drift;
-    (void) state;
-    make (&now, "h", &arena);
-    make (&before, "h", &arena);
+    make (&now, "h", &t->arena);
+    make (&before, "h", &t->arena);
     now.receipt.hosts.items[1].facts.items[1].value = TEXT_LIT (FACT_NOT_REPORTED);
     before.receipt.hosts.items[2].facts.items[1].value = TEXT_LIT (FACT_NOT_REPORTED);
-    first_against (&now, &before, &drift, &arena);
+    first_against (&now, &before, &drift, &t->arena);
     assert_int_equal (drift.findings, 0);
-    arena_release (&arena);
 }
 
-static void flags_that_changed_are_told_as_words (void **state)
+TEST (flags_that_changed_are_told_as_words)
 {
-    struct arena arena = { 0 };
     struct slice now, before;
     struct drift drift;
-    (void) state;
-    make (&now, "h", &arena);
-    make (&before, "h", &arena);
+    make (&now, "h", &t->arena);
+    make (&before, "h", &t->arena);
     now.receipt.hosts.items[1].policy.observed.items[0].value = TEXT_LIT ("--b --a");
-    first_against (&now, &before, &drift, &arena);
+    first_against (&now, &before, &drift, &t->arena);
     assert_int_equal (drift.findings, 0);
     now.receipt.hosts.items[1].policy.observed.items[0].value = TEXT_LIT ("--b --c");
-    assert_string_equal (first_against (&now, &before, &drift, &arena),
+    assert_string_equal (first_against (&now, &before, &drift, &t->arena),
                          "h1: policy XLA_FLAGS lacks --a and has --c, unlike before");
-    arena_release (&arena);
 }
 
-static void what_is_new_and_what_is_gone_are_told (void **state)
+TEST (what_is_new_and_what_is_gone_are_told)
 {
-    struct arena arena = { 0 };
     struct slice now, before;
     struct drift drift;
-    (void) state;
-    make (&now, "h", &arena);
-    make (&before, "h", &arena);
+    make (&now, "h", &t->arena);
+    make (&before, "h", &t->arena);
     now.receipt.hosts.items[0].facts.n = 1;
-    assert_string_equal (first_against (&now, &before, &drift, &arena), "h0: fact kernel was 6.1, is gone");
-    assert_string_equal (first_against (&before, &now, &drift, &arena), "h0: fact kernel is new: 6.1");
-    arena_release (&arena);
+    assert_string_equal (first_against (&now, &before, &drift, &t->arena), "h0: fact kernel was 6.1, is gone");
+    assert_string_equal (first_against (&before, &now, &drift, &t->arena), "h0: fact kernel is new: 6.1");
 }
 
-static void a_slower_rung_is_told_with_its_ratio (void **state)
+TEST (a_slower_rung_is_told_with_its_ratio)
 {
-    struct arena arena = { 0 };
     struct slice now, before;
     struct drift drift;
-    (void) state;
-    make (&now, "h", &arena);
-    make (&before, "h", &arena);
+    make (&now, "h", &t->arena);
+    make (&before, "h", &t->arena);
     for (uint32_t i = 0; i < HOSTS; i++)
         now.receipt.hosts.items[i].rungs.items[0].duration_ms = 14000; /* not half as much again */
-    first_against (&now, &before, &drift, &arena);
+    first_against (&now, &before, &drift, &t->arena);
     assert_int_equal (drift.findings, 0);
     for (uint32_t i = 0; i < HOSTS; i++)
         now.receipt.hosts.items[i].rungs.items[0].duration_ms = 41000;
-    assert_string_equal (first_against (&now, &before, &drift, &arena),
+    assert_string_equal (first_against (&now, &before, &drift, &t->arena),
                          "h[0-3]: rung dense took 41 s, before 10 s (4.10 times)");
-    arena_release (&arena);
 }
 
-static void hosts_of_one_side_only_are_not_compared (void **state)
+TEST (hosts_of_one_side_only_are_not_compared)
 {
-    struct arena arena = { 0 };
     struct slice now, before;
     struct drift drift;
-    (void) state;
-    make (&now, "h", &arena);
-    make (&before, "h", &arena);
+    make (&now, "h", &t->arena);
+    make (&before, "h", &t->arena);
     now.receipt.hosts.n = 3;
     before.receipt.hosts.items[0].policy.observed.n = 0;
     before.receipt.hosts.items[1].host = TEXT_LIT ("x");
-    first_against (&now, &before, &drift, &arena);
+    first_against (&now, &before, &drift, &t->arena);
     assert_int_equal (drift.findings, 0);
     assert_int_equal (drift.only_now_n, 1);
     assert_int_equal (drift.only_before_n, 2);
     assert_int_equal (drift.silences_n, 1); /* h0's policy is known now only */
     assert_true (drift_is_incomplete (&drift));
-    arena_release (&arena);
 }
 
-static void slices_without_a_common_host_are_compared_by_their_majorities (void **state)
+TEST (slices_without_a_common_host_are_compared_by_their_majorities)
 {
-    struct arena arena = { 0 };
     struct slice now, before;
     struct drift drift;
-    (void) state;
-    make (&now, "h", &arena);
-    make (&before, "old", &arena);
+    make (&now, "h", &t->arena);
+    make (&before, "old", &t->arena);
     for (uint32_t i = 1; i < HOSTS; i++)
         now.receipt.hosts.items[i].facts.items[1].value = TEXT_LIT ("6.2");
-    assert_string_equal (first_against (&now, &before, &drift, &arena), "h1: fact kernel was 6.1, is 6.2");
+    assert_string_equal (first_against (&now, &before, &drift, &t->arena), "h1: fact kernel was 6.1, is 6.2");
     assert_true (drift.by_group);
     assert_int_equal (drift.reference_n, 3);
-    arena_release (&arena);
 }
 
 /* ---- baselines ---- */
@@ -238,21 +201,18 @@ static int read_back (struct buf *file, struct slice_receipt *out, struct arena 
     return drift_baseline_read (buf_as_text (file), out, arena, err);
 }
 
-static void a_baseline_comes_back_as_it_went (void **state)
+TEST (a_baseline_comes_back_as_it_went)
 {
-    struct arena arena = { 0 };
     struct slice a, back = { 0 };
     struct drift drift;
     struct buf file, again;
-    struct err err = { 0 };
-    (void) state;
-    make (&a, "h", &arena);
+    make (&a, "h", &t->arena);
     buf_init (&file, 1 << 20);
     buf_init (&again, 1 << 20);
     drift_baseline_print (&a.receipt, &file);
-    if (read_back (&file, &back.receipt, &arena, &err) < 0)
-        fail_msg ("%s", err.text);
-    first_against (&a, &back, &drift, &arena);
+    if (read_back (&file, &back.receipt, &t->arena, &t->err) < 0)
+        fail_msg ("%s", t->err.text);
+    first_against (&a, &back, &drift, &t->arena);
     assert_int_equal (drift.n, 0);
     assert_int_equal (drift.only_now_n + drift.only_before_n, 0);
     drift_baseline_print (&back.receipt, &again);
@@ -260,21 +220,17 @@ static void a_baseline_comes_back_as_it_went (void **state)
     assert_memory_equal (file.ptr, again.ptr, file.len);
     buf_clear (&file); /* and a receipt will do */
     receipt_json (&a.receipt, &(const struct drift_query){ 0 }, &file);
-    assert_int_equal (read_back (&file, &back.receipt, &arena, &err), 0);
+    assert_int_equal (read_back (&file, &back.receipt, &t->arena, &t->err), 0);
     buf_release (&file);
     buf_release (&again);
-    arena_release (&arena);
 }
 
-static void every_damage_of_a_baseline_is_refused (void **state)
+TEST (every_damage_of_a_baseline_is_refused)
 {
-    struct arena arena = { 0 };
     struct slice a;
     struct buf file, damaged;
-    struct err err = { 0 };
     struct slice_receipt out;
-    (void) state;
-    make (&a, "h", &arena);
+    make (&a, "h", &t->arena);
     buf_init (&file, 1 << 20);
     buf_init (&damaged, 1 << 20);
     drift_baseline_print (&a.receipt, &file);
@@ -284,21 +240,20 @@ static void every_damage_of_a_baseline_is_refused (void **state)
         if (damaged.ptr[at] == ' ' || damaged.ptr[at] == '\n') /* no part of what it says */
             continue;
         damaged.ptr[at] ^= 1;
-        if (read_back (&damaged, &out, &arena, &err) == 0)
+        if (read_back (&damaged, &out, &t->arena, &t->err) == 0)
             fail_msg ("byte %zu may be '%c' instead of '%c'", at, damaged.ptr[at], file.ptr[at]);
     }
     for (size_t len = 0; len + 2 < file.len; len += 13) {
         buf_clear (&damaged);
         buf_add (&damaged, file.ptr, len);
-        assert_int_equal (read_back (&damaged, &out, &arena, &err), -1);
+        assert_int_equal (read_back (&damaged, &out, &t->arena, &t->err), -1);
     }
     buf_clear (&damaged);
     buf_puts (&damaged, "{\"schema\": \"sliceup.drift-baseline/3\", \"sha256\": \"\", \"receipt\": {}}");
-    assert_int_equal (read_back (&damaged, &out, &arena, &err), -1);
-    assert_non_null (strstr (err.text, "another version"));
+    assert_int_equal (read_back (&damaged, &out, &t->arena, &t->err), -1);
+    assert_has (t->err.text, "another version");
     buf_release (&file);
     buf_release (&damaged);
-    arena_release (&arena);
 }
 
 /* ---- what is printed ---- */
@@ -323,19 +278,17 @@ static void print_hostile (uint32_t columns, struct buf *text, struct buf *markd
     drift_json (&drift, &subject, json);
 }
 
-static void nothing_a_host_said_leaves_its_place (void **state)
+TEST (nothing_a_host_said_leaves_its_place)
 {
-    struct arena arena = { 0 };
     struct buf text, markdown, json;
     json_error_t where;
-    (void) state;
     buf_init (&text, 1 << 20);
     buf_init (&markdown, 1 << 20);
     buf_init (&json, 1 << 20);
-    print_hostile (0, &text, &markdown, &json, &arena);
+    print_hostile (0, &text, &markdown, &json, &t->arena);
     assert_null (strchr (buf_c (&text), 0x1b));
     assert_null (strchr (buf_c (&markdown), 0x1b));
-    assert_null (strstr (markdown.ptr ? (char *) markdown.ptr : "", "<b>"));
+    assert_has_not (markdown.ptr ? (char *) markdown.ptr : "", "<b>");
     for (char *line = strtok ((char *) markdown.ptr, "\n"); line; line = strtok (NULL, "\n")) {
         uint32_t cells = 0;
         for (const char *c = line; *c; c++)
@@ -352,24 +305,21 @@ static void nothing_a_host_said_leaves_its_place (void **state)
     buf_release (&text);
     buf_release (&markdown);
     buf_release (&json);
-    arena_release (&arena);
 }
 
-static void no_line_of_the_text_is_wider_than_120 (void **state)
+TEST (no_line_of_the_text_is_wider_than_120)
 {
-    struct arena arena = { 0 };
     struct buf text, markdown, json;
-    (void) state;
     buf_init (&text, 1 << 20);
     buf_init (&markdown, 1 << 20);
     buf_init (&json, 1 << 20);
-    print_hostile (200, &text, &markdown, &json, &arena);
+    print_hostile (200, &text, &markdown, &json, &t->arena);
     uint32_t lines = 0;
     for (char *line = strtok (buf_c (&text), "\n"); line; line = strtok (NULL, "\n"), lines++)
         assert_true (text_columns (text_of (line)) <= DRIFT_TEXT_COLUMNS);
     assert_true (lines > 3);
     buf_clear (&text);
-    print_hostile (0, &text, &markdown, &json, &arena); /* of what is piped nothing is cut */
+    print_hostile (0, &text, &markdown, &json, &t->arena); /* of what is piped nothing is cut */
     assert_non_null (
         strstr (buf_c (&text),
                 "has --xla_a_flag_with_a_name_longer_than_a_value_may_be=1 --xla_another_flag_with_a_long_name=2 "
@@ -377,51 +327,26 @@ static void no_line_of_the_text_is_wider_than_120 (void **state)
     buf_release (&text);
     buf_release (&markdown);
     buf_release (&json);
-    arena_release (&arena);
 }
 
 /* Two long values that differ at their ends. */
-static void long_values_are_shown_where_they_part (void **state)
+TEST (long_values_are_shown_where_they_part)
 {
     static const struct drift_sentence_limits narrow = { .value_bytes = 40 };
-    struct arena arena = { 0 };
     struct slice a;
     struct drift drift;
     struct buf out;
     char value[512];
-    (void) state;
-    make (&a, "h", &arena);
+    make (&a, "h", &t->arena);
     memset (value, 'x', sizeof (value));
     memcpy (value + 500, "old", 4);
     for (uint32_t i = 0; i < HOSTS; i++)
-        a.receipt.hosts.items[i].facts.items[1].value = text_copy (&arena, text_of (value));
+        a.receipt.hosts.items[i].facts.items[1].value = text_copy (&t->arena, text_of (value));
     memcpy (value + 500, "new", 4);
     a.receipt.hosts.items[1].facts.items[1].value = text_of (value);
     buf_init (&out, 1 << 20);
-    drift_compare_hosts (&a.receipt, &plain, &arena, &drift);
+    drift_compare_hosts (&a.receipt, &plain, &t->arena, &drift);
     drift_sentence_summary (&drift, &narrow, &out);
     assert_string_equal (buf_c (&out), "h1: fact kernel is ...xxxxxxxxxxxxnew, 3 others have ...xxxxxxxxxxxxold");
     buf_release (&out);
-    arena_release (&arena);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (nothing_changes_against_itself),
-        cmocka_unit_test (a_survived_silence_stands_beside_the_comparison),
-        cmocka_unit_test (what_changed_is_folded_over_hosts),
-        cmocka_unit_test (what_was_not_heard_did_not_change),
-        cmocka_unit_test (flags_that_changed_are_told_as_words),
-        cmocka_unit_test (what_is_new_and_what_is_gone_are_told),
-        cmocka_unit_test (a_slower_rung_is_told_with_its_ratio),
-        cmocka_unit_test (hosts_of_one_side_only_are_not_compared),
-        cmocka_unit_test (slices_without_a_common_host_are_compared_by_their_majorities),
-        cmocka_unit_test (a_baseline_comes_back_as_it_went),
-        cmocka_unit_test (every_damage_of_a_baseline_is_refused),
-        cmocka_unit_test (nothing_a_host_said_leaves_its_place),
-        cmocka_unit_test (no_line_of_the_text_is_wider_than_120),
-        cmocka_unit_test (long_values_are_shown_where_they_part),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,9 +1,10 @@
-/* links: simulated coordinator_run */
+/* alone: simulated coordinator_run */
+#include "test.h"
 #include "tests/unit/driver_fixture.h"
 
 /* ---- opening ---- */
 
-static void a_new_run_is_recorded_and_can_be_reached (void **state)
+TEST_IN (a_new_run_is_recorded_and_can_be_reached, stage_make, stage_end)
 {
     struct stage *stage = *state;
     struct run_addresses at = { 0 };
@@ -25,7 +26,7 @@ static void a_new_run_is_recorded_and_can_be_reached (void **state)
 
 /* ---- resuming ---- */
 
-static void a_resumed_run_is_the_one_of_before (void **state)
+TEST_IN (a_resumed_run_is_the_one_of_before, stage_make, stage_end)
 {
     struct stage *stage = *state;
     struct run_addresses before = { 0 }, after = { 0 };
@@ -58,7 +59,7 @@ static void a_resumed_run_is_the_one_of_before (void **state)
 }
 
 /* Its chain holds, and yet it is nothing that a coordinator wrote. */
-static void a_fact_that_cannot_be_read_is_damage (void **state)
+TEST_IN (a_fact_that_cannot_be_read_is_damage, stage_make, stage_end)
 {
     struct stage *stage = *state;
     struct err err = { 0 };
@@ -71,10 +72,10 @@ static void a_fact_that_cannot_be_read_is_damage (void **state)
     journal_close (journal);
     assert_int_equal (stage_resume (stage, &err), -1);
     assert_int_equal (err.code, ERR_DAMAGE);
-    assert_non_null (strstr (err.text, "fact 3"));
+    assert_has (err.text, "fact 3");
 }
 
-static void a_run_that_was_never_opened_is_damage (void **state)
+TEST_IN (a_run_that_was_never_opened_is_damage, stage_make, stage_end)
 {
     struct stage *stage = *state;
     struct err err = { 0 };
@@ -82,7 +83,7 @@ static void a_run_that_was_never_opened_is_damage (void **state)
     journal_close (journal_create (run_dir_path (&stage->dir, "journal.db", path), stage->dir.id, &err));
     assert_int_equal (stage_resume (stage, &err), -1);
     assert_int_equal (err.code, ERR_DAMAGE);
-    assert_non_null (strstr (err.text, "never begun"));
+    assert_has (err.text, "never begun");
 }
 
 /* ---- leaving ---- */
@@ -99,7 +100,7 @@ static bool cancel (struct stage *stage)
     return stays;
 }
 
-static void it_leaves_when_its_workers_are_gone (void **state)
+TEST_IN (it_leaves_when_its_workers_are_gone, stage_make, stage_end)
 {
     struct stage *stage = *state;
     struct err problem;
@@ -125,7 +126,7 @@ static void it_leaves_when_its_workers_are_gone (void **state)
 }
 
 /* Nobody says that a monitor left: it is looked for again as soon as no worker is waited for. */
-static void a_monitor_that_left_does_not_hold_it_up (void **state)
+TEST_IN (a_monitor_that_left_does_not_hold_it_up, stage_make, stage_end)
 {
     struct stage *stage = *state;
     enum { SOON_MS = 2000 }; /* a fraction of what workers and monitors may take to go */
@@ -147,7 +148,7 @@ static void a_monitor_that_left_does_not_hold_it_up (void **state)
     assert_true (clock_boot_ms () - left_ms < SOON_MS);
 }
 
-static void it_waits_for_nobody_without_end (void **state)
+TEST_IN (it_waits_for_nobody_without_end, stage_make, stage_end)
 {
     struct stage *stage = *state;
     enum { LEAVE_MS = 10000, SOONER_MS = 300 };
@@ -162,7 +163,7 @@ static void it_waits_for_nobody_without_end (void **state)
 }
 
 /* Its end is recorded; whoever resumes it is told how it ended, and no port is bound for that. */
-static void a_run_that_is_over_is_over_at_once (void **state)
+TEST_IN (a_run_that_is_over_is_over_at_once, stage_make, stage_end)
 {
     struct stage *stage = *state;
     struct err err = { 0 };
@@ -181,7 +182,7 @@ static void a_run_that_is_over_is_over_at_once (void **state)
 }
 
 /* The third level: it goes, whoever is there and whatever was not said. The run can be taken up again. */
-static void it_can_be_made_to_leave_at_once (void **state)
+TEST_IN (it_can_be_made_to_leave_at_once, stage_make, stage_end)
 {
     struct stage *stage = *state;
     struct err err = { 0 };
@@ -203,16 +204,4 @@ static void it_can_be_made_to_leave_at_once (void **state)
     assert_true (stage_has_file (stage, "hub.json"));
     assert_int_equal (stage_resume (stage, &err), 0);
     assert_false (driver_has_ended (stage->driver, NULL, NULL));
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        STAGE_TEST (a_new_run_is_recorded_and_can_be_reached), STAGE_TEST (a_resumed_run_is_the_one_of_before),
-        STAGE_TEST (a_fact_that_cannot_be_read_is_damage),     STAGE_TEST (a_run_that_was_never_opened_is_damage),
-        STAGE_TEST (it_leaves_when_its_workers_are_gone),      STAGE_TEST (a_monitor_that_left_does_not_hold_it_up),
-        STAGE_TEST (it_waits_for_nobody_without_end),          STAGE_TEST (a_run_that_is_over_is_over_at_once),
-        STAGE_TEST (it_can_be_made_to_leave_at_once),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

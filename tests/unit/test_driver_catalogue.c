@@ -1,5 +1,6 @@
-/* links: simulated coordinator_run */
+/* alone: simulated coordinator_run */
 #include "coordinator/core/outbox.h"
+#include "test.h"
 #include "tests/unit/driver_fixture.h"
 
 #define BUNDLE TEXT_LIT ("jax/5f2a")
@@ -87,7 +88,7 @@ static void until_said (struct stage *stage, const char *what)
             fail_msg ("never said: %s", what);
 }
 
-static void what_is_published_is_found_with_its_user (void **state)
+TEST_IN (what_is_published_is_found_with_its_user, stage_make, stage_end)
 {
     struct stage *stage = *state;
     use_root (stage, "cache");
@@ -101,16 +102,16 @@ static void what_is_published_is_found_with_its_user (void **state)
     }
     assert_int_equal (entry.state, GENERATION_PUBLISHED);
     assert_int_equal (entry.published.entries, 17);
-    assert_true (text_equal (entry.published.sha256, SHA256));
+    assert_text (entry.published.sha256, SHA256);
     assert_int_equal (entry.published.covers.n, 2);
     assert_false (entry.leased);
-    assert_true (text_is (entry.users.items[0].run, stage->dir.id));
-    assert_true (text_is (entry.users.items[0].home, stage->home));
+    assert_text (entry.users.items[0].run, stage->dir.id);
+    assert_text (entry.users.items[0].home, stage->home);
     assert_string_equal (stage->log_text, "");
 }
 
 /* Orders are carried out in their order, all before the end; then nothing keeps the generation for this run. */
-static void whoever_ends_uses_nothing_any_more (void **state)
+TEST_IN (whoever_ends_uses_nothing_any_more, stage_make, stage_end)
 {
     struct stage *stage = *state;
     use_root (stage, "cache");
@@ -128,7 +129,7 @@ static void whoever_ends_uses_nothing_any_more (void **state)
     assert_int_equal (entry.users.n, 0);
 }
 
-static void a_root_that_cannot_be_told_is_said (void **state)
+TEST_IN (a_root_that_cannot_be_told_is_said, stage_make, stage_end)
 {
     struct stage *stage = *state;
     use_root (stage, "file/cache");
@@ -140,16 +141,6 @@ static void a_root_that_cannot_be_told_is_said (void **state)
     until_said (stage, "cannot publish this cache generation, so later runs will not find it: ");
     order_drop (stage, 7, "why not");
     until_said (stage, "cannot update the cache catalogue: ");
-    assert_non_null (strstr (stage->log_text, path));
+    assert_has (stage->log_text, path);
     assert_false (driver_has_ended (stage->driver, NULL, NULL)); /* what was measured holds without it */
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        STAGE_TEST (what_is_published_is_found_with_its_user),
-        STAGE_TEST (whoever_ends_uses_nothing_any_more),
-        STAGE_TEST (a_root_that_cannot_be_told_is_said),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

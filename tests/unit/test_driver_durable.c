@@ -1,15 +1,4 @@
-/* links: simulated cli */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+/* alone: simulated cli */
 #include <dirent.h>
 #include <limits.h>
 #include <pthread.h>
@@ -27,6 +16,7 @@
 #include "coordinator/monitor/follow.h"
 #include "coordinator/run/driver_private.h"
 #include "sample.h"
+#include "test.h"
 
 /* A disk that takes its time: the linker takes this before libc's. */
 static pthread_mutex_t sync_gate = PTHREAD_MUTEX_INITIALIZER;
@@ -149,11 +139,10 @@ static void lab_release (struct lab *lab)
     assert_int_equal (folder_remove (lab->home, NULL), 0);
 }
 
-static void nobody_is_shown_a_fact_before_it_is_durable (void **state)
+TEST (nobody_is_shown_a_fact_before_it_is_durable)
 {
     struct lab lab;
     struct link_keys keys;
-    (void) state;
     lab_make (&lab);
     until_seen (&lab, &lab.here, FACT_RUN_OPENED);
     until_seen (&lab, &lab.elsewhere, FACT_RUN_OPENED);
@@ -185,23 +174,13 @@ static uint32_t threads (void)
     return n;
 }
 
-static void as_many_threads_are_asked_for_as_a_run_has (void **state)
+TEST (as_many_threads_are_asked_for_as_a_run_has)
 {
     enum { VIEWS = 2 }; /* the terminal's and that of run --metrics, which the command line has; there are none here */
     struct lab lab;
-    (void) state;
     uint32_t before = threads ();
     lab_make (&lab);
     until_seen (&lab, &lab.here, FACT_RUN_OPENED);
     assert_int_equal (climb_capacity_needed (lab.plan.hosts.n).threads, threads () - before + VIEWS);
     lab_release (&lab);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (nobody_is_shown_a_fact_before_it_is_durable),
-        cmocka_unit_test (as_many_threads_are_asked_for_as_a_run_has),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* links: simulated coordinator_run */
+/* alone: simulated coordinator_run */
+#include "test.h"
 #include "tests/unit/driver_fixture.h"
 
 /* ---- what is not for this run, or not for this host, is no input ---- */
@@ -20,7 +21,7 @@ static void ask (struct stage *stage, uint32_t host)
     stage_receives (stage, host, MSG_REHELLO);
 }
 
-static void what_is_not_for_this_run_is_not_heard (void **state)
+TEST_IN (what_is_not_for_this_run_is_not_heard, stage_make, stage_end)
 {
     struct stage *stage = *state;
     stage_start (stage);
@@ -49,7 +50,7 @@ static void expect_refused (struct stage *stage, struct msg hello)
     assert_int_equal (stage_received (stage, 0, MSG_WELCOME), 0);
 }
 
-static void another_build_is_refused (void **state)
+TEST_IN (another_build_is_refused, stage_make, stage_end)
 {
     struct stage *stage = *state;
     struct msg hello = stage_hello (stage, 0);
@@ -57,7 +58,7 @@ static void another_build_is_refused (void **state)
     expect_refused (stage, hello);
 }
 
-static void another_protocol_is_refused (void **state)
+TEST_IN (another_protocol_is_refused, stage_make, stage_end)
 {
     struct stage *stage = *state;
     struct msg hello = stage_hello (stage, 0);
@@ -90,7 +91,7 @@ static uint32_t lines_with (const struct stage *stage, const char *what)
     return n;
 }
 
-static void what_cannot_be_read_is_told_once (void **state)
+TEST_IN (what_cannot_be_read_is_told_once, stage_make, stage_end)
 {
     struct stage *stage = *state;
     stage_start (stage);
@@ -132,7 +133,7 @@ static void crowd (struct stage *stage, uint32_t each, uint32_t before)
     wait_ms (300); /* it is on its way */
 }
 
-static void a_pass_takes_its_share_and_comes_again_at_once (void **state)
+TEST_IN (a_pass_takes_its_share_and_comes_again_at_once, stage_make, stage_end)
 {
     struct stage *stage = *state;
     enum { EACH = 300, A_PASS = 1024 }; /* no more than each may say */
@@ -164,7 +165,7 @@ static uint32_t suspected (struct coord *coord)
 }
 
 /* Time is an input too, however much there is to read. */
-static void time_has_its_turn_while_much_is_left (void **state)
+TEST_IN (time_has_its_turn_while_much_is_left, stage_make, stage_end)
 {
     struct stage *stage = *state;
     stage_plan (stage, STAGE_HOSTS);
@@ -186,7 +187,7 @@ static void time_has_its_turn_while_much_is_left (void **state)
 }
 
 /* One says more than any worker has to; it is told once, the others are heard, and later it is heard again. */
-static void who_says_too_much_is_not_heard_for_a_moment (void **state)
+TEST_IN (who_says_too_much_is_not_heard_for_a_moment, stage_make, stage_end)
 {
     struct stage *stage = *state;
     enum { MANY = 600, AT_ONCE = 512, A_SECOND = 256, LONG_US = 60000000 };
@@ -214,7 +215,7 @@ static void who_says_too_much_is_not_heard_for_a_moment (void **state)
 }
 
 /* While effects that are due fill a pass, nothing is taken in that leads to more of them. */
-static void nothing_is_taken_in_while_effects_are_behind (void **state)
+TEST_IN (nothing_is_taken_in_while_effects_are_behind, stage_make, stage_end)
 {
     struct stage *stage = *state;
     stage_start (stage);
@@ -231,19 +232,4 @@ static void nothing_is_taken_in_while_effects_are_behind (void **state)
     stage_settle (stage);
     for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !refused (stage); stage_run (stage, STAGE_STEP_MS))
         assert_true (clock_boot_ms () < end);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        STAGE_TEST (what_is_not_for_this_run_is_not_heard),
-        STAGE_TEST (another_build_is_refused),
-        STAGE_TEST (another_protocol_is_refused),
-        STAGE_TEST (what_cannot_be_read_is_told_once),
-        STAGE_TEST (a_pass_takes_its_share_and_comes_again_at_once),
-        STAGE_TEST (time_has_its_turn_while_much_is_left),
-        STAGE_TEST (who_says_too_much_is_not_heard_for_a_moment),
-        STAGE_TEST (nothing_is_taken_in_while_effects_are_behind),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* links: simulated coordinator_run */
+/* alone: simulated coordinator_run */
+#include "test.h"
 #include "tests/unit/driver_fixture.h"
 
 #include <arpa/inet.h>
@@ -83,14 +84,14 @@ static void begin_while_the_disk_stalls (struct stage *stage, const char *versio
     stage_receives (stage, 0, answer); /* what it said was kept */
 }
 
-static void a_waiting_worker_is_told_of_the_run_when_it_is_on_record (void **state)
+TEST_IN (a_waiting_worker_is_told_of_the_run_when_it_is_on_record, stage_make, stage_end)
 {
     struct stage *stage = *state;
     begin_while_the_disk_stalls (stage, STAGE_VERSION, MSG_REHELLO);
     assert_int_equal (stage->facts[FACT_RUN_OPENED], 1);
 }
 
-static void a_waiting_worker_of_another_build_stays_lost (void **state)
+TEST_IN (a_waiting_worker_of_another_build_stays_lost, stage_make, stage_end)
 {
     struct stage *stage = *state;
     begin_while_the_disk_stalls (stage, "9.9.9", MSG_REFUSE);
@@ -108,7 +109,7 @@ static void count_pass (void *driver)
 }
 
 /* A resumed run whose host is on its way back: it is neither heard nor missed while nothing can be recorded. */
-static void while_the_disk_stalls_the_loop_rests_and_nobody_is_silent (void **state)
+TEST_IN (while_the_disk_stalls_the_loop_rests_and_nobody_is_silent, stage_make, stage_end)
 {
     struct stage *stage = *state;
     struct err err = { 0 };
@@ -160,7 +161,7 @@ static void two_come_too_early (struct stage *stage)
     close (listener);
 }
 
-static void workers_of_a_resumed_run_and_with_tickets_are_let_in_at_once (void **state)
+TEST_IN (workers_of_a_resumed_run_and_with_tickets_are_let_in_at_once, stage_make, stage_end)
 {
     struct stage *stage = *state;
     struct err err = { 0 };
@@ -182,15 +183,4 @@ static void workers_of_a_resumed_run_and_with_tickets_are_let_in_at_once (void *
         stage_says (stage, i, stage_hello (stage, i));
         stage_receives (stage, i, MSG_WELCOME);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        STAGE_TEST (a_waiting_worker_is_told_of_the_run_when_it_is_on_record),
-        STAGE_TEST (a_waiting_worker_of_another_build_stays_lost),
-        STAGE_TEST (while_the_disk_stalls_the_loop_rests_and_nobody_is_silent),
-        STAGE_TEST (workers_of_a_resumed_run_and_with_tickets_are_let_in_at_once),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,13 +1,14 @@
-/* links: simulated coordinator_run */
+/* alone: simulated coordinator_run */
 #include "tests/unit/driver_fixture.h"
 
 #include "common/base/digest.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/state.h"
+#include "test.h"
 
 /* ---- effects wait for the facts before them ---- */
 
-static void nothing_is_said_before_it_is_durable (void **state)
+TEST_IN (nothing_is_said_before_it_is_durable, stage_make, stage_end)
 {
     struct stage *stage = *state;
     stage_start (stage);
@@ -29,7 +30,7 @@ static void nothing_is_said_before_it_is_durable (void **state)
     assert_int_equal (stage_recorded (stage).of[FACT_HOST_JOINED], 1);
 }
 
-static void nobody_is_let_in_before_it_is_durable (void **state)
+TEST_IN (nobody_is_let_in_before_it_is_durable, stage_make, stage_end)
 {
     struct stage *stage = *state;
     struct link_keys keys;
@@ -48,7 +49,7 @@ static void nobody_is_let_in_before_it_is_durable (void **state)
     }
     assert_non_null (held);
     assert_int_equal (held->after_index, stage->driver->recorded_index);
-    assert_true (text_is (held->bytes, keys.public_key));
+    assert_text (held->bytes, keys.public_key);
     disk_stalls = false;
     stage_settle (stage);
 }
@@ -83,7 +84,7 @@ static uint64_t told_up_to (struct stage *stage, struct events_client *listener)
     return index;
 }
 
-static void a_monitor_is_not_told_what_is_committed_and_not_durable (void **state)
+TEST_IN (a_monitor_is_not_told_what_is_committed_and_not_durable, stage_make, stage_end)
 {
     struct stage *stage = *state;
     stage_start (stage);
@@ -104,7 +105,7 @@ static void a_monitor_is_not_told_what_is_committed_and_not_durable (void **stat
 
 /* ---- order ---- */
 
-static void what_is_said_comes_in_its_order (void **state)
+TEST_IN (what_is_said_comes_in_its_order, stage_make, stage_end)
 {
     struct stage *stage = *state;
     stage_start (stage);
@@ -119,7 +120,7 @@ static void what_is_said_comes_in_its_order (void **state)
 }
 
 /* Heartbeats are told to monitors only: they are no part of the journal, and do not fill memory while a disk stalls. */
-static void soft_facts_are_not_recorded_and_not_kept_without_end (void **state)
+TEST_IN (soft_facts_are_not_recorded_and_not_kept_without_end, stage_make, stage_end)
 {
     struct stage *stage = *state;
     struct core_input in = { .kind = IN_WORKER_STEP, .text = TEXT_LIT ("copy") };
@@ -138,7 +139,7 @@ static void soft_facts_are_not_recorded_and_not_kept_without_end (void **state)
 
 /* ---- what cannot be recorded ---- */
 
-static void a_disk_that_fails_ends_it_without_another_word (void **state)
+TEST_IN (a_disk_that_fails_ends_it_without_another_word, stage_make, stage_end)
 {
     struct stage *stage = *state;
     struct err problem = { 0 }, err = { 0 };
@@ -154,7 +155,7 @@ static void a_disk_that_fails_ends_it_without_another_word (void **state)
     assert_true (driver_has_ended (stage->driver, &exit_status, &problem));
     assert_int_equal (exit_status, 3);
     assert_int_not_equal (problem.code, ERR_NONE);
-    assert_non_null (strstr (problem.text, "journal"));
+    assert_has (problem.text, "journal");
     struct core_input in = { .kind = IN_CANCEL, .level = 1 };
     struct arena arena = { 0 };
     struct state before;
@@ -174,7 +175,7 @@ static void a_disk_that_fails_ends_it_without_another_word (void **state)
 }
 
 /* Workers that were told of more than is recorded: who else comes is told nothing, and nobody goes on with the run. */
-static void a_journal_that_lacks_what_a_worker_knows_is_where_it_stops (void **state)
+TEST_IN (a_journal_that_lacks_what_a_worker_knows_is_where_it_stops, stage_make, stage_end)
 {
     struct stage *stage = *state;
     struct err problem = { 0 }, err = { 0 };
@@ -197,7 +198,7 @@ static void a_journal_that_lacks_what_a_worker_knows_is_where_it_stops (void **s
     assert_true (clock_boot_ms () < stage->driver->leave_by_ms); /* it waits for no worker */
     assert_int_equal (exit_status, 5);
     assert_int_equal (problem.code, ERR_DAMAGE);
-    assert_non_null (strstr (problem.text, "lacks facts that were acknowledged: host host1 knows fact"));
+    assert_has (problem.text, "lacks facts that were acknowledged: host host1 knows fact");
     stranger.of.hello.version = TEXT_LIT ("9.9.9"); /* who is refused else, whatever the run's state is */
     stage_says (stage, 1, stranger);
     stage_linger (stage, 200);
@@ -213,7 +214,7 @@ static void a_journal_that_lacks_what_a_worker_knows_is_where_it_stops (void **s
 }
 
 /* What one host says against all others ends its own part: the run goes on, its record is read and resumed. */
-static void an_absurd_number_is_the_fault_of_the_host_that_says_it (void **state)
+TEST_IN (an_absurd_number_is_the_fault_of_the_host_that_says_it, stage_make, stage_end)
 {
     struct stage *stage = *state;
     struct err err = { 0 };
@@ -234,7 +235,7 @@ static void an_absurd_number_is_the_fault_of_the_host_that_says_it (void **state
     assert_int_equal (stage_resume (stage, &err), 0);
 }
 
-static void a_fact_out_of_its_bounds_is_where_it_stops (void **state)
+TEST_IN (a_fact_out_of_its_bounds_is_where_it_stops, stage_make, stage_end)
 {
     struct stage *stage = *state;
     struct err problem = { 0 };
@@ -253,13 +254,13 @@ static void a_fact_out_of_its_bounds_is_where_it_stops (void **state)
     assert_true (driver_has_ended (stage->driver, &exit_status, &problem));
     assert_int_equal (exit_status, 3); /* and not how the effect behind it says */
     assert_int_equal (problem.code, ERR_LIMIT);
-    assert_non_null (strstr (problem.text, fact_name (FACT_HOST_KEYED)));
+    assert_has (problem.text, fact_name (FACT_HOST_KEYED));
     stage_stop (stage);
     assert_int_equal (stage_recorded (stage).of[FACT_HOST_KEYED], 0);
     assert_int_equal (stage_recorded (stage).of[FACT_EPOCH_BEGAN], 1);
 }
 
-static void what_is_too_large_is_not_sent (void **state)
+TEST_IN (what_is_too_large_is_not_sent, stage_make, stage_end)
 {
     struct stage *stage = *state;
     stage_start (stage);
@@ -275,11 +276,11 @@ static void what_is_too_large_is_not_sent (void **state)
     mem_free (longer);
     stage_receives (stage, 0, MSG_RESULT_ACK);
     assert_int_equal (stage_received (stage, 0, MSG_SHUTDOWN), 0);
-    assert_non_null (strstr (stage->log_text, "larger than 65536 bytes"));
+    assert_has (stage->log_text, "larger than 65536 bytes");
 }
 
 /* Nobody would ever hold the attempt: it is over, and the run with it, by what is wrong. */
-static void an_order_that_is_too_large_ends_the_attempt (void **state)
+TEST_IN (an_order_that_is_too_large_ends_the_attempt, stage_make, stage_end)
 {
     struct stage *stage = *state;
     uint32_t exit_status = 0;
@@ -295,8 +296,8 @@ static void an_order_that_is_too_large_ends_the_attempt (void **state)
     stage_until (stage, FACT_RUN_ENDED, 1);
     assert_true (driver_has_ended (stage->driver, &exit_status, NULL));
     assert_int_equal (exit_status, 3);
-    assert_non_null (strstr (stage->driver->coord->state->stop.ptr,
-                             "the message that starts it is larger than the limit of 65536 bytes"));
+    assert_has (stage->driver->coord->state->stop.ptr,
+                "the message that starts it is larger than the limit of 65536 bytes");
     assert_int_equal (stage->facts[FACT_ATTEMPT_ENDED], 2);
     assert_int_equal (stage_received (stage, 0, MSG_RUN) + stage_received (stage, 1, MSG_RUN), 0);
 }
@@ -304,7 +305,7 @@ static void an_order_that_is_too_large_ends_the_attempt (void **state)
 /* ---- effects that lead to steps, and how many at a time ---- */
 
 /* A key that is none: the host is lost by what the effect of its key led to. */
-static void an_effect_may_lead_to_further_facts (void **state)
+TEST_IN (an_effect_may_lead_to_further_facts, stage_make, stage_end)
 {
     struct stage *stage = *state;
     stage_start (stage);
@@ -326,7 +327,7 @@ static void hold_many (struct driver *driver, uint32_t n)
     }
 }
 
-static void effects_take_no_more_than_their_share_of_a_pass (void **state)
+TEST_IN (effects_take_no_more_than_their_share_of_a_pass, stage_make, stage_end)
 {
     struct stage *stage = *state;
     enum { MANY = 20000, A_PASS = 8192 };
@@ -349,7 +350,7 @@ static void effects_take_no_more_than_their_share_of_a_pass (void **state)
 }
 
 /* What a pass left needs no event to go on: nothing becomes durable, nobody says anything, and no time runs out. */
-static void effects_that_were_left_go_on_by_themselves (void **state)
+TEST_IN (effects_that_were_left_go_on_by_themselves, stage_make, stage_end)
 {
     struct stage *stage = *state;
     enum { MANY = 20000, PASSES = 1000 };
@@ -361,25 +362,4 @@ static void effects_that_were_left_go_on_by_themselves (void **state)
         assert_true (stage->driver->more || !stage->driver->held.n); /* the next one comes at once */
     }
     assert_int_equal (stage->driver->held.n, 0);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        STAGE_TEST (nothing_is_said_before_it_is_durable),
-        STAGE_TEST (nobody_is_let_in_before_it_is_durable),
-        STAGE_TEST (a_monitor_is_not_told_what_is_committed_and_not_durable),
-        STAGE_TEST (what_is_said_comes_in_its_order),
-        STAGE_TEST (soft_facts_are_not_recorded_and_not_kept_without_end),
-        STAGE_TEST (a_disk_that_fails_ends_it_without_another_word),
-        STAGE_TEST (a_journal_that_lacks_what_a_worker_knows_is_where_it_stops),
-        STAGE_TEST (an_absurd_number_is_the_fault_of_the_host_that_says_it),
-        STAGE_TEST (a_fact_out_of_its_bounds_is_where_it_stops),
-        STAGE_TEST (what_is_too_large_is_not_sent),
-        STAGE_TEST (an_order_that_is_too_large_ends_the_attempt),
-        STAGE_TEST (an_effect_may_lead_to_further_facts),
-        STAGE_TEST (effects_take_no_more_than_their_share_of_a_pass),
-        STAGE_TEST (effects_that_were_left_go_on_by_themselves),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,17 +1,9 @@
 /* links: base */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/base/duration.h"
-#include <string.h>
+#include "test.h"
 
-static void numbers_with_one_unit_are_read_exactly (void **state)
+TEST (numbers_with_one_unit_are_read_exactly)
 {
-    (void) state;
     static const struct {
         const char *text;
         uint64_t ms;
@@ -40,9 +32,8 @@ static void numbers_with_one_unit_are_read_exactly (void **state)
     }
 }
 
-static void everything_else_is_refused_and_changes_nothing (void **state)
+TEST (everything_else_is_refused_and_changes_nothing)
 {
-    (void) state;
     static const char *const cases[] = {
         "",
         "30",
@@ -89,9 +80,8 @@ static void everything_else_is_refused_and_changes_nothing (void **state)
     assert_true (duration_parse ((struct text){ "1sx", 2 }, &ms));
 }
 
-static void people_see_two_units_at_most (void **state)
+TEST (people_see_two_units_at_most)
 {
-    (void) state;
     static const struct {
         uint64_t ms;
         const char *text;
@@ -121,14 +111,4 @@ static void people_see_two_units_at_most (void **state)
         assert_ptr_equal (duration_print (cases[i].ms, out), out);
         assert_string_equal (out, cases[i].text);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (numbers_with_one_unit_are_read_exactly),
-        cmocka_unit_test (everything_else_is_refused_and_changes_nothing),
-        cmocka_unit_test (people_see_two_units_at_most),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

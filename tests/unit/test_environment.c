@@ -1,13 +1,7 @@
 /* links: environment */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "test.h"
 #include "worker/environment/environment.h"
 #include "worker/environment/installed.h"
 #include "worker/process/subprocess.h"
@@ -15,9 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,26 +17,23 @@
 
 /* ---- pins ---- */
 
-static void pins_are_read_with_comments_and_continuations (void **state)
+TEST (pins_are_read_with_comments_and_continuations)
 {
     static const char file[] = "# all of it\n--index-url https://example.org/simple/#frag\n\n"
                                "Zope.Interface == 5.0 \\\n    " HASH_ALONE " \\\n   " HASH "\n    # via somebody\n"
                                "ml_dtypes==0.6.0+local.1 " HASH "  # a comment\r\n"
                                "--only-binary=:all:\n--require-hashes\nsix==1.17.0" HASH;
-    struct arena arena = { 0 };
     struct requirements pins;
     struct err err;
-    (void) state;
-    if (requirements_parse (text_of (file), "pins.txt", &arena, &pins, &err))
+    if (requirements_parse (text_of (file), "pins.txt", &t->arena, &pins, &err))
         fail_msg ("%s", err.text);
     assert_int_equal (pins.n, 3);
-    assert_true (text_is (pins.items[0].name, "ml-dtypes"));
-    assert_true (text_is (pins.items[0].version, "0.6.0+local.1"));
-    assert_true (text_is (pins.items[1].name, "six"));
-    assert_true (text_is (pins.items[2].name, "zope-interface"));
-    assert_true (text_is (pins.items[2].version, "5.0"));
+    assert_text (pins.items[0].name, "ml-dtypes");
+    assert_text (pins.items[0].version, "0.6.0+local.1");
+    assert_text (pins.items[1].name, "six");
+    assert_text (pins.items[2].name, "zope-interface");
+    assert_text (pins.items[2].version, "5.0");
     assert_int_equal (pins.items[2].line, 4);
-    arena_release (&arena);
 }
 
 struct refused {
@@ -53,7 +41,7 @@ struct refused {
     const char *says;
 };
 
-static void what_cannot_be_verified_afterwards_is_refused_with_its_line (void **state)
+TEST (what_cannot_be_verified_afterwards_is_refused_with_its_line)
 {
     static const struct refused refused[] = {
         { "", "has no pins" },
@@ -81,7 +69,6 @@ static void what_cannot_be_verified_afterwards_is_refused_with_its_line (void **
         { "--index-url a b\n", "is not an option" },
         { "six==1.0" HASH "\n\xff\n", "UTF-8" },
     };
-    (void) state;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct arena arena = { 0 };
         struct requirements pins = { .n = 77 };
@@ -95,11 +82,10 @@ static void what_cannot_be_verified_afterwards_is_refused_with_its_line (void **
     }
 }
 
-static void every_pin_file_of_ours_is_accepted (void **state)
+TEST (every_pin_file_of_ours_is_accepted)
 {
     static const char *const files[] = { "tests/pins/tiny.txt", "configs/pins/jax-cpu.txt",
                                          "configs/pins/jax-tpu.txt" };
-    (void) state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct arena arena = { 0 };
         struct requirements pins;
@@ -169,19 +155,19 @@ static struct installed read_site (struct site *site)
     return installed;
 }
 
-static void packages_are_read_from_their_metadata (void **state)
+TEST_IN (packages_are_read_from_their_metadata, site_setup, site_teardown)
 {
     struct site *site = *state;
     put_usual (site);
     struct installed installed = read_site (site);
     assert_int_equal (installed.n, 3);
-    assert_true (text_is (installed.items[0].name, "ml-dtypes"));
-    assert_true (text_is (installed.items[0].version, "0.6.0"));
-    assert_true (text_is (installed.items[1].name, "numpy"));
-    assert_true (text_is (installed.items[1].version, "2.4.5"));
+    assert_text (installed.items[0].name, "ml-dtypes");
+    assert_text (installed.items[0].version, "0.6.0");
+    assert_text (installed.items[1].name, "numpy");
+    assert_text (installed.items[1].version, "2.4.5");
 }
 
-static void a_package_without_metadata_is_named (void **state)
+TEST_IN (a_package_without_metadata_is_named, site_setup, site_teardown)
 {
     static const char *const broken[] = { "",
                                           "Name: six\n",
@@ -196,7 +182,7 @@ static void a_package_without_metadata_is_named (void **state)
         char path[128];
         put_package (site, "six-1.dist-info", broken[i]);
         assert_int_equal (installed_read (site->path, &site->arena, &installed, &err), -1);
-        assert_non_null (strstr (err.text, "six-1.dist-info has no METADATA"));
+        assert_has (err.text, "six-1.dist-info has no METADATA");
         snprintf (path, sizeof path, "%s/six-1.dist-info", site->path);
         assert_int_equal (folder_remove (path, NULL), 0);
     }
@@ -208,7 +194,7 @@ struct comparison {
     const char *says;
 };
 
-static void every_difference_from_the_pins_is_said (void **state)
+TEST_IN (every_difference_from_the_pins_is_said, site_setup, site_teardown)
 {
     static const struct comparison comparisons[] = {
         { "numpy==2.4.5" HASH "\nml_dtypes==0.6.0" HASH, 0, "" },
@@ -232,7 +218,7 @@ static void every_difference_from_the_pins_is_said (void **state)
     }
 }
 
-static void a_package_that_is_there_twice_is_said (void **state)
+TEST_IN (a_package_that_is_there_twice_is_said, site_setup, site_teardown)
 {
     struct site *site = *state;
     struct requirements pins;
@@ -247,7 +233,7 @@ static void a_package_that_is_there_twice_is_said (void **state)
     buf_release (&out);
 }
 
-static void more_than_ten_differences_are_counted (void **state)
+TEST_IN (more_than_ten_differences_are_counted, site_setup, site_teardown)
 {
     struct site *site = *state;
     struct requirements pins;
@@ -259,12 +245,12 @@ static void more_than_ten_differences_are_counted (void **state)
         buf_printf (&file, "p%d==1" HASH "\n", i);
     assert_int_equal (requirements_parse (buf_as_text (&file), "p", &site->arena, &pins, NULL), 0);
     assert_int_equal (installed_compare (&nothing, &pins, &out), 13);
-    assert_non_null (strstr (buf_c (&out), "; and 3 more"));
+    assert_has (&out, "; and 3 more");
     buf_release (&out);
     buf_release (&file);
 }
 
-static void a_fingerprint_is_of_packages_python_and_machine (void **state)
+TEST_IN (a_fingerprint_is_of_packages_python_and_machine, site_setup, site_teardown)
 {
     struct site *site = *state;
     struct requirements pins;
@@ -287,14 +273,13 @@ static void a_fingerprint_is_of_packages_python_and_machine (void **state)
 
 /* ---- the path ---- */
 
-static void the_path_ends_in_the_interpreter_s_version (void **state)
+TEST (the_path_ends_in_the_interpreter_s_version)
 {
     struct pins pins = { .python = TEXT_LIT ("python3"), .env_dir = TEXT_LIT ("/srv/envs/abc") };
     struct err err;
     char path[256];
     unsigned minor;
     char rest;
-    (void) state;
     if (environment_path (&pins, path, sizeof path, &err))
         fail_msg ("%s", err.text);
     assert_int_equal (sscanf (path, "/srv/envs/abc-py3.%u%c", &minor, &rest), 1);
@@ -307,13 +292,12 @@ static void the_path_ends_in_the_interpreter_s_version (void **state)
     assert_int_equal (environment_path_of_version (TEXT_LIT ("/e"), "3.13.0", path, 10, &err), 0);
 }
 
-static void paths_and_interpreters_that_cannot_be_are_refused (void **state)
+TEST (paths_and_interpreters_that_cannot_be_are_refused)
 {
     static const char *const dirs[] = { "", "/", "relative", "/ends/" };
     static const char *const pythons[] = { "", "-c", "bin/python3", "/nonexistent/python3", "/bin/false", "/bin/echo" };
     char path[256], version[PYTHON_VERSION_BYTES];
     struct err err;
-    (void) state;
     for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
         assert_int_equal (environment_path_of_version (text_of (dirs[i]), "3.11.1", path, sizeof path, &err), -1);
     for (size_t i = 0; i < sizeof pythons / sizeof *pythons; i++) {
@@ -323,7 +307,7 @@ static void paths_and_interpreters_that_cannot_be_are_refused (void **state)
     }
 }
 
-static void an_interpreter_that_is_not_python_3_is_refused (void **state)
+TEST_IN (an_interpreter_that_is_not_python_3_is_refused, site_setup, site_teardown)
 {
     static const char *const answers[] = { "2.7.18",  "3.11",         "3.11.1rc1",
                                            "3..1",    "3.11.",        "4.0.0",
@@ -337,7 +321,7 @@ static void an_interpreter_that_is_not_python_3_is_refused (void **state)
         assert_int_equal (atomic_file_write (path, script, strlen (script), 0755, &err), 0);
         if (environment_ask_version (path, version, &err) != -1)
             fail_msg ("%s was accepted", answers[i]);
-        assert_non_null (strstr (err.text, "not a working Python 3"));
+        assert_has (err.text, "not a working Python 3");
     }
 }
 
@@ -350,12 +334,11 @@ static int run_shell (const char *script, uint64_t limit_ms, struct buf *out, in
     return subprocess_run (&subprocess, out, status, err);
 }
 
-static void a_subprocess_keeps_what_was_said_and_how_it_ended (void **state)
+TEST (a_subprocess_keeps_what_was_said_and_how_it_ended)
 {
     struct buf out;
     struct err err;
     int status;
-    (void) state;
     buf_init (&out, 1000);
     assert_int_equal (run_shell ("echo one; echo two >&2; exit 7", 10000, &out, &status, &err), 0);
     assert_int_equal (status, 7);
@@ -365,12 +348,11 @@ static void a_subprocess_keeps_what_was_said_and_how_it_ended (void **state)
     buf_release (&out);
 }
 
-static void a_subprocess_that_takes_too_long_is_killed (void **state)
+TEST (a_subprocess_that_takes_too_long_is_killed)
 {
     struct buf out;
     struct err err;
     int status;
-    (void) state;
     buf_init (&out, 1000);
     uint64_t began_ms = clock_boot_ms ();
     assert_int_equal (run_shell ("exec sleep 100", 100, &out, &status, &err), -1);
@@ -379,12 +361,11 @@ static void a_subprocess_that_takes_too_long_is_killed (void **state)
     buf_release (&out);
 }
 
-static void a_subprocess_s_leftover_is_not_waited_for (void **state)
+TEST (a_subprocess_s_leftover_is_not_waited_for)
 {
     struct buf out;
     struct err err;
     int status;
-    (void) state;
     buf_init (&out, 1000);
     uint64_t began_ms = clock_boot_ms ();
     assert_int_equal (run_shell ("sleep 20 & echo $!", 60000, &out, &status, &err), 0);
@@ -395,30 +376,28 @@ static void a_subprocess_s_leftover_is_not_waited_for (void **state)
     buf_release (&out);
 }
 
-static void the_end_of_a_long_output_is_kept (void **state)
+TEST (the_end_of_a_long_output_is_kept)
 {
     struct buf out;
     struct err err;
     int status;
-    (void) state;
     buf_init (&out, 1000);
     assert_int_equal (
         run_shell ("i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done", 20000, &out, &status, &err), 0);
     assert_true (out.len <= 1000 && out.len >= 500);
-    assert_non_null (strstr (buf_c (&out), "line 2998\nline 2999\n"));
-    assert_null (strstr (buf_c (&out), "line 10\n"));
+    assert_has (&out, "line 2998\nline 2999\n");
+    assert_has_not (&out, "line 10\n");
     buf_release (&out);
 }
 
 /* The echo tells the command that its first words were taken in. */
-static void what_came_before_the_end_stays_as_far_as_it_fits (void **state)
+TEST (what_came_before_the_end_stays_as_far_as_it_fits)
 {
     const char *argv[] = { "sh", "-c", "printf '%0900d' 0; head -c 900 <&3 >/dev/null; printf '%0200d' 1", NULL };
     struct subprocess subprocess = { .argv = argv, .limit_ms = 20000 };
     int loop[2], status;
     struct buf out;
     struct err err;
-    (void) state;
     assert_int_equal (pipe2 (loop, O_CLOEXEC), 0);
     subprocess.held_fd = loop[0];
     subprocess.echo_fd = loop[1];
@@ -431,7 +410,7 @@ static void what_came_before_the_end_stays_as_far_as_it_fits (void **state)
     buf_release (&out);
 }
 
-static void a_subprocess_has_the_descriptor_it_was_given_and_no_other_of_ours (void **state)
+TEST (a_subprocess_has_the_descriptor_it_was_given_and_no_other_of_ours)
 {
     const char *argv[] = { "sh", "-c", "readlink /proc/$$/fd/3; readlink /proc/$$/fd/777", NULL };
     int held = open ("/dev/zero", O_RDONLY | O_CLOEXEC), other = fcntl (held, F_DUPFD_CLOEXEC, 777);
@@ -439,7 +418,6 @@ static void a_subprocess_has_the_descriptor_it_was_given_and_no_other_of_ours (v
     struct buf out;
     struct err err;
     int status;
-    (void) state;
     assert_int_equal (other, 777);
     buf_init (&out, 1000);
     assert_int_equal (subprocess_run (&subprocess, &out, &status, &err), 0);
@@ -447,31 +425,4 @@ static void a_subprocess_has_the_descriptor_it_was_given_and_no_other_of_ours (v
     assert_int_equal (close (held), 0);
     assert_int_equal (close (other), 0);
     buf_release (&out);
-}
-
-#define SITE_TEST(name) cmocka_unit_test_setup_teardown (name, site_setup, site_teardown)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (pins_are_read_with_comments_and_continuations),
-        cmocka_unit_test (what_cannot_be_verified_afterwards_is_refused_with_its_line),
-        cmocka_unit_test (every_pin_file_of_ours_is_accepted),
-        SITE_TEST (packages_are_read_from_their_metadata),
-        SITE_TEST (a_package_without_metadata_is_named),
-        SITE_TEST (every_difference_from_the_pins_is_said),
-        SITE_TEST (a_package_that_is_there_twice_is_said),
-        SITE_TEST (more_than_ten_differences_are_counted),
-        SITE_TEST (a_fingerprint_is_of_packages_python_and_machine),
-        cmocka_unit_test (the_path_ends_in_the_interpreter_s_version),
-        cmocka_unit_test (paths_and_interpreters_that_cannot_be_are_refused),
-        SITE_TEST (an_interpreter_that_is_not_python_3_is_refused),
-        cmocka_unit_test (a_subprocess_keeps_what_was_said_and_how_it_ended),
-        cmocka_unit_test (a_subprocess_that_takes_too_long_is_killed),
-        cmocka_unit_test (a_subprocess_s_leftover_is_not_waited_for),
-        cmocka_unit_test (the_end_of_a_long_output_is_kept),
-        cmocka_unit_test (what_came_before_the_end_stays_as_far_as_it_fits),
-        cmocka_unit_test (a_subprocess_has_the_descriptor_it_was_given_and_no_other_of_ours),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

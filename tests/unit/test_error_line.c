@@ -1,45 +1,36 @@
 /* links: verdict */
 /* Of what is quoted of a failure, which line tells it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "coordinator/verdict/error_line.h"
+#include "test.h"
 
 /* The failure that a canary tells is also what it prints. */
-static void what_the_cause_says_is_not_said_again (void **state)
+TEST (what_the_cause_says_is_not_said_again)
 {
-    (void) state;
     const struct text cause = TEXT_LIT ("5 compilations, expected 1 (exited with status 1)");
     const enum outcome failed = OUTCOME_FAILED;
     assert_int_equal (error_line_beside (failed, TEXT_LIT ("5 compilations, expected 1"), cause).len, 0);
     assert_int_equal (
         error_line_beside (failed, TEXT_LIT ("sliceup_canary.Failure: 5 compilations, expected 1"), cause).len, 0);
     struct text other = TEXT_LIT ("sliceup_canary.Failure: 6 compilations, expected 1");
-    assert_true (text_equal (error_line_beside (failed, other, cause), other));
+    assert_text (error_line_beside (failed, other, cause), other);
     other = TEXT_LIT ("ValueError: 5 compilations, expected 1");
-    assert_true (text_equal (error_line_beside (failed, other, cause), other));
+    assert_text (error_line_beside (failed, other, cause), other);
     assert_int_equal (error_line_beside (failed, (struct text){ 0 }, cause).len, 0);
 }
 
-static void the_line_that_looks_like_an_error_is_told (void **state)
+TEST (the_line_that_looks_like_an_error_is_told)
 {
-    (void) state;
     struct text lines = TEXT_LIT ("the sum is 5\nValueError: expected 6\nbye");
-    assert_true (text_is (error_line_find (OUTCOME_FAILED, lines), "ValueError: expected 6"));
-    assert_true (text_is (error_line_find (OUTCOME_TIMED_OUT, lines), "ValueError: expected 6"));
+    assert_text (error_line_find (OUTCOME_FAILED, lines), "ValueError: expected 6");
+    assert_text (error_line_find (OUTCOME_TIMED_OUT, lines), "ValueError: expected 6");
 }
 
 /* What a program prints last is why it ended; of one that hangs, the first line says where it stands. */
-static void without_an_error_the_outcome_says_which_line_is_told (void **state)
+TEST (without_an_error_the_outcome_says_which_line_is_told)
 {
-    (void) state;
     struct text lines = TEXT_LIT ("the sum is 5\nit has to be 6");
-    assert_true (text_is (error_line_find (OUTCOME_FAILED, lines), "it has to be 6"));
-    assert_true (text_is (error_line_find (OUTCOME_TIMED_OUT, lines), "the sum is 5"));
+    assert_text (error_line_find (OUTCOME_FAILED, lines), "it has to be 6");
+    assert_text (error_line_find (OUTCOME_TIMED_OUT, lines), "the sum is 5");
     assert_int_equal (error_line_find (OUTCOME_FAILED, (struct text){ 0 }).len, 0);
 }
 
@@ -48,9 +39,8 @@ static bool one_cause (const char *a, const char *b)
     return cause_equal (text_of (a), TEXT_LIT ("tpu-a"), text_of (b), TEXT_LIT ("tpu-b"));
 }
 
-static void which_of_several_says_it_does_not_part_a_cause (void **state)
+TEST (which_of_several_says_it_does_not_part_a_cause)
 {
-    (void) state;
     assert_true (one_cause ("rank 0: loss is NaN", "rank 17: loss is NaN"));
     assert_true (one_cause ("[pid=412] no route to 10.0.0.3:8476", "[pid=9] no route to 10.0.12.40:80"));
     assert_true (one_cause ("tpu-a lacks its chip", "tpu-b lacks its chip"));
@@ -63,9 +53,8 @@ static void which_of_several_says_it_does_not_part_a_cause (void **state)
 }
 
 /* What is told of the first host of a group has to be true of all. */
-static void values_part_causes (void **state)
+TEST (values_part_causes)
 {
-    (void) state;
     assert_false (one_cause ("exited with status 2", "exited with status 1"));
     assert_false (one_cause ("expected 3, got 2.5", "expected 3, got 3.5"));
     assert_false (one_cause ("fault.py:12: shard lost", "fault.py:31: shard lost"));
@@ -76,16 +65,4 @@ static void values_part_causes (void **state)
     assert_false (one_cause ("driver version 550.54.15.2", "driver version 550.90.7.1"));
     assert_false (one_cause ("tpu-b lacks its chip", "tpu-a lacks its chip")); /* each names the other */
     assert_false (one_cause ("tpu-a1 lacks its chip", "tpu-b lacks its chip"));
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (what_the_cause_says_is_not_said_again),
-        cmocka_unit_test (the_line_that_looks_like_an_error_is_told),
-        cmocka_unit_test (which_of_several_says_it_does_not_part_a_cause),
-        cmocka_unit_test (values_part_causes),
-        cmocka_unit_test (without_an_error_the_outcome_says_which_line_is_told),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

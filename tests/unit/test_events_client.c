@@ -1,19 +1,11 @@
-/* links: monitor czmq */
+/* alone: monitor czmq */
 /* What czmq would take of the process, and does not; how listeners and a hub speak is test_hub's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "coordinator/monitor/events_client.h"
 #include "link_lab.h"
+#include "test.h"
 #include <czmq.h>
 
 static struct link_keys hub_keys, keys;
@@ -38,9 +30,8 @@ static void handles (int signal_number, void (*handler) (int))
     assert_true (now.sa_handler == handler);
 }
 
-static void signals_and_variables_are_not_czmqs (void **state)
+TEST (signals_and_variables_are_not_czmqs)
 {
-    (void) state;
     enum err_code code;
     assert_int_equal (setenv ("ZSYS_SNDHWM", "1", 1), 0);
     assert_int_equal (setenv ("ZSYS_LOGSTREAM", "stdout", 1), 0);
@@ -59,9 +50,8 @@ static void signals_and_variables_are_not_czmqs (void **state)
     events_client_close (listener);
 }
 
-static void a_signal_ends_the_waiting (void **state)
+TEST (a_signal_ends_the_waiting)
 {
-    (void) state;
     enum err_code code;
     struct events_client *listener = open_at ("127.0.0.1", 1, &code);
     signal (SIGALRM, note);
@@ -75,9 +65,8 @@ static void a_signal_ends_the_waiting (void **state)
     events_client_close (listener);
 }
 
-static void nobody_there_is_told_at_once (void **state)
+TEST (nobody_there_is_told_at_once)
 {
-    (void) state;
     enum err_code code;
     struct text bytes;
     struct events_client *listener = open_at ("127.0.0.1", 1, &code);
@@ -89,9 +78,8 @@ static void nobody_there_is_told_at_once (void **state)
     events_client_close (listener);
 }
 
-static void what_is_no_address_or_key_is_refused (void **state)
+TEST (what_is_no_address_or_key_is_refused)
 {
-    (void) state;
     static const char *const bad[] = { "", "a b", "127.0.0.1;x", "ipc:///tmp/x", "a,b", "\"" };
     enum err_code code;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -107,9 +95,8 @@ static void what_is_no_address_or_key_is_refused (void **state)
     keys = good;
 }
 
-static void it_comes_back_to_a_hub_that_was_away (void **state)
+TEST (it_comes_back_to_a_hub_that_was_away)
 {
-    (void) state;
     enum err_code code;
     struct hub *hub = lab_hub (&hub_keys);
     const struct hub_ports same = { .address = "127.0.0.1", .events = hub_events_port (hub) };
@@ -123,23 +110,16 @@ static void it_comes_back_to_a_hub_that_was_away (void **state)
             events_client_wait (listener, LAB_STEP_MS);
             (void) hub_receive_question (hub, &who, &question);
         }
-        assert_true (text_is (question, "who"));
+        assert_text (question, "who");
         hub_close (hub);
         hub = i == 0 ? lab_hub_at (&hub_keys, &same) : NULL;
     }
     events_client_close (listener);
 }
 
-int main (void)
+int main (int argc, char **argv)
 {
     link_keys_make (&hub_keys);
     link_keys_make (&keys);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (signals_and_variables_are_not_czmqs),
-        cmocka_unit_test (a_signal_ends_the_waiting),
-        cmocka_unit_test (nobody_there_is_told_at_once),
-        cmocka_unit_test (what_is_no_address_or_key_is_refused),
-        cmocka_unit_test (it_comes_back_to_a_hub_that_was_away),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
+    return test_run (argc, argv);
 }

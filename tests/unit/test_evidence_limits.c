@@ -1,16 +1,8 @@
 /* links: protocol */
 /* How much a program may say: what is said again replaces what was said, what nobody judges is left out and counted,
  * and what is judged is never dropped. docs/spec/canary.md, limits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "test.h"
 #include "worker/protocol/evidence.h"
-#include <stdio.h>
-#include <string.h>
 
 enum { OFTEN = 10000, MEMORY_BYTES = 2 << 20 };
 
@@ -84,7 +76,7 @@ static uint64_t left_out (const struct bench *bench, const char *list)
 
 /* ---- metrics ---- */
 
-static void the_last_value_of_a_metric_stands_and_those_before_are_folded (void **state)
+TEST_IN (the_last_value_of_a_metric_stands_and_those_before_are_folded, setup, teardown)
 {
     struct bench *b = *state;
     for (uint32_t i = 0; i < OFTEN; i++)
@@ -101,7 +93,7 @@ static void the_last_value_of_a_metric_stands_and_those_before_are_folded (void 
     assert_true (b->evidence.left_bytes > EVIDENCE_MAX_BYTES - 500);
 }
 
-static void once_is_not_again (void **state)
+TEST_IN (once_is_not_again, setup, teardown)
 {
     struct bench *b = *state;
     say_metric (b, "loss", 1, 42);
@@ -109,7 +101,7 @@ static void once_is_not_again (void **state)
     assert_int_equal (b->evidence.result.metrics.items[0].earlier.alike, 0);
 }
 
-static void earlier_values_with_other_sums_are_told_apart (void **state)
+TEST_IN (earlier_values_with_other_sums_are_told_apart, setup, teardown)
 {
     struct bench *b = *state;
     for (uint32_t i = 0; i < 10; i++)
@@ -129,7 +121,7 @@ static void earlier_values_with_other_sums_are_told_apart (void **state)
 }
 
 /* More kinds of sums than are kept: nobody is accused by what was forgotten. */
-static void what_was_forgotten_counts_as_alike (void **state)
+TEST_IN (what_was_forgotten_counts_as_alike, setup, teardown)
 {
     struct bench *b = *state;
     for (uint32_t i = 0; i < 100; i++)
@@ -142,7 +134,7 @@ static void what_was_forgotten_counts_as_alike (void **state)
     is_clean (b);
 }
 
-static void a_metric_said_again_claims_the_same (void **state)
+TEST_IN (a_metric_said_again_claims_the_same, setup, teardown)
 {
     static const char *const others[] = {
         "\"reduction\":\"sum\",\"axes\":[\"data\"],\"scope\":\"global\"",
@@ -156,13 +148,12 @@ static void a_metric_said_again_claims_the_same (void **state)
         say (b, "{\"type\":\"metric\",\"name\":\"loss\",%s,\"value\":9,\"shards\":[]}", others[i]);
         assert_int_equal (b->evidence.result.bad_lines, i + 1);
     }
-    assert_true (text_find (b->evidence.result.bad_line,
-                            TEXT_LIT ("sent before with another reduction, scope, dtype or axes"), NULL));
+    assert_has (b->evidence.result.bad_line, "sent before with another reduction, scope, dtype or axes");
     assert_true (b->evidence.result.metrics.items[0].value == 1 &&
                  b->evidence.result.metrics.items[0].earlier.count == 0);
 }
 
-static void a_required_metric_has_its_place_when_it_comes_last (void **state)
+TEST_IN (a_required_metric_has_its_place_when_it_comes_last, setup, teardown)
 {
     struct bench *b = *state;
     char name[32];
@@ -177,7 +168,7 @@ static void a_required_metric_has_its_place_when_it_comes_last (void **state)
     is_clean (b);
     assert_int_equal (b->evidence.result.metrics.n, RESULT_METRICS_MAX);
     assert_true (b->evidence.result.metrics.items[0].value == 77);
-    assert_true (text_is (b->evidence.result.metrics.items[RESULT_METRICS_MAX - 1].name, "loss"));
+    assert_text (b->evidence.result.metrics.items[RESULT_METRICS_MAX - 1].name, "loss");
     assert_int_equal (left_out (b, "metrics"), 200 - (RESULT_METRICS_MAX - 2));
 }
 
@@ -188,7 +179,7 @@ static void say_check (struct bench *bench, double observed)
     say (bench, "{\"type\":\"check\",\"name\":\"c\",\"expected\":1,\"observed\":%g}", observed);
 }
 
-static void a_check_that_does_not_hold_is_never_left_out (void **state)
+TEST_IN (a_check_that_does_not_hold_is_never_left_out, setup, teardown)
 {
     struct bench *b = *state;
     for (uint32_t i = 0; i < OFTEN; i++)
@@ -207,7 +198,7 @@ static void a_check_that_does_not_hold_is_never_left_out (void **state)
 
 /* ---- what nobody judges ---- */
 
-static void notes_and_programs_leave_room_for_what_is_judged (void **state)
+TEST_IN (notes_and_programs_leave_room_for_what_is_judged, setup, teardown)
 {
     struct bench *b = *state;
     char filler[2000];
@@ -230,7 +221,7 @@ static void notes_and_programs_leave_room_for_what_is_judged (void **state)
 
 /* ---- what is said anew ---- */
 
-static void a_value_that_changes_costs_what_it_costs_once (void **state)
+TEST_IN (a_value_that_changes_costs_what_it_costs_once, setup, teardown)
 {
     struct bench *b = *state;
     char filler[3000];
@@ -248,13 +239,13 @@ static void a_value_that_changes_costs_what_it_costs_once (void **state)
     assert_int_equal (r->backend.devices, OFTEN - 1);
     assert_true (text_is (r->backend.platform, "cpu") && text_is (r->failure, "no room"));
     assert_true (text_starts (r->facts.items[0].value, "9999f") && text_is (r->bundle.items[0].value, "9999"));
-    assert_true (text_find (r->bad_line, TEXT_LIT ("expected the nonce of this attempt"), NULL));
+    assert_has (r->bad_line, "expected the nonce of this attempt");
     assert_int_equal (r->bad_lines, 1);
 }
 
 /* ---- what is judged, and more of it than there is room for ---- */
 
-static void more_than_fits_of_what_is_judged_is_a_violation (void **state)
+TEST (more_than_fits_of_what_is_judged_is_a_violation)
 {
     static const struct {
         const char *format, *words;
@@ -265,7 +256,6 @@ static void more_than_fits_of_what_is_judged_is_a_violation (void **state)
         { "{\"type\":\"fact\",\"name\":\"f%u\",\"value\":\"1\"}", "at most 256 items of its facts", RESULT_FACTS_MAX },
         { "{\"type\":\"counters\",\"values\":{\"c%u\":1}}", "at most 64 items of its counters", RESULT_COUNTERS_MAX },
     };
-    (void) state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         void *one = NULL;
         setup (&one);
@@ -278,26 +268,7 @@ static void more_than_fits_of_what_is_judged_is_a_violation (void **state)
 #pragma GCC diagnostic pop
         }
         assert_int_equal (b->evidence.result.bad_lines, 1);
-        assert_true (text_find (b->evidence.result.bad_line, text_of (rows[i].words), NULL));
+        assert_has (b->evidence.result.bad_line, rows[i].words);
         teardown (&one);
     }
-}
-
-#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        T (the_last_value_of_a_metric_stands_and_those_before_are_folded),
-        T (once_is_not_again),
-        T (earlier_values_with_other_sums_are_told_apart),
-        T (what_was_forgotten_counts_as_alike),
-        T (a_metric_said_again_claims_the_same),
-        T (a_required_metric_has_its_place_when_it_comes_last),
-        T (a_check_that_does_not_hold_is_never_left_out),
-        T (notes_and_programs_leave_room_for_what_is_judged),
-        T (a_value_that_changes_costs_what_it_costs_once),
-        cmocka_unit_test (more_than_fits_of_what_is_judged_is_a_violation),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* links: process */
+/* alone: process */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

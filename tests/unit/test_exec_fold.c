@@ -1,22 +1,14 @@
 /* links: launch */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "coordinator/launch/exec_hosts.h"
-#include <string.h>
+#include "test.h"
 
 static void add (struct output_fold *fold, uint32_t host, const char *bytes)
 {
     output_fold_add (fold, host, text_of (bytes));
 }
 
-static void equal_outputs_are_one_group (void **state)
+TEST (equal_outputs_are_one_group)
 {
-    (void) state;
     struct output_fold *fold = output_fold_create (5, 64);
     add (fold, 0, "a\nb\n");
     add (fold, 1, "a\n");
@@ -32,14 +24,13 @@ static void equal_outputs_are_one_group (void **state)
     assert_int_not_equal (output_fold_group_of (fold, 3),
                           output_fold_group_of (fold, 4)); /* nothing is no empty line */
     assert_int_equal (output_fold_group (fold, output_fold_group_of (fold, 1))->hosts_n, 2);
-    assert_true (text_is (output_fold_group (fold, output_fold_group_of (fold, 1))->head, "a\nb\n"));
+    assert_text (output_fold_group (fold, output_fold_group_of (fold, 1))->head, "a\nb\n");
     output_fold_destroy (fold);
 }
 
 /* Whatever the pieces, head and tail are those of the whole, and the number between them is right. */
-static void a_large_output_keeps_its_ends (void **state)
+TEST (a_large_output_keeps_its_ends)
 {
-    (void) state;
     enum { KEPT = 10, ALL = 60 };
     char whole[ALL + 1];
     for (int i = 0; i < ALL; i++)
@@ -55,17 +46,16 @@ static void a_large_output_keeps_its_ends (void **state)
             output_fold_end (fold, 0);
             const struct output_group *group = output_fold_group (fold, 0);
             uint32_t head = len < KEPT / 2 ? len : KEPT / 2, tail = len - head < KEPT / 2 ? len - head : KEPT / 2;
-            assert_true (text_equal (group->head, (struct text){ from, head }));
-            assert_true (text_equal (group->tail, (struct text){ from + len - tail, tail }));
+            assert_text (group->head, ((struct text){ from, head }));
+            assert_text (group->tail, ((struct text){ from + len - tail, tail }));
             assert_int_equal (group->dropped_bytes, len - head - tail);
             output_fold_destroy (fold);
         }
     }
 }
 
-static void what_was_dropped_still_counts (void **state)
+TEST (what_was_dropped_still_counts)
 {
-    (void) state;
     struct output_fold *fold = output_fold_create (3, 8);
     add (fold, 0, "begin-1-end!\n");
     add (fold, 1, "begin-2-end!\n");
@@ -77,9 +67,8 @@ static void what_was_dropped_still_counts (void **state)
     output_fold_destroy (fold);
 }
 
-static void memory_is_bounded_for_many_hosts (void **state)
+TEST (memory_is_bounded_for_many_hosts)
 {
-    (void) state;
     assert_int_equal (output_fold_kept_bytes (0), OUTPUT_KEPT_BYTES);
     assert_int_equal (output_fold_kept_bytes (64), OUTPUT_KEPT_BYTES);
     for (uint32_t n = 1; n <= HOSTS_MAX; n++)
@@ -113,18 +102,16 @@ static void says (const struct exec_host hosts[N], const char *ends_text, const 
     buf_release (&out);
 }
 
-static void all_well_says_nothing (void **state)
+TEST (all_well_says_nothing)
 {
-    (void) state;
     struct exec_host hosts[N];
     for (int i = 0; i < N; i++)
         hosts[i] = ended (REMOTE_EXITED, 0, 0);
     says (hosts, "", "exit status 0 on 6 of 6 hosts\n", 0);
 }
 
-static void ends_are_told_by_set (void **state)
+TEST (ends_are_told_by_set)
 {
-    (void) state;
     const struct exec_host hosts[N] = { ended (REMOTE_EXITED, 2, 0),    ended (REMOTE_SIGNALLED, 9, 0),
                                         ended (REMOTE_TIMED_OUT, 0, 3), ended (REMOTE_EXITED, 0, 1),
                                         ended (REMOTE_EXITED, 2, 0),    ended (REMOTE_EXITED, 0, 0) };
@@ -135,9 +122,8 @@ static void ends_are_told_by_set (void **state)
           "exit status 0 on 2 of 6 hosts\n", 1);
 }
 
-static void who_was_not_reached_decides_the_status (void **state)
+TEST_IN (who_was_not_reached_decides_the_status, NULL, NULL)
 {
-    (void) state;
     struct exec_host hosts[N];
     for (int i = 0; i < N; i++)
         hosts[i] = ended (REMOTE_EXITED, i == 0, 0);
@@ -148,18 +134,4 @@ static void who_was_not_reached_decides_the_status (void **state)
           "v5: the end is not confirmed: the courier was killed; the worker there ends the command within 55 s, "
           "unless it was killed\n",
           "exit status 0 on 2 of 6 hosts\n", 3);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (equal_outputs_are_one_group),
-        cmocka_unit_test (a_large_output_keeps_its_ends),
-        cmocka_unit_test (what_was_dropped_still_counts),
-        cmocka_unit_test (memory_is_bounded_for_many_hosts),
-        cmocka_unit_test (all_well_says_nothing),
-        cmocka_unit_test (ends_are_told_by_set),
-        cmocka_unit_test (who_was_not_reached_decides_the_status),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

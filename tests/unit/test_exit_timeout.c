@@ -1,18 +1,10 @@
-/* links: simulated cli */
-#include <setjmp.h>
+/* alone: simulated cli */
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "coordinator/cli/cli.h"
+#include "test.h"
 
 static int said_fd;
 
@@ -55,11 +47,10 @@ static int ended (int signal_number, bool before, char said[8])
     return status;
 }
 
-static void a_signal_has_its_default_action_behind_the_last_words (void **state)
+TEST (a_signal_has_its_default_action_behind_the_last_words)
 {
     static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
     char said[8];
-    (void) state;
     for (size_t i = 0; i < 3; i++) {
         int status = ended (signals[i], false, said);
         assert_true (WIFSIGNALED (status));
@@ -68,21 +59,11 @@ static void a_signal_has_its_default_action_behind_the_last_words (void **state)
     }
 }
 
-static void one_that_came_before_ends_it_with_the_status_that_was_named (void **state)
+TEST (one_that_came_before_ends_it_with_the_status_that_was_named)
 {
     char said[8];
-    (void) state;
     int status = ended (SIGTERM, true, said);
     assert_true (WIFEXITED (status));
     assert_int_equal (WEXITSTATUS (status), 130);
     assert_string_equal (said, "bye");
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_signal_has_its_default_action_behind_the_last_words),
-        cmocka_unit_test (one_that_came_before_ends_it_with_the_status_that_was_named),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

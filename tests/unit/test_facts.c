@@ -1,6 +1,7 @@
-/* links: facts */
+/* alone: facts */
 #include "common/io/clock.h"
 #include "machine_fixture.h"
+#include "test.h"
 #include "worker/facts/display.h"
 #include "worker/facts/facts.h"
 #include "worker/facts/host_fact_list.h"
@@ -15,7 +16,7 @@
     "34 31 0:31 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"                                                    \
     "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 
-static void a_machine_is_read_from_its_files (void **state)
+TEST_IN (a_machine_is_read_from_its_files, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     struct utsname kernel;
@@ -46,7 +47,7 @@ static void a_machine_is_read_from_its_files (void **state)
     is (machine, "kernel.release", kernel.release);
 }
 
-static void packages_have_the_version_that_is_installed (void **state)
+TEST_IN (packages_have_the_version_that_is_installed, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     struct var names[] = { { TEXT_LIT ("libc6"), { 0 } },
@@ -64,7 +65,7 @@ static void packages_have_the_version_that_is_installed (void **state)
     is (machine, "package.no-such", "absent");
 }
 
-static void without_dpkg_no_package_is_called_absent (void **state)
+TEST_IN (without_dpkg_no_package_is_called_absent, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     struct var name = { TEXT_LIT ("libc6"), { 0 } };
@@ -72,7 +73,7 @@ static void without_dpkg_no_package_is_called_absent (void **state)
     assert_true (text_starts (host_fact_find (&machine->list, "package.libc6"), "unreadable ("));
 }
 
-static void what_is_not_there_is_absent_and_never_left_out (void **state)
+TEST_IN (what_is_not_there_is_absent_and_never_left_out, machine_setup, machine_teardown)
 {
     static const char *const names[] = { "boot_id",
                                          "os.id",
@@ -136,7 +137,7 @@ static void what_is_not_there_is_absent_and_never_left_out (void **state)
         assert_true (host_fact_find (&machine->list, real[i]).len > 0);
 }
 
-static void a_group_outside_of_our_namespace_is_not_followed (void **state)
+TEST_IN (a_group_outside_of_our_namespace_is_not_followed, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     put (machine, "/proc/self/mountinfo", V2);
@@ -147,7 +148,7 @@ static void a_group_outside_of_our_namespace_is_not_followed (void **state)
     is (machine, "memory.cgroup_max", "absent");
 }
 
-static void the_old_control_groups_limit_counts_too (void **state)
+TEST_IN (the_old_control_groups_limit_counts_too, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     put (machine, "/proc/self/mountinfo", V1);
@@ -157,7 +158,7 @@ static void the_old_control_groups_limit_counts_too (void **state)
     is (machine, "memory.cgroup_max", "4096");
 }
 
-static void the_least_limit_above_an_old_nested_group_counts (void **state)
+TEST_IN (the_least_limit_above_an_old_nested_group_counts, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     put (machine, "/proc/self/mountinfo", V1);
@@ -174,7 +175,7 @@ static void the_least_limit_above_an_old_nested_group_counts (void **state)
 }
 
 /* Whoever explains a kill by the same limit looks at the same place. */
-static void limits_are_read_where_the_hierarchy_is_mounted (void **state)
+TEST_IN (limits_are_read_where_the_hierarchy_is_mounted, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     put (machine, "/proc/self/mountinfo",
@@ -189,7 +190,7 @@ static void limits_are_read_where_the_hierarchy_is_mounted (void **state)
     is (machine, "pids.cgroup_max", "88");
 }
 
-static void no_old_limit_is_max (void **state)
+TEST_IN (no_old_limit_is_max, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     put (machine, "/proc/self/mountinfo", V1);
@@ -199,7 +200,7 @@ static void no_old_limit_is_max (void **state)
     is (machine, "memory.cgroup_max", "max");
 }
 
-static void memory_and_pages_are_told_by_size (void **state)
+TEST_IN (memory_and_pages_are_told_by_size, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     put (machine, "/proc/meminfo", "MemTotal: 1024 kB\nMemAvailable: 512 kB\nSwapTotal: 0 kB\n");
@@ -217,7 +218,7 @@ static void memory_and_pages_are_told_by_size (void **state)
     is (machine, "hugepages.defrag", "madvise");
 }
 
-static void a_size_that_is_no_number_is_absent (void **state)
+TEST_IN (a_size_that_is_no_number_is_absent, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     put (machine, "/proc/meminfo",
@@ -228,7 +229,7 @@ static void a_size_that_is_no_number_is_absent (void **state)
     is (machine, "memory.swap_bytes", "absent");
 }
 
-static void limits_of_groups_above_ours_bind (void **state)
+TEST_IN (limits_of_groups_above_ours_bind, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     put (machine, "/proc/self/mountinfo", V2);
@@ -243,7 +244,7 @@ static void limits_of_groups_above_ours_bind (void **state)
     is (machine, "container.kind", "none");
 }
 
-static void old_groups_limit_processors_and_processes (void **state)
+TEST_IN (old_groups_limit_processors_and_processes, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     put (machine, "/proc/self/mountinfo", V1);
@@ -256,7 +257,7 @@ static void old_groups_limit_processors_and_processes (void **state)
     is (machine, "pids.cgroup_max", "77");
 }
 
-static void a_container_is_known_by_what_its_maker_left (void **state)
+TEST_IN (a_container_is_known_by_what_its_maker_left, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     put (machine, "/proc/self/cgroup", "0::/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n");
@@ -270,7 +271,7 @@ static void a_container_is_known_by_what_its_maker_left (void **state)
     is (machine, "container.image", "example/tpu:1");
 }
 
-static void words_of_the_kernels_command_line_count_and_not_their_order (void **state)
+TEST_IN (words_of_the_kernels_command_line_count_and_not_their_order, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     char first[32];
@@ -289,7 +290,7 @@ static void words_of_the_kernels_command_line_count_and_not_their_order (void **
     assert_false (text_is (host_fact_find (&machine->list, "kernel.cmdline"), first));
 }
 
-static void words_of_one_host_by_itself_do_not_count (void **state)
+TEST_IN (words_of_one_host_by_itself_do_not_count, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     char first[32];
@@ -306,7 +307,7 @@ static void words_of_one_host_by_itself_do_not_count (void **state)
     assert_false (text_is (host_fact_find (&machine->list, "kernel.cmdline"), first));
 }
 
-static void what_is_no_file_is_not_opened (void **state)
+TEST_IN (what_is_no_file_is_not_opened, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     char path[256];
@@ -327,7 +328,7 @@ static void what_is_no_file_is_not_opened (void **state)
         is (machine, "os.id", "unreadable (Invalid argument)");
 }
 
-static void a_mount_is_told_without_numbers_of_disks (void **state)
+TEST_IN (a_mount_is_told_without_numbers_of_disks, machine_setup, machine_teardown)
 {
     static const char *const mounts[][2] = {
         { "ext4 rw,relatime /dev/nvme1n1p2", "ext4 rw,relatime /dev/nvme" },
@@ -346,7 +347,7 @@ static void a_mount_is_told_without_numbers_of_disks (void **state)
             fail_msg ("%s is not %s", mounts[i][0], mounts[i][1]);
 }
 
-static void governors_are_counted (void **state)
+TEST_IN (governors_are_counted, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     put (machine, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
@@ -357,7 +358,7 @@ static void governors_are_counted (void **state)
     is (machine, "cpu.governor", "2 x performance, 1 x powersave");
 }
 
-static void the_hosts_own_libc_is_told (void **state)
+TEST_IN (the_hosts_own_libc_is_told, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     put (machine, "/root/lib64/libc.so.6",
@@ -368,7 +369,7 @@ static void the_hosts_own_libc_is_told (void **state)
     assert_int_equal (host_fact_find (&machine->list, "library.libc").len, 32);
 }
 
-static void one_byte_of_a_library_is_a_difference (void **state)
+TEST_IN (one_byte_of_a_library_is_a_difference, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     char path[128], first[64];
@@ -389,7 +390,7 @@ static void one_byte_of_a_library_is_a_difference (void **state)
     assert_true (text_starts (host_fact_find (&machine->list, "library.libtpu"), first));
 }
 
-static void folders_that_are_to_come_are_judged_by_what_is_above (void **state)
+TEST_IN (folders_that_are_to_come_are_judged_by_what_is_above, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     char path[160];
@@ -399,12 +400,12 @@ static void folders_that_are_to_come_are_judged_by_what_is_above (void **state)
     struct text mount = host_fact_find (&machine->list, "mount.tmp"),
                 same = host_fact_find (&machine->list, "mount.env_dir");
     assert_true (mount.len > 0 && !text_is (mount, "absent"));
-    assert_true (text_equal (mount, same));
+    assert_text (mount, same);
     assert_true (host_fact_find (&machine->list, "disk.tmp").len > 0);
 }
 
 /* Whatever the files of a host hold, every fact is told, and all fit a result. */
-static void long_words_everywhere_fit_a_result (void **state)
+TEST_IN (long_words_everywhere_fit_a_result, machine_setup, machine_teardown)
 {
     static const char *const files[] = { "/proc/sys/kernel/random/boot_id",
                                          "/proc/sys/kernel/numa_balancing",
@@ -436,7 +437,7 @@ static void long_words_everywhere_fit_a_result (void **state)
     assert_in_range (host_fact_find (&machine->list, "hugepages.defrag").len, 60, FACT_BRIEF_BYTES);
 }
 
-static void the_newest_logs_of_the_driver_are_named (void **state)
+TEST_IN (the_newest_logs_of_the_driver_are_named, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     char path[160];
@@ -447,11 +448,11 @@ static void the_newest_logs_of_the_driver_are_named (void **state)
     struct timespec times[2] = { { .tv_sec = 1000000 }, { .tv_sec = 1000000 } };
     assert_int_equal (utimensat (AT_FDCWD, path, times, 0), 0);
     struct text note = tpu_logs_newest (&machine->list, 1000060 * UINT64_C (1000));
-    assert_true (text_find (note, TEXT_LIT ("newest of 2 files"), NULL));
+    assert_has (note, "newest of 2 files");
     assert_true (text_find (note, TEXT_LIT ("tpu_driver.old (1 KiB, 1 min 0 s old)"), NULL) ||
                  text_find (note, TEXT_LIT ("tpu_driver.old (1 KiB, 1 min old)"), NULL) ||
                  text_find (note, TEXT_LIT ("tpu_driver.old (1 KiB, 60 s old)"), NULL));
-    assert_false (text_find (note, TEXT_LIT ("\033"), NULL));
+    assert_has_not (note, TEXT_LIT ("\033"));
     uint32_t newer = 0, older = 0;
     assert_true (text_find (note, TEXT_LIT ("[2Jnew"), &newer) && text_find (note, TEXT_LIT (".old"), &older));
     assert_true (newer < older);
@@ -497,10 +498,9 @@ static void talk_end (struct talk *talk)
     assert_int_equal (waitpid (talk->pid, &talk->status, 0), talk->pid);
 }
 
-static void the_program_says_its_facts_within_a_fifth_of_a_second (void **state)
+TEST (the_program_says_its_facts_within_a_fifth_of_a_second)
 {
     struct talk talk;
-    (void) state;
     uint64_t best_ms = UINT64_MAX;
     /* The best of a few: a neighbour on the machine is not this program's fault. */
     for (int i = 0; i < 5; i++) {
@@ -511,8 +511,8 @@ static void the_program_says_its_facts_within_a_fifth_of_a_second (void **state)
         best_ms = took_ms < best_ms ? took_ms : best_ms;
         assert_int_equal (talk.status, 0);
         const char *received = buf_c (&talk.received);
-        assert_non_null (strstr (received, "{\"type\":\"fact\",\"name\":\"kernel.release\",\"value\":\""));
-        assert_non_null (strstr (received, "\"source\":\"host-facts\",\"durability\":\"recheck\"}\n"));
+        assert_has (received, ("{\"type\":\"fact\",\"name\":\"kernel.release\",\"value\":\""));
+        assert_has (received, "\"source\":\"host-facts\",\"durability\":\"recheck\"}\n");
         const char *last = strstr (received, "{\"type\":\"done\",\"nonce\":\"0123456789abcdef0123456789abcdef\"}\n");
         assert_non_null (last);
         assert_ptr_equal (strchr (last, '\n') + 1, received + talk.received.len);
@@ -521,7 +521,7 @@ static void the_program_says_its_facts_within_a_fifth_of_a_second (void **state)
     assert_true (best_ms < 200);
 }
 
-static void a_first_line_that_is_no_attempt_is_refused (void **state)
+TEST (a_first_line_that_is_no_attempt_is_refused)
 {
     static const char *const lines[] = {
         "\n",
@@ -534,7 +534,6 @@ static void a_first_line_that_is_no_attempt_is_refused (void **state)
         "{\"type\":\"attempt\",\"protocol\":1,\"nonce\":\"x\"}",
         "",
     };
-    (void) state;
     int quiet = open ("/dev/null", O_WRONLY | O_CLOEXEC), kept = dup (2);
     assert_true (quiet >= 0 && kept >= 0 && dup2 (quiet, 2) == 2);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -548,37 +547,4 @@ static void a_first_line_that_is_no_attempt_is_refused (void **state)
     assert_int_equal (dup2 (kept, 2), 2);
     close (kept);
     close (quiet);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        MACHINE_TEST (a_machine_is_read_from_its_files),
-        MACHINE_TEST (packages_have_the_version_that_is_installed),
-        MACHINE_TEST (without_dpkg_no_package_is_called_absent),
-        MACHINE_TEST (what_is_not_there_is_absent_and_never_left_out),
-        MACHINE_TEST (a_group_outside_of_our_namespace_is_not_followed),
-        MACHINE_TEST (the_old_control_groups_limit_counts_too),
-        MACHINE_TEST (the_least_limit_above_an_old_nested_group_counts),
-        MACHINE_TEST (limits_are_read_where_the_hierarchy_is_mounted),
-        MACHINE_TEST (no_old_limit_is_max),
-        MACHINE_TEST (memory_and_pages_are_told_by_size),
-        MACHINE_TEST (a_size_that_is_no_number_is_absent),
-        MACHINE_TEST (limits_of_groups_above_ours_bind),
-        MACHINE_TEST (old_groups_limit_processors_and_processes),
-        MACHINE_TEST (a_container_is_known_by_what_its_maker_left),
-        MACHINE_TEST (words_of_the_kernels_command_line_count_and_not_their_order),
-        MACHINE_TEST (governors_are_counted),
-        MACHINE_TEST (the_hosts_own_libc_is_told),
-        MACHINE_TEST (one_byte_of_a_library_is_a_difference),
-        MACHINE_TEST (folders_that_are_to_come_are_judged_by_what_is_above),
-        MACHINE_TEST (long_words_everywhere_fit_a_result),
-        MACHINE_TEST (words_of_one_host_by_itself_do_not_count),
-        MACHINE_TEST (what_is_no_file_is_not_opened),
-        MACHINE_TEST (a_mount_is_told_without_numbers_of_disks),
-        MACHINE_TEST (the_newest_logs_of_the_driver_are_named),
-        cmocka_unit_test (the_program_says_its_facts_within_a_fifth_of_a_second),
-        cmocka_unit_test (a_first_line_that_is_no_attempt_is_refused),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

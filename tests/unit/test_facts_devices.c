@@ -1,5 +1,6 @@
-/* links: facts */
+/* alone: facts */
 #include "machine_fixture.h"
+#include "test.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/sysmacros.h>
@@ -18,7 +19,7 @@ static void put_chip (struct machine *machine, const char *slot, const char *ven
         put_link (machine, path, driver);
 }
 
-static void chips_are_counted_by_id_and_driver (void **state)
+TEST_IN (chips_are_counted_by_id_and_driver, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     put_chip (machine, "0000:00:04.0", "0x1ae0\n", "0x006f\n", "../../../../bus/pci/drivers/vfio-pci");
@@ -30,7 +31,7 @@ static void chips_are_counted_by_id_and_driver (void **state)
     is (machine, "pci.nvidia", "absent");
 }
 
-static void device_files_and_their_device_users_are_named (void **state)
+TEST_IN (device_files_and_their_device_users_are_named, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     char target[128], wanted[256];
@@ -52,7 +53,7 @@ static void device_files_and_their_device_users_are_named (void **state)
     is (machine, "device.held_by", "1 x python3");
 }
 
-static void a_free_device_is_held_by_none (void **state)
+TEST_IN (a_free_device_is_held_by_none, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     char target[128];
@@ -75,7 +76,7 @@ static void a_free_device_is_held_by_none (void **state)
     is (machine, "device.held_by", "none seen");
 }
 
-static void a_lock_of_libtpu_names_its_live_holder (void **state)
+TEST_IN (a_lock_of_libtpu_names_its_live_holder, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     char locks[512], path[256];
@@ -102,7 +103,7 @@ static void a_lock_of_libtpu_names_its_live_holder (void **state)
     is (machine, "libtpu.lock", "free");
 }
 
-static void a_holder_out_of_sight_holds_and_a_table_that_was_cut_proves_nothing (void **state)
+TEST_IN (a_holder_out_of_sight_holds_and_a_table_that_was_cut_proves_nothing, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     char path[256], line[128], *locks = mem_alloc (FACT_FILE_BYTES + 128);
@@ -138,7 +139,7 @@ static void put_function (struct machine *machine, const char *slot, const char 
     put (machine, path, "");
 }
 
-static void the_chips_of_a_host_are_told_with_their_places (void **state)
+TEST_IN (the_chips_of_a_host_are_told_with_their_places, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     put_function (machine, "0000:00:04.0", "0x006f\n", "0", "0\n");
@@ -157,7 +158,7 @@ static void the_chips_of_a_host_are_told_with_their_places (void **state)
         "0000:00:06.0 group 3 node 1, 0000:00:07.0 group 3 node 1");
 }
 
-static void a_gpu_is_an_accelerator_and_its_sound_card_is_none (void **state)
+TEST_IN (a_gpu_is_an_accelerator_and_its_sound_card_is_none, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     put_chip (machine, "0000:01:00.0", "0x10de\n", "0x2335\n", NULL);
@@ -171,7 +172,7 @@ static void a_gpu_is_an_accelerator_and_its_sound_card_is_none (void **state)
     is (machine, "tpu.chips", "absent");
 }
 
-static void a_bus_full_of_chips_fits (void **state)
+TEST_IN (a_bus_full_of_chips_fits, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     char slot[32];
@@ -185,7 +186,7 @@ static void a_bus_full_of_chips_fits (void **state)
 }
 
 /* A lock of the kernel's, on a file system whose device numbers stat and /proc/locks agree about. */
-static void a_real_lock_is_seen_and_is_gone_with_its_holder (void **state)
+TEST_IN (a_real_lock_is_seen_and_is_gone_with_its_holder, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     char folder[] = "/dev/shm/sliceup-facts-XXXXXX", path[128], wanted[128];
@@ -227,7 +228,7 @@ static void a_real_lock_is_seen_and_is_gone_with_its_holder (void **state)
     assert_true (gone);
 }
 
-static void what_may_not_be_looked_into_is_unreadable_and_not_absent (void **state)
+TEST_IN (what_may_not_be_looked_into_is_unreadable_and_not_absent, machine_setup, machine_teardown)
 {
     static const char *const names[] = { "pci.google",
                                          "pci.nvidia",
@@ -246,7 +247,7 @@ static void what_may_not_be_looked_into_is_unreadable_and_not_absent (void **sta
     is (machine, "device.accel", "absent");
 }
 
-static void kinds_are_told_in_one_order_wherever_they_stand (void **state)
+TEST_IN (kinds_are_told_in_one_order_wherever_they_stand, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     put_chip (machine, "0000:00:01.0", "0x1ae0\n", "0x0042\n", NULL);
@@ -264,7 +265,7 @@ static void kinds_are_told_in_one_order_wherever_they_stand (void **state)
     is (machine, "pci.google", "3 x 0x006f (no driver), 2 x 0x0042 (no driver)");
 }
 
-static void the_folder_of_newer_kernels_is_looked_into (void **state)
+TEST_IN (the_folder_of_newer_kernels_is_looked_into, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     char wanted[128];
@@ -273,23 +274,4 @@ static void the_folder_of_newer_kernels_is_looked_into (void **state)
     device_facts (&machine->list);
     snprintf (wanted, sizeof wanted, "2 x uid %u gid %u mode 0640", geteuid (), getegid ());
     is (machine, "device.accel", wanted);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        MACHINE_TEST (chips_are_counted_by_id_and_driver),
-        MACHINE_TEST (device_files_and_their_device_users_are_named),
-        MACHINE_TEST (a_free_device_is_held_by_none),
-        MACHINE_TEST (a_lock_of_libtpu_names_its_live_holder),
-        MACHINE_TEST (a_holder_out_of_sight_holds_and_a_table_that_was_cut_proves_nothing),
-        MACHINE_TEST (the_chips_of_a_host_are_told_with_their_places),
-        MACHINE_TEST (a_gpu_is_an_accelerator_and_its_sound_card_is_none),
-        MACHINE_TEST (a_bus_full_of_chips_fits),
-        MACHINE_TEST (a_real_lock_is_seen_and_is_gone_with_its_holder),
-        MACHINE_TEST (what_may_not_be_looked_into_is_unreadable_and_not_absent),
-        MACHINE_TEST (kinds_are_told_in_one_order_wherever_they_stand),
-        MACHINE_TEST (the_folder_of_newer_kernels_is_looked_into),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

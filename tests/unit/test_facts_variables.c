@@ -1,5 +1,6 @@
 /* links: facts */
 #include "machine_fixture.h"
+#include "test.h"
 
 static void is_var (struct machine *machine, const char *name, const char *value, const char *told)
 {
@@ -13,7 +14,7 @@ static void is_var (struct machine *machine, const char *name, const char *value
     is (machine, fact, told);
 }
 
-static void variables_of_the_families_are_told_and_others_are_not (void **state)
+TEST_IN (variables_of_the_families_are_told_and_others_are_not, machine_setup, machine_teardown)
 {
     static const char *const told[] = { "XLA_FLAGS",       "LIBTPU_INIT_ARGS",  "TPU_X",
                                         "PJRT_DEVICE",     "PT_XLA_DEBUG",      "JAX_X",
@@ -28,7 +29,7 @@ static void variables_of_the_families_are_told_and_others_are_not (void **state)
         is_var (machine, not_told[i], "some value", "");
 }
 
-static void secrets_are_only_said_to_be_there (void **state)
+TEST_IN (secrets_are_only_said_to_be_there, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     is_var (machine, "JAX_API_KEY", "abc", "present");
@@ -45,7 +46,7 @@ static void secrets_are_only_said_to_be_there (void **state)
     is_var (machine, "NO_PROXY", "a,.b.example", "a,.b.example");
 }
 
-static void a_switch_is_no_secret (void **state)
+TEST_IN (a_switch_is_no_secret, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     is_var (machine, "JAX_LEGACY_PRNG_KEY", "warn", "warn");
@@ -53,7 +54,7 @@ static void a_switch_is_no_secret (void **state)
     is_var (machine, "JAX_LEGACY_PRNG_KEY", "warned", "present");
 }
 
-static void what_a_terminal_obeys_is_escaped (void **state)
+TEST_IN (what_a_terminal_obeys_is_escaped, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     is_var (machine, "XLA_FLAGS", "--a\n--b\t--c", "--a --b --c");
@@ -61,7 +62,7 @@ static void what_a_terminal_obeys_is_escaped (void **state)
     is_var (machine, "XLA_FLAGS", "", "set to nothing");
 }
 
-static void a_long_value_still_shows_what_differs_behind_its_cut (void **state)
+TEST_IN (a_long_value_still_shows_what_differs_behind_its_cut, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     char *flags = mem_alloc (20001), first[FACT_VALUE_BYTES + 1];
@@ -81,7 +82,7 @@ static void a_long_value_still_shows_what_differs_behind_its_cut (void **state)
     assert_true (other.len > 3000 && !text_is (other, first));
 }
 
-static void many_variables_stay_within_what_a_result_carries (void **state)
+TEST_IN (many_variables_stay_within_what_a_result_carries, machine_setup, machine_teardown)
 {
     enum { MANY = 300, MOST = 64, ROOM = 16 * 1024 };
     struct machine *machine = *state;
@@ -113,7 +114,7 @@ static void many_variables_stay_within_what_a_result_carries (void **state)
     mem_free (value);
 }
 
-static void odd_names_are_counted_and_not_told (void **state)
+TEST_IN (odd_names_are_counted_and_not_told, machine_setup, machine_teardown)
 {
     struct machine *machine = *state;
     char name[201];
@@ -130,18 +131,4 @@ static void odd_names_are_counted_and_not_told (void **state)
     assert_int_equal (machine->list.n, 2);
     is (machine, "env.left_out", "4");
     assert_true (host_fact_find (&machine->list, "env.XLA_GOOD").len > 0);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        MACHINE_TEST (variables_of_the_families_are_told_and_others_are_not),
-        MACHINE_TEST (secrets_are_only_said_to_be_there),
-        MACHINE_TEST (a_switch_is_no_secret),
-        MACHINE_TEST (what_a_terminal_obeys_is_escaped),
-        MACHINE_TEST (a_long_value_still_shows_what_differs_behind_its_cut),
-        MACHINE_TEST (many_variables_stay_within_what_a_result_carries),
-        MACHINE_TEST (odd_names_are_counted_and_not_told),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,18 +1,10 @@
 /* links: base */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/base/frame.h"
 #include "common/base/rng.h"
-#include <string.h>
+#include "test.h"
 
-static void frames_come_back_in_pieces_of_any_size (void **state)
+TEST (frames_come_back_in_pieces_of_any_size)
 {
-    (void) state;
     static char largest[FRAME_MAX_BYTES];
     memset (largest, 'x', sizeof largest);
     const struct text bodies[] = {
@@ -32,7 +24,7 @@ static void frames_come_back_in_pieces_of_any_size (void **state)
             int rc;
             while ((rc = frame_read (&reader, &input, &frame, NULL)) > 0) {
                 assert_int_equal (frame.letter, 'a' + (int) n);
-                assert_true (text_equal (frame.bytes, bodies[n]));
+                assert_text (frame.bytes, bodies[n]);
                 n++;
             }
             assert_int_equal (rc, 0);
@@ -42,9 +34,8 @@ static void frames_come_back_in_pieces_of_any_size (void **state)
     }
 }
 
-static void what_is_no_frame_is_refused (void **state)
+TEST (what_is_no_frame_is_refused)
 {
-    (void) state;
     static const char *const wrong[] = { "\n",     "o\n",        "o \n",    "o 05\n", "O 5\n",  "o 5 \n", "o 16385\n",
                                          "o -1\n", "o 99999999", "hello\n", "o  5\n", " o 5\n", "o +5\n" };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -60,9 +51,8 @@ static void what_is_no_frame_is_refused (void **state)
 }
 
 /* No bytes make a reader hold or hand out more than it has room for, however they are cut. */
-static void no_bytes_pass_the_bounds (void **state)
+TEST (no_bytes_pass_the_bounds)
 {
-    (void) state;
     struct rng rng = rng_seed (7);
     for (int round = 0; round < 20000; round++) {
         static struct frame_reader reader;
@@ -81,14 +71,4 @@ static void no_bytes_pass_the_bounds (void **state)
         }
         assert_true (reader.head_len <= FRAME_HEAD_MAX_BYTES && reader.len <= FRAME_MAX_BYTES);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (frames_come_back_in_pieces_of_any_size),
-        cmocka_unit_test (what_is_no_frame_is_refused),
-        cmocka_unit_test (no_bytes_pass_the_bounds),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

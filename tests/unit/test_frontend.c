@@ -1,13 +1,7 @@
 /* links: frontend model base */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/frontend/frontend_row.h"
 #include "common/model/requirements.h"
+#include "test.h"
 
 enum { NAMES_MAX = 16 };
 
@@ -19,11 +13,10 @@ static const char *value_of (const var_list *env, const char *name)
     return NULL;
 }
 
-static void every_name_finds_its_row (void **state)
+TEST (every_name_finds_its_row)
 {
     const char *names[NAMES_MAX];
     uint32_t n = frontend_names (names, NAMES_MAX);
-    (void) state;
     assert_in_range (n, 2, NAMES_MAX);
     for (uint32_t i = 0; i < n; i++)
         assert_string_equal (frontend_name (frontend_find (text_of (names[i]))), names[i]);
@@ -62,9 +55,8 @@ static const struct env_case env_cases[] = {
     { "jax", CACHE_ROLE_WRITER, "JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES", "none" },
 };
 
-static void roles_set_the_cache_variables (void **state)
+TEST (roles_set_the_cache_variables)
 {
-    (void) state;
     for (size_t i = 0; i < sizeof env_cases / sizeof env_cases[0]; i++) {
         const struct env_case *c = &env_cases[i];
         struct arena arena = { 0 };
@@ -79,39 +71,32 @@ static void roles_set_the_cache_variables (void **state)
     }
 }
 
-static void variables_are_appended_to_those_already_there (void **state)
+TEST (variables_are_appended_to_those_already_there)
 {
-    struct arena arena = { 0 };
     struct var first = { .name = TEXT_LIT ("A"), .value = TEXT_LIT ("1") };
     var_list env = { .items = &first, .n = 1 };
-    (void) state;
-    frontend_base_env (frontend_find (TEXT_LIT ("jax")), &arena, &env);
+    frontend_base_env (frontend_find (TEXT_LIT ("jax")), &t->arena, &env);
     assert_int_equal (env.n, 2);
     assert_string_equal (value_of (&env, "A"), "1");
     assert_string_equal (value_of (&env, "JAX_ENABLE_PREEMPTION_SERVICE"), "false");
-    arena_release (&arena);
 }
 
-static void a_plain_program_is_left_alone (void **state)
+TEST (a_plain_program_is_left_alone)
 {
     const struct frontend *plain = frontend_find (TEXT_LIT ("plain"));
-    struct arena arena = { 0 };
     var_list env = { 0 };
-    (void) state;
     for (int role = CACHE_ROLE_NONE; role <= CACHE_ROLE_OWN; role++)
-        frontend_cache_env (plain, (enum cache_role) role, TEXT_LIT ("/c"), &arena, &env);
-    frontend_base_env (plain, &arena, &env);
+        frontend_cache_env (plain, (enum cache_role) role, TEXT_LIT ("/c"), &t->arena, &env);
+    frontend_base_env (plain, &t->arena, &env);
     assert_int_equal (env.n, 0);
     assert_false (frontend_has_cache (plain));
     assert_string_equal (frontend_hits_counter (plain), "");
-    arena_release (&arena);
 }
 
-static void what_the_roles_set_is_owned (void **state)
+TEST (what_the_roles_set_is_owned)
 {
     const char *names[NAMES_MAX];
     uint32_t n = frontend_names (names, NAMES_MAX);
-    (void) state;
     for (uint32_t i = 0; i < n; i++) {
         const struct frontend *frontend = frontend_find (text_of (names[i]));
         struct arena arena = { 0 };
@@ -124,19 +109,17 @@ static void what_the_roles_set_is_owned (void **state)
     }
 }
 
-static void what_a_program_needs_of_jax_is_owned (void **state)
+TEST (what_a_program_needs_of_jax_is_owned)
 {
     const struct frontend *jax = frontend_find (TEXT_LIT ("jax"));
-    (void) state;
     assert_string_equal (frontend_why_owned (jax, TEXT_LIT ("JAX_ENABLE_PREEMPTION_SERVICE")),
                          "lets SIGTERM end the program");
     assert_null (frontend_why_owned (jax, TEXT_LIT ("JAX_PLATFORMS")));
 }
 
-static void jax_has_its_counters_and_its_writer (void **state)
+TEST (jax_has_its_counters_and_its_writer)
 {
     const struct frontend *jax = frontend_find (TEXT_LIT ("jax"));
-    (void) state;
     assert_string_equal (frontend_requests_counter (jax), "compile_requests");
     assert_string_equal (frontend_hits_counter (jax), "cache_hits");
     assert_true (frontend_writer_is_rank_0 (jax));
@@ -172,9 +155,8 @@ static const struct problem_case problem_cases[] = {
     { "plain", "jax", "0.4.38", "cpu", NULL },
 };
 
-static void releases_whose_cache_is_broken_are_told (void **state)
+TEST (releases_whose_cache_is_broken_are_told)
 {
-    (void) state;
     for (size_t i = 0; i < sizeof problem_cases / sizeof problem_cases[0]; i++) {
         const struct problem_case *c = &problem_cases[i];
         struct arena arena = { 0 };
@@ -189,32 +171,27 @@ static void releases_whose_cache_is_broken_are_told (void **state)
     }
 }
 
-static void a_release_may_be_broken_on_one_backend_only (void **state)
+TEST (a_release_may_be_broken_on_one_backend_only)
 {
     static const struct frontend row = { .name = "made-up",
                                          .broken = { { "p", "1.2", NULL, "tpu", "fails", "use 1.1" } } };
     struct var item = { TEXT_LIT ("p"), TEXT_LIT ("1.10") };
     const var_list bundle = { .items = &item, .n = 1 };
-    struct arena arena = { 0 };
-    (void) state;
-    assert_string_equal (frontend_cache_defect (&row, TEXT_LIT ("tpu"), &bundle, &arena), "p 1.10 fails: use 1.1");
-    assert_null (frontend_cache_defect (&row, TEXT_LIT ("cpu"), &bundle, &arena));
-    arena_release (&arena);
+    assert_string_equal (frontend_cache_defect (&row, TEXT_LIT ("tpu"), &bundle, &t->arena), "p 1.10 fails: use 1.1");
+    assert_null (frontend_cache_defect (&row, TEXT_LIT ("cpu"), &bundle, &t->arena));
 }
 
-static void an_empty_bundle_has_no_problem (void **state)
+TEST (an_empty_bundle_has_no_problem)
 {
     const var_list none = { 0 };
-    (void) state;
     assert_null (frontend_cache_defect (frontend_find (TEXT_LIT ("torch_xla")), TEXT_LIT ("tpu"), &none, NULL));
 }
 
-static void what_a_restored_run_may_not_count_is_named (void **state)
+TEST (what_a_restored_run_may_not_count_is_named)
 {
     const char *names[NAMES_MAX];
     const struct frontend *torch = frontend_find (TEXT_LIT ("torch_xla"));
     uint32_t n = frontend_recompile_counters (torch, names, NAMES_MAX), found = 0;
-    (void) state;
     for (uint32_t i = 0; i < n; i++)
         found += text_is (text_of (names[i]), "CompileTime") || text_is (text_of (names[i]), "PersistentCacheMiss") ||
                  text_is (text_of (names[i]), "PersistentCacheDeserializeFailure") ||
@@ -224,22 +201,4 @@ static void what_a_restored_run_may_not_count_is_named (void **state)
     assert_int_equal (frontend_recompile_counters (torch, names, 1), n);
     assert_null (names[1]);
     assert_int_equal (frontend_recompile_counters (frontend_find (TEXT_LIT ("plain")), names, NAMES_MAX), 0);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (every_name_finds_its_row),
-        cmocka_unit_test (roles_set_the_cache_variables),
-        cmocka_unit_test (variables_are_appended_to_those_already_there),
-        cmocka_unit_test (a_plain_program_is_left_alone),
-        cmocka_unit_test (what_the_roles_set_is_owned),
-        cmocka_unit_test (what_a_program_needs_of_jax_is_owned),
-        cmocka_unit_test (jax_has_its_counters_and_its_writer),
-        cmocka_unit_test (releases_whose_cache_is_broken_are_told),
-        cmocka_unit_test (a_release_may_be_broken_on_one_backend_only),
-        cmocka_unit_test (an_empty_bundle_has_no_problem),
-        cmocka_unit_test (what_a_restored_run_may_not_count_is_named),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

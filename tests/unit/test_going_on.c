@@ -1,13 +1,7 @@
 /* links: simulated */
 /* A climb that goes on: without hosts that are absent, past rungs that did not pass; or that stops the sooner. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "retry_fixture.h"
+#include "test.h"
 
 enum { FACTS, TINY, ALL };
 
@@ -122,9 +116,8 @@ static void with_command (struct plan *plan)
     plan->origin.command.n = sizeof (words) / sizeof (words[0]);
 }
 
-static void a_host_that_never_joins_ends_the_run_with_the_command_to_go_on (void **state)
+TEST (a_host_that_never_joins_ends_the_run_with_the_command_to_go_on)
 {
-    (void) state;
     struct bench bench;
     open_some (&bench, 3, with_command);
     assert_int_equal (count (&bench, FACT_HOSTS_LEFT_BEHIND), 0);
@@ -134,9 +127,8 @@ static void a_host_that_never_joins_ends_the_run_with_the_command_to_go_on (void
     bench_close (&bench);
 }
 
-static void who_is_up_climbs_alone_and_slice_wide_rungs_are_blocked (void **state)
+TEST (who_is_up_climbs_alone_and_slice_wide_rungs_are_blocked)
 {
-    (void) state;
     struct bench bench;
     open_some (&bench, 3, at_least_3);
     const struct fact_hosts_left_behind *left = &last (&bench, FACT_HOSTS_LEFT_BEHIND)->of.hosts_left_behind;
@@ -157,9 +149,8 @@ static void who_is_up_climbs_alone_and_slice_wide_rungs_are_blocked (void **stat
     bench_close (&bench);
 }
 
-static void fewer_than_asked_for_stop_and_both_numbers_are_told (void **state)
+TEST (fewer_than_asked_for_stop_and_both_numbers_are_told)
 {
-    (void) state;
     struct bench bench;
     open_some (&bench, 2, at_least_3);
     assert_int_equal (count (&bench, FACT_PASS_BEGAN), 0);
@@ -168,9 +159,8 @@ static void fewer_than_asked_for_stop_and_both_numbers_are_told (void **state)
     bench_close (&bench);
 }
 
-static void all_hosts_need_no_policy (void **state)
+TEST (all_hosts_need_no_policy)
 {
-    (void) state;
     struct bench bench;
     bench_open_with (&bench, at_least_3);
     for (uint32_t rung = FACTS; rung <= ALL; rung++) {
@@ -181,9 +171,8 @@ static void all_hosts_need_no_policy (void **state)
     bench_close (&bench);
 }
 
-static void a_host_lost_in_a_rung_is_absent_from_then_on (void **state)
+TEST (a_host_lost_in_a_rung_is_absent_from_then_on)
 {
-    (void) state;
     struct bench bench;
     bench_open_with (&bench, at_least_3);
     lose (&bench, 2);
@@ -200,9 +189,8 @@ static void a_host_lost_in_a_rung_is_absent_from_then_on (void **state)
     bench_close (&bench);
 }
 
-static void the_climb_ends_when_too_few_are_left (void **state)
+TEST (the_climb_ends_when_too_few_are_left)
 {
-    (void) state;
     struct bench bench;
     open_some (&bench, 3, at_least_3);
     lose (&bench, 0);
@@ -212,23 +200,21 @@ static void the_climb_ends_when_too_few_are_left (void **state)
     bench_close (&bench);
 }
 
-static void a_host_that_fails_is_not_absent (void **state)
+TEST (a_host_that_fails_is_not_absent)
 {
-    (void) state;
     struct bench bench;
     bench_open_with (&bench, at_least_3);
     fail_one (&bench, 1);
     pass (&bench);
     assert_int_equal (ended (&bench)->outcome, OUTCOME_FAILED);
-    assert_false (text_find (ended (&bench)->sentence, TEXT_LIT ("not passed"), NULL));
+    assert_has_not (ended (&bench)->sentence, "not passed");
     assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
     bench_close (&bench);
 }
 
 /* The next process knows who was left behind, awaits nobody else, and tells one that comes to leave. */
-static void a_resumed_climb_stays_without_them (void **state)
+TEST (a_resumed_climb_stays_without_them)
 {
-    (void) state;
     static const enum fact_kind moments[] = { FACT_HOSTS_LEFT_BEHIND, FACT_PASS_BEGAN, FACT_PASS_ENDED };
     for (uint32_t i = 0; i < 3; i++) {
         struct bench bench;
@@ -256,9 +242,8 @@ static void a_resumed_climb_stays_without_them (void **state)
 
 /* ---- rungs that did not pass ---- */
 
-static void a_failed_host_takes_no_further_part (void **state)
+TEST (a_failed_host_takes_no_further_part)
 {
-    (void) state;
     struct bench bench;
     bench_open_with (&bench, keeps_going);
     fail_one (&bench, 1);
@@ -276,9 +261,8 @@ static void a_failed_host_takes_no_further_part (void **state)
 }
 
 /* One that is out need not come back to the next coordinator. */
-static void a_failed_host_is_not_waited_for (void **state)
+TEST (a_failed_host_is_not_waited_for)
 {
-    (void) state;
     struct bench bench;
     bench_open_with (&bench, keeps_going);
     fail_one (&bench, 1);
@@ -291,9 +275,8 @@ static void a_failed_host_is_not_waited_for (void **state)
     bench_close (&bench);
 }
 
-static void nobody_left_ends_the_climb (void **state)
+TEST (nobody_left_ends_the_climb)
 {
-    (void) state;
     struct bench bench;
     bench_open_with (&bench, keeps_going);
     end_all (&bench, ENDING_EXITED, 3, "");
@@ -302,9 +285,8 @@ static void nobody_left_ends_the_climb (void **state)
     bench_close (&bench);
 }
 
-static void a_failed_slice_wide_rung_is_left_behind (void **state)
+TEST (a_failed_slice_wide_rung_is_left_behind)
 {
-    (void) state;
     struct bench bench;
     bench_open_with (&bench, keeps_going_in_the_middle);
     pass (&bench);
@@ -318,9 +300,8 @@ static void a_failed_slice_wide_rung_is_left_behind (void **state)
 }
 
 /* Without a cause: parts of the slice are run by themselves, and only when all rungs were tried. */
-static void isolation_comes_last (void **state)
+TEST (isolation_comes_last)
 {
-    (void) state;
     struct bench bench;
     bench_open_with (&bench, keeps_going_in_the_middle);
     pass (&bench);
@@ -336,18 +317,16 @@ static void isolation_comes_last (void **state)
     bench_close (&bench);
 }
 
-static void one_that_never_came_is_not_done_without (void **state)
+TEST (one_that_never_came_is_not_done_without)
 {
-    (void) state;
     struct bench bench;
     open_some (&bench, 3, keeps_going);
     assert_int_equal (ended (&bench)->exit_status, 3);
     bench_close (&bench);
 }
 
-static void one_that_is_lost_in_between_is (void **state)
+TEST (one_that_is_lost_in_between_is)
 {
-    (void) state;
     struct bench bench;
     bench_open_with (&bench, keeps_going);
     for (uint32_t host = 0; host < HOSTS - 1; host++)
@@ -366,9 +345,8 @@ static void one_that_is_lost_in_between_is (void **state)
     bench_close (&bench);
 }
 
-static void cancel_ends_it (void **state)
+TEST (cancel_ends_it)
 {
-    (void) state;
     struct bench bench;
     bench_open_with (&bench, keeps_going);
     for (uint32_t host = 0; host < HOSTS - 1; host++)
@@ -404,9 +382,8 @@ static uint32_t cancels_after_a_failure (void (*with) (struct plan *plan))
     return cancels;
 }
 
-static void the_first_failure_stops_the_others (void **state)
+TEST (the_first_failure_stops_the_others)
 {
-    (void) state;
     assert_int_equal (cancels_after_a_failure (whole_ladder), 0);
     assert_int_equal (cancels_after_a_failure (keeps_going), 0);
     assert_int_equal (cancels_after_a_failure (fails_fast), HOSTS - 1);
@@ -418,9 +395,8 @@ static void fails_fast_and_retries (struct plan *plan)
     plan->limits.retries = 1;
 }
 
-static void who_was_stopped_does_not_keep_it_from_being_run_again (void **state)
+TEST (who_was_stopped_does_not_keep_it_from_being_run_again)
 {
-    (void) state;
     struct bench bench;
     bench_open_with (&bench, fails_fast_and_retries);
     fall_for_a_while (&bench);
@@ -434,9 +410,8 @@ static void at_least_3_and_fast (struct plan *plan)
     plan->climb.fail_fast = true;
 }
 
-static void a_lost_host_that_is_done_without_stops_nobody (void **state)
+TEST (a_lost_host_that_is_done_without_stops_nobody)
 {
-    (void) state;
     struct bench bench;
     bench_open_with (&bench, at_least_3_and_fast);
     bench.said[MSG_CANCEL] = 0;
@@ -449,30 +424,4 @@ static void a_lost_host_that_is_done_without_stops_nobody (void **state)
     tick_at (&bench, bench.now_ms + 2);
     assert_int_equal (bench.said[MSG_CANCEL], 2);
     bench_close (&bench);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_host_that_never_joins_ends_the_run_with_the_command_to_go_on),
-        cmocka_unit_test (who_is_up_climbs_alone_and_slice_wide_rungs_are_blocked),
-        cmocka_unit_test (fewer_than_asked_for_stop_and_both_numbers_are_told),
-        cmocka_unit_test (all_hosts_need_no_policy),
-        cmocka_unit_test (a_host_lost_in_a_rung_is_absent_from_then_on),
-        cmocka_unit_test (the_climb_ends_when_too_few_are_left),
-        cmocka_unit_test (a_host_that_fails_is_not_absent),
-        cmocka_unit_test (a_resumed_climb_stays_without_them),
-        cmocka_unit_test (a_failed_host_takes_no_further_part),
-        cmocka_unit_test (a_failed_host_is_not_waited_for),
-        cmocka_unit_test (nobody_left_ends_the_climb),
-        cmocka_unit_test (a_failed_slice_wide_rung_is_left_behind),
-        cmocka_unit_test (isolation_comes_last),
-        cmocka_unit_test (one_that_never_came_is_not_done_without),
-        cmocka_unit_test (one_that_is_lost_in_between_is),
-        cmocka_unit_test (cancel_ends_it),
-        cmocka_unit_test (the_first_failure_stops_the_others),
-        cmocka_unit_test (who_was_stopped_does_not_keep_it_from_being_run_again),
-        cmocka_unit_test (a_lost_host_that_is_done_without_stops_nobody),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

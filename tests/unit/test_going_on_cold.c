@@ -1,12 +1,6 @@
 /* links: simulated */
 /* Who writes the cache when the climb goes on without hosts that might. The writers are host0 and host1. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "test.h"
 #include "write_lease_fixture.h"
 
 static void lose (struct bench *bench, uint32_t host)
@@ -34,9 +28,8 @@ static void assert_writes (const struct bench *bench, uint32_t host, uint64_t of
     assert_int_equal (bench->runs[host].cache.token, of);
 }
 
-static void one_that_is_absent_is_not_asked (void **state)
+TEST (one_that_is_absent_is_not_asked)
 {
-    (void) state;
     struct bench bench;
     open_asked (&bench, (struct climb_policy){ .min_hosts = 2 });
     lose (&bench, 0);
@@ -54,9 +47,8 @@ static void one_that_is_absent_is_not_asked (void **state)
 }
 
 /* It was granted a generation, and was told nothing before the coordinator died: the lease goes back at once. */
-static void the_grant_of_one_that_is_absent_is_returned (void **state)
+TEST (the_grant_of_one_that_is_absent_is_returned)
 {
-    (void) state;
     struct bench bench;
     open_asked (&bench, (struct climb_policy){ .min_hosts = 2 });
     token (&bench, 1);
@@ -83,9 +75,8 @@ static void the_grant_of_one_that_is_absent_is_returned (void **state)
     bench_close (&bench);
 }
 
-static void a_writer_that_fails_is_followed_by_the_next_and_then_by_nobody (void **state)
+TEST (a_writer_that_fails_is_followed_by_the_next_and_then_by_nobody)
 {
-    (void) state;
     struct bench bench;
     open_asked (&bench, (struct climb_policy){ .keep_going = true });
     for (uint32_t host = 0; host < 2; host++) {
@@ -106,14 +97,4 @@ static void a_writer_that_fails_is_followed_by_the_next_and_then_by_nobody (void
     assert_int_equal (last_fact (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_FAILED);
     assert_int_equal (count_effects (&bench, FX_TOKEN), 2);
     bench_close (&bench);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (one_that_is_absent_is_not_asked),
-        cmocka_unit_test (the_grant_of_one_that_is_absent_is_returned),
-        cmocka_unit_test (a_writer_that_fails_is_followed_by_the_next_and_then_by_nobody),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* links: simulated view */
 #include "coordinator/view/status.h"
+#include "test.h"
 #include "view_fixture.h"
 
 #define FAILURE                                                                                                        \
@@ -41,9 +42,8 @@ static struct show climbing (void)
     return show;
 }
 
-static void eighty_columns_show_it_all (void **state)
+TEST (eighty_columns_show_it_all)
 {
-    (void) state;
     struct show show = climbing ();
     assert_drawn (&show, usual,
                   "sample  1/3 rungs  13 s  4/4 hosts  run 3fa9c1d2\n"
@@ -58,9 +58,8 @@ static void eighty_columns_show_it_all (void **state)
     show_release (&show);
 }
 
-static void forty_columns_and_ascii_are_enough (void **state)
+TEST (forty_columns_and_ascii_are_enough)
 {
-    (void) state;
     struct show show = climbing ();
     assert_drawn (&show, (struct style){ .columns = 40 },
                   "sample  1/3 rungs  13 s  4/4 hosts  ru..\n"
@@ -70,9 +69,8 @@ static void forty_columns_and_ascii_are_enough (void **state)
     show_release (&show);
 }
 
-static void hosts_that_call_for_attention_are_named (void **state)
+TEST (hosts_that_call_for_attention_are_named)
 {
-    (void) state;
     struct show show = climbing ();
     show_suspected (&show, 2, 6000);
     show_lost (&show, 3, TEXT_LIT ("gone"));
@@ -86,9 +84,8 @@ static void hosts_that_call_for_attention_are_named (void **state)
     show_release (&show);
 }
 
-static void the_end_shows_how_every_rung_stands (void **state)
+TEST (the_end_shows_how_every_rung_stands)
 {
-    (void) state;
     struct show show = climbing ();
     struct verdict verdict = { .host = 1, .outcome = OUTCOME_TIMED_OUT, .cause = TEXT_LIT ("killed") };
     show_pass_ended (&show, OUTCOME_TIMED_OUT, 12000, &verdict, 1);
@@ -103,9 +100,8 @@ static void the_end_shows_how_every_rung_stands (void **state)
     show_release (&show);
 }
 
-static void a_rung_that_was_left_half_done_does_not_run_for_ever (void **state)
+TEST (a_rung_that_was_left_half_done_does_not_run_for_ever)
 {
-    (void) state;
     struct show show;
     show_gathered (&show, 1);
     show_began (&show, TINY, PASS_COLD, 1, 1);
@@ -135,9 +131,8 @@ static void strip_colours (struct buf *out)
     out->len = kept;
 }
 
-static void colours_add_nothing_but_colours (void **state)
+TEST (colours_add_nothing_but_colours)
 {
-    (void) state;
     struct show show = climbing ();
     struct style coloured = usual;
     coloured.color = true;
@@ -152,9 +147,8 @@ static void colours_add_nothing_but_colours (void **state)
     show_release (&show);
 }
 
-static void the_locale_decides_about_utf8 (void **state)
+TEST (the_locale_decides_about_utf8)
 {
-    (void) state;
     assert_true (style_locale_is_utf8 (NULL, NULL, "en_US.UTF-8"));
     assert_true (style_locale_is_utf8 (NULL, "C.utf8", "C"));
     assert_false (style_locale_is_utf8 ("C", "C.utf8", "en_US.UTF-8"));
@@ -163,9 +157,8 @@ static void the_locale_decides_about_utf8 (void **state)
     assert_false (style_locale_is_utf8 (NULL, NULL, "en_US.ISO-8859-1"));
 }
 
-static void what_a_host_says_never_reaches_the_terminal_raw (void **state)
+TEST (what_a_host_says_never_reaches_the_terminal_raw)
 {
-    (void) state;
     struct show show;
     show_make (&show, 3);
     show.plan.slice = show.plan.hosts.items[1].name = show.plan.rungs.items[TINY].id = HOSTILE;
@@ -185,9 +178,8 @@ static void what_a_host_says_never_reaches_the_terminal_raw (void **state)
     show_release (&show);
 }
 
-static void whatever_happens_it_is_safe (void **state)
+TEST (whatever_happens_it_is_safe)
 {
-    (void) state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         struct rng rng = rng_seed (seed);
         struct show show;
@@ -207,20 +199,4 @@ static void whatever_happens_it_is_safe (void **state)
         }
         show_release (&show);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (eighty_columns_show_it_all),
-        cmocka_unit_test (forty_columns_and_ascii_are_enough),
-        cmocka_unit_test (hosts_that_call_for_attention_are_named),
-        cmocka_unit_test (the_end_shows_how_every_rung_stands),
-        cmocka_unit_test (a_rung_that_was_left_half_done_does_not_run_for_ever),
-        cmocka_unit_test (colours_add_nothing_but_colours),
-        cmocka_unit_test (the_locale_decides_about_utf8),
-        cmocka_unit_test (what_a_host_says_never_reaches_the_terminal_raw),
-        cmocka_unit_test (whatever_happens_it_is_safe),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* links: coordinator_run */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/base/mem.h"
 #include "coordinator/run/queues.h"
-#include <stdio.h>
-#include <string.h>
+#include "test.h"
 
 /* An effect for `host`, whose text is its number. */
 static void hold (struct held_effect_queue *queue, uint64_t after_index, uint32_t host)
@@ -29,13 +21,12 @@ static void expect_next (struct held_effect_queue *queue, uint64_t durable_index
     const struct held_effect *held = held_ready (queue, durable_index);
     assert_non_null (held);
     assert_int_equal (held->host, host);
-    assert_true (text_is (held->bytes, text));
+    assert_text (held->bytes, text);
     held_done (queue);
 }
 
-static void what_goes_in_first_comes_out_first (void **state)
+TEST (what_goes_in_first_comes_out_first)
 {
-    (void) state;
     struct held_effect_queue queue = { 0 };
     uint32_t in = 0, out = 0;
     assert_null (held_ready (&queue, UINT64_MAX));
@@ -52,9 +43,8 @@ static void what_goes_in_first_comes_out_first (void **state)
     held_release (&queue);
 }
 
-static void none_comes_before_its_facts_are_durable (void **state)
+TEST (none_comes_before_its_facts_are_durable)
 {
-    (void) state;
     struct held_effect_queue queue = { 0 };
     hold (&queue, 5, 0);
     hold (&queue, 5, 1);
@@ -69,9 +59,8 @@ static void none_comes_before_its_facts_are_durable (void **state)
 }
 
 /* What waits for nothing still waits for what was decided before it. */
-static void none_overtakes_another (void **state)
+TEST (none_overtakes_another)
 {
-    (void) state;
     struct held_effect_queue queue = { 0 };
     hold (&queue, 9, 0);
     hold (&queue, 0, 1);
@@ -81,9 +70,8 @@ static void none_overtakes_another (void **state)
     held_release (&queue);
 }
 
-static void a_place_holds_nothing_of_the_one_before (void **state)
+TEST (a_place_holds_nothing_of_the_one_before)
 {
-    (void) state;
     struct held_effect_queue queue = { 0 };
     const struct held_effect empty = { .after_index = 3 };
     for (uint32_t i = 0; i < 200; i++) { /* each place is used several times */
@@ -98,9 +86,8 @@ static void a_place_holds_nothing_of_the_one_before (void **state)
     held_release (&queue);
 }
 
-static void no_bytes_can_be_owned (void **state)
+TEST (no_bytes_can_be_owned)
 {
-    (void) state;
     struct held_effect_queue queue = { 0 };
     held_copy_bytes (held_add (&queue, 0), (struct text){ 0 });
     const struct held_effect *held = held_ready (&queue, 0);
@@ -111,9 +98,8 @@ static void no_bytes_can_be_owned (void **state)
 }
 
 /* The leak checker tells what is left behind. */
-static void release_lets_go_of_all_that_still_waits (void **state)
+TEST (release_lets_go_of_all_that_still_waits)
 {
-    (void) state;
     struct held_effect_queue queue = { 0 };
     for (uint32_t i = 0; i < 100; i++) {
         hold (&queue, i, i);
@@ -126,17 +112,4 @@ static void release_lets_go_of_all_that_still_waits (void **state)
     held_release (&queue);
     assert_int_equal (queue.n, 0);
     assert_null (held_ready (&queue, UINT64_MAX));
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (what_goes_in_first_comes_out_first),
-        cmocka_unit_test (none_comes_before_its_facts_are_durable),
-        cmocka_unit_test (none_overtakes_another),
-        cmocka_unit_test (a_place_holds_nothing_of_the_one_before),
-        cmocka_unit_test (no_bytes_can_be_owned),
-        cmocka_unit_test (release_lets_go_of_all_that_still_waits),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* links: cli */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "coordinator/cli/host_filter.h"
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 static struct text names[] = { TEXT_LIT ("v6e-0"), TEXT_LIT ("v6e-1"), TEXT_LIT ("v6e-2"), TEXT_LIT ("login") };
 enum { NAMES_N = sizeof names / sizeof names[0] };
@@ -40,9 +32,8 @@ static void expect_refusal (const char *hosts, const char *exclude, enum err_cod
         fail_msg ("%s", err.text);
 }
 
-static void hosts_are_chosen_and_excluded (void **state)
+TEST (hosts_are_chosen_and_excluded)
 {
-    (void) state;
     expect (NULL, NULL, "1111");
     expect ("v6e-[0-9],elsewhere", NULL, "1110");
     expect (NULL, "v6e-1", "1011");
@@ -54,22 +45,12 @@ static void hosts_are_chosen_and_excluded (void **state)
     expect ("@*!@more", NULL, "1010");
 }
 
-static void a_choice_of_nobody_is_refused (void **state)
+TEST (a_choice_of_nobody_is_refused)
 {
-    (void) state;
     expect_refusal ("x[1-3]", NULL, ERR_USAGE, "--hosts x[1-3]: this selects no host of the run, which has ");
     expect_refusal (NULL, "@*", ERR_USAGE, "--exclude @*: this selects no host of the run, which has ");
     expect_refusal ("v6e-0", "v6e-0", ERR_USAGE, "--hosts v6e-0 --exclude v6e-0: ");
     expect_refusal ("v6e-[0", NULL, ERR_PARSE, "--hosts: host set, character 5 ");
     expect_refusal (NULL, "v6e-[0-99999]", ERR_LIMIT, "--exclude: host set, character 1 ");
     expect_refusal ("@spare", NULL, ERR_PARSE, "no group spare");
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (hosts_are_chosen_and_excluded),
-        cmocka_unit_test (a_choice_of_nobody_is_refused),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* links: model */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/model/host_source.h"
-#include <string.h>
+#include "test.h"
 
 typedef int reader (struct text text, struct buf *expression, struct err *err);
 
@@ -31,9 +24,8 @@ static void run_case (const struct source_case *one)
     buf_release (&out);
 }
 
-static void what_schedulers_and_platforms_say_becomes_an_expression (void **state)
+TEST (what_schedulers_and_platforms_say_becomes_an_expression)
 {
-    (void) state;
     static const struct source_case cases[] = {
         { host_source_slurm, "tux[1-3],login1", "tux[1-3],login1", NULL },
         { host_source_slurm, " tux1\n", "tux1", NULL },
@@ -47,9 +39,8 @@ static void what_schedulers_and_platforms_say_becomes_an_expression (void **stat
         run_case (&cases[i]);
 }
 
-static void nothing_else_does (void **state)
+TEST (nothing_else_does)
 {
-    (void) state;
     static const struct source_case cases[] = {
         { host_source_slurm, "", NULL, "empty" },
         { host_source_slurm, " \n", NULL, "empty" },
@@ -75,9 +66,8 @@ static void nothing_else_does (void **state)
         run_case (&cases[i]);
 }
 
-static void a_list_that_does_not_fit_is_an_error (void **state)
+TEST (a_list_that_does_not_fit_is_an_error)
 {
-    (void) state;
     static reader *const readers[] = { host_source_slurm, host_source_tpu_names, host_source_tpu_endpoints };
     for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++) {
         struct buf out;
@@ -89,9 +79,8 @@ static void a_list_that_does_not_fit_is_an_error (void **state)
     }
 }
 
-static void words_are_parted_by_blanks_outside_brackets (void **state)
+TEST (words_are_parted_by_blanks_outside_brackets)
 {
-    (void) state;
     static const char *const expected[] = { "a!b", "n[1, 2]x", "n[3", "c]", "d" };
     const struct text content = TEXT_LIT (" a!b\tn[1, 2]x\nn[3\nc] # e\n#\n#f\nd#g");
     struct text word;
@@ -102,15 +91,4 @@ static void words_are_parted_by_blanks_outside_brackets (void **state)
             fail_msg ("%.*s instead of %s", TEXT_ARG (word), expected[i]);
     }
     assert_false (host_source_next_word (content, &at, &word));
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (what_schedulers_and_platforms_say_becomes_an_expression),
-        cmocka_unit_test (nothing_else_does),
-        cmocka_unit_test (a_list_that_does_not_fit_is_an_error),
-        cmocka_unit_test (words_are_parted_by_blanks_outside_brackets),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

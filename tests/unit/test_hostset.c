@@ -1,16 +1,7 @@
 /* links: model */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/base/rng.h"
 #include "common/model/hostset.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 #include <time.h>
 
 /* The set of a slice file: every host once, no groups. */
@@ -20,9 +11,8 @@ static int hostset_expand (struct text expression, struct arena *arena, struct n
     return hostset_read (expression, &rules, arena, names, err);
 }
 
-static void names_are_bounded_and_plain (void **state)
+TEST (names_are_bounded_and_plain)
 {
-    (void) state;
     char longest[HOST_NAME_MAX_BYTES + 2];
     memset (longest, 'a', sizeof longest);
     assert_true (host_name_valid ((struct text){ longest, HOST_NAME_MAX_BYTES }));
@@ -47,9 +37,8 @@ static char *joined (const struct name_list *names)
     return buf_c (&out);
 }
 
-static void sets_expand_in_their_order (void **state)
+TEST (sets_expand_in_their_order)
 {
-    (void) state;
     static const struct {
         const char *set, *names;
     } cases[] = {
@@ -104,9 +93,8 @@ static void sets_expand_in_their_order (void **state)
     }
 }
 
-static void departures_from_the_grammar_are_shown_with_their_place (void **state)
+TEST (departures_from_the_grammar_are_shown_with_their_place)
 {
-    (void) state;
     static const struct {
         const char *set;
         enum err_code code;
@@ -198,31 +186,24 @@ static void departures_from_the_grammar_are_shown_with_their_place (void **state
     }
 }
 
-static void a_nul_is_no_end (void **state)
+TEST (a_nul_is_no_end)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct name_list names = { 0 };
-    assert_int_equal (hostset_expand (TEXT_LIT ("a\0b"), &arena, &names, NULL), -1);
-    arena_release (&arena);
+    assert_int_equal (hostset_expand (TEXT_LIT ("a\0b"), &t->arena, &names, NULL), -1);
 }
 
-static void sets_are_appended_and_stay_without_duplicates (void **state)
+TEST (sets_are_appended_and_stay_without_duplicates)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct name_list names = { 0 };
-    struct err err = { 0 };
-    assert_int_equal (hostset_expand (text_of ("a[1-2]"), &arena, &names, &err), 0);
-    assert_int_equal (hostset_expand (text_of ("b"), &arena, &names, &err), 0);
+    assert_int_equal (hostset_expand (text_of ("a[1-2]"), &t->arena, &names, &t->err), 0);
+    assert_int_equal (hostset_expand (text_of ("b"), &t->arena, &names, &t->err), 0);
     assert_int_equal (names.n, 3);
-    assert_int_equal (hostset_expand (text_of ("c,a2"), &arena, &names, &err), -1);
+    assert_int_equal (hostset_expand (text_of ("c,a2"), &t->arena, &names, &t->err), -1);
     assert_int_equal (names.n, 3);
     assert_true (name_list_has (&names, text_of ("b")));
     assert_true (name_list_has (&names, text_of ("a2")));
     assert_false (name_list_has (&names, text_of ("c")));
     assert_false (name_list_has (&names, text_of ("a")));
-    arena_release (&arena);
 }
 
 static int read_with (const struct hostset_rules *rules, const char *set, char **found, struct err *err)
@@ -255,9 +236,8 @@ static void expect_refusal (const struct hostset_rules *rules, const char *set, 
         fail_msg ("%s: %s", set, err.text);
 }
 
-static void naming_a_host_again_changes_nothing_where_that_is_allowed (void **state)
+TEST (naming_a_host_again_changes_nothing_where_that_is_allowed)
 {
-    (void) state;
     const struct hostset_rules rules = { .max = 8 };
     expect_read (&rules, "a,b,a[1,1],a,b", "a b a1");
     expect_read (&rules, "a^a[1,1],a", "a a1");
@@ -284,9 +264,8 @@ static bool find_group (const void *owner, struct text name, struct text *expres
     return false;
 }
 
-static void groups_stand_for_their_sets (void **state)
+TEST (groups_stand_for_their_sets)
 {
-    (void) state;
     const struct hostset_group_lookup groups = { find_group, NULL };
     const struct hostset_rules rules = { .max = 100, .groups = &groups };
     const struct hostset_rules once = { .max = 100, .once = true, .groups = &groups };
@@ -315,9 +294,8 @@ static bool find_twice (const void *owner, struct text name, struct text *expres
     return name.len == 1;
 }
 
-static void work_is_bounded_as_well (void **state)
+TEST (work_is_bounded_as_well)
 {
-    (void) state;
     const struct hostset_group_lookup groups = { find_twice, NULL };
     const struct hostset_rules rules = { .max = 4096, .groups = &groups };
     struct buf chain;
@@ -345,42 +323,36 @@ static void expect_set (const struct hostset *set, const char *names)
     arena_release (&arena);
 }
 
-static void steps_are_expressions_of_their_own (void **state)
+TEST (steps_are_expressions_of_their_own)
 {
-    (void) state;
     const struct hostset_rules rules = { .max = 5 };
     struct hostset *set = hostset_create (&rules), *other = hostset_create (&rules);
-    struct err err = { 0 };
-    assert_int_equal (hostset_apply_expression (set, HOSTSET_ADD, text_of ("a[1-4]"), &err), 0);
-    assert_int_equal (hostset_apply_expression (set, HOSTSET_TAKE, text_of ("a1,a2!a2"), &err), 0); /* a2 stays */
+    assert_int_equal (hostset_apply_expression (set, HOSTSET_ADD, text_of ("a[1-4]"), &t->err), 0);
+    assert_int_equal (hostset_apply_expression (set, HOSTSET_TAKE, text_of ("a1,a2!a2"), &t->err), 0); /* a2 stays */
     expect_set (set, "a2 a3 a4");
-    assert_int_equal (hostset_apply_expression (set, HOSTSET_ADD, text_of ("b[1-3]"), &err), -1);
-    assert_int_equal (err.code, ERR_LIMIT);
-    assert_int_equal (hostset_apply_expression (set, HOSTSET_ADD, text_of ("b,"), &err), -1);
+    assert_int_equal (hostset_apply_expression (set, HOSTSET_ADD, text_of ("b[1-3]"), &t->err), -1);
+    assert_int_equal (t->err.code, ERR_LIMIT);
+    assert_int_equal (hostset_apply_expression (set, HOSTSET_ADD, text_of ("b,"), &t->err), -1);
     expect_set (set, "a2 a3 a4");
-    assert_int_equal (hostset_apply_expression (other, HOSTSET_ADD, text_of ("a[3-6]"), &err), 0);
-    assert_int_equal (hostset_apply_set (set, HOSTSET_EITHER, other, &err), 0);
+    assert_int_equal (hostset_apply_expression (other, HOSTSET_ADD, text_of ("a[3-6]"), &t->err), 0);
+    assert_int_equal (hostset_apply_set (set, HOSTSET_EITHER, other, &t->err), 0);
     expect_set (set, "a2 a5 a6");
-    assert_int_equal (hostset_apply_expression (set, HOSTSET_ADD, text_of ("b[1-2]"), &err), 0);
-    assert_int_equal (hostset_apply_expression (set, HOSTSET_EITHER, text_of ("a2,c"), &err),
+    assert_int_equal (hostset_apply_expression (set, HOSTSET_ADD, text_of ("b[1-2]"), &t->err), 0);
+    assert_int_equal (hostset_apply_expression (set, HOSTSET_EITHER, text_of ("a2,c"), &t->err),
                       0); /* one leaves, one comes: full */
     expect_set (set, "a5 a6 b1 b2 c");
-    assert_int_equal (hostset_apply_set (set, HOSTSET_KEEP, other, &err), 0);
+    assert_int_equal (hostset_apply_set (set, HOSTSET_KEEP, other, &t->err), 0);
     hostset_destroy (other);
     expect_set (set, "a5 a6");
     hostset_destroy (set);
 }
 
-static void the_largest_set_is_allowed (void **state)
+TEST (the_largest_set_is_allowed)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct name_list names = { 0 };
-    struct err err = { 0 };
-    assert_int_equal (hostset_expand (text_of ("a[0-4095]"), &arena, &names, &err), 0);
+    assert_int_equal (hostset_expand (text_of ("a[0-4095]"), &t->arena, &names, &t->err), 0);
     assert_int_equal (names.n, HOSTS_MAX);
-    assert_int_equal (hostset_expand (text_of ("b"), &arena, &names, &err), -1);
-    arena_release (&arena);
+    assert_int_equal (hostset_expand (text_of ("b"), &t->arena, &names, &t->err), -1);
 }
 
 static void shuffle (struct rng *rng, struct text *names, uint32_t n)
@@ -411,9 +383,8 @@ static void expect_fold (struct rng *rng, const char *list, const char *expected
     mem_free (words);
 }
 
-static void names_fold_the_same_in_any_order (void **state)
+TEST (names_fold_the_same_in_any_order)
 {
-    (void) state;
     static const struct {
         const char *names, *folded;
     } cases[] = {
@@ -463,9 +434,8 @@ static void names_fold_the_same_in_any_order (void **state)
 }
 
 /* r[2-3]n1 is the first box, since it is wider in its first number; shorter numbers come first. */
-static void names_are_listed_box_by_box (void **state)
+TEST (names_are_listed_box_by_box)
 {
-    (void) state;
     struct text names[] = { TEXT_LIT ("r1n2"), TEXT_LIT ("x"),  TEXT_LIT ("r3n1"), TEXT_LIT ("r1n1"),
                             TEXT_LIT ("n10"),  TEXT_LIT ("n9"), TEXT_LIT ("r2n1"), TEXT_LIT ("x"),
                             TEXT_LIT ("n01"),  TEXT_LIT ("a") };
@@ -476,9 +446,8 @@ static void names_are_listed_box_by_box (void **state)
     assert_int_equal (hostset_sort (NULL, 0), 0);
 }
 
-static void nothing_folds_to_nothing (void **state)
+TEST (nothing_folds_to_nothing)
 {
-    (void) state;
     struct buf out;
     buf_init (&out, 10);
     hostset_fold (NULL, 0, &out);
@@ -514,9 +483,8 @@ static struct text random_name (struct rng *rng, struct arena *arena)
     return text_copy (arena, (struct text){ name, len });
 }
 
-static void expanding_what_was_folded_gives_the_same_set (void **state)
+TEST (expanding_what_was_folded_gives_the_same_set)
 {
-    (void) state;
     struct rng rng = rng_seed (7);
     for (int round = 0; round < 3000; round++) {
         struct arena arena = { 0 };
@@ -532,13 +500,13 @@ static void expanding_what_was_folded_gives_the_same_set (void **state)
         hostset_fold (names, n, &out);
         shuffle (&rng, names, n);
         hostset_fold (names, n, &other);
-        assert_true (text_equal (buf_as_text (&out), buf_as_text (&other)));
+        assert_text (&out, &other);
         if (hostset_expand (buf_as_text (&out), &arena, &again, &err) < 0)
             fail_msg ("%s: %s", buf_c (&out), err.text);
         n = sort_unique (names, n);
         assert_int_equal (sort_unique (again.items, again.n), n);
         for (uint32_t i = 0; i < n; i++)
-            assert_true (text_equal (names[i], again.items[i]));
+            assert_text (names[i], again.items[i]);
         buf_release (&other);
         buf_release (&out);
         arena_release (&arena);
@@ -556,9 +524,8 @@ static struct text random_point (struct rng *rng, struct arena *arena)
     }
 }
 
-static void boxes_hold_each_name_once (void **state)
+TEST (boxes_hold_each_name_once)
 {
-    (void) state;
     struct rng rng = rng_seed (11);
     const struct hostset_rules once = { .max = 400, .once = true };
     for (int round = 0; round < 300; round++) {
@@ -577,86 +544,55 @@ static void boxes_hold_each_name_once (void **state)
         n = hostset_sort (names, n); /* and lists them as the folded form does */
         assert_int_equal (again.n, n);
         for (uint32_t i = 0; i < n; i++)
-            assert_true (text_equal (names[i], again.items[i]));
+            assert_text (names[i], again.items[i]);
         buf_release (&out);
         arena_release (&arena);
     }
 }
 
 /* Looking at all pairs of 100,000 scattered names would take minutes, and again for each that was found. */
-static void a_hundred_thousand_names_fold (void **state)
+TEST (a_hundred_thousand_names_fold)
 {
-    (void) state;
     enum { N = 100000, SCATTERED = 45000, CPU_S_MAX = 10 };
-    struct arena arena = { 0 };
     struct rng rng = rng_seed (3);
-    struct text *names = arena_array (&arena, N, sizeof *names);
+    struct text *names = arena_array (&t->arena, N, sizeof *names);
     struct buf out;
     const struct hostset_rules rules = { .max = N };
     struct name_list again = { 0 };
     buf_init (&out, 16 << 20);
     for (uint32_t i = 0; i < N; i++)
-        names[i] = text_format (&arena, "rack%u-host%04u", i % 7 ? i / 100 : i, i % 2 ? i : i * 7);
+        names[i] = text_format (&t->arena, "rack%u-host%04u", i % 7 ? i / 100 : i, i % 2 ? i : i * 7);
     shuffle (&rng, names, N);
     hostset_fold (names, N, &out);
     assert_false (out.overflow);
-    assert_int_equal (hostset_read (buf_as_text (&out), &rules, &arena, &again, NULL), 0);
+    assert_int_equal (hostset_read (buf_as_text (&out), &rules, &t->arena, &again, NULL), 0);
     assert_int_equal (again.n, sort_unique (names, N));
     for (uint32_t i = 0; i < SCATTERED; i++)
-        names[i] = text_format (&arena, "a%u-b%u-c%u", (unsigned) rng_below (&rng, N), (unsigned) rng_below (&rng, N),
-                                (unsigned) rng_below (&rng, N));
+        names[i] = text_format (&t->arena, "a%u-b%u-c%u", (unsigned) rng_below (&rng, N),
+                                (unsigned) rng_below (&rng, N), (unsigned) rng_below (&rng, N));
     buf_clear (&out);
     again = (struct name_list){ 0 };
     clock_t began = clock ();
     hostset_fold (names, SCATTERED, &out);
     assert_true (clock () - began < CPU_S_MAX * CLOCKS_PER_SEC);
-    struct err err = { 0 };
-    if (hostset_read (buf_as_text (&out), &rules, &arena, &again, &err) < 0)
-        fail_msg ("%s", err.text);
+    if (hostset_read (buf_as_text (&out), &rules, &t->arena, &again, &t->err) < 0)
+        fail_msg ("%s", t->err.text);
     assert_int_equal (again.n, sort_unique (names, SCATTERED));
     buf_release (&out);
-    arena_release (&arena);
 }
 
-static void a_folded_set_is_a_text_that_may_be_cut (void **state)
+TEST (a_folded_set_is_a_text_that_may_be_cut)
 {
-    (void) state;
     static const struct text names[] = { TEXT_LIT ("v6e2"), TEXT_LIT ("v6e0"), TEXT_LIT ("v6e1"), TEXT_LIT ("a\x1b") };
-    struct arena arena = { 0 };
     struct buf shown;
     buf_init (&shown, 64);
-    assert_true (text_is (hostset_folded (names, 3, UINT32_MAX, &arena), "v6e[0-2]"));
-    assert_true (text_is (hostset_folded (names, 3, 4, &arena), "v6e["));
-    assert_int_equal (hostset_folded (NULL, 0, UINT32_MAX, &arena).len, 0);
+    assert_text (hostset_folded (names, 3, UINT32_MAX, &t->arena), "v6e[0-2]");
+    assert_text (hostset_folded (names, 3, 4, &t->arena), "v6e[");
+    assert_int_equal (hostset_folded (NULL, 0, UINT32_MAX, &t->arena).len, 0);
     hostset_fold_escaped (names + 2, 2, 0, &shown);
     assert_string_equal (buf_c (&shown), "a\\x1b,v6e1");
     buf_clear (&shown);
     hostset_fold_escaped (names, 3, 3, &shown);
     assert_true (shown.len > 0 && shown.len < 8);
     buf_release (&shown);
-    arena_release (&arena);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (names_are_bounded_and_plain),
-        cmocka_unit_test (sets_expand_in_their_order),
-        cmocka_unit_test (departures_from_the_grammar_are_shown_with_their_place),
-        cmocka_unit_test (a_nul_is_no_end),
-        cmocka_unit_test (sets_are_appended_and_stay_without_duplicates),
-        cmocka_unit_test (naming_a_host_again_changes_nothing_where_that_is_allowed),
-        cmocka_unit_test (groups_stand_for_their_sets),
-        cmocka_unit_test (work_is_bounded_as_well),
-        cmocka_unit_test (steps_are_expressions_of_their_own),
-        cmocka_unit_test (the_largest_set_is_allowed),
-        cmocka_unit_test (names_fold_the_same_in_any_order),
-        cmocka_unit_test (names_are_listed_box_by_box),
-        cmocka_unit_test (nothing_folds_to_nothing),
-        cmocka_unit_test (expanding_what_was_folded_gives_the_same_set),
-        cmocka_unit_test (boxes_hold_each_name_once),
-        cmocka_unit_test (a_folded_set_is_a_text_that_may_be_cut),
-        cmocka_unit_test (a_hundred_thousand_names_fold),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,21 +1,12 @@
 /* links: web */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/io/clock.h"
 #include "coordinator/web/http.h"
+#include "test.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -138,25 +129,25 @@ static void wait_until_held (struct lab *lab)
         assert_true (clock_boot_ms () < end_ms);
 }
 
-static void asks_are_answered_on_one_connection (void **state)
+TEST_IN (asks_are_answered_on_one_connection, open_lab, close_lab)
 {
     struct lab *lab = *state;
     char out[4096];
     int fd = dial (lab);
     say (fd, "GET /one HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_true (hears (lab, fd, "/one", out, sizeof out));
-    assert_non_null (strstr (out, "HTTP/1.1 200"));
-    assert_non_null (strstr (out, "Content-Security-Policy: default-src 'none'"));
-    assert_non_null (strstr (out, "nosniff"));
+    assert_has (out, "HTTP/1.1 200");
+    assert_has (out, "Content-Security-Policy: default-src 'none'");
+    assert_has (out, "nosniff");
     say (fd, "GET /two?x=%41 HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_true (hears (lab, fd, "/two?x=%41", out, sizeof out)); /* as it was sent */
     say (fd, "HEAD /three HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_true (hears (lab, fd, "\r\n\r\n", out, sizeof out));
-    assert_null (strstr (out, "/three"));
+    assert_has_not (out, "/three");
     close (fd);
 }
 
-static void what_is_no_get_is_refused_before_anybody_is_asked (void **state)
+TEST_IN (what_is_no_get_is_refused_before_anybody_is_asked, open_lab, close_lab)
 {
     static const char *const requests[][2] = {
         { "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 405" },
@@ -172,15 +163,15 @@ static void what_is_no_get_is_refused_before_anybody_is_asked (void **state)
         int fd = dial (lab);
         say (fd, requests[i][0]);
         assert_true (hears (lab, fd, "\r\n\r\n", out, sizeof out));
-        assert_non_null (strstr (out, requests[i][1]));
-        assert_non_null (strstr (out, "Content-Security-Policy: default-src 'none'"));
+        assert_has (out, requests[i][1]);
+        assert_has (out, "Content-Security-Policy: default-src 'none'");
         close (fd);
     }
     assert_int_equal (lab->asked, 0);
 }
 
 /* The library answers these by itself, and offers no way to add headers: its texts are fixed, and it closes then. */
-static void what_is_no_http_is_answered_with_nothing_of_it (void **state)
+TEST_IN (what_is_no_http_is_answered_with_nothing_of_it, open_lab, close_lab)
 {
     static const char *const requests[] = {
         "<script>evil</script>\r\n\r\n",
@@ -196,14 +187,14 @@ static void what_is_no_http_is_answered_with_nothing_of_it (void **state)
         int fd = dial (lab);
         say (fd, requests[i]);
         assert_false (hears (lab, fd, "\001never\001", out, sizeof out)); /* it closes */
-        assert_null (strstr (out, "evil"));
-        assert_null (strstr (out, "HTTP/1.1 200"));
+        assert_has_not (out, "evil");
+        assert_has_not (out, "HTTP/1.1 200");
         close (fd);
     }
     assert_int_equal (lab->asked, 0);
 }
 
-static void a_large_request_is_refused (void **state)
+TEST_IN (a_large_request_is_refused, open_lab, close_lab)
 {
     struct lab *lab = *state;
     char out[4096];
@@ -214,14 +205,14 @@ static void a_large_request_is_refused (void **state)
         int fd = dial (lab);
         dprintf (fd, "GET /x HTTP/1.1\r\nHost: x\r\nX-Long: %s\r\n\r\n", value);
         (void) hears (lab, fd, "\r\n", out, sizeof out);
-        assert_non_null (strstr (out, bytes < HTTP_REQUEST_BYTES ? "HTTP/1.1 200" : "HTTP/1.1 4"));
+        assert_has (out, bytes < HTTP_REQUEST_BYTES ? "HTTP/1.1 200" : "HTTP/1.1 4");
         close (fd);
         free (value);
     }
     assert_int_equal (lab->asked, 1);
 }
 
-static void a_request_that_is_not_whole_in_time_is_closed (void **state)
+TEST_IN (a_request_that_is_not_whole_in_time_is_closed, open_lab, close_lab)
 {
     struct lab *lab = *state;
     char out[4096];
@@ -244,7 +235,7 @@ static void a_request_that_is_not_whole_in_time_is_closed (void **state)
     close (idle);
 }
 
-static void an_answer_that_is_not_taken_is_closed (void **state)
+TEST_IN (an_answer_that_is_not_taken_is_closed, open_lab, close_lab)
 {
     struct lab *lab = *state;
     static char out[LARGE_BYTES];
@@ -269,7 +260,7 @@ static void an_answer_that_is_not_taken_is_closed (void **state)
     close (reads);
 }
 
-static void a_held_request_is_answered_later_and_never_closed (void **state)
+TEST_IN (a_held_request_is_answered_later_and_never_closed, open_lab, close_lab)
 {
     struct lab *lab = *state;
     char out[4096];
@@ -331,7 +322,7 @@ static void ask_known (struct lab *lab, int fd)
 }
 
 /* No time passes: whoever asks does not wait for those who say nothing, or not enough. */
-static void a_crowd_that_says_nothing_gives_way (void **state)
+TEST_IN (a_crowd_that_says_nothing_gives_way, open_lab, close_lab)
 {
     static const char *const words[] = { "", "GET /slow HTTP/1.1\r\nHost: x\r\nX-Slow:" };
     enum { CROWD = HTTP_CONNECTIONS + 44 };
@@ -350,7 +341,7 @@ static void a_crowd_that_says_nothing_gives_way (void **state)
     }
 }
 
-static void whoever_is_known_is_closed_for_no_stranger (void **state)
+TEST_IN (whoever_is_known_is_closed_for_no_stranger, open_lab, close_lab)
 {
     enum { KNOWN = 100, STRANGERS = 200 };
     struct lab *lab = *state;
@@ -376,7 +367,7 @@ static void whoever_is_known_is_closed_for_no_stranger (void **state)
 }
 
 /* The library's own list of them had no room, and no way to say so. */
-static void an_address_of_many_parameters_is_asked_for_as_it_was_sent (void **state)
+TEST_IN (an_address_of_many_parameters_is_asked_for_as_it_was_sent, open_lab, close_lab)
 {
     enum { LONG_BYTES = 8000 };
     static char request[LONG_BYTES + 64], out[2 * LONG_BYTES];
@@ -389,25 +380,7 @@ static void an_address_of_many_parameters_is_asked_for_as_it_was_sent (void **st
         int fd = dial (lab);
         say (fd, request);
         assert_true (hears (lab, fd, request[n - 1] == '&' ? "&x" : "?x", out, sizeof out));
-        assert_non_null (strstr (out, "HTTP/1.1 200"));
+        assert_has (out, "HTTP/1.1 200");
         close (fd);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown (asks_are_answered_on_one_connection, open_lab, close_lab),
-        cmocka_unit_test_setup_teardown (what_is_no_get_is_refused_before_anybody_is_asked, open_lab, close_lab),
-        cmocka_unit_test_setup_teardown (what_is_no_http_is_answered_with_nothing_of_it, open_lab, close_lab),
-        cmocka_unit_test_setup_teardown (a_large_request_is_refused, open_lab, close_lab),
-        cmocka_unit_test_setup_teardown (a_request_that_is_not_whole_in_time_is_closed, open_lab, close_lab),
-        cmocka_unit_test_setup_teardown (an_answer_that_is_not_taken_is_closed, open_lab, close_lab),
-        cmocka_unit_test_setup_teardown (a_held_request_is_answered_later_and_never_closed, open_lab, close_lab),
-        cmocka_unit_test_setup_teardown (a_crowd_that_says_nothing_gives_way, open_lab, close_lab),
-        cmocka_unit_test_setup_teardown (whoever_is_known_is_closed_for_no_stranger, open_lab, close_lab),
-        cmocka_unit_test_setup_teardown (an_address_of_many_parameters_is_asked_for_as_it_was_sent, open_lab,
-                                         close_lab),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

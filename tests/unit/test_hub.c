@@ -1,19 +1,12 @@
-/* links: io monitor */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* alone: io monitor */
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "coordinator/monitor/events_client.h"
 #include "link_lab.h"
+#include "test.h"
 
 static struct link_keys hub_keys, a, b;
 
@@ -28,17 +21,15 @@ static int make_keys (void **state)
 
 /* ---- events ---- */
 
-static void what_is_published_reaches_every_monitor (void **state)
+TEST (what_is_published_reaches_every_monitor)
 {
-    (void) state;
-    struct err err = { 0 };
     struct hub *hub = lab_hub (&hub_keys);
     struct link_keys keys[2];
     struct events_client *listeners[2];
     for (int i = 0; i < 2; i++) {
         link_keys_make (&keys[i]);
-        assert_int_equal (hub_admit_monitor (hub, text_of (keys[i].public_key), &err), 0);
-        listeners[i] = events_client_open ("127.0.0.1", hub_events_port (hub), hub_keys.public_key, &keys[i], &err);
+        assert_int_equal (hub_admit_monitor (hub, text_of (keys[i].public_key), &t->err), 0);
+        listeners[i] = events_client_open ("127.0.0.1", hub_events_port (hub), hub_keys.public_key, &keys[i], &t->err);
         assert_non_null (listeners[i]);
     }
     for (int i = 0; i < 2; i++) {
@@ -49,13 +40,13 @@ static void what_is_published_reaches_every_monitor (void **state)
             struct text question;
             (void) events_client_ask (listeners[i], "listen", 6); /* not connected yet: asked again */
             while (hub_receive_question (hub, &query, &question))
-                assert_true (text_is (question, "listen"));
+                assert_text (question, "listen");
             hub_publish (hub, "event", 5);
             events_client_wait (listeners[i], LAB_STEP_MS);
             there = events_client_receive (listeners[i], &got);
         }
         assert_true (there);
-        assert_true (text_is (got, "event"));
+        assert_text (got, "event");
     }
     events_client_close (listeners[0]);
     events_client_close (listeners[1]);
@@ -95,9 +86,8 @@ static bool receives (struct events_client *listener, const char *what)
     return false;
 }
 
-static void an_answer_goes_to_who_asked_and_to_nobody_else (void **state)
+TEST (an_answer_goes_to_who_asked_and_to_nobody_else)
 {
-    (void) state;
     struct hub *hub = lab_hub (&hub_keys);
     struct events_client *listeners[2];
     struct hub_monitor query_queue[2];
@@ -121,9 +111,8 @@ static void an_answer_goes_to_who_asked_and_to_nobody_else (void **state)
 }
 
 /* What waits to be sent to monitors that do not read is bounded by their places. */
-static void one_key_has_four_places (void **state)
+TEST (one_key_has_four_places)
 {
-    (void) state;
     enum { PLACES = 4 };
     struct hub *hub = lab_hub (&hub_keys);
     struct events_client *listeners[PLACES], *late, *other;
@@ -159,9 +148,8 @@ static void one_key_has_four_places (void **state)
 }
 
 /* Of many keys with all their places taken, none takes the first place of another. */
-static void every_key_has_a_place_of_its_own (void **state)
+TEST (every_key_has_a_place_of_its_own)
 {
-    (void) state;
     enum { GREEDY = 40 };
     struct hub *hub = lab_hub (&hub_keys);
     struct events_client *listeners[GREEDY][MONITOR_PLACES_A_KEY], *other;
@@ -199,9 +187,8 @@ static void every_key_has_a_place_of_its_own (void **state)
 }
 
 /* Whoever sends without end what is of no use must not keep the loop from its other work. */
-static void what_is_of_no_use_is_read_away_some_at_a_time (void **state)
+TEST (what_is_of_no_use_is_read_away_some_at_a_time)
 {
-    (void) state;
     enum { AT_ONCE = 64, MANY = 200 };
     struct hub *hub = lab_hub (&hub_keys);
     struct events_client *listeners[MONITOR_PLACES_A_KEY], *late;
@@ -243,9 +230,8 @@ static void flood (struct spoke *spoke, uint32_t n)
 }
 
 /* Of a host whose key was exchanged, and that goes on all the same. */
-static void frames_of_no_use_are_read_away_some_at_a_time (void **state)
+TEST (frames_of_no_use_are_read_away_some_at_a_time)
 {
-    (void) state;
     enum { AT_ONCE = 64, MANY = 200 };
     struct hub *hub = lab_hub (&hub_keys);
     uint32_t rank;
@@ -273,9 +259,8 @@ static void frames_of_no_use_are_read_away_some_at_a_time (void **state)
 }
 
 /* Whoever speaks without end is heard in turns with the others. */
-static void a_host_with_much_to_say_delays_nobody (void **state)
+TEST (a_host_with_much_to_say_delays_nobody)
 {
-    (void) state;
     enum { MANY = 1000, LOOKS_EVERY = 100 }; /* libzmq looks for pipes that woke up each so many messages */
     struct hub *hub = lab_hub (&hub_keys);
     uint32_t rank = 0, turns = 0;
@@ -299,14 +284,12 @@ static void a_host_with_much_to_say_delays_nobody (void **state)
 
 /* ---- what is refused ---- */
 
-static void a_second_hub_in_one_process_is_refused (void **state)
+TEST (a_second_hub_in_one_process_is_refused)
 {
-    (void) state;
-    struct err err = { 0 };
     struct hub_options options = lab_options (&hub_keys);
     struct hub *hub = lab_hub (&hub_keys);
-    assert_null (hub_open (&options, &err));
-    assert_int_equal (err.code, ERR_STATE);
+    assert_null (hub_open (&options, &t->err));
+    assert_int_equal (t->err.code, ERR_STATE);
     lab_admit (hub, 0, &a); /* and the first is none the worse */
     struct spoke *spoke = lab_spoke (hub, &hub_keys, &a);
     assert_true (lab_spoke_says (spoke, LINK_CONTROL, "hello"));
@@ -321,9 +304,8 @@ static void expect_text (const struct err *err, const char *says)
         fail_msg ("\"%s\" does not mention \"%s\"", err->text, says);
 }
 
-static void bad_options_are_explained (void **state)
+TEST (bad_options_are_explained)
 {
-    (void) state;
     struct link_keys mixed = hub_keys;
     memcpy (mixed.public_key, a.public_key, sizeof mixed.public_key);
     const struct {
@@ -344,9 +326,8 @@ static void bad_options_are_explained (void **state)
     }
 }
 
-static void bad_addresses_are_explained (void **state)
+TEST (bad_addresses_are_explained)
 {
-    (void) state;
     const struct {
         const char *address, *says;
     } cases[] = { { "127.0.0.1;tcp://x", "character 10" }, { "", "1 to 255" }, { "203.0.113.7", "203.0.113.7" } };
@@ -362,33 +343,31 @@ static void bad_addresses_are_explained (void **state)
     }
 }
 
-static void ranks_and_keys_out_of_bounds_are_refused (void **state)
+TEST (ranks_and_keys_out_of_bounds_are_refused)
 {
-    (void) state;
     struct hub *hub = lab_hub (&hub_keys);
-    struct err err = { 0 };
-    assert_int_equal (hub_admit_worker (hub, LAB_HOSTS, text_of (a.public_key), &err), -1);
-    assert_int_equal (err.code, ERR_LIMIT);
-    assert_int_equal (hub_admit_worker (hub, 0, TEXT_LIT ("short"), &err), -1);
-    assert_int_equal (hub_admit_worker (hub, 0, TEXT_LIT ("0123456789012345678901234567890123456 89"), &err), -1);
-    assert_int_equal (hub_admit_worker (hub, 0, TEXT_LIT ("0123456789012345678901234567890123456\"89"), &err), -1);
+    assert_int_equal (hub_admit_worker (hub, LAB_HOSTS, text_of (a.public_key), &t->err), -1);
+    assert_int_equal (t->err.code, ERR_LIMIT);
+    assert_int_equal (hub_admit_worker (hub, 0, TEXT_LIT ("short"), &t->err), -1);
+    assert_int_equal (hub_admit_worker (hub, 0, TEXT_LIT ("0123456789012345678901234567890123456 89"), &t->err), -1);
+    assert_int_equal (hub_admit_worker (hub, 0, TEXT_LIT ("0123456789012345678901234567890123456\"89"), &t->err), -1);
     assert_int_equal (hub_admit_worker (hub, 0,
                                         TEXT_LIT ("0123456789012345678901234567890123456\xC3\xBC"
                                                   "9"),
-                                        &err),
+                                        &t->err),
                       -1);
     assert_int_equal (hub_admit_worker (hub, 0,
                                         TEXT_LIT ("0123456789012345678901234567890123456\0"
                                                   "89"),
-                                        &err),
+                                        &t->err),
                       -1);
     /* "#####" says more than 32 bits: another spelling of a key could pass twice */
-    assert_int_equal (hub_admit_worker (hub, 0, TEXT_LIT ("########################################"), &err), -1);
-    assert_int_equal (hub_admit_monitor (hub, text_of (a.public_key), &err), 0);
-    assert_int_equal (hub_admit_worker (hub, 0, text_of (a.public_key), &err), -1);
-    assert_int_equal (err.code, ERR_REFUSED);
+    assert_int_equal (hub_admit_worker (hub, 0, TEXT_LIT ("########################################"), &t->err), -1);
+    assert_int_equal (hub_admit_monitor (hub, text_of (a.public_key), &t->err), 0);
+    assert_int_equal (hub_admit_worker (hub, 0, text_of (a.public_key), &t->err), -1);
+    assert_int_equal (t->err.code, ERR_REFUSED);
     lab_admit (hub, 0, &b);
-    assert_int_equal (hub_admit_monitor (hub, text_of (b.public_key), &err), -1);
+    assert_int_equal (hub_admit_monitor (hub, text_of (b.public_key), &t->err), -1);
     hub_close (hub);
 }
 
@@ -407,11 +386,9 @@ static int count_descriptors (bool *all_close_on_exec)
     return n;
 }
 
-static void descriptors_are_close_on_exec_and_given_back (void **state)
+TEST (descriptors_are_close_on_exec_and_given_back)
 {
-    (void) state;
     bool good;
-    struct err err = { 0 };
     for (int fd = 3; fd < 4096; fd++) /* what the test was started with is not ours */
         if (fcntl (fd, F_GETFD) >= 0)
             fcntl (fd, F_SETFD, FD_CLOEXEC);
@@ -428,8 +405,8 @@ static void descriptors_are_close_on_exec_and_given_back (void **state)
     assert_int_equal (count_descriptors (&good), before);
     struct hub_options options = lab_options (&hub_keys);
     const struct hub_ports elsewhere = { .address = "203.0.113.7" }; /* not ours: listening fails half-way */
-    assert_non_null (hub = hub_open (&options, &err));
-    assert_int_equal (hub_listen (hub, &elsewhere, &err), -1);
+    assert_non_null (hub = hub_open (&options, &t->err));
+    assert_int_equal (hub_listen (hub, &elsewhere, &t->err), -1);
     hub_close (hub);
     assert_int_equal (count_descriptors (&good), before);
 }
@@ -458,29 +435,10 @@ static void with_descriptor_limits (rlim_t soft, rlim_t hard, int expected_exit)
     assert_int_equal (WEXITSTATUS (status), expected_exit);
 }
 
-static void the_descriptor_limit_is_raised_or_what_is_needed_is_said (void **state)
+TEST (the_descriptor_limit_is_raised_or_what_is_needed_is_said)
 {
-    (void) state;
     with_descriptor_limits (128, 2000, 0);
     with_descriptor_limits (128, 1055, 1);
 }
 
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (what_is_published_reaches_every_monitor),
-        cmocka_unit_test (an_answer_goes_to_who_asked_and_to_nobody_else),
-        cmocka_unit_test (one_key_has_four_places),
-        cmocka_unit_test (every_key_has_a_place_of_its_own),
-        cmocka_unit_test (what_is_of_no_use_is_read_away_some_at_a_time),
-        cmocka_unit_test (frames_of_no_use_are_read_away_some_at_a_time),
-        cmocka_unit_test (a_host_with_much_to_say_delays_nobody),
-        cmocka_unit_test (a_second_hub_in_one_process_is_refused),
-        cmocka_unit_test (bad_options_are_explained),
-        cmocka_unit_test (bad_addresses_are_explained),
-        cmocka_unit_test (ranks_and_keys_out_of_bounds_are_refused),
-        cmocka_unit_test (descriptors_are_close_on_exec_and_given_back),
-        cmocka_unit_test (the_descriptor_limit_is_raised_or_what_is_needed_is_said),
-    };
-    return cmocka_run_group_tests (tests, make_keys, NULL);
-}
+TEST_GROUP (make_keys, NULL)

@@ -1,15 +1,6 @@
 /* links: cli */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "coordinator/cli/init.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #define END(N) "{\"ipAddress\":\"10.0.0." #N "\",\"accessConfig\":{\"externalIp\":\"34.0.0." #N "\"},\"port\":8470}"
 #define NODE(more)                                                                                                     \
@@ -65,7 +56,7 @@ static void refused (struct scene *scene, const char *json, enum err_code code, 
 
 /* ---- reading ---- */
 
-static void a_node_is_read (void **state)
+TEST_IN (a_node_is_read, begin, end)
 {
     struct scene *scene = *state;
     assert_int_equal (
@@ -73,16 +64,16 @@ static void a_node_is_read (void **state)
     const struct first_slice *slice = &scene->slice;
     assert_string_equal (buf_c (&scene->notes), "");
     assert_true (text_is (slice->name, "v6e") && text_is (slice->id, "7519") && slice->shape.hosts == 2);
-    assert_true (text_is (slice->gcloud, "v6e --project=p-1 --zone=us-east5-b"));
+    assert_text (slice->gcloud, "v6e --project=p-1 --zone=us-east5-b");
     assert_true (text_is (slice->shape.accelerator, "v5litepod") && text_is (slice->shape.topology, "2x4"));
     assert_true (text_is (slice->hosts[1].name, "v6e-1") && text_is (slice->hosts[1].address, "10.0.0.2"));
-    assert_true (text_is (slice->hosts[1].ssh_address, "34.0.0.2"));
+    assert_text (slice->hosts[1].ssh_address, "34.0.0.2");
     assert_int_equal (take (scene, "[" NODE ("") "]", false), 0); /* a list of one */
     assert_true (scene->slice.hosts[1].ssh_address.len == 0);
     assert_true (text_is (scene->slice.shape.accelerator, "v6e") && scene->slice.shape.number == 8);
 }
 
-static void with_several_networks_a_worker_has_one_entry_each (void **state)
+TEST_IN (with_several_networks_a_worker_has_one_entry_each, begin, end)
 {
     struct scene *scene = *state;
     assert_int_equal (
@@ -92,14 +83,14 @@ static void with_several_networks_a_worker_has_one_entry_each (void **state)
               false),
         0);
     assert_int_equal (scene->slice.shape.hosts, 2);
-    assert_true (text_is (scene->slice.hosts[1].address, "10.0.0.3"));
-    assert_true (text_is (scene->slice.id, "75"));
+    assert_text (scene->slice.hosts[1].address, "10.0.0.3");
+    assert_text (scene->slice.id, "75");
     refused (scene,
              "{\"name\":\"n\",\"state\":\"READY\",\"networkConfigs\":[{},{}],\"networkEndpoints\":[" END (1) "]}",
              ERR_STATE, "1 entries, expected 2 for each");
 }
 
-static void a_node_that_is_not_well_is_told_with_its_workers (void **state)
+TEST_IN (a_node_that_is_not_well_is_told_with_its_workers, begin, end)
 {
     struct scene *scene = *state;
     assert_int_equal (
@@ -116,10 +107,10 @@ static void a_node_that_is_not_well_is_told_with_its_workers (void **state)
               false),
         0);
     has (&scene->notes, "not READY, so hosts may not answer; its state: REPAIRING\n");
-    assert_null (strstr (buf_c (&scene->notes), "health"));
+    assert_has_not (&scene->notes, "health");
 }
 
-static void what_is_no_reachable_node_is_refused (void **state)
+TEST_IN (what_is_no_reachable_node_is_refused, begin, end)
 {
     struct scene *scene = *state;
     static const char *const away[] = { "STOPPED", "STOPPING", "DELETING", "HIDDEN", "PREEMPTED", "TERMINATED" };
@@ -139,7 +130,7 @@ static void what_is_no_reachable_node_is_refused (void **state)
     refused (scene, "{\"name\":\"n\",\"state\":\"READY\",\"acceleratorConfig\":[]}", ERR_PARSE, "another type");
 }
 
-static void nothing_that_could_break_out_of_its_place_is_taken (void **state)
+TEST_IN (nothing_that_could_break_out_of_its_place_is_taken, begin, end)
 {
     struct scene *scene = *state;
     static const char *const names[] = {
@@ -176,7 +167,7 @@ static void nothing_that_could_break_out_of_its_place_is_taken (void **state)
     assert_true (text_is (scene->slice.gcloud, "n") && scene->slice.id.len == 0);
 }
 
-static void the_nodes_of_a_queued_resource_are_named (void **state)
+TEST_IN (the_nodes_of_a_queued_resource_are_named, begin, end)
 {
     struct scene *scene = *state;
     refused (
@@ -197,7 +188,7 @@ static void the_nodes_of_a_queued_resource_are_named (void **state)
 
 /* ---- aliases ---- */
 
-static void aliases_are_those_of_gclouds_file (void **state)
+TEST_IN (aliases_are_those_of_gclouds_file, begin, end)
 {
     struct scene *scene = *state;
     static const char known[] =
@@ -209,8 +200,8 @@ static void aliases_are_those_of_gclouds_file (void **state)
         "tpu.7519-2 ssh-rsa A";
     assert_int_equal (take (scene, NODE (""), false), 0);
     tpu_node_find_aliases (text_of (known), &scene->arena, &scene->slice, &scene->notes);
-    assert_true (text_is (scene->slice.hosts[0].host_key_alias, "tpu.7519-0-a+/zZ9"));
-    assert_true (text_is (scene->slice.hosts[1].host_key_alias, "tpu.7519-1"));
+    assert_text (scene->slice.hosts[0].host_key_alias, "tpu.7519-0-a+/zZ9");
+    assert_text (scene->slice.hosts[1].host_key_alias, "tpu.7519-1");
     assert_string_equal (buf_c (&scene->notes),
                          "gcloud knows no host keys of v6e-1: run gcloud compute tpus tpu-vm ssh v6e --project=p-1 "
                          "--zone=us-east5-b --worker=all --command=true, and sliceup init again\n");
@@ -233,7 +224,7 @@ static void is_written (struct scene *scene, const struct first_slice *slice, co
     "# No TPU is known here. On one: its machine: and topology:, profile: tpu-v6e, pins: jax-tpu, ladder: jax\n"
 #define CACHE "cache: {mode: off}  # with a folder that all hosts share: {mode: single-writer, root: /the/folder}\n"
 
-static void a_slice_file_has_what_is_known (void **state)
+TEST_IN (a_slice_file_has_what_is_known, begin, end)
 {
     struct scene *scene = *state;
     struct first_host host = { TEXT_LIT ("n-0"), TEXT_LIT ("fd00::1"), TEXT_LIT ("34.0.0.1"),
@@ -255,10 +246,10 @@ static void a_slice_file_has_what_is_known (void **state)
     first_slice_write (&slice, &scene->out);
     has (&scene->out, "ssh:\n  user: u\n  identities");
     has (&scene->out, "known_hosts\nprofile: plain\n" CACHE "ladder: plain\n");
-    assert_null (strstr (buf_c (&scene->out), "machine"));
+    assert_has_not (&scene->out, "machine");
 }
 
-static void hosts_alone_get_the_plain_ladder (void **state)
+TEST_IN (hosts_alone_get_the_plain_ladder, begin, end)
 {
     struct scene *scene = *state;
     is_written (scene, &(struct first_slice){ .name = TEXT_LIT ("s"), .set = TEXT_LIT ("h[0-1], i") },
@@ -274,7 +265,7 @@ static void hosts_alone_get_the_plain_ladder (void **state)
 
 /* ---- machines ---- */
 
-static void a_machine_type_is_found_by_its_slice (void **state)
+TEST_IN (a_machine_type_is_found_by_its_slice, begin, end)
 {
     static const struct {
         const char *accelerator;
@@ -308,21 +299,4 @@ static void a_machine_type_is_found_by_its_slice (void **state)
     }
     const struct slice_shape shape = { 0 };
     assert_int_equal (conf_find_machine ("/nowhere", &shape, &scene->arena, &scene->slice.machine, &scene->err), -1);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown (a_node_is_read, begin, end),
-        cmocka_unit_test_setup_teardown (with_several_networks_a_worker_has_one_entry_each, begin, end),
-        cmocka_unit_test_setup_teardown (a_node_that_is_not_well_is_told_with_its_workers, begin, end),
-        cmocka_unit_test_setup_teardown (what_is_no_reachable_node_is_refused, begin, end),
-        cmocka_unit_test_setup_teardown (nothing_that_could_break_out_of_its_place_is_taken, begin, end),
-        cmocka_unit_test_setup_teardown (the_nodes_of_a_queued_resource_are_named, begin, end),
-        cmocka_unit_test_setup_teardown (aliases_are_those_of_gclouds_file, begin, end),
-        cmocka_unit_test_setup_teardown (a_slice_file_has_what_is_known, begin, end),
-        cmocka_unit_test_setup_teardown (hosts_alone_get_the_plain_ladder, begin, end),
-        cmocka_unit_test_setup_teardown (a_machine_type_is_found_by_its_slice, begin, end),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

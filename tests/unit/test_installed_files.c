@@ -1,17 +1,8 @@
 /* links: environment */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/io/atomic_file.h"
+#include "test.h"
 #include "worker/environment/installed_files.h"
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -104,7 +95,7 @@ static void differs (struct place *place, const char *wanted)
     assert_int_equal (place->found.differences, wanted[0] ? 1 : 0);
 }
 
-static void files_as_installed_differ_in_nothing (void **state)
+TEST_IN (files_as_installed_differ_in_nothing, setup, teardown)
 {
     struct place *place = *state;
     differs (place, "");
@@ -115,7 +106,7 @@ static void files_as_installed_differ_in_nothing (void **state)
 }
 
 /* The same size, and the same time: only reading finds it. */
-static void one_changed_byte_of_a_library_is_found (void **state)
+TEST_IN (one_changed_byte_of_a_library_is_found, setup, teardown)
 {
     struct place *place = *state;
     struct stat before;
@@ -128,7 +119,7 @@ static void one_changed_byte_of_a_library_is_found (void **state)
     differs (place, "some-tool 1.2: tool/lib/libbig.so differs from its entry in RECORD");
 }
 
-static void what_is_changed_gone_or_replaced_is_named (void **state)
+TEST_IN (what_is_changed_gone_or_replaced_is_named, setup, teardown)
 {
     struct place *place = *state;
     const char *path = at (place, "tool/__init__.py");
@@ -146,7 +137,7 @@ static void what_is_changed_gone_or_replaced_is_named (void **state)
     differs (place, "some-tool 1.2: ../../../bin/tool differs from its entry in RECORD");
 }
 
-static void what_nobody_installed_is_named (void **state)
+TEST_IN (what_nobody_installed_is_named, setup, teardown)
 {
     struct place *place = *state;
     static const char *const extras[] = { "tool/more.py", "sitecustomize.py", "evil.pth", "tool/bare.pyc",
@@ -159,16 +150,16 @@ static void what_nobody_installed_is_named (void **state)
     differs (place, "");
 }
 
-static void of_many_differences_ten_are_named_and_all_counted (void **state)
+TEST_IN (of_many_differences_ten_are_named_and_all_counted, setup, teardown)
 {
     struct place *place = *state;
     for (uint32_t i = 0; i < 13; i++)
         put (place, text_format (&place->arena, "x%u", i).ptr, TEXT_LIT ("x"));
-    assert_non_null (strstr (look (place), "; and 3 more"));
+    assert_has (look (place), "; and 3 more");
     assert_int_equal (place->found.differences, 13);
 }
 
-static void a_record_that_is_none_is_a_difference (void **state)
+TEST_IN (a_record_that_is_none_is_a_difference, setup, teardown)
 {
     struct place *place = *state;
     static const char *const bad[] = {
@@ -182,10 +173,10 @@ static void a_record_that_is_none_is_a_difference (void **state)
             fail_msg ("%s gives %s", bad[i], buf_c (&place->differences));
     }
     assert_int_equal (unlink (at (place, "Some_Tool-1.2.dist-info/RECORD")), 0);
-    assert_non_null (strstr (look (place), "some-tool 1.2: its RECORD file cannot be read"));
+    assert_has (look (place), "some-tool 1.2: its RECORD file cannot be read");
 }
 
-static void names_with_commas_and_quotes_are_read (void **state)
+TEST_IN (names_with_commas_and_quotes_are_read, setup, teardown)
 {
     struct place *place = *state;
     put (place, "a,\"b\".txt", TEXT_LIT ("x"));
@@ -195,7 +186,7 @@ static void names_with_commas_and_quotes_are_read (void **state)
 }
 
 /* Two packages brought one file: it is as one of them says. */
-static void a_file_of_two_packages_is_as_one_of_them_says (void **state)
+TEST_IN (a_file_of_two_packages_is_as_one_of_them_says, setup, teardown)
 {
     struct place *place = *state;
     add (place, "shared.py", TEXT_LIT ("first"));
@@ -208,7 +199,7 @@ static void a_file_of_two_packages_is_as_one_of_them_says (void **state)
     assert_int_equal (place->found.differences, 1);
 }
 
-static void the_largest_libraries_and_libtpu_are_told (void **state)
+TEST_IN (the_largest_libraries_and_libtpu_are_told, setup, teardown)
 {
     struct place *place = *state;
     static const char bytes[100] = "library";
@@ -219,15 +210,15 @@ static void the_largest_libraries_and_libtpu_are_told (void **state)
     end_package (place, "libtpu", "0.0.42");
     differs (place, "");
     assert_int_equal (place->found.libraries_n, LIBRARIES_MAX + 1);
-    assert_true (text_is (place->found.libraries[0].name, "many/lib0.so"));
+    assert_text (place->found.libraries[0].name, "many/lib0.so");
     assert_int_equal (place->found.libraries[0].bytes, 100);
-    assert_true (text_is (place->found.libraries[LIBRARIES_MAX].name, "libtpu/libtpu.so"));
+    assert_text (place->found.libraries[LIBRARIES_MAX].name, "libtpu/libtpu.so");
     struct digest digest = digest_of ("t", 1);
     char hex[DIGEST_HEX_BYTES];
-    assert_true (text_is (installed_files_libtpu_sha256 (&place->found), digest_hex (&digest, hex)));
+    assert_text (installed_files_libtpu_sha256 (&place->found), digest_hex (&digest, hex));
 }
 
-static void the_digest_is_that_of_the_bytes_wherever_they_lie (void **state)
+TEST_IN (the_digest_is_that_of_the_bytes_wherever_they_lie, setup, teardown)
 {
     struct place *place = *state;
     look (place);
@@ -238,23 +229,4 @@ static void the_digest_is_that_of_the_bytes_wherever_they_lie (void **state)
     put (place, "tool/__init__.py", TEXT_LIT ("one = 2\n"));
     look (place);
     assert_false (digest_equal (&before, &place->found.digest));
-}
-
-#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        T (files_as_installed_differ_in_nothing),
-        T (one_changed_byte_of_a_library_is_found),
-        T (what_is_changed_gone_or_replaced_is_named),
-        T (what_nobody_installed_is_named),
-        T (of_many_differences_ten_are_named_and_all_counted),
-        T (a_record_that_is_none_is_a_difference),
-        T (names_with_commas_and_quotes_are_read),
-        T (a_file_of_two_packages_is_as_one_of_them_says),
-        T (the_largest_libraries_and_libtpu_are_told),
-        T (the_digest_is_that_of_the_bytes_wherever_they_lie),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,21 +1,12 @@
 /* links: attempt */
 /* What interpreters execute and import, by their own word: real ones, scripts in their place, and such that do not
  * answer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/path.h"
 #include "common/io/atomic_file.h"
+#include "test.h"
 #include "worker/attempt/interpreter.h"
 
 struct fixture {
@@ -88,7 +79,7 @@ static void make_environment (struct fixture *fixture)
     assert_int_equal (system (script), 0);
 }
 
-static void the_base_of_an_environment_of_copies_is_told (void **state)
+TEST_IN (the_base_of_an_environment_of_copies_is_told, make, clean)
 {
     struct fixture *fixture = *state;
     make_environment (fixture);
@@ -100,7 +91,7 @@ static void the_base_of_an_environment_of_copies_is_told (void **state)
     assert_int_equal (access (path_of (fixture, "ran"), F_OK), -1);
 }
 
-static void the_one_behind_a_script_is_told (void **state)
+TEST_IN (the_one_behind_a_script_is_told, make, clean)
 {
     struct fixture *fixture = *state;
     make_environment (fixture);
@@ -111,15 +102,15 @@ static void the_one_behind_a_script_is_told (void **state)
     assert_true (names (fixture, "base"));
 }
 
-static void one_that_does_not_answer_is_refused (void **state)
+TEST_IN (one_that_does_not_answer_is_refused, make, clean)
 {
     static const char *const scripts[] = { "echo /tmp", "exit 3", "printf 'paths\\0/tmp'", "kill -9 $$" };
     struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
         put (fixture, "python", text_format (&fixture->arena, "#!/bin/sh\n%s\n", scripts[i]));
         assert_int_equal (ask (fixture, "python"), -1);
-        assert_non_null (strstr (fixture->err.text, path_of (fixture, "python")));
-        assert_non_null (strstr (fixture->err.text, "which programs must not change"));
+        assert_has (fixture->err.text, path_of (fixture, "python"));
+        assert_has (fixture->err.text, "which programs must not change");
     }
     fixture->run.rung.kind = PROGRAM_COMMAND; /* sliceup starts none in this run */
     assert_int_equal (ask (fixture, "python"), 0);
@@ -127,7 +118,7 @@ static void one_that_does_not_answer_is_refused (void **state)
     assert_int_equal (ask (fixture, "python"), -1);
 }
 
-static void more_than_can_be_kept_is_refused (void **state)
+TEST_IN (more_than_can_be_kept_is_refused, make, clean)
 {
     struct fixture *fixture = *state;
     put (fixture, "python",
@@ -136,10 +127,10 @@ static void more_than_can_be_kept_is_refused (void **state)
                       "done; printf 'end\\0'\n",
                       fixture->top, fixture->top));
     assert_int_equal (ask (fixture, "python"), -1);
-    assert_non_null (strstr (fixture->err.text, "at most 64 paths"));
+    assert_has (fixture->err.text, "at most 64 paths");
 }
 
-static void what_programs_cannot_write_is_left_out (void **state)
+TEST_IN (what_programs_cannot_write_is_left_out, make, clean)
 {
     struct fixture *fixture = *state;
     put (fixture, "python",
@@ -150,7 +141,7 @@ static void what_programs_cannot_write_is_left_out (void **state)
     assert_int_equal (fixture->paths.n, 1);
 }
 
-static void only_runs_that_confine_ask (void **state)
+TEST_IN (only_runs_that_confine_ask, make, clean)
 {
     struct fixture *fixture = *state;
     assert_true (interpreter_must_be_asked (&fixture->run));
@@ -164,7 +155,7 @@ static void only_runs_that_confine_ask (void **state)
     assert_false (interpreter_must_be_asked (&fixture->run));
 }
 
-static void a_script_names_its_interpreter (void **state)
+TEST_IN (a_script_names_its_interpreter, make, clean)
 {
     static const struct {
         const char *script, *names;
@@ -189,18 +180,4 @@ static void a_script_names_its_interpreter (void **state)
     }
     assert_false (script_interpreter (fixture->top, found));
     assert_false (script_interpreter (path_of (fixture, "none"), found));
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown (the_base_of_an_environment_of_copies_is_told, make, clean),
-        cmocka_unit_test_setup_teardown (the_one_behind_a_script_is_told, make, clean),
-        cmocka_unit_test_setup_teardown (one_that_does_not_answer_is_refused, make, clean),
-        cmocka_unit_test_setup_teardown (more_than_can_be_kept_is_refused, make, clean),
-        cmocka_unit_test_setup_teardown (what_programs_cannot_write_is_left_out, make, clean),
-        cmocka_unit_test_setup_teardown (only_runs_that_confine_ask, make, clean),
-        cmocka_unit_test_setup_teardown (a_script_names_its_interpreter, make, clean),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

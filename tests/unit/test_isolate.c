@@ -1,19 +1,10 @@
 /* links: verdict */
 /* Isolation by halves against slices in which something is planted: who is named, in how few passes, whatever the size.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "common/base/rng.h"
 #include "common/model/hostset.h"
 #include "coordinator/verdict/isolate.h"
+#include "test.h"
 
 enum { HOSTS_TRIED_MAX = 66, PAIR_SPARES = 3 };
 
@@ -84,10 +75,8 @@ static struct fault nothing (void)
 
 /* ---- hosts ---- */
 
-static void a_bad_host_is_named_alone_in_every_slice_and_place (void **state)
+TEST (a_bad_host_is_named_alone_in_every_slice_and_place)
 {
-    (void) state;
-    struct arena arena = { 0 };
     for (uint32_t hosts = 3; hosts <= HOSTS_TRIED_MAX; hosts++)
         for (uint32_t bad = 0; bad < hosts; bad++)
             for (uint32_t shy = 0; shy < 2; shy++) {
@@ -95,57 +84,48 @@ static void a_bad_host_is_named_alone_in_every_slice_and_place (void **state)
                 struct found found;
                 fault.bad[bad] = true;
                 fault.shy = shy;
-                isolate (&fault, hosts, 1, &arena, &found);
+                isolate (&fault, hosts, 1, &t->arena, &found);
                 if (found.step.kind != ISOLATE_HOSTS || found.step.hosts.n != 1 || found.step.hosts.items[0] != bad)
                     fail_msg ("host %u of %u: kind %u, %u suspects after %u passes", bad, hosts, found.step.kind,
                               found.step.hosts.n, found.trials_n);
-                arena_reset (&arena);
+                arena_reset (&t->arena);
             }
-    arena_release (&arena);
 }
 
-static void of_two_hosts_the_one_that_fails_alone_is_named (void **state)
+TEST (of_two_hosts_the_one_that_fails_alone_is_named)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct fault fault = nothing ();
     struct found found;
     fault.bad[1] = true;
-    isolate (&fault, 2, 1, &arena, &found);
+    isolate (&fault, 2, 1, &t->arena, &found);
     assert_int_equal (found.step.kind, ISOLATE_HOSTS);
     assert_int_equal (found.step.hosts.n, 1);
     assert_int_equal (found.step.hosts.items[0], 1);
     assert_int_equal (found.trials_n, 2);
     fault.shy = true; /* then nobody can say which */
-    isolate (&fault, 2, 1, &arena, &found);
+    isolate (&fault, 2, 1, &t->arena, &found);
     assert_int_equal (found.step.kind, ISOLATE_LINK);
     assert_int_equal (found.step.hosts.n, 2);
-    arena_release (&arena);
 }
 
-static void a_bad_host_is_among_the_suspects_where_groups_have_a_least_size (void **state)
+TEST (a_bad_host_is_among_the_suspects_where_groups_have_a_least_size)
 {
-    (void) state;
-    struct arena arena = { 0 };
     for (uint32_t unit = 2; unit <= 4; unit++)
         for (uint32_t groups = 2; groups <= 16; groups++)
             for (uint32_t bad = 0; bad < unit * groups; bad++) {
                 struct fault fault = nothing ();
                 struct found found;
                 fault.bad[bad] = true;
-                isolate (&fault, unit * groups, unit, &arena, &found);
+                isolate (&fault, unit * groups, unit, &t->arena, &found);
                 assert_int_equal (found.step.kind, ISOLATE_HOSTS);
                 assert_true (in (&found.step.hosts, (int) bad));
                 assert_int_equal (found.step.hosts.n, 1);
-                arena_reset (&arena);
+                arena_reset (&t->arena);
             }
-    arena_release (&arena);
 }
 
-static void two_bad_hosts_are_both_among_the_suspects (void **state)
+TEST (two_bad_hosts_are_both_among_the_suspects)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct rng rng = rng_seed (5);
     for (uint32_t round = 0; round < 2000; round++) {
         struct fault fault = nothing ();
@@ -153,7 +133,7 @@ static void two_bad_hosts_are_both_among_the_suspects (void **state)
         uint32_t hosts = 4 + (uint32_t) rng_below (&rng, HOSTS_TRIED_MAX - 4);
         uint32_t a = (uint32_t) rng_below (&rng, hosts), b = (uint32_t) rng_below (&rng, hosts);
         fault.bad[a] = fault.bad[b] = true;
-        isolate (&fault, hosts, 1, &arena, &found);
+        isolate (&fault, hosts, 1, &t->arena, &found);
         if (found.step.kind == ISOLATE_EVERYWHERE) /* a small slice with a bad host in each half */
             assert_true (hosts <= 4);
         else if (found.step.kind != ISOLATE_HOSTS || !in (&found.step.hosts, (int) a) ||
@@ -162,17 +142,14 @@ static void two_bad_hosts_are_both_among_the_suspects (void **state)
                       found.step.hosts.n, found.trials_n);
         else if (found.trials_n < isolate_trials_max (hosts)) /* then nothing was left unsaid */
             assert_int_equal (found.step.hosts.n, a == b ? 1 : 2);
-        arena_reset (&arena);
+        arena_reset (&t->arena);
     }
-    arena_release (&arena);
 }
 
 /* ---- pairs and sizes ---- */
 
-static void a_bad_link_is_told_from_a_bad_host (void **state)
+TEST (a_bad_link_is_told_from_a_bad_host)
 {
-    (void) state;
-    struct arena arena = { 0 };
     for (uint32_t hosts = 3; hosts <= 24; hosts++)
         for (int a = 0; a < (int) hosts; a++)
             for (int b = a + 1; b < (int) hosts; b++) {
@@ -180,54 +157,45 @@ static void a_bad_link_is_told_from_a_bad_host (void **state)
                 struct found found;
                 fault.pair[0] = a;
                 fault.pair[1] = b;
-                isolate (&fault, hosts, 1, &arena, &found);
+                isolate (&fault, hosts, 1, &t->arena, &found);
                 if (found.step.kind != ISOLATE_LINK || found.step.hosts.n != 2 || !in (&found.step.hosts, a) ||
                     !in (&found.step.hosts, b))
                     fail_msg ("hosts %d and %d of %u: kind %u, %u suspects after %u passes", a, b, hosts,
                               found.step.kind, found.step.hosts.n, found.trials_n);
                 assert_in_range (found.trials_n, 2, isolate_trials_max (hosts) - PAIR_SPARES);
-                arena_reset (&arena);
+                arena_reset (&t->arena);
             }
-    arena_release (&arena);
 }
 
-static void what_only_the_whole_slice_shows_is_no_hosts_fault (void **state)
+TEST (what_only_the_whole_slice_shows_is_no_hosts_fault)
 {
-    (void) state;
-    struct arena arena = { 0 };
     for (uint32_t hosts = 3; hosts <= HOSTS_TRIED_MAX; hosts++) {
         struct fault fault = nothing ();
         struct found found;
         fault.size = hosts - 1;
-        isolate (&fault, hosts, 1, &arena, &found);
+        isolate (&fault, hosts, 1, &t->arena, &found);
         assert_int_equal (found.step.kind, ISOLATE_TOGETHER);
         assert_int_equal (found.step.hosts.n, 0);
-        arena_reset (&arena);
+        arena_reset (&t->arena);
     }
-    arena_release (&arena);
 }
 
-static void what_fails_in_every_part_blames_nobody_and_is_given_up_early (void **state)
+TEST (what_fails_in_every_part_blames_nobody_and_is_given_up_early)
 {
-    (void) state;
-    struct arena arena = { 0 };
     for (uint32_t hosts = 2; hosts <= HOSTS_TRIED_MAX; hosts++) {
         struct fault fault = nothing ();
         struct found found;
         memset (fault.bad, true, sizeof (fault.bad));
-        isolate (&fault, hosts, 1, &arena, &found);
+        isolate (&fault, hosts, 1, &t->arena, &found);
         assert_int_equal (found.step.kind, ISOLATE_EVERYWHERE);
         assert_int_equal (found.step.hosts.n, 0);
         assert_in_range (found.trials_n, 1, 7);
-        arena_reset (&arena);
+        arena_reset (&t->arena);
     }
-    arena_release (&arena);
 }
 
-static void whatever_parts_do_it_ends_within_its_passes_and_begins_again_the_same (void **state)
+TEST (whatever_parts_do_it_ends_within_its_passes_and_begins_again_the_same)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct rng rng = rng_seed (11);
     for (uint32_t round = 0; round < 3000; round++) {
         uint32_t unit = 1 + (uint32_t) rng_below (&rng, 3), hosts = unit * (2 + (uint32_t) rng_below (&rng, 20));
@@ -235,8 +203,8 @@ static void whatever_parts_do_it_ends_within_its_passes_and_begins_again_the_sam
         struct isolate_case of = { hosts, unit, trials, 0 };
         struct isolate_step step, again;
         for (;;) {
-            isolate_next (&of, &arena, &step);
-            isolate_next (&of, &arena, &again);
+            isolate_next (&of, &t->arena, &step);
+            isolate_next (&of, &t->arena, &again);
             assert_int_equal (step.kind, again.kind);
             assert_int_equal (step.hosts.n, again.hosts.n);
             if (step.hosts.n)
@@ -247,67 +215,56 @@ static void whatever_parts_do_it_ends_within_its_passes_and_begins_again_the_sam
             check_group (&step.hosts, hosts, unit);
             trials[of.trials_n++] = (struct isolate_trial){ step.hosts, (enum isolate_answer) rng_below (&rng, 3), 1 };
         }
-        arena_reset (&arena);
+        arena_reset (&t->arena);
     }
-    arena_release (&arena);
 }
 
-static void trials_that_say_nothing_are_no_evidence (void **state)
+TEST (trials_that_say_nothing_are_no_evidence)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct isolate_trial trials[ISOLATE_TRIALS_MAX];
     struct isolate_case of = { 8, 1, trials, 0 };
     struct isolate_step step;
-    for (isolate_next (&of, &arena, &step); step.kind == ISOLATE_RUN; isolate_next (&of, &arena, &step)) {
+    for (isolate_next (&of, &t->arena, &step); step.kind == ISOLATE_RUN; isolate_next (&of, &t->arena, &step)) {
         assert_true (of.trials_n < 3);
         trials[of.trials_n++] = (struct isolate_trial){ step.hosts, ISOLATE_VOID, 1 };
     }
     assert_int_equal (step.kind, ISOLATE_NO_EVIDENCE);
     assert_int_equal (step.hosts.n, 0);
-    arena_release (&arena);
 }
 
-static void four_thousand_hosts_take_no_more_than_their_passes (void **state)
+TEST (four_thousand_hosts_take_no_more_than_their_passes)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct fault fault = nothing ();
     struct found found;
     fault.bad[4011] = true;
-    isolate (&fault, HOSTS_MAX, 1, &arena, &found);
+    isolate (&fault, HOSTS_MAX, 1, &t->arena, &found);
     assert_int_equal (found.step.hosts.n, 1);
     assert_int_equal (found.step.hosts.items[0], 4011);
     assert_int_equal (isolate_trials_max (HOSTS_MAX), ISOLATE_TRIALS_MAX);
-    arena_release (&arena);
 }
 
 /* ---- groups, time ---- */
 
-static void a_part_has_the_mesh_of_the_slice_with_a_shorter_first_axis (void **state)
+TEST (a_part_has_the_mesh_of_the_slice_with_a_shorter_first_axis)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct axis axes[] = { { TEXT_LIT ("data"), 8 }, { TEXT_LIT ("model"), 4 } };
     struct mesh whole = { axes, 2 }, part;
     assert_int_equal (isolate_unit (&whole, 4), 1);
-    assert_true (isolate_mesh (&whole, 4, 3, &arena, &part));
+    assert_true (isolate_mesh (&whole, 4, 3, &t->arena, &part));
     assert_int_equal (part.n, 2);
     assert_int_equal (part.items[0].size, 3);
     assert_int_equal (part.items[1].size, 4);
-    assert_true (text_is (part.items[1].axis, "model"));
+    assert_text (part.items[1].axis, "model");
     assert_int_equal (isolate_unit (&whole, 1), 4);
-    assert_false (isolate_mesh (&whole, 1, 3, &arena, &part));
-    assert_true (isolate_mesh (&whole, 1, 8, &arena, &part));
+    assert_false (isolate_mesh (&whole, 1, 3, &t->arena, &part));
+    assert_true (isolate_mesh (&whole, 1, 8, &t->arena, &part));
     assert_int_equal (part.items[0].size, 2);
     assert_int_equal (isolate_unit (&(struct mesh){ axes + 1, 1 }, 3), 1);
     assert_int_equal (isolate_unit (&(struct mesh){ NULL, 0 }, 4), 0);
-    arena_release (&arena);
 }
 
-static void a_part_may_take_four_times_what_a_working_one_took_and_no_more_than_the_rung (void **state)
+TEST (a_part_may_take_four_times_what_a_working_one_took_and_no_more_than_the_rung)
 {
-    (void) state;
     struct isolate_trial trials[] = { { .answer = ISOLATE_FAILED, .duration_ms = 600000 },
                                       { .answer = ISOLATE_WORKS, .duration_ms = 10000 },
                                       { .answer = ISOLATE_WORKS, .duration_ms = 5000 } };
@@ -356,35 +313,31 @@ static void falls (struct seen *seen, uint32_t at, enum owner owner, const char 
     seen->verdicts[at].signature = text_of (signature);
 }
 
-static void a_hang_of_all_is_without_cause (void **state)
+TEST (a_hang_of_all_is_without_cause)
 {
-    (void) state;
     struct seen seen;
     hang (&seen);
     assert_true (without_cause (&seen));
 }
 
-static void whoever_did_not_come_to_the_gate_is_named_already (void **state)
+TEST (whoever_did_not_come_to_the_gate_is_named_already)
 {
-    (void) state;
     struct seen seen;
     hang (&seen);
     seen.hosts[2].at_gate = true;
     assert_false (without_cause (&seen));
 }
 
-static void whoever_failed_while_another_passed_is_named_already (void **state)
+TEST (whoever_failed_while_another_passed_is_named_already)
 {
-    (void) state;
     struct seen seen;
     hang (&seen);
     seen.hosts[3].verdict = NULL;
     assert_false (without_cause (&seen));
 }
 
-static void complaints_and_peer_texts_are_no_confession (void **state)
+TEST (complaints_and_peer_texts_are_no_confession)
 {
-    (void) state;
     struct seen seen;
     hang (&seen);
     falls (&seen, 0, OWNER_PEER, "");
@@ -393,9 +346,8 @@ static void complaints_and_peer_texts_are_no_confession (void **state)
     assert_true (without_cause (&seen));
 }
 
-static void a_recognised_cause_is_a_confession (void **state)
+TEST (a_recognised_cause_is_a_confession)
 {
-    (void) state;
     struct seen seen;
     hang (&seen);
     falls (&seen, 1, OWNER_HOST, "disk");
@@ -408,18 +360,16 @@ static void a_recognised_cause_is_a_confession (void **state)
     assert_false (without_cause (&seen));
 }
 
-static void a_group_of_one_has_nobody_else_to_ask (void **state)
+TEST (a_group_of_one_has_nobody_else_to_ask)
 {
-    (void) state;
     struct seen seen;
     hang (&seen);
     assert_true (isolate_is_called_for (&seen.plan, seen.hosts, 2, true));
     assert_false (isolate_is_called_for (&seen.plan, seen.hosts, 1, true));
 }
 
-static void a_mesh_that_is_too_small_is_a_confession (void **state)
+TEST (a_mesh_that_is_too_small_is_a_confession)
 {
-    (void) state;
     struct seen seen;
     hang (&seen);
     falls (&seen, 1, OWNER_PEER, "");
@@ -428,9 +378,8 @@ static void a_mesh_that_is_too_small_is_a_confession (void **state)
 }
 
 /* In words that nobody knows, and all the others noticed. */
-static void one_that_went_down_while_all_others_complain_is_named_already (void **state)
+TEST (one_that_went_down_while_all_others_complain_is_named_already)
 {
-    (void) state;
     struct seen seen;
     hang (&seen);
     for (uint32_t i = 1; i < SEEN; i++)
@@ -446,9 +395,8 @@ static void one_that_went_down_while_all_others_complain_is_named_already (void 
 }
 
 /* Of two unlike failures each may be why, or neither; two alike are one cause. */
-static void unlike_failures_call_for_isolation_and_equal_ones_do_not (void **state)
+TEST (unlike_failures_call_for_isolation_and_equal_ones_do_not)
 {
-    (void) state;
     struct seen seen;
     hang (&seen);
     for (uint32_t i = 2; i < SEEN; i++)
@@ -483,10 +431,8 @@ static void rule (const struct fact_suspects_named *named, const struct verdict 
     isolate_apply_ruling (&ruling, before, arena, after);
 }
 
-static void a_suspect_keeps_the_failure_and_all_others_failed_with_it (void **state)
+TEST (a_suspect_keeps_the_failure_and_all_others_failed_with_it)
 {
-    (void) state;
-    struct arena arena = { 0 };
     uint32_t suspects[] = { 2 };
     struct fact_suspects_named named = { .why = TEXT_LIT ("run by themselves, h3 failed"),
                                          .suspects = { suspects, 1 } };
@@ -495,42 +441,36 @@ static void a_suspect_keeps_the_failure_and_all_others_failed_with_it (void **st
                              .outcome = OUTCOME_CASCADE,
                              .cause = TEXT_LIT ("still ran at its limit because h0 failed") },
                    after;
-    rule (&named, &first, &arena, &after);
+    rule (&named, &first, &t->arena, &after);
     assert_int_equal (after.outcome, OUTCOME_CASCADE);
-    assert_true (text_is (after.cause, "still ran at its limit because h2 failed"));
-    rule (&named, &other, &arena, &after);
+    assert_text (after.cause, "still ran at its limit because h2 failed");
+    rule (&named, &other, &t->arena, &after);
     assert_int_equal (after.outcome, OUTCOME_TIMED_OUT);
-    assert_true (text_is (after.cause, "run by themselves, h3 failed"));
+    assert_text (after.cause, "run by themselves, h3 failed");
     other.cause = TEXT_LIT ("aborted because h0 failed"); /* no limit had passed */
-    rule (&named, &other, &arena, &after);
+    rule (&named, &other, &t->arena, &after);
     assert_int_equal (after.outcome, OUTCOME_FAILED);
-    arena_release (&arena);
 }
 
-static void without_suspects_verdicts_stay_and_say_what_was_tried (void **state)
+TEST (without_suspects_verdicts_stay_and_say_what_was_tried)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct fact_suspects_named named = { .why = TEXT_LIT ("no host stands out") };
     struct verdict first = { .host = 0, .outcome = OUTCOME_FAILED, .cause = TEXT_LIT ("exit status 1") };
     struct verdict other = { .host = 1, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("aborted because h0 failed") },
                    after;
-    rule (&named, &first, &arena, &after);
+    rule (&named, &first, &t->arena, &after);
     assert_int_equal (after.outcome, OUTCOME_FAILED);
-    assert_true (text_is (after.cause, "exit status 1; no host stands out"));
-    rule (&named, &other, &arena, &after);
+    assert_text (after.cause, "exit status 1; no host stands out");
+    rule (&named, &other, &t->arena, &after);
     assert_int_equal (after.outcome, OUTCOME_CASCADE);
-    assert_true (text_is (after.cause, "aborted because h0 failed"));
+    assert_text (after.cause, "aborted because h0 failed");
     named.alone = true; /* then it is no host's doing that the others fail */
-    rule (&named, &other, &arena, &after);
+    rule (&named, &other, &t->arena, &after);
     assert_true (after.outcome == OUTCOME_FAILED && text_is (after.cause, "no host stands out"));
-    arena_release (&arena);
 }
 
-static void who_failed_alone_did_not_fail_for_its_peers (void **state)
+TEST (who_failed_alone_did_not_fail_for_its_peers)
 {
-    (void) state;
-    struct arena arena = { 0 };
     uint32_t h1 = 1, all[] = { 0, 1, 2 };
     struct isolate_trial trials[] = { { { all, 2 }, ISOLATE_FAILED, 1 }, { { &h1, 1 }, ISOLATE_FAILED, 1 } };
     struct isolate_case of = { 3, 1, trials, 2 };
@@ -540,32 +480,26 @@ static void who_failed_alone_did_not_fail_for_its_peers (void **state)
     struct fact_suspects_named named = { .suspects = { &h1, 1 } };
     assert_true (isolate_failed_alone (&of, &suspects[0]) && isolate_failed_alone (&of, &nobody));
     assert_false (isolate_failed_alone (&of, &suspects[1]));
-    rule (&named, &before, &arena, &after);
+    rule (&named, &before, &t->arena, &after);
     assert_int_equal (after.owner, OWNER_PEER);
     named.alone = true;
-    rule (&named, &before, &arena, &after);
+    rule (&named, &before, &t->arena, &after);
     assert_int_equal (after.owner, OWNER_UNKNOWN);
-    arena_release (&arena);
 }
 
-static void two_halves_that_work_alone_are_named (void **state)
+TEST (two_halves_that_work_alone_are_named)
 {
-    (void) state;
-    struct arena arena = { 0 };
     uint32_t left[] = { 0 }, right[] = { 1, 2 };
     struct isolate_trial trials[] = { { { left, 1 }, ISOLATE_WORKS, 1 }, { { right, 2 }, ISOLATE_WORKS, 1 } };
     struct isolate_case of = { 3, 1, trials, 2 };
     struct isolate_step found = { .kind = ISOLATE_TOGETHER };
-    struct text why = isolate_explain (named_plan (), &of, &found, &arena);
-    assert_true (text_is (why,
-                          "suspect a link between the hosts, or the number of hosts: run by themselves, h0, h[1-2] "
-                          "worked (2 passes)"));
-    arena_release (&arena);
+    struct text why = isolate_explain (named_plan (), &of, &found, &t->arena);
+    assert_text (why, "suspect a link between the hosts, or the number of hosts: run by themselves, h0, h[1-2] "
+                      "worked (2 passes)");
 }
 
-static void each_end_has_its_suspicion_and_the_parts_behind_it (void **state)
+TEST (each_end_has_its_suspicion_and_the_parts_behind_it)
 {
-    (void) state;
     static uint32_t ends[] = { 0, 1, 2 }, odd[] = { 0, 2 };
     static struct isolate_trial fails[] = { { { ends, 2 }, ISOLATE_FAILED, 1 } },
                                 nothing[] = { { { ends, 2 }, ISOLATE_VOID, 1 } },
@@ -599,20 +533,17 @@ static void each_end_has_its_suspicion_and_the_parts_behind_it (void **state)
     }
 }
 
-static void of_many_parts_six_are_named_and_the_others_counted (void **state)
+TEST (of_many_parts_six_are_named_and_the_others_counted)
 {
-    (void) state;
-    struct arena arena = { 0 };
     static uint32_t hosts[] = { 0, 1, 2, 3, 4, 5 };
     struct isolate_trial trials[8];
     struct isolate_case of = { 6, 1, trials, 8 };
     struct isolate_step found = { .kind = ISOLATE_TOGETHER };
     for (uint32_t i = 0; i < 8; i++)
         trials[i] = (struct isolate_trial){ { &hosts[i % 6], 1 }, ISOLATE_WORKS, 1 };
-    struct text why = isolate_explain (named_plan (), &of, &found, &arena);
+    struct text why = isolate_explain (named_plan (), &of, &found, &t->arena);
     assert_true (
         text_find (why, TEXT_LIT ("run by themselves, h0, h1, h2, h3, h4, h5 and 2 more worked (8 passes)"), NULL));
-    arena_release (&arena);
 }
 
 /* ---- every sentence against the parts that ran ---- */
@@ -642,7 +573,7 @@ static void check_list (struct text why, const char *word, const struct found *f
             continue;
         for (uint32_t k = 0; k < set->n; k++)
             names[k] = named_plan ()->hosts.items[set->items[k]].name;
-        assert_true (text_find (list, hostset_folded (names, set->n, UINT32_MAX, &arena), NULL));
+        assert_has (list, hostset_folded (names, set->n, UINT32_MAX, &arena));
         arena_release (&arena);
     }
 }
@@ -704,54 +635,16 @@ static void check_world (uint64_t world, uint64_t voids, uint32_t hosts, struct 
 }
 
 /* Of up to three hosts all that parts can do, of four to six 20,000 slices each that do as they like. */
-static void whatever_parts_do_the_sentence_says_what_they_did (void **state)
+TEST (whatever_parts_do_the_sentence_says_what_they_did)
 {
-    struct arena arena = { 0 };
     struct rng rng = rng_seed (17);
-    (void) state;
     for (uint32_t hosts = 2; hosts <= 3; hosts++)
         for (uint64_t world = 0; world < 1u << (1u << hosts); world++)
-            check_world (world, 0, hosts, &arena);
+            check_world (world, 0, hosts, &t->arena);
     for (uint32_t hosts = 4; hosts <= 6; hosts++)
         for (uint32_t i = 0; i < 20000; i++) {
             uint64_t world = rng_next (&rng), more = rng_next (&rng);
             check_world (i % 3 ? world & more : world | more, i % 4 ? 0 : rng_next (&rng) & rng_next (&rng), hosts,
-                         &arena);
+                         &t->arena);
         }
-    arena_release (&arena);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_bad_host_is_named_alone_in_every_slice_and_place),
-        cmocka_unit_test (of_two_hosts_the_one_that_fails_alone_is_named),
-        cmocka_unit_test (a_bad_host_is_among_the_suspects_where_groups_have_a_least_size),
-        cmocka_unit_test (two_bad_hosts_are_both_among_the_suspects),
-        cmocka_unit_test (a_bad_link_is_told_from_a_bad_host),
-        cmocka_unit_test (what_only_the_whole_slice_shows_is_no_hosts_fault),
-        cmocka_unit_test (what_fails_in_every_part_blames_nobody_and_is_given_up_early),
-        cmocka_unit_test (whatever_parts_do_it_ends_within_its_passes_and_begins_again_the_same),
-        cmocka_unit_test (trials_that_say_nothing_are_no_evidence),
-        cmocka_unit_test (four_thousand_hosts_take_no_more_than_their_passes),
-        cmocka_unit_test (a_part_has_the_mesh_of_the_slice_with_a_shorter_first_axis),
-        cmocka_unit_test (a_part_may_take_four_times_what_a_working_one_took_and_no_more_than_the_rung),
-        cmocka_unit_test (a_hang_of_all_is_without_cause),
-        cmocka_unit_test (whoever_did_not_come_to_the_gate_is_named_already),
-        cmocka_unit_test (whoever_failed_while_another_passed_is_named_already),
-        cmocka_unit_test (complaints_and_peer_texts_are_no_confession),
-        cmocka_unit_test (a_recognised_cause_is_a_confession),
-        cmocka_unit_test (a_group_of_one_has_nobody_else_to_ask),
-        cmocka_unit_test (a_mesh_that_is_too_small_is_a_confession),
-        cmocka_unit_test (one_that_went_down_while_all_others_complain_is_named_already),
-        cmocka_unit_test (a_suspect_keeps_the_failure_and_all_others_failed_with_it),
-        cmocka_unit_test (without_suspects_verdicts_stay_and_say_what_was_tried),
-        cmocka_unit_test (who_failed_alone_did_not_fail_for_its_peers),
-        cmocka_unit_test (unlike_failures_call_for_isolation_and_equal_ones_do_not),
-        cmocka_unit_test (two_halves_that_work_alone_are_named),
-        cmocka_unit_test (of_many_parts_six_are_named_and_the_others_counted),
-        cmocka_unit_test (each_end_has_its_suspicion_and_the_parts_behind_it),
-        cmocka_unit_test (whatever_parts_do_the_sentence_says_what_they_did),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,22 +1,13 @@
 /* links: simulated */
 /* The climb through parts of the slice that are run by themselves: over deaths of the coordinator at every point,
  * cancellations and lost hosts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "coordinator/core/apply.h"
 #include "coordinator/core/state.h"
 #include "retry_fixture.h"
+#include "test.h"
 
-static void a_part_has_ranks_a_mesh_and_a_key_of_its_own_and_no_cache (void **state)
+TEST (a_part_has_ranks_a_mesh_and_a_key_of_its_own_and_no_cache)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     hang (&bench);
@@ -38,9 +29,8 @@ static void a_part_has_ranks_a_mesh_and_a_key_of_its_own_and_no_cache (void **st
 }
 
 /* By a coordinator that knows it from the journal alone. */
-static void a_part_is_ordered_again_as_it_was (void **state)
+TEST (a_part_is_ordered_again_as_it_was)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     hang (&bench);
@@ -55,9 +45,8 @@ static void a_part_is_ordered_again_as_it_was (void **state)
 }
 
 /* Or what one part had been told would prove something of another. */
-static void each_part_has_numbers_of_its_own (void **state)
+TEST (each_part_has_numbers_of_its_own)
 {
-    (void) state;
     struct bench bench;
     char nonces[3][40];
     bench_open (&bench);
@@ -72,9 +61,8 @@ static void each_part_has_numbers_of_its_own (void **state)
     bench_close (&bench);
 }
 
-static void a_death_at_any_point_of_it_changes_nothing (void **state)
+TEST (a_death_at_any_point_of_it_changes_nothing)
 {
-    (void) state;
     static const enum fact_kind moments[] = { FACT_ATTEMPT_ENDED, FACT_PASS_ENDED, FACT_PASS_BEGAN,
                                               FACT_SUSPECTS_NAMED };
     for (size_t i = 0; i < 4; i++) {
@@ -98,9 +86,8 @@ static void a_death_at_any_point_of_it_changes_nothing (void **state)
     }
 }
 
-static void a_lost_host_or_a_cancellation_ends_it_and_the_verdict_stays (void **state)
+TEST (a_lost_host_or_a_cancellation_ends_it_and_the_verdict_stays)
 {
-    (void) state;
     static const struct core_input ways[] = { { .kind = IN_WORKER_EXITED, .host = 3, .text = { "killed", 6 } },
                                               { .kind = IN_CANCEL, .level = 1 } };
     for (size_t i = 0; i < 2; i++) {
@@ -119,9 +106,8 @@ static void a_lost_host_or_a_cancellation_ends_it_and_the_verdict_stays (void **
     }
 }
 
-static void a_part_of_another_size_than_its_mesh_is_not_followed (void **state)
+TEST_IN (a_part_of_another_size_than_its_mesh_is_not_followed, NULL, NULL)
 {
-    (void) state;
     struct bench bench;
     struct arena arena = { 0 };
     struct state before;
@@ -159,9 +145,8 @@ static void one_group (struct plan *plan)
     plan->mesh.items[1].size = 2 * HOSTS;
 }
 
-static void what_cannot_be_split_is_not (void **state)
+TEST (what_cannot_be_split_is_not)
 {
-    (void) state;
     void (*const plans[]) (struct plan *) = { whole_only, hosts_alone, one_group };
     for (size_t i = 0; i < 3; i++) {
         struct bench bench;
@@ -175,9 +160,8 @@ static void what_cannot_be_split_is_not (void **state)
 }
 
 /* What the coordinator stopped, or dropped, is explained. */
-static void what_is_explained_is_not_looked_into (void **state)
+TEST_IN (what_is_explained_is_not_looked_into, NULL, NULL)
 {
-    (void) state;
     for (size_t i = 0; i < 2; i++) {
         struct bench bench;
         bench_open (&bench);
@@ -190,9 +174,8 @@ static void what_is_explained_is_not_looked_into (void **state)
     }
 }
 
-static void after_a_cancellation_nothing_is_begun_and_nothing_else_is_told (void **state)
+TEST (after_a_cancellation_nothing_is_begun_and_nothing_else_is_told)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     cancel (&bench);
@@ -200,14 +183,13 @@ static void after_a_cancellation_nothing_is_begun_and_nothing_else_is_told (void
     assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
     const struct fact_run_ended *ended = &last (&bench, FACT_RUN_ENDED)->of.run_ended;
     assert_int_equal (ended->exit_status, 130);
-    assert_false (text_find (ended->sentence, TEXT_LIT ("by themselves"), NULL));
+    assert_has_not (ended->sentence, "by themselves");
     bench_close (&bench);
 }
 
 /* Not even by a coordinator that finds the host back. */
-static void after_a_lost_host_nothing_is_begun (void **state)
+TEST (after_a_lost_host_nothing_is_begun)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     end (&bench, 3, ENDING_TIMEOUT, 0, "");
@@ -220,9 +202,8 @@ static void after_a_lost_host_nothing_is_begun (void **state)
     bench_close (&bench);
 }
 
-static void nothing_begins_before_everybody_is_back (void **state)
+TEST (nothing_begins_before_everybody_is_back)
 {
-    (void) state;
     struct bench bench;
     struct msg msg = { .kind = MSG_HELLO, .of.hello = { .version = TEXT_LIT ("t"), .pid = 100, .pid_start = 1 } };
     bench_open (&bench);
@@ -241,9 +222,8 @@ static bool same_hosts (const struct fact_pass_began *a, const struct fact_pass_
     return a->hosts.n == b->hosts.n && memcmp (a->hosts.items, b->hosts.items, a->hosts.n * sizeof (uint32_t)) == 0;
 }
 
-static void a_part_that_failed_for_what_is_transient_is_run_once_more (void **state)
+TEST (a_part_that_failed_for_what_is_transient_is_run_once_more)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     hang (&bench);
@@ -260,9 +240,8 @@ static void a_part_that_failed_for_what_is_transient_is_run_once_more (void **st
 }
 
 /* Its worker was killed in a part; the coordinator died before it said that this is the end. */
-static void a_part_that_lost_a_host_says_nothing_of_the_program (void **state)
+TEST (a_part_that_lost_a_host_says_nothing_of_the_program)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     hang (&bench);
@@ -284,9 +263,8 @@ static void late_peers (struct plan *plan)
 }
 
 /* The program could not be started, or one who had to wait complains that another is late: both may pass. */
-static void a_part_that_was_hindered_says_nothing_of_the_program (void **state)
+TEST (a_part_that_was_hindered_says_nothing_of_the_program)
 {
-    (void) state;
     for (int late = 0; late < 2; late++) {
         struct bench bench;
         bench_open_with (&bench, late_peers);
@@ -302,9 +280,8 @@ static void a_part_that_was_hindered_says_nothing_of_the_program (void **state)
 }
 
 /* Killed and started again, for want of memory say, before the part was over. */
-static void a_part_whose_worker_was_started_again_says_nothing_of_the_program (void **state)
+TEST (a_part_whose_worker_was_started_again_says_nothing_of_the_program)
 {
-    (void) state;
     for (int dies = 0; dies < 2; dies++) {
         struct bench bench;
         bench_open (&bench);
@@ -325,9 +302,8 @@ static void a_part_whose_worker_was_started_again_says_nothing_of_the_program (v
 }
 
 /* Host 0 never comes to where the others wait, and says nothing else than they do. */
-static void peers_that_are_late_in_each_part_are_found (void **state)
+TEST_IN (peers_that_are_late_in_each_part_are_found, NULL, NULL)
 {
-    (void) state;
     struct bench bench;
     bench_open_with (&bench, late_peers);
     end_all (&bench, ENDING_EXITED, 1, "Connection closed by peer");
@@ -360,9 +336,8 @@ static void beat_all (struct bench *bench, uint32_t running)
 
 /* Its worker lives, and cannot end the program even by force: that is the program's doing. A coordinator that takes
  * over hears of the same worker. */
-static void a_part_that_nobody_can_end_failed (void **state)
+TEST (a_part_that_nobody_can_end_failed)
 {
-    (void) state;
     for (int dies = 0; dies < 2; dies++) {
         struct bench bench;
         bench_open (&bench);
@@ -385,9 +360,8 @@ static void a_part_that_nobody_can_end_failed (void **state)
 }
 
 /* Its metrics are proved over its own mesh, count for nothing else, and its time is bounded by what worked. */
-static void a_part_is_judged_by_its_own_mesh_and_time (void **state)
+TEST (a_part_is_judged_by_its_own_mesh_and_time)
 {
-    (void) state;
     struct bench bench;
     char late[] = "still in phase start after 30 s; stopped";
     bench_open (&bench);
@@ -400,14 +374,13 @@ static void a_part_is_judged_by_its_own_mesh_and_time (void **state)
     assert_in_range (timeout_ms, 30000, 31000);
     hang (&bench);
     struct text cause = last (&bench, FACT_PASS_ENDED)->of.pass_ended.verdicts.items[0].cause;
-    assert_true (text_find (cause, text_clip (text_of (late), 29), NULL));
+    assert_has (cause, text_clip (text_of (late), 29));
     bench_close (&bench);
 }
 
 /* Host 3 is named; it alone keeps the failure. */
-static void who_is_named_keeps_the_failure_in_the_closing_sentence (void **state)
+TEST (who_is_named_keeps_the_failure_in_the_closing_sentence)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     hang (&bench);
@@ -423,36 +396,8 @@ static void who_is_named_keeps_the_failure_in_the_closing_sentence (void **state
     assert_int_equal (named->suspects.items[0], 3);
     assert_int_equal (named->passes, 4);
     struct text sentence = last (&bench, FACT_RUN_ENDED)->of.run_ended.sentence;
-    assert_true (text_find (sentence, TEXT_LIT ("(1 of 1): host3 timed-out: still in phase start"), NULL));
-    assert_true (text_find (sentence,
-                            TEXT_LIT ("stopped; run by themselves, host[2-3], host[0,3] failed; host[0-1], host[0,2] "
-                                      "worked (4 passes); owner unknown"),
-                            NULL));
+    assert_has (sentence, "(1 of 1): host3 timed-out: still in phase start");
+    assert_has (sentence, "stopped; run by themselves, host[2-3], host[0,3] failed; host[0-1], host[0,2] "
+                          "worked (4 passes); owner unknown");
     bench_close (&bench);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_part_has_ranks_a_mesh_and_a_key_of_its_own_and_no_cache),
-        cmocka_unit_test (a_part_is_ordered_again_as_it_was),
-        cmocka_unit_test (each_part_has_numbers_of_its_own),
-        cmocka_unit_test (a_death_at_any_point_of_it_changes_nothing),
-        cmocka_unit_test (a_lost_host_or_a_cancellation_ends_it_and_the_verdict_stays),
-        cmocka_unit_test (a_part_of_another_size_than_its_mesh_is_not_followed),
-        cmocka_unit_test (what_cannot_be_split_is_not),
-        cmocka_unit_test (what_is_explained_is_not_looked_into),
-        cmocka_unit_test (after_a_cancellation_nothing_is_begun_and_nothing_else_is_told),
-        cmocka_unit_test (after_a_lost_host_nothing_is_begun),
-        cmocka_unit_test (nothing_begins_before_everybody_is_back),
-        cmocka_unit_test (a_part_that_failed_for_what_is_transient_is_run_once_more),
-        cmocka_unit_test (a_part_that_lost_a_host_says_nothing_of_the_program),
-        cmocka_unit_test (a_part_that_was_hindered_says_nothing_of_the_program),
-        cmocka_unit_test (a_part_whose_worker_was_started_again_says_nothing_of_the_program),
-        cmocka_unit_test (peers_that_are_late_in_each_part_are_found),
-        cmocka_unit_test (a_part_that_nobody_can_end_failed),
-        cmocka_unit_test (a_part_is_judged_by_its_own_mesh_and_time),
-        cmocka_unit_test (who_is_named_keeps_the_failure_in_the_closing_sentence),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

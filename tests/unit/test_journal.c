@@ -1,7 +1,8 @@
-/* links: journal */
+/* alone: journal */
 #include "tests/unit/journal_fixture.h"
 
 #include "coordinator/journal/journal_lock.h"
+#include "test.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -26,7 +27,7 @@ static int expect_size (void *owner, uint64_t index, struct text bytes, struct e
     return 0;
 }
 
-static void facts_come_back_in_order_and_in_every_size (void **state)
+TEST_IN (facts_come_back_in_order_and_in_every_size, place_make, place_remove)
 {
     const struct place *place = *state;
     struct err err = { 0 };
@@ -43,7 +44,7 @@ static void facts_come_back_in_order_and_in_every_size (void **state)
     free (bytes);
 }
 
-static void the_descriptor_wakes_when_more_is_durable (void **state)
+TEST_IN (the_descriptor_wakes_when_more_is_durable, place_make, place_remove)
 {
     const struct place *place = *state;
     struct journal *journal = journal_create (place->path, RUN_ID, NULL);
@@ -63,7 +64,7 @@ static void the_descriptor_wakes_when_more_is_durable (void **state)
     journal_close (journal);
 }
 
-static void appending_goes_on_after_reopening (void **state)
+TEST_IN (appending_goes_on_after_reopening, place_make, place_remove)
 {
     const struct place *place = *state;
     struct err err = { 0 };
@@ -78,7 +79,7 @@ static void appending_goes_on_after_reopening (void **state)
     assert_int_equal (last, 50);
 }
 
-static void reading_begins_after_the_index_given (void **state)
+TEST_IN (reading_begins_after_the_index_given, place_make, place_remove)
 {
     const struct place *place = *state;
     uint64_t last = 30, beyond = 99;
@@ -89,7 +90,7 @@ static void reading_begins_after_the_index_given (void **state)
     assert_int_equal (beyond, 99);
 }
 
-static void an_existing_journal_is_never_written_over (void **state)
+TEST_IN (an_existing_journal_is_never_written_over, place_make, place_remove)
 {
     const struct place *place = *state;
     struct err err = { 0 };
@@ -97,7 +98,7 @@ static void an_existing_journal_is_never_written_over (void **state)
     make_journal (place->path, 5);
     assert_null (journal_create (place->path, RUN_ID, &err));
     assert_int_equal (err.code, ERR_STATE);
-    assert_non_null (strstr (err.text, place->path));
+    assert_has (err.text, place->path);
     assert_int_equal (journal_read (place->path, 0, expect_next, &last, NULL), 0);
     assert_int_equal (last, 5);
     assert_int_equal (unlink (place->path), 0); /* what vouches for it is not written over either */
@@ -114,7 +115,7 @@ static void write_beside (const struct place *place, const char *ending, const c
     assert_int_equal (atomic_file_write (path, words, strlen (words), 0600, NULL), 0);
 }
 
-static void what_a_killed_creation_left_is_no_journal_and_in_nobodys_way (void **state)
+TEST_IN (what_a_killed_creation_left_is_no_journal_and_in_nobodys_way, place_make, place_remove)
 {
     const struct place *place = *state;
     struct err err = { 0 };
@@ -135,7 +136,7 @@ static void what_a_killed_creation_left_is_no_journal_and_in_nobodys_way (void *
     journal_close (journal);
 }
 
-static void a_journal_that_lost_all_its_facts_had_some (void **state)
+TEST_IN (a_journal_that_lost_all_its_facts_had_some, place_make, place_remove)
 {
     const struct place *place = *state;
     sqlite3 *db = NULL;
@@ -148,7 +149,7 @@ static void a_journal_that_lost_all_its_facts_had_some (void **state)
     assert_true (any);
 }
 
-static void a_missing_journal_is_said_to_be_missing (void **state)
+TEST_IN (a_missing_journal_is_said_to_be_missing, place_make, place_remove)
 {
     const struct place *place = *state;
     struct err err = { 0 };
@@ -169,7 +170,7 @@ static unsigned mode_of (const struct place *place, const char *ending)
     return st.st_mode & 07777;
 }
 
-static void nobody_else_can_read_its_files (void **state)
+TEST_IN (nobody_else_can_read_its_files, place_make, place_remove)
 {
     const struct place *place = *state;
     mode_t before = umask (0);
@@ -184,7 +185,7 @@ static void nobody_else_can_read_its_files (void **state)
     journal_close (journal);
 }
 
-static void a_journal_that_others_could_change_is_not_opened (void **state)
+TEST_IN (a_journal_that_others_could_change_is_not_opened, place_make, place_remove)
 {
     const struct place *place = *state;
     struct err err = { 0 };
@@ -192,16 +193,16 @@ static void a_journal_that_others_could_change_is_not_opened (void **state)
     assert_int_equal (chmod (place->path, 0640), 0);
     assert_null (journal_open (place->path, &err));
     assert_int_equal (err.code, ERR_STATE);
-    assert_non_null (strstr (err.text, "0600"));
+    assert_has (err.text, "0600");
     assert_int_equal (chmod (place->path, 0600), 0);
     assert_int_equal (chmod (place->folder, 0770), 0);
     assert_null (journal_open (place->path, &err));
     assert_int_equal (err.code, ERR_REFUSED);
-    assert_non_null (strstr (err.text, "mode 0770"));
+    assert_has (err.text, "mode 0770");
     assert_int_equal (chmod (place->folder, 0700), 0);
 }
 
-static void a_link_is_not_followed (void **state)
+TEST_IN (a_link_is_not_followed, place_make, place_remove)
 {
     const struct place *place = *state;
     char link[128];
@@ -253,7 +254,7 @@ static void names_holder (const struct place *place, pid_t pid)
 }
 
 /* A number in a file is no proof. */
-static void a_process_without_the_lock_is_not_named (void **state)
+TEST_IN (a_process_without_the_lock_is_not_named, place_make, place_remove)
 {
     const struct place *place = *state;
     struct err err = { 0 };
@@ -267,12 +268,12 @@ static void a_process_without_the_lock_is_not_named (void **state)
     assert_int_equal (fclose (lock), 0);
     assert_int_equal (journal_open_holder (place->path, &holder, &err), -1);
     assert_int_equal (err.code, ERR_STATE);
-    assert_non_null (strstr (err.text, "not by process"));
+    assert_has (err.text, "not by process");
     assert_int_equal (kill (pid, SIGKILL), 0);
     assert_int_equal (waitpid (pid, NULL, 0), pid);
 }
 
-static void a_second_coordinator_hears_who_holds_it (void **state)
+TEST_IN (a_second_coordinator_hears_who_holds_it, place_make, place_remove)
 {
     const struct place *place = *state;
     struct err err = { 0 };
@@ -284,7 +285,7 @@ static void a_second_coordinator_hears_who_holds_it (void **state)
     assert_null (journal_open (place->path, &err));
     assert_int_equal (err.code, ERR_STATE);
     snprintf (text, sizeof text, "pid %d ", (int) pid);
-    assert_non_null (strstr (err.text, text));
+    assert_has (err.text, text);
     assert_int_equal (journal_is_locked (place->path, &holder, NULL), 1);
     assert_int_equal (holder, pid);
     names_holder (place, pid);
@@ -309,12 +310,12 @@ static void refused_by (const struct place *place, pid_t pid)
     assert_null (journal_open (place->path, &err));
     assert_int_equal (err.code, ERR_STATE);
     snprintf (text, sizeof text, "pid %d ", (int) pid);
-    assert_non_null (strstr (err.text, text));
+    assert_has (err.text, text);
     assert_int_equal (journal_lock_take (place->path, &err), -1);
 }
 
 /* Whoever removes journal.db.lock, and whoever comes then and leaves one that nobody holds. */
-static void a_lock_file_that_is_gone_lets_no_second_coordinator_in (void **state)
+TEST_IN (a_lock_file_that_is_gone_lets_no_second_coordinator_in, place_make, place_remove)
 {
     const struct place *place = *state;
     struct err err = { 0 };
@@ -375,7 +376,7 @@ static void writes_until (struct journal *journal, const struct place *place, ui
     assert_int_equal (seen, last);
 }
 
-static void a_readers_lock_keeps_no_fact_from_being_durable (void **state)
+TEST_IN (a_readers_lock_keeps_no_fact_from_being_durable, place_make, place_remove)
 {
     const struct place *place = *state;
     struct err err = { 0 };
@@ -403,7 +404,7 @@ static off_t size_beside (const struct place *place, const char *ending)
 }
 
 /* A checkpoint is tried once at a commit, and left for the next one. */
-static void a_lock_that_was_refused_long_ago_is_not_passed_the_next_time (void **state)
+TEST_IN (a_lock_that_was_refused_long_ago_is_not_passed_the_next_time, place_make, place_remove)
 {
     enum { CHECKPOINT_LOCK = 121, CHECKPOINT_BYTES = 1050 * (8192 + 24), STRANGER_MS = 5000 };
     const struct place *place = *state;
@@ -429,7 +430,7 @@ static void a_lock_that_was_refused_long_ago_is_not_passed_the_next_time (void *
     journal_close (journal);
 }
 
-static void a_readers_lock_is_no_coordinators (void **state)
+TEST_IN (a_readers_lock_is_no_coordinators, place_make, place_remove)
 {
     const struct place *place = *state;
     struct err err = { 0 };
@@ -446,7 +447,7 @@ static void a_readers_lock_is_no_coordinators (void **state)
     pid = read_lock_elsewhere (place, ".mark", 0, 0);
     assert_int_equal (journal_is_locked (place->path, NULL, &err), 0);
     assert_null (journal_open (place->path, &err));
-    assert_non_null (strstr (err.text, "see which with: fuser -v '"));
+    assert_has (err.text, "see which with: fuser -v '");
     assert_int_equal (kill (pid, SIGKILL), 0);
     assert_int_equal (waitpid (pid, NULL, 0), pid);
 }
@@ -482,7 +483,7 @@ static void open_beside_the_heir (const struct place *place)
     journal_close (journal);
 }
 
-static void the_lock_of_a_dead_coordinator_is_waited_for (void **state)
+TEST_IN (the_lock_of_a_dead_coordinator_is_waited_for, place_make, place_remove)
 {
     const struct place *place = *state;
     make_journal (place->path, 3);
@@ -493,7 +494,7 @@ static void the_lock_of_a_dead_coordinator_is_waited_for (void **state)
     open_beside_the_heir (place);
 }
 
-static void a_reader_follows_while_facts_are_written (void **state)
+TEST_IN (a_reader_follows_while_facts_are_written, place_make, place_remove)
 {
     const struct place *place = *state;
     struct err err = { 0 };
@@ -530,7 +531,7 @@ static int stop_at (void *owner, uint64_t index, struct text bytes, struct err *
     return expect_next (&stopper->last, index, bytes, err);
 }
 
-static void a_reader_that_was_stopped_goes_on_at_the_fact_it_refused (void **state)
+TEST_IN (a_reader_that_was_stopped_goes_on_at_the_fact_it_refused, place_make, place_remove)
 {
     const struct place *place = *state;
     struct err err = { 0 };
@@ -547,7 +548,7 @@ static void a_reader_that_was_stopped_goes_on_at_the_fact_it_refused (void **sta
     journal_reader_close (reader);
 }
 
-static void a_reader_goes_to_any_fact_and_holds_the_next_against_it (void **state)
+TEST_IN (a_reader_goes_to_any_fact_and_holds_the_next_against_it, place_make, place_remove)
 {
     const struct place *place = *state;
     struct err err = { 0 };
@@ -576,35 +577,6 @@ static void a_reader_goes_to_any_fact_and_holds_the_next_against_it (void **stat
     assert_int_equal (journal_reader_seek (reader, 6, &err), 0);
     assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &err), -1);
     assert_int_equal (err.code, ERR_DAMAGE);
-    assert_non_null (strstr (err.text, "fact 7"));
+    assert_has (err.text, "fact 7");
     journal_reader_close (reader);
-}
-
-int main (void)
-{
-#define IN_PLACE(test) cmocka_unit_test_setup_teardown (test, place_make, place_remove)
-    const struct CMUnitTest tests[] = {
-        IN_PLACE (facts_come_back_in_order_and_in_every_size),
-        IN_PLACE (the_descriptor_wakes_when_more_is_durable),
-        IN_PLACE (appending_goes_on_after_reopening),
-        IN_PLACE (reading_begins_after_the_index_given),
-        IN_PLACE (an_existing_journal_is_never_written_over),
-        IN_PLACE (what_a_killed_creation_left_is_no_journal_and_in_nobodys_way),
-        IN_PLACE (a_journal_that_lost_all_its_facts_had_some),
-        IN_PLACE (a_missing_journal_is_said_to_be_missing),
-        IN_PLACE (nobody_else_can_read_its_files),
-        IN_PLACE (a_journal_that_others_could_change_is_not_opened),
-        IN_PLACE (a_link_is_not_followed),
-        IN_PLACE (a_process_without_the_lock_is_not_named),
-        IN_PLACE (a_second_coordinator_hears_who_holds_it),
-        IN_PLACE (a_lock_file_that_is_gone_lets_no_second_coordinator_in),
-        IN_PLACE (a_readers_lock_keeps_no_fact_from_being_durable),
-        IN_PLACE (a_lock_that_was_refused_long_ago_is_not_passed_the_next_time),
-        IN_PLACE (a_readers_lock_is_no_coordinators),
-        IN_PLACE (the_lock_of_a_dead_coordinator_is_waited_for),
-        IN_PLACE (a_reader_follows_while_facts_are_written),
-        IN_PLACE (a_reader_that_was_stopped_goes_on_at_the_fact_it_refused),
-        IN_PLACE (a_reader_goes_to_any_fact_and_holds_the_next_against_it),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

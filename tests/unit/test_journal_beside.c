@@ -1,5 +1,6 @@
-/* links: journal */
+/* alone: journal */
 /* Something else lies where a file of the journal should: nobody waits for it, and the sentence names it. */
+#include "test.h"
 #include "tests/unit/journal_fixture.h"
 
 #include <fcntl.h>
@@ -93,7 +94,7 @@ static void in_place_of (const struct place *place, const char *ending, void (*p
         assert_int_equal (rename (kept, beside (place, ending)), 0);
 }
 
-static void a_link_is_called_one (void **state)
+TEST_IN (a_link_is_called_one, place_make, place_remove)
 {
     static const char *const endings[] = { "", "-wal", "-shm", ".mark", ".lock" };
     make_killed (*state);
@@ -101,7 +102,7 @@ static void a_link_is_called_one (void **state)
         in_place_of (*state, endings[i], put_link, ERR_STATE, "is a symbolic link, expected a regular file");
 }
 
-static void a_fifo_or_a_folder_holds_nobody (void **state)
+TEST_IN (a_fifo_or_a_folder_holds_nobody, place_make, place_remove)
 {
     static const char *const endings[] = { ".lock", ".mark", "-shm", "" };
     make_killed (*state);
@@ -111,14 +112,14 @@ static void a_fifo_or_a_folder_holds_nobody (void **state)
     }
 }
 
-static void a_log_that_something_else_replaced_is_gone (void **state)
+TEST_IN (a_log_that_something_else_replaced_is_gone, place_make, place_remove)
 {
     make_killed (*state);
     in_place_of (*state, "-wal", put_fifo, ERR_DAMAGE, "journal.db-wal is a FIFO, expected a regular file");
     in_place_of (*state, "-wal", put_folder, ERR_DAMAGE, "journal.db-wal is a folder, expected a regular file");
 }
 
-static void a_rollback_journal_is_in_the_way (void **state)
+TEST_IN (a_rollback_journal_is_in_the_way, place_make, place_remove)
 {
     make_killed (*state);
     in_place_of (*state, "-journal", put_bytes, ERR_STATE, "journal.db-journal is a rollback file of SQLite");
@@ -158,7 +159,7 @@ static int read_as_nobody (const struct place *place, const char *words)
     return status;
 }
 
-static void a_folder_that_may_only_be_read_needs_the_shared_memory (void **state)
+TEST_IN (a_folder_that_may_only_be_read_needs_the_shared_memory, place_make, place_remove)
 {
     const struct place *place = *state;
     make_killed (place);
@@ -172,7 +173,7 @@ static void a_folder_that_may_only_be_read_needs_the_shared_memory (void **state
     assert_int_equal (chmod (place->folder, 0700), 0);
 }
 
-static void so_does_a_journal_that_was_closed (void **state)
+TEST_IN (so_does_a_journal_that_was_closed, place_make, place_remove)
 {
     const struct place *place = *state;
     struct journal *journal = journal_create (place->path, RUN_ID, NULL);
@@ -183,18 +184,4 @@ static void so_does_a_journal_that_was_closed (void **state)
     assert_int_equal (chmod (place->folder, 0500), 0);
     assert_int_equal (read_as_nobody (place, "journal.db-shm, which does not exist"), 0);
     assert_int_equal (chmod (place->folder, 0700), 0);
-}
-
-int main (void)
-{
-#define IN_PLACE(test) cmocka_unit_test_setup_teardown (test, place_make, place_remove)
-    const struct CMUnitTest tests[] = {
-        IN_PLACE (a_link_is_called_one),
-        IN_PLACE (a_fifo_or_a_folder_holds_nobody),
-        IN_PLACE (a_log_that_something_else_replaced_is_gone),
-        IN_PLACE (a_rollback_journal_is_in_the_way),
-        IN_PLACE (a_folder_that_may_only_be_read_needs_the_shared_memory),
-        IN_PLACE (so_does_a_journal_that_was_closed),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

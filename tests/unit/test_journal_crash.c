@@ -1,7 +1,8 @@
-/* links: journal */
+/* alone: journal */
 #include "tests/unit/journal_fixture.h"
 
 #include "common/base/rng.h"
+#include "test.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -58,7 +59,7 @@ static uint64_t kill_after (pid_t pid, int report, uint64_t reports, long more_u
     return highest;
 }
 
-static void no_reported_fact_is_lost_by_fifty_kills (void **state)
+TEST_IN (no_reported_fact_is_lost_by_fifty_kills, place_make, place_remove)
 {
     const struct place *place = *state;
     struct rng rng = rng_seed (20);
@@ -76,12 +77,4 @@ static void no_reported_fact_is_lost_by_fifty_kills (void **state)
         before = last;
     }
     assert_true (before > 200); /* it did get somewhere */
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown (no_reported_fact_is_lost_by_fifty_kills, place_make, place_remove),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* links: journal */
+/* alone: journal */
+#include "test.h"
 #include "tests/unit/journal_fixture.h"
 
 #include <errno.h>
@@ -121,7 +122,7 @@ static const struct damage {
 };
 
 /* A size is judged before the bytes are looked at. */
-static void a_fact_of_no_sane_size_is_called_that (void **state)
+TEST_IN (a_fact_of_no_sane_size_is_called_that, place_make, place_remove)
 {
     const struct place *place = *state;
     static const char *const sizes[] = { "0", "16777217" };
@@ -133,12 +134,12 @@ static void a_fact_of_no_sane_size_is_called_that (void **state)
         snprintf (sql, sizeof sql, "UPDATE fact SET bytes = zeroblob (%s) WHERE idx = 2", sizes[i]);
         change (place->path, sql);
         assert_int_equal (journal_read (place->path, 0, count, &last, &err), -1);
-        assert_non_null (strstr (err.text, "its bytes cannot be a fact"));
+        assert_has (err.text, "its bytes cannot be a fact");
         remove_journal (place);
     }
 }
 
-static void another_format_is_no_damage (void **state)
+TEST_IN (another_format_is_no_damage, place_make, place_remove)
 {
     const struct place *place = *state;
     for (int format = 1; format <= 3; format += 2) {
@@ -152,12 +153,12 @@ static void another_format_is_no_damage (void **state)
         assert_null (journal_open (place->path, &opened));
         assert_true (read.code == ERR_STATE && opened.code == ERR_STATE);
         snprintf (sql, sizeof sql, "has format %d, but this sliceup reads format 2", format);
-        assert_non_null (strstr (read.text, sql));
+        assert_has (read.text, sql);
         remove_journal (place);
     }
 }
 
-static void what_was_changed_is_found_and_named (void **state)
+TEST_IN (what_was_changed_is_found_and_named, place_make, place_remove)
 {
     const struct place *place = *state;
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
@@ -175,7 +176,7 @@ static void write_file (const char *path, const void *bytes, size_t len)
         fail_msg ("%s", err.text);
 }
 
-static void what_is_no_journal_is_damage (void **state)
+TEST_IN (what_is_no_journal_is_damage, place_make, place_remove)
 {
     const struct place *place = *state;
     char noise[20000];
@@ -195,7 +196,7 @@ static void what_is_no_journal_is_damage (void **state)
 
 /* Whatever bit of the file is flipped: the facts handed out are those that were written, and when some are missing,
  * that is damage. (A bit of a free byte, or of a column that is for people, changes nothing.) */
-static void no_flipped_bit_changes_a_fact (void **state)
+TEST_IN (no_flipped_bit_changes_a_fact, place_make, place_remove)
 {
     const struct place *place = *state;
     struct buf file;
@@ -220,7 +221,7 @@ static void no_flipped_bit_changes_a_fact (void **state)
 
 /* ---- places ---- */
 
-static void a_journal_is_not_put_on_a_remote_file_system (void **state)
+TEST_IN (a_journal_is_not_put_on_a_remote_file_system, place_make, place_remove)
 {
     const struct place *place = *state;
     static const struct {
@@ -258,7 +259,7 @@ static void expect_kept (const struct place *place, uint64_t durable)
     assert_true (last >= durable);
 }
 
-static void a_failed_sync_is_final (void **state)
+TEST_IN (a_failed_sync_is_final, place_make, place_remove)
 {
     const struct place *place = *state;
     struct err err = { 0 };
@@ -278,7 +279,7 @@ static void a_failed_sync_is_final (void **state)
     expect_kept (place, 50);
 }
 
-static void a_full_disk_is_a_problem_and_loses_nothing_durable (void **state)
+TEST_IN (a_full_disk_is_a_problem_and_loses_nothing_durable, place_make, place_remove)
 {
     const struct place *place = *state;
     struct rlimit before, small = { .rlim_cur = 400 * 1024 };
@@ -298,7 +299,7 @@ static void a_full_disk_is_a_problem_and_loses_nothing_durable (void **state)
     assert_int_equal (setrlimit (RLIMIT_FSIZE, &before), 0);
     signal (SIGXFSZ, SIG_DFL);
     assert_int_equal (err.code, ERR_IO);
-    assert_non_null (strstr (err.text, place->path));
+    assert_has (err.text, place->path);
     assert_true (durable > 0 && durable < last);
     expect_kept (place, durable);
 }
@@ -318,7 +319,7 @@ static void stall (struct journal *journal, uint64_t index)
     }
 }
 
-static void what_is_queued_becomes_durable_together (void **state)
+TEST_IN (what_is_queued_becomes_durable_together, place_make, place_remove)
 {
     const struct place *place = *state;
     struct journal *journal = journal_create (place->path, RUN_ID, NULL);
@@ -347,7 +348,7 @@ static void *append_big (void *owner)
     return NULL;
 }
 
-static void appending_waits_only_above_64_mib (void **state)
+TEST_IN (appending_waits_only_above_64_mib, place_make, place_remove)
 {
     const struct place *place = *state;
     uint64_t end = now_ms () + WAIT_MS, last = 0;
@@ -373,7 +374,7 @@ static void appending_waits_only_above_64_mib (void **state)
     assert_int_equal (last, BIG_LAST);
 }
 
-static void a_caller_that_waits_is_let_go_by_a_failure (void **state)
+TEST_IN (a_caller_that_waits_is_let_go_by_a_failure, place_make, place_remove)
 {
     const struct place *place = *state;
     pthread_t thread;
@@ -390,23 +391,4 @@ static void a_caller_that_waits_is_let_go_by_a_failure (void **state)
     assert_int_equal (journal_durable_index (journal), 0);
     journal_close (journal);
     failing_syncs = 0;
-}
-
-int main (void)
-{
-#define IN_PLACE(test) cmocka_unit_test_setup_teardown (test, place_make, place_remove)
-    const struct CMUnitTest tests[] = {
-        IN_PLACE (another_format_is_no_damage),
-        IN_PLACE (what_was_changed_is_found_and_named),
-        IN_PLACE (a_fact_of_no_sane_size_is_called_that),
-        IN_PLACE (what_is_no_journal_is_damage),
-        IN_PLACE (no_flipped_bit_changes_a_fact),
-        IN_PLACE (a_journal_is_not_put_on_a_remote_file_system),
-        IN_PLACE (a_failed_sync_is_final),
-        IN_PLACE (a_full_disk_is_a_problem_and_loses_nothing_durable),
-        IN_PLACE (what_is_queued_becomes_durable_together),
-        IN_PLACE (appending_waits_only_above_64_mib),
-        IN_PLACE (a_caller_that_waits_is_let_go_by_a_failure),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

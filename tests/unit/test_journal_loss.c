@@ -1,17 +1,9 @@
 /* links: simulated */
 /* What a worker knows of the run that the journal does not: when that stops a coordinator, and when it does not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "coordinator/core/state.h"
 #include "fact_copy.h"
 #include "sample.h"
+#include "test.h"
 
 enum { HOSTS = 3, FACTS_MAX = 64 };
 
@@ -124,7 +116,7 @@ static void expect_doubt (const struct bench *bench, const char *words)
     if (!strstr (bench->lost_facts, words))
         fail_msg ("expected a doubt with '%s', found '%s'", words, bench->lost_facts);
     assert_int_equal (last->kind, FACT_LOSS_TOLD);
-    assert_true (text_is (last->of.loss_told.why, bench->lost_facts));
+    assert_text (last->of.loss_told.why, bench->lost_facts);
     assert_int_equal (bench->said_n, 0);
     assert_true (coord_deadline_ms (bench->coord) == UINT64_MAX);
 }
@@ -135,7 +127,7 @@ static void expect_none (const struct bench *bench)
     assert_true (bench->said_n > 0);
 }
 
-static void who_was_told_no_more_than_is_here_is_welcome (void **state)
+TEST_IN (who_was_told_no_more_than_is_here_is_welcome, open_bench, close_bench)
 {
     struct bench *bench = *state;
     all_join (bench);
@@ -171,12 +163,12 @@ static void expect_fault_of (struct bench *bench, uint32_t host, const char *wor
     assert_string_equal (bench->lost_facts, "");
     assert_int_equal (bench->coord->state->lost_facts.len, 0);
     assert_int_equal (state->life, HOST_LOST);
-    assert_non_null (strstr (state->lost_why.ptr, "confirmed by no other host"));
+    assert_has (state->lost_why.ptr, "confirmed by no other host");
     if (!strstr (state->lost_why.ptr, words))
         fail_msg ("expected '%s' in '%s'", words, state->lost_why.ptr);
 }
 
-static void what_several_were_told_and_is_not_here_stops_everything (void **state)
+TEST_IN (what_several_were_told_and_is_not_here_stops_everything, open_bench, close_bench)
 {
     struct bench *bench = *state;
     all_join (bench);
@@ -192,7 +184,7 @@ static void what_several_were_told_and_is_not_here_stops_everything (void **stat
     assert_true (told->host == 0 && told->epoch == 1 && told->index == all && !told->believed);
 }
 
-static void nothing_is_begun_while_the_others_are_asked (void **state)
+TEST_IN (nothing_is_begun_while_the_others_are_asked, open_bench, close_bench)
 {
     struct bench *bench = *state;
     all_join (bench);
@@ -206,7 +198,7 @@ static void nothing_is_begun_while_the_others_are_asked (void **state)
     expect_fault_of (bench, 0, "knows fact 6 of epoch 1");
 }
 
-static void nothing_follows_a_doubt_and_a_restart_finds_it (void **state)
+TEST_IN (nothing_follows_a_doubt_and_a_restart_finds_it, open_bench, close_bench)
 {
     struct bench *bench = *state;
     all_join (bench);
@@ -232,7 +224,7 @@ static void nothing_follows_a_doubt_and_a_restart_finds_it (void **state)
 }
 
 /* What one host said before is asked of all again: the next coordinator begins with nobody's word. */
-static void a_restart_asks_all_of_them_again (void **state)
+TEST_IN (a_restart_asks_all_of_them_again, open_bench, close_bench)
 {
     struct bench *bench = *state;
     all_join (bench);
@@ -246,7 +238,7 @@ static void a_restart_asks_all_of_them_again (void **state)
 }
 
 /* The copy was gone on with before the workers came back: what they know is of a history that did not happen here. */
-static void growing_past_what_was_lost_does_not_hide_it (void **state)
+TEST_IN (growing_past_what_was_lost_does_not_hide_it, open_bench, close_bench)
 {
     struct bench *bench = *state;
     all_join (bench);
@@ -260,7 +252,7 @@ static void growing_past_what_was_lost_does_not_hide_it (void **state)
     expect_doubt (bench, "but here that epoch ends with fact 4");
 }
 
-static void an_epoch_that_is_not_here_is_told_by_any_message (void **state)
+TEST_IN (an_epoch_that_is_not_here_is_told_by_any_message, open_bench, close_bench)
 {
     struct bench *bench = *state;
     all_join (bench);
@@ -274,7 +266,7 @@ static void an_epoch_that_is_not_here_is_told_by_any_message (void **state)
 }
 
 /* The same epoch of another history: here the hosts never joined in it. */
-static void an_epoch_of_another_history_is_told_by_who_joined_in_it (void **state)
+TEST_IN (an_epoch_of_another_history_is_told_by_who_joined_in_it, open_bench, close_bench)
 {
     struct bench *bench = *state;
     all_join (bench);
@@ -301,7 +293,7 @@ static void hold (struct bench *bench, uint32_t host, enum msg_kind kind, struct
 }
 
 /* A worker that was started anew holds the results that it kept on its disk. */
-static void an_attempt_that_was_never_begun_here_is_evidence (void **state)
+TEST_IN (an_attempt_that_was_never_begun_here_is_evidence, open_bench, close_bench)
 {
     static const enum msg_kind kinds[] = { MSG_HELLO, MSG_HEARTBEAT, MSG_RESULT };
     for (uint32_t i = 0; i < 6; i++) {
@@ -323,7 +315,7 @@ static void an_attempt_that_was_never_begun_here_is_evidence (void **state)
 }
 
 /* Whatever number one host says of what it was told: its fault alone, and the same twice is recorded once. */
-static void one_host_with_an_absurd_number_ends_nothing (void **state)
+TEST_IN (one_host_with_an_absurd_number_ends_nothing, open_bench, close_bench)
 {
     static const uint64_t numbers[] = { 2, 7, INT64_MAX, UINT64_MAX - 1, UINT64_MAX };
     for (uint32_t i = 0; i < 3 * 5; i++) {
@@ -339,22 +331,4 @@ static void one_host_with_an_absurd_number_ends_nothing (void **state)
         close_bench (state);
         open_bench (state);
     }
-}
-
-int main (void)
-{
-#define T(test) cmocka_unit_test_setup_teardown (test, open_bench, close_bench)
-    const struct CMUnitTest tests[] = {
-        T (who_was_told_no_more_than_is_here_is_welcome),
-        T (what_several_were_told_and_is_not_here_stops_everything),
-        T (nothing_is_begun_while_the_others_are_asked),
-        T (a_restart_asks_all_of_them_again),
-        T (one_host_with_an_absurd_number_ends_nothing),
-        T (nothing_follows_a_doubt_and_a_restart_finds_it),
-        T (growing_past_what_was_lost_does_not_hide_it),
-        T (an_epoch_that_is_not_here_is_told_by_any_message),
-        T (an_epoch_of_another_history_is_told_by_who_joined_in_it),
-        T (an_attempt_that_was_never_begun_here_is_evidence),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

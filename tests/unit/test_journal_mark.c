@@ -1,4 +1,4 @@
-/* links: journal */
+/* alone: journal */
 /* What was acknowledged and is not in the journal any more is damage by name; what was not may vanish, and nothing else
  * is ever called damage. */
 #include "tests/unit/journal_fixture.h"
@@ -6,6 +6,7 @@
 #include "common/base/buf.h"
 #include "common/wire/wire.h"
 #include "coordinator/journal/journal_mark.h"
+#include "test.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -199,7 +200,7 @@ static void change (const char *path, const char *sql)
 
 /* ---- damage ---- */
 
-static void no_flipped_bit_gives_an_earlier_state (void **state)
+TEST_IN (no_flipped_bit_gives_an_earlier_state, place_make, place_remove)
 {
     const struct place *place = *state;
     struct copy sound;
@@ -216,7 +217,7 @@ static void no_flipped_bit_gives_an_earlier_state (void **state)
     copy_release (&sound);
 }
 
-static void no_cut_gives_an_earlier_state (void **state)
+TEST_IN (no_cut_gives_an_earlier_state, place_make, place_remove)
 {
     const struct place *place = *state;
     struct copy sound;
@@ -232,7 +233,7 @@ static void no_cut_gives_an_earlier_state (void **state)
     copy_release (&sound);
 }
 
-static void what_is_missing_is_named_with_what_was_acknowledged (void **state)
+TEST_IN (what_is_missing_is_named_with_what_was_acknowledged, place_make, place_remove)
 {
     const struct place *place = *state;
     struct copy sound;
@@ -248,7 +249,7 @@ static void what_is_missing_is_named_with_what_was_acknowledged (void **state)
     copy_release (&sound);
 }
 
-static void a_mark_that_is_gone_or_not_whole_vouches_for_nothing (void **state)
+TEST_IN (a_mark_that_is_gone_or_not_whole_vouches_for_nothing, place_make, place_remove)
 {
     const struct place *place = *state;
     struct copy sound;
@@ -273,7 +274,7 @@ static void a_mark_that_is_gone_or_not_whole_vouches_for_nothing (void **state)
 }
 
 /* Of a run that was never begun, as who is killed while making its journal leaves it. */
-static void a_mark_alone_tells_of_a_journal_only_when_it_names_facts (void **state)
+TEST_IN (a_mark_alone_tells_of_a_journal_only_when_it_names_facts, place_make, place_remove)
 {
     const struct place *place = *state;
     struct err err = { 0 };
@@ -299,7 +300,7 @@ static void emptied (const struct place *place)
     change (place->path, "UPDATE meta SET value = 0 WHERE name = 'last'");
 }
 
-static void a_journal_that_was_emptied_is_not_one_that_was_never_begun (void **state)
+TEST_IN (a_journal_that_was_emptied_is_not_one_that_was_never_begun, place_make, place_remove)
 {
     const struct place *place = *state;
     struct err err = { 0 };
@@ -308,7 +309,7 @@ static void a_journal_that_was_emptied_is_not_one_that_was_never_begun (void **s
     emptied (place);
     assert_int_equal (journal_has_facts (place->path, &any, &err), -1);
     assert_int_equal (err.code, ERR_DAMAGE);
-    assert_non_null (strstr (err.text, "facts up to 12"));
+    assert_has (err.text, "facts up to 12");
 }
 
 static void put_mark (const struct place *place, int slot, const char *run, const char *boot, uint64_t index,
@@ -327,7 +328,7 @@ static void put_marks (const struct place *place, const char *boot, uint64_t ind
         put_mark (place, slot, RUN_ID, boot, index, chain);
 }
 
-static void a_mark_of_another_run_or_history_is_told (void **state)
+TEST_IN (a_mark_of_another_run_or_history_is_told, place_make, place_remove)
 {
     const struct place *place = *state;
     struct copy sound;
@@ -351,7 +352,7 @@ static void a_mark_of_another_run_or_history_is_told (void **state)
 }
 
 /* A watcher that outlives the coordinator keeps SQLite from recovering: what it mapped is believed. */
-static void damage_beside_a_watcher_is_named_too (void **state)
+TEST_IN (damage_beside_a_watcher_is_named_too, place_make, place_remove)
 {
     const struct place *place = *state;
     struct copy sound;
@@ -373,7 +374,7 @@ static void damage_beside_a_watcher_is_named_too (void **state)
         fail_msg ("a log that was cut beside a watcher: %s", err.text);
     assert_int_equal (truncate (path_of (place, WAL), 8192), 0); /* the tables, too */
     assert_int_equal (read_again (place, FACTS, &err), SAID_DAMAGED);
-    assert_non_null (strstr (err.text, "from fact 1 on, but facts up to 12 were acknowledged: "));
+    assert_has (err.text, "from fact 1 on, but facts up to 12 were acknowledged: ");
     journal_reader_close (watcher);
     copy_release (&sound);
 }
@@ -381,7 +382,7 @@ static void damage_beside_a_watcher_is_named_too (void **state)
 /* ---- no damage ---- */
 
 /* Killed between a commit and its mark, or before that commit was durable: nobody was told of the last fact. */
-static void what_nobody_was_told_of_may_vanish (void **state)
+TEST_IN (what_nobody_was_told_of_may_vanish, place_make, place_remove)
 {
     const struct place *place = *state;
     struct copy before, after;
@@ -410,7 +411,7 @@ static void what_nobody_was_told_of_may_vanish (void **state)
 
 /* A power loss may leave any earlier mark beside the journal, or any prefix of an unsynced log beside any mark that is
  * not newer. A mark that is newer than its journal is no accident of ours. */
-static void a_mark_may_be_behind_and_never_ahead (void **state)
+TEST_IN (a_mark_may_be_behind_and_never_ahead, place_make, place_remove)
 {
     const struct place *place = *state;
     struct copy at[FACTS + 1];
@@ -440,7 +441,7 @@ static void tear_slot (const struct place *place, int slot)
 }
 
 /* The power went while slots were written: this boot is another one, and the slot that was safe still tells. */
-static void slots_torn_by_a_power_loss_are_no_damage (void **state)
+TEST_IN (slots_torn_by_a_power_loss_are_no_damage, place_make, place_remove)
 {
     const struct place *place = *state;
     struct journal_mark mark;
@@ -493,7 +494,7 @@ static void cut_the_repair (const struct place *place, const struct journal_mark
     refused (place, "a torn slot without a power loss", "is damaged");
 }
 
-static void a_repair_may_be_killed_at_each_write (void **state)
+TEST_IN (a_repair_may_be_killed_at_each_write, place_make, place_remove)
 {
     const struct place *place = *state;
     struct journal_mark mark;
@@ -506,7 +507,7 @@ static void a_repair_may_be_killed_at_each_write (void **state)
 }
 
 /* Which boot wrote them is not known, so neither is whether the power was lost since. */
-static void a_torn_slot_of_no_boot_is_damage (void **state)
+TEST_IN (a_torn_slot_of_no_boot_is_damage, place_make, place_remove)
 {
     const struct place *place = *state;
     struct journal_mark mark;
@@ -518,7 +519,7 @@ static void a_torn_slot_of_no_boot_is_damage (void **state)
     refused (place, "a torn slot of no boot", "is damaged");
 }
 
-static void a_journal_of_an_earlier_version_is_read_and_gets_a_mark (void **state)
+TEST_IN (a_journal_of_an_earlier_version_is_read_and_gets_a_mark, place_make, place_remove)
 {
     const struct place *place = *state;
     struct err err = { 0 };
@@ -553,7 +554,7 @@ static int count (void *owner, uint64_t index, struct text bytes, struct err *er
     return 0;
 }
 
-static void a_run_that_ended_needs_no_mark_but_is_held_to_one (void **state)
+TEST_IN (a_run_that_ended_needs_no_mark_but_is_held_to_one, place_make, place_remove)
 {
     const struct place *place = *state;
     struct err err = { 0 };
@@ -576,7 +577,7 @@ static void a_run_that_ended_needs_no_mark_but_is_held_to_one (void **state)
 
 /* ---- the live journal ---- */
 
-static void a_follower_of_a_fast_writer_hears_of_no_damage (void **state)
+TEST_IN (a_follower_of_a_fast_writer_hears_of_no_damage, place_make, place_remove)
 {
     const struct place *place = *state;
     struct err err = { 0 };
@@ -606,7 +607,7 @@ static void wait_for_syncs (int n)
     }
 }
 
-static void no_commit_waits_for_the_mark_s_disk (void **state)
+TEST_IN (no_commit_waits_for_the_mark_s_disk, place_make, place_remove)
 {
     const struct place *place = *state;
     struct journal *journal = journal_create (place->path, RUN_ID, NULL);
@@ -625,7 +626,7 @@ static void no_commit_waits_for_the_mark_s_disk (void **state)
     journal_close (journal);
 }
 
-static void the_mark_reaches_the_disk_within_its_pace_and_not_more_often (void **state)
+TEST_IN (the_mark_reaches_the_disk_within_its_pace_and_not_more_often, place_make, place_remove)
 {
     const struct place *place = *state;
     struct journal *journal = journal_create (place->path, RUN_ID, NULL);
@@ -643,7 +644,7 @@ static void the_mark_reaches_the_disk_within_its_pace_and_not_more_often (void *
     assert_int_equal (mark_syncs, before + 1); /* a clean end leaves nothing behind */
 }
 
-static void a_mark_that_its_disk_refuses_is_a_problem_of_the_journal (void **state)
+TEST_IN (a_mark_that_its_disk_refuses_is_a_problem_of_the_journal, place_make, place_remove)
 {
     const struct place *place = *state;
     struct err err = { 0 };
@@ -660,33 +661,6 @@ static void a_mark_that_its_disk_refuses_is_a_problem_of_the_journal (void **sta
     }
     mark_fails = false;
     assert_int_equal (err.code, ERR_IO);
-    assert_non_null (strstr (err.text, "journal.db.mark to disk"));
+    assert_has (err.text, "journal.db.mark to disk");
     journal_close (journal);
-}
-
-int main (void)
-{
-#define IN_PLACE(test) cmocka_unit_test_setup_teardown (test, place_make, place_remove)
-    const struct CMUnitTest tests[] = {
-        IN_PLACE (no_flipped_bit_gives_an_earlier_state),
-        IN_PLACE (no_cut_gives_an_earlier_state),
-        IN_PLACE (what_is_missing_is_named_with_what_was_acknowledged),
-        IN_PLACE (damage_beside_a_watcher_is_named_too),
-        IN_PLACE (a_mark_that_is_gone_or_not_whole_vouches_for_nothing),
-        IN_PLACE (a_mark_alone_tells_of_a_journal_only_when_it_names_facts),
-        IN_PLACE (a_journal_that_was_emptied_is_not_one_that_was_never_begun),
-        IN_PLACE (a_mark_of_another_run_or_history_is_told),
-        IN_PLACE (what_nobody_was_told_of_may_vanish),
-        IN_PLACE (a_mark_may_be_behind_and_never_ahead),
-        IN_PLACE (slots_torn_by_a_power_loss_are_no_damage),
-        IN_PLACE (a_repair_may_be_killed_at_each_write),
-        IN_PLACE (a_torn_slot_of_no_boot_is_damage),
-        IN_PLACE (a_journal_of_an_earlier_version_is_read_and_gets_a_mark),
-        IN_PLACE (a_run_that_ended_needs_no_mark_but_is_held_to_one),
-        IN_PLACE (a_follower_of_a_fast_writer_hears_of_no_damage),
-        IN_PLACE (no_commit_waits_for_the_mark_s_disk),
-        IN_PLACE (the_mark_reaches_the_disk_within_its_pace_and_not_more_often),
-        IN_PLACE (a_mark_that_its_disk_refuses_is_a_problem_of_the_journal),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,20 +1,12 @@
 /* links: simulated */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/flag_set.h"
 #include "coordinator/verdict/judge.h"
 #include "sample.h"
+#include "test.h"
 
 enum { FACTS, TINY, ALL };
 
@@ -62,9 +54,8 @@ static bool cause_has (const struct bench *bench, const char *words)
     return text_find (bench->verdict.cause, text_of (words), NULL);
 }
 
-static void good_results_pass (void **state)
+TEST (good_results_pass)
 {
-    (void) state;
     static const struct {
         uint32_t rung;
         enum pass pass;
@@ -79,15 +70,14 @@ static void good_results_pass (void **state)
         struct bench bench;
         bench_make (&bench, cases[i].rung, cases[i].pass);
         assert_int_equal (judge (&bench), OUTCOME_PASSED);
-        assert_true (text_is (bench.verdict.cache, cases[i].cache));
+        assert_text (bench.verdict.cache, cases[i].cache);
         arena_release (&bench.arena);
     }
 }
 
 /* "cold" says that the pass compiled, and not which pass it was. */
-static void a_cold_pass_that_compiled_nothing_is_not_cold (void **state)
+TEST (a_cold_pass_that_compiled_nothing_is_not_cold)
 {
-    (void) state;
     static const struct {
         uint64_t requests, hits, executions;
         const char *cache;
@@ -101,14 +91,13 @@ static void a_cold_pass_that_compiled_nothing_is_not_cold (void **state)
         bench.result.counters.items = counters;
         bench.result.counters.n = 3;
         assert_int_equal (judge (&bench), OUTCOME_PASSED);
-        assert_true (text_is (bench.verdict.cache, cases[i].cache));
+        assert_text (bench.verdict.cache, cases[i].cache);
         arena_release (&bench.arena);
     }
 }
 
-static void how_it_ended_decides (void **state)
+TEST (how_it_ended_decides)
 {
-    (void) state;
     static const struct {
         enum ending ending;
         uint32_t code;
@@ -142,9 +131,8 @@ static void how_it_ended_decides (void **state)
     }
 }
 
-static void silence_and_exit_0_is_no_evidence (void **state)
+TEST (silence_and_exit_0_is_no_evidence)
 {
-    (void) state;
     struct bench bench;
     bench_make (&bench, TINY, PASS_ONCE);
     bench.result.done = false;
@@ -153,9 +141,8 @@ static void silence_and_exit_0_is_no_evidence (void **state)
     arena_release (&bench.arena);
 }
 
-static void who_says_failure_fails_whatever_else_it_says (void **state)
+TEST (who_says_failure_fails_whatever_else_it_says)
 {
-    (void) state;
     struct bench bench;
     bench_make (&bench, TINY, PASS_ONCE);
     bench.result.owner = OWNER_DEVICE;
@@ -166,9 +153,8 @@ static void who_says_failure_fails_whatever_else_it_says (void **state)
     arena_release (&bench.arena);
 }
 
-static void a_broken_rule_is_the_cause_when_nobody_knows_a_better_one (void **state)
+TEST (a_broken_rule_is_the_cause_when_nobody_knows_a_better_one)
 {
-    (void) state;
     static const struct {
         uint32_t code;
         bool done;
@@ -197,9 +183,8 @@ static void a_broken_rule_is_the_cause_when_nobody_knows_a_better_one (void **st
     }
 }
 
-static void another_backend_than_asked_fails_whatever_the_exit_status (void **state)
+TEST (another_backend_than_asked_fails_whatever_the_exit_status)
 {
-    (void) state;
     struct bench bench;
     bench_make (&bench, TINY, PASS_ONCE);
     bench.plan.rungs.items[TINY].backend = TEXT_LIT ("tpu");
@@ -217,9 +202,8 @@ static void another_backend_than_asked_fails_whatever_the_exit_status (void **st
     arena_release (&bench.arena);
 }
 
-static void a_rank_that_initialised_alone_fails (void **state)
+TEST (a_rank_that_initialised_alone_fails)
 {
-    (void) state;
     struct bench bench;
     bench_make (&bench, ALL, PASS_RESTORED);
     bench.result.backend.process_count = 1;
@@ -229,9 +213,8 @@ static void a_rank_that_initialised_alone_fails (void **state)
     arena_release (&bench.arena);
 }
 
-static void wrong_values_fail_and_nan_is_wrong (void **state)
+TEST (wrong_values_fail_and_nan_is_wrong)
 {
-    (void) state;
     struct bench bench;
     bench_make (&bench, TINY, PASS_ONCE);
     bench.result.checks.items[0].observed = 284;
@@ -241,9 +224,8 @@ static void wrong_values_fail_and_nan_is_wrong (void **state)
     arena_release (&bench.arena);
 }
 
-static void steps_that_compile_again_get_their_own_advice (void **state)
+TEST (steps_that_compile_again_get_their_own_advice)
 {
-    (void) state;
     static const struct {
         const char *check, *next;
         double observed;
@@ -257,7 +239,7 @@ static void steps_that_compile_again_get_their_own_advice (void **state)
         bench.result.checks.items[0] =
             (struct value_check){ .name = text_of (cases[i].check), .expected = i == 2, .observed = cases[i].observed };
         assert_int_equal (judge (&bench), OUTCOME_FAILED);
-        assert_true (text_find (bench.verdict.next, text_of (cases[i].next), NULL));
+        assert_has (bench.verdict.next, cases[i].next);
         arena_release (&bench.arena);
     }
 }
@@ -269,15 +251,14 @@ static void set_counter (struct bench *bench, const char *name, uint64_t value)
             bench->result.counters.items[i].value = value;
 }
 
-static void restored_needs_every_piece_of_evidence (void **state)
+TEST (restored_needs_every_piece_of_evidence)
 {
-    (void) state;
     struct bench bench;
     bench_make (&bench, TINY, PASS_RESTORED);
     set_counter (&bench, "cache_hits", 2);
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
     assert_true (cause_has (&bench, "compiled 1 of 3 programs again"));
-    assert_true (text_is (bench.verdict.cache, "recompiled"));
+    assert_text (bench.verdict.cache, "recompiled");
     set_counter (&bench, "cache_hits", 0);
     set_counter (&bench, "compile_requests", 0);
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
@@ -298,9 +279,8 @@ static void restored_needs_every_piece_of_evidence (void **state)
     arena_release (&bench.arena);
 }
 
-static void compiling_ahead_compiles_and_executes_nothing (void **state)
+TEST (compiling_ahead_compiles_and_executes_nothing)
 {
-    (void) state;
     static const struct {
         uint64_t requests, executions;
         enum outcome outcome;
@@ -322,9 +302,8 @@ static void compiling_ahead_compiles_and_executes_nothing (void **state)
     }
 }
 
-static void a_writer_that_did_not_seal_fails (void **state)
+TEST (a_writer_that_did_not_seal_fails)
 {
-    (void) state;
     struct bench bench;
     bench_make (&bench, TINY, PASS_COLD);
     bench.result.seal.token = 8;
@@ -333,9 +312,8 @@ static void a_writer_that_did_not_seal_fails (void **state)
     arena_release (&bench.arena);
 }
 
-static void what_a_writer_changed_in_its_copy_is_told_apart_from_what_others_changed (void **state)
+TEST (what_a_writer_changed_in_its_copy_is_told_apart_from_what_others_changed)
 {
-    (void) state;
     static const struct {
         uint64_t token;
         bool writer;
@@ -354,30 +332,28 @@ static void what_a_writer_changed_in_its_copy_is_told_apart_from_what_others_cha
         bench.result.findings.n = 1;
         assert_int_equal (judge (&bench), OUTCOME_FAILED);
         assert_true (cause_has (&bench, cases[i].cause));
-        assert_true (text_find (bench.verdict.next, text_of (cases[i].next), NULL));
+        assert_has (bench.verdict.next, cases[i].next);
         arena_release (&bench.arena);
     }
 }
 
-static void known_text_names_the_owner_and_unknown_stays_unknown (void **state)
+TEST (known_text_names_the_owner_and_unknown_stays_unknown)
 {
-    (void) state;
     struct bench bench;
     bench_make (&bench, TINY, PASS_ONCE);
     bench.result.code = 1;
     bench.result.tail = TEXT_LIT ("write: No space left on device\nlater: Connection closed by peer");
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
     assert_int_equal (bench.verdict.owner, OWNER_HOST);
-    assert_true (text_is (bench.verdict.signature, "disk-full"));
+    assert_text (bench.verdict.signature, "disk-full");
     bench.result.tail = TEXT_LIT ("something nobody has seen before");
     judge (&bench);
     assert_int_equal (bench.verdict.owner, OWNER_UNKNOWN);
     arena_release (&bench.arena);
 }
 
-static void our_own_programs_name_their_failures_themselves (void **state)
+TEST (our_own_programs_name_their_failures_themselves)
 {
-    (void) state;
     struct bench bench;
     bench_make (&bench, FACTS, PASS_ONCE);
     bench.result.code = 1;
@@ -391,7 +367,7 @@ static void our_own_programs_name_their_failures_themselves (void **state)
 
 /* ---- kills ---- */
 
-static void the_kernel_s_counters_say_who_killed (void **state)
+TEST (the_kernel_s_counters_say_who_killed)
 {
     static const struct {
         enum ending ending;
@@ -424,7 +400,6 @@ static void the_kernel_s_counters_say_who_killed (void **state)
         { ENDING_EXITED, 124, 0, 0, "", OWNER_UNKNOWN, false, "which timeout(1) reports of a program that it ended" },
         { ENDING_TIMEOUT, 0, 1, 1, "", OWNER_HOST, true, "stopped; the kernel killed a process of this program's" },
     };
-    (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bench bench;
         bench_make (&bench, TINY, PASS_ONCE);
@@ -447,9 +422,8 @@ static void the_kernel_s_counters_say_who_killed (void **state)
     assert_false (failure_is_outside_kill (ENDING_EXITED, 139) || failure_is_outside_kill (ENDING_CANCELLED, 137));
 }
 
-static void a_kill_in_a_cgroup_that_it_shares_is_not_told_as_its_own (void **state)
+TEST (a_kill_in_a_cgroup_that_it_shares_is_not_told_as_its_own)
 {
-    (void) state;
     for (int known = 0; known < 2; known++) {
         struct bench bench;
         bench_make (&bench, TINY, PASS_ONCE);
@@ -469,12 +443,11 @@ static void a_kill_in_a_cgroup_that_it_shares_is_not_told_as_its_own (void **sta
 
 /* ---- hangs ---- */
 
-static void where_it_hung_is_the_evidence (void **state)
+TEST (where_it_hung_is_the_evidence)
 {
     struct text stack[] = { TEXT_LIT ("main thread: File \"a.py\", line 3 in step"),
                             TEXT_LIT ("python3: main thread sleeping in futex") };
     static const enum ending endings[] = { ENDING_TIMEOUT, ENDING_CANCELLED };
-    (void) state;
     for (int i = 0; i < 2; i++) {
         struct bench bench;
         bench_make (&bench, TINY, PASS_ONCE);
@@ -482,13 +455,13 @@ static void where_it_hung_is_the_evidence (void **state)
         bench.result.stack.items = stack;
         bench.result.stack.n = 2;
         (void) judge (&bench);
-        assert_true (text_is (bench.verdict.evidence, "main thread: File \"a.py\", line 3 in step\n"
-                                                      "python3: main thread sleeping in futex"));
+        assert_text (bench.verdict.evidence, "main thread: File \"a.py\", line 3 in step\n"
+                                             "python3: main thread sleeping in futex");
         arena_release (&bench.arena);
     }
 }
 
-static void an_error_before_a_hang_is_its_cause (void **state)
+TEST (an_error_before_a_hang_is_its_cause)
 {
     struct text stack[] = { TEXT_LIT ("main thread: File \"threading.py\", line 3 in _shutdown") };
     static const struct {
@@ -507,7 +480,6 @@ static void an_error_before_a_hang_is_its_cause (void **state)
         { "retrying after an error\n", "still in phase run after 1 min; stopped", "main thread: File",
           OUTCOME_TIMED_OUT },
     };
-    (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bench bench;
         bench_make (&bench, TINY, PASS_ONCE);
@@ -518,7 +490,7 @@ static void an_error_before_a_hang_is_its_cause (void **state)
         assert_int_equal (judge (&bench), cases[i].outcome);
         assert_true (text_starts (bench.verdict.cause, cases[i].cause));
         assert_true (text_starts (bench.verdict.evidence, cases[i].evidence));
-        assert_true (text_find (bench.verdict.evidence, TEXT_LIT ("in _shutdown"), NULL));
+        assert_has (bench.verdict.evidence, "in _shutdown");
         arena_release (&bench.arena);
     }
 }
@@ -574,9 +546,8 @@ static void blame_case (const struct failed_host *failed, uint32_t n)
 }
 
 /* Whatever is printed by those that are made to end comes later than why they are. */
-static void those_for_whom_the_others_waited_are_the_cause (void **state)
+TEST (those_for_whom_the_others_waited_are_the_cause)
 {
-    (void) state;
     static const char peers[] = "Gloo: Connection closed by peer";
     const struct failed_host out_of_time[] = {
         { ENDING_TIMEOUT, 0, "", 0, true, OUTCOME_CASCADE },
@@ -599,9 +570,8 @@ static void those_for_whom_the_others_waited_are_the_cause (void **state)
     blame_case (one_confesses, 3);
 }
 
-static void the_cause_is_told_from_the_cascade (void **state)
+TEST (the_cause_is_told_from_the_cascade)
 {
-    (void) state;
     const struct failed_host peers_report_first[] = {
         { ENDING_EXITED, 1, "Gloo: Connection closed by peer", 0, false, OUTCOME_CASCADE },
         { ENDING_EXITED, 1, "Gloo: Connection closed by peer", 1, false, OUTCOME_CASCADE },
@@ -666,44 +636,11 @@ static void the_cause_is_told_from_the_cascade (void **state)
     blame_case (two_causes, 2);
 }
 
-static void flags_compare_as_sets_of_tokens (void **state)
+TEST (flags_compare_as_sets_of_tokens)
 {
-    (void) state;
-    struct arena arena = { 0 };
-    struct text a = flag_set_normalise (text_of ("--b=2  --a=1 --b=2"), &arena),
-                b = flag_set_normalise (text_of ("--a=1 --b=2"), &arena);
-    assert_true (text_equal (a, b));
-    assert_true (text_is (a, "--a=1 --b=2"));
-    assert_false (text_equal (a, flag_set_normalise (text_of ("--a=1"), &arena)));
-    arena_release (&arena);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (good_results_pass),
-        cmocka_unit_test (a_cold_pass_that_compiled_nothing_is_not_cold),
-        cmocka_unit_test (how_it_ended_decides),
-        cmocka_unit_test (silence_and_exit_0_is_no_evidence),
-        cmocka_unit_test (who_says_failure_fails_whatever_else_it_says),
-        cmocka_unit_test (a_broken_rule_is_the_cause_when_nobody_knows_a_better_one),
-        cmocka_unit_test (another_backend_than_asked_fails_whatever_the_exit_status),
-        cmocka_unit_test (a_rank_that_initialised_alone_fails),
-        cmocka_unit_test (wrong_values_fail_and_nan_is_wrong),
-        cmocka_unit_test (steps_that_compile_again_get_their_own_advice),
-        cmocka_unit_test (restored_needs_every_piece_of_evidence),
-        cmocka_unit_test (compiling_ahead_compiles_and_executes_nothing),
-        cmocka_unit_test (a_writer_that_did_not_seal_fails),
-        cmocka_unit_test (what_a_writer_changed_in_its_copy_is_told_apart_from_what_others_changed),
-        cmocka_unit_test (known_text_names_the_owner_and_unknown_stays_unknown),
-        cmocka_unit_test (our_own_programs_name_their_failures_themselves),
-        cmocka_unit_test (the_kernel_s_counters_say_who_killed),
-        cmocka_unit_test (a_kill_in_a_cgroup_that_it_shares_is_not_told_as_its_own),
-        cmocka_unit_test (where_it_hung_is_the_evidence),
-        cmocka_unit_test (an_error_before_a_hang_is_its_cause),
-        cmocka_unit_test (the_cause_is_told_from_the_cascade),
-        cmocka_unit_test (those_for_whom_the_others_waited_are_the_cause),
-        cmocka_unit_test (flags_compare_as_sets_of_tokens),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
+    struct text a = flag_set_normalise (text_of ("--b=2  --a=1 --b=2"), &t->arena),
+                b = flag_set_normalise (text_of ("--a=1 --b=2"), &t->arena);
+    assert_text (a, b);
+    assert_text (a, "--a=1 --b=2");
+    assert_false (text_equal (a, flag_set_normalise (text_of ("--a=1"), &t->arena)));
 }

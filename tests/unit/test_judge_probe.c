@@ -1,14 +1,8 @@
 /* links: simulated */
 /* A probe is judged by its evidence: one that is done and shows nothing has not passed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "coordinator/verdict/judge.h"
 #include "sample.h"
+#include "test.h"
 
 struct bench {
     struct arena arena;
@@ -50,18 +44,16 @@ static enum outcome judge (struct bench *bench)
     return verdict.outcome;
 }
 
-static void evidence_passes (void **state)
+TEST (evidence_passes)
 {
     struct bench bench;
-    (void) state;
     bench_make (&bench);
     assert_int_equal (judge (&bench), OUTCOME_PASSED);
 }
 
-static void done_without_evidence_fails (void **state)
+TEST (done_without_evidence_fails)
 {
     struct bench bench;
-    (void) state;
     bench_make (&bench);
     bench.result.checks.n = 0;
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
@@ -73,24 +65,13 @@ static void done_without_evidence_fails (void **state)
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
 }
 
-static void without_a_client_there_is_nothing_to_show (void **state)
+TEST (without_a_client_there_is_nothing_to_show)
 {
     struct bench bench;
-    (void) state;
     bench_make (&bench);
     bench.result.checks.n = bench.result.counters.n = 0;
     bench.result.backend.platform = (struct text){ 0 };
     bench.rung.args.items = without_client;
     bench.rung.args.n = 1;
     assert_int_equal (judge (&bench), OUTCOME_PASSED);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (evidence_passes),
-        cmocka_unit_test (done_without_evidence_fails),
-        cmocka_unit_test (without_a_client_there_is_nothing_to_show),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,17 +1,9 @@
 /* links: report */
 /* A run as JUnit XML: which case holds what, that counts are those of the receipt, that no text leaves its place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "coordinator/report/report.h"
 #include "coordinator/report/xml.h"
 #include "coordinator/view/receipt_text.h"
+#include "test.h"
 
 enum { HOSTS = 4 };
 
@@ -71,9 +63,8 @@ static void says (const char *xml, const char *words)
         fail_msg ("'%s' is not in:\n%s", words, xml);
 }
 
-static void test_a_rung_is_a_case_with_the_time_of_its_passes (void **state)
+TEST (test_a_rung_is_a_case_with_the_time_of_its_passes)
 {
-    (void) state;
     struct world world;
     world_open (&world);
     const char *xml = made (&world);
@@ -84,9 +75,8 @@ static void test_a_rung_is_a_case_with_the_time_of_its_passes (void **state)
     buf_release (&world.xml);
 }
 
-static void test_the_worst_hosts_are_the_case_and_cascades_one_behind_it (void **state)
+TEST (test_the_worst_hosts_are_the_case_and_cascades_one_behind_it)
 {
-    (void) state;
     struct world world;
     world_open (&world);
     world.attempts[0][0] = attempt (1, OUTCOME_CASCADE, TEXT_LIT ("aborted because h2 failed"));
@@ -106,9 +96,8 @@ static void test_the_worst_hosts_are_the_case_and_cascades_one_behind_it (void *
 }
 
 /* As JUnit's readers show it, beside the message or without it. */
-static void test_a_body_begins_with_what_happened_and_whose_it_is (void **state)
+TEST (test_a_body_begins_with_what_happened_and_whose_it_is)
 {
-    (void) state;
     struct world world;
     world_open (&world);
     world.attempts[0][0] = attempt (1, OUTCOME_FAILED, TEXT_LIT ("exited with status 3"));
@@ -123,13 +112,12 @@ static void test_a_body_begins_with_what_happened_and_whose_it_is (void **state)
     says (xml, ">silent [program]\n</error>");
     says (xml, ">timed-out; owner unknown: no known error matched\n</error>");
     says (xml, ">blocked\nno place\n</error>");
-    assert_null (strstr (xml, ">;"));
+    assert_has_not (xml, ">;");
     buf_release (&world.xml);
 }
 
-static void test_what_failed_before_it_passed_is_flaky (void **state)
+TEST (test_what_failed_before_it_passed_is_flaky)
 {
-    (void) state;
     struct world world;
     world_open (&world);
     for (uint32_t i = 0; i < HOSTS; i++) {
@@ -149,9 +137,8 @@ static void test_what_failed_before_it_passed_is_flaky (void **state)
     buf_release (&world.xml);
 }
 
-static void test_hosts_that_were_left_behind_do_not_make_a_rung_worse (void **state)
+TEST (test_hosts_that_were_left_behind_do_not_make_a_rung_worse)
 {
-    (void) state;
     struct world world;
     world_open (&world);
     world.hosts[0].rungs.n = 0;
@@ -162,16 +149,14 @@ static void test_hosts_that_were_left_behind_do_not_make_a_rung_worse (void **st
 }
 
 /* A cause for each of them, in letters: those that differ in numbers are one line. */
-static void test_hosts_that_each_have_a_cause_of_their_own_need_little_memory (void **state)
+TEST (test_hosts_that_each_have_a_cause_of_their_own_need_little_memory)
 {
-    (void) state;
     enum { MANY = 1024 };
     static struct host_receipt hosts[MANY];
     static struct rung_receipt attempts[MANY];
     static char causes[MANY][4];
     struct world world;
     struct receipt_line *lines;
-    struct arena arena = { 0 };
     world_open (&world);
     for (uint32_t i = 0; i < MANY; i++) {
         causes[i][0] = (char) ('a' + i % 26);
@@ -184,18 +169,16 @@ static void test_hosts_that_each_have_a_cause_of_their_own_need_little_memory (v
     }
     world.receipt.hosts.items = hosts;
     world.receipt.hosts.n = MANY;
-    assert_int_equal (receipt_lines_of_rung (&world.receipt, TEXT_LIT ("0123"), TEXT_LIT ("low"), &lines, &arena),
+    assert_int_equal (receipt_lines_of_rung (&world.receipt, TEXT_LIT ("0123"), TEXT_LIT ("low"), &lines, &t->arena),
                       MANY);
-    assert_in_range (arena.used_bytes, 1, 1 << 20);
+    assert_in_range (t->arena.used_bytes, 1, 1 << 20);
     says (made (&world), "failures=\"1024\"");
-    arena_release (&arena);
     buf_release (&world.xml);
 }
 
 /* Every byte, and the characters that XML 1.0 has no place for. */
-static void test_no_text_leaves_its_place (void **state)
+TEST (test_no_text_leaves_its_place)
 {
-    (void) state;
     char all[257];
     for (int i = 0; i < 256; i++)
         all[i] = (char) (i == 0 ? 255 : i);
@@ -214,9 +197,8 @@ static void test_no_text_leaves_its_place (void **state)
     buf_release (&out);
 }
 
-static void test_same_receipt_same_bytes_and_an_empty_one_parses (void **state)
+TEST (test_same_receipt_same_bytes_and_an_empty_one_parses)
 {
-    (void) state;
     struct world world;
     world_open (&world);
     world.attempts[2][0] = attempt (1, OUTCOME_TIMED_OUT, TEXT_LIT ("]]>&<failure>"));
@@ -231,19 +213,4 @@ static void test_same_receipt_same_bytes_and_an_empty_one_parses (void **state)
     says (buf_c (&again), "<testsuite name=\"sliceup\" tests=\"0\"");
     buf_release (&again);
     buf_release (&world.xml);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (test_a_rung_is_a_case_with_the_time_of_its_passes),
-        cmocka_unit_test (test_the_worst_hosts_are_the_case_and_cascades_one_behind_it),
-        cmocka_unit_test (test_a_body_begins_with_what_happened_and_whose_it_is),
-        cmocka_unit_test (test_what_failed_before_it_passed_is_flaky),
-        cmocka_unit_test (test_hosts_that_were_left_behind_do_not_make_a_rung_worse),
-        cmocka_unit_test (test_hosts_that_each_have_a_cause_of_their_own_need_little_memory),
-        cmocka_unit_test (test_no_text_leaves_its_place),
-        cmocka_unit_test (test_same_receipt_same_bytes_and_an_empty_one_parses),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,21 +1,12 @@
 /* links: monitor czmq */
 /* Key files: what is written czmq loads, what was written before is read, and who else could use one is asked first. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
 #include "common/io/curve_key.h"
 #include "coordinator/monitor/key_file.h"
+#include "test.h"
 #include <czmq.h>
 
 #define PUBLIC "9yi>WlZF{EeR4pPqbz:sVYI2dmqKG6fS<55kZKO&"
@@ -66,9 +57,8 @@ static void refused (enum err_code code)
 
 /* ---- pairs ---- */
 
-static void what_is_saved_is_private_and_czmq_loads_it (void **state)
+TEST_IN (what_is_saved_is_private_and_czmq_loads_it, set_up, tear_down)
 {
-    (void) state;
     const struct link_keys keys = { PUBLIC, SECRET };
     struct stat at;
     assert_int_equal (key_file_save (&keys, path, NULL), 0);
@@ -82,9 +72,8 @@ static void what_is_saved_is_private_and_czmq_loads_it (void **state)
     zcert_destroy (&certificate);
 }
 
-static void what_czmq_saves_is_loaded (void **state)
+TEST_IN (what_czmq_saves_is_loaded, set_up, tear_down)
 {
-    (void) state;
     zcert_t *certificate = zcert_new ();
     zcert_set_meta (certificate, "email", "%s", "nobody@example.org");
     assert_int_equal (zcert_save_secret (certificate, path), 0);
@@ -95,9 +84,8 @@ static void what_czmq_saves_is_loaded (void **state)
     zcert_destroy (&certificate);
 }
 
-static void what_others_may_use_is_refused (void **state)
+TEST_IN (what_others_may_use_is_refused, set_up, tear_down)
 {
-    (void) state;
     static const mode_t modes[] = { 0640, 0604, 0620, 0601 };
     const struct link_keys keys = { PUBLIC, SECRET };
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
@@ -112,9 +100,8 @@ static void what_others_may_use_is_refused (void **state)
     }
 }
 
-static void links_folders_and_nothing_are_refused (void **state)
+TEST_IN (links_folders_and_nothing_are_refused, set_up, tear_down)
 {
-    (void) state;
     const struct link_keys keys = { PUBLIC, SECRET };
     char target[100];
     refused (ERR_IO);
@@ -130,9 +117,8 @@ static void links_folders_and_nothing_are_refused (void **state)
     refused (ERR_REFUSED);
 }
 
-static void damage_is_noticed_and_no_secret_told (void **state)
+TEST_IN (damage_is_noticed_and_no_secret_told, set_up, tear_down)
 {
-    (void) state;
     const struct link_keys keys = { PUBLIC, SECRET };
     struct buf file;
     buf_init (&file, 4096);
@@ -153,9 +139,8 @@ static void damage_is_noticed_and_no_secret_told (void **state)
     buf_release (&file);
 }
 
-static void mixed_pairs_are_not_saved (void **state)
+TEST_IN (mixed_pairs_are_not_saved, set_up, tear_down)
 {
-    (void) state;
     const struct link_keys keys = { OTHER, SECRET };
     assert_int_equal (key_file_save (&keys, path, NULL), -1);
     assert_int_equal (access (path, F_OK), -1);
@@ -176,9 +161,8 @@ static void expect_wall (void)
     assert_memory_equal (&key, &wall, sizeof key);
 }
 
-static void a_monitor_key_is_a_certificate_with_words (void **state)
+TEST_IN (a_monitor_key_is_a_certificate_with_words, set_up, tear_down)
 {
-    (void) state;
     struct buf out;
     buf_init (&out, MONITOR_KEY_FILE_MAX_BYTES);
     monitor_key_format (&wall, &out);
@@ -193,9 +177,8 @@ static void a_monitor_key_is_a_certificate_with_words (void **state)
     zcert_destroy (&certificate);
 }
 
-static void pairs_are_valid_and_differ (void **state)
+TEST_IN (pairs_are_valid_and_differ, set_up, tear_down)
 {
-    (void) state;
     struct link_keys one, two;
     struct err err = { 0 };
     link_keys_make (&one);
@@ -226,9 +209,8 @@ static bool is_monitor_key (const char *form, const char *run, const char *addre
     return good;
 }
 
-static void words_are_as_untrusted_as_before (void **state)
+TEST_IN (words_are_as_untrusted_as_before, set_up, tear_down)
 {
-    (void) state;
     static const char *const ports[] = { "", "0", "-1", "65536", "7102x", " 7102", "99999999", "18446744073709558718" };
     static const char *const runs[] = { "",
                                         "../" RUN,
@@ -252,22 +234,4 @@ static void words_are_as_untrusted_as_before (void **state)
     assert_false (is_monitor_key ("1", RUN, longer, "1", OTHER));
     assert_false (is_monitor_key ("1", RUN, "host", "1", "short"));
     assert_false (is_monitor_key ("1", RUN, "host", "1", OTHER "x"));
-}
-
-#define KEYS_TEST(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        KEYS_TEST (what_is_saved_is_private_and_czmq_loads_it),
-        KEYS_TEST (what_czmq_saves_is_loaded),
-        KEYS_TEST (what_others_may_use_is_refused),
-        KEYS_TEST (links_folders_and_nothing_are_refused),
-        KEYS_TEST (damage_is_noticed_and_no_secret_told),
-        KEYS_TEST (mixed_pairs_are_not_saved),
-        KEYS_TEST (a_monitor_key_is_a_certificate_with_words),
-        KEYS_TEST (pairs_are_valid_and_differ),
-        KEYS_TEST (words_are_as_untrusted_as_before),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

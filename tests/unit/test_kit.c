@@ -1,19 +1,10 @@
 /* links: attempt */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
+#include "test.h"
 #include "worker/attempt/command.h"
 #include "worker/environment/fetch.h"
 #include "worker/environment/kit.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -101,13 +92,12 @@ static void has (const char *text, const char *what)
 
 /* ---- names ---- */
 
-static void only_relative_names_below_the_kit_are_good (void **state)
+TEST (only_relative_names_below_the_kit_are_good)
 {
     static const char *const good[] = { "a", "a.py", "jax/tiny.py", "a/b/c/d", "A-1_b.py", "a..b" };
     static const char *const bad[] = { "",     "/a",        "../a",        "a/../b", "a/..", ".",
                                        "..",   ".a",        "a/.b",        "a//b",   "a/",   "a b",
                                        "a\\b", "a/b/c/d/e", "caf\xc3\xa9", "a\nb",   "a\x01" };
-    (void) state;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
         if (!kit_name_is_good (text_of (good[i])))
             fail_msg ("%s is refused", good[i]);
@@ -121,7 +111,7 @@ static void only_relative_names_below_the_kit_are_good (void **state)
     assert_false (kit_name_is_good ((struct text){ "a\0b", 3 }));
 }
 
-static void a_list_with_a_bad_name_makes_nothing (void **state)
+TEST_IN (a_list_with_a_bad_name_makes_nothing, setup, teardown)
 {
     struct bench *b = *state;
     struct text outside = text_format (&b->arena, "%s/escaped", b->directory);
@@ -138,7 +128,7 @@ static void a_list_with_a_bad_name_makes_nothing (void **state)
     assert_int_equal (access (outside.ptr, F_OK), -1);
 }
 
-static void a_kit_is_known_by_its_names_and_content (void **state)
+TEST_IN (a_kit_is_known_by_its_names_and_content, setup, teardown)
 {
     struct bench *b = *state;
     struct digest first = kit_digest (b->list.items, 3), other;
@@ -156,26 +146,26 @@ static void a_kit_is_known_by_its_names_and_content (void **state)
 
 /* ---- finding ---- */
 
-static void files_that_are_all_there_are_used_in_place (void **state)
+TEST_IN (files_that_are_all_there_are_used_in_place, setup, teardown)
 {
     struct bench *b = *state;
     for (uint32_t i = 0; i < 3; i++)
         put_in_place (b, i, b->content[i]);
     assert_int_equal (find (b)->missing.n, 0);
     assert_int_equal (b->kit.folder.len, 0);
-    assert_true (text_equal (kit_file_path (b->kit.folder, &b->list.items[0], &b->arena), b->list.items[0].file.path));
+    assert_text (kit_file_path (b->kit.folder, &b->list.items[0], &b->arena), b->list.items[0].file.path);
     assert_int_equal (b->kit.helpers.len, 0);
 }
 
 /* A user's Python would write beside the helper; beside its own files lies what it needs and nobody listed. */
-static void of_files_in_place_only_the_helper_of_a_command_is_copied (void **state)
+TEST_IN (of_files_in_place_only_the_helper_of_a_command_is_copied, setup, teardown)
 {
     struct bench *b = *state;
     for (uint32_t i = 0; i < 3; i++)
         put_in_place (b, i, b->content[i]);
     b->list.items[2].name = TEXT_LIT (KIT_COMMAND_HELPERS "/sliceup_program.py");
     assert_int_equal (find (b)->missing.n, 1);
-    assert_true (text_equal (b->kit.missing.items[0], b->list.items[2].file.sha256));
+    assert_text (b->kit.missing.items[0], b->list.items[2].file.sha256);
     assert_int_equal (b->kit.helpers.len, 0);
     keep_all (b);
     assert_int_equal (find (b)->missing.n, 0);
@@ -184,11 +174,12 @@ static void of_files_in_place_only_the_helper_of_a_command_is_copied (void **sta
     assert_int_equal (access (kit_file_path (b->kit.helpers, &b->list.items[2], &b->arena).ptr, R_OK), 0);
     assert_int_equal (access (kit_file_path (b->kit.helpers, &b->list.items[0], &b->arena).ptr, R_OK), -1);
     put_in_place (b, 0, TEXT_LIT ("another script\n"));
-    assert_true (text_equal (find (b)->folder, b->kit.helpers));
+    find (b);
+    assert_text (b->kit.folder, b->kit.helpers);
     assert_int_equal (access (kit_file_path (b->kit.folder, &b->list.items[0], &b->arena).ptr, R_OK), 0);
 }
 
-static void one_that_differs_makes_all_come_from_the_kit (void **state)
+TEST_IN (one_that_differs_makes_all_come_from_the_kit, setup, teardown)
 {
     struct bench *b = *state;
     put_in_place (b, 0, b->content[0]);
@@ -203,11 +194,11 @@ static void one_that_differs_makes_all_come_from_the_kit (void **state)
         char hex[DIGEST_HEX_BYTES];
         assert_true (text_starts (path, b->directory));
         assert_int_equal (digest_of_file (path.ptr, &is, NULL), 0);
-        assert_true (text_is (b->list.items[i].file.sha256, digest_hex (&is, hex)));
+        assert_text (b->list.items[i].file.sha256, digest_hex (&is, hex));
     }
 }
 
-static void a_link_or_a_pipe_in_place_is_not_the_file (void **state)
+TEST_IN (a_link_or_a_pipe_in_place_is_not_the_file, setup, teardown)
 {
     struct bench *b = *state;
     b->list.n = 1;
@@ -221,7 +212,7 @@ static void a_link_or_a_pipe_in_place_is_not_the_file (void **state)
     assert_int_equal (find (b)->missing.n, 1); /* and does not wait for a writer */
 }
 
-static void what_is_larger_than_a_kits_file_is_not_read (void **state)
+TEST_IN (what_is_larger_than_a_kits_file_is_not_read, setup, teardown)
 {
     struct bench *b = *state;
     struct text large = { arena_alloc (&b->arena, KIT_FILE_MAX_BYTES + 1), KIT_FILE_MAX_BYTES + 1 };
@@ -231,7 +222,7 @@ static void what_is_larger_than_a_kits_file_is_not_read (void **state)
     assert_int_equal (find (b)->missing.n, 1);
 }
 
-static void a_changed_kit_is_put_together_anew (void **state)
+TEST_IN (a_changed_kit_is_put_together_anew, setup, teardown)
 {
     struct bench *b = *state;
     keep_all (b);
@@ -245,19 +236,19 @@ static void a_changed_kit_is_put_together_anew (void **state)
     assert_int_equal (after.st_size, b->content[1].len);
 }
 
-static void a_damaged_blob_is_missing (void **state)
+TEST_IN (a_damaged_blob_is_missing, setup, teardown)
 {
     struct bench *b = *state;
     keep_all (b);
     keep_file (b, 2, TEXT_LIT ("cont"));
     assert_int_equal (find (b)->missing.n, 1);
-    assert_true (text_equal (b->kit.missing.items[0], b->list.items[2].file.sha256));
+    assert_text (b->kit.missing.items[0], b->list.items[2].file.sha256);
     assert_int_equal (b->kit.folder.len, 0);
 }
 
 /* ---- what is started ---- */
 
-static void a_canary_of_a_kit_finds_its_helper_there (void **state)
+TEST_IN (a_canary_of_a_kit_finds_its_helper_there, setup, teardown)
 {
     struct bench *b = *state;
     struct command command;
@@ -282,7 +273,7 @@ static void a_canary_of_a_kit_finds_its_helper_there (void **state)
     assert_string_equal (command.argv[3], b->list.items[0].file.path.ptr);
 }
 
-static void a_restore_reads_the_pins_of_its_kit (void **state)
+TEST_IN (a_restore_reads_the_pins_of_its_kit, setup, teardown)
 {
     struct bench *b = *state;
     struct command command;
@@ -341,7 +332,7 @@ static struct msg_chunk piece (struct bench *bench, uint32_t i, uint32_t from, u
                                .bytes = { content.ptr + from, left < len ? left : len } };
 }
 
-static void pieces_become_files_whatever_is_repeated (void **state)
+TEST_IN (pieces_become_files_whatever_is_repeated, setup, teardown)
 {
     struct bench *b = *state;
     struct fetch *fetch = begin (b);
@@ -361,7 +352,7 @@ static void pieces_become_files_whatever_is_repeated (void **state)
     fetch_destroy (fetch);
 }
 
-static void what_a_worker_left_half_written_stops_nobody (void **state)
+TEST_IN (what_a_worker_left_half_written_stops_nobody, setup, teardown)
 {
     struct bench *b = *state;
     b->list.n = 1;
@@ -378,7 +369,7 @@ static void what_a_worker_left_half_written_stops_nobody (void **state)
     fetch_destroy (fetch);
 }
 
-static void a_name_that_leaves_the_folder_is_not_fetched (void **state)
+TEST_IN (a_name_that_leaves_the_folder_is_not_fetched, setup, teardown)
 {
     struct bench *b = *state;
     struct msg_run run = { .rung.kind = PROGRAM_CANARY };
@@ -391,7 +382,7 @@ static void a_name_that_leaves_the_folder_is_not_fetched (void **state)
     fetch_destroy (fetch);
 }
 
-static void an_empty_file_is_one_piece (void **state)
+TEST_IN (an_empty_file_is_one_piece, setup, teardown)
 {
     struct bench *b = *state;
     b->list.n = 1;
@@ -405,7 +396,7 @@ static void an_empty_file_is_one_piece (void **state)
     fetch_destroy (fetch);
 }
 
-static void what_is_lost_is_asked_for_again_less_and_less_often (void **state)
+TEST_IN (what_is_lost_is_asked_for_again_less_and_less_often, setup, teardown)
 {
     static const uint64_t asked_at_s[] = { 0, 1, 3, 7, 15, 25, 35 };
     struct bench *b = *state;
@@ -421,7 +412,7 @@ static void what_is_lost_is_asked_for_again_less_and_less_often (void **state)
     fetch_destroy (fetch);
 }
 
-static void what_cannot_be_sent_is_tried_soon (void **state)
+TEST_IN (what_cannot_be_sent_is_tried_soon, setup, teardown)
 {
     struct bench *b = *state;
     b->blocked = true;
@@ -442,7 +433,7 @@ static void fails_with (struct fetch *fetch, const char *what)
     fetch_destroy (fetch);
 }
 
-static void silence_ends_it_and_progress_does_not (void **state)
+TEST_IN (silence_ends_it_and_progress_does_not, setup, teardown)
 {
     struct bench *b = *state;
     struct fetch *fetch = begin (b);
@@ -456,7 +447,7 @@ static void silence_ends_it_and_progress_does_not (void **state)
                 "no piece of it arrived for 60 s; check whether this host can reach the coordinator's bulk port");
 }
 
-static void a_refusal_ends_it_in_the_coordinators_words (void **state)
+TEST_IN (a_refusal_ends_it_in_the_coordinators_words, setup, teardown)
 {
     struct bench *b = *state;
     struct fetch *fetch = begin (b);
@@ -465,7 +456,7 @@ static void a_refusal_ends_it_in_the_coordinators_words (void **state)
     fails_with (fetch, "from the coordinator: it was changed");
 }
 
-static void a_lie_ends_it_and_nothing_is_kept (void **state)
+TEST_IN (a_lie_ends_it_and_nothing_is_kept, setup, teardown)
 {
     struct bench *b = *state;
     struct fetch *fetch = begin (b);
@@ -479,34 +470,4 @@ static void a_lie_ends_it_and_nothing_is_kept (void **state)
     fetch_take (fetch, &lie, T0);
     fails_with (fetch, "more bytes than the file has");
     assert_int_equal (find (b)->missing.n, 3);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (only_relative_names_below_the_kit_are_good),
-        T (a_list_with_a_bad_name_makes_nothing),
-        T (a_kit_is_known_by_its_names_and_content),
-        T (files_that_are_all_there_are_used_in_place),
-        T (of_files_in_place_only_the_helper_of_a_command_is_copied),
-        T (one_that_differs_makes_all_come_from_the_kit),
-        T (a_link_or_a_pipe_in_place_is_not_the_file),
-        T (what_is_larger_than_a_kits_file_is_not_read),
-        T (a_changed_kit_is_put_together_anew),
-        T (a_damaged_blob_is_missing),
-        T (a_canary_of_a_kit_finds_its_helper_there),
-        T (a_restore_reads_the_pins_of_its_kit),
-        T (pieces_become_files_whatever_is_repeated),
-        T (what_a_worker_left_half_written_stops_nobody),
-        T (a_name_that_leaves_the_folder_is_not_fetched),
-        T (an_empty_file_is_one_piece),
-        T (what_is_lost_is_asked_for_again_less_and_less_often),
-        T (what_cannot_be_sent_is_tried_soon),
-        T (silence_ends_it_and_progress_does_not),
-        T (a_refusal_ends_it_in_the_coordinators_words),
-        T (a_lie_ends_it_and_nothing_is_kept),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,18 +1,9 @@
 /* links: coordinator_run */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "coordinator/run/kit_store.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 #include <unistd.h>
 
 enum { HOSTS = 4, TIMEOUT_MS = 30000, BIG_BYTES = 100 * 1000, LARGE = 17 }; /* of the largest: more than are kept */
@@ -129,7 +120,7 @@ static void has_problem (const struct msg_chunk *chunk, const char *what)
         fail_msg ("expected '%s', got '%.*s' and %u bytes", what, TEXT_ARG (chunk->problem), chunk->bytes.len);
 }
 
-static void a_file_comes_in_pieces (void **state)
+TEST_IN (a_file_comes_in_pieces, setup, teardown)
 {
     struct bench *b = *state;
     struct buf whole;
@@ -141,11 +132,11 @@ static void a_file_comes_in_pieces (void **state)
         assert_true (chunk->bytes.len > 0 && chunk->bytes.len <= FILE_CHUNK_MAX_BYTES);
         buf_add_text (&whole, chunk->bytes);
     }
-    assert_true (text_equal (buf_as_text (&whole), b->content[0]));
+    assert_text (&whole, b->content[0]);
     buf_release (&whole);
 }
 
-static void an_offset_behind_the_end_gets_nothing (void **state)
+TEST_IN (an_offset_behind_the_end_gets_nothing, setup, teardown)
 {
     struct bench *b = *state;
     const struct msg_chunk *chunk = ask (b, 0, 0, BIG_BYTES + 5);
@@ -154,7 +145,7 @@ static void an_offset_behind_the_end_gets_nothing (void **state)
     assert_true (chunk->bytes.len == 0 && chunk->problem.len == 0 && chunk->size_bytes == 0);
 }
 
-static void only_what_the_plan_names_is_served (void **state)
+TEST_IN (only_what_the_plan_names_is_served, setup, teardown)
 {
     struct bench *b = *state;
     struct text other = path_of (b, 7);
@@ -171,7 +162,7 @@ static void only_what_the_plan_names_is_served (void **state)
     assert_int_equal (b->answers, 4);
 }
 
-static void a_file_that_changed_is_refused_until_it_is_back (void **state)
+TEST_IN (a_file_that_changed_is_refused_until_it_is_back, setup, teardown)
 {
     struct bench *b = *state;
     assert_int_equal (atomic_file_write (path_of (b, 0).ptr, "changed", 7, 0600, NULL), 0);
@@ -184,16 +175,16 @@ static void a_file_that_changed_is_refused_until_it_is_back (void **state)
     assert_int_equal (b->answers, 3);
 }
 
-static void what_was_read_once_is_served_as_planned (void **state)
+TEST_IN (what_was_read_once_is_served_as_planned, setup, teardown)
 {
     struct bench *b = *state;
     assert_int_equal (ask (b, 0, 0, 0)->bytes.len, FILE_CHUNK_MAX_BYTES);
     assert_int_equal (atomic_file_write (path_of (b, 0).ptr, "changed", 7, 0600, NULL), 0);
     const struct msg_chunk *chunk = ask (b, 3, 0, 10);
-    assert_true (text_equal (chunk->bytes, (struct text){ b->content[0].ptr + 10, FILE_CHUNK_MAX_BYTES }));
+    assert_text (chunk->bytes, ((struct text){ b->content[0].ptr + 10, FILE_CHUNK_MAX_BYTES }));
 }
 
-static void hosts_that_wait_are_all_answered_once (void **state)
+TEST_IN (hosts_that_wait_are_all_answered_once, setup, teardown)
 {
     struct bench *b = *state;
     for (int times = 0; times < 3; times++)
@@ -229,7 +220,7 @@ static const struct msg_chunk *ask_large (struct bench *bench, uint32_t file)
     return &bench->last[0];
 }
 
-static void the_least_used_is_read_again (void **state)
+TEST_IN (the_least_used_is_read_again, setup, teardown)
 {
     struct bench *b = *state;
     use_large_files (b);
@@ -245,7 +236,7 @@ static void the_least_used_is_read_again (void **state)
 }
 
 /* Larger than all that is kept in memory; its holes take no disk. */
-static void a_wheel_comes_piece_by_piece_from_the_disk (void **state)
+TEST_IN (a_wheel_comes_piece_by_piece_from_the_disk, setup, teardown)
 {
     struct bench *b = *state;
     struct kit_file wheel = { .name = TEXT_LIT ("w.whl"),
@@ -264,14 +255,14 @@ static void a_wheel_comes_piece_by_piece_from_the_disk (void **state)
     assert_int_equal (ask (b, 0, 0, 0)->size_bytes, size_bytes);
     assert_int_equal (b->last[0].bytes.len, FILE_CHUNK_MAX_BYTES);
     const struct msg_chunk *chunk = ask (b, 3, 0, size_bytes - 4);
-    assert_true (text_is (chunk->bytes, "tail"));
+    assert_text (chunk->bytes, "tail");
     assert_int_equal (chunk->offset, size_bytes - 4);
     assert_int_equal (ask (b, 1, 0, size_bytes)->bytes.len, 0);
     assert_int_equal (unlink (wheel.file.path.ptr), 0);
     has_problem (ask (b, 1, 0, 0), "the coordinator can no longer open the file");
 }
 
-static void the_table_of_signatures_is_served (void **state)
+TEST_IN (the_table_of_signatures_is_served, setup, teardown)
 {
     struct bench *b = *state;
     char hex[DIGEST_HEX_BYTES];
@@ -282,33 +273,14 @@ static void the_table_of_signatures_is_served (void **state)
     b->plan.signature_table = table;
     b->store = kit_store_open (b->loop, &b->plan, take_answer, b, NULL);
     b->files[0].file.sha256 = table.sha256;
-    assert_true (text_is (ask (b, 1, 0, 0)->bytes, "table"));
+    assert_text (ask (b, 1, 0, 0)->bytes, "table");
 }
 
-static void closing_answers_nobody (void **state)
+TEST_IN (closing_answers_nobody, setup, teardown)
 {
     struct bench *b = *state;
     kit_store_answer (b->store, 0, &(struct msg_fetch){ b->files[0].file.sha256, 0 });
     kit_store_close (b->store);
     b->store = NULL;
     assert_int_equal (b->answers, 0);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        T (a_file_comes_in_pieces),
-        T (an_offset_behind_the_end_gets_nothing),
-        T (only_what_the_plan_names_is_served),
-        T (a_file_that_changed_is_refused_until_it_is_back),
-        T (what_was_read_once_is_served_as_planned),
-        T (hosts_that_wait_are_all_answered_once),
-        T (the_least_used_is_read_again),
-        T (a_wheel_comes_piece_by_piece_from_the_disk),
-        T (the_table_of_signatures_is_served),
-        T (closing_answers_nobody),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* links: simulated */
 /* The climb stops before a launch that is known to fail, and pays for nothing else of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "retry_fixture.h"
+#include "test.h"
 
 static void known_bad (struct plan *plan)
 {
@@ -26,9 +18,8 @@ static void second_known_bad (struct plan *plan)
     plan->rungs.n = 2;
 }
 
-static void it_is_not_started_and_the_run_says_why (void **state)
+TEST (it_is_not_started_and_the_run_says_why)
 {
-    (void) state;
     struct bench bench;
     bench_open_with (&bench, known_bad);
     assert_int_equal (count (&bench, FACT_PASS_BEGAN), 0);
@@ -38,14 +29,13 @@ static void it_is_not_started_and_the_run_says_why (void **state)
     assert_int_equal (ended->exit_status, 3);
     assert_true (
         text_find (ended->sentence, TEXT_LIT ("rung all was not started: the same launch failed in run 0123"), NULL));
-    assert_true (text_find (ended->sentence, TEXT_LIT ("--again"), NULL));
+    assert_has (ended->sentence, "--again");
     bench_close (&bench);
 }
 
 /* Whoever takes over behind the last rung that passed stops at the same place. */
-static void the_rungs_before_it_are_climbed (void **state)
+TEST (the_rungs_before_it_are_climbed)
 {
-    (void) state;
     for (int dies = 0; dies < 2; dies++) {
         struct bench bench;
         bench_open_with (&bench, second_known_bad);
@@ -56,16 +46,7 @@ static void the_rungs_before_it_are_climbed (void **state)
         assert_int_equal (count (&bench, FACT_RUN_ENDED), 1);
         const struct fact_run_ended *ended = &last (&bench, FACT_RUN_ENDED)->of.run_ended;
         assert_int_equal (ended->outcome, OUTCOME_BLOCKED);
-        assert_true (text_find (ended->sentence, TEXT_LIT ("rung larger was not started"), NULL));
+        assert_has (ended->sentence, "rung larger was not started");
         bench_close (&bench);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (it_is_not_started_and_the_run_says_why),
-        cmocka_unit_test (the_rungs_before_it_are_climbed),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,23 +1,14 @@
-/* links: launch */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* alone: launch */
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "coordinator/launch/launch_private.h"
 #include "coordinator/launch/launch_process.h"
+#include "test.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -213,7 +204,7 @@ static void check_line (struct scene *scene)
     json_decref (line);
 }
 
-static void a_worker_is_told_everything_and_waits_for_its_admission (void **state)
+TEST_IN (a_worker_is_told_everything_and_waits_for_its_admission, scene_open, scene_close)
 {
     struct scene *scene = *state;
     write_worker (scene, good_worker);
@@ -229,7 +220,7 @@ static void a_worker_is_told_everything_and_waits_for_its_admission (void **stat
     assert_string_equal (scene->why, "the worker was killed by signal 9 (SIGKILL)");
 }
 
-static void a_worker_inherits_nothing_but_what_is_listed (void **state)
+TEST_IN (a_worker_inherits_nothing_but_what_is_listed, scene_open, scene_close)
 {
     struct scene *scene = *state;
     int leaked = open ("/dev/null", O_RDONLY); /* not close-on-exec, as a careless library's */
@@ -242,14 +233,14 @@ static void a_worker_inherits_nothing_but_what_is_listed (void **state)
     unsetenv ("SLICEUP_TEST_SECRET");
     close (leaked);
     close (77);
-    assert_null (strstr (file_text (scene, "environment"), "SLICEUP_TEST_SECRET"));
-    assert_non_null (strstr (file_text (scene, "environment"), "\nTZ=UTC\n"));
-    assert_non_null (strstr (file_text (scene, "descriptors"), "worker.log"));
-    assert_null (strstr (file_text (scene, "descriptors"), "/dev/null"));
+    assert_has_not (file_text (scene, "environment"), "SLICEUP_TEST_SECRET");
+    assert_has (file_text (scene, "environment"), "\nTZ=UTC\n");
+    assert_has (file_text (scene, "descriptors"), "worker.log");
+    assert_has_not (file_text (scene, "descriptors"), "/dev/null");
 }
 
 /* In Python: a shell undoes what it inherits. */
-static void a_worker_starts_with_no_signal_blocked_or_ignored (void **state)
+TEST_IN (a_worker_starts_with_no_signal_blocked_or_ignored, scene_open, scene_close)
 {
     struct scene *scene = *state;
     char script[512];
@@ -274,7 +265,7 @@ static void a_worker_starts_with_no_signal_blocked_or_ignored (void **state)
     assert_int_equal (is_ignored & 1ULL << (SIGUSR1 - 1), 0); /* Python ignores some itself */
 }
 
-static void a_worker_has_a_session_of_its_own (void **state)
+TEST_IN (a_worker_has_a_session_of_its_own, scene_open, scene_close)
 {
     struct scene *scene = *state;
     char pid[32];
@@ -286,7 +277,7 @@ static void a_worker_has_a_session_of_its_own (void **state)
     assert_string_equal (file_text (scene, "session"), pid);
 }
 
-static void what_it_writes_to_standard_error_is_appended_to_its_private_log (void **state)
+TEST_IN (what_it_writes_to_standard_error_is_appended_to_its_private_log, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct stat st;
@@ -313,7 +304,7 @@ static bool all_exited (struct scene *scene)
     return true;
 }
 
-static void many_workers_start_at_once (void **state)
+TEST_IN (many_workers_start_at_once, scene_open, scene_close)
 {
     struct scene *scene = *state;
     write_worker (scene,
@@ -366,7 +357,7 @@ static const struct wrong {
     { "printf '{\"sliceup-worker\":1'; exec sleep 600", "the worker reported no public key within" },
 };
 
-static void a_start_that_goes_wrong_is_reported_once_and_says_why (void **state)
+TEST_IN (a_start_that_goes_wrong_is_reported_once_and_says_why, scene_open, scene_close)
 {
     struct scene *scene = *state;
     for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
@@ -402,7 +393,7 @@ static bool both_are_gone (struct scene *scene)
     return kill (watched, 0) != 0 && !is_running (its_child);
 }
 
-static void a_worker_given_up_is_ended_with_its_children_and_not_reported_again (void **state)
+TEST_IN (a_worker_given_up_is_ended_with_its_children_and_not_reported_again, scene_open, scene_close)
 {
     struct scene *scene = *state;
     scene->launch->timeout_ms = 300;
@@ -419,7 +410,7 @@ static void a_worker_given_up_is_ended_with_its_children_and_not_reported_again 
     run_until (scene, both_are_gone);
 }
 
-static void other_output_before_the_answer_is_passed_over (void **state)
+TEST_IN (other_output_before_the_answer_is_passed_over, scene_open, scene_close)
 {
     struct scene *scene = *state;
     write_worker (scene,
@@ -435,7 +426,7 @@ static void other_output_before_the_answer_is_passed_over (void **state)
                          "the worker was killed by signal 9 (SIGKILL) before the coordinator admitted the worker");
 }
 
-static void a_start_that_is_refused_changes_nothing (void **state)
+TEST_IN (a_start_that_is_refused_changes_nothing, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct err err = { 0 };
@@ -443,7 +434,7 @@ static void a_start_that_is_refused_changes_nothing (void **state)
     const struct plan_host *host = &local0, broken = { .name = TEXT_LIT ("\xff") };
     assert_int_equal (launch_start (scene->launch, 0, host, scene->folder, &err), -1); /* no worker program */
     assert_int_equal (err.code, ERR_IO);
-    assert_non_null (strstr (err.text, scene->worker));
+    assert_has (err.text, scene->worker);
     write_worker (scene, good_worker);
     assert_int_equal (launch_start (scene->launch, 0, host, "relative", &err), -1);
     assert_int_equal (err.code, ERR_STATE);
@@ -471,7 +462,7 @@ static void a_start_that_is_refused_changes_nothing (void **state)
     assert_int_equal (scene->exited[0], 1);
 }
 
-static void admitting_or_killing_a_rank_without_a_worker_does_nothing (void **state)
+TEST_IN (admitting_or_killing_a_rank_without_a_worker_does_nothing, scene_open, scene_close)
 {
     struct scene *scene = *state;
     launch_note_admitted (scene->launch, 3);
@@ -485,7 +476,7 @@ static void admitting_or_killing_a_rank_without_a_worker_does_nothing (void **st
     assert_int_equal (scene->exited[0], 1);
 }
 
-static void admitting_too_early_does_not_stop_the_waiting_for_the_key (void **state)
+TEST_IN (admitting_too_early_does_not_stop_the_waiting_for_the_key, scene_open, scene_close)
 {
     struct scene *scene = *state;
     scene->launch->timeout_ms = 200;
@@ -498,7 +489,7 @@ static void admitting_too_early_does_not_stop_the_waiting_for_the_key (void **st
 
 /* ---- coordinators that come and go ---- */
 
-static void closing_ends_no_worker (void **state)
+TEST_IN (closing_ends_no_worker, scene_open, scene_close)
 {
     struct scene *scene = *state;
     write_worker (scene, good_worker);
@@ -534,7 +525,7 @@ static pid_t start_orphan (void)
     return atoi (text);
 }
 
-static void an_adopted_worker_is_watched_and_can_be_killed (void **state)
+TEST_IN (an_adopted_worker_is_watched_and_can_be_killed, scene_open, scene_close)
 {
     struct scene *scene = *state;
     uint64_t ticks = 0;
@@ -546,11 +537,11 @@ static void an_adopted_worker_is_watched_and_can_be_killed (void **state)
     launch_kill (scene->launch, 0);
     run_until (scene, is_exited);
     assert_int_equal (scene->exited[0], 1);
-    assert_non_null (strstr (scene->why, "with unknown status"));
+    assert_has (scene->why, "with unknown status");
     assert_false (is_running (pid));
 }
 
-static void another_process_of_the_same_pid_is_not_adopted (void **state)
+TEST_IN (another_process_of_the_same_pid_is_not_adopted, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct err err = { 0 };
@@ -565,12 +556,12 @@ static void another_process_of_the_same_pid_is_not_adopted (void **state)
     assert_int_equal (launch_adopt (scene->launch, 0, 0, ticks, &err), -1);
     assert_int_equal (err.code, ERR_STATE);
     assert_int_equal (launch_adopt (scene->launch, 0, (int64_t) 1 << 33, ticks, &err), -1);
-    assert_non_null (strstr (err.text, "is not a pid"));
+    assert_has (err.text, "is not a pid");
     assert_int_equal (launch_adopt (scene->launch, 0, INT32_MAX, ticks, &err), -1); /* above any kernel's pid_max */
     assert_int_equal (err.code, ERR_STATE);
 }
 
-static void the_start_time_is_read_past_any_name (void **state)
+TEST_IN (the_start_time_is_read_past_any_name, scene_open, scene_close)
 {
     struct scene *scene = *state;
     char path[128], command[256];
@@ -587,28 +578,4 @@ static void the_start_time_is_read_past_any_name (void **state)
     assert_int_equal (kill (pid, SIGKILL), 0);
     assert_int_equal (waitpid (pid, NULL, 0), pid);
     assert_true (other >= own && other - own < 100 * 600); /* ticks of 10 ms: this test runs for less than 10 min */
-}
-
-int main (void)
-{
-#define IN_SCENE(test) cmocka_unit_test_setup_teardown (test, scene_open, scene_close)
-    const struct CMUnitTest tests[] = {
-        IN_SCENE (a_worker_is_told_everything_and_waits_for_its_admission),
-        IN_SCENE (a_worker_inherits_nothing_but_what_is_listed),
-        IN_SCENE (a_worker_starts_with_no_signal_blocked_or_ignored),
-        IN_SCENE (a_worker_has_a_session_of_its_own),
-        IN_SCENE (what_it_writes_to_standard_error_is_appended_to_its_private_log),
-        IN_SCENE (many_workers_start_at_once),
-        IN_SCENE (a_start_that_goes_wrong_is_reported_once_and_says_why),
-        IN_SCENE (a_worker_given_up_is_ended_with_its_children_and_not_reported_again),
-        IN_SCENE (other_output_before_the_answer_is_passed_over),
-        IN_SCENE (a_start_that_is_refused_changes_nothing),
-        IN_SCENE (admitting_or_killing_a_rank_without_a_worker_does_nothing),
-        IN_SCENE (admitting_too_early_does_not_stop_the_waiting_for_the_key),
-        IN_SCENE (closing_ends_no_worker),
-        IN_SCENE (an_adopted_worker_is_watched_and_can_be_killed),
-        IN_SCENE (another_process_of_the_same_pid_is_not_adopted),
-        IN_SCENE (the_start_time_is_read_past_any_name),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,18 +1,9 @@
 /* links: launch */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "coordinator/launch/launch_private.h"
+#include "test.h"
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define KEY "abcdefghij0123456789ABCDEFGHIJ0123456789"
@@ -51,7 +42,7 @@ static void on_keyed (void *owner, uint32_t rank, struct text public_key)
 {
     struct scene *scene = owner;
     scene->keyed[rank]++;
-    assert_true (text_is (public_key, KEY));
+    assert_text (public_key, KEY);
     if (scene->admit)
         launch_note_admitted (scene->launch, rank);
 }
@@ -218,7 +209,7 @@ static void has_text (json_t *words, const char *name, const char *value)
 
 /* ---- what a courier is told ---- */
 
-static void a_courier_is_told_how_to_get_there_and_what_to_take (void **state)
+TEST_IN (a_courier_is_told_how_to_get_there_and_what_to_take, scene_open, scene_close)
 {
     struct scene *scene = *state;
     write_courier (
@@ -252,19 +243,19 @@ static void a_courier_is_told_how_to_get_there_and_what_to_take (void **state)
     json_decref (line);
 }
 
-static void a_missing_bundle_is_refused_with_the_command_that_makes_it (void **state)
+TEST_IN (a_missing_bundle_is_refused_with_the_command_that_makes_it, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct err err = { 0 };
     write_courier (scene, "exit 0");
     assert_int_equal (unlink (scene->bundle), 0);
     assert_int_equal (launch_start (scene->launch, 0, &host, scene->folder, &err), -1);
-    assert_non_null (strstr (err.text, scene->bundle));
-    assert_non_null (strstr (err.text, "--target bundle"));
+    assert_has (err.text, scene->bundle);
+    assert_has (err.text, "--target bundle");
     assert_null (scene->launch->starts);
 }
 
-static void a_bundle_whose_head_is_not_told_is_refused (void **state)
+TEST_IN (a_bundle_whose_head_is_not_told_is_refused, scene_open, scene_close)
 {
     static const char *const heads[] = { "", "no digest 5\n", SHA256 "\n", SHA256 " 0\n", SHA256 "f 5\n" };
     struct scene *scene = *state;
@@ -276,14 +267,14 @@ static void a_bundle_whose_head_is_not_told_is_refused (void **state)
         else
             assert_int_equal (atomic_file_write (scene->head, heads[i], strlen (heads[i]), 0600, NULL), 0);
         assert_int_equal (launch_start (scene->launch, 0, &host, scene->folder, &err), -1);
-        assert_non_null (strstr (err.text, scene->head));
+        assert_has (err.text, scene->head);
         assert_null (scene->launch->starts);
     }
 }
 
 /* ---- what it says ---- */
 
-static void what_a_courier_finds_is_passed_on_and_ends_nothing (void **state)
+TEST_IN (what_a_courier_finds_is_passed_on_and_ends_nothing, scene_open, scene_close)
 {
     struct scene *scene = *state;
     write_courier (scene, "say '\"found\":\"the file was \\u001bchanged\"'; answer; read -r go; say '\"left\":true'");
@@ -295,7 +286,7 @@ static void what_a_courier_finds_is_passed_on_and_ends_nothing (void **state)
     assert_int_equal (scene->exited[0], 0);
 }
 
-static void a_worker_that_stands_on_its_own_is_not_reported_when_its_courier_ends (void **state)
+TEST_IN (a_worker_that_stands_on_its_own_is_not_reported_when_its_courier_ends, scene_open, scene_close)
 {
     struct scene *scene = *state;
     write_courier (scene, "say '\"step\":\"resolve\"'; echo welcome; say '\"step\":\"connect\"'; answer\n"
@@ -312,7 +303,7 @@ static void a_worker_that_stands_on_its_own_is_not_reported_when_its_courier_end
     assert_int_equal (scene->exited[0], 0);
 }
 
-static void a_refusal_names_its_step_and_shows_no_control_characters (void **state)
+TEST_IN (a_refusal_names_its_step_and_shows_no_control_characters, scene_open, scene_close)
 {
     struct scene *scene = *state;
     write_courier (
@@ -324,7 +315,7 @@ static void a_refusal_names_its_step_and_shows_no_control_characters (void **sta
     assert_int_equal (scene->exited[0], 1);
 }
 
-static void the_end_of_a_worker_that_its_courier_saw_is_reported_once (void **state)
+TEST_IN (the_end_of_a_worker_that_its_courier_saw_is_reported_once, scene_open, scene_close)
 {
     struct scene *scene = *state;
     write_courier (scene, "answer; read -r go; say '\"ended\":\"exit status 3\"'; exit 0");
@@ -336,7 +327,7 @@ static void the_end_of_a_worker_that_its_courier_saw_is_reported_once (void **st
     assert_int_equal (scene->exited[0], 1);
 }
 
-static void a_courier_that_falls_takes_only_a_tied_worker_with_it (void **state)
+TEST_IN (a_courier_that_falls_takes_only_a_tied_worker_with_it, scene_open, scene_close)
 {
     struct scene *scene = *state;
     write_courier (scene, "answer; read -r go; kill -9 $$");
@@ -350,7 +341,7 @@ static void a_courier_that_falls_takes_only_a_tied_worker_with_it (void **state)
     assert_string_equal (scene->why, "the courier of the worker was killed by signal 9 (SIGKILL)");
 }
 
-static void words_that_come_too_early_or_make_no_sense_change_nothing_or_are_refused (void **state)
+TEST_IN (words_that_come_too_early_or_make_no_sense_change_nothing_or_are_refused, scene_open, scene_close)
 {
     static const struct {
         const char *body, *why;
@@ -383,7 +374,7 @@ static bool all_keyed (struct scene *scene)
     return true;
 }
 
-static void no_more_are_on_their_way_than_allowed_and_all_get_their_turn (void **state)
+TEST_IN (no_more_are_on_their_way_than_allowed_and_all_get_their_turn, scene_open, scene_close)
 {
     struct scene *scene = *state;
     /* Each takes a place, and says so when there are too many. */
@@ -397,7 +388,7 @@ static void no_more_are_on_their_way_than_allowed_and_all_get_their_turn (void *
     assert_false (has (scene, "crowded"));
 }
 
-static void those_that_cannot_begin_are_reported_and_do_not_hold_up_the_others (void **state)
+TEST_IN (those_that_cannot_begin_are_reported_and_do_not_hold_up_the_others, scene_open, scene_close)
 {
     struct scene *scene = *state;
     char path[128];
@@ -422,7 +413,7 @@ static bool none_is_on_its_transport (struct scene *scene)
     return true;
 }
 
-static void none_begins_once_the_run_is_over (void **state)
+TEST_IN (none_begins_once_the_run_is_over, scene_open, scene_close)
 {
     struct scene *scene = *state;
     char path[128];
@@ -438,7 +429,7 @@ static void none_begins_once_the_run_is_over (void **state)
         assert_int_equal (scene->exited[rank], rank < AT_ONCE ? 1 : 0);
 }
 
-static void the_end_of_the_coordinator_reaches_a_courier_that_is_with_its_worker (void **state)
+TEST_IN (the_end_of_the_coordinator_reaches_a_courier_that_is_with_its_worker, scene_open, scene_close)
 {
     struct scene *scene = *state;
     write_courier (scene, "answer; read -r go; read -r more || touch over");
@@ -449,25 +440,4 @@ static void the_end_of_the_coordinator_reaches_a_courier_that_is_with_its_worker
     launch_close (scene->launch);
     open_launch (scene);
     run_until (scene, is_over);
-}
-
-int main (void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown (name, scene_open, scene_close)
-    const struct CMUnitTest tests[] = {
-        TEST (a_courier_is_told_how_to_get_there_and_what_to_take),
-        TEST (a_bundle_whose_head_is_not_told_is_refused),
-        TEST (what_a_courier_finds_is_passed_on_and_ends_nothing),
-        TEST (a_missing_bundle_is_refused_with_the_command_that_makes_it),
-        TEST (a_worker_that_stands_on_its_own_is_not_reported_when_its_courier_ends),
-        TEST (a_refusal_names_its_step_and_shows_no_control_characters),
-        TEST (the_end_of_a_worker_that_its_courier_saw_is_reported_once),
-        TEST (a_courier_that_falls_takes_only_a_tied_worker_with_it),
-        TEST (words_that_come_too_early_or_make_no_sense_change_nothing_or_are_refused),
-        TEST (no_more_are_on_their_way_than_allowed_and_all_get_their_turn),
-        TEST (those_that_cannot_begin_are_reported_and_do_not_hold_up_the_others),
-        TEST (none_begins_once_the_run_is_over),
-        TEST (the_end_of_the_coordinator_reaches_a_courier_that_is_with_its_worker),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

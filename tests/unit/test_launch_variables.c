@@ -1,13 +1,7 @@
 /* links: model base */
 /* What a profile gives to a program of a scope on a host. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/model/launch_variables.h"
+#include "test.h"
 
 #define VAR(NAME, VALUE)                                                                                               \
     {                                                                                                                  \
@@ -42,9 +36,8 @@ static void expect (var_list got, const struct var *wanted, uint32_t n)
             fail_msg ("%u: %.*s=%.*s", i, TEXT_ARG (got.items[i].name), TEXT_ARG (got.items[i].value));
 }
 
-static void a_scope_wins_over_all_and_may_unset (void **state)
+TEST (a_scope_wins_over_all_and_may_unset)
 {
-    (void) state;
     struct plan plan = plan_made ();
     struct launch_place place = launch_place_of (&plan, NULL, 0, 1);
     const struct var host[] = { VAR ("ADDRESS", "10.0.0.2:b"), VAR ("BOUNDS", "1,1"), VAR ("FLAGS", "--x={\"a\": 1}") };
@@ -56,9 +49,8 @@ static void a_scope_wins_over_all_and_may_unset (void **state)
     arena_reset (&arena);
 }
 
-static void a_part_of_the_slice_has_ranks_of_its_own (void **state)
+TEST (a_part_of_the_slice_has_ranks_of_its_own)
 {
-    (void) state;
     struct plan plan = plan_made ();
     const uint32_t ranks[] = { 1, 2 };
     struct launch_place place = launch_place_of (&plan, ranks, 2, 1);
@@ -69,21 +61,19 @@ static void a_part_of_the_slice_has_ranks_of_its_own (void **state)
     arena_reset (&arena);
 }
 
-static void nothing_is_inherited_that_is_set_or_unset (void **state)
+TEST (nothing_is_inherited_that_is_set_or_unset)
 {
-    (void) state;
     struct plan plan = plan_made ();
     text_list host = launch_inherited_by (&plan.profile, SCOPE_HOST, &arena),
               slice = launch_inherited_by (&plan.profile, SCOPE_SLICE, &arena);
     assert_int_equal (host.n, 1);
-    assert_true (text_is (host.items[0], "ZONE"));
+    assert_text (host.items[0], "ZONE");
     assert_int_equal (slice.n, 3);
     arena_reset (&arena);
 }
 
-static void only_small_letters_in_braces_are_placeholders (void **state)
+TEST (only_small_letters_in_braces_are_placeholders)
 {
-    (void) state;
     static const struct {
         const char *value, *unknown;
     } cases[] = { { "{rank}{host}", NULL },
@@ -108,21 +98,19 @@ static void only_small_letters_in_braces_are_placeholders (void **state)
     }
 }
 
-static void two_pairs_of_braces_are_text (void **state)
+TEST (two_pairs_of_braces_are_text)
 {
-    (void) state;
     struct plan plan = plan_made ();
     struct var vars[] = { VAR ("A", "{{time}} {{rank}} {rank} {{host} {\"a\":{rank}}") };
     plan.profile = (struct profile){ .env = { vars, 1 } };
     struct launch_place place = launch_place_of (&plan, NULL, 0, 2);
     var_list got = launch_variables_of (&plan.profile, SCOPE_SLICE, &place, &arena);
-    assert_true (text_is (got.items[0].value, "{time} {rank} 2 {c {\"a\":2}"));
+    assert_text (got.items[0].value, ("{time} {rank} 2 {c {\"a\":2}"));
     arena_reset (&arena);
 }
 
-static void what_differs_by_host_is_told_by_its_placeholders (void **state)
+TEST (what_differs_by_host_is_told_by_its_placeholders)
 {
-    (void) state;
     struct plan plan = plan_made ();
     text_list names = launch_differing_by_host (&plan.profile, &arena);
     assert_int_equal (names.n, 2);
@@ -140,15 +128,4 @@ static int release (void **state)
     return 0;
 }
 
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_scope_wins_over_all_and_may_unset),
-        cmocka_unit_test (a_part_of_the_slice_has_ranks_of_its_own),
-        cmocka_unit_test (nothing_is_inherited_that_is_set_or_unset),
-        cmocka_unit_test (only_small_letters_in_braces_are_placeholders),
-        cmocka_unit_test (two_pairs_of_braces_are_text),
-        cmocka_unit_test (what_differs_by_host_is_told_by_its_placeholders),
-    };
-    return cmocka_run_group_tests (tests, NULL, release);
-}
+TEST_GROUP (NULL, release)

@@ -1,14 +1,8 @@
 /* links: coordinator_core */
 /* One bundle's lease as its grantor sees it. T is 1000 ms: over after 1021, free after 2021. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/model/lease.h"
 #include "coordinator/core/lease.h"
+#include "test.h"
 
 enum { T_MS = 1000, OVER_MS = 1021, FREE_MS = 2021 };
 
@@ -26,39 +20,35 @@ static struct lease granted (uint64_t token, uint32_t host, uint64_t now_ms)
     return lease;
 }
 
-static void the_lease_client_gives_up_before_the_grantor_does_whatever_the_term (void **state)
+TEST (the_lease_client_gives_up_before_the_grantor_does_whatever_the_term)
 {
-    (void) state;
     static const uint64_t terms_ms[] = { 1, 2, 3, 100, 1000, LEASE_TERM_MS, 60 * 60 * 1000 };
     for (size_t i = 0; i < sizeof terms_ms / sizeof terms_ms[0]; i++) {
-        uint64_t t = terms_ms[i];
+        uint64_t term_ms = terms_ms[i];
         /* A clock that is 1 % slow counts the holder's time, one that is 1 % fast the grantor's. */
-        assert_true (lease_holder_ms (t) * 10100 / 99 < lease_grantor_ms (t) * 100);
-        assert_true (lease_kill_ms (t) + lease_ask_ms (t) < lease_holder_ms (t) || t < 3);
-        assert_int_equal (lease_delay_ms (t), t);
+        assert_true (lease_holder_ms (term_ms) * 10100 / 99 < lease_grantor_ms (term_ms) * 100);
+        assert_true (lease_kill_ms (term_ms) + lease_ask_ms (term_ms) < lease_holder_ms (term_ms) || term_ms < 3);
+        assert_int_equal (lease_delay_ms (term_ms), term_ms);
     }
 }
 
-static void a_term_of_zero_is_the_default (void **state)
+TEST (a_term_of_zero_is_the_default)
 {
-    (void) state;
     struct lease lease;
     lease_init (&lease, 0);
     assert_int_equal (lease.term_ms, LEASE_TERM_MS);
 }
 
-static void what_nobody_was_granted_is_free (void **state)
+TEST (what_nobody_was_granted_is_free)
 {
-    (void) state;
     struct lease lease = fresh ();
     assert_int_equal (lease_state (&lease, 0), LEASE_FREE);
     assert_int_equal (lease_free_at (&lease), 0);
     assert_false (lease_grant_renewal (&lease, 0, 0, 10));
 }
 
-static void a_grant_is_held_then_over_then_free (void **state)
+TEST_IN (a_grant_is_held_then_over_then_free, NULL, NULL)
 {
-    (void) state;
     struct lease lease = granted (7, 2, 5000);
     static const struct {
         uint64_t at_ms;
@@ -75,9 +65,8 @@ static void a_grant_is_held_then_over_then_free (void **state)
     assert_int_equal (lease_state (&lease, 5000 + FREE_MS), LEASE_HELD);
 }
 
-static void an_answer_counts_from_when_it_is_sent (void **state)
+TEST (an_answer_counts_from_when_it_is_sent)
 {
-    (void) state;
     struct lease lease = granted (7, 2, 0);
     assert_true (lease_grant_renewal (&lease, 7, 2, OVER_MS - 1));
     assert_int_equal (lease_free_at (&lease), OVER_MS - 1 + FREE_MS);
@@ -85,9 +74,8 @@ static void an_answer_counts_from_when_it_is_sent (void **state)
     assert_int_equal (lease_state (&lease, OVER_MS - 1 + OVER_MS), LEASE_OVER);
 }
 
-static void whoever_holds_nothing_is_refused_and_changes_nothing (void **state)
+TEST (whoever_holds_nothing_is_refused_and_changes_nothing)
 {
-    (void) state;
     static const struct {
         const char *who;
         uint64_t token;
@@ -105,9 +93,8 @@ static void whoever_holds_nothing_is_refused_and_changes_nothing (void **state)
     }
 }
 
-static void a_release_frees_at_once_whenever_it_is_heard (void **state)
+TEST (a_release_frees_at_once_whenever_it_is_heard)
 {
-    (void) state;
     static const uint64_t at_ms[] = { 1, OVER_MS, FREE_MS };
     for (size_t i = 0; i < sizeof at_ms / sizeof at_ms[0]; i++) {
         struct lease lease = granted (7, 2, 0);
@@ -120,18 +107,16 @@ static void a_release_frees_at_once_whenever_it_is_heard (void **state)
     }
 }
 
-static void a_release_of_another_token_is_not_this_ones (void **state)
+TEST (a_release_of_another_token_is_not_this_ones)
 {
-    (void) state;
     struct lease lease = granted (7, 2, 0);
     lease_note_released (&lease, 6);
     lease_note_released (&lease, 8);
     assert_int_equal (lease_state (&lease, 1), LEASE_HELD);
 }
 
-static void whoever_takes_over_waits_a_full_term_and_the_delay (void **state)
+TEST (whoever_takes_over_waits_a_full_term_and_the_delay)
 {
-    (void) state;
     struct lease lease = fresh ();
     lease_restart (&lease, 7, 2, 9000);
     assert_int_equal (lease_state (&lease, 9000 + OVER_MS - 1), LEASE_HELD);
@@ -139,9 +124,8 @@ static void whoever_takes_over_waits_a_full_term_and_the_delay (void **state)
     assert_int_equal (lease_free_at (&lease), 9000 + FREE_MS);
 }
 
-static void the_lease_client_of_the_journal_is_known_again_and_nobody_else (void **state)
+TEST (the_lease_client_of_the_journal_is_known_again_and_nobody_else)
 {
-    (void) state;
     struct lease lease = fresh ();
     lease_restart (&lease, 7, 2, 9000);
     assert_false (lease_grant_renewal (&lease, 6, 2, 9100));
@@ -152,29 +136,10 @@ static void the_lease_client_of_the_journal_is_known_again_and_nobody_else (void
     assert_int_equal (lease_state (&lease, 9200), LEASE_FREE);
 }
 
-static void whoever_takes_over_a_run_without_a_grant_waits_for_nobody (void **state)
+TEST (whoever_takes_over_a_run_without_a_grant_waits_for_nobody)
 {
-    (void) state;
     struct lease lease = fresh ();
     lease_restart (&lease, 0, 0, 9000);
     assert_int_equal (lease_state (&lease, 9000), LEASE_FREE);
     assert_int_equal (lease.term_ms, T_MS);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (the_lease_client_gives_up_before_the_grantor_does_whatever_the_term),
-        cmocka_unit_test (a_term_of_zero_is_the_default),
-        cmocka_unit_test (what_nobody_was_granted_is_free),
-        cmocka_unit_test (a_grant_is_held_then_over_then_free),
-        cmocka_unit_test (an_answer_counts_from_when_it_is_sent),
-        cmocka_unit_test (whoever_holds_nothing_is_refused_and_changes_nothing),
-        cmocka_unit_test (a_release_frees_at_once_whenever_it_is_heard),
-        cmocka_unit_test (a_release_of_another_token_is_not_this_ones),
-        cmocka_unit_test (whoever_takes_over_waits_a_full_term_and_the_delay),
-        cmocka_unit_test (the_lease_client_of_the_journal_is_known_again_and_nobody_else),
-        cmocka_unit_test (whoever_takes_over_a_run_without_a_grant_waits_for_nobody),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

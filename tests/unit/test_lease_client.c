@@ -1,15 +1,9 @@
 /* links: worker_core */
 /* The writer's own view of its lease. T is 1200 ms: asked for every 400, over 1164 after the question, and what writes
  * is killed 150 before that: 1014 after the question. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/model/lease.h"
 #include "lease_deadline.h"
+#include "test.h"
 
 enum { T_MS = 1200, ASK_MS = 400, STOP_MS = 1014, UNTIL_MS = 1164, NOW_MS = 5000 };
 
@@ -30,9 +24,8 @@ static struct lease_client holding (uint64_t token)
     return lease_client;
 }
 
-static void who_wants_nothing_asks_nothing_and_may_nothing (void **state)
+TEST (who_wants_nothing_asks_nothing_and_may_nothing)
 {
-    (void) state;
     struct lease_client lease_client = { 0 };
     assert_int_equal (lease_client_begin_ask (&lease_client, NOW_MS), 0);
     lease_client_receive (&lease_client, 0, 0, T_MS, NOW_MS);
@@ -41,9 +34,8 @@ static void who_wants_nothing_asks_nothing_and_may_nothing (void **state)
     assert_true (lease_client_deadline_ms (&lease_client) == UINT64_MAX);
 }
 
-static void it_asks_at_once_and_then_every_third_of_the_term (void **state)
+TEST (it_asks_at_once_and_then_every_third_of_the_term)
 {
-    (void) state;
     struct lease_client lease_client = wanting (7);
     assert_int_equal (lease_client_deadline_ms (&lease_client), 0);
     assert_int_equal (lease_client_begin_ask (&lease_client, NOW_MS), 1);
@@ -53,18 +45,16 @@ static void it_asks_at_once_and_then_every_third_of_the_term (void **state)
     assert_int_equal (lease_client_begin_ask (&lease_client, NOW_MS + ASK_MS), 0);
 }
 
-static void a_term_of_zero_is_the_default (void **state)
+TEST (a_term_of_zero_is_the_default)
 {
-    (void) state;
     struct lease_client lease_client = { 0 };
     lease_client_want (&lease_client, 7, 0);
     lease_client_begin_ask (&lease_client, NOW_MS);
     assert_int_equal (lease_client_deadline_ms (&lease_client), NOW_MS + lease_ask_ms (LEASE_TERM_MS));
 }
 
-static void time_is_counted_from_the_question (void **state)
+TEST (time_is_counted_from_the_question)
 {
-    (void) state;
     struct lease_client lease_client = holding (7);
     assert_int_equal (lease_client_stop_at_ms (&lease_client), NOW_MS + STOP_MS);
     assert_int_equal (lease_client.until_ms, NOW_MS + UNTIL_MS);
@@ -76,18 +66,16 @@ static void time_is_counted_from_the_question (void **state)
     assert_false (lease_client.refused);
 }
 
-static void the_end_is_a_deadline_when_it_comes_before_the_next_question (void **state)
+TEST (the_end_is_a_deadline_when_it_comes_before_the_next_question)
 {
-    (void) state;
     struct lease_client lease_client = holding (7);
     lease_client_begin_ask (&lease_client, NOW_MS + ASK_MS);
     lease_client_begin_ask (&lease_client, NOW_MS + 2 * ASK_MS);
     assert_int_equal (lease_client_deadline_ms (&lease_client), NOW_MS + STOP_MS);
 }
 
-static void an_answer_that_comes_too_late_is_worth_nothing (void **state)
+TEST (an_answer_that_comes_too_late_is_worth_nothing)
 {
-    (void) state;
     struct lease_client lease_client = wanting (7);
     uint64_t ask = lease_client_begin_ask (&lease_client, NOW_MS);
     lease_client_receive (&lease_client, 7, ask, T_MS, NOW_MS + STOP_MS);
@@ -99,9 +87,8 @@ static void an_answer_that_comes_too_late_is_worth_nothing (void **state)
     assert_true (lease_client_may_write (&lease_client, NOW_MS + 2 * STOP_MS - 1));
 }
 
-static void only_the_newest_answered_question_counts (void **state)
+TEST (only_the_newest_answered_question_counts)
 {
-    (void) state;
     struct lease_client lease_client = wanting (7);
     uint64_t first = lease_client_begin_ask (&lease_client, NOW_MS),
              second = lease_client_begin_ask (&lease_client, NOW_MS + ASK_MS);
@@ -113,9 +100,8 @@ static void only_the_newest_answered_question_counts (void **state)
     assert_int_equal (lease_client_stop_at_ms (&lease_client), NOW_MS + ASK_MS + STOP_MS);
 }
 
-static void answers_that_fit_no_question_are_not_heard (void **state)
+TEST (answers_that_fit_no_question_are_not_heard)
 {
-    (void) state;
     static const struct {
         const char *what;
         uint64_t token, ask;
@@ -136,9 +122,8 @@ static void answers_that_fit_no_question_are_not_heard (void **state)
     }
 }
 
-static void questions_are_forgotten_in_order (void **state)
+TEST (questions_are_forgotten_in_order)
 {
-    (void) state;
     struct lease_client lease_client = wanting (7);
     for (uint64_t i = 0; i <= LEASE_CLIENT_ASKS_MAX; i++)
         assert_int_equal (lease_client_begin_ask (&lease_client, NOW_MS + i * ASK_MS), i + 1);
@@ -149,9 +134,8 @@ static void questions_are_forgotten_in_order (void **state)
     assert_int_equal (lease_client_stop_at_ms (&lease_client), now_ms - ASK_MS + STOP_MS);
 }
 
-static void the_shorter_term_of_order_and_answer_holds (void **state)
+TEST (the_shorter_term_of_order_and_answer_holds)
 {
-    (void) state;
     struct lease_client lease_client = wanting (7);
     uint64_t ask = lease_client_begin_ask (&lease_client, NOW_MS);
     lease_client_receive (&lease_client, 7, ask, T_MS / 2, NOW_MS + 1);
@@ -160,9 +144,8 @@ static void the_shorter_term_of_order_and_answer_holds (void **state)
     assert_int_equal (lease_client.until_ms, NOW_MS + UNTIL_MS);
 }
 
-static void a_refusal_is_for_good (void **state)
+TEST (a_refusal_is_for_good)
 {
-    (void) state;
     struct lease_client lease_client = holding (7);
     uint64_t ask = lease_client_begin_ask (&lease_client, NOW_MS + ASK_MS);
     lease_client_receive (&lease_client, 7, ask, 0, NOW_MS + 500);
@@ -174,9 +157,8 @@ static void a_refusal_is_for_good (void **state)
     assert_true (lease_client_must_stop (&lease_client, NOW_MS + 501));
 }
 
-static void who_slept_past_the_end_is_not_woken_to_life_by_an_answer (void **state)
+TEST (who_slept_past_the_end_is_not_woken_to_life_by_an_answer)
 {
-    (void) state;
     struct lease_client lease_client = holding (7);
     uint64_t ask = lease_client_begin_ask (&lease_client, NOW_MS + 900);
     lease_client_receive (&lease_client, 7, ask, T_MS, NOW_MS + STOP_MS); /* worth 900 ms by itself */
@@ -184,18 +166,16 @@ static void who_slept_past_the_end_is_not_woken_to_life_by_an_answer (void **sta
     assert_true (lease_client_must_stop (&lease_client, NOW_MS + STOP_MS));
 }
 
-static void who_slept_past_the_end_does_not_ask (void **state)
+TEST (who_slept_past_the_end_does_not_ask)
 {
-    (void) state;
     struct lease_client lease_client = holding (7);
     assert_int_equal (lease_client_begin_ask (&lease_client, NOW_MS + STOP_MS), 0);
     assert_true (
         lease_client_must_stop (&lease_client, NOW_MS + STOP_MS - 1)); /* stays true, whatever time is said next */
 }
 
-static void what_was_dropped_is_neither_asked_for_nor_lost (void **state)
+TEST (what_was_dropped_is_neither_asked_for_nor_lost)
 {
-    (void) state;
     struct lease_client lease_client = holding (7);
     lease_client_drop (&lease_client);
     assert_false (lease_client_may_write (&lease_client, NOW_MS + 100));
@@ -203,35 +183,12 @@ static void what_was_dropped_is_neither_asked_for_nor_lost (void **state)
     assert_int_equal (lease_client_begin_ask (&lease_client, NOW_MS + 10000), 0);
 }
 
-static void an_answer_to_the_token_before_fits_nothing_of_the_next (void **state)
+TEST (an_answer_to_the_token_before_fits_nothing_of_the_next)
 {
-    (void) state;
     struct lease_client lease_client = holding (7);
     lease_client_want (&lease_client, 8, T_MS);
     assert_false (lease_client_may_write (&lease_client, NOW_MS + 100));
     lease_client_receive (&lease_client, 8, 1, T_MS, NOW_MS + 100); /* the number of the question about 7 */
     assert_false (lease_client_may_write (&lease_client, NOW_MS + 100));
     assert_int_equal (lease_client_begin_ask (&lease_client, NOW_MS + 100), 2);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (who_wants_nothing_asks_nothing_and_may_nothing),
-        cmocka_unit_test (it_asks_at_once_and_then_every_third_of_the_term),
-        cmocka_unit_test (a_term_of_zero_is_the_default),
-        cmocka_unit_test (time_is_counted_from_the_question),
-        cmocka_unit_test (the_end_is_a_deadline_when_it_comes_before_the_next_question),
-        cmocka_unit_test (an_answer_that_comes_too_late_is_worth_nothing),
-        cmocka_unit_test (only_the_newest_answered_question_counts),
-        cmocka_unit_test (answers_that_fit_no_question_are_not_heard),
-        cmocka_unit_test (questions_are_forgotten_in_order),
-        cmocka_unit_test (the_shorter_term_of_order_and_answer_holds),
-        cmocka_unit_test (a_refusal_is_for_good),
-        cmocka_unit_test (who_slept_past_the_end_is_not_woken_to_life_by_an_answer),
-        cmocka_unit_test (who_slept_past_the_end_does_not_ask),
-        cmocka_unit_test (what_was_dropped_is_neither_asked_for_nor_lost),
-        cmocka_unit_test (an_answer_to_the_token_before_fits_nothing_of_the_next),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,20 +1,11 @@
 /* links: facts */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "test.h"
 #include "worker/facts/library_digest.h"
 #include <fcntl.h>
 #include <glob.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,21 +42,21 @@ static int digest (struct place *place, const char *path)
 }
 
 /* Known answers of the algorithm's own command, xxh128sum. */
-static void the_digest_is_the_one_that_xxh128sum_prints (void **state)
+TEST_IN (the_digest_is_the_one_that_xxh128sum_prints, place_setup, place_teardown)
 {
     struct place *place = *state;
     assert_int_equal (atomic_file_write (place->path, "", 0, 0644, NULL), 0);
     assert_int_equal (digest (place, place->path), 0);
-    assert_true (text_is (place->hex, "99aa06d3014798d86001c324468d497f"));
+    assert_text (place->hex, "99aa06d3014798d86001c324468d497f");
     assert_int_equal (place->bytes, 0);
     assert_int_equal (atomic_file_write (place->path, "abc", 3, 0644, NULL), 0);
     assert_int_equal (digest (place, place->path), 0);
-    assert_true (text_is (place->hex, "06b05ab6733a618578af5f94892f3950"));
+    assert_text (place->hex, "06b05ab6733a618578af5f94892f3950");
     assert_int_equal (place->bytes, 3);
 }
 
 /* Size and times are put back at once. */
-static void a_changed_byte_is_found_though_size_and_mtime_are_equal (void **state)
+TEST_IN (a_changed_byte_is_found_though_size_and_mtime_are_equal, place_setup, place_teardown)
 {
     struct place *place = *state;
     char *bytes = mem_alloc (3 << 20), first[LIBRARY_HEX_BYTES + 1];
@@ -85,7 +76,7 @@ static void a_changed_byte_is_found_though_size_and_mtime_are_equal (void **stat
 }
 
 /* Time stamps are coarse: within one tick of them, two contents bear the same. */
-static void a_change_right_after_the_reading_is_found (void **state)
+TEST_IN (a_change_right_after_the_reading_is_found, place_setup, place_teardown)
 {
     struct place *place = *state;
     int fd = open (place->path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
@@ -111,7 +102,7 @@ static void let_settle (const char *path)
         assert_int_equal (poll (NULL, 0, 50), 0);
 }
 
-static void what_was_remembered_is_of_that_file_and_that_change (void **state)
+TEST_IN (what_was_remembered_is_of_that_file_and_that_change, place_setup, place_teardown)
 {
     enum { FILES = 20 };
     struct place *place = *state;
@@ -143,7 +134,7 @@ static void what_was_remembered_is_of_that_file_and_that_change (void **state)
 }
 
 /* More settled files than are remembered, each asked twice in a row and once more at the end. */
-static void what_is_remembered_stays_right_when_it_goes_round (void **state)
+TEST_IN (what_is_remembered_stays_right_when_it_goes_round, place_setup, place_teardown)
 {
     enum { FILES_MAX = 150 };
     struct place *place = *state;
@@ -157,7 +148,7 @@ static void what_is_remembered_stays_right_when_it_goes_round (void **state)
             assert_int_equal (digest (place, found.gl_pathv[i]), 0);
             struct text once = place->hex;
             assert_int_equal (digest (place, found.gl_pathv[i]), 0);
-            assert_true (text_equal (once, place->hex));
+            assert_text (once, place->hex);
             assert_true (round == 0 || text_equal (once, hex[n]));
             hex[n++] = once;
         }
@@ -166,16 +157,16 @@ static void what_is_remembered_stays_right_when_it_goes_round (void **state)
     assert_true (n > 64);
 }
 
-static void what_is_no_library_is_refused_and_nothing_is_set (void **state)
+TEST_IN (what_is_no_library_is_refused_and_nothing_is_set, place_setup, place_teardown)
 {
     struct place *place = *state;
     char path[128];
     place->hex = TEXT_LIT ("as before");
     assert_int_equal (digest (place, place->folder), -1);
-    assert_non_null (strstr (place->err.text, "not a regular file"));
+    assert_has (place->err.text, "not a regular file");
     snprintf (path, sizeof path, "%s/none.so", place->folder);
     assert_int_equal (digest (place, path), -1);
-    assert_non_null (strstr (place->err.text, "none.so"));
+    assert_has (place->err.text, "none.so");
     snprintf (path, sizeof path, "%s/pipe", place->folder);
     assert_int_equal (mkfifo (path, 0600), 0);
     assert_int_equal (digest (place, path), -1);
@@ -186,20 +177,5 @@ static void what_is_no_library_is_refused_and_nothing_is_set (void **state)
     close (fd);
     assert_int_equal (digest (place, path), -1);
     assert_int_equal (place->err.code, ERR_LIMIT);
-    assert_true (text_is (place->hex, "as before"));
-}
-
-#define PLACE_TEST(name) cmocka_unit_test_setup_teardown (name, place_setup, place_teardown)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        PLACE_TEST (the_digest_is_the_one_that_xxh128sum_prints),
-        PLACE_TEST (a_changed_byte_is_found_though_size_and_mtime_are_equal),
-        PLACE_TEST (a_change_right_after_the_reading_is_found),
-        PLACE_TEST (what_was_remembered_is_of_that_file_and_that_change),
-        PLACE_TEST (what_is_remembered_stays_right_when_it_goes_round),
-        PLACE_TEST (what_is_no_library_is_refused_and_nothing_is_set),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
+    assert_text (place->hex, "as before");
 }

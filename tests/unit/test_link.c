@@ -1,20 +1,12 @@
 /* links: io */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <zmq.h>
 
 #include "common/io/socket.h"
 #include "link_lab.h"
+#include "test.h"
 
 static struct link_keys hub_keys, a, b;
 
@@ -78,7 +70,7 @@ static void round_trip (const char *bind_address, const char *address)
         lab_expect (hub, (enum link_channel) channel, 2, "up");
         assert_true (hub_send (hub, (enum link_channel) channel, 2, "down", 4));
         assert_true (lab_spoke_receives (spoke, (enum link_channel) channel, &bytes));
-        assert_true (text_is (bytes, "down"));
+        assert_text (bytes, "down");
     }
     assert_int_equal (hub_counts (hub).dropped_frames, 0);
     assert_int_equal (hub_counts (hub).refused_handshakes, 0);
@@ -86,9 +78,8 @@ static void round_trip (const char *bind_address, const char *address)
     hub_close (hub);
 }
 
-static void frames_go_both_ways_on_both_channels (void **state)
+TEST (frames_go_both_ways_on_both_channels)
 {
-    (void) state;
     static const char *const cases[][2] = {
         { "127.0.0.1", "127.0.0.1" }, { "0.0.0.0", "127.0.0.1" }, { "*", "127.0.0.1" },
         { "::1", "[::1]" },           { "[::1]", "::1" },         { "127.0.0.1", "localhost" },
@@ -97,9 +88,8 @@ static void frames_go_both_ways_on_both_channels (void **state)
         round_trip (cases[i][0], cases[i][1]);
 }
 
-static void the_rank_is_the_keys_whatever_the_frame_claims (void **state)
+TEST (the_rank_is_the_keys_whatever_the_frame_claims)
 {
-    (void) state;
     struct hub *hub = lab_hub (&hub_keys);
     lab_admit (hub, 0, &a);
     lab_admit (hub, 1, &b);
@@ -112,9 +102,8 @@ static void the_rank_is_the_keys_whatever_the_frame_claims (void **state)
     hub_close (hub);
 }
 
-static void a_frame_of_several_parts_is_dropped_and_counted (void **state)
+TEST (a_frame_of_several_parts_is_dropped_and_counted)
 {
-    (void) state;
     struct hub *hub = lab_hub (&hub_keys);
     lab_admit (hub, 0, &a);
     struct stranger it = stranger_to (hub, &a, NULL);
@@ -129,9 +118,8 @@ static void a_frame_of_several_parts_is_dropped_and_counted (void **state)
     hub_close (hub);
 }
 
-static void a_peer_that_names_itself_is_not_heard (void **state)
+TEST (a_peer_that_names_itself_is_not_heard)
 {
-    (void) state;
     struct hub *hub = lab_hub (&hub_keys);
     lab_admit (hub, 0, &a);
     struct stranger it = stranger_to (hub, &a, "rank1");
@@ -142,9 +130,8 @@ static void a_peer_that_names_itself_is_not_heard (void **state)
     hub_close (hub);
 }
 
-static void a_frame_at_the_bound_arrives_and_one_over_it_does_not (void **state)
+TEST (a_frame_at_the_bound_arrives_and_one_over_it_does_not)
 {
-    (void) state;
     char bytes[LAB_CONTROL_BYTES + 1];
     uint32_t rank;
     struct text got;
@@ -161,9 +148,8 @@ static void a_frame_at_the_bound_arrives_and_one_over_it_does_not (void **state)
     hub_close (hub);
 }
 
-static void a_frame_far_over_the_bound_costs_its_sender_the_connection (void **state)
+TEST (a_frame_far_over_the_bound_costs_its_sender_the_connection)
 {
-    (void) state;
     static char bytes[100 * LAB_CONTROL_BYTES];
     uint32_t rank;
     struct text got = { 0 };
@@ -179,14 +165,13 @@ static void a_frame_far_over_the_bound_costs_its_sender_the_connection (void **s
         there = hub_receive (hub, LINK_CONTROL, &rank, &got);
     }
     assert_true (there);
-    assert_true (text_is (got, "after"));
+    assert_text (got, "after");
     stranger_leave (&it);
     hub_close (hub);
 }
 
-static void a_host_that_does_not_read_fills_only_its_own_queue (void **state)
+TEST (a_host_that_does_not_read_fills_only_its_own_queue)
 {
-    (void) state;
     char bytes[LAB_CONTROL_BYTES] = "";
     struct hub *hub = lab_hub (&hub_keys);
     lab_admit (hub, 0, &a);
@@ -208,9 +193,8 @@ static void a_host_that_does_not_read_fills_only_its_own_queue (void **state)
     hub_close (hub);
 }
 
-static void a_host_that_left_cannot_be_sent_to (void **state)
+TEST (a_host_that_left_cannot_be_sent_to)
 {
-    (void) state;
     struct hub *hub = lab_hub (&hub_keys);
     lab_admit (hub, 0, &a);
     struct spoke *spoke = lab_spoke (hub, &hub_keys, &a);
@@ -224,9 +208,8 @@ static void a_host_that_left_cannot_be_sent_to (void **state)
     hub_close (hub);
 }
 
-static void goodbyes_are_not_lost (void **state)
+TEST (goodbyes_are_not_lost)
 {
-    (void) state;
     char bytes[LAB_CONTROL_BYTES] = "";
     uint32_t rank;
     struct text got;
@@ -260,9 +243,8 @@ static void goodbyes_are_not_lost (void **state)
 
 /* ---- keys that change ---- */
 
-static void a_replaced_key_is_silent_on_the_connection_it_has (void **state)
+TEST (a_replaced_key_is_silent_on_the_connection_it_has)
 {
-    (void) state;
     struct hub *hub = lab_hub (&hub_keys);
     lab_admit (hub, 1, &a);
     struct spoke *old = lab_spoke (hub, &hub_keys, &a);
@@ -284,9 +266,8 @@ static void a_replaced_key_is_silent_on_the_connection_it_has (void **state)
     hub_close (hub);
 }
 
-static void a_key_admitted_for_another_rank_leaves_the_first (void **state)
+TEST (a_key_admitted_for_another_rank_leaves_the_first)
 {
-    (void) state;
     struct hub *hub = lab_hub (&hub_keys);
     lab_admit (hub, 0, &a);
     struct spoke *first = lab_spoke (hub, &hub_keys, &a);
@@ -303,9 +284,8 @@ static void a_key_admitted_for_another_rank_leaves_the_first (void **state)
     hub_close (hub);
 }
 
-static void admitting_the_same_key_again_changes_nothing (void **state)
+TEST (admitting_the_same_key_again_changes_nothing)
 {
-    (void) state;
     struct hub *hub = lab_hub (&hub_keys);
     lab_admit (hub, 0, &a);
     struct spoke *spoke = lab_spoke (hub, &hub_keys, &a);
@@ -318,9 +298,8 @@ static void admitting_the_same_key_again_changes_nothing (void **state)
     hub_close (hub);
 }
 
-static void answers_go_to_the_connection_heard_last (void **state)
+TEST (answers_go_to_the_connection_heard_last)
 {
-    (void) state;
     struct hub *hub = lab_hub (&hub_keys);
     lab_admit (hub, 0, &a);
     struct spoke *one = lab_spoke (hub, &hub_keys, &a), *two = lab_spoke (hub, &hub_keys, &a);
@@ -353,9 +332,8 @@ static int listen_somewhere (uint16_t *port)
     return fd;
 }
 
-static void bulk_connects_with_its_first_frame (void **state)
+TEST (bulk_connects_with_its_first_frame)
 {
-    (void) state;
     uint16_t port;
     int fd = listen_somewhere (&port);
     struct hub *hub = lab_hub (&hub_keys);
@@ -372,9 +350,8 @@ static void bulk_connects_with_its_first_frame (void **state)
     close (fd);
 }
 
-static void what_opens_the_bulk_connection_arrives (void **state)
+TEST (what_opens_the_bulk_connection_arrives)
 {
-    (void) state;
     struct hub *hub = lab_hub (&hub_keys);
     lab_admit (hub, 1, &b);
     struct spoke *spoke = lab_spoke (hub, &hub_keys, &b);
@@ -387,24 +364,4 @@ static void what_opens_the_bulk_connection_arrives (void **state)
     hub_close (hub);
 }
 
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (frames_go_both_ways_on_both_channels),
-        cmocka_unit_test (the_rank_is_the_keys_whatever_the_frame_claims),
-        cmocka_unit_test (a_frame_of_several_parts_is_dropped_and_counted),
-        cmocka_unit_test (a_peer_that_names_itself_is_not_heard),
-        cmocka_unit_test (a_frame_at_the_bound_arrives_and_one_over_it_does_not),
-        cmocka_unit_test (a_frame_far_over_the_bound_costs_its_sender_the_connection),
-        cmocka_unit_test (a_host_that_does_not_read_fills_only_its_own_queue),
-        cmocka_unit_test (a_host_that_left_cannot_be_sent_to),
-        cmocka_unit_test (goodbyes_are_not_lost),
-        cmocka_unit_test (a_replaced_key_is_silent_on_the_connection_it_has),
-        cmocka_unit_test (a_key_admitted_for_another_rank_leaves_the_first),
-        cmocka_unit_test (admitting_the_same_key_again_changes_nothing),
-        cmocka_unit_test (answers_go_to_the_connection_heard_last),
-        cmocka_unit_test (bulk_connects_with_its_first_frame),
-        cmocka_unit_test (what_opens_the_bulk_connection_arrives),
-    };
-    return cmocka_run_group_tests (tests, make_keys, NULL);
-}
+TEST_GROUP (make_keys, NULL)

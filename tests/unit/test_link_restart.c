@@ -1,21 +1,13 @@
-/* links: io */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* alone: io */
 #include <netinet/in.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "link_lab.h"
+#include "test.h"
 
 enum { SPOKES = 3 };
 static struct link_keys hub_keys, keys[SPOKES];
@@ -129,9 +121,8 @@ static bool receives_of (struct spoke *spoke, char name)
     return false;
 }
 
-static void spokes_return_when_a_killed_coordinator_is_replaced (void **state)
+TEST (spokes_return_when_a_killed_coordinator_is_replaced)
 {
-    (void) state;
     struct coordinator first = coordinator_make ('1'), second = coordinator_make ('2');
     struct spoke *spokes[SPOKES];
     struct ports ports = coordinator_start (&first, (struct ports){ 0, 0 });
@@ -150,9 +141,8 @@ static void spokes_return_when_a_killed_coordinator_is_replaced (void **state)
 
 /* ---- in one process ---- */
 
-static void a_hub_can_be_opened_again_on_the_same_ports (void **state)
+TEST (a_hub_can_be_opened_again_on_the_same_ports)
 {
-    (void) state;
     struct ports ports = { 0, 0 };
     struct spoke *spoke = NULL;
     for (int round = 0; round < 3; round++) {
@@ -172,9 +162,8 @@ static void a_hub_can_be_opened_again_on_the_same_ports (void **state)
     spoke_close (spoke, 0);
 }
 
-static void a_spoke_that_is_admitted_late_gets_in (void **state)
+TEST (a_spoke_that_is_admitted_late_gets_in)
 {
-    (void) state;
     struct hub *hub = lab_hub (&hub_keys);
     struct spoke *spoke = lab_spoke (hub, &hub_keys, &keys[0]);
     for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; hub_counts (hub).refused_handshakes == 0; lab_pause (-1))
@@ -203,9 +192,8 @@ static int listen_on (uint16_t *port)
 }
 
 /* libzmq gives up such a connection for good; the spoke must not. */
-static void a_spoke_survives_something_else_on_its_port (void **state)
+TEST (a_spoke_survives_something_else_on_its_port)
 {
-    (void) state;
     static const char words[] = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     struct ports ports;
     char received[64];
@@ -228,13 +216,4 @@ static void a_spoke_survives_something_else_on_its_port (void **state)
     hub_close (hub);
 }
 
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (spokes_return_when_a_killed_coordinator_is_replaced),
-        cmocka_unit_test (a_hub_can_be_opened_again_on_the_same_ports),
-        cmocka_unit_test (a_spoke_that_is_admitted_late_gets_in),
-        cmocka_unit_test (a_spoke_survives_something_else_on_its_port),
-    };
-    return cmocka_run_group_tests (tests, make_keys, NULL);
-}
+TEST_GROUP (make_keys, NULL)

@@ -1,15 +1,8 @@
 /* links: cli */
 #include "coordinator/cli/live_runs.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "common/io/clock.h"
+#include "test.h"
 
 static struct plan_host alike[3] = { { .name = TEXT_LIT ("h0"), .address = TEXT_LIT ("10.0.0.1") },
                                      { .name = TEXT_LIT ("h1"), .address = TEXT_LIT ("10.0.0.2") },
@@ -24,13 +17,12 @@ static void shares (const struct plan *plan, const struct plan *other, const cha
 {
     struct arena arena = { 0 };
     struct text shared = live_runs_shared_hosts (plan, other, &arena);
-    assert_true (text_is (shared, wanted));
+    assert_text (shared, wanted);
     arena_release (&arena);
 }
 
-static void machines_are_shared_whatever_the_slice_is_called (void **state)
+TEST (machines_are_shared_whatever_the_slice_is_called)
 {
-    (void) state;
     struct plan a = plan_of (LAUNCHER_SSH, "a", alike, 2), b = plan_of (LAUNCHER_SSH, "b", alike + 1, 2);
     struct plan slurm = plan_of (LAUNCHER_SLURM, "s", alike, 3), apart = plan_of (LAUNCHER_SSH, "a", alike + 2, 1);
     shares (&a, &b, "h1");
@@ -39,9 +31,8 @@ static void machines_are_shared_whatever_the_slice_is_called (void **state)
     shares (&a, &apart, "");
 }
 
-static void hosts_of_local_slices_are_their_own (void **state)
+TEST (hosts_of_local_slices_are_their_own)
 {
-    (void) state;
     struct plan a = plan_of (LAUNCHER_LOCAL, "a", alike, 3), again = plan_of (LAUNCHER_LOCAL, "a", alike, 1);
     struct plan b = plan_of (LAUNCHER_LOCAL, "b", alike, 3), ssh = plan_of (LAUNCHER_SSH, "a", alike, 3);
     shares (&a, &again, "h0");
@@ -49,9 +40,8 @@ static void hosts_of_local_slices_are_their_own (void **state)
     shares (&a, &ssh, "");
 }
 
-static void a_port_of_its_own_is_another_machine (void **state)
+TEST (a_port_of_its_own_is_another_machine)
 {
-    (void) state;
     struct plan_host ports[3] = { { .name = TEXT_LIT ("p0"), .ssh = { .address = TEXT_LIT ("10.0.0.1"), .port = 22 } },
                                   { .name = TEXT_LIT ("p1"), .ssh = { .address = TEXT_LIT ("10.0.0.1"), .port = 23 } },
                                   { .name = TEXT_LIT ("p2"),
@@ -60,7 +50,7 @@ static void a_port_of_its_own_is_another_machine (void **state)
     shares (&b, &a, "p0");
 }
 
-static void a_resumed_run_lasts_since_it_was_begun (void **state)
+TEST (a_resumed_run_lasts_since_it_was_begun)
 {
     struct live_run run = { .board = board_create () };
     struct plan plan = plan_of (LAUNCHER_LOCAL, "a", alike, 1);
@@ -68,25 +58,13 @@ static void a_resumed_run_lasts_since_it_was_begun (void **state)
     struct fact opened = { .kind = FACT_RUN_OPENED, .index = 1, .wall_ms = now_ms - 300000 };
     struct fact resumed = { .kind = FACT_EPOCH_BEGAN, .index = 2, .at_ms = 60000, .wall_ms = now_ms };
     struct buf out;
-    (void) state;
     opened.of.run_opened.plan = plan;
     resumed.of.epoch_began = (struct fact_epoch_began){ .epoch = 2, .away_ms = 240000 };
     board_apply (run.board, &opened);
     board_apply (run.board, &resumed);
     buf_init (&out, 1024);
     live_run_print (&run, &out);
-    assert_non_null (strstr (buf_c (&out), "of slice a, for 5 min"));
+    assert_has (&out, "of slice a, for 5 min");
     buf_release (&out);
     board_destroy (run.board);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (machines_are_shared_whatever_the_slice_is_called),
-        cmocka_unit_test (hosts_of_local_slices_are_their_own),
-        cmocka_unit_test (a_port_of_its_own_is_another_machine),
-        cmocka_unit_test (a_resumed_run_lasts_since_it_was_begun),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* links: simulated cli */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "coordinator/cli/live_thread.h"
+#include "test.h"
 
 enum { TIMEOUT_MS = 5000 };
 
@@ -35,9 +30,8 @@ static void stuck_close (void *pipe)
     assert_int_equal (read (((int *) pipe)[0], &byte, 1), 1);
 }
 
-static void a_view_that_is_held_up_is_left_behind (void **state)
+TEST (a_view_that_is_held_up_is_left_behind)
 {
-    (void) state;
     static const struct live_viewer stuck = { stuck_open, stuck_fact, stuck_tick, stuck_close, NULL };
     static struct live_thread *left; /* it has it as long as the process lives */
     int ends[2];
@@ -49,12 +43,4 @@ static void a_view_that_is_held_up_is_left_behind (void **state)
     assert_true (live_thread_close_within (left, TIMEOUT_MS)); /* it is there still, and ends when it can */
     close (ends[0]);
     close (ends[1]);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_view_that_is_held_up_is_left_behind),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,21 +1,12 @@
 /* links: simulated coordinator_run */
 /* What of a host's output is not in its file here is told, once, by whoever finds that out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
 #include "coordinator/run/log_store.h"
 #include "sample.h"
+#include "test.h"
 
 enum { HOST = 1 };
 struct bench {
@@ -106,7 +97,7 @@ static int teardown (void **state)
     return 0;
 }
 
-static void what_comes_in_order_or_again_is_whole (void **state)
+TEST_IN (what_comes_in_order_or_again_is_whole, setup, teardown)
 {
     struct bench *bench = *state;
     begin (bench);
@@ -119,7 +110,7 @@ static void what_comes_in_order_or_again_is_whole (void **state)
 }
 
 /* Its coordinator ended before it could say so: its disk was full. */
-static void a_gap_that_another_coordinator_left_is_told (void **state)
+TEST_IN (a_gap_that_another_coordinator_left_is_told, setup, teardown)
 {
     struct bench *bench = *state;
     begin (bench);
@@ -135,7 +126,7 @@ static void a_gap_that_another_coordinator_left_is_told (void **state)
     assert_int_equal (length (bench), 111);
 }
 
-static void what_follows_a_lost_chunk_is_kept_and_the_gap_is_told_once (void **state)
+TEST_IN (what_follows_a_lost_chunk_is_kept_and_the_gap_is_told_once, setup, teardown)
 {
     struct bench *bench = *state;
     struct buf log;
@@ -157,7 +148,7 @@ static void what_follows_a_lost_chunk_is_kept_and_the_gap_is_told_once (void **s
 }
 
 /* Its coordinator ends before it can say so: bytes of zero would be taken for what was printed. */
-static void nothing_is_written_behind_a_gap_that_is_not_told (void **state)
+TEST_IN (nothing_is_written_behind_a_gap_that_is_not_told, setup, teardown)
 {
     struct bench *bench = *state;
     begin (bench);
@@ -172,7 +163,7 @@ static void nothing_is_written_behind_a_gap_that_is_not_told (void **state)
     assert_int_equal (length (bench), 6);
 }
 
-static void a_host_that_alternates_attempts_makes_no_loss_for_each_chunk (void **state)
+TEST_IN (a_host_that_alternates_attempts_makes_no_loss_for_each_chunk, setup, teardown)
 {
     struct bench *bench = *state;
     begin (bench);
@@ -182,17 +173,4 @@ static void a_host_that_alternates_attempts_makes_no_loss_for_each_chunk (void *
     }
     end (bench);
     assert_int_equal (bench->told_n, 64);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
-        T (what_comes_in_order_or_again_is_whole),
-        T (a_gap_that_another_coordinator_left_is_told),
-        T (what_follows_a_lost_chunk_is_kept_and_the_gap_is_told_once),
-        T (nothing_is_written_behind_a_gap_that_is_not_told),
-        T (a_host_that_alternates_attempts_makes_no_loss_for_each_chunk),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

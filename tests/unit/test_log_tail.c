@@ -1,14 +1,4 @@
 /* links: cli journal */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
@@ -17,6 +7,7 @@
 #include "coordinator/cli/logs.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_begun.h"
+#include "test.h"
 
 /* One attempt's log, in a folder of its own: its end, and what the facts of the run say of it. */
 struct lab {
@@ -69,7 +60,7 @@ static void write_log (struct lab *lab, const char *bytes)
     assert_int_equal (atomic_file_write (lab->path, bytes, strlen (bytes), 0600, NULL), 0);
 }
 
-static void what_is_there_is_shown_safely (void **state)
+TEST_IN (what_is_there_is_shown_safely, make, clean)
 {
     struct lab *lab = *state;
     struct err err;
@@ -82,21 +73,21 @@ static void what_is_there_is_shown_safely (void **state)
     assert_string_equal (out, "");
 }
 
-static void what_is_not_there_is_not_taken_for_empty (void **state)
+TEST_IN (what_is_not_there_is_not_taken_for_empty, make, clean)
 {
     struct lab *lab = *state;
     struct err err;
     char out[64];
     assert_int_equal (read_tail (lab, out, &err), -1);
     assert_int_equal (err.code, ERR_STATE);
-    assert_non_null (strstr (err.text, "no log here"));
+    assert_has (err.text, "no log here");
     assert_int_equal (symlink ("/dev/null", lab->path), 0);
     assert_int_equal (read_tail (lab, out, &err), -1);
-    assert_non_null (strstr (err.text, "its log cannot be read"));
+    assert_has (err.text, "its log cannot be read");
     assert_int_equal (unlink (lab->path), 0);
     assert_int_equal (folder_make (lab->path, 0700, NULL), 0);
     assert_int_equal (read_tail (lab, out, &err), -1);
-    assert_non_null (strstr (err.text, "its log is no regular file"));
+    assert_has (err.text, "its log is no regular file");
 }
 
 /* A run whose plan has such a rung, in a journal that came from elsewhere; what `sliceup logs` leaves with. */
@@ -129,7 +120,7 @@ static int logs_of (const struct lab *lab, const char *rung)
     return logs_command.run (&cli, &arguments);
 }
 
-static void names_of_a_plan_that_lead_elsewhere_are_damage (void **state)
+TEST_IN (names_of_a_plan_that_lead_elsewhere_are_damage, make, clean)
 {
     const struct lab *lab = *state;
     assert_int_equal (logs_of (lab, "facts"), EXIT_HOLDS);
@@ -170,10 +161,9 @@ static const char *say (struct said *said, struct text here)
     return words;
 }
 
-static void of_a_lost_worker_nobody_says_that_it_printed_nothing (void **state)
+TEST (of_a_lost_worker_nobody_says_that_it_printed_nothing)
 {
     struct said said = { 0 };
-    (void) state;
     take_end (&said, ENDING_LOST, 0);
     assert_string_equal (say (&said, TEXT_LIT ("step 1\n")), "");
     take_end (&said, ENDING_LOST, 0);
@@ -185,10 +175,9 @@ static void of_a_lost_worker_nobody_says_that_it_printed_nothing (void **state)
     assert_false (said.lost);
 }
 
-static void a_loss_that_was_told_is_one_whatever_is_here (void **state)
+TEST (a_loss_that_was_told_is_one_whatever_is_here)
 {
     struct said said = { 0 };
-    (void) state;
     take_lost (&said, "no room");
     take_end (&said, ENDING_EXITED, 7);
     assert_string_equal (say (&said, TEXT_LIT ("step 1\n")), "[sliceup] output is lost: no room\n");
@@ -199,21 +188,19 @@ static void a_loss_that_was_told_is_one_whatever_is_here (void **state)
     assert_true (said.lost);
 }
 
-static void what_a_coordinator_may_still_write_is_not_here_yet (void **state)
+TEST (what_a_coordinator_may_still_write_is_not_here_yet)
 {
     struct said said = { .held = true };
-    (void) state;
     take_end (&said, ENDING_EXITED, 9);
     assert_string_equal (say (&said, TEXT_LIT ("step 1\n")),
                          "[sliceup] 2 of the 9 bytes that its host sent are not here yet\n");
     assert_false (said.lost);
 }
 
-static void a_hole_is_counted_when_a_loss_was_told_and_shown (void **state)
+TEST (a_hole_is_counted_when_a_loss_was_told_and_shown)
 {
     struct said said = { 0 };
     struct buf out;
-    (void) state;
     struct text here = TEXT_LIT ("a\n\0\0\0\0\0z\n");
     take_lost (&said, "a gap");
     take_end (&said, ENDING_EXITED, 9);
@@ -227,18 +214,4 @@ static void a_hole_is_counted_when_a_loss_was_told_and_shown (void **state)
     log_output_put_body (here, false, true, &out);
     assert_string_equal (buf_c (&out), "a\n[5 bytes are missing here]z\n");
     buf_release (&out);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown (what_is_there_is_shown_safely, make, clean),
-        cmocka_unit_test_setup_teardown (what_is_not_there_is_not_taken_for_empty, make, clean),
-        cmocka_unit_test_setup_teardown (names_of_a_plan_that_lead_elsewhere_are_damage, make, clean),
-        cmocka_unit_test (of_a_lost_worker_nobody_says_that_it_printed_nothing),
-        cmocka_unit_test (a_loss_that_was_told_is_one_whatever_is_here),
-        cmocka_unit_test (what_a_coordinator_may_still_write_is_not_here_yet),
-        cmocka_unit_test (a_hole_is_counted_when_a_loss_was_told_and_shown),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,20 +1,13 @@
-/* links: io */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* alone: io */
 #include <fcntl.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/io/clock.h"
 #include "common/io/loop.h"
+#include "test.h"
 
 enum { LATE_MS = 20000 }; /* a pass this late means that something was missed */
 
@@ -96,7 +89,7 @@ static void watch (struct lab *lab, int which, loop_fd_fn *fn)
 
 /* ---- descriptors ---- */
 
-static void what_is_ready_is_called (void **state)
+TEST_IN (what_is_ready_is_called, set_up, tear_down)
 {
     struct lab *lab = *state;
     watch (lab, 0, on_bytes);
@@ -110,7 +103,7 @@ static void what_is_ready_is_called (void **state)
     assert_int_equal (lab->calls, 3);
 }
 
-static void only_the_wanted_events_are_told (void **state)
+TEST_IN (only_the_wanted_events_are_told, set_up, tear_down)
 {
     struct lab *lab = *state;
     struct err err = { 0 };
@@ -138,7 +131,7 @@ static void on_forget_others (void *owner, int fd, uint32_t events)
         loop_forget (lab->loop, lab->pipes[i][0]);
 }
 
-static void a_forgotten_descriptor_is_not_called_in_the_same_pass (void **state)
+TEST_IN (a_forgotten_descriptor_is_not_called_in_the_same_pass, set_up, tear_down)
 {
     struct lab *lab = *state;
     watch (lab, 0, on_forget_others);
@@ -169,7 +162,7 @@ static void on_replace_other (void *owner, int fd, uint32_t events)
     assert_int_equal (loop_watch (lab->loop, fresh[0], EPOLLIN, on_replace_other, lab, &err), 0);
 }
 
-static void an_event_of_a_closed_descriptor_does_not_reach_its_successor (void **state)
+TEST_IN (an_event_of_a_closed_descriptor_does_not_reach_its_successor, set_up, tear_down)
 {
     struct lab *lab = *state;
     watch (lab, 0, on_replace_other);
@@ -192,7 +185,7 @@ static void on_watch_next (void *owner, int fd, uint32_t events)
     say (lab, 1);
 }
 
-static void a_callback_may_watch_and_forget (void **state)
+TEST_IN (a_callback_may_watch_and_forget, set_up, tear_down)
 {
     struct lab *lab = *state;
     watch (lab, 0, on_watch_next);
@@ -203,7 +196,7 @@ static void a_callback_may_watch_and_forget (void **state)
     assert_int_equal (lab->calls, 2);
 }
 
-static void a_regular_file_is_refused_with_a_reason (void **state)
+TEST_IN (a_regular_file_is_refused_with_a_reason, set_up, tear_down)
 {
     struct lab *lab = *state;
     struct err err = { 0 };
@@ -233,7 +226,7 @@ static void on_timing (void *owner)
         loop_set_deadline (timing->loop, timing->wanted_ms);
 }
 
-static void a_deadline_ends_the_wait_and_not_before (void **state)
+TEST_IN (a_deadline_ends_the_wait_and_not_before, set_up, tear_down)
 {
     struct lab *lab = *state;
     struct timing timing = { .loop = lab->loop, .wanted_ms = clock_boot_ms () + 60, .passes_wanted = 2 };
@@ -243,7 +236,7 @@ static void a_deadline_ends_the_wait_and_not_before (void **state)
     assert_true (clock_boot_ms () >= timing.wanted_ms);
 }
 
-static void a_deadline_in_the_past_is_now_each_time_it_is_set (void **state)
+TEST_IN (a_deadline_in_the_past_is_now_each_time_it_is_set, set_up, tear_down)
 {
     struct lab *lab = *state;
     const uint64_t pasts_ms[] = { 0, 1, 999, clock_boot_ms () };
@@ -267,7 +260,7 @@ static void on_no_deadline (void *owner)
     loop_stop (lab->loop);
 }
 
-static void a_deadline_taken_back_does_not_wake (void **state)
+TEST_IN (a_deadline_taken_back_does_not_wake, set_up, tear_down)
 {
     struct lab *lab = *state;
     watch (lab, 0, on_bytes);
@@ -276,7 +269,7 @@ static void a_deadline_taken_back_does_not_wake (void **state)
     assert_int_equal (lab->calls, 1); /* woken by the pipe alone */
 }
 
-static void the_first_pass_does_not_wait (void **state)
+TEST_IN (the_first_pass_does_not_wait, set_up, tear_down)
 {
     struct lab *lab = *state;
     lab->passes_wanted = 0;
@@ -296,7 +289,7 @@ static void on_signal (void *owner, int signal, int64_t pid, int value)
     lab->last_value = value;
 }
 
-static void signals_arrive_with_their_sender (void **state)
+TEST_IN (signals_arrive_with_their_sender, set_up, tear_down)
 {
     struct lab *lab = *state;
     struct err err = { 0 };
@@ -325,9 +318,8 @@ static void signals_arrive_with_their_sender (void **state)
 
 /* ---- clocks ---- */
 
-static void clocks_agree_and_do_not_go_back (void **state)
+TEST_IN (clocks_agree_and_do_not_go_back, set_up, tear_down)
 {
-    (void) state;
     uint64_t last_ns = clock_boot_ns ();
     for (int i = 0; i < 1000; i++) {
         uint64_t now_ns = clock_boot_ns ();
@@ -336,25 +328,4 @@ static void clocks_agree_and_do_not_go_back (void **state)
     }
     assert_in_range (clock_boot_ms (), last_ns / 1000000, last_ns / 1000000 + LATE_MS);
     assert_true (clock_wall_ms () > 1577836800000u); /* 2020 */
-}
-
-#define LOOP_TEST(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        LOOP_TEST (what_is_ready_is_called),
-        LOOP_TEST (only_the_wanted_events_are_told),
-        LOOP_TEST (a_forgotten_descriptor_is_not_called_in_the_same_pass),
-        LOOP_TEST (an_event_of_a_closed_descriptor_does_not_reach_its_successor),
-        LOOP_TEST (a_callback_may_watch_and_forget),
-        LOOP_TEST (a_regular_file_is_refused_with_a_reason),
-        LOOP_TEST (a_deadline_ends_the_wait_and_not_before),
-        LOOP_TEST (a_deadline_in_the_past_is_now_each_time_it_is_set),
-        LOOP_TEST (a_deadline_taken_back_does_not_wake),
-        LOOP_TEST (the_first_pass_does_not_wait),
-        LOOP_TEST (signals_arrive_with_their_sender),
-        LOOP_TEST (clocks_agree_and_do_not_go_back),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* links: cache */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/cache/manifest.h"
-#include <string.h>
+#include "test.h"
 
 #define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
 #define DIGEST "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -18,35 +11,29 @@
     FILE_LINE ("4", "0444", "a") "- 0 0555 b/\n" FILE_LINE ("12", "0444", "b.x") FILE_LINE ("0", "0555", "b/c d")
 #define UNSORTED FILE_LINE ("0", "0555", "b/c d") FILE_LINE ("12", "0444", "b.x")
 
-static void a_manifest_is_printed_as_it_was_parsed (void **state)
+TEST (a_manifest_is_printed_as_it_was_parsed)
 {
-    struct arena arena = { 0 };
     struct manifest manifest;
     struct buf out;
     struct err err;
-    (void) state;
     buf_init (&out, 4096);
-    assert_int_equal (manifest_parse (TEXT_LIT (GOOD), &arena, &manifest, &err), 0);
+    assert_int_equal (manifest_parse (TEXT_LIT (GOOD), &t->arena, &manifest, &err), 0);
     assert_int_equal (manifest.n, 4);
     assert_int_equal (manifest.files, 3);
     assert_int_equal (manifest.bytes, 16);
     assert_int_equal (manifest.items[1].at.kind, TREE_FOLDER);
-    assert_true (text_is (manifest.items[3].at.path, "b/c d"));
+    assert_text (manifest.items[3].at.path, "b/c d");
     assert_int_equal (manifest.items[3].at.mode, 0555);
     manifest_print (&manifest, &out);
-    assert_true (text_equal (buf_as_text (&out), TEXT_LIT (GOOD)));
+    assert_text (&out, TEXT_LIT (GOOD));
     buf_release (&out);
-    arena_release (&arena);
 }
 
-static void an_empty_manifest_is_a_manifest (void **state)
+TEST (an_empty_manifest_is_a_manifest)
 {
-    struct arena arena = { 0 };
     struct manifest manifest;
-    (void) state;
-    assert_int_equal (manifest_parse (TEXT_LIT (""), &arena, &manifest, NULL), 0);
+    assert_int_equal (manifest_parse (TEXT_LIT (""), &t->arena, &manifest, NULL), 0);
     assert_int_equal (manifest.n, 0);
-    arena_release (&arena);
 }
 
 struct refusal {
@@ -54,7 +41,7 @@ struct refusal {
     const char *says;
 };
 
-static void everything_that_would_not_have_been_printed_is_refused (void **state)
+TEST (everything_that_would_not_have_been_printed_is_refused)
 {
     static const struct refusal refusals[] = {
         { TEXT_LIT (UNSORTED), "line 2 is not sorted" },
@@ -90,7 +77,6 @@ static void everything_that_would_not_have_been_printed_is_refused (void **state
                         FILE_LINE ("2", "0444", "c")),
           "line 3" },
     };
-    (void) state;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         struct arena arena = { 0 };
         struct manifest manifest = { .n = 77 };
@@ -104,20 +90,16 @@ static void everything_that_would_not_have_been_printed_is_refused (void **state
     }
 }
 
-static void more_lines_than_a_generation_may_hold_are_refused_before_they_are_read (void **state)
+TEST (more_lines_than_a_generation_may_hold_are_refused_before_they_are_read)
 {
-    struct arena arena = { 0 };
     struct manifest manifest;
-    struct err err = { 0 };
     struct buf lines;
-    (void) state;
     buf_init (&lines, TREE_ENTRIES_MAX + 1);
     for (int i = 0; i < TREE_ENTRIES_MAX + 1; i++)
         buf_byte (&lines, '\n');
-    assert_int_equal (manifest_parse (buf_as_text (&lines), &arena, &manifest, &err), -1);
-    assert_int_equal (err.code, ERR_LIMIT);
+    assert_int_equal (manifest_parse (buf_as_text (&lines), &t->arena, &manifest, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_LIMIT);
     buf_release (&lines);
-    arena_release (&arena);
 }
 
 struct difference {
@@ -143,7 +125,7 @@ struct difference {
         TEXT_LIT ("b/c d"), 0, TREE_FILE, 0555                                                                         \
     }
 
-static void every_difference_is_named (void **state)
+TEST (every_difference_is_named)
 {
     static struct difference differences[] = {
         { { IN_A, IN_B, IN_BX, IN_BC }, 4, NULL },
@@ -165,10 +147,8 @@ static void every_difference_is_named (void **state)
           4,
           "\"a\" is a folder, but was sealed as a file" },
     };
-    struct arena arena = { 0 };
     struct manifest manifest;
-    (void) state;
-    assert_int_equal (manifest_parse (TEXT_LIT (GOOD), &arena, &manifest, NULL), 0);
+    assert_int_equal (manifest_parse (TEXT_LIT (GOOD), &t->arena, &manifest, NULL), 0);
     for (size_t i = 0; i < sizeof differences / sizeof *differences; i++) {
         struct tree tree = { differences[i].found, differences[i].n };
         struct err err = { 0 };
@@ -176,17 +156,4 @@ static void every_difference_is_named (void **state)
         if (differences[i].says)
             assert_string_equal (err.text, differences[i].says);
     }
-    arena_release (&arena);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_manifest_is_printed_as_it_was_parsed),
-        cmocka_unit_test (an_empty_manifest_is_a_manifest),
-        cmocka_unit_test (everything_that_would_not_have_been_printed_is_refused),
-        cmocka_unit_test (more_lines_than_a_generation_may_hold_are_refused_before_they_are_read),
-        cmocka_unit_test (every_difference_is_named),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

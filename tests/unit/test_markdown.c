@@ -1,14 +1,7 @@
+/* links: cli worker_run */
 /* Nothing that a program printed leaves its cell, its paragraph or its block of code. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "coordinator/view/markdown.h"
+#include "test.h"
 
 static void expect (struct buf *out, const char *wanted)
 {
@@ -16,9 +9,8 @@ static void expect (struct buf *out, const char *wanted)
     buf_clear (out);
 }
 
-static void what_has_a_meaning_becomes_a_reference (void **state)
+TEST (what_has_a_meaning_becomes_a_reference)
 {
-    (void) state;
     struct buf out;
     buf_init (&out, 1 << 16);
     markdown_text (&out, TEXT_LIT ("a|b `c` <b>&amp; *x* _y_ [l](u) \\ ~z~ #1 @all !i $m$"));
@@ -29,9 +21,8 @@ static void what_has_a_meaning_becomes_a_reference (void **state)
     buf_release (&out);
 }
 
-static void a_row_stays_one_row (void **state)
+TEST (a_row_stays_one_row)
 {
-    (void) state;
     struct buf out;
     buf_init (&out, 1 << 16);
     markdown_table (&out, "one | two");
@@ -42,9 +33,8 @@ static void a_row_stays_one_row (void **state)
     buf_release (&out);
 }
 
-static void no_line_ends_the_block_of_code (void **state)
+TEST (no_line_ends_the_block_of_code)
 {
-    (void) state;
     struct buf out;
     buf_init (&out, 1 << 16);
     markdown_code (&out, (struct text){ 0 });
@@ -54,14 +44,4 @@ static void no_line_ends_the_block_of_code (void **state)
     markdown_code (&out, TEXT_LIT ("a\n````\n</pre>\r\x1b[2J"));
     expect (&out, "`````\na\n````\n</pre>\\x0d\\x1b[2J\n`````\n\n");
     buf_release (&out);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (what_has_a_meaning_becomes_a_reference),
-        cmocka_unit_test (a_row_stays_one_row),
-        cmocka_unit_test (no_line_ends_the_block_of_code),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* links: receipt */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "coordinator/receipt/measure_fold.h"
-
-#include <stdio.h>
+#include "test.h"
 
 enum { HOSTS = 4 };
 
@@ -53,14 +45,12 @@ static struct text sign (struct launch *launch, struct text *shape, struct arena
     return launch_fingerprint (&launch->plan, &launch->rung, arena);
 }
 
-static void everything_that_matters_is_in_the_signature (void **state)
+TEST (everything_that_matters_is_in_the_signature)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct launch base = launch_of (), other[11];
     uint32_t size = 8;
     struct dimension batch = { TEXT_LIT ("batch"), { &size, 1 } };
-    struct text signature = sign (&base, NULL, &arena);
+    struct text signature = sign (&base, NULL, &t->arena);
     assert_int_equal (signature.len, 16);
     for (size_t i = 0; i < 11; i++)
         other[i] = launch_of ();
@@ -77,53 +67,43 @@ static void everything_that_matters_is_in_the_signature (void **state)
     other[9].plan.profile.shapes.n = other[10].plan.profile.shapes.n = 1;
     other[10].plan.profile.padding = true;
     for (size_t i = 0; i < 11; i++)
-        if (text_equal (sign (&other[i], NULL, &arena), signature))
+        if (text_equal (sign (&other[i], NULL, &t->arena), signature))
             fail_msg ("change %zu did not change the signature", i);
-    assert_false (text_equal (sign (&other[9], NULL, &arena), sign (&other[10], NULL, &arena)));
-    arena_release (&arena);
+    assert_false (text_equal (sign (&other[9], NULL, &t->arena), sign (&other[10], NULL, &t->arena)));
 }
 
-static void order_and_places_change_nothing (void **state)
+TEST (order_and_places_change_nothing)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct launch base = launch_of (), other = launch_of ();
     other.env[0].value = TEXT_LIT ("--xla_b --xla_a  --xla_a");
     other.args[0] = base.args[1];
     other.args[1] = base.args[0];
     other.files[0].file.path = TEXT_LIT ("/elsewhere/dense.py");
     other.rung.timeout_ms = 5;
-    assert_true (text_equal (sign (&base, NULL, &arena), sign (&other, NULL, &arena)));
-    arena_release (&arena);
+    assert_text (sign (&base, NULL, &t->arena), sign (&other, NULL, &t->arena));
 }
 
-static void another_bundle_is_another_launch_of_the_same_shape (void **state)
+TEST (another_bundle_is_another_launch_of_the_same_shape)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct launch base = launch_of (), other = launch_of ();
     struct text shape, other_shape;
     other.plan.pins.file.sha256 = TEXT_LIT ("ab");
-    assert_false (text_equal (sign (&base, &shape, &arena), sign (&other, &other_shape, &arena)));
-    assert_true (text_equal (shape, other_shape));
+    assert_false (text_equal (sign (&base, &shape, &t->arena), sign (&other, &other_shape, &t->arena)));
+    assert_text (shape, other_shape);
     other.args[0].value = TEXT_LIT ("65");
-    sign (&other, &other_shape, &arena);
+    sign (&other, &other_shape, &t->arena);
     assert_false (text_equal (shape, other_shape));
-    arena_release (&arena);
 }
 
-static void a_rung_that_runs_alone_does_not_depend_on_the_mesh (void **state)
+TEST (a_rung_that_runs_alone_does_not_depend_on_the_mesh)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct launch base = launch_of (), other = launch_of ();
     base.rung.scope = other.rung.scope = SCOPE_HOST;
     other.axes[0].size = 8;
     other.plan.hosts.n = 8;
-    assert_true (text_equal (sign (&base, NULL, &arena), sign (&other, NULL, &arena)));
+    assert_text (sign (&base, NULL, &t->arena), sign (&other, NULL, &t->arena));
     base.rung.kind = PROGRAM_COMMAND;
-    assert_int_equal (sign (&base, NULL, &arena).len, 0);
-    arena_release (&arena);
+    assert_int_equal (sign (&base, NULL, &t->arena).len, 0);
 }
 
 /* ---- the fold ---- */
@@ -209,7 +189,7 @@ static void end (struct story *story, struct verdict *verdicts, uint32_t n, enum
     measure_fold_apply (story->fold, &fact);
 }
 
-static void the_host_that_needed_most_is_the_measure (void **state)
+TEST_IN (the_host_that_needed_most_is_the_measure, set_up, tear_down)
 {
     struct story *story = *state;
     begin (story, PURPOSE_NONE);
@@ -234,7 +214,7 @@ static bool bad_after (struct story *story, struct verdict verdict)
     return list.items[list.n - 1].bad;
 }
 
-static void only_what_would_fail_again_is_bad (void **state)
+TEST_IN (only_what_would_fail_again_is_bad, set_up, tear_down)
 {
     struct story *story = *state;
     struct verdict hbm = {
@@ -259,7 +239,7 @@ static void only_what_would_fail_again_is_bad (void **state)
     assert_false (bad_after (story, quota));
 }
 
-static void what_was_killed_may_pass_the_next_time (void **state)
+TEST_IN (what_was_killed_may_pass_the_next_time, set_up, tear_down)
 {
     struct story *story = *state;
     struct verdict hbm = { .outcome = OUTCOME_FAILED, .owner = OWNER_PROGRAM, .signature = TEXT_LIT ("hbm") };
@@ -272,7 +252,7 @@ static void what_was_killed_may_pass_the_next_time (void **state)
     assert_true (bad_after (story, hbm)); /* the next launch, of which nobody was killed */
 }
 
-static void a_cascade_is_not_the_cause (void **state)
+TEST_IN (a_cascade_is_not_the_cause, set_up, tear_down)
 {
     struct story *story = *state;
     struct verdict verdicts[] = {
@@ -303,14 +283,14 @@ static struct text cause_after (struct story *story, const char *cause, const ch
     return list.items[list.n - 1].cause;
 }
 
-static void an_exit_status_comes_with_the_line_that_decided (void **state)
+TEST_IN (an_exit_status_comes_with_the_line_that_decided, set_up, tear_down)
 {
     struct story *story = *state;
-    assert_true (text_is (cause_after (story, "exit status 1", "Ran out: 4G\nbye"), "exit status 1: Ran out: 4G"));
-    assert_true (text_is (cause_after (story, "it Ran out", "E Ran out of 4G"), "it Ran out"));
+    assert_text (cause_after (story, "exit status 1", "Ran out: 4G\nbye"), "exit status 1: Ran out: 4G");
+    assert_text (cause_after (story, "it Ran out", "E Ran out of 4G"), "it Ran out");
 }
 
-static void isolation_is_no_launch (void **state)
+TEST_IN (isolation_is_no_launch, set_up, tear_down)
 {
     struct story *story = *state;
     begin (story, PURPOSE_ISOLATION);
@@ -318,10 +298,8 @@ static void isolation_is_no_launch (void **state)
     assert_int_equal (measure_fold_list (story->fold).n, 0);
 }
 
-static void what_is_usual_is_the_median_of_what_passed (void **state)
+TEST (what_is_usual_is_the_median_of_what_passed)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct measure measures[] = {
         { .pass = PASS_COLD, .outcome = OUTCOME_PASSED, .duration_ms = 90000 },
         { .pass = PASS_RESTORED, .outcome = OUTCOME_PASSED, .duration_ms = 700 },
@@ -331,7 +309,7 @@ static void what_is_usual_is_the_median_of_what_passed (void **state)
         { .pass = PASS_ONCE, .outcome = OUTCOME_TIMED_OUT, .duration_ms = 5 },
     };
     struct measure_list list = { measures, sizeof (measures) / sizeof (measures[0]) };
-    usual_time_list usual = measure_usual_times (&list, &arena);
+    usual_time_list usual = measure_usual_times (&list, &t->arena);
     assert_int_equal (usual.n, 2);
     assert_int_equal (usual.items[0].pass, PASS_COLD);
     assert_int_equal (usual.items[0].ms, 90000);
@@ -339,25 +317,4 @@ static void what_is_usual_is_the_median_of_what_passed (void **state)
     assert_int_equal (usual.items[1].pass, PASS_RESTORED);
     assert_int_equal (usual.items[1].ms, 900);
     assert_int_equal (usual.items[1].runs, 3);
-    arena_release (&arena);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (what_is_usual_is_the_median_of_what_passed),
-        cmocka_unit_test (everything_that_matters_is_in_the_signature),
-        cmocka_unit_test (order_and_places_change_nothing),
-        cmocka_unit_test (another_bundle_is_another_launch_of_the_same_shape),
-        cmocka_unit_test (a_rung_that_runs_alone_does_not_depend_on_the_mesh),
-#define T(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
-        T (the_host_that_needed_most_is_the_measure),
-        T (only_what_would_fail_again_is_bad),
-        T (what_was_killed_may_pass_the_next_time),
-        T (a_cascade_is_not_the_cause),
-        T (an_exit_status_comes_with_the_line_that_decided),
-        T (isolation_is_no_launch),
-#undef T
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

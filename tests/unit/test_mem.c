@@ -1,15 +1,7 @@
-/* links: base */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* alone: base */
 #include "common/base/mem.h"
+#include "test.h"
 #include <fcntl.h>
-#include <stdbool.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,9 +13,8 @@ static bool all_zero (const unsigned char *bytes, size_t n)
     return true;
 }
 
-static void memory_is_zeroed_and_never_null (void **state)
+TEST (memory_is_zeroed_and_never_null)
 {
-    (void) state;
     void *nothing = mem_alloc (0), *none = mem_array (0, 8);
     unsigned char *some = mem_array (100, 7);
     assert_non_null (nothing);
@@ -35,9 +26,8 @@ static void memory_is_zeroed_and_never_null (void **state)
     mem_free (NULL);
 }
 
-static void growing_keeps_what_was_there (void **state)
+TEST (growing_keeps_what_was_there)
 {
-    (void) state;
     int *numbers = mem_grow (NULL, 2, sizeof *numbers);
     numbers[0] = 5;
     numbers[1] = 6;
@@ -47,9 +37,8 @@ static void growing_keeps_what_was_there (void **state)
     mem_free (numbers);
 }
 
-static void text_is_copied (void **state)
+TEST (text_is_copied)
 {
-    (void) state;
     char from[] = "abc";
     char *copy = mem_text (from);
     from[0] = 'x';
@@ -96,9 +85,8 @@ static int exit_status_of (void (*attempt) (void))
     return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
 }
 
-static void a_size_that_wraps_round_ends_the_process (void **state)
+TEST (a_size_that_wraps_round_ends_the_process)
 {
-    (void) state;
     assert_int_equal (exit_status_of (use_array), 3);
     assert_int_equal (exit_status_of (use_grow), 3);
     assert_int_equal (exit_status_of (use_arena_array), 3);
@@ -116,15 +104,13 @@ static void use_array_behind_last_words (void)
     use_array ();
 }
 
-static void last_words_come_first (void **state)
+TEST (last_words_come_first)
 {
-    (void) state;
     assert_int_equal (exit_status_of (use_array_behind_last_words), 7);
 }
 
-static void arena_memory_is_zeroed_aligned_and_apart (void **state)
+TEST (arena_memory_is_zeroed_aligned_and_apart)
 {
-    (void) state;
     static const size_t sizes[] = { 0, 1, 15, 16, 17, 100, 4000, 5000, 300000, 3 };
     enum { N = sizeof sizes / sizeof sizes[0] };
     struct arena arena;
@@ -144,35 +130,28 @@ static void arena_memory_is_zeroed_aligned_and_apart (void **state)
     assert_int_equal (arena.used_bytes, 0);
 }
 
-static void used_bytes_counts_all_blocks (void **state)
+TEST (used_bytes_counts_all_blocks)
 {
-    (void) state;
-    struct arena arena = { 0 };
     for (int i = 0; i < 1000; i++)
-        arena_alloc (&arena, 30);
-    assert_int_equal (arena.used_bytes, 32 * 1000);
-    arena_release (&arena);
+        arena_alloc (&t->arena, 30);
+    assert_int_equal (t->arena.used_bytes, 32 * 1000);
 }
 
-static void a_reset_arena_keeps_one_block_and_gives_zeroed_memory (void **state)
+TEST (a_reset_arena_keeps_one_block_and_gives_zeroed_memory)
 {
-    (void) state;
-    struct arena arena = { 0 };
-    memset (arena_alloc (&arena, 100), 0xFF, 100);
-    memset (arena_alloc (&arena, 1000000), 0xFF, 1000000);
-    memset (arena_alloc (&arena, 10), 0xFF, 10);
-    arena_reset (&arena);
-    struct arena_block *kept = arena.newest;
+    memset (arena_alloc (&t->arena, 100), 0xFF, 100);
+    memset (arena_alloc (&t->arena, 1000000), 0xFF, 1000000);
+    memset (arena_alloc (&t->arena, 10), 0xFF, 10);
+    arena_reset (&t->arena);
+    struct arena_block *kept = t->arena.newest;
     assert_non_null (kept);
-    assert_int_equal (arena.used_bytes, 0);
-    assert_true (all_zero (arena_alloc (&arena, 1000000), 1000000)); /* fits: the largest one was kept */
-    assert_ptr_equal (arena.newest, kept);
-    arena_release (&arena);
+    assert_int_equal (t->arena.used_bytes, 0);
+    assert_true (all_zero (arena_alloc (&t->arena, 1000000), 1000000)); /* fits: the largest one was kept */
+    assert_ptr_equal (t->arena.newest, kept);
 }
 
-static void resetting_and_releasing_an_empty_arena_is_fine (void **state)
+TEST (resetting_and_releasing_an_empty_arena_is_fine)
 {
-    (void) state;
     struct arena arena = { 0 };
     arena_reset (&arena);
     arena_release (&arena);
@@ -180,31 +159,11 @@ static void resetting_and_releasing_an_empty_arena_is_fine (void **state)
     assert_null (arena.newest);
 }
 
-static void copies_are_apart_and_nothing_is_null (void **state)
+TEST (copies_are_apart_and_nothing_is_null)
 {
-    (void) state;
-    struct arena arena = { 0 };
     char from[] = "abc";
-    char *copy = arena_copy (&arena, from, sizeof from);
+    char *copy = arena_copy (&t->arena, from, sizeof from);
     from[0] = 'x';
     assert_string_equal (copy, "abc");
-    assert_null (arena_copy (&arena, from, 0));
-    arena_release (&arena);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (memory_is_zeroed_and_never_null),
-        cmocka_unit_test (growing_keeps_what_was_there),
-        cmocka_unit_test (text_is_copied),
-        cmocka_unit_test (a_size_that_wraps_round_ends_the_process),
-        cmocka_unit_test (last_words_come_first),
-        cmocka_unit_test (arena_memory_is_zeroed_aligned_and_apart),
-        cmocka_unit_test (used_bytes_counts_all_blocks),
-        cmocka_unit_test (a_reset_arena_keeps_one_block_and_gives_zeroed_memory),
-        cmocka_unit_test (resetting_and_releasing_an_empty_arena_is_fine),
-        cmocka_unit_test (copies_are_apart_and_nothing_is_null),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
+    assert_null (arena_copy (&t->arena, from, 0));
 }

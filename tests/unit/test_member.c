@@ -1,18 +1,10 @@
 /* links: worker_core */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "member_fixture.h"
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 /* ---- joining ---- */
 
-static void hello_is_repeated_until_welcome (void **state)
+TEST_IN (hello_is_repeated_until_welcome, setup, teardown)
 {
     struct bench *b = *state;
     assert_int_equal (member_deadline_ms (b->member), 0);
@@ -36,7 +28,7 @@ static void hello_is_repeated_until_welcome (void **state)
     assert_null (sent (b, MSG_HELLO));
 }
 
-static void heartbeat_comes_once_a_period_and_counts (void **state)
+TEST_IN (heartbeat_comes_once_a_period_and_counts, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -48,7 +40,7 @@ static void heartbeat_comes_once_a_period_and_counts (void **state)
     assert_int_equal (member_deadline_ms (b->member), b->now_ms + 1000);
 }
 
-static void nothing_runs_before_welcome (void **state)
+TEST_IN (nothing_runs_before_welcome, setup, teardown)
 {
     struct bench *b = *state;
     tick (b, 0);
@@ -59,7 +51,7 @@ static void nothing_runs_before_welcome (void **state)
     assert_null (effect_of (b, MEMBER_START, 0));
 }
 
-static void welcome_without_session_is_ignored (void **state)
+TEST_IN (welcome_without_session_is_ignored, setup, teardown)
 {
     struct bench *b = *state;
     tick (b, 0);
@@ -69,7 +61,7 @@ static void welcome_without_session_is_ignored (void **state)
     assert_non_null (sent (b, MSG_HELLO));
 }
 
-static void refusal_ends_the_worker_whatever_its_version (void **state)
+TEST_IN (refusal_ends_the_worker_whatever_its_version, setup, teardown)
 {
     struct bench *b = *state;
     tick (b, 0);
@@ -78,13 +70,13 @@ static void refusal_ends_the_worker_whatever_its_version (void **state)
     msg.session = msg.seq = 0;
     msg.of.refuse.why = TEXT_LIT ("another version");
     receive (b, &msg);
-    assert_true (text_is (effect_of (b, MEMBER_EXIT, 0)->text, "another version"));
+    assert_text (effect_of (b, MEMBER_EXIT, 0)->text, "another version");
     tick (b, 10000);
     assert_int_equal (b->out.n, 0);
     assert_true (member_deadline_ms (b->member) == UINT64_MAX);
 }
 
-static void strangers_are_not_received (void **state)
+TEST_IN (strangers_are_not_received, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -113,7 +105,7 @@ static void strangers_are_not_received (void **state)
     run (b, 1); /* the same from the right one */
 }
 
-static void a_workers_own_words_are_not_obeyed (void **state)
+TEST_IN (a_workers_own_words_are_not_obeyed, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -125,7 +117,7 @@ static void a_workers_own_words_are_not_obeyed (void **state)
 
 /* ---- running ---- */
 
-static void repeated_and_reordered_messages_are_dropped (void **state)
+TEST_IN (repeated_and_reordered_messages_are_dropped, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -141,7 +133,7 @@ static void repeated_and_reordered_messages_are_dropped (void **state)
     assert_int_equal (member_seen_seq (b->member), second.seq);
 }
 
-static void repeated_run_is_answered_with_its_state (void **state)
+TEST_IN (repeated_run_is_answered_with_its_state, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -153,20 +145,20 @@ static void repeated_run_is_answered_with_its_state (void **state)
     assert_int_equal (held (b, 0)->key.attempt, 1);
 }
 
-static void phase_is_told_at_once_with_its_age (void **state)
+TEST_IN (phase_is_told_at_once_with_its_age, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
     run (b, 1);
     tick (b, 100);
     step (b, &(struct member_input){ .kind = MEMBER_PHASE, .text = TEXT_LIT ("compile") });
-    assert_true (text_is (held (b, 0)->phase, "compile"));
+    assert_text (held (b, 0)->phase, "compile");
     assert_int_equal (held (b, 0)->phase_ms, 0);
     tick (b, 1000);
     assert_int_equal (held (b, 0)->phase_ms, 1000);
 }
 
-static void a_storm_of_phases_is_thinned (void **state)
+TEST_IN (a_storm_of_phases_is_thinned, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -180,7 +172,7 @@ static void a_storm_of_phases_is_thinned (void **state)
     assert_in_range (beats, 1, 8); /* 100 ms */
 }
 
-static void gate_opens_once_and_only_by_its_name (void **state)
+TEST_IN (gate_opens_once_and_only_by_its_name, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -195,8 +187,8 @@ static void gate_opens_once_and_only_by_its_name (void **state)
     receive_go (b, "other");
     assert_null (effect_of (b, MEMBER_GO, 0));
     receive_go (b, "start");
-    assert_true (text_is (effect_of (b, MEMBER_GO, 0)->text, "start"));
-    assert_true (text_is (effect_of (b, MEMBER_GO, 0)->value, "opened"));
+    assert_text (effect_of (b, MEMBER_GO, 0)->text, "start");
+    assert_text (effect_of (b, MEMBER_GO, 0)->value, "opened");
     receive_go (b, "start");
     assert_null (effect_of (b, MEMBER_GO, 0));
     tick (b, 1000);
@@ -204,7 +196,7 @@ static void gate_opens_once_and_only_by_its_name (void **state)
     assert_int_equal (held (b, 0)->gate.len, 0);
 }
 
-static void result_is_kept_before_it_is_sent (void **state)
+TEST_IN (result_is_kept_before_it_is_sent, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -214,10 +206,10 @@ static void result_is_kept_before_it_is_sent (void **state)
     assert_int_equal (b->out.items[0].result->ending, ENDING_EXITED);
     assert_int_equal (b->out.items[1].kind, MEMBER_SEND);
     assert_int_equal (b->out.items[1].msg->kind, MSG_RESULT);
-    assert_true (text_is (b->out.items[1].msg->of.result.phase, "run"));
+    assert_text (b->out.items[1].msg->of.result.phase, "run");
 }
 
-static void result_is_sent_again_until_acknowledged (void **state)
+TEST_IN (result_is_sent_again_until_acknowledged, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -237,7 +229,7 @@ static void result_is_sent_again_until_acknowledged (void **state)
     assert_null (effect_of (b, MEMBER_FORGET, 0));
 }
 
-static void ended_run_is_answered_with_its_result_until_acknowledged (void **state)
+TEST_IN (ended_run_is_answered_with_its_result_until_acknowledged, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -252,7 +244,7 @@ static void ended_run_is_answered_with_its_result_until_acknowledged (void **sta
     assert_null (sent (b, MSG_RESULT));
 }
 
-static void attempts_are_remembered_for_256_others (void **state)
+TEST_IN (attempts_are_remembered_for_256_others, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -270,7 +262,7 @@ static void attempts_are_remembered_for_256_others (void **state)
     assert_non_null (effect_of (b, MEMBER_START, 0));
 }
 
-static void another_run_waits_until_the_old_one_is_gone (void **state)
+TEST_IN (another_run_waits_until_the_old_one_is_gone, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -288,14 +280,14 @@ static void another_run_waits_until_the_old_one_is_gone (void **state)
     assert_int_equal (sent (b, MSG_RESULT)->of.result.key.attempt, 1);
     const struct member_effect *start = effect_of (b, MEMBER_START, 0);
     assert_int_equal (start->msg->of.run.key.attempt, 2);
-    assert_true (text_is (start->msg->of.run.nonce, "00112233445566778899aabbccddeeff"));
+    assert_text (start->msg->of.run.nonce, "00112233445566778899aabbccddeeff");
     tick (b, 1000);
     assert_int_equal (held (b, 0)->key.attempt, 1);
     assert_int_equal (held (b, 1)->key.attempt, 2);
     assert_int_equal (held (b, 1)->state, ATTEMPT_RUNNING);
 }
 
-static void results_nobody_takes_hold_up_new_runs (void **state)
+TEST_IN (results_nobody_takes_hold_up_new_runs, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -311,7 +303,7 @@ static void results_nobody_takes_hold_up_new_runs (void **state)
 
 /* ---- stopping ---- */
 
-static void cancel_is_polite_once_and_then_hard_once (void **state)
+TEST_IN (cancel_is_polite_once_and_then_hard_once, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -330,7 +322,7 @@ static void cancel_is_polite_once_and_then_hard_once (void **state)
     assert_non_null (sent (b, MSG_RESULT));
 }
 
-static void cancel_of_what_is_not_held_is_answered_by_heartbeat (void **state)
+TEST_IN (cancel_of_what_is_not_held_is_answered_by_heartbeat, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -340,7 +332,7 @@ static void cancel_of_what_is_not_held_is_answered_by_heartbeat (void **state)
     assert_int_equal (sent (b, MSG_HEARTBEAT)->of.heartbeat.holdings.n, 0);
 }
 
-static void cancel_of_a_waiting_run_removes_it (void **state)
+TEST_IN (cancel_of_a_waiting_run_removes_it, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -351,7 +343,7 @@ static void cancel_of_a_waiting_run_removes_it (void **state)
     assert_null (effect_of (b, MEMBER_START, 0));
 }
 
-static void a_gate_reached_while_stopping_stays_shut (void **state)
+TEST_IN (a_gate_reached_while_stopping_stays_shut, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -363,7 +355,7 @@ static void a_gate_reached_while_stopping_stays_shut (void **state)
 }
 
 /* Why it did not end: who is to blame depends on it. */
-static void a_program_stopped_at_a_gate_has_not_left_it (void **state)
+TEST_IN (a_program_stopped_at_a_gate_has_not_left_it, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -372,12 +364,12 @@ static void a_program_stopped_at_a_gate_has_not_left_it (void **state)
     receive_cancel (b, 1, false);
     tick (b, 1000);
     assert_int_equal (held (b, 0)->state, ATTEMPT_STOPPING);
-    assert_true (text_is (held (b, 0)->gate, "start"));
+    assert_text (held (b, 0)->gate, "start");
     receive_go (b, "start");
     assert_null (effect_of (b, MEMBER_GO, 0));
 }
 
-static void shutdown_kills_then_says_bye_and_leaves (void **state)
+TEST_IN (shutdown_kills_then_says_bye_and_leaves, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -392,22 +384,22 @@ static void shutdown_kills_then_says_bye_and_leaves (void **state)
     end (b, 1, ENDING_CANCELLED);
     assert_non_null (effect_of (b, MEMBER_KEEP, 0));
     assert_non_null (sent (b, MSG_RESULT));
-    assert_true (text_is (sent (b, MSG_BYE)->of.bye.why, "the run is over"));
-    assert_true (text_is (effect_of (b, MEMBER_EXIT, 0)->text, "the run is over"));
+    assert_text (sent (b, MSG_BYE)->of.bye.why, "the run is over");
+    assert_text (effect_of (b, MEMBER_EXIT, 0)->text, "the run is over");
 }
 
-static void shutdown_is_heard_by_who_only_came_to_join (void **state)
+TEST_IN (shutdown_is_heard_by_who_only_came_to_join, setup, teardown)
 {
     struct bench *b = *state;
     tick (b, 0);
     struct msg msg = said (b, MSG_SHUTDOWN);
     msg.of.shutdown.why = TEXT_LIT ("the run is over");
     receive (b, &msg);
-    assert_true (text_is (effect_of (b, MEMBER_EXIT, 0)->text, "the run is over"));
+    assert_text (effect_of (b, MEMBER_EXIT, 0)->text, "the run is over");
     assert_null (sent (b, MSG_BYE)); /* it never was in a session to leave */
 }
 
-static void shutdown_does_not_wait_for_ever (void **state)
+TEST_IN (shutdown_does_not_wait_for_ever, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -421,12 +413,12 @@ static void shutdown_does_not_wait_for_ever (void **state)
     assert_non_null (effect_of (b, MEMBER_EXIT, 0));
 }
 
-static void a_signal_to_the_worker_ends_it_like_a_shutdown (void **state)
+TEST_IN (a_signal_to_the_worker_ends_it_like_a_shutdown, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
     step (b, &(struct member_input){ .kind = MEMBER_LEAVE, .text = TEXT_LIT ("SIGTERM") });
-    assert_true (text_is (sent (b, MSG_BYE)->of.bye.why, "SIGTERM"));
+    assert_text (sent (b, MSG_BYE)->of.bye.why, "SIGTERM");
     assert_non_null (effect_of (b, MEMBER_EXIT, 0));
 }
 
@@ -435,7 +427,7 @@ static void leave (struct bench *bench, const char *why)
     step (bench, &(struct member_input){ .kind = MEMBER_LEAVE, .text = text_of (why), .ending = ENDING_TERMINATED });
 }
 
-static void a_worker_that_is_told_to_end_stops_its_program_politely_and_the_second_time_at_once (void **state)
+TEST_IN (a_worker_that_is_told_to_end_stops_its_program_politely_and_the_second_time_at_once, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -448,11 +440,11 @@ static void a_worker_that_is_told_to_end_stops_its_program_politely_and_the_seco
     leave (b, "SIGTERM");
     assert_true (effect_of (b, MEMBER_STOP, 0)->hard);
     end (b, 1, ENDING_CANCELLED);
-    assert_true (text_is (sent (b, MSG_BYE)->of.bye.why, "SIGTERM"));
+    assert_text (sent (b, MSG_BYE)->of.bye.why, "SIGTERM");
     assert_non_null (effect_of (b, MEMBER_EXIT, 0));
 }
 
-static void whoever_is_leaving_politely_is_hurried_by_a_shutdown (void **state)
+TEST_IN (whoever_is_leaving_politely_is_hurried_by_a_shutdown, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -465,7 +457,7 @@ static void whoever_is_leaving_politely_is_hurried_by_a_shutdown (void **state)
 
 /* ---- coming back ---- */
 
-static void rehello_mid_run_keeps_the_program_and_tells_of_it (void **state)
+TEST_IN (rehello_mid_run_keeps_the_program_and_tells_of_it, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -488,7 +480,7 @@ static void rehello_mid_run_keeps_the_program_and_tells_of_it (void **state)
     assert_non_null (effect_of (b, MEMBER_GO, 0));
 }
 
-static void a_newer_coordinator_is_told_everything_and_the_older_refused (void **state)
+TEST_IN (a_newer_coordinator_is_told_everything_and_the_older_refused, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -511,7 +503,7 @@ static void a_newer_coordinator_is_told_everything_and_the_older_refused (void *
 }
 
 /* Once a later coordinator has spoken, whatever the earlier one says is lost, and it does not count as being heard. */
-static void nothing_that_an_older_coordinator_says_is_obeyed (void **state)
+TEST_IN (nothing_that_an_older_coordinator_says_is_obeyed, setup, teardown)
 {
     struct bench *b = *state;
     static const enum msg_kind kinds[] = { MSG_WELCOME, MSG_REFUSE, MSG_REHELLO,    MSG_RUN,
@@ -547,7 +539,7 @@ static void nothing_that_an_older_coordinator_says_is_obeyed (void **state)
     assert_int_equal (effect_of (b, MEMBER_STOP, 0)->ending, ENDING_ORPHANED);
 }
 
-static void an_older_coordinator_cannot_take_a_worker_that_is_joining_again (void **state)
+TEST_IN (an_older_coordinator_cannot_take_a_worker_that_is_joining_again, setup, teardown)
 {
     struct bench *b = *state;
     b->epoch = 2;
@@ -565,7 +557,7 @@ static void an_older_coordinator_cannot_take_a_worker_that_is_joining_again (voi
     assert_int_equal (member_session (b->member), 7);
 }
 
-static void unacknowledged_result_is_sent_after_every_welcome (void **state)
+TEST_IN (unacknowledged_result_is_sent_after_every_welcome, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -582,7 +574,7 @@ static void unacknowledged_result_is_sent_after_every_welcome (void **state)
     assert_non_null (sent (b, MSG_RESULT));
 }
 
-static void a_waiting_run_does_not_outlive_its_session (void **state)
+TEST_IN (a_waiting_run_does_not_outlive_its_session, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -594,7 +586,7 @@ static void a_waiting_run_does_not_outlive_its_session (void **state)
     assert_null (effect_of (b, MEMBER_START, 0));
 }
 
-static void a_recalled_result_is_told_and_never_run_again (void **state)
+TEST_IN (a_recalled_result_is_told_and_never_run_again, setup, teardown)
 {
     struct bench *b = *state;
     struct result result = { .key = key_of (1), .ending = ENDING_EXITED };
@@ -609,7 +601,7 @@ static void a_recalled_result_is_told_and_never_run_again (void **state)
     assert_non_null (effect_of (b, MEMBER_FORGET, 0));
 }
 
-static void a_repeated_welcome_renews_without_a_stir (void **state)
+TEST_IN (a_repeated_welcome_renews_without_a_stir, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -624,7 +616,7 @@ static void a_repeated_welcome_renews_without_a_stir (void **state)
 
 /* ---- silence ---- */
 
-static void silence_kills_the_program_and_keeps_its_result (void **state)
+TEST_IN (silence_kills_the_program_and_keeps_its_result, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -643,7 +635,7 @@ static void silence_kills_the_program_and_keeps_its_result (void **state)
     assert_non_null (effect_of (b, MEMBER_FORGET, 0));
 }
 
-static void orphan_deadline_is_kept_by_the_clock (void **state)
+TEST_IN (orphan_deadline_is_kept_by_the_clock, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -671,7 +663,7 @@ static const struct msg_hello *say_hello_again (struct bench *bench)
     return &sent (bench, MSG_HELLO)->of.hello;
 }
 
-static void what_it_was_told_of_is_told_to_the_next_coordinator (void **state)
+TEST_IN (what_it_was_told_of_is_told_to_the_next_coordinator, setup, teardown)
 {
     struct bench *bench = *state;
     tick (bench, 0);
@@ -697,7 +689,7 @@ static void what_it_was_told_of_is_told_to_the_next_coordinator (void **state)
     assert_true (hello->told_epoch == 2 && hello->told_index == 5);
 }
 
-static void long_silence_ends_the_worker (void **state)
+TEST_IN (long_silence_ends_the_worker, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -707,7 +699,7 @@ static void long_silence_ends_the_worker (void **state)
     assert_non_null (effect_of (b, MEMBER_EXIT, 0));
 }
 
-static void a_worker_that_was_never_welcomed_ends_by_itself (void **state)
+TEST_IN (a_worker_that_was_never_welcomed_ends_by_itself, setup, teardown)
 {
     struct bench *b = *state;
     tick (b, 0);
@@ -718,53 +710,4 @@ static void a_worker_that_was_never_welcomed_ends_by_itself (void **state)
     }
     assert_non_null (effect_of (b, MEMBER_EXIT, 0));
     assert_int_equal (b->now_ms, began_ms + 300000);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        T (hello_is_repeated_until_welcome),
-        T (heartbeat_comes_once_a_period_and_counts),
-        T (nothing_runs_before_welcome),
-        T (welcome_without_session_is_ignored),
-        T (refusal_ends_the_worker_whatever_its_version),
-        T (strangers_are_not_received),
-        T (a_workers_own_words_are_not_obeyed),
-        T (repeated_and_reordered_messages_are_dropped),
-        T (repeated_run_is_answered_with_its_state),
-        T (phase_is_told_at_once_with_its_age),
-        T (a_storm_of_phases_is_thinned),
-        T (gate_opens_once_and_only_by_its_name),
-        T (result_is_kept_before_it_is_sent),
-        T (result_is_sent_again_until_acknowledged),
-        T (ended_run_is_answered_with_its_result_until_acknowledged),
-        T (attempts_are_remembered_for_256_others),
-        T (another_run_waits_until_the_old_one_is_gone),
-        T (results_nobody_takes_hold_up_new_runs),
-        T (cancel_is_polite_once_and_then_hard_once),
-        T (cancel_of_what_is_not_held_is_answered_by_heartbeat),
-        T (cancel_of_a_waiting_run_removes_it),
-        T (a_gate_reached_while_stopping_stays_shut),
-        T (a_program_stopped_at_a_gate_has_not_left_it),
-        T (shutdown_kills_then_says_bye_and_leaves),
-        T (shutdown_is_heard_by_who_only_came_to_join),
-        T (shutdown_does_not_wait_for_ever),
-        T (a_signal_to_the_worker_ends_it_like_a_shutdown),
-        T (a_worker_that_is_told_to_end_stops_its_program_politely_and_the_second_time_at_once),
-        T (whoever_is_leaving_politely_is_hurried_by_a_shutdown),
-        T (rehello_mid_run_keeps_the_program_and_tells_of_it),
-        T (a_newer_coordinator_is_told_everything_and_the_older_refused),
-        T (nothing_that_an_older_coordinator_says_is_obeyed),
-        T (an_older_coordinator_cannot_take_a_worker_that_is_joining_again),
-        T (unacknowledged_result_is_sent_after_every_welcome),
-        T (a_waiting_run_does_not_outlive_its_session),
-        T (a_recalled_result_is_told_and_never_run_again),
-        T (a_repeated_welcome_renews_without_a_stir),
-        T (silence_kills_the_program_and_keeps_its_result),
-        T (orphan_deadline_is_kept_by_the_clock),
-        T (long_silence_ends_the_worker),
-        T (a_worker_that_was_never_welcomed_ends_by_itself),
-        T (what_it_was_told_of_is_told_to_the_next_coordinator),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

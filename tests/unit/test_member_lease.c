@@ -1,15 +1,8 @@
 /* links: worker_core */
 /* The writer of a cache: started with its lease, killed without. T is 1200 ms: asked for every 400, and what writes is
  * killed 1014 ms after the last answered question. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "member_fixture.h"
-#include <stdlib.h>
+#include "test.h"
 
 enum { T_MS = 1200, ASK_MS = 400, STOP_MS = 1014, TOKEN = 7 };
 
@@ -76,28 +69,28 @@ static void assert_killed (const struct bench *bench)
     assert_non_null (stop);
     assert_true (stop->hard);
     assert_int_equal (stop->ending, ENDING_LEASE_LOST);
-    assert_non_null (strstr (stop->text.ptr, "generation 7"));
+    assert_has (stop->text.ptr, "generation 7");
 }
 
 /* ---- before it starts ---- */
 
-static void a_writer_is_taken_at_once_and_started_with_its_lease (void **state)
+TEST_IN (a_writer_is_taken_at_once_and_started_with_its_lease, setup, teardown)
 {
     struct bench *b = *state;
     uint64_t ask = told (b);
     assert_null (effect_of (b, MEMBER_START, 0));
     assert_int_equal (held (b, 0)->state, ATTEMPT_RUNNING);
-    assert_true (text_is (held (b, 0)->phase, "lease"));
+    assert_text (held (b, 0)->phase, "lease");
     receive_lease (b, TOKEN, ask, T_MS);
     const struct member_effect *start = effect_of (b, MEMBER_START, 0);
     assert_non_null (start);
-    assert_true (text_is (start->msg->of.run.nonce, "00112233445566778899aabbccddeeff"));
+    assert_text (start->msg->of.run.nonce, "00112233445566778899aabbccddeeff");
     assert_int_equal (start->msg->of.run.cache.token, TOKEN);
     receive_lease (b, TOKEN, ask, T_MS);
     assert_null (effect_of (b, MEMBER_START, 0));
 }
 
-static void nobody_else_needs_a_lease (void **state)
+TEST_IN (nobody_else_needs_a_lease, setup, teardown)
 {
     struct bench *b = *state;
     static const enum cache_role roles[] = { CACHE_ROLE_NONE, CACHE_ROLE_READER, CACHE_ROLE_OWN };
@@ -113,7 +106,7 @@ static void nobody_else_needs_a_lease (void **state)
     }
 }
 
-static void it_asks_every_third_of_the_term_whatever_the_heartbeat (void **state)
+TEST_IN (it_asks_every_third_of_the_term_whatever_the_heartbeat, setup, teardown)
 {
     struct bench *b = *state;
     uint64_t ask = told (b);
@@ -126,7 +119,7 @@ static void it_asks_every_third_of_the_term_whatever_the_heartbeat (void **state
     }
 }
 
-static void other_heartbeats_do_not_ask (void **state)
+TEST_IN (other_heartbeats_do_not_ask, setup, teardown)
 {
     struct bench *b = *state;
     writes (b);
@@ -136,7 +129,7 @@ static void other_heartbeats_do_not_ask (void **state)
     assert_int_equal (asked (b), 0);
 }
 
-static void a_term_of_a_millisecond_makes_no_storm (void **state)
+TEST_IN (a_term_of_a_millisecond_makes_no_storm, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -154,7 +147,7 @@ static void a_term_of_a_millisecond_makes_no_storm (void **state)
     assert_true (member_deadline_ms (b->member) > b->now_ms);
 }
 
-static void the_default_term_is_used_when_the_order_names_none (void **state)
+TEST_IN (the_default_term_is_used_when_the_order_names_none, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -172,7 +165,7 @@ static void the_default_term_is_used_when_the_order_names_none (void **state)
     assert_int_equal (asked (b), ask + 1);
 }
 
-static void refused_before_it_started_it_is_reported_and_never_started (void **state)
+TEST_IN (refused_before_it_started_it_is_reported_and_never_started, setup, teardown)
 {
     struct bench *b = *state;
     receive_lease (b, TOKEN, told (b), 0);
@@ -181,8 +174,8 @@ static void refused_before_it_started_it_is_reported_and_never_started (void **s
     const struct member_effect *keep = effect_of (b, MEMBER_KEEP, 0);
     assert_non_null (keep);
     assert_int_equal (keep->result->ending, ENDING_LEASE_LOST);
-    assert_true (text_is (keep->result->phase, "lease"));
-    assert_non_null (strstr (keep->result->problem.ptr, "generation 7 of the cache was refused"));
+    assert_text (keep->result->phase, "lease");
+    assert_has (keep->result->problem.ptr, "generation 7 of the cache was refused");
     assert_int_equal (sent (b, MSG_RESULT)->of.result.ending, ENDING_LEASE_LOST);
     tick (b, 1000);
     assert_int_equal (held (b, 0)->state, ATTEMPT_ENDED);
@@ -192,7 +185,7 @@ static void refused_before_it_started_it_is_reported_and_never_started (void **s
     assert_non_null (sent (b, MSG_RESULT));
 }
 
-static void answers_to_nothing_that_was_asked_start_nothing (void **state)
+TEST_IN (answers_to_nothing_that_was_asked_start_nothing, setup, teardown)
 {
     struct bench *b = *state;
     uint64_t ask = told (b);
@@ -204,7 +197,7 @@ static void answers_to_nothing_that_was_asked_start_nothing (void **state)
     assert_null (effect_of (b, MEMBER_START, 0));
 }
 
-static void an_order_without_a_generation_is_not_started (void **state)
+TEST_IN (an_order_without_a_generation_is_not_started, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -215,7 +208,7 @@ static void an_order_without_a_generation_is_not_started (void **state)
     assert_non_null (effect_of (b, MEMBER_START, 0));
 }
 
-static void an_order_without_a_generation_that_had_to_wait_ends_once (void **state)
+TEST_IN (an_order_without_a_generation_that_had_to_wait_ends_once, setup, teardown)
 {
     struct bench *b = *state;
     join (b);
@@ -228,7 +221,7 @@ static void an_order_without_a_generation_that_had_to_wait_ends_once (void **sta
     assert_null (effect_of (b, MEMBER_START, 0));
 }
 
-static void cancelled_before_it_started_it_ends_at_once (void **state)
+TEST_IN (cancelled_before_it_started_it_ends_at_once, setup, teardown)
 {
     struct bench *b = *state;
     uint64_t ask = told (b);
@@ -239,7 +232,7 @@ static void cancelled_before_it_started_it_ends_at_once (void **state)
     assert_null (effect_of (b, MEMBER_START, 0));
 }
 
-static void another_attempt_takes_the_place_of_one_that_waits_for_its_lease (void **state)
+TEST_IN (another_attempt_takes_the_place_of_one_that_waits_for_its_lease, setup, teardown)
 {
     struct bench *b = *state;
     told (b);
@@ -249,7 +242,7 @@ static void another_attempt_takes_the_place_of_one_that_waits_for_its_lease (voi
     assert_null (effect_of (b, MEMBER_STOP, 0));
 }
 
-static void orphaned_before_it_started_it_ends_and_keeps_its_result (void **state)
+TEST_IN (orphaned_before_it_started_it_ends_and_keeps_its_result, setup, teardown)
 {
     struct bench *b = *state;
     told (b);
@@ -258,7 +251,7 @@ static void orphaned_before_it_started_it_ends_and_keeps_its_result (void **stat
     assert_int_equal (effect_of (b, MEMBER_KEEP, 0)->result->ending, ENDING_ORPHANED);
 }
 
-static void a_worker_that_leaves_does_not_wait_for_a_lease (void **state)
+TEST_IN (a_worker_that_leaves_does_not_wait_for_a_lease, setup, teardown)
 {
     struct bench *b = *state;
     told (b);
@@ -269,7 +262,7 @@ static void a_worker_that_leaves_does_not_wait_for_a_lease (void **state)
 
 /* ---- while it writes ---- */
 
-static void without_an_answer_it_is_killed_before_the_lease_is_over (void **state)
+TEST_IN (without_an_answer_it_is_killed_before_the_lease_is_over, setup, teardown)
 {
     struct bench *b = *state;
     writes (b);
@@ -280,7 +273,7 @@ static void without_an_answer_it_is_killed_before_the_lease_is_over (void **stat
     assert_int_equal (held (b, 0)->state, ATTEMPT_STOPPING);
 }
 
-static void every_answer_carries_it_on (void **state)
+TEST_IN (every_answer_carries_it_on, setup, teardown)
 {
     struct bench *b = *state;
     writes (b);
@@ -293,7 +286,7 @@ static void every_answer_carries_it_on (void **state)
     assert_int_equal (until (b, MEMBER_STOP), STOP_MS);
 }
 
-static void a_refusal_kills_at_once (void **state)
+TEST_IN (a_refusal_kills_at_once, setup, teardown)
 {
     struct bench *b = *state;
     writes (b);
@@ -302,7 +295,7 @@ static void a_refusal_kills_at_once (void **state)
     assert_killed (b);
 }
 
-static void whoever_slept_past_its_lease_kills_first_and_is_not_resurrected (void **state)
+TEST_IN (whoever_slept_past_its_lease_kills_first_and_is_not_resurrected, setup, teardown)
 {
     struct bench *b = *state;
     writes (b);
@@ -316,7 +309,7 @@ static void whoever_slept_past_its_lease_kills_first_and_is_not_resurrected (voi
     assert_int_equal (asked (b), 0);
 }
 
-static void whoever_slept_past_its_lease_kills_before_it_does_anything_else (void **state)
+TEST_IN (whoever_slept_past_its_lease_kills_before_it_does_anything_else, setup, teardown)
 {
     struct bench *b = *state;
     writes (b);
@@ -328,7 +321,7 @@ static void whoever_slept_past_its_lease_kills_before_it_does_anything_else (voi
     assert_null (effect_of (b, MEMBER_GO, 0));
 }
 
-static void a_program_that_ends_politely_is_killed_when_the_lease_ends_first (void **state)
+TEST_IN (a_program_that_ends_politely_is_killed_when_the_lease_ends_first, setup, teardown)
 {
     struct bench *b = *state;
     writes (b);
@@ -338,7 +331,7 @@ static void a_program_that_ends_politely_is_killed_when_the_lease_ends_first (vo
     assert_killed (b);
 }
 
-static void a_lease_that_ends_while_it_is_being_killed_changes_nothing (void **state)
+TEST_IN (a_lease_that_ends_while_it_is_being_killed_changes_nothing, setup, teardown)
 {
     struct bench *b = *state;
     writes (b);
@@ -352,7 +345,7 @@ static void a_lease_that_ends_while_it_is_being_killed_changes_nothing (void **s
     assert_true (b->now_ms > 5000 + 2 * T_MS);
 }
 
-static void a_leaving_worker_kills_its_writer_in_time (void **state)
+TEST_IN (a_leaving_worker_kills_its_writer_in_time, setup, teardown)
 {
     struct bench *b = *state;
     writes (b);
@@ -362,7 +355,7 @@ static void a_leaving_worker_kills_its_writer_in_time (void **state)
     assert_killed (b);
 }
 
-static void a_new_session_keeps_the_lease_and_goes_on_asking (void **state)
+TEST_IN (a_new_session_keeps_the_lease_and_goes_on_asking, setup, teardown)
 {
     struct bench *b = *state;
     writes (b);
@@ -383,7 +376,7 @@ static void a_new_session_keeps_the_lease_and_goes_on_asking (void **state)
     assert_int_equal (until (b, MEMBER_STOP), STOP_MS);
 }
 
-static void while_nobody_is_there_the_lease_ends_on_time (void **state)
+TEST_IN (while_nobody_is_there_the_lease_ends_on_time, setup, teardown)
 {
     struct bench *b = *state;
     writes (b);
@@ -404,7 +397,7 @@ static void end_sealed (struct bench *bench, enum ending ending, uint32_t code)
     step (bench, &(struct member_input){ .kind = MEMBER_ENDED, .result = &result });
 }
 
-static void what_was_sealed_in_time_is_reported_so (void **state)
+TEST_IN (what_was_sealed_in_time_is_reported_so, setup, teardown)
 {
     struct bench *b = *state;
     writes (b);
@@ -414,7 +407,7 @@ static void what_was_sealed_in_time_is_reported_so (void **state)
     assert_int_equal (effect_of (b, MEMBER_KEEP, 0)->result->seal.token, TOKEN);
 }
 
-static void what_ended_is_not_asked_for_any_more (void **state)
+TEST_IN (what_ended_is_not_asked_for_any_more, setup, teardown)
 {
     struct bench *b = *state;
     writes (b);
@@ -429,7 +422,7 @@ static void what_ended_is_not_asked_for_any_more (void **state)
     }
 }
 
-static void what_was_sealed_too_late_is_lost (void **state)
+TEST_IN (what_was_sealed_too_late_is_lost, setup, teardown)
 {
     struct bench *b = *state;
     writes (b);
@@ -439,11 +432,11 @@ static void what_was_sealed_too_late_is_lost (void **state)
     const struct result *told_so = effect_of (b, MEMBER_KEEP, 0)->result;
     assert_int_equal (told_so->ending, ENDING_LEASE_LOST);
     assert_int_equal (told_so->seal.token, 0);
-    assert_non_null (strstr (told_so->problem.ptr, "expired"));
+    assert_has (told_so->problem.ptr, "expired");
     assert_int_equal (sent (b, MSG_RESULT)->of.result.seal.token, 0);
 }
 
-static void a_seal_that_came_after_all_is_not_told_when_the_stop_was_asked_for (void **state)
+TEST_IN (a_seal_that_came_after_all_is_not_told_when_the_stop_was_asked_for, setup, teardown)
 {
     struct bench *b = *state;
     writes (b);
@@ -456,10 +449,10 @@ static void a_seal_that_came_after_all_is_not_told_when_the_stop_was_asked_for (
     const struct result *told_so = effect_of (b, MEMBER_KEEP, 0)->result;
     assert_int_equal (told_so->ending, ENDING_LEASE_LOST);
     assert_int_equal (told_so->seal.token, 0);
-    assert_true (text_is (told_so->problem, "stopped: by the lease"));
+    assert_text (told_so->problem, "stopped: by the lease");
 }
 
-static void a_program_that_failed_by_itself_did_so_whatever_became_of_its_lease (void **state)
+TEST_IN (a_program_that_failed_by_itself_did_so_whatever_became_of_its_lease, setup, teardown)
 {
     static const struct {
         enum ending ending;
@@ -483,7 +476,7 @@ static void a_program_that_failed_by_itself_did_so_whatever_became_of_its_lease 
     }
 }
 
-static void the_next_writer_asks_for_its_own_token (void **state)
+TEST_IN (the_next_writer_asks_for_its_own_token, setup, teardown)
 {
     struct bench *b = *state;
     writes (b);
@@ -498,41 +491,4 @@ static void the_next_writer_asks_for_its_own_token (void **state)
     assert_null (effect_of (b, MEMBER_START, 0));
     receive_lease (b, TOKEN + 1, 2, T_MS);
     assert_non_null (effect_of (b, MEMBER_START, 0));
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        T (a_writer_is_taken_at_once_and_started_with_its_lease),
-        T (nobody_else_needs_a_lease),
-        T (it_asks_every_third_of_the_term_whatever_the_heartbeat),
-        T (other_heartbeats_do_not_ask),
-        T (a_term_of_a_millisecond_makes_no_storm),
-        T (the_default_term_is_used_when_the_order_names_none),
-        T (refused_before_it_started_it_is_reported_and_never_started),
-        T (answers_to_nothing_that_was_asked_start_nothing),
-        T (an_order_without_a_generation_is_not_started),
-        T (an_order_without_a_generation_that_had_to_wait_ends_once),
-        T (cancelled_before_it_started_it_ends_at_once),
-        T (another_attempt_takes_the_place_of_one_that_waits_for_its_lease),
-        T (orphaned_before_it_started_it_ends_and_keeps_its_result),
-        T (a_worker_that_leaves_does_not_wait_for_a_lease),
-        T (without_an_answer_it_is_killed_before_the_lease_is_over),
-        T (every_answer_carries_it_on),
-        T (a_refusal_kills_at_once),
-        T (whoever_slept_past_its_lease_kills_first_and_is_not_resurrected),
-        T (whoever_slept_past_its_lease_kills_before_it_does_anything_else),
-        T (a_program_that_ends_politely_is_killed_when_the_lease_ends_first),
-        T (a_lease_that_ends_while_it_is_being_killed_changes_nothing),
-        T (a_leaving_worker_kills_its_writer_in_time),
-        T (a_new_session_keeps_the_lease_and_goes_on_asking),
-        T (while_nobody_is_there_the_lease_ends_on_time),
-        T (what_was_sealed_in_time_is_reported_so),
-        T (what_ended_is_not_asked_for_any_more),
-        T (what_was_sealed_too_late_is_lost),
-        T (a_seal_that_came_after_all_is_not_told_when_the_stop_was_asked_for),
-        T (a_program_that_failed_by_itself_did_so_whatever_became_of_its_lease),
-        T (the_next_writer_asks_for_its_own_token),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,16 +1,7 @@
 /* links: process */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/io/atomic_file.h"
+#include "test.h"
 #include "worker/process/cgroup_place.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,7 +16,7 @@
 #define CONTAINER "35 31 0:32 /docker/ab /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"
 #define BLANK "31 23 0:28 / /sys/fs/my\\040groups rw - cgroup2 cgroup2 rw\n"
 
-static void a_group_is_found_where_it_is_mounted (void **state)
+TEST (a_group_is_found_where_it_is_mounted)
 {
     static const struct {
         const char *cgroup, *mountinfo, *controller, *path;
@@ -44,7 +35,6 @@ static void a_group_is_found_where_it_is_mounted (void **state)
         { "", "", "", NULL, 0 },
         { "4:memory", "35 31", "memory", NULL, 0 },
     };
-    (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct cgroup_place place;
         struct arena arena = { 0 };
@@ -60,28 +50,24 @@ static void a_group_is_found_where_it_is_mounted (void **state)
     }
 }
 
-static void a_path_that_does_not_fit_is_not_found (void **state)
+TEST (a_path_that_does_not_fit_is_not_found)
 {
     struct cgroup_place place;
     char cgroup[PATH_MAX + 16];
-    struct arena arena = { 0 };
     struct proc_mounts mounts;
-    (void) state;
-    proc_mounts_parse (text_of (V2), &arena, &mounts);
+    proc_mounts_parse (text_of (V2), &t->arena, &mounts);
     memset (cgroup, 'a', sizeof cgroup);
     memcpy (cgroup, "0::/", 4);
     assert_false (cgroup_place_find ((struct text){ cgroup, sizeof cgroup }, &mounts, "", &place));
-    arena_release (&arena);
     assert_int_equal (place.path[0], 0);
 }
 
 /* ---- counters ---- */
 
-static void a_counter_is_read_by_its_whole_name (void **state)
+TEST (a_counter_is_read_by_its_whole_name)
 {
     static const char events[] = "low 0\nhigh 3\nmax 12\noom 2\noom_kill 7\noom_group_kill 1\n";
     uint64_t value = 0;
-    (void) state;
     assert_true (memory_counter_read (text_of (events), "oom_kill", &value) && value == 7);
     assert_true (memory_counter_read (text_of (events), "oom", &value) && value == 2);
     assert_false (memory_counter_read (text_of ("oom_kill_disable 0\nunder_oom 0\n"), "oom_kill", &value));
@@ -97,11 +83,10 @@ static void put (const char *folder, const char *name, const char *text)
 }
 
 /* A folder with two groups, one in the other, as the kernel has them. */
-static void what_grew_is_counted_and_the_least_limit_told (void **state)
+TEST (what_grew_is_counted_and_the_least_limit_told)
 {
     char top[] = "/tmp/test_memory_kills.XXXXXX";
     struct memory_watch watch = { .before.of_group = 2, .before.counted_len = sizeof top + 3 };
-    (void) state;
     assert_non_null (mkdtemp (top));
     snprintf (watch.group.path, sizeof watch.group.path, "%s/pod/step", top);
     watch.group.mount_len = (uint32_t) strlen (top);
@@ -125,11 +110,10 @@ static void what_grew_is_counted_and_the_least_limit_told (void **state)
     assert_true (memory_watch_end (&watch).of_group == 0);
 }
 
-static void no_limit_of_the_former_hierarchy_is_none (void **state)
+TEST (no_limit_of_the_former_hierarchy_is_none)
 {
     char top[] = "/tmp/test_memory_kills.XXXXXX";
     struct memory_watch watch = { .group.v1 = true, .before.counted_len = sizeof top - 1 };
-    (void) state;
     assert_non_null (mkdtemp (top));
     snprintf (watch.group.path, sizeof watch.group.path, "%s", top);
     put (top, "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n");
@@ -139,25 +123,11 @@ static void no_limit_of_the_former_hierarchy_is_none (void **state)
     assert_int_equal (folder_remove (top, NULL), 0);
 }
 
-static void this_process_can_be_watched (void **state)
+TEST (this_process_can_be_watched)
 {
     struct memory_watch watch;
-    (void) state;
     memory_watch_begin (getpid (), &watch);
     assert_true (memory_watch_end (&watch).of_group == 0);
     memory_watch_begin (0x7fffffff, &watch); /* nobody has this pid */
     assert_int_equal (watch.group.path[0], 0);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_group_is_found_where_it_is_mounted),
-        cmocka_unit_test (a_path_that_does_not_fit_is_not_found),
-        cmocka_unit_test (a_counter_is_read_by_its_whole_name),
-        cmocka_unit_test (what_grew_is_counted_and_the_least_limit_told),
-        cmocka_unit_test (no_limit_of_the_former_hierarchy_is_none),
-        cmocka_unit_test (this_process_can_be_watched),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* links: model */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/model/mesh.h"
+#include "test.h"
 
 static struct axis three_axes[] = { { { "data", 4 }, 2 }, { { "fsdp", 4 }, 3 }, { { "model", 5 }, 4 } };
 static const struct mesh three = { three_axes, 3 };
@@ -18,9 +12,8 @@ static struct mesh mesh_of (struct axis axes[], uint32_t n, const uint32_t sizes
     return (struct mesh){ axes, n };
 }
 
-static void devices_are_the_product_or_none (void **state)
+TEST (devices_are_the_product_or_none)
 {
-    (void) state;
     static const struct {
         uint32_t n, sizes[6], devices;
     } cases[] = {
@@ -44,9 +37,8 @@ static void devices_are_the_product_or_none (void **state)
     }
 }
 
-static void axes_are_found_by_their_whole_name (void **state)
+TEST (axes_are_found_by_their_whole_name)
 {
-    (void) state;
     assert_int_equal (mesh_axis (&three, text_of ("data")), 0);
     assert_int_equal (mesh_axis (&three, text_of ("model")), 2);
     assert_int_equal (mesh_axis (&three, text_of ("dat")), -1);
@@ -54,9 +46,8 @@ static void axes_are_found_by_their_whole_name (void **state)
     assert_int_equal (mesh_axis (&three, text_of ("")), -1);
 }
 
-static void devices_are_numbered_row_major (void **state)
+TEST (devices_are_numbered_row_major)
 {
-    (void) state;
     uint32_t device = 0, at[MESH_AXES_MAX];
     for (uint32_t data = 0; data < 2; data++)
         for (uint32_t fsdp = 0; fsdp < 3; fsdp++)
@@ -76,9 +67,8 @@ static uint32_t peers (const struct mesh *mesh, uint32_t device, uint32_t axes_b
     return n;
 }
 
-static void a_reduction_joins_as_many_devices_as_its_axes_have (void **state)
+TEST (a_reduction_joins_as_many_devices_as_its_axes_have)
 {
-    (void) state;
     static const uint32_t sizes[] = { 2, 3, 4 };
     for (uint32_t bits = 0; bits < 8; bits++) {
         uint32_t expected = 1;
@@ -89,9 +79,8 @@ static void a_reduction_joins_as_many_devices_as_its_axes_have (void **state)
     }
 }
 
-static void reductions_join_along_the_named_axis_only (void **state)
+TEST (reductions_join_along_the_named_axis_only)
 {
-    (void) state;
     static const struct {
         uint32_t a, b, bits;
         bool together;
@@ -106,25 +95,11 @@ static void reductions_join_along_the_named_axis_only (void **state)
     }
 }
 
-static void the_table_names_and_bounds_both_fields (void **state)
+TEST (the_table_names_and_bounds_both_fields)
 {
-    (void) state;
     assert_int_equal (axis_record.bytes, sizeof (struct axis));
     assert_int_equal (axis_record.fields_n, 2);
     assert_int_equal (axis_record.fields[0].max, AXIS_NAME_MAX_BYTES);
     assert_int_equal (axis_record.fields[1].max, DEVICES_MAX);
     assert_true (axis_record.fields[0].key < axis_record.fields[1].key);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (devices_are_the_product_or_none),
-        cmocka_unit_test (axes_are_found_by_their_whole_name),
-        cmocka_unit_test (devices_are_numbered_row_major),
-        cmocka_unit_test (a_reduction_joins_as_many_devices_as_its_axes_have),
-        cmocka_unit_test (reductions_join_along_the_named_axis_only),
-        cmocka_unit_test (the_table_names_and_bounds_both_fields),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

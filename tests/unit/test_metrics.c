@@ -1,10 +1,9 @@
-/* links: simulated metrics scene */
+/* links: simulated picture */
 #include "coordinator/picture/exposition.h"
 #include "coordinator/picture/metrics.h"
 #include "openmetrics_check.h"
+#include "test.h"
 #include "view_fixture.h"
-
-#include <stdlib.h>
 
 enum { MANY_HOSTS = HOSTS_MAX, MANY_RUNGS = 200, PAGE_MAX_BYTES = METRICS_MAX_BYTES };
 
@@ -96,9 +95,8 @@ static uint32_t count (const struct buf *out, const char *what)
     return n;
 }
 
-static void the_largest_run_has_few_series (void **state)
+TEST_IN (the_largest_run_has_few_series, NULL, NULL)
 {
-    (void) state;
     struct huge huge;
     huge_make (&huge);
     for (enum metrics_form form = METRICS_OPENMETRICS; form <= METRICS_TEXTFILE; form++) {
@@ -121,9 +119,8 @@ static void the_largest_run_has_few_series (void **state)
 }
 
 /* Without a place of their own they are not left out. */
-static void rungs_without_room_are_counted_together (void **state)
+TEST_IN (rungs_without_room_are_counted_together, NULL, NULL)
 {
-    (void) state;
     struct huge huge;
     struct buf out;
     struct metrics_beside beside = { .form = METRICS_TEXTFILE };
@@ -148,9 +145,8 @@ static void rungs_without_room_are_counted_together (void **state)
     arena_release (&huge.arena);
 }
 
-static void equal_names_are_one_series (void **state)
+TEST (equal_names_are_one_series)
 {
-    (void) state;
     struct huge huge;
     struct buf out;
     struct metrics_beside beside = { .form = METRICS_OPENMETRICS };
@@ -259,9 +255,8 @@ static void assert_same_as_file (const char *name, struct buf *out)
     fail_msg ("%s differs; the text is now the above", path);
 }
 
-static void a_small_run_in_both_forms (void **state)
+TEST (a_small_run_in_both_forms)
 {
-    (void) state;
     static const char *const files[] = { "small.openmetrics", "small.prom" };
     struct stage stage;
     stage_make (&stage, 2);
@@ -276,9 +271,8 @@ static void a_small_run_in_both_forms (void **state)
     stage_release (&stage);
 }
 
-static void states_of_a_run (void **state)
+TEST_IN (states_of_a_run, NULL, NULL)
 {
-    (void) state;
     struct stage stage;
     struct buf out;
     stage_make (&stage, 2);
@@ -309,9 +303,8 @@ static void states_of_a_run (void **state)
     stage_release (&stage);
 }
 
-static void any_facts_make_a_page_that_is_read (void **state)
+TEST (any_facts_make_a_page_that_is_read)
 {
-    (void) state;
     struct rng rng = rng_seed (17);
     for (uint32_t round = 0; round < 20; round++) {
         struct stage stage;
@@ -345,9 +338,8 @@ static void row_of (const struct family *family, struct buf *out)
     buf_printf (out, " | %s | ", family->help);
 }
 
-static void the_document_has_every_family (void **state)
+TEST (the_document_has_every_family)
 {
-    (void) state;
     struct buf document;
     buf_init (&document, 1 << 20);
     FILE *file = fopen (SLICEUP_SOURCE_DIR "/docs/spec/metrics.md", "r");
@@ -364,18 +356,4 @@ static void the_document_has_every_family (void **state)
     }
     assert_int_equal (count (&document, "\n| `sliceup_"), FAMILIES_N);
     buf_release (&document);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (the_largest_run_has_few_series),
-        cmocka_unit_test (rungs_without_room_are_counted_together),
-        cmocka_unit_test (equal_names_are_one_series),
-        cmocka_unit_test (a_small_run_in_both_forms),
-        cmocka_unit_test (states_of_a_run),
-        cmocka_unit_test (the_document_has_every_family),
-        cmocka_unit_test (any_facts_make_a_page_that_is_read),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

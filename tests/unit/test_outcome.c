@@ -1,16 +1,9 @@
 /* links: model */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/model/outcome.h"
+#include "test.h"
 
-static void the_words_are_those_of_the_receipt (void **state)
+TEST (the_words_are_those_of_the_receipt)
 {
-    (void) state;
     static const char *const outcomes[] = { "none", "passed", "not-reached", "cascade",  "blocked",
                                             "lost", "failed", "timed-out",   "cancelled" };
     static const char *const owners[] = { "none", "device",  "launch", "bundle",   "cache",   "compiler",
@@ -23,18 +16,16 @@ static void the_words_are_those_of_the_receipt (void **state)
         assert_string_equal (owner_names.of[i], owners[i]);
 }
 
-static void a_word_of_nothing_is_not_found (void **state)
+TEST (a_word_of_nothing_is_not_found)
 {
-    (void) state;
     uint32_t owner = 0;
     assert_false (enum_value_of (&owner_names, (struct text){ 0 }, &owner));
     assert_false (enum_value_of (&owner_names, TEXT_LIT ("frontend"), &owner));
     assert_string_equal (enum_name_of (&owner_names, OWNER_N), "?");
 }
 
-static void the_worst_is_the_one_that_matters_more (void **state)
+TEST (the_worst_is_the_one_that_matters_more)
 {
-    (void) state;
     static const enum outcome rising[] = { OUTCOME_NONE,      OUTCOME_PASSED,    OUTCOME_NOT_REACHED,
                                            OUTCOME_CASCADE,   OUTCOME_CANCELLED, OUTCOME_BLOCKED,
                                            OUTCOME_TIMED_OUT, OUTCOME_LOST,      OUTCOME_FAILED };
@@ -45,14 +36,4 @@ static void the_worst_is_the_one_that_matters_more (void **state)
             assert_int_equal (outcome_worst (rising[i], rising[j]), rising[i > j ? i : j]);
     for (int i = 1; i < N; i++)
         assert_int_equal (outcome_order[N - 1 - i], rising[i]);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (the_words_are_those_of_the_receipt),
-        cmocka_unit_test (a_word_of_nothing_is_not_found),
-        cmocka_unit_test (the_worst_is_the_one_that_matters_more),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

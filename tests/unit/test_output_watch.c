@@ -1,14 +1,6 @@
 /* links: coordinator_run */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "coordinator/run/log_store.h"
+#include "test.h"
 
 enum { HOSTS = 64, LOG_BYTES = 1 << 20 };
 
@@ -67,9 +59,8 @@ static void assert_line (const struct last_output *group, const char *line)
     assert_string_equal (shown, line);
 }
 
-static void the_last_line_is_kept_with_its_age (void **state)
+TEST (the_last_line_is_kept_with_its_age)
 {
-    (void) state;
     struct bench bench = bench_make (false);
     bench.now_ms = 1000;
     assert_int_equal (tell (&bench, 1), 0);
@@ -90,9 +81,8 @@ static void the_last_line_is_kept_with_its_age (void **state)
     bench_release (&bench);
 }
 
-static void what_is_repeated_or_lost_changes_no_line (void **state)
+TEST (what_is_repeated_or_lost_changes_no_line)
 {
-    (void) state;
     struct bench bench = bench_make (false);
     print (&bench, 0, TEXT_LIT ("first\nsecond"));
     bench.now_ms = 5500;
@@ -111,9 +101,8 @@ static void what_is_repeated_or_lost_changes_no_line (void **state)
     bench_release (&bench);
 }
 
-static void hosts_with_the_same_line_are_one_group (void **state)
+TEST (hosts_with_the_same_line_are_one_group)
 {
-    (void) state;
     struct bench bench = bench_make (false);
     print (&bench, 0, TEXT_LIT ("shard 1 of pid 77\n"));
     print (&bench, 1, TEXT_LIT ("shard 2 of pid 78\n"));
@@ -130,9 +119,8 @@ static void hosts_with_the_same_line_are_one_group (void **state)
     bench_release (&bench);
 }
 
-static void only_the_quiet_are_told_and_never_many_groups (void **state)
+TEST (only_the_quiet_are_told_and_never_many_groups)
 {
-    (void) state;
     struct bench bench = bench_make (false);
     for (uint32_t i = 0; i < HOSTS; i++)
         print (&bench, i, text_format (&bench.arena, "line of kind %c\n", (char) ('a' + i % 26)));
@@ -144,9 +132,8 @@ static void only_the_quiet_are_told_and_never_many_groups (void **state)
     bench_release (&bench);
 }
 
-static void silence_that_is_not_known_is_not_told (void **state)
+TEST (silence_that_is_not_known_is_not_told)
 {
-    (void) state;
     struct bench bench = bench_make (true);
     bench.now_ms = 20000;
     assert_int_equal (tell (&bench, 2), 0); /* another process heard the beginning */
@@ -161,16 +148,4 @@ static void silence_that_is_not_known_is_not_told (void **state)
     assert_int_equal (tell (&bench, 2), 1); /* both have printed nothing of the next attempt */
     assert_int_equal (told (&bench, 0)->hosts.n, 2);
     bench_release (&bench);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (the_last_line_is_kept_with_its_age),
-        cmocka_unit_test (what_is_repeated_or_lost_changes_no_line),
-        cmocka_unit_test (hosts_with_the_same_line_are_one_group),
-        cmocka_unit_test (only_the_quiet_are_told_and_never_many_groups),
-        cmocka_unit_test (silence_that_is_not_known_is_not_told),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,18 +1,10 @@
-/* links: simulated */
+/* alone: simulated */
 /* The largest slice, on which every host falls for a long reason of its own: what is recorded of it can be written. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "common/wire/wire.h"
 #include "coordinator/core/state.h"
 #include "sample.h"
 #include "stretched.h"
+#include "test.h"
 
 struct slice {
     struct arena arena;
@@ -89,9 +81,8 @@ static void fall (struct slice *slice, uint32_t host)
     arena_release (&arena);
 }
 
-static void the_largest_slice_can_fall_for_as_many_reasons_as_it_has_hosts (void **state)
+TEST (the_largest_slice_can_fall_for_as_many_reasons_as_it_has_hosts)
 {
-    (void) state;
     struct slice slice;
     uint32_t exit_status = 0;
     slice_open (&slice, HOSTS_MAX);
@@ -102,12 +93,4 @@ static void the_largest_slice_can_fall_for_as_many_reasons_as_it_has_hosts (void
     coord_destroy (slice.coord);
     outbox_release (&slice.out);
     arena_release (&slice.arena);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (the_largest_slice_can_fall_for_as_many_reasons_as_it_has_hosts),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

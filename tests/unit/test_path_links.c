@@ -1,17 +1,8 @@
-/* links: sandbox base */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+/* alone: sandbox base */
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "test.h"
 #include "worker/sandbox/confine_paths.h"
 
 /* "<top>/a" and what follows it. */
@@ -68,7 +59,7 @@ static void expect (struct tree *tree, const char *path, const char *said)
     assert_string_equal (tree->said, said);
 }
 
-static void each_link_is_told_with_its_own_place (void **state)
+TEST_IN (each_link_is_told_with_its_own_place, make, clean)
 {
     struct tree *tree = *state;
     assert_int_equal (symlink ("real", path_of (tree, "one")), 0);
@@ -82,7 +73,7 @@ static void each_link_is_told_with_its_own_place (void **state)
     expect (tree, path_of (tree, "real/../one/."), "/one ");
 }
 
-static void what_is_not_there_ends_the_way (void **state)
+TEST_IN (what_is_not_there_ends_the_way, make, clean)
 {
     struct tree *tree = *state;
     assert_int_equal (symlink ("nowhere/at/all", path_of (tree, "gone")), 0);
@@ -91,7 +82,7 @@ static void what_is_not_there_ends_the_way (void **state)
     expect (tree, "/", "");
 }
 
-static void a_relative_path_begins_where_this_process_stands (void **state)
+TEST_IN (a_relative_path_begins_where_this_process_stands, make, clean)
 {
     struct tree *tree = *state;
     char before[256];
@@ -102,7 +93,7 @@ static void a_relative_path_begins_where_this_process_stands (void **state)
     assert_int_equal (chdir (before), 0);
 }
 
-static void links_without_end_are_refused (void **state)
+TEST_IN (links_without_end_are_refused, make, clean)
 {
     struct tree *tree = *state;
     struct err err = { 0 };
@@ -110,15 +101,4 @@ static void links_without_end_are_refused (void **state)
     tree->said[0] = '\0';
     assert_int_equal (path_links_each (path_of (tree, "loop"), say, tree, &err), -1);
     assert_int_equal (err.code, ERR_LIMIT);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown (each_link_is_told_with_its_own_place, make, clean),
-        cmocka_unit_test_setup_teardown (what_is_not_there_ends_the_way, make, clean),
-        cmocka_unit_test_setup_teardown (a_relative_path_begins_where_this_process_stands, make, clean),
-        cmocka_unit_test_setup_teardown (links_without_end_are_refused, make, clean),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* links: simulated view */
 #include "coordinator/view/line.h"
+#include "test.h"
 #include "view_fixture.h"
 
 static void assert_lines (struct show *show, const char *expected)
@@ -16,9 +17,8 @@ static struct show gathered (uint32_t hosts)
     return show;
 }
 
-static void a_climb_reads_like_a_diary (void **state)
+TEST (a_climb_reads_like_a_diary)
 {
-    (void) state;
     struct show show;
     struct fact granted = { .kind = FACT_WRITER_GRANTED, .of.writer_granted = { .token = 9, .host = 0 } };
     struct fact published = { .kind = FACT_GENERATION_PUBLISHED };
@@ -47,9 +47,8 @@ static void a_climb_reads_like_a_diary (void **state)
     show_release (&show);
 }
 
-static void what_befalls_the_cache_is_told (void **state)
+TEST (what_befalls_the_cache_is_told)
 {
-    (void) state;
     struct show show = gathered (2);
     struct fact lost = { .kind = FACT_LEASE_LOST, .of.lease_lost = { 7, 1, TEXT_LIT ("silent for 16 s") } };
     struct fact dropped = { .kind = FACT_GENERATION_DROPPED,
@@ -79,9 +78,8 @@ static void what_befalls_the_cache_is_told (void **state)
     show_release (&show);
 }
 
-static void failures_are_told_at_once_and_judged_in_groups (void **state)
+TEST (failures_are_told_at_once_and_judged_in_groups)
 {
-    (void) state;
     struct show show = gathered (4);
     struct verdict verdicts[] = {
         { .host = 2,
@@ -110,9 +108,8 @@ static void failures_are_told_at_once_and_judged_in_groups (void **state)
     show_release (&show);
 }
 
-static void many_that_fall_are_not_told_one_by_one (void **state)
+TEST (many_that_fall_are_not_told_one_by_one)
 {
-    (void) state;
     struct show show = gathered (64);
     show_began (&show, FACTS, PASS_ONCE, 1, 64);
     buf_clear (&show.lines);
@@ -126,9 +123,8 @@ static void many_that_fall_are_not_told_one_by_one (void **state)
     show_release (&show);
 }
 
-static void hosts_come_and_go (void **state)
+TEST (hosts_come_and_go)
 {
-    (void) state;
     struct show show = gathered (3);
     struct fact epoch = { .kind = FACT_EPOCH_BEGAN, .of.epoch_began = { 2, 78, 0 } };
     show.at_ms = 44000;
@@ -148,9 +144,8 @@ static void hosts_come_and_go (void **state)
     show_release (&show);
 }
 
-static void a_metric_says_what_is_wrong_with_it (void **state)
+TEST (a_metric_says_what_is_wrong_with_it)
 {
-    (void) state;
     struct show show = gathered (1);
     struct fact fact = { .kind = FACT_METRIC_JUDGED };
     struct text axis = TEXT_LIT ("data");
@@ -178,9 +173,8 @@ static void a_metric_says_what_is_wrong_with_it (void **state)
     show_release (&show);
 }
 
-static void what_a_host_says_stays_on_its_line (void **state)
+TEST (what_a_host_says_stays_on_its_line)
 {
-    (void) state;
     struct show show = gathered (2);
     struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .cause = HOSTILE, .next = HOSTILE };
     struct fact ended = { .kind = FACT_ATTEMPT_ENDED };
@@ -199,9 +193,8 @@ static void what_a_host_says_stays_on_its_line (void **state)
     show_release (&show);
 }
 
-static void hostile_names_in_the_plan_are_no_better (void **state)
+TEST (hostile_names_in_the_plan_are_no_better)
 {
-    (void) state;
     struct show show;
     show_make (&show, 2);
     show.plan.slice = show.plan.hosts.items[1].name = show.plan.rungs.items[FACTS].id = HOSTILE;
@@ -215,9 +208,8 @@ static void hostile_names_in_the_plan_are_no_better (void **state)
     show_release (&show);
 }
 
-static void without_utf8_everything_is_ascii (void **state)
+TEST (without_utf8_everything_is_ascii)
 {
-    (void) state;
     struct show show;
     show_make (&show, 2);
     show.style.unicode = false;
@@ -228,9 +220,8 @@ static void without_utf8_everything_is_ascii (void **state)
     show_release (&show);
 }
 
-static void what_is_waited_for_has_the_same_form (void **state)
+TEST (what_is_waited_for_has_the_same_form)
 {
-    (void) state;
     struct show show = gathered (2);
     show_began (&show, FACTS, PASS_ONCE, 1, 2);
     buf_clear (&show.lines);
@@ -239,9 +230,8 @@ static void what_is_waited_for_has_the_same_form (void **state)
     show_release (&show);
 }
 
-static void sizes_are_cut_not_rounded (void **state)
+TEST (sizes_are_cut_not_rounded)
 {
-    (void) state;
     static const struct {
         uint64_t bytes;
         const char *text;
@@ -253,22 +243,4 @@ static void sizes_are_cut_not_rounded (void **state)
         char text[SIZE_TEXT_BYTES];
         assert_string_equal (size_print (cases[i].bytes, text), cases[i].text);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_climb_reads_like_a_diary),
-        cmocka_unit_test (what_befalls_the_cache_is_told),
-        cmocka_unit_test (failures_are_told_at_once_and_judged_in_groups),
-        cmocka_unit_test (many_that_fall_are_not_told_one_by_one),
-        cmocka_unit_test (hosts_come_and_go),
-        cmocka_unit_test (a_metric_says_what_is_wrong_with_it),
-        cmocka_unit_test (what_a_host_says_stays_on_its_line),
-        cmocka_unit_test (hostile_names_in_the_plan_are_no_better),
-        cmocka_unit_test (without_utf8_everything_is_ascii),
-        cmocka_unit_test (what_is_waited_for_has_the_same_form),
-        cmocka_unit_test (sizes_are_cut_not_rounded),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

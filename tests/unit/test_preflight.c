@@ -1,19 +1,10 @@
-/* links: builtin */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* alone: builtin */
 #include "common/io/atomic_file.h"
+#include "test.h"
 #include "worker/builtin/preflight.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -77,9 +68,8 @@ static const char *sentence (char out[1024])
     return out;
 }
 
-static void a_host_with_everything_is_ready_and_nothing_is_said (void **state)
+TEST_IN (a_host_with_everything_is_ready_and_nothing_is_said, good_host, release)
 {
-    (void) state;
     char line[1024];
     preflight_judge (&preflight, &host, true);
     for (uint32_t i = 0; i < preflight.n; i++)
@@ -89,9 +79,8 @@ static void a_host_with_everything_is_ready_and_nothing_is_said (void **state)
     assert_string_equal (sentence (line), "");
 }
 
-static void an_old_kernel_is_named_with_what_it_lacks (void **state)
+TEST_IN (an_old_kernel_is_named_with_what_it_lacks, good_host, release)
 {
-    (void) state;
     strcpy (host.kernel.release, "4.19.0-27-amd64");
     host.call_errors[HOST_CALL_OPENAT2] = ENOSYS;
     expect ("kernel", PREFLIGHT_MISSING, "Linux 4.19.0-27-amd64: openat2 does not work", "Linux 5.9 or later");
@@ -99,23 +88,20 @@ static void an_old_kernel_is_named_with_what_it_lacks (void **state)
     expect ("kernel", PREFLIGHT_MISSING, "close_range does not work", "Linux 5.9 or later");
 }
 
-static void a_filter_of_a_container_is_told_from_an_old_kernel (void **state)
+TEST_IN (a_filter_of_a_container_is_told_from_an_old_kernel, good_host, release)
 {
-    (void) state;
     host.call_errors[HOST_CALL_PIDFD_OPEN] = EPERM;
     expect ("kernel", PREFLIGHT_MISSING, "pidfd_open does not work (Operation not permitted)", "seccomp");
 }
 
-static void another_machine_is_missing (void **state)
+TEST_IN (another_machine_is_missing, good_host, release)
 {
-    (void) state;
     strcpy (host.kernel.machine, "riscv64");
     expect ("machine", PREFLIGHT_MISSING, "the host is riscv64", "build the worker bundle");
 }
 
-static void proc_and_null_are_needed (void **state)
+TEST_IN (proc_and_null_are_needed, good_host, release)
 {
-    (void) state;
     host.children_error = ENOENT;
     expect ("proc", PREFLIGHT_MISSING, "children", "CONFIG_PROC_CHILDREN");
     host.proc_error = ENOENT;
@@ -125,9 +111,8 @@ static void proc_and_null_are_needed (void **state)
     expect ("dev-null", PREFLIGHT_MISSING, "Permission denied", "mknod");
 }
 
-static void a_directory_must_take_files_and_start_programs (void **state)
+TEST_IN (a_directory_must_take_files_and_start_programs, good_host, release)
 {
-    (void) state;
     host.directory_error = EROFS;
     expect ("directory", PREFLIGHT_MISSING, "/var/tmp/sliceup (Read-only file system)", "another directory");
     good_host (NULL);
@@ -135,24 +120,21 @@ static void a_directory_must_take_files_and_start_programs (void **state)
     expect ("directory", PREFLIGHT_MISSING, "noexec", "executed");
 }
 
-static void containment_is_only_told (void **state)
+TEST_IN (containment_is_only_told, good_host, release)
 {
-    (void) state;
     strcpy (host.namespace_problem, "cannot make the init process: Operation not permitted");
     expect ("containment", PREFLIGHT_NOTE,
             "pid namespace for programs: cannot make the init process: Operation not permitted", "outlive");
 }
 
-static void an_unset_clock_is_only_told (void **state)
+TEST_IN (an_unset_clock_is_only_told, good_host, release)
 {
-    (void) state;
     host.wall_ms = 86400000;
     expect ("clock", PREFLIGHT_NOTE, "a year before", "certificates");
 }
 
-static void python_must_be_3_9_with_venv (void **state)
+TEST_IN (python_must_be_3_9_with_venv, good_host, release)
 {
-    (void) state;
     static const char *const old[] = { "3.8.10", "2.7.18", "3", "three.nine", "3.x" };
     static const char *const good[] = { "3.9", "3.9.0", "3.13.1", "3.100.0", "4.0.1" };
     for (size_t i = 0; i < sizeof old / sizeof old[0]; i++) {
@@ -170,18 +152,16 @@ static void python_must_be_3_9_with_venv (void **state)
     expect ("python", PREFLIGHT_MISSING, "cannot start it", "install");
 }
 
-static void python_is_only_told_where_it_is_not_asked_for (void **state)
+TEST_IN (python_is_only_told_where_it_is_not_asked_for, good_host, release)
 {
-    (void) state;
     strcpy (host.python_version, "3.8.10");
     preflight_judge (&preflight, &host, false);
     check_is ("python", PREFLIGHT_NOTE, "3.8.10", "3.9");
     assert_true (preflight_is_ready (&preflight));
 }
 
-static void what_was_not_asked_for_is_not_said (void **state)
+TEST_IN (what_was_not_asked_for_is_not_said, good_host, release)
 {
-    (void) state;
     host.python = host.directory = NULL;
     host.directory_error = ENOENT;
     host.namespace_asked = false;
@@ -191,9 +171,8 @@ static void what_was_not_asked_for_is_not_said (void **state)
     assert_true (preflight_is_ready (&preflight));
 }
 
-static void the_sentence_is_one_line_with_what_to_do_and_counts_the_rest (void **state)
+TEST_IN (the_sentence_is_one_line_with_what_to_do_and_counts_the_rest, good_host, release)
 {
-    (void) state;
     char line[1024];
     host.directory = "/a\nb\033[2J";
     host.directory_error = ENOENT;
@@ -240,9 +219,8 @@ static const char *script (const char *body)
     return path;
 }
 
-static void this_host_has_what_its_tests_need (void **state)
+TEST_IN (this_host_has_what_its_tests_need, make_top, remove_top)
 {
-    (void) state;
     host_check_run (&host, top, "python3");
     for (int i = 0; i < HOST_CALLS_N; i++)
         assert_int_equal (host.call_errors[i], 0);
@@ -256,9 +234,8 @@ static void this_host_has_what_its_tests_need (void **state)
     assert_int_equal (mkdir (top, 0700), 0);
 }
 
-static void a_directory_is_tried (void **state)
+TEST_IN (a_directory_is_tried, make_top, remove_top)
 {
-    (void) state;
     char path[128], long_path[2000];
     host_check_run (&host, in_top ("missing", path), NULL);
     assert_int_equal (host.directory_error, ENOENT);
@@ -271,9 +248,8 @@ static void a_directory_is_tried (void **state)
     assert_int_not_equal (host.directory_error, 0);
 }
 
-static void an_interpreter_is_asked_and_its_answer_read (void **state)
+TEST_IN (an_interpreter_is_asked_and_its_answer_read, make_top, remove_top)
 {
-    (void) state;
     host_check_run (&host, NULL, script ("echo a warning; echo version 3.11.2; echo venv"));
     assert_string_equal (host.python_version, "3.11.2");
     assert_true (host.python_venv);
@@ -282,9 +258,8 @@ static void an_interpreter_is_asked_and_its_answer_read (void **state)
     assert_false (host.python_venv);
 }
 
-static void an_interpreter_that_is_none_is_quoted (void **state)
+TEST_IN (an_interpreter_that_is_none_is_quoted, make_top, remove_top)
 {
-    (void) state;
     char path[128];
     host_check_run (&host, NULL, script ("echo version 3.11.2; echo one; echo it is broken; exit 4"));
     assert_string_equal (host.python_version, "");
@@ -296,7 +271,7 @@ static void an_interpreter_that_is_none_is_quoted (void **state)
     host_check_run (&host, NULL, script ("printf 'version '; head -c 3000 /dev/zero | tr '\\0' 9; echo"));
     assert_string_equal (host.python_version, "");
     host_check_run (&host, NULL, in_top ("missing", path));
-    assert_non_null (strstr (host.python_problem, "No such file or directory"));
+    assert_has (host.python_problem, "No such file or directory");
 }
 
 /* ---- the command ---- */
@@ -323,9 +298,8 @@ static int told (char *const words[], char *out, size_t out_bytes)
 }
 #define TOLD(out, ...) told ((char *[]){ __VA_ARGS__, NULL }, out, sizeof (out))
 
-static void brief_is_silent_or_one_line (void **state)
+TEST_IN (brief_is_silent_or_one_line, make_top, remove_top)
 {
-    (void) state;
     char out[4096], brief[] = "--brief", directory[] = "--directory", missing[] = "/nowhere/at/all", here[64];
     strcpy (here, top);
     assert_int_equal (TOLD (out, brief), 0);
@@ -333,13 +307,12 @@ static void brief_is_silent_or_one_line (void **state)
     assert_int_equal (TOLD (out, brief, directory, here), 0);
     assert_string_equal (out, "");
     assert_int_equal (TOLD (out, brief, directory, missing), 3);
-    assert_non_null (strstr (out, "/nowhere/at/all"));
+    assert_has (out, "/nowhere/at/all");
     assert_ptr_equal (strchr (out, '\n'), out + strlen (out) - 1);
 }
 
-static void json_says_the_same (void **state)
+TEST_IN (json_says_the_same, make_top, remove_top)
 {
-    (void) state;
     char out[4096], option[] = "--json", python[] = "--python", missing[] = "/nowhere/python";
     assert_int_equal (TOLD (out, option, python, missing), 3);
     json_t *all = json_loads (out, JSON_REJECT_DUPLICATES, NULL), *check;
@@ -352,19 +325,17 @@ static void json_says_the_same (void **state)
     json_decref (all);
 }
 
-static void lines_begin_with_their_state (void **state)
+TEST_IN (lines_begin_with_their_state, make_top, remove_top)
 {
-    (void) state;
     char out[4096], option[] = "--directory", missing[] = "/nowhere/at/all";
     assert_int_equal (TOLD (out, option, missing), 3);
-    assert_non_null (strstr (out, "ok       kernel       Linux "));
-    assert_non_null (strstr (out, "\nmissing  directory    cannot make a file in /nowhere/at/all"));
-    assert_non_null (strstr (out, "; to do: create this directory"));
+    assert_has (out, "ok       kernel       Linux ");
+    assert_has (out, "\nmissing  directory    cannot make a file in /nowhere/at/all");
+    assert_has (out, "; to do: create this directory");
 }
 
-static void wrong_words_are_usage (void **state)
+TEST_IN (wrong_words_are_usage, make_top, remove_top)
 {
-    (void) state;
     char out[4096], python[] = "--python", json[] = "--json", brief[] = "--brief", word[] = "word", help[] = "--help";
     int quiet = open ("/dev/null", O_WRONLY | O_CLOEXEC), kept = dup (2);
     assert_true (quiet >= 0 && kept >= 0 && dup2 (quiet, 2) == 2);
@@ -375,35 +346,5 @@ static void wrong_words_are_usage (void **state)
     close (kept);
     close (quiet);
     assert_int_equal (TOLD (out, help), 0);
-    assert_non_null (strstr (out, "usage: "));
-}
-
-#define SHOWN(test) cmocka_unit_test_setup_teardown (test, good_host, release)
-#define HERE(test) cmocka_unit_test_setup_teardown (test, make_top, remove_top)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        SHOWN (a_host_with_everything_is_ready_and_nothing_is_said),
-        SHOWN (an_old_kernel_is_named_with_what_it_lacks),
-        SHOWN (a_filter_of_a_container_is_told_from_an_old_kernel),
-        SHOWN (another_machine_is_missing),
-        SHOWN (proc_and_null_are_needed),
-        SHOWN (a_directory_must_take_files_and_start_programs),
-        SHOWN (containment_is_only_told),
-        SHOWN (an_unset_clock_is_only_told),
-        SHOWN (python_must_be_3_9_with_venv),
-        SHOWN (python_is_only_told_where_it_is_not_asked_for),
-        SHOWN (what_was_not_asked_for_is_not_said),
-        SHOWN (the_sentence_is_one_line_with_what_to_do_and_counts_the_rest),
-        HERE (this_host_has_what_its_tests_need),
-        HERE (a_directory_is_tried),
-        HERE (an_interpreter_is_asked_and_its_answer_read),
-        HERE (an_interpreter_that_is_none_is_quoted),
-        HERE (brief_is_silent_or_one_line),
-        HERE (json_says_the_same),
-        HERE (lines_begin_with_their_state),
-        HERE (wrong_words_are_usage),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
+    assert_has (out, "usage: ");
 }

@@ -1,17 +1,10 @@
 /* links: probe */
 /* What the process with a plugin says, as heard by the one that watches it; options as people write them. The processes
  * themselves are tested with real and lying plugins: tests/integration/test_probe.py. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "test.h"
 #include "worker/probe/option.h"
 #include "worker/probe/report.h"
 #include "worker/process/packet.h"
@@ -63,16 +56,15 @@ static bool receive (struct probe_report *report, const struct probe_statement *
     receive (&report, (const struct probe_statement[]){ __VA_ARGS__ },                                                 \
              sizeof (const struct probe_statement[]){ __VA_ARGS__ } / sizeof (struct probe_statement))
 
-static void what_is_said_is_kept (void **state)
+TEST (what_is_said_is_kept)
 {
     struct probe_report report;
     uint64_t number;
-    (void) state;
     probe_report_init (&report);
     assert_true (
         RECEIVE (LOADED, CALL ("PJRT_Plugin_Attributes"), VALUE ("xla_version", "a\nb"), NOTE, LACKS ("none")));
     assert_int_equal (report.steps_n, 5);
-    assert_true (text_is (probe_report_find_value (&report, "xla_version"), "a\nb"));
+    assert_text (probe_report_find_value (&report, "xla_version"), "a\nb");
     assert_true (probe_report_find_number (&report, "plugin.bytes", &number));
     assert_int_equal (number, 4);
     assert_false (probe_report_find_number (&report, "xla_version", &number));
@@ -84,26 +76,23 @@ static void what_is_said_is_kept (void **state)
     probe_report_release (&report);
 }
 
-static void a_refusal_keeps_the_plugins_words (void **state)
+TEST (a_refusal_keeps_the_plugins_words)
 {
     struct probe_report report;
-    (void) state;
     probe_report_init (&report);
     report.client = true;
     assert_true (RECEIVE (LOADED, STEP (CLIENT), CALL ("PJRT_Client_Create"),
                           REFUSED (9, "open(/dev/vfio/0): Device or resource busy")));
     probe_judge (&report);
     assert_int_equal (report.owner, OWNER_DEVICE);
-    assert_true (text_is (report.sentence,
-                          "step client, in PJRT_Client_Create: FAILED_PRECONDITION: open(/dev/vfio/0): "
-                          "Device or resource busy"));
+    assert_text (report.sentence, "step client, in PJRT_Client_Create: FAILED_PRECONDITION: open(/dev/vfio/0): "
+                                  "Device or resource busy");
     probe_report_release (&report);
 }
 
-static void what_was_never_seen_has_no_owner (void **state)
+TEST (what_was_never_seen_has_no_owner)
 {
     struct probe_report report;
-    (void) state;
     probe_report_init (&report);
     report.client = true;
     assert_true (RECEIVE (LOADED, STEP (CLIENT), REFUSED (-3, "a flux is out of phase")));
@@ -113,9 +102,8 @@ static void what_was_never_seen_has_no_owner (void **state)
     probe_report_release (&report);
 }
 
-static void what_no_probe_says_ends_it (void **state)
+TEST (what_no_probe_says_ends_it)
 {
-    (void) state;
     static const struct probe_statement bad[][8] = {
         { { .word = PROBE_SAYS_NOTHING } },
         { STEP (NONE) },
@@ -141,27 +129,25 @@ static void what_no_probe_says_ends_it (void **state)
         if (receive (&report, bad[i], n))
             fail_msg ("heard number %zu", i);
         assert_int_equal (report.end, PROBE_BABBLED);
-        assert_true (text_is (report.words, "bytes"));
+        assert_text (report.words, "bytes");
         assert_false (RECEIVE (NOTE));
         probe_report_release (&report);
     }
 }
 
-static void what_is_no_statement_ends_it (void **state)
+TEST (what_is_no_statement_ends_it)
 {
     struct probe_report report;
-    (void) state;
     probe_report_init (&report);
     assert_false (probe_report_receive (&report, NULL, TEXT_LIT ("nonsense"), 1));
     assert_int_equal (report.end, PROBE_BABBLED);
-    assert_true (text_is (report.words, "nonsense"));
+    assert_text (report.words, "nonsense");
     probe_report_release (&report);
 }
 
-static void done_is_what_went_through_all_its_steps (void **state)
+TEST (done_is_what_went_through_all_its_steps)
 {
     struct probe_report report;
-    (void) state;
     probe_report_init (&report);
     report.client = true;
     assert_false (RECEIVE (LOADED, DONE));
@@ -169,14 +155,12 @@ static void done_is_what_went_through_all_its_steps (void **state)
     probe_report_release (&report);
 }
 
-static void what_is_said_has_bounds (void **state)
+TEST (what_is_said_has_bounds)
 {
     struct probe_report report;
-    struct arena arena = { 0 };
-    (void) state;
     probe_report_init (&report);
     for (uint32_t i = 0; i < FINDINGS_MOST; i++) {
-        struct probe_statement one = { .word = PROBE_SAYS_VALUE, .name = text_format (&arena, "name%u", i) };
+        struct probe_statement one = { .word = PROBE_SAYS_VALUE, .name = text_format (&t->arena, "name%u", i) };
         assert_true (receive (&report, &one, 1));
     }
     assert_false (RECEIVE (VALUE ("one_more", "x")));
@@ -186,43 +170,38 @@ static void what_is_said_has_bounds (void **state)
         assert_true (RECEIVE (NOTE));
     assert_false (RECEIVE (NOTE));
     probe_report_release (&report);
-    arena_release (&arena);
 }
 
 /* A statement that the other end may send, and what else whoever has the descriptor may write. */
-static void a_packet_is_a_record_or_refused (void **state)
+TEST (a_packet_is_a_record_or_refused)
 {
     static char much[PACKET_BYTES_MAX + 1];
     const struct record *record = &probe_statement_record;
     struct probe_statement said = REFUSED (-3, "a \xff is no text"), heard;
-    struct arena arena = { 0 };
     struct text raw;
     int pair[2];
-    (void) state;
     assert_int_equal (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-    assert_int_equal (packet_receive (pair[0], record, &heard, &raw, &arena), PACKET_NONE);
+    assert_int_equal (packet_receive (pair[0], record, &heard, &raw, &t->arena), PACKET_NONE);
     assert_int_equal (packet_send (pair[1], record, &said, NULL), 0);
     assert_int_equal (send (pair[1], "\xff\xff", 2, 0), 2);
     assert_int_equal (send (pair[1], much, sizeof much, 0), sizeof much);
     assert_int_equal (packet_send (pair[1], record, &said, NULL), 0);
     close (pair[1]);
-    assert_int_equal (packet_receive (pair[0], record, &heard, &raw, &arena), PACKET_RECORD);
-    assert_int_equal (packet_receive (pair[0], record, &heard, &raw, &arena), PACKET_REFUSED);
-    assert_true (text_is (raw, "\xff\xff"));
-    assert_int_equal (packet_receive (pair[0], record, &heard, &raw, &arena), PACKET_REFUSED);
+    assert_int_equal (packet_receive (pair[0], record, &heard, &raw, &t->arena), PACKET_RECORD);
+    assert_int_equal (packet_receive (pair[0], record, &heard, &raw, &t->arena), PACKET_REFUSED);
+    assert_text (raw, "\xff\xff");
+    assert_int_equal (packet_receive (pair[0], record, &heard, &raw, &t->arena), PACKET_REFUSED);
     assert_int_equal (raw.len, PACKET_BYTES_MAX);
-    assert_int_equal (packet_receive (pair[0], record, &heard, &raw, &arena), PACKET_RECORD);
+    assert_int_equal (packet_receive (pair[0], record, &heard, &raw, &t->arena), PACKET_RECORD);
     assert_true (record_equal (record, &said, &heard));
-    assert_int_equal (packet_receive (pair[0], record, &heard, &raw, &arena), PACKET_OVER);
+    assert_int_equal (packet_receive (pair[0], record, &heard, &raw, &t->arena), PACKET_OVER);
     assert_int_equal (packet_send (pair[0], record, &said, NULL), -1); /* and no SIGPIPE */
     close (pair[0]);
-    arena_release (&arena);
 }
 
-static void options_have_the_type_that_they_look_like (void **state)
+TEST (options_have_the_type_that_they_look_like)
 {
     struct pjrt_named_value value;
-    (void) state;
     assert_int_equal (option_read ("a=9223372036854775807", &value, NULL), 0);
     assert_int_equal (value.type, PJRT_INT64);
     assert_true (value.value.int64 == INT64_MAX);
@@ -238,34 +217,16 @@ static void options_have_the_type_that_they_look_like (void **state)
     assert_true (value.type == PJRT_STRING && value.value_size == 6 && value.name_size == 1);
 }
 
-static void wrong_options_are_refused (void **state)
+TEST (wrong_options_are_refused)
 {
     static const char *const bad[] = { "",         "a",        "=1",          "a b=1",        "a:int64=1.5",
                                        "a:int64=", "a:bool=1", "a:float=inf", "a:float=1e99", "a:list=1",
                                        "a:=1",     ":int64=1", "a:int64= 1" };
     struct pjrt_named_value value = { 0 };
     struct err err;
-    (void) state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal (option_read (bad[i], &value, &err), -1);
         assert_int_equal (err.code, ERR_USAGE);
         assert_null (value.name);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (what_is_said_is_kept),
-        cmocka_unit_test (a_refusal_keeps_the_plugins_words),
-        cmocka_unit_test (what_was_never_seen_has_no_owner),
-        cmocka_unit_test (what_no_probe_says_ends_it),
-        cmocka_unit_test (what_is_no_statement_ends_it),
-        cmocka_unit_test (done_is_what_went_through_all_its_steps),
-        cmocka_unit_test (what_is_said_has_bounds),
-        cmocka_unit_test (a_packet_is_a_record_or_refused),
-        cmocka_unit_test (options_have_the_type_that_they_look_like),
-        cmocka_unit_test (wrong_options_are_refused),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

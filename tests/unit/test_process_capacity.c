@@ -1,22 +1,12 @@
-/* links: io */
+/* alone: io */
 /* What a process may not have is said before it is needed, and after a library gave up for want of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/base/mem.h"
 #include "common/io/process_capacity.h"
 #include "common/io/program_start.h"
+#include "test.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -141,18 +131,16 @@ static void ask_for_what_is_there (void)
     check (&(struct capacity_needs){ .descriptors = 64, .threads = 4, .bytes = 64 << 20 });
 }
 
-static void what_is_there_is_given (void **state)
+TEST (what_is_there_is_given)
 {
-    (void) state;
     struct said said = child (ask_for_what_is_there);
     expect (&said, 0, "");
     said = child (ask_for_200_files_of_300); /* the limit is raised */
     expect (&said, 0, "");
 }
 
-static void what_is_not_there_is_said_with_its_limit (void **state)
+TEST (what_is_not_there_is_said_with_its_limit)
 {
-    (void) state;
     struct said said = child (ask_for_200_files_of_100);
     expect (
         &said, 3,
@@ -224,9 +212,8 @@ static void abort_from_elsewhere (void)
         pause ();
 }
 
-static void a_library_that_gives_up_for_want_of_something_ends_with_a_sentence (void **state)
+TEST (a_library_that_gives_up_for_want_of_something_ends_with_a_sentence)
 {
-    (void) state;
     struct said said = child (abort_without_files);
     expect (&said, 3, "prog: this process cannot get more open files (ulimit -n, LimitNOFILE=): raise its limit");
     said = child (abort_with_a_full_table);
@@ -238,18 +225,16 @@ static void a_library_that_gives_up_for_want_of_something_ends_with_a_sentence (
             "prog: this process cannot get more threads (ulimit -u, TasksMax=, pids.max of its control group)");
 }
 
-static void memory_that_is_refused_is_said_with_its_size_where_that_is_known (void **state)
+TEST (memory_that_is_refused_is_said_with_its_size_where_that_is_known)
 {
-    (void) state;
     struct said said = child (run_out_of_5_bytes);
     expect (&said, 3, "sliceup: out of memory (asked for 5 bytes): raise this process's limits");
     said = child (run_out_of_nobody_knows_what);
     expect (&said, 3, "sliceup: out of memory: raise this process's limits");
 }
 
-static void any_other_abort_stays_one (void **state)
+TEST (any_other_abort_stays_one)
 {
-    (void) state;
     void (*const acts[]) (void) = { abort_with_all_there_is, abort_where_nobody_waits_for_children,
                                     abort_from_elsewhere };
     for (size_t i = 0; i < sizeof acts / sizeof acts[0]; i++) {
@@ -293,9 +278,8 @@ static void start_a_program_that_tells_its_limit (void)
     _exit (own_limits_set || own.rlim_cur != 300 ? 8 : WEXITSTATUS (status));
 }
 
-static void a_program_gets_the_limit_that_this_process_began_with_and_this_process_keeps_its_own (void **state)
+TEST (a_program_gets_the_limit_that_this_process_began_with_and_this_process_keeps_its_own)
 {
-    (void) state;
     struct said said = child (start_a_program_that_tells_its_limit);
     expect (&said, 0, "32\n");
 }
@@ -322,31 +306,14 @@ static void execute_another (void)
     _exit (9);
 }
 
-static void a_file_that_may_not_grow_is_an_error_of_its_writer (void **state)
+TEST (a_file_that_may_not_grow_is_an_error_of_its_writer)
 {
-    (void) state;
     struct said said = child (write_past_the_largest_file);
     expect (&said, 3, "prog: File too large (raise this process's limit: ulimit -f, LimitFSIZE=");
 }
 
-static void what_is_executed_has_the_default_of_that (void **state)
+TEST (what_is_executed_has_the_default_of_that)
 {
-    (void) state;
     struct said said = child (execute_another);
     assert_true (WIFSIGNALED (said.status) && WTERMSIG (said.status) == SIGXFSZ);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (what_is_there_is_given),
-        cmocka_unit_test (what_is_not_there_is_said_with_its_limit),
-        cmocka_unit_test (a_library_that_gives_up_for_want_of_something_ends_with_a_sentence),
-        cmocka_unit_test (memory_that_is_refused_is_said_with_its_size_where_that_is_known),
-        cmocka_unit_test (any_other_abort_stays_one),
-        cmocka_unit_test (a_program_gets_the_limit_that_this_process_began_with_and_this_process_keeps_its_own),
-        cmocka_unit_test (a_file_that_may_not_grow_is_an_error_of_its_writer),
-        cmocka_unit_test (what_is_executed_has_the_default_of_that),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,15 +1,9 @@
-/* links: io */
+/* alone: io */
 #include "common/io/process_title.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { LONG_BYTES = 1 << 20 };
 
@@ -49,9 +43,8 @@ static void shows (const char *title, size_t cut)
     assert_int_equal (status, 0);
 }
 
-static void a_title_is_shown_and_variables_are_kept (void **state)
+TEST (a_title_is_shown_and_variables_are_kept)
 {
-    (void) state;
     struct process_words words;
     assert_true (process_words_find (&words));
     assert_true (words.bytes > 1 && words.room >= words.bytes);
@@ -59,9 +52,8 @@ static void a_title_is_shown_and_variables_are_kept (void **state)
     shows ("sliceup-worker: run 3fa9c1d2 host v6e-3 (slice v6e)", words.room > 60 ? 51 : words.room - 1);
 }
 
-static void one_that_is_too_long_is_cut (void **state)
+TEST (one_that_is_too_long_is_cut)
 {
-    (void) state;
     static char title[LONG_BYTES];
     struct process_words words;
     assert_true (process_words_find (&words) && words.room < sizeof title);
@@ -71,12 +63,8 @@ static void one_that_is_too_long_is_cut (void **state)
     shows (title, words.bytes - 1);
 }
 
-int main (void)
+int main (int argc, char **argv)
 {
     setenv ("PATH", "/usr/bin:/bin", 0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_title_is_shown_and_variables_are_kept),
-        cmocka_unit_test (one_that_is_too_long_is_cut),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
+    return test_run (argc, argv);
 }

@@ -1,14 +1,6 @@
 /* links: verdict */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "coordinator/verdict/program_difference.h"
-
-#include <stdio.h>
+#include "test.h"
 
 static struct arena arena;
 
@@ -25,9 +17,8 @@ static void expect (const struct result *mine, const struct result *theirs, cons
         fail_msg ("said '%.*s', expected '%s'", TEXT_ARG (said), wanted);
 }
 
-static void flags_are_sets_of_words (void **state)
+TEST (flags_are_sets_of_words)
 {
-    (void) state;
     struct var a = { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--xla_b --xla_a --xla_b") };
     struct var b = { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--xla_a   --xla_b") };
     struct var c = { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--xla_a --xla_c=1") };
@@ -41,9 +32,8 @@ static void flags_are_sets_of_words (void **state)
         "XLA_FLAGS has --xla_b, the other hosts do not have it; XLA_FLAGS lacks --xla_c=1, the other hosts have it");
 }
 
-static void a_variable_may_be_on_one_side_only (void **state)
+TEST (a_variable_may_be_on_one_side_only)
 {
-    (void) state;
     struct var a = { TEXT_LIT ("JAX_PLATFORMS"), TEXT_LIT ("cpu") }, b = { TEXT_LIT ("TPU_WORKER_ID"), TEXT_LIT ("3") };
     struct result mine = { 0 }, theirs = { 0 };
     vars ((var_list *) &mine.policy, &a, 1);
@@ -52,9 +42,8 @@ static void a_variable_may_be_on_one_side_only (void **state)
     expect (&theirs, &mine, "JAX_PLATFORMS lacks cpu, the other hosts have it");
 }
 
-static void packages_and_programs_are_named (void **state)
+TEST (packages_and_programs_are_named)
 {
-    (void) state;
     struct var a[] = { { TEXT_LIT ("jax"), TEXT_LIT ("0.10.2") }, { TEXT_LIT ("jaxlib"), TEXT_LIT ("0.10.1") } };
     struct var b[] = { { TEXT_LIT ("jax"), TEXT_LIT ("0.10.2") }, { TEXT_LIT ("jaxlib"), TEXT_LIT ("0.10.2") } };
     struct program_fingerprint p = { TEXT_LIT ("tiny"), TEXT_LIT ("0123456789abcdef") },
@@ -75,9 +64,8 @@ static void packages_and_programs_are_named (void **state)
 }
 
 /* A program of its own, or nothing to compare: then the flags alone are not the reason. */
-static void flags_alone_differ_where_the_program_is_the_same (void **state)
+TEST (flags_alone_differ_where_the_program_is_the_same)
 {
-    (void) state;
     struct var a = { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--a --b") },
                b = { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--b --a") };
     struct program_fingerprint p = { TEXT_LIT ("tiny"), TEXT_LIT ("01") }, q = p;
@@ -104,23 +92,20 @@ static void flags_alone_differ_where_the_program_is_the_same (void **state)
     assert_false (program_differs_by_flags (&mine, &theirs, &arena));
 }
 
-static void of_two_hosts_there_is_one_other (void **state)
+TEST (of_two_hosts_there_is_one_other)
 {
-    (void) state;
     struct var a = { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--a") }, b = { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--b") };
     struct result mine = { 0 }, theirs = { 0 };
     vars ((var_list *) &mine.policy, &a, 1);
     vars ((var_list *) &theirs.policy, &b, 1);
     struct text said = program_difference_text (&mine, &theirs, true, &arena);
-    assert_true (text_is (said,
-                          "XLA_FLAGS has --a, the other host does not have it; XLA_FLAGS lacks --b, the other host "
-                          "has it"));
+    assert_text (said, "XLA_FLAGS has --a, the other host does not have it; XLA_FLAGS lacks --b, the other host "
+                       "has it");
 }
 
 /* Who died before it said what it has is not said to lack everything. */
-static void silence_is_no_difference (void **state)
+TEST (silence_is_no_difference)
 {
-    (void) state;
     struct var a = { TEXT_LIT ("jax"), TEXT_LIT ("0.10.2") };
     struct result mine = { 0 }, theirs = { 0 };
     vars ((var_list *) &mine.bundle, &a, 1);
@@ -129,29 +114,21 @@ static void silence_is_no_difference (void **state)
     expect (&theirs, &mine, "");
 }
 
-static void many_differences_are_counted (void **state)
+TEST (many_differences_are_counted)
 {
-    (void) state;
     struct var a = { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("a b c d e f") }, b = { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("") };
     struct result mine = { 0 }, theirs = { 0 };
     vars ((var_list *) &mine.policy, &a, 1);
     vars ((var_list *) &theirs.policy, &b, 1);
     struct text said = program_difference_text (&mine, &theirs, false, &arena);
-    assert_true (text_find (said, TEXT_LIT ("has d, the other hosts do not have it; and 2 more"), NULL));
+    assert_has (said, "has d, the other hosts do not have it; and 2 more");
 }
 
-int main (void)
+static int arena_is_released (void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (flags_are_sets_of_words),
-        cmocka_unit_test (a_variable_may_be_on_one_side_only),
-        cmocka_unit_test (flags_alone_differ_where_the_program_is_the_same),
-        cmocka_unit_test (of_two_hosts_there_is_one_other),
-        cmocka_unit_test (packages_and_programs_are_named),
-        cmocka_unit_test (silence_is_no_difference),
-        cmocka_unit_test (many_differences_are_counted),
-    };
-    int failed = cmocka_run_group_tests (tests, NULL, NULL);
+    (void) state;
     arena_release (&arena);
-    return failed;
+    return 0;
 }
+
+TEST_GROUP (NULL, arena_is_released)

@@ -1,5 +1,6 @@
 /* links: simulated view */
 #include "coordinator/view/waiting.h"
+#include "test.h"
 #include "view_fixture.h"
 
 static struct buf progress (const struct show *show)
@@ -31,9 +32,8 @@ static void show_output (struct show *show, uint32_t from, uint32_t n, struct te
     show_fact (show, fact);
 }
 
-static void who_is_waited_for_shows_its_last_line (void **state)
+TEST (who_is_waited_for_shows_its_last_line)
 {
-    (void) state;
     struct show show;
     show_gathered (&show, 4);
     show_began (&show, FACTS, PASS_ONCE, 1, 4);
@@ -54,9 +54,8 @@ static void who_is_waited_for_shows_its_last_line (void **state)
     show_release (&show);
 }
 
-static void a_line_of_another_attempt_is_not_shown (void **state)
+TEST (a_line_of_another_attempt_is_not_shown)
 {
-    (void) state;
     struct show show;
     show_gathered (&show, 2);
     show_began (&show, FACTS, PASS_ONCE, 1, 2);
@@ -80,9 +79,8 @@ static struct show compiling (uint32_t n)
     return show;
 }
 
-static void who_stands_out_is_named (void **state)
+TEST (who_stands_out_is_named)
 {
-    (void) state;
     struct show show = compiling (6);
     show.at_ms += 4000; /* 6 s: less than twice the median and 3 s more */
     assert_progress (&show, "");
@@ -93,9 +91,8 @@ static void who_stands_out_is_named (void **state)
 }
 
 /* Whose program failed has left its phase, and measures nothing. */
-static void who_failed_is_no_measure (void **state)
+TEST (who_failed_is_no_measure)
 {
-    (void) state;
     struct show show = compiling (4);
     show_ended (&show, 0, ENDING_EXITED, 1);
     show_ended (&show, 1, ENDING_SIGNALLED, 6);
@@ -104,9 +101,8 @@ static void who_failed_is_no_measure (void **state)
     show_release (&show);
 }
 
-static void a_majority_does_not_stand_out (void **state)
+TEST (a_majority_does_not_stand_out)
 {
-    (void) state;
     struct show show = compiling (3);
     show.at_ms += 60000;
     assert_progress (&show, "");
@@ -118,18 +114,16 @@ static void a_majority_does_not_stand_out (void **state)
     show_release (&show);
 }
 
-static void two_others_are_no_measure (void **state)
+TEST (two_others_are_no_measure)
 {
-    (void) state;
     struct show show = compiling (2);
     show.at_ms += 60000;
     assert_progress (&show, "");
     show_release (&show);
 }
 
-static void the_time_left_is_an_estimate_from_earlier_runs (void **state)
+TEST (the_time_left_is_an_estimate_from_earlier_runs)
 {
-    (void) state;
     struct show show;
     struct usual_time usual = { PASS_ONCE, 70000, 5 };
     show_make (&show, 2);
@@ -146,18 +140,4 @@ static void the_time_left_is_an_estimate_from_earlier_runs (void **state)
     show_began (&show, TINY, PASS_COLD, 1, 1);
     assert_progress (&show, "");
     show_release (&show);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (who_is_waited_for_shows_its_last_line),
-        cmocka_unit_test (a_line_of_another_attempt_is_not_shown),
-        cmocka_unit_test (who_stands_out_is_named),
-        cmocka_unit_test (who_failed_is_no_measure),
-        cmocka_unit_test (a_majority_does_not_stand_out),
-        cmocka_unit_test (two_others_are_no_measure),
-        cmocka_unit_test (the_time_left_is_an_estimate_from_earlier_runs),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

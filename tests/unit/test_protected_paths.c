@@ -1,21 +1,12 @@
-/* links: attempt */
+/* alone: attempt */
 /* What of a host no program may write: found by the names under which sliceup and its programs look for code. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/path.h"
 #include "common/io/atomic_file.h"
+#include "test.h"
 #include "worker/attempt/protected_paths.h"
 
 struct fixture {
@@ -86,7 +77,7 @@ static void set_path (struct fixture *fixture, const char *first)
     setenv ("PATH", text_format (&fixture->arena, "%s:%s", path_of (fixture, first), fixture->path).ptr, 1);
 }
 
-static void an_environment_on_the_path_is_kept_whole (void **state)
+TEST_IN (an_environment_on_the_path_is_kept_whole, make, clean)
 {
     struct fixture *fixture = *state;
     make_folder (fixture, "venv/bin");
@@ -101,7 +92,7 @@ static void an_environment_on_the_path_is_kept_whole (void **state)
     assert_false (keeps (fixture, "elsewhere"));
 }
 
-static void what_programs_of_the_path_load_is_kept_behind_a_slash_and_a_link (void **state)
+TEST_IN (what_programs_of_the_path_load_is_kept_behind_a_slash_and_a_link, make, clean)
 {
     struct fixture *fixture = *state;
     make_folder (fixture, "tools/bin");
@@ -117,7 +108,7 @@ static void what_programs_of_the_path_load_is_kept_behind_a_slash_and_a_link (vo
     assert_true (keeps (fixture, "link"));
 }
 
-static void an_interpreter_is_kept_where_its_link_leads (void **state)
+TEST_IN (an_interpreter_is_kept_where_its_link_leads, make, clean)
 {
     struct fixture *fixture = *state;
     make_folder (fixture, "links");
@@ -132,7 +123,7 @@ static void an_interpreter_is_kept_where_its_link_leads (void **state)
     assert_true (keeps (fixture, "py/lib/python3.11/os.py"));
 }
 
-static void what_a_profile_lets_programs_load_is_kept (void **state)
+TEST_IN (what_a_profile_lets_programs_load_is_kept, make, clean)
 {
     struct fixture *fixture = *state;
     make_folder (fixture, "lib");
@@ -154,7 +145,7 @@ static void what_a_profile_lets_programs_load_is_kept (void **state)
     assert_false (keeps (fixture, "dump/a"));
 }
 
-static void files_and_caches_of_code_that_a_profile_names_are_kept (void **state)
+TEST_IN (files_and_caches_of_code_that_a_profile_names_are_kept, make, clean)
 {
     struct fixture *fixture = *state;
     make_folder (fixture, "compiled");
@@ -175,7 +166,7 @@ static void files_and_caches_of_code_that_a_profile_names_are_kept (void **state
     assert_false (keeps (fixture, "other"));
 }
 
-static void what_an_interpreter_loads_is_kept_whole_but_for_an_open_place (void **state)
+TEST_IN (what_an_interpreter_loads_is_kept_whole_but_for_an_open_place, make, clean)
 {
     struct fixture *fixture = *state;
     struct text writable = text_of (path_of (fixture, "open"));
@@ -196,10 +187,10 @@ static void what_an_interpreter_loads_is_kept_whole_but_for_an_open_place (void 
     assert_false (keeps (fixture, "open/out"));
     assert_true (keeps (fixture, "lib/x.so"));
     for (uint32_t i = 0; i < fixture->paths.n; i++)
-        assert_null (strstr (fixture->paths.protected[i], ".."));
+        assert_has_not (fixture->paths.protected[i], "..");
 }
 
-static void what_interprets_a_script_is_kept (void **state)
+TEST_IN (what_interprets_a_script_is_kept, make, clean)
 {
     struct fixture *fixture = *state;
     make_folder (fixture, "job");
@@ -215,7 +206,7 @@ static void what_interprets_a_script_is_kept (void **state)
     assert_true (keeps (fixture, "more/sh"));
 }
 
-static void the_home_of_the_user_is_kept_where_programs_could_write_it (void **state)
+TEST_IN (the_home_of_the_user_is_kept_where_programs_could_write_it, make, clean)
 {
     struct fixture *fixture = *state;
     const char *home = getenv ("HOME");
@@ -230,7 +221,7 @@ static void the_home_of_the_user_is_kept_where_programs_could_write_it (void **s
     setenv ("HOME", before, 1);
 }
 
-static void the_usual_folder_of_workers_is_kept_whoever_runs_here (void **state)
+TEST_IN (the_usual_folder_of_workers_is_kept_whoever_runs_here, make, clean)
 {
     struct fixture *fixture = *state;
     bool found = false;
@@ -240,28 +231,11 @@ static void the_usual_folder_of_workers_is_kept_whoever_runs_here (void **state)
     assert_true (found);
 }
 
-static void a_program_is_kept_with_what_lies_beside_it (void **state)
+TEST_IN (a_program_is_kept_with_what_lies_beside_it, make, clean)
 {
     struct fixture *fixture = *state;
     make_folder (fixture, "train");
     make_program (fixture, "train/run.sh");
     look (fixture, path_of (fixture, "train/run.sh"));
     assert_true (keeps (fixture, "train/config.py"));
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown (an_environment_on_the_path_is_kept_whole, make, clean),
-        cmocka_unit_test_setup_teardown (what_programs_of_the_path_load_is_kept_behind_a_slash_and_a_link, make, clean),
-        cmocka_unit_test_setup_teardown (an_interpreter_is_kept_where_its_link_leads, make, clean),
-        cmocka_unit_test_setup_teardown (what_a_profile_lets_programs_load_is_kept, make, clean),
-        cmocka_unit_test_setup_teardown (files_and_caches_of_code_that_a_profile_names_are_kept, make, clean),
-        cmocka_unit_test_setup_teardown (what_an_interpreter_loads_is_kept_whole_but_for_an_open_place, make, clean),
-        cmocka_unit_test_setup_teardown (what_interprets_a_script_is_kept, make, clean),
-        cmocka_unit_test_setup_teardown (the_home_of_the_user_is_kept_where_programs_could_write_it, make, clean),
-        cmocka_unit_test_setup_teardown (the_usual_folder_of_workers_is_kept_whoever_runs_here, make, clean),
-        cmocka_unit_test_setup_teardown (a_program_is_kept_with_what_lies_beside_it, make, clean),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* links: simulated */
 /* What a rung requires and was not proved nobody has passed: who failed for it, and who fell with them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "retry_fixture.h"
+#include "test.h"
 
 /* What one host says that did everything right; `mend` makes it say something else. */
 static void end_well (struct bench *bench, uint32_t host, void (*mend) (struct result *result, struct arena *arena))
@@ -128,9 +120,8 @@ static void without_metrics (struct plan *plan)
 
 /* ---- one host fell ---- */
 
-static void who_ended_well_beside_one_that_failed_has_not_passed (void **state)
+TEST (who_ended_well_beside_one_that_failed_has_not_passed)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     end (&bench, 2, ENDING_EXITED, 3, "something odd");
@@ -144,15 +135,14 @@ static void who_ended_well_beside_one_that_failed_has_not_passed (void **state)
     assert_true (loss->missing.n == 1 && loss->missing.items[0] == 2 && loss->culprits.n == 1);
     assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.exit_status, 1);
     struct text sentence = last (&bench, FACT_RUN_ENDED)->of.run_ended.sentence;
-    assert_true (text_find (sentence, TEXT_LIT ("host2 failed: something odd; exited with status 3"), NULL));
-    assert_false (text_find (sentence, TEXT_LIT ("cascade"), NULL));
+    assert_has (sentence, "host2 failed: something odd; exited with status 3");
+    assert_has_not (sentence, "cascade");
     bench_close (&bench);
 }
 
 /* It lacks its value because another host fell: that is nothing of its own. */
-static void who_was_stopped_for_another_lacks_it_and_is_not_at_fault (void **state)
+TEST (who_was_stopped_for_another_lacks_it_and_is_not_at_fault)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     end_well (&bench, 0, NULL);
@@ -167,9 +157,8 @@ static void who_was_stopped_for_another_lacks_it_and_is_not_at_fault (void **sta
     bench_close (&bench);
 }
 
-static void what_is_proved_is_passed_though_another_failed (void **state)
+TEST (what_is_proved_is_passed_though_another_failed)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     end_well (&bench, 2, wrong_value);
@@ -180,9 +169,8 @@ static void what_is_proved_is_passed_though_another_failed (void **state)
     bench_close (&bench);
 }
 
-static void what_is_not_required_keeps_nobody_from_passing (void **state)
+TEST (what_is_not_required_keeps_nobody_from_passing)
 {
-    (void) state;
     struct bench bench;
     bench_open_with (&bench, without_metrics);
     end (&bench, 2, ENDING_EXITED, 3, "something odd");
@@ -192,9 +180,8 @@ static void what_is_not_required_keeps_nobody_from_passing (void **state)
     bench_close (&bench);
 }
 
-static void who_broke_a_rule_proves_nothing_for_the_others (void **state)
+TEST (who_broke_a_rule_proves_nothing_for_the_others)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     end_well (&bench, 1, broken_rule);
@@ -204,9 +191,8 @@ static void who_broke_a_rule_proves_nothing_for_the_others (void **state)
     bench_close (&bench);
 }
 
-static void where_nobody_came_to_the_end_nothing_is_judged (void **state)
+TEST (where_nobody_came_to_the_end_nothing_is_judged)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     for (uint32_t host = 0; host < HOSTS; host++)
@@ -216,9 +202,8 @@ static void where_nobody_came_to_the_end_nothing_is_judged (void **state)
     bench_close (&bench);
 }
 
-static void a_worker_that_was_lost_is_named_too (void **state)
+TEST (a_worker_that_was_lost_is_named_too)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     end (&bench, 0, ENDING_EXITED, 3, "No space left on device");
@@ -234,9 +219,8 @@ static void a_worker_that_was_lost_is_named_too (void **state)
 
 /* ---- who is at fault ---- */
 
-static void who_alone_reports_a_local_value_fails_alone (void **state)
+TEST (who_alone_reports_a_local_value_fails_alone)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     end_well (&bench, 1, local_value);
@@ -249,9 +233,8 @@ static void who_alone_reports_a_local_value_fails_alone (void **state)
     bench_close (&bench);
 }
 
-static void when_all_report_the_same_wrong_thing_all_fail (void **state)
+TEST (when_all_report_the_same_wrong_thing_all_fail)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     for (uint32_t host = 0; host < HOSTS; host++)
@@ -261,9 +244,8 @@ static void when_all_report_the_same_wrong_thing_all_fail (void **state)
     bench_close (&bench);
 }
 
-static void who_does_not_report_what_is_required_fails_alone (void **state)
+TEST (who_does_not_report_what_is_required_fails_alone)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     end_well (&bench, 0, no_metric);
@@ -275,9 +257,8 @@ static void who_does_not_report_what_is_required_fails_alone (void **state)
 }
 
 /* That a metric is not proved makes no program fall. */
-static void a_metric_that_lacks_is_not_why_another_crashed (void **state)
+TEST (a_metric_that_lacks_is_not_why_another_crashed)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     end_well (&bench, 0, no_metric);
@@ -292,9 +273,8 @@ static void a_metric_that_lacks_is_not_why_another_crashed (void **state)
 
 /* ---- what only some say, and what was said before ---- */
 
-static void a_metric_that_only_other_ranks_report_is_unproved_and_says_who_lacks_it (void **state)
+TEST (a_metric_that_only_other_ranks_report_is_unproved_and_says_who_lacks_it)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     end_well (&bench, 2, one_more);
@@ -309,9 +289,8 @@ static void a_metric_that_only_other_ranks_report_is_unproved_and_says_who_lacks
     bench_close (&bench);
 }
 
-static void names_of_liars_do_not_fill_the_journal (void **state)
+TEST (names_of_liars_do_not_fill_the_journal)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     for (uint32_t host = 0; host < HOSTS; host++) {
@@ -335,9 +314,8 @@ static void names_of_liars_do_not_fill_the_journal (void **state)
     bench_close (&bench);
 }
 
-static void earlier_values_that_are_contradicted_are_told_and_fail_nobody (void **state)
+TEST (earlier_values_that_are_contradicted_are_told_and_fail_nobody)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     end_well (&bench, 1, said_before);
@@ -352,9 +330,8 @@ static void earlier_values_that_are_contradicted_are_told_and_fail_nobody (void 
 
 /* ---- what comes after ---- */
 
-static void a_transient_cause_is_tried_again_though_others_ended_well (void **state)
+TEST (a_transient_cause_is_tried_again_though_others_ended_well)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     end (&bench, 0, ENDING_EXITED, 1, "metadata server: 503");
@@ -367,9 +344,8 @@ static void a_transient_cause_is_tried_again_though_others_ended_well (void **st
     bench_close (&bench);
 }
 
-static void who_came_to_its_end_points_at_the_others_and_nothing_is_isolated (void **state)
+TEST (who_came_to_its_end_points_at_the_others_and_nothing_is_isolated)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     end_well (&bench, 0, NULL);
@@ -381,9 +357,8 @@ static void who_came_to_its_end_points_at_the_others_and_nothing_is_isolated (vo
     bench_close (&bench);
 }
 
-static void a_coordinator_that_takes_over_comes_to_the_same_verdicts (void **state)
+TEST (a_coordinator_that_takes_over_comes_to_the_same_verdicts)
 {
-    (void) state;
     static const enum fact_kind moments[] = { FACT_ATTEMPT_ENDED, FACT_METRIC_JUDGED, FACT_PASS_ENDED };
     for (size_t i = 0; i < sizeof moments / sizeof moments[0]; i++) {
         struct bench bench;
@@ -397,28 +372,4 @@ static void a_coordinator_that_takes_over_comes_to_the_same_verdicts (void **sta
         assert_int_equal (count (&bench, FACT_PASS_ENDED), 1);
         bench_close (&bench);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (who_ended_well_beside_one_that_failed_has_not_passed),
-        cmocka_unit_test (who_was_stopped_for_another_lacks_it_and_is_not_at_fault),
-        cmocka_unit_test (what_is_proved_is_passed_though_another_failed),
-        cmocka_unit_test (what_is_not_required_keeps_nobody_from_passing),
-        cmocka_unit_test (who_broke_a_rule_proves_nothing_for_the_others),
-        cmocka_unit_test (where_nobody_came_to_the_end_nothing_is_judged),
-        cmocka_unit_test (a_worker_that_was_lost_is_named_too),
-        cmocka_unit_test (who_alone_reports_a_local_value_fails_alone),
-        cmocka_unit_test (when_all_report_the_same_wrong_thing_all_fail),
-        cmocka_unit_test (who_does_not_report_what_is_required_fails_alone),
-        cmocka_unit_test (a_metric_that_lacks_is_not_why_another_crashed),
-        cmocka_unit_test (a_metric_that_only_other_ranks_report_is_unproved_and_says_who_lacks_it),
-        cmocka_unit_test (names_of_liars_do_not_fill_the_journal),
-        cmocka_unit_test (earlier_values_that_are_contradicted_are_told_and_fail_nobody),
-        cmocka_unit_test (a_transient_cause_is_tried_again_though_others_ended_well),
-        cmocka_unit_test (who_came_to_its_end_points_at_the_others_and_nothing_is_isolated),
-        cmocka_unit_test (a_coordinator_that_takes_over_comes_to_the_same_verdicts),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,16 +1,7 @@
 /* links: monitor */
 /* Whose question is answered next: turns of keys, not of questions. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "coordinator/monitor/query_queue.h"
+#include "test.h"
 
 enum { LATELY_MS = 10000 };
 
@@ -51,7 +42,7 @@ static int teardown (void **state)
     return 0;
 }
 
-static void one_question_waits_for_each_connection_and_the_latest_counts (void **state)
+TEST_IN (one_question_waits_for_each_connection_and_the_latest_counts, setup, teardown)
 {
     struct query_queue *query_queue = *state;
     uint64_t index = 0;
@@ -62,7 +53,7 @@ static void one_question_waits_for_each_connection_and_the_latest_counts (void *
     assert_int_equal (serve (query_queue, &index), 0);
 }
 
-static void whoever_asks_most_gets_no_more_turns (void **state)
+TEST_IN (whoever_asks_most_gets_no_more_turns, setup, teardown)
 {
     struct query_queue *query_queue = *state;
     uint32_t turns[4] = { 0 };
@@ -78,7 +69,7 @@ static void whoever_asks_most_gets_no_more_turns (void **state)
         assert_int_equal (turns[key], 100);
 }
 
-static void connections_of_one_key_take_turns_as_well (void **state)
+TEST_IN (connections_of_one_key_take_turns_as_well, setup, teardown)
 {
     struct query_queue *query_queue = *state;
     uint32_t turns[QUERY_QUEUE_A_KEY] = { 0 };
@@ -96,7 +87,7 @@ static void connections_of_one_key_take_turns_as_well (void **state)
 }
 
 /* The next one is not begun before the last one is made, whoever asks. */
-static void a_connection_is_served_once_at_a_time (void **state)
+TEST_IN (a_connection_is_served_once_at_a_time, setup, teardown)
 {
     struct query_queue *query_queue = *state;
     struct hub_monitor first, second;
@@ -111,7 +102,7 @@ static void a_connection_is_served_once_at_a_time (void **state)
 }
 
 /* It connects anew for each question: that is no new turn, and drives out only its own. */
-static void new_connections_of_a_key_gain_it_nothing (void **state)
+TEST_IN (new_connections_of_a_key_gain_it_nothing, setup, teardown)
 {
     struct query_queue *query_queue = *state;
     uint32_t turns[3] = { 0 };
@@ -127,7 +118,7 @@ static void new_connections_of_a_key_gain_it_nothing (void **state)
     assert_true (query_queue->n <= QUERY_QUEUE_A_KEY + 1);
 }
 
-static void every_key_has_its_place (void **state)
+TEST_IN (every_key_has_its_place, setup, teardown)
 {
     struct query_queue *query_queue = *state;
     uint64_t index = 0;
@@ -154,7 +145,7 @@ static uint32_t pending (const struct query_queue *query_queue, uint64_t now_ms)
     return n;
 }
 
-static void after_the_end_those_who_asked_lately_are_to_be_told (void **state)
+TEST_IN (after_the_end_those_who_asked_lately_are_to_be_told, setup, teardown)
 {
     struct query_queue *query_queue = *state;
     uint64_t index = 0;
@@ -175,20 +166,4 @@ static void after_the_end_those_who_asked_lately_are_to_be_told (void **state)
     assert_int_equal (pending (query_queue, 12000), 0);
     ask (query_queue, 3, 1, 5, 12000); /* it is there after all */
     assert_int_equal (pending (query_queue, 12000), 1);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        T (one_question_waits_for_each_connection_and_the_latest_counts),
-        T (whoever_asks_most_gets_no_more_turns),
-        T (connections_of_one_key_take_turns_as_well),
-        T (a_connection_is_served_once_at_a_time),
-        T (new_connections_of_a_key_gain_it_nothing),
-        T (every_key_has_its_place),
-        T (after_the_end_those_who_asked_lately_are_to_be_told),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,15 +1,5 @@
 /* links: view */
 /* Receipts made from facts: the fold, the frontier, what the text and the JSON say of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -18,6 +8,7 @@
 #include "coordinator/receipt/receipt_fold.h"
 #include "coordinator/view/receipt_text.h"
 #include "receipt_fixture.h"
+#include "test.h"
 
 static struct plan_host plan_hosts[2] = { { .name = TEXT_LIT ("h0") }, { .name = TEXT_LIT ("h1") } };
 static struct rung plan_rungs[3] = { { .id = TEXT_LIT ("one"), .launch = TEXT_LIT ("00000000deadbeef") },
@@ -76,12 +67,10 @@ static struct receipt_fold *failed_at_two (struct arena *arena, struct slice_rec
     return fold;
 }
 
-static void the_fold_tells_where_each_host_stands (void **state)
+TEST (the_fold_tells_where_each_host_stands)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
-    struct receipt_fold *fold = failed_at_two (&arena, &receipt);
+    struct receipt_fold *fold = failed_at_two (&t->arena, &receipt);
     const struct run_header *header = &receipt.headers.items[0];
     struct frontier slice = frontier_of_slice (header, &receipt);
     assert_int_equal (receipt.hosts.n, 2);
@@ -93,13 +82,11 @@ static void the_fold_tells_where_each_host_stands (void **state)
     assert_int_equal (frontier_of_host (header, &receipt.hosts.items[0]).highest_passing, 1);
     assert_int_equal (frontier_slice_outcome (header, &receipt), OUTCOME_FAILED);
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
-static void a_failure_by_what_others_grant_is_always_rechecked (void **state)
+TEST (a_failure_by_what_others_grant_is_always_rechecked)
 {
     struct signature known[] = { { .id = TEXT_LIT ("quota"), .recheck = true }, { .id = TEXT_LIT ("disk") } };
-    (void) state;
     for (uint32_t i = 0; i < 2; i++) {
         struct receipt_fold *fold = receipt_fold_create ();
         struct attempt_key key = { 0, PASS_ONCE, 1 };
@@ -124,27 +111,24 @@ static void a_failure_by_what_others_grant_is_always_rechecked (void **state)
     }
 }
 
-static void a_later_attempt_counts_and_keeps_its_history (void **state)
+TEST (a_later_attempt_counts_and_keeps_its_history)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
-    struct receipt_fold *fold = failed_at_two (&arena, &receipt);
+    struct receipt_fold *fold = failed_at_two (&t->arena, &receipt);
     struct attempt_key again = { 1, PASS_ONCE, 2 };
     for (uint32_t host = 0; host < 2; host++)
         end_attempt (fold, host, again);
     end_pass (fold, again, NULL, 0);
-    receipt_fold_build (fold, &arena, &receipt);
+    receipt_fold_build (fold, &t->arena, &receipt);
     const struct rung_receipt *latest = frontier_latest_attempt (&receipt.hosts.items[1], TEXT_LIT ("two"), PASS_ONCE);
     assert_int_equal (latest->outcome, OUTCOME_PASSED);
     assert_int_equal (latest->recovered.n, 1);
-    assert_true (text_find (latest->recovered.items[0], TEXT_LIT ("exit status 3"), NULL));
+    assert_has (latest->recovered.items[0], "exit status 3");
     assert_int_equal (frontier_slice_outcome (&receipt.headers.items[0], &receipt), OUTCOME_PASSED);
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
-static void a_cold_pass_that_compiled_nothing_says_so (void **state)
+TEST (a_cold_pass_that_compiled_nothing_says_so)
 {
     struct named_number counted[] = { { TEXT_LIT ("compile_requests"), 2 },
                                       { TEXT_LIT ("cache_hits"), 2 },
@@ -152,28 +136,25 @@ static void a_cold_pass_that_compiled_nothing_says_so (void **state)
     struct receipt_fold *fold = receipt_fold_create ();
     struct fact ended = { .kind = FACT_ATTEMPT_ENDED };
     struct result *result = &ended.of.attempt_ended.result;
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct buf text;
-    (void) state;
     *result = (struct result){ .key = { 0, PASS_COLD, 1 }, .ending = ENDING_EXITED, .done = true };
     result->counters.items = counted, result->counters.n = 3;
     buf_init (&text, 1 << 16);
     open_run (fold);
     receipt_fold_apply (fold, &ended);
     end_pass (fold, result->key, NULL, 0);
-    receipt_fold_build (fold, &arena, &receipt);
-    assert_true (text_is (receipt.hosts.items[0].rungs.items[0].cache, "restored"));
+    receipt_fold_build (fold, &t->arena, &receipt);
+    assert_text (receipt.hosts.items[0].rungs.items[0].cache, "restored");
     receipt_text (&receipt, &(const struct drift_query){ 0 }, &text);
-    assert_non_null (strstr (buf_c (&text), "cold     passed         h0  compiled nothing: every program was in the "
-                                            "cache already\n"));
+    assert_has (&text, "cold     passed         h0  compiled nothing: every program was in the "
+                       "cache already\n");
     buf_release (&text);
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
 /* A generation of two programs, compiled in 40 s in all; this rung found one of them, which took 1.6 s. */
-static void what_was_saved_is_of_the_programs_that_were_found (void **state)
+TEST_IN (what_was_saved_is_of_the_programs_that_were_found, NULL, NULL)
 {
     struct named_number counted[] = { { TEXT_LIT ("cache_hits"), 1 }, { TEXT_LIT ("retrieval_ms"), 100 } };
     struct cache_key sealed[] = {
@@ -188,7 +169,6 @@ static void what_was_saved_is_of_the_programs_that_were_found (void **state)
     struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct buf text;
-    (void) state;
     adopted.of.generation.keys.items = sealed, adopted.of.generation.keys.n = 2;
     *result = (struct result){ .key = { 0, PASS_RESTORED, 1 }, .ending = ENDING_EXITED, .done = true };
     result->counters.items = counted, result->counters.n = 2;
@@ -201,9 +181,8 @@ static void what_was_saved_is_of_the_programs_that_were_found (void **state)
     receipt_fold_build (fold, &arena, &receipt);
     assert_int_equal (receipt.hosts.items[0].rungs.items[0].keys.items[0].compile_ms, 1600);
     receipt_text (&receipt, &(const struct drift_query){ 0 }, &text);
-    assert_non_null (strstr (buf_c (&text),
-                             ": 1 program loaded instead of compiled, compile time saved 1.5 s (compiling "
-                             "them again would take 1.6 s, loading took 100 ms)\n"));
+    assert_has (&text, ": 1 program loaded instead of compiled, compile time saved 1.5 s (compiling "
+                       "them again would take 1.6 s, loading took 100 ms)\n");
     buf_release (&text);
     receipt_fold_destroy (fold);
     arena_release (&arena);
@@ -233,10 +212,8 @@ static void measure (struct receipt_fold *fold, struct attempt_key key)
     receipt_fold_apply (fold, &fact);
 }
 
-static void what_an_attempt_measured_and_saw_is_kept (void **state)
+TEST (what_an_attempt_measured_and_saw_is_kept)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct slice_receipt receipt, back;
     struct receipt_fold *fold = receipt_fold_create ();
     struct attempt_key one = { 0, PASS_ONCE, 1 };
@@ -250,7 +227,7 @@ static void what_an_attempt_measured_and_saw_is_kept (void **state)
     open_run (fold);
     measure (fold, one);
     end_pass (fold, one, &verdict, 1);
-    receipt_fold_build (fold, &arena, &receipt);
+    receipt_fold_build (fold, &t->arena, &receipt);
     const struct rung_receipt *rung = frontier_latest_attempt (&receipt.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE);
     assert_int_equal (rung->phases.n, 2);
     assert_true (text_is (rung->phases.items[0].name, "start") && rung->phases.items[1].value == 7);
@@ -259,19 +236,18 @@ static void what_an_attempt_measured_and_saw_is_kept (void **state)
     assert_int_equal (rung->sightings.items[0].offset, 345);
     assert_int_equal (rung->recovered.n, 1);
     assert_true (text_starts (rung->recovered.items[0], "/dev/accel0 was held by"));
-    assert_true (text_is (rung->cause.evidence, "out of memory in hbm"));
-    assert_true (text_is (rung->launch, "00000000deadbeef"));
+    assert_text (rung->cause.evidence, "out of memory in hbm");
+    assert_text (rung->launch, "00000000deadbeef");
     buf_init (&out, 1 << 20);
     receipt_text (&receipt, &(const struct drift_query){ 0 }, &out);
     assert_non_null (
         strstr (buf_c (&out), "h1  (90 ms)\n             line 12: out of memory in hbm\n             full ["));
     buf_clear (&out);
     receipt_json (&receipt, &(const struct drift_query){ 0 }, &out);
-    read_back (&out, &back, &arena);
+    read_back (&out, &back, &t->arena);
     assert_int_equal (frontier_latest_attempt (&back.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE)->phases.n, 2);
     buf_release (&out);
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
 static void lose_host (struct receipt_fold *fold, uint32_t host, const char *why)
@@ -298,51 +274,43 @@ static struct receipt_fold *refused_at_launch (struct arena *arena, struct slice
     return fold;
 }
 
-static void a_host_that_was_refused_could_not_run_and_the_others_were_not_reached (void **state)
+TEST (a_host_that_was_refused_could_not_run_and_the_others_were_not_reached)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
-    struct receipt_fold *fold = refused_at_launch (&arena, &receipt);
+    struct receipt_fold *fold = refused_at_launch (&t->arena, &receipt);
     const struct run_header *header = &receipt.headers.items[0];
     const struct rung_receipt *first = frontier_latest_attempt (&receipt.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE);
     assert_non_null (first);
     assert_int_equal (first->outcome, OUTCOME_BLOCKED);
-    assert_true (text_find (first->cause.text, TEXT_LIT ("step connect"), NULL));
+    assert_has (first->cause.text, "step connect");
     assert_true (text_starts (first->cause.next, "to go on with the 1 that are up: "));
-    assert_true (text_find (first->cause.next, TEXT_LIT (" --min-hosts 1; "), NULL));
+    assert_has (first->cause.next, " --min-hosts 1; ");
     assert_int_equal (frontier_host_outcome (header, &receipt.hosts.items[0]), OUTCOME_NOT_REACHED);
     assert_int_equal (frontier_host_outcome (header, &receipt.hosts.items[1]), OUTCOME_BLOCKED);
     assert_int_equal (frontier_rung_outcome (&receipt.hosts.items[1], TEXT_LIT ("two")), OUTCOME_NOT_REACHED);
     assert_int_equal (frontier_slice_outcome (header, &receipt), OUTCOME_BLOCKED);
     assert_int_equal (frontier_of_slice (header, &receipt).next_failing, 0);
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
-static void where_nobody_is_up_no_command_goes_on_with_them (void **state)
+TEST (where_nobody_is_up_no_command_goes_on_with_them)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct receipt_fold *fold = receipt_fold_create ();
     open_run (fold);
     for (uint32_t host = 0; host < 2; host++)
         lose_host (fold, host, "its worker did not join within 8 s");
     end_run (fold, OUTCOME_BLOCKED);
-    receipt_fold_build (fold, &arena, &receipt);
+    receipt_fold_build (fold, &t->arena, &receipt);
     const struct rung_receipt *first = frontier_latest_attempt (&receipt.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE);
     assert_non_null (first);
     assert_true (first->cause.next.len > 0);
-    assert_false (text_find (first->cause.next, TEXT_LIT ("--min-hosts"), NULL));
+    assert_has_not (first->cause.next, "--min-hosts");
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
-static void the_frontier_is_of_those_that_came_and_the_outcome_of_all (void **state)
+TEST (the_frontier_is_of_those_that_came_and_the_outcome_of_all)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct receipt_fold *fold = receipt_fold_create ();
     struct attempt_key one = { 0, PASS_ONCE, 1 };
@@ -355,22 +323,20 @@ static void the_frontier_is_of_those_that_came_and_the_outcome_of_all (void **st
     receipt_fold_apply (fold, &left);
     end_attempt (fold, 0, one);
     end_pass (fold, one, NULL, 0);
-    receipt_fold_build (fold, &arena, &receipt);
+    receipt_fold_build (fold, &t->arena, &receipt);
     struct frontier slice = frontier_of_slice (&receipt.headers.items[0], &receipt);
     assert_int_equal (slice.first_passing, 0);
     assert_int_equal (slice.highest_passing, 0);
     assert_int_equal (slice.next_failing, -1);
     assert_int_equal (frontier_slice_outcome (&receipt.headers.items[0], &receipt), OUTCOME_BLOCKED);
     end_run (fold, OUTCOME_BLOCKED);
-    receipt_fold_build (fold, &arena, &receipt);
+    receipt_fold_build (fold, &t->arena, &receipt);
     assert_int_equal (receipt.hosts.items[1].rungs.n, 1); /* it is told once */
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
-static void a_cancelled_run_tells_why_a_host_never_came (void **state)
+TEST (a_cancelled_run_tells_why_a_host_never_came)
 {
-    (void) state;
     for (int joined = 0; joined < 2; joined++) {
         struct arena arena = { 0 };
         struct slice_receipt receipt;
@@ -388,18 +354,16 @@ static void a_cancelled_run_tells_why_a_host_never_came (void **state)
                                                                     PASS_ONCE);
         assert_non_null (first);
         assert_int_equal (first->outcome, joined ? OUTCOME_LOST : OUTCOME_BLOCKED);
-        assert_true (text_find (first->cause.text, TEXT_LIT ("step connect"), NULL));
-        assert_false (text_find (first->cause.next, TEXT_LIT ("--min-hosts"), NULL)); /* it did not end for that */
+        assert_has (first->cause.text, "step connect");
+        assert_has_not (first->cause.next, "--min-hosts"); /* it did not end for that */
         assert_int_equal (receipt.hosts.items[0].rungs.n, 0);
         receipt_fold_destroy (fold);
         arena_release (&arena);
     }
 }
 
-static void a_host_lost_between_two_rungs_stands_at_the_next_one (void **state)
+TEST (a_host_lost_between_two_rungs_stands_at_the_next_one)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct receipt_fold *fold = receipt_fold_create ();
     struct attempt_key one = { 0, PASS_ONCE, 1 };
@@ -409,18 +373,15 @@ static void a_host_lost_between_two_rungs_stands_at_the_next_one (void **state)
     end_pass (fold, one, NULL, 0);
     lose_host (fold, 0, "silent for 30 s");
     end_run (fold, OUTCOME_LOST);
-    receipt_fold_build (fold, &arena, &receipt);
+    receipt_fold_build (fold, &t->arena, &receipt);
     assert_int_equal (frontier_rung_outcome (&receipt.hosts.items[0], TEXT_LIT ("one")), OUTCOME_PASSED);
     assert_int_equal (frontier_rung_outcome (&receipt.hosts.items[0], TEXT_LIT ("two")), OUTCOME_LOST);
     assert_int_equal (frontier_rung_outcome (&receipt.hosts.items[1], TEXT_LIT ("two")), OUTCOME_NOT_REACHED);
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
-static void a_host_that_came_back_is_not_missing (void **state)
+TEST (a_host_that_came_back_is_not_missing)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct receipt_fold *fold = receipt_fold_create ();
     struct fact joined = { .kind = FACT_HOST_JOINED };
@@ -429,11 +390,10 @@ static void a_host_that_came_back_is_not_missing (void **state)
     receipt_fold_apply (fold, &joined);
     lose_host (fold, 1, "silent for 31 s");
     end_run (fold, OUTCOME_BLOCKED);
-    receipt_fold_build (fold, &arena, &receipt);
+    receipt_fold_build (fold, &t->arena, &receipt);
     assert_int_equal (receipt.hosts.items[0].rungs.n, 0);
     assert_int_equal (receipt.hosts.items[1].rungs.n, 1);
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
 static bool text_has (const struct slice_receipt *receipt, const char *words)
@@ -447,10 +407,8 @@ static bool text_has (const struct slice_receipt *receipt, const char *words)
 }
 
 /* Whatever the wall clock did meanwhile; and a host that was silent is no host that was always there. */
-static void a_run_has_one_length_and_a_survived_silence_is_history (void **state)
+TEST (a_run_has_one_length_and_a_survived_silence_is_history)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct receipt_fold *fold = receipt_fold_create ();
     struct fact facts[] = { { .kind = FACT_HOST_RETURNED, .of.host_suspected = { .host = 1, .silent_ms = 26700 } },
@@ -459,24 +417,21 @@ static void a_run_has_one_length_and_a_survived_silence_is_history (void **state
     open_run (fold);
     for (size_t i = 0; i < sizeof (facts) / sizeof (facts[0]); i++)
         receipt_fold_apply (fold, &facts[i]);
-    receipt_fold_build (fold, &arena, &receipt);
+    receipt_fold_build (fold, &t->arena, &receipt);
     assert_true (text_has (&receipt, ", took 3 min 38 s\n"));
     assert_true (text_has (&receipt, "history  h1 came back after 26 s of silence\n"));
     struct buf json;
     buf_init (&json, 1 << 20);
     receipt_json (&receipt, &(const struct drift_query){ 0 }, &json);
-    assert_non_null (strstr (buf_c (&json), "\"h1 came back after 26 s of silence\""));
+    assert_has (&json, "\"h1 came back after 26 s of silence\"");
     buf_release (&json);
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
-static void the_text_folds_hosts_and_shows_no_control_bytes (void **state)
+TEST (the_text_folds_hosts_and_shows_no_control_bytes)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
-    struct receipt_fold *fold = failed_at_two (&arena, &receipt);
+    struct receipt_fold *fold = failed_at_two (&t->arena, &receipt);
     assert_true (text_has (&receipt, "passed         h[0-1]"));
     assert_true (text_has (&receipt, "exit status 3 [known program]"));
     assert_true (text_has (&receipt, "not reached"));
@@ -484,13 +439,11 @@ static void the_text_folds_hosts_and_shows_no_control_bytes (void **state)
     assert_false (text_has (&receipt, "\x1b"));
     assert_false (text_has (&receipt, "\x07"));
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
 /* A receipt may come from a file of anybody. */
-static void names_show_no_control_bytes (void **state)
+TEST (names_show_no_control_bytes)
 {
-    (void) state;
     for (uint32_t place = 0; place < 4; place++) {
         struct arena arena = { 0 };
         struct slice_receipt receipt;
@@ -537,40 +490,35 @@ static void expect (struct text in, const char *words, bool there)
         fail_msg ("%s '%s' in:\n%.*s", there ? "no" : "a", words, TEXT_ARG (in));
 }
 
-static void a_rung_that_runs_is_not_called_not_reached (void **state)
+TEST (a_rung_that_runs_is_not_called_not_reached)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct attempt_key one = { 0, PASS_ONCE, 1 };
     struct receipt_fold *fold = receipt_fold_create ();
     open_run (fold);
     begin_pass (fold, one, PURPOSE_CLIMB);
-    receipt_fold_build (fold, &arena, &receipt);
+    receipt_fold_build (fold, &t->arena, &receipt);
     assert_true (text_has (&receipt, "one   running\n") && text_has (&receipt, "two   not reached\n"));
-    struct text told = markdown (fold, &arena);
+    struct text told = markdown (fold, &t->arena);
     expect (told, "| one | | running | | |", true);
     expect (told, "none: no host failed this rung by itself so far", true);
     expect (told, "&#93; had not ended this rung", true);
     expect (told, "### Why", false);
     end_run (fold, OUTCOME_CANCELLED);
-    receipt_fold_build (fold, &arena, &receipt);
+    receipt_fold_build (fold, &t->arena, &receipt);
     assert_false (text_has (&receipt, "running"));
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
-static void what_is_known_before_the_verdict_is_told_as_so_far (void **state)
+TEST (what_is_known_before_the_verdict_is_told_as_so_far)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct attempt_key one = { 0, PASS_ONCE, 1 };
     struct receipt_fold *fold = receipt_fold_create ();
     struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_HOST, .cause = TEXT_LIT ("x") };
     open_run (fold);
     begin_pass (fold, one, PURPOSE_CLIMB);
     measure (fold, one); /* h1 fails */
-    struct text told = markdown (fold, &arena);
+    struct text told = markdown (fold, &t->arena);
     expect (told, "not judged yet; owner unknown", true);
     expect (told, "**h1 failed, not judged yet; owner unknown", true);
     expect (told, " so far", true);
@@ -579,13 +527,12 @@ static void what_is_known_before_the_verdict_is_told_as_so_far (void **state)
     expect (told, "h1 none", false);
     expect (told, "none: no host", false);
     end_attempt (fold, 0, one);
-    expect (markdown (fold, &arena), "h0 ended without an error of their own; not judged yet", true);
+    expect (markdown (fold, &t->arena), "h0 ended without an error of their own; not judged yet", true);
     end_pass (fold, one, &verdict, 1);
-    told = markdown (fold, &arena);
+    told = markdown (fold, &t->arena);
     expect (told, "### Why rung one", true);
     expect (told, "so far", false);
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
 /* ---- the compile cache ---- */
@@ -672,12 +619,10 @@ static struct receipt_fold *violated (struct arena *arena, struct slice_receipt 
     return fold;
 }
 
-static void violations_stand_with_their_place_in_the_journal (void **state)
+TEST (violations_stand_with_their_place_in_the_journal)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
-    struct receipt_fold *fold = violated (&arena, &receipt);
+    struct receipt_fold *fold = violated (&t->arena, &receipt);
     assert_int_equal (receipt.violations.n, 2);
     const struct violation_receipt *by_us = &receipt.violations.items[0], *on_host = &receipt.violations.items[1];
     assert_true (by_us->host.len == 0 && by_us->since == 0 && by_us->index == 18);
@@ -690,15 +635,12 @@ static void violations_stand_with_their_place_in_the_journal (void **state)
                                      "its token was granted to run fedcba98\n"));
     assert_true (text_has (&receipt, "found at rung two; it happened before entry 18 of the journal"));
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
-static void a_dropped_generation_is_not_the_one_that_counts (void **state)
+TEST (a_dropped_generation_is_not_the_one_that_counts)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
-    struct receipt_fold *fold = violated (&arena, &receipt);
+    struct receipt_fold *fold = violated (&t->arena, &receipt);
     assert_int_equal (receipt.generations.n, 2);
     assert_true (receipt.generations.items[0].token == 7 &&
                  text_is (receipt.generations.items[0].dropped, "an entry changed"));
@@ -710,21 +652,19 @@ static void a_dropped_generation_is_not_the_one_that_counts (void **state)
     receipt.generations.items[1].dropped = TEXT_LIT ("as well");
     assert_null (receipt_newest_generation (&receipt, receipt.headers.items[0].run));
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
-static void enforcement_is_that_of_the_latest_rung_with_a_cache (void **state)
+TEST_IN (enforcement_is_that_of_the_latest_rung_with_a_cache, NULL, NULL)
 {
-    (void) state;
     struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct receipt_fold *fold = violated (&arena, &receipt);
     struct text names[2], run = receipt.headers.items[0].run;
     assert_int_equal (receipt_hosts_at_level (&receipt, run, ENFORCEMENT_LANDLOCK, names), 0);
     assert_int_equal (receipt_hosts_at_level (&receipt, run, ENFORCEMENT_NAMESPACE_LANDLOCK, names), 1);
-    assert_true (text_is (names[0], "h0"));
+    assert_text (names[0], "h0");
     assert_int_equal (receipt_hosts_at_level (&receipt, run, ENFORCEMENT_COOPERATIVE, names), 1);
-    assert_true (text_is (names[0], "h1"));
+    assert_text (names[0], "h1");
     assert_true (text_has (
         &receipt, "kept from writing the cache by namespace+landlock on h0; convention only (cooperative) on h1\n"));
     assert_true (text_has (&receipt, "ways in which programs could still write the cache on h1: remount\n"));
@@ -757,7 +697,7 @@ static void check_schema (const struct slice_receipt *receipt)
     buf_release (&json);
 }
 
-static void the_cache_of_the_json_says_the_same (void **state)
+TEST_IN (the_cache_of_the_json_says_the_same, NULL, NULL)
 {
     static const char *const words[] = {
         "\"namespace+landlock\": \"h0\"",
@@ -776,7 +716,6 @@ static void the_cache_of_the_json_says_the_same (void **state)
         "\"host\": null",
         "\"exit_status\": 4",
     };
-    (void) state;
     struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct buf json;
@@ -799,17 +738,15 @@ static void the_cache_of_the_json_says_the_same (void **state)
 }
 
 /* Of a run that goes on, when it ended and how is not known; a zero that was counted stays one. */
-static void what_is_not_known_is_null (void **state)
+TEST (what_is_not_known_is_null)
 {
-    (void) state;
     static const char *const members[] = { "ended_wall_ms", "ended", "exit_status", "sentence" };
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct buf json;
     struct receipt_fold *fold = receipt_fold_create ();
     open_run (fold);
     end_attempt (fold, 0, (struct attempt_key){ 0, PASS_ONCE, 1 });
-    receipt_fold_build (fold, &arena, &receipt);
+    receipt_fold_build (fold, &t->arena, &receipt);
     buf_init (&json, 1 << 20);
     receipt_json (&receipt, &(const struct drift_query){ 0 }, &json);
     json_t *object = json_loads (buf_c (&json), 0, NULL);
@@ -827,32 +764,26 @@ static void what_is_not_known_is_null (void **state)
     check_schema (&receipt);
     buf_release (&json);
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
-static void drift_of_which_nobody_spoke_is_not_said_to_be_none (void **state)
+TEST (drift_of_which_nobody_spoke_is_not_said_to_be_none)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct buf text;
-    struct receipt_fold *fold = refused_at_launch (&arena, &receipt);
+    struct receipt_fold *fold = refused_at_launch (&t->arena, &receipt);
     buf_init (&text, 1 << 20);
     receipt_text (&receipt, &(const struct drift_query){ 0 }, &text);
-    assert_non_null (strstr (buf_c (&text), "drift    not known: no host reported facts"));
+    assert_has (&text, "drift    not known: no host reported facts");
     buf_release (&text);
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
-static void what_a_lost_host_counted_is_null (void **state)
+TEST (what_a_lost_host_counted_is_null)
 {
-    (void) state;
     static const char *const counted[] = { "attempt", "duration_ms", "output_bytes", "dropped_bytes", "strays" };
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct buf json;
-    struct receipt_fold *fold = refused_at_launch (&arena, &receipt);
+    struct receipt_fold *fold = refused_at_launch (&t->arena, &receipt);
     buf_init (&json, 1 << 20);
     receipt_json (&receipt, &(const struct drift_query){ 0 }, &json);
     json_t *object = json_loads (buf_c (&json), 0, NULL);
@@ -864,14 +795,11 @@ static void what_a_lost_host_counted_is_null (void **state)
     check_schema (&receipt);
     buf_release (&json);
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
 /* Facts come from a disk: hosts and rungs that the plan does not have. */
-static void what_the_plan_does_not_have_is_left_empty (void **state)
+TEST (what_the_plan_does_not_have_is_left_empty)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct receipt_fold *fold = receipt_fold_create ();
     struct fact fact = { .kind = FACT_CACHE_VIOLATED, .of.cache_violated = { .host = 9, .rung = 60 } };
@@ -879,12 +807,11 @@ static void what_the_plan_does_not_have_is_left_empty (void **state)
     open_run (fold);
     receipt_fold_apply (fold, &fact);
     receipt_fold_apply (fold, &lost);
-    receipt_fold_build (fold, &arena, &receipt);
+    receipt_fold_build (fold, &t->arena, &receipt);
     assert_int_equal (receipt.violations.n, 1);
     assert_true (receipt.violations.items[0].host.len == 0 && receipt.violations.items[0].rung.len == 0);
     assert_true (text_has (&receipt, "noted    none"));
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
 /* ---- metrics ---- */
@@ -922,95 +849,51 @@ static struct receipt_fold *judged_unproved (struct arena *arena, struct slice_r
     return fold;
 }
 
-static void who_is_at_fault_and_what_is_contradicted_is_told (void **state)
+TEST (who_is_at_fault_and_what_is_contradicted_is_told)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
-    struct receipt_fold *fold = judged_unproved (&arena, &receipt);
+    struct receipt_fold *fold = judged_unproved (&t->arena, &receipt);
     assert_int_equal (receipt.reductions.n, 1);
     assert_true (text_has (&receipt,
                            "two loss = 2.5  unproved over data, model: not every host reported the metric, missing h1; "
                            "earlier values for which the same proof fails: 2 of h0, 3 of h1\n"));
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
-static void of_each_pass_the_latest_attempt_proves_or_does_not (void **state)
+TEST (of_each_pass_the_latest_attempt_proves_or_does_not)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
-    struct receipt_fold *fold = judged_unproved (&arena, &receipt);
+    struct receipt_fold *fold = judged_unproved (&t->arena, &receipt);
     begin_pass (fold, (struct attempt_key){ 1, PASS_ONCE, 2 }, PURPOSE_ISOLATION); /* a part changes nothing */
-    receipt_fold_build (fold, &arena, &receipt);
+    receipt_fold_build (fold, &t->arena, &receipt);
     assert_int_equal (receipt.reductions.n, 1);
     begin_pass (fold, (struct attempt_key){ 1, PASS_ONCE, 3 }, PURPOSE_RETRY);
-    receipt_fold_build (fold, &arena, &receipt);
+    receipt_fold_build (fold, &t->arena, &receipt);
     assert_int_equal (receipt.reductions.n, 0);
     for (int twice = 0; twice < 2; twice++) /* also by the coordinator that took over */
         judge_loss (fold, (struct attempt_key){ 1, PASS_ONCE, 3 }, PROOF_PROVED);
     judge_loss (fold, (struct attempt_key){ 2, PASS_ONCE, 1 }, PROOF_UNPROVED);
-    receipt_fold_build (fold, &arena, &receipt);
+    receipt_fold_build (fold, &t->arena, &receipt);
     assert_int_equal (receipt.reductions.n, 2);
     assert_true (receipt.reductions.items[0].proof == PROOF_UNPROVED &&
                  text_is (receipt.reductions.items[0].rung, "three"));
     assert_true (receipt.reductions.items[1].proof == PROOF_PROVED && receipt.reductions.items[1].culprits.n == 0);
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
-static void json_follows_the_schema (void **state)
+TEST (json_follows_the_schema)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
-    struct receipt_fold *fold = failed_at_two (&arena, &receipt);
+    struct receipt_fold *fold = failed_at_two (&t->arena, &receipt);
     check_schema (&receipt);
     receipt_fold_destroy (fold);
-    fold = refused_at_launch (&arena, &receipt);
+    fold = refused_at_launch (&t->arena, &receipt);
     check_schema (&receipt);
     receipt_fold_destroy (fold);
-    fold = violated (&arena, &receipt);
+    fold = violated (&t->arena, &receipt);
     check_schema (&receipt);
     receipt_fold_destroy (fold);
-    fold = judged_unproved (&arena, &receipt);
+    fold = judged_unproved (&t->arena, &receipt);
     check_schema (&receipt);
     receipt_fold_destroy (fold);
-    arena_release (&arena);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_run_has_one_length_and_a_survived_silence_is_history),
-        cmocka_unit_test (the_fold_tells_where_each_host_stands),
-        cmocka_unit_test (a_later_attempt_counts_and_keeps_its_history),
-        cmocka_unit_test (what_an_attempt_measured_and_saw_is_kept),
-        cmocka_unit_test (a_host_that_was_refused_could_not_run_and_the_others_were_not_reached),
-        cmocka_unit_test (where_nobody_is_up_no_command_goes_on_with_them),
-        cmocka_unit_test (the_frontier_is_of_those_that_came_and_the_outcome_of_all),
-        cmocka_unit_test (a_cancelled_run_tells_why_a_host_never_came),
-        cmocka_unit_test (a_host_lost_between_two_rungs_stands_at_the_next_one),
-        cmocka_unit_test (a_host_that_came_back_is_not_missing),
-        cmocka_unit_test (the_text_folds_hosts_and_shows_no_control_bytes),
-        cmocka_unit_test (names_show_no_control_bytes),
-        cmocka_unit_test (a_rung_that_runs_is_not_called_not_reached),
-        cmocka_unit_test (what_is_known_before_the_verdict_is_told_as_so_far),
-        cmocka_unit_test (violations_stand_with_their_place_in_the_journal),
-        cmocka_unit_test (a_dropped_generation_is_not_the_one_that_counts),
-        cmocka_unit_test (enforcement_is_that_of_the_latest_rung_with_a_cache),
-        cmocka_unit_test (the_cache_of_the_json_says_the_same),
-        cmocka_unit_test (what_the_plan_does_not_have_is_left_empty),
-        cmocka_unit_test (who_is_at_fault_and_what_is_contradicted_is_told),
-        cmocka_unit_test (a_cold_pass_that_compiled_nothing_says_so),
-        cmocka_unit_test (what_was_saved_is_of_the_programs_that_were_found),
-        cmocka_unit_test (a_failure_by_what_others_grant_is_always_rechecked),
-        cmocka_unit_test (of_each_pass_the_latest_attempt_proves_or_does_not),
-        cmocka_unit_test (what_is_not_known_is_null),
-        cmocka_unit_test (drift_of_which_nobody_spoke_is_not_said_to_be_none),
-        cmocka_unit_test (what_a_lost_host_counted_is_null),
-        cmocka_unit_test (json_follows_the_schema),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

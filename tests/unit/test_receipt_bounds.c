@@ -1,18 +1,10 @@
 /* links: simulated view */
 /* A receipt can be read back, however long a run was and whatever its workers said. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "coordinator/receipt/receipt_fold.h"
 #include "coordinator/view/receipt_text.h"
 #include "sample.h"
 #include "stretched.h"
+#include "test.h"
 
 struct scene {
     struct arena arena;
@@ -65,9 +57,8 @@ static bool says (const struct slice_receipt *receipt, const char *words)
     return false;
 }
 
-static void a_run_that_was_resumed_without_end (void **state)
+TEST (a_run_that_was_resumed_without_end)
 {
-    (void) state;
     enum { REJOINS = 70000 };
     struct scene scene;
     struct slice_receipt receipt;
@@ -106,9 +97,8 @@ static void rename_all (var_list *vars, uint32_t attempt, struct arena *arena)
         vars->items[i].name = text_format (arena, "%u of %u", i, attempt);
 }
 
-static void a_worker_that_says_all_it_can_in_every_attempt (void **state)
+TEST (a_worker_that_says_all_it_can_in_every_attempt)
 {
-    (void) state;
     struct scene scene;
     struct slice_receipt receipt;
     struct result result = { 0 };
@@ -128,9 +118,8 @@ static void a_worker_that_says_all_it_can_in_every_attempt (void **state)
     scene_close (&scene);
 }
 
-static void a_host_that_is_lost_with_many_words (void **state)
+TEST (a_host_that_is_lost_with_many_words)
 {
-    (void) state;
     struct scene scene;
     struct slice_receipt receipt;
     scene_open (&scene, 2);
@@ -165,9 +154,8 @@ static void facts_about_what_the_plan_does_not_have (struct receipt_fold *fold, 
         receipt_fold_apply (fold, &strays[i]);
 }
 
-static void a_damaged_journal_that_names_what_the_plan_does_not_have (void **state)
+TEST (a_damaged_journal_that_names_what_the_plan_does_not_have)
 {
-    (void) state;
     struct scene scene = { .fold = receipt_fold_create () };
     struct slice_receipt receipt;
     facts_about_what_the_plan_does_not_have (scene.fold, 0, 0); /* before there is a plan */
@@ -180,15 +168,4 @@ static void a_damaged_journal_that_names_what_the_plan_does_not_have (void **sta
     assert_int_equal (receipt.hosts.items[0].rungs.n + receipt.hosts.items[1].rungs.n, 0);
     assert_int_equal (receipt.times.n + receipt.recoveries.n, 0);
     scene_close (&scene);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_run_that_was_resumed_without_end),
-        cmocka_unit_test (a_worker_that_says_all_it_can_in_every_attempt),
-        cmocka_unit_test (a_host_that_is_lost_with_many_words),
-        cmocka_unit_test (a_damaged_journal_that_names_what_the_plan_does_not_have),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,18 +1,9 @@
 /* links: view */
 /* Receipts that are there: the laws of merging, JSON there and back, the rules of their drift. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "coordinator/receipt/merge.h"
 #include "coordinator/view/receipt_text.h"
 #include "receipt_fixture.h"
+#include "test.h"
 #include "tests/wire/generate.h"
 
 enum { ROUNDS = 200 };
@@ -32,9 +23,8 @@ static void random_receipt (uint64_t seed, struct slice_receipt *out, struct are
     merge_normalise (out);
 }
 
-static void merging_is_commutative_associative_and_idempotent (void **state)
+TEST (merging_is_commutative_associative_and_idempotent)
 {
-    (void) state;
     for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
         struct arena arena = { 0 };
         struct slice_receipt a, b, c, ab, ba, bc, left, right, aa;
@@ -65,16 +55,14 @@ static struct host_receipt one_host (const char *name, const char *kernel, struc
     return host;
 }
 
-static void contradicting_receipts_of_one_host_both_stay (void **state)
+TEST (contradicting_receipts_of_one_host_both_stay)
 {
-    (void) state;
-    struct arena arena = { 0 };
-    struct host_receipt x = one_host ("h0", "6.1", &arena), y = one_host ("h0", "6.2", &arena);
+    struct host_receipt x = one_host ("h0", "6.1", &t->arena), y = one_host ("h0", "6.2", &t->arena);
     struct slice_receipt a = { 0 }, b = { 0 }, both;
     a.hosts.items = &x;
     b.hosts.items = &y;
     a.hosts.n = b.hosts.n = 1;
-    merge_receipts (&a, &b, &arena, &both);
+    merge_receipts (&a, &b, &t->arena, &both);
     assert_int_equal (both.hosts.n, 2);
     assert_true (merge_host_has_conflict (&both, 0) && merge_host_has_conflict (&both, 1));
     struct buf text;
@@ -83,18 +71,15 @@ static void contradicting_receipts_of_one_host_both_stay (void **state)
     const char *told = strstr (buf_c (&text), "conflict h0 has several receipts");
     assert_true (told && !strstr (told + 1, "conflict ")); /* once */
     buf_release (&text);
-    merge_receipts (&a, &a, &arena, &both);
+    merge_receipts (&a, &a, &t->arena, &both);
     assert_int_equal (both.hosts.n, 1);
     assert_false (merge_host_has_conflict (&both, 0));
-    arena_release (&arena);
 }
 
 /* As a file may have it. */
-static void an_attempt_that_stands_there_twice_names_its_host_once (void **state)
+TEST (an_attempt_that_stands_there_twice_names_its_host_once)
 {
-    (void) state;
-    struct arena arena = { 0 };
-    struct host_receipt host = one_host ("h0", "6.1", &arena);
+    struct host_receipt host = one_host ("h0", "6.1", &t->arena);
     struct rung_receipt twice[2] = { { .rung = TEXT_LIT ("one"), .pass = PASS_ONCE, .attempt = 1, .duration_ms = 5 } };
     struct slice_receipt receipt = { 0 };
     struct receipt_line *lines;
@@ -103,18 +88,15 @@ static void an_attempt_that_stands_there_twice_names_its_host_once (void **state
     host.rungs.n = 2;
     receipt.hosts.items = &host;
     receipt.hosts.n = 1;
-    assert_int_equal (receipt_lines_of_rung (&receipt, host.run, TEXT_LIT ("one"), &lines, &arena), 1);
+    assert_int_equal (receipt_lines_of_rung (&receipt, host.run, TEXT_LIT ("one"), &lines, &t->arena), 1);
     assert_true (lines[0].hosts_n == 1 && lines[0].most_ms == 5);
-    assert_int_equal (receipt_lines_of_rung (&receipt, TEXT_LIT ("other"), TEXT_LIT ("one"), &lines, &arena), 0);
-    arena_release (&arena);
+    assert_int_equal (receipt_lines_of_rung (&receipt, TEXT_LIT ("other"), TEXT_LIT ("one"), &lines, &t->arena), 0);
 }
 
-static void the_drift_of_a_receipt_goes_by_the_rules_it_is_given (void **state)
+TEST (the_drift_of_a_receipt_goes_by_the_rules_it_is_given)
 {
-    (void) state;
-    struct arena arena = { 0 };
-    struct host_receipt hosts[3] = { one_host ("h0", "6.1", &arena), one_host ("h1", "6.1", &arena),
-                                     one_host ("h2", "6.2", &arena) };
+    struct host_receipt hosts[3] = { one_host ("h0", "6.1", &t->arena), one_host ("h1", "6.1", &t->arena),
+                                     one_host ("h2", "6.2", &t->arena) };
     const struct drift_rule ignored = { .fact = TEXT_LIT ("fact kernel.*"), .kind = DRIFT_IGNORED };
     struct slice_receipt receipt = { 0 };
     struct buf json, text;
@@ -124,24 +106,22 @@ static void the_drift_of_a_receipt_goes_by_the_rules_it_is_given (void **state)
     receipt.hosts.n = 3;
     receipt_json (&receipt, &(const struct drift_query){ 0 }, &json);
     receipt_text (&receipt, &(const struct drift_query){ 0 }, &text);
-    assert_non_null (strstr (buf_c (&json), "\"fact kernel.release\""));
-    assert_non_null (strstr (buf_c (&json), "\"expected\"")); /* their names */
-    assert_non_null (strstr (buf_c (&text), "h2: fact kernel.release is 6.2, 2 others have 6.1"));
+    assert_has (&json, "\"fact kernel.release\"");
+    assert_has (&json, "\"expected\""); /* their names */
+    assert_has (&text, "h2: fact kernel.release is 6.2, 2 others have 6.1");
     buf_clear (&json);
     buf_clear (&text);
     receipt_json (&receipt, &(const struct drift_query){ .rules = &ignored, .rules_n = 1 }, &json);
     receipt_text (&receipt, &(const struct drift_query){ .rules = &ignored, .rules_n = 1 }, &text);
-    assert_null (strstr (buf_c (&json), "\"fact kernel.release\""));
-    assert_null (strstr (buf_c (&text), "kernel.release is"));
+    assert_has_not (&json, "\"fact kernel.release\"");
+    assert_has_not (&text, "kernel.release is");
     buf_release (&json);
     buf_release (&text);
-    arena_release (&arena);
 }
 
 /* JSON cannot hold infinities or a name twice in one object, so what is compared was through it once. */
-static void json_comes_back_as_it_went (void **state)
+TEST (json_comes_back_as_it_went)
 {
-    (void) state;
     for (uint64_t seed = 1; seed <= 50; seed++) {
         struct arena arena = { 0 };
         struct slice_receipt random, receipt, back;
@@ -166,9 +146,8 @@ static void json_comes_back_as_it_went (void **state)
 }
 
 /* Every name that there may be is some host's: those that look like the end of a string, of the list, or its begin. */
-static void hosts_that_are_written_one_by_one_stand_as_in_one_tree (void **state)
+TEST (hosts_that_are_written_one_by_one_stand_as_in_one_tree)
 {
-    (void) state;
     static const char *const names[] = {
         "h0",     "", "\"]}", "\n \"hosts\": [", "\\", "\x1b[2J\n\r\t\x07", "\xe2\x80\xae", "\xe6\x97\xa5\xe6\x9c\xac",
         "},\n  {"
@@ -198,9 +177,8 @@ static void hosts_that_are_written_one_by_one_stand_as_in_one_tree (void **state
     }
 }
 
-static void what_is_not_a_receipt_is_refused_with_its_place (void **state)
+TEST (what_is_not_a_receipt_is_refused_with_its_place)
 {
-    (void) state;
     static const struct {
         const char *json, *words;
     } cases[] = {
@@ -225,18 +203,4 @@ static void what_is_not_a_receipt_is_refused_with_its_place (void **state)
             fail_msg ("case %zu: %s", i, err.text);
         arena_release (&arena);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (merging_is_commutative_associative_and_idempotent),
-        cmocka_unit_test (contradicting_receipts_of_one_host_both_stay),
-        cmocka_unit_test (an_attempt_that_stands_there_twice_names_its_host_once),
-        cmocka_unit_test (the_drift_of_a_receipt_goes_by_the_rules_it_is_given),
-        cmocka_unit_test (json_comes_back_as_it_went),
-        cmocka_unit_test (hosts_that_are_written_one_by_one_stand_as_in_one_tree),
-        cmocka_unit_test (what_is_not_a_receipt_is_refused_with_its_place),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

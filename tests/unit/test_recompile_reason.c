@@ -1,16 +1,7 @@
 /* links: receipt */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "coordinator/receipt/cache_key_causes.h"
 #include "coordinator/verdict/recompile_reason.h"
+#include "test.h"
 
 /* Keys as jax 0.10.2 told them on the CPU backend of worker/canaries/jax/tiny.py: as it is; with count 11; with
  * XLA_FLAGS=--xla_cpu_enable_fast_math=true; with four devices instead of two. */
@@ -84,16 +75,15 @@ static void says (struct bench *bench, const struct cache_key *sealed, uint32_t 
     arena_release (&bench->arena);
 }
 
-static void nothing_is_said_of_what_was_found (void **state)
+TEST (nothing_is_said_of_what_was_found)
 {
     struct bench bench;
-    (void) state;
     bench_make (&bench, 1, 1);
     add (&bench, plain, KEY_HIT);
     says (&bench, &plain, 1, RECOMPILE_NONE, "");
 }
 
-static void parts_that_differ_are_named (void **state)
+TEST (parts_that_differ_are_named)
 {
     static const struct {
         const struct cache_key *key;
@@ -104,21 +94,19 @@ static void parts_that_differ_are_named (void **state)
         { &devices, AGAIN SQUARES "'s cache key differs from the writer's in computation, compile options and topology",
           "kind of devices" },
     };
-    (void) state;
     for (size_t i = 0; i < 3; i++) {
         struct bench bench;
         bench_make (&bench, 1, 0);
         add (&bench, *rows[i].key, KEY_MISSED);
         says (&bench, &plain, 1, RECOMPILE_KEY_DIFFERS, rows[i].sentence);
-        assert_non_null (strstr (bench.found.next, rows[i].next));
+        assert_has (bench.found.next, rows[i].next);
     }
 }
 
-static void the_nearest_of_the_writers_keys_is_compared (void **state)
+TEST (the_nearest_of_the_writers_keys_is_compared)
 {
     struct bench bench;
     const struct cache_key sealed[] = { devices, count, flag, plain };
-    (void) state;
     bench_make (&bench, 1, 0);
     struct cache_key *key = add (&bench, flag, KEY_MISSED);
     key->key = TEXT_LIT ("jit_sum_of_squares-another");
@@ -129,21 +117,19 @@ static void the_nearest_of_the_writers_keys_is_compared (void **state)
     says (&bench, sealed, 4, RECOMPILE_KEY_DIFFERS, AGAIN SQUARES "'s cache key differs from the writer's in flags");
 }
 
-static void keys_without_parts_differ_in_what_was_not_told (void **state)
+TEST (keys_without_parts_differ_in_what_was_not_told)
 {
     struct bench bench;
-    (void) state;
     bench_make (&bench, 1, 0);
     add (&bench, count, KEY_MISSED)->parts.n = 0;
     says (&bench, &plain, 1, RECOMPILE_KEY_DIFFERS,
           AGAIN SQUARES "'s cache key differs from the writer's in a part that was not reported");
 }
 
-static void a_program_that_no_writer_compiled_has_no_entry (void **state)
+TEST (a_program_that_no_writer_compiled_has_no_entry)
 {
     struct bench bench;
     struct cache_key many[RESULT_KEYS_MAX];
-    (void) state;
     bench_make (&bench, 3, 2);
     add (&bench, plain, KEY_HIT);
     add (&bench, count, KEY_MISSED)->program = TEXT_LIT ("jit_x");
@@ -157,7 +143,7 @@ static void a_program_that_no_writer_compiled_has_no_entry (void **state)
           "compiled 1 of 3 programs again: jit_x was not found in the cache, and the writer reported no cache keys");
 }
 
-static void what_the_writer_did_with_the_very_key_is_told (void **state)
+TEST_IN (what_the_writer_did_with_the_very_key_is_told, NULL, NULL)
 {
     static const struct {
         enum key_state state;
@@ -176,7 +162,6 @@ static void what_the_writer_did_with_the_very_key_is_told (void **state)
         { KEY_UNWRITTEN, RECOMPILE_ENTRY_MISSING,
           AGAIN "entry missing: the writer compiled " SQUARES " but did not store it: disk full", "free space" },
     };
-    (void) state;
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
         struct bench bench;
         struct cache_key sealed = plain;
@@ -185,15 +170,14 @@ static void what_the_writer_did_with_the_very_key_is_told (void **state)
         bench_make (&bench, 1, 0);
         add (&bench, plain, KEY_MISSED);
         says (&bench, &sealed, 1, rows[i].reason, rows[i].sentence);
-        assert_non_null (strstr (bench.found.next, rows[i].next));
+        assert_has (bench.found.next, rows[i].next);
     }
 }
 
-static void an_entry_that_one_writer_has_left_counts (void **state)
+TEST_IN (an_entry_that_one_writer_has_left_counts, NULL, NULL)
 {
     struct bench bench;
     struct cache_key sealed[] = { plain, plain, plain };
-    (void) state;
     sealed[0].state = sealed[2].state = KEY_BELOW_THRESHOLD;
     bench_make (&bench, 1, 0);
     add (&bench, plain, KEY_MISSED);
@@ -203,10 +187,9 @@ static void an_entry_that_one_writer_has_left_counts (void **state)
 }
 
 /* Also without counters: the frontend raised an error and the program ended. */
-static void an_entry_that_could_not_be_loaded_comes_first (void **state)
+TEST (an_entry_that_could_not_be_loaded_comes_first)
 {
     struct bench bench;
-    (void) state;
     bench_make (&bench, 0, 0);
     bench.reader.counters.n = 0;
     add (&bench, count, KEY_MISSED)->program = TEXT_LIT ("jit_x");
@@ -215,11 +198,10 @@ static void an_entry_that_could_not_be_loaded_comes_first (void **state)
           SQUARES " was found but could not be loaded: " TRUNCATED "; and 1 more");
 }
 
-static void a_cache_that_nobody_asked_is_named (void **state)
+TEST (a_cache_that_nobody_asked_is_named)
 {
     struct bench bench;
     struct var unused = { TEXT_LIT ("cache.unused"), TEXT_LIT ("JAX_ENABLE_COMPILATION_CACHE is false") };
-    (void) state;
     bench_make (&bench, 0, 0);
     says (&bench, &plain, 1, RECOMPILE_NEVER_CONSULTED, "the cache was never consulted");
     bench_make (&bench, 2, 0);
@@ -236,10 +218,9 @@ static void a_cache_that_nobody_asked_is_named (void **state)
 }
 
 /* Texts of a frontend change: then no key is told, and absence is no evidence. */
-static void without_keys_the_counters_alone_decide (void **state)
+TEST (without_keys_the_counters_alone_decide)
 {
     struct bench bench;
-    (void) state;
     bench_make (&bench, 3, 1);
     says (&bench, &plain, 1, RECOMPILE_UNKNOWN,
           "compiled 2 of 3 programs again; which ones, and why, was not reported");
@@ -253,7 +234,7 @@ static void without_keys_the_counters_alone_decide (void **state)
     says (&bench, &plain, 1, RECOMPILE_NONE, "");
 }
 
-static void torn_is_an_entry_of_this_very_key_that_the_writer_left (void **state)
+TEST_IN (torn_is_an_entry_of_this_very_key_that_the_writer_left, NULL, NULL)
 {
     static const struct {
         enum key_state reader, writer;
@@ -267,7 +248,6 @@ static void torn_is_an_entry_of_this_very_key_that_the_writer_left (void **state
         { KEY_MISSED, KEY_WRITTEN, true, false },
         { KEY_HIT, KEY_WRITTEN, true, false },
     };
-    (void) state;
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
         struct bench bench;
         struct cache_key sealed = rows[i].same ? plain : count;
@@ -285,20 +265,18 @@ static void has_difference (const struct cache_key_difference_list *list, uint32
                             const char *here, const char *there)
 {
     assert_true (at < list->n);
-    assert_true (text_is (list->items[at].part, part));
+    assert_text (list->items[at].part, part);
     assert_true (text_is (list->items[at].here, here) && text_is (list->items[at].there, there));
 }
 
-static void keys_of_two_hosts_are_held_against_each_other (void **state)
+TEST (keys_of_two_hosts_are_held_against_each_other)
 {
-    struct arena arena = { 0 };
     struct cache_key_difference_list list;
     struct cache_key only_here = count, only_there = plain;
-    (void) state;
     only_here.program = TEXT_LIT ("jit_x");
     only_there.program = TEXT_LIT ("jit_y");
     const struct cache_key here[] = { plain, flag, only_here }, there[] = { only_there, plain, devices };
-    recompiled_compare_keys (here, 3, there, 3, &arena, &list);
+    recompiled_compare_keys (here, 3, there, 3, &t->arena, &list);
     has_difference (&list, 0, "computation", "df5e8e6b3aaf", "b3608b58b5bb");
     has_difference (&list, 1, "flags", "32d0b3d7aaf0", "e3b0c44298fc");
     has_difference (&list, 2, "compile options", "284bd419aaa5", "8eae3d0686c3");
@@ -307,24 +285,20 @@ static void keys_of_two_hosts_are_held_against_each_other (void **state)
     has_difference (&list, 5, "program", "", "jit_sum_of_squares-" PLAIN);
     assert_int_equal (list.n, 6);
     assert_true (text_is (list.items[4].program, "jit_x") && text_is (list.items[5].program, "jit_y"));
-    arena_release (&arena);
 }
 
-static void equal_keys_are_no_difference_and_unknown_parts_are_told_as_keys (void **state)
+TEST (equal_keys_are_no_difference_and_unknown_parts_are_told_as_keys)
 {
-    struct arena arena = { 0 };
     struct cache_key_difference_list list;
     struct cache_key bare = count;
-    (void) state;
-    recompiled_compare_keys (&plain, 1, &plain, 1, &arena, &list);
+    recompiled_compare_keys (&plain, 1, &plain, 1, &t->arena, &list);
     assert_int_equal (list.n, 0);
-    recompiled_compare_keys (NULL, 0, NULL, 0, &arena, &list);
+    recompiled_compare_keys (NULL, 0, NULL, 0, &t->arena, &list);
     assert_int_equal (list.n, 0);
     bare.parts.n = 0;
-    recompiled_compare_keys (&plain, 1, &bare, 1, &arena, &list);
+    recompiled_compare_keys (&plain, 1, &bare, 1, &t->arena, &list);
     assert_int_equal (list.n, 1);
     has_difference (&list, 0, "key", "jit_sum_of_squares-" PLAIN, "jit_sum_of_squares-" COUNT);
-    arena_release (&arena);
 }
 
 static const struct cache_key_cause *cause (const struct cache_key_cause_list *list, const char *what)
@@ -336,9 +310,8 @@ static const struct cache_key_cause *cause (const struct cache_key_cause_list *l
     return NULL;
 }
 
-static void causes_are_said_in_words (void **state)
+TEST (causes_are_said_in_words)
 {
-    struct arena arena = { 0 };
     struct cache_key_cause_list list;
     struct var policy_a[] = { VAR ("XLA_FLAGS", "--xla_a=1  --xla_x=1"), VAR ("LIBTPU_INIT_ARGS", "--l=1 --m=2"),
                               VAR ("JAX_ENABLE_X64", "true") };
@@ -360,66 +333,39 @@ static void causes_are_said_in_words (void **state)
                             .facts = { facts_b, 1 },
                             .backend.platform = TEXT_LIT ("cpu"),
                             .backend.local_devices = 4 };
-    (void) state;
-    cache_key_causes_find (&here, &there, &arena, &list);
-    assert_true (text_is (cause (&list, "XLA_FLAGS")->text, "XLA_FLAGS has --xla_x=1 here only"));
-    assert_true (text_is (cause (&list, "XLA_FLAGS")->here, "--xla_x=1"));
+    cache_key_causes_find (&here, &there, &t->arena, &list);
+    assert_text (cause (&list, "XLA_FLAGS")->text, "XLA_FLAGS has --xla_x=1 here only");
+    assert_text (cause (&list, "XLA_FLAGS")->here, "--xla_x=1");
     assert_int_equal (cause (&list, "XLA_FLAGS")->there.len, 0);
-    assert_true (text_is (cause (&list, "LIBTPU_INIT_ARGS")->text, "LIBTPU_INIT_ARGS has --m=2 here, and --m=3 there"));
-    assert_true (text_is (cause (&list, "argument list")->text, "argument list has --xla_y=1 there only"));
-    assert_true (text_is (cause (&list, "JAX_ENABLE_X64")->text, "JAX_ENABLE_X64: true here, absent there"));
-    assert_true (text_is (cause (&list, "jaxlib")->text, "jaxlib: 0.10.1 here, 0.10.2 there"));
-    assert_true (text_is (cause (&list, "zstandard")->text, "zstandard: absent here, 0.25.0 there"));
-    assert_true (text_is (cause (&list, "devices of one host")->text, "devices of one host: 2 here, 4 there"));
-    assert_true (text_is (cause (&list, "devices")->text, "devices: 2 here, absent there"));
-    assert_true (text_is (cause (&list, "program tiny")->text,
-                          "program tiny was lowered to different code: its source, shapes or constants differ"));
+    assert_text (cause (&list, "LIBTPU_INIT_ARGS")->text, "LIBTPU_INIT_ARGS has --m=2 here, and --m=3 there");
+    assert_text (cause (&list, "argument list")->text, "argument list has --xla_y=1 there only");
+    assert_text (cause (&list, "JAX_ENABLE_X64")->text, "JAX_ENABLE_X64: true here, absent there");
+    assert_text (cause (&list, "jaxlib")->text, "jaxlib: 0.10.1 here, 0.10.2 there");
+    assert_text (cause (&list, "zstandard")->text, "zstandard: absent here, 0.25.0 there");
+    assert_text (cause (&list, "devices of one host")->text, "devices of one host: 2 here, 4 there");
+    assert_text (cause (&list, "devices")->text, "devices: 2 here, absent there");
+    assert_text (cause (&list, "program tiny")->text,
+                 "program tiny was lowered to different code: its source, shapes or constants differ");
     assert_int_equal (list.n, 9);
-    cache_key_causes_find (&here, &here, &arena, &list);
+    cache_key_causes_find (&here, &here, &t->arena, &list);
     assert_int_equal (list.n, 0);
-    arena_release (&arena);
 }
 
 /* What a writer and a reader are given by us differs on purpose; a value that neither is given is a cause. */
-static void settings_of_the_roles_are_no_cause (void **state)
+TEST (settings_of_the_roles_are_no_cause)
 {
-    struct arena arena = { 0 };
     struct cache_key_cause_list list;
     struct var writer[] = { VAR ("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0"),
                             VAR ("JAX_COMPILATION_CACHE_DIR", "/one"), VAR ("JAX_ENABLE_COMPILATION_CACHE", "true") };
     struct var reader[] = { VAR ("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "1000000000"),
                             VAR ("JAX_COMPILATION_CACHE_DIR", "/other"), VAR ("JAX_ENABLE_COMPILATION_CACHE", "true") };
     struct result here = { .policy = { writer, 3 } }, there = { .policy = { reader, 3 } };
-    (void) state;
-    cache_key_causes_find (&here, &there, &arena, &list);
+    cache_key_causes_find (&here, &there, &t->arena, &list);
     assert_int_equal (list.n, 0);
     reader[0].value = TEXT_LIT ("5");
     reader[2].value = TEXT_LIT ("false");
-    cache_key_causes_find (&here, &there, &arena, &list);
+    cache_key_causes_find (&here, &there, &t->arena, &list);
     assert_int_equal (list.n, 2);
-    assert_true (text_is (cause (&list, "JAX_ENABLE_COMPILATION_CACHE")->text,
-                          "JAX_ENABLE_COMPILATION_CACHE: true here, false there"));
-    arena_release (&arena);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (nothing_is_said_of_what_was_found),
-        cmocka_unit_test (parts_that_differ_are_named),
-        cmocka_unit_test (the_nearest_of_the_writers_keys_is_compared),
-        cmocka_unit_test (keys_without_parts_differ_in_what_was_not_told),
-        cmocka_unit_test (a_program_that_no_writer_compiled_has_no_entry),
-        cmocka_unit_test (what_the_writer_did_with_the_very_key_is_told),
-        cmocka_unit_test (an_entry_that_one_writer_has_left_counts),
-        cmocka_unit_test (an_entry_that_could_not_be_loaded_comes_first),
-        cmocka_unit_test (a_cache_that_nobody_asked_is_named),
-        cmocka_unit_test (without_keys_the_counters_alone_decide),
-        cmocka_unit_test (torn_is_an_entry_of_this_very_key_that_the_writer_left),
-        cmocka_unit_test (keys_of_two_hosts_are_held_against_each_other),
-        cmocka_unit_test (equal_keys_are_no_difference_and_unknown_parts_are_told_as_keys),
-        cmocka_unit_test (causes_are_said_in_words),
-        cmocka_unit_test (settings_of_the_roles_are_no_cause),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
+    assert_text (cause (&list, "JAX_ENABLE_COMPILATION_CACHE")->text,
+                 "JAX_ENABLE_COMPILATION_CACHE: true here, false there");
 }

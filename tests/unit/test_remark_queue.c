@@ -1,17 +1,7 @@
 /* links: simulated coordinator_run */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "coordinator/run/queues.h"
 #include "sample.h"
+#include "test.h"
 
 struct bench {
     struct arena arena;
@@ -52,7 +42,7 @@ static uint32_t lines (struct bench *bench)
     return n;
 }
 
-static void many_with_one_remark_are_one_line (void **state)
+TEST_IN (many_with_one_remark_are_one_line, set_up, tear_down)
 {
     struct bench *bench = *state;
     assert_true (remark_queue_due_ms (bench->queue) == UINT64_MAX);
@@ -64,14 +54,14 @@ static void many_with_one_remark_are_one_line (void **state)
     assert_int_equal (lines (bench), 0);
     remark_queue_tell (bench->queue, 5000 + REMARK_WAIT_MS);
     assert_int_equal (lines (bench), 2);
-    assert_non_null (strstr (bench->told, "sliceup: host[0,2,4,6,8,"));
-    assert_non_null (strstr (bench->told, ": key missing in file 0\n"));
-    assert_non_null (strstr (bench->told, "host3: took a new worker\n"));
+    assert_has (bench->told, "sliceup: host[0,2,4,6,8,");
+    assert_has (bench->told, ": key missing in file 0\n");
+    assert_has (bench->told, "host3: took a new worker\n");
     remark_queue_tell (bench->queue, UINT64_MAX);
     assert_int_equal (lines (bench), 2);
 }
 
-static void none_is_dropped (void **state)
+TEST_IN (none_is_dropped, set_up, tear_down)
 {
     struct bench *bench = *state;
     for (uint32_t i = 0; i < 40; i++)
@@ -80,13 +70,4 @@ static void none_is_dropped (void **state)
     remark_queue_add (bench->queue, 4096, TEXT_LIT ("of nobody"), 1);
     remark_queue_tell (bench->queue, UINT64_MAX);
     assert_int_equal (lines (bench), 40);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown (many_with_one_remark_are_one_line, set_up, tear_down),
-        cmocka_unit_test_setup_teardown (none_is_dropped, set_up, tear_down),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* links: model */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/model/remote_command.h"
-#include <string.h>
+#include "test.h"
 
 static int take_all (struct text bytes, struct remote_command *command, struct err *err)
 {
@@ -20,9 +13,8 @@ static int take_all (struct text bytes, struct remote_command *command, struct e
     return rc;
 }
 
-static void words_are_kept_or_given_to_a_shell (void **state)
+TEST (words_are_kept_or_given_to_a_shell)
 {
-    (void) state;
     static const char *const plain[] = { "ls", "-l", "a b" }, *const pipe[] = { "uptime | cut -c1-20" },
                              *const one[] = { "/bin/ls" };
     struct remote_command command = { 0 };
@@ -40,27 +32,24 @@ static void words_are_kept_or_given_to_a_shell (void **state)
     assert_int_equal (command.words_n, 1);
 }
 
-static void too_much_is_refused (void **state)
+TEST (too_much_is_refused)
 {
-    (void) state;
     static char long_word[FRAME_MAX_BYTES + 2];
     static const char *many[REMOTE_WORDS_MAX + 1];
     static struct remote_command command;
-    struct err err = { 0 };
     const char *const none[] = { "" }, *const words[] = { long_word };
     memset (long_word, 'x', sizeof long_word - 1);
-    assert_int_equal (remote_command_set_words (&command, none, 1, &err), -1);
-    assert_int_equal (remote_command_set_words (&command, words, 1, &err), -1);
-    assert_non_null (strstr (err.text, "put it into a file"));
+    assert_int_equal (remote_command_set_words (&command, none, 1, &t->err), -1);
+    assert_int_equal (remote_command_set_words (&command, words, 1, &t->err), -1);
+    assert_has (t->err.text, "put it into a file");
     for (int i = 0; i <= REMOTE_WORDS_MAX; i++)
         many[i] = "x";
-    assert_int_equal (remote_command_set_words (&command, many, REMOTE_WORDS_MAX + 1, &err), -1);
-    assert_int_equal (err.code, ERR_USAGE);
+    assert_int_equal (remote_command_set_words (&command, many, REMOTE_WORDS_MAX + 1, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_USAGE);
 }
 
-static void a_command_comes_back (void **state)
+TEST (a_command_comes_back)
 {
-    (void) state;
     static struct remote_command sent = { .host = "v3", .rank = 3, .timeout_ms = 600000, .silence_ms = 30000 }, taken;
     struct buf bytes;
     const char *const words[] = { "echo", "", "a\nb" };
@@ -82,9 +71,8 @@ static void a_command_comes_back (void **state)
     buf_release (&bytes);
 }
 
-static void half_a_command_is_refused (void **state)
+TEST (half_a_command_is_refused)
 {
-    (void) state;
     static const char *const wrong[] = {
         "b 0\n",                                /* nothing */
         "w 2\nlsh 2\nv0b 0\n",                  /* no timeout */
@@ -109,9 +97,8 @@ static void half_a_command_is_refused (void **state)
     arena_release (&command.arena);
 }
 
-static void an_end_comes_back (void **state)
+TEST (an_end_comes_back)
 {
-    (void) state;
     static struct frame_reader reader;
     const struct remote_end sent = { REMOTE_NOT_STARTED, 0, 2, 1, 4711, TEXT_LIT ("cannot start 'x y': no") };
     struct remote_end taken;
@@ -125,13 +112,12 @@ static void an_end_comes_back (void **state)
     assert_int_equal (remote_end_take (frame.bytes, &taken, NULL), 0);
     assert_true (taken.how == sent.how && taken.number == 0 && taken.strays == 2 && taken.unkillable == 1 &&
                  taken.took_ms == 4711);
-    assert_true (text_equal (taken.why, sent.why));
+    assert_text (taken.why, sent.why);
     buf_release (&bytes);
 }
 
-static void a_broken_end_is_refused (void **state)
+TEST (a_broken_end_is_refused)
 {
-    (void) state;
     static const char *const wrong[] = { "",
                                          "exited",
                                          "exited 0 0 0 0",
@@ -147,17 +133,4 @@ static void a_broken_end_is_refused (void **state)
             fail_msg ("'%s' was taken", wrong[i]);
     assert_int_equal (remote_end_take (text_of ("signalled 9 0 0 1 "), &end, NULL), 0);
     assert_int_equal (end.number, 9);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (words_are_kept_or_given_to_a_shell),
-        cmocka_unit_test (too_much_is_refused),
-        cmocka_unit_test (a_command_comes_back),
-        cmocka_unit_test (half_a_command_is_refused),
-        cmocka_unit_test (an_end_comes_back),
-        cmocka_unit_test (a_broken_end_is_refused),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,14 +1,5 @@
-/* links: monitor wire model base */
+/* alone: monitor wire model base */
 /* A coordinator on another machine, whatever it answers: it is asked at a bounded pace, and nonsense is called so. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/base/buf.h"
@@ -18,6 +9,7 @@
 #include "coordinator/monitor/events_client.h"
 #include "coordinator/monitor/follow.h"
 #include "coordinator/monitor/snapshot.h"
+#include "test.h"
 
 enum { TURN_MS = 10, WATCHED_MS = 60 * 1000, ANSWER_AFTER_MS = 20 };
 
@@ -123,15 +115,14 @@ static void assert_nonsense (void)
 {
     struct err err = { 0 };
     assert_int_equal (watch (&err), -1);
-    assert_non_null (strstr (err.text, "192.0.2.7, port 9, answers, and nothing of it can be read as run 01234567"));
+    assert_has (err.text, "192.0.2.7, port 9, answers, and nothing of it can be read as run 01234567");
     assert_true (questions > 2 && questions <= 2 + (now_ms - 1000 * 1000) / 1000);
     assert_int_equal (told, 0);
 }
 
-static void what_no_coordinator_answers_is_called_so_and_asked_for_once_a_second (void **state)
+TEST (what_no_coordinator_answers_is_called_so_and_asked_for_once_a_second)
 {
     static const uint8_t flags[] = { 0, SNAPSHOT_LAST, SNAPSHOT_END, SNAPSHOT_LAST | SNAPSHOT_END, 255 };
-    (void) state;
     for (size_t i = 0; i < sizeof flags; i++) {
         answer_with (flags[i]);
         assert_nonsense ();
@@ -148,32 +139,28 @@ static void what_no_coordinator_answers_is_called_so_and_asked_for_once_a_second
 }
 
 /* A byte of a fact each time: it is no nonsense, and worth no haste. */
-static void whoever_tells_little_is_asked_once_a_second (void **state)
+TEST (whoever_tells_little_is_asked_once_a_second)
 {
-    struct err err = { 0 };
-    (void) state;
     answer_with (SNAPSHOT_LAST);
     add_piece (1, 1 << 20, TEXT_LIT ("x"));
-    assert_int_equal (watch (&err), 0);
+    assert_int_equal (watch (&t->err), 0);
     assert_true (questions <= 2 + WATCHED_MS / 1000);
 }
 
-static void silence_and_the_end_of_the_facts_are_no_nonsense (void **state)
+TEST (silence_and_the_end_of_the_facts_are_no_nonsense)
 {
     struct fact opened = { .kind = FACT_RUN_OPENED, .index = 1 };
-    struct err err = { 0 };
     struct buf bytes;
-    (void) state;
     buf_clear (&answer);
-    assert_int_equal (watch (&err), 0);
+    assert_int_equal (watch (&t->err), 0);
     opened.of.run_opened.run = text_of (key.run);
     opened.of.run_opened.plan = (struct plan){ .slice = TEXT_LIT ("made"), .launcher = LAUNCHER_JOIN };
     buf_init (&bytes, FACT_MAX_BYTES);
     wire_put_fact (&bytes, &opened);
     answer_with (SNAPSHOT_LAST | SNAPSHOT_END);
     add_piece (1, (uint32_t) bytes.len, buf_as_text (&bytes));
-    if (watch (&err) < 0)
-        fail_msg ("%s", err.text);
+    if (watch (&t->err) < 0)
+        fail_msg ("%s", t->err.text);
     assert_int_equal (told, 1);
     assert_true (questions > 30);
     buf_release (&bytes);
@@ -220,22 +207,10 @@ static void watch_a_contradicted_run (void)
     run_facts_warn (key.run); /* as the commands do at their end */
 }
 
-static void who_watches_from_elsewhere_is_warned_of_a_contradicted_record (void **state)
+TEST (who_watches_from_elsewhere_is_warned_of_a_contradicted_record)
 {
     char said[2048];
-    (void) state;
     heard (watch_a_contradicted_run, said, sizeof said);
-    assert_non_null (strstr (said, "1 host contradicts the record, and no other host confirms it: host h0 knows"));
+    assert_has (said, "1 host contradicts the record, and no other host confirms it: host h0 knows");
     buf_release (&answer);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (what_no_coordinator_answers_is_called_so_and_asked_for_once_a_second),
-        cmocka_unit_test (whoever_tells_little_is_asked_once_a_second),
-        cmocka_unit_test (silence_and_the_end_of_the_facts_are_no_nonsense),
-        cmocka_unit_test (who_watches_from_elsewhere_is_warned_of_a_contradicted_record),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,17 +1,8 @@
 /* links: report */
 /* The page as one file: its policy, that no text ends the data, who is in it, and that it stays small. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "coordinator/report/attempts.h"
 #include "coordinator/report/report.h"
+#include "test.h"
 
 enum { HOSTS = 4096, RUNGS = 12, ATTEMPTS = 64 };
 
@@ -82,9 +73,8 @@ static uint32_t count (const char *text, const char *words)
     return n;
 }
 
-static void test_no_text_ends_the_data (void **state)
+TEST (test_no_text_ends_the_data)
 {
-    (void) state;
     struct world *world = world_open (8);
     struct buf out;
     buf_init (&out, 8 << 20);
@@ -95,9 +85,8 @@ static void test_no_text_ends_the_data (void **state)
     world_close (world, &out);
 }
 
-static void test_it_stays_small_and_holds_those_that_stand_out (void **state)
+TEST (test_it_stays_small_and_holds_those_that_stand_out)
 {
-    (void) state;
     struct world *world = world_open (HOSTS);
     struct buf out;
     buf_init (&out, 8 << 20);
@@ -153,9 +142,8 @@ static void holds_pass (struct buf *page, uint32_t rung, uint32_t attempt, uint3
     holds (page, words, n);
 }
 
-static void test_what_is_old_is_left_out_first_and_is_told (void **state)
+TEST (test_what_is_old_is_left_out_first_and_is_told)
 {
-    (void) state;
     struct world *world = world_open (HOSTS);
     struct buf out;
     buf_init (&out, 8 << 20);
@@ -180,9 +168,8 @@ static void test_what_is_old_is_left_out_first_and_is_told (void **state)
 }
 
 /* Each of them tells what a host may tell at most of its facts. */
-static void test_hosts_that_failed_stay_whole_as_far_as_the_last_passes_leave_room (void **state)
+TEST (test_hosts_that_failed_stay_whole_as_far_as_the_last_passes_leave_room)
 {
-    (void) state;
     enum { BAD = 60, TELLS = 40000 };
     struct world *world = world_open (HOSTS);
     struct buf out;
@@ -208,9 +195,8 @@ static void test_hosts_that_failed_stay_whole_as_far_as_the_last_passes_leave_ro
     world_close (world, &out);
 }
 
-static void test_passes_have_a_letter_and_a_time_for_each_host_that_took_part (void **state)
+TEST (test_passes_have_a_letter_and_a_time_for_each_host_that_took_part)
 {
-    (void) state;
     struct world *world = world_open (10);
     struct buf out;
     buf_init (&out, 1 << 20);
@@ -228,9 +214,8 @@ static void test_passes_have_a_letter_and_a_time_for_each_host_that_took_part (v
     world_close (world, &out);
 }
 
-static void test_attempts_that_are_not_kept_are_counted (void **state)
+TEST (test_attempts_that_are_not_kept_are_counted)
 {
-    (void) state;
     struct world *world = world_open (3);
     struct buf out;
     buf_init (&out, HTML_MAX_BYTES);
@@ -241,9 +226,8 @@ static void test_attempts_that_are_not_kept_are_counted (void **state)
     world_close (world, &out);
 }
 
-static void test_a_time_that_nobody_knows_is_null (void **state)
+TEST (test_a_time_that_nobody_knows_is_null)
 {
-    (void) state;
     struct world *world = world_open (3);
     struct buf out;
     buf_init (&out, 1 << 20);
@@ -263,18 +247,4 @@ static void test_a_time_that_nobody_knows_is_null (void **state)
                          "{\"rung\":1,\"pass\":\"once\",\"attempt\":null,\"purpose\":\"climb\",\"began_ms\":60000,"
                          "\"marks\":\"PPP\",\"ms\":[50000,50001,50002],\"ended_ms\":[]}]");
     world_close (world, &out);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (test_no_text_ends_the_data),
-        cmocka_unit_test (test_it_stays_small_and_holds_those_that_stand_out),
-        cmocka_unit_test (test_what_is_old_is_left_out_first_and_is_told),
-        cmocka_unit_test (test_hosts_that_failed_stay_whole_as_far_as_the_last_passes_leave_room),
-        cmocka_unit_test (test_passes_have_a_letter_and_a_time_for_each_host_that_took_part),
-        cmocka_unit_test (test_attempts_that_are_not_kept_are_counted),
-        cmocka_unit_test (test_a_time_that_nobody_knows_is_null),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

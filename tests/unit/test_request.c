@@ -1,13 +1,6 @@
 /* links: web */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "coordinator/web/request.h"
-#include <string.h>
+#include "test.h"
 
 static struct web_request parsed (const char *target)
 {
@@ -18,9 +11,8 @@ static struct web_request parsed (const char *target)
     return request;
 }
 
-static void each_parameter_is_read (void **state)
+TEST_IN (each_parameter_is_read, NULL, NULL)
 {
-    (void) state;
     struct web_request request = parsed ("/api/log?pass=cold&host=v6e%2d0&rung=tiny&attempt=3&run=3fa9&from=65536");
     assert_int_equal (request.route, ROUTE_LOG);
     assert_string_equal (request.host, "v6e-0");
@@ -44,18 +36,16 @@ static void each_parameter_is_read (void **state)
     assert_string_equal (parsed ("/?run=last").file, "/");
 }
 
-static void what_a_path_takes_is_told (void **state)
+TEST (what_a_path_takes_is_told)
 {
     struct web_request request;
-    struct err err = { 0 };
-    (void) state;
-    assert_int_equal (web_request_parse (TEXT_LIT ("/api/runs?x"), &request, &err), -1);
-    assert_string_equal (err.text, "/api/runs takes no such parameter, and no other");
-    assert_int_equal (web_request_parse (TEXT_LIT ("/api/host?x=1"), &request, &err), -1);
-    assert_string_equal (err.text, "/api/host takes no such parameter; it takes: host run");
+    assert_int_equal (web_request_parse (TEXT_LIT ("/api/runs?x"), &request, &t->err), -1);
+    assert_string_equal (t->err.text, "/api/runs takes no such parameter, and no other");
+    assert_int_equal (web_request_parse (TEXT_LIT ("/api/host?x=1"), &request, &t->err), -1);
+    assert_string_equal (t->err.text, "/api/host takes no such parameter; it takes: host run");
 }
 
-static void what_is_not_understood_is_refused (void **state)
+TEST_IN (what_is_not_understood_is_refused, NULL, NULL)
 {
     static const char *const bad[] = {
         "/api/state?run=../x",
@@ -86,7 +76,6 @@ static void what_is_not_understood_is_refused (void **state)
         "/api/log?host=h&rung=a&pass=once&attempt=1&from=9223372036854775808",
     };
     struct web_request request;
-    (void) state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct err err = { 0 };
         if (web_request_parse (text_of (bad[i]), &request, &err) == 0)
@@ -101,18 +90,16 @@ static void what_is_not_understood_is_refused (void **state)
     }
 }
 
-static void a_target_has_a_bound (void **state)
+TEST (a_target_has_a_bound)
 {
     char target[WEB_TARGET_MAX_BYTES + 2];
     struct web_request request;
-    struct err err = { 0 };
-    (void) state;
     memset (target, 'a', sizeof target);
     memcpy (target, "/?", 2);
     target[sizeof target - 1] = '\0';
-    assert_int_equal (web_request_parse (text_of (target), &request, &err), -1);
+    assert_int_equal (web_request_parse (text_of (target), &request, &t->err), -1);
     target[sizeof target - 2] = '\0';
-    assert_int_equal (web_request_parse (text_of (target), &request, &err), 0);
+    assert_int_equal (web_request_parse (text_of (target), &request, &t->err), 0);
 }
 
 /* ---- access ---- */
@@ -133,7 +120,7 @@ static unsigned judged (bool elsewhere, const char *target, const char *host, co
     return status;
 }
 
-static void only_its_own_names_are_answered (void **state)
+TEST (only_its_own_names_are_answered)
 {
     static const char *const good[] = { "localhost", "localhost:8420",          "LocalHost:1", "127.0.0.1:9", "[::1]",
                                         "[::1]:80",  "bastion.example.org:8420" };
@@ -148,7 +135,6 @@ static void only_its_own_names_are_answered (void **state)
                                        "127.0.0.1.evil.example",
                                        ":8420",
                                        "localhost@evil.example" };
-    (void) state;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
         assert_int_equal (judged (false, "/api/runs", good[i], NULL, NULL), 0);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -161,10 +147,9 @@ static void only_its_own_names_are_answered (void **state)
     assert_int_equal (judged (true, "/", "evil.example", NULL, NULL), 421);
 }
 
-static void elsewhere_a_token_is_needed (void **state)
+TEST (elsewhere_a_token_is_needed)
 {
     char whole[64] = "Bearer ";
-    (void) state;
     memcpy (whole + 7, token, sizeof token);
     assert_int_equal (judged (true, "/api/runs", "localhost", NULL, NULL), 401);
     assert_int_equal (judged (true, "/metrics", "localhost", "Bearer", NULL), 401);
@@ -182,26 +167,11 @@ static void elsewhere_a_token_is_needed (void **state)
     assert_int_equal (judged (false, "/api/runs", "localhost", NULL, NULL), 0);
 }
 
-static void pages_of_others_are_not_answered (void **state)
+TEST (pages_of_others_are_not_answered)
 {
-    (void) state;
     assert_int_equal (judged (false, "/api/runs", "localhost", NULL, "cross-site"), 403);
     assert_int_equal (judged (false, "/metrics", "localhost", NULL, "same-site"), 403);
     assert_int_equal (judged (false, "/api/runs", "localhost", NULL, "same-origin"), 0);
     assert_int_equal (judged (false, "/api/runs", "localhost", NULL, "none"), 0);
     assert_int_equal (judged (false, "/", "localhost", NULL, "cross-site"), 0); /* a link that leads here */
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (each_parameter_is_read),
-        cmocka_unit_test (what_a_path_takes_is_told),
-        cmocka_unit_test (what_is_not_understood_is_refused),
-        cmocka_unit_test (a_target_has_a_bound),
-        cmocka_unit_test (only_its_own_names_are_answered),
-        cmocka_unit_test (elsewhere_a_token_is_needed),
-        cmocka_unit_test (pages_of_others_are_not_answered),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,25 +1,16 @@
-/* links: environment */
+/* alone: environment */
 /* Real environments, built by the real installer from tests/pins/tiny.txt. Where no package index can be reached the
  * tests that build are skipped; the others run. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "test.h"
 #include "worker/environment/environment.h"
 #include "worker/environment/restore.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -130,7 +121,7 @@ static void failed (struct talk *talk, const char *owner, const char *sentence)
     snprintf (wanted, sizeof wanted, "{\"type\":\"failure\",\"layer\":\"%s\",\"text\":\"", owner);
     received (talk, wanted);
     received (talk, sentence);
-    assert_null (strstr (buf_c (&talk->received), "\"type\":\"done\""));
+    assert_has_not (&talk->received, "\"type\":\"done\"");
     assert_int_equal (talk->status, 1);
     buf_release (&talk->received);
 }
@@ -141,7 +132,7 @@ static void passed (struct talk *talk, const char *how)
         fail_msg ("status %d:\n%s", talk->status, buf_c (&talk->received));
     received (talk, how);
     received (talk, "{\"type\":\"done\",\"nonce\":\"" NONCE "\"}\n");
-    assert_null (strstr (buf_c (&talk->received), "\"type\":\"failure\""));
+    assert_has_not (&talk->received, "\"type\":\"failure\"");
     buf_release (&talk->received);
 }
 
@@ -213,7 +204,7 @@ static void order_tiny (struct shop *shop)
     sha256_of (shop->pins, shop->sha256);
 }
 
-static void what_was_built_is_found_complete_and_has_the_same_fingerprint (void **state)
+TEST_IN (what_was_built_is_found_complete_and_has_the_same_fingerprint, NULL, NULL)
 {
     struct shop *shop = open_shop (state);
     struct talk talk, again;
@@ -239,7 +230,7 @@ static void what_was_built_is_found_complete_and_has_the_same_fingerprint (void 
     buf_release (&bytes);
 }
 
-static void another_version_in_a_complete_environment_is_named_and_not_repaired (void **state)
+TEST_IN (another_version_in_a_complete_environment_is_named_and_not_repaired, NULL, NULL)
 {
     struct shop *shop = open_shop (state);
     struct talk talk;
@@ -266,7 +257,7 @@ static void another_version_in_a_complete_environment_is_named_and_not_repaired 
     buf_release (&kept);
 }
 
-static void a_missing_and_an_extra_package_are_named (void **state)
+TEST_IN (a_missing_and_an_extra_package_are_named, NULL, NULL)
 {
     struct shop *shop = open_shop (state);
     struct talk talk;
@@ -286,7 +277,7 @@ static void a_missing_and_an_extra_package_are_named (void **state)
     assert_int_equal (folder_remove (extra, NULL), 0);
 }
 
-static void a_complete_environment_of_other_pins_is_refused_with_the_difference (void **state)
+TEST_IN (a_complete_environment_of_other_pins_is_refused_with_the_difference, NULL, NULL)
 {
     struct shop *shop = open_shop (state);
     struct talk talk;
@@ -297,7 +288,7 @@ static void a_complete_environment_of_other_pins_is_refused_with_the_difference 
     order_tiny (shop);
 }
 
-static void an_interpreter_that_is_gone_is_a_broken_bundle (void **state)
+TEST_IN (an_interpreter_that_is_gone_is_a_broken_bundle, NULL, NULL)
 {
     struct shop *shop = open_shop (state);
     struct talk talk;
@@ -310,7 +301,7 @@ static void an_interpreter_that_is_gone_is_a_broken_bundle (void **state)
     assert_int_equal (rename (aside, python), 0);
 }
 
-static void of_two_at_once_one_builds_and_the_other_waits (void **state)
+TEST_IN (of_two_at_once_one_builds_and_the_other_waits, NULL, NULL)
 {
     struct shop *shop = open_shop (state);
     struct talk one, other;
@@ -327,7 +318,7 @@ static void of_two_at_once_one_builds_and_the_other_waits (void **state)
     passed (&other, "already installed");
 }
 
-static void an_index_that_cannot_be_reached_is_the_platform_s_and_the_next_try_builds (void **state)
+TEST_IN (an_index_that_cannot_be_reached_is_the_platform_s_and_the_next_try_builds, NULL, NULL)
 {
     struct shop *shop = open_shop (state);
     struct talk talk;
@@ -350,7 +341,7 @@ static void an_index_that_cannot_be_reached_is_the_platform_s_and_the_next_try_b
     passed (&talk, "installed by pip ");
 }
 
-static void a_download_with_another_hash_is_a_broken_bundle (void **state)
+TEST_IN (a_download_with_another_hash_is_a_broken_bundle, NULL, NULL)
 {
     struct shop *shop = open_shop (state);
     struct talk talk;
@@ -363,7 +354,7 @@ static void a_download_with_another_hash_is_a_broken_bundle (void **state)
 
 /* ---- what needs no index ---- */
 
-static void pins_that_are_not_the_ones_that_were_checked_touch_nothing (void **state)
+TEST_IN (pins_that_are_not_the_ones_that_were_checked_touch_nothing, NULL, NULL)
 {
     struct shop *shop = *state;
     struct talk talk;
@@ -374,7 +365,7 @@ static void pins_that_are_not_the_ones_that_were_checked_touch_nothing (void **s
     assert_int_equal (access (shop->path, F_OK), -1);
 }
 
-static void a_folder_of_somebody_else_s_is_left_alone (void **state)
+TEST_IN (a_folder_of_somebody_else_s_is_left_alone, NULL, NULL)
 {
     struct shop *shop = *state;
     struct talk talk;
@@ -388,7 +379,7 @@ static void a_folder_of_somebody_else_s_is_left_alone (void **state)
     assert_int_equal (access (thesis, F_OK), 0);
 }
 
-static void orders_without_their_parts_are_ours_to_answer_for (void **state)
+TEST_IN (orders_without_their_parts_are_ours_to_answer_for, NULL, NULL)
 {
     struct shop *shop = *state;
     struct talk talk;
@@ -418,7 +409,7 @@ static int by_hand (int argc, char **argv)
     return WEXITSTATUS (status);
 }
 
-static void by_hand_it_takes_words_and_says_how_they_go (void **state)
+TEST_IN (by_hand_it_takes_words_and_says_how_they_go, NULL, NULL)
 {
     struct shop *shop = *state;
     char word[] = "restore", help[] = "--help", pins[] = "--pins", env_dir[] = "--env-dir", odd[] = "--odd";
@@ -435,21 +426,4 @@ static void by_hand_it_takes_words_and_says_how_they_go (void **state)
         assert_int_equal (by_hand (5, whole), 0);
 }
 
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (what_was_built_is_found_complete_and_has_the_same_fingerprint),
-        cmocka_unit_test (another_version_in_a_complete_environment_is_named_and_not_repaired),
-        cmocka_unit_test (a_missing_and_an_extra_package_are_named),
-        cmocka_unit_test (a_complete_environment_of_other_pins_is_refused_with_the_difference),
-        cmocka_unit_test (an_interpreter_that_is_gone_is_a_broken_bundle),
-        cmocka_unit_test (of_two_at_once_one_builds_and_the_other_waits),
-        cmocka_unit_test (an_index_that_cannot_be_reached_is_the_platform_s_and_the_next_try_builds),
-        cmocka_unit_test (a_download_with_another_hash_is_a_broken_bundle),
-        cmocka_unit_test (pins_that_are_not_the_ones_that_were_checked_touch_nothing),
-        cmocka_unit_test (a_folder_of_somebody_else_s_is_left_alone),
-        cmocka_unit_test (orders_without_their_parts_are_ours_to_answer_for),
-        cmocka_unit_test (by_hand_it_takes_words_and_says_how_they_go),
-    };
-    return cmocka_run_group_tests (tests, shop_setup, shop_teardown);
-}
+TEST_GROUP (shop_setup, shop_teardown)

@@ -1,22 +1,13 @@
 /* links: simulated */
 /* The climb between a pass that fell for a transient reason and the one that follows it: over deaths of the
  * coordinator, cancellations and lost hosts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "coordinator/core/apply.h"
 #include "coordinator/core/status_sentence.h"
 #include "retry_fixture.h"
+#include "test.h"
 
-static void the_second_attempt_begins_when_its_moment_has_come (void **state)
+TEST (the_second_attempt_begins_when_its_moment_has_come)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     fall_for_a_while (&bench);
@@ -24,7 +15,7 @@ static void the_second_attempt_begins_when_its_moment_has_come (void **state)
     assert_non_null (planned);
     assert_int_equal (planned->of.retry_planned.due_ms, planned->at_ms + WAIT_MS);
     assert_int_equal (planned->of.retry_planned.left, 0);
-    assert_true (text_is (planned->of.retry_planned.why, "metadata on host0"));
+    assert_text (planned->of.retry_planned.why, "metadata on host0");
     uint64_t due_ms = planned->of.retry_planned.due_ms + 1000;
     assert_int_equal (coord_deadline_ms (bench.coord), due_ms);
     tick_at (&bench, due_ms - 1);
@@ -40,9 +31,8 @@ static void the_second_attempt_begins_when_its_moment_has_come (void **state)
     bench_close (&bench);
 }
 
-static void a_death_before_or_after_it_is_planned_changes_nothing (void **state)
+TEST (a_death_before_or_after_it_is_planned_changes_nothing)
 {
-    (void) state;
     static const enum fact_kind moments[] = { FACT_ATTEMPT_ENDED, FACT_PASS_ENDED, FACT_RETRY_PLANNED };
     for (size_t i = 0; i < 3; i++) {
         struct bench bench;
@@ -59,9 +49,8 @@ static void a_death_before_or_after_it_is_planned_changes_nothing (void **state)
     }
 }
 
-static void a_cancellation_while_it_waits_ends_the_run (void **state)
+TEST (a_cancellation_while_it_waits_ends_the_run)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     fall_for_a_while (&bench);
@@ -72,9 +61,8 @@ static void a_cancellation_while_it_waits_ends_the_run (void **state)
 }
 
 /* What was planned is not due then: a moment that has passed would make every silence start anew, without end. */
-static void a_cancellation_after_a_restart_waits_for_nobody_for_good (void **state)
+TEST (a_cancellation_after_a_restart_waits_for_nobody_for_good)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     fall_for_a_while (&bench);
@@ -88,9 +76,8 @@ static void a_cancellation_after_a_restart_waits_for_nobody_for_good (void **sta
     bench_close (&bench);
 }
 
-static void what_the_user_cancelled_is_not_run_again (void **state)
+TEST (what_the_user_cancelled_is_not_run_again)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     cancel (&bench);
@@ -100,9 +87,8 @@ static void what_the_user_cancelled_is_not_run_again (void **state)
     bench_close (&bench);
 }
 
-static void a_host_that_is_lost_while_it_waits_ends_the_run (void **state)
+TEST (a_host_that_is_lost_while_it_waits_ends_the_run)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     fall_for_a_while (&bench);
@@ -112,9 +98,8 @@ static void a_host_that_is_lost_while_it_waits_ends_the_run (void **state)
     bench_close (&bench);
 }
 
-static void nothing_is_run_again_when_a_host_is_gone (void **state)
+TEST (nothing_is_run_again_when_a_host_is_gone)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     end (&bench, 0, ENDING_EXITED, 1, "metadata server: 503");
@@ -140,9 +125,8 @@ static void at_gate (struct bench *bench, uint32_t host, const char *value)
 }
 
 /* Whatever the one that differs printed as it was stopped. */
-static void hosts_that_differ_at_a_gate_are_not_run_again (void **state)
+TEST (hosts_that_differ_at_a_gate_are_not_run_again)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     for (uint32_t host = 0; host < HOSTS; host++)
@@ -155,9 +139,8 @@ static void hosts_that_differ_at_a_gate_are_not_run_again (void **state)
 }
 
 /* It speaks of its peers, or of what passes by itself, as it is stopped; the gate said why it was. */
-static void who_differs_at_a_gate_is_the_cause_whatever_it_printed (void **state)
+TEST (who_differs_at_a_gate_is_the_cause_whatever_it_printed)
 {
-    (void) state;
     static const char *const printed[] = { "Connection closed by peer", "metadata server: 503", "" };
     for (size_t i = 0; i < 3; i++) {
         struct bench bench;
@@ -180,9 +163,8 @@ static void who_differs_at_a_gate_is_the_cause_whatever_it_printed (void **state
 }
 
 /* Of two of four nobody can say that their program is the right one. */
-static void without_a_majority_at_a_gate_no_host_is_blamed_for_the_others (void **state)
+TEST (without_a_majority_at_a_gate_no_host_is_blamed_for_the_others)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     for (uint32_t host = 0; host < HOSTS; host++)
@@ -193,15 +175,14 @@ static void without_a_majority_at_a_gate_no_host_is_blamed_for_the_others (void 
     assert_int_equal (ended->verdicts.n, HOSTS);
     for (uint32_t host = 0; host < HOSTS; host++) {
         assert_int_equal (ended->verdicts.items[host].outcome, OUTCOME_FAILED);
-        assert_true (text_find (ended->verdicts.items[host].cause, TEXT_LIT ("most hosts share none"), NULL));
+        assert_has (ended->verdicts.items[host].cause, "most hosts share none");
     }
     bench_close (&bench);
 }
 
 /* All are stopped, and the first to end is not at fault. */
-static void who_differs_at_a_gate_is_told_by_what_and_the_others_failed_with_it (void **state)
+TEST (who_differs_at_a_gate_is_told_by_what_and_the_others_failed_with_it)
 {
-    (void) state;
     struct var flags[] = { { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--a") }, { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--b") } };
     struct bench bench;
     bench_open (&bench);
@@ -217,13 +198,12 @@ static void who_differs_at_a_gate_is_told_by_what_and_the_others_failed_with_it 
     const struct verdict *verdicts = last (&bench, FACT_PASS_ENDED)->of.pass_ended.verdicts.items;
     for (uint32_t host = 0; host < HOSTS; host++)
         assert_int_equal (verdicts[host].outcome, host == 2 ? OUTCOME_FAILED : OUTCOME_CASCADE);
-    assert_true (text_find (verdicts[2].cause, TEXT_LIT ("XLA_FLAGS has --b, the other hosts do not have it"), NULL));
+    assert_has (verdicts[2].cause, "XLA_FLAGS has --b, the other hosts do not have it");
     bench_close (&bench);
 }
 
-static void what_was_dropped_from_the_cache_is_not_run_again (void **state)
+TEST_IN (what_was_dropped_from_the_cache_is_not_run_again, NULL, NULL)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     engine_of (bench.coord)->state.pass.dropped = true;
@@ -234,24 +214,20 @@ static void what_was_dropped_from_the_cache_is_not_run_again (void **state)
 }
 
 /* As many as there is room for are told, and how many are not. */
-static void causes_that_are_not_told_are_counted (void **state)
+TEST (causes_that_are_not_told_are_counted)
 {
-    (void) state;
     struct verdict verdicts[HOSTS];
     struct plan plan = { 0 };
-    struct arena arena = { 0 };
     static const char *const causes[HOSTS] = { "a", "b", "c", "d" };
-    sample_plan (&plan, HOSTS, &arena);
+    sample_plan (&plan, HOSTS, &t->arena);
     for (uint32_t i = 0; i < HOSTS; i++)
         verdicts[i] = (struct verdict){
             .host = i, .outcome = OUTCOME_FAILED, .owner = OWNER_UNKNOWN, .cause = text_of (causes[i])
         };
     struct fact_pass_ended ended = { .verdicts = { verdicts, HOSTS } };
-    assert_true (text_find (status_sentence_of_verdicts (&plan, &ended, &arena),
-                            TEXT_LIT (" | and 1 more cause: see the receipt"), NULL));
+    assert_has (status_sentence_of_verdicts (&plan, &ended, &t->arena), " | and 1 more cause: see the receipt");
     ended.verdicts.n = HOSTS - 1;
-    assert_false (text_find (status_sentence_of_verdicts (&plan, &ended, &arena), TEXT_LIT (" more "), NULL));
-    arena_release (&arena);
+    assert_has_not (status_sentence_of_verdicts (&plan, &ended, &t->arena), " more ");
 }
 
 /* A journal of a version that knew neither retries nor parts. */
@@ -279,9 +255,8 @@ static void end_as (struct bench *bench, uint32_t host, struct result result)
     tell (bench, host, &msg);
 }
 
-static void what_its_worker_did_not_end_is_timed_out (void **state)
+TEST (what_its_worker_did_not_end_is_timed_out)
 {
-    (void) state;
     struct bench bench;
     bench_open_with (&bench, never_silent);
     uint64_t longest_ms = bench.plan.rungs.items[0].timeout_ms + 2 * bench.plan.limits.stop_ms;
@@ -296,9 +271,8 @@ static void what_its_worker_did_not_end_is_timed_out (void **state)
     bench_close (&bench);
 }
 
-static void a_kill_is_a_reason_whatever_the_program_said_before (void **state)
+TEST (a_kill_is_a_reason_whatever_the_program_said_before)
 {
-    (void) state;
     struct bench bench;
     bench_open_with (&bench, never_silent);
     end_as (&bench, 1, (struct result){ .ending = ENDING_EXITED, .code = 1 });
@@ -315,9 +289,8 @@ static void a_kill_is_a_reason_whatever_the_program_said_before (void **state)
     bench_close (&bench);
 }
 
-static void a_plan_that_knows_no_budget_has_none (void **state)
+TEST (a_plan_that_knows_no_budget_has_none)
 {
-    (void) state;
     struct bench bench;
     bench_open_with (&bench, of_older);
     fall_for_a_while (&bench);
@@ -331,9 +304,8 @@ static void at_once (struct plan *plan)
     plan->limits.retry_wait_ms = 0;
 }
 
-static void without_a_wait_it_begins_at_once (void **state)
+TEST (without_a_wait_it_begins_at_once)
 {
-    (void) state;
     struct bench bench;
     bench_open_with (&bench, at_once);
     fall_for_a_while (&bench);
@@ -342,9 +314,8 @@ static void without_a_wait_it_begins_at_once (void **state)
     bench_close (&bench);
 }
 
-static void nothing_begins_before_everybody_is_back (void **state)
+TEST (nothing_begins_before_everybody_is_back)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     fall_for_a_while (&bench);
@@ -367,9 +338,8 @@ static void long_names (struct plan *plan)
 }
 
 /* Also where names do not fold: the sentence is about what happened. */
-static void names_leave_room_for_what_is_said (void **state)
+TEST (names_leave_room_for_what_is_said)
 {
-    (void) state;
     for (int passes = 0; passes < 2; passes++) {
         struct bench bench;
         bench_open_with (&bench, long_names);
@@ -378,18 +348,15 @@ static void names_leave_room_for_what_is_said (void **state)
         else
             end_all (&bench, ENDING_EXITED, 1, "No space left on device");
         struct text sentence = last (&bench, FACT_RUN_ENDED)->of.run_ended.sentence;
-        assert_true (text_find (sentence, TEXT_LIT (" 4 hosts, pppp"), NULL));
-        assert_true (text_find (sentence,
-                                passes ? TEXT_LIT ("sss... in ")
-                                       : TEXT_LIT ("sss... failed: No space left on device; exited with status 1"),
-                                NULL));
+        assert_has (sentence, " 4 hosts, pppp");
+        assert_has (sentence, passes ? TEXT_LIT ("sss... in ")
+                                     : TEXT_LIT ("sss... failed: No space left on device; exited with status 1"));
         bench_close (&bench);
     }
 }
 
-static void one_that_passes_then_says_so (void **state)
+TEST (one_that_passes_then_says_so)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench);
     fall_for_a_while (&bench);
@@ -397,34 +364,7 @@ static void one_that_passes_then_says_so (void **state)
     pass (&bench);
     const struct fact_run_ended *ended = &last (&bench, FACT_RUN_ENDED)->of.run_ended;
     assert_int_equal (ended->outcome, OUTCOME_PASSED);
-    assert_true (text_find (ended->sentence, TEXT_LIT ("rung all passed after 1 retry (metadata on host0)"), NULL));
+    assert_has (ended->sentence, "rung all passed after 1 retry (metadata on host0)");
     assert_int_equal (count (&bench, FACT_METRIC_JUDGED), 1);
     bench_close (&bench);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (the_second_attempt_begins_when_its_moment_has_come),
-        cmocka_unit_test (a_death_before_or_after_it_is_planned_changes_nothing),
-        cmocka_unit_test (a_cancellation_while_it_waits_ends_the_run),
-        cmocka_unit_test (a_cancellation_after_a_restart_waits_for_nobody_for_good),
-        cmocka_unit_test (what_the_user_cancelled_is_not_run_again),
-        cmocka_unit_test (a_host_that_is_lost_while_it_waits_ends_the_run),
-        cmocka_unit_test (nothing_is_run_again_when_a_host_is_gone),
-        cmocka_unit_test (hosts_that_differ_at_a_gate_are_not_run_again),
-        cmocka_unit_test (who_differs_at_a_gate_is_the_cause_whatever_it_printed),
-        cmocka_unit_test (without_a_majority_at_a_gate_no_host_is_blamed_for_the_others),
-        cmocka_unit_test (who_differs_at_a_gate_is_told_by_what_and_the_others_failed_with_it),
-        cmocka_unit_test (what_was_dropped_from_the_cache_is_not_run_again),
-        cmocka_unit_test (what_its_worker_did_not_end_is_timed_out),
-        cmocka_unit_test (a_kill_is_a_reason_whatever_the_program_said_before),
-        cmocka_unit_test (a_plan_that_knows_no_budget_has_none),
-        cmocka_unit_test (without_a_wait_it_begins_at_once),
-        cmocka_unit_test (nothing_begins_before_everybody_is_back),
-        cmocka_unit_test (names_leave_room_for_what_is_said),
-        cmocka_unit_test (causes_that_are_not_told_are_counted),
-        cmocka_unit_test (one_that_passes_then_says_so),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* links: simulated */
 /* A cold pass that is run again: who may write then, and what of it is a retry. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "test.h"
 #include "write_lease_fixture.h"
 
 static uint32_t count (const struct bench *bench, enum fact_kind kind)
@@ -51,9 +45,8 @@ static void await_token (struct bench *bench, uint32_t nth)
     assert_int_equal (count_effects (bench, FX_TOKEN), nth);
 }
 
-static void a_cold_pass_that_is_run_again_has_a_token_of_its_own (void **state)
+TEST (a_cold_pass_that_is_run_again_has_a_token_of_its_own)
 {
-    (void) state;
     struct bench bench;
     open_failed (&bench);
     await_token (&bench, 2);
@@ -69,9 +62,8 @@ static void a_cold_pass_that_is_run_again_has_a_token_of_its_own (void **state)
     bench_close (&bench);
 }
 
-static void a_death_before_the_token_comes_neither_waits_nor_counts_again (void **state)
+TEST (a_death_before_the_token_comes_neither_waits_nor_counts_again)
 {
-    (void) state;
     struct bench bench;
     open_failed (&bench);
     await_token (&bench, 2);
@@ -83,9 +75,8 @@ static void a_death_before_the_token_comes_neither_waits_nor_counts_again (void 
     bench_close (&bench);
 }
 
-static void what_follows_a_retry_is_none (void **state)
+TEST (what_follows_a_retry_is_none)
 {
-    (void) state;
     struct bench bench;
     open_failed (&bench);
     await_token (&bench, 2);
@@ -104,9 +95,8 @@ static void what_follows_a_retry_is_none (void **state)
     bench_close (&bench);
 }
 
-static void cold_and_restored_have_a_budget_each (void **state)
+TEST (cold_and_restored_have_a_budget_each)
 {
-    (void) state;
     struct bench bench;
     open_failed (&bench);
     await_token (&bench, 2);
@@ -133,15 +123,13 @@ static void cold_and_restored_have_a_budget_each (void **state)
 }
 
 /* Another run wrote what this one needs while it waited: nothing cold is left to do. */
-static void what_another_run_published_meanwhile_is_restored_and_no_retry (void **state)
+TEST (what_another_run_published_meanwhile_is_restored_and_no_retry)
 {
-    (void) state;
     struct bench bench;
-    struct arena arena = { 0 };
     struct fact_generation theirs = { .token = 9, .sha256 = TEXT_LIT ("9") };
     open_restored (&bench);
-    theirs.covers.items = arena_alloc (&arena, sizeof (struct text));
-    theirs.covers.items[0] = text_copy (&arena,
+    theirs.covers.items = arena_alloc (&t->arena, sizeof (struct text));
+    theirs.covers.items[0] = text_copy (&t->arena,
                                         last_fact (&bench, FACT_GENERATION_PUBLISHED)->of.generation.covers.items[0]);
     theirs.covers.n = 1;
     bench_close (&bench);
@@ -156,17 +144,4 @@ static void what_another_run_published_meanwhile_is_restored_and_no_retry (void 
     assert_int_equal (began (&bench)->key.pass, PASS_RESTORED);
     assert_int_equal (began (&bench)->purpose, PURPOSE_CLIMB);
     bench_close (&bench);
-    arena_release (&arena);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_cold_pass_that_is_run_again_has_a_token_of_its_own),
-        cmocka_unit_test (a_death_before_the_token_comes_neither_waits_nor_counts_again),
-        cmocka_unit_test (what_follows_a_retry_is_none),
-        cmocka_unit_test (cold_and_restored_have_a_budget_each),
-        cmocka_unit_test (what_another_run_published_meanwhile_is_restored_and_no_retry),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include "coordinator/view/receipt_text.h"
 #include "coordinator/view/status.h"
 #include "coordinator/view/waiting.h"
+#include "test.h"
 #include "view_fixture.h"
 
 enum { HOSTS = 4 };
@@ -121,9 +122,8 @@ static void assert_waiting (struct both *both, const char *expected)
     buf_release (&out);
 }
 
-static void a_retry_is_waited_for_by_name_and_stays_in_the_history (void **state)
+TEST (a_retry_is_waited_for_by_name_and_stays_in_the_history)
 {
-    (void) state;
     struct both both;
     struct attempt_key first = { FACTS, PASS_ONCE, 1 }, second = { FACTS, PASS_ONCE, 2 };
     both_open (&both);
@@ -135,7 +135,7 @@ static void a_retry_is_waited_for_by_name_and_stays_in_the_history (void **state
     assert_status (&both, "\"fell_attempt\": 1");
     both.show.at_ms += 2000;
     begin (&both, second, PURPOSE_RETRY, 0, HOSTS);
-    assert_null (strstr (buf_c (&both.show.lines), "waiting"));
+    assert_has_not (&both.show.lines, "waiting");
     assert_int_equal (both.show.board->retry.key.attempt, 0);
     end (&both, second, 0, HOSTS, ENDING_EXITED, 0);
     judge (&both, second, 0, 0, 0, OUTCOME_PASSED);
@@ -150,8 +150,8 @@ static void a_retry_is_waited_for_by_name_and_stays_in_the_history (void **state
     assert_true (
         text_is (rung->recovered.items[0], "once attempt 1 failed: the cause; run again after 2 s: metadata on host3"));
     assert_int_equal (receipt.recoveries.n, 1);
-    assert_true (text_is (receipt.recoveries.items[0].what,
-                          "rung facts, once attempt 1, was run again after 2 s: metadata on host3"));
+    assert_text (receipt.recoveries.items[0].what,
+                 "rung facts, once attempt 1, was run again after 2 s: metadata on host3");
     both_close (&both);
 }
 
@@ -184,9 +184,8 @@ static void isolate (struct both *both)
                                                       .suspects = { suspects, 1 } } });
 }
 
-static void parts_of_the_slice_do_not_change_how_the_rung_stands (void **state)
+TEST (parts_of_the_slice_do_not_change_how_the_rung_stands)
 {
-    (void) state;
     struct both both;
     both_open (&both);
     isolate (&both);
@@ -203,8 +202,7 @@ static void parts_of_the_slice_do_not_change_how_the_rung_stands (void **state)
     }
     for (uint32_t i = 0; i < pass->groups.n; i++) {
         bool suspect = pass->groups.items[i].hosts.items[0] == 3;
-        assert_true (text_find (pass->groups.items[i].cause,
-                                text_of (suspect ? "run by themselves, h3 failed" : " because host3 failed"), NULL));
+        assert_has (pass->groups.items[i].cause, suspect ? "run by themselves, h3 failed" : " because host3 failed");
     }
     assert_status (&both, "\"suspects\": \"host3\"");
     assert_has (&both.show.lines, "all: no host reports a cause; to find it, parts of the slice are run by themselves: "
@@ -217,9 +215,8 @@ static void parts_of_the_slice_do_not_change_how_the_rung_stands (void **state)
     both_close (&both);
 }
 
-static void a_part_that_runs_shows_as_such (void **state)
+TEST (a_part_that_runs_shows_as_such)
 {
-    (void) state;
     struct both both;
     struct buf out;
     struct style style = { .columns = 100 };
@@ -239,9 +236,8 @@ static void a_part_that_runs_shows_as_such (void **state)
     both_close (&both);
 }
 
-static void parts_stand_in_the_receipt_and_count_for_nothing (void **state)
+TEST (parts_stand_in_the_receipt_and_count_for_nothing)
 {
-    (void) state;
     struct both both;
     struct slice_receipt receipt;
     both_open (&both);
@@ -264,15 +260,4 @@ static void parts_stand_in_the_receipt_and_count_for_nothing (void **state)
     assert_has (&out, BLAME_AT_LIMIT " because host3 failed");
     buf_release (&out);
     both_close (&both);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_retry_is_waited_for_by_name_and_stays_in_the_history),
-        cmocka_unit_test (parts_of_the_slice_do_not_change_how_the_rung_stands),
-        cmocka_unit_test (a_part_that_runs_shows_as_such),
-        cmocka_unit_test (parts_stand_in_the_receipt_and_count_for_nothing),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

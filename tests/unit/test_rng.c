@@ -1,19 +1,11 @@
 /* links: base */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/base/rng.h"
 #include "rng_unit.h"
-#include <stdlib.h>
+#include "test.h"
 
 /* Outputs of Vigna's splitmix64.c for seed 1234567. */
-static void numbers_are_those_of_splitmix64 (void **state)
+TEST (numbers_are_those_of_splitmix64)
 {
-    (void) state;
     static const uint64_t expected[] = {
         UINT64_C (6457827717110365317), UINT64_C (3203168211198807973),  UINT64_C (9817491932198370423),
         UINT64_C (4593380528125082431), UINT64_C (16408922859458223821),
@@ -23,9 +15,8 @@ static void numbers_are_those_of_splitmix64 (void **state)
         assert_true (rng_next (&rng) == expected[i]);
 }
 
-static void numbers_below_a_bound_reach_all_of_it_evenly (void **state)
+TEST (numbers_below_a_bound_reach_all_of_it_evenly)
 {
-    (void) state;
     struct rng rng = rng_seed (1);
     uint32_t seen[7] = { 0 };
     for (int i = 0; i < 70000; i++) {
@@ -39,9 +30,8 @@ static void numbers_below_a_bound_reach_all_of_it_evenly (void **state)
 }
 
 /* A bound of 3/4 of the range: without rejection the lower third would come up twice as often as each other one. */
-static void a_large_bound_is_unbiased (void **state)
+TEST (a_large_bound_is_unbiased)
 {
-    (void) state;
     struct rng rng = rng_seed (2);
     uint64_t quarter = UINT64_C (1) << 62;
     uint32_t low = 0;
@@ -53,9 +43,8 @@ static void a_large_bound_is_unbiased (void **state)
     assert_in_range (low, 9600, 10400);
 }
 
-static void units_lie_in_zero_to_one (void **state)
+TEST (units_lie_in_zero_to_one)
 {
-    (void) state;
     struct rng rng = rng_seed (3);
     double sum = 0;
     for (int i = 0; i < 10000; i++) {
@@ -72,9 +61,8 @@ static int by_value (const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static void folded_seeds_are_all_different (void **state)
+TEST (folded_seeds_are_all_different)
 {
-    (void) state;
     enum { N = 200 };
     static uint64_t seeds[N * N];
     for (uint64_t seed = 0; seed < N; seed++)
@@ -85,9 +73,8 @@ static void folded_seeds_are_all_different (void **state)
         assert_true (seeds[i - 1] != seeds[i]);
 }
 
-static void a_folded_stream_is_not_a_shifted_copy_of_another (void **state)
+TEST (a_folded_stream_is_not_a_shifted_copy_of_another)
 {
-    (void) state;
     struct rng parent = rng_seed (9);
     for (uint64_t purpose = 0; purpose < 100; purpose++) {
         struct rng child = rng_seed (rng_derive_seed (9, purpose));
@@ -99,23 +86,8 @@ static void a_folded_stream_is_not_a_shifted_copy_of_another (void **state)
 }
 
 /* Or tests that name a seed would try something else in every later version. */
-static void folding_is_fixed_for_ever (void **state)
+TEST (folding_is_fixed_for_ever)
 {
-    (void) state;
     assert_true (rng_derive_seed (0, 0) == UINT64_C (0xE1DFFA4D4E15BF64));
     assert_true (rng_derive_seed (42, 7) == UINT64_C (0x62B01B3FBCF0CC19));
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (numbers_are_those_of_splitmix64),
-        cmocka_unit_test (numbers_below_a_bound_reach_all_of_it_evenly),
-        cmocka_unit_test (a_large_bound_is_unbiased),
-        cmocka_unit_test (units_lie_in_zero_to_one),
-        cmocka_unit_test (folded_seeds_are_all_different),
-        cmocka_unit_test (a_folded_stream_is_not_a_shifted_copy_of_another),
-        cmocka_unit_test (folding_is_fixed_for_ever),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,17 +1,7 @@
-/* links: journal */
+/* alone: journal */
 /* Which run is the last one, whatever became of the note of when each was made. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +9,7 @@
 #include "common/io/atomic_file.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/journal/run_dir.h"
+#include "test.h"
 
 enum { APART_MS = 50 };
 
@@ -92,7 +83,7 @@ static void look_at (const struct run_dir *dir)
     assert_int_equal (unlink (path), 0);
 }
 
-static void a_wrong_digit_in_created_makes_no_other_run_the_last (void **state)
+TEST_IN (a_wrong_digit_in_created_makes_no_other_run_the_last, home_make, home_remove)
 {
     const struct home *home = *state;
     last_is_the_newer (home, "as they were made");
@@ -101,7 +92,7 @@ static void a_wrong_digit_in_created_makes_no_other_run_the_last (void **state)
     each_wrong_digit (home, &home->older, '9');
 }
 
-static void a_run_that_was_removed_meanwhile_is_no_damage (void **state)
+TEST_IN (a_run_that_was_removed_meanwhile_is_no_damage, home_make, home_remove)
 {
     const struct home *home = *state;
     struct err err = { 0 };
@@ -110,14 +101,14 @@ static void a_run_that_was_removed_meanwhile_is_no_damage (void **state)
     assert_int_equal (unlink (run_dir_unbegun_path (&home->newer, path)), 0);
     assert_int_equal (run_begun_check (&home->newer, &err), -1);
     assert_int_equal (err.code, ERR_USAGE);
-    assert_non_null (strstr (err.text, "no longer exists"));
+    assert_has (err.text, "no longer exists");
     err = (struct err){ 0 };
     assert_int_equal (run_begun_check_or_remove (&home->newer, &err), -1);
     assert_int_equal (err.code, ERR_USAGE);
 }
 
 /* The clock was a century ahead, and was set back; or somebody wrote what no clock says. */
-static void the_last_is_the_last_that_was_made_whatever_the_clock_said (void **state)
+TEST_IN (the_last_is_the_last_that_was_made_whatever_the_clock_said, home_make, home_remove)
 {
     struct home *home = *state;
     put_created (&home->newer, "4765132800000 4765132800000\n", 28);
@@ -130,7 +121,7 @@ static void the_last_is_the_last_that_was_made_whatever_the_clock_said (void **s
     last_is_the_newer (home, "a number beyond all");
 }
 
-static void the_last_is_the_one_that_was_taken_over (void **state)
+TEST_IN (the_last_is_the_one_that_was_taken_over, home_make, home_remove)
 {
     const struct home *home = *state;
     struct run_dir taken, newest, found;
@@ -144,7 +135,7 @@ static void the_last_is_the_one_that_was_taken_over (void **state)
 }
 
 /* Of two who wait, each on a file of its own, both would have it. */
-static void a_turn_is_one_files_lock_whoever_holds_it_meanwhile (void **state)
+TEST_IN (a_turn_is_one_files_lock_whoever_holds_it_meanwhile, home_make, home_remove)
 {
     const struct home *home = *state;
     struct flock whole = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
@@ -172,9 +163,8 @@ static void a_turn_is_one_files_lock_whoever_holds_it_meanwhile (void **state)
     assert_int_equal (waitpid (holder, NULL, 0), holder);
 }
 
-static void only_an_id_becomes_a_path (void **state)
+TEST (only_an_id_becomes_a_path)
 {
-    (void) state;
     static const char *const others[] = { "",
                                           "../../x",
                                           "ab",
@@ -192,9 +182,8 @@ static void only_an_id_becomes_a_path (void **state)
 }
 
 /* Of a journal that came from elsewhere, as an id. */
-static void only_words_of_a_plan_become_parts_of_a_path (void **state)
+TEST (only_words_of_a_plan_become_parts_of_a_path)
 {
-    (void) state;
     static const char *const others[] = { "", ".", "..", ".hidden", "a/b", "../x", "/x" };
     struct plan_host hosts[] = { { .name = TEXT_LIT ("h0") }, { .name = TEXT_LIT ("h1.b-c_d") } };
     struct rung rungs[] = { { .id = TEXT_LIT ("facts") }, { .id = TEXT_LIT ("tiny-1") } };
@@ -212,19 +201,4 @@ static void only_words_of_a_plan_become_parts_of_a_path (void **state)
     }
     rungs[1].id = TEXT_LIT ("a\0b");
     assert_false (run_dir_names_path_safe (&plan));
-}
-
-int main (void)
-{
-#define IN_HOME(test) cmocka_unit_test_setup_teardown (test, home_make, home_remove)
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (only_an_id_becomes_a_path),
-        cmocka_unit_test (only_words_of_a_plan_become_parts_of_a_path),
-        IN_HOME (a_wrong_digit_in_created_makes_no_other_run_the_last),
-        IN_HOME (a_run_that_was_removed_meanwhile_is_no_damage),
-        IN_HOME (the_last_is_the_one_that_was_taken_over),
-        IN_HOME (the_last_is_the_last_that_was_made_whatever_the_clock_said),
-        IN_HOME (a_turn_is_one_files_lock_whoever_holds_it_meanwhile),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

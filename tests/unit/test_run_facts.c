@@ -1,18 +1,10 @@
 /* links: journal */
 /* What a journal holds at an index is a fact of this run, with this index, and the first is run-opened. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/wire/wire.h"
 #include "coordinator/journal/run_facts.h"
+#include "test.h"
 
 static const char run_id[] = "0123456789abcdef0123456789abcdef";
 
@@ -33,9 +25,8 @@ static void decodes (const struct fact *fact, uint64_t index, const char *proble
     arena_release (&arena);
 }
 
-static void each_fact_has_its_place (void **state)
+TEST (each_fact_has_its_place)
 {
-    (void) state;
     struct fact opened = { .kind = FACT_RUN_OPENED, .index = 1, .of.run_opened.run = text_of (run_id) };
     struct fact epoch = { .kind = FACT_EPOCH_BEGAN, .index = 2, .of.epoch_began.epoch = 1 };
     decodes (&opened, 1, NULL);
@@ -95,10 +86,9 @@ static void two_claim (void)
     run_facts_warn (run_id);
 }
 
-static void each_host_that_contradicts_the_record_is_named_once (void **state)
+TEST (each_host_that_contradicts_the_record_is_named_once)
 {
     char said[2048];
-    (void) state;
     heard (one_claims, said, sizeof said);
     assert_string_equal (said, "sliceup: warning: run 01234567: 1 host contradicts the record, and no other host "
                                "confirms it: host h0 knows fact 9\n");
@@ -107,25 +97,11 @@ static void each_host_that_contradicts_the_record_is_named_once (void **state)
                                "than the others: host h0 knows fact 9; host h1 knows fact 8\n");
 }
 
-static void what_is_no_fact_is_told_why (void **state)
+TEST (what_is_no_fact_is_told_why)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct fact back;
-    struct err err = { 0 };
-    assert_int_equal (run_facts_decode (run_id, 5, TEXT_LIT ("no fact"), &arena, &back, &err), -1);
-    assert_int_equal (err.code, ERR_DAMAGE);
-    assert_non_null (strstr (err.text, "is damaged at fact 5: "));
-    assert_null (strstr (err.text, "fact 5: ;")); /* a reason stands there */
-    arena_release (&arena);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (each_fact_has_its_place),
-        cmocka_unit_test (each_host_that_contradicts_the_record_is_named_once),
-        cmocka_unit_test (what_is_no_fact_is_told_why),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
+    assert_int_equal (run_facts_decode (run_id, 5, TEXT_LIT ("no fact"), &t->arena, &back, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_DAMAGE);
+    assert_has (t->err.text, "is damaged at fact 5: ");
+    assert_has_not (t->err.text, "fact 5: ;"); /* a reason stands there */
 }

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "coordinator/cli/watch_view.h"
+#include "test.h"
 #include "view_fixture.h"
 
 enum { QUIET_MS = 10000 };
@@ -67,10 +68,9 @@ static bool says_after (struct watched *watched, uint64_t ms, bool frozen, const
     return says (watched, words);
 }
 
-static void what_is_waited_for_is_said_after_ten_seconds_that_passed (void **state)
+TEST (what_is_waited_for_is_said_after_ten_seconds_that_passed)
 {
     struct watched watched;
-    (void) state;
     watched_make (&watched, false);
     assert_false (says_after (&watched, QUIET_MS - 1, false, "waiting for"));
     assert_true (says_after (&watched, 1, false, "waiting for"));
@@ -80,20 +80,18 @@ static void what_is_waited_for_is_said_after_ten_seconds_that_passed (void **sta
     watched_release (&watched);
 }
 
-static void while_nothing_is_heard_nothing_is_waited_for (void **state)
+TEST (while_nothing_is_heard_nothing_is_waited_for)
 {
     struct watched watched;
-    (void) state;
     watched_make (&watched, false);
     assert_false (says_after (&watched, 2 * QUIET_MS, true, "waiting for"));
     watched_release (&watched);
 }
 
 /* It stood an hour ahead until just now: ten seconds are ten seconds. */
-static void the_wall_clock_does_not_decide_how_long_it_was_quiet (void **state)
+TEST (the_wall_clock_does_not_decide_how_long_it_was_quiet)
 {
     struct watched watched;
-    (void) state;
     watched_make (&watched, false);
     watched.wall_ms -= 3600 * 1000;
     assert_false (says_after (&watched, QUIET_MS - 1, false, "waiting for"));
@@ -103,11 +101,10 @@ static void the_wall_clock_does_not_decide_how_long_it_was_quiet (void **state)
 }
 
 /* A fact that was recorded 4 s ago. */
-static void a_fact_that_comes_late_has_its_age_by_the_wall_clock (void **state)
+TEST (a_fact_that_comes_late_has_its_age_by_the_wall_clock)
 {
     struct watched watched;
     struct fact beat = { .kind = FACT_EPOCH_BEGAN, .at_ms = 60000, .of.epoch_began = { 1, 77, 0 } };
-    (void) state;
     watched_make (&watched, false);
     watched.boot_ms += 5000;
     beat.wall_ms = watched.wall_ms - 4000;
@@ -118,11 +115,10 @@ static void a_fact_that_comes_late_has_its_age_by_the_wall_clock (void **state)
     watched_release (&watched);
 }
 
-static void notes_stand_behind_the_clock_of_the_run_and_json_has_none (void **state)
+TEST (notes_stand_behind_the_clock_of_the_run_and_json_has_none)
 {
     struct watched watched;
     struct fact asked = { .kind = FACT_CANCEL_ASKED, .at_ms = 83450, .of.cancel_asked = { .level = 1 } };
-    (void) state;
     watched_make (&watched, false);
     apply (&watched, &asked);
     run_lines_remark (watched.lines, "nobody holds\x1b[2J it \xC3\xBC", watched.boot_ms);
@@ -139,12 +135,11 @@ static void notes_stand_behind_the_clock_of_the_run_and_json_has_none (void **st
 }
 
 /* A note that views keep is cut and one of the newest 256; a line is neither. */
-static void lines_are_neither_cut_nor_left_out (void **state)
+TEST (lines_are_neither_cut_nor_left_out)
 {
     enum { LONG = 5000, MANY = FEED_NOTES_KEPT + 44 };
     static char remark[LONG + 1];
     struct watched watched;
-    (void) state;
     watched_make (&watched, false);
     memset (remark, 'x', LONG);
     run_lines_remark (watched.lines, remark, watched.boot_ms);
@@ -160,13 +155,12 @@ static void lines_are_neither_cut_nor_left_out (void **state)
 }
 
 /* Two hosts that fall silent are told together half a second later, or when there is no later. */
-static void what_waits_to_be_shared_is_printed_at_the_end (void **state)
+TEST (what_waits_to_be_shared_is_printed_at_the_end)
 {
     struct watched watched;
     struct fact silent = { .kind = FACT_HOST_SUSPECTED,
                            .at_ms = 1000,
                            .of.host_suspected = { .host = 0, .silent_ms = 5000 } };
-    (void) state;
     watched_make (&watched, false);
     apply (&watched, &silent);
     assert_false (says (&watched, "silent for"));
@@ -177,13 +171,12 @@ static void what_waits_to_be_shared_is_printed_at_the_end (void **state)
 }
 
 /* It stays in the journal, so that a reader who comes later is told of it too. */
-static void a_survived_silence_is_one_line (void **state)
+TEST (a_survived_silence_is_one_line)
 {
     struct watched watched;
     struct fact back = {
         .kind = FACT_HOST_RETURNED, .index = 9, .at_ms = 1000, .of.host_suspected = { .host = 1, .silent_ms = 26000 }
     };
-    (void) state;
     watched_make (&watched, false);
     apply (&watched, &back);
     run_lines_close (watched.lines);
@@ -195,19 +188,4 @@ static void a_survived_silence_is_one_line (void **state)
     assert_true (says (&watched, "\"type\":\"host-returned\""));
     assert_true (says (&watched, "\"host\":\"host1\",\"silent_ms\":26000"));
     watched_release (&watched);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (what_is_waited_for_is_said_after_ten_seconds_that_passed),
-        cmocka_unit_test (while_nothing_is_heard_nothing_is_waited_for),
-        cmocka_unit_test (the_wall_clock_does_not_decide_how_long_it_was_quiet),
-        cmocka_unit_test (a_fact_that_comes_late_has_its_age_by_the_wall_clock),
-        cmocka_unit_test (notes_stand_behind_the_clock_of_the_run_and_json_has_none),
-        cmocka_unit_test (lines_are_neither_cut_nor_left_out),
-        cmocka_unit_test (what_waits_to_be_shared_is_printed_at_the_end),
-        cmocka_unit_test (a_survived_silence_is_one_line),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,15 +1,4 @@
-/* links: io */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+/* alone: io */
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
@@ -19,6 +8,7 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/safe_path.h"
+#include "test.h"
 
 enum { ALICE = 61001, MALLORY = 61002 };
 
@@ -93,9 +83,8 @@ static bool is_root (void)
     return false;
 }
 
-static void what_only_its_user_may_change_is_good (void **state)
+TEST_IN (what_only_its_user_may_change_is_good, make_top, remove_top)
 {
-    (void) state;
     make ("a", 0755, geteuid ());
     make ("a/b", 0700, geteuid ());
     assert_good ("a/b", &shared);
@@ -105,17 +94,15 @@ static void what_only_its_user_may_change_is_good (void **state)
     assert_good ("a/b/not-there/at-all", &own);
 }
 
-static void what_is_neither_folder_nor_file_is_told_so (void **state)
+TEST_IN (what_is_neither_folder_nor_file_is_told_so, make_top, remove_top)
 {
-    (void) state;
     struct err err = { 0 };
     assert_int_equal (safe_path_check ("/dev/null", &own, &err), -1);
     assert_string_equal (err.text, "home /dev/null is neither a folder nor a file: set SLICEUP_HOME to another folder");
 }
 
-static void what_others_may_write_is_refused (void **state)
+TEST_IN (what_others_may_write_is_refused, make_top, remove_top)
 {
-    (void) state;
     static const mode_t modes[] = { 0777, 0775, 0757, 01777, 02775, 0720, 0702 };
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
         char mode[8];
@@ -130,9 +117,8 @@ static void what_others_may_write_is_refused (void **state)
     }
 }
 
-static void a_folder_on_the_way_counts (void **state)
+TEST_IN (a_folder_on_the_way_counts, make_top, remove_top)
 {
-    (void) state;
     make ("a", 0777, geteuid ());
     make ("a/b", 0755, geteuid ());
     assert_refused ("a/b", &shared, WORDS (path_of ("a/b"), "lies below", path_of ("a"), "0777", "chmod go-w"));
@@ -144,9 +130,8 @@ static void a_folder_on_the_way_counts (void **state)
 }
 
 /* Where umask is 002, every user has a group of its own. */
-static void a_private_group_on_the_way_is_nobody_else (void **state)
+TEST_IN (a_private_group_on_the_way_is_nobody_else, make_top, remove_top)
 {
-    (void) state;
     if (!is_root ())
         return;
     make ("a", 0775, 0); /* of group root, in which is nobody but root */
@@ -162,9 +147,8 @@ static void a_private_group_on_the_way_is_nobody_else (void **state)
     assert_refused ("a/b", &shared, WORDS ("lies below", "0777"));
 }
 
-static void others_own_nothing_of_it (void **state)
+TEST_IN (others_own_nothing_of_it, make_top, remove_top)
 {
-    (void) state;
     if (!is_root ())
         return;
     make ("a", 01777, 0);
@@ -180,9 +164,8 @@ static void others_own_nothing_of_it (void **state)
     assert_refused ("d/../a/b/../b/c", &shared, WORDS ("lies below", path_of ("a/b")));
 }
 
-static void whom_the_rule_trusts_may_own_it_and_others_not (void **state)
+TEST_IN (whom_the_rule_trusts_may_own_it_and_others_not, make_top, remove_top)
 {
-    (void) state;
     if (!is_root ())
         return;
     static const uint32_t uids[] = { 7, ALICE };
@@ -199,9 +182,8 @@ static void whom_the_rule_trusts_may_own_it_and_others_not (void **state)
     assert_refused ("a/d", &rule, WORDS ("0775")); /* trust is in an owner, not in whoever is in a group */
 }
 
-static void links_are_followed_and_judged (void **state)
+TEST_IN (links_are_followed_and_judged, make_top, remove_top)
 {
-    (void) state;
     make ("a", 0755, geteuid ());
     make ("bad", 0777, geteuid ());
     make ("bad/inner", 0755, geteuid ());
@@ -225,9 +207,8 @@ static void links_are_followed_and_judged (void **state)
     assert_good ("good/b", &own); /* a link on the way to it is none itself */
 }
 
-static void a_link_that_somebody_left_in_a_sticky_folder_is_refused (void **state)
+TEST_IN (a_link_that_somebody_left_in_a_sticky_folder_is_refused, make_top, remove_top)
 {
-    (void) state;
     if (!is_root ())
         return;
     make ("a", 0755, 0);
@@ -256,9 +237,8 @@ static int as_alice (void)
     return safe_path_check (path_of ("closed/inner"), &shared, &err) != 0 ? 15 : 0; /* who opens it hears why not */
 }
 
-static void for_another_user_it_is_that_users_own_that_counts (void **state)
+TEST_IN (for_another_user_it_is_that_users_own_that_counts, make_top, remove_top)
 {
-    (void) state;
     if (!is_root ())
         return;
     int status = 0;
@@ -297,18 +277,16 @@ static bool give_acl (const char *path, const char *which)
     return false;
 }
 
-static void an_acl_that_lets_somebody_write_shows_in_the_mode (void **state)
+TEST_IN (an_acl_that_lets_somebody_write_shows_in_the_mode, make_top, remove_top)
 {
-    (void) state;
     make ("a", 0755, geteuid ());
     if (!give_acl (path_of ("a"), "system.posix_acl_access"))
         return;
     assert_refused ("a", &shared, WORDS ("0775"));
 }
 
-static void an_acl_that_new_things_inherit_opens_none_that_we_make (void **state)
+TEST_IN (an_acl_that_new_things_inherit_opens_none_that_we_make, make_top, remove_top)
 {
-    (void) state;
     make ("a", 0755, geteuid ());
     if (!give_acl (path_of ("a"), "system.posix_acl_default"))
         return;
@@ -319,11 +297,10 @@ static void an_acl_that_new_things_inherit_opens_none_that_we_make (void **state
     assert_good ("a/b", &shared);
 }
 
-static void long_paths_leave_room_for_what_to_do (void **state)
+TEST_IN (long_paths_leave_room_for_what_to_do, make_top, remove_top)
 {
     char name[3000] = "";
     struct err err = { 0 };
-    (void) state;
     make ("a", 0777, geteuid ());
     for (int i = 0; i < 28; i++)
         strcat (name, i ? "/0123456789012345678901234567890123456789" : "a/0123456789");
@@ -335,25 +312,4 @@ static void long_paths_leave_room_for_what_to_do (void **state)
     beyond[sizeof beyond - 1] = '\0';
     assert_int_equal (safe_path_check (beyond, &shared, &err), -1);
     assert_int_equal (err.code, ERR_LIMIT);
-}
-
-int main (void)
-{
-#define IN_TOP(test) cmocka_unit_test_setup_teardown (test, make_top, remove_top)
-    const struct CMUnitTest tests[] = {
-        IN_TOP (what_only_its_user_may_change_is_good),
-        IN_TOP (what_is_neither_folder_nor_file_is_told_so),
-        IN_TOP (what_others_may_write_is_refused),
-        IN_TOP (a_folder_on_the_way_counts),
-        IN_TOP (a_private_group_on_the_way_is_nobody_else),
-        IN_TOP (others_own_nothing_of_it),
-        IN_TOP (whom_the_rule_trusts_may_own_it_and_others_not),
-        IN_TOP (links_are_followed_and_judged),
-        IN_TOP (a_link_that_somebody_left_in_a_sticky_folder_is_refused),
-        IN_TOP (for_another_user_it_is_that_users_own_that_counts),
-        IN_TOP (an_acl_that_lets_somebody_write_shows_in_the_mode),
-        IN_TOP (an_acl_that_new_things_inherit_opens_none_that_we_make),
-        IN_TOP (long_paths_leave_room_for_what_to_do),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
-/* links: simulated scene */
+/* links: simulated picture */
 #include "scene_fixture.h"
 #include "scene_print.h"
+#include "test.h"
 
 /* The marks of all tiles at a rung, in their order; `rung` SCENE_NOBODY: now.
  */
@@ -15,9 +16,8 @@ static const char *letters (const struct scene *scene, uint32_t rung)
 }
 #define assert_marks(stage, rung, expected) assert_string_equal (letters (stage_draw (stage), rung), expected)
 
-static void every_mark_has_a_letter_of_its_own (void **state)
+TEST (every_mark_has_a_letter_of_its_own)
 {
-    (void) state;
     char seen[MARK_N + 1] = { 0 };
     for (enum scene_mark mark = 0; mark < MARK_N; mark++) {
         assert_null (strchr (seen, scene_mark_letter (mark)));
@@ -31,9 +31,8 @@ static void every_mark_has_a_letter_of_its_own (void **state)
     assert_int_equal (scene_mark_of_outcome ((enum outcome) 77), MARK_TO_COME);
 }
 
-static void before_the_run_is_opened_there_is_nothing (void **state)
+TEST (before_the_run_is_opened_there_is_nothing)
 {
-    (void) state;
     struct stage stage;
     stage_make (&stage, 4);
     assert_false (stage_draw (&stage)->opened);
@@ -41,9 +40,8 @@ static void before_the_run_is_opened_there_is_nothing (void **state)
     stage_release (&stage);
 }
 
-static void a_run_climbs_mark_by_mark (void **state)
+TEST (a_run_climbs_mark_by_mark)
 {
-    (void) state;
     struct stage stage;
     struct show *show = &stage.show;
     stage_make (&stage, 4);
@@ -92,9 +90,8 @@ static void show_left_behind (struct show *show, uint32_t host, uint32_t rung)
     show_fact (show, fact);
 }
 
-static void who_is_left_behind_keeps_the_mark_of_what_it_did (void **state)
+TEST (who_is_left_behind_keeps_the_mark_of_what_it_did)
 {
-    (void) state;
     struct stage stage;
     struct show *show = &stage.show;
     struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_DEVICE };
@@ -110,9 +107,8 @@ static void who_is_left_behind_keeps_the_mark_of_what_it_did (void **state)
 }
 
 /* Blocked before the first pass: the host that never came is the cause, with the command without it. */
-static void a_host_that_never_joined_is_a_cause (void **state)
+TEST (a_host_that_never_joined_is_a_cause)
 {
-    (void) state;
     for (int goes_on = 0; goes_on < 2; goes_on++) {
         struct stage stage;
         struct show *show = &stage.show;
@@ -137,16 +133,15 @@ static void a_host_that_never_joined_is_a_cause (void **state)
         if (!goes_on) {
             assert_int_equal (group->outcome, OUTCOME_BLOCKED);
             assert_text (group->cause, "its worker did not join within 30 s");
-            assert_true (text_find (group->next, TEXT_LIT ("--min-hosts 3"), NULL));
+            assert_has (group->next, "--min-hosts 3");
         }
         stage_release (&stage);
     }
 }
 
 /* It did not end for that host: who cancelled has no use for the command without it. */
-static void a_host_that_never_joined_a_cancelled_run_is_told_and_nothing_proposed (void **state)
+TEST (a_host_that_never_joined_a_cancelled_run_is_told_and_nothing_proposed)
 {
-    (void) state;
     struct stage stage;
     struct show *show = &stage.show;
     stage_make (&stage, 4);
@@ -159,13 +154,12 @@ static void a_host_that_never_joined_a_cancelled_run_is_told_and_nothing_propose
     assert_int_equal (scene->groups_n, 1);
     assert_int_equal (scene->groups[0].outcome, OUTCOME_BLOCKED);
     assert_text (scene->groups[0].cause, "its worker did not join within 30 s");
-    assert_false (text_find (scene->groups[0].next, TEXT_LIT ("--min-hosts"), NULL));
+    assert_has_not (scene->groups[0].next, "--min-hosts");
     stage_release (&stage);
 }
 
-static void a_launch_that_is_known_to_fail_is_the_cause_of_all (void **state)
+TEST (a_launch_that_is_known_to_fail_is_the_cause_of_all)
 {
-    (void) state;
     struct stage stage;
     struct show *show = &stage.show;
     stage_make (&stage, 4);
@@ -182,9 +176,8 @@ static void a_launch_that_is_known_to_fail_is_the_cause_of_all (void **state)
     stage_release (&stage);
 }
 
-static void what_was_restored_counts_more_than_what_was_compiled (void **state)
+TEST (what_was_restored_counts_more_than_what_was_compiled)
 {
-    (void) state;
     struct stage stage;
     struct show *show = &stage.show;
     struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_CACHE };
@@ -200,9 +193,8 @@ static void what_was_restored_counts_more_than_what_was_compiled (void **state)
     stage_release (&stage);
 }
 
-static void a_part_of_the_slice_by_itself_is_no_rung (void **state)
+TEST (a_part_of_the_slice_by_itself_is_no_rung)
 {
-    (void) state;
     struct stage stage;
     struct show *show = &stage.show;
     struct verdict verdict = { .host = 0, .outcome = OUTCOME_TIMED_OUT, .owner = OWNER_UNKNOWN };
@@ -230,9 +222,8 @@ static void a_part_of_the_slice_by_itself_is_no_rung (void **state)
 }
 
 /* A host keeps BOARD_ATTEMPTS_MAX attempts. */
-static void what_was_run_long_ago_is_not_to_come (void **state)
+TEST (what_was_run_long_ago_is_not_to_come)
 {
-    (void) state;
     struct stage stage;
     struct show *show = &stage.show;
     struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_DEVICE };
@@ -255,9 +246,8 @@ static void what_was_run_long_ago_is_not_to_come (void **state)
     stage_release (&stage);
 }
 
-static void notes_stand_without_the_clock (void **state)
+TEST (notes_stand_without_the_clock)
 {
-    (void) state;
     struct stage stage;
     stage_gathered (&stage, 2);
     const struct scene *scene = stage_draw (&stage);
@@ -291,9 +281,8 @@ static void stage_varied (struct stage *stage)
     show_suspected (show, 4, 1500);
 }
 
-static void a_query_takes_tiles_and_counts_what_it_hides (void **state)
+TEST (a_query_takes_tiles_and_counts_what_it_hides)
 {
-    (void) state;
     struct stage stage;
     struct scene_query all;
     scene_query_init (&all);
@@ -319,9 +308,8 @@ static void a_query_takes_tiles_and_counts_what_it_hides (void **state)
     stage_release (&stage);
 }
 
-static void a_text_is_searched_in_what_is_seen_of_a_host (void **state)
+TEST (a_text_is_searched_in_what_is_seen_of_a_host)
 {
-    (void) state;
     static const char *const cases[][2] = {
         { "HOST2", "2" },       { "RENDEZ", "0" }, { "COMPILE", "1" },      { "no CHIP", "3" },
         { "with STATUS", "3" }, { "nothing", "" }, { "host", "0 1 2 3 4" },
@@ -335,9 +323,8 @@ static void a_text_is_searched_in_what_is_seen_of_a_host (void **state)
     stage_release (&stage);
 }
 
-static void a_set_of_hosts_that_is_none_hides_nobody_and_says_why (void **state)
+TEST (a_set_of_hosts_that_is_none_hides_nobody_and_says_why)
 {
-    (void) state;
     struct stage stage;
     stage_varied (&stage);
     stage.query.hosts = TEXT_LIT ("host[1-");
@@ -345,7 +332,7 @@ static void a_set_of_hosts_that_is_none_hides_nobody_and_says_why (void **state)
     assert_true (stage.scene.host_set_error.len > 0);
     stage.query.hosts = TEXT_LIT ("@nobody");
     assert_string_equal (taken (&stage), "0 1 2 3 4");
-    assert_true (text_find (stage.scene.host_set_error, TEXT_LIT ("nobody"), NULL));
+    assert_has (stage.scene.host_set_error, "nobody");
     stage.query.hosts = TEXT_LIT ("host[1,100-140]");
     assert_string_equal (taken (&stage), "1");
     assert_int_equal (stage.scene.host_set_error.len, 0);
@@ -354,9 +341,8 @@ static void a_set_of_hosts_that_is_none_hides_nobody_and_says_why (void **state)
     stage_release (&stage);
 }
 
-static void tiles_come_by_rank_the_worst_or_the_slowest_first (void **state)
+TEST (tiles_come_by_rank_the_worst_or_the_slowest_first)
 {
-    (void) state;
     struct stage stage;
     struct show *show = &stage.show;
     struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_DEVICE };
@@ -375,9 +361,8 @@ static void tiles_come_by_rank_the_worst_or_the_slowest_first (void **state)
 
 /* ---- what changed ---- */
 
-static void a_metric_changes_no_group (void **state)
+TEST (a_metric_changes_no_group)
 {
-    (void) state;
     struct stage stage;
     struct fact fact = { .kind = FACT_METRIC_JUDGED };
     struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_DEVICE };
@@ -395,9 +380,8 @@ static void a_metric_changes_no_group (void **state)
     stage_release (&stage);
 }
 
-static void the_end_of_the_run_changes_no_rung_that_was_over (void **state)
+TEST (the_end_of_the_run_changes_no_rung_that_was_over)
 {
-    (void) state;
     struct stage stage;
     struct show *show = &stage.show;
     stage_gathered (&stage, 2);
@@ -413,9 +397,8 @@ static void the_end_of_the_run_changes_no_rung_that_was_over (void **state)
 
 /* ---- times ---- */
 
-static void it_tells_for_how_long_a_host_is_where_it_is (void **state)
+TEST (it_tells_for_how_long_a_host_is_where_it_is)
 {
-    (void) state;
     struct stage stage;
     stage_varied (&stage);
     stage.show.at_ms = 4000;
@@ -431,9 +414,8 @@ static void it_tells_for_how_long_a_host_is_where_it_is (void **state)
     stage_release (&stage);
 }
 
-static void while_the_clock_stands_nobody_is_waited_for (void **state)
+TEST (while_the_clock_stands_nobody_is_waited_for)
 {
-    (void) state;
     struct stage stage;
     stage_make (&stage, 4);
     show_open (&stage.show);
@@ -446,9 +428,8 @@ static void while_the_clock_stands_nobody_is_waited_for (void **state)
     stage_release (&stage);
 }
 
-static void the_clock_goes_on_from_what_was_heard_and_stands_when_it_is_told_to (void **state)
+TEST (the_clock_goes_on_from_what_was_heard_and_stands_when_it_is_told_to)
 {
-    (void) state;
     struct feed *feed = feed_create ();
     struct fact fact = { .kind = FACT_NONE, .at_ms = 5000, .wall_ms = 100000 };
     feed_apply (feed, &fact, 0, 100200);
@@ -470,9 +451,8 @@ static void the_clock_goes_on_from_what_was_heard_and_stands_when_it_is_told_to 
 
 /* ---- groups, gates, hosts ---- */
 
-static void cascades_name_the_group_that_ended_first (void **state)
+TEST (cascades_name_the_group_that_ended_first)
 {
-    (void) state;
     struct stage stage;
     struct show *show = &stage.show;
     struct verdict verdicts[] = {
@@ -505,9 +485,8 @@ static void cascades_name_the_group_that_ended_first (void **state)
     stage_release (&stage);
 }
 
-static void without_a_cause_a_cascade_names_nobody_and_of_two_the_first (void **state)
+TEST (without_a_cause_a_cascade_names_nobody_and_of_two_the_first)
 {
-    (void) state;
     struct stage stage;
     struct show *show = &stage.show;
     struct verdict verdicts[] = {
@@ -530,9 +509,8 @@ static void without_a_cause_a_cascade_names_nobody_and_of_two_the_first (void **
 }
 
 /* Two hosts failed by themselves, and each took one down. */
-static void each_cascade_follows_the_host_that_it_names (void **state)
+TEST (each_cascade_follows_the_host_that_it_names)
 {
-    (void) state;
     struct stage stage;
     struct show *show = &stage.show;
     struct verdict verdicts[] = {
@@ -557,9 +535,8 @@ static void each_cascade_follows_the_host_that_it_names (void **state)
     stage_release (&stage);
 }
 
-static void who_waited_least_came_last_to_a_gate (void **state)
+TEST (who_waited_least_came_last_to_a_gate)
 {
-    (void) state;
     struct stage stage;
     struct show *show = &stage.show;
     static const uint64_t waits[] = { 900, 700, 20, 800 };
@@ -585,9 +562,8 @@ static void who_waited_least_came_last_to_a_gate (void **state)
     stage_release (&stage);
 }
 
-static void a_host_that_is_opened_tells_what_it_did (void **state)
+TEST (a_host_that_is_opened_tells_what_it_did)
 {
-    (void) state;
     struct stage stage;
     struct show *show = &stage.show;
     struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_DEVICE };
@@ -626,9 +602,8 @@ static void a_host_that_is_opened_tells_what_it_did (void **state)
 
 /* ---- the summary ---- */
 
-static void a_row_of_tiles_is_the_last_axis_in_hosts (void **state)
+TEST (a_row_of_tiles_is_the_last_axis_in_hosts)
 {
-    (void) state;
     static const struct {
         uint32_t hosts, devices, last, columns;
     } cases[] = {
@@ -650,24 +625,22 @@ static void a_row_of_tiles_is_the_last_axis_in_hosts (void **state)
     }
 }
 
-static void what_is_waited_for_stands_in_lines (void **state)
+TEST (what_is_waited_for_stands_in_lines)
 {
-    (void) state;
     struct stage stage;
     stage_varied (&stage);
     const struct scene *scene = stage_draw (&stage);
     assert_true (scene->waiting_n >= 2);
     for (uint32_t i = 0; i < scene->waiting_n; i++)
-        assert_false (text_find (scene->waiting[i], TEXT_LIT ("\n"), NULL));
-    assert_true (text_find (scene->waiting[0], TEXT_LIT ("host"), NULL));
+        assert_has_not (scene->waiting[i], "\n");
+    assert_has (scene->waiting[0], "host");
     stage_release (&stage);
 }
 
 /* ---- notes ---- */
 
-static void a_slow_watcher_is_told_how_many_notes_it_missed (void **state)
+TEST (a_slow_watcher_is_told_how_many_notes_it_missed)
 {
-    (void) state;
     struct stage stage;
     stage_gathered (&stage, 2);
     uint64_t revision = stage_draw (&stage)->revision, seen = feed_notes_last (stage.feed);
@@ -690,9 +663,8 @@ static void a_slow_watcher_is_told_how_many_notes_it_missed (void **state)
 }
 
 /* Read at once, as from a journal: what happened long apart is told apart. */
-static void notes_of_a_journal_are_those_that_were_told_live (void **state)
+TEST (notes_of_a_journal_are_those_that_were_told_live)
 {
-    (void) state;
     struct stage stage;
     stage_gathered (&stage, 2);
     uint64_t last = feed_notes_last (stage.feed);
@@ -712,9 +684,8 @@ static void notes_of_a_journal_are_those_that_were_told_live (void **state)
     stage_release (&stage);
 }
 
-static void a_note_that_waited_for_others_raises_the_revision (void **state)
+TEST (a_note_that_waited_for_others_raises_the_revision)
 {
-    (void) state;
     struct stage stage;
     stage_gathered (&stage, 2);
     show_lost (&stage.show, 1, TEXT_LIT ("silent for 30 s"));
@@ -742,9 +713,8 @@ static void assert_scene_is_safe (const struct scene *scene)
 
 /* Every byte that there is, and one line of a megabyte, wherever a host or a
  * file can put them. */
-static void nothing_that_is_said_can_do_harm (void **state)
+TEST_IN (nothing_that_is_said_can_do_harm, NULL, NULL)
 {
-    (void) state;
     enum { LONG = 1 << 20 };
     static char every[512], lengthy[LONG], plain[LONG];
     for (uint32_t i = 0; i < sizeof (every); i++)
@@ -812,42 +782,4 @@ static void nothing_that_is_said_can_do_harm (void **state)
         assert_string_equal (scene_host_name (&stage.scene, stage.feed, 9, name), "?");
         stage_release (&stage);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (every_mark_has_a_letter_of_its_own),
-        cmocka_unit_test (before_the_run_is_opened_there_is_nothing),
-        cmocka_unit_test (a_run_climbs_mark_by_mark),
-        cmocka_unit_test (who_is_left_behind_keeps_the_mark_of_what_it_did),
-        cmocka_unit_test (a_host_that_never_joined_is_a_cause),
-        cmocka_unit_test (a_host_that_never_joined_a_cancelled_run_is_told_and_nothing_proposed),
-        cmocka_unit_test (a_launch_that_is_known_to_fail_is_the_cause_of_all),
-        cmocka_unit_test (what_was_restored_counts_more_than_what_was_compiled),
-        cmocka_unit_test (a_part_of_the_slice_by_itself_is_no_rung),
-        cmocka_unit_test (what_was_run_long_ago_is_not_to_come),
-        cmocka_unit_test (notes_stand_without_the_clock),
-        cmocka_unit_test (notes_of_a_journal_are_those_that_were_told_live),
-        cmocka_unit_test (a_query_takes_tiles_and_counts_what_it_hides),
-        cmocka_unit_test (a_text_is_searched_in_what_is_seen_of_a_host),
-        cmocka_unit_test (a_set_of_hosts_that_is_none_hides_nobody_and_says_why),
-        cmocka_unit_test (tiles_come_by_rank_the_worst_or_the_slowest_first),
-        cmocka_unit_test (a_metric_changes_no_group),
-        cmocka_unit_test (the_end_of_the_run_changes_no_rung_that_was_over),
-        cmocka_unit_test (it_tells_for_how_long_a_host_is_where_it_is),
-        cmocka_unit_test (while_the_clock_stands_nobody_is_waited_for),
-        cmocka_unit_test (the_clock_goes_on_from_what_was_heard_and_stands_when_it_is_told_to),
-        cmocka_unit_test (cascades_name_the_group_that_ended_first),
-        cmocka_unit_test (without_a_cause_a_cascade_names_nobody_and_of_two_the_first),
-        cmocka_unit_test (each_cascade_follows_the_host_that_it_names),
-        cmocka_unit_test (who_waited_least_came_last_to_a_gate),
-        cmocka_unit_test (a_host_that_is_opened_tells_what_it_did),
-        cmocka_unit_test (a_row_of_tiles_is_the_last_axis_in_hosts),
-        cmocka_unit_test (what_is_waited_for_stands_in_lines),
-        cmocka_unit_test (a_slow_watcher_is_told_how_many_notes_it_missed),
-        cmocka_unit_test (a_note_that_waited_for_others_raises_the_revision),
-        cmocka_unit_test (nothing_that_is_said_can_do_harm),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

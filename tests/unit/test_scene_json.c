@@ -1,22 +1,13 @@
-/* links: page z */
+/* links: picture z */
 /* A scene as JSON: letters of hosts, what changed, and its size at 4,096 hosts by 12 rungs; and the files of the page. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <jansson.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 #include "common/base/rng.h"
 #include "coordinator/picture/page_file.h"
 #include "coordinator/picture/scene_json.h"
+#include "test.h"
 
 enum {
     GATES = 64,
@@ -121,9 +112,8 @@ static void expect (const json_t *json, const char *path, const char *wanted)
     free (is);
 }
 
-static void hosts_are_letters (void **state)
+TEST_IN (hosts_are_letters, NULL, NULL)
 {
-    (void) state;
     struct picture *picture = picture_create (8);
     uint32_t ranks[] = { 1, 4, 5, 6 };
     picture->tiles[7].now = MARK_AT_GATE;
@@ -166,9 +156,8 @@ static void hosts_are_letters (void **state)
     free (picture);
 }
 
-static void what_did_not_change_is_absent (void **state)
+TEST (what_did_not_change_is_absent)
 {
-    (void) state;
     struct picture *picture = picture_create (4);
     json_t *json = state_of (picture, 999, NULL);
     expect (json, "whole", "false");
@@ -191,9 +180,8 @@ static void what_did_not_change_is_absent (void **state)
     free (picture);
 }
 
-static void what_is_no_number_is_null (void **state)
+TEST (what_is_no_number_is_null)
 {
-    (void) state;
     struct picture *picture = picture_create (1);
     picture->metrics[0] = (struct scene_metric){ .name = TEXT_LIT ("loss"), .value = NAN };
     picture->metrics[1] = (struct scene_metric){ .name = TEXT_LIT ("loss"), .value = 3.5 };
@@ -204,9 +192,8 @@ static void what_is_no_number_is_null (void **state)
     free (picture);
 }
 
-static void what_is_not_known_is_null (void **state)
+TEST (what_is_not_known_is_null)
 {
-    (void) state;
     static const char *const unknown[] = { "exit_status", "opened_wall_ms", "left_ms", "usual_ms", "usual_runs",
                                            "generation",  "entries",        "bytes",   "adopted" };
     static const char *const of_a_rung[] = { "attempt", "began_ms", "spent_ms", "limit_ms", "hosts", "ended" };
@@ -324,9 +311,8 @@ static void fill_at_random (struct picture *picture)
     }
 }
 
-static void an_ordinary_state_is_small (void **state)
+TEST_IN (an_ordinary_state_is_small, NULL, NULL)
 {
-    (void) state;
     size_t bytes;
     struct picture *picture = picture_create (HOSTS_MAX);
     json_decref (state_of (picture, 0, &bytes));
@@ -362,9 +348,8 @@ static void expect_bounds (struct picture *picture, const char *what)
     assert_in_range (update, 1, UPDATE_BYTES);
 }
 
-static void the_worst_state_is_bounded (void **state)
+TEST (the_worst_state_is_bounded)
 {
-    (void) state;
     struct picture *picture = picture_create (HOSTS_MAX);
     fill_with_long_texts (picture);
     fill_alternating (picture);
@@ -374,9 +359,8 @@ static void the_worst_state_is_bounded (void **state)
     free (picture);
 }
 
-static void a_gate_and_a_phase_of_one_name_are_two_words (void **state)
+TEST (a_gate_and_a_phase_of_one_name_are_two_words)
 {
-    (void) state;
     struct picture *picture = picture_create (3);
     for (uint32_t i = 0; i < 3; i++)
         picture->tiles[i].phase = TEXT_LIT ("step");
@@ -389,9 +373,8 @@ static void a_gate_and_a_phase_of_one_name_are_two_words (void **state)
     free (picture);
 }
 
-static void words_past_the_most_are_the_empty_one (void **state)
+TEST (words_past_the_most_are_the_empty_one)
 {
-    (void) state;
     struct picture *picture = picture_create (70);
     char names[70][16];
     for (uint32_t i = 0; i < 70; i++) {
@@ -407,9 +390,8 @@ static void words_past_the_most_are_the_empty_one (void **state)
     free (picture);
 }
 
-static void the_last_notes_are_told_and_long_ones_cut (void **state)
+TEST (the_last_notes_are_told_and_long_ones_cut)
 {
-    (void) state;
     struct picture *picture = picture_create (2);
     for (uint32_t i = 0; i < 40; i++) {
         picture->notes[i] = (struct feed_note){ i + 1, 1, 100, { picture->long_text, sizeof picture->long_text } };
@@ -427,9 +409,8 @@ static void the_last_notes_are_told_and_long_ones_cut (void **state)
 }
 
 /* Every second host has failed, at one rung, and each of its groups has as much to say as there is room for. */
-static void a_bad_rung_is_a_small_state_and_a_smaller_update (void **state)
+TEST_IN (a_bad_rung_is_a_small_state_and_a_smaller_update, NULL, NULL)
 {
-    (void) state;
     size_t bytes;
     struct picture *picture = picture_create (HOSTS_MAX);
     fill_with_long_texts (picture);
@@ -450,9 +431,8 @@ static void a_bad_rung_is_a_small_state_and_a_smaller_update (void **state)
 }
 
 /* What did not change is not sent again, and what is sent is cut as it was. */
-static void an_update_has_the_groups_that_changed (void **state)
+TEST (an_update_has_the_groups_that_changed)
 {
-    (void) state;
     struct picture *picture = picture_create (HOSTS_MAX);
     fill_with_long_texts (picture);
     fill_at_random (picture);
@@ -473,9 +453,8 @@ static void an_update_has_the_groups_that_changed (void **state)
     free (picture);
 }
 
-static void same_scene_same_bytes (void **state)
+TEST (same_scene_same_bytes)
 {
-    (void) state;
     struct buf out[2];
     struct picture *picture = picture_create (100);
     fill_with_long_texts (picture);
@@ -490,9 +469,8 @@ static void same_scene_same_bytes (void **state)
     free (picture);
 }
 
-static void a_host_has_its_attempts_spans_and_facts (void **state)
+TEST (a_host_has_its_attempts_spans_and_facts)
 {
-    (void) state;
     struct picture *picture = picture_create (4);
     struct scene_span spans[] = {
         { .name = TEXT_LIT ("gate:mesh"), .gate = true, .began_ms = 5, .ms = 7, .awaited = 3 }
@@ -540,9 +518,8 @@ static void a_host_has_its_attempts_spans_and_facts (void **state)
     free (picture);
 }
 
-static void the_files_of_the_page_are_in_the_program (void **state)
+TEST (the_files_of_the_page_are_in_the_program)
 {
-    (void) state;
     const char *names[] = { "page.html", "page.css", "page.js" };
     uint32_t bytes = 0;
     for (uint32_t i = 0; i < 3; i++) {
@@ -553,25 +530,4 @@ static void the_files_of_the_page_are_in_the_program (void **state)
     print_message ("the page: %u bytes\n", bytes);
     assert_in_range (bytes, 1, PAGE_BYTES);
     assert_int_equal (page_file ("page.htm").len, 0);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (hosts_are_letters),
-        cmocka_unit_test (what_did_not_change_is_absent),
-        cmocka_unit_test (what_is_no_number_is_null),
-        cmocka_unit_test (an_ordinary_state_is_small),
-        cmocka_unit_test (what_is_not_known_is_null),
-        cmocka_unit_test (the_worst_state_is_bounded),
-        cmocka_unit_test (an_update_has_the_groups_that_changed),
-        cmocka_unit_test (a_gate_and_a_phase_of_one_name_are_two_words),
-        cmocka_unit_test (words_past_the_most_are_the_empty_one),
-        cmocka_unit_test (the_last_notes_are_told_and_long_ones_cut),
-        cmocka_unit_test (a_bad_rung_is_a_small_state_and_a_smaller_update),
-        cmocka_unit_test (same_scene_same_bytes),
-        cmocka_unit_test (the_files_of_the_page_are_in_the_program),
-        cmocka_unit_test (a_host_has_its_attempts_spans_and_facts),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

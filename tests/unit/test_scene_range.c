@@ -1,6 +1,7 @@
-/* links: simulated scene */
+/* links: simulated picture */
 /* A query with a range of time: who was there in it, and what an opened host, notes and gates show of it. */
 #include "scene_fixture.h"
+#include "test.h"
 
 static const char *taken_from (struct stage *stage, uint64_t from_ms, uint64_t until_ms)
 {
@@ -9,9 +10,8 @@ static const char *taken_from (struct stage *stage, uint64_t from_ms, uint64_t u
     return taken (stage);
 }
 
-static void a_range_takes_hosts_of_which_an_attempt_was_there_in_it (void **state)
+TEST (a_range_takes_hosts_of_which_an_attempt_was_there_in_it)
 {
-    (void) state;
     struct stage stage;
     struct show *show = &stage.show;
     stage_gathered (&stage, 3);
@@ -41,9 +41,8 @@ static void a_range_takes_hosts_of_which_an_attempt_was_there_in_it (void **stat
     stage_release (&stage);
 }
 
-static void a_range_takes_hosts_that_were_silent_or_lost_in_it (void **state)
+TEST (a_range_takes_hosts_that_were_silent_or_lost_in_it)
 {
-    (void) state;
     struct stage stage;
     struct show *show = &stage.show;
     stage_gathered (&stage, 3);
@@ -69,9 +68,8 @@ static void a_range_takes_hosts_that_were_silent_or_lost_in_it (void **state)
     stage_release (&stage);
 }
 
-static void an_opened_host_notes_and_gates_are_cut_to_the_range (void **state)
+TEST (an_opened_host_notes_and_gates_are_cut_to_the_range)
 {
-    (void) state;
     struct stage stage;
     struct show *show = &stage.show;
     stage_gathered (&stage, 2);
@@ -110,14 +108,4 @@ static void an_opened_host_notes_and_gates_are_cut_to_the_range (void **state)
                      &host); /* for a report: of the whole run */
     assert_int_equal (host.attempts_n, 2);
     stage_release (&stage);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_range_takes_hosts_of_which_an_attempt_was_there_in_it),
-        cmocka_unit_test (a_range_takes_hosts_that_were_silent_or_lost_in_it),
-        cmocka_unit_test (an_opened_host_notes_and_gates_are_cut_to_the_range),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

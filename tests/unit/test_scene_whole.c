@@ -1,4 +1,4 @@
-/* links: simulated scene receipt page report */
+/* links: simulated picture receipt report */
 /* Whole runs of the real coordinator and workers (tests/lib/world.h), and facts that no coordinator would make: whoever
  * keeps what he saw and asks for what is newer has the scene of the whole, as JSON too; and it agrees with the receipt. */
 #include "coordinator/picture/scene_json.h"
@@ -9,6 +9,7 @@
 #include "fact_copy.h"
 #include "receipt_fixture.h"
 #include "scene_print.h"
+#include "test.h"
 #include "view_fixture.h"
 #include "world.h"
 #include <jansson.h>
@@ -215,7 +216,7 @@ static void is_cut_to_the_range (struct theatre *theatre, const struct scene_hos
             assert_true (n < cut->attempts[at].spans_n);
             const struct scene_span *part = &cut->attempts[at].spans[n++];
             theatre->cut_n += part->ms != span->ms;
-            assert_true (text_equal (part->name, span->name));
+            assert_text (part->name, span->name);
             assert_int_equal (part->began_ms, span->began_ms > theatre->from_ms ? span->began_ms : theatre->from_ms);
             assert_int_equal (part->began_ms + part->ms, theatre->until_ms < end_ms ? theatre->until_ms : end_ms);
         }
@@ -463,10 +464,10 @@ static uint32_t no_secret_is_told (const struct theatre *theatre)
         assert_true (deal_secrets (&key, began->hosts.n, 2, secrets));
         for (uint32_t k = 0; k < began->hosts.n; k++) {
             deal_host_nonce (&key, began->hosts.items[k], nonce);
-            assert_lacks (&told, nonce);
+            assert_has_not (&told, nonce);
             snprintf (digits, sizeof (digits), "%llu", (unsigned long long) secrets[k]);
             if (secrets[k] >= SECRET_DIGITS_LEAST)
-                assert_lacks (&told, digits);
+                assert_has_not (&told, digits);
             looked_for += secrets[k] >= SECRET_DIGITS_LEAST;
         }
     }
@@ -543,9 +544,8 @@ static struct world_options options_of (uint64_t seed, struct theatre *theatre)
     return options;
 }
 
-static void what_changed_since_makes_the_whole (void **state)
+TEST (what_changed_since_makes_the_whole)
 {
-    (void) state;
     uint32_t looked_for = 0, cascades = 0, taken = 0, hidden = 0, cut = 0, unknown = 0;
     for (uint64_t seed = 1; seed <= WORLDS; seed++) {
         struct theatre theatre;
@@ -567,9 +567,8 @@ static void what_changed_since_makes_the_whole (void **state)
     assert_true (taken > WORLDS && hidden > WORLDS && cut > WORLDS && unknown > 0);
 }
 
-static void so_it_does_of_facts_that_no_coordinator_would_make (void **state)
+TEST (so_it_does_of_facts_that_no_coordinator_would_make)
 {
-    (void) state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         struct theatre theatre;
         struct arena arena = { 0 };
@@ -589,13 +588,4 @@ static void so_it_does_of_facts_that_no_coordinator_would_make (void **state)
         theatre_close (&theatre);
         arena_release (&arena);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (what_changed_since_makes_the_whole),
-        cmocka_unit_test (so_it_does_of_facts_that_no_coordinator_would_make),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

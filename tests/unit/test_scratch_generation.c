@@ -1,22 +1,12 @@
 /* links: sandbox */
 /* The folder on which ways to write are tried, and those that somebody who was killed left behind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
+#include "test.h"
 #include "worker/sandbox/scratch_generation.h"
 
 enum { HOUR_S = 3600 };
@@ -64,7 +54,7 @@ static void leave (const char *top, const char *name, time_t age_s)
     assert_int_equal (utimensat (AT_FDCWD, path, times, 0), 0);
 }
 
-static void what_a_killed_one_left_behind_is_removed_and_nothing_else (void **state)
+TEST_IN (what_a_killed_one_left_behind_is_removed_and_nothing_else, make_top, remove_top)
 {
     struct scratch_generation fixture;
     struct err err = { 0 };
@@ -80,7 +70,7 @@ static void what_a_killed_one_left_behind_is_removed_and_nothing_else (void **st
     assert_int_equal (access (fixture.path, F_OK), -1);
 }
 
-static void a_link_that_is_named_like_one_is_not_followed (void **state)
+TEST_IN (a_link_that_is_named_like_one_is_not_followed, make_top, remove_top)
 {
     struct scratch_generation fixture;
     struct err err = { 0 };
@@ -91,14 +81,4 @@ static void a_link_that_is_named_like_one_is_not_followed (void **state)
     assert_int_equal (scratch_generation_make (*state, &fixture, &err), 0);
     assert_true (is_there (*state, "kept/WITNESS"));
     assert_int_equal (scratch_generation_remove (&fixture, &err), 0);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown (what_a_killed_one_left_behind_is_removed_and_nothing_else, make_top,
-                                         remove_top),
-        cmocka_unit_test_setup_teardown (a_link_that_is_named_like_one_is_not_followed, make_top, remove_top),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* links: cache */
+/* alone: cache */
 #include "cache_fixture.h"
+#include "test.h"
 
 #include <sched.h>
 #include <sys/mount.h>
@@ -78,7 +79,7 @@ static int cut_power_after_a_seal (struct fixture *fixture, int files)
     return 0;
 }
 
-static void what_was_sealed_outlives_a_power_cut (void **state)
+TEST_IN (what_was_sealed_outlives_a_power_cut, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     int code = in_child (cut_power_after_a_seal, fixture, FEW);
@@ -109,7 +110,7 @@ static int seal_what_was_lost (struct fixture *fixture, int files)
     return exists (fixture->dir, "MANIFEST") ? 4 : 0;
 }
 
-static void what_the_disk_lost_is_not_sealed (void **state)
+TEST_IN (what_the_disk_lost_is_not_sealed, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     int code = in_child (seal_what_was_lost, fixture, FEW);
@@ -118,15 +119,4 @@ static void what_the_disk_lost_is_not_sealed (void **state)
     assert_int_equal (code, 0);
     assert_int_equal (folder_remove (fixture->base, &fixture->err) || mkdir (fixture->base, 0700), 0);
     assert_int_equal (in_child (seal_what_was_lost, fixture, MANY), 0);
-}
-
-#define FIXTURE_TEST(name) cmocka_unit_test_setup_teardown (name, fixture_setup, fixture_teardown)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        FIXTURE_TEST (what_was_sealed_outlives_a_power_cut),
-        FIXTURE_TEST (what_the_disk_lost_is_not_sealed),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,16 +1,6 @@
-/* links: web journal */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* alone: web journal */
 #include <poll.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/inotify.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -20,6 +10,7 @@
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/web/served_runs.h"
+#include "test.h"
 
 /* A home with real journals, and a clock that is set by hand. */
 enum { RUNS = SERVED_FEEDS_MAX + 2, HOSTS = 3, WAIT_MS = 20 * 1000 };
@@ -146,7 +137,7 @@ static struct served_run *wanted (struct lab *lab, uint32_t at)
     return NULL;
 }
 
-static void each_stands_as_its_journal_tells (void **state)
+TEST_IN (each_stands_as_its_journal_tells, make, clean)
 {
     struct lab *lab = *state;
     struct err err = { 0 };
@@ -172,7 +163,7 @@ static void each_stands_as_its_journal_tells (void **state)
     assert_int_equal (served_runs_find (lab->runs, "last", NULL)->state, SERVED_UNBEGUN);
 }
 
-static void last_is_the_one_that_was_taken_over (void **state)
+TEST_IN (last_is_the_one_that_was_taken_over, make, clean)
 {
     struct lab *lab = *state;
     struct run_dir found;
@@ -198,7 +189,7 @@ static uint32_t feeds_of (struct lab *lab)
     return n;
 }
 
-static void those_asked_about_have_feeds_and_the_oldest_gives_its_place_away (void **state)
+TEST_IN (those_asked_about_have_feeds_and_the_oldest_gives_its_place_away, make, clean)
 {
     struct lab *lab = *state;
     struct err err = { 0 };
@@ -224,7 +215,7 @@ static void those_asked_about_have_feeds_and_the_oldest_gives_its_place_away (vo
     assert_int_equal (wanted (lab, 3)->feeds_n, 2); /* its revisions are counted anew */
 }
 
-static void a_running_one_is_followed_to_its_end (void **state)
+TEST_IN (a_running_one_is_followed_to_its_end, make, clean)
 {
     struct lab *lab = *state;
     pass (lab, 1);
@@ -249,7 +240,7 @@ static void a_running_one_is_followed_to_its_end (void **state)
     assert_null (run->follow);
 }
 
-static void in_one_that_was_interrupted_nobody_is_waited_for (void **state)
+TEST_IN (in_one_that_was_interrupted_nobody_is_waited_for, make, clean)
 {
     struct lab *lab = *state;
     pass (lab, 1);
@@ -259,7 +250,7 @@ static void in_one_that_was_interrupted_nobody_is_waited_for (void **state)
 }
 
 /* A state that is due then would else tell what was read long before. */
-static void without_events_it_is_read_when_a_state_is_due (void **state)
+TEST_IN (without_events_it_is_read_when_a_state_is_due, make, clean)
 {
     struct lab *lab = *state;
     struct fact cancelled = { .kind = FACT_CANCEL_ASKED, .of.cancel_asked.level = 1 };
@@ -277,7 +268,7 @@ static void without_events_it_is_read_when_a_state_is_due (void **state)
     assert_true (run->changed > changed);
 }
 
-static void a_damaged_one_is_told (void **state)
+TEST_IN (a_damaged_one_is_told, make, clean)
 {
     struct lab *lab = *state;
     char path[RUN_PATH_BYTES];
@@ -327,7 +318,7 @@ static void pass_wanted (struct lab *lab, uint64_t ms, bool want)
     }
 }
 
-static void one_that_stands_still_is_hardly_looked_at_and_its_resuming_is_seen (void **state)
+TEST_IN (one_that_stands_still_is_hardly_looked_at_and_its_resuming_is_seen, make, clean)
 {
     struct lab *lab = *state;
     char path[RUN_PATH_BYTES], folder[RUN_PATH_BYTES];
@@ -365,7 +356,7 @@ static rlim_t set_descriptors (rlim_t most)
     return before;
 }
 
-static void what_cannot_be_read_is_told_and_tried_again (void **state)
+TEST_IN (what_cannot_be_read_is_told_and_tried_again, make, clean)
 {
     struct lab *lab = *state;
     struct err err = { 0 };
@@ -377,7 +368,7 @@ static void what_cannot_be_read_is_told_and_tried_again (void **state)
     pass (lab, 2500);
     set_descriptors (most);
     assert_int_equal (served_run_want (lab->runs, run_of (lab, 0), lab->now_ms, &err), -1);
-    assert_non_null (strstr (err.text, "Too many open files"));
+    assert_has (err.text, "Too many open files");
     assert_int_equal (run_of (lab, 0)->state, SERVED_INTERRUPTED);
     assert_int_equal (run_of (lab, RUNS - 1)->state, SERVED_RUNNING);
     pass (lab, SERVED_RETRY_MS - 100);
@@ -387,7 +378,7 @@ static void what_cannot_be_read_is_told_and_tried_again (void **state)
     assert_int_equal (run_of (lab, 0)->feeds_n, 2); /* whoever had seen something of it begins anew */
 }
 
-static void one_alone_is_served_where_one_was_named (void **state)
+TEST_IN (one_alone_is_served_where_one_was_named, make, clean)
 {
     struct lab *lab = *state;
     served_runs_close (lab->runs);
@@ -395,22 +386,4 @@ static void one_alone_is_served_where_one_was_named (void **state)
     pass (lab, 1);
     assert_string_equal (served_runs_find (lab->runs, "last", NULL)->dir.id, lab->dirs[2].id);
     assert_null (served_runs_find (lab->runs, lab->dirs[3].id, NULL));
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown (last_is_the_one_that_was_taken_over, make, clean),
-        cmocka_unit_test_setup_teardown (each_stands_as_its_journal_tells, make, clean),
-        cmocka_unit_test_setup_teardown (those_asked_about_have_feeds_and_the_oldest_gives_its_place_away, make, clean),
-        cmocka_unit_test_setup_teardown (a_running_one_is_followed_to_its_end, make, clean),
-        cmocka_unit_test_setup_teardown (in_one_that_was_interrupted_nobody_is_waited_for, make, clean),
-        cmocka_unit_test_setup_teardown (without_events_it_is_read_when_a_state_is_due, make, clean),
-        cmocka_unit_test_setup_teardown (a_damaged_one_is_told, make, clean),
-        cmocka_unit_test_setup_teardown (one_that_stands_still_is_hardly_looked_at_and_its_resuming_is_seen, make,
-                                         clean),
-        cmocka_unit_test_setup_teardown (what_cannot_be_read_is_told_and_tried_again, make, clean),
-        cmocka_unit_test_setup_teardown (one_alone_is_served_where_one_was_named, make, clean),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,16 +1,6 @@
-/* links: web journal */
+/* alone: web journal */
 /* Which answer who asks is given, of a run in a real journal: without sockets, and by a clock that is set by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/base/mem.h"
@@ -21,6 +11,7 @@
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/web/answers.h"
 #include "coordinator/web/server.h"
+#include "test.h"
 
 enum { WAIT_MS = 20 * 1000, LOOK_MS = 30 };
 
@@ -237,7 +228,7 @@ static void assert_hosts (const struct http_answer *answer, const char *hosts)
 
 /* ---- tests ---- */
 
-static void who_asks_for_the_same_range_is_given_one_answer (void **state)
+TEST_IN (who_asks_for_the_same_range_is_given_one_answer, make, clean)
 {
     struct lab *lab = *state;
     struct http_exchange at[4];
@@ -256,7 +247,7 @@ static void who_asks_for_the_same_range_is_given_one_answer (void **state)
     leave (at, 4);
 }
 
-static void another_range_or_a_later_time_has_another_answer (void **state)
+TEST_IN (another_range_or_a_later_time_has_another_answer, make, clean)
 {
     struct lab *lab = *state;
     struct http_exchange at[5];
@@ -275,7 +266,7 @@ static void another_range_or_a_later_time_has_another_answer (void **state)
     leave (at, 5);
 }
 
-static void those_who_have_seen_the_same_state_are_given_one_answer (void **state)
+TEST_IN (those_who_have_seen_the_same_state_are_given_one_answer, make, clean)
 {
     struct lab *lab = *state;
     struct http_exchange at[3];
@@ -289,7 +280,7 @@ static void those_who_have_seen_the_same_state_are_given_one_answer (void **stat
 }
 
 /* A script that asks for one state after the other, and does not wait. */
-static void who_waits_is_not_held_up_by_those_who_do_not (void **state)
+TEST_IN (who_waits_is_not_held_up_by_those_who_do_not, make, clean)
 {
     enum { STATES = 16 };
     struct lab *lab = *state;
@@ -323,7 +314,7 @@ static void ask_from (struct lab *lab, struct http_exchange *exchange, const cha
 }
 
 /* Open pages of one address leave room for others, and all pages for what is no page's wait. */
-static void as_many_wait_as_may_and_others_are_answered (void **state)
+TEST_IN (as_many_wait_as_may_and_others_are_answered, make, clean)
 {
     enum { SECOND = WEB_POLLS - WEB_POLLS_AN_ADDRESS };
     static struct http_exchange first[WEB_POLLS_AN_ADDRESS], second[SECOND];
@@ -379,7 +370,7 @@ static void assert_log (const struct lab *lab, const char *rung, unsigned status
     feed_destroy (run.feed);
 }
 
-static void a_plan_leads_to_no_file_but_the_logs_of_its_run (void **state)
+TEST_IN (a_plan_leads_to_no_file_but_the_logs_of_its_run, make, clean)
 {
     const struct lab *lab = *state;
     put (lab, "logs/h0/facts.once.1.log");
@@ -389,7 +380,7 @@ static void a_plan_leads_to_no_file_but_the_logs_of_its_run (void **state)
     assert_log (lab, "nothing", 404);
 }
 
-static void files_of_a_run_are_there_once_it_has_ended (void **state)
+TEST_IN (files_of_a_run_are_there_once_it_has_ended, make, clean)
 {
     struct lab *lab = *state;
     struct http_exchange before, linked, after;
@@ -406,18 +397,4 @@ static void files_of_a_run_are_there_once_it_has_ended (void **state)
     leave (&before, 1);
     leave (&linked, 1);
     leave (&after, 1);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown (who_asks_for_the_same_range_is_given_one_answer, make, clean),
-        cmocka_unit_test_setup_teardown (another_range_or_a_later_time_has_another_answer, make, clean),
-        cmocka_unit_test_setup_teardown (those_who_have_seen_the_same_state_are_given_one_answer, make, clean),
-        cmocka_unit_test_setup_teardown (who_waits_is_not_held_up_by_those_who_do_not, make, clean),
-        cmocka_unit_test_setup_teardown (as_many_wait_as_may_and_others_are_answered, make, clean),
-        cmocka_unit_test_setup_teardown (a_plan_leads_to_no_file_but_the_logs_of_its_run, make, clean),
-        cmocka_unit_test_setup_teardown (files_of_a_run_are_there_once_it_has_ended, make, clean),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,20 +1,11 @@
 /* links: classify signature model base */
 /* The engine alone: what is found, where, in what order, and what is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "common/base/rng.h"
 #include "common/classify/classify.h"
 #include "common/classify/decide.h"
 #include "common/signature/automaton.h"
 #include "common/signature/log_line.h"
+#include "test.h"
 
 #define ONE(text_)                                                                                                     \
     {                                                                                                                  \
@@ -109,9 +100,8 @@ static void expect_decided (const char *log, const char *id, bool transient)
     arena_release (&read.arena);
 }
 
-static void texts_are_found_through_what_terminals_and_wraps_add (void **state)
+TEST (texts_are_found_through_what_terminals_and_wraps_add)
 {
-    (void) state;
     expect_seen ("x the alpha broke y", "alpha");
     expect_seen ("the\nalpha  \r\n\tbroke", "alpha");
     expect_seen ("\x1b[1;31mthe al\x1b[0mpha\x1b]0;title\x07 broke\x1b[K", "alpha");
@@ -126,27 +116,25 @@ static void texts_are_found_through_what_terminals_and_wraps_add (void **state)
     expect_seen ("", "");
 }
 
-static void sightings_stand_in_the_order_of_the_log_with_their_lines (void **state)
+TEST (sightings_stand_in_the_order_of_the_log_with_their_lines)
 {
     struct read read;
-    (void) state;
     read_log (&read, "one\ntwo\n  \x1b[31mbeta is gone\x1b[0m here\r\nthe alpha broke\nbeta is gone again\n");
     assert_int_equal (read.seen.sightings_n, 2);
     const struct sighting *first = &read.seen.sightings[0], *second = &read.seen.sightings[1];
     assert_true (text_is (first->signature, "beta") && text_is (first->text, "beta is gone here"));
     assert_int_equal (first->line, 3);
     assert_int_equal (first->offset, 8);
-    assert_true (text_is (second->signature, "alpha"));
+    assert_text (second->signature, "alpha");
     assert_int_equal (second->line, 4);
     assert_int_equal (read.seen.shown_n, 0);
     arena_release (&read.arena);
 }
 
-static void a_long_line_is_shown_around_the_text (void **state)
+TEST (a_long_line_is_shown_around_the_text)
 {
     struct buf log;
     struct read read;
-    (void) state;
     buf_init (&log, 1 << 20);
     for (int i = 0; i < 300; i++)
         buf_printf (&log, "filler%d ", i);
@@ -156,27 +144,25 @@ static void a_long_line_is_shown_around_the_text (void **state)
     read_pieces (&read, buf_as_text (&log), 7);
     assert_int_equal (read.seen.sightings_n, 1);
     assert_true (read.seen.sightings[0].text.len <= SHOWN_LINE_BYTES);
-    assert_true (text_find (read.seen.sightings[0].text, TEXT_LIT ("the alpha broke tail0"), NULL));
+    assert_has (read.seen.sightings[0].text, "the alpha broke tail0");
     buf_release (&log);
     arena_release (&read.arena);
 }
 
-static void what_a_line_announces_is_shown_with_it (void **state)
+TEST (what_a_line_announces_is_shown_with_it)
 {
     struct read read;
-    (void) state;
     read_log (&read, "another task died, names:\n/job:w/task:3\n/job:w/task:5\nnothing else\n");
-    assert_true (text_is (read.seen.sightings[0].text, "another task died, names: /job:w/task:3 /job:w/task:5"));
+    assert_text (read.seen.sightings[0].text, "another task died, names: /job:w/task:3 /job:w/task:5");
     arena_release (&read.arena);
     read_log (&read, "another task died:\n0\n2\n\nRPC\n");
-    assert_true (text_is (read.seen.sightings[0].text, "another task died: 0 2"));
+    assert_text (read.seen.sightings[0].text, "another task died: 0 2");
     arena_release (&read.arena);
 }
 
-static void conditions_hold_near_the_text_alone (void **state)
+TEST (conditions_hold_near_the_text_alone)
 {
     char far[8192];
-    (void) state;
     expect_seen ("it halted", "guarded");
     expect_seen ("it halted\nby hand", "");
     expect_seen ("by hand\nit halted", "");
@@ -191,13 +177,12 @@ static void conditions_hold_near_the_text_alone (void **state)
     expect_seen (far, "guarded");
 }
 
-static void pieces_of_any_size_give_the_same (void **state)
+TEST (pieces_of_any_size_give_the_same)
 {
     struct buf log;
     struct rng rng = rng_seed (7);
     struct read whole, pieces;
     uint32_t at;
-    (void) state;
     buf_init (&log, 1 << 20);
     for (int i = 0; i < 6000; i++)
         buf_printf (&log, "%s\x1b[3%dm line %d\r\n",
@@ -223,9 +208,8 @@ static void pieces_of_any_size_give_the_same (void **state)
     buf_release (&log);
 }
 
-static void later_text_never_outranks_an_earlier_cause (void **state)
+TEST (later_text_never_outranks_an_earlier_cause)
 {
-    (void) state;
     expect_decided ("beta is gone\nthe alpha broke", "beta", false);
     expect_decided ("another task died\nbeta is gone", "beta", false);
     expect_decided ("could not set metrics\nanother task died\nbeta is gone", "beta", false);
@@ -234,16 +218,14 @@ static void later_text_never_outranks_an_earlier_cause (void **state)
     expect_decided ("nothing known", "-", false);
 }
 
-static void on_one_line_the_order_of_the_lists_decides (void **state)
+TEST (on_one_line_the_order_of_the_lists_decides)
 {
-    (void) state;
     expect_decided ("cannot start: beta is gone", "beta", false);
     expect_decided ("cannot start:\nbeta is gone", "general", false);
 }
 
-static void transient_needs_that_nothing_speaks_against_it (void **state)
+TEST (transient_needs_that_nothing_speaks_against_it)
 {
-    (void) state;
     expect_decided ("busy just now", "passes", true);
     expect_decided ("ValueError: busy just now", "passes", true);
     expect_decided ("busy just now\nanother task died", "passes", true);
@@ -254,19 +236,17 @@ static void transient_needs_that_nothing_speaks_against_it (void **state)
     expect_decided ("busy just now\nTraceback (most recent call last):\n  File \"x\"\n", "passes", false);
 }
 
-static void a_warning_is_not_what_a_program_ended_of (void **state)
+TEST (a_warning_is_not_what_a_program_ended_of)
 {
-    (void) state;
     expect_decided ("W0604 12:45:24.926233 1 a.cc:1] busy just now, again in 2 s", "passes", false);
     expect_decided ("E0604 12:45:24.926233 1 a.cc:1] busy just now", "passes", true);
 }
 
 /* After the last time that it said so: as often as it is busy, it may have ended of that. */
-static void who_goes_on_for_long_shows_how_it_ended (void **state)
+TEST (who_goes_on_for_long_shows_how_it_ended)
 {
     struct buf log;
     struct read read;
-    (void) state;
     buf_init (&log, 1 << 16);
     buf_puts (&log, "busy just now\nstep failed, going on\n");
     for (int i = 0; i < 100; i++)
@@ -291,11 +271,10 @@ static void who_goes_on_for_long_shows_how_it_ended (void **state)
 }
 
 /* What follows from a known end is no failure of its own; what is shown already is not shown again. */
-static void the_end_adds_nothing_that_is_told (void **state)
+TEST (the_end_adds_nothing_that_is_told)
 {
     struct buf log;
     struct read read;
-    (void) state;
     buf_init (&log, 1 << 16);
     buf_puts (&log, "rank 3 is late\n");
     for (int i = 0; i < 100; i++)
@@ -314,26 +293,24 @@ static void the_end_adds_nothing_that_is_told (void **state)
     buf_release (&log);
 }
 
-static void an_exception_outranks_peers_and_noise (void **state)
+TEST (an_exception_outranks_peers_and_noise)
 {
-    (void) state;
     expect_decided ("ZeroDivisionError: division by zero\nanother task died", "program-type", false);
     expect_decided ("another task died\nZeroDivisionError: division by zero", "program-type", false);
     expect_decided ("could not set metrics\nZeroDivisionError: division by zero", "program-type", false);
 }
 
-static void unknown_shows_the_lines_that_look_like_errors (void **state)
+TEST (unknown_shows_the_lines_that_look_like_errors)
 {
     struct read read;
-    (void) state;
     read_log (
         &read,
         "step 1\nstep failed, going on\nTraceback (most recent call last):\n  File \"x.py\", line 1\n    raise Odd\n"
         "pkg.Odd: \x1b[31mno shape\x1b[0m\nI0604 12:45:24.926233 1 a.cc:1] Error is a word\nbye\n");
     assert_int_equal (read.decision.weight, CAUSE_UNKNOWN);
     assert_int_equal (read.seen.shown_n, 2);
-    assert_true (text_is (read.seen.shown[0], "step failed, going on"));
-    assert_true (text_is (read.seen.shown[1], "pkg.Odd: no shape"));
+    assert_text (read.seen.shown[0], "step failed, going on");
+    assert_text (read.seen.shown[1], "pkg.Odd: no shape");
     arena_release (&read.arena);
     read_log (&read, "one\ntwo\nthree\n\nfour\n");
     assert_int_equal (read.seen.shown_n, 3);
@@ -341,24 +318,23 @@ static void unknown_shows_the_lines_that_look_like_errors (void **state)
     arena_release (&read.arena);
 }
 
-static void graver_lines_push_out_others (void **state)
+TEST (graver_lines_push_out_others)
 {
     struct buf log;
     struct read read;
-    (void) state;
     buf_init (&log, 1 << 16);
     for (int i = 0; i < 40; i++)
         buf_printf (&log, "thing %d failed\n", i);
     buf_puts (&log, "F0604 12:45:24.926233 1 a.cc:1] the end\n");
     read_log (&read, buf_c (&log));
     assert_int_equal (read.seen.shown_n, SHOWN_MAX);
-    assert_true (text_is (read.seen.shown[0], "thing 0 failed"));
-    assert_true (text_find (read.seen.shown[SHOWN_MAX - 1], TEXT_LIT ("the end"), NULL));
+    assert_text (read.seen.shown[0], "thing 0 failed");
+    assert_has (read.seen.shown[SHOWN_MAX - 1], "the end");
     buf_release (&log);
     arena_release (&read.arena);
 }
 
-static void lines_are_graded_by_level_and_words (void **state)
+TEST (lines_are_graded_by_level_and_words)
 {
     static const struct {
         const char *line;
@@ -378,44 +354,39 @@ static void lines_are_graded_by_level_and_words (void **state)
         { "loss 3.1", LINE_PLAIN },
         { "", LINE_PLAIN },
     };
-    (void) state;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         if (log_line_grade (text_of (lines[i].line)) != lines[i].grade)
             fail_msg ("%s: %d", lines[i].line, log_line_grade (text_of (lines[i].line)));
 }
 
 /* Many signatures, all sighted: the first causes stay, and some of what is said of peers. */
-static void more_than_fit_leave_the_first_causes_and_some_peers (void **state)
+TEST (more_than_fit_leave_the_first_causes_and_some_peers)
 {
     enum { CAUSES = 30, PEERS = 6 };
     struct signature many[CAUSES + PEERS];
-    struct arena arena = { 0 };
     struct signature_scan_result seen;
     struct buf log;
-    (void) state;
     buf_init (&log, 1 << 16);
     for (uint32_t i = 0; i < CAUSES + PEERS; i++) {
-        many[i] = (struct signature){ .id = text_format (&arena, "s%u", i),
-                                      .text = text_format (&arena, "broke%u.", i),
+        many[i] = (struct signature){ .id = text_format (&t->arena, "s%u", i),
+                                      .text = text_format (&t->arena, "broke%u.", i),
                                       .owner = OWNER_HOST,
                                       .peer = i >= CAUSES };
         buf_printf (&log, "broke%u.\n", i);
     }
     struct signature_set *set = signature_set_build (many, CAUSES + PEERS);
-    classify_text (set, buf_as_text (&log), &arena, &seen);
+    classify_text (set, buf_as_text (&log), &t->arena, &seen);
     assert_int_equal (seen.sightings_n, SIGHTINGS_MAX);
     assert_true (text_is (seen.sightings[0].signature, "s0") && text_is (seen.sightings[11].signature, "s11"));
     assert_true (text_is (seen.sightings[12].signature, "s30") && text_is (seen.sightings[15].signature, "s33"));
     signature_set_free (set);
     buf_release (&log);
-    arena_release (&arena);
 }
 
-static void what_is_found_is_within_the_bounds_of_a_result (void **state)
+TEST (what_is_found_is_within_the_bounds_of_a_result)
 {
     struct rng rng = rng_seed (3);
     struct buf log;
-    (void) state;
     buf_init (&log, 1 << 20);
     for (uint32_t round = 0; round < 60; round++) {
         struct read read;
@@ -437,11 +408,10 @@ static void what_is_found_is_within_the_bounds_of_a_result (void **state)
     buf_release (&log);
 }
 
-static void a_set_that_is_too_large_is_refused (void **state)
+TEST (a_set_that_is_too_large_is_refused)
 {
     static char text[256];
     struct signature many[SIGNATURES_MAX + 1] = { 0 };
-    (void) state;
     memset (text, 'x', sizeof text);
     for (uint32_t i = 0; i <= SIGNATURES_MAX; i++)
         many[i].text = (struct text){ .ptr = text, .len = 10 };
@@ -461,10 +431,9 @@ static void a_set_that_is_too_large_is_refused (void **state)
 }
 
 /* Every occurrence that a plain search finds, for needles over two letters that overlap in every way. */
-static void the_automaton_finds_what_a_plain_search_finds (void **state)
+TEST (the_automaton_finds_what_a_plain_search_finds)
 {
     struct rng rng = rng_seed (11);
-    (void) state;
     for (uint32_t round = 0; round < 200; round++) {
         enum { NEEDLES = 12, HAY = 200 };
         char letters[NEEDLES][8], hay[HAY];
@@ -493,31 +462,4 @@ static void the_automaton_finds_what_a_plain_search_finds (void **state)
         }
         automaton_release (&automaton);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (texts_are_found_through_what_terminals_and_wraps_add),
-        cmocka_unit_test (sightings_stand_in_the_order_of_the_log_with_their_lines),
-        cmocka_unit_test (a_long_line_is_shown_around_the_text),
-        cmocka_unit_test (what_a_line_announces_is_shown_with_it),
-        cmocka_unit_test (conditions_hold_near_the_text_alone),
-        cmocka_unit_test (pieces_of_any_size_give_the_same),
-        cmocka_unit_test (later_text_never_outranks_an_earlier_cause),
-        cmocka_unit_test (on_one_line_the_order_of_the_lists_decides),
-        cmocka_unit_test (transient_needs_that_nothing_speaks_against_it),
-        cmocka_unit_test (a_warning_is_not_what_a_program_ended_of),
-        cmocka_unit_test (who_goes_on_for_long_shows_how_it_ended),
-        cmocka_unit_test (the_end_adds_nothing_that_is_told),
-        cmocka_unit_test (an_exception_outranks_peers_and_noise),
-        cmocka_unit_test (unknown_shows_the_lines_that_look_like_errors),
-        cmocka_unit_test (graver_lines_push_out_others),
-        cmocka_unit_test (lines_are_graded_by_level_and_words),
-        cmocka_unit_test (more_than_fit_leave_the_first_causes_and_some_peers),
-        cmocka_unit_test (what_is_found_is_within_the_bounds_of_a_result),
-        cmocka_unit_test (a_set_that_is_too_large_is_refused),
-        cmocka_unit_test (the_automaton_finds_what_a_plain_search_finds),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,11 +1,11 @@
-/* links: conf classify signature model base */
+/* alone: conf classify signature model base */
 /* Messages as logs print them (tests/unit/failures), and what logs do to them: is the owner right, is nothing called
  * transient that lasts, does what nobody has seen stay unknown? */
 #include "rng_unit.h"
 #include "signature_lists.h"
+#include "test.h"
 
 #include <dirent.h>
-#include <string.h>
 
 #include "common/base/rng.h"
 #include "common/classify/classify.h"
@@ -294,11 +294,10 @@ static void judge (const struct failure *failure, struct text log, struct rng *r
     arena_release (&scratch);
 }
 
-static void each_message_has_its_owner (void **state)
+TEST (each_message_has_its_owner)
 {
     struct tally tally = { 0 };
     struct rng rng = rng_seed (SEED);
-    (void) state;
     for (uint32_t i = 0; i < cases_n; i++)
         judge (&cases[i], cases[i].text, &rng, &tally, true);
     assert_int_equal (tally.right, tally.all);
@@ -315,10 +314,9 @@ static bool is_memory (const struct cause_decision *decision)
     return signature && signature->memory;
 }
 
-static void memory_is_said_of_device_memory_alone (void **state)
+TEST (memory_is_said_of_device_memory_alone)
 {
     struct rng rng = rng_seed (SEED);
-    (void) state;
     for (uint32_t i = 0; i < cases_n; i++) {
         struct arena scratch = { 0 };
         struct cause_decision decision;
@@ -342,11 +340,10 @@ static void check (const struct tally *tally)
     assert_true (tally->passing * 2 >= tally->passing_all);
 }
 
-static void what_logs_do_to_messages_hides_few_owners (void **state)
+TEST (what_logs_do_to_messages_hides_few_owners)
 {
     struct tally tally = { 0 };
     struct buf log;
-    (void) state;
     buf_init (&log, MUTATED_MAX_BYTES);
     for (uint32_t i = 0; i < cases_n; i++)
         for (uint32_t round = 0; round < ROUNDS; round++) {
@@ -359,11 +356,10 @@ static void what_logs_do_to_messages_hides_few_owners (void **state)
     assert_true (tally.all + tally.unknown_all >= 3000);
 }
 
-static void ten_megabytes_hide_nothing (void **state)
+TEST (ten_megabytes_hide_nothing)
 {
     struct tally tally = { 0 };
     struct buf log;
-    (void) state;
     buf_init (&log, MUTATED_MAX_BYTES);
     for (uint32_t round = 0; round < LARGE_ROUNDS; round++) {
         struct rng rng = rng_seed (rng_derive_seed (SEED, round));
@@ -404,11 +400,10 @@ static bool is_lasting_cause (const struct failure *failure)
     return decision.weight == CAUSE_OWN && !failure->passes;
 }
 
-static void beside_a_cause_that_lasts_nothing_passes (void **state)
+TEST (beside_a_cause_that_lasts_nothing_passes)
 {
     struct buf log;
     uint32_t pairs = 0, wrong = 0;
-    (void) state;
     buf_init (&log, MUTATED_MAX_BYTES);
     for (uint32_t i = 0; i < cases_n; i++)
         for (uint32_t k = 0; k < cases_n && cases[i].passes; k++)
@@ -423,10 +418,9 @@ static void beside_a_cause_that_lasts_nothing_passes (void **state)
 
 /* The busy device was free at the second try, the metadata came late: it trained for a while, and ended of something
  * else. */
-static void who_went_on_for_long_did_not_end_of_what_passes (void **state)
+TEST (who_went_on_for_long_did_not_end_of_what_passes)
 {
     struct buf log;
-    (void) state;
     buf_init (&log, MUTATED_MAX_BYTES);
     for (uint32_t i = 0; i < cases_n; i++) {
         struct arena scratch = { 0 };
@@ -444,15 +438,4 @@ static void who_went_on_for_long_did_not_end_of_what_passes (void **state)
     buf_release (&log);
 }
 
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (each_message_has_its_owner),
-        cmocka_unit_test (memory_is_said_of_device_memory_alone),
-        cmocka_unit_test (what_logs_do_to_messages_hides_few_owners),
-        cmocka_unit_test (ten_megabytes_hide_nothing),
-        cmocka_unit_test (beside_a_cause_that_lasts_nothing_passes),
-        cmocka_unit_test (who_went_on_for_long_did_not_end_of_what_passes),
-    };
-    return cmocka_run_group_tests (tests, open_all, close_all);
-}
+TEST_GROUP (open_all, close_all)

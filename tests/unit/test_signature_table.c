@@ -1,19 +1,11 @@
 /* links: cli */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/base/digest.h"
 #include "common/classify/classify.h"
 #include "common/classify/decide.h"
 #include "common/io/atomic_file.h"
 #include "common/wire/wire.h"
 #include "coordinator/cli/planning.h"
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -71,7 +63,7 @@ static void reads_back (struct bench *bench)
     buf_release (&bytes);
 }
 
-static void a_plan_names_its_table_by_what_it_holds (void **state)
+TEST_IN (a_plan_names_its_table_by_what_it_holds, setup, teardown)
 {
     struct bench *b = *state;
     write_it (b);
@@ -80,7 +72,7 @@ static void a_plan_names_its_table_by_what_it_holds (void **state)
     assert_true (record_check (&plan_record, &b->plan, NULL));
 }
 
-static void equal_lists_share_one_file (void **state)
+TEST_IN (equal_lists_share_one_file, setup, teardown)
 {
     struct bench *b = *state;
     struct stat before, after;
@@ -95,7 +87,7 @@ static void equal_lists_share_one_file (void **state)
     assert_false (text_equal (first, b->plan.signature_table.path));
 }
 
-static void a_damaged_file_is_written_anew (void **state)
+TEST_IN (a_damaged_file_is_written_anew, setup, teardown)
 {
     struct bench *b = *state;
     write_it (b);
@@ -104,7 +96,7 @@ static void a_damaged_file_is_written_anew (void **state)
     reads_back (b);
 }
 
-static void no_lists_need_no_file (void **state)
+TEST_IN (no_lists_need_no_file, setup, teardown)
 {
     struct bench *b = *state;
     b->plan.signatures.n = 0;
@@ -113,19 +105,19 @@ static void no_lists_need_no_file (void **state)
     assert_true (access (text_format (&b->arena, "%s/signatures", b->home).ptr, F_OK) < 0);
 }
 
-static void what_cannot_be_written_is_not_named (void **state)
+TEST_IN (what_cannot_be_written_is_not_named, setup, teardown)
 {
     struct bench *b = *state;
     struct err err = { 0 };
     struct text at = text_format (&b->arena, "%s/signatures", b->home);
     assert_int_equal (atomic_file_write (at.ptr, "a file", 6, 0600, NULL), 0);
     assert_int_equal (signature_table_write (&b->plan, &b->arena, &err), -1);
-    assert_non_null (strstr (err.text, "/signatures"));
+    assert_has (err.text, "/signatures");
     assert_int_equal (b->plan.signature_table.path.len, 0);
 }
 
 /* As runs had them before conditions, noise and memory were known. */
-static void an_older_table_is_read (void **state)
+TEST_IN (an_older_table_is_read, setup, teardown)
 {
     static const struct field old_fields[] = {
         F_TEXT (1, struct signature, id, ID_MAX_BYTES),    F_TEXT (2, struct signature, text, NAME_MAX_BYTES),
@@ -150,16 +142,4 @@ static void an_older_table_is_read (void **state)
     assert_true (text_is (decision.id, "one") && decision.transient && decision.weight == CAUSE_OWN);
     signature_set_free (set);
     buf_release (&bytes);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        T (a_plan_names_its_table_by_what_it_holds), T (equal_lists_share_one_file),
-        T (a_damaged_file_is_written_anew),          T (no_lists_need_no_file),
-        T (what_cannot_be_written_is_not_named),     T (an_older_table_is_read),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,20 +1,10 @@
 /* links: monitor */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/base/rng.h"
 #include "coordinator/monitor/snapshot.h"
+#include "test.h"
 
-static void a_question_is_read_as_it_was_asked (void **state)
+TEST (a_question_is_read_as_it_was_asked)
 {
-    (void) state;
     const struct snapshot_position places[] = { { 1, 0 }, { 77, 4096 }, { INT64_MAX, UINT32_MAX } };
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         char question[QUESTION_MAX_BYTES + 1];
@@ -26,9 +16,8 @@ static void a_question_is_read_as_it_was_asked (void **state)
     }
 }
 
-static void what_is_no_question_for_facts_is_none (void **state)
+TEST (what_is_no_question_for_facts_is_none)
 {
-    (void) state;
     static const char *const odd[] = {
         "",
         "listen",
@@ -59,9 +48,8 @@ static void what_is_no_question_for_facts_is_none (void **state)
 }
 
 /* As the coordinator cuts and the monitor joins: the same bytes come out, whatever their sizes. */
-static void facts_that_are_cut_into_frames_come_out_whole (void **state)
+TEST (facts_that_are_cut_into_frames_come_out_whole)
 {
-    (void) state;
     enum { BYTES = 200000 };
     struct rng rng = rng_seed (3);
     char *bytes = malloc (BYTES);
@@ -95,9 +83,8 @@ static void facts_that_are_cut_into_frames_come_out_whole (void **state)
     free (bytes);
 }
 
-static void flags_are_told_apart_and_events_are_no_answers (void **state)
+TEST (flags_are_told_apart_and_events_are_no_answers)
 {
-    (void) state;
     struct buf frame;
     buf_init (&frame, ANSWER_MAX_BYTES);
     snapshot_begin_answer (&frame);
@@ -114,9 +101,8 @@ static void flags_are_told_apart_and_events_are_no_answers (void **state)
 
 /* Every prefix of a good frame, and frames with any byte changed: never a byte from beyond, which the sanitizer would
  * see. */
-static void damaged_answers_are_never_read_beyond (void **state)
+TEST (damaged_answers_are_never_read_beyond)
 {
-    (void) state;
     struct rng rng = rng_seed (11);
     struct buf frame;
     buf_init (&frame, 256);
@@ -143,16 +129,4 @@ static void damaged_answers_are_never_read_beyond (void **state)
         free (copy);
     }
     buf_release (&frame);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_question_is_read_as_it_was_asked),
-        cmocka_unit_test (what_is_no_question_for_facts_is_none),
-        cmocka_unit_test (facts_that_are_cut_into_frames_come_out_whole),
-        cmocka_unit_test (flags_are_told_apart_and_events_are_no_answers),
-        cmocka_unit_test (damaged_answers_are_never_read_beyond),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,15 +1,6 @@
 /* links: io */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/io/socket.h"
+#include "test.h"
 
 enum { ENFORCE_DOMAIN = 93 };
 
@@ -59,21 +50,19 @@ static void assert_bounded (void *socket)
     assert_in_range (bytes_max, 5000, 5100);
 }
 
-static void every_option_is_set_before_anything_connects (void **state)
+TEST (every_option_is_set_before_anything_connects)
 {
-    (void) state;
     struct link_keys keys;
-    struct err err = { 0 };
     char domain[32] = "";
     size_t len = sizeof domain;
     link_keys_make (&keys);
-    void *context = context_hold (&err);
+    void *context = context_hold (&t->err);
     static const int servers[] = { ZMQ_ROUTER, ZMQ_XPUB }, clients[] = { ZMQ_DEALER, ZMQ_SUB };
     for (int i = 0; i < 2; i++) {
         struct socket_kind kind = { .type = servers[i], .queue_max = 77, .bytes_max = 5000 };
-        void *server = socket_open_server (context, &kind, "the domain", &keys, &err);
+        void *server = socket_open_server (context, &kind, "the domain", &keys, &t->err);
         kind.type = clients[i];
-        void *client = socket_open_client (context, &kind, keys.public_key, &keys, &err);
+        void *client = socket_open_client (context, &kind, keys.public_key, &keys, &t->err);
         assert_options (server, everywhere, sizeof everywhere / sizeof everywhere[0]);
         assert_options (server, on_servers, sizeof on_servers / sizeof on_servers[0]);
         assert_options (client, everywhere, sizeof everywhere / sizeof everywhere[0]);
@@ -90,9 +79,8 @@ static void every_option_is_set_before_anything_connects (void **state)
     context_release ();
 }
 
-static void endpoints_are_made_of_addresses_only (void **state)
+TEST (endpoints_are_made_of_addresses_only)
 {
-    (void) state;
     static char long_name[300];
     memset (long_name, 'a', sizeof long_name - 1);
     const struct {
@@ -127,9 +115,8 @@ static void endpoints_are_made_of_addresses_only (void **state)
     }
 }
 
-static void what_is_bound_everywhere_is_reached_at_home (void **state)
+TEST (what_is_bound_everywhere_is_reached_at_home)
 {
-    (void) state;
     static const char *const cases[][2] = {
         { "tcp://0.0.0.0:1234", "tcp://127.0.0.1:1234" },
         { "tcp://[::]:1234", "tcp://[::1]:1234" },
@@ -142,14 +129,4 @@ static void what_is_bound_everywhere_is_reached_at_home (void **state)
         assert_string_equal (endpoint_for_local_client (&bound).text, cases[i][1]);
         assert_int_equal (endpoint_port (&bound), 1234);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (every_option_is_set_before_anything_connects),
-        cmocka_unit_test (endpoints_are_made_of_addresses_only),
-        cmocka_unit_test (what_is_bound_everywhere_is_reached_at_home),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

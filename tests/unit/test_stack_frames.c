@@ -1,13 +1,6 @@
 /* links: attempt */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "test.h"
 #include "worker/attempt/stack_frames.h"
-#include <string.h>
 
 struct found {
     struct arena arena;
@@ -29,9 +22,8 @@ static void is (const struct found *found, uint32_t at, const char *line)
         fail_msg ("line %u: '%.*s', expected '%s'", at, TEXT_ARG (found->lines[at]), line);
 }
 
-static void a_dump_gives_the_main_thread_and_the_frames_of_the_user (void **state)
+TEST (a_dump_gives_the_main_thread_and_the_frames_of_the_user)
 {
-    (void) state;
     struct found found = find ("step 12\n"
                                "Thread 0x00007fdf833fe6c0 (most recent call first):\n"
                                "  File \"/usr/lib/python3.11/threading.py\", line 982 in run\n"
@@ -52,9 +44,8 @@ static void a_dump_gives_the_main_thread_and_the_frames_of_the_user (void **stat
     arena_release (&found.arena);
 }
 
-static void an_interrupt_gives_the_same_the_other_way_round (void **state)
+TEST (an_interrupt_gives_the_same_the_other_way_round)
 {
-    (void) state;
     struct found found = find ("Traceback (most recent call last):\n"
                                "  File \"/home/me/a.py\", line 1, in first\n"
                                "    x = 1 / 0\n"
@@ -73,9 +64,8 @@ static void an_interrupt_gives_the_same_the_other_way_round (void **state)
     arena_release (&found.arena);
 }
 
-static void without_a_frame_of_the_user_all_are_shown (void **state)
+TEST (without_a_frame_of_the_user_all_are_shown)
 {
-    (void) state;
     struct found found = find ("Current thread 0x1 (most recent call first):\n"
                                "  File \"<frozen importlib._bootstrap>\", line 1 in find\n"
                                "  File \"/env/lib/python3.11/site-packages/jax/a.py\", line 2 in b\n");
@@ -83,9 +73,8 @@ static void without_a_frame_of_the_user_all_are_shown (void **state)
     arena_release (&found.arena);
 }
 
-static void a_deep_stack_is_bounded_and_its_inner_end_stays (void **state)
+TEST (a_deep_stack_is_bounded_and_its_inner_end_stays)
 {
-    (void) state;
     struct buf printed;
     buf_init (&printed, 1 << 20);
     buf_puts (&printed, "Traceback (most recent call last):\n");
@@ -100,9 +89,8 @@ static void a_deep_stack_is_bounded_and_its_inner_end_stays (void **state)
     arena_release (&found.arena);
 }
 
-static void control_bytes_of_names_do_not_pass (void **state)
+TEST (control_bytes_of_names_do_not_pass)
 {
-    (void) state;
     struct found found = find ("Current thread 0x1 (most recent call first):\n"
                                "  File \"/home/\x1b[31m\x07.py\", line 1 in f\n");
     assert_int_equal (found.n, 1);
@@ -111,7 +99,7 @@ static void control_bytes_of_names_do_not_pass (void **state)
     arena_release (&found.arena);
 }
 
-static void what_is_no_stack_gives_nothing (void **state)
+TEST (what_is_no_stack_gives_nothing)
 {
     static const char *const others[] = {
         "",
@@ -121,23 +109,9 @@ static void what_is_no_stack_gives_nothing (void **state)
         "Traceback (most recent call last):\n  File \"a\", line 1, in f\nValueError\nKeyboardInterrupt\n",
         "Current thread 0x1 (most recent call first):\n  <no Python frame>\n"
     };
-    (void) state;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         struct found found = find (others[i]);
         assert_int_equal (found.n, 0);
         arena_release (&found.arena);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_dump_gives_the_main_thread_and_the_frames_of_the_user),
-        cmocka_unit_test (an_interrupt_gives_the_same_the_other_way_round),
-        cmocka_unit_test (without_a_frame_of_the_user_all_are_shown),
-        cmocka_unit_test (a_deep_stack_is_bounded_and_its_inner_end_stays),
-        cmocka_unit_test (control_bytes_of_names_do_not_pass),
-        cmocka_unit_test (what_is_no_stack_gives_nothing),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

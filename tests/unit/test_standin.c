@@ -1,17 +1,8 @@
 /* links: standin */
 /* The pure parts of the stand-in for libtpu: which process of which slice this is, where its devices are, metadata's lines. */
+#include "test.h"
 #include "worker/standin/metadata.h"
 #include "worker/standin/place.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 struct setting {
     const char *name, *value;
@@ -72,11 +63,10 @@ static void assert_refused (const struct world *world, const char *text)
         fail_msg ("expected '%s' in '%s'", text, refusal.text);
 }
 
-static void takes_a_pods_variables (void **state)
+TEST (takes_a_pods_variables)
 {
     struct place place;
     struct refusal refusal;
-    (void) state;
     assert_int_equal (read (&pod, &place, &refusal), 0);
     assert_int_equal (place.world, 4);
     assert_int_equal (place.id, 2);
@@ -87,19 +77,18 @@ static void takes_a_pods_variables (void **state)
     assert_int_equal (slice_grid_devices (&place.slice), 16);
 }
 
-static void bounds_of_one_need_no_addresses (void **state)
+TEST (bounds_of_one_need_no_addresses)
 {
     struct world alone = pod;
     struct place place;
     struct refusal refusal;
-    (void) state;
     set (&alone, "TPU_PROCESS_BOUNDS", "1,1,1"); /* wins over TPU_HOST_BOUNDS */
     assert_int_equal (read (&alone, &place, &refusal), 0);
     assert_int_equal (place.world, 1);
     assert_int_equal (place.id, 0);
 }
 
-static void what_decides_and_is_wrong_is_refused (void **state)
+TEST (what_decides_and_is_wrong_is_refused)
 {
     static const struct {
         const char *name, *value, *text;
@@ -119,7 +108,6 @@ static void what_decides_and_is_wrong_is_refused (void **state)
         { "TPU_ACCELERATOR_TYPE", "h100-8", "No ba16c7433 device found." },
         { "TPU_SKIP_MDS_QUERY", "", "Couldn't connect to server" },
     };
-    (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct world world = pod;
         set (&world, cases[i].name, cases[i].value);
@@ -129,7 +117,7 @@ static void what_decides_and_is_wrong_is_refused (void **state)
     }
 }
 
-static void a_virtual_machine_asks_metadata (void **state)
+TEST (a_virtual_machine_asks_metadata)
 {
     static const struct world machine = { .metadata = { { "tpu-env/ACCELERATOR_TYPE", "v5p-16" },
                                                         { "tpu-env/HOST_BOUNDS", "1,1,2" },
@@ -139,7 +127,6 @@ static void a_virtual_machine_asks_metadata (void **state)
     struct place place;
     struct refusal refusal;
     struct world forbidden = machine;
-    (void) state;
     assert_int_equal (read (&machine, &place, &refusal), 0);
     assert_int_equal (place.id, 1);
     assert_string_equal (place.addresses[1].name, "10.0.0.2");
@@ -147,12 +134,11 @@ static void a_virtual_machine_asks_metadata (void **state)
     assert_refused (&forbidden, "No ba16c7433 device found.");
 }
 
-static void the_lock_is_skipped_for_other_bounds (void **state)
+TEST (the_lock_is_skipped_for_other_bounds)
 {
     struct world world = pod;
     struct place place;
     struct refusal refusal;
-    (void) state;
     set (&world, "TPU_CHIPS_PER_HOST_BOUNDS", "2,4,1");
     assert_int_equal (read (&world, &place, &refusal), 0);
     assert_false (place.locks);
@@ -162,11 +148,10 @@ static void the_lock_is_skipped_for_other_bounds (void **state)
     assert_false (place.locks);
 }
 
-static void devices_are_numbered_along_x (void **state)
+TEST (devices_are_numbered_along_x)
 {
     const struct slice_grid slice = { { 2, 2, 1 }, { 2, 2, 1 }, 1 }, two = { { 1, 1, 2 }, { 2, 2, 1 }, 2 };
     static const uint32_t owners[] = { 0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3 };
-    (void) state;
     for (uint32_t i = 0; i < 16; i++)
         assert_int_equal (slice_grid_place (&slice, i).process, owners[i]);
     const struct slice_grid long_one = { { 2, 4, 1 }, { 2, 2, 1 }, 1 };
@@ -178,26 +163,13 @@ static void devices_are_numbered_along_x (void **state)
     assert_int_equal (place.core, 1);
 }
 
-static void metadata_lines_are_read_by_key (void **state)
+TEST (metadata_lines_are_read_by_key)
 {
     char value[8];
     const char *lines =
         "ZONE: 'z'\nTPU_HOST_BOUNDS: '9'\nHOST_BOUNDS_OLD: '8'\nHOST_BOUNDS: '2,2,1'\nLONG: '0123456789'\n";
-    (void) state;
     assert_true (metadata_find_key (lines, "HOST_BOUNDS", value, sizeof value));
     assert_string_equal (value, "2,2,1");
     assert_false (metadata_find_key (lines, "BOUNDS", value, sizeof value));
     assert_false (metadata_find_key (lines, "LONG", value, sizeof value));
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test (takes_a_pods_variables),
-                                        cmocka_unit_test (bounds_of_one_need_no_addresses),
-                                        cmocka_unit_test (what_decides_and_is_wrong_is_refused),
-                                        cmocka_unit_test (a_virtual_machine_asks_metadata),
-                                        cmocka_unit_test (the_lock_is_skipped_for_other_bounds),
-                                        cmocka_unit_test (devices_are_numbered_along_x),
-                                        cmocka_unit_test (metadata_lines_are_read_by_key) };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

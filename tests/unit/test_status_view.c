@@ -2,6 +2,7 @@
 #include <jansson.h>
 
 #include "coordinator/view/status.h"
+#include "test.h"
 #include "view_fixture.h"
 
 static json_t *as_json (const struct show *show, int64_t pid)
@@ -49,9 +50,8 @@ static struct show failing (void)
     return show;
 }
 
-static void a_running_run_says_where_its_hosts_are (void **state)
+TEST_IN (a_running_run_says_where_its_hosts_are, NULL, NULL)
 {
-    (void) state;
     struct show show;
     show_gathered (&show, 2);
     show_began (&show, FACTS, PASS_ONCE, 1, 2);
@@ -81,9 +81,8 @@ static void a_running_run_says_where_its_hosts_are (void **state)
     show_release (&show);
 }
 
-static void failures_stand_beside_their_hosts (void **state)
+TEST_IN (failures_stand_beside_their_hosts, NULL, NULL)
 {
-    (void) state;
     struct show show = failing ();
     show_run_ended (&show, OUTCOME_FAILED, 1, TEXT_LIT ("stopped at rung facts \x7f\xe2\x80\xae"));
     json_t *object = as_json (&show, 0);
@@ -104,9 +103,8 @@ static void failures_stand_beside_their_hosts (void **state)
     show_release (&show);
 }
 
-static void who_is_left_behind_stands_with_its_cause (void **state)
+TEST (who_is_left_behind_stands_with_its_cause)
 {
-    (void) state;
     struct show show;
     struct fact fact = { .kind = FACT_HOSTS_LEFT_BEHIND };
     struct verdict verdict = { .host = 2,
@@ -130,9 +128,8 @@ static void who_is_left_behind_stands_with_its_cause (void **state)
     show_release (&show);
 }
 
-static void without_a_coordinator_it_is_interrupted (void **state)
+TEST_IN (without_a_coordinator_it_is_interrupted, NULL, NULL)
 {
-    (void) state;
     struct show show;
     struct buf out;
     show_gathered (&show, 1);
@@ -149,9 +146,8 @@ static void without_a_coordinator_it_is_interrupted (void **state)
     show_release (&show);
 }
 
-static void the_text_tells_the_same (void **state)
+TEST (the_text_tells_the_same)
 {
-    (void) state;
     struct show show = failing ();
     struct fact published = { .kind = FACT_GENERATION_PUBLISHED };
     struct status status = { .board = show.board, .now_ms = show.at_ms };
@@ -176,9 +172,8 @@ static void the_text_tells_the_same (void **state)
 }
 
 /* Before the first pass, which has no failures then. */
-static void who_never_came_stands_among_the_failures (void **state)
+TEST (who_never_came_stands_among_the_failures)
 {
-    (void) state;
     struct show show;
     struct buf out;
     show_make (&show, 2);
@@ -196,9 +191,8 @@ static void who_never_came_stands_among_the_failures (void **state)
     show_release (&show);
 }
 
-static void a_violated_cache_is_told (void **state)
+TEST (a_violated_cache_is_told)
 {
-    (void) state;
     struct show show;
     struct fact published = { .kind = FACT_GENERATION_PUBLISHED }, violated = { .kind = FACT_CACHE_VIOLATED };
     struct fact dropped = { .kind = FACT_GENERATION_DROPPED, .of.generation_dropped = { 8, TEXT_LIT ("another one") } };
@@ -237,9 +231,8 @@ static void a_violated_cache_is_told (void **state)
     show_release (&show);
 }
 
-static void nan_and_infinity_are_null (void **state)
+TEST (nan_and_infinity_are_null)
 {
-    (void) state;
     struct show show;
     struct fact fact = { .kind = FACT_METRIC_JUDGED };
     show_gathered (&show, 1);
@@ -255,9 +248,8 @@ static void nan_and_infinity_are_null (void **state)
     show_release (&show);
 }
 
-static void whatever_happens_it_is_json_and_safe (void **state)
+TEST (whatever_happens_it_is_json_and_safe)
 {
-    (void) state;
     for (uint64_t seed = 1; seed <= 30; seed++) {
         struct rng rng = rng_seed (seed);
         struct show show;
@@ -281,20 +273,4 @@ static void whatever_happens_it_is_json_and_safe (void **state)
         }
         show_release (&show);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_running_run_says_where_its_hosts_are),
-        cmocka_unit_test (failures_stand_beside_their_hosts),
-        cmocka_unit_test (who_is_left_behind_stands_with_its_cause),
-        cmocka_unit_test (without_a_coordinator_it_is_interrupted),
-        cmocka_unit_test (the_text_tells_the_same),
-        cmocka_unit_test (who_never_came_stands_among_the_failures),
-        cmocka_unit_test (a_violated_cache_is_told),
-        cmocka_unit_test (nan_and_infinity_are_null),
-        cmocka_unit_test (whatever_happens_it_is_json_and_safe),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
-/* links: cache */
+/* alone: cache */
 /* The mark that tells storages apart, whoever comes first, and what a path is mounted from. */
 #include "cache_fixture.h"
+#include "test.h"
 
 #include "common/cache/storage.h"
 #include <sys/wait.h>
@@ -12,7 +13,7 @@ static int id_of (struct fixture *fixture, bool make, char id[STORAGE_ID_BYTES])
     return storage_id (fixture->root, make, id, &fixture->err);
 }
 
-static void the_first_makes_it_and_all_read_the_same (void **state)
+TEST_IN (the_first_makes_it_and_all_read_the_same, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     char one[STORAGE_ID_BYTES], other[STORAGE_ID_BYTES], path[128];
@@ -32,7 +33,7 @@ static void the_first_makes_it_and_all_read_the_same (void **state)
     assert_int_equal (st.st_nlink, 1); /* the name it was made under is gone */
 }
 
-static void a_root_without_a_mark_says_what_that_means (void **state)
+TEST_IN (a_root_without_a_mark_says_what_that_means, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     char id[STORAGE_ID_BYTES];
@@ -43,7 +44,7 @@ static void a_root_without_a_mark_says_what_that_means (void **state)
 }
 
 /* Each child writes what it read into its own end; all must be one. */
-static void of_many_that_come_at_once_one_makes_it (void **state)
+TEST_IN (of_many_that_come_at_once_one_makes_it, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     char ids[COMERS][STORAGE_ID_BYTES];
@@ -87,7 +88,7 @@ static void plant (struct fixture *fixture, const char *content, const char *lin
         write_file (fixture->root, "storage", content, strlen (content));
 }
 
-static void a_mark_that_is_none_is_refused_with_what_to_do (void **state)
+TEST_IN (a_mark_that_is_none_is_refused_with_what_to_do, fixture_setup, fixture_teardown)
 {
     static const char *const contents[] = { "0123456789ABCDEF\n", "0123456789abcdef\nmore", "0123456789abcdefg",
                                             "xxxxxxxxxxxxxxxx\n" };
@@ -110,7 +111,7 @@ static void a_mark_that_is_none_is_refused_with_what_to_do (void **state)
     assert_string_equal (id, "untouched");
 }
 
-static void a_root_that_is_a_file_is_said_in_words (void **state)
+TEST_IN (a_root_that_is_a_file_is_said_in_words, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     char id[STORAGE_ID_BYTES];
@@ -121,7 +122,7 @@ static void a_root_that_is_a_file_is_said_in_words (void **state)
     assert_int_not_equal (fixture->err.code, ERR_STATE);
 }
 
-static void a_mount_is_told_by_type_options_and_source (void **state)
+TEST_IN (a_mount_is_told_by_type_options_and_source, fixture_setup, fixture_teardown)
 {
     struct fixture *fixture = *state;
     char out[256], small[8];
@@ -133,19 +134,4 @@ static void a_mount_is_told_by_type_options_and_source (void **state)
     assert_string_equal (small, "proc rw");
     assert_int_equal (storage_describe_mount ("/no such place", out, sizeof out, &fixture->err), -1);
     says (fixture, "/no such place");
-}
-
-#define FIXTURE_TEST(name) cmocka_unit_test_setup_teardown (name, fixture_setup, fixture_teardown)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        FIXTURE_TEST (the_first_makes_it_and_all_read_the_same),
-        FIXTURE_TEST (a_root_without_a_mark_says_what_that_means),
-        FIXTURE_TEST (of_many_that_come_at_once_one_makes_it),
-        FIXTURE_TEST (a_mark_that_is_none_is_refused_with_what_to_do),
-        FIXTURE_TEST (a_root_that_is_a_file_is_said_in_words),
-        FIXTURE_TEST (a_mount_is_told_by_type_options_and_source),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* links: simulated terminal */
 #include "coordinator/terminal/draw.h"
+#include "test.h"
 #include "view_fixture.h"
 
 /* A run, a terminal of some size, and what was drawn on it last. */
@@ -108,7 +109,7 @@ static void type (struct desk *desk, const char *keys)
 #define assert_not_drawn(desk, words)                                                                                  \
     do {                                                                                                               \
         struct buf drawn = draw (desk);                                                                                \
-        assert_lacks (&drawn, words);                                                                                  \
+        assert_has_not (&drawn, words);                                                                                \
         buf_release (&drawn);                                                                                          \
     } while (0)
 
@@ -126,9 +127,8 @@ static void desk_climbing (struct desk *desk, uint32_t hosts, uint32_t columns, 
     show_phase (&desk->show, 3, "compile", 11000);
 }
 
-static void the_time_without_a_coordinator_counts (void **state)
+TEST (the_time_without_a_coordinator_counts)
 {
-    (void) state;
     struct desk desk;
     desk_climbing (&desk, 4, 80, 24);
     show_fact (&desk.show, (struct fact){ .kind = FACT_EPOCH_BEGAN, .of.epoch_began = { 2, 78, 60000 } });
@@ -138,9 +138,8 @@ static void the_time_without_a_coordinator_counts (void **state)
     desk_release (&desk);
 }
 
-static void eighty_by_twenty_four (void **state)
+TEST (eighty_by_twenty_four)
 {
-    (void) state;
     struct desk desk;
     desk_climbing (&desk, 4, 80, 24);
     struct buf out = draw (&desk);
@@ -174,9 +173,8 @@ static void assert_any_size_fits (struct desk *desk)
     }
 }
 
-static void any_size_and_any_mode_fits (void **state)
+TEST_IN (any_size_and_any_mode_fits, NULL, NULL)
 {
-    (void) state;
     struct desk desk;
     desk_climbing (&desk, 6, 80, 24);
     desk.logs[0] = desk.logs[1] = (struct terminal_log){ 0, TEXT_LIT ("host0"), TEXT_LIT ("rung tiny"),
@@ -197,9 +195,8 @@ static void any_size_and_any_mode_fits (void **state)
     desk_release (&desk);
 }
 
-static void of_thousands_only_what_is_in_sight_is_drawn (void **state)
+TEST (of_thousands_only_what_is_in_sight_is_drawn)
 {
-    (void) state;
     struct desk desk;
     desk_climbing (&desk, 4096, 80, 24);
     assert_drawn (&desk, "4,096/4,096 hosts");
@@ -216,9 +213,8 @@ static void of_thousands_only_what_is_in_sight_is_drawn (void **state)
     desk_release (&desk);
 }
 
-static void a_filter_says_what_it_hides (void **state)
+TEST_IN (a_filter_says_what_it_hides, NULL, NULL)
 {
-    (void) state;
     struct desk desk;
     desk_climbing (&desk, 4096, 80, 24);
     assert_not_drawn (&desk, "hidden");
@@ -256,9 +252,8 @@ static void filter_by (struct desk *desk, const char *line)
     type (desk, line);
 }
 
-static void a_filter_is_read_word_by_word (void **state)
+TEST (a_filter_is_read_word_by_word)
 {
-    (void) state;
     static const struct {
         const char *line, *hosts, *phase, *text;
         uint32_t marks;
@@ -280,26 +275,24 @@ static void a_filter_is_read_word_by_word (void **state)
     };
     struct filter filter = { 0 };
     struct scene_query query;
-    struct err err = { 0 };
     for (size_t i = 0; i < sizeof (good) / sizeof (good[0]); i++) {
-        assert_int_equal (filter_read (&filter, good[i].line, &err), 0);
+        assert_int_equal (filter_read (&filter, good[i].line, &t->err), 0);
         filter_apply (&filter, &query);
         assert_true (text_is (query.hosts, good[i].hosts) && text_is (query.phase, good[i].phase));
-        assert_true (text_is (query.text, good[i].text));
+        assert_text (query.text, good[i].text);
         assert_true (query.marks == good[i].marks && query.owner == good[i].owner && query.until_ms == 0);
         assert_string_equal (filter.line, good[i].line);
     }
     for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
-        assert_int_equal (filter_read (&filter, bad[i][0], &err), -1);
-        if (strstr (err.text, bad[i][1]) == NULL || strstr (err.text, "?") || strstr (err.text, ", ,"))
-            fail_msg ("%s: %s", bad[i][0], err.text);
+        assert_int_equal (filter_read (&filter, bad[i][0], &t->err), -1);
+        if (strstr (t->err.text, bad[i][1]) == NULL || strstr (t->err.text, "?") || strstr (t->err.text, ", ,"))
+            fail_msg ("%s: %s", bad[i][0], t->err.text);
         assert_true (filter.owner == OWNER_LAUNCH && text_is (filter.phase, "run"));
     }
 }
 
-static void a_range_of_time_is_read (void **state)
+TEST (a_range_of_time_is_read)
 {
-    (void) state;
     static const struct {
         const char *line;
         uint64_t from_ms, until_ms;
@@ -320,27 +313,25 @@ static void a_range_of_time_is_read (void **state)
         { "time:366d-", "366d is no duration" },
     };
     struct filter filter = { 0 };
-    struct err err = { 0 };
     for (size_t i = 0; i < sizeof (good) / sizeof (good[0]); i++) {
-        assert_int_equal (filter_read (&filter, good[i].line, &err), 0);
+        assert_int_equal (filter_read (&filter, good[i].line, &t->err), 0);
         assert_int_equal (filter.from_ms, good[i].from_ms);
         assert_int_equal (filter.until_ms, good[i].until_ms);
     }
-    assert_int_equal (filter_read (&filter, "outcome:failed time:1s-2s", &err), 0);
+    assert_int_equal (filter_read (&filter, "outcome:failed time:1s-2s", &t->err), 0);
     for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
-        assert_int_equal (filter_read (&filter, bad[i][0], &err), -1);
-        assert_int_equal (err.code, ERR_USAGE);
-        if (strstr (err.text, bad[i][1]) == NULL)
-            fail_msg ("%s: %s", bad[i][0], err.text);
+        assert_int_equal (filter_read (&filter, bad[i][0], &t->err), -1);
+        assert_int_equal (t->err.code, ERR_USAGE);
+        if (strstr (t->err.text, bad[i][1]) == NULL)
+            fail_msg ("%s: %s", bad[i][0], t->err.text);
         assert_string_equal (filter.line, "outcome:failed time:1s-2s");
         assert_true (filter.from_ms == 1000 && filter.until_ms == 2000 && filter.marks == 1u << MARK_FAILED);
     }
 }
 
 /* The first rung took 200 ms to 600 ms; host0 is lost at 13 s, in the second. */
-static void a_range_of_time_is_drawn (void **state)
+TEST_IN (a_range_of_time_is_drawn, NULL, NULL)
 {
-    (void) state;
     struct desk desk;
     desk_climbing (&desk, 4, 80, 24);
     show_lost (&desk.show, 0, TEXT_LIT ("silent for 30 s"));
@@ -369,9 +360,8 @@ static void a_range_of_time_is_drawn (void **state)
     desk_release (&desk);
 }
 
-static void worst_first_is_worst_first (void **state)
+TEST (worst_first_is_worst_first)
 {
-    (void) state;
     struct desk desk;
     desk_climbing (&desk, 4096, 80, 24);
     struct buf out = draw (&desk);
@@ -382,9 +372,8 @@ static void worst_first_is_worst_first (void **state)
     desk_release (&desk);
 }
 
-static void a_host_is_opened (void **state)
+TEST_IN (a_host_is_opened, NULL, NULL)
 {
-    (void) state;
     struct desk desk;
     desk_climbing (&desk, 4, 80, 24);
     assert_drawn (&desk, "> host0");
@@ -412,9 +401,8 @@ static void a_host_is_opened (void **state)
 }
 
 /* host0 is lost in a pass, which ends without its result; host2 after it, so the rung above is not begun. */
-static void what_nobody_knows_of_an_attempt_is_not_drawn_as_0 (void **state)
+TEST_IN (what_nobody_knows_of_an_attempt_is_not_drawn_as_0, NULL, NULL)
 {
-    (void) state;
     struct desk desk;
     struct verdict verdict = { .host = 0, .outcome = OUTCOME_LOST, .owner = OWNER_HOST };
     desk_climbing (&desk, 4, 80, 24);
@@ -430,9 +418,8 @@ static void what_nobody_knows_of_an_attempt_is_not_drawn_as_0 (void **state)
     desk_release (&desk);
 }
 
-static void attempts_that_are_not_kept_are_counted (void **state)
+TEST (attempts_that_are_not_kept_are_counted)
 {
-    (void) state;
     struct desk desk;
     desk_make (&desk, 2, 80, 24);
     for (uint32_t i = 1; i <= BOARD_ATTEMPTS_MAX + 3; i++) {
@@ -446,9 +433,8 @@ static void attempts_that_are_not_kept_are_counted (void **state)
     desk_release (&desk);
 }
 
-static void who_came_last_at_a_gate_is_named (void **state)
+TEST (who_came_last_at_a_gate_is_named)
 {
-    (void) state;
     struct desk desk;
     struct named_number early = { TEXT_LIT ("gate:rendezvous"), 9000 }, late = { TEXT_LIT ("gate:rendezvous"), 0 };
     desk_make (&desk, 4, 100, 24);
@@ -467,9 +453,8 @@ static void who_came_last_at_a_gate_is_named (void **state)
 }
 
 /* Thirteen hosts fail in words of their own, and one follows the second of them. */
-static void a_cascade_names_its_cause_and_who_is_in_no_group_is_counted (void **state)
+TEST_IN (a_cascade_names_its_cause_and_who_is_in_no_group_is_counted, NULL, NULL)
 {
-    (void) state;
     enum { FAILING = BOARD_GROUPS_MAX + 1 };
     struct desk desk;
     char causes[FAILING][16];
@@ -497,9 +482,8 @@ static void a_cascade_names_its_cause_and_who_is_in_no_group_is_counted (void **
     desk_release (&desk);
 }
 
-static void equal_logs_are_shown_once (void **state)
+TEST_IN (equal_logs_are_shown_once, NULL, NULL)
 {
-    (void) state;
     struct desk desk;
     desk_climbing (&desk, 4, 80, 24);
     struct buf out = draw (&desk);
@@ -519,9 +503,8 @@ static void equal_logs_are_shown_once (void **state)
     desk_release (&desk);
 }
 
-static void what_is_shown_in_another_way_begins_on_a_blank_screen (void **state)
+TEST (what_is_shown_in_another_way_begins_on_a_blank_screen)
 {
-    (void) state;
     static const uint32_t keys[] = { 't', 't', '?', 'q', KEY_IS_ENTER, KEY_IS_ESCAPE };
     struct desk desk;
     desk_climbing (&desk, 4, 80, 24);
@@ -533,9 +516,8 @@ static void what_is_shown_in_another_way_begins_on_a_blank_screen (void **state)
     desk_release (&desk);
 }
 
-static void letters_of_hosts_differ_by_colour_alone (void **state)
+TEST (letters_of_hosts_differ_by_colour_alone)
 {
-    (void) state;
     struct desk desk;
     desk_climbing (&desk, 4, 80, 24);
     assert_drawn (&desk, "\n  host1 f P         f         .          failed so far");
@@ -552,9 +534,8 @@ static void letters_of_hosts_differ_by_colour_alone (void **state)
     desk_release (&desk);
 }
 
-static void a_run_is_cancelled_after_a_question_and_never_by_key (void **state)
+TEST_IN (a_run_is_cancelled_after_a_question_and_never_by_key, NULL, NULL)
 {
-    (void) state;
     struct desk desk;
     desk_climbing (&desk, 4, 80, 24);
     assert_drawn (&desk, "host0");
@@ -572,9 +553,8 @@ static void a_run_is_cancelled_after_a_question_and_never_by_key (void **state)
     desk_release (&desk);
 }
 
-static void what_hosts_say_does_no_harm (void **state)
+TEST_IN (what_hosts_say_does_no_harm, NULL, NULL)
 {
-    (void) state;
     struct desk desk;
     desk_make (&desk, 4, 80, 24);
     show_began (&desk.show, TINY, PASS_RESTORED, 1, 4);
@@ -593,9 +573,8 @@ static void what_hosts_say_does_no_harm (void **state)
 }
 
 /* Keys in any order over facts that no coordinator would make: every frame fits, and nothing in it is raw. */
-static void any_keys_over_any_facts_do_no_harm (void **state)
+TEST (any_keys_over_any_facts_do_no_harm)
 {
-    (void) state;
     static const char letters[] =
         "kjhbgG/otwnm=lc?qyN \x0c\x15outcome:failed,L owner:device hosts:host[0-3] @*!phase:time:1s-";
     static const uint32_t sizes[][2] = { { 80, 24 }, { 200, 50 }, { 40, 12 }, { 7, 4 } };
@@ -621,12 +600,10 @@ static void any_keys_over_any_facts_do_no_harm (void **state)
     }
 }
 
-static void wide_characters_are_cut_whole (void **state)
+TEST (wide_characters_are_cut_whole)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct style style = { .unicode = true, .columns = 6, .rows = 1 };
-    struct cells cells = cells_make (&style, &arena);
+    struct cells cells = cells_make (&style, &t->arena);
     struct buf out;
     buf_init (&out, 100);
     struct pen pen = pen_at (&cells, 0, 0, 6);
@@ -637,44 +614,13 @@ static void wide_characters_are_cut_whole (void **state)
     pen = pen_at (&cells, 7, 0, 6);
     pen_puts (&pen, "outside");
     buf_release (&out);
-    arena_release (&arena);
 }
 
-static void numbers_have_commas (void **state)
+TEST (numbers_have_commas)
 {
-    (void) state;
     char out[NUMBER_BYTES];
     assert_string_equal (number_print (0, out), "0");
     assert_string_equal (number_print (999, out), "999");
     assert_string_equal (number_print (4096, out), "4,096");
     assert_string_equal (number_print (UINT64_MAX, out), "18,446,744,073,709,551,615");
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (the_time_without_a_coordinator_counts),
-        cmocka_unit_test (eighty_by_twenty_four),
-        cmocka_unit_test (any_size_and_any_mode_fits),
-        cmocka_unit_test (of_thousands_only_what_is_in_sight_is_drawn),
-        cmocka_unit_test (a_filter_says_what_it_hides),
-        cmocka_unit_test (a_filter_is_read_word_by_word),
-        cmocka_unit_test (a_range_of_time_is_read),
-        cmocka_unit_test (a_range_of_time_is_drawn),
-        cmocka_unit_test (worst_first_is_worst_first),
-        cmocka_unit_test (a_host_is_opened),
-        cmocka_unit_test (what_nobody_knows_of_an_attempt_is_not_drawn_as_0),
-        cmocka_unit_test (attempts_that_are_not_kept_are_counted),
-        cmocka_unit_test (who_came_last_at_a_gate_is_named),
-        cmocka_unit_test (a_cascade_names_its_cause_and_who_is_in_no_group_is_counted),
-        cmocka_unit_test (equal_logs_are_shown_once),
-        cmocka_unit_test (what_is_shown_in_another_way_begins_on_a_blank_screen),
-        cmocka_unit_test (letters_of_hosts_differ_by_colour_alone),
-        cmocka_unit_test (a_run_is_cancelled_after_a_question_and_never_by_key),
-        cmocka_unit_test (what_hosts_say_does_no_harm),
-        cmocka_unit_test (any_keys_over_any_facts_do_no_harm),
-        cmocka_unit_test (wide_characters_are_cut_whole),
-        cmocka_unit_test (numbers_have_commas),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,43 +1,32 @@
-/* links: base */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* alone: base */
 #include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/base/utf8.h"
+#include "test.h"
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void slices_borrow_and_nothing_is_empty (void **state)
+TEST (slices_borrow_and_nothing_is_empty)
 {
-    (void) state;
     const char *string = "abc";
     assert_ptr_equal (text_of (string).ptr, string);
     assert_int_equal (text_of (string).len, 3);
     assert_int_equal (text_of (NULL).len, 0);
-    assert_true (text_equal (text_of (NULL), (struct text){ 0 }));
+    assert_text (NULL, ((struct text){ 0 }));
     assert_int_equal (TEXT_LIT ("a\0b").len, 3);
 }
 
-static void a_nul_inside_does_not_cut_a_slice (void **state)
+TEST (a_nul_inside_does_not_cut_a_slice)
 {
-    (void) state;
     assert_false (text_is (TEXT_LIT ("a\0b"), "a"));
-    assert_true (text_equal (TEXT_LIT ("a\0b"), TEXT_LIT ("a\0b")));
+    assert_text (TEXT_LIT ("a\0b"), TEXT_LIT ("a\0b"));
     assert_false (text_equal (TEXT_LIT ("a\0b"), TEXT_LIT ("a\0c")));
 }
 
-static void comparison_is_a_total_order (void **state)
+TEST (comparison_is_a_total_order)
 {
-    (void) state;
     static const char *const ascending[] = { "", "a", "aa", "ab", "b", "ba", "\x7F", "\x80", "\xFF" };
     enum { N = sizeof ascending / sizeof ascending[0] };
     for (int i = 0; i < N; i++)
@@ -45,9 +34,8 @@ static void comparison_is_a_total_order (void **state)
             assert_int_equal (text_compare (text_of (ascending[i]), text_of (ascending[j])), (i > j) - (i < j));
 }
 
-static void a_span_is_of_ascii_letters_digits_and_what_is_named (void **state)
+TEST (a_span_is_of_ascii_letters_digits_and_what_is_named)
 {
-    (void) state;
     assert_int_equal (text_span (text_of ("azAZ09_-."), "_-"), 8);
     assert_int_equal (text_span (TEXT_LIT ("a\0b"), ""), 1);
     assert_int_equal (text_span (text_of ("\xC3\xA9"), ""), 0);
@@ -59,59 +47,50 @@ static void a_span_is_of_ascii_letters_digits_and_what_is_named (void **state)
     assert_true (text_ends (text_of ("a.py"), ".py") && text_ends (text_of (".py"), ".py") &&
                  text_ends (text_of (NULL), ""));
     assert_false (text_ends (text_of ("py"), ".py") || text_ends ((struct text){ "a.py", 3 }, ".py"));
-    assert_true (text_is (text_trimmed (text_of (" \t a b\r\n")), "a b"));
+    assert_text (text_trimmed (text_of (" \t a b\r\n")), "a b");
     assert_int_equal (text_trimmed (text_of (" \n")).len, 0);
     assert_int_equal (text_trimmed (text_of (NULL)).len, 0);
 }
 
-static void finding_gives_the_first_place (void **state)
+TEST (finding_gives_the_first_place)
 {
-    (void) state;
     uint32_t at = 99;
     assert_true (text_find (text_of ("xabcabc"), text_of ("abc"), &at));
     assert_int_equal (at, 1);
     assert_true (text_find (text_of ("ab"), text_of (""), &at));
     assert_int_equal (at, 0);
-    assert_true (text_find (text_of (NULL), (struct text){ 0 }, NULL));
+    assert_has (NULL, ((struct text){ 0 }));
     at = 99;
     assert_false (text_find (text_of ("ab"), text_of ("abc"), &at));
     assert_false (text_find ((struct text){ "abc", 2 }, text_of ("c"), &at)); /* not past the end of the slice */
     assert_int_equal (at, 99);
 }
 
-static void starts_looks_at_the_front_only (void **state)
+TEST (starts_looks_at_the_front_only)
 {
-    (void) state;
     assert_true (text_starts (text_of ("gen-7"), "gen-"));
     assert_true (text_starts (text_of ("gen-7"), ""));
     assert_false (text_starts (text_of ("agen-7"), "gen-"));
     assert_false (text_starts ((struct text){ "gen-7", 3 }, "gen-"));
 }
 
-static void copies_are_terminated (void **state)
+TEST (copies_are_terminated)
 {
-    (void) state;
-    struct arena arena = { 0 };
-    struct text copy = text_copy (&arena, (struct text){ "abcdef", 3 });
+    struct text copy = text_copy (&t->arena, (struct text){ "abcdef", 3 });
     assert_int_equal (copy.len, 3);
     assert_string_equal (copy.ptr, "abc");
-    assert_string_equal (text_copy (&arena, (struct text){ 0 }).ptr, "");
-    arena_release (&arena);
+    assert_string_equal (text_copy (&t->arena, (struct text){ 0 }).ptr, "");
 }
 
-static void formatting_takes_any_length (void **state)
+TEST (formatting_takes_any_length)
 {
-    (void) state;
-    struct arena arena = { 0 };
-    struct text text = text_format (&arena, "%s-%05d-%.*s", "x", 42, TEXT_ARG (TEXT_LIT ("yz")));
-    assert_true (text_is (text, "x-00042-yz"));
-    assert_int_equal (text_format (&arena, "%*s", 100000, "a").len, 100000);
-    arena_release (&arena);
+    struct text text = text_format (&t->arena, "%s-%05d-%.*s", "x", 42, TEXT_ARG (TEXT_LIT ("yz")));
+    assert_text (text, "x-00042-yz");
+    assert_int_equal (text_format (&t->arena, "%*s", 100000, "a").len, 100000);
 }
 
-static void c_strings_are_whole_or_refused (void **state)
+TEST (c_strings_are_whole_or_refused)
 {
-    (void) state;
     char out[4] = "zzz";
     assert_true (text_to_c (text_of ("abc"), out, sizeof out));
     assert_string_equal (out, "abc");
@@ -124,9 +103,8 @@ static void c_strings_are_whole_or_refused (void **state)
     assert_false (text_to_c (text_of ("a"), out, 0));
 }
 
-static void utf8_is_strict (void **state)
+TEST (utf8_is_strict)
 {
-    (void) state;
     static const struct {
         const char *bytes;
         bool valid;
@@ -181,9 +159,8 @@ static uint32_t encode (uint32_t character, char out[4])
     return bytes;
 }
 
-static void every_character_but_surrogates_is_read_back (void **state)
+TEST (every_character_but_surrogates_is_read_back)
 {
-    (void) state;
     for (uint32_t character = 0; character <= 0x10FFFF; character++) {
         char bytes[4];
         uint32_t len = encode (character, bytes), found = UINT32_MAX;
@@ -196,9 +173,8 @@ static void every_character_but_surrogates_is_read_back (void **state)
 
 /* A second opinion on every sequence of up to three bytes that begins with a byte above ASCII: it is valid exactly if
  * decoding it naively and encoding the outcome again gives the same bytes. */
-static void exactly_the_canonical_sequences_are_valid (void **state)
+TEST (exactly_the_canonical_sequences_are_valid)
 {
-    (void) state;
     for (uint32_t word = 0x800000; word <= 0xFFFFFF; word++) {
         unsigned char b[3] = { word >> 16, word >> 8 & 255, word & 255 };
         uint32_t naive = (b[0] & 0xF0) == 0xE0 ? (b[0] & 15u) << 12 | (b[1] & 63u) << 6 | (b[2] & 63u)
@@ -212,9 +188,8 @@ static void exactly_the_canonical_sequences_are_valid (void **state)
     }
 }
 
-static void numbers_are_whole_and_fit (void **state)
+TEST (numbers_are_whole_and_fit)
 {
-    (void) state;
     static const struct {
         const char *text;
         bool valid;
@@ -246,9 +221,8 @@ static void numbers_are_whole_and_fit (void **state)
     assert_false (text_to_u64 (TEXT_LIT ("1\0"), &value));
 }
 
-static void texts_are_alike_but_for_their_numbers (void **state)
+TEST (texts_are_alike_but_for_their_numbers)
 {
-    (void) state;
     assert_true (
         text_equal_but_numbers (TEXT_LIT ("pid 17 at 0x7fAb, 3 of 4"), TEXT_LIT ("pid 4711 at 0x01, 33 of 40")));
     assert_true (text_equal_but_numbers (TEXT_LIT ("h1"), TEXT_LIT ("h12")));
@@ -268,10 +242,8 @@ static void texts_are_alike_but_for_their_numbers (void **state)
                   text_equal_but_numbers (TEXT_LIT ("0x"), TEXT_LIT ("0")));
 }
 
-static void behind_a_relative_folder_of_path_an_absolute_one_is_searched (void **state)
+TEST (behind_a_relative_folder_of_path_an_absolute_one_is_searched)
 {
-    (void) state;
-    struct arena arena = { 0 };
     char folder[] = "/tmp/test_text.XXXXXX", before[PATH_MAX];
     assert_non_null (mkdtemp (folder));
     assert_non_null (getcwd (before, sizeof before));
@@ -279,33 +251,10 @@ static void behind_a_relative_folder_of_path_an_absolute_one_is_searched (void *
     assert_int_equal (mkdir ("here", 0700), 0);
     assert_int_equal (close (open ("here/sh", O_CREAT | O_WRONLY, 0700)), 0);
     setenv ("PATH", "here:/bin", 1);
-    assert_string_equal (path_find_program ("sh", false, &arena, NULL), "here/sh");
-    assert_string_equal (path_find_program ("sh", true, &arena, NULL), "/bin/sh");
+    assert_string_equal (path_find_program ("sh", false, &t->arena, NULL), "here/sh");
+    assert_string_equal (path_find_program ("sh", true, &t->arena, NULL), "/bin/sh");
     assert_int_equal (unlink ("here/sh"), 0);
     assert_int_equal (rmdir ("here"), 0);
     assert_int_equal (chdir (before), 0);
     assert_int_equal (rmdir (folder), 0);
-    arena_release (&arena);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (texts_are_alike_but_for_their_numbers),
-        cmocka_unit_test (behind_a_relative_folder_of_path_an_absolute_one_is_searched),
-        cmocka_unit_test (slices_borrow_and_nothing_is_empty),
-        cmocka_unit_test (a_nul_inside_does_not_cut_a_slice),
-        cmocka_unit_test (comparison_is_a_total_order),
-        cmocka_unit_test (a_span_is_of_ascii_letters_digits_and_what_is_named),
-        cmocka_unit_test (finding_gives_the_first_place),
-        cmocka_unit_test (starts_looks_at_the_front_only),
-        cmocka_unit_test (copies_are_terminated),
-        cmocka_unit_test (formatting_takes_any_length),
-        cmocka_unit_test (c_strings_are_whole_or_refused),
-        cmocka_unit_test (utf8_is_strict),
-        cmocka_unit_test (every_character_but_surrogates_is_read_back),
-        cmocka_unit_test (exactly_the_canonical_sequences_are_valid),
-        cmocka_unit_test (numbers_are_whole_and_fit),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,18 +1,10 @@
-/* links: process */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* alone: process */
 #include "common/io/clock.h"
+#include "test.h"
 #include "worker/process/thread_waits.h"
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -24,7 +16,7 @@ enum { THREADS_N = 12, WAIT_MS = 10 * 1000 };
     "Name:\tpython3\nUmask:\t0022\nState:\t" state "\nTgid:\t22493\nPid:\t22493\nNSpid:\t22493\t7\n"                   \
     "SigCgt:\t0000000000000200\n"
 
-static void the_texts_of_proc_become_words (void **state)
+TEST (the_texts_of_proc_become_words)
 {
     static const struct {
         const char *status, *syscall, *wchan, *place;
@@ -37,7 +29,6 @@ static void the_texts_of_proc_become_words (void **state)
         { STATUS ("S (sleeping)"), "9999 0x1\n", "\x1b[31m", "sleeping in system call 9999 (\\x1b[31m)" },
         { "", "", "", "" },
     };
-    (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct thread_state found;
         char call[64];
@@ -51,11 +42,10 @@ static void the_texts_of_proc_become_words (void **state)
     }
 }
 
-static void what_is_no_text_of_proc_is_bounded (void **state)
+TEST (what_is_no_text_of_proc_is_bounded)
 {
     struct thread_state found;
     char many[4096];
-    (void) state;
     memset (many, 'x', sizeof many);
     memcpy (many, "Name:\t", 6);
     thread_state_read ((struct text){ many, sizeof many }, (struct text){ many, sizeof many },
@@ -133,9 +123,8 @@ static void end (pid_t pid)
 }
 
 /* Threads that were just made may still be on their way into their wait. */
-static void equal_threads_are_one_line_and_children_are_looked_at (void **state)
+TEST (equal_threads_are_one_line_and_children_are_looked_at)
 {
-    (void) state;
     uint64_t until_ms = clock_boot_ms () + WAIT_MS;
     pid_t pid = start (false);
     while (!(lists (pid, ": 12 threads sleeping in ") && lists (pid, "main thread sleeping in ") &&
@@ -152,10 +141,9 @@ static void equal_threads_are_one_line_and_children_are_looked_at (void **state)
     end (pid);
 }
 
-static void only_who_has_a_handler_is_found (void **state)
+TEST (only_who_has_a_handler_is_found)
 {
     struct buf out;
-    (void) state;
     buf_init (&out, 1 << 16);
     pid_t catches = start (true), dies = start (false);
     uint64_t until_ms = clock_boot_ms () + WAIT_MS;
@@ -170,37 +158,22 @@ static void only_who_has_a_handler_is_found (void **state)
     buf_release (&out);
 }
 
-static void it_stops_when_time_is_over (void **state)
+TEST (it_stops_when_time_is_over)
 {
     struct buf out;
-    (void) state;
     buf_init (&out, 1 << 16);
     pid_t pid = start (false);
     assert_int_equal (thread_waits_print (pid, 0, 0, clock_boot_ms (), &out), 0);
-    assert_true (text_is (buf_as_text (&out), "more threads or processes are not listed\n"));
+    assert_text (&out, "more threads or processes are not listed\n");
     end (pid);
     buf_release (&out);
 }
 
-static void a_process_that_is_gone_has_no_line (void **state)
+TEST (a_process_that_is_gone_has_no_line)
 {
     struct buf out;
-    (void) state;
     buf_init (&out, 1 << 16);
     assert_int_equal (thread_waits_print (0x7fffffff, 1, SIGUSR1, clock_boot_ms () + WAIT_MS, &out), 0);
     assert_int_equal (out.len, 0);
     buf_release (&out);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (the_texts_of_proc_become_words),
-        cmocka_unit_test (what_is_no_text_of_proc_is_bounded),
-        cmocka_unit_test (equal_threads_are_one_line_and_children_are_looked_at),
-        cmocka_unit_test (only_who_has_a_handler_is_found),
-        cmocka_unit_test (it_stops_when_time_is_over),
-        cmocka_unit_test (a_process_that_is_gone_has_no_line),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* links: verdict */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "coordinator/verdict/agree.h"
 #include "coordinator/verdict/topology.h"
-
-#include <stdio.h>
+#include "test.h"
 
 enum { HOSTS = 4, FACTS = 7 };
 
@@ -77,26 +69,26 @@ static void expect_one (void **state, uint32_t host, uint32_t at, const char *va
     assert_int_equal (slice->found.n, 1);
     assert_int_equal (slice->found.items[0].host, host);
     assert_int_equal (slice->found.items[0].owner, owner);
-    assert_true (text_equal (slice->found.items[0].fact, slice->facts[host][at].name));
+    assert_text (slice->found.items[0].fact, slice->facts[host][at].name);
     if (!text_find (slice->found.items[0].what, text_of (words), NULL))
         fail_msg ("'%.*s' has no '%s'", TEXT_ARG (slice->found.items[0].what), words);
     assert_true (slice->found.items[0].next.len > 0);
 }
 
-static void a_whole_slice_holds (void **state)
+TEST_IN (a_whole_slice_holds, set_up, tear_down)
 {
     struct slice *slice = *state;
     judge (slice);
     assert_int_equal (slice->found.n, 0);
 }
 
-static void a_missing_chip_is_the_hosts (void **state)
+TEST_IN (a_missing_chip_is_the_hosts, set_up, tear_down)
 {
     expect_one (state, 2, 0, "3 x 0x006f (vfio-pci)", OWNER_HOST,
                 "shows 3 TPU chips on its PCI bus, the profile says 4");
 }
 
-static void chips_of_two_kinds_are_added (void **state)
+TEST_IN (chips_of_two_kinds_are_added, set_up, tear_down)
 {
     struct slice *slice = *state;
     slice->facts[1][0].value = TEXT_LIT ("3 x 0x006f (vfio-pci), 1 x 0x006f (no driver)");
@@ -104,17 +96,17 @@ static void chips_of_two_kinds_are_added (void **state)
     assert_int_equal (slice->found.n, 0);
 }
 
-static void another_accelerator_is_named (void **state)
+TEST_IN (another_accelerator_is_named, set_up, tear_down)
 {
     expect_one (state, 3, 1, "v6e-32", OWNER_PLATFORM, "is v6e-32, the profile says v6e-16");
 }
 
-static void another_topology_is_named (void **state)
+TEST_IN (another_topology_is_named, set_up, tear_down)
 {
     expect_one (state, 0, 2, "4x8", OWNER_PLATFORM, "is 4x8, the profile says 4x4");
 }
 
-static void a_topology_must_have_all_chips (void **state)
+TEST_IN (a_topology_must_have_all_chips, set_up, tear_down)
 {
     struct slice *slice = *state;
     slice->plan.profile.topology = (struct text){ 0 };
@@ -122,7 +114,7 @@ static void a_topology_must_have_all_chips (void **state)
 }
 
 /* Of a TPU7x a host has four chips and eight devices. */
-static void chips_of_two_devices_are_counted_as_chips (void **state)
+TEST_IN (chips_of_two_devices_are_counted_as_chips, set_up, tear_down)
 {
     struct slice *slice = *state;
     slice->plan.machine =
@@ -132,13 +124,13 @@ static void chips_of_two_devices_are_counted_as_chips (void **state)
     assert_int_equal (slice->found.n, 0);
 }
 
-static void bounds_must_multiply (void **state)
+TEST_IN (bounds_must_multiply, set_up, tear_down)
 {
     expect_one (state, 1, 3, "2,4,1", OWNER_LAUNCH, "make 8 chips, the profile says 4");
 }
 
 /* What a host says is quoted, and must still fit a verdict. */
-static void a_finding_is_a_sentence_however_long_the_fact_is (void **state)
+TEST_IN (a_finding_is_a_sentence_however_long_the_fact_is, set_up, tear_down)
 {
     static const uint32_t facts[] = { 2, 3, 4 };
     static char grid[TEXT_MAX_BYTES];
@@ -155,19 +147,19 @@ static void a_finding_is_a_sentence_however_long_the_fact_is (void **state)
     }
 }
 
-static void host_bounds_must_multiply (void **state)
+TEST_IN (host_bounds_must_multiply, set_up, tear_down)
 {
     expect_one (state, 1, 4, "1,2,1", OWNER_LAUNCH, "has tpu.host_bounds 1,2,1, the 3 others have 2,2,1");
 }
 
-static void of_two_hosts_of_one_number_the_one_out_of_place_is_found (void **state)
+TEST_IN (of_two_hosts_of_one_number_the_one_out_of_place_is_found, set_up, tear_down)
 {
     expect_one (state, 3, 5, "1", OWNER_LAUNCH,
                 "has tpu.worker_id 1, which is the place of v6e-1, expected 3, its place");
 }
 
 /* Hosts 2 and 3 of a slice of four, in a run that leaves 0 and 1 out. */
-static void a_part_of_a_slice_has_the_arithmetic_of_the_whole (void **state)
+TEST_IN (a_part_of_a_slice_has_the_arithmetic_of_the_whole, set_up, tear_down)
 {
     struct slice *slice = *state;
     for (uint32_t i = 0; i < 2; i++) {
@@ -183,10 +175,10 @@ static void a_part_of_a_slice_has_the_arithmetic_of_the_whole (void **state)
     slice->facts[1][5].value = TEXT_LIT ("1");
     judge (slice);
     assert_int_equal (slice->found.n, 1);
-    assert_true (text_is (slice->found.items[0].what, "has tpu.worker_id 1, expected 3, its place in the slice file"));
+    assert_text (slice->found.items[0].what, "has tpu.worker_id 1, expected 3, its place in the slice file");
 }
 
-static void worker_order_must_be_rank_order (void **state)
+TEST_IN (worker_order_must_be_rank_order, set_up, tear_down)
 {
     struct slice *slice = *state;
     slice->facts[1][5].value = TEXT_LIT ("2");
@@ -197,7 +189,7 @@ static void worker_order_must_be_rank_order (void **state)
         text_find (slice->found.items[0].what, TEXT_LIT ("has tpu.worker_id 2, which is the place of v6e-2"), NULL));
 }
 
-static void a_short_worker_list_is_stale (void **state)
+TEST_IN (a_short_worker_list_is_stale, set_up, tear_down)
 {
     expect_one (state, 2, 6, "t-0", OWNER_LAUNCH, "has tpu.worker_hostnames t-0, the 3 others have t-0,t-1,t-2,t-3");
 }
@@ -214,7 +206,7 @@ static unsigned other_lists (struct slice *slice, const char *const lists[HOSTS]
     return hosts;
 }
 
-static void the_list_of_most_is_the_one_that_counts (void **state)
+TEST_IN (the_list_of_most_is_the_one_that_counts, set_up, tear_down)
 {
     static const char a[] = "t-0,t-1,t-2,t-3", b[] = "t-1,t-0,t-2,t-3", c[] = "t-2,t-1,t-0,t-3", none[] = "absent";
     assert_int_equal (other_lists (*state, (const char *const[]){ a, b, b, b }), 1);
@@ -225,13 +217,13 @@ static void the_list_of_most_is_the_one_that_counts (void **state)
     assert_int_equal (other_lists (*state, (const char *const[]){ none, none, none, none }), 0);
 }
 
-static void lists_in_another_order_are_found (void **state)
+TEST_IN (lists_in_another_order_are_found, set_up, tear_down)
 {
     expect_one (state, 2, 6, "t-0,t-2,t-1,t-3", OWNER_LAUNCH,
                 "has tpu.worker_hostnames t-0,t-2,t-1,t-3, the 3 others have t-0,t-1,t-2,t-3");
 }
 
-static void who_says_nothing_is_not_judged (void **state)
+TEST_IN (who_says_nothing_is_not_judged, set_up, tear_down)
 {
     struct slice *slice = *state;
     for (uint32_t i = 0; i < HOSTS; i++)
@@ -241,7 +233,7 @@ static void who_says_nothing_is_not_judged (void **state)
     assert_int_equal (slice->found.n, 0);
 }
 
-static void other_backends_have_no_such_arithmetic (void **state)
+TEST_IN (other_backends_have_no_such_arithmetic, set_up, tear_down)
 {
     struct slice *slice = *state;
     slice->plan.profile.backend = TEXT_LIT ("cpu");
@@ -250,9 +242,8 @@ static void other_backends_have_no_such_arithmetic (void **state)
     assert_int_equal (slice->found.n, 0);
 }
 
-static void grids_are_read_strictly (void **state)
+TEST_IN (grids_are_read_strictly, set_up, tear_down)
 {
-    (void) state;
     uint32_t product = 0;
     assert_true (mesh_topology_chips (TEXT_LIT ("16x16"), &product) && product == 256);
     assert_true (mesh_topology_chips (TEXT_LIT ("2,2,1"), &product) && product == 4);
@@ -281,14 +272,13 @@ static bool fits (const char *asked, const char *total, const char *limit, struc
     return premapped_fits (&profile, facts, 2, &arena, why);
 }
 
-static void a_premapped_buffer_must_leave_room (void **state)
+TEST_IN (a_premapped_buffer_must_leave_room, set_up, tear_down)
 {
-    (void) state;
     struct text why = { 0 };
     assert_true (fits ("4294967296", "17179869184", "max", &why));   /* 4 of 16 GiB */
     assert_true (fits ("12884901888", "17179869184", "max", &why));  /* exactly three quarters */
     assert_false (fits ("12884905984", "17179869184", "max", &why)); /* a page more */
-    assert_true (text_find (why, TEXT_LIT ("12.0 GiB would leave 4.0 of this host's 16.0 GiB"), NULL));
+    assert_has (why, "12.0 GiB would leave 4.0 of this host's 16.0 GiB");
     assert_false (fits ("4294967296", "17179869184", "5368709120", &why)); /* the group's limit binds: 5 GiB leaves 1 */
     assert_false (fits ("4294967296", "5368709120", "max", &why));         /* less than 2 GiB left */
     assert_false (fits ("34359738368", "17179869184", "max", &why));       /* more than there is */
@@ -311,18 +301,18 @@ static uint32_t machines_found (struct slice *slice, const char *first, const ch
     return slice->found.n;
 }
 
-static void a_machine_under_two_addresses_is_found (void **state)
+TEST_IN (a_machine_under_two_addresses_is_found, set_up, tear_down)
 {
     struct slice *slice = *state;
     slice->plan.profile.backend = TEXT_LIT ("cpu");
     assert_int_equal (machines_found (slice, "10.0.0.1", "10.1.0.1"), 1);
     assert_int_equal (slice->found.items[0].host, 1);
     assert_int_equal (slice->found.items[0].owner, OWNER_LAUNCH);
-    assert_true (text_is (slice->found.items[0].what,
-                          "is the machine of host v6e-0: the same boot and name (node), at 10.0.0.1 and 10.1.0.1"));
+    assert_text (slice->found.items[0].what,
+                 "is the machine of host v6e-0: the same boot and name (node), at 10.0.0.1 and 10.1.0.1");
 }
 
-static void what_the_user_says_is_one_machine_is_not_found (void **state)
+TEST_IN (what_the_user_says_is_one_machine_is_not_found, set_up, tear_down)
 {
     struct slice *slice = *state;
     assert_int_equal (machines_found (slice, "10.0.0.1", "10.0.0.1"), 0);
@@ -335,7 +325,7 @@ static void what_the_user_says_is_one_machine_is_not_found (void **state)
     assert_int_equal (machines_found (slice, "10.0.0.1", "10.1.0.1"), 0);
 }
 
-static void a_host_without_an_address_hides_no_two_that_are_one_machine (void **state)
+TEST_IN (a_host_without_an_address_hides_no_two_that_are_one_machine, set_up, tear_down)
 {
     struct slice *slice = *state;
     (void) machines_found (slice, "", "10.0.0.1");
@@ -346,7 +336,7 @@ static void a_host_without_an_address_hides_no_two_that_are_one_machine (void **
     assert_int_equal (slice->found.items[0].host, 2);
 }
 
-static void hosts_are_held_against_the_first_of_their_machine_wherever_it_stands (void **state)
+TEST_IN (hosts_are_held_against_the_first_of_their_machine_wherever_it_stands, set_up, tear_down)
 {
     struct slice *slice = *state;
     (void) machines_found (slice, "10.0.0.1", "10.1.0.1");
@@ -362,7 +352,7 @@ static void hosts_are_held_against_the_first_of_their_machine_wherever_it_stands
     assert_int_equal (slice->found.items[0].host, 2);
 }
 
-static void hosts_that_tell_no_boot_or_no_name_are_no_machine (void **state)
+TEST_IN (hosts_that_tell_no_boot_or_no_name_are_no_machine, set_up, tear_down)
 {
     struct slice *slice = *state;
     for (uint32_t missing = 0; missing < 2; missing++) {
@@ -374,7 +364,7 @@ static void hosts_that_tell_no_boot_or_no_name_are_no_machine (void **state)
     }
 }
 
-static void another_boot_or_name_is_another_machine (void **state)
+TEST_IN (another_boot_or_name_is_another_machine, set_up, tear_down)
 {
     struct slice *slice = *state;
     (void) machines_found (slice, "10.0.0.1", "10.1.0.1");
@@ -385,39 +375,4 @@ static void another_boot_or_name_is_another_machine (void **state)
     slice->facts[1][0] = fact (slice, "boot_id", "d");
     topology_judge_machines (&slice->plan, slice->hosts, &slice->arena, &slice->found);
     assert_int_equal (slice->found.n, 0);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
-        T (a_machine_under_two_addresses_is_found),
-        T (what_the_user_says_is_one_machine_is_not_found),
-        T (a_host_without_an_address_hides_no_two_that_are_one_machine),
-        T (another_boot_or_name_is_another_machine),
-        T (hosts_that_tell_no_boot_or_no_name_are_no_machine),
-        T (hosts_are_held_against_the_first_of_their_machine_wherever_it_stands),
-        T (a_whole_slice_holds),
-        T (a_missing_chip_is_the_hosts),
-        T (chips_of_two_kinds_are_added),
-        T (another_accelerator_is_named),
-        T (another_topology_is_named),
-        T (a_topology_must_have_all_chips),
-        T (chips_of_two_devices_are_counted_as_chips),
-        T (bounds_must_multiply),
-        T (host_bounds_must_multiply),
-        T (a_finding_is_a_sentence_however_long_the_fact_is),
-        T (of_two_hosts_of_one_number_the_one_out_of_place_is_found),
-        T (a_part_of_a_slice_has_the_arithmetic_of_the_whole),
-        T (worker_order_must_be_rank_order),
-        T (a_short_worker_list_is_stale),
-        T (lists_in_another_order_are_found),
-        T (the_list_of_most_is_the_one_that_counts),
-        T (who_says_nothing_is_not_judged),
-        T (other_backends_have_no_such_arithmetic),
-        T (grids_are_read_strictly),
-        T (a_premapped_buffer_must_leave_room),
-#undef T
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,22 +1,13 @@
 /* links: report */
 /* Protobuf as others read it, and which failure each cascade followed. What a whole trace says: test_report.py. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "coordinator/report/attempts.h"
 #include "coordinator/report/proto.h"
 #include "coordinator/report/report.h"
+#include "test.h"
 
 /* The examples of https://protobuf.dev/programming-guides/encoding: 150, "testing", a message in a message. */
-static void test_bytes_are_those_of_the_specification (void **state)
+TEST (test_bytes_are_those_of_the_specification)
 {
-    (void) state;
     static const char expected[] =
         "\x08\x96\x01\x12\x07testing\x1a\x03\x08\x96\x01\xf9\x02\x01\0\0\0\0\0\0\x80\x20\x80\x01";
     struct buf out;
@@ -33,9 +24,8 @@ static void test_bytes_are_those_of_the_specification (void **state)
     buf_release (&out);
 }
 
-static void test_a_long_message_has_a_long_length_and_what_overflows_stays_bounded (void **state)
+TEST (test_a_long_message_has_a_long_length_and_what_overflows_stays_bounded)
 {
-    (void) state;
     static char text[300];
     struct buf out;
     buf_init (&out, 310);
@@ -103,9 +93,8 @@ static uint32_t cause_of (struct world *world, uint32_t attempt)
     return report_attempts_of (&world->report, &world->arena).items[attempt].cause;
 }
 
-static void test_a_cascade_follows_the_host_that_its_sentence_names (void **state)
+TEST (test_a_cascade_follows_the_host_that_its_sentence_names)
 {
-    (void) state;
     static const enum scene_mark marks[HOSTS] = { MARK_CASCADE, MARK_PASSED, MARK_FAILED, MARK_LOST, MARK_CASCADE };
     struct world world;
     world_open (&world, marks, "aborted because h2 failed");
@@ -119,9 +108,8 @@ static void test_a_cascade_follows_the_host_that_its_sentence_names (void **stat
     arena_release (&world.arena);
 }
 
-static void test_without_a_failure_the_run_is_the_cause (void **state)
+TEST (test_without_a_failure_the_run_is_the_cause)
 {
-    (void) state;
     static const enum scene_mark marks[HOSTS] = { MARK_CASCADE, MARK_CASCADE, MARK_PASSED, MARK_PASSED, MARK_PASSED };
     static const enum scene_mark told[HOSTS] = { MARK_CASCADE, MARK_CASCADE, MARK_CANCELLED, MARK_PASSED, MARK_PASSED };
     struct world world;
@@ -138,9 +126,8 @@ static void test_without_a_failure_the_run_is_the_cause (void **state)
 }
 
 /* A host whose clock counted more than passed on the run's. */
-static void test_attempts_of_a_host_never_overlap (void **state)
+TEST (test_attempts_of_a_host_never_overlap)
 {
-    (void) state;
     static const enum scene_mark marks[HOSTS] = { MARK_PASSED, MARK_PASSED, MARK_PASSED, MARK_PASSED, MARK_PASSED };
     struct world world;
     world_open (&world, marks, "");
@@ -154,9 +141,8 @@ static void test_attempts_of_a_host_never_overlap (void **state)
     arena_release (&world.arena);
 }
 
-static void test_same_report_same_bytes (void **state)
+TEST (test_same_report_same_bytes)
 {
-    (void) state;
     static const enum scene_mark marks[HOSTS] = { MARK_CASCADE, MARK_PASSED, MARK_FAILED, MARK_PASSED, MARK_CASCADE };
     struct world world;
     struct buf one, two;
@@ -170,9 +156,8 @@ static void test_same_report_same_bytes (void **state)
     buf_release (&two);
 }
 
-static void test_one_host_alone_on_its_mesh_has_a_trace (void **state)
+TEST (test_one_host_alone_on_its_mesh_has_a_trace)
 {
-    (void) state;
     static const enum scene_mark marks[HOSTS] = { MARK_PASSED, MARK_PASSED, MARK_PASSED, MARK_PASSED, MARK_PASSED };
     static struct axis axis = { TEXT_LIT ("data"), 4 };
     struct world world;
@@ -185,18 +170,4 @@ static void test_one_host_alone_on_its_mesh_has_a_trace (void **state)
     trace_perfetto (&world.report, &out);
     assert_true (out.len > 100);
     buf_release (&out);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (test_bytes_are_those_of_the_specification),
-        cmocka_unit_test (test_a_long_message_has_a_long_length_and_what_overflows_stays_bounded),
-        cmocka_unit_test (test_a_cascade_follows_the_host_that_its_sentence_names),
-        cmocka_unit_test (test_without_a_failure_the_run_is_the_cause),
-        cmocka_unit_test (test_attempts_of_a_host_never_overlap),
-        cmocka_unit_test (test_same_report_same_bytes),
-        cmocka_unit_test (test_one_host_alone_on_its_mesh_has_a_trace),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

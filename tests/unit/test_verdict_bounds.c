@@ -1,17 +1,9 @@
-/* links: simulated */
+/* alone: simulated */
 /* Whatever a worker says at its longest: what the coordinator makes of it fits its own records. A fact that does not is
  * the end of the run (coordinator/run/driver_out.c). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "retry_fixture.h"
 #include "stretched.h"
+#include "test.h"
 
 /* Names as long as a configuration may have them, and hosts that do not fold. */
 static void name_at_length (struct plan *plan)
@@ -140,9 +132,8 @@ static void run_endings (const struct voices *voices, void (*with) (struct plan 
     }
 }
 
-static void every_fact_fits_whatever_a_worker_says (void **state)
+TEST (every_fact_fits_whatever_a_worker_says)
 {
-    (void) state;
     void (*const plans[]) (struct plan *) = { of_a_slice, survey_of_tpus, restore, survey_of_storage };
     struct voices voices;
     voices_open (&voices);
@@ -172,9 +163,8 @@ static void say (struct bench *bench, uint32_t host, enum msg_kind kind, bool kn
     arena_release (&arena);
 }
 
-static void every_fact_fits_whatever_else_comes_in (void **state)
+TEST (every_fact_fits_whatever_else_comes_in)
 {
-    (void) state;
     struct text longest = stretched_text (3, TEXT_MAX_BYTES);
     for (enum msg_kind kind = MSG_HELLO; msg_is_from_worker (kind); kind++) {
         struct bench bench;
@@ -188,9 +178,8 @@ static void every_fact_fits_whatever_else_comes_in (void **state)
     }
 }
 
-static void what_a_worker_knows_and_the_journal_lacks_fits (void **state)
+TEST (what_a_worker_knows_and_the_journal_lacks_fits)
 {
-    (void) state;
     struct bench bench;
     bench_open_with (&bench, of_a_slice);
     say (&bench, 3, MSG_HELLO, true);
@@ -328,9 +317,8 @@ static bool survives (enum msg_kind kind, uint32_t place, uint32_t which)
     return set;
 }
 
-static void no_number_of_one_worker_ends_more_than_its_own_part (void **state)
+TEST (no_number_of_one_worker_ends_more_than_its_own_part)
 {
-    (void) state;
     static const enum msg_kind kinds[] = { MSG_HELLO, MSG_HEARTBEAT, MSG_RESULT, MSG_BYE };
     uint32_t tried = 0;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -338,15 +326,4 @@ static void no_number_of_one_worker_ends_more_than_its_own_part (void **state)
             assert_true (survives (kinds[i], place, 1) && survives (kinds[i], place, 2));
     print_message ("  %u numbers\n", tried);
     assert_true (tried > 60);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (every_fact_fits_whatever_a_worker_says),
-        cmocka_unit_test (every_fact_fits_whatever_else_comes_in),
-        cmocka_unit_test (no_number_of_one_worker_ends_more_than_its_own_part),
-        cmocka_unit_test (what_a_worker_knows_and_the_journal_lacks_fits),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,21 +1,11 @@
 /* links: simulated */
 /* What is found in the cache that the single writer's rules exclude, as the coordinator's core takes it: who may tell
  * what, and what is dropped for it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
+#include "test.h"
 #include "write_lease_fixture.h"
 
-static void a_finding_of_a_reader_drops_the_generation_and_warms_anew (void **state)
+TEST (a_finding_of_a_reader_drops_the_generation_and_warms_anew)
 {
-    (void) state;
     struct bench bench;
     open_restored (&bench);
     uint64_t sealed_in = last_fact (&bench, FACT_PASS_BEGAN)->index - 1; /* of the pass before this one */
@@ -46,9 +36,8 @@ static void a_finding_of_a_reader_drops_the_generation_and_warms_anew (void **st
     bench_close (&bench);
 }
 
-static void the_second_violation_of_a_rung_stops_the_climb (void **state)
+TEST (the_second_violation_of_a_rung_stops_the_climb)
 {
-    (void) state;
     struct bench bench;
     open_restored (&bench);
     for (uint64_t round = 1; round <= 2; round++) {
@@ -71,9 +60,8 @@ static void the_second_violation_of_a_rung_stops_the_climb (void **state)
     bench_close (&bench);
 }
 
-static void a_late_write_is_told_once_and_hurts_nobody (void **state)
+TEST (a_late_write_is_told_once_and_hurts_nobody)
 {
-    (void) state;
     struct bench bench;
     struct cache_root_finding late = { { FINDING_LATE_WRITE, 77, TEXT_LIT ("gen-77"), TEXT_LIT ("changed") },
                                        TEXT_LIT ("ab") };
@@ -84,15 +72,14 @@ static void a_late_write_is_told_once_and_hurts_nobody (void **state)
     assert_true (coord_ended (bench.coord, &exit_status));
     assert_int_equal (exit_status, 4);
     assert_int_equal (last_fact (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_PASSED);
-    assert_true (text_find (last_fact (&bench, FACT_RUN_ENDED)->of.run_ended.sentence,
-                            TEXT_LIT ("; the cache was violated (late-write), so the exit status is 4"), NULL));
+    assert_has (last_fact (&bench, FACT_RUN_ENDED)->of.run_ended.sentence,
+                "; the cache was violated (late-write), so the exit status is 4");
     assert_int_equal (last_effect (&bench, FX_CACHE_DROP)->token, 77);
     bench_close (&bench);
 }
 
-static void a_write_that_was_refused_is_recorded_and_changes_no_exit_status (void **state)
+TEST (a_write_that_was_refused_is_recorded_and_changes_no_exit_status)
 {
-    (void) state;
     struct bench bench;
     struct finding attempt = { FINDING_WRITE_ATTEMPT, 1, TEXT_LIT ("x"), TEXT_LIT ("3 files") };
     open_restored (&bench);
@@ -106,9 +93,8 @@ static void a_write_that_was_refused_is_recorded_and_changes_no_exit_status (voi
     bench_close (&bench);
 }
 
-static void a_storage_that_never_answers_is_not_waited_for (void **state)
+TEST (a_storage_that_never_answers_is_not_waited_for)
 {
-    (void) state;
     struct bench bench;
     open_restored (&bench);
     end_all (&bench);
@@ -133,9 +119,8 @@ static void end_with (struct bench *bench, uint32_t host, const char *storage, c
     arena_release (&arena);
 }
 
-static void a_host_knows_nothing_of_generations_that_it_was_not_given (void **state)
+TEST (a_host_knows_nothing_of_generations_that_it_was_not_given)
 {
-    (void) state;
     static const struct finding lies[] = {
         { FINDING_CHANGED, 99, TEXT_LIT ("x"), TEXT_LIT ("of another run") },
         { FINDING_FOREIGN_TOKEN, 1, TEXT_LIT ("gen-1"), TEXT_LIT ("never granted") },
@@ -155,9 +140,8 @@ static void a_host_knows_nothing_of_generations_that_it_was_not_given (void **st
     }
 }
 
-static void a_host_on_another_storage_has_nothing_dropped (void **state)
+TEST (a_host_on_another_storage_has_nothing_dropped)
 {
-    (void) state;
     static const char *const elsewhere[] = { "bbbbbbbbbbbbbbbb", "" };
     for (size_t i = 0; i < 2; i++) {
         struct bench bench;
@@ -175,14 +159,13 @@ static void a_host_on_another_storage_has_nothing_dropped (void **state)
                           FINDING_NOT_SAME_STORAGE);
         const struct fact_run_ended *ended = &last_fact (&bench, FACT_RUN_ENDED)->of.run_ended;
         assert_int_equal (ended->exit_status, 3);
-        assert_true (text_find (ended->sentence, TEXT_LIT ("the storage under /cache is"), NULL));
+        assert_has (ended->sentence, "the storage under /cache is");
         bench_close (&bench);
     }
 }
 
-static void a_way_that_is_open_is_recorded_and_is_no_change_of_what_was_sealed (void **state)
+TEST (a_way_that_is_open_is_recorded_and_is_no_change_of_what_was_sealed)
 {
-    (void) state;
     struct bench bench;
     struct finding low = { FINDING_LEVEL_LOW, 0, TEXT_LIT ("remount"), TEXT_LIT ("counted as landlock") };
     open_restored (&bench);
@@ -198,9 +181,8 @@ static void a_way_that_is_open_is_recorded_and_is_no_change_of_what_was_sealed (
 
 /* ---- what the coordinator finds ---- */
 
-static void what_every_reader_found_right_changed_after_their_pass_began (void **state)
+TEST (what_every_reader_found_right_changed_after_their_pass_began)
 {
-    (void) state;
     struct bench bench;
     struct cache_root_finding late = { changed, { 0 } };
     open_restored (&bench);
@@ -217,9 +199,8 @@ static void many_audited (struct bench *bench, const struct cache_root_finding *
     step (bench, &in);
 }
 
-static void more_findings_than_are_kept_still_drop_what_is_in_use (void **state)
+TEST (more_findings_than_are_kept_still_drop_what_is_in_use)
 {
-    (void) state;
     enum { MANY = 257 };
     struct bench bench;
     static struct cache_root_finding findings[MANY];
@@ -238,9 +219,8 @@ static void more_findings_than_are_kept_still_drop_what_is_in_use (void **state)
 }
 
 /* What a worker says of its own program must not take the room of what ends the run with another status. */
-static void what_counts_is_recorded_however_much_else_was_told (void **state)
+TEST (what_counts_is_recorded_however_much_else_was_told)
 {
-    (void) state;
     enum { MANY = 300 };
     struct bench bench;
     static struct cache_root_finding findings[MANY];
@@ -264,9 +244,8 @@ static void what_counts_is_recorded_however_much_else_was_told (void **state)
     bench_close (&bench);
 }
 
-static void a_late_write_is_dated_by_the_end_of_its_lease (void **state)
+TEST (a_late_write_is_dated_by_the_end_of_its_lease)
 {
-    (void) state;
     struct bench bench;
     struct cache_root_finding late = { { FINDING_LATE_WRITE, 1, TEXT_LIT ("gen-1"), TEXT_LIT ("changed") },
                                        TEXT_LIT ("ab") };
@@ -285,9 +264,8 @@ static void a_late_write_is_dated_by_the_end_of_its_lease (void **state)
     bench_close (&bench);
 }
 
-static void that_the_root_was_not_looked_over_is_told (void **state)
+TEST (that_the_root_was_not_looked_over_is_told)
 {
-    (void) state;
     for (int silent = 0; silent < 2; silent++) {
         struct bench bench;
         struct core_input in = { .kind = IN_CACHE_AUDITED, .text = TEXT_LIT ("permission denied") };
@@ -307,9 +285,8 @@ static void that_the_root_was_not_looked_over_is_told (void **state)
     }
 }
 
-static void a_foreign_generation_is_told_and_there_is_nothing_to_drop (void **state)
+TEST (a_foreign_generation_is_told_and_there_is_nothing_to_drop)
 {
-    (void) state;
     struct bench bench;
     struct cache_root_finding foreign = {
         { FINDING_FOREIGN_TOKEN, 77, TEXT_LIT ("gen-77"), TEXT_LIT ("never handed out") }, { 0 }
@@ -325,9 +302,8 @@ static void a_foreign_generation_is_told_and_there_is_nothing_to_drop (void **st
     bench_close (&bench);
 }
 
-static void the_same_path_is_told_once_a_kind (void **state)
+TEST (the_same_path_is_told_once_a_kind)
 {
-    (void) state;
     struct bench bench;
     struct cache_root_finding both[] = { { changed, { 0 } }, { changed, { 0 } }, { changed, { 0 } } };
     both[1].finding.kind = FINDING_EXTRA;
@@ -361,9 +337,8 @@ static void open_copying (struct bench *bench, uint32_t rung)
     ask (bench, 0, 6, 1);
 }
 
-static void what_a_writer_finds_in_its_base_is_a_violation_too (void **state)
+TEST (what_a_writer_finds_in_its_base_is_a_violation_too)
 {
-    (void) state;
     struct bench bench;
     struct finding finding = { FINDING_CHANGED, 5, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
     open_copying (&bench, TINY);
@@ -376,9 +351,8 @@ static void what_a_writer_finds_in_its_base_is_a_violation_too (void **state)
     bench_close (&bench);
 }
 
-static void what_a_writer_changed_in_the_copy_of_its_base_is_its_violation (void **state)
+TEST (what_a_writer_changed_in_the_copy_of_its_base_is_its_violation)
 {
-    (void) state;
     struct bench bench;
     struct finding finding = { FINDING_CHANGED, 6, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
     open_copying (&bench, TINY);
@@ -399,9 +373,8 @@ static void what_a_writer_changed_in_the_copy_of_its_base_is_its_violation (void
 }
 
 /* Without a generation a host was given nothing of which it could tell. */
-static void of_no_generation_nobody_tells (void **state)
+TEST (of_no_generation_nobody_tells)
 {
-    (void) state;
     struct bench bench;
     struct finding finding = { FINDING_CHANGED, 0, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
     open_granted (&bench);
@@ -413,9 +386,8 @@ static void of_no_generation_nobody_tells (void **state)
 }
 
 /* In a gang all others read the base meanwhile: of what is being written they know nothing. */
-static void only_its_writer_tells_of_what_is_written (void **state)
+TEST (only_its_writer_tells_of_what_is_written)
 {
-    (void) state;
     struct bench bench;
     struct finding finding = { FINDING_CHANGED, 6, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
     open_copying (&bench, ALL);
@@ -429,9 +401,8 @@ static void only_its_writer_tells_of_what_is_written (void **state)
 }
 
 /* Whoever wrote it in an earlier pass reads it now, and may tell of what it was given alone: its base is not. */
-static void a_writer_of_before_knows_only_what_it_reads (void **state)
+TEST (a_writer_of_before_knows_only_what_it_reads)
 {
-    (void) state;
     struct bench bench;
     struct finding finding = { FINDING_CHANGED, 5, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
     open_copying (&bench, TINY);
@@ -445,9 +416,8 @@ static void a_writer_of_before_knows_only_what_it_reads (void **state)
 }
 
 /* The first of them drops it: the second is as old, and not of the pass in which a reader found it. */
-static void a_second_finding_of_what_is_dropped_is_not_dated_by_its_reader (void **state)
+TEST (a_second_finding_of_what_is_dropped_is_not_dated_by_its_reader)
 {
-    (void) state;
     struct bench bench;
     struct finding other = changed;
     other.path = TEXT_LIT ("jit_other-cache");
@@ -457,14 +427,13 @@ static void a_second_finding_of_what_is_dropped_is_not_dated_by_its_reader (void
     end_run_of (&bench, 1, &changed);
     end_run_of (&bench, 2, &other);
     const struct fact_cache_violated *violated = &last_fact (&bench, FACT_CACHE_VIOLATED)->of.cache_violated;
-    assert_true (text_equal (violated->finding.path, other.path));
+    assert_text (violated->finding.path, other.path);
     assert_true (violated->since < began_at);
     bench_close (&bench);
 }
 
-static void a_writer_whose_base_was_dropped_meanwhile_still_tells (void **state)
+TEST (a_writer_whose_base_was_dropped_meanwhile_still_tells)
 {
-    (void) state;
     struct bench bench;
     struct fact_generation base = { .token = 5, .sha256 = TEXT_LIT ("5") };
     struct cache_root_finding found_late = { { FINDING_CHANGED, 5, TEXT_LIT ("x"), TEXT_LIT ("other bytes") }, { 0 } };
@@ -482,9 +451,8 @@ static void a_writer_whose_base_was_dropped_meanwhile_still_tells (void **state)
 }
 
 /* An answer that comes after it was given up: what the writer builds upon is not right any more. */
-static void nothing_is_published_that_was_built_upon_what_was_dropped_meanwhile (void **state)
+TEST (nothing_is_published_that_was_built_upon_what_was_dropped_meanwhile)
 {
-    (void) state;
     struct bench bench;
     struct fact_generation base = { .token = 5, .sha256 = TEXT_LIT ("5") };
     struct cache_root_finding found_late = { { FINDING_CHANGED, 5, TEXT_LIT ("x"), TEXT_LIT ("other bytes") }, { 0 } };
@@ -503,34 +471,4 @@ static void nothing_is_published_that_was_built_upon_what_was_dropped_meanwhile 
     assert_int_equal (bench.runs[0].cache.token, 7);
     assert_int_equal (bench.runs[0].cache.base, 0);
     bench_close (&bench);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_finding_of_a_reader_drops_the_generation_and_warms_anew),
-        cmocka_unit_test (the_second_violation_of_a_rung_stops_the_climb),
-        cmocka_unit_test (a_late_write_is_told_once_and_hurts_nobody),
-        cmocka_unit_test (a_write_that_was_refused_is_recorded_and_changes_no_exit_status),
-        cmocka_unit_test (a_storage_that_never_answers_is_not_waited_for),
-        cmocka_unit_test (a_host_knows_nothing_of_generations_that_it_was_not_given),
-        cmocka_unit_test (a_host_on_another_storage_has_nothing_dropped),
-        cmocka_unit_test (a_way_that_is_open_is_recorded_and_is_no_change_of_what_was_sealed),
-        cmocka_unit_test (what_every_reader_found_right_changed_after_their_pass_began),
-        cmocka_unit_test (more_findings_than_are_kept_still_drop_what_is_in_use),
-        cmocka_unit_test (what_counts_is_recorded_however_much_else_was_told),
-        cmocka_unit_test (a_late_write_is_dated_by_the_end_of_its_lease),
-        cmocka_unit_test (that_the_root_was_not_looked_over_is_told),
-        cmocka_unit_test (a_foreign_generation_is_told_and_there_is_nothing_to_drop),
-        cmocka_unit_test (the_same_path_is_told_once_a_kind),
-        cmocka_unit_test (what_a_writer_finds_in_its_base_is_a_violation_too),
-        cmocka_unit_test (what_a_writer_changed_in_the_copy_of_its_base_is_its_violation),
-        cmocka_unit_test (of_no_generation_nobody_tells),
-        cmocka_unit_test (only_its_writer_tells_of_what_is_written),
-        cmocka_unit_test (a_writer_of_before_knows_only_what_it_reads),
-        cmocka_unit_test (a_second_finding_of_what_is_dropped_is_not_dated_by_its_reader),
-        cmocka_unit_test (a_writer_whose_base_was_dropped_meanwhile_still_tells),
-        cmocka_unit_test (nothing_is_published_that_was_built_upon_what_was_dropped_meanwhile),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

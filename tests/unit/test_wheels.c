@@ -1,17 +1,8 @@
 /* links: environment */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
+#include "test.h"
 #include "worker/environment/fetch.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -91,19 +82,19 @@ static void is_there (struct bench *b, uint32_t i)
     assert_non_null (real);
     buf_init (&bytes, 1 << 20);
     assert_int_equal (file_read (real, &bytes, NULL), 0);
-    assert_true (text_equal (buf_as_text (&bytes), b->content[i]));
+    assert_text (&bytes, b->content[i]);
     buf_release (&bytes);
     free (real);
 }
 
-static void a_wheel_of_this_host_is_used_where_it_lies (void **state)
+TEST_IN (a_wheel_of_this_host_is_used_where_it_lies, setup, teardown)
 {
     struct bench *b = *state;
     struct text missing[2];
     struct stat st;
     plan_has (b, 0);
     assert_int_equal (find (b, missing), 1);
-    assert_true (text_equal (missing[0], b->wheels[1].file.sha256));
+    assert_text (missing[0], b->wheels[1].file.sha256);
     assert_int_equal (lstat (place_of (b, 0), &st), 0);
     assert_true (S_ISLNK (st.st_mode));
     is_there (b, 0);
@@ -112,7 +103,7 @@ static void a_wheel_of_this_host_is_used_where_it_lies (void **state)
     is_there (b, 1);
 }
 
-static void another_file_at_the_same_path_is_not_used (void **state)
+TEST_IN (another_file_at_the_same_path_is_not_used, setup, teardown)
 {
     struct bench *b = *state;
     struct text missing[2];
@@ -140,7 +131,7 @@ static void serve (struct bench *b, struct fetch *fetch, uint32_t i, struct text
                                .offset = b->asked.offset,
                                .size_bytes = content.len };
     uint64_t left = content.len - b->asked.offset;
-    assert_true (text_equal (b->asked.sha256, b->wheels[i].file.sha256));
+    assert_text (b->asked.sha256, b->wheels[i].file.sha256);
     chunk.bytes.ptr = content.ptr + b->asked.offset;
     chunk.bytes.len = left < FILE_CHUNK_MAX_BYTES ? (uint32_t) left : FILE_CHUNK_MAX_BYTES;
     fetch_take (fetch, &chunk, 0);
@@ -155,7 +146,7 @@ static struct fetch *begin (struct bench *b)
     return fetch;
 }
 
-static void wheels_come_in_pieces_to_the_disk (void **state)
+TEST_IN (wheels_come_in_pieces_to_the_disk, setup, teardown)
 {
     struct bench *b = *state;
     struct text missing[2];
@@ -172,7 +163,7 @@ static void wheels_come_in_pieces_to_the_disk (void **state)
     assert_int_equal (find (b, missing), 0);
 }
 
-static void a_wheel_with_another_sha256_leaves_nothing (void **state)
+TEST_IN (a_wheel_with_another_sha256_leaves_nothing, setup, teardown)
 {
     struct bench *b = *state;
     struct text problem, bytes = text_copy (&b->arena, b->content[0]);
@@ -181,13 +172,13 @@ static void a_wheel_with_another_sha256_leaves_nothing (void **state)
     for (uint32_t i = 0; fetch_state (fetch, NULL) == FETCH_GOING && i < 10; i++)
         serve (b, fetch, 0, bytes);
     assert_int_equal (fetch_state (fetch, &problem), FETCH_FAILED);
-    assert_non_null (strstr (problem.ptr, "has another sha256 than the plan names"));
+    assert_has (problem.ptr, "has another sha256 than the plan names");
     assert_int_equal (access (place_of (b, 0), F_OK), -1);
     assert_int_equal (access (text_format (&b->arena, "%s.part", place_of (b, 0)).ptr, F_OK), -1);
     fetch_destroy (fetch);
 }
 
-static void more_than_a_wheel_may_be_is_refused (void **state)
+TEST_IN (more_than_a_wheel_may_be_is_refused, setup, teardown)
 {
     struct bench *b = *state;
     struct fetch *fetch = begin (b);
@@ -195,11 +186,11 @@ static void more_than_a_wheel_may_be_is_refused (void **state)
     struct text problem;
     fetch_take (fetch, &chunk, 0);
     assert_int_equal (fetch_state (fetch, &problem), FETCH_FAILED);
-    assert_non_null (strstr (problem.ptr, "more bytes than the file has"));
+    assert_has (problem.ptr, "more bytes than the file has");
     fetch_destroy (fetch);
 }
 
-static void one_that_is_given_up_leaves_nothing (void **state)
+TEST_IN (one_that_is_given_up_leaves_nothing, setup, teardown)
 {
     struct bench *b = *state;
     struct fetch *fetch = begin (b);
@@ -209,7 +200,7 @@ static void one_that_is_given_up_leaves_nothing (void **state)
     assert_int_equal (access (text_format (&b->arena, "%s.part", place_of (b, 0)).ptr, F_OK), -1);
 }
 
-static void a_name_that_leaves_the_folder_is_refused (void **state)
+TEST_IN (a_name_that_leaves_the_folder_is_refused, setup, teardown)
 {
     struct bench *b = *state;
     struct text missing[2];
@@ -229,7 +220,7 @@ static void a_name_that_leaves_the_folder_is_refused (void **state)
     }
 }
 
-static void a_check_needs_none (void **state)
+TEST_IN (a_check_needs_none, setup, teardown)
 {
     struct bench *b = *state;
     struct var only_look = { TEXT_LIT ("build"), TEXT_LIT ("false") };
@@ -237,17 +228,4 @@ static void a_check_needs_none (void **state)
     b->run.rung.args.items = &only_look;
     b->run.rung.args.n = 1;
     assert_false (wheels_are_needed (&b->run));
-}
-
-#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        T (a_wheel_of_this_host_is_used_where_it_lies), T (another_file_at_the_same_path_is_not_used),
-        T (wheels_come_in_pieces_to_the_disk),          T (a_wheel_with_another_sha256_leaves_nothing),
-        T (more_than_a_wheel_may_be_is_refused),        T (one_that_is_given_up_leaves_nothing),
-        T (a_name_that_leaves_the_folder_is_refused),   T (a_check_needs_none),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

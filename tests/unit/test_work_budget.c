@@ -1,18 +1,11 @@
 /* links: io */
 /* What a reader takes at a time, and what a writer may say. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/io/clock.h"
 #include "common/io/work_budget.h"
+#include "test.h"
 
-static void a_share_ends_with_its_pieces (void **state)
+TEST (a_share_ends_with_its_pieces)
 {
-    (void) state;
     struct work_budget budget = work_budget_begin (3, 60000);
     for (int i = 0; i < 3; i++)
         assert_true (work_budget_take (&budget));
@@ -20,9 +13,8 @@ static void a_share_ends_with_its_pieces (void **state)
     assert_false (work_budget_take (&budget));
 }
 
-static void a_share_ends_with_its_time (void **state)
+TEST (a_share_ends_with_its_time)
 {
-    (void) state;
     struct work_budget none = work_budget_begin (UINT32_MAX, 0), budget = work_budget_begin (UINT32_MAX, 5);
     uint64_t began_ms = clock_boot_ms ();
     assert_false (work_budget_take (&none));
@@ -40,9 +32,8 @@ static uint32_t take_all (struct rate_limit *limit, uint64_t now_ms)
     return n;
 }
 
-static void a_rate_limit_is_two_seconds_at_once_and_then_so_many_a_second (void **state)
+TEST (a_rate_limit_is_two_seconds_at_once_and_then_so_many_a_second)
 {
-    (void) state;
     struct rate_limit limit = { 0 };
     assert_int_equal (take_all (&limit, 1000000), 200);
     assert_int_equal (take_all (&limit, 1000000), 0);
@@ -51,21 +42,9 @@ static void a_rate_limit_is_two_seconds_at_once_and_then_so_many_a_second (void 
     assert_int_equal (take_all (&limit, 9000000), 200); /* a pause earns no more than that */
 }
 
-static void a_moderate_protocol_writer_is_always_heard (void **state)
+TEST (a_moderate_protocol_writer_is_always_heard)
 {
-    (void) state;
     struct rate_limit limit = { 0 };
     for (uint64_t now_ms = 5; now_ms < 100000; now_ms += 10)
         assert_true (rate_limit_take (&limit, 100, now_ms));
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_share_ends_with_its_pieces),
-        cmocka_unit_test (a_share_ends_with_its_time),
-        cmocka_unit_test (a_rate_limit_is_two_seconds_at_once_and_then_so_many_a_second),
-        cmocka_unit_test (a_moderate_protocol_writer_is_always_heard),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,15 +1,9 @@
-/* links: worker_run */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* alone: worker_run */
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
 #include "leftovers.h"
+#include "test.h"
 #include "worker/attempt/result_store.h"
 #include "worker/attempt/task.h"
 #include "worker/run/driver.h"
@@ -17,9 +11,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -226,11 +217,11 @@ static uint32_t kept (const struct bench *bench)
 static void join_run (struct bench *bench)
 {
     start_worker (bench);
-    assert_true (text_is (receive (bench, LINK_CONTROL, MSG_HELLO)->of.hello.host, "h0"));
+    assert_text (receive (bench, LINK_CONTROL, MSG_HELLO)->of.hello.host, "h0");
     welcome (bench);
 }
 
-static void a_run_goes_from_order_to_acknowledged_result (void **state)
+TEST_IN (a_run_goes_from_order_to_acknowledged_result, setup, teardown)
 {
     struct bench *b = *state;
     join_run (b);
@@ -241,7 +232,7 @@ static void a_run_goes_from_order_to_acknowledged_result (void **state)
     assert_int_equal (result->of.result.ending, ENDING_EXITED);
     assert_int_equal (result->of.result.code, 3);
     const struct msg *log = receive (b, LINK_BULK, MSG_LOG);
-    assert_true (text_is (log->of.log.bytes, "printed\n"));
+    assert_text (log->of.log.bytes, "printed\n");
     assert_int_equal (log->of.log.key.attempt, 1);
     assert_int_equal (kept (b), 1);
     receive (b, LINK_CONTROL, MSG_RESULT); /* again, until it is acknowledged */
@@ -279,7 +270,7 @@ static void wait_until_let_go (const struct bench *bench)
     }
 }
 
-static void shutdown_ends_the_worker_and_its_program (void **state)
+TEST_IN (shutdown_ends_the_worker_and_its_program, setup, teardown)
 {
     struct bench *b = *state;
     join_run (b);
@@ -289,18 +280,18 @@ static void shutdown_ends_the_worker_and_its_program (void **state)
     struct msg msg = { .kind = MSG_SHUTDOWN, .of.shutdown.why = TEXT_LIT ("over") };
     say (b, &msg);
     assert_int_equal (receive (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_CANCELLED);
-    assert_true (text_is (receive (b, LINK_CONTROL, MSG_BYE)->of.bye.why, "over"));
+    assert_text (receive (b, LINK_CONTROL, MSG_BYE)->of.bye.why, "over");
     assert_int_equal (wait_for_exit (b), 0);
     assert_false (held (b));
 }
 
-static void sigterm_ends_the_worker_with_a_goodbye (void **state)
+TEST_IN (sigterm_ends_the_worker_with_a_goodbye, setup, teardown)
 {
     struct bench *b = *state;
     join_run (b);
     receive (b, LINK_CONTROL, MSG_HEARTBEAT);
     kill (b->worker, SIGTERM);
-    assert_true (text_is (receive (b, LINK_CONTROL, MSG_BYE)->of.bye.why, "told to end by SIGTERM"));
+    assert_text (receive (b, LINK_CONTROL, MSG_BYE)->of.bye.why, "told to end by SIGTERM");
     assert_int_equal (wait_for_exit (b), 0);
 }
 
@@ -320,7 +311,7 @@ static void got_signal (const struct bench *bench, const char *name)
     buf_release (&got);
 }
 
-static void a_worker_that_is_told_to_end_stops_its_program_politely (void **state)
+TEST_IN (a_worker_that_is_told_to_end_stops_its_program_politely, setup, teardown)
 {
     struct bench *b = *state;
     b->stop_ms = 10000;
@@ -334,7 +325,7 @@ static void a_worker_that_is_told_to_end_stops_its_program_politely (void **stat
     assert_false (held (b));
 }
 
-static void a_tied_worker_ends_with_the_connection_that_started_it (void **state)
+TEST_IN (a_tied_worker_ends_with_the_connection_that_started_it, setup, teardown)
 {
     struct bench *b = *state;
     b->tied = true;
@@ -350,13 +341,13 @@ static void a_tied_worker_ends_with_the_connection_that_started_it (void **state
     b->starter_fd = 0;
     assert_int_equal (receive (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_ORPHANED);
     const struct msg *bye = receive (b, LINK_CONTROL, MSG_BYE);
-    assert_true (text_is (bye->of.bye.why, "whoever started this worker closed its standard input"));
+    assert_text (bye->of.bye.why, "whoever started this worker closed its standard input");
     assert_int_equal (wait_for_exit (b), 0);
     got_signal (b, "INT\n");
     assert_false (held (b));
 }
 
-static void the_program_of_a_run_that_another_replaced_is_cancelled (void **state)
+TEST_IN (the_program_of_a_run_that_another_replaced_is_cancelled, setup, teardown)
 {
     struct bench *b = *state;
     const struct text ours = run_id;
@@ -368,11 +359,11 @@ static void the_program_of_a_run_that_another_replaced_is_cancelled (void **stat
     run_id = ours;
     const struct result *result = &receive (b, LINK_CONTROL, MSG_RESULT)->of.result;
     assert_int_equal (result->ending, ENDING_CANCELLED);
-    assert_true (text_is (result->problem, "stopped: the coordinator now has another run"));
+    assert_text (result->problem, "stopped: the coordinator now has another run");
     assert_int_equal (wait_for_exit (b), 0);
 }
 
-static void an_untied_worker_outlives_the_connection_that_started_it (void **state)
+TEST_IN (an_untied_worker_outlives_the_connection_that_started_it, setup, teardown)
 {
     struct bench *b = *state;
     join_run (b);
@@ -387,7 +378,7 @@ static void an_untied_worker_outlives_the_connection_that_started_it (void **sta
     assert_true (held (b));
 }
 
-static void nothing_of_a_program_outlives_a_worker_that_was_killed (void **state)
+TEST_IN (nothing_of_a_program_outlives_a_worker_that_was_killed, setup, teardown)
 {
     struct bench *b = *state;
     if (geteuid () != 0)
@@ -403,7 +394,7 @@ static void nothing_of_a_program_outlives_a_worker_that_was_killed (void **state
     wait_until_let_go (b);
 }
 
-static void silence_kills_the_program_and_then_ends_the_worker (void **state)
+TEST_IN (silence_kills_the_program_and_then_ends_the_worker, setup, teardown)
 {
     struct bench *b = *state;
     b->orphan_ms = 1000;
@@ -427,7 +418,7 @@ static void silence_kills_the_program_and_then_ends_the_worker (void **state)
     assert_int_equal (kept (b), 1); /* not acknowledged: for the next worker of this directory */
 }
 
-static void a_killed_workers_result_is_told_by_the_next (void **state)
+TEST_IN (a_killed_workers_result_is_told_by_the_next, setup, teardown)
 {
     struct bench *b = *state;
     join_run (b);
@@ -449,7 +440,7 @@ static void a_killed_workers_result_is_told_by_the_next (void **state)
     assert_int_equal (result->of.result.code, 9);
 }
 
-static void a_program_outlives_the_coordinator_and_its_successor_finds_it (void **state)
+TEST_IN (a_program_outlives_the_coordinator_and_its_successor_finds_it, setup, teardown)
 {
     struct bench *b = *state;
     join_run (b);
@@ -525,10 +516,10 @@ static void assert_lease_lost (struct bench *bench)
     const struct result *result = &receive (bench, LINK_CONTROL, MSG_RESULT)->of.result;
     assert_int_equal (result->ending, ENDING_LEASE_LOST);
     assert_int_equal (result->seal.token, 0);
-    assert_non_null (strstr (result->problem.ptr, "generation 7"));
+    assert_has (result->problem.ptr, "generation 7");
 }
 
-static void a_worker_that_slept_past_its_lease_kills_its_writer_whatever_was_answered_meanwhile (void **state)
+TEST_IN (a_worker_that_slept_past_its_lease_kills_its_writer_whatever_was_answered_meanwhile, setup, teardown)
 {
     struct bench *b = *state;
     b->orphan_ms = b->exit_ms = 4 * TIMEOUT_MS;
@@ -551,7 +542,7 @@ static void a_worker_that_slept_past_its_lease_kills_its_writer_whatever_was_ans
     wait_until_let_go (b);
 }
 
-static void a_writer_that_is_refused_is_never_started (void **state)
+TEST_IN (a_writer_that_is_refused_is_never_started, setup, teardown)
 {
     struct bench *b = *state;
     b->orphan_ms = b->exit_ms = 4 * TIMEOUT_MS;
@@ -566,7 +557,7 @@ static void a_writer_that_is_refused_is_never_started (void **state)
     assert_int_equal (access (path, F_OK), -1);
 }
 
-static void an_idle_worker_sleeps (void **state)
+TEST_IN (an_idle_worker_sleeps, setup, teardown)
 {
     struct bench *b = *state;
     join_run (b);
@@ -591,9 +582,8 @@ static void an_idle_worker_sleeps (void **state)
     "{\"protocol\":" protocol ",\"run\":\"" run "\",\"host\":\"" host "\",\"rank\":0,\"address\":\"127.0.0.1\","       \
     "\"control_port\":" port ",\"bulk_port\":2,\"key\":\"" key "\",\"directory\":\"" directory "\"}"
 
-static void launch_lines_are_checked (void **state)
+TEST (launch_lines_are_checked)
 {
-    (void) state;
     static const struct {
         const char *line, *why;
     } rows[] = {
@@ -622,9 +612,8 @@ static void launch_lines_are_checked (void **state)
     }
 }
 
-static void a_worker_is_tied_only_when_it_is_told_so (void **state)
+TEST (a_worker_is_tied_only_when_it_is_told_so)
 {
-    (void) state;
     static const struct {
         const char *line;
         bool tied;
@@ -642,7 +631,7 @@ static void a_worker_is_tied_only_when_it_is_told_so (void **state)
     }
 }
 
-static void a_worker_makes_its_directory_and_stands_in_it (void **state)
+TEST_IN (a_worker_makes_its_directory_and_stands_in_it, setup, teardown)
 {
     struct bench *b = *state;
     struct err err = { 0 };
@@ -661,20 +650,19 @@ static void a_worker_makes_its_directory_and_stands_in_it (void **state)
     assert_int_equal (join_enter_directory (deep, &err), 0); /* again, as a worker that is started anew does */
     assert_int_equal (chmod (deep, 0770), 0);
     assert_int_equal (join_enter_directory (deep, &err), -1);
-    assert_non_null (strstr (err.text, "has mode 0770"));
+    assert_has (err.text, "has mode 0770");
     assert_int_equal (chmod (deep, 0700), 0);
     if (geteuid () == 0) {
         assert_int_equal (chown (deep, 65534, 65534), 0);
         assert_int_equal (join_enter_directory (deep, &err), -1);
-        assert_non_null (strstr (err.text, "(uid 65534)"));
+        assert_has (err.text, "(uid 65534)");
     }
     assert_int_equal (chdir (before), 0);
     free (before);
 }
 
-static void the_exchange_answers_and_waits_for_go (void **state)
+TEST (the_exchange_answers_and_waits_for_go)
 {
-    (void) state;
     static const struct {
         const char *after, *why;
     } rows[] = {
@@ -696,17 +684,15 @@ static void the_exchange_answers_and_waits_for_go (void **state)
         char answer[512] = "", expected[512];
         assert_true (read (pair[0], answer, sizeof answer - 1) > 0);
         snprintf (expected, sizeof expected, "\"pid\":%d,", getpid ());
-        assert_non_null (strstr (answer, "{\"sliceup-worker\":1,\"key\":\""));
-        assert_non_null (strstr (answer, join.keys.public_key));
-        assert_non_null (strstr (answer, expected));
-        assert_null (strstr (answer, join.keys.secret_key));
+        assert_has (answer, ("{\"sliceup-worker\":1,\"key\":\""));
+        assert_has (answer, join.keys.public_key);
+        assert_has (answer, expected);
+        assert_has_not (answer, join.keys.secret_key);
         assert_true (join.pid_start > 0 && strlen (join.boot_id) == 36);
         close (pair[0]);
         close (pair[1]);
     }
 }
-
-#define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
 
 int main (int argc, char **argv)
 {
@@ -716,27 +702,7 @@ int main (int argc, char **argv)
         return task_main (argc - 1, argv + 1);
     if (argc > 1 && strcmp (argv[1], "restore") == 0)
         return hold_on ();
-    const struct CMUnitTest tests[] = {
-        T (a_run_goes_from_order_to_acknowledged_result),
-        T (shutdown_ends_the_worker_and_its_program),
-        T (sigterm_ends_the_worker_with_a_goodbye),
-        T (a_worker_that_is_told_to_end_stops_its_program_politely),
-        T (a_tied_worker_ends_with_the_connection_that_started_it),
-        T (the_program_of_a_run_that_another_replaced_is_cancelled),
-        T (an_untied_worker_outlives_the_connection_that_started_it),
-        T (nothing_of_a_program_outlives_a_worker_that_was_killed),
-        T (silence_kills_the_program_and_then_ends_the_worker),
-        T (a_killed_workers_result_is_told_by_the_next),
-        T (a_program_outlives_the_coordinator_and_its_successor_finds_it),
-        T (a_worker_that_slept_past_its_lease_kills_its_writer_whatever_was_answered_meanwhile),
-        T (a_writer_that_is_refused_is_never_started),
-        T (an_idle_worker_sleeps),
-        cmocka_unit_test (launch_lines_are_checked),
-        cmocka_unit_test (a_worker_is_tied_only_when_it_is_told_so),
-        T (a_worker_makes_its_directory_and_stands_in_it),
-        cmocka_unit_test (the_exchange_answers_and_waits_for_go),
-    };
     if (prctl (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
         return 1;
-    return cmocka_run_group_tests (tests, NULL, NULL);
+    return test_run (argc, argv);
 }

@@ -1,22 +1,12 @@
 /* links: simulated */
 /* The cache's writer as the coordinator's core decides it: leases and their loss, other runs, modes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
+#include "test.h"
 #include "write_lease_fixture.h"
 
 /* ---- the lease ---- */
 
-static void the_holder_is_answered_with_the_number_of_its_question (void **state)
+TEST (the_holder_is_answered_with_the_number_of_its_question)
 {
-    (void) state;
     struct bench bench;
     open_granted (&bench);
     ask (&bench, 0, 1, 17);
@@ -28,9 +18,8 @@ static void the_holder_is_answered_with_the_number_of_its_question (void **state
 }
 
 /* Whoever has a slice's key is obeyed by the workers that wait for it. */
-static void programs_are_shown_no_run_and_no_key (void **state)
+TEST (programs_are_shown_no_run_and_no_key)
 {
-    (void) state;
     struct bench bench;
     open_granted (&bench);
     const text_list *hidden = &bench.runs[0].cache.hidden;
@@ -39,9 +28,8 @@ static void programs_are_shown_no_run_and_no_key (void **state)
     bench_close (&bench);
 }
 
-static void nobody_else_and_no_other_token_is_given_time (void **state)
+TEST (nobody_else_and_no_other_token_is_given_time)
 {
-    (void) state;
     struct bench bench;
     open_granted (&bench);
     ask (&bench, 1, 1, 1);
@@ -52,9 +40,8 @@ static void nobody_else_and_no_other_token_is_given_time (void **state)
     bench_close (&bench);
 }
 
-static void a_silent_writer_loses_and_another_candidate_is_granted_after_the_lock_delay (void **state)
+TEST (a_silent_writer_loses_and_another_candidate_is_granted_after_the_lock_delay)
 {
-    (void) state;
     struct bench bench;
     open_granted (&bench);
     ask (&bench, 0, 1, 1);
@@ -79,9 +66,8 @@ static void a_silent_writer_loses_and_another_candidate_is_granted_after_the_loc
     bench_close (&bench);
 }
 
-static void what_a_late_writer_sealed_is_not_published (void **state)
+TEST (what_a_late_writer_sealed_is_not_published)
 {
-    (void) state;
     struct bench bench;
     open_granted (&bench);
     ask (&bench, 0, 1, 1);
@@ -92,9 +78,8 @@ static void what_a_late_writer_sealed_is_not_published (void **state)
     bench_close (&bench);
 }
 
-static void a_sealed_result_is_the_release (void **state)
+TEST (a_sealed_result_is_the_release)
 {
-    (void) state;
     struct bench bench;
     open_granted (&bench);
     ask (&bench, 0, 1, 1);
@@ -107,9 +92,8 @@ static void a_sealed_result_is_the_release (void **state)
     bench_close (&bench);
 }
 
-static void a_new_coordinator_grants_nothing_for_a_term_and_the_delay (void **state)
+TEST (a_new_coordinator_grants_nothing_for_a_term_and_the_delay)
 {
-    (void) state;
     struct bench bench;
     open_granted (&bench);
     ask (&bench, 0, 1, 1);
@@ -127,9 +111,8 @@ static void a_new_coordinator_grants_nothing_for_a_term_and_the_delay (void **st
     bench_close (&bench);
 }
 
-static void the_holder_of_the_journal_goes_on_under_a_new_coordinator (void **state)
+TEST (the_holder_of_the_journal_goes_on_under_a_new_coordinator)
 {
-    (void) state;
     struct bench bench;
     open_granted (&bench);
     restart (&bench);
@@ -149,9 +132,8 @@ static void lease_owner (struct bench *bench, uint64_t beat)
     step (bench, &in);
 }
 
-static void while_another_run_writes_its_generation_is_looked_for (void **state)
+TEST (while_another_run_writes_its_generation_is_looked_for)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench, CACHE_SINGLE_WRITER);
     found (&bench, NULL);
@@ -181,9 +163,8 @@ static uint64_t wait_for_takeover (struct bench *bench, bool beats)
     return 0;
 }
 
-static void a_run_that_beats_is_never_taken_over_and_a_silent_one_after_term_and_delay (void **state)
+TEST (a_run_that_beats_is_never_taken_over_and_a_silent_one_after_term_and_delay)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench, CACHE_SINGLE_WRITER);
     found (&bench, NULL);
@@ -194,9 +175,8 @@ static void a_run_that_beats_is_never_taken_over_and_a_silent_one_after_term_and
     bench_close (&bench);
 }
 
-static void a_lease_that_was_taken_over_ends_our_writer (void **state)
+TEST (a_lease_that_was_taken_over_ends_our_writer)
 {
-    (void) state;
     struct bench bench;
     open_granted (&bench);
     ask (&bench, 0, 1, 1);
@@ -242,12 +222,11 @@ static struct text bundle_on (struct bench *bench, const char *hardware, const c
     return last_effect (bench, FX_CACHE_FIND)->text;
 }
 
-static void other_hardware_has_a_cache_of_its_own (void **state)
+TEST (other_hardware_has_a_cache_of_its_own)
 {
-    (void) state;
     struct bench same, again, other, cpu;
     struct text name = bundle_on (&same, "4 x 0x006f", "a");
-    assert_true (text_equal (name, bundle_on (&again, "4 x 0x006f", "a")));
+    assert_text (name, bundle_on (&again, "4 x 0x006f", "a"));
     assert_false (text_equal (name, bundle_on (&other, "4 x 0x0063", "a")));
     assert_false (text_equal (name, bundle_on (&cpu, "4 x 0x006f", "b")));
     bench_close (&same);
@@ -258,9 +237,8 @@ static void other_hardware_has_a_cache_of_its_own (void **state)
 
 /* ---- modes ---- */
 
-static void read_only_warms_nothing_and_says_what_is_missing (void **state)
+TEST (read_only_warms_nothing_and_says_what_is_missing)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench, CACHE_READ_ONLY);
     found (&bench, NULL);
@@ -269,13 +247,12 @@ static void read_only_warms_nothing_and_says_what_is_missing (void **state)
     assert_true (coord_ended (bench.coord, &exit_status));
     assert_int_equal (exit_status, 3);
     assert_null (last_effect (&bench, FX_TOKEN));
-    assert_true (text_find (last_fact (&bench, FACT_RUN_ENDED)->of.run_ended.sentence, TEXT_LIT ("read-only"), NULL));
+    assert_has (last_fact (&bench, FACT_RUN_ENDED)->of.run_ended.sentence, "read-only");
     bench_close (&bench);
 }
 
-static void per_host_warms_on_every_host_without_tokens (void **state)
+TEST (per_host_warms_on_every_host_without_tokens)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench, CACHE_PER_HOST);
     for (uint32_t host = 0; host < HOSTS; host++) {
@@ -293,9 +270,8 @@ static void per_host_warms_on_every_host_without_tokens (void **state)
     bench_close (&bench);
 }
 
-static void warm_only_publishes_and_restores_nothing (void **state)
+TEST (warm_only_publishes_and_restores_nothing)
 {
-    (void) state;
     struct bench bench;
     bench_open (&bench, CACHE_WARM_ONLY);
     found (&bench, NULL);
@@ -310,26 +286,4 @@ static void warm_only_publishes_and_restores_nothing (void **state)
     assert_non_null (last_effect (&bench, FX_CACHE_PUBLISH));
     assert_false (bench.ordered[1]);
     bench_close (&bench);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (the_holder_is_answered_with_the_number_of_its_question),
-        cmocka_unit_test (programs_are_shown_no_run_and_no_key),
-        cmocka_unit_test (nobody_else_and_no_other_token_is_given_time),
-        cmocka_unit_test (a_silent_writer_loses_and_another_candidate_is_granted_after_the_lock_delay),
-        cmocka_unit_test (what_a_late_writer_sealed_is_not_published),
-        cmocka_unit_test (a_sealed_result_is_the_release),
-        cmocka_unit_test (a_new_coordinator_grants_nothing_for_a_term_and_the_delay),
-        cmocka_unit_test (the_holder_of_the_journal_goes_on_under_a_new_coordinator),
-        cmocka_unit_test (while_another_run_writes_its_generation_is_looked_for),
-        cmocka_unit_test (a_run_that_beats_is_never_taken_over_and_a_silent_one_after_term_and_delay),
-        cmocka_unit_test (a_lease_that_was_taken_over_ends_our_writer),
-        cmocka_unit_test (other_hardware_has_a_cache_of_its_own),
-        cmocka_unit_test (read_only_warms_nothing_and_says_what_is_missing),
-        cmocka_unit_test (per_host_warms_on_every_host_without_tokens),
-        cmocka_unit_test (warm_only_publishes_and_restores_nothing),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,16 +1,7 @@
 /* links: simulated */
 /* A coordinator that dies between any two facts of a run with a cache: what was decided and not recorded is decided
  * again, what was recorded is not lost. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
+#include "test.h"
 #include "write_lease_fixture.h"
 
 enum { TURNS_MAX = 200, TOKEN_OF_CUTS = 100 };
@@ -114,9 +105,8 @@ static void resume_after (const struct pilot *whole, uint32_t cut)
     bench_close (bench);
 }
 
-static void a_coordinator_that_dies_after_any_fact_is_resumed (void **state)
+TEST (a_coordinator_that_dies_after_any_fact_is_resumed)
 {
-    (void) state;
     for (enum tampering tampering = UNTOUCHED; tampering <= FOUND_BY_READER; tampering++) {
         struct pilot whole = { .tampering = tampering };
         bench_open (&whole.bench, CACHE_SINGLE_WRITER);
@@ -126,12 +116,4 @@ static void a_coordinator_that_dies_after_any_fact_is_resumed (void **state)
             resume_after (&whole, cut);
         bench_close (&whole.bench);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_coordinator_that_dies_after_any_fact_is_resumed),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

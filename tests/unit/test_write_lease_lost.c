@@ -1,17 +1,8 @@
 /* links: simulated */
 /* The order to write that was lost: said again before the lease that was granted for it is over. And what is said of
  * hosts that see different storages. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "common/model/lease.h"
+#include "test.h"
 #include "write_lease_fixture.h"
 
 enum { SHORT_TERM_MS = 2000 };
@@ -32,9 +23,8 @@ static void open_short (struct bench *bench, uint64_t term_ms)
     bench->ordered[0] = false; /* it got lost */
 }
 
-static void an_order_to_write_that_was_lost_comes_again_within_the_lease (void **state)
+TEST (an_order_to_write_that_was_lost_comes_again_within_the_lease)
 {
-    (void) state;
     struct bench bench;
     open_short (&bench, SHORT_TERM_MS);
     bench.now_ms += lease_ask_ms (SHORT_TERM_MS);
@@ -46,9 +36,8 @@ static void an_order_to_write_that_was_lost_comes_again_within_the_lease (void *
     bench_close (&bench);
 }
 
-static void an_order_that_is_under_way_is_not_repeated_by_every_beat (void **state)
+TEST (an_order_that_is_under_way_is_not_repeated_by_every_beat)
 {
-    (void) state;
     struct bench bench;
     open_short (&bench, SHORT_TERM_MS);
     empty_beat (&bench, 0);
@@ -90,9 +79,8 @@ static const struct fact *survey (struct bench *bench, const char *const storage
     return ended;
 }
 
-static void of_three_storages_none_is_called_that_of_most_hosts (void **state)
+TEST (of_three_storages_none_is_called_that_of_most_hosts)
 {
-    (void) state;
     static const char *const apart[HOSTS] = { "aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb", "cccccccccccccccc" };
     static const char *const one_apart[HOSTS] = { "aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb", "aaaaaaaaaaaaaaaa" };
     struct bench bench;
@@ -101,8 +89,8 @@ static void of_three_storages_none_is_called_that_of_most_hosts (void **state)
     for (uint32_t i = 0; i < HOSTS; i++) {
         const struct verdict *verdict = &ended->of.pass_ended.verdicts.items[i];
         assert_int_equal (verdict->outcome, OUTCOME_BLOCKED);
-        assert_true (text_find (verdict->cause, TEXT_LIT ("and no storage is shared by most hosts"), NULL));
-        assert_false (text_find (verdict->cause, TEXT_LIT ("on most hosts it is"), NULL));
+        assert_has (verdict->cause, "and no storage is shared by most hosts");
+        assert_has_not (verdict->cause, "on most hosts it is");
     }
     bench_close (&bench);
     ended = survey (&bench, one_apart);
@@ -110,17 +98,7 @@ static void of_three_storages_none_is_called_that_of_most_hosts (void **state)
         const struct verdict *verdict = &ended->of.pass_ended.verdicts.items[i];
         assert_int_equal (verdict->outcome, verdict->host == 1 ? OUTCOME_BLOCKED : OUTCOME_PASSED);
         if (verdict->host == 1)
-            assert_true (text_find (verdict->cause, TEXT_LIT ("on most hosts it is aaaaaaaaaaaaaaaa"), NULL));
+            assert_has (verdict->cause, "on most hosts it is aaaaaaaaaaaaaaaa");
     }
     bench_close (&bench);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (an_order_to_write_that_was_lost_comes_again_within_the_lease),
-        cmocka_unit_test (an_order_that_is_under_way_is_not_repeated_by_every_beat),
-        cmocka_unit_test (of_three_storages_none_is_called_that_of_most_hosts),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

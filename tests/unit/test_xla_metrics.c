@@ -1,17 +1,8 @@
-/* links: frontend model base */
+/* alone: frontend model base */
 /* tests/unit/reports holds what torch_xla 2.9.0 and 2.7.0 printed on CPU: three steps of a sum of squares. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "common/base/buf.h"
 #include "common/frontend/xla_metrics.h"
+#include "test.h"
 
 enum { FILE_MAX_BYTES = 64 * 1024, BUF_MAX_BYTES = 1 << 20, COUNTERS_MAX = 64 };
 static const uint64_t ABSENT = UINT64_MAX;
@@ -99,9 +90,23 @@ static const struct value_case value_cases[] = {
     { "1e9999us", XLA_UNIT_NONE, 0 },
 };
 
-static void values_of_every_kind_are_read_and_others_refused (void **state)
+static int tear_down (void **state)
 {
-    (void) state;
+    struct desk *desk = *state;
+    arena_release (&desk->arena);
+    return 0;
+}
+
+static int set_up (void **state)
+{
+    static struct desk desk;
+    desk = (struct desk){ 0 };
+    *state = &desk;
+    return 0;
+}
+
+TEST_IN (values_of_every_kind_are_read_and_others_refused, set_up, tear_down)
+{
     for (size_t i = 0; i < sizeof value_cases / sizeof value_cases[0]; i++) {
         const struct value_case *c = &value_cases[i];
         enum xla_unit unit = XLA_UNIT_NONE;
@@ -114,7 +119,7 @@ static void values_of_every_kind_are_read_and_others_refused (void **state)
 
 /* ---- what was really printed ---- */
 
-static void a_real_cold_run_is_told (void **state)
+TEST_IN (a_real_cold_run_is_told, set_up, tear_down)
 {
     struct desk *desk = *state;
     read_text (desk, report_file ("torch_xla-2.9.0.txt"));
@@ -140,7 +145,7 @@ static void a_real_cold_run_is_told (void **state)
     assert_int_equal (counter (desk, "compile_ms"), (uint64_t) (compile->total / 1e6 + 0.5));
 }
 
-static void a_real_restored_run_is_told (void **state)
+TEST_IN (a_real_restored_run_is_told, set_up, tear_down)
 {
     struct desk *desk = *state;
     read_text (desk, report_file ("torch_xla-2.7.0-restored.txt"));
@@ -154,7 +159,7 @@ static void a_real_restored_run_is_told (void **state)
     assert_int_equal (counter (desk, "PersistentCacheMiss"), ABSENT);
 }
 
-static void of_a_real_file_the_last_block_counts (void **state)
+TEST_IN (of_a_real_file_the_last_block_counts, set_up, tear_down)
 {
     struct desk *desk = *state;
     read_text (desk, report_file ("torch_xla-2.9.0-file.txt"));
@@ -165,7 +170,7 @@ static void of_a_real_file_the_last_block_counts (void **state)
     assert_int_equal (counter (desk, "CompileTime"), 1);
 }
 
-static void wherever_a_file_breaks_off_a_whole_block_counts (void **state)
+TEST_IN (wherever_a_file_breaks_off_a_whole_block_counts, set_up, tear_down)
 {
     struct desk *desk = *state;
     struct text file = report_file ("torch_xla-2.9.0-file.txt");
@@ -187,7 +192,7 @@ static void wherever_a_file_breaks_off_a_whole_block_counts (void **state)
 }
 
 /* Printed reports have no mark at their end: only a row that breaks off can be seen. */
-static void a_printed_report_that_breaks_off_in_a_row_counts_for_nothing (void **state)
+TEST_IN (a_printed_report_that_breaks_off_in_a_row_counts_for_nothing, set_up, tear_down)
 {
     struct desk *desk = *state;
     struct text file = report_file ("torch_xla-2.9.0.txt");
@@ -206,7 +211,7 @@ static void a_printed_report_that_breaks_off_in_a_row_counts_for_nothing (void *
     assert_true (broken > end / 2);
 }
 
-static void a_report_whose_beginning_is_missing_counts_for_nothing (void **state)
+TEST_IN (a_report_whose_beginning_is_missing_counts_for_nothing, set_up, tear_down)
 {
     struct desk *desk = *state;
     struct text file = report_file ("torch_xla-2.9.0.txt");
@@ -232,7 +237,7 @@ static void assert_counter_unless_absent (const struct desk *desk, const char *n
 }
 
 /* The output of a program that was piped through `tail`: nothing says that there was more. */
-static void nothing_that_a_report_without_its_beginning_lacks_is_zero (void **state)
+TEST_IN (nothing_that_a_report_without_its_beginning_lacks_is_zero, set_up, tear_down)
 {
     static const char *const words[] = { "compile_requests", "cache_hits", "cache_misses",
                                          "executions",       "compile_ms", "retrieval_ms" };
@@ -261,7 +266,7 @@ static void nothing_that_a_report_without_its_beginning_lacks_is_zero (void **st
 
 /* ---- layouts ---- */
 
-static void an_old_report_is_read_with_either_word_for_its_total (void **state)
+TEST_IN (an_old_report_is_read_with_either_word_for_its_total, set_up, tear_down)
 {
     static const char *const words[] = { "Accumulator", "Counter" };
     struct desk *desk = *state;
@@ -286,7 +291,7 @@ static void an_old_report_is_read_with_either_word_for_its_total (void **state)
     }
 }
 
-static void a_name_in_both_halves_is_added_up (void **state)
+TEST_IN (a_name_in_both_halves_is_added_up, set_up, tear_down)
 {
     struct desk *desk = *state;
     read_lines (desk, "Counter: A\n  Value: 5\nCounter: Both\n  Value: 2\n"
@@ -297,7 +302,7 @@ static void a_name_in_both_halves_is_added_up (void **state)
     assert_int_equal (counter (desk, "A"), 5);
 }
 
-static void repeated_reports_are_not_added_up (void **state)
+TEST_IN (repeated_reports_are_not_added_up, set_up, tear_down)
 {
     struct desk *desk = *state;
     read_lines (desk, "Counter: A\n  Value: 1\n\nstep 2\nCounter: A\n  Value: 2\nCounter: B\n  Value: 7\n\n"
@@ -312,7 +317,7 @@ static void repeated_reports_are_not_added_up (void **state)
 #define COUNTER(name, value) "Counter: " name "\n  Value: " value "\n"
 
 /* A program that writes reports itself may leave out the empty line. */
-static void reports_that_touch_are_told_apart (void **state)
+TEST_IN (reports_that_touch_are_told_apart, set_up, tear_down)
 {
     static const char first[] = METRIC ("M1", "5") COUNTER ("A", "5") METRIC ("M2", "5") COUNTER ("B", "5");
     struct desk *desk = *state;
@@ -336,7 +341,7 @@ static void reports_that_touch_are_told_apart (void **state)
     assert_int_equal (counter (desk, "M1"), 5);
 }
 
-static void the_first_number_of_a_row_is_its_own (void **state)
+TEST_IN (the_first_number_of_a_row_is_its_own, set_up, tear_down)
 {
     struct desk *desk = *state;
     read_lines (desk, COUNTER ("compile_ms", "7") COUNTER ("A", "5"));
@@ -347,7 +352,7 @@ static void the_first_number_of_a_row_is_its_own (void **state)
     assert_true (xla_metrics_find (&desk->got, true, "M")->total == 1.0);
 }
 
-static void a_name_that_cannot_be_shown_is_none (void **state)
+TEST_IN (a_name_that_cannot_be_shown_is_none, set_up, tear_down)
 {
     struct desk *desk = *state;
     char text[512];
@@ -360,7 +365,7 @@ static void a_name_that_cannot_be_shown_is_none (void **state)
     assert_int_equal (desk->got.dropped, 2);
 }
 
-static void what_was_cleared_is_forgotten (void **state)
+TEST_IN (what_was_cleared_is_forgotten, set_up, tear_down)
 {
     struct desk *desk = *state;
     read_lines (desk, "Counter: A\n  Value: 5\nCounter: UncachedCompile\n  Value: 4\n\nCounter: A\n  Value: 2\n\n"
@@ -373,7 +378,7 @@ static void what_was_cleared_is_forgotten (void **state)
     assert_int_equal (counter (desk, "B"), ABSENT);
 }
 
-static void lines_of_others_change_nothing (void **state)
+TEST_IN (lines_of_others_change_nothing, set_up, tear_down)
 {
     struct desk *desk = *state;
     read_lines (desk,
@@ -404,7 +409,7 @@ static void add_prefixed (struct buf *out, const char *prefix, struct text text,
     }
 }
 
-static void a_prefix_on_every_line_changes_nothing (void **state)
+TEST_IN (a_prefix_on_every_line_changes_nothing, set_up, tear_down)
 {
     static const char *const prefixes[] = {
         "[3]: ",     "rank0: ", "2026-11-21T10:05:40.12Z stdout F ",
@@ -425,7 +430,7 @@ static void a_prefix_on_every_line_changes_nothing (void **state)
     buf_release (&text);
 }
 
-static void a_logger_that_marks_its_first_line_only_loses_nothing (void **state)
+TEST_IN (a_logger_that_marks_its_first_line_only_loses_nothing, set_up, tear_down)
 {
     struct desk *desk = *state;
     read_lines (desk,
@@ -449,13 +454,13 @@ static void assert_reads_as (struct desk *desk, const struct desk *plain, struct
     assert_false (desk->got.is_partial || desk->got.is_cut);
     assert_int_equal (desk->counters.n, plain->counters.n);
     for (uint32_t i = 0; i < plain->counters.n; i++) {
-        assert_true (text_equal (desk->counters.items[i].name, plain->counters.items[i].name));
+        assert_text (desk->counters.items[i].name, plain->counters.items[i].name);
         assert_int_equal (desk->counters.items[i].value, plain->counters.items[i].value);
     }
 }
 
 /* What tqdm prints has no end of its line before the bar is closed, and writes over itself. */
-static void an_indented_report_and_one_behind_a_progress_bar_are_read (void **state)
+TEST_IN (an_indented_report_and_one_behind_a_progress_bar_are_read, set_up, tear_down)
 {
     static const char *const bars[] = { "100%|####| 3/3 [00:01]",
                                         "\r 33%|###       | 1/3 [00:01<00:02,  1.00s/it]"
@@ -486,7 +491,7 @@ static void an_indented_report_and_one_behind_a_progress_bar_are_read (void **st
     buf_release (&text);
 }
 
-static void a_report_with_a_torn_row_is_partial (void **state)
+TEST_IN (a_report_with_a_torn_row_is_partial, set_up, tear_down)
 {
     static const char *const torn[] = { "Counter: UncachedCompile\n100%|##|  Value: 2\n",
                                         "Metric: CompileTime\n  TotalSamples: 2\nCounter: Z\n  Value: 2\n" };
@@ -502,7 +507,7 @@ static void a_report_with_a_torn_row_is_partial (void **state)
     }
 }
 
-static void a_prefix_that_changes_from_line_to_line_changes_nothing (void **state)
+TEST_IN (a_prefix_that_changes_from_line_to_line_changes_nothing, set_up, tear_down)
 {
     struct desk *desk = *state;
     read_lines (desk,
@@ -514,7 +519,7 @@ static void a_prefix_that_changes_from_line_to_line_changes_nothing (void **stat
     assert_int_equal (counter (desk, "A"), 3);
 }
 
-static void processes_in_one_output_are_added_up (void **state)
+TEST_IN (processes_in_one_output_are_added_up, set_up, tear_down)
 {
     struct desk *desk = *state;
     read_lines (desk, "[0] Counter: UncachedCompile\n[1] Counter: UncachedCompile\n[1]   Value: 20\n[0]   Value: 1\n"
@@ -556,7 +561,7 @@ static void print_report (struct buf *out, const struct xla_metrics *metrics)
         }
 }
 
-static void what_was_read_and_printed_reads_the_same (void **state)
+TEST_IN (what_was_read_and_printed_reads_the_same, set_up, tear_down)
 {
     struct desk *desk = *state, again = { 0 };
     struct buf once, twice;
@@ -586,7 +591,7 @@ static void what_was_read_and_printed_reads_the_same (void **state)
 
 /* ---- bounds ---- */
 
-static void more_than_fits_is_counted_and_left_out (void **state)
+TEST_IN (more_than_fits_is_counted_and_left_out, set_up, tear_down)
 {
     struct desk *desk = *state;
     struct buf text;
@@ -607,7 +612,7 @@ static void more_than_fits_is_counted_and_left_out (void **state)
     buf_release (&text);
 }
 
-static void what_a_proof_needs_comes_first (void **state)
+TEST_IN (what_a_proof_needs_comes_first, set_up, tear_down)
 {
     struct desk *desk = *state;
     read_lines (
@@ -622,14 +627,14 @@ static void what_a_proof_needs_comes_first (void **state)
     };
     assert_int_equal (desk->counters.n, sizeof order / sizeof order[0]);
     for (uint32_t i = 0; i < desk->counters.n; i++)
-        assert_true (text_is (desk->counters.items[i].name, order[i]));
+        assert_text (desk->counters.items[i].name, order[i]);
     assert_int_equal (counter (desk, "Big"), INT64_MAX);
     xla_metrics_to_counters (&desk->got, 7, &desk->arena, &desk->counters, &desk->left_out);
     assert_int_equal (desk->counters.n, 7);
     assert_int_equal (desk->left_out, 7);
 }
 
-static void where_there_is_no_report_there_are_no_counters (void **state)
+TEST_IN (where_there_is_no_report_there_are_no_counters, set_up, tear_down)
 {
     static const char *const texts[] = { "",
                                          "\n\n",
@@ -648,7 +653,7 @@ static void where_there_is_no_report_there_are_no_counters (void **state)
     }
 }
 
-static void several_files_are_added_up (void **state)
+TEST_IN (several_files_are_added_up, set_up, tear_down)
 {
     struct desk *desk = *state;
     struct xla_metrics all = { 0 };
@@ -661,55 +666,4 @@ static void several_files_are_added_up (void **state)
     assert_int_equal (all.reports, 3);
     assert_null (xla_metrics_find (&all, true, "A"));
     arena_release (&arena);
-}
-
-static int set_up (void **state)
-{
-    static struct desk desk;
-    desk = (struct desk){ 0 };
-    *state = &desk;
-    return 0;
-}
-
-static int tear_down (void **state)
-{
-    struct desk *desk = *state;
-    arena_release (&desk->arena);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST (values_of_every_kind_are_read_and_others_refused),
-        TEST (a_real_cold_run_is_told),
-        TEST (a_real_restored_run_is_told),
-        TEST (of_a_real_file_the_last_block_counts),
-        TEST (wherever_a_file_breaks_off_a_whole_block_counts),
-        TEST (a_printed_report_that_breaks_off_in_a_row_counts_for_nothing),
-        TEST (a_report_whose_beginning_is_missing_counts_for_nothing),
-        TEST (nothing_that_a_report_without_its_beginning_lacks_is_zero),
-        TEST (an_old_report_is_read_with_either_word_for_its_total),
-        TEST (a_name_in_both_halves_is_added_up),
-        TEST (repeated_reports_are_not_added_up),
-        TEST (reports_that_touch_are_told_apart),
-        TEST (the_first_number_of_a_row_is_its_own),
-        TEST (a_name_that_cannot_be_shown_is_none),
-        TEST (what_was_cleared_is_forgotten),
-        TEST (lines_of_others_change_nothing),
-        TEST (a_prefix_on_every_line_changes_nothing),
-        TEST (a_logger_that_marks_its_first_line_only_loses_nothing),
-        TEST (an_indented_report_and_one_behind_a_progress_bar_are_read),
-        TEST (a_report_with_a_torn_row_is_partial),
-        TEST (a_prefix_that_changes_from_line_to_line_changes_nothing),
-        TEST (processes_in_one_output_are_added_up),
-        TEST (what_was_read_and_printed_reads_the_same),
-        TEST (more_than_fits_is_counted_and_left_out),
-        TEST (what_a_proof_needs_comes_first),
-        TEST (where_there_is_no_report_there_are_no_counters),
-        TEST (several_files_are_added_up),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

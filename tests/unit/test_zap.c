@@ -1,13 +1,4 @@
 /* links: io */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
 #include <zmq.h>
 
 #include "common/base/rng.h"
@@ -15,6 +6,7 @@
 #include "common/io/socket.h"
 #include "common/io/zap_self_test.h"
 #include "link_lab.h"
+#include "test.h"
 
 #ifndef ZMQ_ZAP_ENFORCE_DOMAIN
 #define ZMQ_ZAP_ENFORCE_DOMAIN 93
@@ -132,9 +124,8 @@ static bool row_delivers (const struct row *row)
     return delivered;
 }
 
-static void only_a_domain_that_is_enforced_fails_closed (void **state)
+TEST (only_a_domain_that_is_enforced_fails_closed)
 {
-    (void) state;
     static const struct row rows[] = {
         { NULL, 0, NO_HANDLER, true },   { "workers", 0, NO_HANDLER, true },  { NULL, 1, NO_HANDLER, true },
         { NULL, 1, DENIES, true },       { "workers", 1, NO_HANDLER, false }, { "workers", 1, DENIES, false },
@@ -181,9 +172,8 @@ static bool gets_in (struct hub *hub, enum door door, const char *server_key, co
     return in;
 }
 
-static void each_key_opens_the_doors_of_its_role_and_no_other (void **state)
+TEST (each_key_opens_the_doors_of_its_role_and_no_other)
 {
-    (void) state;
     struct link_keys unlisted, other_hub;
     link_keys_make (&unlisted);
     link_keys_make (&other_hub);
@@ -211,9 +201,8 @@ static void each_key_opens_the_doors_of_its_role_and_no_other (void **state)
     hub_close (hub);
 }
 
-static void a_stolen_public_key_opens_nothing (void **state)
+TEST (a_stolen_public_key_opens_nothing)
 {
-    (void) state;
     struct link_keys thief;
     link_keys_make (&thief);
     memcpy (thief.public_key, a.public_key, sizeof thief.public_key);
@@ -225,14 +214,12 @@ static void a_stolen_public_key_opens_nothing (void **state)
 
 /* ---- the self-test ---- */
 
-static void the_self_test_notices_an_open_door (void **state)
+TEST (the_self_test_notices_an_open_door)
 {
-    (void) state;
-    struct err err = { 0 };
-    void *context = context_hold (&err);
-    struct zap *zap = zap_open (context, LAB_HOSTS, &err);
+    void *context = context_hold (&t->err);
+    struct zap *zap = zap_open (context, LAB_HOSTS, &t->err);
     assert_non_null (zap);
-    assert_int_equal (zap_start (zap, &err), 0);
+    assert_int_equal (zap_start (zap, &t->err), 0);
     const struct {
         const char *domain;
         int enforce;
@@ -250,12 +237,12 @@ static void the_self_test_notices_an_open_door (void **state)
         assert_int_equal (zmq_setsockopt (door, ZMQ_CURVE_SECRETKEY, hub_keys.secret_key, LINK_KEY_BYTES), 0);
         if (cases[i].domain)
             zmq_setsockopt (door, ZMQ_ZAP_DOMAIN, cases[i].domain, strlen (cases[i].domain));
-        assert_int_equal (endpoint_make ("127.0.0.1", 0, &at, &err), 0);
-        assert_int_equal (socket_bind (door, &at, &bound, &err), 0);
-        err = (struct err){ 0 };
-        assert_int_equal (zap_self_test (context, ZMQ_DEALER, &bound, hub_keys.public_key, zap, &err),
+        assert_int_equal (endpoint_make ("127.0.0.1", 0, &at, &t->err), 0);
+        assert_int_equal (socket_bind (door, &at, &bound, &t->err), 0);
+        t->err = (struct err){ 0 };
+        assert_int_equal (zap_self_test (context, ZMQ_DEALER, &bound, hub_keys.public_key, zap, &t->err),
                           cases[i].expected);
-        assert_int_equal (err.code, cases[i].expected ? ERR_REFUSED : ERR_NONE);
+        assert_int_equal (t->err.code, cases[i].expected ? ERR_REFUSED : ERR_NONE);
         socket_close (&door, 0);
     }
     zap_close (zap);
@@ -264,9 +251,8 @@ static void the_self_test_notices_an_open_door (void **state)
 
 /* ---- its parts ---- */
 
-static void users_are_a_rank_and_a_generation (void **state)
+TEST (users_are_a_rank_and_a_generation)
 {
-    (void) state;
     static const struct {
         const char *user;
         bool good;
@@ -306,9 +292,8 @@ static struct curve_key key_number (uint32_t n)
 }
 
 /* Against the simplest thing that can be right: an array of who has which key. */
-static void a_keyring_agrees_with_a_list (void **state)
+TEST (a_keyring_agrees_with_a_list)
 {
-    (void) state;
     int model[SLOTS];
     uint32_t generations[SLOTS] = { 0 };
     struct rng rng = rng_seed (7);
@@ -343,15 +328,4 @@ static void a_keyring_agrees_with_a_list (void **state)
     keyring_free (ring);
 }
 
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (only_a_domain_that_is_enforced_fails_closed),
-        cmocka_unit_test (each_key_opens_the_doors_of_its_role_and_no_other),
-        cmocka_unit_test (a_stolen_public_key_opens_nothing),
-        cmocka_unit_test (the_self_test_notices_an_open_door),
-        cmocka_unit_test (users_are_a_rank_and_a_generation),
-        cmocka_unit_test (a_keyring_agrees_with_a_list),
-    };
-    return cmocka_run_group_tests (tests, make_keys, NULL);
-}
+TEST_GROUP (make_keys, NULL)

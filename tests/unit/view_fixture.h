@@ -2,16 +2,6 @@
 #ifndef SLICEUP_TESTS_UNIT_VIEW_FIXTURE_H
 #define SLICEUP_TESTS_UNIT_VIEW_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "common/base/rng.h"
 #include "common/base/utf8.h"
 #include "coordinator/view/board.h"
@@ -20,6 +10,7 @@
 #include "coordinator/view/plain.h"
 #include "rng_unit.h"
 #include "sample.h"
+#include "test.h"
 
 enum { FACTS, TINY, ALL, SHOW_WALL_MS = 1700000000, SHOW_TOKEN = 9 };
 
@@ -251,18 +242,6 @@ static inline uint32_t assert_fits (const struct buf *out, uint32_t columns, uin
     if (n > lines)
         fail_msg ("%u lines, %u fit", n, lines);
     return n;
-}
-
-static inline void assert_has (struct buf *out, const char *words)
-{
-    if (strstr (buf_c (out), words) == NULL)
-        fail_msg ("'%s' is not in:\n%s", words, buf_c (out));
-}
-
-static inline void assert_lacks (struct buf *out, const char *words)
-{
-    if (strstr (buf_c (out), words) != NULL)
-        fail_msg ("'%s' is in:\n%s", words, buf_c (out));
 }
 
 /* ---- facts that no coordinator would make ---- */

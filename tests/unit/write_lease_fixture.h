@@ -3,11 +3,10 @@
 #ifndef SLICEUP_TESTS_UNIT_WRITE_LEASE_FIXTURE_H
 #define SLICEUP_TESTS_UNIT_WRITE_LEASE_FIXTURE_H
 
-#include <string.h>
-
 #include "coordinator/core/state.h"
 #include "fact_copy.h"
 #include "sample.h"
+#include "test.h"
 
 enum { HOSTS = 3, FACTS_MAX = 512, EFFECTS_MAX = 512, TERM_MS = 15000, DELAY_MS = 15000, RETRY_WAIT_MS = 2000 };
 

@@ -1,19 +1,11 @@
-/* links: wire */
+/* alone: wire */
 /* Bytes of the past: tests/wire/golden/<msg|fact>-<kind>.hex. They have to be read as the values that they were made
  * from and be written again unchanged; fields that were added since are absent in them. `test_golden --write` makes the
  * files that are missing and never changes one: whoever deletes one breaks with every journal written before. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "common/wire/wire.h"
+#include "test.h"
 #include "tests/wire/generate.h"
 
 enum { GOLDEN_SEED = 20260, FILE_MAX_BYTES = 1 << 20 };
@@ -102,9 +94,8 @@ static void load (const char *what, const char *kind, const struct buf *made, st
     read_hex (path, kept);
 }
 
-static void messages_are_read_and_written_as_they_always_were (void **state)
+TEST (messages_are_read_and_written_as_they_always_were)
 {
-    (void) state;
     for (enum msg_kind kind = next_msg_kind (0); kind; kind = next_msg_kind (kind)) {
         struct arena arena = { 0 };
         struct generator g = generator_of (GENERATE_FULL, GOLDEN_SEED + kind, &arena);
@@ -120,16 +111,15 @@ static void messages_are_read_and_written_as_they_always_were (void **state)
         assert_true (!msg_record_of_kind (kind) || matches (msg_record_of_kind (kind), &back.of, &msg.of));
         buf_clear (&bytes);
         wire_put_msg (&bytes, &back);
-        assert_true (text_equal (buf_as_text (&bytes), buf_as_text (&kept)));
+        assert_text (&bytes, &kept);
         buf_release (&kept);
         buf_release (&bytes);
         arena_release (&arena);
     }
 }
 
-static void facts_are_read_and_written_as_they_always_were (void **state)
+TEST (facts_are_read_and_written_as_they_always_were)
 {
-    (void) state;
     for (enum fact_kind kind = next_fact_kind (0); kind; kind = next_fact_kind (kind)) {
         struct arena arena = { 0 };
         struct generator g = generator_of (GENERATE_FULL, GOLDEN_SEED + kind, &arena);
@@ -144,7 +134,7 @@ static void facts_are_read_and_written_as_they_always_were (void **state)
         assert_true (back.wall_ms == fact.wall_ms && matches (fact_record_of_kind (kind), &back.of, &fact.of));
         buf_clear (&bytes);
         wire_put_fact (&bytes, &back);
-        assert_true (text_equal (buf_as_text (&bytes), buf_as_text (&kept)));
+        assert_text (&bytes, &kept);
         buf_release (&kept);
         buf_release (&bytes);
         arena_release (&arena);
@@ -153,10 +143,6 @@ static void facts_are_read_and_written_as_they_always_were (void **state)
 
 int main (int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (messages_are_read_and_written_as_they_always_were),
-        cmocka_unit_test (facts_are_read_and_written_as_they_always_were),
-    };
     writing = argc > 1 && strcmp (argv[1], "--write") == 0;
-    return cmocka_run_group_tests (tests, NULL, NULL);
+    return test_run (1, argv);
 }

@@ -1,15 +1,7 @@
 /* links: wire */
 /* Bytes from a peer that means harm, row by row, against a record that has a field of every kind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-
 #include "common/wire/wire.h"
+#include "test.h"
 #include "tests/wire/generate.h"
 
 struct inner {
@@ -211,9 +203,8 @@ static int get_aliasing (const uint8_t *bytes, size_t len, struct all *all, stru
     return wire_get_record (text, &all_record, all, arena, NULL);
 }
 
-static void each_row_is_answered_as_it_says (void **state)
+TEST (each_row_is_answered_as_it_says)
 {
-    (void) state;
     for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         uint8_t bytes[256];
         struct arena arena = { 0 };
@@ -228,22 +219,19 @@ static void each_row_is_answered_as_it_says (void **state)
     }
 }
 
-static void accepted_values_are_what_the_bytes_say (void **state)
+TEST (accepted_values_are_what_the_bytes_say)
 {
-    (void) state;
     uint8_t bytes[256];
-    struct arena arena = { 0 };
     struct all all;
     size_t len = from_hex ("8502cd03e8 03cf0000010000000000 04d1fc18 0a9280810109 14cfffffffffffffffff", bytes);
-    assert_int_equal (get_aliasing (bytes, len, &all, &arena), 0);
+    assert_int_equal (get_aliasing (bytes, len, &all, &t->arena), 0);
     assert_int_equal (all.small, 1000);
     assert_true (all.large == 1ull << 40 && all.any == UINT64_MAX && all.around == -1000);
     assert_true (all.list.n == 2 && all.list.items[0].a == 0 && all.list.items[1].a == 9);
     assert_true (all.words.ptr == NULL && all.words.len == 0 && all.texts.items == NULL);
     len = from_hex ("820e93a161c401ff82010203901407", bytes);
-    assert_int_equal (get_aliasing (bytes, len, &all, &arena), 0);
+    assert_int_equal (get_aliasing (bytes, len, &all, &t->arena), 0);
     assert_true (all.any == 7);
-    arena_release (&arena);
 }
 
 /* `n` heads that each open one more level below unknown key 14 of the record. */
@@ -261,33 +249,28 @@ static int get_nested (const char *head, uint32_t n, struct err *err)
     return rc;
 }
 
-static void nesting_ends_at_the_depth_allowed (void **state)
+TEST (nesting_ends_at_the_depth_allowed)
 {
-    (void) state;
     static const char *const heads[] = { "91", "8101" };
     for (uint32_t i = 0; i < 2; i++) {
         struct err err = { 0 };
         assert_int_equal (get_nested (heads[i], WIRE_DEPTH_MAX - 1, &err), 0);
         assert_int_equal (get_nested (heads[i], WIRE_DEPTH_MAX, &err), -1);
         assert_int_equal (err.code, ERR_LIMIT);
-        assert_non_null (strstr (err.text, "nested too deeply"));
+        assert_has (err.text, "nested too deeply");
         assert_int_equal (get_nested (heads[i], 100, &err), -1);
     }
 }
 
-static void nested_arrays_of_64_million_cost_nothing (void **state)
+TEST (nested_arrays_of_64_million_cost_nothing)
 {
-    (void) state;
     uint8_t bytes[2 + 155];
-    struct arena arena = { 0 };
     struct all all;
-    struct err err = { 0 };
     from_hex ("810a", bytes); /* the list of records, which is allocated */
     for (uint32_t i = 2; i < sizeof bytes; i += 5)
         from_hex ("dd04000000", bytes + i);
-    assert_int_equal (get_all (bytes, sizeof bytes, &all, &arena, &err), -1);
-    assert_int_equal (arena.used_bytes, 0);
-    arena_release (&arena);
+    assert_int_equal (get_all (bytes, sizeof bytes, &all, &t->arena, &t->err), -1);
+    assert_int_equal (t->arena.used_bytes, 0);
 }
 
 /* A list of `items` empty maps or zeros under unknown key 14; heads of the right form. */
@@ -306,18 +289,14 @@ static int get_crowd (uint32_t items, uint8_t item, struct arena *arena, struct 
     return rc;
 }
 
-static void a_crowd_of_items_is_refused_before_it_costs (void **state)
+TEST (a_crowd_of_items_is_refused_before_it_costs)
 {
-    (void) state;
-    struct arena arena = { 0 };
-    struct err err = { 0 };
-    assert_int_equal (get_crowd (WIRE_RECORD_ITEMS_MAX - 3, 0x80, &arena, &err), 0);
-    assert_int_equal (get_crowd (WIRE_RECORD_ITEMS_MAX - 2, 0x80, &arena, &err), -1);
-    assert_int_equal (err.code, ERR_LIMIT);
-    assert_int_equal (get_crowd (1 << 20, 0x80, &arena, &err), -1);
-    assert_non_null (strstr (err.text, "1048576 more items are announced, expected at most 262141"));
-    assert_int_equal (arena.used_bytes, 0);
-    arena_release (&arena);
+    assert_int_equal (get_crowd (WIRE_RECORD_ITEMS_MAX - 3, 0x80, &t->arena, &t->err), 0);
+    assert_int_equal (get_crowd (WIRE_RECORD_ITEMS_MAX - 2, 0x80, &t->arena, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_LIMIT);
+    assert_int_equal (get_crowd (1 << 20, 0x80, &t->arena, &t->err), -1);
+    assert_has (t->err.text, "1048576 more items are announced, expected at most 262141");
+    assert_int_equal (t->arena.used_bytes, 0);
 }
 
 #define RUN_ID "c410000102030405060708090a0b0c0d0e0f"
@@ -358,9 +337,8 @@ static const struct row envelopes[] = {
     { "trailing byte", "99010022" RUN_ID "010203048000", "1 extra bytes after the value" },
 };
 
-static void envelopes_are_answered_as_their_rows_say (void **state)
+TEST (envelopes_are_answered_as_their_rows_say)
 {
-    (void) state;
     for (uint32_t i = 0; i < sizeof envelopes / sizeof envelopes[0]; i++) {
         uint8_t bytes[256];
         struct arena arena = { 0 };
@@ -375,32 +353,25 @@ static void envelopes_are_answered_as_their_rows_say (void **state)
     }
 }
 
-static void envelope_numbers_arrive_in_their_places (void **state)
+TEST (envelope_numbers_arrive_in_their_places)
 {
-    (void) state;
     uint8_t bytes[256];
     struct msg msg;
-    struct arena arena = { 0 };
     size_t len = from_hex ("99010722" RUN_ID "0102030480", bytes);
-    assert_int_equal (wire_get_msg ((struct text){ (char *) bytes, (uint32_t) len }, &msg, &arena, NULL), 0);
+    assert_int_equal (wire_get_msg ((struct text){ (char *) bytes, (uint32_t) len }, &msg, &t->arena, NULL), 0);
     assert_true (msg.major == 1 && msg.minor == 7 && msg.kind == MSG_REHELLO && msg.run_id.len == RUN_ID_BYTES);
     assert_memory_equal (msg.run_id.ptr, bytes + 6, RUN_ID_BYTES);
     assert_true (msg.epoch == 1 && msg.session == 2 && msg.seq == 3 && msg.ack == 4);
-    arena_release (&arena);
 }
 
-static void a_message_longer_than_allowed_is_not_looked_at (void **state)
+TEST (a_message_longer_than_allowed_is_not_looked_at)
 {
-    (void) state;
     char *bytes = calloc (1, MSG_MAX_BYTES + 1);
     struct msg msg;
-    struct err err = { 0 };
-    struct arena arena = { 0 };
-    assert_int_equal (wire_get_msg ((struct text){ bytes, MSG_MAX_BYTES + 1 }, &msg, &arena, &err), -1);
-    assert_int_equal (err.code, ERR_LIMIT);
-    assert_non_null (strstr (err.text, "65537 bytes, expected at most 65536"));
+    assert_int_equal (wire_get_msg ((struct text){ bytes, MSG_MAX_BYTES + 1 }, &msg, &t->arena, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_LIMIT);
+    assert_has (t->err.text, "65537 bytes, expected at most 65536");
     free (bytes);
-    arena_release (&arena);
 }
 
 static const struct row facts[] = {
@@ -413,9 +384,8 @@ static const struct row facts[] = {
     { "trailing byte", "950f01020381010100", "1 extra bytes after the value" },
 };
 
-static void facts_are_answered_as_their_rows_say (void **state)
+TEST (facts_are_answered_as_their_rows_say)
 {
-    (void) state;
     for (uint32_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
         uint8_t bytes[64];
         struct arena arena = { 0 };
@@ -444,50 +414,26 @@ static int get_busy_msg (uint32_t items, struct err *err)
     return rc;
 }
 
-static void a_message_has_a_bound_on_items (void **state)
+TEST (a_message_has_a_bound_on_items)
 {
-    (void) state;
     enum { AROUND = 12 }; /* the envelope, its nine values with the body's map, the key and the list */
-    struct err err = { 0 };
-    assert_int_equal (get_busy_msg (WIRE_ITEMS_MAX - AROUND, &err), 0);
-    assert_int_equal (get_busy_msg (WIRE_ITEMS_MAX - AROUND + 1, &err), -1);
-    assert_int_equal (err.code, ERR_LIMIT);
+    assert_int_equal (get_busy_msg (WIRE_ITEMS_MAX - AROUND, &t->err), 0);
+    assert_int_equal (get_busy_msg (WIRE_ITEMS_MAX - AROUND + 1, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_LIMIT);
 }
 
 /* A list in a list: each is within the bound when its head is read, both together are not. */
-static void items_are_counted_over_all_lists (void **state)
+TEST (items_are_counted_over_all_lists)
 {
-    (void) state;
     enum { HALF = WIRE_RECORD_ITEMS_MAX / 2 };
     struct buf bytes;
-    struct arena arena = { 0 };
     struct all all;
-    struct err err = { 0 };
     buf_init (&bytes, 1 << 20);
     buf_add (&bytes, "\x81\x0e\xdd\0\2\0\0\xdd\0\2\0\0", 12);
     for (uint32_t i = 0; i < HALF + HALF - 1; i++)
         buf_byte (&bytes, 0);
-    assert_int_equal (get_all (bytes.ptr, bytes.len, &all, &arena, &err), -1);
-    assert_int_equal (err.code, ERR_LIMIT);
-    assert_non_null (strstr (err.text, "there are more items than a message may have"));
+    assert_int_equal (get_all (bytes.ptr, bytes.len, &all, &t->arena, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_LIMIT);
+    assert_has (t->err.text, "there are more items than a message may have");
     buf_release (&bytes);
-    arena_release (&arena);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (each_row_is_answered_as_it_says),
-        cmocka_unit_test (accepted_values_are_what_the_bytes_say),
-        cmocka_unit_test (nesting_ends_at_the_depth_allowed),
-        cmocka_unit_test (nested_arrays_of_64_million_cost_nothing),
-        cmocka_unit_test (a_crowd_of_items_is_refused_before_it_costs),
-        cmocka_unit_test (items_are_counted_over_all_lists),
-        cmocka_unit_test (envelopes_are_answered_as_their_rows_say),
-        cmocka_unit_test (envelope_numbers_arrive_in_their_places),
-        cmocka_unit_test (a_message_longer_than_allowed_is_not_looked_at),
-        cmocka_unit_test (facts_are_answered_as_their_rows_say),
-        cmocka_unit_test (a_message_has_a_bound_on_items),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

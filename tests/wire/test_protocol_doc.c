@@ -1,17 +1,9 @@
-/* links: wire */
+/* alone: wire */
 /* The tables in docs/spec/protocol.md are those of the code. `test_protocol_doc --write` puts today's there. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "common/wire/wire.h"
+#include "test.h"
 #include "tests/wire/generate.h"
 
 #define DOC_PATH SLICEUP_SOURCE_DIR "/docs/spec/protocol.md"
@@ -147,9 +139,8 @@ static void write_doc (struct text before, struct text tables, struct text after
     assert_int_equal (fclose (file), 0);
 }
 
-static void the_document_has_the_tables_of_the_code (void **state)
+TEST (the_document_has_the_tables_of_the_code)
 {
-    (void) state;
     struct buf doc, tables;
     uint32_t begin, end;
     buf_init (&doc, DOC_MAX_BYTES);
@@ -171,7 +162,6 @@ static void the_document_has_the_tables_of_the_code (void **state)
 
 int main (int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test (the_document_has_the_tables_of_the_code) };
     writing = argc > 1 && strcmp (argv[1], "--write") == 0;
-    return cmocka_run_group_tests (tests, NULL, NULL);
+    return test_run (1, argv);
 }

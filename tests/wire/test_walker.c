@@ -2,16 +2,8 @@
 /* The bounded walker beside msgpack-c's unpacker: each reason why it is stricter once, bytes that would cost the
  * unpacker gigabytes, and the bytes of the past with every bit turned and at every length. tests/fuzz/fuzz_walker.c
  * goes further. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "common/base/rng.h"
+#include "test.h"
 #include "tests/wire/compare.h"
 #include "tests/wire/generate.h"
 
@@ -96,9 +88,8 @@ static bool agree (struct text input, uint32_t items_max)
     return !found.reason;
 }
 
-static void each_reason_is_given_where_it_holds (void **state)
+TEST (each_reason_is_given_where_it_holds)
 {
-    (void) state;
     char bytes[64];
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct text input = read_hex (rows[i].hex, bytes);
@@ -109,9 +100,8 @@ static void each_reason_is_given_where_it_holds (void **state)
     }
 }
 
-static void items_are_counted_alike (void **state)
+TEST (items_are_counted_alike)
 {
-    (void) state;
     struct text input = { "\x93\x82\x01\x05\x02\x06\x90\x07", 8 };
     assert_true (agree (input, 8));
     assert_false (agree (input, 7));
@@ -167,9 +157,8 @@ static bool holds (const struct family *family, uint32_t form, uint32_t n)
            (family->count_bytes[form] ? (uint64_t) n >> (8 * family->count_bytes[form]) == 0 : n <= family->short_max);
 }
 
-static void each_length_and_count_has_one_form (void **state)
+TEST (each_length_and_count_has_one_form)
 {
-    (void) state;
     static const uint32_t sizes[] = { 0, 1, 15, 16, 31, 32, 255, 256, 65535, 65536 };
     struct buf bytes;
     buf_init (&bytes, BYTES_MAX);
@@ -188,9 +177,8 @@ static void each_length_and_count_has_one_form (void **state)
 }
 
 /* 31 lists of 64 million, one in the other: 155 bytes for which the unpacker reserves 63 GB. */
-static void what_would_cost_gigabytes_is_not_unpacked (void **state)
+TEST (what_would_cost_gigabytes_is_not_unpacked)
 {
-    (void) state;
     char bytes[31 * 5];
     for (size_t at = 0; at < sizeof bytes; at += 5)
         memcpy (bytes + at, "\xdd\x04\x00\x00\x00", 5);
@@ -213,9 +201,8 @@ static void agree_on_what_is_near (struct buf *bytes)
     }
 }
 
-static void they_agree_on_every_message_and_what_is_near_it (void **state)
+TEST (they_agree_on_every_message_and_what_is_near_it)
 {
-    (void) state;
     for (enum msg_kind kind = next_msg_kind (0); kind; kind = next_msg_kind (kind)) {
         struct arena arena = { 0 };
         struct generator g = generator_of (GENERATE_SPARSE, kind, &arena);
@@ -231,9 +218,8 @@ static void they_agree_on_every_message_and_what_is_near_it (void **state)
 }
 
 /* Mostly heads: what is random all over is refused at once. */
-static void they_agree_on_random_bytes (void **state)
+TEST (they_agree_on_random_bytes)
 {
-    (void) state;
     static const uint8_t heads[] = { 0x80, 0x81, 0x82, 0x90, 0x91, 0x93, 0xa0, 0xa1, 0xa3, 0xc0,
                                      0xc1, 0xc2, 0xc4, 0xc5, 0xc7, 0xca, 0xcb, 0xcc, 0xcd, 0xcf,
                                      0xd0, 0xd1, 0xd3, 0xd4, 0xd9, 0xda, 0xdc, 0xdd, 0xde, 0xff };
@@ -247,17 +233,4 @@ static void they_agree_on_random_bytes (void **state)
         accepted += agree ((struct text){ bytes, len }, (uint32_t) (1 + rng_below (&rng, 12)));
     }
     assert_in_range (accepted, RANDOM_INPUTS / 10, RANDOM_INPUTS * 9 / 10);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (each_reason_is_given_where_it_holds),
-        cmocka_unit_test (items_are_counted_alike),
-        cmocka_unit_test (each_length_and_count_has_one_form),
-        cmocka_unit_test (what_would_cost_gigabytes_is_not_unpacked),
-        cmocka_unit_test (they_agree_on_every_message_and_what_is_near_it),
-        cmocka_unit_test (they_agree_on_random_bytes),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,18 +1,7 @@
 /* links: wire unpacker */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "common/base/digest.h"
 #include "common/wire/wire.h"
+#include "test.h"
 #include "tests/wire/compare.h"
 #include "tests/wire/generate.h"
 
@@ -90,9 +79,8 @@ static void msg_round_trips (enum msg_kind kind, enum generate_mode mode, uint64
     arena_release (&made);
 }
 
-static void every_message_comes_back_as_it_went (void **state)
+TEST (every_message_comes_back_as_it_went)
 {
-    (void) state;
     for (enum msg_kind kind = next_msg_kind (0); kind; kind = next_msg_kind (kind))
         for (uint64_t seed = 0; seed < SEEDS; seed++)
             msg_round_trips (kind, (enum generate_mode) (seed % 3), seed);
@@ -118,24 +106,22 @@ static void fact_round_trips (enum fact_kind kind, enum generate_mode mode, uint
     arena_release (&made);
 }
 
-static void every_fact_comes_back_as_it_went (void **state)
+TEST (every_fact_comes_back_as_it_went)
 {
-    (void) state;
     for (enum fact_kind kind = next_fact_kind (0); kind; kind = next_fact_kind (kind))
         for (uint64_t seed = 0; seed < SEEDS; seed++)
             fact_round_trips (kind, (enum generate_mode) (seed % 3), seed);
 }
 
-static void equal_values_have_equal_bytes_and_digests (void **state)
+TEST (equal_values_have_equal_bytes_and_digests)
 {
-    (void) state;
     struct arena one = { 0 }, two = { 0 };
     struct buf a, b;
     struct fact fact, same;
     struct digest da, db;
     encode_fact (FACT_ATTEMPT_ENDED, GENERATE_SPARSE, 4, &one, &fact, &a);
     encode_fact (FACT_ATTEMPT_ENDED, GENERATE_SPARSE, 4, &two, &same, &b);
-    assert_true (text_equal (buf_as_text (&a), buf_as_text (&b)));
+    assert_text (&a, &b);
     wire_digest_record (&result_record, &fact.of.attempt_ended.result, &da);
     wire_digest_record (&result_record, &same.of.attempt_ended.result, &db);
     assert_true (digest_equal (&da, &db));
@@ -148,9 +134,8 @@ static void equal_values_have_equal_bytes_and_digests (void **state)
     arena_release (&two);
 }
 
-static void a_digest_is_that_of_the_bytes (void **state)
+TEST (a_digest_is_that_of_the_bytes)
 {
-    (void) state;
     struct seal seal = { .token = 7, .sha256 = TEXT_LIT ("ab"), .entries = 300, .bytes = 70000 };
     static const uint8_t expected[] = { 0x84, 1, 7, 2, 0xa2, 'a', 'b', 3, 0xcd, 0x01, 0x2c, 4, 0xce, 0, 1, 0x11, 0x70 };
     struct buf bytes;
@@ -170,9 +155,8 @@ struct reals {
 static const struct field reals_fields[] = { F_F64S (1, struct reals, list, 4) };
 static const struct record reals_record = RECORD ("reals", struct reals, reals_fields);
 
-static void reals_have_one_form_each (void **state)
+TEST (reals_have_one_form_each)
 {
-    (void) state;
     uint64_t negative_nan_with_payload = 0xfff8000000000123ull;
     double odd[] = { 0, -0.0, 1.0 };
     memcpy (&odd[0], &negative_nan_with_payload, sizeof odd[0]);
@@ -180,20 +164,17 @@ static void reals_have_one_form_each (void **state)
     static const uint8_t expected[] = { 0x81, 1, 0x93, 0xcb, 0x7f, 0xf8, 0,    0,    0,    0, 0, 0, 0xcb, 0, 0,
                                         0,    0, 0,    0,    0,    0,    0xcb, 0x3f, 0xf0, 0, 0, 0, 0,    0, 0 };
     struct buf bytes;
-    struct arena arena = { 0 };
     buf_init (&bytes, 100);
     wire_put_record (&bytes, &reals_record, &reals);
     assert_int_equal (bytes.len, sizeof expected);
     assert_memory_equal (bytes.ptr, expected, sizeof expected);
-    assert_int_equal (wire_get_record (buf_as_text (&bytes), &reals_record, &back, &arena, NULL), 0);
+    assert_int_equal (wire_get_record (buf_as_text (&bytes), &reals_record, &back, &t->arena, NULL), 0);
     assert_true (record_equal (&reals_record, &reals, &back));
     buf_release (&bytes);
-    arena_release (&arena);
 }
 
-static void truncation_at_every_length_is_refused (void **state)
+TEST (truncation_at_every_length_is_refused)
 {
-    (void) state;
     for (enum msg_kind kind = next_msg_kind (0); kind; kind = next_msg_kind (kind)) {
         struct arena arena = { 0 };
         struct msg msg;
@@ -211,9 +192,8 @@ static void truncation_at_every_length_is_refused (void **state)
     }
 }
 
-static void truncated_facts_are_refused (void **state)
+TEST (truncated_facts_are_refused)
 {
-    (void) state;
     for (enum fact_kind kind = next_fact_kind (0); kind; kind = next_fact_kind (kind)) {
         struct arena arena = { 0 };
         struct fact fact;
@@ -246,9 +226,8 @@ static void accepted_msg_is_sound (struct text input, const struct msg *msg, str
     buf_release (&bytes);
 }
 
-static void a_flipped_bit_is_refused_or_read_as_a_sound_message (void **state)
+TEST (a_flipped_bit_is_refused_or_read_as_a_sound_message)
 {
-    (void) state;
     for (enum msg_kind kind = next_msg_kind (0); kind; kind = next_msg_kind (kind)) {
         struct arena made = { 0 }, read = { 0 };
         struct msg msg;
@@ -283,9 +262,8 @@ static void accepted_fact_is_sound (struct text input, const struct fact *fact, 
     buf_release (&bytes);
 }
 
-static void a_flipped_bit_is_refused_or_read_as_a_sound_fact (void **state)
+TEST (a_flipped_bit_is_refused_or_read_as_a_sound_fact)
 {
-    (void) state;
     for (enum fact_kind kind = next_fact_kind (0); kind; kind = next_fact_kind (kind)) {
         struct arena made = { 0 }, read = { 0 };
         struct fact fact;
@@ -329,9 +307,8 @@ static uint32_t deepest (const struct record *record)
     return 1 + below;
 }
 
-static void every_fact_within_its_table_is_within_the_limits (void **state)
+TEST (every_fact_within_its_table_is_within_the_limits)
 {
-    (void) state;
     for (enum fact_kind kind = next_fact_kind (0); kind; kind = next_fact_kind (kind)) {
         assert_true (5 + most_items (fact_record_of_kind (kind)) < WIRE_RECORD_ITEMS_MAX);
         assert_true (1 + deepest (fact_record_of_kind (kind)) < WIRE_DEPTH_MAX);
@@ -344,12 +321,10 @@ static void every_fact_within_its_table_is_within_the_limits (void **state)
 }
 
 /* A result has more places than a message has room; shards are what it can hold most items of. */
-static void a_result_that_fills_a_message_is_within_its_items (void **state)
+TEST (a_result_that_fills_a_message_is_within_its_items)
 {
-    (void) state;
-    struct arena arena = { 0 };
-    struct shard *shards = arena_array (&arena, RESULT_SHARDS_MAX, sizeof *shards);
-    struct metric *metrics = arena_array (&arena, RESULT_METRICS_MAX, sizeof *metrics);
+    struct shard *shards = arena_array (&t->arena, RESULT_SHARDS_MAX, sizeof *shards);
+    struct metric *metrics = arena_array (&t->arena, RESULT_METRICS_MAX, sizeof *metrics);
     for (uint32_t i = 0; i < RESULT_SHARDS_MAX; i++)
         shards[i] = (struct shard){ .value = 0.5, .proof = 1e6, .local = 0.25, .weight = 3 };
     struct msg msg = { .kind = MSG_RESULT, .major = PROTOCOL_MAJOR, .run_id = { "0123456789abcdef", RUN_ID_BYTES } };
@@ -363,10 +338,9 @@ static void a_result_that_fills_a_message_is_within_its_items (void **state)
     wire_put_msg (&bytes, &msg);
     assert_false (bytes.overflow);
     assert_true (bytes.len > MSG_MAX_BYTES * 9 / 10);
-    assert_int_equal (wire_get_msg (buf_as_text (&bytes), &back, &arena, NULL), 0);
+    assert_int_equal (wire_get_msg (buf_as_text (&bytes), &back, &t->arena, NULL), 0);
     assert_true (msgs_equal (&msg, &back));
     buf_release (&bytes);
-    arena_release (&arena);
 }
 
 static void fill_vars (var_list *vars, struct arena *arena)
@@ -394,32 +368,26 @@ static void fill_plan (struct plan *plan, struct arena *arena)
     fill_vars (&plan->profile.env, arena);
 }
 
-static void a_plan_of_all_hosts_and_rungs_fits_in_the_first_fact (void **state)
+TEST (a_plan_of_all_hosts_and_rungs_fits_in_the_first_fact)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct fact fact = { .kind = FACT_RUN_OPENED, .index = 1 }, back;
     struct buf bytes;
-    struct err err = { 0 };
-    fill_plan (&fact.of.run_opened.plan, &arena);
+    fill_plan (&fact.of.run_opened.plan, &t->arena);
     buf_init (&bytes, 16 << 20);
     wire_put_fact (&bytes, &fact);
     assert_false (bytes.overflow);
-    if (wire_get_fact (buf_as_text (&bytes), &back, &arena, &err) < 0)
-        fail_msg ("%s", err.text);
+    if (wire_get_fact (buf_as_text (&bytes), &back, &t->arena, &t->err) < 0)
+        fail_msg ("%s", t->err.text);
     assert_true (facts_equal (&fact, &back));
     buf_release (&bytes);
-    arena_release (&arena);
 }
 
-static void a_digest_has_room_for_the_largest_plan (void **state)
+TEST (a_digest_has_room_for_the_largest_plan)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct plan plan = { 0 };
     struct digest digest, of_bytes;
     struct buf bytes;
-    fill_plan (&plan, &arena);
+    fill_plan (&plan, &t->arena);
     buf_init (&bytes, 16 << 20);
     wire_put_record (&bytes, &plan_record, &plan);
     assert_true (!bytes.overflow && bytes.len > 100 * 1000);
@@ -427,32 +395,27 @@ static void a_digest_has_room_for_the_largest_plan (void **state)
     wire_digest_record (&plan_record, &plan, &digest);
     assert_true (digest_equal (&digest, &of_bytes));
     buf_release (&bytes);
-    arena_release (&arena);
 }
 
-static void what_does_not_fit_leaves_the_buffer_as_it_was (void **state)
+TEST (what_does_not_fit_leaves_the_buffer_as_it_was)
 {
-    (void) state;
-    struct arena arena = { 0 };
     struct msg msg;
     struct buf whole, small;
-    encode_msg (MSG_RUN, GENERATE_EDGE, 3, &arena, &msg, &whole);
+    encode_msg (MSG_RUN, GENERATE_EDGE, 3, &t->arena, &msg, &whole);
     assert_true (whole.len > 600);
     for (size_t room = 4; room < 4 + whole.len; room += 41) {
         buf_init (&small, room);
         buf_puts (&small, "keep");
         wire_put_msg (&small, &msg);
         assert_true (small.overflow);
-        assert_true (text_is (buf_as_text (&small), "keep"));
+        assert_text (&small, "keep");
         buf_release (&small);
     }
     buf_release (&whole);
-    arena_release (&arena);
 }
 
-static void behind_what_was_lost_nothing_is_written (void **state)
+TEST (behind_what_was_lost_nothing_is_written)
 {
-    (void) state;
     static const char too_much[64];
     struct buf bytes;
     struct msg small = { .kind = MSG_REHELLO, .major = PROTOCOL_MAJOR, .run_id = { "0123456789abcdef", RUN_ID_BYTES } };
@@ -462,16 +425,15 @@ static void behind_what_was_lost_nothing_is_written (void **state)
     assert_true (bytes.overflow);
     wire_put_msg (&bytes, &small);
     assert_true (bytes.overflow);
-    assert_true (text_is (buf_as_text (&bytes), "keep"));
+    assert_text (&bytes, "keep");
     buf_clear (&bytes);
     wire_put_msg (&bytes, &small);
     assert_true (!bytes.overflow && bytes.len > 0);
     buf_release (&bytes);
 }
 
-static void texts_alias_the_input_and_lists_the_arena (void **state)
+TEST (texts_alias_the_input_and_lists_the_arena)
 {
-    (void) state;
     struct arena made = { 0 }, read = { 0 };
     struct msg msg, back;
     struct buf bytes;
@@ -484,27 +446,4 @@ static void texts_alias_the_input_and_lists_the_arena (void **state)
     buf_release (&bytes);
     arena_release (&read);
     arena_release (&made);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (every_message_comes_back_as_it_went),
-        cmocka_unit_test (every_fact_comes_back_as_it_went),
-        cmocka_unit_test (equal_values_have_equal_bytes_and_digests),
-        cmocka_unit_test (a_digest_is_that_of_the_bytes),
-        cmocka_unit_test (reals_have_one_form_each),
-        cmocka_unit_test (truncation_at_every_length_is_refused),
-        cmocka_unit_test (truncated_facts_are_refused),
-        cmocka_unit_test (a_flipped_bit_is_refused_or_read_as_a_sound_message),
-        cmocka_unit_test (a_flipped_bit_is_refused_or_read_as_a_sound_fact),
-        cmocka_unit_test (every_fact_within_its_table_is_within_the_limits),
-        cmocka_unit_test (a_result_that_fills_a_message_is_within_its_items),
-        cmocka_unit_test (a_plan_of_all_hosts_and_rungs_fits_in_the_first_fact),
-        cmocka_unit_test (a_digest_has_room_for_the_largest_plan),
-        cmocka_unit_test (what_does_not_fit_leaves_the_buffer_as_it_was),
-        cmocka_unit_test (behind_what_was_lost_nothing_is_written),
-        cmocka_unit_test (texts_alias_the_input_and_lists_the_arena),
-    };
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }
