@@ -38,7 +38,7 @@ static void make_plain (char *text, size_t bytes)
 }
 
 /* Formats into `out`, cut to whole characters. Arguments may point into the replaced text; `out` is never that text. */
-static void format_text (char *out, size_t out_bytes, const char *format, va_list args)
+static void err_format_text (char *out, size_t out_bytes, const char *format, va_list args)
 {
     int len = vsnprintf (out, out_bytes, format, args);
     if (len < 0)
@@ -55,7 +55,7 @@ int err_set (struct err *err, enum err_code code, const char *format, ...)
     char text[ERR_TEXT_BYTES];
     va_list args;
     va_start (args, format);
-    format_text (text, sizeof text, format, args);
+    err_format_text (text, sizeof text, format, args);
     va_end (args);
     err->code = code;
     memcpy (err->text, text, sizeof text);
@@ -85,7 +85,7 @@ int err_errno (struct err *err, enum err_code code, const char *format, ...)
     va_list args;
     va_start (args, format);
     /* The reason is kept even when the sentence is too long. */
-    format_text (text, sizeof text - strlen (reason), format, args);
+    err_format_text (text, sizeof text - strlen (reason), format, args);
     va_end (args);
     strcat (text, reason);
     err->code = code;
@@ -100,7 +100,7 @@ int err_prefix (struct err *err, const char *format, ...)
     char text[ERR_TEXT_BYTES];
     va_list args;
     va_start (args, format);
-    format_text (text, sizeof text, format, args);
+    err_format_text (text, sizeof text, format, args);
     va_end (args);
     size_t len = strlen (text);
     int more = snprintf (text + len, sizeof text - len, ": %s", err->text);

@@ -34,7 +34,7 @@ struct text path_folder (struct text path)
     return (struct text){ path.ptr, path.len - name_len - (path.len > name_len + 1) };
 }
 
-static bool is_program (const char *path)
+static bool path_is_program (const char *path)
 {
     struct stat st;
     if (stat (path, &st) != 0)
@@ -54,11 +54,11 @@ const char *path_find_program (const char *name, bool absolute, struct arena *ar
         more = memchr (rest.ptr, ':', rest.len) != NULL;
         struct text folder = text_take_until (&rest, ':');
         const char *path = text_format (arena, "%.*s%s%s", TEXT_ARG (folder), folder.len ? "/" : "./", name).ptr;
-        if ((*path == '/' || !absolute) && is_program (path))
+        if ((*path == '/' || !absolute) && path_is_program (path))
             return path;
         why = errno == EACCES ? EACCES : why;
     }
-    if (strchr (name, '/') && is_program (name))
+    if (strchr (name, '/') && path_is_program (name))
         return name;
     errno = strchr (name, '/') ? errno : why;
     err_errno (err, ERR_IO, "cannot start '%.200s'", name);

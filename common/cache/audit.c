@@ -31,7 +31,7 @@ static struct text path_for_record (struct arena *arena, struct text path)
     return escape (arena, path, NAME_MAX_BYTES);
 }
 
-static int collect (void *owner, const struct manifest_mismatch *difference, struct err *err)
+static int audit_collect (void *owner, const struct manifest_mismatch *difference, struct err *err)
 {
     struct collection *collection = owner;
     struct finding_list *list = &collection->list;
@@ -62,12 +62,13 @@ static int collect_whole (struct collection *collection, const struct err *why, 
         return err_set (err, why->code, "%s", why->text);
     bool gone = strncmp (why->text, "there is no", 11) == 0;
     struct manifest_mismatch difference = { gone ? FINDING_MISSING : FINDING_CHANGED, TEXT_LIT ("."), why->text };
-    return collect (collection, &difference, err);
+    return audit_collect (collection, &difference, err);
 }
 
 /* `base`: of which `token` began as a copy, and whose manifest counts; 0: its own. */
-static int audit (struct text bundle_root, uint64_t token, uint64_t base, struct text sha256, enum audit_depth depth,
-                  uint64_t seed, struct arena *arena, struct finding_list *out, struct err *err)
+static int audit_audit (struct text bundle_root, uint64_t token, uint64_t base, struct text sha256,
+                        enum audit_depth depth, uint64_t seed, struct arena *arena, struct finding_list *out,
+                        struct err *err)
 {
     struct generation generation, sealed = { .root = -1, .fd = -1 };
     struct err why = { 0 };
@@ -79,9 +80,9 @@ static int audit (struct text bundle_root, uint64_t token, uint64_t base, struct
     if (generation_open (&generation, &why))
         rc = collect_whole (&collection, &why, err);
     else if (!base)
-        rc = manifest_find_mismatches (&generation, sha256, depth, seed, collect, &collection, err);
+        rc = manifest_find_mismatches (&generation, sha256, depth, seed, audit_collect, &collection, err);
     else if (generation_open_root (&sealed, bundle_root, base, false, err) == 0 && generation_open (&sealed, err) == 0)
-        rc = manifest_find_base_mismatches (&generation, &sealed, sha256, collect, &collection, err);
+        rc = manifest_find_base_mismatches (&generation, &sealed, sha256, audit_collect, &collection, err);
     if (rc)
         err_prefix (err, "cannot examine %s in %.160s", generation.name, generation.root_path);
     else
@@ -95,11 +96,11 @@ int audit_generation (struct text bundle_root, uint64_t token, struct text sha25
                       uint64_t seed, struct arena *arena, struct finding_list *out, struct err *err)
 {
     assert (depth >= AUDIT_STAT && depth <= AUDIT_FULL);
-    return audit (bundle_root, token, 0, sha256, depth, seed, arena, out, err);
+    return audit_audit (bundle_root, token, 0, sha256, depth, seed, arena, out, err);
 }
 
 int audit_base (struct text bundle_root, uint64_t token, uint64_t base, struct text base_sha256, struct arena *arena,
                 struct finding_list *out, struct err *err)
 {
-    return audit (bundle_root, token, base, base_sha256, AUDIT_FULL, 0, arena, out, err);
+    return audit_audit (bundle_root, token, base, base_sha256, AUDIT_FULL, 0, arena, out, err);
 }

@@ -151,7 +151,7 @@ int generation_path (const struct generation *generation, char *dir, size_t dir_
 }
 
 /* Asks for one byte more than the size, so that a file that grew has another digest. */
-static int read_all (int fd, struct arena *arena, struct text *out, struct err *err)
+static int generation_read_all (int fd, struct arena *arena, struct text *out, struct err *err)
 {
     struct stat st;
     if (fstat (fd, &st))
@@ -188,7 +188,7 @@ int generation_read_manifest (const struct generation *generation, struct text s
     int fd = tree_open_entry (generation->fd, &entry, err);
     if (fd < 0)
         return -1;
-    int rc = read_all (fd, arena, &bytes, err);
+    int rc = generation_read_all (fd, arena, &bytes, err);
     close (fd);
     return rc || check_digest (bytes, sha256, err) ? -1 : manifest_parse (bytes, arena, out, err);
 }

@@ -25,7 +25,7 @@ struct lines {
     struct generation_stat *stored;
 };
 
-static void add_line (struct lines *lines, const struct tree_walk_item *seen)
+static void inventory_add_line (struct lines *lines, const struct tree_walk_item *seen)
 {
     static const struct stat unknown;
     const struct stat *st = seen->st ? seen->st : &unknown;
@@ -39,11 +39,11 @@ static void add_line (struct lines *lines, const struct tree_walk_item *seen)
                 (long long) st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
 }
 
-static int note (void *owner, const struct tree_walk_item *seen, struct err *err)
+static int inventory_note (void *owner, const struct tree_walk_item *seen, struct err *err)
 {
     struct lines *lines = owner;
     (void) err;
-    add_line (lines, seen);
+    inventory_add_line (lines, seen);
     if (seen->at.kind != TREE_FILE)
         return 0;
     if (text_is (seen->at.path, MANIFEST_NAME)) {
@@ -86,7 +86,7 @@ static int list_other (struct lines *lines, int root, const char *name, struct e
     struct tree_walk_item seen = { .at.path = TEXT_LIT (""), .st = &st };
     if (fstatat (root, name, &st, AT_SYMLINK_NOFOLLOW))
         return errno == ENOENT ? 1 : err_errno (err, ERR_IO, "cannot examine %s", name);
-    add_line (lines, &seen);
+    inventory_add_line (lines, &seen);
     return 0;
 }
 
@@ -98,7 +98,7 @@ static int list_lines (struct lines *lines, int root, const char *name, struct e
         return list_other (lines, root, name, err);
     if (fd < 0)
         return err_errno (err, ERR_IO, "cannot open %s", name);
-    int rc = tree_walk (fd, NULL, false, note, lines, err);
+    int rc = tree_walk (fd, NULL, false, inventory_note, lines, err);
     close (fd);
     if (rc == 0 && lines->bytes.overflow)
         rc = err_set (err, ERR_LIMIT, "the names of this generation's files take more than %d bytes, the limit",
@@ -106,7 +106,7 @@ static int list_lines (struct lines *lines, int root, const char *name, struct e
     return rc ? err_prefix (err, "%s", name) : 0;
 }
 
-static int look_at (int root, const char *name, struct generation_stat *out, struct err *err)
+static int inventory_look_at (int root, const char *name, struct generation_stat *out, struct err *err)
 {
     struct lines lines = { .stored = out };
     buf_init (&lines.bytes, LINES_BYTES_MAX);
@@ -148,7 +148,7 @@ static int find_each (DIR *stream, struct found *found, struct err *err)
         struct generation_stat stored = { 0 };
         if (!token_of (entry->d_name, &stored.token))
             continue;
-        int rc = look_at (dirfd (stream), entry->d_name, &stored, err);
+        int rc = inventory_look_at (dirfd (stream), entry->d_name, &stored, err);
         if (rc < 0)
             return -1;
         if (rc == 0 && found->n == STORED_MAX)

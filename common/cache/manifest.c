@@ -101,7 +101,7 @@ static uint32_t count_lines (struct text bytes)
     return lines;
 }
 
-static int add_line (struct manifest *manifest, struct text line, struct err *err)
+static int manifest_add_line (struct manifest *manifest, struct text line, struct err *err)
 {
     struct manifest_entry *entry = &manifest->items[manifest->n];
     if (!line_parse (line, entry))
@@ -128,7 +128,7 @@ int manifest_parse (struct text bytes, struct arena *arena, struct manifest *out
         return err_set (err, ERR_LIMIT, "MANIFEST has %u lines, at most %d are accepted", lines, TREE_ENTRIES_MAX);
     manifest.items = arena_array (arena, lines, sizeof *manifest.items);
     while (text_cut (&rest, '\n', &line))
-        if (add_line (&manifest, line, err))
+        if (manifest_add_line (&manifest, line, err))
             return -1;
     if (rest.len)
         return err_set (err, ERR_DAMAGE, "MANIFEST ends in the middle of line %u", manifest.n + 1);

@@ -26,7 +26,8 @@ struct look {
     bool copy; /* of the sealed generation, to which a writer may have added */
 };
 
-static int tell (const struct look *look, enum finding_kind kind, struct text path, const char *how, struct err *err)
+static int manifest_mismatch_tell (const struct look *look, enum finding_kind kind, struct text path, const char *how,
+                                   struct err *err)
 {
     struct manifest_mismatch difference = { kind, path, how };
     return look->each (look->owner, &difference, err);
@@ -80,7 +81,7 @@ static int meet_odd (struct look *look, const struct tree_walk_item *seen, struc
     look->cut = look->cut || (seen->code == ERR_LIMIT && !seen->st);
     if (!sealed && look->copy)
         return 0;
-    return tell (look, sealed ? FINDING_CHANGED : FINDING_EXTRA, seen->at.path, seen->problem, err);
+    return manifest_mismatch_tell (look, sealed ? FINDING_CHANGED : FINDING_EXTRA, seen->at.path, seen->problem, err);
 }
 
 static int refuse_open (const struct tree_walk_item *seen, struct err *err)
@@ -100,7 +101,9 @@ static int meet (void *owner, const struct tree_walk_item *seen, struct err *err
     if (seen->problem)
         return meet_odd (look, seen, err);
     if (!manifest_find (&look->manifest, seen->at.path, &at))
-        return look->copy ? 0 : tell (look, FINDING_EXTRA, seen->at.path, "exists, but was never sealed", err);
+        return look->copy
+                   ? 0
+                   : manifest_mismatch_tell (look, FINDING_EXTRA, seen->at.path, "exists, but was never sealed", err);
     const struct manifest_entry *entry = &look->manifest.items[at];
     bool wanted = (look->marks[at] & MARK_READ) && entry->at.kind == TREE_FILE;
     look->marks[at] |= MARK_MET;
@@ -108,11 +111,11 @@ static int meet (void *owner, const struct tree_walk_item *seen, struct err *err
     if (look->copy) /* writable until it is sealed */
         now.mode = (now.mode & ~0222u) | (entry->at.mode & 0222);
     if (manifest_entry_differs (&entry->at, &now, how))
-        return tell (look, FINDING_CHANGED, seen->at.path, how, err);
+        return manifest_mismatch_tell (look, FINDING_CHANGED, seen->at.path, how, err);
     if (now.mode & (S_IWGRP | S_IWOTH)) /* sealed so on a mount that has one mode for all */
         return refuse_open (seen, err);
     int rc = wanted ? manifest_bytes_differ (entry, seen->fd, how, err) : 0;
-    return rc > 0 ? tell (look, FINDING_CHANGED, seen->at.path, how, err) : rc;
+    return rc > 0 ? manifest_mismatch_tell (look, FINDING_CHANGED, seen->at.path, how, err) : rc;
 }
 
 static bool is_hidden (const struct look *look, struct text path)
@@ -130,7 +133,7 @@ static int tell_missing (struct look *look, struct err *err)
     for (uint32_t i = 0; i < look->manifest.n && !look->cut; i++) {
         struct text path = look->manifest.items[i].at.path;
         if (!(look->marks[i] & MARK_MET) && !is_hidden (look, path) &&
-            tell (look, FINDING_MISSING, path, "was sealed, but is missing", err))
+            manifest_mismatch_tell (look, FINDING_MISSING, path, "was sealed, but is missing", err))
             return -1;
     }
     return 0;
@@ -147,7 +150,7 @@ static int look_at_witness (const struct look *look, int fd, const struct stat *
         return errno == ENOENT ? 0 : err_errno (err, ERR_IO, "cannot examine WITNESS");
     if (S_ISREG (st.st_mode) && st.st_nlink == 1 && st.st_uid == top->st_uid)
         return 0;
-    return tell (
+    return manifest_mismatch_tell (
         look, FINDING_CHANGED, TEXT_LIT (WITNESS_NAME),
         "is not a regular file, has more than one name (hard links), or belongs to another user than the generation",
         err);
@@ -180,7 +183,7 @@ static int look_at_top (const struct look *look, int fd, struct err *err)
         return 0;
     snprintf (how, sizeof how, "is the folder of the sealed generation, but has mode %04o, which allows writing",
               (unsigned) (top.st_mode & 07777));
-    return tell (look, FINDING_CHANGED, TEXT_LIT ("."), how, err);
+    return manifest_mismatch_tell (look, FINDING_CHANGED, TEXT_LIT ("."), how, err);
 }
 
 /* ---- the manifest ---- */
@@ -198,8 +201,8 @@ static int tell_manifest (struct look *look, const struct generation *of, const 
         how += sizeof name - 1;
     else if (!strncmp (how, quoted, sizeof quoted - 1))
         how += sizeof quoted - 1;
-    return tell (look, missing ? FINDING_MISSING : FINDING_CHANGED, TEXT_LIT (MANIFEST_NAME),
-                 missing ? "was sealed, but is missing" : how, err);
+    return manifest_mismatch_tell (look, missing ? FINDING_MISSING : FINDING_CHANGED, TEXT_LIT (MANIFEST_NAME),
+                                   missing ? "was sealed, but is missing" : how, err);
 }
 
 static int look_below (struct look *look, const struct generation *generation, enum audit_depth depth, uint64_t seed,

@@ -184,7 +184,7 @@ static int take_back (int root, struct err *err)
 }
 
 /* A plain rename: NFS lacks RENAME_NOREPLACE, and no MANIFEST was there when the names were checked. */
-static int publish (const struct generation *generation, const struct buf *bytes, struct err *err)
+static int seal_publish (const struct generation *generation, const struct buf *bytes, struct err *err)
 {
     int root = generation->fd;
     if (write_witness (root, err) || write_new (root, MANIFEST_PART_NAME, MANIFEST_NAME, bytes->ptr, bytes->len, err)) {
@@ -224,11 +224,11 @@ static int seal_generation (const struct generation *generation, const struct ca
             err, ERR_LIMIT,
             "MANIFEST would be longer than %d bytes: the generation has too many files and folders, or too long names",
             MANIFEST_BYTES_MAX);
-    return publish (generation, bytes, err);
+    return seal_publish (generation, bytes, err);
 }
 
-static void describe (const struct cache_access *access, const struct manifest *manifest, const struct buf *bytes,
-                      struct arena *arena, struct seal *seal)
+static void seal_describe (const struct cache_access *access, const struct manifest *manifest, const struct buf *bytes,
+                           struct arena *arena, struct seal *seal)
 {
     char hex[DIGEST_HEX_BYTES];
     struct digest digest = digest_of (bytes->ptr, bytes->len);
@@ -255,7 +255,7 @@ int cache_seal (const struct cache_access *access, struct seal *seal, struct are
         err_prefix (err, "cannot seal %s in %.160s", generation.name, generation.root_path);
         goto out;
     }
-    describe (access, &manifest, &bytes, arena, seal);
+    seal_describe (access, &manifest, &bytes, arena, seal);
     rc = 0;
 out:
     buf_release (&bytes);

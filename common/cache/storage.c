@@ -140,7 +140,7 @@ int storage_id (const char *root, bool make, char id[STORAGE_ID_BYTES], struct e
     return rc;
 }
 
-static void describe (const struct proc_mount *mount, char *out, size_t out_bytes)
+static void storage_describe (const struct proc_mount *mount, char *out, size_t out_bytes)
 {
     struct text options = mount->options;
     /* The file system or the mount can be read-only. */
@@ -162,7 +162,7 @@ int storage_describe_mount (const char *path, char *out, size_t out_bytes, struc
     if (proc_mounts_read ("/proc/self", &arena, &mounts, err) == 0)
         mount = proc_mounts_find (&mounts, path, err);
     if (mount)
-        describe (mount, out, out_bytes);
+        storage_describe (mount, out, out_bytes);
     arena_release (&arena);
     return mount ? 0 : -1;
 }

@@ -192,7 +192,7 @@ static int walk_into (struct walk *walk, struct tree_walk_item *seen, int folder
 enum { OPEN_FILE = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
 
 /* A file is opened first where the folder says that it is one: what is looked at and what is read are then one. */
-static int look (const struct walk *walk, int folder, const struct dirent *entry, struct stat *st, int *fd)
+static int tree_look (const struct walk *walk, int folder, const struct dirent *entry, struct stat *st, int *fd)
 {
     *fd = walk->open_files && entry->d_type == DT_REG ? open_name (folder, entry->d_name, OPEN_FILE) : -1;
     int rc = *fd >= 0 ? fstat (*fd, st) : fstatat (folder, entry->d_name, st, AT_SYMLINK_NOFOLLOW);
@@ -235,7 +235,7 @@ static int walk_name (struct walk *walk, int folder, const struct dirent *entry,
         return meet (walk, &seen, ERR_DAMAGE,
                      "has a name that a cache does not accept (too long, control characters, not UTF-8, or '-' first)",
                      err);
-    int rc = look (walk, folder, entry, &st, &seen.fd);
+    int rc = tree_look (walk, folder, entry, &st, &seen.fd);
     seen.st = &st;
     if (rc == 0)
         rc = walk_found (walk, &seen, folder, entry->d_name, depth, err);
@@ -311,7 +311,7 @@ struct listing {
     uint32_t n, capacity;
 };
 
-static int add (void *owner, const struct tree_walk_item *seen, struct err *err)
+static int tree_add (void *owner, const struct tree_walk_item *seen, struct err *err)
 {
     struct listing *listing = owner;
     char shown[TREE_SHOWN_BYTES];
@@ -366,7 +366,7 @@ int tree_list (int root, const char *const *skip, struct arena *arena, struct tr
 {
     struct listing listing = { .arena = arena };
     struct tree tree = { 0 };
-    int rc = tree_walk (root, skip, false, add, &listing, err);
+    int rc = tree_walk (root, skip, false, tree_add, &listing, err);
     if (rc == 0) {
         tree.n = listing.n;
         tree.items = arena_copy (arena, listing.items, listing.n * sizeof *listing.items);

@@ -92,7 +92,7 @@ static const struct exception *cause_in_chain (const struct exception *first, ui
     return best;
 }
 
-static struct candidate *add (struct finding *finding)
+static struct candidate *candidate_add (struct finding *finding)
 {
     return &finding->out->items[finding->out->n++];
 }
@@ -108,15 +108,15 @@ static uint32_t chain_length (const struct exceptions *exceptions, uint32_t at)
 static void add_cut_off (struct finding *finding, const struct exception *exception)
 {
     const struct printed_line *line = &finding->lines->items[exception->first];
-    *add (finding) = (struct candidate){ .first = exception->first,
-                                         .last = exception->last,
-                                         .shown = exception->first,
-                                         .order = line->order,
-                                         .said_to = exception->first,
-                                         .speaker = line->speaker,
-                                         .cut_off = true,
-                                         .over = line->worked >= WORKED_ON,
-                                         .text = printed_line_body (line) };
+    *candidate_add (finding) = (struct candidate){ .first = exception->first,
+                                                   .last = exception->last,
+                                                   .shown = exception->first,
+                                                   .order = line->order,
+                                                   .said_to = exception->first,
+                                                   .speaker = line->speaker,
+                                                   .cut_off = true,
+                                                   .over = line->worked >= WORKED_ON,
+                                                   .text = printed_line_body (line) };
 }
 
 static void add_chain (struct finding *finding, const struct exception *first, uint32_t n)
@@ -127,7 +127,7 @@ static void add_chain (struct finding *finding, const struct exception *first, u
         add_cut_off (finding, first);
         return;
     }
-    struct candidate *candidate = add (finding);
+    struct candidate *candidate = candidate_add (finding);
     *candidate = (struct candidate){ .first = first->first,
                                      .last = last->last,
                                      .shown = cause->type_line,
@@ -189,7 +189,7 @@ static enum frame_package crash_package (const struct finding *finding, uint32_t
     return PACKAGE_NONE;
 }
 
-static void add_line (struct finding *finding, uint32_t at)
+static void candidate_add_line (struct finding *finding, uint32_t at)
 {
     const struct printed_line *line = &finding->lines->items[at];
     struct text body = printed_line_body (line);
@@ -200,17 +200,18 @@ static void add_line (struct finding *finding, uint32_t at)
         clue.type = TEXT_LIT ("Timeout"); /* of a program that hung: its stack says where */
     }
     const struct error_rule *rule = error_rule_match (&clue);
-    *add (finding) = (struct candidate){ .first = at,
-                                         .last = at,
-                                         .shown = at,
-                                         .order = line->order,
-                                         .said_to = at,
-                                         .speaker = line->speaker,
-                                         .fatal = end,
-                                         .harmless = line->level == LEVEL_INFO || line->level == LEVEL_WARNING,
-                                         .over = line->worked > 0,
-                                         .text = clue.text,
-                                         .rule = rule };
+    *candidate_add (finding) = (struct candidate){ .first = at,
+                                                   .last = at,
+                                                   .shown = at,
+                                                   .order = line->order,
+                                                   .said_to = at,
+                                                   .speaker = line->speaker,
+                                                   .fatal = end,
+                                                   .harmless = line->level == LEVEL_INFO ||
+                                                               line->level == LEVEL_WARNING,
+                                                   .over = line->worked > 0,
+                                                   .text = clue.text,
+                                                   .rule = rule };
 }
 
 static bool may_be_candidate (const struct finding *finding, const struct printed_line *line)
@@ -260,7 +261,7 @@ void candidates_find (const struct printed_lines *lines, const struct exceptions
     }
     for (uint32_t i = 0; i < lines->n; i++)
         if (wanted[i])
-            add_line (&finding, i);
+            candidate_add_line (&finding, i);
     if (out->n > 1)
         qsort (out->items, out->n, sizeof *out->items, by_order);
 }

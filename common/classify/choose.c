@@ -316,7 +316,7 @@ static struct sighting *place_for (const struct choosing *choosing, struct signa
     return &items[SIGHTINGS_MAX - 1];
 }
 
-static int by_offset (const void *a, const void *b)
+static int choose_by_offset (const void *a, const void *b)
 {
     uint64_t left = ((const struct sighting *) a)->offset, right = ((const struct sighting *) b)->offset;
     return left < right ? -1 : left > right;
@@ -341,7 +341,7 @@ static void take_best (const struct choosing *choosing, uint32_t lines_before, s
                                                                .offset = line->offset,
                                                                .text = shown_line (choosing, best->line),
                                                                .decides = true };
-    qsort (seen->sightings, seen->sightings_n, sizeof *seen->sightings, by_offset);
+    qsort (seen->sightings, seen->sightings_n, sizeof *seen->sightings, choose_by_offset);
 }
 
 /* A reason of another kind speaks against a failure that passes by itself: it is shown. */

@@ -86,7 +86,7 @@ static void drop_front (struct classify_run *run)
         drop_part (run, part);
 }
 
-static void keep (struct classify_run *run, struct text bytes)
+static void classify_keep (struct classify_run *run, struct text bytes)
 {
     while (bytes.len) {
         if (run->kept_n == run->room)
@@ -102,7 +102,7 @@ static void keep (struct classify_run *run, struct text bytes)
 void classify_bytes (struct classify_run *run, struct text bytes)
 {
     signature_scan_bytes (run->scan, bytes);
-    keep (run, bytes);
+    classify_keep (run, bytes);
 }
 
 static void free_run (struct classify_run *run)

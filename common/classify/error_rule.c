@@ -2,7 +2,7 @@
 
 #include "common/classify/words.h"
 
-static bool holds (const struct error_rule *rule, const struct folded_clue *folded)
+static bool error_rule_holds (const struct error_rule *rule, const struct folded_clue *folded)
 {
     if (rule->types && !words_is (folded->clue.type, rule->types))
         return false;
@@ -18,7 +18,7 @@ static bool holds (const struct error_rule *rule, const struct folded_clue *fold
 static const struct error_rule *first_of (const struct error_rules *rules, const struct folded_clue *folded)
 {
     for (uint32_t i = 0; i < rules->n; i++)
-        if (holds (&rules->items[i], folded))
+        if (error_rule_holds (&rules->items[i], folded))
             return &rules->items[i];
     return NULL;
 }

@@ -273,7 +273,7 @@ static void split (struct text text, uint64_t offset, char *buffer, uint32_t ski
 }
 
 /* Index of the line's speaker among those met so far; those beyond SPEAKERS_MAX share the last one. */
-static uint32_t group_of (uint32_t speaker, uint32_t speakers[SPEAKERS_MAX], uint32_t *n)
+static uint32_t printed_lines_group_of (uint32_t speaker, uint32_t speakers[SPEAKERS_MAX], uint32_t *n)
 {
     for (uint32_t i = 0; i < *n; i++)
         if (speakers[i] == speaker)
@@ -289,11 +289,11 @@ static void group_by_speaker (struct arena *arena, struct printed_lines *lines)
     uint32_t speakers[SPEAKERS_MAX], n = 0, begins[SPEAKERS_MAX + 1] = { 0 };
     struct printed_line *sorted = arena_array (arena, lines->n, sizeof *sorted);
     for (uint32_t i = 0; i < lines->n; i++)
-        begins[group_of (lines->items[i].speaker, speakers, &n) + 1]++;
+        begins[printed_lines_group_of (lines->items[i].speaker, speakers, &n) + 1]++;
     for (uint32_t i = 0; i < SPEAKERS_MAX; i++)
         begins[i + 1] += begins[i];
     for (uint32_t i = 0; i < lines->n; i++)
-        sorted[begins[group_of (lines->items[i].speaker, speakers, &n)]++] = lines->items[i];
+        sorted[begins[printed_lines_group_of (lines->items[i].speaker, speakers, &n)]++] = lines->items[i];
     lines->items = sorted;
 }
 

@@ -11,7 +11,7 @@ enum { COUNTERS = 8, DIGITS_MAX = 12, REACH_BYTES = 160 };
 static const char *const counters[COUNTERS] = { "step",  "iteration", "iter",       "epoch",
                                                 "batch", "it",        "train_step", "global_step" };
 
-static bool read_number (struct text text, uint32_t at, uint64_t *value)
+static bool progress_read_number (struct text text, uint32_t at, uint64_t *value)
 {
     uint32_t end = at;
     while (end < text.len && text_is_digit (text.ptr[end]) && end - at < DIGITS_MAX)
@@ -27,7 +27,7 @@ static bool counter_at (struct text body, uint32_t at, const char *word, uint64_
         return false;
     for (at += len; at < body.len && strchr (" :=[(#", body.ptr[at]); at++)
         ;
-    return read_number (body, at, value);
+    return progress_read_number (body, at, value);
 }
 
 /* " 7/100 [00:12<02:40, 1.7s/it]" of tqdm. */
@@ -39,7 +39,7 @@ static bool bar_of (struct text body, uint64_t *value)
     uint32_t from = at;
     while (from > 0 && text_is_digit (body.ptr[from - 1]))
         from--;
-    return from < at && read_number (body, from, value);
+    return from < at && progress_read_number (body, from, value);
 }
 
 static bool find_counter (struct text body, uint32_t *kind, uint64_t *value)

@@ -71,7 +71,7 @@ static bool is_known (const struct showing *showing, const struct error_line *li
 
 /* ---- the lines that look like an error ---- */
 
-static void add (struct error_lines *all, const struct printed_line *line, bool fatal)
+static void shown_lines_add (struct error_lines *all, const struct printed_line *line, bool fatal)
 {
     struct text text = shown_line_of (line->text, all->arena);
     enum log_line_grade grade = fatal ? LINE_FATAL : log_line_grade (text);
@@ -84,20 +84,20 @@ static void add_exceptions (struct error_lines *all, const struct log_end *end, 
     for (uint32_t i = 0; i < end->exceptions.n; i++) {
         const struct exception *exception = &end->exceptions.items[i];
         if (exception->first >= candidate->first && exception->last <= candidate->last && exception->type.len)
-            add (all, &end->lines.items[exception->type_line], true);
+            shown_lines_add (all, &end->lines.items[exception->type_line], true);
     }
 }
 
 /* Errors behind which the program worked on are not worth reading. `cut_off`: a traceback without its exception is an
  * end, and not the end of a part. */
-static void add_all (struct error_lines *all, const struct log_end *end, bool cut_off)
+static void shown_lines_add_all (struct error_lines *all, const struct log_end *end, bool cut_off)
 {
     for (uint32_t i = 0; i < end->candidates.n; i++) {
         const struct candidate *candidate = &end->candidates.items[i];
         if (candidate->exception && !candidate->over)
             add_exceptions (all, end, candidate);
         else if (!candidate->over && (cut_off || !candidate->cut_off))
-            add (all, &end->lines.items[candidate->shown], candidate->cut_off);
+            shown_lines_add (all, &end->lines.items[candidate->shown], candidate->cut_off);
     }
 }
 
@@ -114,7 +114,7 @@ static int by_grade (const void *a, const void *b)
     return left->offset < right->offset ? -1 : left->offset > right->offset;
 }
 
-static int by_offset (const void *a, const void *b)
+static int shown_lines_by_offset (const void *a, const void *b)
 {
     const struct error_line *left = a, *right = b;
     return left->offset < right->offset ? -1 : left->offset > right->offset;
@@ -143,7 +143,7 @@ void shown_lines_keep (const struct log_end *part, struct earlier_lines *earlier
     all.items = arena_array (&work, EARLIER_MAX + most_of (part), sizeof *all.items);
     memcpy (all.items, earlier->items, earlier->n * sizeof *all.items);
     all.n = earlier->n;
-    add_all (&all, part, false);
+    shown_lines_add_all (&all, part, false);
     rank_lines (&all);
     earlier->n = all.n < EARLIER_MAX ? all.n : EARLIER_MAX;
     for (uint32_t i = 0; i < earlier->n; i++) {
@@ -170,14 +170,15 @@ static uint32_t take_gravest (struct error_lines *all, struct text *shown, uint3
 {
     uint32_t n = all->n < most ? all->n : most;
     if (n > 1)
-        qsort (all->items, n, sizeof *all->items, by_offset);
+        qsort (all->items, n, sizeof *all->items, shown_lines_by_offset);
     for (uint32_t i = 0; i < n; i++)
         shown[i] = all->items[i].text;
     return n;
 }
 
 /* The last lines with anything on them, in order. */
-static uint32_t last_lines (const struct printed_lines *lines, struct arena *arena, struct text last[LAST_LINES])
+static uint32_t shown_lines_last_lines (const struct printed_lines *lines, struct arena *arena,
+                                        struct text last[LAST_LINES])
 {
     uint32_t *by_order = arena_array (arena, lines->n, sizeof *by_order), n = 0;
     for (uint32_t i = 0; i < lines->n; i++)
@@ -220,12 +221,12 @@ void shown_lines_choose (const struct signature_set *set, const struct log_end *
         all.items[all.n] = earlier->items[all.n];
         all.items[all.n].text = text_copy (arena, earlier->items[all.n].text);
     }
-    add_all (&all, end, true);
+    shown_lines_add_all (&all, end, true);
     showing.peers_from = first_of_peers (&showing);
     drop_explained (&showing, &all);
     rank_lines (&all);
     bool with_end = seen->went_on || seen->sightings_n + all.n == 0;
-    uint32_t n = with_end ? last_lines (&end->lines, arena, last) : 0;
+    uint32_t n = with_end ? shown_lines_last_lines (&end->lines, arena, last) : 0;
     seen->shown = arena_array (arena, SHOWN_MAX, sizeof *seen->shown);
     seen->shown_n = take_gravest (&all, seen->shown, SHOWN_MAX - n);
     add_end (seen, last, n);

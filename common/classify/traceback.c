@@ -69,7 +69,7 @@ static bool frame_path (struct text body, struct text *path)
 }
 
 /* Frames come from the outermost to the innermost: each that says something replaces the one before. */
-static void take_frame (struct exception *exception, struct text path)
+static void traceback_take_frame (struct exception *exception, struct text path)
 {
     enum frame_package package = frame_package_of (path);
     if (package != PACKAGE_NONE)
@@ -203,7 +203,7 @@ static bool read_frames (struct reading *reading, struct exception *exception, s
         if (words_any_exact (body, box_bottom)) {
             boxed = false;
         } else if (frame_path (boxed ? without_box (body) : body, &path)) {
-            take_frame (exception, path);
+            traceback_take_frame (exception, path);
             frames = true;
         } else if (typed && (!named.len || text_equal (named, exception_short_type (exception->type)))) {
             exception->type_line = line;
@@ -283,7 +283,7 @@ static void take_frames_above (const struct reading *reading, struct exception *
     struct text path;
     for (uint32_t i = line > ABOVE ? line - ABOVE : 0; i < line; i++)
         if (is_same_speaker (reading, i, line) && frame_path (body_at (reading, i), &path))
-            take_frame (exception, path);
+            traceback_take_frame (exception, path);
 }
 
 /* "ValueError: ..." without a heading: printed alone, or what is left of a traceback. */

@@ -32,7 +32,7 @@ static bool begins_word (struct text text, uint32_t at, char first)
     return at == 0 || !(text_is_letter (first) || text_is_digit (first)) || !words_is_name (text.ptr[at - 1]);
 }
 
-static bool holds (struct text folded, struct text word)
+static bool words_holds (struct text folded, struct text word)
 {
     uint32_t from = 0, next;
     while (text_find (words_from (folded, from), word, &next)) {
@@ -48,7 +48,7 @@ bool words_any_folded (struct text folded, const char *words)
     char buffer[WORDS_FOLDED_BYTES];
     for (struct text rest = words_fold (text_of (words), buffer); rest.len;) {
         struct text word = text_take_until (&rest, '|');
-        if (word.len && holds (folded, word))
+        if (word.len && words_holds (folded, word))
             return true;
     }
     return false;

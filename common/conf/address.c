@@ -5,7 +5,7 @@
 
 enum { NAME_BYTES = 255, PORT_DIGITS_MAX = 5 };
 
-static bool is_word (struct text word, const char *also)
+static bool address_is_word (struct text word, const char *also)
 {
     return word.len > 0 && word.len <= NAME_BYTES && word.ptr[0] != '-' && text_span (word, also) == word.len;
 }
@@ -25,12 +25,12 @@ bool address_is_ip (struct text address)
 bool address_is_good (struct text address)
 {
     bool has_colon = address.len > 0 && memchr (address.ptr, ':', address.len);
-    return has_colon ? is_ip (address, AF_INET6) : is_word (address, "._-");
+    return has_colon ? is_ip (address, AF_INET6) : address_is_word (address, "._-");
 }
 
 bool host_key_alias_is_good (struct text alias)
 {
-    return is_word (alias, "._-+/:[]");
+    return address_is_word (alias, "._-+/:[]");
 }
 
 bool address_is_any (struct text address)
@@ -47,7 +47,7 @@ bool port_is_good (struct text digits)
 bool jump_is_good (struct text jump)
 {
     struct text rest = jump, user, host;
-    if (jump.len > NAME_BYTES || (text_cut (&rest, '@', &user) && !is_word (user, "._-")))
+    if (jump.len > NAME_BYTES || (text_cut (&rest, '@', &user) && !address_is_word (user, "._-")))
         return false;
     bool bracketed = rest.len > 0 && rest.ptr[0] == '[';
     if (bracketed && (!text_cut (&rest, ']', &host) || !is_ip ((struct text){ host.ptr + 1, host.len - 1 }, AF_INET6)))
@@ -56,6 +56,6 @@ bool jump_is_good (struct text jump)
         return true;
     struct text before = { 0 };
     if (!text_cut (&rest, ':', &before))
-        return !bracketed && is_word (rest, "._-");
-    return (bracketed ? before.len == 0 : is_word (before, "._-")) && port_is_good (rest);
+        return !bracketed && address_is_word (rest, "._-");
+    return (bracketed ? before.len == 0 : address_is_word (before, "._-")) && port_is_good (rest);
 }

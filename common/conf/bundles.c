@@ -31,7 +31,7 @@ static int read_part (struct draft *draft, const struct yaml_node *key, struct v
     return 0;
 }
 
-static int read_parts (struct draft *draft, const struct yaml_node *map, var_list *parts)
+static int bundles_read_parts (struct draft *draft, const struct yaml_node *map, var_list *parts)
 {
     int result = 0;
     if (map->n == 0 || map->n > BUNDLE_PARTS_MAX)
@@ -54,7 +54,7 @@ static bool is_taken (const struct bundle_draft *list, struct text id)
     return false;
 }
 
-static int check (struct bundle_draft *list, const struct conf_value of[], const struct yaml_node *node)
+static int bundles_check (struct bundle_draft *list, const struct conf_value of[], const struct yaml_node *node)
 {
     struct problem_list *problems = list->draft->problems;
     if (is_taken (list, of[BUNDLE_ID].text))
@@ -71,12 +71,12 @@ static int check (struct bundle_draft *list, const struct conf_value of[], const
     return 0;
 }
 
-static void add (struct bundle_draft *list, const struct conf_value of[], const struct yaml_node *node)
+static void bundles_add (struct bundle_draft *list, const struct conf_value of[], const struct yaml_node *node)
 {
     struct name_list backends;
     var_list parts = { 0 };
-    if (!section_is_good (&bundle_section, of) || check (list, of, node) != 0 ||
-        read_parts (list->draft, of[BUNDLE_PARTS].node, &parts) != 0 ||
+    if (!section_is_good (&bundle_section, of) || bundles_check (list, of, node) != 0 ||
+        bundles_read_parts (list->draft, of[BUNDLE_PARTS].node, &parts) != 0 ||
         draft_names (list->draft, &of[BUNDLE_BACKENDS], BUNDLE_PARTS_MAX, &backends) != 0)
         return;
     list->items[list->n++] = (struct bundle_rule){ .id = of[BUNDLE_ID].text,
@@ -88,7 +88,7 @@ static void add (struct bundle_draft *list, const struct conf_value of[], const 
                                                    .source = of[BUNDLE_SOURCE].text };
 }
 
-static void read_file (void *owner, const struct yaml_node *reference)
+static void bundles_read_file (void *owner, const struct yaml_node *reference)
 {
     struct bundle_draft *list = owner;
     struct source source;
@@ -99,11 +99,11 @@ static void read_file (void *owner, const struct yaml_node *reference)
         return;
     for (const struct yaml_node *node = file[BUNDLES_LIST].node->first; node; node = node->next)
         if (section_read (&bundle_section, node, of, problems) == 0)
-            add (list, of, node);
+            bundles_add (list, of, node);
 }
 
 /* A frontend without known bundles has no file. */
-static void read_default (struct bundle_draft *list)
+static void bundles_read_default (struct bundle_draft *list)
 {
     struct draft *draft = list->draft;
     if (!draft->frontend)
@@ -113,7 +113,7 @@ static void read_default (struct bundle_draft *list)
                                     bundles_kind.extension);
     struct yaml_node reference = draft_make_reference (draft->slice[SLICE_BUNDLES].node, text_of (name));
     if (access (path.ptr, F_OK) == 0)
-        read_file (list, &reference);
+        bundles_read_file (list, &reference);
 }
 
 void draft_bundles (struct draft *draft)
@@ -122,9 +122,9 @@ void draft_bundles (struct draft *draft)
     struct bundle_draft list = { .draft = draft };
     list.items = arena_array (draft->arena, BUNDLE_RULES_MAX, sizeof *list.items);
     if (given->given && given->good)
-        draft_each_reference (draft, given->node, &bundles_kind, read_file, &list);
+        draft_each_reference (draft, given->node, &bundles_kind, bundles_read_file, &list);
     if (!given->given)
-        read_default (&list);
+        bundles_read_default (&list);
     draft->plan.bundles.items = list.items;
     draft->plan.bundles.n = list.n;
 }

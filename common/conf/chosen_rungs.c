@@ -35,7 +35,8 @@ static void add_survey (const struct draft *draft, struct rung_ids *ids)
 }
 
 /* A name of the ladder, or a slip of the pen. */
-static void check_name (struct draft *draft, const struct rung_ids *ids, const char *option, const char *name)
+static void chosen_rungs_check_name (struct draft *draft, const struct rung_ids *ids, const char *option,
+                                     const char *name)
 {
     const struct yaml_node at = { .file = option, .text = text_of (name) };
     if (!has_id (ids, at.text))
@@ -51,12 +52,12 @@ static void check_names (struct draft *draft, struct rung_ids *ids)
 {
     const struct conf_options *options = draft->options;
     for (int i = 0; i < LEFT_OUT_RUNGS_MAX && options->leave_out[i]; i++)
-        check_name (draft, ids, "--leave-out", options->leave_out[i]);
+        chosen_rungs_check_name (draft, ids, "--leave-out", options->leave_out[i]);
     add_survey (draft, ids);
     for (int i = 0; i < LEFT_OUT_RUNGS_MAX && options->only[i]; i++)
-        check_name (draft, ids, "--only", options->only[i]);
+        chosen_rungs_check_name (draft, ids, "--only", options->only[i]);
     if (options->from)
-        check_name (draft, ids, "--from", options->from);
+        chosen_rungs_check_name (draft, ids, "--from", options->from);
 }
 
 static bool is_chosen (const struct draft *draft, uint32_t at)

@@ -20,7 +20,7 @@ static bool is_file_word (struct text word)
 }
 
 /* Another relative path with a slash would depend on the working folder of the program. */
-static bool is_program (struct text word)
+static bool command_is_program (struct text word)
 {
     return word.len > 0 && word.ptr[0] != '-' &&
            (word.ptr[0] == '/' || !memchr (word.ptr, '/', word.len) || is_file_word (word));
@@ -35,7 +35,7 @@ static bool is_value (struct draft *draft, const struct yaml_node *word, const c
     return good;
 }
 
-static int read_words (struct draft *draft, const struct yaml_node *list, struct rung *rung)
+static int command_read_words (struct draft *draft, const struct yaml_node *list, struct rung *rung)
 {
     uint32_t errors_before = draft->problems->errors;
     if (list->n == 0 || list->n > ARGV_MAX)
@@ -45,7 +45,7 @@ static int read_words (struct draft *draft, const struct yaml_node *list, struct
         if (is_value (draft, word, "a command"))
             rung->argv.items[rung->argv.n++] = word->text;
     const struct yaml_node *first = list->first;
-    if (first->kind == YAML_SCALAR && !yaml_is_null (first) && !is_program (first->text))
+    if (first->kind == YAML_SCALAR && !yaml_is_null (first) && !command_is_program (first->text))
         problem_at (draft->problems, first,
                     "the command is %s, expected a name on the PATH, an absolute path, or a file beside the ladder "
                     "file as ./NAME",
@@ -55,7 +55,7 @@ static int read_words (struct draft *draft, const struct yaml_node *list, struct
 
 /* ---- files ---- */
 
-static int add_file (struct draft *draft, const struct yaml_node *at, struct kit_sources *files)
+static int command_add_file (struct draft *draft, const struct yaml_node *at, struct kit_sources *files)
 {
     if (files->n == KIT_FILES_MAX)
         return problem_at (draft->problems, at, "the command and its files name more than %d files", KIT_FILES_MAX);
@@ -143,7 +143,7 @@ static void read_files (struct draft *draft, const struct conf_value of[], struc
     struct kit_sources files = { .items = arena_array (draft->arena, KIT_FILES_MAX, sizeof *files.items) };
     const struct yaml_node *words = of[RUNG_COMMAND].node, *more = of[RUNG_FILES].node;
     for (const struct yaml_node *word = words->first; word; word = word->next)
-        if (is_file_word (word->text) && add_file (draft, word, &files) < 0)
+        if (is_file_word (word->text) && command_add_file (draft, word, &files) < 0)
             return;
     if (is_file_word (words->first->text))
         check_program (draft, words->first, &files.items[0]);
@@ -155,7 +155,7 @@ static void read_files (struct draft *draft, const struct conf_value of[], struc
                         problem_quote (draft->problems, file->text), TEXT_ARG (file->text));
             return;
         }
-        if (add_file (draft, file, &files) < 0)
+        if (command_add_file (draft, file, &files) < 0)
             return;
     }
     check_shapes (draft, words, &files);
@@ -227,7 +227,7 @@ void draft_command (struct draft *draft, const struct conf_value of[], struct ru
             problem_at (draft->problems, only[i]->node,
                         "%s is set for a rung without a command, expected it only with a command",
                         i == 0 ? "files" : "at_most");
-    if (rung->kind != PROGRAM_COMMAND || !command->good || read_words (draft, command->node, rung) < 0)
+    if (rung->kind != PROGRAM_COMMAND || !command->good || command_read_words (draft, command->node, rung) < 0)
         return;
     read_demands (draft, &of[RUNG_AT_MOST], rung);
     read_report (draft, of[RUNG_AT_MOST].node, rung);

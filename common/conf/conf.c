@@ -17,7 +17,7 @@ static void check_bounds (struct draft *draft)
 }
 
 /* Every step runs, so that all mistakes come at once. */
-static void fill (struct draft *draft)
+static void conf_fill (struct draft *draft)
 {
     if (draft_slice (draft) != 0)
         return;
@@ -61,7 +61,7 @@ int conf_load (const struct conf_options *options, struct arena *arena, struct p
     if (strlen (options->home) > PATH_MAX_BYTES / 2)
         problem_add (&problems, "SLICEUP_HOME", 0, 0, "the path is %zu bytes long, expected at most %d",
                      strlen (options->home), PATH_MAX_BYTES / 2);
-    fill (&draft);
+    conf_fill (&draft);
     int result = problems_to_report (&problems, &made, err);
     *report = made;
     if (result == 0)

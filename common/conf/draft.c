@@ -11,7 +11,7 @@
 #include "common/conf/conf_keys.h"
 #include "common/conf/yaml_to_json.h"
 
-static void note (struct draft *draft, struct text path)
+static void draft_note (struct draft *draft, struct text path)
 {
     if (draft->read.n == draft->read.room) {
         struct text *more = arena_array (draft->arena, draft->read.room = 2 * draft->read.room + 8, sizeof *more);
@@ -43,7 +43,7 @@ void draft_note_path (struct draft *draft, const char *path)
     const char *whole = path[0] == '/' ? path : text_format (draft->arena, "%s/%s", here, path).ptr;
     const char *named = without_up (draft, whole);
     if (named)
-        note (draft, text_copy (draft->arena, text_of (named)));
+        draft_note (draft, text_copy (draft->arena, text_of (named)));
 }
 
 int draft_read_source (struct draft *draft, const struct conf_file_kind *kind, const struct yaml_node *at,
@@ -51,7 +51,7 @@ int draft_read_source (struct draft *draft, const struct conf_file_kind *kind, c
 {
     if (source_read (source, kind, draft->options->share_dir, at, draft->problems) != 0)
         return -1;
-    note (draft, source->ref.path);
+    draft_note (draft, source->ref.path);
     draft_note_path (draft, source->shown);
     return 0;
 }
@@ -162,7 +162,7 @@ int draft_args (struct draft *draft, const struct yaml_node *map, var_list *args
     return 0;
 }
 
-static int add_name (struct draft *draft, const struct yaml_node *item, struct name_list *names)
+static int draft_add_name (struct draft *draft, const struct yaml_node *item, struct name_list *names)
 {
     if (item->kind == YAML_BAD)
         return -1;
@@ -185,7 +185,7 @@ int draft_names (struct draft *draft, const struct conf_value *list, uint32_t ma
     int result = section_list (list, max, "this list has", "names", draft->problems, &item);
     *names = (struct name_list){ arena_array (draft->arena, item ? list->node->n : 0, sizeof *names->items), 0 };
     for (; item; item = item->next)
-        result |= add_name (draft, item, names);
+        result |= draft_add_name (draft, item, names);
     return result;
 }
 

@@ -29,7 +29,7 @@ static bool name_of_fact_is_good (struct text name)
     return is_of (package_of (name), SMALL "+.-");
 }
 
-static void read_one (struct draft *draft, const struct yaml_node *key, var_list *out)
+static void expect_read_one (struct draft *draft, const struct yaml_node *key, var_list *out)
 {
     const struct yaml_node *value = key->value;
     if (key->kind != YAML_SCALAR || !name_of_fact_is_good (key->text))
@@ -97,7 +97,7 @@ void draft_expect (struct draft *draft)
     }
     expect->items = arena_array (draft->arena, given->node->n, sizeof *expect->items);
     for (const struct yaml_node *key = given->node->first; key; key = key->next)
-        read_one (draft, key, expect);
+        expect_read_one (draft, key, expect);
     if (draft->plan.rungs.n)
         tell_rungs (draft, given);
 }

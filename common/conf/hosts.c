@@ -20,7 +20,7 @@ struct host_list {
 };
 
 /* The index of the host of this name; list->n: none. */
-static uint32_t find (const struct host_list *list, struct text name)
+static uint32_t hosts_find (const struct host_list *list, struct text name)
 {
     uint32_t at = 0;
     while (at < list->n && !text_equal (list->hosts[at].name, name))
@@ -32,7 +32,7 @@ static uint32_t find (const struct host_list *list, struct text name)
 static void host_list_add (struct host_list *list, const struct yaml_node *node, struct plan_host host)
 {
     struct problem_list *problems = list->draft->problems;
-    uint32_t before = find (list, host.name);
+    uint32_t before = hosts_find (list, host.name);
     if (before < list->n) {
         problem_at (problems, node, "the host %s is given twice, first in line %u; expected once",
                     problem_quote (problems, host.name), list->where[before]->line);
@@ -63,14 +63,14 @@ struct choice {
     uint32_t strangers_n;
 };
 
-static int choose (const struct host_list *list, const struct yaml_node *node, struct choice *choice)
+static int hosts_choose (const struct host_list *list, const struct yaml_node *node, struct choice *choice)
 {
     struct name_list names = { 0 };
     if (draft_host_set (list->draft, node, false, &names) != 0)
         return -1;
     choice->strangers = arena_array (list->draft->arena, names.n, sizeof *choice->strangers);
     for (uint32_t i = 0; i < names.n; i++) {
-        uint32_t at = find (list, names.items[i]);
+        uint32_t at = hosts_find (list, names.items[i]);
         if (at < list->n)
             choice->named[at] = true;
         else
@@ -79,7 +79,7 @@ static int choose (const struct host_list *list, const struct yaml_node *node, s
     return 0;
 }
 
-static void keep (struct host_list *list, const struct choice *choice, bool named)
+static void hosts_keep (struct host_list *list, const struct choice *choice, bool named)
 {
     uint32_t kept = 0;
     text_list *out = &list->draft->excluded;
@@ -98,12 +98,12 @@ static void take_out (struct host_list *list, const struct yaml_node *node)
 {
     struct choice *choice = mem_alloc (sizeof *choice);
     /* Only a warning: one list of bad machines can serve many slices. */
-    if (choose (list, node, choice) == 0) {
+    if (hosts_choose (list, node, choice) == 0) {
         if (choice->strangers_n > 0)
             warning_at (list->draft->problems, node,
                         "the hosts to exclude %s are not in this slice, so nothing was excluded for them",
                         folded (list->draft, choice->strangers, choice->strangers_n));
-        keep (list, choice, false);
+        hosts_keep (list, choice, false);
     }
     mem_free (choice);
 }
@@ -121,12 +121,12 @@ static const char *all_of (const struct host_list *list)
 static void keep_only (struct host_list *list, const struct yaml_node *node)
 {
     struct choice *choice = mem_alloc (sizeof *choice);
-    int result = choose (list, node, choice);
+    int result = hosts_choose (list, node, choice);
     if (result == 0 && choice->strangers_n > 0)
         problem_at (list->draft->problems, node, "the hosts %s are not in this slice, expected hosts of %s",
                     folded (list->draft, choice->strangers, choice->strangers_n), all_of (list));
     else if (result == 0)
-        keep (list, choice, true);
+        hosts_keep (list, choice, true);
     mem_free (choice);
 }
 
@@ -255,7 +255,7 @@ static void add_map (struct host_list *list, const struct yaml_node *node)
     host_list_add (list, node, made);
 }
 
-static void add_file (struct host_list *list, const struct conf_value *file)
+static void hosts_add_file (struct host_list *list, const struct conf_value *file)
 {
     struct source source;
     if (draft_read_source (list->draft, &file_kind, file->node, &source) != 0)
@@ -297,7 +297,7 @@ static void ask_source (struct host_list *list, const struct conf_value *from)
     buf_release (&set);
 }
 
-static void add_source (struct host_list *list, const struct yaml_node *node)
+static void hosts_add_source (struct host_list *list, const struct yaml_node *node)
 {
     struct conf_value of[FROM_KEYS];
     struct draft *draft = list->draft;
@@ -311,7 +311,7 @@ static void add_source (struct host_list *list, const struct yaml_node *node)
     else if (!is_file)
         ask_source (list, &of[FROM_FROM]);
     else if (of[FROM_FILE].good)
-        add_file (list, &of[FROM_FILE]);
+        hosts_add_file (list, &of[FROM_FILE]);
 }
 
 static bool is_source (const struct yaml_node *map)
@@ -325,7 +325,7 @@ static bool is_source (const struct yaml_node *map)
 static void add_item (struct host_list *list, const struct yaml_node *node)
 {
     if (node->kind == YAML_MAP && is_source (node))
-        add_source (list, node);
+        hosts_add_source (list, node);
     else if (node->kind == YAML_MAP)
         add_map (list, node);
     else if (node->kind == YAML_SCALAR)
@@ -336,7 +336,7 @@ static void add_item (struct host_list *list, const struct yaml_node *node)
                     yaml_kind_name (node->kind));
 }
 
-static void add_all (struct host_list *list, const struct yaml_node *node)
+static void hosts_add_all (struct host_list *list, const struct yaml_node *node)
 {
     if (node->kind == YAML_LIST)
         for (const struct yaml_node *item = node->first; item; item = item->next)
@@ -344,14 +344,14 @@ static void add_all (struct host_list *list, const struct yaml_node *node)
     else if (node->kind == YAML_SCALAR)
         add_set (list, node);
     else if (is_source (node))
-        add_source (list, node);
+        hosts_add_source (list, node);
     else
         problem_at (list->draft->problems, node,
                     "hosts is a map without the key from, expected a host set such as v6e[0-3], a list of hosts, or "
                     "{from: slurm}");
 }
 
-static void finish (struct host_list *list, const struct yaml_node *node)
+static void hosts_finish (struct host_list *list, const struct yaml_node *node)
 {
     struct draft *draft = list->draft;
     if (list->n == 0) {
@@ -379,12 +379,12 @@ void draft_hosts (struct draft *draft)
         return;
     struct host_list *list = mem_alloc (sizeof *list);
     list->draft = draft;
-    add_all (list, value->node);
+    hosts_add_all (list, value->node);
     if (draft->problems->errors == errors_before)
         host_list_filter (list);
     /* With a host missing, the mesh and the writer would be found wrong as well. */
     if (draft->problems->errors == errors_before)
-        finish (list, value->node);
+        hosts_finish (list, value->node);
     mem_free (list);
 }
 
@@ -399,7 +399,7 @@ static const char *group_names (const struct draft *draft)
     return buf_finish (&list, draft->arena).ptr;
 }
 
-static bool find_group (const void *owner, struct text name, struct text *expression)
+static bool hosts_find_group (const void *owner, struct text name, struct text *expression)
 {
     return var_find (owner, name, expression);
 }
@@ -407,7 +407,7 @@ static bool find_group (const void *owner, struct text name, struct text *expres
 int draft_host_set (struct draft *draft, const struct yaml_node *node, bool once, struct name_list *names)
 {
     struct err err;
-    const struct hostset_group_lookup groups = { .find = find_group, .owner = &draft->groups };
+    const struct hostset_group_lookup groups = { .find = hosts_find_group, .owner = &draft->groups };
     const struct hostset_rules rules = { .max = HOSTS_MAX, .once = once, .groups = &groups };
     if (hostset_read (node->text, &rules, draft->arena, names, &err) == 0)
         return 0;
@@ -420,7 +420,7 @@ int draft_host_set (struct draft *draft, const struct yaml_node *node, bool once
                        text_starts (node->text, "-") ? "; an item of a list has a blank behind its '-'" : "", known);
 }
 
-static void add_group (struct draft *draft, const struct yaml_node *key)
+static void hosts_add_group (struct draft *draft, const struct yaml_node *key)
 {
     const struct yaml_node *set = key->value;
     if (!name_is_good (key->text))
@@ -440,7 +440,7 @@ void draft_check_groups (struct draft *draft)
         return;
     draft->groups.items = arena_array (draft->arena, groups->node->n, sizeof *draft->groups.items);
     for (const struct yaml_node *key = groups->node->first; key; key = key->next)
-        add_group (draft, key);
+        hosts_add_group (draft, key);
     for (const struct yaml_node *key = groups->node->first; key; key = key->next) {
         struct name_list names = { 0 };
         if (key->value->kind == YAML_SCALAR && !yaml_is_null (key->value))

@@ -32,7 +32,7 @@ struct kit_draft {
 
 /* ---- places ---- */
 
-static bool is_file (const char *path)
+static bool kit_is_file (const char *path)
 {
     struct stat status;
     return stat (path, &status) == 0 && S_ISREG (status.st_mode);
@@ -49,14 +49,14 @@ static void find_helper (struct kit_draft *kit)
 {
     struct text folder = kit->folder;
     for (uint32_t level = 0; level < HELPER_LEVELS_MAX; level++) {
-        if (is_file (below (kit->draft, folder, TEXT_LIT (KIT_HELPER)).ptr)) {
+        if (kit_is_file (below (kit->draft, folder, TEXT_LIT (KIT_HELPER)).ptr)) {
             kit->helper_folder = folder;
             return;
         }
         folder = path_folder (folder);
     }
     folder = text_format (kit->draft->arena, "%s/worker/canaries", kit->draft->options->share_dir);
-    if (is_file (below (kit->draft, folder, TEXT_LIT (KIT_HELPER)).ptr))
+    if (kit_is_file (below (kit->draft, folder, TEXT_LIT (KIT_HELPER)).ptr))
         kit->helper_folder = folder;
 }
 
@@ -70,7 +70,7 @@ static bool has_path (const struct kit_draft *kit, struct text path)
     return false;
 }
 
-static int add_file (struct kit_draft *kit, struct text name, const struct source *source)
+static int kit_add_file (struct kit_draft *kit, struct text name, const struct source *source)
 {
     if (has_path (kit, source->ref.path))
         return 0;
@@ -94,17 +94,17 @@ static int read_file (struct kit_draft *kit, struct text folder, struct text nam
         return -1;
     if (lstat (source.shown, &found) == 0 && S_ISLNK (found.st_mode)) /* else beside its canary, which is noted */
         draft_note_path (kit->draft, source.shown);
-    return add_file (kit, text_copy (kit->draft->arena, name), &source);
+    return kit_add_file (kit, text_copy (kit->draft->arena, name), &source);
 }
 
 /* ---- imports ---- */
 
-static bool is_blank (char c)
+static bool kit_is_blank (char c)
 {
     return c == ' ' || c == '\t';
 }
 
-static void skip (struct text *line, uint32_t bytes)
+static void kit_skip (struct text *line, uint32_t bytes)
 {
     line->ptr += bytes;
     line->len -= bytes;
@@ -112,21 +112,21 @@ static void skip (struct text *line, uint32_t bytes)
 
 static void skip_blanks (struct text *line)
 {
-    while (line->len && is_blank (line->ptr[0]))
-        skip (line, 1);
+    while (line->len && kit_is_blank (line->ptr[0]))
+        kit_skip (line, 1);
 }
 
-static struct text take_word (struct text *line)
+static struct text kit_take_word (struct text *line)
 {
     struct text word = { line->ptr, text_span (*line, "_") };
-    skip (line, word.len);
+    kit_skip (line, word.len);
     return word;
 }
 
 static void warn_of_package (struct kit_draft *kit, struct text name)
 {
     struct text folder = below (kit->draft, kit->folder, name);
-    if (draft_is_remote (kit->draft) && is_file (below (kit->draft, folder, TEXT_LIT ("__init__.py")).ptr))
+    if (draft_is_remote (kit->draft) && kit_is_file (below (kit->draft, folder, TEXT_LIT ("__init__.py")).ptr))
         warning_at (
             kit->draft->problems, kit->canary,
             "the package %.*s beside this program is not copied to hosts, expected modules of one file each, or with a "
@@ -139,7 +139,7 @@ static int take_module (struct kit_draft *kit, struct text name)
     if (name.len == 0 || name.len > ID_MAX_BYTES)
         return 0;
     struct text file = text_format (kit->draft->arena, "%.*s.py", TEXT_ARG (name));
-    if (is_file (below (kit->draft, kit->folder, file).ptr))
+    if (kit_is_file (below (kit->draft, kit->folder, file).ptr))
         return read_file (kit, kit->folder, file);
     kit->wants_command_helper |= text_is (name, COMMAND_HELPER);
     warn_of_package (kit, name);
@@ -150,18 +150,18 @@ static int take_module (struct kit_draft *kit, struct text name)
 static int scan_line (struct kit_draft *kit, struct text line)
 {
     skip_blanks (&line);
-    struct text word = take_word (&line);
+    struct text word = kit_take_word (&line);
     bool several = text_is (word, "import");
     if (!several && !text_is (word, "from"))
         return 0;
     do {
         skip_blanks (&line);
-        if (take_module (kit, take_word (&line)) < 0)
+        if (take_module (kit, kit_take_word (&line)) < 0)
             return -1;
         while (line.len && line.ptr[0] != ',')
-            skip (&line, 1);
+            kit_skip (&line, 1);
         if (line.len)
-            skip (&line, 1);
+            kit_skip (&line, 1);
     } while (several && line.len);
     return 0;
 }
@@ -186,7 +186,7 @@ static bool name_below_helper (struct kit_draft *kit)
         return false;
     struct text inside = { kit->folder.ptr + top.len, kit->folder.len - top.len }; /* "" or "/jax" */
     if (inside.len)
-        skip (&inside, 1);
+        kit_skip (&inside, 1);
     for (uint32_t i = 0; i < kit->n; i++) {
         struct kit_file *file = &kit->files[i];
         if (inside.len && !text_is (file->name, KIT_HELPER))
@@ -218,9 +218,9 @@ static int check_bytes (struct kit_draft *kit)
         kit->n, TEXT_ARG (kit->folder), (unsigned) bytes, NAMES_MAX_BYTES);
 }
 
-static int gather (struct kit_draft *kit, const struct source *program)
+static int kit_gather (struct kit_draft *kit, const struct source *program)
 {
-    if (add_file (kit, path_name (program->ref.path), program) < 0)
+    if (kit_add_file (kit, path_name (program->ref.path), program) < 0)
         return -1;
     find_helper (kit);
     if (kit->helper_folder.len && read_file (kit, kit->helper_folder, TEXT_LIT (KIT_HELPER)) < 0)
@@ -239,7 +239,7 @@ int draft_kit (struct draft *draft, const struct yaml_node *canary, const struct
     kit->draft = draft;
     kit->canary = canary;
     kit->folder = path_folder (program->ref.path);
-    if (gather (kit, program) < 0)
+    if (kit_gather (kit, program) < 0)
         return -1;
     rung->files.items = kit->files;
     rung->files.n = kit->n;
@@ -301,7 +301,7 @@ static int add_command_helper (struct kit_draft *kit)
 static int gather_command (struct kit_draft *kit, const struct kit_sources *files)
 {
     for (uint32_t i = 0; i < files->n; i++)
-        if (add_file (kit, path_name (files->items[i].ref.path), &files->items[i]) < 0)
+        if (kit_add_file (kit, path_name (files->items[i].ref.path), &files->items[i]) < 0)
             return -1;
     for (uint32_t i = 0; i < kit->n; i++) { /* it grows meanwhile */
         struct text path = kit->files[i].file.path;

@@ -80,7 +80,7 @@ static uint32_t take_size (struct text *grid)
 }
 
 /* Do hosts with these bounds fill a grid of this shape? It is a grid: mesh_topology_chips said so. */
-static bool fits (const struct machine_type *machine, struct text topology)
+static bool machine_fits (const struct machine_type *machine, struct text topology)
 {
     struct text bounds = machine->bounds;
     uint32_t dimensions = 0;
@@ -97,7 +97,7 @@ static uint64_t chips_of (const struct machine_type *row, const struct slice_sha
 {
     uint32_t chips = row->counts == TYPE_COUNT_CORES ? shape->number / 2 : shape->number;
     bool fitting = shape->topology.len == 0 ||
-                   (mesh_topology_chips (shape->topology, &chips) && fits (row, shape->topology));
+                   (mesh_topology_chips (shape->topology, &chips) && machine_fits (row, shape->topology));
     return fitting && text_equal (row->accelerator, shape->accelerator) ? chips : 0;
 }
 
@@ -131,7 +131,7 @@ static struct text grid_of (const struct machine_type *machine, struct arena *ar
     return buf_finish (&grid, arena);
 }
 
-static struct text type_of (const struct machine_type *machine, uint32_t chips, struct arena *arena)
+static struct text machine_type_of (const struct machine_type *machine, uint32_t chips, struct arena *arena)
 {
     uint32_t number = machine->counts == TYPE_COUNT_CORES ? 2 * chips : chips;
     return text_format (arena, "%.*s-%u", TEXT_ARG (machine->accelerator), number);
@@ -164,7 +164,7 @@ static void take_topology (struct draft *draft, const struct conf_value *of_prof
                     TEXT_ARG (of_slice->text), TEXT_ARG (of_profile->text));
     plan->topology = of_slice->given ? of_slice->text : of_profile->text;
     const struct machine_type *machine = &draft->plan.machine;
-    if (machine->id.len && mesh_topology_chips (plan->topology, &chips) && !fits (machine, plan->topology))
+    if (machine->id.len && mesh_topology_chips (plan->topology, &chips) && !machine_fits (machine, plan->topology))
         problem_at (
             draft->problems, of_slice->given ? of_slice->node : of_profile->node,
             "hosts of type %.*s have chips of %.*s, of which no slice of topology %.*s can be made, expected a grid "
@@ -172,7 +172,7 @@ static void take_topology (struct draft *draft, const struct conf_value *of_prof
             TEXT_ARG (machine->id), TEXT_ARG (machine->bounds), TEXT_ARG (plan->topology), machine->dimensions);
     if (!machine->id.len || !mesh_topology_chips (plan->topology, &chips))
         return;
-    struct text type = type_of (machine, chips, draft->arena);
+    struct text type = machine_type_of (machine, chips, draft->arena);
     if (plan->accelerator.len && !text_equal (plan->accelerator, type))
         problem_at (draft->problems, draft->slice[SLICE_MACHINE].node,
                     "the profile's accelerator is %.*s, but a slice of type %.*s with topology %.*s is %.*s",
@@ -190,6 +190,6 @@ void draft_take_machine (struct draft *draft, const struct conf_value profile[PR
     const struct frontend_alone alone = { .bounds = machine->bounds,
                                           .chips = machine->chips,
                                           .topology = grid_of (machine, draft->arena),
-                                          .type = type_of (machine, machine->chips, draft->arena) };
+                                          .type = machine_type_of (machine, machine->chips, draft->arena) };
     frontend_alone_env (draft->frontend, &alone, draft->arena, &draft->plan.profile.host_env);
 }

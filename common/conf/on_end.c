@@ -25,12 +25,12 @@ static struct text find_program (struct draft *draft, struct text word)
     return text_starts (file, "/") && is_executable (file.ptr) ? file : (struct text){ 0 };
 }
 
-static bool is_word (const struct yaml_node *node)
+static bool on_end_is_word (const struct yaml_node *node)
 {
     return node->kind == YAML_SCALAR && !yaml_is_null (node) && !memchr (node->text.ptr, '\0', node->text.len);
 }
 
-static void read_words (struct draft *draft, const struct yaml_node *list, text_list *words)
+static void on_end_read_words (struct draft *draft, const struct yaml_node *list, text_list *words)
 {
     if (list->n == 0 || list->n > ARGV_MAX) {
         problem_at (draft->problems, list, "on_end has %u words, expected 1 to %d", list->n, ARGV_MAX);
@@ -38,7 +38,7 @@ static void read_words (struct draft *draft, const struct yaml_node *list, text_
     }
     words->items = arena_array (draft->arena, list->n, sizeof *words->items);
     for (const struct yaml_node *word = list->first; word; word = word->next)
-        if (is_word (word) && (word->text.len || word != list->first))
+        if (on_end_is_word (word) && (word->text.len || word != list->first))
             words->items[words->n++] = word->text;
         else
             problem_at (draft->problems, word, "a word of on_end is no single value, or names no program");
@@ -63,11 +63,11 @@ void draft_on_end (struct draft *draft)
     struct on_end *on_end = &draft->plan.on_end;
     on_end->timeout_ms = ON_END_MS;
     if (given->node->kind == YAML_LIST) {
-        read_words (draft, given->node, &on_end->command);
+        on_end_read_words (draft, given->node, &on_end->command);
     } else if (section_read (&on_end_section, given->node, of, draft->problems) == 0) {
         on_end->timeout_ms = of[ON_END_TIMEOUT].number;
         if (of[ON_END_COMMAND].good)
-            read_words (draft, of[ON_END_COMMAND].node, &on_end->command);
+            on_end_read_words (draft, of[ON_END_COMMAND].node, &on_end->command);
     }
 }
 

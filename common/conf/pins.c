@@ -27,7 +27,7 @@ static void set_env_dir (struct draft *draft)
                                      pins->file.sha256.ptr);
 }
 
-static int read_file (struct draft *draft, const struct yaml_node *reference, struct text *bytes)
+static int pins_read_file (struct draft *draft, const struct yaml_node *reference, struct text *bytes)
 {
     struct source source;
     if (draft_read_source (draft, &pins_kind, reference, &source) != 0)
@@ -97,7 +97,7 @@ static void read_map (struct draft *draft, const struct yaml_node *map)
                     "the interpreter is %s, expected a name on the PATH or an absolute path",
                     problem_quote (draft->problems, pins[PINS_PYTHON].text));
     draft->plan.pins.python = pins[PINS_PYTHON].text;
-    if (!pins[PINS_FILE].good || read_file (draft, pins[PINS_FILE].node, &bytes) != 0)
+    if (!pins[PINS_FILE].good || pins_read_file (draft, pins[PINS_FILE].node, &bytes) != 0)
         return;
     set_env_dir (draft);
     if (!pins[PINS_WHEELS].given || pins[PINS_WHEELS].good)
@@ -133,7 +133,7 @@ void draft_pins (struct draft *draft)
     else if (reference->text.len > PATH_MAX_BYTES)
         problem_at (draft->problems, reference, "the name of the pin set is %u bytes long, expected at most %d",
                     reference->text.len, PATH_MAX_BYTES);
-    else if (read_file (draft, reference, &bytes) == 0) {
+    else if (pins_read_file (draft, reference, &bytes) == 0) {
         set_env_dir (draft);
         read_wheels (draft, reference, (struct text){ 0 }, bytes);
     }

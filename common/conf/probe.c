@@ -41,7 +41,7 @@ static int write_options (struct draft *draft, const var_list *options, struct t
     return rc;
 }
 
-static int read_options (struct draft *draft, const struct yaml_node *map, struct text *json)
+static int probe_read_options (struct draft *draft, const struct yaml_node *map, struct text *json)
 {
     var_list options = { 0 };
     if (map->kind != YAML_MAP)
@@ -75,7 +75,7 @@ static int read_client (struct draft *draft, const struct yaml_node *value, bool
 static int read_arg (struct draft *draft, const struct yaml_node *key, const struct rung *rung, struct text *json)
 {
     if (text_is (key->text, "options"))
-        return read_options (draft, key->value, json);
+        return probe_read_options (draft, key->value, json);
     int rc = -1;
     if (text_is (key->text, "plugin"))
         rc = read_plugin (draft, key->value, rung->needs_env);

@@ -10,26 +10,27 @@
 
 enum { QUOTED_COLUMNS = 60 };
 
-static struct conf_problem *append (struct problem_list *problems)
+static struct conf_problem *problems_append (struct problem_list *problems)
 {
     problems->items = mem_room (problems->items, problems->n, &problems->capacity, 16, sizeof *problems->items);
     return &problems->items[problems->n++];
 }
 
-static const char *format_text (struct arena *arena, const char *format, va_list values)
+static const char *problems_format_text (struct arena *arena, const char *format, va_list values)
 {
     char line[ERR_TEXT_BYTES];
     vsnprintf (line, sizeof line, format, values);
     return text_copy (arena, text_of (line)).ptr;
 }
 
-static void add (struct problem_list *problems, struct conf_problem problem, const char *format, va_list values)
+static void problems_add (struct problem_list *problems, struct conf_problem problem, const char *format,
+                          va_list values)
 {
     problems->errors += !problem.warning;
     if (problems->n >= PROBLEMS_MAX)
         return;
-    problem.text = format_text (problems->arena, format, values);
-    *append (problems) = problem;
+    problem.text = problems_format_text (problems->arena, format, values);
+    *problems_append (problems) = problem;
 }
 
 void problem_add (struct problem_list *problems, const char *file, uint32_t line, uint32_t column, const char *format,
@@ -37,7 +38,7 @@ void problem_add (struct problem_list *problems, const char *file, uint32_t line
 {
     va_list values;
     va_start (values, format);
-    add (problems, (struct conf_problem){ .file = file, .line = line, .column = column }, format, values);
+    problems_add (problems, (struct conf_problem){ .file = file, .line = line, .column = column }, format, values);
     va_end (values);
 }
 
@@ -45,7 +46,8 @@ int problem_at (struct problem_list *problems, const struct yaml_node *at, const
 {
     va_list values;
     va_start (values, format);
-    add (problems, (struct conf_problem){ .file = at->file, .line = at->line, .column = at->column }, format, values);
+    problems_add (problems, (struct conf_problem){ .file = at->file, .line = at->line, .column = at->column }, format,
+                  values);
     va_end (values);
     return -1;
 }
@@ -55,7 +57,7 @@ void warning_at (struct problem_list *problems, const struct yaml_node *node, co
     va_list values;
     va_start (values, format);
     struct conf_problem where = { .file = node->file, .line = node->line, .column = node->column, .warning = true };
-    add (problems, where, format, values);
+    problems_add (problems, where, format, values);
     va_end (values);
 }
 
@@ -74,7 +76,7 @@ const char *problem_quote_value (struct problem_list *problems, const struct yam
     return node->kind == YAML_SCALAR ? problem_quote (problems, node->text) : yaml_kind_name (node->kind);
 }
 
-static int compare (const void *a, const void *b)
+static int problems_compare (const void *a, const void *b)
 {
     const struct conf_problem *x = a, *y = b;
     int by_file = strcmp (x->file, y->file);
@@ -92,7 +94,7 @@ static void drop_repeats (struct problem_list *problems)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < problems->n; i++)
-        if (kept == 0 || compare (&problems->items[kept - 1], &problems->items[i]) != 0)
+        if (kept == 0 || problems_compare (&problems->items[kept - 1], &problems->items[i]) != 0)
             problems->items[kept++] = problems->items[i];
     problems->n = kept;
 }
@@ -139,7 +141,7 @@ int problem_unknown (struct problem_list *problems, const struct yaml_node *at, 
 int problems_to_report (struct problem_list *problems, struct conf_report *report, struct err *err)
 {
     if (problems->n > 0)
-        qsort (problems->items, problems->n, sizeof *problems->items, compare);
+        qsort (problems->items, problems->n, sizeof *problems->items, problems_compare);
     drop_repeats (problems);
     report->n = problems->n;
     report->items = arena_copy (problems->arena, problems->items, problems->n * sizeof *problems->items);

@@ -88,7 +88,7 @@ static int check_value (struct draft *draft, const struct yaml_node *key)
     return check_placeholders (draft, key);
 }
 
-static int check_name (struct draft *draft, const struct yaml_node *name)
+static int profile_check_name (struct draft *draft, const struct yaml_node *name)
 {
     if (name->kind == YAML_BAD)
         return -1;
@@ -108,7 +108,7 @@ static void read_variables (struct draft *draft, const struct conf_value *map, u
     if (unset)
         unset->items = arena_array (draft->arena, n, sizeof *unset->items);
     for (const struct yaml_node *key = n ? map->node->first : NULL; key; key = key->next) {
-        if (check_name (draft, key) < 0)
+        if (profile_check_name (draft, key) < 0)
             continue;
         if (unset && key->value->kind == YAML_SCALAR && yaml_is_null (key->value)) {
             if (check_unset (draft, key) == 0)
@@ -120,7 +120,7 @@ static void read_variables (struct draft *draft, const struct conf_value *map, u
     }
 }
 
-static void read_env (struct draft *draft, const struct conf_value values[PROFILE_KEYS])
+static void profile_read_env (struct draft *draft, const struct conf_value values[PROFILE_KEYS])
 {
     struct profile *plan = &draft->plan.profile;
     const struct conf_value *premapped = &values[PROFILE_PREMAPPED];
@@ -145,7 +145,7 @@ static void read_inherit (struct draft *draft, const struct conf_value *list)
         return;
     plan->inherit.items = arena_array (draft->arena, name ? list->node->n : 0, sizeof *plan->inherit.items);
     for (; name; name = name->next) {
-        if (check_name (draft, name) < 0)
+        if (profile_check_name (draft, name) < 0)
             continue;
         lint (draft, name, NULL);
         if (var_find (&plan->env, name->text, &value))
@@ -291,7 +291,7 @@ void draft_profile (struct draft *draft)
     plan->splits = profile[PROFILE_SPLITS].given ? profile[PROFILE_SPLITS].number : !text_is (plan->backend, "tpu");
     check_backend (draft, &profile[PROFILE_BACKEND]);
     check_premapped (draft, &profile[PROFILE_PREMAPPED], plan->backend);
-    read_env (draft, profile);
+    profile_read_env (draft, profile);
     read_inherit (draft, &profile[PROFILE_INHERIT]);
     read_shapes (draft, root, &profile[PROFILE_SHAPES]);
     draft_take_machine (draft, profile);

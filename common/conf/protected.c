@@ -7,7 +7,7 @@
 /* Each RUN message contains them. */
 enum { PROTECTED_BYTES_MAX = 16 * 1024 };
 
-static void add (struct draft *draft, struct text path)
+static void protected_add (struct draft *draft, struct text path)
 {
     struct cache_plan *plan = &draft->plan.cache;
     const char *whole = text_copy (draft->arena, path).ptr;
@@ -30,7 +30,7 @@ static void add_with_folder (struct draft *draft, struct text path)
     for (size_t i = 0; i < sizeof for_all / sizeof for_all[0]; i++)
         alone = alone || text_is (folder, for_all[i]);
     alone = alone || text_is_among (folder, draft->plan.cache.writable.items, draft->plan.cache.writable.n);
-    add (draft, alone ? path : folder);
+    protected_add (draft, alone ? path : folder);
 }
 
 static void add_environments (struct draft *draft)
@@ -68,9 +68,9 @@ static void add_programs (struct draft *draft)
 static void add_ssh (struct draft *draft)
 {
     const struct ssh_plan *ssh = &draft->plan.start.ssh;
-    add (draft, ssh->known_hosts);
+    protected_add (draft, ssh->known_hosts);
     for (uint32_t i = 0; i < ssh->identities.n; i++)
-        add (draft, ssh->identities.items[i]);
+        protected_add (draft, ssh->identities.items[i]);
 }
 
 /* A writable path below a protected folder would not be writable. */
@@ -107,17 +107,17 @@ void draft_protected_paths (struct draft *draft)
     plan->protected.items = arena_array (draft->arena, PROTECTED_MAX, sizeof *plan->protected.items);
     if (draft->options->home_named)
         draft_note_path (draft, draft->options->home_named);
-    add (draft, text_of (draft->options->home));
-    add (draft, text_of (draft->options->share_dir));
+    protected_add (draft, text_of (draft->options->home));
+    protected_add (draft, text_of (draft->options->share_dir));
     add_with_folder (draft, text_of (draft->options->program));
-    add (draft, draft->plan.start.directory);
+    protected_add (draft, draft->plan.start.directory);
     add_environments (draft);
     add_programs (draft);
     if (draft->plan.pins.wheels.n)
         add_with_folder (draft, draft->plan.pins.wheels.items[0].file.path);
     add_ssh (draft);
     for (uint32_t i = 0; i < draft->read.n; i++)
-        add (draft, draft->read.items[i]);
+        protected_add (draft, draft->read.items[i]);
     check_room (draft);
     check_writable (draft);
 }

@@ -131,7 +131,7 @@ static bool is_probe (const struct rung *rung)
     return rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "probe");
 }
 
-static void read_env (struct draft *draft, const struct conf_value *env, struct rung *rung)
+static void rung_read_env (struct draft *draft, const struct conf_value *env, struct rung *rung)
 {
     bool has_pins = draft->slice[SLICE_PINS].given || draft->options->pins;
     bool restores = text_is (rung->builtin, "restore");
@@ -215,7 +215,7 @@ int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *
                     "args is set for a rung without a canary or probe, expected it only for these");
     read_warm (draft, of, rung);
     check_cache (draft, &of[RUNG_WARM], rung);
-    read_env (draft, &of[RUNG_ENV], rung);
+    rung_read_env (draft, &of[RUNG_ENV], rung);
     read_backend (draft, &of[RUNG_BACKEND], rung);
     if (is_probe (rung))
         draft_probe_args (draft, node, &of[RUNG_ARGS], rung);

@@ -145,7 +145,7 @@ static void section_report_missing (const struct section_schema *section, const 
 /* ---- keys in the wrong place ---- */
 
 /* The map of this section to which the key belongs; else another section that has it. */
-static const char *belongs (const struct section_schema *section, struct text name, struct arena *arena)
+static const char *section_belongs (const struct section_schema *section, struct text name, struct arena *arena)
 {
     for (uint32_t i = 0; i < section->keys_n; i++)
         if (section->keys[i].section && find_key (section->keys[i].section, name))
@@ -168,7 +168,7 @@ static void section_report_unknown (const struct section_schema *section, const 
         names[i] = section->keys[i].name;
         buf_printf (&list, "%s%s", i ? ", " : "", names[i]);
     }
-    const char *place = belongs (section, key->text, problems->arena);
+    const char *place = section_belongs (section, key->text, problems->arena);
     const char *near = place ? NULL : nearest_word (key->text, names, section->keys_n);
     const char *quoted = problem_quote (problems, key->text);
     if (place)
@@ -191,7 +191,7 @@ static uint32_t known_keys (const struct section_schema *section, const struct y
     return n;
 }
 
-static bool is_file (const struct section_schema *section)
+static bool section_is_file (const struct section_schema *section)
 {
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         if (files[i] == section)
@@ -218,7 +218,7 @@ static bool section_report_other_file (const struct section_schema *section, con
 {
     uint32_t most = known_keys (section, map);
     const char *other = NULL;
-    if (!is_file (section))
+    if (!section_is_file (section))
         return false;
     if (map->n == 0) {
         report_empty (section, map, problems);
@@ -347,7 +347,7 @@ bool section_value_is_good (const struct conf_key *key, const struct yaml_node *
     }
 }
 
-static void read_default (const struct conf_key *key, const struct yaml_node *map, struct conf_value *value)
+static void section_read_default (const struct conf_key *key, const struct yaml_node *map, struct conf_value *value)
 {
     *value = (struct conf_value){ .node = map };
     if (!key->fallback)
@@ -357,8 +357,8 @@ static void read_default (const struct conf_key *key, const struct yaml_node *ma
     assert (value->good); /* else the table is wrong */
 }
 
-static void read_key (const struct section_schema *section, const struct yaml_node *node, struct conf_value values[],
-                      struct problem_list *problems)
+static void section_read_key (const struct section_schema *section, const struct yaml_node *node,
+                              struct conf_value values[], struct problem_list *problems)
 {
     for (uint32_t i = 0; i < section->keys_n; i++) {
         const struct conf_key *key = &section->keys[i];
@@ -373,7 +373,8 @@ static void read_key (const struct section_schema *section, const struct yaml_no
     section_report_unknown (section, node, problems);
 }
 
-static void forget (const struct section_schema *section, const struct yaml_node *map, struct conf_value values[])
+static void section_forget (const struct section_schema *section, const struct yaml_node *map,
+                            struct conf_value values[])
 {
     for (uint32_t i = 0; i < section->keys_n; i++)
         values[i] = (struct conf_value){ .node = map };
@@ -383,14 +384,14 @@ int section_read (const struct section_schema *section, const struct yaml_node *
                   struct problem_list *problems)
 {
     for (uint32_t i = 0; i < section->keys_n; i++)
-        read_default (&section->keys[i], map, &values[i]);
+        section_read_default (&section->keys[i], map, &values[i]);
     if (map->kind == YAML_MAP && !section_report_other_file (section, map, problems)) {
         for (const struct yaml_node *key = map->first; key; key = key->next)
-            read_key (section, key, values, problems);
+            section_read_key (section, key, values, problems);
         section_report_missing (section, map, values, problems);
         return 0;
     }
-    forget (section, map, values);
+    section_forget (section, map, values);
     if (map->kind == YAML_SCALAR || map->kind == YAML_LIST)
         problem_at (problems, map, "%s stands here, expected a map with the keys of %s, each as 'key: value'",
                     problem_quote_value (problems, map), section->name);
@@ -404,7 +405,7 @@ int section_read_optional (const struct section_schema *section, const struct co
     if (value->given && value->good)
         return section_read (section, value->node, values, problems);
     if (value->given) { /* no map: reported by whoever read the key */
-        forget (section, value->node, values);
+        section_forget (section, value->node, values);
         return -1;
     }
     if (section_read (section, &none, values, problems) != 0)

@@ -45,7 +45,8 @@ static int read_conditions (struct draft *draft, const struct conf_value *list, 
 }
 
 /* False: the texts pass the limit of the automaton (reported once). */
-static bool has_room (struct signature_draft *list, const struct signature *item, const struct yaml_node *node)
+static bool signatures_has_room (struct signature_draft *list, const struct signature *item,
+                                 const struct yaml_node *node)
 {
     bool had = list->bytes <= SIGNATURE_SET_TEXT_BYTES;
     list->bytes += item->text.len;
@@ -80,7 +81,7 @@ static int check_always (struct draft *draft, const struct conf_value of[], cons
     return 0;
 }
 
-static void add (struct signature_draft *list, const struct conf_value of[], const struct yaml_node *node)
+static void signatures_add (struct signature_draft *list, const struct conf_value of[], const struct yaml_node *node)
 {
     struct name_list also, unless, backends;
     bool good = read_conditions (list->draft, &of[SIGNATURE_ALSO], &also) == 0;
@@ -115,11 +116,11 @@ static void add (struct signature_draft *list, const struct conf_value of[], con
                               .unless = { unless.items, unless.n },
                               .always = of[SIGNATURE_ALWAYS].number,
                               .backends = { backends.items, backends.n } };
-    if (has_room (list, &item, node))
+    if (signatures_has_room (list, &item, node))
         list->items[list->n++] = item;
 }
 
-static void read_file (void *owner, const struct yaml_node *reference)
+static void signatures_read_file (void *owner, const struct yaml_node *reference)
 {
     struct signature_draft *list = owner;
     struct source source;
@@ -130,14 +131,14 @@ static void read_file (void *owner, const struct yaml_node *reference)
         return;
     for (const struct yaml_node *node = file[SIGNATURES_LIST].node->first; node; node = node->next)
         if (section_read (&signature_section, node, of, problems) == 0)
-            add (list, of, node);
+            signatures_add (list, of, node);
 }
 
 /* Problems of a default list are shown at the map that lacks the key. */
-static void read_default (struct signature_draft *list, const char *name)
+static void signatures_read_default (struct signature_draft *list, const char *name)
 {
     struct yaml_node reference = draft_make_reference (list->draft->slice[SLICE_SIGNATURES].node, text_of (name));
-    read_file (list, &reference);
+    signatures_read_file (list, &reference);
 }
 
 void draft_signatures (struct draft *draft)
@@ -146,9 +147,9 @@ void draft_signatures (struct draft *draft)
     struct signature_draft list = { .draft = draft };
     list.items = arena_array (draft->arena, SIGNATURES_IN_ALL_MAX, sizeof *list.items);
     if (given->given && given->good)
-        draft_each_reference (draft, given->node, &signatures_kind, read_file, &list);
+        draft_each_reference (draft, given->node, &signatures_kind, signatures_read_file, &list);
     for (size_t i = 0; !given->given && i < sizeof shipped / sizeof shipped[0]; i++)
-        read_default (&list, shipped[i]);
+        signatures_read_default (&list, shipped[i]);
     draft->plan.signatures.items = list.items;
     draft->plan.signatures.n = list.n;
 }

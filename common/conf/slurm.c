@@ -50,7 +50,7 @@ static bool is_safe (struct text option)
 }
 
 /* "exclusive" of "--exclusive=user"; empty: no name. */
-static struct text name_of (struct text option)
+static struct text slurm_name_of (struct text option)
 {
     struct text name = { .ptr = option.ptr + 2 };
     while (name.len + 2 < option.len &&
@@ -69,7 +69,7 @@ static void add_option (struct draft *draft, const struct yaml_node *item)
         return;
     const char *shown = problem_quote_value (draft->problems, item);
     bool safe = item->kind == YAML_SCALAR && is_safe (item->text);
-    struct text name = safe ? name_of (item->text) : (struct text){ 0 };
+    struct text name = safe ? slurm_name_of (item->text) : (struct text){ 0 };
     if (name.len == 0 || name.ptr[0] == '-')
         problem_at (draft->problems, item,
                     "an item of options is %s, expected an option of srun: --name or --name=value, without blanks, "
@@ -84,7 +84,7 @@ static void add_option (struct draft *draft, const struct yaml_node *item)
         slurm->options.items[slurm->options.n++] = item->text;
 }
 
-static void read_options (struct draft *draft, const struct conf_value *list)
+static void slurm_read_options (struct draft *draft, const struct conf_value *list)
 {
     struct slurm_plan *slurm = &draft->plan.start.slurm;
     const struct yaml_node *item;
@@ -101,5 +101,5 @@ void draft_slurm (struct draft *draft)
         return;
     draft->plan.start.slurm.account = slurm[SLURM_ACCOUNT].text;
     draft->plan.start.slurm.partition = slurm[SLURM_PARTITION].text;
-    read_options (draft, &slurm[SLURM_OPTIONS]);
+    slurm_read_options (draft, &slurm[SLURM_OPTIONS]);
 }

@@ -28,7 +28,7 @@ struct text source_stem (struct text path, const char *extension)
     return stem;
 }
 
-static bool is_path (const struct conf_file_kind *kind, struct text word)
+static bool source_is_path (const struct conf_file_kind *kind, struct text word)
 {
     return memchr (word.ptr, '/', word.len) != NULL || has_extension (word, kind->extension);
 }
@@ -50,12 +50,12 @@ static const char *beside (struct arena *arena, const char *file, struct text wo
     return text_format (arena, "%.*s/%.*s", (int) (slash - file), file, TEXT_ARG (word)).ptr;
 }
 
-static const char *find (const struct conf_file_kind *kind, const char *share_dir, const struct yaml_node *at,
-                         struct arena *arena)
+static const char *source_find (const struct conf_file_kind *kind, const char *share_dir, const struct yaml_node *at,
+                                struct arena *arena)
 {
     if (is_canary_name (kind, at->text))
         return text_format (arena, "%s/%s/%.*s", share_dir, kind->folder, TEXT_ARG (at->text)).ptr;
-    if (is_path (kind, at->text))
+    if (source_is_path (kind, at->text))
         return beside (arena, at->file, at->text);
     return text_format (arena, "%s/%s/%.*s%s", share_dir, kind->folder, TEXT_ARG (at->text), kind->extension).ptr;
 }
@@ -79,7 +79,7 @@ static uint32_t folder_names (const struct conf_file_kind *kind, const char *pat
     return n;
 }
 
-static int by_name (const void *a, const void *b)
+static int source_by_name (const void *a, const void *b)
 {
     return strcmp (*(const char *const *) a, *(const char *const *) b);
 }
@@ -100,7 +100,7 @@ static const char *own_file (const struct conf_file_kind *kind, const struct yam
 {
     struct stat status;
     const char *extensions[] = { "", kind->extension };
-    for (int i = 0; i < 2 && !is_path (kind, at->text); i++) {
+    for (int i = 0; i < 2 && !source_is_path (kind, at->text); i++) {
         const char *path = text_format (arena, "%s%s", beside (arena, at->file, at->text), extensions[i]).ptr;
         if (stat (path, &status) == 0)
             return text_format (arena,
@@ -125,7 +125,7 @@ static int report_missing (const struct conf_file_kind *kind, const struct yaml_
     const char *names[FOLDER_NAMES_MAX];
     struct arena *arena = problems->arena;
     uint32_t n = folder_names (kind, path, arena, names);
-    qsort (names, n, sizeof *names, by_name); /* readdir has no fixed order, and messages must be reproducible */
+    qsort (names, n, sizeof *names, source_by_name); /* readdir has no fixed order, and messages must be reproducible */
     const char *near = nearest_word (source_stem (at->text, kind->extension), names, n);
     const char *own = own_file (kind, at, arena), *advice = own ? own : "";
     if (near && !own)
@@ -134,7 +134,7 @@ static int report_missing (const struct conf_file_kind *kind, const struct yaml_
                        problem_quote (problems, at->text), absolute (path, arena), advice);
 }
 
-static int read_all (int fd, struct buf *bytes, const char **why)
+static int source_read_all (int fd, struct buf *bytes, const char **why)
 {
     char block[16384];
     ssize_t got;
@@ -155,7 +155,7 @@ static int read_all (int fd, struct buf *bytes, const char **why)
 }
 
 /* O_NONBLOCK: opening a pipe would wait for somebody to write. */
-static int read_file (const char *path, struct buf *bytes, const char **why)
+static int source_read_file (const char *path, struct buf *bytes, const char **why)
 {
     struct stat status;
     int result = -1;
@@ -165,20 +165,20 @@ static int read_file (const char *path, struct buf *bytes, const char **why)
     else if (!S_ISREG (status.st_mode))
         *why = S_ISDIR (status.st_mode) ? "it is a folder" : "it is not a regular file";
     else
-        result = read_all (fd, bytes, why);
+        result = source_read_all (fd, bytes, why);
     if (fd >= 0)
         close (fd);
     return result;
 }
 
-static int fill (struct source *source, const char *real, struct buf *bytes, const struct yaml_node *at,
-                 const struct conf_file_kind *kind, struct problem_list *problems)
+static int source_fill (struct source *source, const char *real, struct buf *bytes, const struct yaml_node *at,
+                        const struct conf_file_kind *kind, struct problem_list *problems)
 {
     const char *why = NULL;
     if (strlen (real) > PATH_MAX_BYTES)
         return problem_at (problems, at, "the path of %s %s is longer than %d bytes", kind->what,
                            problem_quote (problems, at->text), PATH_MAX_BYTES);
-    if (read_file (real, bytes, &why) != 0)
+    if (source_read_file (real, bytes, &why) != 0)
         return problem_at (problems, at, "%s %s cannot be read: %s; expected a file of at most 1 MiB at %s", kind->what,
                            problem_quote (problems, at->text), why, source->shown);
     struct digest digest = digest_of (bytes->ptr, bytes->len);
@@ -198,10 +198,10 @@ int source_read (struct source *source, const struct conf_file_kind *kind, const
     if (at->text.len == 0)
         return problem_at (problems, at, "an empty name, expected the name or path of a %s", kind->what);
     buf_init (&bytes, SOURCE_MAX_BYTES);
-    found.shown = find (kind, share_dir, at, problems->arena);
+    found.shown = source_find (kind, share_dir, at, problems->arena);
     char *real = realpath (found.shown, NULL);
     if (real)
-        result = fill (&found, real, &bytes, at, kind, problems);
+        result = source_fill (&found, real, &bytes, at, kind, problems);
     else if (errno == ENOENT || errno == ENOTDIR)
         result = report_missing (kind, at, found.shown, problems);
     else

@@ -75,7 +75,7 @@ static int check_wheel (struct wheel_draft *wheels, struct text name, struct tex
     return 0;
 }
 
-static int take (struct wheel_draft *wheels, const char *file)
+static int wheels_take (struct wheel_draft *wheels, const char *file)
 {
     struct requirement *pin = find_pin (wheels, file);
     struct text name = text_copy (wheels->draft->arena, text_of (file));
@@ -109,7 +109,7 @@ static int read_folder (struct wheel_draft *wheels)
         return problem_at (wheels->draft->problems, wheels->at, "the wheel folder %s cannot be read: %s",
                            problem_quote (wheels->draft->problems, text_of (wheels->folder)), strerror (errno));
     for (; result == 0 && n <= FOLDER_ENTRIES_MAX && (entry = readdir (folder)); n++)
-        result = take (wheels, entry->d_name);
+        result = wheels_take (wheels, entry->d_name);
     closedir (folder);
     if (n > FOLDER_ENTRIES_MAX) /* not all files were looked at */
         return problem_at (

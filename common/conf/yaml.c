@@ -44,7 +44,7 @@ static const struct {
     { "missing document start", "this line is no 'key: value'" },
 };
 
-static struct text take_line (struct text bytes, uint32_t number)
+static struct text yaml_take_line (struct text bytes, uint32_t number)
 {
     struct text line = { 0 };
     for (uint32_t i = 0; i < number; i++)
@@ -66,7 +66,7 @@ static uint32_t indentation (struct text line)
 static uint32_t wanted_indentation (struct text bytes, uint32_t line)
 {
     while (--line > 0) {
-        struct text before = take_line (bytes, line);
+        struct text before = yaml_take_line (bytes, line);
         uint32_t from = indentation (before);
         if (from < before.len && before.ptr[from] != '#' && !memchr (before.ptr, '\t', from))
             return from + (before.ptr[before.len - 1] == ':' ? STEP : 0);
@@ -76,7 +76,7 @@ static uint32_t wanted_indentation (struct text bytes, uint32_t line)
 
 static bool explain_tab (struct yaml_error *error, struct text bytes, struct buf *out)
 {
-    struct text line = take_line (bytes, error->line);
+    struct text line = yaml_take_line (bytes, error->line);
     const char *tab = line.len ? memchr (line.ptr, '\t', indentation (line)) : NULL;
     if (!tab)
         return false;
@@ -157,7 +157,7 @@ static bool explain_bracket (struct yaml_error *error, struct text bytes, struct
 /* A value that is written to its key: "mode:off". */
 static bool explain_colon (struct yaml_error *error, struct text bytes, struct buf *out)
 {
-    struct text rest = take_line (bytes, error->line), key;
+    struct text rest = yaml_take_line (bytes, error->line), key;
     uint32_t skipped = indentation (rest);
     rest = (struct text){ rest.ptr + skipped, rest.len - skipped };
     if (!strstr (error->reason, "expected ':'") || !text_cut (&rest, ':', &key) || rest.len == 0 || rest.ptr[0] == ' ')
@@ -178,7 +178,7 @@ static void yaml_explain_error (struct yaml_error *error, struct text bytes, str
             meaning = meanings[i].meaning;
             break;
         }
-    bool conflict = text_starts (take_line (bytes, error->line), "<<<<<<<");
+    bool conflict = text_starts (yaml_take_line (bytes, error->line), "<<<<<<<");
     buf_puts (out, conflict ? "a conflict of a merge, which nobody resolved" : meaning);
 }
 
@@ -218,7 +218,7 @@ bool yaml_is_null (const struct yaml_node *node)
            (node->text.len == 0 || text_is (node->text, "~") || text_is (node->text, "null"));
 }
 
-static struct yaml_node *stop (struct yaml *yaml, const struct yaml_node *at, const char *what, int max)
+static struct yaml_node *yaml_stop (struct yaml *yaml, const struct yaml_node *at, const char *what, int max)
 {
     if (!yaml->stopped)
         problem_at (yaml->problems, at, "%s, expected at most %d", what, max);
@@ -234,7 +234,7 @@ static struct yaml_node *node_new (struct yaml *yaml, enum yaml_kind kind, struc
         yaml->last.column = (uint32_t) mark->column + 1;
     }
     if (++yaml->nodes > YAML_NODES_MAX)
-        return stop (yaml, &yaml->last, "too many keys and values in one file", YAML_NODES_MAX);
+        return yaml_stop (yaml, &yaml->last, "too many keys and values in one file", YAML_NODES_MAX);
     struct yaml_node *node = arena_alloc (yaml->problems->arena, sizeof *node);
     *node =
         (struct yaml_node){ .file = yaml->file, .line = yaml->last.line, .column = yaml->last.column, .kind = kind };
@@ -371,7 +371,7 @@ static void read_pairs (struct yaml *yaml, struct yaml_node *map, int depth)
         if (!key->value || !key_is_good (yaml, map, key))
             continue;
         if (++map->n > YAML_KEYS_MAX) {
-            stop (yaml, key, "too many keys in one map", YAML_KEYS_MAX);
+            yaml_stop (yaml, key, "too many keys in one map", YAML_KEYS_MAX);
             return;
         }
         *tail = key;
@@ -390,9 +390,9 @@ static struct yaml_node *read_value (struct yaml *yaml, struct fy_event *event, 
     if (!node)
         return NULL;
     if (!is_map && event->type != FYET_SEQUENCE_START)
-        return stop (yaml, node, "ends of maps or lists that never began", 0);
+        return yaml_stop (yaml, node, "ends of maps or lists that never began", 0);
     if (depth == YAML_DEPTH_MAX)
-        return stop (yaml, node, "too many levels of maps and lists", YAML_DEPTH_MAX);
+        return yaml_stop (yaml, node, "too many levels of maps and lists", YAML_DEPTH_MAX);
     if (is_map) {
         refuse_extras (yaml, event->mapping_start.anchor, event->mapping_start.tag);
         read_pairs (yaml, node, depth + 1);

@@ -6,7 +6,7 @@
 #include <strings.h>
 
 /* RFC 8259, 6: -? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?, and not infinite once it is a double. */
-static bool is_number (struct text text)
+static bool yaml_to_json_is_number (struct text text)
 {
     uint32_t at = text.len > 0 && text.ptr[0] == '-', end = text_digits_end (text, at);
     if (end == at || (end > at + 1 && text.ptr[at] == '0'))
@@ -77,7 +77,8 @@ static int add_scalar (const struct yaml_node *node, struct text name, struct bu
     if (yaml_is_null (node))
         return problem_at (problems, node, "the argument %.*s has no value, expected one (\"\" for the empty text)",
                            TEXT_ARG (name));
-    bool as_written = text_is (node->text, "true") || text_is (node->text, "false") || is_number (node->text);
+    bool as_written = text_is (node->text, "true") || text_is (node->text, "false") ||
+                      yaml_to_json_is_number (node->text);
     if (node->plain && as_written)
         buf_add_text (out, node->text);
     else if (node->plain && is_doubtful (node->text))
@@ -91,7 +92,8 @@ static int add_scalar (const struct yaml_node *node, struct text name, struct bu
     return 0;
 }
 
-static int add_value (const struct yaml_node *node, struct text name, struct buf *out, struct problem_list *problems)
+static int yaml_to_json_add_value (const struct yaml_node *node, struct text name, struct buf *out,
+                                   struct problem_list *problems)
 {
     int result = 0;
     if (node->kind != YAML_LIST)
@@ -110,7 +112,7 @@ int yaml_to_json (const struct yaml_node *node, struct text name, struct text *j
 {
     struct buf buf;
     buf_init (&buf, JSON_MAX_BYTES);
-    int result = add_value (node, name, &buf, problems);
+    int result = yaml_to_json_add_value (node, name, &buf, problems);
     if (result == 0 && buf.overflow)
         result = problem_at (problems, node, "the argument %.*s is longer than %d bytes as JSON", TEXT_ARG (name),
                              JSON_MAX_BYTES);

@@ -38,7 +38,7 @@ static uint64_t bounded (uint64_t value)
     return value < INT64_MAX ? value : INT64_MAX;
 }
 
-static void add (number_list *out, uint32_t max, uint32_t *left_out, struct text name, uint64_t value)
+static void xla_counters_add (number_list *out, uint32_t max, uint32_t *left_out, struct text name, uint64_t value)
 {
     if (out->n == max)
         ++*left_out;
@@ -84,7 +84,7 @@ static void add_words (const struct xla_metrics *metrics, uint32_t max, number_l
     };
     for (size_t i = 0; i < WORDS; i++)
         if (values[i].is_known)
-            add (out, max, left_out, text_of (words[i]), values[i].value);
+            xla_counters_add (out, max, left_out, text_of (words[i]), values[i].value);
 }
 
 static const char *const proofs[] = { "CachedCompile",
@@ -141,5 +141,5 @@ void xla_metrics_to_counters (const struct xla_metrics *metrics, uint32_t max, s
         qsort (rows, metrics->n, sizeof *rows, by_weight);
     for (uint32_t i = 0; i < metrics->n; i++)
         if (!is_taken (out, rows[i].name)) /* a metric of a counter's name is told by the counter */
-            add (out, max, left_out, text_copy (arena, rows[i].name), rows[i].count);
+            xla_counters_add (out, max, left_out, text_copy (arena, rows[i].name), rows[i].count);
 }

@@ -70,7 +70,7 @@ static struct text tag_of (struct text prefix)
 }
 
 /* What will be shown and compared as the name of a counter. */
-static bool is_name (struct text text)
+static bool xla_metrics_is_name (struct text text)
 {
     if (!text.len || text.len > XLA_NAME_MAX_BYTES || text.ptr[0] == ' ' || text.ptr[text.len - 1] == ' ')
         return false;
@@ -105,7 +105,7 @@ static bool make_line (uint32_t keyword, struct text prefix, struct text rest, s
         return false;
     if (!is_head)
         prefix.len -= sizeof indent - 1;
-    if (is_head && !is_name (rest))
+    if (is_head && !xla_metrics_is_name (rest))
         rest.len = 0;
     *out = (struct xla_report_line){ kind, is_glued, tag_of (prefix), rest };
     return true;
@@ -125,7 +125,7 @@ static bool read_keyword (struct text line, uint32_t colon, struct xla_report_li
 }
 
 /* What a terminal would show: a progress bar writes over itself. */
-static struct text shown (struct text line)
+static struct text xla_metrics_shown (struct text line)
 {
     line = without_end (line, '\r');
     uint32_t at = line.len;
@@ -138,7 +138,7 @@ static struct text shown (struct text line)
 static struct xla_report_line xla_report_line_read (struct text line)
 {
     struct xla_report_line out = { 0 };
-    line = shown (line);
+    line = xla_metrics_shown (line);
     uint32_t at = 0, look = line.len < LOOK_MAX_BYTES ? line.len : LOOK_MAX_BYTES;
     if (text_find ((struct text){ line.ptr, look }, text_of (header), &at))
         return (struct xla_report_line){ XLA_LINE_HEADER, false, tag_of ((struct text){ line.ptr, at }),
@@ -202,7 +202,7 @@ struct xla_stream {
     uint32_t reports, bad_names;
 };
 
-static void forget (struct xla_report_rows *rows)
+static void xla_metrics_forget (struct xla_report_rows *rows)
 {
     rows->n = 0;
 }
@@ -237,7 +237,7 @@ static void keep_report (struct xla_stream *stream)
     stream->was_reset |= is_whole && !stream->has_hole && !stream->is_partial &&
                          (takes_back (&stream->report, &stream->last) || !has_all (&stream->report, &stream->last));
     if (stream->is_block || takes_back (&stream->report, &stream->last))
-        forget (&stream->last);
+        xla_metrics_forget (&stream->last);
     if (stream->has_hole || is_whole || stream->last.n == 0)
         stream->is_partial = stream->has_hole || !is_whole;
     for (uint32_t i = 0; i < stream->report.n; i++)
@@ -247,8 +247,8 @@ static void keep_report (struct xla_stream *stream)
 
 static void begin_report (struct xla_stream *stream, bool is_block)
 {
-    forget (&stream->first);
-    forget (&stream->report);
+    xla_metrics_forget (&stream->first);
+    xla_metrics_forget (&stream->report);
     stream->halves = stream->full_halves = 0;
     stream->has_hole = false;
     stream->is_block = is_block;
@@ -272,7 +272,7 @@ static void end_half (struct xla_stream *stream)
     }
     stream->halves++;
     stream->full_halves += stream->half_has_counters && stream->half.items[0].is_metric;
-    forget (&stream->half);
+    xla_metrics_forget (&stream->half);
     stream->half_has_counters = false;
 }
 
@@ -430,7 +430,7 @@ static void take_other (struct reading *reading, struct text line)
             xla_stream_add_empty_line (reading->streams[i]);
 }
 
-static void take_line (struct reading *reading, struct text text, struct text rest)
+static void xla_metrics_take_line (struct reading *reading, struct text text, struct text rest)
 {
     struct xla_report_line line = xla_report_line_read (text);
     bool is_head = line.kind == XLA_LINE_METRIC || line.kind == XLA_LINE_COUNTER;
@@ -478,7 +478,7 @@ void xla_metrics_read (const struct xla_text_piece *text, struct arena *arena, s
     struct text rest = text->text, line;
     *out = (struct xla_metrics){ 0 };
     while (next_line (&rest, &line))
-        take_line (&reading, line, rest);
+        xla_metrics_take_line (&reading, line, rest);
     bool breaks_off = rest.len && xla_report_line_is_prefix (rest);
     for (uint32_t i = 0; i < reading.n; i++) {
         struct xla_stream *stream = reading.streams[i];

@@ -10,7 +10,7 @@ struct xla_report_row *xla_report_rows_find (const struct xla_report_rows *rows,
     return NULL;
 }
 
-static void append (struct xla_report_rows *rows, const struct xla_report_row *row, struct arena *arena)
+static void xla_report_rows_append (struct xla_report_rows *rows, const struct xla_report_row *row, struct arena *arena)
 {
     if (!rows->items) /* once for all: the bound is small, and grown ones would stay in the arena */
         rows->items = arena_array (arena, XLA_ROWS_MAX, sizeof *rows->items);
@@ -29,7 +29,7 @@ void xla_report_rows_add_up (struct xla_report_rows *rows, const struct xla_repo
 {
     struct xla_report_row *known = xla_report_rows_find (rows, row);
     if (!known) {
-        append (rows, row, arena);
+        xla_report_rows_append (rows, row, arena);
         return;
     }
     known->count = sum (known->count, row->count);
@@ -43,5 +43,5 @@ void xla_report_rows_set (struct xla_report_rows *rows, const struct xla_report_
     if (known)
         *known = *row;
     else
-        append (rows, row, arena);
+        xla_report_rows_append (rows, row, arena);
 }

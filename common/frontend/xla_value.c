@@ -5,7 +5,7 @@
 
 enum { NUMBER_MAX_BYTES = 40, EXPONENT_MAX_DIGITS = 3 };
 
-static struct text after (struct text text, uint32_t n)
+static struct text xla_value_after (struct text text, uint32_t n)
 {
     return (struct text){ text.ptr + n, text.len - n };
 }
@@ -32,22 +32,22 @@ static uint32_t number_len (struct text text)
     return end <= NUMBER_MAX_BYTES ? end : 0;
 }
 
-static bool take_number (struct text *text, double *number)
+static bool xla_value_take_number (struct text *text, double *number)
 {
     char copy[NUMBER_MAX_BYTES + 1];
     uint32_t len = number_len (*text);
     if (len == 0 || !text_to_c ((struct text){ text->ptr, len }, copy, sizeof copy))
         return false;
     *number = strtod (copy, NULL);
-    *text = after (*text, len);
+    *text = xla_value_after (*text, len);
     return isfinite (*number);
 }
 
-static bool take_word (struct text *text, const char *word)
+static bool xla_value_take_word (struct text *text, const char *word)
 {
     if (!text_starts (*text, word))
         return false;
-    *text = after (*text, text_of (word).len);
+    *text = xla_value_after (*text, text_of (word).len);
     return true;
 }
 
@@ -67,9 +67,9 @@ static bool read_time (struct text text, double *ns)
     while (text.len) {
         double number;
         size_t i = 0;
-        if (!take_number (&text, &number))
+        if (!xla_value_take_number (&text, &number))
             return false;
-        while (i < sizeof units / sizeof units[0] && !take_word (&text, units[i].word))
+        while (i < sizeof units / sizeof units[0] && !xla_value_take_word (&text, units[i].word))
             i++;
         if (i == sizeof units / sizeof units[0] || ranks[i] <= last)
             return false;
@@ -80,12 +80,12 @@ static bool read_time (struct text text, double *ns)
     return last >= 0;
 }
 
-static bool read_bytes (struct text text, double *bytes)
+static bool xla_value_read_bytes (struct text text, double *bytes)
 {
     static const struct unit units[] = { { "B", 1 },       { "KB", 0x1p10 }, { "MB", 0x1p20 },
                                          { "GB", 0x1p30 }, { "TB", 0x1p40 }, { "PB", 0x1p50 } };
     double number;
-    if (!take_number (&text, &number))
+    if (!xla_value_take_number (&text, &number))
         return false;
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         if (!text_is (text, units[i].word))
@@ -99,11 +99,11 @@ static bool read_bytes (struct text text, double *bytes)
 bool xla_value_read (struct text text, enum xla_unit *unit, double *value)
 {
     struct text rest = text;
-    if (take_number (&rest, value) && rest.len == 0) {
+    if (xla_value_take_number (&rest, value) && rest.len == 0) {
         *unit = XLA_UNIT_PLAIN;
         return true;
     }
-    if (read_bytes (text, value)) {
+    if (xla_value_read_bytes (text, value)) {
         *unit = XLA_UNIT_BYTES;
         return true;
     }

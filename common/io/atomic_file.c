@@ -16,7 +16,7 @@
 enum { READ_BYTES = 64 * 1024 };
 
 /* close can be the first to report a failed write (NFS): its answer counts. */
-static int fill (int fd, const char *name, const void *bytes, size_t len, mode_t mode, struct err *err)
+static int atomic_file_fill (int fd, const char *name, const void *bytes, size_t len, mode_t mode, struct err *err)
 {
     int rc = 0;
     if (fd_write (fd, bytes, len) != 0)
@@ -42,7 +42,7 @@ int atomic_file_write (const char *path, const void *bytes, size_t len, mode_t m
     int fd = mkostemp (beside, O_CLOEXEC);
     if (fd < 0)
         return err_errno (err, ERR_IO, "%s cannot be created", beside);
-    if (fill (fd, beside, bytes, len, mode, err) != 0)
+    if (atomic_file_fill (fd, beside, bytes, len, mode, err) != 0)
         goto failed;
     if (rename (beside, path) != 0) {
         err_errno (err, ERR_IO, "%s cannot be replaced", path);
@@ -54,7 +54,7 @@ failed:
     return -1;
 }
 
-static int read_all (int fd, const char *path, struct buf *out, struct err *err)
+static int atomic_file_read_all (int fd, const char *path, struct buf *out, struct err *err)
 {
     uint8_t *piece = mem_alloc (READ_BYTES);
     ssize_t n;
@@ -75,7 +75,7 @@ int file_read (const char *path, struct buf *out, struct err *err)
     if (fd < 0)
         return -1;
     buf_clear (out);
-    int rc = read_all (fd, path, out, err);
+    int rc = atomic_file_read_all (fd, path, out, err);
     if (rc != 0)
         buf_clear (out);
     close (fd); /* only read: nothing to lose */

@@ -68,7 +68,7 @@ struct removal {
 
 static int empty (struct removal *removal, int fd, unsigned depth, struct err *err);
 
-static int open_folder (int parent_fd, const char *name)
+static int folder_open_folder (int parent_fd, const char *name)
 {
     int fd = openat (parent_fd, name, OPEN_FOLDER);
     if (fd >= 0 || errno != EACCES)
@@ -99,7 +99,7 @@ static int remove_folder (struct removal *removal, int parent_fd, const char *na
 {
     if (depth >= DEPTH_MAX)
         return move_up (removal, parent_fd, name, err);
-    int fd = open_folder (parent_fd, name);
+    int fd = folder_open_folder (parent_fd, name);
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0)
@@ -170,7 +170,7 @@ int folder_remove (const char *path, struct err *err)
             return err_errno (err, ERR_IO, "%s cannot be removed", path);
         return 0;
     }
-    int fd = open_folder (AT_FDCWD, path);
+    int fd = folder_open_folder (AT_FDCWD, path);
     if (fd < 0)
         return err_errno (err, ERR_IO, "folder %s cannot be opened for removal", path);
     struct removal removal = { .path = path, .top_fd = fd, .device = at.st_dev };

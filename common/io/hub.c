@@ -59,7 +59,7 @@ static int check_capacity (uint32_t hosts, struct err *err)
     return process_capacity_check (what, &needs, err);
 }
 
-static int check_options (const struct hub_options *options, struct err *err)
+static int hub_check_options (const struct hub_options *options, struct err *err)
 {
     if (options->hosts == 0 || options->hosts > HOSTS_MAX_HUB)
         return err_set (err, ERR_USAGE, "the coordinator can serve 1 to %d hosts; this run has %u", HOSTS_MAX_HUB,
@@ -145,7 +145,7 @@ static uint32_t close_door (void **socket, const struct endpoint *bound, uint64_
 }
 
 /* Without zmq_unbind first: it would end the connections it had accepted at once, with what is queued for them. */
-static void release (struct hub *hub, uint64_t linger_ms)
+static void hub_release (struct hub *hub, uint64_t linger_ms)
 {
     uint32_t listeners = hub->events_bound.text[0] != '\0';
     subscribers_close (hub->subscribers, linger_ms);
@@ -166,7 +166,7 @@ static void release (struct hub *hub, uint64_t linger_ms)
 
 struct hub *hub_open (const struct hub_options *options, struct err *err)
 {
-    if (check_options (options, err) != 0 || check_capacity (options->hosts, err) != 0)
+    if (hub_check_options (options, err) != 0 || check_capacity (options->hosts, err) != 0)
         return NULL;
     struct hub *hub = mem_alloc (sizeof *hub);
     hub->hosts = options->hosts;
@@ -176,14 +176,14 @@ struct hub *hub_open (const struct hub_options *options, struct err *err)
         zmq_msg_init (&hub->channels[i].body);
     if (hub_start (hub, options, err) == 0)
         return hub;
-    release (hub, 0);
+    hub_release (hub, 0);
     return NULL;
 }
 
 void hub_close (struct hub *hub)
 {
     if (hub)
-        release (hub, CLOSE_LINGER_MS);
+        hub_release (hub, CLOSE_LINGER_MS);
 }
 
 uint16_t hub_port (const struct hub *hub, enum link_channel channel)

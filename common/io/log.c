@@ -7,7 +7,7 @@
 enum { LINE_BYTES_MAX = 2048 };
 
 /* What is logged may quote a host: it is escaped, so one event stays one line and cannot drive the terminal. */
-static void say (const struct log *log, const char *format, va_list args)
+static void log_say (const struct log *log, const char *format, va_list args)
 {
     char message[LINE_BYTES_MAX];
     int len = vsnprintf (message, sizeof message, format, args);
@@ -37,7 +37,7 @@ void log_print (const struct log *log, const char *format, ...)
         return;
     va_list args;
     va_start (args, format);
-    say (log, format, args);
+    log_say (log, format, args);
     va_end (args);
 }
 
@@ -47,6 +47,6 @@ void log_detail (const struct log *log, const char *format, ...)
         return;
     va_list args;
     va_start (args, format);
-    say (log, format, args);
+    log_say (log, format, args);
     va_end (args);
 }

@@ -108,7 +108,7 @@ static void bury (struct loop *loop)
 
 /* ---- signals ---- */
 
-static void on_signal (void *owner, int fd, uint32_t events)
+static void loop_on_signal (void *owner, int fd, uint32_t events)
 {
     struct loop *loop = owner;
     struct signalfd_siginfo info;
@@ -132,7 +132,7 @@ int loop_watch_signals (struct loop *loop, const int signals[], loop_signal_fn *
         return err_errno (err, ERR_IO, "cannot create a descriptor for signals");
     loop->signal_fn = fn;
     loop->signal_owner = owner;
-    if (loop_watch (loop, fd, EPOLLIN, on_signal, loop, err) != 0) {
+    if (loop_watch (loop, fd, EPOLLIN, loop_on_signal, loop, err) != 0) {
         close (fd);
         return -1;
     }
@@ -225,7 +225,7 @@ void loop_stop (struct loop *loop)
     loop->stop = true;
 }
 
-static int pass (struct loop *loop, int wait_ms, struct err *err)
+static int loop_pass (struct loop *loop, int wait_ms, struct err *err)
 {
     struct epoll_event events[EVENTS_A_PASS];
     arm (loop);
@@ -246,9 +246,9 @@ static int pass (struct loop *loop, int wait_ms, struct err *err)
 /* The first pass does not wait: the owner sets its deadline and reads what edge-triggered descriptors announced. */
 int loop_run (struct loop *loop, struct err *err)
 {
-    int rc = pass (loop, 0, err);
+    int rc = loop_pass (loop, 0, err);
     while (rc == 0 && !loop->stop)
-        rc = pass (loop, -1, err);
+        rc = loop_pass (loop, -1, err);
     loop->stop = false;
     return rc;
 }

@@ -16,7 +16,7 @@ static const char *kind_of (mode_t mode)
     }
 }
 
-static int refuse (const char *path, mode_t mode, struct err *err)
+static int plain_file_refuse (const char *path, mode_t mode, struct err *err)
 {
     return err_set (err, ERR_STATE, "%s is %s, expected a regular file", path, kind_of (mode));
 }
@@ -26,7 +26,7 @@ int plain_file_check_path (const char *path, struct err *err)
     struct stat at;
     if (lstat (path, &at) != 0)
         return errno == ENOENT ? 0 : err_errno (err, ERR_IO, "cannot examine %s", path);
-    return S_ISREG (at.st_mode) ? 1 : refuse (path, at.st_mode, err);
+    return S_ISREG (at.st_mode) ? 1 : plain_file_refuse (path, at.st_mode, err);
 }
 
 static int open_failed (const char *path, struct err *err)
@@ -34,7 +34,7 @@ static int open_failed (const char *path, struct err *err)
     int refused = errno;
     struct stat at;
     if (lstat (path, &at) == 0 && !S_ISREG (at.st_mode))
-        refuse (path, at.st_mode, err);
+        plain_file_refuse (path, at.st_mode, err);
     else {
         errno = refused;
         err_errno (err, ERR_IO, "%s cannot be opened", path);
@@ -51,7 +51,7 @@ int plain_file_open (const char *path, int flags, struct err *err)
         return open_failed (path, err);
     if (fstat (fd, &at) == 0 && S_ISREG (at.st_mode))
         return fd;
-    refuse (path, at.st_mode, err);
+    plain_file_refuse (path, at.st_mode, err);
     (void) close (fd); /* nothing was done with it */
     errno = EINVAL;
     return -1;

@@ -9,7 +9,7 @@
 #include "common/io/safe_path.h"
 
 /* Owner and mode are asked of the open file, so nobody can exchange it between the question and the reading. */
-static int check (int fd, const char *path, const struct buf *out, struct err *err)
+static int private_file_check (int fd, const char *path, const struct buf *out, struct err *err)
 {
     const struct safe_path_rule rule = { .what = "key file", .instead = "make a new one", .own = true };
     struct stat at;
@@ -30,7 +30,7 @@ static int check (int fd, const char *path, const struct buf *out, struct err *e
     return 0;
 }
 
-static int read_all (int fd, const char *path, struct buf *out, struct err *err)
+static int private_file_read_all (int fd, const char *path, struct buf *out, struct err *err)
 {
     char block[4096];
     ssize_t n;
@@ -47,9 +47,9 @@ static int read_by (const char *path, int flags, struct buf *out, struct err *er
     int fd = open (path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags);
     if (fd < 0)
         return err_errno (err, ERR_IO, "key file %s cannot be opened", path);
-    int rc = check (fd, path, out, err);
+    int rc = private_file_check (fd, path, out, err);
     if (rc == 0)
-        rc = read_all (fd, path, out, err);
+        rc = private_file_read_all (fd, path, out, err);
     close (fd);
     return rc;
 }

@@ -78,7 +78,7 @@ static int check_files (const char *what, uint32_t wanted, struct err *err)
 
 /* ---- memory ---- */
 
-static const char *shown (rlim_t limit, char out[SHOWN_BYTES])
+static const char *capacity_shown (rlim_t limit, char out[SHOWN_BYTES])
 {
     if (limit == RLIM_INFINITY)
         return "no limit";
@@ -95,7 +95,7 @@ static int refuse_memory (const char *what, double mib, struct err *err)
     return err_set (err, ERR_LIMIT,
                     "%s needs %.0f MiB more memory than this process can get (address space: %s, data: %s): raise its "
                     "limits (ulimit -v, ulimit -d), or free memory on this machine",
-                    what, mib, shown (space.rlim_cur, first), shown (data.rlim_cur, second));
+                    what, mib, capacity_shown (space.rlim_cur, first), capacity_shown (data.rlim_cur, second));
 }
 
 bool process_capacity_has_memory (size_t bytes)

@@ -56,7 +56,7 @@ static bool lacks_thread (void)
 }
 
 /* Nobody is left to be told of an error. */
-static void say (const char *words)
+static void program_start_say (const char *words)
 {
     ssize_t n = write (STDERR_FILENO, words, strlen (words));
     (void) n;
@@ -75,11 +75,11 @@ static void on_abort (int signal_number)
         raise (signal_number); /* comes when this returns */
         return;
     }
-    say (who);
-    say (": this process cannot get more ");
-    say (what);
-    say (what == table_is_full ? ", " : ": raise its limit, ");
-    say ("then resume; everything recorded so far is safe\n");
+    program_start_say (who);
+    program_start_say (": this process cannot get more ");
+    program_start_say (what);
+    program_start_say (what == table_is_full ? ", " : ": raise its limit, ");
+    program_start_say ("then resume; everything recorded so far is safe\n");
     _exit (EXIT_STATUS);
 }
 

@@ -39,7 +39,7 @@ static bool table_next (struct table *table, const char *columns[COLUMNS])
     return columns[0][0] != '\0' || table->rest != NULL;
 }
 
-static bool is_number (const char *column, uint32_t number)
+static bool safe_path_is_number (const char *column, uint32_t number)
 {
     char text[16];
     snprintf (text, sizeof text, "%u", (unsigned) number);
@@ -53,7 +53,7 @@ static bool find_name (uid_t uid, char name[NAME_BYTES])
     bool found = false;
     table_open (&users, "/etc/passwd");
     while (!found && table_next (&users, columns))
-        if ((found = columns[0][0] && is_number (columns[USER_UID], uid)))
+        if ((found = columns[0][0] && safe_path_is_number (columns[USER_UID], uid)))
             snprintf (name, NAME_BYTES, "%.24s", columns[0]);
     buf_release (&users.bytes);
     return found;
@@ -66,7 +66,7 @@ static bool lists_nobody_else (gid_t gid, const char *name)
     bool found = false, alone = true;
     table_open (&groups, "/etc/group");
     while (table_next (&groups, columns)) {
-        if (!is_number (columns[GROUP_GID], gid))
+        if (!safe_path_is_number (columns[GROUP_GID], gid))
             continue;
         found = true;
         alone = alone && (!columns[GROUP_MEMBERS][0] || strcmp (columns[GROUP_MEMBERS], name) == 0);
@@ -82,7 +82,7 @@ static bool is_nobody_elses (gid_t gid, uid_t uid)
     bool alone = true;
     table_open (&users, "/etc/passwd");
     while (alone && table_next (&users, columns))
-        alone = !is_number (columns[USER_GID], gid) || is_number (columns[USER_UID], uid);
+        alone = !safe_path_is_number (columns[USER_GID], gid) || safe_path_is_number (columns[USER_UID], uid);
     buf_release (&users.bytes);
     return alone;
 }
@@ -191,7 +191,7 @@ static int check_way (const struct walk *walk, struct err *err)
 
 /* ---- the way ---- */
 
-static int too_long (const struct walk *walk, struct err *err)
+static int safe_path_too_long (const struct walk *walk, struct err *err)
 {
     return err_set (err, ERR_LIMIT, "%s %.150s: the path is longer than %d bytes", walk->rule->what, walk->path,
                     PATH_MAX - 1);
@@ -217,7 +217,7 @@ static int stand_at (struct walk *walk, const char *at, struct err *err)
     return err_errno (err, ERR_IO, "%s %.200s: cannot examine %.200s", walk->rule->what, walk->path, walk->at);
 }
 
-static int follow (struct walk *walk, const char *link, struct err *err)
+static int safe_path_follow (struct walk *walk, const char *link, struct err *err)
 {
     char target[PATH_MAX], rest[PATH_MAX];
     ssize_t len = readlink (link, target, sizeof target - 1);
@@ -230,7 +230,7 @@ static int follow (struct walk *walk, const char *link, struct err *err)
                         walk->path, LINKS_MAX);
     int n = snprintf (rest, sizeof rest, "%s/%s", target, walk->rest);
     if (n < 0 || (size_t) n >= sizeof rest)
-        return too_long (walk, err);
+        return safe_path_too_long (walk, err);
     memcpy (walk->rest, rest, (size_t) n + 1);
     return target[0] == '/' ? stand_at (walk, "", err) : 0;
 }
@@ -260,7 +260,7 @@ static int step_link (struct walk *walk, const char *link, const struct stat *at
         return refuse_link (walk, link, at, err);
     if (!is_trusted_way (walk, at->st_uid))
         return refuse_owner (on_the_way (walk, "leads through the symbolic link", link, subject), at, walk->rule, err);
-    return follow (walk, link, err);
+    return safe_path_follow (walk, link, err);
 }
 
 static int step_up (struct walk *walk, struct err *err)
@@ -277,7 +277,7 @@ static int step_down (struct walk *walk, const char *name, struct err *err)
     struct stat at;
     int n = snprintf (down, sizeof down, "%s/%s", walk->at, name);
     if (n < 0 || (size_t) n >= sizeof down)
-        return too_long (walk, err);
+        return safe_path_too_long (walk, err);
     if (lstat (down, &at) != 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
         return 1;
     if (lstat (down, &at) != 0)
@@ -304,7 +304,7 @@ static int begin (struct walk *walk, struct err *err)
     int n = snprintf (walk->rest, sizeof walk->rest, "%s/%s", here ? here : "", walk->path);
     free (here);
     if (n < 0 || (size_t) n >= sizeof walk->rest)
-        return too_long (walk, err);
+        return safe_path_too_long (walk, err);
     int rc = stand_at (walk, "", err);
     walk->top = walk->found.st_uid;
     return rc;

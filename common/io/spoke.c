@@ -30,7 +30,7 @@ struct spoke {
     struct connection strands[LINK_CHANNELS];
 };
 
-static int check_options (const struct spoke_options *options, struct err *err)
+static int spoke_check_options (const struct spoke_options *options, struct err *err)
 {
     struct curve_key key;
     if (link_keys_check (options->keys, err) != 0)
@@ -79,7 +79,7 @@ static int connection_open (struct spoke *spoke, enum link_channel which, const 
 
 struct spoke *spoke_open (const struct spoke_options *options, struct err *err)
 {
-    if (check_options (options, err) != 0)
+    if (spoke_check_options (options, err) != 0)
         return NULL;
     struct spoke *spoke = mem_alloc (sizeof *spoke);
     for (int i = 0; i < LINK_CHANNELS; i++)

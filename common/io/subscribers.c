@@ -93,7 +93,8 @@ static bool may_sit (const struct subscribers *subscribers, uint32_t key, uint64
 }
 
 /* Its own place, else a free one, else none: the same key, or all together, hold too many. */
-static struct place *place_of (struct subscribers *subscribers, const struct hub_monitor *who, uint64_t now_ms)
+static struct place *subscribers_place_of (struct subscribers *subscribers, const struct hub_monitor *who,
+                                           uint64_t now_ms)
 {
     struct place *free_place = NULL;
     for (uint32_t i = 0; i < SUBSCRIBERS_PLACES; i++) {
@@ -109,7 +110,7 @@ static struct place *place_of (struct subscribers *subscribers, const struct hub
 static bool instance_lock (struct subscribers *subscribers, const struct hub_monitor *who)
 {
     uint64_t now_ms = clock_boot_ms ();
-    struct place *place = place_of (subscribers, who, now_ms);
+    struct place *place = subscribers_place_of (subscribers, who, now_ms);
     if (place)
         *place = (struct place){ .who = *who, .until_ms = now_ms + MONITOR_STAY_MS };
     return place != NULL;

@@ -48,7 +48,7 @@ struct zap_request {
 };
 enum { VERSION, REQUEST_ID, DOMAIN, ADDRESS, IDENTITY, MECHANISM, CREDENTIALS };
 
-static void keep (struct zap_request *request, zmq_msg_t *part)
+static void zap_keep (struct zap_request *request, zmq_msg_t *part)
 {
     size_t len = zmq_msg_size (part);
     if (request->parts_len == ZAP_PARTS || len > ZAP_PART_BYTES_MAX) {
@@ -69,11 +69,11 @@ static bool zap_request_read (void *socket, struct zap_request *out)
     out->fits = true;
     bool there = socket_receive (socket, &part);
     if (there)
-        keep (out, &part);
+        zap_keep (out, &part);
     for (bool more = there; more && zmq_msg_more (&part);) {
         more = socket_receive (socket, &part); /* always: libzmq hands over whole messages only */
         assert (more);
-        keep (out, &part);
+        zap_keep (out, &part);
     }
     rc = zmq_msg_close (&part);
     assert (rc == 0);
@@ -124,7 +124,7 @@ static void zap_request_answer (void *socket, const struct zap_request *request,
  * restarted coordinator's list must. libzmq 4.3.4 closes a connection that heard 300 only when something else happens on
  * it, or when its handshake's time is over (zap_msg_available in its stream_engine_base.cpp looks at no status), so keys
  * that are known are admitted before the ports open. Only the self-test's key is refused for ever. */
-static const char *judge (struct zap *zap, const struct zap_request *request, char user[ZAP_USER_BYTES])
+static const char *zap_judge (struct zap *zap, const struct zap_request *request, char user[ZAP_USER_BYTES])
 {
     struct curve_key key;
     uint32_t slot;
@@ -143,14 +143,14 @@ static const char *judge (struct zap *zap, const struct zap_request *request, ch
     return "400";
 }
 
-static bool answer (struct zap *zap)
+static bool zap_answer (struct zap *zap)
 {
     struct zap_request request;
     char user[ZAP_USER_BYTES] = "";
     if (!zap_request_read (zap->requests, &request))
         return false;
     pthread_mutex_lock (&zap->lock);
-    const char *status = judge (zap, &request, user);
+    const char *status = zap_judge (zap, &request, user);
     pthread_mutex_unlock (&zap->lock);
     zap_request_answer (zap->requests, &request, status, user);
     return true;
@@ -172,7 +172,7 @@ static bool note_event (struct zap *zap, void *events)
     return true;
 }
 
-static void *serve (void *owner)
+static void *zap_serve (void *owner)
 {
     enum { REQUESTS, STOP, EVENTS };
     struct zap *zap = owner;
@@ -183,7 +183,7 @@ static void *serve (void *owner)
     while (!(items[STOP].revents & ZMQ_POLLIN)) {
         int rc = zmq_poll (items, EVENTS + (int) zap->events_len, -1);
         assert (rc >= 0 || zmq_errno () == EINTR);
-        for (uint32_t n = 0; n < AT_ONCE && answer (zap); n++)
+        for (uint32_t n = 0; n < AT_ONCE && zap_answer (zap); n++)
             ; /* zmq_poll asks the sockets themselves: what is left comes at once */
         for (uint32_t i = 0; i < zap->events_len; i++)
             for (uint32_t n = 0; n < AT_ONCE && note_event (zap, zap->events[i]); n++)
@@ -255,7 +255,7 @@ int zap_start (struct zap *zap, struct err *err)
     sigset_t all, before;
     sigfillset (&all);
     pthread_sigmask (SIG_SETMASK, &all, &before); /* signals are for the loop's thread */
-    int rc = pthread_create (&zap->thread, NULL, serve, zap);
+    int rc = pthread_create (&zap->thread, NULL, zap_serve, zap);
     pthread_sigmask (SIG_SETMASK, &before, NULL);
     if (rc != 0)
         return err_set (err, ERR_IO, "cannot start a thread for the handler that checks link keys (ZAP): %s",
@@ -264,7 +264,7 @@ int zap_start (struct zap *zap, struct err *err)
     return 0;
 }
 
-static void stop (struct zap *zap)
+static void zap_stop (struct zap *zap)
 {
     uint64_t one = 1;
     ssize_t n = write (zap->stop_fd, &one, sizeof one);
@@ -278,7 +278,7 @@ void zap_close (struct zap *zap)
     if (!zap)
         return;
     if (zap->started)
-        stop (zap);
+        zap_stop (zap);
     for (uint32_t i = 0; i < zap->events_len; i++)
         socket_close (&zap->events[i], 0);
     if (zap->requests) {

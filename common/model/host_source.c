@@ -7,7 +7,7 @@
 
 enum { SHOWN_COLUMNS = 40 };
 
-static int refuse (struct err *err, const char *what, uint32_t entry, struct text shown, const char *why)
+static int host_source_refuse (struct err *err, const char *what, uint32_t entry, struct text shown, const char *why)
 {
     struct buf escaped;
     buf_init (&escaped, 1024);
@@ -17,14 +17,14 @@ static int refuse (struct err *err, const char *what, uint32_t entry, struct tex
     return -1;
 }
 
-static int too_long (const struct buf *expression, struct err *err)
+static int host_source_too_long (const struct buf *expression, struct err *err)
 {
     if (!expression->overflow)
         return 0;
     return err_set (err, ERR_LIMIT, "the list of hosts has more than %zu bytes, the limit", expression->max);
 }
 
-static bool is_blank (char c)
+static bool host_source_is_blank (char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
@@ -49,21 +49,23 @@ int host_source_slurm (struct text nodelist, struct buf *expression, struct err 
     while (!hostset_scan_at_end (&scan))
         if (hostset_scan_name (&scan).len == 0 && !hostset_scan_accept (&scan, '[') &&
             !hostset_scan_accept (&scan, ']') && !hostset_scan_accept (&scan, ','))
-            return refuse (err, "Slurm's list of nodes", 1, hostset_scan_text_between (&scan, scan.at, scan.all.len),
-                           "expected only names, brackets and commas, such as tux[1-3],login1");
+            return host_source_refuse (err, "Slurm's list of nodes", 1,
+                                       hostset_scan_text_between (&scan, scan.at, scan.all.len),
+                                       "expected only names, brackets and commas, such as tux[1-3],login1");
     buf_add_text (expression, scan.all);
-    return too_long (expression, err);
+    return host_source_too_long (expression, err);
 }
 
-static int add_name (const char *what, uint32_t entry, struct text shown, struct text name, struct buf *expression,
-                     struct err *err)
+static int host_source_add_name (const char *what, uint32_t entry, struct text shown, struct text name,
+                                 struct buf *expression, struct err *err)
 {
     if (!host_name_valid (name))
-        return refuse (err, what, entry, shown,
-                       "expected a host name or IPv4 address: letters, digits, '.', '_', '-', at most 63 bytes");
+        return host_source_refuse (
+            err, what, entry, shown,
+            "expected a host name or IPv4 address: letters, digits, '.', '_', '-', at most 63 bytes");
     buf_puts (expression, entry > 1 ? "," : "");
     buf_add_text (expression, name);
-    return too_long (expression, err);
+    return host_source_too_long (expression, err);
 }
 
 int host_source_tpu_names (struct text names, struct buf *expression, struct err *err)
@@ -73,7 +75,7 @@ int host_source_tpu_names (struct text names, struct buf *expression, struct err
     if (rest.len == 0)
         return err_set (err, ERR_PARSE, "%s is empty; expected names with commas between them, such as w-0,w-1", what);
     for (uint32_t entry = 1; cut (&rest, ',', &name); entry++)
-        if (add_name (what, entry, name, text_trimmed (name), expression, err) < 0)
+        if (host_source_add_name (what, entry, name, text_trimmed (name), expression, err) < 0)
             return -1;
     return 0;
 }
@@ -98,8 +100,8 @@ int host_source_tpu_endpoints (struct text endpoints, struct buf *expression, st
         return err_set (err, ERR_PARSE, "%s is empty; expected name:id:address for each worker", what);
     for (uint32_t entry = 1; cut (&rest, ',', &endpoint); entry++) {
         if (!endpoint_address (endpoint, &address))
-            return refuse (err, what, entry, endpoint, "expected name:id:address or a name");
-        if (add_name (what, entry, endpoint, address, expression, err) < 0)
+            return host_source_refuse (err, what, entry, endpoint, "expected name:id:address or a name");
+        if (host_source_add_name (what, entry, endpoint, address, expression, err) < 0)
             return -1;
     }
     return 0;
@@ -124,7 +126,7 @@ bool host_source_next_word (struct text content, uint32_t *at, struct text *word
     for (; !hostset_scan_at_end (&scan) && hostset_scan_peek (&scan) != '#'; scan.at++) {
         char next = hostset_scan_peek (&scan);
         within = next == '[' || (within && next != ']' && next != '\n');
-        if (is_blank (next) && !within)
+        if (host_source_is_blank (next) && !within)
             break;
     }
     *word = hostset_scan_text_between (&scan, from, scan.at);

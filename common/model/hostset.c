@@ -215,8 +215,8 @@ static void keep_common (struct name_table *left, const struct name_table *right
 }
 
 /* left = left step right; on failure nothing has changed. `at` is where `right` stands, for errors. */
-static int take_step (const struct hostset *set, struct name_table *left, enum hostset_step step,
-                      const struct name_table *right, const struct hostset_scan *scan, uint32_t at)
+static int hostset_take_step (const struct hostset *set, struct name_table *left, enum hostset_step step,
+                              const struct name_table *right, const struct hostset_scan *scan, uint32_t at)
 {
     struct text name;
     if (check_step (set, left, step, right, scan, at) < 0)
@@ -246,8 +246,8 @@ static int read_names (struct hostset *set, const struct hostset_scan *scan, uin
     return hostset_item_expand (&set->item, scan, &set->arena, names);
 }
 
-static int find_group (const struct hostset *set, const struct hostset_scan *scan, uint32_t at, struct text name,
-                       struct text *expression)
+static int hostset_find_group (const struct hostset *set, const struct hostset_scan *scan, uint32_t at,
+                               struct text name, struct text *expression)
 {
     char what[HOST_NAME_MAX_BYTES + 80];
     if (!set->rules.groups)
@@ -259,13 +259,13 @@ static int find_group (const struct hostset *set, const struct hostset_scan *sca
     return hostset_scan_fail (scan, ERR_PARSE, at, what);
 }
 
-static int add_group (struct hostset *set, const struct hostset_scan *scan, uint32_t at, struct text name,
-                      uint32_t depth, struct name_table *operand)
+static int hostset_add_group (struct hostset *set, const struct hostset_scan *scan, uint32_t at, struct text name,
+                              uint32_t depth, struct name_table *operand)
 {
     struct name_table value = { 0 };
     struct text expression;
     int rc = -1;
-    if (find_group (set, scan, at, name, &expression) < 0 ||
+    if (hostset_find_group (set, scan, at, name, &expression) < 0 ||
         charge (set, scan, at, 1 + expression.len / GROUP_BYTES_A_NAME) < 0)
         return -1;
     if (depth == GROUP_DEPTH_MAX)
@@ -273,7 +273,7 @@ static int add_group (struct hostset *set, const struct hostset_scan *scan, uint
     if (evaluate (set, expression, depth + 1, &value, scan->err) < 0)
         err_prefix (scan->err, "@%.*s", TEXT_ARG (name));
     else
-        rc = take_step (set, operand, HOSTSET_ADD, &value, scan, at);
+        rc = hostset_take_step (set, operand, HOSTSET_ADD, &value, scan, at);
     name_table_release (&value);
     return rc;
 }
@@ -297,7 +297,7 @@ static int read_operand (struct hostset *set, struct hostset_scan *scan, uint32_
     if (!set->item.group)
         return add_names (set, scan, at, &names, operand);
     for (uint32_t i = 0; i < names.n; i++)
-        if (add_group (set, scan, at, names.items[i], depth, operand) < 0)
+        if (hostset_add_group (set, scan, at, names.items[i], depth, operand) < 0)
             return -1;
     return 0;
 }
@@ -314,13 +314,13 @@ static int read_operator (struct hostset_scan *scan, enum hostset_step *step)
     return 0;
 }
 
-static int read_all (struct hostset *set, struct hostset_scan *scan, uint32_t depth, struct name_table *value,
-                     struct name_table *operand)
+static int hostset_read_all (struct hostset *set, struct hostset_scan *scan, uint32_t depth, struct name_table *value,
+                             struct name_table *operand)
 {
     enum hostset_step step = HOSTSET_ADD;
     for (;;) {
         uint32_t at = scan->at;
-        if (read_operand (set, scan, depth, operand) < 0 || take_step (set, value, step, operand, scan, at) < 0)
+        if (read_operand (set, scan, depth, operand) < 0 || hostset_take_step (set, value, step, operand, scan, at) < 0)
             return -1;
         hostset_scan_skip_blanks (scan);
         if (hostset_scan_at_end (scan))
@@ -338,7 +338,7 @@ static int evaluate (struct hostset *set, struct text words, uint32_t depth, str
     hostset_scan_skip_blanks (&scan);
     if (hostset_scan_at_end (&scan))
         return hostset_scan_fail (&scan, ERR_PARSE, scan.at, "the set is empty, expected at least one host name");
-    int rc = read_all (set, &scan, depth, value, &operand);
+    int rc = hostset_read_all (set, &scan, depth, value, &operand);
     name_table_release (&operand);
     return rc;
 }
@@ -351,7 +351,7 @@ int hostset_apply_expression (struct hostset *set, enum hostset_step step, struc
     set->work = 0;
     if (evaluate (set, expression, 0, &set->value, err) < 0)
         return -1;
-    return take_step (set, &set->table, step, &set->value, &scan, 0);
+    return hostset_take_step (set, &set->table, step, &set->value, &scan, 0);
 }
 
 int hostset_apply_set (struct hostset *set, enum hostset_step step, const struct hostset *other, struct err *err)
@@ -361,7 +361,7 @@ int hostset_apply_set (struct hostset *set, enum hostset_step step, const struct
     name_table_clear (&set->value);
     for (uint32_t at = 0; name_table_next (&other->table, &at, &name);)
         name_table_add (&set->value, text_copy (&set->arena, name));
-    return take_step (set, &set->table, step, &set->value, &scan, 0);
+    return hostset_take_step (set, &set->table, step, &set->value, &scan, 0);
 }
 
 struct name_list hostset_names (const struct hostset *set, struct arena *arena)

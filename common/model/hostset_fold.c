@@ -285,7 +285,7 @@ static bool is_padded (struct text number)
     return number.len > 1 && number.ptr[0] == '0';
 }
 
-static bool fits (const struct run *run, struct text number)
+static bool hostset_fold_fits (const struct run *run, struct text number)
 {
     return run->width ? number.len == run->width : !is_padded (number);
 }
@@ -301,8 +301,8 @@ static void run_begin (struct run *run, struct text number, bool anew)
 static bool run_extend (struct run *run, struct text number)
 {
     uint64_t value;
-    if (!run->counts || !fits (run, number) || number.len > RANGE_DIGITS_MAX || !text_to_u64 (number, &value) ||
-        value != run->last + 1)
+    if (!run->counts || !hostset_fold_fits (run, number) || number.len > RANGE_DIGITS_MAX ||
+        !text_to_u64 (number, &value) || value != run->last + 1)
         return false;
     run->high = number;
     run->last = value;
@@ -333,7 +333,7 @@ static void write_ranges (const struct text *values, const struct number_set *se
             continue;
         run_write (&run, out);
         buf_byte (out, ',');
-        run_begin (&run, number, run_is_range (&run) || !fits (&run, number));
+        run_begin (&run, number, run_is_range (&run) || !hostset_fold_fits (&run, number));
     }
     run_write (&run, out);
 }

@@ -19,7 +19,7 @@ static bool is_padded (struct text number)
     return number.len > 1 && number.ptr[0] == '0';
 }
 
-static void add_span (struct hostset_item *item, struct hostset_range span)
+static void hostset_item_add_span (struct hostset_item *item, struct hostset_range span)
 {
     item->spans = mem_room (item->spans, item->spans_n, &item->spans_capacity, 8, sizeof *item->spans);
     item->spans[item->spans_n++] = span;
@@ -33,7 +33,7 @@ static int refuse_sign (const struct hostset_scan *scan)
                               "expected a number: a range has one '-', and its numbers have no sign");
 }
 
-static int read_number (struct hostset_scan *scan, struct text *number)
+static int hostset_item_read_number (struct hostset_scan *scan, struct text *number)
 {
     hostset_scan_skip_blanks (scan);
     *number = hostset_scan_digits (scan);
@@ -53,7 +53,7 @@ static int read_step (struct hostset_scan *scan, uint64_t *step)
     *step = 1;
     if (!hostset_scan_accept (scan, '/'))
         return 0;
-    if (read_number (scan, &number) < 0)
+    if (hostset_item_read_number (scan, &number) < 0)
         return -1;
     if (number.len <= RANGE_DIGITS_MAX && text_to_u64 (number, step) && *step > 0)
         return 0;
@@ -64,7 +64,7 @@ static int read_range (struct hostset_item *item, struct hostset_scan *scan, str
 {
     struct hostset_range span = { .width = is_padded (low) ? low.len : 0 };
     struct text high;
-    if (read_number (scan, &high) < 0 || read_step (scan, &span.step) < 0)
+    if (hostset_item_read_number (scan, &high) < 0 || read_step (scan, &span.step) < 0)
         return -1;
     if (hostset_scan_peek (scan) == '-')
         return refuse_sign (scan);
@@ -75,7 +75,7 @@ static int read_range (struct hostset_item *item, struct hostset_scan *scan, str
         return hostset_scan_fail (scan, ERR_PARSE, at, "zero-padded ends of a range need equal widths, like 01-16");
     if (span.first > span.last)
         return hostset_scan_fail (scan, ERR_PARSE, at, "this range is reversed: the smaller number comes first");
-    add_span (item, span);
+    hostset_item_add_span (item, span);
     return 0;
 }
 
@@ -87,7 +87,7 @@ static int read_single (struct hostset_item *item, struct hostset_scan *scan, st
     if (number.len > RANGE_DIGITS_MAX || !text_to_u64 (number, &span.first))
         span.verbatim = number;
     span.last = span.first;
-    add_span (item, span);
+    hostset_item_add_span (item, span);
     return 0;
 }
 
@@ -96,7 +96,7 @@ static int read_entry (struct hostset_item *item, struct hostset_scan *scan)
     struct text number;
     hostset_scan_skip_blanks (scan);
     uint32_t at = scan->at;
-    if (read_number (scan, &number) < 0)
+    if (hostset_item_read_number (scan, &number) < 0)
         return -1;
     return hostset_scan_accept (scan, '-') ? read_range (item, scan, number, at) : read_single (item, scan, number);
 }
@@ -173,7 +173,7 @@ static int check_gap (const struct hostset_item *item, const struct hostset_scan
                                       "expected something other than digits between two brackets, like r[1-2]n[1-8]");
 }
 
-static int read_parts (struct hostset_item *item, struct hostset_scan *scan)
+static int hostset_item_read_parts (struct hostset_item *item, struct hostset_scan *scan)
 {
     for (;;) {
         item->literal[item->brackets_n] = hostset_scan_name (scan);
@@ -203,7 +203,7 @@ int item_read (struct hostset_item *item, struct hostset_scan *scan)
         item->literal[0] = TEXT_LIT ("*");
         return 0;
     }
-    if (read_parts (item, scan) < 0)
+    if (hostset_item_read_parts (item, scan) < 0)
         return -1;
     char next = hostset_scan_peek (scan);
     bool empty = item->brackets_n == 0 && item->literal[0].len == 0;
@@ -259,7 +259,7 @@ static void add_text (struct draft_name *name, struct text text)
     name->len += text.len;
 }
 
-static void add_number (struct draft_name *name, const struct hostset_range *span, uint64_t number)
+static void hostset_item_add_number (struct draft_name *name, const struct hostset_range *span, uint64_t number)
 {
     char digits[RANGE_DIGITS_MAX + 1]; /* a width is that of a number that was written, and at most so */
     uint32_t width = width_of (span, number);
@@ -279,7 +279,7 @@ static int make_name (const struct hostset_item *item, const struct hostset_scan
     struct draft_name name = { .fits = true };
     for (uint32_t i = 0; i < item->brackets_n; i++) {
         add_text (&name, item->literal[i]);
-        add_number (&name, &item->spans[turns[i].span], turns[i].number);
+        hostset_item_add_number (&name, &item->spans[turns[i].span], turns[i].number);
     }
     add_text (&name, item->literal[item->brackets_n]);
     if (!name.fits || name.len > HOST_NAME_MAX_BYTES)

@@ -63,7 +63,7 @@ bool launch_find_unknown_placeholder (struct text value, struct text *name)
 }
 
 /* Does a value hold one of the placeholders of `bits`? */
-static bool holds (struct text value, unsigned bits)
+static bool launch_variables_holds (struct text value, unsigned bits)
 {
     while (value.len) {
         struct piece piece = take_piece (&value);
@@ -83,7 +83,7 @@ static void add_addresses (struct buf *out, const struct launch_place *place)
 }
 
 /* One slice is all that a plan has. */
-static void add_value (struct buf *out, const struct piece *piece, const struct launch_place *place)
+static void launch_variables_add_value (struct buf *out, const struct piece *piece, const struct launch_place *place)
 {
     switch (piece->literal ? -1 : placeholder_of (piece->word)) {
     case RANK: buf_printf (out, "%u", place->rank); break;
@@ -107,7 +107,7 @@ static struct text filled (struct text value, const struct launch_place *place, 
         struct piece piece = take_piece (&value);
         buf_add_text (&out, piece.before);
         if (piece.word.len)
-            add_value (&out, &piece, place);
+            launch_variables_add_value (&out, &piece, place);
     }
     return buf_finish (&out, arena);
 }
@@ -126,7 +126,7 @@ struct launch_place launch_place_of (const struct plan *plan, const uint32_t *ra
 static bool any_holds (const var_list *vars, unsigned bits)
 {
     for (uint32_t i = 0; i < vars->n; i++)
-        if (holds (vars->items[i].value, bits))
+        if (launch_variables_holds (vars->items[i].value, bits))
             return true;
     return false;
 }
@@ -141,7 +141,7 @@ bool launch_uses_addresses (const struct profile *profile)
 static void add_differing (const var_list *vars, text_list *names)
 {
     for (uint32_t i = 0; i < vars->n; i++)
-        if (holds (vars->items[i].value, 1U << RANK | 1U << HOST | 1U << ADDRESS) &&
+        if (launch_variables_holds (vars->items[i].value, 1U << RANK | 1U << HOST | 1U << ADDRESS) &&
             !text_is_among (vars->items[i].name, names->items, names->n))
             names->items[names->n++] = vars->items[i].name;
 }
@@ -162,7 +162,7 @@ static const struct scope_env *env_of (const struct profile *profile, enum scope
 }
 
 /* Any list with its placeholders filled; the names and their order stay. */
-static var_list fill (const var_list *vars, const struct launch_place *place, struct arena *arena)
+static var_list launch_variables_fill (const var_list *vars, const struct launch_place *place, struct arena *arena)
 {
     var_list full = { .items = arena_array (arena, vars->n, sizeof *full.items), .n = vars->n };
     for (uint32_t i = 0; i < vars->n; i++)
@@ -183,7 +183,7 @@ var_list launch_variables_of (const struct profile *profile, enum scope scope, c
     }
     for (uint32_t i = 0; i < own->set.n; i++)
         vars.items[vars.n++] = own->set.items[i];
-    vars = fill (&vars, place, arena);
+    vars = launch_variables_fill (&vars, place, arena);
     if (vars.n > 1)
         qsort (vars.items, vars.n, sizeof *vars.items, text_order);
     return vars;
@@ -215,7 +215,7 @@ var_list launch_variables_of_rehearsal (const struct plan *plan, uint32_t rank, 
 {
     const struct rehearsal *rehearsal = &plan->rehearsal;
     struct launch_place place = launch_place_of (plan, NULL, 0, rank);
-    var_list filled_in = fill (&rehearsal->variables, &place, arena);
+    var_list filled_in = launch_variables_fill (&rehearsal->variables, &place, arena);
     var_list vars = { .items = arena_array (arena, filled_in.n + rehearsal->wrong.n, sizeof *vars.items) };
     for (; vars.n < filled_in.n; vars.n++)
         vars.items[vars.n] = filled_in.items[vars.n];

@@ -101,7 +101,7 @@ struct text mesh_host_grid (struct text topology, struct text bounds, struct are
     return text_format (arena, "%u,%u,%u", all[0], all[1], all[2]);
 }
 
-static int by_size (const void *a, const void *b)
+static int mesh_by_size (const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
     return x < y ? -1 : x > y;
@@ -112,8 +112,8 @@ bool mesh_same_sizes (struct text a, struct text b)
     uint32_t x[GRID_AXES], y[GRID_AXES];
     if (!read_grid (a, x) || !read_grid (b, y))
         return false;
-    qsort (x, GRID_AXES, sizeof x[0], by_size);
-    qsort (y, GRID_AXES, sizeof y[0], by_size);
+    qsort (x, GRID_AXES, sizeof x[0], mesh_by_size);
+    qsort (y, GRID_AXES, sizeof y[0], mesh_by_size);
     return memcmp (x, y, sizeof x) == 0;
 }
 

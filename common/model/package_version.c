@@ -15,7 +15,7 @@ struct version {
     uint64_t number; /* of the stage: the 1 of "rc1" */
 };
 
-static void skip (struct text *rest, uint32_t bytes)
+static void package_version_skip (struct text *rest, uint32_t bytes)
 {
     rest->ptr += bytes;
     rest->len -= bytes;
@@ -27,12 +27,12 @@ static bool is_digit (const struct text *rest, uint32_t at)
 }
 
 /* Dates are numbers, too: what is larger than one can be is as large as it can be. */
-static uint64_t take_number (struct text *rest)
+static uint64_t package_version_take_number (struct text *rest)
 {
     uint64_t number = 0;
     while (is_digit (rest, 0)) {
         number = number < NUMBER_MAX ? number * 10 + (uint64_t) (rest->ptr[0] - '0') : NUMBER_MAX;
-        skip (rest, 1);
+        package_version_skip (rest, 1);
     }
     return number;
 }
@@ -46,13 +46,13 @@ static void take_stage (struct text *rest, struct version *out)
                   { "b", STAGE_BETA },  { "rc", STAGE_CANDIDATE }, { "c", STAGE_CANDIDATE }, { "post", STAGE_POST } };
     out->stage = STAGE_FINAL;
     while (rest->len && strchr (".-_", rest->ptr[0]))
-        skip (rest, 1);
+        package_version_skip (rest, 1);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (!text_starts (*rest, words[i].word))
             continue;
-        skip (rest, (uint32_t) strlen (words[i].word));
+        package_version_skip (rest, (uint32_t) strlen (words[i].word));
         out->stage = words[i].stage;
-        out->number = take_number (rest);
+        out->number = package_version_take_number (rest);
         return;
     }
 }
@@ -62,10 +62,10 @@ static struct version read_version (struct text text)
     struct version version = { 0 };
     bool more = is_digit (&text, 0);
     while (more && version.n < PARTS_MAX) {
-        version.parts[version.n++] = take_number (&text);
+        version.parts[version.n++] = package_version_take_number (&text);
         more = text.len && text.ptr[0] == '.' && is_digit (&text, 1);
         if (more)
-            skip (&text, 1);
+            package_version_skip (&text, 1);
     }
     take_stage (&text, &version);
     return version;
@@ -94,7 +94,7 @@ static const char *take_relation (struct text *pattern)
 {
     for (uint32_t i = 0; relations[i]; i++)
         if (text_starts (*pattern, relations[i])) {
-            skip (pattern, (uint32_t) strlen (relations[i]));
+            package_version_skip (pattern, (uint32_t) strlen (relations[i]));
             return relations[i];
         }
     return NULL;

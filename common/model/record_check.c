@@ -26,7 +26,8 @@ static void place_print (const struct place *place, struct buf *out)
     buf_puts (out, place->name);
 }
 
-static bool refuse (const struct place *place, struct buf *why, const char *what, uint64_t found, uint64_t max)
+static bool record_check_refuse (const struct place *place, struct buf *why, const char *what, uint64_t found,
+                                 uint64_t max)
 {
     if (!why)
         return false;
@@ -37,24 +38,24 @@ static bool refuse (const struct place *place, struct buf *why, const char *what
 
 static bool number_check (const struct field *field, uint64_t value, const struct place *place, struct buf *why)
 {
-    return value <= field->max || refuse (place, why, "the number", value, field->max);
+    return value <= field->max || record_check_refuse (place, why, "the number", value, field->max);
 }
 
 static bool magnitude_check (const struct field *field, int64_t value, const struct place *place, struct buf *why)
 {
     uint64_t magnitude = value < 0 ? 0 - (uint64_t) value : (uint64_t) value;
-    return magnitude <= field->max || refuse (place, why, "the magnitude", magnitude, field->max);
+    return magnitude <= field->max || record_check_refuse (place, why, "the magnitude", magnitude, field->max);
 }
 
 static bool enum_check (const struct field *field, uint32_t value, const struct place *place, struct buf *why)
 {
-    return value < field->names->n || refuse (place, why, "the choice", value, field->names->n - 1);
+    return value < field->names->n || record_check_refuse (place, why, "the choice", value, field->names->n - 1);
 }
 
 static bool text_check (const struct field *field, struct text value, const struct place *place, struct buf *why)
 {
     if (value.len > field->max)
-        return refuse (place, why, "the length in bytes", value.len, field->max);
+        return record_check_refuse (place, why, "the length in bytes", value.len, field->max);
     if (field->kind == FIELD_BYTES || value.len == 0)
         return true;
     if (!memchr (value.ptr, 0, value.len) && text_is_utf8 (value))
@@ -72,7 +73,7 @@ static bool field_check (const struct field *field, const void *at, const struct
 static bool list_check (const struct field *field, const struct any_list *list, const struct place *at, struct buf *why)
 {
     if (list->n > field->max)
-        return refuse (at, why, "the count of items", list->n, field->max);
+        return record_check_refuse (at, why, "the count of items", list->n, field->max);
     size_t item_bytes = field_item_bytes (field);
     struct field item = field_describe_item (field);
     for (uint32_t i = 0; i < list->n; i++) {

@@ -56,7 +56,7 @@ void remote_command_put (const struct remote_command *command, struct buf *out)
     frame_put (out, REMOTE_BEGIN, TEXT_LIT (""));
 }
 
-static int take_text (struct remote_command *command, const struct frame *frame, struct err *err)
+static int remote_command_take_text (struct remote_command *command, const struct frame *frame, struct err *err)
 {
     if (frame->bytes.len && memchr (frame->bytes.ptr, '\0', frame->bytes.len))
         return err_set (err, ERR_PARSE, "a word of the command holds a byte of zero");
@@ -67,7 +67,7 @@ static int take_text (struct remote_command *command, const struct frame *frame,
     return 0;
 }
 
-static int take_number (const struct frame *frame, uint64_t max, uint64_t *out, struct err *err)
+static int remote_command_take_number (const struct frame *frame, uint64_t max, uint64_t *out, struct err *err)
 {
     uint64_t number;
     if (!text_to_u64 (frame->bytes, &number) || number > max)
@@ -82,11 +82,11 @@ int remote_command_take (struct remote_command *command, const struct frame *fra
     case REMOTE_HOST:
         if (command->host)
             return err_set (err, ERR_PARSE, "the host is named twice");
-        return take_text (command, frame, err);
-    case REMOTE_WORD: return take_text (command, frame, err);
-    case REMOTE_RANK: return take_number (frame, UINT32_MAX, &command->rank, err);
-    case REMOTE_TIMEOUT: return take_number (frame, REMOTE_TIMEOUT_MAX_MS, &command->timeout_ms, err);
-    case REMOTE_SILENCE: return take_number (frame, REMOTE_TIMEOUT_MAX_MS, &command->silence_ms, err);
+        return remote_command_take_text (command, frame, err);
+    case REMOTE_WORD: return remote_command_take_text (command, frame, err);
+    case REMOTE_RANK: return remote_command_take_number (frame, UINT32_MAX, &command->rank, err);
+    case REMOTE_TIMEOUT: return remote_command_take_number (frame, REMOTE_TIMEOUT_MAX_MS, &command->timeout_ms, err);
+    case REMOTE_SILENCE: return remote_command_take_number (frame, REMOTE_TIMEOUT_MAX_MS, &command->silence_ms, err);
     case REMOTE_BEGIN:
         command->begun = command->words_n > 0 && command->host && command->timeout_ms > 0;
         return command->begun ? 0 : err_set (err, ERR_PARSE, "no whole command came before it was to begin");

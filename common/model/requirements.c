@@ -13,21 +13,21 @@ struct place {
     uint32_t line;
 };
 
-static bool is_word (char c)
+static bool requirements_is_word (char c)
 {
     return text_is_letter (c) || text_is_digit (c);
 }
 
 bool requirement_name_valid (struct text name)
 {
-    return name.len > 0 && name.len <= NAME_BYTES_MAX && text_span (name, "-_.") == name.len && is_word (name.ptr[0]) &&
-           is_word (name.ptr[name.len - 1]);
+    return name.len > 0 && name.len <= NAME_BYTES_MAX && text_span (name, "-_.") == name.len &&
+           requirements_is_word (name.ptr[0]) && requirements_is_word (name.ptr[name.len - 1]);
 }
 
 bool requirement_version_valid (struct text version)
 {
     return version.len > 0 && version.len <= VERSION_BYTES_MAX && text_span (version, ".-_+!") == version.len &&
-           is_word (version.ptr[0]);
+           requirements_is_word (version.ptr[0]);
 }
 
 struct text requirement_normal_name (struct text name, struct arena *arena)
@@ -45,7 +45,7 @@ struct text requirement_normal_name (struct text name, struct arena *arena)
     return (struct text){ out, len };
 }
 
-static int refuse (struct place at, struct text what, struct err *err, const char *expected)
+static int requirements_refuse (struct place at, struct text what, struct err *err, const char *expected)
 {
     struct buf shown;
     buf_init (&shown, 255);
@@ -55,7 +55,7 @@ static int refuse (struct place at, struct text what, struct err *err, const cha
     return -1;
 }
 
-static bool take_word (struct text *rest, struct text *word)
+static bool requirements_take_word (struct text *rest, struct text *word)
 {
     while (rest->len && isspace ((unsigned char) rest->ptr[0]))
         rest->ptr++, rest->len--;
@@ -84,13 +84,15 @@ static int parse_option (struct place at, struct text option, struct text rest, 
     const char *equals = memchr (option.ptr, '=', option.len);
     if (equals)
         name.len = (uint32_t) (equals - option.ptr);
-    if (word_in (name, bare) && !equals && !take_word (&rest, &more))
+    if (word_in (name, bare) && !equals && !requirements_take_word (&rest, &more))
         return 0;
-    if (word_in (name, with_value) && (equals || take_word (&rest, &value)) && !take_word (&rest, &more))
+    if (word_in (name, with_value) && (equals || requirements_take_word (&rest, &value)) &&
+        !requirements_take_word (&rest, &more))
         return 0;
-    return refuse (at, option, err,
-                   "is not an option that a pin file may contain; one file holds all pins, each as name==version with "
-                   "--hash=sha256:...");
+    return requirements_refuse (
+        at, option, err,
+        "is not an option that a pin file may contain; one file holds all pins, each as name==version with "
+        "--hash=sha256:...");
 }
 
 static int parse_hashes (struct place at, struct text in, struct arena *arena, struct requirement *out, struct err *err)
@@ -98,19 +100,20 @@ static int parse_hashes (struct place at, struct text in, struct arena *arena, s
     struct text word;
     struct digest hashes[REQUIREMENT_HASHES_MAX];
     uint32_t n = 0;
-    while (take_word (&in, &word)) {
+    while (requirements_take_word (&in, &word)) {
         if (n == REQUIREMENT_HASHES_MAX)
-            return refuse (at, out->name, err, "has more than 512 hashes");
+            return requirements_refuse (at, out->name, err, "has more than 512 hashes");
         if (!text_starts (word, "--hash=sha256:") ||
             !digest_parse ((struct text){ word.ptr + 14, word.len - 14 }, &hashes[n]))
-            return refuse (at, word, err, "expected --hash=sha256: and 64 hexadecimal digits");
+            return requirements_refuse (at, word, err, "expected --hash=sha256: and 64 hexadecimal digits");
         n++;
     }
     out->hashes = arena_copy (arena, hashes, n * sizeof *hashes);
     out->hashes_n = n;
     return n ? 0
-             : refuse (at, out->name, err,
-                       "has no hash, expected --hash=sha256:... (pip-compile --generate-hashes writes them)");
+             : requirements_refuse (
+                   at, out->name, err,
+                   "has no hash, expected --hash=sha256:... (pip-compile --generate-hashes writes them)");
 }
 
 /* "name==version", with or without spaces around the "==". */
@@ -119,15 +122,18 @@ static int parse_pin (struct place at, struct text line, struct arena *arena, st
     uint32_t equals;
     struct text name, version, rest = line;
     if (memchr (line.ptr, ';', line.len))
-        return refuse (at, line, err, "environment markers are not accepted: make one pin file for each platform");
+        return requirements_refuse (at, line, err,
+                                    "environment markers are not accepted: make one pin file for each platform");
     if (!text_find (line, TEXT_LIT ("=="), &equals))
-        return refuse (at, line, err, "expected name==version");
+        return requirements_refuse (at, line, err, "expected name==version");
     struct text before = { line.ptr, equals };
     rest = (struct text){ line.ptr + equals + 2, line.len - equals - 2 };
-    if (!take_word (&before, &name) || take_word (&before, &version) || !requirement_name_valid (name))
-        return refuse (at, line, err, "expected name==version, where name is a package name without extras");
-    if (!take_word (&rest, &version) || !requirement_version_valid (version))
-        return refuse (at, line, err, "expected name==version, with an exact version");
+    if (!requirements_take_word (&before, &name) || requirements_take_word (&before, &version) ||
+        !requirement_name_valid (name))
+        return requirements_refuse (at, line, err,
+                                    "expected name==version, where name is a package name without extras");
+    if (!requirements_take_word (&rest, &version) || !requirement_version_valid (version))
+        return requirements_refuse (at, line, err, "expected name==version, with an exact version");
     *out = (struct requirement){ .name = requirement_normal_name (name, arena),
                                  .version = text_copy (arena, version),
                                  .line = at.line };
@@ -175,19 +181,19 @@ static int parse_logical (struct place at, struct text line, struct arena *arena
                           struct err *err)
 {
     struct text word, rest = line;
-    if (!take_word (&rest, &word))
+    if (!requirements_take_word (&rest, &word))
         return 0;
     if (word.ptr[0] == '-')
         return parse_option (at, word, rest, err);
     if (out->n == REQUIREMENTS_MAX)
-        return refuse (at, word, err, "exceeds the limit of 4096 pins");
+        return requirements_refuse (at, word, err, "exceeds the limit of 4096 pins");
     if (parse_pin (at, line, arena, &out->items[out->n], err))
         return -1;
     out->n++;
     return 0;
 }
 
-static int by_name (const void *a, const void *b)
+static int requirements_by_name (const void *a, const void *b)
 {
     const struct requirement *left = a, *right = b;
     int order = text_compare (left->name, right->name);
@@ -198,7 +204,8 @@ static int check_twice (const struct requirements *all, const char *file, struct
 {
     for (uint32_t i = 1; i < all->n; i++)
         if (text_equal (all->items[i - 1].name, all->items[i].name))
-            return refuse ((struct place){ file, all->items[i].line }, all->items[i].name, err, "is pinned twice");
+            return requirements_refuse ((struct place){ file, all->items[i].line }, all->items[i].name, err,
+                                        "is pinned twice");
     return 0;
 }
 
@@ -223,7 +230,7 @@ int requirements_parse (struct text bytes, const char *file, struct arena *arena
         err_set (err, ERR_CONFIG, "%.200s: has no pins, expected at least one name==version", file);
         goto out;
     }
-    qsort (all.items, all.n, sizeof *all.items, by_name);
+    qsort (all.items, all.n, sizeof *all.items, requirements_by_name);
     rc = check_twice (&all, file, err);
     if (rc == 0)
         *out = all;

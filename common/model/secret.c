@@ -16,7 +16,7 @@ static const char *const choices[] = {
 
 /* ---- by name ---- */
 
-static bool holds (struct text name, const char *word)
+static bool secret_holds (struct text name, const char *word)
 {
     size_t len = strlen (word);
     for (uint32_t i = 0; i + len <= name.len; i++)
@@ -28,7 +28,7 @@ static bool holds (struct text name, const char *word)
 bool name_is_of_secret (struct text name)
 {
     for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++)
-        if (holds (name, secrets[i]))
+        if (secret_holds (name, secrets[i]))
             return true;
     return false;
 }

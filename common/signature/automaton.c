@@ -2,7 +2,7 @@
 
 enum { LETTER_OTHER, LETTER_BLANK, LETTER_ESCAPE, LETTERS_SPECIAL, ESCAPE_BYTE = 0x1b };
 
-static bool is_blank (unsigned char byte)
+static bool automaton_is_blank (unsigned char byte)
 {
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
@@ -11,7 +11,7 @@ static void give_letters (struct automaton *automaton, const struct text *needle
 {
     automaton->letters = LETTERS_SPECIAL;
     for (uint32_t byte = 0; byte < 256; byte++)
-        automaton->letter_of[byte] = is_blank ((unsigned char) byte) ? LETTER_BLANK : LETTER_OTHER;
+        automaton->letter_of[byte] = automaton_is_blank ((unsigned char) byte) ? LETTER_BLANK : LETTER_OTHER;
     automaton->letter_of[ESCAPE_BYTE] = LETTER_ESCAPE;
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < needles[i].len; k++) {
@@ -81,7 +81,7 @@ static void close_state (struct automaton *automaton, uint32_t state, struct clo
     }
 }
 
-static void close_all (struct automaton *automaton)
+static void automaton_close_all (struct automaton *automaton)
 {
     struct closing closing = { .fallback = mem_array (automaton->states, sizeof *closing.fallback),
                                .after_blank = mem_array (automaton->states, sizeof *closing.after_blank),
@@ -119,7 +119,7 @@ void automaton_build (struct automaton *automaton, const struct text *needles, u
         automaton->own[state] = NEEDLE_NONE;
     for (uint32_t i = 0; i < n; i++)
         add_needle (automaton, needles[i], i);
-    close_all (automaton);
+    automaton_close_all (automaton);
     mark_events (automaton);
 }
 

@@ -4,7 +4,7 @@
 
 enum { ESCAPE_BYTE = 0x1b, SEQUENCE_MAX_BYTES = 256 };
 
-static bool is_word (char c)
+static bool log_line_is_word (char c)
 {
     return text_is_letter (c) || text_is_digit (c) || c == '_';
 }
@@ -50,7 +50,7 @@ uint32_t log_line_escape_bytes (struct text window, uint32_t at)
     return i < end && window.ptr[i] >= '0' && window.ptr[i] <= '~' ? i + 1 - at : 1;
 }
 
-static bool is_blank (char c)
+static bool log_line_is_blank (char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -66,7 +66,7 @@ uint32_t log_line_clean (struct text line, char *out, uint32_t bytes)
             i += log_line_escape_bytes (line, i) - 1;
             continue;
         }
-        if (!is_blank (line.ptr[i]))
+        if (!log_line_is_blank (line.ptr[i]))
             buf_byte (&plain, (uint8_t) line.ptr[i]);
         else if (plain.len && plain.ptr[plain.len - 1] != ' ')
             buf_byte (&plain, ' ');
@@ -111,7 +111,7 @@ static bool is_one_of (char c, const char *set)
 static char level_at_glog (struct text line)
 {
     for (uint32_t i = 0; i + 8 < line.len; i++)
-        if (is_one_of (line.ptr[i], "IWEF") && (i == 0 || !is_word (line.ptr[i - 1])) &&
+        if (is_one_of (line.ptr[i], "IWEF") && (i == 0 || !log_line_is_word (line.ptr[i - 1])) &&
             text_is_digit (line.ptr[i + 1]) && text_is_digit (line.ptr[i + 2]) && text_is_digit (line.ptr[i + 3]) &&
             text_is_digit (line.ptr[i + 4]) && line.ptr[i + 5] == ' ' && text_is_digit (line.ptr[i + 6]) &&
             text_is_digit (line.ptr[i + 7]) && line.ptr[i + 8] == ':')
@@ -158,7 +158,7 @@ static bool names_exception (struct text line)
         uint32_t len = text_of (ends[k]).len, at = 0, next;
         for (; at < line.len && text_find (part (line, at, line.len), text_of (ends[k]), &next); at += next + len) {
             uint32_t from = at + next, to = from + len;
-            if (from > 0 && is_word (line.ptr[from - 1]) && (to == line.len || line.ptr[to] == ':'))
+            if (from > 0 && log_line_is_word (line.ptr[from - 1]) && (to == line.len || line.ptr[to] == ':'))
                 return true;
         }
     }

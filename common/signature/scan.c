@@ -62,7 +62,7 @@ static uint32_t line_number (struct signature_scan *scan, uint64_t offset)
 }
 
 /* The same line is asked for many times over when it holds many needles. */
-static struct text line_of (struct signature_scan *scan, uint32_t at, uint64_t *offset)
+static struct text scan_line_of (struct signature_scan *scan, uint32_t at, uint64_t *offset)
 {
     uint64_t place = scan->base + at;
     if (place < scan->line_from || place >= scan->line_to || scan->line_from < scan->base) {
@@ -112,7 +112,7 @@ static void add_announced (const struct signature_scan *scan, struct text line, 
 
 static void take_place (struct signature_scan *scan, uint32_t at, struct scanned_line *place)
 {
-    struct text line = line_of (scan, at, &place->offset);
+    struct text line = scan_line_of (scan, at, &place->offset);
     place->line = line_number (scan, place->offset);
     place->len = log_line_clean (part_shown (scan, line, at), place->text, SHOWN_LINE_BYTES);
     add_announced (scan, line, place);
@@ -126,7 +126,7 @@ static bool is_near (uint64_t seen, uint64_t end)
 }
 
 /* A message is over: is it what the signature describes? */
-static void settle (struct signature_scan *scan, uint32_t item)
+static void scan_settle (struct signature_scan *scan, uint32_t item)
 {
     struct signature_progress *watch = &scan->watches[item];
     uint32_t wanted = (UINT32_C (1) << scan->set->items[item].also.n) - 1;
@@ -151,7 +151,7 @@ static void found_text (struct signature_scan *scan, uint32_t item, uint32_t at,
     if (scan->set->items[item].transient || scan->set->items[item].noise)
         watch->last_line = line_number (scan, end);
     if (watch->open && end - watch->last > NEAR_BYTES)
-        settle (scan, item);
+        scan_settle (scan, item);
     if (watch->sighted)
         return;
     if (!watch->open) {
@@ -164,7 +164,7 @@ static void found_text (struct signature_scan *scan, uint32_t item, uint32_t at,
     watch->last = end;
     look_around (scan, item, end);
     if (scan->set->items[item].also.n + scan->set->items[item].unless.n == 0)
-        settle (scan, item);
+        scan_settle (scan, item);
 }
 
 static void found_condition (struct signature_scan *scan, const struct needle *needle, uint64_t end)
@@ -258,7 +258,7 @@ void signature_scan_end (struct signature_scan *scan, struct arena *arena, struc
     *out = (struct signature_scan_result){ 0 };
     read_to (scan, scan->len);
     for (uint32_t i = 0; i < scan->set->n; i++)
-        settle (scan, i);
+        scan_settle (scan, i);
     sightings_collect (scan, line_number (scan, scan->base + scan->len), arena, out);
     scan_free (scan);
 }

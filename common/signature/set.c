@@ -40,7 +40,7 @@ struct needle_list {
     uint32_t n;
 };
 
-static void add (struct needle_list *list, enum needle_kind kind, uint32_t item, uint32_t also, struct text text)
+static void set_add (struct needle_list *list, enum needle_kind kind, uint32_t item, uint32_t also, struct text text)
 {
     list->needles[list->n] = (struct needle){ .kind = kind, .item = item, .also = also, .len = text.len };
     list->texts[list->n++] = text;
@@ -48,11 +48,11 @@ static void add (struct needle_list *list, enum needle_kind kind, uint32_t item,
 
 static void add_item (struct needle_list *list, const struct signature *item, uint32_t index)
 {
-    add (list, NEEDLE_TEXT, index, 0, item->text);
+    set_add (list, NEEDLE_TEXT, index, 0, item->text);
     for (uint32_t i = 0; i < item->also.n; i++)
-        add (list, NEEDLE_ALSO, index, i, item->also.items[i]);
+        set_add (list, NEEDLE_ALSO, index, i, item->also.items[i]);
     for (uint32_t i = 0; i < item->unless.n; i++)
-        add (list, NEEDLE_UNLESS, index, 0, item->unless.items[i]);
+        set_add (list, NEEDLE_UNLESS, index, 0, item->unless.items[i]);
 }
 
 struct signature_set *signature_set_build (const struct signature *items, uint32_t n)

@@ -6,7 +6,7 @@
 /* LONG: tracebacks in two parts and stacks of aborts have fewer lines. PEERS: who else is named is told as well. */
 enum { LONG_LINES = 64, PEERS_KEPT = 4 };
 
-static int by_offset (const void *a, const void *b)
+static int sightings_by_offset (const void *a, const void *b)
 {
     const struct signature_progress *left = *(const struct signature_progress *const *) a,
                                     *right = *(const struct signature_progress *const *) b;
@@ -48,7 +48,7 @@ static void take_sightings (struct signature_scan *scan, struct arena *arena, st
             had[rank_of (&scan->set->items[i])]++;
         }
     if (n > 1)
-        qsort (sighted, n, sizeof *sighted, by_offset);
+        qsort (sighted, n, sizeof *sighted, sightings_by_offset);
     share_out (had, kept);
     out->sightings = arena_array (arena, least_of (n, SIGHTINGS_MAX), sizeof *out->sightings);
     for (uint32_t i = 0; i < n; i++) {

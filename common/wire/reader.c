@@ -66,7 +66,7 @@ static uint64_t big_endian (const uint8_t *at, uint32_t bytes)
     return number;
 }
 
-static int take_number (struct reader *reader, uint32_t bytes, uint64_t *number, struct err *err)
+static int reader_take_number (struct reader *reader, uint32_t bytes, uint64_t *number, struct err *err)
 {
     if (reader->end - reader->at < (ptrdiff_t) bytes)
         return short_of (reader, bytes, err);
@@ -78,7 +78,7 @@ static int take_number (struct reader *reader, uint32_t bytes, uint64_t *number,
 static int take_uint (struct reader *reader, uint32_t bytes, struct wire_value *value, struct err *err)
 {
     value->kind = VALUE_UINT;
-    if (take_number (reader, bytes, &value->number, err) < 0)
+    if (reader_take_number (reader, bytes, &value->number, err) < 0)
         return -1;
     uint64_t least = bytes == 1 ? 0x80 : 1ull << (bytes * 4);
     return value->number < least ? longer_than_needed (reader, err) : 0;
@@ -87,7 +87,7 @@ static int take_uint (struct reader *reader, uint32_t bytes, struct wire_value *
 static int take_negative (struct reader *reader, uint32_t bytes, struct wire_value *value, struct err *err)
 {
     uint64_t raw;
-    if (take_number (reader, bytes, &raw, err) < 0)
+    if (reader_take_number (reader, bytes, &raw, err) < 0)
         return -1;
     uint32_t shift = 64 - 8 * bytes;
     int64_t number = (int64_t) (raw << shift) >> shift;
@@ -101,7 +101,7 @@ static int take_negative (struct reader *reader, uint32_t bytes, struct wire_val
 static int take_float (struct reader *reader, struct wire_value *value, struct err *err)
 {
     uint64_t bits = 0;
-    if (take_number (reader, sizeof bits, &bits, err) < 0)
+    if (reader_take_number (reader, sizeof bits, &bits, err) < 0)
         return -1;
     value->kind = VALUE_FLOAT;
     memcpy (&value->real, &bits, sizeof bits);
@@ -111,7 +111,8 @@ static int take_float (struct reader *reader, struct wire_value *value, struct e
     return 0;
 }
 
-static int take_text (struct reader *reader, enum value_kind as, uint64_t len, struct wire_value *out, struct err *err)
+static int reader_take_text (struct reader *reader, enum value_kind as, uint64_t len, struct wire_value *out,
+                             struct err *err)
 {
     if (len > (uint64_t) (reader->end - reader->at))
         return short_of (reader, len, err);
@@ -129,9 +130,9 @@ static int take_long_text (struct reader *reader, enum value_kind kind, uint32_t
                            struct wire_value *value, struct err *err)
 {
     uint64_t len;
-    if (take_number (reader, len_bytes, &len, err) < 0)
+    if (reader_take_number (reader, len_bytes, &len, err) < 0)
         return -1;
-    return len < least ? longer_than_needed (reader, err) : take_text (reader, kind, len, value, err);
+    return len < least ? longer_than_needed (reader, err) : reader_take_text (reader, kind, len, value, err);
 }
 
 static int take_count (struct reader *reader, enum value_kind kind, uint64_t n, struct wire_value *out, struct err *err)
@@ -152,7 +153,7 @@ static int take_long_count (struct reader *reader, enum value_kind kind, uint32_
                             struct wire_value *value, struct err *err)
 {
     uint64_t count;
-    if (take_number (reader, count_bytes, &count, err) < 0)
+    if (reader_take_number (reader, count_bytes, &count, err) < 0)
         return -1;
     return count < least ? longer_than_needed (reader, err) : take_count (reader, kind, count, value, err);
 }
@@ -210,7 +211,7 @@ int reader_next (struct reader *reader, struct wire_value *value, struct err *er
     if (format < 0xa0)
         return take_count (reader, VALUE_LIST, format & 0x0f, value, err);
     if (format < 0xc0)
-        return take_text (reader, VALUE_TEXT, format & 0x1f, value, err);
+        return reader_take_text (reader, VALUE_TEXT, format & 0x1f, value, err);
     if (format < 0xe0)
         return take_long_form (reader, format, value, err);
     *value = (struct wire_value){ .kind = VALUE_NEGATIVE, .number = (uint64_t) (int64_t) (int8_t) format };

@@ -101,7 +101,7 @@ static void look_inside (struct round *round, const struct catalogue_entry *entr
 }
 
 /* That a whole generation is missing was found before. One that was collected meanwhile is no finding. */
-static void look_at (struct round *round, const struct catalogue_entry *entry)
+static void cache_audit_look_at (struct round *round, const struct catalogue_entry *entry)
 {
     const struct cache_audit_options *audit = round->audit;
     uint32_t found = round->out->found.n, problems = round->out->problems.n;
@@ -127,7 +127,7 @@ static void look_at (struct round *round, const struct catalogue_entry *entry)
 
 /* ---- one bundle ---- */
 
-static void look_over (struct round *round, struct text bundle)
+static void cache_audit_look_over (struct round *round, struct text bundle)
 {
     struct cache_root_finding *found = NULL;
     struct err err = { 0 };
@@ -157,7 +157,7 @@ static int look_at_folders (struct round *round, struct err *err)
         return -1;
     for (uint32_t i = 0; i < n; i++)
         if (!know_bundle (round, bundles[i]))
-            look_over (round, bundles[i]);
+            cache_audit_look_over (round, bundles[i]);
     return 0;
 }
 
@@ -176,9 +176,9 @@ int cache_audit (const struct cache_audit_options *audit, struct arena *arena, s
     for (uint32_t i = 0; i < round.known.n; i++) {
         const struct catalogue_entry *entry = &round.known.items[i];
         if (i == 0 || !text_equal (entry->bundle, entry[-1].bundle))
-            look_over (&round, entry->bundle);
+            cache_audit_look_over (&round, entry->bundle);
         if (wanted (&round, entry))
-            look_at (&round, entry);
+            cache_audit_look_at (&round, entry);
     }
     return look_at_folders (&round, err);
 }
@@ -194,7 +194,7 @@ struct bundles {
     uint32_t n;
 };
 
-static DIR *open_folder (int at, const char *name)
+static DIR *cache_audit_open_folder (int at, const char *name)
 {
     int fd = openat (at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *folder = fd < 0 ? NULL : fdopendir (fd);
@@ -214,7 +214,7 @@ static bool is_folder (DIR *in, const char *name)
 static int add_frontend (struct bundles *bundles, DIR *root, const char *frontend, struct err *err)
 {
     int rc = 0;
-    DIR *folder = open_folder (dirfd (root), frontend);
+    DIR *folder = cache_audit_open_folder (dirfd (root), frontend);
     if (!folder)
         return 0;
     for (struct dirent *entry = readdir (folder); entry && rc == 0; entry = readdir (folder)) {
@@ -261,7 +261,7 @@ static int count_file (void *owner, const struct tree_walk_item *seen, struct er
 }
 
 /* What its host writes while we look may be half counted. */
-static void measure (struct host_cache *own, DIR *in, const char *name)
+static void cache_audit_measure (struct host_cache *own, DIR *in, const char *name)
 {
     int fd = openat (dirfd (in), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     own->closed = fd < 0 || tree_walk (fd, NULL, false, count_file, own, NULL) != 0;
@@ -286,7 +286,7 @@ int cache_list_per_host (const char *root, struct text bundle, struct arena *are
             continue;
         items = mem_grow (items, *n + 1, sizeof *items);
         items[*n] = (struct host_cache){ .host = text_copy (arena, text_of (entry->d_name + sizeof OWN - 1)) };
-        measure (&items[(*n)++], folder, entry->d_name);
+        cache_audit_measure (&items[(*n)++], folder, entry->d_name);
     }
     closedir (folder);
     _Static_assert(offsetof (struct host_cache, host) == 0, "text_order compares what each begins with");

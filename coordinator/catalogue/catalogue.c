@@ -70,8 +70,8 @@ static bool bind (sqlite3_stmt *statement, const char *kinds, va_list values)
     return rc == SQLITE_OK;
 }
 
-static sqlite3_stmt *ask (const struct catalogue *catalogue, struct err *err, const char *sql, const char *kinds,
-                          va_list values)
+static sqlite3_stmt *catalogue_ask (const struct catalogue *catalogue, struct err *err, const char *sql,
+                                    const char *kinds, va_list values)
 {
     sqlite3_stmt *statement = database_prepare (catalogue->db, sql, err);
     if (!statement || bind (statement, kinds, values))
@@ -86,7 +86,7 @@ sqlite3_stmt *catalogue_prepare (const struct catalogue *catalogue, struct err *
 {
     va_list values;
     va_start (values, kinds);
-    sqlite3_stmt *statement = ask (catalogue, err, sql, kinds, values);
+    sqlite3_stmt *statement = catalogue_ask (catalogue, err, sql, kinds, values);
     va_end (values);
     return statement;
 }
@@ -102,7 +102,7 @@ int catalogue_change (const struct catalogue *catalogue, const char *doing, int 
 {
     va_list values;
     va_start (values, kinds);
-    sqlite3_stmt *statement = ask (catalogue, err, sql, kinds, values);
+    sqlite3_stmt *statement = catalogue_ask (catalogue, err, sql, kinds, values);
     va_end (values);
     if (!statement)
         return -1;
@@ -193,7 +193,7 @@ static int make_tables (const struct catalogue *catalogue, struct err *err)
     return database_run (catalogue->db, tables, "make the tables", err);
 }
 
-static int settle (struct catalogue *catalogue, struct err *err)
+static int catalogue_settle (struct catalogue *catalogue, struct err *err)
 {
     int format = -1;
     /* A rollback journal, not WAL: a cache root may be on a file system of several machines. EXTRA syncs the folder
@@ -222,8 +222,8 @@ static int file_prepare (const char *path, struct err *err)
     return database_file_check (path, DATABASE_WRITE, err);
 }
 
-static struct catalogue *open_file (const char *root, const char *path, enum database_use use, int *why,
-                                    struct err *err)
+static struct catalogue *catalogue_open_file (const char *root, const char *path, enum database_use use, int *why,
+                                              struct err *err)
 {
     sqlite3 *db = database_open (path, use, BUSY_MS, err);
     if (!db)
@@ -232,7 +232,7 @@ static struct catalogue *open_file (const char *root, const char *path, enum dat
     *catalogue = (struct catalogue){ .root = mem_text (root), .db = db, .looking = use == DATABASE_READ };
     if (sqlite3_busy_handler (db, wait_for_others, catalogue) != SQLITE_OK)
         database_fail (db, "set up waiting", err);
-    else if (settle (catalogue, err) == 0)
+    else if (catalogue_settle (catalogue, err) == 0)
         return catalogue;
     *why = sqlite3_extended_errcode (db);
     if (*why == SQLITE_NOTADB || *why == SQLITE_CORRUPT)
@@ -265,15 +265,15 @@ static struct catalogue *open_to_look (const char *root, const char *path, struc
 {
     int why = SQLITE_OK;
     struct err own = { 0 };
-    struct catalogue *catalogue = open_file (root, path, DATABASE_READ, &why, &own);
+    struct catalogue *catalogue = catalogue_open_file (root, path, DATABASE_READ, &why, &own);
     if (!catalogue && why == SQLITE_READONLY_ROLLBACK)
-        return roll_back (root, path, err) == 0 ? open_file (root, path, DATABASE_READ, &why, err) : NULL;
+        return roll_back (root, path, err) == 0 ? catalogue_open_file (root, path, DATABASE_READ, &why, err) : NULL;
     if (!catalogue)
         err_set (err, own.code, "%s", own.text);
     return catalogue;
 }
 
-static int path_of (const char *root, char path[PATH_MAX], struct err *err)
+static int catalogue_path_of (const char *root, char path[PATH_MAX], struct err *err)
 {
     int len = snprintf (path, PATH_MAX, "%s/catalogue.db", root);
     if (len > 0 && len < PATH_MAX)
@@ -285,19 +285,20 @@ struct catalogue *catalogue_open (const char *cache_root, struct err *err)
 {
     char path[PATH_MAX], storage[STORAGE_ID_BYTES];
     int why;
-    if (path_of (cache_root, path, err) != 0 || folder_make (cache_root, 0755, err) != 0 ||
+    if (catalogue_path_of (cache_root, path, err) != 0 || folder_make (cache_root, 0755, err) != 0 ||
         file_prepare (path, err) != 0)
         return NULL;
     /* Here rather than on a host: who is first to look must find it. */
-    return storage_id (cache_root, true, storage, err) != 0 ? NULL
-                                                            : open_file (cache_root, path, DATABASE_WRITE, &why, err);
+    return storage_id (cache_root, true, storage, err) != 0
+               ? NULL
+               : catalogue_open_file (cache_root, path, DATABASE_WRITE, &why, err);
 }
 
 struct catalogue *catalogue_open_read_only (const char *cache_root, struct err *err)
 {
     char path[PATH_MAX];
     struct stat st;
-    if (path_of (cache_root, path, err) != 0)
+    if (catalogue_path_of (cache_root, path, err) != 0)
         return NULL;
     if (lstat (path, &st) != 0 && errno == ENOENT) {
         err_set (err, ERR_STATE,

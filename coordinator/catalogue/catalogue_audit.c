@@ -23,8 +23,8 @@ struct look {
     bool inside; /* look into published ones too */
 };
 
-static void add (struct look *look, enum finding_kind kind, uint64_t token, struct text path, struct text detail,
-                 struct text run)
+static void catalogue_audit_add (struct look *look, enum finding_kind kind, uint64_t token, struct text path,
+                                 struct text detail, struct text run)
 {
     if (look->n == ROOT_FINDINGS_MAX)
         return;
@@ -78,13 +78,14 @@ static void look_for_foreign (struct look *look)
         const struct generation_stat *there = &look->stored[i];
         if (known (look, there->token) || !still_there (look, there->token))
             continue;
-        add (look, FINDING_FOREIGN_TOKEN, there->token, text_format (look->arena, "gen-%" PRIu64, there->token),
-             text_format (look->arena,
-                          "holds %u entries, %" PRIu64
-                          " bytes, but this cache family has no such generation (no run got token %" PRIu64
-                          ", or gc removed the generation): move the folder away",
-                          there->entries, there->bytes, there->token),
-             TEXT_LIT (""));
+        catalogue_audit_add (
+            look, FINDING_FOREIGN_TOKEN, there->token, text_format (look->arena, "gen-%" PRIu64, there->token),
+            text_format (look->arena,
+                         "holds %u entries, %" PRIu64
+                         " bytes, but this cache family has no such generation (no run got token %" PRIu64
+                         ", or gc removed the generation): move the folder away",
+                         there->entries, there->bytes, there->token),
+            TEXT_LIT (""));
     }
 }
 
@@ -95,7 +96,7 @@ struct memory {
     struct digest listing;
 };
 
-static int recall (const struct look *look, uint64_t token, struct memory *out, struct err *err)
+static int catalogue_audit_recall (const struct look *look, uint64_t token, struct memory *out, struct err *err)
 {
     sqlite3_stmt *row = catalogue_prepare (look->catalogue, err, "SELECT listing FROM seen WHERE token = ?1", "i",
                                            token);
@@ -141,16 +142,18 @@ static int look_at_abandoned (struct look *look, const struct catalogue_entry *e
 {
     struct memory before;
     const struct generation_stat *there = stored_of (look, entry->token);
-    if (recall (look, entry->token, &before, err) != 0 || remember (look, entry->token, there, &before, err) != 0)
+    if (catalogue_audit_recall (look, entry->token, &before, err) != 0 ||
+        remember (look, entry->token, there, &before, err) != 0)
         return -1;
     if (!before.known || !there || is_as_remembered (&before, there))
         return 0;
-    add (look, FINDING_LATE_WRITE, entry->token, text_format (look->arena, "gen-%" PRIu64, entry->token),
-         text_format (look->arena,
-                      "the abandoned generation changed after its lease ended (%.*s): it now holds %u entries, %" PRIu64
-                      " bytes",
-                      TEXT_ARG (entry->why), there->entries, there->bytes),
-         entry->run);
+    catalogue_audit_add (
+        look, FINDING_LATE_WRITE, entry->token, text_format (look->arena, "gen-%" PRIu64, entry->token),
+        text_format (look->arena,
+                     "the abandoned generation changed after its lease ended (%.*s): it now holds %u entries, %" PRIu64
+                     " bytes",
+                     TEXT_ARG (entry->why), there->entries, there->bytes),
+        entry->run);
     return 0;
 }
 
@@ -163,7 +166,8 @@ static int look_inside (struct look *look, const struct catalogue_entry *entry, 
                           err) != 0)
         return -1;
     for (uint32_t i = 0; i < found.n; i++)
-        add (look, found.items[i].kind, entry->token, found.items[i].path, found.items[i].detail, entry->run);
+        catalogue_audit_add (look, found.items[i].kind, entry->token, found.items[i].path, found.items[i].detail,
+                             entry->run);
     return 0;
 }
 
@@ -174,8 +178,9 @@ static int look_at_published (struct look *look, const struct catalogue_entry *e
     enum generation_state state = GENERATION_PUBLISHED;
     bool lies = stored_of (look, entry->token);
     if (!lies && !still_there (look, entry->token))
-        add (look, FINDING_MISSING, entry->token, text_format (look->arena, "gen-%" PRIu64, entry->token),
-             TEXT_LIT ("the generation was published, but its folder is missing"), entry->run);
+        catalogue_audit_add (look, FINDING_MISSING, entry->token,
+                             text_format (look->arena, "gen-%" PRIu64, entry->token),
+                             TEXT_LIT ("the generation was published, but its folder is missing"), entry->run);
     int rc = lies && look->inside ? look_inside (look, entry, err) : 0;
     if (rc == 0 && look->n == before)
         return 0;
@@ -189,7 +194,7 @@ static int look_at_published (struct look *look, const struct catalogue_entry *e
 
 /* ---- all of it ---- */
 
-static int look_over (struct look *look, struct err *err)
+static int catalogue_audit_look_over (struct look *look, struct err *err)
 {
     for (uint32_t i = 0; i < look->known.n; i++) {
         const struct catalogue_entry *entry = &look->known.items[i];
@@ -201,7 +206,7 @@ static int look_over (struct look *look, struct err *err)
     return 0;
 }
 
-static int audit (struct look *look, struct cache_root_finding **out, uint32_t *n, struct err *err)
+static int catalogue_audit_audit (struct look *look, struct cache_root_finding **out, uint32_t *n, struct err *err)
 {
     struct generation_stat *stored = NULL;
     if (catalogue_family_name_check (look->bundle, err) != 0)
@@ -214,7 +219,7 @@ static int audit (struct look *look, struct cache_root_finding **out, uint32_t *
     look->stored = stored;
     look->items = arena_array (look->arena, ROOT_FINDINGS_MAX, sizeof *look->items);
     look_for_foreign (look);
-    if (look_over (look, err) != 0)
+    if (catalogue_audit_look_over (look, err) != 0)
         return -1;
     *out = look->items;
     *n = look->n;
@@ -225,12 +230,12 @@ int catalogue_audit_generations (struct catalogue *catalogue, struct text bundle
                                  struct cache_root_finding **out, uint32_t *n, struct err *err)
 {
     struct look look = { .catalogue = catalogue, .bundle = bundle, .arena = arena, .inside = true };
-    return audit (&look, out, n, err);
+    return catalogue_audit_audit (&look, out, n, err);
 }
 
 int catalogue_audit_unpublished (struct catalogue *catalogue, struct text bundle, struct arena *arena,
                                  struct cache_root_finding **out, uint32_t *n, struct err *err)
 {
     struct look look = { .catalogue = catalogue, .bundle = bundle, .arena = arena };
-    return audit (&look, out, n, err);
+    return catalogue_audit_audit (&look, out, n, err);
 }

@@ -107,8 +107,8 @@ static int published_before (const struct catalogue *catalogue, const struct fac
 }
 
 /* Whoever lost the lease meanwhile may still publish what was sealed and journaled: no other writes under its token. */
-static int publish (const struct catalogue *catalogue, struct text run, const struct fact_generation *generation,
-                    struct text record, struct err *err)
+static int catalogue_generation_publish (const struct catalogue *catalogue, struct text run,
+                                         const struct fact_generation *generation, struct text record, struct err *err)
 {
     if (token_check (catalogue, run, generation, err) != 0)
         return -1;
@@ -137,8 +137,8 @@ int catalogue_publish (struct catalogue *catalogue, struct text run, const struc
         err_set (err, ERR_LIMIT, "cannot publish generation %" PRIu64 ": its record would be longer than %d bytes",
                  generation->token, CATALOGUE_RECORD_MAX_BYTES);
     else if (catalogue_begin_transaction (catalogue, err) == 0)
-        rc = catalogue_end_transaction (catalogue, publish (catalogue, run, generation, buf_as_text (&record), err),
-                                        err);
+        rc = catalogue_end_transaction (
+            catalogue, catalogue_generation_publish (catalogue, run, generation, buf_as_text (&record), err), err);
     buf_release (&record);
     return rc;
 }
@@ -267,7 +267,7 @@ int catalogue_begin_removal (struct catalogue *catalogue, uint64_t token, const 
     return catalogue_end_transaction (catalogue, retire (catalogue, token, over, n, err), err);
 }
 
-static int forget (const struct catalogue *catalogue, uint64_t token, struct err *err)
+static int catalogue_generation_forget (const struct catalogue *catalogue, uint64_t token, struct err *err)
 {
     static const char *const rows[] = { "DELETE FROM generation WHERE token = ?1",
                                         "DELETE FROM seen WHERE token = ?1",
@@ -286,5 +286,5 @@ int catalogue_finish_removal (struct catalogue *catalogue, uint64_t token, struc
 {
     if (catalogue_begin_transaction (catalogue, err) != 0)
         return -1;
-    return catalogue_end_transaction (catalogue, forget (catalogue, token, err), err);
+    return catalogue_end_transaction (catalogue, catalogue_generation_forget (catalogue, token, err), err);
 }

@@ -18,8 +18,8 @@ static bool plain (struct text text, uint32_t max)
     return text.len <= max && text_is_utf8 (text) && !(text.len && memchr (text.ptr, 0, text.len));
 }
 
-static int count (const struct catalogue *catalogue, const char *sql, const char *kinds, struct text bundle,
-                  uint64_t token, uint32_t max, uint32_t *n, struct err *err)
+static int catalogue_list_count (const struct catalogue *catalogue, const char *sql, const char *kinds,
+                                 struct text bundle, uint64_t token, uint32_t max, uint32_t *n, struct err *err)
 {
     sqlite3_stmt *rows = kinds[0] == 't' ? catalogue_prepare (catalogue, err, sql, kinds, bundle)
                                          : catalogue_prepare (catalogue, err, sql, kinds, token);
@@ -55,8 +55,8 @@ static int read_users (const struct catalogue *catalogue, struct arena *arena, s
 {
     uint32_t n;
     int rc = 0;
-    if (count (catalogue, "SELECT count (*) FROM user WHERE token = ?1", "i", TEXT_LIT (""), entry->token, USERS_MAX,
-               &n, err))
+    if (catalogue_list_count (catalogue, "SELECT count (*) FROM user WHERE token = ?1", "i", TEXT_LIT (""),
+                              entry->token, USERS_MAX, &n, err))
         return -1;
     if (n == 0)
         return 0;
@@ -101,13 +101,13 @@ static const char everything[] =
     " LEFT JOIN lease l ON l.bundle = t.bundle AND l.token = t.token AND l.run = t.run"
     " WHERE ?1 = '' OR t.bundle = ?1 ORDER BY t.bundle, t.token";
 
-static int list (const struct catalogue *catalogue, struct text bundle, struct arena *arena, struct catalogue_list *out,
-                 struct err *err)
+static int catalogue_list_list (const struct catalogue *catalogue, struct text bundle, struct arena *arena,
+                                struct catalogue_list *out, struct err *err)
 {
     uint32_t n;
     int rc = 0;
-    if (count (catalogue, "SELECT count (*) FROM token WHERE ?1 = '' OR bundle = ?1", "t", bundle, 0, TOKENS_MAX, &n,
-               err))
+    if (catalogue_list_count (catalogue, "SELECT count (*) FROM token WHERE ?1 = '' OR bundle = ?1", "t", bundle, 0,
+                              TOKENS_MAX, &n, err))
         return -1;
     sqlite3_stmt *rows = catalogue_prepare (catalogue, err, everything, "t", bundle);
     if (!rows)
@@ -128,7 +128,7 @@ int catalogue_list (struct catalogue *catalogue, struct text bundle, struct aren
     /* One transaction, so that what is listed was so at one moment. */
     if (database_run (catalogue->db, "BEGIN", "read the catalogue of caches", err) != 0)
         return -1;
-    if (catalogue_end_transaction (catalogue, list (catalogue, bundle, arena, &found, err), err) != 0)
+    if (catalogue_end_transaction (catalogue, catalogue_list_list (catalogue, bundle, arena, &found, err), err) != 0)
         return -1;
     *out = found;
     return 0;

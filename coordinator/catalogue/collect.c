@@ -17,8 +17,8 @@
 
 /* ---- removing ---- */
 
-static int path_of (const char *root, struct text bundle, const char *name, uint64_t token, char out[PATH_MAX],
-                    struct err *err)
+static int collect_path_of (const char *root, struct text bundle, const char *name, uint64_t token, char out[PATH_MAX],
+                            struct err *err)
 {
     int len = snprintf (out, PATH_MAX, "%s/%.*s/%s%" PRIu64, root, TEXT_ARG (bundle), name, token);
     if (len > 0 && len < PATH_MAX)
@@ -58,8 +58,8 @@ int collect_generation (struct catalogue *catalogue, const char *root, struct te
                         const struct text *over, uint32_t over_n, struct collect_result *freed, struct err *err)
 {
     char there[PATH_MAX], hidden[PATH_MAX];
-    if (path_of (root, bundle, "gen-", token, there, err) != 0 ||
-        path_of (root, bundle, REMOVING, token, hidden, err) != 0 ||
+    if (collect_path_of (root, bundle, "gen-", token, there, err) != 0 ||
+        collect_path_of (root, bundle, REMOVING, token, hidden, err) != 0 ||
         catalogue_begin_removal (catalogue, token, over, over_n, err) != 0)
         return -1;
     (void) collect_count_bytes (root, bundle, token, freed, NULL); /* what cannot be measured goes all the same */
@@ -104,7 +104,7 @@ int collect_leftovers (const char *root, struct text bundle, uint32_t *removed, 
 
 /* ---- who still reads ---- */
 
-static void on_fact (void *owner, const struct fact *fact)
+static void collect_on_fact (void *owner, const struct fact *fact)
 {
     if (fact->kind == FACT_RUN_ENDED)
         *(bool *) owner = true;
@@ -130,7 +130,7 @@ bool collect_user_has_ended (const struct generation_user *user, char why[STANDS
         snprintf (why, STANDS_BYTES, "has no valid run id or home in the catalogue");
     else if ((held = journal_is_locked (run_dir_path (&dir, "journal.db", path), NULL, &err)) > 0)
         snprintf (why, STANDS_BYTES, "still runs");
-    else if (held < 0 || run_facts_each (&dir, on_fact, &ended, &err) != 0)
+    else if (held < 0 || run_facts_each (&dir, collect_on_fact, &ended, &err) != 0)
         snprintf (why, STANDS_BYTES, "cannot be read: %.180s", err.text);
     else if (!ended)
         snprintf (why, STANDS_BYTES, "was interrupted and may be resumed");

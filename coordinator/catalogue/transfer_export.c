@@ -76,8 +76,8 @@ static int write_files (const struct manifest *manifest, const char *part, struc
     return rc == 0 ? atomic_file_write (path, json.ptr, json.len, 0644, err) : rc;
 }
 
-static int fill (const struct generation *from, const struct manifest *manifest, const char *part, struct text json,
-                 struct err *err)
+static int transfer_export_fill (const struct generation *from, const struct manifest *manifest, const char *part,
+                                 struct text json, struct err *err)
 {
     char path[PATH_MAX + NAME_BYTES];
     snprintf (path, sizeof path, "%s/" TRANSFER_SEALED, part);
@@ -147,7 +147,7 @@ static int export(const struct generation *from, const struct manifest *manifest
     struct err why = { 0 };
     if (begin_part (to, part, err) != 0)
         return -1;
-    if (fill (from, manifest, part, json, err) == 0 && name_it (part, to, err) == 0)
+    if (transfer_export_fill (from, manifest, part, json, err) == 0 && name_it (part, to, err) == 0)
         return 0;
     if (folder_remove (part, &why) != 0)
         err_prefix (err, "(%.200s stays)", part);

@@ -42,8 +42,8 @@ static int lives (const struct lease_owner *lease_owner, struct err *err)
 }
 
 /* Another look at who has it. A beat that moved is the end of the watch; somebody else is watched anew. */
-static int look (struct watch *watch, const struct lease_owner *now, const struct log *log, struct arena *arena,
-                 struct err *err)
+static int transfer_import_look (struct watch *watch, const struct lease_owner *now, const struct log *log,
+                                 struct arena *arena, struct err *err)
 {
     uint64_t wait_ms = lease_grantor_ms (LEASE_TERM_MS) + lease_delay_ms (LEASE_TERM_MS);
     bool other = watch->lease_owner.token != now->token;
@@ -77,7 +77,7 @@ static int transfer_take_lease (struct catalogue *catalogue, struct text bundle,
         rc = catalogue_acquire_lease (catalogue, bundle, run, 0, watch.told ? &watch.lease_owner : NULL, &got, &now,
                                       &arena, err);
         if (rc == 0 && !got)
-            rc = look (&watch, &now, log, &arena, err);
+            rc = transfer_import_look (&watch, &now, log, &arena, err);
     }
     arena_release (&arena);
     if (rc == 0)
@@ -309,8 +309,8 @@ static int make_generation (const struct import_request *request, const struct c
     return rc;
 }
 
-static int publish (struct catalogue *catalogue, const struct import_request *request, struct text run, uint64_t token,
-                    struct err *err)
+static int transfer_import_publish (struct catalogue *catalogue, const struct import_request *request, struct text run,
+                                    uint64_t token, struct err *err)
 {
     struct fact_generation generation = *request->claim;
     generation.token = token;
@@ -335,7 +335,7 @@ static int bring_in (struct catalogue *catalogue, const struct import_request *r
     int rc = beat ? make_generation (request, carried, token, err) : -1;
     transfer_beat_end (beat);
     if (rc == 0)
-        rc = publish (catalogue, request, run, token, err);
+        rc = transfer_import_publish (catalogue, request, run, token, err);
     return rc == 0 ? 0 : undo (catalogue, request, run, token, err);
 }
 

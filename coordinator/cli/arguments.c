@@ -69,7 +69,7 @@ const struct cli_option *cli_find_option (const struct cli_arguments *arguments,
 
 /* ---- what is wrong ---- */
 
-static const char *nearest (const struct reader *reader, struct text word)
+static const char *arguments_nearest (const struct reader *reader, struct text word)
 {
     const char *known[WORDS_MAX];
     uint32_t n = 0;
@@ -108,7 +108,7 @@ static const char *misplaced (const struct reader *reader, bool top)
     return before[0] && before[strlen (before) - 1] == ',' ? "; a set of hosts is one word, such as n0,n2" : "";
 }
 
-static int refuse (const struct reader *reader, const char *word)
+static int arguments_refuse (const struct reader *reader, const char *word)
 {
     struct arena arena = { 0 };
     struct buf owners;
@@ -117,7 +117,7 @@ static int refuse (const struct reader *reader, const char *word)
     struct text title = cli_arguments_title (reader->out, &arena);
     buf_init (&owners, SAID_BYTES);
     add_owners (reader->root, "", name, &owners);
-    const char *guess = owners.len ? NULL : nearest (reader, name);
+    const char *guess = owners.len ? NULL : arguments_nearest (reader, name);
     bool command = cli_arguments_command (reader->out)->subcommands != NULL;
     const char *what = word[0] == '-' ? "unknown argument" : command ? "there is no command" : "one word too many:";
     err_set (reader->err, ERR_USAGE, "%s '%s'%s%s%s%s%s%s; see sliceup%.*s --help", what, word,
@@ -139,7 +139,7 @@ static int check_number (const struct reader *reader, const struct cli_option *o
     return err_set (reader->err, ERR_USAGE, "%s %s: expected a number from 1 to %u", option->name, value, option->most);
 }
 
-static int join (const struct reader *reader, const struct cli_option *option, const char **value)
+static int arguments_join (const struct reader *reader, const struct cli_option *option, const char **value)
 {
     const char *before = reader->out->values[option->id];
     uint32_t n = 0;
@@ -162,32 +162,32 @@ static int join (const struct reader *reader, const struct cli_option *option, c
     return 0;
 }
 
-static int keep (struct reader *reader, const struct cli_option *option, const char *value)
+static int arguments_keep (struct reader *reader, const struct cli_option *option, const char *value)
 {
     struct cli_arguments *out = reader->out;
     if ((option->kind == KIND_NUMBER && check_number (reader, option, value) != 0) ||
-        join (reader, option, &value) != 0)
+        arguments_join (reader, option, &value) != 0)
         return -1;
     out->values[option->id] = value;
     out->given[out->given_n++] = (struct cli_given){ option, value };
     return 0;
 }
 
-static int take_option (struct reader *reader, const char *word)
+static int arguments_take_option (struct reader *reader, const char *word)
 {
     struct text rest = text_of (word), name = text_take_until (&rest, '=');
     const struct cli_option *option = cli_find_option (reader->out, name);
     bool attached = word[name.len] == '=';
     if (!option)
-        return refuse (reader, word);
+        return arguments_refuse (reader, word);
     if (!option->value)
         return attached ? err_set (reader->err, ERR_USAGE, "%s has no value", option->name)
-                        : keep (reader, option, option->name);
+                        : arguments_keep (reader, option, option->name);
     if (attached)
-        return keep (reader, option, word + name.len + 1);
+        return arguments_keep (reader, option, word + name.len + 1);
     if (reader->at + 1 == reader->argc)
         return err_set (reader->err, ERR_USAGE, "%s needs a value, %s; see --help", option->name, option->value);
-    return keep (reader, option, reader->argv[++reader->at]);
+    return arguments_keep (reader, option, reader->argv[++reader->at]);
 }
 
 static uint32_t operands_most (const struct cli_command *command)
@@ -198,7 +198,7 @@ static uint32_t operands_most (const struct cli_command *command)
     return most < UINT32_MAX ? (uint32_t) most : UINT32_MAX;
 }
 
-static int take_word (struct reader *reader, const char *word)
+static int arguments_take_word (struct reader *reader, const char *word)
 {
     struct cli_arguments *out = reader->out;
     const struct cli_command *command = cli_arguments_command (out),
@@ -208,7 +208,7 @@ static int take_word (struct reader *reader, const char *word)
         return 0;
     }
     if ((command->subcommands && !command->run) || out->operands_n == operands_most (command))
-        return refuse (reader, word);
+        return arguments_refuse (reader, word);
     reader->only_words |= command->operands->kind == KIND_PROGRAM;
     out->operands[out->operands_n++] = word;
     out->given[out->given_n++] = (struct cli_given){ NULL, word };
@@ -228,7 +228,7 @@ static int check_operands (const struct reader *reader)
     return 0;
 }
 
-static int check_options (const struct reader *reader)
+static int arguments_check_options (const struct reader *reader)
 {
     const char *const *values = reader->out->values;
     for (const struct cli_option *row = cli_arguments_command (reader->out)->options; row && row->name; row++) {
@@ -256,13 +256,13 @@ static int check_subcommand (const struct reader *reader)
     return -1;
 }
 
-static int check (const struct reader *reader)
+static int arguments_check (const struct reader *reader)
 {
     const char *const *values = reader->out->values;
     struct arena arena = { 0 };
     if (values[CLI_HELP] || values[CLI_VERSION])
         return 0;
-    if (check_subcommand (reader) == 0 && check_operands (reader) == 0 && check_options (reader) == 0)
+    if (check_subcommand (reader) == 0 && check_operands (reader) == 0 && arguments_check_options (reader) == 0)
         return 0;
     struct text title = cli_arguments_title (reader->out, &arena), why = text_format (&arena, "%s", reader->err->text);
     err_set (reader->err, ERR_USAGE, "%.*s; see sliceup%.*s --help", TEXT_ARG (why), TEXT_ARG (title));
@@ -281,10 +281,11 @@ int cli_arguments_read (const struct cli_command *root, int argc, char **argv, s
         const char *word = argv[reader.at];
         if (!reader.only_words && strcmp (word, "--") == 0)
             reader.only_words = true;
-        else if ((reader.only_words || word[0] != '-' || !word[1] ? take_word : take_option) (&reader, word) != 0)
+        else if ((reader.only_words || word[0] != '-' || !word[1] ? arguments_take_word
+                                                                  : arguments_take_option) (&reader, word) != 0)
             return -1;
     }
-    return check (&reader);
+    return arguments_check (&reader);
 }
 
 void cli_arguments_release (struct cli_arguments *arguments)

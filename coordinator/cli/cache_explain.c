@@ -47,7 +47,7 @@ static void keep_known (struct side *side, const struct result *result)
         side->known.backend = result->backend;
 }
 
-static void on_fact (void *owner, const struct fact *fact)
+static void cache_explain_on_fact (void *owner, const struct fact *fact)
 {
     struct side *side = owner;
     const struct fact_attempt_ended *ended = &fact->of.attempt_ended;
@@ -91,7 +91,7 @@ static void on_told (void *owner, const struct fact *fact)
 
 /* ---- the hosts that were named ---- */
 
-static int take_host (struct side *side, struct text host, struct err *err)
+static int cache_explain_take_host (struct side *side, struct text host, struct err *err)
 {
     int rank = plan_host_rank (&side->plan, host);
     if (rank < 0)
@@ -109,10 +109,12 @@ static int read_side (struct explanation *all, struct side *side, const char *op
     struct text host = at ? (struct text){ operand, (uint32_t) (at - operand) } : text_of (operand);
     side->arena = &all->arena;
     if (cache_find_run (all->cli, at ? at + 1 : run, &side->dir, side->arena, &side->plan, err) != 0 ||
-        take_host (side, host, err) != 0)
+        cache_explain_take_host (side, host, err) != 0)
         return -1;
     side->rungs = arena_array (side->arena, side->plan.rungs.n, sizeof *side->rungs);
-    return run_facts_each (&side->dir, on_fact, side, err) == 0 ? run_facts_each (&side->dir, on_told, side, err) : -1;
+    return run_facts_each (&side->dir, cache_explain_on_fact, side, err) == 0
+               ? run_facts_each (&side->dir, on_told, side, err)
+               : -1;
 }
 
 /* ---- comparing ---- */
@@ -152,8 +154,8 @@ static struct text mesh_of (const struct plan *plan, struct arena *arena)
     return buf_finish (&out, arena);
 }
 
-static void add_cause (struct explanation *all, struct cache_key_cause_list *causes, const char *what, struct text here,
-                       struct text there)
+static void cache_explain_add_cause (struct explanation *all, struct cache_key_cause_list *causes, const char *what,
+                                     struct text here, struct text there)
 {
     if (text_equal (here, there))
         return;
@@ -175,13 +177,14 @@ static void add_plans (struct explanation *all, uint32_t here, uint32_t there, s
     if (causes->n)
         memcpy (items, causes->items, causes->n * sizeof *items);
     causes->items = items;
-    add_cause (all, causes, "program", text_clip (a->rungs.items[here].program.sha256, 12),
-               text_clip (b->rungs.items[there].program.sha256, 12));
-    add_cause (all, causes, "arguments", args_of (&a->rungs.items[here], &all->arena),
-               args_of (&b->rungs.items[there], &all->arena));
-    add_cause (all, causes, "mesh", mesh_of (a, &all->arena), mesh_of (b, &all->arena));
-    add_cause (all, causes, "devices a host", text_format (&all->arena, "%u", a->profile.devices_per_host),
-               text_format (&all->arena, "%u", b->profile.devices_per_host));
+    cache_explain_add_cause (all, causes, "program", text_clip (a->rungs.items[here].program.sha256, 12),
+                             text_clip (b->rungs.items[there].program.sha256, 12));
+    cache_explain_add_cause (all, causes, "arguments", args_of (&a->rungs.items[here], &all->arena),
+                             args_of (&b->rungs.items[there], &all->arena));
+    cache_explain_add_cause (all, causes, "mesh", mesh_of (a, &all->arena), mesh_of (b, &all->arena));
+    cache_explain_add_cause (all, causes, "devices a host",
+                             text_format (&all->arena, "%u", a->profile.devices_per_host),
+                             text_format (&all->arena, "%u", b->profile.devices_per_host));
 }
 
 static void explain_rung (struct explanation *all, uint32_t here, uint32_t there)
@@ -218,7 +221,7 @@ static void explain_all (struct explanation *all)
 
 /* ---- saying it ---- */
 
-static int status_of (const struct explanation *all)
+static int cache_explain_status_of (const struct explanation *all)
 {
     bool compared = false, differ = false;
     for (uint32_t i = 0; i < all->n; i++) {
@@ -228,7 +231,7 @@ static int status_of (const struct explanation *all)
     return differ ? EXIT_BROKEN : compared ? EXIT_HOLDS : EXIT_COULD_NOT;
 }
 
-static json_t *rung_json (const struct explained *rung)
+static json_t *cache_explain_rung_json (const struct explained *rung)
 {
     json_t *keys = json_array (), *causes = json_array ();
     for (uint32_t i = 0; i < rung->keys.n; i++) {
@@ -253,11 +256,11 @@ static json_t *side_json (const struct side *side)
     return json_pack ("{s:o, s:s}", "host", escaped_json (side->host), "run", side->dir.id);
 }
 
-static int show_json (const struct explanation *all)
+static int cache_explain_show_json (const struct explanation *all)
 {
     json_t *rungs = json_array ();
     for (uint32_t i = 0; i < all->n; i++)
-        json_array_append_new (rungs, rung_json (&all->rungs[i]));
+        json_array_append_new (rungs, cache_explain_rung_json (&all->rungs[i]));
     return cache_print_json (all->cli, "sliceup.cache-explain/1",
                              json_pack ("{s:o, s:o, s:o}", "here", side_json (&all->here), "there",
                                         side_json (&all->there), "rungs", rungs));
@@ -278,7 +281,7 @@ static void add_keys (const struct explained *rung, const struct style *style, s
     }
 }
 
-static void add_causes (const struct explained *rung, const struct style *style, struct buf *out)
+static void cache_explain_add_causes (const struct explained *rung, const struct style *style, struct buf *out)
 {
     line_print_painted (out, style, PAINT_NONE,
                         text_of (rung->causes.n
@@ -293,7 +296,7 @@ static void add_causes (const struct explained *rung, const struct style *style,
     }
 }
 
-static void add_rung (const struct explained *rung, const struct style *style, struct buf *out)
+static void cache_explain_add_rung (const struct explained *rung, const struct style *style, struct buf *out)
 {
     struct line line = line_begin (out, style);
     line_printf (&line, "  %.*s: ", TEXT_ARG (rung->rung));
@@ -309,11 +312,11 @@ static void add_rung (const struct explained *rung, const struct style *style, s
     line_end (&line);
     if (rung->keys.n) {
         add_keys (rung, style, out);
-        add_causes (rung, style, out);
+        cache_explain_add_causes (rung, style, out);
     }
 }
 
-static int show_text (const struct explanation *all)
+static int cache_explain_show_text (const struct explanation *all)
 {
     struct style style = cli_detect_style (all->cli);
     struct buf out;
@@ -324,7 +327,7 @@ static int show_text (const struct explanation *all)
                  TEXT_ARG (all->there.host), all->there.dir.id);
     line_end (&line);
     for (uint32_t i = 0; i < all->n; i++)
-        add_rung (&all->rungs[i], &style, &out);
+        cache_explain_add_rung (&all->rungs[i], &style, &out);
     if (all->n == 0)
         buf_puts (
             &out,
@@ -344,9 +347,9 @@ int cache_explain (struct cli *cli, const struct cache_request *request)
         status = cli_fail (cli, &err);
     } else {
         explain_all (&all);
-        status = request->json ? show_json (&all) : show_text (&all);
+        status = request->json ? cache_explain_show_json (&all) : cache_explain_show_text (&all);
         if (status == EXIT_HOLDS)
-            status = status_of (&all);
+            status = cache_explain_status_of (&all);
     }
     arena_release (&all.arena);
     return status;

@@ -76,14 +76,14 @@ static int users_over (struct collection *gc, const struct catalogue_entry *entr
 
 /* ---- collecting ---- */
 
-static int measure (struct collection *gc, struct verdict_line *line, struct err *err)
+static int cache_gc_measure (struct collection *gc, struct verdict_line *line, struct err *err)
 {
     const struct catalogue_entry *entry = line->entry;
     line->freed = (struct collect_result){ .bytes = entry->published.bytes, .entries = entry->published.entries };
     return entry->published.token ? 0 : collect_count_bytes (gc->root, entry->bundle, entry->token, &line->freed, err);
 }
 
-static void collect (struct collection *gc, const struct catalogue_entry *entry, const char *because)
+static void cache_gc_collect (struct collection *gc, const struct catalogue_entry *entry, const char *because)
 {
     struct verdict_line *line = &gc->lines[gc->n++];
     struct err err = { 0 };
@@ -96,7 +96,7 @@ static void collect (struct collection *gc, const struct catalogue_entry *entry,
                                    TEXT_ARG (text_clip (entry->run, 8)));
         return;
     }
-    int rc = gc->request->dry_run ? measure (gc, line, &err)
+    int rc = gc->request->dry_run ? cache_gc_measure (gc, line, &err)
                                   : collect_generation (gc->catalogue, gc->root, entry->bundle, entry->token, over,
                                                         entry->users.n, &line->freed, &err);
     line->removed = rc == 0;
@@ -132,14 +132,14 @@ static int run_gc (struct collection *gc, struct err *err)
     for (uint32_t i = 0; i < gc->all.n; i++) {
         const char *because = why_it_goes (gc, i);
         if (because)
-            collect (gc, &gc->all.items[i], because);
+            cache_gc_collect (gc, &gc->all.items[i], because);
     }
     return 0;
 }
 
 /* ---- saying it ---- */
 
-static int show_json (const struct collection *gc)
+static int cache_gc_show_json (const struct collection *gc)
 {
     json_t *removed = json_array (), *kept = json_array ();
     for (uint32_t i = 0; i < gc->n; i++) {
@@ -159,8 +159,8 @@ static int show_json (const struct collection *gc)
                                         (int) gc->leftovers, "removed", removed, "kept", kept));
 }
 
-static void add_line (const struct collection *gc, const struct verdict_line *what, const struct style *style,
-                      struct buf *out)
+static void cache_gc_add_line (const struct collection *gc, const struct verdict_line *what, const struct style *style,
+                               struct buf *out)
 {
     char size[SIZE_TEXT_BYTES];
     struct line line = line_begin (out, style);
@@ -176,7 +176,7 @@ static void add_line (const struct collection *gc, const struct verdict_line *wh
     line_end (&line);
 }
 
-static int show_text (const struct collection *gc)
+static int cache_gc_show_text (const struct collection *gc)
 {
     char size[SIZE_TEXT_BYTES];
     struct style style = cli_detect_style (gc->cli);
@@ -184,7 +184,7 @@ static int show_text (const struct collection *gc)
     buf_init (&out, CACHE_ANSWER_MAX_BYTES);
     style.columns = 0;
     for (uint32_t i = 0; i < gc->n; i++)
-        add_line (gc, &gc->lines[i], &style, &out);
+        cache_gc_add_line (gc, &gc->lines[i], &style, &out);
     if (gc->leftovers)
         buf_printf (&out, "removed  %u folder%s left by an interrupted gc\n", gc->leftovers,
                     gc->leftovers == 1 ? "" : "s");
@@ -218,7 +218,7 @@ static int gc_root (struct cli *cli, const struct cache_request *request, const 
         return cli_fail (cli, err);
     int rc = run_gc (&gc, err);
     catalogue_close (gc.catalogue);
-    status = request->json ? show_json (&gc) : show_text (&gc);
+    status = request->json ? cache_gc_show_json (&gc) : cache_gc_show_text (&gc);
     if (rc != 0)
         status = cli_fail (cli, err);
     arena_release (&gc.arena);

@@ -100,7 +100,7 @@ static void take_folders (struct listing *list, const struct text *bundles, uint
         qsort (list->families, list->families_n, sizeof *list->families, text_order);
 }
 
-static int look_at (struct listing *list, struct ls_family *family, struct err *err)
+static int cache_ls_look_at (struct listing *list, struct ls_family *family, struct err *err)
 {
     struct generation_stat *stored = NULL;
     uint32_t n = 0;
@@ -113,7 +113,7 @@ static int look_at (struct listing *list, struct ls_family *family, struct err *
     return cache_list_per_host (list->root, family->bundle, &list->arena, &family->own, &family->own_n, err);
 }
 
-static int look (struct listing *list, struct err *err)
+static int cache_ls_look (struct listing *list, struct err *err)
 {
     struct text *bundles = NULL;
     uint32_t n = 0, kept = 0;
@@ -122,7 +122,7 @@ static int look (struct listing *list, struct err *err)
         return -1;
     take_folders (list, bundles, n);
     for (uint32_t i = 0; i < list->families_n; i++) {
-        if (look_at (list, &list->families[i], err) != 0)
+        if (cache_ls_look_at (list, &list->families[i], err) != 0)
             return -1;
         if (list->families[i].n || list->families[i].own_n)
             list->families[kept++] = list->families[i];
@@ -176,7 +176,7 @@ static json_t *ls_family_json (struct listing *list, const struct ls_family *fam
                       own);
 }
 
-static int show_json (struct listing *list)
+static int cache_ls_show_json (struct listing *list)
 {
     json_t *bundles = json_array ();
     for (uint32_t i = 0; i < list->families_n; i++)
@@ -221,7 +221,7 @@ static struct text used_by (const struct catalogue_entry *entry, struct arena *a
 }
 
 /* Abandoned generations in a row that have no files share a line. */
-static uint32_t alike (const struct listing *list, uint32_t first)
+static uint32_t cache_ls_alike (const struct listing *list, uint32_t first)
 {
     uint32_t n = 1;
     const struct row *row = &list->rows[first];
@@ -261,7 +261,7 @@ static void add_users (struct listing *list, const struct row *row, const struct
     line_end (&line);
 }
 
-static void add_row (struct listing *list, uint32_t at, uint32_t n, const struct style *style, struct buf *out)
+static void cache_ls_add_row (struct listing *list, uint32_t at, uint32_t n, const struct style *style, struct buf *out)
 {
     struct line line = line_begin (out, style);
     const struct row *row = &list->rows[at];
@@ -283,7 +283,7 @@ static void add_row (struct listing *list, uint32_t at, uint32_t n, const struct
         add_users (list, row, style, out);
 }
 
-static void add_head (const struct style *style, struct buf *out)
+static void cache_ls_add_head (const struct style *style, struct buf *out)
 {
     static const struct {
         const char *word;
@@ -351,16 +351,16 @@ static void add_ls_family_text (struct listing *list, const struct ls_family *fa
                                 struct buf *out)
 {
     add_bundle (family->bundle, style, out);
-    add_head (style, out);
+    cache_ls_add_head (style, out);
     for (uint32_t i = 0, n; i < family->n; i += n) {
-        n = alike (list, family->first + i);
-        add_row (list, family->first + i, n, style, out);
+        n = cache_ls_alike (list, family->first + i);
+        cache_ls_add_row (list, family->first + i, n, style, out);
     }
     for (uint32_t i = 0; i < family->own_n; i++)
         add_own (&family->own[i], &list->arena, style, out);
 }
 
-static int show_text (struct listing *list)
+static int cache_ls_show_text (struct listing *list)
 {
     struct style style = cli_detect_style (list->cli);
     struct buf out;
@@ -381,7 +381,7 @@ static bool needs_no_catalogue (struct listing *list)
     struct stat st;
     const char *path = text_format (&list->arena, "%s/catalogue.db", list->root).ptr;
     return lstat (path, &st) != 0 && errno == ENOENT && storage_id (list->root, false, list->storage, NULL) == 0 &&
-           look (list, NULL) == 0 && list->families_n && !list->nameless;
+           cache_ls_look (list, NULL) == 0 && list->families_n && !list->nameless;
 }
 
 static int list_root (struct listing *list, struct err *err)
@@ -395,7 +395,7 @@ static int list_root (struct listing *list, struct err *err)
     catalogue_close (catalogue);
     if (rc == 0)
         rc = storage_id (list->root, false, list->storage, err);
-    return rc == 0 ? look (list, err) : -1;
+    return rc == 0 ? cache_ls_look (list, err) : -1;
 }
 
 int cache_ls (struct cli *cli, const struct cache_request *request)
@@ -406,8 +406,8 @@ int cache_ls (struct cli *cli, const struct cache_request *request)
     if (status == EXIT_HOLDS) {
         struct listing list = { .cli = cli, .root = target.root, .now_ms = clock_wall_ms () };
         status = list_root (&list, &err) != 0 ? cli_fail (cli, &err)
-                 : request->json              ? show_json (&list)
-                                              : show_text (&list);
+                 : request->json              ? cache_ls_show_json (&list)
+                                              : cache_ls_show_text (&list);
         arena_release (&list.arena);
     }
     cache_location_release (&target);

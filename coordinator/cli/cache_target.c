@@ -19,7 +19,7 @@ struct opening {
     bool seen;
 };
 
-static void on_fact (void *owner, const struct fact *fact)
+static void cache_target_on_fact (void *owner, const struct fact *fact)
 {
     struct opening *opening = owner;
     if (fact->kind != FACT_RUN_OPENED || opening->seen)
@@ -32,7 +32,7 @@ int cache_plan_of_run (const struct run_dir *dir, struct arena *arena, struct pl
 {
     struct opening opening = { .arena = arena, .plan = plan };
     *plan = (struct plan){ 0 };
-    if (run_facts_each (dir, on_fact, &opening, err) != 0)
+    if (run_facts_each (dir, cache_target_on_fact, &opening, err) != 0)
         return -1;
     return opening.seen ? 0 : err_set (err, ERR_STATE, "run %.8s was never begun", dir->id);
 }
@@ -52,7 +52,7 @@ struct text cache_writer_name (const char *home, const struct catalogue_entry *e
 
 /* ---- the root ---- */
 
-static int take_text (struct text root, const char *whose, struct cache_location *target, struct err *err)
+static int cache_target_take_text (struct text root, const char *whose, struct cache_location *target, struct err *err)
 {
     if (root.len == 0)
         return err_set (err, ERR_STATE, "%s uses no compile cache (cache: {mode: off}); --root DIR names a cache root",
@@ -75,7 +75,7 @@ static int take_folder (const char *root, bool make, struct cache_location *targ
     char *real = realpath (root, NULL);
     if (!real)
         return err_errno (err, errno == ENOENT ? ERR_STATE : ERR_IO, "cannot find cache root %s", root);
-    int rc = take_text (text_of (real), "the machine", target, err);
+    int rc = cache_target_take_text (text_of (real), "the machine", target, err);
     free (real);
     return rc;
 }
@@ -99,7 +99,7 @@ static void ask_plan (void *owner, const struct fact *opened)
     ((struct cached_run *) owner)->this_has = has_cache (&opened->of.run_opened.plan);
 }
 
-static int look_at (void *owner, const struct run_dir *dir, uint64_t created_ms)
+static int cache_target_look_at (void *owner, const struct run_dir *dir, uint64_t created_ms)
 {
     struct cached_run *search = owner;
     (void) created_ms;
@@ -115,7 +115,7 @@ static int take_cached_run (struct cli *cli, struct run_dir *dir, struct arena *
                             struct err *err)
 {
     struct cached_run search = { .found = false };
-    if (run_dir_each (cli->home, look_at, &search, err) < 0)
+    if (run_dir_each (cli->home, cache_target_look_at, &search, err) < 0)
         return -1;
     if (!search.found)
         return 0; /* it may have a root of its own, which runs of other homes use */
@@ -134,7 +134,7 @@ int cache_find_run (struct cli *cli, const char *run, struct run_dir *dir, struc
     return run || has_cache (plan) ? 0 : take_cached_run (cli, dir, arena, plan, err);
 }
 
-static int take_run (struct cli *cli, const char *run, struct cache_location *target, struct err *err)
+static int cache_target_take_run (struct cli *cli, const char *run, struct cache_location *target, struct err *err)
 {
     char whose[64];
     if (cache_find_run (cli, run, &target->dir, &target->arena, &target->plan, err) != 0)
@@ -146,8 +146,8 @@ static int take_run (struct cli *cli, const char *run, struct cache_location *ta
                         "no run of this home used a compile cache: name a cache root with --root DIR, or a slice with "
                         "--slice SLICE.yaml");
     snprintf (whose, sizeof whose, "run %.8s", target->dir.id);
-    return take_text (target->plan.cache.mode == CACHE_OFF ? TEXT_LIT ("") : target->plan.cache.root, whose, target,
-                      err);
+    return cache_target_take_text (target->plan.cache.mode == CACHE_OFF ? TEXT_LIT ("") : target->plan.cache.root,
+                                   whose, target, err);
 }
 
 static int take_slice (struct cli *cli, const char *slice, struct cache_location *target)
@@ -158,8 +158,9 @@ static int take_slice (struct cli *cli, const char *slice, struct cache_location
     if (status != EXIT_HOLDS)
         return status;
     bool off = target->plan.cache.mode == CACHE_OFF;
-    return take_text (off ? TEXT_LIT ("") : target->plan.cache.root, slice, target, &err) == 0 ? EXIT_HOLDS
-                                                                                               : cli_fail (cli, &err);
+    return cache_target_take_text (off ? TEXT_LIT ("") : target->plan.cache.root, slice, target, &err) == 0
+               ? EXIT_HOLDS
+               : cli_fail (cli, &err);
 }
 
 static void trust_planned (struct cache_location *target)
@@ -205,7 +206,7 @@ int cache_location_find (struct cli *cli, const struct cache_request *request, b
         return status != EXIT_HOLDS || check_root (target, &err) == 0 ? status : cli_fail (cli, &err);
     }
     int rc = request->root ? take_folder (request->root, make, target, &err)
-                           : take_run (cli, request->run, target, &err);
+                           : cache_target_take_run (cli, request->run, target, &err);
     return rc == 0 && check_root (target, &err) == 0 ? EXIT_HOLDS : cli_fail (cli, &err);
 }
 

@@ -19,7 +19,8 @@ enum { TRANSFER_FORMAT = 1, SHOWN_BYTES = 8 * PATH_MAX }; /* a byte is at most 8
 
 /* ---- export ---- */
 
-static const struct catalogue_entry *choose (const struct catalogue_list *all, const char *which, struct err *err)
+static const struct catalogue_entry *cache_transfer_choose (const struct catalogue_list *all, const char *which,
+                                                            struct err *err)
 {
     const struct catalogue_entry *chosen = NULL;
     uint64_t token = 0;
@@ -41,8 +42,8 @@ static const struct catalogue_entry *choose (const struct catalogue_list *all, c
     return chosen;
 }
 
-static int describe (const struct cli *cli, const struct catalogue_entry *entry, struct arena *arena, struct text *out,
-                     struct err *err)
+static int cache_transfer_describe (const struct cli *cli, const struct catalogue_entry *entry, struct arena *arena,
+                                    struct text *out, struct err *err)
 {
     json_t *json = json_pack ("{s:i, s:o, s:I, s:o}", "format", TRANSFER_FORMAT, "writer_host",
                               escaped_json (cache_writer_name (cli->home, entry, arena)), "exported_wall_ms",
@@ -112,9 +113,9 @@ static int export_from (struct cli *cli, const struct cache_request *request, co
     struct text json;
     if (catalogue_list (catalogue, TEXT_LIT (""), arena, &all, &err) != 0)
         return cli_fail (cli, &err);
-    const struct catalogue_entry *entry = choose (&all, request->operands[0], &err);
+    const struct catalogue_entry *entry = cache_transfer_choose (&all, request->operands[0], &err);
     if (!entry || cache_location_check_owners (target, entry->bundle, entry->token, &err) != 0 ||
-        describe (cli, entry, arena, &json, &err) != 0)
+        cache_transfer_describe (cli, entry, arena, &json, &err) != 0)
         return cli_fail (cli, &err);
     if (transfer_export (target->root, &entry->published, request->operands[1], json, &err) != 0)
         return export_failed (cli, catalogue, entry->token, &err);

@@ -40,7 +40,7 @@ struct views {
     struct arena *arena;
 };
 
-static void on_fact (void *owner, const struct fact *fact)
+static void cache_verify_on_fact (void *owner, const struct fact *fact)
 {
     struct views *views = owner;
     const struct fact_attempt_ended *ended = &fact->of.attempt_ended;
@@ -73,7 +73,7 @@ static int compare_hosts (struct verification *run, struct err *err)
     if (run->target->dir.id[0] == '\0')
         return 0;
     views.storage = arena_array (&run->arena, views.n, sizeof *views.storage);
-    if (run_facts_each (&run->target->dir, on_fact, &views, err) != 0)
+    if (run_facts_each (&run->target->dir, cache_verify_on_fact, &views, err) != 0)
         return -1;
     for (uint32_t i = 0; i < views.n; i++)
         if (views.storage[i].len && !text_is (views.storage[i], run->storage))
@@ -105,7 +105,7 @@ static struct catalogue *open_catalogue (const char *root, struct err *err)
     return writable;
 }
 
-static int look (struct verification *run, struct err *err)
+static int cache_verify_look (struct verification *run, struct err *err)
 {
     uint64_t *tokens = arena_array (&run->arena, run->request->operands_n, sizeof *tokens);
     if (take_tokens (run, tokens, err) != 0 || storage_id (run->target->root, false, run->storage, err) != 0)
@@ -128,7 +128,7 @@ static int look (struct verification *run, struct err *err)
 
 /* ---- JSON ---- */
 
-static int show_json (const struct verification *run)
+static int cache_verify_show_json (const struct verification *run)
 {
     const struct cache_audit_result *looked = &run->looked;
     json_t *found = json_array (), *problems = json_array ();
@@ -184,7 +184,7 @@ static void add_problem (struct buf *out, const struct style *style, const struc
     line_end (&line);
 }
 
-static int show_text (const struct verification *run)
+static int cache_verify_show_text (const struct verification *run)
 {
     char size[SIZE_TEXT_BYTES];
     struct style style = cli_detect_style (run->cli);
@@ -215,7 +215,9 @@ int cache_verify (struct cli *cli, const struct cache_request *request)
     int status = cache_location_find (cli, request, false, &target);
     if (status == EXIT_HOLDS) {
         struct verification run = { .cli = cli, .request = request, .target = &target, .sent_ms = clock_boot_ms () };
-        status = look (&run, &err) != 0 ? cli_fail (cli, &err) : request->json ? show_json (&run) : show_text (&run);
+        status = cache_verify_look (&run, &err) != 0 ? cli_fail (cli, &err)
+                 : request->json                     ? cache_verify_show_json (&run)
+                                                     : cache_verify_show_text (&run);
         if (err.code == ERR_NONE && status == EXIT_HOLDS)
             status = run.looked.found.n ? EXIT_CACHE : run.looked.problems.n ? EXIT_COULD_NOT : EXIT_HOLDS;
         arena_release (&run.arena);

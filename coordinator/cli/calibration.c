@@ -57,7 +57,7 @@ static bool is_outdated (const struct measure_list *all, uint32_t at)
     return false;
 }
 
-static const char *word_of (const struct measure_list *all, uint32_t at)
+static const char *calibration_word_of (const struct measure_list *all, uint32_t at)
 {
     const struct measure *measure = &all->items[at];
     if (is_outdated (all, at))
@@ -89,7 +89,7 @@ static void print_launch (const struct measure_list *all, uint32_t at)
     buf_init (&line, LINE_BYTES);
     print_word (&line, measure->signature, SIGNATURE_COLUMNS);
     print_word (&line, measure->rung, RUNG_COLUMNS);
-    buf_printf (&line, " %-8s %-13s", enum_name_of (&pass_names, measure->pass), word_of (all, at));
+    buf_printf (&line, " %-8s %-13s", enum_name_of (&pass_names, measure->pass), calibration_word_of (all, at));
     print_size (&line, measure->predicted_bytes);
     print_size (&line, measure->device_peak_bytes);
     print_size (&line, measure->host_peak_bytes);
@@ -134,7 +134,8 @@ static int print_json (const struct cli *cli, json_t *answer)
     return cli_write_stdout (cli, &out);
 }
 
-static int show_json (const struct cli *cli, const struct question *question, const struct measure_list *all)
+static int calibration_show_json (const struct cli *cli, const struct question *question,
+                                  const struct measure_list *all)
 {
     json_t *list = json_array ();
     for (uint32_t i = 0; i < all->n; i++)
@@ -143,7 +144,7 @@ static int show_json (const struct cli *cli, const struct question *question, co
     return print_json (cli, json_pack ("{s:o}", "launches", list));
 }
 
-static void show_text (const struct question *question, const struct measure_list *all)
+static void calibration_show_text (const struct question *question, const struct measure_list *all)
 {
     uint32_t shown = 0;
     for (uint32_t i = 0; i < all->n && shown < LAUNCHES_SHOWN_MAX; i++) {
@@ -191,9 +192,9 @@ static int calibration_run (struct cli *cli, const struct cli_arguments *argumen
     if (calibration_read (cli->home, (struct text){ 0 }, &arena, &all, &err) < 0)
         status = cli_fail (cli, &err);
     else if (question.json)
-        status = show_json (cli, &question, &all);
+        status = calibration_show_json (cli, &question, &all);
     else
-        show_text (&question, &all);
+        calibration_show_text (&question, &all);
     arena_release (&arena);
     return status;
 }

@@ -71,7 +71,7 @@ static int find_only (struct cancel *cancel, struct err *err)
 
 /* The number says which Ctrl-C this stands for, so that asking twice is no second one. Two signals: one that waits to be
  * taken is not replaced by another of its kind. */
-static int ask (const struct cancel *cancel, struct err *err)
+static int cancel_ask (const struct cancel *cancel, struct err *err)
 {
     int signal = cancel->level == POLITELY ? SIGTERM : SIGINT;
     siginfo_t info = { .si_signo = signal, .si_code = SI_QUEUE };
@@ -119,7 +119,7 @@ static int not_ended (const struct cancel *cancel, const char *why, struct err *
 }
 
 /* 1: the process is gone. */
-static int look (struct cancel *cancel, struct err *err)
+static int cancel_look (struct cancel *cancel, struct err *err)
 {
     struct pollfd gone = { .fd = cancel->pidfd, .events = POLLIN };
     int ended = poll (&gone, 1, LOOK_MS);
@@ -141,7 +141,7 @@ static int wait_for_end (struct cancel *cancel, struct err *err)
             log_print (&cancel->cli->log, "run %.8s is ending: its coordinator stops its workers", cancel->dir.id);
             told_ms = now_ms;
         }
-        gone = look (cancel, err);
+        gone = cancel_look (cancel, err);
     }
     if (gone > 0 && !cancel->board->opened)
         return err_set (err, ERR_STATE, "run %.8s ended before it was begun, and nothing was started on a host",
@@ -154,7 +154,7 @@ static int wait_for_end (struct cancel *cancel, struct err *err)
     return gone < 0 ? -1 : 0;
 }
 
-static int say (const struct cancel *cancel, const char *words, struct text sentence, const char *behind)
+static int cancel_say (const struct cancel *cancel, const char *words, struct text sentence, const char *behind)
 {
     struct buf out;
     buf_init (&out, LINE_MAX_BYTES);
@@ -165,7 +165,7 @@ static int say (const struct cancel *cancel, const char *words, struct text sent
 }
 
 /* `asked`: the workers were told now, and one on a host that was lost may not have heard of it. */
-static int say_end (const struct cancel *cancel, const char *words, bool asked)
+static int cancel_say_end (const struct cancel *cancel, const char *words, bool asked)
 {
     const struct board *board = cancel->board;
     uint32_t *lost = mem_array (board->plan.hosts.n, sizeof *lost), n = 0;
@@ -176,7 +176,7 @@ static int say_end (const struct cancel *cancel, const char *words, bool asked)
     buf_init (&behind, LINE_MAX_BYTES);
     buf_printf (&behind, " (exit status %u)%s", board->exit_status, n ? "; without an answer of " : "");
     board_print_hosts (board, lost, n, &behind);
-    int status = say (cancel, words, board->sentence, buf_c (&behind));
+    int status = cancel_say (cancel, words, board->sentence, buf_c (&behind));
     buf_release (&behind);
     mem_free (lost);
     return status;
@@ -191,7 +191,7 @@ int cancel_ask_politely (struct cli *cli, const struct run_dir *dir, struct err 
     if (rc == 0 && cancel.board->ended)
         rc = err_set (err, ERR_STATE, "run %.8s had ended already", dir->id);
     else if (rc == 0)
-        rc = ask (&cancel, err);
+        rc = cancel_ask (&cancel, err);
     follow_close (cancel.follow);
     board_destroy (cancel.board);
     if (cancel.pidfd >= 0)
@@ -214,24 +214,25 @@ static int take_over (struct cancel *cancel)
     int status = climb_cancel (cancel->cli, &cancel->dir, (uint32_t) cancel->level);
     if (follow_read_journal (cancel->follow, &err) < 0 || !cancel->board->ended)
         return err.code ? cli_fail (cancel->cli, &err) : status;
-    return say_end (cancel, "has ended: ", true);
+    return cancel_say_end (cancel, "has ended: ", true);
 }
 
-static int carry_out (struct cancel *cancel)
+static int cancel_carry_out (struct cancel *cancel)
 {
     struct err err = { 0 };
     if (find_holder (cancel, &err) < 0)
         return cancel->interrupted ? take_over (cancel) : cli_fail (cancel->cli, &err);
     if (cancel->board->ended)
-        return say_end (cancel, "had ended already: ", false);
-    if (ask (cancel, &err) < 0)
+        return cancel_say_end (cancel, "had ended already: ", false);
+    if (cancel_ask (cancel, &err) < 0)
         return cli_fail (cancel->cli, &err);
     if (cancel->no_wait)
-        return say (cancel, cancel->level == POLITELY ? "was asked to end" : "was told to kill its programs and end",
-                    (struct text){ 0 }, "");
+        return cancel_say (cancel,
+                           cancel->level == POLITELY ? "was asked to end" : "was told to kill its programs and end",
+                           (struct text){ 0 }, "");
     if (wait_for_end (cancel, &err) < 0)
         return cli_fail (cancel->cli, &err);
-    return say_end (cancel, "has ended: ", false);
+    return cancel_say_end (cancel, "has ended: ", false);
 }
 
 enum { CANCEL_NOW = CLI_OWN, CANCEL_NO_WAIT };
@@ -248,7 +249,7 @@ static int cancel_run (struct cli *cli, const struct cli_arguments *arguments)
         return cli_fail (cli, &err);
     cancel.board = board_create ();
     cancel.follow = follow_open (&cancel.dir, board_take_fact, cancel.board);
-    int status = carry_out (&cancel);
+    int status = cancel_carry_out (&cancel);
     follow_close (cancel.follow);
     board_destroy (cancel.board);
     if (cancel.pidfd >= 0)

@@ -155,14 +155,14 @@ static int encode (const struct plan *plan, struct buf *out, struct err *err)
                : 0;
 }
 
-static bool is_there (const char *path, const struct digest *wanted)
+static bool check_is_there (const char *path, const struct digest *wanted)
 {
     struct digest is;
     return digest_of_file (path, &is, NULL) == 0 && digest_equal (&is, wanted);
 }
 
-static int write_file (const struct plan *plan, struct text bytes, struct arena *arena, struct file_ref *out,
-                       struct err *err)
+static int check_write_file (const struct plan *plan, struct text bytes, struct arena *arena, struct file_ref *out,
+                             struct err *err)
 {
     char hex[DIGEST_HEX_BYTES];
     struct digest digest = digest_of (bytes.ptr, bytes.len);
@@ -171,7 +171,7 @@ static int write_file (const struct plan *plan, struct text bytes, struct arena 
     if (path.len > PATH_MAX_BYTES)
         return err_set (err, ERR_LIMIT, "%.100s...: the path of the file of signatures has more than %d bytes",
                         path.ptr, PATH_MAX_BYTES);
-    if (!is_there (path.ptr, &digest) &&
+    if (!check_is_there (path.ptr, &digest) &&
         (folder_make (folder.ptr, 0700, err) < 0 || atomic_file_write (path.ptr, bytes.ptr, bytes.len, 0600, err) < 0))
         return -1;
     *out = (struct file_ref){ path, text_copy (arena, text_of (hex)) };
@@ -187,7 +187,7 @@ int signature_table_write (struct plan *plan, struct arena *arena, struct err *e
     buf_init (&bytes, KIT_FILE_MAX_BYTES);
     int rc = encode (plan, &bytes, err);
     if (rc == 0)
-        rc = write_file (plan, buf_as_text (&bytes), arena, &plan->signature_table, err);
+        rc = check_write_file (plan, buf_as_text (&bytes), arena, &plan->signature_table, err);
     buf_release (&bytes);
     return rc;
 }
@@ -235,7 +235,7 @@ void launch_measures_annotate_plan (const struct cli *cli, bool again, struct ar
     }
 }
 
-static void on_fact (void *owner, const struct fact *fact)
+static void check_on_fact (void *owner, const struct fact *fact)
 {
     measure_fold_apply (owner, fact);
 }
@@ -244,7 +244,7 @@ void launch_measures_keep (const struct cli *cli, const struct run_dir *dir)
 {
     struct measure_fold *fold = measure_fold_create ();
     struct err err = { 0 };
-    int rc = run_facts_each (dir, on_fact, fold, &err);
+    int rc = run_facts_each (dir, check_on_fact, fold, &err);
     struct measure_list list = measure_fold_list (fold);
     if (rc < 0 || calibration_add (cli->home, &list, &err) < 0)
         log_print (&cli->log, "warning: the measures of this run were not recorded: %s", err.text);
@@ -255,7 +255,7 @@ void launch_measures_keep (const struct cli *cli, const struct run_dir *dir)
 
 enum { COMMAND_BYTES = 4 << 20 };
 
-static struct text told (struct text text, uint32_t bytes, struct arena *arena)
+static struct text check_told (struct text text, uint32_t bytes, struct arena *arena)
 {
     struct buf escaped;
     if (text_is_utf8 (text))
@@ -274,7 +274,7 @@ static void read_command (struct arena *arena, text_list *out)
     struct text rest = buf_as_text (&words);
     out->items = arena_array (arena, ORIGIN_WORDS_MAX, sizeof *out->items);
     while (rest.len && out->n < ORIGIN_WORDS_MAX)
-        out->items[out->n++] = told (text_take_until (&rest, '\0'), TEXT_MAX_BYTES, arena);
+        out->items[out->n++] = check_told (text_take_until (&rest, '\0'), TEXT_MAX_BYTES, arena);
     buf_release (&words);
 }
 
@@ -284,10 +284,10 @@ void origin_read (struct arena *arena, struct run_origin *out)
     const struct passwd *user = getpwuid (getuid ());
     *out = (struct run_origin){ .uid = (uint32_t) getuid () };
     if (gethostname (host, sizeof host - 1) == 0)
-        out->host = told (text_of (host), NAME_MAX_BYTES, arena);
+        out->host = check_told (text_of (host), NAME_MAX_BYTES, arena);
     if (user && user->pw_name)
-        out->user = told (text_of (user->pw_name), NAME_MAX_BYTES, arena);
+        out->user = check_told (text_of (user->pw_name), NAME_MAX_BYTES, arena);
     if (getcwd (directory, sizeof directory))
-        out->directory = told (text_of (directory), TEXT_MAX_BYTES, arena);
+        out->directory = check_told (text_of (directory), TEXT_MAX_BYTES, arena);
     read_command (arena, &out->command);
 }

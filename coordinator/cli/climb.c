@@ -70,7 +70,7 @@ static void end_turn (struct cli *cli)
     cli->turn_fd = -1;
 }
 
-static void on_fact (void *owner, enum fact_kind kind, struct text bytes)
+static void climb_on_fact (void *owner, enum fact_kind kind, struct text bytes)
 {
     struct run_loop *run_loop = owner;
     if (kind == FACT_RUN_OPENED)
@@ -176,7 +176,7 @@ static void close_view (struct run_loop *run_loop)
 
 /* First Ctrl-C: politely; second: at once; third: leave, workers stop by their own rule. `sliceup cancel` queues the
  * number of the one that it stands for. */
-static void on_signal (void *owner, int signal, int64_t pid, int value)
+static void climb_on_signal (void *owner, int signal, int64_t pid, int value)
 {
     struct run_loop *run_loop = owner;
     if (signal == SIGPIPE || signal == SIGCHLD || signal == SIGHUP)
@@ -216,7 +216,7 @@ static int open_driver (struct run_loop *run_loop, const struct run_dir *dir, co
                                       .worker_path = worker,
                                       .courier_path = courier,
                                       .bundle_path = bundle,
-                                      .watch = on_fact,
+                                      .watch = climb_on_fact,
                                       .owner = run_loop,
                                       .cancel = run_loop->interrupts };
     run_loop->driver = plan ? driver_open (run_loop->loop, &options, plan, err)
@@ -225,7 +225,7 @@ static int open_driver (struct run_loop *run_loop, const struct run_dir *dir, co
 }
 
 /* The sentence quotes hosts, the path is the user's: neither drives the terminal. */
-static void say_end (const struct run_loop *run_loop, const struct run_dir *dir, bool receipt_written)
+static void climb_say_end (const struct run_loop *run_loop, const struct run_dir *dir, bool receipt_written)
 {
     char path[RUN_PATH_BYTES];
     struct buf line;
@@ -279,7 +279,7 @@ static void only_words_left (const struct run_loop *run_loop)
 }
 
 /* All files are written before anything is printed. */
-static int finish (struct run_loop *run_loop, const struct run_dir *dir, struct err *err)
+static int climb_finish (struct run_loop *run_loop, const struct run_dir *dir, struct err *err)
 {
     uint32_t exit_status = EXIT_COULD_NOT;
     struct err problem = { 0 };
@@ -308,7 +308,7 @@ static int finish (struct run_loop *run_loop, const struct run_dir *dir, struct 
         return ended ? (int) exit_status : EXIT_COULD_NOT;
     }
     if (!run_loop->look.json && !run_loop->quiet)
-        say_end (run_loop, dir, written == 0);
+        climb_say_end (run_loop, dir, written == 0);
     if (written == 0)
         return (int) exit_status;
     int failed = cli_fail (run_loop->cli, err); /* a run whose record is gone proves nothing */
@@ -349,7 +349,7 @@ static int climb_with (struct run_loop *run_loop, const struct plan *plan, int m
     struct err err = { 0 };
     int status = EXIT_COULD_NOT;
     bool open = home_folder_check (cli->home, "envs", true, &err) == 0 && (run_loop->loop = loop_open (&err)) != NULL &&
-                loop_watch_signals (run_loop->loop, signals, on_signal, run_loop, &err) == 0 &&
+                loop_watch_signals (run_loop->loop, signals, climb_on_signal, run_loop, &err) == 0 &&
                 (run_loop->quiet || open_view (run_loop, &err) == 0) &&
                 (!metrics || (run_loop->metrics = metrics_writer_open (metrics, &cli->log, &err)) != NULL) &&
                 open_driver (run_loop, dir, plan, &err) == 0;
@@ -369,7 +369,7 @@ static int climb_with (struct run_loop *run_loop, const struct plan *plan, int m
             log_print (&cli->log, "commands without a run go on to take another for the last: %s", unnoted.text);
         if (drives && loop_run (run_loop->loop, &err) < 0)
             log_print (&cli->log, "%s", err.text);
-        status = finish (run_loop, dir, &err);
+        status = climb_finish (run_loop, dir, &err);
     }
     end_turn (cli);
     loop_close (run_loop->loop);

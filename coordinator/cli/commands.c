@@ -157,7 +157,7 @@ static int run_it (const struct cli_arguments *arguments)
     return command->run (&cli, arguments);
 }
 
-static int refuse (const struct cli_arguments *arguments, const struct err *err)
+static int commands_refuse (const struct cli_arguments *arguments, const struct err *err)
 {
     struct arena arena = { 0 };
     struct text title = cli_arguments_title (arguments, &arena);
@@ -205,8 +205,9 @@ int cli_main (int argc, char **argv)
     exhaustion_install_handlers ("sliceup");
     signal (SIGPIPE, SIG_IGN); /* a reader that leaves is seen where it is written to */
     json_set_alloc_funcs (mem_alloc, mem_free);
-    int status = cli_arguments_read (&sliceup_command, argc, argv, &arguments, &err) < 0 ? refuse (&arguments, &err)
-                                                                                         : run_arguments (&arguments);
+    int status = cli_arguments_read (&sliceup_command, argc, argv, &arguments, &err) < 0
+                     ? commands_refuse (&arguments, &err)
+                     : run_arguments (&arguments);
     cli_arguments_release (&arguments);
     return printed (status);
 }

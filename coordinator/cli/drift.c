@@ -24,13 +24,13 @@ struct drift_side {
     struct text name, slice;   /* "run 3f2a91c0", or the path */
 };
 
-static bool is_path (const char *word)
+static bool drift_is_path (const char *word)
 {
     size_t len = strlen (word);
     return strchr (word, '/') || (len > 5 && strcmp (word + len - 5, ".json") == 0);
 }
 
-static int open_file (struct drift_side *side, const char *path, struct arena *arena, struct err *err)
+static int drift_open_file (struct drift_side *side, const char *path, struct arena *arena, struct err *err)
 {
     struct buf bytes;
     buf_init (&bytes, DRIFT_FILE_MAX_BYTES);
@@ -66,7 +66,7 @@ static int drift_side_open (struct drift_side *side, const struct cli *cli, cons
                             struct err *err)
 {
     *side = (struct drift_side){ 0 };
-    if ((is_path (word) ? open_file (side, word, arena, err) : open_run (side, cli, word, arena, err)) < 0)
+    if ((drift_is_path (word) ? drift_open_file (side, word, arena, err) : open_run (side, cli, word, arena, err)) < 0)
         return -1;
     if (side->receipt.headers.n)
         side->slice = side->receipt.headers.items[0].slice;
@@ -92,7 +92,7 @@ static struct name_list all_names (const struct slice_receipt *receipt, struct a
     return names;
 }
 
-static void keep (struct slice_receipt *receipt, const struct name_list *kept, struct arena *arena)
+static void drift_keep (struct slice_receipt *receipt, const struct name_list *kept, struct arena *arena)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
@@ -122,7 +122,7 @@ static int drift_side_keep_chosen_hosts (struct drift_side *side, const struct h
     for (uint32_t i = 0; i < all.n; i++)
         if (chosen[i])
             kept.items[kept.n++] = all.items[i];
-    keep (&side->receipt, &kept, arena);
+    drift_keep (&side->receipt, &kept, arena);
     return 0;
 }
 
@@ -130,7 +130,7 @@ static int drift_side_keep_chosen_hosts (struct drift_side *side, const struct h
 static void drift_side_keep_common_hosts (struct drift_side *side, const struct drift_side *other, struct arena *arena)
 {
     struct name_list names = all_names (&other->receipt, arena);
-    keep (&side->receipt, &names, arena);
+    drift_keep (&side->receipt, &names, arena);
 }
 
 /* ---- drift ---- */
@@ -183,7 +183,9 @@ static int open_sides (const struct cli *cli, const struct request *request, str
     if (drift_side_open (&answer->now, cli, run, &answer->arena, err) < 0 ||
         ((opened = request->against) && drift_side_open (&answer->before, cli, opened, &answer->arena, err) < 0)) {
         bool no_run = err->code == ERR_USAGE || err->code == ERR_DAMAGE;
-        *status = is_path (opened) || !no_run ? EXIT_COULD_NOT : err->code == ERR_USAGE ? EXIT_USAGE : EXIT_DAMAGED;
+        *status = drift_is_path (opened) || !no_run ? EXIT_COULD_NOT
+                  : err->code == ERR_USAGE          ? EXIT_USAGE
+                                                    : EXIT_DAMAGED;
         return -1;
     }
     if (request->rung && !has_rung (&answer->now.receipt, text_of (request->rung)))
@@ -204,7 +206,7 @@ static int open_sides (const struct cli *cli, const struct request *request, str
     return 0;
 }
 
-static void compare (const struct request *request, struct answer *answer)
+static void drift_compare (const struct request *request, struct answer *answer)
 {
     receipt_make_drift_query (&answer->now.receipt, answer->now.plan, &answer->arena, &answer->query);
     answer->subject.pins_missing = !request->rung && !request->against && answer->query.pins_missing;
@@ -237,7 +239,7 @@ static int save (const struct request *request, const struct answer *answer, str
     return rc;
 }
 
-static int show (const struct cli *cli, const struct request *request, const struct answer *answer)
+static int drift_show (const struct cli *cli, const struct request *request, const struct answer *answer)
 {
     struct style style = cli_detect_style (cli);
     struct buf out;
@@ -278,8 +280,8 @@ static int drift_run (struct cli *cli, const struct cli_arguments *arguments)
         answer.subject.name = answer.now.name;
         answer.subject.slice = answer.now.slice;
         answer.subject.against = request.against;
-        compare (&request, &answer);
-        status = show (cli, &request, &answer);
+        drift_compare (&request, &answer);
+        status = drift_show (cli, &request, &answer);
     }
     receipt_fold_destroy (answer.now.fold);
     receipt_fold_destroy (answer.before.fold);

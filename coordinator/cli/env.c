@@ -87,7 +87,7 @@ static void read_marker (struct environment *environment, struct arena *arena)
 }
 
 /* NULL: it is none of ours, or there are too many. */
-static struct environment *take (struct listing *list, const char *path)
+static struct environment *env_take (struct listing *list, const char *path)
 {
     struct text mark = text_format (&list->arena, "%s/" ENVIRONMENT_OURS, path);
     for (uint32_t i = 0; i < list->n; i++)
@@ -129,7 +129,7 @@ static void look_in (struct listing *list, const char *parent, const char *name,
     struct dirent *entry;
     while (folder && (entry = readdir (folder)))
         if (entry->d_name[0] != '.' && strncmp (entry->d_name, name, strlen (name)) == 0)
-            note_use (list, take (list, text_format (&list->arena, "%s/%s", parent, entry->d_name).ptr), use);
+            note_use (list, env_take (list, text_format (&list->arena, "%s/%s", parent, entry->d_name).ptr), use);
     if (folder)
         closedir (folder);
 }
@@ -161,7 +161,7 @@ static int look_at_run (void *owner, const struct run_dir *dir, uint64_t created
     return 0;
 }
 
-static int look (struct listing *list, struct err *err)
+static int env_look (struct listing *list, struct err *err)
 {
     static const struct use nobody;
     if (home_folder_check (list->cli->home, "envs", true, err) < 0 ||
@@ -201,7 +201,7 @@ static void add_used (struct line *line, const struct environment *one, uint64_t
         line_puts (line, "no run of this home");
 }
 
-static void add_row (struct buf *out, const struct style *style, const struct environment *one, uint64_t now_ms)
+static void env_add_row (struct buf *out, const struct style *style, const struct environment *one, uint64_t now_ms)
 {
     char size[SIZE_TEXT_BYTES];
     struct line line = line_begin (out, style);
@@ -235,7 +235,7 @@ static int print_text (const struct listing *list)
         buf_printf (&out, "%-*s%-*s%-*s%-*s%-*s%s\n", PYTHON_COLUMNS, "python", PINS_COLUMNS, "pins", STATE_COLUMNS,
                     "state", SIZE_COLUMNS, "size", USED_COLUMNS, "last used by run", "path");
     for (uint32_t i = 0; i < list->n; i++)
-        add_row (&out, &style, &list->items[i], now_ms);
+        env_add_row (&out, &style, &list->items[i], now_ms);
     return cli_write_stdout (list->cli, &out);
 }
 
@@ -250,7 +250,7 @@ static int env_ls (struct cli *cli, bool json)
     struct err err = { 0 };
     struct listing *list = mem_alloc (sizeof *list);
     list->cli = cli;
-    int rc = look (list, &err);
+    int rc = env_look (list, &err);
     if (list->n)
         qsort (list->items, list->n, sizeof list->items[0], by_path);
     int status = rc < 0 ? cli_fail (cli, &err) : json ? print_json (list) : print_text (list);
@@ -264,7 +264,7 @@ static int env_ls (struct cli *cli, bool json)
 /* The rung of a slice whose ladder has none. */
 enum { RESTORE_TIMEOUT_MS = 60 * 60 * 1000 };
 
-static const struct rung *find (const struct plan *plan, const char *builtin)
+static const struct rung *env_find (const struct plan *plan, const char *builtin)
 {
     for (uint32_t i = 0; i < plan->rungs.n; i++)
         if (plan->rungs.items[i].kind == PROGRAM_BUILTIN && text_is (plan->rungs.items[i].builtin, builtin))
@@ -280,7 +280,7 @@ static struct rung restoring (const struct plan *plan, bool build, struct arena 
                                        .scope = SCOPE_HOST,
                                        .timeout_ms = RESTORE_TIMEOUT_MS };
     static const struct var only_look = { TEXT_LIT ("build"), TEXT_LIT ("false") };
-    const struct rung *given = find (plan, "restore");
+    const struct rung *given = env_find (plan, "restore");
     struct rung rung = given ? *given : usual;
     rung.args.n = build ? 0 : 1;
     rung.args.items = build ? NULL : arena_copy (arena, &only_look, sizeof only_look);
@@ -290,7 +290,7 @@ static struct rung restoring (const struct plan *plan, bool build, struct arena 
 /* What the slice would do, without what is not about its environment. */
 static int reduce (struct plan *plan, bool build, struct arena *arena, struct err *err)
 {
-    const struct rung *facts = find (plan, "facts");
+    const struct rung *facts = env_find (plan, "facts");
     struct rung *rungs = arena_array (arena, 2, sizeof *rungs);
     uint32_t n = 0;
     if (!plan->pins.file.path.len)

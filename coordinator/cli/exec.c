@@ -30,7 +30,7 @@ struct execution {
 
 /* ---- arguments ---- */
 
-static int refuse (const struct execution *exec, const char *option, const char *value, const char *expected)
+static int exec_refuse (const struct execution *exec, const char *option, const char *value, const char *expected)
 {
     struct err err = { 0 };
     err_set (&err, ERR_USAGE, "%s %s: expected %s", option, value ? value : "", expected);
@@ -44,11 +44,11 @@ static int take_timeout (struct execution *exec, const char *timeout)
     exec->command.timeout_ms = TIMEOUT_MS;
     if (timeout && (!duration_parse (text_of (timeout), &exec->command.timeout_ms) || !exec->command.timeout_ms ||
                     exec->command.timeout_ms > REMOTE_TIMEOUT_MAX_MS))
-        return refuse (exec, "--timeout", timeout, "a duration such as 30s or 2h, at most 30d");
+        return exec_refuse (exec, "--timeout", timeout, "a duration such as 30s or 2h, at most 30d");
     return EXIT_HOLDS;
 }
 
-static int take_arguments (struct execution *exec, const struct cli_arguments *arguments)
+static int exec_take_arguments (struct execution *exec, const struct cli_arguments *arguments)
 {
     const char *const *values = arguments->values;
     struct err err = { 0 };
@@ -71,20 +71,20 @@ static int take_arguments (struct execution *exec, const struct cli_arguments *a
 
 /* ---- while it runs ---- */
 
-static void on_output (void *owner, uint32_t host, struct text bytes)
+static void exec_on_output (void *owner, uint32_t host, struct text bytes)
 {
     struct execution *exec = owner;
     exec_output_add (&exec->output, host, bytes);
 }
 
-static void on_ended (void *owner, uint32_t host)
+static void exec_on_ended (void *owner, uint32_t host)
 {
     struct execution *exec = owner;
     exec_output_end_host (&exec->output, host, clock_boot_ms ());
 }
 
 /* First Ctrl-C: politely; second: at once. */
-static void on_signal (void *owner, int signal, int64_t pid, int value)
+static void exec_on_signal (void *owner, int signal, int64_t pid, int value)
 {
     struct execution *exec = owner;
     (void) pid;
@@ -142,7 +142,7 @@ static int open_loop (struct execution *exec)
     static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, 0 };
     struct err err = { 0 };
     exec->loop = loop_open (&err);
-    if (!exec->loop || loop_watch_signals (exec->loop, signals, on_signal, exec, &err) < 0)
+    if (!exec->loop || loop_watch_signals (exec->loop, signals, exec_on_signal, exec, &err) < 0)
         return cli_fail (exec->cli, &err);
     loop_set_iteration_fn (exec->loop, on_pass, exec);
     loop_set_deadline (exec->loop, 0);
@@ -165,8 +165,8 @@ static int run_on_hosts (struct execution *exec)
                                           .worker_path = worker,
                                           .courier_path = courier,
                                           .bundle_path = bundle,
-                                          .output = on_output,
-                                          .ended = on_ended,
+                                          .output = exec_on_output,
+                                          .ended = exec_on_ended,
                                           .owner = exec };
     (void) umask (exec->cli->umask); /* commands here have that of whoever asks; nothing is written by this program */
     uint32_t at_once = exec->at_once < exec->choice.n ? exec->at_once : exec->choice.n;
@@ -196,7 +196,7 @@ static int exec_run (struct cli *cli, const struct cli_arguments *arguments)
 {
     static struct execution exec;
     exec.cli = cli;
-    int status = take_arguments (&exec, arguments);
+    int status = exec_take_arguments (&exec, arguments);
     if (status == EXIT_HOLDS)
         status = exec_choice_load (cli, &exec.choice);
     if (status == EXIT_HOLDS)
@@ -276,7 +276,7 @@ struct slice_groups {
     struct text everything;
 };
 
-static bool find_group (const void *owner, struct text name, struct text *expression)
+static bool exec_find_group (const void *owner, struct text name, struct text *expression)
 {
     const struct slice_groups *groups = owner;
     if (var_find (&groups->groups, name, expression))
@@ -376,7 +376,7 @@ static int load_slice (struct cli *cli, struct exec_choice *choice, var_list *gr
 static int read_sets (const struct exec_choice *choice, const struct slice_groups *groups, struct arena *arena,
                       struct name_list *names, struct err *err)
 {
-    const struct hostset_group_lookup lookup = { find_group, groups };
+    const struct hostset_group_lookup lookup = { exec_find_group, groups };
     const struct hostset_rules rules = { .max = HOSTS_MAX, .groups = choice->slice ? &lookup : NULL };
     struct hostset *set = hostset_create (&rules);
     int rc = choice->hosts ? apply (set, choice->hosts, HOSTSET_ADD, "-w", err)
@@ -389,7 +389,7 @@ static int read_sets (const struct exec_choice *choice, const struct slice_group
     return rc;
 }
 
-static int choose (struct exec_choice *choice, const struct slice_groups *groups, struct err *err)
+static int exec_choose (struct exec_choice *choice, const struct slice_groups *groups, struct err *err)
 {
     const struct plan *plan = &choice->plan;
     struct name_list names = { 0 };
@@ -422,5 +422,5 @@ int exec_choice_load (struct cli *cli, struct exec_choice *choice)
     for (uint32_t i = 0; i < choice->plan.hosts.n; i++)
         names[i] = choice->plan.hosts.items[i].name;
     groups.everything = hostset_folded (names, choice->plan.hosts.n, UINT32_MAX, &choice->arena);
-    return choose (choice, &groups, &err) < 0 ? cli_fail (cli, &err) : EXIT_HOLDS;
+    return exec_choose (choice, &groups, &err) < 0 ? cli_fail (cli, &err) : EXIT_HOLDS;
 }

@@ -81,7 +81,7 @@ static bool print_piece (struct exec_output *output, struct text bytes)
 }
 
 /* Uses `bytes` up. */
-static void print (struct exec_output *output, struct buf *bytes)
+static void exec_output_print (struct exec_output *output, struct buf *bytes)
 {
     struct text rest = buf_as_text (bytes);
     if (rest.len && !output->unread)
@@ -118,7 +118,7 @@ static void add_lines (struct exec_output *output, uint32_t host, struct text by
         put_line (output, host, buf_as_text (partial), &out);
         buf_clear (partial);
     }
-    print (output, &out);
+    exec_output_print (output, &out);
 }
 
 /* ---- folded ---- */
@@ -159,7 +159,7 @@ static void show_group (struct exec_output *output, uint32_t at)
     }
     buf_release (&label);
     mem_free (chosen);
-    print (output, &out);
+    exec_output_print (output, &out);
 }
 
 /* In the order of hosts. */
@@ -249,7 +249,7 @@ uint64_t exec_output_poll (struct exec_output *output, uint64_t now_ms, bool ove
         struct buf out;
         buf_init (&out, (size_t) 64 * OUTPUTS_KEPT_BYTES);
         exec_report_put_json (output->ends, output->fold, &out);
-        print (output, &out);
+        exec_output_print (output, &out);
     } else if (!output->json && !output->lines && (output->live || over)) {
         next_ms = show_due (output, now_ms, over);
     }

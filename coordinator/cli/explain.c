@@ -8,14 +8,14 @@
 enum { EXPLAIN_MAX_BYTES = 64 << 20 };
 
 /* The run's own word: what did not hold there does not hold here. */
-static int status_of (const struct explanation *explanation)
+static int explain_status_of (const struct explanation *explanation)
 {
     return !explanation->header || explanation->header->ended_wall_ms == 0 ? EXIT_COULD_NOT
                                                                            : (int) explanation->header->exit_status;
 }
 
-static int show (const struct cli *cli, const struct slice_receipt *receipt, const struct board *board,
-                 const struct cli_arguments *arguments, struct arena *arena)
+static int explain_show (const struct cli *cli, const struct slice_receipt *receipt, const struct board *board,
+                         const struct cli_arguments *arguments, struct arena *arena)
 {
     struct explanation explanation;
     struct drift_query query;
@@ -30,7 +30,7 @@ static int show (const struct cli *cli, const struct slice_receipt *receipt, con
     else
         explain_text (&explanation, &out);
     int status = cli_write_stdout (cli, &out);
-    return status != EXIT_HOLDS ? status : status_of (&explanation);
+    return status != EXIT_HOLDS ? status : explain_status_of (&explanation);
 }
 
 static int explain_run (struct cli *cli, const struct cli_arguments *arguments)
@@ -48,7 +48,7 @@ static int explain_run (struct cli *cli, const struct cli_arguments *arguments)
         run_facts_each (&dir, board_take_fact, board, &err) < 0)
         status = cli_fail (cli, &err);
     else
-        status = show (cli, &receipt, board, arguments, &arena);
+        status = explain_show (cli, &receipt, board, arguments, &arena);
     board_destroy (board);
     receipt_fold_destroy (fold);
     arena_release (&arena);

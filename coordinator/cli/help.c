@@ -91,7 +91,7 @@ static void add_subcommands (const struct page *page, const struct cli_command *
     }
 }
 
-static void add_body (const struct page *page, const struct cli_arguments *arguments)
+static void help_add_body (const struct page *page, const struct cli_arguments *arguments)
 {
     const struct cli_command *command = cli_arguments_command (arguments);
     bool top = arguments->depth == 1;
@@ -118,7 +118,7 @@ void help_print (const struct cli_arguments *arguments, struct buf *out)
     buf_printf (out, "sliceup%.*s", TEXT_ARG (title));
     add_usage (out, cli_arguments_command (arguments));
     buf_printf (out, "\n\n%s\n\n", cli_arguments_command (arguments)->summary);
-    add_body (&page, arguments);
+    help_add_body (&page, arguments);
     arena_release (&arena);
 }
 
@@ -131,7 +131,7 @@ void help_print_man (const struct cli_arguments *arguments, const char *version,
     buf_printf (out, ".SH NAME\nsliceup%s%s \\- %s\n.SH SYNOPSIS\nsliceup %s", dash, name, command->summary, name);
     add_usage (out, command);
     buf_puts (out, "\n.SH DESCRIPTION\n");
-    add_body (&page, arguments);
+    help_add_body (&page, arguments);
     buf_puts (out, arguments->depth > 1 ? ".SH SEE ALSO\n.BR sliceup (1)\n" : "");
 }
 

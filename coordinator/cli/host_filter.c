@@ -15,7 +15,7 @@ struct known_groups {
     const struct plan *plan;
 };
 
-static bool find_group (const void *owner, struct text name, struct text *expression)
+static bool host_filter_find_group (const void *owner, struct text name, struct text *expression)
 {
     const struct known_groups *known = owner;
     if (!text_is (name, "*"))
@@ -27,7 +27,7 @@ static bool find_group (const void *owner, struct text name, struct text *expres
 static int read_set (const char *option, const char *set, const struct known_groups *known, struct arena *arena,
                      struct name_list *names, struct err *err)
 {
-    const struct hostset_group_lookup groups = { find_group, known };
+    const struct hostset_group_lookup groups = { host_filter_find_group, known };
     const struct hostset_rules rules = { .max = HOSTS_MAX, .groups = &groups };
     return !set || hostset_read (text_of (set), &rules, arena, names, err) == 0 ? 0 : err_prefix (err, "%s", option);
 }

@@ -70,7 +70,7 @@ static int add_lines (struct hostset *set, struct text lines, struct err *err)
     return 0;
 }
 
-static int add_file (struct hostset *set, const char *path, struct err *err)
+static int host_operand_add_file (struct hostset *set, const char *path, struct err *err)
 {
     struct buf content;
     struct text word;
@@ -83,7 +83,7 @@ static int add_file (struct hostset *set, const char *path, struct err *err)
     return rc;
 }
 
-static int add_source (struct hostset *set, const char *word, struct err *err)
+static int host_operand_add_source (struct hostset *set, const char *word, struct err *err)
 {
     struct buf expression;
     buf_init (&expression, HOST_INPUT_MAX_BYTES);
@@ -94,21 +94,21 @@ static int add_source (struct hostset *set, const char *word, struct err *err)
     return rc;
 }
 
-static int add (const struct host_operand *operand, struct hostset *set, struct err *err)
+static int host_operand_add (const struct host_operand *operand, struct hostset *set, struct err *err)
 {
     if (operand->from == HOST_FROM_WORDS)
         return add_lines (set, text_of (operand->value), err);
-    return operand->from == HOST_FROM_FILE ? add_file (set, operand->value, err)
-                                           : add_source (set, operand->value, err);
+    return operand->from == HOST_FROM_FILE ? host_operand_add_file (set, operand->value, err)
+                                           : host_operand_add_source (set, operand->value, err);
 }
 
 int host_operand_apply_to_set (const struct host_operand *operand, const struct hostset_rules *rules,
                                struct hostset *set, struct err *err)
 {
     if (operand->step == HOSTSET_ADD)
-        return add (operand, set, err);
+        return host_operand_add (operand, set, err);
     struct hostset *other = hostset_create (rules);
-    int rc = add (operand, other, err);
+    int rc = host_operand_add (operand, other, err);
     if (rc == 0)
         rc = hostset_apply_set (set, operand->step, other, err);
     hostset_destroy (other);
@@ -122,7 +122,7 @@ enum { FOLDED_MAX_BYTES = 32 << 20, JSON_INDENT_COLUMNS = 2 };
 
 /* Sizes differ by one at most, the larger ones first. The items are for mem_free: a part has an order of its own, since
  * what is a box in the whole may be none in it. */
-static struct name_list part_of (const struct name_list *names, uint32_t parts, uint32_t part)
+static struct name_list host_operand_part_of (const struct name_list *names, uint32_t parts, uint32_t part)
 {
     uint32_t size = names->n / parts, larger = names->n % parts;
     uint32_t from = part * size + (part < larger ? part : larger);
@@ -159,7 +159,7 @@ static void write_text (const struct hostset_output *output, const struct name_l
 {
     uint32_t parts = parts_of (output, names);
     for (uint32_t i = 0; i < parts; i++) {
-        struct name_list part = part_of (names, parts, i);
+        struct name_list part = host_operand_part_of (names, parts, i);
         buf_puts (out, i ? output->part_separator : "");
         write_names (output, &part, out);
         mem_free (part.items);
@@ -169,7 +169,7 @@ static void write_text (const struct hostset_output *output, const struct name_l
 
 /* ---- JSON ---- */
 
-static void put (json_t *object, const char *key, json_t *value)
+static void host_operand_put (json_t *object, const char *key, json_t *value)
 {
     int rc = json_object_set_new (object, key, value);
     assert (rc == 0); /* names are ASCII: only memory could fail */
@@ -190,9 +190,9 @@ static json_t *set_json (const struct name_list *names)
     struct buf folded;
     buf_init (&folded, FOLDED_MAX_BYTES);
     hostset_fold (names->items, names->n, &folded);
-    put (object, "count", json_integer (names->n));
-    put (object, "folded", json_stringn (buf_c (&folded), folded.len));
-    put (object, "hosts", names_json (names));
+    host_operand_put (object, "count", json_integer (names->n));
+    host_operand_put (object, "folded", json_stringn (buf_c (&folded), folded.len));
+    host_operand_put (object, "hosts", names_json (names));
     buf_release (&folded);
     return object;
 }
@@ -202,7 +202,7 @@ static json_t *parts_json (const struct hostset_output *output, const struct nam
     json_t *list = json_array ();
     uint32_t parts = parts_of (output, names);
     for (uint32_t i = 0; i < parts; i++) {
-        struct name_list part = part_of (names, parts, i);
+        struct name_list part = host_operand_part_of (names, parts, i);
         json_array_append_new (list, set_json (&part));
         mem_free (part.items);
     }
@@ -211,7 +211,7 @@ static json_t *parts_json (const struct hostset_output *output, const struct nam
 
 static void write_json (const struct hostset_output *output, json_t *object, struct buf *out)
 {
-    put (object, "schema", json_string ("sliceup.hosts/1"));
+    host_operand_put (object, "schema", json_string ("sliceup.hosts/1"));
     json_print_release (object, JSON_SORT_KEYS | (output->compact ? JSON_COMPACT : JSON_INDENT (JSON_INDENT_COLUMNS)),
                         out);
 }
@@ -227,7 +227,7 @@ void hostset_output_format_set (const struct hostset_output *output, struct name
     }
     json_t *object = set_json (names);
     if (output->parts)
-        put (object, "parts", parts_json (output, names));
+        host_operand_put (object, "parts", parts_json (output, names));
     write_json (output, object, out);
 }
 
@@ -238,6 +238,6 @@ void hostset_output_format_error (const struct hostset_output *output, const str
         return;
     }
     json_t *object = json_object ();
-    put (object, "error", json_string (err->text));
+    host_operand_put (object, "error", json_string (err->text));
     write_json (output, object, out);
 }

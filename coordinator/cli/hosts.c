@@ -38,7 +38,7 @@ struct request {
 
 /* ---- arguments ---- */
 
-static int refuse (const struct request *request, const char *what)
+static int hosts_refuse (const struct request *request, const char *what)
 {
     struct err err = { 0 };
     err_set (&err, ERR_USAGE, "%s; see sliceup hosts --help", what);
@@ -50,7 +50,7 @@ static int take_separator (struct request *request, const char *value)
 {
     size_t len = 0;
     if (strlen (value) >= sizeof request->separator)
-        return refuse (request, "--separator: expected fewer than 64 bytes");
+        return hosts_refuse (request, "--separator: expected fewer than 64 bytes");
     for (; *value; value++) {
         bool escape = value[0] == '\\' && value[1] && strchr ("nt\\", value[1]);
         value += escape;
@@ -78,7 +78,7 @@ static void add_operand (struct request *request, const struct cli_option *optio
 }
 
 /* In the order of the command line, from left to right. */
-static int take_arguments (struct request *request, const struct cli_arguments *arguments)
+static int hosts_take_arguments (struct request *request, const struct cli_arguments *arguments)
 {
     const char *const *values = arguments->values;
     request->output.json = values[CLI_JSON];
@@ -91,21 +91,22 @@ static int take_arguments (struct request *request, const struct cli_arguments *
     for (uint32_t i = 0; i < arguments->given_n; i++)
         add_operand (request, arguments->given[i].option, arguments->given[i].value);
     if (values[HOSTS_SEPARATOR] && !values[HOSTS_EXPAND])
-        return refuse (request, "--separator: expected it with --expand, whose names it separates");
+        return hosts_refuse (request, "--separator: expected it with --expand, whose names it separates");
     return values[HOSTS_SEPARATOR] ? take_separator (request, values[HOSTS_SEPARATOR]) : EXIT_HOLDS;
 }
 
 static int check_arguments (const struct request *request)
 {
     if (request->each && request->operands_n)
-        return refuse (request, "--each reads its expressions from standard input, and accepts none as arguments");
+        return hosts_refuse (request,
+                             "--each reads its expressions from standard input, and accepts none as arguments");
     if (request->each || request->slice)
         return EXIT_HOLDS;
     if (request->operands_n == 0)
-        return refuse (request,
-                       "no hosts were given, expected a set such as v6e-[0-15], '-', --from, --from-file or --slice");
+        return hosts_refuse (
+            request, "no hosts were given, expected a set such as v6e-[0-15], '-', --from, --from-file or --slice");
     if (request->operands[0].step != HOSTSET_ADD)
-        return refuse (request, "give the first set before --exclude, --intersection and --xor");
+        return hosts_refuse (request, "give the first set before --exclude, --intersection and --xor");
     return EXIT_HOLDS;
 }
 
@@ -215,7 +216,7 @@ static int answer_each (const struct request *request, struct buf *out)
     return status;
 }
 
-static int answer (struct request *request)
+static int hosts_answer (struct request *request)
 {
     struct buf out;
     int status = request->slice ? load_slice (request) : EXIT_HOLDS;
@@ -237,11 +238,11 @@ static int hosts_run (struct cli *cli, const struct cli_arguments *arguments)
     request.operands = mem_array (arguments->given_n, sizeof *request.operands);
     request.output.separator = request.separator;
     buf_init (&request.slice_hosts, HOST_INPUT_MAX_BYTES);
-    int status = take_arguments (&request, arguments);
+    int status = hosts_take_arguments (&request, arguments);
     if (status == EXIT_HOLDS)
         status = check_arguments (&request);
     if (status == EXIT_HOLDS)
-        status = answer (&request);
+        status = hosts_answer (&request);
     buf_release (&request.slice_hosts);
     arena_release (&request.arena);
     mem_free (request.operands);

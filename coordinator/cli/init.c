@@ -118,7 +118,7 @@ static int take_gcloud (struct request *request)
 
 /* ---- the file ---- */
 
-static int take_name (struct request *request, const char *value, struct text *name)
+static int init_take_name (struct request *request, const char *value, struct text *name)
 {
     if (value && !host_name_valid (text_of (value)))
         return err_set (&request->err, ERR_USAGE, "'%s': expected a name of letters, digits, '.', '_' and '-'", value);
@@ -135,17 +135,17 @@ static int take_machine (struct request *request)
                         "expected --machine together with --topology, and neither with --gcloud, which tells both");
     if (!request->machine)
         return 0;
-    return take_name (request, request->machine, &slice->machine.id) != 0 ||
-                   take_name (request, request->topology, &slice->shape.topology) != 0
+    return init_take_name (request, request->machine, &slice->machine.id) != 0 ||
+                   init_take_name (request, request->topology, &slice->shape.topology) != 0
                ? -1
                : 0;
 }
 
 static int make_slice (struct request *request)
 {
-    if (take_name (request, request->ladder, &request->slice.ladder) != 0 ||
-        take_name (request, request->user, &request->slice.user) != 0 ||
-        take_name (request, request->name, &request->slice.name) != 0 || take_machine (request) != 0 ||
+    if (init_take_name (request, request->ladder, &request->slice.ladder) != 0 ||
+        init_take_name (request, request->user, &request->slice.user) != 0 ||
+        init_take_name (request, request->name, &request->slice.name) != 0 || take_machine (request) != 0 ||
         (request->set     ? take_set (request)
          : request->slurm ? take_slurm (request)
                           : take_gcloud (request)) != 0)
@@ -155,7 +155,7 @@ static int make_slice (struct request *request)
     return 0;
 }
 
-static int write_file (const char *path, const struct buf *out, struct err *err)
+static int init_write_file (const char *path, const struct buf *out, struct err *err)
 {
     int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
@@ -175,7 +175,7 @@ static int write_slice (struct cli *cli, struct request *request)
     buf_init (&out, BYTES_MAX);
     first_slice_write (&request->slice, &out);
     int status = request->out ? EXIT_HOLDS : cli_write_stdout (cli, &out);
-    if (request->out && write_file (request->out, &out, &request->err) != 0)
+    if (request->out && init_write_file (request->out, &out, &request->err) != 0)
         status = cli_fail (cli, &request->err);
     buf_release (&out);
     if (status == EXIT_HOLDS)
@@ -254,7 +254,7 @@ const struct cli_command init_command = {
 /* ---- first slice ---- */
 
 /* Between quotes where YAML may take it for something else; nothing for an empty value. */
-static void put (struct buf *out, const char *before, struct text value, const char *after)
+static void init_put (struct buf *out, const char *before, struct text value, const char *after)
 {
     bool quoted = text_is (value, "null");
     for (uint32_t i = 0; i < value.len; i++)
@@ -269,13 +269,14 @@ static void put_hosts (const struct first_slice *slice, bool slurm, struct buf *
                 slurm          ? "hosts: {from: slurm}  # those of the allocation in which sliceup runs\n"
                 : slice->hosts ? "hosts:  # in rank order; address: by which the other hosts reach it\n"
                                : "");
-    put (out, "hosts: ", slice->set, "  # in rank order\n");
+    init_put (out, "hosts: ", slice->set, "  # in rank order\n");
     for (uint32_t i = 0; slice->hosts && i < slice->shape.hosts; i++) {
         const struct first_host *host = &slice->hosts[i];
-        put (out, "  - {name: ", host->name, "");
-        put (out, ", address: ", host->address, "");
-        put (out, ", ssh: {address: ", host->ssh_address, host->host_key_alias.len ? "" : "}");
-        put (out, host->ssh_address.len ? ", host_key_alias: " : ", ssh: {host_key_alias: ", host->host_key_alias, "}");
+        init_put (out, "  - {name: ", host->name, "");
+        init_put (out, ", address: ", host->address, "");
+        init_put (out, ", ssh: {address: ", host->ssh_address, host->host_key_alias.len ? "" : "}");
+        init_put (out, host->ssh_address.len ? ", host_key_alias: " : ", ssh: {host_key_alias: ", host->host_key_alias,
+                  "}");
         buf_puts (out, "}\n");
     }
 }
@@ -284,7 +285,7 @@ static void put_ssh (const struct first_slice *slice, struct buf *out)
 {
     bool some = slice->user.len || slice->hosts;
     buf_puts (out, some ? "ssh:\n" : "# ssh: {user: NAME}  # on the hosts; default: yours\n");
-    put (out, "  user: ", slice->user, "\n");
+    init_put (out, "  user: ", slice->user, "\n");
     if (slice->hosts && !slice->user.len)
         buf_puts (out, "  # user: NAME  # on the hosts; default: yours. OS Login has names of its own\n");
     if (slice->hosts)
@@ -297,8 +298,8 @@ static void put_programs (const struct first_slice *slice, struct buf *out)
     bool tpu = slice->machine.id.len > 0, torch = text_starts (slice->ladder, "torch-xla"),
          plain = text_starts (slice->ladder, "plain") || (!tpu && !slice->ladder.len);
     if (!plain) { /* the plain profile has devices of its own */
-        put (out, "machine: ", slice->machine.id, "\n");
-        put (out, "topology: ", slice->shape.topology, "\n");
+        init_put (out, "machine: ", slice->machine.id, "\n");
+        init_put (out, "topology: ", slice->shape.topology, "\n");
     }
     if (!tpu)
         buf_puts (out, "# No TPU is known here. On one: its machine: and topology:, profile: tpu-v6e, pins: jax-tpu, "
@@ -312,13 +313,13 @@ static void put_programs (const struct first_slice *slice, struct buf *out)
         buf_printf (out, "pins: %s-%s\n", torch ? "torch-xla" : "jax", tpu ? "tpu" : "cpu");
     buf_puts (out,
               "cache: {mode: off}  # with a folder that all hosts share: {mode: single-writer, root: /the/folder}\n");
-    put (out, "ladder: ", slice->ladder.len ? slice->ladder : text_of (plain ? "plain" : "jax"), "\n");
+    init_put (out, "ladder: ", slice->ladder.len ? slice->ladder : text_of (plain ? "plain" : "jax"), "\n");
 }
 
 void first_slice_write (const struct first_slice *slice, struct buf *out)
 {
     bool slurm = !slice->hosts && !slice->set.len;
-    put (out, "# Written by sliceup init. Every key: docs/spec/configuration.md\nslice: ", slice->name, "\n");
+    init_put (out, "# Written by sliceup init. Every key: docs/spec/configuration.md\nslice: ", slice->name, "\n");
     put_hosts (slice, slurm, out);
     if (slurm)
         buf_puts (out, "# slurm: {partition: NAME, account: NAME}\n");

@@ -16,7 +16,7 @@ struct query {
     bool output; /* what hosts printed last was told */
 };
 
-static void on_fact (void *owner, const struct fact *fact)
+static void learn_on_fact (void *owner, const struct fact *fact)
 {
     struct query *query = owner;
     query->fn (query->owner, fact);
@@ -35,7 +35,7 @@ static bool is_awaited (const struct query *query)
 }
 
 /* Without events the phases are not known, and everything else is: not worth failing for. */
-static int receive (const struct cli *cli, struct query *query, struct follow *follow, struct err *err)
+static int learn_receive (const struct cli *cli, struct query *query, struct follow *follow, struct err *err)
 {
     struct err quiet = { 0 };
     uint64_t until_ms = clock_boot_ms () + RECEIVE_MS;
@@ -53,14 +53,14 @@ static int receive (const struct cli *cli, struct query *query, struct follow *f
 
 static int learn_here (const struct cli *cli, struct query *query, struct learned *out, struct err *err)
 {
-    struct follow *follow = follow_open (&out->dir, on_fact, query);
+    struct follow *follow = follow_open (&out->dir, learn_on_fact, query);
     int held = follow_check_coordinator (follow, &out->pid, err);
     int rc = held < 0 ? -1 : follow_read_journal (follow, err);
     out->held = held > 0;
     if (!held)
         out->pid = 0;
     if (rc == 0 && held && !query->board->ended)
-        rc = receive (cli, query, follow, err);
+        rc = learn_receive (cli, query, follow, err);
     if (rc == 0)
         rc = follow_check_begun (follow, err);
     follow_close (follow);
@@ -87,10 +87,10 @@ static int wait_for_facts (struct follow *follow, const struct monitor_key *key,
 static int learn_remote (const struct cli *cli, const struct monitor_key *key, struct query *query, struct learned *out,
                          struct err *err)
 {
-    struct follow *follow = follow_open_remote (key, on_fact, query, err);
+    struct follow *follow = follow_open_remote (key, learn_on_fact, query, err);
     int rc = follow ? wait_for_facts (follow, key, err) : -1;
     if (rc == 0 && !query->board->ended)
-        rc = receive (cli, query, follow, err);
+        rc = learn_receive (cli, query, follow, err);
     out->held = rc == 0 && follow_check_coordinator (follow, &out->pid, err) > 0;
     if (!out->held)
         out->pid = 0;

@@ -32,7 +32,7 @@ static bool workers_may_live (const struct live_run *run)
 }
 
 /* Who holds the journal runs, also before its first fact. */
-static int look_at (void *owner, const struct run_dir *dir, uint64_t created_ms)
+static int live_runs_look_at (void *owner, const struct run_dir *dir, uint64_t created_ms)
 {
     struct live_runs *runs = owner;
     char path[RUN_PATH_BYTES];
@@ -55,7 +55,7 @@ static int look_at (void *owner, const struct run_dir *dir, uint64_t created_ms)
 int live_runs_read (const char *home, bool interrupted, struct live_runs *runs, struct err *err)
 {
     *runs = (struct live_runs){ .items = mem_array (LIVE_RUNS_MAX, sizeof *runs->items), .interrupted = interrupted };
-    return run_dir_each (home, look_at, runs, err) < 0 ? -1 : 0;
+    return run_dir_each (home, live_runs_look_at, runs, err) < 0 ? -1 : 0;
 }
 
 void live_runs_release (struct live_runs *runs)
@@ -121,7 +121,7 @@ struct text live_runs_shared_hosts (const struct plan *plan, const struct plan *
     return n ? hostset_folded (shared, n, SHARED_HOSTS_MAX_BYTES, arena) : (struct text){ 0 };
 }
 
-static int refuse (const struct live_run *run, const char *hint, struct text shared, struct err *err)
+static int live_runs_refuse (const struct live_run *run, const char *hint, struct text shared, struct err *err)
 {
     struct buf words;
     bool left = run->interrupted;
@@ -171,7 +171,7 @@ int live_runs_check_hosts (const struct live_runs *runs, const char *hint, const
         struct plan other = plan_with_workers (&runs->items[i], &arena);
         struct text shared = live_runs_shared_hosts (plan, &other, &arena);
         if (shared.len && !(but && strcmp (but, runs->items[i].dir.id) == 0))
-            rc = refuse (&runs->items[i], hint, shared, err);
+            rc = live_runs_refuse (&runs->items[i], hint, shared, err);
     }
     arena_release (&arena);
     return rc;

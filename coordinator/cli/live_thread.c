@@ -105,7 +105,7 @@ static struct job *wrap (bool is_fact, struct text text)
     return job;
 }
 
-static void add (struct live_thread *viewer, bool is_fact, struct text bytes, size_t most)
+static void live_thread_add (struct live_thread *viewer, bool is_fact, struct text bytes, size_t most)
 {
     pthread_mutex_lock (&viewer->lock);
     if (viewer->queued_bytes + bytes.len <= most) {
@@ -120,12 +120,12 @@ static void add (struct live_thread *viewer, bool is_fact, struct text bytes, si
 
 void live_thread_add_fact (struct live_thread *viewer, enum fact_kind kind, struct text bytes)
 {
-    add (viewer, true, bytes, fact_is_soft (kind) ? SOFT_MAX_BYTES : QUEUED_MAX_BYTES);
+    live_thread_add (viewer, true, bytes, fact_is_soft (kind) ? SOFT_MAX_BYTES : QUEUED_MAX_BYTES);
 }
 
 void live_thread_add_log (struct live_thread *viewer, struct text line)
 {
-    add (viewer, false, line, QUEUED_MAX_BYTES);
+    live_thread_add (viewer, false, line, QUEUED_MAX_BYTES);
 }
 
 static void ask_to_end (struct live_thread *viewer)
@@ -136,7 +136,7 @@ static void ask_to_end (struct live_thread *viewer)
     pthread_mutex_unlock (&viewer->lock);
 }
 
-static void destroy (struct live_thread *viewer)
+static void live_thread_destroy (struct live_thread *viewer)
 {
     pthread_cond_destroy (&viewer->given);
     pthread_mutex_destroy (&viewer->lock);
@@ -149,7 +149,7 @@ void live_thread_close (struct live_thread *viewer)
         return;
     ask_to_end (viewer);
     pthread_join (viewer->thread, NULL);
-    destroy (viewer);
+    live_thread_destroy (viewer);
 }
 
 bool live_thread_close_within (struct live_thread *viewer, uint32_t timeout_ms)
@@ -160,6 +160,6 @@ bool live_thread_close_within (struct live_thread *viewer, uint32_t timeout_ms)
     ask_to_end (viewer);
     if (pthread_clockjoin_np (viewer->thread, NULL, CLOCK_MONOTONIC, &until) != 0)
         return false;
-    destroy (viewer);
+    live_thread_destroy (viewer);
     return true;
 }

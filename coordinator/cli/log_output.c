@@ -107,7 +107,7 @@ static uint32_t zeros_at (struct text bytes, uint32_t at)
 }
 
 /* A tab moves the cursor no farther than spaces do. */
-static void add_line (struct text line, bool holes, struct buf *out)
+static void log_output_add_line (struct text line, bool holes, struct buf *out)
 {
     if (line.len && line.ptr[line.len - 1] == '\r')
         line.len--;
@@ -131,7 +131,7 @@ static void add_line (struct text line, bool holes, struct buf *out)
 void log_output_put_body (struct text bytes, bool raw, bool holes, struct buf *out)
 {
     for (struct text rest = bytes; !raw && rest.len;)
-        add_line (text_take_until (&rest, '\n'), holes, out);
+        log_output_add_line (text_take_until (&rest, '\n'), holes, out);
     if (raw)
         buf_add_text (out, bytes);
     if (raw && bytes.len && bytes.ptr[bytes.len - 1] != '\n')
@@ -165,7 +165,7 @@ uint64_t log_output_hole_bytes (struct text bytes)
 enum { TAIL_BYTES = 16 << 10 };
 
 /* Whole lines, but for one that is longer than a tail. */
-static int read_end (int fd, char piece[TAIL_BYTES], struct text *rest, struct err *err)
+static int log_output_read_end (int fd, char piece[TAIL_BYTES], struct text *rest, struct err *err)
 {
     struct stat st;
     struct text cut;
@@ -182,7 +182,7 @@ static int read_end (int fd, char piece[TAIL_BYTES], struct text *rest, struct e
 }
 
 /* The file is made when the first output comes. */
-static int open_log (const char *path, struct err *err)
+static int log_output_open_log (const char *path, struct err *err)
 {
     int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
@@ -197,8 +197,8 @@ int log_tail_read (const struct run_dir *dir, const struct board *board, const s
     struct text rest = { 0 };
     struct buf lines;
     buf_init (&lines, 16 * TAIL_BYTES);
-    int fd = open_log (run_dir_log_path (dir, &board->plan, source->host, &source->key, path), err);
-    int rc = fd < 0 ? -1 : read_end (fd, piece, &rest, err);
+    int fd = log_output_open_log (run_dir_log_path (dir, &board->plan, source->host, &source->key, path), err);
+    int rc = fd < 0 ? -1 : log_output_read_end (fd, piece, &rest, err);
     if (rest.len)
         log_output_put_body (rest, false, true, &lines);
     if (fd >= 0)
@@ -272,8 +272,8 @@ static void log_sources_add (struct log_sources *sources, const struct log_sourc
     sources->items[sources->n++] = *source;
 }
 
-static void add_attempt (const struct log_filter *filter, const struct board *board, struct attempt_key key,
-                         struct log_sources *sources)
+static void log_output_add_attempt (const struct log_filter *filter, const struct board *board, struct attempt_key key,
+                                    struct log_sources *sources)
 {
     for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
         struct log_source source = { i, key };
@@ -282,14 +282,14 @@ static void add_attempt (const struct log_filter *filter, const struct board *bo
     }
 }
 
-static void add_all (const struct log_filter *filter, const struct board *board, struct log_sources *sources)
+static void log_output_add_all (const struct log_filter *filter, const struct board *board, struct log_sources *sources)
 {
     for (uint32_t rung = 0; rung < board->plan.rungs.n; rung++)
         for (uint32_t pass = PASS_ONCE; pass < BOARD_PASSES; pass++) {
             uint32_t last = board->rungs[rung].passes[pass].attempt;
             for (uint32_t attempt = last > ATTEMPTS_MAX ? last - ATTEMPTS_MAX + 1 : 1; attempt <= last && last;
                  attempt++)
-                add_attempt (filter, board, (struct attempt_key){ rung, pass, attempt }, sources);
+                log_output_add_attempt (filter, board, (struct attempt_key){ rung, pass, attempt }, sources);
         }
 }
 
@@ -315,7 +315,7 @@ static void add_by_default (const struct log_filter *filter, const struct board 
             add_failed (board, rung, true, sources);
     }
     if (sources->n == 0 && board->running)
-        add_attempt (filter, board, board->key, sources);
+        log_output_add_attempt (filter, board, board->key, sources);
 }
 
 void log_filter_list_sources (const struct log_filter *filter, const struct board *board, struct log_sources *sources,
@@ -327,10 +327,10 @@ void log_filter_list_sources (const struct log_filter *filter, const struct boar
     if (sources->n)
         return;
     *everything = log_filter_is_default (filter);
-    add_all (filter, board, sources);
+    log_output_add_all (filter, board, sources);
 }
 
 void log_filter_list_workers (const struct log_filter *filter, const struct board *board, struct log_sources *sources)
 {
-    add_attempt (filter, board, (struct attempt_key){ 0 }, sources);
+    log_output_add_attempt (filter, board, (struct attempt_key){ 0 }, sources);
 }

@@ -40,7 +40,7 @@ struct output {
     bool known, shown, lost;
 };
 
-static void on_fact (void *owner, const struct fact *fact)
+static void logs_on_fact (void *owner, const struct fact *fact)
 {
     struct logs *logs = owner;
     board_apply (logs->board, fact);
@@ -64,7 +64,7 @@ static int check_worker (const struct logs *logs)
 
 /* ---- showing ---- */
 
-static void path_of (const struct logs *logs, const struct log_source *source, char path[RUN_PATH_BYTES])
+static void logs_path_of (const struct logs *logs, const struct log_source *source, char path[RUN_PATH_BYTES])
 {
     char name[HOST_NAME_MAX_BYTES + 24];
     if (!logs->worker) {
@@ -76,11 +76,11 @@ static void path_of (const struct logs *logs, const struct log_source *source, c
 }
 
 /* A host that printed nothing has no file. */
-static int read_output (const struct logs *logs, const struct log_source *source, struct buf *bytes, bool *there,
-                        struct err *err)
+static int logs_read_output (const struct logs *logs, const struct log_source *source, struct buf *bytes, bool *there,
+                             struct err *err)
 {
     char path[RUN_PATH_BYTES];
-    path_of (logs, source, path);
+    logs_path_of (logs, source, path);
     buf_clear (bytes);
     *there = access (path, F_OK) == 0 || errno != ENOENT;
     return *there ? file_read (path, bytes, err) : 0;
@@ -106,7 +106,7 @@ static int learn_outputs (struct logs *logs, const struct log_sources *sources, 
     for (uint32_t i = 0; i < sources->n && rc == 0; i++) {
         bool there = false;
         outputs[i].source = sources->items[i];
-        rc = read_output (logs, &sources->items[i], &bytes, &there, err);
+        rc = logs_read_output (logs, &sources->items[i], &bytes, &there, err);
         outputs[i].known = there && rc == 0;
         learn_output (logs, buf_as_text (&bytes), &outputs[i]);
     }
@@ -114,17 +114,17 @@ static int learn_outputs (struct logs *logs, const struct log_sources *sources, 
     return rc;
 }
 
-static bool alike (const struct output *a, const struct output *b)
+static bool logs_alike (const struct output *a, const struct output *b)
 {
     return a->known == b->known && attempt_key_equal (&a->source.key, &b->source.key) &&
            digest_equal (&a->digest, &b->digest) && text_equal (a->said, b->said);
 }
 
-static uint32_t gather (struct output *outputs, uint32_t from, uint32_t n, uint32_t *hosts)
+static uint32_t logs_gather (struct output *outputs, uint32_t from, uint32_t n, uint32_t *hosts)
 {
     uint32_t found = 0;
     for (uint32_t i = from; i < n; i++)
-        if (!outputs[i].shown && alike (&outputs[i], &outputs[from])) {
+        if (!outputs[i].shown && logs_alike (&outputs[i], &outputs[from])) {
             hosts[found++] = outputs[i].source.host;
             outputs[i].shown = i != from;
         }
@@ -137,7 +137,7 @@ static uint32_t lines_wanted (const struct logs *logs)
     return !log_filter_is_default (&logs->filter) ? UINT32_MAX : logs->everything ? LINES_OF_ANY : LINES_OF_FAILED;
 }
 
-static void add_body (struct logs *logs, const struct output *output, const struct buf *bytes, struct buf *out)
+static void logs_add_body (struct logs *logs, const struct output *output, const struct buf *bytes, struct buf *out)
 {
     uint32_t left_out = 0;
     struct text tail = log_output_last_lines (buf_as_text (bytes), lines_wanted (logs), &left_out);
@@ -156,7 +156,7 @@ static int show_output (struct logs *logs, const struct output *output, const ui
     bool there = false;
     buf_init (&bytes, LOG_MAX_BYTES);
     buf_init (&out, 8 * (size_t) LOG_MAX_BYTES);
-    int rc = read_output (logs, &output->source, &bytes, &there, err);
+    int rc = logs_read_output (logs, &output->source, &bytes, &there, err);
     if (rc == 0) {
         buf_puts (&out, logs->shown++ ? "\n" : "");
         if (logs->worker)
@@ -164,7 +164,7 @@ static int show_output (struct logs *logs, const struct output *output, const ui
         else
             log_output_put_header (logs->board, hosts, n, &output->source.key, &out);
         buf_add_text (&out, output->said);
-        add_body (logs, output, &bytes, &out);
+        logs_add_body (logs, output, &bytes, &out);
         if (cli_write_stdout (logs->cli, &out) != EXIT_HOLDS)
             rc = err_set (err, ERR_IO, "the remaining output was not printed");
     }
@@ -201,7 +201,7 @@ static int show_all (struct logs *logs, struct err *err)
     for (uint32_t i = 0; i < sources.n && rc == 0 && !cli_reader_left (); i++) {
         if (outputs[i].shown || (!outputs[i].known && !quiet_too && !outputs[i].lost))
             continue;
-        uint32_t n = gather (outputs, i, sources.n, hosts);
+        uint32_t n = logs_gather (outputs, i, sources.n, hosts);
         rc = show_output (logs, &outputs[i], hosts, n, err);
     }
     if (rc == 0)
@@ -212,7 +212,7 @@ static int show_all (struct logs *logs, struct err *err)
     return rc;
 }
 
-static int prepare (struct logs *logs, struct follow *follow, struct err *err)
+static int logs_prepare (struct logs *logs, struct follow *follow, struct err *err)
 {
     logs->held = follow_check_coordinator (follow, NULL, NULL) > 0; /* first: it may let go of the run meanwhile */
     if (follow_read_journal (follow, err) < 0 || follow_check_begun (follow, err) < 0)
@@ -241,8 +241,8 @@ static int logs_run (struct cli *cli, const struct cli_arguments *arguments)
     if (run_begun_find_checked (&logs.dir, cli->home, logs.run ? logs.run : "last", &err) < 0)
         return cli_fail (cli, &err);
     logs.board = board_create ();
-    struct follow *follow = follow_open (&logs.dir, on_fact, &logs);
-    if (prepare (&logs, follow, &err) < 0)
+    struct follow *follow = follow_open (&logs.dir, logs_on_fact, &logs);
+    if (logs_prepare (&logs, follow, &err) < 0)
         status = cli_fail (cli, &err);
     else if (logs.follow && !logs.board->ended)
         status = log_follow (cli, &logs.dir, follow, logs.board, &logs.filter, &logs.told, logs.raw);
@@ -324,7 +324,7 @@ static void add_tail (struct tails *tails, const struct log_source *source)
     tails->items[tails->n++] = (struct tail){ .source = *source };
 }
 
-static void print (struct tails *tails, uint32_t at, struct text bytes, bool raw)
+static void logs_print (struct tails *tails, uint32_t at, struct text bytes, bool raw)
 {
     struct buf out;
     buf_init (&out, PRINT_BYTES);
@@ -336,14 +336,14 @@ static void print (struct tails *tails, uint32_t at, struct text bytes, bool raw
 }
 
 /* What `sliceup logs` says of it above its lines; of a silent host, whose lines are none, only a loss. */
-static void say (struct tails *tails, uint32_t at, bool held)
+static void logs_say (struct tails *tails, uint32_t at, bool held)
 {
     const struct tail *tail = &tails->items[at];
     struct buf said;
     buf_init (&said, PRINT_BYTES);
     bool lost = log_told_put (tails->told, &tail->source, tail->offset, tail->hole_bytes, held, &said);
     if (said.len && (lost || tail->offset))
-        print (tails, at, buf_as_text (&said), true);
+        logs_print (tails, at, buf_as_text (&said), true);
     tails->lost |= lost;
     buf_release (&said);
 }
@@ -354,7 +354,7 @@ static void refresh (struct tails *tails)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < tails->n; i++) {
         if (tails->items[i].fading) {
-            say (tails, i, true);
+            logs_say (tails, i, true);
             continue;
         }
         tails->items[kept] = tails->items[i];
@@ -401,7 +401,7 @@ static void grow (struct tails *tails, uint32_t at, bool last)
         uint32_t whole = whole_lines (tails->piece, (uint32_t) len, last || tail->fading);
         if (whole == 0)
             break;
-        print (tails, at, (struct text){ tails->piece, whole }, tails->raw);
+        logs_print (tails, at, (struct text){ tails->piece, whole }, tails->raw);
         tail->hole_bytes += log_output_hole_bytes ((struct text){ tails->piece, whole });
         tail->offset += whole;
     }
@@ -424,7 +424,7 @@ static void grow_last (struct tails *tails, struct follow *follow)
         (void) poll (NULL, 0, LOOK_MS);
     grow_all (tails, true);
     for (uint32_t i = 0; i < tails->n && tails->status == EXIT_HOLDS; i++)
-        say (tails, i, follow_check_coordinator (follow, NULL, NULL) > 0);
+        logs_say (tails, i, follow_check_coordinator (follow, NULL, NULL) > 0);
 }
 
 static int follow_to_end (struct tails *tails, struct follow *follow, struct err *err)

@@ -8,13 +8,13 @@
 
 enum { METRICS_FILE = CLI_OWN, METRICS_OPEN };
 
-static void on_fact (void *feed, const struct fact *fact)
+static void metrics_on_fact (void *feed, const struct fact *fact)
 {
     feed_apply (feed, fact, clock_boot_ms (), clock_wall_ms ());
 }
 
 /* Of a run elsewhere there is no journal to make a receipt of. */
-static void add_drift (const struct learned *learned, struct metrics_beside *beside)
+static void metrics_add_drift (const struct learned *learned, struct metrics_beside *beside)
 {
     struct arena arena = { 0 };
     struct receipt_fold *fold = receipt_fold_create ();
@@ -38,9 +38,9 @@ static int metrics_run (struct cli *cli, const struct cli_arguments *arguments)
     buf_init (&out, METRICS_MAX_BYTES);
     int rc = path ? metrics_file_check (path, &err) : 0;
     if (rc == 0)
-        rc = learn_run (cli, arguments, feed_board (feed), on_fact, feed, &learned, &err);
+        rc = learn_run (cli, arguments, feed_board (feed), metrics_on_fact, feed, &learned, &err);
     if (rc == 0) {
-        add_drift (&learned, &beside);
+        metrics_add_drift (&learned, &beside);
         beside.interrupted = !learned.held;
         beside.boot_ms = clock_boot_ms ();
         beside.wall_ms = clock_wall_ms ();

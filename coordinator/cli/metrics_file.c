@@ -27,7 +27,7 @@ struct metrics_writer {
     bool failed;
 };
 
-static void *begin (void *owner)
+static void *metrics_file_begin (void *owner)
 {
     struct metrics_writer *writer = owner;
     writer->feed = feed_create ();
@@ -41,7 +41,7 @@ static void hear (void *owner, const struct fact *fact)
     feed_apply (writer->feed, fact, clock_boot_ms (), clock_wall_ms ());
 }
 
-static void tell (struct metrics_writer *writer, bool failed, const struct err *err)
+static void metrics_file_tell (struct metrics_writer *writer, bool failed, const struct err *err)
 {
     if (failed && !writer->failed)
         log_print (writer->log, "the metrics file gets old: %s; the run goes on", err->text);
@@ -50,7 +50,7 @@ static void tell (struct metrics_writer *writer, bool failed, const struct err *
     writer->failed = failed;
 }
 
-static void put (struct metrics_writer *writer, struct metrics_beside *beside)
+static void metrics_file_put (struct metrics_writer *writer, struct metrics_beside *beside)
 {
     struct err err = { 0 };
     beside->form = METRICS_TEXTFILE;
@@ -58,11 +58,11 @@ static void put (struct metrics_writer *writer, struct metrics_beside *beside)
     beside->wall_ms = clock_wall_ms ();
     buf_clear (&writer->text);
     metrics_print_run (writer->feed, beside, &writer->text);
-    tell (writer, metrics_file_write (writer->path, &writer->text, &err) < 0, &err);
+    metrics_file_tell (writer, metrics_file_write (writer->path, &writer->text, &err) < 0, &err);
     writer->due_ms = clock_boot_ms () + WRITE_EVERY_MS;
 }
 
-static uint32_t look (void *owner)
+static uint32_t metrics_file_look (void *owner)
 {
     struct metrics_writer *writer = owner;
     struct metrics_beside beside = { .queues_known = true };
@@ -70,24 +70,24 @@ static uint32_t look (void *owner)
         return LOOK_MS;
     for (uint32_t i = 0; i < QUEUES_N; i++)
         beside.queues[i] = writer->queues[i];
-    put (writer, &beside);
+    metrics_file_put (writer, &beside);
     return LOOK_MS;
 }
 
 /* Nobody holds the run now: what had not ended is interrupted, and nothing waits any more. */
-static void end (void *owner)
+static void metrics_file_end (void *owner)
 {
     struct metrics_writer *writer = owner;
     struct metrics_beside beside = { .interrupted = true, .drift_known = writer->drift_known, .drift = writer->drift };
     if (feed_board (writer->feed)->opened)
-        put (writer, &beside);
+        metrics_file_put (writer, &beside);
     feed_destroy (writer->feed);
     buf_release (&writer->text);
 }
 
 struct metrics_writer *metrics_writer_open (const char *path, const struct log *log, struct err *err)
 {
-    static const struct live_viewer viewer = { begin, hear, look, end, NULL };
+    static const struct live_viewer viewer = { metrics_file_begin, hear, metrics_file_look, metrics_file_end, NULL };
     struct metrics_writer *writer = mem_alloc (sizeof (*writer));
     writer->path = path;
     writer->log = log;

@@ -21,7 +21,7 @@ enum { LOOK_MS = 100, OWN_VARIABLES = 4, VARIABLES_MAX = 4096 };
 
 /* ---- what it is given ---- */
 
-static bool is_own (const char *variable)
+static bool on_end_is_own (const char *variable)
 {
     static const char *const own[OWN_VARIABLES] = { "SLICEUP_RUN=", "SLICEUP_SLICE=", "SLICEUP_OUTCOME=",
                                                     "SLICEUP_EXIT=" };
@@ -31,7 +31,7 @@ static bool is_own (const char *variable)
     return false;
 }
 
-static char **environment_of (const struct run_dir *dir, const struct run_end *end, struct arena *arena)
+static char **on_end_environment_of (const struct run_dir *dir, const struct run_end *end, struct arena *arena)
 {
     char **out = arena_array (arena, VARIABLES_MAX + 1, sizeof *out);
     int n = 0;
@@ -40,7 +40,7 @@ static char **environment_of (const struct run_dir *dir, const struct run_end *e
     out[n++] = (char *) text_format (arena, "SLICEUP_OUTCOME=%s", enum_name_of (&outcome_names, end->outcome)).ptr;
     out[n++] = (char *) text_format (arena, "SLICEUP_EXIT=%u", end->exit_status).ptr;
     for (char **variable = environ; *variable && n < VARIABLES_MAX; variable++)
-        if (!is_own (*variable))
+        if (!on_end_is_own (*variable))
             out[n++] = *variable;
     return out;
 }
@@ -67,7 +67,7 @@ static int actions_set (posix_spawn_file_actions_t *actions, const struct run_di
     return rc;
 }
 
-static int start (const struct cli *cli, const struct run_dir *dir, const struct run_end *end, pid_t *pid)
+static int on_end_start (const struct cli *cli, const struct run_dir *dir, const struct run_end *end, pid_t *pid)
 {
     struct arena arena = { 0 };
     posix_spawn_file_actions_t actions;
@@ -77,7 +77,8 @@ static int start (const struct cli *cli, const struct run_dir *dir, const struct
     int rc = actions_set (&actions, dir);
     mode_t own = umask (cli->umask);
     if (rc == 0)
-        rc = program_start (pid, words[0], POSIX_SPAWN_SETSID, &actions, words, environment_of (dir, end, &arena));
+        rc = program_start (pid, words[0], POSIX_SPAWN_SETSID, &actions, words,
+                            on_end_environment_of (dir, end, &arena));
     (void) umask (own);
     posix_spawn_file_actions_destroy (&actions);
     arena_release (&arena);
@@ -97,7 +98,7 @@ static bool interrupted (void)
 }
 
 /* NULL: it ended by itself, and is not reaped yet. */
-static const char *wait_for (pid_t pid, uint64_t timeout_ms)
+static const char *on_end_wait_for (pid_t pid, uint64_t timeout_ms)
 {
     uint64_t until_ms = clock_boot_ms () + timeout_ms;
     struct pollfd ended = { .fd = pidfd_open (pid, 0), .events = POLLIN };
@@ -109,7 +110,7 @@ static const char *wait_for (pid_t pid, uint64_t timeout_ms)
     return why;
 }
 
-static void say (const struct log *log, const struct run_end *end, const char *killed, int status)
+static void on_end_say (const struct log *log, const struct run_end *end, const char *killed, int status)
 {
     struct buf line;
     char limit[DURATION_TEXT_BYTES];
@@ -144,17 +145,17 @@ void on_end_run (const struct cli *cli, const struct run_dir *dir, const struct 
     int status = 0;
     if (end->on_end->command.n == 0 || access (run_dir_path (dir, DONE, path), F_OK) == 0)
         return;
-    int rc = start (cli, dir, end, &pid);
+    int rc = on_end_start (cli, dir, end, &pid);
     if (rc != 0) {
         log_print (log, "the command of on_end, %.*s, cannot be started: %s; the run's outcome stays as it is",
                    TEXT_ARG (end->on_end->command.items[0]), strerror (rc));
         return;
     }
-    const char *killed = wait_for (pid, end->on_end->timeout_ms);
+    const char *killed = on_end_wait_for (pid, end->on_end->timeout_ms);
     (void) kill (-pid, SIGKILL); /* its group, also what it left behind; the pid is its own until it is reaped */
     while (waitpid (pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (killed || status != 0)
-        say (log, end, killed, status);
+        on_end_say (log, end, killed, status);
     mark_done (log, dir, status);
 }

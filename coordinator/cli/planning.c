@@ -80,7 +80,7 @@ static const char *name_slice (const struct cli *cli, const char *slice, struct 
     return access (path, F_OK) == 0 ? path : slice;
 }
 
-static void add_place (const struct cli *cli, struct conf_options *options, struct arena *arena)
+static void planning_add_place (const struct cli *cli, struct conf_options *options, struct arena *arena)
 {
     const struct passwd *user = getpwuid (getuid ());
     options->share_dir = cli->share_dir;
@@ -101,7 +101,7 @@ int planning_load_quietly (const struct cli *cli, const struct cli_arguments *ar
     options.slice_path = slice;
     options.hosts = options.exclude = NULL;
     memset (options.leave_out, 0, sizeof options.leave_out);
-    add_place (cli, &options, arena);
+    planning_add_place (cli, &options, arena);
     if (!cli->home[0]) /* it is not there yet, and stays so */
         options.home = "/";
     return conf_load (&options, arena, plan, &report, &ignored);
@@ -111,7 +111,7 @@ static int load (struct cli *cli, struct conf_options *options, struct arena *ar
 {
     struct conf_report report = { 0 };
     struct err err = { 0 };
-    add_place (cli, options, arena);
+    planning_add_place (cli, options, arena);
     options->host_source = host_source_read;
     options->ssh_answers = planning_ask_ssh;
     int rc = conf_load (options, arena, plan, &report, &err);
@@ -221,8 +221,8 @@ static void print_way (const struct ssh_route *route, const struct text *names, 
 }
 
 /* Of those not told yet, the hosts that are reached as the first one is. */
-static uint32_t gather (const struct plan *plan, uint32_t first, bool told[], struct text names[],
-                        struct text addresses[])
+static uint32_t planning_gather (const struct plan *plan, uint32_t first, bool told[], struct text names[],
+                                 struct text addresses[])
 {
     uint32_t n = 0;
     for (uint32_t i = first; i < plan->hosts.n; i++) {
@@ -245,7 +245,7 @@ static void print_ways (const struct plan *plan, FILE *to)
     for (uint32_t i = 0, lines = 0; i < n && lines < SHOWN; i++) {
         if (told[i])
             continue;
-        uint32_t alike = gather (plan, i, told, names, addresses);
+        uint32_t alike = planning_gather (plan, i, told, names, addresses);
         print_way (&plan->hosts.items[i].ssh, names, addresses, alike, to);
         left -= alike;
         lines++;

@@ -81,7 +81,7 @@ static int keep_hosts (struct slice_receipt *receipt, const struct host_filter *
 }
 
 /* That of the run; of several merged ones the first that is not 0; a run that has not ended proves nothing yet. */
-static int status_of (const struct slice_receipt *receipt)
+static int receipt_status_of (const struct slice_receipt *receipt)
 {
     for (uint32_t i = 0; i < receipt->headers.n; i++) {
         const struct run_header *header = &receipt->headers.items[i];
@@ -93,8 +93,8 @@ static int status_of (const struct slice_receipt *receipt)
     return receipt->headers.n ? EXIT_HOLDS : EXIT_COULD_NOT;
 }
 
-static int show (const struct cli *cli, const struct cli_arguments *arguments, const struct slice_receipt *receipt,
-                 const struct plan *plan, struct arena *arena)
+static int receipt_show (const struct cli *cli, const struct cli_arguments *arguments,
+                         const struct slice_receipt *receipt, const struct plan *plan, struct arena *arena)
 {
     struct drift_query query;
     struct buf out;
@@ -107,7 +107,7 @@ static int show (const struct cli *cli, const struct cli_arguments *arguments, c
     else
         receipt_text (receipt, &query, &out);
     int status = cli_write_stdout (cli, &out);
-    return status != EXIT_HOLDS ? status : status_of (receipt);
+    return status != EXIT_HOLDS ? status : receipt_status_of (receipt);
 }
 
 static int build (struct cli *cli, const struct cli_arguments *arguments, struct receipt_fold *fold,
@@ -136,7 +136,7 @@ static int receipt_run (struct cli *cli, const struct cli_arguments *arguments)
         (!host_filter_is_default (&hosts) && keep_hosts (&receipt, &hosts, receipt_fold_plan (fold), &arena, &err) < 0))
         status = cli_fail (cli, &err);
     else
-        status = show (cli, arguments, &receipt, receipt_fold_plan (fold), &arena);
+        status = receipt_show (cli, arguments, &receipt, receipt_fold_plan (fold), &arena);
     receipt_fold_destroy (fold);
     arena_release (&arena);
     return status;

@@ -40,7 +40,7 @@ static void print_report (const char *name, const struct report *report, struct 
         html_page (report, out);
 }
 
-static int write_file (const char *folder, const char *name, const struct report *report, struct err *err)
+static int report_write_file (const char *folder, const char *name, const struct report *report, struct err *err)
 {
     char path[REPORT_PATH_BYTES];
     struct buf bytes;
@@ -109,7 +109,7 @@ static int write_report (const char *folder, const struct report *report, struct
         return -1;
     struct err other = { 0 };
     for (size_t i = 0; i < FILES_N; i++) /* what can be written is; the first that cannot is told */
-        (void) write_file (folder, files[i].name, report, err->code ? &other : err);
+        (void) report_write_file (folder, files[i].name, report, err->code ? &other : err);
     return err->code ? -1 : 0;
 }
 

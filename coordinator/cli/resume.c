@@ -17,7 +17,7 @@ struct search {
     uint32_t seen;
 };
 
-static void note_end (void *owner, const struct fact *fact)
+static void resume_note_end (void *owner, const struct fact *fact)
 {
     *(bool *) owner |= fact->kind == FACT_RUN_ENDED;
 }
@@ -31,7 +31,7 @@ static bool was_interrupted (const struct cli *cli, const struct run_dir *dir)
     int held = 0;
     if (run_dir_check (dir, &err) == 0 && run_begun_check (dir, &err) == 0 &&
         (held = journal_is_locked (run_dir_path (dir, "journal.db", path), NULL, &err)) == 0 &&
-        run_facts_each (dir, note_end, &ended, &err) == 0)
+        run_facts_each (dir, resume_note_end, &ended, &err) == 0)
         return !ended;
     if (held <= 0 && err.code != ERR_USAGE && err.code != ERR_STATE)
         fprintf (cli->log.to, "sliceup resume: run %.8s is passed over, since it cannot be read: %s\n", dir->id,
@@ -39,7 +39,7 @@ static bool was_interrupted (const struct cli *cli, const struct run_dir *dir)
     return false;
 }
 
-static int look_at (void *owner, const struct run_dir *dir, uint64_t created_ms)
+static int resume_look_at (void *owner, const struct run_dir *dir, uint64_t created_ms)
 {
     struct search *search = owner;
     (void) created_ms;
@@ -56,7 +56,8 @@ static bool has_ended (const struct run_dir *dir)
 {
     struct err ignored = { 0 };
     bool ended = false;
-    return run_begun_check (dir, &ignored) == 0 && run_facts_each (dir, note_end, &ended, &ignored) == 0 && ended;
+    return run_begun_check (dir, &ignored) == 0 && run_facts_each (dir, resume_note_end, &ended, &ignored) == 0 &&
+           ended;
 }
 
 /* The last run, but where that one has ended and an earlier one was interrupted. */
@@ -68,7 +69,7 @@ static int find_run (struct cli *cli, const char *wanted, struct run_dir *dir, s
     if (wanted || !has_ended (dir))
         return 0;
     struct err stopped = { 0 };
-    (void) run_dir_each (cli->home, look_at, &search, &stopped);
+    (void) run_dir_each (cli->home, resume_look_at, &search, &stopped);
     if (!search.has_found && search.seen > RUNS_SEARCHED_MAX)
         fprintf (
             cli->log.to,

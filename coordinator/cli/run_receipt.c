@@ -131,7 +131,8 @@ const struct run_file run_files[] = { { RUN_FILE_RECEIPT, print_receipt }, { RUN
                                       { RUN_FILE_JUNIT, print_junit },     { RUN_FILE_MARKDOWN, print_markdown },
                                       { RUN_FILE_DRIFT, print_drift },     { NULL, NULL } };
 
-static int write_file (const struct run_dir *dir, const char *name, const struct buf *bytes, struct err *err)
+static int run_receipt_write_file (const struct run_dir *dir, const char *name, const struct buf *bytes,
+                                   struct err *err)
 {
     char path[RUN_PATH_BYTES];
     return bytes->overflow ? err_set (err, ERR_LIMIT, "%s would be larger than %d MiB", name, FILE_MAX_BYTES >> 20)
@@ -153,7 +154,7 @@ static int write_hosts (const struct run_dir *dir, const struct slice_receipt *r
         buf_clear (json);
         one.hosts.items = &receipt->hosts.items[i];
         receipt_json (&one, query, json);
-        if (write_file (dir, name, json, err) < 0)
+        if (run_receipt_write_file (dir, name, json, err) < 0)
             return -1;
     }
     return 0;
@@ -180,7 +181,7 @@ int receipt_write_files (const struct run_dir *dir, uint32_t *drift, struct err 
     for (const struct run_file *file = run_files; rc == 0 && file->name; file++) {
         buf_clear (&bytes);
         file->print (run.report, &bytes);
-        rc = write_file (dir, file->name, &bytes, err);
+        rc = run_receipt_write_file (dir, file->name, &bytes, err);
     }
     if (rc == 0)
         rc = write_hosts (dir, run.report->receipt, &run.report->drift, &bytes, err);

@@ -77,7 +77,7 @@ static void read_run (struct listed *run)
         run_facts_each (run->dir, board_take_fact, run->board, &run->err); /* what is wrong with it is listed */
 }
 
-static const char *word_of (const struct listed *run)
+static const char *runs_word_of (const struct listed *run)
 {
     struct status status = { .board = run->board, .pid = run->pid };
     switch (run->err.code) {
@@ -124,7 +124,7 @@ static void list_json (struct listing *listing, const struct listed *run)
     bool known = run->err.code == 0;
     int reached = rung_reached (board);
     json_t *object = json_pack (
-        "{s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:o}", "run", run->dir->id, "state", word_of (run), "slice",
+        "{s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:o}", "run", run->dir->id, "state", runs_word_of (run), "slice",
         board->opened ? escaped_json (board->plan.slice) : json_null (), "rung_reached",
         reached < 0 ? json_null () : escaped_json (board_rung_id (board, (uint32_t) reached)), "exit_status",
         known && board->ended ? json_integer (board->exit_status) : json_null (), "created_wall_ms",
@@ -183,7 +183,7 @@ static void list_text (struct listing *listing, const struct listed *run)
     line_printf (&line, "%.8s  ", run->dir->id);
     add_cell (&line, run->board->opened ? run->board->plan.slice : TEXT_LIT ("?"), SLICE_COLUMNS);
     line_paint (&line, paint_of (run));
-    add_cell (&line, text_of (word_of (run)), OUTCOME_COLUMNS);
+    add_cell (&line, text_of (runs_word_of (run)), OUTCOME_COLUMNS);
     line_paint (&line, PAINT_NONE);
     if (run->err.code) {
         line_text (&line, text_of (run->err.text));
@@ -226,7 +226,7 @@ static int list_run (void *owner, const struct run_dir *dir, uint64_t created_ms
     return ++listing->n < listing->limit ? 0 : 1;
 }
 
-static int finish (struct listing *listing)
+static int runs_finish (struct listing *listing)
 {
     if (listing->json) {
         json_t *answer = json_pack ("{s:s, s:O}", "schema", "sliceup.runs/1", "runs", listing->list);
@@ -249,7 +249,7 @@ static int runs_run (struct cli *cli, const struct cli_arguments *arguments)
     struct err err = { 0 };
     buf_init (&listing.out, LIST_MAX_BYTES);
     listing.list = json_array ();
-    int status = run_dir_each (cli->home, list_run, &listing, &err) < 0 ? cli_fail (cli, &err) : finish (&listing);
+    int status = run_dir_each (cli->home, list_run, &listing, &err) < 0 ? cli_fail (cli, &err) : runs_finish (&listing);
     json_decref (listing.list);
     buf_release (&listing.out);
     return status;
@@ -301,7 +301,7 @@ struct prune {
     struct buf out;
 };
 
-static int choose (void *owner, const struct run_dir *dir, uint64_t created_ms)
+static int runs_choose (void *owner, const struct run_dir *dir, uint64_t created_ms)
 {
     struct prune *prune = owner;
     if (prune->slice && !run_is_of_slice (dir, prune->slice))
@@ -382,7 +382,7 @@ static void remove_one (struct prune *prune, const struct run_dir *dir)
         prune->status = EXIT_COULD_NOT;
 }
 
-static int carry_out (struct prune *prune, struct err *err)
+static int runs_carry_out (struct prune *prune, struct err *err)
 {
     char size[SIZE_TEXT_BYTES];
     uint32_t leftovers = 0;
@@ -391,7 +391,7 @@ static int carry_out (struct prune *prune, struct err *err)
     if (leftovers)
         buf_printf (&prune->out, "%u folder%s of an interrupted removal removed\n", leftovers,
                     leftovers == 1 ? "" : "s");
-    if (run_dir_each (prune->cli->home, choose, prune, err) < 0)
+    if (run_dir_each (prune->cli->home, runs_choose, prune, err) < 0)
         return -1;
     for (uint32_t i = prune->n; i > 0; i--)
         remove_one (prune, &prune->chosen[i - 1]);
@@ -424,7 +424,7 @@ static int runs_prune (struct cli *cli, const struct cli_arguments *arguments)
     if (take_options (&prune, values[PRUNE_KEEP], values[PRUNE_OLDER], &err) < 0)
         return cli_fail (cli, &err);
     buf_init (&prune.out, ANSWER_MAX_BYTES);
-    int failed = carry_out (&prune, &err) < 0 ? cli_fail (cli, &err) : prune.status;
+    int failed = runs_carry_out (&prune, &err) < 0 ? cli_fail (cli, &err) : prune.status;
     int written = cli_write_stdout (cli, &prune.out);
     mem_free (prune.chosen);
     return failed ? failed : written;

@@ -7,7 +7,7 @@
 
 enum { STATUS_MAX_BYTES = 64 << 20 };
 
-static int show (const struct cli *cli, const struct board *board, const struct learned *learned, bool json)
+static int status_show (const struct cli *cli, const struct board *board, const struct learned *learned, bool json)
 {
     struct style style = cli_detect_style (cli);
     struct status status = { .board = board, .pid = learned->pid };
@@ -31,7 +31,7 @@ static int status_run (struct cli *cli, const struct cli_arguments *arguments)
     struct err err = { 0 };
     int rc = learn_run (cli, arguments, board, board_take_fact, board, &learned, &err);
     board->interrupted = !learned.pid && !board->ended;
-    int status = rc < 0 ? cli_fail (cli, &err) : show (cli, board, &learned, arguments->values[CLI_JSON]);
+    int status = rc < 0 ? cli_fail (cli, &err) : status_show (cli, board, &learned, arguments->values[CLI_JSON]);
     board_destroy (board);
     return status;
 }

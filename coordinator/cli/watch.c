@@ -35,13 +35,13 @@ struct watcher {
     struct err err;
 };
 
-static void on_fact (void *owner, const struct fact *fact)
+static void watch_on_fact (void *owner, const struct fact *fact)
 {
     struct watcher *watcher = owner;
     watch_view_fact (watcher->view, fact);
 }
 
-static void leave (struct watcher *watcher, int status)
+static void watch_leave (struct watcher *watcher, int status)
 {
     watcher->status = status;
     watcher->over = true;
@@ -86,7 +86,7 @@ static bool silent_for_good (struct watcher *watcher, bool held)
              "%s, port %u, was silent for %d s: the coordinator of run %.8s is gone, or cannot be reached from here; "
              "it is unknown whether the run has ended. On its machine: sliceup status %.8s",
              watcher->key->address, (unsigned) watcher->key->port, SILENT_MS / 1000, watcher->run, watcher->run);
-    leave (watcher, EXIT_COULD_NOT);
+    watch_leave (watcher, EXIT_COULD_NOT);
     return true;
 }
 
@@ -94,7 +94,7 @@ static void look_remote (struct watcher *watcher)
 {
     int held = follow_check_coordinator (watcher->follow, NULL, &watcher->err);
     if (follow_read_journal (watcher->follow, &watcher->err) < 0)
-        leave (watcher, EXIT_COULD_NOT);
+        watch_leave (watcher, EXIT_COULD_NOT);
     else if (!watch_view_board (watcher->view)->ended && !silent_for_good (watcher, held) &&
              (held || clock_boot_ms () >= watcher->appear_by_ms))
         tell_holder (watcher, held);
@@ -108,11 +108,11 @@ static void look_for_begin (struct watcher *watcher)
     if (watcher->err.code == ERR_STATE && clock_boot_ms () < watcher->appear_by_ms)
         watcher->err = (struct err){ 0 };
     else
-        leave (watcher, EXIT_COULD_NOT);
+        watch_leave (watcher, EXIT_COULD_NOT);
 }
 
 /* The lock first, the journal second: a coordinator that ends records so before it lets go. */
-static void look (struct watcher *watcher)
+static void watch_look (struct watcher *watcher)
 {
     if (watcher->key) {
         look_remote (watcher);
@@ -120,7 +120,7 @@ static void look (struct watcher *watcher)
     }
     int held = follow_check_coordinator (watcher->follow, NULL, &watcher->err);
     if (held < 0 || follow_read_journal_some (watcher->follow, &watcher->more, &watcher->err) < 0) {
-        leave (watcher, EXIT_COULD_NOT);
+        watch_leave (watcher, EXIT_COULD_NOT);
         return;
     }
     const struct board *board = watch_view_board (watcher->view);
@@ -136,17 +136,17 @@ static void look (struct watcher *watcher)
 }
 
 /* Returns when the next one is due. */
-static uint64_t pass (struct watcher *watcher)
+static uint64_t watch_pass (struct watcher *watcher)
 {
     uint64_t now_ms = clock_boot_ms ();
     if (exit_timeout_signal_seen ()) {
-        leave (watcher, EXIT_CANCELLED);
+        watch_leave (watcher, EXIT_CANCELLED);
         return now_ms;
     }
     if (follow_is_connected (watcher->follow) && follow_poll_events (watcher->follow, &watcher->err) < 0)
-        leave (watcher, EXIT_COULD_NOT);
+        watch_leave (watcher, EXIT_COULD_NOT);
     if (now_ms >= watcher->look_ms && watcher->err.code == 0) {
-        look (watcher);
+        watch_look (watcher);
         watcher->look_ms = watcher->more ? now_ms
                                          : now_ms + (follow_is_connected (watcher->follow) ? JOURNAL_MS : REDRAW_MS);
     }
@@ -155,11 +155,11 @@ static uint64_t pass (struct watcher *watcher)
     const struct board *board = watch_view_board (watcher->view);
     bool left = !watch_view_tick (watcher->view);
     if (board->ended && (left || !watch_view_stays (watcher->view)))
-        leave (watcher, (int) board->exit_status);
+        watch_leave (watcher, (int) board->exit_status);
     else if (left)
-        leave (watcher, EXIT_HOLDS);
+        watch_leave (watcher, EXIT_HOLDS);
     else if (!watcher->more && cli_reader_left ())
-        leave (watcher, EXIT_HOLDS);
+        watch_leave (watcher, EXIT_HOLDS);
     return watcher->more ? now_ms : now_ms + watch_view_tick_ms (watcher->view);
 }
 
@@ -182,7 +182,7 @@ static void say_exit (const struct watcher *watcher, enum outcome outcome, struc
     cli_write_stdout (watcher->cli, &out);
 }
 
-static int finish (struct watcher *watcher)
+static int watch_finish (struct watcher *watcher)
 {
     struct arena arena = { 0 };
     bool ended = watch_view_board (watcher->view)->ended;
@@ -200,11 +200,11 @@ static int finish (struct watcher *watcher)
     return watcher->status;
 }
 
-static void watch (struct watcher *watcher)
+static void watch_watch (struct watcher *watcher)
 {
     exit_timeout_catch_signals (EXIT_CANCELLED);
     while (!watcher->over) {
-        uint64_t due_ms = pass (watcher), now_ms = clock_boot_ms ();
+        uint64_t due_ms = watch_pass (watcher), now_ms = clock_boot_ms ();
         if (!watcher->over)
             follow_wait (watcher->follow, due_ms > now_ms ? (uint32_t) (due_ms - now_ms) : 0);
     }
@@ -226,12 +226,12 @@ static int follow_run (struct cli *cli, const struct run_dir *dir, const struct 
     watcher.answered_ms = clock_boot_ms ();
     watcher.appear_by_ms = watcher.answered_ms + APPEAR_MS;
     watcher.view = watch_view_open (&look_of);
-    watcher.follow = key ? follow_open_remote (key, on_fact, &watcher, &watcher.err)
-                         : follow_open (dir, on_fact, &watcher);
+    watcher.follow = key ? follow_open_remote (key, watch_on_fact, &watcher, &watcher.err)
+                         : follow_open (dir, watch_on_fact, &watcher);
     if (watcher.follow)
-        watch (&watcher);
+        watch_watch (&watcher);
     follow_close (watcher.follow);
-    return finish (&watcher);
+    return watch_finish (&watcher);
 }
 
 static int watch_run (struct cli *cli, const struct cli_arguments *arguments)

@@ -202,7 +202,7 @@ void watch_view_freeze_clock (struct watch_view *view, bool frozen)
 }
 
 /* A run goes on when its terminal is left: as lines. */
-static bool leave (struct watch_view *view)
+static bool watch_view_leave (struct watch_view *view)
 {
     if (!view->options.own)
         return false;
@@ -217,7 +217,7 @@ bool watch_view_tick (struct watch_view *view)
     if (view->lines)
         run_lines_tick (view->lines, clock_boot_ms (), view->frozen);
     if (view->session && !terminal_session_tick (view->session, clock_boot_ms ()))
-        return leave (view);
+        return watch_view_leave (view);
     return true;
 }
 
@@ -267,7 +267,7 @@ struct run_lines *run_lines_open (const struct run_lines_options *options)
 }
 
 /* A stream that is gone has no reader: its errors are ignored. */
-static void print (struct run_lines *lines, uint64_t boot_ms)
+static void watch_view_print (struct run_lines *lines, uint64_t boot_ms)
 {
     FILE *out = lines->options.out;
     if (lines->bytes.len == 0)
@@ -283,7 +283,7 @@ void run_lines_fact (struct run_lines *lines, const struct fact *fact, uint64_t 
 {
     if (lines->options.json)
         event_json (feed_board (lines->options.feed), fact, &lines->bytes);
-    print (lines, boot_ms);
+    watch_view_print (lines, boot_ms);
 }
 
 void run_lines_remark (struct run_lines *lines, const char *remark, uint64_t boot_ms)
@@ -292,7 +292,7 @@ void run_lines_remark (struct run_lines *lines, const char *remark, uint64_t boo
         event_json_remark (text_of (remark), &lines->bytes);
     else
         line_print_painted (&lines->bytes, &lines->style, PAINT_NONE, text_of (remark));
-    print (lines, boot_ms);
+    watch_view_print (lines, boot_ms);
 }
 
 /* A file that nothing is added to looks like a run that hangs: say what is waited for, seldom. */
@@ -302,7 +302,7 @@ static void remark_waiting (struct run_lines *lines, uint64_t boot_ms)
         return;
     plain_waiting (feed_board (lines->options.feed), feed_now_ms (lines->options.feed, boot_ms), &lines->style,
                    &lines->bytes);
-    print (lines, boot_ms);
+    watch_view_print (lines, boot_ms);
     lines->sent_ms = boot_ms;
     lines->remarked = true;
 }
@@ -311,7 +311,7 @@ void run_lines_tick (struct run_lines *lines, uint64_t boot_ms, bool frozen)
 {
     if (lines->sent_ms == 0)
         lines->sent_ms = boot_ms; /* nothing was quiet before */
-    print (lines, boot_ms);
+    watch_view_print (lines, boot_ms);
     if (!frozen && !lines->options.json)
         remark_waiting (lines, boot_ms);
 }
@@ -321,7 +321,7 @@ void run_lines_close (struct run_lines *lines)
     if (lines == NULL)
         return;
     feed_tick (lines->options.feed, UINT64_MAX);
-    print (lines, lines->sent_ms);
+    watch_view_print (lines, lines->sent_ms);
     feed_listen (lines->options.feed, NULL, NULL);
     buf_release (&lines->bytes);
     mem_free (lines);

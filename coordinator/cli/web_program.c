@@ -54,7 +54,7 @@ static int spawn (char *const *argv, int in_fd, int out_fd, struct err *err)
 }
 
 /* The first line that it prints. */
-static int read_line (int fd, char *line, size_t bytes, struct err *err)
+static int web_program_read_line (int fd, char *line, size_t bytes, struct err *err)
 {
     uint64_t until_ms = clock_boot_ms () + START_MS, now_ms;
     size_t n = 0;
@@ -85,7 +85,7 @@ int web_program_start (const struct cli *cli, const struct run_dir *dir, char *u
     else if (spawn (argv, in[0], out[1], err) == 0) {
         fd_close (out[1]);
         out[1] = -1;
-        rc = read_line (out[0], url, url_bytes, err);
+        rc = web_program_read_line (out[0], url, url_bytes, err);
     }
     fd_close (in[0]);
     fd_close (out[0]);

@@ -22,7 +22,7 @@ static void move (struct coord *coord, enum acquisition_event event)
 
 /* ---- questions ---- */
 
-static void find (struct coord *coord, enum acquisition_event event, uint64_t now_ms, struct outbox *out)
+static void acquire_find (struct coord *coord, enum acquisition_event event, uint64_t now_ms, struct outbox *out)
 {
     move (coord, event);
     coord->soft.answer_by_ms = now_ms + ANSWER_MS;
@@ -31,7 +31,7 @@ static void find (struct coord *coord, enum acquisition_event event, uint64_t no
     effect->covers = cache_family_all_covers (coord, &out->arena);
 }
 
-static void audit (struct coord *coord, uint64_t now_ms, struct outbox *out)
+static void acquire_audit (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     move (coord, ACQUISITION_AUDIT);
     coord->soft.answer_by_ms = now_ms + AUDIT_MS;
@@ -40,7 +40,7 @@ static void audit (struct coord *coord, uint64_t now_ms, struct outbox *out)
     effect->storage = coord->state->storage;
 }
 
-static void ask (struct coord *coord, uint64_t now_ms, struct outbox *out)
+static void acquire_ask (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     move (coord, ACQUISITION_ASK);
     coord->soft.answer_by_ms = now_ms + ANSWER_MS;
@@ -50,8 +50,8 @@ static void ask (struct coord *coord, uint64_t now_ms, struct outbox *out)
 bool acquire_audited_generation (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     switch (coord->soft.acquisition) {
-    case ACQUISITION_UNKNOWN: find (coord, ACQUISITION_FIND, now_ms, out); return false;
-    case ACQUISITION_FOUND: audit (coord, now_ms, out); return false;
+    case ACQUISITION_UNKNOWN: acquire_find (coord, ACQUISITION_FIND, now_ms, out); return false;
+    case ACQUISITION_FOUND: acquire_audit (coord, now_ms, out); return false;
     case ACQUISITION_READY:
     case ACQUISITION_ASKING:
     case ACQUISITION_OWNED:
@@ -63,7 +63,7 @@ bool acquire_audited_generation (struct coord *coord, uint64_t now_ms, struct ou
 bool acquire_final_audit (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     if (coord->soft.acquisition == ACQUISITION_FOUND)
-        audit (coord, now_ms, out);
+        acquire_audit (coord, now_ms, out);
     return coord->soft.acquisition != ACQUISITION_AUDITING;
 }
 
@@ -88,9 +88,9 @@ void acquire_writer_grant (struct coord *coord, uint64_t now_ms, struct outbox *
     if ((!ready && !owned) || waited_too_long (coord, now_ms, out))
         return;
     if (ready && write_lease_is_free (coord, now_ms))
-        ask (coord, now_ms, out);
+        acquire_ask (coord, now_ms, out);
     else if (owned && now_ms >= coord->soft.ask_again_ms)
-        find (coord, ACQUISITION_LOOK, now_ms, out); /* it may have published meanwhile what this rung needs */
+        acquire_find (coord, ACQUISITION_LOOK, now_ms, out); /* it may have published meanwhile what this rung needs */
 }
 
 void acquire_give_up (struct coord *coord, struct text problem, uint64_t now_ms, struct outbox *out)

@@ -142,7 +142,7 @@ void apply_retry_planned (struct engine *to, const struct fact_retry_planned *pl
 
 /* ---- facts by which the climb goes on although something does not hold ---- */
 
-static void leave (struct engine *to, uint32_t at, enum left_behind left, struct text why)
+static void apply_retry_leave (struct engine *to, uint32_t at, enum left_behind left, struct text why)
 {
     struct host *host = &to->state.hosts.items[at];
     to->state.left_n += host->left == LEFT_NOT;
@@ -191,7 +191,8 @@ bool apply_going_on (struct engine *to, const struct fact_pass_ended *ended)
     note_shortfall (to, ended);
     for (uint32_t i = 0; i < ended->verdicts.n && alone; i++) {
         const struct verdict *verdict = &ended->verdicts.items[i];
-        leave (to, verdict->host, verdict->outcome == OUTCOME_LOST ? LEFT_ABSENT : LEFT_FAILED, verdict->cause);
+        apply_retry_leave (to, verdict->host, verdict->outcome == OUTCOME_LOST ? LEFT_ABSENT : LEFT_FAILED,
+                           verdict->cause);
     }
     if (!alone)
         apply_call_for_isolation (to, ended);
@@ -214,7 +215,7 @@ void apply_hosts_left_behind (struct engine *to, const struct fact_hosts_left_be
     bool unused = write_lease_is_unused (&to->coord);
     for (uint32_t i = 0; i < left->verdicts.n; i++) {
         const struct verdict *verdict = &left->verdicts.items[i];
-        leave (to, verdict->host, LEFT_ABSENT, verdict->cause);
+        apply_retry_leave (to, verdict->host, LEFT_ABSENT, verdict->cause);
         to->state.shortfall_outcome = outcome_worst (to->state.shortfall_outcome, verdict->outcome);
     }
     if (unused && !takes_part (&to->coord, to->state.grant.host))

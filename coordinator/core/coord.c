@@ -280,7 +280,7 @@ void coord_resume (struct coord *coord, const struct digest *deal_key, uint64_t 
                                  COORD_COME_BACK_MS; /* a keyed worker that was let go is on its way here */
 }
 
-static void take_key (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
+static void coord_take_key (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
 {
     struct fact *fact = outbox_add_fact (out, FACT_HOST_KEYED);
     fact->of.host_keyed = (struct fact_host_keyed){ .host = in->host, .public_key = in->text };
@@ -291,7 +291,7 @@ static void take_key (struct coord *coord, const struct core_input *in, uint64_t
 }
 
 /* Only told: nothing is decided by it. */
-static void take_step (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
+static void coord_take_step (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
 {
     if (coord->state->hosts.items[in->host].life == HOST_JOINED)
         return;
@@ -347,12 +347,12 @@ void coord_step (struct coord *coord, const struct core_input *in, uint64_t now_
             deadlines_check (coord, now_ms, out);
         break;
     case IN_MSG: inbox_handle_message (coord, in->host, in->msg, in->text, now_ms, out); break;
-    case IN_WORKER_KEYED: take_key (coord, in, now_ms, out); break;
+    case IN_WORKER_KEYED: coord_take_key (coord, in, now_ms, out); break;
     case IN_WORKER_EXITED:
         if (!coord->state->ended && !host_is_lost (coord, in->host))
             loss_end_host (coord, in->host, in->text, now_ms, out);
         break;
-    case IN_WORKER_STEP: take_step (coord, in, now_ms, out); break;
+    case IN_WORKER_STEP: coord_take_step (coord, in, now_ms, out); break;
     case IN_RUN_UNDELIVERABLE: inbox_handle_undeliverable (coord, in, now_ms, out); break;
     case IN_CACHE_FOUND: acquire_receive_generation (coord, in, now_ms, out); break;
     case IN_TOKEN: acquire_receive_token (coord, in, now_ms, out); break;

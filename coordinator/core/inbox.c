@@ -206,7 +206,7 @@ static void send_welcome (struct coord *coord, uint32_t host, struct outbox *out
     msg->of.welcome.limits = coord->state->plan.limits;
 }
 
-static bool holds (const struct msg_hello *hello, const struct attempt_key *key)
+static bool inbox_holds (const struct msg_hello *hello, const struct attempt_key *key)
 {
     for (uint32_t i = 0; i < hello->holdings.n; i++)
         if (attempt_key_equal (&hello->holdings.items[i].key, key))
@@ -214,8 +214,8 @@ static bool holds (const struct msg_hello *hello, const struct attempt_key *key)
     return false;
 }
 
-static void receive (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
-                     struct outbox *out);
+static void inbox_receive (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
+                           struct outbox *out);
 
 /* Each new process of a worker is a durable fact: endless restarts, or lies, must not fill the journal. */
 static void take_hello (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms, struct outbox *out)
@@ -243,9 +243,9 @@ static void take_hello (struct coord *coord, uint32_t host, const struct msg *ms
     }
     coord->soft.hosts[host].seen_seq = 0; /* it counts anew from its WELCOME */
     send_welcome (coord, host, out);
-    if (reborn && !holds (hello, &coord->state->pass.key))
+    if (reborn && !inbox_holds (hello, &coord->state->pass.key))
         loss_end_running_attempt (coord, host, why, now_ms, out);
-    receive (coord, host, hello->holdings.items, hello->holdings.n, now_ms, out);
+    inbox_receive (coord, host, hello->holdings.items, hello->holdings.n, now_ms, out);
 }
 
 /* ---- comparing what a worker holds with what is wanted ---- */
@@ -323,8 +323,8 @@ static void note_return (struct coord *coord, uint32_t host, uint64_t now_ms, st
     coord_commit_fact (coord, fact, now_ms);
 }
 
-static void receive (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
-                     struct outbox *out)
+static void inbox_receive (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
+                           struct outbox *out)
 {
     note_return (coord, host, now_ms, out);
     struct fact *fact = outbox_add_fact (out, FACT_HOST_REPORTED);
@@ -427,7 +427,7 @@ void inbox_handle_message (struct coord *coord, uint32_t host, const struct msg 
     switch (msg->kind) {
     case MSG_HEARTBEAT:
         write_lease_answer_heartbeat (coord, host, &msg->of.heartbeat, now_ms, out);
-        receive (coord, host, msg->of.heartbeat.holdings.items, msg->of.heartbeat.holdings.n, now_ms, out);
+        inbox_receive (coord, host, msg->of.heartbeat.holdings.items, msg->of.heartbeat.holdings.n, now_ms, out);
         break;
     case MSG_RESULT: take_result (coord, host, &msg->of.result, sha256, now_ms, out); break;
     case MSG_BYE: take_bye (coord, host, &msg->of.bye, now_ms, out); break;

@@ -11,7 +11,7 @@ static void count_from (struct lease *lease, uint64_t now_ms)
     lease->free_at_ms = lease->over_at_ms + lease_delay_ms (lease->term_ms);
 }
 
-static void hold (struct lease *lease, uint64_t token, uint32_t host, uint64_t now_ms)
+static void lease_hold (struct lease *lease, uint64_t token, uint32_t host, uint64_t now_ms)
 {
     lease->token = token;
     lease->host = host;
@@ -28,7 +28,7 @@ void lease_restart (struct lease *lease, uint64_t token, uint32_t host, uint64_t
 {
     lease_init (lease, lease->term_ms);
     if (token)
-        hold (lease, token, host, now_ms); /* as if the last answer had been sent now: it was earlier */
+        lease_hold (lease, token, host, now_ms); /* as if the last answer had been sent now: it was earlier */
 }
 
 enum lease_state lease_state (const struct lease *lease, uint64_t now_ms)
@@ -46,7 +46,7 @@ uint64_t lease_free_at (const struct lease *lease)
 void lease_grant (struct lease *lease, uint64_t token, uint32_t host, uint64_t now_ms)
 {
     assert (lease_state (lease, now_ms) == LEASE_FREE && token > lease->token);
-    hold (lease, token, host, now_ms);
+    lease_hold (lease, token, host, now_ms);
 }
 
 bool lease_grant_renewal (struct lease *lease, uint64_t token, uint32_t host, uint64_t now_ms)

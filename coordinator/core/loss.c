@@ -89,7 +89,7 @@ void loss_end_attempt (struct coord *coord, uint32_t host, enum ending ending, s
  * no attempt before its pass began. So where a worker knows more, either its word is wrong or the journal is an older
  * copy. A worker process that was started anew knows of nothing but the results that it kept. */
 
-static struct text host_name (const struct coord *coord, uint32_t host)
+static struct text loss_host_name (const struct coord *coord, uint32_t host)
 {
     return coord->state->plan.hosts.items[host].name;
 }
@@ -108,7 +108,7 @@ static struct text unknown_epoch (const struct coord *coord, uint32_t host, uint
     return text_format (arena,
                         "host %.*s has joined epoch %llu, but the last epoch in this journal is %llu: the run was "
                         "continued from another copy of its folder",
-                        TEXT_ARG (host_name (coord, host)), (unsigned long long) epoch,
+                        TEXT_ARG (loss_host_name (coord, host)), (unsigned long long) epoch,
                         (unsigned long long) coord->state->epoch);
 }
 
@@ -119,7 +119,7 @@ static struct text unknown_attempt (const struct coord *coord, uint32_t host, co
         return (struct text){ 0 };
     return text_format (
         arena, "host %.*s holds attempt %u of rung %.*s, but this journal does not record that this attempt began",
-        TEXT_ARG (host_name (coord, host)), (unsigned) key->attempt,
+        TEXT_ARG (loss_host_name (coord, host)), (unsigned) key->attempt,
         TEXT_ARG (coord->state->plan.rungs.items[key->rung].id));
 }
 
@@ -143,7 +143,7 @@ static struct text unknown_fact (const struct coord *coord, uint32_t host, const
     struct text here = joined ? text_format (arena, "that epoch ends with fact %llu", (unsigned long long) until)
                               : TEXT_LIT ("it did not join that epoch");
     return text_format (arena, "host %.*s knows fact %llu of epoch %llu, but here %.*s",
-                        TEXT_ARG (host_name (coord, host)), (unsigned long long) hello->told_index,
+                        TEXT_ARG (loss_host_name (coord, host)), (unsigned long long) hello->told_index,
                         (unsigned long long) hello->told_epoch, TEXT_ARG (here));
 }
 

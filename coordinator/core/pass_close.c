@@ -309,8 +309,8 @@ static uint64_t compiled_ms (const struct fact_generation *base, const struct re
     return own_ms <= INT64_MAX - base->compile_ms ? base->compile_ms + own_ms : INT64_MAX;
 }
 
-static void publish (struct coord *coord, const struct result *writer, struct attempt_key key, uint64_t now_ms,
-                     struct outbox *out)
+static void pass_close_publish (struct coord *coord, const struct result *writer, struct attempt_key key,
+                                uint64_t now_ms, struct outbox *out)
 {
     const struct seal *seal = &writer->seal;
     const struct fact_generation *base = write_lease_base_generation (coord);
@@ -398,7 +398,7 @@ void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
          warmed = key.pass == PASS_COLD && cache_mode_has_writer (coord->state->plan.cache.mode);
     const struct result *writer = good && warmed && !pass->dropped ? result_of_writer (coord) : NULL;
     if (writer) /* first: a pass that has ended is not closed again by the next process */
-        publish (coord, writer, key, now_ms, out);
+        pass_close_publish (coord, writer, key, now_ms, out);
     record_pass (coord, verdicts, now_ms, out);
     if (warmed && !writer)
         write_lease_abandon (coord, now_ms, out);

@@ -177,8 +177,8 @@ static void judge_metric (const struct proving *proving, const struct reduction_
 }
 
 /* The same words for all with the same report, so that they fold into one line. */
-static void fail (const struct proving *proving, uint32_t at, struct text name, const struct metric *first,
-                  enum proof proof, const char *why, struct text missing)
+static void prove_metrics_fail (const struct proving *proving, uint32_t at, struct text name,
+                                const struct metric *first, enum proof proof, const char *why, struct text missing)
 {
     struct verdict *verdict = &proving->verdicts[at];
     struct arena *arena = &proving->out->arena;
@@ -199,10 +199,10 @@ static void fail_those_at_fault (const struct proving *proving, struct text name
 {
     struct text missing = missing_text (proving->coord, verdict, &proving->out->arena);
     for (uint32_t i = 0; i < verdict->culprits_n; i++)
-        fail (proving, verdict->culprits[i].host, name, first, verdict->culprits[i].proof, verdict->culprits[i].why,
-              (struct text){ 0 });
+        prove_metrics_fail (proving, verdict->culprits[i].host, name, first, verdict->culprits[i].proof,
+                            verdict->culprits[i].why, (struct text){ 0 });
     for (uint32_t i = 0; i < proving->coord->state->pass.parts.n && verdict->culprits_n == 0; i++)
-        fail (proving, i, name, first, verdict->proof, verdict->why, missing);
+        prove_metrics_fail (proving, i, name, first, verdict->proof, verdict->why, missing);
 }
 
 static void prove_metric (struct proving *proving, struct text name, bool required)

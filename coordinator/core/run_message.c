@@ -89,7 +89,8 @@ static void run_pins (const struct coord *coord, const struct plan_host *host, c
 }
 
 /* Alone on its host a program still knows its host's place in the slice. */
-static struct launch_place place_of (const struct coord *coord, uint32_t at, bool alone, struct arena *arena)
+static struct launch_place run_message_place_of (const struct coord *coord, uint32_t at, bool alone,
+                                                 struct arena *arena)
 {
     const struct plan *plan = &coord->state->plan;
     const struct pass_state *pass = &coord->state->pass;
@@ -110,7 +111,7 @@ static struct profile profile_of (const struct coord *coord, uint32_t at, bool a
 {
     struct profile profile = coord->state->plan.profile;
     enum scope scope = coord->state->plan.rungs.items[coord->state->pass.key.rung].scope;
-    struct launch_place place = place_of (coord, at, alone, arena);
+    struct launch_place place = run_message_place_of (coord, at, alone, arena);
     profile.env = launch_variables_of (&coord->state->plan.profile, scope, &place, arena);
     profile.inherit = launch_inherited_by (&coord->state->plan.profile, scope, arena);
     profile.host_env = profile.slice_env = (struct scope_env){ 0 };

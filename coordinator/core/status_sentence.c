@@ -42,7 +42,7 @@ static bool only_followed (const struct verdict *verdict)
 }
 
 /* Who only followed is one of many, whatever it printed. */
-static bool same_cause (const struct grouping *grouping, uint32_t i, uint32_t k)
+static bool status_sentence_same_cause (const struct grouping *grouping, uint32_t i, uint32_t k)
 {
     const struct verdict *a = &grouping->ended->verdicts.items[i], *b = &grouping->ended->verdicts.items[k];
     if (!only_followed (a) && !text_equal_but_numbers (grouping->lines[i], grouping->lines[k]))
@@ -69,7 +69,7 @@ static struct text take_group (struct grouping *grouping, uint32_t like, bool *v
     struct text *names = arena_array (grouping->arena, ended->verdicts.n, sizeof (*names));
     uint32_t n = 0;
     for (uint32_t i = like; i < ended->verdicts.n; i++)
-        if (!grouping->done[i] && same_cause (grouping, i, like)) {
+        if (!grouping->done[i] && status_sentence_same_cause (grouping, i, like)) {
             grouping->done[i] = true;
             *varies |= !text_equal (grouping->lines[i], grouping->lines[like]) ||
                        !text_equal (ended->verdicts.items[i].cause, ended->verdicts.items[like].cause);
@@ -87,13 +87,13 @@ static uint32_t count_left_out (struct grouping *grouping)
         if (grouping->done[i] || only_followed (&ended->verdicts.items[i]))
             continue;
         for (uint32_t k = i + 1; k < ended->verdicts.n; k++)
-            grouping->done[k] = grouping->done[k] || same_cause (grouping, i, k);
+            grouping->done[k] = grouping->done[k] || status_sentence_same_cause (grouping, i, k);
         n++;
     }
     return n;
 }
 
-static void add_group (struct grouping *grouping, uint32_t like, struct buf *line)
+static void status_sentence_add_group (struct grouping *grouping, uint32_t like, struct buf *line)
 {
     const struct verdict *verdict = &grouping->ended->verdicts.items[like];
     struct text error = text_clip (error_line_beside (verdict->outcome, verdict->evidence, verdict->cause),
@@ -121,7 +121,7 @@ static void add_groups (struct grouping *grouping, struct buf *line)
             if (grouping->done[i] || followed != (round == 1) || (round == 1 && shown > 0))
                 continue;
             buf_puts (line, shown++ ? " | " : ": ");
-            add_group (grouping, i, line);
+            status_sentence_add_group (grouping, i, line);
         }
 }
 

@@ -17,23 +17,23 @@ struct attempt {
     bool broken;      /* the connection is of no use any more */
 };
 
-static void note (struct attempt *attempt, const char *key, const char *why)
+static void authentication_note (struct attempt *attempt, const char *key, const char *why)
 {
     size_t before = attempt->tried.len;
     buf_printf (&attempt->tried, "%s%s %s", before ? "; " : "", key, why);
 }
 
 /* True: authenticated. */
-static bool judge (struct attempt *attempt, int rc, const char *key)
+static bool authentication_judge (struct attempt *attempt, int rc, const char *key)
 {
     if (rc == SSH_AUTH_SUCCESS)
         return true;
     if (rc == SSH_AUTH_PARTIAL)
-        note (attempt, key, "(accepted, but the server requires a second method)");
+        authentication_note (attempt, key, "(accepted, but the server requires a second method)");
     else if (rc == SSH_AUTH_DENIED)
-        note (attempt, key, "(not accepted)");
+        authentication_note (attempt, key, "(not accepted)");
     else
-        note (attempt, key, "(the server ended the connection)");
+        authentication_note (attempt, key, "(the server ended the connection)");
     attempt->broken = rc != SSH_AUTH_DENIED && rc != SSH_AUTH_PARTIAL;
     return false;
 }
@@ -42,15 +42,15 @@ static bool by_agent (struct attempt *attempt)
 {
     const char *socket = getenv ("SSH_AUTH_SOCK");
     if (!socket || !*socket) {
-        note (attempt, "agent", "(SSH_AUTH_SOCK is not set)");
+        authentication_note (attempt, "agent", "(SSH_AUTH_SOCK is not set)");
         return false;
     }
-    return judge (attempt, ssh_userauth_agent (attempt->session, NULL), "agent's keys");
+    return authentication_judge (attempt, ssh_userauth_agent (attempt->session, NULL), "agent's keys");
 }
 
 /* ---- key files ---- */
 
-static const char *read_key (const char *path, char *out, size_t out_bytes)
+static const char *authentication_read_key (const char *path, char *out, size_t out_bytes)
 {
     struct stat at;
     int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -81,12 +81,12 @@ static ssh_key load_key (struct attempt *attempt, const char *path)
     char *text = mem_alloc (KEY_FILE_MAX_BYTES);
     ssh_key key = NULL;
     bool asked = false;
-    const char *why = read_key (path, text, KEY_FILE_MAX_BYTES);
+    const char *why = authentication_read_key (path, text, KEY_FILE_MAX_BYTES);
     if (!why && ssh_pki_import_privkey_base64 (text, NULL, no_passphrase, &asked, &key) != SSH_OK)
         why = asked ? "(has a passphrase: load it into an agent with ssh-add)"
                     : "(not a private key that libssh supports)";
     if (why)
-        note (attempt, path, why);
+        authentication_note (attempt, path, why);
     explicit_bzero (text, KEY_FILE_MAX_BYTES);
     mem_free (text);
     return key;
@@ -98,7 +98,7 @@ static bool by_file (struct attempt *attempt, const char *path)
     if (!key)
         return false;
     attempt->offered++;
-    bool proved = judge (attempt, ssh_userauth_publickey (attempt->session, NULL, key), path);
+    bool proved = authentication_judge (attempt, ssh_userauth_publickey (attempt->session, NULL, key), path);
     ssh_key_free (key);
     return proved;
 }
@@ -123,7 +123,7 @@ static void methods_of (ssh_session session, struct buf *out)
         buf_puts (out, "unknown");
 }
 
-static int explain (struct attempt *attempt, const char *user, struct err *err)
+static int authentication_explain (struct attempt *attempt, const char *user, struct err *err)
 {
     struct buf methods;
     buf_init (&methods, TRIED_MAX_BYTES);
@@ -147,8 +147,8 @@ int authenticate (ssh_session session, const char *user, const struct request_ss
     for (uint32_t i = 0; i < ssh->identities_n && !proved && !attempt.broken; i++)
         proved = by_file (&attempt, ssh->identities[i]);
     if (!proved && attempt.tried.len == 0)
-        note (&attempt, "nothing", "(no agent and no identities are configured)");
-    int rc = proved ? 0 : explain (&attempt, user, err);
+        authentication_note (&attempt, "nothing", "(no agent and no identities are configured)");
+    int rc = proved ? 0 : authentication_explain (&attempt, user, err);
     buf_release (&attempt.tried);
     return rc;
 }

@@ -15,7 +15,7 @@ void bootstrap_protocol_begin (struct bootstrap_protocol *bootstrap_protocol, co
                 terms->bundle_head_bytes, terms->bundle_bytes, terms->directory, terms->launch_line ? "" : " exec");
 }
 
-static enum bootstrap_event refuse (struct bootstrap_protocol *bootstrap_protocol, enum step step)
+static enum bootstrap_event bootstrap_protocol_refuse (struct bootstrap_protocol *bootstrap_protocol, enum step step)
 {
     bootstrap_protocol->step = step;
     bootstrap_protocol->state = OVER;
@@ -25,7 +25,7 @@ static enum bootstrap_event refuse (struct bootstrap_protocol *bootstrap_protoco
 /* ---- lines ---- */
 
 /* The first word of `text`, which goes on behind it. */
-static struct text next_word (struct text *text)
+static struct text bootstrap_protocol_next_word (struct text *text)
 {
     struct text word = *text;
     const char *blank = memchr (text->ptr, ' ', text->len);
@@ -43,16 +43,16 @@ static bool find_ours (const struct bootstrap_protocol *bootstrap_protocol, stru
         uint32_t skipped = at + (uint32_t) strlen (ours);
         line = (struct text){ line.ptr + skipped, line.len - skipped };
         *words = line;
-        if (text_is (next_word (words), bootstrap_protocol->terms->nonce))
+        if (text_is (bootstrap_protocol_next_word (words), bootstrap_protocol->terms->nonce))
             return true;
     }
     return false;
 }
 
-static enum bootstrap_event take_host (struct bootstrap_protocol *bootstrap_protocol, struct text words,
-                                       struct err *err)
+static enum bootstrap_event bootstrap_protocol_take_host (struct bootstrap_protocol *bootstrap_protocol,
+                                                          struct text words, struct err *err)
 {
-    struct text machine = next_word (&words);
+    struct text machine = bootstrap_protocol_next_word (&words);
     if (text_is (machine, bootstrap_protocol->terms->machine)) {
         bootstrap_protocol->state = AWAITS_BUNDLE;
         bootstrap_protocol->step = STEP_UPLOAD;
@@ -62,14 +62,14 @@ static enum bootstrap_event take_host (struct bootstrap_protocol *bootstrap_prot
     err_set (err, ERR_REFUSED,
              "the host is a %.*s machine, but the worker of this build runs on %s: use a build for the host's type",
              TEXT_ARG (machine), bootstrap_protocol->terms->machine);
-    return refuse (bootstrap_protocol, STEP_ARCHITECTURE);
+    return bootstrap_protocol_refuse (bootstrap_protocol, STEP_ARCHITECTURE);
 }
 
 static enum bootstrap_event take_refusal (struct bootstrap_protocol *bootstrap_protocol, struct text words,
                                           struct err *err)
 {
     static const enum step may_refuse[] = { STEP_ARCHITECTURE, STEP_UPLOAD, STEP_LIBRARIES, STEP_START };
-    struct text name = next_word (&words);
+    struct text name = bootstrap_protocol_next_word (&words);
     enum step step = STEP_START;
     for (size_t i = 0; i < sizeof may_refuse / sizeof may_refuse[0]; i++)
         if (text_is (name, step_name (may_refuse[i])))
@@ -78,7 +78,7 @@ static enum bootstrap_event take_refusal (struct bootstrap_protocol *bootstrap_p
         err_set (err, ERR_REFUSED, "%.*s", TEXT_ARG (words));
     else
         err_set (err, ERR_REFUSED, "the bootstrap on the host failed and gave no reason");
-    return refuse (bootstrap_protocol, step);
+    return bootstrap_protocol_refuse (bootstrap_protocol, step);
 }
 
 static enum bootstrap_event take_place (struct bootstrap_protocol *bootstrap_protocol, enum bootstrap_event event)
@@ -100,11 +100,11 @@ static enum bootstrap_event take_ready (struct bootstrap_protocol *bootstrap_pro
 static enum bootstrap_event take_ours (struct bootstrap_protocol *bootstrap_protocol, struct text words,
                                        struct buf *to_send, struct err *err)
 {
-    struct text word = next_word (&words);
+    struct text word = bootstrap_protocol_next_word (&words);
     if (text_is (word, "refused"))
         return take_refusal (bootstrap_protocol, words, err);
     if (bootstrap_protocol->state == AWAITS_HOST && text_is (word, "host"))
-        return take_host (bootstrap_protocol, words, err);
+        return bootstrap_protocol_take_host (bootstrap_protocol, words, err);
     if (bootstrap_protocol->state == AWAITS_BUNDLE && text_is (word, "have"))
         return take_place (bootstrap_protocol, BOOTSTRAP_PROTOCOL_HAVE);
     if (bootstrap_protocol->state == AWAITS_BUNDLE && text_is (word, "want")) {
@@ -118,7 +118,7 @@ static enum bootstrap_event take_ours (struct bootstrap_protocol *bootstrap_prot
         return take_ready (bootstrap_protocol, to_send);
     word = text_clip (word, 32);
     err_set (err, ERR_PARSE, "the bootstrap on the host sent \"%.*s\" out of turn", TEXT_ARG (word));
-    return refuse (bootstrap_protocol, bootstrap_protocol->step);
+    return bootstrap_protocol_refuse (bootstrap_protocol, bootstrap_protocol->step);
 }
 
 static enum bootstrap_event take_noise (struct bootstrap_protocol *bootstrap_protocol, struct text line,
@@ -135,11 +135,11 @@ static enum bootstrap_event take_noise (struct bootstrap_protocol *bootstrap_pro
     err_set (err, ERR_LIMIT,
              "the host printed more than %d KiB before the bootstrap: does a login banner or profile print that?",
              BOOTSTRAP_PROTOCOL_NOISE_MAX_BYTES / 1024);
-    return refuse (bootstrap_protocol, bootstrap_protocol->step);
+    return bootstrap_protocol_refuse (bootstrap_protocol, bootstrap_protocol->step);
 }
 
-static enum bootstrap_event take_line (struct bootstrap_protocol *bootstrap_protocol, struct buf *to_send,
-                                       struct err *err)
+static enum bootstrap_event bootstrap_protocol_take_line (struct bootstrap_protocol *bootstrap_protocol,
+                                                          struct buf *to_send, struct err *err)
 {
     struct text line = { bootstrap_protocol->line, (uint32_t) bootstrap_protocol->line_len }, words;
     bool whole = !bootstrap_protocol->too_long;
@@ -162,7 +162,7 @@ static enum bootstrap_event take_byte (struct bootstrap_protocol *bootstrap_prot
                                        struct err *err)
 {
     if (byte == '\n')
-        return take_line (bootstrap_protocol, to_send, err);
+        return bootstrap_protocol_take_line (bootstrap_protocol, to_send, err);
     if (bootstrap_protocol->line_len ==
         BOOTSTRAP_PROTOCOL_LINE_MAX_BYTES) { /* its beginning counts as noise now, the rest as it comes */
         struct text begun = { bootstrap_protocol->line, (uint32_t) bootstrap_protocol->line_len };
@@ -212,5 +212,5 @@ void bootstrap_protocol_note_end (struct bootstrap_protocol *bootstrap_protocol,
     err_set (err, ERR_REFUSED, "the remote shell ended (%s) %s%s%s%s", how, before[bootstrap_protocol->state],
              said.len ? "; its output: \"" : "", said.len ? buf_c (&said) : "", said.len ? "\"" : "");
     buf_release (&said);
-    (void) refuse (bootstrap_protocol, bootstrap_protocol->step);
+    (void) bootstrap_protocol_refuse (bootstrap_protocol, bootstrap_protocol->step);
 }

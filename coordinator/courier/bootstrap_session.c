@@ -43,20 +43,20 @@ struct session {
     struct bootstrap_session_end end; /* its status -1: goes on */
 };
 
-static void finish (struct session *session, int status)
+static void bootstrap_session_finish (struct session *session, int status)
 {
     if (session->end.status < 0)
         session->end.status = status;
 }
 
-static void refuse (struct session *session, enum step step, const struct err *err)
+static void bootstrap_session_refuse (struct session *session, enum step step, const struct err *err)
 {
     if (session->end.status < 0) {
         session->end.refused = true;
         session->end.step = step;
         session->end.why = *err;
     }
-    finish (session, 1);
+    bootstrap_session_finish (session, 1);
 }
 
 /* ---- to the host ---- */
@@ -106,7 +106,7 @@ static void send_more (struct session *session)
             buf_clear (&session->to_send);
             session->sent_bytes = 0;
             if (refill (session, &err) < 0)
-                refuse (session, STEP_UPLOAD, &err);
+                bootstrap_session_refuse (session, STEP_UPLOAD, &err);
             continue;
         }
         ssize_t n = session->transport->ops->say (session->transport, session->to_send.ptr + session->sent_bytes,
@@ -130,15 +130,15 @@ static void begin_upload (struct session *session)
                               "again. Its disk may be damaged, or another user may write there");
     reporter_set_awaited (session->reporter, "the worker bundle to arrive");
     if (open_bundle (session, &err) < 0)
-        refuse (session, STEP_UPLOAD, &err);
+        bootstrap_session_refuse (session, STEP_UPLOAD, &err);
 }
 
-static void take_answer (struct session *session)
+static void bootstrap_session_take_answer (struct session *session)
 {
     reporter_send_worker_answer (session->reporter, text_of (session->bootstrap_protocol.line));
     if (!session->request->launch) { /* it says nothing more before it hears the command */
         session->end.pipes = true;
-        finish (session, 0);
+        bootstrap_session_finish (session, 0);
         return;
     }
     reporter_send_step (session->reporter, STEP_JOIN, "the coordinator");
@@ -146,7 +146,7 @@ static void take_answer (struct session *session)
     session->until_ms = UINT64_MAX; /* the worker waits for GO within a bound of its own, and ends */
 }
 
-static void take_event (struct session *session, enum bootstrap_event event, const struct err *err)
+static void bootstrap_session_take_event (struct session *session, enum bootstrap_event event, const struct err *err)
 {
     switch (event) {
     case BOOTSTRAP_PROTOCOL_NOTHING: break;
@@ -159,18 +159,18 @@ static void take_event (struct session *session, enum bootstrap_event event, con
         reporter_send_step (session->reporter, STEP_LIBRARIES, "the host to test the worker");
         break;
     case BOOTSTRAP_PROTOCOL_READY: reporter_send_step (session->reporter, STEP_START, "the worker's answer"); break;
-    case BOOTSTRAP_PROTOCOL_ANSWER: take_answer (session); break;
-    case BOOTSTRAP_PROTOCOL_REFUSED: refuse (session, session->bootstrap_protocol.step, err); break;
+    case BOOTSTRAP_PROTOCOL_ANSWER: bootstrap_session_take_answer (session); break;
+    case BOOTSTRAP_PROTOCOL_REFUSED: bootstrap_session_refuse (session, session->bootstrap_protocol.step, err); break;
     }
 }
 
-static void take_bytes (struct session *session, struct text received)
+static void bootstrap_session_take_bytes (struct session *session, struct text received)
 {
     struct err err = { 0 };
     while (received.len > 0 && session->end.status < 0)
-        take_event (session,
-                    bootstrap_protocol_receive (&session->bootstrap_protocol, &received, &session->to_send, &err),
-                    &err);
+        bootstrap_session_take_event (
+            session, bootstrap_protocol_receive (&session->bootstrap_protocol, &received, &session->to_send, &err),
+            &err);
 }
 
 /* True: something came, if only the end. */
@@ -183,7 +183,7 @@ static bool listen (struct session *session)
         session->output_ended = session->output_ended || n < 0;
         if (n <= 0)
             return i > 0 || ends;
-        take_bytes (session, (struct text){ bytes, (uint32_t) n });
+        bootstrap_session_take_bytes (session, (struct text){ bytes, (uint32_t) n });
     }
     return true;
 }
@@ -234,23 +234,23 @@ static void explain_lateness (const struct session *session, struct err *err)
     buf_release (&received);
 }
 
-static void take_end (struct session *session, const char *how)
+static void bootstrap_session_take_end (struct session *session, const char *how)
 {
     struct err err = { 0 };
     enum step step = session->bootstrap_protocol.step;
     struct text tail = { session->tail, (uint32_t) session->tail_len };
     if (session->phase == WENT_AHEAD) {
         reporter_send_ended (session->reporter, how);
-        finish (session, 0);
+        bootstrap_session_finish (session, 0);
         return;
     }
     bool silent = session->bootstrap_protocol.state == AWAITS_HOST && session->transport->ops->explain;
     if (!silent || !session->transport->ops->explain (tail, &step, &err))
         bootstrap_protocol_note_end (&session->bootstrap_protocol, how, &err);
-    refuse (session, step, &err);
+    bootstrap_session_refuse (session, step, &err);
 }
 
-static void look_for_end (struct session *session)
+static void bootstrap_session_look_for_end (struct session *session)
 {
     struct buf how;
     buf_init (&how, 256);
@@ -262,7 +262,7 @@ static void look_for_end (struct session *session)
         listen_to_errors (session);
         bool silent = session->output_ended && session->errors_ended;
         if (session->end.status < 0 && (silent || now_ms - session->ended_ms >= LAST_WORDS_MS))
-            take_end (session, buf_c (&how));
+            bootstrap_session_take_end (session, buf_c (&how));
     }
     buf_release (&how);
 }
@@ -283,11 +283,11 @@ static void look_at_clock (struct session *session)
         return;
     if (session->phase == WENT_AHEAD) {
         reporter_send_left (session->reporter);
-        finish (session, 0);
+        bootstrap_session_finish (session, 0);
         return;
     }
     explain_lateness (session, &err);
-    refuse (session, session->reporter->step, &err);
+    bootstrap_session_refuse (session, session->reporter->step, &err);
 }
 
 /* ---- from the coordinator ---- */
@@ -300,7 +300,7 @@ static void go_ahead (struct session *session)
 }
 
 /* Its end: before GO nothing was begun; after it a tied worker is to end, and sees the end of its own input. */
-static void read_input (struct session *session)
+static void bootstrap_session_read_input (struct session *session)
 {
     struct err err = { 0 };
     struct text line;
@@ -312,12 +312,12 @@ static void read_input (struct session *session)
     if (!session->input->ended || (session->phase == WENT_AHEAD && !session->tied))
         return;
     session->end.leave_ms = session->phase == WENT_AHEAD ? TIED_LEAVE_MS : 0;
-    finish (session, session->phase == WENT_AHEAD ? 0 : 1);
+    bootstrap_session_finish (session, session->phase == WENT_AHEAD ? 0 : 1);
 }
 
 /* ---- the loop ---- */
 
-static void wait_for_any (struct session *session, bool at_once)
+static void bootstrap_session_wait_for_any (struct session *session, bool at_once)
 {
     int input_fd = session->input->ended ? -1 : session->input->fd;
     struct pollfd entries[1 + TRANSPORT_FDS_MAX] = { { .fd = input_fd, .events = POLLIN } };
@@ -329,7 +329,7 @@ static void wait_for_any (struct session *session, bool at_once)
     if (wait_ms > look_ms)
         wait_ms = look_ms;
     if (poll (entries, n, (int) wait_ms) > 0 && entries[0].revents)
-        read_input (session);
+        bootstrap_session_read_input (session);
 }
 
 static void run (struct session *session)
@@ -337,13 +337,13 @@ static void run (struct session *session)
     while (session->end.status < 0) {
         send_more (session);
         bool more = listen_to_errors (session);
-        look_for_end (session);
+        bootstrap_session_look_for_end (session);
         look_for_leave (session);
         look_at_clock (session);
         /* Last: a look at an ssh connection takes in packets of every kind, and of those no descriptor tells again. */
         more = listen (session) || more || (session->unread_bytes > 0 && session->sent_bytes == session->to_send.len);
         if (session->end.status < 0)
-            wait_for_any (session, more);
+            bootstrap_session_wait_for_any (session, more);
     }
 }
 

@@ -23,7 +23,7 @@ struct command_pipe {
 
 /* ---- to the host ---- */
 
-static void say (struct command_pipe *pipe)
+static void command_pipe_say (struct command_pipe *pipe)
 {
     const struct transport_ops *ops = pipe->transport->ops;
     while (pipe->to_host_at < pipe->to_host_len) {
@@ -36,7 +36,7 @@ static void say (struct command_pipe *pipe)
     }
 }
 
-static void read_input (struct command_pipe *pipe)
+static void command_pipe_read_input (struct command_pipe *pipe)
 {
     ssize_t n = read (pipe->input->fd, pipe->to_host, sizeof pipe->to_host);
     pipe->over = n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
@@ -67,7 +67,7 @@ static bool tells (const struct command_pipe *pipe)
     return pipe->to_tell_at < pipe->to_tell_len;
 }
 
-static void tell (struct command_pipe *pipe)
+static void command_pipe_tell (struct command_pipe *pipe)
 {
     while (tells (pipe)) {
         ssize_t n = write (STDOUT_FILENO, pipe->to_tell + pipe->to_tell_at, pipe->to_tell_len - pipe->to_tell_at);
@@ -89,7 +89,7 @@ static bool listen (struct command_pipe *pipe)
     pipe->output_ended = n < 0;
     pipe->to_tell_at = 0;
     pipe->to_tell_len = n > 0 ? (size_t) n : 0;
-    tell (pipe);
+    command_pipe_tell (pipe);
     return n > 0;
 }
 
@@ -105,7 +105,7 @@ static void listen_to_errors (struct command_pipe *pipe)
 }
 
 /* What it said before is passed on first. */
-static void look_for_end (struct command_pipe *pipe)
+static void command_pipe_look_for_end (struct command_pipe *pipe)
 {
     struct buf how;
     uint64_t until_ms = clock_boot_ms () + LAST_MS;
@@ -115,14 +115,14 @@ static void look_for_end (struct command_pipe *pipe)
     while (ended && !pipe->over && clock_boot_ms () < until_ms && (listen (pipe) || tells (pipe))) {
         struct pollfd entry = { .fd = tells (pipe) ? STDOUT_FILENO : -1, .events = POLLOUT };
         (void) poll (&entry, 1, tells (pipe) ? LOOK_MS : 0);
-        tell (pipe);
+        command_pipe_tell (pipe);
     }
     pipe->over = pipe->over || ended;
 }
 
 /* ---- the loop ---- */
 
-static void wait_for_any (struct command_pipe *pipe, bool at_once)
+static void command_pipe_wait_for_any (struct command_pipe *pipe, bool at_once)
 {
     bool says = pipe->to_host_at < pipe->to_host_len;
     struct pollfd entries[2 + TRANSPORT_FDS_MAX] = {
@@ -135,7 +135,7 @@ static void wait_for_any (struct command_pipe *pipe, bool at_once)
     if (entries[1].revents & POLLERR)
         pipe->over = true;
     if (entries[0].revents)
-        read_input (pipe);
+        command_pipe_read_input (pipe);
 }
 
 uint64_t command_pipe_run (struct courier_input *input, struct transport *transport)
@@ -146,14 +146,14 @@ uint64_t command_pipe_run (struct courier_input *input, struct transport *transp
         return 0;
     while (!pipe.over) {
         keep_alive (&pipe);
-        say (&pipe);
-        tell (&pipe);
+        command_pipe_say (&pipe);
+        command_pipe_tell (&pipe);
         listen_to_errors (&pipe);
-        look_for_end (&pipe);
+        command_pipe_look_for_end (&pipe);
         /* Last: a look at an ssh connection takes in packets of every kind, and of those no descriptor tells again. */
         bool more = !pipe.over && listen (&pipe);
         if (!pipe.over)
-            wait_for_any (&pipe, more);
+            command_pipe_wait_for_any (&pipe, more);
     }
     return LEAVE_MS;
 }

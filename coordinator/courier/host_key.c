@@ -42,14 +42,14 @@ static void fingerprint (ssh_key key, char out[FINGERPRINT_BYTES])
     ssh_clean_pubkey_hash (&hash);
 }
 
-static const char *type_of (ssh_key key)
+static const char *host_key_type_of (ssh_key key)
 {
     const char *name = ssh_key_type_to_char (ssh_key_type (key)); /* with its curve */
     return name ? name : "unknown";
 }
 
 /* Names are matched without regard to case, as OpenSSH and libssh do (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT). */
-static void name_of (char out[NAME_BYTES], const char *address, uint16_t port)
+static void host_key_name_of (char out[NAME_BYTES], const char *address, uint16_t port)
 {
     if (port == 22)
         snprintf (out, NAME_BYTES, "%s", address);
@@ -98,7 +98,7 @@ static void note_key (struct record *record, ssh_key key, bool revoked)
     if (!same && ssh_key_type (key) == ssh_key_type (record->key))
         memcpy (record->same_type, found, sizeof found);
     else if (!same)
-        buf_printf (&record->types, "%s%s %s", record->types.len ? ", " : "", type_of (key), found);
+        buf_printf (&record->types, "%s%s %s", record->types.len ? ", " : "", host_key_type_of (key), found);
 }
 
 static void copy_line (struct buf *out, const char *line, bool revoked)
@@ -107,7 +107,7 @@ static void copy_line (struct buf *out, const char *line, bool revoked)
         buf_printf (out, HOST_KEY_ALIAS_STAND_IN "%s\n", line + strcspn (line, " \t"));
 }
 
-static void read_line (struct record *record, char *line, uint32_t number)
+static void host_key_read_line (struct record *record, char *line, uint32_t number)
 {
     struct ssh_knownhosts_entry *entry = NULL;
     bool revoked = false;
@@ -145,7 +145,7 @@ int host_key_file_check (const char *known_hosts, struct err *err)
     return 0;
 }
 
-static int read_file (struct record *record, const char *known_hosts, struct err *err)
+static int host_key_read_file (struct record *record, const char *known_hosts, struct err *err)
 {
     FILE *file = fopen (known_hosts, "re");
     char *line = NULL;
@@ -153,7 +153,7 @@ static int read_file (struct record *record, const char *known_hosts, struct err
     if (!file)
         return err_errno (err, ERR_IO, "cannot read the file of known host keys, %s (ssh.known_hosts)", known_hosts);
     for (uint32_t number = 1; getline (&line, &room, file) >= 0; number++)
-        read_line (record, line, number);
+        host_key_read_line (record, line, number);
     bool failed = ferror (file) != 0;
     free (line);
     (void) fclose (file); /* only read */
@@ -166,8 +166,8 @@ int host_key_alias_file (const char *known_hosts, const char *alias, struct err 
     struct record record = { .lines = &lines };
     int fd = memfd_create ("known_hosts", MFD_CLOEXEC);
     buf_init (&lines, ALIAS_FILE_MAX_BYTES);
-    name_of (record.name, alias, 22);
-    int rc = read_file (&record, known_hosts, err);
+    host_key_name_of (record.name, alias, 22);
+    int rc = host_key_read_file (&record, known_hosts, err);
     if (rc == 0 && lines.overflow)
         rc = err_set (err, ERR_LIMIT, "more than %d bytes of %s name this host", ALIAS_FILE_MAX_BYTES, known_hosts);
     else if (rc == 0 && (fd < 0 || fd_write (fd, lines.ptr, lines.len) != 0))
@@ -196,10 +196,11 @@ static int refuse_unknown (const struct record *record, const char *type, const 
                     known_hosts);
 }
 
-static int judge (struct record *record, enum ssh_known_hosts_e verdict, const char *known_hosts, struct err *err)
+static int host_key_judge (struct record *record, enum ssh_known_hosts_e verdict, const char *known_hosts,
+                           struct err *err)
 {
     char seen[FINGERPRINT_BYTES];
-    const char *type = type_of (record->key);
+    const char *type = host_key_type_of (record->key);
     fingerprint (record->key, seen);
     if (record->is_revoked)
         return err_set (err, ERR_REFUSED, "the host presented the %s key %s, which %s marks as revoked", type, seen,
@@ -233,11 +234,11 @@ int host_key_check (ssh_session session, const struct ssh_login *login, const ch
     const char *known_hosts = login->ssh->known_hosts;
     int rc = -1;
     buf_init (&record.types, FOUND_BYTES);
-    name_of (record.name, name, port);
+    host_key_name_of (record.name, name, port);
     if (ssh_get_server_publickey (session, &record.key) != SSH_OK)
         err_set (err, ERR_REFUSED, "the host presented no key");
-    else if (read_file (&record, known_hosts, err) == 0)
-        rc = judge (&record, ssh_session_is_known_server (session), known_hosts, err);
+    else if (host_key_read_file (&record, known_hosts, err) == 0)
+        rc = host_key_judge (&record, ssh_session_is_known_server (session), known_hosts, err);
     ssh_key_free (record.key);
     buf_release (&record.types);
     return rc;

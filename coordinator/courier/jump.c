@@ -114,7 +114,7 @@ static bool is_told_to_end (const struct jump *jump)
     return poll (&entry, 1, 0) != 0;
 }
 
-static bool is_over (const struct jump *jump)
+static bool jump_is_over (const struct jump *jump)
 {
     return jump->fd_ended || (jump->channel_ended && jump->in.len == 0);
 }
@@ -122,13 +122,13 @@ static bool is_over (const struct jump *jump)
 static void *pump (void *owner)
 {
     struct jump *jump = owner;
-    while (!is_over (jump) && !is_told_to_end (jump)) {
+    while (!jump_is_over (jump) && !is_told_to_end (jump)) {
         jump->moved = false;
         take_from_socket (jump);
         give_to_channel (jump);
         give_to_socket (jump);
         take_from_channel (jump); /* last: giving to it takes in packets too, and of those no descriptor tells again */
-        if (!jump->moved && !is_over (jump))
+        if (!jump->moved && !jump_is_over (jump))
             wait_for_more (jump);
     }
     (void) shutdown (jump->fd, SHUT_RDWR); /* the session inside sees its peer gone */

@@ -36,7 +36,7 @@ struct watchdog {
     pthread_t thread;
 };
 
-static bool is_over (const struct pollfd *input)
+static bool courier_is_over (const struct pollfd *input)
 {
     int unread = 0;
     if (!(input->revents & (POLLHUP | POLLRDHUP | POLLERR)))
@@ -44,7 +44,7 @@ static bool is_over (const struct pollfd *input)
     return ioctl (input->fd, FIONREAD, &unread) != 0 || unread == 0;
 }
 
-static void *watch (void *owner)
+static void *courier_watch (void *owner)
 {
     struct watchdog *watchdog = owner;
     struct pollfd entries[] = { { .fd = watchdog->wake_fd, .events = POLLIN },
@@ -61,7 +61,7 @@ static void *watch (void *owner)
             continue; /* EINTR */
         if (entries[0].revents)
             return NULL;
-        if (is_over (&entries[1]))
+        if (courier_is_over (&entries[1]))
             _exit (1); /* nobody is left to be told */
         if (entries[1].revents)
             entries[1].fd = -1; /* said more before it went: the owner will read that */
@@ -74,7 +74,7 @@ static int watchdog_start (struct watchdog *watchdog, struct err *err)
     watchdog->wake_fd = eventfd (0, EFD_CLOEXEC);
     if (watchdog->wake_fd < 0)
         return err_errno (err, ERR_IO, "cannot create an eventfd for the watchdog of start.deadline");
-    errno = pthread_create (&watchdog->thread, NULL, watch, watchdog);
+    errno = pthread_create (&watchdog->thread, NULL, courier_watch, watchdog);
     if (errno == 0)
         return 0;
     err_errno (err, ERR_IO, "cannot start a thread for the watchdog of start.deadline");
@@ -130,8 +130,8 @@ static struct transport *open_srun (const struct request *request, struct report
     return transport_srun_open (request, err);
 }
 
-static int carry_out (struct request *request, struct reporter *reporter, struct courier_input *input,
-                      uint64_t until_ms)
+static int courier_carry_out (struct request *request, struct reporter *reporter, struct courier_input *input,
+                              uint64_t until_ms)
 {
     char near_end[HOST_NAME_BYTES] = "";
     struct err err = { 0 };
@@ -153,7 +153,7 @@ static int carry_out (struct request *request, struct reporter *reporter, struct
     return end.status;
 }
 
-static int take_request (struct request *request, struct courier_input *input, bool exec, struct err *err)
+static int courier_take_request (struct request *request, struct courier_input *input, bool exec, struct err *err)
 {
     uint64_t until_ms = clock_boot_ms () + REQUEST_WAIT_MS;
     struct text line, launch_line = { 0 };
@@ -188,9 +188,9 @@ static int carry (bool exec)
     reporter_init (&reporter, STDOUT_FILENO);
     input_init (&input, STDIN_FILENO);
     signal (SIGPIPE, SIG_IGN); /* ends of pipes are seen where they are written to */
-    if (take_request (&request, &input, exec, &err) == 0) {
+    if (courier_take_request (&request, &input, exec, &err) == 0) {
         show_in_ps (&request);
-        status = carry_out (&request, &reporter, &input, began_ms + request.deadline_ms);
+        status = courier_carry_out (&request, &reporter, &input, began_ms + request.deadline_ms);
     } else {
         reporter_send_refused (&reporter, err.text);
     }

@@ -32,7 +32,7 @@ static void write_all (int fd, const char *bytes, size_t len)
 }
 
 /* Uses `line` up. Call with the lock held. */
-static void say (struct reporter *reporter, json_t *line)
+static void reporter_say (struct reporter *reporter, json_t *line)
 {
     char *words = line ? json_dumps (line, JSON_COMPACT) : NULL;
     if (words) {
@@ -53,7 +53,8 @@ void reporter_send_step (struct reporter *reporter, enum step step, const char *
     reporter->step = step;
     reporter->awaited = awaited;
     if (news && !reporter->over)
-        say (reporter, json_pack ("{s:i, s:s}", "sliceup-courier", REPORTER_PROTOCOL, "step", step_name (step)));
+        reporter_say (reporter,
+                      json_pack ("{s:i, s:s}", "sliceup-courier", REPORTER_PROTOCOL, "step", step_name (step)));
     pthread_mutex_unlock (&reporter->lock);
 }
 
@@ -68,7 +69,7 @@ void reporter_send_remark (struct reporter *reporter, const char *sentence)
 {
     pthread_mutex_lock (&reporter->lock);
     if (!reporter->over)
-        say (reporter, json_pack ("{s:i, s:s}", "sliceup-courier", REPORTER_PROTOCOL, "found", sentence));
+        reporter_say (reporter, json_pack ("{s:i, s:s}", "sliceup-courier", REPORTER_PROTOCOL, "found", sentence));
     pthread_mutex_unlock (&reporter->lock);
 }
 
@@ -103,7 +104,7 @@ static void say_last (struct reporter *reporter, const char *word, const char *n
         json_object_set_new (line, "why", json_stringn (kept.ptr, kept.len));
     else if (line)
         json_object_set_new (line, word, json_stringn (kept.ptr, kept.len));
-    say (reporter, line);
+    reporter_say (reporter, line);
     buf_release (&safe);
     reporter->over = true;
 }
@@ -138,7 +139,7 @@ void reporter_send_left (struct reporter *reporter)
 {
     pthread_mutex_lock (&reporter->lock);
     if (!reporter->over)
-        say (reporter, json_pack ("{s:i, s:b}", "sliceup-courier", REPORTER_PROTOCOL, "left", 1));
+        reporter_say (reporter, json_pack ("{s:i, s:b}", "sliceup-courier", REPORTER_PROTOCOL, "left", 1));
     reporter->over = true;
     pthread_mutex_unlock (&reporter->lock);
 }

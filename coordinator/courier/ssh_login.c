@@ -239,7 +239,7 @@ static int wait_connected (int fd, uint64_t until_ms)
     }
 }
 
-static int connect_to (const struct addrinfo *to, uint64_t until_ms, int *why)
+static int ssh_login_connect_to (const struct addrinfo *to, uint64_t until_ms, int *why)
 {
     int fd = socket (to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     *why = fd < 0 ? errno : 0;
@@ -259,7 +259,7 @@ static int connect_any (const struct addrinfo *list, uint16_t port, uint64_t unt
     int fd = -1, why = 0;
     for (const struct addrinfo *at = list; at && fd < 0; at = at->ai_next) {
         uint64_t share_ms = clock_boot_ms () + ONE_ADDRESS_MS;
-        fd = connect_to (at, at->ai_next && share_ms < until_ms ? share_ms : until_ms, &why);
+        fd = ssh_login_connect_to (at, at->ai_next && share_ms < until_ms ? share_ms : until_ms, &why);
     }
     errno = why;
     if (fd < 0)

@@ -27,7 +27,7 @@ struct transport_srun {
 
 /* ---- the running program ---- */
 
-static size_t watch (struct transport *transport, bool to_send, struct pollfd entries[TRANSPORT_FDS_MAX])
+static size_t transport_srun_watch (struct transport *transport, bool to_send, struct pollfd entries[TRANSPORT_FDS_MAX])
 {
     const struct transport_srun *srun = (const struct transport_srun *) transport;
     entries[0] = (struct pollfd){ .fd = srun->out, .events = POLLIN };
@@ -43,7 +43,8 @@ static void drop (int *fd)
     *fd = -1;
 }
 
-static ssize_t receive (struct transport *transport, enum transport_stream stream, void *bytes, size_t max)
+static ssize_t transport_srun_receive (struct transport *transport, enum transport_stream stream, void *bytes,
+                                       size_t max)
 {
     struct transport_srun *srun = (struct transport_srun *) transport;
     int *fd = stream == TRANSPORT_ERROR ? &srun->error : &srun->out;
@@ -56,14 +57,14 @@ static ssize_t receive (struct transport *transport, enum transport_stream strea
     return -1;
 }
 
-static ssize_t say (struct transport *transport, const void *bytes, size_t len)
+static ssize_t transport_srun_say (struct transport *transport, const void *bytes, size_t len)
 {
     struct transport_srun *srun = (struct transport_srun *) transport;
     ssize_t n = srun->in < 0 ? -1 : write (srun->in, bytes, len); /* SIGPIPE is ignored (main.c) */
     return n < 0 && srun->in >= 0 && (errno == EAGAIN || errno == EINTR) ? 0 : n;
 }
 
-static void reap (struct transport_srun *srun, int flags)
+static void transport_srun_reap (struct transport_srun *srun, int flags)
 {
     if (srun->pid > 0 && waitpid (srun->pid, &srun->status, flags) == srun->pid)
         srun->pid = 0;
@@ -72,7 +73,7 @@ static void reap (struct transport_srun *srun, int flags)
 static bool ended (struct transport *transport, struct buf *how)
 {
     struct transport_srun *srun = (struct transport_srun *) transport;
-    reap (srun, WNOHANG);
+    transport_srun_reap (srun, WNOHANG);
     if (srun->pid > 0)
         return false;
     if (WIFEXITED (srun->status))
@@ -85,7 +86,8 @@ static bool ended (struct transport *transport, struct buf *how)
 static void wait_reaped (struct transport_srun *srun, uint64_t timeout_ms)
 {
     uint64_t until_ms = clock_boot_ms () + timeout_ms;
-    for (reap (srun, WNOHANG); srun->pid > 0 && clock_boot_ms () < until_ms; reap (srun, WNOHANG))
+    for (transport_srun_reap (srun, WNOHANG); srun->pid > 0 && clock_boot_ms () < until_ms;
+         transport_srun_reap (srun, WNOHANG))
         (void) poll (NULL, 0, LOOK_MS);
 }
 
@@ -99,7 +101,7 @@ static void close_transport (struct transport *transport, uint64_t leave_ms)
     wait_reaped (srun, TERM_MS);
     if (srun->pid > 0) {
         (void) kill (srun->pid, SIGKILL);
-        reap (srun, 0);
+        transport_srun_reap (srun, 0);
     }
     drop (&srun->out);
     drop (&srun->error);
@@ -130,7 +132,7 @@ static const struct {
     { "cannot be run", STEP_CONNECT, "check that srun is on the PATH of this machine" },
 };
 
-static void refuse (struct text said, const char *advice, struct err *err)
+static void transport_srun_refuse (struct text said, const char *advice, struct err *err)
 {
     struct buf words;
     buf_init (&words, SAID_MAX_BYTES);
@@ -140,7 +142,7 @@ static void refuse (struct text said, const char *advice, struct err *err)
     buf_release (&words);
 }
 
-static bool explain (struct text received, enum step *step, struct err *err)
+static bool transport_srun_explain (struct text received, enum step *step, struct err *err)
 {
     struct text said = transport_last_line (received);
     const char *advice = "";
@@ -157,13 +159,16 @@ static bool explain (struct text received, enum step *step, struct err *err)
                 (struct text){ received.ptr, end ? (uint32_t) (end - received.ptr) : received.len });
         }
     }
-    refuse (said, advice, err);
+    transport_srun_refuse (said, advice, err);
     return true;
 }
 
-static const struct transport_ops ops = {
-    .watch = watch, .receive = receive, .say = say, .ended = ended, .explain = explain, .close = close_transport
-};
+static const struct transport_ops ops = { .watch = transport_srun_watch,
+                                          .receive = transport_srun_receive,
+                                          .say = transport_srun_say,
+                                          .ended = ended,
+                                          .explain = transport_srun_explain,
+                                          .close = close_transport };
 
 /* ---- getting there ---- */
 
@@ -173,7 +178,7 @@ struct arguments {
     struct arena arena;
 };
 
-static void add (struct arguments *arguments, const char *option, const char *value)
+static void transport_srun_add (struct arguments *arguments, const char *option, const char *value)
 {
     assert (arguments->n < ARGUMENTS_MAX);
     arguments->items[arguments->n++] = value ? text_format (&arguments->arena, "%s%s", option, value).ptr : option;
@@ -184,21 +189,21 @@ static void add (struct arguments *arguments, const char *option, const char *va
 static void arguments_of (struct arguments *arguments, const struct request *request)
 {
     const struct request_slurm *slurm = &request->slurm;
-    add (arguments, "srun", NULL);
+    transport_srun_add (arguments, "srun", NULL);
     for (uint32_t i = 0; i < slurm->options_n; i++)
-        add (arguments, slurm->options[i], NULL);
+        transport_srun_add (arguments, slurm->options[i], NULL);
     if (*slurm->account)
-        add (arguments, "--account=", slurm->account);
+        transport_srun_add (arguments, "--account=", slurm->account);
     if (*slurm->partition)
-        add (arguments, "--partition=", slurm->partition);
+        transport_srun_add (arguments, "--partition=", slurm->partition);
     if (getenv ("SLURM_JOB_ID"))
-        add (arguments, "--overlap", NULL);
-    add (arguments, "--nodelist=", request->host);
+        transport_srun_add (arguments, "--overlap", NULL);
+    transport_srun_add (arguments, "--nodelist=", request->host);
     const char *const fixed[] = { "--nodes=1",    "--ntasks=1", "--job-name=sliceup",
                                   "--unbuffered", "--chdir=/",  "--export=PATH,HOME,LANG,TZ",
                                   "/bin/sh",      "-c",         bootstrap_script };
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
-        add (arguments, fixed[i], NULL);
+        transport_srun_add (arguments, fixed[i], NULL);
 }
 
 /* What srun takes from the environment as if it were an option (srun(1), INPUT ENVIRONMENT VARIABLES) and no option
@@ -226,7 +231,7 @@ static _Noreturn void become (const struct arguments *arguments, const int ends[
     _exit (NO_PROGRAM);
 }
 
-static void close_all (const int fds[6])
+static void transport_srun_close_all (const int fds[6])
 {
     for (int i = 0; i < 6; i++)
         if (fds[i] >= 0)
@@ -247,18 +252,18 @@ static int open_pipes (int pipes[6])
     return 0;
 }
 
-static int start (struct transport_srun *srun, const struct arguments *arguments, struct err *err)
+static int transport_srun_start (struct transport_srun *srun, const struct arguments *arguments, struct err *err)
 {
     int pipes[6];
     pid_t parent = getpid ();
     if (open_pipes (pipes) != 0 || (srun->pid = fork ()) < 0) {
         err_errno (err, ERR_IO, "cannot create a pipe or process for srun");
-        close_all (pipes);
+        transport_srun_close_all (pipes);
         return -1;
     }
     if (srun->pid == 0)
         become (arguments, (int[]){ pipes[0], pipes[3], pipes[5] }, parent);
-    close_all ((int[]){ pipes[0], -1, -1, pipes[3], -1, pipes[5] });
+    transport_srun_close_all ((int[]){ pipes[0], -1, -1, pipes[3], -1, pipes[5] });
     srun->in = pipes[1];
     srun->out = pipes[2];
     srun->error = pipes[4];
@@ -271,7 +276,7 @@ struct transport *transport_srun_open (const struct request *request, struct err
     struct arguments arguments = { 0 };
     *srun = (struct transport_srun){ .transport.ops = &ops, .in = -1, .out = -1, .error = -1 };
     arguments_of (&arguments, request);
-    int rc = start (srun, &arguments, err);
+    int rc = transport_srun_start (srun, &arguments, err);
     arena_release (&arguments.arena);
     if (rc == 0)
         return &srun->transport;

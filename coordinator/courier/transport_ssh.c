@@ -13,7 +13,7 @@ struct transport_ssh {
 
 /* ---- the running program ---- */
 
-static size_t watch (struct transport *transport, bool to_send, struct pollfd entries[TRANSPORT_FDS_MAX])
+static size_t transport_ssh_watch (struct transport *transport, bool to_send, struct pollfd entries[TRANSPORT_FDS_MAX])
 {
     const struct transport_ssh *ssh = (const struct transport_ssh *) transport;
     /* What opens a full window may have been taken in by `hear`, and no descriptor tells that again. */
@@ -23,7 +23,8 @@ static size_t watch (struct transport *transport, bool to_send, struct pollfd en
     return 1;
 }
 
-static ssize_t receive (struct transport *transport, enum transport_stream stream, void *bytes, size_t max)
+static ssize_t transport_ssh_receive (struct transport *transport, enum transport_stream stream, void *bytes,
+                                      size_t max)
 {
     struct transport_ssh *ssh = (struct transport_ssh *) transport;
     int n = ssh->lost ? -1
@@ -33,7 +34,7 @@ static ssize_t receive (struct transport *transport, enum transport_stream strea
     return n >= 0 ? n : -1;
 }
 
-static ssize_t say (struct transport *transport, const void *bytes, size_t len)
+static ssize_t transport_ssh_say (struct transport *transport, const void *bytes, size_t len)
 {
     struct transport_ssh *ssh = (struct transport_ssh *) transport;
     int n = ssh->lost ? -1 : ssh_channel_write (ssh->channel, bytes, (uint32_t) len);
@@ -70,9 +71,11 @@ static void close_transport (struct transport *transport, uint64_t leave_ms)
     mem_free (ssh);
 }
 
-static const struct transport_ops ops = {
-    .watch = watch, .receive = receive, .say = say, .ended = ended, .close = close_transport
-};
+static const struct transport_ops ops = { .watch = transport_ssh_watch,
+                                          .receive = transport_ssh_receive,
+                                          .say = transport_ssh_say,
+                                          .ended = ended,
+                                          .close = close_transport };
 
 /* ---- getting there ---- */
 

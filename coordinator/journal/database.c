@@ -72,7 +72,7 @@ bool database_may_write_beside (const char *path)
     return faccessat (AT_FDCWD, folder, W_OK, AT_EACCESS) == 0;
 }
 
-static int explain (sqlite3 *db, const char *path, const char *doing, struct err *err)
+static int database_explain (sqlite3 *db, const char *path, const char *doing, struct err *err)
 {
     int system = sqlite3_system_errno (db), code = sqlite3_errcode (db);
     if (code == SQLITE_FULL)
@@ -94,7 +94,7 @@ static int explain (sqlite3 *db, const char *path, const char *doing, struct err
 
 int database_fail (sqlite3 *db, const char *doing, struct err *err)
 {
-    return explain (db, sqlite3_db_filename (db, "main"), doing, err);
+    return database_explain (db, sqlite3_db_filename (db, "main"), doing, err);
 }
 
 /* What the file says of its own schema is input: no triggers, no views, no functions with side effects. */
@@ -122,7 +122,7 @@ sqlite3 *database_open (const char *path, enum database_use use, int busy_ms, st
         if (database_run (db, "PRAGMA cell_size_check = ON", "set up SQLite", err) == 0)
             return db;
     } else {
-        explain (db, path, "open the database", err); /* it does not know its own name yet */
+        database_explain (db, path, "open the database", err); /* it does not know its own name yet */
     }
     database_close (db);
     return NULL;

@@ -102,7 +102,7 @@ static int demand_wal (sqlite3 *db, struct err *err)
 }
 
 /* The page size counts before the first table only, the sync level for this connection only. */
-static int settle (sqlite3 *db, struct err *err)
+static int journal_settle (sqlite3 *db, struct err *err)
 {
     /* 8 KiB: half the write calls of 4 KiB in a burst, and one page still holds a usual fact and the commit's note. */
     if (database_run (db, "PRAGMA page_size = 8192", "set the page size", err) != 0)
@@ -144,7 +144,7 @@ static int make_whole (const char *path, const char *run_id_hex, struct err *err
     if (database_file_create (path, err) != 0)
         return -1;
     sqlite3 *db = database_open (path, DATABASE_WRITE, WRITE_BUSY_MS, err);
-    int rc = db && settle (db, err) == 0 && create_tables (db, run_id_hex, err) == 0 ? 0 : -1;
+    int rc = db && journal_settle (db, err) == 0 && create_tables (db, run_id_hex, err) == 0 ? 0 : -1;
     database_close (db);
     return rc;
 }
@@ -193,7 +193,7 @@ struct journal *journal_create (const char *path, const char *run_id_hex, struct
     if (journal->lock_fd < 0 || place_whole (journal, path, run_id_hex, err) != 0)
         goto out;
     journal->db = open_to_write (path, err);
-    if (!journal->db || settle (journal->db, err) != 0)
+    if (!journal->db || journal_settle (journal->db, err) != 0)
         goto out;
     journal->writer = journal_writer_start (journal->db, journal->marker, 0, journal_chain_start (run_id_hex), err);
     if (journal->writer)
@@ -244,7 +244,7 @@ struct journal *journal_open (const char *path, struct err *err)
     if (journal->lock_fd < 0 || find_end (path, &end, err) != 0)
         goto out;
     journal->db = open_to_write (path, err);
-    if (!journal->db || settle (journal->db, err) != 0 || vouch (journal, path, &end, err) != 0)
+    if (!journal->db || journal_settle (journal->db, err) != 0 || vouch (journal, path, &end, err) != 0)
         goto out;
     journal->writer = journal_writer_start (journal->db, journal->marker, end.last, end.chain, err);
     if (journal->writer)

@@ -255,7 +255,7 @@ int journal_is_locked (const char *path, int64_t *pid, struct err *err)
 /* ---- which process holds a journal: by the lock that the kernel shows, not by the number in its file ---- */
 enum { FDINFO_MAX_BYTES = 64 << 10, DESCRIPTORS_MAX = 1 << 20 };
 
-static bool is_file (const char *path, const struct stat *st)
+static bool journal_lock_is_file (const char *path, const struct stat *st)
 {
     struct stat is;
     return stat (path, &is) == 0 && is.st_dev == st->st_dev && is.st_ino == st->st_ino;
@@ -280,7 +280,7 @@ static bool descriptor_holds (int64_t pid, const char *name, const char *path)
     snprintf (link, sizeof link, "/proc/%" PRId64 "/fd/%.20s", pid, name);
     int len = snprintf (lock, sizeof lock, "%s.lock", path);
     if (len < 0 || (size_t) len >= sizeof lock || stat (link, &st) != 0 ||
-        (!is_file (lock, &st) && !is_file (journal_mark_path (path, mark), &st)))
+        (!journal_lock_is_file (lock, &st) && !journal_lock_is_file (journal_mark_path (path, mark), &st)))
         return false;
     snprintf (link, sizeof link, "/proc/%" PRId64 "/fdinfo/%.20s", pid, name);
     return has_write_lock (link);

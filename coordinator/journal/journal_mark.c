@@ -87,7 +87,7 @@ static bool of_another_boot (const struct note *note)
 }
 
 /* What the slots say together. -1: errno. */
-static int look (int fd, const char *run_id, struct journal_mark *out)
+static int journal_mark_look (int fd, const char *run_id, struct journal_mark *out)
 {
     struct note newest = { 0 }, note;
     uint32_t valid_n = 0;
@@ -124,7 +124,7 @@ int journal_mark_read (const char *journal_path, const char *run_id, struct jour
         return err_set (err, why.code, "%s", why.text);
     int rc = 0;
     for (int i = 0; rc == 0 && i < LOOKS; i++) {
-        if (look (fd, run_id, out) < 0)
+        if (journal_mark_look (fd, run_id, out) < 0)
             rc = err_errno (err, ERR_IO, "cannot read %s", path);
         if (rc < 0 || out->state == MARK_WHOLE || journal_is_locked (journal_path, NULL, NULL) == 0)
             break;

@@ -43,8 +43,8 @@ static int put_of (const struct journal_marker *marker, const char *boot, uint32
     return write_at (marker, note, sizeof note, slot, err);
 }
 
-static int put (const struct journal_marker *marker, uint32_t slot, uint64_t index, const struct digest *chain,
-                struct err *err)
+static int journal_marker_put (const struct journal_marker *marker, uint32_t slot, uint64_t index,
+                               const struct digest *chain, struct err *err)
 {
     return put_of (marker, marker->boot, slot, index, chain, err);
 }
@@ -136,7 +136,8 @@ static int put_all (const struct journal_marker *marker, uint64_t index, const s
 {
     static const uint8_t empty[MARK_SLOT_BYTES];
     for (uint32_t slot = 0; slot < MARK_SLOTS; slot++) {
-        if (write_at (marker, empty, sizeof empty, slot, err) != 0 || put (marker, slot, index, chain, err) != 0)
+        if (write_at (marker, empty, sizeof empty, slot, err) != 0 ||
+            journal_marker_put (marker, slot, index, chain, err) != 0)
             return -1;
     }
     return 0;
@@ -162,7 +163,7 @@ static int repair (struct journal_marker *marker, const struct journal_mark *mar
     return repeat (marker, mark, mark->boot, err) == 0 ? repeat (marker, mark, marker->boot, err) : -1;
 }
 
-static int hold (const struct journal_marker *marker, struct err *err)
+static int journal_marker_hold (const struct journal_marker *marker, struct err *err)
 {
     if (journal_lock_mark (marker->fd) == 0)
         return 0;
@@ -179,7 +180,7 @@ struct journal_marker *journal_marker_create (const char *journal_path, const ch
     marker->fd = open (marker->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (marker->fd < 0)
         err_errno (err, errno == EEXIST ? ERR_STATE : ERR_IO, "cannot create %s", marker->path);
-    else if (hold (marker, err) == 0 && put_all (marker, 0, &start, err) == 0)
+    else if (journal_marker_hold (marker, err) == 0 && put_all (marker, 0, &start, err) == 0)
         return marker;
     journal_marker_close (marker);
     return NULL;
@@ -218,7 +219,7 @@ struct journal_marker *journal_marker_open (const char *journal_path, const char
         return journal_marker_create (journal_path, run_id, err);
     struct journal_marker *marker = marker_make (journal_path, run_id);
     struct digest start = journal_chain_start (run_id);
-    if (open_private (marker, err) == 0 && hold (marker, err) == 0 &&
+    if (open_private (marker, err) == 0 && journal_marker_hold (marker, err) == 0 &&
         (mark.state == MARK_WHOLE ? repair (marker, &mark, err) : put_all (marker, 0, &start, err)) == 0)
         return marker;
     journal_marker_close (marker);
@@ -228,7 +229,7 @@ struct journal_marker *journal_marker_open (const char *journal_path, const char
 int journal_marker_set (struct journal_marker *marker, uint64_t index, const struct digest *chain, struct err *err)
 {
     pthread_mutex_lock (&marker->mutex);
-    int failed = marker->failed, rc = failed ? -1 : put (marker, marker->written, index, chain, err);
+    int failed = marker->failed, rc = failed ? -1 : journal_marker_put (marker, marker->written, index, chain, err);
     marker->dirty = true;
     pthread_cond_signal (&marker->set);
     pthread_mutex_unlock (&marker->mutex);

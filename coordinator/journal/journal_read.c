@@ -150,7 +150,7 @@ static int verify_end (struct journal_reader *reader, struct err *err)
 }
 
 /* Nothing follows the end of the run, so a journal that holds it is known to be whole without its mark. */
-static bool is_over (const struct journal_reader *reader)
+static bool journal_read_is_over (const struct journal_reader *reader)
 {
     struct fact fact;
     struct arena arena = { 0 };
@@ -172,7 +172,7 @@ static int verify_acknowledged (const struct journal_reader *reader, struct err 
                   mark->index);
         return damaged (reader, reader->index + 1, what, err);
     }
-    if (mark->state == MARK_WHOLE || !reader->marked || is_over (reader))
+    if (mark->state == MARK_WHOLE || !reader->marked || journal_read_is_over (reader))
         return 0;
     return err_set (
         err, ERR_DAMAGE,
@@ -314,7 +314,7 @@ static int meta_check (struct journal_reader *reader, sqlite3_stmt *meta, struct
     return meta_marked (reader, meta, err);
 }
 
-static sqlite3_stmt *prepare (const struct journal_reader *reader, const char *sql, struct err *err)
+static sqlite3_stmt *journal_read_prepare (const struct journal_reader *reader, const char *sql, struct err *err)
 {
     sqlite3_stmt *statement = database_prepare (reader->db, sql, NULL);
     if (!statement)
@@ -324,15 +324,16 @@ static sqlite3_stmt *prepare (const struct journal_reader *reader, const char *s
 
 static int reader_prepare (struct journal_reader *reader, struct err *err)
 {
-    sqlite3_stmt *meta = prepare (reader, "SELECT value FROM meta WHERE name = ?1", err);
+    sqlite3_stmt *meta = journal_read_prepare (reader, "SELECT value FROM meta WHERE name = ?1", err);
     int rc = meta ? meta_check (reader, meta, err) : -1;
     sqlite3_finalize (meta); /* repeats an error that is in `err` */
     if (rc != 0)
         return -1;
-    reader->facts = prepare (reader, "SELECT idx, bytes, chain FROM fact WHERE idx > ?1 ORDER BY idx", err);
+    reader->facts = journal_read_prepare (reader, "SELECT idx, bytes, chain FROM fact WHERE idx > ?1 ORDER BY idx",
+                                          err);
     if (!reader->facts)
         return -1;
-    reader->last = prepare (reader, "SELECT value FROM meta WHERE name = 'last'", err);
+    reader->last = journal_read_prepare (reader, "SELECT value FROM meta WHERE name = 'last'", err);
     return reader->last ? 0 : -1;
 }
 
@@ -430,7 +431,7 @@ static int ask_for_facts (struct journal_reader *reader, bool *any, struct err *
 {
     static const char asks[] = "SELECT EXISTS (SELECT 1 FROM fact)"
                                " OR (SELECT value FROM meta WHERE name = 'last') IS NOT 0";
-    sqlite3_stmt *ask = prepare (reader, asks, err);
+    sqlite3_stmt *ask = journal_read_prepare (reader, asks, err);
     int rc = ask ? sqlite3_step (ask) : SQLITE_ERROR;
     if (rc == SQLITE_ROW)
         *any = sqlite3_column_int (ask, 0) != 0;

@@ -107,7 +107,7 @@ static void wake (struct journal_writer *writer)
     assert (n == sizeof one || errno == EAGAIN); /* EAGAIN: the counter is full, so it is readable */
 }
 
-static void fail (struct journal_writer *writer, const struct err *problem)
+static void journal_writer_fail (struct journal_writer *writer, const struct err *problem)
 {
     pthread_mutex_lock (&writer->mutex);
     writer->failed = true;
@@ -153,7 +153,7 @@ static void *write_facts (void *owner)
         uint64_t last = 0;
         if (commit_all (writer, &last, &problem) != 0 ||
             journal_marker_set (writer->marker, last, &writer->chain, &problem) != 0) {
-            fail (writer, &problem);
+            journal_writer_fail (writer, &problem);
             return NULL;
         }
         atomic_store (&writer->durable, last);

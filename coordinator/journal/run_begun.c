@@ -115,7 +115,7 @@ static bool has_facts (const struct run_dir *dir, bool being_made)
     return any;
 }
 
-static bool is_there (const struct run_dir *dir, const char *name)
+static bool run_begun_is_there (const struct run_dir *dir, const char *name)
 {
     char path[RUN_PATH_BYTES];
     struct stat at;
@@ -142,8 +142,8 @@ int run_begun_record (const struct run_dir *dir, struct err *err)
 /* Of a run whose facts are gone. */
 static const char *what_is_gone (const struct run_dir *dir)
 {
-    bool mark = is_there (dir, "journal.db.mark");
-    if (!is_there (dir, "journal.db"))
+    bool mark = run_begun_is_there (dir, "journal.db.mark");
+    if (!run_begun_is_there (dir, "journal.db"))
         return mark ? "is missing, and its mark, journal.db.mark, names no fact"
                     : "and its mark, journal.db.mark, are missing";
     return "holds no fact"; /* whether its log was there cannot be told: reading it has made an empty one */
@@ -153,7 +153,7 @@ static const char *what_is_gone (const struct run_dir *dir)
 static int no_facts (const struct run_dir *dir, bool unbegun, struct err *err)
 {
     char path[RUN_PATH_BYTES];
-    if (!is_there (dir, ""))
+    if (!run_begun_is_there (dir, ""))
         return err_set (err, ERR_USAGE, "run %.8s no longer exists: another process has just removed it", dir->id);
     if (unbegun && !asked_hosts (dir))
         return err_set (err, ERR_USAGE,
@@ -176,7 +176,7 @@ int run_begun_check (const struct run_dir *dir, struct err *err)
         return err_set (err, ERR_STATE, "run %.8s is just starting and has recorded no facts yet: try again", dir->id);
     struct err why = { 0 };
     no_facts (dir, unbegun, &why);
-    if (why.code != ERR_USAGE || !is_there (dir, ""))
+    if (why.code != ERR_USAGE || !run_begun_is_there (dir, ""))
         return err_set (err, why.code, "%s", why.text);
     return err_set (err, ERR_USAGE, "%s; sliceup resume %.8s removes its folder", why.text, dir->id);
 }
@@ -229,7 +229,7 @@ int run_begun_check_or_remove (const struct run_dir *dir, struct err *err)
 
 #define REMOVING ".removing-"
 
-static void note_end (void *owner, const struct fact *fact)
+static void run_begun_note_end (void *owner, const struct fact *fact)
 {
     *(bool *) owner |= fact->kind == FACT_RUN_ENDED;
 }
@@ -237,7 +237,7 @@ static void note_end (void *owner, const struct fact *fact)
 static int check_ended (const struct run_dir *dir, struct err *err)
 {
     bool ended = false;
-    if (run_facts_each (dir, note_end, &ended, err) < 0)
+    if (run_facts_each (dir, run_begun_note_end, &ended, err) < 0)
         return err_prefix (err, "cannot be read");
     return ended ? 0 : err_set (err, ERR_STATE, "has not ended; sliceup resume %.8s takes it over", dir->id);
 }

@@ -41,7 +41,7 @@ const char *run_dir_log_path (const struct run_dir *dir, const struct plan *plan
     return run_dir_path (dir, name, out);
 }
 
-static bool is_word (struct text name)
+static bool run_dir_is_word (struct text name)
 {
     return name.len && name.len <= ID_MAX_BYTES && name.ptr[0] != '.' && memchr (name.ptr, '/', name.len) == NULL &&
            memchr (name.ptr, '\0', name.len) == NULL;
@@ -50,10 +50,10 @@ static bool is_word (struct text name)
 bool run_dir_names_path_safe (const struct plan *plan)
 {
     for (uint32_t i = 0; i < plan->hosts.n; i++)
-        if (!host_name_valid (plan->hosts.items[i].name) || !is_word (plan->hosts.items[i].name))
+        if (!host_name_valid (plan->hosts.items[i].name) || !run_dir_is_word (plan->hosts.items[i].name))
             return false;
     for (uint32_t i = 0; i < plan->rungs.n; i++)
-        if (!is_word (plan->rungs.items[i].id))
+        if (!run_dir_is_word (plan->rungs.items[i].id))
             return false;
     return true;
 }
@@ -152,7 +152,7 @@ struct listed {
     uint64_t created_ms, held_ms;
 };
 
-static int newest_first (const void *a, const void *b)
+static int run_dir_newest_first (const void *a, const void *b)
 {
     const struct listed *x = a, *y = b;
     if (x->created_ms != y->created_ms)
@@ -188,7 +188,7 @@ static struct listed *list_runs (const char *home, uint32_t *n, struct err *err)
     }
     closedir (folder);
     if (runs)
-        qsort (runs, *n, sizeof (*runs), newest_first);
+        qsort (runs, *n, sizeof (*runs), run_dir_newest_first);
     return runs ? runs : mem_alloc (sizeof (*runs));
 }
 
@@ -219,7 +219,7 @@ int run_dir_note_taken_over (const struct run_dir *dir, struct err *err)
     return next_created (dir->home, &at_ms, err) < 0 ? -1 : write_stamp (dir, "taken-over", at_ms, err);
 }
 
-static int fill (const struct run_dir *dir, unsigned long long at_ms, struct err *err)
+static int run_dir_fill (const struct run_dir *dir, unsigned long long at_ms, struct err *err)
 {
     static const char *const folders[] = { "", "hosts", "logs", "receipts" };
     char path[RUN_PATH_BYTES];
@@ -237,7 +237,7 @@ int run_dir_create (struct run_dir *dir, const char *home, struct err *err)
     unsigned long long at_ms;
     if (set_home (dir, home, err) < 0 || make_id (dir->id, err) < 0 || next_created (home, &at_ms, err) < 0)
         return -1;
-    if (fill (dir, at_ms, err) == 0)
+    if (run_dir_fill (dir, at_ms, err) == 0)
         return 0;
     if (folder_remove (run_dir_path (dir, "", path), NULL) < 0)
         err_prefix (err, "(the folder of run %.8s remains)", dir->id);
@@ -259,8 +259,8 @@ int run_dir_each (const char *home, run_dir_fn *fn, void *owner, struct err *err
     return rc;
 }
 
-static int choose (const struct listed *runs, uint32_t n, const char *home, const char *wanted, struct run_dir *dir,
-                   struct err *err)
+static int run_dir_choose (const struct listed *runs, uint32_t n, const char *home, const char *wanted,
+                           struct run_dir *dir, struct err *err)
 {
     const struct listed *found = NULL;
     bool last = strcmp (wanted, "last") == 0;
@@ -302,7 +302,7 @@ int run_dir_find (struct run_dir *dir, const char *home, const char *wanted, str
     struct listed *runs = list_runs (home, &n, err);
     if (runs == NULL)
         return -1;
-    int rc = choose (runs, n, home, wanted, dir, err);
+    int rc = run_dir_choose (runs, n, home, wanted, dir, err);
     mem_free (runs);
     return rc < 0 ? -1 : run_dir_check (dir, err);
 }
@@ -344,7 +344,7 @@ int run_addresses_save (const struct run_dir *dir, const struct run_addresses *h
     return rc;
 }
 
-static bool take_port (const json_t *object, const char *name, uint16_t *port)
+static bool run_dir_take_port (const json_t *object, const char *name, uint16_t *port)
 {
     const json_t *value = json_object_get (object, name);
     json_int_t number = json_is_integer (value) ? json_integer_value (value) : 0;
@@ -371,8 +371,9 @@ int run_addresses_load (const struct run_dir *dir, struct run_addresses *hub, st
     if (file_read (run_dir_path (dir, "hub.json", path), &text, err) < 0)
         goto out;
     object = json_loadb ((const char *) text.ptr, text.len, 0, NULL);
-    if (object && take_port (object, "control_port", &hub->control_port) &&
-        take_port (object, "bulk_port", &hub->bulk_port) && take_port (object, "events_port", &hub->events_port) &&
+    if (object && run_dir_take_port (object, "control_port", &hub->control_port) &&
+        run_dir_take_port (object, "bulk_port", &hub->bulk_port) &&
+        run_dir_take_port (object, "events_port", &hub->events_port) &&
         take_string (object, "address", hub->address, sizeof (hub->address)) &&
         take_string (object, "public_key", hub->public_key, sizeof (hub->public_key)))
         rc = 0;

@@ -105,7 +105,7 @@ int run_facts_each (const struct run_dir *dir, run_fact_fn *fn, void *owner, str
     return rc;
 }
 
-static int read_one (const struct run_dir *dir, bool last, run_fact_fn *fn, void *owner, struct err *err)
+static int run_facts_read_one (const struct run_dir *dir, bool last, run_fact_fn *fn, void *owner, struct err *err)
 {
     char path[RUN_PATH_BYTES];
     struct reading reading = { .run_id = dir->id, .fn = fn, .owner = owner };
@@ -123,10 +123,10 @@ static int read_one (const struct run_dir *dir, bool last, run_fact_fn *fn, void
 
 int run_facts_read_first (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err)
 {
-    return read_one (dir, false, fn, owner, err);
+    return run_facts_read_one (dir, false, fn, owner, err);
 }
 
 int run_facts_read_last (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err)
 {
-    return read_one (dir, true, fn, owner, err);
+    return run_facts_read_one (dir, true, fn, owner, err);
 }

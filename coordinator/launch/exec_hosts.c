@@ -49,7 +49,7 @@ static bool is_remote (const struct exec_hosts *hosts)
     return hosts->options.plan->launcher != LAUNCHER_LOCAL;
 }
 
-static bool is_over (const struct slot *slot)
+static bool exec_hosts_is_over (const struct slot *slot)
 {
     return slot->told.state >= EXEC_ENDED;
 }
@@ -84,10 +84,10 @@ static void let_go (struct exec_hosts *hosts, struct slot *slot)
         launch_process_kill_group (&child->process);
 }
 
-static void end (struct exec_hosts *hosts, uint32_t host, enum exec_state state, const char *why)
+static void exec_hosts_end (struct exec_hosts *hosts, uint32_t host, enum exec_state state, const char *why)
 {
     struct slot *slot = &hosts->slots[host];
-    if (is_over (slot))
+    if (exec_hosts_is_over (slot))
         return;
     hosts->active_n -= slot->told.state != EXEC_QUEUED;
     hosts->over_n++;
@@ -106,14 +106,14 @@ static void end_with (struct child *child, enum exec_state state, const char *be
     buf_escaped (&sentence, text_of (why), 0); /* it quotes the host */
     launch_process_append_last_line (child->error_fd, 0, &sentence);
     struct text kept = text_clip (buf_as_text (&sentence), WHY_MAX_BYTES);
-    end (child->hosts, child->host, state, text_copy (&child->hosts->arena, kept).ptr);
+    exec_hosts_end (child->hosts, child->host, state, text_copy (&child->hosts->arena, kept).ptr);
     buf_release (&sentence);
 }
 
 /* ---- what is told ---- */
 
 /* Less than the socket takes, so a short send means that nobody listens: its end says so. */
-static void tell (struct child *child, const struct buf *words)
+static void exec_hosts_tell (struct child *child, const struct buf *words)
 {
     (void) send (child->process.input_fd, words->ptr, words->len, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -123,7 +123,7 @@ static void tell_letter (struct child *child, enum remote_letter letter)
     struct buf words;
     buf_init (&words, 16);
     frame_put (&words, (char) letter, TEXT_LIT (""));
-    tell (child, &words);
+    exec_hosts_tell (child, &words);
     buf_release (&words);
 }
 
@@ -139,7 +139,7 @@ static void tell_command (struct child *child)
     command.silence_ms = is_remote (hosts) ? EXEC_SILENCE_MS : 0;
     buf_init (&words, 2 * REMOTE_WORDS_MAX_BYTES);
     remote_command_put (&command, &words);
-    tell (child, &words);
+    exec_hosts_tell (child, &words);
     buf_release (&words);
     hosts->slots[child->host].told.state = EXEC_RUNS;
     hosts->slots[child->host].until_ms = clock_boot_ms () + command.timeout_ms + EXEC_ENDING_MS;
@@ -147,7 +147,7 @@ static void tell_command (struct child *child)
 
 /* ---- what is heard ---- */
 
-static void take_word (struct child *child, const struct launch_report *report)
+static void exec_hosts_take_word (struct child *child, const struct launch_report *report)
 {
     char before[LAUNCH_STEP_BYTES + 3];
     switch (report->word) {
@@ -161,7 +161,7 @@ static void take_word (struct child *child, const struct launch_report *report)
     }
 }
 
-static void take_frame (struct child *child, const struct frame *frame)
+static void exec_hosts_take_frame (struct child *child, const struct frame *frame)
 {
     struct exec_hosts *hosts = child->hosts;
     struct exec_host *told = &hosts->slots[child->host].told;
@@ -177,10 +177,10 @@ static void take_frame (struct child *child, const struct frame *frame)
         return;
     }
     told->end.why = text_copy (&hosts->arena, told->end.why);
-    end (hosts, child->host, EXEC_ENDED, NULL);
+    exec_hosts_end (hosts, child->host, EXEC_ENDED, NULL);
 }
 
-static void take_bytes (struct child *child, struct text bytes)
+static void exec_hosts_take_bytes (struct child *child, struct text bytes)
 {
     const struct slot *slot = &child->hosts->slots[child->host];
     struct launch_report report;
@@ -189,13 +189,13 @@ static void take_bytes (struct child *child, struct text bytes)
     int rc = 1;
     while (rc > 0 && slot->told.state == EXEC_STARTS)
         if ((rc = launch_protocol_receive (&child->parser, &bytes, &report, &err)) > 0)
-            take_word (child, &report);
+            exec_hosts_take_word (child, &report);
     if (rc < 0)
         end_with (child, EXEC_NOT_REACHED, "", err.text);
     while (rc > 0 && slot->told.state == EXEC_RUNS)
         if ((rc = frame_read (&child->reader, &bytes, &frame, &err)) > 0)
-            take_frame (child, &frame);
-    if (rc < 0 && !is_over (slot))
+            exec_hosts_take_frame (child, &frame);
+    if (rc < 0 && !exec_hosts_is_over (slot))
         end_with (child, EXEC_LOST, "what the host sends cannot be read: ", err.text);
 }
 
@@ -209,18 +209,18 @@ static bool listen_once (struct child *child)
     if (n <= 0)
         drop_fd (child->hosts, &child->process.output_fd); /* its process's end says more */
     else
-        take_bytes (child, (struct text){ bytes, (uint32_t) n });
+        exec_hosts_take_bytes (child, (struct text){ bytes, (uint32_t) n });
     return child->process.output_fd >= 0;
 }
 
-static void on_output (void *owner, int fd, uint32_t events)
+static void exec_hosts_on_output (void *owner, int fd, uint32_t events)
 {
     (void) fd, (void) events;
     for (int i = 0; i < PIECES_A_LOOK && listen_once (owner); i++)
         ;
 }
 
-static void on_ended (void *owner, int fd, uint32_t events)
+static void exec_hosts_on_ended (void *owner, int fd, uint32_t events)
 {
     struct child *child = owner;
     struct exec_hosts *hosts = child->hosts;
@@ -235,10 +235,10 @@ static void on_ended (void *owner, int fd, uint32_t events)
         buf_release (&how);
         return;
     }
-    if (!is_over (slot) && slot->told.state == EXEC_STARTS)
+    if (!exec_hosts_is_over (slot) && slot->told.state == EXEC_STARTS)
         end_with (child, EXEC_NOT_REACHED, is_remote (hosts) ? "start: the courier " : "start: the worker ",
                   buf_c (&how));
-    else if (!is_over (slot))
+    else if (!exec_hosts_is_over (slot))
         end_with (child, EXEC_LOST, is_remote (hosts) ? "the connection ended first: the courier " : "the worker ",
                   buf_c (&how));
     buf_release (&how);
@@ -251,7 +251,7 @@ static void on_ended (void *owner, int fd, uint32_t events)
 
 /* ---- starts ---- */
 
-static int start_process (struct exec_hosts *hosts, struct child *child, struct err *err)
+static int exec_hosts_start_process (struct exec_hosts *hosts, struct child *child, struct err *err)
 {
     bool remote = is_remote (hosts);
     const struct launch_program program = { .path = remote ? hosts->options.courier_path : hosts->options.worker_path,
@@ -263,14 +263,14 @@ static int start_process (struct exec_hosts *hosts, struct child *child, struct 
         return err_errno (err, ERR_IO, "cannot make a file for the messages of a courier");
     if (launch_process_start (&program, child->error_fd, &child->process, err) != 0)
         return -1;
-    if (loop_watch (hosts->options.loop, child->process.output_fd, EPOLLIN, on_output, child, err) == 0 &&
-        loop_watch (hosts->options.loop, child->process.pidfd, EPOLLIN, on_ended, child, err) == 0)
+    if (loop_watch (hosts->options.loop, child->process.output_fd, EPOLLIN, exec_hosts_on_output, child, err) == 0 &&
+        loop_watch (hosts->options.loop, child->process.pidfd, EPOLLIN, exec_hosts_on_ended, child, err) == 0)
         return 0;
     launch_process_kill_group (&child->process);
     return -1;
 }
 
-static int start (struct exec_hosts *hosts, struct child *child, struct err *err)
+static int exec_hosts_start (struct exec_hosts *hosts, struct child *child, struct err *err)
 {
     const struct plan *plan = hosts->options.plan;
     struct buf order;
@@ -279,14 +279,14 @@ static int start (struct exec_hosts *hosts, struct child *child, struct err *err
                                                    &hosts->bundle, &order, err)
                                : 0;
     if (rc == 0)
-        rc = start_process (hosts, child, err);
+        rc = exec_hosts_start_process (hosts, child, err);
     if (rc == 0 && order.len)
-        tell (child, &order);
+        exec_hosts_tell (child, &order);
     buf_release (&order);
     return rc;
 }
 
-static void begin (struct exec_hosts *hosts, uint32_t host)
+static void exec_hosts_begin (struct exec_hosts *hosts, uint32_t host)
 {
     struct slot *slot = &hosts->slots[host];
     struct child *child = mem_alloc (sizeof *child);
@@ -297,7 +297,7 @@ static void begin (struct exec_hosts *hosts, uint32_t host)
     slot->until_ms = clock_boot_ms () + (is_remote (hosts) ? hosts->options.plan->start.deadline_ms + COURIER_GRACE_MS
                                                            : EXEC_LOCAL_START_MS);
     hosts->active_n++;
-    if (start (hosts, child, &err) == 0) {
+    if (exec_hosts_start (hosts, child, &err) == 0) {
         slot->child = child;
         return;
     }
@@ -307,22 +307,22 @@ static void begin (struct exec_hosts *hosts, uint32_t host)
     if (child->error_fd >= 0)
         (void) close (child->error_fd);
     mem_free (child);
-    end (hosts, host, EXEC_NOT_REACHED, err.text);
+    exec_hosts_end (hosts, host, EXEC_NOT_REACHED, err.text);
 }
 
-static void give_up (struct exec_hosts *hosts, uint32_t host)
+static void exec_hosts_give_up (struct exec_hosts *hosts, uint32_t host)
 {
     struct slot *slot = &hosts->slots[host];
     char limit[DURATION_TEXT_BYTES], why[128];
     slot->until_ms = UINT64_MAX;
-    if (is_over (slot) && slot->child)
+    if (exec_hosts_is_over (slot) && slot->child)
         launch_process_kill_group (&slot->child->process);
     else if (slot->told.state == EXEC_STARTS)
-        end (hosts, host, EXEC_NOT_REACHED, "start: nothing was heard from it in time");
+        exec_hosts_end (hosts, host, EXEC_NOT_REACHED, "start: nothing was heard from it in time");
     else if (slot->told.state == EXEC_RUNS) {
         snprintf (why, sizeof why, "it was to end, and did not say so within %s",
                   duration_print (EXEC_ENDING_MS, limit));
-        end (hosts, host, EXEC_LOST, why);
+        exec_hosts_end (hosts, host, EXEC_LOST, why);
     }
 }
 
@@ -330,9 +330,9 @@ void exec_hosts_poll (struct exec_hosts *hosts, uint64_t now_ms)
 {
     for (uint32_t i = 0; i < hosts->next; i++)
         if (now_ms >= hosts->slots[i].until_ms)
-            give_up (hosts, i);
+            exec_hosts_give_up (hosts, i);
     while (hosts->next < hosts->options.n && hosts->active_n < hosts->options.at_once && !hosts->stopping)
-        begin (hosts, hosts->next++);
+        exec_hosts_begin (hosts, hosts->next++);
 }
 
 uint64_t exec_hosts_deadline_ms (const struct exec_hosts *hosts)
@@ -353,7 +353,7 @@ void exec_hosts_stop (struct exec_hosts *hosts, bool hard)
     for (uint32_t i = 0; i < hosts->options.n; i++) {
         struct slot *slot = &hosts->slots[i];
         if (slot->told.state == EXEC_QUEUED || slot->told.state == EXEC_STARTS) {
-            end (hosts, i, EXEC_NOT_BEGUN, NULL); /* the command was not sent yet */
+            exec_hosts_end (hosts, i, EXEC_NOT_BEGUN, NULL); /* the command was not sent yet */
         } else if (slot->told.state == EXEC_RUNS) {
             tell_letter (slot->child, hard ? REMOTE_KILL : REMOTE_STOP);
             slot->until_ms = clock_boot_ms () + EXEC_ENDING_MS;

@@ -47,7 +47,7 @@ static bool find_header (struct text head, const char *name, struct text *value)
 }
 
 /* "HTTP/1.1 200 OK" -> 200; 0: it is no status line. */
-static uint64_t status_of (struct text head)
+static uint64_t host_source_io_status_of (struct text head)
 {
     uint64_t status = 0;
     if (!text_starts (head, "HTTP/1.") || head.len < sizeof "HTTP/1.1 200" - 1)
@@ -69,7 +69,7 @@ static int check_answer (const char *host, struct text answer, struct text *body
 {
     struct text head, value;
     uint64_t status = 0;
-    if (!split_head (answer, &head, body) || (status = status_of (head)) == 0)
+    if (!split_head (answer, &head, body) || (status = host_source_io_status_of (head)) == 0)
         return err_set (err, ERR_PARSE, "the server at %s does not speak HTTP, expected a metadata server", host);
     if (!find_header (head, "Metadata-Flavor", &value) || !text_is (value, "Google"))
         return err_set (err, ERR_REFUSED, "the server at %s is not a Google metadata server (no Metadata-Flavor)",
@@ -118,7 +118,7 @@ static int fail_late (const char *host, struct err *err)
                     HOST_SOURCE_DEADLINE_MS);
 }
 
-static int connect_to (const char *host, uint64_t until_ms, struct err *err)
+static int host_source_io_connect_to (const char *host, uint64_t until_ms, struct err *err)
 {
     char name[METADATA_HOST_BYTES];
     const struct addrinfo wanted = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
@@ -137,7 +137,7 @@ static int connect_to (const char *host, uint64_t until_ms, struct err *err)
 }
 
 /* Whatever comes until the other end closes. -1: errno says why, EAGAIN that it took too long. */
-static int read_all (int fd, uint64_t until_ms, struct buf *out)
+static int host_source_io_read_all (int fd, uint64_t until_ms, struct buf *out)
 {
     char piece[PIECE_BYTES];
     while (set_time_left (fd, until_ms)) {
@@ -154,17 +154,17 @@ static int read_all (int fd, uint64_t until_ms, struct buf *out)
 }
 
 /* The request is shorter than what a new connection takes at once. */
-static int ask (const char *host, struct buf *answer, struct err *err)
+static int host_source_io_ask (const char *host, struct buf *answer, struct err *err)
 {
     char request[REQUEST_BYTES];
     uint64_t until_ms = clock_boot_ms () + HOST_SOURCE_DEADLINE_MS;
-    int fd = connect_to (host, until_ms, err), rc = -1;
+    int fd = host_source_io_connect_to (host, until_ms, err), rc = -1;
     if (fd < 0)
         return -1;
     int len = snprintf (request, sizeof request,
                         "GET %s HTTP/1.0\r\nHost: %s\r\nMetadata-Flavor: Google\r\nConnection: close\r\n\r\n",
                         METADATA_PATH, host);
-    if (send (fd, request, (size_t) len, MSG_NOSIGNAL) != len || read_all (fd, until_ms, answer) < 0)
+    if (send (fd, request, (size_t) len, MSG_NOSIGNAL) != len || host_source_io_read_all (fd, until_ms, answer) < 0)
         (void) (errno == EAGAIN ? fail_late (host, err)
                                 : err_errno (err, ERR_IO, "the metadata server at %s closed the connection", host));
     else if (answer->overflow)
@@ -191,7 +191,7 @@ static int read_metadata (struct buf *expression, struct err *err)
     if (!host_is_good (host))
         return err_set (err, ERR_USAGE, "GCE_METADATA_HOST is not a host name, expected host or host:port");
     buf_init (&received, HOST_SOURCE_MAX_BYTES);
-    int rc = ask (host, &received, err);
+    int rc = host_source_io_ask (host, &received, err);
     if (rc == 0)
         rc = check_answer (host, buf_as_text (&received), &body, err);
     if (rc == 0)
@@ -202,7 +202,7 @@ static int read_metadata (struct buf *expression, struct err *err)
 
 /* ---- the environment ---- */
 
-static const char *variable (const char *name)
+static const char *host_source_io_variable (const char *name)
 {
     const char *value = getenv (name);
     return value && value[0] ? value : NULL;
@@ -210,8 +210,8 @@ static const char *variable (const char *name)
 
 static const char *slurm_nodes (void)
 {
-    const char *value = variable ("SLURM_JOB_NODELIST");
-    return value ? value : variable ("SLURM_NODELIST");
+    const char *value = host_source_io_variable ("SLURM_JOB_NODELIST");
+    return value ? value : host_source_io_variable ("SLURM_NODELIST");
 }
 
 static int read_slurm (struct buf *expression, struct err *err)
@@ -225,15 +225,15 @@ static int read_slurm (struct buf *expression, struct err *err)
 
 static int read_tpu (struct buf *expression, struct err *err)
 {
-    const char *value = variable ("TPU_WORKER_HOSTNAMES");
+    const char *value = host_source_io_variable ("TPU_WORKER_HOSTNAMES");
     return value ? host_source_tpu_names (text_of (value), expression, err) : read_metadata (expression, err);
 }
 
-static int read_env (struct buf *expression, struct err *err)
+static int host_source_io_read_env (struct buf *expression, struct err *err)
 {
     if (slurm_nodes ())
         return read_slurm (expression, err);
-    if (variable ("TPU_WORKER_HOSTNAMES"))
+    if (host_source_io_variable ("TPU_WORKER_HOSTNAMES"))
         return read_tpu (expression, err);
     return err_set (err, ERR_STATE,
                     "neither SLURM_JOB_NODELIST nor TPU_WORKER_HOSTNAMES is set: name the hosts in the slice file");
@@ -246,6 +246,6 @@ int host_source_read (const char *word, struct buf *expression, struct err *err)
     if (strcmp (word, "tpu") == 0)
         return read_tpu (expression, err);
     if (strcmp (word, "env") == 0)
-        return read_env (expression, err);
+        return host_source_io_read_env (expression, err);
     return err_set (err, ERR_USAGE, "source of hosts '%s': expected slurm, tpu or env", word);
 }

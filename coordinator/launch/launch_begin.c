@@ -14,7 +14,7 @@
 #include "coordinator/launch/launch_private.h"
 #include "coordinator/launch/launch_protocol.h"
 
-static int start_process (struct start *start, const char *directory, struct err *err)
+static int launch_begin_start_process (struct start *start, const char *directory, struct err *err)
 {
     struct launch *launch = start->launch;
     bool courier = launch_is_remote (launch);
@@ -77,10 +77,10 @@ static int words_for (struct launch *launch, uint32_t rank, const struct plan_ho
     return worker_words (launch, rank, host->name, there, words, err);
 }
 
-static int begin (struct start *start, const char *directory, struct err *err)
+static int launch_begin_begin (struct start *start, const char *directory, struct err *err)
 {
     struct launch *launch = start->launch;
-    if (start_process (start, directory, err) != 0)
+    if (launch_begin_start_process (start, directory, err) != 0)
         return -1;
     start->parser = mem_alloc (sizeof *start->parser);
     start->parser->courier = launch_is_remote (launch);
@@ -113,7 +113,7 @@ static void begin_next (struct launch *launch, struct start *start)
     struct err err = { 0 };
     struct buf why;
     uint32_t rank = start->rank;
-    if (begin (start, start->directory, &err) == 0)
+    if (launch_begin_begin (start, start->directory, &err) == 0)
         return;
     start_destroy (start);
     buf_init (&why, LAUNCH_WHY_MAX_BYTES);
@@ -152,7 +152,7 @@ int launch_start (struct launch *launch, uint32_t rank, const struct plan_host *
         start->directory = mem_text (directory);
         return 0;
     }
-    if (begin (start, directory, err) == 0)
+    if (launch_begin_begin (start, directory, err) == 0)
         return 0;
     start_destroy (start);
     return -1;

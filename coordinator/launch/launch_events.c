@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static void give_up (struct start *start, const struct buf *why)
+static void launch_events_give_up (struct start *start, const struct buf *why)
 {
     launch_process_kill_group (&start->process);
     launch_drop_fd (start->launch->loop, &start->process.input_fd);
@@ -27,23 +27,23 @@ static void give_up_joining (struct start *start, const char *reason)
     buf_init (&why, LAUNCH_WHY_MAX_BYTES);
     buf_printf (&why, "the worker did not join: %s", reason);
     worker_log_append_last_line (&start->log, &why);
-    give_up (start, &why);
+    launch_events_give_up (start, &why);
     buf_release (&why);
 }
 
 /* ---- words ---- */
 
-static bool is_own (const struct start *start, const struct launch_report *reply)
+static bool launch_events_is_own (const struct start *start, const struct launch_report *reply)
 {
     uint64_t ticks;
     return reply->pid == start->process.pid && launch_process_start_time (reply->pid, &ticks) &&
            ticks == (uint64_t) reply->pid_start;
 }
 
-static void take_answer (struct start *start, const struct launch_report *reply)
+static void launch_events_take_answer (struct start *start, const struct launch_report *reply)
 {
     struct launch *launch = start->launch;
-    if (!launch_is_remote (launch) && !is_own (start, reply)) {
+    if (!launch_is_remote (launch) && !launch_events_is_own (start, reply)) {
         give_up_joining (start, "the pid or start time that the worker reported does not match the started process");
         return;
     }
@@ -63,22 +63,22 @@ static void take_refusal (struct start *start, const struct launch_report *reply
     buf_escaped (&why, text_of (reply->step), 0);
     buf_puts (&why, ": ");
     buf_escaped (&why, text_of (reply->why), 0);
-    give_up (start, &why);
+    launch_events_give_up (start, &why);
     buf_release (&why);
 }
 
-static void take_end (struct start *start, const struct launch_report *reply)
+static void launch_events_take_end (struct start *start, const struct launch_report *reply)
 {
     struct buf why;
     buf_init (&why, LAUNCH_WHY_MAX_BYTES);
     buf_puts (&why, "the worker ended: ");
     buf_escaped (&why, text_of (reply->why), 0);
     worker_log_append_last_line (&start->log, &why);
-    give_up (start, &why);
+    launch_events_give_up (start, &why);
     buf_release (&why);
 }
 
-static void take_step (const struct start *start, const struct launch_report *reply)
+static void launch_events_take_step (const struct start *start, const struct launch_report *reply)
 {
     struct launch *launch = start->launch;
     if (launch->step && start->state == START_AWAITED && text_is_utf8 (text_of (reply->step)))
@@ -97,15 +97,15 @@ static void take_remark (const struct start *start, const struct launch_report *
     buf_release (&sentence);
 }
 
-static void take_word (struct start *start, const struct launch_report *reply)
+static void launch_events_take_word (struct start *start, const struct launch_report *reply)
 {
     bool before_go = start->state == START_AWAITED || start->state == START_KEYED;
     switch (reply->word) {
     case WORD_ANSWER:
         if (start->state == START_AWAITED)
-            take_answer (start, reply);
+            launch_events_take_answer (start, reply);
         break;
-    case WORD_STEP: take_step (start, reply); break;
+    case WORD_STEP: launch_events_take_step (start, reply); break;
     case WORD_FOUND: take_remark (start, reply); break;
     case WORD_REFUSED:
         if (before_go)
@@ -119,7 +119,7 @@ static void take_word (struct start *start, const struct launch_report *reply)
         break;
     case WORD_ENDED:
         if (start->state != START_GIVEN_UP)
-            take_end (start, reply);
+            launch_events_take_end (start, reply);
         break;
     case WORD_EXEC: /* the answer of another word of the worker than was asked for */
     case WORD_NONE: break;
@@ -133,7 +133,7 @@ static bool take_output (struct start *start, struct text *output)
     struct err err = { 0 };
     int rc = launch_protocol_receive (start->parser, output, &reply, &err);
     if (rc > 0)
-        take_word (start, &reply);
+        launch_events_take_word (start, &reply);
     else if (rc < 0)
         give_up_joining (start, err.text);
     return rc > 0 && start->process.output_fd >= 0;
@@ -160,7 +160,7 @@ static void listen_to (struct start *start)
 /* ---- ends ---- */
 
 /* No host, pid or path in it: equal causes of many hosts fold into one line. */
-static void say_end (const struct start *start, const struct buf *how, bool clean, struct buf *why)
+static void launch_events_say_end (const struct start *start, const struct buf *how, bool clean, struct buf *why)
 {
     bool early = start->state == START_AWAITED || start->state == START_KEYED;
     buf_puts (why, launch_is_remote (start->launch) ? "the courier of the worker " : "the worker ");
@@ -173,14 +173,14 @@ static void say_end (const struct start *start, const struct buf *how, bool clea
 }
 
 /* A courier that falls after GO takes only a tied worker with it; of another one its silence will tell. */
-static bool is_told (const struct start *start)
+static bool launch_events_is_told (const struct start *start)
 {
     bool stands = start->state == START_ADMITTED && start->launch->launcher == LAUNCHER_SSH &&
                   !start->launch->start->tied;
     return stands || start->state == START_LEFT || start->state == START_GIVEN_UP;
 }
 
-static void on_ended (void *owner, int fd, uint32_t events)
+static void launch_events_on_ended (void *owner, int fd, uint32_t events)
 {
     struct start *start = owner;
     struct launch *launch = start->launch;
@@ -192,8 +192,8 @@ static void on_ended (void *owner, int fd, uint32_t events)
     buf_init (&how, LAUNCH_WHY_MAX_BYTES);
     buf_init (&why, LAUNCH_WHY_MAX_BYTES);
     if (launch_process_reap (start->process.pidfd, &how, &clean)) {
-        bool told = is_told (start);
-        say_end (start, &how, clean, &why);
+        bool told = launch_events_is_told (start);
+        launch_events_say_end (start, &how, clean, &why);
         start_destroy (start);
         if (!told)
             launch_report_exit (launch, rank, &why);
@@ -202,7 +202,7 @@ static void on_ended (void *owner, int fd, uint32_t events)
     buf_release (&how);
 }
 
-static void on_output (void *owner, int fd, uint32_t events)
+static void launch_events_on_output (void *owner, int fd, uint32_t events)
 {
     (void) fd, (void) events;
     listen_to (owner);
@@ -212,9 +212,9 @@ int start_watch (struct start *start, struct err *err)
 {
     struct loop *loop = start->launch->loop;
     int output_fd = start->process.output_fd;
-    if (output_fd >= 0 && loop_watch (loop, output_fd, EPOLLIN, on_output, start, err) != 0)
+    if (output_fd >= 0 && loop_watch (loop, output_fd, EPOLLIN, launch_events_on_output, start, err) != 0)
         return -1;
-    return loop_watch (loop, start->process.pidfd, EPOLLIN, on_ended, start, err);
+    return loop_watch (loop, start->process.pidfd, EPOLLIN, launch_events_on_ended, start, err);
 }
 
 /* ---- deadlines ---- */

@@ -74,7 +74,8 @@ static bool is_set (const struct launch_program *program, const char *variable)
     return program->set && var_find (program->set, name, &value);
 }
 
-static void environment_of (const struct launch_program *program, struct arena *arena, char *out[VARIABLES_MAX + 1])
+static void launch_process_environment_of (const struct launch_program *program, struct arena *arena,
+                                           char *out[VARIABLES_MAX + 1])
 {
     size_t n = 0;
     for (uint32_t i = 0; program->set && i < program->set->n && n < VARIABLES_MAX; i++)
@@ -108,7 +109,7 @@ static int spawn (const struct launch_program *program, int in, int out, int err
     if (posix_spawn_file_actions_init (&actions) != 0)
         return err_set (err, ERR_IO, "cannot prepare the start of a worker or courier"); /* glibc's never fails */
     int rc = actions_set (&actions, in, out, error);
-    environment_of (program, &arena, environment);
+    launch_process_environment_of (program, &arena, environment);
     if (rc == 0)
         rc = program_start (pid, program->path, POSIX_SPAWN_SETSID, &actions, argv, environment);
     posix_spawn_file_actions_destroy (&actions);
@@ -265,7 +266,7 @@ void worker_log_release (struct worker_log *log)
 }
 
 /* The end of what was written since `begin`, without its last newlines; how much of it. */
-static size_t read_end (int fd, int64_t begin, char bytes[LAST_BYTES])
+static size_t launch_process_read_end (int fd, int64_t begin, char bytes[LAST_BYTES])
 {
     int64_t end = lseek (fd, 0, SEEK_END), from = end - begin > LAST_BYTES ? end - LAST_BYTES : begin;
     ssize_t n = end > from ? pread (fd, bytes, LAST_BYTES, from) : 0;
@@ -277,7 +278,7 @@ static size_t read_end (int fd, int64_t begin, char bytes[LAST_BYTES])
 void launch_process_append_last_line (int fd, int64_t begin, struct buf *out)
 {
     char bytes[LAST_BYTES];
-    size_t n = fd < 0 ? 0 : read_end (fd, begin, bytes);
+    size_t n = fd < 0 ? 0 : launch_process_read_end (fd, begin, bytes);
     if (n == 0)
         return;
     const char *newline = memrchr (bytes, '\n', n);

@@ -7,7 +7,7 @@
 /* ---- what is told ---- */
 
 /* `line` is used up; NULL: a text in it was not UTF-8. */
-static int tell (struct buf *out, json_t *line, size_t max_bytes, const char *advice, struct err *err)
+static int launch_protocol_tell (struct buf *out, json_t *line, size_t max_bytes, const char *advice, struct err *err)
 {
     int rc = -1;
     char *words = line ? json_dumps (line, JSON_COMPACT) : NULL;
@@ -42,7 +42,7 @@ int launch_protocol_put_join (struct buf *out, const struct launch_line_fields *
         json_object_set_new (line, "slice", json_text (join->slice));
     if (line && join->tied)
         json_object_set_new (line, "tied", json_true ());
-    return tell (out, line, LAUNCH_LINE_MAX_BYTES, "use a shorter start.directory", err);
+    return launch_protocol_tell (out, line, LAUNCH_LINE_MAX_BYTES, "use a shorter start.directory", err);
 }
 
 static json_t *json_texts (const struct text *items, uint32_t n)
@@ -84,7 +84,7 @@ int launch_protocol_put_courier (struct buf *out, const struct courier_request *
     if (line)
         json_object_set_new (line, ssh ? "ssh" : "slurm",
                              ssh ? json_ssh (request) : json_slurm (&request->start->slurm));
-    return tell (out, line, COURIER_LINE_MAX_BYTES, "name fewer ssh.identities or slurm.options", err);
+    return launch_protocol_tell (out, line, COURIER_LINE_MAX_BYTES, "name fewer ssh.identities or slurm.options", err);
 }
 
 /* ---- what is heard ---- */

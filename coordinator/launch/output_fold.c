@@ -48,7 +48,7 @@ struct output_fold *output_fold_create (uint32_t hosts_n, uint32_t kept_bytes)
     return fold;
 }
 
-static void release (struct output *output)
+static void output_fold_release (struct output *output)
 {
     if (output->digest)
         (void) digest_end (output->digest);
@@ -63,7 +63,7 @@ void output_fold_destroy (struct output_fold *fold)
     if (!fold)
         return;
     for (uint32_t i = 0; i < fold->outputs_n; i++)
-        release (&fold->outputs[i]);
+        output_fold_release (&fold->outputs[i]);
     for (uint32_t i = 0; i < fold->groups_n; i++) {
         mem_free (fold->groups[i].head);
         mem_free (fold->groups[i].tail);
@@ -154,7 +154,7 @@ void output_fold_end (struct output_fold *fold, uint32_t host)
         make_group (fold, output, &digest);
     fold->groups[at].shown.hosts_n++;
     output->group = at;
-    release (output);
+    output_fold_release (output);
 }
 
 uint32_t output_fold_groups (const struct output_fold *fold)

@@ -28,19 +28,19 @@ static uint32_t run_of (struct text from, const char *letters)
     return n;
 }
 
-static struct text after (struct text from, uint32_t n)
+static struct text certificate_after (struct text from, uint32_t n)
 {
     return (struct text){ from.ptr + n, from.len - n };
 }
 
-static struct text skip (struct text from, const char *letters)
+static struct text certificate_skip (struct text from, const char *letters)
 {
-    return after (from, run_of (from, letters));
+    return certificate_after (from, run_of (from, letters));
 }
 
-static bool is_over (struct text rest)
+static bool certificate_is_over (struct text rest)
 {
-    rest = skip (rest, blanks);
+    rest = certificate_skip (rest, blanks);
     return rest.len == 0 || rest.ptr[0] == '#';
 }
 
@@ -49,7 +49,7 @@ static bool value_is_plain (struct text value)
     if (value.len == 0 || (value.ptr[0] != '"' && value.ptr[0] != '\''))
         return true;
     const char *end = memchr (value.ptr + 1, value.ptr[0], value.len - 1);
-    return end && is_over (after (value, (uint32_t) (end + 1 - value.ptr)));
+    return end && certificate_is_over (certificate_after (value, (uint32_t) (end + 1 - value.ptr)));
 }
 
 /* `depth`: how deep the next line may stand. */
@@ -58,15 +58,16 @@ static bool line_is_plain (struct text line, uint32_t *depth)
     uint32_t indent = run_of (line, " ");
     if (line.len == run_of (line, blanks))
         return true;
-    struct text rest = after (line, indent);
+    struct text rest = certificate_after (line, indent);
     if (indent % INDENT != 0 || rest.ptr[0] == '#')
         return indent % INDENT == 0;
     uint32_t name = run_of (rest, name_letters);
     if (name == 0 || indent / INDENT > *depth)
         return false;
     *depth = indent / INDENT + 1;
-    rest = skip (after (rest, name), blanks);
-    return is_over (rest) || (rest.ptr[0] == '=' && value_is_plain (skip (after (rest, 1), blanks)));
+    rest = certificate_skip (certificate_after (rest, name), blanks);
+    return certificate_is_over (rest) ||
+           (rest.ptr[0] == '=' && value_is_plain (certificate_skip (certificate_after (rest, 1), blanks)));
 }
 
 static bool has_controls (struct text bytes)
@@ -90,14 +91,14 @@ static bool zpl_is_safe (struct text bytes)
         uint32_t len = newline ? (uint32_t) (newline - bytes.ptr) : bytes.len;
         if (!line_is_plain ((struct text){ bytes.ptr, len }, &depth))
             return false;
-        bytes = after (bytes, newline ? len + 1 : len);
+        bytes = certificate_after (bytes, newline ? len + 1 : len);
     }
     return true;
 }
 
 /* ---- certificates ---- */
 
-static zconfig_t *find (zconfig_t *parent, const char *name)
+static zconfig_t *certificate_find (zconfig_t *parent, const char *name)
 {
     zconfig_t *item = parent ? zconfig_child (parent) : NULL;
     while (item && strcmp (zconfig_name (item), name) != 0)
@@ -108,7 +109,7 @@ static zconfig_t *find (zconfig_t *parent, const char *name)
 static bool has_twins (zconfig_t *parent)
 {
     for (zconfig_t *item = parent ? zconfig_child (parent) : NULL; item; item = zconfig_next (item))
-        if (find (parent, zconfig_name (item)) != item)
+        if (certificate_find (parent, zconfig_name (item)) != item)
             return true;
     return false;
 }
@@ -136,7 +137,8 @@ struct certificate *certificate_parse (struct text bytes)
         return NULL;
     struct certificate *certificate = mem_alloc (sizeof *certificate);
     zconfig_t *root = certificate->root = parse (bytes);
-    if (root && !has_twins (root) && !has_twins (find (root, "metadata")) && !has_twins (find (root, "curve")))
+    if (root && !has_twins (root) && !has_twins (certificate_find (root, "metadata")) &&
+        !has_twins (certificate_find (root, "curve")))
         return certificate;
     certificate_release (certificate);
     return NULL;
@@ -164,13 +166,13 @@ void certificate_release (struct certificate *certificate)
 
 const char *certificate_meta (const struct certificate *certificate, const char *name)
 {
-    zconfig_t *item = find (find (certificate->root, "metadata"), name);
+    zconfig_t *item = certificate_find (certificate_find (certificate->root, "metadata"), name);
     return item ? zconfig_value (item) : NULL;
 }
 
-static bool take_key (const struct certificate *certificate, const char *name, char out[LINK_KEY_BYTES])
+static bool certificate_take_key (const struct certificate *certificate, const char *name, char out[LINK_KEY_BYTES])
 {
-    zconfig_t *item = find (find (certificate->root, "curve"), name);
+    zconfig_t *item = certificate_find (certificate_find (certificate->root, "curve"), name);
     const char *value = item ? zconfig_value (item) : NULL;
     if (!value || strlen (value) != LINK_KEY_BYTES - 1)
         return false;
@@ -180,13 +182,13 @@ static bool take_key (const struct certificate *certificate, const char *name, c
 
 bool certificate_keys (const struct certificate *certificate, struct link_keys *keys)
 {
-    return take_key (certificate, "public-key", keys->public_key) &&
-           take_key (certificate, "secret-key", keys->secret_key);
+    return certificate_take_key (certificate, "public-key", keys->public_key) &&
+           certificate_take_key (certificate, "secret-key", keys->secret_key);
 }
 
 /* ---- print ---- */
 
-static bool fits (const char *value)
+static bool certificate_fits (const char *value)
 {
     for (; *value; value++)
         if ((unsigned char) *value < ' ' || *value == '"' || *value == 0x7f)
@@ -211,7 +213,7 @@ void certificate_format (const struct link_keys *keys, const struct certificate_
                    "#   DO NOT PROVIDE THIS FILE TO OTHER USERS nor change its permissions.\n\n"
                    "metadata\n");
     for (uint32_t i = 0; i < n; i++) {
-        assert (fits (words[i].value));
+        assert (certificate_fits (words[i].value));
         buf_printf (out, "    %s = \"%s\"\n", words[i].name, words[i].value);
     }
     buf_printf (out, "curve\n    public-key = \"%s\"\n", keys->public_key);

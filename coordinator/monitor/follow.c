@@ -165,7 +165,7 @@ void follow_wait (struct follow *follow, uint32_t most_ms)
         (void) poll (NULL, 0, (int) most_ms);
 }
 
-static int take_event (struct follow *follow, struct text bytes, struct err *err)
+static int follow_take_event (struct follow *follow, struct text bytes, struct err *err)
 {
     struct fact fact;
     arena_reset (&follow->arena);
@@ -199,7 +199,7 @@ int follow_poll_events (struct follow *follow, struct err *err)
         return remote_facts_poll (follow->remote, err);
     struct work_budget budget = work_budget_begin (FRAMES_AT_ONCE, EVENTS_MS);
     while (follow->events && work_budget_take (&budget) && events_client_receive (follow->events, &bytes))
-        if (take_event (follow, bytes, err) < 0)
+        if (follow_take_event (follow, bytes, err) < 0)
             return -1;
     keep_place (follow);
     return 0;

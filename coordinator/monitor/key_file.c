@@ -187,7 +187,7 @@ void monitor_key_format (const struct monitor_key *key, struct buf *out)
 
 /* ---- read again ---- */
 
-static bool take_word (const struct certificate *from, const char *name, char *out, size_t out_bytes)
+static bool key_file_take_word (const struct certificate *from, const char *name, char *out, size_t out_bytes)
 {
     const char *word = certificate_meta (from, name);
     return word && word[0] && text_to_c (text_of (word), out, out_bytes);
@@ -197,11 +197,12 @@ static bool take_words (const struct certificate *from, struct monitor_key *key)
 {
     char form[8], digits[8];
     uint64_t port;
-    bool whole = take_word (from, "sliceup-monitor", form, sizeof form) && strcmp (form, "1") == 0 &&
-                 take_word (from, "port", digits, sizeof digits) && text_to_u64 (text_of (digits), &port) && port > 0 &&
-                 port <= UINT16_MAX && take_word (from, "run", key->run, sizeof key->run) &&
-                 run_id_valid (text_of (key->run)) && take_word (from, "address", key->address, sizeof key->address) &&
-                 take_word (from, "coordinator-key", key->coordinator_key, sizeof key->coordinator_key) &&
+    bool whole = key_file_take_word (from, "sliceup-monitor", form, sizeof form) && strcmp (form, "1") == 0 &&
+                 key_file_take_word (from, "port", digits, sizeof digits) && text_to_u64 (text_of (digits), &port) &&
+                 port > 0 && port <= UINT16_MAX && key_file_take_word (from, "run", key->run, sizeof key->run) &&
+                 run_id_valid (text_of (key->run)) &&
+                 key_file_take_word (from, "address", key->address, sizeof key->address) &&
+                 key_file_take_word (from, "coordinator-key", key->coordinator_key, sizeof key->coordinator_key) &&
                  strlen (key->coordinator_key) == LINK_KEY_BYTES - 1 && certificate_keys (from, &key->keys);
     key->port = whole ? (uint16_t) port : 0;
     return whole;

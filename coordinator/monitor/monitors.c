@@ -136,7 +136,7 @@ static bool tells_all (const struct answer *answer)
     return answer->after_end && snapshot_has_flag (buf_as_text (last), SNAPSHOT_END);
 }
 
-static void serve (struct monitors *monitors);
+static void monitors_serve (struct monitors *monitors);
 
 static void answer_done (void *job)
 {
@@ -154,7 +154,7 @@ static void answer_done (void *job)
     for (uint32_t i = 0; i < answer->n; i++)
         buf_release (&answer->frames[i]);
     mem_free (answer);
-    serve (monitors);
+    monitors_serve (monitors);
 }
 
 static bool make_answer (struct monitors *monitors, const struct hub_monitor *to, const struct snapshot_position *from)
@@ -173,7 +173,7 @@ static bool make_answer (struct monitors *monitors, const struct hub_monitor *to
     return false;
 }
 
-static void serve (struct monitors *monitors)
+static void monitors_serve (struct monitors *monitors)
 {
     struct hub_monitor who;
     struct snapshot_position from;
@@ -195,7 +195,7 @@ uint64_t monitors_poll (struct monitors *monitors)
     for (; taken < QUESTIONS_A_PASS && hub_receive_question (monitors->hub, &from, &question); taken++)
         if (snapshot_parse_question (question, &position))
             query_queue_add (&monitors->query_queue, &from, &position, now_ms);
-    serve (monitors);
+    monitors_serve (monitors);
     return taken == QUESTIONS_A_PASS || hub_questions_remain (monitors->hub) ? now_ms + PASS_MS : UINT64_MAX;
 }
 
@@ -246,7 +246,7 @@ struct look {
     struct err err;
 };
 
-static void look_at (struct look *look, const char *folder, const char *name)
+static void monitors_look_at (struct look *look, const char *folder, const char *name)
 {
     struct err err = { 0 };
     char path[RUN_PATH_BYTES];
@@ -276,7 +276,7 @@ static void look_work (void *job)
         return;
     }
     for (uint32_t i = 0; i < ENTRIES_MAX && (entry = readdir (entries)) != NULL; i++)
-        look_at (look, folder, entry->d_name);
+        monitors_look_at (look, folder, entry->d_name);
     closedir (entries);
 }
 

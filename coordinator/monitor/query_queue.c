@@ -7,7 +7,7 @@ static bool same (const struct hub_monitor *a, const struct hub_monitor *b)
     return a->key == b->key && memcmp (a->id, b->id, sizeof a->id) == 0;
 }
 
-static struct query *find (struct query_queue *query_queue, const struct hub_monitor *who)
+static struct query *query_queue_find (struct query_queue *query_queue, const struct hub_monitor *who)
 {
     for (uint32_t i = 0; i < query_queue->n; i++)
         if (same (&query_queue->items[i].who, who))
@@ -53,7 +53,7 @@ static uint64_t key_turn (const struct query_queue *query_queue, uint32_t key)
 void query_queue_add (struct query_queue *query_queue, const struct hub_monitor *who,
                       const struct snapshot_position *from, uint64_t now_ms)
 {
-    struct query *query = find (query_queue, who);
+    struct query *query = query_queue_find (query_queue, who);
     if (!query) {
         uint64_t turn = key_turn (query_queue, who->key); /* a new connection is no new turn */
         if ((query = place_for (query_queue, who->key)) == NULL)
@@ -92,7 +92,7 @@ bool query_queue_next (struct query_queue *query_queue, struct hub_monitor *who,
 
 void query_queue_done (struct query_queue *query_queue, const struct hub_monitor *who, bool told)
 {
-    struct query *query = find (query_queue, who);
+    struct query *query = query_queue_find (query_queue, who);
     if (!query)
         return;
     query->served = false;
@@ -101,7 +101,7 @@ void query_queue_done (struct query_queue *query_queue, const struct hub_monitor
 
 void query_queue_note_gone (struct query_queue *query_queue, const struct hub_monitor *who)
 {
-    struct query *query = find (query_queue, who);
+    struct query *query = query_queue_find (query_queue, who);
     if (query)
         query->gone = true;
 }

@@ -105,7 +105,7 @@ static int take_recorded (struct remote_facts *remote, struct text bytes, struct
 }
 
 /* Out of order, or not what was asked for: the rest of the answer is of no use, and is asked for again. */
-static bool fits (const struct remote_facts *remote, const struct snapshot_piece *piece)
+static bool remote_facts_fits (const struct remote_facts *remote, const struct snapshot_piece *piece)
 {
     return piece->index == remote->index + 1 && piece->size_bytes > 0 && piece->size_bytes <= JOURNAL_FACT_MAX_BYTES &&
            (piece->offset == 0 || piece->offset == remote->part.len);
@@ -125,13 +125,13 @@ static int take_piece (struct remote_facts *remote, const struct snapshot_piece 
     return rc;
 }
 
-static int take_answer (struct remote_facts *remote, struct text frame, struct err *err)
+static int remote_facts_take_answer (struct remote_facts *remote, struct text frame, struct err *err)
 {
     struct snapshot_piece piece;
     uint32_t at = SNAPSHOT_HEAD_BYTES;
     bool last = snapshot_has_flag (frame, SNAPSHOT_LAST);
     while (snapshot_next_piece (frame, &at, &piece)) {
-        if (!fits (remote, &piece) || piece.bytes.len == 0)
+        if (!remote_facts_fits (remote, &piece) || piece.bytes.len == 0)
             continue;
         remote->told_bytes += piece.bytes.len;
         remote->useful_ms = remote->received_ms;
@@ -149,7 +149,7 @@ static int take_answer (struct remote_facts *remote, struct text frame, struct e
     return 0;
 }
 
-static int take_event (struct remote_facts *remote, struct text frame, struct err *err)
+static int remote_facts_take_event (struct remote_facts *remote, struct text frame, struct err *err)
 {
     struct fact fact;
     arena_reset (&remote->arena);
@@ -166,7 +166,7 @@ static int take_event (struct remote_facts *remote, struct text frame, struct er
 
 /* ---- asking ---- */
 
-static void ask (struct remote_facts *remote, uint64_t now_ms)
+static void remote_facts_ask (struct remote_facts *remote, uint64_t now_ms)
 {
     char question[QUESTION_MAX_BYTES + 1];
     struct snapshot_position position = { .index = remote->index + 1, .offset = (uint32_t) remote->part.len };
@@ -181,7 +181,7 @@ static void ask_when_due (struct remote_facts *remote, uint64_t now_ms)
     bool at_once = remote->behind && remote->told_bytes >= TOLD_LEAST_BYTES;
     uint64_t wait_ms = remote->asking ? REPEAT_MS : at_once ? 0 : ASK_MS;
     if (remote->asked_ms == 0 || now_ms - remote->asked_ms >= wait_ms)
-        ask (remote, now_ms);
+        remote_facts_ask (remote, now_ms);
     uint64_t since_ms = remote->received_ms > remote->fresh_ms ? remote->received_ms : remote->fresh_ms;
     if (now_ms - since_ms < STALE_MS)
         return;
@@ -198,7 +198,8 @@ int remote_facts_poll (struct remote_facts *remote, struct err *err)
         if (now_ms - remote->received_ms > ANSWERS_MS)
             remote->useful_ms = now_ms;
         remote->received_ms = now_ms;
-        int rc = snapshot_is_answer (frame) ? take_answer (remote, frame, err) : take_event (remote, frame, err);
+        int rc = snapshot_is_answer (frame) ? remote_facts_take_answer (remote, frame, err)
+                                            : remote_facts_take_event (remote, frame, err);
         if (rc < 0)
             return -1;
         if (now_ms - remote->useful_ms >= USELESS_MS)

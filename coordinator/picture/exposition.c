@@ -11,7 +11,7 @@ static const char *suffix_of (enum family_type type)
     return type == FAMILY_COUNTER ? "_total" : type == FAMILY_INFO ? "_info" : "";
 }
 
-static const char *type_of (const struct exposition *exposition, enum family_type type)
+static const char *exposition_type_of (const struct exposition *exposition, enum family_type type)
 {
     return type == FAMILY_INFO && exposition->form == METRICS_TEXTFILE ? "gauge" : type_names[type];
 }
@@ -22,7 +22,8 @@ void exposition_begin_family (struct exposition *exposition, const struct family
     const char *suffix = open ? "" : suffix_of (family->type);
     exposition->family = family;
     buf_printf (exposition->out, "# HELP %s%s %s.\n", family->name, suffix, family->help);
-    buf_printf (exposition->out, "# TYPE %s%s %s\n", family->name, suffix, type_of (exposition, family->type));
+    buf_printf (exposition->out, "# TYPE %s%s %s\n", family->name, suffix,
+                exposition_type_of (exposition, family->type));
     if (open && family->unit[0])
         buf_printf (exposition->out, "# UNIT %s %s\n", family->name, family->unit);
     exposition->family_at = exposition->out->len ? exposition->out->len - 1 : 0;

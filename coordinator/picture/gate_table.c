@@ -50,8 +50,8 @@ static void add_wait (struct gate_hosts *gate, uint32_t host, const struct board
     gate->next = host + 1;
 }
 
-static uint32_t collect (const struct board *board, const struct attempt_key *key, struct gate_hosts *gates,
-                         struct arena *arena)
+static uint32_t gate_table_collect (const struct board *board, const struct attempt_key *key, struct gate_hosts *gates,
+                                    struct arena *arena)
 {
     uint32_t n = 0;
     for (uint32_t host = 0; host < board->plan.hosts.n; host++) {
@@ -65,7 +65,7 @@ static uint32_t collect (const struct board *board, const struct attempt_key *ke
     return n;
 }
 
-static int shortest_first (const void *a, const void *b)
+static int gate_table_shortest_first (const void *a, const void *b)
 {
     const uint32_t *x = a, *y = b;
     return *x < *y ? -1 : *x > *y;
@@ -77,7 +77,7 @@ static struct gate_wait gate_sum (const struct attempt_key *key, struct gate_hos
     struct gate_wait wait = {
         .key = *key, .word = gate->word, .last = gate->last, .hosts_n = gate->n, .opened_ms = gate->opened_ms
     };
-    qsort (gate->ms, gate->n, sizeof (*gate->ms), shortest_first);
+    qsort (gate->ms, gate->n, sizeof (*gate->ms), gate_table_shortest_first);
     if (gate->n > 1) {
         wait.median_ms = gate->ms[1 + (gate->n - 1) / 2];
         wait.longest_ms = gate->ms[gate->n - 1];
@@ -85,7 +85,7 @@ static struct gate_wait gate_sum (const struct attempt_key *key, struct gate_hos
     return wait;
 }
 
-static void add (struct gate_table *table, const struct gate_wait *wait)
+static void gate_table_add (struct gate_table *table, const struct gate_wait *wait)
 {
     if (table->n == GATE_WAITS_MAX)
         memmove (table->items, table->items + 1, --table->n * sizeof (table->items[0]));
@@ -99,10 +99,10 @@ void gate_table_add_pass (struct gate_table *table, const struct board *board, c
     for (uint32_t i = 0; i < table->n; i++)
         if (attempt_key_equal (&table->items[i].key, key))
             return;
-    uint32_t n = collect (board, key, gates, &arena);
+    uint32_t n = gate_table_collect (board, key, gates, &arena);
     for (uint32_t i = 0; i < n; i++) {
         struct gate_wait wait = gate_sum (key, &gates[i]);
-        add (table, &wait);
+        gate_table_add (table, &wait);
     }
     arena_release (&arena);
 }

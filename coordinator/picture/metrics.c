@@ -23,21 +23,21 @@ struct page {
     uint32_t named_n; /* rungs that have their own series */
 };
 
-static void begin (struct page *page, enum family_id id)
+static void metrics_begin (struct page *page, enum family_id id)
 {
     exposition_begin_family (&page->to, metrics_family (id));
 }
 
 /* A family of one series. */
-static void add_one (struct page *page, enum family_id id, uint64_t value)
+static void metrics_add_one (struct page *page, enum family_id id, uint64_t value)
 {
-    begin (page, id);
+    metrics_begin (page, id);
     exposition_add (&page->to, NULL, value);
 }
 
 static void add_one_ms (struct page *page, enum family_id id, uint64_t ms)
 {
-    begin (page, id);
+    metrics_begin (page, id);
     exposition_add_ms (&page->to, NULL, ms);
 }
 
@@ -49,7 +49,7 @@ static void add_by (struct page *page, const char *label, const char *value, uin
 
 /* The words of marks are for people; here blanks are in the way. */
 enum { WORD_BYTES = 32 };
-static const char *word_of (enum scene_mark mark, char out[WORD_BYTES])
+static const char *metrics_word_of (enum scene_mark mark, char out[WORD_BYTES])
 {
     snprintf (out, WORD_BYTES, "%s", scene_mark_word (mark));
     for (char *at = out; *at; at++)
@@ -60,13 +60,13 @@ static const char *word_of (enum scene_mark mark, char out[WORD_BYTES])
 
 /* ---- the run ---- */
 
-static void add_run (struct page *page)
+static void metrics_add_run (struct page *page)
 {
     const struct scene *scene = page->scene;
     const struct label labels[] = {
         { "run", scene->run }, { "ladder", scene->ladder }, { "version", scene->version }, { 0 }
     };
-    begin (page, RUN);
+    metrics_begin (page, RUN);
     exposition_add (&page->to, labels, 1);
 }
 
@@ -76,18 +76,18 @@ static void add_state (struct page *page)
     const struct scene *scene = page->scene;
     bool begun = page->sums->progress_ms > 0 || scene->frontier > 0;
     uint32_t is = scene->ended ? 4 : page->beside->interrupted ? 3 : scene->cancelling ? 2 : begun ? 1 : 0;
-    begin (page, RUN_STATE);
+    metrics_begin (page, RUN_STATE);
     for (uint32_t i = 0; i < RUN_STATES; i++)
         add_by (page, "state", words[i], i == is);
     if (!scene->ended)
         return;
-    begin (page, RUN_OUTCOME);
+    metrics_begin (page, RUN_OUTCOME);
     add_by (page, "outcome", enum_name_of (&outcome_names, scene->outcome), 1);
-    add_one (page, RUN_EXIT_STATUS, scene->exit_status);
+    metrics_add_one (page, RUN_EXIT_STATUS, scene->exit_status);
 }
 
 /* The run's clock stands still while nobody holds it, the wall clock does not. */
-static void add_times (struct page *page)
+static void metrics_add_times (struct page *page)
 {
     const struct scene *scene = page->scene;
     uint64_t ago_ms = scene->now_ms > page->sums->progress_ms ? scene->now_ms - page->sums->progress_ms : 0;
@@ -99,18 +99,18 @@ static void add_times (struct page *page)
 
 /* ---- hosts ---- */
 
-static void add_hosts (struct page *page)
+static void metrics_add_hosts (struct page *page)
 {
     const struct scene *scene = page->scene;
     char word[WORD_BYTES];
-    add_one (page, SLICE_HOSTS, scene->hosts_n);
-    begin (page, HOSTS);
+    metrics_add_one (page, SLICE_HOSTS, scene->hosts_n);
+    metrics_begin (page, HOSTS);
     for (uint32_t mark = 0; mark < MARK_N; mark++)
-        add_by (page, "state", word_of (mark, word), scene->marks[mark]);
-    add_one (page, JOINED, scene->joined_n);
-    add_one (page, SILENT, scene->silent_n);
-    add_one (page, LOST, scene->lost_n);
-    add_one (page, JOINS, scene->counts.joins);
+        add_by (page, "state", metrics_word_of (mark, word), scene->marks[mark]);
+    metrics_add_one (page, JOINED, scene->joined_n);
+    metrics_add_one (page, SILENT, scene->silent_n);
+    metrics_add_one (page, LOST, scene->lost_n);
+    metrics_add_one (page, JOINS, scene->counts.joins);
 }
 
 static struct text rung_label (const struct page *page, uint32_t rung)
@@ -133,7 +133,7 @@ static bool name_host (struct page *page, const struct scene_tile *tile)
     char word[WORD_BYTES];
     const struct label labels[] = { { "host", tile->name },
                                     { "rung", rung_of_failure (page, tile) },
-                                    { "state", text_of (word_of (tile->now, word)) },
+                                    { "state", text_of (metrics_word_of (tile->now, word)) },
                                     { "owner", text_of (enum_name_of (&owner_names, tile->owner)) },
                                     { 0 } };
     return exposition_add (&page->to, labels, 1);
@@ -144,13 +144,13 @@ static void add_failing (struct page *page)
     static const enum scene_mark order[] = { MARK_FAILED, MARK_LOST,   MARK_TIMED_OUT, MARK_BLOCKED,
                                              MARK_SO_FAR, MARK_SILENT, MARK_CASCADE };
     uint32_t named = 0, failing = 0;
-    begin (page, FAILING);
+    metrics_begin (page, FAILING);
     for (uint32_t k = 0; k < sizeof (order) / sizeof (order[0]); k++) {
         failing += page->scene->marks[order[k]];
         for (uint32_t i = 0; i < page->scene->tiles_n && named < METRICS_HOSTS_NAMED; i++)
             named += page->scene->tiles[i].now == order[k] && name_host (page, &page->scene->tiles[i]);
     }
-    add_one (page, FAILING_UNNAMED, failing > named ? failing - named : 0);
+    metrics_add_one (page, FAILING_UNNAMED, failing > named ? failing - named : 0);
 }
 
 /* ---- rungs ---- */
@@ -203,7 +203,7 @@ static void add_rung_hosts (struct page *page, uint32_t row, enum pass pass)
     for (uint32_t mark = 0; mark < MARK_N; mark++) {
         const struct label labels[] = { { "rung", rung_label (page, row) },
                                         { "pass", text_of (enum_name_of (&pass_names, pass)) },
-                                        { "state", text_of (word_of (mark, word)) },
+                                        { "state", text_of (metrics_word_of (mark, word)) },
                                         { 0 } };
         if (marks[mark])
             exposition_add (&page->to, labels, marks[mark]);
@@ -212,7 +212,7 @@ static void add_rung_hosts (struct page *page, uint32_t row, enum pass pass)
 
 static void add_rung_durations (struct page *page)
 {
-    begin (page, RUNG_DURATION);
+    metrics_begin (page, RUNG_DURATION);
     for (uint32_t row = 0; row < rows_of (page); row++) {
         const struct label labels[] = { { "rung", rung_label (page, row) }, { 0 } };
         uint32_t end = row < page->named_n ? row + 1 : page->scene->rungs_n;
@@ -225,9 +225,9 @@ static void add_rung_durations (struct page *page)
 
 static void add_rungs (struct page *page)
 {
-    add_one (page, RUNGS, page->scene->rungs_n);
-    add_one (page, RUNGS_PASSED, page->scene->frontier);
-    begin (page, RUNG_HOSTS);
+    metrics_add_one (page, RUNGS, page->scene->rungs_n);
+    metrics_add_one (page, RUNGS_PASSED, page->scene->frontier);
+    metrics_begin (page, RUNG_HOSTS);
     for (uint32_t row = 0; row < rows_of (page); row++)
         for (uint32_t pass = PASS_ONCE; pass < BOARD_PASSES; pass++)
             add_rung_hosts (page, row, pass);
@@ -241,7 +241,7 @@ static void add_pass_ms (struct page *page, enum family_id id, uint32_t rung, ui
         { "pass", text_of (enum_name_of (&pass_names, page->scene->rungs[rung].pass)) },
         { 0 },
     };
-    begin (page, id);
+    metrics_begin (page, id);
     exposition_add_ms (&page->to, labels, ms);
 }
 
@@ -276,28 +276,28 @@ static void add_histogram (struct page *page, const struct label *labels, const 
 
 static void add_phases (struct page *page)
 {
-    begin (page, PHASE);
+    metrics_begin (page, PHASE);
     for (uint32_t i = 0; i < PHASE_NAMES; i++) {
         const struct label labels[] = { { "phase", text_of (phase_names[i]) }, { 0 } };
         if (page->sums->phases[i].count)
             add_histogram (page, labels, &page->sums->phases[i]);
     }
-    begin (page, GATE);
+    metrics_begin (page, GATE);
     add_histogram (page, NULL, &page->sums->gates);
-    add_one (page, RETRIES, page->scene->counts.retries);
-    add_one (page, CONFLICTS, page->scene->counts.conflicts);
+    metrics_add_one (page, RETRIES, page->scene->counts.retries);
+    metrics_add_one (page, CONFLICTS, page->scene->counts.conflicts);
 }
 
-static void add_metrics (struct page *page)
+static void metrics_add_metrics (struct page *page)
 {
     const struct scene *scene = page->scene;
     uint64_t counts[PROOF_UNPROVED + 1] = { 0 };
     for (uint32_t i = 0; i < scene->metrics_n; i++)
         counts[scene->metrics[i].proof <= PROOF_UNPROVED ? scene->metrics[i].proof : PROOF_NONE]++;
-    begin (page, JUDGED);
+    metrics_begin (page, JUDGED);
     for (uint32_t proof = PROOF_PROVED; proof <= PROOF_UNPROVED; proof++)
         add_by (page, "proof", enum_name_of (&proof_names, proof), counts[proof]);
-    begin (page, UNPROVED);
+    metrics_begin (page, UNPROVED);
     for (uint32_t i = 0, named = 0; i < scene->metrics_n && named < UNPROVED_NAMED; i++) {
         const struct scene_metric *metric = &scene->metrics[i];
         const struct label labels[] = { { "rung", rung_label (page, metric->rung) },
@@ -310,30 +310,30 @@ static void add_metrics (struct page *page)
     }
 }
 
-static void add_cache (struct page *page)
+static void metrics_add_cache (struct page *page)
 {
     const struct scene *scene = page->scene;
     bool used = !scene->counts.dropped;
     add_one_ms (page, COMPILE, scene->counts.compiling.compile_ms);
-    add_one (page, HITS, scene->counts.compiling.hits);
-    add_one (page, MISSES, scene->counts.compiling.misses);
-    add_one (page, GENERATION, used ? scene->counts.generation : 0);
-    add_one (page, ENTRIES, used ? scene->counts.entries : 0);
-    add_one (page, BYTES, used ? scene->counts.bytes : 0);
-    add_one (page, ADOPTED, used && scene->counts.adopted);
-    add_one (page, LEASE, scene->counts.lease);
-    add_one (page, LEASES_LOST, scene->counts.leases_lost);
-    add_one (page, VIOLATIONS, scene->counts.violations);
+    metrics_add_one (page, HITS, scene->counts.compiling.hits);
+    metrics_add_one (page, MISSES, scene->counts.compiling.misses);
+    metrics_add_one (page, GENERATION, used ? scene->counts.generation : 0);
+    metrics_add_one (page, ENTRIES, used ? scene->counts.entries : 0);
+    metrics_add_one (page, BYTES, used ? scene->counts.bytes : 0);
+    metrics_add_one (page, ADOPTED, used && scene->counts.adopted);
+    metrics_add_one (page, LEASE, scene->counts.lease);
+    metrics_add_one (page, LEASES_LOST, scene->counts.leases_lost);
+    metrics_add_one (page, VIOLATIONS, scene->counts.violations);
 }
 
 static void add_beside (struct page *page)
 {
     static const char *const queues[QUEUES_N] = { "journal", "effects", "disk", "logs" };
     if (page->beside->drift_known)
-        add_one (page, DRIFT, page->beside->drift);
+        metrics_add_one (page, DRIFT, page->beside->drift);
     if (!page->beside->queues_known)
         return;
-    begin (page, QUEUE);
+    metrics_begin (page, QUEUE);
     for (uint32_t i = 0; i < QUEUES_N; i++)
         add_by (page, "queue", queues[i], page->beside->queues[i]);
 }
@@ -344,16 +344,16 @@ void metrics_print (const struct scene *scene, const struct host_sums *sums, con
     struct page page = { { out, beside->form, scene->slice, NULL, 0, 0 }, scene, sums, beside, 0 };
     choose_named (&page);
     if (scene->opened) {
-        add_run (&page);
+        metrics_add_run (&page);
         add_state (&page);
-        add_times (&page);
-        add_hosts (&page);
+        metrics_add_times (&page);
+        metrics_add_hosts (&page);
         add_failing (&page);
         add_rungs (&page);
         add_running_pass (&page);
         add_phases (&page);
-        add_metrics (&page);
-        add_cache (&page);
+        metrics_add_metrics (&page);
+        metrics_add_cache (&page);
         add_beside (&page);
     }
     add_one_ms (&page, WRITTEN, beside->wall_ms);
@@ -398,7 +398,7 @@ static void observe (struct histogram *histogram, uint64_t ms)
     histogram->sum_ms += ms;
 }
 
-static uint8_t place_of (struct text name)
+static uint8_t metrics_place_of (struct text name)
 {
     uint8_t i = 0;
     if (text_starts (name, GATE_SPAN))
@@ -408,11 +408,11 @@ static uint8_t place_of (struct text name)
     return i + 1;
 }
 
-static void add_span (struct summing *summing, const struct board_span *span)
+static void metrics_add_span (struct summing *summing, const struct board_span *span)
 {
     uint8_t fresh = 0, *place = span->word < WORDS_KNOWN ? &summing->places[span->word] : &fresh;
     if (*place == 0)
-        *place = place_of (board_word (summing->board, span->word));
+        *place = metrics_place_of (board_word (summing->board, span->word));
     observe (*place == GATE_PLACE ? &summing->sums->gates : &summing->sums->phases[*place - 1], span->ms);
 }
 
@@ -422,14 +422,14 @@ static void note_progress (struct host_sums *sums, uint64_t at_ms)
         sums->progress_ms = at_ms;
 }
 
-static void add_attempt (struct summing *summing, uint32_t host, const struct board_attempt *attempt)
+static void metrics_add_attempt (struct summing *summing, uint32_t host, const struct board_attempt *attempt)
 {
     struct host_sums *sums = summing->sums;
     const struct attempt_key *key = &attempt->key;
     if (key->rung >= sums->rungs_n || key->pass > PASS_RESTORED)
         return;
     for (uint32_t i = 0; i < attempt->spans_n; i++)
-        add_span (summing, &attempt->spans[i]);
+        metrics_add_span (summing, &attempt->spans[i]);
     note_progress (sums, attempt->ended ? attempt->ended_ms : attempt->began_ms);
     bool *seen = &summing->seen[key->rung * BOARD_PASSES + key->pass];
     if (*seen || attempt->purpose == PURPOSE_ISOLATION)
@@ -438,12 +438,12 @@ static void add_attempt (struct summing *summing, uint32_t host, const struct bo
     sums->passes[key->rung][key->pass][scene_mark_of_attempt (summing->board, host, attempt)]++;
 }
 
-static void add_host (struct summing *summing, uint32_t at, uint64_t now_ms)
+static void metrics_add_host (struct summing *summing, uint32_t at, uint64_t now_ms)
 {
     const struct board_host *host = &summing->board->hosts[at];
     memset (summing->seen, 0, summing->sums->rungs_n * BOARD_PASSES * sizeof (*summing->seen));
     for (uint32_t i = host->attempts.n; i > 0; i--)
-        add_attempt (summing, at, &host->attempts.items[i - 1]);
+        metrics_add_attempt (summing, at, &host->attempts.items[i - 1]);
     if (host->phase.len && host->phase_since_ms <= now_ms)
         note_progress (summing->sums, host->phase_since_ms);
 }
@@ -455,5 +455,5 @@ void host_sums_make (const struct feed *feed, const struct scene *scene, struct 
     out->passes = arena_array (arena, scene->rungs_n, sizeof (*out->passes));
     summing.seen = arena_array (arena, scene->rungs_n, BOARD_PASSES * sizeof (*summing.seen));
     for (uint32_t i = 0; i < scene->hosts_n; i++)
-        add_host (&summing, i, scene->now_ms);
+        metrics_add_host (&summing, i, scene->now_ms);
 }

@@ -103,8 +103,8 @@ static void fill_names_and_cause (const struct maker *maker, const struct board_
 }
 
 /* `first`: of the groups of its pass. */
-static void add_group (struct maker *maker, uint32_t rung, enum pass pass, const struct board_verdict_group *from,
-                       uint32_t first)
+static void scene_groups_add_group (struct maker *maker, uint32_t rung, enum pass pass,
+                                    const struct board_verdict_group *from, uint32_t first)
 {
     struct scene *scene = maker->scene;
     struct scene_group *group = &scene->groups[scene->groups_n];
@@ -148,7 +148,7 @@ static void add_pass (struct maker *maker, uint32_t rung, enum pass pass)
     for (uint32_t cascades = 0; cascades < 2; cascades++)
         for (uint32_t i = 0; i < from->groups.n; i++)
             if ((from->groups.items[i].outcome == OUTCOME_CASCADE) == cascades)
-                add_group (maker, rung, pass, &from->groups.items[i], first);
+                scene_groups_add_group (maker, rung, pass, &from->groups.items[i], first);
     maker->scene->ungrouped_n += from->ungrouped_n;
 }
 

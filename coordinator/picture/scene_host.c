@@ -5,8 +5,8 @@
 #include "coordinator/picture/scene.h"
 #include "coordinator/picture/scene_private.h"
 
-static uint32_t group_of (const struct scene *scene, uint32_t rank, const struct board_attempt *attempt,
-                          const struct board *board)
+static uint32_t scene_host_group_of (const struct scene *scene, uint32_t rank, const struct board_attempt *attempt,
+                                     const struct board *board)
 {
     const struct attempt_key *key = &attempt->key; /* of its pass, only groups of the last attempt are there */
     bool last = key->attempt == board->rungs[key->rung].passes[key->pass].attempt;
@@ -81,7 +81,7 @@ static void fill_attempts (const struct feed *feed, const struct scene_query *qu
                                       .group = SCENE_NOBODY };
         to->ms_known = to->ms || to->ended_ms == 0 || to->mark == MARK_PASSED;
         if (scene_mark_is_bad (to->mark) && from->purpose != PURPOSE_ISOLATION)
-            to->group = group_of (scene, out->rank, from, board);
+            to->group = scene_host_group_of (scene, out->rank, from, board);
         fill_spans (feed, query, out->rank, from, arena, to);
         out->attempts_n++;
     }

@@ -12,24 +12,24 @@ enum { TEXT_BYTES = 256, SENTENCE_BYTES = 1024, NOTE_BYTES = 512, WORD_BYTES = 5
 
 /* ---- pieces ---- */
 
-static void set (json_t *object, const char *name, json_t *value)
+static void scene_json_set (json_t *object, const char *name, json_t *value)
 {
     json_object_set_new (object, name, value);
 }
 
 static void set_number (json_t *object, const char *name, uint64_t number)
 {
-    set (object, name, json_integer ((json_int_t) number));
+    scene_json_set (object, name, json_integer ((json_int_t) number));
 }
 
 static void set_word (json_t *object, const char *name, const struct enum_names *names, uint32_t value)
 {
-    set (object, name, value ? json_string (enum_name_of (names, value)) : json_null ());
+    scene_json_set (object, name, value ? json_string (enum_name_of (names, value)) : json_null ());
 }
 
 static void set_known (json_t *object, const char *name, bool known, uint64_t number)
 {
-    set (object, name, known ? json_integer ((json_int_t) number) : json_null ());
+    scene_json_set (object, name, known ? json_integer ((json_int_t) number) : json_null ());
 }
 
 static json_t *cut_json (struct text text)
@@ -46,7 +46,7 @@ static json_t *take_columns (json_t *rows)
     json_array_foreach (rows, i, row)
         json_object_foreach (row, name, value) {
             if (i == 0)
-                set (columns, name, json_array ());
+                scene_json_set (columns, name, json_array ());
             json_array_append (json_object_get (columns, name), value);
         }
     json_decref (rows);
@@ -58,7 +58,7 @@ static json_t *index_or_null (uint32_t index)
     return index == SCENE_NOBODY ? json_null () : json_integer (index);
 }
 
-static json_t *host_name (const struct scene *scene, uint32_t rank)
+static json_t *scene_json_host_name (const struct scene *scene, uint32_t rank)
 {
     return rank < scene->tiles_n ? text_json (scene->tiles[rank].name) : json_null ();
 }
@@ -159,21 +159,21 @@ static void set_cache (json_t *out, const struct scene *scene)
     set_known (out, "generation", known, scene->counts.generation);
     set_known (out, "entries", known, scene->counts.entries);
     set_known (out, "bytes", known, scene->counts.bytes);
-    set (out, "adopted", known ? json_boolean (scene->counts.adopted) : json_null ());
+    scene_json_set (out, "adopted", known ? json_boolean (scene->counts.adopted) : json_null ());
 }
 
 static json_t *summary_json (const struct scene *scene, bool interrupted)
 {
     json_t *out = json_object ();
     bool usual = scene->usual_ms != 0;
-    set (out, "slice", cut_json (scene->slice));
-    set (out, "ladder", cut_json (scene->ladder));
-    set (out, "version", cut_json (scene->version));
-    set (out, "mesh", cut_json (scene->mesh));
-    set (out, "state", json_string (scene->ended ? "ended" : interrupted ? "interrupted" : "running"));
+    scene_json_set (out, "slice", cut_json (scene->slice));
+    scene_json_set (out, "ladder", cut_json (scene->ladder));
+    scene_json_set (out, "version", cut_json (scene->version));
+    scene_json_set (out, "mesh", cut_json (scene->mesh));
+    scene_json_set (out, "state", json_string (scene->ended ? "ended" : interrupted ? "interrupted" : "running"));
     set_word (out, "outcome", &outcome_names, scene->outcome);
     set_known (out, "exit_status", scene->ended, scene->exit_status);
-    set (out, "sentence", text_json (text_clip (scene->sentence, SENTENCE_BYTES)));
+    scene_json_set (out, "sentence", text_json (text_clip (scene->sentence, SENTENCE_BYTES)));
     set_known (out, "opened_wall_ms", scene->opened_wall_ms != 0, scene->opened_wall_ms);
     set_number (out, "away_ms", scene->away_ms);
     set_known (out, "hosts", scene->opened, scene->hosts_n);
@@ -185,29 +185,29 @@ static json_t *summary_json (const struct scene *scene, bool interrupted)
     set_known (out, "left_ms", usual, scene->left_ms);
     set_known (out, "usual_ms", usual, scene->usual_ms);
     set_known (out, "usual_runs", usual, scene->usual_runs);
-    set (out, "cancelling", json_boolean (scene->cancelling));
-    set (out, "waiting", waiting_json (scene));
+    scene_json_set (out, "cancelling", json_boolean (scene->cancelling));
+    scene_json_set (out, "waiting", waiting_json (scene));
     set_cache (out, scene);
     return out;
 }
 
-static json_t *rung_json (const struct scene *scene, uint32_t index)
+static json_t *scene_json_rung_json (const struct scene *scene, uint32_t index)
 {
     const struct scene_rung *rung = &scene->rungs[index];
     json_t *out = json_object ();
     set_number (out, "index", index);
-    set (out, "id", text_json (rung->id));
+    scene_json_set (out, "id", text_json (rung->id));
     set_word (out, "outcome", &outcome_names, rung->outcome);
     set_word (out, "pass", &pass_names, rung->pass);
     set_known (out, "attempt", rung->attempt != 0, rung->attempt);
-    set (out, "running", json_boolean (rung->running));
-    set (out, "slice_wide", json_boolean (rung->slice_wide));
+    scene_json_set (out, "running", json_boolean (rung->running));
+    scene_json_set (out, "slice_wide", json_boolean (rung->slice_wide));
     set_known (out, "began_ms", rung->running, rung->began_ms);
     set_known (out, "spent_ms", rung->pass != PASS_NONE, rung->spent_ms);
     set_known (out, "limit_ms", rung->limit_ms != 0, rung->limit_ms);
     set_known (out, "hosts", rung->hosts_n != 0, rung->hosts_n);
     set_known (out, "ended", rung->hosts_n != 0, rung->ended_n);
-    set (out, "cells", letters_json (scene, letter_at_rung, &index));
+    scene_json_set (out, "cells", letters_json (scene, letter_at_rung, &index));
     return out;
 }
 
@@ -220,7 +220,7 @@ static json_t *short_names (struct text folded)
     return buf_take_json (&names);
 }
 
-static json_t *group_json (const struct scene *scene, uint32_t index)
+static json_t *scene_json_group_json (const struct scene *scene, uint32_t index)
 {
     const struct scene_group *group = &scene->groups[index];
     json_t *out = json_object ();
@@ -230,17 +230,17 @@ static json_t *group_json (const struct scene *scene, uint32_t index)
     set_word (out, "outcome", &outcome_names, group->outcome);
     set_word (out, "owner", &owner_names, group->owner);
     set_word (out, "certainty", &certainty_names, certainty_of_owner (group->owner, group->likely));
-    set (out, "preliminary", json_boolean (group->preliminary));
-    set (out, "line", cut_json (group->line));
-    set (out, "cause", cut_json (group->cause));
-    set (out, "next", cut_json (group->next));
-    set (out, "signature", cut_json (group->signature));
-    set (out, "phase", cut_json (group->phase));
-    set (out, "names", short_names (group->names));
+    scene_json_set (out, "preliminary", json_boolean (group->preliminary));
+    scene_json_set (out, "line", cut_json (group->line));
+    scene_json_set (out, "cause", cut_json (group->cause));
+    scene_json_set (out, "next", cut_json (group->next));
+    scene_json_set (out, "signature", cut_json (group->signature));
+    scene_json_set (out, "phase", cut_json (group->phase));
+    scene_json_set (out, "names", short_names (group->names));
     set_known (out, "first", group->n != 0, group->n ? group->ranks[0] : 0);
     set_number (out, "count", group->n);
-    set (out, "cause_host", host_name (scene, group->cause_host));
-    set (out, "cause_group", index_or_null (group->cause_group));
+    scene_json_set (out, "cause_host", scene_json_host_name (scene, group->cause_host));
+    scene_json_set (out, "cause_group", index_or_null (group->cause_group));
     return out;
 }
 
@@ -250,12 +250,12 @@ static void set_groups (json_t *out, const struct scene *scene, uint64_t since)
     uint32_t n = scene->groups_n < GROUPS_SHOWN ? scene->groups_n : GROUPS_SHOWN;
     for (uint32_t i = 0; i < n; i++)
         if (since == 0 || scene->groups[i].changed > since)
-            json_array_append_new (list, group_json (scene, i));
-    set (out, "groups", take_columns (list));
+            json_array_append_new (list, scene_json_group_json (scene, i));
+    scene_json_set (out, "groups", take_columns (list));
     set_number (out, "groups_n", n);
     set_number (out, "groups_left_out", scene->groups_n - n);
     set_number (out, "ungrouped", scene->ungrouped_n);
-    set (out, "group_of", letters_json (scene, letter_of_group, NULL));
+    scene_json_set (out, "group_of", letters_json (scene, letter_of_group, NULL));
 }
 
 static json_t *metrics_json (const struct scene *scene)
@@ -266,12 +266,12 @@ static json_t *metrics_json (const struct scene *scene)
         json_t *out = json_object (), *value = json_real (metric->value);
         set_number (out, "rung", metric->rung);
         set_word (out, "pass", &pass_names, metric->pass);
-        set (out, "name", cut_json (metric->name));
-        set (out, "axes", cut_json (metric->axes));
-        set (out, "value", value ? value : json_null ()); /* jansson has no number that is not finite */
+        scene_json_set (out, "name", cut_json (metric->name));
+        scene_json_set (out, "axes", cut_json (metric->axes));
+        scene_json_set (out, "value", value ? value : json_null ()); /* jansson has no number that is not finite */
         set_word (out, "proof", &proof_names, metric->proof);
-        set (out, "why", cut_json (metric->why));
-        set (out, "culprits", cut_json (metric->culprits));
+        scene_json_set (out, "why", cut_json (metric->why));
+        scene_json_set (out, "culprits", cut_json (metric->culprits));
         json_array_append_new (list, out);
     }
     return take_columns (list);
@@ -284,8 +284,8 @@ static json_t *gate_json (const struct scene *scene, const struct scene_gate *ga
     set_number (out, "rung", gate->rung);
     set_word (out, "pass", &pass_names, gate->pass);
     set_number (out, "attempt", gate->attempt);
-    set (out, "gate", text_json (text_clip (gate->gate, WORD_BYTES)));
-    set (out, "last", host_name (scene, gate->last));
+    scene_json_set (out, "gate", text_json (text_clip (gate->gate, WORD_BYTES)));
+    scene_json_set (out, "last", scene_json_host_name (scene, gate->last));
     set_number (out, "hosts", gate->hosts_n);
     set_known (out, "median_wait_ms", others, gate->median_wait_ms);
     set_known (out, "longest_wait_ms", others, gate->longest_wait_ms);
@@ -313,7 +313,7 @@ static void set_notes (json_t *out, const struct scene *scene)
         json_array_append_new (list, json_pack ("[I,I,o]", (json_int_t) note->number, (json_int_t) note->at_ms,
                                                 text_json (text_clip (note->text, NOTE_BYTES))));
     }
-    set (out, "notes", list);
+    scene_json_set (out, "notes", list);
     set_number (out, "notes_skipped", scene->notes_skipped + first);
 }
 
@@ -340,8 +340,8 @@ static void set_rungs (json_t *out, const struct scene *scene, uint64_t since)
     json_t *list = json_array ();
     for (uint32_t i = 0; i < scene->rungs_n; i++)
         if (since == 0 || scene->rungs[i].changed > since)
-            json_array_append_new (list, rung_json (scene, i));
-    set (out, "rungs", list);
+            json_array_append_new (list, scene_json_rung_json (scene, i));
+    scene_json_set (out, "rungs", list);
 }
 
 static json_t *names_json (const struct scene *scene)
@@ -355,26 +355,26 @@ static json_t *names_json (const struct scene *scene)
 void scene_state_json (const struct scene *scene, const char *boot, bool interrupted, uint64_t since, struct buf *out)
 {
     json_t *state = json_object ();
-    set (state, "boot", json_string (boot));
+    scene_json_set (state, "boot", json_string (boot));
     set_number (state, "revision", scene->revision);
     set_number (state, "now_ms", scene->now_ms);
-    set (state, "run", text_json (scene->run));
-    set (state, "whole", json_boolean (since == 0));
-    set (state, "summary", summary_json (scene, interrupted));
+    scene_json_set (state, "run", text_json (scene->run));
+    scene_json_set (state, "whole", json_boolean (since == 0));
+    scene_json_set (state, "summary", summary_json (scene, interrupted));
     if (since == 0)
-        set (state, "names", names_json (scene));
+        scene_json_set (state, "names", names_json (scene));
     if (since == 0 || is_tile_changed (scene, since)) {
-        set (state, "now", letters_json (scene, letter_now, NULL));
-        set (state, "phases", phases_json (scene));
+        scene_json_set (state, "now", letters_json (scene, letter_now, NULL));
+        scene_json_set (state, "phases", phases_json (scene));
     }
     if (since == 0 || is_rung_changed (scene, since))
         set_rungs (state, scene, since);
     if (since == 0 || scene->groups_changed > since) {
         set_groups (state, scene, since);
-        set (state, "gates", gates_json (scene));
+        scene_json_set (state, "gates", gates_json (scene));
     }
     if (since == 0 || scene->metrics_changed > since)
-        set (state, "metrics", metrics_json (scene));
+        scene_json_set (state, "metrics", metrics_json (scene));
     set_notes (state, scene);
     json_print_release (state, JSON_COMPACT, out);
 }
@@ -398,11 +398,11 @@ void scene_within_json (const struct scene *scene, const char *boot, struct buf 
 static json_t *span_json (const struct scene *scene, const struct scene_span *span)
 {
     json_t *out = json_object ();
-    set (out, "name", text_json (span->name));
-    set (out, "gate", json_boolean (span->gate));
+    scene_json_set (out, "name", text_json (span->name));
+    scene_json_set (out, "gate", json_boolean (span->gate));
     set_number (out, "began_ms", span->began_ms);
     set_number (out, "ms", span->ms);
-    set (out, "awaited", host_name (scene, span->awaited));
+    scene_json_set (out, "awaited", scene_json_host_name (scene, span->awaited));
     return out;
 }
 
@@ -414,35 +414,35 @@ static json_t *attempt_json (const struct scene *scene, const struct scene_attem
     set_word (out, "pass", &pass_names, attempt->pass);
     set_known (out, "attempt", attempt->attempt != 0, attempt->attempt);
     set_word (out, "purpose", &purpose_names, attempt->purpose);
-    set (out, "mark", json_stringn (&letter, 1));
+    scene_json_set (out, "mark", json_stringn (&letter, 1));
     set_number (out, "began_ms", attempt->began_ms);
     set_known (out, "ms", attempt->ms_known, attempt->ms);
     set_known (out, "ended_ms", attempt->ended_ms != 0, attempt->ended_ms);
-    set (out, "group", index_or_null (attempt->group));
+    scene_json_set (out, "group", index_or_null (attempt->group));
     for (uint32_t i = 0; i < attempt->spans_n; i++)
         json_array_append_new (spans, span_json (scene, &attempt->spans[i]));
-    set (out, "spans", spans);
+    scene_json_set (out, "spans", spans);
     return out;
 }
 
 void scene_host_json (const struct scene *scene, const struct scene_host *host, const char *boot, struct buf *out)
 {
     json_t *json = json_object (), *attempts = json_array (), *facts = json_object ();
-    set (json, "boot", json_string (boot));
+    scene_json_set (json, "boot", json_string (boot));
     set_number (json, "revision", scene->revision);
-    set (json, "run", text_json (scene->run));
-    set (json, "host", text_json (host->name));
+    scene_json_set (json, "run", text_json (scene->run));
+    scene_json_set (json, "host", text_json (host->name));
     set_number (json, "rank", host->rank);
     set_number (json, "attempts_left_out", host->attempts_left_out);
-    set (json, "life", text_json (host->life));
-    set (json, "why", text_json (host->why));
+    scene_json_set (json, "life", text_json (host->life));
+    scene_json_set (json, "why", text_json (host->why));
     for (uint32_t i = 0; i < host->attempts_n; i++)
         json_array_append_new (attempts, attempt_json (scene, &host->attempts[i]));
-    set (json, "attempts", attempts);
+    scene_json_set (json, "attempts", attempts);
     for (uint32_t i = 0; i < host->facts_n; i++)
         if (host->facts[i].name.len)
             json_object_setn_new (facts, host->facts[i].name.ptr, host->facts[i].name.len,
                                   text_json (host->facts[i].value));
-    set (json, "facts", facts);
+    scene_json_set (json, "facts", facts);
     json_print_release (json, JSON_COMPACT, out);
 }

@@ -23,7 +23,7 @@ struct known_groups {
     const struct plan *plan;
 };
 
-static bool find_group (const void *owner, struct text name, struct text *expression)
+static bool scene_query_find_group (const void *owner, struct text name, struct text *expression)
 {
     const struct known_groups *known = owner;
     if (!text_is (name, "*"))
@@ -47,7 +47,7 @@ static void read_hosts (const struct plan *plan, struct scene_memo *memo)
     struct err err = { 0 };
     bool groups = text_find (memo->hosts, TEXT_LIT ("@"), NULL);
     const struct known_groups known = { groups ? fold_everything (plan, arena) : (struct text){ 0 }, plan };
-    const struct hostset_group_lookup lookup = { find_group, &known };
+    const struct hostset_group_lookup lookup = { scene_query_find_group, &known };
     const struct hostset_rules rules = { .max = HOSTS_MAX, .groups = &lookup };
     if (hostset_read (memo->hosts, &rules, arena, &names, &err) != 0) {
         memo->error = text_copy (arena, text_of (err.text));

@@ -13,12 +13,13 @@ struct comparison {
     struct cache_key_cause_list *out;
 };
 
-static void add (struct comparison *of, struct text what, struct text here, struct text there, struct text text)
+static void cache_key_causes_add (struct comparison *of, struct text what, struct text here, struct text there,
+                                  struct text text)
 {
     of->out->items[of->out->n++] = (struct cache_key_cause){ what, here, there, text };
 }
 
-static struct text shown (struct text value, struct arena *arena)
+static struct text cache_key_causes_shown (struct text value, struct arena *arena)
 {
     struct text clipped = text_clip (value, SHOWN_BYTES);
     if (value.len && !text_find (value, TEXT_LIT (" "), NULL))
@@ -30,9 +31,10 @@ static void add_values (struct comparison *of, struct text what, struct text her
 {
     if (text_equal (here, there))
         return;
-    struct text mine = shown (here, of->arena), theirs = shown (there, of->arena);
-    add (of, what, here, there,
-         text_format (of->arena, "%.*s: %.*s here, %.*s there", TEXT_ARG (what), TEXT_ARG (mine), TEXT_ARG (theirs)));
+    struct text mine = cache_key_causes_shown (here, of->arena), theirs = cache_key_causes_shown (there, of->arena);
+    cache_key_causes_add (
+        of, what, here, there,
+        text_format (of->arena, "%.*s: %.*s here, %.*s there", TEXT_ARG (what), TEXT_ARG (mine), TEXT_ARG (theirs)));
 }
 
 /* ---- texts that are sets of tokens ---- */
@@ -52,7 +54,7 @@ static void add_tokens (struct comparison *of, struct text what, struct text her
     else
         text = text_format (of->arena, "%.*s has %.*s %s only", TEXT_ARG (what), TEXT_ARG (only),
                             a.len ? "here" : "there");
-    add (of, what, only_here, only_there, text);
+    cache_key_causes_add (of, what, only_here, only_there, text);
 }
 
 /* ---- settings ---- */
@@ -138,7 +140,8 @@ static void compare_programs (struct comparison *of)
                 continue;
             struct text what = text_format (of->arena, "program %.*s", TEXT_ARG (here->name));
             static const char words[] = "%.*s was lowered to different code: its source, shapes or constants differ";
-            add (of, what, here->fingerprint, there->fingerprint, text_format (of->arena, words, TEXT_ARG (what)));
+            cache_key_causes_add (of, what, here->fingerprint, there->fingerprint,
+                                  text_format (of->arena, words, TEXT_ARG (what)));
             break;
         }
     }

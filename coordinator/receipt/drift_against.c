@@ -35,7 +35,7 @@ struct named {
     uint32_t at;
 };
 
-static int by_name (const void *a, const void *b)
+static int drift_against_by_name (const void *a, const void *b)
 {
     return text_compare (((const struct named *) a)->name, ((const struct named *) b)->name);
 }
@@ -46,7 +46,7 @@ static struct named *sorted_names (const struct drift_hosts *hosts, struct arena
     for (uint32_t i = 0; i < hosts->n; i++)
         names[i] = (struct named){ hosts->names[i], i };
     if (hosts->n)
-        qsort (names, hosts->n, sizeof (*names), by_name);
+        qsort (names, hosts->n, sizeof (*names), drift_against_by_name);
     return names;
 }
 
@@ -63,7 +63,7 @@ static void pair_hosts (struct comparison *comparison)
     for (uint32_t i = 0; i < now->n; i++) {
         struct named wanted = { now->names[i], 0 }, *found = NULL;
         if (before->n)
-            found = bsearch (&wanted, names, before->n, sizeof (*names), by_name);
+            found = bsearch (&wanted, names, before->n, sizeof (*names), drift_against_by_name);
         if (found && !met[found->at]) {
             met[found->at] = true;
             comparison->pairs[comparison->pairs_n++] = (struct pair){ i, found->at };
@@ -224,7 +224,8 @@ static bool is_change (const struct change *change, const struct drift_rule *rul
     return true;
 }
 
-static void add_group (struct drift_comparison *work, struct drift_item *item, const struct change *changes, uint32_t n)
+static void drift_against_add_group (struct drift_comparison *work, struct drift_item *item,
+                                     const struct change *changes, uint32_t n)
 {
     struct drift_group *group = &item->groups[item->groups_n++];
     *group = (struct drift_group){ .value = changes->now,
@@ -274,7 +275,7 @@ static void fold_fact (struct drift_comparison *work, const struct change *chang
         while (to < n && same_change (&changes[to], &changes[from]))
             to++;
         if (is_change (&changes[from], rule, scratch))
-            add_group (work, &item, changes + from, to - from);
+            drift_against_add_group (work, &item, changes + from, to - from);
         arena_reset (scratch);
     }
     count_item (work, &item, rule);

@@ -44,7 +44,7 @@ static int by_number (const void *a, const void *b)
 }
 
 /* The first of them takes the hosts of all. */
-static void join (struct drift_value *values, const struct spelling *alike, uint32_t n, struct arena *arena)
+static void drift_facts_join (struct drift_value *values, const struct spelling *alike, uint32_t n, struct arena *arena)
 {
     uint32_t hosts_n = 0, at = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -73,7 +73,7 @@ static void join_equal_sets (struct drift_comparison *work, struct drift_fact *f
         while (to < fact->values_n && text_equal (all[to].canonical, all[from].canonical))
             to++;
         if (to - from > 1)
-            join (fact->values, all + from, to - from, work->arena);
+            drift_facts_join (fact->values, all + from, to - from, work->arena);
     }
     for (uint32_t v = 0; v < fact->values_n; v++)
         if (fact->values[v].hosts_n)

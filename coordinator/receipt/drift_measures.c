@@ -17,7 +17,7 @@
 
 static const double consistency = 0.6745, score_limit = 3.5;
 
-static int by_size (const void *a, const void *b)
+static int drift_measures_by_size (const void *a, const void *b)
 {
     double x = *(const double *) a, y = *(const double *) b;
     return (x > y) - (x < y);
@@ -25,7 +25,7 @@ static int by_size (const void *a, const void *b)
 
 double drift_median (double *numbers, uint32_t n)
 {
-    qsort (numbers, n, sizeof (*numbers), by_size);
+    qsort (numbers, n, sizeof (*numbers), drift_measures_by_size);
     return n % 2 ? numbers[n / 2] : numbers[n / 2 - 1] + (numbers[n / 2] - numbers[n / 2 - 1]) / 2;
 }
 
@@ -226,8 +226,8 @@ static bool differs_by_nature (struct drift_comparison *work, const struct drift
     return known->differs;
 }
 
-static void add_attempt (struct drift_comparison *work, const struct rung_receipt *rung, uint32_t host, bool writer,
-                         struct drift_measures *list)
+static void drift_measures_add_attempt (struct drift_comparison *work, const struct rung_receipt *rung, uint32_t host,
+                                        bool writer, struct drift_measures *list)
 {
     struct drift_measure measure = {
         .rung = rung->rung, .pass = rung->pass, .doing = doing (rung, writer), .host = host
@@ -337,7 +337,7 @@ void drift_measures_collect (struct drift_comparison *work, const struct slice_r
         bool writer = host && host->rungs.n && is_writer (receipt, host);
         for (uint32_t at = 0; host && (rung = drift_attempt_next (host, work->query, &at, true));)
             if (rung->outcome == OUTCOME_PASSED)
-                add_attempt (work, rung, i, writer, list);
+                drift_measures_add_attempt (work, rung, i, writer, list);
     }
     if (list->n)
         qsort (list->items, list->n, sizeof (*list->items), by_what);

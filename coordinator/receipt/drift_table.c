@@ -91,7 +91,7 @@ static int by_fact_and_host (const void *a, const void *b)
     return (x->hash > y->hash) - (x->hash < y->hash);
 }
 
-static int by_name (const void *a, const void *b)
+static int drift_table_by_name (const void *a, const void *b)
 {
     const struct drift_fact *x = a, *y = b;
     return x->section != y->section ? (int) x->section - (int) y->section : text_compare (x->name, y->name);
@@ -147,7 +147,7 @@ void drift_table_finish (struct drift_table *table)
             to++;
         add_fact (table, values + from, to - from);
     }
-    qsort (table->facts, table->facts_n, sizeof (*table->facts), by_name);
+    qsort (table->facts, table->facts_n, sizeof (*table->facts), drift_table_by_name);
     mem_free (table->statements);
     table->statements = NULL;
 }

@@ -20,7 +20,7 @@ static int by_rank (const void *a, const void *b)
     return text_compare (x->name, y->name);
 }
 
-static int by_name (const void *a, const void *b)
+static int drift_values_by_name (const void *a, const void *b)
 {
     return text_compare (((const struct subject *) a)->name, ((const struct subject *) b)->name);
 }
@@ -31,7 +31,7 @@ static uint32_t add_unheard (const struct run_header *header, struct subject *kn
     uint32_t added = 0;
     for (uint32_t i = 0; i < header->hosts.n; i++) {
         struct subject wanted = { header->hosts.items[i], i, NULL };
-        if (n == 0 || !bsearch (&wanted, known, n, sizeof (*known), by_name))
+        if (n == 0 || !bsearch (&wanted, known, n, sizeof (*known), drift_values_by_name))
             out[added++] = wanted;
     }
     return added;
@@ -47,7 +47,7 @@ void drift_hosts_of_receipt (const struct slice_receipt *receipt, struct arena *
         all[i] = (struct subject){ receipt->hosts.items[i].host, receipt->hosts.items[i].rank,
                                    &receipt->hosts.items[i] };
     if (n)
-        qsort (all, n, sizeof (*all), by_name);
+        qsort (all, n, sizeof (*all), drift_values_by_name);
     if (named)
         unheard = add_unheard (&receipt->headers.items[0], all, n, all + n);
     n += unheard;
@@ -171,8 +171,8 @@ static struct drift_var_list setup_vars (const struct drift_host_values *values,
     return (struct drift_var_list){ arena_copy (values->arena, vars, sizeof (vars)), sizeof (vars) / sizeof (vars[0]) };
 }
 
-static void add_program (const struct drift_host_values *values, struct var *vars, uint32_t *n, struct text rung,
-                         struct text name, struct text value)
+static void drift_values_add_program (const struct drift_host_values *values, struct var *vars, uint32_t *n,
+                                      struct text rung, struct text name, struct text value)
 {
     if (value.len)
         vars[(*n)++] = (struct var){ text_format (values->arena, "%.*s/%.*s", TEXT_ARG (rung), TEXT_ARG (name)),
@@ -188,10 +188,10 @@ static struct drift_var_list program_vars (const struct drift_host_values *value
         most += 1 + rung->programs.n;
     struct var *vars = arena_array (values->arena, most, sizeof (*vars));
     for (uint32_t at = 0; (rung = drift_attempt_next (host, values->query, &at, false));) {
-        add_program (values, vars, &n, rung->rung, TEXT_LIT ("kernels"), rung->backend.kernel_path);
+        drift_values_add_program (values, vars, &n, rung->rung, TEXT_LIT ("kernels"), rung->backend.kernel_path);
         for (uint32_t i = 0; i < rung->programs.n; i++)
-            add_program (values, vars, &n, rung->rung, rung->programs.items[i].name,
-                         rung->programs.items[i].fingerprint);
+            drift_values_add_program (values, vars, &n, rung->rung, rung->programs.items[i].name,
+                                      rung->programs.items[i].fingerprint);
     }
     return (struct drift_var_list){ vars, n };
 }

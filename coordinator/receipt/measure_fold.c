@@ -43,7 +43,7 @@ static void raise (uint64_t *most, uint64_t value)
         *most = value;
 }
 
-static void begin (struct measure_fold *fold, const struct fact_pass_began *began)
+static void measure_fold_begin (struct measure_fold *fold, const struct fact_pass_began *began)
 {
     const struct plan *plan = &fold->plan;
     struct arena *arena = &fold->arena;
@@ -75,7 +75,7 @@ static uint64_t start_of (const struct result *result)
     return sum_ms;
 }
 
-static void add_host (struct measure_fold *fold, uint32_t host, const struct result *result)
+static void measure_fold_add_host (struct measure_fold *fold, uint32_t host, const struct result *result)
 {
     struct measure *now = &fold->now;
     if (host < fold->plan.hosts.n)
@@ -150,8 +150,10 @@ void measure_fold_apply (struct measure_fold *fold, const struct fact *fact)
 {
     switch (fact->kind) {
     case FACT_RUN_OPENED: open_run (fold, &fact->of.run_opened); break;
-    case FACT_PASS_BEGAN: begin (fold, &fact->of.pass_began); break;
-    case FACT_ATTEMPT_ENDED: add_host (fold, fact->of.attempt_ended.host, &fact->of.attempt_ended.result); break;
+    case FACT_PASS_BEGAN: measure_fold_begin (fold, &fact->of.pass_began); break;
+    case FACT_ATTEMPT_ENDED:
+        measure_fold_add_host (fold, fact->of.attempt_ended.host, &fact->of.attempt_ended.result);
+        break;
     case FACT_PASS_ENDED: end (fold, fact); break;
     default: break;
     }
@@ -159,7 +161,7 @@ void measure_fold_apply (struct measure_fold *fold, const struct fact *fact)
 
 /* ---- what earlier runs let one expect ---- */
 
-static int shortest_first (const void *a, const void *b)
+static int measure_fold_shortest_first (const void *a, const void *b)
 {
     const uint64_t *x = a, *y = b;
     return *x < *y ? -1 : *x > *y;
@@ -176,7 +178,7 @@ usual_time_list measure_usual_times (const struct measure_list *measures, struct
                 took_ms[n++] = measures->items[i].duration_ms;
         if (n == 0)
             continue;
-        qsort (took_ms, n, sizeof (*took_ms), shortest_first);
+        qsort (took_ms, n, sizeof (*took_ms), measure_fold_shortest_first);
         uint64_t median_ms = took_ms[n / 2];
         usual.items[usual.n++] = (struct usual_time){ pass, median_ms < INT64_MAX ? median_ms : INT64_MAX, n };
     }
@@ -185,7 +187,7 @@ usual_time_list measure_usual_times (const struct measure_list *measures, struct
 
 /* ---- launch fingerprint ---- */
 
-static void add_number (struct fingerprint_builder *builder, const char *name, uint32_t number)
+static void measure_fold_add_number (struct fingerprint_builder *builder, const char *name, uint32_t number)
 {
     fingerprint_add (builder, name, text_format (builder->arena, "%u", number));
 }
@@ -204,7 +206,7 @@ static void add_hardware (struct fingerprint_builder *builder, const struct prof
     fingerprint_add (builder, "backend", profile->backend);
     fingerprint_add (builder, "accelerator", profile->accelerator);
     fingerprint_add (builder, "topology", profile->topology);
-    add_number (builder, "devices", profile->devices_per_host);
+    measure_fold_add_number (builder, "devices", profile->devices_per_host);
 }
 
 static void add_parallelism (struct fingerprint_builder *builder, const struct plan *plan, const struct rung *rung)
@@ -212,10 +214,10 @@ static void add_parallelism (struct fingerprint_builder *builder, const struct p
     fingerprint_add (builder, "scope", text_of (enum_name_of (&scope_names, rung->scope)));
     if (rung->scope != SCOPE_SLICE)
         return;
-    add_number (builder, "hosts", plan->hosts.n);
+    measure_fold_add_number (builder, "hosts", plan->hosts.n);
     for (uint32_t i = 0; i < plan->mesh.n; i++) {
         fingerprint_add (builder, "axis", plan->mesh.items[i].axis);
-        add_number (builder, "size", plan->mesh.items[i].size);
+        measure_fold_add_number (builder, "size", plan->mesh.items[i].size);
     }
 }
 
@@ -225,7 +227,7 @@ static void add_shapes (struct fingerprint_builder *builder, const struct profil
         const struct dimension *dimension = &profile->shapes.items[i];
         fingerprint_add (builder, profile->padding ? "padded" : "shape", dimension->name);
         for (uint32_t j = 0; j < dimension->sizes.n; j++)
-            add_number (builder, "size", dimension->sizes.items[j]);
+            measure_fold_add_number (builder, "size", dimension->sizes.items[j]);
     }
 }
 

@@ -57,7 +57,7 @@ static struct text digits_of (const struct kit_file *file)
     return text_clip (file->file.sha256, DIGITS_SHOWN);
 }
 
-static void add_files (const struct rung *rung, struct buf *line)
+static void receipt_fold_add_files (const struct rung *rung, struct buf *line)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < rung->argv.n; i++)
@@ -83,7 +83,7 @@ static struct text rung_program_describe (const struct rung *rung, struct arena 
     buf_init (&line, TEXT_MAX_BYTES);
     for (uint32_t i = 0; i < rung->argv.n; i++)
         shell_word_add (&line, secret_redact_word (arena, rung->argv.items[i]));
-    add_files (rung, &line);
+    receipt_fold_add_files (rung, &line);
     return buf_finish (&line, arena);
 }
 
@@ -194,7 +194,7 @@ static void fold_returned (struct receipt_fold *fold, const struct fact_host_sus
                                                   duration_print (silent->silent_ms, span)));
 }
 
-static struct rung_receipt *add_rung (struct host_fold *host, const struct attempt_key *key)
+static struct rung_receipt *receipt_fold_add_rung (struct host_fold *host, const struct attempt_key *key)
 {
     *(struct attempt_key *) growing_list_add (&host->open, sizeof (*key)) = *key;
     return growing_list_add (&host->rungs, sizeof (struct rung_receipt));
@@ -250,7 +250,7 @@ static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_end
 {
     const struct result *result = &ended->result;
     struct host_fold *host = &fold->hosts[ended->host];
-    struct rung_receipt *rung = add_rung (host, &result->key);
+    struct rung_receipt *rung = receipt_fold_add_rung (host, &result->key);
     *rung = (struct rung_receipt){ .rung = fold->plan.rungs.items[result->key.rung].id,
                                    .pass = result->key.pass,
                                    .attempt = result->key.attempt,
@@ -299,8 +299,8 @@ static void fold_without_attempt (struct receipt_fold *fold, uint32_t rung, cons
     for (uint32_t i = 0; i < n && rung < fold->plan.rungs.n; i++) {
         if (verdicts[i].host >= fold->plan.hosts.n)
             continue;
-        *add_rung (&fold->hosts[verdicts[i].host],
-                   &key) = (struct rung_receipt){ .rung = fold->plan.rungs.items[rung].id, .pass = key.pass };
+        *receipt_fold_add_rung (&fold->hosts[verdicts[i].host], &key) =
+            (struct rung_receipt){ .rung = fold->plan.rungs.items[rung].id, .pass = key.pass };
         fold_verdict (fold, &key, &verdicts[i]);
     }
 }
@@ -358,7 +358,8 @@ static void fold_untried (struct receipt_fold *fold, struct host_fold *host, enu
     for (uint32_t i = 0; i < host->rungs.n; i++)
         if (text_equal (tried[i].rung, id))
             return;
-    *add_rung (host, &key) = (struct rung_receipt){ .rung = id, .pass = key.pass, .outcome = outcome, .cause = *cause };
+    *receipt_fold_add_rung (
+        host, &key) = (struct rung_receipt){ .rung = id, .pass = key.pass, .outcome = outcome, .cause = *cause };
 }
 
 /* The run ended before the rung began: hosts were lost (told of a cancelled run, too), or the launch is known bad. */
@@ -462,7 +463,8 @@ const struct plan *receipt_fold_plan (const struct receipt_fold *fold)
     return &fold->plan;
 }
 
-static void take_host (const struct receipt_fold *fold, uint32_t i, struct arena *arena, struct host_receipt *out)
+static void receipt_fold_take_host (const struct receipt_fold *fold, uint32_t i, struct arena *arena,
+                                    struct host_receipt *out)
 {
     const struct host_fold *host = &fold->hosts[i];
     const struct profile *profile = &fold->plan.profile;
@@ -527,7 +529,7 @@ void receipt_fold_build (const struct receipt_fold *fold, struct arena *arena, s
     out->headers.n = 1;
     out->hosts.items = arena_array (arena, fold->plan.hosts.n, sizeof (struct host_receipt));
     for (out->hosts.n = 0; out->hosts.n < fold->plan.hosts.n; out->hosts.n++)
-        take_host (fold, out->hosts.n, arena, &out->hosts.items[out->hosts.n]);
+        receipt_fold_take_host (fold, out->hosts.n, arena, &out->hosts.items[out->hosts.n]);
     out->times.items = copy_items (&fold->times, sizeof (struct rung_time), arena);
     out->times.n = fold->times.n;
     out->reductions.items = copy_items (&fold->reductions, sizeof (struct reduction_receipt), arena);

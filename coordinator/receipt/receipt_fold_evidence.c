@@ -66,7 +66,7 @@ static void fold_setup (struct receipt_fold *fold, struct host_fold *host, const
 }
 
 /* The first host that says it has done all at a rung stands for all others there. */
-static void note_told (struct receipt_fold *fold, const struct result *result)
+static void receipt_fold_evidence_note_told (struct receipt_fold *fold, const struct result *result)
 {
     const var_list *lists[] = { (const var_list *) &result->bundle, (const var_list *) &result->policy,
                                 (const var_list *) &result->facts };
@@ -128,7 +128,7 @@ static void fold_host (struct receipt_fold *fold, struct host_fold *host, const 
     if (result->backend.platform.len)
         record_copy (&backend_record, &host->backend, &result->backend, &fold->arena);
     fold_setup (fold, host, result);
-    note_told (fold, result);
+    receipt_fold_evidence_note_told (fold, result);
 }
 
 /* ---- the attempt ---- */

@@ -60,8 +60,8 @@ static uint64_t later (uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static void take_host (const struct report *report, uint32_t host, const struct host_receipt *receipt,
-                       struct report_attempts *out)
+static void attempts_take_host (const struct report *report, uint32_t host, const struct host_receipt *receipt,
+                                struct report_attempts *out)
 {
     uint64_t free_ms = 0, phases_free_ms = 0; /* when the host has ended what it did before */
     for (uint32_t i = 0; i < report->hosts[host].attempts_n; i++) {
@@ -161,7 +161,7 @@ struct report_attempts report_attempts_of (const struct report *report, struct a
         most += report->hosts[i].attempts_n;
     out.items = arena_array (arena, (size_t) most + 1, sizeof (*out.items));
     for (uint32_t i = 0; i < report->scene->hosts_n; i++)
-        take_host (report, i, receipts[i], &out);
+        attempts_take_host (report, i, receipts[i], &out);
     out.items[out.n] = (struct report_attempt){
         .host = SCENE_NOBODY, .cause = SCENE_NOBODY, .follower = SCENE_NOBODY, .followed_ms = UINT64_MAX
     };
@@ -193,7 +193,7 @@ static uint32_t hosts_of_pass (struct report_attempt **pass, uint32_t n)
     return hosts;
 }
 
-static void add_number (struct buf *out, const char *before, bool known, uint64_t number)
+static void attempts_add_number (struct buf *out, const char *before, bool known, uint64_t number)
 {
     buf_puts (out, before);
     if (known)
@@ -214,16 +214,16 @@ static void add_marks (struct report_attempt *const *pass, uint32_t n, struct bu
     mem_free (letters);
 }
 
-static void add_times (struct report_attempt *const *pass, uint32_t n, struct buf *out)
+static void attempts_add_times (struct report_attempt *const *pass, uint32_t n, struct buf *out)
 {
     uint32_t unknown = 0;
     buf_puts (out, "\",\"ms\":[");
     for (uint32_t i = 0; i < n; i++)
-        add_number (out, i ? "," : "", pass[i]->of->ms_known, pass[i]->of->ms);
+        attempts_add_number (out, i ? "," : "", pass[i]->of->ms_known, pass[i]->of->ms);
     buf_puts (out, "],\"ended_ms\":[");
     for (uint32_t i = 0; i < n; i++)
         if (!pass[i]->of->ms_known)
-            add_number (out, unknown++ ? "," : "", true, pass[i]->of->ended_ms);
+            attempts_add_number (out, unknown++ ? "," : "", true, pass[i]->of->ended_ms);
     buf_puts (out, "]}");
 }
 
@@ -234,11 +234,11 @@ static void add_pass (struct report_attempt *const *pass, uint32_t n, struct buf
     for (uint32_t i = 1; i < n; i++)
         began_ms = pass[i]->of->began_ms < began_ms ? pass[i]->of->began_ms : began_ms;
     buf_printf (out, "{\"rung\":%u,\"pass\":\"%s\"", of->rung, enum_name_of (&pass_names, of->pass));
-    add_number (out, ",\"attempt\":", of->attempt != 0, of->attempt);
+    attempts_add_number (out, ",\"attempt\":", of->attempt != 0, of->attempt);
     buf_printf (out, ",\"purpose\":\"%s\"", enum_name_of (&purpose_names, of->purpose));
-    add_number (out, ",\"began_ms\":", true, began_ms);
+    attempts_add_number (out, ",\"began_ms\":", true, began_ms);
     add_marks (pass, n, out);
-    add_times (pass, n, out);
+    attempts_add_times (pass, n, out);
 }
 
 struct passes passes_of (const struct report *report, struct arena *arena)

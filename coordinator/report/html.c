@@ -38,7 +38,7 @@ static void add_base64 (const struct digest *digest, struct buf *out)
     }
 }
 
-static void add_source (const char *directive, struct text source, struct buf *out)
+static void html_add_source (const char *directive, struct text source, struct buf *out)
 {
     struct digest digest = digest_of (source.ptr, source.len);
     buf_printf (out, "; %s 'sha256-", directive);
@@ -50,8 +50,8 @@ static void add_source (const char *directive, struct text source, struct buf *o
 static void add_policy (struct text style, struct text script, struct buf *out)
 {
     buf_puts (out, "\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:");
-    add_source ("script-src", script, out);
-    add_source ("style-src", style, out);
+    html_add_source ("script-src", script, out);
+    html_add_source ("style-src", style, out);
     buf_puts (out,
               "; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'\">");
 }
@@ -108,7 +108,7 @@ static void choose_slowest (const struct scene *scene, enum choice *chosen)
 }
 
 /* Whole, as far as there is room: those that were chosen since the last time. Says for how many there was none. */
-static uint32_t add_hosts (const struct report *report, enum choice *chosen, struct buf *out)
+static uint32_t html_add_hosts (const struct report *report, enum choice *chosen, struct buf *out)
 {
     struct buf host, escaped;
     uint32_t left_out = 0;
@@ -140,11 +140,11 @@ static void add_standing_out (const struct report *report, struct left_out *left
     const struct scene *scene = report->scene;
     enum choice *chosen = mem_array (scene->hosts_n, sizeof (*chosen));
     left_out->failed = choose_bad (scene, false, BAD_MAX, chosen);
-    left_out->failed += add_hosts (report, chosen, out);
+    left_out->failed += html_add_hosts (report, chosen, out);
     choose_last_at_gates (scene, chosen);
     choose_slowest (scene, chosen);
     choose_bad (scene, true, CASCADES_MAX, chosen);
-    left_out->others = add_hosts (report, chosen, out);
+    left_out->others = html_add_hosts (report, chosen, out);
     mem_free (chosen);
 }
 
@@ -163,7 +163,7 @@ static bool add_member (const char *name, struct text json, struct buf *out)
     return fits;
 }
 
-static bool add_drift (const struct report *report, struct buf *out)
+static bool html_add_drift (const struct report *report, struct buf *out)
 {
     const struct drift_subject subject = { .name = report->scene->run,
                                            .slice = report->scene->slice,
@@ -214,7 +214,7 @@ static void add_data (const struct report *report, struct left_out *left_out, st
     buf_puts (out, "<script type=\"application/json\" id=\"sliceup-data\">{\"state\":");
     add_json (buf_as_text (&json), out);
     buf_release (&json);
-    left_out->drift = !add_drift (report, out);
+    left_out->drift = !html_add_drift (report, out);
     add_passes_and_hosts (report, left_out, out);
 }
 

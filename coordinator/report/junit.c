@@ -139,7 +139,7 @@ static const char *element_of (enum outcome outcome)
     }
 }
 
-static void count (struct counted *counted, enum outcome outcome, uint64_t duration_ms)
+static void junit_count (struct counted *counted, enum outcome outcome, uint64_t duration_ms)
 {
     const char *element = element_of (outcome);
     counted->tests++;
@@ -149,7 +149,7 @@ static void count (struct counted *counted, enum outcome outcome, uint64_t durat
     counted->duration_ms += duration_ms;
 }
 
-static void add_time (struct buf *out, uint64_t ms)
+static void junit_add_time (struct buf *out, uint64_t ms)
 {
     buf_printf (out, " time=\"%" PRIu64 ".%03u\"", ms / 1000, (uint32_t) (ms % 1000));
 }
@@ -183,7 +183,8 @@ static void add_passed_property (const struct rung_groups *groups, struct buf *o
 }
 
 /* "h[0,2] failed: exited with status 3" */
-static struct text sentence_of (struct writing *writing, const struct rung_groups *groups, const struct group *group)
+static struct text junit_sentence_of (struct writing *writing, const struct rung_groups *groups,
+                                      const struct group *group)
 {
     struct text cause = group->at ? group->at->cause.text : (struct text){ 0 };
     if (group->outcome == OUTCOME_NOT_REACHED)
@@ -197,7 +198,7 @@ static struct text sentence_of (struct writing *writing, const struct rung_group
 }
 
 /* "exited with status 3; owner unknown: no known error matched"; without a cause the outcome stands for it. */
-static void add_body (const struct rung_receipt *at, struct buf *out)
+static void junit_add_body (const struct rung_receipt *at, struct buf *out)
 {
     const struct cause *cause = &at->cause;
     struct buf line;
@@ -219,14 +220,14 @@ static void add_result (struct writing *writing, const char *element, const stru
     const struct rung_receipt *at = group->at;
     struct buf *out = &writing->out;
     buf_printf (out, "<%s", element);
-    xml_attribute (out, "message", sentence_of (writing, groups, group), MESSAGE_COLUMNS);
+    xml_attribute (out, "message", junit_sentence_of (writing, groups, group), MESSAGE_COLUMNS);
     xml_attribute (out, "type",
                    at && at->cause.signature.len ? at->cause.signature
                                                  : text_of (enum_name_of (&outcome_names, group->outcome)),
                    NAME_COLUMNS);
     buf_byte (out, '>');
     if (at)
-        add_body (at, out);
+        junit_add_body (at, out);
     buf_printf (out, "</%s>\n", element);
 }
 
@@ -272,7 +273,7 @@ static void add_case (struct writing *writing, const struct rung_groups *groups,
                                 TEXT_ARG (writing->header->ladder)),
                    NAME_COLUMNS);
     xml_attribute (out, "name", name, NAME_COLUMNS);
-    add_time (out, duration_ms);
+    junit_add_time (out, duration_ms);
     buf_puts (out, ">\n");
     buf_puts (out, "<properties>");
     add_group_properties (group, out);
@@ -284,10 +285,10 @@ static void add_case (struct writing *writing, const struct rung_groups *groups,
     if (first)
         add_earlier (writing, groups, !element);
     buf_puts (out, "</testcase>\n");
-    count (&writing->counted, group->outcome, duration_ms);
+    junit_count (&writing->counted, group->outcome, duration_ms);
 }
 
-static void add_rung (struct writing *writing, struct text rung)
+static void junit_add_rung (struct writing *writing, struct text rung)
 {
     struct rung_groups groups = group_hosts (writing, rung);
     uint32_t worst = worst_group (&groups);
@@ -304,7 +305,7 @@ static void add_counts (const struct counted *counted, struct buf *out)
 {
     buf_printf (out, " tests=\"%u\" failures=\"%u\" errors=\"%u\" skipped=\"%u\"", counted->tests, counted->failures,
                 counted->errors, counted->skipped);
-    add_time (out, counted->duration_ms);
+    junit_add_time (out, counted->duration_ms);
 }
 
 static void add_run_properties (const struct run_header *header, struct buf *out)
@@ -325,7 +326,7 @@ void junit_xml (const struct slice_receipt *receipt, struct buf *out)
     buf_init (&writing.out, out->max);
     buf_puts (out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     for (uint32_t i = 0; writing.header && i < writing.header->rungs.n; i++)
-        add_rung (&writing, writing.header->rungs.items[i]);
+        junit_add_rung (&writing, writing.header->rungs.items[i]);
     buf_puts (out, "<testsuites");
     add_counts (&writing.counted, out);
     buf_puts (out, ">\n<testsuite");

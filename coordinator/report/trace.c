@@ -274,7 +274,7 @@ static void add_phases (struct tracing *tracing, const struct report_attempt *at
     }
 }
 
-static void add_attempt (struct tracing *tracing, const struct report_attempt *attempt)
+static void trace_add_attempt (struct tracing *tracing, const struct report_attempt *attempt)
 {
     uint64_t track = TRACKS_OF_HOSTS + (uint64_t) attempt->host;
     open_event (tracing, TYPE_BEGIN, track, attempt->began_ms, attempt_name (tracing, attempt->of));
@@ -385,7 +385,7 @@ void trace_perfetto (const struct report *report, struct buf *out)
     add_counters (&tracing);
     add_flows (&tracing);
     for (uint32_t i = 0; i < tracing.attempts.n; i++)
-        add_attempt (&tracing, &tracing.attempts.items[i]);
+        trace_add_attempt (&tracing, &tracing.attempts.items[i]);
     board_words_destroy (tracing.names);
     arena_release (&tracing.arena);
     arena_release (&arena);

@@ -45,7 +45,8 @@ static int format_of (sqlite3 *db, int *format, struct err *err)
 }
 
 /* A process killed before it made the tables leaves an empty file: whoever writes next makes them. */
-static int prepare (sqlite3 *db, enum database_use use, const char *path, bool *empty, struct err *err)
+static int calibration_store_prepare (sqlite3 *db, enum database_use use, const char *path, bool *empty,
+                                      struct err *err)
 {
     int format;
     if (format_of (db, &format, err) < 0)
@@ -69,7 +70,7 @@ static sqlite3 *open_it (const char *home, enum database_use use, bool *empty, s
     if (database_file_check (path_in (home, path), use, err) < 0)
         return NULL;
     sqlite3 *db = database_open (path, use, BUSY_MS, err);
-    if (db && prepare (db, use, path, empty, err) == 0)
+    if (db && calibration_store_prepare (db, use, path, empty, err) == 0)
         return db;
     database_close (db);
     return NULL;
@@ -86,7 +87,7 @@ static void bind_number (sqlite3_stmt *row, int at, uint64_t number)
     (void) sqlite3_bind_int64 (row, at, (sqlite3_int64) (number <= INT64_MAX ? number : INT64_MAX));
 }
 
-static int add_one (sqlite3 *db, sqlite3_stmt *row, const struct measure *measure, struct err *err)
+static int calibration_store_add_one (sqlite3 *db, sqlite3_stmt *row, const struct measure *measure, struct err *err)
 {
     const struct text texts[] = { measure->signature,
                                   measure->shape,
@@ -133,7 +134,7 @@ static int forget_old (sqlite3 *db, struct text signature, struct err *err)
     return rc;
 }
 
-static int add_all (sqlite3 *db, const struct measure_list *measures, struct err *err)
+static int calibration_store_add_all (sqlite3 *db, const struct measure_list *measures, struct err *err)
 {
     sqlite3_stmt *row = database_prepare (db,
                                           "INSERT OR IGNORE INTO measure (" COLUMN_NAMES ") VALUES"
@@ -141,7 +142,7 @@ static int add_all (sqlite3 *db, const struct measure_list *measures, struct err
                                           err);
     int rc = row ? 0 : -1;
     for (uint32_t i = 0; i < measures->n && rc == 0; i++)
-        rc = add_one (db, row, &measures->items[i], err);
+        rc = calibration_store_add_one (db, row, &measures->items[i], err);
     sqlite3_finalize (row); /* repeats the step's error */
     for (uint32_t i = 0; i < measures->n && rc == 0; i++)
         rc = forget_old (db, measures->items[i].signature, err);
@@ -157,55 +158,57 @@ int calibration_add (const char *home, const struct measure_list *measures, stru
     if (!db)
         return -1;
     int rc = database_run (db, "BEGIN IMMEDIATE", "begin a transaction", err);
-    if (rc == 0 && (rc = add_all (db, measures, err)) == 0)
+    if (rc == 0 && (rc = calibration_store_add_all (db, measures, err)) == 0)
         rc = database_run (db, "COMMIT", "keep the measures", err);
     database_close (db); /* what was not committed is undone */
     return rc;
 }
 
-static struct text read_text (sqlite3_stmt *row, int at, struct arena *arena)
+static struct text calibration_store_read_text (sqlite3_stmt *row, int at, struct arena *arena)
 {
     struct text text = { (const char *) sqlite3_column_text (row, at), (uint32_t) sqlite3_column_bytes (row, at) };
     return text.len > SENTENCE_MAX_BYTES || !text_is_utf8 (text) ? TEXT_LIT ("(not readable)")
                                                                  : text_copy (arena, text);
 }
 
-static uint32_t read_word (sqlite3_stmt *row, int at, const struct enum_names *names, struct arena *arena)
+static uint32_t calibration_store_read_word (sqlite3_stmt *row, int at, const struct enum_names *names,
+                                             struct arena *arena)
 {
     uint32_t word = 0;
-    return enum_value_of (names, read_text (row, at, arena), &word) ? word : 0;
+    return enum_value_of (names, calibration_store_read_text (row, at, arena), &word) ? word : 0;
 }
 
-static uint64_t read_number (sqlite3_stmt *row, int at)
+static uint64_t calibration_store_read_number (sqlite3_stmt *row, int at)
 {
     sqlite3_int64 number = sqlite3_column_int64 (row, at);
     return number > 0 ? (uint64_t) number : 0;
 }
 
-static void read_one (sqlite3_stmt *row, struct arena *arena, struct measure *out)
+static void calibration_store_read_one (sqlite3_stmt *row, struct arena *arena, struct measure *out)
 {
-    *out = (struct measure){ .signature = read_text (row, 0, arena),
-                             .shape = read_text (row, 1, arena),
-                             .rung = read_text (row, 2, arena),
-                             .slice = read_text (row, 3, arena),
-                             .run = read_text (row, 4, arena),
-                             .pins = read_text (row, 5, arena),
-                             .pass = (enum pass) read_word (row, 6, &pass_names, arena),
-                             .outcome = (enum outcome) read_word (row, 7, &outcome_names, arena),
-                             .owner = (enum owner) read_word (row, 8, &owner_names, arena),
-                             .failure = read_text (row, 9, arena),
-                             .cause = read_text (row, 10, arena),
-                             .bad = read_number (row, 11) != 0,
-                             .hosts = (uint32_t) read_number (row, 12),
-                             .predicted_bytes = read_number (row, 13),
-                             .device_peak_bytes = read_number (row, 14),
-                             .host_peak_bytes = read_number (row, 15),
-                             .start_ms = read_number (row, 16),
-                             .duration_ms = read_number (row, 17),
-                             .wall_ms = read_number (row, 18) };
+    *out = (struct measure){ .signature = calibration_store_read_text (row, 0, arena),
+                             .shape = calibration_store_read_text (row, 1, arena),
+                             .rung = calibration_store_read_text (row, 2, arena),
+                             .slice = calibration_store_read_text (row, 3, arena),
+                             .run = calibration_store_read_text (row, 4, arena),
+                             .pins = calibration_store_read_text (row, 5, arena),
+                             .pass = (enum pass) calibration_store_read_word (row, 6, &pass_names, arena),
+                             .outcome = (enum outcome) calibration_store_read_word (row, 7, &outcome_names, arena),
+                             .owner = (enum owner) calibration_store_read_word (row, 8, &owner_names, arena),
+                             .failure = calibration_store_read_text (row, 9, arena),
+                             .cause = calibration_store_read_text (row, 10, arena),
+                             .bad = calibration_store_read_number (row, 11) != 0,
+                             .hosts = (uint32_t) calibration_store_read_number (row, 12),
+                             .predicted_bytes = calibration_store_read_number (row, 13),
+                             .device_peak_bytes = calibration_store_read_number (row, 14),
+                             .host_peak_bytes = calibration_store_read_number (row, 15),
+                             .start_ms = calibration_store_read_number (row, 16),
+                             .duration_ms = calibration_store_read_number (row, 17),
+                             .wall_ms = calibration_store_read_number (row, 18) };
 }
 
-static int read_all (sqlite3 *db, struct text signature, struct arena *arena, struct measure_list *out, struct err *err)
+static int calibration_store_read_all (sqlite3 *db, struct text signature, struct arena *arena,
+                                       struct measure_list *out, struct err *err)
 {
     sqlite3_stmt *row = database_prepare (db,
                                           "SELECT " COLUMN_NAMES " FROM measure WHERE ?1 = '' OR signature = ?1"
@@ -224,7 +227,7 @@ static int read_all (sqlite3 *db, struct text signature, struct arena *arena, st
                 items[i] = out->items[i];
             out->items = items;
         }
-        read_one (row, arena, &out->items[out->n++]);
+        calibration_store_read_one (row, arena, &out->items[out->n++]);
     }
     int failed = rc == SQLITE_DONE ? 0 : database_fail (db, "read the measures", err);
     sqlite3_finalize (row); /* repeats the step's error */
@@ -247,7 +250,7 @@ int calibration_read (const char *home, struct text signature, struct arena *are
     sqlite3 *db = open_it (home, DATABASE_READ, &empty, err);
     if (!db)
         return -1;
-    int rc = empty ? 0 : read_all (db, signature, arena, out, err);
+    int rc = empty ? 0 : calibration_store_read_all (db, signature, arena, out, err);
     database_close (db);
     return rc;
 }

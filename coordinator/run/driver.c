@@ -154,7 +154,7 @@ static int open_rest (struct driver *driver, const struct link_keys *keys, struc
     return 0;
 }
 
-static void begin (struct driver *driver)
+static void driver_begin (struct driver *driver)
 {
     driver_take_outbox (driver);
     driver->opening_index = driver->recorded_index;
@@ -214,7 +214,7 @@ struct driver *driver_open (struct loop *loop, const struct driver_options *opti
                 (uint64_t) getpid (), driver->now_ms, &driver->outbox);
     if (open_rest (driver, &keys, &at, err) < 0)
         goto failed;
-    begin (driver);
+    driver_begin (driver);
     return driver;
 failed:
     driver_close (driver);
@@ -311,7 +311,7 @@ struct driver *driver_resume (struct loop *loop, const struct driver_options *op
                     &driver->outbox);
     if (open_rest (driver, &keys, &at, err) < 0)
         goto failed;
-    begin (driver);
+    driver_begin (driver);
     adopt_workers (driver);
     return driver;
 failed:

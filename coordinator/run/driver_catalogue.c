@@ -42,7 +42,7 @@ static int check_owners (struct asked *asked, uint64_t token)
 }
 
 /* What is used is told, so that nobody collects it. Somebody may just have: then there is an older one, or none. */
-static int find (struct asked *asked)
+static int driver_catalogue_find (struct asked *asked)
 {
     struct catalogue *catalogue = *asked->catalogue;
     int rc = 0;
@@ -62,7 +62,7 @@ static int find (struct asked *asked)
     return rc;
 }
 
-static int publish (struct asked *asked)
+static int driver_catalogue_publish (struct asked *asked)
 {
     struct catalogue *catalogue = *asked->catalogue;
     int rc = catalogue_publish (catalogue, asked->run, &asked->generation, &asked->err);
@@ -71,7 +71,7 @@ static int publish (struct asked *asked)
 }
 
 /* Where this machine does not see what the hosts see, there is nothing to look over here. */
-static int look_over (struct asked *asked)
+static int driver_catalogue_look_over (struct asked *asked)
 {
     char id[STORAGE_ID_BYTES] = "";
     struct err unmarked = { 0 };
@@ -113,16 +113,16 @@ static int transfer_out (struct asked *asked)
                                           asked->over.token ? &asked->over : NULL, &asked->token, &asked->lease_owner,
                                           &asked->arena, &asked->err);
         /* What is abandoned now is looked at now: whatever changes in it from here on is a late write. */
-        asked->looked = rc == 0 && asked->token ? look_over (asked) : 0;
+        asked->looked = rc == 0 && asked->token ? driver_catalogue_look_over (asked) : 0;
         return rc;
     }
     case FX_LEASE_BEAT: return catalogue_beat (catalogue, asked->token, asked->run, &asked->taken, &asked->err);
     case FX_LEASE_END:
         return catalogue_release_lease (catalogue, asked->token, asked->run, asked->abandoned, &asked->err);
-    case FX_CACHE_AUDIT: return look_over (asked);
+    case FX_CACHE_AUDIT: return driver_catalogue_look_over (asked);
     case FX_CACHE_DROP: return catalogue_quarantine (catalogue, asked->token, asked->run, asked->why, &asked->err);
-    case FX_CACHE_PUBLISH: return publish (asked);
-    default: return find (asked);
+    case FX_CACHE_PUBLISH: return driver_catalogue_publish (asked);
+    default: return driver_catalogue_find (asked);
     }
 }
 
@@ -193,7 +193,7 @@ static void answer_beat (struct driver *driver, struct asked *asked)
         driver_step (driver, &in);
 }
 
-static void answer (struct driver *driver, struct asked *asked)
+static void driver_catalogue_answer (struct driver *driver, struct asked *asked)
 {
     switch (asked->what) {
     case FX_TOKEN: answer_token (driver, asked); break;
@@ -218,14 +218,14 @@ static void catalogue_done (void *job)
     struct driver *driver = asked->driver;
     driver->now_ms = clock_boot_ms ();
     if (!asked->over_all)
-        answer (driver, asked);
+        driver_catalogue_answer (driver, asked);
     arena_release (&asked->arena);
     mem_free (asked);
 }
 
 /* ---- asking ---- */
 
-static struct asked *begin (struct driver *driver, enum effect_kind what)
+static struct asked *driver_catalogue_begin (struct driver *driver, enum effect_kind what)
 {
     struct asked *asked = mem_alloc (sizeof (*asked));
     char machine[NAME_MAX_BYTES + 1] = "";
@@ -255,7 +255,7 @@ static void submit (struct driver *driver, struct asked *asked)
 
 void driver_ask_catalogue (struct driver *driver, const struct held_effect *held)
 {
-    struct asked *asked = begin (driver, held->effect);
+    struct asked *asked = driver_catalogue_begin (driver, held->effect);
     asked->bundle = asked->why = text_copy (&asked->arena, held->bytes);
     asked->storage = text_copy (&asked->arena, held->storage);
     asked->token = held->token;
@@ -269,7 +269,7 @@ void driver_ask_catalogue (struct driver *driver, const struct held_effect *held
 
 void driver_end_generation_use (struct driver *driver)
 {
-    struct asked *asked = begin (driver, FX_END);
+    struct asked *asked = driver_catalogue_begin (driver, FX_END);
     asked->over_all = true;
     submit (driver, asked);
 }

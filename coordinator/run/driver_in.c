@@ -74,7 +74,7 @@ static void tell_run (struct driver *driver, uint32_t host, const struct msg *ms
     hub_send (driver->hub, LINK_CONTROL, host, driver->frame.ptr, driver->frame.len);
 }
 
-static bool take_frame (struct driver *driver, uint32_t host, struct text bytes, struct msg *msg)
+static bool driver_in_take_frame (struct driver *driver, uint32_t host, struct text bytes, struct msg *msg)
 {
     struct err err = { 0 };
     arena_reset (&driver->arena);
@@ -104,7 +104,7 @@ static bool speaks_for (const struct driver *driver, uint32_t host, const struct
 static void take_control (struct driver *driver, uint32_t host, struct text bytes)
 {
     struct msg msg;
-    if (!take_frame (driver, host, bytes, &msg) || !speaks_for (driver, host, &msg) || msg.kind == MSG_LOG ||
+    if (!driver_in_take_frame (driver, host, bytes, &msg) || !speaks_for (driver, host, &msg) || msg.kind == MSG_LOG ||
         msg.kind == MSG_FETCH)
         return;
     if (!version_fits (driver, &msg))
@@ -127,7 +127,7 @@ void driver_send_chunk (void *owner, uint32_t host, const struct msg_chunk *chun
 static void take_bulk (struct driver *driver, uint32_t host, struct text bytes)
 {
     struct msg msg;
-    if (!take_frame (driver, host, bytes, &msg))
+    if (!driver_in_take_frame (driver, host, bytes, &msg))
         return;
     if (msg.kind == MSG_LOG) {
         log_store_add (driver->logs, host, &msg.of.log);

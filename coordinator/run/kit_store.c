@@ -82,7 +82,7 @@ static void name_files (struct kit_store *store, const struct plan *plan)
         buf_init (&store->blobs[i].bytes, KIT_FILE_MAX_BYTES);
 }
 
-static struct blob *find (const struct kit_store *store, struct text sha256)
+static struct blob *kit_store_find (const struct kit_store *store, struct text sha256)
 {
     struct blob wanted = { .file.sha256 = sha256 };
     return store->n ? bsearch (&wanted, store->blobs, store->n, sizeof (wanted), by_sha256) : NULL;
@@ -90,7 +90,8 @@ static struct blob *find (const struct kit_store *store, struct text sha256)
 
 /* ---- answers ---- */
 
-static void refuse (struct kit_store *store, uint32_t host, struct text sha256, uint64_t offset, struct text why)
+static void kit_store_refuse (struct kit_store *store, uint32_t host, struct text sha256, uint64_t offset,
+                              struct text why)
 {
     struct msg_chunk chunk = { .sha256 = sha256, .offset = offset, .problem = why };
     store->answer (store->owner, host, &chunk);
@@ -116,7 +117,7 @@ static void answer_waiting (struct kit_store *store, struct blob *blob, struct t
             continue;
         store->waiting[host].blob = NULL;
         if (why.len)
-            refuse (store, host, blob->file.sha256, question.offset, why);
+            kit_store_refuse (store, host, blob->file.sha256, question.offset, why);
         else
             hand_out (store, host, blob, question.offset);
     }
@@ -154,7 +155,7 @@ static void read_work (void *owner)
 }
 
 /* The least used first, until another blob of `bytes` fits. */
-static void make_room (struct kit_store *store, size_t bytes)
+static void kit_store_make_room (struct kit_store *store, size_t bytes)
 {
     while (store->kept_bytes + bytes > KEPT_MAX_BYTES) {
         struct blob *oldest = NULL;
@@ -170,9 +171,9 @@ static void make_room (struct kit_store *store, size_t bytes)
     }
 }
 
-static void keep (struct kit_store *store, struct blob *blob, struct buf *bytes)
+static void kit_store_keep (struct kit_store *store, struct blob *blob, struct buf *bytes)
 {
-    make_room (store, bytes->len);
+    kit_store_make_room (store, bytes->len);
     struct buf before = blob->bytes;
     blob->bytes = *bytes;
     *bytes = before;
@@ -187,7 +188,7 @@ static void read_done (void *owner)
     struct kit_store *store = job->store;
     job->blob->reading = false;
     if (job->rc == 0)
-        keep (store, job->blob, &job->bytes);
+        kit_store_keep (store, job->blob, &job->bytes);
     if (!store->closing)
         answer_waiting (store, job->blob, job->rc == 0 ? (struct text){ 0 } : text_of (job->err.text));
     buf_release (&job->bytes);
@@ -221,7 +222,7 @@ struct piece {
 };
 
 /* `fd` is closed. */
-static void read_piece (struct piece *piece, int fd)
+static void kit_store_read_piece (struct piece *piece, int fd)
 {
     struct stat status;
     if (fstat (fd, &status) < 0 || !S_ISREG (status.st_mode) || status.st_size > WHEEL_MAX_BYTES)
@@ -251,7 +252,7 @@ static void piece_work (void *owner)
     if (fd < 0)
         err_errno (&piece->err, ERR_IO, "the coordinator can no longer open the file");
     else
-        read_piece (piece, fd);
+        kit_store_read_piece (piece, fd);
 }
 
 static void piece_done (void *owner)
@@ -264,7 +265,7 @@ static void piece_done (void *owner)
                                .bytes = { piece->bytes, piece->len } };
     store->waiting[piece->host].reading = false;
     if (!store->closing && piece->err.code)
-        refuse (store, piece->host, piece->file.sha256, piece->offset, text_of (piece->err.text));
+        kit_store_refuse (store, piece->host, piece->file.sha256, piece->offset, text_of (piece->err.text));
     else if (!store->closing)
         store->answer (store->owner, piece->host, &chunk);
     mem_free (piece->bytes);
@@ -285,9 +286,10 @@ static void begin_piece (struct kit_store *store, uint32_t host, const struct bl
 
 void kit_store_answer (struct kit_store *store, uint32_t host, const struct msg_fetch *ask)
 {
-    struct blob *blob = find (store, ask->sha256);
+    struct blob *blob = kit_store_find (store, ask->sha256);
     if (blob == NULL) {
-        refuse (store, host, ask->sha256, ask->offset, TEXT_LIT ("the plan of this run has no file with this sha256"));
+        kit_store_refuse (store, host, ask->sha256, ask->offset,
+                          TEXT_LIT ("the plan of this run has no file with this sha256"));
     } else if (blob->is_wheel) {
         begin_piece (store, host, blob, ask->offset);
     } else if (blob->kept) {

@@ -54,7 +54,7 @@ void log_store_close (struct log_store *store)
     mem_free (store);
 }
 
-static int open_log (const char *path)
+static int log_store_open_log (const char *path)
 {
     int fd = open (path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd >= 0 || errno != ENOENT)
@@ -72,7 +72,7 @@ static void chunk_write (void *job)
 {
     struct chunk *chunk = job;
     struct stat at;
-    int fd = open_log (chunk->path);
+    int fd = log_store_open_log (chunk->path);
     ssize_t n = fd < 0 || fstat (fd, &at) < 0 ? -1 : 1;
     bool gap = n > 0 && !chunk->loss_told && (uint64_t) at.st_size < chunk->offset;
     chunk->gap_bytes = gap ? chunk->offset - (uint64_t) at.st_size : 0;
@@ -83,7 +83,7 @@ static void chunk_write (void *job)
         chunk->error = errno; /* what a quota of a network says late */
 }
 
-static bool is_told (const struct chunk *chunk)
+static bool log_store_is_told (const struct chunk *chunk)
 {
     return attempt_key_equal (&chunk->store->told[chunk->host].key, &chunk->key);
 }
@@ -93,7 +93,7 @@ static void tell_lost (const struct chunk *chunk, const char *reason)
     struct log_store *store = chunk->store;
     struct told *told = &store->told[chunk->host];
     struct buf why;
-    if (is_told (chunk) || told->n == TOLD_MAX)
+    if (log_store_is_told (chunk) || told->n == TOLD_MAX)
         return;
     buf_init (&why, SENTENCE_MAX_BYTES);
     if (reason)
@@ -111,7 +111,7 @@ static void chunk_done (void *job)
     struct chunk *chunk = job;
     if (chunk->error || chunk->gap_bytes)
         tell_lost (chunk, chunk->error ? strerror (chunk->error) : NULL);
-    chunk->loss_told = is_told (chunk);
+    chunk->loss_told = log_store_is_told (chunk);
     bool again = chunk->gap_bytes && chunk->loss_told;
     if (!again || !workqueue_submit (chunk->store->workqueue, chunk_write, chunk_done, chunk))
         mem_free (chunk);
@@ -133,7 +133,7 @@ void log_store_add (struct log_store *store, uint32_t host, const struct msg_log
     chunk->store = store;
     chunk->host = host;
     chunk->key = log->key;
-    chunk->loss_told = is_told (chunk);
+    chunk->loss_told = log_store_is_told (chunk);
     chunk->offset = log->offset;
     chunk->len = log->bytes.len;
     memcpy (chunk->bytes, log->bytes.ptr, log->bytes.len);
@@ -183,7 +183,7 @@ void output_watch_destroy (struct output_watch *watch)
 }
 
 /* The last line that is not blank; one that has no end yet counts. */
-static void take_bytes (struct last_line *last, struct text bytes)
+static void log_store_take_bytes (struct last_line *last, struct text bytes)
 {
     uint32_t from = bytes.len > SEARCHED_BYTES ? bytes.len - SEARCHED_BYTES : 0;
     last->whole |= from > 0;
@@ -214,7 +214,7 @@ void output_watch_add (struct output_watch *watch, uint32_t host, const struct m
     last->whole |= piece->offset > last->end;
     last->end = piece->offset + piece->bytes.len;
     last->at_ms = now_ms;
-    take_bytes (last, piece->bytes);
+    log_store_take_bytes (last, piece->bytes);
 }
 
 /* UINT64_MAX: it is not known. */
@@ -228,7 +228,7 @@ static uint64_t quiet_ms (const struct output_watch *watch, uint32_t host, uint6
     return now_ms > from_ms ? now_ms - from_ms : 0;
 }
 
-static struct text line_of (const struct output_watch *watch, uint32_t host)
+static struct text log_store_line_of (const struct output_watch *watch, uint32_t host)
 {
     const struct last_line *last = &watch->hosts[host];
     return attempt_key_equal (&last->key, &watch->key) ? (struct text){ last->line, last->len } : (struct text){ 0 };
@@ -258,18 +258,19 @@ static void begin_attempt (struct output_watch *watch, const struct attempt_key 
 }
 
 /* Those who stopped printing long before others are not folded with them. */
-static bool belongs (const struct last_output *group, uint64_t longest_ms, struct text line, uint64_t quiet_ms)
+static bool log_store_belongs (const struct last_output *group, uint64_t longest_ms, struct text line,
+                               uint64_t quiet_ms)
 {
     return quiet_ms >= longest_ms / 2 && (line.len == 0) == (group->line.len == 0) &&
            text_equal_but_numbers (group->line, line);
 }
 
-static void add_host (const struct output_watch *watch, const struct quiet_host *quiet, uint32_t n,
-                      uint64_t *longest_ms, struct arena *arena, struct fact_output_awaited *out)
+static void log_store_add_host (const struct output_watch *watch, const struct quiet_host *quiet, uint32_t n,
+                                uint64_t *longest_ms, struct arena *arena, struct fact_output_awaited *out)
 {
-    struct text line = line_of (watch, quiet->host);
+    struct text line = log_store_line_of (watch, quiet->host);
     uint32_t i = 0;
-    while (i < out->groups.n && !belongs (&out->groups.items[i], longest_ms[i], line, quiet->quiet_ms))
+    while (i < out->groups.n && !log_store_belongs (&out->groups.items[i], longest_ms[i], line, quiet->quiet_ms))
         i++;
     if (i == OUTPUT_GROUPS_MAX)
         return;
@@ -299,5 +300,5 @@ void output_watch_tell (struct output_watch *watch, const uint32_t *hosts, uint3
         qsort (quiet, quiet_n, sizeof (*quiet), quietest_first);
     out->groups.items = arena_array (arena, OUTPUT_GROUPS_MAX, sizeof (struct last_output));
     for (uint32_t i = 0; i < quiet_n; i++)
-        add_host (watch, &quiet[i], quiet_n, longest_ms, arena, out);
+        log_store_add_host (watch, &quiet[i], quiet_n, longest_ms, arena, out);
 }

@@ -125,7 +125,7 @@ void remark_queue_add (struct remark_queue *queue, uint32_t host, struct text se
     remark->hosts[remark->n++] = host;
 }
 
-static void tell (const struct remark_queue *queue, const struct remark *remark)
+static void queues_tell (const struct remark_queue *queue, const struct remark *remark)
 {
     struct text *names = mem_array (remark->n, sizeof (*names));
     struct buf hosts;
@@ -144,7 +144,7 @@ void remark_queue_tell (struct remark_queue *queue, uint64_t now_ms)
     if (now_ms < remark_queue_due_ms (queue) && now_ms != UINT64_MAX)
         return;
     for (uint32_t i = 0; i < queue->n; i++) {
-        tell (queue, &queue->items[i]);
+        queues_tell (queue, &queue->items[i]);
         queue->items[i].n = 0;
     }
     queue->n = 0;

@@ -37,7 +37,7 @@ struct pen pen_at (const struct cells *cells, uint32_t row, uint32_t column, uin
     return (struct pen){ .cells = cells, .row = row, .begin = column, .column = column, .end = end, .full = outside };
 }
 
-static void set (struct pen *pen, uint32_t column, uint32_t character)
+static void cells_set (struct pen *pen, uint32_t column, uint32_t character)
 {
     *cells_at (pen->cells, pen->row, column) = (struct cell){
         .character = character, .paint = (uint8_t) pen->paint, .chosen = pen->chosen, .color_alone = pen->color_alone
@@ -49,13 +49,13 @@ static void mark_cut (struct pen *pen)
 {
     uint32_t at = pen->column < pen->end ? pen->column : pen->end - 1;
     if (at > pen->begin && cells_at (pen->cells, pen->row, at)->character == 0)
-        set (pen, at - 1, ' ');
-    set (pen, at, pen->cells->unicode ? ELLIPSIS : '~');
+        cells_set (pen, at - 1, ' ');
+    cells_set (pen, at, pen->cells->unicode ? ELLIPSIS : '~');
     pen->column = pen->end;
     pen->full = true;
 }
 
-static void put (struct pen *pen, uint32_t character)
+static void cells_put (struct pen *pen, uint32_t character)
 {
     uint32_t columns = utf8_columns (character);
     if (pen->full)
@@ -66,9 +66,9 @@ static void put (struct pen *pen, uint32_t character)
         pen->full = true;
         return;
     }
-    set (pen, pen->column, character);
+    cells_set (pen, pen->column, character);
     if (columns == 2)
-        set (pen, pen->column + 1, 0);
+        cells_set (pen, pen->column + 1, 0);
     pen->column += columns;
 }
 
@@ -83,7 +83,7 @@ void pen_text (struct pen *pen, struct text text)
     struct text shown = buf_as_text (&safe);
     for (uint32_t at = 0; at < shown.len && !pen->full;) {
         uint32_t character = ' ', bytes = utf8_next (shown, at, &character);
-        put (pen, bytes ? character : '?');
+        cells_put (pen, bytes ? character : '?');
         at += bytes ? bytes : 1;
     }
     buf_release (&safe);
@@ -115,7 +115,7 @@ void pen_painted (struct pen *pen, enum paint paint, struct text text)
 void pen_pad (struct pen *pen, uint32_t column)
 {
     while (pen->column < pen->begin + column && pen->column < pen->end)
-        put (pen, ' ');
+        cells_put (pen, ' ');
 }
 
 void pen_field (struct pen *pen, struct text text, uint32_t columns)

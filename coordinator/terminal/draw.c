@@ -152,7 +152,7 @@ enum { SPANS_BYTES = 4096, LOG_ROWS_LEAST = 3 };
 /* ---- the end of its log, below all else ---- */
 
 /* The last `most` lines. */
-static struct text last_lines (struct text body, uint32_t most, uint32_t *n)
+static struct text draw_last_lines (struct text body, uint32_t most, uint32_t *n)
 {
     uint32_t from = body.len;
     for (*n = 0; from > 0 && *n < most; (*n)++) {
@@ -167,7 +167,7 @@ static void draw_log (const struct drawing *drawing, const struct terminal_log *
 {
     uint32_t n = 0;
     struct pen pen = pen_at (drawing->cells, row++, 0, drawing->cells->columns);
-    struct text rest = last_lines (log->body, end - row, &n);
+    struct text rest = draw_last_lines (log->body, end - row, &n);
     pen.paint = PAINT_STRONG;
     pen_text (&pen, log->name);
     pen_puts (&pen, ": ");
@@ -184,7 +184,7 @@ static uint32_t draw_tail (const struct drawing *drawing, uint32_t row, uint32_t
     uint32_t most = (end - row) / 2, n = 0;
     if (drawing->logs_n == 0 || most < LOG_ROWS_LEAST)
         return end;
-    (void) last_lines (drawing->logs[0].body, most, &n);
+    (void) draw_last_lines (drawing->logs[0].body, most, &n);
     row = end - (n + 1 < LOG_ROWS_LEAST ? LOG_ROWS_LEAST : n + 1 < most ? n + 1 : most);
     draw_log (drawing, &drawing->logs[0], row, end);
     return row;
@@ -233,7 +233,7 @@ static void add_spans (const struct drawing *drawing, const struct scene_attempt
         sheet_add (sheet, PAINT_FAINT, all);
 }
 
-static void add_cause (const struct drawing *drawing, uint32_t at, struct sheet *sheet)
+static void draw_add_cause (const struct drawing *drawing, uint32_t at, struct sheet *sheet)
 {
     const struct scene *scene = drawing->scene;
     if (at >= scene->groups_n)
@@ -261,7 +261,7 @@ static void add_attempts (const struct drawing *drawing, const struct scene_host
         const struct scene_attempt *attempt = &host->attempts[i - 1];
         struct text name = attempt_name (drawing, attempt), words = attempt_words (drawing, attempt);
         sheet_printf (sheet, terminal_mark_paint (attempt->mark), "  %.*s  %.*s", TEXT_ARG (name), TEXT_ARG (words));
-        add_cause (drawing, attempt->group, sheet);
+        draw_add_cause (drawing, attempt->group, sheet);
         add_spans (drawing, attempt, sheet);
     }
     if (host->attempts_left_out)
@@ -289,20 +289,20 @@ void draw_host (struct drawing *drawing, uint32_t row, uint32_t end)
 
 /* ---- draw logs ---- */
 
-static bool alike (const struct terminal_log *a, const struct terminal_log *b)
+static bool draw_alike (const struct terminal_log *a, const struct terminal_log *b)
 {
     return text_equal (a->head, b->head) && text_equal (a->body, b->body);
 }
 
 /* "h[0-2]: rung tiny, restored, attempt 1" */
-static void add_head (const struct drawing *drawing, uint32_t first, bool *drawn, struct sheet *sheet)
+static void draw_add_head (const struct drawing *drawing, uint32_t first, bool *drawn, struct sheet *sheet)
 {
     struct text names[MARKED_MAX];
     struct buf line;
     uint32_t n = 0;
     buf_init (&line, 1 << 16);
     for (uint32_t i = first; i < drawing->logs_n; i++)
-        if (!drawn[i] && alike (&drawing->logs[i], &drawing->logs[first])) {
+        if (!drawn[i] && draw_alike (&drawing->logs[i], &drawing->logs[first])) {
             names[n++] = drawing->logs[i].name;
             drawn[i] = true;
         }
@@ -320,7 +320,7 @@ void draw_logs (struct drawing *drawing, uint32_t row, uint32_t end)
         struct text rest = drawing->logs[i].body;
         if (drawn[i])
             continue;
-        add_head (drawing, i, drawn, &sheet);
+        draw_add_head (drawing, i, drawn, &sheet);
         while (rest.len)
             sheet_add (&sheet, PAINT_NONE, text_take_until (&rest, '\n'));
     }

@@ -59,7 +59,7 @@ static void put_letter (struct pen *pen, enum scene_mark mark)
     pen->color_alone = false;
 }
 
-static const struct scene_group *group_of (const struct scene *scene, const struct scene_tile *tile)
+static const struct scene_group *draw_list_group_of (const struct scene *scene, const struct scene_tile *tile)
 {
     return tile->group < scene->groups_n ? &scene->groups[tile->group] : NULL;
 }
@@ -67,7 +67,7 @@ static const struct scene_group *group_of (const struct scene *scene, const stru
 /* "failed, owner device: ...", "at a gate rendezvous 12 s", "runs compile 3 s" */
 static void put_words (struct pen *pen, const struct scene *scene, const struct scene_tile *tile)
 {
-    const struct scene_group *group = group_of (scene, tile);
+    const struct scene_group *group = draw_list_group_of (scene, tile);
     char span[DURATION_TEXT_BYTES];
     pen_painted (pen, terminal_mark_paint (tile->now), text_of (scene_mark_word (tile->now)));
     if (tile->gate.len || tile->phase.len) {
@@ -186,13 +186,13 @@ static void add_cursor (const struct drawing *drawing, struct sheet *sheet)
     if (!drawing->state->map || at == drawing->scene->tiles_n)
         return;
     const struct scene_tile *tile = &drawing->scene->tiles[at];
-    const struct scene_group *group = group_of (drawing->scene, tile);
+    const struct scene_group *group = draw_list_group_of (drawing->scene, tile);
     struct text words = group ? (group->line.len ? group->line : group->cause) : tile->phase;
     sheet_printf (sheet, PAINT_STRONG, "%.*s: %s %.*s", TEXT_ARG (tile->name), scene_mark_word (tile->now),
                   TEXT_ARG (words));
 }
 
-static void add_rung (const struct scene *scene, struct sheet *sheet)
+static void draw_list_add_rung (const struct scene *scene, struct sheet *sheet)
 {
     if (scene->rungs_n == 0 || scene->ended)
         return;
@@ -261,7 +261,7 @@ static struct sheet below_hosts (const struct drawing *drawing)
     add_cursor (drawing, &sheet);
     if (scene->ended)
         sheet_add (&sheet, scene->outcome == OUTCOME_PASSED ? PAINT_GOOD : PAINT_BAD, scene->sentence);
-    add_rung (scene, &sheet);
+    draw_list_add_rung (scene, &sheet);
     add_groups (scene, &sheet);
     for (uint32_t i = 0; i < scene->waiting_n; i++)
         sheet_add (&sheet, PAINT_WARN, scene->waiting[i]);
@@ -270,7 +270,7 @@ static struct sheet below_hosts (const struct drawing *drawing)
 }
 
 /* The newest notes take what is left. */
-static void add_notes (const struct scene *scene, struct sheet *sheet, uint32_t most)
+static void draw_list_add_notes (const struct scene *scene, struct sheet *sheet, uint32_t most)
 {
     uint32_t n = least (scene->notes_n, most);
     if (n && n < most && scene->notes_skipped)
@@ -289,7 +289,7 @@ void draw_list (struct drawing *drawing, uint32_t row, uint32_t end)
     uint32_t room = least (spare > rows / 2 ? spare : rows / 2, rows > HOST_LINES_LEAST ? rows - HOST_LINES_LEAST : 0);
     uint32_t notes = spare > below.lines.n + NOTES_LEAST ? spare - below.lines.n : map ? 0 : NOTES_LEAST;
     if (below.lines.n < room)
-        add_notes (drawing->scene, &below, least (notes, room - below.lines.n));
+        draw_list_add_notes (drawing->scene, &below, least (notes, room - below.lines.n));
     uint32_t taken = least (below.lines.n, room);
     (map ? draw_map : draw_lines) (drawing, row, end - taken);
     sheet_draw (&below, drawing->cells, end - taken, end, &scroll);

@@ -86,7 +86,7 @@ static void add_text (struct filter *filter, struct text word)
     snprintf (filter->text + len, sizeof (filter->text) - len, "%s%.*s", len ? " " : "", TEXT_ARG (word));
 }
 
-static int read_word (struct filter *filter, struct text word, struct err *err)
+static int filter_read_word (struct filter *filter, struct text word, struct err *err)
 {
     struct text value = word, name;
     if (!text_cut (&value, ':', &name)) {
@@ -108,12 +108,12 @@ static int read_word (struct filter *filter, struct text word, struct err *err)
     return 0;
 }
 
-static int read_words (struct filter *filter, struct err *err)
+static int filter_read_words (struct filter *filter, struct err *err)
 {
     struct text rest = text_of (filter->line);
     while (rest.len) {
         struct text word = text_take_until (&rest, ' ');
-        if (word.len && read_word (filter, word, err) < 0)
+        if (word.len && filter_read_word (filter, word, err) < 0)
             return -1;
     }
     return 0;
@@ -125,7 +125,7 @@ int filter_read (struct filter *filter, const char *line, struct err *err)
     memcpy (before, filter->line, sizeof (before));
     *filter = (struct filter){ .marks = 0 };
     snprintf (filter->line, sizeof (filter->line), "%s", line);
-    if (read_words (filter, err) == 0)
+    if (filter_read_words (filter, err) == 0)
         return 0;
     if (strcmp (before, line) != 0) /* what was read once is read again */
         filter_read (filter, before, NULL);

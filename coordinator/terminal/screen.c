@@ -286,7 +286,7 @@ static void drop_choices_of_ascii (struct buf *made, size_t from)
     made->len = end;
 }
 
-static void collect (struct screen *screen)
+static void screen_collect (struct screen *screen)
 {
     uint8_t piece[PIECE_BYTES];
     ssize_t len;
@@ -312,7 +312,7 @@ static ssize_t give (const struct screen *screen, size_t most)
 
 bool screen_ready (struct screen *screen)
 {
-    collect (screen);
+    screen_collect (screen);
     while (screen->taken < screen->left.len) {
         ssize_t len = give (screen, screen->left.len - screen->taken);
         if (len < 0 && errno != EAGAIN && errno != EINTR)
@@ -415,7 +415,7 @@ uint32_t screen_key (struct screen *screen)
 static void give_rest (struct screen *screen)
 {
     ssize_t len = 0;
-    collect (screen);
+    screen_collect (screen);
     while (screen->taken < screen->left.len && (len >= 0 || errno == EINTR)) {
         len = write (STDOUT_FILENO, screen->left.ptr + screen->taken, screen->left.len - screen->taken);
         screen->taken += len > 0 ? (size_t) len : 0;

@@ -149,7 +149,7 @@ static enum terminal_act key_last (struct terminal_state *state, const struct sc
     return move (state, scene, HOSTS_MAX);
 }
 
-static enum terminal_act show (struct terminal_state *state, enum terminal_mode mode)
+static enum terminal_act state_show (struct terminal_state *state, enum terminal_mode mode)
 {
     state->mode = mode;
     state->scroll = 0;
@@ -162,14 +162,14 @@ static enum terminal_act key_open (struct terminal_state *state, const struct sc
         return ACT_NONE;
     state->opened = state->cursor;
     say_of_hosts (state, scene, "logs", &state->opened, 1);
-    return show (state, MODE_HOST);
+    return state_show (state, MODE_HOST);
 }
 
 static enum terminal_act key_back (struct terminal_state *state, const struct scene *scene)
 {
     (void) scene;
     say_command (state, "status", "");
-    return show (state, MODE_LIST);
+    return state_show (state, MODE_LIST);
 }
 
 static enum terminal_act key_mark (struct terminal_state *state, const struct scene *scene)
@@ -201,7 +201,7 @@ static enum terminal_act key_logs (struct terminal_state *state, const struct sc
         return ACT_NONE;
     }
     say_of_hosts (state, scene, "logs", state->marked, state->marked_n);
-    return show (state, MODE_LOGS);
+    return state_show (state, MODE_LOGS);
 }
 
 static enum terminal_act key_next_failure (struct terminal_state *state, const struct scene *scene)
@@ -226,7 +226,7 @@ static enum terminal_act key_order (struct terminal_state *state, const struct s
     (void) scene;
     state->order = state->order == SCENE_SLOWEST_FIRST ? SCENE_BY_RANK : state->order + 1;
     say_command (state, "status", "");
-    return show (state, MODE_LIST);
+    return state_show (state, MODE_LIST);
 }
 
 static enum terminal_act key_map (struct terminal_state *state, const struct scene *scene)
@@ -235,7 +235,7 @@ static enum terminal_act key_map (struct terminal_state *state, const struct sce
     state->map = !state->map;
     state->top = 0;
     say_command (state, "status", "");
-    return show (state, MODE_LIST);
+    return state_show (state, MODE_LIST);
 }
 
 static enum terminal_act key_filter (struct terminal_state *state, const struct scene *scene)
@@ -243,7 +243,7 @@ static enum terminal_act key_filter (struct terminal_state *state, const struct 
     (void) scene;
     memcpy (state->edit, state->filter.line, sizeof (state->edit));
     state->prompt = PROMPT_FILTER;
-    return show (state, MODE_LIST);
+    return state_show (state, MODE_LIST);
 }
 
 static enum terminal_act key_cancel (struct terminal_state *state, const struct scene *scene)
@@ -263,7 +263,7 @@ static enum terminal_act key_help (struct terminal_state *state, const struct sc
 {
     (void) scene;
     terminal_state_say (state, false, "%s watch --help", state->program);
-    return show (state, state->mode == MODE_HELP ? MODE_LIST : MODE_HELP);
+    return state_show (state, state->mode == MODE_HELP ? MODE_LIST : MODE_HELP);
 }
 
 static enum terminal_act key_repaint (struct terminal_state *state, const struct scene *scene)
@@ -362,7 +362,7 @@ static enum terminal_act edit (struct terminal_state *state, uint32_t key)
     return ACT_NONE;
 }
 
-static enum terminal_act answer (struct terminal_state *state, uint32_t key)
+static enum terminal_act state_answer (struct terminal_state *state, uint32_t key)
 {
     state->prompt = PROMPT_NONE;
     if (key != 'y' && key != 'Y') {
@@ -389,7 +389,7 @@ enum terminal_act terminal_state_key (struct terminal_state *state, const struct
     if (state->prompt == PROMPT_FILTER)
         return edit (state, key);
     if (state->prompt == PROMPT_CANCEL)
-        return answer (state, key);
+        return state_answer (state, key);
     enum terminal_act act = press (state, scene, key);
     return act == ACT_NONE && (state->mode != mode || state->map != map) ? ACT_REPAINT : act;
 }

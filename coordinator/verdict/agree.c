@@ -77,7 +77,7 @@ void agree_storage (const struct agree_case *of, struct verdict *verdicts, struc
     }
 }
 
-static uint32_t part_of (const struct agree_case *of, uint32_t host)
+static uint32_t agree_part_of (const struct agree_case *of, uint32_t host)
 {
     uint32_t part = 0;
     while (of->hosts[part] != host)
@@ -102,7 +102,7 @@ static void fail_by (const struct agree_case *of, const struct topology_findings
 {
     for (uint32_t i = 0; i < found->n; i++) {
         const struct topology_finding *finding = &found->items[i];
-        struct verdict *verdict = &verdicts[part_of (of, finding->host)];
+        struct verdict *verdict = &verdicts[agree_part_of (of, finding->host)];
         if ((verdict->outcome == OUTCOME_PASSED) != passed || verdict->outcome == OUTCOME_LOST)
             continue;
         struct text cause = text_format (arena, "%.*s%s%.*s", TEXT_ARG (finding->what), passed ? "" : "; ",
@@ -135,7 +135,7 @@ void agree_variables (const struct agree_case *of, struct verdict *verdicts, boo
     slice_variables_judge_hosts (of->plan, told_by (of, false, arena), "", arena, &found);
     fail_by (of, &found, false, verdicts, arena);
     for (uint32_t i = 0; i < found.n; i++) {
-        uint32_t part = part_of (of, found.items[i].host);
+        uint32_t part = agree_part_of (of, found.items[i].host);
         culprits[part] |= of->results[part]->ending == ENDING_CANCELLED;
     }
 }

@@ -197,7 +197,7 @@ static int named_by_others (const struct plan *plan, const struct blame_host *ho
 }
 
 /* A host that was only a cascade so far becomes a cause with an unknown owner. */
-static void blame_host_of (const struct plan *plan, struct blame_host *host, const char *why, struct arena *arena)
+static void blame_blame_host_of (const struct plan *plan, struct blame_host *host, const char *why, struct arena *arena)
 {
     struct verdict *verdict = host->verdict;
     if (follows (plan, host) || host->complains || host->awaited)
@@ -223,7 +223,7 @@ static bool hung_alike (const struct blame_host *a, const struct blame_host *b)
            b->verdict->outcome == OUTCOME_TIMED_OUT;
 }
 
-static struct text host_name (const struct plan *plan, const struct blame_host *host)
+static struct text blame_host_name (const struct plan *plan, const struct blame_host *host)
 {
     return plan->hosts.items[host->verdict->host].name;
 }
@@ -235,7 +235,7 @@ static bool failed_alike (const struct plan *plan, const struct blame_host *a, c
     return a->ending == b->ending && a->ending != ENDING_CANCELLED && a->code == b->code &&
            of_a->outcome == of_b->outcome && of_a->owner == of_b->owner &&
            text_equal (of_a->signature, of_b->signature) &&
-           cause_equal (of_a->cause, host_name (plan, a), of_b->cause, host_name (plan, b)) &&
+           cause_equal (of_a->cause, blame_host_name (plan, a), of_b->cause, blame_host_name (plan, b)) &&
            text_equal_but_numbers (error_line_find (of_a->outcome, of_a->evidence),
                                    error_line_find (of_b->outcome, of_b->evidence));
 }
@@ -267,7 +267,7 @@ static struct text names_alike (const struct plan *plan, const struct blame_host
     uint32_t named = 0;
     for (uint32_t i = 0; i < n; i++)
         if (failed (&hosts[i]) && (&hosts[i] == cause || failed_alike (plan, &hosts[i], cause)))
-            names[named++] = host_name (plan, &hosts[i]);
+            names[named++] = blame_host_name (plan, &hosts[i]);
     return hostset_folded (names, named, NAMES_BYTES, arena);
 }
 
@@ -312,10 +312,10 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
     if (first < 0)
         return;
     if (named)
-        blame_host_of (plan, &hosts[first], "the other hosts name this one as the host that failed", arena);
+        blame_blame_host_of (plan, &hosts[first], "the other hosts name this one as the host that failed", arena);
     for (uint32_t i = 0; i < n && awaited; i++) {
         if (hosts[i].awaited)
-            blame_host_of (plan, &hosts[i], why, arena);
+            blame_blame_host_of (plan, &hosts[i], why, arena);
     }
     judge_others (plan, hosts, n, &hosts[first], named, arena);
 }

@@ -20,7 +20,7 @@ static bool is_for (const struct bundle_rule *rule, struct text backend)
     return rule->backends.n == 0;
 }
 
-static bool fits (const struct bundle_rule *rule, const var_list *bundle)
+static bool bundle_rules_fits (const struct bundle_rule *rule, const var_list *bundle)
 {
     for (uint32_t i = 0; i < rule->parts.n; i++)
         if (!package_version_fits (version_of (bundle, rule->parts.items[i].name), rule->parts.items[i].value))
@@ -33,7 +33,7 @@ const struct bundle_rule *bundle_rules_find (const struct plan *plan, const var_
 {
     for (uint32_t i = 0; i < plan->bundles.n; i++) {
         const struct bundle_rule *rule = &plan->bundles.items[i];
-        if (rule->word == word && is_for (rule, backend) && fits (rule, bundle))
+        if (rule->word == word && is_for (rule, backend) && bundle_rules_fits (rule, bundle))
             return rule;
     }
     return NULL;

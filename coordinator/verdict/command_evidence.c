@@ -218,7 +218,7 @@ static bool keeps (const struct judge_case *of, const struct demand *demand, str
                         words->next);
 }
 
-static struct text join (struct text all, struct text one, struct arena *arena)
+static struct text command_evidence_join (struct text all, struct text one, struct arena *arena)
 {
     return all.len ? text_clip (text_format (arena, "%.*s; %.*s", TEXT_ARG (all), TEXT_ARG (one)), SENTENCE_MAX_BYTES)
                    : one;
@@ -232,9 +232,9 @@ bool command_keeps_limits (const struct judge_case *of, struct arena *arena, str
         struct verdict broken = *out;
         if (keeps (of, &of->rung->demands.items[i], arena, &broken) || text_equal (broken.cause, out->cause))
             continue;
-        broken.cause = join (kept ? (struct text){ 0 } : out->cause, broken.cause, arena);
-        broken.next = join (kept || text_equal (out->next, broken.next) ? (struct text){ 0 } : out->next, broken.next,
-                            arena);
+        broken.cause = command_evidence_join (kept ? (struct text){ 0 } : out->cause, broken.cause, arena);
+        broken.next = command_evidence_join (
+            kept || text_equal (out->next, broken.next) ? (struct text){ 0 } : out->next, broken.next, arena);
         kept = false;
         *out = broken;
     }

@@ -300,7 +300,8 @@ struct text failure_describe_end (const struct result *result, struct arena *are
     return describe_status (result->code, arena);
 }
 
-static void append (struct text *to, struct arena *arena, const char *mark, struct text more, uint32_t most_bytes)
+static void failure_append (struct text *to, struct arena *arena, const char *mark, struct text more,
+                            uint32_t most_bytes)
 {
     *to = text_clip (text_format (arena, "%.*s%s%.*s", TEXT_ARG (*to), to->len ? mark : "", TEXT_ARG (more)),
                      most_bytes);
@@ -322,10 +323,11 @@ static void blame_memory (const struct result *result, bool group, bool known, s
     struct text counter = text_format (
         arena, "oom_kill of %s grew by %" PRIu64 " while it ran; memory limit of its cgroup: %.*s", counted[whose], n,
         TEXT_ARG (limit));
-    append (&out->cause, arena, "; ",
-            text_format (arena, "the kernel killed %.*s %s because memory ran out", TEXT_ARG (processes), where[whose]),
-            SENTENCE_MAX_BYTES);
-    append (&counter, arena, "\n", out->evidence, EVIDENCE_MAX_BYTES);
+    failure_append (
+        &out->cause, arena, "; ",
+        text_format (arena, "the kernel killed %.*s %s because memory ran out", TEXT_ARG (processes), where[whose]),
+        SENTENCE_MAX_BYTES);
+    failure_append (&counter, arena, "\n", out->evidence, EVIDENCE_MAX_BYTES);
     out->evidence = counter;
     out->owner = OWNER_HOST;
     out->likely = !known;
@@ -347,9 +349,9 @@ void failure_judge_sender (const struct judge_case *of, struct arena *arena, str
     else if (result->machine_memory_kills && killed && unexplained)
         blame_memory (result, false, false, arena, out);
     else if (unexplained && (killed || signal == SIGTERM))
-        append (&out->cause, arena, "; ",
-                killed ? TEXT_LIT ("nothing in its log says by whom (dmesg of the host tells of the kernel, "
-                                   "which kills for want of memory)")
-                       : TEXT_LIT ("nothing in its log says by whom"),
-                SENTENCE_MAX_BYTES);
+        failure_append (&out->cause, arena, "; ",
+                        killed ? TEXT_LIT ("nothing in its log says by whom (dmesg of the host tells of the kernel, "
+                                           "which kills for want of memory)")
+                               : TEXT_LIT ("nothing in its log says by whom"),
+                        SENTENCE_MAX_BYTES);
 }

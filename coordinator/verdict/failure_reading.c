@@ -14,8 +14,8 @@ enum {
 };
 
 /* The worker searched the whole log; where it did not, the end of the log is searched here. */
-static void read_output (const struct signature_set *set, const struct result *result, struct arena *arena,
-                         struct signature_scan_result *out)
+static void failure_reading_read_output (const struct signature_set *set, const struct result *result,
+                                         struct arena *arena, struct signature_scan_result *out)
 {
     *out = (struct signature_scan_result){ .sightings = result->sightings.items,
                                            .sightings_n = result->sightings.n,
@@ -49,8 +49,9 @@ static bool sentence_decides (const struct plan *plan, const struct signature_sc
 }
 
 /* The program's own sentence comes before its output. */
-static void join (const struct plan *plan, const struct signature_scan_result *failure,
-                  const struct signature_scan_result *output, struct arena *arena, struct signature_scan_result *out)
+static void failure_reading_join (const struct plan *plan, const struct signature_scan_result *failure,
+                                  const struct signature_scan_result *output, struct arena *arena,
+                                  struct signature_scan_result *out)
 {
     bool sentence = sentence_decides (plan, failure, output);
     *out = (struct signature_scan_result){ .sightings = arena_array (arena, READ_MAX, sizeof *out->sightings),
@@ -114,8 +115,8 @@ static void read_with (const struct plan *plan, const struct signature_set *set,
     struct signature_scan_result failure, output, all;
     classify_text (set, result->failure, arena, &failure);
     failure.shown_n = keep_fatal (failure.shown, failure.shown_n);
-    read_output (set, result, arena, &output);
-    join (plan, &failure, &output, arena, &all);
+    failure_reading_read_output (set, result, arena, &output);
+    failure_reading_join (plan, &failure, &output, arena, &all);
     cause_decide (plan->signatures.items, plan->signatures.n, &all, &out->of);
     for (uint32_t i = 0; out->of.id.len && i < failure.sightings_n; i++)
         out->in_failure |= text_equal (failure.sightings[i].signature, out->of.id);

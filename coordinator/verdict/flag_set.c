@@ -31,7 +31,7 @@ struct text flag_set_normalise (struct text flags, struct arena *arena)
     return buf_finish (&joined, arena);
 }
 
-static bool is_blank (char c)
+static bool flag_set_is_blank (char c)
 {
     return c == ' ' || c == '\n';
 }
@@ -39,9 +39,9 @@ static bool is_blank (char c)
 bool flag_set_next (struct text *rest, struct text *word)
 {
     uint32_t from = 0, end;
-    while (from < rest->len && is_blank (rest->ptr[from]))
+    while (from < rest->len && flag_set_is_blank (rest->ptr[from]))
         from++;
-    for (end = from; end < rest->len && !is_blank (rest->ptr[end]); end++)
+    for (end = from; end < rest->len && !flag_set_is_blank (rest->ptr[end]); end++)
         ;
     *word = (struct text){ rest->ptr + from, end - from };
     *rest = (struct text){ rest->ptr + end, rest->len - end };
@@ -91,7 +91,7 @@ void fingerprint_add (struct fingerprint_builder *builder, const char *name, str
     digest_add (builder->state, "\n", 1);
 }
 
-static int by_name (const void *a, const void *b)
+static int flag_set_by_name (const void *a, const void *b)
 {
     return text_compare (((const struct var *) a)->name, ((const struct var *) b)->name);
 }
@@ -100,7 +100,7 @@ void fingerprint_add_vars (struct fingerprint_builder *builder, const struct var
 {
     struct var *sorted = arena_copy (builder->arena, items, n * sizeof (*items));
     if (n)
-        qsort (sorted, n, sizeof (*sorted), by_name);
+        qsort (sorted, n, sizeof (*sorted), flag_set_by_name);
     for (uint32_t i = 0; i < n; i++) {
         fingerprint_add (builder, "name", sorted[i].name);
         fingerprint_add (builder, "value", flag_set_normalise (sorted[i].value, builder->arena));

@@ -25,7 +25,7 @@ struct walk {
     uint32_t head, tail;
 };
 
-static bool holds (const struct isolate_set *set, uint32_t host)
+static bool isolate_holds (const struct isolate_set *set, uint32_t host)
 {
     uint32_t from = 0, to = set->n;
     while (from < to) {
@@ -43,7 +43,7 @@ static struct isolate_set slice_of (const struct isolate_set *set, uint32_t from
     return (struct isolate_set){ set->items + from, n };
 }
 
-static struct isolate_set join (const struct isolate_set *a, const struct isolate_set *b, struct arena *arena)
+static struct isolate_set isolate_join (const struct isolate_set *a, const struct isolate_set *b, struct arena *arena)
 {
     struct isolate_set both = { arena_array (arena, a->n + b->n, sizeof (uint32_t)), 0 };
     uint32_t i = 0, k = 0;
@@ -59,13 +59,13 @@ static bool fill_up (const struct walk *walk, const struct isolate_set *what, co
     uint32_t unit = walk->of->unit, wanted = ((what->n < LEAST_HOSTS ? LEAST_HOSTS : what->n) + unit - 1) / unit * unit;
     struct isolate_set more = { arena_array (walk->arena, wanted, sizeof (uint32_t)), 0 };
     for (uint32_t i = 0; i < walk->of->hosts && what->n + more.n < wanted; i++)
-        if (walk->works[i] && !holds (within, i) && !holds (what, i))
+        if (walk->works[i] && !isolate_holds (within, i) && !isolate_holds (what, i))
             more.items[more.n++] = i;
     if (what->n + more.n < wanted && what->n % unit != 0)
         return false;
     if (what->n + more.n < wanted)
         more.n = 0; /* there is no other host: it runs alone */
-    *run = join (what, &more, walk->arena);
+    *run = isolate_join (what, &more, walk->arena);
     return true;
 }
 
@@ -85,7 +85,7 @@ static void note_works (struct walk *walk, const struct isolate_set *run)
 }
 
 /* Does `what` fail, in a group that can be formed? */
-static enum answer ask (struct walk *walk, const struct isolate_set *what, const struct isolate_set *within)
+static enum answer isolate_ask (struct walk *walk, const struct isolate_set *what, const struct isolate_set *within)
 {
     struct isolate_set run;
     if (what->n == walk->of->hosts)
@@ -123,8 +123,8 @@ static bool narrow (struct walk *walk, struct isolate_set *set, const struct iso
     while (set->n > 1) {
         struct isolate_set a, b;
         halve (walk, set, &a, &b);
-        struct isolate_set beside = join (fixed, &a, walk->arena);
-        enum answer answer = ask (walk, &beside, within);
+        struct isolate_set beside = isolate_join (fixed, &a, walk->arena);
+        enum answer answer = isolate_ask (walk, &beside, within);
         if (answer == ANSWER_AWAITED)
             return false;
         if (answer == ANSWER_CANNOT)
@@ -138,7 +138,7 @@ static bool worked_in_company (const struct walk *walk, uint32_t host)
 {
     for (uint32_t i = 0; i < walk->of->trials_n; i++) {
         const struct isolate_trial *trial = &walk->of->trials[i];
-        if (trial->answer == ISOLATE_WORKS && trial->hosts.n > 1 && holds (&trial->hosts, host))
+        if (trial->answer == ISOLATE_WORKS && trial->hosts.n > 1 && isolate_holds (&trial->hosts, host))
             return true;
     }
     return false;
@@ -150,10 +150,10 @@ static bool pair_anew (struct walk *walk, uint32_t host, const struct isolate_se
     struct isolate_set alone = { &host, 1 };
     bool company = false;
     for (uint32_t i = 0; i < walk->of->hosts; i++)
-        company = company || (walk->works[i] && !holds (pair, i));
+        company = company || (walk->works[i] && !isolate_holds (pair, i));
     if (!company || worked_in_company (walk, host))
         return true;
-    enum answer answer = ask (walk, &alone, pair);
+    enum answer answer = isolate_ask (walk, &alone, pair);
     if (answer == ANSWER_FAILED)
         walk->suspect[host] = true;
     return answer != ANSWER_AWAITED;
@@ -177,8 +177,8 @@ static bool cross (struct walk *walk, const struct isolate_set *set, struct isol
 {
     if (!narrow (walk, &b, &a, set) || !narrow (walk, &a, &b, set))
         return false;
-    struct isolate_set pair = join (&a, &b, walk->arena);
-    enum answer answer = set->n == pair.n ? ANSWER_FAILED : ask (walk, &pair, set);
+    struct isolate_set pair = isolate_join (&a, &b, walk->arena);
+    enum answer answer = set->n == pair.n ? ANSWER_FAILED : isolate_ask (walk, &pair, set);
     if (answer == ANSWER_AWAITED)
         return false;
     if (answer == ANSWER_FAILED && a.n == 1 && b.n == 1)
@@ -198,7 +198,7 @@ static void settle_half (struct walk *walk, enum answer answer, const struct iso
         mark (walk->suspect, half); /* no smaller group tells more */
 }
 
-static bool split (struct walk *walk, const struct isolate_set *set)
+static bool isolate_split (struct walk *walk, const struct isolate_set *set)
 {
     struct isolate_set a, b;
     if (set->n == 1) {
@@ -206,7 +206,8 @@ static bool split (struct walk *walk, const struct isolate_set *set)
         return true;
     }
     halve (walk, set, &a, &b);
-    enum answer first = ask (walk, &a, set), second = first == ANSWER_AWAITED ? ANSWER_AWAITED : ask (walk, &b, set);
+    enum answer first = isolate_ask (walk, &a, set),
+                second = first == ANSWER_AWAITED ? ANSWER_AWAITED : isolate_ask (walk, &b, set);
     if (second == ANSWER_AWAITED)
         return false;
     if (first == ANSWER_WORKS && second == ANSWER_WORKS)
@@ -258,7 +259,7 @@ void isolate_next (const struct isolate_case *of, struct arena *arena, struct is
     }
     walk.queue[walk.tail++] = all;
     while (walk.head != walk.tail && (walk.any_works || walk.failed_n < FAILED_EVERYWHERE))
-        if (!split (&walk, &walk.queue[walk.head++]))
+        if (!isolate_split (&walk, &walk.queue[walk.head++]))
             return;
     conclude (&walk, out);
 }

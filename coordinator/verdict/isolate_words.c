@@ -181,8 +181,8 @@ static bool ran_to_its_limit (const struct verdict *before)
     return before->outcome == OUTCOME_TIMED_OUT || text_starts (before->cause, BLAME_AT_LIMIT);
 }
 
-static void blame_host_of (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena,
-                           struct verdict *after)
+static void isolate_words_blame_host_of (const struct isolate_ruling *ruling, const struct verdict *before,
+                                         struct arena *arena, struct verdict *after)
 {
     *after = *before;
     if (before->outcome == OUTCOME_CASCADE) {
@@ -217,7 +217,7 @@ void isolate_apply_ruling (const struct isolate_ruling *ruling, const struct ver
     if (before->outcome == OUTCOME_PASSED)
         return;
     if (named->suspects.n ? is_suspect (named, before->host) : named->alone || before->outcome != OUTCOME_CASCADE) {
-        blame_host_of (ruling, before, arena, after);
+        isolate_words_blame_host_of (ruling, before, arena, after);
         return;
     }
     if (named->suspects.n == 0)

@@ -25,7 +25,7 @@ static bool has_key (const struct cache_key *keys, uint32_t n, const struct cach
     return false;
 }
 
-static struct text part_of (const struct cache_key *key, struct text name)
+static struct text recompile_reason_part_of (const struct cache_key *key, struct text name)
 {
     for (uint32_t i = 0; i < key->parts.n; i++)
         if (text_equal (key->parts.items[i].name, name))
@@ -43,7 +43,7 @@ static uint32_t differing_parts (const struct cache_key *a, const struct cache_k
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < a->parts.n && n < KEY_PARTS_MAX; i++) {
-        struct text there = part_of (b, a->parts.items[i].name);
+        struct text there = recompile_reason_part_of (b, a->parts.items[i].name);
         if (there.len && !text_equal (a->parts.items[i].value, there))
             names[n++] = a->parts.items[i].name;
     }
@@ -51,7 +51,8 @@ static uint32_t differing_parts (const struct cache_key *a, const struct cache_k
 }
 
 /* The key of the same program that differs in the fewest parts; keys without reported parts come last. */
-static uint32_t nearest (const struct cache_key *key, const struct cache_key *keys, uint32_t n, const bool *taken)
+static uint32_t recompile_reason_nearest (const struct cache_key *key, const struct cache_key *keys, uint32_t n,
+                                          const bool *taken)
 {
     struct text names[KEY_PARTS_MAX];
     uint32_t best = NOWHERE, fewest = 0;
@@ -221,7 +222,7 @@ static struct explanation explain_key (const struct cache_key *key, struct seale
     const struct cache_key *same = sealed_as (key, sealed);
     if (same)
         return explain_missing (same, arena);
-    uint32_t near = nearest (key, sealed.items, sealed.n, NULL);
+    uint32_t near = recompile_reason_nearest (key, sealed.items, sealed.n, NULL);
     return near != NOWHERE ? explain_difference (key, &sealed.items[near], arena)
                            : explain_stranger (key, sealed, arena);
 }
@@ -354,7 +355,8 @@ static void add_pair (const struct cache_key *here, const struct cache_key *ther
     struct text names[KEY_PARTS_MAX];
     uint32_t n = differing_parts (here, there, names);
     for (uint32_t i = 0; i < n; i++)
-        add_difference (out, here->program, names[i], part_of (here, names[i]), part_of (there, names[i]));
+        add_difference (out, here->program, names[i], recompile_reason_part_of (here, names[i]),
+                        recompile_reason_part_of (there, names[i]));
     if (n == 0)
         add_difference (out, here->program, TEXT_LIT ("key"), here->key, there->key);
 }
@@ -370,7 +372,7 @@ void recompiled_compare_keys (const struct cache_key *here, uint32_t here_n, con
     for (uint32_t i = 0; i < here_n; i++) {
         if (has_key (there, there_n, &here[i]))
             continue;
-        uint32_t near = nearest (&here[i], there, there_n, taken);
+        uint32_t near = recompile_reason_nearest (&here[i], there, there_n, taken);
         if (near != NOWHERE) {
             taken[near] = true;
             add_pair (&here[i], &there[near], out);

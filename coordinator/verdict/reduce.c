@@ -15,7 +15,7 @@ static void miss (struct reduction_verdict *out, int host)
     out->missing[out->missing_n++] = (uint32_t) host;
 }
 
-static void blame_host_of (struct reduction_verdict *out, uint32_t host, enum proof proof, const char *why)
+static void reduce_blame_host_of (struct reduction_verdict *out, uint32_t host, enum proof proof, const char *why)
 {
     out->culprits[out->culprits_n++] = (struct reduce_culprit){ host, proof, why };
 }
@@ -27,7 +27,7 @@ static bool all_reported (const struct reduction_input *in, struct reduction_ver
     for (uint32_t host = 0; host < in->hosts; host++)
         if (in->metrics[host] == NULL) {
             miss (out, (int) host);
-            blame_host_of (out, host, PROOF_UNPROVED, "this host did not report the metric");
+            reduce_blame_host_of (out, host, PROOF_UNPROVED, "this host did not report the metric");
         }
     if (out->missing_n)
         snprintf (out->why, sizeof (out->why), "not every host reported the metric");
@@ -38,7 +38,7 @@ static bool all_claim_global (const struct reduction_input *in, struct reduction
 {
     for (uint32_t host = 0; host < in->hosts; host++)
         if (!in->metrics[host]->global)
-            blame_host_of (out, host, PROOF_UNPROVED, "the program reports the metric as local to one host");
+            reduce_blame_host_of (out, host, PROOF_UNPROVED, "the program reports the metric as local to one host");
     if (out->culprits_n)
         snprintf (out->why, sizeof (out->why), "the program reports the metric as local to one host");
     return out->culprits_n == 0;
@@ -48,7 +48,7 @@ static bool all_have_shards (const struct reduction_input *in, struct reduction_
 {
     for (uint32_t host = 0; host < in->hosts; host++)
         if (in->metrics[host]->shards.n != in->devices_per_host)
-            blame_host_of (out, host, PROOF_UNPROVED, "the host did not report one shard for each device");
+            reduce_blame_host_of (out, host, PROOF_UNPROVED, "the host did not report one shard for each device");
     if (out->culprits_n)
         snprintf (out->why, sizeof (out->why), "a host reported %u shards of the metric for its %u devices",
                   in->metrics[out->culprits[0].host]->shards.n, in->devices_per_host);
@@ -62,7 +62,7 @@ static bool all_are_sound (const struct reduction_input *in, struct reduction_ve
         for (uint32_t i = 0; i < in->devices_per_host && !why; i++)
             why = shard_unreadable_reason (reduce_device_shard (in, host * in->devices_per_host + i));
         if (why)
-            blame_host_of (out, host, PROOF_UNPROVED, why);
+            reduce_blame_host_of (out, host, PROOF_UNPROVED, why);
     }
     if (out->culprits_n)
         snprintf (out->why, sizeof (out->why), "%s", out->culprits[0].why);
@@ -256,7 +256,8 @@ static void blame_one (const struct reduction_input *in, uint32_t host, const st
         if (lacks)
             miss (out, (int) host);
         if (!accused)
-            blame_host_of (out, host, proofs[device], reason_of (in, groups, device, proofs[device], out, arena));
+            reduce_blame_host_of (out, host, proofs[device],
+                                  reason_of (in, groups, device, proofs[device], out, arena));
         accused = true;
     }
 }
@@ -299,9 +300,9 @@ static void add_counts (const struct reduction_input *in, struct reduction_verdi
 }
 
 /* The verdict is the proof that most of the hosts at fault share. */
-static void settle (const struct reduction_input *in, const struct reduce_group_list *groups,
-                    const struct report *reports, const enum proof *proofs, struct reduction_verdict *out,
-                    struct arena *arena)
+static void reduce_settle (const struct reduction_input *in, const struct reduce_group_list *groups,
+                           const struct report *reports, const enum proof *proofs, struct reduction_verdict *out,
+                           struct arena *arena)
 {
     uint32_t counts[PROOF_UNPROVED + 1] = { 0 }, most = 0;
     for (uint32_t host = 0; host < in->hosts; host++)
@@ -366,7 +367,7 @@ void reduce_judge_metric (const struct reduction_input *in, struct reduction_ver
     for (uint32_t host = 0; host < in->hosts; host++)
         reports[host] = read_host (in, host, &groups, proofs);
     find_culprits (in, &groups, proofs, out, &scratch, arena);
-    settle (in, &groups, reports, proofs, out, arena);
+    reduce_settle (in, &groups, reports, proofs, out, arena);
     take_right_value (in, reports, out);
     count_contradicted (in, reports, out);
     arena_release (&scratch);

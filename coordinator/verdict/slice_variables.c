@@ -48,7 +48,7 @@ struct column {
 };
 
 /* Variables are each program's, of those that take part; the cloud speaks of the whole slice. */
-static uint32_t place_of (const struct column *column, uint32_t rank)
+static uint32_t slice_variables_place_of (const struct column *column, uint32_t rank)
 {
     return column->of->cloud ? plan_place (column->plan, rank) : rank;
 }
@@ -70,7 +70,7 @@ static struct text variable_of (const struct topology_host *host, const char *pr
     return (struct text){ 0 };
 }
 
-static void fill (struct column *column, const struct topology_host *hosts, const char *prefix)
+static void slice_variables_fill (struct column *column, const struct topology_host *hosts, const char *prefix)
 {
     uint32_t n = column->plan->hosts.n;
     column->values = arena_array (column->arena, n, sizeof *column->values);
@@ -112,14 +112,14 @@ static struct text number_wrong (const struct column *column, uint32_t rank)
     uint64_t number;
     struct text whose = { 0 };
     bool is_number = text_to_u64 (column->values[rank], &number);
-    if (is_number && number == place_of (column, rank))
+    if (is_number && number == slice_variables_place_of (column, rank))
         return whose;
     for (uint32_t i = 0; is_number && i < column->plan->hosts.n; i++)
-        if (place_of (column, i) == number)
+        if (slice_variables_place_of (column, i) == number)
             whose = column->plan->hosts.items[i].name;
     return text_format (column->arena, "%s%.*s%sexpected %u, its place in the slice file",
                         whose.len ? "which is the place of " : "", TEXT_ARG (whose), whose.len ? ", " : "",
-                        place_of (column, rank));
+                        slice_variables_place_of (column, rank));
 }
 
 static struct text shape_of (const struct column *column)
@@ -254,7 +254,7 @@ void slice_variables_judge_hosts (const struct plan *plan, const struct topology
         if (!is_judged (plan, &decisive[i], prefix, &inherited))
             continue;
         column.name = text_format (arena, "%s%s", decisive[i].cloud ? prefix : "", decisive[i].name);
-        fill (&column, hosts, prefix);
+        slice_variables_fill (&column, hosts, prefix);
         for (uint32_t rank = 0; rank < plan->hosts.n; rank++)
             if (!found[rank] && is_wrong (&column, rank, &out->items[out->n]))
                 out->n += found[rank] = true;

@@ -35,7 +35,8 @@ static struct text said_here (const struct asked *asked, const char *fact)
     return topology_said (&asked->hosts[asked->rank], text_of (fact));
 }
 
-static bool find (const struct asked *asked, enum owner owner, const char *fact, struct text what, const char *next)
+static bool topology_find (const struct asked *asked, enum owner owner, const char *fact, struct text what,
+                           const char *next)
 {
     *asked->finding = (struct topology_finding){ asked->rank, owner, text_of (fact),
                                                  text_clip (what, SENTENCE_MAX_BYTES), text_of (next) };
@@ -78,9 +79,10 @@ static bool chips_wrong (const struct asked *asked)
     uint32_t chips, wanted = chips_of_host (asked->plan);
     if (!kinds.len || !count_kinds (kinds, &chips) || chips == wanted)
         return false;
-    return find (asked, OWNER_HOST, "pci.google",
-                 text_format (asked->arena, "shows %u TPU chips on its PCI bus, the profile says %u", chips, wanted),
-                 "if the host lacks a chip, have the platform repair it; in a container, /sys may be hidden");
+    return topology_find (
+        asked, OWNER_HOST, "pci.google",
+        text_format (asked->arena, "shows %u TPU chips on its PCI bus, the profile says %u", chips, wanted),
+        "if the host lacks a chip, have the platform repair it; in a container, /sys may be hidden");
 }
 
 static bool stated_wrong (const struct asked *asked, const char *fact, const char *variable, struct text stated)
@@ -88,10 +90,10 @@ static bool stated_wrong (const struct asked *asked, const char *fact, const cha
     struct text seen = said_here (asked, fact), shown = text_clip (seen, 128);
     if (!stated.len || !seen.len || text_equal (seen, stated))
         return false;
-    return find (asked, OWNER_PLATFORM, fact,
-                 text_format (asked->arena, "its %s (%s, or its metadata) is %.*s, the profile says %.*s", fact,
-                              variable, TEXT_ARG (shown), TEXT_ARG (stated)),
-                 "this host belongs to another slice, or the profile was written for another one");
+    return topology_find (asked, OWNER_PLATFORM, fact,
+                          text_format (asked->arena, "its %s (%s, or its metadata) is %.*s, the profile says %.*s",
+                                       fact, variable, TEXT_ARG (shown), TEXT_ARG (stated)),
+                          "this host belongs to another slice, or the profile was written for another one");
 }
 
 static bool accelerator_wrong (const struct asked *asked)
@@ -110,11 +112,11 @@ static bool product_wrong (const struct asked *asked)
     uint32_t chips, hosts = plan_whole (asked->plan), wanted = hosts * chips_of_host (asked->plan);
     if (!grid.len || !mesh_topology_chips (grid, &chips) || chips == wanted)
         return false;
-    return find (asked, OWNER_PLATFORM, "tpu.topology",
-                 text_format (asked->arena,
-                              "its topology %.*s has %u chips, the slice file has %u hosts with %u chips each",
-                              TEXT_ARG (grid), chips, hosts, chips_of_host (asked->plan)),
-                 "list every host of the slice in the slice file, by worker number; see docs/guide/tpu-vm.md");
+    return topology_find (asked, OWNER_PLATFORM, "tpu.topology",
+                          text_format (asked->arena,
+                                       "its topology %.*s has %u chips, the slice file has %u hosts with %u chips each",
+                                       TEXT_ARG (grid), chips, hosts, chips_of_host (asked->plan)),
+                          "list every host of the slice in the slice file, by worker number; see docs/guide/tpu-vm.md");
 }
 
 static bool chip_bounds_wrong (const struct asked *asked)
@@ -123,11 +125,12 @@ static bool chip_bounds_wrong (const struct asked *asked)
     uint32_t chips, wanted = chips_of_host (asked->plan);
     if (!bounds.len || !mesh_topology_chips (bounds, &chips) || chips == wanted)
         return false;
-    return find (asked, OWNER_LAUNCH, "tpu.chips_per_host_bounds",
-                 text_format (asked->arena, "its chips per host bounds %.*s make %u chips, the profile says %u",
-                              TEXT_ARG (bounds), chips, wanted),
-                 "see whether TPU_CHIPS_PER_HOST_BOUNDS or TPU_CHIPS_PER_PROCESS_BOUNDS is left over from another job, "
-                 "or the machine type is another one");
+    return topology_find (
+        asked, OWNER_LAUNCH, "tpu.chips_per_host_bounds",
+        text_format (asked->arena, "its chips per host bounds %.*s make %u chips, the profile says %u",
+                     TEXT_ARG (bounds), chips, wanted),
+        "see whether TPU_CHIPS_PER_HOST_BOUNDS or TPU_CHIPS_PER_PROCESS_BOUNDS is left over from another job, "
+        "or the machine type is another one");
 }
 
 /* ---- is each host a machine? ---- */
@@ -168,7 +171,7 @@ void topology_judge_machines (const struct plan *plan, const struct topology_hos
         bool same = text_equal (machines[i].boot, machines[first].boot) &&
                     text_equal (machines[i].name, machines[first].name);
         if (same && reached_apart (host->address, other->address))
-            (void) find (
+            (void) topology_find (
                 &(struct asked){ plan, hosts, machines[i].rank, arena, &out->items[out->n++] }, OWNER_LAUNCH, "boot_id",
                 text_format (arena, "is the machine of host %.*s: the same boot and name (%.*s), at %.*s and %.*s",
                              TEXT_ARG (other->name), TEXT_ARG (machines[i].name), TEXT_ARG (other->address),

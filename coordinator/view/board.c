@@ -143,7 +143,7 @@ static void apply_lost (struct board *board, const struct fact *fact)
     board_host_changed (board, lost->host);
 }
 
-static void hold (struct board *board, struct board_host *host, const struct holding *held, uint64_t at_ms)
+static void board_hold (struct board *board, struct board_host *host, const struct holding *held, uint64_t at_ms)
 {
     uint64_t since_ms = at_ms > held->phase_ms ? at_ms - held->phase_ms : 0;
     if (host->phase.len && !text_equal (host->phase, held->phase) && since_ms > host->phase_since_ms)
@@ -172,7 +172,7 @@ static void apply_received (struct board *board, const struct fact *fact)
     host->suspected = false;
     for (uint32_t i = 0; i < received->holdings.n; i++)
         if (board->running && attempt_key_equal (&received->holdings.items[i].key, &board->key)) {
-            hold (board, host, &received->holdings.items[i], fact->at_ms);
+            board_hold (board, host, &received->holdings.items[i], fact->at_ms);
             return;
         }
     if (host->state != ATTEMPT_NONE)

@@ -21,8 +21,8 @@ void board_groups_clear (struct board_pass *pass)
     pass->groups.n = pass->ungrouped_n = pass->corrections.n = 0;
 }
 
-static bool belongs (const struct board *board, const struct board_verdict_group *group, const struct verdict *verdict,
-                     struct text line)
+static bool board_groups_belongs (const struct board *board, const struct board_verdict_group *group,
+                                  const struct verdict *verdict, struct text line)
 {
     return group->outcome == verdict->outcome && group->owner == verdict->owner && group->likely == verdict->likely &&
            text_equal (group->signature, verdict->signature) &&
@@ -70,7 +70,7 @@ static struct board_verdict_group *group_for (const struct board *board, struct 
 {
     struct text line = error_line_find (verdict->outcome, verdict->evidence);
     for (uint32_t i = 0; i < pass->groups.n; i++)
-        if (belongs (board, &pass->groups.items[i], verdict, line)) {
+        if (board_groups_belongs (board, &pass->groups.items[i], verdict, line)) {
             pass->groups.items[i].varies |= !text_equal (pass->groups.items[i].line, kept_part (line)) ||
                                             !text_equal (pass->groups.items[i].cause, kept_part (verdict->cause));
             return &pass->groups.items[i];

@@ -238,7 +238,7 @@ void board_phase_forget (struct board *board, uint32_t host)
         board->phases[i].spent_ms[host] = 0;
 }
 
-static int shortest_first (const void *a, const void *b)
+static int board_history_shortest_first (const void *a, const void *b)
 {
     const uint32_t *x = a, *y = b;
     return *x < *y ? -1 : *x > *y;
@@ -256,7 +256,7 @@ bool board_phase_median (const struct board *board, struct text name, uint64_t *
         if (board->phases[at].spent_ms[i])
             known[n++] = board->phases[at].spent_ms[i];
     if (n)
-        qsort (known, n, sizeof (*known), shortest_first);
+        qsort (known, n, sizeof (*known), board_history_shortest_first);
     *median_ms = n ? known[n / 2] : 0;
     *others = n;
     mem_free (known);

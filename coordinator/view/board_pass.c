@@ -16,7 +16,7 @@ static struct board_pass *pass_of (struct board *board, const struct attempt_key
 }
 
 /* The part of the slice that runs by itself, or is to. */
-static struct board_pass *part_of (struct board *board, uint32_t rung)
+static struct board_pass *board_pass_part_of (struct board *board, uint32_t rung)
 {
     board->rungs[rung].changed = board->rungs[rung].part.changed = board->revision;
     return &board->rungs[rung].part;
@@ -42,7 +42,7 @@ void board_pass_began (struct board *board, const struct fact *fact)
 {
     const struct fact_pass_began *began = &fact->of.pass_began;
     bool part = began->purpose == PURPOSE_ISOLATION && began->key.rung < board->plan.rungs.n;
-    struct board_pass *pass = part ? part_of (board, began->key.rung) : pass_of (board, &began->key);
+    struct board_pass *pass = part ? board_pass_part_of (board, began->key.rung) : pass_of (board, &began->key);
     if (pass == NULL)
         return;
     all_hosts_changed (board);
@@ -122,7 +122,7 @@ void board_attempt_ended (struct board *board, const struct fact *fact)
     if (host == NULL || !host->in_pass || host->ended || !board->running ||
         !attempt_key_equal (&ended->result.key, &board->key))
         return;
-    struct board_pass *pass = board->purpose == PURPOSE_ISOLATION ? part_of (board, board->key.rung)
+    struct board_pass *pass = board->purpose == PURPOSE_ISOLATION ? board_pass_part_of (board, board->key.rung)
                                                                   : pass_of (board, &board->key);
     host->ended = true;
     if (result_ended_badly (&ended->result))
@@ -194,7 +194,7 @@ static void settle_hosts (struct board *board, const struct attempt_key *key)
 /* Of a part of the slice only that it is over: what it means is told by the suspects. */
 static void part_ended (struct board *board, const struct fact_pass_ended *ended)
 {
-    struct board_pass *part = part_of (board, board->key.rung);
+    struct board_pass *part = board_pass_part_of (board, board->key.rung);
     part->running = board->running = false;
     part->outcome = ended->outcome;
     part->duration_ms += ended->duration_ms;
@@ -208,7 +208,7 @@ void board_pass_ended (struct board *board, const struct fact *fact)
 {
     const struct fact_pass_ended *ended = &fact->of.pass_ended;
     bool part = board->running && board->purpose == PURPOSE_ISOLATION && attempt_key_equal (&ended->key, &board->key);
-    struct board_pass *pass = part ? part_of (board, ended->key.rung) : pass_of (board, &ended->key);
+    struct board_pass *pass = part ? board_pass_part_of (board, ended->key.rung) : pass_of (board, &ended->key);
     if (pass == NULL)
         return;
     judge_attempts (board, fact);

@@ -121,7 +121,7 @@ static void share_violation (struct burst *burst, const struct fact_cache_violat
 }
 
 /* False: it is nothing that hosts share. */
-static bool take (struct burst *burst, const struct board *board, const struct fact *fact)
+static bool burst_take (struct burst *burst, const struct board *board, const struct fact *fact)
 {
     struct text none = { 0 };
     uint32_t joined = fact->kind == FACT_HOST_JOINED ? fact->of.host_joined.host : UINT32_MAX;
@@ -215,7 +215,7 @@ static bool group_is_told (const struct burst *burst, const struct board_verdict
     return last >= HOSTS_MAX || burst->told_of[last];
 }
 
-static bool is_told (const struct burst *burst, const struct board *board)
+static bool burst_is_told (const struct burst *burst, const struct board *board)
 {
     const struct board_pass *pass = board_running_pass (board);
     bool told = pass == NULL || burst->told_ungrouped == pass->ungrouped_n;
@@ -326,7 +326,7 @@ void burst_tell (struct burst *burst, const struct board *board, uint64_t now_ms
     forget_told (burst, board);
     tell_events (burst, board, style, out);
     tell_failures (burst, board, now_ms == UINT64_MAX ? UINT32_MAX : BURST_LINES, style, out);
-    burst->waiting = !is_told (burst, board);
+    burst->waiting = !burst_is_told (burst, board);
     burst->since_ms = now_ms == UINT64_MAX ? burst->since_ms : now_ms;
 }
 
@@ -336,7 +336,7 @@ void burst_fact (struct burst *burst, const struct board *board, const struct fa
     struct buf lines;
     if (!board->opened)
         return;
-    bool shared = take (burst, board, fact) ||
+    bool shared = burst_take (burst, board, fact) ||
                   (fact->kind == FACT_ATTEMPT_ENDED && board->purpose != PURPOSE_ISOLATION);
     if (shared) {
         burst->at_ms = fact->at_ms;

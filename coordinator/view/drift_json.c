@@ -17,7 +17,8 @@ static json_t *hosts_json (const struct drift *drift, const uint32_t *hosts, uin
     return json;
 }
 
-static json_t *group_json (const struct drift *drift, const struct drift_item *item, const struct drift_group *group)
+static json_t *drift_json_group_json (const struct drift *drift, const struct drift_item *item,
+                                      const struct drift_group *group)
 {
     json_t *json = json_pack ("{s:o, s:o, s:i, s:b}", "value", group->absent ? json_null () : text_json (group->value),
                               "hosts", hosts_json (drift, group->hosts, group->hosts_n), "count", (int) group->hosts_n,
@@ -46,7 +47,7 @@ json_t *drift_json_of_item (const struct drift *drift, const struct drift_item *
 {
     json_t *groups = json_array ();
     for (uint32_t i = 0; i < item->groups_n; i++)
-        json_array_append_new (groups, group_json (drift, item, &item->groups[i]));
+        json_array_append_new (groups, drift_json_group_json (drift, item, &item->groups[i]));
     bool finding = item < drift->items + drift->findings;
     json_t *json = json_pack ("{s:o, s:s, s:s, s:s, s:o, s:o}", "fact", text_json (item->fact), "compared",
                               enum_name_of (&drift_kind_names, item->kind), "verdict",

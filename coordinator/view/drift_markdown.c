@@ -6,8 +6,8 @@
 enum { SENTENCE_BYTES_MAX = 1 << 20 };
 static const struct drift_sentence_limits limits = { .value_bytes = 120, .hosts_bytes = 200 };
 
-static void add_row (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
-                     struct buf *out)
+static void drift_markdown_add_row (const struct drift *drift, const struct drift_item *item,
+                                    const struct drift_group *group, struct buf *out)
 {
     struct buf sentence;
     buf_init (&sentence, SENTENCE_BYTES_MAX);
@@ -60,7 +60,7 @@ void drift_markdown (const struct drift *drift, const struct drift_subject *subj
         if (i == 0)
             markdown_table (out, "hosts | fact | what | verdict | severity");
         for (uint32_t at = 0; (group = drift_minority_next (&drift->items[i], &at));)
-            add_row (drift, &drift->items[i], group, out);
+            drift_markdown_add_row (drift, &drift->items[i], group, out);
     }
     if (drift->findings)
         buf_byte (out, '\n');

@@ -28,8 +28,8 @@ const struct drift_group *drift_minority_next (const struct drift_item *item, ui
 
 /* ---- pieces ---- */
 
-static void add_hosts (const struct text *names, uint32_t n, const struct drift_sentence_limits *limits,
-                       struct buf *out)
+static void drift_sentence_add_hosts (const struct text *names, uint32_t n, const struct drift_sentence_limits *limits,
+                                      struct buf *out)
 {
     struct buf folded;
     buf_init (&folded, HOSTS_TEXT_MAX_BYTES);
@@ -48,7 +48,7 @@ void drift_sentence_hosts (const struct drift *drift, const uint32_t *hosts, uin
     for (uint32_t i = 0; i < n; i++)
         names[i] = drift->names[hosts[i]];
     if (n)
-        add_hosts (names, n, limits, out);
+        drift_sentence_add_hosts (names, n, limits, out);
     mem_free (names);
 }
 
@@ -72,8 +72,8 @@ static uint32_t common_bytes (struct text a, struct text b)
     return n;
 }
 
-static void add_value (struct text value, struct text beside, const struct drift_sentence_limits *limits,
-                       struct buf *out)
+static void drift_sentence_add_value (struct text value, struct text beside, const struct drift_sentence_limits *limits,
+                                      struct buf *out)
 {
     if (value.len == 0) {
         buf_puts (out, "empty");
@@ -92,7 +92,7 @@ static void add_value (struct text value, struct text beside, const struct drift
 }
 
 /* A number of the item as people write it: "41 s", "3.2 MiB", "17". */
-static void add_number (const struct drift_item *item, double number, struct buf *out)
+static void drift_sentence_add_number (const struct drift_item *item, double number, struct buf *out)
 {
     char time[DURATION_TEXT_BYTES], size[SIZE_TEXT_BYTES];
     if (item->rung.len && number >= 0 && number < 9e18)
@@ -103,7 +103,7 @@ static void add_number (const struct drift_item *item, double number, struct buf
 }
 
 /* "phase compile of rung dense (cold)" */
-static void add_place (const struct drift_item *item, struct buf *out)
+static void drift_sentence_add_place (const struct drift_item *item, struct buf *out)
 {
     if (item->phase.len)
         buf_printf (out, "phase %.*s of ", TEXT_ARG (item->phase));
@@ -122,7 +122,7 @@ static uint32_t add_words_without (struct text text, struct text without, const 
     for (uint32_t i = 0; i < WORDS_MAX && flag_set_next (&text, &word); i++)
         if (!flag_set_has (without, word)) {
             buf_puts (out, n++ ? " " : lead);
-            add_value (word, (struct text){ 0 }, limits, out);
+            drift_sentence_add_value (word, (struct text){ 0 }, limits, out);
         }
     return n;
 }
@@ -156,7 +156,7 @@ static void say_difference (const struct drift *drift, const struct drift_item *
             return;
         }
         buf_puts (out, " is ");
-        add_value (group->value, beside, limits, out);
+        drift_sentence_add_value (group->value, beside, limits, out);
     }
     if (!reference)
         return;
@@ -164,7 +164,7 @@ static void say_difference (const struct drift *drift, const struct drift_item *
     add_others (drift, reference, reference->absent ? "have none" : "have ", reference->absent ? "has none" : "has ",
                 out);
     if (!reference->absent)
-        add_value (reference->value, group->value, limits, out);
+        drift_sentence_add_value (reference->value, group->value, limits, out);
 }
 
 static void say_not_pinned (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
@@ -173,9 +173,9 @@ static void say_not_pinned (const struct drift *drift, const struct drift_item *
     const struct drift_group *reference = drift_item_beside (item);
     buf_printf (out, group->absent ? ": no %.*s" : ": %.*s is ", TEXT_ARG (item->fact));
     if (!group->absent)
-        add_value (group->value, item->pinned, limits, out);
+        drift_sentence_add_value (group->value, item->pinned, limits, out);
     buf_puts (out, ", pinned is ");
-    add_value (item->pinned, group->value, limits, out);
+    drift_sentence_add_value (item->pinned, group->value, limits, out);
     if (reference) {
         buf_puts (out, ", as ");
         add_others (drift, reference, "have", "has", out);
@@ -187,7 +187,7 @@ static void say_outlier (const struct drift_item *item, const struct drift_group
     bool time = text_starts (item->fact, "duration "), times = item->rung.len && item->median > 0;
     buf_puts (out, ": ");
     if (item->rung.len)
-        add_place (item, out);
+        drift_sentence_add_place (item, out);
     else
         buf_add_text (out, item->fact);
     buf_puts (out, !item->rung.len ? " is " : time ? " took " : " used ");
@@ -196,9 +196,9 @@ static void say_outlier (const struct drift_item *item, const struct drift_group
                     time                                         ? ""
                     : text_starts (item->fact, "memory device ") ? " of device memory"
                                                                  : " of memory");
-    add_number (item, group->number, out);
+    drift_sentence_add_number (item, group->number, out);
     buf_printf (out, "; the median of %u hosts is ", item->measured);
-    add_number (item, item->median, out);
+    drift_sentence_add_number (item, item->median, out);
     buf_puts (out, times ? ")" : "");
 }
 
@@ -208,11 +208,11 @@ static void say_changed (const struct drift_item *item, const struct drift_group
     if (item->rung.len) {
         bool time = text_starts (item->fact, "duration ");
         buf_puts (out, ": ");
-        add_place (item, out);
+        drift_sentence_add_place (item, out);
         buf_puts (out, time ? " took " : " used ");
-        add_number (item, group->number, out);
+        drift_sentence_add_number (item, group->number, out);
         buf_puts (out, ", before ");
-        add_number (item, group->before_number, out);
+        drift_sentence_add_number (item, group->before_number, out);
         if (group->before_number > 0)
             buf_printf (out, " (%.2f times)", group->number / group->before_number);
         return;
@@ -220,7 +220,7 @@ static void say_changed (const struct drift_item *item, const struct drift_group
     buf_printf (out, ": %.*s ", TEXT_ARG (item->fact));
     if (group->before_absent) {
         buf_puts (out, "is new: ");
-        add_value (group->value, group->before, limits, out);
+        drift_sentence_add_value (group->value, group->before, limits, out);
         return;
     }
     if (item->kind == DRIFT_TOKENS && !group->absent && group->value.len && group->before.len) {
@@ -230,10 +230,10 @@ static void say_changed (const struct drift_item *item, const struct drift_group
         return;
     }
     buf_puts (out, "was ");
-    add_value (group->before, group->value, limits, out);
+    drift_sentence_add_value (group->before, group->value, limits, out);
     buf_puts (out, group->absent ? ", is gone" : ", is ");
     if (!group->absent)
-        add_value (group->value, group->before, limits, out);
+        drift_sentence_add_value (group->value, group->before, limits, out);
 }
 
 void drift_sentence (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
@@ -263,11 +263,11 @@ void drift_sentence_all_values (const struct drift *drift, const struct drift_it
         drift_sentence_hosts (drift, group->hosts, group->hosts_n, limits, out);
         buf_byte (out, ' ');
         if (item->verdict == DRIFT_TOO_FEW)
-            add_number (item, group->number, out);
+            drift_sentence_add_number (item, group->number, out);
         else if (group->absent)
             buf_puts (out, "none");
         else
-            add_value (group->value, (struct text){ 0 }, limits, out);
+            drift_sentence_add_value (group->value, (struct text){ 0 }, limits, out);
     }
     if (item->groups_n > SHOWN)
         buf_printf (out, " | %u more", item->groups_n - SHOWN);
@@ -295,7 +295,8 @@ void drift_sentence_summary (const struct drift *drift, const struct drift_sente
 
 enum { SENTENCE_BYTES = 64 << 10 };
 
-static struct text sentence_of (const struct drift *drift, const struct drift_item *item, struct arena *arena)
+static struct text drift_sentence_sentence_of (const struct drift *drift, const struct drift_item *item,
+                                               struct arena *arena)
 {
     static const struct drift_sentence_limits limits = { .value_bytes = 60, .hosts_bytes = 60 };
     struct buf sentence;
@@ -326,7 +327,7 @@ void drift_sentence_list_make (const struct slice_receipt *receipt, const struct
     if (drift.silent_n)
         out->silent = silent_of (&drift, arena);
     for (; out->n < drift.findings && out->n < most; out->n++)
-        out->sentences[out->n] = sentence_of (&drift, &drift.items[out->n], arena);
+        out->sentences[out->n] = drift_sentence_sentence_of (&drift, &drift.items[out->n], arena);
     out->more = drift.findings - out->n + drift.left_out;
     if (query->pins_missing)
         out->sentences[out->n++] = text_of (drift_sentence_pins_missing);

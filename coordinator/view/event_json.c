@@ -67,7 +67,7 @@ static json_t *host_names_json (const struct board *board, const struct any_list
 static void add_fields (const struct board *board, const struct record *record, const void *value, const char *words,
                         json_t *out);
 
-static bool same_cause (const struct board *board, const struct verdict *a, const struct verdict *b)
+static bool event_json_same_cause (const struct board *board, const struct verdict *a, const struct verdict *b)
 {
     return a->outcome == b->outcome && a->owner == b->owner && a->likely == b->likely &&
            text_equal (a->signature, b->signature) &&
@@ -75,7 +75,7 @@ static bool same_cause (const struct board *board, const struct verdict *a, cons
 }
 
 /* The first verdict speaks for all that have its cause. */
-static json_t *group_json (const struct board *board, const struct verdict *verdict)
+static json_t *event_json_group_json (const struct board *board, const struct verdict *verdict)
 {
     json_t *group = json_object ();
     enum certainty certainty = certainty_of_owner (verdict->owner, verdict->likely);
@@ -92,11 +92,11 @@ static json_t *groups_json (const struct board *board, const struct any_list *ve
     uint32_t n = 0;
     for (uint32_t i = 0; i < verdicts->n; i++) {
         uint32_t at = 0;
-        while (at < n && !same_cause (board, first[at], &all[i]))
+        while (at < n && !event_json_same_cause (board, first[at], &all[i]))
             at++;
         if (at == n) {
             first[n++] = &all[i];
-            json_array_append_new (groups, group_json (board, &all[i]));
+            json_array_append_new (groups, event_json_group_json (board, &all[i]));
         }
         json_array_append_new (json_object_get (json_array_get (groups, at), "hosts"), host_json (board, all[i].host));
     }
@@ -182,7 +182,7 @@ static void print_line (json_t *object, struct buf *out)
     json_decref (object);
 }
 
-static json_t *begin (const char *type)
+static json_t *event_json_begin (const char *type)
 {
     return json_pack ("{s:s, s:s}", "schema", schema, "type", type);
 }
@@ -191,7 +191,7 @@ void event_json (const struct board *board, const struct fact *fact, struct buf 
 {
     if (!board->opened || (uint32_t) fact->kind >= sizeof (told) / sizeof (told[0]) || told[fact->kind] == NULL)
         return;
-    json_t *object = begin (fact_name (fact->kind));
+    json_t *object = event_json_begin (fact_name (fact->kind));
     json_object_set_new (object, "index", fact->index ? json_integer ((json_int_t) fact->index) : json_null ());
     json_object_set_new (object, "at_ms", json_integer ((json_int_t) fact->at_ms));
     json_object_set_new (object, "wall_ms", fact->wall_ms ? json_integer ((json_int_t) fact->wall_ms) : json_null ());
@@ -206,14 +206,14 @@ void event_json (const struct board *board, const struct fact *fact, struct buf 
 
 void event_json_remark (struct text words, struct buf *out)
 {
-    json_t *object = begin ("remark");
+    json_t *object = event_json_begin ("remark");
     json_object_set_new (object, "what", escaped_json (words));
     print_line (object, out);
 }
 
 void event_json_exit (enum outcome outcome, struct text sentence, int exit_status, struct buf *out)
 {
-    json_t *object = begin ("exit");
+    json_t *object = event_json_begin ("exit");
     json_object_set_new (object, "outcome", enum_json (&outcome_names, outcome));
     json_object_set_new (object, "sentence", text_or_null_json (sentence));
     json_object_set_new (object, "exit_status", json_integer (exit_status));

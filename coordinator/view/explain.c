@@ -291,7 +291,7 @@ static bool is_of_run (const struct asked *asked, const struct host_receipt *hos
     return text_equal (host->run, asked->header->run);
 }
 
-static void add_host (struct explain_host_names *hosts, struct text name, uint32_t most, struct arena *arena)
+static void explain_add_host (struct explain_host_names *hosts, struct text name, uint32_t most, struct arena *arena)
 {
     if (!hosts->items)
         hosts->items = arena_array (arena, most, sizeof (*hosts->items));
@@ -333,7 +333,7 @@ static void suspect_minority (struct explain_question *step)
             step->answers[i].mark = EXPLAIN_SUSPECT;
 }
 
-static void ask (const struct asked *asked, size_t at, struct explain_question *step)
+static void explain_ask (const struct asked *asked, size_t at, struct explain_question *step)
 {
     const struct slice_receipt *receipt = asked->receipt;
     *step = (struct explain_question){ .id = questions[at].id, .question = questions[at].question };
@@ -343,7 +343,8 @@ static void ask (const struct asked *asked, size_t at, struct explain_question *
         if (!is_of_run (asked, &receipt->hosts.items[i]))
             continue;
         enum explain_mark mark = answer_with_cause (asked, &receipt->hosts.items[i], at, &text);
-        add_host (&answer_for (step, mark, text)->hosts, receipt->hosts.items[i].host, receipt->hosts.n, asked->arena);
+        explain_add_host (&answer_for (step, mark, text)->hosts, receipt->hosts.items[i].host, receipt->hosts.n,
+                          asked->arena);
     }
     if (questions[at].alike)
         suspect_minority (step);
@@ -354,7 +355,7 @@ static void ask (const struct asked *asked, size_t at, struct explain_question *
 
 /* ---- causes ---- */
 
-static bool same_cause (const struct explain_cause *a, const struct rung_receipt *b, struct text host)
+static bool explain_same_cause (const struct explain_cause *a, const struct rung_receipt *b, struct text host)
 {
     return a->outcome == b->outcome && a->cause.owner == b->cause.owner && a->cause.certainty == b->cause.certainty &&
            text_equal (a->cause.signature, b->cause.signature) &&
@@ -364,7 +365,7 @@ static bool same_cause (const struct explain_cause *a, const struct rung_receipt
 static struct explain_cause *cause_for (struct explanation *out, const struct rung_receipt *rung, struct text host)
 {
     for (uint32_t i = 0; i < out->causes_n; i++)
-        if (same_cause (&out->causes[i], rung, host)) {
+        if (explain_same_cause (&out->causes[i], rung, host)) {
             out->causes[i].varies |= !text_equal (out->causes[i].cause.text, rung->cause.text);
             return &out->causes[i];
         }
@@ -379,8 +380,8 @@ static struct explain_cause *cause_for (struct explanation *out, const struct ru
 }
 
 /* Evidence may name a pid or a time: it does not separate causes, and is kept with the hosts that printed it. */
-static void add_printed (const struct asked *asked, struct explain_cause *cause, const struct host_receipt *host,
-                         struct text evidence)
+static void explain_add_printed (const struct asked *asked, struct explain_cause *cause,
+                                 const struct host_receipt *host, struct text evidence)
 {
     uint32_t i = 0;
     while (i < cause->printed_n && !text_equal (cause->printed[i].text, evidence))
@@ -393,17 +394,17 @@ static void add_printed (const struct asked *asked, struct explain_cause *cause,
     }
     if (i == cause->printed_n)
         cause->printed[cause->printed_n++].text = evidence;
-    add_host (&cause->printed[i].hosts, host->host, asked->receipt->hosts.n, asked->arena);
+    explain_add_host (&cause->printed[i].hosts, host->host, asked->receipt->hosts.n, asked->arena);
 }
 
 static void add_failed (const struct asked *asked, struct explanation *out, const struct host_receipt *host,
                         const struct rung_receipt *rung)
 {
     struct explain_cause *cause = cause_for (out, rung, host->host);
-    add_host (&cause->hosts, host->host, asked->receipt->hosts.n, asked->arena);
+    explain_add_host (&cause->hosts, host->host, asked->receipt->hosts.n, asked->arena);
     if (!cause->bad_line.len && !text_find (rung->cause.text, rung->bad_line, NULL))
         cause->bad_line = rung->bad_line;
-    add_printed (asked, cause, host, rung->cause.evidence);
+    explain_add_printed (asked, cause, host, rung->cause.evidence);
 }
 
 /* Who was stopped stands behind those that ended by themselves. */
@@ -427,14 +428,14 @@ static void find_causes (const struct asked *asked, struct explanation *out)
         const struct rung_receipt *rung = is_of_run (asked, host) ? last_at (asked, host) : NULL;
         bool runs = is_of_run (asked, host) && still_runs (asked, host, rung);
         if (runs)
-            add_host (&out->running, host->host, receipt->hosts.n, asked->arena);
+            explain_add_host (&out->running, host->host, receipt->hosts.n, asked->arena);
         if (!rung || rung->outcome == OUTCOME_NOT_REACHED || runs)
             continue;
         if (rung->outcome == OUTCOME_PASSED || rung->outcome == OUTCOME_CASCADE)
-            add_host (rung->outcome == OUTCOME_PASSED ? &out->passed : &out->cascades, host->host, receipt->hosts.n,
-                      asked->arena);
+            explain_add_host (rung->outcome == OUTCOME_PASSED ? &out->passed : &out->cascades, host->host,
+                              receipt->hosts.n, asked->arena);
         else if (rung->outcome == OUTCOME_NONE && !rung->cause.text.len)
-            add_host (&out->ended, host->host, receipt->hosts.n, asked->arena);
+            explain_add_host (&out->ended, host->host, receipt->hosts.n, asked->arena);
         else
             add_failed (asked, out, host, rung);
     }
@@ -479,7 +480,7 @@ static void add_log_notes (const struct asked *asked, const struct host_receipt 
             notes->answers_n--;
             out->history_more++;
         } else if (hosts->n == 0 || !text_equal (hosts->items[hosts->n - 1], host->host))
-            add_host (hosts, host->host, asked->receipt->hosts.n, asked->arena);
+            explain_add_host (hosts, host->host, asked->receipt->hosts.n, asked->arena);
     }
 }
 
@@ -514,7 +515,7 @@ static void ask_all (const struct asked *asked, struct explanation *out)
     for (size_t i = 0; i < EXPLAIN_STEPS; i++)
         if (!command || questions[i].answer == answer_end ||
             (questions[i].answer == answer_device && has_device_facts (asked)))
-            ask (asked, i, &out->steps[out->steps_n++]);
+            explain_ask (asked, i, &out->steps[out->steps_n++]);
 }
 
 /* The rung that runs now, or where the run stands. */

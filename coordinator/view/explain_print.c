@@ -11,12 +11,12 @@ enum { SENTENCE_COLUMNS = 600, EVIDENCE_COLUMNS = 1200, ANSWERS_SHOWN = 8, LINE_
 
 /* ---- text ---- */
 
-static void add_hosts (const struct explain_host_names *hosts, struct buf *out)
+static void explain_print_add_hosts (const struct explain_host_names *hosts, struct buf *out)
 {
     hostset_fold_escaped (hosts->items, hosts->n, SENTENCE_COLUMNS, out);
 }
 
-static void add_line (const char *label, struct text text, uint32_t columns, struct buf *out)
+static void explain_print_add_line (const char *label, struct text text, uint32_t columns, struct buf *out)
 {
     if (!text.len)
         return;
@@ -32,19 +32,19 @@ static void add_evidence (const char *label, struct text evidence, struct buf *o
     for (uint32_t i = 0; i <= evidence.len; i++) {
         if (i < evidence.len && evidence.ptr[i] != '\n')
             continue;
-        add_line (from == 0 ? label : "             ", (struct text){ evidence.ptr + from, i - from }, EVIDENCE_COLUMNS,
-                  out);
+        explain_print_add_line (from == 0 ? label : "             ", (struct text){ evidence.ptr + from, i - from },
+                                EVIDENCE_COLUMNS, out);
         from = i + 1;
     }
 }
 
-static void add_printed (const struct explain_cause *cause, struct buf *out)
+static void explain_print_add_printed (const struct explain_cause *cause, struct buf *out)
 {
     for (uint32_t i = 0; i < cause->printed_n; i++) {
         buf_puts (out, "    evidence");
         if (cause->printed_n > 1 || cause->printed[i].hosts.n < cause->hosts.n) {
             buf_puts (out, " of ");
-            add_hosts (&cause->printed[i].hosts, out);
+            explain_print_add_hosts (&cause->printed[i].hosts, out);
         }
         add_evidence (": ", cause->printed[i].text, out);
     }
@@ -66,19 +66,19 @@ static void add_owner (const struct explain_cause *of, struct buf *out)
         buf_printf (out, "%s%.*s\n", cause->signature.len ? ", recognised as " : "", TEXT_ARG (cause->signature));
 }
 
-static void add_cause (const struct explain_cause *cause, struct buf *out)
+static void explain_print_add_cause (const struct explain_cause *cause, struct buf *out)
 {
     buf_puts (out, "  ");
-    add_hosts (&cause->hosts, out);
+    explain_print_add_hosts (&cause->hosts, out);
     buf_printf (out, "  %s", explain_cause_outcome (cause));
     if (cause->cause.owner == OWNER_NONE) /* nobody has to act */
         buf_byte (out, '\n');
     else
         add_owner (cause, out);
-    add_line ("    ", cause->cause.text, SENTENCE_COLUMNS, out);
-    add_printed (cause, out);
-    add_line ("    broke the canary protocol: ", cause->bad_line, SENTENCE_COLUMNS, out);
-    add_line ("    next:    ", cause->cause.next, SENTENCE_COLUMNS, out);
+    explain_print_add_line ("    ", cause->cause.text, SENTENCE_COLUMNS, out);
+    explain_print_add_printed (cause, out);
+    explain_print_add_line ("    broke the canary protocol: ", cause->bad_line, SENTENCE_COLUMNS, out);
+    explain_print_add_line ("    next:    ", cause->cause.next, SENTENCE_COLUMNS, out);
 }
 
 static void add_others (const struct explain_host_names *hosts, const char *words, struct buf *out)
@@ -86,18 +86,18 @@ static void add_others (const struct explain_host_names *hosts, const char *word
     if (hosts->n == 0)
         return;
     buf_puts (out, "  ");
-    add_hosts (hosts, out);
+    explain_print_add_hosts (hosts, out);
     buf_printf (out, "  %s\n", words);
 }
 
-static void add_causes (const struct explanation *explanation, struct buf *out)
+static void explain_print_add_causes (const struct explanation *explanation, struct buf *out)
 {
     struct explain_others others[EXPLAIN_OTHERS];
     if (!explanation->rung.len)
         return;
     buf_puts (out, explanation->preliminary ? "\nwhose fault, so far\n" : "\nwhose fault\n");
     for (uint32_t i = 0; i < explanation->causes_n; i++)
-        add_cause (&explanation->causes[i], out);
+        explain_print_add_cause (&explanation->causes[i], out);
     if (!explanation->causes_n)
         buf_printf (out, "  %s\n", explain_no_cause (explanation));
     explain_list_others (explanation, others);
@@ -105,7 +105,7 @@ static void add_causes (const struct explanation *explanation, struct buf *out)
         add_others (&others[i].hosts, others[i].words, out);
 }
 
-static void add_metrics (const struct explanation *explanation, struct buf *out)
+static void explain_print_add_metrics (const struct explanation *explanation, struct buf *out)
 {
     for (uint32_t i = 0; i < explanation->metrics_n; i++) {
         buf_puts (out, i ? "  " : "\nmetrics\n  ");
@@ -114,14 +114,14 @@ static void add_metrics (const struct explanation *explanation, struct buf *out)
     }
 }
 
-static void add_step (uint32_t number, const struct explain_question *step, struct buf *out)
+static void explain_print_add_step (uint32_t number, const struct explain_question *step, struct buf *out)
 {
     static const char *const shown[] = { "", "clear", "not known", "look here" };
     buf_printf (out, "\n%u. %-52s %s\n", number, step->question, shown[step->mark]);
     for (uint32_t i = 0; i < step->answers_n && i < ANSWERS_SHOWN; i++) {
         const struct explain_answer *answer = &step->answers[i];
         buf_printf (out, "   %s ", answer->mark == EXPLAIN_SUSPECT ? "!" : answer->mark == EXPLAIN_UNKNOWN ? "?" : " ");
-        add_hosts (&answer->hosts, out);
+        explain_print_add_hosts (&answer->hosts, out);
         buf_puts (out, ": ");
         buf_escaped (out, answer->text, SENTENCE_COLUMNS);
         buf_byte (out, '\n');
@@ -145,14 +145,14 @@ void explain_text (const struct explanation *explanation, struct buf *out)
                      : TEXT_LIT ("not ended; this is how far it has come (sliceup status shows what it waits for)"),
                  SENTENCE_COLUMNS);
     buf_byte (out, '\n');
-    add_causes (explanation, out);
-    add_metrics (explanation, out);
+    explain_print_add_causes (explanation, out);
+    explain_print_add_metrics (explanation, out);
     for (uint32_t i = 0; i < explanation->steps_n; i++)
-        add_step (i + 1, &explanation->steps[i], out);
+        explain_print_add_step (i + 1, &explanation->steps[i], out);
     for (uint32_t i = 0; i < explanation->differences.n; i++) {
         if (i == 0)
             buf_puts (out, "\nhow the hosts differ\n");
-        add_line ("  ", explanation->differences.sentences[i], SENTENCE_COLUMNS, out);
+        explain_print_add_line ("  ", explanation->differences.sentences[i], SENTENCE_COLUMNS, out);
     }
     if (explanation->differences.more)
         buf_printf (out, "  ... and in %u other ways, listed by: sliceup drift %.*s\n", explanation->differences.more,
@@ -160,7 +160,7 @@ void explain_text (const struct explanation *explanation, struct buf *out)
     for (uint32_t i = 0; i < explanation->history_n; i++) {
         if (i == 0)
             buf_puts (out, "\nwhat went before\n");
-        add_line ("  ", explanation->history[i], SENTENCE_COLUMNS, out);
+        explain_print_add_line ("  ", explanation->history[i], SENTENCE_COLUMNS, out);
     }
     if (explanation->history_more)
         buf_printf (out, "  ... and %u more: sliceup receipt %.*s --json has them\n", explanation->history_more,
@@ -264,7 +264,7 @@ static void explain_markdown_add_hosts (struct buf *out, const struct explain_ho
 }
 
 /* "h[0-1] failed [known host, disk-full]", "h0 failed, not judged yet [likely host, disk-full] so far" */
-static void add_head (const struct explain_cause *cause, struct buf *out)
+static void explain_print_add_head (const struct explain_cause *cause, struct buf *out)
 {
     struct buf line;
     buf_init (&line, EXPLAIN_MARKDOWN_LINE_BYTES);
@@ -306,7 +306,7 @@ void explain_markdown_causes (const struct explanation *explanation, struct buf 
         markdown_paragraph (out, "", "", text_of (explain_no_cause (explanation)));
     for (uint32_t i = 0; i < explanation->causes_n; i++) {
         const struct explain_cause *cause = &explanation->causes[i];
-        add_head (cause, out);
+        explain_print_add_head (cause, out);
         explain_markdown_add_printed (cause, out);
         markdown_paragraph (out, "", "Cause: ", cause->cause.text);
         if (cause->bad_line.len)
@@ -317,7 +317,8 @@ void explain_markdown_causes (const struct explanation *explanation, struct buf 
     explain_markdown_add_others (explanation, out);
 }
 
-static void add_row (const struct explain_question *question, const struct explain_answer *answer, struct buf *out)
+static void explain_print_add_row (const struct explain_question *question, const struct explain_answer *answer,
+                                   struct buf *out)
 {
     static const char *const shown[] = { "", "clear", "not known", "look here" };
     struct buf hosts;
@@ -336,7 +337,7 @@ static void add_questions (const struct explanation *explanation, struct buf *ou
     markdown_table (out, "question | mark | hosts | answer");
     for (uint32_t i = 0; i < explanation->steps_n; i++)
         for (uint32_t k = 0; k < explanation->steps[i].answers_n; k++)
-            add_row (&explanation->steps[i], &explanation->steps[i].answers[k], out);
+            explain_print_add_row (&explanation->steps[i], &explanation->steps[i].answers[k], out);
     buf_byte (out, '\n');
 }
 

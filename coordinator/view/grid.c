@@ -193,7 +193,7 @@ static void add_ended (struct line *line, const struct board_pass *pass, uint32_
     buf_release (&counts);
 }
 
-static void add_time (struct line *line, uint64_t ms, uint32_t column)
+static void grid_add_time (struct line *line, uint64_t ms, uint32_t column)
 {
     char span[DURATION_TEXT_BYTES];
     duration_print (ms, span);
@@ -217,7 +217,7 @@ static void add_state (struct line *line, const struct board *board, uint32_t ru
     else if (room >= STYLE_COLUMNS_MIN)
         add_ended (line, pass, room);
     if (time)
-        add_time (line, board_rung_ms (board, rung, now_ms), width - time);
+        grid_add_time (line, board_rung_ms (board, rung, now_ms), width - time);
 }
 
 static void grid_row (const struct board *board, uint32_t rung, uint64_t now_ms, const struct style *style,

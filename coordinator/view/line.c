@@ -27,7 +27,7 @@ static uint32_t line_room (const struct line *line)
 }
 
 /* Puts a piece that stands or falls as a whole. */
-static void put (struct line *line, const void *bytes, size_t len, uint32_t columns)
+static void line_put (struct line *line, const void *bytes, size_t len, uint32_t columns)
 {
     uint32_t most = limit (line->style), mark = line->style->unicode ? 1 : 2;
     if (line->full)
@@ -47,12 +47,12 @@ static void put (struct line *line, const void *bytes, size_t len, uint32_t colu
 static void put_character (struct line *line, const char *bytes, uint32_t len, uint32_t character)
 {
     if (character < 0x80 || line->style->unicode) {
-        put (line, bytes, len, utf8_columns (character));
+        line_put (line, bytes, len, utf8_columns (character));
         return;
     }
     char spelled[16];
     int n = snprintf (spelled, sizeof (spelled), "\\u{%x}", character);
-    put (line, spelled, (size_t) n, (uint32_t) n);
+    line_put (line, spelled, (size_t) n, (uint32_t) n);
 }
 
 void line_text (struct line *line, struct text text)
@@ -101,7 +101,7 @@ void line_paint (struct line *line, enum paint paint)
 void line_pad (struct line *line, uint32_t column)
 {
     while (line->columns < column && !line->full)
-        put (line, " ", 1, 1);
+        line_put (line, " ", 1, 1);
 }
 
 void line_end (struct line *line)

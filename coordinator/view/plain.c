@@ -26,7 +26,7 @@ void plain_line (uint64_t at_ms, struct buf *words, const struct style *style, s
     buf_clear (words);
 }
 
-static void say (struct printer *printer, uint64_t at_ms)
+static void plain_say (struct printer *printer, uint64_t at_ms)
 {
     plain_line (at_ms, &printer->words, printer->style, printer->out);
 }
@@ -39,7 +39,7 @@ static void add_key (struct printer *printer, const struct attempt_key *key)
         buf_printf (&printer->words, " %s", enum_name_of (&pass_names, key->pass));
 }
 
-static void add_host (struct printer *printer, uint32_t host)
+static void plain_add_host (struct printer *printer, uint32_t host)
 {
     buf_add_text (&printer->words, board_host_name (printer->board, host));
 }
@@ -101,19 +101,19 @@ static void tell_published (struct printer *printer, const struct fact *fact)
 {
     add_generation (printer, &fact->of.generation);
     buf_puts (&printer->words, " published, written by ");
-    add_host (printer, fact->of.generation.writer);
+    plain_add_host (printer, fact->of.generation.writer);
 }
 
 static void tell_granted (struct printer *printer, const struct fact *fact)
 {
-    add_host (printer, fact->of.writer_granted.host);
+    plain_add_host (printer, fact->of.writer_granted.host);
     buf_printf (&printer->words, " may write cache generation %" PRIu64, fact->of.writer_granted.token);
 }
 
 static void tell_lease_lost (struct printer *printer, const struct fact *fact)
 {
     const struct fact_lease_lost *lost = &fact->of.lease_lost;
-    add_host (printer, lost->host);
+    plain_add_host (printer, lost->host);
     buf_printf (&printer->words, " may not write cache generation %" PRIu64 " any more", lost->token);
     add_after (printer, ": ", lost->why);
 }
@@ -151,7 +151,7 @@ static void announce_parts (struct printer *printer, const struct fact *fact)
         ": no host reports a cause; to find it, parts of the slice are run by themselves: at most %u, each for at most "
         "%s (%s in all); Ctrl-C ends this search and keeps the failure, splits: false in the profile turns it off",
         most_n, duration_print (part_ms, each), duration_print (most_n * part_ms, all));
-    say (printer, fact->at_ms);
+    plain_say (printer, fact->at_ms);
 }
 
 static void add_part_began (struct printer *printer, const struct fact *fact)
@@ -200,7 +200,7 @@ static void tell_left_behind (struct printer *printer, const struct fact *fact)
         buf_puts (&printer->words, "the climb goes on without ");
         board_print_hosts (printer->board, hosts, alike, &printer->words);
         add_after (printer, ": ", verdicts[i].cause);
-        say (printer, fact->at_ms);
+        plain_say (printer, fact->at_ms);
     }
     mem_free (told);
     mem_free (hosts);
@@ -277,11 +277,11 @@ static void tell_ended (struct printer *printer, const struct fact *fact)
         buf_puts (&printer->words, ", so it was not run");
     if (key->pass == PASS_COLD && pass->found_n && pass->found_n == pass->hosts_n)
         buf_puts (&printer->words, "; compiled nothing: every program was in the cache already");
-    say (printer, fact->at_ms);
+    plain_say (printer, fact->at_ms);
     for (uint32_t i = 0; i < pass->groups.n; i++) {
         buf_puts (&printer->words, "  ");
         group_text (printer->board, &pass->groups.items[i], &printer->words);
-        say (printer, fact->at_ms);
+        plain_say (printer, fact->at_ms);
     }
     if (pass->ungrouped_n)
         buf_printf (&printer->words, "  and %u more host%s; see the receipt", pass->ungrouped_n,
@@ -385,7 +385,7 @@ void plain_fact (const struct board *board, const struct fact *fact, const struc
     buf_init (&printer.words, SENTENCE_BYTES);
     printers[fact->kind](&printer, fact);
     if (printer.words.len)
-        say (&printer, fact->at_ms);
+        plain_say (&printer, fact->at_ms);
     buf_release (&printer.words);
 }
 
@@ -400,7 +400,7 @@ void plain_waiting (const struct board *board, uint64_t now_ms, const struct sty
         if (lines.ptr[at] != '\n')
             continue;
         buf_add (&printer.words, lines.ptr + from, at - from);
-        say (&printer, now_ms);
+        plain_say (&printer, now_ms);
         from = at + 1;
     }
     buf_release (&printer.words);

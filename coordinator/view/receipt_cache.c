@@ -46,7 +46,7 @@ static const struct cache_view *view_of (const struct slice_receipt *receipt, st
 }
 
 /* Receipts of one host that differ are neighbours, and it is named once. */
-static uint32_t add_name (struct text names[], uint32_t n, struct text name)
+static uint32_t receipt_cache_add_name (struct text names[], uint32_t n, struct text name)
 {
     if (n > 0 && text_equal (names[n - 1], name))
         return n;
@@ -61,12 +61,12 @@ uint32_t receipt_hosts_at_level (const struct slice_receipt *receipt, struct tex
     for (uint32_t i = 0; i < receipt->hosts.n; i++) {
         const struct cache_view *view = view_of (receipt, run, i);
         if (view && view->level == level)
-            n = add_name (names, n, receipt->hosts.items[i].host);
+            n = receipt_cache_add_name (names, n, receipt->hosts.items[i].host);
     }
     return n;
 }
 
-static bool told (const struct buf *ways, struct text way)
+static bool receipt_cache_told (const struct buf *ways, struct text way)
 {
     struct text text = buf_as_text (ways);
     for (uint32_t from = 0, comma; from < text.len; from += comma + 2) {
@@ -85,7 +85,7 @@ static void add_ways (const struct cache_view *view, struct buf *ways)
         struct buf way;
         buf_init (&way, 8 * ID_MAX_BYTES);
         buf_escaped (&way, view->open_ways.items[i], 0);
-        if (!told (ways, buf_as_text (&way)))
+        if (!receipt_cache_told (ways, buf_as_text (&way)))
             buf_printf (ways, "%s%s", ways->len ? ", " : "", buf_c (&way));
         buf_release (&way);
     }
@@ -99,7 +99,7 @@ uint32_t receipt_hosts_with_open_ways (const struct slice_receipt *receipt, stru
         const struct cache_view *view = view_of (receipt, run, i);
         if (!view || view->open_ways.n == 0)
             continue;
-        n = add_name (names, n, receipt->hosts.items[i].host);
+        n = receipt_cache_add_name (names, n, receipt->hosts.items[i].host);
         add_ways (view, ways);
     }
     return n;
@@ -125,7 +125,7 @@ struct saving {
 };
 
 /* Of each program that was found: what compiling that one took its writer. */
-static void add_attempt (const struct rung_receipt *rung, struct saving *sum)
+static void receipt_cache_add_attempt (const struct rung_receipt *rung, struct saving *sum)
 {
     sum->programs += counter (rung, "cache_hits");
     sum->retrieval_ms += counter (rung, "retrieval_ms");
@@ -145,7 +145,7 @@ static struct saving savings (const struct slice_receipt *receipt, struct text r
         for (uint32_t k = 0; text_equal (host->run, run) && k < host->rungs.n; k++)
             if (text_is (host->rungs.items[k].cache, "restored")) {
                 restored = true;
-                add_attempt (&host->rungs.items[k], &sum);
+                receipt_cache_add_attempt (&host->rungs.items[k], &sum);
             }
         sum.restored_hosts += restored;
     }

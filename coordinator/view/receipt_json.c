@@ -299,7 +299,7 @@ static json_t *host_json (const struct slice_receipt *receipt, uint32_t i)
 }
 
 /* For people, beside the milliseconds. A run that has not ended has no exit status. */
-static void add_times (json_t *json, const struct slice_receipt *receipt)
+static void receipt_json_add_times (json_t *json, const struct slice_receipt *receipt)
 {
     for (uint32_t i = 0; i < receipt->headers.n; i++) {
         const struct run_header *header = &receipt->headers.items[i];
@@ -325,7 +325,7 @@ static void add_indented (struct text json, struct buf *out)
 }
 
 /* One after the other: all of them as one tree are many times as large as their text. */
-static void add_hosts (const struct slice_receipt *receipt, struct buf *out)
+static void receipt_json_add_hosts (const struct slice_receipt *receipt, struct buf *out)
 {
     struct buf one;
     buf_init (&one, out->max);
@@ -352,7 +352,7 @@ static void print_with_hosts (json_t *json, const struct slice_receipt *receipt,
     if (!out->overflow) {
         at += (uint32_t) sizeof HOSTS_OPEN - 1;
         buf_add (out, rest.ptr, at);
-        add_hosts (receipt, out);
+        receipt_json_add_hosts (receipt, out);
         buf_add (out, rest.ptr + at, rest.len - at);
     }
     buf_release (&rest);
@@ -369,7 +369,7 @@ void receipt_json (const struct slice_receipt *receipt, const struct drift_query
     without_hosts.hosts.n = 0;
     json_t *json = record_to_json (&slice_receipt_record, &without_hosts);
     receipt_null_unknown (&slice_receipt_record, json);
-    add_times (json, receipt);
+    receipt_json_add_times (json, receipt);
     json_object_set_new (json, "schema", json_string (schema));
     json_object_set_new (json, "run", text_or_null_json (header->run));
     json_object_set_new (json, "slice", text_or_null_json (header->slice));
@@ -400,7 +400,7 @@ static void drop_derived (json_t *receipt)
             json_object_del (host, derived[k]);
 }
 
-static int check_name (struct text name, struct err *err)
+static int receipt_json_check_name (struct text name, struct err *err)
 {
     if (host_name_valid (name))
         return 0;
@@ -418,9 +418,9 @@ int receipt_check_names (const struct slice_receipt *receipt, struct err *err)
     int rc = 0;
     for (uint32_t i = 0; i < receipt->headers.n; i++)
         for (uint32_t k = 0; k < receipt->headers.items[i].hosts.n && rc == 0; k++)
-            rc = check_name (receipt->headers.items[i].hosts.items[k], err);
+            rc = receipt_json_check_name (receipt->headers.items[i].hosts.items[k], err);
     for (uint32_t i = 0; i < receipt->hosts.n && rc == 0; i++)
-        rc = check_name (receipt->hosts.items[i].host, err);
+        rc = receipt_json_check_name (receipt->hosts.items[i].host, err);
     return rc;
 }
 

@@ -54,7 +54,7 @@ static struct receipt_line *line_for (struct receipt_line *lines, uint32_t *n, c
 }
 
 /* Room for twice as many, whenever their number is a power of two: where every host has a line of its own, too. */
-static void add_host (struct receipt_line *line, struct text host, struct arena *arena)
+static void lines_add_host (struct receipt_line *line, struct text host, struct arena *arena)
 {
     if ((line->hosts_n & (line->hosts_n - 1)) == 0) {
         struct text *wider = arena_array (arena, line->hosts_n ? 2 * (size_t) line->hosts_n : 1, sizeof (*wider));
@@ -66,10 +66,10 @@ static void add_host (struct receipt_line *line, struct text host, struct arena 
 }
 
 /* A receipt read from a file may hold an attempt of a host twice: the host is named once. */
-static void take_host (struct receipt_line *line, struct text host, uint64_t duration_ms, struct arena *arena)
+static void lines_take_host (struct receipt_line *line, struct text host, uint64_t duration_ms, struct arena *arena)
 {
     if (line->hosts_n == 0 || line->hosts[line->hosts_n - 1].ptr != host.ptr)
-        add_host (line, host, arena);
+        lines_add_host (line, host, arena);
     if (duration_ms && (line->most_ms == 0 || duration_ms < line->least_ms))
         line->least_ms = duration_ms;
     if (duration_ms > line->most_ms)
@@ -91,7 +91,7 @@ uint32_t receipt_lines_of_rung (const struct slice_receipt *receipt, struct text
             struct receipt_line *line = line_for (*lines, &n, at, receipt->hosts.items[i].host);
             if (of_part (at) && at->outcome != OUTCOME_PASSED)
                 line->rung = at; /* an attempt that failed stands for the part */
-            take_host (line, receipt->hosts.items[i].host, at->duration_ms, arena);
+            lines_take_host (line, receipt->hosts.items[i].host, at->duration_ms, arena);
         }
     return n;
 }

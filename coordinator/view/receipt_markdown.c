@@ -22,7 +22,8 @@ static void outcome_cell (const struct rung_receipt *rung, struct buf *line, str
     markdown_cell (out, buf_as_text (line));
 }
 
-static void add_row (struct text rung, const struct receipt_line *of, struct buf *line, struct buf *out)
+static void receipt_markdown_add_row (struct text rung, const struct receipt_line *of, struct buf *line,
+                                      struct buf *out)
 {
     buf_clear (line);
     buf_printf (line, "%s", of->rung->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, of->rung->pass));
@@ -50,7 +51,7 @@ static void add_ladder (const struct slice_receipt *receipt, const struct run_he
     for (uint32_t i = 0; i < header->rungs.n; i++) {
         uint32_t n = receipt_lines_of_rung (receipt, header->run, header->rungs.items[i], &lines, &arena);
         for (uint32_t k = 0; k < n; k++)
-            add_row (header->rungs.items[i], &lines[k], &line, out);
+            receipt_markdown_add_row (header->rungs.items[i], &lines[k], &line, out);
         if (n == 0) {
             markdown_cell (out, header->rungs.items[i]);
             buf_printf (out, "| | %s | | |\n", receipt_untried_rung (header, header->rungs.items[i]));
@@ -62,7 +63,7 @@ static void add_ladder (const struct slice_receipt *receipt, const struct run_he
     arena_release (&arena);
 }
 
-static void add_causes (const struct slice_receipt *receipt, uint32_t run, struct buf *out)
+static void receipt_markdown_add_causes (const struct slice_receipt *receipt, uint32_t run, struct buf *out)
 {
     struct arena arena = { 0 };
     struct explanation explanation;
@@ -74,7 +75,8 @@ static void add_causes (const struct slice_receipt *receipt, uint32_t run, struc
     arena_release (&arena);
 }
 
-static void add_run (const struct slice_receipt *receipt, uint32_t run, struct buf *rest, struct buf *out)
+static void receipt_markdown_add_run (const struct slice_receipt *receipt, uint32_t run, struct buf *rest,
+                                      struct buf *out)
 {
     const struct run_header *header = &receipt->headers.items[run];
     markdown_paragraph (out, "**", "",
@@ -84,7 +86,7 @@ static void add_run (const struct slice_receipt *receipt, uint32_t run, struct b
     receipt_text_head (receipt, header, false, rest);
     markdown_code (out, buf_as_text (rest));
     add_ladder (receipt, header, out);
-    add_causes (receipt, run, out);
+    receipt_markdown_add_causes (receipt, run, out);
     buf_clear (rest);
     receipt_text_cache (receipt, header, rest);
     markdown_code (out, buf_as_text (rest));
@@ -95,7 +97,7 @@ void receipt_markdown (const struct slice_receipt *receipt, const struct drift_q
     struct buf rest;
     buf_init (&rest, REST_BYTES);
     for (uint32_t i = 0; i < receipt->headers.n; i++)
-        add_run (receipt, i, &rest, out);
+        receipt_markdown_add_run (receipt, i, &rest, out);
     buf_clear (&rest);
     receipt_text_rest (receipt, drift, &rest);
     markdown_code (out, buf_as_text (&rest));

@@ -11,7 +11,7 @@
 
 enum { COLUMNS = 100, CAUSE_COLUMNS = 400, DRIFT_SHOWN = 12, NOTES_SHOWN = 8, EXIT_CACHE_VIOLATION = 4 };
 
-static void add_time (struct buf *out, const char *label, uint64_t wall_ms)
+static void text_add_time (struct buf *out, const char *label, uint64_t wall_ms)
 {
     time_t seconds = (time_t) (wall_ms / 1000);
     struct tm tm;
@@ -38,7 +38,7 @@ static void add_subject (const struct run_header *header, struct buf *out)
     buf_puts (out, "   run ");
     buf_escaped (out, header->run.len ? text_clip (header->run, 8) : TEXT_LIT ("?"), COLUMNS);
     buf_escaped_after (out, "   sliceup ", header->version, COLUMNS);
-    add_time (out, "   began", header->began_wall_ms);
+    text_add_time (out, "   began", header->began_wall_ms);
     if (header->ended_wall_ms > header->began_wall_ms)
         buf_printf (out, ", took %s", duration_print (header->ended_wall_ms - header->began_wall_ms, span));
     buf_byte (out, '\n');
@@ -72,7 +72,7 @@ static void add_origin (const struct run_header *header, struct buf *out)
     buf_puts (out, header->home.len || header->cache_root.len ? "\n" : "");
 }
 
-static void add_place (struct buf *out, const char *label, const struct run_header *header, int rung)
+static void text_add_place (struct buf *out, const char *label, const struct run_header *header, int rung)
 {
     buf_printf (out, "%s", label);
     if (rung < 0)
@@ -110,9 +110,9 @@ static void add_missing (const struct slice_receipt *receipt, const struct run_h
 static void add_frontier (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out)
 {
     struct frontier frontier = frontier_of_slice (header, receipt);
-    add_place (out, "frontier first passing: ", header, frontier.first_passing);
-    add_place (out, "   highest passing: ", header, frontier.highest_passing);
-    add_place (out, "   next failing: ", header, frontier.next_failing);
+    text_add_place (out, "frontier first passing: ", header, frontier.first_passing);
+    text_add_place (out, "   highest passing: ", header, frontier.highest_passing);
+    text_add_place (out, "   next failing: ", header, frontier.next_failing);
     buf_byte (out, '\n');
 }
 
@@ -172,7 +172,7 @@ static void add_bad_line (const struct rung_receipt *rung, struct buf *out)
     buf_escaped (out, rung->bad_line, CAUSE_COLUMNS);
 }
 
-static void add_cause (const struct receipt_line *line, struct buf *out)
+static void text_add_cause (const struct receipt_line *line, struct buf *out)
 {
     const struct rung_receipt *rung = line->rung;
     if (rung->outcome == OUTCOME_PASSED || rung->cause.text.len == 0)
@@ -195,7 +195,7 @@ static void add_part (const struct receipt_line *line, struct buf *out)
     buf_byte (out, '\n');
 }
 
-static void add_line (const struct receipt_line *line, struct buf *out)
+static void text_add_line (const struct receipt_line *line, struct buf *out)
 {
     buf_printf (out, "    %-9s%-14s ",
                 line->rung->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, line->rung->pass),
@@ -206,11 +206,11 @@ static void add_line (const struct receipt_line *line, struct buf *out)
     if (line->rung->attempt > 1)
         buf_printf (out, "  attempt %u", line->rung->attempt);
     buf_escaped_after (out, "  ", text_of (receipt_line_remark (line->rung)), COLUMNS);
-    add_cause (line, out);
+    text_add_cause (line, out);
     buf_byte (out, '\n');
 }
 
-static void add_program (const struct run_header *header, uint32_t rung, bool ran, struct buf *out)
+static void text_add_program (const struct run_header *header, uint32_t rung, bool ran, struct buf *out)
 {
     if (rung >= header->programs.n || text_starts (header->programs.items[rung], "builtin "))
         return;
@@ -232,10 +232,10 @@ static void add_ladder (const struct slice_receipt *receipt, const struct run_he
         bool ran = false;
         for (uint32_t k = 0; k < n; k++)
             ran = ran || (lines[k].rung->attempt > 0 && lines[k].rung->outcome != OUTCOME_BLOCKED);
-        add_program (header, i, ran, out);
+        text_add_program (header, i, ran, out);
         for (uint32_t k = 0; k < n; k++)
             if (!is_part (&lines[k]))
-                add_line (&lines[k], out);
+                text_add_line (&lines[k], out);
         for (uint32_t k = 0; k < n; k++)
             if (is_part (&lines[k]))
                 add_part (&lines[k], out);
@@ -246,7 +246,7 @@ static void add_ladder (const struct slice_receipt *receipt, const struct run_he
 
 /* ---- what the passes proved ---- */
 
-static void add_metrics (const struct slice_receipt *receipt, struct buf *out)
+static void text_add_metrics (const struct slice_receipt *receipt, struct buf *out)
 {
     for (uint32_t i = 0; i < receipt->reductions.n; i++) {
         buf_puts (out, i ? "         " : "metrics  ");
@@ -255,7 +255,7 @@ static void add_metrics (const struct slice_receipt *receipt, struct buf *out)
     }
 }
 
-static void add_drift (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out)
+static void text_add_drift (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out)
 {
     struct arena arena = { 0 };
     struct drift_sentence_list summary;
@@ -301,7 +301,7 @@ static void add_recoveries (const struct slice_receipt *receipt, struct buf *out
         }
 }
 
-static bool note_told (const struct slice_receipt *receipt, uint32_t host, uint32_t note)
+static bool text_note_told (const struct slice_receipt *receipt, uint32_t host, uint32_t note)
 {
     for (uint32_t i = 0; i <= host; i++)
         for (uint32_t k = 0; k < receipt->hosts.items[i].notes.n && (i < host || k < note); k++)
@@ -311,13 +311,13 @@ static bool note_told (const struct slice_receipt *receipt, uint32_t host, uint3
     return false;
 }
 
-static void add_notes (const struct slice_receipt *receipt, struct buf *out)
+static void text_add_notes (const struct slice_receipt *receipt, struct buf *out)
 {
     uint32_t shown = 0;
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
         for (uint32_t k = 0; k < receipt->hosts.items[i].notes.n; k++) {
             const struct result_note *note = &receipt->hosts.items[i].notes.items[k];
-            if (note_told (receipt, i, k) || shown++ >= NOTES_SHOWN)
+            if (text_note_told (receipt, i, k) || shown++ >= NOTES_SHOWN)
                 continue;
             buf_puts (out, shown > 1 ? "         " : "notes    ");
             buf_escaped (out, note->text, CAUSE_COLUMNS);
@@ -356,11 +356,11 @@ void receipt_text_head (const struct slice_receipt *receipt, const struct run_he
 
 void receipt_text_rest (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out)
 {
-    add_metrics (receipt, out);
+    text_add_metrics (receipt, out);
     receipt_text_hosts (receipt, out);
-    add_drift (receipt, drift, out);
+    text_add_drift (receipt, drift, out);
     add_recoveries (receipt, out);
-    add_notes (receipt, out);
+    text_add_notes (receipt, out);
 }
 
 void receipt_text (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out)

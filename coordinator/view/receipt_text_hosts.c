@@ -14,8 +14,8 @@ struct paragraph {
 };
 
 /* The hosts that are as host `first` is; none, when they stand with an earlier one. */
-static uint32_t gather (const struct slice_receipt *receipt, uint32_t first, const struct paragraph *paragraph,
-                        struct text *names)
+static uint32_t hosts_text_gather (const struct slice_receipt *receipt, uint32_t first,
+                                   const struct paragraph *paragraph, struct text *names)
 {
     const struct host_receipt *hosts = receipt->hosts.items;
     uint32_t n = 0;
@@ -34,7 +34,7 @@ static void add_paragraph (const struct slice_receipt *receipt, const struct par
     bool first = true;
     for (uint32_t i = 0; i < receipt->hosts.n; i++) {
         const struct host_receipt *host = &receipt->hosts.items[i];
-        uint32_t n = paragraph->has (host) ? gather (receipt, i, paragraph, names) : 0;
+        uint32_t n = paragraph->has (host) ? hosts_text_gather (receipt, i, paragraph, names) : 0;
         if (n == 0)
             continue;
         buf_puts (out, first ? paragraph->label : "         ");
@@ -267,7 +267,7 @@ static bool lacks_only (const struct reduction_receipt *metric)
     return same;
 }
 
-static void add_hosts (const char *label, const struct text *hosts, uint32_t n, struct buf *out)
+static void hosts_text_add_hosts (const char *label, const struct text *hosts, uint32_t n, struct buf *out)
 {
     if (n == 0)
         return;
@@ -313,8 +313,8 @@ void reduction_text (const struct reduction_receipt *metric, struct buf *out)
         buf_puts (out, ")");
     }
     buf_escaped_after (out, ": ", metric->why, CAUSE_COLUMNS);
-    add_hosts (", missing ", metric->missing.items, metric->missing.n, out);
+    hosts_text_add_hosts (", missing ", metric->missing.items, metric->missing.n, out);
     if (!lacks_only (metric))
-        add_hosts (", on ", metric->culprits.items, metric->culprits.n, out);
+        hosts_text_add_hosts (", on ", metric->culprits.items, metric->culprits.n, out);
     add_contradicted (metric, out);
 }

@@ -196,7 +196,8 @@ static int wrong (struct err *err, const char *expected)
     return err_set (err, ERR_PARSE, "expected %s", expected);
 }
 
-static int take_text (const json_t *json, uint64_t max, struct text *out, struct arena *arena, struct err *err)
+static int record_json_take_text (const json_t *json, uint64_t max, struct text *out, struct arena *arena,
+                                  struct err *err)
 {
     if (json_is_null (json))
         return 0;
@@ -249,7 +250,7 @@ static int take_vars (const json_t *json, const struct field *field, struct any_
         struct text *at = numbers ? &number->name : &var->name;
         *at = text_copy (arena, text_of (name));
         if (numbers ? take_integer (member, INT64_MAX, &number->value, err)
-                    : take_text (member, TEXT_MAX_BYTES, &var->value, arena, err))
+                    : record_json_take_text (member, TEXT_MAX_BYTES, &var->value, arena, err))
             return err_prefix (err, "%s", name);
         out->n++;
     }
@@ -261,7 +262,7 @@ static int take_item (const json_t *json, const struct field *field, void *at, s
     uint64_t number;
     switch (field->item) {
     case FIELD_RECORD: return record_from_json (field->of, json, at, arena, err);
-    case FIELD_TEXT: return take_text (json, field->item_max, at, arena, err);
+    case FIELD_TEXT: return record_json_take_text (json, field->item_max, at, arena, err);
     case FIELD_U32:
         if (take_integer (json, field->item_max, &number, err) < 0)
             return -1;
@@ -300,7 +301,7 @@ static int take_field (const json_t *json, const struct field *field, void *at, 
     case FIELD_U64: return take_integer (json, field->max < INT64_MAX ? field->max : INT64_MAX, at, err);
     case FIELD_F64: return take_double (json, at, err);
     case FIELD_ENUM: return take_enum (field->names, json, at, err);
-    case FIELD_TEXT: return take_text (json, field->max, at, arena, err);
+    case FIELD_TEXT: return record_json_take_text (json, field->max, at, arena, err);
     case FIELD_RECORD: return record_from_json (field->of, json, at, arena, err);
     case FIELD_LIST: return take_list (json, field, at, arena, err);
     case FIELD_I64:

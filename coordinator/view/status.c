@@ -31,7 +31,7 @@ static json_t *fold_value (const struct board *board, const uint32_t *hosts, uin
     return buf_take_json (&folded);
 }
 
-static void set (json_t *object, const char *name, json_t *value)
+static void status_set (json_t *object, const char *name, json_t *value)
 {
     json_object_set_new (object, name, value);
 }
@@ -42,26 +42,27 @@ static void set_phase (const struct status *status, const struct board_host *hos
 {
     bool known = host->in_pass && !host->ended && host->state != ATTEMPT_NONE;
     uint64_t since_ms = host->phase_since_ms;
-    set (object, "state", known ? enum_json (&attempt_state_names, host->state) : json_null ());
-    set (object, "phase", known ? text_or_null_json (host->phase) : json_null ());
-    set (object, "phase_ms", known ? number (status->now_ms > since_ms ? status->now_ms - since_ms : 0) : json_null ());
-    set (object, "gate", known ? text_or_null_json (host->gate) : json_null ());
+    status_set (object, "state", known ? enum_json (&attempt_state_names, host->state) : json_null ());
+    status_set (object, "phase", known ? text_or_null_json (host->phase) : json_null ());
+    status_set (object, "phase_ms",
+                known ? number (status->now_ms > since_ms ? status->now_ms - since_ms : 0) : json_null ());
+    status_set (object, "gate", known ? text_or_null_json (host->gate) : json_null ());
 }
 
 static json_t *host_value (const struct status *status, uint32_t rank)
 {
     const struct board_host *host = &status->board->hosts[rank];
     json_t *object = json_object ();
-    set (object, "host", escaped_json (board_host_name (status->board, rank)));
-    set (object, "rank", number (rank));
-    set (object, "life", json_string (enum_name_of (&board_life_names, host->life + 1)));
-    set (object, "why", text_or_null_json (host->why));
-    set (object, "outcome", enum_json (&outcome_names, host->outcome));
-    set (object, "rungs_passed", number (host->rungs_passed));
+    status_set (object, "host", escaped_json (board_host_name (status->board, rank)));
+    status_set (object, "rank", number (rank));
+    status_set (object, "life", json_string (enum_name_of (&board_life_names, host->life + 1)));
+    status_set (object, "why", text_or_null_json (host->why));
+    status_set (object, "outcome", enum_json (&outcome_names, host->outcome));
+    status_set (object, "rungs_passed", number (host->rungs_passed));
     set_phase (status, host, object);
-    set (object, "silent_ms",
-         host->suspected ? number (status->now_ms > host->received_ms ? status->now_ms - host->received_ms : 0)
-                         : json_null ());
+    status_set (object, "silent_ms",
+                host->suspected ? number (status->now_ms > host->received_ms ? status->now_ms - host->received_ms : 0)
+                                : json_null ());
     return object;
 }
 
@@ -70,9 +71,9 @@ static json_t *hosts_value (const struct status *status)
     json_t *object = json_object (), *list = json_array ();
     for (uint32_t i = 0; i < status->board->plan.hosts.n; i++)
         json_array_append_new (list, host_value (status, i));
-    set (object, "count", number (status->board->plan.hosts.n));
-    set (object, "joined", number (status->board->joined_n));
-    set (object, "list", list);
+    status_set (object, "count", number (status->board->plan.hosts.n));
+    status_set (object, "joined", number (status->board->joined_n));
+    status_set (object, "list", list);
     return object;
 }
 
@@ -81,30 +82,30 @@ static json_t *hosts_value (const struct status *status)
 static json_t *group_value (const struct board *board, const struct board_verdict_group *group)
 {
     json_t *object = json_object ();
-    set (object, "outcome", enum_json (&outcome_names, group->outcome));
-    set (object, "owner", enum_json (&owner_names, group->owner));
-    set (object, "certainty", enum_json (&certainty_names, certainty_of_owner (group->owner, group->likely)));
-    set (object, "preliminary", json_boolean (group->preliminary));
-    set (object, "signature", text_or_null_json (group->signature));
-    set (object, "line", text_or_null_json (group->line));
-    set (object, "cause", escaped_json (group->cause));
-    set (object, "varies", json_boolean (group->varies));
-    set (object, "next", text_or_null_json (group->next));
-    set (object, "phase", text_or_null_json (group->phase));
-    set (object, "hosts", fold_value (board, group->hosts.items, group->hosts.n));
-    set (object, "count", number (group->hosts.n));
+    status_set (object, "outcome", enum_json (&outcome_names, group->outcome));
+    status_set (object, "owner", enum_json (&owner_names, group->owner));
+    status_set (object, "certainty", enum_json (&certainty_names, certainty_of_owner (group->owner, group->likely)));
+    status_set (object, "preliminary", json_boolean (group->preliminary));
+    status_set (object, "signature", text_or_null_json (group->signature));
+    status_set (object, "line", text_or_null_json (group->line));
+    status_set (object, "cause", escaped_json (group->cause));
+    status_set (object, "varies", json_boolean (group->varies));
+    status_set (object, "next", text_or_null_json (group->next));
+    status_set (object, "phase", text_or_null_json (group->phase));
+    status_set (object, "hosts", fold_value (board, group->hosts.items, group->hosts.n));
+    status_set (object, "count", number (group->hosts.n));
     return object;
 }
 
 static json_t *correction_value (const struct board *board, const struct board_correction *correction)
 {
     json_t *object = json_object ();
-    set (object, "from", enum_json (&outcome_names, correction->from));
-    set (object, "from_owner", enum_json (&owner_names, correction->from_owner));
-    set (object, "to", enum_json (&outcome_names, correction->to));
-    set (object, "to_owner", enum_json (&owner_names, correction->to_owner));
-    set (object, "hosts", fold_value (board, correction->hosts.items, correction->hosts.n));
-    set (object, "count", number (correction->hosts.n));
+    status_set (object, "from", enum_json (&outcome_names, correction->from));
+    status_set (object, "from_owner", enum_json (&owner_names, correction->from_owner));
+    status_set (object, "to", enum_json (&outcome_names, correction->to));
+    status_set (object, "to_owner", enum_json (&owner_names, correction->to_owner));
+    status_set (object, "hosts", fold_value (board, correction->hosts.items, correction->hosts.n));
+    status_set (object, "count", number (correction->hosts.n));
     return object;
 }
 
@@ -121,8 +122,8 @@ static void set_counts (const struct board_pass *pass, json_t *object)
     json_t *counts = json_object ();
     for (uint32_t i = OUTCOME_PASSED; i < OUTCOME_N; i++)
         if (pass->counts[i])
-            set (counts, enum_name_of (&outcome_names, i), number (pass->counts[i]));
-    set (object, "counts", counts);
+            status_set (counts, enum_name_of (&outcome_names, i), number (pass->counts[i]));
+    status_set (object, "counts", counts);
 }
 
 static json_t *pass_value (const struct status *status, const struct board_pass *pass, uint32_t which)
@@ -130,20 +131,20 @@ static json_t *pass_value (const struct status *status, const struct board_pass 
     json_t *object = json_object (), *corrections = json_array ();
     uint64_t spent_ms = pass->running && status->now_ms > pass->began_ms ? status->now_ms - pass->began_ms
                                                                          : pass->duration_ms;
-    set (object, "pass", json_string (enum_name_of (&pass_names, which)));
-    set (object, "attempt", number (pass->attempt));
-    set (object, "state", json_string (pass->skipped ? "skipped" : pass->running ? "running" : "ended"));
-    set (object, "outcome", enum_json (&outcome_names, pass->outcome));
-    set (object, "began_ms", number (pass->began_ms));
-    set (object, "duration_ms", number (spent_ms));
-    set (object, "hosts", number (pass->hosts_n));
-    set (object, "ended", number (pass->ended_n));
+    status_set (object, "pass", json_string (enum_name_of (&pass_names, which)));
+    status_set (object, "attempt", number (pass->attempt));
+    status_set (object, "state", json_string (pass->skipped ? "skipped" : pass->running ? "running" : "ended"));
+    status_set (object, "outcome", enum_json (&outcome_names, pass->outcome));
+    status_set (object, "began_ms", number (pass->began_ms));
+    status_set (object, "duration_ms", number (spent_ms));
+    status_set (object, "hosts", number (pass->hosts_n));
+    status_set (object, "ended", number (pass->ended_n));
     set_counts (pass, object);
-    set (object, "failures", groups_value (status->board, pass));
-    set (object, "failures_left_out", number (pass->ungrouped_n));
+    status_set (object, "failures", groups_value (status->board, pass));
+    status_set (object, "failures_left_out", number (pass->ungrouped_n));
     for (uint32_t i = 0; i < pass->corrections.n; i++)
         json_array_append_new (corrections, correction_value (status->board, &pass->corrections.items[i]));
-    set (object, "corrections", corrections);
+    status_set (object, "corrections", corrections);
     return object;
 }
 
@@ -152,16 +153,16 @@ static json_t *rungs_value (const struct status *status)
     json_t *list = json_array ();
     for (uint32_t i = 0; i < status->board->plan.rungs.n; i++) {
         json_t *object = json_object (), *passes = json_array ();
-        set (object, "rung", escaped_json (board_rung_id (status->board, i)));
-        set (object, "outcome", enum_json (&outcome_names, board_rung_outcome (status->board, i)));
-        set (object, "duration_ms", number (board_rung_ms (status->board, i, status->now_ms)));
+        status_set (object, "rung", escaped_json (board_rung_id (status->board, i)));
+        status_set (object, "outcome", enum_json (&outcome_names, board_rung_outcome (status->board, i)));
+        status_set (object, "duration_ms", number (board_rung_ms (status->board, i, status->now_ms)));
         for (uint32_t which = PASS_ONCE; which < BOARD_PASSES; which++) {
             const struct board_pass *pass = &status->board->rungs[i].passes[which];
             if (pass->attempt || pass->skipped)
                 json_array_append_new (passes, pass_value (status, pass, which));
         }
-        set (object, "absent", groups_value (status->board, &status->board->rungs[i].passes[PASS_NONE]));
-        set (object, "passes", passes);
+        status_set (object, "absent", groups_value (status->board, &status->board->rungs[i].passes[PASS_NONE]));
+        status_set (object, "passes", passes);
         json_array_append_new (list, object);
     }
     return list;
@@ -194,10 +195,10 @@ static json_t *quiet_value (const struct status *status)
     json_t *list = json_array ();
     for (uint32_t i = 0; i < n; i++) {
         json_t *object = json_object ();
-        set (object, "hosts", fold_value (status->board, quiet[i].hosts, quiet[i].n));
-        set (object, "count", number (quiet[i].n));
-        set (object, "line", text_or_null_json (quiet[i].line));
-        set (object, "quiet_ms", number (quiet[i].quiet_ms));
+        status_set (object, "hosts", fold_value (status->board, quiet[i].hosts, quiet[i].n));
+        status_set (object, "count", number (quiet[i].n));
+        status_set (object, "line", text_or_null_json (quiet[i].line));
+        status_set (object, "quiet_ms", number (quiet[i].quiet_ms));
         json_array_append_new (list, object);
     }
     arena_release (&arena);
@@ -212,12 +213,12 @@ static json_t *slow_value (const struct status *status)
     json_t *list = json_array ();
     for (uint32_t i = 0; i < n; i++) {
         json_t *object = json_object ();
-        set (object, "hosts", fold_value (status->board, slow[i].hosts, slow[i].n));
-        set (object, "count", number (slow[i].n));
-        set (object, "phase", escaped_json (slow[i].phase));
-        set (object, "longest_ms", number (slow[i].longest_ms));
-        set (object, "median_ms", number (slow[i].median_ms));
-        set (object, "others", number (slow[i].others));
+        status_set (object, "hosts", fold_value (status->board, slow[i].hosts, slow[i].n));
+        status_set (object, "count", number (slow[i].n));
+        status_set (object, "phase", escaped_json (slow[i].phase));
+        status_set (object, "longest_ms", number (slow[i].longest_ms));
+        status_set (object, "median_ms", number (slow[i].median_ms));
+        status_set (object, "others", number (slow[i].others));
         json_array_append_new (list, object);
     }
     arena_release (&arena);
@@ -231,9 +232,9 @@ static json_t *estimate_value (const struct status *status)
     if (usual == NULL)
         return json_null ();
     json_t *object = json_object ();
-    set (object, "left_ms", number (left_ms));
-    set (object, "usual_ms", number (usual->ms));
-    set (object, "runs", number (usual->runs));
+    status_set (object, "left_ms", number (left_ms));
+    status_set (object, "usual_ms", number (usual->ms));
+    status_set (object, "runs", number (usual->runs));
     return object;
 }
 
@@ -244,13 +245,13 @@ static json_t *retry_value (const struct status *status)
     if (retry->key.attempt == 0 || board->ended)
         return json_null ();
     json_t *object = json_object ();
-    set (object, "rung", escaped_json (board_rung_id (board, retry->key.rung)));
-    set (object, "pass", enum_json (&pass_names, retry->key.pass));
-    set (object, "fell_attempt", number (retry->key.attempt));
-    set (object, "retry", number (retry->nth));
-    set (object, "of", number (board->plan.limits.retries));
-    set (object, "due_ms", number (retry->due_ms));
-    set (object, "why", escaped_json (retry->why));
+    status_set (object, "rung", escaped_json (board_rung_id (board, retry->key.rung)));
+    status_set (object, "pass", enum_json (&pass_names, retry->key.pass));
+    status_set (object, "fell_attempt", number (retry->key.attempt));
+    status_set (object, "retry", number (retry->nth));
+    status_set (object, "of", number (board->plan.limits.retries));
+    status_set (object, "due_ms", number (retry->due_ms));
+    status_set (object, "why", escaped_json (retry->why));
     return object;
 }
 
@@ -260,13 +261,13 @@ static json_t *isolation_value (const struct board *board)
     if (isolation->passes_n == 0)
         return json_null ();
     json_t *object = json_object ();
-    set (object, "rung", escaped_json (board_rung_id (board, isolation->rung)));
-    set (object, "passes", number (isolation->passes_n));
-    set (object, "passes_most", number (board_trials_max (board)));
-    set (object, "pass_most_ms", number (board_trial_timeout_ms (board)));
-    set (object, "over", json_boolean (isolation->over));
-    set (object, "suspects", isolation->over ? escaped_json (isolation->suspects) : json_null ());
-    set (object, "why", text_or_null_json (isolation->why));
+    status_set (object, "rung", escaped_json (board_rung_id (board, isolation->rung)));
+    status_set (object, "passes", number (isolation->passes_n));
+    status_set (object, "passes_most", number (board_trials_max (board)));
+    status_set (object, "pass_most_ms", number (board_trial_timeout_ms (board)));
+    status_set (object, "over", json_boolean (isolation->over));
+    status_set (object, "suspects", isolation->over ? escaped_json (isolation->suspects) : json_null ());
+    status_set (object, "why", text_or_null_json (isolation->why));
     return object;
 }
 
@@ -276,13 +277,13 @@ static json_t *cache_value (const struct board *board)
     if (generation->token == 0)
         return json_null ();
     json_t *object = json_object ();
-    set (object, "generation", number (generation->token));
-    set (object, "adopted", json_boolean (generation->adopted));
-    set (object, "entries", number (generation->entries));
-    set (object, "bytes", number (generation->bytes));
-    set (object, "writer",
-         generation->adopted ? json_null () : escaped_json (board_host_name (board, generation->writer)));
-    set (object, "dropped", json_boolean (generation->dropped));
+    status_set (object, "generation", number (generation->token));
+    status_set (object, "adopted", json_boolean (generation->adopted));
+    status_set (object, "entries", number (generation->entries));
+    status_set (object, "bytes", number (generation->bytes));
+    status_set (object, "writer",
+                generation->adopted ? json_null () : escaped_json (board_host_name (board, generation->writer)));
+    status_set (object, "dropped", json_boolean (generation->dropped));
     return object;
 }
 
@@ -292,17 +293,17 @@ static json_t *metrics_value (const struct board *board)
     for (uint32_t i = 0; i < board->metrics.n; i++) {
         const struct board_metric *metric = &board->metrics.items[i];
         json_t *object = json_object ();
-        set (object, "rung", escaped_json (board_rung_id (board, metric->key.rung)));
-        set (object, "pass", enum_json (&pass_names, metric->key.pass));
-        set (object, "attempt", number (metric->key.attempt));
-        set (object, "metric", escaped_json (metric->name));
-        set (object, "axes", escaped_json (metric->axes));
-        set (object, "value", isfinite (metric->value) ? json_real (metric->value) : json_null ());
-        set (object, "proof", enum_json (&proof_names, metric->proof));
-        set (object, "missing", number (metric->missing_n));
-        set (object, "why", text_or_null_json (metric->why));
-        set (object, "culprits", text_or_null_json (metric->culprits));
-        set (object, "contradicted", number (metric->contradicted));
+        status_set (object, "rung", escaped_json (board_rung_id (board, metric->key.rung)));
+        status_set (object, "pass", enum_json (&pass_names, metric->key.pass));
+        status_set (object, "attempt", number (metric->key.attempt));
+        status_set (object, "metric", escaped_json (metric->name));
+        status_set (object, "axes", escaped_json (metric->axes));
+        status_set (object, "value", isfinite (metric->value) ? json_real (metric->value) : json_null ());
+        status_set (object, "proof", enum_json (&proof_names, metric->proof));
+        status_set (object, "missing", number (metric->missing_n));
+        status_set (object, "why", text_or_null_json (metric->why));
+        status_set (object, "culprits", text_or_null_json (metric->culprits));
+        status_set (object, "contradicted", number (metric->contradicted));
         json_array_append_new (list, object);
     }
     return list;
@@ -311,40 +312,40 @@ static json_t *metrics_value (const struct board *board)
 static void set_run (const struct status *status, json_t *object)
 {
     const struct board *board = status->board;
-    set (object, "schema", json_string ("sliceup.status/2"));
-    set (object, "run", escaped_json (board->run));
-    set (object, "slice", escaped_json (board->plan.slice));
-    set (object, "ladder", escaped_json (board->plan.ladder));
-    set (object, "version", escaped_json (board->version));
-    set (object, "state", json_string (status_run_state (status)));
-    set (object, "outcome", board->ended ? enum_json (&outcome_names, board->outcome) : json_null ());
-    set (object, "exit_status", board->ended ? number (board->exit_status) : json_null ());
-    set (object, "sentence", board->ended ? escaped_json (board->sentence) : json_null ());
-    set (object, "opened_wall_ms", number (board->opened_wall_ms));
-    set (object, "opened", time_json (board->opened_wall_ms));
-    set (object, "now_ms", number (status->now_ms));
-    set (object, "epoch", number (board->epoch));
-    set (object, "pid", status->pid ? number ((uint64_t) status->pid) : json_null ());
+    status_set (object, "schema", json_string ("sliceup.status/2"));
+    status_set (object, "run", escaped_json (board->run));
+    status_set (object, "slice", escaped_json (board->plan.slice));
+    status_set (object, "ladder", escaped_json (board->plan.ladder));
+    status_set (object, "version", escaped_json (board->version));
+    status_set (object, "state", json_string (status_run_state (status)));
+    status_set (object, "outcome", board->ended ? enum_json (&outcome_names, board->outcome) : json_null ());
+    status_set (object, "exit_status", board->ended ? number (board->exit_status) : json_null ());
+    status_set (object, "sentence", board->ended ? escaped_json (board->sentence) : json_null ());
+    status_set (object, "opened_wall_ms", number (board->opened_wall_ms));
+    status_set (object, "opened", time_json (board->opened_wall_ms));
+    status_set (object, "now_ms", number (status->now_ms));
+    status_set (object, "epoch", number (board->epoch));
+    status_set (object, "pid", status->pid ? number ((uint64_t) status->pid) : json_null ());
 }
 
 void status_json (const struct status *status, struct buf *out)
 {
     json_t *object = json_object ();
     set_run (status, object);
-    set (object, "hosts", hosts_value (status));
-    set (object, "rungs", rungs_value (status));
-    set (object, "waiting", waiting_value (status));
-    set (object, "quiet", quiet_value (status));
-    set (object, "slow", slow_value (status));
-    set (object, "estimate", estimate_value (status));
-    set (object, "retries", number (status->board->retries_n));
-    set (object, "retry", retry_value (status));
-    set (object, "isolation", isolation_value (status->board));
-    set (object, "cache", cache_value (status->board));
-    set (object, "violations", number (status->board->violations_n));
-    set (object, "leases_lost", number (status->board->leases_lost_n));
-    set (object, "metrics", metrics_value (status->board));
-    set (object, "conflicts", number (status->board->conflicts_n));
+    status_set (object, "hosts", hosts_value (status));
+    status_set (object, "rungs", rungs_value (status));
+    status_set (object, "waiting", waiting_value (status));
+    status_set (object, "quiet", quiet_value (status));
+    status_set (object, "slow", slow_value (status));
+    status_set (object, "estimate", estimate_value (status));
+    status_set (object, "retries", number (status->board->retries_n));
+    status_set (object, "retry", retry_value (status));
+    status_set (object, "isolation", isolation_value (status->board));
+    status_set (object, "cache", cache_value (status->board));
+    status_set (object, "violations", number (status->board->violations_n));
+    status_set (object, "leases_lost", number (status->board->leases_lost_n));
+    status_set (object, "metrics", metrics_value (status->board));
+    status_set (object, "conflicts", number (status->board->conflicts_n));
     json_print_release (object, JSON_INDENT (2) | JSON_ENSURE_ASCII, out);
 }
 
@@ -352,7 +353,7 @@ void status_json (const struct status *status, struct buf *out)
 
 /* A run in some twenty lines. */
 
-static void add_run (const struct status *status, const struct style *style, struct buf *out)
+static void status_add_run (const struct status *status, const struct style *style, struct buf *out)
 {
     const struct board *board = status->board;
     struct line line = line_begin (out, style);
@@ -369,8 +370,8 @@ static void add_run (const struct status *status, const struct style *style, str
     line_end (&line);
 }
 
-static void add_group (const struct board *board, const struct board_verdict_group *group, const struct style *style,
-                       struct buf *out)
+static void status_add_group (const struct board *board, const struct board_verdict_group *group,
+                              const struct style *style, struct buf *out)
 {
     struct buf words;
     buf_init (&words, 1 << 20);
@@ -387,13 +388,13 @@ static void add_failures (const struct board *board, const struct style *style, 
         const struct board_rung *rung = &board->rungs[i];
         const struct board_pass *pass = &rung->passes[rung->last], *absent = &rung->passes[PASS_NONE];
         for (uint32_t k = 0; k < absent->groups.n; k++)
-            add_group (board, &absent->groups.items[k], style, out);
+            status_add_group (board, &absent->groups.items[k], style, out);
         for (uint32_t k = 0; rung->last != PASS_NONE && !pass->running && k < pass->groups.n; k++)
-            add_group (board, &pass->groups.items[k], style, out);
+            status_add_group (board, &pass->groups.items[k], style, out);
     }
 }
 
-static void add_metrics (const struct board *board, const struct style *style, struct buf *out)
+static void status_add_metrics (const struct board *board, const struct style *style, struct buf *out)
 {
     for (uint32_t i = 0; i < board->metrics.n; i++) {
         const struct board_metric *metric = &board->metrics.items[i];
@@ -418,7 +419,7 @@ static void add_metrics (const struct board *board, const struct style *style, s
     }
 }
 
-static void add_cache (const struct board *board, const struct style *style, struct buf *out)
+static void status_add_cache (const struct board *board, const struct style *style, struct buf *out)
 {
     char size[SIZE_TEXT_BYTES];
     const struct board_generation *generation = &board->generation;
@@ -442,11 +443,11 @@ void status_text (const struct status *status, const struct style *style, struct
 {
     struct style uncut = *style; /* rows of the grid fit the width; sentences are worth wrapping */
     uncut.columns = 0;
-    add_run (status, &uncut, out);
+    status_add_run (status, &uncut, out);
     grid_draw (status->board, status->now_ms, style, out);
     add_failures (status->board, &uncut, out);
-    add_metrics (status->board, &uncut, out);
-    add_cache (status->board, &uncut, out);
+    status_add_metrics (status->board, &uncut, out);
+    status_add_cache (status->board, &uncut, out);
     if (status->board->ended)
         line_print_painted (out, &uncut, status->board->outcome == OUTCOME_PASSED ? PAINT_GOOD : PAINT_BAD,
                             status->board->sentence);

@@ -46,7 +46,7 @@ static struct wait_group *group_for (struct wait_table *table, enum wait wait, s
     return &table->items[table->n++];
 }
 
-static void add (struct wait_table *table, enum wait wait, struct text word, uint32_t host, uint64_t since_ms)
+static void waiting_add (struct wait_table *table, enum wait wait, struct text word, uint32_t host, uint64_t since_ms)
 {
     struct wait_group *group = group_for (table, wait, word);
     group->hosts = mem_room (group->hosts, group->n, &group->capacity, 16, sizeof (*group->hosts));
@@ -60,28 +60,28 @@ static void add_part (const struct board *board, uint32_t at, struct wait_table 
     uint64_t began_ms = board_running_pass (board)->began_ms;
     struct text none = { 0 };
     switch (host->state) {
-    case ATTEMPT_AT_GATE: add (table, WAIT_GATE, host->gate, at, began_ms); break;
-    case ATTEMPT_STOPPING: add (table, WAIT_STOP, none, at, host->phase_since_ms); break;
-    case ATTEMPT_ENDED: add (table, WAIT_RESULT, none, at, began_ms); break;
-    case ATTEMPT_RUNNING: add (table, WAIT_PHASE, host->phase, at, host->phase_since_ms); break;
-    default: add (table, WAIT_START, none, at, began_ms); break;
+    case ATTEMPT_AT_GATE: waiting_add (table, WAIT_GATE, host->gate, at, began_ms); break;
+    case ATTEMPT_STOPPING: waiting_add (table, WAIT_STOP, none, at, host->phase_since_ms); break;
+    case ATTEMPT_ENDED: waiting_add (table, WAIT_RESULT, none, at, began_ms); break;
+    case ATTEMPT_RUNNING: waiting_add (table, WAIT_PHASE, host->phase, at, host->phase_since_ms); break;
+    default: waiting_add (table, WAIT_START, none, at, began_ms); break;
     }
 }
 
-static void add_host (const struct board *board, uint32_t at, struct wait_table *table)
+static void waiting_add_host (const struct board *board, uint32_t at, struct wait_table *table)
 {
     const struct board_host *host = &board->hosts[at];
     struct text none = { 0 };
     if (host->left_behind)
         return;
     if (host->life == BOARD_JOINED && host->suspected)
-        add (table, WAIT_SILENT, none, at, host->received_ms);
+        waiting_add (table, WAIT_SILENT, none, at, host->received_ms);
     else if (host->life == BOARD_JOINED && host->epoch != board->epoch)
-        add (table, WAIT_RETURN, none, at, board->epoch_ms);
+        waiting_add (table, WAIT_RETURN, none, at, board->epoch_ms);
     else if (host->life == BOARD_JOINED && host->in_pass && !host->ended)
         add_part (board, at, table);
     else if (host->life != BOARD_JOINED && !(host->life == BOARD_LOST && host->epoch == board->epoch))
-        add (table, host->joins ? WAIT_RETURN : WAIT_JOIN, host->step, at, board->epoch_ms);
+        waiting_add (table, host->joins ? WAIT_RETURN : WAIT_JOIN, host->step, at, board->epoch_ms);
 }
 
 static int longest_first (const void *a, const void *b)
@@ -108,7 +108,7 @@ static void add_set (const struct printer *printer, const uint32_t *hosts, uint3
     group_text_set (printer->board, hosts, n, printer->set_columns, printer->out);
 }
 
-static void add_span (const struct printer *printer, uint64_t from_ms, uint64_t limit_ms)
+static void waiting_add_span (const struct printer *printer, uint64_t from_ms, uint64_t limit_ms)
 {
     char span[DURATION_TEXT_BYTES], limit[DURATION_TEXT_BYTES];
     uint64_t spent_ms = printer->now_ms > from_ms ? printer->now_ms - from_ms : 0;
@@ -121,7 +121,8 @@ static void add_span (const struct printer *printer, uint64_t from_ms, uint64_t 
 static void add_attempt_span (const struct printer *printer)
 {
     const struct board *board = printer->board;
-    add_span (printer, board_running_pass (board)->began_ms, board->plan.rungs.items[board->key.rung].timeout_ms);
+    waiting_add_span (printer, board_running_pass (board)->began_ms,
+                      board->plan.rungs.items[board->key.rung].timeout_ms);
 }
 
 /* Who takes part and has not come to this gate yet. */
@@ -191,7 +192,7 @@ static void add_awaited (const struct printer *printer, const struct wait_group 
 {
     buf_puts (printer->out, "waiting for ");
     buf_escaped (printer->out, group->word, 0);
-    add_span (printer, group->since_ms, 0);
+    waiting_add_span (printer, group->since_ms, 0);
 }
 
 static void add_retry (const struct printer *printer)
@@ -206,7 +207,7 @@ static void add_retry (const struct printer *printer)
     buf_escaped (printer->out, board->retry.why, 0);
 }
 
-static void add_step (const struct printer *printer, const struct wait_group *group)
+static void waiting_add_step (const struct printer *printer, const struct wait_group *group)
 {
     if (group->word.len == 0)
         return;
@@ -214,7 +215,7 @@ static void add_step (const struct printer *printer, const struct wait_group *gr
     buf_escaped (printer->out, group->word, 0);
 }
 
-static void add_line (const struct printer *printer, const struct wait_group *group)
+static void waiting_add_line (const struct printer *printer, const struct wait_group *group)
 {
     static const char *const what[] = { [WAIT_JOIN] = " to join",
                                         [WAIT_RETURN] = " to come back",
@@ -231,9 +232,9 @@ static void add_line (const struct printer *printer, const struct wait_group *gr
         buf_puts (printer->out, "waiting for ");
         add_set (printer, group->hosts, group->n);
         buf_puts (printer->out, what[group->wait]);
-        add_step (printer, group);
+        waiting_add_step (printer, group);
         if (group->wait == WAIT_JOIN || group->wait == WAIT_RETURN)
-            add_span (printer, group->since_ms, printer->board->plan.limits.join_ms);
+            waiting_add_span (printer, group->since_ms, printer->board->plan.limits.join_ms);
         else
             add_attempt_span (printer);
     }
@@ -248,7 +249,7 @@ uint32_t waiting_append_lines (const struct board *board, uint64_t now_ms, uint3
     if (!board->opened || board->ended || board->interrupted)
         return 0;
     for (uint32_t i = 0; i < board->plan.hosts.n; i++)
-        add_host (board, i, &table);
+        waiting_add_host (board, i, &table);
     if (board->awaited.len)
         group_for (&table, WAIT_CACHE, board->awaited)->since_ms = board->awaited_since_ms;
     if (board->retry.key.attempt && now_ms < board->retry.due_ms)
@@ -257,7 +258,7 @@ uint32_t waiting_append_lines (const struct board *board, uint64_t now_ms, uint3
         qsort (table.items, table.n, sizeof (*table.items), longest_first);
     uint32_t shown = least_u64 (table.n, lines);
     for (uint32_t i = 0; i < shown; i++)
-        add_line (&printer, &table.items[i]);
+        waiting_add_line (&printer, &table.items[i]);
     if (shown < table.n)
         buf_printf (out, "... waits not shown: %" PRIu32 "\n", table.n - shown);
     for (uint32_t i = 0; i < table.n; i++)

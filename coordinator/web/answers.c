@@ -211,7 +211,7 @@ struct http_answer *answer_metrics (struct served_run *run, uint64_t boot_ms, ui
 /* ---- logs ---- */
 
 /* The file of an attempt below the run's folder: by the plan's own names, never by those of a request. -1: none. */
-static int open_log (const struct served_run *run, const struct web_request *request)
+static int answers_open_log (const struct served_run *run, const struct web_request *request)
 {
     const struct plan *plan = &feed_board (run->feed)->plan;
     uint32_t host = find_host (plan, request->host), rung = 0;
@@ -229,7 +229,7 @@ struct http_answer *answer_log (const struct served_run *run, const struct web_r
 {
     static char piece[ANSWER_LOG_BYTES];
     char next[24];
-    int fd = open_log (run, request);
+    int fd = answers_open_log (run, request);
     if (fd < 0)
         return answer_refusal (NOT_FOUND, "nothing was printed there yet, or there is no such host, rung or attempt");
     off_t end = lseek (fd, 0, SEEK_END), last = end > ANSWER_LOG_BYTES ? end - ANSWER_LOG_BYTES : 0;

@@ -171,7 +171,7 @@ static void shut_down (struct http_exchange *exchange, uint64_t now_ms)
 
 /* Of many strangers the first that came; else, of those that are known, the one that is closed soonest anyhow: one that
  * is idle has less time than one that is answered. `newest` has just come. Whoever holds exchanges bounds them. */
-static void make_room (struct http *http, const struct http_exchange *newest)
+static void http_make_room (struct http *http, const struct http_exchange *newest)
 {
     struct http_exchange *first = NULL;
     uint32_t open = 0, strangers = 0;
@@ -198,7 +198,7 @@ static void caller_came (struct http *http, struct MHD_Connection *connection, v
     if (exchange->next)
         exchange->next->at = &exchange->next;
     http->exchanges = exchange;
-    make_room (http, exchange);
+    http_make_room (http, exchange);
     *context = exchange;
 }
 
@@ -312,7 +312,7 @@ static bool is_understood (const struct http_exchange *exchange, const char *ver
 }
 
 /* -1: a request without a body that fits; else the status to refuse it with. */
-static int judge (const struct http_exchange *exchange, const char *method, const char *version)
+static int http_judge (const struct http_exchange *exchange, const char *method, const char *version)
 {
     struct MHD_Connection *connection = exchange->connection;
     const union MHD_ConnectionInfo *size = MHD_get_connection_info (connection,
@@ -327,7 +327,7 @@ static int judge (const struct http_exchange *exchange, const char *method, cons
     return size && size->header_size > HTTP_REQUEST_BYTES ? MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE : -1;
 }
 
-static void refuse (struct http_exchange *exchange, unsigned status)
+static void http_refuse (struct http_exchange *exchange, unsigned status)
 {
     const char *why = status == MHD_HTTP_BAD_REQUEST ? "a request names its host, and its target has no blank\n"
                       : status == MHD_HTTP_METHOD_NOT_ALLOWED ? "GET and HEAD are answered\n"
@@ -374,9 +374,9 @@ static enum MHD_Result on_request (void *owner, struct MHD_Connection *connectio
     (void) upload;
     if (!exchange)
         return MHD_NO;
-    int refused = exchange->asked ? -1 : judge (exchange, method, version);
+    int refused = exchange->asked ? -1 : http_judge (exchange, method, version);
     if (refused > 0)
-        refuse (exchange, (unsigned) refused);
+        http_refuse (exchange, (unsigned) refused);
     if (!exchange->asked && refused < 0) {
         exchange->asked = true;
         return MHD_YES; /* whole at the next call */
@@ -414,7 +414,7 @@ static void on_ready (void *owner, int fd, uint32_t events)
         (void) poll (NULL, 0, MOMENT_MS);
 }
 
-static struct MHD_Daemon *start (struct http *http, int listen_fd)
+static struct MHD_Daemon *http_start (struct http *http, int listen_fd)
 {
     return MHD_start_daemon (MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, http,
                              MHD_OPTION_LISTEN_SOCKET, listen_fd, MHD_OPTION_CONNECTION_LIMIT,
@@ -429,7 +429,7 @@ struct http *http_open (struct loop *loop, int listen_fd, http_request_fn *fn, v
 {
     struct http *http = mem_alloc (sizeof *http);
     *http = (struct http){ .loop = loop, .fn = fn, .owner = owner, .epoll_fd = -1 };
-    http->daemon = start (http, listen_fd);
+    http->daemon = http_start (http, listen_fd);
     if (!http->daemon) {
         err_errno (err, ERR_IO, "the HTTP server did not start");
         close (listen_fd);

@@ -44,7 +44,7 @@ enum { BACKLOG = 128, HTTP_PORT = 80 };
 /* ---- the socket ---- */
 
 /* "[::1]:80" and "127.0.0.1:80" -> "::1", "80". */
-static bool split (const char *where, char host[64], char port[8])
+static bool web_split (const char *where, char host[64], char port[8])
 {
     struct text all = text_of (where), name = all;
     const char *colon = strrchr (where, ':');
@@ -63,7 +63,7 @@ static struct addrinfo *find_address (const char *where, struct err *err)
     const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM };
     struct addrinfo *found = NULL;
     char host[64], port[8];
-    if (!split (where, host, port) ||
+    if (!web_split (where, host, port) ||
         getaddrinfo (strcmp (host, "localhost") == 0 ? "127.0.0.1" : host, port, &hints, &found) != 0) {
         err_set (err, ERR_USAGE,
                  "--listen %s: expected ADDRESS:PORT, as in 127.0.0.1:8420, [::1]:0 (any port), or 0.0.0.0:8420 (all "
@@ -155,7 +155,7 @@ static int load_token (const char *home, char out[WEB_TOKEN_BYTES], struct err *
     return rc;
 }
 
-static void add_name (struct web_access *access, const char *name)
+static void web_add_name (struct web_access *access, const char *name)
 {
     if (name[0] && access->names_n < WEB_NAMES_MAX)
         access->names[access->names_n++] = name;
@@ -167,9 +167,9 @@ static int web_listen_admit (struct web_listen *listen, const char *home, struct
 {
     access->any_address = strcmp (listen->address, "0.0.0.0") == 0 || strcmp (listen->address, "[::]") == 0;
     if (!listen->local && gethostname (listen->own, sizeof listen->own - 1) == 0)
-        add_name (access, listen->own);
-    add_name (access, listen->address);
-    add_name (access, "localhost");
+        web_add_name (access, listen->own);
+    web_add_name (access, listen->address);
+    web_add_name (access, "localhost");
     return listen->local ? 0 : load_token (home, access->token, err);
 }
 
@@ -211,7 +211,7 @@ struct web {
     uint64_t end_ms; /* 0: not yet */
 };
 
-static int read_options (struct web *web, int argc, char **argv)
+static int web_read_options (struct web *web, int argc, char **argv)
 {
     static const struct option options[] = { { "home", 1, NULL, 'h' },      { "run", 1, NULL, 'r' },
                                              { "listen", 1, NULL, 'l' },    { "name", 1, NULL, 'n' },
@@ -242,7 +242,7 @@ static void stand_back (void)
         errno = 0; /* best effort */
 }
 
-static void on_signal (void *owner, int signal, int64_t pid, int value)
+static void web_on_signal (void *owner, int signal, int64_t pid, int value)
 {
     struct web *web = owner;
     (void) pid;
@@ -277,10 +277,10 @@ static void on_iteration (void *owner)
                                              least_u64 (http_ms, web->end_ms ? web->end_ms : UINT64_MAX)));
 }
 
-static int open_all (struct web *web, struct err *err)
+static int web_open_all (struct web *web, struct err *err)
 {
     static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, 0 };
-    if ((web->loop = loop_open (err)) == NULL || loop_watch_signals (web->loop, signals, on_signal, web, err) < 0 ||
+    if ((web->loop = loop_open (err)) == NULL || loop_watch_signals (web->loop, signals, web_on_signal, web, err) < 0 ||
         web_listen_open (web->where, &web->listen, err) < 0 ||
         web_listen_admit (&web->listen, web->home, &web->access, err) < 0)
         return -1;
@@ -295,7 +295,7 @@ static int open_all (struct web *web, struct err *err)
     return web->until_eof ? loop_watch (web->loop, STDIN_FILENO, EPOLLIN, on_input, web, err) : 0;
 }
 
-static void close_all (struct web *web)
+static void web_close_all (struct web *web)
 {
     if (web->server)
         server_end (web->server);
@@ -332,19 +332,19 @@ int main (int argc, char **argv)
     exhaustion_install_handlers ("sliceup-web");
     signal (SIGPIPE, SIG_IGN);
     json_set_alloc_funcs (mem_alloc, mem_free);
-    if (read_options (&web, argc, argv) < 0) {
+    if (web_read_options (&web, argc, argv) < 0) {
         fputs (help, stderr);
         return EXIT_USAGE;
     }
     stand_back ();
     int rc = check_capacity (&err);
     if (rc == 0)
-        rc = open_all (&web, &err);
+        rc = web_open_all (&web, &err);
     if (rc == 0)
         rc = say_url (&web, &err);
     if (rc == 0)
         rc = loop_run (web.loop, &err);
-    close_all (&web);
+    web_close_all (&web);
     if (rc < 0)
         log_print (&(struct log){ .to = stderr, .program = "sliceup-web" }, "%s", err.text);
     return rc == 0 ? EXIT_GOOD : err.code == ERR_USAGE ? EXIT_USAGE : EXIT_COULD_NOT;

@@ -60,7 +60,7 @@ static bool is_run (const char *run)
     return strcmp (run, "last") == 0 || (len == strlen (run) && len >= 1 && len <= 32);
 }
 
-static bool take_run (struct text value, char out[WEB_RUN_BYTES])
+static bool request_take_run (struct text value, char out[WEB_RUN_BYTES])
 {
     return decode (value, out, WEB_RUN_BYTES) && is_run (out);
 }
@@ -109,7 +109,7 @@ static bool take_value (struct text name, struct text value, struct web_request 
 {
     uint64_t flag = 0;
     if (text_is (name, "run"))
-        return take_run (value, out->run);
+        return request_take_run (value, out->run);
     if (text_is (name, "host"))
         return decode (value, out->host, sizeof out->host);
     if (text_is (name, "rung"))
@@ -201,7 +201,7 @@ int web_request_parse (struct text target, struct web_request *out, struct err *
 /* ---- access ---- */
 
 /* The name of a Host, without its port: through a tunnel that is another one. "[::1]:80" is "[::1]". */
-static struct text host_name (const char *host)
+static struct text request_host_name (const char *host)
 {
     struct text name = text_of (host);
     uint32_t at = 0;
@@ -210,7 +210,7 @@ static struct text host_name (const char *host)
     return text_take_until (&name, ':');
 }
 
-static bool is_number (struct text name)
+static bool request_is_number (struct text name)
 {
     bool dots = name.len > 0;
     for (uint32_t i = 0; i < name.len; i++)
@@ -223,7 +223,7 @@ static bool is_one_of_ours (const struct web_access *access, struct text name)
     for (uint32_t i = 0; name.len && i < access->names_n; i++)
         if (strlen (access->names[i]) == name.len && strncasecmp (access->names[i], name.ptr, name.len) == 0)
             return true;
-    return access->any_address && is_number (name);
+    return access->any_address && request_is_number (name);
 }
 
 /* In a time that says nothing of where they differ. */
@@ -244,7 +244,7 @@ unsigned web_access_judge (const struct web_access *access, const struct web_req
 {
     enum { UNAUTHORIZED = 401, FORBIDDEN = 403, MISDIRECTED = 421 };
     bool token = access->token[0] && request->route != ROUTE_PAGE; /* on another address than this machine's */
-    if (!host || !is_one_of_ours (access, host_name (host))) {
+    if (!host || !is_one_of_ours (access, request_host_name (host))) {
         *why = "this server is not called so; sliceup serve --name HOST allows a name";
         return MISDIRECTED;
     }

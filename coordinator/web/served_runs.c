@@ -166,7 +166,7 @@ static bool has_grown (struct served_run *run)
 }
 
 /* The lock first: a coordinator that ends records so before it lets go. */
-static void look_at (struct served_run *run)
+static void served_runs_look_at (struct served_run *run)
 {
     char path[RUN_PATH_BYTES];
     enum served_state before = run->state;
@@ -196,14 +196,14 @@ static void look_when_due (struct served_run *run, uint64_t boot_ms)
     bool rests = boot_ms < run->again_ms && before != SERVED_RUNNING && !is_watched (run, boot_ms);
     if (before == SERVED_ENDED || rests)
         return;
-    look_at (run);
+    served_runs_look_at (run);
     run->rest_ms = run->state != before                ? LIST_MS
                    : run->rest_ms < SERVED_REST_MS / 2 ? 2 * run->rest_ms
                                                        : SERVED_REST_MS;
     run->again_ms = boot_ms + run->rest_ms;
 }
 
-static void look (struct served_runs *runs, uint64_t boot_ms, uint64_t wall_ms)
+static void served_runs_look (struct served_runs *runs, uint64_t boot_ms, uint64_t wall_ms)
 {
     list (runs, wall_ms);
     for (uint32_t i = 0; i < runs->n; i++)
@@ -231,13 +231,13 @@ struct served_run *served_runs_find (struct served_runs *runs, const char *wante
 
 /* ---- feeds ---- */
 
-static void on_fact (void *owner, const struct fact *fact)
+static void served_runs_on_fact (void *owner, const struct fact *fact)
 {
     struct served_run *run = owner;
     feed_apply (run->feed, fact, run->state == SERVED_ENDED ? 0 : clock_boot_ms (), clock_wall_ms ());
 }
 
-static bool make_room (struct served_runs *runs, uint64_t boot_ms)
+static bool served_runs_make_room (struct served_runs *runs, uint64_t boot_ms)
 {
     struct served_run *oldest = NULL;
     uint32_t n = 0;
@@ -259,12 +259,12 @@ int served_run_want (struct served_runs *runs, struct served_run *run, uint64_t 
 {
     if (run->feed && run->err.code && boot_ms >= run->retry_ms)
         close_feed (run);
-    if (!run->feed && !make_room (runs, boot_ms))
+    if (!run->feed && !served_runs_make_room (runs, boot_ms))
         return err_set (err, ERR_STATE, "%d runs are watched at the same time, and that is the most", SERVED_FEEDS_MAX);
     if (!run->feed) {
         run->feed = feed_create ();
         run->feeds_n++;
-        run->follow = follow_open (&run->dir, on_fact, run);
+        run->follow = follow_open (&run->dir, served_runs_on_fact, run);
         run->err = (struct err){ 0 };
         run->look_ms = run->held_ms = 0;
     }
@@ -335,7 +335,7 @@ static void end_follow (struct served_run *run, uint64_t boot_ms)
     if (run->err.code)
         run->retry_ms = boot_ms + (run->err.code == ERR_DAMAGE ? SERVED_DAMAGED_MS : SERVED_RETRY_MS);
     else
-        look_at (run); /* the list says so at once */
+        served_runs_look_at (run); /* the list says so at once */
 }
 
 static void tick_feed (struct served_run *run, uint64_t boot_ms)
@@ -362,7 +362,7 @@ uint64_t served_runs_tick (struct served_runs *runs, uint64_t boot_ms, uint64_t 
 {
     uint64_t next_ms;
     if (boot_ms >= runs->list_ms) {
-        look (runs, boot_ms, wall_ms);
+        served_runs_look (runs, boot_ms, wall_ms);
         runs->list_ms = boot_ms + LIST_MS;
     }
     next_ms = runs->list_ms;
@@ -379,7 +379,7 @@ uint64_t served_runs_tick (struct served_runs *runs, uint64_t boot_ms, uint64_t 
 
 /* ---- the list ---- */
 
-static json_t *rung_json (const struct served_run *run)
+static json_t *served_runs_rung_json (const struct served_run *run)
 {
     const struct board *board = run->feed ? feed_board (run->feed) : NULL;
     return board && board->opened && board->running ? escaped_json (board_rung_id (board, board->key.rung))
@@ -395,7 +395,7 @@ static json_t *run_json (const struct served_run *run)
                       ended ? json_string (enum_name_of (&outcome_names, run->outcome)) : json_null (), "sentence",
                       text_or_null_json (text_of (run->sentence)), "began_wall_ms",
                       (json_int_t) (run->looked ? run->began_wall_ms : run->created_ms), "ended_wall_ms",
-                      number_or_null_json (run->ended_wall_ms), "rung", rung_json (run), "hosts",
+                      number_or_null_json (run->ended_wall_ms), "rung", served_runs_rung_json (run), "hosts",
                       (json_int_t) run->hosts_n);
 }
 

@@ -175,7 +175,7 @@ static struct http_answer *try_waiter (struct server *server, const struct waite
     return answer;
 }
 
-static void serve (struct server *server, struct waiter *waiter, uint64_t boot_ms)
+static void server_serve (struct server *server, struct waiter *waiter, uint64_t boot_ms)
 {
     struct http_answer *answer = try_waiter (server, waiter, boot_ms);
     if (answer)
@@ -194,7 +194,7 @@ void server_tick (struct server *server, uint64_t boot_ms)
     server->look_ms = boot_ms + LOOK_MS;
     for (size_t i = 0; i < WEB_PLACES; i++)
         if (server->waiters[i].exchange)
-            serve (server, &server->waiters[i], boot_ms);
+            server_serve (server, &server->waiters[i], boot_ms);
 }
 
 uint64_t server_next_ms (const struct server *server)
@@ -273,5 +273,5 @@ void server_ask (void *owner, struct http_exchange *exchange, const struct http_
     if (!place)
         return;
     *place = (struct waiter){ exchange, request, boot_ms + WEB_WAIT_MS, asked->address };
-    serve (server, place, boot_ms);
+    server_serve (server, place, boot_ms);
 }

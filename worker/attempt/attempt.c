@@ -127,7 +127,7 @@ static int begin_preparing (struct attempt *attempt, struct err *err)
     return attempt_start_task (attempt, TASK_PREPARE, err);
 }
 
-static int begin (struct attempt *attempt, uint64_t now_ms, struct err *err)
+static int attempt_begin (struct attempt *attempt, uint64_t now_ms, struct err *err)
 {
     if (make_folders (attempt, err) < 0 || attempt_open_fds (attempt, err) < 0)
         return -1;
@@ -158,7 +158,7 @@ struct attempt *attempt_start (struct loop *loop, const struct attempt_context *
     attempt_result (attempt)->key = attempt->run.key;
     attempt->began_ms = now_ms;
     attempt->deadline_ms = run->rung.timeout_ms ? now_ms + run->rung.timeout_ms : UINT64_MAX;
-    if (begin (attempt, now_ms, &err) < 0)
+    if (attempt_begin (attempt, now_ms, &err) < 0)
         refuse_start (attempt, &err, now_ms);
     return attempt;
 }

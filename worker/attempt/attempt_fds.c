@@ -20,7 +20,7 @@ void attempt_close_fds (struct attempt *attempt)
     attempt->channel_watched = attempt->output_watched = false;
 }
 
-static void on_output (void *owner, int fd, uint32_t events)
+static void attempt_fds_on_output (void *owner, int fd, uint32_t events)
 {
     struct attempt *attempt = owner;
     (void) events;
@@ -66,7 +66,7 @@ static void on_channel (void *owner, int fd, uint32_t events)
 static int watch_descriptors (struct attempt *attempt, struct err *err)
 {
     int fd = output_read_fd (attempt->output);
-    if (loop_watch (attempt->loop, fd, EPOLLIN, on_output, attempt, err) < 0)
+    if (loop_watch (attempt->loop, fd, EPOLLIN, attempt_fds_on_output, attempt, err) < 0)
         return -1;
     attempt->output_watched = true;
     if (!attempt->channel)

@@ -198,7 +198,7 @@ bool attempt_next (struct attempt *attempt, struct attempt_event *event)
 
 enum { COST_BYTES = 16 }; /* of a name and a number on the wire, besides the name itself */
 
-static void settle (struct attempt *attempt, uint64_t now_ms)
+static void attempt_state_settle (struct attempt *attempt, uint64_t now_ms)
 {
     struct phase_clock *clock = &attempt->phases;
     if (clock->in)
@@ -206,7 +206,7 @@ static void settle (struct attempt *attempt, uint64_t now_ms)
     clock->since_ms = now_ms;
 }
 
-static struct named_number *add (struct attempt *attempt, struct text name)
+static struct named_number *attempt_state_add (struct attempt *attempt, struct text name)
 {
     number_list *list = &attempt_result (attempt)->phases;
     if (!list->items)
@@ -225,15 +225,15 @@ static struct named_number *slot (struct attempt *attempt, struct text name, boo
         return known;
     if (list->n < PHASES_MAX - 1 && (!paid || cost_bytes <= *left_bytes)) {
         *left_bytes -= paid ? cost_bytes : 0;
-        return add (attempt, name);
+        return attempt_state_add (attempt, name);
     }
     known = number_find (list, TEXT_LIT (OTHERS));
-    return known || list->n == PHASES_MAX ? known : add (attempt, TEXT_LIT (OTHERS));
+    return known || list->n == PHASES_MAX ? known : attempt_state_add (attempt, TEXT_LIT (OTHERS));
 }
 
 void attempt_note_phase (struct attempt *attempt, struct text name, bool of_program, uint64_t now_ms)
 {
-    settle (attempt, now_ms);
+    attempt_state_settle (attempt, now_ms);
     attempt->phases.in = slot (attempt, name, of_program);
 }
 
@@ -249,7 +249,7 @@ void attempt_note_gate (struct attempt *attempt, struct text gate, uint64_t now_
 
 void attempt_note_gate_opened (struct attempt *attempt, uint64_t now_ms)
 {
-    settle (attempt, now_ms);
+    attempt_state_settle (attempt, now_ms);
     if (attempt->phases.before_gate)
         attempt->phases.in = attempt->phases.before_gate;
     attempt->phases.before_gate = NULL;
@@ -257,6 +257,6 @@ void attempt_note_gate_opened (struct attempt *attempt, uint64_t now_ms)
 
 void attempt_end_phase_clock (struct attempt *attempt, uint64_t now_ms)
 {
-    settle (attempt, now_ms);
+    attempt_state_settle (attempt, now_ms);
     attempt->phases.in = NULL;
 }

@@ -182,14 +182,14 @@ void cache_task_audit (const struct cache_access *access, struct arena *arena, s
 
 enum { LINE_BYTES = DIGEST_HEX_BYTES, LINES_MAX = 64, PATH_BYTES = PATH_MAX_BYTES + 16 };
 
-static int path_of (const char *directory, char path[PATH_BYTES], struct err *err)
+static int cache_task_path_of (const char *directory, char path[PATH_BYTES], struct err *err)
 {
     int len = snprintf (path, PATH_BYTES, "%s/verified", directory);
     return len < 0 || len >= PATH_BYTES ? err_set (err, ERR_LIMIT, "the path of the worker's directory is too long")
                                         : 0;
 }
 
-static int line_of (const struct cache_access *access, char line[LINE_BYTES + 1], struct err *err)
+static int cache_task_line_of (const struct cache_access *access, char line[LINE_BYTES + 1], struct err *err)
 {
     char boot[PROC_BOOT_ID_BYTES];
     struct buf key;
@@ -205,7 +205,7 @@ static int line_of (const struct cache_access *access, char line[LINE_BYTES + 1]
     return 0;
 }
 
-static bool holds (struct text lines, const char *line)
+static bool cache_task_holds (struct text lines, const char *line)
 {
     for (; lines.len >= LINE_BYTES; lines.ptr += LINE_BYTES, lines.len -= LINE_BYTES)
         if (!memcmp (lines.ptr, line, LINE_BYTES))
@@ -218,8 +218,8 @@ bool verified_contains (const char *directory, const struct cache_access *access
     char path[PATH_BYTES], line[LINE_BYTES + 1];
     struct buf lines;
     buf_init (&lines, LINES_MAX * LINE_BYTES);
-    bool before = path_of (directory, path, NULL) == 0 && line_of (access, line, NULL) == 0 &&
-                  file_read (path, &lines, NULL) == 0 && holds (buf_as_text (&lines), line);
+    bool before = cache_task_path_of (directory, path, NULL) == 0 && cache_task_line_of (access, line, NULL) == 0 &&
+                  file_read (path, &lines, NULL) == 0 && cache_task_holds (buf_as_text (&lines), line);
     buf_release (&lines);
     return before;
 }
@@ -228,7 +228,7 @@ int verified_note (const char *directory, const struct cache_access *access, str
 {
     char path[PATH_BYTES], line[LINE_BYTES + 1];
     struct buf lines, kept;
-    if (path_of (directory, path, err) || line_of (access, line, err))
+    if (cache_task_path_of (directory, path, err) || cache_task_line_of (access, line, err))
         return -1;
     buf_init (&lines, LINES_MAX * LINE_BYTES);
     buf_init (&kept, LINES_MAX * LINE_BYTES);

@@ -23,8 +23,8 @@ static struct text cache_path (const struct command_context *context, struct are
 
 /* ---- where its files are ---- */
 
-static struct text path_of (const struct msg_run *run, const struct command_context *context, uint32_t file,
-                            struct arena *arena)
+static struct text command_path_of (const struct msg_run *run, const struct command_context *context, uint32_t file,
+                                    struct arena *arena)
 {
     struct kit_list files;
     kit_list_of (run, &files);
@@ -34,7 +34,7 @@ static struct text path_of (const struct msg_run *run, const struct command_cont
 /* Of a canary; of a restore, its pins. */
 static struct text first_path (const struct msg_run *run, const struct command_context *context, struct arena *arena)
 {
-    return path_of (run, context, 0, arena);
+    return command_path_of (run, context, 0, arena);
 }
 
 static const struct kit_file *find_file (const struct msg_run *run, struct text name)
@@ -307,7 +307,7 @@ static void add_pins (json_t *args, const struct msg_run *run, const struct comm
     json_object_set_new (args, "env_dir", json_text (pins->env_dir));
     json_object_set_new (args, "python", json_text (pins->python));
     if (is_builtin (run, "restore") && pins->setup.path.len) {
-        json_object_set_new (args, "setup", json_text (path_of (run, context, 1, arena)));
+        json_object_set_new (args, "setup", json_text (command_path_of (run, context, 1, arena)));
         json_object_set_new (args, "setup_sha256", json_text (pins->setup.sha256));
     }
     if (wheels_are_needed (run))
@@ -326,8 +326,8 @@ static void add_profile (json_t *args, const struct msg_run *run)
 }
 
 /* For the survey: its order names the whole cache. */
-static void add_cache (json_t *args, const struct msg_run *run, const struct command_context *context,
-                       struct arena *arena)
+static void command_add_cache (json_t *args, const struct msg_run *run, const struct command_context *context,
+                               struct arena *arena)
 {
     struct protected_paths paths;
     json_t *protected = json_array ();
@@ -392,7 +392,7 @@ static int make_line (const struct msg_run *run, const struct command_context *c
     if (is_builtin (run, "probe"))
         add_probe (args, run, context);
     if (is_builtin (run, "cache"))
-        add_cache (args, run, context, arena);
+        command_add_cache (args, run, context, arena);
     if (is_builtin (run, "facts"))
         add_profile (args, run);
     json_object_set_new (line, "args", args);

@@ -27,7 +27,7 @@ struct words {
     struct arena *arena;
 };
 
-static void add (struct words *words, const char *name, struct text value)
+static void confine_command_add (struct words *words, const char *name, struct text value)
 {
     words->items[words->n++] = (char *) name;
     words->items[words->n++] = (char *) text_copy (words->arena, value).ptr;
@@ -37,28 +37,29 @@ static void add_rights (struct words *words, const struct msg_run *run, const st
                         const struct protected_paths *paths, int report_fd)
 {
     const struct cache_access *cache = &run->cache;
-    add (words, "--scratch", context->scratch);
-    add (words, "--report", text_format (words->arena, "%d", report_fd));
-    add (words, "--directory", context->directory);
+    confine_command_add (words, "--scratch", context->scratch);
+    confine_command_add (words, "--report", text_format (words->arena, "%d", report_fd));
+    confine_command_add (words, "--directory", context->directory);
     for (uint32_t i = 0; i < cache->hidden.n; i++)
-        add (words, "--hidden", cache->hidden.items[i]);
+        confine_command_add (words, "--hidden", cache->hidden.items[i]);
     if (context->trusted[TRUSTED_TICKET])
-        add (words, "--hidden", text_of (context->trusted[TRUSTED_TICKET]));
+        confine_command_add (words, "--hidden", text_of (context->trusted[TRUSTED_TICKET]));
     if (cache->role != CACHE_ROLE_NONE)
-        add (words, "--role", text_of (enum_name_of (&cache_role_names, cache->role)));
+        confine_command_add (words, "--role", text_of (enum_name_of (&cache_role_names, cache->role)));
     if (cache->role != CACHE_ROLE_NONE)
-        add (words, "--place", text_format (words->arena, "%.*s/cache", TEXT_ARG (context->directory)));
+        confine_command_add (words, "--place", text_format (words->arena, "%.*s/cache", TEXT_ARG (context->directory)));
     if (cache->least != ENFORCEMENT_NONE)
-        add (words, "--least", text_of (enum_name_of (&enforcement_names, cache->least)));
+        confine_command_add (words, "--least", text_of (enum_name_of (&enforcement_names, cache->least)));
     if (cache->role == CACHE_ROLE_WRITER && cache->base)
-        add (words, "--base",
-             text_format (words->arena, "%.*s/gen-%" PRIu64, TEXT_ARG (cache->frontend_root), cache->base));
+        confine_command_add (
+            words, "--base",
+            text_format (words->arena, "%.*s/gen-%" PRIu64, TEXT_ARG (cache->frontend_root), cache->base));
     for (uint32_t i = 0; i < cache->writable.n; i++)
-        add (words, "--writable", cache->writable.items[i]);
+        confine_command_add (words, "--writable", cache->writable.items[i]);
     for (uint32_t i = 0; i < cache->protected.n; i++)
-        add (words, "--protected", cache->protected.items[i]);
+        confine_command_add (words, "--protected", cache->protected.items[i]);
     for (uint32_t i = 0; i < paths->n; i++)
-        add (words, "--protected", text_of (paths->protected[i]));
+        confine_command_add (words, "--protected", text_of (paths->protected[i]));
     if (cache->overlay && cache->role == CACHE_ROLE_READER)
         words->items[words->n++] = (char *) "--overlay";
 }
@@ -92,11 +93,11 @@ int confine_args_write (const struct msg_run *run, const struct command_context 
     while (command->argv[argc])
         argc++;
     struct words words = { .arena = arena, .items = arena_array (arena, WORDS_MAX + argc, sizeof (char *)) };
-    add (&words, "sliceup-worker", TEXT_LIT ("confine"));
-    add (&words, "--root", root);
-    add (&words, "--bundle", run->cache.frontend_root);
+    confine_command_add (&words, "sliceup-worker", TEXT_LIT ("confine"));
+    confine_command_add (&words, "--root", root);
+    confine_command_add (&words, "--bundle", run->cache.frontend_root);
     add_rights (&words, run, context, paths, report_fd);
-    add (&words, "--", text_of (command->program));
+    confine_command_add (&words, "--", text_of (command->program));
     memcpy (words.items + words.n, command->argv, argc * sizeof *command->argv);
     struct self_exec start = self_make_exec (words.items, arena);
     *out = (struct command){ .program = start.program,

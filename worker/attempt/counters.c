@@ -54,7 +54,7 @@ void counters_set_report_path (const struct msg_run *run, struct text scratch, s
 
 /* ---- files ---- */
 
-static bool read_all (int fd, off_t at, struct text *text, char *bytes, uint32_t want_bytes)
+static bool counters_read_all (int fd, off_t at, struct text *text, char *bytes, uint32_t want_bytes)
 {
     *text = (struct text){ .ptr = bytes };
     while (text->len < want_bytes) {
@@ -69,7 +69,7 @@ static bool read_all (int fd, off_t at, struct text *text, char *bytes, uint32_t
 }
 
 /* The end of it, if it is a file: a program may have put anything there. */
-static bool read_end (const struct source *source, struct arena *arena, struct xla_text_piece *out)
+static bool counters_read_end (const struct source *source, struct arena *arena, struct xla_text_piece *out)
 {
     struct stat status;
     int fd = plain_file_open (source->path, O_RDONLY, NULL);
@@ -81,7 +81,8 @@ static bool read_end (const struct source *source, struct arena *arena, struct x
         off_t look_bytes = left_bytes < source->look_bytes ? left_bytes : (off_t) source->look_bytes;
         off_t at = status.st_size - look_bytes;
         *out = (struct xla_text_piece){ .starts_late = at > 0, .ends_short = source->ends_short };
-        is_read = read_all (fd, at, &out->text, arena_alloc (arena, (size_t) look_bytes), (uint32_t) look_bytes);
+        is_read = counters_read_all (fd, at, &out->text, arena_alloc (arena, (size_t) look_bytes),
+                                     (uint32_t) look_bytes);
     }
     close (fd);
     return is_read;
@@ -100,7 +101,7 @@ static bool read_first (const char *path, struct arena *arena, struct xla_metric
 {
     struct xla_text_piece piece = { .text = { .ptr = arena_alloc (arena, FILE_LOOK_BYTES) } };
     int fd = plain_file_open (path, O_RDONLY, NULL);
-    bool is_read = fd >= 0 && read_all (fd, 0, &piece.text, (char *) piece.text.ptr, FILE_LOOK_BYTES);
+    bool is_read = fd >= 0 && counters_read_all (fd, 0, &piece.text, (char *) piece.text.ptr, FILE_LOOK_BYTES);
     fd_close (fd);
     if (!is_read || !text_starts (piece.text, FIRST_HEAD))
         return false;
@@ -147,7 +148,8 @@ static bool begins_again (const char *path, struct later *later)
     int fd = plain_file_open (path, O_RDONLY, NULL);
     struct text text = { .ptr = piece };
     for (bool more = fd >= 0; more && !again && looked_bytes < SCAN_BYTES_MAX;) {
-        more = read_all (fd, (off_t) looked_bytes, &text, piece, FILE_LOOK_BYTES) && text.len == FILE_LOOK_BYTES;
+        more = counters_read_all (fd, (off_t) looked_bytes, &text, piece, FILE_LOOK_BYTES) &&
+               text.len == FILE_LOOK_BYTES;
         again = text_find (text, text_of (head), NULL);
         looked_bytes += text.len - (more ? KEPT : 0);
     }
@@ -174,12 +176,12 @@ static void add_later (struct later *later, const char *path, struct text text, 
         later->compilations += requests_of (last) - requests_of (&first);
 }
 
-static void add_source (struct xla_metrics *metrics, const struct source *source, struct later *later,
-                        struct arena *arena)
+static void counters_add_source (struct xla_metrics *metrics, const struct source *source, struct later *later,
+                                 struct arena *arena)
 {
     struct xla_metrics read;
     struct xla_text_piece text;
-    if (!read_end (source, arena, &text))
+    if (!counters_read_end (source, arena, &text))
         return;
     xla_metrics_read (&text, arena, &read);
     xla_metrics_add_process (metrics, &read, arena);
@@ -189,13 +191,14 @@ static void add_source (struct xla_metrics *metrics, const struct source *source
 }
 
 /* With several processes on a host each has a file of its own, named by its ordinal (torch_xla: metrics_saver.py). */
-static void add_files (struct xla_metrics *metrics, struct text scratch, struct later *later, struct arena *arena)
+static void counters_add_files (struct xla_metrics *metrics, struct text scratch, struct later *later,
+                                struct arena *arena)
 {
     struct text path = report_path (scratch, arena);
-    add_source (metrics, &(struct source){ path.ptr, FILE_LOOK_BYTES, false, 0 }, later, arena);
+    counters_add_source (metrics, &(struct source){ path.ptr, FILE_LOOK_BYTES, false, 0 }, later, arena);
     for (uint32_t i = 0; i < PROCESSES_MAX; i++) {
         struct text own = text_format (arena, "%.*s.%" PRIu32, TEXT_ARG (path), i);
-        add_source (metrics, &(struct source){ own.ptr, FILE_LOOK_BYTES, false, 0 }, later, arena);
+        counters_add_source (metrics, &(struct source){ own.ptr, FILE_LOOK_BYTES, false, 0 }, later, arena);
     }
 }
 
@@ -270,13 +273,13 @@ void counters_read (const struct msg_run *run, struct text scratch, struct text 
     uint64_t steps; /* a program that counts them itself knows more than its report */
     if (!is_parsed (&run->rung) || result->ending == ENDING_NOT_STARTED || result_counter (result, "steps", &steps))
         return;
-    add_files (&metrics, scratch, &later, &reading);
+    counters_add_files (&metrics, scratch, &later, &reading);
     later.is_known = later.is_known && metrics.reports > 0;
     bool of_files = later.is_known;
     if (metrics.reports == 0)
-        add_source (&metrics,
-                    &(struct source){ log.ptr, LOG_LOOK_BYTES, result->dropped_bytes > 0 && !log_from, log_from },
-                    &later, &reading);
+        counters_add_source (
+            &metrics, &(struct source){ log.ptr, LOG_LOOK_BYTES, result->dropped_bytes > 0 && !log_from, log_from },
+            &later, &reading);
     if (later.was_cleared)
         add_note (
             result, arena,

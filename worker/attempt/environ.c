@@ -13,7 +13,7 @@ static const char *const network[] = { "HOME",         "http_proxy",        "htt
                                        "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE" };
 #define PATH_DEFAULT "/usr/local/bin:/usr/bin:/bin"
 
-static struct var *find (const struct environ_list *list, struct text name)
+static struct var *environ_find (const struct environ_list *list, struct text name)
 {
     for (uint32_t i = 0; i < list->vars.n; i++) {
         if (text_equal (list->vars.items[i].name, name))
@@ -24,7 +24,7 @@ static struct var *find (const struct environ_list *list, struct text name)
 
 void environ_set (struct environ_list *list, struct text name, struct text value)
 {
-    struct var *known = find (list, name);
+    struct var *known = environ_find (list, name);
     assert (name.len && (known || list->vars.n < ENVIRON_MAX));
     struct var *var = known ? known : &list->vars.items[list->vars.n++];
     *var = (struct var){ name, value };
@@ -95,7 +95,7 @@ int environ_set_all (struct environ_list *list, const var_list *vars, struct err
 
 struct text environ_get (const struct environ_list *list, const char *name)
 {
-    const struct var *var = find (list, text_of (name));
+    const struct var *var = environ_find (list, text_of (name));
     return var ? var->value : (struct text){ 0 };
 }
 
@@ -110,7 +110,7 @@ char **environ_block (const struct environ_list *list)
     return block;
 }
 
-static bool is_program (const char *path)
+static bool environ_is_program (const char *path)
 {
     struct stat status;
     return stat (path, &status) == 0 && S_ISREG (status.st_mode) && access (path, X_OK) == 0;
@@ -126,7 +126,7 @@ int environ_find_program (const struct environ_list *list, struct text name, str
     while (rest.len) {
         struct text folder = text_take_until (&rest, ':');
         struct text found = text_format (list->arena, "%.*s/%.*s", TEXT_ARG (folder), TEXT_ARG (name));
-        if (folder.len && folder.ptr[0] == '/' && is_program (found.ptr)) {
+        if (folder.len && folder.ptr[0] == '/' && environ_is_program (found.ptr)) {
             *path = found;
             return 0;
         }

@@ -41,7 +41,7 @@ static const char question[] =
 
 /* ---- one answer ---- */
 
-static bool has_room (const text_list *list, struct text path)
+static bool interpreter_has_room (const text_list *list, struct text path)
 {
     size_t bytes = path.len;
     for (uint32_t i = 0; i < list->n; i++)
@@ -49,7 +49,8 @@ static bool has_room (const text_list *list, struct text path)
     return list->n < INTERPRETER_PATHS_MAX && bytes <= INTERPRETER_BYTES_MAX;
 }
 
-static int add (const struct msg_run *run, struct text word, struct arena *arena, text_list *out, struct err *err)
+static int interpreter_add (const struct msg_run *run, struct text word, struct arena *arena, text_list *out,
+                            struct err *err)
 {
     struct text path = text_copy (arena, word);
     if (!path.len || path.ptr[0] != '/' || text_is_among (path, out->items, out->n) ||
@@ -60,7 +61,7 @@ static int add (const struct msg_run *run, struct text word, struct arena *arena
             err, ERR_LIMIT,
             "it loads from a path that programs may write; that path is longer than %d bytes or is not UTF-8",
             PATH_MAX_BYTES);
-    if (!has_room (out, path))
+    if (!interpreter_has_room (out, path))
         return err_set (err, ERR_LIMIT,
                         "it loads from too many paths that programs may write: expected at most %d paths and %d bytes",
                         INTERPRETER_PATHS_MAX, INTERPRETER_BYTES_MAX);
@@ -77,7 +78,7 @@ static int read_answer (const struct msg_run *run, struct text in, struct arena 
     while (begun && text_cut (&in, '\0', &word)) {
         if (text_is (word, LAST_WORD))
             return 0;
-        if (add (run, word, arena, out, err) < 0)
+        if (interpreter_add (run, word, arena, out, err) < 0)
             return -1;
     }
     return err_set (err, ERR_STATE, "the interpreter printed only some of the paths that it loads from");
@@ -95,7 +96,8 @@ static int refuse_end (const struct buf *answer, int status, struct err *err)
     return -1;
 }
 
-static int ask (const struct msg_run *run, const char *python, struct arena *arena, text_list *out, struct err *err)
+static int interpreter_ask (const struct msg_run *run, const char *python, struct arena *arena, text_list *out,
+                            struct err *err)
 {
     const char *argv[] = { python, "-I", "-S", "-c", question, NULL };
     struct subprocess subprocess = { .argv = argv, .limit_ms = ENVIRONMENT_ASK_MS, .echo_fd = -1, .held_fd = -1 };
@@ -146,10 +148,10 @@ int interpreter_ask_paths (const struct msg_run *run, struct arena *arena, text_
     out->n = 0;
     if (!python)
         return 0; /* whoever starts it says so */
-    int rc = ask (run, python, arena, out, err);
+    int rc = interpreter_ask (run, python, arena, out, err);
     const char *environment = rc == 0 ? find_environment (run, arena) : NULL;
     if (environment)
-        rc = ask (run, environment, arena, out, err);
+        rc = interpreter_ask (run, environment, arena, out, err);
     return is_started ? rc : 0;
 }
 

@@ -27,7 +27,7 @@ static const char *plain (const struct finding_out *find, const char *path)
     return realpath (path, real) ? text_copy (find->arena, text_of (real)).ptr : NULL;
 }
 
-static void add (const struct finding_out *find, const char *named)
+static void protected_paths_add (const struct finding_out *find, const char *named)
 {
     const char *path = plain (find, named);
     if (!path || path[0] != '/' || !path[1] || path_is_below_any (path, find->out->protected, find->out->n))
@@ -54,7 +54,7 @@ static void add_with_folder (const struct finding_out *find, struct text path)
     if (above.len < 2)
         return;
     const char *folder = text_copy (find->arena, above).ptr;
-    add (find, is_for_all (find, folder) ? text_copy (find->arena, path).ptr : folder);
+    protected_paths_add (find, is_for_all (find, folder) ? text_copy (find->arena, path).ptr : folder);
 }
 
 static bool is_writable (const struct msg_run *run, const char *path)
@@ -83,7 +83,7 @@ static void add_parts (const struct finding_out *find, struct text prefix)
 {
     static const char *const parts[] = { "lib", "lib64", "pyvenv.cfg" };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        add (find, text_format (find->arena, "%.*s/%s", TEXT_ARG (prefix), parts[i]).ptr);
+        protected_paths_add (find, text_format (find->arena, "%.*s/%s", TEXT_ARG (prefix), parts[i]).ptr);
 }
 
 /* <prefix>/bin: what programs in it load lies beside it. */
@@ -101,7 +101,7 @@ static void add_one_program (const struct finding_out *find, const char *path)
     if (!slash)
         return;
     if (lstat (path, &at) == 0 && S_ISLNK (at.st_mode))
-        add (find, path); /* before its folder: links in the way of a folder are not those in it */
+        protected_paths_add (find, path); /* before its folder: links in the way of a folder are not those in it */
     add_with_folder (find, text_of (path));
     add_prefix (find, text_copy (find->arena, (struct text){ path, (uint32_t) (slash - path) }).ptr);
 }
@@ -116,7 +116,7 @@ static void add_named_program (const struct finding_out *find, const char *path)
 }
 
 /* With what interprets it. */
-static void add_program (const struct finding_out *find, const char *path)
+static void protected_paths_add_program (const struct finding_out *find, const char *path)
 {
     char script[PATH_MAX];
     add_named_program (find, path);
@@ -165,14 +165,14 @@ static void add_searched (const struct finding_out *find, const char *path, bool
         return;
     if (S_ISDIR (at.st_mode)) {
         const char *folder = text_copy (find->arena, text_of (real)).ptr;
-        add (find, path);
-        add (find, folder);
+        protected_paths_add (find, path);
+        protected_paths_add (find, folder);
         add_prefix (find, folder);
     } else if (alone) {
-        add (find, path);
-        add (find, text_copy (find->arena, text_of (real)).ptr);
+        protected_paths_add (find, path);
+        protected_paths_add (find, text_copy (find->arena, text_of (real)).ptr);
     } else {
-        add_program (find, path);
+        protected_paths_add_program (find, path);
     }
 }
 
@@ -207,12 +207,12 @@ static void add_loaded (const struct finding_out *find, const char *path)
         return;
     struct text folder = text_copy (find->arena, text_of (real));
     if (!S_ISDIR (at.st_mode)) {
-        add_program (find, path);
+        protected_paths_add_program (find, path);
     } else if (is_for_all (find, real)) {
         add_parts (find, folder);
     } else {
-        add (find, path);
-        add (find, folder.ptr);
+        protected_paths_add (find, path);
+        protected_paths_add (find, folder.ptr);
     }
 }
 
@@ -223,7 +223,7 @@ static void add_python (const struct finding_out *find)
     struct text name = find->run->pins.python.len ? find->run->pins.python : TEXT_LIT ("python3"), path;
     environ_begin (&list, find->arena);
     if (environ_find_program (&list, name, &path, NULL) == 0)
-        add_program (find, text_copy (find->arena, path).ptr);
+        protected_paths_add_program (find, text_copy (find->arena, path).ptr);
 }
 
 /* A login shell, ssh and pip read there what they do. */
@@ -231,10 +231,10 @@ static void add_home (const struct finding_out *find)
 {
     const char *home = getenv ("HOME");
     if (home && home[0] == '/' && programs_write (find, home) && !is_for_all (find, home))
-        add (find, home);
+        protected_paths_add (find, home);
 }
 
-static void add_files (const struct finding_out *find, const struct command_context *context)
+static void protected_paths_add_files (const struct finding_out *find, const struct command_context *context)
 {
     struct kit_list files;
     kit_list_of (find->run, &files);
@@ -248,23 +248,23 @@ void protected_find (const struct msg_run *run, const struct command_context *co
     const struct finding_out find = { run, arena, out };
     const char *self = self_executable_path (arena);
     *out = (struct protected_paths){ .n = 0 };
-    add (&find, text_copy (arena, context->directory).ptr);
+    protected_paths_add (&find, text_copy (arena, context->directory).ptr);
     for (uint32_t i = 0; i < sizeof context->trusted / sizeof context->trusted[0]; i++)
         if (context->trusted[i])
-            add (&find, context->trusted[i]);
+            protected_paths_add (&find, context->trusted[i]);
     if (self)
         add_with_folder (&find, text_of (self));
     if (run->pins.env_dir.len)
         add_with_folder (&find, run->pins.env_dir);
     if (context->python.len)
-        add_program (&find, text_copy (arena, context->python).ptr);
+        protected_paths_add_program (&find, text_copy (arena, context->python).ptr);
     add_python (&find);
     for (uint32_t i = 0; i < context->loaded.n; i++)
         add_loaded (&find, text_copy (arena, context->loaded.items[i]).ptr);
     add_searches (&find);
     add_home (&find);
-    add (&find, START_DIRECTORY_DEFAULT);
+    protected_paths_add (&find, START_DIRECTORY_DEFAULT);
     if (program)
-        add_program (&find, program);
-    add_files (&find, context);
+        protected_paths_add_program (&find, program);
+    protected_paths_add_files (&find, context);
 }

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct exec *start_process (enum task_kind kind, struct text host, const char *directory, int report_fd,
-                                   int channel_fd, struct err *err)
+static struct exec *task_start_process (enum task_kind kind, struct text host, const char *directory, int report_fd,
+                                        int channel_fd, struct err *err)
 {
     struct arena arena = { 0 };
     struct environ_list list;
@@ -43,7 +43,7 @@ struct exec *task_start (enum task_kind kind, const struct task_request *request
     int pair[2];
     if (task_channel_open (request, pair, err) < 0)
         return NULL;
-    struct exec *exec = start_process (kind, host, directory, report_fd, pair[1], err);
+    struct exec *exec = task_start_process (kind, host, directory, report_fd, pair[1], err);
     close (pair[1]);
     if (exec)
         *channel_fd = pair[0];
@@ -157,7 +157,7 @@ int task_channel_open (const struct task_request *request, int pair[2], struct e
 }
 
 /* To the end of the stream, or until `out` is full. */
-static int read_all (int fd, struct buf *out, struct err *err)
+static int task_read_all (int fd, struct buf *out, struct err *err)
 {
     char bytes[4096];
     for (;;) {
@@ -177,7 +177,7 @@ int task_channel_get_request (int fd, struct buf *bytes, struct arena *arena, st
 {
     struct payload payload = { 0 };
     buf_init (bytes, PAYLOAD_MAX_BYTES);
-    if (read_all (fd, bytes, err) < 0 ||
+    if (task_read_all (fd, bytes, err) < 0 ||
         wire_get_record (buf_as_text (bytes), &payload_record, &payload, arena, err) < 0 ||
         wire_get_record (payload.run, msg_record_of_kind (MSG_RUN), run, arena, err) < 0)
         return -1;
@@ -218,7 +218,7 @@ int task_channel_get_answer (int fd, bool sound, struct arena *arena, struct tas
     struct buf bytes;
     struct task_answer received = { 0 };
     buf_init (&bytes, ANSWER_MAX_BYTES);
-    int rc = read_all (fd, &bytes, err);
+    int rc = task_read_all (fd, &bytes, err);
     if (rc == 0 && (!bytes.len || !sound)) /* the exit status says all that is known */
         rc = -1;
     if (rc == 0)

@@ -263,8 +263,8 @@ static int find_interpreters (const struct msg_run *run, struct arena *arena, st
     return 0;
 }
 
-static void prepare (const struct task_context *context, const struct msg_run *run, struct arena *arena,
-                     struct task_answer *answer)
+static void task_process_prepare (const struct task_context *context, const struct msg_run *run, struct arena *arena,
+                                  struct task_answer *answer)
 {
     if (find_kit (run, context->directory, arena, answer) < 0 ||
         find_wheels (run, context->directory, arena, answer) < 0 || answer->missing.n)
@@ -293,7 +293,7 @@ static void work (enum task_kind kind, const struct task_context *context, const
 {
     const struct msg_run *run = request->run;
     if (kind == TASK_PREPARE)
-        prepare (context, run, arena, answer);
+        task_process_prepare (context, run, arena, answer);
     else if (kind == TASK_DEVICE)
         wait_for_device (request, arena, answer);
     else if (kind == TASK_READ)
@@ -304,7 +304,8 @@ static void work (enum task_kind kind, const struct task_context *context, const
         cache_task_audit (&run->cache, arena, answer);
 }
 
-static int carry_out (enum task_kind kind, const struct task_context *context, struct arena *arena, struct err *err)
+static int task_process_carry_out (enum task_kind kind, const struct task_context *context, struct arena *arena,
+                                   struct err *err)
 {
     struct buf bytes;
     struct msg_run run = { 0 };
@@ -330,7 +331,7 @@ int task_main (int argc, char **argv)
         return 2;
     }
     struct task_context context = { .directory = argv[2], .host = text_of (argv[3]) };
-    int rc = carry_out ((enum task_kind) kind, &context, &arena, &err);
+    int rc = task_process_carry_out ((enum task_kind) kind, &context, &arena, &err);
     if (rc < 0)
         fprintf (stderr, "sliceup-worker: task %s failed: %s\n", argv[1], err.text);
     arena_release (&arena);

@@ -63,7 +63,7 @@ static _Noreturn void become_stage (const struct probe *probe, int report_fd)
     _exit (127);
 }
 
-static int receive (int fd, struct arena *arena, struct confine_report *report, struct err *err)
+static int cache_builtin_receive (int fd, struct arena *arena, struct confine_report *report, struct err *err)
 {
     uint64_t until_ms = clock_boot_ms () + ANSWER_MAX_MS;
     bool over = false, said = false;
@@ -82,7 +82,8 @@ static int receive (int fd, struct arena *arena, struct confine_report *report, 
     }
 }
 
-static int run (const struct probe *probe, int fds[2], struct arena *arena, struct confine_report *out, struct err *err)
+static int cache_builtin_run (const struct probe *probe, int fds[2], struct arena *arena, struct confine_report *out,
+                              struct err *err)
 {
     pid_t pid = fork ();
     if (pid == 0)
@@ -90,7 +91,7 @@ static int run (const struct probe *probe, int fds[2], struct arena *arena, stru
     close (fds[1]);
     if (pid < 0)
         return err_errno (err, ERR_IO, "cannot start the process that sets up the sandbox");
-    int rc = receive (fds[0], arena, out, err);
+    int rc = cache_builtin_receive (fds[0], arena, out, err);
     if (rc < 0)
         (void) kill (pid, SIGKILL);
     while (waitpid (pid, NULL, 0) < 0 && errno == EINTR)
@@ -111,7 +112,7 @@ static int cache_builtin_try_sandbox (const char *root, const char *folder, cons
     if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_errno (err, ERR_IO, "cannot make a socket for the report of the sandbox");
     snprintf (probe.report, sizeof probe.report, "%d", pair[1]);
-    int rc = run (&probe, pair, arena, report, err);
+    int rc = cache_builtin_run (&probe, pair, arena, report, err);
     close (pair[0]);
     return rc;
 }
@@ -271,7 +272,7 @@ static int probe_level (struct cache_builtin *builtin, struct err *err)
 
 /* ---- the program ---- */
 
-static int look (struct cache_builtin *builtin, struct err *err)
+static int cache_builtin_look (struct cache_builtin *builtin, struct err *err)
 {
     protocol_writer_phase (builtin->writer, "root");
     if (make_root (builtin, err) < 0 || measure_room (builtin, err) < 0)
@@ -292,7 +293,7 @@ static int usage (void)
     return EXIT_WRONG_USAGE;
 }
 
-static int read_line (struct cache_builtin *builtin, int argc, char **argv)
+static int cache_builtin_read_line (struct cache_builtin *builtin, int argc, char **argv)
 {
     for (int i = 1; i < argc; i += 2) {
         if (i + 1 == argc)
@@ -341,12 +342,12 @@ int cache_builtin_main (int argc, char **argv)
 {
     struct cache_builtin builtin = { .owner = OWNER_CACHE };
     struct err err = { 0 };
-    if (read_line (&builtin, argc, argv) < 0)
+    if (cache_builtin_read_line (&builtin, argc, argv) < 0)
         return usage ();
     builtin.writer = protocol_writer_open (&err);
     int rc = builtin.writer ? check_orders (&builtin, &err) : -1;
     if (rc == 0)
-        rc = look (&builtin, &err);
+        rc = cache_builtin_look (&builtin, &err);
     if (rc < 0 && builtin.writer)
         protocol_writer_failure (builtin.writer, builtin.owner, text_of (err.text));
     else if (rc == 0)

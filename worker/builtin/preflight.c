@@ -37,7 +37,7 @@ const struct enum_names preflight_state_names = NAMES (state_words);
 /* ---- judging ---- */
 
 /* What other programs and the command line say goes to a terminal later. */
-static struct text shown (struct preflight *preflight, const char *raw)
+static struct text preflight_shown (struct preflight *preflight, const char *raw)
 {
     struct buf escaped;
     buf_init (&escaped, LINE_BYTES);
@@ -45,8 +45,8 @@ static struct text shown (struct preflight *preflight, const char *raw)
     return buf_finish (&escaped, &preflight->arena);
 }
 
-static void add (struct preflight *preflight, const char *name, enum preflight_state state, struct text found,
-                 struct text next)
+static void preflight_add (struct preflight *preflight, const char *name, enum preflight_state state, struct text found,
+                           struct text next)
 {
     assert (preflight->n < PREFLIGHT_MAX);
     preflight->checks[preflight->n++] = (struct preflight_check){ name, state, found, next };
@@ -54,85 +54,91 @@ static void add (struct preflight *preflight, const char *name, enum preflight_s
 
 static void judge_machine (struct preflight *preflight, const struct host_check_results *host)
 {
-    struct text is = shown (preflight, host->kernel.machine);
+    struct text is = preflight_shown (preflight, host->kernel.machine);
     if (text_is (is, MACHINE))
-        add (preflight, "machine", PREFLIGHT_OK, is, TEXT_LIT (""));
+        preflight_add (preflight, "machine", PREFLIGHT_OK, is, TEXT_LIT (""));
     else
-        add (preflight, "machine", PREFLIGHT_MISSING,
-             text_format (&preflight->arena, "this worker was built for " MACHINE ", the host is %.*s", TEXT_ARG (is)),
-             TEXT_LIT ("build the worker bundle on a machine of the host's type"));
+        preflight_add (
+            preflight, "machine", PREFLIGHT_MISSING,
+            text_format (&preflight->arena, "this worker was built for " MACHINE ", the host is %.*s", TEXT_ARG (is)),
+            TEXT_LIT ("build the worker bundle on a machine of the host's type"));
 }
 
 static void judge_kernel (struct preflight *preflight, const struct host_check_results *host)
 {
-    struct text release = shown (preflight, host->kernel.release);
+    struct text release = preflight_shown (preflight, host->kernel.release);
     for (int i = 0; i < HOST_CALLS_N; i++) {
         int error = host->call_errors[i];
         if (!error)
             continue;
         struct text found = text_format (&preflight->arena, "Linux %.*s: %s does not work (%s)", TEXT_ARG (release),
                                          host_call_names[i], strerror (error));
-        add (preflight, "kernel", PREFLIGHT_MISSING, found,
-             error == ENOSYS
-                 ? TEXT_LIT (KERNEL_NEEDED)
-                 : TEXT_LIT ("allow this call in the container's seccomp profile, or use a newer container runtime"));
+        preflight_add (
+            preflight, "kernel", PREFLIGHT_MISSING, found,
+            error == ENOSYS
+                ? TEXT_LIT (KERNEL_NEEDED)
+                : TEXT_LIT ("allow this call in the container's seccomp profile, or use a newer container runtime"));
         return;
     }
-    add (preflight, "kernel", PREFLIGHT_OK, text_format (&preflight->arena, "Linux %.*s", TEXT_ARG (release)),
-         TEXT_LIT (""));
+    preflight_add (preflight, "kernel", PREFLIGHT_OK, text_format (&preflight->arena, "Linux %.*s", TEXT_ARG (release)),
+                   TEXT_LIT (""));
 }
 
 static void judge_proc (struct preflight *preflight, const struct host_check_results *host)
 {
     if (host->proc_error)
-        add (preflight, "proc", PREFLIGHT_MISSING,
-             text_format (&preflight->arena, "/proc is not mounted (%s)", strerror (host->proc_error)),
-             TEXT_LIT ("mount -t proc proc /proc"));
+        preflight_add (preflight, "proc", PREFLIGHT_MISSING,
+                       text_format (&preflight->arena, "/proc is not mounted (%s)", strerror (host->proc_error)),
+                       TEXT_LIT ("mount -t proc proc /proc"));
     else if (host->children_error)
-        add (preflight, "proc", PREFLIGHT_MISSING, TEXT_LIT ("/proc does not list the children of a process"),
-             TEXT_LIT ("use a kernel with CONFIG_PROC_CHILDREN"));
+        preflight_add (preflight, "proc", PREFLIGHT_MISSING, TEXT_LIT ("/proc does not list the children of a process"),
+                       TEXT_LIT ("use a kernel with CONFIG_PROC_CHILDREN"));
     else
-        add (preflight, "proc", PREFLIGHT_OK, TEXT_LIT ("/proc is mounted"), TEXT_LIT (""));
+        preflight_add (preflight, "proc", PREFLIGHT_OK, TEXT_LIT ("/proc is mounted"), TEXT_LIT (""));
 }
 
 static void judge_null (struct preflight *preflight, const struct host_check_results *host)
 {
     if (host->null_error)
-        add (preflight, "dev-null", PREFLIGHT_MISSING,
-             text_format (&preflight->arena, "/dev/null cannot be opened (%s)", strerror (host->null_error)),
-             TEXT_LIT ("mknod -m 666 /dev/null c 1 3, or mount the host's /dev"));
+        preflight_add (preflight, "dev-null", PREFLIGHT_MISSING,
+                       text_format (&preflight->arena, "/dev/null cannot be opened (%s)", strerror (host->null_error)),
+                       TEXT_LIT ("mknod -m 666 /dev/null c 1 3, or mount the host's /dev"));
     else
-        add (preflight, "dev-null", PREFLIGHT_OK, TEXT_LIT ("/dev/null opens"), TEXT_LIT (""));
+        preflight_add (preflight, "dev-null", PREFLIGHT_OK, TEXT_LIT ("/dev/null opens"), TEXT_LIT (""));
 }
 
 static void judge_containment (struct preflight *preflight, const struct host_check_results *host)
 {
-    struct text problem = shown (preflight, host->namespace_problem);
+    struct text problem = preflight_shown (preflight, host->namespace_problem);
     if (!problem.len)
-        add (preflight, "containment", PREFLIGHT_OK, TEXT_LIT ("programs get a pid namespace"), TEXT_LIT (""));
+        preflight_add (preflight, "containment", PREFLIGHT_OK, TEXT_LIT ("programs get a pid namespace"),
+                       TEXT_LIT (""));
     else
-        add (preflight, "containment", PREFLIGHT_NOTE,
-             text_format (&preflight->arena, "no pid namespace for programs: %.*s", TEXT_ARG (problem)),
-             TEXT_LIT ("allow user namespaces for this user, or delegate a cgroup to it; without either, processes "
-                       "that a program hides may outlive a killed worker"));
+        preflight_add (
+            preflight, "containment", PREFLIGHT_NOTE,
+            text_format (&preflight->arena, "no pid namespace for programs: %.*s", TEXT_ARG (problem)),
+            TEXT_LIT ("allow user namespaces for this user, or delegate a cgroup to it; without either, processes "
+                      "that a program hides may outlive a killed worker"));
 }
 
 static void judge_directory (struct preflight *preflight, const struct host_check_results *host)
 {
     struct arena *arena = &preflight->arena;
-    struct text is = shown (preflight, host->directory);
+    struct text is = preflight_shown (preflight, host->directory);
     if (host->directory_error)
-        add (preflight, "directory", PREFLIGHT_MISSING,
-             text_format (arena, "cannot make a file in %.*s (%s)", TEXT_ARG (is), strerror (host->directory_error)),
-             TEXT_LIT ("create this directory and make this user its owner, or name another directory"));
+        preflight_add (
+            preflight, "directory", PREFLIGHT_MISSING,
+            text_format (arena, "cannot make a file in %.*s (%s)", TEXT_ARG (is), strerror (host->directory_error)),
+            TEXT_LIT ("create this directory and make this user its owner, or name another directory"));
     else if (host->directory_noexec)
-        add (preflight, "directory", PREFLIGHT_MISSING,
-             text_format (arena, "%.*s is on a file system mounted noexec", TEXT_ARG (is)),
-             TEXT_LIT ("name a directory from which programs may be executed"));
+        preflight_add (preflight, "directory", PREFLIGHT_MISSING,
+                       text_format (arena, "%.*s is on a file system mounted noexec", TEXT_ARG (is)),
+                       TEXT_LIT ("name a directory from which programs may be executed"));
     else
-        add (preflight, "directory", PREFLIGHT_OK,
-             text_format (arena, "%.*s, %" PRIu64 " MiB free", TEXT_ARG (is), host->directory_free_bytes >> 20),
-             TEXT_LIT (""));
+        preflight_add (
+            preflight, "directory", PREFLIGHT_OK,
+            text_format (arena, "%.*s, %" PRIu64 " MiB free", TEXT_ARG (is), host->directory_free_bytes >> 20),
+            TEXT_LIT (""));
 }
 
 static bool is_new_enough (const char *version)
@@ -146,33 +152,37 @@ static void judge_python (struct preflight *preflight, const struct host_check_r
 {
     struct arena *arena = &preflight->arena;
     enum preflight_state state = needed ? PREFLIGHT_MISSING : PREFLIGHT_NOTE;
-    struct text is = shown (preflight, host->python), version = shown (preflight, host->python_version);
-    struct text problem = shown (preflight, host->python_problem);
+    struct text is = preflight_shown (preflight, host->python),
+                version = preflight_shown (preflight, host->python_version);
+    struct text problem = preflight_shown (preflight, host->python_problem);
     if (!version.len)
-        add (preflight, "python", state,
-             text_format (arena, "%.*s did not report its version: %.*s", TEXT_ARG (is), TEXT_ARG (problem)),
-             TEXT_LIT ("install Python 3.9 or later with venv (Debian: python3-venv); canaries need it"));
+        preflight_add (preflight, "python", state,
+                       text_format (arena, "%.*s did not report its version: %.*s", TEXT_ARG (is), TEXT_ARG (problem)),
+                       TEXT_LIT ("install Python 3.9 or later with venv (Debian: python3-venv); canaries need it"));
     else if (!is_new_enough (version.ptr))
-        add (preflight, "python", state,
-             text_format (arena, "%.*s is Python %.*s, too old", TEXT_ARG (is), TEXT_ARG (version)),
-             TEXT_LIT ("install Python 3.9 or later, or name another interpreter"));
+        preflight_add (preflight, "python", state,
+                       text_format (arena, "%.*s is Python %.*s, too old", TEXT_ARG (is), TEXT_ARG (version)),
+                       TEXT_LIT ("install Python 3.9 or later, or name another interpreter"));
     else if (!host->python_venv)
-        add (preflight, "python", state,
-             text_format (arena, "%.*s is Python %.*s without venv", TEXT_ARG (is), TEXT_ARG (version)),
-             TEXT_LIT ("install the system's python3-venv package; the Python environment cannot be built without it"));
+        preflight_add (
+            preflight, "python", state,
+            text_format (arena, "%.*s is Python %.*s without venv", TEXT_ARG (is), TEXT_ARG (version)),
+            TEXT_LIT ("install the system's python3-venv package; the Python environment cannot be built without it"));
     else
-        add (preflight, "python", PREFLIGHT_OK,
-             text_format (arena, "%.*s is Python %.*s with venv", TEXT_ARG (is), TEXT_ARG (version)), TEXT_LIT (""));
+        preflight_add (preflight, "python", PREFLIGHT_OK,
+                       text_format (arena, "%.*s is Python %.*s with venv", TEXT_ARG (is), TEXT_ARG (version)),
+                       TEXT_LIT (""));
 }
 
 /* The worker itself asks no calendar; what it starts may (certificates of a package index). */
 static void judge_clock (struct preflight *preflight, const struct host_check_results *host)
 {
     if (host->wall_ms < WALL_MIN_MS)
-        add (preflight, "clock", PREFLIGHT_NOTE, TEXT_LIT ("the clock shows a year before 2025"),
-             TEXT_LIT ("set the clock (timedatectl set-ntp true); until then certificates count as not yet valid"));
+        preflight_add (
+            preflight, "clock", PREFLIGHT_NOTE, TEXT_LIT ("the clock shows a year before 2025"),
+            TEXT_LIT ("set the clock (timedatectl set-ntp true); until then certificates count as not yet valid"));
     else
-        add (preflight, "clock", PREFLIGHT_OK, TEXT_LIT ("the clock shows 2025 or later"), TEXT_LIT (""));
+        preflight_add (preflight, "clock", PREFLIGHT_OK, TEXT_LIT ("the clock shows 2025 or later"), TEXT_LIT (""));
 }
 
 void preflight_judge (struct preflight *preflight, const struct host_check_results *host, bool python_needed)
@@ -266,7 +276,7 @@ static const char usage[] =
     "usage: sliceup-worker preflight [--directory DIR] [--python PYTHON] [--json | --brief]\n"
     "Checks whether this host has what a worker needs, and prints what to do where it does not.\n";
 
-static bool read_options (int argc, char **argv, struct options *options)
+static bool preflight_read_options (int argc, char **argv, struct options *options)
 {
     for (int i = 1; i < argc; i++) {
         bool more = i + 1 < argc;
@@ -305,7 +315,7 @@ static int look_and_say (const struct options *options)
 int preflight_main (int argc, char **argv)
 {
     struct options options = { 0 };
-    bool understood = read_options (argc, argv, &options);
+    bool understood = preflight_read_options (argc, argv, &options);
     if (!understood || options.help) {
         fputs (usage, understood ? stdout : stderr);
         return understood ? EXIT_READY : EXIT_WRONG_USAGE;

@@ -73,7 +73,7 @@ static bool takes_value (const char *word)
     return strcmp (word, "--option") == 0 || strcmp (word, "--plugin") == 0 || strcmp (word, "--timeout") == 0;
 }
 
-static int read_words (int argc, char **argv, struct options *options, struct err *err)
+static int probe_read_words (int argc, char **argv, struct options *options, struct err *err)
 {
     for (int i = 1; i < argc; i++) {
         if (strcmp (argv[i], "--help") == 0)
@@ -97,7 +97,7 @@ static int read_words (int argc, char **argv, struct options *options, struct er
 }
 
 /* A name without '/' would be searched along the library path. */
-static const char *path_of (const char *plugin, struct arena *arena)
+static const char *probe_path_of (const char *plugin, struct arena *arena)
 {
     return strchr (plugin, '/') ? plugin : text_format (arena, "./%s", plugin).ptr;
 }
@@ -107,7 +107,7 @@ static int probe_by_hand (const struct options *options)
     struct probe_report report;
     struct arena arena = { 0 };
     struct err err = { 0 };
-    struct probe_request request = { .plugin = path_of (options->plugin, &arena),
+    struct probe_request request = { .plugin = probe_path_of (options->plugin, &arena),
                                      .options = options->options,
                                      .options_n = options->options_n,
                                      .client = options->client,
@@ -134,7 +134,7 @@ int probe_main (int argc, char **argv)
         probe_child (argv[2], strcmp (argv[3], PROBE_CHILD_CLIENT) == 0, argv + 4);
     if (argc == 1 && getenv ("SLICEUP_FD"))
         return probe_rung ();
-    if (read_words (argc, argv, &options, &err) < 0) {
+    if (probe_read_words (argc, argv, &options, &err) < 0) {
         fprintf (stderr, "sliceup-worker probe: %s\n%s", err.text, usage);
         return EXIT_WRONG_USAGE;
     }
@@ -197,7 +197,7 @@ static bool is_bad_step (const struct probe_report *report, uint32_t i)
     return report->end != PROBE_WORKS && i + 1 == report->steps_n;
 }
 
-static void add_step (const struct probe_report *report, uint32_t i, struct arena *arena, struct buf *out)
+static void probe_add_step (const struct probe_report *report, uint32_t i, struct arena *arena, struct buf *out)
 {
     const struct probe_step *step = &report->steps[i];
     const char *word = is_bad_step (report, i) ? "fails" : step->lacks ? "lacks" : "ok";
@@ -210,7 +210,7 @@ static void add_step (const struct probe_report *report, uint32_t i, struct aren
     buf_byte (out, '\n');
 }
 
-static void add_notes (const struct probe_report *report, struct buf *out)
+static void probe_add_notes (const struct probe_report *report, struct buf *out)
 {
     for (uint32_t i = 0; i < report->notes_n; i++) {
         buf_puts (out, "note: ");
@@ -219,7 +219,7 @@ static void add_notes (const struct probe_report *report, struct buf *out)
     }
 }
 
-static struct text last_lines (struct text all)
+static struct text probe_last_lines (struct text all)
 {
     uint32_t at = all.len, lines = 0;
     while (at > 0 && !(all.ptr[at - 1] == '\n' && at != all.len && ++lines == PRINTED_LINES))
@@ -227,9 +227,9 @@ static struct text last_lines (struct text all)
     return (struct text){ all.ptr + at, all.len - at };
 }
 
-static void add_printed (const struct probe_report *report, struct buf *out)
+static void probe_add_printed (const struct probe_report *report, struct buf *out)
 {
-    struct text rest = report->output.len ? last_lines (buf_as_text (&report->output)) : (struct text){ 0 };
+    struct text rest = report->output.len ? probe_last_lines (buf_as_text (&report->output)) : (struct text){ 0 };
     while (rest.len) {
         buf_puts (out, "it printed: ");
         buf_escaped (out, text_take_until (&rest, '\n'), LINE_COLUMNS);
@@ -251,7 +251,7 @@ static void add_verdict (const struct probe_report *report, const char *plugin, 
     buf_byte (out, '\n');
 }
 
-static int print (struct buf *out, struct err *err)
+static int probe_print (struct buf *out, struct err *err)
 {
     if (fputs (buf_c (out), stdout) < 0 || fflush (stdout))
         return err_errno (err, ERR_IO, "cannot write to standard output");
@@ -264,12 +264,12 @@ int probe_print_lines (const struct probe_report *report, const char *plugin, st
     struct buf out;
     buf_init (&out, 256 * 1024);
     for (uint32_t i = 0; i < report->steps_n; i++)
-        add_step (report, i, &arena, &out);
-    add_notes (report, &out);
+        probe_add_step (report, i, &arena, &out);
+    probe_add_notes (report, &out);
     if (report->end != PROBE_WORKS)
-        add_printed (report, &out);
+        probe_add_printed (report, &out);
     add_verdict (report, plugin, &out);
-    int rc = print (&out, err);
+    int rc = probe_print (&out, err);
     buf_release (&out);
     arena_release (&arena);
     return rc;

@@ -82,7 +82,7 @@ static const char *write_option (struct arena *arena, const char *name, const js
     }
 }
 
-static int read_options (struct probe *probe, const json_t *args, struct err *err)
+static int probe_rung_read_options (struct probe *probe, const json_t *args, struct err *err)
 {
     json_t *options = json_object_get (args, "options"), *value;
     struct pjrt_named_value read;
@@ -117,7 +117,7 @@ static int read_request (struct probe *probe, struct err *err)
         .begins = begins,
         .listener = probe->writer,
     };
-    return find_plugin (probe, err) < 0 ? -1 : read_options (probe, args, err);
+    return find_plugin (probe, err) < 0 ? -1 : probe_rung_read_options (probe, args, err);
 }
 
 /* ---- the evidence ---- */
@@ -249,7 +249,7 @@ static int say_report (struct probe *probe)
     return EXIT_FAILS;
 }
 
-static int run (struct probe *probe, struct err *err)
+static int probe_rung_run (struct probe *probe, struct err *err)
 {
     probe->writer = protocol_writer_open (err);
     if (!probe->writer || read_request (probe, err) < 0 || probe_run (&probe->request, &probe->report, err) < 0)
@@ -262,7 +262,7 @@ int probe_rung (void)
     struct probe probe = { .writer = NULL };
     struct err err = { 0 };
     probe_report_init (&probe.report);
-    int status = run (&probe, &err);
+    int status = probe_rung_run (&probe, &err);
     if (status == EXIT_NOT_TRIED && probe.writer)
         protocol_writer_failure (probe.writer,
                                  err.code == ERR_PARSE || err.code == ERR_USAGE ? OWNER_LAUNCH : OWNER_HOST,

@@ -26,21 +26,21 @@ static void link_move (struct member *member, enum link_state to)
     member->link = to;
 }
 
-static uint64_t after (uint64_t from_ms, uint64_t wait_ms)
+static uint64_t member_after (uint64_t from_ms, uint64_t wait_ms)
 {
     return wait_ms ? from_ms + wait_ms : UINT64_MAX; /* a limit of 0 is no limit */
 }
 
 static uint64_t exit_at_ms (const struct member *member)
 {
-    return member->welcomed ? after (member->received_ms, member->limits.exit_ms)
+    return member->welcomed ? member_after (member->received_ms, member->limits.exit_ms)
                             : member->received_ms + EXIT_UNWELCOMED_MS;
 }
 
 static uint64_t orphan_at_ms (const struct member *member)
 {
     bool waits = current_alive (member) && member->current.holding.state != ATTEMPT_STOPPING;
-    return waits && member->welcomed ? after (member->received_ms, member->limits.orphan_ms) : UINT64_MAX;
+    return waits && member->welcomed ? member_after (member->received_ms, member->limits.orphan_ms) : UINT64_MAX;
 }
 
 /* ---- the link ---- */
@@ -55,8 +55,8 @@ static void rejoin (struct member *member, uint64_t now_ms)
     current_forget_pending (member); /* the coordinator that said it may want something else by now */
 }
 
-static void leave (struct member *member, bool hard, enum ending ending, struct text why, uint64_t now_ms,
-                   struct member_outbox *out)
+static void member_leave (struct member *member, bool hard, enum ending ending, struct text why, uint64_t now_ms,
+                          struct member_outbox *out)
 {
     if (member->link == LINK_LEFT)
         return;
@@ -84,7 +84,7 @@ static void leave_when_alone (struct member *member, uint64_t now_ms, struct mem
 /* ---- messages ---- */
 
 /* Whoever loses its journal can be told of it: only what was durable is said. */
-static void note_told (struct member *member, const struct msg *msg)
+static void member_note_told (struct member *member, const struct msg *msg)
 {
     uint64_t index = msg_recorded_index (msg);
     if (msg->epoch < member->told_epoch || (msg->epoch == member->told_epoch && index <= member->told_index) || !index)
@@ -109,7 +109,7 @@ static void receive_welcome (struct member *member, const struct msg *msg, uint6
     member->heartbeat_ms = welcome->heartbeat_ms ? welcome->heartbeat_ms : HEARTBEAT_DEFAULT_MS;
     member->limits = welcome->limits;
     member->welcomed = true;
-    note_told (member, msg);
+    member_note_told (member, msg);
     if (!fresh)
         return;
     for (uint32_t i = 0; i < member->pending_results.held_n; i++)
@@ -172,7 +172,7 @@ static void receive_in_session (struct member *member, const struct msg *msg, ui
     if (!member->session || msg->session != member->session || msg->seq <= member->seen_seq)
         return;
     member->seen_seq = msg->seq;
-    note_told (member, msg);
+    member_note_told (member, msg);
     switch (msg->kind) {
     case MSG_RUN: receive_run (member, msg, now_ms, out); break;
     case MSG_GO: receive_go (member, msg, now_ms, out); break;
@@ -183,13 +183,13 @@ static void receive_in_session (struct member *member, const struct msg *msg, ui
     }
 }
 
-static void receive (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
+static void member_receive (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
 {
     /* Everything is scoped by the run; an older epoch is a coordinator that was replaced. */
     if (!text_equal (msg->run_id, member->run_id) || msg->epoch < member->epoch || msg_is_from_worker (msg->kind))
         return;
     if (msg->kind == MSG_REFUSE) { /* its bytes never change: it is valid in any version, session and number */
-        leave (member, true, ENDING_CANCELLED, msg->of.refuse.why, now_ms, out);
+        member_leave (member, true, ENDING_CANCELLED, msg->of.refuse.why, now_ms, out);
         return;
     }
     if (msg->major != PROTOCOL_MAJOR)
@@ -200,7 +200,7 @@ static void receive (struct member *member, const struct msg *msg, uint64_t now_
         return;
     }
     if (msg->kind == MSG_SHUTDOWN) { /* for all sessions: a run that is over stays over */
-        leave (member, true, ENDING_CANCELLED, msg->of.shutdown.why, now_ms, out);
+        member_leave (member, true, ENDING_CANCELLED, msg->of.shutdown.why, now_ms, out);
         return;
     }
     bool replaced = msg->epoch > member->epoch;
@@ -222,7 +222,7 @@ static void pass_time (struct member *member, uint64_t now_ms, struct member_out
         member_hasten_heartbeat (member, now_ms);
     }
     if (now_ms >= exit_at_ms (member))
-        leave (member, true, ENDING_ORPHANED, TEXT_LIT ("the coordinator was silent for too long"), now_ms, out);
+        member_leave (member, true, ENDING_ORPHANED, TEXT_LIT ("the coordinator was silent for too long"), now_ms, out);
     if (member->link == LINK_JOINING && now_ms >= member->hello_at_ms) {
         member_send_hello (member, now_ms, out);
         member->hello_at_ms = now_ms + HELLO_EVERY_MS;
@@ -243,11 +243,11 @@ static void take_in (struct member *member, const struct member_input *in, uint6
 {
     switch (in->kind) {
     case MEMBER_TICK: break;
-    case MEMBER_MSG: receive (member, in->msg, now_ms, out); break;
+    case MEMBER_MSG: member_receive (member, in->msg, now_ms, out); break;
     case MEMBER_PHASE: current_see_phase (member, in->text, now_ms); break;
     case MEMBER_GATE: current_see_gate (member, in, now_ms); break;
     case MEMBER_ENDED: current_see_end (member, in->result, now_ms, out); break;
-    case MEMBER_LEAVE: leave (member, member->link == LINK_LEAVING, in->ending, in->text, now_ms, out); break;
+    case MEMBER_LEAVE: member_leave (member, member->link == LINK_LEAVING, in->ending, in->text, now_ms, out); break;
     }
 }
 

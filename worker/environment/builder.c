@@ -15,7 +15,7 @@
 enum { VENV_LIMIT_MS = 10 * 60 * 1000, PIP_LIMIT_MS = 2 * 60 * 60 * 1000 };
 enum { OUTPUT_BYTES_MAX = 256 * 1024, SHOWN_COLUMNS = 240 };
 
-static int join (const char *path, const char *name, char out[PATH_MAX_BYTES + 1], struct err *err)
+static int builder_join (const char *path, const char *name, char out[PATH_MAX_BYTES + 1], struct err *err)
 {
     int len = snprintf (out, PATH_MAX_BYTES + 1, "%s%s", path, name);
     if (len < 0 || len > PATH_MAX_BYTES)
@@ -37,11 +37,11 @@ static bool is_empty (const char *path)
     return names <= 2; /* "." and ".." */
 }
 
-static bool holds (const char *path, const char *name)
+static bool builder_holds (const char *path, const char *name)
 {
     char file[PATH_MAX_BYTES + 1];
     struct stat st;
-    return join (path, name, file, NULL) == 0 && lstat (file, &st) == 0 && S_ISREG (st.st_mode);
+    return builder_join (path, name, file, NULL) == 0 && lstat (file, &st) == 0 && S_ISREG (st.st_mode);
 }
 
 static int check_ours (const char *path, struct err *err)
@@ -49,7 +49,7 @@ static int check_ours (const char *path, struct err *err)
     struct stat st;
     if (lstat (path, &st))
         return err_errno (err, ERR_IO, "cannot inspect %.300s", path);
-    if (S_ISDIR (st.st_mode) && (holds (path, "/" ENVIRONMENT_OURS) || is_empty (path)))
+    if (S_ISDIR (st.st_mode) && (builder_holds (path, "/" ENVIRONMENT_OURS) || is_empty (path)))
         return 0;
     return err_set (
         err, ERR_STATE,
@@ -60,7 +60,7 @@ int build_remove_unfinished (const struct build_request *build, struct err *err)
 {
     char aside[PATH_MAX_BYTES + 1];
     struct stat st;
-    if (join (build->path, ".removing", aside, err) || folder_remove (aside, err))
+    if (builder_join (build->path, ".removing", aside, err) || folder_remove (aside, err))
         return -1;
     if (lstat (build->path, &st) && errno == ENOENT)
         return 0;
@@ -114,7 +114,7 @@ static struct text last_words (struct text output)
     return best.len ? best : last;
 }
 
-static int explain (const char *what, struct text output, int status, enum owner *owner, struct err *err)
+static int builder_explain (const char *what, struct text output, int status, enum owner *owner, struct err *err)
 {
     const char *meaning = "it failed";
     struct buf words;
@@ -132,8 +132,8 @@ static int explain (const char *what, struct text output, int status, enum owner
     return -1;
 }
 
-static int run (const struct build_request *build, const char *what, const char *const argv[], uint64_t limit_ms,
-                enum owner *owner, struct err *err)
+static int builder_run (const struct build_request *build, const char *what, const char *const argv[],
+                        uint64_t limit_ms, enum owner *owner, struct err *err)
 {
     struct subprocess subprocess = {
         .argv = argv, .limit_ms = limit_ms, .echo_fd = STDERR_FILENO, .held_fd = build->lock_fd
@@ -146,7 +146,7 @@ static int run (const struct build_request *build, const char *what, const char 
     if (rc)
         err_prefix (err, "%s", what);
     else if (status)
-        rc = explain (what, buf_as_text (&output), status, owner, err);
+        rc = builder_explain (what, buf_as_text (&output), status, owner, err);
     buf_release (&output);
     return rc;
 }
@@ -168,10 +168,11 @@ static void add_without_options (struct text pins, struct buf *out)
     }
 }
 
-static int begin (const struct build_request *build, char copy[PATH_MAX_BYTES + 1], struct err *err)
+static int builder_begin (const struct build_request *build, char copy[PATH_MAX_BYTES + 1], struct err *err)
 {
     char mark[PATH_MAX_BYTES + 1];
-    if (join (build->path, "/" ENVIRONMENT_OURS, mark, err) || join (build->path, "/" ENVIRONMENT_PINS, copy, err))
+    if (builder_join (build->path, "/" ENVIRONMENT_OURS, mark, err) ||
+        builder_join (build->path, "/" ENVIRONMENT_PINS, copy, err))
         return -1;
     if (mkdir (build->path, 0755))
         return err_errno (err, ERR_IO, "cannot make %.300s", build->path);
@@ -218,11 +219,11 @@ int build_run (const struct build_request *build, enum owner *owner, struct err 
                           build->wheels,
                           NULL };
     *owner = OWNER_HOST;
-    if (join (build->path, "/bin/python", python, err) || begin (build, copy, err))
+    if (builder_join (build->path, "/bin/python", python, err) || builder_begin (build, copy, err))
         return -1;
-    if (run (build, "python -m venv", venv, VENV_LIMIT_MS, owner, err))
+    if (builder_run (build, "python -m venv", venv, VENV_LIMIT_MS, owner, err))
         return -1;
-    return run (build, "pip install", pip, PIP_LIMIT_MS, owner, err);
+    return builder_run (build, "pip install", pip, PIP_LIMIT_MS, owner, err);
 }
 
 /* ---- setup script ---- */
@@ -268,7 +269,7 @@ static void add_last_lines (struct text output, struct buf *out)
     }
 }
 
-static int refuse (int status, struct text output, struct err *err)
+static int builder_refuse (int status, struct text output, struct err *err)
 {
     struct buf lines;
     buf_init (&lines, LINES_SHOWN * 4 * LINE_COLUMNS);
@@ -294,7 +295,7 @@ static int run_script (const struct buf *script, struct arena *arena, struct tex
         err_prefix (err, "the setup script");
     else {
         *told = text_format (arena, "ended with status %d", status);
-        rc = status ? refuse (status, buf_as_text (&output), err) : 0;
+        rc = status ? builder_refuse (status, buf_as_text (&output), err) : 0;
     }
     buf_release (&output);
     return rc;

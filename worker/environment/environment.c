@@ -22,7 +22,7 @@ static bool version_valid (const char *version)
     return strncmp (version, "3.", 2) == 0 && dots == 2;
 }
 
-static int check_name (const char *python, struct err *err)
+static int environment_check_name (const char *python, struct err *err)
 {
     if (python[0] && python[0] != '-' && (python[0] == '/' || !strchr (python, '/')))
         return 0;
@@ -48,7 +48,7 @@ int environment_ask_version (const char *python, char version[PYTHON_VERSION_BYT
     struct subprocess ask = { .argv = argv, .limit_ms = ENVIRONMENT_ASK_MS, .echo_fd = -1, .held_fd = -1 };
     struct buf answer;
     int status, rc = -1;
-    if (check_name (python, err))
+    if (environment_check_name (python, err))
         return -1;
     buf_init (&answer, ANSWER_BYTES_MAX);
     if (subprocess_run (&ask, &answer, &status, err)) {

@@ -35,7 +35,7 @@ struct fetch {
     bool refused; /* by the coordinator */
 };
 
-static struct text path_of (const struct msg_run *run, struct text sha256)
+static struct text fetch_path_of (const struct msg_run *run, struct text sha256)
 {
     struct kit_list list;
     kit_list_of (run, &list);
@@ -50,7 +50,7 @@ static struct wanted wanted_of (const struct msg_run *run, struct text sha256, c
 {
     const struct kit_file *wheel = wheels_are_needed (run) ? wheels_find_by_sha256 (run, sha256) : NULL;
     struct wanted wanted = { .sha256 = text_copy (arena, sha256),
-                             .path = text_copy (arena, wheel ? wheel->file.path : path_of (run, sha256)),
+                             .path = text_copy (arena, wheel ? wheel->file.path : fetch_path_of (run, sha256)),
                              .bytes_max = wheel ? WHEEL_MAX_BYTES : KIT_FILE_MAX_BYTES };
     struct digest digest;
     if (wheel && wheels_name_is_good (wheel->name))
@@ -150,7 +150,7 @@ void fetch_destroy (struct fetch *fetch)
 
 /* ---- all of them ---- */
 
-static void fail (struct fetch *fetch, struct text why)
+static void fetch_fail (struct fetch *fetch, struct text why)
 {
     fetch->state = FETCH_FAILED;
     fetch->problem = text_format (&fetch->arena, "cannot fetch %.*s from the coordinator: %.*s",
@@ -164,18 +164,18 @@ static void go_on (struct fetch *fetch, uint64_t now_ms)
     fetch_poll (fetch, now_ms);
 }
 
-static void keep (struct fetch *fetch, uint64_t now_ms)
+static void fetch_keep (struct fetch *fetch, uint64_t now_ms)
 {
     struct err err = { 0 };
     if (file_end (fetch, &err) < 0)
-        fail (fetch, text_of (err.text));
+        fetch_fail (fetch, text_of (err.text));
     else if (++fetch->at == fetch->n)
         fetch->state = FETCH_DONE;
     else
         go_on (fetch, now_ms);
 }
 
-static int add (struct fetch *fetch, const struct msg_chunk *chunk, struct err *err)
+static int fetch_add (struct fetch *fetch, const struct msg_chunk *chunk, struct err *err)
 {
     if (chunk->size_bytes > fetch->files[fetch->at].bytes_max || fetch->bytes + chunk->bytes.len > chunk->size_bytes)
         return err_set (err, ERR_PARSE, "the coordinator sent more bytes than the file has");
@@ -190,16 +190,16 @@ void fetch_take (struct fetch *fetch, const struct msg_chunk *chunk, uint64_t no
         return; /* repeated, or late */
     fetch->refused = chunk->problem.len > 0;
     if (fetch->refused)
-        fail (fetch, chunk->problem);
-    else if (add (fetch, chunk, &err) < 0)
-        fail (fetch, text_of (err.text));
+        fetch_fail (fetch, chunk->problem);
+    else if (fetch_add (fetch, chunk, &err) < 0)
+        fetch_fail (fetch, text_of (err.text));
     else if (fetch->bytes == chunk->size_bytes)
-        keep (fetch, now_ms);
+        fetch_keep (fetch, now_ms);
     else if (chunk->bytes.len)
         go_on (fetch, now_ms);
 }
 
-static void ask (struct fetch *fetch, uint64_t now_ms)
+static void fetch_ask (struct fetch *fetch, uint64_t now_ms)
 {
     struct msg_fetch piece = { .sha256 = fetch->files[fetch->at].sha256, .offset = fetch->bytes };
     if (!fetch->fn (fetch->owner, &piece)) {
@@ -215,13 +215,13 @@ void fetch_poll (struct fetch *fetch, uint64_t now_ms)
     if (fetch->state != FETCH_GOING)
         return;
     if (now_ms >= fetch->received_ms + FETCH_SILENCE_MS)
-        fail (fetch,
-              text_format (
-                  &fetch->arena,
-                  "no piece of it arrived for %d s; check whether this host can reach the coordinator's bulk port",
-                  FETCH_SILENCE_MS / 1000));
+        fetch_fail (
+            fetch, text_format (
+                       &fetch->arena,
+                       "no piece of it arrived for %d s; check whether this host can reach the coordinator's bulk port",
+                       FETCH_SILENCE_MS / 1000));
     else if (now_ms >= fetch->ask_at_ms)
-        ask (fetch, now_ms);
+        fetch_ask (fetch, now_ms);
 }
 
 uint64_t fetch_deadline_ms (const struct fetch *fetch)

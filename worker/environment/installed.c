@@ -71,7 +71,7 @@ static int read_package (int site, const char *folder_name, struct arena *arena,
                     tree_print_path (text_of (folder_name), shown));
 }
 
-static int by_name (const void *a, const void *b)
+static int installed_by_name (const void *a, const void *b)
 {
     const struct package *left = a, *right = b;
     int order = text_compare (left->name, right->name);
@@ -85,7 +85,7 @@ static bool is_dist_info (const char *name)
     return len >= sizeof ending && !strcmp (name + len - (sizeof ending - 1), ending);
 }
 
-static int read_all (DIR *site, struct arena *arena, struct installed *all, struct err *err)
+static int installed_read_all (DIR *site, struct arena *arena, struct installed *all, struct err *err)
 {
     for (;;) {
         errno = 0;
@@ -108,11 +108,11 @@ int installed_read (const char *site, struct arena *arena, struct installed *out
     DIR *stream = opendir (site);
     if (!stream)
         return err_errno (err, ERR_IO, "cannot read %.300s", site);
-    int rc = read_all (stream, arena, &all, err);
+    int rc = installed_read_all (stream, arena, &all, err);
     closedir (stream);
     if (rc)
         return -1;
-    qsort (all.items, all.n, sizeof *all.items, by_name);
+    qsort (all.items, all.n, sizeof *all.items, installed_by_name);
     *out = all;
     return 0;
 }

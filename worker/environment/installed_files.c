@@ -90,7 +90,7 @@ static void keep_library (struct look *look, const struct installed_record_row *
     digest_hex (digest, library->sha256);
 }
 
-static int by_size (const void *a, const void *b)
+static int installed_files_by_size (const void *a, const void *b)
 {
     const struct installed_library *left = a, *right = b;
     int order = (left->bytes < right->bytes) - (left->bytes > right->bytes);
@@ -102,7 +102,7 @@ static void choose_libraries (struct look *look)
     struct installed_files *found = &look->found;
     bool has_libtpu = false;
     if (look->libraries_n)
-        qsort (look->libraries, look->libraries_n, sizeof *look->libraries, by_size);
+        qsort (look->libraries, look->libraries_n, sizeof *look->libraries, installed_files_by_size);
     for (uint32_t i = 0; i < look->libraries_n && found->libraries_n <= LIBRARIES_MAX; i++) {
         const struct installed_library *library = &look->libraries[i];
         if (i >= LIBRARIES_MAX && (has_libtpu || !is_libtpu (library->name)))
@@ -129,7 +129,7 @@ struct seen {
     bool read;
 };
 
-static const char *read_bytes (int fd, const struct installed_record_row *row, struct seen *seen)
+static const char *installed_files_read_bytes (int fd, const struct installed_record_row *row, struct seen *seen)
 {
     char is[RECORD_SHA256_BYTES + 1];
     struct stat st;
@@ -152,7 +152,7 @@ static const char *check_row (const struct look *look, const struct installed_re
     int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return errno == ENOENT || errno == ENOTDIR ? "is missing" : "cannot be read";
-    const char *how = read_bytes (fd, row, seen);
+    const char *how = installed_files_read_bytes (fd, row, seen);
     close (fd);
     return how;
 }
@@ -389,7 +389,7 @@ static bool read_row (struct text line, struct arena *arena, struct installed_re
 
 /* ---- a whole RECORD ---- */
 
-static struct text take_line (struct text *rest)
+static struct text installed_files_take_line (struct text *rest)
 {
     struct text line = text_take_until (rest, '\n');
     line.len -= line.len && line.ptr[line.len - 1] == '\r';
@@ -402,11 +402,11 @@ static struct installed_record_row *grow (struct installed_record_rows *rows)
     return &rows->items[rows->n];
 }
 
-static int add_all (struct installed_record_rows *rows, struct text bytes, uint32_t package, struct arena *arena,
-                    struct err *err)
+static int installed_files_add_all (struct installed_record_rows *rows, struct text bytes, uint32_t package,
+                                    struct arena *arena, struct err *err)
 {
     for (uint32_t line_n = 1; bytes.len; line_n++) {
-        struct text line = take_line (&bytes);
+        struct text line = installed_files_take_line (&bytes);
         if (!line.len)
             continue;
         if (rows->n == RECORD_ROWS_MAX)
@@ -428,8 +428,9 @@ int installed_record_read (struct installed_record_rows *rows, const char *site,
     struct buf bytes;
     uint32_t before = rows->n;
     buf_init (&bytes, RECORD_BYTES_MAX);
-    int rc = file_read (path.ptr, &bytes, NULL) ? err_set (err, ERR_DAMAGE, "its RECORD file cannot be read")
-                                                : add_all (rows, buf_as_text (&bytes), package, arena, err);
+    int rc = file_read (path.ptr, &bytes, NULL)
+                 ? err_set (err, ERR_DAMAGE, "its RECORD file cannot be read")
+                 : installed_files_add_all (rows, buf_as_text (&bytes), package, arena, err);
     if (rc < 0)
         rows->n = before;
     buf_release (&bytes);

@@ -12,7 +12,7 @@
 
 /* ---- which files ---- */
 
-static void add (struct kit_list *list, const char *name, const struct file_ref *file)
+static void kit_add (struct kit_list *list, const char *name, const struct file_ref *file)
 {
     if (file->path.len)
         list->items[list->n++] = (struct kit_file){ text_of (name), *file };
@@ -23,12 +23,12 @@ void kit_list_of (const struct msg_run *run, struct kit_list *out)
     const struct rung *rung = &run->rung;
     out->n = 0;
     if (rung->kind == PROGRAM_CANARY && rung->files.n == 0)
-        add (out, "program.py", &rung->program);
+        kit_add (out, "program.py", &rung->program);
     for (uint32_t i = 0; rung->kind != PROGRAM_BUILTIN && i < rung->files.n && i < KIT_FILES_MAX; i++)
         out->items[out->n++] = rung->files.items[i];
     if (rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "restore")) {
-        add (out, "pins.txt", &run->pins.file);
-        add (out, "setup.sh", &run->pins.setup);
+        kit_add (out, "pins.txt", &run->pins.file);
+        kit_add (out, "setup.sh", &run->pins.setup);
     }
 }
 
@@ -58,7 +58,7 @@ struct text kit_file_path (struct text folder, const struct kit_file *file, stru
 
 /* By size first: what stands at the plan's path may be anything, and take for ever to read. digest_of_file refuses links
  * and pipes. */
-static bool holds (struct text at, struct text sha256, uint64_t bytes_max)
+static bool kit_holds (struct text at, struct text sha256, uint64_t bytes_max)
 {
     char path[PATH_MAX];
     struct stat status;
@@ -71,7 +71,7 @@ static bool holds (struct text at, struct text sha256, uint64_t bytes_max)
 static bool all_hold (const struct kit_list *list, struct text folder, struct arena *arena)
 {
     for (uint32_t i = 0; i < list->n; i++)
-        if (!holds (kit_file_path (folder, &list->items[i], arena), list->items[i].file.sha256, KIT_FILE_MAX_BYTES))
+        if (!kit_holds (kit_file_path (folder, &list->items[i], arena), list->items[i].file.sha256, KIT_FILE_MAX_BYTES))
             return false;
     return true;
 }
@@ -116,7 +116,7 @@ static void find_missing (const struct kit_list *list, const char *directory, st
     for (uint32_t i = 0; i < list->n; i++) {
         struct text sha256 = list->items[i].file.sha256;
         if (!text_is_among (sha256, out->missing.items, out->missing.n) &&
-            !holds (kit_stored_path (directory, sha256, arena), sha256, KIT_FILE_MAX_BYTES))
+            !kit_holds (kit_stored_path (directory, sha256, arena), sha256, KIT_FILE_MAX_BYTES))
             out->missing.items[out->missing.n++] = text_copy (arena, sha256);
     }
 }
@@ -124,7 +124,7 @@ static void find_missing (const struct kit_list *list, const char *directory, st
 /* ---- the kit ---- */
 
 /* Not synced to the disk, for which nobody waits then: what a power cut left half is seen, and made anew. */
-static int write_file (const char *path, struct text bytes, struct err *err)
+static int kit_write_file (const char *path, struct text bytes, struct err *err)
 {
     int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0500); /* it may be a program */
     if (fd < 0)
@@ -150,7 +150,7 @@ static int copy_one (const struct kit_file *file, struct text in, struct text to
     if (rc == 0)
         rc = file_read (in.ptr, &bytes, err);
     if (rc == 0)
-        rc = write_file (to.ptr, buf_as_text (&bytes), err);
+        rc = kit_write_file (to.ptr, buf_as_text (&bytes), err);
     buf_release (&bytes);
     return rc < 0 ? err_prefix (err, "file %.*s of this rung", TEXT_ARG (file->name)) : 0;
 }
@@ -282,9 +282,9 @@ int wheels_link_present (const struct msg_run *run, const char *directory, struc
     for (uint32_t i = 0; i < run->pins.wheels.n; i++) {
         const struct kit_file *wheel = &run->pins.wheels.items[i];
         struct text at = text_format (arena, "%.*s/%.*s", TEXT_ARG (folder), TEXT_ARG (wheel->name));
-        if (holds (at, wheel->file.sha256, WHEEL_MAX_BYTES))
+        if (kit_holds (at, wheel->file.sha256, WHEEL_MAX_BYTES))
             continue;
-        if (!holds (wheel->file.path, wheel->file.sha256, WHEEL_MAX_BYTES))
+        if (!kit_holds (wheel->file.path, wheel->file.sha256, WHEEL_MAX_BYTES))
             missing[(*missing_n)++] = text_copy (arena, wheel->file.sha256);
         else if (link_to (wheel, at.ptr, arena, err) < 0)
             return -1;

@@ -65,7 +65,8 @@ static void pause_ms (uint64_t ms)
 }
 
 /* flock has no limit of its own, and a signal to interrupt it would be the whole process's affair: hence ask again. */
-static int wait_for (int fd, const char *path, uint64_t limit_ms, lock_waiting_fn *fn, void *owner, struct err *err)
+static int restore_wait_for (int fd, const char *path, uint64_t limit_ms, lock_waiting_fn *fn, void *owner,
+                             struct err *err)
 {
     char holder[HOLDER_BYTES] = "", before[HOLDER_BYTES] = "", limit[DURATION_TEXT_BYTES];
     uint64_t deadline_ms = clock_boot_ms () + limit_ms, wait_ms = FIRST_WAIT_MS;
@@ -92,7 +93,7 @@ static int lock_take (const char *path, uint64_t limit_ms, lock_waiting_fn *wait
     int fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0)
         return err_errno (err, ERR_IO, "cannot open the lock %.300s", path);
-    if (wait_for (fd, path, limit_ms, waiting, owner, err) || write_holder (fd, err)) {
+    if (restore_wait_for (fd, path, limit_ms, waiting, owner, err) || write_holder (fd, err)) {
         close (fd);
         return -1;
     }
@@ -443,7 +444,7 @@ static int run_steps (struct restore *restore, enum owner *owner, struct err *er
 }
 
 /* Where it is, too, and what to do: what was just built is built again by the next one anyway. */
-static struct text sentence_of (struct restore *restore, const struct err *err)
+static struct text restore_sentence_of (struct restore *restore, const struct err *err)
 {
     if (!restore->differences.len)
         return text_of (err->text);
@@ -456,7 +457,7 @@ static int run (struct restore *restore)
     struct err err = { 0 };
     enum owner owner = OWNER_UNKNOWN;
     int failed = run_steps (restore, &owner, &err);
-    struct text sentence = sentence_of (restore, &err);
+    struct text sentence = restore_sentence_of (restore, &err);
     if (failed) {
         restore_report_contents (restore);
         protocol_writer_failure (restore->writer, owner, sentence);

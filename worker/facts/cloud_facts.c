@@ -289,7 +289,7 @@ static bool conflict (const struct known *known, struct text said, struct text t
     return strcmp (known->fact, "tpu.worker_hostnames") && said.len && told.len && !text_equal (said, told);
 }
 
-static void add_place (struct host_fact_list *list, const struct metadata *metadata)
+static void cloud_facts_add_place (struct host_fact_list *list, const struct metadata *metadata)
 {
     struct buf conflicts;
     buf_init (&conflicts, FACT_VALUE_BYTES);
@@ -353,7 +353,7 @@ struct text cloud_facts (struct host_fact_list *list, bool google)
 {
     struct metadata metadata = metadata_ask (google);
     struct text plan = metadata.late ? TEXT_LIT (FACT_NOT_REPORTED) : maintenance_in (list, metadata.instance);
-    add_place (list, &metadata);
+    cloud_facts_add_place (list, &metadata);
     host_fact_add (list, "metadata.state", text_of (metadata.state));
     add_last_part (list, "metadata.image", &metadata, NULL, "image");
     add_last_part (list, "metadata.machine_type", &metadata, NULL, "machineType");

@@ -74,7 +74,7 @@ static void add_limits (struct host_fact_list *list)
 
 /* ---- container ---- */
 
-static bool is_there (struct host_fact_list *list, const char *path)
+static bool container_facts_is_there (struct host_fact_list *list, const char *path)
 {
     char name[PATH_MAX_BYTES + 1];
     int len = snprintf (name, sizeof name, "%s%s", list->roots->root, path);
@@ -87,9 +87,9 @@ static struct text kind_of (struct host_fact_list *list, struct text groups)
     struct text word;
     if (getenv ("KUBERNETES_SERVICE_HOST") || text_find (groups, TEXT_LIT ("kubepods"), NULL))
         return TEXT_LIT ("kubernetes");
-    if (is_there (list, "/run/.containerenv"))
+    if (container_facts_is_there (list, "/run/.containerenv"))
         return TEXT_LIT ("podman");
-    if (is_there (list, "/.dockerenv") || text_find (groups, TEXT_LIT ("docker"), NULL))
+    if (container_facts_is_there (list, "/.dockerenv") || text_find (groups, TEXT_LIT ("docker"), NULL))
         return TEXT_LIT ("docker");
     if (host_fact_read_file (list, list->roots->root, "/run/systemd/container", &word) && word.len)
         return text_clip (word, ID_MAX_BYTES);

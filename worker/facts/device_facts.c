@@ -175,7 +175,7 @@ struct log_file {
     uint64_t bytes, written_ms;
 };
 
-static int newest_first (const void *a, const void *b)
+static int device_facts_newest_first (const void *a, const void *b)
 {
     const struct log_file *x = a, *y = b;
     if (x->written_ms != y->written_ms)
@@ -198,7 +198,7 @@ static uint32_t files_in (struct host_fact_list *list, struct log_file **files)
         (*files)[n++] = (struct log_file){ names.items[i], (uint64_t) st.st_size, (uint64_t) st.st_mtim.tv_sec * 1000 };
     }
     if (n)
-        qsort (*files, n, sizeof **files, newest_first);
+        qsort (*files, n, sizeof **files, device_facts_newest_first);
     return n;
 }
 

@@ -26,7 +26,7 @@ struct search {
     struct device_users *out;
 };
 
-static bool fits (int len, size_t room)
+static bool device_users_fits (int len, size_t room)
 {
     return len > 0 && (size_t) len < room;
 }
@@ -36,7 +36,7 @@ static bool fits (int len, size_t room)
 static bool is_google (const char *devices, const char *device)
 {
     char path[PATH_MAX_BYTES + 1], vendor[START_BYTES];
-    return fits (snprintf (path, sizeof path, "%s/%s/vendor", devices, device), sizeof path) &&
+    return device_users_fits (snprintf (path, sizeof path, "%s/%s/vendor", devices, device), sizeof path) &&
            file_read_start (path, vendor, sizeof vendor) && !strncmp (vendor, VENDOR_GOOGLE, sizeof VENDOR_GOOGLE - 1);
 }
 
@@ -46,8 +46,9 @@ static bool group_has_tpu (const struct host_fact_roots *roots, const char *grou
     char devices[PATH_MAX_BYTES + 1];
     struct dirent *entry;
     bool found = false, others = false;
-    DIR *folder = fits (snprintf (devices, sizeof devices, "%s/kernel/iommu_groups/%s/devices", roots->sys, group),
-                        sizeof devices)
+    DIR *folder = device_users_fits (
+                      snprintf (devices, sizeof devices, "%s/kernel/iommu_groups/%s/devices", roots->sys, group),
+                      sizeof devices)
                       ? opendir (devices)
                       : NULL;
     if (!folder)
@@ -61,7 +62,7 @@ static bool group_has_tpu (const struct host_fact_roots *roots, const char *grou
     return found || !others;
 }
 
-static bool is_number (const char *text)
+static bool device_users_is_number (const char *text)
 {
     size_t digits = strspn (text, "0123456789");
     return digits > 0 && digits <= PID_DIGITS_MAX && !text[digits];
@@ -78,7 +79,7 @@ static bool is_device (const struct search *search, const char *target)
     if (!strncmp (target, "/accel", 6))
         return true;
     if (!strncmp (target, "/vfio/", 6))
-        return any || (is_number (target + 6) && group_has_tpu (search->roots, target + 6));
+        return any || (device_users_is_number (target + 6) && group_has_tpu (search->roots, target + 6));
     return any && !strncmp (target, "/nvidia", 7) && isdigit ((unsigned char) target[7]);
 }
 
@@ -89,7 +90,7 @@ static bool holds_device (struct search *search, const char *pid, char device[PA
     char path[PATH_MAX_BYTES + 1];
     struct dirent *entry;
     bool found = false;
-    if (!fits (snprintf (path, sizeof path, "%s/%s/fd", search->roots->proc, pid), sizeof path))
+    if (!device_users_fits (snprintf (path, sizeof path, "%s/%s/fd", search->roots->proc, pid), sizeof path))
         return false;
     DIR *folder = opendir (path);
     if (!folder) {
@@ -109,9 +110,9 @@ static void name_it (struct search *search, const char *pid, struct device_user 
 {
     char path[PATH_MAX_BYTES + 1], raw[START_BYTES];
     size_t len = 0;
-    if (fits (snprintf (path, sizeof path, "%s/%s/cmdline", search->roots->proc, pid), sizeof path))
+    if (device_users_fits (snprintf (path, sizeof path, "%s/%s/cmdline", search->roots->proc, pid), sizeof path))
         len = file_read_start (path, raw, sizeof raw);
-    if (!len && fits (snprintf (path, sizeof path, "%s/%s/comm", search->roots->proc, pid), sizeof path))
+    if (!len && device_users_fits (snprintf (path, sizeof path, "%s/%s/comm", search->roots->proc, pid), sizeof path))
         len = file_read_start (path, raw, sizeof raw); /* it has ended, or wrote over its arguments */
     struct text line = { raw, (uint32_t) len };
     holder->command = command_line_for_display (search->arena, line, HOLDER_COMMAND_BYTES);
@@ -123,13 +124,13 @@ static uint64_t began_ms (struct search *search, const char *pid)
     char path[PATH_MAX_BYTES + 1];
     uint64_t ticks;
     long per_second = sysconf (_SC_CLK_TCK);
-    return fits (snprintf (path, sizeof path, "%s/%s/stat", search->roots->proc, pid), sizeof path) && per_second > 0 &&
-                   proc_start_time (path, &ticks)
+    return device_users_fits (snprintf (path, sizeof path, "%s/%s/stat", search->roots->proc, pid), sizeof path) &&
+                   per_second > 0 && proc_start_time (path, &ticks)
                ? ticks * 1000 / (uint64_t) per_second
                : 0;
 }
 
-static struct device_user describe (struct search *search, const char *pid, const char *device)
+static struct device_user device_users_describe (struct search *search, const char *pid, const char *device)
 {
     struct device_user holder = { .pid = (uint32_t) strtoul (pid, NULL, 10), .began_ms = began_ms (search, pid) };
     char path[PATH_MAX_BYTES + 1];
@@ -140,7 +141,8 @@ static struct device_user describe (struct search *search, const char *pid, cons
     holder.device = text_copy (search->arena, text_clip (buf_as_text (&shown), HOLDER_DEVICE_BYTES));
     buf_release (&shown);
     name_it (search, pid, &holder);
-    if (fits (snprintf (path, sizeof path, "%s/%s", search->roots->proc, pid), sizeof path) && !stat (path, &status))
+    if (device_users_fits (snprintf (path, sizeof path, "%s/%s", search->roots->proc, pid), sizeof path) &&
+        !stat (path, &status))
         holder.uid = status.st_uid;
     return holder;
 }
@@ -153,7 +155,7 @@ static int by_pid (const void *a, const void *b)
     return one->pid < other->pid ? -1 : one->pid > other->pid;
 }
 
-static int newest_first (const void *a, const void *b)
+static int device_users_newest_first (const void *a, const void *b)
 {
     uint32_t one = *(const uint32_t *) a, other = *(const uint32_t *) b;
     return one > other ? -1 : one < other;
@@ -166,14 +168,14 @@ static uint32_t list_pids (DIR *folder, struct arena *arena, uint32_t **pids)
     uint32_t n = 0;
     *pids = arena_array (arena, PIDS_MAX, sizeof **pids);
     while (n < PIDS_MAX && (entry = readdir (folder)))
-        if (is_number (entry->d_name))
+        if (device_users_is_number (entry->d_name))
             (*pids)[n++] = (uint32_t) strtoul (entry->d_name, NULL, 10);
     if (n)
-        qsort (*pids, n, sizeof **pids, newest_first);
+        qsort (*pids, n, sizeof **pids, device_users_newest_first);
     return n;
 }
 
-static void look_at (struct search *search, uint32_t number)
+static void device_users_look_at (struct search *search, uint32_t number)
 {
     char device[PATH_MAX_BYTES + 1], pid[PID_DIGITS_MAX + 2];
     struct device_users *out = search->out;
@@ -181,7 +183,7 @@ static void look_at (struct search *search, uint32_t number)
     if (!holds_device (search, pid, device))
         return;
     if (out->n < DEVICE_USERS_MAX)
-        out->items[out->n++] = describe (search, pid, device);
+        out->items[out->n++] = device_users_describe (search, pid, device);
     else
         out->more++;
 }
@@ -192,7 +194,7 @@ static void look_at_all (struct search *search, const uint32_t *pids, uint32_t n
     for (uint32_t i = 0; i < n && !late; i++) {
         late = clock_boot_ms () >= until_ms;
         if (!late)
-            look_at (search, pids[i]);
+            device_users_look_at (search, pids[i]);
     }
     search->out->unfinished = late || n == PIDS_MAX;
 }

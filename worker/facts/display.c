@@ -44,7 +44,7 @@ struct text display_mount (struct arena *arena, const char *mount)
 /* ---- command lines ---- */
 
 /* A blank parts words as well: daemons write a sentence over their arguments, and shells get a whole script as one. */
-static bool next_word (struct text *rest, struct text *word)
+static bool display_next_word (struct text *rest, struct text *word)
 {
     static const char parting[] = " \t\r\n"; /* with its NUL */
     while (rest->len && memchr (parting, rest->ptr[0], sizeof parting))
@@ -75,7 +75,7 @@ struct text command_line_for_display (struct arena *arena, struct text raw, uint
     struct buf line;
     struct text word;
     buf_init (&line, SHOWN_MAX_BYTES);
-    for (bool hidden = false; line.len <= max_bytes && next_word (&raw, &word);) {
+    for (bool hidden = false; line.len <= max_bytes && display_next_word (&raw, &word);) {
         buf_puts (&line, line.len ? " " : "");
         if (hidden)
             buf_puts (&line, HIDDEN);
@@ -91,6 +91,6 @@ struct text command_line_for_display (struct arena *arena, struct text raw, uint
 struct text display_program_name (struct arena *arena, struct text raw)
 {
     struct text name;
-    next_word (&raw, &name);
+    display_next_word (&raw, &name);
     return text_clip (display_value (arena, path_name (name)), PROGRAM_BYTES);
 }

@@ -137,7 +137,7 @@ static void say_all (struct reporting *reporting)
     protocol_writer_done (reporting->writer);
 }
 
-static int run (void)
+static int facts_run (void)
 {
     struct err err;
     struct reporting *reporting;
@@ -169,5 +169,5 @@ int facts_main (int argc, char **argv)
                help ? stdout : stderr);
         return help ? EXIT_SAID : EXIT_WRONG_USAGE;
     }
-    return run ();
+    return facts_run ();
 }

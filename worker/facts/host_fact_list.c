@@ -34,7 +34,7 @@ void host_fact_list_release (struct host_fact_list *list)
 
 /* ---- texts that are too long ---- */
 
-static bool next_word (struct text *rest, struct text *word)
+static bool host_fact_list_next_word (struct text *rest, struct text *word)
 {
     while (rest->len && strchr (" \t\n", rest->ptr[0]))
         rest->ptr++, rest->len--;
@@ -50,7 +50,7 @@ struct text host_fact_words_digest (struct arena *arena, struct text text)
     struct digest_state *state = digest_begin ();
     char hex[DIGEST_HEX_BYTES];
     size_t n = 0;
-    while (next_word (&rest, &words[n]))
+    while (host_fact_list_next_word (&rest, &words[n]))
         n++;
     qsort (words, n, sizeof *words, text_order);
     for (size_t i = 0; i < n; i++) {

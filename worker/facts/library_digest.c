@@ -47,7 +47,7 @@ static bool same (const struct stamp *a, const struct stamp *b)
            same_time (a->ctime, b->ctime);
 }
 
-static bool recall (const struct stamp *stamp, char hex[LIBRARY_HEX_BYTES + 1])
+static bool library_recall (const struct stamp *stamp, char hex[LIBRARY_HEX_BYTES + 1])
 {
     bool found = false;
     pthread_mutex_lock (&guard);
@@ -156,7 +156,7 @@ static int digest_open (int fd, const char *path, char hex[LIBRARY_HEX_BYTES + 1
                         LIBRARY_BYTES_MAX >> 30);
     struct stamp stamp = stamp_of (&st);
     *bytes = stamp.bytes;
-    if (recall (&stamp, hex))
+    if (library_recall (&stamp, hex))
         return 0;
     if (digest_whole (fd, path, &stamp, hex, err) < 0)
         return -1;

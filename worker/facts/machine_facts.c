@@ -34,7 +34,7 @@ static const char *const own_words[] = { "root=",
 
 /* ---- kernel and system ---- */
 
-static bool is_own (struct text word)
+static bool machine_facts_is_own (struct text word)
 {
     for (size_t i = 0; i < sizeof own_words / sizeof *own_words; i++)
         if (text_starts (word, own_words[i]))
@@ -50,7 +50,7 @@ static struct text common_words (struct host_fact_list *list, struct text line)
     while (line.len) {
         const char *blank = memchr (line.ptr, ' ', line.len);
         struct text word = { line.ptr, blank ? (uint32_t) (blank - line.ptr) + 1 : line.len };
-        if (!is_own (word)) {
+        if (!machine_facts_is_own (word)) {
             memcpy (kept + n, word.ptr, word.len);
             n += word.len;
         }

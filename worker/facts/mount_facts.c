@@ -10,7 +10,7 @@
 enum { FULL_GIB = 1, LOW_GIB = 10, MOUNT_BYTES = 512 };
 
 /* The nearest folder that exists: before the first run there is none yet. */
-static bool nearest (const char *path, char found[PATH_MAX_BYTES + 1])
+static bool mount_facts_nearest (const char *path, char found[PATH_MAX_BYTES + 1])
 {
     struct stat st;
     if (!text_to_c (text_of (path), found, PATH_MAX_BYTES + 1))
@@ -46,7 +46,7 @@ static void add_folder (struct host_fact_list *list, const char *mount_name, con
 {
     char folder[PATH_MAX_BYTES + 1], mount[MOUNT_BYTES];
     struct err err;
-    if (!nearest (path, folder)) {
+    if (!mount_facts_nearest (path, folder)) {
         host_fact_add (list, mount_name, TEXT_LIT ("absent"));
         host_fact_add (list, room_name, TEXT_LIT ("absent"));
         return;
@@ -64,7 +64,7 @@ struct text mount_facts (struct host_fact_list *list, const char *env_dir)
     double free_gib;
     add_folder (list, "mount.env_dir", "disk.env_dir", env_dir);
     add_folder (list, "mount.tmp", "disk.tmp", list->roots->tmp);
-    if (!nearest (env_dir, folder) || free_gib_of (folder, &free_gib))
+    if (!mount_facts_nearest (env_dir, folder) || free_gib_of (folder, &free_gib))
         return (struct text){ 0 };
     return text_format (&list->arena, "%.1f GiB free for %s", free_gib, env_dir);
 }

@@ -28,7 +28,7 @@ struct bus {
     uint32_t accelerators_n, chips;
 };
 
-static struct text read_one (struct host_fact_list *list, struct text address, const char *file)
+static struct text pci_facts_read_one (struct host_fact_list *list, struct text address, const char *file)
 {
     struct text value, path = text_format (&list->arena, FOLDER "/%.*s/%s", TEXT_ARG (address), file);
     host_fact_read_file (list, list->roots->sys, path.ptr, &value);
@@ -58,7 +58,7 @@ static const char *generation_of (struct text device)
 /* Sound card and USB ports of a GPU's board are functions as well; displays and 3D controllers are class 0x03. */
 static bool is_gpu (struct host_fact_list *list, struct text address)
 {
-    return text_starts (read_one (list, address, "class"), "0x03");
+    return text_starts (pci_facts_read_one (list, address, "class"), "0x03");
 }
 
 static void add_accelerator (struct host_fact_list *list, struct bus *bus, struct function function)
@@ -66,18 +66,18 @@ static void add_accelerator (struct host_fact_list *list, struct bus *bus, struc
     if (bus->accelerators_n == ACCELERATORS_MAX)
         return;
     function.group = link_of (list, function.address, "iommu_group");
-    function.node = read_one (list, function.address, "numa_node");
+    function.node = pci_facts_read_one (list, function.address, "numa_node");
     bus->accelerators[bus->accelerators_n++] = function;
 }
 
 static void see (struct host_fact_list *list, struct bus *bus, struct text address)
 {
-    struct text vendor = read_one (list, address, "vendor");
+    struct text vendor = pci_facts_read_one (list, address, "vendor");
     bool google = text_is (vendor, VENDOR_GOOGLE);
     if (!google && !text_is (vendor, VENDOR_NVIDIA))
         return;
     struct function function = { .address = address,
-                                 .device = read_one (list, address, "device"),
+                                 .device = pci_facts_read_one (list, address, "device"),
                                  .driver = link_of (list, address, "driver") };
     if (!function.driver.len)
         function.driver = TEXT_LIT ("no driver");

@@ -9,7 +9,7 @@
 enum { AMPLE_BYTES = 10 * 1024, LIST_KEPT_BYTES = 8 * 1024 };
 
 /* Equal names stay in their order: the first is what getenv finds. */
-static int by_name (const void *a, const void *b)
+static int variable_facts_by_name (const void *a, const void *b)
 {
     const struct var *x = a, *y = b;
     int order = text_compare (x->name, y->name);
@@ -33,12 +33,12 @@ static var_list of_family (struct host_fact_list *list, const var_list *vars, ui
             found.items[found.n++] = vars->items[i];
     }
     if (found.n)
-        qsort (found.items, found.n, sizeof *found.items, by_name);
+        qsort (found.items, found.n, sizeof *found.items, variable_facts_by_name);
     *left_out = all - found.n;
     return found;
 }
 
-static struct text told (struct host_fact_list *list, const struct var *var, size_t left_bytes)
+static struct text variable_facts_told (struct host_fact_list *list, const struct var *var, size_t left_bytes)
 {
     struct text value = host_fact_one_line (&list->arena, secret_redact_var (&list->arena, var));
     if (!value.len)
@@ -47,10 +47,11 @@ static struct text told (struct host_fact_list *list, const struct var *var, siz
                               left_bytes < AMPLE_BYTES ? FACT_BRIEF_BYTES : host_fact_value_room (list));
 }
 
-static bool add_one (struct host_fact_list *list, const char *prefix, const struct var *var, size_t *left_bytes)
+static bool variable_facts_add_one (struct host_fact_list *list, const char *prefix, const struct var *var,
+                                    size_t *left_bytes)
 {
     struct text name = text_format (&list->arena, "%s.%.*s", prefix, TEXT_ARG (var->name));
-    struct text value = told (list, var, *left_bytes);
+    struct text value = variable_facts_told (list, var, *left_bytes);
     size_t cost_bytes = name.len + value.len + FACT_COST_BYTES;
     if (cost_bytes > *left_bytes || cost_bytes + LIST_KEPT_BYTES > list->left_bytes)
         return false;
@@ -67,7 +68,7 @@ void variable_add_facts (struct host_fact_list *list, const char *prefix, const 
     for (uint32_t i = 0; i < found.n; i++) {
         if (i && text_equal (found.items[i].name, found.items[i - 1].name))
             continue;
-        if (added < most && add_one (list, prefix, &found.items[i], left_bytes))
+        if (added < most && variable_facts_add_one (list, prefix, &found.items[i], left_bytes))
             added++;
         else
             left_out++;

@@ -112,7 +112,7 @@ static int await (struct plugin *plugin, void *event)
     return plugin_call (plugin, PJRT_EVENT_DESTROY, &args);
 }
 
-static int destroy (struct plugin *plugin, size_t slot, void *object)
+static int child_destroy (struct plugin *plugin, size_t slot, void *object)
 {
     struct pjrt_object_args args = PJRT_ARGS (struct pjrt_object_args, object);
     args.object = object;
@@ -202,7 +202,7 @@ static int read_back (struct plugin *plugin, void *buffer, const char *name)
         return -1;
     if (check_value (name, got) < 0)
         return -1;
-    return destroy (plugin, PJRT_BUFFER_DESTROY, buffer);
+    return child_destroy (plugin, PJRT_BUFFER_DESTROY, buffer);
 }
 
 /* Compile, transfer, execute, read. */
@@ -305,12 +305,12 @@ static int program_close (struct program *program)
 {
     struct plugin *plugin = program->client->plugin;
     for (uint32_t i = 0; i < 2; i++)
-        if (destroy (plugin, PJRT_BUFFER_DESTROY, program->inputs[i]) < 0)
+        if (child_destroy (plugin, PJRT_BUFFER_DESTROY, program->inputs[i]) < 0)
             return -1;
-    if (destroy (plugin, PJRT_LOADED_DESTROY, program->reloaded) < 0 ||
-        destroy (plugin, PJRT_EXECUTABLE_DESTROY, program->executable) < 0)
+    if (child_destroy (plugin, PJRT_LOADED_DESTROY, program->reloaded) < 0 ||
+        child_destroy (plugin, PJRT_EXECUTABLE_DESTROY, program->executable) < 0)
         return -1;
-    return destroy (plugin, PJRT_LOADED_DESTROY, program->loaded);
+    return child_destroy (plugin, PJRT_LOADED_DESTROY, program->loaded);
 }
 
 /* ---- child ---- */
@@ -319,7 +319,7 @@ enum { EXIT_SAID = 0, EXIT_WRONG = 1, EXIT_NOT_READY = 3 };
 
 /* A crash must end it by the signal: a handler that came with us would hide which one it was. What is open of an image
  * is not the plugin's. */
-static bool prepare (void)
+static bool child_prepare (void)
 {
     static const int deadly[] = { SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
     for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++)
@@ -352,7 +352,7 @@ void probe_child (const char *path, bool client, char *const *options)
     struct plugin plugin;
     struct err err = { 0 };
     size_t n = 0;
-    if (!prepare ())
+    if (!child_prepare ())
         _exit (EXIT_NOT_READY);
     while (options[n] && n < OPTIONS_MAX) {
         if (option_read (options[n], &values[n], &err) < 0) {

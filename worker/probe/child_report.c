@@ -25,7 +25,7 @@ static const struct field probe_statement_fields[] = {
 const struct record probe_statement_record = RECORD ("statement of the probe", struct probe_statement,
                                                      probe_statement_fields);
 
-static void say (struct probe_statement statement)
+static void child_report_say (struct probe_statement statement)
 {
     char clean[REPORTER_TEXT_MAX];
     uint32_t n = 0;
@@ -39,17 +39,17 @@ static void say (struct probe_statement statement)
 
 void child_report_step (enum probe_stage stage)
 {
-    say ((struct probe_statement){ .word = PROBE_SAYS_STEP, .stage = stage });
+    child_report_say ((struct probe_statement){ .word = PROBE_SAYS_STEP, .stage = stage });
 }
 
 void child_report_call (const char *function)
 {
-    say ((struct probe_statement){ .word = PROBE_SAYS_CALL, .name = text_of (function) });
+    child_report_say ((struct probe_statement){ .word = PROBE_SAYS_CALL, .name = text_of (function) });
 }
 
 void child_report_value (const char *name, struct text value)
 {
-    say ((struct probe_statement){ .word = PROBE_SAYS_VALUE, .name = text_of (name), .text = value });
+    child_report_say ((struct probe_statement){ .word = PROBE_SAYS_VALUE, .name = text_of (name), .text = value });
 }
 
 void child_report_number (const char *name, int64_t value)
@@ -60,7 +60,7 @@ void child_report_number (const char *name, int64_t value)
 }
 
 /* What is too long is cut: a sentence of ours may quote a plugin. */
-static struct text format_text (char text[REPORTER_TEXT_MAX + 1], const char *format, va_list args)
+static struct text child_report_format_text (char text[REPORTER_TEXT_MAX + 1], const char *format, va_list args)
 {
     (void) vsnprintf (text, REPORTER_TEXT_MAX + 1, format, args);
     return text_of (text);
@@ -71,13 +71,14 @@ void child_report_note (const char *format, ...)
     char text[REPORTER_TEXT_MAX + 1];
     va_list args;
     va_start (args, format);
-    say ((struct probe_statement){ .word = PROBE_SAYS_NOTE, .text = format_text (text, format, args) });
+    child_report_say (
+        (struct probe_statement){ .word = PROBE_SAYS_NOTE, .text = child_report_format_text (text, format, args) });
     va_end (args);
 }
 
 int child_report_refused (int code, struct text text)
 {
-    say ((struct probe_statement){ .word = PROBE_SAYS_REFUSED, .code = code, .text = text });
+    child_report_say ((struct probe_statement){ .word = PROBE_SAYS_REFUSED, .code = code, .text = text });
     return -1;
 }
 
@@ -85,7 +86,7 @@ int child_report_failure (bool lacks, int code, struct text text)
 {
     if (!lacks)
         return child_report_refused (code, text);
-    say ((struct probe_statement){ .word = PROBE_SAYS_LACKS, .text = text });
+    child_report_say ((struct probe_statement){ .word = PROBE_SAYS_LACKS, .text = text });
     return 0;
 }
 
@@ -94,13 +95,13 @@ int child_report_wrong (enum owner owner, const char *format, ...)
     char text[REPORTER_TEXT_MAX + 1];
     va_list args;
     va_start (args, format);
-    say (
-        (struct probe_statement){ .word = PROBE_SAYS_WRONG, .owner = owner, .text = format_text (text, format, args) });
+    child_report_say ((struct probe_statement){
+        .word = PROBE_SAYS_WRONG, .owner = owner, .text = child_report_format_text (text, format, args) });
     va_end (args);
     return -1;
 }
 
 void child_report_done (void)
 {
-    say ((struct probe_statement){ .word = PROBE_SAYS_DONE });
+    child_report_say ((struct probe_statement){ .word = PROBE_SAYS_DONE });
 }

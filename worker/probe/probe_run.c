@@ -182,7 +182,7 @@ static void echo (struct watch *watch, const char *bytes, size_t len)
 }
 
 /* The end of an output says what went wrong. */
-static void keep (struct watch *watch, const char *bytes, size_t len)
+static void probe_run_keep (struct watch *watch, const char *bytes, size_t len)
 {
     struct buf *output = &watch->report->output;
     size_t half = output->max / 2;
@@ -205,7 +205,7 @@ static bool drain_output (struct watch *watch)
     char chunk[CHUNK_BYTES];
     ssize_t got = read (watch->output_fd, chunk, sizeof chunk);
     if (got > 0)
-        keep (watch, chunk, (size_t) got);
+        probe_run_keep (watch, chunk, (size_t) got);
     return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
@@ -262,7 +262,7 @@ static bool wait_and_receive (struct watch *watch, struct open_streams *open_str
 }
 
 /* Until the process ends, babbles, or its time is over. */
-static void follow (struct watch *watch)
+static void probe_run_follow (struct watch *watch)
 {
     struct open_streams open_streams = { true, true, true };
     uint64_t deadline_ms = clock_boot_ms () + watch->request->limit_ms;
@@ -280,7 +280,7 @@ static void follow (struct watch *watch)
 /* ---- the end ---- */
 
 /* False: it outlived SIGKILL so long. */
-static bool reap (struct watch *watch, int *status)
+static bool probe_run_reap (struct watch *watch, int *status)
 {
     uint64_t deadline_ms = clock_boot_ms () + REAP_WAIT_MS;
     struct rusage usage;
@@ -297,7 +297,7 @@ static bool reap (struct watch *watch, int *status)
     return pid == watch->pid;
 }
 
-static void note_end (struct watch *watch, int status)
+static void probe_run_note_end (struct watch *watch, int status)
 {
     struct probe_report *report = watch->report;
     if (report->end != PROBE_RUNNING && !(report->end == PROBE_WORKS && status != 0))
@@ -311,7 +311,7 @@ static void note_end (struct watch *watch, int status)
     }
 }
 
-static void note (struct probe_report *report, struct text text)
+static void probe_run_note (struct probe_report *report, struct text text)
 {
     if (report->notes_n < NOTES_MOST)
         report->notes[report->notes_n++] = text;
@@ -319,22 +319,24 @@ static void note (struct probe_report *report, struct text text)
 
 /* The group is killed before its leader, who cannot leave it, is collected: until then nobody else can have its
  * number. */
-static void end (struct watch *watch)
+static void probe_run_end (struct watch *watch)
 {
     int status = 0;
     struct probe_report *report = watch->report;
     if (report->steps_n)
         report->steps[report->steps_n - 1].ms += clock_boot_ms () - watch->received_ms;
     (void) kill (-watch->pid, SIGKILL); /* an error says that nobody is left */
-    if (reap (watch, &status))
-        note_end (watch, status);
+    if (probe_run_reap (watch, &status))
+        probe_run_note_end (watch, status);
     else
-        note (report, text_format (&report->arena, "the probe, process %d, survived SIGKILL: a driver may block it",
-                                   (int) watch->pid));
+        probe_run_note (report,
+                        text_format (&report->arena, "the probe, process %d, survived SIGKILL: a driver may block it",
+                                     (int) watch->pid));
     uint32_t strays = strays_end (&watch->strays);
     if (strays)
-        note (report, text_format (&report->arena, "the plugin left %u process%s running; the probe ended them", strays,
-                                   strays == 1 ? "" : "es"));
+        probe_run_note (report,
+                        text_format (&report->arena, "the plugin left %u process%s running; the probe ended them",
+                                     strays, strays == 1 ? "" : "es"));
 }
 
 static void close_watch (struct watch *watch)
@@ -354,9 +356,9 @@ int probe_run (const struct probe_request *request, struct probe_report *report,
     if (rc == 0)
         rc = start (&watch, err);
     if (rc == 0)
-        follow (&watch);
+        probe_run_follow (&watch);
     if (watch.pid > 0)
-        end (&watch);
+        probe_run_end (&watch);
     if (rc == 0)
         probe_judge (report);
     close_watch (&watch);

@@ -32,7 +32,7 @@ bool probe_report_find_number (const struct probe_report *report, const char *na
 
 /* ---- hearing ---- */
 
-static bool is_name (struct text name)
+static bool report_is_name (struct text name)
 {
     for (uint32_t i = 0; i < name.len; i++)
         if (!((name.ptr[i] >= 'a' && name.ptr[i] <= 'z') || (name.ptr[i] >= '0' && name.ptr[i] <= '9') ||
@@ -53,7 +53,7 @@ static bool receive_step (struct probe_report *report, enum probe_stage stage)
 
 static bool receive_finding (struct probe_report *report, const struct probe_statement *said)
 {
-    if (!is_name (said->name) || report->findings_n == FINDINGS_MOST)
+    if (!report_is_name (said->name) || report->findings_n == FINDINGS_MOST)
         return false;
     struct text name = text_copy (&report->arena, said->name);
     if (probe_report_find_value (report, name.ptr).ptr)
@@ -108,7 +108,7 @@ static bool receive_done (struct probe_report *report, const struct probe_statem
     return receive_end (report, PROBE_WORKS, said);
 }
 
-static bool receive (struct probe_report *report, const struct probe_statement *said)
+static bool report_receive (struct probe_report *report, const struct probe_statement *said)
 {
     if (report->end != PROBE_RUNNING)
         return false; /* it had said how it ended */
@@ -133,7 +133,7 @@ bool probe_report_receive (struct probe_report *report, const struct probe_state
         return false;
     if (report->steps_n)
         report->steps[report->steps_n - 1].ms += ms;
-    if (said && receive (report, said))
+    if (said && report_receive (report, said))
         return true;
     report->end = PROBE_BABBLED;
     report->words = text_clip (bytes, WORD_MAX_BYTES);
@@ -195,7 +195,7 @@ static enum probe_stage last_stage (const struct probe_report *report)
 }
 
 /* "step client, in PJRT_Client_Create". */
-static struct text place (struct probe_report *report)
+static struct text report_place (struct probe_report *report)
 {
     const char *stage = report->steps_n ? enum_name_of (&stage_names, last_stage (report)) : "start";
     return text_format (&report->arena, "step %s%s%s", stage, report->call[0] ? ", in " : "", report->call);
@@ -236,7 +236,7 @@ static struct text reporting_line (struct probe_report *report)
 }
 
 /* A process that ended without a report may have printed why. */
-static void add_printed (struct probe_report *report, struct text how)
+static void report_add_printed (struct probe_report *report, struct text how)
 {
     struct text line = reporting_line (report);
     report->sentence = how;
@@ -268,7 +268,7 @@ static const char *next_of_wrong (enum owner owner)
 
 static void judge_wrong (struct probe_report *report)
 {
-    struct text where = place (report);
+    struct text where = report_place (report);
     report->next = text_of (next_of_wrong (report->owner));
     report->sentence = text_format (&report->arena, "%.*s: %.*s", TEXT_ARG (where), TEXT_ARG (report->words));
 }
@@ -277,7 +277,7 @@ static void judge_refused (struct probe_report *report)
 {
     enum probe_stage stage = last_stage (report);
     const char *code = report->code >= 0 && report->code < PJRT_CODES ? code_words[report->code] : "an unknown code";
-    struct text where = place (report);
+    struct text where = report_place (report);
     struct text said = text_format (&report->arena, "%s: %.*s", code, TEXT_ARG (report->words));
     report->sentence = text_format (&report->arena, "%.*s: %.*s", TEXT_ARG (where), TEXT_ARG (said));
     report->owner = stage == STAGE_COMPILE || stage == STAGE_SERIALIZE || stage == STAGE_RELOAD ? OWNER_COMPILER
@@ -289,7 +289,7 @@ static void judge_refused (struct probe_report *report)
 static void judge_hung (struct probe_report *report)
 {
     char limit[DURATION_TEXT_BYTES];
-    struct text where = place (report);
+    struct text where = report_place (report);
     duration_print (report->limit_ms, limit);
     report->owner = OWNER_UNKNOWN;
     report->next = TEXT_LIT ("read what the plugin printed; give the probe more time if the plugin was still working");
@@ -332,29 +332,30 @@ static void judge_killed (struct probe_report *report, struct text where)
 
 static void judge_crashed (struct probe_report *report)
 {
-    struct text where = place (report);
+    struct text where = report_place (report);
     if (report->signal == SIGKILL)
         judge_killed (report, where);
     else
-        add_printed (report, text_format (&report->arena, "%.*s: the plugin crashed with %s (%s)", TEXT_ARG (where),
-                                          signal_name (report->signal), strsignal (report->signal)));
+        report_add_printed (report,
+                            text_format (&report->arena, "%.*s: the plugin crashed with %s (%s)", TEXT_ARG (where),
+                                         signal_name (report->signal), strsignal (report->signal)));
 }
 
 static void judge_left (struct probe_report *report)
 {
-    struct text where = place (report);
+    struct text where = report_place (report);
     const char *how = "the plugin ended the probe";
     if (report->steps_n == 0)
         how = "the probe ended before its first step";
     else if (report->status == REPORTER_EXIT_CLOSED)
         how = "the plugin closed the probe's pipe, or ended the probe";
-    add_printed (report,
-                 text_format (&report->arena, "%.*s: %s, with exit status %d", TEXT_ARG (where), how, report->status));
+    report_add_printed (
+        report, text_format (&report->arena, "%.*s: %s, with exit status %d", TEXT_ARG (where), how, report->status));
 }
 
 static void judge_babbled (struct probe_report *report)
 {
-    struct text where = place (report);
+    struct text where = report_place (report);
     report->owner = OWNER_BUNDLE;
     report->next = TEXT_LIT (
         "replace the plugin: it writes to descriptors that it did not open, which damages every program that loads it");

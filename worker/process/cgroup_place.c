@@ -99,7 +99,7 @@ bool memory_counter_read (struct text lines, const char *name, uint64_t *value)
     return false;
 }
 
-static struct text read_file (const char *folder, const char *name, struct buf *file)
+static struct text cgroup_place_read_file (const char *folder, const char *name, struct buf *file)
 {
     char path[PATH_MAX + 64];
     buf_clear (file);
@@ -112,10 +112,11 @@ static void read_group (const struct memory_watch *watch, struct buf *file, stru
 {
     struct cgroup_place at = watch->group;
     for (bool more = at.path[0]; more; more = cgroup_place_go_up (&at)) {
-        struct text counters = read_file (at.path, at.v1 ? "memory.oom_control" : "memory.events", file);
+        struct text counters = cgroup_place_read_file (at.path, at.v1 ? "memory.oom_control" : "memory.events", file);
         if (!out->counted_len && memory_counter_read (counters, "oom_kill", &out->of_group))
             out->counted_len = (uint32_t) strlen (at.path);
-        uint64_t limit_bytes = cgroup_limit (read_file (at.path, at.v1 ? "memory.limit_in_bytes" : "memory.max", file));
+        uint64_t limit_bytes = cgroup_limit (
+            cgroup_place_read_file (at.path, at.v1 ? "memory.limit_in_bytes" : "memory.max", file));
         if (limit_bytes && (!out->limit_bytes || limit_bytes < out->limit_bytes))
             out->limit_bytes = limit_bytes;
     }
@@ -126,7 +127,7 @@ static void read_now (const struct memory_watch *watch, struct buf *file, struct
 {
     *out = (struct memory_kills){ 0 };
     read_group (watch, file, out);
-    (void) memory_counter_read (read_file ("/proc", "vmstat", file), "oom_kill", &out->of_machine);
+    (void) memory_counter_read (cgroup_place_read_file ("/proc", "vmstat", file), "oom_kill", &out->of_machine);
 }
 
 void memory_watch_begin (pid_t program, struct memory_watch *out)

@@ -170,7 +170,7 @@ static void note_main_end (struct exec *exec, int status, const struct rusage *u
     exec->sweep_until_ms = now_ms + SWEEP_MAX_MS;
 }
 
-static void collect (struct exec *exec, pid_t pid, uint64_t now_ms)
+static void exec_collect (struct exec *exec, pid_t pid, uint64_t now_ms)
 {
     int status = 0;
     struct rusage usage = { 0 };
@@ -196,12 +196,12 @@ static bool collect_children (struct exec *exec, uint64_t now_ms)
             continue;
         if (answer < 0 || !info.si_pid)
             return answer == 0;
-        collect (exec, info.si_pid, now_ms);
+        exec_collect (exec, info.si_pid, now_ms);
     }
 }
 
 /* Nothing of it is left, or nothing that can be killed: `unkillable` is how many remain. */
-static void finish (struct exec *exec, uint32_t unkillable)
+static void exec_finish (struct exec *exec, uint32_t unkillable)
 {
     exec->end.unkillable = unkillable;
     exec->gone = true;
@@ -215,7 +215,7 @@ static void sweep_children (struct exec *exec, uint64_t now_ms)
     kill_children ();
     bool more = collect_children (exec, now_ms);
     if (!more || now_ms >= exec->sweep_until_ms)
-        finish (exec, more ? count_children () : 0);
+        exec_finish (exec, more ? count_children () : 0);
 }
 
 /* Its orphans are children of the namespace's first process. */
@@ -224,9 +224,9 @@ static void sweep_namespace (struct exec *exec, uint64_t now_ms)
     bool first = exec->sweep_at_ms == now_ms && exec->sweep_until_ms == now_ms + SWEEP_MAX_MS;
     containment_kill (contained);
     if (containment_wait_swept (contained, first ? SWEEP_AT_ONCE_MS : 0, &exec->end.strays)) {
-        finish (exec, 0);
+        exec_finish (exec, 0);
     } else if (now_ms >= exec->sweep_until_ms) {
-        finish (exec, containment_left (contained));
+        exec_finish (exec, containment_left (contained));
         containment_abandon (contained);
     }
 }

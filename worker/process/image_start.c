@@ -81,7 +81,7 @@ static uint64_t end_of_start (const struct image *image)
     return head.e_shoff + (uint64_t) head.e_shnum * head.e_shentsize;
 }
 
-static void read_piece (struct image *image, const char *line, uint64_t offset)
+static void image_start_read_piece (struct image *image, const char *line, uint64_t offset)
 {
     struct piece *piece = &image->pieces[image->n++];
     char hex[DIGEST_HEX_BYTES];
@@ -91,7 +91,7 @@ static void read_piece (struct image *image, const char *line, uint64_t offset)
     piece->offset = offset;
 }
 
-static void read_list (struct image *image)
+static void image_start_read_list (struct image *image)
 {
     static char list[LIST_BYTES_MAX + 1];
     uint64_t begins = end_of_start (image);
@@ -109,7 +109,7 @@ static void read_list (struct image *image)
     }
     uint64_t offset = begins + (uint64_t) (next - list);
     for (int i = 0; i < n; i++, offset += image->pieces[i - 1].bytes)
-        read_piece (image, lines[i + 1], offset);
+        image_start_read_piece (image, lines[i + 1], offset);
 }
 
 /* ---- memory that nobody can change ---- */
@@ -174,7 +174,7 @@ static int nameless_file (const struct image *image, const struct piece *piece, 
     return fd;
 }
 
-static void compare (const struct image *image, const struct piece *piece, int fd)
+static void image_start_compare (const struct image *image, const struct piece *piece, int fd)
 {
     void *bytes = mmap (NULL, piece->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
     if (bytes == MAP_FAILED)
@@ -185,13 +185,13 @@ static void compare (const struct image *image, const struct piece *piece, int f
         refuse_file (image, piece->name);
 }
 
-static void place (const struct image *image, int at)
+static void image_start_place (const struct image *image, int at)
 {
     const struct piece *piece = &image->pieces[at];
     int wanted = IMAGE_FD_FIRST + at, fd = sealed_memory (image, piece);
     if (fd < 0)
         fd = nameless_file (image, piece, errno);
-    compare (image, piece, fd);
+    image_start_compare (image, piece, fd);
     if (fd == wanted) {
         (void) fcntl (fd, F_SETFD, 0); /* an open descriptor has flags */
         return;
@@ -242,10 +242,10 @@ void image_start (int argc, char **argv)
     static struct image image;
     listener = argc > 1 && strcmp (argv[1], "preflight") == 0 ? stdout : stderr;
     open_image (&image);
-    read_list (&image);
+    image_start_read_list (&image);
     allow_descriptors ();
     (void) close (IMAGE_FD_FIRST + image.n); /* so that the worker sees where they end; most often nothing is there */
     for (int i = 0; i < image.n; i++)
-        place (&image, i);
+        image_start_place (&image, i);
     become_worker (&image, argc, argv);
 }

@@ -51,7 +51,7 @@ struct output {
     void *owner;
 };
 
-static int open_file (const char *path, struct err *err)
+static int output_open_file (const char *path, struct err *err)
 {
     if (unlink (path) < 0 && errno != ENOENT)
         return err_errno (err, ERR_IO, "cannot remove the earlier log %s", path);
@@ -70,7 +70,7 @@ static void place_init (struct place *place, uint64_t head_bytes, uint64_t end_b
 struct output *output_open (const char *path, uint64_t limit_bytes, output_fn *fn, void *owner, struct err *err)
 {
     int ends[2];
-    int file_fd = open_file (path, err);
+    int file_fd = output_open_file (path, err);
     if (file_fd < 0)
         return NULL;
     if (pipe2 (ends, O_CLOEXEC) < 0 || fcntl (ends[0], F_SETFL, O_NONBLOCK) < 0) {
@@ -412,7 +412,7 @@ static void send_pending (struct output *output, bool all, bool last, uint64_t n
     output->send_at_ms = waits ? now_ms + (taken ? OUTPUT_GATHER_MS : NOT_TAKEN_MS) : UINT64_MAX;
 }
 
-static void take (struct output *output, struct text bytes, uint64_t now_ms)
+static void output_take (struct output *output, struct text bytes, uint64_t now_ms)
 {
     size_t room = output->captured.max - output->captured.len;
     buf_add (&output->captured, bytes.ptr, least_u64 (bytes.len, room));
@@ -433,7 +433,7 @@ bool output_read (struct output *output, uint64_t now_ms)
         if (got <= 0)
             return got < 0 && errno == EAGAIN;
         taken += (size_t) got;
-        take (output, (struct text){ bytes, (uint32_t) got }, now_ms);
+        output_take (output, (struct text){ bytes, (uint32_t) got }, now_ms);
     }
     return true;
 }
@@ -446,7 +446,7 @@ void output_add_line (struct output *output, struct text line, uint64_t now_ms)
     buf_printf (&ours, "%s[sliceup] ", inside ? "\n" : "");
     buf_add_text (&ours, text_clip (line, TAIL_BYTES / 2));
     buf_puts (&ours, "\n");
-    take (output, buf_as_text (&ours), now_ms);
+    output_take (output, buf_as_text (&ours), now_ms);
     buf_release (&ours);
 }
 

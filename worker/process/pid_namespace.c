@@ -140,7 +140,7 @@ struct sweep {
 };
 
 /* False: there is no child left. */
-static bool collect (struct sweep *sweep)
+static bool pid_namespace_collect (struct sweep *sweep)
 {
     int status;
     for (;;) {
@@ -159,7 +159,7 @@ static void turn (struct sweep *sweep)
 {
     if (sweep->on)
         (void) kill (-1, SIGKILL); /* all in the namespace but this process; an error: nobody is there */
-    if (collect (sweep) || !sweep->on)
+    if (pid_namespace_collect (sweep) || !sweep->on)
         return;
     const struct init_swept_report report = { .strays = sweep->strays };
     if (send (CONTROL_FD, &report, sizeof report, MSG_NOSIGNAL) != sizeof report)
@@ -167,7 +167,7 @@ static void turn (struct sweep *sweep)
     sweep->on = false;
 }
 
-static void take_request (struct sweep *sweep)
+static void pid_namespace_take_request (struct sweep *sweep)
 {
     char word;
     ssize_t got = recv (CONTROL_FD, &word, 1, MSG_DONTWAIT);
@@ -206,7 +206,7 @@ static bool send_report (int fd, const struct init_report *report, int passed_fd
     return sendmsg (fd, &message, MSG_NOSIGNAL) == sizeof *report;
 }
 
-static bool tell (const struct init_report *report, int control_fd)
+static bool pid_namespace_tell (const struct init_report *report, int control_fd)
 {
     if (report->step != INIT_READY)
         return send_report (control_fd, report, -1);
@@ -222,7 +222,7 @@ static _Noreturn void init_process (const struct init_settings *request, int con
     close (other_fd);
     rename_self (request);
     struct init_report report = become (request, control_fd);
-    if (!tell (&report, control_fd) || report.step != INIT_READY)
+    if (!pid_namespace_tell (&report, control_fd) || report.step != INIT_READY)
         _exit (1);
     struct sweep sweep = { 0 };
     struct pollfd entries[] = { { .fd = CONTROL_FD, .events = POLLIN }, { .fd = CHILDREN_FD, .events = POLLIN } };
@@ -231,7 +231,7 @@ static _Noreturn void init_process (const struct init_settings *request, int con
             _exit (1);
         receive_children ();
         if (entries[0].revents)
-            take_request (&sweep);
+            pid_namespace_take_request (&sweep);
         turn (&sweep);
     }
 }
@@ -329,7 +329,7 @@ static int make_process (struct pid_namespace *pid_namespace, const struct init_
     return pid < 0 ? err_errno (err, ERR_IO, "cannot make the init process%s", where) : 0;
 }
 
-static int start (struct pid_namespace *pid_namespace, struct err *err)
+static int pid_namespace_start (struct pid_namespace *pid_namespace, struct err *err)
 {
     struct init_settings request;
     struct init_report report = { 0 };
@@ -351,7 +351,7 @@ struct pid_namespace *pid_namespace_open (struct err *err)
 {
     struct pid_namespace *pid_namespace = mem_alloc (sizeof *pid_namespace);
     pid_namespace->pid_fd = pid_namespace->control_fd = pid_namespace->root_fd = -1;
-    if (start (pid_namespace, err) == 0) {
+    if (pid_namespace_start (pid_namespace, err) == 0) {
         struct spawn_target target = pid_namespace_spawn_target (pid_namespace);
         if (spawn_check_target (&target, err) == 0)
             return pid_namespace;
@@ -377,7 +377,7 @@ bool pid_namespace_lives (struct pid_namespace *pid_namespace)
 }
 
 /* A namespace is gone only when all that was in it is collected, and programs are children of this process. */
-static void end (struct pid_namespace *pid_namespace)
+static void pid_namespace_end (struct pid_namespace *pid_namespace)
 {
     uint64_t until_ms = clock_boot_ms () + CLOSE_MAX_MS;
     pid_t got = 0;
@@ -394,7 +394,7 @@ void pid_namespace_close (struct pid_namespace *pid_namespace)
     if (!pid_namespace)
         return;
     if (pid_namespace->pid > 0)
-        end (pid_namespace);
+        pid_namespace_end (pid_namespace);
     fd_close (pid_namespace->pid_fd);
     fd_close (pid_namespace->control_fd);
     fd_close (pid_namespace->root_fd);

@@ -62,7 +62,7 @@ static void send_more (struct remote *remote)
 }
 
 /* False: nothing is there now. */
-static bool read_piece (struct remote *remote)
+static bool remote_exec_read_piece (struct remote *remote)
 {
     char bytes[FRAME_MAX_BYTES];
     ssize_t n = remote->output_ended ? 0 : fd_read (remote->pipe_fd, bytes, sizeof bytes);
@@ -74,20 +74,20 @@ static bool read_piece (struct remote *remote)
     return n > 0;
 }
 
-static bool has_room (const struct remote *remote)
+static bool remote_exec_has_room (const struct remote *remote)
 {
     return remote->input_ended || remote->unsent.len < UNSENT_MAX_BYTES;
 }
 
-static void read_output (struct remote *remote)
+static void remote_exec_read_output (struct remote *remote)
 {
-    for (int i = 0; i < PIECES_A_LOOK && has_room (remote) && read_piece (remote); i++)
+    for (int i = 0; i < PIECES_A_LOOK && remote_exec_has_room (remote) && remote_exec_read_piece (remote); i++)
         send_more (remote);
 }
 
 /* ---- the command ---- */
 
-static void note_end (struct remote *remote, enum remote_how how, uint32_t number)
+static void remote_exec_note_end (struct remote *remote, enum remote_how how, uint32_t number)
 {
     /* One that was told to end ended for that, whatever its status says. */
     remote->end.how = remote->end.how == REMOTE_NONE ? how : remote->end.how;
@@ -96,7 +96,7 @@ static void note_end (struct remote *remote, enum remote_how how, uint32_t numbe
     remote->over = true;
 }
 
-static char **environment_of (struct remote_command *command)
+static char **remote_exec_environment_of (struct remote_command *command)
 {
     uint32_t n = 0;
     while (environ[n] && n < VARIABLES_MAX)
@@ -110,7 +110,7 @@ static char **environment_of (struct remote_command *command)
     return all;
 }
 
-static struct exec *start (struct remote_command *command, int output_fd, struct err *err)
+static struct exec *remote_exec_start (struct remote_command *command, int output_fd, struct err *err)
 {
     char directory[PATH_MAX];
     const char *program = path_find_program (command->words[0], false, &command->arena, err);
@@ -118,7 +118,7 @@ static struct exec *start (struct remote_command *command, int output_fd, struct
         return NULL;
     struct spawn_request request = { .program = program,
                                      .argv = (char *const *) (uintptr_t) command->words,
-                                     .envp = environment_of (command),
+                                     .envp = remote_exec_environment_of (command),
                                      .directory = getcwd (directory, sizeof directory) ? directory : "/",
                                      .output_fd = output_fd,
                                      .channel_fd = -1,
@@ -126,7 +126,7 @@ static struct exec *start (struct remote_command *command, int output_fd, struct
     return exec_start (&request, err);
 }
 
-static void begin (struct remote *remote)
+static void remote_exec_begin (struct remote *remote)
 {
     int fds[2] = { -1, -1 };
     struct err err = { 0 };
@@ -134,16 +134,16 @@ static void begin (struct remote *remote)
     if (pipe2 (fds, O_CLOEXEC) < 0 || fcntl (fds[0], F_SETFL, O_NONBLOCK) < 0)
         err_errno (&err, ERR_IO, "cannot make a pipe for the output of the command");
     else
-        remote->exec = start (&remote->command, fds[1], &err);
+        remote->exec = remote_exec_start (&remote->command, fds[1], &err);
     fd_close (fds[1]);
     remote->pipe_fd = fds[0];
     if (!remote->exec) {
         remote->end.why = text_copy (&remote->command.arena, text_of (err.text));
-        note_end (remote, REMOTE_NOT_STARTED, 0);
+        remote_exec_note_end (remote, REMOTE_NOT_STARTED, 0);
     }
 }
 
-static void stop (struct remote *remote, enum remote_how why, bool hard)
+static void remote_exec_stop (struct remote *remote, enum remote_how why, bool hard)
 {
     uint64_t now_ms = clock_boot_ms ();
     if (!remote->exec)
@@ -157,7 +157,7 @@ static void stop (struct remote *remote, enum remote_how why, bool hard)
 }
 
 /* What it printed is read before its end is told. Nothing of it is left to write more, or nothing that can be ended. */
-static void look_for_end (struct remote *remote)
+static void remote_exec_look_for_end (struct remote *remote)
 {
     struct exec_end end;
     uint64_t now_ms = clock_boot_ms ();
@@ -167,11 +167,11 @@ static void look_for_end (struct remote *remote)
     bool gone = exec_all_gone (remote->exec, &end), given_up = remote->stopping && now_ms >= remote->give_up_ms;
     if (!gone && !given_up)
         return;
-    while (has_room (remote) && remote->last_pieces < LAST_PIECES_MAX && read_piece (remote)) {
+    while (remote_exec_has_room (remote) && remote->last_pieces < LAST_PIECES_MAX && remote_exec_read_piece (remote)) {
         remote->last_pieces++; /* whoever cannot be ended may go on to write */
         send_more (remote);
     }
-    if (!has_room (remote))
+    if (!remote_exec_has_room (remote))
         return;
     remote->end.strays = gone ? end.strays : 0;
     remote->end.unkillable = gone ? end.unkillable : 1;
@@ -179,26 +179,26 @@ static void look_for_end (struct remote *remote)
         exec_destroy (remote->exec);
     remote->exec = NULL;
     if (gone && WIFSIGNALED (end.status))
-        note_end (remote, REMOTE_SIGNALLED, (uint32_t) WTERMSIG (end.status));
+        remote_exec_note_end (remote, REMOTE_SIGNALLED, (uint32_t) WTERMSIG (end.status));
     else
-        note_end (remote, REMOTE_EXITED, gone ? (uint32_t) WEXITSTATUS (end.status) : 0);
+        remote_exec_note_end (remote, REMOTE_EXITED, gone ? (uint32_t) WEXITSTATUS (end.status) : 0);
 }
 
 /* ---- from the coordinator ---- */
 
-static void take (struct remote *remote, const struct frame *frame)
+static void remote_exec_take (struct remote *remote, const struct frame *frame)
 {
     struct err err;
     if (!remote->command.begun) {
         remote->input_ended = remote_command_take (&remote->command, frame, &err) < 0;
         if (remote->command.begun)
-            begin (remote);
+            remote_exec_begin (remote);
     } else if (frame->letter == REMOTE_STOP || frame->letter == REMOTE_KILL) {
-        stop (remote, REMOTE_STOPPED, frame->letter == REMOTE_KILL);
+        remote_exec_stop (remote, REMOTE_STOPPED, frame->letter == REMOTE_KILL);
     }
 }
 
-static void read_input (struct remote *remote)
+static void remote_exec_read_input (struct remote *remote)
 {
     char bytes[4096];
     struct frame frame;
@@ -207,7 +207,7 @@ static void read_input (struct remote *remote)
     int rc = n > 0 || (n < 0 && errno == EAGAIN) ? 1 : -1;
     remote->heard_ms = clock_boot_ms ();
     while (rc > 0 && input.len > 0 && (rc = frame_read (&remote->reader, &input, &frame, NULL)) > 0)
-        take (remote, &frame);
+        remote_exec_take (remote, &frame);
     remote->input_ended = remote->input_ended || rc < 0;
 }
 
@@ -218,7 +218,7 @@ static void read_signals (struct remote *remote)
     struct signalfd_siginfo info;
     while (read (remote->signal_fd, &info, sizeof info) == sizeof info)
         if (info.ssi_signo != SIGCHLD) /* what started this program wants its end */
-            stop (remote, REMOTE_STOPPED, false);
+            remote_exec_stop (remote, REMOTE_STOPPED, false);
 }
 
 static uint64_t silent_at_ms (const struct remote *remote)
@@ -238,9 +238,9 @@ static void look_at_clock (struct remote *remote)
     if (now_ms >= silent_at_ms (remote))
         remote->input_ended = true;
     if (now_ms >= timeout_at_ms (remote))
-        stop (remote, REMOTE_TIMED_OUT, false);
+        remote_exec_stop (remote, REMOTE_TIMED_OUT, false);
     if (remote->input_ended && !remote->stopping)
-        stop (remote, REMOTE_STOPPED, false);
+        remote_exec_stop (remote, REMOTE_STOPPED, false);
 }
 
 static int wait_ms (const struct remote *remote)
@@ -248,14 +248,15 @@ static int wait_ms (const struct remote *remote)
     uint64_t now_ms = clock_boot_ms (), at_ms = least_u64 (silent_at_ms (remote), timeout_at_ms (remote));
     if (remote->exec)
         at_ms = least_u64 (at_ms, exec_deadline_ms (remote->exec));
-    if (remote->exec && remote->stopping && has_room (remote)) /* else what was printed is to be taken first */
+    if (remote->exec && remote->stopping &&
+        remote_exec_has_room (remote)) /* else what was printed is to be taken first */
         at_ms = least_u64 (at_ms, remote->give_up_ms);
     return at_ms <= now_ms ? 0 : at_ms - now_ms > INT_MAX ? INT_MAX : (int) (at_ms - now_ms);
 }
 
-static void wait_for_any (struct remote *remote)
+static void remote_exec_wait_for_any (struct remote *remote)
 {
-    bool reads = remote->exec && !remote->output_ended && has_room (remote);
+    bool reads = remote->exec && !remote->output_ended && remote_exec_has_room (remote);
     struct pollfd entries[] = {
         { .fd = remote->input_ended ? -1 : STDIN_FILENO, .events = POLLIN },
         { .fd = remote->signal_fd, .events = POLLIN },
@@ -265,11 +266,11 @@ static void wait_for_any (struct remote *remote)
     if (poll (entries, 4, wait_ms (remote)) <= 0)
         return;
     if (entries[0].revents)
-        read_input (remote);
+        remote_exec_read_input (remote);
     if (entries[1].revents)
         read_signals (remote);
     if (entries[2].revents)
-        read_output (remote);
+        remote_exec_read_output (remote);
 }
 
 /* The end, and what comes before it, to a reader who may be slow. */
@@ -283,7 +284,7 @@ static void tell_end (struct remote *remote)
     }
 }
 
-static int prepare (struct remote *remote)
+static int remote_exec_prepare (struct remote *remote)
 {
     sigset_t received;
     const int wanted[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP };
@@ -304,7 +305,7 @@ int remote_exec_main (int argc, char **argv)
 {
     static struct remote remote;
     (void) argv;
-    if (argc != 1 || prepare (&remote) < 0) {
+    if (argc != 1 || remote_exec_prepare (&remote) < 0) {
         fputs ("sliceup-worker exec is started by sliceup exec\n", stderr);
         return 2;
     }
@@ -315,9 +316,9 @@ int remote_exec_main (int argc, char **argv)
     while (!remote.over && (remote.exec || !remote.input_ended)) {
         send_more (&remote);
         look_at_clock (&remote);
-        look_for_end (&remote);
+        remote_exec_look_for_end (&remote);
         if (!remote.over)
-            wait_for_any (&remote);
+            remote_exec_wait_for_any (&remote);
     }
     bool told = remote.over && !remote.input_ended;
     if (told)

@@ -177,7 +177,7 @@ static NEW_PROCESS int run_between (void *argument)
 
 /* ---- this process ---- */
 
-static int collect (pid_t pid)
+static int spawn_collect (pid_t pid)
 {
     int status = 0;
     while (waitpid (pid, &status, 0) < 0 && errno == EINTR)
@@ -188,10 +188,10 @@ static int collect (pid_t pid)
 /* Killed by somebody, it did not wait until the program's process had left our memory. */
 static void collect_between (struct start *start)
 {
-    if (!WIFSIGNALED (collect (start->between)) || start->pid == 0)
+    if (!WIFSIGNALED (spawn_collect (start->between)) || start->pid == 0)
         return;
     (void) kill (start->pid, SIGKILL);
-    (void) collect (start->pid);
+    (void) spawn_collect (start->pid);
     start->pid = 0;
 }
 
@@ -205,7 +205,7 @@ static const char *about_script (const char *program, int code)
     return code == ENOEXEC ? " (a script begins with a line such as #!/bin/sh)" : "";
 }
 
-static int refuse (const struct start *start, struct err *err)
+static int spawn_refuse (const struct start *start, struct err *err)
 {
     const char *program = start->request ? start->request->program : "a process";
     if (start->failed == STEP_NONE)
@@ -260,8 +260,8 @@ static int start_in (const struct spawn_request *request, const struct spawn_tar
         return 0;
     }
     if (start.pid > 0)
-        (void) collect (start.pid);
-    return refuse (&start, err);
+        (void) spawn_collect (start.pid);
+    return spawn_refuse (&start, err);
 }
 
 int spawn_start (const struct spawn_request *request, const struct spawn_target *target, pid_t *pid, struct err *err)
@@ -275,5 +275,5 @@ int spawn_check_target (const struct spawn_target *target, struct err *err)
     pid_t pid;
     if (start_in (NULL, target, &pid, err) < 0)
         return -1;
-    return collect (pid) == 0 ? 0 : err_set (err, ERR_IO, "a process started as a test was killed");
+    return spawn_collect (pid) == 0 ? 0 : err_set (err, ERR_IO, "a process started as a test was killed");
 }

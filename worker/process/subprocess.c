@@ -30,7 +30,7 @@ static int descriptors (posix_spawn_file_actions_t *actions, const struct subpro
     return rc;
 }
 
-static int start (const struct subprocess *command, int output, pid_t *pid, struct err *err)
+static int subprocess_start (const struct subprocess *command, int output, pid_t *pid, struct err *err)
 {
     posix_spawn_file_actions_t actions;
     /* glibc fails here only for want of memory */
@@ -47,7 +47,7 @@ static int start (const struct subprocess *command, int output, pid_t *pid, stru
 }
 
 /* The end of an output says what went wrong, so the beginning goes when there is too much. */
-static void keep (struct buf *out, const char *bytes, size_t len)
+static void subprocess_keep (struct buf *out, const char *bytes, size_t len)
 {
     if (len > out->max) {
         bytes += len - out->max;
@@ -71,14 +71,14 @@ static bool drain (const struct subprocess *subprocess, int from, struct buf *ou
         ssize_t got = fd_read (from, chunk, sizeof chunk);
         if (got <= 0)
             return got < 0 && errno == EAGAIN;
-        keep (out, chunk, (size_t) got);
+        subprocess_keep (out, chunk, (size_t) got);
         if (subprocess->echo_fd >= 0) /* a log that cannot be written is no reason to stop the command */
             (void) fd_write (subprocess->echo_fd, chunk, (size_t) got);
     }
 }
 
 /* Until the process ends: whoever it left behind may hold the pipe for ever, and is not waited for. */
-static bool follow (const struct subprocess *subprocess, int from, int process, struct buf *out)
+static bool subprocess_follow (const struct subprocess *subprocess, int from, int process, struct buf *out)
 {
     uint64_t deadline_ms = clock_boot_ms () + subprocess->limit_ms;
     bool open = true;
@@ -98,7 +98,7 @@ static bool follow (const struct subprocess *subprocess, int from, int process, 
     }
 }
 
-static int reap (pid_t pid, int *status, struct err *err)
+static int subprocess_reap (pid_t pid, int *status, struct err *err)
 {
     int raw;
     while (waitpid (pid, &raw, 0) < 0)
@@ -109,16 +109,17 @@ static int reap (pid_t pid, int *status, struct err *err)
     return 0;
 }
 
-static int finish (const struct subprocess *command, pid_t pid, int from, struct buf *out, int *status, struct err *err)
+static int subprocess_finish (const struct subprocess *command, pid_t pid, int from, struct buf *out, int *status,
+                              struct err *err)
 {
     char limit[DURATION_TEXT_BYTES];
     int process = (int) syscall (SYS_pidfd_open, pid, 0);
-    bool in_time = process >= 0 && follow (command, from, process, out);
+    bool in_time = process >= 0 && subprocess_follow (command, from, process, out);
     int why = process < 0 ? errno : 0;
     fd_close (process);
     if (!in_time)
         kill (pid, SIGKILL); /* it is our own unreaped child: the number is still its own */
-    if (reap (pid, status, err))
+    if (subprocess_reap (pid, status, err))
         return -1;
     if (why) {
         errno = why;
@@ -137,16 +138,16 @@ int subprocess_run (const struct subprocess *subprocess, struct buf *out, int *s
     assert (subprocess->argv && subprocess->argv[0] && out->max > 0);
     if (pipe2 (pipe_fds, O_CLOEXEC))
         return err_errno (err, ERR_IO, "cannot make a pipe for %.200s", subprocess->argv[0]);
-    int rc = start (subprocess, pipe_fds[1], &pid, err);
+    int rc = subprocess_start (subprocess, pipe_fds[1], &pid, err);
     close (pipe_fds[1]);
     /* Only our end: a program may not expect its standard output to say EAGAIN. */
     if (rc == 0 && fcntl (pipe_fds[0], F_SETFL, O_NONBLOCK)) {
         rc = err_errno (err, ERR_IO, "cannot set up the pipe from %.200s", subprocess->argv[0]);
         kill (pid, SIGKILL);
-        if (reap (pid, status, NULL))
+        if (subprocess_reap (pid, status, NULL))
             err_prefix (err, "(and its exit status was lost)");
     } else if (rc == 0) {
-        rc = finish (subprocess, pid, pipe_fds[0], out, status, err);
+        rc = subprocess_finish (subprocess, pid, pipe_fds[0], out, status, err);
     }
     close (pipe_fds[0]);
     return rc;

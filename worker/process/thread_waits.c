@@ -154,7 +154,7 @@ static void add_children (struct look *look, struct text children)
     }
 }
 
-static void count (struct look *look, const char *process, bool main, const struct thread_state *state)
+static void thread_waits_count (struct look *look, const char *process, bool main, const struct thread_state *state)
 {
     for (uint32_t i = 0; i < look->kinds_n; i++) {
         struct kind *kind = &look->kinds[i];
@@ -187,7 +187,7 @@ static void look_at_thread (struct look *look, pid_t pid, const char *task, char
             memcpy (process, state.name, THREAD_NAME_BYTES);
         if (main && look->signal && state.pid == look->told_pid && (state.caught >> (look->signal - 1) & 1))
             look->catcher = pid;
-        count (look, process, main, &state);
+        thread_waits_count (look, process, main, &state);
     }
     add_children (look, read_of (look, pid, task, "children", &arena));
     arena_release (&arena);

@@ -132,7 +132,7 @@ bool channel_send_stop (struct channel *channel, struct text reason)
 
 /* ---- from the program ---- */
 
-static void take_line (struct channel *channel)
+static void channel_take_line (struct channel *channel)
 {
     struct statement statement = { 0 };
     if (!channel->too_long)
@@ -156,7 +156,7 @@ static void add_to_line (struct channel *channel, const char *bytes, size_t len)
     channel->len += (uint32_t) len;
 }
 
-static void take_bytes (struct channel *channel, const char *bytes, size_t len)
+static void channel_take_bytes (struct channel *channel, const char *bytes, size_t len)
 {
     while (len) {
         const char *newline = memchr (bytes, '\n', len);
@@ -164,7 +164,7 @@ static void take_bytes (struct channel *channel, const char *bytes, size_t len)
         add_to_line (channel, bytes, part);
         if (!newline)
             return;
-        take_line (channel);
+        channel_take_line (channel);
         bytes += part + 1;
         len -= part + 1;
     }
@@ -195,7 +195,7 @@ bool channel_read (struct channel *channel)
         if (got <= 0)
             return end_of_channel (channel);
         taken += (size_t) got;
-        take_bytes (channel, bytes, (size_t) got);
+        channel_take_bytes (channel, bytes, (size_t) got);
     }
     return true;
 }

@@ -72,7 +72,7 @@ static int check_parts (const json_t *parts, struct err *err)
 }
 
 /* Program, key and state, borrowed from `line`; refuses what breaks a rule, also in what it does not read. */
-static int check (const json_t *line, struct cache_key *out, struct err *err)
+static int evidence_check (const json_t *line, struct cache_key *out, struct err *err)
 {
     const json_t *why = json_object_get (line, "why"), *ms = json_object_get (line, "compile_ms");
     *out = (struct cache_key){ 0 };
@@ -90,14 +90,14 @@ static int check (const json_t *line, struct cache_key *out, struct err *err)
     return check_parts (json_object_get (line, "parts"), err);
 }
 
-static int read_text (const json_t *line, const char *name, struct text *out, struct json_budget *budget)
+static int evidence_read_text (const json_t *line, const char *name, struct text *out, struct json_budget *budget)
 {
     const json_t *value = json_object_get (line, name);
     *out = (struct text){ 0 };
     return value ? json_read_text (value, name, NAME_MAX_BYTES, false, out, budget, NULL) : 0;
 }
 
-static int read_parts (const json_t *line, struct json_budget *budget, var_list *out)
+static int evidence_read_parts (const json_t *line, struct json_budget *budget, var_list *out)
 {
     json_t *parts = json_object_get (line, "parts"), *digest;
     const char *name;
@@ -116,24 +116,26 @@ static int read_parts (const json_t *line, struct json_budget *budget, var_list 
 }
 
 /* All of a checked line, without parts that would leave less than `reserve_bytes`. -1: the budget is too low. */
-static int read_key (const json_t *line, size_t reserve_bytes, struct json_budget *budget, struct cache_key *out)
+static int evidence_read_key (const json_t *line, size_t reserve_bytes, struct json_budget *budget,
+                              struct cache_key *out)
 {
     if (budget->left_bytes < HEADS_COST_BYTES)
         return -1;
     budget->left_bytes -= HEADS_COST_BYTES;
-    if (read_text (line, "program", &out->program, budget) < 0 || read_text (line, "key", &out->key, budget) < 0 ||
-        read_text (line, "why", &out->why, budget) < 0)
+    if (evidence_read_text (line, "program", &out->program, budget) < 0 ||
+        evidence_read_text (line, "key", &out->key, budget) < 0 ||
+        evidence_read_text (line, "why", &out->why, budget) < 0)
         return -1;
     size_t kept_bytes = budget->left_bytes < reserve_bytes ? budget->left_bytes : reserve_bytes;
     struct json_budget rest = { budget->arena, budget->left_bytes - kept_bytes };
-    if (read_parts (line, &rest, &out->parts) == 0)
+    if (evidence_read_parts (line, &rest, &out->parts) == 0)
         budget->left_bytes = rest.left_bytes + kept_bytes;
     else
         out->parts = (var_list){ 0 };
     return 0;
 }
 
-static struct cache_key *find (const struct result *result, const struct cache_key *key)
+static struct cache_key *evidence_find (const struct result *result, const struct cache_key *key)
 {
     for (uint32_t i = 0; i < result->keys.n; i++) {
         struct cache_key *known = &result->keys.items[i];
@@ -156,15 +158,15 @@ static int cache_key_line_store (const json_t *line, struct result *out, struct 
 {
     struct cache_key key;
     *left_out = false;
-    if (check (line, &key, err) < 0)
+    if (evidence_check (line, &key, err) < 0)
         return -1;
-    struct cache_key *known = find (out, &key);
+    struct cache_key *known = evidence_find (out, &key);
     if (known && key.compile_ms)
         known->compile_ms = key.compile_ms;
     if (known && !outranks (key.state, known->state))
         return 0;
     size_t others_bytes = (size_t) (RESULT_KEYS_MAX - out->keys.n) * BARE_KEY_BYTES;
-    *left_out = (!known && out->keys.n == RESULT_KEYS_MAX) || read_key (line, others_bytes, budget, &key) < 0;
+    *left_out = (!known && out->keys.n == RESULT_KEYS_MAX) || evidence_read_key (line, others_bytes, budget, &key) < 0;
     if (*left_out)
         return 0;
     if (known && key.parts.n == 0)
@@ -184,8 +186,8 @@ void evidence_expect (struct evidence *evidence, const struct msg_run *run)
     evidence->asked = run;
 }
 
-static int read_word (const json_t *line, const char *member, uint32_t min_bytes, uint32_t max_bytes, struct text *out,
-                      struct err *err)
+static int evidence_read_word (const json_t *line, const char *member, uint32_t min_bytes, uint32_t max_bytes,
+                               struct text *out, struct err *err)
 {
     const json_t *value = json_object_get (line, member);
     *out = (struct text){ json_string_value (value), (uint32_t) json_string_length (value) };
@@ -196,7 +198,7 @@ static int read_word (const json_t *line, const char *member, uint32_t min_bytes
 
 static int need_word (const json_t *line, const char *member, uint32_t max_bytes, struct text *out, struct err *err)
 {
-    return read_word (line, member, 1, max_bytes, out, err);
+    return evidence_read_word (line, member, 1, max_bytes, out, err);
 }
 
 /* ---- one function a type of line ---- */
@@ -222,7 +224,7 @@ static int take_gate (struct evidence *evidence, const json_t *line, struct stat
         return -1;
     if (!enum_value_of (&gate_mode_names, mode, &found))
         return err_set (err, ERR_PARSE, "mode: expected share or agree");
-    if (read_word (line, "value", 0, GATE_VALUE_MAX_BYTES, &value, err) < 0) /* who shares nothing says "" */
+    if (evidence_read_word (line, "value", 0, GATE_VALUE_MAX_BYTES, &value, err) < 0) /* who shares nothing says "" */
         return -1;
     if (evidence_compiles_only (evidence))
         return err_set (err, ERR_REFUSED, "an attempt that only compiles must not wait at a gate");
@@ -259,7 +261,7 @@ static int take_cache (struct evidence *evidence, const json_t *line, struct sta
     return rc;
 }
 
-static int read_bytes (const json_t *line, const char *member, bool needed, uint64_t *out, struct err *err)
+static int evidence_read_bytes (const json_t *line, const char *member, bool needed, uint64_t *out, struct err *err)
 {
     const json_t *value = json_object_get (line, member);
     *out = 0;
@@ -283,9 +285,9 @@ static int take_memory (struct evidence *evidence, const json_t *line, struct st
     struct result *result = &evidence->result;
     uint64_t peak, predicted, device_peak;
     (void) statement;
-    if (read_bytes (line, "peak_bytes", true, &peak, err) < 0 ||
-        read_bytes (line, "predicted_bytes", false, &predicted, err) < 0 ||
-        read_bytes (line, "device_peak_bytes", false, &device_peak, err) < 0)
+    if (evidence_read_bytes (line, "peak_bytes", true, &peak, err) < 0 ||
+        evidence_read_bytes (line, "predicted_bytes", false, &predicted, err) < 0 ||
+        evidence_read_bytes (line, "device_peak_bytes", false, &device_peak, err) < 0)
         return -1;
     raise_to (&result->peak_bytes, peak);
     raise_to (&result->predicted_bytes, predicted);
@@ -319,7 +321,8 @@ static int take_stacks (struct evidence *evidence, const json_t *line, struct st
 {
     uint64_t signal, pid;
     (void) statement;
-    if (read_bytes (line, "signal", true, &signal, err) < 0 || read_bytes (line, "pid", true, &pid, err) < 0)
+    if (evidence_read_bytes (line, "signal", true, &signal, err) < 0 ||
+        evidence_read_bytes (line, "pid", true, &pid, err) < 0)
         return -1;
     if (signal < 1 || signal > STACKS_SIGNALS_MAX || pid < 1 || pid > INT32_MAX)
         return err_set (err, ERR_PARSE, "expected a signal from 1 to %d, and a pid", STACKS_SIGNALS_MAX);
@@ -407,7 +410,8 @@ static int take_typed (struct evidence *evidence, const char *type, const json_t
     return err_set (err, ERR_PARSE, "unknown type");
 }
 
-static int take_line (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
+static int evidence_take_line (struct evidence *evidence, const json_t *line, struct statement *statement,
+                               struct err *err)
 {
     const char *type = json_string_value (json_object_get (line, "type"));
     if (!type)
@@ -423,7 +427,7 @@ static int take_line (struct evidence *evidence, const json_t *line, struct stat
     return -1;
 }
 
-static void describe (struct evidence *evidence, const char *why, struct text line)
+static void evidence_describe (struct evidence *evidence, const char *why, struct text line)
 {
     if (evidence->result.bad_lines < UINT32_MAX)
         evidence->result.bad_lines++;
@@ -442,10 +446,10 @@ static void describe (struct evidence *evidence, const char *why, struct text li
 void evidence_refuse (struct evidence *evidence, const char *why)
 {
     evidence->result.spoke = true;
-    describe (evidence, why, (struct text){ 0 });
+    evidence_describe (evidence, why, (struct text){ 0 });
 }
 
-static json_t *parse (struct text line, struct err *err)
+static json_t *evidence_parse (struct text line, struct err *err)
 {
     json_error_t json_err;
     if (!text_is_utf8 (line)) {
@@ -464,9 +468,9 @@ void evidence_take (struct evidence *evidence, struct text line, struct statemen
     struct err err = { 0 };
     *statement = (struct statement){ 0 };
     evidence->result.spoke = true;
-    json_t *json = parse (line, &err);
-    if (!json || take_line (evidence, json, statement, &err) < 0)
-        describe (evidence, err.text, line);
+    json_t *json = evidence_parse (line, &err);
+    if (!json || evidence_take_line (evidence, json, statement, &err) < 0)
+        evidence_describe (evidence, err.text, line);
     json_decref (json);
     arena_reset (&evidence->scratch);
     evidence_compact (evidence);

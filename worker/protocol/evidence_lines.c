@@ -18,7 +18,7 @@ static size_t cost_of (size_t name_bytes, size_t value_bytes)
     return JSON_ITEM_COST_BYTES + 2 * JSON_FIELD_COST_BYTES + name_bytes + value_bytes;
 }
 
-static int check_name (const char *name, struct err *err)
+static int evidence_lines_check_name (const char *name, struct err *err)
 {
     size_t bytes = strlen (name);
     if (bytes == 0 || bytes > NAME_MAX_BYTES)
@@ -63,7 +63,7 @@ static int weigh_var (const var_list *list, const char *name, const json_t *valu
 {
     if (!json_is_string (value))
         return err_set (err, ERR_PARSE, "%.100s: expected a string", name);
-    if (check_name (name, err) < 0)
+    if (evidence_lines_check_name (name, err) < 0)
         return -1;
     const struct var *known = find_var (list, text_of (name));
     tally->added += !known;
@@ -151,7 +151,7 @@ static int weigh_counter (struct evidence *evidence, const char *name, const jso
 {
     if (!json_is_integer (value) || json_integer_value (value) < 0)
         return err_set (err, ERR_PARSE, "%.100s: expected a whole number of at least 0", name);
-    if (check_name (name, err) < 0)
+    if (evidence_lines_check_name (name, err) < 0)
         return -1;
     bool known = number_find (&evidence->result.counters, text_of (name));
     tally->added += !known;
@@ -218,7 +218,7 @@ int evidence_add_counter (struct evidence *evidence, const char *name, uint64_t 
 
 /* ---- checks: all must hold, so one that does not is what counts ---- */
 
-static bool holds (const struct value_check *check)
+static bool evidence_lines_holds (const struct value_check *check)
 {
     return fabs (check->observed - check->expected) <= check->tolerance;
 }
@@ -226,7 +226,7 @@ static bool holds (const struct value_check *check)
 static struct value_check *last_that_holds (struct evidence *evidence)
 {
     for (uint32_t i = evidence->result.checks.n; i > 0; i--)
-        if (holds (&evidence->result.checks.items[i - 1]))
+        if (evidence_lines_holds (&evidence->result.checks.items[i - 1]))
             return &evidence->result.checks.items[i - 1];
     return NULL;
 }
@@ -258,7 +258,7 @@ int evidence_take_check (struct evidence *evidence, const json_t *line, struct s
         return -1;
     if (check.tolerance < 0)
         return err_set (err, ERR_PARSE, "tolerance: expected a number of at least 0");
-    if (!holds (&check))
+    if (!evidence_lines_holds (&check))
         return put_failed (evidence, &check, err);
     evidence_put_if_room (evidence, offsetof (struct result, checks), RESULT_CHECKS_MAX, &check);
     return 0;
@@ -400,7 +400,7 @@ static bool is_required (const struct evidence *evidence, struct text name)
     return asked && text_is_among (name, asked->rung.metrics.items, asked->rung.metrics.n);
 }
 
-static int find (const struct evidence *evidence, struct text name)
+static int evidence_lines_find (const struct evidence *evidence, struct text name)
 {
     for (uint32_t i = 0; i < evidence->result.metrics.n; i++)
         if (text_equal (evidence->result.metrics.items[i].name, name))
@@ -413,7 +413,7 @@ static uint32_t free_places (const struct evidence *evidence)
 {
     uint32_t places = RESULT_METRICS_MAX;
     for (uint32_t i = 0; evidence->asked && i < evidence->asked->rung.metrics.n && places > 0; i++)
-        places -= find (evidence, evidence->asked->rung.metrics.items[i]) < 0;
+        places -= evidence_lines_find (evidence, evidence->asked->rung.metrics.items[i]) < 0;
     return places;
 }
 
@@ -454,6 +454,6 @@ int evidence_take_metric (struct evidence *evidence, const json_t *line, struct 
         return -1;
     if (evidence_lacks_backend (evidence))
         return err_set (err, ERR_REFUSED, "this line was sent before the backend line");
-    int at = find (evidence, metric.name);
+    int at = evidence_lines_find (evidence, metric.name);
     return at < 0 ? say_first (evidence, &metric, err) : say_again (evidence, (uint32_t) at, &metric, err);
 }

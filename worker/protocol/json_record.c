@@ -34,7 +34,8 @@ static bool must_be_whole (const struct field *field)
     return strcmp (field->name, "name") == 0 || strcmp (field->name, "fingerprint") == 0;
 }
 
-static int read_text (const json_t *value, const struct field *as, void *at, struct json_budget *room, struct err *err)
+static int json_record_read_text (const json_t *value, const struct field *as, void *at, struct json_budget *room,
+                                  struct err *err)
 {
     struct text *text = at;
     if (!value && !must_be_whole (as)) {
@@ -81,13 +82,14 @@ static int read_enum (const json_t *value, const struct field *field, void *at, 
     return 0;
 }
 
-static int read_list (const json_t *value, const struct field *as, void *at, struct json_budget *room, struct err *err);
+static int json_record_read_list (const json_t *value, const struct field *as, void *at, struct json_budget *room,
+                                  struct err *err);
 
 static int read_field (const json_t *value, const struct field *as, void *at, struct json_budget *room, struct err *err)
 {
     uint64_t count = 0;
     switch (as->kind) {
-    case FIELD_TEXT: return read_text (value, as, at, room, err);
+    case FIELD_TEXT: return json_record_read_text (value, as, at, room, err);
     case FIELD_U32:
     case FIELD_U64:
         if (read_count (value, as, &count, err) < 0)
@@ -99,7 +101,7 @@ static int read_field (const json_t *value, const struct field *as, void *at, st
         return spend (room, JSON_FIELD_COST_BYTES, err);
     case FIELD_F64: return read_real (value, as, at, err) < 0 ? -1 : spend (room, JSON_FIELD_COST_BYTES, err);
     case FIELD_ENUM: return read_enum (value, as, at, err) < 0 ? -1 : spend (room, JSON_FIELD_COST_BYTES, err);
-    case FIELD_LIST: return read_list (value, as, at, room, err);
+    case FIELD_LIST: return json_record_read_list (value, as, at, room, err);
     default:
         *(bool *) at = false; /* the only FIELD_BOOL, a metric's scope, has a word of its own in JSON */
         assert (as->kind == FIELD_BOOL);
@@ -115,7 +117,8 @@ static int read_item (const json_t *value, const struct field *as, void *at, str
     return json_read_text (value, as->name, (uint32_t) as->item_max, true, at, room, err);
 }
 
-static int read_list (const json_t *value, const struct field *as, void *at, struct json_budget *room, struct err *err)
+static int json_record_read_list (const json_t *value, const struct field *as, void *at, struct json_budget *room,
+                                  struct err *err)
 {
     if (!json_is_array (value))
         return err_set (err, ERR_PARSE, "%s: expected a list", as->name);

@@ -55,7 +55,7 @@ static int wait_readable (int fd, uint64_t deadline_ms, struct err *err)
     }
 }
 
-static int read_line (int fd, struct buf *line, struct err *err)
+static int protocol_writer_read_line (int fd, struct buf *line, struct err *err)
 {
     uint64_t deadline_ms = clock_boot_ms () + ATTEMPT_WAIT_MS;
     char chunk[4096];
@@ -87,7 +87,7 @@ static int read_attempt (struct protocol_writer *writer, struct err *err)
     struct buf line;
     int rc = -1;
     buf_init (&line, ATTEMPT_BYTES_MAX);
-    if (read_line (writer->fd, &line, err))
+    if (protocol_writer_read_line (writer->fd, &line, err))
         goto out;
     size_t len = (size_t) ((uint8_t *) memchr (line.ptr, '\n', line.len) - line.ptr);
     writer->attempt = json_loadb ((const char *) line.ptr, len, JSON_REJECT_DUPLICATES, &problem);
@@ -184,7 +184,7 @@ static int print_line (const char *line, struct err *err)
 }
 
 /* Takes `line`. */
-static void say (struct protocol_writer *writer, json_t *line)
+static void protocol_writer_say (struct protocol_writer *writer, json_t *line)
 {
     assert (line);
     char *json = json_dumps (line, JSON_COMPACT | JSON_ENSURE_ASCII);
@@ -212,18 +212,21 @@ static json_t *json_clean (struct text text, uint32_t max_bytes)
 
 void protocol_writer_phase (struct protocol_writer *writer, const char *name)
 {
-    say (writer, json_pack ("{ss so}", "type", "phase", "name", json_clean (text_of (name), WORD_MAX_BYTES)));
+    protocol_writer_say (writer,
+                         json_pack ("{ss so}", "type", "phase", "name", json_clean (text_of (name), WORD_MAX_BYTES)));
 }
 
 void protocol_writer_fact (struct protocol_writer *writer, const char *name, struct text value)
 {
-    say (writer, json_pack ("{ss ss so}", "type", "fact", "name", name, "value", json_clean (value, VALUE_BYTES_MAX)));
+    protocol_writer_say (
+        writer, json_pack ("{ss ss so}", "type", "fact", "name", name, "value", json_clean (value, VALUE_BYTES_MAX)));
 }
 
 void protocol_writer_note (struct protocol_writer *writer, struct text text, const char *source, enum durability how)
 {
-    say (writer, json_pack ("{ss so ss ss}", "type", "note", "text", json_clean (text, SENTENCE_MAX_BYTES), "source",
-                            source, "durability", enum_name_of (&durability_names, how)));
+    protocol_writer_say (writer,
+                         json_pack ("{ss so ss ss}", "type", "note", "text", json_clean (text, SENTENCE_MAX_BYTES),
+                                    "source", source, "durability", enum_name_of (&durability_names, how)));
 }
 
 void protocol_writer_bundle (struct protocol_writer *writer, const struct var *items, uint32_t n)
@@ -236,7 +239,7 @@ void protocol_writer_bundle (struct protocol_writer *writer, const struct var *i
                 json_object_set_new (object, name, json_clean (items[i].value, NAME_MAX_BYTES)))
                 abort (); /* out of memory is the only reason left */
         }
-        say (writer, json_pack ("{ss so}", "type", "bundle", "items", object));
+        protocol_writer_say (writer, json_pack ("{ss so}", "type", "bundle", "items", object));
     }
 }
 
@@ -252,13 +255,14 @@ void protocol_writer_backend (struct protocol_writer *writer, const struct obser
         "process_count", (json_int_t) backend->process_count, "process_index", (json_int_t) backend->process_index);
     json_object_update (line, counts);
     json_decref (counts);
-    say (writer, line);
+    protocol_writer_say (writer, line);
 }
 
 void protocol_writer_check (struct protocol_writer *writer, const struct value_check *check)
 {
-    say (writer, json_pack ("{ss so sf sf sf}", "type", "check", "name", json_clean (check->name, WORD_MAX_BYTES),
-                            "expected", check->expected, "observed", check->observed, "tolerance", check->tolerance));
+    protocol_writer_say (writer, json_pack ("{ss so sf sf sf}", "type", "check", "name",
+                                            json_clean (check->name, WORD_MAX_BYTES), "expected", check->expected,
+                                            "observed", check->observed, "tolerance", check->tolerance));
 }
 
 void protocol_writer_counters (struct protocol_writer *writer, const struct named_number *items, uint32_t n)
@@ -270,24 +274,26 @@ void protocol_writer_counters (struct protocol_writer *writer, const struct name
             json_object_set_new (values, name, json_integer ((json_int_t) items[i].value)))
             abort (); /* out of memory is the only reason left */
     }
-    say (writer, json_pack ("{ss so}", "type", "counters", "values", values));
+    protocol_writer_say (writer, json_pack ("{ss so}", "type", "counters", "values", values));
 }
 
 void protocol_writer_memory (struct protocol_writer *writer, uint64_t peak_bytes, uint64_t predicted_bytes,
                              uint64_t device_peak_bytes)
 {
-    say (writer, json_pack ("{ss sI sI sI}", "type", "memory", "peak_bytes", (json_int_t) peak_bytes, "predicted_bytes",
-                            (json_int_t) predicted_bytes, "device_peak_bytes", (json_int_t) device_peak_bytes));
+    protocol_writer_say (writer, json_pack ("{ss sI sI sI}", "type", "memory", "peak_bytes", (json_int_t) peak_bytes,
+                                            "predicted_bytes", (json_int_t) predicted_bytes, "device_peak_bytes",
+                                            (json_int_t) device_peak_bytes));
 }
 
 void protocol_writer_failure (struct protocol_writer *writer, enum owner owner, struct text text)
 {
-    say (writer, json_pack ("{ss ss so}", "type", "failure", "layer", enum_name_of (&owner_names, owner), "text",
-                            json_clean (text, SENTENCE_MAX_BYTES)));
+    protocol_writer_say (writer,
+                         json_pack ("{ss ss so}", "type", "failure", "layer", enum_name_of (&owner_names, owner),
+                                    "text", json_clean (text, SENTENCE_MAX_BYTES)));
 }
 
 void protocol_writer_done (struct protocol_writer *writer)
 {
     const char *nonce = json_string_value (json_object_get (writer->attempt, "nonce"));
-    say (writer, json_pack ("{ss ss}", "type", "done", "nonce", nonce ? nonce : "by-hand"));
+    protocol_writer_say (writer, json_pack ("{ss ss}", "type", "done", "nonce", nonce ? nonce : "by-hand"));
 }

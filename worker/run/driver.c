@@ -192,7 +192,7 @@ static void forget_result (struct driver *driver, const struct attempt_key *key)
         log_print (driver->log, "%s", err.text);
 }
 
-static void leave (struct driver *driver, struct text why)
+static void driver_leave (struct driver *driver, struct text why)
 {
     log_print (driver->log, "leaving: %.*s", TEXT_ARG (why));
     driver->left = true;
@@ -210,7 +210,7 @@ static void perform (struct driver *driver, const struct member_effect *effect)
         break;
     case MEMBER_KEEP: keep_result (driver, effect->result); break;
     case MEMBER_FORGET: forget_result (driver, &effect->result->key); break;
-    case MEMBER_EXIT: leave (driver, effect->text); break;
+    case MEMBER_EXIT: driver_leave (driver, effect->text); break;
     }
 }
 
@@ -246,7 +246,7 @@ static void begin_leaving (struct driver *driver, const char *why, enum ending e
     step (driver, &(struct member_input){ .kind = MEMBER_LEAVE, .text = text_of (why), .ending = ending });
 }
 
-static void take_frame (struct driver *driver, struct text bytes)
+static void driver_take_frame (struct driver *driver, struct text bytes)
 {
     struct msg msg = { 0 };
     if (!read_frame (driver, bytes, &msg))
@@ -276,7 +276,7 @@ static uint32_t take_frames (struct driver *driver)
     struct text bytes;
     uint32_t n = 0;
     while (n < MESSAGES_A_ROUND && !driver->left && spoke_receive (driver->spoke, LINK_CONTROL, &bytes)) {
-        take_frame (driver, bytes);
+        driver_take_frame (driver, bytes);
         n++;
     }
     for (uint32_t bulk_n = 0; bulk_n < MESSAGES_A_ROUND && spoke_receive (driver->spoke, LINK_BULK, &bytes); bulk_n++) {
@@ -287,7 +287,7 @@ static uint32_t take_frames (struct driver *driver)
 }
 
 /* It is let go first: the member may start the next one at once. */
-static void take_end (struct driver *driver, const struct result *result)
+static void driver_take_end (struct driver *driver, const struct result *result)
 {
     struct attempt *over = driver->attempt;
     driver->attempt = NULL;
@@ -295,11 +295,11 @@ static void take_end (struct driver *driver, const struct result *result)
     attempt_destroy (over);
 }
 
-static void take_event (struct driver *driver, const struct attempt_event *event)
+static void driver_take_event (struct driver *driver, const struct attempt_event *event)
 {
     struct member_input in = { .text = event->name, .gate_mode = event->mode, .gate_value = event->value };
     if (event->kind == ATTEMPT_EVENT_ENDED) {
-        take_end (driver, event->result);
+        driver_take_end (driver, event->result);
         return;
     }
     in.kind = event->kind == ATTEMPT_EVENT_GATE ? MEMBER_GATE : MEMBER_PHASE;
@@ -311,7 +311,7 @@ static uint32_t take_events (struct driver *driver)
     struct attempt_event event;
     uint32_t n = 0;
     for (; driver->attempt && !driver->left && attempt_next (driver->attempt, &event); n++)
-        take_event (driver, &event);
+        driver_take_event (driver, &event);
     return n;
 }
 
@@ -332,7 +332,7 @@ static uint64_t next_deadline_ms (const struct driver *driver)
     return hello_ms < next_ms ? hello_ms : next_ms;
 }
 
-static void pass (void *owner)
+static void driver_pass (void *owner)
 {
     struct driver *driver = owner;
     /* Before the attempt and the sockets: a worker that slept past its lease kills first, then seals and hears. */
@@ -349,7 +349,7 @@ static void pass (void *owner)
     loop_set_deadline (driver->loop, more ? 0 : next_deadline_ms (driver));
 }
 
-static void on_signal (void *owner, int signal_number, int64_t pid, int value)
+static void driver_on_signal (void *owner, int signal_number, int64_t pid, int value)
 {
     struct driver *driver = owner;
     (void) pid;
@@ -389,7 +389,7 @@ static void on_frame (void *owner, int fd, uint32_t events)
 
 /* ---- life ---- */
 
-static void recall (void *owner, const struct result *result)
+static void driver_recall (void *owner, const struct result *result)
 {
     struct driver *driver = owner;
     member_recall (driver->member, result);
@@ -418,13 +418,13 @@ static int contain_programs (struct driver *driver, struct err *err)
     return 0;
 }
 
-static int open_all (struct driver *driver, const char *version, struct err *err)
+static int driver_open_all (struct driver *driver, const char *version, struct err *err)
 {
     const struct join_config *join = driver->join;
     struct text run_id = { (const char *) join->run_id, RUN_ID_BYTES };
     struct err damage = { 0 };
     driver->loop = loop_open (err);
-    if (!driver->loop || loop_watch_signals (driver->loop, signals, on_signal, driver, err) < 0)
+    if (!driver->loop || loop_watch_signals (driver->loop, signals, driver_on_signal, driver, err) < 0)
         return -1;
     if (contain_programs (driver, err) < 0)
         return -1;
@@ -435,7 +435,7 @@ static int open_all (struct driver *driver, const char *version, struct err *err
     driver->member = member_create (text_of (join->host), run_id, text_of (version), join->pid, join->pid_start,
                                     text_of (join->boot_id));
     driver->sender.member = driver->member;
-    if (result_store_recall (join->directory, recall, driver, &damage) < 0)
+    if (result_store_recall (join->directory, driver_recall, driver, &damage) < 0)
         log_print (driver->log, "a result on disk cannot be read and was moved away: %s", damage.text);
     driver->context = (struct attempt_context){ .host = text_of (join->host),
                                                 .run_hex = text_of (join->run_hex),
@@ -444,11 +444,11 @@ static int open_all (struct driver *driver, const char *version, struct err *err
                                                 .fetch = send_fetch,
                                                 .owner = driver };
     memcpy (driver->context.trusted, join->trusted, sizeof join->trusted);
-    loop_set_iteration_fn (driver->loop, pass, driver);
+    loop_set_iteration_fn (driver->loop, driver_pass, driver);
     return 0;
 }
 
-static void close_all (struct driver *driver)
+static void driver_close_all (struct driver *driver)
 {
     attempt_destroy (driver->attempt);
     exec_set_containment (NULL);
@@ -471,9 +471,9 @@ int driver_run (const struct join_config *join, const char *version, const struc
     sender_init (&driver.sender, join, log);
     member_outbox_init (&driver.outbox);
     signal (SIGPIPE, SIG_IGN);
-    int rc = open_all (&driver, version, err);
+    int rc = driver_open_all (&driver, version, err);
     if (rc == 0)
         rc = loop_run (driver.loop, err);
-    close_all (&driver);
+    driver_close_all (&driver);
     return rc;
 }

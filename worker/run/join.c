@@ -20,7 +20,7 @@
 
 /* ---- the line ---- */
 
-static int take_text (const json_t *line, const char *member, char *out, size_t out_bytes, struct err *err)
+static int join_take_text (const json_t *line, const char *member, char *out, size_t out_bytes, struct err *err)
 {
     const json_t *value = json_object_get (line, member);
     struct text text = { json_string_value (value), (uint32_t) json_string_length (value) };
@@ -29,7 +29,7 @@ static int take_text (const json_t *line, const char *member, char *out, size_t 
     return 0;
 }
 
-static int take_port (const json_t *line, const char *member, uint16_t *port, struct err *err)
+static int join_take_port (const json_t *line, const char *member, uint16_t *port, struct err *err)
 {
     const json_t *value = json_object_get (line, member);
     json_int_t number = json_integer_value (value);
@@ -73,7 +73,7 @@ static int take_slice (struct join_config *join, const json_t *line, struct err 
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
     if (!json_object_get (line, "slice"))
         return 0;
-    if (take_text (line, "slice", join->slice, sizeof join->slice, err) < 0)
+    if (join_take_text (line, "slice", join->slice, sizeof join->slice, err) < 0)
         return -1;
     return strspn (join->slice, letters) == strlen (join->slice)
                ? 0
@@ -82,32 +82,32 @@ static int take_slice (struct join_config *join, const json_t *line, struct err 
 
 static int take_places (struct join_config *join, const json_t *line, struct err *err)
 {
-    if (take_text (line, "host", join->host, sizeof join->host, err) < 0)
+    if (join_take_text (line, "host", join->host, sizeof join->host, err) < 0)
         return -1;
     if (!host_name_valid (text_of (join->host)))
         return err_set (err, ERR_PARSE, "launch line: host: expected a host name");
     if (take_slice (join, line, err) < 0)
         return -1;
-    if (take_text (line, "address", join->address, sizeof join->address, err) < 0)
+    if (join_take_text (line, "address", join->address, sizeof join->address, err) < 0)
         return -1;
-    if (take_text (line, "directory", join->directory, sizeof join->directory, err) < 0)
+    if (join_take_text (line, "directory", join->directory, sizeof join->directory, err) < 0)
         return -1;
     if (join->directory[0] != '/')
         return err_set (err, ERR_PARSE, "launch line: directory: expected an absolute path");
     if (take_flag (line, "tied", &join->tied, err) < 0)
         return -1;
-    if (take_port (line, "control_port", &join->control_port, err) < 0)
+    if (join_take_port (line, "control_port", &join->control_port, err) < 0)
         return -1;
-    return take_port (line, "bulk_port", &join->bulk_port, err);
+    return join_take_port (line, "bulk_port", &join->bulk_port, err);
 }
 
-static int take_line (struct join_config *join, const json_t *line, struct err *err)
+static int join_take_line (struct join_config *join, const json_t *line, struct err *err)
 {
     if (json_integer_value (json_object_get (line, "protocol")) != 1)
         return err_set (err, ERR_REFUSED, "launch line: protocol: expected 1, the only one that this worker speaks");
-    if (take_text (line, "run", join->run_hex, sizeof join->run_hex, err) < 0 || parse_run (join, err) < 0)
+    if (join_take_text (line, "run", join->run_hex, sizeof join->run_hex, err) < 0 || parse_run (join, err) < 0)
         return -1;
-    if (take_text (line, "key", join->hub_key, sizeof join->hub_key, err) < 0)
+    if (join_take_text (line, "key", join->hub_key, sizeof join->hub_key, err) < 0)
         return -1;
     if (strlen (join->hub_key) != LINK_KEY_BYTES - 1)
         return err_set (err, ERR_PARSE, "launch line: key: expected %d characters", LINK_KEY_BYTES - 1);
@@ -119,7 +119,7 @@ int join_parse (struct join_config *join, struct text line, struct err *err)
     json_error_t why;
     struct join_config parsed = { 0 };
     json_t *json = json_loadb (line.len ? line.ptr : "", line.len, JSON_REJECT_DUPLICATES, &why);
-    int rc = json_is_object (json) ? take_line (&parsed, json, err)
+    int rc = json_is_object (json) ? join_take_line (&parsed, json, err)
                                    : err_set (err, ERR_PARSE, "launch line: expected a JSON object");
     json_decref (json);
     if (rc == 0)
@@ -130,7 +130,7 @@ int join_parse (struct join_config *join, struct text line, struct err *err)
 /* ---- the exchange ---- */
 
 /* One line of at most `out_bytes - 1` bytes, byte by byte: what follows it is not ours to take. */
-static int read_line (int fd, char *out, size_t out_bytes, const char *what, struct err *err)
+static int join_read_line (int fd, char *out, size_t out_bytes, const char *what, struct err *err)
 {
     uint64_t until_ms = clock_boot_ms () + JOIN_WAIT_MS;
     for (size_t len = 0; len < out_bytes - 1; len++) {
@@ -154,7 +154,7 @@ static int read_line (int fd, char *out, size_t out_bytes, const char *what, str
     return err_set (err, ERR_LIMIT, "%s is longer than %zu bytes", what, out_bytes - 2);
 }
 
-static int answer (const struct join_config *join, int fd, const char *version, struct err *err)
+static int join_answer (const struct join_config *join, int fd, const char *version, struct err *err)
 {
     json_t *line = json_pack ("{s:i, s:s, s:I, s:I, s:s}", "sliceup-worker", 1, "key", join->keys.public_key, "pid",
                               (json_int_t) join->pid, "pid_start", (json_int_t) join->pid_start, "version", version);
@@ -176,12 +176,13 @@ int join_fill_process (struct join_config *join, struct err *err)
 int join_exchange_launch_line (struct join_config *join, int in_fd, int out_fd, const char *version, struct err *err)
 {
     char line[JOIN_LINE_MAX_BYTES], go[4];
-    if (read_line (in_fd, line, sizeof line, "the launch line", err) < 0 || join_parse (join, text_of (line), err) < 0)
+    if (join_read_line (in_fd, line, sizeof line, "the launch line", err) < 0 ||
+        join_parse (join, text_of (line), err) < 0)
         return -1;
     if (join_fill_process (join, err) < 0)
         return -1;
     link_keys_make (&join->keys);
-    if (answer (join, out_fd, version, err) < 0 || read_line (in_fd, go, sizeof go, "GO", err) < 0)
+    if (join_answer (join, out_fd, version, err) < 0 || join_read_line (in_fd, go, sizeof go, "GO", err) < 0)
         return -1;
     return strcmp (go, "GO") == 0 ? 0 : err_set (err, ERR_REFUSED, "expected GO on standard input");
 }

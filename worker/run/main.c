@@ -61,7 +61,7 @@ static const char usage[] =
 
 /* ---- arguments ---- */
 
-static bool take_option (int argc, char **argv, int *i, const char *name, const char **value)
+static bool worker_take_option (int argc, char **argv, int *i, const char *name, const char **value)
 {
     size_t len = strlen (name);
     if (strncmp (argv[*i], name, len) != 0)
@@ -75,13 +75,13 @@ static bool take_option (int argc, char **argv, int *i, const char *name, const 
     return **value != '\0';
 }
 
-static int take_arguments (struct join_loop *join_loop, int argc, char **argv, struct err *err)
+static int worker_take_arguments (struct join_loop *join_loop, int argc, char **argv, struct err *err)
 {
     const char *wait = NULL;
     for (int i = 1; i < argc; i++) {
-        if (take_option (argc, argv, &i, "--ticket", &join_loop->file) ||
-            take_option (argc, argv, &i, "--directory", &join_loop->directory) ||
-            take_option (argc, argv, &i, "--wait", &wait))
+        if (worker_take_option (argc, argv, &i, "--ticket", &join_loop->file) ||
+            worker_take_option (argc, argv, &i, "--directory", &join_loop->directory) ||
+            worker_take_option (argc, argv, &i, "--wait", &wait))
             continue;
         if (strcmp (argv[i], "--stay") != 0)
             return err_set (err, ERR_USAGE, "join: '%s' is not an option of join, or its value is missing", argv[i]);
@@ -100,8 +100,8 @@ static int take_arguments (struct join_loop *join_loop, int argc, char **argv, s
 
 /* ---- places ---- */
 
-static int place (const struct join_loop *join_loop, const char *kind, const char *name, char *out, size_t out_bytes,
-                  struct err *err)
+static int worker_place (const struct join_loop *join_loop, const char *kind, const char *name, char *out,
+                         size_t out_bytes, struct err *err)
 {
     int len = snprintf (out, out_bytes, "%s/%s/%s/%s", join_loop->directory, kind, name, join_loop->ticket.host);
     if (len < 0 || (size_t) len >= out_bytes)
@@ -120,7 +120,7 @@ static int get_ready (struct join_loop *join_loop, struct err *err)
     if (ticket_load (&join_loop->ticket, join_loop->file, err) < 0 ||
         join_enter_directory (join_loop->directory, err) < 0)
         return -1;
-    if (place (join_loop, "seats", join_loop->ticket.slice, instance_lock, sizeof instance_lock, err) < 0)
+    if (worker_place (join_loop, "seats", join_loop->ticket.slice, instance_lock, sizeof instance_lock, err) < 0)
         return -1;
     return folder_make (instance_lock, 0700, err) < 0 ? -1 : instance_lock_take_over (instance_lock, err);
 }
@@ -144,7 +144,7 @@ static int fill_join (const struct join_loop *join_loop, struct join_config *joi
 
 static int serve_run (const struct join_loop *join_loop, struct join_config *join, struct err *err)
 {
-    if (place (join_loop, "runs", join->run_hex, join->directory, sizeof join->directory, err) < 0 ||
+    if (worker_place (join_loop, "runs", join->run_hex, join->directory, sizeof join->directory, err) < 0 ||
         join_enter_directory (join->directory, err) < 0)
         return -1;
     join_show_in_ps (join);
@@ -154,7 +154,7 @@ static int serve_run (const struct join_loop *join_loop, struct join_config *joi
     return driver_run (join, join_loop->version, &join_loop->log, err);
 }
 
-static int serve (const struct join_loop *join_loop)
+static int worker_serve (const struct join_loop *join_loop)
 {
     struct join_config join = { 0 };
     struct err err = { 0 };
@@ -177,7 +177,7 @@ static void serve_in_child (const struct join_loop *join_loop, pid_t parent, con
     if (prctl (PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid () != parent)
         exit (STATUS_COULD_NOT);
     sigprocmask (SIG_SETMASK, before, NULL);
-    exit (serve (join_loop));
+    exit (worker_serve (join_loop));
 }
 
 /* Until the child is gone, or for `most_ms` when there is none (0). True: this process was told to end. */
@@ -233,7 +233,7 @@ static int join_loop_main (int argc, char **argv, const char *version)
                                    .log = { .to = stderr, .program = "sliceup-worker" } };
     struct err err = { 0 };
     int status = STATUS_COULD_NOT;
-    if (take_arguments (&join_loop, argc, argv, &err) < 0) {
+    if (worker_take_arguments (&join_loop, argc, argv, &err) < 0) {
         log_print (&join_loop.log, "%s", err.text);
         fputs (usage, stderr);
         return STATUS_USAGE;
@@ -241,7 +241,7 @@ static int join_loop_main (int argc, char **argv, const char *version)
     if (get_ready (&join_loop, &err) < 0)
         log_print (&join_loop.log, "%s", err.text);
     else
-        status = join_loop.stay ? stay (&join_loop) : serve (&join_loop);
+        status = join_loop.stay ? stay (&join_loop) : worker_serve (&join_loop);
     explicit_bzero (&join_loop.ticket.keys, sizeof join_loop.ticket.keys);
     return status;
 }

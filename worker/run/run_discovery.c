@@ -52,7 +52,7 @@ static void say_hello (struct wait *wait, uint64_t now_ms)
     wait->hello_ms = now_ms + wait->hello_wait_ms;
 }
 
-static void take_run (struct wait *wait, struct text run_id)
+static void run_discovery_take_run (struct wait *wait, struct text run_id)
 {
     struct join_config *join = wait->join;
     memcpy (join->run_id, run_id.ptr, RUN_ID_BYTES);
@@ -67,7 +67,7 @@ static bool names_a_run (const struct msg *msg)
     return msg->run_id.len == RUN_ID_BYTES && memcmp (msg->run_id.ptr, no_run, RUN_ID_BYTES) != 0;
 }
 
-static int receive (struct wait *wait, struct err *err)
+static int run_discovery_receive (struct wait *wait, struct err *err)
 {
     struct text bytes;
     struct work_budget budget = work_budget_begin (FRAMES_AT_ONCE, RECEIVE_MS);
@@ -81,12 +81,12 @@ static int receive (struct wait *wait, struct err *err)
             return err_set (err, ERR_REFUSED, "the coordinator refuses this worker: %.*s",
                             TEXT_ARG (msg.of.refuse.why));
         else if (msg.kind == MSG_REHELLO && names_a_run (&msg))
-            take_run (wait, msg.run_id);
+            run_discovery_take_run (wait, msg.run_id);
     }
     return 0;
 }
 
-static void tell (struct wait *wait, uint64_t now_ms)
+static void run_discovery_tell (struct wait *wait, uint64_t now_ms)
 {
     char since[DURATION_TEXT_BYTES];
     if (now_ms < wait->tell_ms)
@@ -97,7 +97,7 @@ static void tell (struct wait *wait, uint64_t now_ms)
     wait->tell_ms = now_ms + TELL_MS;
 }
 
-static int give_up (const struct wait *wait, struct err *err)
+static int run_discovery_give_up (const struct wait *wait, struct err *err)
 {
     return err_set (err, ERR_STATE,
                     "there was no run for host %s: no coordinator of its slice answers at %s, port %u, or that "
@@ -122,15 +122,15 @@ static int wait_for_run (struct wait *wait, uint64_t wait_ms, struct err *err)
 {
     for (;;) {
         uint64_t now_ms = clock_boot_ms ();
-        if (receive (wait, err) < 0)
+        if (run_discovery_receive (wait, err) < 0)
             return -1;
         if (wait->came)
             return RUN_DISCOVERY_CAME;
         if (told_to_end (wait))
             return RUN_DISCOVERY_GIVEN_UP;
         if (wait_ms && now_ms - wait->began_ms >= wait_ms)
-            return give_up (wait, err);
-        tell (wait, now_ms);
+            return run_discovery_give_up (wait, err);
+        run_discovery_tell (wait, now_ms);
         if (now_ms >= wait->hello_ms) {
             say_hello (wait, now_ms);
             continue; /* sending may have used up the edge of a frame that came */
@@ -174,28 +174,28 @@ int run_discovery_wait (struct join_config *join, const char *version, uint64_t 
 
 /* ---- ticket ---- */
 
-static bool take_text (const json_t *object, const char *name, char *out, size_t out_bytes)
+static bool run_discovery_take_text (const json_t *object, const char *name, char *out, size_t out_bytes)
 {
     const json_t *value = json_object_get (object, name);
     struct text text = { json_string_value (value), (uint32_t) json_string_length (value) };
     return json_is_string (value) && text.len > 0 && text_to_c (text, out, out_bytes);
 }
 
-static bool take_name (const json_t *object, const char *name, char *out, size_t out_bytes)
+static bool run_discovery_take_name (const json_t *object, const char *name, char *out, size_t out_bytes)
 {
-    return take_text (object, name, out, out_bytes) && host_name_valid (text_of (out));
+    return run_discovery_take_text (object, name, out, out_bytes) && host_name_valid (text_of (out));
 }
 
-static bool take_port (const json_t *object, const char *name, uint16_t *port)
+static bool run_discovery_take_port (const json_t *object, const char *name, uint16_t *port)
 {
     json_int_t number = json_integer_value (json_object_get (object, name));
     *port = (uint16_t) number;
     return number > 0 && number <= UINT16_MAX;
 }
 
-static bool take_key (const json_t *object, const char *name, char out[LINK_KEY_BYTES])
+static bool run_discovery_take_key (const json_t *object, const char *name, char out[LINK_KEY_BYTES])
 {
-    return take_text (object, name, out, LINK_KEY_BYTES) && strlen (out) == LINK_KEY_BYTES - 1;
+    return run_discovery_take_text (object, name, out, LINK_KEY_BYTES) && strlen (out) == LINK_KEY_BYTES - 1;
 }
 
 /* The member that is not what it should be; NULL: all are. */
@@ -203,24 +203,24 @@ static const char *take_all (const json_t *object, struct ticket *ticket)
 {
     if (json_integer_value (json_object_get (object, "sliceup-ticket")) != 1)
         return "sliceup-ticket";
-    if (!take_name (object, "slice", ticket->slice, sizeof ticket->slice))
+    if (!run_discovery_take_name (object, "slice", ticket->slice, sizeof ticket->slice))
         return "slice";
-    if (!take_name (object, "host", ticket->host, sizeof ticket->host))
+    if (!run_discovery_take_name (object, "host", ticket->host, sizeof ticket->host))
         return "host";
-    if (!take_text (object, "address", ticket->address, sizeof ticket->address))
+    if (!run_discovery_take_text (object, "address", ticket->address, sizeof ticket->address))
         return "address";
-    if (!take_port (object, "control_port", &ticket->control_port))
+    if (!run_discovery_take_port (object, "control_port", &ticket->control_port))
         return "control_port";
-    if (!take_port (object, "bulk_port", &ticket->bulk_port))
+    if (!run_discovery_take_port (object, "bulk_port", &ticket->bulk_port))
         return "bulk_port";
-    if (!take_key (object, "coordinator_key", ticket->coordinator_key))
+    if (!run_discovery_take_key (object, "coordinator_key", ticket->coordinator_key))
         return "coordinator_key";
-    if (!take_key (object, "public_key", ticket->keys.public_key))
+    if (!run_discovery_take_key (object, "public_key", ticket->keys.public_key))
         return "public_key";
-    return take_key (object, "secret_key", ticket->keys.secret_key) ? NULL : "secret_key";
+    return run_discovery_take_key (object, "secret_key", ticket->keys.secret_key) ? NULL : "secret_key";
 }
 
-static int parse (const struct buf *file, const char *path, struct ticket *ticket, struct err *err)
+static int run_discovery_parse (const struct buf *file, const char *path, struct ticket *ticket, struct err *err)
 {
     json_t *object = json_loadb ((const char *) file->ptr, file->len, JSON_REJECT_DUPLICATES, NULL);
     const char *wrong = json_is_object (object) ? take_all (object, ticket) : NULL;
@@ -243,7 +243,7 @@ int ticket_load (struct ticket *ticket, const char *path, struct err *err)
     buf_init (&file, TICKET_FILE_MAX_BYTES);
     int rc = private_file_read (path, &file, err);
     if (rc == 0)
-        rc = parse (&file, path, &found, err);
+        rc = run_discovery_parse (&file, path, &found, err);
     if (rc == 0)
         *ticket = found;
     if (file.ptr)

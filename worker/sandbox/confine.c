@@ -103,7 +103,7 @@ static void socket_probe_close (struct socket_probe *probe)
 
 enum { ENTRIES_TRIED = 48, DEPTH_TRIED = 3 };
 
-static bool create (const char *folder)
+static bool confine_create (const char *folder)
 {
     char path[PATH_MAX];
     if (snprintf (path, sizeof path, "%s/.tried-%d", folder, (int) getpid ()) >= (int) sizeof path)
@@ -206,7 +206,7 @@ static uint32_t sliceup_files_probe (const struct confine_paths *paths, const ch
         struct stat at;
         uint32_t here = 0;
         bool folder = lstat (path, &at) == 0 && S_ISDIR (at.st_mode);
-        here |= folder && create (path) ? PROBE_BIT (PROBE_OWN_CREATE) : 0;
+        here |= folder && confine_create (path) ? PROBE_BIT (PROBE_OWN_CREATE) : 0;
         here |= (folder ? writes_in (&look, path, 0) : writes (path)) ? PROBE_BIT (PROBE_OWN_WRITE) : 0;
         here |= moves && can_move_with_all_above (paths, path) ? PROBE_BIT (PROBE_OWN_RENAME) : 0;
         *where = here ? path : *where;
@@ -326,7 +326,7 @@ static void add_list (struct buf *out, const char *lead, const struct text *item
         buf_printf (out, "%s%.*s", i ? between : lead, TEXT_ARG (items[i]));
 }
 
-static void refuse (struct stage *stage, enum owner owner, const char *sentence)
+static void confine_refuse (struct stage *stage, enum owner owner, const char *sentence)
 {
     stage->report.ready = false;
     stage->report.owner = owner;
@@ -347,11 +347,11 @@ static void refuse_level (struct stage *stage)
     add_list (&why, "; programs can still write in these ways: ", report->view.open_ways.items,
               report->view.open_ways.n, ", ");
     add_list (&why, "; ", stage->sandbox.notes, stage->sandbox.notes_n, "; ");
-    refuse (stage, OWNER_CACHE, buf_c (&why));
+    confine_refuse (stage, OWNER_CACHE, buf_c (&why));
     buf_release (&why);
 }
 
-static void judge (struct stage *stage)
+static void confine_judge (struct stage *stage)
 {
     struct confine_report *report = &stage->report;
     report->reached = write_probe_best_level (stage->sandbox.levels, 0);
@@ -364,20 +364,21 @@ static void judge (struct stage *stage)
     if (report->view.level < stage->args.least)
         refuse_level (stage);
     else if (stage->cache_paths.own && !own_is_writable (stage))
-        refuse (stage, OWNER_CACHE,
-                text_format (&stage->arena, "the generation that this host is to write, %s, cannot be written: %s",
-                             stage->cache_paths.own, strerror (errno))
-                    .ptr);
+        confine_refuse (stage, OWNER_CACHE,
+                        text_format (&stage->arena,
+                                     "the generation that this host is to write, %s, cannot be written: %s",
+                                     stage->cache_paths.own, strerror (errno))
+                            .ptr);
     else if (stage->args.overlay && !stage->sandbox.own_mounts)
-        refuse (stage, OWNER_CACHE,
-                text_format (&stage->arena,
-                             "cache.overlay needs a mount namespace, which is not "
-                             "possible here: %.*s",
-                             TEXT_ARG (stage->sandbox.notes[0]))
-                    .ptr);
+        confine_refuse (stage, OWNER_CACHE,
+                        text_format (&stage->arena,
+                                     "cache.overlay needs a mount namespace, which is not "
+                                     "possible here: %.*s",
+                                     TEXT_ARG (stage->sandbox.notes[0]))
+                            .ptr);
 }
 
-static void print (const struct confine_report *report)
+static void confine_print (const struct confine_report *report)
 {
     printf ("level %s\nreached %s\nmount %.*s\n", enum_name_of (&enforcement_names, report->view.level),
             enum_name_of (&enforcement_names, report->reached), TEXT_ARG (report->view.mount));
@@ -389,17 +390,17 @@ static void print (const struct confine_report *report)
         printf ("problem %.*s\n", TEXT_ARG (report->problem));
 }
 
-static int tell (const struct stage *stage, struct err *err)
+static int confine_tell (const struct stage *stage, struct err *err)
 {
     if (stage->args.report_fd >= 0)
         return packet_send (stage->args.report_fd, &confine_report_record, &stage->report, err);
-    print (&stage->report);
+    confine_print (&stage->report);
     return fflush (stdout) ? err_errno (err, ERR_IO, "cannot write to standard output") : 0;
 }
 
 /* ---- the stage ---- */
 
-static int prepare (struct stage *stage, int argc, char **argv, struct err *err)
+static int confine_prepare (struct stage *stage, int argc, char **argv, struct err *err)
 {
     if (confine_args_read (argc, argv, &stage->args, err) < 0)
         return EXIT_USAGE;
@@ -422,7 +423,7 @@ static void enter (struct stage *stage)
     socket_probe_open (&stage->socket_probe, stage->cache_paths.scratch);
     confine_sandbox_enter (&stage->args, &stage->cache_paths, &restrictions, &stage->arena, &stage->sandbox);
     try_probes (stage);
-    judge (stage);
+    confine_judge (stage);
 }
 
 /* Only comes back when it failed. */
@@ -430,34 +431,35 @@ static void become (struct stage *stage)
 {
     confine_args_restore_environ (environ);
     execve (stage->args.program[0], stage->args.program + 1, environ);
-    refuse (stage, OWNER_PROGRAM,
-            text_format (&stage->arena, "executing %.300s failed: %s", stage->args.program[0], strerror (errno)).ptr);
+    confine_refuse (
+        stage, OWNER_PROGRAM,
+        text_format (&stage->arena, "executing %.300s failed: %s", stage->args.program[0], strerror (errno)).ptr);
 }
 
-static int run (struct stage *stage, int argc, char **argv, struct err *err)
+static int confine_run (struct stage *stage, int argc, char **argv, struct err *err)
 {
-    int status = prepare (stage, argc, argv, err);
+    int status = confine_prepare (stage, argc, argv, err);
     if (status == EXIT_TOLD)
         enter (stage);
     else
-        refuse (stage, OWNER_CACHE, err->text);
+        confine_refuse (stage, OWNER_CACHE, err->text);
     if (status == EXIT_USAGE && stage->args.report_fd < 0)
         return status;
-    if (tell (stage, err) < 0)
+    if (confine_tell (stage, err) < 0)
         return EXIT_COULD_NOT;
     if (!stage->report.ready)
         return status ? status : EXIT_LESS;
     if (!stage->args.program)
         return EXIT_TOLD;
     become (stage);
-    return tell (stage, err) < 0 ? EXIT_COULD_NOT : EXIT_LESS;
+    return confine_tell (stage, err) < 0 ? EXIT_COULD_NOT : EXIT_LESS;
 }
 
 int confine_main (int argc, char **argv)
 {
     static struct stage stage; /* large, and there is one */
     struct err err = { 0 };
-    int status = run (&stage, argc, argv, &err);
+    int status = confine_run (&stage, argc, argv, &err);
     if (status == EXIT_USAGE || status == EXIT_COULD_NOT)
         fprintf (stderr, "sliceup-worker: confine: %s\n", err.text);
     /* Not exit: what runs at the end of a sanitized process needs rights that were given up. */

@@ -4,7 +4,7 @@
 
 enum { ABI_ANY = INT32_MAX, DESCRIPTOR_MAX = 1 << 20 };
 
-static bool is_path (const char *text)
+static bool confine_args_is_path (const char *text)
 {
     size_t len = strlen (text);
     return text[0] == '/' && len > 1 && len <= PATH_MAX_BYTES && !strstr (text, "/../") &&
@@ -13,20 +13,21 @@ static bool is_path (const char *text)
 
 static int take_path (const char *name, const char *value, const char **out, struct err *err)
 {
-    if (!is_path (value))
+    if (!confine_args_is_path (value))
         return err_set (err, ERR_USAGE, "%s is \"%.200s\"; expected an absolute path without \"..\"", name, value);
     *out = value;
     return 0;
 }
 
-static int take_word (const char *name, const char *value, const struct enum_names *of, uint32_t *out, struct err *err)
+static int confine_args_take_word (const char *name, const char *value, const struct enum_names *of, uint32_t *out,
+                                   struct err *err)
 {
     if (!enum_value_of (of, text_of (value), out))
         return err_set (err, ERR_USAGE, "%s is \"%.40s\", which is not a value that it can have", name, value);
     return 0;
 }
 
-static int take_number (const char *name, const char *value, int *out, struct err *err)
+static int confine_args_take_number (const char *name, const char *value, int *out, struct err *err)
 {
     uint64_t number;
     if (!text_to_u64 (text_of (value), &number) || number > DESCRIPTOR_MAX)
@@ -43,7 +44,7 @@ static int take_listed (const char *name, const char *value, const char **list, 
     return take_path (name, value, &list[(*n)++], err);
 }
 
-static int take_option (struct confine_args *args, const char *name, const char *value, struct err *err)
+static int confine_args_take_option (struct confine_args *args, const char *name, const char *value, struct err *err)
 {
     const struct {
         const char *name;
@@ -57,15 +58,15 @@ static int take_option (struct confine_args *args, const char *name, const char 
         if (strcmp (name, paths[i].name) == 0)
             return take_path (name, value, paths[i].at, err);
     if (strcmp (name, "--role") == 0)
-        return take_word (name, value, &cache_role_names, (uint32_t *) &args->role, err);
+        return confine_args_take_word (name, value, &cache_role_names, (uint32_t *) &args->role, err);
     if (strcmp (name, "--least") == 0)
-        return take_word (name, value, &enforcement_names, (uint32_t *) &args->least, err);
+        return confine_args_take_word (name, value, &enforcement_names, (uint32_t *) &args->least, err);
     if (strcmp (name, "--most") == 0)
-        return take_word (name, value, &enforcement_names, (uint32_t *) &args->most, err);
+        return confine_args_take_word (name, value, &enforcement_names, (uint32_t *) &args->most, err);
     if (strcmp (name, "--landlock-abi") == 0)
-        return take_number (name, value, &args->landlock_abi, err);
+        return confine_args_take_number (name, value, &args->landlock_abi, err);
     if (strcmp (name, "--report") == 0)
-        return take_number (name, value, &args->report_fd, err);
+        return confine_args_take_number (name, value, &args->report_fd, err);
     if (strcmp (name, "--writable") == 0)
         return take_listed (name, value, args->writable, &args->writable_n, WRITABLE_MAX, err);
     if (strcmp (name, "--protected") == 0)
@@ -75,7 +76,7 @@ static int take_option (struct confine_args *args, const char *name, const char 
     return err_set (err, ERR_USAGE, "%.40s is not an option of confine", name);
 }
 
-static int check (const struct confine_args *args, struct err *err)
+static int confine_args_check (const struct confine_args *args, struct err *err)
 {
     bool apart = args->role == CACHE_ROLE_NONE;
     if (!args->root || !args->bundle || !args->scratch)
@@ -105,13 +106,13 @@ int confine_args_read (int argc, char **argv, struct confine_args *out, struct e
         }
         if (i + 1 == argc)
             return err_set (err, ERR_USAGE, "%.40s needs a value", argv[i]);
-        if (take_option (out, argv[i], argv[i + 1], err) < 0)
+        if (confine_args_take_option (out, argv[i], argv[i + 1], err) < 0)
             return -1;
         i += 2;
     }
     if (i < argc)
         out->program = argv + i + 1;
-    return i + 1 == argc ? err_set (err, ERR_USAGE, "there is no program after --") : check (out, err);
+    return i + 1 == argc ? err_set (err, ERR_USAGE, "there is no program after --") : confine_args_check (out, err);
 }
 
 void confine_args_restore_environ (char **envp)

@@ -79,7 +79,7 @@ static int resolve_generation (const struct confine_args *args, struct arena *ar
     return !args->base ? 0 : resolve (args->base, "the generation to start from", arena, &out->base, err);
 }
 
-static int look (struct confine_cache_paths *out, struct err *err)
+static int confine_cache_paths_look (struct confine_cache_paths *out, struct err *err)
 {
     struct statvfs at;
     if (statvfs (out->root, &at) < 0)
@@ -118,7 +118,7 @@ int confine_cache_paths_resolve (const struct confine_args *args, struct arena *
             "%.200s is inside the cache root %.200s, where programs may not write: choose another cache.root",
             out->scratch, out->root);
     if (resolve_bundle (args, arena, out, err) < 0 || resolve_place (args, arena, out, err) < 0 ||
-        resolve_generation (args, arena, out, err) < 0 || look (out, err) < 0)
+        resolve_generation (args, arena, out, err) < 0 || confine_cache_paths_look (out, err) < 0)
         return -1;
     find_hidden (args, arena, out);
     return confine_paths_find (args, out->root, out->directory, out->scratch, out->own, arena, &out->paths, err);

@@ -383,7 +383,7 @@ static int close_kernel (struct err *err)
 }
 
 /* A private folder over the worker's own, so that the generation can be mounted in place of the link to it. */
-static int show (struct mounts *mounts, bool overlay, struct err *err)
+static int confine_mounts_show (struct mounts *mounts, bool overlay, struct err *err)
 {
     const struct confine_cache_paths *cache_paths = mounts->cache_paths;
     if (!cache_paths->place)
@@ -413,7 +413,7 @@ int confine_mounts_enter (const struct confine_cache_paths *cache_paths, bool ov
     if (rc == 0)
         rc = make_dev (&mounts, err);
     if (rc == 0)
-        rc = show (&mounts, overlay, err);
+        rc = confine_mounts_show (&mounts, overlay, err);
     if (rc == 0)
         rc = hide (&mounts, err);
     if (rc == 0 && privileged)

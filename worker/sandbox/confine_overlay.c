@@ -14,7 +14,7 @@
 #define LAYER "/.cache-layer"
 enum { DEPTH_MAX = 32, OPTIONS_BYTES = 160 };
 
-static int open_folder (const char *path, struct err *err)
+static int confine_overlay_open_folder (const char *path, struct err *err)
 {
     int fd = open (path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     return fd < 0 ? err_errno (err, ERR_IO, "cannot open %.300s", path) : fd;
@@ -41,8 +41,9 @@ int confine_overlay_mount (const char *generation, const char *scratch, const ch
     const char *work = text_format (&arena, "%s" LAYER "/work", scratch).ptr;
     int lower_fd = -1, upper_fd = -1, work_fd = -1, rc = -1;
     if (folder_make (upper, 0755, err) == 0 && folder_make (work, 0755, err) == 0 &&
-        (lower_fd = open_folder (generation, err)) >= 0 && (upper_fd = open_folder (upper, err)) >= 0 &&
-        (work_fd = open_folder (work, err)) >= 0)
+        (lower_fd = confine_overlay_open_folder (generation, err)) >= 0 &&
+        (upper_fd = confine_overlay_open_folder (upper, err)) >= 0 &&
+        (work_fd = confine_overlay_open_folder (work, err)) >= 0)
         rc = mount_on (at, lower_fd, upper_fd, work_fd, err);
     const int fds[] = { lower_fd, upper_fd, work_fd };
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
@@ -61,7 +62,7 @@ static struct {
     size_t prefix;
 } counting;
 
-static int count (const char *path, const struct stat *at, int kind, struct FTW *where)
+static int confine_overlay_count (const char *path, const struct stat *at, int kind, struct FTW *where)
 {
     (void) at;
     (void) where;
@@ -87,7 +88,7 @@ int confine_overlay_collect (const char *scratch, struct arena *arena, struct co
     counting.overlay = out;
     counting.arena = arena;
     counting.prefix = strlen (upper) + 1;
-    if (lstat (upper, &at) == 0 && S_ISDIR (at.st_mode) && nftw (upper, count, DEPTH_MAX, FTW_PHYS) < 0)
+    if (lstat (upper, &at) == 0 && S_ISDIR (at.st_mode) && nftw (upper, confine_overlay_count, DEPTH_MAX, FTW_PHYS) < 0)
         return err_errno (err, ERR_IO, "cannot list what the program wrote in %.300s", upper);
     return folder_remove (layer, err);
 }

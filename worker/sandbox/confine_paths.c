@@ -159,7 +159,7 @@ static const char *rest_below (const char *path, const char *folder)
 }
 
 /* The name of `inner` (a path within the file system) below the mount, when it shows that or a part of it. */
-static const char *name_of (const struct proc_mount *mount, const char *inner, struct arena *arena)
+static const char *confine_paths_name_of (const struct proc_mount *mount, const char *inner, struct arena *arena)
 {
     if (path_is_below (inner, mount->within)) {
         const char *below = rest_below (inner, mount->within), *point = strcmp (mount->point, "/") ? mount->point : "";
@@ -209,7 +209,7 @@ static int find_aliases (const struct proc_mounts *mounts, const char *folder, s
         const struct proc_mount *mount = &mounts->items[i];
         if (mount == own || mount->major != own->major || mount->minor != own->minor)
             continue;
-        const char *name = name_of (mount, inner, arena);
+        const char *name = confine_paths_name_of (mount, inner, arena);
         if (!name || path_is_below (name, folder) || !shows (name, &at))
             continue;
         if (*n == max)
@@ -311,7 +311,7 @@ struct way {
     uint32_t links;
 };
 
-static int too_long (const char *path, struct err *err)
+static int confine_paths_too_long (const char *path, struct err *err)
 {
     return err_set (err, ERR_LIMIT, "%.200s: the path is longer than %d bytes", path, PATH_MAX - 1);
 }
@@ -331,7 +331,7 @@ static bool is_link (const char *path)
 }
 
 /* "/a/link/rest", of which "/a/link" is looked at: its target takes the place of its name. */
-static int follow (struct way *way, const char *folder, const char *link, struct err *err)
+static int confine_paths_follow (struct way *way, const char *folder, const char *link, struct err *err)
 {
     char target[PATH_MAX], next[PATH_MAX];
     ssize_t len = readlink (link, target, sizeof target - 1);
@@ -342,7 +342,7 @@ static int follow (struct way *way, const char *folder, const char *link, struct
         return err_set (err, ERR_LIMIT, "%.200s passes through more than %d symbolic links", link, PATH_LINKS_MAX);
     int n = snprintf (next, sizeof next, "%s/%s%s", target[0] == '/' ? "" : folder, target, way->path + way->end);
     if (n < 0 || (size_t) n >= sizeof next)
-        return too_long (link, err);
+        return confine_paths_too_long (link, err);
     memcpy (way->path, next, (size_t) n + 1);
     way->end = 0;
     return 0;
@@ -358,8 +358,8 @@ static int take_link (struct way *way, const char *link, path_link_fn *fn, void 
         return 1;
     snprintf (place, sizeof place, "%s%s", strcmp (folder, "/") == 0 ? "" : folder, slash);
     if (strlen (place) >= PATH_MAX)
-        return too_long (place, err);
-    return fn (owner, place, err) != 0 ? -1 : follow (way, folder, place, err);
+        return confine_paths_too_long (place, err);
+    return fn (owner, place, err) != 0 ? -1 : confine_paths_follow (way, folder, place, err);
 }
 
 static int begin (struct way *way, const char *path, struct err *err)
@@ -368,7 +368,7 @@ static int begin (struct way *way, const char *path, struct err *err)
     if (path[0] != '/' && !getcwd (here, sizeof here))
         return err_errno (err, ERR_IO, "cannot find the current directory of this process");
     int n = snprintf (way->path, sizeof way->path, "%s%s%s", here, *here ? "/" : "", path);
-    return n < 0 || (size_t) n >= sizeof way->path ? too_long (path, err) : 0;
+    return n < 0 || (size_t) n >= sizeof way->path ? confine_paths_too_long (path, err) : 0;
 }
 
 int path_links_each (const char *path, path_link_fn *fn, void *owner, struct err *err)

@@ -168,7 +168,7 @@ static int open_for_reading (const struct grant *grant, struct err *note, struct
     return open_path (&reading, "/", 0, err);
 }
 
-static int open_all (struct grant *grant, struct err *note, struct err *err)
+static int landlock_open_all (struct grant *grant, struct err *note, struct err *err)
 {
     if (grant->paths->hidden_n && (open_for_reading (grant, note, err) < 0 || open_path (grant, "/dev", 0, err) < 0))
         return -1;
@@ -196,7 +196,7 @@ int landlock_restrict (const struct landlock_paths *paths, uint64_t rights, uint
     if (ruleset < 0)
         return err_errno (err, ERR_IO, "cannot make a Landlock ruleset");
     struct grant grant = { .paths = paths, .ruleset = ruleset, .rights = rights };
-    int rc = open_all (&grant, note, err);
+    int rc = landlock_open_all (&grant, note, err);
     if (rc == 0 && prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         rc = err_errno (err, ERR_IO, "cannot set no_new_privs");
     if (rc == 0 && syscall (SYS_landlock_restrict_self, ruleset, 0) < 0)

@@ -17,7 +17,7 @@
 
 enum { LEFT_BEHIND_S = 10 * 60 }; /* trying takes milliseconds; a storage that hangs is given up within a minute */
 
-static int fill (const char *folder, struct err *err)
+static int scratch_generation_fill (const char *folder, struct err *err)
 {
     char path[PATH_MAX];
     snprintf (path, sizeof path, "%s/" WITNESS_NAME, folder);
@@ -64,7 +64,7 @@ int scratch_generation_make (const char *folder, struct scratch_generation *fixt
     if (!mkdtemp (fixture->path)) /* pids of several workers' namespaces are the same */
         return err_errno (err, ERR_IO, "cannot make %.300s", fixture->path);
     sweep (folder, fixture);
-    if (fill (fixture->path, err) == 0)
+    if (scratch_generation_fill (fixture->path, err) == 0)
         return 0;
     (void) scratch_generation_remove (fixture, NULL); /* what matters is why it could not be filled */
     return -1;

@@ -116,7 +116,7 @@ static void close_ring (struct ring *ring)
 }
 
 /* The result of the request: a descriptor, or an errno below 0. */
-static int ask (struct ring *ring)
+static int write_probe_ask (struct ring *ring)
 {
     _Atomic uint32_t *tail = (void *) (ring->rings + ring->params.sq_off.tail);
     uint32_t *queue = (void *) (ring->rings + ring->params.sq_off.array);
@@ -136,7 +136,7 @@ static bool uring_opens (const char *path, int flags)
                                                .fd = AT_FDCWD,
                                                .open_flags = (uint32_t) flags,
                                                .addr = (uint64_t) (uintptr_t) path };
-        fd = ask (&ring);
+        fd = write_probe_ask (&ring);
     }
     close_ring (&ring);
     fd_close (fd);
@@ -182,7 +182,7 @@ struct trial {
 };
 
 /* O_RDONLY: making a name and writing are different rights (landlock(7)), and each is a way of its own. */
-static bool create (const struct trial *trial)
+static bool write_probe_create (const struct trial *trial)
 {
     int fd = open (trial->fresh, O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -204,7 +204,7 @@ static bool tmpfile_probe (const struct trial *trial)
     return opens (trial->target->folder, O_TMPFILE | O_WRONLY);
 }
 
-static bool append (const struct trial *trial)
+static bool write_probe_append (const struct trial *trial)
 {
     return opens (trial->witness, O_WRONLY | O_APPEND | O_NOFOLLOW);
 }
@@ -222,7 +222,7 @@ struct kept {
     struct stat at;
 };
 
-static bool keep (const struct trial *trial, struct kept *kept)
+static bool write_probe_keep (const struct trial *trial, struct kept *kept)
 {
     int fd = open (trial->witness, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
@@ -250,7 +250,7 @@ static void put_back (const struct trial *trial, const struct kept *kept, int fl
 static bool truncate_probe (const struct trial *trial)
 {
     struct kept kept;
-    if (!keep (trial, &kept))
+    if (!write_probe_keep (trial, &kept))
         return false;
     bool by_name = truncate (trial->witness, kept.at.st_size) == 0;
     bool by_open = !by_name && opens (trial->witness, O_RDONLY | O_TRUNC | O_NOFOLLOW);
@@ -271,7 +271,7 @@ static bool rename_probe (const struct trial *trial)
 static bool unlink_probe (const struct trial *trial)
 {
     struct kept kept;
-    if (!keep (trial, &kept))
+    if (!write_probe_keep (trial, &kept))
         return false;
     if (rmdir (trial->target->folder) < 0 && (errno == ENOTEMPTY || errno == EEXIST))
         return true;
@@ -401,16 +401,16 @@ static bool unmount (const struct trial *trial)
 static const struct {
     bool (*open_probe) (const struct trial *trial);
     bool on_witness;
-} probes[PROBES_N] = { [PROBE_CREATE] = { create, false },          [PROBE_TMPFILE] = { tmpfile_probe, false },
-                       [PROBE_APPEND] = { append, true },           [PROBE_OVERWRITE] = { overwrite, true },
-                       [PROBE_TRUNCATE] = { truncate_probe, true }, [PROBE_RENAME] = { rename_probe, true },
-                       [PROBE_UNLINK] = { unlink_probe, true },     [PROBE_CHMOD] = { chmod_probe, true },
-                       [PROBE_UTIMES] = { utimes_probe, true },     [PROBE_SETXATTR] = { setxattr_probe, true },
-                       [PROBE_SYMLINK] = { symlink_probe, false },  [PROBE_LINK] = { link_probe, true },
-                       [PROBE_MKDIR] = { mkdir_probe, false },      [PROBE_MKFIFO] = { mkfifo_probe, false },
-                       [PROBE_PROC_ROOT] = { proc_root, false },    [PROBE_WORKER_ROOT] = { worker_root, false },
-                       [PROBE_REMOUNT] = { remount, false },        [PROBE_UMOUNT] = { unmount, false },
-                       [PROBE_SETFLAGS] = { setflags_probe, true }, [PROBE_IO_URING] = { io_uring_probe, true } };
+} probes[PROBES_N] = { [PROBE_CREATE] = { write_probe_create, false }, [PROBE_TMPFILE] = { tmpfile_probe, false },
+                       [PROBE_APPEND] = { write_probe_append, true },  [PROBE_OVERWRITE] = { overwrite, true },
+                       [PROBE_TRUNCATE] = { truncate_probe, true },    [PROBE_RENAME] = { rename_probe, true },
+                       [PROBE_UNLINK] = { unlink_probe, true },        [PROBE_CHMOD] = { chmod_probe, true },
+                       [PROBE_UTIMES] = { utimes_probe, true },        [PROBE_SETXATTR] = { setxattr_probe, true },
+                       [PROBE_SYMLINK] = { symlink_probe, false },     [PROBE_LINK] = { link_probe, true },
+                       [PROBE_MKDIR] = { mkdir_probe, false },         [PROBE_MKFIFO] = { mkfifo_probe, false },
+                       [PROBE_PROC_ROOT] = { proc_root, false },       [PROBE_WORKER_ROOT] = { worker_root, false },
+                       [PROBE_REMOUNT] = { remount, false },           [PROBE_UMOUNT] = { unmount, false },
+                       [PROBE_SETFLAGS] = { setflags_probe, true },    [PROBE_IO_URING] = { io_uring_probe, true } };
 
 uint32_t write_probe_try_all (const struct write_probe_target *target)
 {

@@ -23,7 +23,7 @@
  * looks for holders of devices finds this process. */
 
 /* The first byte of an abstract name is 0. */
-static socklen_t name_of (const char *what, const char *host, struct sockaddr_un *name)
+static socklen_t client_name_of (const char *what, const char *host, struct sockaddr_un *name)
 {
     *name = (struct sockaddr_un){ .sun_family = AF_UNIX };
     int len = snprintf (name->sun_path + 1, sizeof name->sun_path - 1, "sliceup stand-in %s %.64s", what,
@@ -45,10 +45,10 @@ static pid_t holder_of (const struct sockaddr_un *name, socklen_t len)
 }
 
 /* The descriptor stays open until the process ends. False: another process has the name. */
-static bool take (const char *what, const char *host, pid_t *holder)
+static bool client_take (const char *what, const char *host, pid_t *holder)
 {
     struct sockaddr_un name;
-    socklen_t len = name_of (what, host, &name);
+    socklen_t len = client_name_of (what, host, &name);
     int fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd >= 0 && bind (fd, (const struct sockaddr *) &name, len) == 0 && listen (fd, SOMAXCONN) == 0)
         return true;
@@ -75,10 +75,10 @@ static int device_lock_take (const char *host, bool lock_file, struct refusal *r
 {
     static bool locked, opened;
     pid_t holder = 0;
-    if (lock_file && !locked && !take ("lock", host, &holder))
+    if (lock_file && !locked && !client_take ("lock", host, &holder))
         return refuse_held (holder, refusal);
     locked |= lock_file;
-    if (!opened && !take ("device", host, &holder))
+    if (!opened && !client_take ("device", host, &holder))
         return refuse (
             refusal, PJRT_UNKNOWN,
             "TPU initialization failed: open(/dev/vfio/0): Device or resource busy: Device or resource busy; Couldn't "
@@ -104,7 +104,7 @@ struct client standin_client;
 
 /* ---- making it ---- */
 
-static const char *variable (void *owner, const char *name)
+static const char *client_variable (void *owner, const char *name)
 {
     (void) owner;
     return getenv (name);
@@ -177,9 +177,9 @@ static void *take_devices (uint32_t wanted)
     return error;
 }
 
-static int prepare (struct client *client, struct refusal *refusal)
+static int client_prepare (struct client *client, struct refusal *refusal)
 {
-    const struct place_source source = { variable, metadata, NULL };
+    const struct place_source source = { client_variable, metadata, NULL };
     if (client->of_plugin)
         return refuse (
             refusal, PJRT_ABORTED,
@@ -197,7 +197,7 @@ static int prepare (struct client *client, struct refusal *refusal)
 void *client_create (struct pjrt_client_create *args)
 {
     struct refusal refusal;
-    if (prepare (&standin_client, &refusal) < 0)
+    if (client_prepare (&standin_client, &refusal) < 0)
         return refusal_error (&refusal);
     uint32_t devices = slice_grid_devices (&standin_client.place.slice);
     void *error = create_of_plugin (devices);

@@ -80,7 +80,7 @@ static int check_head (const struct exchange *exchange, const struct exchange_pe
         peer->process);
 }
 
-static void note (struct progress *progress, ssize_t moved, size_t *at)
+static void launch_note (struct progress *progress, ssize_t moved, size_t *at)
 {
     if (moved > 0)
         *at += (size_t) moved;
@@ -88,22 +88,22 @@ static void note (struct progress *progress, ssize_t moved, size_t *at)
         progress->gone = true;
 }
 
-static int serve (const struct exchange *exchange, const struct head *own, const struct exchange_peer *peer,
-                  struct progress *progress, short events, struct refusal *refusal)
+static int launch_serve (const struct exchange *exchange, const struct head *own, const struct exchange_peer *peer,
+                         struct progress *progress, short events, struct refusal *refusal)
 {
     int fd = exchange->meeting->fds[peer->process];
     if ((events & POLLOUT) && progress->sent < whole (exchange->bytes))
-        note (progress, send_part (fd, own, exchange->values, exchange->bytes, progress->sent), &progress->sent);
+        launch_note (progress, send_part (fd, own, exchange->values, exchange->bytes, progress->sent), &progress->sent);
     if (!(events & (POLLIN | POLLHUP | POLLERR)) || progress->received == whole (peer->bytes))
         return 0;
     bool had_head = progress->received >= sizeof *own;
-    note (progress, receive_part (fd, &progress->head, peer->values, peer->bytes, progress->received),
-          &progress->received);
+    launch_note (progress, receive_part (fd, &progress->head, peer->values, peer->bytes, progress->received),
+                 &progress->received);
     return !had_head && progress->received >= sizeof *own ? check_head (exchange, peer, &progress->head, refusal) : 0;
 }
 
 /* What each peer is waited for. 0: nothing more. */
-static uint32_t fill (const struct exchange *exchange, const struct progress *progress, struct pollfd *wanted)
+static uint32_t launch_fill (const struct exchange *exchange, const struct progress *progress, struct pollfd *wanted)
 {
     uint32_t open = 0;
     for (uint32_t i = 0; i < exchange->peers_n; i++) {
@@ -122,12 +122,12 @@ static int exchange_run (const struct exchange *exchange, struct refusal *refusa
     struct head own = { .magic = MAGIC, .program = exchange->program, .bytes = exchange->bytes };
     struct progress progress[PLACE_PROCESSES_MAX] = { 0 };
     struct pollfd wanted[PLACE_PROCESSES_MAX] = { 0 };
-    while (fill (exchange, progress, wanted) > 0) {
+    while (launch_fill (exchange, progress, wanted) > 0) {
         if (poll (wanted, exchange->peers_n, -1) < 0 && errno != EINTR)
             return refuse (refusal, PJRT_INTERNAL, "poll: %s", strerror (errno));
         for (uint32_t i = 0; i < exchange->peers_n; i++)
             if (wanted[i].fd >= 0 && wanted[i].revents &&
-                serve (exchange, &own, &exchange->peers[i], &progress[i], wanted[i].revents, refusal) < 0)
+                launch_serve (exchange, &own, &exchange->peers[i], &progress[i], wanted[i].revents, refusal) < 0)
                 return -1;
     }
     return 0;
@@ -175,7 +175,7 @@ static void *wait_and_destroy (void *event)
     return error ? error : second;
 }
 
-static void destroy (size_t slot, void *object)
+static void launch_destroy (size_t slot, void *object)
 {
     struct pjrt_object_args args = PJRT_ARGS (struct pjrt_object_args, object);
     args.object = object;
@@ -251,7 +251,7 @@ static struct exchange_peer *peer_of (struct launch *launch, uint32_t process)
     return &launch->peers[i];
 }
 
-static void *make_room (struct launch *launch)
+static void *launch_make_room (struct launch *launch)
 {
     for (size_t i = 0; i < launch->devices_n; i++) {
         uint32_t process = standin_client.places[client_device_number (launch->devices[i])].process;
@@ -375,7 +375,7 @@ static void *execute (struct launch *launch)
 
 /* ---- afterwards ---- */
 
-static void wait_for (void *event)
+static void launch_wait_for (void *event)
 {
     struct pjrt_object_args args = PJRT_ARGS (struct pjrt_object_args, object);
     struct pjrt_error_destroy gone = PJRT_ARGS (struct pjrt_error_destroy, error);
@@ -390,7 +390,7 @@ static void hand_over (struct launch *launch)
 {
     size_t own = 0;
     for (size_t i = 0; launch->executed && i < launch->devices_n; i++)
-        wait_for (launch->events[i]);
+        launch_wait_for (launch->events[i]);
     for (size_t i = 0; launch->executed && i < launch->devices_n; i++) {
         if (!owns (launch, i))
             continue;
@@ -408,20 +408,20 @@ static void destroy_device (struct launch *launch, size_t i)
 {
     bool own = owns (launch, i);
     for (size_t k = 0; launch->arguments[i] && !own && k < launch->args->arguments_n; k++)
-        destroy (PJRT_BUFFER_DESTROY, launch->arguments[i][k]);
+        launch_destroy (PJRT_BUFFER_DESTROY, launch->arguments[i][k]);
     for (size_t k = 0; launch->outputs[i] && launch->executed && k < launch->outputs_n; k++)
-        destroy (PJRT_BUFFER_DESTROY, launch->outputs[i][k]);
+        launch_destroy (PJRT_BUFFER_DESTROY, launch->outputs[i][k]);
     if (launch->executed)
-        destroy (PJRT_EVENT_DESTROY, launch->events[i]);
+        launch_destroy (PJRT_EVENT_DESTROY, launch->events[i]);
     free (launch->arguments[i]);
     free (launch->outputs[i]);
 }
 
-static void release (struct launch *launch)
+static void launch_release (struct launch *launch)
 {
     for (size_t i = 0; launch->arguments && launch->outputs && i < launch->devices_n; i++)
         destroy_device (launch, i);
-    destroy (PJRT_EXECUTABLE_DESTROY, launch->program);
+    launch_destroy (PJRT_EXECUTABLE_DESTROY, launch->program);
     free (launch->arguments);
     free (launch->outputs);
     free (launch->events);
@@ -447,13 +447,13 @@ static void *open_program (struct launch *launch)
 void *launch_run (struct pjrt_execute *args, void *const *devices, size_t devices_n)
 {
     typedef void *step_fn (struct launch *);
-    static step_fn *const steps[] = { open_program, describe_values, copy_values, make_room,
+    static step_fn *const steps[] = { open_program, describe_values, copy_values, launch_make_room,
                                       exchange,     fill_tables,     execute };
     struct launch launch = { .args = args, .devices = devices, .devices_n = devices_n };
     void *error = NULL;
     for (size_t i = 0; i < sizeof steps / sizeof steps[0] && !error; i++)
         error = steps[i](&launch);
     hand_over (&launch);
-    release (&launch);
+    launch_release (&launch);
     return error;
 }

@@ -28,7 +28,7 @@ static struct hello hello_of (const struct place *place)
     return hello;
 }
 
-static struct addrinfo *find (const struct process_address *address)
+static struct addrinfo *meeting_find (const struct process_address *address)
 {
     const struct addrinfo wanted = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM };
     struct addrinfo *found = NULL;
@@ -37,7 +37,7 @@ static struct addrinfo *find (const struct process_address *address)
 
 static int listen_at (const struct process_address *address)
 {
-    struct addrinfo *at = find (address);
+    struct addrinfo *at = meeting_find (address);
     int fd = at ? socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1, on = 1;
     if (fd >= 0)
         (void) setsockopt (fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -53,9 +53,9 @@ static int listen_at (const struct process_address *address)
     return fd;
 }
 
-static int connect_to (const struct process_address *address)
+static int meeting_connect_to (const struct process_address *address)
 {
-    struct addrinfo *at = find (address);
+    struct addrinfo *at = meeting_find (address);
     int fd = at ? socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
     if (fd >= 0 && connect (fd, at->ai_addr, at->ai_addrlen) < 0) {
         close (fd);
@@ -84,7 +84,7 @@ static bool is_same_slice (const struct hello *a, const struct hello *b)
 }
 
 /* The latest connection of a process counts: it may have been started again. */
-static void keep (struct meeting *meeting, uint32_t id, int fd)
+static void meeting_keep (struct meeting *meeting, uint32_t id, int fd)
 {
     (void) fcntl (fd, F_SETFL, O_NONBLOCK);
     if (meeting->fds[id] >= 0)
@@ -95,12 +95,13 @@ static void keep (struct meeting *meeting, uint32_t id, int fd)
 }
 
 /* Whoever does not speak like one of us is passed over. -1: another slice. */
-static int take (struct meeting *meeting, const struct place *place, int fd, bool accepted, struct refusal *refusal)
+static int meeting_take (struct meeting *meeting, const struct place *place, int fd, bool accepted,
+                         struct refusal *refusal)
 {
     struct hello own = hello_of (place), other;
     bool known = swap (fd, &own, accepted, &other);
     if (known && is_same_slice (&own, &other) && other.id < place->world && other.id != place->id) {
-        keep (meeting, other.id, fd);
+        meeting_keep (meeting, other.id, fd);
         return 0;
     }
     close (fd);
@@ -114,8 +115,8 @@ static int meet_lower (struct meeting *meeting, const struct place *place, struc
 {
     for (uint32_t i = 0; i < place->id; i++)
         for (;;) {
-            int fd = connect_to (&place->addresses[i]);
-            if (fd >= 0 && take (meeting, place, fd, false, refusal) < 0)
+            int fd = meeting_connect_to (&place->addresses[i]);
+            if (fd >= 0 && meeting_take (meeting, place, fd, false, refusal) < 0)
                 return -1;
             if (meeting->fds[i] >= 0)
                 break;
@@ -132,7 +133,7 @@ static int meet_higher (struct meeting *meeting, const struct place *place, int 
             return refuse (refusal, PJRT_INTERNAL, "Failed to get global TPU topology.");
         int fd = accept (listening, NULL, NULL);
         (void) fcntl (fd, F_SETFD, FD_CLOEXEC);
-        if (fd >= 0 && take (meeting, place, fd, true, refusal) < 0)
+        if (fd >= 0 && meeting_take (meeting, place, fd, true, refusal) < 0)
             return -1;
     }
     return 0;

@@ -13,7 +13,7 @@
 #define SERVER "169.254.169.254"
 enum { ATTRIBUTES_MAX = 8, VALUES_MAX = 16, VALUE_BYTES = 4096, NAME_BYTES = 64, HOST_BYTES = 256 };
 
-static int connect_to (const char *server)
+static int metadata_connect_to (const char *server)
 {
     char name[HOST_BYTES];
     const struct timeval limit = { .tv_sec = METADATA_DEADLINE_MS / 1000 };
@@ -53,7 +53,7 @@ static char *ask (const char *attribute)
     static char answer[METADATA_MAX_BYTES + 1];
     char request[512];
     const char *given = getenv ("GCE_METADATA_IP"), *server = given && given[0] ? given : SERVER;
-    int fd = connect_to (server);
+    int fd = metadata_connect_to (server);
     ssize_t got = 0;
     size_t n = 0;
     uint64_t until_ms = now_ms () + METADATA_DEADLINE_MS;

@@ -28,7 +28,7 @@ static const struct names chip_bounds = { { "TPU_CHIPS_PER_PROCESS_BOUNDS", "TPU
 static const struct names types = { { "TPU_ACCELERATOR_TYPE" }, { "ACCELERATOR_TYPE", "TYPE" } };
 static const struct names ids = { { "CLOUD_TPU_TASK_ID", "TPU_WORKER_ID" }, { "WORKER_ID" } };
 
-static const char *variable (const struct place_source *source, const char *name)
+static const char *place_variable (const struct place_source *source, const char *name)
 {
     const char *value = source->variable (source->owner, name);
     return value && value[0] ? value : NULL;
@@ -37,14 +37,14 @@ static const char *variable (const struct place_source *source, const char *name
 /* Any text that is not empty, also "false", forbids the question (pytorch/xla:torch_xla/_internal/tpu.py). */
 static const char *metadata (const struct place_source *source, const char *attribute, const char *key)
 {
-    return variable (source, "TPU_SKIP_MDS_QUERY") ? NULL : source->metadata (source->owner, attribute, key);
+    return place_variable (source, "TPU_SKIP_MDS_QUERY") ? NULL : source->metadata (source->owner, attribute, key);
 }
 
 static const char *setting (const struct place_source *source, const struct names *names)
 {
     const char *value = NULL;
     for (int i = 0; names->variables[i] && !value; i++)
-        value = variable (source, names->variables[i]);
+        value = place_variable (source, names->variables[i]);
     for (int i = 0; names->keys[i] && !value; i++)
         value = metadata (source, "tpu-env", names->keys[i]);
     return value;
@@ -54,7 +54,7 @@ static const char *setting (const struct place_source *source, const struct name
 static int read_bounds (const struct place_source *source, struct slice_grid *slice, struct refusal *refusal)
 {
     const char *processes = setting (source, &process_bounds), *chips = setting (source, &chip_bounds);
-    if (!processes && variable (source, "TPU_SKIP_MDS_QUERY"))
+    if (!processes && place_variable (source, "TPU_SKIP_MDS_QUERY"))
         return refuse (refusal, PJRT_INTERNAL, "Failed to get global TPU topology.");
     if (!processes)
         return refuse (
@@ -73,9 +73,9 @@ static int read_bounds (const struct place_source *source, struct slice_grid *sl
 /* A list of chips that is shorter or longer than the bounds is a mistake of the launch. */
 static int check_chips (const struct place_source *source, const struct slice_grid *slice, struct refusal *refusal)
 {
-    const char *list = variable (source, "TPU_VISIBLE_CHIPS");
+    const char *list = place_variable (source, "TPU_VISIBLE_CHIPS");
     uint32_t n = 1;
-    if (!list && !(list = variable (source, "TPU_VISIBLE_DEVICES")))
+    if (!list && !(list = place_variable (source, "TPU_VISIBLE_DEVICES")))
         return 0;
     for (const char *at = list; *at; at++)
         n += *at == ',';
@@ -108,7 +108,7 @@ static int read_machine (const struct place_source *source, struct place *place,
 
 /* ---- who the others are ---- */
 
-static bool take (const char *bytes, size_t n, char *to, size_t size)
+static bool place_take (const char *bytes, size_t n, char *to, size_t size)
 {
     if (n == 0 || n >= size)
         return false;
@@ -124,14 +124,14 @@ static bool read_address (const char *item, size_t n, const char *port, bool of_
     const char *first = memchr (item, ':', n), *last = memrchr (item, ':', n);
     size_t head = first ? (size_t) (first - item) : n, tail = last ? n - (size_t) (last - item) - 1 : 0;
     if (of_metadata)
-        return take (last ? last + 1 : item, last ? tail : n, address->name, sizeof address->name) &&
-               take (port, strlen (port), address->port, sizeof address->port);
-    return take (item, head, address->name, sizeof address->name) &&
-           take (first ? last + 1 : port, first ? tail : strlen (port), address->port, sizeof address->port);
+        return place_take (last ? last + 1 : item, last ? tail : n, address->name, sizeof address->name) &&
+               place_take (port, strlen (port), address->port, sizeof address->port);
+    return place_take (item, head, address->name, sizeof address->name) &&
+           place_take (first ? last + 1 : port, first ? tail : strlen (port), address->port, sizeof address->port);
 }
 
 /* How many there are; those beyond the limit are counted and not kept. */
-static uint32_t read_list (const char *list, const char *port, bool of_metadata, struct place *place)
+static uint32_t place_read_list (const char *list, const char *port, bool of_metadata, struct place *place)
 {
     uint32_t n = 0;
     while (list && *list) {
@@ -146,11 +146,12 @@ static uint32_t read_list (const char *list, const char *port, bool of_metadata,
 
 static uint32_t read_addresses (const struct place_source *source, struct place *place)
 {
-    const char *port = variable (source, "TPU_PROCESS_PORT"), *list = variable (source, "TPU_PROCESS_ADDRESSES");
+    const char *port = place_variable (source, "TPU_PROCESS_PORT"),
+               *list = place_variable (source, "TPU_PROCESS_ADDRESSES");
     port = port ? port : "8471"; /* ray-project/ray PR #65221 */
-    if (list || (list = variable (source, "TPU_WORKER_HOSTNAMES")))
-        return read_list (list, port, false, place);
-    return read_list (metadata (source, "worker-network-endpoints", NULL), port, true, place);
+    if (list || (list = place_variable (source, "TPU_WORKER_HOSTNAMES")))
+        return place_read_list (list, port, false, place);
+    return place_read_list (metadata (source, "worker-network-endpoints", NULL), port, true, place);
 }
 
 static int read_peers (const struct place_source *source, struct place *place, struct refusal *refusal)
@@ -181,11 +182,11 @@ static bool is_true (const char *value)
 /* When libtpu takes no lock: openxla/xla:xla/tpu/tpu_initialize_util.cc. */
 static bool takes_lock (const struct place_source *source)
 {
-    const char *bounds = variable (source, "TPU_CHIPS_PER_PROCESS_BOUNDS"),
-               *load = variable (source, "TPU_LOAD_LIBRARY");
+    const char *bounds = place_variable (source, "TPU_CHIPS_PER_PROCESS_BOUNDS"),
+               *load = place_variable (source, "TPU_LOAD_LIBRARY");
     if (!bounds)
-        bounds = variable (source, "TPU_CHIPS_PER_HOST_BOUNDS");
-    return !is_true (variable (source, "ALLOW_MULTIPLE_LIBTPU_LOAD")) && !(load && strcmp (load, "1") == 0) &&
+        bounds = place_variable (source, "TPU_CHIPS_PER_HOST_BOUNDS");
+    return !is_true (place_variable (source, "ALLOW_MULTIPLE_LIBTPU_LOAD")) && !(load && strcmp (load, "1") == 0) &&
            (!bounds || strcmp (bounds, "2,2,1") == 0);
 }
 

@@ -136,7 +136,7 @@ static struct pjrt_named_value number_named (const char *name, int64_t number)
     return value;
 }
 
-static void describe (uint32_t device)
+static void table_describe (uint32_t device)
 {
     const struct device_place *place = &standin_client.places[device];
     struct pjrt_named_value *of = attributes[device];
@@ -155,7 +155,7 @@ static void describe (uint32_t device)
 static void device_describe_all (void)
 {
     for (uint32_t i = 0; i < standin_client.devices_n; i++)
-        describe (i);
+        table_describe (i);
 }
 
 /* Only our own devices were ever handed out. */
@@ -277,7 +277,7 @@ static void *error_for_each_payload (struct pjrt_error_destroy *args)
 
 /* ---- the table ---- */
 
-static void *create (struct pjrt_client_create *args)
+static void *table_create (struct pjrt_client_create *args)
 {
     void *error = client_create (args);
     if (!error)
@@ -285,7 +285,7 @@ static void *create (struct pjrt_client_create *args)
     return error;
 }
 
-static void put (size_t slot, void *function)
+static void table_put (size_t slot, void *function)
 {
     if (real_has (slot))
         memcpy (table.bytes + slot, &function, sizeof function);
@@ -293,43 +293,43 @@ static void put (size_t slot, void *function)
 
 static void put_client (void)
 {
-    put (PJRT_CLIENT_CREATE, create);
-    put (PJRT_CLIENT_DESTROY, client_destroy);
-    put (PJRT_CLIENT_PLATFORM_NAME, client_platform_name);
-    put (PJRT_CLIENT_PLATFORM_VERSION, client_platform_version);
-    put (PJRT_TOPOLOGY_PLATFORM_NAME, client_platform_name);
-    put (PJRT_TOPOLOGY_PLATFORM_VERSION, client_platform_version);
-    put (PJRT_CLIENT_PROCESS_INDEX, client_process_index);
-    put (PJRT_CLIENT_ADDRESSABLE_DEVICES, client_addressable_devices);
-    put (PJRT_CLIENT_LOOKUP_ADDRESSABLE_DEVICE, client_lookup_addressable_device);
-    put (PJRT_CLIENT_ADDRESSABLE_MEMORIES, client_addressable_memories);
+    table_put (PJRT_CLIENT_CREATE, table_create);
+    table_put (PJRT_CLIENT_DESTROY, client_destroy);
+    table_put (PJRT_CLIENT_PLATFORM_NAME, client_platform_name);
+    table_put (PJRT_CLIENT_PLATFORM_VERSION, client_platform_version);
+    table_put (PJRT_TOPOLOGY_PLATFORM_NAME, client_platform_name);
+    table_put (PJRT_TOPOLOGY_PLATFORM_VERSION, client_platform_version);
+    table_put (PJRT_CLIENT_PROCESS_INDEX, client_process_index);
+    table_put (PJRT_CLIENT_ADDRESSABLE_DEVICES, client_addressable_devices);
+    table_put (PJRT_CLIENT_LOOKUP_ADDRESSABLE_DEVICE, client_lookup_addressable_device);
+    table_put (PJRT_CLIENT_ADDRESSABLE_MEMORIES, client_addressable_memories);
 }
 
 static void put_device (void)
 {
-    put (PJRT_DESCRIPTION_PROCESS_INDEX, device_process_index);
-    put (PJRT_DESCRIPTION_ATTRIBUTES, device_description_attributes);
-    put (PJRT_DESCRIPTION_KIND, device_kind);
-    put (PJRT_DESCRIPTION_DEBUG_STRING, device_text);
-    put (PJRT_DESCRIPTION_TO_STRING, device_text);
-    put (PJRT_DEVICE_IS_ADDRESSABLE, device_is_addressable);
-    put (PJRT_DEVICE_LOCAL_HARDWARE_ID, device_local_hardware_id);
-    put (PJRT_DEVICE_MEMORY_STATS, device_memory_stats);
-    put (PJRT_DEVICE_GET_ATTRIBUTES, device_attributes);
+    table_put (PJRT_DESCRIPTION_PROCESS_INDEX, device_process_index);
+    table_put (PJRT_DESCRIPTION_ATTRIBUTES, device_description_attributes);
+    table_put (PJRT_DESCRIPTION_KIND, device_kind);
+    table_put (PJRT_DESCRIPTION_DEBUG_STRING, device_text);
+    table_put (PJRT_DESCRIPTION_TO_STRING, device_text);
+    table_put (PJRT_DEVICE_IS_ADDRESSABLE, device_is_addressable);
+    table_put (PJRT_DEVICE_LOCAL_HARDWARE_ID, device_local_hardware_id);
+    table_put (PJRT_DEVICE_MEMORY_STATS, device_memory_stats);
+    table_put (PJRT_DEVICE_GET_ATTRIBUTES, device_attributes);
 }
 
 static void put_rest (void)
 {
-    put (PJRT_ERROR_DESTROY, error_destroy);
-    put (PJRT_ERROR_MESSAGE, error_message);
-    put (PJRT_ERROR_GET_CODE, error_get_code);
-    put (PJRT_ERROR_FOR_EACH_PAYLOAD, error_for_each_payload);
-    put (PJRT_LOADED_ADDRESSABLE_DEVICES, executable_addressable_devices);
-    put (PJRT_LOADED_ADDRESSABLE_LOGICAL_IDS, executable_logical_ids);
-    put (PJRT_LOADED_EXECUTE, executable_execute);
+    table_put (PJRT_ERROR_DESTROY, error_destroy);
+    table_put (PJRT_ERROR_MESSAGE, error_message);
+    table_put (PJRT_ERROR_GET_CODE, error_get_code);
+    table_put (PJRT_ERROR_FOR_EACH_PAYLOAD, error_for_each_payload);
+    table_put (PJRT_LOADED_ADDRESSABLE_DEVICES, executable_addressable_devices);
+    table_put (PJRT_LOADED_ADDRESSABLE_LOGICAL_IDS, executable_logical_ids);
+    table_put (PJRT_LOADED_EXECUTE, executable_execute);
 }
 
-static void fill (const void *caller)
+static void table_fill (const void *caller)
 {
     const char *why = NULL;
     const struct pjrt_api *real = real_load (caller, &why);
@@ -350,7 +350,7 @@ __attribute__ ((visibility ("default"))) const struct pjrt_api *GetPjrtApi (void
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     (void) pthread_mutex_lock (&lock);
     if (table.api.struct_size == 0)
-        fill (__builtin_return_address (0));
+        table_fill (__builtin_return_address (0));
     (void) pthread_mutex_unlock (&lock);
     return table.api.struct_size ? &table.api : NULL;
 }
