@@ -1,4 +1,3 @@
-#include "common/conf/problems.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "common/conf/draft.h"
-#include "common/signature/signature.h"
+#include "common/logs/signature.h"
 
 enum { SIGNATURES_IN_ALL_MAX = SIGNATURES_MAX, CONDITION_MIN_BYTES = 2 };
 

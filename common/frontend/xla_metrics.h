@@ -7,8 +7,21 @@
 #ifndef SLICEUP_COMMON_FRONTEND_XLA_METRICS_H
 #define SLICEUP_COMMON_FRONTEND_XLA_METRICS_H
 
-#include "common/frontend/xla_value.h"
+#include "common/base/text.h"
 #include "common/model/plan.h"
+
+/* ---- xla value ---- */
+
+/* The numbers of a torch_xla report: times, sizes and plain values. Pure; any thread.
+ * Formats: pytorch/xla:torch_xla/csrc/runtime/metrics.cpp, MetricFnTime, MetricFnBytes, MetricFnValue. */
+
+enum xla_unit { XLA_UNIT_NONE = 0, XLA_UNIT_TIME, XLA_UNIT_BYTES, XLA_UNIT_PLAIN };
+
+/* "04s589ms590.974us" is a time in ns, "4.09GB" a size in bytes (powers of 1024; as exact as two decimals are), "51.00"
+ * a plain number. False: the whole text is none of them. */
+bool xla_value_read (struct text text, enum xla_unit *unit, double *value);
+
+/* ---- xla metrics ---- */
 
 /* The only bounds: names in a report, processes told apart in one text, and lengths of a name and of a prefix. */
 enum { XLA_ROWS_MAX = 1024, XLA_STREAMS_MAX = 16, XLA_NAME_MAX_BYTES = WORD_MAX_BYTES, XLA_PREFIX_MAX_BYTES = 32 };

@@ -1,4 +1,4 @@
-#include "common/frontend/xla_value.h"
+#include "common/frontend/xla_metrics.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,6 @@
 #include "common/io/socket.h"
 #include "common/io/subscribers.h"
 #include "common/io/zap.h"
-#include "common/io/zap_self_test.h"
 
 enum { HOSTS_MAX_HUB = 65536 }; /* bounds the tables; the model allows far fewer */
 /* Two connections a host, and two old ones whose end was not noticed yet. */

@@ -7,10 +7,12 @@
 #ifndef SLICEUP_COMMON_IO_ZAP_H
 #define SLICEUP_COMMON_IO_ZAP_H
 
-#include "common/base/err.h"
-#include "common/io/curve_key.h"
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/io/curve_key.h"
+#include "common/io/socket.h"
 
 #define ZAP_WORKERS "workers"
 #define ZAP_MONITORS "monitors"
@@ -35,5 +37,29 @@ uint64_t zap_decoy_refusals (struct zap *zap);
 uint64_t zap_failures (struct zap *zap); /* failed handshakes, without the decoy's */
 /* Waits, not for long, until that many listening sockets are closed and their ports free again. */
 void zap_wait_ports_free (struct zap *zap, uint32_t listeners);
+
+/* ---- keyring ---- */
+
+/* Which key speaks for which slot (a rank, or a monitor's place).
+ *
+ * A slot has at most one key, a key at most one slot. Each change of a slot's key gives the slot a new generation, from
+ * 1; 0: it never had one. Size fixed when made; finding looks at every slot, so a stranger's key costs no more than a
+ * known one, and both little beside a handshake. Not thread-safe. */
+
+struct keyring;
+struct keyring *keyring_make (uint32_t slots);
+void keyring_free (struct keyring *ring);
+void keyring_put (struct keyring *ring, uint32_t slot, const struct curve_key *key); /* takes it from another slot */
+bool keyring_find (const struct keyring *ring, const struct curve_key *key, uint32_t *slot);
+uint32_t keyring_slot_version (const struct keyring *ring, uint32_t slot);
+
+/* ---- zap self test ---- */
+
+/* Tests that a new socket refuses an unknown key, before it is used. */
+
+/* Connects to `bound` with a throw-away key. 0: our own handler refused it. -1: anything else. Waits at most 10 s,
+ * because the workers of a restarted coordinator connect at the same time. */
+int zap_self_test (void *context, int client_type, const struct endpoint *bound, const char *server_public_key,
+                   struct zap *zap, struct err *err);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
+#include "common/logs/signature.h"
 #include "common/model/launch_variables.h"
-#include "common/signature/signature.h"
 #include "common/wire/wire.h"
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"

@@ -9,7 +9,6 @@
 #include "coordinator/verdict/covers.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/failure_reading.h"
-#include "coordinator/verdict/program_difference.h"
 
 /* Texts of what is said of hosts, in one fact; the rest of it has room beside them. */
 enum { VERDICTS_MAX_BYTES = FACT_MAX_BYTES / 4 * 3 };

@@ -1,4 +1,4 @@
-#include "coordinator/monitor/certificate.h"
+#include "coordinator/monitor/key_file.h"
 
 #include <assert.h>
 #include <czmq.h>

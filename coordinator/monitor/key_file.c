@@ -11,7 +11,6 @@
 #include "common/io/endpoint.h"
 #include "common/io/private_file.h"
 #include "common/model/hostset.h"
-#include "coordinator/monitor/certificate.h"
 
 static void wipe (struct buf *file)
 {

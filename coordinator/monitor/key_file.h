@@ -4,11 +4,12 @@
 #ifndef SLICEUP_COORDINATOR_MONITOR_KEY_FILE_H
 #define SLICEUP_COORDINATOR_MONITOR_KEY_FILE_H
 
+#include <stdbool.h>
+
 #include "common/base/buf.h"
 #include "common/io/link.h"
 #include "common/model/plan.h"
 #include "coordinator/journal/run_dir.h"
-#include <stdbool.h>
 
 int key_file_save (const struct link_keys *keys, const char *path, struct err *err);
 int key_file_load (struct link_keys *keys, const char *path, struct err *err);
@@ -43,5 +44,30 @@ int monitor_key_make (struct monitor_key *key, const struct run_dir *dir, const 
                       struct err *err);
 void monitor_key_format (const struct monitor_key *key, struct buf *out);
 int monitor_key_load (struct monitor_key *key, const char *path, struct err *err);
+
+/* ---- certificate ---- */
+
+/* A czmq certificate: a CURVE key pair, and words that belong to it, as ZPL (RFC 4).
+ *
+ * Any program with czmq or pyzmq loads one: zcert_load, zmq.auth.load_certificate. Here it is read from bytes that
+ * somebody else took out of a file, so that who may have written them is asked of that file. Written without czmq,
+ * whose writers leave the secret in freed memory, change the process's umask and make the file in place. */
+
+enum { CERTIFICATE_MAX_BYTES = 4096 };
+
+struct certificate;
+/* NULL: it is none, or says a thing twice. Nothing is printed, whatever the bytes are. */
+struct certificate *certificate_parse (struct text bytes);
+void certificate_release (struct certificate *certificate);                             /* wipes it; NULL is fine */
+const char *certificate_meta (const struct certificate *certificate, const char *name); /* NULL: not there */
+/* False: it has not both keys. Whether they belong together is link_keys_check's to say. */
+bool certificate_keys (const struct certificate *certificate, struct link_keys *keys);
+
+struct certificate_meta {
+    const char *name, *value; /* no quotes, no control characters */
+};
+/* With a secret in `out`: the caller wipes it. */
+void certificate_format (const struct link_keys *keys, const struct certificate_meta *words, uint32_t n,
+                         struct buf *out);
 
 #endif

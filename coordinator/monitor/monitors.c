@@ -11,7 +11,6 @@
 #include "common/io/clock.h"
 #include "coordinator/journal/workqueue.h"
 #include "coordinator/monitor/key_file.h"
-#include "coordinator/monitor/query_queue.h"
 
 /* An answer of 256 KiB each 8 ms is 32 MiB a second: a tenth of what one thread encrypts, and libzmq has one. Few are
  * being made at a time, so that it is decided late whose turn it is. */

@@ -1,4 +1,4 @@
-#include "coordinator/monitor/query_queue.h"
+#include "coordinator/monitor/monitors.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include "coordinator/picture/page_file.h"
 #include "coordinator/picture/scene_json.h"
 #include "coordinator/report/attempts.h"
-#include "coordinator/report/xml.h"
+#include "coordinator/report/encode.h"
 #include "coordinator/view/drift_json.h"
 #include "coordinator/view/drift_text.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "coordinator/report/attempts.h"
-#include "coordinator/report/proto.h"
+#include "coordinator/report/encode.h"
 #include "coordinator/view/board.h"
 
 /* Fields and values of protos/perfetto/trace of https://github.com/google/perfetto, by message. */

@@ -5,6 +5,7 @@
 
 #include "common/model/fact.h"
 #include "common/model/plan.h"
+#include "common/model/result.h"
 
 /* What the hosts of a pass reported, one a part. Borrowed. `alone`: parts do not depend on one another. */
 struct agree_case {
@@ -35,5 +36,20 @@ void agree_topology (const struct agree_case *of, struct verdict *verdicts, stru
 /* True: it fits, or none is asked for, or the host does not say how much memory it has. Else `why` is one sentence. */
 bool premapped_fits (const struct profile *profile, const struct var *facts, uint32_t facts_n, struct arena *arena,
                      struct text *why);
+
+/* ---- program difference ---- */
+
+/* What one host's program was launched with, and another's was not: why their programs may
+ * differ.
+ *
+ * Flags and other variables as sets of words, packages by version, programs by fingerprint. Pure. */
+
+/* "XLA_FLAGS has --xla_a, the other hosts do not have it; jaxlib is 0.10.1, on the other hosts 0.10.2". Empty: nothing
+ * that was reported differs. `one_other`: "the other host has". At most DIFFERENCE_SHOWN things, then how many more. */
+enum { DIFFERENCE_SHOWN = 4 };
+struct text program_difference_text (const struct result *mine, const struct result *theirs, bool one_other,
+                                     struct arena *arena);
+/* Both reported the same programs, and other flags: then the same program becomes another executable. */
+bool program_differs_by_flags (const struct result *mine, const struct result *theirs, struct arena *arena);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/classify/decide.h"
+#include "common/logs/decide.h"
 #include "common/model/hostset.h"
 #include "coordinator/verdict/error_line.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/signature/log_line.h"
+#include "common/logs/log_line.h"
 
 struct text error_line_find (enum outcome outcome, struct text evidence)
 {

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "common/signature/log_line.h"
+#include "common/logs/log_line.h"
 #include "coordinator/verdict/failure_reading.h"
 
 enum { SURVIVED_HEAD_BYTES = 60, EVIDENCE_MAX_BYTES = 1024 };

@@ -1,7 +1,7 @@
 #include "coordinator/verdict/failure_reading.h"
 
-#include "common/classify/classify.h"
-#include "common/signature/log_line.h"
+#include "common/logs/classify.h"
+#include "common/logs/log_line.h"
 #include "coordinator/verdict/blame.h"
 
 /* A verdict quotes a few lines, since the journal holds one for each failed host; the receipt has all. PEERS: all that

@@ -5,7 +5,7 @@
 #ifndef SLICEUP_COORDINATOR_VERDICT_FAILURE_READING_H
 #define SLICEUP_COORDINATOR_VERDICT_FAILURE_READING_H
 
-#include "common/classify/decide.h"
+#include "common/logs/decide.h"
 
 struct failure_reading {
     struct cause_decision of; /* what decides, of all that was read */

@@ -5,8 +5,8 @@
 #ifndef SLICEUP_COORDINATOR_VERDICT_JUDGE_H
 #define SLICEUP_COORDINATOR_VERDICT_JUDGE_H
 
+#include "common/logs/signature.h"
 #include "common/model/fact.h"
-#include "common/signature/signature.h"
 
 struct judge_case {
     const struct plan *plan;

@@ -1,4 +1,4 @@
-#include "coordinator/verdict/program_difference.h"
+#include "coordinator/verdict/agree.h"
 
 #include "coordinator/verdict/flag_set.h"
 

@@ -1,4 +1,4 @@
-#include "coordinator/web/answers.h"
+#include "coordinator/web/server.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

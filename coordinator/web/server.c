@@ -4,7 +4,6 @@
 #include <sys/random.h>
 
 #include "common/io/clock.h"
-#include "coordinator/web/answers.h"
 
 enum { BAD_REQUEST = 400, NOT_FOUND = 404, FAILED = 500, NOT_NOW = 503 };
 enum { ANSWERS_KEPT = 8, SCENE_MS = 25, LOOK_MS = 250 };

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "common/base/rng.h"
-#include "common/classify/classify.h"
-#include "common/classify/decide.h"
 #include "common/conf/conf.h"
+#include "common/logs/classify.h"
+#include "common/logs/decide.h"
 
 enum { PIECE_BYTES = 1 << 20, PATH_BYTES = 4096 };
 

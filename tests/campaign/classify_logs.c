@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "common/base/buf.h"
-#include "common/classify/classify.h"
-#include "common/classify/decide.h"
 #include "common/conf/conf.h"
+#include "common/logs/classify.h"
+#include "common/logs/decide.h"
 
 enum { FILE_MAX_BYTES = 16 << 20 };
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "common/conf/conf.h"
-#include "common/signature/signature.h"
+#include "common/logs/signature.h"
 #include "test.h"
 
 static inline void signature_lists_load (struct arena *arena, struct plan *plan)

@@ -1,6 +1,6 @@
 /* alone: attempt */
 #include "attempt_fixture.h"
-#include "common/signature/signature.h"
+#include "common/logs/signature.h"
 #include "common/wire/wire.h"
 #include "test.h"
 #include "worker/attempt/task.h"

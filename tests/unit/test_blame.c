@@ -7,7 +7,7 @@
 
 #include "coordinator/verdict/blame.h"
 
-#include "common/classify/classify.h"
+#include "common/logs/classify.h"
 #include "coordinator/verdict/failure_reading.h"
 #include "coordinator/verdict/judge.h"
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "common/base/rng.h"
-#include "coordinator/monitor/certificate.h"
+#include "coordinator/monitor/key_file.h"
 #include "test.h"
 #include <czmq.h>
 

@@ -1,11 +1,11 @@
-/* alone: classify signature model base */
+/* alone: logs model base */
 /* Made logs: what the form of an error says, and what outranks what. */
 #include "common/base/buf.h"
 #include "common/base/rng.h"
-#include "common/classify/classify.h"
-#include "common/classify/decide.h"
-#include "common/classify/shown_lines.h"
-#include "common/classify/words.h"
+#include "common/logs/classify.h"
+#include "common/logs/decide.h"
+#include "common/logs/shown_lines.h"
+#include "common/logs/words.h"
 #include "test.h"
 
 static const struct signature known[] = {

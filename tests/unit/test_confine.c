@@ -1,12 +1,11 @@
 /* alone: attempt */
 #include "common/io/atomic_file.h"
 #include "test.h"
-#include "worker/attempt/confine_command.h"
+#include "worker/attempt/attempt_state.h"
 #include "worker/sandbox/confine_args.h"
 #include "worker/sandbox/confine_caps.h"
 #include "worker/sandbox/confine_devices.h"
 #include "worker/sandbox/confine_sandbox.h"
-#include "worker/sandbox/landlock.h"
 #include "worker/sandbox/write_probe.h"
 #include <errno.h>
 #include <fcntl.h>

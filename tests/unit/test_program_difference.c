@@ -1,5 +1,5 @@
 /* links: verdict */
-#include "coordinator/verdict/program_difference.h"
+#include "coordinator/verdict/agree.h"
 #include "test.h"
 
 static struct arena arena;

@@ -1,6 +1,6 @@
 /* links: monitor */
 /* Whose question is answered next: turns of keys, not of questions. */
-#include "coordinator/monitor/query_queue.h"
+#include "coordinator/monitor/monitors.h"
 #include "test.h"
 
 enum { LATELY_MS = 10000 };

@@ -9,7 +9,6 @@
 #include "common/wire/wire.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_begun.h"
-#include "coordinator/web/answers.h"
 #include "coordinator/web/server.h"
 #include "test.h"
 

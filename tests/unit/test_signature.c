@@ -1,10 +1,10 @@
-/* links: classify signature model base */
+/* links: logs model base */
 /* The engine alone: what is found, where, in what order, and what is not. */
 #include "common/base/rng.h"
-#include "common/classify/classify.h"
-#include "common/classify/decide.h"
-#include "common/signature/automaton.h"
-#include "common/signature/log_line.h"
+#include "common/logs/automaton.h"
+#include "common/logs/classify.h"
+#include "common/logs/decide.h"
+#include "common/logs/log_line.h"
 #include "test.h"
 
 #define ONE(text_)                                                                                                     \

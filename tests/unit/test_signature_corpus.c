@@ -1,4 +1,4 @@
-/* alone: conf classify signature model base */
+/* alone: conf logs model base */
 /* Messages as logs print them (tests/unit/failures), and what logs do to them: is the owner right, is nothing called
  * transient that lasts, does what nobody has seen stay unknown? */
 #include "rng_unit.h"
@@ -8,8 +8,8 @@
 #include <dirent.h>
 
 #include "common/base/rng.h"
-#include "common/classify/classify.h"
-#include "common/classify/decide.h"
+#include "common/logs/classify.h"
+#include "common/logs/decide.h"
 
 enum {
     CASES_MAX = 256,

@@ -1,8 +1,8 @@
 /* links: cli */
 #include "common/base/digest.h"
-#include "common/classify/classify.h"
-#include "common/classify/decide.h"
 #include "common/io/atomic_file.h"
+#include "common/logs/classify.h"
+#include "common/logs/decide.h"
 #include "common/wire/wire.h"
 #include "coordinator/cli/planning.h"
 #include "test.h"

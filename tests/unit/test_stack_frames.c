@@ -1,6 +1,6 @@
 /* links: attempt */
 #include "test.h"
-#include "worker/attempt/stack_frames.h"
+#include "worker/attempt/attempt_state.h"
 
 struct found {
     struct arena arena;

@@ -2,9 +2,8 @@
 #include <zmq.h>
 
 #include "common/base/rng.h"
-#include "common/io/keyring.h"
 #include "common/io/socket.h"
-#include "common/io/zap_self_test.h"
+#include "common/io/zap.h"
 #include "link_lab.h"
 #include "test.h"
 

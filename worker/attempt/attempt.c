@@ -5,7 +5,6 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "worker/attempt/command.h"
-#include "worker/attempt/confine_command.h"
 #include "worker/attempt/device_wait.h"
 #include "worker/attempt/protected_paths.h"
 #include <assert.h>

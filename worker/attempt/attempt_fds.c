@@ -2,7 +2,6 @@
 #include "worker/attempt/attempt_state.h"
 
 #include "common/io/clock.h"
-#include "worker/attempt/stack_frames.h"
 #include "worker/process/thread_waits.h"
 #include <sys/epoll.h>
 #include <sys/syscall.h>

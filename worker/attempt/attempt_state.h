@@ -2,12 +2,15 @@
 #ifndef SLICEUP_WORKER_ATTEMPT_ATTEMPT_STATE_H
 #define SLICEUP_WORKER_ATTEMPT_ATTEMPT_STATE_H
 
+#include "common/model/result.h"
 #include "worker/attempt/attempt.h"
+#include "worker/attempt/command.h"
 #include "worker/attempt/task.h"
 #include "worker/environment/fetch.h"
 #include "worker/process/cgroup_place.h"
 #include "worker/process/exec.h"
 #include "worker/protocol/channel.h"
+#include "worker/sandbox/confine_args.h"
 #include "worker/sandbox/confine_sandbox.h"
 
 enum { STATEMENTS_MAX = 8 }; /* phase, gate and phase again: more cannot wait, see attempt_take_statement */
@@ -145,5 +148,30 @@ void attempt_add_findings (struct attempt *attempt, const struct finding *items,
 void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms);
 void attempt_finish_unstarted (struct attempt *attempt, enum owner owner, struct text problem, uint64_t now_ms);
 void attempt_finish (struct attempt *attempt, uint64_t now_ms);
+
+/* ---- stack frames ---- */
+
+/* Finds where the main thread of a Python program was, in what it printed when it was stopped: the dump
+ * that it was asked for (faulthandler), or the traceback of the KeyboardInterrupt that ended it. Pure. */
+
+enum { STACK_FRAMES_MAX = 6 };
+
+/* At most STACK_FRAMES_MAX lines, the innermost first: where the thread was, then the frames of the user's own files, if
+ * there are any. 0: no stack is there. */
+uint32_t stack_frames_find (struct text printed, struct arena *arena, struct text out[STACK_FRAMES_MAX]);
+
+/* ---- confine command ---- */
+
+/* Makes the command line of the process that sets up a program's sandbox (confine_args.h lists its
+ * options). Pure, except that it asks how this program starts itself again. */
+
+/* The command line that runs `order` confined, and its environment: the loader's variables are meant for the program,
+ * so they travel under other names. Everything lives in the arena. `frontend_root` of a RUN is the plan's bundle;
+ * `more` is protected besides what the RUN names. */
+int confine_args_write (const struct msg_run *run, const struct command_context *context,
+                        const struct protected_paths *paths, const struct command *command, int report_fd,
+                        struct arena *arena, struct command *out, struct err *err);
+/* <root> of <root>/<frontend>/<bundle>. */
+int confine_args_root_of_bundle (struct text bundle, struct arena *arena, struct text *root, struct err *err);
 
 #endif

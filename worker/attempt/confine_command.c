@@ -1,4 +1,4 @@
-#include "worker/attempt/confine_command.h"
+#include "worker/attempt/attempt_state.h"
 
 #include "worker/process/self.h"
 #include <inttypes.h>

@@ -1,6 +1,6 @@
-#include "worker/attempt/stack_frames.h"
+#include "worker/attempt/attempt_state.h"
 
-#include "common/signature/log_line.h"
+#include "common/logs/log_line.h"
 #include <string.h>
 
 enum { FRAMES_READ_MAX = 100 };

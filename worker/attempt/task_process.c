@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "common/classify/classify.h"
 #include "common/io/fd.h"
 #include "common/io/plain_file.h"
+#include "common/logs/classify.h"
 #include "common/wire/wire.h"
 #include "worker/attempt/attempt.h"
 #include "worker/attempt/cache_task.h"

@@ -1,11 +1,11 @@
 #include "worker/process/output.h"
 
 #include "common/base/utf8.h"
-#include "common/classify/candidate.h"
-#include "common/classify/words.h"
 #include "common/io/fd.h"
+#include "common/logs/candidate.h"
+#include "common/logs/log_line.h"
+#include "common/logs/words.h"
 #include "common/model/msg.h"
-#include "common/signature/log_line.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

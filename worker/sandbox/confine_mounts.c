@@ -1,4 +1,4 @@
-#include "worker/sandbox/confine_mounts.h"
+#include "worker/sandbox/confine_sandbox.h"
 
 #include "common/base/path.h"
 #include "common/io/atomic_file.h"

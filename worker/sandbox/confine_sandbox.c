@@ -13,8 +13,6 @@
 
 #include "common/base/err.h"
 #include "worker/sandbox/confine_caps.h"
-#include "worker/sandbox/confine_mounts.h"
-#include "worker/sandbox/landlock.h"
 
 /* ---- truncation filter ---- */
 

@@ -1,5 +1,5 @@
 /* landlock.c - rights after ABI 1 have the numbers of linux/landlock.h, which may be older here than the kernel. */
-#include "worker/sandbox/landlock.h"
+#include "worker/sandbox/confine_sandbox.h"
 
 #include "common/base/path.h"
 #include "worker/sandbox/confine_devices.h"

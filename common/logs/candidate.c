@@ -1,0 +1,267 @@
+#include "common/logs/candidate.h"
+
+#include <stdlib.h>
+
+#include "common/logs/progress.h"
+
+/* Lines that are no exception and say by their form that something ended or failed. */
+#define FATAL_WORDS                                                                                                    \
+    "Check failed|terminate called|Fatal Python error|Segmentation fault|panic:|Assertion `|fatal error|*** "          \
+    "SIG|what():|"                                                                                                     \
+    "LLVM ERROR|core dumped|Bus error|CUDA error|Caught signal|Floating point exception|Illegal instruction|"          \
+    "double free|corruption|assertion failed|Assertion failed|Aborted|FATAL"
+#define ERROR_WORDS                                                                                                    \
+    "error:|Error:|ERROR|Failed|failed|Killed|No space|denied|not found|cannot|Cannot|can't|refused|timed out|Unable|" \
+    "exited|CANCELLED|Exited|killed|Errno|fatal|Warning  |OOM|oom|Evicted|preempt|exception|XID|Xid|Invalid|invalid|"  \
+    "could not|Could not|DUE TO|unreachable|unable|missing|No "                                                        \
+    "such|signal|terminated|Terminated|unrecognized|Back-off|"                                                         \
+    "No module|FAILED|Insufficient|insufficient|exceeded|Exceeded|exhausted|EXHAUSTED|UNAVAILABLE|INTERNAL|INVALID|"   \
+    "usage:|unsupported|Unsupported|conflict|mismatch|No matching|required|halted|lost|reset|busy|in "                 \
+    "use|aborted|error|(most recent call first)"
+
+/* A program that counted on so often behind an exception has handled it; another process may print a step or two more. */
+enum { WORKED_ON = 3 };
+
+struct found_place {
+    struct word_finder fatal, error;
+    const struct printed_lines *lines;
+    const struct exceptions *exceptions;
+    struct arena *arena;
+    struct candidates *out;
+};
+
+/* ---- exceptions ---- */
+
+static struct error_clue clue_of (const struct exception *exception)
+{
+    return (struct error_clue){ .type = exception_short_type (exception->type),
+                                .text = exception->message,
+                                .raised = exception->raised };
+}
+
+/* "RuntimeError: ValueError: ..." and "...: jaxlib.XlaRuntimeError: INTERNAL: ...": the inner type counts. */
+static struct error_clue unwrapped (struct error_clue clue)
+{
+    struct text rest = clue.text, type, message;
+    for (uint32_t depth = 0; depth < 3; depth++) {
+        struct text line = rest;
+        line = text_take_until (&line, '\n');
+        if (!exception_read_line (line, &type, &message) || !message.len)
+            break;
+        clue.type = exception_short_type (type);
+        rest = words_from (rest, (uint32_t) (message.ptr - rest.ptr));
+    }
+    return clue;
+}
+
+static enum rule_weight weight_of (const struct error_rule *rule)
+{
+    return rule ? rule->weight : RULE_NONE;
+}
+
+/* Types of the ways back that programs try before they give up. */
+static bool is_probe (const struct exception *exception)
+{
+    return words_is (exception_short_type (exception->type),
+                     "ImportError|ModuleNotFoundError|KeyError|AttributeError|StopIteration|IndexError|LookupError|"
+                     "FileNotFoundError|TypeError|NameError|KeyboardInterrupt|Empty|ValueError");
+}
+
+/* Of two in one chain: what says more; then the older, but for a probe whose handling failed in another way. */
+static bool outranks (const struct exception *newer, const struct error_rule *of_newer, const struct exception *older,
+                      const struct error_rule *of_older)
+{
+    if (weight_of (of_newer) != weight_of (of_older))
+        return weight_of (of_newer) > weight_of (of_older);
+    return newer->chained == CHAIN_CONTEXT && is_probe (older) && !is_probe (newer);
+}
+
+/* NULL: the chain has no exception with a type. */
+static const struct exception *cause_in_chain (const struct exception *first, uint32_t n,
+                                               const struct error_rule **rule)
+{
+    const struct exception *best = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        struct error_clue clue = unwrapped (clue_of (&first[i]));
+        const struct error_rule *match = error_rule_match (&clue);
+        if (!first[i].type.len || (best && !outranks (&first[i], match, best, *rule)))
+            continue;
+        best = &first[i];
+        *rule = match;
+    }
+    return best;
+}
+
+static struct candidate *candidate_add (struct found_place *finding)
+{
+    return &finding->out->items[finding->out->n++];
+}
+
+static uint32_t chain_length (const struct exceptions *exceptions, uint32_t at)
+{
+    uint32_t n = 1;
+    while (at + n < exceptions->n && exceptions->items[at + n].chained)
+        n++;
+    return n;
+}
+
+static void add_cut_off (struct found_place *finding, const struct exception *exception)
+{
+    const struct printed_line *line = &finding->lines->items[exception->first];
+    *candidate_add (finding) = (struct candidate){ .first = exception->first,
+                                                   .last = exception->last,
+                                                   .shown = exception->first,
+                                                   .order = line->order,
+                                                   .said_to = exception->first,
+                                                   .speaker = line->speaker,
+                                                   .cut_off = true,
+                                                   .over = line->worked >= WORKED_ON,
+                                                   .text = printed_line_body (line) };
+}
+
+static void add_chain (struct found_place *finding, const struct exception *first, uint32_t n)
+{
+    const struct error_rule *rule = NULL;
+    const struct exception *cause = cause_in_chain (first, n, &rule), *last = &first[n - 1];
+    if (!cause) {
+        add_cut_off (finding, first);
+        return;
+    }
+    struct candidate *candidate = candidate_add (finding);
+    *candidate = (struct candidate){ .first = first->first,
+                                     .last = last->last,
+                                     .shown = cause->type_line,
+                                     .order = finding->lines->items[first->first].order,
+                                     .said_to = cause->last,
+                                     .speaker = finding->lines->items[first->first].speaker,
+                                     .exception = true,
+                                     .fatal = !last->harmless,
+                                     .harmless = last->harmless,
+                                     .over = finding->lines->items[last->type_line].worked >= WORKED_ON,
+                                     .text = text_format (finding->arena, "%.*s: %.*s", TEXT_ARG (cause->type),
+                                                          TEXT_ARG (cause->message)),
+                                     .rule = rule };
+}
+
+/* ---- lines ---- */
+
+static bool looks_like_end (const struct found_place *finding, const struct printed_line *line, struct text body)
+{
+    return line->level == LEVEL_FATAL || word_finder_finds (&finding->fatal, body);
+}
+
+static bool looks_like_error (const struct found_place *finding, const struct printed_line *line, struct text body)
+{
+    return line->level == LEVEL_ERROR || word_finder_finds (&finding->error, body);
+}
+
+static bool is_stack (struct text body)
+{
+    struct text trimmed = text_trimmed (body);
+    return text_starts (trimmed, "@ ") || text_starts (trimmed, "File \"") || text_starts (trimmed, "frame #") ||
+           text_starts (trimmed, "#") || text_starts (trimmed, "PC: @");
+}
+
+/* A line announces what stands below it: "... failed:", "Check failed: ..." goes on for a line. */
+static struct text text_from (struct found_place *finding, uint32_t at, bool end)
+{
+    struct text body = printed_line_body (&finding->lines->items[at]);
+    bool announces = end || text_ends (body, ":");
+    if (!announces || at + 1 == finding->lines->n || finding->lines->items[at + 1].level != LEVEL_NONE)
+        return body;
+    struct text next = printed_line_body (&finding->lines->items[at + 1]);
+    return is_stack (next) ? body : text_format (finding->arena, "%.*s\n%.*s", TEXT_ARG (body), TEXT_ARG (next));
+}
+
+/* "Fatal Python error: Segmentation fault": the frames below begin with the innermost. */
+static enum frame_package crash_package (const struct found_place *finding, uint32_t at)
+{
+    for (uint32_t i = at + 1; i < finding->lines->n && i < at + 12; i++) {
+        struct text body = printed_line_body (&finding->lines->items[i]), path;
+        uint32_t from;
+        if (!text_find (body, TEXT_LIT ("File \""), &from))
+            continue;
+        struct text rest = words_from (body, from + 6);
+        enum frame_package package = text_cut (&rest, '"', &path) ? frame_package_of (path) : PACKAGE_NONE;
+        if (package != PACKAGE_NONE)
+            return package;
+    }
+    return PACKAGE_NONE;
+}
+
+static void candidate_add_line (struct found_place *finding, uint32_t at)
+{
+    const struct printed_line *line = &finding->lines->items[at];
+    struct text body = printed_line_body (line);
+    bool end = looks_like_end (finding, line, body);
+    struct error_clue clue = { .text = text_from (finding, at, end) };
+    if (words_any_exact (body, "Fatal Python error|(most recent call first)")) {
+        clue.raised = crash_package (finding, at);
+        clue.type = TEXT_LIT ("Timeout"); /* of a program that hung: its stack says where */
+    }
+    const struct error_rule *rule = error_rule_match (&clue);
+    *candidate_add (finding) = (struct candidate){ .first = at,
+                                                   .last = at,
+                                                   .shown = at,
+                                                   .order = line->order,
+                                                   .said_to = at,
+                                                   .speaker = line->speaker,
+                                                   .fatal = end,
+                                                   .harmless = line->level == LEVEL_INFO ||
+                                                               line->level == LEVEL_WARNING,
+                                                   .over = line->worked > 0,
+                                                   .text = clue.text,
+                                                   .rule = rule };
+}
+
+static bool may_be_candidate (const struct found_place *finding, const struct printed_line *line)
+{
+    struct text body = printed_line_body (line);
+    return !is_stack (body) && (looks_like_end (finding, line, body) || looks_like_error (finding, line, body));
+}
+
+/* The lines outside of exceptions that look like an error, at most CANDIDATES_MAX, the last printed; by index. */
+static bool *lines_wanted (const struct found_place *finding)
+{
+    const struct printed_lines *lines = finding->lines;
+    bool *wanted = arena_array (finding->arena, lines->n, sizeof *wanted);
+    uint32_t *by_order = arena_array (finding->arena, lines->n, sizeof *by_order), n = 0;
+    for (uint32_t i = 0; i < lines->n; i++)
+        by_order[lines->items[i].order] = i;
+    for (uint32_t i = lines->n; i > 0 && n < CANDIDATES_MAX; i--)
+        n += wanted[by_order[i - 1]] = may_be_candidate (finding, &lines->items[by_order[i - 1]]);
+    return wanted;
+}
+
+void candidate_words (struct word_finder *finder)
+{
+    word_finder_make (finder, FATAL_WORDS "|" ERROR_WORDS "|(most recent call last)|\nE0|\nE1|\nF0|\nF1");
+}
+
+static int by_order (const void *a, const void *b)
+{
+    uint32_t left = ((const struct candidate *) a)->order, right = ((const struct candidate *) b)->order;
+    return left < right ? -1 : left > right;
+}
+
+void candidates_find (const struct printed_lines *lines, const struct exceptions *exceptions, struct arena *arena,
+                      struct candidates *out)
+{
+    struct found_place finding = { .lines = lines, .exceptions = exceptions, .arena = arena, .out = out };
+    word_finder_make (&finding.fatal, FATAL_WORDS);
+    word_finder_make (&finding.error, ERROR_WORDS);
+    bool *wanted = lines_wanted (&finding);
+    *out = (struct candidates){ .items = arena_array (arena, CANDIDATES_MAX + EXCEPTIONS_MAX, sizeof *out->items) };
+    for (uint32_t i = 0; i < exceptions->n;) {
+        uint32_t n = chain_length (exceptions, i);
+        add_chain (&finding, &exceptions->items[i], n);
+        for (uint32_t k = exceptions->items[i].first; k <= exceptions->items[i + n - 1].last; k++)
+            wanted[k] = false;
+        i += n;
+    }
+    for (uint32_t i = 0; i < lines->n; i++)
+        if (wanted[i])
+            candidate_add_line (&finding, i);
+    if (out->n > 1)
+        qsort (out->items, out->n, sizeof *out->items, by_order);
+}

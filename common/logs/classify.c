@@ -1,0 +1,135 @@
+/* classify.c - scans a log for known texts, keeps its end, and chooses among what both show. */
+#include "common/logs/classify.h"
+
+#include <string.h>
+
+#include "common/logs/candidate.h"
+#include "common/logs/shown_lines.h"
+
+struct classify_run {
+    const struct signature_set *set;
+    struct signature_scan *scan;
+    char *kept;             /* the end of the log so far: CLASSIFY_END_BYTES at least, twice that at most */
+    uint32_t kept_n, room;  /* `room`: bytes that `kept` may hold */
+    uint64_t dropped_bytes; /* of the log before `kept` */
+    uint32_t dropped_lines;
+    struct earlier_lines earlier; /* of what was dropped */
+    uint32_t parts_read;
+};
+
+enum { PARTS_READ_MAX = 96, ROOM_MAX = 2 * CLASSIFY_END_BYTES };
+
+static struct classify_run *begin_with_room (const struct signature_set *set, uint32_t room)
+{
+    struct classify_run *run = mem_alloc (sizeof *run);
+    run->set = set;
+    run->scan = signature_scan_begin (set);
+    run->kept = mem_grow (NULL, room, 1); /* filled before it is read: not worth zeroing for each host */
+    run->room = room;
+    return run;
+}
+
+struct classify_run *classify_begin (const struct signature_set *set)
+{
+    return begin_with_room (set, ROOM_MAX);
+}
+
+static void read_part (const struct classify_run *run, uint32_t bytes, struct arena *arena, struct log_end *out)
+{
+    printed_lines_split ((struct text){ run->kept, bytes }, run->dropped_bytes, arena, &out->lines);
+    traceback_find_all (&out->lines, arena, &out->exceptions);
+    candidates_find (&out->lines, &out->exceptions, arena, &out->candidates);
+}
+
+/* Reading takes 30 ms a MiB, and somebody waits for the cause. */
+static void read_forgotten (struct classify_run *run, uint32_t bytes)
+{
+    struct arena work = { 0 };
+    struct log_end part;
+    if (run->parts_read == PARTS_READ_MAX || !shown_lines_may_be_in ((struct text){ run->kept, bytes }))
+        return;
+    run->parts_read++;
+    read_part (run, bytes, &work, &part);
+    shown_lines_keep (&part, &run->earlier);
+    arena_release (&work);
+}
+
+/* Of the first `bytes` those up to the end of a line, at most as many lines as are read at once; 0: no line ends there.
+ * A line of CLASSIFY_END_BYTES is cut. */
+static uint32_t whole_lines (const struct classify_run *run, uint32_t bytes)
+{
+    uint32_t to = 0, lines = 0;
+    for (uint32_t i = 0; i < bytes && lines < PRINTED_LINES_MAX; i++)
+        if (run->kept[i] == '\n') {
+            to = i + 1;
+            lines++;
+        }
+    return to || bytes < CLASSIFY_END_BYTES ? to : bytes;
+}
+
+static void drop_part (struct classify_run *run, uint32_t bytes)
+{
+    read_forgotten (run, bytes);
+    for (uint32_t i = 0; i < bytes; i++)
+        run->dropped_lines += run->kept[i] == '\n';
+    memmove (run->kept, run->kept + bytes, run->kept_n - bytes);
+    run->kept_n -= bytes;
+    run->dropped_bytes += bytes;
+}
+
+/* CLASSIFY_END_BYTES stay, and up to a line more. */
+static void drop_front (struct classify_run *run)
+{
+    uint32_t part;
+    while (run->kept_n > CLASSIFY_END_BYTES && (part = whole_lines (run, run->kept_n - CLASSIFY_END_BYTES)) > 0)
+        drop_part (run, part);
+}
+
+static void classify_keep (struct classify_run *run, struct text bytes)
+{
+    while (bytes.len) {
+        if (run->kept_n == run->room)
+            drop_front (run);
+        uint32_t room = run->room - run->kept_n, take = bytes.len < room ? bytes.len : room;
+        memcpy (run->kept + run->kept_n, bytes.ptr, take);
+        run->kept_n += take;
+        bytes.ptr += take;
+        bytes.len -= take;
+    }
+}
+
+void classify_bytes (struct classify_run *run, struct text bytes)
+{
+    signature_scan_bytes (run->scan, bytes);
+    classify_keep (run, bytes);
+}
+
+static void free_run (struct classify_run *run)
+{
+    arena_release (&run->earlier.arena);
+    mem_free (run->kept);
+    mem_free (run);
+}
+
+void classify_end (struct classify_run *run, struct arena *arena, struct signature_scan_result *out)
+{
+    signature_scan_end (run->scan, arena, out);
+    if (out) {
+        struct arena work = { 0 };
+        struct log_end end;
+        drop_front (run);
+        read_part (run, run->kept_n, &work, &end);
+        shown_lines_choose (run->set, &end, &run->earlier, arena, out);
+        choose_cause (run->set, &end.lines, &end.candidates, run->dropped_lines, arena, out);
+        arena_release (&work);
+    }
+    free_run (run);
+}
+
+void classify_text (const struct signature_set *set, struct text text, struct arena *arena,
+                    struct signature_scan_result *out)
+{
+    struct classify_run *run = begin_with_room (set, text.len < ROOM_MAX ? text.len : ROOM_MAX);
+    classify_bytes (run, text);
+    classify_end (run, arena, out);
+}

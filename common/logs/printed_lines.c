@@ -1,0 +1,437 @@
+#include "common/logs/printed_lines.h"
+
+#include <string.h>
+
+#include "common/logs/log_line.h"
+#include "common/logs/progress.h"
+#include "common/logs/words.h"
+
+/* ---- line prefix ---- */
+
+/* Takes off what launchers and collectors put in front of lines. Forms: docs/spec/signatures.md. Pure. */
+
+/* Several forms may stand one behind the other. A prefix longer than PREFIX_MAX_BYTES is text. */
+enum { PEELS_MAX = 4, PREFIX_MAX_BYTES = 96, COMMON_LINES = 3, COMMON_OF_100 = 30 };
+
+/* Each form gives the bytes of the prefix at the front of `text`, blanks behind it included; 0: it is not there. */
+typedef uint32_t form_fn (struct text text);
+
+static uint32_t blanks (struct text text, uint32_t at)
+{
+    return at < text.len && text.ptr[at] == ' ' ? at + 1 : at;
+}
+
+static struct text head_of (struct text text)
+{
+    return (struct text){ .ptr = text.ptr, .len = text.len < PREFIX_MAX_BYTES ? text.len : PREFIX_MAX_BYTES };
+}
+
+/* "[rank0]:" of torchrun, "[rank 3] " of trainers. */
+static uint32_t rank_form (struct text text)
+{
+    if (!text_starts (text, "[rank") && !text_starts (text, "[Rank"))
+        return 0;
+    uint32_t from = blanks (text, 5), end = text_digits_end (text, from);
+    if (end == from || end >= text.len || text.ptr[end] != ']')
+        return 0;
+    return blanks (text, end + 1 + (end + 1 < text.len && text.ptr[end + 1] == ':'));
+}
+
+/* "[1,0]<stderr>:" of mpirun, "[0]<stdout>:" of horovod. */
+static uint32_t mpi_form (struct text text)
+{
+    struct text head = head_of (text);
+    uint32_t at;
+    if (head.len < 3 || head.ptr[0] != '[' || !text_is_digit (head.ptr[1]) || !text_find (head, TEXT_LIT (">:"), &at))
+        return 0;
+    return words_any_exact ((struct text){ head.ptr, at }, "]<stdout|]<stderr") ? blanks (text, at + 2) : 0;
+}
+
+/* "(Actor pid=7, ip=10.0.0.2) " of Ray, "(VllmWorker rank=0 pid=225) " of vLLM, "(raylet) ". */
+static uint32_t process_form (struct text text)
+{
+    struct text head = head_of (text), rest = head, inner;
+    if (!head.len || head.ptr[0] != '(' || !text_cut (&rest, ')', &inner))
+        return 0;
+    return words_any_exact (inner, "pid=|(raylet|(autoscaler") ? blanks (text, inner.len + 1) : 0;
+}
+
+/* "[pod/trainer-0/main] " of kubectl. */
+static uint32_t pod_form (struct text text)
+{
+    struct text head = head_of (text);
+    uint32_t at;
+    return text_starts (head, "[pod/") && text_find (head, TEXT_LIT ("] "), &at) ? at + 2 : 0;
+}
+
+/* "trainer-1  | " of compose. */
+static uint32_t bar_form (struct text text)
+{
+    struct text head = head_of (text);
+    uint32_t at = text_span (head, "_-."), end = at;
+    while (end < head.len && head.ptr[end] == ' ')
+        end++;
+    return at > 0 && end > at && end + 1 < head.len && head.ptr[end] == '|' && head.ptr[end + 1] == ' ' ? end + 2 : 0;
+}
+
+/* "3: " of srun -l, with blanks in front of short numbers. */
+static uint32_t task_form (struct text text)
+{
+    uint32_t from = blanks (text, blanks (text, 0)), end = text_digits_end (text, from);
+    return end > from && end - from <= 5 && text_starts (words_from (text, end), ": ") ? end + 2 : 0;
+}
+
+/* "node-7: " of pdsh and clush: a name with a digit. */
+static uint32_t host_form (struct text text)
+{
+    struct text head = head_of (text);
+    uint32_t at = 0;
+    bool digit = false;
+    for (; at < head.len && (words_is_name (head.ptr[at]) || head.ptr[at] == '-' || head.ptr[at] == '.'); at++)
+        digit |= text_is_digit (head.ptr[at]);
+    return digit && text_is_letter (head.ptr[0]) && text_starts (words_from (text, at), ": ") ? at + 2 : 0;
+}
+
+/* "[node-7] ": a name with a digit, in brackets. */
+static uint32_t bracket_form (struct text text)
+{
+    struct text head = head_of (text);
+    uint32_t at = 1;
+    bool digit = false;
+    if (head.len < 4 || head.ptr[0] != '[' || !text_is_letter (head.ptr[1]))
+        return 0;
+    for (; at < head.len && (words_is_name (head.ptr[at]) || head.ptr[at] == '-' || head.ptr[at] == '.'); at++)
+        digit |= text_is_digit (head.ptr[at]);
+    return digit && text_starts (words_from (text, at), "] ") ? at + 2 : 0;
+}
+
+static bool is_time (struct text text, uint32_t at)
+{
+    return at + 8 <= text.len && text_is_digit (text.ptr[at]) && text_is_digit (text.ptr[at + 1]) &&
+           text.ptr[at + 2] == ':' && text_is_digit (text.ptr[at + 3]) && text.ptr[at + 5] == ':';
+}
+
+/* "2025-02-02T02:02:02.123Z ", "[2025-02-02 02:02:02,123] ", "2025-02-02 02:02:02.123456: ". */
+static uint32_t time_form (struct text text)
+{
+    uint32_t at = text.len && text.ptr[0] == '[';
+    bool bracket = at;
+    if (text.len < at + 19 || text_digits_end (text, at) != at + 4 || !strchr ("-/", text.ptr[at + 4]) ||
+        !is_time (text, at + 11))
+        return 0;
+    for (at += 19; at < text.len && strchr ("0123456789.,+-Z", text.ptr[at]); at++)
+        ;
+    at += at < text.len && text.ptr[at] == ':' && text_is_digit (text.ptr[at - 1]);
+    if (bracket && (at >= text.len || text.ptr[at] != ']'))
+        return 0;
+    at += bracket;
+    while (at < text.len && strchr (" -|", text.ptr[at]))
+        at++;
+    if (text_starts (words_from (text, at), "stderr F ") || text_starts (words_from (text, at), "stdout F "))
+        at += 9;
+    return at;
+}
+
+/* "trainer-0-abcde main 2025-02-02T02:02:02.123Z stderr F " of collectors: pod, container, then a time. */
+static uint32_t container_form (struct text text)
+{
+    struct text head = head_of (text);
+    uint32_t at = 0;
+    for (uint32_t words = 0; words < 2; words++) {
+        at += text_span (words_from (head, at), "_-.");
+        if (at == 0 || at >= head.len || head.ptr[at++] != ' ')
+            return 0;
+    }
+    uint32_t time = time_form (words_from (text, at));
+    return time && words_any_exact (head, " stderr F | stdout F ") ? at + time : 0;
+}
+
+/* "Feb  2 02:02:02 node7 unit[12]: " of syslog and journals; "[ 1234.567890] " of the kernel. */
+static uint32_t syslog_form (struct text text)
+{
+    struct text head = head_of (text);
+    uint32_t at;
+    if (head.len > 16 && text_is_letter (head.ptr[0]) && head.ptr[3] == ' ' && is_time (head, 7) &&
+        text_find (head, TEXT_LIT (": "), &at))
+        return at + 2;
+    if (!head.len || head.ptr[0] != '[' || !text_find (head, TEXT_LIT ("] "), &at))
+        return 0;
+    for (uint32_t i = 1; i < at; i++)
+        if (!text_is_digit (head.ptr[i]) && head.ptr[i] != '.' && head.ptr[i] != ' ')
+            return 0;
+    return at > 6 ? at + 2 : 0;
+}
+
+static const struct form {
+    form_fn *match;
+    bool speaks; /* it tells who printed the line */
+    bool common; /* ordinary text has it as well: many lines must have it */
+} forms[] = {
+    { rank_form, true, false },    { mpi_form, true, false },        { process_form, true, false },
+    { pod_form, true, false },     { container_form, false, false }, { time_form, false, false },
+    { syslog_form, false, false }, { bar_form, true, true },         { task_form, true, true },
+    { host_form, true, true },     { bracket_form, true, true },
+};
+enum { FORMS = sizeof forms / sizeof forms[0] };
+
+static uint32_t hash (struct text text, uint32_t seed)
+{
+    uint32_t h = seed ? seed : 2166136261u;
+    for (uint32_t i = 0; i < text.len; i++)
+        h = (h ^ (unsigned char) text.ptr[i]) * 16777619u;
+    return h ? h : 1;
+}
+
+static bool peel_once (struct printed_line *line, const bool *in_use)
+{
+    struct text body = words_from (line->text, line->body);
+    for (uint32_t k = 0; k < FORMS; k++) {
+        uint32_t bytes = in_use[k] ? forms[k].match (body) : 0;
+        if (!bytes)
+            continue;
+        if (forms[k].speaks)
+            line->speaker = hash ((struct text){ .ptr = body.ptr, .len = bytes }, line->speaker);
+        line->body += bytes;
+        return true;
+    }
+    return false;
+}
+
+static void find_common (const struct printed_lines *lines, bool *in_use)
+{
+    for (uint32_t k = 0; k < FORMS; k++) {
+        uint32_t had = 0;
+        in_use[k] = !forms[k].common;
+        for (uint32_t i = 0; i < lines->n && forms[k].common; i++)
+            had += forms[k].match (lines->items[i].text) > 0;
+        if (forms[k].common)
+            in_use[k] = had >= COMMON_LINES && (uint64_t) had * 100 >= (uint64_t) lines->n * COMMON_OF_100;
+    }
+}
+
+/* Sets `body` and `speaker` of each line. A form that ordinary text has as well counts when many lines have it. */
+static void line_prefix_peel_all (struct printed_lines *lines)
+{
+    bool in_use[FORMS];
+    find_common (lines, in_use);
+    for (uint32_t i = 0; i < lines->n; i++)
+        for (uint32_t k = 0; k < PEELS_MAX && peel_once (&lines->items[i], in_use); k++)
+            ;
+}
+
+/* ---- printed lines ---- */
+
+enum { ESCAPE_BYTE = 0x1b };
+
+enum { SPEAKERS_MAX = 64 };
+
+static bool ends_line (struct text text, uint32_t at)
+{
+    return text.ptr[at] == '\n' || (text.ptr[at] == '\r' && at + 1 < text.len && text.ptr[at + 1] != '\n');
+}
+
+static uint32_t count_lines (struct text text)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < text.len; i++)
+        n += ends_line (text, i);
+    return n + (text.len > 0 && !ends_line (text, text.len - 1));
+}
+
+/* Without terminal sequences, control bytes, and blanks at its end. */
+static struct text cleaned (struct text line, char *out)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < line.len && n < PRINTED_LINE_BYTES; i++) {
+        if (line.ptr[i] == ESCAPE_BYTE)
+            i += log_line_escape_bytes (line, i) - 1;
+        else
+            out[n++] = (unsigned char) line.ptr[i] >= ' ' ? line.ptr[i] : ' ';
+    }
+    while (n && out[n - 1] == ' ')
+        n--;
+    return (struct text){ .ptr = out, .len = n };
+}
+
+/* What a carriage return overprints is a line of its own, and no line of the text. */
+static void split (struct text text, uint64_t offset, char *buffer, uint32_t skipped, struct printed_lines *out)
+{
+    uint32_t number = 1, at = 0, seen = 0, used = 0;
+    for (uint32_t from = 0; from < text.len; from = at + 1, seen++) {
+        for (at = from; at < text.len && !ends_line (text, at); at++)
+            ;
+        if (seen >= skipped) {
+            struct printed_line *line = &out->items[out->n];
+            *line = (struct printed_line){ .offset = offset + from, .number = number, .order = out->n++ };
+            line->text = cleaned ((struct text){ .ptr = text.ptr + from, .len = at - from }, buffer + used);
+            used += line->text.len;
+            buffer[used++] = '\n';
+        }
+        number += at < text.len && text.ptr[at] == '\n';
+    }
+    out->all = (struct text){ .ptr = buffer, .len = used };
+}
+
+/* Index of the line's speaker among those met so far; those beyond SPEAKERS_MAX share the last one. */
+static uint32_t printed_lines_group_of (uint32_t speaker, uint32_t speakers[SPEAKERS_MAX], uint32_t *n)
+{
+    for (uint32_t i = 0; i < *n; i++)
+        if (speakers[i] == speaker)
+            return i;
+    if (*n == SPEAKERS_MAX)
+        return SPEAKERS_MAX - 1;
+    speakers[*n] = speaker;
+    return (*n)++;
+}
+
+static void group_by_speaker (struct arena *arena, struct printed_lines *lines)
+{
+    uint32_t speakers[SPEAKERS_MAX], n = 0, begins[SPEAKERS_MAX + 1] = { 0 };
+    struct printed_line *sorted = arena_array (arena, lines->n, sizeof *sorted);
+    for (uint32_t i = 0; i < lines->n; i++)
+        begins[printed_lines_group_of (lines->items[i].speaker, speakers, &n) + 1]++;
+    for (uint32_t i = 0; i < SPEAKERS_MAX; i++)
+        begins[i + 1] += begins[i];
+    for (uint32_t i = 0; i < lines->n; i++)
+        sorted[begins[printed_lines_group_of (lines->items[i].speaker, speakers, &n)]++] = lines->items[i];
+    lines->items = sorted;
+}
+
+void printed_lines_split (struct text text, uint64_t offset, struct arena *arena, struct printed_lines *out)
+{
+    uint32_t all = count_lines (text), skipped = all > PRINTED_LINES_MAX ? all - PRINTED_LINES_MAX : 0;
+    char *buffer = arena_alloc (arena, (size_t) text.len + all + 1);
+    *out = (struct printed_lines){ .items = arena_array (arena, all - skipped, sizeof *out->items) };
+    split (text, offset, buffer, skipped, out);
+    line_prefix_peel_all (out);
+    for (uint32_t i = 0; i < out->n; i++)
+        out->items[i].level = printed_level_of (printed_line_body (&out->items[i]));
+    group_by_speaker (arena, out);
+    progress_count (out);
+}
+
+struct text printed_line_body (const struct printed_line *line)
+{
+    return words_from (line->text, line->body);
+}
+
+/* ---- levels ---- */
+
+enum { LEVEL_REACH_BYTES = 120 };
+
+static enum log_level level_of_letter (char c)
+{
+    switch (c) {
+    case 'D':
+    case 'I': return LEVEL_INFO;
+    case 'W': return LEVEL_WARNING;
+    case 'E': return LEVEL_ERROR;
+    case 'F': return LEVEL_FATAL;
+    default: return LEVEL_NONE;
+    }
+}
+
+/* "[E626 10:11:12.3" of torch without the month's zero, "[W a.cpp:7]", "I 12-10 21:39:39 a.py:7]". */
+static enum log_level level_at_letter (struct text body)
+{
+    uint32_t at = body.len && body.ptr[0] == '[', digits = 0;
+    if (body.len < at + 3 || level_of_letter (body.ptr[at]) == LEVEL_NONE)
+        return LEVEL_NONE;
+    while (at + 1 + digits < body.len && text_is_digit (body.ptr[at + 1 + digits]))
+        digits++;
+    if (at + 1 + digits >= body.len || body.ptr[at + 1 + digits] != ' ')
+        return LEVEL_NONE;
+    struct text behind = words_from (body, at + 2);
+    struct text word = text_take_until (&behind, ' ');
+    bool date = word.len == 5 && text_is_digit (word.ptr[0]) && word.ptr[2] == '-';
+    bool source = date || words_any_exact (word, ".cc:|.cpp:|.cu:|.inc:|.h:|.py:|.go:");
+    return digits == 3 || digits == 4 || (digits == 0 && source) ? level_of_letter (body.ptr[at]) : LEVEL_NONE;
+}
+
+static const struct {
+    const char *word;
+    enum log_level level;
+} level_words[] = {
+    { "debug", LEVEL_INFO },      { "info", LEVEL_INFO },    { "notice", LEVEL_INFO },  { "trace", LEVEL_INFO },
+    { "warning", LEVEL_WARNING }, { "warn", LEVEL_WARNING }, { "error", LEVEL_ERROR },  { "err", LEVEL_ERROR },
+    { "critical", LEVEL_FATAL },  { "fatal", LEVEL_FATAL },  { "severe", LEVEL_ERROR }, { "emerg", LEVEL_FATAL },
+    { "exception", LEVEL_ERROR },
+};
+
+static enum log_level level_of_word (struct text word)
+{
+    char lower[16];
+    if (word.len >= sizeof lower)
+        return LEVEL_NONE;
+    for (uint32_t i = 0; i < word.len; i++)
+        lower[i] = (char) (word.ptr[i] | 0x20);
+    for (size_t i = 0; i < sizeof level_words / sizeof level_words[0]; i++)
+        if (text_equal ((struct text){ .ptr = lower, .len = word.len }, text_of (level_words[i].word)))
+            return level_words[i].level;
+    return LEVEL_NONE;
+}
+
+static bool is_capital (struct text word)
+{
+    for (uint32_t i = 0; i < word.len; i++)
+        if (word.ptr[i] < 'A' || word.ptr[i] > 'Z')
+            return false;
+    return word.len > 0;
+}
+
+static char at_or_blank (struct text text, uint32_t at)
+{
+    return at < text.len ? text.ptr[at] : ' ';
+}
+
+/* In capitals anywhere near the beginning as a word of its own; otherwise in brackets, in front of a colon or as a value. */
+static bool is_level_word (struct text body, uint32_t from, uint32_t to)
+{
+    struct text word = { .ptr = body.ptr + from, .len = to - from };
+    char before = from ? body.ptr[from - 1] : '\n', after = at_or_blank (body, to);
+    if (before == '\n' && (after == ':' || (is_capital (word) && (after == ' ' || after == '\t'))))
+        return true;
+    if ((before == '[' && after == ']') || (before == '|' && after == '|') || (before == '<' && after == '>'))
+        return true;
+    if (is_capital (word) && strchr (" |-:]", before) && strchr (" |-:[", after))
+        return true;
+    if (before == '=' || (before == '"' && after == '"' && from > 2 && strchr (":= ", body.ptr[from - 2])))
+        return words_any ((struct text){ .ptr = body.ptr, .len = from }, "level=|\"level|\"severity|levelname");
+    return before == ' ' && after == ':' && from > 1 && strchr (":)", body.ptr[from - 2]); /* "a.c:7:1: error:" */
+}
+
+static enum log_level level_in_words (struct text body)
+{
+    struct text head = { .ptr = body.ptr, .len = body.len < LEVEL_REACH_BYTES ? body.len : LEVEL_REACH_BYTES };
+    for (uint32_t from = 0, to; from < head.len; from = to + 1) {
+        for (to = from; to < head.len && text_is_letter (head.ptr[to]); to++)
+            ;
+        enum log_level level = to > from ? level_of_word ((struct text){ head.ptr + from, to - from }) : LEVEL_NONE;
+        if (level && is_level_word (body, from, to))
+            return level;
+    }
+    return LEVEL_NONE;
+}
+
+/* "/a/b.py:17: UserWarning: ..." */
+static bool is_python_warning (struct text body)
+{
+    struct text head = { .ptr = body.ptr, .len = body.len < 4 * LEVEL_REACH_BYTES ? body.len : 4 * LEVEL_REACH_BYTES };
+    return words_any_exact (head, "Warning: ") && words_any_exact (head, ".py:|<string>:|<stdin>:|sys:1");
+}
+
+enum log_level printed_level_of (struct text body)
+{
+    body = text_trimmed (body);
+    struct text head = { .ptr = body.ptr, .len = body.len < LEVEL_REACH_BYTES ? body.len : LEVEL_REACH_BYTES };
+    enum log_level level = level_of_letter (log_line_level (head));
+    if (level == LEVEL_NONE)
+        level = level_at_letter (body);
+    if (level == LEVEL_NONE && words_any_exact (body, "NCCL INFO"))
+        level = LEVEL_INFO;
+    if (level == LEVEL_NONE && words_any_exact (body, "NCCL WARN"))
+        level = LEVEL_ERROR; /* the cause stands there; what follows is its way out */
+    if (level == LEVEL_NONE && is_python_warning (body))
+        level = LEVEL_WARNING;
+    return level ? level : level_in_words (body);
+}

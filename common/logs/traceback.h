@@ -1,0 +1,41 @@
+/* traceback.h - the exceptions that a Python program printed: type, message, whose frames, how chained, whether fatal.
+ *
+ * Reads the forms of CPython 3.8 to 3.13, of rich and of IPython, behind any prefix of a line, with lines of other
+ * speakers in between. Pure; texts live in the lines' arena. */
+#ifndef SLICEUP_COMMON_LOGS_TRACEBACK_H
+#define SLICEUP_COMMON_LOGS_TRACEBACK_H
+
+#include "common/logs/frame_package.h"
+#include "common/logs/printed_lines.h"
+
+/* EXCEPTIONS_MAX: of a log with more the last ones are kept. */
+enum { EXCEPTIONS_MAX = 96, MESSAGE_MAX_BYTES = 2048, MESSAGE_LINES_MAX = 16, TRACE_LINES_MAX = 600 };
+
+enum chaining {
+    CHAIN_NONE = 0,
+    CHAIN_CAUSE,   /* "the direct cause of": the one before is the cause of this one */
+    CHAIN_CONTEXT, /* "During handling of": this one came while that one was handled */
+};
+
+struct exception {
+    uint32_t first, last;      /* lines */
+    uint32_t type_line;        /* the line with the type */
+    struct text type;          /* "jaxlib.xla_extension.XlaRuntimeError"; empty: the traceback is cut */
+    struct text message;       /* may hold line ends */
+    enum frame_package raised; /* whose innermost frame raised it */
+    bool harmless;             /* did not end its process: a destructor, a thread, a logging call */
+    enum chaining chained;     /* to the one before it in the list */
+};
+
+struct exceptions {
+    struct exception *items;
+    uint32_t n;
+};
+
+void traceback_find_all (const struct printed_lines *lines, struct arena *arena, struct exceptions *out);
+/* "XlaRuntimeError" of "jaxlib.xla_extension.XlaRuntimeError". */
+struct text exception_short_type (struct text type);
+/* Reads "pkg.Name: message" or a bare name that ends as those of exceptions do. */
+bool exception_read_line (struct text body, struct text *type, struct text *message);
+
+#endif
