@@ -9,7 +9,7 @@
 /* The host's bound for silence is six times ALIVE_MS (coordinator/launch/exec_hosts.h). A program that is told to end by the
  * end of its input ends its command politely first. Of the host's standard error so much is kept as elsewhere. */
 enum { ALIVE_MS = 5 * 1000, LEAVE_MS = 30 * 1000, PIECE_BYTES = 32 * 1024, LOG_MAX_BYTES = 64 * 1024, LOOK_MS = 1000 };
-enum { LAST_MS = 10 * 1000 };
+enum { LAST_MS = 10 * 1000, AFTER_END_MS = 2 * 1000, AFTER_END_LOOK_MS = 20 };
 
 struct command_pipe {
     struct courier_input *input;
@@ -86,7 +86,7 @@ static bool listen (struct command_pipe *pipe)
     if (tells (pipe))
         return false;
     ssize_t n = pipe->transport->ops->receive (pipe->transport, TRANSPORT_OUTPUT, pipe->to_tell, sizeof pipe->to_tell);
-    pipe->output_ended = n < 0;
+    pipe->output_ended = pipe->output_ended || n < 0;
     pipe->to_tell_at = 0;
     pipe->to_tell_len = n > 0 ? (size_t) n : 0;
     command_pipe_tell (pipe);
@@ -104,17 +104,26 @@ static void listen_to_errors (struct command_pipe *pipe)
     pipe->logged_bytes += logged;
 }
 
+/* sshd may tell the end of a program before its last words: the end of its output is waited for, unless something that it
+ * left behind holds that open. */
+static bool command_pipe_waits_for_words (struct command_pipe *pipe, uint64_t ended_ms)
+{
+    bool more = listen (pipe) || tells (pipe);
+    uint64_t now_ms = clock_boot_ms ();
+    return more ? now_ms < ended_ms + LAST_MS : !pipe->output_ended && now_ms < ended_ms + AFTER_END_MS;
+}
+
 /* What it said before is passed on first. */
 static void command_pipe_look_for_end (struct command_pipe *pipe)
 {
     struct buf how;
-    uint64_t until_ms = clock_boot_ms () + LAST_MS;
     buf_init (&how, 256);
     bool ended = pipe->transport->ops->ended (pipe->transport, &how);
+    uint64_t ended_ms = clock_boot_ms ();
     buf_release (&how);
-    while (ended && !pipe->over && clock_boot_ms () < until_ms && (listen (pipe) || tells (pipe))) {
+    while (ended && !pipe->over && command_pipe_waits_for_words (pipe, ended_ms)) {
         struct pollfd entry = { .fd = tells (pipe) ? STDOUT_FILENO : -1, .events = POLLOUT };
-        (void) poll (&entry, 1, tells (pipe) ? LOOK_MS : 0);
+        (void) poll (&entry, 1, tells (pipe) ? LOOK_MS : AFTER_END_LOOK_MS);
         command_pipe_tell (pipe);
     }
     pipe->over = pipe->over || ended;
