@@ -185,9 +185,9 @@ uint32_t text_digits_end (struct text a, uint32_t at)
 
 struct text text_trimmed (struct text a)
 {
-    for (; a.len && strchr (" \t\r\n", a.ptr[0]); a.ptr++)
+    for (; a.len && a.ptr[0] && strchr (" \t\r\n", a.ptr[0]); a.ptr++)
         a.len--;
-    while (a.len && strchr (" \t\r\n", a.ptr[a.len - 1]))
+    while (a.len && a.ptr[a.len - 1] && strchr (" \t\r\n", a.ptr[a.len - 1]))
         a.len--;
     return a;
 }

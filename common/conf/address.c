@@ -50,7 +50,7 @@ bool jump_is_good (struct text jump)
     if (jump.len > NAME_BYTES || (text_cut (&rest, '@', &user) && !address_is_word (user, "._-")))
         return false;
     bool bracketed = rest.len > 0 && rest.ptr[0] == '[';
-    if (bracketed && (!text_cut (&rest, ']', &host) || !is_ip ((struct text){ host.ptr + 1, host.len - 1 }, AF_INET6)))
+    if (bracketed && (!text_cut (&rest, ']', &host) || !address_is_ip ((struct text){ host.ptr + 1, host.len - 1 })))
         return false;
     if (bracketed && rest.len == 0)
         return true;

@@ -116,7 +116,6 @@ void draft_rehearse_profile (struct draft *draft);
 /* Is a rung left out whose key `rehearse` is this one? */
 bool draft_rehearse_leaves_out (const struct draft *draft, const struct conf_value *rehearse, enum warm warm);
 void draft_sort_names (text_list *names);
-/* Part of draft_profile: its shapes; after its frontend and backend. `root`: the profile. */
 
 /* Parts of draft_start: the sections of one launcher. */
 void draft_ssh (struct draft *draft);

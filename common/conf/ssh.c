@@ -105,7 +105,7 @@ void draft_ssh (struct draft *draft)
     struct ssh_plan *plan = &draft->plan.start.ssh;
     if (section_read_optional (&ssh_section, &draft->slice[SLICE_SSH], ssh, draft->problems) != 0)
         return;
-    draft->route.user = ssh[SSH_USER].text;
+    draft->route.user = ssh[SSH_USER].good ? ssh[SSH_USER].text : (struct text){ 0 };
     draft->route.port = ssh[SSH_PORT].given || !ssh[SSH_CONFIG].number ? (uint32_t) ssh[SSH_PORT].number : 0;
     draft->ssh_said = (uint32_t) ssh[SSH_IDENTITIES].given << SAID_IDENTITIES | (uint32_t) ssh[SSH_KNOWN_HOSTS].given
                                                                                     << SAID_KNOWN_HOSTS;

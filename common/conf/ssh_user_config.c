@@ -13,10 +13,10 @@
 enum { COMMAND = SAID_N, REVOKED, STRICT, KEYWORDS = STRICT + 4 };
 enum { SSH_PORT_DEFAULT = 22, VALUE_MAX_BYTES = 32 << 10 };
 
-/* ssh prints several files with a blank between them. */
+/* ssh prints several files with a blank between them, and one with a blank in its name alike. */
 static bool known_hosts_is_good (struct text path)
 {
-    return local_path_is_good (path) && !text_find (path, TEXT_LIT (" /"), NULL);
+    return local_path_is_good (path) && !text_find (path, TEXT_LIT (" "), NULL);
 }
 
 #define A_PATH "expected one path, absolute or beginning with ~/, with no tokens but %h %n %p %r %d %u"

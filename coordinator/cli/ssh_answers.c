@@ -9,19 +9,59 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "common/io/program_start.h"
 #include "coordinator/cli/planning.h"
 
 extern char **environ;
 
-enum { AT_ONCE = 16, LIMIT_S = 10, ANSWER_MAX_BYTES = 256 << 10, WORDS_MAX = 16 };
+enum { AT_ONCE = 16, LIMIT_MS = 10 * 1000, ANSWER_MAX_BYTES = 256 << 10, REASON_BYTES = 400, WORDS_MAX = 16 };
 
+/* Answer and errors are files in memory: they are there when ssh ends, whoever else writes to them for longer. */
 struct asked {
     pid_t pid;
-    int answer; /* a file in memory: it is there when ssh ends, whoever else writes to it for longer */
+    int pidfd, answer, errors;
+    uint64_t until_ms; /* boot clock */
 };
 
+static void asked_close (struct asked *asked)
+{
+    fd_close (asked->pidfd);
+    fd_close (asked->answer);
+    fd_close (asked->errors);
+}
+
+/* It grows to ANSWER_MAX_BYTES and no further. */
+static int memory_open (void)
+{
+    int fd = memfd_create ("ssh", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd >= 0 && (ftruncate (fd, ANSWER_MAX_BYTES) != 0 || fcntl (fd, F_ADD_SEALS, F_SEAL_GROW) != 0)) {
+        fd_close (fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* What was written into it, in `bytes`. */
+static struct text memory_read (int fd, char bytes[ANSWER_MAX_BYTES])
+{
+    off_t end = lseek (fd, 0, SEEK_CUR); /* its writers share the place */
+    ssize_t len = end > 0 ? pread (fd, bytes, (size_t) end, 0) : 0;
+    return (struct text){ bytes, len > 0 ? (uint32_t) len : 0 };
+}
+
+/* Ends it with all that it started, as the user's own `Match exec` may have. Its status. */
+static int ssh_end (struct asked *asked)
+{
+    int status = 1; /* somebody else waited for it */
+    kill (-asked->pid, SIGKILL);
+    while (waitpid (asked->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status;
+}
+
+/* 0, or an error's number. */
 static int ssh_spawn (const char *const words[], struct asked *asked)
 {
     posix_spawn_file_actions_t actions;
@@ -29,12 +69,16 @@ static int ssh_spawn (const char *const words[], struct asked *asked)
     if (rc != 0)
         return rc;
     rc = posix_spawn_file_actions_addopen (&actions, 0, "/dev/null", O_RDONLY, 0);
-    for (int fd = 1; fd <= 2 && rc == 0; fd++)
-        rc = posix_spawn_file_actions_adddup2 (&actions, asked->answer, fd);
-    if (rc == 0)
-        rc = program_start (&asked->pid, words[0], POSIX_SPAWN_SETPGROUP, &actions, (char *const *) (uintptr_t) words,
-                            environ);
+    rc = rc ? rc : posix_spawn_file_actions_adddup2 (&actions, asked->answer, 1);
+    rc = rc ? rc : posix_spawn_file_actions_adddup2 (&actions, asked->errors, 2);
+    rc = rc ? rc
+            : program_start (&asked->pid, words[0], POSIX_SPAWN_SETPGROUP, &actions, (char *const *) (uintptr_t) words,
+                             environ);
     posix_spawn_file_actions_destroy (&actions);
+    if (rc != 0 || (asked->pidfd = (int) syscall (SYS_pidfd_open, asked->pid, 0)) >= 0)
+        return rc;
+    rc = errno;
+    (void) ssh_end (asked);
     return rc;
 }
 
@@ -52,51 +96,47 @@ static int ssh_start (const char *file, const struct ssh_route *route, struct as
         words[n++] = port;
     words[n++] = "--";
     words[n++] = name;
-    asked->answer = memfd_create ("ssh", MFD_CLOEXEC);
-    errno = asked->answer < 0 ? errno : ssh_spawn (words, asked);
+    *asked = (struct asked){ .pidfd = -1, .answer = memory_open (), .errors = memory_open () };
+    asked->until_ms = clock_boot_ms () + LIMIT_MS;
+    errno = asked->answer < 0 || asked->errors < 0 ? errno : ssh_spawn (words, asked);
     if (errno == 0)
         return 0;
     (void) err_errno (err, ERR_IO, "the program ssh, which reads the ssh configuration, cannot be started");
-    fd_close (asked->answer);
+    asked_close (asked);
     return -1;
 }
 
-/* Its status. -1: it was ended with all that it started, as the user's own `Match exec` may have. */
-static int ssh_end (struct asked *asked, int limit_ms)
+/* Its lines in one, as far as there is room. */
+static struct text reason_of (struct text lines, struct buf *out)
 {
-    struct pollfd process = { .fd = (int) syscall (SYS_pidfd_open, asked->pid, 0), .events = POLLIN };
-    int status = 1, rc; /* 1: somebody else waited for it */
-    while ((rc = poll (&process, 1, limit_ms)) < 0 && errno == EINTR)
-        ;
-    if (rc <= 0)
-        kill (-asked->pid, SIGKILL);
-    while (waitpid (asked->pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    fd_close (process.fd);
-    return rc > 0 ? status : -1;
-}
-
-/* The last line. */
-static struct text reason_of (struct text lines)
-{
-    struct text reason = { 0 };
-    while (lines.len > 0)
-        reason = text_take_until (&lines, '\n');
-    return text_take_until (&reason, '\r'); /* as a terminal wants it */
+    while (lines.len > 0) {
+        struct text line = text_trimmed (text_take_until (&lines, '\n'));
+        buf_puts (out, out->len > 0 && line.len > 0 ? "; " : "");
+        buf_add_text (out, line);
+    }
+    return text_clip (out->len > 0 ? buf_as_text (out) : TEXT_LIT ("it says no reason"), REASON_BYTES);
 }
 
 static int ssh_finish (struct text name, struct asked *asked, char *bytes, struct text *lines, struct err *err)
 {
-    int status = ssh_end (asked, LIMIT_S * 1000);
-    ssize_t len = pread (asked->answer, bytes, ANSWER_MAX_BYTES, 0);
-    fd_close (asked->answer);
-    *lines = (struct text){ bytes, len > 0 ? (uint32_t) len : 0 };
-    struct text reason = reason_of (*lines);
-    if (status == -1)
-        return err_set (err, ERR_LIMIT, "ssh -G %.*s took longer than %d s", TEXT_ARG (name), LIMIT_S);
-    if (status != 0)
-        return err_set (err, ERR_CONFIG, "ssh -G %.*s: %.*s", TEXT_ARG (name), TEXT_ARG (reason));
-    return len < ANSWER_MAX_BYTES ? 0 : err_set (err, ERR_LIMIT, "ssh -G %.*s says too much", TEXT_ARG (name));
+    uint64_t now_ms = clock_boot_ms ();
+    struct pollfd process = { .fd = asked->pidfd, .events = POLLIN };
+    struct buf reason;
+    int rc;
+    while ((rc = poll (&process, 1, asked->until_ms > now_ms ? (int) (asked->until_ms - now_ms) : 0)) < 0 &&
+           errno == EINTR)
+        ;
+    int status = ssh_end (asked);
+    if (rc <= 0)
+        return err_set (err, ERR_LIMIT, "ssh -G %.*s took longer than %d s", TEXT_ARG (name), LIMIT_MS / 1000);
+    buf_init (&reason, 2 * ANSWER_MAX_BYTES);
+    struct text why = reason_of (memory_read (asked->errors, bytes), &reason);
+    rc = status != 0 ? err_set (err, ERR_CONFIG, "ssh -G %.*s: %.*s", TEXT_ARG (name), TEXT_ARG (why)) : 0;
+    *lines = memory_read (asked->answer, bytes);
+    buf_release (&reason);
+    return rc == 0 && lines->len == ANSWER_MAX_BYTES
+               ? err_set (err, ERR_LIMIT, "ssh -G %.*s says too much", TEXT_ARG (name))
+               : rc;
 }
 
 int planning_ask_ssh (const char *file, const struct ssh_route *routes, uint32_t n, ssh_answer_fn *take, void *owner,
@@ -113,13 +153,14 @@ int planning_ask_ssh (const char *file, const struct ssh_route *routes, uint32_t
         if (rc != 0)
             break;
         rc = ssh_finish (routes[done].address, &asked[done % AT_ONCE], bytes, &lines, err);
+        asked_close (&asked[done % AT_ONCE]);
         if (rc == 0)
             take (owner, done, lines);
         done++;
     }
     for (; done < started; done++) {
-        (void) ssh_end (&asked[done % AT_ONCE], 0);
-        fd_close (asked[done % AT_ONCE].answer);
+        (void) ssh_end (&asked[done % AT_ONCE]);
+        asked_close (&asked[done % AT_ONCE]);
     }
     mem_free (bytes);
     return rc;

@@ -133,6 +133,24 @@ TEST (a_jump_host_is_looked_up_too)
     }
 }
 
+/* ssh puts brackets around any address. */
+TEST (a_jump_host_may_be_an_address)
+{
+    struct share share;
+    loads (&share, SLICE ("a", "") "coordinator: {address: 10.0.0.1}\n", "Host a\nProxyJump u@10.0.0.9:5\n");
+    assert_text (route (&share, 0)->jump, "u@10.0.0.9:5");
+    end (&share);
+}
+
+TEST (what_match_exec_prints_is_no_answer)
+{
+    struct share share;
+    loads (&share, SLICE ("a", "") "coordinator: {address: 10.0.0.1}\n",
+           "Match exec \"echo proxyjump evil >&2\"\nUser matched\n");
+    assert_true (text_is (route (&share, 0)->user, "matched") && route (&share, 0)->jump.len == 0);
+    end (&share);
+}
+
 TEST (each_mistake_is_told)
 {
     static const struct {
@@ -153,7 +171,8 @@ TEST (each_mistake_is_told)
         { "a", "IdentityFile /%C\n", "config: IdentityFile '/%C'" },
         { "a", "UserKnownHostsFile /a /b\n", "config: UserKnownHostsFile '/a /b' for the host a: expected one path" },
         { "a", "User\n", "slice.yaml:4:6: ssh -G a: " },
-        { "a", "Nonsense yes\n", "ssh/config: terminating, 1 bad configuration options" },
+        { "a", "Nonsense yes\n", "ssh/config: line 1: Bad configuration option: nonsense; " },
+        { "a", "UserKnownHostsFile /a b\n", "config: UserKnownHostsFile '/a b' for the host a: expected one path" },
         { "[a, b]", "Host a\nIdentityFile /a\n",
           "slice.yaml:4:6: the ssh configuration gives a and b different identities, expected ssh.identities here, "
           "or" },
@@ -284,7 +303,7 @@ TEST (an_ssh_that_fails_is_told_with_its_words)
     static const struct {
         const char *script, *expected;
     } cases[] = { { NULL, "the program ssh, which reads the ssh configuration, cannot be started: No such file" },
-                  { "echo debug; echo no; exit 3", "ssh -G a: no" },
+                  { "echo debug; echo it >&2; echo no >&2; exit 3", "ssh -G a: it; no" },
                   { "sleep 100 & sleep 100", "ssh -G a took longer than 10 s" } };
     struct share share;
     char *path = strdup (getenv ("PATH")), here[1024];
