@@ -139,6 +139,14 @@ static int run_receipt_write_file (const struct run_dir *dir, const char *name, 
                            : atomic_file_write (run_dir_path (dir, name, path), bytes->ptr, bytes->len, 0600, err);
 }
 
+static int run_receipt_print_file (const struct run_dir *dir, const struct run_file *file, struct run_report *run,
+                                   struct buf *bytes, struct err *err)
+{
+    buf_clear (bytes);
+    file->print (run->report, bytes);
+    return run_receipt_write_file (dir, file->name, bytes, err);
+}
+
 /* Each names all hosts of its run, so their size grows with the square: 4,096 would be 500 MB. The command makes any. */
 enum { HOST_FILES_MAX = 512 };
 
@@ -177,14 +185,14 @@ int receipt_write_files (const struct run_dir *dir, uint32_t *drift, struct err 
     struct run_report run;
     struct buf bytes;
     buf_init (&bytes, FILE_MAX_BYTES);
+    struct err ignored = { 0 };
     int rc = run_report_read (dir, false, &run, err);
-    for (const struct run_file *file = run_files; rc == 0 && file->name; file++) {
-        buf_clear (&bytes);
-        file->print (run.report, &bytes);
-        rc = run_receipt_write_file (dir, file->name, &bytes, err);
-    }
+    if (rc == 0)
+        rc = run_receipt_print_file (dir, &run_files[0], &run, &bytes, err);
     if (rc == 0)
         rc = write_hosts (dir, run.report->receipt, &run.report->drift, &bytes, err);
+    for (const struct run_file *file = run_files + 1; rc == 0 && file->name; file++)
+        (void) run_receipt_print_file (dir, file, &run, &bytes, &ignored); /* any command makes it anew */
     if (rc == 0 && drift)
         (void) receipt_count_drift (run.report->receipt, run.report->plan, drift);
     buf_release (&bytes);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
+#include "common/io/clock.h"
 #include "coordinator/picture/metrics.h"
 #include "coordinator/picture/page_file.h"
 #include "coordinator/picture/scene.h"
@@ -15,7 +16,7 @@
 #include "coordinator/view/record_json.h"
 
 enum { OK = 200, NOT_FOUND = 404, TOO_LARGE = 500, NOT_YET = 503 };
-enum { JSON_MAX_BYTES = 4 << 20, DRIFT_MAX_BYTES = 64 << 20, BOOT_BYTES = 24 };
+enum { JSON_MAX_BYTES = 4 << 20, DRIFT_MAX_BYTES = 8 << 20, BOOT_BYTES = 24, WRITING_MS = 60 * 1000 };
 #define JSON_TYPE "application/json"
 
 struct http_answer *answer_refusal (unsigned status, const char *why)
@@ -146,6 +147,12 @@ static int open_regular (const char *path, uint64_t *bytes)
     return -1;
 }
 
+/* For so long after the end of its run a coordinator may still write. By the wall's clock: only words depend on it. */
+static bool is_written (const struct served_run *run)
+{
+    return clock_wall_ms () >= run->ended_wall_ms + WRITING_MS;
+}
+
 struct http_answer *answer_file (const struct served_run *run, const struct web_request *request)
 {
     static const struct kept {
@@ -159,12 +166,12 @@ struct http_answer *answer_file (const struct served_run *run, const struct web_
     char path[RUN_PATH_BYTES], name[96];
     uint64_t bytes = 0;
     int fd = open_regular (run_dir_path (&run->dir, kept->file, path), &bytes);
-    if (fd < 0 && run->state == SERVED_ENDED)
+    if (fd < 0 && run->state == SERVED_ENDED && !is_written (run))
         return answer_refusal (NOT_YET, "the run has ended, and this is not written yet: ask again");
     if (fd < 0)
         return answer_refusal (NOT_FOUND,
-                               "this is written when the run has ended; until then ask the commands receipt, "
-                               "drift and report of sliceup");
+                               "a coordinator writes this when its run has ended; where it could not, and until then, "
+                               "ask the commands receipt, drift and report of sliceup");
     struct http_answer *answer = http_answer_file (OK, kept->type, fd, bytes);
     snprintf (name, sizeof name, "attachment; filename=\"sliceup-%.8s.%s\"", run->dir.id, kept->ending);
     if (request->route == ROUTE_RECEIPT)
@@ -180,8 +187,9 @@ static void read_drift (struct served_run *run)
     char path[RUN_PATH_BYTES];
     struct buf bytes;
     buf_init (&bytes, DRIFT_MAX_BYTES);
-    run->drift_read = file_read (run_dir_path (&run->dir, RUN_FILE_DRIFT, path), &bytes, NULL) == 0;
-    json_t *json = run->drift_read ? json_loadb ((const char *) bytes.ptr, bytes.len, 0, NULL) : NULL;
+    int rc = file_read (run_dir_path (&run->dir, RUN_FILE_DRIFT, path), &bytes, NULL);
+    run->drift_read = rc == 0 || is_written (run);
+    json_t *json = rc == 0 ? json_loadb ((const char *) bytes.ptr, bytes.len, 0, NULL) : NULL;
     const json_t *counts = json_object_get (json, "counts");
     run->drift_known = counts && !json_is_true (json_object_get (json, "pins_missing"));
     run->drift = (uint32_t) (json_integer_value (json_object_get (counts, "findings")) +

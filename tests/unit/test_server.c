@@ -379,6 +379,20 @@ TEST_IN (a_plan_leads_to_no_file_but_the_logs_of_its_run, make, clean)
     assert_log (lab, "nothing", 404);
 }
 
+TEST_IN (what_a_coordinator_could_not_write_is_not_waited_for_without_end, make, clean)
+{
+    struct lab *lab = *state;
+    struct web_request request = { .route = ROUTE_RECEIPT, .form = FORM_JUNIT };
+    struct served_run run = { .dir = lab->dir, .state = SERVED_ENDED, .ended_wall_ms = clock_wall_ms () };
+    struct http_answer *soon = answer_file (&run, &request);
+    run.ended_wall_ms -= 3600 * 1000;
+    struct http_answer *late = answer_file (&run, &request);
+    assert_int_equal (soon->status, 503);
+    assert_int_equal (late->status, 404);
+    http_answer_release (soon);
+    http_answer_release (late);
+}
+
 TEST_IN (files_of_a_run_are_there_once_it_has_ended, make, clean)
 {
     struct lab *lab = *state;
