@@ -103,6 +103,11 @@ class Metadata(unittest.TestCase):
         self.assertEqual(["GET /computeMetadata/v1/instance/?recursive=true HTTP/1.0\r\nHost: metadata.google.internal\r\n"
                           "Metadata-Flavor: Google\r\nUser-Agent: sliceup-worker\r\n\r\n"], server.requests)
 
+    def test_an_id_of_64_bits_without_a_sign_loses_nothing_else(self):
+        _, address = self.serve(real(id=2**64 - 1))
+        facts, _, _ = ask(address)
+        self.assertEqual(("answered", "us-x1-a"), (facts["metadata.state"], facts["metadata.zone"]))
+
     def test_variables_win_and_what_they_contradict_is_named(self):
         _, address = self.serve(real())
         facts, _, _ = ask(address, TPU_WORKER_ID="0", TPU_ACCELERATOR_TYPE="v6e-16", TPU_TOPOLOGY="8x8",

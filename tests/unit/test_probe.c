@@ -183,6 +183,7 @@ TEST (a_packet_is_a_record_or_refused)
     assert_int_equal (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
     assert_int_equal (packet_receive (pair[0], record, &heard, &raw, &t->arena), PACKET_NONE);
     assert_int_equal (packet_send (pair[1], record, &said, NULL), 0);
+    assert_int_equal (send (pair[1], "", 0, 0), 0); /* says nothing */
     assert_int_equal (send (pair[1], "\xff\xff", 2, 0), 2);
     assert_int_equal (send (pair[1], much, sizeof much, 0), sizeof much);
     assert_int_equal (packet_send (pair[1], record, &said, NULL), 0);

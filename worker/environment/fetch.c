@@ -125,8 +125,8 @@ static int file_put_in_place (struct fetch *fetch, const struct digest *is, int 
 /* -1: its sha256 differs, or the disk fails; nothing of it stays then. */
 static int file_end (struct fetch *fetch, struct err *err)
 {
-    int closed = close (fetch->fd);
     struct digest is = digest_end (fetch->digest);
+    int closed = close (fetch->fd);
     int rc = file_put_in_place (fetch, &is, closed, err);
     if (rc < 0)
         unlink (fetch->part.ptr);

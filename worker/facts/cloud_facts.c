@@ -118,15 +118,6 @@ static bool read_answer (int fd, uint64_t until_ms, struct buf *answer)
     return true;
 }
 
-static struct text without_blanks (struct text text)
-{
-    while (text.len && memchr (" \t\r\n", text.ptr[0], 4))
-        text.ptr++, text.len--;
-    while (text.len && memchr (" \t\r\n", text.ptr[text.len - 1], 4))
-        text.len--;
-    return text;
-}
-
 /* Anybody may answer on that address; only the real server says who it is. */
 static bool is_google_server (struct text head)
 {
@@ -134,7 +125,7 @@ static bool is_google_server (struct text head)
     while (head.len) {
         struct text line = text_take_until (&head, '\n');
         if (line.len >= sizeof name - 1 && !strncasecmp (line.ptr, name, sizeof name - 1))
-            return text_is (without_blanks ((struct text){ line.ptr + sizeof name - 1, line.len - (sizeof name - 1) }),
+            return text_is (text_trimmed ((struct text){ line.ptr + sizeof name - 1, line.len - (sizeof name - 1) }),
                             "Google");
     }
     return false;
@@ -151,7 +142,10 @@ static const char *understand_answer (struct text answer, json_t **instance)
     struct text status = text_take_until (&body, '\n');
     if (!text_find (status, TEXT_LIT (" 200 "), NULL))
         return "answered";
-    *instance = json_loadb (answer.ptr + end + 4, answer.len - end - 4, JSON_ALLOW_NUL, NULL);
+    const char *json = answer.ptr + end + 4;
+    *instance = json_loadb (json, answer.len - end - 4, JSON_ALLOW_NUL, NULL);
+    if (*instance == NULL) /* a number of 64 bits without a sign may be too large for it */
+        *instance = json_loadb (json, answer.len - end - 4, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
     return json_is_object (*instance) ? "answered" : stranger;
 }
 
@@ -193,7 +187,7 @@ static struct text metadata_value (struct host_fact_list *list, const struct met
         return text_format (&list->arena, "%" JSON_INTEGER_FORMAT, json_integer_value (value));
     if (!json_is_string (value))
         return (struct text){ 0 };
-    return without_blanks ((struct text){ json_string_value (value), (uint32_t) json_string_length (value) });
+    return text_trimmed ((struct text){ json_string_value (value), (uint32_t) json_string_length (value) });
 }
 
 /* ---- the slice ---- */

@@ -128,7 +128,7 @@ static int start_child (struct watch *watch, int reporter, int output, struct er
     struct spawn_request child = { .program = start.program,
                                    .argv = start.argv,
                                    .envp = environ,
-                                   .directory = ".",
+                                   .directory = NULL,
                                    .output_fd = output,
                                    .channel_fd = reporter,
                                    .is_self = true };

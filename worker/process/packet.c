@@ -22,13 +22,23 @@ int packet_send (int fd, const struct record *record, const void *value, struct 
     return rc;
 }
 
+/* An empty packet looks like the end, which is told again and again: so many in a row are it. */
+enum { EMPTY_MAX = 64 };
+
+static ssize_t packet_take (int fd, char bytes[PACKET_BYTES_MAX])
+{
+    ssize_t got = 0;
+    for (uint32_t empty = 0; got == 0 && empty < EMPTY_MAX; empty++)
+        do
+            got = recv (fd, bytes, PACKET_BYTES_MAX, MSG_DONTWAIT);
+        while (got < 0 && errno == EINTR);
+    return got;
+}
+
 enum packet packet_receive (int fd, const struct record *record, void *out, struct text *raw, struct arena *arena)
 {
     char bytes[PACKET_BYTES_MAX];
-    ssize_t got;
-    do
-        got = recv (fd, bytes, sizeof bytes, MSG_DONTWAIT);
-    while (got < 0 && errno == EINTR);
+    ssize_t got = packet_take (fd, bytes);
     if (got <= 0)
         return got < 0 && errno == EAGAIN ? PACKET_NONE : PACKET_OVER;
     *raw = text_copy (arena, (struct text){ bytes, (uint32_t) got });

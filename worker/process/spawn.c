@@ -136,7 +136,7 @@ static NEW_PROCESS enum step become (const struct start *start)
     files_limit_restore (0);
     if (!request->as_login && set_limits () < 0)
         return STEP_LIMITS;
-    if (chdir (request->directory) < 0)
+    if (request->directory && chdir (request->directory) < 0)
         return STEP_DIRECTORY;
     execve (request->program, request->argv, request->envp);
     return STEP_EXEC;

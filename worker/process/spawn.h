@@ -15,7 +15,7 @@ enum { SPAWN_CHANNEL_FD = 3, SPAWN_REPORT_FD = 4 };
 struct spawn_request {
     const char *program; /* a path; nothing is searched */
     char *const *argv, *const *envp;
-    const char *directory; /* its working directory */
+    const char *directory; /* its working directory; NULL: the caller's */
     int output_fd;         /* becomes standard output and standard error */
     int channel_fd;        /* becomes SPAWN_CHANNEL_FD; -1: none */
     int report_fd;         /* becomes SPAWN_REPORT_FD; 0: none */
