@@ -37,6 +37,8 @@ void test_group (const char *file, CMFixtureFunction set_up, CMFixtureFunction t
     group_of (file)->tear_down = tear_down;
 }
 
+static uint32_t run_n;
+
 static void keep_matching (struct group *group, const char *name, const char *pattern)
 {
     uint32_t kept = 0;
@@ -54,6 +56,7 @@ static int group_run (struct group *group, const char *pattern)
     snprintf (name, sizeof (name), "%s", strrchr (group->file, '/') + 1);
     name[strlen (name) - strlen (".c")] = '\0';
     keep_matching (group, name, pattern);
+    run_n += group->n;
     int failed = group->n ? _cmocka_run_group_tests (name, group->tests, group->n, group->set_up, group->tear_down) : 0;
     mem_free (group->tests);
     return failed;
@@ -65,7 +68,9 @@ int test_run (int argc, char **argv)
     for (uint32_t i = 0; i < groups_n; i++)
         failed += group_run (&groups[i], argc > 1 ? argv[1] : "*");
     mem_free (groups);
-    return failed;
+    if (run_n == 0)
+        print_error ("no file and no test is called %s\n", argc > 1 ? argv[1] : "");
+    return run_n == 0 ? 2 : failed != 0;
 }
 
 __attribute__ ((weak)) int main (int argc, char **argv)

@@ -151,7 +151,7 @@ TEST (a_second_attempt_starts_from_nothing)
     show_release (&show);
 }
 
-TEST_IN (a_heartbeat_about_another_attempt_says_nothing_of_this_one, NULL, NULL)
+TEST (a_heartbeat_about_another_attempt_says_nothing_of_this_one)
 {
     struct show show;
     show_gathered (&show, 2);

@@ -109,7 +109,7 @@ TEST_IN (a_repeated_line_costs_nothing, setup, teardown)
     assert_int_equal (e->arena.used_bytes, used_bytes);
 }
 
-TEST_IN (lines_that_break_a_rule_are_violations, NULL, NULL)
+TEST (lines_that_break_a_rule_are_violations)
 {
     static const struct {
         const char *rest, *complaint;

@@ -162,7 +162,7 @@ static void cancel (struct bench *bench, uint32_t level)
     step (bench, &in);
 }
 
-TEST_IN (a_cancel_survives_a_restart, NULL, NULL)
+TEST (a_cancel_survives_a_restart)
 {
     struct bench bench;
     struct holding held = { .key = running, .state = ATTEMPT_RUNNING };
@@ -478,7 +478,7 @@ TEST (a_restarted_worker_and_a_rebooted_host_are_told_apart)
     }
 }
 
-TEST_IN (many_different_results_are_one_conflict, NULL, NULL)
+TEST (many_different_results_are_one_conflict)
 {
     struct bench bench;
     bench_open (&bench, 0);
@@ -570,7 +570,7 @@ static void tick (struct bench *bench, uint64_t now_ms)
     step (bench, &in);
 }
 
-TEST_IN (time_in_which_the_coordinator_stood_still_is_nobodys_silence, NULL, NULL)
+TEST (time_in_which_the_coordinator_stood_still_is_nobodys_silence)
 {
     struct bench bench;
     struct holding held = { .key = running, .state = ATTEMPT_RUNNING };

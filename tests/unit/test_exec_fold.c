@@ -122,7 +122,7 @@ TEST (ends_are_told_by_set)
           "exit status 0 on 2 of 6 hosts\n", 1);
 }
 
-TEST_IN (who_was_not_reached_decides_the_status, NULL, NULL)
+TEST (who_was_not_reached_decides_the_status)
 {
     struct exec_host hosts[N];
     for (int i = 0; i < N; i++)

@@ -160,7 +160,7 @@ TEST (what_cannot_be_split_is_not)
 }
 
 /* What the coordinator stopped, or dropped, is explained. */
-TEST_IN (what_is_explained_is_not_looked_into, NULL, NULL)
+TEST (what_is_explained_is_not_looked_into)
 {
     for (size_t i = 0; i < 2; i++) {
         struct bench bench;
@@ -302,7 +302,7 @@ TEST (a_part_whose_worker_was_started_again_says_nothing_of_the_program)
 }
 
 /* Host 0 never comes to where the others wait, and says nothing else than they do. */
-TEST_IN (peers_that_are_late_in_each_part_are_found, NULL, NULL)
+TEST (peers_that_are_late_in_each_part_are_found)
 {
     struct bench bench;
     bench_open_with (&bench, late_peers);

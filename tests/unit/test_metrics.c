@@ -95,7 +95,7 @@ static uint32_t count (const struct buf *out, const char *what)
     return n;
 }
 
-TEST_IN (the_largest_run_has_few_series, NULL, NULL)
+TEST (the_largest_run_has_few_series)
 {
     struct huge huge;
     huge_make (&huge);
@@ -119,7 +119,7 @@ TEST_IN (the_largest_run_has_few_series, NULL, NULL)
 }
 
 /* Without a place of their own they are not left out. */
-TEST_IN (rungs_without_room_are_counted_together, NULL, NULL)
+TEST (rungs_without_room_are_counted_together)
 {
     struct huge huge;
     struct buf out;
@@ -271,7 +271,7 @@ TEST (a_small_run_in_both_forms)
     stage_release (&stage);
 }
 
-TEST_IN (states_of_a_run, NULL, NULL)
+TEST (states_of_a_run)
 {
     struct stage stage;
     struct buf out;

@@ -154,7 +154,7 @@ TEST (a_cold_pass_that_compiled_nothing_says_so)
 }
 
 /* A generation of two programs, compiled in 40 s in all; this rung found one of them, which took 1.6 s. */
-TEST_IN (what_was_saved_is_of_the_programs_that_were_found, NULL, NULL)
+TEST (what_was_saved_is_of_the_programs_that_were_found)
 {
     struct named_number counted[] = { { TEXT_LIT ("cache_hits"), 1 }, { TEXT_LIT ("retrieval_ms"), 100 } };
     struct cache_key sealed[] = {
@@ -166,7 +166,6 @@ TEST_IN (what_was_saved_is_of_the_programs_that_were_found, NULL, NULL)
     struct fact adopted = { .kind = FACT_GENERATION_ADOPTED, .of.generation = { .token = 1, .compile_ms = 40000 } };
     struct fact ended = { .kind = FACT_ATTEMPT_ENDED };
     struct result *result = &ended.of.attempt_ended.result;
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct buf text;
     adopted.of.generation.keys.items = sealed, adopted.of.generation.keys.n = 2;
@@ -178,14 +177,13 @@ TEST_IN (what_was_saved_is_of_the_programs_that_were_found, NULL, NULL)
     receipt_fold_apply (fold, &adopted);
     receipt_fold_apply (fold, &ended);
     end_pass (fold, result->key, NULL, 0);
-    receipt_fold_build (fold, &arena, &receipt);
+    receipt_fold_build (fold, &t->arena, &receipt);
     assert_int_equal (receipt.hosts.items[0].rungs.items[0].keys.items[0].compile_ms, 1600);
     receipt_text (&receipt, &(const struct drift_query){ 0 }, &text);
     assert_has (&text, ": 1 program loaded instead of compiled, compile time saved 1.5 s (compiling "
                        "them again would take 1.6 s, loading took 100 ms)\n");
     buf_release (&text);
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
 /* What h1 measured and saw when it fell, as its receipt has it. */
@@ -654,11 +652,10 @@ TEST (a_dropped_generation_is_not_the_one_that_counts)
     receipt_fold_destroy (fold);
 }
 
-TEST_IN (enforcement_is_that_of_the_latest_rung_with_a_cache, NULL, NULL)
+TEST (enforcement_is_that_of_the_latest_rung_with_a_cache)
 {
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
-    struct receipt_fold *fold = violated (&arena, &receipt);
+    struct receipt_fold *fold = violated (&t->arena, &receipt);
     struct text names[2], run = receipt.headers.items[0].run;
     assert_int_equal (receipt_hosts_at_level (&receipt, run, ENFORCEMENT_LANDLOCK, names), 0);
     assert_int_equal (receipt_hosts_at_level (&receipt, run, ENFORCEMENT_NAMESPACE_LANDLOCK, names), 1);
@@ -673,7 +670,6 @@ TEST_IN (enforcement_is_that_of_the_latest_rung_with_a_cache, NULL, NULL)
     assert_true (rung->keys.n == 1 && rung->keys.items[0].state == KEY_HIT &&
                  text_is (rung->keys.items[0].parts.items[0].value, "0123abcd"));
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
 static void check_schema (const struct slice_receipt *receipt)
@@ -697,7 +693,7 @@ static void check_schema (const struct slice_receipt *receipt)
     buf_release (&json);
 }
 
-TEST_IN (the_cache_of_the_json_says_the_same, NULL, NULL)
+TEST (the_cache_of_the_json_says_the_same)
 {
     static const char *const words[] = {
         "\"namespace+landlock\": \"h0\"",
@@ -716,10 +712,9 @@ TEST_IN (the_cache_of_the_json_says_the_same, NULL, NULL)
         "\"host\": null",
         "\"exit_status\": 4",
     };
-    struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct buf json;
-    struct receipt_fold *fold = violated (&arena, &receipt);
+    struct receipt_fold *fold = violated (&t->arena, &receipt);
     buf_init (&json, 1 << 20);
     receipt_json (&receipt, &(const struct drift_query){ 0 }, &json);
     for (size_t i = 0; i < sizeof (words) / sizeof (words[0]); i++)
@@ -730,11 +725,10 @@ TEST_IN (the_cache_of_the_json_says_the_same, NULL, NULL)
     assert_int_equal (json_array_size (json_object_get (object, "violations")), 2);
     json_decref (object);
     struct slice_receipt back;
-    read_back (&json, &back, &arena);
+    read_back (&json, &back, &t->arena);
     assert_true (same (&receipt, &back));
     buf_release (&json);
     receipt_fold_destroy (fold);
-    arena_release (&arena);
 }
 
 /* Of a run that goes on, when it ended and how is not known; a zero that was counted stays one. */

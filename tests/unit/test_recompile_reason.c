@@ -174,7 +174,7 @@ TEST_IN (what_the_writer_did_with_the_very_key_is_told, NULL, NULL)
     }
 }
 
-TEST_IN (an_entry_that_one_writer_has_left_counts, NULL, NULL)
+TEST (an_entry_that_one_writer_has_left_counts)
 {
     struct bench bench;
     struct cache_key sealed[] = { plain, plain, plain };
@@ -234,7 +234,7 @@ TEST (without_keys_the_counters_alone_decide)
     says (&bench, &plain, 1, RECOMPILE_NONE, "");
 }
 
-TEST_IN (torn_is_an_entry_of_this_very_key_that_the_writer_left, NULL, NULL)
+TEST (torn_is_an_entry_of_this_very_key_that_the_writer_left)
 {
     static const struct {
         enum key_state reader, writer;

@@ -11,7 +11,7 @@ static struct web_request parsed (const char *target)
     return request;
 }
 
-TEST_IN (each_parameter_is_read, NULL, NULL)
+TEST (each_parameter_is_read)
 {
     struct web_request request = parsed ("/api/log?pass=cold&host=v6e%2d0&rung=tiny&attempt=3&run=3fa9&from=65536");
     assert_int_equal (request.route, ROUTE_LOG);
@@ -45,7 +45,7 @@ TEST (what_a_path_takes_is_told)
     assert_string_equal (t->err.text, "/api/host takes no such parameter; it takes: host run");
 }
 
-TEST_IN (what_is_not_understood_is_refused, NULL, NULL)
+TEST (what_is_not_understood_is_refused)
 {
     static const char *const bad[] = {
         "/api/state?run=../x",

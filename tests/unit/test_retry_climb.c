@@ -202,7 +202,7 @@ TEST (who_differs_at_a_gate_is_told_by_what_and_the_others_failed_with_it)
     bench_close (&bench);
 }
 
-TEST_IN (what_was_dropped_from_the_cache_is_not_run_again, NULL, NULL)
+TEST (what_was_dropped_from_the_cache_is_not_run_again)
 {
     struct bench bench;
     bench_open (&bench);

@@ -713,7 +713,7 @@ static void assert_scene_is_safe (const struct scene *scene)
 
 /* Every byte that there is, and one line of a megabyte, wherever a host or a
  * file can put them. */
-TEST_IN (nothing_that_is_said_can_do_harm, NULL, NULL)
+TEST (nothing_that_is_said_can_do_harm)
 {
     enum { LONG = 1 << 20 };
     static char every[512], lengthy[LONG], plain[LONG];

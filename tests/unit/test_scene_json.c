@@ -112,7 +112,7 @@ static void expect (const json_t *json, const char *path, const char *wanted)
     free (is);
 }
 
-TEST_IN (hosts_are_letters, NULL, NULL)
+TEST (hosts_are_letters)
 {
     struct picture *picture = picture_create (8);
     uint32_t ranks[] = { 1, 4, 5, 6 };
@@ -311,7 +311,7 @@ static void fill_at_random (struct picture *picture)
     }
 }
 
-TEST_IN (an_ordinary_state_is_small, NULL, NULL)
+TEST (an_ordinary_state_is_small)
 {
     size_t bytes;
     struct picture *picture = picture_create (HOSTS_MAX);
@@ -409,7 +409,7 @@ TEST (the_last_notes_are_told_and_long_ones_cut)
 }
 
 /* Every second host has failed, at one rung, and each of its groups has as much to say as there is room for. */
-TEST_IN (a_bad_rung_is_a_small_state_and_a_smaller_update, NULL, NULL)
+TEST (a_bad_rung_is_a_small_state_and_a_smaller_update)
 {
     size_t bytes;
     struct picture *picture = picture_create (HOSTS_MAX);

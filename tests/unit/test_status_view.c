@@ -50,7 +50,7 @@ static struct show failing (void)
     return show;
 }
 
-TEST_IN (a_running_run_says_where_its_hosts_are, NULL, NULL)
+TEST (a_running_run_says_where_its_hosts_are)
 {
     struct show show;
     show_gathered (&show, 2);
@@ -81,7 +81,7 @@ TEST_IN (a_running_run_says_where_its_hosts_are, NULL, NULL)
     show_release (&show);
 }
 
-TEST_IN (failures_stand_beside_their_hosts, NULL, NULL)
+TEST (failures_stand_beside_their_hosts)
 {
     struct show show = failing ();
     show_run_ended (&show, OUTCOME_FAILED, 1, TEXT_LIT ("stopped at rung facts \x7f\xe2\x80\xae"));
@@ -128,7 +128,7 @@ TEST (who_is_left_behind_stands_with_its_cause)
     show_release (&show);
 }
 
-TEST_IN (without_a_coordinator_it_is_interrupted, NULL, NULL)
+TEST (without_a_coordinator_it_is_interrupted)
 {
     struct show show;
     struct buf out;

@@ -173,7 +173,7 @@ static void assert_any_size_fits (struct desk *desk)
     }
 }
 
-TEST_IN (any_size_and_any_mode_fits, NULL, NULL)
+TEST (any_size_and_any_mode_fits)
 {
     struct desk desk;
     desk_climbing (&desk, 6, 80, 24);
@@ -213,7 +213,7 @@ TEST (of_thousands_only_what_is_in_sight_is_drawn)
     desk_release (&desk);
 }
 
-TEST_IN (a_filter_says_what_it_hides, NULL, NULL)
+TEST (a_filter_says_what_it_hides)
 {
     struct desk desk;
     desk_climbing (&desk, 4096, 80, 24);
@@ -330,7 +330,7 @@ TEST (a_range_of_time_is_read)
 }
 
 /* The first rung took 200 ms to 600 ms; host0 is lost at 13 s, in the second. */
-TEST_IN (a_range_of_time_is_drawn, NULL, NULL)
+TEST (a_range_of_time_is_drawn)
 {
     struct desk desk;
     desk_climbing (&desk, 4, 80, 24);
@@ -372,7 +372,7 @@ TEST (worst_first_is_worst_first)
     desk_release (&desk);
 }
 
-TEST_IN (a_host_is_opened, NULL, NULL)
+TEST (a_host_is_opened)
 {
     struct desk desk;
     desk_climbing (&desk, 4, 80, 24);
@@ -401,7 +401,7 @@ TEST_IN (a_host_is_opened, NULL, NULL)
 }
 
 /* host0 is lost in a pass, which ends without its result; host2 after it, so the rung above is not begun. */
-TEST_IN (what_nobody_knows_of_an_attempt_is_not_drawn_as_0, NULL, NULL)
+TEST (what_nobody_knows_of_an_attempt_is_not_drawn_as_0)
 {
     struct desk desk;
     struct verdict verdict = { .host = 0, .outcome = OUTCOME_LOST, .owner = OWNER_HOST };
@@ -453,7 +453,7 @@ TEST (who_came_last_at_a_gate_is_named)
 }
 
 /* Thirteen hosts fail in words of their own, and one follows the second of them. */
-TEST_IN (a_cascade_names_its_cause_and_who_is_in_no_group_is_counted, NULL, NULL)
+TEST (a_cascade_names_its_cause_and_who_is_in_no_group_is_counted)
 {
     enum { FAILING = BOARD_GROUPS_MAX + 1 };
     struct desk desk;
@@ -482,7 +482,7 @@ TEST_IN (a_cascade_names_its_cause_and_who_is_in_no_group_is_counted, NULL, NULL
     desk_release (&desk);
 }
 
-TEST_IN (equal_logs_are_shown_once, NULL, NULL)
+TEST (equal_logs_are_shown_once)
 {
     struct desk desk;
     desk_climbing (&desk, 4, 80, 24);
@@ -534,7 +534,7 @@ TEST (letters_of_hosts_differ_by_colour_alone)
     desk_release (&desk);
 }
 
-TEST_IN (a_run_is_cancelled_after_a_question_and_never_by_key, NULL, NULL)
+TEST (a_run_is_cancelled_after_a_question_and_never_by_key)
 {
     struct desk desk;
     desk_climbing (&desk, 4, 80, 24);
@@ -553,7 +553,7 @@ TEST_IN (a_run_is_cancelled_after_a_question_and_never_by_key, NULL, NULL)
     desk_release (&desk);
 }
 
-TEST_IN (what_hosts_say_does_no_harm, NULL, NULL)
+TEST (what_hosts_say_does_no_harm)
 {
     struct desk desk;
     desk_make (&desk, 4, 80, 24);

@@ -138,7 +138,7 @@ TEST (after_a_takeover_hosts_are_waited_for_again)
     show_release (&show);
 }
 
-TEST_IN (who_is_lost_or_done_is_not_waited_for, NULL, NULL)
+TEST (who_is_lost_or_done_is_not_waited_for)
 {
     struct show show;
     show_gathered (&show, 3);
