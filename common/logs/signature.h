@@ -32,7 +32,7 @@ struct signature_scan_result {
     struct sighting *sightings; /* the first of each signature, in the order of the log; at most SIGHTINGS_MAX */
     uint32_t sightings_n;
     bool went_on; /* for long, behind all that passes by itself or is noise: it may have ended of something else */
-    struct text *shown; /* by common/classify: the lines that look most like an error and are not known, in the order
+    struct text *shown; /* by common/logs: the lines that look most like an error and are not known, in the order
                          * of the log; only those before what is said of peers when nothing else is known; then the
                          * last ones, when there are none or the log went on; at most SHOWN_MAX. A scan leaves it. */
     uint32_t shown_n;

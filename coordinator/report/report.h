@@ -35,7 +35,7 @@ struct report *report_book_make (struct report_book *book, bool held);
 
 /* ---- html ---- */
 
-/* A run as one file that a browser opens from disk: the page of coordinator/page with its script, its style and
+/* A run as one file that a browser opens from disk: the page of coordinator/picture with its script, its style and
  * its data in it, and a policy that lets nothing else run or load.
  *
  * In it are the state of the run, what every host did at every rung, and of hosts that stand out (failed, last to a

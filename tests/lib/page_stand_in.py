@@ -9,7 +9,7 @@ import urllib.parse
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "coordinator/page"
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "coordinator/picture"
 POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
           "frame-ancestors 'none'; require-trusted-types-for 'script'")
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
