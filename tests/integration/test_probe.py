@@ -292,6 +292,15 @@ class Liar(Probe):
         self.assertIn("a core file has at most 0 bytes", json.loads(done.stdout)["failure"]["printed"])
         self.assertEqual([self.liar("tell_place")], list(self.folder.iterdir()))
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root can be somebody else")
+    def test_it_works_in_a_folder_that_its_user_may_not_enter(self):
+        closed = self.folder / "closed"
+        closed.mkdir(mode=0o700)
+        self.folder.chmod(0o755)
+        done = subprocess.run([WORKER, "probe", "--plugin", self.liar("good"), "--json"], cwd=closed, env=self.env(), user=65534, group=65534,
+                              extra_groups=[], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((0, True), (done.returncode, json.loads(done.stdout)["works"]), done.stderr)
+
     def test_lines_end_with_the_verdict_and_are_safe_for_a_terminal(self):
         lines = self.run_probe("--plugin", self.liar("good")).stdout.splitlines()
         self.assertEqual(STEPS, [line.split()[0] for line in lines[:-1]])

@@ -11,6 +11,21 @@ import schema
 from test_env import Wheels
 
 
+class WhatIsWritten(lab.LabTest):
+    def test_a_file_that_cannot_be_written_fails_no_run(self):
+        """What the page offers beside the receipt: the run is what it is, its end is told, and the others are there."""
+        go, told = self.lab.root / "go", self.lab.root / "told"
+        ladder = self.lab.ladder("ladder.yaml", [{"id": "waits", "command": ["sh", "-c", f"until [ -e {go} ]; do sleep 0.1; done"]}])
+        run = self.lab.start("run", self.lab.slice(hosts=1, ladder=str(ladder), on_end=["touch", str(told)]))
+        lab.wait_for(lambda: run.process.poll() is not None or self.lab.count("pass-began"), "the pass", 60)
+        (self.lab.run_folder() / "junit.xml").mkdir()
+        go.touch()
+        self.assertEqual(0, run.end(60).status)
+        self.assertTrue(told.exists(), "on_end was not run")
+        for name in ("receipt.json", "receipts/h0.json", "report.md", "drift.json"):
+            self.assertTrue((self.lab.run_folder() / name).is_file(), name)
+
+
 class WhatRan(lab.LabTest):
     def slice(self, **more):
         rungs = [{"id": "facts", "builtin": "facts"}, {"id": "high", "command": ["true"]}]

@@ -142,6 +142,16 @@ TEST (a_jump_host_may_be_an_address)
     end (&share);
 }
 
+TEST (a_user_that_is_refused_is_not_handed_to_ssh)
+{
+    struct share share;
+    begin (&share, SLICE ("a", ", user: 'a;b'") "coordinator: {address: 10.0.0.1}\n", "Host a\nPort 7\n");
+    assert_int_equal (load (&share), -1);
+    has (&share, false, "a;b");
+    assert_int_equal (share.report.n, 1);
+    end (&share);
+}
+
 TEST (what_match_exec_prints_is_no_answer)
 {
     struct share share;

@@ -50,6 +50,7 @@ TEST (a_span_is_of_ascii_letters_digits_and_what_is_named)
     assert_text (text_trimmed (text_of (" \t a b\r\n")), "a b");
     assert_int_equal (text_trimmed (text_of (" \n")).len, 0);
     assert_int_equal (text_trimmed (text_of (NULL)).len, 0);
+    assert_int_equal (text_trimmed (TEXT_LIT ("\0a\0")).len, 3); /* no blank */
 }
 
 TEST (finding_gives_the_first_place)
