@@ -185,7 +185,7 @@ static int cancel_say_end (const struct cancel *cancel, const char *words, bool 
 int cancel_ask_politely (struct cli *cli, const struct run_dir *dir, struct err *err)
 {
     struct cancel cancel = { .cli = cli, .dir = *dir, .pidfd = -1, .level = POLITELY };
-    cancel.board = board_create ();
+    cancel.board = board_create (BOARD_JUDGED_STATE);
     cancel.follow = follow_open (dir, board_take_fact, cancel.board);
     int rc = find_holder (&cancel, err);
     if (rc == 0 && cancel.board->ended)
@@ -247,7 +247,7 @@ static int cancel_run (struct cli *cli, const struct cli_arguments *arguments)
     struct err err = { 0 };
     if ((run ? run_begun_find_checked (&cancel.dir, cli->home, run, &err) : find_only (&cancel, &err)) < 0)
         return cli_fail (cli, &err);
-    cancel.board = board_create ();
+    cancel.board = board_create (BOARD_JUDGED_STATE);
     cancel.follow = follow_open (&cancel.dir, board_take_fact, cancel.board);
     int status = cancel_carry_out (&cancel);
     follow_close (cancel.follow);

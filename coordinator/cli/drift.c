@@ -11,7 +11,6 @@
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/receipt/drift.h"
-#include "coordinator/receipt/receipt_fold.h"
 #include "coordinator/view/drift_json.h"
 
 /* ---- drift side ---- */
@@ -19,9 +18,9 @@
 /* One side of a comparison: a run's receipt, built from its journal, or a file. */
 struct drift_side {
     struct slice_receipt receipt;
-    const struct plan *plan;   /* NULL: of a file nobody knows it */
-    struct receipt_fold *fold; /* keeps the texts */
-    struct text name, slice;   /* "run 3f2a91c0", or the path */
+    const struct plan *plan; /* NULL: of a file nobody knows it */
+    struct board *board;     /* keeps the texts */
+    struct text name, slice; /* "run 3f2a91c0", or the path */
 };
 
 static bool drift_is_path (const char *word)
@@ -53,15 +52,14 @@ static int open_run (struct drift_side *side, const struct cli *cli, const char 
     struct run_dir dir;
     if (run_begun_find_checked (&dir, cli->home, word, err) < 0)
         return -1;
-    side->fold = receipt_fold_create ();
-    if (receipt_build (&dir, side->fold, arena, &side->receipt, err) < 0)
+    if (receipt_build (&dir, &side->board, arena, &side->receipt, err) < 0)
         return -1;
-    side->plan = receipt_fold_plan (side->fold);
+    side->plan = &side->board->plan;
     side->name = text_format (arena, "run %.8s", dir.id);
     return 0;
 }
 
-/* `word`: a path (it has a '/' or ends in .json), or a run as everywhere. Destroy its fold, also when this failed. */
+/* `word`: a path (it has a '/' or ends in .json), or a run as everywhere. Destroy its board, also when this failed. */
 static int drift_side_open (struct drift_side *side, const struct cli *cli, const char *word, struct arena *arena,
                             struct err *err)
 {
@@ -283,8 +281,8 @@ static int drift_run (struct cli *cli, const struct cli_arguments *arguments)
         drift_compare (&request, &answer);
         status = drift_show (cli, &request, &answer);
     }
-    receipt_fold_destroy (answer.now.fold);
-    receipt_fold_destroy (answer.before.fold);
+    board_destroy (answer.now.board);
+    board_destroy (answer.before.board);
     arena_release (&answer.arena);
     return status;
 }

@@ -3,7 +3,6 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/journal/run_begun.h"
-#include "coordinator/journal/run_facts.h"
 
 enum { EXPLAIN_MAX_BYTES = 64 << 20 };
 
@@ -41,16 +40,13 @@ static int explain_run (struct cli *cli, const struct cli_arguments *arguments)
     struct slice_receipt receipt;
     struct err err = { 0 };
     int status;
-    struct receipt_fold *fold = receipt_fold_create ();
-    struct board *board = board_create ();
+    struct board *board = NULL;
     if (run_begun_find_checked (&dir, cli->home, run ? run : "last", &err) < 0 ||
-        receipt_build (&dir, fold, &arena, &receipt, &err) < 0 ||
-        run_facts_each (&dir, board_take_fact, board, &err) < 0)
+        receipt_build (&dir, &board, &arena, &receipt, &err) < 0)
         status = cli_fail (cli, &err);
     else
         status = explain_show (cli, &receipt, board, arguments, &arena);
     board_destroy (board);
-    receipt_fold_destroy (fold);
     arena_release (&arena);
     return status;
 }

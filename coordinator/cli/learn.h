@@ -5,7 +5,7 @@
 
 #include "coordinator/cli/cli.h"
 #include "coordinator/monitor/follow.h"
-#include "coordinator/view/board.h"
+#include "coordinator/receipt/board.h"
 
 struct learned {
     int64_t pid; /* of the coordinator that holds it; 0: nobody does, or it is on another machine */

@@ -43,7 +43,7 @@ static int live_runs_look_at (void *owner, const struct run_dir *dir, uint64_t c
     *run = (struct live_run){ .dir = *dir };
     if (held < 0 || (!held && (!runs->interrupted || !may_be_interrupted (dir, run))))
         return 0;
-    run->board = board_create ();
+    run->board = board_create (BOARD_JUDGED_STATE);
     int read = run_facts_each (dir, board_take_fact, run->board, &err);
     if (!run->board->ended && (held || (read == 0 && workers_may_live (run))))
         runs->n++;

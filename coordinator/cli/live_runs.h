@@ -4,7 +4,7 @@
 #define SLICEUP_COORDINATOR_CLI_LIVE_RUNS_H
 
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/view/board.h"
+#include "coordinator/receipt/board.h"
 
 enum { LIVE_RUNS_MAX = 64 };
 struct live_run {

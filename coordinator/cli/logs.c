@@ -240,7 +240,7 @@ static int logs_run (struct cli *cli, const struct cli_arguments *arguments)
         return status;
     if (run_begun_find_checked (&logs.dir, cli->home, logs.run ? logs.run : "last", &err) < 0)
         return cli_fail (cli, &err);
-    logs.board = board_create ();
+    logs.board = board_create (BOARD_JUDGED_STATE);
     struct follow *follow = follow_open (&logs.dir, logs_on_fact, &logs);
     if (logs_prepare (&logs, follow, &err) < 0)
         status = cli_fail (cli, &err);

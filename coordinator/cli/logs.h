@@ -8,7 +8,7 @@
 #include "coordinator/cli/host_filter.h"
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/monitor/follow.h"
-#include "coordinator/view/board.h"
+#include "coordinator/receipt/board.h"
 
 /* ---- log_output.c: which outputs of a run `sliceup logs` is to show ---- */
 

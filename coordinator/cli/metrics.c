@@ -17,19 +17,19 @@ static void metrics_on_fact (void *feed, const struct fact *fact)
 static void metrics_add_drift (const struct learned *learned, struct metrics_beside *beside)
 {
     struct arena arena = { 0 };
-    struct receipt_fold *fold = receipt_fold_create ();
+    struct board *board = NULL;
     struct slice_receipt receipt;
     struct err quiet = { 0 };
-    beside->drift_known = !learned->remote && receipt_build (&learned->dir, fold, &arena, &receipt, &quiet) == 0 &&
-                          receipt_count_drift (&receipt, receipt_fold_plan (fold), &beside->drift);
+    beside->drift_known = !learned->remote && receipt_build (&learned->dir, &board, &arena, &receipt, &quiet) == 0 &&
+                          receipt_count_drift (&receipt, &board->plan, &beside->drift);
     arena_release (&arena);
-    receipt_fold_destroy (fold);
+    board_destroy (board);
 }
 
 static int metrics_run (struct cli *cli, const struct cli_arguments *arguments)
 {
     const char *path = arguments->values[METRICS_FILE];
-    struct feed *feed = feed_create ();
+    struct feed *feed = feed_create (BOARD_JUDGED_STATE);
     struct metrics_beside beside = { .form = arguments->values[METRICS_OPEN] ? METRICS_OPENMETRICS : METRICS_TEXTFILE };
     struct learned learned;
     struct err err = { 0 };

@@ -30,7 +30,7 @@ struct metrics_writer {
 static void *metrics_file_begin (void *owner)
 {
     struct metrics_writer *writer = owner;
-    writer->feed = feed_create ();
+    writer->feed = feed_create (BOARD_JUDGED_STATE);
     buf_init (&writer->text, METRICS_MAX_BYTES);
     return writer;
 }

@@ -110,18 +110,20 @@ static int receipt_show (const struct cli *cli, const struct cli_arguments *argu
     return status != EXIT_HOLDS ? status : receipt_status_of (receipt);
 }
 
-static int build (struct cli *cli, const struct cli_arguments *arguments, struct receipt_fold *fold,
-                  struct arena *arena, struct slice_receipt *receipt, struct err *err)
+static int build (struct cli *cli, const struct cli_arguments *arguments, struct board **board, struct arena *arena,
+                  struct slice_receipt *receipt, struct err *err)
 {
     struct run_dir dir;
     const char *run = arguments->operands[0];
     if (check_operands (arguments, err) < 0)
         return -1;
-    if (arguments->values[RECEIPT_MERGE])
+    if (arguments->values[RECEIPT_MERGE]) {
+        *board = board_create (BOARD_EVIDENCE); /* empty: there is no one plan */
         return merge_files (arguments->operands, arena, receipt, err);
+    }
     if (run_begun_find_checked (&dir, cli->home, run ? run : "last", err) < 0)
         return -1;
-    return receipt_build (&dir, fold, arena, receipt, err);
+    return receipt_build (&dir, board, arena, receipt, err);
 }
 
 static int receipt_run (struct cli *cli, const struct cli_arguments *arguments)
@@ -131,13 +133,13 @@ static int receipt_run (struct cli *cli, const struct cli_arguments *arguments)
     struct arena arena = { 0 };
     struct err err = { 0 };
     int status;
-    struct receipt_fold *fold = receipt_fold_create ();
-    if (build (cli, arguments, fold, &arena, &receipt, &err) < 0 ||
-        (!host_filter_is_default (&hosts) && keep_hosts (&receipt, &hosts, receipt_fold_plan (fold), &arena, &err) < 0))
+    struct board *board = NULL;
+    if (build (cli, arguments, &board, &arena, &receipt, &err) < 0 ||
+        (!host_filter_is_default (&hosts) && keep_hosts (&receipt, &hosts, &board->plan, &arena, &err) < 0))
         status = cli_fail (cli, &err);
     else
-        status = receipt_show (cli, arguments, &receipt, receipt_fold_plan (fold), &arena);
-    receipt_fold_destroy (fold);
+        status = receipt_show (cli, arguments, &receipt, &board->plan, &arena);
+    board_destroy (board);
     arena_release (&arena);
     return status;
 }

@@ -12,17 +12,21 @@
 
 enum { FILE_MAX_BYTES = 512 << 20 };
 
-static void apply (void *owner, const struct fact *fact)
-{
-    receipt_fold_apply (owner, fact);
-}
+/* What a run that has ended says needs no judging: it was judged. Where a pass never ended, it is read again for that. */
+static const enum board_keep tries[] = { BOARD_EVIDENCE, BOARD_JUDGED_EVIDENCE };
+enum { TRIES = sizeof (tries) / sizeof (tries[0]) };
 
-int receipt_build (const struct run_dir *dir, struct receipt_fold *fold, struct arena *arena, struct slice_receipt *out,
+int receipt_build (const struct run_dir *dir, struct board **board, struct arena *arena, struct slice_receipt *out,
                    struct err *err)
 {
-    if (run_facts_each (dir, apply, fold, err) < 0)
-        return -1;
-    receipt_fold_build (fold, arena, out);
+    *board = NULL;
+    for (uint32_t i = 0; i < TRIES && !(*board && board_is_judged (*board)); i++) {
+        board_destroy (*board);
+        *board = board_create (tries[i]);
+        if (run_facts_each (dir, board_take_fact, *board, err) < 0)
+            return -1;
+    }
+    board_make_receipt (*board, arena, out);
     return 0;
 }
 
@@ -74,9 +78,13 @@ static void apply_to_book (void *owner, const struct fact *fact)
 
 int run_report_read (const struct run_dir *dir, bool held, struct run_report *out, struct err *err)
 {
-    *out = (struct run_report){ .book = report_book_create () };
-    if (run_facts_each (dir, apply_to_book, out->book, err) < 0)
-        return -1;
+    *out = (struct run_report){ 0 };
+    for (uint32_t i = 0; i < TRIES && !(out->book && board_is_judged (report_book_board (out->book))); i++) {
+        report_book_destroy (out->book);
+        out->book = report_book_create (tries[i]);
+        if (run_facts_each (dir, apply_to_book, out->book, err) < 0)
+            return -1;
+    }
     struct report *report = report_book_make (out->book, held);
     receipt_make_drift_query (report->receipt, report->plan, &out->arena, &report->drift);
     out->report = report;

@@ -5,11 +5,10 @@
 #include "common/model/receipt.h"
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/receipt/drift.h"
-#include "coordinator/receipt/receipt_fold.h"
 #include "coordinator/report/report.h"
 
-/* `fold` keeps the texts: destroy it after the receipt was used. */
-int receipt_build (const struct run_dir *dir, struct receipt_fold *fold, struct arena *arena, struct slice_receipt *out,
+/* `board` keeps the texts: destroy it after the receipt was used, also when this failed. */
+int receipt_build (const struct run_dir *dir, struct board **board, struct arena *arena, struct slice_receipt *out,
                    struct err *err);
 /* What the hosts are compared by in all outputs: the plan's rules, the versions of its pin file, and, of a whole slice,
  * its arithmetic. In the arena. `plan` NULL: nothing. */

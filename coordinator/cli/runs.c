@@ -69,7 +69,7 @@ static bool run_is_of_slice (const struct run_dir *dir, const char *slice)
 static void read_run (struct listed *run)
 {
     char path[RUN_PATH_BYTES];
-    run->board = board_create ();
+    run->board = board_create (BOARD_JUDGED_STATE);
     if (run_dir_check (run->dir, &run->err) < 0 ||
         journal_is_locked (run_dir_path (run->dir, "journal.db", path), &run->pid, &run->err) < 0)
         return;

@@ -26,7 +26,7 @@ static int status_show (const struct cli *cli, const struct board *board, const 
 
 static int status_run (struct cli *cli, const struct cli_arguments *arguments)
 {
-    struct board *board = board_create ();
+    struct board *board = board_create (BOARD_JUDGED_STATE);
     struct learned learned;
     struct err err = { 0 };
     int rc = learn_run (cli, arguments, board, board_take_fact, board, &learned, &err);

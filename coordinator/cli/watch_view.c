@@ -127,7 +127,7 @@ struct watch_view *watch_view_open (const struct watch_view_options *options)
 {
     struct watch_view *view = mem_alloc (sizeof (*view));
     view->options = *options;
-    view->feed = feed_create ();
+    view->feed = feed_create (BOARD_JUDGED_STATE);
     buf_init (&view->logged, LOGGED_BYTES);
     snprintf (view->program, sizeof (view->program), "sliceup%s", options->cli->hint);
     if (options->heading) {

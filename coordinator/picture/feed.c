@@ -24,10 +24,10 @@ struct feed {
     void *hearer;
 };
 
-struct feed *feed_create (void)
+struct feed *feed_create (enum board_keep keep)
 {
     struct feed *feed = mem_alloc (sizeof (*feed));
-    feed->board = board_create ();
+    feed->board = board_create (keep);
     feed->burst = burst_create ();
     feed->memo = mem_alloc (sizeof (*feed->memo));
     buf_init (&feed->lines, LINES_BYTES);

@@ -7,7 +7,7 @@
 #ifndef SLICEUP_COORDINATOR_PICTURE_FEED_H
 #define SLICEUP_COORDINATOR_PICTURE_FEED_H
 
-#include "coordinator/view/board.h"
+#include "coordinator/receipt/board.h"
 
 enum { FEED_NOTES_KEPT = 256, FEED_NOTE_BYTES = 2048, FEED_NUMBERS_KEPT = 4096 };
 
@@ -20,7 +20,7 @@ struct feed_note {
 struct feed;
 /* Hears of each note when it comes, before it is cut to FEED_NOTE_BYTES. */
 typedef void feed_note_fn (void *owner, uint64_t at_ms, struct text text);
-struct feed *feed_create (void);
+struct feed *feed_create (enum board_keep keep);
 void feed_destroy (struct feed *feed);                               /* NULL is fine */
 void feed_listen (struct feed *feed, feed_note_fn *fn, void *owner); /* one at a time; fn NULL: nobody any more */
 /* When it was heard, by both clocks of clock.h: how old it was then only the wall clock tells, and the run's clock goes on

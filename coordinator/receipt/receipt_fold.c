@@ -5,8 +5,6 @@
 #include "common/model/secret.h"
 #include "coordinator/receipt/merge.h"
 #include "coordinator/receipt/receipt_fold_state.h"
-#include "coordinator/verdict/going_on.h"
-#include "coordinator/verdict/preliminary_verdict.h"
 #include "coordinator/verdict/recompile_reason.h"
 
 /* ---- launch description ---- */
@@ -89,11 +87,6 @@ static struct text rung_program_describe (const struct rung *rung, struct arena 
 
 /* ---- receipt fold ---- */
 
-struct receipt_fold *receipt_fold_create (void)
-{
-    return mem_alloc (sizeof (struct receipt_fold));
-}
-
 static void host_fold_release (struct host_fold *host)
 {
     struct growing_list *lists[] = { &host->bundle, &host->observed, &host->facts,
@@ -106,13 +99,12 @@ void receipt_fold_destroy (struct receipt_fold *fold)
 {
     if (fold == NULL)
         return;
-    for (uint32_t i = 0; fold->hosts && i < fold->plan.hosts.n; i++)
+    for (uint32_t i = 0; i < fold->board->plan.hosts.n; i++)
         host_fold_release (&fold->hosts[i]);
     struct growing_list *lists[] = { &fold->times,      &fold->reductions, &fold->generations, &fold->recoveries,
                                      &fold->violations, &fold->retries,    &fold->judged,      &fold->told };
     for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
         mem_free (lists[i]->items);
-    preliminary_judge_destroy (fold->judge);
     arena_release (&fold->arena);
     mem_free (fold);
 }
@@ -123,29 +115,28 @@ void receipt_fold_destroy (struct receipt_fold *fold)
 static void fold_origin (struct receipt_fold *fold, struct run_header *header)
 {
     text_list *command = &header->origin.command;
-    header->origin = fold->plan.origin;
+    header->origin = fold->board->plan.origin;
     command->items = arena_array (&fold->arena, command->n, sizeof *command->items);
     for (uint32_t i = 0; i < command->n; i++)
-        command->items[i] = text_clip (secret_redact_word (&fold->arena, fold->plan.origin.command.items[i]),
+        command->items[i] = text_clip (secret_redact_word (&fold->arena, fold->board->plan.origin.command.items[i]),
                                        TEXT_MAX_BYTES);
 }
 
-static void fold_opened (struct receipt_fold *fold, const struct fact *fact)
+struct receipt_fold *receipt_fold_create (const struct board *board)
 {
-    const struct fact_run_opened *opened = &fact->of.run_opened;
-    record_copy (&plan_record, &fold->plan, &opened->plan, &fold->arena);
-    const struct plan *plan = &fold->plan;
-    fold->judge = preliminary_judge_create (plan);
-    fold->hosts = arena_array (&fold->arena, plan->hosts.n, sizeof (struct host_fold));
+    struct receipt_fold *fold = mem_alloc (sizeof (*fold));
+    const struct plan *plan = &board->plan;
     struct run_header *header = &fold->header;
-    *header = (struct run_header){ .run = receipt_fold_copy_text (fold, opened->run),
+    fold->board = board;
+    fold->hosts = arena_array (&fold->arena, plan->hosts.n, sizeof (struct host_fold));
+    *header = (struct run_header){ .run = board->run,
                                    .slice = plan->slice,
                                    .ladder = plan->ladder,
-                                   .version = receipt_fold_copy_text (fold, opened->version),
+                                   .version = board->version,
                                    .mesh = plan->mesh,
                                    .cache_mode = text_of (enum_name_of (&cache_mode_names, plan->cache.mode)),
                                    .cache_writer = plan->cache.writer,
-                                   .began_wall_ms = fact->wall_ms,
+                                   .began_wall_ms = board->opened_wall_ms,
                                    .cache_trust = plan->cache.trust,
                                    .rehearsal = plan->rehearsal.variables.n > 0,
                                    .left_out = plan->left_out,
@@ -164,33 +155,29 @@ static void fold_opened (struct receipt_fold *fold, const struct fact *fact)
     }
     for (header->hosts.n = 0; header->hosts.n < plan->hosts.n; header->hosts.n++)
         header->hosts.items[header->hosts.n] = plan->hosts.items[header->hosts.n].name;
+    return fold;
 }
 
 static void fold_joined (struct receipt_fold *fold, const struct fact_host_joined *joined)
 {
-    struct host_fold *host = &fold->hosts[joined->host];
-    if (host->joined)
+    if (fold->board->hosts[joined->host].joins)
         receipt_fold_add_recovery (fold, text_format (&fold->arena, "%.*s joined again (session %llu)",
-                                                      TEXT_ARG (fold->plan.hosts.items[joined->host].name),
+                                                      TEXT_ARG (fold->board->plan.hosts.items[joined->host].name),
                                                       (unsigned long long) joined->session));
-    host->joined = true;
-    host->lost = host->left_behind = false;
 }
 
 static void fold_lost (struct receipt_fold *fold, const struct fact_host_lost *lost)
 {
-    receipt_fold_add_recovery (fold,
-                               text_format (&fold->arena, "%.*s was lost: %.*s",
-                                            TEXT_ARG (fold->plan.hosts.items[lost->host].name), TEXT_ARG (lost->why)));
-    fold->hosts[lost->host].lost = true;
-    fold->hosts[lost->host].lost_why = receipt_fold_copy_text (fold, lost->why);
+    receipt_fold_add_recovery (fold, text_format (&fold->arena, "%.*s was lost: %.*s",
+                                                  TEXT_ARG (fold->board->plan.hosts.items[lost->host].name),
+                                                  TEXT_ARG (lost->why)));
 }
 
 static void fold_returned (struct receipt_fold *fold, const struct fact_host_suspected *silent)
 {
     char span[DURATION_TEXT_BYTES];
     receipt_fold_add_recovery (fold, text_format (&fold->arena, "%.*s came back after %s of silence",
-                                                  TEXT_ARG (fold->plan.hosts.items[silent->host].name),
+                                                  TEXT_ARG (fold->board->plan.hosts.items[silent->host].name),
                                                   duration_print (silent->silent_ms, span)));
 }
 
@@ -214,7 +201,7 @@ static void keep_cause (struct receipt_fold *fold, const struct verdict *verdict
 /* What others grant is otherwise tomorrow, and nothing of the run shows it. */
 static void note_recheck (struct receipt_fold *fold, const struct verdict *verdict, const struct rung_receipt *rung)
 {
-    const struct signature *known = plan_find_signature (&fold->plan, verdict->signature);
+    const struct signature *known = plan_find_signature (&fold->board->plan, verdict->signature);
     if (known == NULL || !known->recheck)
         return;
     struct text text = text_format (&fold->arena,
@@ -230,20 +217,17 @@ static void fold_output_lost (struct receipt_fold *fold, const struct fact_outpu
 {
     *(struct result_note *) growing_list_add (&fold->hosts[lost->host].notes, sizeof (struct result_note)) =
         (struct result_note){ .text = text_format (&fold->arena, "output of rung %.*s is lost: %.*s",
-                                                   TEXT_ARG (fold->plan.rungs.items[lost->key.rung].id),
+                                                   TEXT_ARG (fold->board->plan.rungs.items[lost->key.rung].id),
                                                    TEXT_ARG (lost->why)),
                               .source = TEXT_LIT ("log"),
                               .durability = DURABILITY_STABLE };
 }
 
-/* A cause without an outcome, until the pass has ended. */
-static void judge_so_far (struct receipt_fold *fold, const struct fact_attempt_ended *ended, struct rung_receipt *rung)
+void receipt_fold_keep_cause (struct receipt_fold *fold, const struct attempt_key *key, const struct verdict *verdict)
 {
-    struct arena arena = { 0 };
-    struct verdict verdict;
-    if (preliminary_verdict (fold->judge, ended, fold->hosts_n, &arena, &verdict))
-        keep_cause (fold, &verdict, rung);
-    arena_release (&arena);
+    struct rung_receipt *rung = receipt_rung_of (fold, verdict->host, key);
+    if (rung)
+        keep_cause (fold, verdict, rung);
 }
 
 static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_ended *ended)
@@ -251,7 +235,7 @@ static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_end
     const struct result *result = &ended->result;
     struct host_fold *host = &fold->hosts[ended->host];
     struct rung_receipt *rung = receipt_fold_add_rung (host, &result->key);
-    *rung = (struct rung_receipt){ .rung = fold->plan.rungs.items[result->key.rung].id,
+    *rung = (struct rung_receipt){ .rung = fold->board->plan.rungs.items[result->key.rung].id,
                                    .pass = result->key.pass,
                                    .attempt = result->key.attempt,
                                    .duration_ms = result->duration_ms,
@@ -262,11 +246,9 @@ static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_end
                                    .strays = result->strays,
                                    .bad_lines = result->bad_lines };
     receipt_fold_add_cache_view (fold, rung, result);
-    rung->purpose = receipt_fold_purpose_of (fold, &result->key);
+    rung->purpose = attempt_key_equal (&fold->board->key, &result->key) ? fold->board->purpose : PURPOSE_CLIMB;
     receipt_fold_fill_recovered (fold, host, rung);
     receipt_fold_add_evidence (fold, host, rung, result);
-    if (rung->purpose != PURPOSE_ISOLATION)
-        judge_so_far (fold, ended, rung);
 }
 
 static void pass_rung (struct rung_receipt *rung)
@@ -280,48 +262,39 @@ static void pass_rung (struct rung_receipt *rung)
 
 static void fold_verdict (struct receipt_fold *fold, const struct attempt_key *key, const struct verdict *verdict)
 {
-    struct rung_receipt *rung = verdict->host < fold->plan.hosts.n ? receipt_rung_of (fold, verdict->host, key) : NULL;
+    struct rung_receipt *rung = verdict->host < fold->board->plan.hosts.n ? receipt_rung_of (fold, verdict->host, key)
+                                                                          : NULL;
     if (rung == NULL)
         return;
     rung->outcome = verdict->outcome;
     rung->cache = receipt_fold_copy_text (fold, verdict->cache);
     keep_cause (fold, verdict, rung);
     note_recheck (fold, verdict, rung);
-    if (fold->plan.rungs.items[key->rung].scope !=
-        SCOPE_SLICE) /* where it ended the climb, nothing more is told of it */
-        fold->hosts[verdict->host].left_behind = verdict->outcome == OUTCOME_LOST || fold->plan.climb.keep_going;
 }
 
-/* Hosts without an attempt at a rung: blocked there, or left behind. */
-static void fold_without_attempt (struct receipt_fold *fold, uint32_t rung, const struct verdict *verdicts, uint32_t n)
+void receipt_fold_add_absent (struct receipt_fold *fold, uint32_t rung, const struct verdict *verdict)
 {
     struct attempt_key key = { rung, PASS_ONCE, 0 };
-    for (uint32_t i = 0; i < n && rung < fold->plan.rungs.n; i++) {
-        if (verdicts[i].host >= fold->plan.hosts.n)
-            continue;
-        *receipt_fold_add_rung (&fold->hosts[verdicts[i].host], &key) =
-            (struct rung_receipt){ .rung = fold->plan.rungs.items[rung].id, .pass = key.pass };
-        fold_verdict (fold, &key, &verdicts[i]);
-    }
+    if (rung >= fold->board->plan.rungs.n || verdict->host >= fold->board->plan.hosts.n)
+        return;
+    *receipt_fold_add_rung (&fold->hosts[verdict->host], &key) =
+        (struct rung_receipt){ .rung = fold->board->plan.rungs.items[rung].id, .pass = key.pass };
+    fold_verdict (fold, &key, verdict);
 }
 
-static void fold_left_behind (struct receipt_fold *fold, const struct fact_hosts_left_behind *left)
+static void add_all_absent (struct receipt_fold *fold, uint32_t rung, const struct verdict *verdicts, uint32_t n)
 {
-    fold_without_attempt (fold, left->rung, left->verdicts.items, left->verdicts.n);
-    for (uint32_t i = 0; i < left->verdicts.n; i++)
-        if (left->verdicts.items[i].host < fold->plan.hosts.n)
-            fold->hosts[left->verdicts.items[i].host].left_behind = true;
+    for (uint32_t i = 0; i < n; i++)
+        receipt_fold_add_absent (fold, rung, &verdicts[i]);
 }
 
 static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_ended *ended)
 {
-    fold->header.running = (struct text){ 0 };
     if (ended->key.attempt == 0) {
-        fold_without_attempt (fold, ended->key.rung, ended->verdicts.items, ended->verdicts.n);
-        fold->next_rung = ended->key.rung;
+        add_all_absent (fold, ended->key.rung, ended->verdicts.items, ended->verdicts.n);
         return;
     }
-    for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
+    for (uint32_t i = 0; i < fold->board->plan.hosts.n; i++) {
         struct rung_receipt *rung = receipt_rung_of (fold, i, &ended->key);
         if (rung)
             pass_rung (rung);
@@ -329,10 +302,8 @@ static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_e
     for (uint32_t i = 0; i < ended->verdicts.n; i++)
         fold_verdict (fold, &ended->key, &ended->verdicts.items[i]);
     struct rung_time *time = growing_list_add (&fold->times, sizeof (*time));
-    *time = (struct rung_time){ fold->header.run, fold->plan.rungs.items[ended->key.rung].id, ended->key.pass,
+    *time = (struct rung_time){ fold->header.run, fold->board->plan.rungs.items[ended->key.rung].id, ended->key.pass,
                                 ended->key.attempt, ended->duration_ms };
-    if (ended->outcome == OUTCOME_PASSED && receipt_fold_purpose_of (fold, &ended->key) != PURPOSE_ISOLATION)
-        fold->next_rung = ended->key.rung + (ended->key.pass != PASS_COLD);
 }
 
 static void fold_conflict (struct receipt_fold *fold, const struct fact_conflict_seen *seen)
@@ -341,72 +312,25 @@ static void fold_conflict (struct receipt_fold *fold, const struct fact_conflict
                                text_format (&fold->arena,
                                             "conflict: %.*s sent two results for %.*s %s attempt %u; the first (%.12s) "
                                             "counts, the second (%.12s) does not",
-                                            TEXT_ARG (fold->plan.hosts.items[seen->host].name),
-                                            TEXT_ARG (fold->plan.rungs.items[seen->key.rung].id),
+                                            TEXT_ARG (fold->board->plan.hosts.items[seen->host].name),
+                                            TEXT_ARG (fold->board->plan.rungs.items[seen->key.rung].id),
                                             enum_name_of (&pass_names, seen->key.pass), seen->key.attempt,
                                             receipt_fold_copy_text (fold, seen->kept).ptr,
                                             receipt_fold_copy_text (fold, seen->other).ptr));
 }
 
-/* A host without an attempt at the rung at which the run ends gets the run's outcome there, with the reason. */
-static void fold_untried (struct receipt_fold *fold, struct host_fold *host, enum outcome outcome,
-                          const struct cause *cause)
-{
-    struct attempt_key key = { fold->next_rung, PASS_ONCE, 0 };
-    struct text id = fold->plan.rungs.items[key.rung].id;
-    const struct rung_receipt *tried = host->rungs.items;
-    for (uint32_t i = 0; i < host->rungs.n; i++)
-        if (text_equal (tried[i].rung, id))
-            return;
-    *receipt_fold_add_rung (
-        host, &key) = (struct rung_receipt){ .rung = id, .pass = key.pass, .outcome = outcome, .cause = *cause };
-}
-
-/* The run ended before the rung began: hosts were lost (told of a cancelled run, too), or the launch is known bad. */
-static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome)
-{
-    bool cancelled = outcome == OUTCOME_CANCELLED;
-    uint32_t up = fold->plan.hosts.n;
-    for (uint32_t i = 0; i < fold->plan.hosts.n && !cancelled; i++)
-        up -= fold->hosts[i].lost;
-    struct text known_bad = fold->plan.rungs.items[fold->next_rung].known_bad;
-    struct cause launch = { .owner = OWNER_PROGRAM,
-                            .certainty = CERTAINTY_KNOWN,
-                            .text = known_bad,
-                            .next = TEXT_LIT (
-                                "change what made that launch fail, or run it all the same with --again") };
-    for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
-        struct cause lost = { .owner = OWNER_HOST,
-                              .certainty = CERTAINTY_LIKELY,
-                              .text = fold->hosts[i].lost_why,
-                              .next = going_on_advice (&fold->plan, up, &fold->arena) };
-        if (fold->hosts[i].lost && cancelled)
-            outcome = fold->hosts[i].joined ? OUTCOME_LOST : OUTCOME_BLOCKED;
-        if (fold->hosts[i].lost && !fold->hosts[i].left_behind)
-            fold_untried (fold, &fold->hosts[i], outcome, &lost);
-        else if (known_bad.len && !cancelled && !fold->hosts[i].left_behind)
-            fold_untried (fold, &fold->hosts[i], outcome, &launch);
-    }
-}
-
 static void fold_run_ended (struct receipt_fold *fold, const struct fact *fact)
 {
-    enum outcome outcome = fact->of.run_ended.outcome;
-    bool untried = outcome == OUTCOME_BLOCKED || outcome == OUTCOME_LOST || outcome == OUTCOME_CANCELLED;
-    if (untried && fold->next_rung < fold->plan.rungs.n)
-        fold_all_untried (fold, outcome);
-    fold->header.running = (struct text){ 0 };
     fold->header.sentence = receipt_fold_copy_text (fold, fact->of.run_ended.sentence);
     fold->header.exit_status = fact->of.run_ended.exit_status;
-    fold->header.ended_wall_ms = fold->header.began_wall_ms + fact->at_ms + fold->away_ms; /* as long as it was */
+    fold->header.ended_wall_ms = fold->header.began_wall_ms + fact->at_ms +
+                                 fold->board->away_ms; /* as long as it was */
 }
 
-/* Facts also come from a disk: the run is opened once, first, and what its plan does not have is nobody's. */
+/* Facts also come from a disk: what the plan does not have is nobody's. */
 static bool is_of_nobody (const struct receipt_fold *fold, const struct fact *fact)
 {
-    uint32_t hosts = fold->plan.hosts.n, rungs = fold->plan.rungs.n;
-    if ((fact->kind == FACT_RUN_OPENED) == (fold->judge != NULL))
-        return true;
+    uint32_t hosts = fold->board->plan.hosts.n, rungs = fold->board->plan.rungs.n;
     switch (fact->kind) {
     case FACT_HOST_JOINED: return fact->of.host_joined.host >= hosts;
     case FACT_HOST_LOST: return fact->of.host_lost.host >= hosts;
@@ -424,12 +348,8 @@ void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact)
 {
     if (is_of_nobody (fold, fact))
         return;
-    if (fold->judge)
-        preliminary_judge_learn (fold->judge, fact);
     switch (fact->kind) {
-    case FACT_RUN_OPENED: fold_opened (fold, fact); break;
     case FACT_EPOCH_BEGAN:
-        fold->away_ms += fact->of.epoch_began.away_ms;
         if (fact->of.epoch_began.epoch > 1)
             receipt_fold_add_recovery (fold, text_format (&fold->arena, "the coordinator was restarted (epoch %llu)",
                                                           (unsigned long long) fact->of.epoch_began.epoch));
@@ -442,7 +362,10 @@ void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact)
     case FACT_GENERATION_DROPPED: receipt_fold_note_dropped (fold, &fact->of.generation_dropped); break;
     case FACT_LEASE_LOST: receipt_fold_note_lease_lost (fold, &fact->of.lease_lost); break;
     case FACT_CACHE_VIOLATED: receipt_fold_add_violation (fold, fact); break;
-    case FACT_PASS_BEGAN: receipt_fold_note_pass (fold, &fact->of.pass_began); break;
+    case FACT_PASS_BEGAN:
+        if (fact->of.pass_began.purpose != PURPOSE_ISOLATION)
+            receipt_fold_forget_metrics (fold, &fact->of.pass_began.key);
+        break;
     case FACT_RETRY_PLANNED: receipt_fold_add_retry (fold, fact); break;
     case FACT_SUSPECTS_NAMED: receipt_fold_apply_suspects (fold, &fact->of.suspects_named); break;
     case FACT_ATTEMPT_ENDED: fold_ended (fold, &fact->of.attempt_ended); break;
@@ -450,7 +373,10 @@ void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact)
     case FACT_PASS_ENDED: fold_pass_ended (fold, &fact->of.pass_ended); break;
     case FACT_OUTPUT_LOST: fold_output_lost (fold, &fact->of.output_lost); break;
     case FACT_CONFLICT_SEEN: fold_conflict (fold, &fact->of.conflict_seen); break;
-    case FACT_HOSTS_LEFT_BEHIND: fold_left_behind (fold, &fact->of.hosts_left_behind); break;
+    case FACT_HOSTS_LEFT_BEHIND:
+        add_all_absent (fold, fact->of.hosts_left_behind.rung, fact->of.hosts_left_behind.verdicts.items,
+                        fact->of.hosts_left_behind.verdicts.n);
+        break;
     case FACT_RUN_ENDED: fold_run_ended (fold, fact); break;
     default: break; /* what the receipt does not tell */
     }
@@ -458,23 +384,18 @@ void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact)
 
 /* ---- taking the receipt ---- */
 
-const struct plan *receipt_fold_plan (const struct receipt_fold *fold)
-{
-    return &fold->plan;
-}
-
 static void receipt_fold_take_host (const struct receipt_fold *fold, uint32_t i, struct arena *arena,
                                     struct host_receipt *out)
 {
     const struct host_fold *host = &fold->hosts[i];
-    const struct profile *profile = &fold->plan.profile;
+    const struct profile *profile = &fold->board->plan.profile;
     *out = (struct host_receipt){
-        .run = fold->header.run, .host = fold->plan.hosts.items[i].name, .rank = i, .setup = host->setup
+        .run = fold->header.run, .host = fold->board->plan.hosts.items[i].name, .rank = i, .setup = host->setup
     };
     out->bundle.items = host->bundle.items;
     out->bundle.n = host->bundle.n;
     out->policy.profile = profile->name;
-    struct launch_place place = launch_place_of (&fold->plan, NULL, 0, i);
+    struct launch_place place = launch_place_of (&fold->board->plan, NULL, 0, i);
     var_list launched = launch_variables_of (&(struct profile){ .env = profile->env }, SCOPE_HOST, &place, arena),
              host_scope = launch_variables_of_scope (profile, SCOPE_HOST, &place, arena),
              slice_scope = launch_variables_of_scope (profile, SCOPE_SLICE, &place, arena);
@@ -520,15 +441,29 @@ static void say_left_out (const struct receipt_fold *fold, uint64_t n, struct ar
     };
 }
 
-void receipt_fold_build (const struct receipt_fold *fold, struct arena *arena, struct slice_receipt *out)
+bool board_is_judged (const struct board *board)
 {
+    bool judged = true;
+    for (uint32_t i = 0; board->evidence && i < board->plan.hosts.n; i++) {
+        const struct rung_receipt *rungs = board->evidence->hosts[i].rungs.items;
+        for (uint32_t k = 0; k < board->evidence->hosts[i].rungs.n; k++)
+            judged &= rungs[k].outcome != OUTCOME_NONE;
+    }
+    return judged;
+}
+
+void board_make_receipt (const struct board *board, struct arena *arena, struct slice_receipt *out)
+{
+    const struct receipt_fold *fold = board->evidence;
     *out = (struct slice_receipt){ 0 };
-    if (fold->hosts == NULL)
+    if (fold == NULL)
         return;
     out->headers.items = arena_copy (arena, &fold->header, sizeof (fold->header));
     out->headers.n = 1;
-    out->hosts.items = arena_array (arena, fold->plan.hosts.n, sizeof (struct host_receipt));
-    for (out->hosts.n = 0; out->hosts.n < fold->plan.hosts.n; out->hosts.n++)
+    if (board->running && board->purpose != PURPOSE_ISOLATION)
+        out->headers.items[0].running = board_rung_id (board, board->key.rung);
+    out->hosts.items = arena_array (arena, fold->board->plan.hosts.n, sizeof (struct host_receipt));
+    for (out->hosts.n = 0; out->hosts.n < fold->board->plan.hosts.n; out->hosts.n++)
         receipt_fold_take_host (fold, out->hosts.n, arena, &out->hosts.items[out->hosts.n]);
     out->times.items = copy_items (&fold->times, sizeof (struct rung_time), arena);
     out->times.n = fold->times.n;

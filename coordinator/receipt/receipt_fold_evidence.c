@@ -40,14 +40,14 @@ static struct text note_from (const struct result *result, const char *source)
 static void note_bundle (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
 {
     struct result_note note;
-    if (result->done && bundle_rules_make_note (&fold->plan, &result->bundle, &fold->arena, &note))
+    if (result->done && bundle_rules_make_note (&fold->board->plan, &result->bundle, &fold->arena, &note))
         *(struct result_note *) growing_list_add (&host->notes, sizeof note) = note;
 }
 
 static void fold_setup (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
 {
-    const struct pins *pins = &fold->plan.pins;
-    const struct rung *rung = &fold->plan.rungs.items[result->key.rung];
+    const struct pins *pins = &fold->board->plan.pins;
+    const struct rung *rung = &fold->board->plan.rungs.items[result->key.rung];
     const var_list *bundle = (const var_list *) &result->bundle;
     if (!text_is (rung->builtin, "restore"))
         return;
@@ -83,7 +83,7 @@ static bool has_failed (const struct receipt_fold *fold, const struct host_recei
 {
     bool failed = false;
     for (uint32_t i = 0; i < host->rungs.n; i++)
-        if (text_equal (host->rungs.items[i].rung, fold->plan.rungs.items[rung].id))
+        if (text_equal (host->rungs.items[i].rung, fold->board->plan.rungs.items[rung].id))
             failed = host->rungs.items[i].outcome != OUTCOME_PASSED && host->rungs.items[i].attempt;
     return failed;
 }
@@ -169,11 +169,12 @@ void receipt_fold_add_evidence (struct receipt_fold *fold, struct host_fold *hos
                                 const struct result *result)
 {
     rung->memory = (struct memory_receipt){ result->peak_bytes, result->predicted_bytes, result->device_peak_bytes };
-    rung->launch = fold->plan.rungs.items[result->key.rung].launch;
+    rung->launch = fold->board->plan.rungs.items[result->key.rung].launch;
     record_copy (&backend_record, &rung->backend, &result->backend, &fold->arena);
     rung->bad_line = receipt_fold_copy_text (fold, result->bad_line);
     rung->cause.evidence = secret_redact_values (
-        &fold->arena, &fold->plan.profile, receipt_fold_copy_text (fold, last_bytes (result->tail, EVIDENCE_BYTES)));
+        &fold->arena, &fold->board->plan.profile,
+        receipt_fold_copy_text (fold, last_bytes (result->tail, EVIDENCE_BYTES)));
     RECEIPT_KEEP_LIST (rung->counters, result->counters, &number_record, &fold->arena);
     RECEIPT_KEEP_LIST (rung->programs, result->programs, &program_record, &fold->arena);
     RECEIPT_KEEP_LIST (rung->checks, result->checks, &check_record, &fold->arena);
@@ -182,7 +183,7 @@ void receipt_fold_add_evidence (struct receipt_fold *fold, struct host_fold *hos
     RECEIPT_KEEP_LIST (rung->phases, result->phases, &number_record, &fold->arena);
     RECEIPT_KEEP_LIST (rung->sightings, result->sightings, &sighting_record, &fold->arena);
     for (uint32_t i = 0; i < rung->sightings.n; i++) /* receipts are handed on */
-        rung->sightings.items[i].text = secret_redact_values (&fold->arena, &fold->plan.profile,
+        rung->sightings.items[i].text = secret_redact_values (&fold->arena, &fold->board->plan.profile,
                                                               rung->sightings.items[i].text);
     keep_waiting (rung, result, &fold->arena);
     if (rung->purpose != PURPOSE_ISOLATION) /* what a part of the slice shows is about that part */
@@ -212,12 +213,12 @@ void receipt_fold_add_recovery (struct receipt_fold *fold, struct text what)
 
 struct text receipt_host_name (const struct receipt_fold *fold, uint32_t host)
 {
-    return host < fold->plan.hosts.n ? fold->plan.hosts.items[host].name : (struct text){ 0 };
+    return host < fold->board->plan.hosts.n ? fold->board->plan.hosts.items[host].name : (struct text){ 0 };
 }
 
 struct text receipt_rung_name (const struct receipt_fold *fold, uint32_t rung)
 {
-    return rung < fold->plan.rungs.n ? fold->plan.rungs.items[rung].id : (struct text){ 0 };
+    return rung < fold->board->plan.rungs.n ? fold->board->plan.rungs.items[rung].id : (struct text){ 0 };
 }
 
 struct rung_receipt *receipt_rung_of (struct receipt_fold *fold, uint32_t host, const struct attempt_key *key)
@@ -234,7 +235,7 @@ struct rung_receipt *receipt_rung_of (struct receipt_fold *fold, uint32_t host, 
 
 static bool is_known (const struct receipt_fold *fold, uint32_t host)
 {
-    return host < fold->plan.hosts.n;
+    return host < fold->board->plan.hosts.n;
 }
 
 static uint32_t keep_hosts (const struct receipt_fold *fold, const uint32_t *hosts, uint32_t n, struct text *names)
@@ -379,24 +380,6 @@ void receipt_fold_add_cache_view (struct receipt_fold *fold, struct rung_receipt
 
 /* ---- what the journal says of what was run again: retries, and parts of the slice by themselves ---- */
 
-void receipt_fold_note_pass (struct receipt_fold *fold, const struct fact_pass_began *began)
-{
-    fold->key = began->key;
-    fold->hosts_n = began->hosts.n;
-    fold->purpose = began->purpose ? began->purpose : PURPOSE_CLIMB;
-    fold->header.running = (struct text){ 0 };
-    if (fold->purpose == PURPOSE_ISOLATION)
-        return;
-    fold->header.running = receipt_rung_name (fold, began->key.rung);
-    fold->next_rung = began->key.rung;
-    receipt_fold_forget_metrics (fold, &began->key);
-}
-
-enum purpose receipt_fold_purpose_of (const struct receipt_fold *fold, const struct attempt_key *key)
-{
-    return attempt_key_equal (&fold->key, key) ? fold->purpose : PURPOSE_CLIMB;
-}
-
 static struct text retried (const struct receipt_fold *fold, const struct rung_receipt *before)
 {
     const struct retried_pass *retries = fold->retries.items;
@@ -458,8 +441,8 @@ static void name_host (struct receipt_fold *fold, const struct isolate_ruling *r
 void receipt_fold_apply_suspects (struct receipt_fold *fold, const struct fact_suspects_named *named)
 {
     struct isolate_ruling ruling;
-    isolate_ruling_from_suspects (&fold->plan, named, &fold->arena, &ruling);
-    for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
+    isolate_ruling_from_suspects (&fold->board->plan, named, &fold->arena, &ruling);
+    for (uint32_t i = 0; i < fold->board->plan.hosts.n; i++) {
         struct rung_receipt *rung = receipt_rung_of (fold, i, &named->key);
         if (rung)
             name_host (fold, &ruling, i, rung);

@@ -1,8 +1,11 @@
-/* receipt_fold_state.h - what a fold has kept so far; private to receipt_fold*.c. */
+/* receipt_fold_state.h - the part of a board that keeps evidence for a receipt; private to board*.c and receipt_fold*.c.
+ *
+ * What a fact changes in the run stands in the board; here is what was said of it. */
 #ifndef SLICEUP_COORDINATOR_RECEIPT_RECEIPT_FOLD_STATE_H
 #define SLICEUP_COORDINATOR_RECEIPT_RECEIPT_FOLD_STATE_H
 
-#include "coordinator/receipt/receipt_fold.h"
+#include "common/model/receipt.h"
+#include "coordinator/receipt/board.h"
 
 struct growing_list {
     void *items;
@@ -15,21 +18,13 @@ struct host_fold {
     struct observed_backend backend;
     struct growing_list rungs; /* rung_receipt */
     struct growing_list open;  /* attempt_key of each rung_receipt */
-    bool joined, lost, left_behind;
-    struct text lost_why;
 };
 
 struct receipt_fold {
+    const struct board *board;
     struct arena arena;
-    struct plan plan;
     struct run_header header;
-    struct preliminary_judge *judge;
     struct host_fold *hosts;
-    uint32_t next_rung;          /* the first that has not passed */
-    struct attempt_key key;      /* of the pass that was begun last */
-    enum purpose purpose;        /* of it */
-    uint32_t hosts_n;            /* that take part in it */
-    uint64_t away_ms;            /* how long there was no coordinator */
     struct growing_list retries; /* retried_pass */
     struct growing_list times, reductions, generations, recoveries, violations;
     LIST_OF (struct cache_key) sealed; /* of the newest generation */
@@ -41,6 +36,16 @@ struct told_name {
     uint32_t rung, list; /* list: 0 bundle, 1 policy, 2 facts */
     struct text name;
 };
+
+/* board.c */
+struct receipt_fold *receipt_fold_create (const struct board *board); /* which has its plan */
+void receipt_fold_destroy (struct receipt_fold *fold);                /* NULL is fine */
+/* Each fact before the board takes it. */
+void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact);
+/* What a result that was just taken says by itself: a cause without an outcome, until its pass has ended. */
+void receipt_fold_keep_cause (struct receipt_fold *fold, const struct attempt_key *key, const struct verdict *verdict);
+/* A host without an attempt at a rung: blocked there, left behind, or lost when the run ended. */
+void receipt_fold_add_absent (struct receipt_fold *fold, uint32_t rung, const struct verdict *verdict);
 
 void *growing_list_add (struct growing_list *list, size_t item_bytes); /* one more item, all zero */
 struct text receipt_fold_copy_text (struct receipt_fold *fold, struct text text);
@@ -65,8 +70,6 @@ struct retried_pass {
     struct text what;
 };
 
-void receipt_fold_note_pass (struct receipt_fold *fold, const struct fact_pass_began *began);
-enum purpose receipt_fold_purpose_of (const struct receipt_fold *fold, const struct attempt_key *key);
 void receipt_fold_fill_recovered (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung);
 void receipt_fold_add_retry (struct receipt_fold *fold, const struct fact *fact);
 void receipt_fold_apply_suspects (struct receipt_fold *fold, const struct fact_suspects_named *named);

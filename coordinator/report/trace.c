@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
+#include "coordinator/receipt/board.h"
 #include "coordinator/report/attempts.h"
 #include "coordinator/report/encode.h"
-#include "coordinator/view/board.h"
 
 /* Fields and values of protos/perfetto/trace of https://github.com/google/perfetto, by message. */
 enum { TRACE_PACKET = 1 }; /* trace.proto, Trace */

@@ -5,7 +5,7 @@
 #ifndef SLICEUP_COORDINATOR_VIEW_EVENT_JSON_H
 #define SLICEUP_COORDINATOR_VIEW_EVENT_JSON_H
 
-#include "coordinator/view/board.h"
+#include "coordinator/receipt/board.h"
 
 /* Appends the event of a fact that the board has seen; nothing for facts that are no news. */
 void event_json (const struct board *board, const struct fact *fact, struct buf *out);

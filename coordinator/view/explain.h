@@ -7,7 +7,7 @@
 #ifndef SLICEUP_COORDINATOR_VIEW_EXPLAIN_H
 #define SLICEUP_COORDINATOR_VIEW_EXPLAIN_H
 
-#include "coordinator/view/board.h"
+#include "coordinator/receipt/board.h"
 #include "coordinator/view/drift_sentence.h"
 
 enum explain_mark {

@@ -7,7 +7,7 @@
 #ifndef SLICEUP_COORDINATOR_VIEW_GROUP_TEXT_H
 #define SLICEUP_COORDINATOR_VIEW_GROUP_TEXT_H
 
-#include "coordinator/view/board.h"
+#include "coordinator/receipt/board.h"
 
 void group_text (const struct board *board, const struct board_verdict_group *group, struct buf *out);
 /* "h[3,5]", or of a set that is long "672 hosts (h3 ...)"; escaped. `columns` 0: any length. */

@@ -262,7 +262,7 @@ int served_run_want (struct served_runs *runs, struct served_run *run, uint64_t 
     if (!run->feed && !served_runs_make_room (runs, boot_ms))
         return err_set (err, ERR_STATE, "%d runs are watched at the same time, and that is the most", SERVED_FEEDS_MAX);
     if (!run->feed) {
-        run->feed = feed_create ();
+        run->feed = feed_create (BOARD_JUDGED_STATE);
         run->feeds_n++;
         run->follow = follow_open (&run->dir, served_runs_on_fact, run);
         run->err = (struct err){ 0 };

@@ -179,7 +179,7 @@ static void measure (const struct bench *bench, const char *name, const struct s
 
 int main (int argc, char **argv)
 {
-    struct bench bench = { .feed = feed_create (), .rng = rng_seed (1) };
+    struct bench bench = { .feed = feed_create (BOARD_JUDGED_STATE), .rng = rng_seed (1) };
     uint32_t hosts = argc == 4 ? (uint32_t) atoi (argv[1]) : 0, rungs = argc == 4 ? (uint32_t) atoi (argv[2]) : 0,
              scenes = argc == 4 ? (uint32_t) atoi (argv[3]) : 0;
     if (hosts < HOSTS_LEAST || hosts > HOSTS_MAX || rungs < 1 || rungs > RUNGS_MAX || scenes < 1 ||

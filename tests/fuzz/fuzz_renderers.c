@@ -319,8 +319,8 @@ int LLVMFuzzerTestOneInput (const uint8_t *bytes, size_t len)
     struct buf out;
     if (len > INPUT_MAX_BYTES)
         return 0;
-    struct feed *feed = feed_create ();
-    struct report_book *book = report_book_create ();
+    struct feed *feed = feed_create (BOARD_JUDGED_STATE);
+    struct report_book *book = report_book_create (BOARD_JUDGED_EVIDENCE);
     struct measure_fold *measures = measure_fold_create ();
     uint64_t at_ms = 0;
     open_run (&in, &fact);

@@ -248,7 +248,7 @@ TEST (texts_are_bounded_at_a_character)
 
 TEST (facts_before_the_run_was_opened_are_ignored)
 {
-    struct board *board = board_create ();
+    struct board *board = board_create (BOARD_JUDGED_STATE);
     struct fact fact = { .kind = FACT_PASS_BEGAN, .index = 1 };
     board_apply (board, &fact);
     assert_false (board->opened);

@@ -52,7 +52,7 @@ TEST (a_port_of_its_own_is_another_machine)
 
 TEST (a_resumed_run_lasts_since_it_was_begun)
 {
-    struct live_run run = { .board = board_create () };
+    struct live_run run = { .board = board_create (BOARD_JUDGED_STATE) };
     struct plan plan = plan_of (LAUNCHER_LOCAL, "a", alike, 1);
     uint64_t now_ms = clock_wall_ms ();
     struct fact opened = { .kind = FACT_RUN_OPENED, .index = 1, .wall_ms = now_ms - 300000 };

@@ -176,7 +176,7 @@ static void hear (void *owner, const struct fact *fact)
 
 static void stage_make (struct stage *stage, uint32_t hosts)
 {
-    *stage = (struct stage){ .feed = feed_create () };
+    *stage = (struct stage){ .feed = feed_create (BOARD_JUDGED_STATE) };
     show_make (&stage->show, hosts);
     stage->show.heard = hear;
     stage->show.owner = stage;

@@ -4,8 +4,8 @@
 
 #include <jansson.h>
 
+#include "coordinator/receipt/board.h"
 #include "coordinator/receipt/frontier.h"
-#include "coordinator/receipt/receipt_fold.h"
 #include "coordinator/view/receipt_text.h"
 #include "receipt_fixture.h"
 #include "test.h"
@@ -15,7 +15,7 @@ static struct rung plan_rungs[3] = { { .id = TEXT_LIT ("one"), .launch = TEXT_LI
                                      { .id = TEXT_LIT ("two") },
                                      { .id = TEXT_LIT ("three") } };
 
-static void open_run (struct receipt_fold *fold)
+static void open_run (struct board *fold)
 {
     struct fact fact = { .kind = FACT_RUN_OPENED };
     fact.of.run_opened.run = TEXT_LIT ("0123456789abcdef0123456789abcdef");
@@ -26,32 +26,32 @@ static void open_run (struct receipt_fold *fold)
     fact.of.run_opened.plan.hosts.n = 2;
     fact.of.run_opened.plan.rungs.items = plan_rungs;
     fact.of.run_opened.plan.rungs.n = 3;
-    receipt_fold_apply (fold, &fact);
+    board_apply (fold, &fact);
 }
 
-static void end_attempt (struct receipt_fold *fold, uint32_t host, struct attempt_key key)
+static void end_attempt (struct board *fold, uint32_t host, struct attempt_key key)
 {
     struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
     fact.of.attempt_ended.host = host;
     fact.of.attempt_ended.result =
         (struct result){ .key = key, .ending = ENDING_EXITED, .done = true, .duration_ms = 10 };
-    receipt_fold_apply (fold, &fact);
+    board_apply (fold, &fact);
 }
 
-static void end_pass (struct receipt_fold *fold, struct attempt_key key, struct verdict *verdicts, uint32_t n)
+static void end_pass (struct board *fold, struct attempt_key key, struct verdict *verdicts, uint32_t n)
 {
     struct fact fact = { .kind = FACT_PASS_ENDED };
     fact.of.pass_ended =
         (struct fact_pass_ended){ .key = key, .outcome = n ? OUTCOME_FAILED : OUTCOME_PASSED, .duration_ms = 20 };
     fact.of.pass_ended.verdicts.items = verdicts;
     fact.of.pass_ended.verdicts.n = n;
-    receipt_fold_apply (fold, &fact);
+    board_apply (fold, &fact);
 }
 
 /* One passes, two fails on h1 only, three is not reached. */
-static struct receipt_fold *failed_at_two (struct arena *arena, struct slice_receipt *receipt)
+static struct board *failed_at_two (struct arena *arena, struct slice_receipt *receipt)
 {
-    struct receipt_fold *fold = receipt_fold_create ();
+    struct board *fold = board_create (BOARD_JUDGED_EVIDENCE);
     struct attempt_key one = { 0, PASS_ONCE, 1 }, two = { 1, PASS_ONCE, 1 };
     struct verdict verdict = {
         .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_PROGRAM, .cause = TEXT_LIT ("exit status 3")
@@ -63,14 +63,14 @@ static struct receipt_fold *failed_at_two (struct arena *arena, struct slice_rec
     for (uint32_t host = 0; host < 2; host++)
         end_attempt (fold, host, two);
     end_pass (fold, two, &verdict, 1);
-    receipt_fold_build (fold, arena, receipt);
+    board_make_receipt (fold, arena, receipt);
     return fold;
 }
 
 TEST (the_fold_tells_where_each_host_stands)
 {
     struct slice_receipt receipt;
-    struct receipt_fold *fold = failed_at_two (&t->arena, &receipt);
+    struct board *fold = failed_at_two (&t->arena, &receipt);
     const struct run_header *header = &receipt.headers.items[0];
     struct frontier slice = frontier_of_slice (header, &receipt);
     assert_int_equal (receipt.hosts.n, 2);
@@ -81,14 +81,14 @@ TEST (the_fold_tells_where_each_host_stands)
     assert_int_equal (frontier_host_outcome (header, &receipt.hosts.items[1]), OUTCOME_FAILED);
     assert_int_equal (frontier_of_host (header, &receipt.hosts.items[0]).highest_passing, 1);
     assert_int_equal (frontier_slice_outcome (header, &receipt), OUTCOME_FAILED);
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 TEST (a_failure_by_what_others_grant_is_always_rechecked)
 {
     struct signature known[] = { { .id = TEXT_LIT ("quota"), .recheck = true }, { .id = TEXT_LIT ("disk") } };
     for (uint32_t i = 0; i < 2; i++) {
-        struct receipt_fold *fold = receipt_fold_create ();
+        struct board *fold = board_create (BOARD_JUDGED_EVIDENCE);
         struct attempt_key key = { 0, PASS_ONCE, 1 };
         struct verdict verdict = {
             .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_PLATFORM, .signature = known[i].id
@@ -99,14 +99,14 @@ TEST (a_failure_by_what_others_grant_is_always_rechecked)
         opened.of.run_opened.plan.hosts.items = plan_hosts, opened.of.run_opened.plan.hosts.n = 2;
         opened.of.run_opened.plan.rungs.items = plan_rungs, opened.of.run_opened.plan.rungs.n = 3;
         opened.of.run_opened.plan.signatures.items = known, opened.of.run_opened.plan.signatures.n = 2;
-        receipt_fold_apply (fold, &opened);
+        board_apply (fold, &opened);
         end_attempt (fold, 1, key);
         end_pass (fold, key, &verdict, 1);
-        receipt_fold_build (fold, &arena, &receipt);
+        board_make_receipt (fold, &arena, &receipt);
         const struct host_receipt *host = &receipt.hosts.items[1];
         assert_int_equal (host->notes.n, i == 0);
         assert_true (i > 0 || host->notes.items[0].durability == DURABILITY_RECHECK);
-        receipt_fold_destroy (fold);
+        board_destroy (fold);
         arena_release (&arena);
     }
 }
@@ -114,18 +114,18 @@ TEST (a_failure_by_what_others_grant_is_always_rechecked)
 TEST (a_later_attempt_counts_and_keeps_its_history)
 {
     struct slice_receipt receipt;
-    struct receipt_fold *fold = failed_at_two (&t->arena, &receipt);
+    struct board *fold = failed_at_two (&t->arena, &receipt);
     struct attempt_key again = { 1, PASS_ONCE, 2 };
     for (uint32_t host = 0; host < 2; host++)
         end_attempt (fold, host, again);
     end_pass (fold, again, NULL, 0);
-    receipt_fold_build (fold, &t->arena, &receipt);
+    board_make_receipt (fold, &t->arena, &receipt);
     const struct rung_receipt *latest = frontier_latest_attempt (&receipt.hosts.items[1], TEXT_LIT ("two"), PASS_ONCE);
     assert_int_equal (latest->outcome, OUTCOME_PASSED);
     assert_int_equal (latest->recovered.n, 1);
     assert_has (latest->recovered.items[0], "exit status 3");
     assert_int_equal (frontier_slice_outcome (&receipt.headers.items[0], &receipt), OUTCOME_PASSED);
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 TEST (a_cold_pass_that_compiled_nothing_says_so)
@@ -133,7 +133,7 @@ TEST (a_cold_pass_that_compiled_nothing_says_so)
     struct named_number counted[] = { { TEXT_LIT ("compile_requests"), 2 },
                                       { TEXT_LIT ("cache_hits"), 2 },
                                       { TEXT_LIT ("executions"), 1 } };
-    struct receipt_fold *fold = receipt_fold_create ();
+    struct board *fold = board_create (BOARD_JUDGED_EVIDENCE);
     struct fact ended = { .kind = FACT_ATTEMPT_ENDED };
     struct result *result = &ended.of.attempt_ended.result;
     struct slice_receipt receipt;
@@ -142,15 +142,15 @@ TEST (a_cold_pass_that_compiled_nothing_says_so)
     result->counters.items = counted, result->counters.n = 3;
     buf_init (&text, 1 << 16);
     open_run (fold);
-    receipt_fold_apply (fold, &ended);
+    board_apply (fold, &ended);
     end_pass (fold, result->key, NULL, 0);
-    receipt_fold_build (fold, &t->arena, &receipt);
+    board_make_receipt (fold, &t->arena, &receipt);
     assert_text (receipt.hosts.items[0].rungs.items[0].cache, "restored");
     receipt_text (&receipt, &(const struct drift_query){ 0 }, &text);
     assert_has (&text, "cold     passed         h0  compiled nothing: every program was in the "
                        "cache already\n");
     buf_release (&text);
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 /* A generation of two programs, compiled in 40 s in all; this rung found one of them, which took 1.6 s. */
@@ -162,7 +162,7 @@ TEST (what_was_saved_is_of_the_programs_that_were_found)
         { .program = TEXT_LIT ("large"), .key = TEXT_LIT ("large-1"), .state = KEY_WRITTEN, .compile_ms = 38400 },
     };
     struct cache_key found[] = { { .program = TEXT_LIT ("small"), .key = TEXT_LIT ("small-1"), .state = KEY_HIT } };
-    struct receipt_fold *fold = receipt_fold_create ();
+    struct board *fold = board_create (BOARD_JUDGED_EVIDENCE);
     struct fact adopted = { .kind = FACT_GENERATION_ADOPTED, .of.generation = { .token = 1, .compile_ms = 40000 } };
     struct fact ended = { .kind = FACT_ATTEMPT_ENDED };
     struct result *result = &ended.of.attempt_ended.result;
@@ -174,20 +174,20 @@ TEST (what_was_saved_is_of_the_programs_that_were_found)
     result->keys.items = found, result->keys.n = 1;
     buf_init (&text, 1 << 16);
     open_run (fold);
-    receipt_fold_apply (fold, &adopted);
-    receipt_fold_apply (fold, &ended);
+    board_apply (fold, &adopted);
+    board_apply (fold, &ended);
     end_pass (fold, result->key, NULL, 0);
-    receipt_fold_build (fold, &t->arena, &receipt);
+    board_make_receipt (fold, &t->arena, &receipt);
     assert_int_equal (receipt.hosts.items[0].rungs.items[0].keys.items[0].compile_ms, 1600);
     receipt_text (&receipt, &(const struct drift_query){ 0 }, &text);
     assert_has (&text, ": 1 program loaded instead of compiled, compile time saved 1.5 s (compiling "
                        "them again would take 1.6 s, loading took 100 ms)\n");
     buf_release (&text);
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 /* What h1 measured and saw when it fell, as its receipt has it. */
-static void measure (struct receipt_fold *fold, struct attempt_key key)
+static void measure (struct board *fold, struct attempt_key key)
 {
     static struct named_number phases[] = { { TEXT_LIT ("start"), 5 }, { TEXT_LIT ("compile"), 7 } };
     static struct sighting seen[] = { { TEXT_LIT ("hbm"), 12, 345, TEXT_LIT ("out of memory in hbm"), true } };
@@ -207,13 +207,13 @@ static void measure (struct receipt_fold *fold, struct attempt_key key)
     result->phases.items = phases, result->phases.n = 2;
     result->sightings.items = seen, result->sightings.n = 1;
     result->notes.items = notes, result->notes.n = 1;
-    receipt_fold_apply (fold, &fact);
+    board_apply (fold, &fact);
 }
 
 TEST (what_an_attempt_measured_and_saw_is_kept)
 {
     struct slice_receipt receipt, back;
-    struct receipt_fold *fold = receipt_fold_create ();
+    struct board *fold = board_create (BOARD_JUDGED_EVIDENCE);
     struct attempt_key one = { 0, PASS_ONCE, 1 };
     struct verdict verdict = { .host = 1,
                                .outcome = OUTCOME_FAILED,
@@ -225,7 +225,7 @@ TEST (what_an_attempt_measured_and_saw_is_kept)
     open_run (fold);
     measure (fold, one);
     end_pass (fold, one, &verdict, 1);
-    receipt_fold_build (fold, &t->arena, &receipt);
+    board_make_receipt (fold, &t->arena, &receipt);
     const struct rung_receipt *rung = frontier_latest_attempt (&receipt.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE);
     assert_int_equal (rung->phases.n, 2);
     assert_true (text_is (rung->phases.items[0].name, "start") && rung->phases.items[1].value == 7);
@@ -245,37 +245,37 @@ TEST (what_an_attempt_measured_and_saw_is_kept)
     read_back (&out, &back, &t->arena);
     assert_int_equal (frontier_latest_attempt (&back.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE)->phases.n, 2);
     buf_release (&out);
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
-static void lose_host (struct receipt_fold *fold, uint32_t host, const char *why)
+static void lose_host (struct board *fold, uint32_t host, const char *why)
 {
     struct fact fact = { .kind = FACT_HOST_LOST };
     fact.of.host_lost = (struct fact_host_lost){ .host = host, .why = text_of (why) };
-    receipt_fold_apply (fold, &fact);
+    board_apply (fold, &fact);
 }
 
-static void end_run (struct receipt_fold *fold, enum outcome outcome)
+static void end_run (struct board *fold, enum outcome outcome)
 {
     struct fact fact = { .kind = FACT_RUN_ENDED };
     fact.of.run_ended = (struct fact_run_ended){ .outcome = outcome, .exit_status = 3, .sentence = TEXT_LIT ("over") };
-    receipt_fold_apply (fold, &fact);
+    board_apply (fold, &fact);
 }
 
-static struct receipt_fold *refused_at_launch (struct arena *arena, struct slice_receipt *receipt)
+static struct board *refused_at_launch (struct arena *arena, struct slice_receipt *receipt)
 {
-    struct receipt_fold *fold = receipt_fold_create ();
+    struct board *fold = board_create (BOARD_JUDGED_EVIDENCE);
     open_run (fold);
     lose_host (fold, 1, "the worker was not started, in step connect: no connection to port 22");
     end_run (fold, OUTCOME_BLOCKED);
-    receipt_fold_build (fold, arena, receipt);
+    board_make_receipt (fold, arena, receipt);
     return fold;
 }
 
 TEST (a_host_that_was_refused_could_not_run_and_the_others_were_not_reached)
 {
     struct slice_receipt receipt;
-    struct receipt_fold *fold = refused_at_launch (&t->arena, &receipt);
+    struct board *fold = refused_at_launch (&t->arena, &receipt);
     const struct run_header *header = &receipt.headers.items[0];
     const struct rung_receipt *first = frontier_latest_attempt (&receipt.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE);
     assert_non_null (first);
@@ -288,29 +288,29 @@ TEST (a_host_that_was_refused_could_not_run_and_the_others_were_not_reached)
     assert_int_equal (frontier_rung_outcome (&receipt.hosts.items[1], TEXT_LIT ("two")), OUTCOME_NOT_REACHED);
     assert_int_equal (frontier_slice_outcome (header, &receipt), OUTCOME_BLOCKED);
     assert_int_equal (frontier_of_slice (header, &receipt).next_failing, 0);
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 TEST (where_nobody_is_up_no_command_goes_on_with_them)
 {
     struct slice_receipt receipt;
-    struct receipt_fold *fold = receipt_fold_create ();
+    struct board *fold = board_create (BOARD_JUDGED_EVIDENCE);
     open_run (fold);
     for (uint32_t host = 0; host < 2; host++)
         lose_host (fold, host, "its worker did not join within 8 s");
     end_run (fold, OUTCOME_BLOCKED);
-    receipt_fold_build (fold, &t->arena, &receipt);
+    board_make_receipt (fold, &t->arena, &receipt);
     const struct rung_receipt *first = frontier_latest_attempt (&receipt.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE);
     assert_non_null (first);
     assert_true (first->cause.next.len > 0);
     assert_has_not (first->cause.next, "--min-hosts");
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 TEST (the_frontier_is_of_those_that_came_and_the_outcome_of_all)
 {
     struct slice_receipt receipt;
-    struct receipt_fold *fold = receipt_fold_create ();
+    struct board *fold = board_create (BOARD_JUDGED_EVIDENCE);
     struct attempt_key one = { 0, PASS_ONCE, 1 };
     struct verdict verdict = { .host = 1, .outcome = OUTCOME_BLOCKED, .owner = OWNER_HOST };
     struct fact left = { .kind = FACT_HOSTS_LEFT_BEHIND };
@@ -318,19 +318,19 @@ TEST (the_frontier_is_of_those_that_came_and_the_outcome_of_all)
     lose_host (fold, 1, "its worker did not join within 8 s");
     left.of.hosts_left_behind.verdicts.items = &verdict;
     left.of.hosts_left_behind.verdicts.n = 1;
-    receipt_fold_apply (fold, &left);
+    board_apply (fold, &left);
     end_attempt (fold, 0, one);
     end_pass (fold, one, NULL, 0);
-    receipt_fold_build (fold, &t->arena, &receipt);
+    board_make_receipt (fold, &t->arena, &receipt);
     struct frontier slice = frontier_of_slice (&receipt.headers.items[0], &receipt);
     assert_int_equal (slice.first_passing, 0);
     assert_int_equal (slice.highest_passing, 0);
     assert_int_equal (slice.next_failing, -1);
     assert_int_equal (frontier_slice_outcome (&receipt.headers.items[0], &receipt), OUTCOME_BLOCKED);
     end_run (fold, OUTCOME_BLOCKED);
-    receipt_fold_build (fold, &t->arena, &receipt);
+    board_make_receipt (fold, &t->arena, &receipt);
     assert_int_equal (receipt.hosts.items[1].rungs.n, 1); /* it is told once */
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 TEST (a_cancelled_run_tells_why_a_host_never_came)
@@ -338,16 +338,16 @@ TEST (a_cancelled_run_tells_why_a_host_never_came)
     for (int joined = 0; joined < 2; joined++) {
         struct arena arena = { 0 };
         struct slice_receipt receipt;
-        struct receipt_fold *fold = receipt_fold_create ();
+        struct board *fold = board_create (BOARD_JUDGED_EVIDENCE);
         open_run (fold);
         struct fact fact = { .kind = FACT_HOST_JOINED, .of.host_joined.host = 1 };
         if (joined)
-            receipt_fold_apply (fold, &fact);
+            board_apply (fold, &fact);
         lose_host (fold, 1, "the worker was not started, in step connect: no connection to port 22");
         fact = (struct fact){ .kind = FACT_RUN_ENDED };
         fact.of.run_ended = (struct fact_run_ended){ .outcome = OUTCOME_CANCELLED, .exit_status = 130 };
-        receipt_fold_apply (fold, &fact);
-        receipt_fold_build (fold, &arena, &receipt);
+        board_apply (fold, &fact);
+        board_make_receipt (fold, &arena, &receipt);
         const struct rung_receipt *first = frontier_latest_attempt (&receipt.hosts.items[1], TEXT_LIT ("one"),
                                                                     PASS_ONCE);
         assert_non_null (first);
@@ -355,7 +355,7 @@ TEST (a_cancelled_run_tells_why_a_host_never_came)
         assert_has (first->cause.text, "step connect");
         assert_has_not (first->cause.next, "--min-hosts"); /* it did not end for that */
         assert_int_equal (receipt.hosts.items[0].rungs.n, 0);
-        receipt_fold_destroy (fold);
+        board_destroy (fold);
         arena_release (&arena);
     }
 }
@@ -363,7 +363,7 @@ TEST (a_cancelled_run_tells_why_a_host_never_came)
 TEST (a_host_lost_between_two_rungs_stands_at_the_next_one)
 {
     struct slice_receipt receipt;
-    struct receipt_fold *fold = receipt_fold_create ();
+    struct board *fold = board_create (BOARD_JUDGED_EVIDENCE);
     struct attempt_key one = { 0, PASS_ONCE, 1 };
     open_run (fold);
     end_attempt (fold, 0, one);
@@ -371,27 +371,27 @@ TEST (a_host_lost_between_two_rungs_stands_at_the_next_one)
     end_pass (fold, one, NULL, 0);
     lose_host (fold, 0, "silent for 30 s");
     end_run (fold, OUTCOME_LOST);
-    receipt_fold_build (fold, &t->arena, &receipt);
+    board_make_receipt (fold, &t->arena, &receipt);
     assert_int_equal (frontier_rung_outcome (&receipt.hosts.items[0], TEXT_LIT ("one")), OUTCOME_PASSED);
     assert_int_equal (frontier_rung_outcome (&receipt.hosts.items[0], TEXT_LIT ("two")), OUTCOME_LOST);
     assert_int_equal (frontier_rung_outcome (&receipt.hosts.items[1], TEXT_LIT ("two")), OUTCOME_NOT_REACHED);
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 TEST (a_host_that_came_back_is_not_missing)
 {
     struct slice_receipt receipt;
-    struct receipt_fold *fold = receipt_fold_create ();
+    struct board *fold = board_create (BOARD_JUDGED_EVIDENCE);
     struct fact joined = { .kind = FACT_HOST_JOINED };
     open_run (fold);
     lose_host (fold, 0, "silent for 30 s");
-    receipt_fold_apply (fold, &joined);
+    board_apply (fold, &joined);
     lose_host (fold, 1, "silent for 31 s");
     end_run (fold, OUTCOME_BLOCKED);
-    receipt_fold_build (fold, &t->arena, &receipt);
+    board_make_receipt (fold, &t->arena, &receipt);
     assert_int_equal (receipt.hosts.items[0].rungs.n, 0);
     assert_int_equal (receipt.hosts.items[1].rungs.n, 1);
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 static bool text_has (const struct slice_receipt *receipt, const char *words)
@@ -408,14 +408,14 @@ static bool text_has (const struct slice_receipt *receipt, const char *words)
 TEST (a_run_has_one_length_and_a_survived_silence_is_history)
 {
     struct slice_receipt receipt;
-    struct receipt_fold *fold = receipt_fold_create ();
+    struct board *fold = board_create (BOARD_JUDGED_EVIDENCE);
     struct fact facts[] = { { .kind = FACT_HOST_RETURNED, .of.host_suspected = { .host = 1, .silent_ms = 26700 } },
                             { .kind = FACT_EPOCH_BEGAN, .of.epoch_began = { .epoch = 2, .away_ms = 60000 } },
                             { .kind = FACT_RUN_ENDED, .at_ms = 158900, .wall_ms = 1795364232992 } };
     open_run (fold);
     for (size_t i = 0; i < sizeof (facts) / sizeof (facts[0]); i++)
-        receipt_fold_apply (fold, &facts[i]);
-    receipt_fold_build (fold, &t->arena, &receipt);
+        board_apply (fold, &facts[i]);
+    board_make_receipt (fold, &t->arena, &receipt);
     assert_true (text_has (&receipt, ", took 3 min 38 s\n"));
     assert_true (text_has (&receipt, "history  h1 came back after 26 s of silence\n"));
     struct buf json;
@@ -423,20 +423,20 @@ TEST (a_run_has_one_length_and_a_survived_silence_is_history)
     receipt_json (&receipt, &(const struct drift_query){ 0 }, &json);
     assert_has (&json, "\"h1 came back after 26 s of silence\"");
     buf_release (&json);
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 TEST (the_text_folds_hosts_and_shows_no_control_bytes)
 {
     struct slice_receipt receipt;
-    struct receipt_fold *fold = failed_at_two (&t->arena, &receipt);
+    struct board *fold = failed_at_two (&t->arena, &receipt);
     assert_true (text_has (&receipt, "passed         h[0-1]"));
     assert_true (text_has (&receipt, "exit status 3 [known program]"));
     assert_true (text_has (&receipt, "not reached"));
     receipt.hosts.items[1].rungs.items[1].cause.text = TEXT_LIT ("\x1b]52;c;evil\x07");
     assert_false (text_has (&receipt, "\x1b"));
     assert_false (text_has (&receipt, "\x07"));
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 /* A receipt may come from a file of anybody. */
@@ -445,7 +445,7 @@ TEST (names_show_no_control_bytes)
     for (uint32_t place = 0; place < 4; place++) {
         struct arena arena = { 0 };
         struct slice_receipt receipt;
-        struct receipt_fold *fold = failed_at_two (&arena, &receipt);
+        struct board *fold = failed_at_two (&arena, &receipt);
         struct environment_receipt setup = { .pins = TEXT_LIT ("pins"),
                                              .pins_sha256 = TEXT_LIT ("0123456789abcdef"),
                                              .environment = TEXT_LIT ("other") };
@@ -457,24 +457,24 @@ TEST (names_show_no_control_bytes)
         host->setup = setup;
         assert_true (text_has (&receipt, "]52"));
         assert_false (text_has (&receipt, "\x1b") || text_has (&receipt, "\x07"));
-        receipt_fold_destroy (fold);
+        board_destroy (fold);
         arena_release (&arena);
     }
 }
 
 /* ---- a run that has not ended ---- */
 
-static void begin_pass (struct receipt_fold *fold, struct attempt_key key, enum purpose purpose)
+static void begin_pass (struct board *fold, struct attempt_key key, enum purpose purpose)
 {
     struct fact fact = { .kind = FACT_PASS_BEGAN, .of.pass_began = { .key = key, .purpose = purpose } };
-    receipt_fold_apply (fold, &fact);
+    board_apply (fold, &fact);
 }
 
-static struct text markdown (const struct receipt_fold *fold, struct arena *arena)
+static struct text markdown (const struct board *fold, struct arena *arena)
 {
     struct slice_receipt receipt;
     struct buf out;
-    receipt_fold_build (fold, arena, &receipt);
+    board_make_receipt (fold, arena, &receipt);
     buf_init (&out, 1 << 20);
     receipt_markdown (&receipt, &(const struct drift_query){ 0 }, &out);
     struct text text = text_copy (arena, buf_as_text (&out));
@@ -492,10 +492,10 @@ TEST (a_rung_that_runs_is_not_called_not_reached)
 {
     struct slice_receipt receipt;
     struct attempt_key one = { 0, PASS_ONCE, 1 };
-    struct receipt_fold *fold = receipt_fold_create ();
+    struct board *fold = board_create (BOARD_JUDGED_EVIDENCE);
     open_run (fold);
     begin_pass (fold, one, PURPOSE_CLIMB);
-    receipt_fold_build (fold, &t->arena, &receipt);
+    board_make_receipt (fold, &t->arena, &receipt);
     assert_true (text_has (&receipt, "one   running\n") && text_has (&receipt, "two   not reached\n"));
     struct text told = markdown (fold, &t->arena);
     expect (told, "| one | | running | | |", true);
@@ -503,15 +503,15 @@ TEST (a_rung_that_runs_is_not_called_not_reached)
     expect (told, "&#93; had not ended this rung", true);
     expect (told, "### Why", false);
     end_run (fold, OUTCOME_CANCELLED);
-    receipt_fold_build (fold, &t->arena, &receipt);
+    board_make_receipt (fold, &t->arena, &receipt);
     assert_false (text_has (&receipt, "running"));
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 TEST (what_is_known_before_the_verdict_is_told_as_so_far)
 {
     struct attempt_key one = { 0, PASS_ONCE, 1 };
-    struct receipt_fold *fold = receipt_fold_create ();
+    struct board *fold = board_create (BOARD_JUDGED_EVIDENCE);
     struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_HOST, .cause = TEXT_LIT ("x") };
     open_run (fold);
     begin_pass (fold, one, PURPOSE_CLIMB);
@@ -530,12 +530,31 @@ TEST (what_is_known_before_the_verdict_is_told_as_so_far)
     told = markdown (fold, &t->arena);
     expect (told, "### Why rung one", true);
     expect (told, "so far", false);
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
+}
+
+TEST (where_nothing_is_judged_anew_only_a_pass_that_never_ended_lacks_a_cause)
+{
+    struct attempt_key one = { 0, PASS_ONCE, 1 };
+    struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_HOST, .cause = TEXT_LIT ("x") };
+    for (enum board_keep keep = BOARD_EVIDENCE; keep <= BOARD_JUDGED_EVIDENCE; keep++) {
+        struct slice_receipt receipt;
+        struct board *board = board_create (keep);
+        open_run (board);
+        begin_pass (board, one, PURPOSE_CLIMB);
+        measure (board, one); /* h1 fails */
+        board_make_receipt (board, &t->arena, &receipt);
+        assert_false (board_is_judged (board));
+        assert_int_equal (receipt.hosts.items[1].rungs.items[0].cause.text.len > 0, keep == BOARD_JUDGED_EVIDENCE);
+        end_pass (board, one, &verdict, 1);
+        assert_true (board_is_judged (board));
+        board_destroy (board);
+    }
 }
 
 /* ---- the compile cache ---- */
 
-static void see_cache (struct receipt_fold *fold, uint32_t host, struct attempt_key key, enum enforcement level,
+static void see_cache (struct board *fold, uint32_t host, struct attempt_key key, enum enforcement level,
                        const char *open_way)
 {
     struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
@@ -558,26 +577,26 @@ static void see_cache (struct receipt_fold *fold, uint32_t host, struct attempt_
     result->keys.items = &program;
     result->findings.items = &finding;
     result->keys.n = result->findings.n = 1;
-    receipt_fold_apply (fold, &fact);
+    board_apply (fold, &fact);
 }
 
-static void publish (struct receipt_fold *fold, uint64_t token)
+static void publish (struct board *fold, uint64_t token)
 {
     struct fact fact = { .kind = FACT_GENERATION_PUBLISHED };
     fact.of.generation = (struct fact_generation){
         .token = token, .sha256 = TEXT_LIT ("abcdef0123456789"), .bundle = TEXT_LIT ("jax/b"), .writer = 1, .entries = 2
     };
-    receipt_fold_apply (fold, &fact);
+    board_apply (fold, &fact);
 }
 
-static void drop (struct receipt_fold *fold, uint64_t token)
+static void drop (struct board *fold, uint64_t token)
 {
     struct fact fact = { .kind = FACT_GENERATION_DROPPED,
                          .of.generation_dropped = { token, TEXT_LIT ("an entry changed") } };
-    receipt_fold_apply (fold, &fact);
+    board_apply (fold, &fact);
 }
 
-static void violate (struct receipt_fold *fold, uint32_t host, uint64_t since, uint64_t index)
+static void violate (struct board *fold, uint32_t host, uint64_t since, uint64_t index)
 {
     struct fact fact = { .kind = FACT_CACHE_VIOLATED, .index = index };
     fact.of.cache_violated = (struct fact_cache_violated){
@@ -590,17 +609,17 @@ static void violate (struct receipt_fold *fold, uint32_t host, uint64_t since, u
                      .path = TEXT_LIT ("jit_step-ab-cache"),
                      .detail = TEXT_LIT ("other bytes") },
     };
-    receipt_fold_apply (fold, &fact);
+    board_apply (fold, &fact);
 }
 
 /* Both hosts used generation 7 with less and more; it was violated, dropped, and 8 took its place. */
-static struct receipt_fold *violated (struct arena *arena, struct slice_receipt *receipt)
+static struct board *violated (struct arena *arena, struct slice_receipt *receipt)
 {
-    struct receipt_fold *fold = receipt_fold_create ();
+    struct board *fold = board_create (BOARD_JUDGED_EVIDENCE);
     struct attempt_key one = { 0, PASS_ONCE, 1 }, two = { 1, PASS_RESTORED, 1 };
     struct fact lost = { .kind = FACT_LEASE_LOST, .of.lease_lost = { 6, 0, TEXT_LIT ("it was silent") } };
     open_run (fold);
-    receipt_fold_apply (fold, &lost);
+    board_apply (fold, &lost);
     publish (fold, 7);
     see_cache (fold, 0, one, ENFORCEMENT_LANDLOCK, NULL);
     see_cache (fold, 0, two, ENFORCEMENT_NAMESPACE_LANDLOCK, NULL);
@@ -611,7 +630,7 @@ static struct receipt_fold *violated (struct arena *arena, struct slice_receipt 
     drop (fold, 7);
     drop (fold, 3);
     publish (fold, 8);
-    receipt_fold_build (fold, arena, receipt);
+    board_make_receipt (fold, arena, receipt);
     receipt->headers.items[0].ended_wall_ms = 1795364232992;
     receipt->headers.items[0].exit_status = 4;
     return fold;
@@ -620,7 +639,7 @@ static struct receipt_fold *violated (struct arena *arena, struct slice_receipt 
 TEST (violations_stand_with_their_place_in_the_journal)
 {
     struct slice_receipt receipt;
-    struct receipt_fold *fold = violated (&t->arena, &receipt);
+    struct board *fold = violated (&t->arena, &receipt);
     assert_int_equal (receipt.violations.n, 2);
     const struct violation_receipt *by_us = &receipt.violations.items[0], *on_host = &receipt.violations.items[1];
     assert_true (by_us->host.len == 0 && by_us->since == 0 && by_us->index == 18);
@@ -632,13 +651,13 @@ TEST (violations_stand_with_their_place_in_the_journal)
     assert_true (text_has (&receipt, "found on h1 at rung two; it happened between entries 12 and 17 of the journal; "
                                      "its token was granted to run fedcba98\n"));
     assert_true (text_has (&receipt, "found at rung two; it happened before entry 18 of the journal"));
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 TEST (a_dropped_generation_is_not_the_one_that_counts)
 {
     struct slice_receipt receipt;
-    struct receipt_fold *fold = violated (&t->arena, &receipt);
+    struct board *fold = violated (&t->arena, &receipt);
     assert_int_equal (receipt.generations.n, 2);
     assert_true (receipt.generations.items[0].token == 7 &&
                  text_is (receipt.generations.items[0].dropped, "an entry changed"));
@@ -649,13 +668,13 @@ TEST (a_dropped_generation_is_not_the_one_that_counts)
     assert_true (text_has (&receipt, "h0 lost the lease to write generation 6: it was silent"));
     receipt.generations.items[1].dropped = TEXT_LIT ("as well");
     assert_null (receipt_newest_generation (&receipt, receipt.headers.items[0].run));
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 TEST (enforcement_is_that_of_the_latest_rung_with_a_cache)
 {
     struct slice_receipt receipt;
-    struct receipt_fold *fold = violated (&t->arena, &receipt);
+    struct board *fold = violated (&t->arena, &receipt);
     struct text names[2], run = receipt.headers.items[0].run;
     assert_int_equal (receipt_hosts_at_level (&receipt, run, ENFORCEMENT_LANDLOCK, names), 0);
     assert_int_equal (receipt_hosts_at_level (&receipt, run, ENFORCEMENT_NAMESPACE_LANDLOCK, names), 1);
@@ -669,7 +688,7 @@ TEST (enforcement_is_that_of_the_latest_rung_with_a_cache)
     assert_true (text_is (rung->cache_view.mount, "nfs4 rw s:/c") && rung->findings.n == 1);
     assert_true (rung->keys.n == 1 && rung->keys.items[0].state == KEY_HIT &&
                  text_is (rung->keys.items[0].parts.items[0].value, "0123abcd"));
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 static void check_schema (const struct slice_receipt *receipt)
@@ -714,7 +733,7 @@ TEST (the_cache_of_the_json_says_the_same)
     };
     struct slice_receipt receipt;
     struct buf json;
-    struct receipt_fold *fold = violated (&t->arena, &receipt);
+    struct board *fold = violated (&t->arena, &receipt);
     buf_init (&json, 1 << 20);
     receipt_json (&receipt, &(const struct drift_query){ 0 }, &json);
     for (size_t i = 0; i < sizeof (words) / sizeof (words[0]); i++)
@@ -728,7 +747,7 @@ TEST (the_cache_of_the_json_says_the_same)
     read_back (&json, &back, &t->arena);
     assert_true (same (&receipt, &back));
     buf_release (&json);
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 /* Of a run that goes on, when it ended and how is not known; a zero that was counted stays one. */
@@ -737,10 +756,10 @@ TEST (what_is_not_known_is_null)
     static const char *const members[] = { "ended_wall_ms", "ended", "exit_status", "sentence" };
     struct slice_receipt receipt;
     struct buf json;
-    struct receipt_fold *fold = receipt_fold_create ();
+    struct board *fold = board_create (BOARD_JUDGED_EVIDENCE);
     open_run (fold);
     end_attempt (fold, 0, (struct attempt_key){ 0, PASS_ONCE, 1 });
-    receipt_fold_build (fold, &t->arena, &receipt);
+    board_make_receipt (fold, &t->arena, &receipt);
     buf_init (&json, 1 << 20);
     receipt_json (&receipt, &(const struct drift_query){ 0 }, &json);
     json_t *object = json_loads (buf_c (&json), 0, NULL);
@@ -757,19 +776,19 @@ TEST (what_is_not_known_is_null)
     json_decref (object);
     check_schema (&receipt);
     buf_release (&json);
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 TEST (drift_of_which_nobody_spoke_is_not_said_to_be_none)
 {
     struct slice_receipt receipt;
     struct buf text;
-    struct receipt_fold *fold = refused_at_launch (&t->arena, &receipt);
+    struct board *fold = refused_at_launch (&t->arena, &receipt);
     buf_init (&text, 1 << 20);
     receipt_text (&receipt, &(const struct drift_query){ 0 }, &text);
     assert_has (&text, "drift    not known: no host reported facts");
     buf_release (&text);
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 TEST (what_a_lost_host_counted_is_null)
@@ -777,7 +796,7 @@ TEST (what_a_lost_host_counted_is_null)
     static const char *const counted[] = { "attempt", "duration_ms", "output_bytes", "dropped_bytes", "strays" };
     struct slice_receipt receipt;
     struct buf json;
-    struct receipt_fold *fold = refused_at_launch (&t->arena, &receipt);
+    struct board *fold = refused_at_launch (&t->arena, &receipt);
     buf_init (&json, 1 << 20);
     receipt_json (&receipt, &(const struct drift_query){ 0 }, &json);
     json_t *object = json_loads (buf_c (&json), 0, NULL);
@@ -788,30 +807,30 @@ TEST (what_a_lost_host_counted_is_null)
     json_decref (object);
     check_schema (&receipt);
     buf_release (&json);
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 /* Facts come from a disk: hosts and rungs that the plan does not have. */
 TEST (what_the_plan_does_not_have_is_left_empty)
 {
     struct slice_receipt receipt;
-    struct receipt_fold *fold = receipt_fold_create ();
+    struct board *fold = board_create (BOARD_JUDGED_EVIDENCE);
     struct fact fact = { .kind = FACT_CACHE_VIOLATED, .of.cache_violated = { .host = 9, .rung = 60 } };
     struct fact lost = { .kind = FACT_LEASE_LOST, .of.lease_lost = { .token = 1, .host = 9 } };
     open_run (fold);
-    receipt_fold_apply (fold, &fact);
-    receipt_fold_apply (fold, &lost);
-    receipt_fold_build (fold, &t->arena, &receipt);
+    board_apply (fold, &fact);
+    board_apply (fold, &lost);
+    board_make_receipt (fold, &t->arena, &receipt);
     assert_int_equal (receipt.violations.n, 1);
     assert_true (receipt.violations.items[0].host.len == 0 && receipt.violations.items[0].rung.len == 0);
     assert_true (text_has (&receipt, "noted    none"));
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 /* ---- metrics ---- */
 
 /* On h1; 9 stands for a host that the plan does not have. */
-static void judge_loss (struct receipt_fold *fold, struct attempt_key key, enum proof proof)
+static void judge_loss (struct board *fold, struct attempt_key key, enum proof proof)
 {
     static struct text axes[] = { TEXT_LIT ("data"), TEXT_LIT ("model") };
     static uint32_t hosts[] = { 1, 9 };
@@ -829,65 +848,65 @@ static void judge_loss (struct receipt_fold *fold, struct attempt_key key, enum 
         judged->missing.items = judged->culprits.items = hosts;
         judged->missing.n = judged->culprits.n = 2;
     }
-    receipt_fold_apply (fold, &fact);
+    board_apply (fold, &fact);
 }
 
-static struct receipt_fold *judged_unproved (struct arena *arena, struct slice_receipt *receipt)
+static struct board *judged_unproved (struct arena *arena, struct slice_receipt *receipt)
 {
-    struct receipt_fold *fold = receipt_fold_create ();
+    struct board *fold = board_create (BOARD_JUDGED_EVIDENCE);
     struct attempt_key key = { 1, PASS_ONCE, 1 };
     open_run (fold);
     begin_pass (fold, key, PURPOSE_CLIMB);
     judge_loss (fold, key, PROOF_UNPROVED);
-    receipt_fold_build (fold, arena, receipt);
+    board_make_receipt (fold, arena, receipt);
     return fold;
 }
 
 TEST (who_is_at_fault_and_what_is_contradicted_is_told)
 {
     struct slice_receipt receipt;
-    struct receipt_fold *fold = judged_unproved (&t->arena, &receipt);
+    struct board *fold = judged_unproved (&t->arena, &receipt);
     assert_int_equal (receipt.reductions.n, 1);
     assert_true (text_has (&receipt,
                            "two loss = 2.5  unproved over data, model: not every host reported the metric, missing h1; "
                            "earlier values for which the same proof fails: 2 of h0, 3 of h1\n"));
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 TEST (of_each_pass_the_latest_attempt_proves_or_does_not)
 {
     struct slice_receipt receipt;
-    struct receipt_fold *fold = judged_unproved (&t->arena, &receipt);
+    struct board *fold = judged_unproved (&t->arena, &receipt);
     begin_pass (fold, (struct attempt_key){ 1, PASS_ONCE, 2 }, PURPOSE_ISOLATION); /* a part changes nothing */
-    receipt_fold_build (fold, &t->arena, &receipt);
+    board_make_receipt (fold, &t->arena, &receipt);
     assert_int_equal (receipt.reductions.n, 1);
     begin_pass (fold, (struct attempt_key){ 1, PASS_ONCE, 3 }, PURPOSE_RETRY);
-    receipt_fold_build (fold, &t->arena, &receipt);
+    board_make_receipt (fold, &t->arena, &receipt);
     assert_int_equal (receipt.reductions.n, 0);
     for (int twice = 0; twice < 2; twice++) /* also by the coordinator that took over */
         judge_loss (fold, (struct attempt_key){ 1, PASS_ONCE, 3 }, PROOF_PROVED);
     judge_loss (fold, (struct attempt_key){ 2, PASS_ONCE, 1 }, PROOF_UNPROVED);
-    receipt_fold_build (fold, &t->arena, &receipt);
+    board_make_receipt (fold, &t->arena, &receipt);
     assert_int_equal (receipt.reductions.n, 2);
     assert_true (receipt.reductions.items[0].proof == PROOF_UNPROVED &&
                  text_is (receipt.reductions.items[0].rung, "three"));
     assert_true (receipt.reductions.items[1].proof == PROOF_PROVED && receipt.reductions.items[1].culprits.n == 0);
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 TEST (json_follows_the_schema)
 {
     struct slice_receipt receipt;
-    struct receipt_fold *fold = failed_at_two (&t->arena, &receipt);
+    struct board *fold = failed_at_two (&t->arena, &receipt);
     check_schema (&receipt);
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
     fold = refused_at_launch (&t->arena, &receipt);
     check_schema (&receipt);
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
     fold = violated (&t->arena, &receipt);
     check_schema (&receipt);
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
     fold = judged_unproved (&t->arena, &receipt);
     check_schema (&receipt);
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }

@@ -1,6 +1,6 @@
 /* links: simulated view */
 /* A receipt can be read back, however long a run was and whatever its workers said. */
-#include "coordinator/receipt/receipt_fold.h"
+#include "coordinator/receipt/board.h"
 #include "coordinator/view/receipt_text.h"
 #include "sample.h"
 #include "stretched.h"
@@ -8,15 +8,15 @@
 
 struct scene {
     struct arena arena;
-    struct receipt_fold *fold;
+    struct board *fold;
     struct fact fact;
 };
 
 static void scene_open (struct scene *scene, uint32_t hosts)
 {
-    *scene = (struct scene){ .fold = receipt_fold_create (), .fact = { .kind = FACT_RUN_OPENED } };
+    *scene = (struct scene){ .fold = board_create (BOARD_JUDGED_EVIDENCE), .fact = { .kind = FACT_RUN_OPENED } };
     sample_plan (&scene->fact.of.run_opened.plan, hosts, &scene->arena);
-    receipt_fold_apply (scene->fold, &scene->fact);
+    board_apply (scene->fold, &scene->fact);
 }
 
 /* All of a kind as large as they may be, for host 0 and rung 0. */
@@ -33,7 +33,7 @@ static void taken_is_readable (struct scene *scene, struct slice_receipt *receip
     struct buf json, why;
     buf_init (&json, 512 << 20);
     buf_init (&why, 256);
-    receipt_fold_build (scene->fold, &scene->arena, receipt);
+    board_make_receipt (scene->fold, &scene->arena, receipt);
     if (!record_check (&slice_receipt_record, receipt, &why))
         fail_msg ("%s", buf_c (&why));
     receipt_json (receipt, &(const struct drift_query){ 0 }, &json);
@@ -45,7 +45,7 @@ static void taken_is_readable (struct scene *scene, struct slice_receipt *receip
 
 static void scene_close (struct scene *scene)
 {
-    receipt_fold_destroy (scene->fold);
+    board_destroy (scene->fold);
     arena_release (&scene->arena);
 }
 
@@ -66,7 +66,7 @@ TEST (a_run_that_was_resumed_without_end)
     for (uint32_t i = 0; i <= REJOINS; i++) {
         struct fact *fact = next_fact (&scene, FACT_HOST_JOINED);
         fact->of.host_joined.session = i;
-        receipt_fold_apply (scene.fold, fact);
+        board_apply (scene.fold, fact);
     }
     taken_is_readable (&scene, &receipt);
     assert_true (says (&receipt, "4465 more entries are left out"));
@@ -79,7 +79,7 @@ static void tell (struct scene *scene, struct result *result, uint32_t attempt)
     struct fact *fact = next_fact (scene, FACT_ATTEMPT_ENDED);
     fact->of.attempt_ended.result = *result;
     fact->of.attempt_ended.result.key = (struct attempt_key){ 1, PASS_COLD, attempt };
-    receipt_fold_apply (scene->fold, fact);
+    board_apply (scene->fold, fact);
     fact = next_fact (scene, FACT_PASS_ENDED);
     struct verdict verdict;
     stretch (&verdict_record, &verdict, 1, &scene->arena);
@@ -87,7 +87,7 @@ static void tell (struct scene *scene, struct result *result, uint32_t attempt)
     fact->of.pass_ended.key = (struct attempt_key){ 1, PASS_COLD, attempt };
     fact->of.pass_ended.verdicts.items = &verdict;
     fact->of.pass_ended.verdicts.n = 1;
-    receipt_fold_apply (scene->fold, fact);
+    board_apply (scene->fold, fact);
 }
 
 /* Each attempt has other names for everything, so nothing of it replaces what was said before. */
@@ -126,7 +126,7 @@ TEST (a_host_that_is_lost_with_many_words)
     struct fact *fact = next_fact (&scene, FACT_HOST_LOST);
     stretch (fact_record_of_kind (FACT_HOST_LOST), &fact->of, 3, &scene.arena);
     fact->of.host_lost.host = 1;
-    receipt_fold_apply (scene.fold, fact);
+    board_apply (scene.fold, fact);
     taken_is_readable (&scene, &receipt);
     assert_true (says (&receipt, "host1 was lost: "));
     assert_false (says (&receipt, "left out")); /* a text that is cut short is there */
@@ -134,7 +134,7 @@ TEST (a_host_that_is_lost_with_many_words)
 }
 
 /* Host 2 of 2, and a rung above the last: what a damaged journal may hold. */
-static void facts_about_what_the_plan_does_not_have (struct receipt_fold *fold, uint32_t hosts, uint32_t rungs)
+static void facts_about_what_the_plan_does_not_have (struct board *fold, uint32_t hosts, uint32_t rungs)
 {
     struct attempt_key of_no_rung = { rungs, PASS_ONCE, 1 };
     struct fact strays[] = {
@@ -151,18 +151,18 @@ static void facts_about_what_the_plan_does_not_have (struct receipt_fold *fold, 
         { .kind = FACT_RUN_ENDED, .of.run_ended.outcome = OUTCOME_BLOCKED },
     };
     for (size_t i = 0; i < sizeof (strays) / sizeof (strays[0]); i++)
-        receipt_fold_apply (fold, &strays[i]);
+        board_apply (fold, &strays[i]);
 }
 
 TEST (a_damaged_journal_that_names_what_the_plan_does_not_have)
 {
-    struct scene scene = { .fold = receipt_fold_create () };
+    struct scene scene = { .fold = board_create (BOARD_JUDGED_EVIDENCE) };
     struct slice_receipt receipt;
     facts_about_what_the_plan_does_not_have (scene.fold, 0, 0); /* before there is a plan */
-    receipt_fold_destroy (scene.fold);
+    board_destroy (scene.fold);
     scene_open (&scene, 2);
-    receipt_fold_apply (scene.fold, &scene.fact); /* the run is opened once */
-    facts_about_what_the_plan_does_not_have (scene.fold, 2, receipt_fold_plan (scene.fold)->rungs.n);
+    board_apply (scene.fold, &scene.fact); /* the run is opened once */
+    facts_about_what_the_plan_does_not_have (scene.fold, 2, scene.fold->plan.rungs.n);
     taken_is_readable (&scene, &receipt);
     assert_int_equal (receipt.hosts.n, 2);
     assert_int_equal (receipt.hosts.items[0].rungs.n + receipt.hosts.items[1].rungs.n, 0);

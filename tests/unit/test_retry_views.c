@@ -2,7 +2,7 @@
 /* What views and receipts make of retries and of parts of the slice that were run by themselves. */
 #include "coordinator/receipt/frontier.h"
 
-#include "coordinator/receipt/receipt_fold.h"
+#include "coordinator/receipt/board.h"
 #include "coordinator/verdict/blame.h"
 #include "coordinator/view/receipt_text.h"
 #include "coordinator/view/status.h"
@@ -15,7 +15,7 @@ enum { HOSTS = 4 };
 /* Every fact that went onto the board goes into the receipt as well. */
 struct both {
     struct show show;
-    struct receipt_fold *fold;
+    struct board *fold;
 };
 
 static void tell (struct both *both, struct fact fact)
@@ -25,14 +25,14 @@ static void tell (struct both *both, struct fact fact)
     fact.wall_ms = SHOW_WALL_MS + both->show.at_ms;
     board_apply (both->show.board, &fact);
     burst_fact (both->show.burst, both->show.board, &fact, both->show.at_ms, &both->show.style, &both->show.lines);
-    receipt_fold_apply (both->fold, &fact);
+    board_apply (both->fold, &fact);
 }
 
 static void both_open (struct both *both)
 {
     show_make (&both->show, HOSTS);
     both->show.plan.limits.retries = 2;
-    both->fold = receipt_fold_create ();
+    both->fold = board_create (BOARD_JUDGED_EVIDENCE);
     tell (both, (struct fact){ .kind = FACT_RUN_OPENED,
                                .of.run_opened = { .run = TEXT_LIT ("3fa9c1d2000000000000000000000000"),
                                                   .plan = both->show.plan,
@@ -44,7 +44,7 @@ static void both_open (struct both *both)
 
 static void both_close (struct both *both)
 {
-    receipt_fold_destroy (both->fold);
+    board_destroy (both->fold);
     show_release (&both->show);
 }
 
@@ -142,7 +142,7 @@ TEST (a_retry_is_waited_for_by_name_and_stays_in_the_history)
     assert_has (&both.show.lines, "facts is run again in 2 s (retry 1 of 2): metadata on host3");
     assert_has (&both.show.lines, "facts again, attempt 2 began on host[0-3]");
     struct slice_receipt receipt;
-    receipt_fold_build (both.fold, &both.show.arena, &receipt);
+    board_make_receipt (both.fold, &both.show.arena, &receipt);
     const struct rung_receipt *rung = frontier_latest_attempt (&receipt.hosts.items[3], TEXT_LIT ("facts"), PASS_ONCE);
     assert_int_equal (rung->outcome, OUTCOME_PASSED);
     assert_int_equal (rung->purpose, PURPOSE_RETRY);
@@ -242,7 +242,7 @@ TEST (parts_stand_in_the_receipt_and_count_for_nothing)
     struct slice_receipt receipt;
     both_open (&both);
     isolate (&both);
-    receipt_fold_build (both.fold, &both.show.arena, &receipt);
+    board_make_receipt (both.fold, &both.show.arena, &receipt);
     for (uint32_t i = 0; i < HOSTS; i++) {
         const struct host_receipt *host = &receipt.hosts.items[i];
         assert_int_equal (host->rungs.n, 2);

@@ -29,7 +29,7 @@ static void watched_make (struct watched *watched, bool json)
     assert_non_null (watched->stream);
     show_make (&watched->show, 2);
     buf_init (&watched->out, 1 << 20);
-    watched->feed = feed_create ();
+    watched->feed = feed_create (BOARD_JUDGED_STATE);
     const struct run_lines_options options = { .feed = watched->feed, .out = watched->stream, .json = json };
     watched->lines = run_lines_open (&options);
     run_lines_tick (watched->lines, watched->boot_ms, false);

@@ -430,7 +430,7 @@ TEST (while_the_clock_stands_nobody_is_waited_for)
 
 TEST (the_clock_goes_on_from_what_was_heard_and_stands_when_it_is_told_to)
 {
-    struct feed *feed = feed_create ();
+    struct feed *feed = feed_create (BOARD_JUDGED_STATE);
     struct fact fact = { .kind = FACT_NONE, .at_ms = 5000, .wall_ms = 100000 };
     feed_apply (feed, &fact, 0, 100200);
     assert_int_equal (feed_now_ms (feed, 900000), 5000); /* from a journal */

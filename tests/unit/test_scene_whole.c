@@ -2,8 +2,8 @@
 /* Whole runs of the real coordinator and workers (tests/lib/world.h), and facts that no coordinator would make: whoever
  * keeps what he saw and asks for what is newer has the scene of the whole, as JSON too; and it agrees with the receipt. */
 #include "coordinator/picture/scene_json.h"
+#include "coordinator/receipt/board.h"
 #include "coordinator/receipt/frontier.h"
-#include "coordinator/receipt/receipt_fold.h"
 #include "coordinator/report/attempts.h"
 #include "coordinator/verdict/deal.h"
 #include "fact_copy.h"
@@ -49,7 +49,7 @@ struct theatre {
 static void theatre_open (struct theatre *theatre, uint64_t seed)
 {
     static const uint32_t laziness[WATCHERS] = { 1, 5, 60 };
-    *theatre = (struct theatre){ .feed = feed_create (), .rng = rng_seed (seed) };
+    *theatre = (struct theatre){ .feed = feed_create (BOARD_JUDGED_EVIDENCE), .rng = rng_seed (seed) };
     theatre->from_ms = rng_below (&theatre->rng, 20000);
     theatre->until_ms = seed % 3 ? theatre->from_ms + 1 + rng_below (&theatre->rng, 20000) : UINT64_MAX;
     for (uint32_t i = 0; i < WATCHERS; i++) {
@@ -371,7 +371,7 @@ static void print_all (struct feed *feed, uint64_t from_ms, uint64_t until_ms, s
 
 static void replay_gives_the_same (const struct theatre *theatre)
 {
-    struct feed *again = feed_create ();
+    struct feed *again = feed_create (BOARD_JUDGED_EVIDENCE);
     struct buf live, replayed;
     buf_init (&live, PRINTED_BYTES);
     buf_init (&replayed, PRINTED_BYTES);
@@ -475,30 +475,34 @@ static uint32_t no_secret_is_told (const struct theatre *theatre)
     return looked_for;
 }
 
+/* The receipt of a run that has ended is made of what its journal has, and judges nothing anew. */
 static void agrees_with_the_receipt (const struct theatre *theatre)
 {
-    struct receipt_fold *fold = receipt_fold_create ();
+    struct board *read = board_create (BOARD_EVIDENCE);
     struct arena arena = { 0 };
-    struct slice_receipt receipt;
+    struct slice_receipt receipt, of_journal;
     struct scene_query query;
     struct scene scene;
     for (uint32_t i = 0; i < theatre->facts_n; i++)
         if (!fact_is_soft (theatre->facts[i].kind))
-            receipt_fold_apply (fold, &theatre->facts[i]);
-    receipt_fold_build (fold, &arena, &receipt);
+            board_apply (read, &theatre->facts[i]);
+    assert_true (board_is_judged (read));
+    board_make_receipt (read, &arena, &of_journal);
+    board_make_receipt (feed_board (theatre->feed), &arena, &receipt);
+    assert_int_equal (record_compare (&slice_receipt_record, &receipt, &of_journal), 0);
     scene_query_init (&query);
     scene_make (theatre->feed, &query, 0, &arena, &scene);
     assert_true (scene.ended);
     same_marks (&scene, &receipt);
     same_counts_in_json (&scene, &receipt, &arena);
-    receipt_fold_destroy (fold);
+    board_destroy (read);
     arena_release (&arena);
 }
 
 /* Groups say of each cascade what the flows of the trace say. Returns how many there were. */
 static uint32_t causes_are_those_of_the_trace (const struct theatre *theatre)
 {
-    struct report_book *book = report_book_create ();
+    struct report_book *book = report_book_create (BOARD_JUDGED_EVIDENCE);
     struct arena arena = { 0 };
     uint32_t seen = 0;
     for (uint32_t i = 0; i < theatre->facts_n; i++)

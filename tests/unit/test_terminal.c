@@ -45,7 +45,8 @@ static void hear (void *owner, const struct fact *fact)
 
 static void desk_make (struct desk *desk, uint32_t hosts, uint32_t columns, uint32_t rows)
 {
-    *desk = (struct desk){ .feed = feed_create (), .style = { .unicode = true, .columns = columns, .rows = rows } };
+    *desk = (struct desk){ .feed = feed_create (BOARD_JUDGED_STATE),
+                           .style = { .unicode = true, .columns = columns, .rows = rows } };
     show_make (&desk->show, hosts);
     desk->show.heard = hear;
     desk->show.owner = desk;

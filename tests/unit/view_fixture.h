@@ -4,7 +4,7 @@
 
 #include "common/base/rng.h"
 #include "common/base/utf8.h"
-#include "coordinator/view/board.h"
+#include "coordinator/receipt/board.h"
 #include "coordinator/view/burst.h"
 #include "coordinator/view/line.h"
 #include "coordinator/view/plain.h"
@@ -50,7 +50,9 @@ static inline void show_fact (struct show *show, struct fact fact)
 /* `plan` may be changed between show_make and show_open. */
 static inline void show_make (struct show *show, uint32_t hosts)
 {
-    *show = (struct show){ .board = board_create (), .burst = burst_create (), .style = { .unicode = true } };
+    *show = (struct show){ .board = board_create (BOARD_JUDGED_STATE),
+                           .burst = burst_create (),
+                           .style = { .unicode = true } };
     buf_init (&show->lines, 16 << 20);
     sample_plan (&show->plan, hosts, &show->arena);
 }

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "common/base/mem.h"
-#include "coordinator/view/board.h"
-#include "coordinator/view/board_private.h"
+#include "coordinator/receipt/board.h"
+#include "coordinator/receipt/board_private.h"
 
 uint64_t board_now_ms (const struct board *board, uint64_t wall_ms)
 {

@@ -1,10 +1,11 @@
 /* board_pass.c - the part of a board that follows the passes, and what is run again. */
 #include <string.h>
 
+#include "coordinator/receipt/board_private.h"
+#include "coordinator/receipt/receipt_fold_state.h"
 #include "coordinator/verdict/isolate.h"
 #include "coordinator/verdict/preliminary_verdict.h"
 #include "coordinator/verdict/recompile_reason.h"
-#include "coordinator/view/board_private.h"
 
 static struct board_pass *pass_of (struct board *board, const struct attempt_key *key)
 {
@@ -106,11 +107,13 @@ static void judge_so_far (struct board *board, struct board_pass *pass, const st
 {
     struct arena arena = { 0 };
     struct verdict verdict;
-    if (preliminary_verdict (board->judge, ended, pass->hosts_n, &arena, &verdict)) {
+    if (board->judge && preliminary_verdict (board->judge, ended, pass->hosts_n, &arena, &verdict)) {
         board->hosts[ended->host].so_far = verdict.outcome;
         board->hosts[ended->host].so_far_owner = verdict.owner;
         pass->failed_n++;
         board_groups_add (board, pass, &verdict, true, pass->hosts_n);
+        if (board->evidence)
+            receipt_fold_keep_cause (board->evidence, &ended->result.key, &verdict);
     }
     arena_release (&arena);
 }

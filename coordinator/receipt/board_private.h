@@ -1,9 +1,9 @@
 /* board_private.h - shared by the files that fold facts into a board, and by nobody else. */
-#ifndef SLICEUP_COORDINATOR_VIEW_BOARD_PRIVATE_H
-#define SLICEUP_COORDINATOR_VIEW_BOARD_PRIVATE_H
+#ifndef SLICEUP_COORDINATOR_RECEIPT_BOARD_PRIVATE_H
+#define SLICEUP_COORDINATOR_RECEIPT_BOARD_PRIVATE_H
 
 #include "common/base/text.h"
-#include "coordinator/view/board.h"
+#include "coordinator/receipt/board.h"
 
 /* Kept texts are owned, bounded copies. */
 void board_text_set (struct text *kept, struct text from, uint32_t max_bytes);
@@ -38,8 +38,8 @@ void board_history_begin (struct board *board, uint32_t host, const struct attem
 void board_history_end (struct board *board, const struct fact *fact); /* ATTEMPT_ENDED of a host of the running pass */
 /* Of `verdict` what says which attempt, how it was judged, and `ended_ms`: when, where its own end is not known. */
 void board_history_judge (struct board *board, uint32_t host, const struct board_attempt *verdict);
-/* The run ends like this. Whoever was lost, and did nothing at the rung at which it ends, has that outcome there: as in
- * the receipt (fold_untried). */
+/* The run ends like this. Whoever was lost, and did nothing at the rung at which it ends, has that outcome there; so has
+ * everybody, where the launch is known to be bad. Of a cancelled run only the lost are told. */
 void board_history_close (struct board *board, enum outcome outcome, uint64_t at_ms);
 void board_count_compiling (struct board *board, const struct result *result);
 void board_history_release (struct board *board);

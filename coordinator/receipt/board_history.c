@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "coordinator/receipt/board_private.h"
+#include "coordinator/receipt/receipt_fold_state.h"
 #include "coordinator/verdict/going_on.h"
-#include "coordinator/view/board_private.h"
 
 enum { ATTEMPTS_FIRST = 8 };
 
@@ -166,38 +167,53 @@ static bool was_tried (const struct board_host *host, uint32_t rung)
     return false;
 }
 
+/* Since its loss nothing was heard of it, not even if a new worker of it has a key. */
+static bool is_lost (const struct board_host *host)
+{
+    return host->life != BOARD_JOINED && host->back_ms == UINT64_MAX;
+}
+
+/* It did nothing at the rung at which the run ends, and that is why. */
+static void close_host (struct board *board, const struct verdict *verdict, uint64_t at_ms)
+{
+    struct board_attempt attempt = { .key = { board->next_rung, PASS_ONCE, 0 },
+                                     .purpose = PURPOSE_CLIMB,
+                                     .outcome = verdict->outcome,
+                                     .owner = verdict->owner,
+                                     .ended_ms = at_ms };
+    board_history_judge (board, verdict->host, &attempt);
+    board_groups_add_absent (board, board->next_rung, verdict);
+    if (board->evidence)
+        receipt_fold_add_absent (board->evidence, board->next_rung, verdict);
+}
+
 void board_history_close (struct board *board, enum outcome outcome, uint64_t at_ms)
 {
-    uint32_t rung = board->next_rung;
+    uint32_t rung = board->next_rung, up = board->plan.hosts.n;
     bool cancelled = outcome == OUTCOME_CANCELLED;
     if ((outcome != OUTCOME_BLOCKED && outcome != OUTCOME_LOST && !cancelled) || rung >= board->plan.rungs.n)
         return;
-    bool known_bad = board->plan.rungs.items[rung].known_bad.len && !cancelled;
+    struct text known_bad = cancelled ? (struct text){ 0 } : board->plan.rungs.items[rung].known_bad;
     struct arena arena = { 0 };
-    uint32_t up = board->plan.hosts.n;
     for (uint32_t i = 0; i < board->plan.hosts.n && !cancelled; i++)
-        up -= board->hosts[i].life == BOARD_LOST;
+        up -= is_lost (&board->hosts[i]);
     for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
         const struct board_host *host = &board->hosts[i];
-        bool lost = host->life == BOARD_LOST;
-        struct board_attempt verdict = { .key = { rung, PASS_ONCE, 0 },
-                                         .purpose = PURPOSE_CLIMB,
-                                         .outcome = outcome,
-                                         .owner = lost ? OWNER_HOST : OWNER_PROGRAM,
-                                         .ended_ms = at_ms };
-        if (lost && cancelled)
-            verdict.outcome = host->joins ? OUTCOME_LOST : OUTCOME_BLOCKED;
-        if ((!lost && !known_bad) || host->accounted || was_tried (host, rung))
-            continue;
-        board_history_judge (board, i, &verdict);
-        board_groups_add_absent (
-            board, rung,
-            &(struct verdict){ .host = i,
-                               .outcome = verdict.outcome,
-                               .owner = verdict.owner,
-                               .likely = lost,
-                               .cause = lost ? host->why : board->plan.rungs.items[rung].known_bad,
-                               .next = lost ? going_on_advice (&board->plan, up, &arena) : (struct text){ 0 } });
+        bool lost = is_lost (host);
+        struct verdict verdict = { i, .outcome = outcome, .owner = OWNER_PROGRAM, .cause = known_bad,
+                                   .next = TEXT_LIT ("change what made that launch fail, or run it all the same with "
+                                                     "--again") };
+        if (lost)
+            verdict = (struct verdict){ i,
+                                        .owner = OWNER_HOST,
+                                        .likely = true,
+                                        .cause = host->why,
+                                        .outcome = !cancelled    ? outcome
+                                                   : host->joins ? OUTCOME_LOST
+                                                                 : OUTCOME_BLOCKED,
+                                        .next = going_on_advice (&board->plan, up, &arena) };
+        if ((lost || known_bad.len) && !host->accounted && !was_tried (host, rung))
+            close_host (board, &verdict, at_ms);
     }
     arena_release (&arena);
 }

@@ -1,14 +1,17 @@
-#include "coordinator/view/board.h"
+#include "coordinator/receipt/board.h"
 
+#include "coordinator/receipt/board_private.h"
+#include "coordinator/receipt/receipt_fold_state.h"
 #include "coordinator/verdict/preliminary_verdict.h"
-#include "coordinator/view/board_private.h"
 
 static const char *const life_words[] = { "none", "expected", "keyed", "joined", "lost" };
 const struct enum_names board_life_names = { life_words, sizeof (life_words) / sizeof (life_words[0]) };
 
-struct board *board_create (void)
+struct board *board_create (enum board_keep keep)
 {
-    return mem_alloc (sizeof (struct board));
+    struct board *board = mem_alloc (sizeof (*board));
+    board->keep = keep;
+    return board;
 }
 
 static void forget_metrics (struct board *board)
@@ -45,6 +48,7 @@ void board_destroy (struct board *board)
     board_text_clear (&board->retry.why);
     board_text_clear (&board->isolation.suspects);
     board_text_clear (&board->isolation.why);
+    receipt_fold_destroy (board->evidence);
     preliminary_judge_destroy (board->judge);
     arena_release (&board->output.arena);
     arena_release (&board->phases_arena);
@@ -77,10 +81,13 @@ static void apply_opened (struct board *board, const struct fact *fact)
     board->version = text_copy (&board->arena, opened->version);
     board->hosts = arena_array (&board->arena, board->plan.hosts.n, sizeof (struct board_host));
     board->rungs = arena_array (&board->arena, board->plan.rungs.n, sizeof (struct board_rung));
-    board->judge = preliminary_judge_create (&board->plan);
+    if (board->keep != BOARD_EVIDENCE)
+        board->judge = preliminary_judge_create (&board->plan);
     board->words = board_words_create ();
     board->opened_wall_ms = fact->wall_ms;
     board->opened = true;
+    if (board->keep != BOARD_JUDGED_STATE)
+        board->evidence = receipt_fold_create (board);
     board_all_changed (board, 0);
 }
 
@@ -358,7 +365,10 @@ void board_apply (struct board *board, const struct fact *fact)
     if (fact->kind == FACT_RUN_OPENED && !board->opened)
         apply_opened (board, fact);
     else if (board->opened) {
-        preliminary_judge_learn (board->judge, fact);
+        if (board->evidence)
+            receipt_fold_apply (board->evidence, fact);
+        if (board->judge)
+            preliminary_judge_learn (board->judge, fact);
         apply_of_kind (board, fact);
     }
     if (!fact_is_soft (fact->kind))

@@ -8,7 +8,7 @@
 #ifndef SLICEUP_COORDINATOR_VIEW_BOARD_H
 #define SLICEUP_COORDINATOR_VIEW_BOARD_H
 
-#include "common/model/fact.h"
+#include "common/model/receipt.h"
 
 enum { BOARD_CAUSE_MAX_BYTES = 1024, BOARD_GROUPS_MAX = 12, BOARD_METRICS_MAX = 256, BOARD_PASSES = PASS_RESTORED + 1 };
 
@@ -177,13 +177,20 @@ struct board_compiling {
     uint64_t compile_ms; /* of all passes */
 };
 
+/* JUDGED_STATE: where the run stands; results of a pass that runs are judged as they come. EVIDENCE: also all that a
+ * receipt is made of; for a run that has ended nothing has to be judged anew, for another JUDGED_EVIDENCE does. */
+enum board_keep { BOARD_JUDGED_STATE, BOARD_EVIDENCE, BOARD_JUDGED_EVIDENCE };
+
 struct preliminary_judge;
 struct board_words;
+struct receipt_fold;
 struct board {
-    uint64_t revision;               /* facts applied, soft ones too; what a fact changed carries it */
-    uint64_t metrics_changed;        /* revisions */
-    struct board_words *words;       /* each text of the history once */
-    struct preliminary_judge *judge; /* once it is opened */
+    uint64_t revision;         /* facts applied, soft ones too; what a fact changed carries it */
+    uint64_t metrics_changed;  /* revisions */
+    struct board_words *words; /* each text of the history once */
+    enum board_keep keep;
+    struct receipt_fold *evidence;   /* once it is opened, where it is kept */
+    struct preliminary_judge *judge; /* once it is opened; NULL: nothing is judged before its pass has ended */
     struct arena arena;              /* of the plan and the tables */
     bool opened;                     /* RUN_OPENED was seen: `plan`, `hosts` and `rungs` are there */
     struct text run, version;
@@ -226,10 +233,16 @@ struct board {
     struct text sentence;
 };
 
-struct board *board_create (void);
-void board_destroy (struct board *board);
+struct board *board_create (enum board_keep keep);
+void board_destroy (struct board *board); /* NULL is fine */
 void board_apply (struct board *board, const struct fact *fact);
 void board_take_fact (void *board, const struct fact *fact); /* the same, for whoever reads facts */
+
+/* Of a board that keeps evidence. False: results of a pass that never ended have no verdict. */
+bool board_is_judged (const struct board *board);
+/* The receipt as of the facts applied, normalised; lives in `arena`, except for texts, which live as long as the board.
+ * It fits its record's bounds, so that it can be read back; it says what full lists leave out. */
+void board_make_receipt (const struct board *board, struct arena *arena, struct slice_receipt *out);
 
 /* The run's clock when the wall shows `wall_ms`: it stands still once the run has ended, and never runs backwards. */
 uint64_t board_now_ms (const struct board *board, uint64_t wall_ms);
