@@ -36,6 +36,7 @@ struct bench {
     const char *stop_on_phase;
     enum ending stop_ending; /* cancelled, when none is given */
     bool stop_when_asked;    /* the loop, once a file was asked for */
+    bool stop_when_gone;     /* the loop, once the program whose pid stands in the file is reaped */
     struct kit_file files[2];
     struct text held[2]; /* what the coordinator has of them */
     struct msg_fetch ask;
@@ -127,6 +128,16 @@ static inline void take_event (struct bench *bench, const struct attempt_event *
     }
 }
 
+static inline bool is_gone (struct bench *bench)
+{
+    struct buf pid;
+    buf_init (&pid, 64);
+    bool read = file_read (text_format (&bench->arena, "%s/pid", bench->directory).ptr, &pid, NULL) == 0;
+    bool gone = read && kill ((pid_t) atoi (buf_c (&pid)), 0) < 0;
+    buf_release (&pid);
+    return gone;
+}
+
 static inline void pass (void *owner)
 {
     struct bench *bench = owner;
@@ -138,6 +149,8 @@ static inline void pass (void *owner)
         loop_stop (bench->loop);
     while (attempt_next (bench->attempt, &event))
         take_event (bench, &event);
+    if (bench->stop_when_gone && is_gone (bench))
+        loop_stop (bench->loop);
     uint64_t deadline_ms = attempt_deadline_ms (bench->attempt);
     loop_set_deadline (bench->loop, deadline_ms > bench->ahead_ms ? deadline_ms - bench->ahead_ms : 0);
     leap_when_ripe (bench);

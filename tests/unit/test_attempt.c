@@ -638,6 +638,42 @@ TEST_IN (a_stop_while_fetching_is_immediate, setup, teardown)
     has (event.result->problem, "stopped: enough");
 }
 
+/* Once nothing of the program is left, its worker is told to end in such a way. */
+static const struct result *end_then_tell (struct bench *b, const char *kill, enum ending ending)
+{
+    b->stop_when_gone = true;
+    use_command (b, text_format (&b->arena, "echo $$ >../../pid.part; mv ../../pid.part ../../pid; %s $$", kill).ptr);
+    b->attempt = attempt_start (b->loop, &b->context, &b->run, clock_boot_ms ());
+    assert_int_equal (loop_run (b->loop, NULL), 0);
+    if (!b->result)
+        attempt_stop (b->attempt, false, ending, TEXT_LIT ("enough"), clock_boot_ms ());
+    b->stop_when_gone = false;
+    while (!b->result)
+        assert_int_equal (loop_run (b->loop, NULL), 0);
+    return b->result;
+}
+
+TEST_IN (a_program_that_dies_just_before_its_worker_is_told_did_not_fail, setup, teardown)
+{
+    const struct result *r = end_then_tell (*state, "kill -TERM", ENDING_TERMINATED);
+    assert_int_equal (r->ending, ENDING_TERMINATED);
+    assert_text (r->problem, "stopped: enough");
+}
+
+TEST_IN (a_program_that_was_killed_before_a_cancel_has_failed, setup, teardown)
+{
+    const struct result *r = end_then_tell (*state, "kill -TERM", ENDING_CANCELLED);
+    assert_int_equal (r->ending, ENDING_SIGNALLED);
+    assert_int_equal (r->problem.len, 0);
+}
+
+TEST_IN (a_program_that_crashed_before_its_worker_is_told_has_failed, setup, teardown)
+{
+    const struct result *r = end_then_tell (*state, "kill -SEGV", ENDING_TERMINATED);
+    assert_int_equal (r->ending, ENDING_SIGNALLED);
+    assert_int_equal (r->problem.len, 0);
+}
+
 TEST_IN (the_limit_of_an_attempt_covers_fetching, setup, teardown)
 {
     struct bench *b = *state;

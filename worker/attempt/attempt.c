@@ -8,11 +8,12 @@
 #include "worker/attempt/device_wait.h"
 #include "worker/attempt/protected_paths.h"
 #include <assert.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
-    DRAIN_MS = 2000, /* a stray may hold the pipe; by then all of them are dead */
+    DRAIN_MS = 2000, /* a stray may hold the pipe; by then all are dead, and a signal for this worker has come */
     FETCHES_MAX = 3, /* what was fetched may be damaged again before it is used, but not for ever */
 };
 
@@ -164,6 +165,15 @@ struct attempt *attempt_start (struct loop *loop, const struct attempt_context *
 
 /* ---- stopping ---- */
 
+/* Who ends this worker by a signal often ends its program by the same (Slurm signals every process of a step). The
+ * program may die first: whether it failed is known once this worker was told as well, or was not. */
+static bool awaits_its_worker (struct attempt *attempt)
+{
+    const struct result *result = attempt_result (attempt);
+    bool of_a_request = result->code == SIGTERM || result->code == SIGINT || result->code == SIGHUP;
+    return result->ending == ENDING_SIGNALLED && of_a_request && !attempt->stopping;
+}
+
 void attempt_go (struct attempt *attempt, struct text gate, struct text value)
 {
     if (!attempt->channel || attempt->step != STEP_RUNNING || !attempt->gate_open)
@@ -188,6 +198,12 @@ static void end_program (struct attempt *attempt, bool hard, uint64_t now_ms)
 
 void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struct text why, uint64_t now_ms)
 {
+    if (attempt->step == STEP_DRAINING && ending == ENDING_TERMINATED && awaits_its_worker (attempt)) {
+        attempt->stopping = true;
+        attempt_result (attempt)->ending = ending;
+        attempt_set_problem (attempt, OWNER_NONE, text_format (&attempt->arena, "stopped: %.*s", TEXT_ARG (why)));
+        return;
+    }
     if (attempt->step >= STEP_SENDING || attempt->step == STEP_DRAINING || (attempt->stopping && !hard))
         return;
     if (attempt->closing == TASK_READ) { /* the program is over; how it ended stays */
@@ -320,7 +336,8 @@ static void after_running (struct attempt *attempt, const struct exec_end *end, 
 
 static void drain (struct attempt *attempt, uint64_t now_ms)
 {
-    if (now_ms < attempt->drain_until_ms && (attempt->output_watched || attempt->channel_watched))
+    bool waits = attempt->output_watched || attempt->channel_watched || awaits_its_worker (attempt);
+    if (now_ms < attempt->drain_until_ms && waits)
         return;
     attempt_check_channel_held (attempt);
     attempt_close_fds (attempt);

@@ -41,7 +41,8 @@ struct attempt *attempt_start (struct loop *loop, const struct attempt_context *
                                uint64_t now_ms);
 void attempt_destroy (struct attempt *attempt); /* NULL is fine; a program that still runs is killed */
 void attempt_go (struct attempt *attempt, struct text gate, struct text value);
-/* `ending` is reported unless the program had ended by itself and said so. Repeating it only matters for `hard`. */
+/* `ending` is reported unless the program had ended by itself and said so, or before: it had then failed, but for one
+ * that died of SIGTERM, SIGINT or SIGHUP just before this worker was TERMINATED. Repeating it only matters for `hard`. */
 void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struct text why, uint64_t now_ms);
 /* A piece of a file came; others than the one that is waited for are passed over. */
 void attempt_receive_chunk (struct attempt *attempt, const struct msg_chunk *chunk, uint64_t now_ms);
