@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "common/conf/draft.h"
-#include "common/model/package_version.h"
+#include "common/model/requirements.h"
 
 static const struct conf_file_kind bundles_kind = { "bundle list", "configs/bundles", ".yaml" };
 

@@ -3,7 +3,7 @@
  * Modules are found by reading, never by running: a line that begins with `import` or `from` names them. So a canary
  * takes along only what it uses of a folder, and the rule is one sentence (docs/spec/canary.md). */
 #include "common/model/kit.h"
-#include "common/base/path.h"
+#include "common/base/text.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "common/conf/section.h"
+#include "common/conf/draft.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "common/base/path.h"
+#include "common/base/text.h"
 #include "common/conf/draft.h"
 
 #include <dirent.h>

@@ -2,10 +2,12 @@
  * fsync, rename, fsync the folder. */
 #ifndef SLICEUP_COMMON_IO_ATOMIC_FILE_H
 #define SLICEUP_COMMON_IO_ATOMIC_FILE_H
-#include "common/base/buf.h"
-#include "common/base/err.h"
+
 #include <stddef.h>
 #include <sys/types.h>
+
+#include "common/base/buf.h"
+#include "common/base/err.h"
 int atomic_file_write (const char *path, const void *bytes, size_t len, mode_t mode, struct err *err);
 /* Whole file into `out` (its max is the size cap), opened by plain_file_open. */
 int file_read (const char *path, struct buf *out, struct err *err);
@@ -15,4 +17,27 @@ int folder_sync (const char *path, struct err *err);
 int folder_remove (const char *path, struct err *err);
 /* On disk, with all below it on the same file system; what cannot be read does not count. */
 uint64_t folder_count_bytes (const char *path);
+
+/* ---- plain file ---- */
+
+/* Opens a file of sliceup, and refuses a link, folder or FIFO in its place. */
+
+/* open (2) that follows no link and waits for nobody. -1: ERR_STATE says what is there instead of a regular file;
+ * ERR_IO; `errno` is ENOENT when nothing is. What is made has mode 0600. */
+int plain_file_open (const char *path, int flags, struct err *err);
+/* The same by name alone, for files that somebody else opens. 1: it is there; 0: nothing is; -1 as above. */
+int plain_file_check_path (const char *path, struct err *err);
+
+/* ---- private file ---- */
+
+/* Reads files that hold a secret. It checks owner and mode of the open file before it reads a byte.
+ *
+ * Errors contain the path, never the content. */
+
+/* The whole file into `out` (its max is the size cap). Another owner, or a mode that lets others in: ERR_REFUSED. A
+ * symbolic link is followed, since Kubernetes mounts Secrets as such. */
+int private_file_read (const char *path, struct buf *out, struct err *err);
+/* The same of a file that only we make: there is no link in its place. */
+int private_file_read_nofollow (const char *path, struct buf *out, struct err *err);
+
 #endif

@@ -4,6 +4,8 @@
 #define SLICEUP_COMMON_IO_PROGRAM_START_H
 
 #include <spawn.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 /* Opens /dev/null in place of every one of 0, 1 and 2 that is closed. Such a program would be given its number for a
  * socket or a journal, and print into it (libzmq asserts on it as well: facts of zeromq/libzmq issue #3104). */
@@ -18,5 +20,19 @@ void exhaustion_install_handlers (const char *program);
  * else 0. An errno. Any thread. */
 int program_start (pid_t *pid, const char *path, short apart, const posix_spawn_file_actions_t *actions,
                    char *const *argv, char *const *envp);
+
+/* ---- process title ---- */
+
+/* What ps shows as the command line of this process. */
+
+/* The memory of its arguments, and how much there is with the environment that lies behind them. */
+struct process_words {
+    char *at;
+    size_t bytes, room;
+};
+bool process_words_find (struct process_words *out);
+/* Shows `title`, cut to the room that there is. Arguments are lost: who needs one has copied it. Variables are kept, in
+ * other memory. Before any other thread starts. Best effort: it only serves whoever looks at a list of processes. */
+void process_title_set (const char *title);
 
 #endif

@@ -5,13 +5,14 @@
 #ifndef SLICEUP_COMMON_IO_SOCKET_H
 #define SLICEUP_COMMON_IO_SOCKET_H
 
-#include "common/base/err.h"
-#include "common/io/endpoint.h"
-#include "common/io/link.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <zmq.h>
+
+#include "common/base/err.h"
+#include "common/io/endpoint.h"
+#include "common/io/link.h"
 
 /* Several contexts with CURVE can crash one another in libzmq 4.3.4, and inproc names (the ZAP handler's) live in one.
  * Each hub and spoke holds it while it has sockets; the last release waits for what still lingers. Any thread. After
@@ -44,5 +45,15 @@ int socket_fd (void *socket);
 bool socket_receive (void *socket, zmq_msg_t *part);
 bool socket_send (void *socket, const void *bytes, size_t len, int flags);
 void socket_skip_parts (void *socket, zmq_msg_t *part); /* the rest of a message whose last part read is `part` */
+
+/* ---- handshake ---- */
+
+/* Reads the events of a socket's handshakes and listeners from libzmq
+ * (zmq_socket_monitor). For counting and for the self-test; never for deciding who is alive. */
+
+/* A PAIR that hears the `wanted` ZMQ_EVENT_* of `socket`; before it binds or connects. Close with socket_close. It must
+ * be read: the thread that sends into it is libzmq's only one. */
+void *handshake_watch (void *context, void *socket, int wanted, struct err *err);
+bool handshake_read (void *events, uint16_t *event, uint32_t *value); /* false: none now */
 
 #endif

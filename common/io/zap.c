@@ -13,7 +13,6 @@
 
 #include "common/base/mem.h"
 #include "common/io/clock.h"
-#include "common/io/handshake.h"
 #include "common/io/socket.h"
 
 static const char handler_address[] = "inproc://zeromq.zap.01";

@@ -39,4 +39,27 @@ struct text requirement_normal_name (struct text name, struct arena *arena);
 bool requirement_name_valid (struct text name); /* PEP 508, at most 100 characters */
 bool requirement_version_valid (struct text version);
 
+/* ---- environment markers ---- */
+
+/* Names of what sliceup puts into a Python environment, beside what is installed. */
+
+#define ENVIRONMENT_COMPLETE ".sliceup-complete" /* holds the sha256 of its pins: written last */
+#define ENVIRONMENT_OURS ".sliceup-environment"  /* empty: we began to build it, so we may remove it */
+#define ENVIRONMENT_PINS ".sliceup-pins.txt"     /* the pins as pip was given them */
+
+/* ---- package version ---- */
+
+/* Versions of Python packages: their order, and patterns that they fit.
+ *
+ * The order is that of PEP 440 for what packages of a bundle are called: numbers with dots, then what comes before a
+ * release (dev, a, b, rc) or after it (post). A local part ("+cpu") decides nothing unless the pattern has one. Texts
+ * that are no such versions compare as far as they can be read; nothing fails. Pure. Any thread. */
+
+/* <0, 0, >0; "1.2" and "1.2.0" are equal. */
+int package_version_compare (struct text a, struct text b);
+/* "0.4.32", "0.0.20.*" (0.0.20 and all below it), "*" (any), "<0.0.6", "<=", ">", ">=", or "absent". */
+bool package_version_pattern_valid (struct text pattern);
+/* `version` empty: it is not installed. */
+bool package_version_fits (struct text version, struct text pattern);
+
 #endif

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "coordinator/catalogue/catalogue_private.h"
-#include "coordinator/verdict/covers.h"
+#include "coordinator/verdict/majority.h"
 
 enum { TOKENS_MAX = 1000000, USERS_MAX = 100000 };
 
@@ -157,7 +157,7 @@ int catalogue_generation_state (struct catalogue *catalogue, uint64_t token, enu
 }
 
 /* ---- which covers of a bundle's newest generation runs have a use for, and since which generation. A
-generation's record does not change; whoever builds upon it lets go of what was unused for longest (covers.h) ---- */
+generation's record does not change; whoever builds upon it lets go of what was unused for longest (majority.h) ---- */
 
 int catalogue_cover_mark_used (const struct catalogue *catalogue, const struct fact_generation *generation,
                                const text_list *used, struct err *err)

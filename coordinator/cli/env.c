@@ -8,7 +8,7 @@
 #include "common/base/duration.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "common/model/environment_markers.h"
+#include "common/model/requirements.h"
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/cache.h"
 #include "coordinator/cli/cli.h"

@@ -9,8 +9,8 @@
 #include "coordinator/core/steps.h"
 #include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/blame.h"
-#include "coordinator/verdict/covers.h"
 #include "coordinator/verdict/going_on.h"
+#include "coordinator/verdict/majority.h"
 
 /* ---- going on ---- */
 

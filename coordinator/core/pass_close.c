@@ -6,9 +6,9 @@
 #include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/agree.h"
 #include "coordinator/verdict/blame.h"
-#include "coordinator/verdict/covers.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/failure_reading.h"
+#include "coordinator/verdict/majority.h"
 
 /* Texts of what is said of hosts, in one fact; the rest of it has room beside them. */
 enum { VERDICTS_MAX_BYTES = FACT_MAX_BYTES / 4 * 3 };

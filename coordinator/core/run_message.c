@@ -3,7 +3,7 @@
 
 #include "common/model/launch_variables.h"
 #include "coordinator/core/write_lease.h"
-#include "coordinator/verdict/deal.h"
+#include "coordinator/verdict/reduce.h"
 
 /* Of a survey: has this host to be able to write? Only READER says that it never will. */
 static enum cache_role surveyor (const struct cache_plan *plan, struct text host)

@@ -249,7 +249,7 @@ struct soft_state {
     struct host_soft_state *hosts;
     uint32_t *part_of_host; /* of the running pass; NONE: does not take part */
     struct part_soft_state *parts;
-    struct digest run_key, pass_key; /* from which is dealt (coordinator/verdict/deal.h) */
+    struct digest run_key, pass_key; /* from which is dealt (coordinator/verdict/reduce.h) */
     bool dealt;                      /* false: more devices than numbers can tell apart, or no rung of the slice */
     struct gate_arrivals gates[GATES_MAX];
     uint64_t claimed_ms; /* the newest claim of a host; 0: none in this epoch */

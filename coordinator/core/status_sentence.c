@@ -2,8 +2,8 @@
 #include "coordinator/core/status_sentence.h"
 
 #include "common/base/duration.h"
-#include "coordinator/verdict/error_line.h"
 #include "coordinator/verdict/failure.h"
+#include "coordinator/verdict/failure_reading.h"
 #include "coordinator/verdict/going_on.h"
 
 /* Hosts whose names do not fold into ranges must not take the room of what is said of them. */

@@ -6,12 +6,13 @@
 #ifndef SLICEUP_COORDINATOR_COURIER_BOOTSTRAP_PROTOCOL_H
 #define SLICEUP_COORDINATOR_COURIER_BOOTSTRAP_PROTOCOL_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/base/text.h"
 #include "coordinator/courier/reporter.h"
-#include <stdbool.h>
-#include <stdint.h>
 
 enum {
     BOOTSTRAP_PROTOCOL_NOISE_MAX_BYTES = 64 * 1024,
@@ -58,5 +59,19 @@ enum bootstrap_event bootstrap_protocol_receive (struct bootstrap_protocol *boot
 void bootstrap_protocol_note_sent (struct bootstrap_protocol *bootstrap_protocol); /* the whole bundle */
 /* The remote program ended early: always a refusal; `how` is "exit status 1". */
 void bootstrap_protocol_note_end (struct bootstrap_protocol *bootstrap_protocol, const char *how, struct err *err);
+
+/* ---- bootstrap ---- */
+
+/* The fixed command that a courier runs on a host. Spec: docs/spec/launch.md, "Courier and bootstrap".
+ *
+ * It is the same for every host and run: whatever varies goes over its standard input. The host's login shell may be
+ * any, so it is one line without single quotes, backslashes or exclamation marks inside (csh and fish read those even
+ * in quotes); inside runs /bin/sh, which may be dash, bash or busybox. */
+
+extern const char bootstrap_script[];  /* for sh -c */
+extern const char bootstrap_command[]; /* the same as a command line: exec /bin/sh -c '<script>' */
+
+/* What `uname -m` of a host has to say for this build's worker. */
+extern const char bootstrap_machine[];
 
 #endif

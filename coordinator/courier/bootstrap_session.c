@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "common/io/clock.h"
-#include "coordinator/courier/bootstrap.h"
 #include "coordinator/courier/bootstrap_protocol.h"
 
 /* What the host's standard error may add to the worker's log; the end of it, for sentences; a piece of the bundle or of

@@ -14,7 +14,6 @@
 
 #include "common/base/err.h"
 #include "common/io/clock.h"
-#include "common/io/process_title.h"
 #include "common/io/program_start.h"
 #include "coordinator/courier/bootstrap_session.h"
 #include "coordinator/courier/reporter.h"

@@ -1,7 +1,7 @@
 #include "coordinator/courier/transport.h"
 
 #include "common/io/clock.h"
-#include "coordinator/courier/bootstrap.h"
+#include "coordinator/courier/bootstrap_protocol.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -6,9 +6,11 @@
 #ifndef SLICEUP_COORDINATOR_JOURNAL_DATABASE_H
 #define SLICEUP_COORDINATOR_JOURNAL_DATABASE_H
 
-#include "common/base/err.h"
 #include <sqlite3.h>
 #include <stdbool.h>
+
+#include "common/base/err.h"
+#include "common/io/loop.h"
 
 enum database_use { DATABASE_READ, DATABASE_WRITE };
 
@@ -25,5 +27,20 @@ sqlite3_stmt *database_prepare (sqlite3 *db, const char *sql, struct err *err);
 int database_fail (sqlite3 *db, const char *doing, struct err *err);
 bool database_may_write_beside (const char *path); /* in its folder; what cannot be asked is taken for yes */
 const char *database_why (sqlite3 *db);            /* SQLite's reason alone */
+
+/* ---- workqueue ---- */
+
+/* Runs work that may wait for a disk on a separate thread, so that the loop never waits.
+ *
+ * Tasks run one by one, in order: `work` on the task thread, touching only what it got; then `done` on the loop's. */
+
+typedef void work_item_fn (void *job);
+struct workqueue;
+struct workqueue *workqueue_open (struct loop *loop, struct err *err);
+/* Finishes every task first; their `done` are called. */
+void workqueue_close (struct workqueue *workqueue);
+uint32_t workqueue_length (struct workqueue *workqueue); /* tasks whose `done` was not called yet */
+/* `job` belongs to the task until `done` got it; `done` may be NULL if `work` frees it. False: too many are queued. */
+bool workqueue_submit (struct workqueue *workqueue, work_item_fn *work, work_item_fn *done, void *job);
 
 #endif

@@ -17,7 +17,6 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "common/io/plain_file.h"
 #include "common/io/safe_path.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/journal_mark.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/io/plain_file.h"
+#include "common/io/atomic_file.h"
 
 /* A slot that a living coordinator is just writing may be read half; a moment later it is whole. */
 enum { LOOKS = 5, LOOK_AGAIN_MS = 2 };

@@ -1,6 +1,6 @@
 #include "coordinator/journal/journal_mark.h"
 
-#include "common/io/plain_file.h"
+#include "common/io/atomic_file.h"
 #include "coordinator/journal/journal_lock.h"
 #include <assert.h>
 #include <errno.h>

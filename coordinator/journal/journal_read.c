@@ -1,6 +1,6 @@
 #include "coordinator/journal/journal_read.h"
 
-#include "common/io/plain_file.h"
+#include "common/io/atomic_file.h"
 #include "common/wire/wire.h"
 #include "coordinator/journal/journal_mark.h"
 #include "coordinator/journal/journal_writer.h"

@@ -12,7 +12,6 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "common/io/plain_file.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/journal_lock.h"
 #include "coordinator/journal/journal_read.h"

@@ -9,7 +9,7 @@
 #include "coordinator/journal/journal_writer.h"
 #include "coordinator/journal/run_facts.h"
 #include "coordinator/monitor/events_client.h"
-#include "coordinator/monitor/snapshot.h"
+#include "coordinator/monitor/monitors.h"
 
 /* Listeners keep their place for 10 s. STALE_MS, as in spoke.c: libzmq's longest pause and a handshake. */
 enum { FRAMES_AT_ONCE = 4096, FRAMES_MS = 50 }; /* then drawing and key presses have their turn */

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 
 #include "common/base/digest.h"
-#include "coordinator/picture/page_file.h"
 #include "coordinator/picture/scene_json.h"
 #include "coordinator/report/attempts.h"
 #include "coordinator/report/encode.h"

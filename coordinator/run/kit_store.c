@@ -8,7 +8,7 @@
 
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
-#include "coordinator/journal/workqueue.h"
+#include "coordinator/journal/database.h"
 
 enum { KEPT_MAX_BYTES = 64 << 20 };
 

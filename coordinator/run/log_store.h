@@ -5,8 +5,8 @@
 #define SLICEUP_COORDINATOR_RUN_LOG_STORE_H
 
 #include "common/model/fact.h"
+#include "coordinator/journal/database.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/journal/workqueue.h"
 
 struct log_store;
 /* On the loop's thread; `why` lives until it returns. True: it is recorded. */

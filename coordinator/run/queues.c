@@ -1,4 +1,4 @@
-#include "coordinator/run/queues.h"
+#include "coordinator/run/driver_private.h"
 
 #include <string.h>
 

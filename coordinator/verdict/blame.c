@@ -5,7 +5,7 @@
 
 #include "common/logs/decide.h"
 #include "common/model/hostset.h"
-#include "coordinator/verdict/error_line.h"
+#include "coordinator/verdict/failure_reading.h"
 
 /* One host that names another may be wrong, two that agree are believed. Of two hosts, one is enough. */
 enum { VOTES_BELIEVED = 2, NAMES_BYTES = 256 };

@@ -1,6 +1,6 @@
 #include "coordinator/verdict/bundle_rules.h"
 
-#include "common/model/package_version.h"
+#include "common/model/requirements.h"
 
 enum { TUPLE_BYTES_MAX = 2048 };
 

@@ -2,8 +2,8 @@
 #include "coordinator/verdict/isolate.h"
 
 #include "coordinator/verdict/blame.h"
-#include "coordinator/verdict/error_line.h"
 #include "coordinator/verdict/failure.h"
+#include "coordinator/verdict/failure_reading.h"
 
 enum { NAMED_BYTES = 512, PARTS_SHOWN = 6 };
 

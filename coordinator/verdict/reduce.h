@@ -15,7 +15,9 @@
 #ifndef SLICEUP_COORDINATOR_VERDICT_REDUCE_H
 #define SLICEUP_COORDINATOR_VERDICT_REDUCE_H
 
+#include "common/base/digest.h"
 #include "common/model/fact.h"
+#include "common/model/result.h"
 
 /* The least leaves room for parts of both signs, and for float32, in which the proof itself is reduced. The most: from it
  * on the worst case, which grows with n, says little. Rounding really grows with the square root of n (N. J. Higham,
@@ -106,5 +108,23 @@ bool reduce_device_is_near (const struct reduction_input *in, uint32_t device, c
 bool reduce_device_is_right (const struct reduction_input *in, uint32_t device, const struct reduce_group *group);
 /* The sums are right, the value is not, rounding could explain it, and no device of the group holds the right value. */
 bool reduce_rounding_may_explain (const struct reduction_input *in, uint32_t device, const struct reduce_group *group);
+
+/* ---- deal ---- */
+
+/* What a pass tells each host alone: a secret integer for the reduction proof, and the nonce of its attempt.
+ *
+ * Device i of a host contributes `secret + i` to the collective that reduces the metric. Rules that make the proof
+ * exact: secrets are distinct multiples of devices_per_host, none is 0, and the sum over all devices stays below 2^24,
+ * so that a float32 sum is exact in any order.
+ *
+ * Everything is HMAC-SHA256 under a key that stays with the coordinator, and whoever resumes the run: what one host is
+ * told says nothing of what another one is, or of any other pass. */
+
+/* The key of one pass, below that of the run. */
+struct digest deal_pass_key (const struct digest *run_key, const struct attempt_key *pass);
+/* Fills `secrets` for `hosts` hosts. False: more devices than can be told apart exactly; all secrets are then 0. */
+bool deal_secrets (const struct digest *pass_key, uint32_t hosts, uint32_t devices_per_host, uint64_t secrets[]);
+/* 32 hex digits for one host's attempt: what its canary must say back. */
+void deal_host_nonce (const struct digest *pass_key, uint32_t host, char nonce[33]);
 
 #endif

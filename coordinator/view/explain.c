@@ -4,7 +4,7 @@
 
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/receipt/policy_changes.h"
-#include "coordinator/verdict/error_line.h"
+#include "coordinator/verdict/failure_reading.h"
 #include "coordinator/verdict/flag_set.h"
 #include "coordinator/view/receipt_text.h"
 

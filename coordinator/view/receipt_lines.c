@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "common/base/duration.h"
-#include "coordinator/verdict/error_line.h"
 #include "coordinator/verdict/failure.h"
+#include "coordinator/verdict/failure_reading.h"
 #include "coordinator/verdict/recompile_reason.h"
 #include "coordinator/view/explain.h"
 #include "coordinator/view/markdown.h"

@@ -5,8 +5,8 @@
 #include "common/base/duration.h"
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/receipt/merge.h"
-#include "coordinator/verdict/error_line.h"
 #include "coordinator/verdict/failure.h"
+#include "coordinator/verdict/failure_reading.h"
 #include "coordinator/view/drift_sentence.h"
 
 enum { COLUMNS = 100, CAUSE_COLUMNS = 400, DRIFT_SHOWN = 12, NOTES_SHOWN = 8, EXIT_CACHE_VIOLATION = 4 };

@@ -21,7 +21,6 @@
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "common/io/log.h"
-#include "common/io/private_file.h"
 #include "common/io/proc.h"
 #include "common/io/process_capacity.h"
 #include "common/io/program_start.h"

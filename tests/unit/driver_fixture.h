@@ -9,7 +9,7 @@
 #include "coordinator/core/apply.h"
 #include "coordinator/monitor/events_client.h"
 #include "coordinator/monitor/key_file.h"
-#include "coordinator/monitor/snapshot.h"
+#include "coordinator/monitor/monitors.h"
 #include "coordinator/run/driver_private.h"
 #include "sample.h"
 #include "test.h"

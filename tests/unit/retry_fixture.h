@@ -5,7 +5,7 @@
 
 #include "common/base/digest.h"
 #include "coordinator/core/state.h"
-#include "coordinator/verdict/deal.h"
+#include "coordinator/verdict/reduce.h"
 #include "fact_copy.h"
 #include "sample.h"
 #include "test.h"

@@ -3,8 +3,8 @@
 #include "test.h"
 
 #include "common/base/digest.h"
+#include "common/conf/draft.h"
 #include "common/conf/nearest_word.h"
-#include "common/conf/section.h"
 
 TEST (valid_files_become_the_whole_plan)
 {

@@ -1,7 +1,7 @@
 /* alone: courier */
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
-#include "coordinator/courier/bootstrap.h"
+#include "coordinator/courier/bootstrap_protocol.h"
 #include "test.h"
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,6 +1,6 @@
 /* links: courier */
 #include "common/io/clock.h"
-#include "coordinator/courier/bootstrap.h"
+#include "coordinator/courier/bootstrap_protocol.h"
 #include "coordinator/courier/bootstrap_session.h"
 #include "test.h"
 #include <fcntl.h>

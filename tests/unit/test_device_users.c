@@ -4,7 +4,7 @@
 #include "test.h"
 #include "worker/attempt/device_wait.h"
 #include "worker/facts/device_users.h"
-#include "worker/facts/display.h"
+#include "worker/facts/host_fact_list.h"
 #include <poll.h>
 #include <pthread.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* links: verdict */
 /* Of what is quoted of a failure, which line tells it. */
-#include "coordinator/verdict/error_line.h"
+#include "coordinator/verdict/failure_reading.h"
 #include "test.h"
 
 /* The failure that a canary tells is also what it prints. */

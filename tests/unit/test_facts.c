@@ -2,7 +2,6 @@
 #include "common/io/clock.h"
 #include "machine_fixture.h"
 #include "test.h"
-#include "worker/facts/display.h"
 #include "worker/facts/facts.h"
 #include "worker/facts/host_fact_list.h"
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* links: coordinator_run */
 #include "common/base/mem.h"
-#include "coordinator/run/queues.h"
+#include "coordinator/run/driver_private.h"
 #include "test.h"
 
 /* An effect for `host`, whose text is its number. */

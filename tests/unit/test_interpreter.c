@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/path.h"
+#include "common/base/text.h"
 #include "common/io/atomic_file.h"
 #include "test.h"
 #include "worker/attempt/interpreter.h"

@@ -1,5 +1,5 @@
 /* links: model */
-#include "common/model/mesh.h"
+#include "common/model/plan.h"
 #include "test.h"
 
 static struct axis three_axes[] = { { { "data", 4 }, 2 }, { { "fsdp", 4 }, 3 }, { { "model", 5 }, 4 } };

@@ -1,5 +1,5 @@
 /* alone: io */
-#include "common/io/process_title.h"
+#include "common/io/program_start.h"
 #include "test.h"
 
 #include <sys/wait.h>

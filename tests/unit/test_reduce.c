@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "common/base/rng.h"
-#include "coordinator/verdict/deal.h"
 #include "coordinator/verdict/reduce.h"
 #include "rng_unit.h"
 #include "test.h"

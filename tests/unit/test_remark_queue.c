@@ -1,5 +1,5 @@
 /* links: simulated coordinator_run */
-#include "coordinator/run/queues.h"
+#include "coordinator/run/driver_private.h"
 #include "sample.h"
 #include "test.h"
 

@@ -8,7 +8,7 @@
 #include "coordinator/journal/run_facts.h"
 #include "coordinator/monitor/events_client.h"
 #include "coordinator/monitor/follow.h"
-#include "coordinator/monitor/snapshot.h"
+#include "coordinator/monitor/monitors.h"
 #include "test.h"
 
 enum { TURN_MS = 10, WATCHED_MS = 60 * 1000, ANSWER_AFTER_MS = 20 };

@@ -5,7 +5,7 @@
 #include "coordinator/receipt/board.h"
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/report/attempts.h"
-#include "coordinator/verdict/deal.h"
+#include "coordinator/verdict/reduce.h"
 #include "fact_copy.h"
 #include "receipt_fixture.h"
 #include "scene_print.h"

@@ -1,6 +1,6 @@
 /* links: monitor */
 #include "common/base/rng.h"
-#include "coordinator/monitor/snapshot.h"
+#include "coordinator/monitor/monitors.h"
 #include "test.h"
 
 TEST (a_question_is_read_as_it_was_asked)

@@ -1,7 +1,7 @@
 /* links: standin */
 /* The pure parts of the stand-in for libtpu: which process of which slice this is, where its devices are, metadata's lines. */
 #include "test.h"
-#include "worker/standin/metadata.h"
+#include "worker/standin/client.h"
 #include "worker/standin/place.h"
 
 struct setting {

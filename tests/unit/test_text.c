@@ -1,5 +1,4 @@
 /* alone: base */
-#include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/base/utf8.h"
 #include "test.h"

@@ -1,8 +1,8 @@
 #include "worker/attempt/counters.h"
 
 #include "common/frontend/xla_metrics.h"
+#include "common/io/atomic_file.h"
 #include "common/io/fd.h"
-#include "common/io/plain_file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

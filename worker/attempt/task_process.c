@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "common/io/atomic_file.h"
 #include "common/io/fd.h"
-#include "common/io/plain_file.h"
 #include "common/logs/classify.h"
 #include "common/wire/wire.h"
 #include "worker/attempt/attempt.h"

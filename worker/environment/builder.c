@@ -8,8 +8,8 @@
 
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
-#include "common/model/environment_markers.h"
 #include "common/model/plan.h"
+#include "common/model/requirements.h"
 #include "worker/process/subprocess.h"
 
 enum { VENV_LIMIT_MS = 10 * 60 * 1000, PIP_LIMIT_MS = 2 * 60 * 60 * 1000 };

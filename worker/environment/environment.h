@@ -7,8 +7,8 @@
 #define SLICEUP_WORKER_ENVIRONMENT_ENVIRONMENT_H
 
 #include "common/base/err.h"
-#include "common/model/environment_markers.h"
 #include "common/model/plan.h"
+#include "common/model/requirements.h"
 #include <stddef.h>
 
 enum { ENVIRONMENT_ASK_MS = 10000, PYTHON_VERSION_BYTES = 32 };

@@ -4,7 +4,7 @@
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "common/io/proc.h"
-#include "worker/facts/display.h"
+#include "worker/facts/host_fact_list.h"
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
  *
  * No device is opened: opening one may be what the next program cannot do any more. It reads links only, never what
  * they point to, so a file system that hangs does not hang it. It does not wait (device_wait.h does) and ends no
- * process. It hides secrets of a command line (display.h). What it makes lives in the arena. Processes that this
+ * process. It hides secrets of a command line (host_fact_list.h). What it makes lives in the arena. Processes that this
  * one may not look into, or that are outside of its pid namespace, are not seen. Any thread. */
 #ifndef SLICEUP_WORKER_FACTS_DEVICE_USERS_H
 #define SLICEUP_WORKER_FACTS_DEVICE_USERS_H

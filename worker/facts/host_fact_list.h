@@ -4,6 +4,7 @@
 #ifndef SLICEUP_WORKER_FACTS_HOST_FACT_LIST_H
 #define SLICEUP_WORKER_FACTS_HOST_FACT_LIST_H
 
+#include "common/base/text.h"
 #include "common/model/hostset.h"
 #include "common/model/plan.h"
 
@@ -99,5 +100,21 @@ void value_tally_to_fact (struct host_fact_list *list, const char *name, const s
  * is no such folder, or nothing in it. Their contents are not read.
  * Source: docs.cloud.google.com/tpu/docs/performance-guide (/tmp/tpu_logs). */
 struct text tpu_logs_newest (struct host_fact_list *list, uint64_t now_wall_ms);
+
+/* ---- display ---- */
+
+/* Makes a text of this host fit to be shown to others: facts end up in receipts.
+ *
+ * One line, without what a terminal would obey or what looks like a secret. Pure; results live in the arena. */
+
+/* `mount`: "<type> <options> <source>". "ext4 rw /dev/nvme1n1p2" becomes "ext4 rw /dev/nvme": disks are numbered in the
+ * order in which they were found, which is another one on the next boot and on the next host, and names of volumes may
+ * be the host's own. So of a device the kind alone is shown, of a server the whole address. */
+struct text display_mount (struct arena *arena, const char *mount);
+/* `raw`: arguments, parted by NULs or blanks, as in /proc/<pid>/cmdline. "--token=x", "--token x" and "TOKEN=x" lose
+ * the x. */
+struct text command_line_for_display (struct arena *arena, struct text raw, uint32_t max_bytes);
+/* The program's own name: of the first word the last part of its path. */
+struct text display_program_name (struct arena *arena, struct text raw);
 
 #endif

@@ -23,7 +23,7 @@
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "common/io/proc.h"
-#include "common/io/process_title.h"
+#include "common/io/program_start.h"
 
 /* ---- init process ---- */
 

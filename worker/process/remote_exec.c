@@ -1,6 +1,6 @@
 #include "worker/process/remote_exec.h"
 
-#include "common/base/path.h"
+#include "common/base/text.h"
 
 #include "common/io/clock.h"
 #include "common/io/fd.h"

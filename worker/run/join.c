@@ -2,8 +2,7 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "common/io/plain_file.h"
-#include "common/io/process_title.h"
+#include "common/io/program_start.h"
 #include "common/io/safe_path.h"
 #include <errno.h>
 #include <fcntl.h>

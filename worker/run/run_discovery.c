@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "common/base/duration.h"
+#include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "common/io/private_file.h"
 #include "common/io/work_budget.h"
 #include "common/wire/wire.h"
 

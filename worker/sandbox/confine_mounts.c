@@ -1,11 +1,9 @@
 #include "worker/sandbox/confine_sandbox.h"
 
-#include "common/base/path.h"
+#include "common/base/text.h"
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"
 #include "common/io/proc.h"
-#include "worker/sandbox/confine_caps.h"
-#include "worker/sandbox/confine_devices.h"
 #include "worker/sandbox/confine_overlay.h"
 #include <dirent.h>
 #include <errno.h>
@@ -296,7 +294,7 @@ static int fill_dev (struct mounts *mounts, const char *folder, struct err *err)
     return rc;
 }
 
-/* Device nodes work nowhere but in a /dev of its own, which has those that programs need (confine_devices.h), and only
+/* Device nodes work nowhere but in a /dev of its own, which has those that programs need (confine_sandbox.h), and only
  * terminals that the program opens itself. */
 static int make_dev (struct mounts *mounts, struct err *err)
 {

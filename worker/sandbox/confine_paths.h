@@ -8,9 +8,8 @@
 #ifndef SLICEUP_WORKER_SANDBOX_CONFINE_PATHS_H
 #define SLICEUP_WORKER_SANDBOX_CONFINE_PATHS_H
 
-#include "worker/sandbox/confine_args.h"
-
 #include "common/base/err.h"
+#include "worker/sandbox/confine_args.h"
 
 enum { PLACES_OPEN_MAX = 8 + WRITABLE_MAX, PLACES_CLOSED_MAX = 256, PLACES_OWN_MAX = 2, PLACES_LINKS_MAX = 64 };
 
@@ -46,5 +45,28 @@ typedef int path_link_fn (void *owner, const char *link, struct err *err);
  * name. A relative path is one of this process's folder. What is not there, or cannot be reached, ends the way: 0.
  * ERR_LIMIT: more than PATH_LINKS_MAX links, or a path that is too long. */
 int path_links_each (const char *path, path_link_fn *fn, void *owner, struct err *err);
+
+/* ---- confine cache paths ---- */
+
+/* The cache as this host has it: real paths, and every other name by which it can be reached.
+ *
+ * Found before anything is taken away. It changes nothing. Texts live in the arena given. */
+
+struct confine_cache_paths {
+    const char *root, *scratch;    /* links resolved, as all of these */
+    const char *bundle;            /* or the nearest folder above it that is there */
+    const char *generation;        /* NULL: the program has no part in the cache */
+    const char *own;               /* the generation, of a writer or a host's own; NULL: it only reads */
+    const char *base;              /* NULL: none */
+    const char *place, *directory; /* the folder of the constant path, and that of the worker; NULL: none */
+    const char *hidden[CONFINE_HIDDEN_MAX + 3]; /* of those in the plan, and of the catalogue, what is there */
+    uint32_t hidden_n;
+    struct confine_paths paths;
+    char mount[NAME_MAX_BYTES + 1]; /* common/cache/storage.h */
+    bool read_only;                 /* the storage itself is, outside of any sandbox */
+};
+
+int confine_cache_paths_resolve (const struct confine_args *args, struct arena *arena, struct confine_cache_paths *out,
+                                 struct err *err);
 
 #endif

@@ -1,8 +1,7 @@
 /* landlock.c - rights after ABI 1 have the numbers of linux/landlock.h, which may be older here than the kernel. */
 #include "worker/sandbox/confine_sandbox.h"
 
-#include "common/base/path.h"
-#include "worker/sandbox/confine_devices.h"
+#include "common/base/text.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

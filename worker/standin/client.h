@@ -34,4 +34,19 @@ void *client_addressable_memories (struct pjrt_list_args *args);
 uint32_t client_device_number (const void *device_or_description);
 bool client_owns (uint32_t device);
 
+/* ---- metadata ---- */
+
+/* Asks a TPU VM's metadata server for one attribute, over plain HTTP.
+ *
+ * The server is at GCE_METADATA_IP ("host" or "host:port", as jax reads it: jax-ml/jax:jax/_src/clusters/cloud_tpu_cluster.py)
+ * or at 169.254.169.254. One question has METADATA_DEADLINE_MS. An attribute lives until the process ends, a value until 16 others were asked for. */
+
+enum { METADATA_DEADLINE_MS = 5000, METADATA_MAX_BYTES = 64 << 10 };
+
+/* The whole attribute; with `key` the value of that key in it, a line "KEY: 'value'". NULL: not there. An attribute is
+ * asked for once. */
+const char *metadata_get (const char *attribute, const char *key);
+/* Pure: the value of `key` in a text of such lines, into `value`; false: not there, or too long. */
+int metadata_find_key (const char *lines, const char *key, char *value, unsigned size);
+
 #endif
