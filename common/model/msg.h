@@ -175,6 +175,7 @@ struct msg {
     uint64_t session;   /* given in WELCOME; 0 before */
     uint64_t seq;       /* rises by one per sender and session, from 1; not above the last one seen: dropped */
     uint64_t ack;       /* highest seq seen from the other side */
+    struct text body;   /* of one that was received: the bytes of `of`, in its frame */
     union {
         struct msg_hello hello;
         struct msg_heartbeat heartbeat;

@@ -147,6 +147,8 @@ static struct text without_all (struct arena *arena, struct text text, const var
 
 struct text secret_redact_values (struct arena *arena, const struct profile *profile, struct text text)
 {
+    if (text.len == 0) /* as most are: of what passed */
+        return text;
     text = without_all (arena, text, &profile->env);
     text = without_all (arena, text, &profile->host_env.set);
     return secret_redact_url (arena, without_all (arena, text, &profile->slice_env.set));

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/base/digest.h"
 #include "common/model/record.h"
 #include "common/wire/put.h"
 #include "common/wire/reader.h"
@@ -268,19 +267,6 @@ int wire_get_record (struct text bytes, const struct record *record, void *out, 
     return get_end (&reader, err);
 }
 
-/* No value within its table comes near: the largest, a plan of 4,096 hosts with every text at its bound, has 50 MiB. */
-enum { DIGESTED_MAX_BYTES = 1 << 30 };
-
-void wire_digest_record (const struct record *record, const void *value, struct digest *out)
-{
-    struct buf bytes;
-    buf_init (&bytes, DIGESTED_MAX_BYTES);
-    wire_put_record (&bytes, record, value);
-    assert (!bytes.overflow);
-    *out = digest_of (bytes.ptr, bytes.len);
-    buf_release (&bytes);
-}
-
 /* ---- facts: [kind, index, at_ms, wall_ms, body] ---- */
 
 enum { FACT_ITEMS = 5 };
@@ -408,8 +394,10 @@ static int get_versions (struct reader *reader, struct msg *msg, struct err *err
 static int get_msg (struct reader *reader, struct msg *msg, struct arena *arena, struct err *err)
 {
     if (get_list_head_of_n (reader, "envelope", ENVELOPE_ITEMS, err) < 0 || get_versions (reader, msg, err) < 0 ||
-        get_run_id (reader, &msg->run_id, err) < 0 || get_numbers (reader, msg, err) < 0 ||
-        get_record (reader, body_of (msg->kind), &msg->of, WIRE_DEPTH_MAX - 1, arena, err) < 0)
+        get_run_id (reader, &msg->run_id, err) < 0 || get_numbers (reader, msg, err) < 0)
+        return -1;
+    msg->body = (struct text){ (const char *) reader->at, (uint32_t) (reader->end - reader->at) };
+    if (get_record (reader, body_of (msg->kind), &msg->of, WIRE_DEPTH_MAX - 1, arena, err) < 0)
         return -1;
     return get_end (reader, err);
 }

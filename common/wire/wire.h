@@ -22,9 +22,6 @@ enum { WIRE_DEPTH_MAX = 12, WIRE_ITEMS_MAX = 16384, WIRE_RECORD_ITEMS_MAX = 1 <<
 
 void wire_put_record (struct buf *out, const struct record *record, const void *value);
 int wire_get_record (struct text bytes, const struct record *record, void *out, struct arena *arena, struct err *err);
-/* sha256 of the record's encoding. */
-struct digest;
-void wire_digest_record (const struct record *record, const void *value, struct digest *out);
 
 /* At most MSG_MAX_BYTES; run_id of 16 bytes. A HELLO or REFUSE of any major version is read (the caller compares and
  * answers), everything else of another major is refused with ERR_REFUSED.

@@ -48,8 +48,7 @@ static void driver_message (struct driver *driver, uint32_t host, const struct m
     struct core_input in = { .kind = IN_MSG, .host = host, .msg = msg };
     char hex[DIGEST_HEX_BYTES];
     if (msg->kind == MSG_RESULT) {
-        struct digest digest;
-        wire_digest_record (&result_record, &msg->of.result, &digest);
+        struct digest digest = digest_of (msg->body.ptr, msg->body.len);
         in.text = text_of (digest_hex (&digest, hex));
     }
     if (coord_plan (driver->coord)->launcher != LAUNCHER_LOCAL)

@@ -10,7 +10,7 @@
 #include "common/wire/wire.h"
 #include "coordinator/core/coord.h"
 #include "coordinator/core/state.h"
-#include "coordinator/verdict/deal.h"
+#include "coordinator/verdict/reduce.h"
 #include "sample.h"
 #include "worker/core/member.h"
 #include "world_record.h"
@@ -651,8 +651,7 @@ static void deliver_to_coord (struct world *world, const struct event *event)
     char hex[DIGEST_HEX_BYTES] = "";
     struct core_input in = { .kind = IN_MSG, .host = event->host, .msg = &msg };
     if (msg.kind == MSG_RESULT) {
-        struct digest digest;
-        wire_digest_record (&result_record, &msg.of.result, &digest);
+        struct digest digest = digest_of (msg.body.ptr, msg.body.len);
         in.text = text_of (digest_hex (&digest, hex));
     }
     coord_input (world, &in);
