@@ -48,6 +48,11 @@ uint32_t text_digits_end (struct text a, uint32_t at); /* where the decimal digi
 struct text text_trimmed (struct text a);              /* without blanks, tabs and line ends at both ends */
 /* Whole text as an unsigned decimal number; false when it is anything else or does not fit. */
 bool text_to_u64 (struct text from, uint64_t *out);
+/* What stands behind a noun: "%u host%s", n, plural (n). */
+static inline const char *plural (uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
 static inline bool text_is_digit (char c)
 {
     return c >= '0' && c <= '9';

@@ -308,7 +308,7 @@ static void cache_explain_add_rung (const struct explained *rung, const struct s
     else if (rung->keys.n)
         line_puts (&line, "the keys differ");
     else
-        line_printf (&line, "equal cache keys for %u program%s", rung->here_n, rung->here_n == 1 ? "" : "s");
+        line_printf (&line, "equal cache keys for %u program%s", rung->here_n, plural (rung->here_n));
     line_end (&line);
     if (rung->keys.n) {
         add_keys (rung, style, out);

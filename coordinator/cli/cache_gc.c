@@ -186,11 +186,10 @@ static int cache_gc_show_text (const struct collection *gc)
     for (uint32_t i = 0; i < gc->n; i++)
         cache_gc_add_line (gc, &gc->lines[i], &style, &out);
     if (gc->leftovers)
-        buf_printf (&out, "removed  %u folder%s left by an interrupted gc\n", gc->leftovers,
-                    gc->leftovers == 1 ? "" : "s");
+        buf_printf (&out, "removed  %u folder%s left by an interrupted gc\n", gc->leftovers, plural (gc->leftovers));
     buf_escaped (&out, text_of (gc->root), 0);
     buf_printf (&out, ": %s %s in %u generation%s\n", gc->request->dry_run ? "would free" : "freed",
-                size_print (gc->bytes, size), gc->removed, gc->removed == 1 ? "" : "s");
+                size_print (gc->bytes, size), gc->removed, plural (gc->removed));
     return cli_write_stdout (gc->cli, &out);
 }
 

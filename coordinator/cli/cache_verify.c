@@ -196,13 +196,13 @@ static int cache_verify_show_text (const struct verification *run)
         add_found (&out, &style, &looked->found.items[i]);
     for (uint32_t i = 0; i < looked->problems.n; i++)
         add_problem (&out, &style, &looked->problems.items[i]);
-    buf_printf (
-        &out, "%s (storage %s): %u sealed generation%s, %s, compared with %s manifest%s %s: ", run->target->root,
-        run->storage, looked->generations, looked->generations == 1 ? "" : "s", size_print (looked->bytes, size),
-        looked->generations == 1 ? "its" : "their", looked->generations == 1 ? "" : "s",
-        run->request->quick ? "by names, sizes and modes" : "byte by byte");
+    buf_printf (&out,
+                "%s (storage %s): %u sealed generation%s, %s, compared with %s manifest%s %s: ", run->target->root,
+                run->storage, looked->generations, plural (looked->generations), size_print (looked->bytes, size),
+                looked->generations == 1 ? "its" : "their", plural (looked->generations),
+                run->request->quick ? "by names, sizes and modes" : "byte by byte");
     if (looked->found.n)
-        buf_printf (&out, "%u finding%s\n", looked->found.n, looked->found.n == 1 ? "" : "s");
+        buf_printf (&out, "%u finding%s\n", looked->found.n, plural (looked->found.n));
     else
         buf_puts (&out, looked->problems.n ? "some could not be verified\n" : "unchanged since they were sealed\n");
     return cli_write_stdout (run->cli, &out);

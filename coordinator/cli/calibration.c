@@ -175,7 +175,7 @@ static int forget (struct cli *cli, const char *signature, bool json)
         printf ("no measures of this fingerprint: give the whole fingerprint that sliceup calibration shows\n");
         return EXIT_BROKEN;
     }
-    printf ("forgot %u measure%s\n", n, n == 1 ? "" : "s");
+    printf ("forgot %u measure%s\n", n, plural (n));
     return EXIT_HOLDS;
 }
 

@@ -327,7 +327,7 @@ int climb_check_capacity (uint32_t hosts, struct err *err)
 {
     char what[48];
     struct capacity_needs needs = climb_capacity_needed (hosts);
-    snprintf (what, sizeof (what), "a run of %u host%s", hosts, hosts == 1 ? "" : "s");
+    snprintf (what, sizeof (what), "a run of %u host%s", hosts, plural (hosts));
     return process_capacity_check (what, &needs, err);
 }
 

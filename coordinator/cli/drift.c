@@ -10,8 +10,9 @@
 #include "coordinator/cli/host_filter.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/journal/run_begun.h"
+#include "coordinator/receipt/board.h"
 #include "coordinator/receipt/drift.h"
-#include "coordinator/view/drift_json.h"
+#include "coordinator/view/drift_view.h"
 
 /* ---- drift side ---- */
 
@@ -244,10 +245,8 @@ static int drift_show (const struct cli *cli, const struct request *request, con
     buf_init (&out, DRIFT_FILE_MAX_BYTES);
     if (request->json)
         drift_json (&answer->drift, &answer->subject, &out);
-    else if (request->markdown)
-        drift_markdown (&answer->drift, &answer->subject, request->all, &out);
     else
-        drift_text (&answer->drift, &answer->subject, request->all, &style, &out);
+        drift_print (&answer->drift, &answer->subject, request->all, request->markdown ? NULL : &style, &out);
     if (!request->json && !request->markdown && request->save) {
         buf_escaped_after (&out, "baseline written: ", text_of (request->save), 0);
         buf_escaped_after (&out, " (later: sliceup drift --against ", text_of (request->save), 0);

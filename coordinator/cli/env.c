@@ -318,7 +318,7 @@ static int climb_it (struct cli *cli, struct plan *plan, bool build, bool json, 
         return cli_fail (cli, &err);
     snprintf (heading, sizeof heading,
               "run %.8s: environment %.*s is to be %s on %u host%s (from another terminal: sliceup watch %.8s)", dir.id,
-              TEXT_ARG (plan->pins.name), build ? "restored" : "checked", plan->hosts.n, plan->hosts.n == 1 ? "" : "s",
+              TEXT_ARG (plan->pins.name), build ? "restored" : "checked", plan->hosts.n, plural (plan->hosts.n),
               dir.id);
     return climb (cli, &dir, plan, making_fd, json ? NULL : heading, json, NULL);
 }

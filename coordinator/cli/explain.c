@@ -24,10 +24,8 @@ static int explain_show (const struct cli *cli, const struct slice_receipt *rece
     buf_init (&out, EXPLAIN_MAX_BYTES);
     if (arguments->values[CLI_JSON])
         explain_json (&explanation, &out);
-    else if (arguments->values[CLI_MARKDOWN])
-        explain_markdown (&explanation, &out);
     else
-        explain_text (&explanation, &out);
+        explain_print (&explanation, arguments->values[CLI_MARKDOWN], &out);
     int status = cli_write_stdout (cli, &out);
     return status != EXIT_HOLDS ? status : explain_status_of (&explanation);
 }

@@ -124,7 +124,7 @@ static int load (struct cli *cli, struct conf_options *options, struct arena *ar
     if (count_errors (&report) == 0)
         return cli_fail (cli, &err);
     log_print (&cli->log, "%u mistake%s in '%s' and the files it names", count_errors (&report),
-               count_errors (&report) == 1 ? "" : "s", options->slice_path);
+               plural (count_errors (&report)), options->slice_path);
     return EXIT_USAGE;
 }
 
@@ -311,7 +311,7 @@ static void print_launch (const struct plan *plan, FILE *to)
         fprintf (to,
                  "starts at most %u host%s at once, each within %s; files below %.*s on the hosts; a worker %s the "
                  "connection that started it\n",
-                 start->at_once, start->at_once == 1 ? "" : "s", duration_print (start->deadline_ms, limit),
+                 start->at_once, plural (start->at_once), duration_print (start->deadline_ms, limit),
                  TEXT_ARG (start->directory), start->tied ? "ends with" : "outlives");
     if (plan->launcher == LAUNCHER_SSH)
         print_ways (plan, to);
@@ -326,7 +326,7 @@ static void print_hosts (const struct plan *plan, FILE *to)
     for (uint32_t i = 0; i < plan->mesh.n; i++)
         fprintf (to, "%s%.*s: %u", i ? ", " : "", TEXT_ARG (plan->mesh.items[i].axis), plan->mesh.items[i].size);
     fprintf (to, "\nhosts   %u, %u device%s each\n", plan->hosts.n, plan->profile.devices_per_host,
-             plan->profile.devices_per_host == 1 ? "" : "s");
+             plural (plan->profile.devices_per_host));
     enum { SHOWN = 16 };
     for (uint32_t i = 0; i < plan->hosts.n && i < SHOWN; i++) {
         fprintf (to, "  rank %-4u %-20.*s %-16.*s ", i, TEXT_ARG (plan->hosts.items[i].name),

@@ -54,8 +54,8 @@ int run_new (struct cli *cli, struct plan *plan, struct arena *arena, const stru
         log_print (&cli->log, "in a browser: %s", url);
     snprintf (heading, sizeof heading,
               "run %.8s of slice %.*s: %u host%s, %u rung%s (from another terminal: sliceup%s watch %.8s)%s%s", dir.id,
-              TEXT_ARG (plan->slice), plan->hosts.n, plan->hosts.n == 1 ? "" : "s", plan->rungs.n,
-              plan->rungs.n == 1 ? "" : "s", cli->hint, dir.id, url[0] ? "\nin a browser: " : "", url);
+              TEXT_ARG (plan->slice), plan->hosts.n, plural (plan->hosts.n), plan->rungs.n, plural (plan->rungs.n),
+              cli->hint, dir.id, url[0] ? "\nin a browser: " : "", url);
     return climb (cli, &dir, plan, making_fd, choices->json ? NULL : heading, choices->json, choices->metrics);
 }
 

@@ -7,7 +7,7 @@
 #include "coordinator/journal/run_facts.h"
 #include "coordinator/report/report.h"
 #include "coordinator/verdict/topology.h"
-#include "coordinator/view/drift_json.h"
+#include "coordinator/view/drift_view.h"
 #include "coordinator/view/receipt_text.h"
 
 enum { FILE_MAX_BYTES = 512 << 20 };

@@ -389,13 +389,12 @@ static int runs_carry_out (struct prune *prune, struct err *err)
     if (!prune->dry_run && run_remove_leftovers (prune->cli->home, &leftovers, err) < 0)
         return -1;
     if (leftovers)
-        buf_printf (&prune->out, "%u folder%s of an interrupted removal removed\n", leftovers,
-                    leftovers == 1 ? "" : "s");
+        buf_printf (&prune->out, "%u folder%s of an interrupted removal removed\n", leftovers, plural (leftovers));
     if (run_dir_each (prune->cli->home, runs_choose, prune, err) < 0)
         return -1;
     for (uint32_t i = prune->n; i > 0; i--)
         remove_one (prune, &prune->chosen[i - 1]);
-    buf_printf (&prune->out, "%u run%s %s, %s; %u that cannot go %s\n", prune->removed, prune->removed == 1 ? "" : "s",
+    buf_printf (&prune->out, "%u run%s %s, %s; %u that cannot go %s\n", prune->removed, plural (prune->removed),
                 prune->dry_run ? "would be removed" : "removed", size_print (prune->bytes, size), prune->stay,
                 prune->stay == 1 ? "stays" : "stay");
     return 0;

@@ -61,8 +61,7 @@ static void say_made (const struct options *options, const struct plan *plan, co
             "  sliceup-worker join --ticket FILE --stay\n"
             "and here:\n"
             "  sliceup run %s\n",
-            hosts->n, hosts->n == 1 ? "" : "s", TEXT_ARG (folded), TEXT_ARG (plan->slice), options->out,
-            options->slice);
+            hosts->n, plural (hosts->n), TEXT_ARG (folded), TEXT_ARG (plan->slice), options->out, options->slice);
 }
 
 static int issue (struct cli *cli, const struct options *options, const struct plan *plan, const var_list *groups,

@@ -139,7 +139,7 @@ static struct text sentence_from (const char *lead, const struct plan *plan, con
     struct text text = text_clip (buf_as_text (&line), SENTENCE_MAX_BYTES - REMARKS_BYTES);
     uint32_t left = count_left_out (&grouping);
     text = left ? text_format (arena, "%.*s | and %s%u more cause%s: see the receipt", TEXT_ARG (text),
-                               left == GROUPS_COUNTED ? "at least " : "", left, left == 1 ? "" : "s")
+                               left == GROUPS_COUNTED ? "at least " : "", left, plural (left))
                 : text_copy (arena, text);
     buf_release (&line);
     return text;

@@ -51,7 +51,7 @@ void run_facts_warn (const char *run_id)
     if (claims.n > claims.told)
         log_print (&(struct log){ .to = stderr, .program = "sliceup" },
                    "warning: run %.8s: %u host%s contradict%s the record, and %s: %s", run_id, claims.n,
-                   claims.n == 1 ? "" : "s", claims.n == 1 ? "s" : "",
+                   plural (claims.n), claims.n == 1 ? "s" : "",
                    claims.n == 1 ? "no other host confirms it" : "they are not more than the others", claims.text);
     snprintf (claims.run, sizeof claims.run, "%s", run_id);
     claims.told = claims.n > claims.told ? claims.n : claims.told;

@@ -148,7 +148,7 @@ static uint32_t count_well (const struct exec_ends *ends)
 
 void exec_report_put_sum (const struct exec_ends *ends, struct buf *out)
 {
-    buf_printf (out, "exit status 0 on %u of %u host%s\n", count_well (ends), ends->n, ends->n == 1 ? "" : "s");
+    buf_printf (out, "exit status 0 on %u of %u host%s\n", count_well (ends), ends->n, plural (ends->n));
 }
 
 int exec_report_exit_status (const struct exec_ends *ends)

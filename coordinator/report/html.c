@@ -7,8 +7,7 @@
 #include "coordinator/picture/scene_json.h"
 #include "coordinator/report/attempts.h"
 #include "coordinator/report/encode.h"
-#include "coordinator/view/drift_json.h"
-#include "coordinator/view/drift_text.h"
+#include "coordinator/view/drift_view.h"
 
 /* FRAME: of what stands around the files of the page and the data, and between its members. */
 enum { MEMBER_MAX_BYTES = 256 << 10, FRAME_BYTES = 2048 };

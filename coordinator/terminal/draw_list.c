@@ -222,7 +222,7 @@ static void add_groups (const struct scene *scene, struct sheet *sheet)
         sheet_printf (sheet, PAINT_BAD, "... and %u more", scene->groups_n - GROUPS_SHOWN);
     if (scene->ungrouped_n)
         sheet_printf (sheet, PAINT_BAD, "%u host%s failed with other errors than these", scene->ungrouped_n,
-                      scene->ungrouped_n == 1 ? "" : "s");
+                      plural (scene->ungrouped_n));
 }
 
 static struct text gate_words (const struct drawing *drawing, const struct scene_gate *gate)

@@ -198,7 +198,7 @@ static bool keeps (const struct judge_case *of, const struct demand *demand, str
         return verdict_set (
             out, OUTCOME_FAILED, OWNER_PROGRAM,
             text_format (arena, "in %" PRIu64 " step%s the framework compiled and executed nothing", steps,
-                         steps == 1 ? "" : "s"),
+                         plural (steps)),
             "see whether the program puts its tensors on the device: what it computes elsewhere no limit sees");
     if (!shown)
         return verdict_set (
@@ -213,7 +213,7 @@ static bool keeps (const struct judge_case *of, const struct demand *demand, str
         names = operation_names (of->result, arena);
     return verdict_set (out, OUTCOME_FAILED, OWNER_PROGRAM,
                         text_format (arena, "%.*s%.*s in %" PRIu64 " step%s, the rung allows at most %g%s",
-                                     TEXT_ARG (what), TEXT_ARG (names), steps, steps == 1 ? "" : "s", demand->most,
+                                     TEXT_ARG (what), TEXT_ARG (names), steps, plural (steps), demand->most,
                                      per_step ? " a step" : ""),
                         words->next);
 }

@@ -161,7 +161,7 @@ static bool broke_protocol (const struct judge_case *of, struct arena *arena, st
     return verdict_set (
         out, OUTCOME_FAILED, OWNER_PROGRAM,
         text_format (arena, "%.*s%sbroke the canary protocol with %u line%s: %.*s", TEXT_ARG (how), how.len ? "; " : "",
-                     result->bad_lines, result->bad_lines == 1 ? "" : "s", TEXT_ARG (first)),
+                     result->bad_lines, plural (result->bad_lines), TEXT_ARG (first)),
         "correct the program: an attempt fails if one line of it breaks the protocol (docs/spec/canary.md)");
 }
 

@@ -349,7 +349,7 @@ static void say_tolerance (const struct reduction_input *in, const struct reduce
     out->tolerance = group->tolerance;
     snprintf (out->tolerance_of, sizeof (out->tolerance_of), "%s, %u device%s",
               in->tolerance > 0 ? "rung" : enum_name_of (&dtype_names, in->metrics[0]->dtype), group->n,
-              group->n == 1 ? "" : "s");
+              plural (group->n));
 }
 
 void reduce_judge_metric (const struct reduction_input *in, struct reduction_verdict *out, struct arena *arena)

@@ -1,4 +1,4 @@
-#include "coordinator/view/drift_sentence.h"
+#include "coordinator/view/drift_view.h"
 
 #include "common/base/duration.h"
 #include "coordinator/verdict/flag_set.h"
@@ -285,10 +285,10 @@ void drift_sentence_summary (const struct drift *drift, const struct drift_sente
     else if (drift->no_facts)
         buf_printf (out,
                     "not known: no host reported facts of its machine; nothing else differs in %u value%s of %u host%s",
-                    drift->compared, drift->compared == 1 ? "" : "s", drift->hosts_n, drift->hosts_n == 1 ? "" : "s");
+                    drift->compared, plural (drift->compared), drift->hosts_n, plural (drift->hosts_n));
     else
-        buf_printf (out, "no drift: %u host%s, %u fact%s compared", drift->hosts_n, drift->hosts_n == 1 ? "" : "s",
-                    drift->compared, drift->compared == 1 ? "" : "s");
+        buf_printf (out, "no drift: %u host%s, %u fact%s compared", drift->hosts_n, plural (drift->hosts_n),
+                    drift->compared, plural (drift->compared));
 }
 
 /* ---- a few sentences for the middle of another page ---- */

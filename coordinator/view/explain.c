@@ -114,7 +114,7 @@ static enum explain_mark answer_policy (const struct asked *asked, const struct 
     if (!host->policy.observed.n) {
         *answer = text_format (asked->arena,
                                "profile %.*s sets %u variable%s; the program did not report %s after its imports%.*s",
-                               TEXT_ARG (profile), changes.set_n, changes.set_n == 1 ? "" : "s",
+                               TEXT_ARG (profile), changes.set_n, plural (changes.set_n),
                                changes.set_n == 1 ? "its value"
                                : changes.set_n    ? "their values"
                                                   : "any",
@@ -128,8 +128,8 @@ static enum explain_mark answer_policy (const struct asked *asked, const struct 
                    : text_format (asked->arena, ", and the imports changed none of the %u that the program reported",
                                   changes.told_n);
     *answer = text_format (asked->arena, "profile %.*s sets %u variable%s%.*s%.*s%.*s%.*s", TEXT_ARG (profile),
-                           changes.set_n, changes.set_n == 1 ? "" : "s", TEXT_ARG (kept), TEXT_ARG (edited),
-                           TEXT_ARG (added), TEXT_ARG (warned));
+                           changes.set_n, plural (changes.set_n), TEXT_ARG (kept), TEXT_ARG (edited), TEXT_ARG (added),
+                           TEXT_ARG (warned));
     return warned.len ? EXPLAIN_SUSPECT : EXPLAIN_CLEAR;
 }
 
@@ -158,7 +158,7 @@ static enum explain_mark answer_backend (const struct asked *asked, const struct
         asked->arena,
         "asked for %.*s, ran on %.*s%s with %u of %u device%s on this host (%.*s), kernels: %.*s%s%.*s%s%.*s",
         TEXT_ARG (asked_for), TEXT_ARG (seen->platform), receipt_backend_remark (seen), seen->local_devices,
-        seen->devices, seen->devices == 1 ? "" : "s", TEXT_ARG (seen->device_kind), TEXT_ARG (below),
+        seen->devices, plural (seen->devices), TEXT_ARG (seen->device_kind), TEXT_ARG (below),
         below.len && here.len ? "; " : "", TEXT_ARG (here),
         here.len ? " at "
         : silent ? "; it reported no backend at rung "

@@ -8,7 +8,8 @@
 #define SLICEUP_COORDINATOR_VIEW_EXPLAIN_H
 
 #include "coordinator/receipt/board.h"
-#include "coordinator/view/drift_sentence.h"
+#include "coordinator/view/doc.h"
+#include "coordinator/view/drift_view.h"
 
 enum explain_mark {
     EXPLAIN_NONE = 0,
@@ -81,11 +82,13 @@ const char *explain_cause_outcome (const struct explain_cause *cause); /* "faile
 /* Where there are no causes. */
 const char *explain_no_cause (const struct explanation *explanation);
 
-/* explain_print.c: as text for a person and as JSON (docs/spec/explain.md). What hosts said is escaped. */
-void explain_text (const struct explanation *explanation, struct buf *out);
+/* ---- explain_print.c ---- */
+
+/* As a page for a person, text or to paste into an issue, and as JSON (docs/spec/explain.md). What hosts said is
+ * escaped. */
+void explain_print (const struct explanation *explanation, bool markdown, struct buf *out);
 void explain_json (const struct explanation *explanation, struct buf *out);
-/* explain_print.c: to paste into an issue. */
-void explain_markdown (const struct explanation *explanation, struct buf *out);
-void explain_markdown_causes (const struct explanation *explanation, struct buf *out);
+/* Of the page, whose fault it is. */
+void explain_print_causes (struct doc *doc, const struct explanation *explanation);
 
 #endif

@@ -1,170 +1,219 @@
-/* explain_print.c - an explanation as text and as JSON. */
+/* explain_print.c - an explanation as a page, text or Markdown, and as JSON. */
 #include <jansson.h>
 
 #include "coordinator/verdict/failure.h"
 #include "coordinator/view/explain.h"
-#include "coordinator/view/markdown.h"
 #include "coordinator/view/receipt_text.h"
 #include "coordinator/view/record_json.h"
 
 enum { SENTENCE_COLUMNS = 600, EVIDENCE_COLUMNS = 1200, ANSWERS_SHOWN = 8, LINE_BYTES = 1 << 20 };
 
-/* ---- text ---- */
+/* ---- whose fault ---- */
 
-static void explain_print_add_hosts (const struct explain_host_names *hosts, struct buf *out)
-{
-    hostset_fold_escaped (hosts->items, hosts->n, SENTENCE_COLUMNS, out);
-}
-
-static void explain_print_add_line (const char *label, struct text text, uint32_t columns, struct buf *out)
-{
-    if (!text.len)
-        return;
-    buf_puts (out, label);
-    buf_escaped (out, text, columns);
-    buf_byte (out, '\n');
-}
-
-/* Several lines as printed; each gets its own. */
-static void add_evidence (const char *label, struct text evidence, struct buf *out)
-{
-    uint32_t from = 0;
-    for (uint32_t i = 0; i <= evidence.len; i++) {
-        if (i < evidence.len && evidence.ptr[i] != '\n')
-            continue;
-        explain_print_add_line (from == 0 ? label : "             ", (struct text){ evidence.ptr + from, i - from },
-                                EVIDENCE_COLUMNS, out);
-        from = i + 1;
-    }
-}
-
-static void explain_print_add_printed (const struct explain_cause *cause, struct buf *out)
-{
-    for (uint32_t i = 0; i < cause->printed_n; i++) {
-        buf_puts (out, "    evidence");
-        if (cause->printed_n > 1 || cause->printed[i].hosts.n < cause->hosts.n) {
-            buf_puts (out, " of ");
-            explain_print_add_hosts (&cause->printed[i].hosts, out);
-        }
-        add_evidence (": ", cause->printed[i].text, out);
-    }
-    if (cause->printed_more)
-        buf_printf (out, "    %u more hosts have other lines: sliceup logs\n", cause->printed_more);
-}
-
-/* ", owner: host (known, disk-full)", ", owner: program (known)"; of older receipts the owner alone. */
-static void add_owner (const struct explain_cause *of, struct buf *out)
-{
-    const struct cause *cause = &of->cause;
-    buf_printf (out, "%s%s", of->outcome ? ", owner: " : "; owner so far: ", enum_name_of (&owner_names, cause->owner));
-    if (!of->recognised && !cause->signature.len)
-        buf_puts (out, " (no known error matched)\n");
-    else if (cause->certainty)
-        buf_printf (out, " (%s%s%.*s)\n", enum_name_of (&certainty_names, cause->certainty),
-                    cause->signature.len ? ", " : "", TEXT_ARG (cause->signature));
-    else
-        buf_printf (out, "%s%.*s\n", cause->signature.len ? ", recognised as " : "", TEXT_ARG (cause->signature));
-}
-
-static void explain_print_add_cause (const struct explain_cause *cause, struct buf *out)
-{
-    buf_puts (out, "  ");
-    explain_print_add_hosts (&cause->hosts, out);
-    buf_printf (out, "  %s", explain_cause_outcome (cause));
-    if (cause->cause.owner == OWNER_NONE) /* nobody has to act */
-        buf_byte (out, '\n');
-    else
-        add_owner (cause, out);
-    explain_print_add_line ("    ", cause->cause.text, SENTENCE_COLUMNS, out);
-    explain_print_add_printed (cause, out);
-    explain_print_add_line ("    broke the canary protocol: ", cause->bad_line, SENTENCE_COLUMNS, out);
-    explain_print_add_line ("    next:    ", cause->cause.next, SENTENCE_COLUMNS, out);
-}
-
-static void add_others (const struct explain_host_names *hosts, const char *words, struct buf *out)
+static void explain_put_hosts (struct doc *doc, const struct explain_host_names *hosts, const char *words)
 {
     if (hosts->n == 0)
         return;
-    buf_puts (out, "  ");
-    explain_print_add_hosts (hosts, out);
-    buf_printf (out, "  %s\n", words);
+    doc_hosts (doc, hosts->items, hosts->n);
+    buf_printf (&doc->line, doc->markdown ? " %s" : "  %s", words);
+    doc_put (doc, "  ", "");
 }
 
-static void explain_print_add_causes (const struct explanation *explanation, struct buf *out)
+/* Several lines as printed; each gets its own. */
+static void explain_put_evidence (struct doc *doc, const struct explain_cause *cause, const struct explain_answer *of)
+{
+    bool of_some = of->hosts.n < cause->hosts.n;
+    struct text rest = of->text;
+    if (doc->markdown) {
+        if (of_some)
+            explain_put_hosts (doc, &of->hosts, "evidence:");
+        doc_code (doc, of->text);
+        return;
+    }
+    buf_puts (doc->out, "    evidence");
+    if (cause->printed_n > 1 || of_some) {
+        buf_puts (doc->out, " of ");
+        hostset_fold_escaped (of->hosts.items, of->hosts.n, SENTENCE_COLUMNS, doc->out);
+    }
+    for (const char *lead = ": "; rest.len; lead = "             ") {
+        struct text line = text_take_until (&rest, '\n');
+        buf_escaped_after (doc->out, lead, line, EVIDENCE_COLUMNS);
+        buf_puts (doc->out, line.len ? "\n" : "");
+    }
+}
+
+static void explain_put_printed (struct doc *doc, const struct explain_cause *cause)
+{
+    for (uint32_t i = 0; i < cause->printed_n; i++)
+        explain_put_evidence (doc, cause, &cause->printed[i]);
+    if (cause->printed_more == 0)
+        return;
+    buf_printf (&doc->line, "%u more hosts have other lines: sliceup logs", cause->printed_more);
+    doc_put (doc, "    ", "");
+}
+
+/* ", owner: host (known, disk-full)", ", owner: program (known)"; of older receipts the owner alone. */
+static void explain_add_owner (const struct explain_cause *of, struct buf *out)
+{
+    const struct cause *cause = &of->cause;
+    if (cause->owner == OWNER_NONE) /* nobody has to act */
+        return;
+    buf_printf (out, "%s%s", of->outcome ? ", owner: " : "; owner so far: ", enum_name_of (&owner_names, cause->owner));
+    if (!of->recognised && !cause->signature.len)
+        buf_puts (out, " (no known error matched)");
+    else if (cause->certainty)
+        buf_printf (out, " (%s%s%.*s)", enum_name_of (&certainty_names, cause->certainty),
+                    cause->signature.len ? ", " : "", TEXT_ARG (cause->signature));
+    else
+        buf_printf (out, "%s%.*s", cause->signature.len ? ", recognised as " : "", TEXT_ARG (cause->signature));
+}
+
+/* In Markdown "h[0-1] failed [known host, disk-full]", "h0 failed, not judged yet [likely host, disk-full] so far". */
+static void explain_put_cause (struct doc *doc, const struct explain_cause *cause)
+{
+    doc_hosts (doc, cause->hosts.items, cause->hosts.n);
+    buf_printf (&doc->line, doc->markdown ? " %s" : "  %s", explain_cause_outcome (cause));
+    if (doc->markdown) {
+        failure_print_owner (&doc->line, cause->cause.certainty, cause->cause.owner, cause->cause.signature);
+        buf_puts (&doc->line, cause->outcome ? "" : " so far");
+    } else {
+        explain_add_owner (cause, &doc->line);
+    }
+    doc_put_strong (doc, "  ");
+    doc_say (doc, "    ", NULL, cause->cause.text);
+    explain_put_printed (doc, cause);
+    doc_say (doc, NULL, "Cause: ", cause->cause.text);
+    doc_say (doc, "    broke the canary protocol: ", "It broke the canary protocol: ", cause->bad_line);
+    doc_say (doc, "    next:    ", "Next: ", cause->cause.next);
+}
+
+void explain_print_causes (struct doc *doc, const struct explanation *explanation)
 {
     struct explain_others others[EXPLAIN_OTHERS];
     if (!explanation->rung.len)
         return;
-    buf_puts (out, explanation->preliminary ? "\nwhose fault, so far\n" : "\nwhose fault\n");
+    if (!doc->markdown)
+        buf_puts (doc->out, explanation->preliminary ? "\nwhose fault, so far\n" : "\nwhose fault\n");
+    doc_say (doc, NULL, explanation->preliminary ? "### Whose fault, so far, in rung " : "### Why rung ",
+             explanation->rung);
     for (uint32_t i = 0; i < explanation->causes_n; i++)
-        explain_print_add_cause (&explanation->causes[i], out);
+        explain_put_cause (doc, &explanation->causes[i]);
     if (!explanation->causes_n)
-        buf_printf (out, "  %s\n", explain_no_cause (explanation));
+        doc_say (doc, "  ", "", text_of (explain_no_cause (explanation)));
     explain_list_others (explanation, others);
     for (int i = 0; i < EXPLAIN_OTHERS; i++)
-        add_others (&others[i].hosts, others[i].words, out);
+        explain_put_hosts (doc, &others[i].hosts, others[i].words);
 }
 
-static void explain_print_add_metrics (const struct explanation *explanation, struct buf *out)
-{
-    for (uint32_t i = 0; i < explanation->metrics_n; i++) {
-        buf_puts (out, i ? "  " : "\nmetrics\n  ");
-        reduction_text (explanation->metrics[i], out);
-        buf_byte (out, '\n');
-    }
-}
+/* ---- the questions ---- */
 
-static void explain_print_add_step (uint32_t number, const struct explain_question *step, struct buf *out)
+static const char *const shown_marks[] = { "", "clear", "not known", "look here" };
+
+static void explain_put_step (struct doc *doc, uint32_t number, const struct explain_question *step)
 {
-    static const char *const shown[] = { "", "clear", "not known", "look here" };
-    buf_printf (out, "\n%u. %-52s %s\n", number, step->question, shown[step->mark]);
+    static const char *const leads[] = { "     ", "     ", "   ? ", "   ! " };
+    buf_printf (doc->out, "\n%u. %-52s %s\n", number, step->question, shown_marks[step->mark]);
     for (uint32_t i = 0; i < step->answers_n && i < ANSWERS_SHOWN; i++) {
-        const struct explain_answer *answer = &step->answers[i];
-        buf_printf (out, "   %s ", answer->mark == EXPLAIN_SUSPECT ? "!" : answer->mark == EXPLAIN_UNKNOWN ? "?" : " ");
-        explain_print_add_hosts (&answer->hosts, out);
-        buf_puts (out, ": ");
-        buf_escaped (out, answer->text, SENTENCE_COLUMNS);
-        buf_byte (out, '\n');
+        doc_hosts (doc, step->answers[i].hosts.items, step->answers[i].hosts.n);
+        buf_puts (&doc->line, ": ");
+        doc_text (doc, step->answers[i].text);
+        doc_put (doc, leads[step->answers[i].mark], NULL);
     }
     if (step->answers_n > ANSWERS_SHOWN)
-        buf_printf (out, "     ... and %u other answers (--json has them all)\n", step->answers_n - ANSWERS_SHOWN);
+        buf_printf (doc->out, "     ... and %u other answers (--json has them all)\n", step->answers_n - ANSWERS_SHOWN);
 }
 
-void explain_text (const struct explanation *explanation, struct buf *out)
+static void explain_put_table (struct doc *doc, const struct explanation *explanation)
 {
-    const struct run_header *header = explanation->header;
-    if (!header) {
-        buf_puts (out, "the run was never begun: there is nothing to explain\n");
-        return;
-    }
-    struct text run = text_clip (header->run, 8);
-    buf_printf (out, "run %.*s: ", TEXT_ARG (run));
-    buf_escaped (out,
-                 header->sentence.len
-                     ? header->sentence
-                     : TEXT_LIT ("not ended; this is how far it has come (sliceup status shows what it waits for)"),
-                 SENTENCE_COLUMNS);
-    buf_byte (out, '\n');
-    explain_print_add_causes (explanation, out);
-    explain_print_add_metrics (explanation, out);
+    doc_table (doc, "question | mark | hosts | answer");
     for (uint32_t i = 0; i < explanation->steps_n; i++)
-        explain_print_add_step (i + 1, &explanation->steps[i], out);
-    for (uint32_t i = 0; i < explanation->differences.n; i++) {
-        if (i == 0)
-            buf_puts (out, "\nhow the hosts differ\n");
-        explain_print_add_line ("  ", explanation->differences.sentences[i], SENTENCE_COLUMNS, out);
+        for (uint32_t k = 0; k < explanation->steps[i].answers_n; k++) {
+            const struct explain_answer *answer = &explanation->steps[i].answers[k];
+            doc_cell (doc, text_of (explanation->steps[i].question));
+            doc_cell (doc, text_of (shown_marks[answer->mark]));
+            doc_hosts (doc, answer->hosts.items, answer->hosts.n);
+            doc_cell (doc, (struct text){ 0 });
+            doc_cell (doc, answer->text);
+            doc_row_end (doc);
+        }
+    buf_byte (doc->out, '\n');
+}
+
+static void explain_put_metrics (struct doc *doc, const struct explanation *explanation)
+{
+    for (uint32_t i = 0; i < explanation->metrics_n; i++) {
+        buf_puts (doc->out, i || doc->markdown ? "" : "\nmetrics\n");
+        reduction_text (explanation->metrics[i], &doc->line);
+        doc_put_item (doc, "  ", "- metric ");
     }
-    if (explanation->differences.more)
-        buf_printf (out, "  ... and in %u other ways, listed by: sliceup drift %.*s\n", explanation->differences.more,
-                    TEXT_ARG (run));
-    for (uint32_t i = 0; i < explanation->history_n; i++) {
-        if (i == 0)
-            buf_puts (out, "\nwhat went before\n");
-        explain_print_add_line ("  ", explanation->history[i], SENTENCE_COLUMNS, out);
+}
+
+/* ---- the page ---- */
+
+static void explain_put_list (struct doc *doc, const char *heading, const char *lead, const struct text *items,
+                              uint32_t n)
+{
+    if (n && !doc->markdown)
+        buf_puts (doc->out, heading);
+    for (uint32_t i = 0; i < n; i++) {
+        doc_text (doc, items[i]);
+        doc_put_item (doc, "  ", lead);
     }
-    if (explanation->history_more)
-        buf_printf (out, "  ... and %u more: sliceup receipt %.*s --json has them\n", explanation->history_more,
+}
+
+static void explain_put_rest (struct doc *doc, const struct explanation *explanation)
+{
+    struct text run = text_clip (explanation->header->run, 8);
+    const struct drift_sentence_list *differences = &explanation->differences;
+    explain_put_list (doc, "\nhow the hosts differ\n", "- drift: ", differences->sentences, differences->n);
+    if (differences->more && doc->markdown)
+        buf_printf (doc->out, "- drift: %u more, listed by: sliceup drift --markdown\n", differences->more);
+    else if (differences->more)
+        buf_printf (doc->out, "  ... and in %u other ways, listed by: sliceup drift %.*s\n", differences->more,
                     TEXT_ARG (run));
+    explain_put_list (doc, "\nwhat went before\n", "- before: ", explanation->history, explanation->history_n);
+    if (explanation->history_more && doc->markdown)
+        buf_printf (doc->out, "- before: %u more, listed by: sliceup receipt --json\n", explanation->history_more);
+    else if (explanation->history_more)
+        buf_printf (doc->out, "  ... and %u more: sliceup receipt %.*s --json has them\n", explanation->history_more,
+                    TEXT_ARG (run));
+}
+
+static void explain_put_head (struct doc *doc, const struct run_header *header)
+{
+    const char *waits = doc->markdown ? "" : " (sliceup status shows what it waits for)";
+    struct text run = text_clip (header->run, 8);
+    if (!doc->markdown)
+        buf_printf (&doc->line, "run %.*s: ", TEXT_ARG (run));
+    if (header->sentence.len)
+        doc_text (doc, header->sentence);
+    else
+        buf_printf (&doc->line, "not ended; this is how far it has come%s", waits);
+    doc_put_strong (doc, "");
+    doc_say (doc, NULL, "Run ", run);
+}
+
+void explain_print (const struct explanation *explanation, bool markdown, struct buf *out)
+{
+    struct doc doc = doc_begin (out, markdown);
+    doc.columns = SENTENCE_COLUMNS;
+    if (!explanation->header) {
+        buf_printf (out, "%she run was never begun: there is nothing to explain%s\n", markdown ? "T" : "t",
+                    markdown ? "." : "");
+    } else {
+        explain_put_head (&doc, explanation->header);
+        explain_print_causes (&doc, explanation);
+        if (!markdown)
+            explain_put_metrics (&doc, explanation);
+        for (uint32_t i = 0; i < explanation->steps_n && !markdown; i++)
+            explain_put_step (&doc, i + 1, &explanation->steps[i]);
+        if (markdown) {
+            explain_put_table (&doc, explanation);
+            explain_put_metrics (&doc, explanation);
+        }
+        explain_put_rest (&doc, explanation);
+    }
+    doc_end (&doc);
 }
 
 /* ---- JSON ---- */
@@ -243,136 +292,4 @@ void explain_json (const struct explanation *explanation, struct buf *out)
         texts_json (explanation->differences.sentences, explanation->differences.n), "history",
         texts_json (explanation->history, explanation->history_n), "history_left_out", (int) explanation->history_more);
     json_print_release (all, JSON_INDENT (2), out);
-}
-
-/* ---- explain markdown ---- */
-
-/* An explanation to paste into an issue: its causes, its questions as a table, what else differs. */
-
-enum { EXPLAIN_MARKDOWN_LINE_BYTES = 1 << 20 };
-
-static void explain_markdown_add_hosts (struct buf *out, const struct explain_host_names *hosts, const char *what)
-{
-    struct buf line;
-    if (hosts->n == 0)
-        return;
-    buf_init (&line, EXPLAIN_MARKDOWN_LINE_BYTES);
-    hostset_fold (hosts->items, hosts->n, &line);
-    buf_printf (&line, " %s", what);
-    markdown_paragraph (out, "", "", buf_as_text (&line));
-    buf_release (&line);
-}
-
-/* "h[0-1] failed [known host, disk-full]", "h0 failed, not judged yet [likely host, disk-full] so far" */
-static void explain_print_add_head (const struct explain_cause *cause, struct buf *out)
-{
-    struct buf line;
-    buf_init (&line, EXPLAIN_MARKDOWN_LINE_BYTES);
-    hostset_fold (cause->hosts.items, cause->hosts.n, &line);
-    buf_printf (&line, " %s", explain_cause_outcome (cause));
-    failure_print_owner (&line, cause->cause.certainty, cause->cause.owner, cause->cause.signature);
-    buf_puts (&line, cause->outcome ? "" : " so far");
-    markdown_paragraph (out, "**", "", buf_as_text (&line));
-    buf_release (&line);
-}
-
-static void explain_markdown_add_printed (const struct explain_cause *cause, struct buf *out)
-{
-    for (uint32_t i = 0; i < cause->printed_n; i++) {
-        if (cause->printed[i].hosts.n < cause->hosts.n)
-            explain_markdown_add_hosts (out, &cause->printed[i].hosts, "evidence:");
-        markdown_code (out, cause->printed[i].text);
-    }
-    if (cause->printed_more)
-        buf_printf (out, "%u more host%s have other lines.\n\n", cause->printed_more,
-                    cause->printed_more == 1 ? "" : "s");
-}
-
-static void explain_markdown_add_others (const struct explanation *explanation, struct buf *out)
-{
-    struct explain_others others[EXPLAIN_OTHERS];
-    explain_list_others (explanation, others);
-    for (int i = 0; i < EXPLAIN_OTHERS; i++)
-        explain_markdown_add_hosts (out, &others[i].hosts, others[i].words);
-}
-
-void explain_markdown_causes (const struct explanation *explanation, struct buf *out)
-{
-    if (!explanation->rung.len)
-        return;
-    markdown_paragraph (out, "", explanation->preliminary ? "### Whose fault, so far, in rung " : "### Why rung ",
-                        explanation->rung);
-    if (!explanation->causes_n)
-        markdown_paragraph (out, "", "", text_of (explain_no_cause (explanation)));
-    for (uint32_t i = 0; i < explanation->causes_n; i++) {
-        const struct explain_cause *cause = &explanation->causes[i];
-        explain_print_add_head (cause, out);
-        explain_markdown_add_printed (cause, out);
-        markdown_paragraph (out, "", "Cause: ", cause->cause.text);
-        if (cause->bad_line.len)
-            markdown_paragraph (out, "", "It broke the canary protocol: ", cause->bad_line);
-        if (cause->cause.next.len)
-            markdown_paragraph (out, "", "Next: ", cause->cause.next);
-    }
-    explain_markdown_add_others (explanation, out);
-}
-
-static void explain_print_add_row (const struct explain_question *question, const struct explain_answer *answer,
-                                   struct buf *out)
-{
-    static const char *const shown[] = { "", "clear", "not known", "look here" };
-    struct buf hosts;
-    buf_init (&hosts, EXPLAIN_MARKDOWN_LINE_BYTES);
-    hostset_fold (answer->hosts.items, answer->hosts.n, &hosts);
-    markdown_cell (out, text_of (question->question));
-    markdown_cell (out, text_of (shown[answer->mark]));
-    markdown_cell (out, buf_as_text (&hosts));
-    markdown_cell (out, answer->text);
-    markdown_row_end (out);
-    buf_release (&hosts);
-}
-
-static void add_questions (const struct explanation *explanation, struct buf *out)
-{
-    markdown_table (out, "question | mark | hosts | answer");
-    for (uint32_t i = 0; i < explanation->steps_n; i++)
-        for (uint32_t k = 0; k < explanation->steps[i].answers_n; k++)
-            explain_print_add_row (&explanation->steps[i], &explanation->steps[i].answers[k], out);
-    buf_byte (out, '\n');
-}
-
-static void add_rest (const struct explanation *explanation, struct buf *out)
-{
-    struct buf line;
-    buf_init (&line, EXPLAIN_MARKDOWN_LINE_BYTES);
-    for (uint32_t i = 0; i < explanation->metrics_n; i++) {
-        buf_clear (&line);
-        reduction_text (explanation->metrics[i], &line);
-        markdown_item (out, "metric ", buf_as_text (&line));
-    }
-    for (uint32_t i = 0; i < explanation->differences.n; i++)
-        markdown_item (out, "drift: ", explanation->differences.sentences[i]);
-    if (explanation->differences.more)
-        buf_printf (out, "- drift: %u more, listed by: sliceup drift --markdown\n", explanation->differences.more);
-    for (uint32_t i = 0; i < explanation->history_n; i++)
-        markdown_item (out, "before: ", explanation->history[i]);
-    if (explanation->history_more)
-        buf_printf (out, "- before: %u more, listed by: sliceup receipt --json\n", explanation->history_more);
-    buf_release (&line);
-}
-
-void explain_markdown (const struct explanation *explanation, struct buf *out)
-{
-    const struct run_header *header = explanation->header;
-    if (!header) {
-        buf_puts (out, "The run was never begun: there is nothing to explain.\n");
-        return;
-    }
-    struct text sentence = header->sentence.len ? header->sentence
-                                                : TEXT_LIT ("not ended; this is how far it has come");
-    markdown_paragraph (out, "**", "", sentence);
-    markdown_paragraph (out, "", "Run ", text_clip (header->run, 8));
-    explain_markdown_causes (explanation, out);
-    add_questions (explanation, out);
-    add_rest (explanation, out);
 }

@@ -78,7 +78,7 @@ static void draw_violations (const struct board *board, const struct style *styl
 {
     struct line line = line_begin (out, style);
     line_paint (&line, PAINT_BAD);
-    line_printf (&line, "cache violated: %u finding%s", board->violations_n, board->violations_n == 1 ? "" : "s");
+    line_printf (&line, "cache violated: %u finding%s", board->violations_n, plural (board->violations_n));
     line_end (&line);
 }
 

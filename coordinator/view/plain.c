@@ -44,11 +44,6 @@ static void plain_add_host (struct printer *printer, uint32_t host)
     buf_add_text (&printer->words, board_host_name (printer->board, host));
 }
 
-static const char *plural (uint32_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 /* What stands behind a mark, where there is something. */
 static void add_after (struct printer *printer, const char *mark, struct text text)
 {
@@ -327,7 +322,7 @@ static void tell_metric (struct printer *printer, const struct fact *fact)
         contradicted += judged->contradicted.items[i].count;
     if (contradicted)
         buf_printf (&printer->words, "; the same proof fails for %" PRIu64 " earlier value%s of the metric",
-                    contradicted, contradicted == 1 ? "" : "s");
+                    contradicted, plural (contradicted));
 }
 
 /* ---- the run ---- */

@@ -158,7 +158,7 @@ static void add_saving (const struct slice_receipt *receipt, const struct run_he
     struct saving sum = savings (receipt, header->run);
     uint64_t saved_ms = sum.compile_ms > sum.retrieval_ms ? sum.compile_ms - sum.retrieval_ms : 0;
     buf_printf (out, "         restored on %u of %u hosts: %" PRIu64 " program%s loaded instead of compiled",
-                sum.restored_hosts, receipt->hosts.n, sum.programs, sum.programs == 1 ? "" : "s");
+                sum.restored_hosts, receipt->hosts.n, sum.programs, plural (sum.programs));
     if (sum.timed == 0) {
         buf_puts (out, sum.programs ? "; how long compiling each took was not told\n" : "\n");
         return;

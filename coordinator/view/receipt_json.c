@@ -4,7 +4,7 @@
 #include "common/model/hostset.h"
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/receipt/merge.h"
-#include "coordinator/view/drift_json.h"
+#include "coordinator/view/drift_view.h"
 #include "coordinator/view/receipt_text.h"
 #include "coordinator/view/record_json.h"
 

@@ -5,8 +5,8 @@
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/failure_reading.h"
 #include "coordinator/verdict/recompile_reason.h"
+#include "coordinator/view/doc.h"
 #include "coordinator/view/explain.h"
-#include "coordinator/view/markdown.h"
 #include "coordinator/view/receipt_text.h"
 
 enum { KERNEL_COLUMNS = 40 };

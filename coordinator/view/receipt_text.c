@@ -7,9 +7,13 @@
 #include "coordinator/receipt/merge.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/failure_reading.h"
-#include "coordinator/view/drift_sentence.h"
+#include "coordinator/view/doc.h"
+#include "coordinator/view/drift_view.h"
+#include "coordinator/view/explain.h"
 
 enum { COLUMNS = 100, CAUSE_COLUMNS = 400, DRIFT_SHOWN = 12, NOTES_SHOWN = 8, EXIT_CACHE_VIOLATION = 4 };
+
+#define NOT_ENDED "the run has not ended: this is how far it has come"
 
 static void text_add_time (struct buf *out, const char *label, uint64_t wall_ms)
 {
@@ -26,7 +30,7 @@ static void add_result (const struct run_header *header, struct buf *out)
     if (header->sentence.len)
         buf_escaped (out, header->sentence, 4 * COLUMNS);
     else
-        buf_puts (out, "the run has not ended: this is how far it has come");
+        buf_puts (out, NOT_ENDED);
     buf_byte (out, '\n');
 }
 
@@ -167,8 +171,7 @@ static void add_bad_line (const struct rung_receipt *rung, struct buf *out)
 {
     if (rung->bad_lines == 0 || text_find (rung->cause.text, rung->bad_line, NULL))
         return;
-    buf_printf (out, "\n             %u line%s broke the canary protocol: ", rung->bad_lines,
-                rung->bad_lines == 1 ? "" : "s");
+    buf_printf (out, "\n             %u line%s broke the canary protocol: ", rung->bad_lines, plural (rung->bad_lines));
     buf_escaped (out, rung->bad_line, CAUSE_COLUMNS);
 }
 
@@ -340,8 +343,8 @@ static void add_purpose (const struct run_header *header, struct buf *out)
     buf_puts (out, header->left_out.n ? "\n" : "");
 }
 
-void receipt_text_head (const struct slice_receipt *receipt, const struct run_header *header, bool with_result,
-                        struct buf *out)
+static void add_head (const struct slice_receipt *receipt, const struct run_header *header, bool with_result,
+                      struct buf *out)
 {
     add_subject (header, out);
     add_origin (header, out);
@@ -354,7 +357,7 @@ void receipt_text_head (const struct slice_receipt *receipt, const struct run_he
     add_frontier (receipt, header, out);
 }
 
-void receipt_text_rest (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out)
+static void add_rest (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out)
 {
     text_add_metrics (receipt, out);
     receipt_text_hosts (receipt, out);
@@ -367,9 +370,99 @@ void receipt_text (const struct slice_receipt *receipt, const struct drift_query
 {
     for (uint32_t i = 0; i < receipt->headers.n; i++) {
         const struct run_header *header = &receipt->headers.items[i];
-        receipt_text_head (receipt, header, true, out);
+        add_head (receipt, header, true, out);
         add_ladder (receipt, header, out);
         receipt_text_cache (receipt, header, out);
     }
-    receipt_text_rest (receipt, drift, out);
+    add_rest (receipt, drift, out);
+}
+
+/* ---- to paste into an issue: a table of the rungs, the causes, and the rest as text ---- */
+
+enum { PAGE_BYTES = 64 << 20 };
+
+/* "failed [known host, disk-full]", "not judged yet [likely host, disk-full] so far" */
+static void put_outcome (struct doc *doc, const struct receipt_line *of)
+{
+    const struct rung_receipt *rung = of->rung;
+    struct buf *line = &doc->line;
+    if (is_part (of))
+        buf_puts (line, rung->outcome == OUTCOME_PASSED ? "in parts: works" : "in parts: fails");
+    else
+        buf_puts (line, receipt_line_outcome (rung));
+    buf_escaped_after (line, "; ", text_of (receipt_line_remark (rung)), 0);
+    if (!is_part (of) && rung->outcome != OUTCOME_PASSED && rung->cause.text.len) {
+        failure_print_owner (line, rung->cause.certainty, rung->cause.owner, rung->cause.signature);
+        buf_puts (line, rung->outcome ? "" : " so far");
+    }
+    doc_cell (doc, TEXT_LIT (""));
+}
+
+static void put_row (struct doc *doc, struct text rung, const struct receipt_line *of)
+{
+    doc_cell (doc, rung);
+    buf_puts (&doc->line, of->rung->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, of->rung->pass));
+    if (of->rung->attempt > 1)
+        buf_printf (&doc->line, " attempt %u", of->rung->attempt);
+    doc_cell (doc, TEXT_LIT (""));
+    put_outcome (doc, of);
+    doc_hosts (doc, of->hosts, of->hosts_n);
+    doc_cell (doc, TEXT_LIT (""));
+    receipt_line_durations (of, &doc->line);
+    doc_cell (doc, TEXT_LIT (""));
+    doc_row_end (doc);
+}
+
+static void put_ladder (struct doc *doc, const struct slice_receipt *receipt, const struct run_header *header)
+{
+    struct arena arena = { 0 };
+    struct receipt_line *lines;
+    doc_table (doc, "rung | pass | outcome | hosts | took");
+    for (uint32_t i = 0; i < header->rungs.n; i++) {
+        uint32_t n = receipt_lines_of_rung (receipt, header->run, header->rungs.items[i], &lines, &arena);
+        for (uint32_t k = 0; k < n; k++)
+            put_row (doc, header->rungs.items[i], &lines[k]);
+        if (n == 0) {
+            doc_cell (doc, header->rungs.items[i]);
+            buf_printf (doc->out, "| | %s | | |\n", receipt_untried_rung (header, header->rungs.items[i]));
+        }
+        arena_reset (&arena);
+    }
+    buf_byte (doc->out, '\n');
+    arena_release (&arena);
+}
+
+static void put_causes (struct doc *doc, const struct slice_receipt *receipt, struct run_header *header)
+{
+    struct arena arena = { 0 };
+    struct explanation explanation;
+    struct slice_receipt one = *receipt;
+    one.headers.items = header;
+    one.headers.n = 1;
+    explain_make (&one, NULL, NULL, &arena, &explanation);
+    explain_print_causes (doc, &explanation);
+    arena_release (&arena);
+}
+
+void receipt_markdown (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out)
+{
+    struct doc doc = doc_begin (out, true);
+    struct buf text;
+    buf_init (&text, PAGE_BYTES);
+    for (uint32_t i = 0; i < receipt->headers.n; i++, buf_clear (&text)) {
+        struct run_header *header = &receipt->headers.items[i];
+        doc_text (&doc, header->sentence.len ? header->sentence : TEXT_LIT (NOT_ENDED));
+        doc_put_strong (&doc, "");
+        add_head (receipt, header, false, &text);
+        doc_code (&doc, buf_as_text (&text));
+        put_ladder (&doc, receipt, header);
+        put_causes (&doc, receipt, header);
+        buf_clear (&text);
+        receipt_text_cache (receipt, header, &text);
+        doc_code (&doc, buf_as_text (&text));
+    }
+    add_rest (receipt, drift, &text);
+    doc_code (&doc, buf_as_text (&text));
+    buf_release (&text);
+    doc_end (&doc);
 }

@@ -9,12 +9,7 @@
 /* `drift`: how the run compares its hosts. */
 void receipt_text (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out);
 
-/* Its parts above the ladder, with the sentence of the run or without, */
-void receipt_text_head (const struct slice_receipt *receipt, const struct run_header *header, bool with_result,
-                        struct buf *out);
-/* and below it: metrics, launch policy, versions, backends, setup, drift, history, notes. */
-void receipt_text_rest (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out);
-/* receipt_markdown.c: the same to paste into an issue: a table of the rungs, the causes, and the rest as text. */
+/* The same to paste into an issue: a table of the rungs, the causes, and the rest as text. */
 void receipt_markdown (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out);
 
 /* Of that, what hosts are: those alike are one line. */

@@ -405,7 +405,7 @@ static uint32_t add_left (const struct board *board, uint64_t now_ms, struct buf
     if (left_ms)
         buf_printf (out, "about %s left, ", duration_print ((left_ms + 999) / 1000 * 1000, left));
     buf_printf (out, "%s %" PRIu32 " earlier run%s, which took about %s\n",
-                left_ms ? "from" : "this pass takes longer than", usual->runs, usual->runs == 1 ? "" : "s",
+                left_ms ? "from" : "this pass takes longer than", usual->runs, plural (usual->runs),
                 duration_print (usual->ms, took));
     return 1;
 }

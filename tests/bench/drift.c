@@ -17,7 +17,7 @@
 #include "common/io/clock.h"
 #include "coordinator/receipt/drift.h"
 #include "coordinator/receipt/merge.h"
-#include "coordinator/view/drift_text.h"
+#include "coordinator/view/drift_view.h"
 
 enum { TRIALS_MAX = 99, HOSTS_MOST = 100000, FACTS_MOST = 1000, VARIED = 20, ODD = 500 };
 
@@ -147,7 +147,7 @@ static struct times project (const struct slice *slice, uint64_t *sum)
     drift_compare_hosts (&receipt, &query, &arena, &drift);
     times.compare = ms_since (began_ns) - times.merge;
     buf_init (&out, 16 << 20);
-    drift_text (&drift, &subject, false, &style, &out);
+    drift_print (&drift, &subject, false, &style, &out);
     times.show = ms_since (began_ns) - times.merge - times.compare;
     *sum += drift.findings;
     buf_release (&out);

@@ -4,8 +4,7 @@
 #include "common/base/rng.h"
 #include "coordinator/receipt/drift.h"
 #include "coordinator/receipt/drift_private.h"
-#include "coordinator/view/drift_json.h"
-#include "coordinator/view/drift_sentence.h"
+#include "coordinator/view/drift_view.h"
 #include "test.h"
 
 enum { FACTS = 12, HOSTS_MOST = 64 };

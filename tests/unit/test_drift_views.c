@@ -1,9 +1,7 @@
 /* links: view */
 /* Drift against an earlier receipt, and what is printed: no host's word leaves its place, damaged baselines are
  * refused. */
-#include "coordinator/view/drift_json.h"
-#include "coordinator/view/drift_sentence.h"
-#include "coordinator/view/drift_text.h"
+#include "coordinator/view/drift_view.h"
 #include "coordinator/view/receipt_text.h"
 #include "test.h"
 
@@ -83,7 +81,7 @@ TEST (a_survived_silence_stands_beside_the_comparison)
     slice.receipt.recoveries.n = 20;
     drift_compare_hosts (&slice.receipt, &plain, &t->arena, &drift);
     buf_init (&out, 1 << 20);
-    drift_text (&drift, &(struct drift_subject){ .policy = "default" }, false, &(struct style){ 0 }, &out);
+    drift_print (&drift, &(struct drift_subject){ .policy = "default" }, false, &(struct style){ 0 }, &out);
     assert_has (&out, "history: h1 came back after 26 s of silence\n");
     assert_has (&out, "history: 12 more; the receipt has them\n");
     uint32_t lines = 0;
@@ -273,8 +271,8 @@ static void print_hostile (uint32_t columns, struct buf *text, struct buf *markd
         "--a --b --xla_a_flag_with_a_name_longer_than_a_value_may_be=1 --xla_another_flag_with_a_long_name=2 "
         "--xla_a_third_one_that_is_long=3");
     drift_compare_hosts (&a.receipt, &plain, arena, &drift);
-    drift_text (&drift, &subject, true, &style, text);
-    drift_markdown (&drift, &subject, true, markdown);
+    drift_print (&drift, &subject, true, &style, text);
+    drift_print (&drift, &subject, true, NULL, markdown);
     drift_json (&drift, &subject, json);
 }
 

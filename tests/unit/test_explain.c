@@ -98,7 +98,7 @@ static void explain (struct story *story)
 
 static void print_explanation (struct story *story, struct buf *out)
 {
-    explain_text (&story->told, out);
+    explain_print (&story->told, false, out);
 }
 
 static void print_receipt (struct story *story, struct buf *out)
@@ -469,7 +469,7 @@ static struct text printed (struct story *story, bool json)
     if (json)
         explain_json (&story->told, &out);
     else
-        explain_text (&story->told, &out);
+        explain_print (&story->told, false, &out);
     struct text text = text_copy (&story->arena, buf_as_text (&out));
     buf_release (&out);
     return text;

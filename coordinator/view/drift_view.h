@@ -1,14 +1,20 @@
-/* drift_sentence.h - one difference as one sentence, the same in every output.
+/* drift_view.h - how hosts differ: as sentences, as a page, and for scripts; and the baseline file that later runs are
+ * held against. Same input, same bytes. Pure. */
+#ifndef SLICEUP_COORDINATOR_VIEW_DRIFT_VIEW_H
+#define SLICEUP_COORDINATOR_VIEW_DRIFT_VIEW_H
+
+#include "common/base/err.h"
+#include "coordinator/receipt/drift.h"
+#include "coordinator/view/line.h"
+#include <jansson.h>
+
+/* One difference as one sentence, the same in every output.
  *
  *   h3: bundle jaxlib is 0.10.1, 7 others have 0.10.2
  *   h3: policy XLA_FLAGS lacks --a and has --b, unlike 7 others
  *   h5: phase compile of rung dense took 3.4 × the median (41 s; the median of 8 hosts is 12 s)
  *
- * What hosts said stands in it as they said it: whoever prints it escapes it. Pure. */
-#ifndef SLICEUP_COORDINATOR_VIEW_DRIFT_SENTENCE_H
-#define SLICEUP_COORDINATOR_VIEW_DRIFT_SENTENCE_H
-
-#include "coordinator/receipt/drift.h"
+ * What hosts said stands in it as they said it: whoever prints it escapes it. */
 
 /* In bytes; 0: any length. Of two long values that are held against one another the part is shown where they part. */
 struct drift_sentence_limits {
@@ -43,5 +49,39 @@ struct drift_sentence_list {
 /* At most `most` findings. */
 void drift_sentence_list_make (const struct slice_receipt *receipt, const struct drift_query *query, uint32_t most,
                                struct arena *arena, struct drift_sentence_list *out);
+
+/* ---- the page ---- */
+
+enum { DRIFT_TEXT_COLUMNS = 120, DRIFT_TEXT_FINDINGS = 20 };
+
+/* What was compared. `against` NULL: the hosts with one another. */
+struct drift_subject {
+    struct text name, slice;
+    const char *against;
+    const char *policy;
+    bool pins_missing;
+};
+
+/* The worst finding is the first line (what hosts without a report would have said is worse); DRIFT_TEXT_FINDINGS more,
+ * or with `all` everything, also what differs as expected. No line is wider than the style's columns, or 120. `style`
+ * NULL: in Markdown. What hosts said is escaped. */
+void drift_print (const struct drift *drift, const struct drift_subject *subject, bool all, const struct style *style,
+                  struct buf *out);
+
+/* ---- for scripts ---- */
+
+/* Schemas "sliceup.drift/1" and "sliceup.drift-baseline/2": docs/spec/drift.md. */
+enum { DRIFT_FILE_MAX_BYTES = 512 << 20 };
+
+void drift_json (const struct drift *drift, const struct drift_subject *subject, struct buf *out);
+/* One of its findings. */
+json_t *drift_json_of_item (const struct drift *drift, const struct drift_item *item);
+/* The member `drift` of a receipt: [{fact, groups [{value, hosts}], verdict}]; docs/spec/receipt.md. */
+json_t *drift_json_of_receipt (const struct slice_receipt *receipt, const struct drift_query *query);
+
+/* What later runs can be compared with: the receipt without what no comparison looks at, and a sha256 over it. */
+void drift_baseline_print (const struct slice_receipt *receipt, struct buf *out);
+/* A baseline or a receipt (receipt.json). ERR_PARSE: neither; ERR_DAMAGE: a baseline that is not what was saved. */
+int drift_baseline_read (struct text bytes, struct slice_receipt *out, struct arena *arena, struct err *err);
 
 #endif
