@@ -194,19 +194,3 @@ void receipt_kernels (const struct host_receipt *host, struct text without, stru
         before = "; ";
     }
 }
-
-static bool has_kernels_of (const struct host_receipt *a, const struct host_receipt *b)
-{
-    for (uint32_t i = 0; i < b->rungs.n; i++) {
-        struct text rung = b->rungs.items[i].rung;
-        if (!text_equal (receipt_kernel_at (a, rung), receipt_kernel_at (b, rung)))
-            return false;
-    }
-    return true;
-}
-
-bool receipt_same_kernels (const struct host_receipt *a, const struct host_receipt *b)
-{
-    return text_equal (a->backend.observed.kernel_path, b->backend.observed.kernel_path) && has_kernels_of (a, b) &&
-           has_kernels_of (b, a);
-}

@@ -67,7 +67,6 @@ void receipt_line_durations (const struct receipt_line *line, struct buf *out);
 /* "native at tiny, dense; pallas at attention": of each rung what its last attempt ran, those of `without` left out. Of a
  * receipt that does not tell it by rung: what the host reported last. */
 void receipt_kernels (const struct host_receipt *host, struct text without, struct buf *out);
-bool receipt_same_kernels (const struct host_receipt *a, const struct host_receipt *b);
 /* Empty: the host reported none at that rung. */
 struct text receipt_kernel_at (const struct host_receipt *host, struct text rung);
 bool receipt_tells_kernels (const struct host_receipt *host); /* by rung */

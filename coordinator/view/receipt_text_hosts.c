@@ -4,66 +4,56 @@
 
 #include "coordinator/view/receipt_text.h"
 
-enum { COLUMNS = 100, VALUE_COLUMNS = 400, WORD_COLUMNS = 40 };
+enum { COLUMNS = 100, VALUE_COLUMNS = 400, WORD_COLUMNS = 40, PARAGRAPH_BYTES = 1 << 20 };
 
 struct paragraph {
-    const char *label; /* of nine columns */
-    bool (*has) (const struct host_receipt *host);
-    bool (*alike) (const struct host_receipt *a, const struct host_receipt *b);
-    void (*print) (const struct host_receipt *host, struct buf *out);
+    const char *label;                                                /* of nine columns */
+    void (*print) (const struct host_receipt *host, struct buf *out); /* nothing, where it has nothing to say */
 };
 
-/* The hosts that are as host `first` is; none, when they stand with an earlier one. */
-static uint32_t hosts_text_gather (const struct slice_receipt *receipt, uint32_t first,
-                                   const struct paragraph *paragraph, struct text *names)
+static struct text paragraph_words (const struct paragraph *paragraph, const struct host_receipt *host,
+                                    struct arena *arena)
 {
-    const struct host_receipt *hosts = receipt->hosts.items;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < first; i++)
-        if (paragraph->has (&hosts[i]) && paragraph->alike (&hosts[first], &hosts[i]))
-            return 0;
-    for (uint32_t i = first; i < receipt->hosts.n; i++)
-        if (paragraph->has (&hosts[i]) && paragraph->alike (&hosts[first], &hosts[i]))
-            names[n++] = hosts[i].host;
-    return n;
+    struct buf words;
+    buf_init (&words, PARAGRAPH_BYTES);
+    paragraph->print (host, &words);
+    return buf_finish (&words, arena);
 }
 
+/* Hosts of which the same is said are one line, where the first of them stands. */
 static void add_paragraph (const struct slice_receipt *receipt, const struct paragraph *paragraph, struct buf *out)
 {
-    struct text *names = mem_array (receipt->hosts.n, sizeof (*names));
-    bool first = true;
-    for (uint32_t i = 0; i < receipt->hosts.n; i++) {
-        const struct host_receipt *host = &receipt->hosts.items[i];
-        uint32_t n = paragraph->has (host) ? hosts_text_gather (receipt, i, paragraph, names) : 0;
-        if (n == 0)
+    uint32_t n = receipt->hosts.n;
+    struct arena arena = { 0 };
+    struct text *words = arena_array (&arena, n, sizeof (*words)), *names = arena_array (&arena, n, sizeof (*names));
+    const char *label = paragraph->label;
+    for (uint32_t i = 0; i < n; i++)
+        words[i] = paragraph_words (paragraph, &receipt->hosts.items[i], &arena);
+    for (uint32_t i = 0; i < n; i++) {
+        struct text said = words[i];
+        uint32_t alike = 0;
+        for (uint32_t k = i; k < n && said.len; k++)
+            if (text_equal (words[k], said)) {
+                names[alike++] = receipt->hosts.items[k].host;
+                words[k].len = 0;
+            }
+        if (alike == 0)
             continue;
-        buf_puts (out, first ? paragraph->label : "         ");
-        paragraph->print (host, out);
-        buf_puts (out, " on ");
-        hostset_fold (names, n, out);
+        buf_printf (out, "%s%.*s on ", label, TEXT_ARG (said));
+        hostset_fold (names, alike, out);
         buf_byte (out, '\n');
-        first = false;
+        label = "         ";
     }
-    mem_free (names);
+    arena_release (&arena);
 }
 
 /* ---- the backend ---- */
 
-static bool has_backend (const struct host_receipt *host)
-{
-    return host->backend.observed.platform.len > 0;
-}
-
-static bool same_backend (const struct host_receipt *a, const struct host_receipt *b)
-{
-    const struct observed_backend *x = &a->backend.observed, *y = &b->backend.observed;
-    return text_equal (x->platform, y->platform) && text_equal (x->device_kind, y->device_kind) &&
-           receipt_same_kernels (a, b);
-}
-
 static void print_backend (const struct host_receipt *host, struct buf *out)
 {
     const struct observed_backend *seen = &host->backend.observed;
+    if (seen->platform.len == 0)
+        return;
     buf_puts (out, "asked for ");
     buf_escaped (out, host->backend.requested, COLUMNS);
     buf_puts (out, ", ran on ");
@@ -80,28 +70,11 @@ static void print_backend (const struct host_receipt *host, struct buf *out)
 
 /* Those of which one asks first; the rest stands in the JSON. */
 static const char *const packages[] = { "torch", "torch-xla", "jax", "jaxlib", "libtpu", "python" };
-enum { PACKAGES_N = sizeof packages / sizeof *packages };
-
-static bool has_versions (const struct host_receipt *host)
-{
-    bool has = false;
-    for (size_t i = 0; i < PACKAGES_N; i++)
-        has = has || var_value (&host->bundle, packages[i]).len > 0;
-    return has;
-}
-
-static bool same_versions (const struct host_receipt *a, const struct host_receipt *b)
-{
-    bool same = true;
-    for (size_t i = 0; i < PACKAGES_N; i++)
-        same = same && text_equal (var_value (&a->bundle, packages[i]), var_value (&b->bundle, packages[i]));
-    return same;
-}
 
 static void print_versions (const struct host_receipt *host, struct buf *out)
 {
     bool first = true;
-    for (size_t i = 0; i < PACKAGES_N; i++) {
+    for (size_t i = 0; i < sizeof packages / sizeof *packages; i++) {
         struct text version = var_value (&host->bundle, packages[i]);
         if (version.len == 0)
             continue;
@@ -113,45 +86,12 @@ static void print_versions (const struct host_receipt *host, struct buf *out)
 
 /* ---- the launch policy ---- */
 
-static bool has_policy (const struct host_receipt *host)
-{
-    return host->policy.profile.len > 0;
-}
-
 /* The next variable that the profile gives all hosts alike. */
 static const struct var *next_shared (const struct policy_receipt *policy, const var_list *vars, uint32_t *i)
 {
     while (*i < vars->n && text_is_among (vars->items[*i].name, policy->by_host.items, policy->by_host.n))
         ++*i;
     return *i < vars->n ? &vars->items[(*i)++] : NULL;
-}
-
-static bool same_vars (const struct policy_receipt *a, const var_list *x, const struct policy_receipt *b,
-                       const var_list *y)
-{
-    const struct var *mine, *theirs;
-    uint32_t i = 0, k = 0;
-    do {
-        mine = next_shared (a, x, &i);
-        theirs = next_shared (b, y, &k);
-    } while (mine && theirs && text_equal (mine->name, theirs->name) && text_equal (mine->value, theirs->value));
-    return !mine && !theirs;
-}
-
-static bool same_names (const text_list *a, const text_list *b)
-{
-    bool same = a->n == b->n;
-    for (uint32_t i = 0; i < a->n && same; i++)
-        same = text_equal (a->items[i], b->items[i]);
-    return same;
-}
-
-static bool same_policy (const struct host_receipt *of, const struct host_receipt *other)
-{
-    const struct policy_receipt *a = &of->policy, *b = &other->policy;
-    return text_equal (a->profile, b->profile) && same_names (&a->by_host, &b->by_host) &&
-           same_names (&a->inherited, &b->inherited) && same_vars (a, &a->launched, b, &b->launched) &&
-           same_vars (a, &a->host_scope, b, &b->host_scope) && same_vars (a, &a->slice_scope, b, &b->slice_scope);
 }
 
 static void print_vars (const char *before, const struct policy_receipt *policy, const var_list *vars, struct buf *out)
@@ -176,6 +116,8 @@ static void print_names (const char *before, const text_list *names, struct buf 
 static void print_policy (const struct host_receipt *host, struct buf *out)
 {
     const struct policy_receipt *policy = &host->policy;
+    if (policy->profile.len == 0)
+        return;
     buf_puts (out, "profile ");
     buf_escaped (out, policy->profile, COLUMNS);
     print_vars (": ", policy, &policy->launched, out);
@@ -187,20 +129,11 @@ static void print_policy (const struct host_receipt *host, struct buf *out)
 
 /* ---- the setup ---- */
 
-static bool has_setup (const struct host_receipt *host)
-{
-    return host->setup.pins_sha256.len > 0;
-}
-
-static bool same_setup (const struct host_receipt *a, const struct host_receipt *b)
-{
-    return text_equal (a->setup.environment, b->setup.environment) &&
-           text_equal (a->setup.restore_method, b->setup.restore_method);
-}
-
 static void print_setup (const struct host_receipt *host, struct buf *out)
 {
     const struct environment_receipt *setup = &host->setup;
+    if (setup->pins_sha256.len == 0)
+        return;
     buf_puts (out, "pins ");
     buf_escaped (out, setup->pins, COLUMNS);
     buf_puts (out, " (sha256 ");
@@ -209,20 +142,11 @@ static void print_setup (const struct host_receipt *host, struct buf *out)
     buf_escaped (out, setup->restore_method.len ? setup->restore_method : TEXT_LIT ("not restored"), VALUE_COLUMNS);
 }
 
-static bool has_script (const struct host_receipt *host)
-{
-    return host->setup.script.len > 0;
-}
-
-static bool same_script (const struct host_receipt *a, const struct host_receipt *b)
-{
-    return text_equal (a->setup.script_sha256, b->setup.script_sha256) &&
-           text_equal (a->setup.script_result, b->setup.script_result);
-}
-
 static void print_script (const struct host_receipt *host, struct buf *out)
 {
     const struct environment_receipt *setup = &host->setup;
+    if (setup->script.len == 0)
+        return;
     buf_escaped (out, setup->script, 4 * COLUMNS);
     buf_puts (out, " (sha256 ");
     buf_escaped (out, text_clip (setup->script_sha256, 12), 0);
@@ -236,11 +160,8 @@ static void print_script (const struct host_receipt *host, struct buf *out)
 void receipt_text_hosts (const struct slice_receipt *receipt, struct buf *out)
 {
     static const struct paragraph paragraphs[] = {
-        { "policy   ", has_policy, same_policy, print_policy },
-        { "versions ", has_versions, same_versions, print_versions },
-        { "backend  ", has_backend, same_backend, print_backend },
-        { "setup    ", has_setup, same_setup, print_setup },
-        { "script   ", has_script, same_script, print_script },
+        { "policy   ", print_policy }, { "versions ", print_versions }, { "backend  ", print_backend },
+        { "setup    ", print_setup },  { "script   ", print_script },
     };
     for (size_t i = 0; i < sizeof paragraphs / sizeof *paragraphs; i++)
         add_paragraph (receipt, &paragraphs[i], out);

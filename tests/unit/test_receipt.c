@@ -462,6 +462,20 @@ TEST (names_show_no_control_bytes)
     }
 }
 
+TEST (hosts_of_which_the_same_is_said_share_a_line)
+{
+    struct slice_receipt receipt;
+    struct receipt_fold *fold = failed_at_two (&t->arena, &receipt);
+    for (uint32_t i = 0; i < 2; i++)
+        receipt.hosts.items[i].policy.profile = TEXT_LIT ("own");
+    assert_true (text_has (&receipt, "policy   profile own on h[0-1]\n"));
+    receipt.hosts.items[1].policy.profile = TEXT_LIT ("other");
+    assert_true (text_has (&receipt, "policy   profile own on h0\n         profile other on h1\n"));
+    receipt.hosts.items[0].policy.profile.len = 0;
+    assert_true (text_has (&receipt, "policy   profile other on h1\n"));
+    receipt_fold_destroy (fold);
+}
+
 /* ---- a run that has not ended ---- */
 
 static void begin_pass (struct board *fold, struct attempt_key key, enum purpose purpose)
