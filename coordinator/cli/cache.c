@@ -1,6 +1,8 @@
 #include "coordinator/cli/cache.h"
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
+#include <string.h>
+#include <sys/stat.h>
 
 enum { KEEP = 2, KEEP_MOST = 1000000 };
 enum { CACHE_FULL = CLI_OWN, CACHE_QUICK, CACHE_KEEP, CACHE_DROPPED, CACHE_ABANDONED, CACHE_FORGET, CACHE_DRY_RUN };
@@ -30,8 +32,29 @@ static int take_operands (const struct cli_arguments *arguments, struct cache_re
                : err_set (err, ERR_USAGE, "give only one of --root, --run and --slice to choose the cache root");
 }
 
-static int run_subcommand (struct cli *cli, const struct cli_arguments *arguments,
-                           int (*run) (struct cli *cli, const struct cache_request *request))
+static const struct verb {
+    const char *name;
+    bool makes_root;
+    int (*run) (struct cli *cli, const struct cache_request *request, struct cache_location *target);
+} verbs[] = {
+    { "ls", false, cache_ls }, { "verify", false, cache_verify }, { "explain", false, cache_explain },
+    { "gc", false, cache_gc }, { "export", false, cache_export }, { "import", true, cache_import },
+};
+
+static int run_verb (struct cli *cli, const struct verb *verb, const struct cache_request *request)
+{
+    struct cache_location target = { 0 };
+    if (verb->makes_root)
+        umask (022); /* what is made below it is for workers of other users, too, as when a worker makes it */
+    int status = verb->run == cache_explain ? EXIT_HOLDS
+                                            : cache_location_find (cli, request, verb->makes_root, &target);
+    if (status == EXIT_HOLDS)
+        status = verb->run (cli, request, &target);
+    arena_release (&target.arena);
+    return status;
+}
+
+static int cache_run (struct cli *cli, const struct cli_arguments *arguments)
 {
     const char *const *values = arguments->values;
     struct cache_request request = { .root = values[CLI_ROOT],
@@ -45,38 +68,13 @@ static int run_subcommand (struct cli *cli, const struct cli_arguments *argument
                                      .dry_run = values[CACHE_DRY_RUN],
                                      .keep = cli_number (arguments, CACHE_KEEP, KEEP) };
     struct err err = { 0 };
+    const struct verb *verb = verbs;
     request.forget_n = cli_list (arguments, CACHE_FORGET, request.forget);
-    return take_operands (arguments, &request, &err) < 0 ? cli_fail (cli, &err) : run (cli, &request);
-}
-
-static int ls (struct cli *cli, const struct cli_arguments *arguments)
-{
-    return run_subcommand (cli, arguments, cache_ls);
-}
-
-static int verify (struct cli *cli, const struct cli_arguments *arguments)
-{
-    return run_subcommand (cli, arguments, cache_verify);
-}
-
-static int explain (struct cli *cli, const struct cli_arguments *arguments)
-{
-    return run_subcommand (cli, arguments, cache_explain);
-}
-
-static int gc (struct cli *cli, const struct cli_arguments *arguments)
-{
-    return run_subcommand (cli, arguments, cache_gc);
-}
-
-static int export_it (struct cli *cli, const struct cli_arguments *arguments)
-{
-    return run_subcommand (cli, arguments, cache_export);
-}
-
-static int import_it (struct cli *cli, const struct cli_arguments *arguments)
-{
-    return run_subcommand (cli, arguments, cache_import);
+    if (take_operands (arguments, &request, &err) < 0)
+        return cli_fail (cli, &err);
+    while (strcmp (verb->name, cli_arguments_command (arguments)->name) != 0)
+        verb++;
+    return run_verb (cli, verb, &request);
 }
 
 /* ---- the table ---- */
@@ -112,7 +110,7 @@ static const struct cli_command ls_command = {
     .exit_status = "0 listed; " COMMON_STATUS "5 catalogue.db is damaged.",
     .operands = slice_or_none,
     .options = where,
-    .run = ls,
+    .run = cache_run,
 };
 static const struct cli_option verify_options[] = {
     { OPTION_ROOT },
@@ -136,7 +134,7 @@ static const struct cli_command verify_command = {
                                               { "GENERATION", 0, CACHE_OPERANDS_MAX - 1, .kind = KIND_TEXT },
                                               { 0 } },
     .options = verify_options,
-    .run = verify,
+    .run = cache_run,
 };
 static const struct cli_option explain_options[] = {
     { OPTION_JSON_BYTES },
@@ -155,7 +153,7 @@ static const struct cli_command explain_command_of_cache = {
                                               { "RUN", 0, 1, .kind = KIND_RUN },
                                               { 0 } },
     .options = explain_options,
-    .run = explain,
+    .run = cache_run,
 };
 static const struct cli_option gc_options[] = {
     { OPTION_ROOT },
@@ -184,7 +182,7 @@ static const struct cli_command gc_command = {
     .exit_status = "0 done; " COMMON_STATUS "5 catalogue.db is damaged.",
     .operands = slice_or_none,
     .options = gc_options,
-    .run = gc,
+    .run = cache_run,
 };
 static const struct cli_command export_command = {
     .name = "export",
@@ -196,7 +194,7 @@ static const struct cli_command export_command = {
                                               { "FOLDER", 1, 1, .kind = KIND_FOLDER },
                                               { 0 } },
     .options = where,
-    .run = export_it,
+    .run = cache_run,
 };
 static const struct cli_command import_command = {
     .name = "import",
@@ -207,7 +205,7 @@ static const struct cli_command import_command = {
                    "4 it was modified after it was sealed; 5 catalogue.db is damaged.",
     .operands = (const struct cli_operand[]){ { "FOLDER", 1, 1, .kind = KIND_FOLDER }, { 0 } },
     .options = where,
-    .run = import_it,
+    .run = cache_run,
 };
 
 const struct cli_command cache_command = {

@@ -10,7 +10,7 @@
 #include "coordinator/view/line.h"
 #include "coordinator/view/record_json.h"
 
-enum { CACHE_OPERANDS_MAX = 1024, CACHE_FORGET_MAX = 64, CACHE_ANSWER_MAX_BYTES = 256 << 20 };
+enum { CACHE_OPERANDS_MAX = 1024, CACHE_FORGET_MAX = 64 };
 
 struct cache_request {
     const char *root, *run, *slice; /* where; none: the last run's */
@@ -27,14 +27,13 @@ struct cache_request {
 struct cache_location {
     char root[PATH_MAX_BYTES + 1];
     struct run_dir dir; /* of --run or the last run; its id is empty when the root was named otherwise */
-    struct arena arena; /* of what was read on the way */
+    struct arena arena; /* of what was read on the way; released by whoever had it found */
     struct plan plan;   /* of that run or slice; empty with --root */
     uid_list trust;     /* of the plan, and as asked for */
 };
 /* EXIT_HOLDS, or what to leave with, said: also when others could change it. `make`: the --root may not be there. */
 int cache_location_find (struct cli *cli, const struct cache_request *request, bool make,
                          struct cache_location *target);
-void cache_location_release (struct cache_location *target);
 /* The same of a bundle's folders there, and of its generation `token`; 0: none. */
 int cache_location_check_owners (const struct cache_location *target, struct text bundle, uint64_t token,
                                  struct err *err);
@@ -48,14 +47,13 @@ struct text cache_writer_name (const char *home, const struct catalogue_entry *e
 /* The rungs that a generation covers, each once, in its order: "tiny, dense". */
 struct text cache_covered_rungs (const struct fact_generation *generation, struct arena *arena);
 
-/* Prints and releases it: the exit status of that. */
-int cache_print_json (const struct cli *cli, const char *schema, json_t *json);
-
-int cache_ls (struct cli *cli, const struct cache_request *request);
-int cache_verify (struct cli *cli, const struct cache_request *request);
-int cache_explain (struct cli *cli, const struct cache_request *request);
-int cache_gc (struct cli *cli, const struct cache_request *request);
-int cache_export (struct cli *cli, const struct cache_request *request);
-int cache_import (struct cli *cli, const struct cache_request *request);
+/* The verbs: each answers on standard output, and returns the exit status. `target` was found, but for explain, whose
+ * operands name runs; its arena holds what they make. */
+int cache_ls (struct cli *cli, const struct cache_request *request, struct cache_location *target);
+int cache_verify (struct cli *cli, const struct cache_request *request, struct cache_location *target);
+int cache_explain (struct cli *cli, const struct cache_request *request, struct cache_location *target);
+int cache_gc (struct cli *cli, const struct cache_request *request, struct cache_location *target);
+int cache_export (struct cli *cli, const struct cache_request *request, struct cache_location *target);
+int cache_import (struct cli *cli, const struct cache_request *request, struct cache_location *target);
 
 #endif

@@ -27,7 +27,7 @@ struct explained {
 
 struct explanation {
     struct cli *cli;
-    struct arena arena;
+    struct arena *arena;
     struct side here, there;
     struct explained *rungs;
     uint32_t n;
@@ -107,7 +107,7 @@ static int read_side (struct explanation *all, struct side *side, const char *op
 {
     const char *at = strrchr (operand, '@');
     struct text host = at ? (struct text){ operand, (uint32_t) (at - operand) } : text_of (operand);
-    side->arena = &all->arena;
+    side->arena = all->arena;
     if (cache_find_run (all->cli, at ? at + 1 : run, &side->dir, side->arena, &side->plan, err) != 0 ||
         cache_explain_take_host (side, host, err) != 0)
         return -1;
@@ -159,13 +159,12 @@ static void cache_explain_add_cause (struct explanation *all, struct cache_key_c
 {
     if (text_equal (here, there))
         return;
-    causes->items[causes->n++] = (struct cache_key_cause){
-        .what = text_of (what),
-        .here = here,
-        .there = there,
-        .text = text_format (&all->arena, "%s: %.*s here, %.*s there", what, TEXT_ARG (text_clip (here, 200)),
-                             TEXT_ARG (text_clip (there, 200)))
-    };
+    causes->items[causes->n++] = (struct cache_key_cause){ .what = text_of (what),
+                                                           .here = here,
+                                                           .there = there,
+                                                           .text = text_format (all->arena, "%s: %.*s here, %.*s there",
+                                                                                what, TEXT_ARG (text_clip (here, 200)),
+                                                                                TEXT_ARG (text_clip (there, 200))) };
 }
 
 /* What two runs were asked for, besides what their hosts told. */
@@ -173,18 +172,17 @@ static void add_plans (struct explanation *all, uint32_t here, uint32_t there, s
 {
     enum { OF_PLANS = 4 };
     const struct plan *a = &all->here.plan, *b = &all->there.plan;
-    struct cache_key_cause *items = arena_array (&all->arena, causes->n + OF_PLANS, sizeof *items);
+    struct cache_key_cause *items = arena_array (all->arena, causes->n + OF_PLANS, sizeof *items);
     if (causes->n)
         memcpy (items, causes->items, causes->n * sizeof *items);
     causes->items = items;
     cache_explain_add_cause (all, causes, "program", text_clip (a->rungs.items[here].program.sha256, 12),
                              text_clip (b->rungs.items[there].program.sha256, 12));
-    cache_explain_add_cause (all, causes, "arguments", args_of (&a->rungs.items[here], &all->arena),
-                             args_of (&b->rungs.items[there], &all->arena));
-    cache_explain_add_cause (all, causes, "mesh", mesh_of (a, &all->arena), mesh_of (b, &all->arena));
-    cache_explain_add_cause (all, causes, "devices a host",
-                             text_format (&all->arena, "%u", a->profile.devices_per_host),
-                             text_format (&all->arena, "%u", b->profile.devices_per_host));
+    cache_explain_add_cause (all, causes, "arguments", args_of (&a->rungs.items[here], all->arena),
+                             args_of (&b->rungs.items[there], all->arena));
+    cache_explain_add_cause (all, causes, "mesh", mesh_of (a, all->arena), mesh_of (b, all->arena));
+    cache_explain_add_cause (all, causes, "devices a host", text_format (all->arena, "%u", a->profile.devices_per_host),
+                             text_format (all->arena, "%u", b->profile.devices_per_host));
 }
 
 static void explain_rung (struct explanation *all, uint32_t here, uint32_t there)
@@ -201,17 +199,17 @@ static void explain_rung (struct explanation *all, uint32_t here, uint32_t there
     if (!a->keys.n || !b->keys.n)
         return;
     struct result mine = whole (&all->here, a), theirs = whole (&all->there, b);
-    recompiled_compare_keys (a->keys.items, a->keys.n, b->keys.items, b->keys.n, &all->arena, &rung->keys);
+    recompiled_compare_keys (a->keys.items, a->keys.n, b->keys.items, b->keys.n, all->arena, &rung->keys);
     if (!rung->keys.n)
         return;
-    cache_key_causes_find (&mine, &theirs, &all->arena, &rung->causes);
+    cache_key_causes_find (&mine, &theirs, all->arena, &rung->causes);
     if (strcmp (all->here.dir.id, all->there.dir.id) != 0)
         add_plans (all, here, there, &rung->causes);
 }
 
 static void explain_all (struct explanation *all)
 {
-    all->rungs = arena_array (&all->arena, all->here.plan.rungs.n, sizeof *all->rungs);
+    all->rungs = arena_array (all->arena, all->here.plan.rungs.n, sizeof *all->rungs);
     for (uint32_t i = 0; i < all->here.plan.rungs.n; i++) {
         int there = plan_rung_index (&all->there.plan, all->here.plan.rungs.items[i].id);
         if (there >= 0)
@@ -261,9 +259,9 @@ static int cache_explain_show_json (const struct explanation *all)
     json_t *rungs = json_array ();
     for (uint32_t i = 0; i < all->n; i++)
         json_array_append_new (rungs, cache_explain_rung_json (&all->rungs[i]));
-    return cache_print_json (all->cli, "sliceup.cache-explain/1",
-                             json_pack ("{s:o, s:o, s:o}", "here", side_json (&all->here), "there",
-                                        side_json (&all->there), "rungs", rungs));
+    return cli_print_json (all->cli, "sliceup.cache-explain/1",
+                           json_pack ("{s:o, s:o, s:o}", "here", side_json (&all->here), "there",
+                                      side_json (&all->there), "rungs", rungs));
 }
 
 static void add_keys (const struct explained *rung, const struct style *style, struct buf *out)
@@ -320,7 +318,7 @@ static int cache_explain_show_text (const struct explanation *all)
 {
     struct style style = cli_detect_style (all->cli);
     struct buf out;
-    buf_init (&out, CACHE_ANSWER_MAX_BYTES);
+    buf_init (&out, CLI_ANSWER_MAX_BYTES);
     style.columns = 0;
     struct line line = line_begin (&out, &style);
     line_printf (&line, "here: %.*s in run %.8s   there: %.*s in run %.8s", TEXT_ARG (all->here.host), all->here.dir.id,
@@ -335,22 +333,16 @@ static int cache_explain_show_text (const struct explanation *all)
     return cli_write_stdout (all->cli, &out);
 }
 
-int cache_explain (struct cli *cli, const struct cache_request *request)
+int cache_explain (struct cli *cli, const struct cache_request *request, struct cache_location *target)
 {
-    struct explanation all = { .cli = cli };
+    struct explanation all = { .cli = cli, .arena = &target->arena };
     struct err err = { 0 };
     const char *run = request->operands_n > 2 ? request->operands[2] : NULL;
-    int status;
     if (read_side (&all, &all.here, request->operands[0], run, &err) != 0 ||
         read_side (&all, &all.there, request->operands[1],
-                   run || strchr (request->operands[0], '@') ? run : all.here.dir.id, &err) != 0) {
-        status = cli_fail (cli, &err);
-    } else {
-        explain_all (&all);
-        status = request->json ? cache_explain_show_json (&all) : cache_explain_show_text (&all);
-        if (status == EXIT_HOLDS)
-            status = cache_explain_status_of (&all);
-    }
-    arena_release (&all.arena);
-    return status;
+                   run || strchr (request->operands[0], '@') ? run : all.here.dir.id, &err) != 0)
+        return cli_fail (cli, &err);
+    explain_all (&all);
+    int status = request->json ? cache_explain_show_json (&all) : cache_explain_show_text (&all);
+    return status == EXIT_HOLDS ? cache_explain_status_of (&all) : status;
 }

@@ -23,7 +23,7 @@ struct collection {
     struct verdict_line *lines;
     uint32_t n, removed, leftovers, failed;
     uint64_t bytes;
-    struct arena arena;
+    struct arena *arena;
 };
 
 /* ---- which may go ---- */
@@ -67,7 +67,7 @@ static int users_over (struct collection *gc, const struct catalogue_entry *entr
         over[i] = user->run;
         if (forgotten (gc->request, user->run) || collect_user_has_ended (user, why))
             continue;
-        *stays = text_format (&gc->arena, "run %.*s uses it, and that run %s (if it has ended: --forget %.8s)",
+        *stays = text_format (gc->arena, "run %.*s uses it, and that run %s (if it has ended: --forget %.8s)",
                               TEXT_ARG (text_clip (user->run, 8)), why, user->run.len >= 8 ? user->run.ptr : "RUN");
         return -1;
     }
@@ -87,12 +87,12 @@ static void cache_gc_collect (struct collection *gc, const struct catalogue_entr
 {
     struct verdict_line *line = &gc->lines[gc->n++];
     struct err err = { 0 };
-    struct text *over = arena_array (&gc->arena, entry->users.n, sizeof *over);
+    struct text *over = arena_array (gc->arena, entry->users.n, sizeof *over);
     *line = (struct verdict_line){ .entry = entry, .because = because };
     if (users_over (gc, entry, over, &line->stays) != 0)
         return;
     if (entry->leased) {
-        line->stays = text_format (&gc->arena, "run %.*s holds the lease to write it",
+        line->stays = text_format (gc->arena, "run %.*s holds the lease to write it",
                                    TEXT_ARG (text_clip (entry->run, 8)));
         return;
     }
@@ -101,7 +101,7 @@ static void cache_gc_collect (struct collection *gc, const struct catalogue_entr
                                                         entry->users.n, &line->freed, &err);
     line->removed = rc == 0;
     if (rc != 0) {
-        line->stays = text_copy (&gc->arena, text_of (err.text));
+        line->stays = text_copy (gc->arena, text_of (err.text));
         gc->failed += err.code != ERR_STATE; /* a run began to use it just now: as it should be */
         return;
     }
@@ -115,7 +115,7 @@ static int collect_left (struct collection *gc, struct err *err)
     uint32_t n = 0, removed = 0;
     if (gc->request->dry_run)
         return 0;
-    if (cache_list_families (gc->root, &gc->arena, &bundles, &n, err) != 0)
+    if (cache_list_families (gc->root, gc->arena, &bundles, &n, err) != 0)
         return -1;
     for (uint32_t i = 0; i < n; i++, gc->leftovers += removed)
         if (collect_leftovers (gc->root, bundles[i], &removed, err) != 0)
@@ -126,9 +126,9 @@ static int collect_left (struct collection *gc, struct err *err)
 static int run_gc (struct collection *gc, struct err *err)
 {
     /* Leftovers first: on a storage that is full they make the room in which the catalogue can be changed. */
-    if (catalogue_list (gc->catalogue, TEXT_LIT (""), &gc->arena, &gc->all, err) != 0 || collect_left (gc, err) != 0)
+    if (catalogue_list (gc->catalogue, TEXT_LIT (""), gc->arena, &gc->all, err) != 0 || collect_left (gc, err) != 0)
         return -1;
-    gc->lines = arena_array (&gc->arena, gc->all.n, sizeof *gc->lines);
+    gc->lines = arena_array (gc->arena, gc->all.n, sizeof *gc->lines);
     for (uint32_t i = 0; i < gc->all.n; i++) {
         const char *because = why_it_goes (gc, i);
         if (because)
@@ -153,10 +153,10 @@ static int cache_gc_show_json (const struct collection *gc)
             json_object_set_new (object, "stays", escaped_json (line->stays));
         json_array_append_new (line->removed ? removed : kept, object);
     }
-    return cache_print_json (gc->cli, "sliceup.cache-gc/1",
-                             json_pack ("{s:s, s:b, s:I, s:i, s:o, s:o}", "root", gc->root, "dry_run",
-                                        gc->request->dry_run, "bytes", (json_int_t) gc->bytes, "leftovers",
-                                        (int) gc->leftovers, "removed", removed, "kept", kept));
+    return cli_print_json (gc->cli, "sliceup.cache-gc/1",
+                           json_pack ("{s:s, s:b, s:I, s:i, s:o, s:o}", "root", gc->root, "dry_run",
+                                      gc->request->dry_run, "bytes", (json_int_t) gc->bytes, "leftovers",
+                                      (int) gc->leftovers, "removed", removed, "kept", kept));
 }
 
 static void cache_gc_add_line (const struct collection *gc, const struct verdict_line *what, const struct style *style,
@@ -181,7 +181,7 @@ static int cache_gc_show_text (const struct collection *gc)
     char size[SIZE_TEXT_BYTES];
     struct style style = cli_detect_style (gc->cli);
     struct buf out;
-    buf_init (&out, CACHE_ANSWER_MAX_BYTES);
+    buf_init (&out, CLI_ANSWER_MAX_BYTES);
     style.columns = 0;
     for (uint32_t i = 0; i < gc->n; i++)
         cache_gc_add_line (gc, &gc->lines[i], &style, &out);
@@ -203,36 +203,24 @@ static int check_forget (const struct cache_request *request, struct err *err)
     return 0;
 }
 
-static int gc_root (struct cli *cli, const struct cache_request *request, const char *root, struct err *err)
+int cache_gc (struct cli *cli, const struct cache_request *request, struct cache_location *target)
 {
-    struct collection gc = { .cli = cli, .request = request, .root = root };
-    int status;
-    /* Looked first: collecting must not make a catalogue where none is. */
-    struct catalogue *there = catalogue_open_read_only (root, err);
-    if (!there)
-        return cli_fail (cli, err);
-    catalogue_close (there);
-    gc.catalogue = catalogue_open (root, err);
-    if (!gc.catalogue)
-        return cli_fail (cli, err);
-    int rc = run_gc (&gc, err);
-    catalogue_close (gc.catalogue);
-    status = request->json ? cache_gc_show_json (&gc) : cache_gc_show_text (&gc);
-    if (rc != 0)
-        status = cli_fail (cli, err);
-    arena_release (&gc.arena);
-    return status == EXIT_HOLDS && gc.failed ? EXIT_COULD_NOT : status;
-}
-
-int cache_gc (struct cli *cli, const struct cache_request *request)
-{
-    struct cache_location target;
+    struct collection gc = { .cli = cli, .request = request, .root = target->root, .arena = &target->arena };
     struct err err = { 0 };
     if (check_forget (request, &err) != 0)
         return cli_fail (cli, &err);
-    int status = cache_location_find (cli, request, false, &target);
-    if (status == EXIT_HOLDS)
-        status = gc_root (cli, request, target.root, &err);
-    cache_location_release (&target);
-    return status;
+    /* Looked first: collecting must not make a catalogue where none is. */
+    struct catalogue *there = catalogue_open_read_only (gc.root, &err);
+    if (!there)
+        return cli_fail (cli, &err);
+    catalogue_close (there);
+    gc.catalogue = catalogue_open (gc.root, &err);
+    if (!gc.catalogue)
+        return cli_fail (cli, &err);
+    int rc = run_gc (&gc, &err);
+    catalogue_close (gc.catalogue);
+    int status = request->json ? cache_gc_show_json (&gc) : cache_gc_show_text (&gc);
+    if (rc != 0)
+        status = cli_fail (cli, &err);
+    return status == EXIT_HOLDS && gc.failed ? EXIT_COULD_NOT : status;
 }

@@ -12,15 +12,11 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum {
-    TOKEN_COLUMNS = 10,
-    STATE_COLUMNS = 11,
-    SIZE_COLUMNS = 11,
-    ENTRIES_COLUMNS = 9,
-    RUNGS_COLUMNS = 26,
-    WRITER_COLUMNS = 14,
-    RUN_COLUMNS = 10,
-    WHEN_COLUMNS = 13
+enum { OF_TOKEN, OF_STATE, OF_SIZE, OF_ENTRIES, OF_RUNGS, OF_WRITER, OF_RUN, OF_TIME, COLUMNS_N };
+static const struct line_column columns[COLUMNS_N] = {
+    [OF_TOKEN] = { "number", 10 },   [OF_STATE] = { "state", 11 },    [OF_SIZE] = { "size", 11 },
+    [OF_ENTRIES] = { "entries", 9 }, [OF_RUNGS] = { "covers", 26 },   [OF_WRITER] = { "writer", 14 },
+    [OF_RUN] = { "run", 10 },        [OF_TIME] = { "handed out", 0 },
 };
 
 /* One generation, as the catalogue and the folder have it. */
@@ -48,7 +44,7 @@ struct listing {
     struct ls_family *families; /* by bundle */
     uint32_t families_n;
     uint32_t nameless; /* generations that lie there, and no catalogue knows of their bundle */
-    struct arena arena;
+    struct arena *arena;
     uint64_t now_ms;
 };
 
@@ -83,7 +79,7 @@ static struct ls_family *add_ls_family (struct listing *list, struct text bundle
 static void take_folders (struct listing *list, const struct text *bundles, uint32_t n)
 {
     list->families_n = 0;
-    list->families = arena_array (&list->arena, list->all.n + n, sizeof *list->families);
+    list->families = arena_array (list->arena, list->all.n + n, sizeof *list->families);
     for (uint32_t i = 0; i < list->all.n; i++) {
         struct text bundle = list->all.items[i].bundle;
         bool same = i > 0 && text_equal (bundle, list->all.items[i - 1].bundle);
@@ -104,21 +100,21 @@ static int cache_ls_look_at (struct listing *list, struct ls_family *family, str
 {
     struct generation_stat *stored = NULL;
     uint32_t n = 0;
-    struct text path = text_format (&list->arena, "%s/%.*s", list->root, TEXT_ARG (family->bundle));
-    if ((family->n || !list->all.n) && audit_list_generations (path, &list->arena, &stored, &n, err) != 0)
+    struct text path = text_format (list->arena, "%s/%.*s", list->root, TEXT_ARG (family->bundle));
+    if ((family->n || !list->all.n) && audit_list_generations (path, list->arena, &stored, &n, err) != 0)
         return -1;
     if (family->n)
         take_stored (list, family->first, stored, n);
     list->nameless += family->n ? 0 : n;
-    return cache_list_per_host (list->root, family->bundle, &list->arena, &family->own, &family->own_n, err);
+    return cache_list_per_host (list->root, family->bundle, list->arena, &family->own, &family->own_n, err);
 }
 
 static int cache_ls_look (struct listing *list, struct err *err)
 {
     struct text *bundles = NULL;
     uint32_t n = 0, kept = 0;
-    list->rows = arena_array (&list->arena, list->all.n, sizeof *list->rows);
-    if (cache_list_families (list->root, &list->arena, &bundles, &n, err) != 0)
+    list->rows = arena_array (list->arena, list->all.n, sizeof *list->rows);
+    if (cache_list_families (list->root, list->arena, &bundles, &n, err) != 0)
         return -1;
     take_folders (list, bundles, n);
     for (uint32_t i = 0; i < list->families_n; i++) {
@@ -156,7 +152,7 @@ static json_t *row_json (struct listing *list, const struct row *row)
                       "handed_out", time_json (entry->wall_ms), "bytes", (json_int_t) row->bytes, "lies_there",
                       row->lies, "entries", (json_int_t) row->entries, "sha256", text_or_null_json (published->sha256),
                       "from_run", text_or_null_json (published->from_run), "writer",
-                      sealed ? escaped_json (cache_writer_name (list->cli->home, entry, &list->arena)) : json_null (),
+                      sealed ? escaped_json (cache_writer_name (list->cli->home, entry, list->arena)) : json_null (),
                       "covers", texts_json (published->covers.items, published->covers.n), "users", users_json (entry),
                       "compile_ms", number_or_null_json (published->compile_ms));
 }
@@ -181,17 +177,12 @@ static int cache_ls_show_json (struct listing *list)
     json_t *bundles = json_array ();
     for (uint32_t i = 0; i < list->families_n; i++)
         json_array_append_new (bundles, ls_family_json (list, &list->families[i]));
-    return cache_print_json (
+    return cli_print_json (
         list->cli, "sliceup.cache-ls/1",
         json_pack ("{s:s, s:s, s:o}", "root", list->root, "storage", list->storage, "bundles", bundles));
 }
 
 /* ---- text ---- */
-
-static void add_cell (struct line *line, struct text text, uint32_t columns)
-{
-    line_cell (line, text, columns > STYLE_COLUMNS_MIN ? columns - 1 : 0, columns);
-}
 
 static enum paint paint_of (const struct catalogue_entry *entry)
 {
@@ -239,24 +230,24 @@ static void add_numbers (struct listing *list, struct line *line, const struct r
     const struct catalogue_entry *entry = row->entry;
     bool sealed = entry->published.token != 0;
     uint64_t age_ms = list->now_ms > entry->wall_ms ? list->now_ms - entry->wall_ms : 0;
-    struct text rungs = sealed ? cache_covered_rungs (&entry->published, &list->arena) : TEXT_LIT ("-");
-    struct text writer = sealed ? cache_writer_name (list->cli->home, entry, &list->arena) : TEXT_LIT ("-");
-    add_cell (line, text_of (size_print (row->bytes, size)), SIZE_COLUMNS);
-    add_cell (line, text_format (&list->arena, "%u", row->entries), ENTRIES_COLUMNS);
-    add_cell (line, rungs, RUNGS_COLUMNS);
-    add_cell (line, writer, WRITER_COLUMNS);
-    add_cell (line, text_clip (sealed ? entry->published.from_run : entry->run, 8), RUN_COLUMNS);
+    struct text rungs = sealed ? cache_covered_rungs (&entry->published, list->arena) : TEXT_LIT ("-");
+    struct text writer = sealed ? cache_writer_name (list->cli->home, entry, list->arena) : TEXT_LIT ("-");
+    line_column (line, &columns[OF_SIZE], text_of (size_print (row->bytes, size)));
+    line_column (line, &columns[OF_ENTRIES], text_format (list->arena, "%u", row->entries));
+    line_column (line, &columns[OF_RUNGS], rungs);
+    line_column (line, &columns[OF_WRITER], writer);
+    line_column (line, &columns[OF_RUN], text_clip (sealed ? entry->published.from_run : entry->run, 8));
     line_printf (line, "%s ago", duration_print (age_ms, span));
 }
 
 /* On a line of its own: a terminal's width is used up by then. */
 static void add_users (struct listing *list, const struct row *row, const struct style *style, struct buf *out)
 {
-    struct text words = used_by (row->entry, &list->arena);
+    struct text words = used_by (row->entry, list->arena);
     if (words.len == 0)
         return;
     struct line line = line_begin (out, style);
-    line_pad (&line, 2 + TOKEN_COLUMNS);
+    line_pad (&line, 2 + columns[OF_TOKEN].columns);
     line_text (&line, words);
     line_end (&line);
 }
@@ -265,12 +256,13 @@ static void cache_ls_add_row (struct listing *list, uint32_t at, uint32_t n, con
 {
     struct line line = line_begin (out, style);
     const struct row *row = &list->rows[at];
-    struct text last = n > 1 ? text_format (&list->arena, "-%" PRIu64, list->rows[at + n - 1].entry->token)
+    struct text last = n > 1 ? text_format (list->arena, "-%" PRIu64, list->rows[at + n - 1].entry->token)
                              : TEXT_LIT ("");
     line_puts (&line, "  ");
-    add_cell (&line, text_format (&list->arena, "%" PRIu64 "%.*s", row->entry->token, TEXT_ARG (last)), TOKEN_COLUMNS);
+    line_column (&line, &columns[OF_TOKEN],
+                 text_format (list->arena, "%" PRIu64 "%.*s", row->entry->token, TEXT_ARG (last)));
     line_paint (&line, paint_of (row->entry));
-    add_cell (&line, text_of (enum_name_of (&generation_state_names, row->entry->state)), STATE_COLUMNS);
+    line_column (&line, &columns[OF_STATE], text_of (enum_name_of (&generation_state_names, row->entry->state)));
     line_paint (&line, PAINT_NONE);
     if (!row->lies && row->entry->state == GENERATION_ABANDONED)
         line_puts (&line, n > 1 ? "no files of these generations exist" : "no files of this generation exist");
@@ -281,22 +273,6 @@ static void cache_ls_add_row (struct listing *list, uint32_t at, uint32_t n, con
     line_end (&line);
     if (n == 1)
         add_users (list, row, style, out);
-}
-
-static void cache_ls_add_head (const struct style *style, struct buf *out)
-{
-    static const struct {
-        const char *word;
-        uint32_t columns;
-    } heads[] = { { "number", TOKEN_COLUMNS },    { "state", STATE_COLUMNS },    { "size", SIZE_COLUMNS },
-                  { "entries", ENTRIES_COLUMNS }, { "covers", RUNGS_COLUMNS },   { "writer", WRITER_COLUMNS },
-                  { "run", RUN_COLUMNS },         { "handed out", WHEN_COLUMNS } };
-    struct line line = line_begin (out, style);
-    line_paint (&line, PAINT_FAINT);
-    line_puts (&line, "  ");
-    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
-        add_cell (&line, text_of (heads[i].word), heads[i].columns);
-    line_end (&line);
 }
 
 static void add_bundle (struct text bundle, const struct style *style, struct buf *out)
@@ -318,10 +294,10 @@ static void add_own (const struct host_cache *own, struct arena *arena, const st
     char size[SIZE_TEXT_BYTES];
     struct line line = line_begin (out, style);
     line_puts (&line, "  ");
-    add_cell (&line, TEXT_LIT ("-"), TOKEN_COLUMNS);
-    add_cell (&line, TEXT_LIT ("per-host"), STATE_COLUMNS);
-    add_cell (&line, own->closed ? TEXT_LIT ("?") : text_of (size_print (own->bytes, size)), SIZE_COLUMNS);
-    add_cell (&line, own->closed ? TEXT_LIT ("?") : text_format (arena, "%u", own->entries), ENTRIES_COLUMNS);
+    line_column (&line, &columns[OF_TOKEN], TEXT_LIT ("-"));
+    line_column (&line, &columns[OF_STATE], TEXT_LIT ("per-host"));
+    line_column (&line, &columns[OF_SIZE], own->closed ? TEXT_LIT ("?") : text_of (size_print (own->bytes, size)));
+    line_column (&line, &columns[OF_ENTRIES], own->closed ? TEXT_LIT ("?") : text_format (arena, "%u", own->entries));
     line_text (&line, text_format (arena, "host-%.*s: used by this host only%s", TEXT_ARG (own->host),
                                    own->closed ? "; this user may not read it" : ""));
     line_end (&line);
@@ -351,20 +327,20 @@ static void add_ls_family_text (struct listing *list, const struct ls_family *fa
                                 struct buf *out)
 {
     add_bundle (family->bundle, style, out);
-    cache_ls_add_head (style, out);
+    line_print_heads (out, style, "  ", columns, COLUMNS_N);
     for (uint32_t i = 0, n; i < family->n; i += n) {
         n = cache_ls_alike (list, family->first + i);
         cache_ls_add_row (list, family->first + i, n, style, out);
     }
     for (uint32_t i = 0; i < family->own_n; i++)
-        add_own (&family->own[i], &list->arena, style, out);
+        add_own (&family->own[i], list->arena, style, out);
 }
 
 static int cache_ls_show_text (struct listing *list)
 {
     struct style style = cli_detect_style (list->cli);
     struct buf out;
-    buf_init (&out, CACHE_ANSWER_MAX_BYTES);
+    buf_init (&out, CLI_ANSWER_MAX_BYTES);
     add_title (list, &style, &out);
     if (list->families_n == 0)
         buf_puts (&out, "this cache is empty\n");
@@ -379,7 +355,7 @@ static int cache_ls_show_text (struct listing *list)
 static bool needs_no_catalogue (struct listing *list)
 {
     struct stat st;
-    const char *path = text_format (&list->arena, "%s/catalogue.db", list->root).ptr;
+    const char *path = text_format (list->arena, "%s/catalogue.db", list->root).ptr;
     return lstat (path, &st) != 0 && errno == ENOENT && storage_id (list->root, false, list->storage, NULL) == 0 &&
            cache_ls_look (list, NULL) == 0 && list->families_n && !list->nameless;
 }
@@ -391,25 +367,18 @@ static int list_root (struct listing *list, struct err *err)
     struct catalogue *catalogue = catalogue_open_read_only (list->root, err);
     if (!catalogue)
         return -1;
-    int rc = catalogue_list (catalogue, TEXT_LIT (""), &list->arena, &list->all, err);
+    int rc = catalogue_list (catalogue, TEXT_LIT (""), list->arena, &list->all, err);
     catalogue_close (catalogue);
     if (rc == 0)
         rc = storage_id (list->root, false, list->storage, err);
     return rc == 0 ? cache_ls_look (list, err) : -1;
 }
 
-int cache_ls (struct cli *cli, const struct cache_request *request)
+int cache_ls (struct cli *cli, const struct cache_request *request, struct cache_location *target)
 {
-    struct cache_location target;
+    struct listing list = { .cli = cli, .root = target->root, .arena = &target->arena, .now_ms = clock_wall_ms () };
     struct err err = { 0 };
-    int status = cache_location_find (cli, request, false, &target);
-    if (status == EXIT_HOLDS) {
-        struct listing list = { .cli = cli, .root = target.root, .now_ms = clock_wall_ms () };
-        status = list_root (&list, &err) != 0 ? cli_fail (cli, &err)
-                 : request->json              ? cache_ls_show_json (&list)
-                                              : cache_ls_show_text (&list);
-        arena_release (&list.arena);
-    }
-    cache_location_release (&target);
-    return status;
+    if (list_root (&list, &err) != 0)
+        return cli_fail (cli, &err);
+    return request->json ? cache_ls_show_json (&list) : cache_ls_show_text (&list);
 }

@@ -220,11 +220,6 @@ int cache_location_check_owners (const struct cache_location *target, struct tex
     return rc;
 }
 
-void cache_location_release (struct cache_location *target)
-{
-    arena_release (&target->arena);
-}
-
 /* ---- words ---- */
 
 /* "tiny:5f2a...": the rung's id ends at the last ':' (core/state.c). */
@@ -249,13 +244,4 @@ struct text cache_covered_rungs (const struct fact_generation *generation, struc
             buf_printf (&out, "%s%.*s", out.len ? ", " : "", TEXT_ARG (rung));
     }
     return buf_finish (&out, arena);
-}
-
-int cache_print_json (const struct cli *cli, const char *schema, json_t *json)
-{
-    struct buf out;
-    buf_init (&out, CACHE_ANSWER_MAX_BYTES);
-    json_object_set_new (json, "schema", json_string (schema));
-    json_print_release (json, JSON_INDENT (2) | JSON_ENSURE_ASCII, &out);
-    return cli_write_stdout (cli, &out);
 }

@@ -76,12 +76,12 @@ static int say_exported (const struct cli *cli, const struct cache_request *requ
     char size[SIZE_TEXT_BYTES], shown[SHOWN_BYTES];
     const char *folder = request->operands[1];
     if (request->json)
-        return cache_print_json (cli, "sliceup.cache-export/1",
-                                 json_pack ("{s:I, s:o, s:o, s:i, s:I, s:o}", "generation",
-                                            (json_int_t) generation->token, "bundle", escaped_json (generation->bundle),
-                                            "sha256", escaped_json (generation->sha256), "entries",
-                                            (int) generation->entries, "bytes", (json_int_t) generation->bytes,
-                                            "folder", escaped_json (text_of (folder))));
+        return cli_print_json (cli, "sliceup.cache-export/1",
+                               json_pack ("{s:I, s:o, s:o, s:i, s:I, s:o}", "generation",
+                                          (json_int_t) generation->token, "bundle", escaped_json (generation->bundle),
+                                          "sha256", escaped_json (generation->sha256), "entries",
+                                          (int) generation->entries, "bytes", (json_int_t) generation->bytes, "folder",
+                                          escaped_json (text_of (folder))));
     printf ("exported generation %" PRIu64 " of %.*s to %s: %u entries, %s, manifest sha256 %.*s\n", generation->token,
             TEXT_ARG (generation->bundle), shown_path (folder, shown), generation->entries,
             size_print (generation->bytes, size), TEXT_ARG (generation->sha256));
@@ -122,27 +122,14 @@ static int export_from (struct cli *cli, const struct cache_request *request, co
     return say_exported (cli, request, &entry->published);
 }
 
-static int export(struct cli *cli, const struct cache_request *request, const struct cache_location *target,
-                  struct arena *arena)
+int cache_export (struct cli *cli, const struct cache_request *request, struct cache_location *target)
 {
     struct err err = { 0 };
     struct catalogue *catalogue = catalogue_open_read_only (target->root, &err);
     if (!catalogue)
         return cli_fail (cli, &err);
-    int status = export_from (cli, request, target, catalogue, arena);
+    int status = export_from (cli, request, target, catalogue, &target->arena);
     catalogue_close (catalogue);
-    return status;
-}
-
-int cache_export (struct cli *cli, const struct cache_request *request)
-{
-    struct cache_location target;
-    struct arena arena = { 0 };
-    int status = cache_location_find (cli, request, false, &target);
-    if (status == EXIT_HOLDS)
-        status = export(cli, request, &target, &arena);
-    arena_release (&arena);
-    cache_location_release (&target);
     return status;
 }
 
@@ -246,11 +233,11 @@ static int say_imported (const struct cli *cli, const struct cache_request *requ
 {
     char size[SIZE_TEXT_BYTES], shown[SHOWN_BYTES];
     if (request->json)
-        return cache_print_json (cli, "sliceup.cache-import/1",
-                                 json_pack ("{s:I, s:b, s:o, s:o, s:i, s:I, s:s}", "generation", (json_int_t) token,
-                                            "was_here_before", before, "bundle", escaped_json (claim->bundle), "sha256",
-                                            escaped_json (claim->sha256), "entries", (int) claim->entries, "bytes",
-                                            (json_int_t) claim->bytes, "root", target->root));
+        return cli_print_json (cli, "sliceup.cache-import/1",
+                               json_pack ("{s:I, s:b, s:o, s:o, s:i, s:I, s:s}", "generation", (json_int_t) token,
+                                          "was_here_before", before, "bundle", escaped_json (claim->bundle), "sha256",
+                                          escaped_json (claim->sha256), "entries", (int) claim->entries, "bytes",
+                                          (json_int_t) claim->bytes, "root", target->root));
     if (before)
         printf ("%s already has this generation, as generation %" PRIu64 " of %.*s: nothing was imported\n",
                 shown_path (target->root, shown), token, TEXT_ARG (claim->bundle));
@@ -261,9 +248,9 @@ static int say_imported (const struct cli *cli, const struct cache_request *requ
     return EXIT_HOLDS;
 }
 
-static int import (struct cli *cli, const struct cache_request *request, const struct cache_location *target,
-                   struct arena *arena)
+int cache_import (struct cli *cli, const struct cache_request *request, struct cache_location *target)
 {
+    struct arena *arena = &target->arena;
     struct fact_generation claim = { 0 }, newest = { 0 };
     struct err err = { 0 };
     uint64_t token = 0;
@@ -284,17 +271,4 @@ static int import (struct cli *cli, const struct cache_request *request, const s
         return known ? transfer_failed (cli, &err) : cli_fail (cli, &err);
     say_newest (cli, &newest, &claim, token, before, arena);
     return say_imported (cli, request, target, &claim, token, before);
-}
-
-int cache_import (struct cli *cli, const struct cache_request *request)
-{
-    struct cache_location target;
-    struct arena arena = { 0 };
-    umask (022); /* what is made below the root is for workers of other users, too, as when a worker makes it */
-    int status = cache_location_find (cli, request, true, &target);
-    if (status == EXIT_HOLDS)
-        status = import (cli, request, &target, &arena);
-    arena_release (&arena);
-    cache_location_release (&target);
-    return status;
 }

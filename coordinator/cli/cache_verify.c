@@ -17,7 +17,7 @@ struct verification {
     const struct cache_location *target;
     char storage[STORAGE_ID_BYTES];
     struct cache_audit_result looked;
-    struct arena arena;
+    struct arena *arena;
     uint64_t sent_ms;
 };
 
@@ -51,7 +51,7 @@ static void cache_verify_on_fact (void *owner, const struct fact *fact)
 static void add_other (struct verification *run, struct text host, struct text storage)
 {
     struct cache_audit_result *looked = &run->looked;
-    struct cache_audit_finding *items = arena_array (&run->arena, looked->found.n + 1, sizeof *items);
+    struct cache_audit_finding *items = arena_array (run->arena, looked->found.n + 1, sizeof *items);
     if (looked->found.n)
         memcpy (items, looked->found.items, looked->found.n * sizeof *items);
     items[looked->found.n++] = (struct cache_audit_finding){
@@ -59,7 +59,7 @@ static void add_other (struct verification *run, struct text host, struct text s
         .found.finding = { .kind = FINDING_NOT_SAME_STORAGE,
                            .path = TEXT_LIT ("storage"),
                            .detail = text_format (
-                               &run->arena,
+                               run->arena,
                                "host %.*s sees storage %.*s under this path, but this machine sees %s there",
                                TEXT_ARG (host), TEXT_ARG (storage), run->storage) }
     };
@@ -69,10 +69,10 @@ static void add_other (struct verification *run, struct text host, struct text s
 static int compare_hosts (struct verification *run, struct err *err)
 {
     const struct plan *plan = &run->target->plan;
-    struct views views = { .n = plan->hosts.n, .arena = &run->arena };
+    struct views views = { .n = plan->hosts.n, .arena = run->arena };
     if (run->target->dir.id[0] == '\0')
         return 0;
-    views.storage = arena_array (&run->arena, views.n, sizeof *views.storage);
+    views.storage = arena_array (run->arena, views.n, sizeof *views.storage);
     if (run_facts_each (&run->target->dir, cache_verify_on_fact, &views, err) != 0)
         return -1;
     for (uint32_t i = 0; i < views.n; i++)
@@ -107,7 +107,7 @@ static struct catalogue *open_catalogue (const char *root, struct err *err)
 
 static int cache_verify_look (struct verification *run, struct err *err)
 {
-    uint64_t *tokens = arena_array (&run->arena, run->request->operands_n, sizeof *tokens);
+    uint64_t *tokens = arena_array (run->arena, run->request->operands_n, sizeof *tokens);
     if (take_tokens (run, tokens, err) != 0 || storage_id (run->target->root, false, run->storage, err) != 0)
         return -1;
     struct catalogue *catalogue = open_catalogue (run->target->root, err);
@@ -121,7 +121,7 @@ static int cache_verify_look (struct verification *run, struct err *err)
                                          .tokens_n = run->request->operands_n,
                                          .progress = on_progress,
                                          .owner = run };
-    int rc = cache_audit (&audit, &run->arena, &run->looked, err);
+    int rc = cache_audit (&audit, run->arena, &run->looked, err);
     catalogue_close (catalogue);
     return rc == 0 ? compare_hosts (run, err) : -1;
 }
@@ -148,11 +148,11 @@ static int cache_verify_show_json (const struct verification *run)
                                json_pack ("{s:o, s:I, s:o}", "bundle", escaped_json (problem->bundle), "generation",
                                           (json_int_t) problem->token, "why", escaped_json (problem->why)));
     }
-    return cache_print_json (run->cli, "sliceup.cache-verify/1",
-                             json_pack ("{s:s, s:s, s:b, s:i, s:I, s:o, s:o}", "root", run->target->root, "storage",
-                                        run->storage, "every_byte", !run->request->quick, "generations",
-                                        (int) looked->generations, "bytes", (json_int_t) looked->bytes, "findings",
-                                        found, "problems", problems));
+    return cli_print_json (run->cli, "sliceup.cache-verify/1",
+                           json_pack ("{s:s, s:s, s:b, s:i, s:I, s:o, s:o}", "root", run->target->root, "storage",
+                                      run->storage, "every_byte", !run->request->quick, "generations",
+                                      (int) looked->generations, "bytes", (json_int_t) looked->bytes, "findings", found,
+                                      "problems", problems));
 }
 
 /* ---- text ---- */
@@ -190,7 +190,7 @@ static int cache_verify_show_text (const struct verification *run)
     struct style style = cli_detect_style (run->cli);
     const struct cache_audit_result *looked = &run->looked;
     struct buf out;
-    buf_init (&out, CACHE_ANSWER_MAX_BYTES);
+    buf_init (&out, CLI_ANSWER_MAX_BYTES);
     style.columns = 0; /* findings are for tickets: never cut */
     for (uint32_t i = 0; i < looked->found.n; i++)
         add_found (&out, &style, &looked->found.items[i]);
@@ -208,20 +208,16 @@ static int cache_verify_show_text (const struct verification *run)
     return cli_write_stdout (run->cli, &out);
 }
 
-int cache_verify (struct cli *cli, const struct cache_request *request)
+int cache_verify (struct cli *cli, const struct cache_request *request, struct cache_location *target)
 {
-    struct cache_location target;
+    struct verification run = {
+        .cli = cli, .request = request, .target = target, .arena = &target->arena, .sent_ms = clock_boot_ms ()
+    };
     struct err err = { 0 };
-    int status = cache_location_find (cli, request, false, &target);
-    if (status == EXIT_HOLDS) {
-        struct verification run = { .cli = cli, .request = request, .target = &target, .sent_ms = clock_boot_ms () };
-        status = cache_verify_look (&run, &err) != 0 ? cli_fail (cli, &err)
-                 : request->json                     ? cache_verify_show_json (&run)
-                                                     : cache_verify_show_text (&run);
-        if (err.code == ERR_NONE && status == EXIT_HOLDS)
-            status = run.looked.found.n ? EXIT_CACHE : run.looked.problems.n ? EXIT_COULD_NOT : EXIT_HOLDS;
-        arena_release (&run.arena);
-    }
-    cache_location_release (&target);
-    return status;
+    if (cache_verify_look (&run, &err) != 0)
+        return cli_fail (cli, &err);
+    int status = request->json ? cache_verify_show_json (&run) : cache_verify_show_text (&run);
+    if (status != EXIT_HOLDS)
+        return status;
+    return run.looked.found.n ? EXIT_CACHE : run.looked.problems.n ? EXIT_COULD_NOT : EXIT_HOLDS;
 }

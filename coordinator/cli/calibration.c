@@ -15,8 +15,7 @@ enum {
     RUNG_COLUMNS = 18,
     CAUSE_COLUMNS = 240,
     RUN_COLUMNS = 8,
-    LAUNCHES_SHOWN_MAX = 10000,
-    ANSWER_MAX_BYTES = 256 << 20
+    LAUNCHES_SHOWN_MAX = 10000
 };
 
 enum { CALIBRATION_HISTORY = CLI_OWN, CALIBRATION_FORGET };
@@ -125,14 +124,7 @@ static json_t *json_launch (const struct measure_list *all, uint32_t at)
     return launch;
 }
 
-static int print_json (const struct cli *cli, json_t *answer)
-{
-    struct buf out;
-    buf_init (&out, ANSWER_MAX_BYTES);
-    json_object_set_new (answer, "schema", json_string ("sliceup.calibration/3"));
-    json_print_release (answer, JSON_INDENT (2) | JSON_ENSURE_ASCII, &out);
-    return cli_write_stdout (cli, &out);
-}
+static const char schema[] = "sliceup.calibration/3";
 
 static int calibration_show_json (const struct cli *cli, const struct question *question,
                                   const struct measure_list *all)
@@ -141,7 +133,7 @@ static int calibration_show_json (const struct cli *cli, const struct question *
     for (uint32_t i = 0; i < all->n; i++)
         if (asked_for (question, &all->items[i]) && (question->history || is_latest (all, i)))
             json_array_append_new (list, json_launch (all, i));
-    return print_json (cli, json_pack ("{s:o}", "launches", list));
+    return cli_print_json (cli, schema, json_pack ("{s:o}", "launches", list));
 }
 
 static void calibration_show_text (const struct question *question, const struct measure_list *all)
@@ -168,7 +160,7 @@ static int forget (struct cli *cli, const char *signature, bool json)
     if (calibration_forget (cli->home, text_of (signature), &n, &err) < 0)
         return cli_fail (cli, &err);
     if (json) {
-        int status = print_json (cli, json_pack ("{s:i}", "forgotten", (int) n));
+        int status = cli_print_json (cli, schema, json_pack ("{s:i}", "forgotten", (int) n));
         return status == EXIT_HOLDS && n == 0 ? EXIT_BROKEN : status;
     }
     if (n == 0) {

@@ -13,6 +13,7 @@
 #include "common/io/log.h"
 #include "coordinator/cli/arguments.h"
 #include "coordinator/view/line.h"
+#include "coordinator/view/record_json.h"
 
 enum {
     EXIT_HOLDS = 0,
@@ -23,6 +24,8 @@ enum {
     EXIT_DAMAGED = 5,
     EXIT_CANCELLED = 130
 };
+
+enum { CLI_ANSWER_MAX_BYTES = 256 << 20 };
 
 struct cli {
     const char *home;       /* SLICEUP_HOME, absolute; exists */
@@ -44,6 +47,8 @@ struct style cli_detect_style (const struct cli *cli);
 /* Writes `bytes` to standard output, and releases them: EXIT_HOLDS, or what to leave with. That it could
  * not be written is told once, by cli_main; a reader that left is no failure. */
 int cli_write_stdout (const struct cli *cli, struct buf *bytes);
+/* The same of an object, which gets the member `schema` and is released. */
+int cli_print_json (const struct cli *cli, const char *schema, json_t *json);
 /* Nobody reads standard output any more (| head): nothing more is to be said there, and nothing went wrong. */
 bool cli_reader_left (void);
 

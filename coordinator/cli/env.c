@@ -188,7 +188,7 @@ static int print_json (const struct listing *list)
         if (!object || json_array_append_new (array, object) != 0)
             mem_exit_exhausted (0);
     }
-    return cache_print_json (list->cli, "sliceup.environments/1", json_pack ("{s:o}", "environments", array));
+    return cli_print_json (list->cli, "sliceup.environments/1", json_pack ("{s:o}", "environments", array));
 }
 
 static void add_used (struct line *line, const struct environment *one, uint64_t now_ms)

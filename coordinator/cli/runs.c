@@ -23,7 +23,12 @@
 
 static const struct cli_command runs_prune_command;
 
-enum { LIST_MAX_BYTES = 64 << 20, SLICE_COLUMNS = 18, OUTCOME_COLUMNS = 15, RUNG_COLUMNS = 36, SPAN_COLUMNS = 12 };
+enum { LIST_MAX_BYTES = 64 << 20 };
+enum { OF_RUN, OF_SLICE, OF_OUTCOME, OF_RUNG, OF_SPAN, OF_TIME, COLUMNS_N };
+static const struct line_column columns[COLUMNS_N] = {
+    [OF_RUN] = { "run", 10 },           [OF_SLICE] = { "slice", 18 }, [OF_OUTCOME] = { "outcome", 15 },
+    [OF_RUNG] = { "rung reached", 36 }, [OF_SPAN] = { "took", 12 },   [OF_TIME] = { "begun", 0 },
+};
 
 enum { RUNS_LIMIT = CLI_OWN };
 
@@ -137,11 +142,6 @@ static void list_json (struct listing *listing, const struct listed *run)
 
 /* ---- text ---- */
 
-static void add_cell (struct line *line, struct text text, uint32_t columns)
-{
-    line_cell (line, text, columns - 1, columns);
-}
-
 /* With --keep-going, whatever failed, also at the last rung. */
 static bool went_to_the_top (const struct board *board)
 {
@@ -166,7 +166,7 @@ static void add_reached (struct line *line, const struct board *board)
     else
         snprintf (words, sizeof (words), "%.*s (%d of %u)", TEXT_ARG (board_rung_id (board, (uint32_t) reached)),
                   reached + 1, board->plan.rungs.n);
-    add_cell (line, text_of (words), RUNG_COLUMNS);
+    line_column (line, &columns[OF_RUNG], text_of (words));
 }
 
 static enum paint paint_of (const struct listed *run)
@@ -181,30 +181,17 @@ static void list_text (struct listing *listing, const struct listed *run)
     char span[DURATION_TEXT_BYTES];
     struct line line = line_begin (&listing->out, &listing->style);
     line_printf (&line, "%.8s  ", run->dir->id);
-    add_cell (&line, run->board->opened ? run->board->plan.slice : TEXT_LIT ("?"), SLICE_COLUMNS);
+    line_column (&line, &columns[OF_SLICE], run->board->opened ? run->board->plan.slice : TEXT_LIT ("?"));
     line_paint (&line, paint_of (run));
-    add_cell (&line, text_of (runs_word_of (run)), OUTCOME_COLUMNS);
+    line_column (&line, &columns[OF_OUTCOME], text_of (runs_word_of (run)));
     line_paint (&line, PAINT_NONE);
     if (run->err.code) {
         line_text (&line, text_of (run->err.text));
     } else {
         add_reached (&line, run->board);
-        add_cell (&line, text_of (duration_print (lasted_ms (listing, run), span)), SPAN_COLUMNS);
+        line_column (&line, &columns[OF_SPAN], text_of (duration_print (lasted_ms (listing, run), span)));
         line_printf (&line, "%s ago", duration_print (age_ms (listing, run), span));
     }
-    line_end (&line);
-}
-
-static void head_text (struct listing *listing)
-{
-    struct line line = line_begin (&listing->out, &listing->style);
-    line_paint (&line, PAINT_FAINT);
-    line_puts (&line, "run       ");
-    add_cell (&line, TEXT_LIT ("slice"), SLICE_COLUMNS);
-    add_cell (&line, TEXT_LIT ("outcome"), OUTCOME_COLUMNS);
-    add_cell (&line, TEXT_LIT ("rung reached"), RUNG_COLUMNS);
-    add_cell (&line, TEXT_LIT ("took"), SPAN_COLUMNS);
-    line_puts (&line, "begun");
     line_end (&line);
 }
 
@@ -219,7 +206,7 @@ static int list_run (void *owner, const struct run_dir *dir, uint64_t created_ms
         list_json (listing, &run);
     } else {
         if (listing->n == 0)
-            head_text (listing);
+            line_print_heads (&listing->out, &listing->style, "", columns, COLUMNS_N);
         list_text (listing, &run);
     }
     board_destroy (run.board);

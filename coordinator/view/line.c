@@ -131,6 +131,22 @@ void line_cell (struct line *line, struct text text, uint32_t most, uint32_t col
     buf_release (&cell);
 }
 
+void line_column (struct line *line, const struct line_column *column, struct text text)
+{
+    line_cell (line, text, column->columns > STYLE_COLUMNS_MIN ? column->columns - 1 : 0, column->columns);
+}
+
+void line_print_heads (struct buf *out, const struct style *style, const char *indent,
+                       const struct line_column *columns, uint32_t n)
+{
+    struct line line = line_begin (out, style);
+    line_paint (&line, PAINT_FAINT);
+    line_puts (&line, indent);
+    for (uint32_t i = 0; i < n; i++)
+        line_column (&line, &columns[i], text_of (columns[i].head));
+    line_end (&line);
+}
+
 void line_print_painted (struct buf *out, const struct style *style, enum paint paint, struct text text)
 {
     struct line line = line_begin (out, style);

@@ -39,6 +39,14 @@ void line_end (struct line *line); /* colours off, and a newline */
 void line_painted (struct line *line, enum paint paint, const char *c_string);
 /* A text in a column of its own: cut to `most` columns (0: not cut), and padded to `columns`. */
 void line_cell (struct line *line, struct text text, uint32_t most, uint32_t columns);
+/* The columns of a list: their heads as a faint line, and a text in one, cut so that a blank is left. */
+struct line_column {
+    const char *head;
+    uint32_t columns; /* 0: the last, as wide as the line */
+};
+void line_print_heads (struct buf *out, const struct style *style, const char *indent,
+                       const struct line_column *columns, uint32_t n);
+void line_column (struct line *line, const struct line_column *column, struct text text);
 /* A whole line of one colour. */
 void line_print_painted (struct buf *out, const struct style *style, enum paint paint, struct text text);
 
