@@ -7,7 +7,6 @@
 #include "common/base/duration.h"
 #include "common/io/clock.h"
 #include "coordinator/cli/arguments.h"
-#include "coordinator/cli/cancel.h"
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/live_runs.h"

@@ -10,15 +10,13 @@
 #include "common/wire/wire.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/live_thread.h"
-#include "coordinator/cli/metrics_file.h"
-#include "coordinator/cli/on_end.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/cli/watch_view.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/run/driver.h"
-#include "coordinator/view/event_json.h"
+#include "coordinator/view/plain.h"
 
 /* The view, the metrics, the journal, its mark, and four that wait for disks (logs, catalogue, files, monitors); SQLite's caches. */
 enum { OWN_THREADS = 8, OWN_BYTES = 16 * 1024 * 1024 };

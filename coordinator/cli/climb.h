@@ -30,4 +30,19 @@ int run_new (struct cli *cli, struct plan *plan, struct arena *arena, const stru
 /* A program or library of this build: they lie side by side. */
 void climb_path_beside (const struct cli *cli, const char *name, char out[RUN_PATH_BYTES]);
 
+/* serve.c: starts sliceup-web for one run, on any port of this machine; `url` is where it answers. It ends a few seconds after this
+ * process. It never sees this process's terminal. */
+int web_program_start (const struct cli *cli, const struct run_dir *dir, char *url, size_t url_bytes, struct err *err);
+
+/* on_end.c: runs the command of a run's end: the receipt on its standard input, for a bounded time. */
+struct run_end {
+    const struct on_end *on_end;
+    struct text slice;
+    enum outcome outcome;
+    uint32_t exit_status;
+};
+/* Once a run: nothing when the plan names no command, or when it was run before. It is killed with its process group after
+ * its time, or at SIGINT or SIGTERM, which are blocked here. What goes wrong is told, and changes nothing. */
+void on_end_run (const struct cli *cli, const struct run_dir *dir, const struct run_end *end);
+
 #endif

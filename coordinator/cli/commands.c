@@ -11,7 +11,6 @@
 #include "common/io/atomic_file.h"
 #include "common/io/program_start.h"
 #include "common/io/safe_path.h"
-#include "coordinator/cli/help.h"
 
 enum { PATH_BYTES = 1024 };
 

@@ -1,7 +1,9 @@
-/* commands.h - the table of commands, and how arguments choose one. Each command is one file, which exports one row. */
+/* commands.h - the table of commands, and how arguments choose one. Each file exports the rows of its commands. */
 #ifndef SLICEUP_COORDINATOR_CLI_COMMANDS_H
 #define SLICEUP_COORDINATOR_CLI_COMMANDS_H
 
+#include "common/base/buf.h"
+#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/cli.h"
 
 extern const struct cli_command check_command, run_command, resume_command, status_command, metrics_command,
@@ -14,5 +16,13 @@ extern const struct cli_command sliceup_command;
 
 /* Runs the command that the words name, and returns the exit status. */
 int cli_main (int argc, char **argv);
+
+/* ---- help.c: what the tables of commands say of themselves: --help, the overview, man pages. Pure ---- */
+
+enum { PAGE_COLUMNS = 100, PAGE_MAX_BYTES = 1 << 20 };
+/* Of the command that `arguments` names; of the program itself its commands by task. */
+void help_print (const struct cli_arguments *arguments, struct buf *out);
+/* The same as a page for man(1). */
+void help_print_man (const struct cli_arguments *arguments, const char *version, struct buf *out);
 
 #endif

@@ -7,7 +7,7 @@
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/host_filter.h"
+#include "coordinator/cli/hosts.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/receipt/board.h"

@@ -3,6 +3,8 @@
 #define SLICEUP_COORDINATOR_CLI_HOSTS_H
 
 #include "common/model/hostset.h"
+#include "common/model/plan.h"
+#include "coordinator/cli/arguments.h"
 
 /* host_operand.c - one operand of `sliceup hosts`: words of the command line, a file of sets, or what this machine
  * says.
@@ -38,5 +40,18 @@ struct hostset_output {
 void hostset_output_format_set (const struct hostset_output *output, struct name_list *names, struct buf *out);
 /* What stands in place of an answer: "error: ...", or a JSON object with `error`. */
 void hostset_output_format_error (const struct hostset_output *output, const struct err *err, struct buf *out);
+
+/* ---- --hosts and --exclude: which hosts of a run a command is about ---- */
+
+struct host_filter {
+    const char *hosts, *exclude;
+}; /* as given; NULL: all of them, none of them */
+
+struct host_filter host_filter_of (const struct cli_arguments *arguments);
+bool host_filter_is_default (const struct host_filter *filter);
+/* chosen[i]: is `all[i]` meant? That none is, is an error, and so is a set that cannot be read. `plan` has the groups
+ * that "@name" stands for; NULL: nobody knows them. */
+int host_filter_resolve (const struct host_filter *filter, const struct name_list *all, const struct plan *plan,
+                         bool *chosen, struct err *err);
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef SLICEUP_COORDINATOR_CLI_LIVE_RUNS_H
 #define SLICEUP_COORDINATOR_CLI_LIVE_RUNS_H
 
+#include "coordinator/cli/cli.h"
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/receipt/board.h"
 
@@ -31,5 +32,11 @@ struct text live_runs_shared_hosts (const struct plan *plan, const struct plan *
 /* ERR_STATE: one of them has hosts of the plan. `but`: the id of a run that does not count; NULL: all do. */
 int live_runs_check_hosts (const struct live_runs *runs, const char *hint, const struct plan *plan, const char *but,
                            struct err *err);
+
+/* cancel.c: what `sliceup cancel RUN --no-wait` does, for whoever watches the run. */
+
+/* Asks the coordinator that holds the run to end it, as its own Ctrl-C would. Does not wait for the end. ERR_STATE: no
+ * coordinator holds it on this machine, or it has ended. */
+int cancel_ask_politely (struct cli *cli, const struct run_dir *dir, struct err *err);
 
 #endif

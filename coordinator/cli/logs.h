@@ -5,7 +5,7 @@
 #include "common/base/buf.h"
 #include "common/base/err.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/cli/host_filter.h"
+#include "coordinator/cli/hosts.h"
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/monitor/follow.h"
 #include "coordinator/receipt/board.h"

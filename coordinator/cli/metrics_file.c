@@ -1,4 +1,3 @@
-#include "coordinator/cli/metrics_file.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "coordinator/cli/on_end.h"
+#include "coordinator/cli/climb.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/host_filter.h"
+#include "coordinator/cli/hosts.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/receipt/merge.h"

@@ -7,9 +7,8 @@
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/live_runs.h"
-#include "coordinator/cli/metrics_file.h"
+#include "coordinator/cli/live_thread.h"
 #include "coordinator/cli/planning.h"
-#include "coordinator/cli/web_program.h"
 #include "coordinator/journal/run_begun.h"
 
 enum { RUN_AGAIN = CLI_OWN, RUN_BESIDE, RUN_WEB };

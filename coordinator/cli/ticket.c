@@ -2,7 +2,7 @@
 #include "coordinator/monitor/ticket.h"
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/host_filter.h"
+#include "coordinator/cli/hosts.h"
 #include "coordinator/cli/planning.h"
 
 enum { TICKET_OUT = CLI_OWN, TICKET_RENEW };

@@ -1,14 +1,14 @@
 
 #include "common/io/clock.h"
 #include "coordinator/cli/arguments.h"
-#include "coordinator/cli/cancel.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/commands.h"
+#include "coordinator/cli/live_runs.h"
 #include "coordinator/cli/watch_view.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/journal/run_facts.h"
 #include "coordinator/monitor/follow.h"
-#include "coordinator/view/event_json.h"
+#include "coordinator/view/plain.h"
 
 /* Events come at once; the journal is looked at as well, for the tail that nobody announced. */
 enum { REDRAW_MS = 200, JOURNAL_MS = 1000, APPEAR_MS = 5000 };

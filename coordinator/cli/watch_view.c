@@ -9,7 +9,6 @@
 #include "coordinator/picture/feed.h"
 #include "coordinator/terminal/screen.h"
 #include "coordinator/terminal/session.h"
-#include "coordinator/view/event_json.h"
 #include "coordinator/view/line.h"
 #include "coordinator/view/plain.h"
 #include "coordinator/view/status.h"

@@ -1,4 +1,4 @@
-#include "coordinator/report/encode.h"
+#include "coordinator/report/report.h"
 
 #include <string.h>
 

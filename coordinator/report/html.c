@@ -6,7 +6,6 @@
 #include "common/base/digest.h"
 #include "coordinator/picture/scene_json.h"
 #include "coordinator/report/attempts.h"
-#include "coordinator/report/encode.h"
 #include "coordinator/view/drift_view.h"
 
 /* FRAME: of what stands around the files of the page and the data, and between its members. */

@@ -4,7 +4,6 @@
 
 #include "common/model/hostset.h"
 #include "coordinator/receipt/frontier.h"
-#include "coordinator/report/encode.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/view/receipt_text.h"
 

@@ -4,7 +4,6 @@
 
 #include "coordinator/receipt/board.h"
 #include "coordinator/report/attempts.h"
-#include "coordinator/report/encode.h"
 
 /* Fields and values of protos/perfetto/trace of https://github.com/google/perfetto, by message. */
 enum { TRACE_PACKET = 1 }; /* trace.proto, Trace */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/base/duration.h"
-#include "coordinator/view/group_text.h"
 #include "coordinator/view/plain.h"
 
 enum { WORDS_BYTES = 1 << 20, SHARED_MAX = 16, WHY_BYTES = 1024 };

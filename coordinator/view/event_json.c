@@ -1,4 +1,4 @@
-#include "coordinator/view/event_json.h"
+#include "coordinator/view/plain.h"
 
 #include <string.h>
 

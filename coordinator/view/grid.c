@@ -1,7 +1,6 @@
 #include "coordinator/view/status.h"
 
 #include "common/base/duration.h"
-#include "coordinator/view/group_text.h"
 #include "coordinator/view/plain.h"
 #include "coordinator/view/waiting.h"
 

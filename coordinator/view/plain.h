@@ -21,4 +21,31 @@ void plain_line (uint64_t at_ms, struct buf *words, const struct style *style, s
 /* "4 passed, 1 failed" of a pass that has ended. */
 void plain_counts (const struct board_pass *pass, struct buf *out);
 
+/* ---- groups ---- */
+
+/* Hosts whose verdicts say the same, in one sentence; what was printed comes before our words about it:
+ *
+ *   h[3,5] (2 hosts) failed: RuntimeError: no chip; exited with status 1 in phase run; owner unknown so far
+ *   h[3,5] failed: RuntimeError: no chip; exited with status 1 in phase run [likely device]; next: look at the chip
+ *
+ * "so far": the pass still runs, and its verdicts may say otherwise. Not escaped: it is for line.h. */
+
+void group_text (const struct board *board, const struct board_verdict_group *group, struct buf *out);
+/* "h[3,5]", or of a set that is long "672 hosts (h3 ...)"; escaped. `columns` 0: any length. */
+void group_text_set (const struct board *board, const uint32_t *hosts, uint32_t n, uint32_t columns, struct buf *out);
+
+/* ---- event_json.c ---- */
+
+/* The same for scripts: one JSON object a line, docs/spec/event.schema.json.
+ *
+ * One event a fact: what the fact says, under the names that facts have for it, with hosts and rungs by name. What a
+ * plan launches, secrets and evidence of programs in full are left to the receipt. */
+
+/* Appends the event of a fact that the board has seen; nothing for facts that are no news. */
+void event_json (const struct board *board, const struct fact *fact, struct buf *out);
+/* Something that is no fact: "the coordinator is gone". */
+void event_json_remark (struct text words, struct buf *out);
+/* The last line of a command. `outcome` NONE and no sentence: the run has not ended. */
+void event_json_exit (enum outcome outcome, struct text sentence, int exit_status, struct buf *out);
+
 #endif

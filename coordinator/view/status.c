@@ -4,8 +4,8 @@
 #include <jansson.h>
 #include <math.h>
 
-#include "coordinator/view/group_text.h"
 #include "coordinator/view/line.h"
+#include "coordinator/view/plain.h"
 #include "coordinator/view/record_json.h"
 #include "coordinator/view/waiting.h"
 

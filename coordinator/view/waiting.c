@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/duration.h"
-#include "coordinator/view/group_text.h"
+#include "coordinator/view/plain.h"
 
 enum wait {
     WAIT_CACHE,

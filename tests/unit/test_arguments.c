@@ -1,7 +1,6 @@
 /* links: cli */
 #include "common/model/plan.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/help.h"
 #include "test.h"
 
 enum { WORDS = 32, LINE_BYTES = 512 };

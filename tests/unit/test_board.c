@@ -2,7 +2,7 @@
 #include "test.h"
 #include "view_fixture.h"
 
-#include "coordinator/view/group_text.h"
+#include "coordinator/view/plain.h"
 
 static const struct board_pass *pass_at (const struct show *show, uint32_t rung, enum pass pass)
 {

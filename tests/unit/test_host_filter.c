@@ -1,5 +1,5 @@
 /* links: cli */
-#include "coordinator/cli/host_filter.h"
+#include "coordinator/cli/hosts.h"
 #include "test.h"
 
 static struct text names[] = { TEXT_LIT ("v6e-0"), TEXT_LIT ("v6e-1"), TEXT_LIT ("v6e-2"), TEXT_LIT ("login") };

@@ -1,6 +1,5 @@
 /* links: report */
 /* A run as JUnit XML: which case holds what, that counts are those of the receipt, that no text leaves its place. */
-#include "coordinator/report/encode.h"
 #include "coordinator/report/report.h"
 #include "coordinator/view/receipt_text.h"
 #include "test.h"

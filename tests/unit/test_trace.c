@@ -1,7 +1,6 @@
 /* links: report */
 /* Protobuf as others read it, and which failure each cascade followed. What a whole trace says: test_report.py. */
 #include "coordinator/report/attempts.h"
-#include "coordinator/report/encode.h"
 #include "coordinator/report/report.h"
 #include "test.h"
 
