@@ -161,7 +161,7 @@ static void add_found (struct buf *out, const struct style *style, const struct 
 {
     struct line line = line_begin (out, style);
     const struct finding *finding = &found->found.finding;
-    line_painted (&line, PAINT_BAD, enum_name_of (&finding_kind_names, finding->kind));
+    line_painted (&line, PAINT_BAD, text_of (enum_name_of (&finding_kind_names, finding->kind)));
     if (found->bundle.len)
         line_printf (&line, "  %.*s generation %" PRIu64, TEXT_ARG (found->bundle), finding->token);
     line_puts (&line, "  ");
@@ -178,7 +178,7 @@ static void add_found (struct buf *out, const struct style *style, const struct 
 static void add_problem (struct buf *out, const struct style *style, const struct cache_audit_problem *problem)
 {
     struct line line = line_begin (out, style);
-    line_painted (&line, PAINT_WARN, "not verified");
+    line_painted (&line, PAINT_WARN, TEXT_LIT ("not verified"));
     line_puts (&line, "  ");
     line_text (&line, problem->why);
     line_end (&line);

@@ -213,7 +213,8 @@ static void env_add_row (struct buf *out, const struct style *style, const struc
     else
         line_puts (&line, "?");
     line_pad (&line, at += PINS_COLUMNS);
-    line_painted (&line, one->sha256[0] ? PAINT_GOOD : PAINT_WARN, one->sha256[0] ? "complete" : "incomplete");
+    line_painted (&line, one->sha256[0] ? PAINT_GOOD : PAINT_WARN,
+                  text_of (one->sha256[0] ? "complete" : "incomplete"));
     line_pad (&line, at += STATE_COLUMNS);
     line_puts (&line, size_print (one->bytes, size));
     line_pad (&line, at += SIZE_COLUMNS);

@@ -5,7 +5,7 @@
 
 #include "common/base/utf8.h"
 
-enum { CELLS_TEXT_BYTES = 1 << 20, PRINTED_MAX_BYTES = 1024, CELLS_MAX = 1000, ELLIPSIS = 0x2026 };
+enum { CELLS_MAX = 1000, ELLIPSIS = 0x2026 };
 
 static uint32_t bounded (uint32_t n)
 {
@@ -14,7 +14,7 @@ static uint32_t bounded (uint32_t n)
 
 struct cells cells_make (const struct style *style, struct arena *arena)
 {
-    struct cells cells = { bounded (style->columns), bounded (style->rows), style->unicode, NULL };
+    struct cells cells = { bounded (style->columns), bounded (style->rows), { .unicode = style->unicode }, NULL };
     uint32_t n = cells.columns * cells.rows;
     cells.items = arena_array (arena, n, sizeof (*cells.items));
     for (uint32_t i = 0; i < n; i++)
@@ -27,115 +27,73 @@ struct cell *cells_at (const struct cells *cells, uint32_t row, uint32_t column)
     return &cells->items[row * cells->columns + column];
 }
 
-/* ---- the pen ---- */
+/* ---- a line in cells ---- */
 
-struct pen pen_at (const struct cells *cells, uint32_t row, uint32_t column, uint32_t columns)
+static void cells_set (const struct line *line, uint32_t column, uint32_t character)
 {
-    uint32_t end = columns < cells->columns - (column < cells->columns ? column : cells->columns) ? column + columns
-                                                                                                  : cells->columns;
-    bool outside = row >= cells->rows || column >= cells->columns;
-    return (struct pen){ .cells = cells, .row = row, .begin = column, .column = column, .end = end, .full = outside };
-}
-
-static void cells_set (struct pen *pen, uint32_t column, uint32_t character)
-{
-    *cells_at (pen->cells, pen->row, column) = (struct cell){
-        .character = character, .paint = (uint8_t) pen->paint, .chosen = pen->chosen, .color_alone = pen->color_alone
+    *cells_at (line->to, line->row, line->begin + column) = (struct cell){
+        .character = character, .paint = (uint8_t) line->paint, .chosen = line->chosen, .color_alone = line->color_alone
     };
 }
 
 /* In place of the last character that still fits, whole. */
-static void mark_cut (struct pen *pen)
+static void mark_cut (struct line *line)
 {
-    uint32_t at = pen->column < pen->end ? pen->column : pen->end - 1;
-    if (at > pen->begin && cells_at (pen->cells, pen->row, at)->character == 0)
-        cells_set (pen, at - 1, ' ');
-    cells_set (pen, at, pen->cells->unicode ? ELLIPSIS : '~');
-    pen->column = pen->end;
-    pen->full = true;
+    uint32_t at = line->columns < line->room ? line->columns : line->room - 1;
+    if (at > 0 && cells_at (line->to, line->row, line->begin + at)->character == 0)
+        cells_set (line, at - 1, ' ');
+    cells_set (line, at, line->style->unicode ? ELLIPSIS : '~');
+    line->columns = line->room;
 }
 
-static void cells_put (struct pen *pen, uint32_t character)
+static void cells_put (struct line *line, uint32_t character)
 {
     uint32_t columns = utf8_columns (character);
-    if (pen->full)
+    if (line->full)
         return;
-    if (pen->column + columns > pen->end) {
-        if (pen->end > pen->begin)
-            mark_cut (pen);
-        pen->full = true;
+    if (line->columns + columns > line->room) {
+        if (line->room > 0)
+            mark_cut (line);
+        line->full = true;
         return;
     }
-    cells_set (pen, pen->column, character);
+    cells_set (line, line->columns, character);
     if (columns == 2)
-        cells_set (pen, pen->column + 1, 0);
-    pen->column += columns;
+        cells_set (line, line->columns + 1, 0);
+    line->columns += columns;
 }
 
-void pen_text (struct pen *pen, struct text text)
+struct line cells_line (const struct cells *cells, uint32_t row, uint32_t column, uint32_t columns)
 {
-    struct style style = { .unicode = pen->cells->unicode };
-    struct buf safe;
-    if (pen->full || text.len == 0)
+    bool outside = row >= cells->rows || column >= cells->columns;
+    uint32_t left = outside ? 0 : cells->columns - column;
+    return (struct line){ .style = &cells->style,
+                          .full = outside,
+                          .put = cells_put,
+                          .to = cells,
+                          .row = row,
+                          .begin = column,
+                          .room = columns < left ? columns : left };
+}
+
+void cells_field (struct line *line, struct text text, uint32_t columns)
+{
+    uint32_t left = line->room - line->columns;
+    struct line field = *line;
+    if (line->full || left == 0)
         return;
-    buf_init (&safe, CELLS_TEXT_BYTES);
-    style_print_text (&style, text_clip (text, PRINTED_MAX_BYTES * 4), &safe);
-    struct text shown = buf_as_text (&safe);
-    for (uint32_t at = 0; at < shown.len && !pen->full;) {
-        uint32_t character = ' ', bytes = utf8_next (shown, at, &character);
-        cells_put (pen, bytes ? character : '?');
-        at += bytes ? bytes : 1;
-    }
-    buf_release (&safe);
-}
-
-void pen_puts (struct pen *pen, const char *c_string)
-{
-    pen_text (pen, text_of (c_string));
-}
-
-void pen_printf (struct pen *pen, const char *format, ...)
-{
-    char printed[PRINTED_MAX_BYTES];
-    va_list args;
-    va_start (args, format);
-    vsnprintf (printed, sizeof (printed), format, args);
-    va_end (args);
-    pen_puts (pen, printed);
-}
-
-void pen_painted (struct pen *pen, enum paint paint, struct text text)
-{
-    enum paint before = pen->paint;
-    pen->paint = paint;
-    pen_text (pen, text);
-    pen->paint = before;
-}
-
-void pen_pad (struct pen *pen, uint32_t column)
-{
-    while (pen->column < pen->begin + column && pen->column < pen->end)
-        cells_put (pen, ' ');
-}
-
-void pen_field (struct pen *pen, struct text text, uint32_t columns)
-{
-    uint32_t left = pen->end > pen->column ? pen->end - pen->column : 0;
-    struct pen field = *pen;
-    if (pen->full || left == 0)
-        return;
-    field.begin = pen->column;
-    field.end = pen->column + (columns < left ? columns : left);
-    pen_text (&field, text);
-    pen->column = field.column;
-    pen_pad (pen, field.begin - pen->begin + columns);
+    field.begin += line->columns;
+    field.room = columns < left ? columns : left;
+    field.columns = 0;
+    line_text (&field, text);
+    line_pad (&field, field.room);
+    line->columns += field.room;
 }
 
 void cells_put_line (const struct cells *cells, uint32_t row, enum paint paint, struct text text)
 {
-    struct pen pen = pen_at (cells, row, 0, cells->columns);
-    pen.paint = paint;
-    pen_text (&pen, text);
+    struct line line = cells_line (cells, row, 0, cells->columns);
+    line_painted (&line, paint, text);
 }
 
 /* ---- sheet ---- */

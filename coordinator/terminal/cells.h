@@ -1,7 +1,7 @@
-/* cells.h - what a terminal shows: lines of cells, each a character and how it is painted; and a pen that fills them.
+/* cells.h - what a terminal shows: rows of cells, each a character and how it is painted, filled by lines (view/line.h).
  *
- * Everything that a pen writes is escaped (buf_escaped), and spelled in ASCII where UTF-8 is not spoken, so a cell holds
- * a printable character whoever said it. What does not fit is cut and marked. Pure. Lives in the arena. */
+ * So a cell holds a printable character whoever said it. What does not fit is cut and marked. Pure. Lives in the
+ * arena. */
 #ifndef SLICEUP_COORDINATOR_TERMINAL_CELLS_H
 #define SLICEUP_COORDINATOR_TERMINAL_CELLS_H
 
@@ -17,29 +17,17 @@ struct cell {
 };
 struct cells {
     uint32_t columns, rows;
-    bool unicode;
+    struct style style; /* of its lines */
     struct cell *items; /* row by row */
 };
 /* Blank ones, as many as the style has. */
 struct cells cells_make (const struct style *style, struct arena *arena);
 struct cell *cells_at (const struct cells *cells, uint32_t row, uint32_t column);
 
-/* Writes into one row, from a column up to, and without, `end`. A row outside takes nothing. */
-struct pen {
-    const struct cells *cells;
-    uint32_t row, begin, column, end;
-    enum paint paint;
-    bool chosen, color_alone, full; /* full: it was cut */
-};
-struct pen pen_at (const struct cells *cells, uint32_t row, uint32_t column, uint32_t columns);
-void pen_text (struct pen *pen, struct text text);
-void pen_puts (struct pen *pen, const char *c_string);
-void pen_printf (struct pen *pen, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
-void pen_painted (struct pen *pen, enum paint paint, struct text text); /* in that paint, then in the former again */
-/* Blanks up to `column`, counted from where the pen began; a text is cut there with pen_field. */
-void pen_pad (struct pen *pen, uint32_t column);
+/* A line of one row, from a column on, of so many; cut there with one character. A row outside takes nothing. */
+struct line cells_line (const struct cells *cells, uint32_t row, uint32_t column, uint32_t columns);
 /* A text in a column of its own: cut to `columns`, and padded. */
-void pen_field (struct pen *pen, struct text text, uint32_t columns);
+void cells_field (struct line *line, struct text text, uint32_t columns);
 /* A whole line of one paint. */
 void cells_put_line (const struct cells *cells, uint32_t row, enum paint paint, struct text text);
 

@@ -34,23 +34,23 @@ static void draw_header (const struct drawing *drawing)
 {
     const struct scene *scene = drawing->scene;
     char span[DURATION_TEXT_BYTES], joined[NUMBER_BYTES], hosts[NUMBER_BYTES];
-    struct pen pen = pen_at (drawing->cells, 0, 0, drawing->cells->columns);
-    pen_painted (&pen, PAINT_STRONG, scene->slice);
-    pen_printf (&pen, "  %u/%u rungs  %s  %s/%s hosts", rungs_passed (scene), scene->rungs_n,
-                duration_print (scene->now_ms + scene->away_ms, span), number_print (scene->joined_n, joined),
-                number_print (scene->hosts_n, hosts));
+    struct line line = cells_line (drawing->cells, 0, 0, drawing->cells->columns);
+    line_painted (&line, PAINT_STRONG, scene->slice);
+    line_printf (&line, "  %u/%u rungs  %s  %s/%s hosts", rungs_passed (scene), scene->rungs_n,
+                 duration_print (scene->now_ms + scene->away_ms, span), number_print (scene->joined_n, joined),
+                 number_print (scene->hosts_n, hosts));
     if (scene->left_ms && !scene->ended)
-        pen_printf (&pen, "  about %s left", duration_print (scene->left_ms, span));
+        line_printf (&line, "  about %s left", duration_print (scene->left_ms, span));
     if (scene->silent_n)
-        pen_painted (&pen, PAINT_WARN, text_format (drawing->arena, "  %u silent", scene->silent_n));
+        line_painted (&line, PAINT_WARN, text_format (drawing->arena, "  %u silent", scene->silent_n));
     if (scene->lost_n)
-        pen_painted (&pen, PAINT_BAD, text_format (drawing->arena, "  %u lost", scene->lost_n));
+        line_painted (&line, PAINT_BAD, text_format (drawing->arena, "  %u lost", scene->lost_n));
     if (scene->ended)
-        pen_painted (&pen, scene->outcome == OUTCOME_PASSED ? PAINT_GOOD : PAINT_BAD, TEXT_LIT ("  ended"));
+        line_painted (&line, scene->outcome == OUTCOME_PASSED ? PAINT_GOOD : PAINT_BAD, TEXT_LIT ("  ended"));
     else if (scene->cancelling)
-        pen_painted (&pen, PAINT_WARN, TEXT_LIT ("  stopping"));
-    pen_puts (&pen, "  run ");
-    pen_text (&pen, text_clip (scene->run, RUN_SHOWN_BYTES));
+        line_painted (&line, PAINT_WARN, TEXT_LIT ("  stopping"));
+    line_puts (&line, "  run ");
+    line_text (&line, text_clip (scene->run, RUN_SHOWN_BYTES));
 }
 
 /* What is hidden is said whenever something is, before all else. */
@@ -60,25 +60,25 @@ static void draw_choice (const struct drawing *drawing)
     const struct terminal_state *state = drawing->state;
     const struct scene *scene = drawing->scene;
     char hidden[NUMBER_BYTES], hosts[NUMBER_BYTES];
-    struct pen pen = pen_at (drawing->cells, 1, 0, drawing->cells->columns);
+    struct line line = cells_line (drawing->cells, 1, 0, drawing->cells->columns);
     if (state->filter.line[0] || scene->hidden_n) {
-        pen.paint = PAINT_WARN;
-        pen_printf (&pen, "%s of %s hidden", number_print (scene->hidden_n, hidden),
-                    number_print (scene->hosts_n, hosts));
-        pen_printf (&pen, " by /%s", state->filter.line);
-        pen.paint = PAINT_NONE;
-        pen_puts (&pen, "  ");
+        line.paint = PAINT_WARN;
+        line_printf (&line, "%s of %s hidden", number_print (scene->hidden_n, hidden),
+                     number_print (scene->hosts_n, hosts));
+        line_printf (&line, " by /%s", state->filter.line);
+        line.paint = PAINT_NONE;
+        line_puts (&line, "  ");
     }
-    pen_puts (&pen, orders[state->order]);
+    line_puts (&line, orders[state->order]);
     if (scene->mesh.len) {
-        pen_puts (&pen, "  mesh ");
-        pen_text (&pen, scene->mesh);
+        line_puts (&line, "  mesh ");
+        line_text (&line, scene->mesh);
     }
     if (state->marked_n)
-        pen_printf (&pen, "  %u marked", state->marked_n);
+        line_printf (&line, "  %u marked", state->marked_n);
     if (scene->host_set_error.len) {
-        pen_puts (&pen, "  ");
-        pen_painted (&pen, PAINT_BAD, scene->host_set_error);
+        line_puts (&line, "  ");
+        line_painted (&line, PAINT_BAD, scene->host_set_error);
     }
 }
 
@@ -98,22 +98,22 @@ static void draw_help (struct drawing *drawing, uint32_t row, uint32_t end)
 static void draw_prompt (struct drawing *drawing, uint32_t row)
 {
     const struct terminal_state *state = drawing->state;
-    struct pen pen = pen_at (drawing->cells, row, 0, drawing->cells->columns);
+    struct line line = cells_line (drawing->cells, row, 0, drawing->cells->columns);
     if (state->prompt == PROMPT_FILTER) {
         size_t len = text_of (state->edit).len, room = drawing->cells->columns > 2 ? drawing->cells->columns - 2 : 1;
-        pen.paint = PAINT_STRONG;
-        pen_printf (&pen, "/%s", state->edit + (len > room ? len - room : 0)); /* its end is what is written at */
+        line.paint = PAINT_STRONG;
+        line_printf (&line, "/%s", state->edit + (len > room ? len - room : 0)); /* its end is what is written at */
         drawing->cursor_row = row;
-        drawing->cursor_column = pen.column < pen.end ? pen.column : pen.end - 1;
+        drawing->cursor_column = line.columns < line.room ? line.columns : line.room - 1;
         return;
     }
     if (state->prompt == PROMPT_CANCEL) {
-        pen.paint = PAINT_BAD;
-        pen_printf (&pen, "Cancel run %.8s, as Ctrl-C in its own terminal would? y/N ", state->run);
+        line.paint = PAINT_BAD;
+        line_printf (&line, "Cancel run %.8s, as Ctrl-C in its own terminal would? y/N ", state->run);
         return;
     }
-    pen.paint = state->said_is_bad ? PAINT_BAD : PAINT_FAINT;
-    pen_puts (&pen, state->said);
+    line.paint = state->said_is_bad ? PAINT_BAD : PAINT_FAINT;
+    line_puts (&line, state->said);
 }
 
 static void draw_mode (struct drawing *drawing, uint32_t row, uint32_t end)
@@ -166,15 +166,15 @@ static struct text draw_last_lines (struct text body, uint32_t most, uint32_t *n
 static void draw_log (const struct drawing *drawing, const struct terminal_log *log, uint32_t row, uint32_t end)
 {
     uint32_t n = 0;
-    struct pen pen = pen_at (drawing->cells, row++, 0, drawing->cells->columns);
+    struct line line = cells_line (drawing->cells, row++, 0, drawing->cells->columns);
     struct text rest = draw_last_lines (log->body, end - row, &n);
-    pen.paint = PAINT_STRONG;
-    pen_text (&pen, log->name);
-    pen_puts (&pen, ": ");
-    pen_text (&pen, log->head);
+    line.paint = PAINT_STRONG;
+    line_text (&line, log->name);
+    line_puts (&line, ": ");
+    line_text (&line, log->head);
     for (; n > 0 && row < end; n--) {
-        pen = pen_at (drawing->cells, row++, 0, drawing->cells->columns);
-        pen_text (&pen, text_take_until (&rest, '\n'));
+        line = cells_line (drawing->cells, row++, 0, drawing->cells->columns);
+        line_text (&line, text_take_until (&rest, '\n'));
     }
 }
 

@@ -51,12 +51,12 @@ static struct list_layout lay_out (const struct drawing *drawing)
 }
 
 /* There may be thousands, each other than its neighbours, and a change of the colour alone costs least. */
-static void put_letter (struct pen *pen, enum scene_mark mark)
+static void put_letter (struct line *line, enum scene_mark mark)
 {
     char letter[2] = { scene_mark_letter (mark), 0 };
-    pen->color_alone = true;
-    pen_painted (pen, terminal_mark_paint (mark), text_of (letter));
-    pen->color_alone = false;
+    line->color_alone = true;
+    line_painted (line, terminal_mark_paint (mark), text_of (letter));
+    line->color_alone = false;
 }
 
 static const struct scene_group *draw_list_group_of (const struct scene *scene, const struct scene_tile *tile)
@@ -65,63 +65,63 @@ static const struct scene_group *draw_list_group_of (const struct scene *scene, 
 }
 
 /* "failed, owner device: ...", "at a gate rendezvous 12 s", "runs compile 3 s" */
-static void put_words (struct pen *pen, const struct scene *scene, const struct scene_tile *tile)
+static void put_words (struct line *line, const struct scene *scene, const struct scene_tile *tile)
 {
     const struct scene_group *group = draw_list_group_of (scene, tile);
     char span[DURATION_TEXT_BYTES];
-    pen_painted (pen, terminal_mark_paint (tile->now), text_of (scene_mark_word (tile->now)));
+    line_painted (line, terminal_mark_paint (tile->now), text_of (scene_mark_word (tile->now)));
     if (tile->gate.len || tile->phase.len) {
-        pen_puts (pen, " ");
-        pen_text (pen, tile->now == MARK_AT_GATE ? tile->gate : tile->phase);
+        line_puts (line, " ");
+        line_text (line, tile->now == MARK_AT_GATE ? tile->gate : tile->phase);
     }
     if (tile->since_ms)
-        pen_printf (pen, " %s", duration_print (tile->since_ms, span));
+        line_printf (line, " %s", duration_print (tile->since_ms, span));
     if (tile->owner != OWNER_NONE)
-        pen_printf (pen, ", owner %s", enum_name_of (&owner_names, tile->owner));
+        line_printf (line, ", owner %s", enum_name_of (&owner_names, tile->owner));
     if (group && tile->owner != OWNER_NONE) {
-        pen_puts (pen, ": ");
-        pen_text (pen, group->line.len ? group->line : group->cause);
+        line_puts (line, ": ");
+        line_text (line, group->line.len ? group->line : group->cause);
     }
 }
 
 static void draw_host_line (struct drawing *drawing, const struct list_layout *layout, uint32_t at, uint32_t row)
 {
     const struct scene_tile *tile = &drawing->scene->tiles[at];
-    struct pen pen = pen_at (drawing->cells, row, 0, drawing->cells->columns);
-    pen.chosen = tile->rank == drawing->state->cursor;
-    if (pen.chosen)
+    struct line line = cells_line (drawing->cells, row, 0, drawing->cells->columns);
+    line.chosen = tile->rank == drawing->state->cursor;
+    if (line.chosen)
         drawing->cursor_row = row;
-    pen_puts (&pen, pen.chosen ? ">" : " ");
-    pen_puts (&pen, terminal_state_is_marked (drawing->state, tile->rank) ? "*" : " ");
-    pen_field (&pen, tile->name, layout->name);
-    pen_puts (&pen, " ");
-    put_letter (&pen, tile->now);
-    pen_puts (&pen, " ");
+    line_puts (&line, line.chosen ? ">" : " ");
+    line_puts (&line, terminal_state_is_marked (drawing->state, tile->rank) ? "*" : " ");
+    cells_field (&line, tile->name, layout->name);
+    line_puts (&line, " ");
+    put_letter (&line, tile->now);
+    line_puts (&line, " ");
     for (uint32_t i = 0; i < layout->rungs; i++) {
-        put_letter (&pen, tile->cells[layout->rung_first + i]);
-        pen_pad (&pen, LEAD_COLUMNS + layout->name + 3 + (i + 1) * layout->cell);
+        put_letter (&line, tile->cells[layout->rung_first + i]);
+        line_pad (&line, LEAD_COLUMNS + layout->name + 3 + (i + 1) * layout->cell);
     }
-    pen_puts (&pen, " ");
-    put_words (&pen, drawing->scene, tile);
-    pen_pad (&pen, pen.chosen ? pen.end : 0);
+    line_puts (&line, " ");
+    put_words (&line, drawing->scene, tile);
+    line_pad (&line, line.chosen ? line.room : 0);
 }
 
 /* Digits of the rungs, or their ids where there is room. */
 static void draw_headings (struct drawing *drawing, const struct list_layout *layout, uint32_t row)
 {
-    struct pen pen = pen_at (drawing->cells, row, 0, drawing->cells->columns);
-    pen.paint = PAINT_FAINT;
-    pen_pad (&pen, LEAD_COLUMNS);
-    pen_field (&pen, TEXT_LIT ("host"), layout->name);
-    pen_puts (&pen, "   ");
+    struct line line = cells_line (drawing->cells, row, 0, drawing->cells->columns);
+    line.paint = PAINT_FAINT;
+    line_pad (&line, LEAD_COLUMNS);
+    cells_field (&line, TEXT_LIT ("host"), layout->name);
+    line_puts (&line, "   ");
     for (uint32_t i = layout->rung_first; i < layout->rung_first + layout->rungs; i++) {
         if (layout->cell >= CELL_NAMED)
-            pen_field (&pen, drawing->scene->rungs[i].id, layout->cell - 1);
+            cells_field (&line, drawing->scene->rungs[i].id, layout->cell - 1);
         else
-            pen_printf (&pen, "%u", (i + 1) % 10);
-        pen_pad (&pen, LEAD_COLUMNS + layout->name + 3 + (i - layout->rung_first + 1) * layout->cell);
+            line_printf (&line, "%u", (i + 1) % 10);
+        line_pad (&line, LEAD_COLUMNS + layout->name + 3 + (i - layout->rung_first + 1) * layout->cell);
     }
-    pen_puts (&pen, " now");
+    line_puts (&line, " now");
 }
 
 /* ---- hosts ---- */
@@ -162,17 +162,17 @@ static void draw_map (struct drawing *drawing, uint32_t row, uint32_t end)
     state->page = end - row;
     scroll_to (state, at / state->stride, lines, end - row);
     for (uint32_t i = state->top * state->stride; i < scene->tiles_n; i++) {
-        uint32_t line = i / state->stride - state->top, column = label + i % state->stride;
-        if (row + line >= end)
+        uint32_t down = row + i / state->stride - state->top, column = label + i % state->stride;
+        if (down >= end)
             return;
-        struct pen pen = pen_at (drawing->cells, row + line, 0, label);
+        struct line line = cells_line (drawing->cells, down, 0, label);
         if (i % state->stride == 0)
-            pen_printf (&pen, "%5u", scene->tiles[i].rank);
-        pen = pen_at (drawing->cells, row + line, column, 1);
-        pen.chosen = i == at || terminal_state_is_marked (state, scene->tiles[i].rank);
-        put_letter (&pen, scene->tiles[i].now);
+            line_printf (&line, "%5u", scene->tiles[i].rank);
+        line = cells_line (drawing->cells, down, column, 1);
+        line.chosen = i == at || terminal_state_is_marked (state, scene->tiles[i].rank);
+        put_letter (&line, scene->tiles[i].now);
         if (i == at) {
-            drawing->cursor_row = row + line;
+            drawing->cursor_row = down;
             drawing->cursor_column = column;
         }
     }

@@ -27,10 +27,14 @@ static uint32_t line_room (const struct line *line)
 }
 
 /* Puts a piece that stands or falls as a whole. */
-static void line_put (struct line *line, const void *bytes, size_t len, uint32_t columns)
+static void line_put (struct line *line, const char *bytes, uint32_t len, uint32_t columns)
 {
-    uint32_t most = limit (line->style), mark = line->style->unicode ? 1 : 2;
+    uint32_t most = limit (line->style), mark = line->style->unicode ? 1 : 2, character = 0;
     if (line->full)
+        return;
+    for (uint32_t at = 0; line->put && at < len; line->put (line, character))
+        at += utf8_next ((struct text){ bytes, len }, at, &character);
+    if (line->put)
         return;
     if (columns > line_room (line)) {
         line->out->len = line->cut_bytes;
@@ -52,7 +56,7 @@ static void put_character (struct line *line, const char *bytes, uint32_t len, u
     }
     char spelled[16];
     int n = snprintf (spelled, sizeof (spelled), "\\u{%x}", character);
-    line_put (line, spelled, (size_t) n, (uint32_t) n);
+    line_put (line, spelled, (uint32_t) n, (uint32_t) n);
 }
 
 void line_text (struct line *line, struct text text)
@@ -61,7 +65,7 @@ void line_text (struct line *line, struct text text)
     if (line->full || text.len == 0)
         return;
     buf_init (&safe, PIECE_MAX_BYTES);
-    buf_escaped (&safe, text, 0);
+    buf_escaped (&safe, line->put ? text_clip (text, CELL_MAX_BYTES) : text, 0);
     struct text pieces = buf_as_text (&safe);
     for (uint32_t at = 0, len; at < pieces.len && !line->full; at += len) {
         uint32_t character = 0;
@@ -92,7 +96,8 @@ void line_paint (struct line *line, enum paint paint)
         [PAINT_NONE] = "\x1b[0m",  [PAINT_GOOD] = "\x1b[32m", [PAINT_BAD] = "\x1b[1;31m",
         [PAINT_WARN] = "\x1b[33m", [PAINT_FAINT] = "\x1b[2m", [PAINT_STRONG] = "\x1b[1m",
     };
-    if (!line->style->color || line->full)
+    line->paint = paint;
+    if (line->put || !line->style->color || line->full)
         return;
     buf_puts (line->out, codes[paint]);
     line->painted = true;
@@ -100,6 +105,8 @@ void line_paint (struct line *line, enum paint paint)
 
 void line_pad (struct line *line, uint32_t column)
 {
+    if (line->put && column > line->room)
+        column = line->room;
     while (line->columns < column && !line->full)
         line_put (line, " ", 1, 1);
 }
@@ -111,10 +118,10 @@ void line_end (struct line *line)
     buf_byte (line->out, '\n');
 }
 
-void line_painted (struct line *line, enum paint paint, const char *c_string)
+void line_painted (struct line *line, enum paint paint, struct text text)
 {
     line_paint (line, paint);
-    line_puts (line, c_string);
+    line_text (line, text);
     line_paint (line, PAINT_NONE);
 }
 

@@ -25,6 +25,12 @@ struct line {
     size_t cut_bytes; /* length of `out` up to which an ellipsis still fits */
     bool full;        /* it was cut: nothing more is added */
     bool painted;
+    /* Takes each character in place of `out`, and cuts the line itself: a row of a screen (terminal/cells.h). */
+    void (*put) (struct line *line, uint32_t character);
+    const void *to;            /* of `put` */
+    uint32_t row, begin, room; /* the columns of that row are begin to begin + room - 1 */
+    enum paint paint;          /* as it was asked for last */
+    bool chosen, color_alone;
 };
 
 struct line line_begin (struct buf *out, const struct style *style);
@@ -35,8 +41,8 @@ void line_paint (struct line *line, enum paint paint);
 /* Spaces up to column `column`; nothing when the line is there already. */
 void line_pad (struct line *line, uint32_t column);
 void line_end (struct line *line); /* colours off, and a newline */
-/* A word in its own colour; the rest of the line is plain again. */
-void line_painted (struct line *line, enum paint paint, const char *c_string);
+/* A text in its own colour; the rest of the line is plain again. */
+void line_painted (struct line *line, enum paint paint, struct text text);
 /* A text in a column of its own: cut to `most` columns (0: not cut), and padded to `columns`. */
 void line_cell (struct line *line, struct text text, uint32_t most, uint32_t columns);
 /* The columns of a list: their heads as a faint line, and a text in one, cut so that a blank is left. */

@@ -105,7 +105,7 @@ static void check (const struct cells *cells)
         uint32_t character = cells->items[i].character;
         bool half = i % cells->columns && utf8_columns (cells->items[i - 1].character) == 2;
         assert (character ? utf8_is_printable (character) : half);
-        assert (cells->unicode || character < 0x7F);
+        assert (cells->style.unicode || character < 0x7F);
     }
 }
 

@@ -607,13 +607,13 @@ TEST (wide_characters_are_cut_whole)
     struct cells cells = cells_make (&style, &t->arena);
     struct buf out;
     buf_init (&out, 100);
-    struct pen pen = pen_at (&cells, 0, 0, 6);
-    pen_text (&pen, TEXT_LIT ("\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e\xe8\xaa\x9e"));
+    struct line line = cells_line (&cells, 0, 0, 6);
+    line_text (&line, TEXT_LIT ("\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e\xe8\xaa\x9e"));
     cells_print_row (&cells, 0, &out);
     assert_fits (&out, 6, 1);
     assert_string_equal (buf_c (&out), "\xe6\x97\xa5\xe6\x9c\xac \xe2\x80\xa6");
-    pen = pen_at (&cells, 7, 0, 6);
-    pen_puts (&pen, "outside");
+    line = cells_line (&cells, 7, 0, 6);
+    line_puts (&line, "outside");
     buf_release (&out);
 }
 
