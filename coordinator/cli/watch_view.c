@@ -7,7 +7,6 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/logs.h"
 #include "coordinator/picture/feed.h"
-#include "coordinator/terminal/screen.h"
 #include "coordinator/terminal/session.h"
 #include "coordinator/view/line.h"
 #include "coordinator/view/plain.h"

@@ -45,12 +45,9 @@ static bool only_followed (const struct verdict *verdict)
 static bool status_sentence_same_cause (const struct grouping *grouping, uint32_t i, uint32_t k)
 {
     const struct verdict *a = &grouping->ended->verdicts.items[i], *b = &grouping->ended->verdicts.items[k];
-    if (!only_followed (a) && !text_equal_but_numbers (grouping->lines[i], grouping->lines[k]))
-        return false;
-    return a->outcome == b->outcome && a->owner == b->owner && a->likely == b->likely &&
-           text_equal (a->signature, b->signature) &&
-           cause_equal (a->cause, grouping->plan->hosts.items[a->host].name, b->cause,
-                        grouping->plan->hosts.items[b->host].name);
+    return (only_followed (a) || text_equal_but_numbers (grouping->lines[i], grouping->lines[k])) &&
+           verdict_same_cause (a, grouping->plan->hosts.items[a->host].name, b,
+                               grouping->plan->hosts.items[b->host].name);
 }
 
 /* "v6e[0-3]", or "300 hosts, a3,b7,c..." */

@@ -67,7 +67,7 @@ void junit_xml (const struct slice_receipt *receipt, struct buf *out);
 
 void trace_perfetto (const struct report *report, struct buf *out);
 
-/* ---- encode.c: what two formats of a report are written in ---- */
+/* ---- what two formats of a report are written in ---- */
 
 /* XML 1.0: texts made safe for a terminal first (buf_escaped), then for XML. Control characters, broken UTF-8 and what
  * XML 1.0 cannot hold at all (U+FFFE, U+FFFF) become visible. Pure. */

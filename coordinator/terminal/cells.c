@@ -1,4 +1,4 @@
-#include "coordinator/terminal/cells.h"
+#include "coordinator/terminal/draw.h"
 
 #include <stdarg.h>
 #include <stdio.h>

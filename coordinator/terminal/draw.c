@@ -5,7 +5,6 @@
 
 #include "common/base/duration.h"
 #include "common/model/hostset.h"
-#include "coordinator/terminal/cells.h"
 
 enum { ROWS_FOR_ALL = 8 };
 

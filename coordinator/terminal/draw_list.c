@@ -1,7 +1,6 @@
 #include "coordinator/terminal/draw.h"
 
 #include "common/base/duration.h"
-#include "coordinator/terminal/cells.h"
 
 enum {
     LEAD_COLUMNS = 2, /* cursor and mark */

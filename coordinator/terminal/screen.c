@@ -1,4 +1,4 @@
-#include "coordinator/terminal/screen.h"
+#include "coordinator/terminal/session.h"
 
 #include <errno.h>
 #include <fcntl.h>

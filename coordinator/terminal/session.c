@@ -1,7 +1,5 @@
 #include "coordinator/terminal/session.h"
 
-#include "coordinator/terminal/screen.h"
-
 enum { REDRAW_MS = 200, REDRAW_ENDED_MS = 1000, KEYS_AT_ONCE = 256 };
 
 struct terminal_session {

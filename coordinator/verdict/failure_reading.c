@@ -235,3 +235,9 @@ bool cause_equal (struct text a, struct text host_a, struct text b, struct text 
     }
     return i == a.len && k == b.len;
 }
+
+bool verdict_same_cause (const struct verdict *a, struct text host_a, const struct verdict *b, struct text host_b)
+{
+    return a->outcome == b->outcome && a->owner == b->owner && a->likely == b->likely &&
+           text_equal (a->signature, b->signature) && cause_equal (a->cause, host_a, b->cause, host_b);
+}

@@ -6,7 +6,7 @@
 #define SLICEUP_COORDINATOR_VERDICT_FAILURE_READING_H
 
 #include "common/logs/decide.h"
-#include "common/model/outcome.h"
+#include "common/model/fact.h"
 
 struct failure_reading {
     struct cause_decision of; /* what decides, of all that was read */
@@ -32,5 +32,7 @@ struct text error_line_beside (enum outcome outcome, struct text evidence, struc
 /* Is it one cause? The hosts' own names may differ (empty: not known), and numbers that only say which of several:
  * ranks, pids, ports, addresses. Values may not: what is told of the first host would be untrue of the second. */
 bool cause_equal (struct text a, struct text host_a, struct text b, struct text host_b);
+/* Do two verdicts say the same: outcome, owner, signature and cause? */
+bool verdict_same_cause (const struct verdict *a, struct text host_a, const struct verdict *b, struct text host_b);
 
 #endif

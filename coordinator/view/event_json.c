@@ -67,13 +67,6 @@ static json_t *host_names_json (const struct board *board, const struct any_list
 static void add_fields (const struct board *board, const struct record *record, const void *value, const char *words,
                         json_t *out);
 
-static bool event_json_same_cause (const struct board *board, const struct verdict *a, const struct verdict *b)
-{
-    return a->outcome == b->outcome && a->owner == b->owner && a->likely == b->likely &&
-           text_equal (a->signature, b->signature) &&
-           cause_equal (a->cause, board_host_name (board, a->host), b->cause, board_host_name (board, b->host));
-}
-
 /* The first verdict speaks for all that have its cause. */
 static json_t *event_json_group_json (const struct board *board, const struct verdict *verdict)
 {
@@ -92,7 +85,8 @@ static json_t *groups_json (const struct board *board, const struct any_list *ve
     uint32_t n = 0;
     for (uint32_t i = 0; i < verdicts->n; i++) {
         uint32_t at = 0;
-        while (at < n && !event_json_same_cause (board, first[at], &all[i]))
+        while (at < n && !verdict_same_cause (first[at], board_host_name (board, first[at]->host), &all[i],
+                                              board_host_name (board, all[i].host)))
             at++;
         if (at == n) {
             first[n++] = &all[i];

@@ -15,7 +15,7 @@ void receipt_markdown (const struct slice_receipt *receipt, const struct drift_q
 /* Of that, what hosts are: those alike are one line. */
 void receipt_text_hosts (const struct slice_receipt *receipt, struct buf *out);
 
-/* ---- receipt_text_hosts.c: one metric and what was proved of it, in one line. Pure ---- */
+/* ---- receipt_lines.c: one metric and what was proved of it, in one line. Pure ---- */
 
 /* "collective loss = 3.5  local over data, model (tolerance 0.001%: float32, 4 devices): why, missing h2, on h1; earlier
  * values ...". Without newline. */
