@@ -10,11 +10,11 @@
 #include "coordinator/view/record_json.h"
 
 enum {
-    LINE_BYTES = 4096,
     SIGNATURE_COLUMNS = 16,
     RUNG_COLUMNS = 18,
     CAUSE_COLUMNS = 240,
     RUN_COLUMNS = 8,
+    PINS_COLUMNS = 40,
     LAUNCHES_SHOWN_MAX = 10000
 };
 
@@ -64,41 +64,29 @@ static const char *calibration_word_of (const struct measure_list *all, uint32_t
     return measure->bad ? "known-bad" : enum_name_of (&outcome_names, measure->outcome);
 }
 
-static void print_size (struct buf *line, uint64_t bytes)
+static const char *size_or_dash (uint64_t bytes, char out[SIZE_TEXT_BYTES])
 {
-    char size[SIZE_TEXT_BYTES];
-    buf_printf (line, " %10s", bytes ? size_print (bytes, size) : "-");
+    return bytes ? size_print (bytes, out) : "-";
 }
 
-/* The file may be anybody's: what it says goes to a terminal. */
-static void print_word (struct buf *line, struct text word, uint32_t columns)
+static void add_launch (const struct measure_list *all, uint32_t at, struct buf *out)
 {
-    size_t from = line->len;
-    buf_escaped (line, word, columns);
-    uint32_t used = text_columns ((struct text){ (const char *) line->ptr + from, (uint32_t) (line->len - from) });
-    for (; used < columns + 1; used++)
-        buf_byte (line, ' ');
-}
-
-static void print_launch (const struct measure_list *all, uint32_t at)
-{
+    static const struct style style = { .unicode = true };
     const struct measure *measure = &all->items[at];
-    char start[DURATION_TEXT_BYTES];
-    struct buf line;
-    buf_init (&line, LINE_BYTES);
-    print_word (&line, measure->signature, SIGNATURE_COLUMNS);
-    print_word (&line, measure->rung, RUNG_COLUMNS);
-    buf_printf (&line, " %-8s %-13s", enum_name_of (&pass_names, measure->pass), calibration_word_of (all, at));
-    print_size (&line, measure->predicted_bytes);
-    print_size (&line, measure->device_peak_bytes);
-    print_size (&line, measure->host_peak_bytes);
-    buf_printf (&line, " %8s  ", duration_print (measure->start_ms, start));
-    print_word (&line, measure->run.len ? text_clip (measure->run, RUN_COLUMNS) : TEXT_LIT ("-"), RUN_COLUMNS);
-    buf_byte (&line, ' ');
-    buf_escaped (&line, measure->pins, 40);
-    buf_escaped_after (&line, "\n    ", measure->cause, CAUSE_COLUMNS);
-    printf ("%s\n", buf_c (&line));
-    buf_release (&line);
+    char start[DURATION_TEXT_BYTES], predicted[SIZE_TEXT_BYTES], device[SIZE_TEXT_BYTES], host[SIZE_TEXT_BYTES];
+    struct line line = line_begin (out, &style);
+    line_cell (&line, measure->signature, SIGNATURE_COLUMNS, SIGNATURE_COLUMNS + 1);
+    line_cell (&line, measure->rung, RUNG_COLUMNS, RUNG_COLUMNS + 1);
+    line_printf (&line, " %-8s %-13s %10s %10s %10s %8s  ", enum_name_of (&pass_names, measure->pass),
+                 calibration_word_of (all, at), size_or_dash (measure->predicted_bytes, predicted),
+                 size_or_dash (measure->device_peak_bytes, device), size_or_dash (measure->host_peak_bytes, host),
+                 duration_print (measure->start_ms, start));
+    line_cell (&line, measure->run.len ? text_clip (measure->run, RUN_COLUMNS) : TEXT_LIT ("-"), RUN_COLUMNS,
+               RUN_COLUMNS + 2);
+    line_cell (&line, measure->pins, PINS_COLUMNS, 0);
+    line_end (&line);
+    buf_escaped_after (out, "    ", measure->cause, CAUSE_COLUMNS);
+    buf_puts (out, measure->cause.len ? "\n" : "");
 }
 
 static json_t *json_launch (const struct measure_list *all, uint32_t at)
@@ -136,21 +124,24 @@ static int calibration_show_json (const struct cli *cli, const struct question *
     return cli_print_json (cli, schema, json_pack ("{s:o}", "launches", list));
 }
 
-static void calibration_show_text (const struct question *question, const struct measure_list *all)
+static int calibration_show_text (const struct cli *cli, const struct question *question,
+                                  const struct measure_list *all)
 {
-    uint32_t shown = 0;
-    for (uint32_t i = 0; i < all->n && shown < LAUNCHES_SHOWN_MAX; i++) {
+    struct buf out;
+    buf_init (&out, CLI_ANSWER_MAX_BYTES);
+    for (uint32_t i = 0, shown = 0; i < all->n && shown < LAUNCHES_SHOWN_MAX; i++) {
         if (!asked_for (question, &all->items[i]) || (!question->history && !is_latest (all, i)))
             continue;
         if (shown++ == 0)
-            printf ("%-16s %-18s %-8s %-13s %10s %10s %10s %8s  %-8s  %s\n", "FINGERPRINT", "RUNG", "PASS", "OUTCOME",
-                    "PREDICTED", "DEVICE", "HOST", "START", "RUN", "PINS");
-        print_launch (all, i);
+            buf_printf (&out, "%-16s %-18s %-8s %-13s %10s %10s %10s %8s  %-8s  %s\n", "FINGERPRINT", "RUNG", "PASS",
+                        "OUTCOME", "PREDICTED", "DEVICE", "HOST", "START", "RUN", "PINS");
+        add_launch (all, i, &out);
     }
-    if (shown == 0)
-        printf ("%s\n", all->n ? "no launch was measured that has this rung or a fingerprint that begins with this; "
-                                 "sliceup calibration shows all"
-                               : "no launch was measured yet; every run measures its canaries");
+    if (out.len == 0)
+        buf_puts (&out, all->n ? "no launch was measured that has this rung or a fingerprint that begins with this; "
+                                 "sliceup calibration shows all\n"
+                               : "no launch was measured yet; every run measures its canaries\n");
+    return cli_write_stdout (cli, &out);
 }
 
 static int forget (struct cli *cli, const char *signature, bool json)
@@ -183,10 +174,9 @@ static int calibration_run (struct cli *cli, const struct cli_arguments *argumen
         return forget (cli, values[CALIBRATION_FORGET], values[CLI_JSON]);
     if (calibration_read (cli->home, (struct text){ 0 }, &arena, &all, &err) < 0)
         status = cli_fail (cli, &err);
-    else if (question.json)
-        status = calibration_show_json (cli, &question, &all);
     else
-        calibration_show_text (&question, &all);
+        status = question.json ? calibration_show_json (cli, &question, &all)
+                               : calibration_show_text (cli, &question, &all);
     arena_release (&arena);
     return status;
 }

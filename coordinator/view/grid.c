@@ -1,6 +1,7 @@
 #include "coordinator/view/status.h"
 
 #include "common/base/duration.h"
+#include "coordinator/view/doc.h"
 #include "coordinator/view/plain.h"
 #include "coordinator/view/waiting.h"
 
@@ -51,7 +52,7 @@ static uint32_t hosts_shown (const struct board *board, enum host_shown shown, u
 }
 
 /* One line for each state that calls for attention: how many, and who. */
-static void draw_hosts (const struct board *board, const struct style *style, struct buf *out)
+static void draw_hosts (const struct board *board, struct doc *doc)
 {
     static const char *const words[] = { [SHOWN_SILENT] = "silent", [SHOWN_LOST] = "lost" };
     uint32_t *hosts = mem_array (board->plan.hosts.n, sizeof (*hosts));
@@ -59,26 +60,12 @@ static void draw_hosts (const struct board *board, const struct style *style, st
         uint32_t n = hosts_shown (board, shown, hosts);
         if (n == 0)
             continue;
-        struct buf names;
-        buf_init (&names, WAITING_BYTES);
-        board_print_hosts (board, hosts, n, &names);
-        struct line line = line_begin (out, style);
-        line_paint (&line, shown == SHOWN_LOST ? PAINT_BAD : PAINT_WARN);
-        line_printf (&line, "%u %s: ", n, words[shown]);
-        line_text (&line, buf_as_text (&names));
-        line_end (&line);
-        buf_release (&names);
+        buf_printf (&doc->line, "%u %s: ", n, words[shown]);
+        board_print_hosts (board, hosts, n, &doc->line);
+        doc->paint = shown == SHOWN_LOST ? PAINT_BAD : PAINT_WARN;
+        doc_put (doc, "", NULL);
     }
     mem_free (hosts);
-}
-
-/* Violations are always shown: they change the exit status of the run. */
-static void draw_violations (const struct board *board, const struct style *style, struct buf *out)
-{
-    struct line line = line_begin (out, style);
-    line_paint (&line, PAINT_BAD);
-    line_printf (&line, "cache violated: %u finding%s", board->violations_n, plural (board->violations_n));
-    line_end (&line);
 }
 
 /* A set of hosts leaves room for the words around it: " at gate rendezvous, waiting for ... (12 s of 1 min)". */
@@ -89,19 +76,23 @@ static uint32_t set_columns (const struct style *style)
     return style->columns > 3 * WORDS_COLUMNS / 2 ? style->columns - WORDS_COLUMNS : WORDS_COLUMNS / 2;
 }
 
-/* Of the running pass, before its verdicts; one line an error, uncut: it is worth wrapping. */
-static void draw_failures (const struct board *board, const struct style *style, struct buf *out)
+/* Violations are always shown: they change the exit status of the run. Failures are of the running pass, before its
+ * verdicts; one line an error, uncut: it is worth wrapping. */
+static void draw_failures (const struct board *board, struct doc *doc)
 {
     const struct board_pass *pass = board_running_pass (board);
-    struct style uncut = *style;
-    uncut.columns = 0;
-    for (uint32_t i = 0; pass && i < pass->groups.n && i < FAILURE_LINES; i++) {
-        struct buf words;
-        buf_init (&words, WAITING_BYTES);
-        group_text (board, &pass->groups.items[i], &words);
-        line_print_painted (out, &uncut, PAINT_BAD, buf_as_text (&words));
-        buf_release (&words);
+    uint32_t columns = doc->style.columns;
+    doc->paint = PAINT_BAD;
+    if (board->violations_n) {
+        buf_printf (&doc->line, "cache violated: %u finding%s", board->violations_n, plural (board->violations_n));
+        doc_put (doc, "", NULL);
     }
+    doc->style.columns = 0;
+    for (uint32_t i = 0; pass && i < pass->groups.n && i < FAILURE_LINES; i++) {
+        group_text (board, &pass->groups.items[i], &doc->line);
+        doc_put (doc, "", NULL);
+    }
+    doc->style.columns = columns;
 }
 
 /* ---- the row of one rung: mark, id, pass, progress, time ---- */
@@ -241,14 +232,15 @@ static void grid_row (const struct board *board, uint32_t rung, uint64_t now_ms,
     line_end (&line);
 }
 
-static void draw_waiting (const struct board *board, uint64_t now_ms, const struct style *style, struct buf *out)
+static void draw_waiting (const struct board *board, uint64_t now_ms, struct doc *doc)
 {
     struct buf lines;
     buf_init (&lines, WAITING_BYTES);
-    waiting_append_lines (board, now_ms, WAITING_LINES, set_columns (style), &lines);
+    waiting_append_lines (board, now_ms, WAITING_LINES, set_columns (&doc->style), &lines);
     struct text rest = buf_as_text (&lines), line;
+    doc->paint = PAINT_WARN;
     while (text_cut (&rest, '\n', &line))
-        line_print_painted (out, style, PAINT_WARN, line);
+        doc_say (doc, "", NULL, line);
     buf_release (&lines);
 }
 
@@ -256,12 +248,13 @@ void grid_draw (const struct board *board, uint64_t now_ms, const struct style *
 {
     if (!board->opened)
         return;
+    struct doc doc = doc_begin (out, false);
+    doc.style = *style;
     draw_header (board, now_ms, style, out);
     for (uint32_t i = 0; i < board->plan.rungs.n; i++)
         grid_row (board, i, now_ms, style, out);
-    draw_hosts (board, style, out);
-    if (board->violations_n > 0)
-        draw_violations (board, style, out);
-    draw_failures (board, style, out);
-    draw_waiting (board, now_ms, style, out);
+    draw_hosts (board, &doc);
+    draw_failures (board, &doc);
+    draw_waiting (board, now_ms, &doc);
+    doc_end (&doc);
 }
