@@ -391,8 +391,8 @@ static const struct conf_key signatures_keys[SIGNATURES_KEYS] = {
 static const struct conf_key signature_keys[SIGNATURE_KEYS] = {
     [SIGNATURE_ID] = { "id", KEY_NAME, .required = true,
                        .help = "Name of the signature in receipts, unique in all lists of a slice." },
-    [SIGNATURE_TEXT] = { "text", KEY_TEXT, 4, 255, .required = true,
-                         .help = "Text that must occur in the program's output." },
+    [SIGNATURE_TEXT] = { "text", KEY_TEXT, 4, 255,
+                         .help = "Text that must occur in the program's output; required unless there is `rule`." },
     [SIGNATURE_ALSO] = { "also", KEY_LIST, .help = "Texts that must all occur within 2 KiB of `text`; at most 4." },
     [SIGNATURE_UNLESS] = { "unless", KEY_LIST, .help = "Texts that must not occur within 2 KiB of `text`; at most 4." },
     [SIGNATURE_OWNER] = { "layer", KEY_WORD, .words = &owner_names, .required = true,
@@ -421,6 +421,18 @@ static const struct conf_key signature_keys[SIGNATURE_KEYS] = {
                                 "a failure by it leaves a note of durability `recheck`, and makes no launch known "
                                 "bad." },
     [SIGNATURE_NEXT] = { "next", KEY_TEXT, 1, 512, .required = true, .help = "The next step." },
+    [SIGNATURE_RULE] = { "rule", KEY_WORD, .words = &rule_weight_names,
+                         .help = "Instead of `text`: the signature is a rule, asked of the message of one error "
+                                 "([signatures.md](signatures.md#the-form-of-errors)), and this is what it makes of "
+                                 "it. Capitals do not count, a word begins where words begin, one of `also` is enough, "
+                                 "and a list has at most 128 words." },
+    [SIGNATURE_TYPES] = { "types", KEY_LIST, .help = "Of a rule: types of exceptions, without their modules." },
+    [SIGNATURE_ANY] = { "any", KEY_LIST, .help = "Of a rule: words of which the message must hold one." },
+    [SIGNATURE_RAISED] = { "raised", KEY_LIST, .help = "Of a rule: whose frame raised the exception." },
+    [SIGNATURE_ERRNO] = { "errno", KEY_NAME,
+                          .help = "Of a rule: the errno that the message names in any spelling, such as `ENOENT`." },
+    [SIGNATURE_FIRST_LINE] = { "first_line", KEY_BOOL, .fallback = "false",
+                               .help = "Of a rule: only the first line of the message counts." },
 };
 
 static const struct conf_key bundles_keys[BUNDLES_KEYS] = {

@@ -2,12 +2,16 @@
 #include <string.h>
 
 #include "common/conf/draft.h"
+#include "common/logs/error_rule.h"
 #include "common/logs/signature.h"
+#include "common/logs/words.h"
 
-enum { SIGNATURES_IN_ALL_MAX = SIGNATURES_MAX, CONDITION_MIN_BYTES = 2 };
+enum { SIGNATURES_IN_ALL_MAX = SIGNATURES_MAX };
 
 /* What a slice takes unless it names others. A command may use another frontend than the profile's. */
 static const char *const shipped[] = { "xla", "jax", "torch_xla", "torch", "gpu", "training", "cluster", "system" };
+/* The form of errors that no list knows; read last, unless a slice names a list of that name itself. */
+#define RULES "rules"
 
 static const struct conf_file_kind signatures_kind = { "signature list", "configs/signatures", ".yaml" };
 
@@ -18,29 +22,39 @@ struct signature_draft {
     uint64_t bytes; /* of all their texts */
 };
 
-static int read_condition (struct draft *draft, const struct yaml_node *node, struct name_list *texts)
+/* How a list is read: what of a text counts, and how many there may be. */
+struct condition_form {
+    uint32_t min_bytes, most;
+    bool folded; /* in small letters: capitals do not count */
+};
+static const struct condition_form of_text = { .min_bytes = 2, .most = SIGNATURE_TEXTS_MAX },
+                                   of_rule = { .min_bytes = 1, .most = RULE_WORDS_MAX, .folded = true },
+                                   names_of_rule = { .min_bytes = 1, .most = RULE_WORDS_MAX };
+
+static int read_condition (struct draft *draft, const struct yaml_node *node, const struct condition_form *form,
+                           struct name_list *texts)
 {
     if (node->kind != YAML_SCALAR || yaml_is_null (node))
         return node->kind == YAML_BAD
                    ? -1
                    : problem_at (draft->problems, node, "an item of this list of a signature is %s, expected a text",
                                  node->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (node->kind));
-    if (node->text.len < CONDITION_MIN_BYTES || node->text.len > NAME_MAX_BYTES ||
+    if (node->text.len < form->min_bytes || node->text.len > NAME_MAX_BYTES ||
         memchr (node->text.ptr, '\n', node->text.len))
-        return problem_at (draft->problems, node, "an item of this list is %s, expected one line of %d to %d bytes",
-                           problem_quote (draft->problems, node->text), CONDITION_MIN_BYTES, NAME_MAX_BYTES);
-    texts->items[texts->n++] = node->text;
+        return problem_at (draft->problems, node, "an item of this list is %s, expected one line of %u to %d bytes",
+                           problem_quote (draft->problems, node->text), form->min_bytes, NAME_MAX_BYTES);
+    texts->items[texts->n++] = form->folded ? words_small (draft->arena, node->text) : node->text;
     return 0;
 }
 
-static int read_conditions (struct draft *draft, const struct conf_value *list, struct name_list *texts)
+static int read_conditions (struct draft *draft, const struct conf_value *list, const struct condition_form *form,
+                            struct name_list *texts)
 {
     const struct yaml_node *node;
-    int result = section_list (list, SIGNATURE_TEXTS_MAX, "this list of a signature has", "texts", draft->problems,
-                               &node);
+    int result = section_list (list, form->most, "this list of a signature has", "texts", draft->problems, &node);
     *texts = (struct name_list){ arena_array (draft->arena, node ? list->node->n : 0, sizeof *texts->items), 0 };
     for (; node; node = node->next)
-        result |= read_condition (draft, node, texts);
+        result |= read_condition (draft, node, form, texts);
     return result;
 }
 
@@ -49,11 +63,7 @@ static bool signatures_has_room (struct signature_draft *list, const struct sign
                                  const struct yaml_node *node)
 {
     bool had = list->bytes <= SIGNATURE_SET_TEXT_BYTES;
-    list->bytes += item->text.len;
-    for (uint32_t i = 0; i < item->also.n; i++)
-        list->bytes += item->also.items[i].len;
-    for (uint32_t i = 0; i < item->unless.n; i++)
-        list->bytes += item->unless.items[i].len;
+    list->bytes += signature_text_bytes (item);
     if (had && list->bytes > SIGNATURE_SET_TEXT_BYTES)
         problem_at (list->draft->problems, node,
                     "the signature lists have more than %d bytes of text together, the limit",
@@ -81,41 +91,104 @@ static int check_always (struct draft *draft, const struct conf_value of[], cons
     return 0;
 }
 
-static void signatures_add (struct signature_draft *list, const struct conf_value of[], const struct yaml_node *node)
+/* Whose frames, by the names of the reader of tracebacks. */
+static int check_raised (struct draft *draft, const struct conf_value of[], const struct name_list *raised)
 {
-    struct name_list also, unless, backends;
-    bool good = read_conditions (list->draft, &of[SIGNATURE_ALSO], &also) == 0;
-    good = read_conditions (list->draft, &of[SIGNATURE_UNLESS], &unless) == 0 && good;
-    good = read_conditions (list->draft, &of[SIGNATURE_BACKENDS], &backends) == 0 && good;
-    if (!good || !section_is_good (&signature_section, of) || check_always (list->draft, of, &backends) < 0)
-        return;
-    for (uint32_t i = 0; i < list->n; i++) {
-        if (text_equal (list->items[i].id, of[SIGNATURE_ID].text)) {
-            problem_at (list->draft->problems, of[SIGNATURE_ID].node,
+    uint32_t package;
+    for (uint32_t i = 0; i < raised->n; i++)
+        if (!text_is (raised->items[i], "none") && !enum_value_of (&frame_package_names, raised->items[i], &package))
+            return problem_at (draft->problems, of[SIGNATURE_RAISED].node,
+                               "raised has %s, expected names of docs/spec/signatures.md",
+                               problem_quote (draft->problems, raised->items[i]));
+    return 0;
+}
+
+/* A known text, or a rule with what it asks of a message. */
+static int check_kind (struct draft *draft, const struct conf_value of[], const struct yaml_node *node)
+{
+    static const uint32_t of_rules[] = { SIGNATURE_TYPES, SIGNATURE_ANY, SIGNATURE_RAISED, SIGNATURE_ERRNO };
+    bool rule = of[SIGNATURE_RULE].given;
+    if (rule == of[SIGNATURE_TEXT].given)
+        return problem_at (draft->problems, node, "a signature has %s, expected one of them",
+                           rule ? "text and rule" : "neither text nor rule");
+    for (size_t i = 0; !rule && i < sizeof of_rules / sizeof of_rules[0]; i++)
+        if (of[of_rules[i]].given)
+            return problem_at (draft->problems, of[of_rules[i]].node,
+                               "a signature with text has %s, which is of a rule",
+                               signature_section.keys[of_rules[i]].name);
+    if (of[SIGNATURE_ERRNO].given && !error_rule_knows_errno (of[SIGNATURE_ERRNO].text))
+        return problem_at (draft->problems, of[SIGNATURE_ERRNO].node, "errno is %s, which no rule can ask for",
+                           problem_quote (draft->problems, of[SIGNATURE_ERRNO].text));
+    return 0;
+}
+
+/* The id is new, and there is room for one more. */
+static bool signatures_takes (struct signature_draft *list, const struct conf_value *id, const struct yaml_node *node)
+{
+    for (uint32_t i = 0; i < list->n; i++)
+        if (text_equal (list->items[i].id, id->text)) {
+            problem_at (list->draft->problems, id->node,
                         "the signature %s is given twice, expected once in all signature lists",
-                        problem_quote (list->draft->problems, of[SIGNATURE_ID].text));
-            return;
+                        problem_quote (list->draft->problems, id->text));
+            return false;
         }
-    }
-    if (list->n == SIGNATURES_IN_ALL_MAX) {
+    if (list->n == SIGNATURES_IN_ALL_MAX)
         problem_at (list->draft->problems, node, "the signature lists have more than %d signatures together, the limit",
                     SIGNATURES_IN_ALL_MAX);
+    return list->n < SIGNATURES_IN_ALL_MAX;
+}
+
+enum { LIST_ALSO, LIST_UNLESS, LIST_BACKENDS, LIST_TYPES, LIST_ANY, LIST_RAISED, LISTS };
+
+static bool signatures_read_lists (struct draft *draft, const struct conf_value of[], struct name_list out[LISTS])
+{
+    const struct condition_form *words = of[SIGNATURE_RULE].given ? &of_rule : &of_text;
+    const struct {
+        uint32_t key;
+        const struct condition_form *form;
+    } lists[LISTS] = { { SIGNATURE_ALSO, words },        { SIGNATURE_UNLESS, words },
+                       { SIGNATURE_BACKENDS, &of_text }, { SIGNATURE_TYPES, &names_of_rule },
+                       { SIGNATURE_ANY, &of_rule },      { SIGNATURE_RAISED, &names_of_rule } };
+    bool good = true;
+    for (uint32_t i = 0; i < LISTS; i++)
+        good = read_conditions (draft, &of[lists[i].key], lists[i].form, &out[i]) == 0 && good;
+    return good;
+}
+
+static struct signature signatures_item (const struct conf_value of[], const struct name_list lists[LISTS])
+{
+    enum rule_weight rule = (enum rule_weight) of[SIGNATURE_RULE].number;
+    return (struct signature){ .id = of[SIGNATURE_ID].text,
+                               .text = of[SIGNATURE_TEXT].text,
+                               .owner = (enum owner) of[SIGNATURE_OWNER].number,
+                               .peer = of[SIGNATURE_PEER].number || rule == RULE_PEER,
+                               .noise = of[SIGNATURE_NOISE].number,
+                               .transient = of[SIGNATURE_TRANSIENT].number,
+                               .memory = of[SIGNATURE_MEMORY].number,
+                               .likely = of[SIGNATURE_LIKELY].number || rule,
+                               .recheck = of[SIGNATURE_RECHECK].number,
+                               .next = of[SIGNATURE_NEXT].text,
+                               .also = { lists[LIST_ALSO].items, lists[LIST_ALSO].n },
+                               .unless = { lists[LIST_UNLESS].items, lists[LIST_UNLESS].n },
+                               .always = of[SIGNATURE_ALWAYS].number,
+                               .backends = { lists[LIST_BACKENDS].items, lists[LIST_BACKENDS].n },
+                               .rule = rule,
+                               .types = { lists[LIST_TYPES].items, lists[LIST_TYPES].n },
+                               .any = { lists[LIST_ANY].items, lists[LIST_ANY].n },
+                               .raised = { lists[LIST_RAISED].items, lists[LIST_RAISED].n },
+                               .error = of[SIGNATURE_ERRNO].text,
+                               .first_line = of[SIGNATURE_FIRST_LINE].number };
+}
+
+static void signatures_add (struct signature_draft *list, const struct conf_value of[], const struct yaml_node *node)
+{
+    struct name_list lists[LISTS];
+    bool good = signatures_read_lists (list->draft, of, lists);
+    if (!good || !section_is_good (&signature_section, of) || check_kind (list->draft, of, node) < 0 ||
+        check_raised (list->draft, of, &lists[LIST_RAISED]) < 0 ||
+        check_always (list->draft, of, &lists[LIST_BACKENDS]) < 0 || !signatures_takes (list, &of[SIGNATURE_ID], node))
         return;
-    }
-    struct signature item = { .id = of[SIGNATURE_ID].text,
-                              .text = of[SIGNATURE_TEXT].text,
-                              .owner = (enum owner) of[SIGNATURE_OWNER].number,
-                              .peer = of[SIGNATURE_PEER].number,
-                              .noise = of[SIGNATURE_NOISE].number,
-                              .transient = of[SIGNATURE_TRANSIENT].number,
-                              .memory = of[SIGNATURE_MEMORY].number,
-                              .likely = of[SIGNATURE_LIKELY].number,
-                              .recheck = of[SIGNATURE_RECHECK].number,
-                              .next = of[SIGNATURE_NEXT].text,
-                              .also = { also.items, also.n },
-                              .unless = { unless.items, unless.n },
-                              .always = of[SIGNATURE_ALWAYS].number,
-                              .backends = { backends.items, backends.n } };
+    struct signature item = signatures_item (of, lists);
     if (signatures_has_room (list, &item, node))
         list->items[list->n++] = item;
 }
@@ -141,6 +214,14 @@ static void signatures_read_default (struct signature_draft *list, const char *n
     signatures_read_file (list, &reference);
 }
 
+static bool names_rules (const struct yaml_node *lists)
+{
+    const struct yaml_node *name = lists ? lists->first : NULL;
+    while (name && !text_is (name->text, RULES) && !text_ends (name->text, "/" RULES ".yaml"))
+        name = name->next;
+    return name != NULL;
+}
+
 void draft_signatures (struct draft *draft)
 {
     const struct conf_value *given = &draft->slice[SLICE_SIGNATURES];
@@ -150,6 +231,8 @@ void draft_signatures (struct draft *draft)
         draft_each_reference (draft, given->node, &signatures_kind, signatures_read_file, &list);
     for (size_t i = 0; !given->given && i < sizeof shipped / sizeof shipped[0]; i++)
         signatures_read_default (&list, shipped[i]);
+    if (!names_rules (given->node))
+        signatures_read_default (&list, RULES);
     draft->plan.signatures.items = list.items;
     draft->plan.signatures.n = list.n;
 }

@@ -24,6 +24,7 @@ enum { WORKED_ON = 3 };
 
 struct found_place {
     struct word_finder fatal, error;
+    const struct signature_set *set;
     const struct printed_lines *lines;
     const struct exceptions *exceptions;
     struct arena *arena;
@@ -54,9 +55,9 @@ static struct error_clue unwrapped (struct error_clue clue)
     return clue;
 }
 
-static enum rule_weight weight_of (const struct error_rule *rule)
+static enum rule_weight weight_of (const struct signature *rule)
 {
-    return rule ? rule->weight : RULE_NONE;
+    return rule ? rule->rule : RULE_NONE;
 }
 
 /* Types of the ways back that programs try before they give up. */
@@ -68,8 +69,8 @@ static bool is_probe (const struct exception *exception)
 }
 
 /* Of two in one chain: what says more; then the older, but for a probe whose handling failed in another way. */
-static bool outranks (const struct exception *newer, const struct error_rule *of_newer, const struct exception *older,
-                      const struct error_rule *of_older)
+static bool outranks (const struct exception *newer, const struct signature *of_newer, const struct exception *older,
+                      const struct signature *of_older)
 {
     if (weight_of (of_newer) != weight_of (of_older))
         return weight_of (of_newer) > weight_of (of_older);
@@ -77,13 +78,13 @@ static bool outranks (const struct exception *newer, const struct error_rule *of
 }
 
 /* NULL: the chain has no exception with a type. */
-static const struct exception *cause_in_chain (const struct exception *first, uint32_t n,
-                                               const struct error_rule **rule)
+static const struct exception *cause_in_chain (const struct signature_set *set, const struct exception *first,
+                                               uint32_t n, const struct signature **rule)
 {
     const struct exception *best = NULL;
     for (uint32_t i = 0; i < n; i++) {
         struct error_clue clue = unwrapped (clue_of (&first[i]));
-        const struct error_rule *match = error_rule_match (&clue);
+        const struct signature *match = error_rule_match (set, &clue);
         if (!first[i].type.len || (best && !outranks (&first[i], match, best, *rule)))
             continue;
         best = &first[i];
@@ -121,8 +122,8 @@ static void add_cut_off (struct found_place *finding, const struct exception *ex
 
 static void add_chain (struct found_place *finding, const struct exception *first, uint32_t n)
 {
-    const struct error_rule *rule = NULL;
-    const struct exception *cause = cause_in_chain (first, n, &rule), *last = &first[n - 1];
+    const struct signature *rule = NULL;
+    const struct exception *cause = cause_in_chain (finding->set, first, n, &rule), *last = &first[n - 1];
     if (!cause) {
         add_cut_off (finding, first);
         return;
@@ -199,7 +200,7 @@ static void candidate_add_line (struct found_place *finding, uint32_t at)
         clue.raised = crash_package (finding, at);
         clue.type = TEXT_LIT ("Timeout"); /* of a program that hung: its stack says where */
     }
-    const struct error_rule *rule = error_rule_match (&clue);
+    const struct signature *rule = error_rule_match (finding->set, &clue);
     *candidate_add (finding) = (struct candidate){ .first = at,
                                                    .last = at,
                                                    .shown = at,
@@ -244,10 +245,10 @@ static int by_order (const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-void candidates_find (const struct printed_lines *lines, const struct exceptions *exceptions, struct arena *arena,
-                      struct candidates *out)
+void candidates_find (const struct signature_set *set, const struct printed_lines *lines,
+                      const struct exceptions *exceptions, struct arena *arena, struct candidates *out)
 {
-    struct found_place finding = { .lines = lines, .exceptions = exceptions, .arena = arena, .out = out };
+    struct found_place finding = { .set = set, .lines = lines, .exceptions = exceptions, .arena = arena, .out = out };
     word_finder_make (&finding.fatal, FATAL_WORDS);
     word_finder_make (&finding.error, ERROR_WORDS);
     bool *wanted = lines_wanted (&finding);

@@ -23,7 +23,7 @@ struct candidate {
     bool harmless; /* says itself that nothing ended; or level info or warning */
     bool over;     /* the program went on: steps, epochs and other counters grew after it */
     struct text text;
-    const struct error_rule *rule; /* NULL: no rule holds */
+    const struct signature *rule; /* NULL: no rule holds */
 };
 
 struct candidates {
@@ -35,8 +35,8 @@ struct candidates {
  * end of a line the next one may have a level: "E0517 10:11:12 ..." (log_line_level). */
 void candidate_words (struct word_finder *finder);
 /* In the order in which they were printed. Of more than CANDIDATES_MAX lines that look like errors the last count. */
-void candidates_find (const struct printed_lines *lines, const struct exceptions *exceptions, struct arena *arena,
-                      struct candidates *out);
+void candidates_find (const struct signature_set *set, const struct printed_lines *lines,
+                      const struct exceptions *exceptions, struct arena *arena, struct candidates *out);
 
 /* ---- choose ---- */
 

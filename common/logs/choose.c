@@ -62,12 +62,12 @@ static enum form form_of (const struct candidate *candidate, const struct printe
     return line->level == LEVEL_ERROR ? FORM_ERROR : FORM_PLAIN;
 }
 
-static enum meaning meaning_of_rule (const struct error_rule *rule)
+static enum meaning meaning_of_rule (const struct signature *rule)
 {
-    switch (rule ? rule->weight : RULE_NONE) {
+    switch (rule ? rule->rule : RULE_NONE) {
     case RULE_PEER: return MEANS_PEER;
     case RULE_PRIOR: return MEANS_PRIOR;
-    case RULE_FORM: return MEANS_FORM;
+    case RULE_CAUSE: return MEANS_FORM;
     default: return MEANS_NOTHING;
     }
 }
@@ -202,11 +202,11 @@ static struct statement statement_of_text (const struct signature *known)
     return (struct statement){ meaning_of_signature (known), known->id, known->peer };
 }
 
-static struct statement statement_of_rule (const struct error_rule *rule)
+static struct statement statement_of_rule (const struct signature *rule)
 {
     enum meaning meaning = meaning_of_rule (rule);
     return meaning == MEANS_NOTHING ? (struct statement){ 0 }
-                                    : (struct statement){ meaning, text_of (rule->id), rule->owner == OWNER_PEER };
+                                    : (struct statement){ meaning, rule->id, rule->owner == OWNER_PEER };
 }
 
 /* A text outranks a rule that says as much; noise does so in a line that is no end. */
@@ -231,7 +231,7 @@ static bool is_of_any_start (const struct printed_line *line)
 /* Some places are none of a cause: what any start prints, what follows from an end, lines behind which work went on. */
 static bool may_decide (const struct choosing *choosing, const struct candidate *candidate)
 {
-    enum rule_weight weight = candidate->rule ? candidate->rule->weight : RULE_NONE;
+    enum rule_weight weight = candidate->rule ? candidate->rule->rule : RULE_NONE;
     return weight != RULE_AFTERMATH && !candidate->over && !is_of_any_start (&choosing->lines->items[candidate->shown]);
 }
 
@@ -241,7 +241,7 @@ static void offer_candidate (struct choosing *choosing, const struct candidate *
     if (candidate->cut_off || !may_decide (choosing, candidate))
         return;
     struct statement statement = statement_of (choosing, candidate, form);
-    if (candidate->rule && candidate->rule->weight == RULE_CHILD && statement.meaning <= MEANS_KNOWN_PEER)
+    if (candidate->rule && candidate->rule->rule == RULE_CHILD && statement.meaning <= MEANS_KNOWN_PEER)
         return;
     int strong = strength[statement.meaning][form];
     struct text id = statement.of_peer ? peer_id (candidate->text, statement.id) : statement.id;
@@ -351,7 +351,7 @@ static void show_others (const struct choosing *choosing, struct signature_scan_
     uint32_t n = 0;
     for (uint32_t i = 0; i < choosing->candidates->n && n < SHOWN_MAX; i++) {
         const struct candidate *other = &choosing->candidates->items[i];
-        bool reason = other->rule ? other->rule->weight >= RULE_PRIOR : other->exception;
+        bool reason = other->rule ? other->rule->rule >= RULE_PRIOR : other->exception;
         if (reason && other->shown != choosing->best.line && !other->harmless &&
             !says_alone (choosing, other, choosing->best.id))
             shown[n++] = shown_line (choosing, other->shown);

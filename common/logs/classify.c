@@ -38,7 +38,7 @@ static void read_part (const struct classify_run *run, uint32_t bytes, struct ar
 {
     printed_lines_split ((struct text){ run->kept, bytes }, run->dropped_bytes, arena, &out->lines);
     traceback_find_all (&out->lines, arena, &out->exceptions);
-    candidates_find (&out->lines, &out->exceptions, arena, &out->candidates);
+    candidates_find (run->set, &out->lines, &out->exceptions, arena, &out->candidates);
 }
 
 /* Reading takes 30 ms a MiB, and somebody waits for the cause. */

@@ -1,4 +1,4 @@
-/* decide.h - what the sightings of a log say of its cause, with the signatures of a plan and the rules of this room.
+/* decide.h - what the sightings of a log say of its cause, with the signatures of a plan.
  *
  * Pure; borrows everything. */
 #ifndef SLICEUP_COMMON_LOGS_DECIDE_H
@@ -15,7 +15,7 @@ enum cause_weight {
 
 struct cause_decision {
     enum cause_weight weight;
-    struct text id; /* of the signature or rule; empty: UNKNOWN */
+    struct text id; /* of the signature; empty: UNKNOWN */
     enum owner owner;
     bool likely;      /* the form of the error speaks for it; no known text says it */
     struct text next; /* what to look at */
@@ -23,10 +23,8 @@ struct cause_decision {
     bool transient;   /* it passes by itself, and nothing else that was seen speaks against that */
 };
 
-/* `items`: the plan's. A sighting that decides counts when its id is one of them or a rule: it comes from a host. */
-void cause_decide (const struct signature *items, uint32_t n, const struct signature_scan_result *seen,
+/* `set`: of the plan's signatures. A sighting that decides counts when its id is one of them: it comes from a host. */
+void cause_decide (const struct signature_set *set, const struct signature_scan_result *seen,
                    struct cause_decision *out);
-/* Does this id name a text or a rule that speaks of other hosts? */
-bool cause_id_is_peer (const struct signature *items, uint32_t n, struct text id);
 
 #endif

@@ -1,57 +1,113 @@
 #include "common/logs/error_rule.h"
 
+#include <errno.h>
+#include <stdio.h>
+
+#include "common/logs/set.h"
 #include "common/logs/words.h"
 
-static bool error_rule_holds (const struct error_rule *rule, const struct folded_clue *folded)
+/* What is asked, with its text in small letters. */
+struct folded_clue {
+    struct error_clue clue;
+    struct text type, text, first_line;
+};
+
+/* ---- errno: one has many spellings: "[Errno 28]", "(os error 28)", "errno: 28", "ENOSPC", the text of strerror ---- */
+
+static const struct {
+    int number;
+    const char *name, *says;
+} spelled[] = {
+    { ENOENT, "ENOENT", "No such file or directory" },
+    { EACCES, "EACCES", "Permission denied" },
+    { EPERM, "EPERM", "Operation not permitted" },
+    { EIO, "EIO", "Input/output error" },
+    { ENXIO, "ENXIO", "No such device or address" },
+    { ENODEV, "ENODEV", "No such device" },
+    { EBUSY, "EBUSY", "Device or resource busy" },
+    { EEXIST, "EEXIST", "File exists" },
+    { ENOTEMPTY, "ENOTEMPTY", "Directory not empty" },
+    { ENFILE, "ENFILE", "Too many open files in system" },
+    { ENOMEM, "ENOMEM", "Cannot allocate memory" },
+    { ENOEXEC, "ENOEXEC", "Exec format error" },
+    { ENOSYS, "ENOSYS", "Function not implemented" },
+    { ETIMEDOUT, "ETIMEDOUT", "Connection timed out" },
+    { ECONNREFUSED, "ECONNREFUSED", "Connection refused" },
+    { ENAMETOOLONG, "ENAMETOOLONG", "File name too long" },
+    { EFBIG, "EFBIG", "File too large" },
+};
+enum { SPELLED = sizeof spelled / sizeof spelled[0] };
+
+static uint32_t errno_row (struct text name)
 {
-    if (rule->types && !words_is (folded->clue.type, rule->types))
-        return false;
-    if (rule->raised && !(rule->raised & RAISED (folded->clue.raised)))
-        return false;
-    if (rule->any && !words_any_folded (folded->text, rule->any) && !words_any_folded (folded->type, rule->any))
-        return false;
-    if (rule->also && !words_any_folded (folded->text, rule->also))
-        return false;
-    return !rule->unless || !words_any_folded (folded->text, rule->unless);
+    uint32_t row = 0;
+    while (row < SPELLED && !text_is (name, spelled[row].name))
+        row++;
+    return row;
 }
 
-static const struct error_rule *first_of (const struct error_rules *rules, const struct folded_clue *folded)
+bool error_rule_knows_errno (struct text name)
 {
-    for (uint32_t i = 0; i < rules->n; i++)
-        if (error_rule_holds (&rules->items[i], folded))
-            return &rules->items[i];
-    return NULL;
+    return errno_row (name) < SPELLED;
 }
 
-/* What stands below the first line may quote anybody: echoes are looked for in the first alone. */
-static const struct error_rule *echo_of (const struct folded_clue *folded)
+static bool has_number (struct text folded, int number)
 {
-    struct folded_clue head = *folded;
-    struct text rest = folded->text;
-    head.text = text_take_until (&rest, '\n');
-    return first_of (&echo_rules, &head);
+    char words[160];
+    snprintf (words, sizeof words, "[Errno %d]|os error %d)|errno: %d |errno=%d |errno %d |errno = %d|error code %d)",
+              number, number, number, number, number, number, number);
+    return words_any_folded (folded, words);
 }
 
-const struct error_rule *error_rule_match (const struct error_clue *clue)
+static bool names_errno (const struct folded_clue *folded, struct text name)
+{
+    uint32_t row = errno_row (name);
+    return row < SPELLED && (text_find (folded->clue.text, name, NULL) ||
+                             text_find (folded->clue.text, text_of (spelled[row].says), NULL) ||
+                             has_number (folded->text, spelled[row].number));
+}
+
+/* ---- asking ---- */
+
+static bool any_in (struct text folded, const struct text *words, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (words_holds (folded, words[i]))
+            return true;
+    return false;
+}
+
+static bool asks_nothing (const struct signature *rule)
+{
+    return rule->types.n + rule->any.n + rule->raised.n + rule->error.len == 0;
+}
+
+static bool error_rule_holds (const struct signature *rule, const struct folded_clue *folded)
+{
+    struct text text = rule->first_line ? folded->first_line : folded->text;
+    if (rule->types.n && !text_is_among (folded->clue.type, rule->types.items, rule->types.n))
+        return false;
+    if (rule->raised.n && !text_is_among (text_of (enum_name_of (&frame_package_names, folded->clue.raised)),
+                                          rule->raised.items, rule->raised.n))
+        return false;
+    if (rule->error.len && !names_errno (folded, rule->error))
+        return false;
+    if (rule->any.n && !any_in (text, rule->any.items, rule->any.n) &&
+        !any_in (folded->type, rule->any.items, rule->any.n))
+        return false;
+    if (rule->also.n && !any_in (text, rule->also.items, rule->also.n))
+        return false;
+    return !asks_nothing (rule) && !any_in (text, rule->unless.items, rule->unless.n);
+}
+
+const struct signature *error_rule_match (const struct signature_set *set, const struct error_clue *clue)
 {
     char text[WORDS_FOLDED_BYTES], type[WORDS_FOLDED_BYTES];
-    struct folded_clue folded = { *clue, words_fold (clue->type, type), words_fold (clue->text, text) };
-    const struct error_rule *rule = echo_of (&folded);
-    if (!rule)
-        rule = first_of (&words_rules, &folded);
-    if (!rule)
-        rule = errno_rule_match (&folded);
-    if (!rule)
-        rule = first_of (&status_rules, &folded);
-    return rule ? rule : first_of (&type_rules, &folded);
-}
-
-const struct error_rule *error_rule_find (struct text id)
-{
-    static const struct error_rules *const all[] = { &echo_rules, &words_rules, &status_rules, &type_rules };
-    for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
-        for (uint32_t i = 0; i < all[k]->n; i++)
-            if (text_is (id, all[k]->items[i].id))
-                return &all[k]->items[i];
-    return text_is (id, peer_unnamed_rule.id) ? &peer_unnamed_rule : errno_rule_find (id);
+    struct folded_clue folded = { *clue, words_fold (clue->type, type), words_fold (clue->text, text), { 0 } };
+    struct text rest = folded.text;
+    folded.first_line = text_take_until (&rest, '\n');
+    for (uint32_t i = 0; i < set->n; i++)
+        if (set->items[i].rule && error_rule_holds (&set->items[i], &folded))
+            return &set->items[i];
+    return NULL;
 }

@@ -2,6 +2,11 @@
 
 #include "common/logs/words.h"
 
+static const char *const package_words[] = { "none",    "user",     "standard",  "trace", "backend",    "compile",
+                                             "cache",   "kernel",   "tensor",    "group", "checkpoint", "numeric",
+                                             "network", "children", "installer", "other" };
+const struct enum_names frame_package_names = NAMES (package_words);
+
 static bool behind (struct text path, const char *folder, struct text *rest)
 {
     uint32_t at, len = text_of (folder).len;

@@ -2,9 +2,7 @@
 #ifndef SLICEUP_COMMON_LOGS_FRAME_PACKAGE_H
 #define SLICEUP_COMMON_LOGS_FRAME_PACKAGE_H
 
-#include <stdbool.h>
-
-#include "common/base/text.h"
+#include "common/model/record.h"
 
 enum frame_package {
     PACKAGE_NONE = 0, /* no frame, or one that says nothing: importlib, contextlib, runpy, decorators */
@@ -24,6 +22,8 @@ enum frame_package {
     PACKAGE_INSTALLER,
     PACKAGE_OTHER,
 };
+
+extern const struct enum_names frame_package_names; /* none user standard ... other */
 
 enum frame_package frame_package_of (struct text path);
 

@@ -8,12 +8,14 @@ const struct record signature_table_record = RECORD ("signature table", struct s
 
 static uint32_t needles_of (const struct signature *item)
 {
-    return 1 + item->also.n + item->unless.n;
+    return item->rule ? 1 : 1 + item->also.n + item->unless.n;
 }
 
-static uint64_t bytes_of (const struct signature *item)
+uint64_t signature_text_bytes (const struct signature *item)
 {
     uint64_t bytes = item->text.len;
+    if (item->rule)
+        return 0;
     for (uint32_t i = 0; i < item->also.n; i++)
         bytes += item->also.items[i].len;
     for (uint32_t i = 0; i < item->unless.n; i++)
@@ -27,9 +29,9 @@ static bool is_small_enough (const struct signature *items, uint32_t n)
     if (n > SIGNATURES_MAX)
         return false;
     for (uint32_t i = 0; i < n; i++) {
-        if (items[i].also.n > SIGNATURE_TEXTS_MAX || items[i].unless.n > SIGNATURE_TEXTS_MAX)
+        if (!items[i].rule && (items[i].also.n > SIGNATURE_TEXTS_MAX || items[i].unless.n > SIGNATURE_TEXTS_MAX))
             return false;
-        bytes += bytes_of (&items[i]);
+        bytes += signature_text_bytes (&items[i]);
     }
     return bytes <= SIGNATURE_SET_TEXT_BYTES;
 }
@@ -48,7 +50,9 @@ static void set_add (struct needle_list *list, enum needle_kind kind, uint32_t i
 
 static void add_item (struct needle_list *list, const struct signature *item, uint32_t index)
 {
-    set_add (list, NEEDLE_TEXT, index, 0, item->text);
+    set_add (list, NEEDLE_TEXT, index, 0, item->text); /* of a rule empty, and so never found */
+    if (item->rule)
+        return;
     for (uint32_t i = 0; i < item->also.n; i++)
         set_add (list, NEEDLE_ALSO, index, i, item->also.items[i]);
     for (uint32_t i = 0; i < item->unless.n; i++)

@@ -22,6 +22,8 @@ struct signature_table {
 };
 extern const struct record signature_table_record;
 
+/* What it adds to a set: rules are not in the automaton. */
+uint64_t signature_text_bytes (const struct signature *item);
 /* `items` are borrowed and must outlive the set. NULL: more than SIGNATURES_MAX or SIGNATURE_SET_TEXT_BYTES. */
 struct signature_set;
 struct signature_set *signature_set_build (const struct signature *items, uint32_t n);

@@ -27,12 +27,20 @@ struct text words_fold (struct text text, char out[WORDS_FOLDED_BYTES])
     return (struct text){ .ptr = out, .len = n };
 }
 
+struct text words_small (struct arena *arena, struct text text)
+{
+    struct text out = text_copy (arena, text);
+    for (uint32_t i = 0; i < out.len; i++)
+        ((char *) out.ptr)[i] = small (out.ptr[i]);
+    return out;
+}
+
 static bool begins_word (struct text text, uint32_t at, char first)
 {
     return at == 0 || !(text_is_letter (first) || text_is_digit (first)) || !words_is_name (text.ptr[at - 1]);
 }
 
-static bool words_holds (struct text folded, struct text word)
+bool words_holds (struct text folded, struct text word)
 {
     uint32_t from = 0, next;
     while (text_find (words_from (folded, from), word, &next)) {

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "common/base/mem.h"
 #include "common/base/text.h"
 
 bool words_is_name (char c); /* letter, digit or _ */
@@ -11,8 +12,10 @@ bool words_is_name (char c); /* letter, digit or _ */
 /* In small letters, into `out`; what is longer is cut. */
 enum { WORDS_FOLDED_BYTES = 4096 };
 struct text words_fold (struct text text, char out[WORDS_FOLDED_BYTES]);
+struct text words_small (struct arena *arena, struct text text); /* the same, of any length, in the arena */
 /* `words`: alternatives with a bar between: "no space|quota exceeded". Capitals do not count. A word that begins with a
  * letter or digit stands at the beginning of one: "xid" is not in "taxid". `folded`: by words_fold. */
+bool words_holds (struct text folded, struct text word); /* one such word, in small letters itself */
 bool words_any_folded (struct text folded, const char *words);
 bool words_any (struct text text, const char *words);
 /* The same, with capitals as they are written. */

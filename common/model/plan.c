@@ -143,6 +143,8 @@ static const struct field limits_fields[] = {
 };
 const struct record limits_record = RECORD ("limits", struct limits, limits_fields);
 
+static const char *const rule_words[] = { "none", "aftermath", "child", "peer", "vague", "prior", "cause" };
+const struct enum_names rule_weight_names = NAMES (rule_words);
 static const struct field signature_fields[] = {
     F_TEXT (1, struct signature, id, ID_MAX_BYTES),
     F_TEXT (2, struct signature, text, NAME_MAX_BYTES),
@@ -150,14 +152,20 @@ static const struct field signature_fields[] = {
     F_BOOL (4, struct signature, peer),
     F_BOOL (5, struct signature, transient),
     F_TEXT (6, struct signature, next, SENTENCE_MAX_BYTES),
-    F_TEXTS (7, struct signature, also, SIGNATURE_TEXTS_MAX, NAME_MAX_BYTES),
-    F_TEXTS (8, struct signature, unless, SIGNATURE_TEXTS_MAX, NAME_MAX_BYTES),
+    F_TEXTS (7, struct signature, also, RULE_WORDS_MAX, NAME_MAX_BYTES),
+    F_TEXTS (8, struct signature, unless, RULE_WORDS_MAX, NAME_MAX_BYTES),
     F_BOOL (9, struct signature, noise),
     F_BOOL (10, struct signature, memory),
     F_BOOL (11, struct signature, likely),
     F_BOOL (12, struct signature, always),
     F_TEXTS (13, struct signature, backends, SIGNATURE_TEXTS_MAX, ID_MAX_BYTES),
     F_BOOL (14, struct signature, recheck),
+    F_ENUM (15, struct signature, rule, &rule_weight_names),
+    F_TEXTS (16, struct signature, types, RULE_WORDS_MAX, NAME_MAX_BYTES),
+    F_TEXTS (17, struct signature, any, RULE_WORDS_MAX, NAME_MAX_BYTES),
+    F_TEXTS (18, struct signature, raised, RULE_WORDS_MAX, ID_MAX_BYTES),
+    F_TEXT (19, struct signature, error, ID_MAX_BYTES),
+    F_BOOL (20, struct signature, first_line),
 };
 const struct record signature_record = RECORD ("signature", struct signature, signature_fields);
 

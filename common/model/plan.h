@@ -55,7 +55,13 @@ enum { ID_MAX_BYTES = 63, WORD_MAX_BYTES = 127, NAME_MAX_BYTES = 255, PATH_MAX_B
 enum { SENTENCE_MAX_BYTES = 2048, SHA256_HEX_BYTES = 64, IDENTITIES_MAX = 16, SLURM_OPTIONS_MAX = 16 };
 enum { KIT_FILES_MAX = 64, KIT_FILE_MAX_BYTES = 4 << 20, WHEELS_MAX = 256, WHEEL_MAX_BYTES = 0x7fffffff };
 enum { WRITERS_MAX = 64, WRITABLE_MAX = 16, PROTECTED_MAX = 64, HIDDEN_MAX = 4, TRUST_MAX = 16 };
-enum { SIGNATURES_MAX = 1024, SIGNATURE_TEXTS_MAX = 4, BUNDLE_RULES_MAX = 64, BUNDLE_PARTS_MAX = 16 };
+enum {
+    SIGNATURES_MAX = 1024,
+    SIGNATURE_TEXTS_MAX = 4,
+    RULE_WORDS_MAX = 128,
+    BUNDLE_RULES_MAX = 64,
+    BUNDLE_PARTS_MAX = 16
+};
 enum { DRIFT_RULES_MAX = 128, SETUP_MAX_BYTES = 100 * 1024 }; /* SETUP: Linux takes one argument of 128 KiB */
 
 enum { EXPECT_MAX = 64, EXPECT_PACKAGES_MAX = 24 };
@@ -298,15 +304,27 @@ struct limits {       /* all in ms but where the name says otherwise */
 };
 extern const struct record limits_record;
 
-/* How a failure is recognised in what a program printed. */
+/* What a form of errors speaks for; the later ones say more. */
+enum rule_weight {
+    RULE_NONE = 0,
+    RULE_AFTERMATH, /* follows from an end, or stands in healthy runs: never a cause */
+    RULE_CHILD,     /* says only that a child process failed */
+    RULE_PEER,      /* says only that another process or host failed */
+    RULE_VAGUE,     /* an end without a reason: a bare signal, INTERNAL */
+    RULE_PRIOR,     /* the type or the package speaks for an owner */
+    RULE_CAUSE,     /* what is said speaks for an owner */
+};
+extern const struct enum_names rule_weight_names; /* none aftermath child peer vague prior cause */
+
+/* How a failure is recognised in what a program printed: by a known text, or by the form of one message (a rule). */
 struct signature {
     struct text id;
-    struct text text; /* must occur in the evidence */
+    struct text text; /* must occur in the evidence; empty: a rule */
     enum owner owner;
     bool peer; /* says "somebody else failed": never a cause while another host reports one of its own */
     bool transient;
     struct text next;               /* what to look at */
-    LIST_OF (struct text) also;     /* must occur near it as well; docs/spec/signatures.md */
+    LIST_OF (struct text) also;     /* must occur near it as well; docs/spec/signatures.md. Of a rule: one of them */
     LIST_OF (struct text) unless;   /* must not */
     bool noise;                     /* printed in runs that then work, too: shown, and never a cause */
     bool memory;                    /* the device's memory did not suffice: the same launch will not fit next time */
@@ -314,6 +332,13 @@ struct signature {
     bool always;                    /* also where a command exited with status 0: it failed all the same */
     LIST_OF (struct text) backends; /* with `always`: of the profile; empty: any */
     bool recheck; /* quota, capacity, permission: others change it, and no change of the run shows it */
+    /* Of a rule, what must hold of the message; it never holds when all are empty. Words are in small letters. */
+    enum rule_weight rule;
+    LIST_OF (struct text) types;  /* one is the exception's type, without its module */
+    LIST_OF (struct text) any;    /* one occurs */
+    LIST_OF (struct text) raised; /* one is whose frame raised it (common/logs/frame_package.h) */
+    struct text error;            /* the errno it names: ENOENT */
+    bool first_line;              /* only the first line is read */
 };
 extern const struct record signature_record;
 

@@ -93,8 +93,8 @@ static void measure_fold_add_host (struct measure_fold *fold, uint32_t host, con
 static bool would_fail_again (const struct plan *plan, const struct verdict *verdict)
 {
     const struct signature *known = plan_find_signature (plan, verdict->signature);
-    if (verdict->outcome != OUTCOME_FAILED || verdict->transient || !known || known->transient || known->peer ||
-        known->noise || known->recheck)
+    if (verdict->outcome != OUTCOME_FAILED || verdict->transient || !known || known->rule || known->transient ||
+        known->peer || known->noise || known->recheck)
         return false;
     return known->memory || verdict->owner == OWNER_COMPILER || verdict->owner == OWNER_PROGRAM ||
            verdict->owner == OWNER_BUNDLE || (verdict->owner == OWNER_LAUNCH && known->unless.n == 0);
@@ -107,7 +107,7 @@ static struct text cause_of (const struct plan *plan, const struct verdict *verd
     struct text line = verdict->evidence, cause = verdict->cause;
     const char *end = line.len ? memchr (line.ptr, '\n', line.len) : NULL;
     line.len = end ? (uint32_t) (end - line.ptr) : line.len;
-    if (known && line.len && !text_find (cause, known->text, NULL))
+    if (known && !known->rule && line.len && !text_find (cause, known->text, NULL))
         cause = text_format (arena, "%.*s: %.*s", TEXT_ARG (cause), TEXT_ARG (line));
     return text_copy (arena, text_clip (cause, SENTENCE_MAX_BYTES));
 }

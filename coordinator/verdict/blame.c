@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/logs/decide.h"
 #include "common/model/hostset.h"
 #include "coordinator/verdict/failure_reading.h"
 
@@ -17,7 +16,8 @@ static bool failed (const struct blame_host *host)
 
 bool blame_is_peer_complaint (const struct plan *plan, struct text id)
 {
-    return cause_id_is_peer (plan->signatures.items, plan->signatures.n, id);
+    const struct signature *signature = plan_find_signature (plan, id);
+    return signature && signature->peer;
 }
 
 /* Was stopped, and had printed a known error of its own by then: judged as failed. */

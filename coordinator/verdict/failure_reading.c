@@ -41,23 +41,23 @@ static uint32_t keep_fatal (struct text *lines, uint32_t n)
 
 /* Does the program's own sentence decide? It is what the program takes for the cause: only a cause, or a known text
  * against the form of an error, outranks it. */
-static bool sentence_decides (const struct plan *plan, const struct signature_scan_result *failure,
+static bool sentence_decides (const struct signature_set *set, const struct signature_scan_result *failure,
                               const struct signature_scan_result *output)
 {
     struct cause_decision of_failure, of_output;
-    cause_decide (plan->signatures.items, plan->signatures.n, failure, &of_failure);
-    cause_decide (plan->signatures.items, plan->signatures.n, output, &of_output);
+    cause_decide (set, failure, &of_failure);
+    cause_decide (set, output, &of_output);
     if (of_failure.weight != of_output.weight)
         return of_failure.weight > of_output.weight;
     return of_output.likely || !of_failure.likely;
 }
 
 /* The program's own sentence comes before its output. */
-static void failure_reading_join (const struct plan *plan, const struct signature_scan_result *failure,
+static void failure_reading_join (const struct signature_set *set, const struct signature_scan_result *failure,
                                   const struct signature_scan_result *output, struct arena *arena,
                                   struct signature_scan_result *out)
 {
-    bool sentence = sentence_decides (plan, failure, output);
+    bool sentence = sentence_decides (set, failure, output);
     *out = (struct signature_scan_result){ .sightings = arena_array (arena, READ_MAX, sizeof *out->sightings),
                                            .shown = arena_array (arena, LINES_MAX, sizeof *out->shown) };
     for (uint32_t i = 0; i < failure->sightings_n && i < SIGHTINGS_MAX; i++)
@@ -120,8 +120,8 @@ static void read_with (const struct plan *plan, const struct signature_set *set,
     classify_text (set, result->failure, arena, &failure);
     failure.shown_n = keep_fatal (failure.shown, failure.shown_n);
     failure_reading_read_output (set, result, arena, &output);
-    failure_reading_join (plan, &failure, &output, arena, &all);
-    cause_decide (plan->signatures.items, plan->signatures.n, &all, &out->of);
+    failure_reading_join (set, &failure, &output, arena, &all);
+    cause_decide (set, &all, &out->of);
     for (uint32_t i = 0; out->of.id.len && i < failure.sightings_n; i++)
         out->in_failure |= text_equal (failure.sightings[i].signature, out->of.id);
     out->evidence = evidence_of (&out->of, &all, arena);

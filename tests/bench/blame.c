@@ -136,7 +136,7 @@ static void read_log (struct reader *reader, const char *path)
         die (path);
     if (scan) {
         classify_end (scan, &arena, &seen);
-        cause_decide (reader->plan.signatures.items, reader->plan.signatures.n, &seen, &decision);
+        cause_decide (reader->set, &seen, &decision);
         reader->recognised += decision.weight == CAUSE_OWN;
     }
     arena_release (&arena);

@@ -49,12 +49,12 @@ static struct text read_file (const char *path)
     return text;
 }
 
-static void tell (const struct plan *plan, const struct signature_set *set, const char *path)
+static void tell (const struct signature_set *set, const char *path)
 {
     struct signature_scan_result seen;
     struct cause_decision of;
     classify_text (set, read_file (path), &arena, &seen);
-    cause_decide (plan->signatures.items, plan->signatures.n, &seen, &of);
+    cause_decide (set, &seen, &of);
     enum owner owner = of.owner ? of.owner : OWNER_UNKNOWN;
     printf ("%s\t%s\t%s\t%.*s\t%s\t%.*s\n", path,
             enum_name_of (&certainty_names, certainty_of_owner (owner, of.likely)), enum_name_of (&owner_names, owner),
@@ -75,7 +75,7 @@ int main (int argc, char **argv)
     of_plan = arena; /* the plan stays */
     arena = (struct arena){ 0 };
     for (int i = 2; i < argc; i++)
-        tell (&plan, set, argv[i]);
+        tell (set, argv[i]);
     signature_set_free (set);
     arena_release (&arena);
     arena_release (&of_plan);

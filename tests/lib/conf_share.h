@@ -38,6 +38,7 @@ static const struct file good_files[] = {
     { "configs/signatures/cluster.yaml", "signatures: cluster\nlist: []\n" },
     { "configs/signatures/system.yaml",
       "signatures: system\nlist:\n  - {id: b, text: gamma, layer: host, peer: true, transient: true, next: look}\n" },
+    { "configs/signatures/rules.yaml", "signatures: rules\nlist: []\n" },
     { "configs/drift/default.yaml", "drift: default\nrules: [{fact: '*', compare: agree}]\n" },
     { "configs/machines/tpu.yaml", "machines: tpu\nlist:\n- {id: four, accelerator: v6e, counts: chips, chips: 4, "
                                    "devices_per_chip: 1, bounds: '2,2,1', "

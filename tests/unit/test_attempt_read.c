@@ -20,6 +20,11 @@ static struct signature signatures[] = {
       .owner = OWNER_PROGRAM,
       .always = true,
       .backends = { &(struct text){ "tpu", 3 }, 1 } },
+    { .id = TEXT_LIT ("form"),
+      .rule = RULE_PRIOR,
+      .types = { &(struct text){ "ValueError", 10 }, 1 },
+      .owner = OWNER_PROGRAM,
+      .likely = true },
 };
 #define LATE "a warning: this mode was asked for late"
 #define HBM "RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 17G of 15G hbm."
@@ -101,7 +106,7 @@ TEST_IN (what_nobody_knows_is_shown, setup, teardown)
     use_command (b, "echo begun; echo 'ValueError: the frobnicator is of the wrong colour'; exit 1");
     const struct result *r = run (b);
     assert_int_equal (r->sightings.n, 1); /* by its form */
-    assert_true (text_is (r->sightings.items[0].signature, "program-type") && r->sightings.items[0].decides);
+    assert_true (text_is (r->sightings.items[0].signature, "form") && r->sightings.items[0].decides);
     assert_int_equal (r->shown.n, 1);
     has (r->shown.items[0], "frobnicator");
 }

@@ -447,6 +447,8 @@ TEST (longer_forms_are_read)
     struct share share;
     share_open (&share);
     write_text (&share, "slice.yaml", slice);
+    write_text (&share, "configs/signatures/rules.yaml",
+                "signatures: rules\nlist:\n- {id: r, rule: peer, any: [Bad Luck], errno: EIO, layer: host, next: x}\n");
     write_text (&share, "configs/ladders/l.yaml",
                 "ladder: l\nrungs:\n- {id: e, builtin: restore}\n- {id: a, canary: jax/tiny.py}\n");
     if (share_load (&share) != 0 || share.report.n > 0)
@@ -461,7 +463,10 @@ TEST (longer_forms_are_read)
     assert_true (text_is (plan->pins.python, "/usr/bin/python3") && text_is (plan->pins.env_dir, "/h/my/env"));
     assert_string_equal (plan->pins.setup.path.ptr, place (&share, "configs/pins/q.sh"));
     assert_true (text_is (plan->cache.root, "/c") && text_is (plan->cache.writer, "x"));
-    assert_int_equal (plan->signatures.n, 1);
+    assert_int_equal (plan->signatures.n, 2); /* rules are read whatever lists are named */
+    const struct signature *rule = &plan->signatures.items[1];
+    assert_true (rule->rule == RULE_PEER && rule->peer && rule->likely && text_is (rule->error, "EIO"));
+    assert_text (rule->any.items[0], "bad luck"); /* capitals do not count */
     share_close (&share);
 }
 

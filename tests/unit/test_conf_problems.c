@@ -236,6 +236,15 @@ static const struct bad bad_cases[] = {
     { SIGNATURES ("- {id: a, text: abcd, layer: device, next: x, also: ok}\n"), "also is 'ok', expected a list" },
     { SIGNATURES ("- {id: a, text: abcd, layer: device}\n"),
       "configs/signatures/jax.yaml:3:3: the key 'next' is missing in a signature" },
+    { SIGNATURES ("- {id: a, layer: device, next: x}\n"),
+      "a signature has neither text nor rule, expected one of them" },
+    { SIGNATURES ("- {id: a, text: abcd, rule: cause, layer: device, next: x}\n"), "a signature has text and rule" },
+    { SIGNATURES ("- {id: a, text: abcd, any: [b], layer: device, next: x}\n"),
+      "with text has any, which is of a rule" },
+    { SIGNATURES ("- {id: a, rule: clause, any: [b], layer: device, next: x}\n"), "did you mean 'cause'?" },
+    { SIGNATURES ("- {id: a, rule: cause, errno: ENOTHING, layer: device, next: x}\n"),
+      "errno is 'ENOTHING', which no rule can ask for" },
+    { SIGNATURES ("- {id: a, rule: cause, raised: [user, me], layer: device, next: x}\n"), "raised has 'me'" },
 };
 
 TEST (each_mistake_is_one_problem_with_its_place)

@@ -12,7 +12,7 @@
         .items = (struct text[]){ { .ptr = text_, .len = sizeof text_ - 1 } }, .n = 1                                  \
     }
 
-enum { ALPHA, BETA, GENERAL, GUARDED, PAIRED, PEER, NOISE, PASSES, LATE, SPACED, SIGNATURES };
+enum { ALPHA, BETA, GENERAL, GUARDED, PAIRED, PEER, NOISE, PASSES, LATE, SPACED, FORM, SIGNATURES };
 static const struct signature signatures[SIGNATURES] = {
     [ALPHA] = { .id = TEXT_LIT ("alpha"),
                 .text = TEXT_LIT ("the alpha broke"),
@@ -50,6 +50,11 @@ static const struct signature signatures[SIGNATURES] = {
                .peer = true,
                .transient = true },
     [SPACED] = { .id = TEXT_LIT ("spaced"), .text = TEXT_LIT ("  wide  apart"), .owner = OWNER_HOST },
+    [FORM] = { .id = TEXT_LIT ("form"),
+               .rule = RULE_PRIOR,
+               .types = ONE ("ZeroDivisionError"),
+               .owner = OWNER_PROGRAM,
+               .likely = true },
 };
 
 struct read {
@@ -66,7 +71,7 @@ static void read_pieces (struct read *read, struct text log, uint32_t piece)
     for (uint32_t at = 0; at < log.len; at += piece)
         classify_bytes (scan, (struct text){ .ptr = log.ptr + at, .len = log.len - at < piece ? log.len - at : piece });
     classify_end (scan, &read->arena, &read->seen);
-    cause_decide (signatures, SIGNATURES, &read->seen, &read->decision);
+    cause_decide (set, &read->seen, &read->decision);
     signature_set_free (set);
 }
 
@@ -295,9 +300,9 @@ TEST (the_end_adds_nothing_that_is_told)
 
 TEST (an_exception_outranks_peers_and_noise)
 {
-    expect_decided ("ZeroDivisionError: division by zero\nanother task died", "program-type", false);
-    expect_decided ("another task died\nZeroDivisionError: division by zero", "program-type", false);
-    expect_decided ("could not set metrics\nZeroDivisionError: division by zero", "program-type", false);
+    expect_decided ("ZeroDivisionError: division by zero\nanother task died", "form", false);
+    expect_decided ("another task died\nZeroDivisionError: division by zero", "form", false);
+    expect_decided ("could not set metrics\nZeroDivisionError: division by zero", "form", false);
 }
 
 TEST (unknown_shows_the_lines_that_look_like_errors)

@@ -260,7 +260,7 @@ static void decide (struct text log, struct rng *rng, struct cause_decision *dec
         log.len -= piece;
     }
     classify_end (scan, scratch, &seen);
-    cause_decide (plan.signatures.items, plan.signatures.n, &seen, decision);
+    cause_decide (set, &seen, decision);
 }
 
 static enum owner owner_of (const struct cause_decision *decision)

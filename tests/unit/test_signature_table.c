@@ -138,7 +138,7 @@ TEST_IN (an_older_table_is_read, setup, teardown)
     assert_int_equal (wire_get_record (buf_as_text (&bytes), &signature_table_record, &table, &b->arena, NULL), 0);
     struct signature_set *set = signature_set_build (table.signatures.items, table.signatures.n);
     classify_text (set, TEXT_LIT ("and one fell\n"), &b->arena, &seen);
-    cause_decide (table.signatures.items, table.signatures.n, &seen, &decision);
+    cause_decide (set, &seen, &decision);
     assert_true (text_is (decision.id, "one") && decision.transient && decision.weight == CAUSE_OWN);
     signature_set_free (set);
     buf_release (&bytes);

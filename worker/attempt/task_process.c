@@ -117,7 +117,8 @@ static bool is_among_backends (const struct signature *signature, struct text ba
     return signature->backends.n == 0 || text_is_among (backend, signature->backends.items, signature->backends.n);
 }
 
-/* Of what succeeded, only texts count that no program may print which does what it should. */
+/* Of what succeeded, only texts count that no program may print which does what it should: the form of an error says
+ * nothing against it. */
 static void keep_always (struct signature_table *table, const struct msg_run *run)
 {
     uint32_t kept = 0;
@@ -125,18 +126,6 @@ static void keep_always (struct signature_table *table, const struct msg_run *ru
         if (table->signatures.items[i].always && is_among_backends (&table->signatures.items[i], run->profile.backend))
             table->signatures.items[kept++] = table->signatures.items[i];
     table->signatures.n = kept;
-}
-
-/* The form of an error says nothing against a program that succeeded. */
-static void drop_rules (struct signature_scan_result *seen, const struct signature_table *table)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < seen->sightings_n; i++)
-        for (uint32_t k = 0; k < table->signatures.n; k++)
-            if (text_equal (seen->sightings[i].signature, table->signatures.items[k].id))
-                seen->sightings[kept++] = seen->sightings[i];
-    seen->sightings_n = kept;
-    seen->shown_n = 0;
 }
 
 static int read_log (const struct msg_run *run, const struct task_request *request, const char *directory,
@@ -153,7 +142,7 @@ static int read_log (const struct msg_run *run, const struct task_request *reque
     if (table.signatures.n && search (&place, &table, arena, &seen, err) < 0)
         return -1;
     if (request->succeeded)
-        drop_rules (&seen, &table);
+        seen.shown_n = 0;
     answer->sightings.items = seen.sightings;
     answer->sightings.n = seen.sightings_n;
     answer->shown.items = seen.shown;
