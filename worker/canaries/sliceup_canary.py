@@ -324,8 +324,8 @@ def connect():
     return canary
 
 
-def run(body, classify=None):
-    """Runs body(canary) to its end and leaves the process; classify(error) names an error's owner."""
+def run(body):
+    """Runs body(canary) to its end and leaves the process."""
     try:
         canary = connect()
         body(canary)
@@ -339,13 +339,14 @@ def run(body, classify=None):
         leave("" if number or exit.code is None else exit.code, exit.code if number else int(exit.code is not None))
     except Exception as error:
         traceback.print_exc()
-        tell_failure(locals().get("canary"), error, classify)
+        tell_failure(locals().get("canary"), error)
         leave("failed")
 
 
-def tell_failure(canary, error, classify):
+def tell_failure(canary, error):
+    """Of an error that names no owner the text says whose it is: the run's signatures know more than a canary."""
     named = getattr(error, "owner", None) or getattr(error, "layer", None)
-    owner = named if isinstance(named, str) and named in OWNERS else classify(error) if classify else "unknown"
+    owner = named if isinstance(named, str) and named in OWNERS else "unknown"
     text = f"{error}" if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
     try:
         if canary:
@@ -358,7 +359,7 @@ def end_uncaught(canary, error):
     """What no handler took, also in a program that does not use run()."""
     traceback.print_exception(error)
     if isinstance(error, Exception):
-        tell_failure(canary, error, None)
+        tell_failure(canary, error)
     leave("failed")
 
 

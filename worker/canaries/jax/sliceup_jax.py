@@ -31,14 +31,6 @@ INIT_TIMEOUT_S = 60
 HEARTBEAT_TIMEOUT_S = 20
 SHUTDOWN_TIMEOUT_S = 20
 
-TEXTS = (
-    ("peer", ("gloo", "coordination service", "coordination_service", "connection closed by peer",
-              "barrier", "deadline_exceeded", "heartbeat")),
-    ("cache", ("compilation cache", "compilation_cache", "-cache'")),
-    ("device", ("already in use", "device or resource busy", "unable to initialize backend")),
-    ("compiler", ("resource_exhausted", "mosaic", "hlo")),
-)
-
 
 class Session:
     """A started runtime: the canary, jax, and the mesh of the attempt."""
@@ -407,17 +399,6 @@ def unreached(error, what):
     return "host", f"{error}: {what}"
 
 
-def classify(error):
-    """The owner that an exception's text points at; the worker's signature table may know better."""
-    if isinstance(error, ImportError):
-        return "bundle"
-    text = str(error).lower()
-    for owner, words in TEXTS:
-        if any(word in text for word in words):
-            return owner
-    return "unknown"
-
-
 def run(body):
     """Runs body(session) as a canary."""
 
@@ -432,4 +413,4 @@ def run(body):
             raise
         session.finish()
 
-    sliceup_canary.run(whole, classify)
+    sliceup_canary.run(whole)

@@ -22,13 +22,6 @@ from sliceup_torch_xla_mesh import Mesh  # noqa: E402
 from sliceup_torch_xla_program import fingerprint  # noqa: E402
 
 PACKAGES = ("torch", "torch_xla", "libtpu", "numpy", "jax", "jaxlib")
-TEXTS = (
-    ("bundle", ("libtpu not found", "deserializing serialized executable not supported", "pjrt api")),
-    ("cache", ("persistent cach", "deserialize executable")),
-    ("launch", ("pjrt_device", "no pjrtplugin registered")),
-    ("device", ("already in use", "device or resource busy")),
-    ("compiler", ("resource_exhausted", "hlo")),
-)
 
 
 class Session:
@@ -167,16 +160,6 @@ def peak_bytes(device):
         return 0
 
 
-def classify(error):
-    if isinstance(error, ImportError):
-        return "bundle"
-    text = str(error).lower()
-    for owner, words in TEXTS:
-        if any(word in text for word in words):
-            return owner
-    return "unknown"
-
-
 def run(body, spmd=None):
     """Runs body(session) as a canary. spmd: None: as the argument `spmd` says."""
 
@@ -190,4 +173,4 @@ def run(body, spmd=None):
             raise
         session.tell_counters()
 
-    sliceup_canary.run(whole, classify)
+    sliceup_canary.run(whole)
