@@ -2,10 +2,7 @@
 #ifndef SLICEUP_TESTS_LIB_CONF_SHARE_H
 #define SLICEUP_TESTS_LIB_CONF_SHARE_H
 
-#include <errno.h>
 #include <ftw.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/conf/conf.h"
 #include "test.h"

@@ -2,7 +2,6 @@
 
 #include <fnmatch.h>
 #include <ftw.h>
-#include <unistd.h>
 
 /* The tests of one file. */
 struct group {
@@ -95,9 +94,20 @@ int test_tear_down (void **state)
     struct test *t = *state;
     if (t->folder[0])
         nftw (t->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    for (uint32_t i = 0; i < t->bufs_n; i++)
+        buf_release (&t->bufs[i]);
     arena_release (&t->arena);
+    mem_free (t->fixture);
     mem_free (t);
     return 0;
+}
+
+struct buf *test_buf (struct test *t)
+{
+    assert_true (t->bufs_n < sizeof (t->bufs) / sizeof (t->bufs[0]));
+    struct buf *buf = &t->bufs[t->bufs_n++];
+    buf_init (buf, 64 << 20);
+    return buf;
 }
 
 const char *test_folder (struct test *t)

@@ -3,15 +3,12 @@
 #ifndef SLICEUP_TESTS_UNIT_ATTEMPT_FIXTURE_H
 #define SLICEUP_TESTS_UNIT_ATTEMPT_FIXTURE_H
 
-#include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "test.h"
 #include "worker/attempt/attempt.h"
 #include <sched.h>
-#include <signal.h>
 #include <sys/mount.h>
-#include <unistd.h>
 
 #define NONCE "00112233445566778899aabbccddeeff"
 enum { TIMEOUT_MS = 30000 };
@@ -164,10 +161,9 @@ static inline void on_signal (void *owner, int signal_number, int64_t pid, int v
     assert_int_equal (signal_number, SIGCHLD);
 }
 
-static inline int setup (void **state)
+static inline void bench_open (struct bench *bench)
 {
     static const int signals[] = { SIGCHLD, 0 };
-    struct bench *bench = mem_alloc (sizeof *bench);
     snprintf (bench->directory, sizeof bench->directory, "/tmp/test_attempt.XXXXXX");
     assert_non_null (mkdtemp (bench->directory));
     bench->loop = loop_open (NULL);
@@ -191,21 +187,18 @@ static inline int setup (void **state)
     bench->run.profile = (struct profile){ .name = TEXT_LIT ("p"), .backend = TEXT_LIT ("cpu"), .devices_per_host = 2 };
     buf_init (&bench->chunks, 64 << 20);
     bench->stop_ending = ENDING_CANCELLED;
-    *state = bench;
-    return 0;
 }
 
-static inline int teardown (void **state)
+static inline void bench_close (struct bench *bench)
 {
-    struct bench *bench = *state;
     attempt_destroy (bench->attempt);
     loop_close (bench->loop);
     buf_release (&bench->chunks);
     arena_release (&bench->arena);
     assert_int_equal (folder_remove (bench->directory, NULL), 0);
-    mem_free (bench);
-    return 0;
 }
+
+TEST_FIXTURE (struct bench, bench_open, bench_close)
 
 static inline void use_command (struct bench *bench, const char *script)
 {

@@ -2,15 +2,9 @@
 #ifndef SLICEUP_TESTS_UNIT_CACHE_FIXTURE_H
 #define SLICEUP_TESTS_UNIT_CACHE_FIXTURE_H
 
-#include "common/base/buf.h"
-#include "common/base/digest.h"
 #include "common/cache/cache.h"
 #include "common/io/atomic_file.h"
 #include "test.h"
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 struct lot { /* one file of the generation that the tests seal */
     const char *path;
@@ -37,15 +31,12 @@ struct fixture {
     struct err err;
 };
 
-static inline int fixture_setup (void **state)
+static inline void fixture_open (struct fixture *fixture)
 {
-    struct fixture *fixture = mem_alloc (sizeof *fixture);
     snprintf (fixture->base, sizeof fixture->base, "/tmp/sliceup-cache-XXXXXX");
     assert_non_null (mkdtemp (fixture->base));
     snprintf (fixture->root, sizeof fixture->root, "%s/cache/jax/f00d", fixture->base);
     snprintf (fixture->private_dir, sizeof fixture->private_dir, "%s/none", fixture->base);
-    *state = fixture;
-    return 0;
 }
 
 /* A sealed folder lets nobody but root remove what is in it. */
@@ -67,17 +58,16 @@ static inline char *fixture_generation (const struct fixture *fixture, uint64_t 
     return out;
 }
 
-static inline int fixture_teardown (void **state)
+static inline void fixture_close (struct fixture *fixture)
 {
-    struct fixture *fixture = *state;
     char path[160];
     for (uint64_t token = 1; token < 10; token++)
         fixture_reopen (fixture_generation (fixture, token, path));
     assert_int_equal (folder_remove (fixture->base, &fixture->err), 0);
     arena_release (&fixture->arena);
-    mem_free (fixture);
-    return 0;
 }
+
+TEST_FIXTURE (struct fixture, fixture_open, fixture_close)
 
 static inline void write_file (const char *folder, const char *path, const char *content, size_t len)
 {

@@ -6,7 +6,6 @@
 #include "coordinator/catalogue/catalogue.h"
 #include "test.h"
 #include <sqlite3.h>
-#include <unistd.h>
 
 #define RUN TEXT_LIT ("0123456789abcdef0123456789abcdef")
 #define OTHER_RUN TEXT_LIT ("fedcba9876543210fedcba9876543210")
@@ -20,24 +19,22 @@ struct scene {
     struct err err;
 };
 
-static inline int scene_open (void **state)
+static inline void scene_open (struct scene *scene)
 {
-    static struct scene scene;
-    scene = (struct scene){ .root = "/tmp/catalogue-test-XXXXXX" };
-    if (!mkdtemp (scene.root))
-        return -1;
-    scene.catalogue = catalogue_open (scene.root, &scene.err);
-    *state = &scene;
-    return scene.catalogue ? 0 : -1;
+    *scene = (struct scene){ .root = "/tmp/catalogue-test-XXXXXX" };
+    assert_true (mkdtemp (scene->root));
+    scene->catalogue = catalogue_open (scene->root, &scene->err);
+    assert_true (scene->catalogue);
 }
 
-static inline int scene_close (void **state)
+static inline void scene_close (struct scene *scene)
 {
-    struct scene *scene = *state;
     catalogue_close (scene->catalogue);
     arena_release (&scene->arena);
-    return folder_remove (scene->root, NULL);
+    assert_int_equal (folder_remove (scene->root, NULL), 0);
 }
+
+TEST_FIXTURE (struct scene, scene_open, scene_close)
 
 static inline void well (const struct scene *scene, int rc)
 {

@@ -13,13 +13,10 @@
 #include "coordinator/run/driver_private.h"
 #include "sample.h"
 #include "test.h"
-#include <errno.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { STAGE_HOSTS = 6, STAGE_WAIT_MS = 20000, STAGE_STEP_MS = 10, STAGE_KINDS = 128, RECEIVED_MAX = 64 };
 #define STAGE_VERSION "0.0.test"
@@ -92,22 +89,19 @@ static inline void stage_plan (struct stage *stage, uint32_t hosts)
     stage->plan.limits.suspect_ms = stage->plan.limits.lost_ms = 600000;
 }
 
-/* cmocka's setup and teardown; a test that failed half way leaves nothing behind either. */
-static inline int stage_make (void **state)
+static inline void stage_make (struct stage *stage)
 {
-    static struct stage made;
-    struct stage *stage = &made;
     struct err err = { 0 };
-    *state = stage;
     *stage = (struct stage){ .home = "/tmp/driver-test-XXXXXX" };
     disk_stalls = disk_fails = mark_stalls = false;
-    if (!mkdtemp (stage->home) || !(stage->log_file = fmemopen (stage->log_text, sizeof stage->log_text, "w")))
-        return -1;
+    assert_non_null (mkdtemp (stage->home));
+    stage->log_file = fmemopen (stage->log_text, sizeof stage->log_text, "w");
+    assert_non_null (stage->log_file);
     setvbuf (stage->log_file, NULL, _IONBF, 0);
     stage->log = (struct log){ .to = stage->log_file, .program = "test" };
     stage_plan (stage, 2);
     stage->loop = loop_open (&err);
-    return stage->loop && run_dir_create (&stage->dir, stage->home, &err) == 0 ? 0 : -1;
+    assert_true (stage->loop && run_dir_create (&stage->dir, stage->home, &err) == 0);
 }
 
 static inline void stage_start (struct stage *stage)
@@ -137,17 +131,18 @@ static inline int stage_resume (struct stage *stage, struct err *err)
     return stage->driver ? 0 : -1;
 }
 
-static inline int stage_end (void **state)
+static inline void stage_end (struct stage *stage)
 {
-    struct stage *stage = *state;
     for (uint32_t i = 0; i < STAGE_HOSTS; i++)
         spoke_close (stage->actors[i].spoke, 0);
     stage_stop (stage);
     loop_close (stage->loop);
     fclose (stage->log_file);
     arena_release (&stage->arena);
-    return folder_remove (stage->home, NULL);
+    assert_int_equal (folder_remove (stage->home, NULL), 0);
 }
+
+TEST_FIXTURE (struct stage, stage_make, stage_end)
 
 /* ---- time passes ---- */
 

@@ -9,9 +9,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #define RUN_ID "0123456789abcdef0123456789abcdef"
 enum { WAIT_MS = 20 * 1000, FACT_BYTES = 700 };
@@ -21,22 +18,19 @@ struct place {
     char path[96];
 };
 
-static inline int place_make (void **state)
+static inline void place_open (struct place *place)
 {
-    static struct place place;
-    snprintf (place.folder, sizeof place.folder, "/tmp/journal-test-XXXXXX");
-    if (!mkdtemp (place.folder))
-        return -1;
-    snprintf (place.path, sizeof place.path, "%s/journal.db", place.folder);
-    *state = &place;
-    return 0;
+    snprintf (place->folder, sizeof place->folder, "/tmp/journal-test-XXXXXX");
+    assert_true (mkdtemp (place->folder));
+    snprintf (place->path, sizeof place->path, "%s/journal.db", place->folder);
 }
 
-static inline int place_remove (void **state)
+static inline void place_close (struct place *place)
 {
-    const struct place *place = *state;
-    return folder_remove (place->folder, NULL);
+    assert_int_equal (folder_remove (place->folder, NULL), 0);
 }
+
+TEST_FIXTURE (struct place, place_open, place_close)
 
 /* Bytes of fact `index`: all of it known from the index alone. */
 static inline struct text fact_bytes (uint64_t index, char out[FACT_BYTES])

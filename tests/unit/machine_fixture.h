@@ -5,8 +5,6 @@
 #include "common/io/atomic_file.h"
 #include "test.h"
 #include "worker/facts/host_fact_list.h"
-#include <sys/stat.h>
-#include <unistd.h>
 
 struct machine {
     char base[64], proc[80], sys[80], dev[80], etc[80], tmp[80], root[80];
@@ -14,9 +12,8 @@ struct machine {
     struct host_fact_list list;
 };
 
-static inline int machine_setup (void **state)
+static inline void machine_open (struct machine *machine)
 {
-    struct machine *machine = mem_alloc (sizeof *machine);
     snprintf (machine->base, sizeof machine->base, "/tmp/sliceup-facts-XXXXXX");
     assert_non_null (mkdtemp (machine->base));
     snprintf (machine->proc, sizeof machine->proc, "%s/proc", machine->base);
@@ -28,18 +25,15 @@ static inline int machine_setup (void **state)
     machine->roots = (struct host_fact_roots){ machine->proc, machine->sys, machine->dev,
                                                machine->etc,  machine->tmp, machine->root };
     host_fact_list_init (&machine->list, &machine->roots);
-    *state = machine;
-    return 0;
 }
 
-static inline int machine_teardown (void **state)
+static inline void machine_close (struct machine *machine)
 {
-    struct machine *machine = *state;
     host_fact_list_release (&machine->list);
     assert_int_equal (folder_remove (machine->base, NULL), 0);
-    mem_free (machine);
-    return 0;
 }
+
+TEST_FIXTURE (struct machine, machine_open, machine_close)
 
 static inline char *above (const char *path, char out[512])
 {

@@ -26,6 +26,8 @@ static inline void bench_close (struct bench *bench)
     member_outbox_release (&bench->out);
 }
 
+TEST_FIXTURE (struct bench, bench_open, bench_close)
+
 static inline void step (struct bench *bench, const struct member_input *in)
 {
     member_outbox_clear (&bench->out);
@@ -149,21 +151,6 @@ static inline const struct holding *held (const struct bench *bench, uint32_t n)
     assert_non_null (beat);
     assert_true (beat->of.heartbeat.holdings.n > n);
     return &beat->of.heartbeat.holdings.items[n];
-}
-
-static inline int setup (void **state)
-{
-    struct bench *bench = mem_alloc (sizeof *bench);
-    bench_open (bench);
-    *state = bench;
-    return 0;
-}
-
-static inline int teardown (void **state)
-{
-    bench_close (*state);
-    mem_free (*state);
-    return 0;
 }
 
 #endif

@@ -3,7 +3,6 @@
 #ifndef SLICEUP_TESTS_UNIT_RETRY_FIXTURE_H
 #define SLICEUP_TESTS_UNIT_RETRY_FIXTURE_H
 
-#include "common/base/digest.h"
 #include "coordinator/core/state.h"
 #include "coordinator/verdict/reduce.h"
 #include "fact_copy.h"

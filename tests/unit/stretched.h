@@ -3,7 +3,6 @@
 #ifndef SLICEUP_TESTS_UNIT_STRETCHED_H
 #define SLICEUP_TESTS_UNIT_STRETCHED_H
 
-#include "common/base/buf.h"
 #include "common/model/fact.h"
 #include "test.h"
 

@@ -1,12 +1,7 @@
 /* alone: io */
 #include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/io/atomic_file.h"
 #include "common/io/log.h"

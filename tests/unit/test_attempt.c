@@ -1,6 +1,5 @@
 /* alone: attempt */
 #include "attempt_fixture.h"
-#include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "test.h"
@@ -9,19 +8,13 @@
 #include "worker/facts/facts.h"
 #include "worker/process/exec.h"
 #include "worker/sandbox/confine.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- commands ---- */
 
-TEST_IN (a_command_that_says_nothing_has_exit_status_and_log_only, setup, teardown)
+TEST_ON (b, a_command_that_says_nothing_has_exit_status_and_log_only)
 {
-    struct bench *b = *state;
     use_command (b, "echo hello; echo world >&2; test \"$SLICEUP_FD\" = 3 && exit 4");
     const struct result *r = run (b);
     assert_int_equal (r->ending, ENDING_EXITED);
@@ -35,17 +28,15 @@ TEST_IN (a_command_that_says_nothing_has_exit_status_and_log_only, setup, teardo
     assert_true (r->peak_bytes > 0);
 }
 
-TEST_IN (a_silent_command_sends_no_chunk, setup, teardown)
+TEST_ON (b, a_silent_command_sends_no_chunk)
 {
-    struct bench *b = *state;
     use_command (b, "exit 0");
     assert_int_equal (run (b)->code, 0);
     assert_int_equal (b->chunks_n, 0);
 }
 
-TEST_IN (its_environment_is_an_allow_list_and_the_profile, setup, teardown)
+TEST_ON (b, its_environment_is_an_allow_list_and_the_profile)
 {
-    struct bench *b = *state;
     struct var vars[] = { { TEXT_LIT ("ORDERED"), TEXT_LIT ("1") }, { TEXT_LIT ("TZ"), TEXT_LIT ("UTC") } };
     setenv ("NOT_ORDERED", "1", 1);
     setenv ("TZ", "Asia/Tokyo", 1);
@@ -62,9 +53,8 @@ TEST_IN (its_environment_is_an_allow_list_and_the_profile, setup, teardown)
     has (r->tail, "/scratch/2.once.1\n");
 }
 
-TEST_IN (a_variable_without_a_name_is_refused, setup, teardown)
+TEST_ON (b, a_variable_without_a_name_is_refused)
 {
-    struct bench *b = *state;
     struct var vars[] = { { TEXT_LIT ("A=B"), TEXT_LIT ("1") } };
     use_command (b, "exit 0");
     b->run.profile.env.items = vars;
@@ -74,9 +64,8 @@ TEST_IN (a_variable_without_a_name_is_refused, setup, teardown)
     has (r->problem, "'A=B' is not a valid name of an environment variable");
 }
 
-TEST_IN (what_is_not_there_does_not_start, setup, teardown)
+TEST_ON (b, what_is_not_there_does_not_start)
 {
-    struct bench *b = *state;
     use_command (b, "");
     b->argv[0] = TEXT_LIT ("no-such-program");
     const struct result *r = run (b);
@@ -121,10 +110,9 @@ static uint64_t assert_cut_of (struct bench *b, struct text log, struct text pri
     return all;
 }
 
-TEST_IN (a_log_keeps_both_ends_and_every_other_byte_is_counted, setup, teardown)
+TEST_ON (b, a_log_keeps_both_ends_and_every_other_byte_is_counted)
 {
     static const uint32_t lines[] = { 0, 300, 1000, 100000, 358400, 500000, 1000000 };
-    struct bench *b = *state;
     for (uint32_t i = 0; i < 2 * sizeof lines / sizeof lines[0]; i++) {
         uint32_t n = lines[i / 2];
         b->context.log_bytes = i % 2 ? 4 << 20 : 4096;
@@ -148,9 +136,8 @@ TEST_IN (a_log_keeps_both_ends_and_every_other_byte_is_counted, setup, teardown)
     }
 }
 
-TEST_IN (lines_that_look_like_a_failure_stay_of_a_cut, setup, teardown)
+TEST_ON (b, lines_that_look_like_a_failure_stay_of_a_cut)
 {
-    struct bench *b = *state;
     use_command (b, "seq 1 2000000; echo 'Traceback (most recent call last):'; echo '  File \"/w/step.py\", line 7'; "
                     "echo 'GrueError: dark'; seq 1 2000000");
     b->context.log_bytes = 1 << 20;
@@ -163,9 +150,8 @@ TEST_IN (lines_that_look_like_a_failure_stay_of_a_cut, setup, teardown)
     assert_true (log_of (b).len + r->dropped_bytes > r->output_bytes);
 }
 
-TEST_IN (the_first_failure_stays_of_a_flood_of_them, setup, teardown)
+TEST_ON (b, the_first_failure_stays_of_a_flood_of_them)
 {
-    struct bench *b = *state;
     use_command (b, "seq 1 150000; echo 'RuntimeError: THE CAUSE'; "
                     "seq -f 'retry %06g: connection lost, trying again' 1 100000");
     run (b);
@@ -173,9 +159,8 @@ TEST_IN (the_first_failure_stays_of_a_flood_of_them, setup, teardown)
     has (buf_as_text (&b->chunks), "RuntimeError: THE CAUSE\n");
 }
 
-TEST_IN (lines_below_a_failure_leave_the_end_whole, setup, teardown)
+TEST_ON (b, lines_below_a_failure_leave_the_end_whole)
 {
-    struct bench *b = *state;
     use_command (b, "seq 1 200000; echo 'RuntimeError: THE CAUSE'; seq -f '  frame %06g' 1 31000; echo '[end'");
     const struct result *r = run (b);
     struct text log = log_of (b);
@@ -185,9 +170,8 @@ TEST_IN (lines_below_a_failure_leave_the_end_whole, setup, teardown)
     assert_true (r->dropped_bytes >= r->output_bytes - log.len);
 }
 
-TEST_IN (what_names_an_exception_stays_with_its_traceback, setup, teardown)
+TEST_ON (b, what_names_an_exception_stays_with_its_traceback)
 {
-    struct bench *b = *state;
     use_command (b, "seq 1 200000; echo 'Traceback (most recent call last):'; echo '  File \"/w/step.py\", line 7'; "
                     "echo 'Dark: unlit'; echo step; seq 1 200000; "
                     "seq -f '  frame %06g' 1 3; echo step; "
@@ -198,9 +182,8 @@ TEST_IN (what_names_an_exception_stays_with_its_traceback, setup, teardown)
     has (buf_as_text (&b->chunks), "client.cc:7] bad order of devices\n");
 }
 
-TEST_IN (of_a_long_line_that_looks_like_a_failure_the_beginning_stays, setup, teardown)
+TEST_ON (b, of_a_long_line_that_looks_like_a_failure_the_beginning_stays)
 {
-    struct bench *b = *state;
     use_command (b, "seq 1 200000; printf 'RuntimeError: THE CAUSE %03000d\\nfailed\\n' 7; seq 1 200000");
     const struct result *r = run (b);
     has (buf_as_text (&b->chunks), "RuntimeError: THE CAUSE 000000");
@@ -210,9 +193,8 @@ TEST_IN (of_a_long_line_that_looks_like_a_failure_the_beginning_stays, setup, te
     assert_true (r->unsent_bytes > r->dropped_bytes);
 }
 
-TEST_IN (what_a_full_disk_does_not_take_is_told, setup, teardown)
+TEST_ON (b, what_a_full_disk_does_not_take_is_told)
 {
-    struct bench *b = *state;
     b->context.log_bytes = 4 << 20;
     mount_small_logs (b);
     use_command (b, "seq -f 'line %06g' 0 49999");
@@ -229,9 +211,8 @@ TEST_IN (what_a_full_disk_does_not_take_is_told, setup, teardown)
     has (r->notes.items[0].text, ".log: No space left on device");
 }
 
-TEST_IN (what_a_busy_coordinator_does_not_take_at_once_is_sent_again, setup, teardown)
+TEST_ON (b, what_a_busy_coordinator_does_not_take_at_once_is_sent_again)
 {
-    struct bench *b = *state;
     b->refusals = 3;
     use_command (b, "echo hello");
     const struct result *r = run (b);
@@ -239,9 +220,8 @@ TEST_IN (what_a_busy_coordinator_does_not_take_at_once_is_sent_again, setup, tea
     assert_true (r->unsent_bytes == 0 && r->log_bytes == 6);
 }
 
-TEST_IN (a_input_closed_coordinator_costs_only_its_copy, setup, teardown)
+TEST_ON (b, a_input_closed_coordinator_costs_only_its_copy)
 {
-    struct bench *b = *state;
     b->input_closed = true;
     use_command (b, "echo hello");
     const struct result *r = run (b);
@@ -249,9 +229,8 @@ TEST_IN (a_input_closed_coordinator_costs_only_its_copy, setup, teardown)
     assert_int_equal (r->unsent_bytes, 6);
 }
 
-TEST_IN (invalid_output_becomes_a_valid_tail, setup, teardown)
+TEST_ON (b, invalid_output_becomes_a_valid_tail)
 {
-    struct bench *b = *state;
     use_command (b, "printf 'a\\377b\\000c'");
     const struct result *r = run (b);
     assert_text (r->tail, "a\xEF\xBF\xBD"
@@ -260,9 +239,8 @@ TEST_IN (invalid_output_becomes_a_valid_tail, setup, teardown)
     assert_int_equal (log_of (b).len, 5);
 }
 
-TEST_IN (a_tail_of_garbage_ends_where_the_output_ends, setup, teardown)
+TEST_ON (b, a_tail_of_garbage_ends_where_the_output_ends)
 {
-    struct bench *b = *state;
     use_command (b, "head -c 5000 /dev/zero; echo the end");
     const struct result *r = run (b);
     assert_in_range (r->tail.len, RESULT_TAIL_MAX_BYTES - 2, RESULT_TAIL_MAX_BYTES);
@@ -270,16 +248,14 @@ TEST_IN (a_tail_of_garbage_ends_where_the_output_ends, setup, teardown)
     has (r->tail, "\xEF\xBF\xBDthe end\n");
 }
 
-TEST_IN (strays_are_counted, setup, teardown)
+TEST_ON (b, strays_are_counted)
 {
-    struct bench *b = *state;
     use_command (b, "setsid sleep 1000 & sleep 1000 & exit 0");
     assert_int_equal (run (b)->strays, 2);
 }
 
-TEST_IN (a_limit_ends_it, setup, teardown)
+TEST_ON (b, a_limit_ends_it)
 {
-    struct bench *b = *state;
     b->ripe_on = "begun";
     use_command (b, "echo begun; trap '' INT TERM; while :; do sleep 0.01; done");
     const struct result *r = run (b);
@@ -300,9 +276,8 @@ static bool stack_has (const struct result *r, const char *words)
     return false;
 }
 
-TEST_IN (what_its_threads_wait_in_stands_in_the_log_and_the_result, setup, teardown)
+TEST_ON (b, what_its_threads_wait_in_stands_in_the_log_and_the_result)
 {
-    struct bench *b = *state;
     b->ripe_on = "begun";
     use_command (b, "trap 'echo late error: FATAL' INT; sleep 1000 & printf begun; while :; do wait; sleep 1; done");
     const struct result *r = run (b);
@@ -316,9 +291,8 @@ TEST_IN (what_its_threads_wait_in_stands_in_the_log_and_the_result, setup, teard
     assert_text (log_of (b), &b->chunks);
 }
 
-TEST_IN (a_python_program_shows_where_the_interrupt_met_it, setup, teardown)
+TEST_ON (b, a_python_program_shows_where_the_interrupt_met_it)
 {
-    struct bench *b = *state;
     b->ripe_on = "ripe";
     use_canary (b, "def inner(): say(type='phase', name='ripe'); time.sleep(100)\ndef outer(): inner()\nouter()\n");
     const struct result *r = run (b);
@@ -336,9 +310,8 @@ TEST_IN (a_python_program_shows_where_the_interrupt_met_it, setup, teardown)
     "name='ripe')\n"                                                                                                   \
     "def hang():\n    while True: time.sleep(100)\n"
 
-TEST_IN (a_program_that_said_so_is_asked_for_its_stacks, setup, teardown)
+TEST_ON (b, a_program_that_said_so_is_asked_for_its_stacks)
 {
-    struct bench *b = *state;
     b->ripe_on = "ripe";
     use_canary (b, OFFERS "threading.Thread(target=hang).start()\n"
                           "faulthandler.register(attempt['stacks_signal'], file=2)\noffer()\nhang()\n");
@@ -350,9 +323,8 @@ TEST_IN (a_program_that_said_so_is_asked_for_its_stacks, setup, teardown)
     assert_true (r->code == SIGKILL && r->bad_lines == 0);
 }
 
-TEST_IN (who_said_so_without_a_handler_is_not_killed_by_it, setup, teardown)
+TEST_ON (b, who_said_so_without_a_handler_is_not_killed_by_it)
 {
-    struct bench *b = *state;
     b->ripe_on = "ripe";
     use_canary (b, OFFERS "signal.signal(signal.SIGTERM, lambda *_: os._exit(7))\noffer()\nhang()\n");
     const struct result *r = run (b);
@@ -361,12 +333,11 @@ TEST_IN (who_said_so_without_a_handler_is_not_killed_by_it, setup, teardown)
     assert_has_not (log_of (b), "stacks");
 }
 
-TEST_IN (one_that_prints_nothing_or_is_stopped_is_killed_all_the_same, setup, teardown)
+TEST_ON (b, one_that_prints_nothing_or_is_stopped_is_killed_all_the_same)
 {
     static const char *const bodies[] = { "signal.signal(signal.SIGUSR1, lambda *_: None)\noffer()\nhang()\n",
                                           "faulthandler.register(signal.SIGUSR1, file=2)\noffer()\n"
                                           "os.kill(os.getpid(), signal.SIGSTOP)\nhang()\n" };
-    struct bench *b = *state;
     for (int i = 0; i < 2; i++) {
         b->ripe_on = "ripe";
         use_canary (b, text_format (&b->arena, OFFERS "%s", bodies[i]).ptr);
@@ -377,9 +348,8 @@ TEST_IN (one_that_prints_nothing_or_is_stopped_is_killed_all_the_same, setup, te
     }
 }
 
-TEST_IN (one_that_waits_at_a_gate_is_not_looked_at, setup, teardown)
+TEST_ON (b, one_that_waits_at_a_gate_is_not_looked_at)
 {
-    struct bench *b = *state;
     b->ripe_on = "gate";
     use_canary (b, "say(type='gate', name='g', mode='share', value='v')\nlines.readline()\n");
     const struct result *r = run (b);
@@ -388,20 +358,18 @@ TEST_IN (one_that_waits_at_a_gate_is_not_looked_at, setup, teardown)
     assert_has_not (log_of (b), "[sliceup]");
 }
 
-TEST_IN (a_line_about_stacks_is_checked, setup, teardown)
+TEST_ON (b, a_line_about_stacks_is_checked)
 {
     static const char *const lines[] = { "signal=0, pid=1", "signal=65, pid=1", "signal=10, pid=0", "signal=10",
                                          "pid=3" };
-    struct bench *b = *state;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         use_canary (b, text_format (&b->arena, "say(type='stacks', %s)\ndone()\n", lines[i]).ptr);
         assert_int_equal ((i ? run_again (b) : run (b))->bad_lines, 1);
     }
 }
 
-TEST_IN (a_stop_is_reported_as_ordered, setup, teardown)
+TEST_ON (b, a_stop_is_reported_as_ordered)
 {
-    struct bench *b = *state;
     b->stop_on_phase = "run";
     b->stop_hard = true;
     use_command (b, "while :; do sleep 1000; done");
@@ -411,9 +379,8 @@ TEST_IN (a_stop_is_reported_as_ordered, setup, teardown)
     has (r->problem, "stopped: enough");
 }
 
-TEST_IN (an_unknown_program_kind_does_not_start, setup, teardown)
+TEST_ON (b, an_unknown_program_kind_does_not_start)
 {
-    struct bench *b = *state;
     const struct result *r = run (b);
     assert_int_equal (r->ending, ENDING_NOT_STARTED);
     has (r->problem, "does not know the kind of program");
@@ -421,9 +388,8 @@ TEST_IN (an_unknown_program_kind_does_not_start, setup, teardown)
 
 /* ---- canaries ---- */
 
-TEST_IN (a_canary_hears_the_attempt_and_speaks, setup, teardown)
+TEST_ON (b, a_canary_hears_the_attempt_and_speaks)
 {
-    struct bench *b = *state;
     struct var args[] = { { TEXT_LIT ("steps"), TEXT_LIT ("3") }, { TEXT_LIT ("name"), TEXT_LIT ("\"x\"") } };
     b->run.rung.args.items = args;
     b->run.rung.args.n = 2;
@@ -450,9 +416,8 @@ TEST_IN (a_canary_hears_the_attempt_and_speaks, setup, teardown)
                  "\"secret\": 77, \"stacks_signal\": 10, \"type\": \"attempt\", \"warm\": \"none\", \"world\": 1}"));
 }
 
-TEST_IN (a_slice_canary_hears_its_place_in_the_slice, setup, teardown)
+TEST_ON (b, a_slice_canary_hears_its_place_in_the_slice)
 {
-    struct bench *b = *state;
     struct axis axes[] = { { TEXT_LIT ("data"), 4 }, { TEXT_LIT ("model"), 2 } };
     b->run.rung.scope = SCOPE_SLICE;
     b->run.mesh.items = axes;
@@ -466,9 +431,8 @@ TEST_IN (a_slice_canary_hears_its_place_in_the_slice, setup, teardown)
                                                  "{\"axis\": \"model\", \"size\": 2}]]"));
 }
 
-TEST_IN (a_gate_is_passed_when_it_is_opened, setup, teardown)
+TEST_ON (b, a_gate_is_passed_when_it_is_opened)
 {
-    struct bench *b = *state;
     b->answer_gates = true;
     use_canary (b, "for name in ('rendezvous', 'program'):\n"
                    "    say(type='gate', name=name, mode='share', value='')\n"
@@ -480,9 +444,8 @@ TEST_IN (a_gate_is_passed_when_it_is_opened, setup, teardown)
     assert_int_equal (b->gates, 2);
 }
 
-TEST_IN (a_second_gate_behind_a_shut_one_is_refused, setup, teardown)
+TEST_ON (b, a_second_gate_behind_a_shut_one_is_refused)
 {
-    struct bench *b = *state;
     use_canary (b, "for i in range(100): say(type='gate', name='g', mode='share', value='')\n"
                    "for i in range(1000): say(type='phase', name='p%d' % i)\n"
                    "done()\n");
@@ -493,9 +456,8 @@ TEST_IN (a_second_gate_behind_a_shut_one_is_refused, setup, teardown)
     has (r->problem, "already waits at another gate");
 }
 
-TEST_IN (a_polite_stop_is_heard_on_the_channel, setup, teardown)
+TEST_ON (b, a_polite_stop_is_heard_on_the_channel)
 {
-    struct bench *b = *state;
     b->context.stop_ms = TIMEOUT_MS; /* it gets all the time it needs */
     b->stop_on_phase = "wait";
     use_canary (b, "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
@@ -507,9 +469,8 @@ TEST_IN (a_polite_stop_is_heard_on_the_channel, setup, teardown)
     has (log_of (b), "{\"type\":\"stop\",\"reason\":\"enough\"}");
 }
 
-TEST_IN (who_was_done_before_the_stop_took_effect_is_not_cancelled, setup, teardown)
+TEST_ON (b, who_was_done_before_the_stop_took_effect_is_not_cancelled)
 {
-    struct bench *b = *state;
     b->context.stop_ms = TIMEOUT_MS; /* it gets all the time it needs */
     b->stop_on_phase = "wait";
     use_canary (b, "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
@@ -519,9 +480,8 @@ TEST_IN (who_was_done_before_the_stop_took_effect_is_not_cancelled, setup, teard
     assert_true (r->done);
 }
 
-TEST_IN (a_changed_canary_does_not_start, setup, teardown)
+TEST_ON (b, a_changed_canary_does_not_start)
 {
-    struct bench *b = *state;
     use_canary (b, "done()\n");
     assert_int_equal (atomic_file_write (b->run.rung.program.path.ptr, "done()", 6, 0600, NULL), 0);
     b->refusal = TEXT_LIT ("it was changed since the plan was made");
@@ -562,18 +522,16 @@ static void hide_tree (struct bench *bench)
 
 #define TELL "import sliceup_canary\nprint(sliceup_canary.WORD, os.environ['PYTHONPATH'], __file__)\ndone()\n"
 
-TEST_IN (its_helper_is_found_above_it, setup, teardown)
+TEST_ON (b, its_helper_is_found_above_it)
 {
-    struct bench *b = *state;
     use_tree (b, TELL);
     const struct result *r = run (b);
     has (r->tail, text_format (&b->arena, "found %s %s/canary.py", b->directory, b->directory).ptr);
     assert_int_equal (b->asks, 0);
 }
 
-TEST_IN (what_the_host_lacks_is_fetched_once, setup, teardown)
+TEST_ON (b, what_the_host_lacks_is_fetched_once)
 {
-    struct bench *b = *state;
     use_tree (b, TELL);
     hide_tree (b);
     const struct result *r = run (b);
@@ -588,9 +546,8 @@ TEST_IN (what_the_host_lacks_is_fetched_once, setup, teardown)
     assert_int_equal (b->asks, asks);
 }
 
-TEST_IN (a_damaged_copy_is_fetched_again, setup, teardown)
+TEST_ON (b, a_damaged_copy_is_fetched_again)
 {
-    struct bench *b = *state;
     use_tree (b, TELL);
     hide_tree (b);
     assert_true (run (b)->done);
@@ -606,9 +563,8 @@ TEST_IN (a_damaged_copy_is_fetched_again, setup, teardown)
     assert_int_equal (b->asks, asks + 1);
 }
 
-TEST_IN (bytes_with_another_sha256_are_not_run, setup, teardown)
+TEST_ON (b, bytes_with_another_sha256_are_not_run)
 {
-    struct bench *b = *state;
     use_tree (b, TELL);
     hide_tree (b);
     b->held[1] = TEXT_LIT ("WORD = 'forged'\n");
@@ -618,9 +574,8 @@ TEST_IN (bytes_with_another_sha256_are_not_run, setup, teardown)
     assert_int_equal (r->output_bytes, 0);
 }
 
-TEST_IN (a_stop_while_fetching_is_immediate, setup, teardown)
+TEST_ON (b, a_stop_while_fetching_is_immediate)
 {
-    struct bench *b = *state;
     use_tree (b, TELL);
     hide_tree (b);
     b->silent = true;
@@ -653,30 +608,29 @@ static const struct result *end_then_tell (struct bench *b, const char *kill, en
     return b->result;
 }
 
-TEST_IN (a_program_that_dies_just_before_its_worker_is_told_did_not_fail, setup, teardown)
+TEST_ON (b, a_program_that_dies_just_before_its_worker_is_told_did_not_fail)
 {
-    const struct result *r = end_then_tell (*state, "kill -TERM", ENDING_TERMINATED);
+    const struct result *r = end_then_tell (b, "kill -TERM", ENDING_TERMINATED);
     assert_int_equal (r->ending, ENDING_TERMINATED);
     assert_text (r->problem, "stopped: enough");
 }
 
-TEST_IN (a_program_that_was_killed_before_a_cancel_has_failed, setup, teardown)
+TEST_ON (b, a_program_that_was_killed_before_a_cancel_has_failed)
 {
-    const struct result *r = end_then_tell (*state, "kill -TERM", ENDING_CANCELLED);
+    const struct result *r = end_then_tell (b, "kill -TERM", ENDING_CANCELLED);
     assert_int_equal (r->ending, ENDING_SIGNALLED);
     assert_int_equal (r->problem.len, 0);
 }
 
-TEST_IN (a_program_that_crashed_before_its_worker_is_told_has_failed, setup, teardown)
+TEST_ON (b, a_program_that_crashed_before_its_worker_is_told_has_failed)
 {
-    const struct result *r = end_then_tell (*state, "kill -SEGV", ENDING_TERMINATED);
+    const struct result *r = end_then_tell (b, "kill -SEGV", ENDING_TERMINATED);
     assert_int_equal (r->ending, ENDING_SIGNALLED);
     assert_int_equal (r->problem.len, 0);
 }
 
-TEST_IN (the_limit_of_an_attempt_covers_fetching, setup, teardown)
+TEST_ON (b, the_limit_of_an_attempt_covers_fetching)
 {
-    struct bench *b = *state;
     use_tree (b, TELL);
     hide_tree (b);
     b->silent = true;
@@ -686,9 +640,8 @@ TEST_IN (the_limit_of_an_attempt_covers_fetching, setup, teardown)
     has (r->problem, "exceeded its time limit of 3 s");
 }
 
-TEST_IN (words_left_in_the_channel_at_the_end_are_heard, setup, teardown)
+TEST_ON (b, words_left_in_the_channel_at_the_end_are_heard)
 {
-    struct bench *b = *state;
     use_canary (b, "for i in range(60): say(type='check', name='c', expected=1, observed=1)\n"
                    "done()\nos._exit(0)\n");
     const struct result *r = run (b);
@@ -696,9 +649,8 @@ TEST_IN (words_left_in_the_channel_at_the_end_are_heard, setup, teardown)
     assert_int_equal (r->checks.n, 60);
 }
 
-TEST_IN (a_builtin_is_this_executable_again, setup, teardown)
+TEST_ON (b, a_builtin_is_this_executable_again)
 {
-    struct bench *b = *state;
     b->run.rung.kind = PROGRAM_BUILTIN;
     b->run.rung.builtin = TEXT_LIT ("facts");
     const struct result *r = run (b);
@@ -711,9 +663,8 @@ TEST_IN (a_builtin_is_this_executable_again, setup, teardown)
 
 /* ---- tasks ---- */
 
-TEST_IN (without_its_environment_a_canary_does_not_start, setup, teardown)
+TEST_ON (b, without_its_environment_a_canary_does_not_start)
 {
-    struct bench *b = *state;
     use_canary (b, "done()\n");
     b->run.rung.needs_env = true;
     b->run.pins.python = TEXT_LIT ("python3");
@@ -733,9 +684,8 @@ static void use_cache (struct bench *bench, enum cache_role role, uint64_t token
     assert_int_equal (folder_make (bench->run.cache.frontend_root.ptr, 0700, NULL), 0);
 }
 
-TEST_IN (what_the_writer_sealed_is_what_a_reader_gets, setup, teardown)
+TEST_ON (b, what_the_writer_sealed_is_what_a_reader_gets)
 {
-    struct bench *b = *state;
     use_cache (b, CACHE_ROLE_WRITER, 5);
     use_command (b, "echo entry > ../../cache/generation/one");
     const struct result *r = run (b);
@@ -777,9 +727,8 @@ static void *spoil_while_it_runs (void *owner)
     return NULL;
 }
 
-TEST_IN (what_could_not_be_looked_over_afterwards_is_not_verified, setup, teardown)
+TEST_ON (b, what_could_not_be_looked_over_afterwards_is_not_verified)
 {
-    struct bench *b = *state;
     pthread_t thread;
     use_cache (b, CACHE_ROLE_WRITER, 5);
     use_command (b, "echo entry > ../../cache/generation/one");
@@ -802,9 +751,8 @@ TEST_IN (what_could_not_be_looked_over_afterwards_is_not_verified, setup, teardo
     assert_text (r->problem, r->cache_state);
 }
 
-TEST_IN (a_damaged_generation_is_not_run, setup, teardown)
+TEST_ON (b, a_damaged_generation_is_not_run)
 {
-    struct bench *b = *state;
     use_cache (b, CACHE_ROLE_WRITER, 6);
     use_command (b, "echo entry > ../../cache/generation/one");
     const struct result *r = run (b);
@@ -824,9 +772,8 @@ TEST_IN (a_damaged_generation_is_not_run, setup, teardown)
     assert_int_equal (r->output_bytes, 0);
 }
 
-TEST_IN (a_failed_writer_seals_nothing, setup, teardown)
+TEST_ON (b, a_failed_writer_seals_nothing)
 {
-    struct bench *b = *state;
     use_cache (b, CACHE_ROLE_WRITER, 7);
     use_command (b, "echo entry > ../../cache/generation/one; exit 1");
     const struct result *r = run (b);
@@ -836,9 +783,8 @@ TEST_IN (a_failed_writer_seals_nothing, setup, teardown)
     assert_true (access (manifest.ptr, F_OK) < 0 && errno == ENOENT);
 }
 
-TEST_IN (a_reader_without_a_generation_gets_an_empty_one, setup, teardown)
+TEST_ON (b, a_reader_without_a_generation_gets_an_empty_one)
 {
-    struct bench *b = *state;
     use_cache (b, CACHE_ROLE_READER, 0);
     use_command (b, "ls -A ../../cache/generation/ | wc -l");
     const struct result *r = run (b);
@@ -847,9 +793,8 @@ TEST_IN (a_reader_without_a_generation_gets_an_empty_one, setup, teardown)
     assert_int_equal (r->cache_state.len, 0);
 }
 
-TEST_IN (a_confined_program_has_no_descriptor_of_ours, setup, teardown)
+TEST_ON (b, a_confined_program_has_no_descriptor_of_ours)
 {
-    struct bench *b = *state;
     use_cache (b, CACHE_ROLE_READER, 0);
     use_command (b, "ls /proc/self/fd | tr '\\n' ' '");
     assert_text (run (b)->tail, "0 1 2 3 4 "); /* 3: its channel; 4: ls reads the folder */
@@ -859,9 +804,8 @@ TEST_IN (a_confined_program_has_no_descriptor_of_ours, setup, teardown)
     assert_text (run_again (b)->tail, "0 1 2 3 4 ");
 }
 
-TEST_IN (a_level_that_is_not_reached_is_not_started, setup, teardown)
+TEST_ON (b, a_level_that_is_not_reached_is_not_started)
 {
-    struct bench *b = *state;
     use_cache (b, CACHE_ROLE_READER, 0);
     b->run.cache.least = ENFORCEMENT_STORAGE;
     use_command (b, "echo started");
@@ -873,9 +817,8 @@ TEST_IN (a_level_that_is_not_reached_is_not_started, setup, teardown)
     assert_true (r->cache.level != ENFORCEMENT_NONE && r->cache.mount.len > 0);
 }
 
-TEST_IN (what_lands_in_an_overlay_is_counted_and_thrown_away, setup, teardown)
+TEST_ON (b, what_lands_in_an_overlay_is_counted_and_thrown_away)
 {
-    struct bench *b = *state;
     use_cache (b, CACHE_ROLE_READER, 0);
     b->run.cache.overlay = true;
     use_command (b, "cd ../../cache/generation && mkdir f && for i in 1 2 3 4 5 6 7; do echo $i > f/$i; done; cat f/7");
@@ -890,9 +833,8 @@ TEST_IN (what_lands_in_an_overlay_is_counted_and_thrown_away, setup, teardown)
     assert_true (access (layer.ptr, F_OK) < 0 && errno == ENOENT);
 }
 
-TEST_IN (a_stop_while_preparing_starts_nothing, setup, teardown)
+TEST_ON (b, a_stop_while_preparing_starts_nothing)
 {
-    struct bench *b = *state;
     use_cache (b, CACHE_ROLE_WRITER, 8);
     b->stop_on_phase = "cache";
     b->stop_hard = true;

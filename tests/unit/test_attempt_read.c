@@ -10,7 +10,6 @@
 #include "worker/sandbox/confine.h"
 #include <sched.h>
 #include <sys/mount.h>
-#include <unistd.h>
 
 static struct signature signatures[] = {
     { .id = TEXT_LIT ("hbm-full"), .text = TEXT_LIT ("Ran out of memory in memory space hbm"), .owner = OWNER_PROGRAM },
@@ -81,9 +80,8 @@ static void saw_hbm (const struct result *r)
 
 /* ---- which attempts are read ---- */
 
-TEST_IN (a_known_text_long_before_the_end_is_seen, setup, teardown)
+TEST_ON (b, a_known_text_long_before_the_end_is_seen)
 {
-    struct bench *b = *state;
     use_table (b);
     b->context.log_bytes = 8 << 20;
     use_command (b, "echo one; echo '" HBM "'; i=0; head -c 1000000 /dev/zero | tr '\\0' x | fold -w 100; exit 3");
@@ -99,9 +97,8 @@ TEST_IN (a_known_text_long_before_the_end_is_seen, setup, teardown)
     has (text_of (b->phases), "read ");
 }
 
-TEST_IN (what_nobody_knows_is_shown, setup, teardown)
+TEST_ON (b, what_nobody_knows_is_shown)
 {
-    struct bench *b = *state;
     use_table (b);
     use_command (b, "echo begun; echo 'ValueError: the frobnicator is of the wrong colour'; exit 1");
     const struct result *r = run (b);
@@ -111,9 +108,8 @@ TEST_IN (what_nobody_knows_is_shown, setup, teardown)
     has (r->shown.items[0], "frobnicator");
 }
 
-TEST_IN (of_success_only_texts_are_read_that_always_count, setup, teardown)
+TEST_ON (b, of_success_only_texts_are_read_that_always_count)
 {
-    struct bench *b = *state;
     use_table (b);
     b->run.profile.backend = TEXT_LIT ("tpu");
     use_command (b, "echo '" HBM "'; echo 'ValueError: retried'; echo '" LATE "'; exit 0");
@@ -126,18 +122,16 @@ TEST_IN (of_success_only_texts_are_read_that_always_count, setup, teardown)
     assert_int_equal (run_again (b)->sightings.n, 0);
 }
 
-TEST_IN (a_silent_end_is_not_read, setup, teardown)
+TEST_ON (b, a_silent_end_is_not_read)
 {
-    struct bench *b = *state;
     use_table (b);
     use_command (b, "exit 1");
     run (b);
     assert_string_equal (b->phases, "run ");
 }
 
-TEST_IN (a_signal_is_read, setup, teardown)
+TEST_ON (b, a_signal_is_read)
 {
-    struct bench *b = *state;
     use_table (b);
     use_command (b, "echo '" HBM "'; kill -ABRT $$");
     const struct result *r = run (b);
@@ -145,9 +139,8 @@ TEST_IN (a_signal_is_read, setup, teardown)
     saw_hbm (r);
 }
 
-TEST_IN (a_limit_that_passed_is_read, setup, teardown)
+TEST_ON (b, a_limit_that_passed_is_read)
 {
-    struct bench *b = *state;
     use_table (b);
     b->ripe_on = "memory space hbm";
     use_command (b, "echo '" HBM "'; while :; do sleep 0.05; done");
@@ -167,9 +160,8 @@ static void use_stopped (struct bench *b)
     b->stop_on_phase = "wait";
 }
 
-TEST_IN (a_lost_lease_is_read, setup, teardown)
+TEST_ON (b, a_lost_lease_is_read)
 {
-    struct bench *b = *state;
     use_table (b);
     use_stopped (b);
     b->stop_ending = ENDING_LEASE_LOST;
@@ -178,9 +170,8 @@ TEST_IN (a_lost_lease_is_read, setup, teardown)
     saw_hbm (r);
 }
 
-TEST_IN (what_was_cancelled_is_not_read, setup, teardown)
+TEST_ON (b, what_was_cancelled_is_not_read)
 {
-    struct bench *b = *state;
     use_table (b);
     use_stopped (b);
     const struct result *r = run (b);
@@ -189,9 +180,8 @@ TEST_IN (what_was_cancelled_is_not_read, setup, teardown)
     assert_false (strstr (b->phases, "read ") != NULL);
 }
 
-TEST_IN (a_canary_that_ends_silently_with_status_0_is_read, setup, teardown)
+TEST_ON (b, a_canary_that_ends_silently_with_status_0_is_read)
 {
-    struct bench *b = *state;
     use_table (b);
     struct file_ref table = b->files[0].file;
     use_canary (b, "print('" HBM "')\n");
@@ -204,9 +194,8 @@ TEST_IN (a_canary_that_ends_silently_with_status_0_is_read, setup, teardown)
 
 /* ---- the table ---- */
 
-TEST_IN (a_table_that_is_not_here_is_fetched_once, setup, teardown)
+TEST_ON (b, a_table_that_is_not_here_is_fetched_once)
 {
-    struct bench *b = *state;
     make_table (b);
     use_command (b, "echo '" HBM "'; exit 1");
     saw_hbm (run (b));
@@ -216,9 +205,8 @@ TEST_IN (a_table_that_is_not_here_is_fetched_once, setup, teardown)
     assert_int_equal (b->asks, asks);
 }
 
-TEST_IN (a_table_that_cannot_be_had_changes_nothing_else, setup, teardown)
+TEST_ON (b, a_table_that_cannot_be_had_changes_nothing_else)
 {
-    struct bench *b = *state;
     make_table (b);
     b->refusal = TEXT_LIT ("it was changed since the plan was made");
     use_command (b, "echo '" HBM "'; exit 3");
@@ -231,9 +219,8 @@ TEST_IN (a_table_that_cannot_be_had_changes_nothing_else, setup, teardown)
     has (note_from (r, "log")->text, "it was changed since the plan was made");
 }
 
-TEST_IN (a_damaged_table_is_fetched_instead, setup, teardown)
+TEST_ON (b, a_damaged_table_is_fetched_instead)
 {
-    struct bench *b = *state;
     make_table (b);
     put_table (b, TEXT_LIT ("no table"));
     use_command (b, "echo '" HBM "'; exit 1");
@@ -241,9 +228,8 @@ TEST_IN (a_damaged_table_is_fetched_instead, setup, teardown)
     assert_true (b->asks > 0);
 }
 
-TEST_IN (a_file_that_is_no_table_is_noted, setup, teardown)
+TEST_ON (b, a_file_that_is_no_table_is_noted)
 {
-    struct bench *b = *state;
     char hex[DIGEST_HEX_BYTES];
     struct text junk = TEXT_LIT ("\x93not a table");
     struct digest digest = digest_of (junk.ptr, junk.len);
@@ -258,9 +244,8 @@ TEST_IN (a_file_that_is_no_table_is_noted, setup, teardown)
 
 /* ---- logs ---- */
 
-TEST_IN (the_end_of_a_log_that_was_cut_is_read_too, setup, teardown)
+TEST_ON (b, the_end_of_a_log_that_was_cut_is_read_too)
 {
-    struct bench *b = *state;
     use_table (b);
     b->context.log_bytes = 4096;
     use_command (b, "head -c 50000 /dev/zero | tr '\\0' x | fold -w 100; echo; echo '" HBM "'; exit 1");
@@ -271,9 +256,8 @@ TEST_IN (the_end_of_a_log_that_was_cut_is_read_too, setup, teardown)
     assert_true (log_of (b).len <= 4096);
 }
 
-TEST_IN (a_line_that_stayed_of_a_cut_is_read_with_the_place_of_the_cut, setup, teardown)
+TEST_ON (b, a_line_that_stayed_of_a_cut_is_read_with_the_place_of_the_cut)
 {
-    struct bench *b = *state;
     use_table (b);
     b->context.log_bytes = 64 << 10;
     use_command (b, "seq 1 100000; echo '" HBM "'; seq 1 100000; exit 1");
@@ -283,9 +267,8 @@ TEST_IN (a_line_that_stayed_of_a_cut_is_read_with_the_place_of_the_cut, setup, t
     assert_int_equal (r->sightings.items[0].offset, 32 << 10);
 }
 
-TEST_IN (what_a_stopped_program_prints_behind_a_cut_is_not_read, setup, teardown)
+TEST_ON (b, what_a_stopped_program_prints_behind_a_cut_is_not_read)
 {
-    struct bench *b = *state;
     use_table (b);
     b->context.log_bytes = 64 << 10;
     b->ripe_on = "begun";
@@ -298,9 +281,8 @@ TEST_IN (what_a_stopped_program_prints_behind_a_cut_is_not_read, setup, teardown
     has (r->tail, "the end\n");
 }
 
-TEST_IN (of_a_log_that_is_not_kept_the_end_is_read, setup, teardown)
+TEST_ON (b, of_a_log_that_is_not_kept_the_end_is_read)
 {
-    struct bench *b = *state;
     use_table (b);
     b->context.log_bytes = 0;
     use_command (b, "echo '" HBM "'; exit 1");
@@ -311,9 +293,8 @@ TEST_IN (of_a_log_that_is_not_kept_the_end_is_read, setup, teardown)
     assert_int_equal (r->sightings.items[0].offset, 0);
 }
 
-TEST_IN (a_log_on_a_full_disk_is_read_from_its_end, setup, teardown)
+TEST_ON (b, a_log_on_a_full_disk_is_read_from_its_end)
 {
-    struct bench *b = *state;
     mount_small_logs (b);
     use_table (b);
     use_command (b, "head -c 300000 /dev/zero | tr '\\0' x | fold -w 100; echo; echo '" HBM "'; exit 1");
@@ -324,35 +305,31 @@ TEST_IN (a_log_on_a_full_disk_is_read_from_its_end, setup, teardown)
     assert_int_equal (r->sightings.items[0].offset, r->output_bytes - sizeof HBM);
 }
 
-TEST_IN (a_log_that_the_program_removed_is_read_from_its_end, setup, teardown)
+TEST_ON (b, a_log_that_the_program_removed_is_read_from_its_end)
 {
-    struct bench *b = *state;
     use_table (b);
     use_command (b, "echo '" HBM "'; rm ../../logs/*.log; exit 1");
     saw_hbm (run (b));
 }
 
 /* Nobody writes to it. */
-TEST_IN (a_pipe_in_place_of_the_log_holds_nobody, setup, teardown)
+TEST_ON (b, a_pipe_in_place_of_the_log_holds_nobody)
 {
-    struct bench *b = *state;
     use_table (b);
     use_command (b, "echo '" HBM "'; log=$(ls ../../logs/*.log); rm $log; mkfifo $log; exit 1");
     saw_hbm (run (b));
 }
 
 /* A terabyte of nothing would be read for hours. */
-TEST_IN (no_more_is_read_than_was_printed, setup, teardown)
+TEST_ON (b, no_more_is_read_than_was_printed)
 {
-    struct bench *b = *state;
     use_table (b);
     use_command (b, "echo '" HBM "'; truncate -s 1T ../../logs/*.log; exit 1");
     saw_hbm (run (b));
 }
 
-TEST_IN (binary_garbage_is_no_obstacle, setup, teardown)
+TEST_ON (b, binary_garbage_is_no_obstacle)
 {
-    struct bench *b = *state;
     use_table (b);
     use_command (b, "head -c 200000 /dev/urandom; printf '\\0\\377\\033[31m'; echo; echo '" HBM "'; exit 1");
     const struct result *r = run (b);
@@ -361,9 +338,8 @@ TEST_IN (binary_garbage_is_no_obstacle, setup, teardown)
 }
 
 /* Sixteen known texts with long names, each in a long line. */
-TEST_IN (whatever_is_seen_fits_the_result, setup, teardown)
+TEST_ON (b, whatever_is_seen_fits_the_result)
 {
-    struct bench *b = *state;
     struct signature many[SIGHTINGS_MAX];
     for (uint32_t i = 0; i < SIGHTINGS_MAX; i++)
         many[i] = (struct signature){ .id = text_format (&b->arena, "%060u", i),
@@ -384,9 +360,8 @@ TEST_IN (whatever_is_seen_fits_the_result, setup, teardown)
 
 /* ---- stopping while it is read ---- */
 
-TEST_IN (a_cancel_while_the_table_is_awaited_ends_it, setup, teardown)
+TEST_ON (b, a_cancel_while_the_table_is_awaited_ends_it)
 {
-    struct bench *b = *state;
     make_table (b);
     b->silent = true;
     use_command (b, "echo '" HBM "'; exit 3");
@@ -405,9 +380,8 @@ TEST_IN (a_cancel_while_the_table_is_awaited_ends_it, setup, teardown)
 }
 
 /* The limit of the program is over by then, and means nothing any more. */
-TEST_IN (a_table_that_nobody_sends_is_given_up, setup, teardown)
+TEST_ON (b, a_table_that_nobody_sends_is_given_up)
 {
-    struct bench *b = *state;
     make_table (b);
     b->silent = true;
     b->run.rung.timeout_ms = 2000;
@@ -431,9 +405,8 @@ static const struct named_number *phase_of (const struct result *result, const c
     return NULL;
 }
 
-TEST_IN (phases_are_timed_and_summed, setup, teardown)
+TEST_ON (b, phases_are_timed_and_summed)
 {
-    struct bench *b = *state;
     b->answer_gates = true;
     use_canary (b, "say(type='phase', name='compile')\ntime.sleep(0.3)\n"
                    "say(type='gate', name='program', mode='agree', value='x')\n"
@@ -453,9 +426,8 @@ TEST_IN (phases_are_timed_and_summed, setup, teardown)
     assert_true (all_ms >= r->duration_ms);
 }
 
-TEST_IN (time_at_a_gate_is_no_time_of_the_phase, setup, teardown)
+TEST_ON (b, time_at_a_gate_is_no_time_of_the_phase)
 {
-    struct bench *b = *state;
     b->ripe_on = "gate";
     use_canary (b, "say(type='phase', name='wait')\n"
                    "say(type='gate', name='g', mode='share', value='')\nlines.readline()\n");
@@ -464,9 +436,8 @@ TEST_IN (time_at_a_gate_is_no_time_of_the_phase, setup, teardown)
     assert_true (phase_of (r, "gate:g")->value > phase_of (r, "wait")->value);
 }
 
-TEST_IN (more_phases_than_fit_are_counted_together, setup, teardown)
+TEST_ON (b, more_phases_than_fit_are_counted_together)
 {
-    struct bench *b = *state;
     use_canary (b, "for i in range(100): say(type='phase', name='p%d' % i)\n"
                    "time.sleep(0.2)\ndone()\n");
     const struct result *r = run (b);
@@ -476,9 +447,8 @@ TEST_IN (more_phases_than_fit_are_counted_together, setup, teardown)
     assert_text (r->phase, "p99");
 }
 
-TEST_IN (a_program_cannot_buy_more_phases_than_its_words_may_cost, setup, teardown)
+TEST_ON (b, a_program_cannot_buy_more_phases_than_its_words_may_cost)
 {
-    struct bench *b = *state;
     use_canary (b, "for i in range(19): say(type='fact', name='f%d' % i, value='n' * 2000)\n"
                    "for i in range(20): say(type='phase', name='p' * 120 + str(i))\n"
                    "done()\n");
@@ -561,9 +531,8 @@ static void add_own_lists (struct bench *b, struct result *r)
     r->left_out.items = left_out, r->left_out.n = LEFT_OUT_MAX;
 }
 
-TEST_IN (the_worst_result_fits_one_message, setup, teardown)
+TEST_ON (b, the_worst_result_fits_one_message)
 {
-    struct bench *b = *state;
     struct evidence evidence;
     struct msg msg = { .kind = MSG_RESULT,
                        .major = PROTOCOL_MAJOR,

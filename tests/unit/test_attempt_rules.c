@@ -6,11 +6,9 @@
 #include "worker/process/exec.h"
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
-TEST_IN (a_gate_that_was_opened_is_not_opened_again, setup, teardown)
+TEST_ON (b, a_gate_that_was_opened_is_not_opened_again)
 {
-    struct bench *b = *state;
     b->answer_gates = true;
     use_canary (b, "for i in range(2):\n"
                    "    say(type='gate', name='program', mode='agree', value=str(i))\n"
@@ -23,9 +21,8 @@ TEST_IN (a_gate_that_was_opened_is_not_opened_again, setup, teardown)
     has (r->tail, "{\"type\":\"stop\",\"reason\":\"gate: this gate was opened before");
 }
 
-TEST_IN (the_ninth_gate_is_one_too_many, setup, teardown)
+TEST_ON (b, the_ninth_gate_is_one_too_many)
 {
-    struct bench *b = *state;
     b->answer_gates = true;
     use_canary (b, "for i in range(9):\n"
                    "    say(type='gate', name='g%d' % i, mode='share', value='')\n"
@@ -38,9 +35,8 @@ TEST_IN (the_ninth_gate_is_one_too_many, setup, teardown)
     has (r->bad_line, "the attempt has too many gates");
 }
 
-TEST_IN (who_waits_at_no_gate_is_told_to_leave, setup, teardown)
+TEST_ON (b, who_waits_at_no_gate_is_told_to_leave)
 {
-    struct bench *b = *state;
     use_canary (b, "say(type='gate', name='g', mode='force', value='')\n"
                    "heard = json.loads(lines.readline())\n"
                    "assert heard == {'type': 'stop', 'reason': 'gate: mode: expected share or agree'}, heard\n"
@@ -52,9 +48,8 @@ TEST_IN (who_waits_at_no_gate_is_told_to_leave, setup, teardown)
 }
 
 /* Both lines may still be in the socket when the program is gone. */
-TEST_IN (what_comes_after_done_counts_also_when_the_program_has_ended, setup, teardown)
+TEST_ON (b, what_comes_after_done_counts_also_when_the_program_has_ended)
 {
-    struct bench *b = *state;
     use_canary (b, "done()\nsay(type='fact', name='late', value='1')\nos._exit(0)\n");
     const struct result *r = run (b);
     assert_true (r->done && r->code == 0 && r->facts.n == 0);
@@ -63,9 +58,8 @@ TEST_IN (what_comes_after_done_counts_also_when_the_program_has_ended, setup, te
 }
 
 /* What is on its way to somebody is held, though nobody has taken it yet. */
-TEST_IN (a_descriptor_that_outlives_the_program_is_seen, setup, teardown)
+TEST_ON (b, a_descriptor_that_outlives_the_program_is_seen)
 {
-    struct bench *b = *state;
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     int held = socket (AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     assert_true ((size_t) snprintf (address.sun_path, sizeof address.sun_path, "%s/held", b->directory) <
@@ -85,9 +79,8 @@ TEST_IN (a_descriptor_that_outlives_the_program_is_seen, setup, teardown)
     has (r->bad_line, "a process that outlived the program kept the canary channel open");
 }
 
-TEST_IN (half_a_line_of_a_program_that_was_stopped_is_no_violation, setup, teardown)
+TEST_ON (b, half_a_line_of_a_program_that_was_stopped_is_no_violation)
 {
-    struct bench *b = *state;
     b->stop_on_phase = "wait";
     b->stop_hard = true;
     use_canary (b, "channel.sendall(b'{\"type\":\"phase\",\"name\":\"wait\"}\\n{\"type\":')\ntime.sleep(60)\n");

@@ -5,7 +5,6 @@
 
 #include "common/cache/manifest.h"
 #include <poll.h>
-#include <time.h>
 
 enum { LARGE_BYTES = 1024 * 1024, LARGE = 24 };
 
@@ -41,9 +40,8 @@ static void spoil (struct fixture *fixture, uint64_t token, const char *path)
     close (fd);
 }
 
-TEST_IN (what_is_as_it_was_sealed_has_no_findings, fixture_setup, fixture_teardown)
+TEST_ON (fixture, what_is_as_it_was_sealed_has_no_findings)
 {
-    struct fixture *fixture = *state;
     seal_lots (fixture, 3);
     for (int depth = AUDIT_STAT; depth <= AUDIT_FULL; depth++) {
         struct finding_list list = audit (fixture, 3, (enum audit_depth) depth, 1);
@@ -51,9 +49,8 @@ TEST_IN (what_is_as_it_was_sealed_has_no_findings, fixture_setup, fixture_teardo
     }
 }
 
-TEST_IN (other_bytes_are_found_as_deep_as_one_looks, fixture_setup, fixture_teardown)
+TEST_ON (fixture, other_bytes_are_found_as_deep_as_one_looks)
 {
-    struct fixture *fixture = *state;
     seal_lots (fixture, 3);
     spoil (fixture, 3, "xla/kernel cache.bin");
     assert_int_equal (audit (fixture, 3, AUDIT_STAT, 1).n, 0);
@@ -77,9 +74,8 @@ static void seal_large (struct fixture *fixture)
 
 /* One of 24 is drawn for sure, of the others 1 of 8: 1/24 + 23/24/8 of 200 seeds are 32. The seeds are always the
  * same. */
-TEST_IN (large_files_are_read_in_turns_of_the_seed, fixture_setup, fixture_teardown)
+TEST_ON (fixture, large_files_are_read_in_turns_of_the_seed)
 {
-    struct fixture *fixture = *state;
     int found = 0;
     seal_large (fixture);
     spoil (fixture, 4, "large-07");
@@ -92,9 +88,8 @@ TEST_IN (large_files_are_read_in_turns_of_the_seed, fixture_setup, fixture_teard
     assert_int_equal (audit (fixture, 4, AUDIT_FULL, 0).n, 1);
 }
 
-TEST_IN (a_single_large_file_is_always_read, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_single_large_file_is_always_read)
 {
-    struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 4);
     char *bytes = mem_alloc (LARGE_BYTES);
     assert_int_equal (prepare_writer (fixture, &access), 0);
@@ -106,9 +101,8 @@ TEST_IN (a_single_large_file_is_always_read, fixture_setup, fixture_teardown)
         assert_int_equal (audit (fixture, 4, AUDIT_SAMPLE, seed).n, 1);
 }
 
-TEST_IN (more_findings_than_are_listed_are_counted, fixture_setup, fixture_teardown)
+TEST_ON (fixture, more_findings_than_are_listed_are_counted)
 {
-    struct fixture *fixture = *state;
     char name[16];
     seal_lots (fixture, 3);
     fixture_reopen (fixture->dir);
@@ -126,9 +120,8 @@ TEST_IN (more_findings_than_are_listed_are_counted, fixture_setup, fixture_teard
     }
 }
 
-TEST_IN (what_lies_below_something_odd_is_not_called_missing, fixture_setup, fixture_teardown)
+TEST_ON (fixture, what_lies_below_something_odd_is_not_called_missing)
 {
-    struct fixture *fixture = *state;
     char path[200], aside[128], gen[160];
     seal_lots (fixture, 3);
     fixture_reopen (fixture->dir);
@@ -148,9 +141,8 @@ TEST_IN (what_lies_below_something_odd_is_not_called_missing, fixture_setup, fix
         assert_int_equal (list.items[i].kind, FINDING_MISSING);
 }
 
-TEST_IN (a_name_that_no_record_may_hold_is_listed_in_a_form_that_it_may, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_name_that_no_record_may_hold_is_listed_in_a_form_that_it_may)
 {
-    struct fixture *fixture = *state;
     char gen[160];
     seal_lots (fixture, 3);
     assert_int_equal (chmod (fixture->dir, 0755), 0);
@@ -160,9 +152,8 @@ TEST_IN (a_name_that_no_record_may_hold_is_listed_in_a_form_that_it_may, fixture
     expect_one (&list, FINDING_EXTRA, "a\\x1b[2J\\xff", "has a name that a cache does not accept");
 }
 
-TEST_IN (a_generation_that_is_gone_or_something_else_is_a_finding, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_generation_that_is_gone_or_something_else_is_a_finding)
 {
-    struct fixture *fixture = *state;
     char gen[160], aside[128];
     seal_lots (fixture, 3);
     fixture_generation (fixture, 3, gen);
@@ -180,9 +171,8 @@ TEST_IN (a_generation_that_is_gone_or_something_else_is_a_finding, fixture_setup
     assert_int_equal (audit (fixture, 3, AUDIT_FULL, 0).n, 0);
 }
 
-TEST_IN (that_it_cannot_be_looked_at_is_an_error, fixture_setup, fixture_teardown)
+TEST_ON (fixture, that_it_cannot_be_looked_at_is_an_error)
 {
-    struct fixture *fixture = *state;
     struct finding_list list = { .n = 77 };
     assert_int_equal (audit_generation (text_of (fixture->root), 3, TEXT_LIT ("x"), AUDIT_FULL, 0, &fixture->arena,
                                         &list, &fixture->err),
@@ -196,9 +186,8 @@ TEST_IN (that_it_cannot_be_looked_at_is_an_error, fixture_setup, fixture_teardow
     assert_int_equal (list.n, 77);
 }
 
-TEST_IN (a_witness_may_be_missing_and_may_say_anything, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_witness_may_be_missing_and_may_say_anything)
 {
-    struct fixture *fixture = *state;
     char gen[160], path[200];
     seal_lots (fixture, 3);
     snprintf (path, sizeof path, "%s/WITNESS", fixture_generation (fixture, 3, gen));
@@ -230,16 +219,15 @@ static struct generation_stat *stored (struct fixture *fixture, uint32_t *n)
     return list;
 }
 
-TEST_IN (no_folder_has_no_generations, fixture_setup, fixture_teardown)
+TEST_ON (fixture, no_folder_has_no_generations)
 {
     uint32_t n = 9;
-    assert_null (stored (*state, &n));
+    assert_null (stored (fixture, &n));
     assert_int_equal (n, 0);
 }
 
-TEST_IN (every_generation_that_lies_there_is_listed_by_token, fixture_setup, fixture_teardown)
+TEST_ON (fixture, every_generation_that_lies_there_is_listed_by_token)
 {
-    struct fixture *fixture = *state;
     static const char *const others[] = { "gen-",  "gen-0", "gen-07", "gen-x", "gen-99999999999999999999",
                                           "Gen-5", "host-a" };
     struct cache_access access = writer_order (fixture, 9);
@@ -299,9 +287,8 @@ static void hand_over (struct fixture *fixture)
     fail_msg ("the time of %s stands still", path);
 }
 
-TEST_IN (a_listing_stays_when_nobody_writes, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_listing_stays_when_nobody_writes)
 {
-    struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 9);
     uint32_t n;
     assert_int_equal (prepare_writer (fixture, &access), 0);
@@ -343,11 +330,10 @@ static void take_half (struct fixture *fixture)
     assert_int_equal (unlink (path), 0);
 }
 
-TEST_IN (a_listing_changes_with_whatever_is_written, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_listing_changes_with_whatever_is_written)
 {
     static void (*const writes[]) (struct fixture *) = { touch,       write_mode, write_more,
                                                          write_other, plant_link, take_half };
-    struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 9);
     assert_int_equal (prepare_writer (fixture, &access), 0);
     struct digest before = listing_of (fixture);

@@ -38,105 +38,97 @@ static void assert_word (const struct show *show, uint32_t word, const char *tex
     assert_text (board_word (show->board, word), text);
 }
 
-TEST (an_attempt_keeps_its_phases_and_its_verdict)
+TEST_FIXTURE (struct show, TEST_NOTHING, show_release)
+
+TEST_ON (show, an_attempt_keeps_its_phases_and_its_verdict)
 {
-    struct show show;
     struct verdict verdict = { .host = 1, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER };
-    show_gathered (&show, 2);
-    show.at_ms = 1000;
-    show_began (&show, FACTS, PASS_ONCE, 1, 2);
-    show.at_ms = 1500;
-    ended_after (&show, 0, "run", 400, "6.1");
-    const struct board_attempt *attempt = attempt_at (&show, 0, 0);
+    show_gathered (show, 2);
+    show->at_ms = 1000;
+    show_began (show, FACTS, PASS_ONCE, 1, 2);
+    show->at_ms = 1500;
+    ended_after (show, 0, "run", 400, "6.1");
+    const struct board_attempt *attempt = attempt_at (show, 0, 0);
     assert_true (attempt->ended && !attempt->judged);
     assert_int_equal (attempt->began_ms, 1000);
     assert_int_equal (attempt->ended_ms, 1500);
     assert_int_equal (attempt->duration_ms, 440);
     assert_int_equal (attempt->spans_n, 2);
-    assert_word (&show, attempt->spans[0].word, "run");
+    assert_word (show, attempt->spans[0].word, "run");
     assert_int_equal (attempt->spans[0].ms, 400);
-    assert_word (&show, attempt->spans[1].word, "gate:start");
-    show.at_ms = 2000;
-    show_pass_ended (&show, OUTCOME_FAILED, 1000, &verdict, 1);
-    assert_int_equal (attempt_at (&show, 0, 0)->outcome, OUTCOME_PASSED);
-    assert_int_equal (attempt_at (&show, 1, 0)->outcome, OUTCOME_CASCADE);
-    assert_true (attempt_at (&show, 1, 0)->judged && attempt_at (&show, 1, 0)->ended);
-    assert_int_equal (attempt_at (&show, 1, 0)->ended_ms, 2000);
-    assert_ptr_equal (board_last_attempt (show.board, 1, FACTS), attempt_at (&show, 1, 0));
-    assert_null (board_last_attempt (show.board, 1, TINY));
-    show_release (&show);
+    assert_word (show, attempt->spans[1].word, "gate:start");
+    show->at_ms = 2000;
+    show_pass_ended (show, OUTCOME_FAILED, 1000, &verdict, 1);
+    assert_int_equal (attempt_at (show, 0, 0)->outcome, OUTCOME_PASSED);
+    assert_int_equal (attempt_at (show, 1, 0)->outcome, OUTCOME_CASCADE);
+    assert_true (attempt_at (show, 1, 0)->judged && attempt_at (show, 1, 0)->ended);
+    assert_int_equal (attempt_at (show, 1, 0)->ended_ms, 2000);
+    assert_ptr_equal (board_last_attempt (show->board, 1, FACTS), attempt_at (show, 1, 0));
+    assert_null (board_last_attempt (show->board, 1, TINY));
 }
 
-TEST (what_was_blocked_is_an_attempt_of_its_own)
+TEST_ON (show, what_was_blocked_is_an_attempt_of_its_own)
 {
-    struct show show;
     struct verdict verdict = { .host = 0, .outcome = OUTCOME_BLOCKED, .owner = OWNER_HOST };
     struct fact fact = { .kind = FACT_PASS_ENDED };
-    show_gathered (&show, 2);
+    show_gathered (show, 2);
     fact.of.pass_ended = (struct fact_pass_ended){ .key = { TINY, PASS_ONCE, 0 }, .outcome = OUTCOME_BLOCKED };
     fact.of.pass_ended.verdicts.items = &verdict;
     fact.of.pass_ended.verdicts.n = 1;
-    show_fact (&show, fact);
-    assert_int_equal (show.board->hosts[0].attempts.n, 1);
-    assert_int_equal (board_last_attempt (show.board, 0, TINY)->outcome, OUTCOME_BLOCKED);
-    assert_int_equal (show.board->hosts[1].attempts.n, 0);
-    show_release (&show);
+    show_fact (show, fact);
+    assert_int_equal (show->board->hosts[0].attempts.n, 1);
+    assert_int_equal (board_last_attempt (show->board, 0, TINY)->outcome, OUTCOME_BLOCKED);
+    assert_int_equal (show->board->hosts[1].attempts.n, 0);
 }
 
-TEST (facts_are_those_that_were_told_last)
+TEST_ON (show, facts_are_those_that_were_told_last)
 {
-    struct show show;
-    show_gathered (&show, 2);
+    show_gathered (show, 2);
     for (uint32_t attempt = 1; attempt <= 2; attempt++) {
-        show_began (&show, FACTS, PASS_ONCE, attempt, 2);
-        ended_after (&show, 0, "run", 1, attempt == 1 ? "6.1" : "6.2");
-        ended_after (&show, 1, "run", 1, "6.2");
-        show_pass_ended (&show, OUTCOME_PASSED, 1, NULL, 0);
+        show_began (show, FACTS, PASS_ONCE, attempt, 2);
+        ended_after (show, 0, "run", 1, attempt == 1 ? "6.1" : "6.2");
+        ended_after (show, 1, "run", 1, "6.2");
+        show_pass_ended (show, OUTCOME_PASSED, 1, NULL, 0);
     }
-    const struct board_host *host = show.board->hosts;
+    const struct board_host *host = show->board->hosts;
     assert_int_equal (host->facts.n, 2);
-    assert_word (&show, host->facts.items[0].name, "kernel");
-    assert_word (&show, host->facts.items[0].value, "6.2");
+    assert_word (show, host->facts.items[0].name, "kernel");
+    assert_word (show, host->facts.items[0].value, "6.2");
     assert_int_equal (host->facts.items[0].value, host[1].facts.items[0].value); /* equal texts are one word */
-    show_release (&show);
 }
 
-TEST (the_oldest_attempts_make_room)
+TEST_ON (show, the_oldest_attempts_make_room)
 {
-    struct show show;
-    show_gathered (&show, 1);
+    show_gathered (show, 1);
     for (uint32_t i = 1; i <= BOARD_ATTEMPTS_MAX + 3; i++) {
-        show_began (&show, FACTS, PASS_ONCE, i, 1);
-        ended_after (&show, 0, "run", i, "6.1");
+        show_began (show, FACTS, PASS_ONCE, i, 1);
+        ended_after (show, 0, "run", i, "6.1");
     }
-    assert_int_equal (show.board->hosts[0].attempts.n, BOARD_ATTEMPTS_MAX);
-    assert_int_equal (show.board->hosts[0].attempts_left_out, 3);
-    assert_int_equal (attempt_at (&show, 0, 0)->key.attempt, 4);
-    assert_int_equal (attempt_at (&show, 0, BOARD_ATTEMPTS_MAX - 1)->spans[0].ms, BOARD_ATTEMPTS_MAX + 3);
-    show_release (&show);
+    assert_int_equal (show->board->hosts[0].attempts.n, BOARD_ATTEMPTS_MAX);
+    assert_int_equal (show->board->hosts[0].attempts_left_out, 3);
+    assert_int_equal (attempt_at (show, 0, 0)->key.attempt, 4);
+    assert_int_equal (attempt_at (show, 0, BOARD_ATTEMPTS_MAX - 1)->spans[0].ms, BOARD_ATTEMPTS_MAX + 3);
 }
 
-TEST (only_what_is_shown_otherwise_has_changed)
+TEST_ON (show, only_what_is_shown_otherwise_has_changed)
 {
-    struct show show;
-    show_gathered (&show, 2);
-    show_began (&show, TINY, PASS_COLD, 1, 2);
-    assert_int_equal (show.board->rungs[TINY].changed, show.board->revision);
-    assert_true (show.board->rungs[FACTS].changed < show.board->revision);
-    show_phase (&show, 0, "compile", 10);
-    assert_int_equal (show.board->hosts[0].changed, show.board->revision);
-    assert_true (show.board->hosts[1].changed < show.board->revision);
-    uint64_t before = show.board->revision;
-    show.at_ms += 1000;
-    show_phase (&show, 0, "compile", 1010);
-    assert_int_equal (show.board->hosts[0].changed, before);
-    show_at_gate (&show, 0, "start");
-    assert_int_equal (show.board->hosts[0].changed, show.board->revision);
-    show_suspected (&show, 1, 5000);
-    assert_int_equal (show.board->hosts[1].changed, show.board->revision);
-    show_failed (&show, 0, TEXT_LIT ("no chip"));
-    assert_int_equal (show.board->rungs[TINY].passes[PASS_COLD].groups.items[0].changed, show.board->revision);
-    show_release (&show);
+    show_gathered (show, 2);
+    show_began (show, TINY, PASS_COLD, 1, 2);
+    assert_int_equal (show->board->rungs[TINY].changed, show->board->revision);
+    assert_true (show->board->rungs[FACTS].changed < show->board->revision);
+    show_phase (show, 0, "compile", 10);
+    assert_int_equal (show->board->hosts[0].changed, show->board->revision);
+    assert_true (show->board->hosts[1].changed < show->board->revision);
+    uint64_t before = show->board->revision;
+    show->at_ms += 1000;
+    show_phase (show, 0, "compile", 1010);
+    assert_int_equal (show->board->hosts[0].changed, before);
+    show_at_gate (show, 0, "start");
+    assert_int_equal (show->board->hosts[0].changed, show->board->revision);
+    show_suspected (show, 1, 5000);
+    assert_int_equal (show->board->hosts[1].changed, show->board->revision);
+    show_failed (show, 0, TEXT_LIT ("no chip"));
+    assert_int_equal (show->board->rungs[TINY].passes[PASS_COLD].groups.items[0].changed, show->board->revision);
 }
 
 static void compiled (struct show *show, uint32_t host, uint64_t requests, uint64_t hits, uint64_t ms)
@@ -152,25 +144,23 @@ static void compiled (struct show *show, uint32_t host, uint64_t requests, uint6
     show_fact (show, fact);
 }
 
-TEST (what_was_compiled_only_grows)
+TEST_ON (show, what_was_compiled_only_grows)
 {
-    struct show show;
     const struct board_compiling *sum;
-    show_gathered (&show, 2);
-    sum = &show.board->compiling;
-    show_began (&show, FACTS, PASS_ONCE, 1, 2);
-    compiled (&show, 0, 5, 0, 1000);
-    compiled (&show, 0, 5, 0, 1000); /* a result that comes twice is one */
+    show_gathered (show, 2);
+    sum = &show->board->compiling;
+    show_began (show, FACTS, PASS_ONCE, 1, 2);
+    compiled (show, 0, 5, 0, 1000);
+    compiled (show, 0, 5, 0, 1000); /* a result that comes twice is one */
     assert_int_equal (sum->compile_ms, 1000);
     assert_int_equal (sum->hits + sum->misses, 0); /* a pass without a cache */
-    show_pass_ended (&show, OUTCOME_PASSED, 1, NULL, 0);
-    show_began (&show, TINY, PASS_RESTORED, 1, 2);
-    compiled (&show, 0, 7, 4, 100);
-    compiled (&show, 1, 2, INT64_MAX, INT64_MAX);
+    show_pass_ended (show, OUTCOME_PASSED, 1, NULL, 0);
+    show_began (show, TINY, PASS_RESTORED, 1, 2);
+    compiled (show, 0, 7, 4, 100);
+    compiled (show, 1, 2, INT64_MAX, INT64_MAX);
     assert_int_equal (sum->misses, 3);
     assert_int_equal (sum->hits, INT64_MAX);
     assert_int_equal (sum->compile_ms, INT64_MAX);
-    show_release (&show);
 }
 
 static void granted (struct show *show, uint64_t token)
@@ -180,65 +170,59 @@ static void granted (struct show *show, uint64_t token)
     show_fact (show, fact);
 }
 
-TEST (a_lease_is_held_until_its_writer_ends)
+TEST_ON (show, a_lease_is_held_until_its_writer_ends)
 {
-    struct show show;
     struct fact lost = { .kind = FACT_LEASE_LOST };
-    show_gathered (&show, 2);
-    granted (&show, 4);
-    show_began (&show, TINY, PASS_COLD, 1, 2);
-    ended_after (&show, 0, "run", 1, "6.1");
-    assert_int_equal (show.board->lease_token, 4);
-    ended_after (&show, 1, "run", 1, "6.1");
-    assert_int_equal (show.board->lease_token, 0);
-    granted (&show, 5);
-    show_fact (&show, lost);
-    assert_int_equal (show.board->lease_token, 0);
-    assert_int_equal (show.board->leases_lost_n, 1);
-    show_release (&show);
+    show_gathered (show, 2);
+    granted (show, 4);
+    show_began (show, TINY, PASS_COLD, 1, 2);
+    ended_after (show, 0, "run", 1, "6.1");
+    assert_int_equal (show->board->lease_token, 4);
+    ended_after (show, 1, "run", 1, "6.1");
+    assert_int_equal (show->board->lease_token, 0);
+    granted (show, 5);
+    show_fact (show, lost);
+    assert_int_equal (show->board->lease_token, 0);
+    assert_int_equal (show->board->leases_lost_n, 1);
 }
 
 /* As the receipt has it, which tests/unit/test_scene_whole.c holds beside whole runs. */
-TEST (whoever_is_left_behind_or_lost_has_that_as_an_attempt)
+TEST_ON (show, whoever_is_left_behind_or_lost_has_that_as_an_attempt)
 {
-    struct show show;
     struct fact left = { .kind = FACT_HOSTS_LEFT_BEHIND };
     struct verdict verdict = { .host = 2, .outcome = OUTCOME_LOST, .owner = OWNER_HOST };
-    show_gathered (&show, 3);
-    show_lost (&show, 2, TEXT_LIT ("silent"));
+    show_gathered (show, 3);
+    show_lost (show, 2, TEXT_LIT ("silent"));
     left.of.hosts_left_behind.rung = FACTS;
     left.of.hosts_left_behind.verdicts.items = &verdict;
     left.of.hosts_left_behind.verdicts.n = 1;
-    show_fact (&show, left);
-    const struct board_attempt *last = board_last_attempt (show.board, 2, FACTS);
+    show_fact (show, left);
+    const struct board_attempt *last = board_last_attempt (show->board, 2, FACTS);
     assert_non_null (last);
     assert_int_equal (last->outcome, OUTCOME_LOST);
-    assert_int_equal (show.board->rungs[ALL].changed, show.board->revision);
-    show_began (&show, TINY, PASS_COLD, 1, 1);
-    show_lost (&show, 1, TEXT_LIT ("silent"));
-    show_run_ended (&show, OUTCOME_LOST, 1, TEXT_LIT ("over"));
-    assert_null (board_last_attempt (show.board, 2, TINY)); /* told already */
-    last = board_last_attempt (show.board, 1, TINY);
+    assert_int_equal (show->board->rungs[ALL].changed, show->board->revision);
+    show_began (show, TINY, PASS_COLD, 1, 1);
+    show_lost (show, 1, TEXT_LIT ("silent"));
+    show_run_ended (show, OUTCOME_LOST, 1, TEXT_LIT ("over"));
+    assert_null (board_last_attempt (show->board, 2, TINY)); /* told already */
+    last = board_last_attempt (show->board, 1, TINY);
     assert_non_null (last);
     assert_int_equal (last->outcome, OUTCOME_LOST);
     assert_int_equal (last->owner, OWNER_HOST);
-    show_release (&show);
 }
 
-TEST (whoever_comes_back_is_accounted_for_anew)
+TEST_ON (show, whoever_comes_back_is_accounted_for_anew)
 {
-    struct show show;
     struct verdict verdict = { .host = 1, .outcome = OUTCOME_LOST, .owner = OWNER_HOST };
-    show_gathered (&show, 2);
-    show_began (&show, FACTS, PASS_ONCE, 1, 2);
-    show_lost (&show, 1, TEXT_LIT ("silent"));
-    show_pass_ended (&show, OUTCOME_LOST, 9, &verdict, 1);
-    show_joined (&show, 1);
-    show_began (&show, TINY, PASS_COLD, 1, 1);
-    show_lost (&show, 1, TEXT_LIT ("silent again"));
-    show_run_ended (&show, OUTCOME_LOST, 1, TEXT_LIT ("over"));
-    assert_non_null (board_last_attempt (show.board, 1, TINY));
-    show_release (&show);
+    show_gathered (show, 2);
+    show_began (show, FACTS, PASS_ONCE, 1, 2);
+    show_lost (show, 1, TEXT_LIT ("silent"));
+    show_pass_ended (show, OUTCOME_LOST, 9, &verdict, 1);
+    show_joined (show, 1);
+    show_began (show, TINY, PASS_COLD, 1, 1);
+    show_lost (show, 1, TEXT_LIT ("silent again"));
+    show_run_ended (show, OUTCOME_LOST, 1, TEXT_LIT ("over"));
+    assert_non_null (board_last_attempt (show->board, 1, TINY));
 }
 
 TEST (words_are_bounded_and_found_again)

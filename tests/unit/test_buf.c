@@ -1,6 +1,4 @@
 /* links: base */
-#include "common/base/buf.h"
-#include "common/base/rng.h"
 #include "common/base/utf8.h"
 #include "test.h"
 

@@ -3,14 +3,11 @@
 #include "test.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
-TEST_IN (what_one_host_seals_another_reads, fixture_setup, fixture_teardown)
+TEST_ON (fixture, what_one_host_seals_another_reads)
 {
-    struct fixture *fixture = *state;
     char path[160];
     seal_lots (fixture, 3);
     assert_int_equal (fixture->seal.token, 3);
@@ -22,29 +19,25 @@ TEST_IN (what_one_host_seals_another_reads, fixture_setup, fixture_teardown)
     assert_string_equal (fixture->dir, fixture_generation (fixture, 3, path));
 }
 
-TEST_IN (a_manifest_lists_everything_in_order_with_its_digest, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_manifest_lists_everything_in_order_with_its_digest)
 {
-    struct fixture *fixture = *state;
     char path[1200], hex[DIGEST_HEX_BYTES];
-    struct buf bytes;
+    struct buf *bytes = test_buf (t);
     seal_lots (fixture, 3);
-    buf_init (&bytes, 8192);
     snprintf (path, sizeof path, "%s/MANIFEST", fixture->dir);
-    assert_int_equal (file_read (path, &bytes, &fixture->err), 0);
-    struct digest digest = digest_of (bytes.ptr, bytes.len);
+    assert_int_equal (file_read (path, bytes, &fixture->err), 0);
+    struct digest digest = digest_of (bytes->ptr, bytes->len);
     assert_text (fixture->seal.sha256, digest_hex (&digest, hex));
     /* sha256sum of nothing, of "12345678" and of the folders */
     static const char expected[] =
         "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 0 0444 empty\n"
         "ef797c8118f02dfb649607dd5d3f8c7623048c9c063d532cc95c5ed7a898a64f 8 0444 jit_tiny-0a1b-atime\n";
-    assert_memory_equal (bytes.ptr, expected, sizeof expected - 1);
-    assert_has (&bytes, "\n- 0 0555 xla/\n- 0 0555 xla/autotune/\n");
-    buf_release (&bytes);
+    assert_memory_equal (bytes->ptr, expected, sizeof expected - 1);
+    assert_has (bytes, "\n- 0 0555 xla/\n- 0 0555 xla/autotune/\n");
 }
 
-TEST_IN (a_sealed_generation_has_no_write_bit_left, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_sealed_generation_has_no_write_bit_left)
 {
-    struct fixture *fixture = *state;
     char path[1400];
     struct stat st;
     seal_lots (fixture, 3);
@@ -62,9 +55,8 @@ TEST_IN (a_sealed_generation_has_no_write_bit_left, fixture_setup, fixture_teard
     }
 }
 
-TEST_IN (a_token_is_used_once, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_token_is_used_once)
 {
-    struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 4);
     assert_int_equal (prepare_writer (fixture, &access), 0);
     write_file (fixture->dir, "kept", "x", 1);
@@ -74,9 +66,8 @@ TEST_IN (a_token_is_used_once, fixture_setup, fixture_teardown)
     assert_true (exists (fixture->dir, "kept"));
 }
 
-TEST_IN (a_generation_starts_as_a_copy_of_its_base, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_generation_starts_as_a_copy_of_its_base)
 {
-    struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 5);
     char base[1400], copy[1400];
     struct stat before, after;
@@ -99,9 +90,8 @@ TEST_IN (a_generation_starts_as_a_copy_of_its_base, fixture_setup, fixture_teard
     assert_int_equal (prepare_reader (fixture, 3), 0);
 }
 
-TEST_IN (a_copy_without_additions_has_the_digest_of_its_base, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_copy_without_additions_has_the_digest_of_its_base)
 {
-    struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 5);
     seal_lots (fixture, 3);
     access.base = 3;
@@ -135,10 +125,9 @@ static struct cache_access begin_copy (struct fixture *fixture)
 }
 
 /* As a program may leave them: without x for a group, or closed to all but their owner. */
-TEST_IN (whatever_modes_folders_have_a_copy_is_sealed, fixture_setup, fixture_teardown)
+TEST_ON (fixture, whatever_modes_folders_have_a_copy_is_sealed)
 {
     static const mode_t modes[] = { 0755, 0700, 0750, 0711 };
-    struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         struct cache_access access = writer_order (fixture, 3);
         char xla[1200], path[160];
@@ -242,7 +231,7 @@ static void expect_touched (struct fixture *fixture, const struct cache_access *
     assert_has (list.items[0].detail, detail);
 }
 
-TEST_IN (what_a_base_sealed_is_sealed_unchanged_or_not_at_all, fixture_setup, fixture_teardown)
+TEST_ON (fixture, what_a_base_sealed_is_sealed_unchanged_or_not_at_all)
 {
     static const struct touch touches[] = {
         { touch_bytes, "empty", FINDING_CHANGED, "has 9 bytes, but was sealed with 0" },
@@ -254,7 +243,6 @@ TEST_IN (what_a_base_sealed_is_sealed_unchanged_or_not_at_all, fixture_setup, fi
         { touch_by_second_name, "empty", FINDING_CHANGED, "has more than one name (hard links)" },
         { touch_folder, "xla", FINDING_CHANGED, "is a file, but was sealed as a folder" },
     };
-    struct fixture *fixture = *state;
     seal_lots (fixture, 3);
     struct text base = fixture->seal.sha256;
     for (size_t i = 0; i < sizeof touches / sizeof *touches; i++) {
@@ -289,18 +277,16 @@ static int close_a_folder_as_a_user (struct fixture *fixture)
     return chmod (xla, 0755) ? 4 : 0;
 }
 
-TEST_IN (what_a_mode_hides_is_told_and_hides_nothing_else, fixture_setup, fixture_teardown)
+TEST_ON (fixture, what_a_mode_hides_is_told_and_hides_nothing_else)
 {
-    struct fixture *fixture = *state;
     if (geteuid () != 0)
         skip ();
     assert_int_equal (chown (fixture->base, 65534, 65534), 0);
     assert_int_equal (in_child (close_a_folder_as_a_user, fixture), 0);
 }
 
-TEST_IN (the_same_bytes_written_again_are_no_change, fixture_setup, fixture_teardown)
+TEST_ON (fixture, the_same_bytes_written_again_are_no_change)
 {
-    struct fixture *fixture = *state;
     seal_lots (fixture, 3);
     struct cache_access access = begin_copy (fixture);
     write_file (fixture->dir, lots[0].path, lots[0].content, strlen (lots[0].content));
@@ -308,9 +294,8 @@ TEST_IN (the_same_bytes_written_again_are_no_change, fixture_setup, fixture_tear
 }
 
 /* Without it nobody knows what must be in the copy. */
-TEST_IN (nothing_is_sealed_upon_a_base_that_is_gone, fixture_setup, fixture_teardown)
+TEST_ON (fixture, nothing_is_sealed_upon_a_base_that_is_gone)
 {
-    struct fixture *fixture = *state;
     char path[160], manifest[180];
     seal_lots (fixture, 3);
     struct cache_access access = begin_copy (fixture);
@@ -322,9 +307,8 @@ TEST_IN (nothing_is_sealed_upon_a_base_that_is_gone, fixture_setup, fixture_tear
     assert_false (exists (fixture->dir, "MANIFEST"));
 }
 
-TEST_IN (a_spoiled_base_seeds_nothing, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_spoiled_base_seeds_nothing)
 {
-    struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 5);
     char path[160];
     seal_lots (fixture, 3);
@@ -344,9 +328,8 @@ TEST_IN (a_spoiled_base_seeds_nothing, fixture_setup, fixture_teardown)
     assert_false (exists (fixture->root, "gen-5"));
 }
 
-TEST_IN (orders_that_make_no_sense_are_refused, fixture_setup, fixture_teardown)
+TEST_ON (fixture, orders_that_make_no_sense_are_refused)
 {
-    struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 0);
     assert_int_equal (prepare_writer (fixture, &access), -1);
     access.token = access.base = 7;
@@ -367,9 +350,8 @@ TEST_IN (orders_that_make_no_sense_are_refused, fixture_setup, fixture_teardown)
     assert_int_equal (prepare_reader (fixture, 9), -1);
 }
 
-TEST_IN (a_reader_without_a_generation_gets_an_empty_closed_folder, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_reader_without_a_generation_gets_an_empty_closed_folder)
 {
-    struct fixture *fixture = *state;
     struct stat st;
     for (int i = 0; i < 2; i++) {
         assert_int_equal (prepare_reader (fixture, 0), 0);
@@ -382,9 +364,8 @@ TEST_IN (a_reader_without_a_generation_gets_an_empty_closed_folder, fixture_setu
     }
 }
 
-TEST_IN (a_reader_that_does_not_see_the_shared_root_says_so, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_reader_that_does_not_see_the_shared_root_says_so)
 {
-    struct fixture *fixture = *state;
     fixture->seal.sha256 = TEXT_LIT ("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08");
     assert_int_equal (prepare_reader (fixture, 2), -1);
     says (fixture, "does this host see the shared cache?");
@@ -451,7 +432,7 @@ struct planting {
     const char *says;
 };
 
-TEST_IN (a_seal_refuses_what_is_not_a_plain_file_or_folder, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_seal_refuses_what_is_not_a_plain_file_or_folder)
 {
     static const struct planting plantings[] = {
         { plant_symlink, "\"x\" is a symbolic link" },
@@ -464,7 +445,6 @@ TEST_IN (a_seal_refuses_what_is_not_a_plain_file_or_folder, fixture_setup, fixtu
         { plant_manifest, "\"MANIFEST\" already exists" },
         { plant_depth, "more than 16 folders deep" },
     };
-    struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof plantings / sizeof *plantings; i++) {
         struct cache_access access = writer_order (fixture, 1);
         char dir[1200];
@@ -482,10 +462,9 @@ TEST_IN (a_seal_refuses_what_is_not_a_plain_file_or_folder, fixture_setup, fixtu
     }
 }
 
-TEST_IN (names_of_our_own_are_no_entries_in_whatever_case, fixture_setup, fixture_teardown)
+TEST_ON (fixture, names_of_our_own_are_no_entries_in_whatever_case)
 {
     static const char *const names[] = { "MANIFEST", "manifest", "MANIFEST.part", "Witness", "WITNESS" };
-    struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct cache_access access = writer_order (fixture, 1);
         assert_int_equal (prepare_writer (fixture, &access), 0);
@@ -497,22 +476,19 @@ TEST_IN (names_of_our_own_are_no_entries_in_whatever_case, fixture_setup, fixtur
     }
 }
 
-TEST_IN (a_seal_leaves_a_witness_that_is_not_listed, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_seal_leaves_a_witness_that_is_not_listed)
 {
-    struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 5);
     char path[1300];
-    struct buf bytes;
+    struct buf *bytes = test_buf (t);
     struct stat st;
     seal_lots (fixture, 3);
     snprintf (path, sizeof path, "%s/WITNESS", fixture->dir);
     assert_int_equal (stat (path, &st), 0);
     assert_true (S_ISREG (st.st_mode) && st.st_size > 16 && (st.st_mode & 07777) == 0444);
     snprintf (path, sizeof path, "%s/MANIFEST", fixture->dir);
-    buf_init (&bytes, 8192);
-    assert_int_equal (file_read (path, &bytes, &fixture->err), 0);
-    assert_has_not (&bytes, "WITNESS");
-    buf_release (&bytes);
+    assert_int_equal (file_read (path, bytes, &fixture->err), 0);
+    assert_has_not (bytes, "WITNESS");
     access.base = 3;
     access.base_sha256 = fixture->seal.sha256;
     assert_int_equal (prepare_writer (fixture, &access), 0);
@@ -527,9 +503,8 @@ static int prepare_own (struct fixture *fixture, const char *host)
     return cache_prepare_host_cache (&access, text_of (host), fixture->dir, sizeof fixture->dir, &fixture->err);
 }
 
-TEST_IN (a_host_keeps_a_cache_of_its_own_between_runs, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_host_keeps_a_cache_of_its_own_between_runs)
 {
-    struct fixture *fixture = *state;
     char wanted[160];
     struct stat st;
     assert_int_equal (prepare_own (fixture, "h-1.example"), 0);
@@ -547,10 +522,9 @@ TEST_IN (a_host_keeps_a_cache_of_its_own_between_runs, fixture_setup, fixture_te
     assert_false (exists (fixture->dir, "kept"));
 }
 
-TEST_IN (what_has_no_place_in_a_cache_of_its_own_is_refused, fixture_setup, fixture_teardown)
+TEST_ON (fixture, what_has_no_place_in_a_cache_of_its_own_is_refused)
 {
     static void (*const plants[]) (char *) = { plant_symlink, plant_pipe, plant_setuid };
-    struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof plants / sizeof *plants; i++) {
         char dir[1200];
         assert_int_equal (prepare_own (fixture, "h"), 0);
@@ -587,9 +561,8 @@ static int seal_under_a_file_limit (struct fixture *fixture)
     return exists (fixture->dir, "MANIFEST") || exists (fixture->dir, "MANIFEST.part") ? 3 : 0;
 }
 
-TEST_IN (a_seal_that_cannot_write_leaves_no_manifest, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_seal_that_cannot_write_leaves_no_manifest)
 {
-    struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 6);
     assert_int_equal (prepare_writer (fixture, &access), 0);
     fill (fixture->dir);
@@ -614,9 +587,8 @@ static int seed_under_a_file_limit (struct fixture *fixture)
     return exists (fixture->root, "gen-7") ? 3 : 0;
 }
 
-TEST_IN (a_seed_that_does_not_fit_leaves_no_generation, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_seed_that_does_not_fit_leaves_no_generation)
 {
-    struct fixture *fixture = *state;
     seal_lots (fixture, 6);
     assert_int_equal (in_child (seed_under_a_file_limit, fixture), 0);
 }
@@ -699,9 +671,9 @@ static int seal_on_a_disk_that_fills (struct fixture *fixture)
     return prepare_reader (fixture, 2) ? 6 : 0;
 }
 
-TEST_IN (a_seal_on_a_full_disk_publishes_and_loses_nothing, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_seal_on_a_full_disk_publishes_and_loses_nothing)
 {
-    int code = in_child (seal_on_a_disk_that_fills, *state);
+    int code = in_child (seal_on_a_disk_that_fills, fixture);
     if (code == CANNOT_MOUNT)
         skip ();
     assert_int_equal (code, 0);
@@ -718,17 +690,16 @@ static int mount_over_a_generation (struct fixture *fixture)
     return 0;
 }
 
-TEST_IN (a_generation_on_another_file_system_is_refused, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_generation_on_another_file_system_is_refused)
 {
-    int code = in_child (mount_over_a_generation, *state);
+    int code = in_child (mount_over_a_generation, fixture);
     if (code == CANNOT_MOUNT)
         skip ();
     assert_int_equal (code, 0);
 }
 
-TEST_IN (a_root_that_is_a_file_is_said_in_words, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_root_that_is_a_file_is_said_in_words)
 {
-    struct fixture *fixture = *state;
     struct cache_access access = writer_order (fixture, 2);
     write_file (fixture->base, "cache", "x", 1);
     assert_int_equal (prepare_writer (fixture, &access), -1);
@@ -739,7 +710,7 @@ TEST_IN (a_root_that_is_a_file_is_said_in_words, fixture_setup, fixture_teardown
 }
 
 /* Each is given with its own digest, so that only the lie itself can be what is refused. */
-TEST_IN (a_manifest_that_lies_is_refused_by_what_it_says, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_manifest_that_lies_is_refused_by_what_it_says)
 {
     static const char nothing[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     static const struct {
@@ -760,7 +731,6 @@ TEST_IN (a_manifest_that_lies_is_refused_by_what_it_says, fixture_setup, fixture
         { "%.64s 0 0444 ../empty\n", "line 1" },
         { "", "\"empty\" exists, but was never sealed" },
     };
-    struct fixture *fixture = *state;
     char dir[160];
     folder_make (fixture_generation (fixture, 2, dir), 0755, &fixture->err);
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
@@ -779,9 +749,9 @@ TEST_IN (a_manifest_that_lies_is_refused_by_what_it_says, fixture_setup, fixture
     }
 }
 
-TEST_IN (a_full_and_a_read_only_disk_are_said_in_words, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_full_and_a_read_only_disk_are_said_in_words)
 {
-    int code = in_child (fill_a_small_disk, *state);
+    int code = in_child (fill_a_small_disk, fixture);
     if (code == CANNOT_MOUNT)
         skip ();
     assert_int_equal (code, 0);
@@ -800,9 +770,8 @@ static int prepare_as_nobody (struct fixture *fixture)
                : 2;
 }
 
-TEST_IN (a_root_one_may_not_write_is_said_in_words, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_root_one_may_not_write_is_said_in_words)
 {
-    struct fixture *fixture = *state;
     assert_int_equal (chmod (fixture->base, 0755), 0);
     assert_int_equal (folder_make (fixture->root, 0755, &fixture->err), 0);
     if (geteuid () != 0)
@@ -813,9 +782,8 @@ TEST_IN (a_root_one_may_not_write_is_said_in_words, fixture_setup, fixture_teard
 
 /* ---- the constant path ---- */
 
-TEST_IN (the_constant_path_moves_at_once, fixture_setup, fixture_teardown)
+TEST_ON (fixture, the_constant_path_moves_at_once)
 {
-    struct fixture *fixture = *state;
     char link_path[128], target[128];
     snprintf (link_path, sizeof link_path, "%s/cache-link", fixture->base);
     for (int i = 0; i < 3; i++) {

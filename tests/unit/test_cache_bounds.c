@@ -56,49 +56,45 @@ static void open_longest (struct bench *bench, struct arena *arena)
     ask (bench, 0, NEXT, 1);
 }
 
-TEST (a_generation_is_published_whatever_its_writer_says)
+TEST_FIXTURE (struct bench, TEST_NOTHING, bench_close)
+
+TEST_ON (bench, a_generation_is_published_whatever_its_writer_says)
 {
-    struct bench bench;
-    open_longest (&bench, &t->arena);
-    say_at_length (&bench, 0, false);
-    const struct fact *published = last_fact (&bench, FACT_GENERATION_PUBLISHED);
+    open_longest (bench, &t->arena);
+    say_at_length (bench, 0, false);
+    const struct fact *published = last_fact (bench, FACT_GENERATION_PUBLISHED);
     assert_non_null (published);
     assert_int_equal (published->of.generation.keys.n, GENERATION_KEYS_MAX);
-    bench_close (&bench);
 }
 
-TEST (what_readers_find_is_recorded_whatever_it_is_called)
+TEST_ON (bench, what_readers_find_is_recorded_whatever_it_is_called)
 {
-    struct bench bench;
-    open_longest (&bench, &t->arena);
-    say_at_length (&bench, 0, false);
-    audited (&bench, NULL);
+    open_longest (bench, &t->arena);
+    say_at_length (bench, 0, false);
+    audited (bench, NULL);
     for (uint32_t host = 0; host < HOSTS; host++)
-        say_at_length (&bench, host, true);
-    assert_non_null (last_fact (&bench, FACT_CACHE_VIOLATED));
-    assert_non_null (last_fact (&bench, FACT_GENERATION_DROPPED));
-    bench_close (&bench);
+        say_at_length (bench, host, true);
+    assert_non_null (last_fact (bench, FACT_CACHE_VIOLATED));
+    assert_non_null (last_fact (bench, FACT_GENERATION_DROPPED));
 }
 
-TEST (what_lies_in_the_root_is_recorded_whatever_it_is_called)
+TEST_ON (bench, what_lies_in_the_root_is_recorded_whatever_it_is_called)
 {
     static struct cache_root_finding findings[ROOT_FINDINGS];
-    struct bench bench;
     for (uint32_t i = 0; i < ROOT_FINDINGS; i++) {
         stretch (&finding_record, &findings[i].finding, i % STRETCHED_VOICES, &t->arena);
         findings[i].finding.kind = (enum finding_kind) (1 + i % (finding_kind_names.n - 1));
         findings[i].finding.token = i;
         findings[i].run = stretched_text (0, 2 * RUN_ID_BYTES);
     }
-    open_longest (&bench, &t->arena);
-    say_at_length (&bench, 0, false);
+    open_longest (bench, &t->arena);
+    say_at_length (bench, 0, false);
     struct core_input in = { .kind = IN_CACHE_AUDITED, .findings = findings, .findings_n = ROOT_FINDINGS };
-    step (&bench, &in);
-    stretched_fits (bench.facts, bench.facts_n);
-    bench_close (&bench);
+    step (bench, &in);
+    stretched_fits (bench->facts, bench->facts_n);
 }
 
-TEST (what_the_catalogue_complains_of_is_recorded)
+TEST_ON (bench, what_the_catalogue_complains_of_is_recorded)
 {
     struct text longest_text = stretched_text (3, TEXT_MAX_BYTES);
     const struct core_input answers[] = {
@@ -107,18 +103,16 @@ TEST (what_the_catalogue_complains_of_is_recorded)
         { .kind = IN_TOKEN, .lease_owner = { stretched_text (0, NAME_MAX_BYTES), INT64_MAX, INT64_MAX } },
         { .kind = IN_TOKEN, .text = longest_text },
     };
-    struct bench bench;
-    bench_open (&bench, CACHE_SINGLE_WRITER);
-    bench.plan.cache.root = stretched_text (1, PATH_MAX_BYTES);
+    bench_open (bench, CACHE_SINGLE_WRITER);
+    bench->plan.cache.root = stretched_text (1, PATH_MAX_BYTES);
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
         if (answers[i].kind == IN_TOKEN && answers[i].text.len) { /* it is asked once more */
-            bench.now_ms += LEASE_TERM_MS;
-            step (&bench, &(struct core_input){ .kind = IN_TICK });
-            step (&bench, &answers[0]);
+            bench->now_ms += LEASE_TERM_MS;
+            step (bench, &(struct core_input){ .kind = IN_TICK });
+            step (bench, &answers[0]);
         }
-        step (&bench, &answers[i]);
-        stretched_fits (bench.facts, bench.facts_n);
+        step (bench, &answers[i]);
+        stretched_fits (bench->facts, bench->facts_n);
     }
-    assert_true (coord_ended (bench.coord, NULL));
-    bench_close (&bench);
+    assert_true (coord_ended (bench->coord, NULL));
 }

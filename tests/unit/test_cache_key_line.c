@@ -6,20 +6,17 @@
 #define SIXTEEN "0123456789abcdef"
 #define KEY "jit_f-57cf5a3fc0eae17e9a997147f3369f3a4bd4b3759d42d230c46f40b9276f6e41"
 
-static int setup (void **state)
+static void evidence_open (struct evidence *evidence)
 {
-    struct evidence *evidence = mem_alloc (sizeof *evidence);
     evidence_init (evidence, TEXT_LIT ("00112233445566778899aabbccddeeff"));
-    *state = evidence;
-    return 0;
 }
 
-static int teardown (void **state)
+static void evidence_close (struct evidence *evidence)
 {
-    evidence_release (*state);
-    mem_free (*state);
-    return 0;
+    evidence_release (evidence);
 }
+
+TEST_FIXTURE (struct evidence, evidence_open, evidence_close)
 
 static void say (struct evidence *evidence, const char *line)
 {
@@ -38,9 +35,8 @@ static void say_state (struct evidence *evidence, const char *state, const char 
     say (evidence, line);
 }
 
-TEST_IN (a_key_is_taken_whole, setup, teardown)
+TEST_ON (e, a_key_is_taken_whole)
 {
-    struct evidence *e = *state;
     say_state (e, "below-threshold", "too quick", "{\"computation\":\"7c2b7068c081\",\"flags\":\"e3b0c44298fc\"}");
     assert_int_equal (e->result.bad_lines, 0);
     assert_int_equal (e->result.keys.n, 1);
@@ -51,9 +47,8 @@ TEST_IN (a_key_is_taken_whole, setup, teardown)
     assert_true (text_is (key->parts.items[1].name, "flags") && text_is (key->parts.items[1].value, "e3b0c44298fc"));
 }
 
-TEST_IN (what_compiling_took_outlives_later_lines, setup, teardown)
+TEST_ON (e, what_compiling_took_outlives_later_lines)
 {
-    struct evidence *e = *state;
     static const char *const states[] = { "missed", "written", "hit" };
     say (e, "{\"type\":\"cache\",\"program\":\"jit_f\",\"key\":\"" KEY "\",\"state\":\"missed\",\"compile_ms\":1234}");
     for (size_t i = 0; i < 3; i++)
@@ -65,18 +60,16 @@ TEST_IN (what_compiling_took_outlives_later_lines, setup, teardown)
     assert_int_equal (e->result.bad_lines, 1);
 }
 
-TEST_IN (why_and_parts_may_be_left_out_and_the_cache_not_asked, setup, teardown)
+TEST_ON (e, why_and_parts_may_be_left_out_and_the_cache_not_asked)
 {
-    struct evidence *e = *state;
     say (e, "{\"type\":\"cache\",\"program\":\"p\",\"key\":\"p-1\",\"state\":\"none\"}");
     assert_int_equal (e->result.bad_lines, 0);
     assert_int_equal (e->result.keys.n, 1);
     assert_int_equal (e->result.keys.items[0].state, KEY_NONE);
 }
 
-TEST_IN (the_line_that_tells_more_stays, setup, teardown)
+TEST_ON (e, the_line_that_tells_more_stays)
 {
-    struct evidence *e = *state;
     static const struct {
         const char *said;
         enum key_state stays;
@@ -98,9 +91,8 @@ TEST_IN (the_line_that_tells_more_stays, setup, teardown)
     assert_int_equal (e->result.bad_lines, 0);
 }
 
-TEST_IN (a_repeated_line_costs_nothing, setup, teardown)
+TEST_ON (e, a_repeated_line_costs_nothing)
 {
-    struct evidence *e = *state;
     say_state (e, "hit", "again", "{\"flags\":\"e3b0c44298fc\"}");
     size_t left_bytes = e->left_bytes, used_bytes = e->arena.used_bytes;
     for (int i = 0; i < 1000; i++)
@@ -173,9 +165,8 @@ static uint32_t keys_with_parts (const struct evidence *evidence)
 }
 
 /* A program that compiles more than a result carries is no liar: keys are dropped after their parts, and counted. */
-TEST_IN (more_keys_than_fit_lose_their_parts_and_then_themselves, setup, teardown)
+TEST_ON (e, more_keys_than_fit_lose_their_parts_and_then_themselves)
 {
-    struct evidence *e = *state;
     const char *digits = "-57cf5a3fc0eae17e9a997147f3369f3a4bd4b3759d42d230c46f40b9276f6e41";
     for (uint32_t i = 0; i < RESULT_KEYS_MAX; i++)
         say_numbered (e, i, "written", digits);
@@ -190,9 +181,8 @@ TEST_IN (more_keys_than_fit_lose_their_parts_and_then_themselves, setup, teardow
     assert_int_equal (e->result.bad_lines, 0);
 }
 
-TEST_IN (keys_leave_room_for_other_evidence, setup, teardown)
+TEST_ON (e, keys_leave_room_for_other_evidence)
 {
-    struct evidence *e = *state;
     char padding[201];
     memset (padding, 'k', sizeof padding - 1);
     padding[200] = 0;
@@ -201,11 +191,9 @@ TEST_IN (keys_leave_room_for_other_evidence, setup, teardown)
     assert_true (left_out (e) > 0);
     assert_in_range (e->left_bytes, EVIDENCE_MAX_BYTES / 2, EVIDENCE_MAX_BYTES - 16 * 1024);
     assert_int_equal (e->result.bad_lines, 0);
-    struct buf bytes;
-    buf_init (&bytes, 1 << 20);
+    struct buf *bytes = test_buf (t);
     struct msg msg = { .kind = MSG_RESULT, .run_id = TEXT_LIT ("0123456789abcdef"), .of.result = e->result };
     assert_true (record_check (&result_record, &msg.of.result, NULL));
-    wire_put_msg (&bytes, &msg);
-    assert_in_range (bytes.len, 1024, 24 * 1024);
-    buf_release (&bytes);
+    wire_put_msg (bytes, &msg);
+    assert_in_range (bytes->len, 1024, 24 * 1024);
 }

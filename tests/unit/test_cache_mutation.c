@@ -4,8 +4,6 @@
 #include "cache_fixture.h"
 #include "test.h"
 
-#include "common/base/rng.h"
-
 enum { MUTATIONS = 1000, TOKEN = 3 };
 
 struct wanted {
@@ -393,10 +391,10 @@ static void end_siege (struct siege *siege)
     buf_release (&siege->witness);
 }
 
-TEST_IN (every_one_of_1000_mutations_is_refused_and_found_by_name, fixture_setup, fixture_teardown)
+TEST_ON (fixture, every_one_of_1000_mutations_is_refused_and_found_by_name)
 {
     struct siege siege;
-    begin_siege (&siege, *state);
+    begin_siege (&siege, fixture);
     for (int i = 0; i < MUTATIONS; i++) {
         put_back (&siege);
         mutations[rng_below (&siege.rng, sizeof mutations / sizeof *mutations)](&siege);
@@ -407,10 +405,10 @@ TEST_IN (every_one_of_1000_mutations_is_refused_and_found_by_name, fixture_setup
     end_siege (&siege);
 }
 
-TEST_IN (another_time_of_a_file_is_no_change, fixture_setup, fixture_teardown)
+TEST_ON (fixture, another_time_of_a_file_is_no_change)
 {
     struct siege siege;
-    begin_siege (&siege, *state);
+    begin_siege (&siege, fixture);
     for (int i = 0; i < 20; i++) {
         time_t at = (time_t) rng_below (&siege.rng, 1u << 30);
         const struct timespec times[2] = { { .tv_sec = 1000000 + i }, { .tv_sec = at } };
@@ -421,9 +419,8 @@ TEST_IN (another_time_of_a_file_is_no_change, fixture_setup, fixture_teardown)
     end_siege (&siege);
 }
 
-TEST_IN (a_folder_opened_to_writing_is_refused_by_name, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_folder_opened_to_writing_is_refused_by_name)
 {
-    struct fixture *fixture = *state;
     char path[1400];
     seal_lots (fixture, TOKEN);
     snprintf (path, sizeof path, "%s/xla", fixture->dir);
@@ -432,9 +429,8 @@ TEST_IN (a_folder_opened_to_writing_is_refused_by_name, fixture_setup, fixture_t
     says (fixture, "\"xla\" has mode 0755, but was sealed with 0555");
 }
 
-TEST_IN (a_writer_that_comes_too_late_spoils_only_its_own_generation, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_writer_that_comes_too_late_spoils_only_its_own_generation)
 {
-    struct fixture *fixture = *state;
     struct cache_access late = writer_order (fixture, 2);
     char old[1300];
     assert_int_equal (prepare_writer (fixture, &late), 0);

@@ -57,9 +57,8 @@ static void spoil (struct fixture *fixture, uint64_t token, const char *path)
     close (fd);
 }
 
-TEST_IN (every_role_finds_its_cache_under_one_path, fixture_setup, fixture_teardown)
+TEST_ON (fixture, every_role_finds_its_cache_under_one_path)
 {
-    struct fixture *fixture = *state;
     struct place place = place_of (fixture);
     struct cache_access access = writer_order (fixture, 2);
     char gen[160], own[160];
@@ -80,9 +79,8 @@ TEST_IN (every_role_finds_its_cache_under_one_path, fixture_setup, fixture_teard
     assert_int_equal (place.answer.cache_state.len, 0);
 }
 
-TEST_IN (a_link_that_an_older_worker_left_is_not_written_through, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_link_that_an_older_worker_left_is_not_written_through)
 {
-    struct fixture *fixture = *state;
     struct place place = place_of (fixture);
     struct cache_access access;
     char path[128], gen[160];
@@ -96,9 +94,8 @@ TEST_IN (a_link_that_an_older_worker_left_is_not_written_through, fixture_setup,
     assert_false (exists (fixture_generation (fixture, 3, gen), "generation"));
 }
 
-TEST_IN (a_reader_without_a_mark_on_the_storage_is_told_none, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_reader_without_a_mark_on_the_storage_is_told_none)
 {
-    struct fixture *fixture = *state;
     struct place place = place_of (fixture);
     struct cache_access access = reader_order (fixture, 0);
     assert_int_equal (prepare_order (&place, &access), 0);
@@ -128,9 +125,8 @@ static int refusals (struct place *place, const struct cache_access *access, int
 }
 
 /* After the first time large entries are read in turns: of 60 looks neither all nor none sees one of 12. */
-TEST_IN (every_byte_is_read_the_first_time_only, fixture_setup, fixture_teardown)
+TEST_ON (fixture, every_byte_is_read_the_first_time_only)
 {
-    struct fixture *fixture = *state;
     struct place place = place_of (fixture);
     char path[128];
     seal_large (fixture);
@@ -149,9 +145,8 @@ TEST_IN (every_byte_is_read_the_first_time_only, fixture_setup, fixture_teardown
     assert_false (verified_contains (place.directory, &access));
 }
 
-TEST_IN (what_was_verified_is_remembered_for_the_newest, fixture_setup, fixture_teardown)
+TEST_ON (fixture, what_was_verified_is_remembered_for_the_newest)
 {
-    struct fixture *fixture = *state;
     struct place place = place_of (fixture);
     struct cache_access access = reader_order (fixture, 1);
     access.sha256 = TEXT_LIT ("9f86");
@@ -169,9 +164,8 @@ TEST_IN (what_was_verified_is_remembered_for_the_newest, fixture_setup, fixture_
     assert_true (verified_contains (place.directory, &access));
 }
 
-TEST_IN (a_refused_generation_is_answered_with_all_that_is_wrong, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_refused_generation_is_answered_with_all_that_is_wrong)
 {
-    struct fixture *fixture = *state;
     struct place place = place_of (fixture);
     seal_lots (fixture, 3);
     spoil (fixture, 3, "empty");
@@ -187,9 +181,8 @@ TEST_IN (a_refused_generation_is_answered_with_all_that_is_wrong, fixture_setup,
 }
 
 /* What is wrong with what a writer was to begin from is as much a violation as what a reader finds. */
-TEST_IN (a_base_that_was_changed_is_answered_with_all_that_is_wrong, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_base_that_was_changed_is_answered_with_all_that_is_wrong)
 {
-    struct fixture *fixture = *state;
     struct place place = place_of (fixture);
     seal_lots (fixture, 3);
     spoil (fixture, 3, "empty");
@@ -205,9 +198,8 @@ TEST_IN (a_base_that_was_changed_is_answered_with_all_that_is_wrong, fixture_set
     assert_text (place.answer.findings.items[0].path, "empty");
 }
 
-TEST_IN (a_copy_that_its_program_changed_is_answered_with_all_that_is_wrong, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_copy_that_its_program_changed_is_answered_with_all_that_is_wrong)
 {
-    struct fixture *fixture = *state;
     struct place place = place_of (fixture);
     struct task_answer answer = { 0 };
     seal_lots (fixture, 3);
@@ -228,7 +220,7 @@ TEST_IN (a_copy_that_its_program_changed_is_answered_with_all_that_is_wrong, fix
     assert_text (answer.findings.items[1].path, "xla/kernel cache.bin");
 }
 
-TEST_IN (what_a_result_has_no_room_for_is_counted, fixture_setup, fixture_teardown)
+TEST_ON (fixture, what_a_result_has_no_room_for_is_counted)
 {
     static struct finding findings[FINDINGS_MAX];
     static char path[NAME_MAX_BYTES];
@@ -246,9 +238,8 @@ TEST_IN (what_a_result_has_no_room_for_is_counted, fixture_setup, fixture_teardo
     arena_release (&attempt.arena);
 }
 
-TEST_IN (an_audit_answers_with_findings_or_with_why_it_could_not_look, fixture_setup, fixture_teardown)
+TEST_ON (fixture, an_audit_answers_with_findings_or_with_why_it_could_not_look)
 {
-    struct fixture *fixture = *state;
     struct task_answer answer = { 0 };
     seal_lots (fixture, 3);
     struct cache_access access = reader_order (fixture, 3);
@@ -307,9 +298,8 @@ static void expect_refused (struct place *place, const struct cache_access *acce
     assert_int_equal (place->answer.findings.n, 0);
 }
 
-TEST_IN (what_somebody_else_owns_is_neither_read_nor_built_upon, fixture_setup, fixture_teardown)
+TEST_ON (fixture, what_somebody_else_owns_is_neither_read_nor_built_upon)
 {
-    struct fixture *fixture = *state;
     struct place place = place_of (fixture);
     char gen[160];
     uint32_t mallory = MALLORY;
@@ -342,25 +332,23 @@ TEST_IN (what_somebody_else_owns_is_neither_read_nor_built_upon, fixture_setup, 
 }
 
 /* A mount that has one mode for all files: it was sealed with that mode, and is as it was sealed. */
-TEST_IN (what_others_may_write_on_its_mount_is_refused, fixture_setup, fixture_teardown)
+TEST_ON (fixture, what_others_may_write_on_its_mount_is_refused)
 {
-    struct fixture *fixture = *state;
     struct place place = place_of (fixture);
-    struct buf manifest;
+    struct buf *manifest = test_buf (t);
     char gen[160], path[400], hex[DIGEST_HEX_BYTES];
     seal_lots (fixture, 1);
     struct cache_access reader = reader_order (fixture, 1);
-    buf_init (&manifest, 1 << 16);
     fixture_generation (fixture, 1, gen);
     snprintf (path, sizeof path, "%s/MANIFEST", gen);
-    assert_int_equal (file_read (path, &manifest, NULL), 0);
-    char *mode = strstr (buf_c (&manifest), "0444 empty");
+    assert_int_equal (file_read (path, manifest, NULL), 0);
+    char *mode = strstr (buf_c (manifest), "0444 empty");
     assert_non_null (mode);
     memcpy (mode, "0666", 4);
-    struct digest digest = digest_of (manifest.ptr, manifest.len);
+    struct digest digest = digest_of (manifest->ptr, manifest->len);
     reader.sha256 = text_of (digest_hex (&digest, hex));
     assert_int_equal (chmod (gen, 0755), 0);
-    assert_int_equal (atomic_file_write (path, manifest.ptr, manifest.len, 0444, NULL), 0);
+    assert_int_equal (atomic_file_write (path, manifest->ptr, manifest->len, 0444, NULL), 0);
     snprintf (path, sizeof path, "%s/empty", gen);
     assert_int_equal (chmod (path, 0666), 0);
     assert_int_equal (chmod (gen, 0555), 0);
@@ -368,5 +356,4 @@ TEST_IN (what_others_may_write_on_its_mount_is_refused, fixture_setup, fixture_t
     if (!strstr (place.answer.problem.ptr, "\"empty\" has mode 0666 on this mount"))
         fail_msg ("%.*s", TEXT_ARG (place.answer.problem));
     assert_int_equal (place.answer.findings.n, 0);
-    buf_release (&manifest);
 }

@@ -3,10 +3,7 @@
 
 #include "common/io/atomic_file.h"
 #include "test.h"
-#include <fcntl.h>
 #include <sqlite3.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 struct place {
     char home[64], path[96];
@@ -14,24 +11,21 @@ struct place {
     struct err err;
 };
 
-static int set_up (void **state)
+static void place_open (struct place *place)
 {
-    static struct place place;
-    place = (struct place){ .home = "/tmp/calibration-test-XXXXXX" };
-    if (!mkdtemp (place.home))
-        return -1;
-    snprintf (place.path, sizeof place.path, "%s/calibration.db", place.home);
-    *state = &place;
-    return 0;
+    *place = (struct place){ .home = "/tmp/calibration-test-XXXXXX" };
+    assert_true (mkdtemp (place->home));
+    snprintf (place->path, sizeof place->path, "%s/calibration.db", place->home);
 }
 
-static int tear_down (void **state)
+static void place_close (struct place *place)
 {
-    struct place *place = *state;
     arena_release (&place->arena);
     place->arena = (struct arena){ 0 };
-    return folder_remove (place->home, NULL);
+    assert_int_equal (folder_remove (place->home, NULL), 0);
 }
+
+TEST_FIXTURE (struct place, place_open, place_close)
 
 static struct measure sample (uint64_t wall_ms)
 {
@@ -73,20 +67,20 @@ static struct measure_list all (struct place *place, const char *signature)
     return found;
 }
 
-TEST_IN (nothing_was_measured_yet, set_up, tear_down)
+TEST_ON (place, nothing_was_measured_yet)
 {
     uint32_t forgotten = 1;
-    assert_int_equal (all (*state, "").n, 0);
-    assert_int_equal (calibration_forget (((struct place *) *state)->home, TEXT_LIT ("x"), &forgotten, NULL), 0);
+    assert_int_equal (all (place, "").n, 0);
+    assert_int_equal (calibration_forget (((struct place *) place)->home, TEXT_LIT ("x"), &forgotten, NULL), 0);
     assert_int_equal (forgotten, 0);
-    assert_int_not_equal (access (((struct place *) *state)->path, F_OK), 0); /* asking makes no file */
+    assert_int_not_equal (access (((struct place *) place)->path, F_OK), 0); /* asking makes no file */
 }
 
-TEST_IN (what_was_added_is_read_as_it_was, set_up, tear_down)
+TEST_ON (place, what_was_added_is_read_as_it_was)
 {
     struct measure wanted = sample (1000);
-    add (*state, wanted);
-    struct measure_list found = all (*state, "0123456789abcdef");
+    add (place, wanted);
+    struct measure_list found = all (place, "0123456789abcdef");
     assert_int_equal (found.n, 1);
     const struct measure *m = &found.items[0];
     assert_true (text_equal (m->signature, wanted.signature) && text_equal (m->shape, wanted.shape) &&
@@ -101,32 +95,31 @@ TEST_IN (what_was_added_is_read_as_it_was, set_up, tear_down)
     assert_int_equal (m->predicted_bytes, UINT64_C (49) << 30);
     assert_true (m->device_peak_bytes == 7 && m->host_peak_bytes == 8 && m->start_ms == 9 && m->duration_ms == 10 &&
                  m->wall_ms == 1000);
-    assert_int_equal (all (*state, "another").n, 0);
+    assert_int_equal (all (place, "another").n, 0);
     struct stat st;
-    assert_int_equal (stat (((struct place *) *state)->path, &st), 0);
+    assert_int_equal (stat (((struct place *) place)->path, &st), 0);
     assert_int_equal (st.st_mode & 0777, 0600);
 }
 
-TEST_IN (a_resumed_run_adds_nothing_twice, set_up, tear_down)
+TEST_ON (place, a_resumed_run_adds_nothing_twice)
 {
-    add (*state, sample (1000));
-    add (*state, sample (1000));
-    assert_int_equal (all (*state, "").n, 1);
+    add (place, sample (1000));
+    add (place, sample (1000));
+    assert_int_equal (all (place, "").n, 1);
 }
 
-TEST_IN (the_newest_stands_first_and_the_oldest_goes, set_up, tear_down)
+TEST_ON (place, the_newest_stands_first_and_the_oldest_goes)
 {
     for (uint32_t i = 1; i <= CALIBRATION_KEPT + 6; i++)
-        add (*state, sample (i));
-    struct measure_list found = all (*state, "");
+        add (place, sample (i));
+    struct measure_list found = all (place, "");
     assert_int_equal (found.n, CALIBRATION_KEPT);
     assert_int_equal (found.items[0].wall_ms, CALIBRATION_KEPT + 6);
     assert_int_equal (found.items[found.n - 1].wall_ms, 7);
 }
 
-TEST_IN (a_launch_can_be_forgotten, set_up, tear_down)
+TEST_ON (place, a_launch_can_be_forgotten)
 {
-    struct place *place = *state;
     struct measure other = sample (3);
     uint32_t forgotten;
     other.signature = TEXT_LIT ("aaaaaaaaaaaaaaaa");
@@ -146,9 +139,8 @@ static void run_sql (const char *path, const char *sql)
     assert_int_equal (sqlite3_close (db), SQLITE_OK);
 }
 
-TEST_IN (another_versions_file_is_left_alone, set_up, tear_down)
+TEST_ON (place, another_versions_file_is_left_alone)
 {
-    struct place *place = *state;
     struct measure measure = sample (5);
     struct measure_list one = { &measure, 1 }, found;
     add (place, sample (1));
@@ -161,18 +153,16 @@ TEST_IN (another_versions_file_is_left_alone, set_up, tear_down)
 }
 
 /* As a process leaves it that was killed right after it made the file. */
-TEST_IN (an_empty_file_is_no_measure_and_is_finished_later, set_up, tear_down)
+TEST_ON (place, an_empty_file_is_no_measure_and_is_finished_later)
 {
-    struct place *place = *state;
     close (open (place->path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
     assert_int_equal (all (place, "").n, 0);
     add (place, sample (1));
     assert_int_equal (all (place, "").n, 1);
 }
 
-TEST_IN (a_damaged_file_is_said, set_up, tear_down)
+TEST_ON (place, a_damaged_file_is_said)
 {
-    struct place *place = *state;
     struct measure_list found;
     FILE *file = fopen (place->path, "we");
     assert_non_null (file);
@@ -184,9 +174,8 @@ TEST_IN (a_damaged_file_is_said, set_up, tear_down)
     assert_int_equal (place->err.code, ERR_DAMAGE);
 }
 
-TEST_IN (words_of_a_stranger_are_no_words_of_ours, set_up, tear_down)
+TEST_ON (place, words_of_a_stranger_are_no_words_of_ours)
 {
-    struct place *place = *state;
     add (place, sample (1));
     run_sql (place->path,
              "UPDATE measure SET pass = 'nonsense', outcome = '', cause = CAST (x'ff' AS TEXT), hosts = -3");

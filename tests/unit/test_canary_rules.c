@@ -4,7 +4,6 @@
 #include "test.h"
 #include "worker/protocol/channel.h"
 #include <sys/socket.h>
-#include <unistd.h>
 
 #define NONCE "00112233445566778899aabbccddeeff"
 #define BACKEND "{\"type\":\"backend\",\"platform\":\"cpu\",\"devices\":2}\n"
@@ -189,6 +188,8 @@ static void bench_close (struct bench *bench)
     evidence_release (&bench->evidence);
 }
 
+TEST_FIXTURE (struct bench, TEST_NOTHING, bench_close)
+
 static void say_bytes (struct bench *bench, const char *bytes, size_t len)
 {
     while (len) {
@@ -233,37 +234,33 @@ TEST (every_rule_is_kept_by_the_true_and_broken_by_name)
 
 TEST (the_page_has_the_words_for_every_broken_rule)
 {
-    struct buf page;
+    struct buf *page = test_buf (t);
     FILE *file = fopen (SLICEUP_SOURCE_DIR "/docs/spec/canary.md", "re");
     char bytes[4096];
     size_t got;
-    buf_init (&page, 1 << 20);
     assert_non_null (file);
     while ((got = fread (bytes, 1, sizeof bytes, file)) > 0)
-        buf_add (&page, bytes, got);
+        buf_add (page, bytes, got);
     fclose (file);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (rows[i].words && !text_find (buf_as_text (&page), text_of (rows[i].words), NULL))
+        if (rows[i].words && !text_find (buf_as_text (page), text_of (rows[i].words), NULL))
             fail_msg ("%s: the page does not say '%s'", rows[i].rule, rows[i].words);
-    buf_release (&page);
 }
 
 /* What is said once everything was done is no evidence, nor is anything of a line that breaks a rule. */
-TEST (a_line_that_breaks_a_rule_counts_for_nothing)
+TEST_ON (bench, a_line_that_breaks_a_rule_counts_for_nothing)
 {
     static const char lines[] = "{\"type\":\"bundle\",\"items\":{\"a\":\"1\",\"bad\":7,\"c\":\"3\"}}\n"
                                 "{\"type\":\"counters\",\"values\":{\"executions\":1,\"bad\":-1}}\n"
                                 "{\"type\":\"policy\",\"observed\":{\"XLA_FLAGS\":\"x\",\"TPU\":null}}\n" DONE
                                 "{\"type\":\"fact\",\"name\":\"late\",\"value\":\"1\"}\n" METRIC
                                 "{\"type\":\"phase\",\"name\":\"late\"}\n" FAILURE;
-    struct bench bench;
-    bench_open (&bench, ALONE);
-    say_bytes (&bench, lines, strlen (lines));
-    const struct result *r = &bench.evidence.result;
+    bench_open (bench, ALONE);
+    say_bytes (bench, lines, strlen (lines));
+    const struct result *r = &bench->evidence.result;
     assert_int_equal (r->bad_lines, 7);
     assert_int_equal (r->bundle.n + r->counters.n + r->policy.n + r->facts.n + r->metrics.n + r->phase.len + r->owner,
                       0);
-    bench_close (&bench);
 }
 
 static void say_of_length (struct bench *bench, size_t bytes)
@@ -278,27 +275,23 @@ static void say_of_length (struct bench *bench, size_t bytes)
     free (line);
 }
 
-TEST (a_line_has_65536_bytes_and_not_one_more)
+TEST_ON (bench, a_line_has_65536_bytes_and_not_one_more)
 {
-    struct bench bench;
-    bench_open (&bench, ALONE);
-    say_of_length (&bench, 65536);
-    assert_int_equal (bench.evidence.result.bad_lines, 0);
-    assert_text (bench.evidence.result.phase, "a");
-    say_of_length (&bench, 65537);
-    assert_int_equal (bench.evidence.result.bad_lines, 1);
-    assert_true (says (&bench, "longer than 64 KiB"));
-    bench_close (&bench);
+    bench_open (bench, ALONE);
+    say_of_length (bench, 65536);
+    assert_int_equal (bench->evidence.result.bad_lines, 0);
+    assert_text (bench->evidence.result.phase, "a");
+    say_of_length (bench, 65537);
+    assert_int_equal (bench->evidence.result.bad_lines, 1);
+    assert_true (says (bench, "longer than 64 KiB"));
 }
 
-TEST (a_raw_nul_is_no_json)
+TEST_ON (bench, a_raw_nul_is_no_json)
 {
-    struct bench bench;
-    bench_open (&bench, ALONE);
-    say_bytes (&bench, "{\"type\":\"phase\",\"name\":\"a\"}\0\n", 29);
-    say_bytes (&bench, "{\"type\":\"phase\",\"name\":\"a\0b\"}\n", 30);
-    assert_int_equal (bench.evidence.result.bad_lines, 2);
-    bench_close (&bench);
+    bench_open (bench, ALONE);
+    say_bytes (bench, "{\"type\":\"phase\",\"name\":\"a\"}\0\n", 29);
+    say_bytes (bench, "{\"type\":\"phase\",\"name\":\"a\0b\"}\n", 30);
+    assert_int_equal (bench->evidence.result.bad_lines, 2);
 }
 
 TEST (a_line_that_stays_half_is_broken_but_not_by_one_that_is_being_ended)
@@ -317,22 +310,18 @@ TEST (a_line_that_stays_half_is_broken_but_not_by_one_that_is_being_ended)
     }
 }
 
-TEST (the_first_broken_rule_is_in_the_result_with_its_line)
+TEST_ON (bench, the_first_broken_rule_is_in_the_result_with_its_line)
 {
-    struct bench bench;
-    bench_open (&bench, ALONE);
-    say_bytes (&bench, FAILURE DONE "no JSON\n", strlen (FAILURE DONE "no JSON\n"));
-    assert_int_equal (bench.evidence.result.bad_lines, 2);
-    assert_text (bench.evidence.result.bad_line,
+    bench_open (bench, ALONE);
+    say_bytes (bench, FAILURE DONE "no JSON\n", strlen (FAILURE DONE "no JSON\n"));
+    assert_int_equal (bench->evidence.result.bad_lines, 2);
+    assert_text (bench->evidence.result.bad_line,
                  ("done: sent after failure: {\"type\":\"done\",\"nonce\":\"" NONCE "\"}"));
-    bench_close (&bench);
 }
 
-TEST (who_waits_at_a_gate_that_is_no_gate_can_be_told)
+TEST_ON (bench, who_waits_at_a_gate_that_is_no_gate_can_be_told)
 {
-    struct bench bench;
-    bench_open (&bench, AHEAD);
-    say_bytes (&bench, GATE ("program", "agree"), strlen (GATE ("program", "agree")));
-    assert_int_equal (bench.bad_gates, 1);
-    bench_close (&bench);
+    bench_open (bench, AHEAD);
+    say_bytes (bench, GATE ("program", "agree"), strlen (GATE ("program", "agree")));
+    assert_int_equal (bench->bad_gates, 1);
 }

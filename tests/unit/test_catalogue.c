@@ -3,14 +3,9 @@
 #include "common/model/plan.h"
 #include "coordinator/catalogue/catalogue.h"
 #include "test.h"
-#include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <sqlite3.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define RUN TEXT_LIT ("0123456789abcdef0123456789abcdef")
 #define OTHER_RUN TEXT_LIT ("fedcba9876543210fedcba9876543210")
@@ -23,25 +18,23 @@ struct scene {
     struct arena arena;
 };
 
-static int scene_open (void **state)
+static void scene_open (struct scene *scene)
 {
-    static struct scene scene;
     struct err err = { 0 };
-    scene = (struct scene){ .root = "/tmp/catalogue-test-XXXXXX" };
-    if (!mkdtemp (scene.root))
-        return -1;
-    scene.catalogue = catalogue_open (scene.root, &err);
-    *state = &scene;
-    return scene.catalogue ? 0 : -1;
+    *scene = (struct scene){ .root = "/tmp/catalogue-test-XXXXXX" };
+    assert_true (mkdtemp (scene->root));
+    scene->catalogue = catalogue_open (scene->root, &err);
+    assert_true (scene->catalogue);
 }
 
-static int scene_close (void **state)
+static void scene_close (struct scene *scene)
 {
-    struct scene *scene = *state;
     catalogue_close (scene->catalogue);
     arena_release (&scene->arena);
-    return folder_remove (scene->root, NULL);
+    assert_int_equal (folder_remove (scene->root, NULL), 0);
 }
+
+TEST_FIXTURE (struct scene, scene_open, scene_close)
 
 static void reopen (struct scene *scene)
 {
@@ -93,9 +86,8 @@ static uint64_t found (struct scene *scene, struct text bundle)
     return generation.token;
 }
 
-TEST_IN (tokens_rise_over_bundles_and_openings, scene_open, scene_close)
+TEST_ON (scene, tokens_rise_over_bundles_and_openings)
 {
-    struct scene *scene = *state;
     uint64_t last = 0;
     for (int i = 0; i < 20; i++) {
         uint64_t next = token (scene, i % 2 ? BUNDLE : TEXT_LIT ("torch_xla/77"));
@@ -139,9 +131,8 @@ static int by_value (const void *a, const void *b)
 }
 
 /* The catalogue does not exist yet when the four begin. */
-TEST_IN (processes_that_race_get_distinct_rising_tokens_and_all_publish, scene_open, scene_close)
+TEST_ON (scene, processes_that_race_get_distinct_rising_tokens_and_all_publish)
 {
-    struct scene *scene = *state;
     static uint64_t all[TAKERS * TAKES];
     char root[96];
     int reports[TAKERS];
@@ -173,9 +164,8 @@ TEST_IN (processes_that_race_get_distinct_rising_tokens_and_all_publish, scene_o
         assert_true (all[i] > all[i - 1]);
 }
 
-TEST_IN (a_token_is_not_used_again_when_the_catalogue_was_lost, scene_open, scene_close)
+TEST_ON (scene, a_token_is_not_used_again_when_the_catalogue_was_lost)
 {
-    struct scene *scene = *state;
     char path[160];
     for (int i = 1; i <= 3; i++) {
         snprintf (path, sizeof path, "%s/jax/5f2a/gen-%d", scene->root, i);
@@ -185,9 +175,8 @@ TEST_IN (a_token_is_not_used_again_when_the_catalogue_was_lost, scene_open, scen
     assert_int_equal (token (scene, BUNDLE), 5);
 }
 
-TEST_IN (a_published_generation_is_found_as_it_was, scene_open, scene_close)
+TEST_ON (scene, a_published_generation_is_found_as_it_was)
 {
-    struct scene *scene = *state;
     struct fact_generation generation = { 0 };
     assert_int_equal (found (scene, BUNDLE), 0);
     uint64_t number = token (scene, BUNDLE);
@@ -202,9 +191,8 @@ TEST_IN (a_published_generation_is_found_as_it_was, scene_open, scene_close)
     assert_int_equal (found (scene, TEXT_LIT ("jax/5f2a ")), 0);
 }
 
-TEST_IN (the_newest_generation_of_its_bundle_is_found, scene_open, scene_close)
+TEST_ON (scene, the_newest_generation_of_its_bundle_is_found)
 {
-    struct scene *scene = *state;
     struct text other = TEXT_LIT ("torch_xla/5f2a");
     uint64_t a = token (scene, BUNDLE), b = token (scene, BUNDLE), c = token (scene, other);
     publish (scene, b, BUNDLE);
@@ -214,24 +202,21 @@ TEST_IN (the_newest_generation_of_its_bundle_is_found, scene_open, scene_close)
     assert_int_equal (found (scene, other), c);
 }
 
-TEST_IN (publishing_again_changes_nothing, scene_open, scene_close)
+TEST_ON (scene, publishing_again_changes_nothing)
 {
-    struct scene *scene = *state;
-    struct err err = { 0 };
     uint64_t number = token (scene, BUNDLE);
     publish (scene, number, BUNDLE);
     publish (scene, number, BUNDLE);
     struct fact_generation other = generation_of (number, BUNDLE);
     other.entries = 18;
-    assert_int_equal (catalogue_publish (scene->catalogue, RUN, &other, &err), -1);
-    assert_int_equal (err.code, ERR_REFUSED);
+    assert_int_equal (catalogue_publish (scene->catalogue, RUN, &other, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_REFUSED);
     assert_int_equal (catalogue_find_newest (scene->catalogue, BUNDLE, &other, &scene->arena, NULL), 0);
     assert_int_equal (other.entries, 17);
 }
 
-TEST_IN (only_the_run_that_got_the_token_publishes_for_its_bundle, scene_open, scene_close)
+TEST_ON (scene, only_the_run_that_got_the_token_publishes_for_its_bundle)
 {
-    struct scene *scene = *state;
     uint64_t number = token (scene, BUNDLE);
     const struct {
         uint64_t number;
@@ -249,9 +234,8 @@ TEST_IN (only_the_run_that_got_the_token_publishes_for_its_bundle, scene_open, s
     publish (scene, number, BUNDLE);
 }
 
-TEST_IN (a_bundle_that_leads_out_of_the_root_is_refused, scene_open, scene_close)
+TEST_ON (scene, a_bundle_that_leads_out_of_the_root_is_refused)
 {
-    struct scene *scene = *state;
     static char long_name[257];
     memset (long_name, 'a', 256);
     const struct text bad[] = { TEXT_LIT (""),       TEXT_LIT ("/etc"), TEXT_LIT (".."),    TEXT_LIT ("jax/../../x"),
@@ -280,9 +264,8 @@ static void change (struct scene *scene, const char *sql)
     assert_int_equal (sqlite3_close (db), SQLITE_OK);
 }
 
-TEST_IN (a_damaged_record_is_not_believed, scene_open, scene_close)
+TEST_ON (scene, a_damaged_record_is_not_believed)
 {
-    struct scene *scene = *state;
     static const char *const changes[] = {
         "UPDATE generation SET record = x'c1'",
         "UPDATE generation SET record = x''",
@@ -308,9 +291,8 @@ TEST_IN (a_damaged_record_is_not_believed, scene_open, scene_close)
 }
 
 /* The run that wrote it, elsewhere, is in its record: it is no more believed than the column. */
-TEST_IN (a_run_that_an_imported_generation_names_is_a_run_or_damage, scene_open, scene_close)
+TEST_ON (scene, a_run_that_an_imported_generation_names_is_a_run_or_damage)
 {
-    struct scene *scene = *state;
     static const char *const runs[] = { "../../x", "ab", "FEDCBA9876543210FEDCBA9876543210" };
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         struct err err = { 0 };
@@ -328,18 +310,16 @@ TEST_IN (a_run_that_an_imported_generation_names_is_a_run_or_damage, scene_open,
     assert_text (generation.from_run, OTHER_RUN);
 }
 
-TEST_IN (what_is_no_catalogue_is_not_used, scene_open, scene_close)
+TEST_ON (scene, what_is_no_catalogue_is_not_used)
 {
-    struct scene *scene = *state;
-    struct err err = { 0 };
     char path[96];
     for (int format = 2; format <= 4; format += 2) {
         snprintf (path, sizeof path, "PRAGMA user_version = %d", format);
         change (scene, path);
-        assert_null (catalogue_open (scene->root, &err));
-        assert_null (catalogue_open_read_only (scene->root, &err));
-        assert_int_equal (err.code, ERR_STATE);
-        assert_has (err.text, strrchr (path, ' ') + 1);
+        assert_null (catalogue_open (scene->root, &t->err));
+        assert_null (catalogue_open_read_only (scene->root, &t->err));
+        assert_int_equal (t->err.code, ERR_STATE);
+        assert_has (t->err.text, strrchr (path, ' ') + 1);
     }
     snprintf (path, sizeof path, "%s/catalogue.db", scene->root);
     catalogue_close (scene->catalogue);
@@ -347,20 +327,18 @@ TEST_IN (what_is_no_catalogue_is_not_used, scene_open, scene_close)
     char noise[8192];
     memset (noise, 0x5A, sizeof noise);
     assert_int_equal (atomic_file_write (path, noise, sizeof noise, 0600, NULL), 0);
-    assert_null (catalogue_open (scene->root, &err));
-    assert_int_equal (err.code, ERR_DAMAGE);
+    assert_null (catalogue_open (scene->root, &t->err));
+    assert_int_equal (t->err.code, ERR_DAMAGE);
 }
 
-TEST_IN (the_catalogue_is_private, scene_open, scene_close)
+TEST_ON (scene, the_catalogue_is_private)
 {
-    struct scene *scene = *state;
-    struct err err = { 0 };
     struct stat st;
     char path[96];
     snprintf (path, sizeof path, "%s/catalogue.db", scene->root);
     assert_int_equal (stat (path, &st), 0);
     assert_int_equal (st.st_mode & 07777, 0600);
     assert_int_equal (chmod (path, 0666), 0);
-    assert_null (catalogue_open (scene->root, &err));
-    assert_int_equal (err.code, ERR_STATE);
+    assert_null (catalogue_open (scene->root, &t->err));
+    assert_int_equal (t->err.code, ERR_STATE);
 }

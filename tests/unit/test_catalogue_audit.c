@@ -7,7 +7,6 @@
 #include "coordinator/catalogue/collect.h"
 #include "test.h"
 #include <inttypes.h>
-#include <sys/stat.h>
 
 /* ---- real generations ---- */
 
@@ -82,9 +81,8 @@ static void finds_one (struct scene *scene, enum finding_kind kind, uint64_t tok
               n ? enum_name_of (&finding_kind_names, items[0].finding.kind) : "none");
 }
 
-TEST_IN (a_root_as_its_writers_left_it_has_no_findings, scene_open, scene_close)
+TEST_ON (scene, a_root_as_its_writers_left_it_has_no_findings)
 {
-    struct scene *scene = *state;
     assert_int_equal (look (scene), 0); /* nothing at all */
     real (scene);
     real (scene);
@@ -93,18 +91,16 @@ TEST_IN (a_root_as_its_writers_left_it_has_no_findings, scene_open, scene_close)
     assert_int_equal (look (scene), 0);
 }
 
-TEST_IN (a_token_that_was_never_handed_out_is_foreign, scene_open, scene_close)
+TEST_ON (scene, a_token_that_was_never_handed_out_is_foreign)
 {
-    struct scene *scene = *state;
     uint64_t token = real (scene);
     put (scene, token + 40, "x", "who wrote this?");
     finds_one (scene, FINDING_FOREIGN_TOKEN, token + 40, "gen-41");
     assert_int_equal (items[0].run.len, 0);
 }
 
-TEST_IN (a_token_of_another_bundle_is_foreign_here, scene_open, scene_close)
+TEST_ON (scene, a_token_of_another_bundle_is_foreign_here)
 {
-    struct scene *scene = *state;
     struct lease_owner lease_owner;
     uint64_t token = 0;
     well (scene, catalogue_acquire_lease (scene->catalogue, TEXT_LIT ("jax/77"), RUN, 0, NULL, &token, &lease_owner,
@@ -113,9 +109,8 @@ TEST_IN (a_token_of_another_bundle_is_foreign_here, scene_open, scene_close)
     finds_one (scene, FINDING_FOREIGN_TOKEN, token, "gen-1");
 }
 
-TEST_IN (a_write_after_the_lease_is_late_and_names_the_run, scene_open, scene_close)
+TEST_ON (scene, a_write_after_the_lease_is_late_and_names_the_run)
 {
-    struct scene *scene = *state;
     uint64_t token = granted (scene, RUN);
     put (scene, token, "jit_a", "one");
     end (scene, token, RUN, true);
@@ -129,18 +124,16 @@ TEST_IN (a_write_after_the_lease_is_late_and_names_the_run, scene_open, scene_cl
     assert_int_equal (look (scene), 0);
 }
 
-TEST_IN (a_folder_made_after_the_lease_is_late, scene_open, scene_close)
+TEST_ON (scene, a_folder_made_after_the_lease_is_late)
 {
-    struct scene *scene = *state;
     uint64_t token = abandoned (scene);
     assert_int_equal (look (scene), 0);
     put (scene, token, "jit_a", "late");
     finds_one (scene, FINDING_LATE_WRITE, token, "gen-1");
 }
 
-TEST_IN (what_was_abandoned_may_be_taken_away_but_not_come_back, scene_open, scene_close)
+TEST_ON (scene, what_was_abandoned_may_be_taken_away_but_not_come_back)
 {
-    struct scene *scene = *state;
     uint64_t token = abandoned (scene);
     put (scene, token, "jit_a", "one");
     assert_int_equal (look (scene), 0);
@@ -150,9 +143,8 @@ TEST_IN (what_was_abandoned_may_be_taken_away_but_not_come_back, scene_open, sce
     finds_one (scene, FINDING_LATE_WRITE, token, "gen-1");
 }
 
-TEST_IN (what_is_sealed_late_and_published_is_no_late_write, scene_open, scene_close)
+TEST_ON (scene, what_is_sealed_late_and_published_is_no_late_write)
 {
-    struct scene *scene = *state;
     uint64_t token = abandoned (scene);
     assert_int_equal (look (scene), 0);
     struct fact_generation generation = sealed (scene, token);
@@ -161,9 +153,8 @@ TEST_IN (what_is_sealed_late_and_published_is_no_late_write, scene_open, scene_c
     assert_int_equal (look (scene), 0);
 }
 
-TEST_IN (a_published_generation_that_changed_or_is_gone_is_found, scene_open, scene_close)
+TEST_ON (scene, a_published_generation_that_changed_or_is_gone_is_found)
 {
-    struct scene *scene = *state;
     uint64_t token = real (scene);
     assert_int_equal (chmod (place (scene, token, "jit_a-cache"), 0644), 0);
     finds_one (scene, FINDING_CHANGED, token, "jit_a-cache");
@@ -172,9 +163,8 @@ TEST_IN (a_published_generation_that_changed_or_is_gone_is_found, scene_open, sc
     finds_one (scene, FINDING_MISSING, token, "gen-1");
 }
 
-TEST_IN (who_only_looks_finds_the_same_and_remembers_nothing, scene_open, scene_close)
+TEST_ON (scene, who_only_looks_finds_the_same_and_remembers_nothing)
 {
-    struct scene *scene = *state;
     uint32_t n = 9;
     uint64_t token = abandoned (scene);
     struct catalogue *looking = catalogue_open_read_only (scene->root, &scene->err);
@@ -210,9 +200,8 @@ static struct cache_audit_result verify (struct scene *scene, bool every_byte, c
     return looked;
 }
 
-TEST_IN (only_every_byte_finds_a_change_that_keeps_size_and_mode, scene_open, scene_close)
+TEST_ON (scene, only_every_byte_finds_a_change_that_keeps_size_and_mode)
 {
-    struct scene *scene = *state;
     uint64_t first = real (scene), second = real (scene);
     const char *path = place (scene, first, "jit_a-cache");
     assert_int_equal (chmod (path, 0644), 0);
@@ -231,9 +220,8 @@ TEST_IN (only_every_byte_finds_a_change_that_keeps_size_and_mode, scene_open, sc
     assert_int_equal (verify (scene, true, &first, 1).found.n, 1);
 }
 
-TEST_IN (a_bundle_that_the_catalogue_does_not_know_is_looked_at_too, scene_open, scene_close)
+TEST_ON (scene, a_bundle_that_the_catalogue_does_not_know_is_looked_at_too)
 {
-    struct scene *scene = *state;
     real (scene);
     char path[160];
     snprintf (path, sizeof path, "%s/jax/unknown/gen-5", scene->root);
@@ -246,9 +234,8 @@ TEST_IN (a_bundle_that_the_catalogue_does_not_know_is_looked_at_too, scene_open,
 
 /* ---- collecting ---- */
 
-TEST_IN (collected_means_gone_from_the_catalogue_and_from_the_folder, scene_open, scene_close)
+TEST_ON (scene, collected_means_gone_from_the_catalogue_and_from_the_folder)
 {
-    struct scene *scene = *state;
     struct collect_result freed = { 0 };
     uint64_t old = real (scene), newest = real (scene);
     well (scene, collect_generation (scene->catalogue, scene->root, BUNDLE, old, NULL, 0, &freed, &scene->err));
@@ -262,9 +249,8 @@ TEST_IN (collected_means_gone_from_the_catalogue_and_from_the_folder, scene_open
 }
 
 /* At each point where a collection can be killed: no published row is without its folder, and the next one finishes. */
-TEST_IN (a_collection_that_was_killed_is_finished_by_the_next, scene_open, scene_close)
+TEST_ON (scene, a_collection_that_was_killed_is_finished_by_the_next)
 {
-    struct scene *scene = *state;
     struct collect_result freed;
     uint32_t left = 9;
     for (int step = 0; step < 3; step++) {
@@ -287,9 +273,8 @@ TEST_IN (a_collection_that_was_killed_is_finished_by_the_next, scene_open, scene
     }
 }
 
-TEST_IN (a_user_is_over_only_when_its_journal_says_so, scene_open, scene_close)
+TEST_ON (scene, a_user_is_over_only_when_its_journal_says_so)
 {
-    struct scene *scene = *state;
     char why[STANDS_BYTES], host[256] = "";
     assert_int_equal (gethostname (host, sizeof host - 1), 0);
     struct generation_user user = { .run = RUN,

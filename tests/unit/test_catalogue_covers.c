@@ -69,9 +69,8 @@ static uint32_t rows (struct scene *scene)
     return n;
 }
 
-TEST_IN (covers_come_the_longest_unused_first, scene_open, scene_close)
+TEST_ON (scene, covers_come_the_longest_unused_first)
 {
-    struct scene *scene = *state;
     publish_with (scene, list_of (scene, "a b c d"));
     expect (scene, "a b c d");
     use (scene, "a");
@@ -93,9 +92,8 @@ static text_list many (struct scene *scene, const char *name, uint32_t n)
 }
 
 /* A run that only restores publishes nothing: its use counts all the same, whoever publishes meanwhile. */
-TEST_IN (what_is_used_and_never_made_again_stays, scene_open, scene_close)
+TEST_ON (scene, what_is_used_and_never_made_again_stays)
 {
-    struct scene *scene = *state;
     publish_with (scene, many (scene, "cover", COVERS_KEPT));
     for (uint32_t day = 0; day < 4; day++) {
         struct fact_generation base = newest (scene);
@@ -116,9 +114,8 @@ TEST_IN (what_is_used_and_never_made_again_stays, scene_open, scene_close)
         assert_false (covers_have (&last.covers, gone.items[i]));
 }
 
-TEST_IN (only_what_the_newest_generation_has_is_kept_account_of, scene_open, scene_close)
+TEST_ON (scene, only_what_the_newest_generation_has_is_kept_account_of)
 {
-    struct scene *scene = *state;
     publish_with (scene, list_of (scene, "a b"));
     use (scene, "a b never-made");
     assert_int_equal (rows (scene), 2);
@@ -135,9 +132,8 @@ TEST_IN (only_what_the_newest_generation_has_is_kept_account_of, scene_open, sce
     assert_int_equal (rows (scene), 0);
 }
 
-TEST_IN (a_generation_that_nobody_can_use_changes_nothing, scene_open, scene_close)
+TEST_ON (scene, a_generation_that_nobody_can_use_changes_nothing)
 {
-    struct scene *scene = *state;
     publish_with (scene, list_of (scene, "a"));
     struct fact_generation gone = newest (scene);
     well (scene, catalogue_quarantine (scene->catalogue, gone.token, OTHER_RUN, TEXT_LIT ("torn"), &scene->err));
@@ -146,9 +142,8 @@ TEST_IN (a_generation_that_nobody_can_use_changes_nothing, scene_open, scene_clo
     assert_int_equal (rows (scene), 0);
 }
 
-TEST_IN (a_generation_whose_covers_are_full_is_built_upon, scene_open, scene_close)
+TEST_ON (scene, a_generation_whose_covers_are_full_is_built_upon)
 {
-    struct scene *scene = *state;
     publish_with (scene, many (scene, "cover", GENERATION_COVERS_MAX));
     assert_int_equal (newest (scene).covers.n, GENERATION_COVERS_MAX);
     use (scene, "cover7");

@@ -1,17 +1,13 @@
 /* alone: catalogue */
 #include "catalogue_fixture.h"
-#include "common/base/rng.h"
 #include "common/io/clock.h"
 #include "test.h"
-#include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
-TEST_IN (one_run_has_the_lease_and_the_other_learns_who, scene_open, scene_close)
+TEST_ON (scene, one_run_has_the_lease_and_the_other_learns_who)
 {
-    struct scene *scene = *state;
     struct lease_owner lease_owner;
     uint64_t token = granted (scene, RUN);
     assert_int_equal (acquire (scene, OTHER_RUN, NULL, &lease_owner), 0);
@@ -22,9 +18,8 @@ TEST_IN (one_run_has_the_lease_and_the_other_learns_who, scene_open, scene_close
     assert_true (granted (scene, OTHER_RUN) > token); /* released: at once */
 }
 
-TEST_IN (a_lease_is_taken_over_only_with_an_unmoved_beat, scene_open, scene_close)
+TEST_ON (scene, a_lease_is_taken_over_only_with_an_unmoved_beat)
 {
-    struct scene *scene = *state;
     struct lease_owner seen, now;
     uint64_t token = granted (scene, RUN);
     acquire (scene, OTHER_RUN, NULL, &seen);
@@ -42,9 +37,8 @@ TEST_IN (a_lease_is_taken_over_only_with_an_unmoved_beat, scene_open, scene_clos
     assert_has (entry_of (scene, token)->why.ptr, OTHER_RUN.ptr);
 }
 
-TEST_IN (a_takeover_is_from_exactly_that_lease_owner, scene_open, scene_close)
+TEST_ON (scene, a_takeover_is_from_exactly_that_lease_owner)
 {
-    struct scene *scene = *state;
     struct lease_owner seen, now;
     uint64_t first = granted (scene, RUN);
     acquire (scene, OTHER_RUN, NULL, &seen);
@@ -57,9 +51,8 @@ TEST_IN (a_takeover_is_from_exactly_that_lease_owner, scene_open, scene_close)
     assert_int_equal (entry_of (scene, first)->state, GENERATION_ABANDONED);
 }
 
-TEST_IN (a_run_that_asks_again_gets_a_new_token_and_abandons_the_old_one, scene_open, scene_close)
+TEST_ON (scene, a_run_that_asks_again_gets_a_new_token_and_abandons_the_old_one)
 {
-    struct scene *scene = *state;
     uint64_t first = granted (scene, RUN), second = granted (scene, RUN);
     assert_true (second > first);
     assert_int_equal (entry_of (scene, first)->state, GENERATION_ABANDONED);
@@ -70,9 +63,8 @@ TEST_IN (a_run_that_asks_again_gets_a_new_token_and_abandons_the_old_one, scene_
     assert_false (taken (scene, second, RUN));
 }
 
-TEST_IN (a_token_is_above_what_the_run_has_journaled, scene_open, scene_close)
+TEST_ON (scene, a_token_is_above_what_the_run_has_journaled)
 {
-    struct scene *scene = *state;
     struct lease_owner lease_owner;
     uint64_t token = 0;
     well (scene, catalogue_acquire_lease (scene->catalogue, BUNDLE, RUN, 1000, NULL, &token, &lease_owner,
@@ -86,9 +78,8 @@ TEST_IN (a_token_is_above_what_the_run_has_journaled, scene_open, scene_close)
     assert_int_equal (scene->err.code, ERR_LIMIT);
 }
 
-TEST_IN (an_end_is_of_its_own_lease_and_may_be_repeated, scene_open, scene_close)
+TEST_ON (scene, an_end_is_of_its_own_lease_and_may_be_repeated)
 {
-    struct scene *scene = *state;
     uint64_t token = granted (scene, RUN);
     end (scene, token, OTHER_RUN, true);
     end (scene, token + 1, RUN, true);
@@ -100,9 +91,8 @@ TEST_IN (an_end_is_of_its_own_lease_and_may_be_repeated, scene_open, scene_close
     }
 }
 
-TEST_IN (publishing_ends_the_lease, scene_open, scene_close)
+TEST_ON (scene, publishing_ends_the_lease)
 {
-    struct scene *scene = *state;
     uint64_t token = published (scene, RUN);
     assert_false (taken (scene, token, RUN)); /* a beat that was on its way: nobody took anything */
     uint64_t next = granted (scene, OTHER_RUN);
@@ -113,9 +103,8 @@ TEST_IN (publishing_ends_the_lease, scene_open, scene_close)
     assert_int_equal (entry_of (scene, token)->state, GENERATION_PUBLISHED);
 }
 
-TEST_IN (leases_of_two_bundles_have_nothing_to_do_with_each_other, scene_open, scene_close)
+TEST_ON (scene, leases_of_two_bundles_have_nothing_to_do_with_each_other)
 {
-    struct scene *scene = *state;
     struct lease_owner lease_owner;
     uint64_t token = granted (scene, RUN), other = 0;
     well (scene, catalogue_acquire_lease (scene->catalogue, TEXT_LIT ("jax/77"), OTHER_RUN, 0, NULL, &other,
@@ -124,9 +113,8 @@ TEST_IN (leases_of_two_bundles_have_nothing_to_do_with_each_other, scene_open, s
     assert_false (taken (scene, token, RUN));
 }
 
-TEST_IN (who_lost_the_lease_may_still_publish_what_it_had_sealed, scene_open, scene_close)
+TEST_ON (scene, who_lost_the_lease_may_still_publish_what_it_had_sealed)
 {
-    struct scene *scene = *state;
     struct lease_owner lease_owner;
     uint64_t token = granted (scene, RUN);
     acquire (scene, OTHER_RUN, NULL, &lease_owner);
@@ -264,17 +252,15 @@ static void all_end_well (int (*work) (const char *, int, struct shared *), stru
     assert_int_equal (atomic_load (&shared->wrongs), 0);
 }
 
-TEST_IN (among_processes_there_is_never_a_second_holder, scene_open, scene_close)
+TEST_ON (scene, among_processes_there_is_never_a_second_holder)
 {
-    struct scene *scene = *state;
     struct shared *shared = share ();
     all_end_well (polite, scene, shared);
     munmap (shared, sizeof *shared);
 }
 
-TEST_IN (no_beat_is_accepted_once_somebody_else_was_granted_a_token, scene_open, scene_close)
+TEST_ON (scene, no_beat_is_accepted_once_somebody_else_was_granted_a_token)
 {
-    struct scene *scene = *state;
     struct shared *shared = share ();
     all_end_well (rude, scene, shared);
     assert_true (atomic_load (&shared->takeovers) > 0);
@@ -337,9 +323,8 @@ static void is_consistent (struct scene *scene)
     assert_true (leased <= 1);
 }
 
-TEST_IN (a_process_killed_at_any_moment_leaves_it_consistent, scene_open, scene_close)
+TEST_ON (scene, a_process_killed_at_any_moment_leaves_it_consistent)
 {
-    struct scene *scene = *state;
     struct shared *shared = share ();
     struct rng rng = rng_seed (4711);
     for (int round = 0; round < 30; round++) {
@@ -370,9 +355,8 @@ TEST_IN (a_process_killed_at_any_moment_leaves_it_consistent, scene_open, scene_
 }
 
 /* A process with one transaction after the other must not keep another out: SQLite alone lets it. */
-TEST_IN (nobody_is_kept_out_by_those_who_never_pause, scene_open, scene_close)
+TEST_ON (scene, nobody_is_kept_out_by_those_who_never_pause)
 {
-    struct scene *scene = *state;
     struct shared *shared = share ();
     pid_t pids[3];
     uint64_t longest_ms = 0;

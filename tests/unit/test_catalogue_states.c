@@ -3,7 +3,6 @@
 #include "common/wire/wire.h"
 #include "test.h"
 #include <inttypes.h>
-#include <sys/stat.h>
 
 /* ---- quarantine, use, collecting ---- */
 
@@ -41,9 +40,8 @@ static void drop (struct scene *scene, uint64_t token, const char *why)
     well (scene, catalogue_quarantine (scene->catalogue, token, OTHER_RUN, text_of (why), &scene->err));
 }
 
-TEST_IN (a_dropped_generation_is_not_found_any_more, scene_open, scene_close)
+TEST_ON (scene, a_dropped_generation_is_not_found_any_more)
 {
-    struct scene *scene = *state;
     uint64_t first = published (scene, RUN), second = published (scene, RUN);
     assert_int_equal (found (scene), second);
     drop (scene, second, "changed: jit_x");
@@ -59,9 +57,8 @@ TEST_IN (a_dropped_generation_is_not_found_any_more, scene_open, scene_close)
     assert_null (entry_of (scene, 4711));
 }
 
-TEST_IN (what_was_dropped_before_it_was_published_is_not_found_either, scene_open, scene_close)
+TEST_ON (scene, what_was_dropped_before_it_was_published_is_not_found_either)
 {
-    struct scene *scene = *state;
     uint64_t token = granted (scene, RUN);
     drop (scene, token, "late-write");
     publish (scene, RUN, token);
@@ -69,9 +66,8 @@ TEST_IN (what_was_dropped_before_it_was_published_is_not_found_either, scene_ope
     assert_int_equal (entry_of (scene, token)->state, GENERATION_DROPPED);
 }
 
-TEST_IN (users_are_listed_and_forgotten_by_run, scene_open, scene_close)
+TEST_ON (scene, users_are_listed_and_forgotten_by_run)
 {
-    struct scene *scene = *state;
     uint64_t first = published (scene, RUN), second = published (scene, RUN);
     struct generation_user other = user;
     other.run = OTHER_RUN;
@@ -87,9 +83,8 @@ TEST_IN (users_are_listed_and_forgotten_by_run, scene_open, scene_close)
     assert_int_equal (entry_of (scene, second)->users.n, 0);
 }
 
-TEST_IN (nothing_that_is_needed_is_retired, scene_open, scene_close)
+TEST_ON (scene, nothing_that_is_needed_is_retired)
 {
-    struct scene *scene = *state;
     const struct text over = RUN;
     uint64_t old = published (scene, RUN), newest = published (scene, RUN), writing = granted (scene, OTHER_RUN);
     stays (scene, newest, "newest");
@@ -106,9 +101,8 @@ TEST_IN (nothing_that_is_needed_is_retired, scene_open, scene_close)
     assert_int_equal (retire (scene, newest, NULL, 0), 0); /* it is not what anybody is sent to */
 }
 
-TEST_IN (a_refused_retirement_changes_nothing, scene_open, scene_close)
+TEST_ON (scene, a_refused_retirement_changes_nothing)
 {
-    struct scene *scene = *state;
     const struct text over = RUN;
     uint64_t newest = published (scene, RUN);
     use (scene, newest);
@@ -117,9 +111,8 @@ TEST_IN (a_refused_retirement_changes_nothing, scene_open, scene_close)
     assert_int_equal (entry_of (scene, newest)->state, GENERATION_PUBLISHED);
 }
 
-TEST_IN (what_is_retired_is_neither_found_nor_used_nor_published, scene_open, scene_close)
+TEST_ON (scene, what_is_retired_is_neither_found_nor_used_nor_published)
 {
-    struct scene *scene = *state;
     uint64_t old = published (scene, RUN), newest = published (scene, RUN);
     struct fact_generation again = generation_of (old);
     assert_int_equal (retire (scene, old, NULL, 0), 0);
@@ -135,9 +128,8 @@ TEST_IN (what_is_retired_is_neither_found_nor_used_nor_published, scene_open, sc
     assert_int_equal (entry_of (scene, old)->state, GENERATION_REMOVING);
 }
 
-TEST_IN (the_number_of_what_was_forgotten_stays_used, scene_open, scene_close)
+TEST_ON (scene, the_number_of_what_was_forgotten_stays_used)
 {
-    struct scene *scene = *state;
     uint64_t token = published (scene, RUN);
     use (scene, token);
     for (int i = 0; i < 2; i++)
@@ -149,9 +141,8 @@ TEST_IN (the_number_of_what_was_forgotten_stays_used, scene_open, scene_close)
     assert_true (granted (scene, RUN) > token);
 }
 
-TEST_IN (everything_is_listed_by_bundle_and_token, scene_open, scene_close)
+TEST_ON (scene, everything_is_listed_by_bundle_and_token)
 {
-    struct scene *scene = *state;
     struct lease_owner lease_owner;
     struct catalogue_list list;
     uint64_t a = published (scene, RUN), other = 0, b = granted (scene, RUN);
@@ -171,9 +162,8 @@ TEST_IN (everything_is_listed_by_bundle_and_token, scene_open, scene_close)
     assert_int_equal (list.n, 1);
 }
 
-TEST_IN (damaged_rows_are_not_believed, scene_open, scene_close)
+TEST_ON (scene, damaged_rows_are_not_believed)
 {
-    struct scene *scene = *state;
     static const char *const changes[] = {
         "UPDATE token SET state = 77",
         "UPDATE token SET state = 2",
@@ -205,9 +195,8 @@ TEST_IN (damaged_rows_are_not_believed, scene_open, scene_close)
 
 /* ---- opening ---- */
 
-TEST_IN (opening_makes_the_mark_of_the_storage, scene_open, scene_close)
+TEST_ON (scene, opening_makes_the_mark_of_the_storage)
 {
-    struct scene *scene = *state;
     char path[96];
     struct stat st;
     snprintf (path, sizeof path, "%s/storage", scene->root);
@@ -215,9 +204,8 @@ TEST_IN (opening_makes_the_mark_of_the_storage, scene_open, scene_close)
     assert_int_equal (st.st_size, 17);
 }
 
-TEST_IN (looking_makes_and_changes_nothing, scene_open, scene_close)
+TEST_ON (scene, looking_makes_and_changes_nothing)
 {
-    struct scene *scene = *state;
     char path[96];
     struct lease_owner lease_owner;
     uint64_t token = published (scene, RUN);

@@ -1,10 +1,6 @@
 /* alone: monitor czmq */
 /* What is a certificate and what is none; and that nothing of it is printed or left in memory. */
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "common/base/rng.h"
 #include "coordinator/monitor/key_file.h"
 #include "test.h"
 #include <czmq.h>

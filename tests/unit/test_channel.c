@@ -1,12 +1,8 @@
 /* links: protocol wire */
-#include "common/base/digest.h"
-#include "common/base/rng.h"
 #include "common/wire/wire.h"
 #include "test.h"
 #include "worker/protocol/channel.h"
-#include <errno.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #define NONCE "00112233445566778899aabbccddeeff"
 
@@ -30,27 +26,23 @@ static void note_statement (void *owner, const struct statement *statement)
     assert_true (text_to_c (statement->value, bench->value, sizeof bench->value));
 }
 
-static int setup (void **state)
+static void bench_open (struct bench *bench)
 {
-    struct bench *bench = mem_alloc (sizeof *bench);
     evidence_init (&bench->evidence, TEXT_LIT (NONCE));
     bench->channel = channel_open (&bench->evidence, note_statement, bench, NULL);
     assert_non_null (bench->channel);
     bench->peer = channel_take_program_fd (bench->channel);
-    *state = bench;
-    return 0;
 }
 
-static int teardown (void **state)
+static void bench_close (struct bench *bench)
 {
-    struct bench *bench = *state;
     channel_close (bench->channel);
     if (bench->peer >= 0)
         close (bench->peer);
     evidence_release (&bench->evidence);
-    mem_free (bench);
-    return 0;
 }
+
+TEST_FIXTURE (struct bench, bench_open, bench_close)
 
 /* Everything, however small the socket's buffer is. */
 static void say_bytes (struct bench *bench, const char *bytes, size_t len)
@@ -89,9 +81,8 @@ static struct text value_of (const struct var *items, uint32_t n, const char *na
 
 /* ---- every type of line ---- */
 
-TEST_IN (every_type_of_line_becomes_evidence, setup, teardown)
+TEST_ON (b, every_type_of_line_becomes_evidence)
 {
-    struct bench *b = *state;
     say (b, "{\"type\":\"phase\",\"name\":\"init\"}");
     say (b, "{\"type\":\"bundle\",\"items\":{\"jax\":\"0.9.1\",\"numpy\":\"2.4.6\"}}");
     say (b, "{\"type\":\"policy\",\"observed\":{\"JAX_PLATFORMS\":\"cpu\"}}");
@@ -131,9 +122,8 @@ TEST_IN (every_type_of_line_becomes_evidence, setup, teardown)
     assert_int_equal (r->notes.items[0].durability, DURABILITY_RERUN);
 }
 
-TEST_IN (gate_is_handed_on_whole, setup, teardown)
+TEST_ON (b, gate_is_handed_on_whole)
 {
-    struct bench *b = *state;
     say (b, "{\"type\":\"gate\",\"name\":\"program\",\"mode\":\"agree\",\"value\":\"ff00\"}");
     assert_int_equal (b->gates, 1);
     assert_string_equal (b->name, "program");
@@ -144,9 +134,8 @@ TEST_IN (gate_is_handed_on_whole, setup, teardown)
     assert_string_equal (b->value, "");
 }
 
-TEST_IN (done_counts_only_with_the_nonce_of_this_attempt, setup, teardown)
+TEST_ON (b, done_counts_only_with_the_nonce_of_this_attempt)
 {
-    struct bench *b = *state;
     say (b, "{\"type\":\"done\",\"nonce\":\"ffffffffffffffffffffffffffffffff\"}");
     say (b, "{\"type\":\"done\"}");
     assert_false (b->evidence.result.done);
@@ -156,9 +145,8 @@ TEST_IN (done_counts_only_with_the_nonce_of_this_attempt, setup, teardown)
     assert_true (b->evidence.result.done);
 }
 
-TEST_IN (the_later_word_wins_and_the_first_failure, setup, teardown)
+TEST_ON (b, the_later_word_wins_and_the_first_failure)
 {
-    struct bench *b = *state;
     say (b, "{\"type\":\"counters\",\"values\":{\"executions\":1}}");
     say (b, "{\"type\":\"counters\",\"values\":{\"executions\":5}}");
     say (b, "{\"type\":\"fact\",\"name\":\"x\",\"value\":\"old\"}");
@@ -178,9 +166,8 @@ TEST_IN (the_later_word_wins_and_the_first_failure, setup, teardown)
     assert_true (text_is (r->failure, "first") && r->owner == OWNER_DEVICE);
 }
 
-TEST_IN (repeating_itself_costs_nothing, setup, teardown)
+TEST_ON (b, repeating_itself_costs_nothing)
 {
-    struct bench *b = *state;
     say (b, "{\"type\":\"fact\",\"name\":\"x\",\"value\":\"same\"}");
     say (b, "{\"type\":\"counters\",\"values\":{\"executions\":1}}");
     size_t used_bytes = b->evidence.arena.used_bytes;
@@ -254,9 +241,8 @@ static const struct {
 TEST (bad_lines_are_counted_and_the_first_described)
 {
     for (size_t i = 0; i < sizeof bad_rows / sizeof bad_rows[0]; i++) {
-        void *one = NULL;
-        setup (&one);
-        struct bench *b = one;
+        struct bench one = { 0 }, *b = &one;
+        bench_open (b);
         struct result *r = &b->evidence.result;
         say (b, bad_rows[i].line);
         say (b, "not even this");
@@ -265,13 +251,12 @@ TEST (bad_lines_are_counted_and_the_first_described)
         assert_int_equal (r->counters.n + r->checks.n + r->metrics.n + r->bundle.n + r->facts.n + r->notes.n +
                               r->programs.n + b->phases + b->gates + r->backend.devices + r->peak_bytes,
                           0);
-        teardown (&one);
+        bench_close (b);
     }
 }
 
-TEST_IN (names_and_gate_values_are_never_cut, setup, teardown)
+TEST_ON (b, names_and_gate_values_are_never_cut)
 {
-    struct bench *b = *state;
     char line[1024], long_word[400];
     memset (long_word, 'x', sizeof long_word);
     long_word[399] = 0;
@@ -285,17 +270,15 @@ TEST_IN (names_and_gate_values_are_never_cut, setup, teardown)
     assert_int_equal (b->gates + b->evidence.result.programs.n + b->evidence.result.counters.n, 0);
 }
 
-TEST_IN (one_bad_item_makes_a_bad_line, setup, teardown)
+TEST_ON (b, one_bad_item_makes_a_bad_line)
 {
-    struct bench *b = *state;
     say (b, "{\"type\":\"bundle\",\"items\":{\"a\":\"1\",\"bad\":7,\"c\":\"3\"}}");
     assert_int_equal (b->evidence.result.bundle.n, 0);
     assert_int_equal (b->evidence.result.bad_lines, 1);
 }
 
-TEST_IN (a_line_that_is_too_long_is_skipped_whole, setup, teardown)
+TEST_ON (b, a_line_that_is_too_long_is_skipped_whole)
 {
-    struct bench *b = *state;
     char *long_line = mem_alloc (LINE_MAX_BYTES + 100);
     memset (long_line, 'x', LINE_MAX_BYTES + 100);
     say_bytes (b, long_line, LINE_MAX_BYTES + 100);
@@ -309,9 +292,8 @@ TEST_IN (a_line_that_is_too_long_is_skipped_whole, setup, teardown)
     mem_free (long_line);
 }
 
-TEST_IN (a_line_with_invalid_characters_can_still_be_shown, setup, teardown)
+TEST_ON (b, a_line_with_invalid_characters_can_still_be_shown)
 {
-    struct bench *b = *state;
     say (b, "{\"type\":\"note\",\"text\":\"a\xff"
             "b\xc0\xaf\xed\xa0\x80z\",\"source\":\"s\","
             "\"durability\":\"stable\"}");
@@ -323,9 +305,8 @@ TEST_IN (a_line_with_invalid_characters_can_still_be_shown, setup, teardown)
                       "b\xEF\xBF\xBD");
 }
 
-TEST_IN (long_text_is_cut_between_characters, setup, teardown)
+TEST_ON (b, long_text_is_cut_between_characters)
 {
-    struct bench *b = *state;
     char line[SENTENCE_MAX_BYTES + 512];
     int at = snprintf (line, sizeof line, "{\"type\":\"note\",\"source\":\"s\",\"durability\":\"stable\",\"text\":\"a");
     for (int i = 0; i < SENTENCE_MAX_BYTES / 2 + 10; i++)
@@ -337,9 +318,8 @@ TEST_IN (long_text_is_cut_between_characters, setup, teardown)
     assert_true (text_is_utf8 (text));
 }
 
-TEST_IN (more_items_than_the_table_allows_are_dropped_and_counted, setup, teardown)
+TEST_ON (b, more_items_than_the_table_allows_are_dropped_and_counted)
 {
-    struct bench *b = *state;
     for (uint32_t i = 0; i < RESULT_CHECKS_MAX + 3; i++)
         say (b, "{\"type\":\"check\",\"name\":\"c\",\"expected\":1,\"observed\":1}");
     const struct result *r = &b->evidence.result;
@@ -350,9 +330,8 @@ TEST_IN (more_items_than_the_table_allows_are_dropped_and_counted, setup, teardo
 }
 
 /* However much a program says, its result is one message, within every bound, and memory stays small. */
-TEST_IN (evidence_always_fits_one_message, setup, teardown)
+TEST_ON (b, evidence_always_fits_one_message)
 {
-    struct bench *b = *state;
     struct rng rng = rng_seed (7);
     char line[8192], filler[4097];
     memset (filler, 'f', sizeof filler);
@@ -393,9 +372,8 @@ TEST_IN (evidence_always_fits_one_message, setup, teardown)
     buf_release (&bytes);
 }
 
-TEST_IN (a_single_kind_of_evidence_is_bounded_as_well, setup, teardown)
+TEST_ON (b, a_single_kind_of_evidence_is_bounded_as_well)
 {
-    struct bench *b = *state;
     char line[SENTENCE_MAX_BYTES + 128], filler[SENTENCE_MAX_BYTES + 1];
     memset (filler, 'f', sizeof filler);
     filler[SENTENCE_MAX_BYTES] = 0;
@@ -411,9 +389,8 @@ TEST_IN (a_single_kind_of_evidence_is_bounded_as_well, setup, teardown)
                  r->left_out.items[0].value == RESULT_NOTES_MAX - r->notes.n);
 }
 
-TEST_IN (random_bytes_are_survived, setup, teardown)
+TEST_ON (b, random_bytes_are_survived)
 {
-    struct bench *b = *state;
     struct rng rng = rng_seed (11);
     static const char seed_line[] = "{\"type\":\"metric\",\"name\":\"m\",\"reduction\":\"sum\","
                                     "\"axes\":[\"a\"],\"scope\":\"global\","
@@ -431,9 +408,8 @@ TEST_IN (random_bytes_are_survived, setup, teardown)
 
 /* ---- the descriptor ---- */
 
-TEST_IN (lines_may_come_in_pieces, setup, teardown)
+TEST_ON (b, lines_may_come_in_pieces)
 {
-    struct bench *b = *state;
     const char *line = "{\"type\":\"phase\",\"name\":\"slow\"}\n{\"type\":\"phase\",\"name\":\"two\"}\n";
     for (const char *at = line; *at; at++)
         say_bytes (b, at, 1);
@@ -441,9 +417,8 @@ TEST_IN (lines_may_come_in_pieces, setup, teardown)
     assert_string_equal (b->name, "two");
 }
 
-TEST_IN (the_end_of_the_channel_is_seen, setup, teardown)
+TEST_ON (b, the_end_of_the_channel_is_seen)
 {
-    struct bench *b = *state;
     say_bytes (b, "{\"type\":\"done\",\"nonce\":", 22);
     close (b->peer);
     b->peer = -1;
@@ -455,16 +430,14 @@ TEST_IN (the_end_of_the_channel_is_seen, setup, teardown)
     assert_false (channel_wants_write (b->channel));
 }
 
-TEST_IN (silence_is_not_speech, setup, teardown)
+TEST_ON (b, silence_is_not_speech)
 {
-    struct bench *b = *state;
     assert_true (channel_read (b->channel));
     assert_false (b->evidence.result.spoke);
 }
 
-TEST_IN (a_program_that_does_not_read_is_not_waited_for, setup, teardown)
+TEST_ON (b, a_program_that_does_not_read_is_not_waited_for)
 {
-    struct bench *b = *state;
     char chunk[1000];
     memset (chunk, 'c', sizeof chunk);
     uint32_t taken = 0;

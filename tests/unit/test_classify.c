@@ -1,7 +1,5 @@
 /* alone: conf logs model base */
 /* Made logs: what the form of an error says, and what outranks what. */
-#include "common/base/buf.h"
-#include "common/base/rng.h"
 #include "common/logs/classify.h"
 #include "common/logs/decide.h"
 #include "common/logs/shown_lines.h"
@@ -207,22 +205,20 @@ TEST (nothing_in_a_log_breaks_the_reading)
                                           "Fatal Python error: ",
                                           "ValueError" };
     struct rng rng = rng_seed (20261122);
-    struct buf log;
-    buf_init (&log, 1 << 20);
+    struct buf *log = test_buf (t);
     for (uint32_t round = 0; round < 3000; round++) {
         struct signature_scan_result seen;
-        buf_clear (&log);
+        buf_clear (log);
         for (uint64_t n = rng_below (&rng, 40); n > 0; n--) {
             if (rng_below (&rng, 4))
-                buf_puts (&log, pieces[rng_below (&rng, sizeof pieces / sizeof pieces[0])]);
+                buf_puts (log, pieces[rng_below (&rng, sizeof pieces / sizeof pieces[0])]);
             else
-                buf_byte (&log, (uint8_t) rng_below (&rng, 256));
+                buf_byte (log, (uint8_t) rng_below (&rng, 256));
         }
-        classify_text (set, buf_as_text (&log), &arena, &seen);
+        classify_text (set, buf_as_text (log), &arena, &seen);
         assert_true (seen.sightings_n <= SIGHTINGS_MAX && seen.shown_n <= SHOWN_MAX);
         arena_reset (&arena);
     }
-    buf_release (&log);
 }
 
 /* A part of a log without these words is not read for lines to show. */
@@ -276,40 +272,36 @@ static bool is_shown (const struct signature_scan_result *seen, const char *line
 TEST (errors_far_from_the_end_are_shown_whole)
 {
     static const char cut[] = TRACE USER "pkg.CutOddError: this is the cause of it\n";
-    struct buf log;
-    buf_init (&log, 8 << 20);
+    struct buf *log = test_buf (t);
     for (uint32_t before = (1 << 20) - 130; before < (1 << 20) + 8; before += 23) {
         struct signature_scan_result seen;
-        buf_clear (&log);
-        buf_puts (&log, "step failed because of a bad thing\n");
-        while (log.len < before)
-            buf_puts (&log, log.len % 2 ? "\n" : "x\n");
-        buf_puts (&log, cut);
-        while (log.len < 3 << 20)
-            buf_puts (&log, "working on and on and on and on\n");
-        classify_text (set, buf_as_text (&log), &arena, &seen);
+        buf_clear (log);
+        buf_puts (log, "step failed because of a bad thing\n");
+        while (log->len < before)
+            buf_puts (log, log->len % 2 ? "\n" : "x\n");
+        buf_puts (log, cut);
+        while (log->len < 3 << 20)
+            buf_puts (log, "working on and on and on and on\n");
+        classify_text (set, buf_as_text (log), &arena, &seen);
         if (!is_shown (&seen, "step failed because of a bad thing") ||
             !is_shown (&seen, "pkg.CutOddError: this is the cause of it") || seen.shown_n != 2)
             fail_msg ("%u: %u shown, %.*s", before, seen.shown_n, TEXT_ARG (seen.shown[seen.shown_n - 1]));
         arena_reset (&arena);
     }
-    buf_release (&log);
 }
 
 TEST (the_end_of_a_long_log_is_read)
 {
-    struct buf log;
-    buf_init (&log, 8 << 20);
-    while (log.len < 5 << 20)
-        buf_puts (&log, "working\n");
-    uint32_t lines = log.len / 8;
-    buf_puts (&log, TRACE USER "ZeroDivisionError: x\n");
+    struct buf *log = test_buf (t);
+    while (log->len < 5 << 20)
+        buf_puts (log, "working\n");
+    uint32_t lines = log->len / 8;
+    buf_puts (log, TRACE USER "ZeroDivisionError: x\n");
     struct signature_scan_result seen;
-    classify_text (set, buf_as_text (&log), &arena, &seen);
+    classify_text (set, buf_as_text (log), &arena, &seen);
     assert_int_equal (seen.sightings_n, 1);
     assert_int_equal (seen.sightings[0].line, lines + 4);
-    assert_true (memcmp (log.ptr + seen.sightings[0].offset, "ZeroDivisionError", 17) == 0);
-    buf_release (&log);
+    assert_true (memcmp (log->ptr + seen.sightings[0].offset, "ZeroDivisionError", 17) == 0);
 }
 
 TEST_GROUP (open_set, close_set)

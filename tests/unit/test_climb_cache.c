@@ -56,64 +56,58 @@ static struct fact_generation covering (uint64_t token, struct arena *arena)
 
 /* ---- who is asked, and when ---- */
 
-TEST (no_token_is_asked_for_before_the_root_was_looked_over)
+TEST_FIXTURE (struct bench, TEST_NOTHING, bench_close)
+
+TEST_ON (bench, no_token_is_asked_for_before_the_root_was_looked_over)
 {
-    struct bench bench;
-    bench_open (&bench, CACHE_SINGLE_WRITER);
-    assert_string_equal (bench.awaited, "an answer of the cache's catalogue");
-    found (&bench, NULL);
-    assert_string_equal (bench.awaited, "the audit of the cache root");
-    assert_int_equal (count_effects (&bench, FX_TOKEN), 0);
-    audited (&bench, NULL);
-    assert_int_equal (count_effects (&bench, FX_TOKEN), 1);
-    token (&bench, 1);
-    assert_string_equal (bench.awaited, "");
-    bench_close (&bench);
+    bench_open (bench, CACHE_SINGLE_WRITER);
+    assert_string_equal (bench->awaited, "an answer of the cache's catalogue");
+    found (bench, NULL);
+    assert_string_equal (bench->awaited, "the audit of the cache root");
+    assert_int_equal (count_effects (bench, FX_TOKEN), 0);
+    audited (bench, NULL);
+    assert_int_equal (count_effects (bench, FX_TOKEN), 1);
+    token (bench, 1);
+    assert_string_equal (bench->awaited, "");
 }
 
-TEST (a_token_is_asked_for_above_what_is_known)
+TEST_ON (bench, a_token_is_asked_for_above_what_is_known)
 {
-    struct bench bench;
     struct fact_generation base = { .token = 50, .sha256 = TEXT_LIT ("5") };
-    bench_open (&bench, CACHE_SINGLE_WRITER);
-    found (&bench, &base);
-    audited (&bench, NULL);
-    assert_int_equal (last_effect (&bench, FX_TOKEN)->token, 50);
-    bench_close (&bench);
+    bench_open (bench, CACHE_SINGLE_WRITER);
+    found (bench, &base);
+    audited (bench, NULL);
+    assert_int_equal (last_effect (bench, FX_TOKEN)->token, 50);
 }
 
-TEST (every_host_takes_part_in_the_cold_pass_of_a_gang)
+TEST_ON (bench, every_host_takes_part_in_the_cold_pass_of_a_gang)
 {
-    struct bench bench;
-    bench_open_rung (&bench, CACHE_SINGLE_WRITER, ALL);
-    found (&bench, NULL);
-    audited (&bench, NULL);
-    token (&bench, 1);
+    bench_open_rung (bench, CACHE_SINGLE_WRITER, ALL);
+    found (bench, NULL);
+    audited (bench, NULL);
+    token (bench, 1);
     for (uint32_t host = 0; host < HOSTS; host++) {
-        assert_true (bench.ordered[host]);
-        assert_int_equal (bench.runs[host].cache.role, host ? CACHE_ROLE_READER : CACHE_ROLE_WRITER);
+        assert_true (bench->ordered[host]);
+        assert_int_equal (bench->runs[host].cache.role, host ? CACHE_ROLE_READER : CACHE_ROLE_WRITER);
     }
-    bench_close (&bench);
 }
 
-TEST (a_sealed_generation_keeps_its_lease_until_all_of_the_gang_have_ended)
+TEST_ON (bench, a_sealed_generation_keeps_its_lease_until_all_of_the_gang_have_ended)
 {
-    struct bench bench;
-    bench_open_rung (&bench, CACHE_SINGLE_WRITER, ALL);
-    found (&bench, NULL);
-    audited (&bench, NULL);
-    token (&bench, 1);
-    ask (&bench, 0, 1, 1);
-    end_run_of (&bench, 0, NULL);
-    uint32_t beats = count_effects (&bench, FX_LEASE_BEAT);
-    ask (&bench, 1, 0, 0);
-    assert_int_equal (count_effects (&bench, FX_LEASE_BEAT), beats + 1);
-    ask (&bench, 2, 0, 0);
-    assert_int_equal (count_effects (&bench, FX_LEASE_BEAT), beats + 1);
-    bench.now_ms += TERM_MS / 3;
-    ask (&bench, 1, 0, 0);
-    assert_int_equal (count_effects (&bench, FX_LEASE_BEAT), beats + 2);
-    bench_close (&bench);
+    bench_open_rung (bench, CACHE_SINGLE_WRITER, ALL);
+    found (bench, NULL);
+    audited (bench, NULL);
+    token (bench, 1);
+    ask (bench, 0, 1, 1);
+    end_run_of (bench, 0, NULL);
+    uint32_t beats = count_effects (bench, FX_LEASE_BEAT);
+    ask (bench, 1, 0, 0);
+    assert_int_equal (count_effects (bench, FX_LEASE_BEAT), beats + 1);
+    ask (bench, 2, 0, 0);
+    assert_int_equal (count_effects (bench, FX_LEASE_BEAT), beats + 1);
+    bench->now_ms += TERM_MS / 3;
+    ask (bench, 1, 0, 0);
+    assert_int_equal (count_effects (bench, FX_LEASE_BEAT), beats + 2);
 }
 
 /* ---- nobody else waits for a lease that nobody uses ---- */
@@ -137,41 +131,37 @@ TEST (a_writer_that_ends_without_a_seal_gives_the_lease_back_and_one_that_may_li
     bench_close (&bench);
 }
 
-TEST (a_token_that_comes_when_the_run_is_over_is_given_back)
+TEST_ON (bench, a_token_that_comes_when_the_run_is_over_is_given_back)
 {
-    struct bench bench;
-    bench_open (&bench, CACHE_SINGLE_WRITER);
-    found (&bench, NULL);
-    audited (&bench, NULL);
+    bench_open (bench, CACHE_SINGLE_WRITER);
+    found (bench, NULL);
+    audited (bench, NULL);
     struct core_input cancel = { .kind = IN_CANCEL, .level = 1 };
-    step (&bench, &cancel);
+    step (bench, &cancel);
     struct core_input late = { .kind = IN_TOKEN, .token = 3 };
-    assert_true (coord_ended (bench.coord, NULL));
-    step (&bench, &late);
-    assert_null (last_fact (&bench, FACT_WRITER_GRANTED));
-    assert_int_equal (last_effect (&bench, FX_LEASE_END)->token, 3);
-    assert_true (last_effect (&bench, FX_LEASE_END)->flag);
-    bench_close (&bench);
+    assert_true (coord_ended (bench->coord, NULL));
+    step (bench, &late);
+    assert_null (last_fact (bench, FACT_WRITER_GRANTED));
+    assert_int_equal (last_effect (bench, FX_LEASE_END)->token, 3);
+    assert_true (last_effect (bench, FX_LEASE_END)->flag);
 }
 
-TEST (a_grant_that_nobody_was_told_of_ends_with_the_run)
+TEST_ON (bench, a_grant_that_nobody_was_told_of_ends_with_the_run)
 {
-    struct bench bench;
-    open_granted (&bench);
-    while (bench.facts[bench.facts_n - 1].kind != FACT_WRITER_GRANTED)
-        bench.facts_n--;
-    coord_destroy (bench.coord);
-    bench.coord = coord_create ();
-    for (uint32_t i = 0; i < bench.facts_n; i++)
-        coord_apply (bench.coord, &bench.facts[i]);
-    coord_resume (bench.coord, &sample_deal_key, 2, 0, ++bench.now_ms, &bench.out);
-    collect (&bench);
+    open_granted (bench);
+    while (bench->facts[bench->facts_n - 1].kind != FACT_WRITER_GRANTED)
+        bench->facts_n--;
+    coord_destroy (bench->coord);
+    bench->coord = coord_create ();
+    for (uint32_t i = 0; i < bench->facts_n; i++)
+        coord_apply (bench->coord, &bench->facts[i]);
+    coord_resume (bench->coord, &sample_deal_key, 2, 0, ++bench->now_ms, &bench->out);
+    collect (bench);
     for (uint32_t host = 0; host < HOSTS; host++)
-        exited (&bench, host);
-    audited (&bench, NULL);
-    assert_true (coord_ended (bench.coord, NULL));
-    assert_int_equal (last_effect (&bench, FX_LEASE_END)->token, 1);
-    bench_close (&bench);
+        exited (bench, host);
+    audited (bench, NULL);
+    assert_true (coord_ended (bench->coord, NULL));
+    assert_int_equal (last_effect (bench, FX_LEASE_END)->token, 1);
 }
 
 /* ---- every wait has a bound ---- */
@@ -202,87 +192,79 @@ TEST (a_catalogue_that_never_answers_ends_the_run)
     }
 }
 
-TEST (a_root_that_is_never_looked_over_is_not_asked_about_again_and_again)
+TEST_ON (bench, a_root_that_is_never_looked_over_is_not_asked_about_again_and_again)
 {
-    struct bench bench;
-    bench_open (&bench, CACHE_SINGLE_WRITER);
-    found (&bench, NULL);
-    uint64_t by_ms = coord_deadline_ms (bench.coord);
-    assert_in_range (by_ms, bench.now_ms + 1, bench.now_ms + 60000);
-    tick_at (&bench, bench.now_ms + 60000);
-    assert_int_equal (count_effects (&bench, FX_CACHE_AUDIT), 1);
-    assert_true (coord_deadline_ms (bench.coord) > bench.now_ms);
-    bench_close (&bench);
+    bench_open (bench, CACHE_SINGLE_WRITER);
+    found (bench, NULL);
+    uint64_t by_ms = coord_deadline_ms (bench->coord);
+    assert_in_range (by_ms, bench->now_ms + 1, bench->now_ms + 60000);
+    tick_at (bench, bench->now_ms + 60000);
+    assert_int_equal (count_effects (bench, FX_CACHE_AUDIT), 1);
+    assert_true (coord_deadline_ms (bench->coord) > bench->now_ms);
 }
 
-TEST (runs_that_hold_the_lease_in_turn_are_waited_for_an_hour)
+TEST_ON (bench, runs_that_hold_the_lease_in_turn_are_waited_for_an_hour)
 {
-    struct bench bench;
-    bench_open (&bench, CACHE_SINGLE_WRITER);
-    found (&bench, NULL);
-    audited (&bench, NULL);
-    uint64_t began_ms = bench.now_ms;
-    for (uint64_t beat = 1; !coord_ended (bench.coord, NULL) && bench.now_ms < began_ms + 4000000; beat++) {
-        lease_owner (&bench, beat);
-        for (uint32_t host = 0; host < HOSTS && !coord_ended (bench.coord, NULL); host++) {
+    bench_open (bench, CACHE_SINGLE_WRITER);
+    found (bench, NULL);
+    audited (bench, NULL);
+    uint64_t began_ms = bench->now_ms;
+    for (uint64_t beat = 1; !coord_ended (bench->coord, NULL) && bench->now_ms < began_ms + 4000000; beat++) {
+        lease_owner (bench, beat);
+        for (uint32_t host = 0; host < HOSTS && !coord_ended (bench->coord, NULL); host++) {
             struct msg msg = { .kind = MSG_HEARTBEAT };
-            tell (&bench, host, &msg);
+            tell (bench, host, &msg);
         }
-        tick_at (&bench, bench.now_ms + TERM_MS / 3 + 5);
-        if (coord_ended (bench.coord, NULL))
+        tick_at (bench, bench->now_ms + TERM_MS / 3 + 5);
+        if (coord_ended (bench->coord, NULL))
             break;
-        bench.effects_n = 0;
-        found (&bench, NULL);
-        audited (&bench, NULL);
+        bench->effects_n = 0;
+        found (bench, NULL);
+        audited (bench, NULL);
     }
-    assert_in_range (bench.now_ms - began_ms, 3600000, 3620000);
-    expect_exit (&bench, 3, "run ff112233445566778899aabbccddeeff holds it now and is alive");
-    bench_close (&bench);
+    assert_in_range (bench->now_ms - began_ms, 3600000, 3620000);
+    expect_exit (bench, 3, "run ff112233445566778899aabbccddeeff holds it now and is alive");
 }
 
 /* A later rung does not pay for what an earlier one waited. */
-TEST (a_wait_that_was_answered_by_a_generation_is_over)
+TEST_ON (bench, a_wait_that_was_answered_by_a_generation_is_over)
 {
-    struct bench bench;
     struct fact_generation theirs = covering (5, &t->arena);
-    bench_open (&bench, CACHE_SINGLE_WRITER);
-    found (&bench, NULL);
-    audited (&bench, NULL);
-    lease_owner (&bench, 1);
-    tick_at (&bench, bench.now_ms + TERM_MS / 3 + 5);
-    found (&bench, &theirs);
-    audited (&bench, NULL);
-    assert_int_equal (bench.runs[1].key.pass, PASS_RESTORED);
-    bench.now_ms += 3590000;
+    bench_open (bench, CACHE_SINGLE_WRITER);
+    found (bench, NULL);
+    audited (bench, NULL);
+    lease_owner (bench, 1);
+    tick_at (bench, bench->now_ms + TERM_MS / 3 + 5);
+    found (bench, &theirs);
+    audited (bench, NULL);
+    assert_int_equal (bench->runs[1].key.pass, PASS_RESTORED);
+    bench->now_ms += 3590000;
     struct finding spoiled = changed;
     spoiled.token = 5;
-    end_run_of (&bench, 0, NULL);
-    end_run_of (&bench, 1, NULL);
-    end_run_of (&bench, 2, &spoiled);
-    audited (&bench, NULL);
+    end_run_of (bench, 0, NULL);
+    end_run_of (bench, 1, NULL);
+    end_run_of (bench, 2, &spoiled);
+    audited (bench, NULL);
     for (uint64_t beat = 2; beat < 6; beat++) { /* it writes again */
-        lease_owner (&bench, beat);
-        tick_at (&bench, bench.now_ms + TERM_MS / 3 + 5);
-        found (&bench, NULL);
+        lease_owner (bench, beat);
+        tick_at (bench, bench->now_ms + TERM_MS / 3 + 5);
+        found (bench, NULL);
     }
-    assert_false (coord_ended (bench.coord, NULL));
-    bench_close (&bench);
+    assert_false (coord_ended (bench->coord, NULL));
 }
 
-TEST (what_another_run_published_is_looked_over_before_it_is_used)
+TEST_ON (bench, what_another_run_published_is_looked_over_before_it_is_used)
 {
-    struct bench bench;
     struct fact_generation theirs = covering (5, &t->arena);
-    bench_open (&bench, CACHE_SINGLE_WRITER);
-    found (&bench, NULL);
-    audited (&bench, NULL);
-    lease_owner (&bench, 1);
-    tick_at (&bench, bench.now_ms + TERM_MS / 3 + 5);
-    uint32_t looked = count_effects (&bench, FX_CACHE_AUDIT);
-    found (&bench, &theirs);
-    assert_int_equal (count_effects (&bench, FX_CACHE_AUDIT), looked + 1);
-    assert_false (bench.ordered[1]);
-    bench_close (&bench);
+    bench_open (bench, CACHE_SINGLE_WRITER);
+    found (bench, NULL);
+    audited (bench, NULL);
+    lease_owner (bench, 1);
+    tick_at (bench, bench->now_ms + TERM_MS / 3 + 5);
+    uint32_t looked = count_effects (bench, FX_CACHE_AUDIT);
+    found (bench, &theirs);
+    assert_int_equal (count_effects (bench, FX_CACHE_AUDIT), looked + 1);
+    assert_false (bench->ordered[1]);
 }
 
 /* ---- one that did not serve ---- */
@@ -306,49 +288,43 @@ static void open_refitted (struct bench *bench, struct fact_generation *misfit, 
     audited (bench, NULL);
 }
 
-TEST (what_did_not_serve_is_not_found_again)
+TEST_ON (bench, what_did_not_serve_is_not_found_again)
 {
-    struct bench bench;
     struct fact_generation misfit, newer = covering (6, &t->arena);
-    open_refitted (&bench, &misfit, &t->arena);
-    lease_owner (&bench, 1);
-    tick_at (&bench, bench.now_ms + TERM_MS / 3 + 5);
-    found (&bench, &misfit);
-    assert_int_equal (adoptions (&bench), 1);
-    lease_owner (&bench, 2);
-    tick_at (&bench, bench.now_ms + TERM_MS / 3 + 5);
-    found (&bench, &newer);
-    assert_int_equal (adoptions (&bench), 2);
-    audited (&bench, NULL);
-    assert_int_equal (bench.runs[1].cache.token, 6); /* nothing is compiled that somebody published meanwhile */
-    bench_close (&bench);
+    open_refitted (bench, &misfit, &t->arena);
+    lease_owner (bench, 1);
+    tick_at (bench, bench->now_ms + TERM_MS / 3 + 5);
+    found (bench, &misfit);
+    assert_int_equal (adoptions (bench), 1);
+    lease_owner (bench, 2);
+    tick_at (bench, bench->now_ms + TERM_MS / 3 + 5);
+    found (bench, &newer);
+    assert_int_equal (adoptions (bench), 2);
+    audited (bench, NULL);
+    assert_int_equal (bench->runs[1].cache.token, 6); /* nothing is compiled that somebody published meanwhile */
 }
 
 /* ---- what is said, and how long a program's cache may take ---- */
 
-TEST (read_only_says_why_nothing_could_be_found)
+TEST_ON (bench, read_only_says_why_nothing_could_be_found)
 {
-    struct bench bench;
     struct core_input in = { .kind = IN_CACHE_FOUND,
                              .text = TEXT_LIT ("catalogue.db cannot be opened: permission denied") };
-    bench_open (&bench, CACHE_READ_ONLY);
-    step (&bench, &in);
-    audited (&bench, NULL);
-    expect_exit (&bench, 3, "permission denied");
-    bench_close (&bench);
+    bench_open (bench, CACHE_READ_ONLY);
+    step (bench, &in);
+    audited (bench, NULL);
+    expect_exit (bench, 3, "permission denied");
 }
 
 /* The worker gives what it does after the program as long as the program: worker/attempt/attempt.c. */
-TEST (looking_over_what_was_read_may_take_as_long_as_the_program)
+TEST_ON (bench, looking_over_what_was_read_may_take_as_long_as_the_program)
 {
-    struct bench bench;
-    open_restored (&bench);
-    uint64_t began_ms = bench.now_ms, most_ms = 60000 + 2 * 10000 + 60000 + 15000;
+    open_restored (bench);
+    uint64_t began_ms = bench->now_ms, most_ms = 60000 + 2 * 10000 + 60000 + 15000;
     for (uint32_t host = 0; host < HOSTS; host++)
-        ask (&bench, host, 0, 0);
-    tick_at (&bench, began_ms + most_ms - 1000);
-    assert_int_equal (bench.cancels_n, 0);
-    tick_at (&bench, began_ms + most_ms + 1000);
-    assert_int_equal (bench.cancels_n, HOSTS);
-    bench_close (&bench);
+        ask (bench, host, 0, 0);
+    tick_at (bench, began_ms + most_ms - 1000);
+    assert_int_equal (bench->cancels_n, 0);
+    tick_at (bench, began_ms + most_ms + 1000);
+    assert_int_equal (bench->cancels_n, HOSTS);
 }

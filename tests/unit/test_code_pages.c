@@ -1,8 +1,6 @@
 /* alone: sandbox */
-#include "common/base/digest.h"
 #include "test.h"
 #include "worker/sandbox/code_pages.h"
-#include <unistd.h>
 
 /* The loader writes the addresses, into pages that are constant afterwards. */
 static const char *const relocated[] = { "one", "two", "three" };

@@ -2,8 +2,6 @@
 /* What the host says last is passed on, in whatever order sshd tells of it. */
 #include "coordinator/courier/bootstrap_session.h"
 #include "test.h"
-#include <fcntl.h>
-#include <unistd.h>
 
 /* A program that has ended; its words come after so many looks, then the end of its output. */
 struct late {

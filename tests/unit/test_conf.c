@@ -6,14 +6,15 @@
 #include "common/conf/draft.h"
 #include "common/conf/nearest_word.h"
 
-TEST (valid_files_become_the_whole_plan)
+TEST_FIXTURE (struct share, TEST_NOTHING, share_close)
+
+TEST_ON (share, valid_files_become_the_whole_plan)
 {
-    struct share share;
-    share_open (&share);
-    if (share_load (&share) != 0)
-        dump (&share);
-    assert_int_equal (share.result, 0);
-    const struct plan *plan = &share.plan;
+    share_open (share);
+    if (share_load (share) != 0)
+        dump (share);
+    assert_int_equal (share->result, 0);
+    const struct plan *plan = &share->plan;
     assert_text (plan->slice, "s");
     assert_int_equal (plan->launcher, LAUNCHER_LOCAL);
     assert_int_equal (plan->hosts.n, 2);
@@ -23,25 +24,23 @@ TEST (valid_files_become_the_whole_plan)
     assert_text (plan->mesh.items[0].axis, "host");
     assert_int_equal (plan->mesh.items[0].size, 4);
     assert_text (plan->home, "/h");
-    assert_text (plan->source.path, share.slice);
+    assert_text (plan->source.path, share->slice);
     assert_int_equal (plan->cache.mode, CACHE_SINGLE_WRITER);
     assert_text (plan->cache.writer, "h0");
     assert_text (plan->cache.root, "/h/cache");
-    share_close (&share);
 }
 
-TEST (profile_and_limits_follow_the_files_and_defaults)
+TEST_ON (share, profile_and_limits_follow_the_files_and_defaults)
 {
-    struct share share;
-    share_open (&share);
-    assert_int_equal (share_load (&share), 0);
-    const struct profile *profile = &share.plan.profile;
+    share_open (share);
+    assert_int_equal (share_load (share), 0);
+    const struct profile *profile = &share->plan.profile;
     assert_true (text_is (profile->name, "p") && text_is (profile->frontend, "jax") &&
                  text_is (profile->backend, "cpu"));
     assert_int_equal (profile->devices_per_host, 2);
     assert_int_equal (profile->env.n, 2);
     assert_true (text_is (profile->env.items[0].name, "A") && text_is (profile->env.items[0].value, "1"));
-    const struct limits *limits = &share.plan.limits;
+    const struct limits *limits = &share->plan.limits;
     assert_int_equal (limits->join_ms, 30000);
     assert_int_equal (limits->suspect_ms, 5000);
     assert_int_equal (limits->lost_ms, 30000);
@@ -51,27 +50,25 @@ TEST (profile_and_limits_follow_the_files_and_defaults)
     assert_int_equal (limits->stop_ms, 10000);
     assert_int_equal (limits->log_bytes, 4 << 20);
     assert_int_equal (limits->lease_ms, 15000);
-    assert_int_equal (share.plan.signatures.n, 2);
-    assert_text (share.plan.signatures.items[0].id, "a");
-    const struct signature *first = &share.plan.signatures.items[0];
+    assert_int_equal (share->plan.signatures.n, 2);
+    assert_text (share->plan.signatures.items[0].id, "a");
+    const struct signature *first = &share->plan.signatures.items[0];
     assert_int_equal (first->owner, OWNER_DEVICE);
     assert_true (first->noise && first->memory && !first->peer && !first->transient);
     assert_int_equal (first->also.n, 2);
     assert_true (text_is (first->also.items[0], "one") && text_is (first->also.items[1], "two"));
     assert_int_equal (first->unless.n, 1);
     assert_text (first->unless.items[0], "three");
-    assert_int_equal (share.plan.signatures.items[1].also.n + share.plan.signatures.items[1].unless.n, 0);
-    assert_true (share.plan.signatures.items[1].peer && share.plan.signatures.items[1].transient);
-    share_close (&share);
+    assert_int_equal (share->plan.signatures.items[1].also.n + share->plan.signatures.items[1].unless.n, 0);
+    assert_true (share->plan.signatures.items[1].peer && share->plan.signatures.items[1].transient);
 }
 
-TEST (rungs_follow_the_ladder)
+TEST_ON (share, rungs_follow_the_ladder)
 {
-    struct share share;
-    share_open (&share);
-    assert_int_equal (share_load (&share), 0);
-    assert_int_equal (share.plan.rungs.n, 5);
-    const struct rung *rung = share.plan.rungs.items;
+    share_open (share);
+    assert_int_equal (share_load (share), 0);
+    assert_int_equal (share->plan.rungs.n, 5);
+    const struct rung *rung = share->plan.rungs.items;
     assert_int_equal (rung[0].kind, PROGRAM_BUILTIN);
     assert_true (text_is (rung[0].builtin, "facts") && !rung[0].needs_env && rung[0].backend.len == 0);
     assert_int_equal (rung[0].timeout_ms, 60000);
@@ -81,14 +78,13 @@ TEST (rungs_follow_the_ladder)
     assert_int_equal (rung[2].scope, SCOPE_HOST);
     assert_int_equal (rung[2].timeout_ms, 90000);
     assert_true (rung[2].needs_env && text_is (rung[2].backend, "cpu"));
-    assert_string_equal (rung[2].program.path.ptr, place (&share, "worker/canaries/jax/tiny.py"));
+    assert_string_equal (rung[2].program.path.ptr, place (share, "worker/canaries/jax/tiny.py"));
     assert_int_equal (rung[3].scope, SCOPE_SLICE);
     assert_int_equal (rung[3].warm, WARM_GANG);
     assert_true (rung[3].metrics.n == 1 && text_is (rung[3].metrics.items[0], "loss"));
-    assert_string_equal (rung[3].program.path.ptr, place (&share, "configs/ladders/own.py"));
+    assert_string_equal (rung[3].program.path.ptr, place (share, "configs/ladders/own.py"));
     assert_int_equal (rung[4].kind, PROGRAM_COMMAND);
     assert_true (rung[4].argv.n == 2 && text_is (rung[4].argv.items[1], "-x") && !rung[4].needs_env);
-    share_close (&share);
 }
 
 static const char *arg_of (const struct rung *rung, const char *name)
@@ -99,77 +95,69 @@ static const char *arg_of (const struct rung *rung, const char *name)
     return "(absent)";
 }
 
-TEST (args_of_a_rung_win_over_those_of_the_profile)
+TEST_ON (share, args_of_a_rung_win_over_those_of_the_profile)
 {
-    struct share share;
-    share_open (&share);
-    assert_int_equal (share_load (&share), 0);
-    const struct rung *tiny = &share.plan.rungs.items[2];
+    share_open (share);
+    assert_int_equal (share_load (share), 0);
+    const struct rung *tiny = &share->plan.rungs.items[2];
     assert_int_equal (tiny->args.n, 3);
     assert_string_equal (arg_of (tiny, "steps"), "5");
     assert_string_equal (arg_of (tiny, "seed"), "7");
     assert_string_equal (arg_of (tiny, "on"), "\"no\"");
-    assert_string_equal (arg_of (&share.plan.rungs.items[3], "steps"), "3");
-    assert_int_equal (share.plan.rungs.items[0].args.n, 0);
-    share_close (&share);
+    assert_string_equal (arg_of (&share->plan.rungs.items[3], "steps"), "3");
+    assert_int_equal (share->plan.rungs.items[0].args.n, 0);
 }
 
-TEST (digests_are_of_the_files_themselves)
+TEST_ON (share, digests_are_of_the_files_themselves)
 {
-    struct share share;
     char hex[DIGEST_HEX_BYTES], env_dir[64];
     struct digest digest = digest_of ("six==1.17.0\n", 12);
-    share_open (&share);
-    assert_int_equal (share_load (&share), 0);
-    const struct pins *pins = &share.plan.pins;
+    share_open (share);
+    assert_int_equal (share_load (share), 0);
+    const struct pins *pins = &share->plan.pins;
     assert_string_equal (pins->file.sha256.ptr, digest_hex (&digest, hex));
     snprintf (env_dir, sizeof env_dir, "/h/envs/%.16s", hex);
     assert_string_equal (pins->env_dir.ptr, env_dir);
     assert_true (text_is (pins->name, "q") && text_is (pins->python, "python3") && pins->setup.path.len == 0);
     digest = digest_of (good_files[0].text, strlen (good_files[0].text));
-    assert_string_equal (share.plan.source.sha256.ptr, digest_hex (&digest, hex));
+    assert_string_equal (share->plan.source.sha256.ptr, digest_hex (&digest, hex));
     digest = digest_of ("print ()\n", 9);
-    assert_string_equal (share.plan.rungs.items[2].program.sha256.ptr, digest_hex (&digest, hex));
-    share_close (&share);
+    assert_string_equal (share->plan.rungs.items[2].program.sha256.ptr, digest_hex (&digest, hex));
 }
 
-TEST (warnings_do_not_fail_a_load)
+TEST_ON (share, warnings_do_not_fail_a_load)
 {
     static const char slice[] = "slice: s\nhosts: [{name: a, address: 10.0.0.1}, h1]\nprofile: p\npins: q\nladder: l\n"
                                 "cache: {mode: off}\n";
     static const char profile[] = "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\nenv: {A: $HOME/x}\n";
-    struct share share;
-    share_open (&share);
-    write_text (&share, "slice.yaml", slice);
-    write_text (&share, "configs/profiles/p.yaml", profile);
-    assert_int_equal (share_load (&share), 0);
-    assert_int_equal (share.report.n, 4); /* two rungs with a cold pass, a variable, an address */
-    for (uint32_t i = 0; i < share.report.n; i++)
-        assert_true (share.report.items[i].warning);
-    assert_text (share.plan.profile.env.items[0].value, "$HOME/x");
-    assert_int_equal (share.plan.cache.mode, CACHE_OFF);
-    for (uint32_t i = 0; i < share.plan.rungs.n; i++)
-        assert_int_equal (share.plan.rungs.items[i].warm, WARM_NONE);
-    share_close (&share);
+    share_open (share);
+    write_text (share, "slice.yaml", slice);
+    write_text (share, "configs/profiles/p.yaml", profile);
+    assert_int_equal (share_load (share), 0);
+    assert_int_equal (share->report.n, 4); /* two rungs with a cold pass, a variable, an address */
+    for (uint32_t i = 0; i < share->report.n; i++)
+        assert_true (share->report.items[i].warning);
+    assert_text (share->plan.profile.env.items[0].value, "$HOME/x");
+    assert_int_equal (share->plan.cache.mode, CACHE_OFF);
+    for (uint32_t i = 0; i < share->plan.rungs.n; i++)
+        assert_int_equal (share->plan.rungs.items[i].warm, WARM_NONE);
 }
 
-TEST (without_pins_canaries_run_on_the_systems_python)
+TEST_ON (share, without_pins_canaries_run_on_the_systems_python)
 {
     static const char slice[] = "slice: s\nhosts: h[0-1]\nprofile: p\nladder: l\n";
     static const char restore[] =
         "ladder: l\nrungs:\n- {id: a, builtin: restore}\n- {id: b, canary: jax/tiny.py, env: true}\n";
-    struct share share;
-    share_open (&share);
-    write_text (&share, "slice.yaml", slice);
-    assert_int_equal (share_load (&share), 0);
-    assert_false (share.plan.rungs.items[2].needs_env);
-    assert_int_equal (share.plan.pins.file.path.len, 0);
-    write_text (&share, "configs/ladders/l.yaml", restore);
-    assert_int_equal (share_load (&share), -1);
-    assert_int_equal (share.report.n, 2);
-    assert_has (line_of (&share, 0), "l.yaml:3:3: rung a needs the environment of a pin set");
-    assert_has (line_of (&share, 1), "l.yaml:4:37: rung b needs the environment of a pin set");
-    share_close (&share);
+    share_open (share);
+    write_text (share, "slice.yaml", slice);
+    assert_int_equal (share_load (share), 0);
+    assert_false (share->plan.rungs.items[2].needs_env);
+    assert_int_equal (share->plan.pins.file.path.len, 0);
+    write_text (share, "configs/ladders/l.yaml", restore);
+    assert_int_equal (share_load (share), -1);
+    assert_int_equal (share->report.n, 2);
+    assert_has (line_of (share, 0), "l.yaml:3:3: rung a needs the environment of a pin set");
+    assert_has (line_of (share, 1), "l.yaml:4:37: rung b needs the environment of a pin set");
 }
 
 #define TPU "profile: p\nfrontend: jax\nbackend: tpu\ndevices_per_host: 2\n"
@@ -336,7 +324,7 @@ TEST (a_machine_and_what_is_written_agree)
     }
 }
 
-TEST (what_is_most_likely_not_meant_is_a_warning)
+TEST_ON (share, what_is_most_likely_not_meant_is_a_warning)
 {
     static const char flag[] = "env: {LIBTPU_INIT_ARGS: --xla_tpu_use_enhanced_launch_barrier=true";
     static const struct {
@@ -366,28 +354,26 @@ TEST (what_is_most_likely_not_meant_is_a_warning)
         { "p", "A: '1'}\ninherit: [A_OWN, XRT_TPU_CONFIG, XLA_FLAGS]\nslice_env: {A: '2'",
           "p.yaml:6:18: the profile inherits XRT_TPU_CONFIG; it is of a runtime" },
     };
-    struct share share;
     char text[512];
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        share_open (&share);
+        share_open (share);
         snprintf (text, sizeof text,
                   "profile: %s\nfrontend: jax\nbackend: tpu\ndevices_per_host: 2\n%s, %s}\n"
                   "host_env: {TPU_HOST_BOUNDS: '1,1,1'}\n",
                   cases[i].name, flag, cases[i].lines);
-        write_text (&share, "configs/profiles/p.yaml", text);
-        if (share_load (&share) != 0 || share.report.n != (cases[i].warning != NULL) ||
-            (cases[i].warning && !strstr (line_of (&share, 0), cases[i].warning))) {
-            dump (&share);
+        write_text (share, "configs/profiles/p.yaml", text);
+        if (share_load (share) != 0 || share->report.n != (cases[i].warning != NULL) ||
+            (cases[i].warning && !strstr (line_of (share, 0), cases[i].warning))) {
+            dump (share);
             fail_msg ("case %zu", i);
         }
-        share_close (&share);
+        share_close (share);
     }
-    share_open (&share);
-    write_text (&share, "configs/profiles/p.yaml",
+    share_open (share);
+    write_text (share, "configs/profiles/p.yaml",
                 TPU "env: {LIBTPU_INIT_ARGS: --xla_a}\nhost_env: {TPU_HOST_BOUNDS: '1,1,1'}\n");
-    assert_int_equal (share_load (&share), 0);
-    assert_has (line_of (&share, 0), "does not decide on --xla_tpu_use_enhanced_launch_barrier");
-    share_close (&share);
+    assert_int_equal (share_load (share), 0);
+    assert_has (line_of (share, 0), "does not decide on --xla_tpu_use_enhanced_launch_barrier");
 }
 
 TEST (sizes_of_dimensions_are_read_and_missed_where_each_costs_a_program)
@@ -427,62 +413,56 @@ TEST (sizes_of_dimensions_are_read_and_missed_where_each_costs_a_program)
     }
 }
 
-TEST (pins_that_nobody_needs_are_left_out)
+TEST_ON (share, pins_that_nobody_needs_are_left_out)
 {
     static const char ladder[] = "ladder: l\nrungs:\n- {id: a, canary: jax/tiny.py, env: false}\n";
-    struct share share;
-    share_open (&share);
-    write_text (&share, "configs/ladders/l.yaml", ladder);
-    assert_int_equal (share_load (&share), 0);
-    assert_int_equal (share.plan.pins.name.len, 0);
-    share_close (&share);
+    share_open (share);
+    write_text (share, "configs/ladders/l.yaml", ladder);
+    assert_int_equal (share_load (share), 0);
+    assert_int_equal (share->plan.pins.name.len, 0);
 }
 
-TEST (longer_forms_are_read)
+TEST_ON (share, longer_forms_are_read)
 {
     static const char slice[] =
         "slice: s\nhosts:\n  - {name: x, address: ::1, env_dir: /e/x}\n  - h[00-01]\nprofile: p\n"
         "pins: {file: q, setup: q, python: /usr/bin/python3}\nladder: l\nenv_dir: my/env\n"
         "mesh: {data: 3, model: 2}\ncache: {root: /c}\nsignatures: [system]\n";
-    struct share share;
-    share_open (&share);
-    write_text (&share, "slice.yaml", slice);
-    write_text (&share, "configs/signatures/rules.yaml",
+    share_open (share);
+    write_text (share, "slice.yaml", slice);
+    write_text (share, "configs/signatures/rules.yaml",
                 "signatures: rules\nlist:\n- {id: r, rule: peer, any: [Bad Luck], errno: EIO, layer: host, next: x}\n");
-    write_text (&share, "configs/ladders/l.yaml",
+    write_text (share, "configs/ladders/l.yaml",
                 "ladder: l\nrungs:\n- {id: e, builtin: restore}\n- {id: a, canary: jax/tiny.py}\n");
-    if (share_load (&share) != 0 || share.report.n > 0)
-        dump (&share);
-    assert_int_equal (share.result, 0);
-    assert_int_equal (share.report.n, 0);
-    const struct plan *plan = &share.plan;
+    if (share_load (share) != 0 || share->report.n > 0)
+        dump (share);
+    assert_int_equal (share->result, 0);
+    assert_int_equal (share->report.n, 0);
+    const struct plan *plan = &share->plan;
     assert_int_equal (plan->hosts.n, 3);
     assert_true (text_is (plan->hosts.items[0].address, "::1") && text_is (plan->hosts.items[0].env_dir, "/e/x"));
     assert_text (plan->hosts.items[2].name, "h01");
     assert_true (text_is (plan->mesh.items[1].axis, "model") && plan->mesh.items[0].size == 3);
     assert_true (text_is (plan->pins.python, "/usr/bin/python3") && text_is (plan->pins.env_dir, "/h/my/env"));
-    assert_string_equal (plan->pins.setup.path.ptr, place (&share, "configs/pins/q.sh"));
+    assert_string_equal (plan->pins.setup.path.ptr, place (share, "configs/pins/q.sh"));
     assert_true (text_is (plan->cache.root, "/c") && text_is (plan->cache.writer, "x"));
     assert_int_equal (plan->signatures.n, 2); /* rules are read whatever lists are named */
     const struct signature *rule = &plan->signatures.items[1];
     assert_true (rule->rule == RULE_PEER && rule->peer && rule->likely && text_is (rule->error, "EIO"));
     assert_text (rule->any.items[0], "bad luck"); /* capitals do not count */
-    share_close (&share);
 }
 
-TEST (the_command_line_overrides_the_slice)
+TEST_ON (share, the_command_line_overrides_the_slice)
 {
-    struct share share;
     struct conf_options options = { .profile = "zz" };
-    share_open (&share);
-    assert_int_equal (share_load_with (&share, options), -1);
-    assert_int_equal (share.report.n, 1);
-    assert_has (line_of (&share, 0), "--profile: profile 'zz' does not exist");
-    write_text (&share, "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: zz\npins: zz\nladder: zz\n");
+    share_open (share);
+    assert_int_equal (share_load_with (share, options), -1);
+    assert_int_equal (share->report.n, 1);
+    assert_has (line_of (share, 0), "--profile: profile 'zz' does not exist");
+    write_text (share, "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: zz\npins: zz\nladder: zz\n");
     options = (struct conf_options){ .profile = "p", .ladder = "l", .pins = "q" };
-    assert_int_equal (share_load_with (&share, options), 0);
-    assert_true (text_is (share.plan.pins.name, "q") && text_is (share.plan.ladder, "l"));
-    share_close (&share);
+    assert_int_equal (share_load_with (share, options), 0);
+    assert_true (text_is (share->plan.pins.name, "q") && text_is (share->plan.ladder, "l"));
 }
 
 struct json_case {

@@ -2,90 +2,78 @@
 #include "conf_share.h"
 #include "test.h"
 
-TEST (a_file_past_one_mebibyte_is_refused)
+TEST_FIXTURE (struct share, TEST_NOTHING, share_close)
+
+TEST_ON (share, a_file_past_one_mebibyte_is_refused)
 {
-    struct share share;
     char *bytes = mem_alloc ((1 << 20) + 1);
-    share_open (&share);
+    share_open (share);
     memset (bytes, '#', (1 << 20) + 1);
-    write_file (&share, "slice.yaml", bytes, (1 << 20) + 1);
-    assert_int_equal (share_load (&share), -1);
-    assert_has (line_of (&share, 0), "the file is larger than 1 MiB");
-    write_file (&share, "slice.yaml", bytes, 1 << 20);
-    assert_int_equal (share_load (&share), -1);
-    assert_has (line_of (&share, 0), "an empty file");
+    write_file (share, "slice.yaml", bytes, (1 << 20) + 1);
+    assert_int_equal (share_load (share), -1);
+    assert_has (line_of (share, 0), "the file is larger than 1 MiB");
+    write_file (share, "slice.yaml", bytes, 1 << 20);
+    assert_int_equal (share_load (share), -1);
+    assert_has (line_of (share, 0), "an empty file");
     mem_free (bytes);
-    share_close (&share);
 }
 
-TEST (a_pipe_is_refused_without_waiting)
+TEST_ON (share, a_pipe_is_refused_without_waiting)
 {
-    struct share share;
-    share_open (&share);
-    assert_int_equal (unlink (share.slice), 0);
-    assert_int_equal (mkfifo (share.slice, 0600), 0);
-    assert_int_equal (share_load (&share), -1);
-    assert_has (line_of (&share, 0), "it is not a regular file");
-    share_close (&share);
+    share_open (share);
+    assert_int_equal (unlink (share->slice), 0);
+    assert_int_equal (mkfifo (share->slice, 0600), 0);
+    assert_int_equal (share_load (share), -1);
+    assert_has (line_of (share, 0), "it is not a regular file");
 }
 
-TEST (too_many_keys_are_refused)
+TEST_ON (share, too_many_keys_are_refused)
 {
-    struct share share;
-    struct buf text;
-    share_open (&share);
-    buf_init (&text, 1 << 20);
+    struct buf *text = test_buf (t);
+    share_open (share);
     for (int i = 0; i < 600; i++)
-        buf_printf (&text, "k%d: 1\n", i);
-    write_file (&share, "slice.yaml", text.ptr, text.len);
-    assert_int_equal (share_load (&share), -1);
-    assert_int_equal (share.report.n, 1);
-    assert_has (line_of (&share, 0), "slice.yaml:513:1: too many keys in one map, expected at most 512");
-    buf_clear (&text);
-    buf_puts (&text, "hosts: [");
+        buf_printf (text, "k%d: 1\n", i);
+    write_file (share, "slice.yaml", text->ptr, text->len);
+    assert_int_equal (share_load (share), -1);
+    assert_int_equal (share->report.n, 1);
+    assert_has (line_of (share, 0), "slice.yaml:513:1: too many keys in one map, expected at most 512");
+    buf_clear (text);
+    buf_puts (text, "hosts: [");
     for (int i = 0; i < 60000; i++)
-        buf_puts (&text, "a,");
-    buf_puts (&text, "]\n");
-    write_file (&share, "slice.yaml", text.ptr, text.len);
-    assert_int_equal (share_load (&share), -1);
-    assert_has (line_of (&share, 0), "too many keys and values in one file, expected at most 50000");
-    buf_release (&text);
-    share_close (&share);
+        buf_puts (text, "a,");
+    buf_puts (text, "]\n");
+    write_file (share, "slice.yaml", text->ptr, text->len);
+    assert_int_equal (share_load (share), -1);
+    assert_has (line_of (share, 0), "too many keys and values in one file, expected at most 50000");
 }
 
-TEST (problems_are_bounded_and_safe_to_show)
+TEST_ON (share, problems_are_bounded_and_safe_to_show)
 {
-    struct share share;
-    struct buf text;
-    share_open (&share);
-    buf_init (&text, 1 << 20);
-    buf_puts (&text, "slice: \"\\e[2J\\u202e\"\nhosts: [");
+    struct buf *text = test_buf (t);
+    share_open (share);
+    buf_puts (text, "slice: \"\\e[2J\\u202e\"\nhosts: [");
     for (int i = 0; i < 2000; i++)
-        buf_puts (&text, "'-', ");
-    buf_puts (&text, "]\nprofile: p\nladder: l\n");
-    write_file (&share, "slice.yaml", text.ptr, text.len);
-    assert_int_equal (share_load (&share), -1);
-    assert_in_range (share.report.n, 100, 500);
-    for (uint32_t i = 0; i < share.report.n; i++)
-        for (const char *c = share.report.items[i].text; *c; c++)
+        buf_puts (text, "'-', ");
+    buf_puts (text, "]\nprofile: p\nladder: l\n");
+    write_file (share, "slice.yaml", text->ptr, text->len);
+    assert_int_equal (share_load (share), -1);
+    assert_in_range (share->report.n, 100, 500);
+    for (uint32_t i = 0; i < share->report.n; i++)
+        for (const char *c = share->report.items[i].text; *c; c++)
             assert_in_range ((unsigned char) *c, 0x20, 0x7e);
-    buf_release (&text);
-    share_close (&share);
 }
 
-TEST (the_model_has_the_last_word)
+TEST_ON (share, the_model_has_the_last_word)
 {
-    struct share share;
     char home[600] = "/";
     struct conf_options options = { .home = "/h\xff" };
-    share_open (&share);
-    assert_int_equal (share_load_with (&share, options), -1);
-    assert_has (line_of (&share, 0), "slice.yaml:1:1: the files describe a run that exceeds a limit");
+    share_open (share);
+    assert_int_equal (share_load_with (share, options), -1);
+    assert_has (line_of (share, 0), "slice.yaml:1:1: the files describe a run that exceeds a limit");
     memset (home + 1, 'x', sizeof home - 2);
     options.home = home;
-    assert_int_equal (share_load_with (&share, options), -1);
-    assert_has (line_of (&share, 0), "SLICEUP_HOME: the path is 599 bytes long");
-    share_close (&share);
+    assert_int_equal (share_load_with (share, options), -1);
+    assert_has (line_of (share, 0), "SLICEUP_HOME: the path is 599 bytes long");
 }
 
 #define TEN "xxxxxxxxxx"
@@ -164,14 +152,12 @@ TEST (every_bound_is_kept)
     }
 }
 
-TEST (more_devices_than_the_model_can_number_are_refused)
+TEST_ON (share, more_devices_than_the_model_can_number_are_refused)
 {
-    struct share share;
-    share_open (&share);
-    write_text (&share, "slice.yaml", "slice: s\nhosts: h[0-256]\nprofile: p\nladder: l\n");
-    write_text (&share, "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 256\n");
-    assert_int_equal (share_load (&share), -1);
+    share_open (share);
+    write_text (share, "slice.yaml", "slice: s\nhosts: h[0-256]\nprofile: p\nladder: l\n");
+    write_text (share, "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 256\n");
+    assert_int_equal (share_load (share), -1);
     assert_non_null (
-        strstr (line_of (&share, 0), "257 hosts with 256 devices each, expected at most 65536 devices in all"));
-    share_close (&share);
+        strstr (line_of (share, 0), "257 hosts with 256 devices each, expected at most 65536 devices in all"));
 }

@@ -1,7 +1,6 @@
 /* links: conf */
 #include "tests/lib/conf_share.h"
 
-#include "common/base/digest.h"
 #include "test.h"
 
 /* ---- bundles ---- */
@@ -135,37 +134,35 @@ static void close_with_wheels (struct share *share)
     share_close (share);
 }
 
-TEST (the_wheels_that_are_pinned_travel_and_no_others)
+TEST_FIXTURE (struct share, TEST_NOTHING, close_with_wheels)
+
+TEST_ON (share, the_wheels_that_are_pinned_travel_and_no_others)
 {
-    struct share share;
     char folder[600];
-    open_with_wheels (&share);
-    snprintf (folder, sizeof folder, "%s", place (&share, "wheels"));
-    if (share_load_with (&share, (struct conf_options){ .wheels = folder }))
-        dump (&share);
-    assert_int_equal (share.result, 0);
-    assert_int_equal (share.plan.pins.wheels.n, 2);
-    const struct kit_file *wheel = share.plan.pins.wheels.items;
+    open_with_wheels (share);
+    snprintf (folder, sizeof folder, "%s", place (share, "wheels"));
+    if (share_load_with (share, (struct conf_options){ .wheels = folder }))
+        dump (share);
+    assert_int_equal (share->result, 0);
+    assert_int_equal (share->plan.pins.wheels.n, 2);
+    const struct kit_file *wheel = share->plan.pins.wheels.items;
     assert_string_equal (wheel[0].name.ptr, "My_Tool-2.0-cp311-cp311-linux_x86_64.whl");
     assert_string_equal (wheel[1].name.ptr, "six-1.17.0-py3-none-any.whl");
-    assert_string_equal (wheel[1].file.path.ptr, place (&share, "wheels/six-1.17.0-py3-none-any.whl"));
+    assert_string_equal (wheel[1].file.path.ptr, place (share, "wheels/six-1.17.0-py3-none-any.whl"));
     struct digest digest = digest_of ("six", 3);
     char hex[DIGEST_HEX_BYTES];
     assert_string_equal (wheel[1].file.sha256.ptr, digest_hex (&digest, hex));
-    close_with_wheels (&share);
 }
 
-TEST (the_pin_set_may_name_the_folder)
+TEST_ON (share, the_pin_set_may_name_the_folder)
 {
-    struct share share;
     char slice[1024];
-    open_with_wheels (&share);
+    open_with_wheels (share);
     snprintf (slice, sizeof slice, "slice: s\nhosts: h0\nprofile: p\npins: {file: q, wheels: '%s'}\nladder: l\n",
-              place (&share, "wheels"));
-    write_text (&share, "slice.yaml", slice);
-    assert_int_equal (share_load (&share), 0);
-    assert_int_equal (share.plan.pins.wheels.n, 2);
-    close_with_wheels (&share);
+              place (share, "wheels"));
+    write_text (share, "slice.yaml", slice);
+    assert_int_equal (share_load (share), 0);
+    assert_int_equal (share->plan.pins.wheels.n, 2);
 }
 
 static void one_problem (struct share *share, const char *wheels, const char *expected)
@@ -178,38 +175,34 @@ static void one_problem (struct share *share, const char *wheels, const char *ex
 }
 
 /* Which of them are read first is the file system's choice. */
-TEST (a_folder_of_everything_is_no_wheel_folder)
+TEST_ON (share, a_folder_of_everything_is_no_wheel_folder)
 {
     enum { FILES = 65536 };
-    struct share share;
     char name[64], folder[600];
-    open_with_wheels (&share);
+    open_with_wheels (share);
     for (int i = 0; i < FILES; i++) {
         snprintf (name, sizeof name, "wheels/%d", i);
-        assert_int_equal (mknod (place (&share, name), S_IFREG | 0600, 0), 0);
+        assert_int_equal (mknod (place (share, name), S_IFREG | 0600, 0), 0);
     }
-    snprintf (folder, sizeof folder, "%s", place (&share, "wheels"));
-    one_problem (&share, folder, "holds more than 65536 files");
+    snprintf (folder, sizeof folder, "%s", place (share, "wheels"));
+    one_problem (share, folder, "holds more than 65536 files");
     for (int i = 0; i < FILES; i++) {
         snprintf (name, sizeof name, "wheels/%d", i);
-        assert_int_equal (unlink (place (&share, name)), 0);
+        assert_int_equal (unlink (place (share, name)), 0);
     }
-    close_with_wheels (&share);
 }
 
-TEST (a_pin_without_a_wheel_is_named)
+TEST_ON (share, a_pin_without_a_wheel_is_named)
 {
-    struct share share;
     char folder[600];
-    open_with_wheels (&share);
-    snprintf (folder, sizeof folder, "%s", place (&share, "wheels"));
-    write_text (&share, wheel_files[0], "siy"); /* there, and not the pinned one */
-    assert_int_equal (unlink (place (&share, wheel_files[1])), 0);
-    one_problem (&share, folder, "has no wheel with a pinned sha256 for my-tool==2.0, six==1.17.0");
-    one_problem (&share, "/nowhere/at/all", "cannot be found");
-    write_text (&share, "slice.yaml", "slice: s\nhosts: h0\nprofile: p\nladder: k\n");
-    write_text (&share, "configs/ladders/k.yaml", "ladder: k\nrungs: [{id: facts, builtin: facts}]\n");
-    one_problem (&share, folder, "--wheels without pins");
-    assert_int_equal (unlink (place (&share, "configs/ladders/k.yaml")), 0);
-    close_with_wheels (&share);
+    open_with_wheels (share);
+    snprintf (folder, sizeof folder, "%s", place (share, "wheels"));
+    write_text (share, wheel_files[0], "siy"); /* there, and not the pinned one */
+    assert_int_equal (unlink (place (share, wheel_files[1])), 0);
+    one_problem (share, folder, "has no wheel with a pinned sha256 for my-tool==2.0, six==1.17.0");
+    one_problem (share, "/nowhere/at/all", "cannot be found");
+    write_text (share, "slice.yaml", "slice: s\nhosts: h0\nprofile: p\nladder: k\n");
+    write_text (share, "configs/ladders/k.yaml", "ladder: k\nrungs: [{id: facts, builtin: facts}]\n");
+    one_problem (share, folder, "--wheels without pins");
+    assert_int_equal (unlink (place (share, "configs/ladders/k.yaml")), 0);
 }

@@ -18,48 +18,44 @@ static void open_with (struct share *share, const char *slice, const char *rungs
     (void) share_load (share); /* the result stands in `share` */
 }
 
-TEST (candidates_stand_in_the_order_as_written)
+TEST_FIXTURE (struct share, TEST_NOTHING, share_close)
+
+TEST_ON (share, candidates_stand_in_the_order_as_written)
 {
-    struct share share;
-    open_with (&share, HEAD "groups: {good: 'h[1-2]'}\ncache: {writer: 'h3,@good'}\n", SOLO);
-    assert_int_equal (share.result, 0);
-    const struct cache_plan *cache = &share.plan.cache;
+    open_with (share, HEAD "groups: {good: 'h[1-2]'}\ncache: {writer: 'h3,@good'}\n", SOLO);
+    assert_int_equal (share->result, 0);
+    const struct cache_plan *cache = &share->plan.cache;
     assert_text (cache->writer, "h3");
     assert_int_equal (cache->writers.n, 3);
     assert_true (text_is (cache->writers.items[0], "h3") && text_is (cache->writers.items[1], "h1") &&
                  text_is (cache->writers.items[2], "h2"));
-    share_close (&share);
 }
 
-TEST (without_a_word_the_kernel_enforces)
+TEST_ON (share, without_a_word_the_kernel_enforces)
 {
-    struct share share;
-    open_with (&share, HEAD, SOLO);
-    assert_int_equal (share.result, 0);
-    const struct cache_plan *cache = &share.plan.cache;
+    open_with (share, HEAD, SOLO);
+    assert_int_equal (share->result, 0);
+    const struct cache_plan *cache = &share->plan.cache;
     assert_int_equal (cache->mode, CACHE_SINGLE_WRITER);
     assert_int_equal (cache->least, ENFORCEMENT_LANDLOCK);
     assert_true (!cache->overlay && cache->writable.n == 0);
     assert_true (cache->writers.n == 1 && text_is (cache->writers.items[0], "h0"));
-    share_close (&share);
 }
 
-TEST (what_is_asked_for_in_words_is_planned)
+TEST_ON (share, what_is_asked_for_in_words_is_planned)
 {
-    struct share share;
-    open_with (&share,
+    open_with (share,
                HEAD
                "cache: {enforcement: cooperative, overlay: true, root: /mnt/cache, writable: [/mnt/out, /mnt/cache2], "
                "trust: [65534, 0, 4294967294]}\n"
                "limits: {lease: 1s}\n",
                SOLO);
-    assert_int_equal (share.result, 0);
-    const struct cache_plan *cache = &share.plan.cache;
+    assert_int_equal (share->result, 0);
+    const struct cache_plan *cache = &share->plan.cache;
     assert_int_equal (cache->least, ENFORCEMENT_COOPERATIVE);
     assert_true (cache->overlay && cache->writable.n == 2 && text_is (cache->writable.items[1], "/mnt/cache2"));
     assert_true (cache->trust.n == 3 && cache->trust.items[0] == 65534 && cache->trust.items[2] == 4294967294u);
-    assert_int_equal (share.plan.limits.lease_ms, 1000);
-    share_close (&share);
+    assert_int_equal (share->plan.limits.lease_ms, 1000);
 }
 
 TEST (per_host_and_read_only_have_a_root_and_no_writer)
@@ -78,27 +74,23 @@ TEST (per_host_and_read_only_have_a_root_and_no_writer)
     share_close (&share);
 }
 
-TEST (caches_of_each_host_need_no_shared_storage)
+TEST_ON (share, caches_of_each_host_need_no_shared_storage)
 {
-    struct share share;
-    open_with (&share,
+    open_with (share,
                "slice: s\nlauncher: slurm\nhosts: h[0-3]\nprofile: p\npins: q\nladder: l\ncache: {mode: per-host}\n",
                SOLO);
-    assert_int_equal (share.result, 0);
-    assert_text (share.plan.cache.root, "/var/tmp/sliceup/cache");
-    share_close (&share);
+    assert_int_equal (share->result, 0);
+    assert_text (share->plan.cache.root, "/var/tmp/sliceup/cache");
 }
 
-TEST (the_cache_is_looked_at_before_the_first_cold_pass)
+TEST_ON (share, the_cache_is_looked_at_before_the_first_cold_pass)
 {
-    struct share share;
-    open_with (&share, HEAD, "- {id: facts, builtin: facts}\n" SOLO "- {id: b, canary: jax/tiny.py, warm: solo}\n");
-    assert_int_equal (share.result, 0);
-    assert_int_equal (share.plan.rungs.n, 4);
-    const struct rung *rung = &share.plan.rungs.items[1];
+    open_with (share, HEAD, "- {id: facts, builtin: facts}\n" SOLO "- {id: b, canary: jax/tiny.py, warm: solo}\n");
+    assert_int_equal (share->result, 0);
+    assert_int_equal (share->plan.rungs.n, 4);
+    const struct rung *rung = &share->plan.rungs.items[1];
     assert_true (text_is (rung->id, "cache") && text_is (rung->builtin, "cache") && rung->kind == PROGRAM_BUILTIN);
     assert_true (rung->scope == SCOPE_HOST && rung->warm == WARM_NONE && rung->timeout_ms == 60000 && !rung->needs_env);
-    share_close (&share);
 }
 
 TEST (a_ladder_may_look_at_the_cache_itself_or_not_need_to)
@@ -131,38 +123,31 @@ TEST (without_a_cache_nobody_looks_at_it)
     share_close (&share);
 }
 
-TEST (aot_fits_every_scope)
+TEST_ON (share, aot_fits_every_scope)
 {
-    struct share share;
-    open_with (&share, HEAD "cache: {writer: 'h[1-2]'}\n",
+    open_with (share, HEAD "cache: {writer: 'h[1-2]'}\n",
                "- {id: a, canary: jax/tiny.py, warm: aot}\n- {id: b, canary: jax/tiny.py, warm: aot, scope: slice}\n");
-    assert_int_equal (share.result, 0);
-    assert_true (share.plan.rungs.items[1].warm == WARM_AOT && share.plan.rungs.items[2].warm == WARM_AOT);
-    share_close (&share);
+    assert_int_equal (share->result, 0);
+    assert_true (share->plan.rungs.items[1].warm == WARM_AOT && share->plan.rungs.items[2].warm == WARM_AOT);
 }
 
-TEST (output_of_a_command_can_be_read)
+TEST_ON (share, output_of_a_command_can_be_read)
 {
-    struct share share;
-    open_with (&share, HEAD, "- {id: a, command: [x], parse: torch_xla-metrics}\n- {id: b, command: [x]}\n");
-    assert_int_equal (share.result, 0);
-    assert_true (text_is (share.plan.rungs.items[0].parse, "torch_xla-metrics") &&
-                 share.plan.rungs.items[1].parse.len == 0);
-    share_close (&share);
+    open_with (share, HEAD, "- {id: a, command: [x], parse: torch_xla-metrics}\n- {id: b, command: [x]}\n");
+    assert_int_equal (share->result, 0);
+    assert_true (text_is (share->plan.rungs.items[0].parse, "torch_xla-metrics") &&
+                 share->plan.rungs.items[1].parse.len == 0);
 }
 
 /* Under jax the other hosts of a gang fill no cache, whoever may write. */
-TEST (a_gang_with_a_cache_for_each_host_is_warned_about)
+TEST_ON (share, a_gang_with_a_cache_for_each_host_is_warned_about)
 {
-    struct share share;
-    open_with (&share, HEAD "cache: {mode: per-host}\n",
+    open_with (share, HEAD "cache: {mode: per-host}\n",
                "- {id: a, canary: jax/tiny.py, warm: gang, scope: slice}\n" SOLO);
-    assert_int_equal (share.result, 0);
-    assert_int_equal (share.report.n, 1);
-    assert_non_null (
-        strstr (line_of (&share, 0), "l.yaml:3:38: warm: gang with mode: per-host: under jax only rank 0"));
-    assert_true (share.report.items[0].warning);
-    share_close (&share);
+    assert_int_equal (share->result, 0);
+    assert_int_equal (share->report.n, 1);
+    assert_non_null (strstr (line_of (share, 0), "l.yaml:3:38: warm: gang with mode: per-host: under jax only rank 0"));
+    assert_true (share->report.items[0].warning);
 }
 
 TEST (off_stands_alone)
@@ -185,16 +170,14 @@ TEST (off_stands_alone)
     }
 }
 
-TEST (with_a_cache_for_each_host_nobody_is_the_writer)
+TEST_ON (share, with_a_cache_for_each_host_nobody_is_the_writer)
 {
-    struct share share;
-    open_with (&share, HEAD "cache: {mode: per-host, writer: h0}\n", SOLO);
-    assert_int_equal (share.result, -1);
-    assert_int_equal (share.report.n, 1);
+    open_with (share, HEAD "cache: {mode: per-host, writer: h0}\n", SOLO);
+    assert_int_equal (share->result, -1);
+    assert_int_equal (share->report.n, 1);
     assert_non_null (
-        strstr (line_of (&share, 0),
+        strstr (line_of (share, 0),
                 "slice.yaml:6:33: cache.writer is set with mode: per-host, expected no writer: every host"));
-    share_close (&share);
 }
 
 static const struct bad bad_cases[] = {
@@ -274,27 +257,23 @@ TEST (each_mistake_is_one_problem_with_its_place)
     each_is_one_problem (bad_cases, sizeof bad_cases / sizeof bad_cases[0]);
 }
 
-TEST (sixty_four_rungs_leave_no_room_for_another)
+TEST_ON (share, sixty_four_rungs_leave_no_room_for_another)
 {
     char ladder[8192] = "ladder: l\nrungs:\n" SOLO;
-    struct share share;
     for (int i = 1; i < RUNGS_MAX; i++)
         snprintf (ladder + strlen (ladder), sizeof ladder - strlen (ladder), "- {id: r%d, builtin: facts}\n", i);
-    share_open (&share);
-    write_text (&share, "configs/ladders/l.yaml", ladder);
-    assert_int_equal (share_load (&share), -1);
-    assert_int_equal (share.report.n, 1);
-    assert_has (line_of (&share, 0), "l.yaml:3:1: the ladder has 64 rungs, and sliceup adds one");
-    share_close (&share);
+    share_open (share);
+    write_text (share, "configs/ladders/l.yaml", ladder);
+    assert_int_equal (share_load (share), -1);
+    assert_int_equal (share->report.n, 1);
+    assert_has (line_of (share, 0), "l.yaml:3:1: the ladder has 64 rungs, and sliceup adds one");
 }
 
-TEST (at_most_sixty_four_hosts_may_write)
+TEST_ON (share, at_most_sixty_four_hosts_may_write)
 {
-    struct share share;
-    share_open (&share);
-    write_text (&share, "slice.yaml",
+    share_open (share);
+    write_text (share, "slice.yaml",
                 "slice: s\nhosts: h[0-64]\nprofile: p\npins: q\nladder: l\ncache: {writer: 'h[0-64]'}\n");
-    assert_int_equal (share_load (&share), -1);
-    assert_has (line_of (&share, 0), "slice.yaml:6:17: cache.writer names 65 hosts, expected 1 to 64");
-    share_close (&share);
+    assert_int_equal (share_load (share), -1);
+    assert_has (line_of (share, 0), "slice.yaml:6:17: cache.writer names 65 hosts, expected 1 to 64");
 }

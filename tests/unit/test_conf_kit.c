@@ -17,24 +17,19 @@ static void add (struct share *share, const char *name, const char *text)
     write_text (share, name, text);
 }
 
-static int setup (void **state)
+static void test_share_open (struct share *share)
 {
-    struct share *share = malloc (sizeof *share);
-    assert_non_null (share);
     share_open (share);
-    *state = share;
-    return 0;
 }
 
-static int teardown (void **state)
+static void test_share_close (struct share *share)
 {
-    struct share *share = *state;
     while (extra_n)
         unlink (place (share, extra[--extra_n]));
     share_close (share);
-    free (share);
-    return 0;
 }
+
+TEST_FIXTURE (struct share, test_share_open, test_share_close)
 
 /* The one rung of a ladder with this canary. */
 static const struct rung *plan (struct share *share, const char *canary)
@@ -68,9 +63,8 @@ static void are (const struct rung *rung, uint32_t n, const char *const names[])
 #define FILE_NAMES(...) ((const char *[]){ __VA_ARGS__ })
 #define ARE(rung, ...) are (rung, sizeof FILE_NAMES (__VA_ARGS__) / sizeof (char *), FILE_NAMES (__VA_ARGS__))
 
-TEST_IN (a_canary_takes_its_module_and_the_helper_above_it, setup, teardown)
+TEST_ON (share, a_canary_takes_its_module_and_the_helper_above_it)
 {
-    struct share *share = *state;
     char hex[DIGEST_HEX_BYTES];
     add (share, "worker/canaries/sliceup_canary.py", "import json\n");
     add (share, "worker/canaries/jax/sliceup_jax.py", "import sliceup_canary\n");
@@ -87,9 +81,8 @@ TEST_IN (a_canary_takes_its_module_and_the_helper_above_it, setup, teardown)
     assert_true (record_check (&rung_record, rung, NULL));
 }
 
-TEST_IN (a_canary_of_ones_own_takes_the_installed_helper, setup, teardown)
+TEST_ON (share, a_canary_of_ones_own_takes_the_installed_helper)
 {
-    struct share *share = *state;
     add (share, "worker/canaries/sliceup_canary.py", "");
     ARE (plan (share, "./own.py"), "own.py", "sliceup_canary.py");
     add (share, "configs/ladders/sliceup_canary.py", "import own\n");
@@ -99,9 +92,8 @@ TEST_IN (a_canary_of_ones_own_takes_the_installed_helper, setup, teardown)
     assert_has (rung->files.items[1].file.path, "/configs/ladders/");
 }
 
-TEST_IN (a_helper_up_to_two_folders_above_is_the_top_of_the_kit, setup, teardown)
+TEST_ON (share, a_helper_up_to_two_folders_above_is_the_top_of_the_kit)
 {
-    struct share *share = *state;
     add (share, "sliceup_canary.py", "");
     ARE (plan (share, "./own.py"), "configs/ladders/own.py", "sliceup_canary.py");
     add (share, "configs/sliceup_canary.py", "");
@@ -110,12 +102,12 @@ TEST_IN (a_helper_up_to_two_folders_above_is_the_top_of_the_kit, setup, teardown
     ARE (plan (share, "./own.py"), "ladders/own.py", "sliceup_canary.py", "ladders/a.py");
 }
 
-TEST_IN (without_a_helper_it_goes_alone, setup, teardown)
+TEST_ON (share, without_a_helper_it_goes_alone)
 {
-    ARE (plan (*state, "jax/tiny.py"), "tiny.py");
+    ARE (plan (share, "jax/tiny.py"), "tiny.py");
 }
 
-TEST_IN (imports_are_found_by_their_lines, setup, teardown)
+TEST_ON (share, imports_are_found_by_their_lines)
 {
     static const char *const lines[] = {
         "import mod\n",
@@ -146,7 +138,6 @@ TEST_IN (imports_are_found_by_their_lines, setup, teardown)
         "import Mod\n",
         "from mo d import x\n",
     };
-    struct share *share = *state;
     add (share, "configs/ladders/mod.py", "");
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         write_text (share, "configs/ladders/own.py", lines[i]);
@@ -160,9 +151,8 @@ TEST_IN (imports_are_found_by_their_lines, setup, teardown)
     }
 }
 
-TEST_IN (imports_are_followed_and_circles_end, setup, teardown)
+TEST_ON (share, imports_are_followed_and_circles_end)
 {
-    struct share *share = *state;
     write_text (share, "configs/ladders/own.py", "import a\nimport a\n");
     add (share, "configs/ladders/a.py", "from b import x\nimport own\n");
     add (share, "configs/ladders/b.py", "import a\n");
@@ -170,9 +160,8 @@ TEST_IN (imports_are_followed_and_circles_end, setup, teardown)
     ARE (plan (share, "./own.py"), "own.py", "a.py", "b.py");
 }
 
-TEST_IN (a_name_that_no_host_may_use_is_replaced, setup, teardown)
+TEST_ON (share, a_name_that_no_host_may_use_is_replaced)
 {
-    struct share *share = *state;
     add (share, "configs/ladders/my own.py", "import a\n");
     add (share, "configs/ladders/a.py", "");
     const struct rung *rung = plan (share, "'./my own.py'");
@@ -180,9 +169,8 @@ TEST_IN (a_name_that_no_host_may_use_is_replaced, setup, teardown)
     assert_text (path_name (rung->program.path), "my own.py");
 }
 
-TEST_IN (too_many_modules_are_refused, setup, teardown)
+TEST_ON (share, too_many_modules_are_refused)
 {
-    struct share *share = *state;
     char imports[2048] = "", name[32];
     for (int i = 0; i < KIT_FILES_MAX; i++) {
         snprintf (imports + strlen (imports), sizeof imports - strlen (imports), "import m%d\n", i);
@@ -197,9 +185,8 @@ TEST_IN (too_many_modules_are_refused, setup, teardown)
         strstr (line_of (share, 0), "configs/ladders/l.yaml:3:21: this program and the modules that it imports from"));
 }
 
-TEST_IN (a_module_that_is_too_large_is_refused_where_the_canary_stands, setup, teardown)
+TEST_ON (share, a_module_that_is_too_large_is_refused_where_the_canary_stands)
 {
-    struct share *share = *state;
     char *large = malloc ((1 << 20) + 1);
     assert_non_null (large);
     memset (large, '#', (1 << 20) + 1);

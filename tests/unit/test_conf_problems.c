@@ -247,23 +247,23 @@ static const struct bad bad_cases[] = {
     { SIGNATURES ("- {id: a, rule: cause, raised: [user, me], layer: device, next: x}\n"), "raised has 'me'" },
 };
 
+TEST_FIXTURE (struct share, TEST_NOTHING, share_close)
+
 TEST (each_mistake_is_one_problem_with_its_place)
 {
     each_is_one_problem (bad_cases, sizeof bad_cases / sizeof bad_cases[0]);
 }
 
-TEST (a_cold_pass_needs_a_frontend_with_a_cache)
+TEST_ON (share, a_cold_pass_needs_a_frontend_with_a_cache)
 {
-    struct share share;
-    share_open (&share);
-    write_text (&share, "configs/profiles/p.yaml", "profile: p\nfrontend: plain\nbackend: cpu\ndevices_per_host: 2\n");
-    assert_int_equal (share_load (&share), -1);
-    assert_int_equal (share.report.n, 2);
-    assert_has (line_of (&share, 0), "l.yaml:4:43: warm: solo with the frontend plain, expected");
-    share_close (&share);
+    share_open (share);
+    write_text (share, "configs/profiles/p.yaml", "profile: p\nfrontend: plain\nbackend: cpu\ndevices_per_host: 2\n");
+    assert_int_equal (share_load (share), -1);
+    assert_int_equal (share->report.n, 2);
+    assert_has (line_of (share, 0), "l.yaml:4:43: warm: solo with the frontend plain, expected");
 }
 
-TEST (all_mistakes_come_at_once_in_order)
+TEST_ON (share, all_mistakes_come_at_once_in_order)
 {
     static const char slice[] =
         "slice: s\nhosts: h[0-1]\nprofile: p\npins: nope\nladder: l\nlimits: {log: 3}\nfoo: 1\n";
@@ -274,63 +274,53 @@ TEST (all_mistakes_come_at_once_in_order)
                                             "slice.yaml:4:7:",
                                             "slice.yaml:6:15:",
                                             "slice.yaml:7:1:" };
-    struct share share;
-    share_open (&share);
-    write_text (&share, "slice.yaml", slice);
-    write_text (&share, "configs/ladders/l.yaml", ladder);
-    assert_int_equal (share_load (&share), -1);
-    if (share.report.n != 6)
-        dump (&share);
-    assert_int_equal (share.report.n, 6);
+    share_open (share);
+    write_text (share, "slice.yaml", slice);
+    write_text (share, "configs/ladders/l.yaml", ladder);
+    assert_int_equal (share_load (share), -1);
+    if (share->report.n != 6)
+        dump (share);
+    assert_int_equal (share->report.n, 6);
     for (int i = 0; i < 6; i++)
-        assert_int_equal (strncmp (line_of (&share, (uint32_t) i), expected[i], strlen (expected[i])), 0);
-    share_close (&share);
+        assert_int_equal (strncmp (line_of (share, (uint32_t) i), expected[i], strlen (expected[i])), 0);
 }
 
-TEST (a_failed_load_leaves_the_plan_alone)
+TEST_ON (share, a_failed_load_leaves_the_plan_alone)
 {
-    struct share share;
-    share_open (&share);
-    memset (&share.plan, 0x5a, sizeof share.plan);
-    struct plan before = share.plan;
-    write_text (&share, "slice.yaml", "slice: s\n");
-    assert_int_equal (share_load (&share), -1);
-    assert_memory_equal (&before, &share.plan, sizeof before);
-    share_close (&share);
+    share_open (share);
+    memset (&share->plan, 0x5a, sizeof share->plan);
+    struct plan before = share->plan;
+    write_text (share, "slice.yaml", "slice: s\n");
+    assert_int_equal (share_load (share), -1);
+    assert_memory_equal (&before, &share->plan, sizeof before);
 }
 
-TEST (a_slice_that_does_not_exist_is_named)
+TEST_ON (share, a_slice_that_does_not_exist_is_named)
 {
-    struct share share;
-    share_open (&share);
-    assert_int_equal (share_load_with (&share, (struct conf_options){ .slice_path = "/nowhere/s.yaml" }), -1);
+    share_open (share);
+    assert_int_equal (share_load_with (share, (struct conf_options){ .slice_path = "/nowhere/s.yaml" }), -1);
     assert_non_null (
-        strstr (share.err.text, "slice '/nowhere/s.yaml' does not exist, expected the file /nowhere/s.yaml"));
-    share_close (&share);
+        strstr (share->err.text, "slice '/nowhere/s.yaml' does not exist, expected the file /nowhere/s.yaml"));
 }
 
-TEST (what_is_no_name_cannot_name_a_pin_set)
+TEST_ON (share, what_is_no_name_cannot_name_a_pin_set)
 {
-    struct share share;
     char path[512];
-    share_open (&share);
-    write_text (&share, "q q.txt", "six==1.17.0\n");
-    snprintf (path, sizeof path, "%s/q q.txt", share.root);
-    assert_int_equal (share_load_with (&share, (struct conf_options){ .pins = path }), -1);
-    assert_has (line_of (&share, 0), "the pin set is named 'q q', expected a file name of letters");
-    assert_int_equal (share_load_with (&share, (struct conf_options){ .pins = "" }), -1);
-    assert_has (line_of (&share, 0), "--pins: an empty name, expected the name or path of a pin set");
+    share_open (share);
+    write_text (share, "q q.txt", "six==1.17.0\n");
+    snprintf (path, sizeof path, "%s/q q.txt", share->root);
+    assert_int_equal (share_load_with (share, (struct conf_options){ .pins = path }), -1);
+    assert_has (line_of (share, 0), "the pin set is named 'q q', expected a file name of letters");
+    assert_int_equal (share_load_with (share, (struct conf_options){ .pins = "" }), -1);
+    assert_has (line_of (share, 0), "--pins: an empty name, expected the name or path of a pin set");
     assert_int_equal (unlink (path), 0);
-    share_close (&share);
 }
 
-TEST (a_link_that_leads_nowhere_is_refused)
+TEST_ON (share, a_link_that_leads_nowhere_is_refused)
 {
-    struct share share;
-    share_open (&share);
-    assert_int_equal (unlink (share.slice), 0);
-    assert_int_equal (symlink ("slice.yaml", share.slice), 0);
-    assert_int_equal (share_load (&share), -1);
-    assert_has (line_of (&share, 0), "cannot be read: Too many levels of symbolic links");
-    share_close (&share);
+    share_open (share);
+    assert_int_equal (unlink (share->slice), 0);
+    assert_int_equal (symlink ("slice.yaml", share->slice), 0);
+    assert_int_equal (share_load (share), -1);
+    assert_has (line_of (share, 0), "cannot be read: Too many levels of symbolic links");
 }

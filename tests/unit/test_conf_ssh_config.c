@@ -2,7 +2,6 @@
 #include "conf_share.h"
 #include "coordinator/cli/planning.h"
 #include "test.h"
-#include <time.h>
 
 #define REST "profile: p\npins: q\nladder: l\ncache: {root: /shared/cache}\n"
 #define SLICE(HOSTS, SSH) "slice: s\nlauncher: ssh\nhosts: " HOSTS "\nssh: {config: true" SSH "}\n" REST
@@ -36,6 +35,8 @@ static void end (struct share *share)
     share_close (share);
 }
 
+TEST_FIXTURE (struct share, TEST_NOTHING, end)
+
 static void loads (struct share *share, const char *slice, const char *config)
 {
     begin (share, slice, config);
@@ -64,53 +65,47 @@ static const char gcloud[] =
     "    StrictHostKeyChecking=no\nHost v0.us-east5-b.p\n    HostName 34.1.2.3\n    HostKeyAlias=compute.75\n"
     "Host v1.us-east5-b.p\n    HostName 34.1.2.4\n    HostKeyAlias=compute.76\n    Port 2222\n";
 
-TEST (what_the_file_leaves_open_the_configuration_says)
+TEST_ON (share, what_the_file_leaves_open_the_configuration_says)
 {
     static const uint32_t all = 1u << SAID_ADDRESS | 1u << SAID_ALIAS | 1u << SAID_KNOWN_HOSTS | 1u << SAID_IDENTITIES;
-    struct share share;
     char path[256];
-    loads (&share, SLICE ("v[0-1].us-east5-b.p", ""), gcloud);
-    assert_true (text_is (route (&share, 0)->address, "34.1.2.3") && route (&share, 0)->port == 22);
-    assert_true (text_is (route (&share, 1)->host_key_alias, "compute.76") && route (&share, 1)->port == 2222);
-    assert_int_equal (route (&share, 0)->from_config, all);
-    assert_int_equal (route (&share, 1)->from_config, all | 1u << SAID_PORT);
-    assert_true (route (&share, 0)->user.len == 0);
-    assert_int_equal (share.plan.start.ssh.identities.n, 1);
+    loads (share, SLICE ("v[0-1].us-east5-b.p", ""), gcloud);
+    assert_true (text_is (route (share, 0)->address, "34.1.2.3") && route (share, 0)->port == 22);
+    assert_true (text_is (route (share, 1)->host_key_alias, "compute.76") && route (share, 1)->port == 2222);
+    assert_int_equal (route (share, 0)->from_config, all);
+    assert_int_equal (route (share, 1)->from_config, all | 1u << SAID_PORT);
+    assert_true (route (share, 0)->user.len == 0);
+    assert_int_equal (share->plan.start.ssh.identities.n, 1);
     snprintf (path, sizeof path, "%s/.ssh/google_compute_engine", home);
-    assert_text (share.plan.start.ssh.identities.items[0], path);
-    assert_text (share.plan.start.ssh.known_hosts, "/k/google_compute_known_hosts");
-    assert_int_equal (share.report.n, 1);
-    has (&share, true, "home/.ssh/config: StrictHostKeyChecking 'false' is ignored, as all that relaxes a check");
-    end (&share);
+    assert_text (share->plan.start.ssh.identities.items[0], path);
+    assert_text (share->plan.start.ssh.known_hosts, "/k/google_compute_known_hosts");
+    assert_int_equal (share->report.n, 1);
+    has (share, true, "home/.ssh/config: StrictHostKeyChecking 'false' is ignored, as all that relaxes a check");
 }
 
-TEST (nothing_is_taken_unless_asked_for)
+TEST_ON (share, nothing_is_taken_unless_asked_for)
 {
-    struct share share;
-    loads (&share, "slice: s\nlauncher: ssh\nhosts: a\n" REST, "ProxyCommand x\nUser u\nPort 9\n");
-    assert_true (route (&share, 0)->user.len == 0 && route (&share, 0)->port == 22);
-    assert_int_equal (route (&share, 0)->from_config | share.report.n, 0);
-    end (&share);
+    loads (share, "slice: s\nlauncher: ssh\nhosts: a\n" REST, "ProxyCommand x\nUser u\nPort 9\n");
+    assert_true (route (share, 0)->user.len == 0 && route (share, 0)->port == 22);
+    assert_int_equal (route (share, 0)->from_config | share->report.n, 0);
 }
 
-TEST (the_slice_file_wins)
+TEST_ON (share, the_slice_file_wins)
 {
-    struct share share;
-    loads (&share,
+    loads (share,
            SLICE ("[{name: a, ssh: {port: 22, jump: '', host_key_alias: mine}}, {name: b, address: 10.0.0.7, ssh: "
                   "{address: z}}, {name: c, address: a}]",
                   ", user: tpu, identities: [/dev/zero], known_hosts: /dev/null") "coordinator: {address: 10.0.0.1}\n",
            "Host a b\nUser no\nPort 7\nProxyCommand x\nHostKeyAlias no\nIdentityFile /no\nHost z\nHostName %h.example\n"
            "Port 8\nProxyJump j\nUser no\nUserKnownHostsFile /no-%r\nHost c\nHostName 34.9.9.9\n");
-    assert_true (text_is (route (&share, 0)->user, "tpu") && route (&share, 0)->port == 22);
-    assert_true (text_is (route (&share, 0)->host_key_alias, "mine") && route (&share, 0)->jump.len == 0);
-    assert_int_equal (route (&share, 0)->from_config, 0);
-    assert_true (text_is (route (&share, 1)->address, "z.example") && text_is (route (&share, 1)->user, "tpu"));
-    assert_true (text_is (route (&share, 1)->jump, "me@j:22") && route (&share, 1)->port == 8);
-    assert_true (text_is (route (&share, 2)->address, "34.9.9.9") && text_is (share.plan.hosts.items[2].address, "a"));
-    assert_true (text_is (share.plan.start.ssh.identities.items[0], "/dev/zero") &&
-                 text_is (share.plan.start.ssh.known_hosts, "/dev/null"));
-    end (&share);
+    assert_true (text_is (route (share, 0)->user, "tpu") && route (share, 0)->port == 22);
+    assert_true (text_is (route (share, 0)->host_key_alias, "mine") && route (share, 0)->jump.len == 0);
+    assert_int_equal (route (share, 0)->from_config, 0);
+    assert_true (text_is (route (share, 1)->address, "z.example") && text_is (route (share, 1)->user, "tpu"));
+    assert_true (text_is (route (share, 1)->jump, "me@j:22") && route (share, 1)->port == 8);
+    assert_true (text_is (route (share, 2)->address, "34.9.9.9") && text_is (share->plan.hosts.items[2].address, "a"));
+    assert_true (text_is (share->plan.start.ssh.identities.items[0], "/dev/zero") &&
+                 text_is (share->plan.start.ssh.known_hosts, "/dev/null"));
 }
 
 TEST (a_jump_host_is_looked_up_too)
@@ -134,31 +129,25 @@ TEST (a_jump_host_is_looked_up_too)
 }
 
 /* ssh puts brackets around any address. */
-TEST (a_jump_host_may_be_an_address)
+TEST_ON (share, a_jump_host_may_be_an_address)
 {
-    struct share share;
-    loads (&share, SLICE ("a", "") "coordinator: {address: 10.0.0.1}\n", "Host a\nProxyJump u@10.0.0.9:5\n");
-    assert_text (route (&share, 0)->jump, "u@10.0.0.9:5");
-    end (&share);
+    loads (share, SLICE ("a", "") "coordinator: {address: 10.0.0.1}\n", "Host a\nProxyJump u@10.0.0.9:5\n");
+    assert_text (route (share, 0)->jump, "u@10.0.0.9:5");
 }
 
-TEST (a_user_that_is_refused_is_not_handed_to_ssh)
+TEST_ON (share, a_user_that_is_refused_is_not_handed_to_ssh)
 {
-    struct share share;
-    begin (&share, SLICE ("a", ", user: 'a;b'") "coordinator: {address: 10.0.0.1}\n", "Host a\nPort 7\n");
-    assert_int_equal (load (&share), -1);
-    has (&share, false, "a;b");
-    assert_int_equal (share.report.n, 1);
-    end (&share);
+    begin (share, SLICE ("a", ", user: 'a;b'") "coordinator: {address: 10.0.0.1}\n", "Host a\nPort 7\n");
+    assert_int_equal (load (share), -1);
+    has (share, false, "a;b");
+    assert_int_equal (share->report.n, 1);
 }
 
-TEST (what_match_exec_prints_is_no_answer)
+TEST_ON (share, what_match_exec_prints_is_no_answer)
 {
-    struct share share;
-    loads (&share, SLICE ("a", "") "coordinator: {address: 10.0.0.1}\n",
+    loads (share, SLICE ("a", "") "coordinator: {address: 10.0.0.1}\n",
            "Match exec \"echo proxyjump evil >&2\"\nUser matched\n");
-    assert_true (text_is (route (&share, 0)->user, "matched") && route (&share, 0)->jump.len == 0);
-    end (&share);
+    assert_true (text_is (route (share, 0)->user, "matched") && route (share, 0)->jump.len == 0);
 }
 
 TEST (each_mistake_is_told)
@@ -209,59 +198,53 @@ TEST (each_mistake_is_told)
     assert_int_equal (failures, 0);
 }
 
-TEST (a_file_that_others_may_write_to_is_refused)
+TEST_ON (share, a_file_that_others_may_write_to_is_refused)
 {
-    struct share share;
-    begin (&share, SLICE ("a", ""), "User u\n");
+    begin (share, SLICE ("a", ""), "User u\n");
     for (mode_t mode = 0602; mode <= 0620; mode += 016) {
-        assert_int_equal (chmod (place (&share, "home/.ssh/config"), mode), 0);
-        assert_int_equal (load (&share), -1);
-        has (&share, false, "slice.yaml:4:6: others may write to");
+        assert_int_equal (chmod (place (share, "home/.ssh/config"), mode), 0);
+        assert_int_equal (load (share), -1);
+        has (share, false, "slice.yaml:4:6: others may write to");
     }
-    assert_int_equal (chmod (place (&share, "home/.ssh/config"), 0600), 0);
+    assert_int_equal (chmod (place (share, "home/.ssh/config"), 0600), 0);
     if (getuid () == 0) {
-        assert_int_equal (chown (place (&share, "home/.ssh/config"), 65534, 0), 0);
-        assert_int_equal (load (&share), -1);
-        has (&share, false, "others may write to");
-        assert_int_equal (chown (place (&share, "home/.ssh/config"), 0, 0), 0);
+        assert_int_equal (chown (place (share, "home/.ssh/config"), 65534, 0), 0);
+        assert_int_equal (load (share), -1);
+        has (share, false, "others may write to");
+        assert_int_equal (chown (place (share, "home/.ssh/config"), 0, 0), 0);
     }
-    assert_int_equal (load (&share), 0);
-    end (&share);
+    assert_int_equal (load (share), 0);
 }
 
-TEST (what_is_no_file_is_not_read)
+TEST_ON (share, what_is_no_file_is_not_read)
 {
-    struct share share;
-    begin (&share, SLICE ("a", ""), NULL);
-    assert_int_equal (share_load_with (&share, (struct conf_options){ .user_home = "/nowhere" }), 0);
-    const struct cache_plan *cache = &share.plan.cache;
+    begin (share, SLICE ("a", ""), NULL);
+    assert_int_equal (share_load_with (share, (struct conf_options){ .user_home = "/nowhere" }), 0);
+    const struct cache_plan *cache = &share->plan.cache;
     assert_true (text_is_among (TEXT_LIT ("/nowhere/.ssh"), cache->protected.items, cache->protected.n));
-    assert_int_equal (load (&share), 0);
-    has (&share, true, "slice.yaml:4:6: config: true, but there is no ");
-    assert_int_equal (mkfifo (place (&share, "home/.ssh/config"), 0600), 0);
-    assert_int_equal (load (&share), -1);
-    has (&share, false, "slice.yaml:4:6: ssh configuration '");
-    has (&share, false, "cannot be read: it is not a regular file");
-    end (&share);
+    assert_int_equal (load (share), 0);
+    has (share, true, "slice.yaml:4:6: config: true, but there is no ");
+    assert_int_equal (mkfifo (place (share, "home/.ssh/config"), 0600), 0);
+    assert_int_equal (load (share), -1);
+    has (share, false, "slice.yaml:4:6: ssh configuration '");
+    has (share, false, "cannot be read: it is not a regular file");
 }
 
-TEST (included_files_are_looked_at_too)
+TEST_ON (share, included_files_are_looked_at_too)
 {
-    struct share share;
     char config[512];
-    begin (&share, SLICE ("[a, b]", ""), "");
+    begin (share, SLICE ("[a, b]", ""), "");
     snprintf (config, sizeof config, "Include %s/.ssh/none %s/.ssh/a.*\nHost b\nPort 3\n", home, home);
-    write_text (&share, "home/.ssh/config", config);
-    write_text (&share, "home/.ssh/a.1", "Host a\nUser one\n");
-    assert_int_equal (load (&share), 0);
-    assert_int_equal (share.report.n, 0);
-    assert_true (text_is (route (&share, 0)->user, "one") && route (&share, 0)->port == 22);
-    assert_true (route (&share, 1)->user.len == 0 && route (&share, 1)->port == 3);
-    assert_int_equal (chmod (place (&share, "home/.ssh/a.1"), 0666), 0);
-    assert_int_equal (load (&share), -1);
-    has (&share, false, "slice.yaml:4:6: ssh -G a: Bad owner or permissions on ");
-    assert_int_equal (unlink (place (&share, "home/.ssh/a.1")), 0);
-    end (&share);
+    write_text (share, "home/.ssh/config", config);
+    write_text (share, "home/.ssh/a.1", "Host a\nUser one\n");
+    assert_int_equal (load (share), 0);
+    assert_int_equal (share->report.n, 0);
+    assert_true (text_is (route (share, 0)->user, "one") && route (share, 0)->port == 22);
+    assert_true (route (share, 1)->user.len == 0 && route (share, 1)->port == 3);
+    assert_int_equal (chmod (place (share, "home/.ssh/a.1"), 0666), 0);
+    assert_int_equal (load (share), -1);
+    has (share, false, "slice.yaml:4:6: ssh -G a: Bad owner or permissions on ");
+    assert_int_equal (unlink (place (share, "home/.ssh/a.1")), 0);
 }
 
 TEST (tokens_are_those_of_openssh)
@@ -302,10 +285,9 @@ static int ask (const char *name, uint32_t n, struct err *err)
 
 TEST (every_question_is_answered_in_its_order)
 {
-    struct err err;
-    assert_int_equal (ask ("a", 40, &err), 0);
-    assert_int_equal (ask ("-oProxyCommand=x", 1, &err), -1);
-    assert_has (err.text, "no host name that begins with '-'");
+    assert_int_equal (ask ("a", 40, &t->err), 0);
+    assert_int_equal (ask ("-oProxyCommand=x", 1, &t->err), -1);
+    assert_has (t->err.text, "no host name that begins with '-'");
 }
 
 TEST (an_ssh_that_fails_is_told_with_its_words)
@@ -317,7 +299,6 @@ TEST (an_ssh_that_fails_is_told_with_its_words)
                   { "sleep 100 & sleep 100", "ssh -G a took longer than 10 s" } };
     struct share share;
     char *path = strdup (getenv ("PATH")), here[1024];
-    struct err err;
     share_open (&share);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         if (cases[i].script) {
@@ -327,10 +308,10 @@ TEST (an_ssh_that_fails_is_told_with_its_words)
         }
         assert_int_equal (setenv ("PATH", share.root, 1), 0);
         time_t began = time (NULL);
-        assert_int_equal (ask ("a", 20, &err), -1);
+        assert_int_equal (ask ("a", 20, &t->err), -1);
         assert_true (time (NULL) - began < 60);
-        if (!strstr (err.text, cases[i].expected))
-            fail_msg ("%s, expected: %s", err.text, cases[i].expected);
+        if (!strstr (t->err.text, cases[i].expected))
+            fail_msg ("%s, expected: %s", t->err.text, cases[i].expected);
     }
     assert_int_equal (setenv ("PATH", path, 1), 0);
     free (path);
@@ -338,11 +319,9 @@ TEST (an_ssh_that_fails_is_told_with_its_words)
     share_close (&share);
 }
 
-TEST (behind_a_jump_host_the_way_back_must_be_given)
+TEST_ON (share, behind_a_jump_host_the_way_back_must_be_given)
 {
-    struct share share;
-    begin (&share, SLICE ("a", ""), "Host a\nProxyJump j\n");
-    assert_int_equal (load (&share), -1);
-    has (&share, false, "coordinator.address is missing and hosts are behind a jump host");
-    end (&share);
+    begin (share, SLICE ("a", ""), "Host a\nProxyJump j\n");
+    assert_int_equal (load (share), -1);
+    has (share, false, "coordinator.address is missing and hosts are behind a jump host");
 }

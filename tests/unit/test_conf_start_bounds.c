@@ -2,7 +2,6 @@
 #include "conf_share.h"
 #include "test.h"
 
-#include "common/base/rng.h"
 #include "common/conf/address.h"
 
 #define REST "profile: p\npins: q\nladder: l\ncache: {root: /shared/cache}\n"
@@ -10,25 +9,23 @@
 TEST (lists_have_their_bounds)
 {
     struct share share;
-    struct buf text;
+    struct buf *text = test_buf (t);
     share_open (&share);
-    buf_init (&text, 1 << 16);
     for (int slurm = 0; slurm < 2; slurm++)
         for (int n = 16; n <= 17; n++) {
-            buf_clear (&text);
-            buf_printf (&text, "slice: s\nlauncher: %s\nhosts: a\n%s: [", slurm ? "slurm" : "ssh",
+            buf_clear (text);
+            buf_printf (text, "slice: s\nlauncher: %s\nhosts: a\n%s: [", slurm ? "slurm" : "ssh",
                         slurm ? "slurm: {options" : "ssh: {identities");
             for (int i = 0; i < n; i++)
-                buf_printf (&text, "%s%d, ", slurm ? "--x" : "/dev/fd/", slurm ? i : 0);
-            buf_puts (&text, "]}\n" REST);
-            write_file (&share, "slice.yaml", text.ptr, text.len);
+                buf_printf (text, "%s%d, ", slurm ? "--x" : "/dev/fd/", slurm ? i : 0);
+            buf_puts (text, "]}\n" REST);
+            write_file (&share, "slice.yaml", text->ptr, text->len);
             assert_int_equal (share_load (&share), n == 16 ? 0 : -1);
             if (n == 17)
                 assert_non_null (
                     strstr (line_of (&share, 0), slurm ? "options names 17 options of srun, expected at most 16"
                                                        : "identities names 17 private keys, expected at most 16"));
         }
-    buf_release (&text);
     share_close (&share);
 }
 
@@ -112,13 +109,12 @@ TEST (spoilt_files_are_refused_or_fit)
 {
     struct rng rng = rng_seed (20240611);
     struct share share;
-    struct buf text;
+    struct buf *text = test_buf (t);
     uint32_t accepted = 0, refused = 0;
     share_open (&share);
-    buf_init (&text, 1 << 16);
     for (int round = 0; round < 3000; round++) {
-        spoil (whole[round % 3], &rng, &text);
-        write_file (&share, "slice.yaml", text.ptr, text.len);
+        spoil (whole[round % 3], &rng, text);
+        write_file (&share, "slice.yaml", text->ptr, text->len);
         if (share_load_with (&share, (struct conf_options){ .host_source = answer }) == 0) {
             check_accepted (&share.plan);
             accepted++;
@@ -129,6 +125,5 @@ TEST (spoilt_files_are_refused_or_fit)
         arena_reset (&share.arena);
     }
     assert_true (accepted > 100 && refused > 100); /* else one of the two was not looked at */
-    buf_release (&text);
     share_close (&share);
 }

@@ -1,7 +1,6 @@
 /* links: receipt conf */
 /* Every file of configs/ is loaded here, found by listing the folders: a file that nobody loads cannot stay. */
 #include <dirent.h>
-#include <unistd.h>
 
 #include "common/conf/conf.h"
 #include "common/conf/conf_keys.h"

@@ -5,16 +5,11 @@
 #include "worker/sandbox/confine_args.h"
 #include "worker/sandbox/confine_sandbox.h"
 #include "worker/sandbox/write_probe.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define RIGHT(name) LANDLOCK_ACCESS_FS_##name
 #define RIGHT_TRUNCATE (UINT64_C (1) << 14)
@@ -27,9 +22,8 @@ struct fixture {
     struct arena arena;
 };
 
-static int setup (void **state)
+static void fixture_open (struct fixture *fixture)
 {
-    struct fixture *fixture = mem_alloc (sizeof *fixture);
     snprintf (fixture->top, sizeof fixture->top, "/tmp/test_confine.XXXXXX");
     assert_non_null (mkdtemp (fixture->top));
     snprintf (fixture->root, sizeof fixture->root, "%s/root", fixture->top);
@@ -38,18 +32,16 @@ static int setup (void **state)
     snprintf (fixture->scratch, sizeof fixture->scratch, "%s/scratch", fixture->top);
     assert_int_equal (folder_make (fixture->generation, 0755, NULL), 0);
     assert_int_equal (folder_make (fixture->scratch, 0755, NULL), 0);
-    *state = fixture;
-    return 0;
 }
 
-static int teardown (void **state)
+static void fixture_close (struct fixture *fixture)
 {
-    struct fixture *fixture = *state;
     int rc = folder_remove (fixture->top, NULL);
     arena_release (&fixture->arena);
-    mem_free (fixture);
-    return rc;
+    assert_int_equal (rc, 0);
 }
+
+TEST_FIXTURE (struct fixture, fixture_open, fixture_close)
 
 static struct confine_args plan_of (const struct fixture *fixture, enum enforcement most)
 {
@@ -120,7 +112,7 @@ static struct confine_restrictions measures_of (const struct fixture *fixture, e
 
 /* ---- what the measures are for: without one, a way is open ---- */
 
-TEST_IN (without_one_right_a_probe_is_open, setup, teardown)
+TEST_ON (fixture, without_one_right_a_probe_is_open)
 {
     static const struct {
         uint64_t right;
@@ -134,7 +126,6 @@ TEST_IN (without_one_right_a_probe_is_open, setup, teardown)
         { RIGHT (MAKE_SOCK), PROBE_MKFIFO, 1 },     { RIGHT (MAKE_CHAR), PROBE_MKFIFO, 1 },
         { RIGHT_TRUNCATE, PROBE_TRUNCATE, 3 },
     };
-    struct fixture *fixture = *state;
     if (landlock_abi () < 1)
         skip ();
     struct confine_restrictions whole = measures_of (fixture, ENFORCEMENT_LANDLOCK);
@@ -151,9 +142,8 @@ TEST_IN (without_one_right_a_probe_is_open, setup, teardown)
     }
 }
 
-TEST_IN (before_abi_3_truncation_needs_seccomp, setup, teardown)
+TEST_ON (fixture, before_abi_3_truncation_needs_seccomp)
 {
-    struct fixture *fixture = *state;
     if (landlock_abi () < 3)
         skip ();
     struct confine_restrictions restrictions = measures_of (fixture, ENFORCEMENT_LANDLOCK);
@@ -163,7 +153,7 @@ TEST_IN (before_abi_3_truncation_needs_seccomp, setup, teardown)
     assert_false (find (fixture, ENFORCEMENT_LANDLOCK, &restrictions).open_ways & PROBE_BIT (PROBE_TRUNCATE));
 }
 
-TEST_IN (with_one_capability_more_a_mount_is_undone, setup, teardown)
+TEST_ON (fixture, with_one_capability_more_a_mount_is_undone)
 {
     static const struct {
         int capability;
@@ -172,7 +162,6 @@ TEST_IN (with_one_capability_more_a_mount_is_undone, setup, teardown)
         { CAP_SYS_ADMIN, PROBE_BIT (PROBE_REMOUNT) | PROBE_BIT (PROBE_UMOUNT) },
         { CAP_SYS_PTRACE, PROBE_BIT (PROBE_WORKER_ROOT) },
     };
-    struct fixture *fixture = *state;
     if (geteuid () != 0 || !confine_caps_have (CAP_SYS_ADMIN))
         skip ();
     struct confine_restrictions whole = measures_of (fixture, ENFORCEMENT_NAMESPACE);
@@ -189,9 +178,8 @@ TEST_IN (with_one_capability_more_a_mount_is_undone, setup, teardown)
 }
 
 /* With all capabilities in it: the mounts were made in the one outside. */
-TEST_IN (in_the_second_user_namespace_mounts_are_locked, setup, teardown)
+TEST_ON (fixture, in_the_second_user_namespace_mounts_are_locked)
 {
-    struct fixture *fixture = *state;
     find_as = geteuid () == 0 ? 65534 : 0;
     assert_int_equal (chmod (fixture->top, 0755), 0);
     assert_true (geteuid () != 0 || chown (fixture->scratch, find_as, find_as) == 0);
@@ -205,7 +193,7 @@ TEST_IN (in_the_second_user_namespace_mounts_are_locked, setup, teardown)
 }
 
 /* Each that could undo it, by number: a test that sees the list change. */
-TEST_IN (what_is_kept_undoes_nothing, setup, teardown)
+TEST_ON (fixture, what_is_kept_undoes_nothing)
 {
     static const int gone[] = {
         CAP_SYS_ADMIN,       CAP_SYS_PTRACE,   CAP_SYS_CHROOT,
@@ -225,7 +213,7 @@ TEST_IN (what_is_kept_undoes_nothing, setup, teardown)
 
 #define SET(a, b) (1u << ENFORCEMENT_##a | 1u << ENFORCEMENT_##b)
 
-TEST_IN (an_open_probe_takes_the_level_down_to_what_does_not_promise_it, setup, teardown)
+TEST_ON (fixture, an_open_probe_takes_the_level_down_to_what_does_not_promise_it)
 {
     const uint32_t both = SET (COOPERATIVE, LANDLOCK) | SET (NAMESPACE, NAMESPACE_LANDLOCK);
     assert_int_equal (write_probe_best_level (both, 0), ENFORCEMENT_NAMESPACE_LANDLOCK);
@@ -238,7 +226,7 @@ TEST_IN (an_open_probe_takes_the_level_down_to_what_does_not_promise_it, setup, 
     assert_int_equal (write_probe_best_level (1u << ENFORCEMENT_COOPERATIVE, 0), ENFORCEMENT_COOPERATIVE);
 }
 
-TEST_IN (every_probe_has_a_name_of_its_own, setup, teardown)
+TEST_ON (fixture, every_probe_has_a_name_of_its_own)
 {
     enum probe probe;
     for (int i = 0; i < PROBES_N; i++) {
@@ -250,7 +238,7 @@ TEST_IN (every_probe_has_a_name_of_its_own, setup, teardown)
 
 /* ---- devices ---- */
 
-TEST_IN (a_device_is_allowed_by_what_it_is, setup, teardown)
+TEST_ON (fixture, a_device_is_allowed_by_what_it_is)
 {
     static const struct {
         const char *number, *what;
@@ -312,9 +300,8 @@ static uint32_t count (char *const *words)
     return n;
 }
 
-TEST_IN (an_order_comes_out_as_it_went_in, setup, teardown)
+TEST_ON (fixture, an_order_comes_out_as_it_went_in)
 {
-    struct fixture *fixture = *state;
     struct text writable[] = { TEXT_LIT ("/more"), TEXT_LIT ("/most") }, protected[] = { TEXT_LIT ("/ours") };
     struct msg_run run = { .cache = { .role = CACHE_ROLE_WRITER,
                                       .frontend_root = TEXT_LIT ("/c/jax/f00d"),
@@ -349,10 +336,9 @@ TEST_IN (an_order_comes_out_as_it_went_in, setup, teardown)
     assert_string_equal (out.envp[1], "HOME=/h");
 }
 
-TEST_IN (a_cache_without_two_folders_above_it_is_refused, setup, teardown)
+TEST_ON (fixture, a_cache_without_two_folders_above_it_is_refused)
 {
     static const char *const paths[] = { "", "/", "/a", "/a/b", "a/b/c", "//" };
-    struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         struct text root;
         if (confine_args_root_of_bundle (text_of (paths[i]), &fixture->arena, &root, NULL) == 0)
@@ -362,9 +348,8 @@ TEST_IN (a_cache_without_two_folders_above_it_is_refused, setup, teardown)
 
 /* ---- the report ---- */
 
-TEST_IN (the_last_report_counts, setup, teardown)
+TEST_ON (fixture, the_last_report_counts)
 {
-    struct fixture *fixture = *state;
     struct confine_report said = { .ready = true, .reached = ENFORCEMENT_NAMESPACE }, received = { 0 };
     int pair[2];
     bool over;

@@ -1,25 +1,17 @@
 /* alone: process */
-#include "common/base/digest.h"
-#include "common/base/mem.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "leftovers.h"
 #include "test.h"
 #include "worker/process/exec.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* Somebody is no user of any system, and not the one that unmapped ids show as. */
 enum { TIMEOUT_MS = 20000, NOT_HERE = 77, SOMEBODY = 47110 };
@@ -33,14 +25,11 @@ struct bench {
     struct exec_end end;
 };
 
-static int setup (void **state)
+static void bench_open (struct bench *bench)
 {
-    struct bench *bench = mem_alloc (sizeof *bench);
     snprintf (bench->directory, sizeof bench->directory, "/tmp/test_contain.XXXXXX");
     assert_non_null (mkdtemp (bench->directory));
     snprintf (bench->held, sizeof bench->held, "%s/held", bench->directory);
-    *state = bench;
-    return 0;
 }
 
 /* Of a test that failed: nobody else would know its name. */
@@ -55,18 +44,17 @@ static void remove_leaf (const struct bench *bench)
     buf_release (&leaf);
 }
 
-static int teardown (void **state)
+static void bench_close (struct bench *bench)
 {
-    struct bench *bench = *state;
     exec_destroy (bench->exec);
     exec_set_containment (NULL);
     containment_close (bench->containment);
     leftovers_end ();
     remove_leaf (bench);
     assert_int_equal (folder_remove (bench->directory, NULL), 0);
-    mem_free (bench);
-    return 0;
 }
+
+TEST_FIXTURE (struct bench, bench_open, bench_close)
 
 /* What the log says is kept in `said`. */
 static enum containment_level choose (struct bench *bench, enum containment_level most)
@@ -166,9 +154,8 @@ static void wait_until_let_go (const struct bench *bench)
 
 /* ---- which way it is ---- */
 
-TEST_IN (no_better_way_is_taken_than_was_asked_for, setup, teardown)
+TEST_ON (b, no_better_way_is_taken_than_was_asked_for)
 {
-    struct bench *b = *state;
     assert_int_equal (choose (b, CONTAINMENT_SUBREAPER), CONTAINMENT_SUBREAPER);
     says (b, "processes of a program are contained by: subreaper; if this worker is killed with SIGKILL, processes "
              "that a program started may continue to run");
@@ -176,22 +163,19 @@ TEST_IN (no_better_way_is_taken_than_was_asked_for, setup, teardown)
     assert_true (choose (b, CONTAINMENT_CGROUP) <= CONTAINMENT_CGROUP);
 }
 
-TEST_IN (nothing_is_left_of_a_way_that_was_given_back, setup, teardown)
+TEST_ON (b, nothing_is_left_of_a_way_that_was_given_back)
 {
-    struct bench *b = *state;
     char record[96];
     snprintf (record, sizeof record, "%s/worker.cgroup", b->directory);
     need (b, CONTAINMENT_CGROUP);
-    struct buf leaf;
-    buf_init (&leaf, 4096);
-    assert_int_equal (file_read (record, &leaf, NULL), 0);
-    assert_int_equal (access (buf_c (&leaf), F_OK), 0);
+    struct buf *leaf = test_buf (t);
+    assert_int_equal (file_read (record, leaf, NULL), 0);
+    assert_int_equal (access (buf_c (leaf), F_OK), 0);
     exec_set_containment (NULL);
     containment_close (b->containment);
     b->containment = NULL;
-    assert_int_equal (access (buf_c (&leaf), F_OK), -1);
+    assert_int_equal (access (buf_c (leaf), F_OK), -1);
     assert_int_equal (access (record, F_OK), -1);
-    buf_release (&leaf);
 }
 
 static void drop_rights (void)
@@ -244,11 +228,11 @@ static void choose_without_rights (struct bench *bench)
         _exit (2);
 }
 
-TEST_IN (a_root_without_rights_gets_what_is_left_and_the_reason, setup, teardown)
+TEST_ON (bench, a_root_without_rights_gets_what_is_left_and_the_reason)
 {
     if (geteuid () != 0)
         skip ();
-    elsewhere (*state, choose_without_rights);
+    elsewhere (bench, choose_without_rights);
 }
 
 static void be_somebody (struct bench *bench)
@@ -278,9 +262,8 @@ static void run_as_somebody (struct bench *bench)
         _exit (4);
 }
 
-TEST_IN (who_is_not_root_gets_a_pid_namespace_as_well, setup, teardown)
+TEST_ON (b, who_is_not_root_gets_a_pid_namespace_as_well)
 {
-    struct bench *b = *state;
     if (geteuid () != 0)
         skip ();
     assert_int_equal (chown (b->directory, SOMEBODY, SOMEBODY), 0);
@@ -304,9 +287,8 @@ static void run_again_as_somebody (struct bench *bench)
     }
 }
 
-TEST_IN (who_is_not_root_gets_another_pid_namespace_when_one_died, setup, teardown)
+TEST_ON (b, who_is_not_root_gets_another_pid_namespace_when_one_died)
 {
-    struct bench *b = *state;
     if (geteuid () != 0)
         skip ();
     assert_int_equal (chown (b->directory, SOMEBODY, SOMEBODY), 0);
@@ -343,11 +325,11 @@ static void run_in_another_root (struct bench *bench)
     _exit (2);
 }
 
-TEST_IN (programs_of_a_worker_in_a_chroot_run_in_it, setup, teardown)
+TEST_ON (bench, programs_of_a_worker_in_a_chroot_run_in_it)
 {
     if (geteuid () != 0)
         skip ();
-    elsewhere (*state, run_in_another_root);
+    elsewhere (bench, run_in_another_root);
 }
 
 /* ---- what it is for ---- */
@@ -384,9 +366,8 @@ static void kill_an_owner (struct bench *bench, enum containment_level level)
     assert_int_equal (waitpid (owner, NULL, 0), owner);
 }
 
-TEST_IN (in_a_pid_namespace_everything_dies_with_its_owner, setup, teardown)
+TEST_ON (b, in_a_pid_namespace_everything_dies_with_its_owner)
 {
-    struct bench *b = *state;
     need (b, CONTAINMENT_PID_NAMESPACE);
     exec_set_containment (NULL);
     containment_close (b->containment);
@@ -395,9 +376,8 @@ TEST_IN (in_a_pid_namespace_everything_dies_with_its_owner, setup, teardown)
     wait_until_let_go (b);
 }
 
-TEST_IN (in_a_cgroup_the_next_owner_ends_what_is_left, setup, teardown)
+TEST_ON (b, in_a_cgroup_the_next_owner_ends_what_is_left)
 {
-    struct bench *b = *state;
     need (b, CONTAINMENT_CGROUP);
     exec_set_containment (NULL);
     containment_close (b->containment);
@@ -410,9 +390,8 @@ TEST_IN (in_a_cgroup_the_next_owner_ends_what_is_left, setup, teardown)
     wait_until_let_go (b);
 }
 
-TEST_IN (a_file_that_names_another_cgroup_is_refused, setup, teardown)
+TEST_ON (b, a_file_that_names_another_cgroup_is_refused)
 {
-    struct bench *b = *state;
     static const char *const paths[] = { "/sys/fs/cgroup", "relative", "/sys/fs/cgroup/sliceup-0123456789abcdef", "" };
     char record[96];
     snprintf (record, sizeof record, "%s/worker.cgroup", b->directory);
@@ -426,9 +405,8 @@ TEST_IN (a_file_that_names_another_cgroup_is_refused, setup, teardown)
     }
 }
 
-TEST_IN (a_folder_that_is_no_cgroup_is_refused, setup, teardown)
+TEST_ON (b, a_folder_that_is_no_cgroup_is_refused)
 {
-    struct bench *b = *state;
     char record[96], path[128], hex[DIGEST_HEX_BYTES];
     struct digest digest = digest_of (b->directory, strlen (b->directory));
     snprintf (record, sizeof record, "%s/worker.cgroup", b->directory);
@@ -442,9 +420,8 @@ TEST_IN (a_folder_that_is_no_cgroup_is_refused, setup, teardown)
 
 /* ---- the pid namespace ---- */
 
-TEST_IN (programs_find_themselves_in_proc, setup, teardown)
+TEST_ON (b, programs_find_themselves_in_proc)
 {
-    struct bench *b = *state;
     need (b, CONTAINMENT_PID_NAMESPACE);
     run (b,
          "test $(readlink /proc/self) != '' && test \"$(ps -o args= -p $$ | cut -c1-5)\" = 'sh -c' && echo found;"
@@ -455,9 +432,8 @@ TEST_IN (programs_find_themselves_in_proc, setup, teardown)
         fail_msg ("said: %s", b->said);
 }
 
-TEST_IN (a_program_that_looks_at_the_host_sees_all_of_it, setup, teardown)
+TEST_ON (b, a_program_that_looks_at_the_host_sees_all_of_it)
 {
-    struct bench *b = *state;
     char expected[96];
     need (b, CONTAINMENT_PID_NAMESPACE);
     snprintf (expected, sizeof expected, "test -d /proc/%d/fd && test $PPID = %d && echo seen", getpid (), getpid ());
@@ -480,9 +456,8 @@ static pid_t only_child (void)
     return first;
 }
 
-TEST_IN (its_first_process_holds_nothing_of_its_owner, setup, teardown)
+TEST_ON (b, its_first_process_holds_nothing_of_its_owner)
 {
-    struct bench *b = *state;
     char path[64], words[64] = "", here[64];
     int leaked = open ("/dev/null", O_RDONLY); /* without close-on-exec, on purpose */
     need (b, CONTAINMENT_PID_NAMESPACE);
@@ -501,9 +476,8 @@ TEST_IN (its_first_process_holds_nothing_of_its_owner, setup, teardown)
     close (leaked);
 }
 
-TEST_IN (a_namespace_that_died_is_made_anew, setup, teardown)
+TEST_ON (b, a_namespace_that_died_is_made_anew)
 {
-    struct bench *b = *state;
     need (b, CONTAINMENT_PID_NAMESPACE);
     pid_t pid_namespace = only_child ();
     b->exec = start (b, "sleep 1000", 2, false);
@@ -522,9 +496,8 @@ TEST_IN (a_namespace_that_died_is_made_anew, setup, teardown)
     assert_string_equal (b->said, "and again\n");
 }
 
-TEST_IN (a_program_given_up_does_not_disturb_the_next, setup, teardown)
+TEST_ON (b, a_program_given_up_does_not_disturb_the_next)
 {
-    struct bench *b = *state;
     need (b, CONTAINMENT_PID_NAMESPACE);
     b->exec = start (b, "exec 9>>held; flock -s 9; (setsid sleep 1000 &); sleep 1000", 2, false);
     exec_destroy (b->exec);

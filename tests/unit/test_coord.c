@@ -1,6 +1,5 @@
 /* links: simulated */
 /* The coordinator's mind, input by input: what it decides over restarts, lost orders, gates and the end. */
-#include "common/base/digest.h"
 #include "common/base/duration.h"
 #include "coordinator/core/coord.h"
 #include "coordinator/core/state.h"
@@ -71,6 +70,8 @@ static void bench_close (struct bench *bench)
     outbox_release (&bench->out);
     arena_release (&bench->arena);
 }
+
+TEST_FIXTURE (struct bench, TEST_NOTHING, bench_close)
 
 static void step (struct bench *bench, const struct core_input *in)
 {
@@ -162,21 +163,19 @@ static void cancel (struct bench *bench, uint32_t level)
     step (bench, &in);
 }
 
-TEST (a_cancel_survives_a_restart)
+TEST_ON (bench, a_cancel_survives_a_restart)
 {
-    struct bench bench;
     struct holding held = { .key = running, .state = ATTEMPT_RUNNING };
-    bench_open (&bench, 0);
-    all_join (&bench);
-    cancel (&bench, 1);
-    restart (&bench);
-    all_join (&bench);
-    bench_forget (&bench);
-    bench.now_ms += 5000;
-    beat (&bench, 0, &held);
-    assert_int_equal (bench.said[MSG_CANCEL], 1);
-    assert_int_equal (bench.said[MSG_RUN], 0);
-    bench_close (&bench);
+    bench_open (bench, 0);
+    all_join (bench);
+    cancel (bench, 1);
+    restart (bench);
+    all_join (bench);
+    bench_forget (bench);
+    bench->now_ms += 5000;
+    beat (bench, 0, &held);
+    assert_int_equal (bench->said[MSG_CANCEL], 1);
+    assert_int_equal (bench->said[MSG_RUN], 0);
 }
 
 /* Nothing runs, and those who were here before have not come back: they could not be told of the end. */
@@ -207,78 +206,70 @@ TEST (the_end_waits_for_those_who_are_to_be_told_of_it)
     }
 }
 
-TEST (an_attempt_that_was_cancelled_before_it_arrived_is_not_ordered_again)
+TEST_ON (bench, an_attempt_that_was_cancelled_before_it_arrived_is_not_ordered_again)
 {
-    struct bench bench;
-    bench_open (&bench, 0);
-    all_join (&bench);
-    cancel (&bench, 2);
-    bench_forget (&bench);
-    bench.now_ms += 5000;
+    bench_open (bench, 0);
+    all_join (bench);
+    cancel (bench, 2);
+    bench_forget (bench);
+    bench->now_ms += 5000;
     for (uint32_t host = 0; host < HOSTS; host++)
-        beat (&bench, host, NULL);
-    assert_int_equal (bench.said[MSG_RUN], 0);
-    assert_true (coord_ended (bench.coord, NULL));
-    bench_close (&bench);
+        beat (bench, host, NULL);
+    assert_int_equal (bench->said[MSG_RUN], 0);
+    assert_true (coord_ended (bench->coord, NULL));
 }
 
-TEST (an_order_that_cannot_be_said_ends_its_own_attempt_only)
+TEST_ON (bench, an_order_that_cannot_be_said_ends_its_own_attempt_only)
 {
-    struct bench bench;
     struct core_input undeliverable = { .kind = IN_RUN_UNDELIVERABLE, .key = running, .text = TEXT_LIT ("too large") };
-    bench_open (&bench, 0);
-    all_join (&bench);
+    bench_open (bench, 0);
+    all_join (bench);
     undeliverable.key.attempt = 2;
-    step (&bench, &undeliverable);
-    assert_null (last_fact (&bench, FACT_ATTEMPT_ENDED));
+    step (bench, &undeliverable);
+    assert_null (last_fact (bench, FACT_ATTEMPT_ENDED));
     undeliverable.key = running;
     for (undeliverable.host = 0; undeliverable.host < HOSTS; undeliverable.host++) {
-        step (&bench, &undeliverable);
-        const struct fact_attempt_ended *ended = &last_fact (&bench, FACT_ATTEMPT_ENDED)->of.attempt_ended;
+        step (bench, &undeliverable);
+        const struct fact_attempt_ended *ended = &last_fact (bench, FACT_ATTEMPT_ENDED)->of.attempt_ended;
         assert_int_equal (ended->host, undeliverable.host);
         assert_int_equal (ended->result.ending, ENDING_NOT_STARTED);
-        uint32_t facts = bench.facts_n;
-        step (&bench, &undeliverable); /* it is over already */
-        assert_int_equal (bench.facts_n, facts);
+        uint32_t facts = bench->facts_n;
+        step (bench, &undeliverable); /* it is over already */
+        assert_int_equal (bench->facts_n, facts);
     }
-    assert_int_equal (last_fact (&bench, FACT_PASS_ENDED)->of.pass_ended.outcome, OUTCOME_BLOCKED);
-    assert_true (coord_ended (bench.coord, NULL));
-    bench_close (&bench);
+    assert_int_equal (last_fact (bench, FACT_PASS_ENDED)->of.pass_ended.outcome, OUTCOME_BLOCKED);
+    assert_true (coord_ended (bench->coord, NULL));
 }
 
-TEST (nothing_is_recorded_after_the_end)
+TEST_ON (bench, nothing_is_recorded_after_the_end)
 {
-    struct bench bench;
-    bench_open (&bench, 0);
-    all_join (&bench);
+    bench_open (bench, 0);
+    all_join (bench);
     for (uint32_t host = 0; host < HOSTS; host++)
-        end (&bench, host, ENDING_EXITED);
-    assert_true (coord_ended (bench.coord, NULL));
-    uint32_t facts = bench.facts_n;
+        end (bench, host, ENDING_EXITED);
+    assert_true (coord_ended (bench->coord, NULL));
+    uint32_t facts = bench->facts_n;
     static const enum input_kind kinds[] = { IN_TICK,        IN_WORKER_KEYED, IN_WORKER_EXITED,
                                              IN_CACHE_FOUND, IN_TOKEN,        IN_CANCEL };
     for (size_t i = 0; i < sizeof (kinds) / sizeof (kinds[0]); i++) {
         struct core_input in = { .kind = kinds[i], .token = 1, .level = 1, .text = TEXT_LIT ("x") };
-        step (&bench, &in);
+        step (bench, &in);
     }
-    beat (&bench, 0, NULL);
-    assert_int_equal (bench.facts_n, facts);
-    bench_close (&bench);
+    beat (bench, 0, NULL);
+    assert_int_equal (bench->facts_n, facts);
 }
 
-TEST (a_loss_of_output_is_recorded_of_an_attempt_that_began_only)
+TEST_ON (bench, a_loss_of_output_is_recorded_of_an_attempt_that_began_only)
 {
-    struct bench bench;
     struct core_input lost = { .kind = IN_OUTPUT_LOST, .host = 1, .key = running, .text = TEXT_LIT ("no room") };
-    bench_open (&bench, 0);
-    all_join (&bench);
+    bench_open (bench, 0);
+    all_join (bench);
     lost.key.attempt = 2;
-    step (&bench, &lost);
-    assert_null (last_fact (&bench, FACT_OUTPUT_LOST));
+    step (bench, &lost);
+    assert_null (last_fact (bench, FACT_OUTPUT_LOST));
     lost.key = running;
-    step (&bench, &lost);
-    assert_non_null (last_fact (&bench, FACT_OUTPUT_LOST));
-    bench_close (&bench);
+    step (bench, &lost);
+    assert_non_null (last_fact (bench, FACT_OUTPUT_LOST));
 }
 
 /* h1 ended before the order to stop reached it: its peers had gone. */
@@ -336,17 +327,15 @@ TEST (a_gate_opens_when_all_agree_and_names_who_does_not)
     bench_close (&bench);
 }
 
-TEST (a_host_that_passes_a_gate_by_is_named)
+TEST_ON (bench, a_host_that_passes_a_gate_by_is_named)
 {
-    struct bench bench;
-    bench_open (&bench, 2);
-    all_join (&bench);
-    end (&bench, 2, ENDING_EXITED);
-    at_gate (&bench, 0, GATE_SHARE, "x");
-    const struct fact *stopped = last_fact (&bench, FACT_PASS_STOPPED);
+    bench_open (bench, 2);
+    all_join (bench);
+    end (bench, 2, ENDING_EXITED);
+    at_gate (bench, 0, GATE_SHARE, "x");
+    const struct fact *stopped = last_fact (bench, FACT_PASS_STOPPED);
     assert_non_null (stopped);
     assert_int_equal (stopped->of.pass_stopped.culprits.items[0], 2);
-    bench_close (&bench);
 }
 
 /* It takes its time to die: its worker says so before it has a result. */
@@ -394,20 +383,18 @@ TEST (a_restart_does_not_change_who_is_to_blame)
     }
 }
 
-TEST (a_host_that_was_stopped_on_its_own_is_the_cause)
+TEST_ON (bench, a_host_that_was_stopped_on_its_own_is_the_cause)
 {
-    struct bench bench;
-    bench_open (&bench, 2);
-    all_join (&bench);
-    end (&bench, 2, ENDING_TERMINATED);
-    end_with (&bench, 0, ENDING_EXITED, 1); /* its peers break in words that nobody knows */
-    end_with (&bench, 1, ENDING_EXITED, 1);
-    const struct fact *ended = last_fact (&bench, FACT_PASS_ENDED);
+    bench_open (bench, 2);
+    all_join (bench);
+    end (bench, 2, ENDING_TERMINATED);
+    end_with (bench, 0, ENDING_EXITED, 1); /* its peers break in words that nobody knows */
+    end_with (bench, 1, ENDING_EXITED, 1);
+    const struct fact *ended = last_fact (bench, FACT_PASS_ENDED);
     for (uint32_t i = 0; i < HOSTS; i++) {
         const struct verdict *verdict = &ended->of.pass_ended.verdicts.items[i];
         assert_int_equal (verdict->outcome, verdict->host == 2 ? OUTCOME_LOST : OUTCOME_CASCADE);
     }
-    bench_close (&bench);
 }
 
 static uint32_t count_facts (const struct bench *bench, enum fact_kind kind)
@@ -418,19 +405,17 @@ static uint32_t count_facts (const struct bench *bench, enum fact_kind kind)
     return n;
 }
 
-TEST (a_host_that_keeps_announcing_new_workers_is_given_up)
+TEST_ON (bench, a_host_that_keeps_announcing_new_workers_is_given_up)
 {
-    struct bench bench;
-    bench_open (&bench, 0);
-    all_join (&bench);
+    bench_open (bench, 0);
+    all_join (bench);
     for (uint32_t i = 0; i < 100; i++) {
         struct msg msg = { .kind = MSG_HELLO,
                            .of.hello = { .version = TEXT_LIT ("t"), .pid = 1000 + i, .pid_start = 1 } };
-        tell (&bench, 1, &msg);
+        tell (bench, 1, &msg);
     }
-    assert_in_range (count_facts (&bench, FACT_HOST_JOINED), HOSTS + 1, HOSTS + 16);
-    assert_int_equal (count_facts (&bench, FACT_HOST_LOST), 1);
-    bench_close (&bench);
+    assert_in_range (count_facts (bench, FACT_HOST_JOINED), HOSTS + 1, HOSTS + 16);
+    assert_int_equal (count_facts (bench, FACT_HOST_LOST), 1);
 }
 
 static void come_back (struct bench *bench, uint32_t pid, const char *boot_id)
@@ -478,37 +463,33 @@ TEST (a_restarted_worker_and_a_rebooted_host_are_told_apart)
     }
 }
 
-TEST (many_different_results_are_one_conflict)
+TEST_ON (bench, many_different_results_are_one_conflict)
 {
-    struct bench bench;
-    bench_open (&bench, 0);
-    all_join (&bench);
-    end (&bench, 0, ENDING_EXITED);
+    bench_open (bench, 0);
+    all_join (bench);
+    end (bench, 0, ENDING_EXITED);
     for (uint32_t i = 0; i < 100; i++) {
         struct msg msg = { .kind = MSG_RESULT, .of.result = { .key = running, .ending = ENDING_EXITED, .code = i } };
         struct core_input in = { .kind = IN_MSG, .host = 0, .msg = &msg, .text = TEXT_LIT ("another") };
-        msg.session = bench.coord->state->hosts.items[0].session;
-        msg.seq = ++bench.seq;
-        step (&bench, &in);
+        msg.session = bench->coord->state->hosts.items[0].session;
+        msg.seq = ++bench->seq;
+        step (bench, &in);
     }
-    assert_int_equal (count_facts (&bench, FACT_CONFLICT_SEEN), 1);
-    bench_close (&bench);
+    assert_int_equal (count_facts (bench, FACT_CONFLICT_SEEN), 1);
 }
 
-TEST (a_result_that_comes_after_its_host_was_given_up_is_no_conflict)
+TEST_ON (bench, a_result_that_comes_after_its_host_was_given_up_is_no_conflict)
 {
-    struct bench bench;
-    bench_open (&bench, 0);
-    all_join (&bench);
+    bench_open (bench, 0);
+    all_join (bench);
     struct core_input gone = { .kind = IN_WORKER_EXITED, .host = 0, .text = TEXT_LIT ("killed") };
-    step (&bench, &gone);
-    hello (&bench, 0);
-    bench_forget (&bench);
-    end (&bench, 0, ENDING_ORPHANED);
-    assert_int_equal (bench.said[MSG_RESULT_ACK], 1);
-    assert_int_equal (count_facts (&bench, FACT_CONFLICT_SEEN), 0);
-    assert_int_equal (last_fact (&bench, FACT_ATTEMPT_ENDED)->of.attempt_ended.result.ending, ENDING_LOST);
-    bench_close (&bench);
+    step (bench, &gone);
+    hello (bench, 0);
+    bench_forget (bench);
+    end (bench, 0, ENDING_ORPHANED);
+    assert_int_equal (bench->said[MSG_RESULT_ACK], 1);
+    assert_int_equal (count_facts (bench, FACT_CONFLICT_SEEN), 0);
+    assert_int_equal (last_fact (bench, FACT_ATTEMPT_ENDED)->of.attempt_ended.result.ending, ENDING_LOST);
 }
 
 /* The longest time without a word to a host that beats as it was told and has nothing to be told. */
@@ -570,40 +551,36 @@ static void tick (struct bench *bench, uint64_t now_ms)
     step (bench, &in);
 }
 
-TEST (time_in_which_the_coordinator_stood_still_is_nobodys_silence)
+TEST_ON (bench, time_in_which_the_coordinator_stood_still_is_nobodys_silence)
 {
-    struct bench bench;
     struct holding held = { .key = running, .state = ATTEMPT_RUNNING };
     struct limits limits = { .join_ms = 60000, .suspect_ms = 2000, .lost_ms = 5000 };
-    bench_open_limited (&bench, 0, &limits);
-    all_join (&bench);
+    bench_open_limited (bench, 0, &limits);
+    all_join (bench);
     for (uint32_t host = 0; host < HOSTS; host++)
-        beat (&bench, host, &held);
-    uint64_t woken_ms = bench.now_ms + 3600000;
-    tick (&bench, woken_ms);
-    assert_int_equal (count_facts (&bench, FACT_ATTEMPT_ENDED), 0);
-    assert_int_equal (count_facts (&bench, FACT_HOST_LOST), 0);
+        beat (bench, host, &held);
+    uint64_t woken_ms = bench->now_ms + 3600000;
+    tick (bench, woken_ms);
+    assert_int_equal (count_facts (bench, FACT_ATTEMPT_ENDED), 0);
+    assert_int_equal (count_facts (bench, FACT_HOST_LOST), 0);
     for (uint32_t host = 0; host + 1 < HOSTS; host++)
-        beat (&bench, host, &held);
-    for (uint32_t i = 0; i < 100 && count_facts (&bench, FACT_HOST_LOST) == 0; i++)
-        tick (&bench, coord_deadline_ms (bench.coord)); /* woken in time, it judges as ever */
-    assert_in_range (bench.now_ms, woken_ms + 4000, woken_ms + 5000);
-    assert_int_equal (last_fact (&bench, FACT_HOST_LOST)->of.host_lost.host, HOSTS - 1);
-    bench_close (&bench);
+        beat (bench, host, &held);
+    for (uint32_t i = 0; i < 100 && count_facts (bench, FACT_HOST_LOST) == 0; i++)
+        tick (bench, coord_deadline_ms (bench->coord)); /* woken in time, it judges as ever */
+    assert_in_range (bench->now_ms, woken_ms + 4000, woken_ms + 5000);
+    assert_int_equal (last_fact (bench, FACT_HOST_LOST)->of.host_lost.host, HOSTS - 1);
 }
 
-TEST (a_resumed_coordinator_gives_workers_the_time_to_find_it)
+TEST_ON (bench, a_resumed_coordinator_gives_workers_the_time_to_find_it)
 {
-    struct bench bench;
     struct limits limits = { .join_ms = 60000, .suspect_ms = 2000, .lost_ms = 5000 };
-    bench_open_limited (&bench, 0, &limits);
-    all_join (&bench);
-    restart (&bench);
-    uint64_t restarted_ms = bench.now_ms;
-    for (uint32_t i = 0; i < 100 && count_facts (&bench, FACT_HOST_LOST) == 0; i++)
-        tick (&bench, coord_deadline_ms (bench.coord));
-    assert_in_range (bench.now_ms, restarted_ms + 7000, restarted_ms + 9000); /* a worker tries at least every 5 s */
-    bench_close (&bench);
+    bench_open_limited (bench, 0, &limits);
+    all_join (bench);
+    restart (bench);
+    uint64_t restarted_ms = bench->now_ms;
+    for (uint32_t i = 0; i < 100 && count_facts (bench, FACT_HOST_LOST) == 0; i++)
+        tick (bench, coord_deadline_ms (bench->coord));
+    assert_in_range (bench->now_ms, restarted_ms + 7000, restarted_ms + 9000); /* a worker tries at least every 5 s */
 }
 
 /* The run's clock stands still meanwhile, and nothing is late; a pass lasts as long as its hosts did, within that time. */
@@ -645,80 +622,70 @@ TEST (time_without_a_coordinator_counts_in_durations_as_far_as_hosts_used_it)
 }
 
 /* Seconds after the fact before, for it waited for who may come: the length that is told is not that of this fact. */
-TEST (the_sentence_has_the_length_of_the_run)
+TEST_ON (bench, the_sentence_has_the_length_of_the_run)
 {
-    struct bench bench;
     char span[DURATION_TEXT_BYTES];
     struct core_input keyed = { .kind = IN_WORKER_KEYED, .text = TEXT_LIT ("a key") };
-    bench_open (&bench, 0);
-    step (&bench, &keyed);
-    restart (&bench);
-    cancel (&bench, 1);
-    assert_null (last_fact (&bench, FACT_RUN_ENDED));
-    uint64_t before_ms = last_fact (&bench, FACT_CANCEL_ASKED)->at_ms;
-    for (uint32_t i = 0; i < 100 && !last_fact (&bench, FACT_RUN_ENDED); i++)
-        tick (&bench, bench.now_ms + 500);
-    const struct fact *ended = last_fact (&bench, FACT_RUN_ENDED);
+    bench_open (bench, 0);
+    step (bench, &keyed);
+    restart (bench);
+    cancel (bench, 1);
+    assert_null (last_fact (bench, FACT_RUN_ENDED));
+    uint64_t before_ms = last_fact (bench, FACT_CANCEL_ASKED)->at_ms;
+    for (uint32_t i = 0; i < 100 && !last_fact (bench, FACT_RUN_ENDED); i++)
+        tick (bench, bench->now_ms + 500);
+    const struct fact *ended = last_fact (bench, FACT_RUN_ENDED);
     assert_non_null (ended);
     assert_true (ended->at_ms >= before_ms + 2000);
     duration_print (ended->at_ms, span);
     assert_has (ended->of.run_ended.sentence, span);
-    bench_close (&bench);
 }
 
 /* Silent for long enough to be suspected, and then there again: it is recorded, and not without end. */
-TEST (a_silence_that_is_survived_is_recorded)
+TEST_ON (bench, a_silence_that_is_survived_is_recorded)
 {
-    struct bench bench;
     struct limits limits = { .join_ms = 600000, .suspect_ms = 2000, .lost_ms = 9000 };
-    bench_open_limited (&bench, 0, &limits);
-    hello (&bench, 0);
-    hello (&bench, 1); /* not the third: nothing runs */
+    bench_open_limited (bench, 0, &limits);
+    hello (bench, 0);
+    hello (bench, 1); /* not the third: nothing runs */
     for (uint32_t i = 0; i < 100; i++) {
         for (uint32_t k = 0; k < 6; k++) {
-            bench.now_ms += 500;
-            beat (&bench, 1, NULL);
-            tick (&bench, bench.now_ms + 1);
+            bench->now_ms += 500;
+            beat (bench, 1, NULL);
+            tick (bench, bench->now_ms + 1);
         }
-        beat (&bench, 0, NULL);
+        beat (bench, 0, NULL);
         if (i == 0) {
-            const struct fact *back = last_fact (&bench, FACT_HOST_RETURNED);
+            const struct fact *back = last_fact (bench, FACT_HOST_RETURNED);
             assert_non_null (back);
             assert_int_equal (back->of.host_suspected.host, 0);
             assert_in_range (back->of.host_suspected.silent_ms, 3000, 3100);
         }
     }
-    assert_int_equal (count_facts (&bench, FACT_HOST_RETURNED), 64);
-    assert_null (last_fact (&bench, FACT_HOST_LOST));
-    bench_close (&bench);
+    assert_int_equal (count_facts (bench, FACT_HOST_RETURNED), 64);
+    assert_null (last_fact (bench, FACT_HOST_LOST));
 }
 
-TEST (the_sentence_counts_time_without_a_coordinator)
+TEST_ON (bench, the_sentence_counts_time_without_a_coordinator)
 {
-    struct bench bench;
-    bench_open (&bench, 0);
-    bench.facts[bench.facts_n - 1].wall_ms = 5000;
-    restart_at (&bench, 5000 + 600000);
-    assert_has (status_sentence_of_run (bench.coord, &t->arena), " in 10 min");
-    bench_close (&bench);
+    bench_open (bench, 0);
+    bench->facts[bench->facts_n - 1].wall_ms = 5000;
+    restart_at (bench, 5000 + 600000);
+    assert_has (status_sentence_of_run (bench->coord, &t->arena), " in 10 min");
 }
 
-TEST_IN (an_unknown_rung_in_a_journal_is_not_followed, NULL, NULL)
+TEST_ON (bench, an_unknown_rung_in_a_journal_is_not_followed)
 {
-    struct bench bench;
-    struct arena arena = { 0 };
     struct state before;
-    bench_open (&bench, 0);
-    struct fact bad = { .kind = FACT_PASS_ENDED, .index = bench.facts_n + 1 };
+    bench_open (bench, 0);
+    struct fact bad = { .kind = FACT_PASS_ENDED, .index = bench->facts_n + 1 };
     uint32_t host = 4000;
     bad.of.pass_ended.key.rung = 63;
-    coord_apply (bench.coord, &bad);
-    record_copy (&state_record, &before, bench.coord->state, &arena);
-    bad = (struct fact){ .kind = FACT_PASS_BEGAN, .index = bench.facts_n + 1, .of.pass_began = { .key = running } };
+    coord_apply (bench->coord, &bad);
+    record_copy (&state_record, &before, bench->coord->state, &t->arena);
+    bad = (struct fact){ .kind = FACT_PASS_BEGAN, .index = bench->facts_n + 1, .of.pass_began = { .key = running } };
     bad.of.pass_began.hosts.items = &host;
     bad.of.pass_began.hosts.n = 1;
-    coord_apply (bench.coord, &bad);
-    assert_true (record_equal (&state_record, &before, bench.coord->state));
-    arena_release (&arena);
-    bench_close (&bench);
+    coord_apply (bench->coord, &bad);
+    assert_true (record_equal (&state_record, &before, bench->coord->state));
 }

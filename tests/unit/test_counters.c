@@ -1,8 +1,5 @@
 /* links: attempt */
 /* What is read of what a command left: files of one or several processes, its output, and things that are no files. */
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/io/atomic_file.h"
 #include "test.h"
@@ -56,28 +53,25 @@ static bool is_noted (const struct bench *bench, const char *words)
     return false;
 }
 
-static int tear_down (void **state)
+static void bench_close (struct bench *bench)
 {
-    struct bench *bench = *state;
     int rc = folder_remove (bench->scratch, NULL);
     arena_release (&bench->arena);
-    mem_free (bench);
-    return rc;
+    assert_int_equal (rc, 0);
 }
 
-static int set_up (void **state)
+static void bench_open (struct bench *bench)
 {
-    struct bench *bench = mem_alloc (sizeof *bench);
     snprintf (bench->scratch, sizeof bench->scratch, "/tmp/sliceup-parse-XXXXXX");
-    *state = bench;
     bench->run.rung = (struct rung){ .kind = PROGRAM_COMMAND, .parse = TEXT_LIT ("torch_xla-metrics") };
     bench->result.ending = ENDING_EXITED;
-    return mkdtemp (bench->scratch) ? 0 : -1;
+    assert_true (mkdtemp (bench->scratch));
 }
 
-TEST_IN (the_last_block_of_the_file_is_told, set_up, tear_down)
+TEST_FIXTURE (struct bench, bench_open, bench_close)
+
+TEST_ON (bench, the_last_block_of_the_file_is_told)
 {
-    struct bench *bench = *state;
     put (bench, "xla-metrics", BLOCK ("0", "1", "1", "1") BLOCK ("1", "2", "3", "4"));
     put (bench, "log", "Counter: MarkStep\n  Value: 77\n");
     parse (bench);
@@ -90,9 +84,8 @@ TEST_IN (the_last_block_of_the_file_is_told, set_up, tear_down)
 }
 
 /* A loader marks a step before anything was computed. */
-TEST_IN (the_first_step_is_the_one_that_compiles, set_up, tear_down)
+TEST_ON (bench, the_first_step_is_the_one_that_compiles)
 {
-    struct bench *bench = *state;
     put (bench, "xla-metrics",
          "[MetricsData; step=0]\nCounter: MarkStep\n  Value: 1\n\n" BLOCK ("1", "2", "1", "1")
              BLOCK ("2", "3", "1", "2"));
@@ -101,9 +94,8 @@ TEST_IN (the_first_step_is_the_one_that_compiles, set_up, tear_down)
 }
 
 /* Absence is no evidence: the file begins later, or the program has cleared what it counted before. */
-TEST_IN (without_the_first_step_nothing_is_known_of_later_ones, set_up, tear_down)
+TEST_ON (bench, without_the_first_step_nothing_is_known_of_later_ones)
 {
-    struct bench *bench = *state;
     uint64_t value;
     put (bench, "xla-metrics", BLOCK ("3", "4", "1", "1") BLOCK ("4", "5", "1", "1"));
     parse (bench);
@@ -131,9 +123,8 @@ TEST_IN (without_the_first_step_nothing_is_known_of_later_ones, set_up, tear_dow
     assert_int_equal (bench->result.counters.n, 0);
 }
 
-TEST_IN (processes_of_one_host_are_added_up, set_up, tear_down)
+TEST_ON (bench, processes_of_one_host_are_added_up)
 {
-    struct bench *bench = *state;
     put (bench, "xla-metrics.0", BLOCK ("0", "1", "1", "0"));
     put (bench, "xla-metrics.3", BLOCK ("0", "1", "2", "5"));
     put (bench, "xla-metrics.x", BLOCK ("0", "1", "9", "9"));
@@ -142,9 +133,8 @@ TEST_IN (processes_of_one_host_are_added_up, set_up, tear_down)
     assert_int_equal (counter (bench, "cache_misses"), 5);
 }
 
-TEST_IN (without_a_file_the_output_is_read, set_up, tear_down)
+TEST_ON (bench, without_a_file_the_output_is_read)
 {
-    struct bench *bench = *state;
     put (bench, "log", "starting\nCounter: MarkStep\n  Value: 5\n");
     parse (bench);
     assert_int_equal (counter (bench, "MarkStep"), 5);
@@ -156,11 +146,10 @@ TEST_IN (without_a_file_the_output_is_read, set_up, tear_down)
     assert_true (is_noted (bench, "truncated"));
 }
 
-TEST_IN (of_a_log_that_was_cut_the_whole_end_is_read, set_up, tear_down)
+TEST_ON (bench, of_a_log_that_was_cut_the_whole_end_is_read)
 {
     static const char before[] = "Counter: MarkStep\n  Value: 50\n"
                                  "[sliceup] 90 bytes are cut here: from byte 30, line 3, to byte 120, line 9\n";
-    struct bench *bench = *state;
     bench->result.dropped_bytes = 90;
     bench->log_from = sizeof before - 1;
     put (bench, "log", text_format (&bench->arena, "%sCounter: aten::add\n  Value: 3\nstep\n", before).ptr);
@@ -172,9 +161,8 @@ TEST_IN (of_a_log_that_was_cut_the_whole_end_is_read, set_up, tear_down)
     assert_false (is_noted (bench, "truncated") || is_noted (bench, "has cleared"));
 }
 
-TEST_IN (a_block_that_breaks_off_is_noted, set_up, tear_down)
+TEST_ON (bench, a_block_that_breaks_off_is_noted)
 {
-    struct bench *bench = *state;
     put (bench, "xla-metrics", BLOCK ("0", "1", "1", "1") "[MetricsData; step=1]\nCounter: MarkStep\n  Val");
     parse (bench);
     assert_int_equal (counter (bench, "steps"), UINT64_MAX); /* of the steps that follow nothing is known */
@@ -182,9 +170,8 @@ TEST_IN (a_block_that_breaks_off_is_noted, set_up, tear_down)
     assert_true (is_noted (bench, "the report before it"));
 }
 
-TEST_IN (of_a_large_file_the_end_is_read, set_up, tear_down)
+TEST_ON (bench, of_a_large_file_the_end_is_read)
 {
-    struct bench *bench = *state;
     enum { LINES = 100 * 1000 };
     FILE *file = fopen (path_in (bench, "xla-metrics").ptr, "we");
     assert_non_null (file);
@@ -197,9 +184,8 @@ TEST_IN (of_a_large_file_the_end_is_read, set_up, tear_down)
     assert_int_equal (counter (bench, "name1"), UINT64_MAX);
 }
 
-TEST_IN (nothing_but_a_regular_file_is_read, set_up, tear_down)
+TEST_ON (bench, nothing_but_a_regular_file_is_read)
 {
-    struct bench *bench = *state;
     put (bench, "real", BLOCK ("0", "1", "1", "1"));
     assert_int_equal (symlink ("real", path_in (bench, "xla-metrics").ptr), 0);
     assert_int_equal (mkfifo (path_in (bench, "xla-metrics.0").ptr, 0600), 0);
@@ -210,16 +196,13 @@ TEST_IN (nothing_but_a_regular_file_is_read, set_up, tear_down)
     assert_true (is_noted (bench, "no complete metrics report of torch_xla was found, so there are no counters"));
 }
 
-TEST_IN (more_names_than_a_result_holds_are_noted, set_up, tear_down)
+TEST_ON (bench, more_names_than_a_result_holds_are_noted)
 {
-    struct bench *bench = *state;
-    struct buf text;
-    buf_init (&text, 1 << 20);
+    struct buf *text = test_buf (t);
     for (int i = 0; i < 100; i++)
-        buf_printf (&text, "Counter: name%d\n  Value: 1\n", i);
-    buf_puts (&text, "Counter: zzz\n  Value: 1\n");
-    put (bench, "log", buf_c (&text));
-    buf_release (&text);
+        buf_printf (text, "Counter: name%d\n  Value: 1\n", i);
+    buf_puts (text, "Counter: zzz\n  Value: 1\n");
+    put (bench, "log", buf_c (text));
     parse (bench);
     assert_int_equal (bench->result.counters.n, RESULT_COUNTERS_MAX);
     assert_true (is_noted (bench, "37 names of the metrics report were left out"));
@@ -232,9 +215,8 @@ TEST_IN (more_names_than_a_result_holds_are_noted, set_up, tear_down)
     buf_release (&why);
 }
 
-TEST_IN (other_rungs_are_left_alone, set_up, tear_down)
+TEST_ON (bench, other_rungs_are_left_alone)
 {
-    struct bench *bench = *state;
     struct environ_list list;
     put (bench, "xla-metrics", BLOCK ("0", "1", "1", "1"));
     environ_begin (&list, &bench->arena);

@@ -1,13 +1,8 @@
 /* alone: courier */
-#include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "coordinator/courier/bootstrap_protocol.h"
 #include "test.h"
-#include <fcntl.h>
 #include <spawn.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define NONCE "00112233445566778899aabbccddeeff"
 #define SAID "sliceup-bootstrap " NONCE " "
@@ -59,9 +54,8 @@ static void run_shell (const struct scene *scene, size_t shell)
     assert_int_equal (waitpid (pid, &status, 0), pid);
 }
 
-static int setup (void **state)
+static void scene_open (struct scene *scene)
 {
-    struct scene *scene = mem_alloc (sizeof *scene);
     struct err err;
     snprintf (scene->folder, sizeof scene->folder, "/tmp/sliceup-bootstrap-XXXXXX");
     assert_non_null (mkdtemp (scene->folder));
@@ -74,18 +68,15 @@ static int setup (void **state)
     snprintf (scene->worker, sizeof scene->worker, "%s/worker", scene->folder);
     assert_int_equal (atomic_file_write (scene->worker, worker, sizeof worker - 1, 0755, &err), 0);
     run_words ((const char *const[]){ "gzip", "-nc", scene->worker, NULL }, "/dev/null", scene->bundle);
-    *state = scene;
-    return 0;
 }
 
-static int teardown (void **state)
+static void scene_close (struct scene *scene)
 {
-    struct scene *scene = *state;
     assert_int_equal (folder_remove (scene->folder, NULL), 0);
     buf_release (&scene->said);
-    mem_free (scene);
-    return 0;
 }
+
+TEST_FIXTURE (struct scene, scene_open, scene_close)
 
 /* All of it is its head. */
 static const char *name_of (const struct scene *scene, char hex[DIGEST_HEX_BYTES])
@@ -122,9 +113,8 @@ static void says (const char *said, const char *words)
         fail_msg ("no \"%s\" in: %s", words, said);
 }
 
-TEST_IN (every_shell_takes_the_bundle_and_becomes_the_worker, setup, teardown)
+TEST_ON (scene, every_shell_takes_the_bundle_and_becomes_the_worker)
 {
-    struct scene *scene = *state;
     uint32_t tried = 0;
     for (size_t i = 0; i < SHELLS; i++) {
         if (access (shells[i].path, X_OK) != 0)
@@ -142,9 +132,8 @@ TEST_IN (every_shell_takes_the_bundle_and_becomes_the_worker, setup, teardown)
     assert_true (tried > 0);
 }
 
-TEST_IN (every_shell_refuses_what_is_not_right, setup, teardown)
+TEST_ON (scene, every_shell_refuses_what_is_not_right)
 {
-    struct scene *scene = *state;
     struct stat at;
     char left[160];
     for (size_t i = 0; i < SHELLS; i++) {
@@ -166,10 +155,9 @@ TEST_IN (every_shell_refuses_what_is_not_right, setup, teardown)
 }
 
 /* In its place, by whoever may write there: it is not run, and said to be changed. */
-TEST_IN (every_shell_runs_nothing_that_was_put_in_the_bundles_place, setup, teardown)
+TEST_ON (scene, every_shell_runs_nothing_that_was_put_in_the_bundles_place)
 {
     static const char evil[] = "#!/bin/sh\necho evil\n";
-    struct scene *scene = *state;
     char hex[DIGEST_HEX_BYTES], place[256];
     snprintf (place, sizeof place, "%s/bundles/%s", scene->directory, name_of (scene, hex));
     for (size_t i = 0; i < SHELLS; i++) {

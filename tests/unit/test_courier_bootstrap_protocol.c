@@ -1,5 +1,4 @@
 /* links: courier */
-#include "common/base/rng.h"
 #include "coordinator/courier/bootstrap_protocol.h"
 #include "test.h"
 

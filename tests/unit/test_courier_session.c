@@ -3,9 +3,7 @@
 #include "coordinator/courier/bootstrap_protocol.h"
 #include "coordinator/courier/bootstrap_session.h"
 #include "test.h"
-#include <fcntl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #define NONCE "00112233445566778899aabbccddeeff"
 

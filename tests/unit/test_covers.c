@@ -29,6 +29,8 @@ static void is_day (struct text cover, uint32_t day)
     arena_release (&arena);
 }
 
+TEST_FIXTURE (struct bench, TEST_NOTHING, bench_close)
+
 TEST (what_no_ladder_has_used_for_longest_is_let_go)
 {
     text_list base = covers_of (0, GENERATION_COVERS_MAX, &t->arena), none = { 0 };
@@ -109,43 +111,37 @@ static const struct fact_generation *build_upon (struct bench *bench, const stru
     return &published->of.generation;
 }
 
-TEST (a_generation_with_as_many_covers_as_a_record_holds_can_be_built_upon)
+TEST_ON (bench, a_generation_with_as_many_covers_as_a_record_holds_can_be_built_upon)
 {
-    struct bench bench;
     struct fact_generation base = grown (GENERATION_COVERS_MAX, GENERATION_BASE_MAX_ENTRIES, &t->arena);
-    const struct fact_generation *next = build_upon (&bench, &base);
+    const struct fact_generation *next = build_upon (bench, &base);
     assert_int_equal (next->covers.n, COVERS_KEPT);
-    assert_int_equal (bench.runs[0].cache.base, BASE);
+    assert_int_equal (bench->runs[0].cache.base, BASE);
     assert_int_equal (next->keys.n, 1);
-    restart (&bench); /* the next process builds upon the same */
-    stretched_fits (bench.facts, bench.facts_n);
-    bench_close (&bench);
+    restart (bench); /* the next process builds upon the same */
+    stretched_fits (bench->facts, bench->facts_n);
 }
 
-TEST (one_that_has_grown_too_large_is_not_built_upon)
+TEST_ON (bench, one_that_has_grown_too_large_is_not_built_upon)
 {
-    struct bench bench;
     struct fact_generation base = grown (7, GENERATION_BASE_MAX_ENTRIES + 1, &t->arena);
-    const struct fact_generation *next = build_upon (&bench, &base);
-    assert_int_equal (last_fact (&bench, FACT_WRITER_GRANTED)->of.writer_granted.base, 0);
-    assert_int_equal (bench.runs[0].cache.base, 0);
-    assert_int_equal (bench.runs[0].cache.base_sha256.len, 0);
+    const struct fact_generation *next = build_upon (bench, &base);
+    assert_int_equal (last_fact (bench, FACT_WRITER_GRANTED)->of.writer_granted.base, 0);
+    assert_int_equal (bench->runs[0].cache.base, 0);
+    assert_int_equal (bench->runs[0].cache.base_sha256.len, 0);
     assert_int_equal (next->covers.n, 1);
     assert_int_equal (next->keys.n, 0);
     assert_int_equal (next->compile_ms, 700);
-    bench_close (&bench);
 }
 
-TEST (the_catalogue_is_told_what_the_ladder_uses)
+TEST_ON (bench, the_catalogue_is_told_what_the_ladder_uses)
 {
-    struct bench bench;
     struct fact_generation base = grown (1, 1, &t->arena);
-    const struct fact_generation *next = build_upon (&bench, &base);
+    const struct fact_generation *next = build_upon (bench, &base);
     static const enum effect_kind told[] = { FX_CACHE_FIND, FX_CACHE_PUBLISH };
     for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
-        const struct effect *effect = last_effect (&bench, told[i]);
+        const struct effect *effect = last_effect (bench, told[i]);
         assert_int_equal (effect->covers.n, 1);
         assert_text (effect->covers.items[0], next->covers.items[next->covers.n - 1]);
     }
-    bench_close (&bench);
 }

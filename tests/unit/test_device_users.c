@@ -7,7 +7,6 @@
 #include "worker/facts/host_fact_list.h"
 #include <poll.h>
 #include <pthread.h>
-#include <unistd.h>
 
 /* A machine made of files: what /proc, /sys and /dev look like is all that counts. */
 struct machine {
@@ -17,9 +16,8 @@ struct machine {
     struct device_users found;
 };
 
-static int setup (void **state)
+static void machine_open (struct machine *machine)
 {
-    struct machine *machine = mem_alloc (sizeof *machine);
     snprintf (machine->folder, sizeof machine->folder, "/tmp/test_holders.XXXXXX");
     assert_non_null (mkdtemp (machine->folder));
     snprintf (machine->proc, sizeof machine->proc, "%s/proc", machine->folder);
@@ -27,18 +25,15 @@ static int setup (void **state)
     snprintf (machine->dev, sizeof machine->dev, "%s/dev", machine->folder);
     machine->roots = (struct host_fact_roots){ .proc = machine->proc, .sys = machine->sys, .dev = machine->dev };
     assert_int_equal (folder_make (machine->proc, 0700, NULL), 0);
-    *state = machine;
-    return 0;
 }
 
-static int teardown (void **state)
+static void machine_close (struct machine *machine)
 {
-    struct machine *machine = *state;
     assert_int_equal (folder_remove (machine->folder, NULL), 0);
     arena_release (&machine->arena);
-    mem_free (machine);
-    return 0;
 }
+
+TEST_FIXTURE (struct machine, machine_open, machine_close)
 
 static void put (struct machine *machine, const char *path, const char *bytes, size_t len)
 {
@@ -72,9 +67,8 @@ static const struct device_users *find (struct machine *machine, enum device_use
     "python3\0train.py\0--steps\0"                                                                                     \
     "3\0"
 
-TEST_IN (a_holder_is_named_with_all_that_finds_it, setup, teardown)
+TEST_ON (machine, a_holder_is_named_with_all_that_finds_it)
 {
-    struct machine *machine = *state;
     static const char stat[] = "4711 (py) th) S 1 4711 4711 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12300 99 1";
     put (machine, "/proc/4711/cmdline", CMDLINE, sizeof CMDLINE - 1);
     put (machine, "/proc/4711/stat", stat, sizeof stat - 1);
@@ -89,9 +83,8 @@ TEST_IN (a_holder_is_named_with_all_that_finds_it, setup, teardown)
     assert_true (text_starts (found->items[0].device, machine->dev));
 }
 
-TEST_IN (a_command_line_cannot_drive_a_terminal_or_be_long, setup, teardown)
+TEST_ON (machine, a_command_line_cannot_drive_a_terminal_or_be_long)
 {
-    struct machine *machine = *state;
     char line[3000];
     memset (line, 'a', sizeof line);
     memcpy (line, "\033[2J\xff\n", 6);
@@ -104,18 +97,16 @@ TEST_IN (a_command_line_cannot_drive_a_terminal_or_be_long, setup, teardown)
     assert_null (memchr (found->items[0].command.ptr, '\n', found->items[0].command.len));
 }
 
-TEST_IN (without_a_command_line_its_name_counts, setup, teardown)
+TEST_ON (machine, without_a_command_line_its_name_counts)
 {
-    struct machine *machine = *state;
     put (machine, "/proc/7/cmdline", "", 0);
     put (machine, "/proc/7/comm", "ghost\n", 6);
     open_device (machine, 7, "accel0");
     assert_text (find (machine, DEVICE_USERS_OF_EXCLUSIVE)->items[0].command, "ghost");
 }
 
-TEST_IN (what_many_may_have_open_is_not_exclusive, setup, teardown)
+TEST_ON (machine, what_many_may_have_open_is_not_exclusive)
 {
-    struct machine *machine = *state;
     open_device (machine, 1, "nvidia0"); /* its daemon has it open all the time */
     open_device (machine, 2, "vfio/vfio");
     open_device (machine, 3, "nvidiactl");
@@ -124,9 +115,8 @@ TEST_IN (what_many_may_have_open_is_not_exclusive, setup, teardown)
     assert_int_equal (find (machine, DEVICE_USERS_OF_ANY)->n, 2);
 }
 
-TEST_IN (a_group_of_another_device_is_nobodys_concern, setup, teardown)
+TEST_ON (machine, a_group_of_another_device_is_nobodys_concern)
 {
-    struct machine *machine = *state;
     put (machine, "/sys/kernel/iommu_groups/3/devices/0000:00:04.0/vendor", "0x15b3\n", 7);
     put (machine, "/sys/kernel/iommu_groups/4/devices/0000:00:05.0/vendor", "0x1ae0\n", 7);
     open_device (machine, 30, "vfio/3");
@@ -141,17 +131,15 @@ TEST_IN (a_group_of_another_device_is_nobodys_concern, setup, teardown)
     assert_int_equal (found->items[1].pid, 50);
 }
 
-TEST_IN (the_container_of_vfio_does_not_hide_its_group, setup, teardown)
+TEST_ON (machine, the_container_of_vfio_does_not_hide_its_group)
 {
-    struct machine *machine = *state;
     link_fd (machine, 9, 3, text_format (&machine->arena, "%s/vfio/vfio", machine->dev).ptr);
     link_fd (machine, 9, 4, text_format (&machine->arena, "%s/vfio/0", machine->dev).ptr);
     assert_int_equal (find (machine, DEVICE_USERS_OF_EXCLUSIVE)->n, 1);
 }
 
-TEST_IN (more_than_are_kept_are_counted, setup, teardown)
+TEST_ON (machine, more_than_are_kept_are_counted)
 {
-    struct machine *machine = *state;
     for (unsigned pid = 100; pid < 100 + DEVICE_USERS_MAX + 3; pid++)
         open_device (machine, pid, "accel0");
     const struct device_users *found = find (machine, DEVICE_USERS_OF_EXCLUSIVE);
@@ -161,9 +149,8 @@ TEST_IN (more_than_are_kept_are_counted, setup, teardown)
         assert_true (found->items[i - 1].pid < found->items[i].pid);
 }
 
-TEST_IN (who_may_not_be_looked_into_is_told, setup, teardown)
+TEST_ON (machine, who_may_not_be_looked_into_is_told)
 {
-    struct machine *machine = *state;
     put (machine, "/proc/1/comm", "init\n", 5);
     assert_false (find (machine, DEVICE_USERS_OF_ANY)->blind); /* it has just ended */
     put (machine, "/proc/1/fd", "no folder", 9);
@@ -171,9 +158,8 @@ TEST_IN (who_may_not_be_looked_into_is_told, setup, teardown)
     assert_int_equal (machine->found.n, 0);
 }
 
-TEST_IN (without_time_it_says_so, setup, teardown)
+TEST_ON (machine, without_time_it_says_so)
 {
-    struct machine *machine = *state;
     open_device (machine, 7, "accel0");
     device_users_find (&machine->roots, DEVICE_USERS_OF_ANY, 0, &machine->arena, &machine->found);
     assert_true (machine->found.unfinished);
@@ -192,9 +178,8 @@ static void is_shown (struct machine *machine, const char *raw, size_t len, cons
 }
 #define IS_SHOWN(raw, shown) is_shown (machine, raw, sizeof raw - 1, shown)
 
-TEST_IN (secrets_of_a_command_line_are_not_told, setup, teardown)
+TEST_ON (machine, secrets_of_a_command_line_are_not_told)
 {
-    struct machine *machine = *state;
     IS_SHOWN ("python3\0train.py\0--token=abc\0--x=1\0", "python3 train.py --token=*** --x=1");
     IS_SHOWN ("run\0--api-key\0abc\0--token\0--also\0go", "run --api-key *** --token *** go");
     IS_SHOWN ("sh\0-c\0export A=1; MY_PASSWORD=abc x", "sh -c export A=1; MY_PASSWORD=*** x");
@@ -203,9 +188,8 @@ TEST_IN (secrets_of_a_command_line_are_not_told, setup, teardown)
     IS_SHOWN ("a  b\nc\t\033[2J", "a b c \\x1b[2J");
 }
 
-TEST_IN (a_program_has_one_name_on_all_hosts, setup, teardown)
+TEST_ON (machine, a_program_has_one_name_on_all_hosts)
 {
-    struct machine *machine = *state;
     static const char *const lines[][2] = { { "/usr/bin/python3", "python3" },
                                             { "nvidia-x: of host 3", "nvidia-x:" },
                                             { "", "" },
@@ -217,9 +201,8 @@ TEST_IN (a_program_has_one_name_on_all_hosts, setup, teardown)
 
 /* ---- waiting ---- */
 
-TEST_IN (a_free_device_is_not_waited_for, setup, teardown)
+TEST_ON (machine, a_free_device_is_not_waited_for)
 {
-    struct machine *machine = *state;
     struct text waited, why;
     uint64_t began_ms = clock_boot_ms ();
     link_fd (machine, 1, 0, "/dev/null");
@@ -234,9 +217,8 @@ static void has (struct text text, const char *what)
         fail_msg ("expected '%s' in '%.*s'", what, TEXT_ARG (text));
 }
 
-TEST_IN (past_the_bound_the_holder_is_named, setup, teardown)
+TEST_ON (machine, past_the_bound_the_holder_is_named)
 {
-    struct machine *machine = *state;
     static const char stat[] = "4711 (py) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 1 99";
     struct text waited, why;
     put (machine, "/proc/4711/cmdline", CMDLINE, sizeof CMDLINE - 1);
@@ -253,9 +235,8 @@ TEST_IN (past_the_bound_the_holder_is_named, setup, teardown)
     assert_true (why.len <= SENTENCE_MAX_BYTES && !waited.len);
 }
 
-TEST_IN (a_bound_of_nothing_looks_once, setup, teardown)
+TEST_ON (machine, a_bound_of_nothing_looks_once)
 {
-    struct machine *machine = *state;
     struct text waited, why;
     open_device (machine, 1, "accel3");
     assert_int_equal (device_wait (&machine->roots, 0, &machine->arena, &waited, &why), -1);
@@ -271,9 +252,8 @@ static void *let_go (void *owner)
     return unlink (path) == 0 ? machine : NULL;
 }
 
-TEST_IN (what_gets_free_was_waited_for, setup, teardown)
+TEST_ON (machine, what_gets_free_was_waited_for)
 {
-    struct machine *machine = *state;
     struct text waited, why;
     pthread_t thread;
     void *done;

@@ -1,10 +1,6 @@
 /* alone: base */
-#include "common/base/digest.h"
 #include "test.h"
-#include <fcntl.h>
 #include <pthread.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* FIPS 180-2, appendix B, and the digest of nothing. */
 static const struct {

@@ -1,7 +1,6 @@
 /* links: view */
 /* Drift: the minority is named, the order of hosts decides nothing, what is planted is found, absence is no evidence.
  */
-#include "common/base/rng.h"
 #include "coordinator/receipt/drift.h"
 #include "coordinator/receipt/drift_private.h"
 #include "coordinator/view/drift_view.h"
@@ -70,6 +69,8 @@ static void done (struct slice *slice)
     arena_release (&slice->arena);
 }
 
+TEST_FIXTURE (struct slice, TEST_NOTHING, done)
+
 static struct host_receipt *host (struct slice *slice, uint32_t i)
 {
     return &slice->receipt.hosts.items[i];
@@ -101,162 +102,144 @@ static struct text planted (struct slice *slice, const char *name, const char *v
     return text_format (&slice->arena, "policy %s", name);
 }
 
-TEST (a_path_of_the_host_itself_is_expected_to_differ)
+TEST_ON (slice, a_path_of_the_host_itself_is_expected_to_differ)
 {
-    struct slice slice;
-    make (&slice, 4);
+    make (slice, 4);
     const struct drift_query all = { .all = true };
-    planted (&slice, "XLA_FLAGS", "--a=1 --xla_dump_to=/dump/h%u/rank-%u");
-    assert_string_equal (first_line (&slice, &all), "no drift: 4 hosts, 18 facts compared");
-    assert_int_equal (slice.drift.expected, 2);
+    planted (slice, "XLA_FLAGS", "--a=1 --xla_dump_to=/dump/h%u/rank-%u");
+    assert_string_equal (first_line (slice, &all), "no drift: 4 hosts, 18 facts compared");
+    assert_int_equal (slice->drift.expected, 2);
     static const char *const names[] = { "alpha", "beta", "gamma", "delta" };
     for (uint32_t i = 0; i < 4; i++) {
-        host (&slice, i)->host = text_of (names[i]);
-        host (&slice, i)->policy.observed.items[0].value = text_format (&slice.arena, "--a=/dump/%s.log", names[i]);
+        host (slice, i)->host = text_of (names[i]);
+        host (slice, i)->policy.observed.items[0].value = text_format (&slice->arena, "--a=/dump/%s.log", names[i]);
     }
-    first_line (&slice, &all);
-    assert_int_equal (slice.drift.findings, 0);
-    planted (&slice, "XLA_FLAGS", "--xla_dump_to=/dump/host%u --b=1 --c=%u"); /* a number is no path */
-    first_line (&slice, &all);
-    assert_int_equal (slice.drift.findings, 1);
-    host (&slice, 2)->policy.observed.items[0].value = TEXT_LIT ("--xla_dump_to=/other/h2");
-    planted (&slice, "LOGS", "/dump/h%u.log");
-    host (&slice, 2)->policy.observed.items[0].value = TEXT_LIT ("/other/h2.log");
-    first_line (&slice, &all);
-    assert_int_equal (slice.drift.findings, 1);
-    host (&slice, 2)->policy.observed.items[0].value = TEXT_LIT ("/dump/h3.log"); /* another host's */
-    first_line (&slice, &all);
-    assert_int_equal (slice.drift.findings, 1);
-    done (&slice);
+    first_line (slice, &all);
+    assert_int_equal (slice->drift.findings, 0);
+    planted (slice, "XLA_FLAGS", "--xla_dump_to=/dump/host%u --b=1 --c=%u"); /* a number is no path */
+    first_line (slice, &all);
+    assert_int_equal (slice->drift.findings, 1);
+    host (slice, 2)->policy.observed.items[0].value = TEXT_LIT ("--xla_dump_to=/other/h2");
+    planted (slice, "LOGS", "/dump/h%u.log");
+    host (slice, 2)->policy.observed.items[0].value = TEXT_LIT ("/other/h2.log");
+    first_line (slice, &all);
+    assert_int_equal (slice->drift.findings, 1);
+    host (slice, 2)->policy.observed.items[0].value = TEXT_LIT ("/dump/h3.log"); /* another host's */
+    first_line (slice, &all);
+    assert_int_equal (slice->drift.findings, 1);
 }
 
-TEST (of_two_equal_groups_neither_is_the_reference)
+TEST_ON (slice, of_two_equal_groups_neither_is_the_reference)
 {
-    struct slice slice;
-    make (&slice, 4);
+    make (slice, 4);
     for (uint32_t i = 2; i < 4; i++)
-        host (&slice, i)->bundle.items[0].value = TEXT_LIT ("0.10.1");
-    assert_string_equal (first_line (&slice, &plain), "h[2-3]: bundle jaxlib is 0.10.1, 2 others have 0.10.2");
-    assert_string_equal (enum_name_of (&drift_severity_names, slice.drift.items[0].severity), "breaks");
-    assert_false (slice.drift.items[0].groups[0].reference || slice.drift.items[0].groups[1].reference);
-    host (&slice, 2)->bundle.items[0].value = TEXT_LIT ("0.10.2");
-    first_line (&slice, &plain);
-    assert_true (slice.drift.items[0].groups[0].reference);
-    done (&slice);
+        host (slice, i)->bundle.items[0].value = TEXT_LIT ("0.10.1");
+    assert_string_equal (first_line (slice, &plain), "h[2-3]: bundle jaxlib is 0.10.1, 2 others have 0.10.2");
+    assert_string_equal (enum_name_of (&drift_severity_names, slice->drift.items[0].severity), "breaks");
+    assert_false (slice->drift.items[0].groups[0].reference || slice->drift.items[0].groups[1].reference);
+    host (slice, 2)->bundle.items[0].value = TEXT_LIT ("0.10.2");
+    first_line (slice, &plain);
+    assert_true (slice->drift.items[0].groups[0].reference);
 }
 
-TEST (without_facts_it_is_not_known)
+TEST_ON (slice, without_facts_it_is_not_known)
 {
-    struct slice slice;
-    make (&slice, 2);
+    make (slice, 2);
     for (uint32_t i = 0; i < 2; i++)
-        host (&slice, i)->facts.n = 0;
-    assert_true (strstr (first_line (&slice, &plain), "not known: no host reported facts"));
-    assert_true (drift_is_incomplete (&slice.drift));
+        host (slice, i)->facts.n = 0;
+    assert_true (strstr (first_line (slice, &plain), "not known: no host reported facts"));
+    assert_true (drift_is_incomplete (&slice->drift));
     const struct drift_query dense = { .rung = TEXT_LIT ("dense") };
-    first_line (&slice, &dense);
-    assert_false (drift_is_incomplete (&slice.drift));
-    done (&slice);
+    first_line (slice, &dense);
+    assert_false (drift_is_incomplete (&slice->drift));
 }
 
-TEST (two_hosts_with_one_place_are_found_in_files)
+TEST_ON (slice, two_hosts_with_one_place_are_found_in_files)
 {
-    struct slice slice;
-    make (&slice, 3);
-    host (&slice, 2)->rank = 1;
-    assert_string_equal (first_line (&slice, &plain), "h[1-2]: they have the same rank: 1");
-    host (&slice, 2)->run = TEXT_LIT ("zzz"); /* each run has its own */
-    assert_true (strstr (first_line (&slice, &plain), "no drift"));
-    host (&slice, 2)->run = TEXT_LIT ("run");
-    host (&slice, 2)->rank = 2;
+    make (slice, 3);
+    host (slice, 2)->rank = 1;
+    assert_string_equal (first_line (slice, &plain), "h[1-2]: they have the same rank: 1");
+    host (slice, 2)->run = TEXT_LIT ("zzz"); /* each run has its own */
+    assert_true (strstr (first_line (slice, &plain), "no drift"));
+    host (slice, 2)->run = TEXT_LIT ("run");
+    host (slice, 2)->rank = 2;
     for (uint32_t i = 0; i < 3; i++)
-        host (&slice, i)->facts.items[2] = (struct var){ TEXT_LIT ("tpu.worker_id"),
-                                                         i ? TEXT_LIT ("7") : TEXT_LIT ("0") };
-    assert_string_equal (first_line (&slice, &plain), "h[1-2]: they have the same TPU worker number: 7");
-    host (&slice, 2)->host = host (&slice, 1)->host; /* two receipts of one host are a conflict */
-    host (&slice, 2)->facts.items[0].value = host (&slice, 1)->host;
-    first_line (&slice, &plain);
-    assert_int_not_equal (slice.drift.items[0].verdict, DRIFT_IMPOSSIBLE);
-    done (&slice);
+        host (slice, i)->facts.items[2] = (struct var){ TEXT_LIT ("tpu.worker_id"),
+                                                        i ? TEXT_LIT ("7") : TEXT_LIT ("0") };
+    assert_string_equal (first_line (slice, &plain), "h[1-2]: they have the same TPU worker number: 7");
+    host (slice, 2)->host = host (slice, 1)->host; /* two receipts of one host are a conflict */
+    host (slice, 2)->facts.items[0].value = host (slice, 1)->host;
+    first_line (slice, &plain);
+    assert_int_not_equal (slice->drift.items[0].verdict, DRIFT_IMPOSSIBLE);
 }
 
-TEST (the_larger_difference_comes_first)
+TEST_ON (slice, the_larger_difference_comes_first)
 {
-    struct slice slice;
-    make (&slice, 6);
+    make (slice, 6);
     for (uint32_t i = 0; i < 6; i++) {
-        struct host_receipt *at = host (&slice, i);
+        struct host_receipt *at = host (slice, i);
         at->rungs.items[0].memory.peak_bytes = i == 4 ? 40ull << 30 : 1ull << 30;
     }
-    host (&slice, 1)->rungs.items[0].phases.items[1].value = 30000;
-    host (&slice, 1)->rungs.items[0].duration_ms = 30900;
-    first_line (&slice, &plain);
-    assert_true (slice.drift.findings == 2 && text_starts (slice.drift.items[0].fact, "memory dense"));
-    host (&slice, 1)->rungs.items[0].phases.items[1].value = 3000000;
-    host (&slice, 1)->rungs.items[0].duration_ms = 3000900;
-    first_line (&slice, &plain);
-    assert_true (slice.drift.findings == 2 && text_starts (slice.drift.items[0].fact, "duration dense"));
-    done (&slice);
+    host (slice, 1)->rungs.items[0].phases.items[1].value = 30000;
+    host (slice, 1)->rungs.items[0].duration_ms = 30900;
+    first_line (slice, &plain);
+    assert_true (slice->drift.findings == 2 && text_starts (slice->drift.items[0].fact, "memory dense"));
+    host (slice, 1)->rungs.items[0].phases.items[1].value = 3000000;
+    host (slice, 1)->rungs.items[0].duration_ms = 3000900;
+    first_line (slice, &plain);
+    assert_true (slice->drift.findings == 2 && text_starts (slice->drift.items[0].fact, "duration dense"));
 }
 
-TEST (equal_hosts_have_no_drift)
+TEST_ON (slice, equal_hosts_have_no_drift)
 {
-    struct slice slice;
-    make (&slice, 8);
-    assert_string_equal (first_line (&slice, &plain), "no drift: 8 hosts, 18 facts compared");
-    assert_int_equal (slice.drift.n, 0);
-    assert_int_equal (slice.drift.expected, 1);
-    assert_int_equal (slice.drift.reference_n, 8);
-    assert_false (drift_is_incomplete (&slice.drift));
-    done (&slice);
+    make (slice, 8);
+    assert_string_equal (first_line (slice, &plain), "no drift: 8 hosts, 18 facts compared");
+    assert_int_equal (slice->drift.n, 0);
+    assert_int_equal (slice->drift.expected, 1);
+    assert_int_equal (slice->drift.reference_n, 8);
+    assert_false (drift_is_incomplete (&slice->drift));
 }
 
-TEST (the_minority_is_named_in_the_first_line)
+TEST_ON (slice, the_minority_is_named_in_the_first_line)
 {
-    struct slice slice;
-    make (&slice, 8);
-    host (&slice, 3)->bundle.items[0].value = TEXT_LIT ("0.10.1");
-    assert_string_equal (first_line (&slice, &plain), "h3: bundle jaxlib is 0.10.1, 7 others have 0.10.2");
-    assert_int_equal (slice.drift.findings, 1);
-    assert_int_equal (slice.drift.reference_n, 7);
-    done (&slice);
+    make (slice, 8);
+    host (slice, 3)->bundle.items[0].value = TEXT_LIT ("0.10.1");
+    assert_string_equal (first_line (slice, &plain), "h3: bundle jaxlib is 0.10.1, 7 others have 0.10.2");
+    assert_int_equal (slice->drift.findings, 1);
+    assert_int_equal (slice->drift.reference_n, 7);
 }
 
-TEST (what_a_host_says_twice_it_says_once)
+TEST_ON (slice, what_a_host_says_twice_it_says_once)
 {
-    struct slice slice;
-    make (&slice, 4);
-    struct host_receipt *at = host (&slice, 1);
+    make (slice, 4);
+    struct host_receipt *at = host (slice, 1);
     at->facts.items[4] = at->facts.items[3];
     for (uint32_t i = 0; i < 4; i++)
-        host (&slice, i)->facts.n = i == 1 ? 5 : 4;
-    host (&slice, 3)->facts.items[3].value = TEXT_LIT ("other");
-    assert_string_equal (first_line (&slice, &plain), "h3: fact f3 is other, 3 others have v3");
-    assert_int_equal (slice.drift.findings, 1);
-    done (&slice);
+        host (slice, i)->facts.n = i == 1 ? 5 : 4;
+    host (slice, 3)->facts.items[3].value = TEXT_LIT ("other");
+    assert_string_equal (first_line (slice, &plain), "h3: fact f3 is other, 3 others have v3");
+    assert_int_equal (slice->drift.findings, 1);
 }
 
 /* More facts that some hosts lack than there is room to show: the one whose values differ as well comes first. */
-TEST (what_there_is_no_room_for_is_counted)
+TEST_ON (slice, what_there_is_no_room_for_is_counted)
 {
     enum { MANY = 4096 + 1 };
-    struct slice slice;
-    make (&slice, 4);
+    make (slice, 4);
     for (uint32_t i = 0; i < 3; i++) {
-        struct host_receipt *at = host (&slice, i);
-        struct var *facts = arena_array (&slice.arena, FACTS + MANY, sizeof *facts);
+        struct host_receipt *at = host (slice, i);
+        struct var *facts = arena_array (&slice->arena, FACTS + MANY, sizeof *facts);
         memcpy (facts, at->facts.items, FACTS * sizeof *facts);
         for (uint32_t f = 0; f < MANY; f++)
-            facts[FACTS + f] = (struct var){ text_format (&slice.arena, "x%u", f), TEXT_LIT ("1") };
+            facts[FACTS + f] = (struct var){ text_format (&slice->arena, "x%u", f), TEXT_LIT ("1") };
         facts[FACTS + MANY - 1].value = i ? TEXT_LIT ("2") : TEXT_LIT ("3");
         at->facts.items = facts;
         at->facts.n = FACTS + MANY;
     }
-    first_line (&slice, &plain);
-    assert_text (slice.drift.items[0].fact, "fact x4096");
-    assert_int_equal (slice.drift.findings, 1024);
-    assert_int_equal (slice.drift.left_out, MANY - 1024);
-    done (&slice);
+    first_line (slice, &plain);
+    assert_text (slice->drift.items[0].fact, "fact x4096");
+    assert_int_equal (slice->drift.findings, 1024);
+    assert_int_equal (slice->drift.left_out, MANY - 1024);
 }
 
 /* At dense all hosts see their own devices, at sum those of the slice. */
@@ -308,25 +291,23 @@ TEST (who_ended_early_ran_on_no_other_backend)
 }
 
 /* What only programs of the slice get is nothing that a host lacks which ran none; what is not as launched is. */
-TEST (who_ran_no_program_of_the_slice_lacks_none_of_its_variables)
+TEST_ON (slice, who_ran_no_program_of_the_slice_lacks_none_of_its_variables)
 {
-    struct slice slice;
-    make (&slice, 4);
+    make (slice, 4);
     struct var set = { TEXT_LIT ("LEVEL"), TEXT_LIT ("1") },
-               both[] = { host (&slice, 1)->policy.observed.items[0], set };
+               both[] = { host (slice, 1)->policy.observed.items[0], set };
     for (uint32_t i = 0; i < 4; i++) {
-        struct policy_receipt *policy = &host (&slice, i)->policy;
-        policy->slice_scope.items = list (&slice.arena, &set, 1);
+        struct policy_receipt *policy = &host (slice, i)->policy;
+        policy->slice_scope.items = list (&slice->arena, &set, 1);
         policy->slice_scope.n = 1;
         if (i > 0) {
-            policy->observed.items = list (&slice.arena, both, 2);
+            policy->observed.items = list (&slice->arena, both, 2);
             policy->observed.n = 2;
         }
     }
-    assert_has (first_line (&slice, &plain), "no drift: 4 hosts");
-    host (&slice, 2)->policy.observed.items[1].value = TEXT_LIT ("2");
-    assert_string_equal (first_line (&slice, &plain), "h2: policy LEVEL is 2, 3 others have none");
-    done (&slice);
+    assert_has (first_line (slice, &plain), "no drift: 4 hosts");
+    host (slice, 2)->policy.observed.items[1].value = TEXT_LIT ("2");
+    assert_string_equal (first_line (slice, &plain), "h2: policy LEVEL is 2, 3 others have none");
 }
 
 /* Nobody knows whether it differs; that it was not heard is a fact of its own. */
@@ -349,114 +330,97 @@ TEST (what_a_host_did_not_hear_is_no_difference)
 }
 
 /* The odd host is the one by which the table begins. */
-TEST (the_first_host_may_be_the_odd_one)
+TEST_ON (slice, the_first_host_may_be_the_odd_one)
 {
-    struct slice slice;
-    make (&slice, 8);
-    host (&slice, 0)->bundle.items[0].value = TEXT_LIT ("0.10.1");
-    assert_string_equal (first_line (&slice, &plain), "h0: bundle jaxlib is 0.10.1, 7 others have 0.10.2");
-    assert_false (slice.drift.tie);
-    done (&slice);
+    make (slice, 8);
+    host (slice, 0)->bundle.items[0].value = TEXT_LIT ("0.10.1");
+    assert_string_equal (first_line (slice, &plain), "h0: bundle jaxlib is 0.10.1, 7 others have 0.10.2");
+    assert_false (slice->drift.tie);
 }
 
-TEST (flags_are_sets_of_words)
+TEST_ON (slice, flags_are_sets_of_words)
 {
-    struct slice slice;
-    make (&slice, 4);
-    host (&slice, 1)->policy.observed.items[0].value = TEXT_LIT ("--b=2  --a=1");
-    assert_string_equal (first_line (&slice, &plain), "no drift: 4 hosts, 18 facts compared");
-    host (&slice, 2)->policy.observed.items[0].value = TEXT_LIT ("--b=3 --a=1");
-    assert_string_equal (first_line (&slice, &plain),
-                         "h2: policy XLA_FLAGS lacks --b=2 and has --b=3, unlike 3 others");
-    done (&slice);
+    make (slice, 4);
+    host (slice, 1)->policy.observed.items[0].value = TEXT_LIT ("--b=2  --a=1");
+    assert_string_equal (first_line (slice, &plain), "no drift: 4 hosts, 18 facts compared");
+    host (slice, 2)->policy.observed.items[0].value = TEXT_LIT ("--b=3 --a=1");
+    assert_string_equal (first_line (slice, &plain), "h2: policy XLA_FLAGS lacks --b=2 and has --b=3, unlike 3 others");
 }
 
 /* The value by which the table begins is the minority's, and is spelled in two ways. */
-TEST (two_spellings_of_one_set_are_one_group)
+TEST_ON (slice, two_spellings_of_one_set_are_one_group)
 {
-    struct slice slice;
-    make (&slice, 6);
+    make (slice, 6);
     for (uint32_t i = 2; i < 6; i++)
-        host (&slice, i)->policy.observed.items[0].value = TEXT_LIT ("--a=1 --b=3");
-    host (&slice, 1)->policy.observed.items[0].value = TEXT_LIT ("--b=2 --a=1");
-    assert_string_equal (first_line (&slice, &plain),
+        host (slice, i)->policy.observed.items[0].value = TEXT_LIT ("--a=1 --b=3");
+    host (slice, 1)->policy.observed.items[0].value = TEXT_LIT ("--b=2 --a=1");
+    assert_string_equal (first_line (slice, &plain),
                          "h[0-1]: policy XLA_FLAGS lacks --b=3 and has --b=2, unlike 4 others");
-    assert_int_equal (slice.drift.items[0].groups_n, 2);
-    done (&slice);
+    assert_int_equal (slice->drift.items[0].groups_n, 2);
 }
 
-TEST (what_breaks_the_program_stands_before_what_slows_it)
+TEST_ON (slice, what_breaks_the_program_stands_before_what_slows_it)
 {
-    struct slice slice;
-    make (&slice, 8);
-    host (&slice, 1)->facts.items[1].value = TEXT_LIT ("never");
-    host (&slice, 2)->facts.items[5].value = TEXT_LIT ("other");
-    host (&slice, 4)->bundle.items[1].value = TEXT_LIT ("2.1");
-    host (&slice, 5)->policy.observed.items[0].value = TEXT_LIT ("--a=1");
-    assert_string_equal (first_line (&slice, &plain), "h5: policy XLA_FLAGS lacks --b=2, unlike 7 others");
-    assert_int_equal (slice.drift.findings, 4);
-    assert_text (slice.drift.items[1].fact, "bundle numpy");
-    assert_text (slice.drift.items[2].fact, "fact hugepages.transparent");
-    assert_int_equal (slice.drift.items[2].severity, DRIFT_SLOWS);
-    assert_text (slice.drift.items[3].fact, "fact f5");
-    done (&slice);
+    make (slice, 8);
+    host (slice, 1)->facts.items[1].value = TEXT_LIT ("never");
+    host (slice, 2)->facts.items[5].value = TEXT_LIT ("other");
+    host (slice, 4)->bundle.items[1].value = TEXT_LIT ("2.1");
+    host (slice, 5)->policy.observed.items[0].value = TEXT_LIT ("--a=1");
+    assert_string_equal (first_line (slice, &plain), "h5: policy XLA_FLAGS lacks --b=2, unlike 7 others");
+    assert_int_equal (slice->drift.findings, 4);
+    assert_text (slice->drift.items[1].fact, "bundle numpy");
+    assert_text (slice->drift.items[2].fact, "fact hugepages.transparent");
+    assert_int_equal (slice->drift.items[2].severity, DRIFT_SLOWS);
+    assert_text (slice->drift.items[3].fact, "fact f5");
 }
 
-TEST (a_tie_goes_to_the_lowest_rank_and_is_said)
+TEST_ON (slice, a_tie_goes_to_the_lowest_rank_and_is_said)
 {
-    struct slice slice;
-    make (&slice, 4);
+    make (slice, 4);
     for (uint32_t i = 2; i < 4; i++)
-        host (&slice, i)->bundle.items[0].value = TEXT_LIT ("0.10.1");
-    assert_string_equal (first_line (&slice, &plain), "h[2-3]: bundle jaxlib is 0.10.1, 2 others have 0.10.2");
-    assert_true (slice.drift.tie);
-    assert_int_equal (slice.drift.reference[0], 0);
-    done (&slice);
+        host (slice, i)->bundle.items[0].value = TEXT_LIT ("0.10.1");
+    assert_string_equal (first_line (slice, &plain), "h[2-3]: bundle jaxlib is 0.10.1, 2 others have 0.10.2");
+    assert_true (slice->drift.tie);
+    assert_int_equal (slice->drift.reference[0], 0);
 }
 
 /* The host of the lowest rank is slow, so that the reference is no tie any more and does not have it. */
-TEST (a_reference_without_those_that_are_named_is_no_tie)
+TEST_ON (slice, a_reference_without_those_that_are_named_is_no_tie)
 {
-    struct slice slice;
-    make (&slice, 8);
+    make (slice, 8);
     for (uint32_t i = 4; i < 8; i++)
-        host (&slice, i)->bundle.items[0].value = TEXT_LIT ("0.10.1");
-    host (&slice, 0)->rungs.items[0].duration_ms = 90000;
-    host (&slice, 0)->rungs.items[0].phases.items[1].value = 89000;
-    first_line (&slice, &plain);
-    assert_int_equal (slice.drift.findings, 2);
-    assert_int_equal (slice.drift.reference_n, 3);
-    assert_int_equal (slice.drift.reference[0], 1);
-    assert_false (slice.drift.tie);
-    done (&slice);
+        host (slice, i)->bundle.items[0].value = TEXT_LIT ("0.10.1");
+    host (slice, 0)->rungs.items[0].duration_ms = 90000;
+    host (slice, 0)->rungs.items[0].phases.items[1].value = 89000;
+    first_line (slice, &plain);
+    assert_int_equal (slice->drift.findings, 2);
+    assert_int_equal (slice->drift.reference_n, 3);
+    assert_int_equal (slice->drift.reference[0], 1);
+    assert_false (slice->drift.tie);
 }
 
 /* The majority of one fact is not the largest group of hosts that agree in all. */
-TEST (the_reference_agrees_in_everything)
+TEST_ON (slice, the_reference_agrees_in_everything)
 {
-    struct slice slice;
-    make (&slice, 8);
+    make (slice, 8);
     for (uint32_t i = 5; i < 8; i++)
-        host (&slice, i)->bundle.items[0].value = TEXT_LIT ("b");
+        host (slice, i)->bundle.items[0].value = TEXT_LIT ("b");
     for (uint32_t i = 3; i < 8; i++)
-        host (&slice, i)->bundle.items[1].value = TEXT_LIT ("y");
-    assert_string_equal (first_line (&slice, &plain), "h[5-7]: bundle jaxlib is b, 5 others have 0.10.2");
-    assert_int_equal (slice.drift.reference_n, 3);
-    assert_int_equal (slice.drift.reference[0], 0);
-    done (&slice);
+        host (slice, i)->bundle.items[1].value = TEXT_LIT ("y");
+    assert_string_equal (first_line (slice, &plain), "h[5-7]: bundle jaxlib is b, 5 others have 0.10.2");
+    assert_int_equal (slice->drift.reference_n, 3);
+    assert_int_equal (slice->drift.reference[0], 0);
 }
 
 /* A serial number makes no host a group of its own. */
-TEST (a_fact_without_a_majority_decides_no_reference)
+TEST_ON (slice, a_fact_without_a_majority_decides_no_reference)
 {
-    struct slice slice;
-    make (&slice, 8);
+    make (slice, 8);
     for (uint32_t i = 0; i < 8; i++)
-        host (&slice, i)->facts.items[7].value = text_format (&slice.arena, "serial %u", i);
-    host (&slice, 0)->bundle.items[0].value = TEXT_LIT ("0.10.1");
-    assert_string_equal (first_line (&slice, &plain), "h0: bundle jaxlib is 0.10.1, 7 others have 0.10.2");
-    assert_int_equal (slice.drift.reference_n, 7);
-    done (&slice);
+        host (slice, i)->facts.items[7].value = text_format (&slice->arena, "serial %u", i);
+    host (slice, 0)->bundle.items[0].value = TEXT_LIT ("0.10.1");
+    assert_string_equal (first_line (slice, &plain), "h0: bundle jaxlib is 0.10.1, 7 others have 0.10.2");
+    assert_int_equal (slice->drift.reference_n, 7);
 }
 
 /* ---- absence ---- */
@@ -478,116 +442,101 @@ TEST (what_a_host_does_not_say_differs)
     done (&slice);
 }
 
-TEST (a_host_without_report_is_said_first_and_equals_nobody)
+TEST_ON (slice, a_host_without_report_is_said_first_and_equals_nobody)
 {
-    struct slice slice;
-    make (&slice, 4);
+    make (slice, 4);
     struct host_receipt silent = { .run = TEXT_LIT ("run"), .host = TEXT_LIT ("h2"), .rank = 2 };
-    *host (&slice, 2) = silent;
-    host (&slice, 3)->bundle.items[0].value = TEXT_LIT ("0.10.1");
-    assert_string_equal (first_line (&slice, &plain), "no report of h2");
-    assert_int_equal (slice.drift.findings, 1);
-    assert_int_equal (slice.drift.reference_n, 2);
-    assert_true (drift_is_incomplete (&slice.drift));
-    host (&slice, 3)->bundle.items[0].value = TEXT_LIT ("0.10.2");
-    host (&slice, 3)->bundle.n = 0; /* its environment was never built */
-    assert_string_equal (first_line (&slice, &plain), "no report of h2");
-    assert_int_equal (slice.drift.findings, 0);
-    assert_int_equal (slice.drift.silences_n, 1);
-    assert_string_equal (slice.drift.silences[0].what, "bundle");
-    assert_int_equal (slice.drift.silences[0].hosts[0], 3);
-    done (&slice);
+    *host (slice, 2) = silent;
+    host (slice, 3)->bundle.items[0].value = TEXT_LIT ("0.10.1");
+    assert_string_equal (first_line (slice, &plain), "no report of h2");
+    assert_int_equal (slice->drift.findings, 1);
+    assert_int_equal (slice->drift.reference_n, 2);
+    assert_true (drift_is_incomplete (&slice->drift));
+    host (slice, 3)->bundle.items[0].value = TEXT_LIT ("0.10.2");
+    host (slice, 3)->bundle.n = 0; /* its environment was never built */
+    assert_string_equal (first_line (slice, &plain), "no report of h2");
+    assert_int_equal (slice->drift.findings, 0);
+    assert_int_equal (slice->drift.silences_n, 1);
+    assert_string_equal (slice->drift.silences[0].what, "bundle");
+    assert_int_equal (slice->drift.silences[0].hosts[0], 3);
 }
 
-TEST (silent_hosts_swell_no_group)
+TEST_ON (slice, silent_hosts_swell_no_group)
 {
-    struct slice slice;
-    make (&slice, 5);
+    make (slice, 5);
     for (uint32_t i = 3; i < 5; i++)
-        *host (&slice, i) = (struct host_receipt){ .run = TEXT_LIT ("run"), .host = host (&slice, i)->host, .rank = i };
+        *host (slice, i) = (struct host_receipt){ .run = TEXT_LIT ("run"), .host = host (slice, i)->host, .rank = i };
     for (uint32_t i = 1; i < 3; i++)
-        host (&slice, i)->bundle.items[0].value = TEXT_LIT ("0.10.1");
-    assert_string_equal (first_line (&slice, &plain), "no report of h[3-4]");
-    assert_int_equal (slice.drift.reference_n, 2);
-    assert_int_equal (slice.drift.reference[0], 1);
-    done (&slice);
+        host (slice, i)->bundle.items[0].value = TEXT_LIT ("0.10.1");
+    assert_string_equal (first_line (slice, &plain), "no report of h[3-4]");
+    assert_int_equal (slice->drift.reference_n, 2);
+    assert_int_equal (slice->drift.reference[0], 1);
 }
 
 /* Compiling ahead of time runs on one host: that the others have no bundle says nothing of them. */
-TEST (what_few_tell_is_no_duty_of_the_others)
+TEST_ON (slice, what_few_tell_is_no_duty_of_the_others)
 {
-    struct slice slice;
-    make (&slice, 4);
+    make (slice, 4);
     for (uint32_t i = 1; i < 4; i++)
-        host (&slice, i)->bundle.n = 0;
-    assert_string_equal (first_line (&slice, &plain), "no drift: 4 hosts, 18 facts compared");
-    assert_int_equal (slice.drift.silences_n, 0);
-    done (&slice);
+        host (slice, i)->bundle.n = 0;
+    assert_string_equal (first_line (slice, &plain), "no drift: 4 hosts, 18 facts compared");
+    assert_int_equal (slice->drift.silences_n, 0);
 }
 
-TEST (who_tells_no_bundle_lacks_no_package)
+TEST_ON (slice, who_tells_no_bundle_lacks_no_package)
 {
-    struct slice slice;
-    make (&slice, 6);
-    host (&slice, 3)->bundle.n = 0;
-    host (&slice, 2)->bundle.n = 1;
-    assert_string_equal (first_line (&slice, &plain), "h2: no bundle numpy, 4 others have 2.0");
-    assert_int_equal (slice.drift.silences_n, 1);
-    done (&slice);
+    make (slice, 6);
+    host (slice, 3)->bundle.n = 0;
+    host (slice, 2)->bundle.n = 1;
+    assert_string_equal (first_line (slice, &plain), "h2: no bundle numpy, 4 others have 2.0");
+    assert_int_equal (slice->drift.silences_n, 1);
 }
 
 /* A program told its backend, so it told its policy: there was nothing to name. */
-TEST (a_variable_that_only_one_host_has_differs)
+TEST_ON (slice, a_variable_that_only_one_host_has_differs)
 {
-    struct slice slice;
-    make (&slice, 4);
+    make (slice, 4);
     for (uint32_t i = 0; i < 4; i++) {
-        host (&slice, i)->policy.observed.n = i == 2;
-        host (&slice, i)->backend.observed = (struct observed_backend){ .platform = TEXT_LIT ("cpu"),
-                                                                        .process_index = i };
+        host (slice, i)->policy.observed.n = i == 2;
+        host (slice, i)->backend.observed = (struct observed_backend){ .platform = TEXT_LIT ("cpu"),
+                                                                       .process_index = i };
     }
-    assert_string_equal (first_line (&slice, &plain), "h2: policy XLA_FLAGS is --a=1 --b=2, 3 others have none");
-    done (&slice);
+    assert_string_equal (first_line (slice, &plain), "h2: policy XLA_FLAGS is --a=1 --b=2, 3 others have none");
 }
 
-TEST (a_host_that_only_the_header_names_is_silent)
+TEST_ON (slice, a_host_that_only_the_header_names_is_silent)
 {
-    struct slice slice;
     struct text names[] = { TEXT_LIT ("h0"), TEXT_LIT ("h1"), TEXT_LIT ("h2") };
     struct run_header header = { .run = TEXT_LIT ("run") };
-    make (&slice, 2);
+    make (slice, 2);
     header.hosts.items = names;
     header.hosts.n = 3;
-    slice.receipt.headers.items = &header;
-    slice.receipt.headers.n = 1;
-    assert_string_equal (first_line (&slice, &plain), "no report of h2");
-    done (&slice);
+    slice->receipt.headers.items = &header;
+    slice->receipt.headers.n = 1;
+    assert_string_equal (first_line (slice, &plain), "no report of h2");
 }
 
 /* ---- rules ---- */
 
-TEST (the_first_rule_that_matches_counts)
+TEST_ON (slice, the_first_rule_that_matches_counts)
 {
-    struct slice slice;
     const struct drift_rule rules[] = {
         { .fact = TEXT_LIT ("bundle numpy"), .kind = DRIFT_IGNORED },
         { .fact = TEXT_LIT ("bundle *"), .kind = DRIFT_AGREE },
         { .fact = TEXT_LIT ("fact host*"), .kind = DRIFT_EXPECTED },
     };
     const struct drift_query query = { .rules = rules, .rules_n = 3 };
-    make (&slice, 4);
-    host (&slice, 1)->bundle.items[1].value = TEXT_LIT ("2.1");
-    assert_string_equal (first_line (&slice, &query), "no drift: 4 hosts, 18 facts compared");
-    assert_int_equal (slice.drift.ignored, 1);
+    make (slice, 4);
+    host (slice, 1)->bundle.items[1].value = TEXT_LIT ("2.1");
+    assert_string_equal (first_line (slice, &query), "no drift: 4 hosts, 18 facts compared");
+    assert_int_equal (slice->drift.ignored, 1);
     assert_true (text_matches (TEXT_LIT ("xaybzab"), TEXT_LIT ("*a*b")));
     assert_false (text_matches (TEXT_LIT ("xaybz"), TEXT_LIT ("*a*b")));
     assert_true (text_matches (TEXT_LIT (""), TEXT_LIT ("*")));
-    done (&slice);
 }
 
-TEST (all_hosts_may_differ_from_their_pins)
+TEST_ON (slice, all_hosts_may_differ_from_their_pins)
 {
-    struct slice slice;
     struct requirement pinned[] = { { .name = TEXT_LIT ("jaxlib"), .version = TEXT_LIT ("0.10.3") },
                                     { .name = TEXT_LIT ("numpy"), .version = TEXT_LIT ("2.0") } };
     const struct requirements pins = { pinned, 2 };
@@ -595,13 +544,12 @@ TEST (all_hosts_may_differ_from_their_pins)
         { .fact = TEXT_LIT ("bundle *"), .kind = DRIFT_PINNED },
         { .fact = TEXT_LIT ("fact hostname"), .kind = DRIFT_EXPECTED },
     };
-    make (&slice, 4);
+    make (slice, 4);
     const struct drift_query query = { .rules = rules, .rules_n = 2, .pins = &pins };
-    assert_string_equal (first_line (&slice, &query), "h[0-3]: bundle jaxlib is 0.10.2, pinned is 0.10.3");
-    host (&slice, 0)->bundle.items[0].value = TEXT_LIT ("0.10.3"); /* the only one that is right */
-    assert_string_equal (first_line (&slice, &query), "h[1-3]: bundle jaxlib is 0.10.2, pinned is 0.10.3, as h0 has");
-    assert_int_equal (slice.drift.findings, 1);
-    done (&slice);
+    assert_string_equal (first_line (slice, &query), "h[0-3]: bundle jaxlib is 0.10.2, pinned is 0.10.3");
+    host (slice, 0)->bundle.items[0].value = TEXT_LIT ("0.10.3"); /* the only one that is right */
+    assert_string_equal (first_line (slice, &query), "h[1-3]: bundle jaxlib is 0.10.2, pinned is 0.10.3, as h0 has");
+    assert_int_equal (slice->drift.findings, 1);
 }
 
 /* ---- numbers ---- */
@@ -612,31 +560,27 @@ static void slow (struct slice *slice, uint32_t i, uint64_t compile_ms)
     add_rung (slice, host (slice, i), "dense", PASS_COLD, compile_ms);
 }
 
-TEST (a_slow_host_is_named_with_rung_and_phase)
+TEST_ON (slice, a_slow_host_is_named_with_rung_and_phase)
 {
-    struct slice slice;
-    make (&slice, 8);
-    slow (&slice, 5, 41000);
+    make (slice, 8);
+    slow (slice, 5, 41000);
     assert_string_equal (
-        first_line (&slice, &plain),
+        first_line (slice, &plain),
         "h5: phase compile of rung dense (cold) took 3.4 × the median (41 s; the median of 8 hosts is 12 s)");
-    assert_int_equal (slice.drift.findings, 1); /* that the whole rung took longer is no second finding */
-    done (&slice);
+    assert_int_equal (slice->drift.findings, 1); /* that the whole rung took longer is no second finding */
 }
 
-TEST (small_effects_are_no_outliers)
+TEST_ON (slice, small_effects_are_no_outliers)
 {
-    struct slice slice;
-    make (&slice, 8);
-    slow (&slice, 5, 17000); /* a hundred times the spread, and not half as much again */
-    assert_string_equal (first_line (&slice, &plain), "no drift: 8 hosts, 18 facts compared");
+    make (slice, 8);
+    slow (slice, 5, 17000); /* a hundred times the spread, and not half as much again */
+    assert_string_equal (first_line (slice, &plain), "no drift: 8 hosts, 18 facts compared");
     for (uint32_t i = 0; i < 8; i++)
-        slow (&slice, i, i == 5 ? 1050 : 60); /* many times, and less than a second more */
-    assert_string_equal (first_line (&slice, &plain), "no drift: 8 hosts, 18 facts compared");
+        slow (slice, i, i == 5 ? 1050 : 60); /* many times, and less than a second more */
+    assert_string_equal (first_line (slice, &plain), "no drift: 8 hosts, 18 facts compared");
     for (uint32_t i = 0; i < 8; i++)
-        slow (&slice, i, i == 5 ? 2900 : 1000); /* not three times, and less than 3 s more */
-    assert_string_equal (first_line (&slice, &plain), "no drift: 8 hosts, 18 facts compared");
-    done (&slice);
+        slow (slice, i, i == 5 ? 2900 : 1000); /* not three times, and less than 3 s more */
+    assert_string_equal (first_line (slice, &plain), "no drift: 8 hosts, 18 facts compared");
 }
 
 /* Three times and 1 s, or half as much again and 3 s; and no finding's host is what the others are held against. */
@@ -688,33 +632,29 @@ TEST (what_scatters_has_farther_outliers)
     }
 }
 
-TEST (three_hosts_are_too_few_to_judge)
+TEST_ON (slice, three_hosts_are_too_few_to_judge)
 {
-    struct slice slice;
-    make (&slice, 3);
-    slow (&slice, 1, 60000);
-    assert_string_equal (first_line (&slice, &plain), "no drift: 3 hosts, 18 facts compared");
-    assert_true (slice.drift.too_few > 0);
-    done (&slice);
+    make (slice, 3);
+    slow (slice, 1, 60000);
+    assert_string_equal (first_line (slice, &plain), "no drift: 3 hosts, 18 facts compared");
+    assert_true (slice->drift.too_few > 0);
 }
 
 /* A receipt from a file may name as many phases as it likes: what is measured once for each must not add up. */
-TEST (measures_that_no_two_hosts_share_cost_no_memory)
+TEST_ON (slice, measures_that_no_two_hosts_share_cost_no_memory)
 {
     enum { HOSTS = 4000, PHASES = 4, BOUND_BYTES = 64 << 20 };
-    struct slice slice;
-    make (&slice, HOSTS);
+    make (slice, HOSTS);
     for (uint32_t i = 0; i < HOSTS; i++) {
-        struct rung_receipt *rung = &host (&slice, i)->rungs.items[0];
-        rung->phases.items = arena_array (&slice.arena, PHASES, sizeof (struct named_number));
+        struct rung_receipt *rung = &host (slice, i)->rungs.items[0];
+        rung->phases.items = arena_array (&slice->arena, PHASES, sizeof (struct named_number));
         rung->phases.n = PHASES;
         for (uint32_t k = 0; k < PHASES; k++) /* of two hosts each */
-            rung->phases.items[k] = (struct named_number){ text_format (&slice.arena, "p%u-%u", i / 2, k), 1 };
+            rung->phases.items[k] = (struct named_number){ text_format (&slice->arena, "p%u-%u", i / 2, k), 1 };
     }
-    size_t before = slice.arena.used_bytes;
-    assert_string_equal (first_line (&slice, &plain), "no drift: 4000 hosts, 8016 facts compared");
-    assert_true (slice.arena.used_bytes - before < BOUND_BYTES);
-    done (&slice);
+    size_t before = slice->arena.used_bytes;
+    assert_string_equal (first_line (slice, &plain), "no drift: 4000 hosts, 8016 facts compared");
+    assert_true (slice->arena.used_bytes - before < BOUND_BYTES);
 }
 
 static void add_build (struct slice *slice, uint32_t i, uint64_t build_ms, uint64_t compile_ms)
@@ -725,68 +665,61 @@ static void add_build (struct slice *slice, uint32_t i, uint64_t build_ms, uint6
     rung->duration_ms = build_ms + compile_ms;
 }
 
-TEST (a_phase_that_one_host_goes_through_for_all_makes_none_slow)
+TEST_ON (slice, a_phase_that_one_host_goes_through_for_all_makes_none_slow)
 {
-    struct slice slice;
     const struct drift_rule rules[] = {
         { .fact = TEXT_LIT ("fact hostname"), .kind = DRIFT_EXPECTED },
         { .fact = TEXT_LIT ("duration */build"), .kind = DRIFT_EXPECTED },
         { .fact = TEXT_LIT ("duration *"), .kind = DRIFT_TOLERANCE, .tolerance = 0.5, .least = 3000 },
     };
     const struct drift_query query = { .rules = rules, .rules_n = 3 };
-    make (&slice, 6);
+    make (slice, 6);
     for (uint32_t i = 0; i < 6; i++)
-        add_build (&slice, i, i == 4 ? 60000 : 0, 1000);
-    assert_string_equal (first_line (&slice, &query), "no drift: 6 hosts, 17 facts compared");
-    add_build (&slice, 1, 0, 9000);
+        add_build (slice, i, i == 4 ? 60000 : 0, 1000);
+    assert_string_equal (first_line (slice, &query), "no drift: 6 hosts, 17 facts compared");
+    add_build (slice, 1, 0, 9000);
     assert_string_equal (
-        first_line (&slice, &query),
+        first_line (slice, &query),
         "h1: phase compile of rung dense (cold) took 9.0 × the median (9 s; the median of 6 hosts is 1 s)");
-    done (&slice);
 }
 
-TEST (the_cache_writer_is_not_compared_with_readers)
+TEST_ON (slice, the_cache_writer_is_not_compared_with_readers)
 {
-    struct slice slice;
     struct run_header header = { .run = TEXT_LIT ("run"), .cache_writer = TEXT_LIT ("h0") };
-    make (&slice, 8);
-    slice.receipt.headers.items = &header;
-    slice.receipt.headers.n = 1;
-    slow (&slice, 0, 60000);
-    assert_string_equal (first_line (&slice, &plain), "no drift: 8 hosts, 21 facts compared");
-    slow (&slice, 1, 60000);
+    make (slice, 8);
+    slice->receipt.headers.items = &header;
+    slice->receipt.headers.n = 1;
+    slow (slice, 0, 60000);
+    assert_string_equal (first_line (slice, &plain), "no drift: 8 hosts, 21 facts compared");
+    slow (slice, 1, 60000);
     assert_string_equal (
-        first_line (&slice, &plain),
+        first_line (slice, &plain),
         "h1: phase compile of rung dense (cold) took 5.0 × the median (1 min; the median of 7 hosts is 12 s)");
-    done (&slice);
 }
 
-TEST (a_number_with_a_tolerance_may_differ_a_little)
+TEST_ON (slice, a_number_with_a_tolerance_may_differ_a_little)
 {
-    struct slice slice;
     const struct drift_rule rules[] = {
         { .fact = TEXT_LIT ("fact f3"), .kind = DRIFT_TOLERANCE, .tolerance = 0.1, .least = 10 },
         { .fact = TEXT_LIT ("fact hostname"), .kind = DRIFT_EXPECTED },
     };
     const struct drift_query query = { .rules = rules, .rules_n = 2 };
-    make (&slice, 6);
+    make (slice, 6);
     for (uint32_t i = 0; i < 6; i++)
-        host (&slice, i)->facts.items[3].value = text_format (&slice.arena, "%u", 1000 + i);
-    assert_string_equal (first_line (&slice, &query), "no drift: 6 hosts, 18 facts compared");
-    host (&slice, 4)->facts.items[3].value = TEXT_LIT ("2000");
-    assert_string_equal (first_line (&slice, &query), "h4: fact f3 is 2000; the median of 6 hosts is 1002.5");
-    host (&slice, 4)->facts.items[3].value = TEXT_LIT ("absent"); /* no number: then it has to agree */
-    first_line (&slice, &query);
-    assert_int_equal (slice.drift.findings, 1);
-    assert_int_equal (slice.drift.items[0].verdict, DRIFT_DIFFERS);
-    done (&slice);
+        host (slice, i)->facts.items[3].value = text_format (&slice->arena, "%u", 1000 + i);
+    assert_string_equal (first_line (slice, &query), "no drift: 6 hosts, 18 facts compared");
+    host (slice, 4)->facts.items[3].value = TEXT_LIT ("2000");
+    assert_string_equal (first_line (slice, &query), "h4: fact f3 is 2000; the median of 6 hosts is 1002.5");
+    host (slice, 4)->facts.items[3].value = TEXT_LIT ("absent"); /* no number: then it has to agree */
+    first_line (slice, &query);
+    assert_int_equal (slice->drift.findings, 1);
+    assert_int_equal (slice->drift.items[0].verdict, DRIFT_DIFFERS);
 }
 
 /* ---- arithmetic ---- */
 
-TEST (what_the_topology_does_not_allow_comes_first)
+TEST_ON (slice, what_the_topology_does_not_allow_comes_first)
 {
-    struct slice slice;
     struct topology_finding found[] = {
         { .host = 6,
           .owner = OWNER_PLATFORM,
@@ -799,11 +732,10 @@ TEST (what_the_topology_does_not_allow_comes_first)
     };
     const struct topology_findings findings = { found, 2 };
     const struct drift_query query = { .topology = &findings };
-    make (&slice, 8);
-    host (&slice, 3)->bundle.items[0].value = TEXT_LIT ("0.10.1");
-    assert_string_equal (first_line (&slice, &query), "h[2,6]: its worker number is taken");
-    assert_int_equal (slice.drift.findings, 2);
-    done (&slice);
+    make (slice, 8);
+    host (slice, 3)->bundle.items[0].value = TEXT_LIT ("0.10.1");
+    assert_string_equal (first_line (slice, &query), "h[2,6]: its worker number is taken");
+    assert_int_equal (slice->drift.findings, 2);
 }
 
 /* ---- laws ---- */

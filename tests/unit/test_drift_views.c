@@ -73,22 +73,20 @@ TEST (a_survived_silence_stands_beside_the_comparison)
     struct slice slice;
     struct drift drift;
     struct recovery_receipt silence[20];
-    struct buf out;
+    struct buf *out = test_buf (t);
     make (&slice, "h", &t->arena);
     for (uint32_t i = 0; i < 20; i++)
         silence[i] = (struct recovery_receipt){ .what = TEXT_LIT ("h1 came back after 26 s of silence") };
     slice.receipt.recoveries.items = silence;
     slice.receipt.recoveries.n = 20;
     drift_compare_hosts (&slice.receipt, &plain, &t->arena, &drift);
-    buf_init (&out, 1 << 20);
-    drift_print (&drift, &(struct drift_subject){ .policy = "default" }, false, &(struct style){ 0 }, &out);
-    assert_has (&out, "history: h1 came back after 26 s of silence\n");
-    assert_has (&out, "history: 12 more; the receipt has them\n");
+    drift_print (&drift, &(struct drift_subject){ .policy = "default" }, false, &(struct style){ 0 }, out);
+    assert_has (out, "history: h1 came back after 26 s of silence\n");
+    assert_has (out, "history: 12 more; the receipt has them\n");
     uint32_t lines = 0;
-    for (struct text rest = buf_as_text (&out); rest.len;)
+    for (struct text rest = buf_as_text (out); rest.len;)
         lines += text_starts (text_take_until (&rest, '\n'), "history: ");
     assert_int_equal (lines, 9);
-    buf_release (&out);
 }
 
 TEST (what_changed_is_folded_over_hosts)
@@ -333,7 +331,7 @@ TEST (long_values_are_shown_where_they_part)
     static const struct drift_sentence_limits narrow = { .value_bytes = 40 };
     struct slice a;
     struct drift drift;
-    struct buf out;
+    struct buf *out = test_buf (t);
     char value[512];
     make (&a, "h", &t->arena);
     memset (value, 'x', sizeof (value));
@@ -342,9 +340,7 @@ TEST (long_values_are_shown_where_they_part)
         a.receipt.hosts.items[i].facts.items[1].value = text_copy (&t->arena, text_of (value));
     memcpy (value + 500, "new", 4);
     a.receipt.hosts.items[1].facts.items[1].value = text_of (value);
-    buf_init (&out, 1 << 20);
     drift_compare_hosts (&a.receipt, &plain, &t->arena, &drift);
-    drift_sentence_summary (&drift, &narrow, &out);
-    assert_string_equal (buf_c (&out), "h1: fact kernel is ...xxxxxxxxxxxxnew, 3 others have ...xxxxxxxxxxxxold");
-    buf_release (&out);
+    drift_sentence_summary (&drift, &narrow, out);
+    assert_string_equal (buf_c (out), "h1: fact kernel is ...xxxxxxxxxxxxnew, 3 others have ...xxxxxxxxxxxxold");
 }

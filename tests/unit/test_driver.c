@@ -4,16 +4,14 @@
 
 /* ---- opening ---- */
 
-TEST_IN (a_new_run_is_recorded_and_can_be_reached, stage_make, stage_end)
+TEST_ON (stage, a_new_run_is_recorded_and_can_be_reached)
 {
-    struct stage *stage = *state;
     struct run_addresses at = { 0 };
-    struct err err = { 0 };
     stage_start (stage);
     stage_settle (stage);
     assert_int_equal (stage->facts[FACT_RUN_OPENED], 1);
     assert_int_equal (stage->facts[FACT_EPOCH_BEGAN], 1);
-    assert_int_equal (run_addresses_load (&stage->dir, &at, &err), 0);
+    assert_int_equal (run_addresses_load (&stage->dir, &at, &t->err), 0);
     assert_int_equal (at.control_port, hub_port (stage->driver->hub, LINK_CONTROL));
     assert_int_equal (at.bulk_port, hub_port (stage->driver->hub, LINK_BULK));
     assert_int_equal (at.events_port, hub_events_port (stage->driver->hub));
@@ -26,25 +24,23 @@ TEST_IN (a_new_run_is_recorded_and_can_be_reached, stage_make, stage_end)
 
 /* ---- resuming ---- */
 
-TEST_IN (a_resumed_run_is_the_one_of_before, stage_make, stage_end)
+TEST_ON (stage, a_resumed_run_is_the_one_of_before)
 {
-    struct stage *stage = *state;
     struct run_addresses before = { 0 }, after = { 0 };
-    struct err err = { 0 };
     stage_start (stage);
     stage_join (stage, 0);
     stage_receives (stage, 0, MSG_RUN);
-    assert_int_equal (run_addresses_load (&stage->dir, &before, &err), 0);
+    assert_int_equal (run_addresses_load (&stage->dir, &before, &t->err), 0);
     stage_stop (stage);
     stage->actors[0].received_n = 0;
 
-    assert_int_equal (stage_resume (stage, &err), 0);
+    assert_int_equal (stage_resume (stage, &t->err), 0);
     assert_int_equal (stage->facts[FACT_RUN_OPENED], 1); /* what was before is told as well */
     assert_int_equal (stage->facts[FACT_HOST_JOINED], 2);
     stage_settle (stage);
     assert_int_equal (stage->facts[FACT_EPOCH_BEGAN], 2);
     assert_int_equal (coord_epoch (stage->driver->coord), 2);
-    assert_int_equal (run_addresses_load (&stage->dir, &after, &err), 0);
+    assert_int_equal (run_addresses_load (&stage->dir, &after, &t->err), 0);
     assert_int_equal (after.control_port, before.control_port);
     assert_int_equal (after.bulk_port, before.bulk_port);
     assert_int_equal (after.events_port, before.events_port);
@@ -59,31 +55,27 @@ TEST_IN (a_resumed_run_is_the_one_of_before, stage_make, stage_end)
 }
 
 /* Its chain holds, and yet it is nothing that a coordinator wrote. */
-TEST_IN (a_fact_that_cannot_be_read_is_damage, stage_make, stage_end)
+TEST_ON (stage, a_fact_that_cannot_be_read_is_damage)
 {
-    struct stage *stage = *state;
-    struct err err = { 0 };
     char path[RUN_PATH_BYTES];
     stage_start (stage);
     stage_stop (stage);
-    struct journal *journal = journal_open (run_dir_path (&stage->dir, "journal.db", path), &err);
+    struct journal *journal = journal_open (run_dir_path (&stage->dir, "journal.db", path), &t->err);
     assert_non_null (journal);
     journal_append (journal, 3, FACT_HOST_LOST, 0, 0, TEXT_LIT ("no fact"));
     journal_close (journal);
-    assert_int_equal (stage_resume (stage, &err), -1);
-    assert_int_equal (err.code, ERR_DAMAGE);
-    assert_has (err.text, "fact 3");
+    assert_int_equal (stage_resume (stage, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_DAMAGE);
+    assert_has (t->err.text, "fact 3");
 }
 
-TEST_IN (a_run_that_was_never_opened_is_damage, stage_make, stage_end)
+TEST_ON (stage, a_run_that_was_never_opened_is_damage)
 {
-    struct stage *stage = *state;
-    struct err err = { 0 };
     char path[RUN_PATH_BYTES];
-    journal_close (journal_create (run_dir_path (&stage->dir, "journal.db", path), stage->dir.id, &err));
-    assert_int_equal (stage_resume (stage, &err), -1);
-    assert_int_equal (err.code, ERR_DAMAGE);
-    assert_has (err.text, "never begun");
+    journal_close (journal_create (run_dir_path (&stage->dir, "journal.db", path), stage->dir.id, &t->err));
+    assert_int_equal (stage_resume (stage, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_DAMAGE);
+    assert_has (t->err.text, "never begun");
 }
 
 /* ---- leaving ---- */
@@ -100,9 +92,8 @@ static bool cancel (struct stage *stage)
     return stays;
 }
 
-TEST_IN (it_leaves_when_its_workers_are_gone, stage_make, stage_end)
+TEST_ON (stage, it_leaves_when_its_workers_are_gone)
 {
-    struct stage *stage = *state;
     struct err problem;
     uint32_t exit_status = 0;
     stage_start (stage);
@@ -126,9 +117,8 @@ TEST_IN (it_leaves_when_its_workers_are_gone, stage_make, stage_end)
 }
 
 /* Nobody says that a monitor left: it is looked for again as soon as no worker is waited for. */
-TEST_IN (a_monitor_that_left_does_not_hold_it_up, stage_make, stage_end)
+TEST_ON (stage, a_monitor_that_left_does_not_hold_it_up)
 {
-    struct stage *stage = *state;
     enum { SOON_MS = 2000 }; /* a fraction of what workers and monitors may take to go */
     struct text frame;
     stage_start (stage);
@@ -148,9 +138,8 @@ TEST_IN (a_monitor_that_left_does_not_hold_it_up, stage_make, stage_end)
     assert_true (clock_boot_ms () - left_ms < SOON_MS);
 }
 
-TEST_IN (it_waits_for_nobody_without_end, stage_make, stage_end)
+TEST_ON (stage, it_waits_for_nobody_without_end)
 {
-    struct stage *stage = *state;
     enum { LEAVE_MS = 10000, SOONER_MS = 300 };
     stage_start (stage);
     stage_join (stage, 1);
@@ -163,17 +152,15 @@ TEST_IN (it_waits_for_nobody_without_end, stage_make, stage_end)
 }
 
 /* Its end is recorded; whoever resumes it is told how it ended, and no port is bound for that. */
-TEST_IN (a_run_that_is_over_is_over_at_once, stage_make, stage_end)
+TEST_ON (stage, a_run_that_is_over_is_over_at_once)
 {
-    struct stage *stage = *state;
-    struct err err = { 0 };
     uint32_t exit_status = 0;
     stage_start (stage);
     (void) cancel (stage);
     stage_leave (stage); /* nobody ever came */
     assert_true (clock_boot_ms () < stage->driver->leave_by_ms);
     stage_stop (stage);
-    assert_int_equal (stage_resume (stage, &err), 0);
+    assert_int_equal (stage_resume (stage, &t->err), 0);
     assert_true (driver_has_ended (stage->driver, &exit_status, NULL));
     assert_int_equal (exit_status, 130);
     assert_null (stage->driver->hub);
@@ -182,10 +169,8 @@ TEST_IN (a_run_that_is_over_is_over_at_once, stage_make, stage_end)
 }
 
 /* The third level: it goes, whoever is there and whatever was not said. The run can be taken up again. */
-TEST_IN (it_can_be_made_to_leave_at_once, stage_make, stage_end)
+TEST_ON (stage, it_can_be_made_to_leave_at_once)
 {
-    struct stage *stage = *state;
-    struct err err = { 0 };
     uint32_t exit_status = 0;
     stage_start (stage);
     stage_join (stage, 0);
@@ -202,6 +187,6 @@ TEST_IN (it_can_be_made_to_leave_at_once, stage_make, stage_end)
     stage_stop (stage);
     assert_true (stage_has_file (stage, "coordinator.key"));
     assert_true (stage_has_file (stage, "hub.json"));
-    assert_int_equal (stage_resume (stage, &err), 0);
+    assert_int_equal (stage_resume (stage, &t->err), 0);
     assert_false (driver_has_ended (stage->driver, NULL, NULL));
 }

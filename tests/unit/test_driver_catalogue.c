@@ -88,9 +88,8 @@ static void until_said (struct stage *stage, const char *what)
             fail_msg ("never said: %s", what);
 }
 
-TEST_IN (what_is_published_is_found_with_its_user, stage_make, stage_end)
+TEST_ON (stage, what_is_published_is_found_with_its_user)
 {
-    struct stage *stage = *state;
     use_root (stage, "cache");
     uint64_t token = grant (stage);
     stage_start (stage);
@@ -111,9 +110,8 @@ TEST_IN (what_is_published_is_found_with_its_user, stage_make, stage_end)
 }
 
 /* Orders are carried out in their order, all before the end; then nothing keeps the generation for this run. */
-TEST_IN (whoever_ends_uses_nothing_any_more, stage_make, stage_end)
+TEST_ON (stage, whoever_ends_uses_nothing_any_more)
 {
-    struct stage *stage = *state;
     use_root (stage, "cache");
     uint64_t token = grant (stage);
     stage_start (stage);
@@ -129,9 +127,8 @@ TEST_IN (whoever_ends_uses_nothing_any_more, stage_make, stage_end)
     assert_int_equal (entry.users.n, 0);
 }
 
-TEST_IN (a_root_that_cannot_be_told_is_said, stage_make, stage_end)
+TEST_ON (stage, a_root_that_cannot_be_told_is_said)
 {
-    struct stage *stage = *state;
     use_root (stage, "file/cache");
     char path[128];
     snprintf (path, sizeof path, "%s/file", stage->home);

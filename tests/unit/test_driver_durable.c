@@ -6,7 +6,6 @@
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
-#include <unistd.h>
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"

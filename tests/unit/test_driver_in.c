@@ -21,9 +21,8 @@ static void ask (struct stage *stage, uint32_t host)
     stage_receives (stage, host, MSG_REHELLO);
 }
 
-TEST_IN (what_is_not_for_this_run_is_not_heard, stage_make, stage_end)
+TEST_ON (stage, what_is_not_for_this_run_is_not_heard)
 {
-    struct stage *stage = *state;
     stage_start (stage);
     stage_key (stage, 0);
     struct msg strange[] = { stage_hello (stage, 0),   stage_hello (stage, 1), { .kind = MSG_WELCOME },
@@ -50,17 +49,15 @@ static void expect_refused (struct stage *stage, struct msg hello)
     assert_int_equal (stage_received (stage, 0, MSG_WELCOME), 0);
 }
 
-TEST_IN (another_build_is_refused, stage_make, stage_end)
+TEST_ON (stage, another_build_is_refused)
 {
-    struct stage *stage = *state;
     struct msg hello = stage_hello (stage, 0);
     hello.of.hello.version = TEXT_LIT ("9.9.9");
     expect_refused (stage, hello);
 }
 
-TEST_IN (another_protocol_is_refused, stage_make, stage_end)
+TEST_ON (stage, another_protocol_is_refused)
 {
-    struct stage *stage = *state;
     struct msg hello = stage_hello (stage, 0);
     hello.major = PROTOCOL_MAJOR + 1;
     expect_refused (stage, hello);
@@ -91,9 +88,8 @@ static uint32_t lines_with (const struct stage *stage, const char *what)
     return n;
 }
 
-TEST_IN (what_cannot_be_read_is_told_once, stage_make, stage_end)
+TEST_ON (stage, what_cannot_be_read_is_told_once)
 {
-    struct stage *stage = *state;
     stage_start (stage);
     stage_key (stage, 0);
     for (uint32_t i = 0; i < 20; i++)
@@ -133,9 +129,8 @@ static void crowd (struct stage *stage, uint32_t each, uint32_t before)
     wait_ms (300); /* it is on its way */
 }
 
-TEST_IN (a_pass_takes_its_share_and_comes_again_at_once, stage_make, stage_end)
+TEST_ON (stage, a_pass_takes_its_share_and_comes_again_at_once)
 {
-    struct stage *stage = *state;
     enum { EACH = 300, A_PASS = 1024 }; /* no more than each may say */
     stage_plan (stage, STAGE_HOSTS);
     stage_start (stage);
@@ -165,9 +160,8 @@ static uint32_t suspected (struct coord *coord)
 }
 
 /* Time is an input too, however much there is to read. */
-TEST_IN (time_has_its_turn_while_much_is_left, stage_make, stage_end)
+TEST_ON (stage, time_has_its_turn_while_much_is_left)
 {
-    struct stage *stage = *state;
     stage_plan (stage, STAGE_HOSTS);
     stage->plan.limits.join_ms = 600000;
     stage_start (stage);
@@ -187,9 +181,8 @@ TEST_IN (time_has_its_turn_while_much_is_left, stage_make, stage_end)
 }
 
 /* One says more than any worker has to; it is told once, the others are heard, and later it is heard again. */
-TEST_IN (who_says_too_much_is_not_heard_for_a_moment, stage_make, stage_end)
+TEST_ON (stage, who_says_too_much_is_not_heard_for_a_moment)
 {
-    struct stage *stage = *state;
     enum { MANY = 600, AT_ONCE = 512, A_SECOND = 256, LONG_US = 60000000 };
     stage_start (stage);
     stage_key (stage, 0);
@@ -215,9 +208,8 @@ TEST_IN (who_says_too_much_is_not_heard_for_a_moment, stage_make, stage_end)
 }
 
 /* While effects that are due fill a pass, nothing is taken in that leads to more of them. */
-TEST_IN (nothing_is_taken_in_while_effects_are_behind, stage_make, stage_end)
+TEST_ON (stage, nothing_is_taken_in_while_effects_are_behind)
 {
-    struct stage *stage = *state;
     stage_start (stage);
     stage_key (stage, 0);
     crowd (stage, 1, 0);

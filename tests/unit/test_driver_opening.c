@@ -84,16 +84,14 @@ static void begin_while_the_disk_stalls (struct stage *stage, const char *versio
     stage_receives (stage, 0, answer); /* what it said was kept */
 }
 
-TEST_IN (a_waiting_worker_is_told_of_the_run_when_it_is_on_record, stage_make, stage_end)
+TEST_ON (stage, a_waiting_worker_is_told_of_the_run_when_it_is_on_record)
 {
-    struct stage *stage = *state;
     begin_while_the_disk_stalls (stage, STAGE_VERSION, MSG_REHELLO);
     assert_int_equal (stage->facts[FACT_RUN_OPENED], 1);
 }
 
-TEST_IN (a_waiting_worker_of_another_build_stays_lost, stage_make, stage_end)
+TEST_ON (stage, a_waiting_worker_of_another_build_stays_lost)
 {
-    struct stage *stage = *state;
     begin_while_the_disk_stalls (stage, "9.9.9", MSG_REFUSE);
     stage_until (stage, FACT_HOST_LOST, 1);
     stage_settle (stage);
@@ -109,10 +107,8 @@ static void count_pass (void *driver)
 }
 
 /* A resumed run whose host is on its way back: it is neither heard nor missed while nothing can be recorded. */
-TEST_IN (while_the_disk_stalls_the_loop_rests_and_nobody_is_silent, stage_make, stage_end)
+TEST_ON (stage, while_the_disk_stalls_the_loop_rests_and_nobody_is_silent)
 {
-    struct stage *stage = *state;
-    struct err err = { 0 };
     issue_tickets (stage);
     stage->plan.limits.suspect_ms = SUSPECT_MS;
     stage_start (stage);
@@ -122,7 +118,7 @@ TEST_IN (while_the_disk_stalls_the_loop_rests_and_nobody_is_silent, stage_make, 
     stage_receives (stage, 0, MSG_WELCOME);
     stage_stop (stage);
     disk_stalls = true;
-    assert_int_equal (stage_resume (stage, &err), 0);
+    assert_int_equal (stage_resume (stage, &t->err), 0);
     loop_set_iteration_fn (stage->loop, count_pass, stage->driver);
     stage_says (stage, 0, stage_hello (stage, 0)); /* it waits in libzmq */
     passes = 0;
@@ -161,10 +157,8 @@ static void two_come_too_early (struct stage *stage)
     close (listener);
 }
 
-TEST_IN (workers_of_a_resumed_run_and_with_tickets_are_let_in_at_once, stage_make, stage_end)
+TEST_ON (stage, workers_of_a_resumed_run_and_with_tickets_are_let_in_at_once)
 {
-    struct stage *stage = *state;
-    struct err err = { 0 };
     issue_tickets (stage);
     stage_start (stage);
     stage_settle (stage);
@@ -174,7 +168,7 @@ TEST_IN (workers_of_a_resumed_run_and_with_tickets_are_let_in_at_once, stage_mak
     stage_stop (stage);
     two_come_too_early (stage);
     disk_stalls = true; /* the resumed run is on record late */
-    assert_int_equal (stage_resume (stage, &err), 0);
+    assert_int_equal (stage_resume (stage, &t->err), 0);
     (void) stage_run (stage, LOOK_MS);
     assert_int_equal (hub_counts (stage->driver->hub).refused_handshakes, 0); /* who is refused comes back 5 s later */
     disk_stalls = false;

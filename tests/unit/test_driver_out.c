@@ -1,16 +1,14 @@
 /* alone: simulated coordinator_run */
 #include "tests/unit/driver_fixture.h"
 
-#include "common/base/digest.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/state.h"
 #include "test.h"
 
 /* ---- effects wait for the facts before them ---- */
 
-TEST_IN (nothing_is_said_before_it_is_durable, stage_make, stage_end)
+TEST_ON (stage, nothing_is_said_before_it_is_durable)
 {
-    struct stage *stage = *state;
     stage_start (stage);
     stage_key (stage, 0);
     stage_says (stage, 0, (struct msg){ .kind = MSG_HEARTBEAT });
@@ -30,9 +28,8 @@ TEST_IN (nothing_is_said_before_it_is_durable, stage_make, stage_end)
     assert_int_equal (stage_recorded (stage).of[FACT_HOST_JOINED], 1);
 }
 
-TEST_IN (nobody_is_let_in_before_it_is_durable, stage_make, stage_end)
+TEST_ON (stage, nobody_is_let_in_before_it_is_durable)
 {
-    struct stage *stage = *state;
     struct link_keys keys;
     stage_start (stage);
     stage_settle (stage);
@@ -84,9 +81,8 @@ static uint64_t told_up_to (struct stage *stage, struct events_client *listener)
     return index;
 }
 
-TEST_IN (a_monitor_is_not_told_what_is_committed_and_not_durable, stage_make, stage_end)
+TEST_ON (stage, a_monitor_is_not_told_what_is_committed_and_not_durable)
 {
-    struct stage *stage = *state;
     stage_start (stage);
     stage_settle (stage);
     uint64_t durable = stage->driver->recorded_index;
@@ -105,9 +101,8 @@ TEST_IN (a_monitor_is_not_told_what_is_committed_and_not_durable, stage_make, st
 
 /* ---- order ---- */
 
-TEST_IN (what_is_said_comes_in_its_order, stage_make, stage_end)
+TEST_ON (stage, what_is_said_comes_in_its_order)
 {
-    struct stage *stage = *state;
     stage_start (stage);
     stage_join (stage, 0);
     stage_receives (stage, 0, MSG_RUN);
@@ -120,9 +115,8 @@ TEST_IN (what_is_said_comes_in_its_order, stage_make, stage_end)
 }
 
 /* Heartbeats are told to monitors only: they are no part of the journal, and do not fill memory while a disk stalls. */
-TEST_IN (soft_facts_are_not_recorded_and_not_kept_without_end, stage_make, stage_end)
+TEST_ON (stage, soft_facts_are_not_recorded_and_not_kept_without_end)
 {
-    struct stage *stage = *state;
     struct core_input in = { .kind = IN_WORKER_STEP, .text = TEXT_LIT ("copy") };
     stage_start (stage);
     stage_settle (stage);
@@ -139,9 +133,8 @@ TEST_IN (soft_facts_are_not_recorded_and_not_kept_without_end, stage_make, stage
 
 /* ---- what cannot be recorded ---- */
 
-TEST_IN (a_disk_that_fails_ends_it_without_another_word, stage_make, stage_end)
+TEST_ON (stage, a_disk_that_fails_ends_it_without_another_word)
 {
-    struct stage *stage = *state;
     struct err problem = { 0 }, err = { 0 };
     uint32_t exit_status = 0;
     stage_start (stage);
@@ -157,12 +150,10 @@ TEST_IN (a_disk_that_fails_ends_it_without_another_word, stage_make, stage_end)
     assert_int_not_equal (problem.code, ERR_NONE);
     assert_has (problem.text, "journal");
     struct core_input in = { .kind = IN_CANCEL, .level = 1 };
-    struct arena arena = { 0 };
     struct state before;
-    record_copy (&state_record, &before, stage->driver->coord->state, &arena);
+    record_copy (&state_record, &before, stage->driver->coord->state, &t->arena);
     driver_step (stage->driver, &in); /* it takes nothing in either */
     assert_true (record_equal (&state_record, &before, stage->driver->coord->state));
-    arena_release (&arena);
     stage_linger (stage, 200);
     assert_int_equal (stage_received (stage, 0, MSG_WELCOME), 0);
     disk_fails = false;
@@ -175,9 +166,8 @@ TEST_IN (a_disk_that_fails_ends_it_without_another_word, stage_make, stage_end)
 }
 
 /* Workers that were told of more than is recorded: who else comes is told nothing, and nobody goes on with the run. */
-TEST_IN (a_journal_that_lacks_what_a_worker_knows_is_where_it_stops, stage_make, stage_end)
+TEST_ON (stage, a_journal_that_lacks_what_a_worker_knows_is_where_it_stops)
 {
-    struct stage *stage = *state;
     struct err problem = { 0 }, err = { 0 };
     uint32_t exit_status = 0;
     stage_start (stage);
@@ -214,10 +204,8 @@ TEST_IN (a_journal_that_lacks_what_a_worker_knows_is_where_it_stops, stage_make,
 }
 
 /* What one host says against all others ends its own part: the run goes on, its record is read and resumed. */
-TEST_IN (an_absurd_number_is_the_fault_of_the_host_that_says_it, stage_make, stage_end)
+TEST_ON (stage, an_absurd_number_is_the_fault_of_the_host_that_says_it)
 {
-    struct stage *stage = *state;
-    struct err err = { 0 };
     stage_start (stage);
     stage_join (stage, 0);
     struct msg absurd = stage_hello (stage, 0), beat = { .kind = MSG_HEARTBEAT };
@@ -232,12 +220,11 @@ TEST_IN (an_absurd_number_is_the_fault_of_the_host_that_says_it, stage_make, sta
     assert_false (driver_has_ended (stage->driver, NULL, NULL));
     stage_stop (stage);
     assert_int_equal (stage_recorded (stage).of[FACT_LOSS_TOLD], 1);
-    assert_int_equal (stage_resume (stage, &err), 0);
+    assert_int_equal (stage_resume (stage, &t->err), 0);
 }
 
-TEST_IN (a_fact_out_of_its_bounds_is_where_it_stops, stage_make, stage_end)
+TEST_ON (stage, a_fact_out_of_its_bounds_is_where_it_stops)
 {
-    struct stage *stage = *state;
     struct err problem = { 0 };
     uint32_t exit_status = 0;
     stage_start (stage);
@@ -260,9 +247,8 @@ TEST_IN (a_fact_out_of_its_bounds_is_where_it_stops, stage_make, stage_end)
     assert_int_equal (stage_recorded (stage).of[FACT_EPOCH_BEGAN], 1);
 }
 
-TEST_IN (what_is_too_large_is_not_sent, stage_make, stage_end)
+TEST_ON (stage, what_is_too_large_is_not_sent)
 {
-    struct stage *stage = *state;
     stage_start (stage);
     stage_join (stage, 1);
     char *longer = mem_alloc (MSG_MAX_BYTES);
@@ -280,9 +266,8 @@ TEST_IN (what_is_too_large_is_not_sent, stage_make, stage_end)
 }
 
 /* Nobody would ever hold the attempt: it is over, and the run with it, by what is wrong. */
-TEST_IN (an_order_that_is_too_large_ends_the_attempt, stage_make, stage_end)
+TEST_ON (stage, an_order_that_is_too_large_ends_the_attempt)
 {
-    struct stage *stage = *state;
     uint32_t exit_status = 0;
     enum { ARGUMENTS = 20, ARGUMENT_BYTES = 4000 };
     struct rung *rung = &stage->plan.rungs.items[0];
@@ -305,9 +290,8 @@ TEST_IN (an_order_that_is_too_large_ends_the_attempt, stage_make, stage_end)
 /* ---- effects that lead to steps, and how many at a time ---- */
 
 /* A key that is none: the host is lost by what the effect of its key led to. */
-TEST_IN (an_effect_may_lead_to_further_facts, stage_make, stage_end)
+TEST_ON (stage, an_effect_may_lead_to_further_facts)
 {
-    struct stage *stage = *state;
     stage_start (stage);
     driver_worker_keyed (stage->driver, 0, TEXT_LIT ("this is no key"));
     driver_worker_keyed (stage->driver, 1, TEXT_LIT ("rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"));
@@ -327,9 +311,8 @@ static void hold_many (struct driver *driver, uint32_t n)
     }
 }
 
-TEST_IN (effects_take_no_more_than_their_share_of_a_pass, stage_make, stage_end)
+TEST_ON (stage, effects_take_no_more_than_their_share_of_a_pass)
 {
-    struct stage *stage = *state;
     enum { MANY = 20000, A_PASS = 8192 };
     stage_start (stage);
     stage_settle (stage);
@@ -350,9 +333,8 @@ TEST_IN (effects_take_no_more_than_their_share_of_a_pass, stage_make, stage_end)
 }
 
 /* What a pass left needs no event to go on: nothing becomes durable, nobody says anything, and no time runs out. */
-TEST_IN (effects_that_were_left_go_on_by_themselves, stage_make, stage_end)
+TEST_ON (stage, effects_that_were_left_go_on_by_themselves)
 {
-    struct stage *stage = *state;
     enum { MANY = 20000, PASSES = 1000 };
     stage_start (stage);
     stage_settle (stage);

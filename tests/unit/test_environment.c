@@ -6,11 +6,6 @@
 #include "worker/environment/installed.h"
 #include "worker/process/subprocess.h"
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define HASH " --hash=sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 #define HASH_ALONE "--hash=sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -24,9 +19,8 @@ TEST (pins_are_read_with_comments_and_continuations)
                                "ml_dtypes==0.6.0+local.1 " HASH "  # a comment\r\n"
                                "--only-binary=:all:\n--require-hashes\nsix==1.17.0" HASH;
     struct requirements pins;
-    struct err err;
-    if (requirements_parse (text_of (file), "pins.txt", &t->arena, &pins, &err))
-        fail_msg ("%s", err.text);
+    if (requirements_parse (text_of (file), "pins.txt", &t->arena, &pins, &t->err))
+        fail_msg ("%s", t->err.text);
     assert_int_equal (pins.n, 3);
     assert_text (pins.items[0].name, "ml-dtypes");
     assert_text (pins.items[0].version, "0.6.0+local.1");
@@ -109,23 +103,19 @@ struct site {
     struct arena arena;
 };
 
-static int site_setup (void **state)
+static void site_open (struct site *site)
 {
-    struct site *site = mem_alloc (sizeof *site);
     snprintf (site->path, sizeof site->path, "/tmp/sliceup-site-XXXXXX");
     assert_non_null (mkdtemp (site->path));
-    *state = site;
-    return 0;
 }
 
-static int site_teardown (void **state)
+static void site_close (struct site *site)
 {
-    struct site *site = *state;
     assert_int_equal (folder_remove (site->path, NULL), 0);
     arena_release (&site->arena);
-    mem_free (site);
-    return 0;
 }
+
+TEST_FIXTURE (struct site, site_open, site_close)
 
 static void put_package (struct site *site, const char *folder, const char *metadata)
 {
@@ -155,9 +145,8 @@ static struct installed read_site (struct site *site)
     return installed;
 }
 
-TEST_IN (packages_are_read_from_their_metadata, site_setup, site_teardown)
+TEST_ON (site, packages_are_read_from_their_metadata)
 {
-    struct site *site = *state;
     put_usual (site);
     struct installed installed = read_site (site);
     assert_int_equal (installed.n, 3);
@@ -167,7 +156,7 @@ TEST_IN (packages_are_read_from_their_metadata, site_setup, site_teardown)
     assert_text (installed.items[1].version, "2.4.5");
 }
 
-TEST_IN (a_package_without_metadata_is_named, site_setup, site_teardown)
+TEST_ON (site, a_package_without_metadata_is_named)
 {
     static const char *const broken[] = { "",
                                           "Name: six\n",
@@ -175,7 +164,6 @@ TEST_IN (a_package_without_metadata_is_named, site_setup, site_teardown)
                                           "Name: a b\nVersion: 1\n\n",
                                           "\nName: six\nVersion: 1\n",
                                           "Name: six\nVersion: 1" };
-    struct site *site = *state;
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         struct installed installed;
         struct err err;
@@ -194,7 +182,7 @@ struct comparison {
     const char *says;
 };
 
-TEST_IN (every_difference_from_the_pins_is_said, site_setup, site_teardown)
+TEST_ON (site, every_difference_from_the_pins_is_said)
 {
     static const struct comparison comparisons[] = {
         { "numpy==2.4.5" HASH "\nml_dtypes==0.6.0" HASH, 0, "" },
@@ -204,7 +192,6 @@ TEST_IN (every_difference_from_the_pins_is_said, site_setup, site_teardown)
         { "pip==24.0" HASH "\nnumpy==2.4" HASH "\nml_dtypes==0.6.0" HASH, 2,
           "numpy 2.4.5 is installed, 2.4 is pinned; pip 23.0 is installed, 24.0 is pinned" },
     };
-    struct site *site = *state;
     put_usual (site);
     struct installed installed = read_site (site);
     for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++) {
@@ -218,9 +205,8 @@ TEST_IN (every_difference_from_the_pins_is_said, site_setup, site_teardown)
     }
 }
 
-TEST_IN (a_package_that_is_there_twice_is_said, site_setup, site_teardown)
+TEST_ON (site, a_package_that_is_there_twice_is_said)
 {
-    struct site *site = *state;
     struct requirements pins;
     struct buf out;
     put_package (site, "six-1.0.dist-info", "Name: six\nVersion: 1.0\n\n");
@@ -233,9 +219,8 @@ TEST_IN (a_package_that_is_there_twice_is_said, site_setup, site_teardown)
     buf_release (&out);
 }
 
-TEST_IN (more_than_ten_differences_are_counted, site_setup, site_teardown)
+TEST_ON (site, more_than_ten_differences_are_counted)
 {
-    struct site *site = *state;
     struct requirements pins;
     struct buf file, out;
     struct installed nothing = { 0 };
@@ -250,9 +235,8 @@ TEST_IN (more_than_ten_differences_are_counted, site_setup, site_teardown)
     buf_release (&file);
 }
 
-TEST_IN (a_fingerprint_is_of_packages_python_and_machine, site_setup, site_teardown)
+TEST_ON (site, a_fingerprint_is_of_packages_python_and_machine)
 {
-    struct site *site = *state;
     struct requirements pins;
     put_usual (site);
     struct installed installed = read_site (site);
@@ -276,20 +260,19 @@ TEST_IN (a_fingerprint_is_of_packages_python_and_machine, site_setup, site_teard
 TEST (the_path_ends_in_the_interpreter_s_version)
 {
     struct pins pins = { .python = TEXT_LIT ("python3"), .env_dir = TEXT_LIT ("/srv/envs/abc") };
-    struct err err;
     char path[256];
     unsigned minor;
     char rest;
-    if (environment_path (&pins, path, sizeof path, &err))
-        fail_msg ("%s", err.text);
+    if (environment_path (&pins, path, sizeof path, &t->err))
+        fail_msg ("%s", t->err.text);
     assert_int_equal (sscanf (path, "/srv/envs/abc-py3.%u%c", &minor, &rest), 1);
     assert_true (minor >= 8);
-    assert_int_equal (environment_path_of_version (TEXT_LIT ("/e"), "3.13.0", path, sizeof path, &err), 0);
+    assert_int_equal (environment_path_of_version (TEXT_LIT ("/e"), "3.13.0", path, sizeof path, &t->err), 0);
     assert_string_equal (path, "/e-py3.13");
-    assert_int_equal (environment_site ("/e-py3.13", "3.13.0", path, sizeof path, &err), 0);
+    assert_int_equal (environment_site ("/e-py3.13", "3.13.0", path, sizeof path, &t->err), 0);
     assert_string_equal (path, "/e-py3.13/lib/python3.13/site-packages");
-    assert_int_equal (environment_path_of_version (TEXT_LIT ("/e"), "3.13.0", path, 9, &err), -1);
-    assert_int_equal (environment_path_of_version (TEXT_LIT ("/e"), "3.13.0", path, 10, &err), 0);
+    assert_int_equal (environment_path_of_version (TEXT_LIT ("/e"), "3.13.0", path, 9, &t->err), -1);
+    assert_int_equal (environment_path_of_version (TEXT_LIT ("/e"), "3.13.0", path, 10, &t->err), 0);
 }
 
 TEST (paths_and_interpreters_that_cannot_be_are_refused)
@@ -297,31 +280,28 @@ TEST (paths_and_interpreters_that_cannot_be_are_refused)
     static const char *const dirs[] = { "", "/", "relative", "/ends/" };
     static const char *const pythons[] = { "", "-c", "bin/python3", "/nonexistent/python3", "/bin/false", "/bin/echo" };
     char path[256], version[PYTHON_VERSION_BYTES];
-    struct err err;
     for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
-        assert_int_equal (environment_path_of_version (text_of (dirs[i]), "3.11.1", path, sizeof path, &err), -1);
+        assert_int_equal (environment_path_of_version (text_of (dirs[i]), "3.11.1", path, sizeof path, &t->err), -1);
     for (size_t i = 0; i < sizeof pythons / sizeof *pythons; i++) {
-        err.text[0] = '\0';
-        assert_int_equal (environment_ask_version (pythons[i], version, &err), -1);
-        assert_true (strlen (err.text) > 10);
+        t->err.text[0] = '\0';
+        assert_int_equal (environment_ask_version (pythons[i], version, &t->err), -1);
+        assert_true (strlen (t->err.text) > 10);
     }
 }
 
-TEST_IN (an_interpreter_that_is_not_python_3_is_refused, site_setup, site_teardown)
+TEST_ON (site, an_interpreter_that_is_not_python_3_is_refused)
 {
     static const char *const answers[] = { "2.7.18",  "3.11",         "3.11.1rc1",
                                            "3..1",    "3.11.",        "4.0.0",
                                            "3.1.1.1", "3.11.7 extra", "3.1111111111111111111111111111111.1" };
-    struct site *site = *state;
     char path[128], script[128], version[PYTHON_VERSION_BYTES];
-    struct err err;
     snprintf (path, sizeof path, "%s/python", site->path);
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         snprintf (script, sizeof script, "#!/bin/sh\necho '%s'\n", answers[i]);
-        assert_int_equal (atomic_file_write (path, script, strlen (script), 0755, &err), 0);
-        if (environment_ask_version (path, version, &err) != -1)
+        assert_int_equal (atomic_file_write (path, script, strlen (script), 0755, &t->err), 0);
+        if (environment_ask_version (path, version, &t->err) != -1)
             fail_msg ("%s was accepted", answers[i]);
-        assert_has (err.text, "not a working Python 3");
+        assert_has (t->err.text, "not a working Python 3");
     }
 }
 
@@ -337,13 +317,12 @@ static int run_shell (const char *script, uint64_t limit_ms, struct buf *out, in
 TEST (a_subprocess_keeps_what_was_said_and_how_it_ended)
 {
     struct buf out;
-    struct err err;
     int status;
     buf_init (&out, 1000);
-    assert_int_equal (run_shell ("echo one; echo two >&2; exit 7", 10000, &out, &status, &err), 0);
+    assert_int_equal (run_shell ("echo one; echo two >&2; exit 7", 10000, &out, &status, &t->err), 0);
     assert_int_equal (status, 7);
     assert_string_equal (buf_c (&out), "one\ntwo\n");
-    assert_int_equal (run_shell ("kill -9 $$", 10000, &out, &status, &err), 0);
+    assert_int_equal (run_shell ("kill -9 $$", 10000, &out, &status, &t->err), 0);
     assert_int_equal (status, 128 + SIGKILL);
     buf_release (&out);
 }
@@ -351,12 +330,11 @@ TEST (a_subprocess_keeps_what_was_said_and_how_it_ended)
 TEST (a_subprocess_that_takes_too_long_is_killed)
 {
     struct buf out;
-    struct err err;
     int status;
     buf_init (&out, 1000);
     uint64_t began_ms = clock_boot_ms ();
-    assert_int_equal (run_shell ("exec sleep 100", 100, &out, &status, &err), -1);
-    assert_int_equal (err.code, ERR_LIMIT);
+    assert_int_equal (run_shell ("exec sleep 100", 100, &out, &status, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_LIMIT);
     assert_true (clock_boot_ms () - began_ms < 10000);
     buf_release (&out);
 }
@@ -364,11 +342,10 @@ TEST (a_subprocess_that_takes_too_long_is_killed)
 TEST (a_subprocess_s_leftover_is_not_waited_for)
 {
     struct buf out;
-    struct err err;
     int status;
     buf_init (&out, 1000);
     uint64_t began_ms = clock_boot_ms ();
-    assert_int_equal (run_shell ("sleep 20 & echo $!", 60000, &out, &status, &err), 0);
+    assert_int_equal (run_shell ("sleep 20 & echo $!", 60000, &out, &status, &t->err), 0);
     assert_true (clock_boot_ms () - began_ms < 10000);
     long left = strtol (buf_c (&out), NULL, 10);
     assert_true (left > 1);
@@ -379,11 +356,10 @@ TEST (a_subprocess_s_leftover_is_not_waited_for)
 TEST (the_end_of_a_long_output_is_kept)
 {
     struct buf out;
-    struct err err;
     int status;
     buf_init (&out, 1000);
     assert_int_equal (
-        run_shell ("i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done", 20000, &out, &status, &err), 0);
+        run_shell ("i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done", 20000, &out, &status, &t->err), 0);
     assert_true (out.len <= 1000 && out.len >= 500);
     assert_has (&out, "line 2998\nline 2999\n");
     assert_has_not (&out, "line 10\n");
@@ -397,12 +373,11 @@ TEST (what_came_before_the_end_stays_as_far_as_it_fits)
     struct subprocess subprocess = { .argv = argv, .limit_ms = 20000 };
     int loop[2], status;
     struct buf out;
-    struct err err;
     assert_int_equal (pipe2 (loop, O_CLOEXEC), 0);
     subprocess.held_fd = loop[0];
     subprocess.echo_fd = loop[1];
     buf_init (&out, 1000);
-    assert_int_equal (subprocess_run (&subprocess, &out, &status, &err), 0);
+    assert_int_equal (subprocess_run (&subprocess, &out, &status, &t->err), 0);
     assert_int_equal (out.len, 500 + 200);
     assert_int_equal (out.ptr[out.len - 1], '1');
     assert_int_equal (close (loop[0]), 0);
@@ -416,11 +391,10 @@ TEST (a_subprocess_has_the_descriptor_it_was_given_and_no_other_of_ours)
     int held = open ("/dev/zero", O_RDONLY | O_CLOEXEC), other = fcntl (held, F_DUPFD_CLOEXEC, 777);
     struct subprocess subprocess = { .argv = argv, .limit_ms = 10000, .echo_fd = -1, .held_fd = held };
     struct buf out;
-    struct err err;
     int status;
     assert_int_equal (other, 777);
     buf_init (&out, 1000);
-    assert_int_equal (subprocess_run (&subprocess, &out, &status, &err), 0);
+    assert_int_equal (subprocess_run (&subprocess, &out, &status, &t->err), 0);
     assert_string_equal (buf_c (&out), "/dev/zero\n");
     assert_int_equal (close (held), 0);
     assert_int_equal (close (other), 0);

@@ -1,8 +1,5 @@
 /* links: base */
-#include "common/base/err.h"
-#include "common/base/text.h"
 #include "test.h"
-#include <errno.h>
 
 TEST (setting_returns_minus_one_and_explains)
 {

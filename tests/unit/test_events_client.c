@@ -1,7 +1,5 @@
 /* alone: monitor czmq */
 /* What czmq would take of the process, and does not; how listeners and a hub speak is test_hub's. */
-#include <signal.h>
-#include <unistd.h>
 
 #include "coordinator/monitor/events_client.h"
 #include "link_lab.h"

@@ -12,26 +12,22 @@ struct bench {
     struct text required[2];
 };
 
-static int setup (void **state)
+static void bench_open (struct bench *bench)
 {
-    struct bench *bench = mem_alloc (sizeof *bench);
     evidence_init (&bench->evidence, TEXT_LIT ("n"));
     bench->required[0] = TEXT_LIT ("loss");
     bench->required[1] = TEXT_LIT ("tokens");
     bench->run.rung.metrics.items = bench->required;
     bench->run.rung.metrics.n = 2;
     evidence_expect (&bench->evidence, &bench->run);
-    *state = bench;
-    return 0;
 }
 
-static int teardown (void **state)
+static void bench_close (struct bench *bench)
 {
-    struct bench *bench = *state;
     evidence_release (&bench->evidence);
-    mem_free (bench);
-    return 0;
 }
+
+TEST_FIXTURE (struct bench, bench_open, bench_close)
 
 __attribute__ ((format (printf, 2, 3))) static void say (struct bench *bench, const char *format, ...)
 {
@@ -76,9 +72,8 @@ static uint64_t left_out (const struct bench *bench, const char *list)
 
 /* ---- metrics ---- */
 
-TEST_IN (the_last_value_of_a_metric_stands_and_those_before_are_folded, setup, teardown)
+TEST_ON (b, the_last_value_of_a_metric_stands_and_those_before_are_folded)
 {
-    struct bench *b = *state;
     for (uint32_t i = 0; i < OFTEN; i++)
         say_metric (b, "loss", 100.0 - i, 42);
     is_clean (b);
@@ -93,17 +88,15 @@ TEST_IN (the_last_value_of_a_metric_stands_and_those_before_are_folded, setup, t
     assert_true (b->evidence.left_bytes > EVIDENCE_MAX_BYTES - 500);
 }
 
-TEST_IN (once_is_not_again, setup, teardown)
+TEST_ON (b, once_is_not_again)
 {
-    struct bench *b = *state;
     say_metric (b, "loss", 1, 42);
     assert_int_equal (b->evidence.result.metrics.items[0].earlier.count, 0);
     assert_int_equal (b->evidence.result.metrics.items[0].earlier.alike, 0);
 }
 
-TEST_IN (earlier_values_with_other_sums_are_told_apart, setup, teardown)
+TEST_ON (b, earlier_values_with_other_sums_are_told_apart)
 {
-    struct bench *b = *state;
     for (uint32_t i = 0; i < 10; i++)
         say_metric (b, "loss", i, i % 3 ? 42 : 7); /* 0, 3, 6 and 9: its own number only */
     const struct metric_history *earlier = &b->evidence.result.metrics.items[0].earlier;
@@ -121,9 +114,8 @@ TEST_IN (earlier_values_with_other_sums_are_told_apart, setup, teardown)
 }
 
 /* More kinds of sums than are kept: nobody is accused by what was forgotten. */
-TEST_IN (what_was_forgotten_counts_as_alike, setup, teardown)
+TEST_ON (b, what_was_forgotten_counts_as_alike)
 {
-    struct bench *b = *state;
     for (uint32_t i = 0; i < 100; i++)
         say_metric (b, "loss", i, 1000 + i);
     for (uint32_t i = 0; i < 5; i++)
@@ -134,7 +126,7 @@ TEST_IN (what_was_forgotten_counts_as_alike, setup, teardown)
     is_clean (b);
 }
 
-TEST_IN (a_metric_said_again_claims_the_same, setup, teardown)
+TEST_ON (b, a_metric_said_again_claims_the_same)
 {
     static const char *const others[] = {
         "\"reduction\":\"sum\",\"axes\":[\"data\"],\"scope\":\"global\"",
@@ -142,7 +134,6 @@ TEST_IN (a_metric_said_again_claims_the_same, setup, teardown)
         "\"reduction\":\"mean\",\"axes\":[\"data\",\"model\"],\"scope\":\"global\"",
         "\"reduction\":\"mean\",\"axes\":[\"data\"],\"scope\":\"local\"",
     };
-    struct bench *b = *state;
     say_metric (b, "loss", 1, 42);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         say (b, "{\"type\":\"metric\",\"name\":\"loss\",%s,\"value\":9,\"shards\":[]}", others[i]);
@@ -153,9 +144,8 @@ TEST_IN (a_metric_said_again_claims_the_same, setup, teardown)
                  b->evidence.result.metrics.items[0].earlier.count == 0);
 }
 
-TEST_IN (a_required_metric_has_its_place_when_it_comes_last, setup, teardown)
+TEST_ON (b, a_required_metric_has_its_place_when_it_comes_last)
 {
-    struct bench *b = *state;
     char name[32];
     for (uint32_t i = 0; i < 200; i++) {
         snprintf (name, sizeof name, "norm%u", i);
@@ -179,9 +169,8 @@ static void say_check (struct bench *bench, double observed)
     say (bench, "{\"type\":\"check\",\"name\":\"c\",\"expected\":1,\"observed\":%g}", observed);
 }
 
-TEST_IN (a_check_that_does_not_hold_is_never_left_out, setup, teardown)
+TEST_ON (b, a_check_that_does_not_hold_is_never_left_out)
 {
-    struct bench *b = *state;
     for (uint32_t i = 0; i < OFTEN; i++)
         say_check (b, 1);
     is_clean (b);
@@ -198,9 +187,8 @@ TEST_IN (a_check_that_does_not_hold_is_never_left_out, setup, teardown)
 
 /* ---- what nobody judges ---- */
 
-TEST_IN (notes_and_programs_leave_room_for_what_is_judged, setup, teardown)
+TEST_ON (b, notes_and_programs_leave_room_for_what_is_judged)
 {
-    struct bench *b = *state;
     char filler[2000];
     memset (filler, 'f', sizeof filler);
     for (uint32_t i = 0; i < 100; i++)
@@ -221,9 +209,8 @@ TEST_IN (notes_and_programs_leave_room_for_what_is_judged, setup, teardown)
 
 /* ---- what is said anew ---- */
 
-TEST_IN (a_value_that_changes_costs_what_it_costs_once, setup, teardown)
+TEST_ON (b, a_value_that_changes_costs_what_it_costs_once)
 {
-    struct bench *b = *state;
     char filler[3000];
     memset (filler, 'f', sizeof filler);
     for (uint32_t i = 0; i < OFTEN; i++) {
@@ -257,9 +244,8 @@ TEST (more_than_fits_of_what_is_judged_is_a_violation)
         { "{\"type\":\"counters\",\"values\":{\"c%u\":1}}", "at most 64 items of its counters", RESULT_COUNTERS_MAX },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        void *one = NULL;
-        setup (&one);
-        struct bench *b = one;
+        struct bench one = { 0 }, *b = &one;
+        bench_open (b);
         for (uint32_t k = 0; k <= rows[i].most; k++) {
             assert_int_equal (b->evidence.result.bad_lines, 0);
 #pragma GCC diagnostic push
@@ -269,6 +255,6 @@ TEST (more_than_fits_of_what_is_judged_is_a_violation)
         }
         assert_int_equal (b->evidence.result.bad_lines, 1);
         assert_has (b->evidence.result.bad_line, rows[i].words);
-        teardown (&one);
+        bench_close (b);
     }
 }

@@ -1,7 +1,4 @@
 /* alone: simulated cli */
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "coordinator/cli/cli.h"
 #include "test.h"

@@ -53,10 +53,8 @@ static void fill_host (struct story *story, uint32_t i)
 }
 
 /* Eight hosts; v6e-3's device was busy and the others fell with it. */
-static int set_up (void **state)
+static void story_open (struct story *story)
 {
-    struct story *story = mem_alloc (sizeof *story);
-    memset (story, 0, sizeof *story);
     story->rungs[0] = TEXT_LIT ("probe");
     story->rungs[1] = TEXT_LIT ("dense");
     story->header = (struct run_header){ .run = TEXT_LIT ("0123456789abcdef"),
@@ -79,17 +77,14 @@ static int set_up (void **state)
     story->receipt.headers.n = 1;
     story->receipt.hosts.items = story->hosts;
     story->receipt.hosts.n = HOSTS;
-    *state = story;
-    return 0;
 }
 
-static int tear_down (void **state)
+static void story_close (struct story *story)
 {
-    struct story *story = *state;
     arena_release (&story->arena);
-    mem_free (story);
-    return 0;
 }
+
+TEST_FIXTURE (struct story, story_open, story_close)
 
 static void explain (struct story *story)
 {
@@ -115,9 +110,8 @@ static const struct explain_question *step (struct story *story, const char *id)
     return NULL;
 }
 
-TEST_IN (one_cause_and_seven_cascades, set_up, tear_down)
+TEST_ON (story, one_cause_and_seven_cascades)
 {
-    struct story *story = *state;
     explain (story);
     assert_text (story->told.rung, "dense");
     assert_int_equal (story->told.causes_n, 1);
@@ -144,9 +138,8 @@ static uint32_t told_in_both (struct story *story, const char *what)
     return n;
 }
 
-TEST_IN (a_broken_rule_is_told_beside_another_cause_and_once, set_up, tear_down)
+TEST_ON (story, a_broken_rule_is_told_beside_another_cause_and_once)
 {
-    struct story *story = *state;
     struct rung_receipt *culprit = &story->attempts[3][1];
     culprit->bad_lines = 2;
     culprit->bad_line = TEXT_LIT ("done: said after failure: {}\x1b[31m");
@@ -158,9 +151,8 @@ TEST_IN (a_broken_rule_is_told_beside_another_cause_and_once, set_up, tear_down)
     assert_int_equal (told_in_both (story, "said after failure"), 2);
 }
 
-TEST_IN (metrics_that_are_not_proved_there_are_told, set_up, tear_down)
+TEST_ON (story, metrics_that_are_not_proved_there_are_told)
 {
-    struct story *story = *state;
     struct contradicted_count_receipt earlier = { story->names[1], 4 };
     struct reduction_receipt metrics[] = {
         { .run = story->header.run,
@@ -196,24 +188,21 @@ TEST_IN (metrics_that_are_not_proved_there_are_told, set_up, tear_down)
     story->receipt.reductions.items = metrics;
     story->receipt.reductions.n = 5;
     explain (story);
-    struct buf text;
-    buf_init (&text, 1 << 20);
-    print_explanation (story, &text);
+    struct buf *text = test_buf (t);
+    print_explanation (story, text);
     assert_has (
-        &text,
+        text,
         "\nmetrics\n  dense loss = 1  local, on v6e-3\n  probe lied = 1  proved; earlier values for which the same "
         "proof fails: 4 of v6e-1\n");
-    assert_has_not (&text, "fine");
-    assert_has_not (&text, "past");
-    buf_clear (&text);
-    explain_json (&story->told, &text);
-    assert_has (&text, "\"dense loss = 1  local, on v6e-3\"");
-    buf_release (&text);
+    assert_has_not (text, "fine");
+    assert_has_not (text, "past");
+    buf_clear (text);
+    explain_json (&story->told, text);
+    assert_has (text, "\"dense loss = 1  local, on v6e-3\"");
 }
 
-TEST_IN (equal_answers_fold_and_are_clear, set_up, tear_down)
+TEST_ON (story, equal_answers_fold_and_are_clear)
 {
-    struct story *story = *state;
     story->attempts[3][1].cause.owner = OWNER_PEER;
     explain (story);
     assert_int_equal (step (story, "frontend")->answers_n, 1);
@@ -226,9 +215,8 @@ TEST_IN (equal_answers_fold_and_are_clear, set_up, tear_down)
     assert_text (step (story, "end")->answers[0].hosts.items[0], "v6e-3");
 }
 
-TEST_IN (a_holder_is_where_to_look, set_up, tear_down)
+TEST_ON (story, a_holder_is_where_to_look)
 {
-    struct story *story = *state;
     story->facts[3][0].value = TEXT_LIT ("/dev/vfio/0 by process 4711 (python)");
     story->attempts[3][1].cause.owner = OWNER_PEER;
     explain (story);
@@ -238,9 +226,8 @@ TEST_IN (a_holder_is_where_to_look, set_up, tear_down)
     assert_int_equal (device->answers[0].hosts.n, 1);
 }
 
-TEST_IN (a_failure_of_its_owner_outweighs_a_fact_from_before, set_up, tear_down)
+TEST_ON (story, a_failure_of_its_owner_outweighs_a_fact_from_before)
 {
-    struct story *story = *state;
     explain (story);
     const struct explain_question *device = step (story, "device");
     assert_int_equal (device->mark, EXPLAIN_SUSPECT);
@@ -250,9 +237,8 @@ TEST_IN (a_failure_of_its_owner_outweighs_a_fact_from_before, set_up, tear_down)
     assert_int_equal (device->answers[1].mark, EXPLAIN_CLEAR);
 }
 
-TEST_IN (causes_of_different_signatures_stay_apart, set_up, tear_down)
+TEST_ON (story, causes_of_different_signatures_stay_apart)
 {
-    struct story *story = *state;
     story->attempts[5][1].outcome = OUTCOME_FAILED;
     story->attempts[5][1].cause = story->attempts[3][1].cause;
     story->attempts[5][1].cause.signature = TEXT_LIT ("tpu-in-use");
@@ -260,9 +246,8 @@ TEST_IN (causes_of_different_signatures_stay_apart, set_up, tear_down)
     assert_int_equal (story->told.causes_n, 2);
 }
 
-TEST_IN (what_nobody_said_is_not_clear, set_up, tear_down)
+TEST_ON (story, what_nobody_said_is_not_clear)
 {
-    struct story *story = *state;
     story->attempts[3][1].cause.owner = OWNER_PEER;
     for (uint32_t i = 0; i < HOSTS; i++) {
         story->hosts[i].facts.n = 0;
@@ -278,9 +263,8 @@ TEST_IN (what_nobody_said_is_not_clear, set_up, tear_down)
         assert_int_equal (step (story, asked[i])->mark, EXPLAIN_UNKNOWN);
 }
 
-TEST_IN (the_minority_is_suspect, set_up, tear_down)
+TEST_ON (story, the_minority_is_suspect)
 {
-    struct story *story = *state;
     story->bundle[5][1].value = TEXT_LIT ("0.10.1");
     story->observed[2][0].value = TEXT_LIT ("--xla_a");
     explain (story);
@@ -291,9 +275,8 @@ TEST_IN (the_minority_is_suspect, set_up, tear_down)
                 "'--xla_a' after the imports, but sliceup had set it to '--xla_a --xla_b'");
 }
 
-TEST_IN (of_hosts_half_against_half_all_are_suspect, set_up, tear_down)
+TEST_ON (story, of_hosts_half_against_half_all_are_suspect)
 {
-    struct story *story = *state;
     for (uint32_t i = 0; i < HOSTS / 2; i++)
         story->observed[i][0].value = TEXT_LIT ("--xla_a");
     explain (story);
@@ -310,11 +293,9 @@ static bool answer_ends (const struct explain_question *question, uint32_t at, c
     return text.len >= bytes && memcmp (text.ptr + text.len - bytes, end, bytes) == 0;
 }
 
-TEST_IN (kernels_are_told_by_rung, set_up, tear_down)
+TEST_ON (story, kernels_are_told_by_rung)
 {
-    struct story *story = *state;
-    struct buf text;
-    buf_init (&text, 1 << 20);
+    struct buf *text = test_buf (t);
     for (uint32_t i = 0; i < HOSTS; i++) {
         story->attempts[i][0].backend.kernel_path = TEXT_LIT ("native");
         story->attempts[i][1].backend.kernel_path = i == 3 ? (struct text){ 0 } : TEXT_LIT ("pallas");
@@ -325,15 +306,13 @@ TEST_IN (kernels_are_told_by_rung, set_up, tear_down)
     assert_int_equal (backend->mark, EXPLAIN_UNKNOWN); /* who ended before its backend was known is not suspect */
     assert_true (answer_ends (backend, 0, "kernels: native at probe; it reported no backend at rung dense"));
     assert_true (answer_ends (backend, 1, "kernels: native at probe; pallas at dense"));
-    print_receipt (story, &text);
-    assert_has (&text, "kernels: native at probe; pallas at dense) on v6e-[0-2,4-7]\n");
-    assert_has (&text, "kernels: native at probe) on v6e-3\n");
-    buf_release (&text);
+    print_receipt (story, text);
+    assert_has (text, "kernels: native at probe; pallas at dense) on v6e-[0-2,4-7]\n");
+    assert_has (text, "kernels: native at probe) on v6e-3\n");
 }
 
-TEST_IN (a_cold_pass_that_compiled_nothing_says_so, set_up, tear_down)
+TEST_ON (story, a_cold_pass_that_compiled_nothing_says_so)
 {
-    struct story *story = *state;
     static struct named_number ran[] = { { TEXT_LIT ("compile_requests"), 3 },
                                          { TEXT_LIT ("cache_hits"), 3 },
                                          { TEXT_LIT ("executions"), 3 } };
@@ -357,9 +336,8 @@ TEST_IN (a_cold_pass_that_compiled_nothing_says_so, set_up, tear_down)
     }
 }
 
-TEST_IN (torch_xla_is_told_once_and_a_command_has_no_phase, set_up, tear_down)
+TEST_ON (story, torch_xla_is_told_once_and_a_command_has_no_phase)
 {
-    struct story *story = *state;
     static struct var torch_xla[] = { { TEXT_LIT ("torch"), TEXT_LIT ("2.7.0") },
                                       { TEXT_LIT ("torch-xla"), TEXT_LIT ("2.7.0") },
                                       { TEXT_LIT ("torch-xla"), TEXT_LIT ("2.7.0") } };
@@ -385,9 +363,8 @@ TEST_IN (torch_xla_is_told_once_and_a_command_has_no_phase, set_up, tear_down)
     assert_int_equal (step (story, "frontend")->mark, EXPLAIN_UNKNOWN); /* torch alone drives no device */
 }
 
-TEST_IN (a_command_that_failed_and_what_never_ran_have_no_phase, set_up, tear_down)
+TEST_ON (story, a_command_that_failed_and_what_never_ran_have_no_phase)
 {
-    struct story *story = *state;
     struct rung rungs[] = { { .id = story->rungs[0], .kind = PROGRAM_CANARY },
                             { .id = story->rungs[1], .kind = PROGRAM_COMMAND } };
     struct board now = { .plan.rungs = { rungs, 2 } };
@@ -419,9 +396,8 @@ static void policy_says (struct story *story, const char *words)
 }
 
 /* Whole: what was set for any scope, what of it was seen, and what the imports added. */
-TEST_IN (what_the_imports_did_to_the_policy_is_told_whole, set_up, tear_down)
+TEST_ON (story, what_the_imports_did_to_the_policy_is_told_whole)
 {
-    struct story *story = *state;
     struct var scope = { TEXT_LIT ("TPU_NAMED"), TEXT_LIT ("one two") };
     struct var seen[] = { story->observed[0][0],
                           { TEXT_LIT ("TPU_NAMED"), TEXT_LIT ("two one") },
@@ -439,9 +415,8 @@ TEST_IN (what_the_imports_did_to_the_policy_is_told_whole, set_up, tear_down)
     policy_says (story, "TPU_NAMED is 'two' after the imports, but sliceup had set it to 'one two'");
 }
 
-TEST_IN (another_backend_is_suspect_on_all, set_up, tear_down)
+TEST_ON (story, another_backend_is_suspect_on_all)
 {
-    struct story *story = *state;
     for (uint32_t i = 0; i < HOSTS; i++)
         story->hosts[i].backend.observed.platform = TEXT_LIT ("cpu");
     explain (story);
@@ -449,9 +424,8 @@ TEST_IN (another_backend_is_suspect_on_all, set_up, tear_down)
     assert_int_equal (step (story, "backend")->answers_n, 1);
 }
 
-TEST_IN (passes_in_parts_are_not_where_it_ended, set_up, tear_down)
+TEST_ON (story, passes_in_parts_are_not_where_it_ended)
 {
-    struct story *story = *state;
     struct rung_receipt more[3] = { story->attempts[3][0], story->attempts[3][1], story->attempts[3][1] };
     more[2].purpose = PURPOSE_ISOLATION;
     more[2].outcome = OUTCOME_PASSED;
@@ -481,9 +455,8 @@ static void expect (struct text text, const char *words)
         fail_msg ("no '%s' in:\n%.*s", words, TEXT_ARG (text));
 }
 
-TEST_IN (words_of_one_host_are_not_given_as_anothers, set_up, tear_down)
+TEST_ON (story, words_of_one_host_are_not_given_as_anothers)
 {
-    struct story *story = *state;
     for (uint32_t i = 0; i < HOSTS; i++) {
         story->attempts[i][1].outcome = OUTCOME_FAILED;
         story->attempts[i][1].cause = story->attempts[3][1].cause;
@@ -499,28 +472,24 @@ TEST_IN (words_of_one_host_are_not_given_as_anothers, set_up, tear_down)
     expect (printed (story, false), "    evidence of v6e-[0-3]: line 0\n    evidence of v6e-4: line 4\n");
 }
 
-TEST_IN (a_cause_whose_numbers_differ_is_one_and_names_whose_they_are, set_up, tear_down)
+TEST_ON (story, a_cause_whose_numbers_differ_is_one_and_names_whose_they_are)
 {
-    struct story *story = *state;
     for (uint32_t i = 0; i < HOSTS; i++) {
         story->attempts[i][1].outcome = OUTCOME_FAILED;
         story->attempts[i][1].cause = story->attempts[3][1].cause;
         story->attempts[i][1].cause.text = text_format (&story->arena, "rank %u (pid %u) lost its mesh", i, 400 + i);
     }
-    struct buf receipt;
+    struct buf *receipt = test_buf (t);
     explain (story);
     assert_int_equal (story->told.causes_n, 1);
     expect (printed (story, false), "    v6e-0: rank 0 (pid 400) lost its mesh\n");
-    buf_init (&receipt, 1 << 20);
-    receipt_text (&story->receipt, &(const struct drift_query){ 0 }, &receipt);
-    expect (buf_as_text (&receipt), "v6e-0: rank 0 (pid 400) lost its mesh");
-    buf_release (&receipt);
+    receipt_text (&story->receipt, &(const struct drift_query){ 0 }, receipt);
+    expect (buf_as_text (receipt), "v6e-0: rank 0 (pid 400) lost its mesh");
 }
 
 /* A value that a host could not tell is none. */
-TEST_IN (what_was_not_heard_is_no_holder_of_the_device, set_up, tear_down)
+TEST_ON (story, what_was_not_heard_is_no_holder_of_the_device)
 {
-    struct story *story = *state;
     static struct var facts[] = { { TEXT_LIT ("device.holders"), TEXT_LIT (FACT_NOT_REPORTED) } };
     for (uint32_t i = 0; i < HOSTS; i++) {
         story->hosts[i].facts.items = facts;
@@ -530,9 +499,8 @@ TEST_IN (what_was_not_heard_is_no_holder_of_the_device, set_up, tear_down)
     assert_has_not (printed (story, false), TEXT_LIT (FACT_NOT_REPORTED));
 }
 
-TEST_IN (a_person_reads_the_fault_first, set_up, tear_down)
+TEST_ON (story, a_person_reads_the_fault_first)
 {
-    struct story *story = *state;
     explain (story);
     struct text text = printed (story, false);
     expect (text, "run 01234567: slice v6e: stopped at rung dense\n\nwhose fault\n  v6e-3  failed, owner: device "
@@ -552,9 +520,8 @@ static bool says (struct story *story, const char *id, const char *text)
     return false;
 }
 
-TEST_IN (who_has_no_attempt_there_is_said_so_by_the_name_of_the_rung, set_up, tear_down)
+TEST_ON (story, who_has_no_attempt_there_is_said_so_by_the_name_of_the_rung)
 {
-    struct story *story = *state;
     story->hosts[5].rungs.n = 0;
     explain (story);
     assert_true (
@@ -565,9 +532,8 @@ TEST_IN (who_has_no_attempt_there_is_said_so_by_the_name_of_the_rung, set_up, te
     assert_true (says (story, "end", "no rung has ended on this host"));
 }
 
-TEST_IN (notes_of_outputs_are_folded_and_the_rest_is_counted, set_up, tear_down)
+TEST_ON (story, notes_of_outputs_are_folded_and_the_rest_is_counted)
 {
-    struct story *story = *state;
     struct result_note all[2] = { { TEXT_LIT ("4 MiB of its output are cut"), TEXT_LIT ("log"), DURABILITY_RERUN },
                                   { TEXT_LIT ("4 MiB of its output are cut"), TEXT_LIT ("log"), DURABILITY_RERUN } };
     for (uint32_t i = 0; i < HOSTS; i++) {
@@ -592,10 +558,9 @@ TEST_IN (notes_of_outputs_are_folded_and_the_rest_is_counted, set_up, tear_down)
     expect (printed (story, true), "\"history_left_out\": 4");
 }
 
-TEST_IN (the_worst_differences_of_the_hosts_come_last, set_up, tear_down)
+TEST_ON (story, the_worst_differences_of_the_hosts_come_last)
 {
     enum { ODD = 7 };
-    struct story *story = *state;
     explain (story);
     assert_int_equal (story->told.differences.n, 0);
     assert_has_not (printed (story, false), "how the hosts differ");
@@ -617,9 +582,8 @@ TEST_IN (the_worst_differences_of_the_hosts_come_last, set_up, tear_down)
     expect (printed (story, true), "\"v6e-5: bundle package-0 is 2.0, 7 others have 1.0\"");
 }
 
-TEST_IN (an_unknown_failure_blames_nobody, set_up, tear_down)
+TEST_ON (story, an_unknown_failure_blames_nobody)
 {
-    struct story *story = *state;
     story->attempts[3][1].cause.owner = OWNER_UNKNOWN;
     story->attempts[3][1].cause.signature = (struct text){ 0 };
     explain (story);
@@ -627,9 +591,8 @@ TEST_IN (an_unknown_failure_blames_nobody, set_up, tear_down)
     expect (printed (story, true), "\"recognised\": false");
 }
 
-TEST_IN (json_has_every_host_by_name, set_up, tear_down)
+TEST_ON (story, json_has_every_host_by_name)
 {
-    struct story *story = *state;
     explain (story);
     struct text text = printed (story, true);
     expect (text, "\"schema\": \"sliceup.explain/3\"");
@@ -637,9 +600,8 @@ TEST_IN (json_has_every_host_by_name, set_up, tear_down)
     expect (text, "\"id\": \"end\"");
 }
 
-TEST_IN (a_run_that_reached_the_top_has_no_culprit, set_up, tear_down)
+TEST_ON (story, a_run_that_reached_the_top_has_no_culprit)
 {
-    struct story *story = *state;
     for (uint32_t i = 0; i < HOSTS; i++)
         story->attempts[i][1].outcome = OUTCOME_PASSED;
     explain (story);

@@ -4,10 +4,8 @@
 #include "test.h"
 #include "worker/facts/facts.h"
 #include "worker/facts/host_fact_list.h"
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 
 #define V2 "31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
 #define V1                                                                                                             \
@@ -15,9 +13,8 @@
     "34 31 0:31 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"                                                    \
     "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 
-TEST_IN (a_machine_is_read_from_its_files, machine_setup, machine_teardown)
+TEST_ON (machine, a_machine_is_read_from_its_files)
 {
-    struct machine *machine = *state;
     struct utsname kernel;
     put (machine, "/proc/sys/kernel/random/boot_id", "5a0e-boot\n");
     put (machine, "/proc/cpuinfo",
@@ -46,9 +43,8 @@ TEST_IN (a_machine_is_read_from_its_files, machine_setup, machine_teardown)
     is (machine, "kernel.release", kernel.release);
 }
 
-TEST_IN (packages_have_the_version_that_is_installed, machine_setup, machine_teardown)
+TEST_ON (machine, packages_have_the_version_that_is_installed)
 {
-    struct machine *machine = *state;
     struct var names[] = { { TEXT_LIT ("libc6"), { 0 } },
                            { TEXT_LIT ("gone"), { 0 } },
                            { TEXT_LIT ("no-such"), { 0 } } };
@@ -64,15 +60,14 @@ TEST_IN (packages_have_the_version_that_is_installed, machine_setup, machine_tea
     is (machine, "package.no-such", "absent");
 }
 
-TEST_IN (without_dpkg_no_package_is_called_absent, machine_setup, machine_teardown)
+TEST_ON (machine, without_dpkg_no_package_is_called_absent)
 {
-    struct machine *machine = *state;
     struct var name = { TEXT_LIT ("libc6"), { 0 } };
     package_facts (&machine->list, &(var_list){ &name, 1 });
     assert_true (text_starts (host_fact_find (&machine->list, "package.libc6"), "unreadable ("));
 }
 
-TEST_IN (what_is_not_there_is_absent_and_never_left_out, machine_setup, machine_teardown)
+TEST_ON (machine, what_is_not_there_is_absent_and_never_left_out)
 {
     static const char *const names[] = { "boot_id",
                                          "os.id",
@@ -119,7 +114,6 @@ TEST_IN (what_is_not_there_is_absent_and_never_left_out, machine_setup, machine_
                                          "library.libtpu",
                                          "library.libtpu.bytes",
                                          "library.libtpu.path" };
-    struct machine *machine = *state;
     all_of (machine);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         is (machine, names[i], "absent");
@@ -136,9 +130,8 @@ TEST_IN (what_is_not_there_is_absent_and_never_left_out, machine_setup, machine_
         assert_true (host_fact_find (&machine->list, real[i]).len > 0);
 }
 
-TEST_IN (a_group_outside_of_our_namespace_is_not_followed, machine_setup, machine_teardown)
+TEST_ON (machine, a_group_outside_of_our_namespace_is_not_followed)
 {
-    struct machine *machine = *state;
     put (machine, "/proc/self/mountinfo", V2);
     put (machine, "/proc/self/cgroup", "0::/../../secret\n");
     put (machine, "/sys/secret/memory.max", "1\n");
@@ -147,9 +140,8 @@ TEST_IN (a_group_outside_of_our_namespace_is_not_followed, machine_setup, machin
     is (machine, "memory.cgroup_max", "absent");
 }
 
-TEST_IN (the_old_control_groups_limit_counts_too, machine_setup, machine_teardown)
+TEST_ON (machine, the_old_control_groups_limit_counts_too)
 {
-    struct machine *machine = *state;
     put (machine, "/proc/self/mountinfo", V1);
     put (machine, "/proc/self/cgroup", "4:memory:/\n3:pids:/\n2:cpu,cpuacct:/\n");
     put (machine, "/root/sys/fs/cgroup/memory/memory.limit_in_bytes", "4096\n");
@@ -157,9 +149,8 @@ TEST_IN (the_old_control_groups_limit_counts_too, machine_setup, machine_teardow
     is (machine, "memory.cgroup_max", "4096");
 }
 
-TEST_IN (the_least_limit_above_an_old_nested_group_counts, machine_setup, machine_teardown)
+TEST_ON (machine, the_least_limit_above_an_old_nested_group_counts)
 {
-    struct machine *machine = *state;
     put (machine, "/proc/self/mountinfo", V1);
     put (machine, "/proc/self/cgroup",
          "6:devices:/\n5:name=memory:/other\n4:memory:/job/step\n3:pids:/tasks/7\n0::/\n");
@@ -174,9 +165,8 @@ TEST_IN (the_least_limit_above_an_old_nested_group_counts, machine_setup, machin
 }
 
 /* Whoever explains a kill by the same limit looks at the same place. */
-TEST_IN (limits_are_read_where_the_hierarchy_is_mounted, machine_setup, machine_teardown)
+TEST_ON (machine, limits_are_read_where_the_hierarchy_is_mounted)
 {
-    struct machine *machine = *state;
     put (machine, "/proc/self/mountinfo",
          "31 23 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
          "35 31 0:32 /docker/ab /cgroups/memory ro - cgroup cgroup rw,memory\n");
@@ -189,9 +179,8 @@ TEST_IN (limits_are_read_where_the_hierarchy_is_mounted, machine_setup, machine_
     is (machine, "pids.cgroup_max", "88");
 }
 
-TEST_IN (no_old_limit_is_max, machine_setup, machine_teardown)
+TEST_ON (machine, no_old_limit_is_max)
 {
-    struct machine *machine = *state;
     put (machine, "/proc/self/mountinfo", V1);
     put (machine, "/proc/self/cgroup", "4:memory:/\n3:pids:/\n2:cpu,cpuacct:/\n");
     put (machine, "/root/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
@@ -199,9 +188,8 @@ TEST_IN (no_old_limit_is_max, machine_setup, machine_teardown)
     is (machine, "memory.cgroup_max", "max");
 }
 
-TEST_IN (memory_and_pages_are_told_by_size, machine_setup, machine_teardown)
+TEST_ON (machine, memory_and_pages_are_told_by_size)
 {
-    struct machine *machine = *state;
     put (machine, "/proc/meminfo", "MemTotal: 1024 kB\nMemAvailable: 512 kB\nSwapTotal: 0 kB\n");
     put (machine, "/proc/sys/vm/max_map_count", "65530\n");
     put (machine, "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "512\n");
@@ -217,9 +205,8 @@ TEST_IN (memory_and_pages_are_told_by_size, machine_setup, machine_teardown)
     is (machine, "hugepages.defrag", "madvise");
 }
 
-TEST_IN (a_size_that_is_no_number_is_absent, machine_setup, machine_teardown)
+TEST_ON (machine, a_size_that_is_no_number_is_absent)
 {
-    struct machine *machine = *state;
     put (machine, "/proc/meminfo",
          "MemTotal: many kB\nMemAvailable: 99999999999999999999 kB\nSwapTotal: 99999999999999999 kB\n");
     memory_facts (&machine->list);
@@ -228,9 +215,8 @@ TEST_IN (a_size_that_is_no_number_is_absent, machine_setup, machine_teardown)
     is (machine, "memory.swap_bytes", "absent");
 }
 
-TEST_IN (limits_of_groups_above_ours_bind, machine_setup, machine_teardown)
+TEST_ON (machine, limits_of_groups_above_ours_bind)
 {
-    struct machine *machine = *state;
     put (machine, "/proc/self/mountinfo", V2);
     put (machine, "/proc/self/cgroup", "0::/jobs/one\n");
     put (machine, "/root/sys/fs/cgroup/jobs/pids.max", "4096\n");
@@ -243,9 +229,8 @@ TEST_IN (limits_of_groups_above_ours_bind, machine_setup, machine_teardown)
     is (machine, "container.kind", "none");
 }
 
-TEST_IN (old_groups_limit_processors_and_processes, machine_setup, machine_teardown)
+TEST_ON (machine, old_groups_limit_processors_and_processes)
 {
-    struct machine *machine = *state;
     put (machine, "/proc/self/mountinfo", V1);
     put (machine, "/proc/self/cgroup", "4:memory:/\n3:pids:/\n2:cpu,cpuacct:/\n");
     put (machine, "/root/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n");
@@ -256,9 +241,8 @@ TEST_IN (old_groups_limit_processors_and_processes, machine_setup, machine_teard
     is (machine, "pids.cgroup_max", "77");
 }
 
-TEST_IN (a_container_is_known_by_what_its_maker_left, machine_setup, machine_teardown)
+TEST_ON (machine, a_container_is_known_by_what_its_maker_left)
 {
-    struct machine *machine = *state;
     put (machine, "/proc/self/cgroup", "0::/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n");
     container_facts (&machine->list);
     is (machine, "container.kind", "docker");
@@ -270,9 +254,8 @@ TEST_IN (a_container_is_known_by_what_its_maker_left, machine_setup, machine_tea
     is (machine, "container.image", "example/tpu:1");
 }
 
-TEST_IN (words_of_the_kernels_command_line_count_and_not_their_order, machine_setup, machine_teardown)
+TEST_ON (machine, words_of_the_kernels_command_line_count_and_not_their_order)
 {
-    struct machine *machine = *state;
     char first[32];
     put (machine, "/proc/cmdline", "root=/dev/sda1 iommu=pt quiet\n");
     put (machine, "/proc/cpuinfo", "flags\t\t: fpu avx avx512f\n");
@@ -289,9 +272,8 @@ TEST_IN (words_of_the_kernels_command_line_count_and_not_their_order, machine_se
     assert_false (text_is (host_fact_find (&machine->list, "kernel.cmdline"), first));
 }
 
-TEST_IN (words_of_one_host_by_itself_do_not_count, machine_setup, machine_teardown)
+TEST_ON (machine, words_of_one_host_by_itself_do_not_count)
 {
-    struct machine *machine = *state;
     char first[32];
     put (machine, "/proc/cmdline", "root=PARTUUID=1 iommu=pt ip=10.0.0.1::x:h0 quiet BOOTIF=01-aa rd.luks.uuid=7\n");
     machine_facts (&machine->list);
@@ -306,9 +288,8 @@ TEST_IN (words_of_one_host_by_itself_do_not_count, machine_setup, machine_teardo
     assert_false (text_is (host_fact_find (&machine->list, "kernel.cmdline"), first));
 }
 
-TEST_IN (what_is_no_file_is_not_opened, machine_setup, machine_teardown)
+TEST_ON (machine, what_is_no_file_is_not_opened)
 {
-    struct machine *machine = *state;
     char path[256];
     put (machine, "/proc/sys/kernel/random/x", "");
     snprintf (path, sizeof path, "%s/sys/kernel/random/boot_id", machine->proc);
@@ -327,7 +308,7 @@ TEST_IN (what_is_no_file_is_not_opened, machine_setup, machine_teardown)
         is (machine, "os.id", "unreadable (Invalid argument)");
 }
 
-TEST_IN (a_mount_is_told_without_numbers_of_disks, machine_setup, machine_teardown)
+TEST_ON (machine, a_mount_is_told_without_numbers_of_disks)
 {
     static const char *const mounts[][2] = {
         { "ext4 rw,relatime /dev/nvme1n1p2", "ext4 rw,relatime /dev/nvme" },
@@ -340,15 +321,13 @@ TEST_IN (a_mount_is_told_without_numbers_of_disks, machine_setup, machine_teardo
         { "tmpfs rw tmpfs", "tmpfs rw tmpfs" },
         { "fuse rw https://me:secret@store/1", "fuse rw https://***@store/1" },
     };
-    struct machine *machine = *state;
     for (size_t i = 0; i < sizeof mounts / sizeof *mounts; i++)
         if (!text_is (display_mount (&machine->list.arena, mounts[i][0]), mounts[i][1]))
             fail_msg ("%s is not %s", mounts[i][0], mounts[i][1]);
 }
 
-TEST_IN (governors_are_counted, machine_setup, machine_teardown)
+TEST_ON (machine, governors_are_counted)
 {
-    struct machine *machine = *state;
     put (machine, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
     put (machine, "/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave\n");
     put (machine, "/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor", "performance\n");
@@ -357,9 +336,8 @@ TEST_IN (governors_are_counted, machine_setup, machine_teardown)
     is (machine, "cpu.governor", "2 x performance, 1 x powersave");
 }
 
-TEST_IN (the_hosts_own_libc_is_told, machine_setup, machine_teardown)
+TEST_ON (machine, the_hosts_own_libc_is_told)
 {
-    struct machine *machine = *state;
     put (machine, "/root/lib64/libc.so.6",
          "ELF\nGNU C Library (Some GLIBC 2.31-13+x) release release version 2.31.\nCopyright");
     library_facts (&machine->list, NULL);
@@ -368,9 +346,8 @@ TEST_IN (the_hosts_own_libc_is_told, machine_setup, machine_teardown)
     assert_int_equal (host_fact_find (&machine->list, "library.libc").len, 32);
 }
 
-TEST_IN (one_byte_of_a_library_is_a_difference, machine_setup, machine_teardown)
+TEST_ON (machine, one_byte_of_a_library_is_a_difference)
 {
-    struct machine *machine = *state;
     char path[128], first[64];
     put (machine, "/libtpu.so", "ELF a library");
     snprintf (path, sizeof path, "%s/libtpu.so", machine->base);
@@ -389,9 +366,8 @@ TEST_IN (one_byte_of_a_library_is_a_difference, machine_setup, machine_teardown)
     assert_true (text_starts (host_fact_find (&machine->list, "library.libtpu"), first));
 }
 
-TEST_IN (folders_that_are_to_come_are_judged_by_what_is_above, machine_setup, machine_teardown)
+TEST_ON (machine, folders_that_are_to_come_are_judged_by_what_is_above)
 {
-    struct machine *machine = *state;
     char path[160];
     snprintf (path, sizeof path, "%s/not/yet/there", machine->base);
     machine->roots.tmp = machine->base;
@@ -404,7 +380,7 @@ TEST_IN (folders_that_are_to_come_are_judged_by_what_is_above, machine_setup, ma
 }
 
 /* Whatever the files of a host hold, every fact is told, and all fit a result. */
-TEST_IN (long_words_everywhere_fit_a_result, machine_setup, machine_teardown)
+TEST_ON (machine, long_words_everywhere_fit_a_result)
 {
     static const char *const files[] = { "/proc/sys/kernel/random/boot_id",
                                          "/proc/sys/kernel/numa_balancing",
@@ -419,7 +395,6 @@ TEST_IN (long_words_everywhere_fit_a_result, machine_setup, machine_teardown)
                                          "/etc/os-release",
                                          "/root/run/.containerenv",
                                          "/proc/cpuinfo" };
-    struct machine *machine = *state;
     char *words = mem_alloc (50001);
     memset (words, 'w', 50000);
     memcpy (words, "ID=", 3);
@@ -436,9 +411,8 @@ TEST_IN (long_words_everywhere_fit_a_result, machine_setup, machine_teardown)
     assert_in_range (host_fact_find (&machine->list, "hugepages.defrag").len, 60, FACT_BRIEF_BYTES);
 }
 
-TEST_IN (the_newest_logs_of_the_driver_are_named, machine_setup, machine_teardown)
+TEST_ON (machine, the_newest_logs_of_the_driver_are_named)
 {
-    struct machine *machine = *state;
     char path[160];
     put (machine, "/tmp/tpu_logs/tpu_driver.old", "12345");
     put (machine, "/tmp/tpu_logs/tpu_driver.\033[2Jnew", "1");

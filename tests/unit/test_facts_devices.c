@@ -1,10 +1,7 @@
 /* alone: facts */
 #include "machine_fixture.h"
 #include "test.h"
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 
 static void put_chip (struct machine *machine, const char *slot, const char *vendor, const char *device,
                       const char *driver)
@@ -19,9 +16,8 @@ static void put_chip (struct machine *machine, const char *slot, const char *ven
         put_link (machine, path, driver);
 }
 
-TEST_IN (chips_are_counted_by_id_and_driver, machine_setup, machine_teardown)
+TEST_ON (machine, chips_are_counted_by_id_and_driver)
 {
-    struct machine *machine = *state;
     put_chip (machine, "0000:00:04.0", "0x1ae0\n", "0x006f\n", "../../../../bus/pci/drivers/vfio-pci");
     put_chip (machine, "0000:00:05.0", "0x1ae0\n", "0x006f\n", "../../../../bus/pci/drivers/vfio-pci");
     put_chip (machine, "0000:00:06.0", "0x1ae0\n", "0x0042\n", NULL);
@@ -31,9 +27,8 @@ TEST_IN (chips_are_counted_by_id_and_driver, machine_setup, machine_teardown)
     is (machine, "pci.nvidia", "absent");
 }
 
-TEST_IN (device_files_and_their_device_users_are_named, machine_setup, machine_teardown)
+TEST_ON (machine, device_files_and_their_device_users_are_named)
 {
-    struct machine *machine = *state;
     char target[128], wanted[256];
     put (machine, "/dev/vfio/0", "");
     put (machine, "/dev/vfio/1", "");
@@ -53,9 +48,8 @@ TEST_IN (device_files_and_their_device_users_are_named, machine_setup, machine_t
     is (machine, "device.held_by", "1 x python3");
 }
 
-TEST_IN (a_free_device_is_held_by_none, machine_setup, machine_teardown)
+TEST_ON (machine, a_free_device_is_held_by_none)
 {
-    struct machine *machine = *state;
     char target[128];
     put (machine, "/dev/accel0", "");
     put (machine, "/dev/nvidiactl", "");
@@ -76,9 +70,8 @@ TEST_IN (a_free_device_is_held_by_none, machine_setup, machine_teardown)
     is (machine, "device.held_by", "none seen");
 }
 
-TEST_IN (a_lock_of_libtpu_names_its_live_holder, machine_setup, machine_teardown)
+TEST_ON (machine, a_lock_of_libtpu_names_its_live_holder)
 {
-    struct machine *machine = *state;
     char locks[512], path[256];
     struct stat st;
     put (machine, "/tmp/libtpu_lockfile", "");
@@ -103,9 +96,8 @@ TEST_IN (a_lock_of_libtpu_names_its_live_holder, machine_setup, machine_teardown
     is (machine, "libtpu.lock", "free");
 }
 
-TEST_IN (a_holder_out_of_sight_holds_and_a_table_that_was_cut_proves_nothing, machine_setup, machine_teardown)
+TEST_ON (machine, a_holder_out_of_sight_holds_and_a_table_that_was_cut_proves_nothing)
 {
-    struct machine *machine = *state;
     char path[256], line[128], *locks = mem_alloc (FACT_FILE_BYTES + 128);
     struct stat st;
     put (machine, "/tmp/libtpu_lockfile", "");
@@ -139,9 +131,8 @@ static void put_function (struct machine *machine, const char *slot, const char 
     put (machine, path, "");
 }
 
-TEST_IN (the_chips_of_a_host_are_told_with_their_places, machine_setup, machine_teardown)
+TEST_ON (machine, the_chips_of_a_host_are_told_with_their_places)
 {
-    struct machine *machine = *state;
     put_function (machine, "0000:00:04.0", "0x006f\n", "0", "0\n");
     put_function (machine, "0000:00:05.0", "0x006f\n", "1", "0\n");
     put_function (machine, "0000:00:06.0", "0x006f\n", "3", "1\n");
@@ -158,9 +149,8 @@ TEST_IN (the_chips_of_a_host_are_told_with_their_places, machine_setup, machine_
         "0000:00:06.0 group 3 node 1, 0000:00:07.0 group 3 node 1");
 }
 
-TEST_IN (a_gpu_is_an_accelerator_and_its_sound_card_is_none, machine_setup, machine_teardown)
+TEST_ON (machine, a_gpu_is_an_accelerator_and_its_sound_card_is_none)
 {
-    struct machine *machine = *state;
     put_chip (machine, "0000:01:00.0", "0x10de\n", "0x2335\n", NULL);
     put (machine, "/sys/bus/pci/devices/0000:01:00.0/class", "0x030200\n");
     put_chip (machine, "0000:01:00.1", "0x10de\n", "0x22ba\n", NULL);
@@ -172,9 +162,8 @@ TEST_IN (a_gpu_is_an_accelerator_and_its_sound_card_is_none, machine_setup, mach
     is (machine, "tpu.chips", "absent");
 }
 
-TEST_IN (a_bus_full_of_chips_fits, machine_setup, machine_teardown)
+TEST_ON (machine, a_bus_full_of_chips_fits)
 {
-    struct machine *machine = *state;
     char slot[32];
     for (int i = 0; i < 80; i++) {
         snprintf (slot, sizeof slot, "0000:00:%02x.0", i);
@@ -186,9 +175,8 @@ TEST_IN (a_bus_full_of_chips_fits, machine_setup, machine_teardown)
 }
 
 /* A lock of the kernel's, on a file system whose device numbers stat and /proc/locks agree about. */
-TEST_IN (a_real_lock_is_seen_and_is_gone_with_its_holder, machine_setup, machine_teardown)
+TEST_ON (machine, a_real_lock_is_seen_and_is_gone_with_its_holder)
 {
-    struct machine *machine = *state;
     char folder[] = "/dev/shm/sliceup-facts-XXXXXX", path[128], wanted[128];
     int ready[2];
     assert_non_null (mkdtemp (folder));
@@ -228,7 +216,7 @@ TEST_IN (a_real_lock_is_seen_and_is_gone_with_its_holder, machine_setup, machine
     assert_true (gone);
 }
 
-TEST_IN (what_may_not_be_looked_into_is_unreadable_and_not_absent, machine_setup, machine_teardown)
+TEST_ON (machine, what_may_not_be_looked_into_is_unreadable_and_not_absent)
 {
     static const char *const names[] = { "pci.google",
                                          "pci.nvidia",
@@ -238,7 +226,6 @@ TEST_IN (what_may_not_be_looked_into_is_unreadable_and_not_absent, machine_setup
                                          "accelerator.numa",
                                          "accelerator.functions",
                                          "device.vfio" };
-    struct machine *machine = *state;
     put_link (machine, "/sys/bus/pci/devices", "devices");
     put_link (machine, "/dev/vfio", "vfio");
     all_of (machine);
@@ -247,9 +234,8 @@ TEST_IN (what_may_not_be_looked_into_is_unreadable_and_not_absent, machine_setup
     is (machine, "device.accel", "absent");
 }
 
-TEST_IN (kinds_are_told_in_one_order_wherever_they_stand, machine_setup, machine_teardown)
+TEST_ON (machine, kinds_are_told_in_one_order_wherever_they_stand)
 {
-    struct machine *machine = *state;
     put_chip (machine, "0000:00:01.0", "0x1ae0\n", "0x0042\n", NULL);
     put_chip (machine, "0000:00:02.0", "0x1ae0\n", "0x006f\n", NULL);
     pci_facts (&machine->list);
@@ -265,9 +251,8 @@ TEST_IN (kinds_are_told_in_one_order_wherever_they_stand, machine_setup, machine
     is (machine, "pci.google", "3 x 0x006f (no driver), 2 x 0x0042 (no driver)");
 }
 
-TEST_IN (the_folder_of_newer_kernels_is_looked_into, machine_setup, machine_teardown)
+TEST_ON (machine, the_folder_of_newer_kernels_is_looked_into)
 {
-    struct machine *machine = *state;
     char wanted[128];
     put (machine, "/dev/accel/accel0", "");
     put (machine, "/dev/accel/accel1", "");

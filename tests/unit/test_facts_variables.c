@@ -14,7 +14,7 @@ static void is_var (struct machine *machine, const char *name, const char *value
     is (machine, fact, told);
 }
 
-TEST_IN (variables_of_the_families_are_told_and_others_are_not, machine_setup, machine_teardown)
+TEST_ON (machine, variables_of_the_families_are_told_and_others_are_not)
 {
     static const char *const told[] = { "XLA_FLAGS",       "LIBTPU_INIT_ARGS",  "TPU_X",
                                         "PJRT_DEVICE",     "PT_XLA_DEBUG",      "JAX_X",
@@ -22,16 +22,14 @@ TEST_IN (variables_of_the_families_are_told_and_others_are_not, machine_setup, m
                                         "GRPC_VERBOSITY",  "https_proxy",       "NO_PROXY",
                                         "LD_LIBRARY_PATH", "LD_PRELOAD",        "PYTHONPATH" };
     static const char *const not_told[] = { "HOME", "PATH", "AWS_SECRET", "MY_XLA_FLAGS", "proxy", "_proxy", "TPU" };
-    struct machine *machine = *state;
     for (size_t i = 0; i < sizeof told / sizeof *told; i++)
         is_var (machine, told[i], "some value", "some value");
     for (size_t i = 0; i < sizeof not_told / sizeof *not_told; i++)
         is_var (machine, not_told[i], "some value", "");
 }
 
-TEST_IN (secrets_are_only_said_to_be_there, machine_setup, machine_teardown)
+TEST_ON (machine, secrets_are_only_said_to_be_there)
 {
-    struct machine *machine = *state;
     is_var (machine, "JAX_API_KEY", "abc", "present");
     is_var (machine, "TPU_AUTH_Token", "abc", "present");
     is_var (machine, "GRPC_PASSWORD", "", "present");
@@ -46,25 +44,22 @@ TEST_IN (secrets_are_only_said_to_be_there, machine_setup, machine_teardown)
     is_var (machine, "NO_PROXY", "a,.b.example", "a,.b.example");
 }
 
-TEST_IN (a_switch_is_no_secret, machine_setup, machine_teardown)
+TEST_ON (machine, a_switch_is_no_secret)
 {
-    struct machine *machine = *state;
     is_var (machine, "JAX_LEGACY_PRNG_KEY", "warn", "warn");
     is_var (machine, "JAX_COMPILATION_CACHE_INCLUDE_METADATA_IN_KEY", "true", "true");
     is_var (machine, "JAX_LEGACY_PRNG_KEY", "warned", "present");
 }
 
-TEST_IN (what_a_terminal_obeys_is_escaped, machine_setup, machine_teardown)
+TEST_ON (machine, what_a_terminal_obeys_is_escaped)
 {
-    struct machine *machine = *state;
     is_var (machine, "XLA_FLAGS", "--a\n--b\t--c", "--a --b --c");
     is_var (machine, "XLA_FLAGS", "\033[2J\xff", "\\x1b[2J\\xff");
     is_var (machine, "XLA_FLAGS", "", "set to nothing");
 }
 
-TEST_IN (a_long_value_still_shows_what_differs_behind_its_cut, machine_setup, machine_teardown)
+TEST_ON (machine, a_long_value_still_shows_what_differs_behind_its_cut)
 {
-    struct machine *machine = *state;
     char *flags = mem_alloc (20001), first[FACT_VALUE_BYTES + 1];
     struct var var = { TEXT_LIT ("XLA_FLAGS"), { flags, 20000 } };
     var_list vars = { &var, 1 };
@@ -82,10 +77,9 @@ TEST_IN (a_long_value_still_shows_what_differs_behind_its_cut, machine_setup, ma
     assert_true (other.len > 3000 && !text_is (other, first));
 }
 
-TEST_IN (many_variables_stay_within_what_a_result_carries, machine_setup, machine_teardown)
+TEST_ON (machine, many_variables_stay_within_what_a_result_carries)
 {
     enum { MANY = 300, MOST = 64, ROOM = 16 * 1024 };
-    struct machine *machine = *state;
     struct var vars[MANY];
     char *value = mem_alloc (3001), left_out[16], names[MANY][16];
     memset (value, 'v', 3000);
@@ -114,9 +108,8 @@ TEST_IN (many_variables_stay_within_what_a_result_carries, machine_setup, machin
     mem_free (value);
 }
 
-TEST_IN (odd_names_are_counted_and_not_told, machine_setup, machine_teardown)
+TEST_ON (machine, odd_names_are_counted_and_not_told)
 {
-    struct machine *machine = *state;
     char name[201];
     memset (name, 'X', 200);
     memcpy (name, "XLA_", 4);

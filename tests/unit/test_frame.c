@@ -1,6 +1,5 @@
 /* links: base */
 #include "common/base/frame.h"
-#include "common/base/rng.h"
 #include "test.h"
 
 TEST (frames_come_back_in_pieces_of_any_size)

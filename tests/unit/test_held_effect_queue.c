@@ -25,65 +25,59 @@ static void expect_next (struct held_effect_queue *queue, uint64_t durable_index
     held_done (queue);
 }
 
-TEST (what_goes_in_first_comes_out_first)
+TEST_FIXTURE (struct held_effect_queue, TEST_NOTHING, held_release)
+
+TEST_ON (queue, what_goes_in_first_comes_out_first)
 {
-    struct held_effect_queue queue = { 0 };
     uint32_t in = 0, out = 0;
-    assert_null (held_ready (&queue, UINT64_MAX));
+    assert_null (held_ready (queue, UINT64_MAX));
     for (uint32_t round = 0; round < 100; round++) { /* it grows while its first one is anywhere */
         for (uint32_t i = 0; i < 7; i++)
-            hold (&queue, 0, in++);
+            hold (queue, 0, in++);
         for (uint32_t i = 0; i < 4; i++)
-            expect_next (&queue, 0, out++);
-        assert_int_equal (queue.n, in - out);
+            expect_next (queue, 0, out++);
+        assert_int_equal (queue->n, in - out);
     }
     while (out < in)
-        expect_next (&queue, 0, out++);
-    assert_null (held_ready (&queue, UINT64_MAX));
-    held_release (&queue);
+        expect_next (queue, 0, out++);
+    assert_null (held_ready (queue, UINT64_MAX));
 }
 
-TEST (none_comes_before_its_facts_are_durable)
+TEST_ON (queue, none_comes_before_its_facts_are_durable)
 {
-    struct held_effect_queue queue = { 0 };
-    hold (&queue, 5, 0);
-    hold (&queue, 5, 1);
-    hold (&queue, 7, 2);
-    assert_null (held_ready (&queue, 0));
-    assert_null (held_ready (&queue, 4));
-    expect_next (&queue, 5, 0);
-    expect_next (&queue, 5, 1);
-    assert_null (held_ready (&queue, 6));
-    expect_next (&queue, 8, 2);
-    held_release (&queue);
+    hold (queue, 5, 0);
+    hold (queue, 5, 1);
+    hold (queue, 7, 2);
+    assert_null (held_ready (queue, 0));
+    assert_null (held_ready (queue, 4));
+    expect_next (queue, 5, 0);
+    expect_next (queue, 5, 1);
+    assert_null (held_ready (queue, 6));
+    expect_next (queue, 8, 2);
 }
 
 /* What waits for nothing still waits for what was decided before it. */
-TEST (none_overtakes_another)
+TEST_ON (queue, none_overtakes_another)
 {
-    struct held_effect_queue queue = { 0 };
-    hold (&queue, 9, 0);
-    hold (&queue, 0, 1);
-    assert_null (held_ready (&queue, 8));
-    expect_next (&queue, 9, 0);
-    expect_next (&queue, 9, 1);
-    held_release (&queue);
+    hold (queue, 9, 0);
+    hold (queue, 0, 1);
+    assert_null (held_ready (queue, 8));
+    expect_next (queue, 9, 0);
+    expect_next (queue, 9, 1);
 }
 
-TEST (a_place_holds_nothing_of_the_one_before)
+TEST_ON (queue, a_place_holds_nothing_of_the_one_before)
 {
-    struct held_effect_queue queue = { 0 };
     const struct held_effect empty = { .after_index = 3 };
     for (uint32_t i = 0; i < 200; i++) { /* each place is used several times */
-        struct held_effect *held = held_add (&queue, 3);
+        struct held_effect *held = held_add (queue, 3);
         assert_memory_equal (held, &empty, sizeof empty);
         held->token = held->host = held->flag = 1;
         held->storage = text_copy (&held->arena, TEXT_LIT ("a text in its arena"));
         held_copy_bytes (held, TEXT_LIT ("bytes"));
-        assert_ptr_equal (held_ready (&queue, 3), held);
-        held_done (&queue);
+        assert_ptr_equal (held_ready (queue, 3), held);
+        held_done (queue);
     }
-    held_release (&queue);
 }
 
 TEST (no_bytes_can_be_owned)

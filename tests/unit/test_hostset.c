@@ -1,8 +1,6 @@
 /* links: model */
-#include "common/base/rng.h"
 #include "common/model/hostset.h"
 #include "test.h"
-#include <time.h>
 
 /* The set of a slice file: every host once, no groups. */
 static int hostset_expand (struct text expression, struct arena *arena, struct name_list *names, struct err *err)
@@ -298,19 +296,17 @@ TEST (work_is_bounded_as_well)
 {
     const struct hostset_group_lookup groups = { find_twice, NULL };
     const struct hostset_rules rules = { .max = 4096, .groups = &groups };
-    struct buf chain;
-    buf_init (&chain, 1 << 20);
-    buf_puts (&chain, "a");
+    struct buf *chain = test_buf (t);
+    buf_puts (chain, "a");
     for (int i = 0; i < 100; i++)
-        buf_puts (&chain, "!b[0-4095]");
-    expect_refusal (&rules, buf_c (&chain), ERR_LIMIT, "the parts of this set, repeats counted, name far more hosts");
+        buf_puts (chain, "!b[0-4095]");
+    expect_refusal (&rules, buf_c (chain), ERR_LIMIT, "the parts of this set, repeats counted, name far more hosts");
     expect_read (&rules, "@d", "n1");
     expect_refusal (&rules, "@a", ERR_LIMIT, "the parts of this set, repeats counted, name far more hosts");
     struct hostset *set = hostset_create (&rules);
     for (int i = 0; i < 40; i++) /* that of one step, not of all of them */
         assert_int_equal (hostset_apply_expression (set, HOSTSET_TAKE, text_of ("b[0-4095]"), NULL), 0);
     hostset_destroy (set);
-    buf_release (&chain);
 }
 
 static void expect_set (const struct hostset *set, const char *names)
@@ -556,29 +552,27 @@ TEST (a_hundred_thousand_names_fold)
     enum { N = 100000, SCATTERED = 45000, CPU_S_MAX = 10 };
     struct rng rng = rng_seed (3);
     struct text *names = arena_array (&t->arena, N, sizeof *names);
-    struct buf out;
+    struct buf *out = test_buf (t);
     const struct hostset_rules rules = { .max = N };
     struct name_list again = { 0 };
-    buf_init (&out, 16 << 20);
     for (uint32_t i = 0; i < N; i++)
         names[i] = text_format (&t->arena, "rack%u-host%04u", i % 7 ? i / 100 : i, i % 2 ? i : i * 7);
     shuffle (&rng, names, N);
-    hostset_fold (names, N, &out);
-    assert_false (out.overflow);
-    assert_int_equal (hostset_read (buf_as_text (&out), &rules, &t->arena, &again, NULL), 0);
+    hostset_fold (names, N, out);
+    assert_false (out->overflow);
+    assert_int_equal (hostset_read (buf_as_text (out), &rules, &t->arena, &again, NULL), 0);
     assert_int_equal (again.n, sort_unique (names, N));
     for (uint32_t i = 0; i < SCATTERED; i++)
         names[i] = text_format (&t->arena, "a%u-b%u-c%u", (unsigned) rng_below (&rng, N),
                                 (unsigned) rng_below (&rng, N), (unsigned) rng_below (&rng, N));
-    buf_clear (&out);
+    buf_clear (out);
     again = (struct name_list){ 0 };
     clock_t began = clock ();
-    hostset_fold (names, SCATTERED, &out);
+    hostset_fold (names, SCATTERED, out);
     assert_true (clock () - began < CPU_S_MAX * CLOCKS_PER_SEC);
-    if (hostset_read (buf_as_text (&out), &rules, &t->arena, &again, &t->err) < 0)
+    if (hostset_read (buf_as_text (out), &rules, &t->arena, &again, &t->err) < 0)
         fail_msg ("%s", t->err.text);
     assert_int_equal (again.n, sort_unique (names, SCATTERED));
-    buf_release (&out);
 }
 
 TEST (a_folded_set_is_a_text_that_may_be_cut)

@@ -3,12 +3,9 @@
 #include "coordinator/web/http.h"
 #include "test.h"
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 /* Real sockets, and a clock that is set forward: `late_ms` is added to the time that the server is told. */
 enum { LARGE_BYTES = 16 << 20, BOUND_MS = 10 * 1000 };
@@ -45,31 +42,27 @@ static void answer (void *owner, struct http_exchange *exchange, const struct ht
     http_answer_release (made);
 }
 
-static int open_lab (void **state)
+static void lab_open (struct lab *lab)
 {
-    struct lab *lab = calloc (1, sizeof *lab);
     struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl (INADDR_LOOPBACK) } };
     socklen_t bytes = sizeof at;
     struct err err = { 0 };
     int fd = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || bind (fd, (struct sockaddr *) &at, bytes) < 0 || listen (fd, 256) < 0 ||
-        getsockname (fd, (struct sockaddr *) &at, &bytes) < 0)
-        return -1;
+    assert_true (fd >= 0 && bind (fd, (struct sockaddr *) &at, bytes) == 0 && listen (fd, 256) == 0 &&
+                 getsockname (fd, (struct sockaddr *) &at, &bytes) == 0);
     lab->port = ntohs (at.sin_port);
     lab->loop = loop_open (&err);
     lab->http = http_open (lab->loop, fd, answer, lab, &err);
-    *state = lab;
-    return lab->http ? 0 : -1;
+    assert_true (lab->http);
 }
 
-static int close_lab (void **state)
+static void lab_close (struct lab *lab)
 {
-    struct lab *lab = *state;
     http_close (lab->http);
     loop_close (lab->loop);
-    free (lab);
-    return 0;
 }
+
+TEST_FIXTURE (struct lab, lab_open, lab_close)
 
 static void turn (struct lab *lab)
 {
@@ -129,9 +122,8 @@ static void wait_until_held (struct lab *lab)
         assert_true (clock_boot_ms () < end_ms);
 }
 
-TEST_IN (asks_are_answered_on_one_connection, open_lab, close_lab)
+TEST_ON (lab, asks_are_answered_on_one_connection)
 {
-    struct lab *lab = *state;
     char out[4096];
     int fd = dial (lab);
     say (fd, "GET /one HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -147,7 +139,7 @@ TEST_IN (asks_are_answered_on_one_connection, open_lab, close_lab)
     close (fd);
 }
 
-TEST_IN (what_is_no_get_is_refused_before_anybody_is_asked, open_lab, close_lab)
+TEST_ON (lab, what_is_no_get_is_refused_before_anybody_is_asked)
 {
     static const char *const requests[][2] = {
         { "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 405" },
@@ -157,7 +149,6 @@ TEST_IN (what_is_no_get_is_refused_before_anybody_is_asked, open_lab, close_lab)
         { "GET /x HTTP/1.1\r\n\r\n", "HTTP/1.1 400" },
         { "GET /x y HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 400" },
     };
-    struct lab *lab = *state;
     char out[4096];
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
         int fd = dial (lab);
@@ -171,7 +162,7 @@ TEST_IN (what_is_no_get_is_refused_before_anybody_is_asked, open_lab, close_lab)
 }
 
 /* The library answers these by itself, and offers no way to add headers: its texts are fixed, and it closes then. */
-TEST_IN (what_is_no_http_is_answered_with_nothing_of_it, open_lab, close_lab)
+TEST_ON (lab, what_is_no_http_is_answered_with_nothing_of_it)
 {
     static const char *const requests[] = {
         "<script>evil</script>\r\n\r\n",
@@ -181,7 +172,6 @@ TEST_IN (what_is_no_http_is_answered_with_nothing_of_it, open_lab, close_lab)
         "GET /evil HTTP/1.1\r\nHost: x\r\nContent-Length: <script>evil</script>\r\n\r\n",
         "GET /evil HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999\r\n\r\n",
     };
-    struct lab *lab = *state;
     char out[4096];
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
         int fd = dial (lab);
@@ -194,9 +184,8 @@ TEST_IN (what_is_no_http_is_answered_with_nothing_of_it, open_lab, close_lab)
     assert_int_equal (lab->asked, 0);
 }
 
-TEST_IN (a_large_request_is_refused, open_lab, close_lab)
+TEST_ON (lab, a_large_request_is_refused)
 {
-    struct lab *lab = *state;
     char out[4096];
     for (size_t bytes = 6000; bytes <= 24000; bytes += 6000) {
         char *value = malloc (bytes + 1);
@@ -212,9 +201,8 @@ TEST_IN (a_large_request_is_refused, open_lab, close_lab)
     assert_int_equal (lab->asked, 1);
 }
 
-TEST_IN (a_request_that_is_not_whole_in_time_is_closed, open_lab, close_lab)
+TEST_ON (lab, a_request_that_is_not_whole_in_time_is_closed)
 {
-    struct lab *lab = *state;
     char out[4096];
     int silent = dial (lab), slow = dial (lab), idle = dial (lab);
     say (slow, "GET /x HT");
@@ -235,9 +223,8 @@ TEST_IN (a_request_that_is_not_whole_in_time_is_closed, open_lab, close_lab)
     close (idle);
 }
 
-TEST_IN (an_answer_that_is_not_taken_is_closed, open_lab, close_lab)
+TEST_ON (lab, an_answer_that_is_not_taken_is_closed)
 {
-    struct lab *lab = *state;
     static char out[LARGE_BYTES];
     int stopped = dial (lab), reads = dial (lab);
     say (stopped, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -260,9 +247,8 @@ TEST_IN (an_answer_that_is_not_taken_is_closed, open_lab, close_lab)
     close (reads);
 }
 
-TEST_IN (a_held_request_is_answered_later_and_never_closed, open_lab, close_lab)
+TEST_ON (lab, a_held_request_is_answered_later_and_never_closed)
 {
-    struct lab *lab = *state;
     char out[4096];
     int fd = dial (lab), other = dial (lab);
     say (fd, "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -322,11 +308,10 @@ static void ask_known (struct lab *lab, int fd)
 }
 
 /* No time passes: whoever asks does not wait for those who say nothing, or not enough. */
-TEST_IN (a_crowd_that_says_nothing_gives_way, open_lab, close_lab)
+TEST_ON (lab, a_crowd_that_says_nothing_gives_way)
 {
     static const char *const words[] = { "", "GET /slow HTTP/1.1\r\nHost: x\r\nX-Slow:" };
     enum { CROWD = HTTP_CONNECTIONS + 44 };
-    struct lab *lab = *state;
     char out[4096];
     for (uint32_t k = 0; k < 2; k++) {
         int silent[CROWD];
@@ -341,10 +326,9 @@ TEST_IN (a_crowd_that_says_nothing_gives_way, open_lab, close_lab)
     }
 }
 
-TEST_IN (whoever_is_known_is_closed_for_no_stranger, open_lab, close_lab)
+TEST_ON (lab, whoever_is_known_is_closed_for_no_stranger)
 {
     enum { KNOWN = 100, STRANGERS = 200 };
-    struct lab *lab = *state;
     int known[KNOWN], strangers[STRANGERS], held = dial (lab);
     char out[4096];
     say (held, "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -367,11 +351,10 @@ TEST_IN (whoever_is_known_is_closed_for_no_stranger, open_lab, close_lab)
 }
 
 /* The library's own list of them had no room, and no way to say so. */
-TEST_IN (an_address_of_many_parameters_is_asked_for_as_it_was_sent, open_lab, close_lab)
+TEST_ON (lab, an_address_of_many_parameters_is_asked_for_as_it_was_sent)
 {
     enum { LONG_BYTES = 8000 };
     static char request[LONG_BYTES + 64], out[2 * LONG_BYTES];
-    struct lab *lab = *state;
     for (size_t n = 200; n <= LONG_BYTES; n *= 2) {
         for (size_t i = 0; i < n; i++)
             request[i] = i % 3 ? '&' : '?';

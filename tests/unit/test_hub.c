@@ -1,8 +1,5 @@
 /* alone: io monitor */
-#include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "coordinator/monitor/events_client.h"
 #include "link_lab.h"

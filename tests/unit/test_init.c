@@ -14,24 +14,20 @@ struct scene {
     struct err err;
 };
 
-static int begin (void **state)
+static void scene_open (struct scene *scene)
 {
-    struct scene *scene = calloc (1, sizeof *scene);
     buf_init (&scene->notes, 1 << 16);
     buf_init (&scene->out, 1 << 16);
-    *state = scene;
-    return 0;
 }
 
-static int end (void **state)
+static void scene_close (struct scene *scene)
 {
-    struct scene *scene = *state;
     buf_release (&scene->notes);
     buf_release (&scene->out);
     arena_release (&scene->arena);
-    free (scene);
-    return 0;
 }
+
+TEST_FIXTURE (struct scene, scene_open, scene_close)
 
 static int take (struct scene *scene, const char *json, bool external)
 {
@@ -56,9 +52,8 @@ static void refused (struct scene *scene, const char *json, enum err_code code, 
 
 /* ---- reading ---- */
 
-TEST_IN (a_node_is_read, begin, end)
+TEST_ON (scene, a_node_is_read)
 {
-    struct scene *scene = *state;
     assert_int_equal (
         take (scene, NODE ("\"acceleratorConfig\":{\"type\":\"V5LITE_POD\",\"topology\":\"2x4\"},"), true), 0);
     const struct first_slice *slice = &scene->slice;
@@ -73,9 +68,8 @@ TEST_IN (a_node_is_read, begin, end)
     assert_true (text_is (scene->slice.shape.accelerator, "v6e") && scene->slice.shape.number == 8);
 }
 
-TEST_IN (with_several_networks_a_worker_has_one_entry_each, begin, end)
+TEST_ON (scene, with_several_networks_a_worker_has_one_entry_each)
 {
-    struct scene *scene = *state;
     assert_int_equal (
         take (scene,
               "{\"name\":\"n\",\"id\":75,\"state\":\"READY\",\"networkConfigs\":[{},{}],\"networkEndpoints\":[" END (
@@ -90,9 +84,8 @@ TEST_IN (with_several_networks_a_worker_has_one_entry_each, begin, end)
              ERR_STATE, "1 entries, expected 2 for each");
 }
 
-TEST_IN (a_node_that_is_not_well_is_told_with_its_workers, begin, end)
+TEST_ON (scene, a_node_that_is_not_well_is_told_with_its_workers)
 {
-    struct scene *scene = *state;
     assert_int_equal (
         take (scene,
               NODE ("\"health\":\"UNHEALTHY_MAINTENANCE\",\"healthDescription\":\"soon\\u001b[2J\","
@@ -110,9 +103,8 @@ TEST_IN (a_node_that_is_not_well_is_told_with_its_workers, begin, end)
     assert_has_not (&scene->notes, "health");
 }
 
-TEST_IN (what_is_no_reachable_node_is_refused, begin, end)
+TEST_ON (scene, what_is_no_reachable_node_is_refused)
 {
-    struct scene *scene = *state;
     static const char *const away[] = { "STOPPED", "STOPPING", "DELETING", "HIDDEN", "PREEMPTED", "TERMINATED" };
     for (size_t i = 0; i < sizeof away / sizeof away[0]; i++) {
         char json[200];
@@ -130,9 +122,8 @@ TEST_IN (what_is_no_reachable_node_is_refused, begin, end)
     refused (scene, "{\"name\":\"n\",\"state\":\"READY\",\"acceleratorConfig\":[]}", ERR_PARSE, "another type");
 }
 
-TEST_IN (nothing_that_could_break_out_of_its_place_is_taken, begin, end)
+TEST_ON (scene, nothing_that_could_break_out_of_its_place_is_taken)
 {
-    struct scene *scene = *state;
     static const char *const names[] = {
         "x\\\"\\n  launcher: local", "", "-x", "a b", "a'b", "$(x)", "p/l/z/n;m", "\\u001b[2J"
     };
@@ -167,9 +158,8 @@ TEST_IN (nothing_that_could_break_out_of_its_place_is_taken, begin, end)
     assert_true (text_is (scene->slice.gcloud, "n") && scene->slice.id.len == 0);
 }
 
-TEST_IN (the_nodes_of_a_queued_resource_are_named, begin, end)
+TEST_ON (scene, the_nodes_of_a_queued_resource_are_named)
 {
-    struct scene *scene = *state;
     refused (
         scene,
         "{\"name\":\"projects/p/locations/z/queuedResources/qr\",\"tpu\":{\"nodeSpec\":[{\"parent\":\"projects/p/"
@@ -188,9 +178,8 @@ TEST_IN (the_nodes_of_a_queued_resource_are_named, begin, end)
 
 /* ---- aliases ---- */
 
-TEST_IN (aliases_are_those_of_gclouds_file, begin, end)
+TEST_ON (scene, aliases_are_those_of_gclouds_file)
 {
-    struct scene *scene = *state;
     static const char known[] =
         "# tpu.7519-0-commen\n"
         "other,tpu.7519-0-fl77Co ssh-ed25519 AAAA\n"
@@ -224,9 +213,8 @@ static void is_written (struct scene *scene, const struct first_slice *slice, co
     "# No TPU is known here. On one: its machine: and topology:, profile: tpu-v6e, pins: jax-tpu, ladder: jax\n"
 #define CACHE "cache: {mode: off}  # with a folder that all hosts share: {mode: single-writer, root: /the/folder}\n"
 
-TEST_IN (a_slice_file_has_what_is_known, begin, end)
+TEST_ON (scene, a_slice_file_has_what_is_known)
 {
-    struct scene *scene = *state;
     struct first_host host = { TEXT_LIT ("n-0"), TEXT_LIT ("fd00::1"), TEXT_LIT ("34.0.0.1"),
                                TEXT_LIT ("tpu.1-0-a+/bcd") };
     struct first_slice slice = { .name = TEXT_LIT ("null"),
@@ -249,9 +237,8 @@ TEST_IN (a_slice_file_has_what_is_known, begin, end)
     assert_has_not (&scene->out, "machine");
 }
 
-TEST_IN (hosts_alone_get_the_plain_ladder, begin, end)
+TEST_ON (scene, hosts_alone_get_the_plain_ladder)
 {
-    struct scene *scene = *state;
     is_written (scene, &(struct first_slice){ .name = TEXT_LIT ("s"), .set = TEXT_LIT ("h[0-1], i") },
                 HEAD "slice: s\nlauncher: ssh\nhosts: 'h[0-1], i'  # in rank order\n"
                      "# ssh: {user: NAME}  # on the hosts; default: yours\n" UNKNOWN "profile: plain\n" CACHE
@@ -265,7 +252,7 @@ TEST_IN (hosts_alone_get_the_plain_ladder, begin, end)
 
 /* ---- machines ---- */
 
-TEST_IN (a_machine_type_is_found_by_its_slice, begin, end)
+TEST_ON (scene, a_machine_type_is_found_by_its_slice)
 {
     static const struct {
         const char *accelerator;
@@ -288,7 +275,6 @@ TEST_IN (a_machine_type_is_found_by_its_slice, begin, end)
         { "v3", 0, 4, "4x4", "" },
         { "", 0, 4, "", "" },
     };
-    struct scene *scene = *state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct slice_shape shape = { text_of (cases[i].accelerator), text_of (cases[i].topology), cases[i].number,
                                            cases[i].hosts };

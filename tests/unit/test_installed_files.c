@@ -2,9 +2,6 @@
 #include "common/io/atomic_file.h"
 #include "test.h"
 #include "worker/environment/installed_files.h"
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* An environment with packages whose RECORDs are being written; nothing was installed by anybody. */
 struct place {
@@ -49,9 +46,8 @@ static void end_package (struct place *place, const char *name, const char *vers
     buf_clear (&place->record);
 }
 
-static int setup (void **state)
+static void place_open (struct place *place)
 {
-    struct place *place = mem_alloc (sizeof *place);
     snprintf (place->base, sizeof place->base, "/tmp/test_installed_files.XXXXXX");
     assert_non_null (mkdtemp (place->base));
     snprintf (place->site, sizeof place->site, "%s/lib/python3.11/site-packages", place->base);
@@ -63,20 +59,17 @@ static int setup (void **state)
     buf_puts (&place->record, "tool/__pycache__/__init__.cpython-311.pyc,,\r\n");
     add (place, "../../../bin/tool", TEXT_LIT ("#!/bin/sh\n"));
     end_package (place, "Some_Tool", "1.2");
-    *state = place;
-    return 0;
 }
 
-static int teardown (void **state)
+static void place_close (struct place *place)
 {
-    struct place *place = *state;
     assert_int_equal (folder_remove (place->base, NULL), 0);
     buf_release (&place->record);
     buf_release (&place->differences);
     arena_release (&place->arena);
-    mem_free (place);
-    return 0;
 }
+
+TEST_FIXTURE (struct place, place_open, place_close)
 
 static const char *look (struct place *place)
 {
@@ -95,9 +88,8 @@ static void differs (struct place *place, const char *wanted)
     assert_int_equal (place->found.differences, wanted[0] ? 1 : 0);
 }
 
-TEST_IN (files_as_installed_differ_in_nothing, setup, teardown)
+TEST_ON (place, files_as_installed_differ_in_nothing)
 {
-    struct place *place = *state;
     differs (place, "");
     assert_int_equal (place->found.n, 7);
     assert_int_equal (place->found.unhashed, 0);
@@ -106,9 +98,8 @@ TEST_IN (files_as_installed_differ_in_nothing, setup, teardown)
 }
 
 /* The same size, and the same time: only reading finds it. */
-TEST_IN (one_changed_byte_of_a_library_is_found, setup, teardown)
+TEST_ON (place, one_changed_byte_of_a_library_is_found)
 {
-    struct place *place = *state;
     struct stat before;
     const char *path = at (place, "tool/lib/libbig.so");
     assert_int_equal (stat (path, &before), 0);
@@ -119,9 +110,8 @@ TEST_IN (one_changed_byte_of_a_library_is_found, setup, teardown)
     differs (place, "some-tool 1.2: tool/lib/libbig.so differs from its entry in RECORD");
 }
 
-TEST_IN (what_is_changed_gone_or_replaced_is_named, setup, teardown)
+TEST_ON (place, what_is_changed_gone_or_replaced_is_named)
 {
-    struct place *place = *state;
     const char *path = at (place, "tool/__init__.py");
     put (place, "tool/__init__.py", TEXT_LIT ("one = 1\n\n"));
     differs (place, "some-tool 1.2: tool/__init__.py differs from its entry in RECORD");
@@ -137,9 +127,8 @@ TEST_IN (what_is_changed_gone_or_replaced_is_named, setup, teardown)
     differs (place, "some-tool 1.2: ../../../bin/tool differs from its entry in RECORD");
 }
 
-TEST_IN (what_nobody_installed_is_named, setup, teardown)
+TEST_ON (place, what_nobody_installed_is_named)
 {
-    struct place *place = *state;
     static const char *const extras[] = { "tool/more.py", "sitecustomize.py", "evil.pth", "tool/bare.pyc",
                                           "new/folder/x.so" };
     for (size_t i = 0; i < sizeof extras / sizeof extras[0]; i++) {
@@ -150,18 +139,16 @@ TEST_IN (what_nobody_installed_is_named, setup, teardown)
     differs (place, "");
 }
 
-TEST_IN (of_many_differences_ten_are_named_and_all_counted, setup, teardown)
+TEST_ON (place, of_many_differences_ten_are_named_and_all_counted)
 {
-    struct place *place = *state;
     for (uint32_t i = 0; i < 13; i++)
         put (place, text_format (&place->arena, "x%u", i).ptr, TEXT_LIT ("x"));
     assert_has (look (place), "; and 3 more");
     assert_int_equal (place->found.differences, 13);
 }
 
-TEST_IN (a_record_that_is_none_is_a_difference, setup, teardown)
+TEST_ON (place, a_record_that_is_none_is_a_difference)
 {
-    struct place *place = *state;
     static const char *const bad[] = {
         "../../../../outside,,\n", "/etc/passwd,,\n", "a/../../b,,\n", "a//b,,\n", ",,\n",
         "a,sha256=short,1\n",      "a,,many\n",       "a,,1,2\n",      "\"a,,\n",  "a\n,b\n",
@@ -176,9 +163,8 @@ TEST_IN (a_record_that_is_none_is_a_difference, setup, teardown)
     assert_has (look (place), "some-tool 1.2: its RECORD file cannot be read");
 }
 
-TEST_IN (names_with_commas_and_quotes_are_read, setup, teardown)
+TEST_ON (place, names_with_commas_and_quotes_are_read)
 {
-    struct place *place = *state;
     put (place, "a,\"b\".txt", TEXT_LIT ("x"));
     buf_puts (&place->record, "\"a,\"\"b\"\".txt\",sha256=LXEWQrcmsEQBYnyp-6wy9chTD7GQPMTbAiWHF5IaSIE,1\n");
     end_package (place, "other", "1");
@@ -186,9 +172,8 @@ TEST_IN (names_with_commas_and_quotes_are_read, setup, teardown)
 }
 
 /* Two packages brought one file: it is as one of them says. */
-TEST_IN (a_file_of_two_packages_is_as_one_of_them_says, setup, teardown)
+TEST_ON (place, a_file_of_two_packages_is_as_one_of_them_says)
 {
-    struct place *place = *state;
     add (place, "shared.py", TEXT_LIT ("first"));
     end_package (place, "first", "1");
     add (place, "shared.py", TEXT_LIT ("second"));
@@ -199,9 +184,8 @@ TEST_IN (a_file_of_two_packages_is_as_one_of_them_says, setup, teardown)
     assert_int_equal (place->found.differences, 1);
 }
 
-TEST_IN (the_largest_libraries_and_libtpu_are_told, setup, teardown)
+TEST_ON (place, the_largest_libraries_and_libtpu_are_told)
 {
-    struct place *place = *state;
     static const char bytes[100] = "library";
     for (uint32_t i = 0; i < LIBRARIES_MAX + 5; i++)
         add (place, text_format (&place->arena, "many/lib%u.so", i).ptr, (struct text){ bytes, 100 - i });
@@ -218,9 +202,8 @@ TEST_IN (the_largest_libraries_and_libtpu_are_told, setup, teardown)
     assert_text (installed_files_libtpu_sha256 (&place->found), digest_hex (&digest, hex));
 }
 
-TEST_IN (the_digest_is_that_of_the_bytes_wherever_they_lie, setup, teardown)
+TEST_ON (place, the_digest_is_that_of_the_bytes_wherever_they_lie)
 {
-    struct place *place = *state;
     look (place);
     struct digest before = place->found.digest;
     put (place, "../../../bin/tool", TEXT_LIT ("#!/another/place\n"));

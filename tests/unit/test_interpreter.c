@@ -1,8 +1,6 @@
 /* links: attempt */
 /* What interpreters execute and import, by their own word: real ones, scripts in their place, and such that do not
  * answer. */
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/base/text.h"
 #include "common/io/atomic_file.h"
@@ -28,23 +26,21 @@ static void put (struct fixture *fixture, const char *name, struct text content)
     assert_int_equal (chmod (path_of (fixture, name), 0755), 0);
 }
 
-static int make (void **state)
+static void fixture_open (struct fixture *fixture)
 {
-    static struct fixture made;
-    struct fixture *fixture = &made;
-    *state = fixture;
     *fixture = (struct fixture){ .top = "/tmp/sliceup-interpreter-XXXXXX" };
     fixture->run.rung.kind = PROGRAM_CANARY;
     fixture->run.cache.frontend_root = TEXT_LIT ("/cache/jax/x");
-    return mkdtemp (fixture->top) ? 0 : -1;
+    assert_true (mkdtemp (fixture->top));
 }
 
-static int clean (void **state)
+static void fixture_close (struct fixture *fixture)
 {
-    struct fixture *fixture = *state;
     arena_release (&fixture->arena);
-    return folder_remove (fixture->top, NULL);
+    assert_int_equal (folder_remove (fixture->top, NULL), 0);
 }
+
+TEST_FIXTURE (struct fixture, fixture_open, fixture_close)
 
 static int ask (struct fixture *fixture, const char *python)
 {
@@ -79,9 +75,8 @@ static void make_environment (struct fixture *fixture)
     assert_int_equal (system (script), 0);
 }
 
-TEST_IN (the_base_of_an_environment_of_copies_is_told, make, clean)
+TEST_ON (fixture, the_base_of_an_environment_of_copies_is_told)
 {
-    struct fixture *fixture = *state;
     make_environment (fixture);
     if (ask (fixture, "venv/bin/python") < 0)
         fail_msg ("%s", fixture->err.text);
@@ -91,9 +86,8 @@ TEST_IN (the_base_of_an_environment_of_copies_is_told, make, clean)
     assert_int_equal (access (path_of (fixture, "ran"), F_OK), -1);
 }
 
-TEST_IN (the_one_behind_a_script_is_told, make, clean)
+TEST_ON (fixture, the_one_behind_a_script_is_told)
 {
-    struct fixture *fixture = *state;
     make_environment (fixture);
     put (fixture, "wrapper",
          text_format (&fixture->arena, "#!/bin/sh\necho noise; echo more >&2\nexec %s/base/bin/python3 \"$@\"\n",
@@ -102,10 +96,9 @@ TEST_IN (the_one_behind_a_script_is_told, make, clean)
     assert_true (names (fixture, "base"));
 }
 
-TEST_IN (one_that_does_not_answer_is_refused, make, clean)
+TEST_ON (fixture, one_that_does_not_answer_is_refused)
 {
     static const char *const scripts[] = { "echo /tmp", "exit 3", "printf 'paths\\0/tmp'", "kill -9 $$" };
-    struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
         put (fixture, "python", text_format (&fixture->arena, "#!/bin/sh\n%s\n", scripts[i]));
         assert_int_equal (ask (fixture, "python"), -1);
@@ -118,9 +111,8 @@ TEST_IN (one_that_does_not_answer_is_refused, make, clean)
     assert_int_equal (ask (fixture, "python"), -1);
 }
 
-TEST_IN (more_than_can_be_kept_is_refused, make, clean)
+TEST_ON (fixture, more_than_can_be_kept_is_refused)
 {
-    struct fixture *fixture = *state;
     put (fixture, "python",
          text_format (&fixture->arena,
                       "#!/bin/sh\nprintf '\\0paths\\0'; for i in $(seq 65); do mkdir -p %s/$i; printf '%s/'$i'\\0'; "
@@ -130,9 +122,8 @@ TEST_IN (more_than_can_be_kept_is_refused, make, clean)
     assert_has (fixture->err.text, "at most 64 paths");
 }
 
-TEST_IN (what_programs_cannot_write_is_left_out, make, clean)
+TEST_ON (fixture, what_programs_cannot_write_is_left_out)
 {
-    struct fixture *fixture = *state;
     put (fixture, "python",
          text_format (&fixture->arena,
                       "#!/bin/sh\nprintf '\\0paths\\0/usr\\0relative\\0%s\\0/tmp/not-there\\0%s\\0end\\0'\n",
@@ -141,9 +132,8 @@ TEST_IN (what_programs_cannot_write_is_left_out, make, clean)
     assert_int_equal (fixture->paths.n, 1);
 }
 
-TEST_IN (only_runs_that_confine_ask, make, clean)
+TEST_ON (fixture, only_runs_that_confine_ask)
 {
-    struct fixture *fixture = *state;
     assert_true (interpreter_must_be_asked (&fixture->run));
     fixture->run.rung.kind = PROGRAM_BUILTIN;
     fixture->run.rung.builtin = TEXT_LIT ("cache");
@@ -155,7 +145,7 @@ TEST_IN (only_runs_that_confine_ask, make, clean)
     assert_false (interpreter_must_be_asked (&fixture->run));
 }
 
-TEST_IN (a_script_names_its_interpreter, make, clean)
+TEST_ON (fixture, a_script_names_its_interpreter)
 {
     static const struct {
         const char *script, *names;
@@ -170,7 +160,6 @@ TEST_IN (a_script_names_its_interpreter, make, clean)
           "ELF",
           NULL },
     };
-    struct fixture *fixture = *state;
     char found[PATH_MAX];
     for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
         put (fixture, "script", text_of (scripts[i].script));

@@ -1,7 +1,6 @@
 /* links: verdict */
 /* Isolation by halves against slices in which something is planted: who is named, in how few passes, whatever the size.
  */
-#include "common/base/rng.h"
 #include "common/model/hostset.h"
 #include "coordinator/verdict/isolate.h"
 #include "test.h"

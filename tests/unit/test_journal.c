@@ -4,12 +4,9 @@
 #include "coordinator/journal/journal_lock.h"
 #include "test.h"
 
-#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sqlite3.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 
 static const uint32_t sizes[] = { 1, 7, 8, 9, 4096, 100000, 1024 * 1024 };
 enum { SIZES = sizeof sizes / sizeof sizes[0], BIGGEST = 1024 * 1024 };
@@ -27,26 +24,23 @@ static int expect_size (void *owner, uint64_t index, struct text bytes, struct e
     return 0;
 }
 
-TEST_IN (facts_come_back_in_order_and_in_every_size, place_make, place_remove)
+TEST_ON (place, facts_come_back_in_order_and_in_every_size)
 {
-    const struct place *place = *state;
-    struct err err = { 0 };
     uint32_t seen = 0;
     char *bytes = malloc (BIGGEST);
     memset (bytes, 0xA5, BIGGEST);
-    struct journal *journal = journal_create (place->path, RUN_ID, &err);
+    struct journal *journal = journal_create (place->path, RUN_ID, &t->err);
     assert_non_null (journal);
     for (uint32_t i = 0; i < SIZES; i++)
         journal_append (journal, i + 1, 3, i, i, (struct text){ .ptr = bytes, .len = sizes[i] });
     journal_close (journal);
-    assert_int_equal (journal_read (place->path, 0, expect_size, &seen, &err), 0);
+    assert_int_equal (journal_read (place->path, 0, expect_size, &seen, &t->err), 0);
     assert_int_equal (seen, SIZES);
     free (bytes);
 }
 
-TEST_IN (the_descriptor_wakes_when_more_is_durable, place_make, place_remove)
+TEST_ON (place, the_descriptor_wakes_when_more_is_durable)
 {
-    const struct place *place = *state;
     struct journal *journal = journal_create (place->path, RUN_ID, NULL);
     struct pollfd woken = { .fd = journal_fd (journal), .events = POLLIN };
     assert_int_equal (journal_durable_index (journal), 0);
@@ -64,24 +58,21 @@ TEST_IN (the_descriptor_wakes_when_more_is_durable, place_make, place_remove)
     journal_close (journal);
 }
 
-TEST_IN (appending_goes_on_after_reopening, place_make, place_remove)
+TEST_ON (place, appending_goes_on_after_reopening)
 {
-    const struct place *place = *state;
-    struct err err = { 0 };
     uint64_t last = 0;
     make_journal (place->path, 40);
-    struct journal *journal = journal_open (place->path, &err);
+    struct journal *journal = journal_open (place->path, &t->err);
     assert_non_null (journal);
     assert_int_equal (journal_durable_index (journal), 40);
     append_until (journal, 41, 50);
     journal_close (journal);
-    assert_int_equal (journal_read (place->path, 0, expect_next, &last, &err), 0);
+    assert_int_equal (journal_read (place->path, 0, expect_next, &last, &t->err), 0);
     assert_int_equal (last, 50);
 }
 
-TEST_IN (reading_begins_after_the_index_given, place_make, place_remove)
+TEST_ON (place, reading_begins_after_the_index_given)
 {
-    const struct place *place = *state;
     uint64_t last = 30, beyond = 99;
     make_journal (place->path, 40);
     assert_int_equal (journal_read (place->path, 30, expect_next, &last, NULL), 0);
@@ -90,22 +81,20 @@ TEST_IN (reading_begins_after_the_index_given, place_make, place_remove)
     assert_int_equal (beyond, 99);
 }
 
-TEST_IN (an_existing_journal_is_never_written_over, place_make, place_remove)
+TEST_ON (place, an_existing_journal_is_never_written_over)
 {
-    const struct place *place = *state;
-    struct err err = { 0 };
     uint64_t last = 0;
     make_journal (place->path, 5);
-    assert_null (journal_create (place->path, RUN_ID, &err));
-    assert_int_equal (err.code, ERR_STATE);
-    assert_has (err.text, place->path);
+    assert_null (journal_create (place->path, RUN_ID, &t->err));
+    assert_int_equal (t->err.code, ERR_STATE);
+    assert_has (t->err.text, place->path);
     assert_int_equal (journal_read (place->path, 0, expect_next, &last, NULL), 0);
     assert_int_equal (last, 5);
     assert_int_equal (unlink (place->path), 0); /* what vouches for it is not written over either */
-    assert_null (journal_create (place->path, RUN_ID, &err));
-    assert_int_equal (err.code, ERR_STATE);
-    assert_int_equal (journal_read (place->path, 0, expect_next, &last, &err), -1);
-    assert_int_equal (err.code, ERR_DAMAGE);
+    assert_null (journal_create (place->path, RUN_ID, &t->err));
+    assert_int_equal (t->err.code, ERR_STATE);
+    assert_int_equal (journal_read (place->path, 0, expect_next, &last, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_DAMAGE);
 }
 
 static void write_beside (const struct place *place, const char *ending, const char *words)
@@ -115,30 +104,27 @@ static void write_beside (const struct place *place, const char *ending, const c
     assert_int_equal (atomic_file_write (path, words, strlen (words), 0600, NULL), 0);
 }
 
-TEST_IN (what_a_killed_creation_left_is_no_journal_and_in_nobodys_way, place_make, place_remove)
+TEST_ON (place, what_a_killed_creation_left_is_no_journal_and_in_nobodys_way)
 {
-    const struct place *place = *state;
-    struct err err = { 0 };
     bool any = true;
     write_beside (place, ".new", "half");
     write_beside (place, ".new-wal", "a part of it");
-    assert_int_equal (journal_has_facts (place->path, &any, &err), 0);
+    assert_int_equal (journal_has_facts (place->path, &any, &t->err), 0);
     assert_false (any);
-    struct journal *journal = journal_create (place->path, RUN_ID, &err);
+    struct journal *journal = journal_create (place->path, RUN_ID, &t->err);
     if (!journal)
-        fail_msg ("%s", err.text);
-    assert_int_equal (journal_has_facts (place->path, &any, &err), 0);
+        fail_msg ("%s", t->err.text);
+    assert_int_equal (journal_has_facts (place->path, &any, &t->err), 0);
     assert_false (any);
     append_until (journal, 1, 1);
     wait_durable (journal, 1);
-    assert_int_equal (journal_has_facts (place->path, &any, &err), 0);
+    assert_int_equal (journal_has_facts (place->path, &any, &t->err), 0);
     assert_true (any);
     journal_close (journal);
 }
 
-TEST_IN (a_journal_that_lost_all_its_facts_had_some, place_make, place_remove)
+TEST_ON (place, a_journal_that_lost_all_its_facts_had_some)
 {
-    const struct place *place = *state;
     sqlite3 *db = NULL;
     bool any = false;
     make_journal (place->path, 3);
@@ -149,15 +135,13 @@ TEST_IN (a_journal_that_lost_all_its_facts_had_some, place_make, place_remove)
     assert_true (any);
 }
 
-TEST_IN (a_missing_journal_is_said_to_be_missing, place_make, place_remove)
+TEST_ON (place, a_missing_journal_is_said_to_be_missing)
 {
-    const struct place *place = *state;
-    struct err err = { 0 };
     uint64_t last = 0;
-    assert_null (journal_open (place->path, &err));
-    assert_int_equal (err.code, ERR_STATE);
-    assert_int_equal (journal_read (place->path, 0, expect_next, &last, &err), -1);
-    assert_int_equal (err.code, ERR_STATE);
+    assert_null (journal_open (place->path, &t->err));
+    assert_int_equal (t->err.code, ERR_STATE);
+    assert_int_equal (journal_read (place->path, 0, expect_next, &last, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_STATE);
     assert_int_equal (access (place->path, F_OK), -1);
 }
 
@@ -170,9 +154,8 @@ static unsigned mode_of (const struct place *place, const char *ending)
     return st.st_mode & 07777;
 }
 
-TEST_IN (nobody_else_can_read_its_files, place_make, place_remove)
+TEST_ON (place, nobody_else_can_read_its_files)
 {
-    const struct place *place = *state;
     mode_t before = umask (0);
     struct journal *journal = journal_create (place->path, RUN_ID, NULL);
     umask (before);
@@ -185,36 +168,32 @@ TEST_IN (nobody_else_can_read_its_files, place_make, place_remove)
     journal_close (journal);
 }
 
-TEST_IN (a_journal_that_others_could_change_is_not_opened, place_make, place_remove)
+TEST_ON (place, a_journal_that_others_could_change_is_not_opened)
 {
-    const struct place *place = *state;
-    struct err err = { 0 };
     make_journal (place->path, 1);
     assert_int_equal (chmod (place->path, 0640), 0);
-    assert_null (journal_open (place->path, &err));
-    assert_int_equal (err.code, ERR_STATE);
-    assert_has (err.text, "0600");
+    assert_null (journal_open (place->path, &t->err));
+    assert_int_equal (t->err.code, ERR_STATE);
+    assert_has (t->err.text, "0600");
     assert_int_equal (chmod (place->path, 0600), 0);
     assert_int_equal (chmod (place->folder, 0770), 0);
-    assert_null (journal_open (place->path, &err));
-    assert_int_equal (err.code, ERR_REFUSED);
-    assert_has (err.text, "mode 0770");
+    assert_null (journal_open (place->path, &t->err));
+    assert_int_equal (t->err.code, ERR_REFUSED);
+    assert_has (t->err.text, "mode 0770");
     assert_int_equal (chmod (place->folder, 0700), 0);
 }
 
-TEST_IN (a_link_is_not_followed, place_make, place_remove)
+TEST_ON (place, a_link_is_not_followed)
 {
-    const struct place *place = *state;
     char link[128];
-    struct err err = { 0 };
     uint64_t last = 0;
     make_journal (place->path, 1);
     snprintf (link, sizeof link, "%s/link.db", place->folder);
     assert_int_equal (symlink (place->path, link), 0);
-    assert_null (journal_open (link, &err));
-    assert_int_equal (err.code, ERR_STATE);
-    assert_int_equal (journal_read (link, 0, expect_next, &last, &err), -1);
-    assert_int_equal (err.code, ERR_STATE);
+    assert_null (journal_open (link, &t->err));
+    assert_int_equal (t->err.code, ERR_STATE);
+    assert_int_equal (journal_read (link, 0, expect_next, &last, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_STATE);
 }
 
 /* A process that holds the journal until it is killed. */
@@ -254,10 +233,8 @@ static void names_holder (const struct place *place, pid_t pid)
 }
 
 /* A number in a file is no proof. */
-TEST_IN (a_process_without_the_lock_is_not_named, place_make, place_remove)
+TEST_ON (place, a_process_without_the_lock_is_not_named)
 {
-    const struct place *place = *state;
-    struct err err = { 0 };
     int64_t holder = 0;
     char name[PATH_MAX];
     make_journal (place->path, 3);
@@ -266,26 +243,24 @@ TEST_IN (a_process_without_the_lock_is_not_named, place_make, place_remove)
     FILE *lock = fopen (name, "r+");
     assert_true (fprintf (lock, "%d\n", (int) getpid ()) > 0);
     assert_int_equal (fclose (lock), 0);
-    assert_int_equal (journal_open_holder (place->path, &holder, &err), -1);
-    assert_int_equal (err.code, ERR_STATE);
-    assert_has (err.text, "not by process");
+    assert_int_equal (journal_open_holder (place->path, &holder, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_STATE);
+    assert_has (t->err.text, "not by process");
     assert_int_equal (kill (pid, SIGKILL), 0);
     assert_int_equal (waitpid (pid, NULL, 0), pid);
 }
 
-TEST_IN (a_second_coordinator_hears_who_holds_it, place_make, place_remove)
+TEST_ON (place, a_second_coordinator_hears_who_holds_it)
 {
-    const struct place *place = *state;
-    struct err err = { 0 };
     int64_t holder = -1;
     char text[24];
     make_journal (place->path, 3);
     assert_int_equal (journal_is_locked (place->path, &holder, NULL), 0);
     pid_t pid = hold_elsewhere (place);
-    assert_null (journal_open (place->path, &err));
-    assert_int_equal (err.code, ERR_STATE);
+    assert_null (journal_open (place->path, &t->err));
+    assert_int_equal (t->err.code, ERR_STATE);
     snprintf (text, sizeof text, "pid %d ", (int) pid);
-    assert_has (err.text, text);
+    assert_has (t->err.text, text);
     assert_int_equal (journal_is_locked (place->path, &holder, NULL), 1);
     assert_int_equal (holder, pid);
     names_holder (place, pid);
@@ -294,8 +269,8 @@ TEST_IN (a_second_coordinator_hears_who_holds_it, place_make, place_remove)
     assert_int_equal (kill (pid, SIGKILL), 0);
     assert_int_equal (waitpid (pid, NULL, 0), pid);
     assert_int_equal (journal_is_locked (place->path, &holder, NULL), 0);
-    assert_int_equal (journal_open_holder (place->path, &holder, &err), -1);
-    struct journal *journal = journal_open (place->path, &err);
+    assert_int_equal (journal_open_holder (place->path, &holder, &t->err), -1);
+    struct journal *journal = journal_open (place->path, &t->err);
     assert_non_null (journal);
     journal_close (journal);
 }
@@ -315,11 +290,9 @@ static void refused_by (const struct place *place, pid_t pid)
 }
 
 /* Whoever removes journal.db.lock, and whoever comes then and leaves one that nobody holds. */
-TEST_IN (a_lock_file_that_is_gone_lets_no_second_coordinator_in, place_make, place_remove)
+TEST_ON (place, a_lock_file_that_is_gone_lets_no_second_coordinator_in)
 {
-    const struct place *place = *state;
-    struct err err = { 0 };
-    struct journal *journal = journal_create (place->path, RUN_ID, &err);
+    struct journal *journal = journal_create (place->path, RUN_ID, &t->err);
     remove_lock_file (place);
     refused_by (place, getpid ());
     refused_by (place, getpid ());
@@ -332,7 +305,7 @@ TEST_IN (a_lock_file_that_is_gone_lets_no_second_coordinator_in, place_make, pla
     assert_int_equal (kill (pid, SIGKILL), 0);
     assert_int_equal (waitpid (pid, NULL, 0), pid);
     assert_int_equal (journal_is_locked (place->path, NULL, NULL), 0);
-    assert_non_null (journal = journal_open (place->path, &err));
+    assert_non_null (journal = journal_open (place->path, &t->err));
     journal_close (journal);
 }
 
@@ -376,18 +349,16 @@ static void writes_until (struct journal *journal, const struct place *place, ui
     assert_int_equal (seen, last);
 }
 
-TEST_IN (a_readers_lock_keeps_no_fact_from_being_durable, place_make, place_remove)
+TEST_ON (place, a_readers_lock_keeps_no_fact_from_being_durable)
 {
-    const struct place *place = *state;
-    struct err err = { 0 };
-    struct journal *journal = journal_create (place->path, RUN_ID, &err);
+    struct journal *journal = journal_create (place->path, RUN_ID, &t->err);
     writes_until (journal, place, 1, 3);
     pid_t pid = read_lock_elsewhere (place, "-shm", 0, 0);
     writes_until (journal, place, 4, 40);
     writes_until (journal, place, 41, 90);
     journal_close (journal);
-    if (!(journal = journal_open (place->path, &err)))
-        fail_msg ("%s", err.text);
+    if (!(journal = journal_open (place->path, &t->err)))
+        fail_msg ("%s", t->err.text);
     writes_until (journal, place, 91, 100);
     assert_int_equal (kill (pid, SIGKILL), 0);
     assert_int_equal (waitpid (pid, NULL, 0), pid);
@@ -404,10 +375,9 @@ static off_t size_beside (const struct place *place, const char *ending)
 }
 
 /* A checkpoint is tried once at a commit, and left for the next one. */
-TEST_IN (a_lock_that_was_refused_long_ago_is_not_passed_the_next_time, place_make, place_remove)
+TEST_ON (place, a_lock_that_was_refused_long_ago_is_not_passed_the_next_time)
 {
     enum { CHECKPOINT_LOCK = 121, CHECKPOINT_BYTES = 1050 * (8192 + 24), STRANGER_MS = 5000 };
-    const struct place *place = *state;
     uint64_t last = 0;
     struct journal *journal = journal_create (place->path, RUN_ID, NULL);
     pid_t pid = read_lock_elsewhere (place, "-shm", CHECKPOINT_LOCK, 1);
@@ -430,14 +400,12 @@ TEST_IN (a_lock_that_was_refused_long_ago_is_not_passed_the_next_time, place_mak
     journal_close (journal);
 }
 
-TEST_IN (a_readers_lock_is_no_coordinators, place_make, place_remove)
+TEST_ON (place, a_readers_lock_is_no_coordinators)
 {
-    const struct place *place = *state;
-    struct err err = { 0 };
     make_journal (place->path, 3);
     pid_t pid = read_lock_elsewhere (place, ".lock", 0, 0);
-    assert_int_equal (journal_is_locked (place->path, NULL, &err), 0);
-    struct journal *journal = journal_open (place->path, &err);
+    assert_int_equal (journal_is_locked (place->path, NULL, &t->err), 0);
+    struct journal *journal = journal_open (place->path, &t->err);
     assert_non_null (journal);
     refused_by (place, getpid ()); /* by the mark's lock */
     append_until (journal, 4, 5);
@@ -445,9 +413,9 @@ TEST_IN (a_readers_lock_is_no_coordinators, place_make, place_remove)
     assert_int_equal (kill (pid, SIGKILL), 0);
     assert_int_equal (waitpid (pid, NULL, 0), pid);
     pid = read_lock_elsewhere (place, ".mark", 0, 0);
-    assert_int_equal (journal_is_locked (place->path, NULL, &err), 0);
-    assert_null (journal_open (place->path, &err));
-    assert_has (err.text, "see which with: fuser -v '");
+    assert_int_equal (journal_is_locked (place->path, NULL, &t->err), 0);
+    assert_null (journal_open (place->path, &t->err));
+    assert_has (t->err.text, "see which with: fuser -v '");
     assert_int_equal (kill (pid, SIGKILL), 0);
     assert_int_equal (waitpid (pid, NULL, 0), pid);
 }
@@ -483,9 +451,8 @@ static void open_beside_the_heir (const struct place *place)
     journal_close (journal);
 }
 
-TEST_IN (the_lock_of_a_dead_coordinator_is_waited_for, place_make, place_remove)
+TEST_ON (place, the_lock_of_a_dead_coordinator_is_waited_for)
 {
-    const struct place *place = *state;
     make_journal (place->path, 3);
     die_with_a_heir (place);
     open_beside_the_heir (place);
@@ -494,27 +461,25 @@ TEST_IN (the_lock_of_a_dead_coordinator_is_waited_for, place_make, place_remove)
     open_beside_the_heir (place);
 }
 
-TEST_IN (a_reader_follows_while_facts_are_written, place_make, place_remove)
+TEST_ON (place, a_reader_follows_while_facts_are_written)
 {
-    const struct place *place = *state;
-    struct err err = { 0 };
     uint64_t seen = 0;
     struct journal *journal = journal_create (place->path, RUN_ID, NULL);
-    struct journal_reader *reader = journal_reader_open (place->path, &err);
+    struct journal_reader *reader = journal_reader_open (place->path, &t->err);
     assert_non_null (reader);
-    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &err), 0);
+    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &t->err), 0);
     assert_int_equal (seen, 0);
     for (uint64_t last = 100; last <= 3000; last += 100) {
         append_until (journal, last - 99, last);
         uint64_t durable = journal_durable_index (journal);
-        assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &err), 0);
+        assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &t->err), 0);
         assert_true (seen >= durable);
     }
     wait_durable (journal, 3000);
-    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &err), 0);
+    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &t->err), 0);
     assert_int_equal (seen, 3000);
     journal_close (journal);
-    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &err), 0);
+    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &t->err), 0);
     assert_int_equal (seen, 3000);
     journal_reader_close (reader);
 }
@@ -531,16 +496,14 @@ static int stop_at (void *owner, uint64_t index, struct text bytes, struct err *
     return expect_next (&stopper->last, index, bytes, err);
 }
 
-TEST_IN (a_reader_that_was_stopped_goes_on_at_the_fact_it_refused, place_make, place_remove)
+TEST_ON (place, a_reader_that_was_stopped_goes_on_at_the_fact_it_refused)
 {
-    const struct place *place = *state;
-    struct err err = { 0 };
     struct stopper stopper = { .stop_at = 4 };
     make_journal (place->path, 9);
     struct journal_reader *reader = journal_reader_open (place->path, NULL);
-    assert_int_equal (journal_reader_read_rest (reader, stop_at, &stopper, &err), -1);
-    assert_int_equal (err.code, ERR_REFUSED);
-    assert_string_equal (err.text, "enough");
+    assert_int_equal (journal_reader_read_rest (reader, stop_at, &stopper, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_REFUSED);
+    assert_string_equal (t->err.text, "enough");
     assert_int_equal (stopper.last, 3);
     stopper.stop_at = 0;
     assert_int_equal (journal_reader_read_rest (reader, stop_at, &stopper, NULL), 0);
@@ -548,23 +511,21 @@ TEST_IN (a_reader_that_was_stopped_goes_on_at_the_fact_it_refused, place_make, p
     journal_reader_close (reader);
 }
 
-TEST_IN (a_reader_goes_to_any_fact_and_holds_the_next_against_it, place_make, place_remove)
+TEST_ON (place, a_reader_goes_to_any_fact_and_holds_the_next_against_it)
 {
-    const struct place *place = *state;
-    struct err err = { 0 };
     uint64_t seen = 6;
     make_journal (place->path, 9);
-    struct journal_reader *reader = journal_reader_open (place->path, &err);
-    assert_int_equal (journal_reader_seek (reader, 6, &err), 0);
-    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &err), 0);
+    struct journal_reader *reader = journal_reader_open (place->path, &t->err);
+    assert_int_equal (journal_reader_seek (reader, 6, &t->err), 0);
+    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &t->err), 0);
     assert_int_equal (seen, 9);
-    assert_int_equal (journal_reader_seek (reader, 10, &err), 1);
-    assert_int_equal (journal_reader_seek (reader, UINT64_MAX, &err), 1);
-    assert_int_equal (journal_reader_seek (reader, 9, &err), 0);
-    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &err), 0);
-    assert_int_equal (journal_reader_seek (reader, 0, &err), 0);
+    assert_int_equal (journal_reader_seek (reader, 10, &t->err), 1);
+    assert_int_equal (journal_reader_seek (reader, UINT64_MAX, &t->err), 1);
+    assert_int_equal (journal_reader_seek (reader, 9, &t->err), 0);
+    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &t->err), 0);
+    assert_int_equal (journal_reader_seek (reader, 0, &t->err), 0);
     seen = 0;
-    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &err), 0);
+    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &t->err), 0);
     assert_int_equal (seen, 9);
     journal_reader_close (reader);
 
@@ -573,10 +534,10 @@ TEST_IN (a_reader_goes_to_any_fact_and_holds_the_next_against_it, place_make, pl
     assert_int_equal (sqlite3_exec (db, "UPDATE fact SET chain = zeroblob (32) WHERE idx = 6", NULL, NULL, NULL),
                       SQLITE_OK);
     assert_int_equal (sqlite3_close (db), SQLITE_OK);
-    assert_non_null (reader = journal_reader_open (place->path, &err));
-    assert_int_equal (journal_reader_seek (reader, 6, &err), 0);
-    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &err), -1);
-    assert_int_equal (err.code, ERR_DAMAGE);
-    assert_has (err.text, "fact 7");
+    assert_non_null (reader = journal_reader_open (place->path, &t->err));
+    assert_int_equal (journal_reader_seek (reader, 6, &t->err), 0);
+    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_DAMAGE);
+    assert_has (t->err.text, "fact 7");
     journal_reader_close (reader);
 }

@@ -3,10 +3,7 @@
 #include "test.h"
 #include "tests/unit/journal_fixture.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 
 enum { FACTS = 5, PATH_BYTES = 128, HANG_S = 20, NOBODY = 65534 };
 
@@ -94,36 +91,36 @@ static void in_place_of (const struct place *place, const char *ending, void (*p
         assert_int_equal (rename (kept, beside (place, ending)), 0);
 }
 
-TEST_IN (a_link_is_called_one, place_make, place_remove)
+TEST_ON (place, a_link_is_called_one)
 {
     static const char *const endings[] = { "", "-wal", "-shm", ".mark", ".lock" };
-    make_killed (*state);
+    make_killed (place);
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
-        in_place_of (*state, endings[i], put_link, ERR_STATE, "is a symbolic link, expected a regular file");
+        in_place_of (place, endings[i], put_link, ERR_STATE, "is a symbolic link, expected a regular file");
 }
 
-TEST_IN (a_fifo_or_a_folder_holds_nobody, place_make, place_remove)
+TEST_ON (place, a_fifo_or_a_folder_holds_nobody)
 {
     static const char *const endings[] = { ".lock", ".mark", "-shm", "" };
-    make_killed (*state);
+    make_killed (place);
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        in_place_of (*state, endings[i], put_fifo, ERR_STATE, "is a FIFO, expected a regular file");
-        in_place_of (*state, endings[i], put_folder, ERR_STATE, "is a folder, expected a regular file");
+        in_place_of (place, endings[i], put_fifo, ERR_STATE, "is a FIFO, expected a regular file");
+        in_place_of (place, endings[i], put_folder, ERR_STATE, "is a folder, expected a regular file");
     }
 }
 
-TEST_IN (a_log_that_something_else_replaced_is_gone, place_make, place_remove)
+TEST_ON (place, a_log_that_something_else_replaced_is_gone)
 {
-    make_killed (*state);
-    in_place_of (*state, "-wal", put_fifo, ERR_DAMAGE, "journal.db-wal is a FIFO, expected a regular file");
-    in_place_of (*state, "-wal", put_folder, ERR_DAMAGE, "journal.db-wal is a folder, expected a regular file");
+    make_killed (place);
+    in_place_of (place, "-wal", put_fifo, ERR_DAMAGE, "journal.db-wal is a FIFO, expected a regular file");
+    in_place_of (place, "-wal", put_folder, ERR_DAMAGE, "journal.db-wal is a folder, expected a regular file");
 }
 
-TEST_IN (a_rollback_journal_is_in_the_way, place_make, place_remove)
+TEST_ON (place, a_rollback_journal_is_in_the_way)
 {
-    make_killed (*state);
-    in_place_of (*state, "-journal", put_bytes, ERR_STATE, "journal.db-journal is a rollback file of SQLite");
-    in_place_of (*state, "-journal", put_folder, ERR_STATE, "is a folder, expected a regular file");
+    make_killed (place);
+    in_place_of (place, "-journal", put_bytes, ERR_STATE, "journal.db-journal is a rollback file of SQLite");
+    in_place_of (place, "-journal", put_folder, ERR_STATE, "is a folder, expected a regular file");
 }
 
 /* ---- a folder that may only be read ---- */
@@ -159,9 +156,8 @@ static int read_as_nobody (const struct place *place, const char *words)
     return status;
 }
 
-TEST_IN (a_folder_that_may_only_be_read_needs_the_shared_memory, place_make, place_remove)
+TEST_ON (place, a_folder_that_may_only_be_read_needs_the_shared_memory)
 {
-    const struct place *place = *state;
     make_killed (place);
     give_away (place);
     assert_int_equal (chmod (place->folder, 0500), 0);
@@ -173,9 +169,8 @@ TEST_IN (a_folder_that_may_only_be_read_needs_the_shared_memory, place_make, pla
     assert_int_equal (chmod (place->folder, 0700), 0);
 }
 
-TEST_IN (so_does_a_journal_that_was_closed, place_make, place_remove)
+TEST_ON (place, so_does_a_journal_that_was_closed)
 {
-    const struct place *place = *state;
     struct journal *journal = journal_create (place->path, RUN_ID, NULL);
     assert_non_null (journal);
     append_until (journal, 1, FACTS);

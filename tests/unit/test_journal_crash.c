@@ -1,10 +1,7 @@
 /* alone: journal */
 #include "tests/unit/journal_fixture.h"
 
-#include "common/base/rng.h"
 #include "test.h"
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/prctl.h>
 
 /* Endless appending, in bursts of all sizes; every durable index that the journal admits to goes into the pipe. */
@@ -59,9 +56,8 @@ static uint64_t kill_after (pid_t pid, int report, uint64_t reports, long more_u
     return highest;
 }
 
-TEST_IN (no_reported_fact_is_lost_by_fifty_kills, place_make, place_remove)
+TEST_ON (place, no_reported_fact_is_lost_by_fifty_kills)
 {
-    const struct place *place = *state;
     struct rng rng = rng_seed (20);
     uint64_t before = 0;
     for (int round = 0; round < 50; round++) {

@@ -2,14 +2,10 @@
 #include "test.h"
 #include "tests/unit/journal_fixture.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
@@ -122,9 +118,8 @@ static const struct damage {
 };
 
 /* A size is judged before the bytes are looked at. */
-TEST_IN (a_fact_of_no_sane_size_is_called_that, place_make, place_remove)
+TEST_ON (place, a_fact_of_no_sane_size_is_called_that)
 {
-    const struct place *place = *state;
     static const char *const sizes[] = { "0", "16777217" };
     for (int i = 0; i < 2; i++) {
         struct err err = { 0 };
@@ -139,9 +134,8 @@ TEST_IN (a_fact_of_no_sane_size_is_called_that, place_make, place_remove)
     }
 }
 
-TEST_IN (another_format_is_no_damage, place_make, place_remove)
+TEST_ON (place, another_format_is_no_damage)
 {
-    const struct place *place = *state;
     for (int format = 1; format <= 3; format += 2) {
         struct err read = { 0 }, opened = { 0 };
         char sql[96];
@@ -158,9 +152,8 @@ TEST_IN (another_format_is_no_damage, place_make, place_remove)
     }
 }
 
-TEST_IN (what_was_changed_is_found_and_named, place_make, place_remove)
+TEST_ON (place, what_was_changed_is_found_and_named)
 {
-    const struct place *place = *state;
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
         make_journal (place->path, 10);
         change (place->path, damages[i].sql);
@@ -176,9 +169,8 @@ static void write_file (const char *path, const void *bytes, size_t len)
         fail_msg ("%s", err.text);
 }
 
-TEST_IN (what_is_no_journal_is_damage, place_make, place_remove)
+TEST_ON (place, what_is_no_journal_is_damage)
 {
-    const struct place *place = *state;
     char noise[20000];
     memset (noise, 0x5A, sizeof noise);
     write_file (place->path, noise, sizeof noise);
@@ -188,42 +180,37 @@ TEST_IN (what_is_no_journal_is_damage, place_make, place_remove)
     assert_int_equal (unlink (place->path), 0);
     make_journal (place->path, 100);
     assert_int_equal (truncate (place->path, 3 * 8192), 0);
-    struct err err = { 0 };
     uint64_t last = 0;
-    assert_int_equal (journal_read (place->path, 0, expect_next, &last, &err), -1);
-    assert_int_equal (err.code, ERR_DAMAGE);
+    assert_int_equal (journal_read (place->path, 0, expect_next, &last, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_DAMAGE);
 }
 
 /* Whatever bit of the file is flipped: the facts handed out are those that were written, and when some are missing,
  * that is damage. (A bit of a free byte, or of a column that is for people, changes nothing.) */
-TEST_IN (no_flipped_bit_changes_a_fact, place_make, place_remove)
+TEST_ON (place, no_flipped_bit_changes_a_fact)
 {
-    const struct place *place = *state;
-    struct buf file;
+    struct buf *file = test_buf (t);
     int found = 0;
     make_journal (place->path, 60);
-    buf_init (&file, 1024 * 1024);
-    assert_int_equal (file_read (place->path, &file, NULL), 0);
-    for (size_t at = 0; at < file.len; at += at < 120 ? 1 : 61) {
+    assert_int_equal (file_read (place->path, file, NULL), 0);
+    for (size_t at = 0; at < file->len; at += at < 120 ? 1 : 61) {
         struct err err = { 0 };
         uint64_t last = 0;
-        file.ptr[at] ^= (uint8_t) (1 << at % 8);
-        write_file (place->path, file.ptr, file.len);
+        file->ptr[at] ^= (uint8_t) (1 << at % 8);
+        write_file (place->path, file->ptr, file->len);
         int rc = journal_read (place->path, 0, expect_next, &last, &err);
         if (rc == 0 ? last != 60 : err.code != ERR_DAMAGE)
             fail_msg ("byte %d: %d, came to %d: %s", (int) at, rc, (int) last, err.text);
         found += rc != 0;
-        file.ptr[at] ^= (uint8_t) (1 << at % 8);
+        file->ptr[at] ^= (uint8_t) (1 << at % 8);
     }
     assert_true (found > 500); /* most of the file is facts */
-    buf_release (&file);
 }
 
 /* ---- places ---- */
 
-TEST_IN (a_journal_is_not_put_on_a_remote_file_system, place_make, place_remove)
+TEST_ON (place, a_journal_is_not_put_on_a_remote_file_system)
 {
-    const struct place *place = *state;
     static const struct {
         long magic;
         const char *name;
@@ -259,10 +246,8 @@ static void expect_kept (const struct place *place, uint64_t durable)
     assert_true (last >= durable);
 }
 
-TEST_IN (a_failed_sync_is_final, place_make, place_remove)
+TEST_ON (place, a_failed_sync_is_final)
 {
-    const struct place *place = *state;
-    struct err err = { 0 };
     struct journal *journal = journal_create (place->path, RUN_ID, NULL);
     append_until (journal, 1, 50);
     wait_durable (journal, 50);
@@ -270,8 +255,8 @@ TEST_IN (a_failed_sync_is_final, place_make, place_remove)
     append_until (journal, 51, 60);
     wait_durable (journal, 60);
     failing_syncs = 0;
-    assert_true (journal_problem (journal, &err));
-    assert_int_equal (err.code, ERR_IO);
+    assert_true (journal_problem (journal, &t->err));
+    assert_int_equal (t->err.code, ERR_IO);
     assert_int_equal (journal_durable_index (journal), 50);
     append_until (journal, 61, 70); /* dropped: that the disk works again is no reason to trust it */
     assert_int_equal (journal_durable_index (journal), 50);
@@ -279,18 +264,16 @@ TEST_IN (a_failed_sync_is_final, place_make, place_remove)
     expect_kept (place, 50);
 }
 
-TEST_IN (a_full_disk_is_a_problem_and_loses_nothing_durable, place_make, place_remove)
+TEST_ON (place, a_full_disk_is_a_problem_and_loses_nothing_durable)
 {
-    const struct place *place = *state;
     struct rlimit before, small = { .rlim_cur = 400 * 1024 };
-    struct err err = { 0 };
     uint64_t last = 0;
     struct journal *journal = journal_create (place->path, RUN_ID, NULL);
     assert_int_equal (getrlimit (RLIMIT_FSIZE, &before), 0);
     small.rlim_max = before.rlim_max;
     signal (SIGXFSZ, SIG_IGN);
     assert_int_equal (setrlimit (RLIMIT_FSIZE, &small), 0);
-    for (last = 0; last < 2000 && !journal_problem (journal, &err); last += 20) {
+    for (last = 0; last < 2000 && !journal_problem (journal, &t->err); last += 20) {
         append_until (journal, last + 1, last + 20);
         wait_durable (journal, last + 20);
     }
@@ -298,8 +281,8 @@ TEST_IN (a_full_disk_is_a_problem_and_loses_nothing_durable, place_make, place_r
     journal_close (journal);
     assert_int_equal (setrlimit (RLIMIT_FSIZE, &before), 0);
     signal (SIGXFSZ, SIG_DFL);
-    assert_int_equal (err.code, ERR_IO);
-    assert_has (err.text, place->path);
+    assert_int_equal (t->err.code, ERR_IO);
+    assert_has (t->err.text, place->path);
     assert_true (durable > 0 && durable < last);
     expect_kept (place, durable);
 }
@@ -319,9 +302,8 @@ static void stall (struct journal *journal, uint64_t index)
     }
 }
 
-TEST_IN (what_is_queued_becomes_durable_together, place_make, place_remove)
+TEST_ON (place, what_is_queued_becomes_durable_together)
 {
-    const struct place *place = *state;
     struct journal *journal = journal_create (place->path, RUN_ID, NULL);
     append_until (journal, 1, 1); /* the first commit also makes the log itself durable */
     wait_durable (journal, 1);
@@ -348,9 +330,8 @@ static void *append_big (void *owner)
     return NULL;
 }
 
-TEST_IN (appending_waits_only_above_64_mib, place_make, place_remove)
+TEST_ON (place, appending_waits_only_above_64_mib)
 {
-    const struct place *place = *state;
     uint64_t end = now_ms () + WAIT_MS, last = 0;
     struct timespec until;
     pthread_t thread;
@@ -374,9 +355,8 @@ TEST_IN (appending_waits_only_above_64_mib, place_make, place_remove)
     assert_int_equal (last, BIG_LAST);
 }
 
-TEST_IN (a_caller_that_waits_is_let_go_by_a_failure, place_make, place_remove)
+TEST_ON (place, a_caller_that_waits_is_let_go_by_a_failure)
 {
-    const struct place *place = *state;
     pthread_t thread;
     struct journal *journal = journal_create (place->path, RUN_ID, NULL);
     stall (journal, 1);

@@ -33,11 +33,9 @@ static void collect (struct bench *bench)
 }
 
 /* A run of one rung for each host alone, which all have joined: facts 1 and 2, three joinings, the pass. */
-static int open_bench (void **state)
+static void bench_open (struct bench *bench)
 {
-    struct bench *bench = mem_alloc (sizeof *bench);
-    *state = bench;
-    bench->now_ms = 1000;
+    *bench = (struct bench){ .now_ms = 1000 };
     sample_plan (&bench->plan, HOSTS, &bench->arena);
     bench->plan.rungs.n = 1;
     bench->coord = coord_create ();
@@ -45,18 +43,16 @@ static int open_bench (void **state)
     coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, &sample_deal_key,
                 text_of ("t"), 1, bench->now_ms, &bench->out);
     collect (bench);
-    return 0;
 }
 
-static int close_bench (void **state)
+static void bench_close (struct bench *bench)
 {
-    struct bench *bench = *state;
     coord_destroy (bench->coord);
     outbox_release (&bench->out);
     arena_release (&bench->arena);
-    mem_free (bench);
-    return 0;
 }
+
+TEST_FIXTURE (struct bench, bench_open, bench_close)
 
 static void tell (struct bench *bench, uint32_t host, struct msg *msg, uint64_t epoch)
 {
@@ -127,9 +123,8 @@ static void expect_none (const struct bench *bench)
     assert_true (bench->said_n > 0);
 }
 
-TEST_IN (who_was_told_no_more_than_is_here_is_welcome, open_bench, close_bench)
+TEST_ON (bench, who_was_told_no_more_than_is_here_is_welcome)
 {
-    struct bench *bench = *state;
     all_join (bench);
     uint32_t all = bench->facts_n;
     assert_int_equal (bench->facts[all - 1].kind, FACT_PASS_BEGAN);
@@ -168,9 +163,8 @@ static void expect_fault_of (struct bench *bench, uint32_t host, const char *wor
         fail_msg ("expected '%s' in '%s'", words, state->lost_why.ptr);
 }
 
-TEST_IN (what_several_were_told_and_is_not_here_stops_everything, open_bench, close_bench)
+TEST_ON (bench, what_several_were_told_and_is_not_here_stops_everything)
 {
-    struct bench *bench = *state;
     all_join (bench);
     uint32_t all = bench->facts_n;
     restart_from (bench, all - 1);
@@ -184,9 +178,8 @@ TEST_IN (what_several_were_told_and_is_not_here_stops_everything, open_bench, cl
     assert_true (told->host == 0 && told->epoch == 1 && told->index == all && !told->believed);
 }
 
-TEST_IN (nothing_is_begun_while_the_others_are_asked, open_bench, close_bench)
+TEST_ON (bench, nothing_is_begun_while_the_others_are_asked)
 {
-    struct bench *bench = *state;
     all_join (bench);
     uint32_t all = bench->facts_n;
     restart_from (bench, all - 1);
@@ -198,9 +191,8 @@ TEST_IN (nothing_is_begun_while_the_others_are_asked, open_bench, close_bench)
     expect_fault_of (bench, 0, "knows fact 6 of epoch 1");
 }
 
-TEST_IN (nothing_follows_a_doubt_and_a_restart_finds_it, open_bench, close_bench)
+TEST_ON (bench, nothing_follows_a_doubt_and_a_restart_finds_it)
 {
-    struct bench *bench = *state;
     all_join (bench);
     uint32_t all = bench->facts_n;
     restart_from (bench, all - 1);
@@ -224,9 +216,8 @@ TEST_IN (nothing_follows_a_doubt_and_a_restart_finds_it, open_bench, close_bench
 }
 
 /* What one host said before is asked of all again: the next coordinator begins with nobody's word. */
-TEST_IN (a_restart_asks_all_of_them_again, open_bench, close_bench)
+TEST_ON (bench, a_restart_asks_all_of_them_again)
 {
-    struct bench *bench = *state;
     all_join (bench);
     hello (bench, 0, 1, UINT64_MAX);
     assert_int_equal (bench->facts[bench->facts_n - 1].kind, FACT_LOSS_TOLD);
@@ -238,9 +229,8 @@ TEST_IN (a_restart_asks_all_of_them_again, open_bench, close_bench)
 }
 
 /* The copy was gone on with before the workers came back: what they know is of a history that did not happen here. */
-TEST_IN (growing_past_what_was_lost_does_not_hide_it, open_bench, close_bench)
+TEST_ON (bench, growing_past_what_was_lost_does_not_hide_it)
 {
-    struct bench *bench = *state;
     all_join (bench);
     uint32_t all = bench->facts_n;
     restart_from (bench, all - 2); /* epoch 2 instead of a joining and the pass */
@@ -252,9 +242,8 @@ TEST_IN (growing_past_what_was_lost_does_not_hide_it, open_bench, close_bench)
     expect_doubt (bench, "but here that epoch ends with fact 4");
 }
 
-TEST_IN (an_epoch_that_is_not_here_is_told_by_any_message, open_bench, close_bench)
+TEST_ON (bench, an_epoch_that_is_not_here_is_told_by_any_message)
 {
-    struct bench *bench = *state;
     all_join (bench);
     for (uint32_t host = 0; host < HOSTS; host++) {
         struct msg beat = { .kind = MSG_HEARTBEAT };
@@ -266,9 +255,8 @@ TEST_IN (an_epoch_that_is_not_here_is_told_by_any_message, open_bench, close_ben
 }
 
 /* The same epoch of another history: here the hosts never joined in it. */
-TEST_IN (an_epoch_of_another_history_is_told_by_who_joined_in_it, open_bench, close_bench)
+TEST_ON (bench, an_epoch_of_another_history_is_told_by_who_joined_in_it)
 {
-    struct bench *bench = *state;
     all_join (bench);
     restart_from (bench, bench->facts_n);
     hello (bench, 1, 2, 3);
@@ -293,11 +281,10 @@ static void hold (struct bench *bench, uint32_t host, enum msg_kind kind, struct
 }
 
 /* A worker that was started anew holds the results that it kept on its disk. */
-TEST_IN (an_attempt_that_was_never_begun_here_is_evidence, open_bench, close_bench)
+TEST_ON (bench, an_attempt_that_was_never_begun_here_is_evidence)
 {
     static const enum msg_kind kinds[] = { MSG_HELLO, MSG_HEARTBEAT, MSG_RESULT };
     for (uint32_t i = 0; i < 6; i++) {
-        struct bench *bench = *state;
         const char *words = "holds attempt 2 of rung facts, but this journal does not record that this attempt began";
         all_join (bench);
         hold (bench, 0, kinds[i % 3], (struct attempt_key){ 0, PASS_ONCE, 1 });
@@ -309,17 +296,16 @@ TEST_IN (an_attempt_that_was_never_begun_here_is_evidence, open_bench, close_ben
             expect_doubt (bench, words);
         else
             expect_fault_of (bench, 0, words);
-        close_bench (state);
-        open_bench (state);
+        bench_close (bench);
+        bench_open (bench);
     }
 }
 
 /* Whatever number one host says of what it was told: its fault alone, and the same twice is recorded once. */
-TEST_IN (one_host_with_an_absurd_number_ends_nothing, open_bench, close_bench)
+TEST_ON (bench, one_host_with_an_absurd_number_ends_nothing)
 {
     static const uint64_t numbers[] = { 2, 7, INT64_MAX, UINT64_MAX - 1, UINT64_MAX };
     for (uint32_t i = 0; i < 3 * 5; i++) {
-        struct bench *bench = *state;
         uint64_t number = numbers[i % 5];
         all_join (bench);
         struct msg beat = { .kind = MSG_HEARTBEAT }, absurd = hello_of (1, i < 5 ? number : 1, number + 10);
@@ -328,7 +314,7 @@ TEST_IN (one_host_with_an_absurd_number_ends_nothing, open_bench, close_bench)
         expect_fault_of (bench, 1, i < 10 ? "knows fact" : "has joined epoch");
         tell (bench, 1, &absurd, 1);
         assert_int_equal (count (bench, FACT_LOSS_TOLD), 1);
-        close_bench (state);
-        open_bench (state);
+        bench_close (bench);
+        bench_open (bench);
     }
 }

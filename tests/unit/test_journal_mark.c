@@ -3,18 +3,13 @@
  * is ever called damage. */
 #include "tests/unit/journal_fixture.h"
 
-#include "common/base/buf.h"
 #include "common/wire/wire.h"
 #include "coordinator/journal/journal_mark.h"
 #include "test.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
 enum { FACTS = 12, FILE_MAX_BYTES = 4 << 20, PATH_BYTES = 128 };
@@ -200,9 +195,8 @@ static void change (const char *path, const char *sql)
 
 /* ---- damage ---- */
 
-TEST_IN (no_flipped_bit_gives_an_earlier_state, place_make, place_remove)
+TEST_ON (place, no_flipped_bit_gives_an_earlier_state)
 {
-    const struct place *place = *state;
     struct copy sound;
     make_killed (place->path, 1, FACTS);
     take_copy (place, &sound);
@@ -217,9 +211,8 @@ TEST_IN (no_flipped_bit_gives_an_earlier_state, place_make, place_remove)
     copy_release (&sound);
 }
 
-TEST_IN (no_cut_gives_an_earlier_state, place_make, place_remove)
+TEST_ON (place, no_cut_gives_an_earlier_state)
 {
-    const struct place *place = *state;
     struct copy sound;
     make_killed (place->path, 1, FACTS);
     take_copy (place, &sound);
@@ -233,9 +226,8 @@ TEST_IN (no_cut_gives_an_earlier_state, place_make, place_remove)
     copy_release (&sound);
 }
 
-TEST_IN (what_is_missing_is_named_with_what_was_acknowledged, place_make, place_remove)
+TEST_ON (place, what_is_missing_is_named_with_what_was_acknowledged)
 {
-    const struct place *place = *state;
     struct copy sound;
     make_killed (place->path, 1, FACTS);
     take_copy (place, &sound);
@@ -249,9 +241,8 @@ TEST_IN (what_is_missing_is_named_with_what_was_acknowledged, place_make, place_
     copy_release (&sound);
 }
 
-TEST_IN (a_mark_that_is_gone_or_not_whole_vouches_for_nothing, place_make, place_remove)
+TEST_ON (place, a_mark_that_is_gone_or_not_whole_vouches_for_nothing)
 {
-    const struct place *place = *state;
     struct copy sound;
     make_killed (place->path, 1, FACTS);
     take_copy (place, &sound);
@@ -274,24 +265,22 @@ TEST_IN (a_mark_that_is_gone_or_not_whole_vouches_for_nothing, place_make, place
 }
 
 /* Of a run that was never begun, as who is killed while making its journal leaves it. */
-TEST_IN (a_mark_alone_tells_of_a_journal_only_when_it_names_facts, place_make, place_remove)
+TEST_ON (place, a_mark_alone_tells_of_a_journal_only_when_it_names_facts)
 {
-    const struct place *place = *state;
-    struct err err = { 0 };
     bool any = true;
-    journal_close (journal_create (place->path, RUN_ID, &err));
-    assert_int_equal (journal_has_facts (place->path, &any, &err), 0);
+    journal_close (journal_create (place->path, RUN_ID, &t->err));
+    assert_int_equal (journal_has_facts (place->path, &any, &t->err), 0);
     assert_false (any);
     assert_int_equal (unlink (place->path), 0);
     assert_false (journal_exists (place->path));
-    assert_int_equal (journal_has_facts (place->path, &any, &err), 0);
+    assert_int_equal (journal_has_facts (place->path, &any, &t->err), 0);
     assert_false (any);
     assert_int_equal (unlink (path_of (place, MARK)), 0);
     make_killed (place->path, 1, FACTS);
     assert_int_equal (unlink (place->path), 0);
     assert_true (journal_exists (place->path));
-    assert_int_equal (journal_has_facts (place->path, &any, &err), -1);
-    assert_int_equal (err.code, ERR_DAMAGE);
+    assert_int_equal (journal_has_facts (place->path, &any, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_DAMAGE);
 }
 
 static void emptied (const struct place *place)
@@ -300,16 +289,14 @@ static void emptied (const struct place *place)
     change (place->path, "UPDATE meta SET value = 0 WHERE name = 'last'");
 }
 
-TEST_IN (a_journal_that_was_emptied_is_not_one_that_was_never_begun, place_make, place_remove)
+TEST_ON (place, a_journal_that_was_emptied_is_not_one_that_was_never_begun)
 {
-    const struct place *place = *state;
-    struct err err = { 0 };
     bool any = false;
     make_killed (place->path, 1, FACTS);
     emptied (place);
-    assert_int_equal (journal_has_facts (place->path, &any, &err), -1);
-    assert_int_equal (err.code, ERR_DAMAGE);
-    assert_has (err.text, "facts up to 12");
+    assert_int_equal (journal_has_facts (place->path, &any, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_DAMAGE);
+    assert_has (t->err.text, "facts up to 12");
 }
 
 static void put_mark (const struct place *place, int slot, const char *run, const char *boot, uint64_t index,
@@ -328,9 +315,8 @@ static void put_marks (const struct place *place, const char *boot, uint64_t ind
         put_mark (place, slot, RUN_ID, boot, index, chain);
 }
 
-TEST_IN (a_mark_of_another_run_or_history_is_told, place_make, place_remove)
+TEST_ON (place, a_mark_of_another_run_or_history_is_told)
 {
-    const struct place *place = *state;
     struct copy sound;
     struct journal_mark mark;
     char boot[MARK_BOOT_BYTES + 1];
@@ -352,15 +338,13 @@ TEST_IN (a_mark_of_another_run_or_history_is_told, place_make, place_remove)
 }
 
 /* A watcher that outlives the coordinator keeps SQLite from recovering: what it mapped is believed. */
-TEST_IN (damage_beside_a_watcher_is_named_too, place_make, place_remove)
+TEST_ON (place, damage_beside_a_watcher_is_named_too)
 {
-    const struct place *place = *state;
     struct copy sound;
-    struct err err;
     uint64_t last = 0;
     make_killed (place->path, 1, FACTS);
-    struct journal_reader *watcher = journal_reader_open (place->path, &err);
-    assert_int_equal (journal_reader_read_rest (watcher, expect_next, &last, &err), 0);
+    struct journal_reader *watcher = journal_reader_open (place->path, &t->err);
+    assert_int_equal (journal_reader_read_rest (watcher, expect_next, &last, &t->err), 0);
     take_copy (place, &sound);
     for (size_t at = 0; at < sound.file[SHM].len; at += at < 256 ? 1 : 61) {
         put_byte (place, SHM, at, sound.file[SHM].ptr[at] ^ 1);
@@ -368,13 +352,13 @@ TEST_IN (damage_beside_a_watcher_is_named_too, place_make, place_remove)
         put_byte (place, SHM, at, sound.file[SHM].ptr[at]);
     }
     assert_int_equal (truncate (path_of (place, WAL), (off_t) sound.file[WAL].len - 8192), 0);
-    assert_int_equal (read_again (place, FACTS, &err), SAID_DAMAGED);
-    if (!strstr (err.text, "it cannot be read from fact 11 on, but facts up to 12 were acknowledged: ") ||
-        !strstr (err.text, "was cut short"))
-        fail_msg ("a log that was cut beside a watcher: %s", err.text);
+    assert_int_equal (read_again (place, FACTS, &t->err), SAID_DAMAGED);
+    if (!strstr (t->err.text, "it cannot be read from fact 11 on, but facts up to 12 were acknowledged: ") ||
+        !strstr (t->err.text, "was cut short"))
+        fail_msg ("a log that was cut beside a watcher: %s", t->err.text);
     assert_int_equal (truncate (path_of (place, WAL), 8192), 0); /* the tables, too */
-    assert_int_equal (read_again (place, FACTS, &err), SAID_DAMAGED);
-    assert_has (err.text, "from fact 1 on, but facts up to 12 were acknowledged: ");
+    assert_int_equal (read_again (place, FACTS, &t->err), SAID_DAMAGED);
+    assert_has (t->err.text, "from fact 1 on, but facts up to 12 were acknowledged: ");
     journal_reader_close (watcher);
     copy_release (&sound);
 }
@@ -382,11 +366,9 @@ TEST_IN (damage_beside_a_watcher_is_named_too, place_make, place_remove)
 /* ---- no damage ---- */
 
 /* Killed between a commit and its mark, or before that commit was durable: nobody was told of the last fact. */
-TEST_IN (what_nobody_was_told_of_may_vanish, place_make, place_remove)
+TEST_ON (place, what_nobody_was_told_of_may_vanish)
 {
-    const struct place *place = *state;
     struct copy before, after;
-    struct err err;
     make_killed (place->path, 1, FACTS - 1);
     take_copy (place, &before);
     make_killed (place->path, FACTS, FACTS);
@@ -396,11 +378,11 @@ TEST_IN (what_nobody_was_told_of_may_vanish, place_make, place_remove)
     after.file[WAL].ptr[after.file[WAL].len - 100] ^= 1;
     put_file (place, &after, WAL);
     (void) unlink (path_of (place, SHM));
-    if (read_again (place, FACTS - 1, &err) != SAID_ALL)
-        fail_msg ("a torn tail that nobody was told of: code %d: %s", err.code, err.text);
-    struct journal *journal = journal_open (place->path, &err);
+    if (read_again (place, FACTS - 1, &t->err) != SAID_ALL)
+        fail_msg ("a torn tail that nobody was told of: code %d: %s", t->err.code, t->err.text);
+    struct journal *journal = journal_open (place->path, &t->err);
     if (!journal)
-        fail_msg ("%s", err.text);
+        fail_msg ("%s", t->err.text);
     assert_int_equal (journal_durable_index (journal), FACTS - 1);
     append_until (journal, FACTS, FACTS);
     journal_close (journal);
@@ -411,11 +393,9 @@ TEST_IN (what_nobody_was_told_of_may_vanish, place_make, place_remove)
 
 /* A power loss may leave any earlier mark beside the journal, or any prefix of an unsynced log beside any mark that is
  * not newer. A mark that is newer than its journal is no accident of ours. */
-TEST_IN (a_mark_may_be_behind_and_never_ahead, place_make, place_remove)
+TEST_ON (place, a_mark_may_be_behind_and_never_ahead)
 {
-    const struct place *place = *state;
     struct copy at[FACTS + 1];
-    struct err err;
     for (uint64_t i = 1; i <= FACTS; i++) {
         make_killed (place->path, i, i);
         take_copy (place, &at[i]);
@@ -424,9 +404,9 @@ TEST_IN (a_mark_may_be_behind_and_never_ahead, place_make, place_remove)
         for (uint64_t mark = 1; mark <= FACTS; mark++) {
             put_copy (place, &at[journal]);
             put_file (place, &at[mark], MARK);
-            enum said said = read_again (place, journal, &err), wanted = mark <= journal ? SAID_ALL : SAID_DAMAGED;
+            enum said said = read_again (place, journal, &t->err), wanted = mark <= journal ? SAID_ALL : SAID_DAMAGED;
             if (said != wanted)
-                fail_msg ("journal %d with mark %d: %d: %s", (int) journal, (int) mark, said, err.text);
+                fail_msg ("journal %d with mark %d: %d: %s", (int) journal, (int) mark, said, t->err.text);
         }
     for (uint64_t i = 1; i <= FACTS; i++)
         copy_release (&at[i]);
@@ -441,9 +421,8 @@ static void tear_slot (const struct place *place, int slot)
 }
 
 /* The power went while slots were written: this boot is another one, and the slot that was safe still tells. */
-TEST_IN (slots_torn_by_a_power_loss_are_no_damage, place_make, place_remove)
+TEST_ON (place, slots_torn_by_a_power_loss_are_no_damage)
 {
-    const struct place *place = *state;
     struct journal_mark mark;
     make_killed (place->path, 1, FACTS);
     assert_int_equal (journal_mark_read (place->path, RUN_ID, &mark, NULL), 0);
@@ -494,9 +473,8 @@ static void cut_the_repair (const struct place *place, const struct journal_mark
     refused (place, "a torn slot without a power loss", "is damaged");
 }
 
-TEST_IN (a_repair_may_be_killed_at_each_write, place_make, place_remove)
+TEST_ON (place, a_repair_may_be_killed_at_each_write)
 {
-    const struct place *place = *state;
     struct journal_mark mark;
     make_killed (place->path, 1, FACTS);
     assert_int_equal (journal_mark_read (place->path, RUN_ID, &mark, NULL), 0);
@@ -507,9 +485,8 @@ TEST_IN (a_repair_may_be_killed_at_each_write, place_make, place_remove)
 }
 
 /* Which boot wrote them is not known, so neither is whether the power was lost since. */
-TEST_IN (a_torn_slot_of_no_boot_is_damage, place_make, place_remove)
+TEST_ON (place, a_torn_slot_of_no_boot_is_damage)
 {
-    const struct place *place = *state;
     struct journal_mark mark;
     make_killed (place->path, 1, FACTS);
     assert_int_equal (journal_mark_read (place->path, RUN_ID, &mark, NULL), 0);
@@ -519,19 +496,17 @@ TEST_IN (a_torn_slot_of_no_boot_is_damage, place_make, place_remove)
     refused (place, "a torn slot of no boot", "is damaged");
 }
 
-TEST_IN (a_journal_of_an_earlier_version_is_read_and_gets_a_mark, place_make, place_remove)
+TEST_ON (place, a_journal_of_an_earlier_version_is_read_and_gets_a_mark)
 {
-    const struct place *place = *state;
-    struct err err = { 0 };
     make_killed (place->path, 1, FACTS);
     change (place->path, "DELETE FROM meta WHERE name = 'mark'");
     assert_int_equal (unlink (path_of (place, MARK)), 0);
     whole (place, FACTS, "no mark, as an earlier sliceup left it");
     write_file (path_of (place, MARK), "half", 4); /* killed while it got one */
     whole (place, FACTS, "a mark that the journal does not speak of yet");
-    struct journal *journal = journal_open (place->path, &err);
+    struct journal *journal = journal_open (place->path, &t->err);
     if (!journal)
-        fail_msg ("%s", err.text);
+        fail_msg ("%s", t->err.text);
     journal_close (journal);
     assert_int_equal (unlink (path_of (place, MARK)), 0);
     refused (place, "the mark that it got is gone", "is missing");
@@ -554,21 +529,19 @@ static int count (void *owner, uint64_t index, struct text bytes, struct err *er
     return 0;
 }
 
-TEST_IN (a_run_that_ended_needs_no_mark_but_is_held_to_one, place_make, place_remove)
+TEST_ON (place, a_run_that_ended_needs_no_mark_but_is_held_to_one)
 {
-    const struct place *place = *state;
-    struct err err = { 0 };
     uint64_t last = 0;
     struct journal *journal = journal_create (place->path, RUN_ID, NULL);
     append_until (journal, 1, FACTS - 1);
     append_end (journal, FACTS);
     journal_close (journal);
     write_file (path_of (place, MARK), "x", 1);
-    assert_int_equal (journal_read (place->path, 0, count, &last, &err), 0);
+    assert_int_equal (journal_read (place->path, 0, count, &last, &t->err), 0);
     assert_int_equal (unlink (path_of (place, MARK)), 0);
-    assert_int_equal (journal_read (place->path, 0, count, &last, &err), 0);
+    assert_int_equal (journal_read (place->path, 0, count, &last, &t->err), 0);
     assert_int_equal (last, FACTS);
-    assert_non_null (journal = journal_open (place->path, &err));
+    assert_non_null (journal = journal_open (place->path, &t->err));
     journal_close (journal);
     assert_int_equal (access (path_of (place, MARK), F_OK), 0);
     change (place->path, "DELETE FROM fact WHERE idx = 12; UPDATE meta SET value = 11 WHERE name = 'last'");
@@ -577,23 +550,21 @@ TEST_IN (a_run_that_ended_needs_no_mark_but_is_held_to_one, place_make, place_re
 
 /* ---- the live journal ---- */
 
-TEST_IN (a_follower_of_a_fast_writer_hears_of_no_damage, place_make, place_remove)
+TEST_ON (place, a_follower_of_a_fast_writer_hears_of_no_damage)
 {
-    const struct place *place = *state;
-    struct err err = { 0 };
     uint64_t seen = 0, end = now_ms () + 700;
     struct journal *journal = journal_create (place->path, RUN_ID, NULL);
     append_until (journal, 1, 1);
     journal_close (journal);
     pid_t pid = start_committing (place->path, 2, 1000000);
-    struct journal_reader *reader = journal_reader_open (place->path, &err);
+    struct journal_reader *reader = journal_reader_open (place->path, &t->err);
     while (now_ms () < end || (seen <= 100 && now_ms () < end + WAIT_MS))
-        if (journal_reader_read_rest (reader, expect_next, &seen, &err) != 0)
-            fail_msg ("after fact %d: %s", (int) seen, err.text);
+        if (journal_reader_read_rest (reader, expect_next, &seen, &t->err) != 0)
+            fail_msg ("after fact %d: %s", (int) seen, t->err.text);
     assert_int_equal (kill (pid, SIGKILL), 0);
     assert_int_equal (waitpid (pid, NULL, 0), pid);
-    if (journal_reader_read_rest (reader, expect_next, &seen, &err) != 0)
-        fail_msg ("at the end, after fact %d: %s", (int) seen, err.text);
+    if (journal_reader_read_rest (reader, expect_next, &seen, &t->err) != 0)
+        fail_msg ("at the end, after fact %d: %s", (int) seen, t->err.text);
     journal_reader_close (reader);
     assert_true (seen > 100);
 }
@@ -607,9 +578,8 @@ static void wait_for_syncs (int n)
     }
 }
 
-TEST_IN (no_commit_waits_for_the_mark_s_disk, place_make, place_remove)
+TEST_ON (place, no_commit_waits_for_the_mark_s_disk)
 {
-    const struct place *place = *state;
     struct journal *journal = journal_create (place->path, RUN_ID, NULL);
     mark_syncs = 0;
     mark_hangs = true;
@@ -626,9 +596,8 @@ TEST_IN (no_commit_waits_for_the_mark_s_disk, place_make, place_remove)
     journal_close (journal);
 }
 
-TEST_IN (the_mark_reaches_the_disk_within_its_pace_and_not_more_often, place_make, place_remove)
+TEST_ON (place, the_mark_reaches_the_disk_within_its_pace_and_not_more_often)
 {
-    const struct place *place = *state;
     struct journal *journal = journal_create (place->path, RUN_ID, NULL);
     mark_syncs = 0;
     uint64_t began = now_ms (), index = 0;
@@ -644,23 +613,21 @@ TEST_IN (the_mark_reaches_the_disk_within_its_pace_and_not_more_often, place_mak
     assert_int_equal (mark_syncs, before + 1); /* a clean end leaves nothing behind */
 }
 
-TEST_IN (a_mark_that_its_disk_refuses_is_a_problem_of_the_journal, place_make, place_remove)
+TEST_ON (place, a_mark_that_its_disk_refuses_is_a_problem_of_the_journal)
 {
-    const struct place *place = *state;
-    struct err err = { 0 };
     struct journal *journal = journal_create (place->path, RUN_ID, NULL);
     mark_syncs = 0;
     mark_fails = true;
     append_until (journal, 1, 1);
     wait_durable (journal, 1);
     wait_for_syncs (1);
-    for (uint64_t index = 2, end = now_ms () + WAIT_MS; !journal_problem (journal, &err); index++) {
+    for (uint64_t index = 2, end = now_ms () + WAIT_MS; !journal_problem (journal, &t->err); index++) {
         assert_true (now_ms () < end);
         append_until (journal, index, index);
         wait_durable (journal, index);
     }
     mark_fails = false;
-    assert_int_equal (err.code, ERR_IO);
-    assert_has (err.text, "journal.db.mark to disk");
+    assert_int_equal (t->err.code, ERR_IO);
+    assert_has (t->err.text, "journal.db.mark to disk");
     journal_close (journal);
 }

@@ -1,5 +1,4 @@
 /* links: simulated */
-#include <signal.h>
 
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/failure.h"
@@ -17,6 +16,8 @@ struct bench {
     struct judge_case of;
     struct verdict verdict;
 };
+
+TEST_FIXTURE (struct bench, TEST_NOTHING, TEST_ARENA)
 
 /* A host that did everything right on this rung and pass. */
 static void bench_make (struct bench *bench, uint32_t rung, enum pass pass)
@@ -131,26 +132,22 @@ TEST (how_it_ended_decides)
     }
 }
 
-TEST (silence_and_exit_0_is_no_evidence)
+TEST_ON (bench, silence_and_exit_0_is_no_evidence)
 {
-    struct bench bench;
-    bench_make (&bench, TINY, PASS_ONCE);
-    bench.result.done = false;
-    assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_true (cause_has (&bench, "never reported that it was done"));
-    arena_release (&bench.arena);
+    bench_make (bench, TINY, PASS_ONCE);
+    bench->result.done = false;
+    assert_int_equal (judge (bench), OUTCOME_FAILED);
+    assert_true (cause_has (bench, "never reported that it was done"));
 }
 
-TEST (who_says_failure_fails_whatever_else_it_says)
+TEST_ON (bench, who_says_failure_fails_whatever_else_it_says)
 {
-    struct bench bench;
-    bench_make (&bench, TINY, PASS_ONCE);
-    bench.result.owner = OWNER_DEVICE;
-    bench.result.failure = TEXT_LIT ("the chip is busy");
-    assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_int_equal (bench.verdict.owner, OWNER_DEVICE);
-    assert_true (cause_has (&bench, "the chip is busy (reported a failure, but exited with status 0)"));
-    arena_release (&bench.arena);
+    bench_make (bench, TINY, PASS_ONCE);
+    bench->result.owner = OWNER_DEVICE;
+    bench->result.failure = TEXT_LIT ("the chip is busy");
+    assert_int_equal (judge (bench), OUTCOME_FAILED);
+    assert_int_equal (bench->verdict.owner, OWNER_DEVICE);
+    assert_true (cause_has (bench, "the chip is busy (reported a failure, but exited with status 0)"));
 }
 
 TEST (a_broken_rule_is_the_cause_when_nobody_knows_a_better_one)
@@ -183,45 +180,39 @@ TEST (a_broken_rule_is_the_cause_when_nobody_knows_a_better_one)
     }
 }
 
-TEST (another_backend_than_asked_fails_whatever_the_exit_status)
+TEST_ON (bench, another_backend_than_asked_fails_whatever_the_exit_status)
 {
-    struct bench bench;
-    bench_make (&bench, TINY, PASS_ONCE);
-    bench.plan.rungs.items[TINY].backend = TEXT_LIT ("tpu");
-    assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_int_equal (bench.verdict.owner, OWNER_LAUNCH);
-    assert_true (cause_has (&bench, "the rung asks for backend tpu, but its program ran on cpu"));
-    bench.result.backend.platform = TEXT_LIT ("cuda");
-    assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    bench.plan.rungs.items[TINY].backend = TEXT_LIT ("gpu");
-    assert_int_equal (judge (&bench), OUTCOME_PASSED);
-    bench.result.backend.platform = TEXT_LIT ("cpu");
-    assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    bench.result.backend.platform = (struct text){ 0 };
-    assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    arena_release (&bench.arena);
+    bench_make (bench, TINY, PASS_ONCE);
+    bench->plan.rungs.items[TINY].backend = TEXT_LIT ("tpu");
+    assert_int_equal (judge (bench), OUTCOME_FAILED);
+    assert_int_equal (bench->verdict.owner, OWNER_LAUNCH);
+    assert_true (cause_has (bench, "the rung asks for backend tpu, but its program ran on cpu"));
+    bench->result.backend.platform = TEXT_LIT ("cuda");
+    assert_int_equal (judge (bench), OUTCOME_FAILED);
+    bench->plan.rungs.items[TINY].backend = TEXT_LIT ("gpu");
+    assert_int_equal (judge (bench), OUTCOME_PASSED);
+    bench->result.backend.platform = TEXT_LIT ("cpu");
+    assert_int_equal (judge (bench), OUTCOME_FAILED);
+    bench->result.backend.platform = (struct text){ 0 };
+    assert_int_equal (judge (bench), OUTCOME_FAILED);
 }
 
-TEST (a_rank_that_initialised_alone_fails)
+TEST_ON (bench, a_rank_that_initialised_alone_fails)
 {
-    struct bench bench;
-    bench_make (&bench, ALL, PASS_RESTORED);
-    bench.result.backend.process_count = 1;
-    bench.result.backend.devices = 2;
-    assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_int_equal (bench.verdict.owner, OWNER_LAUNCH);
-    arena_release (&bench.arena);
+    bench_make (bench, ALL, PASS_RESTORED);
+    bench->result.backend.process_count = 1;
+    bench->result.backend.devices = 2;
+    assert_int_equal (judge (bench), OUTCOME_FAILED);
+    assert_int_equal (bench->verdict.owner, OWNER_LAUNCH);
 }
 
-TEST (wrong_values_fail_and_nan_is_wrong)
+TEST_ON (bench, wrong_values_fail_and_nan_is_wrong)
 {
-    struct bench bench;
-    bench_make (&bench, TINY, PASS_ONCE);
-    bench.result.checks.items[0].observed = 284;
-    assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    bench.result.checks.items[0].observed = 0.0 / 0.0;
-    assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    arena_release (&bench.arena);
+    bench_make (bench, TINY, PASS_ONCE);
+    bench->result.checks.items[0].observed = 284;
+    assert_int_equal (judge (bench), OUTCOME_FAILED);
+    bench->result.checks.items[0].observed = 0.0 / 0.0;
+    assert_int_equal (judge (bench), OUTCOME_FAILED);
 }
 
 TEST (steps_that_compile_again_get_their_own_advice)
@@ -251,32 +242,30 @@ static void set_counter (struct bench *bench, const char *name, uint64_t value)
             bench->result.counters.items[i].value = value;
 }
 
-TEST (restored_needs_every_piece_of_evidence)
+TEST_ON (bench, restored_needs_every_piece_of_evidence)
 {
-    struct bench bench;
-    bench_make (&bench, TINY, PASS_RESTORED);
-    set_counter (&bench, "cache_hits", 2);
-    assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_true (cause_has (&bench, "compiled 1 of 3 programs again"));
-    assert_text (bench.verdict.cache, "recompiled");
-    set_counter (&bench, "cache_hits", 0);
-    set_counter (&bench, "compile_requests", 0);
-    assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_true (cause_has (&bench, "never consulted"));
-    set_counter (&bench, "cache_hits", 3);
-    set_counter (&bench, "compile_requests", 3);
-    set_counter (&bench, "executions", 0);
-    assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_int_equal (bench.verdict.cache.len, 0); /* nothing was compiled again, as far as was told */
-    set_counter (&bench, "executions", 1);
-    bench.result.cache_state = TEXT_LIT ("tiny-cache: sha256 differs");
-    assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    bench.result.cache_state = TEXT_LIT ("verified");
-    assert_int_equal (judge (&bench), OUTCOME_PASSED);
-    bench.result.counters.n = 0;
-    assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_true (cause_has (&bench, "did not report its compile counters"));
-    arena_release (&bench.arena);
+    bench_make (bench, TINY, PASS_RESTORED);
+    set_counter (bench, "cache_hits", 2);
+    assert_int_equal (judge (bench), OUTCOME_FAILED);
+    assert_true (cause_has (bench, "compiled 1 of 3 programs again"));
+    assert_text (bench->verdict.cache, "recompiled");
+    set_counter (bench, "cache_hits", 0);
+    set_counter (bench, "compile_requests", 0);
+    assert_int_equal (judge (bench), OUTCOME_FAILED);
+    assert_true (cause_has (bench, "never consulted"));
+    set_counter (bench, "cache_hits", 3);
+    set_counter (bench, "compile_requests", 3);
+    set_counter (bench, "executions", 0);
+    assert_int_equal (judge (bench), OUTCOME_FAILED);
+    assert_int_equal (bench->verdict.cache.len, 0); /* nothing was compiled again, as far as was told */
+    set_counter (bench, "executions", 1);
+    bench->result.cache_state = TEXT_LIT ("tiny-cache: sha256 differs");
+    assert_int_equal (judge (bench), OUTCOME_FAILED);
+    bench->result.cache_state = TEXT_LIT ("verified");
+    assert_int_equal (judge (bench), OUTCOME_PASSED);
+    bench->result.counters.n = 0;
+    assert_int_equal (judge (bench), OUTCOME_FAILED);
+    assert_true (cause_has (bench, "did not report its compile counters"));
 }
 
 TEST (compiling_ahead_compiles_and_executes_nothing)
@@ -302,14 +291,12 @@ TEST (compiling_ahead_compiles_and_executes_nothing)
     }
 }
 
-TEST (a_writer_that_did_not_seal_fails)
+TEST_ON (bench, a_writer_that_did_not_seal_fails)
 {
-    struct bench bench;
-    bench_make (&bench, TINY, PASS_COLD);
-    bench.result.seal.token = 8;
-    assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_int_equal (bench.verdict.owner, OWNER_CACHE);
-    arena_release (&bench.arena);
+    bench_make (bench, TINY, PASS_COLD);
+    bench->result.seal.token = 8;
+    assert_int_equal (judge (bench), OUTCOME_FAILED);
+    assert_int_equal (bench->verdict.owner, OWNER_CACHE);
 }
 
 TEST (what_a_writer_changed_in_its_copy_is_told_apart_from_what_others_changed)
@@ -337,32 +324,28 @@ TEST (what_a_writer_changed_in_its_copy_is_told_apart_from_what_others_changed)
     }
 }
 
-TEST (known_text_names_the_owner_and_unknown_stays_unknown)
+TEST_ON (bench, known_text_names_the_owner_and_unknown_stays_unknown)
 {
-    struct bench bench;
-    bench_make (&bench, TINY, PASS_ONCE);
-    bench.result.code = 1;
-    bench.result.tail = TEXT_LIT ("write: No space left on device\nlater: Connection closed by peer");
-    assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_int_equal (bench.verdict.owner, OWNER_HOST);
-    assert_text (bench.verdict.signature, "disk-full");
-    bench.result.tail = TEXT_LIT ("something nobody has seen before");
-    judge (&bench);
-    assert_int_equal (bench.verdict.owner, OWNER_UNKNOWN);
-    arena_release (&bench.arena);
+    bench_make (bench, TINY, PASS_ONCE);
+    bench->result.code = 1;
+    bench->result.tail = TEXT_LIT ("write: No space left on device\nlater: Connection closed by peer");
+    assert_int_equal (judge (bench), OUTCOME_FAILED);
+    assert_int_equal (bench->verdict.owner, OWNER_HOST);
+    assert_text (bench->verdict.signature, "disk-full");
+    bench->result.tail = TEXT_LIT ("something nobody has seen before");
+    judge (bench);
+    assert_int_equal (bench->verdict.owner, OWNER_UNKNOWN);
 }
 
-TEST (our_own_programs_name_their_failures_themselves)
+TEST_ON (bench, our_own_programs_name_their_failures_themselves)
 {
-    struct bench bench;
-    bench_make (&bench, FACTS, PASS_ONCE);
-    bench.result.code = 1;
-    bench.result.owner = OWNER_PLATFORM;
-    bench.result.failure = TEXT_LIT ("the index cannot be reached");
-    bench.result.tail = TEXT_LIT ("No space left on device");
-    assert_int_equal (judge (&bench), OUTCOME_BLOCKED);
-    assert_int_equal (bench.verdict.owner, OWNER_PLATFORM);
-    arena_release (&bench.arena);
+    bench_make (bench, FACTS, PASS_ONCE);
+    bench->result.code = 1;
+    bench->result.owner = OWNER_PLATFORM;
+    bench->result.failure = TEXT_LIT ("the index cannot be reached");
+    bench->result.tail = TEXT_LIT ("No space left on device");
+    assert_int_equal (judge (bench), OUTCOME_BLOCKED);
+    assert_int_equal (bench->verdict.owner, OWNER_PLATFORM);
 }
 
 /* ---- kills ---- */

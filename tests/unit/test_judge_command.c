@@ -49,17 +49,13 @@ static void fails (struct bench *bench, enum owner owner, const char *words)
         fail_msg ("'%.*s' lacks '%s'", TEXT_ARG (bench->verdict.cause), words);
 }
 
-static int tear_down (void **state)
+static void bench_close (struct bench *bench)
 {
-    struct bench *bench = *state;
     arena_release (&bench->arena);
-    mem_free (bench);
-    return 0;
 }
 
-static int set_up (void **state)
+static void bench_open (struct bench *bench)
 {
-    struct bench *bench = mem_alloc (sizeof *bench);
     bench->signatures[0] = (struct signature){ .id = TEXT_LIT ("oom"), .owner = OWNER_PROGRAM, .next = TEXT_LIT ("x") };
     bench->signatures[1] = (struct signature){
         .id = TEXT_LIT ("late"), .owner = OWNER_LAUNCH, .always = true, .next = TEXT_LIT ("call it first")
@@ -71,13 +67,12 @@ static int set_up (void **state)
     bench->result.counters.items = bench->counters;
     bench->result.sightings.items = bench->sightings;
     bench->result.ending = ENDING_EXITED;
-    *state = bench;
-    return 0;
 }
 
-TEST_IN (a_limit_that_is_kept_passes, set_up, tear_down)
+TEST_FIXTURE (struct bench, bench_open, bench_close)
+
+TEST_ON (bench, a_limit_that_is_kept_passes)
 {
-    struct bench *bench = *state;
     expect (bench, "recompilations", 1);
     expect (bench, "fallbacks", 0);
     expect (bench, "reads_per_step", 0.1);
@@ -89,36 +84,32 @@ TEST_IN (a_limit_that_is_kept_passes, set_up, tear_down)
 }
 
 /* Nobody but its report says so: the program itself reported nothing. */
-TEST_IN (a_failure_that_its_report_has_is_not_one_that_it_reported, set_up, tear_down)
+TEST_ON (bench, a_failure_that_its_report_has_is_not_one_that_it_reported)
 {
-    struct bench *bench = *state;
     bench->result.failure = TEXT_LIT ("the loss is not a number");
     assert_int_equal (judge (bench), OUTCOME_FAILED);
     assert_has (bench->verdict.cause, "exited with status 0");
     assert_has_not (bench->verdict.cause, "reported");
 }
 
-TEST_IN (reads_are_counted_a_step, set_up, tear_down)
+TEST_ON (bench, reads_are_counted_a_step)
 {
-    struct bench *bench = *state;
     expect (bench, "reads_per_step", 0.1);
     count (bench, "steps", 20);
     count (bench, "reads", 3);
     fails (bench, OWNER_PROGRAM, "read 3 values from devices in 20 steps, the rung allows at most 0.1 a step");
 }
 
-TEST_IN (what_is_over_a_limit_is_told_with_both_numbers, set_up, tear_down)
+TEST_ON (bench, what_is_over_a_limit_is_told_with_both_numbers)
 {
-    struct bench *bench = *state;
     expect (bench, "recompilations", 1);
     count (bench, "steps", 5);
     count (bench, "later_compilations", 2);
     fails (bench, OWNER_PROGRAM, "compiled 2 programs after its first step in 5 steps, the rung allows at most 1");
 }
 
-TEST_IN (operations_on_the_host_are_named, set_up, tear_down)
+TEST_ON (bench, operations_on_the_host_are_named)
 {
-    struct bench *bench = *state;
     expect (bench, "fallbacks", 0);
     count (bench, "steps", 1);
     count (bench, "fallbacks", 5);
@@ -127,9 +118,8 @@ TEST_IN (operations_on_the_host_are_named, set_up, tear_down)
     fails (bench, OWNER_PROGRAM, "host's processor (aten::histc) in 1 step, the rung allows at most 0");
 }
 
-TEST_IN (what_no_counter_shows_is_not_kept, set_up, tear_down)
+TEST_ON (bench, what_no_counter_shows_is_not_kept)
 {
-    struct bench *bench = *state;
     expect (bench, "fallbacks", 100);
     fails (bench, OWNER_PROGRAM, "at most 100 fallbacks, and no report of the program shows a step");
     count (bench, "steps", 5);
@@ -140,18 +130,16 @@ TEST_IN (what_no_counter_shows_is_not_kept, set_up, tear_down)
     fails (bench, OWNER_PROGRAM, "shows a step");
 }
 
-TEST_IN (a_limit_that_a_later_version_knows_is_not_kept, set_up, tear_down)
+TEST_ON (bench, a_limit_that_a_later_version_knows_is_not_kept)
 {
-    struct bench *bench = *state;
     expect (bench, "surprises", 1);
     count (bench, "steps", 5);
     count (bench, "surprises", 0);
     fails (bench, OWNER_PROGRAM, "at most 1 surprises");
 }
 
-TEST_IN (only_texts_that_always_count_spoil_a_success, set_up, tear_down)
+TEST_ON (bench, only_texts_that_always_count_spoil_a_success)
 {
-    struct bench *bench = *state;
     print (bench, "oom", "RESOURCE_EXHAUSTED, retried");
     assert_int_equal (judge (bench), OUTCOME_PASSED);
     print (bench, "unknown-here", "something");
@@ -164,9 +152,8 @@ TEST_IN (only_texts_that_always_count_spoil_a_success, set_up, tear_down)
     assert_int_equal (judge (bench), OUTCOME_PASSED);
 }
 
-TEST_IN (a_program_on_a_part_of_the_devices_is_named_for_it, set_up, tear_down)
+TEST_ON (bench, a_program_on_a_part_of_the_devices_is_named_for_it)
 {
-    struct bench *bench = *state;
     bench->rung.backend = TEXT_LIT ("tpu");
     bench->plan.profile.devices_per_host = 4;
     fails (bench, OWNER_PROGRAM, "the program reported none");
@@ -179,9 +166,8 @@ TEST_IN (a_program_on_a_part_of_the_devices_is_named_for_it, set_up, tear_down)
     assert_int_equal (judge (bench), OUTCOME_PASSED);
 }
 
-TEST_IN (a_backend_that_the_policy_chose_is_the_programs_to_change, set_up, tear_down)
+TEST_ON (bench, a_backend_that_the_policy_chose_is_the_programs_to_change)
 {
-    struct bench *bench = *state;
     struct var chosen = { TEXT_LIT ("PJRT_DEVICE"), TEXT_LIT ("TPU") };
     bench->rung.backend = TEXT_LIT ("tpu");
     bench->result.backend = (struct observed_backend){ .platform = TEXT_LIT ("cpu"), .device_kind = TEXT_LIT ("cpu") };
@@ -191,9 +177,8 @@ TEST_IN (a_backend_that_the_policy_chose_is_the_programs_to_change, set_up, tear
     fails (bench, OWNER_PROGRAM, "asks for backend tpu, and so does the launch policy, but its program ran on cpu");
 }
 
-TEST_IN (a_report_that_contradicts_the_profile_fails_unless_the_rung_says_any, set_up, tear_down)
+TEST_ON (bench, a_report_that_contradicts_the_profile_fails_unless_the_rung_says_any)
 {
-    struct bench *bench = *state;
     bench->plan.profile.backend = TEXT_LIT ("tpu");
     bench->plan.profile.devices_per_host = 4;
     assert_int_equal (judge (bench), OUTCOME_PASSED); /* no report: told as unproved at the end of the run */
@@ -206,9 +191,8 @@ TEST_IN (a_report_that_contradicts_the_profile_fails_unless_the_rung_says_any, s
     assert_int_equal (judge (bench), OUTCOME_PASSED);
 }
 
-TEST_IN (all_limits_that_are_broken_are_told, set_up, tear_down)
+TEST_ON (bench, all_limits_that_are_broken_are_told)
 {
-    struct bench *bench = *state;
     expect (bench, "recompilations", 1);
     expect (bench, "fallbacks", 0);
     expect (bench, "reads_per_step", 1);
@@ -226,9 +210,8 @@ TEST_IN (all_limits_that_are_broken_are_told, set_up, tear_down)
     assert_has_not (bench->verdict.cause, ";");
 }
 
-TEST_IN (a_crash_that_nobody_knows_is_likely_of_what_was_warned_of, set_up, tear_down)
+TEST_ON (bench, a_crash_that_nobody_knows_is_likely_of_what_was_warned_of)
 {
-    struct bench *bench = *state;
     bench->result.ending = ENDING_SIGNALLED;
     bench->result.code = 11;
     assert_int_equal (judge (bench), OUTCOME_FAILED);
@@ -242,9 +225,8 @@ TEST_IN (a_crash_that_nobody_knows_is_likely_of_what_was_warned_of, set_up, tear
     assert_int_equal (bench->verdict.owner, OWNER_UNKNOWN);
 }
 
-TEST_IN (a_metric_that_is_asked_of_a_silent_program_fails_it, set_up, tear_down)
+TEST_ON (bench, a_metric_that_is_asked_of_a_silent_program_fails_it)
 {
-    struct bench *bench = *state;
     struct text name = TEXT_LIT ("loss");
     bench->rung.metrics.items = &name;
     bench->rung.metrics.n = 1;
@@ -253,9 +235,8 @@ TEST_IN (a_metric_that_is_asked_of_a_silent_program_fails_it, set_up, tear_down)
     assert_int_equal (judge (bench), OUTCOME_PASSED);
 }
 
-TEST_IN (steps_in_which_nothing_ran_show_nothing, set_up, tear_down)
+TEST_ON (bench, steps_in_which_nothing_ran_show_nothing)
 {
-    struct bench *bench = *state;
     expect (bench, "recompilations", 0);
     count (bench, "steps", 5);
     count (bench, "later_compilations", 0);

@@ -182,18 +182,16 @@ TEST (test_no_text_leaves_its_place)
     for (int i = 0; i < 256; i++)
         all[i] = (char) (i == 0 ? 255 : i);
     all[256] = 0;
-    struct buf out;
-    buf_init (&out, 1 << 16);
-    xml_text (&out, (struct text){ all, 256 }, 0);
-    xml_text (&out, TEXT_LIT ("\xEF\xBF\xBE\xEF\xBF\xBF\0\xE2\x80\xAE"), 0);
-    for (size_t i = 0; i < out.len; i++)
-        assert_true (out.ptr[i] >= 0x20 && out.ptr[i] < 0x7F && !strchr ("<>\"'", out.ptr[i]));
-    says (buf_c (&out), "%&amp;&#39;(");
-    says (buf_c (&out), "\\u{fffe}\\u{ffff}\\x00\\u{202e}");
-    buf_clear (&out);
-    xml_lines (&out, TEXT_LIT ("a\n<b\n"));
-    assert_string_equal ("a\n&lt;b\n", buf_c (&out));
-    buf_release (&out);
+    struct buf *out = test_buf (t);
+    xml_text (out, (struct text){ all, 256 }, 0);
+    xml_text (out, TEXT_LIT ("\xEF\xBF\xBE\xEF\xBF\xBF\0\xE2\x80\xAE"), 0);
+    for (size_t i = 0; i < out->len; i++)
+        assert_true (out->ptr[i] >= 0x20 && out->ptr[i] < 0x7F && !strchr ("<>\"'", out->ptr[i]));
+    says (buf_c (out), "%&amp;&#39;(");
+    says (buf_c (out), "\\u{fffe}\\u{ffff}\\x00\\u{202e}");
+    buf_clear (out);
+    xml_lines (out, TEXT_LIT ("a\n<b\n"));
+    assert_string_equal ("a\n&lt;b\n", buf_c (out));
 }
 
 TEST (test_same_receipt_same_bytes_and_an_empty_one_parses)
@@ -201,15 +199,13 @@ TEST (test_same_receipt_same_bytes_and_an_empty_one_parses)
     struct world world;
     world_open (&world);
     world.attempts[2][0] = attempt (1, OUTCOME_TIMED_OUT, TEXT_LIT ("]]>&<failure>"));
-    struct buf again;
-    buf_init (&again, 1 << 20);
-    junit_xml (&world.receipt, &again);
-    assert_string_equal (buf_c (&again), made (&world));
-    says (buf_c (&again), "]]&gt;&amp;&lt;failure&gt;");
-    buf_clear (&again);
+    struct buf *again = test_buf (t);
+    junit_xml (&world.receipt, again);
+    assert_string_equal (buf_c (again), made (&world));
+    says (buf_c (again), "]]&gt;&amp;&lt;failure&gt;");
+    buf_clear (again);
     static const struct slice_receipt nothing;
-    junit_xml (&nothing, &again);
-    says (buf_c (&again), "<testsuite name=\"sliceup\" tests=\"0\"");
-    buf_release (&again);
+    junit_xml (&nothing, again);
+    says (buf_c (again), "<testsuite name=\"sliceup\" tests=\"0\"");
     buf_release (&world.xml);
 }

@@ -1,7 +1,5 @@
 /* links: monitor czmq */
 /* Key files: what is written czmq loads, what was written before is read, and who else could use one is asked first. */
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/io/atomic_file.h"
 #include "common/io/curve_key.h"

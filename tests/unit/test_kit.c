@@ -1,12 +1,9 @@
 /* links: attempt */
-#include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "test.h"
 #include "worker/attempt/command.h"
 #include "worker/environment/fetch.h"
 #include "worker/environment/kit.h"
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { T0 = 1000, SECOND = 1000 };
 
@@ -30,10 +27,9 @@ static struct text sha256_of (struct bench *bench, struct text content)
     return text_copy (&bench->arena, text_of (digest_hex (&digest, hex)));
 }
 
-static int setup (void **state)
+static void bench_open (struct bench *bench)
 {
     static const char *const names[] = { "jax/tiny.py", "jax/sliceup_jax.py", "sliceup_canary.py" };
-    struct bench *bench = mem_alloc (sizeof *bench);
     snprintf (bench->directory, sizeof bench->directory, "/tmp/test_kit.XXXXXX");
     assert_non_null (mkdtemp (bench->directory));
     for (int i = 0; i < 3; i++) {
@@ -43,18 +39,15 @@ static int setup (void **state)
         file->file.path = text_format (&bench->arena, "%s/plan/%s", bench->directory, names[i]);
         file->file.sha256 = sha256_of (bench, bench->content[i]);
     }
-    *state = bench;
-    return 0;
 }
 
-static int teardown (void **state)
+static void bench_close (struct bench *bench)
 {
-    struct bench *bench = *state;
     arena_release (&bench->arena);
     assert_int_equal (folder_remove (bench->directory, NULL), 0);
-    mem_free (bench);
-    return 0;
 }
+
+TEST_FIXTURE (struct bench, bench_open, bench_close)
 
 static struct kit *find (struct bench *bench)
 {
@@ -111,9 +104,8 @@ TEST (only_relative_names_below_the_kit_are_good)
     assert_false (kit_name_is_good ((struct text){ "a\0b", 3 }));
 }
 
-TEST_IN (a_list_with_a_bad_name_makes_nothing, setup, teardown)
+TEST_ON (b, a_list_with_a_bad_name_makes_nothing)
 {
-    struct bench *b = *state;
     struct text outside = text_format (&b->arena, "%s/escaped", b->directory);
     keep_all (b);
     b->list.items[1].name = TEXT_LIT ("../../escaped");
@@ -128,9 +120,8 @@ TEST_IN (a_list_with_a_bad_name_makes_nothing, setup, teardown)
     assert_int_equal (access (outside.ptr, F_OK), -1);
 }
 
-TEST_IN (a_kit_is_known_by_its_names_and_content, setup, teardown)
+TEST_ON (b, a_kit_is_known_by_its_names_and_content)
 {
-    struct bench *b = *state;
     struct digest first = kit_digest (b->list.items, 3), other;
     b->list.items[0].name = TEXT_LIT ("jax/tinz.py");
     other = kit_digest (b->list.items, 3);
@@ -146,9 +137,8 @@ TEST_IN (a_kit_is_known_by_its_names_and_content, setup, teardown)
 
 /* ---- finding ---- */
 
-TEST_IN (files_that_are_all_there_are_used_in_place, setup, teardown)
+TEST_ON (b, files_that_are_all_there_are_used_in_place)
 {
-    struct bench *b = *state;
     for (uint32_t i = 0; i < 3; i++)
         put_in_place (b, i, b->content[i]);
     assert_int_equal (find (b)->missing.n, 0);
@@ -158,9 +148,8 @@ TEST_IN (files_that_are_all_there_are_used_in_place, setup, teardown)
 }
 
 /* A user's Python would write beside the helper; beside its own files lies what it needs and nobody listed. */
-TEST_IN (of_files_in_place_only_the_helper_of_a_command_is_copied, setup, teardown)
+TEST_ON (b, of_files_in_place_only_the_helper_of_a_command_is_copied)
 {
-    struct bench *b = *state;
     for (uint32_t i = 0; i < 3; i++)
         put_in_place (b, i, b->content[i]);
     b->list.items[2].name = TEXT_LIT (KIT_COMMAND_HELPERS "/sliceup_program.py");
@@ -179,9 +168,8 @@ TEST_IN (of_files_in_place_only_the_helper_of_a_command_is_copied, setup, teardo
     assert_int_equal (access (kit_file_path (b->kit.folder, &b->list.items[0], &b->arena).ptr, R_OK), 0);
 }
 
-TEST_IN (one_that_differs_makes_all_come_from_the_kit, setup, teardown)
+TEST_ON (b, one_that_differs_makes_all_come_from_the_kit)
 {
-    struct bench *b = *state;
     put_in_place (b, 0, b->content[0]);
     put_in_place (b, 1, b->content[1]);
     put_in_place (b, 2, TEXT_LIT ("another helper\n"));
@@ -198,9 +186,8 @@ TEST_IN (one_that_differs_makes_all_come_from_the_kit, setup, teardown)
     }
 }
 
-TEST_IN (a_link_or_a_pipe_in_place_is_not_the_file, setup, teardown)
+TEST_ON (b, a_link_or_a_pipe_in_place_is_not_the_file)
 {
-    struct bench *b = *state;
     b->list.n = 1;
     struct text path = b->list.items[0].file.path, real = text_format (&b->arena, "%s/real", b->directory);
     put_in_place (b, 0, b->content[0]);
@@ -212,9 +199,8 @@ TEST_IN (a_link_or_a_pipe_in_place_is_not_the_file, setup, teardown)
     assert_int_equal (find (b)->missing.n, 1); /* and does not wait for a writer */
 }
 
-TEST_IN (what_is_larger_than_a_kits_file_is_not_read, setup, teardown)
+TEST_ON (b, what_is_larger_than_a_kits_file_is_not_read)
 {
-    struct bench *b = *state;
     struct text large = { arena_alloc (&b->arena, KIT_FILE_MAX_BYTES + 1), KIT_FILE_MAX_BYTES + 1 };
     b->list.n = 1;
     b->list.items[0].file.sha256 = sha256_of (b, large);
@@ -222,9 +208,8 @@ TEST_IN (what_is_larger_than_a_kits_file_is_not_read, setup, teardown)
     assert_int_equal (find (b)->missing.n, 1);
 }
 
-TEST_IN (a_changed_kit_is_put_together_anew, setup, teardown)
+TEST_ON (b, a_changed_kit_is_put_together_anew)
 {
-    struct bench *b = *state;
     keep_all (b);
     struct text path = kit_file_path (find (b)->folder, &b->list.items[1], &b->arena);
     struct stat before, after;
@@ -236,9 +221,8 @@ TEST_IN (a_changed_kit_is_put_together_anew, setup, teardown)
     assert_int_equal (after.st_size, b->content[1].len);
 }
 
-TEST_IN (a_damaged_blob_is_missing, setup, teardown)
+TEST_ON (b, a_damaged_blob_is_missing)
 {
-    struct bench *b = *state;
     keep_all (b);
     keep_file (b, 2, TEXT_LIT ("cont"));
     assert_int_equal (find (b)->missing.n, 1);
@@ -248,9 +232,8 @@ TEST_IN (a_damaged_blob_is_missing, setup, teardown)
 
 /* ---- what is started ---- */
 
-TEST_IN (a_canary_of_a_kit_finds_its_helper_there, setup, teardown)
+TEST_ON (b, a_canary_of_a_kit_finds_its_helper_there)
 {
-    struct bench *b = *state;
     struct command command;
     struct command_context context = { .host = TEXT_LIT ("h0"),
                                        .run_hex = TEXT_LIT ("ab"),
@@ -273,9 +256,8 @@ TEST_IN (a_canary_of_a_kit_finds_its_helper_there, setup, teardown)
     assert_string_equal (command.argv[3], b->list.items[0].file.path.ptr);
 }
 
-TEST_IN (a_restore_reads_the_pins_of_its_kit, setup, teardown)
+TEST_ON (b, a_restore_reads_the_pins_of_its_kit)
 {
-    struct bench *b = *state;
     struct command command;
     struct kit_list list;
     struct command_context context = { .host = TEXT_LIT ("h0"),
@@ -332,9 +314,8 @@ static struct msg_chunk piece (struct bench *bench, uint32_t i, uint32_t from, u
                                .bytes = { content.ptr + from, left < len ? left : len } };
 }
 
-TEST_IN (pieces_become_files_whatever_is_repeated, setup, teardown)
+TEST_ON (b, pieces_become_files_whatever_is_repeated)
 {
-    struct bench *b = *state;
     struct fetch *fetch = begin (b);
     for (uint32_t i = 0; i < 3; i++)
         for (uint32_t from = 0; from < b->content[i].len; from += 10) {
@@ -352,9 +333,8 @@ TEST_IN (pieces_become_files_whatever_is_repeated, setup, teardown)
     fetch_destroy (fetch);
 }
 
-TEST_IN (what_a_worker_left_half_written_stops_nobody, setup, teardown)
+TEST_ON (b, what_a_worker_left_half_written_stops_nobody)
 {
-    struct bench *b = *state;
     b->list.n = 1;
     struct text place = kit_stored_path (b->directory, b->list.items[0].file.sha256, &b->arena);
     struct text half = text_format (&b->arena, "%.*s.part", TEXT_ARG (place));
@@ -369,9 +349,8 @@ TEST_IN (what_a_worker_left_half_written_stops_nobody, setup, teardown)
     fetch_destroy (fetch);
 }
 
-TEST_IN (a_name_that_leaves_the_folder_is_not_fetched, setup, teardown)
+TEST_ON (b, a_name_that_leaves_the_folder_is_not_fetched)
 {
-    struct bench *b = *state;
     struct msg_run run = { .rung.kind = PROGRAM_CANARY };
     struct text missing = TEXT_LIT ("../escaped"), problem;
     struct fetch *fetch = fetch_start (&run, &missing, 1, b->directory, take_ask, b, T0);
@@ -382,9 +361,8 @@ TEST_IN (a_name_that_leaves_the_folder_is_not_fetched, setup, teardown)
     fetch_destroy (fetch);
 }
 
-TEST_IN (an_empty_file_is_one_piece, setup, teardown)
+TEST_ON (b, an_empty_file_is_one_piece)
 {
-    struct bench *b = *state;
     b->list.n = 1;
     b->content[0] = TEXT_LIT ("");
     b->list.items[0].file.sha256 = sha256_of (b, b->content[0]);
@@ -396,10 +374,9 @@ TEST_IN (an_empty_file_is_one_piece, setup, teardown)
     fetch_destroy (fetch);
 }
 
-TEST_IN (what_is_lost_is_asked_for_again_less_and_less_often, setup, teardown)
+TEST_ON (b, what_is_lost_is_asked_for_again_less_and_less_often)
 {
     static const uint64_t asked_at_s[] = { 0, 1, 3, 7, 15, 25, 35 };
-    struct bench *b = *state;
     struct fetch *fetch = begin (b);
     uint32_t n = 1;
     for (uint64_t now_ms = T0; now_ms < T0 + 36 * SECOND; now_ms += 100) {
@@ -412,9 +389,8 @@ TEST_IN (what_is_lost_is_asked_for_again_less_and_less_often, setup, teardown)
     fetch_destroy (fetch);
 }
 
-TEST_IN (what_cannot_be_sent_is_tried_soon, setup, teardown)
+TEST_ON (b, what_cannot_be_sent_is_tried_soon)
 {
-    struct bench *b = *state;
     b->blocked = true;
     struct fetch *fetch = begin (b);
     assert_true (fetch_deadline_ms (fetch) < T0 + SECOND);
@@ -433,9 +409,8 @@ static void fails_with (struct fetch *fetch, const char *what)
     fetch_destroy (fetch);
 }
 
-TEST_IN (silence_ends_it_and_progress_does_not, setup, teardown)
+TEST_ON (b, silence_ends_it_and_progress_does_not)
 {
-    struct bench *b = *state;
     struct fetch *fetch = begin (b);
     struct msg_chunk first = piece (b, 0, 0, 10), nothing = piece (b, 0, 10, 0);
     fetch_take (fetch, &first, T0 + FETCH_SILENCE_MS - 1);
@@ -447,18 +422,16 @@ TEST_IN (silence_ends_it_and_progress_does_not, setup, teardown)
                 "no piece of it arrived for 60 s; check whether this host can reach the coordinator's bulk port");
 }
 
-TEST_IN (a_refusal_ends_it_in_the_coordinators_words, setup, teardown)
+TEST_ON (b, a_refusal_ends_it_in_the_coordinators_words)
 {
-    struct bench *b = *state;
     struct fetch *fetch = begin (b);
     struct msg_chunk refusal = { .sha256 = b->list.items[0].file.sha256, .problem = TEXT_LIT ("it was changed") };
     fetch_take (fetch, &refusal, T0);
     fails_with (fetch, "from the coordinator: it was changed");
 }
 
-TEST_IN (a_lie_ends_it_and_nothing_is_kept, setup, teardown)
+TEST_ON (b, a_lie_ends_it_and_nothing_is_kept)
 {
-    struct bench *b = *state;
     struct fetch *fetch = begin (b);
     struct msg_chunk lie = piece (b, 0, 0, 100);
     lie.bytes = TEXT_LIT ("another content\n");

@@ -1,10 +1,8 @@
 /* links: coordinator_run */
-#include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "coordinator/run/kit_store.h"
 #include "test.h"
-#include <unistd.h>
 
 enum { HOSTS = 4, TIMEOUT_MS = 30000, BIG_BYTES = 100 * 1000, LARGE = 17 }; /* of the largest: more than are kept */
 
@@ -64,9 +62,8 @@ static void write_files (struct bench *bench)
     }
 }
 
-static int setup (void **state)
+static void bench_open (struct bench *bench)
 {
-    struct bench *bench = mem_alloc (sizeof *bench);
     snprintf (bench->directory, sizeof bench->directory, "/tmp/test_kit_store.XXXXXX");
     assert_non_null (mkdtemp (bench->directory));
     write_files (bench);
@@ -82,20 +79,17 @@ static int setup (void **state)
     loop_set_iteration_fn (bench->loop, pass, bench);
     bench->store = kit_store_open (bench->loop, &bench->plan, take_answer, bench, NULL);
     assert_non_null (bench->store);
-    *state = bench;
-    return 0;
 }
 
-static int teardown (void **state)
+static void bench_close (struct bench *bench)
 {
-    struct bench *bench = *state;
     kit_store_close (bench->store);
     loop_close (bench->loop);
     arena_release (&bench->arena);
     assert_int_equal (folder_remove (bench->directory, NULL), 0);
-    mem_free (bench);
-    return 0;
 }
+
+TEST_FIXTURE (struct bench, bench_open, bench_close)
 
 static void wait_for_answers (struct bench *bench, uint32_t wanted)
 {
@@ -120,34 +114,29 @@ static void has_problem (const struct msg_chunk *chunk, const char *what)
         fail_msg ("expected '%s', got '%.*s' and %u bytes", what, TEXT_ARG (chunk->problem), chunk->bytes.len);
 }
 
-TEST_IN (a_file_comes_in_pieces, setup, teardown)
+TEST_ON (b, a_file_comes_in_pieces)
 {
-    struct bench *b = *state;
-    struct buf whole;
-    buf_init (&whole, 1 << 20);
-    while (whole.len < BIG_BYTES) {
-        const struct msg_chunk *chunk = ask (b, 1, 0, whole.len);
-        assert_int_equal (chunk->offset, whole.len);
+    struct buf *whole = test_buf (t);
+    while (whole->len < BIG_BYTES) {
+        const struct msg_chunk *chunk = ask (b, 1, 0, whole->len);
+        assert_int_equal (chunk->offset, whole->len);
         assert_int_equal (chunk->size_bytes, BIG_BYTES);
         assert_true (chunk->bytes.len > 0 && chunk->bytes.len <= FILE_CHUNK_MAX_BYTES);
-        buf_add_text (&whole, chunk->bytes);
+        buf_add_text (whole, chunk->bytes);
     }
-    assert_text (&whole, b->content[0]);
-    buf_release (&whole);
+    assert_text (whole, b->content[0]);
 }
 
-TEST_IN (an_offset_behind_the_end_gets_nothing, setup, teardown)
+TEST_ON (b, an_offset_behind_the_end_gets_nothing)
 {
-    struct bench *b = *state;
     const struct msg_chunk *chunk = ask (b, 0, 0, BIG_BYTES + 5);
     assert_true (chunk->bytes.len == 0 && chunk->problem.len == 0 && chunk->size_bytes == BIG_BYTES);
     chunk = ask (b, 0, 1, 0);
     assert_true (chunk->bytes.len == 0 && chunk->problem.len == 0 && chunk->size_bytes == 0);
 }
 
-TEST_IN (only_what_the_plan_names_is_served, setup, teardown)
+TEST_ON (b, only_what_the_plan_names_is_served)
 {
-    struct bench *b = *state;
     struct text other = path_of (b, 7);
     assert_int_equal (atomic_file_write (other.ptr, "secret", 6, 0600, NULL), 0);
     char hex[DIGEST_HEX_BYTES];
@@ -162,9 +151,8 @@ TEST_IN (only_what_the_plan_names_is_served, setup, teardown)
     assert_int_equal (b->answers, 4);
 }
 
-TEST_IN (a_file_that_changed_is_refused_until_it_is_back, setup, teardown)
+TEST_ON (b, a_file_that_changed_is_refused_until_it_is_back)
 {
-    struct bench *b = *state;
     assert_int_equal (atomic_file_write (path_of (b, 0).ptr, "changed", 7, 0600, NULL), 0);
     has_problem (ask (b, 0, 0, 0), "the file was changed after the run began");
     assert_int_equal (unlink (path_of (b, 0).ptr), 0);
@@ -175,18 +163,16 @@ TEST_IN (a_file_that_changed_is_refused_until_it_is_back, setup, teardown)
     assert_int_equal (b->answers, 3);
 }
 
-TEST_IN (what_was_read_once_is_served_as_planned, setup, teardown)
+TEST_ON (b, what_was_read_once_is_served_as_planned)
 {
-    struct bench *b = *state;
     assert_int_equal (ask (b, 0, 0, 0)->bytes.len, FILE_CHUNK_MAX_BYTES);
     assert_int_equal (atomic_file_write (path_of (b, 0).ptr, "changed", 7, 0600, NULL), 0);
     const struct msg_chunk *chunk = ask (b, 3, 0, 10);
     assert_text (chunk->bytes, ((struct text){ b->content[0].ptr + 10, FILE_CHUNK_MAX_BYTES }));
 }
 
-TEST_IN (hosts_that_wait_are_all_answered_once, setup, teardown)
+TEST_ON (b, hosts_that_wait_are_all_answered_once)
 {
-    struct bench *b = *state;
     for (int times = 0; times < 3; times++)
         for (uint32_t host = 0; host < HOSTS; host++)
             kit_store_answer (b->store, host, &(struct msg_fetch){ b->files[0].file.sha256, host });
@@ -220,9 +206,8 @@ static const struct msg_chunk *ask_large (struct bench *bench, uint32_t file)
     return &bench->last[0];
 }
 
-TEST_IN (the_least_used_is_read_again, setup, teardown)
+TEST_ON (b, the_least_used_is_read_again)
 {
-    struct bench *b = *state;
     use_large_files (b);
     for (uint32_t i = 0; i < LARGE; i++) {
         assert_int_equal (ask_large (b, i)->size_bytes, KIT_FILE_MAX_BYTES);
@@ -236,9 +221,8 @@ TEST_IN (the_least_used_is_read_again, setup, teardown)
 }
 
 /* Larger than all that is kept in memory; its holes take no disk. */
-TEST_IN (a_wheel_comes_piece_by_piece_from_the_disk, setup, teardown)
+TEST_ON (b, a_wheel_comes_piece_by_piece_from_the_disk)
 {
-    struct bench *b = *state;
     struct kit_file wheel = { .name = TEXT_LIT ("w.whl"),
                               .file = { text_format (&b->arena, "%s/w.whl", b->directory),
                                         text_format (&b->arena, "%064d", 7) } };
@@ -262,9 +246,8 @@ TEST_IN (a_wheel_comes_piece_by_piece_from_the_disk, setup, teardown)
     has_problem (ask (b, 1, 0, 0), "the coordinator can no longer open the file");
 }
 
-TEST_IN (the_table_of_signatures_is_served, setup, teardown)
+TEST_ON (b, the_table_of_signatures_is_served)
 {
-    struct bench *b = *state;
     char hex[DIGEST_HEX_BYTES];
     struct digest digest = digest_of ("table", 5);
     struct file_ref table = { text_format (&b->arena, "%s/table", b->directory), text_of (digest_hex (&digest, hex)) };
@@ -276,9 +259,8 @@ TEST_IN (the_table_of_signatures_is_served, setup, teardown)
     assert_text (ask (b, 1, 0, 0)->bytes, "table");
 }
 
-TEST_IN (closing_answers_nobody, setup, teardown)
+TEST_ON (b, closing_answers_nobody)
 {
-    struct bench *b = *state;
     kit_store_answer (b->store, 0, &(struct msg_fetch){ b->files[0].file.sha256, 0 });
     kit_store_close (b->store);
     b->store = NULL;

@@ -4,14 +4,8 @@
 #include "coordinator/launch/launch_private.h"
 #include "coordinator/launch/launch_process.h"
 #include "test.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
-#include <signal.h>
 #include <spawn.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define KEY "abcdefghij0123456789ABCDEFGHIJ0123456789"
 #define HUB_KEY "0123456789abcdefghijABCDEFGHIJ.-:+=^!/*?"
@@ -55,12 +49,10 @@ static void on_exited (void *owner, uint32_t rank, struct text why)
         assert_int_equal (launch_start (scene->launch, rank, &local0, scene->folder, NULL), 0);
 }
 
-static int scene_open (void **state)
+static void scene_open (struct scene *scene)
 {
-    struct scene *scene = calloc (1, sizeof *scene);
     snprintf (scene->folder, sizeof scene->folder, "/tmp/launch-test-XXXXXX");
-    if (!mkdtemp (scene->folder))
-        return -1;
+    assert_true (mkdtemp (scene->folder));
     snprintf (scene->worker, sizeof scene->worker, "%s/worker", scene->folder);
     struct launch_options options = {
         .launcher = LAUNCHER_LOCAL,
@@ -76,19 +68,17 @@ static int scene_open (void **state)
     };
     scene->loop = loop_open (NULL);
     scene->launch = launch_open (scene->loop, &options);
-    *state = scene;
-    return 0;
 }
 
-static int scene_close (void **state)
+static void scene_close (struct scene *scene)
 {
-    struct scene *scene = *state;
     launch_close (scene->launch);
     loop_close (scene->loop);
     int rc = folder_remove (scene->folder, NULL);
-    free (scene);
-    return rc;
+    assert_int_equal (rc, 0);
 }
+
+TEST_FIXTURE (struct scene, scene_open, scene_close)
 
 static void each_pass (void *owner)
 {
@@ -204,9 +194,8 @@ static void check_line (struct scene *scene)
     json_decref (line);
 }
 
-TEST_IN (a_worker_is_told_everything_and_waits_for_its_admission, scene_open, scene_close)
+TEST_ON (scene, a_worker_is_told_everything_and_waits_for_its_admission)
 {
-    struct scene *scene = *state;
     write_worker (scene, good_worker);
     start (scene);
     run_until (scene, is_keyed);
@@ -220,9 +209,8 @@ TEST_IN (a_worker_is_told_everything_and_waits_for_its_admission, scene_open, sc
     assert_string_equal (scene->why, "the worker was killed by signal 9 (SIGKILL)");
 }
 
-TEST_IN (a_worker_inherits_nothing_but_what_is_listed, scene_open, scene_close)
+TEST_ON (scene, a_worker_inherits_nothing_but_what_is_listed)
 {
-    struct scene *scene = *state;
     int leaked = open ("/dev/null", O_RDONLY); /* not close-on-exec, as a careless library's */
     assert_int_equal (dup2 (leaked, 77), 77);
     setenv ("SLICEUP_TEST_SECRET", "x", 1);
@@ -240,9 +228,8 @@ TEST_IN (a_worker_inherits_nothing_but_what_is_listed, scene_open, scene_close)
 }
 
 /* In Python: a shell undoes what it inherits. */
-TEST_IN (a_worker_starts_with_no_signal_blocked_or_ignored, scene_open, scene_close)
+TEST_ON (scene, a_worker_starts_with_no_signal_blocked_or_ignored)
 {
-    struct scene *scene = *state;
     char script[512];
     unsigned long long is_blocked = 1, is_ignored = 1;
     sigset_t blocked, before;
@@ -265,9 +252,8 @@ TEST_IN (a_worker_starts_with_no_signal_blocked_or_ignored, scene_open, scene_cl
     assert_int_equal (is_ignored & 1ULL << (SIGUSR1 - 1), 0); /* Python ignores some itself */
 }
 
-TEST_IN (a_worker_has_a_session_of_its_own, scene_open, scene_close)
+TEST_ON (scene, a_worker_has_a_session_of_its_own)
 {
-    struct scene *scene = *state;
     char pid[32];
     write_worker (scene, good_worker);
     start (scene);
@@ -277,9 +263,8 @@ TEST_IN (a_worker_has_a_session_of_its_own, scene_open, scene_close)
     assert_string_equal (file_text (scene, "session"), pid);
 }
 
-TEST_IN (what_it_writes_to_standard_error_is_appended_to_its_private_log, scene_open, scene_close)
+TEST_ON (scene, what_it_writes_to_standard_error_is_appended_to_its_private_log)
 {
-    struct scene *scene = *state;
     struct stat st;
     char path[128];
     mode_t before = umask (0);
@@ -304,9 +289,8 @@ static bool all_exited (struct scene *scene)
     return true;
 }
 
-TEST_IN (many_workers_start_at_once, scene_open, scene_close)
+TEST_ON (scene, many_workers_start_at_once)
 {
-    struct scene *scene = *state;
     write_worker (scene,
                   "read -r line\n" ANSWER "read -r go; [ \"$go\" = GO ] && exit 0; echo not let through >&2; exit 1");
     scene->admit = true;
@@ -357,9 +341,8 @@ static const struct wrong {
     { "printf '{\"sliceup-worker\":1'; exec sleep 600", "the worker reported no public key within" },
 };
 
-TEST_IN (a_start_that_goes_wrong_is_reported_once_and_says_why, scene_open, scene_close)
+TEST_ON (scene, a_start_that_goes_wrong_is_reported_once_and_says_why)
 {
-    struct scene *scene = *state;
     for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
         scene->exited[0] = 0;
         scene->launch->timeout_ms = 400;
@@ -393,9 +376,8 @@ static bool both_are_gone (struct scene *scene)
     return kill (watched, 0) != 0 && !is_running (its_child);
 }
 
-TEST_IN (a_worker_given_up_is_ended_with_its_children_and_not_reported_again, scene_open, scene_close)
+TEST_ON (scene, a_worker_given_up_is_ended_with_its_children_and_not_reported_again)
 {
-    struct scene *scene = *state;
     scene->launch->timeout_ms = 300;
     write_worker (scene, "sleep 600 & echo $! > child; echo $$ > pid; wait");
     start (scene);
@@ -410,9 +392,8 @@ TEST_IN (a_worker_given_up_is_ended_with_its_children_and_not_reported_again, sc
     run_until (scene, both_are_gone);
 }
 
-TEST_IN (other_output_before_the_answer_is_passed_over, scene_open, scene_close)
+TEST_ON (scene, other_output_before_the_answer_is_passed_over)
 {
-    struct scene *scene = *state;
     write_worker (scene,
                   "head -c 5000 /dev/zero | tr '\\0' '{'; echo; echo '{\"a\":1}'; printf '\\377\\000\\n'; echo\n" ANSWER
                   "exec sleep 600");
@@ -426,45 +407,42 @@ TEST_IN (other_output_before_the_answer_is_passed_over, scene_open, scene_close)
                          "the worker was killed by signal 9 (SIGKILL) before the coordinator admitted the worker");
 }
 
-TEST_IN (a_start_that_is_refused_changes_nothing, scene_open, scene_close)
+TEST_ON (scene, a_start_that_is_refused_changes_nothing)
 {
-    struct scene *scene = *state;
-    struct err err = { 0 };
     char path[128], long_path[4200];
     const struct plan_host *host = &local0, broken = { .name = TEXT_LIT ("\xff") };
-    assert_int_equal (launch_start (scene->launch, 0, host, scene->folder, &err), -1); /* no worker program */
-    assert_int_equal (err.code, ERR_IO);
-    assert_has (err.text, scene->worker);
+    assert_int_equal (launch_start (scene->launch, 0, host, scene->folder, &t->err), -1); /* no worker program */
+    assert_int_equal (t->err.code, ERR_IO);
+    assert_has (t->err.text, scene->worker);
     write_worker (scene, good_worker);
-    assert_int_equal (launch_start (scene->launch, 0, host, "relative", &err), -1);
-    assert_int_equal (err.code, ERR_STATE);
-    assert_int_equal (launch_start (scene->launch, 0, host, "/nowhere/at/all", &err), -1);
-    assert_int_equal (err.code, ERR_IO);
-    assert_int_equal (launch_start (scene->launch, 0, &broken, scene->folder, &err), -1);
-    assert_int_equal (err.code, ERR_PARSE);
+    assert_int_equal (launch_start (scene->launch, 0, host, "relative", &t->err), -1);
+    assert_int_equal (t->err.code, ERR_STATE);
+    assert_int_equal (launch_start (scene->launch, 0, host, "/nowhere/at/all", &t->err), -1);
+    assert_int_equal (t->err.code, ERR_IO);
+    assert_int_equal (launch_start (scene->launch, 0, &broken, scene->folder, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_PARSE);
     memset (long_path, '/', sizeof long_path - 1);
     long_path[sizeof long_path - 1] = '\0';
-    assert_int_equal (launch_start (scene->launch, 0, host, long_path, &err), -1);
-    assert_int_equal (err.code, ERR_LIMIT);
+    assert_int_equal (launch_start (scene->launch, 0, host, long_path, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_LIMIT);
     snprintf (path, sizeof path, "%s/worker.log", scene->folder);
     assert_int_equal (unlink (path), 0);
     assert_int_equal (mkfifo (path, 0600), 0);
-    assert_int_equal (launch_start (scene->launch, 0, host, scene->folder, &err), -1);
+    assert_int_equal (launch_start (scene->launch, 0, host, scene->folder, &t->err), -1);
     int reader = open (path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    assert_int_equal (launch_start (scene->launch, 0, host, scene->folder, &err), -1);
-    assert_int_equal (err.code, ERR_STATE);
+    assert_int_equal (launch_start (scene->launch, 0, host, scene->folder, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_STATE);
     close (reader);
     assert_int_equal (unlink (path), 0);
     start (scene); /* the rank is as free as before */
-    assert_int_equal (launch_start (scene->launch, 0, host, scene->folder, &err), -1);
-    assert_int_equal (err.code, ERR_STATE);
+    assert_int_equal (launch_start (scene->launch, 0, host, scene->folder, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_STATE);
     admit_and_kill (scene);
     assert_int_equal (scene->exited[0], 1);
 }
 
-TEST_IN (admitting_or_killing_a_rank_without_a_worker_does_nothing, scene_open, scene_close)
+TEST_ON (scene, admitting_or_killing_a_rank_without_a_worker_does_nothing)
 {
-    struct scene *scene = *state;
     launch_note_admitted (scene->launch, 3);
     launch_kill (scene->launch, 3);
     write_worker (scene, good_worker);
@@ -476,9 +454,8 @@ TEST_IN (admitting_or_killing_a_rank_without_a_worker_does_nothing, scene_open, 
     assert_int_equal (scene->exited[0], 1);
 }
 
-TEST_IN (admitting_too_early_does_not_stop_the_waiting_for_the_key, scene_open, scene_close)
+TEST_ON (scene, admitting_too_early_does_not_stop_the_waiting_for_the_key)
 {
-    struct scene *scene = *state;
     scene->launch->timeout_ms = 200;
     write_worker (scene, "read -r line; read -r go && echo let through >&2; exec sleep 600");
     start (scene);
@@ -489,9 +466,8 @@ TEST_IN (admitting_too_early_does_not_stop_the_waiting_for_the_key, scene_open, 
 
 /* ---- coordinators that come and go ---- */
 
-TEST_IN (closing_ends_no_worker, scene_open, scene_close)
+TEST_ON (scene, closing_ends_no_worker)
 {
-    struct scene *scene = *state;
     write_worker (scene, good_worker);
     start (scene);
     run_until (scene, is_keyed);
@@ -525,9 +501,8 @@ static pid_t start_orphan (void)
     return atoi (text);
 }
 
-TEST_IN (an_adopted_worker_is_watched_and_can_be_killed, scene_open, scene_close)
+TEST_ON (scene, an_adopted_worker_is_watched_and_can_be_killed)
 {
-    struct scene *scene = *state;
     uint64_t ticks = 0;
     pid_t pid = start_orphan ();
     assert_true (launch_process_start_time (pid, &ticks));
@@ -541,29 +516,26 @@ TEST_IN (an_adopted_worker_is_watched_and_can_be_killed, scene_open, scene_close
     assert_false (is_running (pid));
 }
 
-TEST_IN (another_process_of_the_same_pid_is_not_adopted, scene_open, scene_close)
+TEST_ON (scene, another_process_of_the_same_pid_is_not_adopted)
 {
-    struct scene *scene = *state;
-    struct err err = { 0 };
     uint64_t ticks = 0;
     pid_t pid = start_orphan ();
     assert_true (launch_process_start_time (pid, &ticks));
-    assert_int_equal (launch_adopt (scene->launch, 0, pid, ticks + 1, &err), -1);
-    assert_int_equal (err.code, ERR_STATE);
+    assert_int_equal (launch_adopt (scene->launch, 0, pid, ticks + 1, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_STATE);
     launch_kill (scene->launch, 0);
     assert_true (is_running (pid));
     assert_int_equal (kill (pid, SIGKILL), 0);
-    assert_int_equal (launch_adopt (scene->launch, 0, 0, ticks, &err), -1);
-    assert_int_equal (err.code, ERR_STATE);
-    assert_int_equal (launch_adopt (scene->launch, 0, (int64_t) 1 << 33, ticks, &err), -1);
-    assert_has (err.text, "is not a pid");
-    assert_int_equal (launch_adopt (scene->launch, 0, INT32_MAX, ticks, &err), -1); /* above any kernel's pid_max */
-    assert_int_equal (err.code, ERR_STATE);
+    assert_int_equal (launch_adopt (scene->launch, 0, 0, ticks, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_STATE);
+    assert_int_equal (launch_adopt (scene->launch, 0, (int64_t) 1 << 33, ticks, &t->err), -1);
+    assert_has (t->err.text, "is not a pid");
+    assert_int_equal (launch_adopt (scene->launch, 0, INT32_MAX, ticks, &t->err), -1); /* above any kernel's pid_max */
+    assert_int_equal (t->err.code, ERR_STATE);
 }
 
-TEST_IN (the_start_time_is_read_past_any_name, scene_open, scene_close)
+TEST_ON (scene, the_start_time_is_read_past_any_name)
 {
-    struct scene *scene = *state;
     char path[128], command[256];
     uint64_t own = 0, other = 0;
     snprintf (path, sizeof path, "%s/a ) b ( 1 2 3", scene->folder);

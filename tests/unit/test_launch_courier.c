@@ -4,7 +4,6 @@
 #include "coordinator/launch/launch_private.h"
 #include "test.h"
 #include <jansson.h>
-#include <unistd.h>
 
 #define KEY "abcdefghij0123456789ABCDEFGHIJ0123456789"
 #define RUN_ID "0123456789abcdef0123456789abcdef"
@@ -91,12 +90,10 @@ static void open_launch (struct scene *scene)
     scene->launch = launch_open (scene->loop, &options);
 }
 
-static int scene_open (void **state)
+static void scene_open (struct scene *scene)
 {
-    struct scene *scene = calloc (1, sizeof *scene);
     snprintf (scene->folder, sizeof scene->folder, "/tmp/launch-test-XXXXXX");
-    if (!mkdtemp (scene->folder))
-        return -1;
+    assert_true (mkdtemp (scene->folder));
     snprintf (scene->courier, sizeof scene->courier, "%s/courier", scene->folder);
     snprintf (scene->bundle, sizeof scene->bundle, "%s/bundle", scene->folder);
     snprintf (scene->head, sizeof scene->head, "%s.head", scene->bundle);
@@ -109,21 +106,19 @@ static int scene_open (void **state)
     };
     scene->loop = loop_open (NULL);
     open_launch (scene);
-    *state = scene;
-    if (atomic_file_write (scene->head, HEAD, sizeof HEAD - 1, 0600, NULL) < 0)
-        return -1;
-    return atomic_file_write (scene->bundle, "bundle", 6, 0600, NULL);
+    assert_int_equal (atomic_file_write (scene->head, HEAD, sizeof HEAD - 1, 0600, NULL), 0);
+    assert_int_equal (atomic_file_write (scene->bundle, "bundle", 6, 0600, NULL), 0);
 }
 
-static int scene_close (void **state)
+static void scene_close (struct scene *scene)
 {
-    struct scene *scene = *state;
     launch_close (scene->launch);
     loop_close (scene->loop);
     int rc = folder_remove (scene->folder, NULL);
-    free (scene);
-    return rc;
+    assert_int_equal (rc, 0);
 }
+
+TEST_FIXTURE (struct scene, scene_open, scene_close)
 
 static void each_pass (void *owner)
 {
@@ -209,9 +204,8 @@ static void has_text (json_t *words, const char *name, const char *value)
 
 /* ---- what a courier is told ---- */
 
-TEST_IN (a_courier_is_told_how_to_get_there_and_what_to_take, scene_open, scene_close)
+TEST_ON (scene, a_courier_is_told_how_to_get_there_and_what_to_take)
 {
-    struct scene *scene = *state;
     write_courier (
         scene, "printf '%s' \"$order\" > order; printf '%s' \"$line\" > line; echo \"$*\" > argv; answer; read -r go");
     start (scene, 0);
@@ -243,22 +237,19 @@ TEST_IN (a_courier_is_told_how_to_get_there_and_what_to_take, scene_open, scene_
     json_decref (line);
 }
 
-TEST_IN (a_missing_bundle_is_refused_with_the_command_that_makes_it, scene_open, scene_close)
+TEST_ON (scene, a_missing_bundle_is_refused_with_the_command_that_makes_it)
 {
-    struct scene *scene = *state;
-    struct err err = { 0 };
     write_courier (scene, "exit 0");
     assert_int_equal (unlink (scene->bundle), 0);
-    assert_int_equal (launch_start (scene->launch, 0, &host, scene->folder, &err), -1);
-    assert_has (err.text, scene->bundle);
-    assert_has (err.text, "--target bundle");
+    assert_int_equal (launch_start (scene->launch, 0, &host, scene->folder, &t->err), -1);
+    assert_has (t->err.text, scene->bundle);
+    assert_has (t->err.text, "--target bundle");
     assert_null (scene->launch->starts);
 }
 
-TEST_IN (a_bundle_whose_head_is_not_told_is_refused, scene_open, scene_close)
+TEST_ON (scene, a_bundle_whose_head_is_not_told_is_refused)
 {
     static const char *const heads[] = { "", "no digest 5\n", SHA256 "\n", SHA256 " 0\n", SHA256 "f 5\n" };
-    struct scene *scene = *state;
     write_courier (scene, "exit 0");
     for (size_t i = 0; i <= sizeof heads / sizeof heads[0]; i++) {
         struct err err = { 0 };
@@ -274,9 +265,8 @@ TEST_IN (a_bundle_whose_head_is_not_told_is_refused, scene_open, scene_close)
 
 /* ---- what it says ---- */
 
-TEST_IN (what_a_courier_finds_is_passed_on_and_ends_nothing, scene_open, scene_close)
+TEST_ON (scene, what_a_courier_finds_is_passed_on_and_ends_nothing)
 {
-    struct scene *scene = *state;
     write_courier (scene, "say '\"found\":\"the file was \\u001bchanged\"'; answer; read -r go; say '\"left\":true'");
     scene->admit = true;
     start (scene, 0);
@@ -286,9 +276,8 @@ TEST_IN (what_a_courier_finds_is_passed_on_and_ends_nothing, scene_open, scene_c
     assert_int_equal (scene->exited[0], 0);
 }
 
-TEST_IN (a_worker_that_stands_on_its_own_is_not_reported_when_its_courier_ends, scene_open, scene_close)
+TEST_ON (scene, a_worker_that_stands_on_its_own_is_not_reported_when_its_courier_ends)
 {
-    struct scene *scene = *state;
     write_courier (scene, "say '\"step\":\"resolve\"'; echo welcome; say '\"step\":\"connect\"'; answer\n"
                           "read -r go; [ \"$go\" = GO ] && say '\"left\":true'");
     scene->admit = true;
@@ -303,9 +292,8 @@ TEST_IN (a_worker_that_stands_on_its_own_is_not_reported_when_its_courier_ends, 
     assert_int_equal (scene->exited[0], 0);
 }
 
-TEST_IN (a_refusal_names_its_step_and_shows_no_control_characters, scene_open, scene_close)
+TEST_ON (scene, a_refusal_names_its_step_and_shows_no_control_characters)
 {
-    struct scene *scene = *state;
     write_courier (
         scene, "say '\"step\":\"connect\"'; say '\"refused\":\"host-key\",\"why\":\"another \\u001b[2J key\"'; exit 1");
     start (scene, 0);
@@ -315,9 +303,8 @@ TEST_IN (a_refusal_names_its_step_and_shows_no_control_characters, scene_open, s
     assert_int_equal (scene->exited[0], 1);
 }
 
-TEST_IN (the_end_of_a_worker_that_its_courier_saw_is_reported_once, scene_open, scene_close)
+TEST_ON (scene, the_end_of_a_worker_that_its_courier_saw_is_reported_once)
 {
-    struct scene *scene = *state;
     write_courier (scene, "answer; read -r go; say '\"ended\":\"exit status 3\"'; exit 0");
     scene->admit = true;
     start (scene, 0);
@@ -327,9 +314,8 @@ TEST_IN (the_end_of_a_worker_that_its_courier_saw_is_reported_once, scene_open, 
     assert_int_equal (scene->exited[0], 1);
 }
 
-TEST_IN (a_courier_that_falls_takes_only_a_tied_worker_with_it, scene_open, scene_close)
+TEST_ON (scene, a_courier_that_falls_takes_only_a_tied_worker_with_it)
 {
-    struct scene *scene = *state;
     write_courier (scene, "answer; read -r go; kill -9 $$");
     scene->admit = true;
     start (scene, 0);
@@ -341,7 +327,7 @@ TEST_IN (a_courier_that_falls_takes_only_a_tied_worker_with_it, scene_open, scen
     assert_string_equal (scene->why, "the courier of the worker was killed by signal 9 (SIGKILL)");
 }
 
-TEST_IN (words_that_come_too_early_or_make_no_sense_change_nothing_or_are_refused, scene_open, scene_close)
+TEST_ON (scene, words_that_come_too_early_or_make_no_sense_change_nothing_or_are_refused)
 {
     static const struct {
         const char *body, *why;
@@ -352,7 +338,6 @@ TEST_IN (words_that_come_too_early_or_make_no_sense_change_nothing_or_are_refuse
         { "say '\"refused\":\"connect\"'; sleep 600", "an unknown message" },
         { "exit 4", "the courier of the worker ended with exit status 4 before the worker reported its public key" },
     };
-    struct scene *scene = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         scene->exited[0] = 0;
         write_courier (scene, rows[i].body);
@@ -374,9 +359,8 @@ static bool all_keyed (struct scene *scene)
     return true;
 }
 
-TEST_IN (no_more_are_on_their_way_than_allowed_and_all_get_their_turn, scene_open, scene_close)
+TEST_ON (scene, no_more_are_on_their_way_than_allowed_and_all_get_their_turn)
 {
-    struct scene *scene = *state;
     /* Each takes a place, and says so when there are too many. */
     write_courier (scene, "mkdir way.$$; [ $(ls -d way.* | wc -l) -le 3 ] || touch crowded\n"
                           "sleep 0.05; rmdir way.$$; answer; read -r go; say '\"left\":true'");
@@ -388,9 +372,8 @@ TEST_IN (no_more_are_on_their_way_than_allowed_and_all_get_their_turn, scene_ope
     assert_false (has (scene, "crowded"));
 }
 
-TEST_IN (those_that_cannot_begin_are_reported_and_do_not_hold_up_the_others, scene_open, scene_close)
+TEST_ON (scene, those_that_cannot_begin_are_reported_and_do_not_hold_up_the_others)
 {
-    struct scene *scene = *state;
     char path[128];
     write_courier (
         scene,
@@ -413,9 +396,8 @@ static bool none_is_on_its_transport (struct scene *scene)
     return true;
 }
 
-TEST_IN (none_begins_once_the_run_is_over, scene_open, scene_close)
+TEST_ON (scene, none_begins_once_the_run_is_over)
 {
-    struct scene *scene = *state;
     char path[128];
     write_courier (scene,
                    "until [ -e all ]; do sleep 0.01; done; say '\"refused\":\"resolve\",\"why\":\"no\"'; exit 1");
@@ -429,9 +411,8 @@ TEST_IN (none_begins_once_the_run_is_over, scene_open, scene_close)
         assert_int_equal (scene->exited[rank], rank < AT_ONCE ? 1 : 0);
 }
 
-TEST_IN (the_end_of_the_coordinator_reaches_a_courier_that_is_with_its_worker, scene_open, scene_close)
+TEST_ON (scene, the_end_of_the_coordinator_reaches_a_courier_that_is_with_its_worker)
 {
-    struct scene *scene = *state;
     write_courier (scene, "answer; read -r go; read -r more || touch over");
     scene->admit = true;
     start (scene, 0);

@@ -47,7 +47,7 @@ TEST (what_nobody_was_granted_is_free)
     assert_false (lease_grant_renewal (&lease, 0, 0, 10));
 }
 
-TEST_IN (a_grant_is_held_then_over_then_free, NULL, NULL)
+TEST (a_grant_is_held_then_over_then_free)
 {
     struct lease lease = granted (7, 2, 5000);
     static const struct {

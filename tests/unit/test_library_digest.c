@@ -3,11 +3,8 @@
 #include "common/io/clock.h"
 #include "test.h"
 #include "worker/facts/library_digest.h"
-#include <fcntl.h>
 #include <glob.h>
 #include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 struct place {
     char folder[64], path[96];
@@ -17,24 +14,20 @@ struct place {
     struct err err;
 };
 
-static int place_setup (void **state)
+static void place_open (struct place *place)
 {
-    struct place *place = mem_alloc (sizeof *place);
     snprintf (place->folder, sizeof place->folder, "/tmp/sliceup-library-XXXXXX");
     assert_non_null (mkdtemp (place->folder));
     snprintf (place->path, sizeof place->path, "%s/lib.so", place->folder);
-    *state = place;
-    return 0;
 }
 
-static int place_teardown (void **state)
+static void place_close (struct place *place)
 {
-    struct place *place = *state;
     assert_int_equal (folder_remove (place->folder, NULL), 0);
     arena_release (&place->arena);
-    mem_free (place);
-    return 0;
 }
+
+TEST_FIXTURE (struct place, place_open, place_close)
 
 static int digest (struct place *place, const char *path)
 {
@@ -42,9 +35,8 @@ static int digest (struct place *place, const char *path)
 }
 
 /* Known answers of the algorithm's own command, xxh128sum. */
-TEST_IN (the_digest_is_the_one_that_xxh128sum_prints, place_setup, place_teardown)
+TEST_ON (place, the_digest_is_the_one_that_xxh128sum_prints)
 {
-    struct place *place = *state;
     assert_int_equal (atomic_file_write (place->path, "", 0, 0644, NULL), 0);
     assert_int_equal (digest (place, place->path), 0);
     assert_text (place->hex, "99aa06d3014798d86001c324468d497f");
@@ -56,9 +48,8 @@ TEST_IN (the_digest_is_the_one_that_xxh128sum_prints, place_setup, place_teardow
 }
 
 /* Size and times are put back at once. */
-TEST_IN (a_changed_byte_is_found_though_size_and_mtime_are_equal, place_setup, place_teardown)
+TEST_ON (place, a_changed_byte_is_found_though_size_and_mtime_are_equal)
 {
-    struct place *place = *state;
     char *bytes = mem_alloc (3 << 20), first[LIBRARY_HEX_BYTES + 1];
     struct stat st;
     assert_int_equal (atomic_file_write (place->path, bytes, 3 << 20, 0644, NULL), 0);
@@ -76,9 +67,8 @@ TEST_IN (a_changed_byte_is_found_though_size_and_mtime_are_equal, place_setup, p
 }
 
 /* Time stamps are coarse: within one tick of them, two contents bear the same. */
-TEST_IN (a_change_right_after_the_reading_is_found, place_setup, place_teardown)
+TEST_ON (place, a_change_right_after_the_reading_is_found)
 {
-    struct place *place = *state;
     int fd = open (place->path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     assert_true (fd >= 0);
     for (int i = 0; i < 50; i++) {
@@ -102,10 +92,9 @@ static void let_settle (const char *path)
         assert_int_equal (poll (NULL, 0, 50), 0);
 }
 
-TEST_IN (what_was_remembered_is_of_that_file_and_that_change, place_setup, place_teardown)
+TEST_ON (place, what_was_remembered_is_of_that_file_and_that_change)
 {
     enum { FILES = 20 };
-    struct place *place = *state;
     struct text hex[FILES];
     char path[FILES][96];
     for (int i = 0; i < FILES; i++) { /* of one size and, as stamps are coarse, of one time */
@@ -134,10 +123,9 @@ TEST_IN (what_was_remembered_is_of_that_file_and_that_change, place_setup, place
 }
 
 /* More settled files than are remembered, each asked twice in a row and once more at the end. */
-TEST_IN (what_is_remembered_stays_right_when_it_goes_round, place_setup, place_teardown)
+TEST_ON (place, what_is_remembered_stays_right_when_it_goes_round)
 {
     enum { FILES_MAX = 150 };
-    struct place *place = *state;
     struct text hex[FILES_MAX];
     glob_t found;
     size_t n = 0;
@@ -157,9 +145,8 @@ TEST_IN (what_is_remembered_stays_right_when_it_goes_round, place_setup, place_t
     assert_true (n > 64);
 }
 
-TEST_IN (what_is_no_library_is_refused_and_nothing_is_set, place_setup, place_teardown)
+TEST_ON (place, what_is_no_library_is_refused_and_nothing_is_set)
 {
-    struct place *place = *state;
     char path[128];
     place->hex = TEXT_LIT ("as before");
     assert_int_equal (digest (place, place->folder), -1);

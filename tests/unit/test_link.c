@@ -1,7 +1,6 @@
 /* links: io */
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 #include <zmq.h>
 
 #include "common/io/socket.h"

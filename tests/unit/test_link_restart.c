@@ -1,10 +1,7 @@
 /* alone: io */
 #include <netinet/in.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "link_lab.h"
 #include "test.h"

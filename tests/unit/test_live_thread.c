@@ -1,5 +1,4 @@
 /* links: simulated cli */
-#include <unistd.h>
 
 #include "coordinator/cli/live_thread.h"
 #include "test.h"

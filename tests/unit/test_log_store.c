@@ -1,7 +1,5 @@
 /* links: simulated coordinator_run */
 /* What of a host's output is not in its file here is told, once, by whoever finds that out. */
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/io/atomic_file.h"
 #include "coordinator/run/log_store.h"
@@ -76,30 +74,25 @@ static off_t length (const struct bench *bench)
     return stat (bench->path, &at) == 0 ? at.st_size : -1;
 }
 
-static int setup (void **state)
+static void bench_open (struct bench *bench)
 {
     char home[] = "/tmp/test_log_store.XXXXXX";
-    struct bench *bench = mem_alloc (sizeof *bench);
     assert_non_null (mkdtemp (home));
     assert_int_equal (run_dir_create (&bench->dir, home, NULL), 0);
     sample_plan (&bench->plan, 2, &bench->arena);
     run_dir_log_path (&bench->dir, &bench->plan, HOST, &key, bench->path);
-    *state = bench;
-    return 0;
 }
 
-static int teardown (void **state)
+static void bench_close (struct bench *bench)
 {
-    struct bench *bench = *state;
     assert_int_equal (folder_remove (bench->dir.home, NULL), 0);
     arena_release (&bench->arena);
-    mem_free (bench);
-    return 0;
 }
 
-TEST_IN (what_comes_in_order_or_again_is_whole, setup, teardown)
+TEST_FIXTURE (struct bench, bench_open, bench_close)
+
+TEST_ON (bench, what_comes_in_order_or_again_is_whole)
 {
-    struct bench *bench = *state;
     begin (bench);
     add (bench, 0, "first ");
     add (bench, 6, "second");
@@ -110,9 +103,8 @@ TEST_IN (what_comes_in_order_or_again_is_whole, setup, teardown)
 }
 
 /* Its coordinator ended before it could say so: its disk was full. */
-TEST_IN (a_gap_that_another_coordinator_left_is_told, setup, teardown)
+TEST_ON (bench, a_gap_that_another_coordinator_left_is_told)
 {
-    struct bench *bench = *state;
     begin (bench);
     add (bench, 0, "first ");
     end (bench);
@@ -126,9 +118,8 @@ TEST_IN (a_gap_that_another_coordinator_left_is_told, setup, teardown)
     assert_int_equal (length (bench), 111);
 }
 
-TEST_IN (what_follows_a_lost_chunk_is_kept_and_the_gap_is_told_once, setup, teardown)
+TEST_ON (bench, what_follows_a_lost_chunk_is_kept_and_the_gap_is_told_once)
 {
-    struct bench *bench = *state;
     struct buf log;
     begin (bench);
     add (bench, 0, "first ");
@@ -148,9 +139,8 @@ TEST_IN (what_follows_a_lost_chunk_is_kept_and_the_gap_is_told_once, setup, tear
 }
 
 /* Its coordinator ends before it can say so: bytes of zero would be taken for what was printed. */
-TEST_IN (nothing_is_written_behind_a_gap_that_is_not_told, setup, teardown)
+TEST_ON (bench, nothing_is_written_behind_a_gap_that_is_not_told)
 {
-    struct bench *bench = *state;
     begin (bench);
     add (bench, 0, "first ");
     settle (bench);
@@ -163,9 +153,8 @@ TEST_IN (nothing_is_written_behind_a_gap_that_is_not_told, setup, teardown)
     assert_int_equal (length (bench), 6);
 }
 
-TEST_IN (a_host_that_alternates_attempts_makes_no_loss_for_each_chunk, setup, teardown)
+TEST_ON (bench, a_host_that_alternates_attempts_makes_no_loss_for_each_chunk)
 {
-    struct bench *bench = *state;
     begin (bench);
     for (uint32_t i = 1; i <= 1000; i++) {
         add_of (bench, 1 + i % 2, 1000 * i, "x");

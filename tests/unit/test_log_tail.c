@@ -1,5 +1,4 @@
 /* links: cli journal */
-#include <unistd.h>
 
 #include "common/io/atomic_file.h"
 #include "common/wire/wire.h"
@@ -17,32 +16,30 @@ struct lab {
 };
 static const struct log_source source = { 0, { 0, PASS_ONCE, 1 } };
 
-static int make (void **state)
+static void lab_open (struct lab *lab)
 {
     static struct plan_host host = { .name = { "h0", 2 } };
     static struct rung rung = { .id = { "low", 3 } };
-    static struct lab lab;
     char folder[RUN_PATH_BYTES];
-    lab = (struct lab){ .dir = { .home = "/tmp/log-tail-test-XXXXXX", .id = "00112233445566778899aabbccddeeff" } };
-    lab.board.plan.hosts.items = &host;
-    lab.board.plan.rungs.items = &rung;
-    lab.board.plan.hosts.n = lab.board.plan.rungs.n = 1;
-    if (!mkdtemp (lab.dir.home))
-        return -1;
-    run_dir_log_path (&lab.dir, &lab.board.plan, 0, &source.key, lab.path);
-    snprintf (folder, sizeof folder, "%s/runs", lab.dir.home);
-    *state = &lab;
-    if (folder_make (folder, 0700, NULL) < 0 || folder_make (run_dir_path (&lab.dir, "", folder), 0700, NULL) < 0 ||
-        folder_make (run_dir_path (&lab.dir, "logs", folder), 0700, NULL) < 0)
-        return -1;
-    return folder_make (run_dir_path (&lab.dir, "logs/h0", folder), 0700, NULL);
+    *lab = (struct lab){ .dir = { .home = "/tmp/log-tail-test-XXXXXX", .id = "00112233445566778899aabbccddeeff" } };
+    lab->board.plan.hosts.items = &host;
+    lab->board.plan.rungs.items = &rung;
+    lab->board.plan.hosts.n = lab->board.plan.rungs.n = 1;
+    assert_true (mkdtemp (lab->dir.home));
+    run_dir_log_path (&lab->dir, &lab->board.plan, 0, &source.key, lab->path);
+    snprintf (folder, sizeof folder, "%s/runs", lab->dir.home);
+    assert_int_equal (folder_make (folder, 0700, NULL), 0);
+    assert_int_equal (folder_make (run_dir_path (&lab->dir, "", folder), 0700, NULL), 0);
+    assert_int_equal (folder_make (run_dir_path (&lab->dir, "logs", folder), 0700, NULL), 0);
+    assert_int_equal (folder_make (run_dir_path (&lab->dir, "logs/h0", folder), 0700, NULL), 0);
 }
 
-static int clean (void **state)
+static void lab_close (struct lab *lab)
 {
-    struct lab *lab = *state;
-    return folder_remove (lab->dir.home, NULL);
+    assert_int_equal (folder_remove (lab->dir.home, NULL), 0);
 }
+
+TEST_FIXTURE (struct lab, lab_open, lab_close)
 
 static int read_tail (struct lab *lab, char out[64], struct err *err)
 {
@@ -60,34 +57,30 @@ static void write_log (struct lab *lab, const char *bytes)
     assert_int_equal (atomic_file_write (lab->path, bytes, strlen (bytes), 0600, NULL), 0);
 }
 
-TEST_IN (what_is_there_is_shown_safely, make, clean)
+TEST_ON (lab, what_is_there_is_shown_safely)
 {
-    struct lab *lab = *state;
-    struct err err;
     char out[64];
     write_log (lab, "one\ntwo \x1b[2J\n");
-    assert_int_equal (read_tail (lab, out, &err), 0);
+    assert_int_equal (read_tail (lab, out, &t->err), 0);
     assert_string_equal (out, "one\ntwo \\x1b[2J\n");
     write_log (lab, "");
-    assert_int_equal (read_tail (lab, out, &err), 0);
+    assert_int_equal (read_tail (lab, out, &t->err), 0);
     assert_string_equal (out, "");
 }
 
-TEST_IN (what_is_not_there_is_not_taken_for_empty, make, clean)
+TEST_ON (lab, what_is_not_there_is_not_taken_for_empty)
 {
-    struct lab *lab = *state;
-    struct err err;
     char out[64];
-    assert_int_equal (read_tail (lab, out, &err), -1);
-    assert_int_equal (err.code, ERR_STATE);
-    assert_has (err.text, "no log here");
+    assert_int_equal (read_tail (lab, out, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_STATE);
+    assert_has (t->err.text, "no log here");
     assert_int_equal (symlink ("/dev/null", lab->path), 0);
-    assert_int_equal (read_tail (lab, out, &err), -1);
-    assert_has (err.text, "its log cannot be read");
+    assert_int_equal (read_tail (lab, out, &t->err), -1);
+    assert_has (t->err.text, "its log cannot be read");
     assert_int_equal (unlink (lab->path), 0);
     assert_int_equal (folder_make (lab->path, 0700, NULL), 0);
-    assert_int_equal (read_tail (lab, out, &err), -1);
-    assert_has (err.text, "its log is no regular file");
+    assert_int_equal (read_tail (lab, out, &t->err), -1);
+    assert_has (t->err.text, "its log is no regular file");
 }
 
 /* A run whose plan has such a rung, in a journal that came from elsewhere; what `sliceup logs` leaves with. */
@@ -120,9 +113,8 @@ static int logs_of (const struct lab *lab, const char *rung)
     return logs_command.run (&cli, &arguments);
 }
 
-TEST_IN (names_of_a_plan_that_lead_elsewhere_are_damage, make, clean)
+TEST_ON (lab, names_of_a_plan_that_lead_elsewhere_are_damage)
 {
-    const struct lab *lab = *state;
     assert_int_equal (logs_of (lab, "facts"), EXIT_HOLDS);
     assert_int_equal (logs_of (lab, "../../../elsewhere"), EXIT_DAMAGED);
 }

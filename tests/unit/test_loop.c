@@ -1,9 +1,5 @@
 /* alone: io */
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/epoll.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/io/clock.h"
 #include "common/io/loop.h"
@@ -23,31 +19,28 @@ struct lab {
     char order[16];
 };
 
-static int set_up (void **state)
+static void lab_open (struct lab *lab)
 {
-    static struct lab lab;
     struct err err;
-    memset (&lab, 0, sizeof lab);
-    lab.loop = loop_open (&err);
-    assert_non_null (lab.loop);
+    memset (lab, 0, sizeof *lab);
+    lab->loop = loop_open (&err);
+    assert_non_null (lab->loop);
     for (int i = 0; i < 3; i++)
-        assert_int_equal (pipe2 (lab.pipes[i], O_CLOEXEC | O_NONBLOCK), 0);
-    lab.forget_fd = -1;
-    lab.deadline_ms = clock_boot_ms () + LATE_MS;
-    *state = &lab;
-    return 0;
+        assert_int_equal (pipe2 (lab->pipes[i], O_CLOEXEC | O_NONBLOCK), 0);
+    lab->forget_fd = -1;
+    lab->deadline_ms = clock_boot_ms () + LATE_MS;
 }
 
-static int tear_down (void **state)
+static void lab_close (struct lab *lab)
 {
-    struct lab *lab = *state;
     loop_close (lab->loop);
     for (int i = 0; i < 3; i++) {
         close (lab->pipes[i][0]);
         close (lab->pipes[i][1]);
     }
-    return 0;
 }
+
+TEST_FIXTURE (struct lab, lab_open, lab_close)
 
 static void say (struct lab *lab, int which)
 {
@@ -89,9 +82,8 @@ static void watch (struct lab *lab, int which, loop_fd_fn *fn)
 
 /* ---- descriptors ---- */
 
-TEST_IN (what_is_ready_is_called, set_up, tear_down)
+TEST_ON (lab, what_is_ready_is_called)
 {
-    struct lab *lab = *state;
     watch (lab, 0, on_bytes);
     watch (lab, 1, on_bytes);
     say (lab, 0);
@@ -103,20 +95,18 @@ TEST_IN (what_is_ready_is_called, set_up, tear_down)
     assert_int_equal (lab->calls, 3);
 }
 
-TEST_IN (only_the_wanted_events_are_told, set_up, tear_down)
+TEST_ON (lab, only_the_wanted_events_are_told)
 {
-    struct lab *lab = *state;
-    struct err err = { 0 };
     watch (lab, 0, on_bytes);
     watch (lab, 1, on_bytes);
-    assert_int_equal (loop_change (lab->loop, lab->pipes[0][0], 0, &err), 0);
+    assert_int_equal (loop_change (lab->loop, lab->pipes[0][0], 0, &t->err), 0);
     say (lab, 0);
     say (lab, 1);
     lab->passes_wanted = 1;
     loop_set_iteration_fn (lab->loop, on_pass, lab);
     run (lab);
     assert_int_equal (lab->calls, 1);
-    assert_int_equal (loop_change (lab->loop, lab->pipes[0][0], EPOLLIN, &err), 0);
+    assert_int_equal (loop_change (lab->loop, lab->pipes[0][0], EPOLLIN, &t->err), 0);
     lab->passes_wanted = 2;
     run (lab);
     assert_int_equal (lab->calls, 2);
@@ -131,9 +121,8 @@ static void on_forget_others (void *owner, int fd, uint32_t events)
         loop_forget (lab->loop, lab->pipes[i][0]);
 }
 
-TEST_IN (a_forgotten_descriptor_is_not_called_in_the_same_pass, set_up, tear_down)
+TEST_ON (lab, a_forgotten_descriptor_is_not_called_in_the_same_pass)
 {
-    struct lab *lab = *state;
     watch (lab, 0, on_forget_others);
     watch (lab, 1, on_forget_others);
     say (lab, 0);
@@ -162,9 +151,8 @@ static void on_replace_other (void *owner, int fd, uint32_t events)
     assert_int_equal (loop_watch (lab->loop, fresh[0], EPOLLIN, on_replace_other, lab, &err), 0);
 }
 
-TEST_IN (an_event_of_a_closed_descriptor_does_not_reach_its_successor, set_up, tear_down)
+TEST_ON (lab, an_event_of_a_closed_descriptor_does_not_reach_its_successor)
 {
-    struct lab *lab = *state;
     watch (lab, 0, on_replace_other);
     watch (lab, 1, on_replace_other);
     say (lab, 0);
@@ -185,9 +173,8 @@ static void on_watch_next (void *owner, int fd, uint32_t events)
     say (lab, 1);
 }
 
-TEST_IN (a_callback_may_watch_and_forget, set_up, tear_down)
+TEST_ON (lab, a_callback_may_watch_and_forget)
 {
-    struct lab *lab = *state;
     watch (lab, 0, on_watch_next);
     say (lab, 0);
     lab->passes_wanted = 2;
@@ -196,14 +183,12 @@ TEST_IN (a_callback_may_watch_and_forget, set_up, tear_down)
     assert_int_equal (lab->calls, 2);
 }
 
-TEST_IN (a_regular_file_is_refused_with_a_reason, set_up, tear_down)
+TEST_ON (lab, a_regular_file_is_refused_with_a_reason)
 {
-    struct lab *lab = *state;
-    struct err err = { 0 };
     int fd = open ("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     assert_true (fd >= 0);
-    assert_int_equal (loop_watch (lab->loop, fd, EPOLLIN, on_bytes, lab, &err), -1);
-    assert_int_equal (err.code, ERR_IO);
+    assert_int_equal (loop_watch (lab->loop, fd, EPOLLIN, on_bytes, lab, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_IO);
     loop_forget (lab->loop, fd); /* it is not watched: nothing happens */
     close (fd);
 }
@@ -226,9 +211,8 @@ static void on_timing (void *owner)
         loop_set_deadline (timing->loop, timing->wanted_ms);
 }
 
-TEST_IN (a_deadline_ends_the_wait_and_not_before, set_up, tear_down)
+TEST_ON (lab, a_deadline_ends_the_wait_and_not_before)
 {
-    struct lab *lab = *state;
     struct timing timing = { .loop = lab->loop, .wanted_ms = clock_boot_ms () + 60, .passes_wanted = 2 };
     loop_set_iteration_fn (lab->loop, on_timing, &timing);
     run (lab);
@@ -236,9 +220,8 @@ TEST_IN (a_deadline_ends_the_wait_and_not_before, set_up, tear_down)
     assert_true (clock_boot_ms () >= timing.wanted_ms);
 }
 
-TEST_IN (a_deadline_in_the_past_is_now_each_time_it_is_set, set_up, tear_down)
+TEST_ON (lab, a_deadline_in_the_past_is_now_each_time_it_is_set)
 {
-    struct lab *lab = *state;
     const uint64_t pasts_ms[] = { 0, 1, 999, clock_boot_ms () };
     for (size_t i = 0; i < sizeof pasts_ms / sizeof pasts_ms[0]; i++) {
         struct timing timing = { .loop = lab->loop, .wanted_ms = pasts_ms[i], .passes_wanted = 5 };
@@ -260,18 +243,16 @@ static void on_no_deadline (void *owner)
     loop_stop (lab->loop);
 }
 
-TEST_IN (a_deadline_taken_back_does_not_wake, set_up, tear_down)
+TEST_ON (lab, a_deadline_taken_back_does_not_wake)
 {
-    struct lab *lab = *state;
     watch (lab, 0, on_bytes);
     loop_set_iteration_fn (lab->loop, on_no_deadline, lab);
     run (lab);
     assert_int_equal (lab->calls, 1); /* woken by the pipe alone */
 }
 
-TEST_IN (the_first_pass_does_not_wait, set_up, tear_down)
+TEST_ON (lab, the_first_pass_does_not_wait)
 {
-    struct lab *lab = *state;
     lab->passes_wanted = 0;
     loop_set_iteration_fn (lab->loop, on_pass, lab);
     run (lab);
@@ -289,9 +270,8 @@ static void on_signal (void *owner, int signal, int64_t pid, int value)
     lab->last_value = value;
 }
 
-TEST_IN (signals_arrive_with_their_sender, set_up, tear_down)
+TEST_ON (lab, signals_arrive_with_their_sender)
 {
-    struct lab *lab = *state;
     struct err err = { 0 };
     const int signals[] = { SIGUSR1, SIGCHLD, 0 };
     assert_int_equal (loop_watch_signals (lab->loop, signals, on_signal, lab, &err), 0);
@@ -318,7 +298,7 @@ TEST_IN (signals_arrive_with_their_sender, set_up, tear_down)
 
 /* ---- clocks ---- */
 
-TEST_IN (clocks_agree_and_do_not_go_back, set_up, tear_down)
+TEST_ON (lab, clocks_agree_and_do_not_go_back)
 {
     uint64_t last_ns = clock_boot_ns ();
     for (int i = 0; i < 1000; i++) {

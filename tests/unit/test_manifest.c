@@ -14,19 +14,16 @@
 TEST (a_manifest_is_printed_as_it_was_parsed)
 {
     struct manifest manifest;
-    struct buf out;
-    struct err err;
-    buf_init (&out, 4096);
-    assert_int_equal (manifest_parse (TEXT_LIT (GOOD), &t->arena, &manifest, &err), 0);
+    struct buf *out = test_buf (t);
+    assert_int_equal (manifest_parse (TEXT_LIT (GOOD), &t->arena, &manifest, &t->err), 0);
     assert_int_equal (manifest.n, 4);
     assert_int_equal (manifest.files, 3);
     assert_int_equal (manifest.bytes, 16);
     assert_int_equal (manifest.items[1].at.kind, TREE_FOLDER);
     assert_text (manifest.items[3].at.path, "b/c d");
     assert_int_equal (manifest.items[3].at.mode, 0555);
-    manifest_print (&manifest, &out);
-    assert_text (&out, TEXT_LIT (GOOD));
-    buf_release (&out);
+    manifest_print (&manifest, out);
+    assert_text (out, TEXT_LIT (GOOD));
 }
 
 TEST (an_empty_manifest_is_a_manifest)

@@ -114,48 +114,46 @@ struct story {
     struct signature signatures[5];
 };
 
-static int set_up (void **state)
+static void story_open (struct story *story)
 {
-    static struct story story;
     struct plan_host two[] = { { .name = TEXT_LIT ("h0") }, { .name = TEXT_LIT ("h1") } };
-    story = (struct story){ .launch = launch_of (), .fold = measure_fold_create () };
+    *story = (struct story){ .launch = launch_of (), .fold = measure_fold_create () };
     struct arena arena = { 0 };
-    (void) sign (&story.launch, NULL, &arena);
+    (void) sign (&story->launch, NULL, &arena);
     arena_release (&arena);
-    story.signatures[0] = (struct signature){
+    story->signatures[0] = (struct signature){
         .id = TEXT_LIT ("hbm"), .text = TEXT_LIT ("Ran out"), .owner = OWNER_PROGRAM, .memory = true
     };
-    story.signatures[1] = (struct signature){
+    story->signatures[1] = (struct signature){
         .id = TEXT_LIT ("metadata"), .text = TEXT_LIT ("6 tries"), .owner = OWNER_PLATFORM, .transient = true
     };
-    story.signatures[2] =
+    story->signatures[2] =
         (struct signature){ .id = TEXT_LIT ("peer"), .text = TEXT_LIT ("peer"), .owner = OWNER_PROGRAM, .peer = true };
-    story.signatures[4] = (struct signature){
+    story->signatures[4] = (struct signature){
         .id = TEXT_LIT ("quota"), .text = TEXT_LIT ("quota"), .owner = OWNER_LAUNCH, .recheck = true
     };
-    story.signatures[3] = (struct signature){
+    story->signatures[3] = (struct signature){
         .id = TEXT_LIT ("noise"), .text = TEXT_LIT ("gone"), .owner = OWNER_PROGRAM, .noise = true
     };
     struct fact fact = { .kind = FACT_RUN_OPENED };
     fact.of.run_opened.run = TEXT_LIT ("11112222");
-    fact.of.run_opened.plan = story.launch.plan;
+    fact.of.run_opened.plan = story->launch.plan;
     fact.of.run_opened.plan.slice = TEXT_LIT ("s");
-    fact.of.run_opened.plan.rungs.items = &story.launch.rung;
+    fact.of.run_opened.plan.rungs.items = &story->launch.rung;
     fact.of.run_opened.plan.rungs.n = 1;
     fact.of.run_opened.plan.hosts.items = two;
     fact.of.run_opened.plan.hosts.n = 2;
-    fact.of.run_opened.plan.signatures.items = story.signatures;
+    fact.of.run_opened.plan.signatures.items = story->signatures;
     fact.of.run_opened.plan.signatures.n = 5;
-    measure_fold_apply (story.fold, &fact);
-    *state = &story;
-    return 0;
+    measure_fold_apply (story->fold, &fact);
 }
 
-static int tear_down (void **state)
+static void story_close (struct story *story)
 {
-    measure_fold_destroy (((struct story *) *state)->fold);
-    return 0;
+    measure_fold_destroy (((struct story *) story)->fold);
 }
+
+TEST_FIXTURE (struct story, story_open, story_close)
 
 static void begin (struct story *story, enum purpose purpose)
 {
@@ -189,9 +187,8 @@ static void end (struct story *story, struct verdict *verdicts, uint32_t n, enum
     measure_fold_apply (story->fold, &fact);
 }
 
-TEST_IN (the_host_that_needed_most_is_the_measure, set_up, tear_down)
+TEST_ON (story, the_host_that_needed_most_is_the_measure)
 {
-    struct story *story = *state;
     begin (story, PURPOSE_NONE);
     report (story, 10, 0, 300, 40);
     report (story, 20, 5, 200, 30);
@@ -214,9 +211,8 @@ static bool bad_after (struct story *story, struct verdict verdict)
     return list.items[list.n - 1].bad;
 }
 
-TEST_IN (only_what_would_fail_again_is_bad, set_up, tear_down)
+TEST_ON (story, only_what_would_fail_again_is_bad)
 {
-    struct story *story = *state;
     struct verdict hbm = {
         .outcome = OUTCOME_FAILED, .owner = OWNER_PROGRAM, .signature = TEXT_LIT ("hbm"), .cause = TEXT_LIT ("no room")
     };
@@ -239,9 +235,8 @@ TEST_IN (only_what_would_fail_again_is_bad, set_up, tear_down)
     assert_false (bad_after (story, quota));
 }
 
-TEST_IN (what_was_killed_may_pass_the_next_time, set_up, tear_down)
+TEST_ON (story, what_was_killed_may_pass_the_next_time)
 {
-    struct story *story = *state;
     struct verdict hbm = { .outcome = OUTCOME_FAILED, .owner = OWNER_PROGRAM, .signature = TEXT_LIT ("hbm") };
     struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
     fact.of.attempt_ended.result = (struct result){ .ending = ENDING_SIGNALLED, .code = 9 };
@@ -252,9 +247,8 @@ TEST_IN (what_was_killed_may_pass_the_next_time, set_up, tear_down)
     assert_true (bad_after (story, hbm)); /* the next launch, of which nobody was killed */
 }
 
-TEST_IN (a_cascade_is_not_the_cause, set_up, tear_down)
+TEST_ON (story, a_cascade_is_not_the_cause)
 {
-    struct story *story = *state;
     struct verdict verdicts[] = {
         { .host = 0, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("aborted because h1 failed") },
         { .host = 1,
@@ -283,16 +277,14 @@ static struct text cause_after (struct story *story, const char *cause, const ch
     return list.items[list.n - 1].cause;
 }
 
-TEST_IN (an_exit_status_comes_with_the_line_that_decided, set_up, tear_down)
+TEST_ON (story, an_exit_status_comes_with_the_line_that_decided)
 {
-    struct story *story = *state;
     assert_text (cause_after (story, "exit status 1", "Ran out: 4G\nbye"), "exit status 1: Ran out: 4G");
     assert_text (cause_after (story, "it Ran out", "E Ran out of 4G"), "it Ran out");
 }
 
-TEST_IN (isolation_is_no_launch, set_up, tear_down)
+TEST_ON (story, isolation_is_no_launch)
 {
-    struct story *story = *state;
     begin (story, PURPOSE_ISOLATION);
     end (story, NULL, 0, OUTCOME_PASSED);
     assert_int_equal (measure_fold_list (story->fold).n, 0);

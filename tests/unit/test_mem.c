@@ -1,9 +1,5 @@
 /* alone: base */
-#include "common/base/mem.h"
 #include "test.h"
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static bool all_zero (const unsigned char *bytes, size_t n)
 {

@@ -4,9 +4,8 @@
 
 /* ---- joining ---- */
 
-TEST_IN (hello_is_repeated_until_welcome, setup, teardown)
+TEST_ON (b, hello_is_repeated_until_welcome)
 {
-    struct bench *b = *state;
     assert_int_equal (member_deadline_ms (b->member), 0);
     tick (b, 0);
     const struct msg *hello = sent (b, MSG_HELLO);
@@ -28,9 +27,8 @@ TEST_IN (hello_is_repeated_until_welcome, setup, teardown)
     assert_null (sent (b, MSG_HELLO));
 }
 
-TEST_IN (heartbeat_comes_once_a_period_and_counts, setup, teardown)
+TEST_ON (b, heartbeat_comes_once_a_period_and_counts)
 {
-    struct bench *b = *state;
     join (b);
     uint64_t beat = sent (b, MSG_HEARTBEAT)->of.heartbeat.beat;
     tick (b, 999);
@@ -40,9 +38,8 @@ TEST_IN (heartbeat_comes_once_a_period_and_counts, setup, teardown)
     assert_int_equal (member_deadline_ms (b->member), b->now_ms + 1000);
 }
 
-TEST_IN (nothing_runs_before_welcome, setup, teardown)
+TEST_ON (b, nothing_runs_before_welcome)
 {
-    struct bench *b = *state;
     tick (b, 0);
     receive_run (b, 1);
     assert_null (effect_of (b, MEMBER_START, 0));
@@ -51,9 +48,8 @@ TEST_IN (nothing_runs_before_welcome, setup, teardown)
     assert_null (effect_of (b, MEMBER_START, 0));
 }
 
-TEST_IN (welcome_without_session_is_ignored, setup, teardown)
+TEST_ON (b, welcome_without_session_is_ignored)
 {
-    struct bench *b = *state;
     tick (b, 0);
     b->session = 0;
     receive_welcome (b);
@@ -61,9 +57,8 @@ TEST_IN (welcome_without_session_is_ignored, setup, teardown)
     assert_non_null (sent (b, MSG_HELLO));
 }
 
-TEST_IN (refusal_ends_the_worker_whatever_its_version, setup, teardown)
+TEST_ON (b, refusal_ends_the_worker_whatever_its_version)
 {
-    struct bench *b = *state;
     tick (b, 0);
     struct msg msg = said (b, MSG_REFUSE);
     msg.major = PROTOCOL_MAJOR + 3;
@@ -76,9 +71,8 @@ TEST_IN (refusal_ends_the_worker_whatever_its_version, setup, teardown)
     assert_true (member_deadline_ms (b->member) == UINT64_MAX);
 }
 
-TEST_IN (strangers_are_not_received, setup, teardown)
+TEST_ON (b, strangers_are_not_received)
 {
-    struct bench *b = *state;
     join (b);
     static const struct {
         const char *what;
@@ -105,9 +99,8 @@ TEST_IN (strangers_are_not_received, setup, teardown)
     run (b, 1); /* the same from the right one */
 }
 
-TEST_IN (a_workers_own_words_are_not_obeyed, setup, teardown)
+TEST_ON (b, a_workers_own_words_are_not_obeyed)
 {
-    struct bench *b = *state;
     join (b);
     struct msg msg = said (b, MSG_BYE);
     msg.epoch = 9;
@@ -117,9 +110,8 @@ TEST_IN (a_workers_own_words_are_not_obeyed, setup, teardown)
 
 /* ---- running ---- */
 
-TEST_IN (repeated_and_reordered_messages_are_dropped, setup, teardown)
+TEST_ON (b, repeated_and_reordered_messages_are_dropped)
 {
-    struct bench *b = *state;
     join (b);
     struct msg first = said (b, MSG_RUN), second = said (b, MSG_RUN);
     first.of.run.key = key_of (1);
@@ -133,9 +125,8 @@ TEST_IN (repeated_and_reordered_messages_are_dropped, setup, teardown)
     assert_int_equal (member_seen_seq (b->member), second.seq);
 }
 
-TEST_IN (repeated_run_is_answered_with_its_state, setup, teardown)
+TEST_ON (b, repeated_run_is_answered_with_its_state)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     tick (b, 100);
@@ -145,9 +136,8 @@ TEST_IN (repeated_run_is_answered_with_its_state, setup, teardown)
     assert_int_equal (held (b, 0)->key.attempt, 1);
 }
 
-TEST_IN (phase_is_told_at_once_with_its_age, setup, teardown)
+TEST_ON (b, phase_is_told_at_once_with_its_age)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     tick (b, 100);
@@ -158,9 +148,8 @@ TEST_IN (phase_is_told_at_once_with_its_age, setup, teardown)
     assert_int_equal (held (b, 0)->phase_ms, 1000);
 }
 
-TEST_IN (a_storm_of_phases_is_thinned, setup, teardown)
+TEST_ON (b, a_storm_of_phases_is_thinned)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     uint32_t beats = 0;
@@ -172,9 +161,8 @@ TEST_IN (a_storm_of_phases_is_thinned, setup, teardown)
     assert_in_range (beats, 1, 8); /* 100 ms */
 }
 
-TEST_IN (gate_opens_once_and_only_by_its_name, setup, teardown)
+TEST_ON (b, gate_opens_once_and_only_by_its_name)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     receive_go (b, "start");
@@ -196,9 +184,8 @@ TEST_IN (gate_opens_once_and_only_by_its_name, setup, teardown)
     assert_int_equal (held (b, 0)->gate.len, 0);
 }
 
-TEST_IN (result_is_kept_before_it_is_sent, setup, teardown)
+TEST_ON (b, result_is_kept_before_it_is_sent)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     end (b, 1, ENDING_EXITED);
@@ -209,9 +196,8 @@ TEST_IN (result_is_kept_before_it_is_sent, setup, teardown)
     assert_text (b->out.items[1].msg->of.result.phase, "run");
 }
 
-TEST_IN (result_is_sent_again_until_acknowledged, setup, teardown)
+TEST_ON (b, result_is_sent_again_until_acknowledged)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     end (b, 1, ENDING_EXITED);
@@ -229,9 +215,8 @@ TEST_IN (result_is_sent_again_until_acknowledged, setup, teardown)
     assert_null (effect_of (b, MEMBER_FORGET, 0));
 }
 
-TEST_IN (ended_run_is_answered_with_its_result_until_acknowledged, setup, teardown)
+TEST_ON (b, ended_run_is_answered_with_its_result_until_acknowledged)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     end (b, 1, ENDING_EXITED);
@@ -244,9 +229,8 @@ TEST_IN (ended_run_is_answered_with_its_result_until_acknowledged, setup, teardo
     assert_null (sent (b, MSG_RESULT));
 }
 
-TEST_IN (attempts_are_remembered_for_256_others, setup, teardown)
+TEST_ON (b, attempts_are_remembered_for_256_others)
 {
-    struct bench *b = *state;
     join (b);
     for (uint32_t i = 1; i <= 256; i++) {
         run (b, i);
@@ -262,9 +246,8 @@ TEST_IN (attempts_are_remembered_for_256_others, setup, teardown)
     assert_non_null (effect_of (b, MEMBER_START, 0));
 }
 
-TEST_IN (another_run_waits_until_the_old_one_is_gone, setup, teardown)
+TEST_ON (b, another_run_waits_until_the_old_one_is_gone)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     receive_run (b, 2);
@@ -287,9 +270,8 @@ TEST_IN (another_run_waits_until_the_old_one_is_gone, setup, teardown)
     assert_int_equal (held (b, 1)->state, ATTEMPT_RUNNING);
 }
 
-TEST_IN (results_nobody_takes_hold_up_new_runs, setup, teardown)
+TEST_ON (b, results_nobody_takes_hold_up_new_runs)
 {
-    struct bench *b = *state;
     join (b);
     for (uint32_t i = 1; i <= 4; i++) {
         run (b, i);
@@ -303,9 +285,8 @@ TEST_IN (results_nobody_takes_hold_up_new_runs, setup, teardown)
 
 /* ---- stopping ---- */
 
-TEST_IN (cancel_is_polite_once_and_then_hard_once, setup, teardown)
+TEST_ON (b, cancel_is_polite_once_and_then_hard_once)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     receive_cancel (b, 1, false);
@@ -322,9 +303,8 @@ TEST_IN (cancel_is_polite_once_and_then_hard_once, setup, teardown)
     assert_non_null (sent (b, MSG_RESULT));
 }
 
-TEST_IN (cancel_of_what_is_not_held_is_answered_by_heartbeat, setup, teardown)
+TEST_ON (b, cancel_of_what_is_not_held_is_answered_by_heartbeat)
 {
-    struct bench *b = *state;
     join (b);
     tick (b, 100);
     receive_cancel (b, 9, false);
@@ -332,9 +312,8 @@ TEST_IN (cancel_of_what_is_not_held_is_answered_by_heartbeat, setup, teardown)
     assert_int_equal (sent (b, MSG_HEARTBEAT)->of.heartbeat.holdings.n, 0);
 }
 
-TEST_IN (cancel_of_a_waiting_run_removes_it, setup, teardown)
+TEST_ON (b, cancel_of_a_waiting_run_removes_it)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     receive_run (b, 2);
@@ -343,9 +322,8 @@ TEST_IN (cancel_of_a_waiting_run_removes_it, setup, teardown)
     assert_null (effect_of (b, MEMBER_START, 0));
 }
 
-TEST_IN (a_gate_reached_while_stopping_stays_shut, setup, teardown)
+TEST_ON (b, a_gate_reached_while_stopping_stays_shut)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     receive_cancel (b, 1, false);
@@ -355,9 +333,8 @@ TEST_IN (a_gate_reached_while_stopping_stays_shut, setup, teardown)
 }
 
 /* Why it did not end: who is to blame depends on it. */
-TEST_IN (a_program_stopped_at_a_gate_has_not_left_it, setup, teardown)
+TEST_ON (b, a_program_stopped_at_a_gate_has_not_left_it)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     reach_gate (b, "start");
@@ -369,9 +346,8 @@ TEST_IN (a_program_stopped_at_a_gate_has_not_left_it, setup, teardown)
     assert_null (effect_of (b, MEMBER_GO, 0));
 }
 
-TEST_IN (shutdown_kills_then_says_bye_and_leaves, setup, teardown)
+TEST_ON (b, shutdown_kills_then_says_bye_and_leaves)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     struct msg msg = said (b, MSG_SHUTDOWN);
@@ -388,9 +364,8 @@ TEST_IN (shutdown_kills_then_says_bye_and_leaves, setup, teardown)
     assert_text (effect_of (b, MEMBER_EXIT, 0)->text, "the run is over");
 }
 
-TEST_IN (shutdown_is_heard_by_who_only_came_to_join, setup, teardown)
+TEST_ON (b, shutdown_is_heard_by_who_only_came_to_join)
 {
-    struct bench *b = *state;
     tick (b, 0);
     struct msg msg = said (b, MSG_SHUTDOWN);
     msg.of.shutdown.why = TEXT_LIT ("the run is over");
@@ -399,9 +374,8 @@ TEST_IN (shutdown_is_heard_by_who_only_came_to_join, setup, teardown)
     assert_null (sent (b, MSG_BYE)); /* it never was in a session to leave */
 }
 
-TEST_IN (shutdown_does_not_wait_for_ever, setup, teardown)
+TEST_ON (b, shutdown_does_not_wait_for_ever)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     struct msg msg = said (b, MSG_SHUTDOWN);
@@ -413,9 +387,8 @@ TEST_IN (shutdown_does_not_wait_for_ever, setup, teardown)
     assert_non_null (effect_of (b, MEMBER_EXIT, 0));
 }
 
-TEST_IN (a_signal_to_the_worker_ends_it_like_a_shutdown, setup, teardown)
+TEST_ON (b, a_signal_to_the_worker_ends_it_like_a_shutdown)
 {
-    struct bench *b = *state;
     join (b);
     step (b, &(struct member_input){ .kind = MEMBER_LEAVE, .text = TEXT_LIT ("SIGTERM") });
     assert_text (sent (b, MSG_BYE)->of.bye.why, "SIGTERM");
@@ -427,9 +400,8 @@ static void leave (struct bench *bench, const char *why)
     step (bench, &(struct member_input){ .kind = MEMBER_LEAVE, .text = text_of (why), .ending = ENDING_TERMINATED });
 }
 
-TEST_IN (a_worker_that_is_told_to_end_stops_its_program_politely_and_the_second_time_at_once, setup, teardown)
+TEST_ON (b, a_worker_that_is_told_to_end_stops_its_program_politely_and_the_second_time_at_once)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     leave (b, "SIGTERM");
@@ -444,9 +416,8 @@ TEST_IN (a_worker_that_is_told_to_end_stops_its_program_politely_and_the_second_
     assert_non_null (effect_of (b, MEMBER_EXIT, 0));
 }
 
-TEST_IN (whoever_is_leaving_politely_is_hurried_by_a_shutdown, setup, teardown)
+TEST_ON (b, whoever_is_leaving_politely_is_hurried_by_a_shutdown)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     leave (b, "SIGTERM");
@@ -457,9 +428,8 @@ TEST_IN (whoever_is_leaving_politely_is_hurried_by_a_shutdown, setup, teardown)
 
 /* ---- coming back ---- */
 
-TEST_IN (rehello_mid_run_keeps_the_program_and_tells_of_it, setup, teardown)
+TEST_ON (b, rehello_mid_run_keeps_the_program_and_tells_of_it)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     b->now_ms += 50;
@@ -480,9 +450,8 @@ TEST_IN (rehello_mid_run_keeps_the_program_and_tells_of_it, setup, teardown)
     assert_non_null (effect_of (b, MEMBER_GO, 0));
 }
 
-TEST_IN (a_newer_coordinator_is_told_everything_and_the_older_refused, setup, teardown)
+TEST_ON (b, a_newer_coordinator_is_told_everything_and_the_older_refused)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     struct msg old = said (b, MSG_CANCEL);
@@ -503,9 +472,8 @@ TEST_IN (a_newer_coordinator_is_told_everything_and_the_older_refused, setup, te
 }
 
 /* Once a later coordinator has spoken, whatever the earlier one says is lost, and it does not count as being heard. */
-TEST_IN (nothing_that_an_older_coordinator_says_is_obeyed, setup, teardown)
+TEST_ON (b, nothing_that_an_older_coordinator_says_is_obeyed)
 {
-    struct bench *b = *state;
     static const enum msg_kind kinds[] = { MSG_WELCOME, MSG_REFUSE, MSG_REHELLO,    MSG_RUN,
                                            MSG_GO,      MSG_CANCEL, MSG_RESULT_ACK, MSG_SHUTDOWN };
     b->epoch = 2;
@@ -539,9 +507,8 @@ TEST_IN (nothing_that_an_older_coordinator_says_is_obeyed, setup, teardown)
     assert_int_equal (effect_of (b, MEMBER_STOP, 0)->ending, ENDING_ORPHANED);
 }
 
-TEST_IN (an_older_coordinator_cannot_take_a_worker_that_is_joining_again, setup, teardown)
+TEST_ON (b, an_older_coordinator_cannot_take_a_worker_that_is_joining_again)
 {
-    struct bench *b = *state;
     b->epoch = 2;
     join (b);
     run (b, 1);
@@ -557,9 +524,8 @@ TEST_IN (an_older_coordinator_cannot_take_a_worker_that_is_joining_again, setup,
     assert_int_equal (member_session (b->member), 7);
 }
 
-TEST_IN (unacknowledged_result_is_sent_after_every_welcome, setup, teardown)
+TEST_ON (b, unacknowledged_result_is_sent_after_every_welcome)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     struct msg msg = said (b, MSG_REHELLO);
@@ -574,9 +540,8 @@ TEST_IN (unacknowledged_result_is_sent_after_every_welcome, setup, teardown)
     assert_non_null (sent (b, MSG_RESULT));
 }
 
-TEST_IN (a_waiting_run_does_not_outlive_its_session, setup, teardown)
+TEST_ON (b, a_waiting_run_does_not_outlive_its_session)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     receive_run (b, 2);
@@ -586,9 +551,8 @@ TEST_IN (a_waiting_run_does_not_outlive_its_session, setup, teardown)
     assert_null (effect_of (b, MEMBER_START, 0));
 }
 
-TEST_IN (a_recalled_result_is_told_and_never_run_again, setup, teardown)
+TEST_ON (b, a_recalled_result_is_told_and_never_run_again)
 {
-    struct bench *b = *state;
     struct result result = { .key = key_of (1), .ending = ENDING_EXITED };
     member_recall (b->member, &result);
     tick (b, 0);
@@ -601,9 +565,8 @@ TEST_IN (a_recalled_result_is_told_and_never_run_again, setup, teardown)
     assert_non_null (effect_of (b, MEMBER_FORGET, 0));
 }
 
-TEST_IN (a_repeated_welcome_renews_without_a_stir, setup, teardown)
+TEST_ON (b, a_repeated_welcome_renews_without_a_stir)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     b->now_ms += 19000;
@@ -616,9 +579,8 @@ TEST_IN (a_repeated_welcome_renews_without_a_stir, setup, teardown)
 
 /* ---- silence ---- */
 
-TEST_IN (silence_kills_the_program_and_keeps_its_result, setup, teardown)
+TEST_ON (b, silence_kills_the_program_and_keeps_its_result)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     tick (b, 19999);
@@ -635,9 +597,8 @@ TEST_IN (silence_kills_the_program_and_keeps_its_result, setup, teardown)
     assert_non_null (effect_of (b, MEMBER_FORGET, 0));
 }
 
-TEST_IN (orphan_deadline_is_kept_by_the_clock, setup, teardown)
+TEST_ON (b, orphan_deadline_is_kept_by_the_clock)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     for (uint32_t i = 0; i < 100 && !effect_of (b, MEMBER_STOP, 0); i++) {
@@ -663,9 +624,8 @@ static const struct msg_hello *say_hello_again (struct bench *bench)
     return &sent (bench, MSG_HELLO)->of.hello;
 }
 
-TEST_IN (what_it_was_told_of_is_told_to_the_next_coordinator, setup, teardown)
+TEST_ON (bench, what_it_was_told_of_is_told_to_the_next_coordinator)
 {
-    struct bench *bench = *state;
     tick (bench, 0);
     assert_true (sent (bench, MSG_HELLO)->of.hello.told_epoch == 0 &&
                  sent (bench, MSG_HELLO)->of.hello.told_index == 0);
@@ -689,9 +649,8 @@ TEST_IN (what_it_was_told_of_is_told_to_the_next_coordinator, setup, teardown)
     assert_true (hello->told_epoch == 2 && hello->told_index == 5);
 }
 
-TEST_IN (long_silence_ends_the_worker, setup, teardown)
+TEST_ON (b, long_silence_ends_the_worker)
 {
-    struct bench *b = *state;
     join (b);
     tick (b, 59999);
     assert_null (effect_of (b, MEMBER_EXIT, 0));
@@ -699,9 +658,8 @@ TEST_IN (long_silence_ends_the_worker, setup, teardown)
     assert_non_null (effect_of (b, MEMBER_EXIT, 0));
 }
 
-TEST_IN (a_worker_that_was_never_welcomed_ends_by_itself, setup, teardown)
+TEST_ON (b, a_worker_that_was_never_welcomed_ends_by_itself)
 {
-    struct bench *b = *state;
     tick (b, 0);
     uint64_t began_ms = b->now_ms;
     for (uint32_t i = 0; i < 1000 && !effect_of (b, MEMBER_EXIT, 0); i++) {

@@ -74,9 +74,8 @@ static void assert_killed (const struct bench *bench)
 
 /* ---- before it starts ---- */
 
-TEST_IN (a_writer_is_taken_at_once_and_started_with_its_lease, setup, teardown)
+TEST_ON (b, a_writer_is_taken_at_once_and_started_with_its_lease)
 {
-    struct bench *b = *state;
     uint64_t ask = told (b);
     assert_null (effect_of (b, MEMBER_START, 0));
     assert_int_equal (held (b, 0)->state, ATTEMPT_RUNNING);
@@ -90,9 +89,8 @@ TEST_IN (a_writer_is_taken_at_once_and_started_with_its_lease, setup, teardown)
     assert_null (effect_of (b, MEMBER_START, 0));
 }
 
-TEST_IN (nobody_else_needs_a_lease, setup, teardown)
+TEST_ON (b, nobody_else_needs_a_lease)
 {
-    struct bench *b = *state;
     static const enum cache_role roles[] = { CACHE_ROLE_NONE, CACHE_ROLE_READER, CACHE_ROLE_OWN };
     join (b);
     for (uint32_t i = 0; i < 3; i++) {
@@ -106,9 +104,8 @@ TEST_IN (nobody_else_needs_a_lease, setup, teardown)
     }
 }
 
-TEST_IN (it_asks_every_third_of_the_term_whatever_the_heartbeat, setup, teardown)
+TEST_ON (b, it_asks_every_third_of_the_term_whatever_the_heartbeat)
 {
-    struct bench *b = *state;
     uint64_t ask = told (b);
     for (uint32_t i = 1; i <= 5; i++) {
         tick (b, ASK_MS - 1);
@@ -119,9 +116,8 @@ TEST_IN (it_asks_every_third_of_the_term_whatever_the_heartbeat, setup, teardown
     }
 }
 
-TEST_IN (other_heartbeats_do_not_ask, setup, teardown)
+TEST_ON (b, other_heartbeats_do_not_ask)
 {
-    struct bench *b = *state;
     writes (b);
     b->now_ms += 100;
     step (b, &(struct member_input){ .kind = MEMBER_PHASE, .text = TEXT_LIT ("compile") });
@@ -129,9 +125,8 @@ TEST_IN (other_heartbeats_do_not_ask, setup, teardown)
     assert_int_equal (asked (b), 0);
 }
 
-TEST_IN (a_term_of_a_millisecond_makes_no_storm, setup, teardown)
+TEST_ON (b, a_term_of_a_millisecond_makes_no_storm)
 {
-    struct bench *b = *state;
     join (b);
     b->now_ms += 100;
     struct msg msg = said (b, MSG_RUN);
@@ -147,9 +142,8 @@ TEST_IN (a_term_of_a_millisecond_makes_no_storm, setup, teardown)
     assert_true (member_deadline_ms (b->member) > b->now_ms);
 }
 
-TEST_IN (the_default_term_is_used_when_the_order_names_none, setup, teardown)
+TEST_ON (b, the_default_term_is_used_when_the_order_names_none)
 {
-    struct bench *b = *state;
     join (b);
     b->now_ms += 100;
     struct msg msg = said (b, MSG_RUN);
@@ -165,9 +159,8 @@ TEST_IN (the_default_term_is_used_when_the_order_names_none, setup, teardown)
     assert_int_equal (asked (b), ask + 1);
 }
 
-TEST_IN (refused_before_it_started_it_is_reported_and_never_started, setup, teardown)
+TEST_ON (b, refused_before_it_started_it_is_reported_and_never_started)
 {
-    struct bench *b = *state;
     receive_lease (b, TOKEN, told (b), 0);
     assert_null (effect_of (b, MEMBER_START, 0));
     assert_null (effect_of (b, MEMBER_STOP, 0));
@@ -185,9 +178,8 @@ TEST_IN (refused_before_it_started_it_is_reported_and_never_started, setup, tear
     assert_non_null (sent (b, MSG_RESULT));
 }
 
-TEST_IN (answers_to_nothing_that_was_asked_start_nothing, setup, teardown)
+TEST_ON (b, answers_to_nothing_that_was_asked_start_nothing)
 {
-    struct bench *b = *state;
     uint64_t ask = told (b);
     receive_lease (b, TOKEN + 1, ask, T_MS);
     receive_lease (b, TOKEN, ask + 1, T_MS);
@@ -197,9 +189,8 @@ TEST_IN (answers_to_nothing_that_was_asked_start_nothing, setup, teardown)
     assert_null (effect_of (b, MEMBER_START, 0));
 }
 
-TEST_IN (an_order_without_a_generation_is_not_started, setup, teardown)
+TEST_ON (b, an_order_without_a_generation_is_not_started)
 {
-    struct bench *b = *state;
     join (b);
     receive_write (b, 1, CACHE_ROLE_WRITER, 0);
     assert_null (effect_of (b, MEMBER_START, 0));
@@ -208,9 +199,8 @@ TEST_IN (an_order_without_a_generation_is_not_started, setup, teardown)
     assert_non_null (effect_of (b, MEMBER_START, 0));
 }
 
-TEST_IN (an_order_without_a_generation_that_had_to_wait_ends_once, setup, teardown)
+TEST_ON (b, an_order_without_a_generation_that_had_to_wait_ends_once)
 {
-    struct bench *b = *state;
     join (b);
     run (b, 1);
     receive_write (b, 2, CACHE_ROLE_WRITER, 0);
@@ -221,9 +211,8 @@ TEST_IN (an_order_without_a_generation_that_had_to_wait_ends_once, setup, teardo
     assert_null (effect_of (b, MEMBER_START, 0));
 }
 
-TEST_IN (cancelled_before_it_started_it_ends_at_once, setup, teardown)
+TEST_ON (b, cancelled_before_it_started_it_ends_at_once)
 {
-    struct bench *b = *state;
     uint64_t ask = told (b);
     receive_cancel (b, 1, false);
     assert_null (effect_of (b, MEMBER_STOP, 0));
@@ -232,9 +221,8 @@ TEST_IN (cancelled_before_it_started_it_ends_at_once, setup, teardown)
     assert_null (effect_of (b, MEMBER_START, 0));
 }
 
-TEST_IN (another_attempt_takes_the_place_of_one_that_waits_for_its_lease, setup, teardown)
+TEST_ON (b, another_attempt_takes_the_place_of_one_that_waits_for_its_lease)
 {
-    struct bench *b = *state;
     told (b);
     receive_run (b, 2);
     assert_int_equal (effect_of (b, MEMBER_KEEP, 0)->result->key.attempt, 1);
@@ -242,18 +230,16 @@ TEST_IN (another_attempt_takes_the_place_of_one_that_waits_for_its_lease, setup,
     assert_null (effect_of (b, MEMBER_STOP, 0));
 }
 
-TEST_IN (orphaned_before_it_started_it_ends_and_keeps_its_result, setup, teardown)
+TEST_ON (b, orphaned_before_it_started_it_ends_and_keeps_its_result)
 {
-    struct bench *b = *state;
     told (b);
     tick (b, 20000);
     assert_null (effect_of (b, MEMBER_STOP, 0));
     assert_int_equal (effect_of (b, MEMBER_KEEP, 0)->result->ending, ENDING_ORPHANED);
 }
 
-TEST_IN (a_worker_that_leaves_does_not_wait_for_a_lease, setup, teardown)
+TEST_ON (b, a_worker_that_leaves_does_not_wait_for_a_lease)
 {
-    struct bench *b = *state;
     told (b);
     step (b, &(struct member_input){ .kind = MEMBER_LEAVE, .text = TEXT_LIT ("SIGTERM") });
     assert_non_null (effect_of (b, MEMBER_KEEP, 0));
@@ -262,9 +248,8 @@ TEST_IN (a_worker_that_leaves_does_not_wait_for_a_lease, setup, teardown)
 
 /* ---- while it writes ---- */
 
-TEST_IN (without_an_answer_it_is_killed_before_the_lease_is_over, setup, teardown)
+TEST_ON (b, without_an_answer_it_is_killed_before_the_lease_is_over)
 {
-    struct bench *b = *state;
     writes (b);
     assert_int_equal (until (b, MEMBER_STOP), STOP_MS);
     assert_killed (b);
@@ -273,9 +258,8 @@ TEST_IN (without_an_answer_it_is_killed_before_the_lease_is_over, setup, teardow
     assert_int_equal (held (b, 0)->state, ATTEMPT_STOPPING);
 }
 
-TEST_IN (every_answer_carries_it_on, setup, teardown)
+TEST_ON (b, every_answer_carries_it_on)
 {
-    struct bench *b = *state;
     writes (b);
     for (uint32_t i = 0; i < 20; i++) {
         tick (b, ASK_MS);
@@ -286,18 +270,16 @@ TEST_IN (every_answer_carries_it_on, setup, teardown)
     assert_int_equal (until (b, MEMBER_STOP), STOP_MS);
 }
 
-TEST_IN (a_refusal_kills_at_once, setup, teardown)
+TEST_ON (b, a_refusal_kills_at_once)
 {
-    struct bench *b = *state;
     writes (b);
     tick (b, ASK_MS);
     receive_lease (b, TOKEN, asked (b), 0);
     assert_killed (b);
 }
 
-TEST_IN (whoever_slept_past_its_lease_kills_first_and_is_not_resurrected, setup, teardown)
+TEST_ON (b, whoever_slept_past_its_lease_kills_first_and_is_not_resurrected)
 {
-    struct bench *b = *state;
     writes (b);
     tick (b, ASK_MS);
     uint64_t ask = asked (b);
@@ -309,9 +291,8 @@ TEST_IN (whoever_slept_past_its_lease_kills_first_and_is_not_resurrected, setup,
     assert_int_equal (asked (b), 0);
 }
 
-TEST_IN (whoever_slept_past_its_lease_kills_before_it_does_anything_else, setup, teardown)
+TEST_ON (b, whoever_slept_past_its_lease_kills_before_it_does_anything_else)
 {
-    struct bench *b = *state;
     writes (b);
     reach_gate (b, "start");
     b->now_ms += 15000;
@@ -321,9 +302,8 @@ TEST_IN (whoever_slept_past_its_lease_kills_before_it_does_anything_else, setup,
     assert_null (effect_of (b, MEMBER_GO, 0));
 }
 
-TEST_IN (a_program_that_ends_politely_is_killed_when_the_lease_ends_first, setup, teardown)
+TEST_ON (b, a_program_that_ends_politely_is_killed_when_the_lease_ends_first)
 {
-    struct bench *b = *state;
     writes (b);
     receive_cancel (b, 1, false);
     assert_false (effect_of (b, MEMBER_STOP, 0)->hard);
@@ -331,9 +311,8 @@ TEST_IN (a_program_that_ends_politely_is_killed_when_the_lease_ends_first, setup
     assert_killed (b);
 }
 
-TEST_IN (a_lease_that_ends_while_it_is_being_killed_changes_nothing, setup, teardown)
+TEST_ON (b, a_lease_that_ends_while_it_is_being_killed_changes_nothing)
 {
-    struct bench *b = *state;
     writes (b);
     receive_cancel (b, 1, true);
     for (uint32_t i = 0; i < 20; i++) {
@@ -345,9 +324,8 @@ TEST_IN (a_lease_that_ends_while_it_is_being_killed_changes_nothing, setup, tear
     assert_true (b->now_ms > 5000 + 2 * T_MS);
 }
 
-TEST_IN (a_leaving_worker_kills_its_writer_in_time, setup, teardown)
+TEST_ON (b, a_leaving_worker_kills_its_writer_in_time)
 {
-    struct bench *b = *state;
     writes (b);
     step (b, &(struct member_input){ .kind = MEMBER_LEAVE, .text = TEXT_LIT ("SIGTERM") });
     assert_false (effect_of (b, MEMBER_STOP, 0)->hard);
@@ -355,9 +333,8 @@ TEST_IN (a_leaving_worker_kills_its_writer_in_time, setup, teardown)
     assert_killed (b);
 }
 
-TEST_IN (a_new_session_keeps_the_lease_and_goes_on_asking, setup, teardown)
+TEST_ON (b, a_new_session_keeps_the_lease_and_goes_on_asking)
 {
-    struct bench *b = *state;
     writes (b);
     tick (b, ASK_MS);
     uint64_t lost = asked (b);
@@ -376,9 +353,8 @@ TEST_IN (a_new_session_keeps_the_lease_and_goes_on_asking, setup, teardown)
     assert_int_equal (until (b, MEMBER_STOP), STOP_MS);
 }
 
-TEST_IN (while_nobody_is_there_the_lease_ends_on_time, setup, teardown)
+TEST_ON (b, while_nobody_is_there_the_lease_ends_on_time)
 {
-    struct bench *b = *state;
     writes (b);
     struct msg msg = said (b, MSG_REHELLO);
     msg.session = msg.seq = 0;
@@ -397,9 +373,8 @@ static void end_sealed (struct bench *bench, enum ending ending, uint32_t code)
     step (bench, &(struct member_input){ .kind = MEMBER_ENDED, .result = &result });
 }
 
-TEST_IN (what_was_sealed_in_time_is_reported_so, setup, teardown)
+TEST_ON (b, what_was_sealed_in_time_is_reported_so)
 {
-    struct bench *b = *state;
     writes (b);
     b->now_ms += STOP_MS - 1;
     end_sealed (b, ENDING_EXITED, 0);
@@ -407,9 +382,8 @@ TEST_IN (what_was_sealed_in_time_is_reported_so, setup, teardown)
     assert_int_equal (effect_of (b, MEMBER_KEEP, 0)->result->seal.token, TOKEN);
 }
 
-TEST_IN (what_ended_is_not_asked_for_any_more, setup, teardown)
+TEST_ON (b, what_ended_is_not_asked_for_any_more)
 {
-    struct bench *b = *state;
     writes (b);
     b->now_ms += 10;
     end_sealed (b, ENDING_EXITED, 0);
@@ -422,9 +396,8 @@ TEST_IN (what_ended_is_not_asked_for_any_more, setup, teardown)
     }
 }
 
-TEST_IN (what_was_sealed_too_late_is_lost, setup, teardown)
+TEST_ON (b, what_was_sealed_too_late_is_lost)
 {
-    struct bench *b = *state;
     writes (b);
     b->now_ms += STOP_MS;
     end_sealed (b, ENDING_EXITED, 0);
@@ -436,9 +409,8 @@ TEST_IN (what_was_sealed_too_late_is_lost, setup, teardown)
     assert_int_equal (sent (b, MSG_RESULT)->of.result.seal.token, 0);
 }
 
-TEST_IN (a_seal_that_came_after_all_is_not_told_when_the_stop_was_asked_for, setup, teardown)
+TEST_ON (b, a_seal_that_came_after_all_is_not_told_when_the_stop_was_asked_for)
 {
-    struct bench *b = *state;
     writes (b);
     until (b, MEMBER_STOP);
     struct result result = { .key = key_of (1),
@@ -452,7 +424,7 @@ TEST_IN (a_seal_that_came_after_all_is_not_told_when_the_stop_was_asked_for, set
     assert_text (told_so->problem, "stopped: by the lease");
 }
 
-TEST_IN (a_program_that_failed_by_itself_did_so_whatever_became_of_its_lease, setup, teardown)
+TEST_ON (bench, a_program_that_failed_by_itself_did_so_whatever_became_of_its_lease)
 {
     static const struct {
         enum ending ending;
@@ -465,7 +437,6 @@ TEST_IN (a_program_that_failed_by_itself_did_so_whatever_became_of_its_lease, se
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct bench b;
-        (void) state;
         bench_open (&b);
         writes (&b);
         b.now_ms += STOP_MS;
@@ -476,9 +447,8 @@ TEST_IN (a_program_that_failed_by_itself_did_so_whatever_became_of_its_lease, se
     }
 }
 
-TEST_IN (the_next_writer_asks_for_its_own_token, setup, teardown)
+TEST_ON (b, the_next_writer_asks_for_its_own_token)
 {
-    struct bench *b = *state;
     writes (b);
     b->now_ms += 100;
     end_sealed (b, ENDING_EXITED, 0);

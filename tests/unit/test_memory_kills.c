@@ -2,8 +2,6 @@
 #include "common/io/atomic_file.h"
 #include "test.h"
 #include "worker/process/cgroup_place.h"
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- where the group lies ---- */
 

@@ -22,6 +22,8 @@ struct huge {
     struct host_sums sums;
 };
 
+TEST_FIXTURE (struct huge, TEST_NOTHING, TEST_ARENA)
+
 static struct text hostile_text (struct huge *huge, const char *what, uint32_t at)
 {
     struct buf out;
@@ -95,15 +97,14 @@ static uint32_t count (const struct buf *out, const char *what)
     return n;
 }
 
-TEST (the_largest_run_has_few_series)
+TEST_ON (huge, the_largest_run_has_few_series)
 {
-    struct huge huge;
-    huge_make (&huge);
+    huge_make (huge);
     for (enum metrics_form form = METRICS_OPENMETRICS; form <= METRICS_TEXTFILE; form++) {
         struct metrics_beside beside = { .form = form, .drift_known = true, .queues_known = true };
         struct buf out;
         buf_init (&out, PAGE_MAX_BYTES);
-        metrics_print (&huge.scene, &huge.sums, &beside, &out);
+        metrics_print (&huge->scene, &huge->sums, &beside, &out);
         uint32_t series = check_page (&out);
         assert_in_range (series, 250, METRICS_SERIES_MAX);
         assert_int_equal (count (&out, "sliceup_failing_host{"), METRICS_HOSTS_NAMED);
@@ -115,50 +116,45 @@ TEST (the_largest_run_has_few_series)
         assert_in_range (count (&out, "rung=\"other\",pass="), 3, 3 * MARK_N + 4);
         buf_release (&out);
     }
-    arena_release (&huge.arena);
 }
 
 /* Without a place of their own they are not left out. */
-TEST (rungs_without_room_are_counted_together)
+TEST_ON (huge, rungs_without_room_are_counted_together)
 {
-    struct huge huge;
     struct buf out;
     struct metrics_beside beside = { .form = METRICS_TEXTFILE };
-    huge_make (&huge);
-    memset (huge.sums.passes, 0, MANY_RUNGS * sizeof (*huge.sums.passes));
+    huge_make (huge);
+    memset (huge->sums.passes, 0, MANY_RUNGS * sizeof (*huge->sums.passes));
     for (uint32_t i = 0; i < MANY_RUNGS; i++) {
-        huge.scene.rungs[i].id = text_format (&huge.arena, "r%u", i);
-        huge.sums.passes[i][PASS_ONCE][MARK_PASSED] = 4;
+        huge->scene.rungs[i].id = text_format (&huge->arena, "r%u", i);
+        huge->sums.passes[i][PASS_ONCE][MARK_PASSED] = 4;
     }
     buf_init (&out, PAGE_MAX_BYTES);
-    metrics_print (&huge.scene, &huge.sums, &beside, &out);
+    metrics_print (&huge->scene, &huge->sums, &beside, &out);
     assert_has (&out, "rung=\"r23\",pass=\"once\",state=\"passed\"} 4\n");
     assert_has (&out, "rung=\"other\",pass=\"once\",state=\"passed\"} 704\n"); /* 176 rungs */
     assert_has (&out, "rung=\"other\"} 176.000\n");
     buf_clear (&out);
-    huge.scene.rungs[2].id = TEXT_LIT ("other");
-    metrics_print (&huge.scene, &huge.sums, &beside, &out);
+    huge->scene.rungs[2].id = TEXT_LIT ("other");
+    metrics_print (&huge->scene, &huge->sums, &beside, &out);
     check_page (&out);
     assert_has (&out, "rung=\"r1\",pass=\"once\",state=\"passed\"} 4\n");
     assert_has (&out, "rung=\"other\",pass=\"once\",state=\"passed\"} 792\n");
     buf_release (&out);
-    arena_release (&huge.arena);
 }
 
-TEST (equal_names_are_one_series)
+TEST_ON (huge, equal_names_are_one_series)
 {
-    struct huge huge;
     struct buf out;
     struct metrics_beside beside = { .form = METRICS_OPENMETRICS };
-    huge_make (&huge);
-    huge.scene.tiles[MANY_HOSTS - 1].name = huge.scene.tiles[MANY_HOSTS - 2].name = TEXT_LIT ("twin");
-    huge.scene.rungs[0].id = huge.scene.rungs[1].id = TEXT_LIT ("twin");
+    huge_make (huge);
+    huge->scene.tiles[MANY_HOSTS - 1].name = huge->scene.tiles[MANY_HOSTS - 2].name = TEXT_LIT ("twin");
+    huge->scene.rungs[0].id = huge->scene.rungs[1].id = TEXT_LIT ("twin");
     buf_init (&out, PAGE_MAX_BYTES);
-    metrics_print (&huge.scene, &huge.sums, &beside, &out);
+    metrics_print (&huge->scene, &huge->sums, &beside, &out);
     check_page (&out);
     assert_int_equal (count (&out, "host=\"twin\""), 1);
     buf_release (&out);
-    arena_release (&huge.arena);
 }
 
 /* ---- a small run, whole ---- */
@@ -340,20 +336,18 @@ static void row_of (const struct family *family, struct buf *out)
 
 TEST (the_document_has_every_family)
 {
-    struct buf document;
-    buf_init (&document, 1 << 20);
+    struct buf *document = test_buf (t);
     FILE *file = fopen (SLICEUP_SOURCE_DIR "/docs/spec/metrics.md", "r");
     assert_non_null (file);
     for (int c; (c = fgetc (file)) != EOF;)
-        buf_byte (&document, (uint8_t) c);
+        buf_byte (document, (uint8_t) c);
     fclose (file);
     for (enum family_id id = 0; id < FAMILIES_N; id++) {
         struct buf row;
         buf_init (&row, 4096);
         row_of (metrics_family (id), &row);
-        assert_has (&document, buf_c (&row));
+        assert_has (document, buf_c (&row));
         buf_release (&row);
     }
-    assert_int_equal (count (&document, "\n| `sliceup_"), FAMILIES_N);
-    buf_release (&document);
+    assert_int_equal (count (document, "\n| `sliceup_"), FAMILIES_N);
 }

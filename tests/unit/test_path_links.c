@@ -1,6 +1,4 @@
 /* alone: sandbox base */
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "test.h"
 #include "worker/sandbox/confine_paths.h"
@@ -19,27 +17,25 @@ static const char *path_of (const struct tree *tree, const char *name)
     return path;
 }
 
-static int make (void **state)
+static void tree_open (struct tree *tree)
 {
-    static struct tree tree;
     char real[64];
-    strcpy (tree.top, "/tmp/sliceup-links-XXXXXX");
-    *state = &tree;
-    if (!mkdtemp (tree.top) || !realpath (tree.top, real))
-        return -1;
-    strcpy (tree.top, real);
-    return mkdir (path_of (&tree, "real"), 0755) || mkdir (path_of (&tree, "real/deep"), 0755);
+    strcpy (tree->top, "/tmp/sliceup-links-XXXXXX");
+    assert_true (mkdtemp (tree->top) && realpath (tree->top, real));
+    strcpy (tree->top, real);
+    assert_int_equal (mkdir (path_of (tree, "real"), 0755) || mkdir (path_of (tree, "real/deep"), 0755), 0);
 }
 
-static int clean (void **state)
+static void tree_close (struct tree *tree)
 {
     static const char *const names[] = { "real/deep/back", "real/deep", "real", "one", "two", "loop", "gone" };
-    const struct tree *tree = *state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (unlink (path_of (tree, names[i])) != 0)
             (void) rmdir (path_of (tree, names[i]));
-    return rmdir (tree->top);
+    assert_int_equal (rmdir (tree->top), 0);
 }
+
+TEST_FIXTURE (struct tree, tree_open, tree_close)
 
 static int say (void *owner, const char *link, struct err *err)
 {
@@ -59,9 +55,8 @@ static void expect (struct tree *tree, const char *path, const char *said)
     assert_string_equal (tree->said, said);
 }
 
-TEST_IN (each_link_is_told_with_its_own_place, make, clean)
+TEST_ON (tree, each_link_is_told_with_its_own_place)
 {
-    struct tree *tree = *state;
     assert_int_equal (symlink ("real", path_of (tree, "one")), 0);
     assert_int_equal (symlink (path_of (tree, "one/deep"), path_of (tree, "two")), 0);
     assert_int_equal (symlink ("../..", path_of (tree, "real/deep/back")), 0);
@@ -73,18 +68,16 @@ TEST_IN (each_link_is_told_with_its_own_place, make, clean)
     expect (tree, path_of (tree, "real/../one/."), "/one ");
 }
 
-TEST_IN (what_is_not_there_ends_the_way, make, clean)
+TEST_ON (tree, what_is_not_there_ends_the_way)
 {
-    struct tree *tree = *state;
     assert_int_equal (symlink ("nowhere/at/all", path_of (tree, "gone")), 0);
     expect (tree, path_of (tree, "gone/x"), "/gone ");
     expect (tree, path_of (tree, "never/x"), "");
     expect (tree, "/", "");
 }
 
-TEST_IN (a_relative_path_begins_where_this_process_stands, make, clean)
+TEST_ON (tree, a_relative_path_begins_where_this_process_stands)
 {
-    struct tree *tree = *state;
     char before[256];
     assert_non_null (getcwd (before, sizeof before));
     assert_int_equal (symlink ("real", path_of (tree, "one")), 0);
@@ -93,12 +86,10 @@ TEST_IN (a_relative_path_begins_where_this_process_stands, make, clean)
     assert_int_equal (chdir (before), 0);
 }
 
-TEST_IN (links_without_end_are_refused, make, clean)
+TEST_ON (tree, links_without_end_are_refused)
 {
-    struct tree *tree = *state;
-    struct err err = { 0 };
     assert_int_equal (symlink ("loop", path_of (tree, "loop")), 0);
     tree->said[0] = '\0';
-    assert_int_equal (path_links_each (path_of (tree, "loop"), say, tree, &err), -1);
-    assert_int_equal (err.code, ERR_LIMIT);
+    assert_int_equal (path_links_each (path_of (tree, "loop"), say, tree, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_LIMIT);
 }

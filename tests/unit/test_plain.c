@@ -17,34 +17,34 @@ static struct show gathered (uint32_t hosts)
     return show;
 }
 
-TEST (a_climb_reads_like_a_diary)
+TEST_FIXTURE (struct show, TEST_NOTHING, show_release)
+
+TEST_ON (show, a_climb_reads_like_a_diary)
 {
-    struct show show;
     struct fact granted = { .kind = FACT_WRITER_GRANTED, .of.writer_granted = { .token = 9, .host = 0 } };
     struct fact published = { .kind = FACT_GENERATION_PUBLISHED };
     published.of.generation = (struct fact_generation){ .token = 9, .entries = 3, .bytes = 3355443, .writer = 0 };
-    show_gathered (&show, 4);
-    show.at_ms = 12345;
-    show_fact (&show, granted);
-    show_began (&show, TINY, PASS_COLD, 1, 1);
-    show_ended (&show, 0, ENDING_EXITED, 0);
-    show.at_ms = 15000;
-    show_pass_ended (&show, OUTCOME_PASSED, 2655, NULL, 0);
-    show_fact (&show, published);
-    show_began (&show, TINY, PASS_RESTORED, 1, 4);
-    show.at_ms = 18200;
-    show_pass_ended (&show, OUTCOME_PASSED, 3200, NULL, 0);
-    show_run_ended (&show, OUTCOME_PASSED, 0, TEXT_LIT ("slice sample: climbed"));
-    assert_lines (&show, "[     0.0 s] slice sample: 4 hosts, 3 rungs\n"
-                         "[     0.2 s] 4 hosts joined\n"
-                         "[    12.3 s] host0 may write cache generation 9\n"
-                         "[    12.3 s] tiny cold attempt 1 began on host0 (1 host)\n"
-                         "[    15.0 s] tiny cold: 1 passed in 2.6 s\n"
-                         "[    15.0 s] cache generation 9 (3 entries, 3.1 MiB) published, written by host0\n"
-                         "[    15.0 s] tiny restored attempt 1 began on host[0-3] (4 hosts)\n"
-                         "[    18.2 s] tiny restored: 4 passed in 3.2 s\n"
-                         "[    18.2 s] ended: passed (exit status 0)\n");
-    show_release (&show);
+    show_gathered (show, 4);
+    show->at_ms = 12345;
+    show_fact (show, granted);
+    show_began (show, TINY, PASS_COLD, 1, 1);
+    show_ended (show, 0, ENDING_EXITED, 0);
+    show->at_ms = 15000;
+    show_pass_ended (show, OUTCOME_PASSED, 2655, NULL, 0);
+    show_fact (show, published);
+    show_began (show, TINY, PASS_RESTORED, 1, 4);
+    show->at_ms = 18200;
+    show_pass_ended (show, OUTCOME_PASSED, 3200, NULL, 0);
+    show_run_ended (show, OUTCOME_PASSED, 0, TEXT_LIT ("slice sample: climbed"));
+    assert_lines (show, "[     0.0 s] slice sample: 4 hosts, 3 rungs\n"
+                        "[     0.2 s] 4 hosts joined\n"
+                        "[    12.3 s] host0 may write cache generation 9\n"
+                        "[    12.3 s] tiny cold attempt 1 began on host0 (1 host)\n"
+                        "[    15.0 s] tiny cold: 1 passed in 2.6 s\n"
+                        "[    15.0 s] cache generation 9 (3 entries, 3.1 MiB) published, written by host0\n"
+                        "[    15.0 s] tiny restored attempt 1 began on host[0-3] (4 hosts)\n"
+                        "[    18.2 s] tiny restored: 4 passed in 3.2 s\n"
+                        "[    18.2 s] ended: passed (exit status 0)\n");
 }
 
 TEST (what_befalls_the_cache_is_told)
@@ -193,31 +193,27 @@ TEST (what_a_host_says_stays_on_its_line)
     show_release (&show);
 }
 
-TEST (hostile_names_in_the_plan_are_no_better)
+TEST_ON (show, hostile_names_in_the_plan_are_no_better)
 {
-    struct show show;
-    show_make (&show, 2);
-    show.plan.slice = show.plan.hosts.items[1].name = show.plan.rungs.items[FACTS].id = HOSTILE;
-    show_open (&show);
-    show_joined (&show, 0);
-    show_joined (&show, 1);
-    show_began (&show, FACTS, PASS_ONCE, 1, 2);
-    show_lost (&show, 1, TEXT_LIT ("gone"));
-    assert_safe (&show.lines);
-    assert_int_equal (assert_fits (&show.lines, 0, 4), 4);
-    show_release (&show);
+    show_make (show, 2);
+    show->plan.slice = show->plan.hosts.items[1].name = show->plan.rungs.items[FACTS].id = HOSTILE;
+    show_open (show);
+    show_joined (show, 0);
+    show_joined (show, 1);
+    show_began (show, FACTS, PASS_ONCE, 1, 2);
+    show_lost (show, 1, TEXT_LIT ("gone"));
+    assert_safe (&show->lines);
+    assert_int_equal (assert_fits (&show->lines, 0, 4), 4);
 }
 
-TEST (without_utf8_everything_is_ascii)
+TEST_ON (show, without_utf8_everything_is_ascii)
 {
-    struct show show;
-    show_make (&show, 2);
-    show.style.unicode = false;
-    show_open (&show);
-    show_lost (&show, 1, TEXT_LIT ("r\xc3\xa9seau perdu"));
-    assert_ascii (&show.lines);
-    assert_has (&show.lines, "host1 lost: r\\u{e9}seau perdu\n");
-    show_release (&show);
+    show_make (show, 2);
+    show->style.unicode = false;
+    show_open (show);
+    show_lost (show, 1, TEXT_LIT ("r\xc3\xa9seau perdu"));
+    assert_ascii (&show->lines);
+    assert_has (&show->lines, "host1 lost: r\\u{e9}seau perdu\n");
 }
 
 TEST (what_is_waited_for_has_the_same_form)

@@ -2,11 +2,7 @@
 #include "common/io/atomic_file.h"
 #include "test.h"
 #include "worker/builtin/preflight.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- hosts that are shown ---- */
 

@@ -2,7 +2,6 @@
 /* What the process with a plugin says, as heard by the one that watches it; options as people write them. The processes
  * themselves are tested with real and lying plugins: tests/integration/test_probe.py. */
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "test.h"
 #include "worker/probe/option.h"
@@ -53,53 +52,49 @@ static bool receive (struct probe_report *report, const struct probe_statement *
     return good;
 }
 #define RECEIVE(...)                                                                                                   \
-    receive (&report, (const struct probe_statement[]){ __VA_ARGS__ },                                                 \
+    receive (report, (const struct probe_statement[]){ __VA_ARGS__ },                                                  \
              sizeof (const struct probe_statement[]){ __VA_ARGS__ } / sizeof (struct probe_statement))
 
-TEST (what_is_said_is_kept)
+TEST_FIXTURE (struct probe_report, TEST_NOTHING, probe_report_release)
+
+TEST_ON (report, what_is_said_is_kept)
 {
-    struct probe_report report;
     uint64_t number;
-    probe_report_init (&report);
+    probe_report_init (report);
     assert_true (
         RECEIVE (LOADED, CALL ("PJRT_Plugin_Attributes"), VALUE ("xla_version", "a\nb"), NOTE, LACKS ("none")));
-    assert_int_equal (report.steps_n, 5);
-    assert_text (probe_report_find_value (&report, "xla_version"), "a\nb");
-    assert_true (probe_report_find_number (&report, "plugin.bytes", &number));
+    assert_int_equal (report->steps_n, 5);
+    assert_text (probe_report_find_value (report, "xla_version"), "a\nb");
+    assert_true (probe_report_find_number (report, "plugin.bytes", &number));
     assert_int_equal (number, 4);
-    assert_false (probe_report_find_number (&report, "xla_version", &number));
-    assert_int_equal (report.notes_n, 1);
-    assert_true (report.steps[4].lacks);
-    assert_string_equal (report.call, "PJRT_Plugin_Attributes");
+    assert_false (probe_report_find_number (report, "xla_version", &number));
+    assert_int_equal (report->notes_n, 1);
+    assert_true (report->steps[4].lacks);
+    assert_string_equal (report->call, "PJRT_Plugin_Attributes");
     assert_true (RECEIVE (DONE));
-    assert_int_equal (report.end, PROBE_WORKS);
-    probe_report_release (&report);
+    assert_int_equal (report->end, PROBE_WORKS);
 }
 
-TEST (a_refusal_keeps_the_plugins_words)
+TEST_ON (report, a_refusal_keeps_the_plugins_words)
 {
-    struct probe_report report;
-    probe_report_init (&report);
-    report.client = true;
+    probe_report_init (report);
+    report->client = true;
     assert_true (RECEIVE (LOADED, STEP (CLIENT), CALL ("PJRT_Client_Create"),
                           REFUSED (9, "open(/dev/vfio/0): Device or resource busy")));
-    probe_judge (&report);
-    assert_int_equal (report.owner, OWNER_DEVICE);
-    assert_text (report.sentence, "step client, in PJRT_Client_Create: FAILED_PRECONDITION: open(/dev/vfio/0): "
-                                  "Device or resource busy");
-    probe_report_release (&report);
+    probe_judge (report);
+    assert_int_equal (report->owner, OWNER_DEVICE);
+    assert_text (report->sentence, "step client, in PJRT_Client_Create: FAILED_PRECONDITION: open(/dev/vfio/0): "
+                                   "Device or resource busy");
 }
 
-TEST (what_was_never_seen_has_no_owner)
+TEST_ON (report, what_was_never_seen_has_no_owner)
 {
-    struct probe_report report;
-    probe_report_init (&report);
-    report.client = true;
+    probe_report_init (report);
+    report->client = true;
     assert_true (RECEIVE (LOADED, STEP (CLIENT), REFUSED (-3, "a flux is out of phase")));
-    probe_judge (&report);
-    assert_int_equal (report.owner, OWNER_UNKNOWN);
-    assert_true (report.next.len > 0);
-    probe_report_release (&report);
+    probe_judge (report);
+    assert_int_equal (report->owner, OWNER_UNKNOWN);
+    assert_true (report->next.len > 0);
 }
 
 TEST (what_no_probe_says_ends_it)
@@ -121,55 +116,49 @@ TEST (what_no_probe_says_ends_it)
         { CALL ("\033[2J") },
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        struct probe_report report;
+        struct probe_report one, *report = &one;
         size_t n = 8;
         while (n > 1 && bad[i][n - 1].word == PROBE_SAYS_NOTHING)
             n--;
-        probe_report_init (&report);
-        if (receive (&report, bad[i], n))
+        probe_report_init (report);
+        if (receive (report, bad[i], n))
             fail_msg ("heard number %zu", i);
-        assert_int_equal (report.end, PROBE_BABBLED);
-        assert_text (report.words, "bytes");
+        assert_int_equal (report->end, PROBE_BABBLED);
+        assert_text (report->words, "bytes");
         assert_false (RECEIVE (NOTE));
-        probe_report_release (&report);
+        probe_report_release (report);
     }
 }
 
-TEST (what_is_no_statement_ends_it)
+TEST_ON (report, what_is_no_statement_ends_it)
 {
-    struct probe_report report;
-    probe_report_init (&report);
-    assert_false (probe_report_receive (&report, NULL, TEXT_LIT ("nonsense"), 1));
-    assert_int_equal (report.end, PROBE_BABBLED);
-    assert_text (report.words, "nonsense");
-    probe_report_release (&report);
+    probe_report_init (report);
+    assert_false (probe_report_receive (report, NULL, TEXT_LIT ("nonsense"), 1));
+    assert_int_equal (report->end, PROBE_BABBLED);
+    assert_text (report->words, "nonsense");
 }
 
-TEST (done_is_what_went_through_all_its_steps)
+TEST_ON (report, done_is_what_went_through_all_its_steps)
 {
-    struct probe_report report;
-    probe_report_init (&report);
-    report.client = true;
+    probe_report_init (report);
+    report->client = true;
     assert_false (RECEIVE (LOADED, DONE));
-    assert_int_equal (report.end, PROBE_BABBLED);
-    probe_report_release (&report);
+    assert_int_equal (report->end, PROBE_BABBLED);
 }
 
-TEST (what_is_said_has_bounds)
+TEST_ON (report, what_is_said_has_bounds)
 {
-    struct probe_report report;
-    probe_report_init (&report);
+    probe_report_init (report);
     for (uint32_t i = 0; i < FINDINGS_MOST; i++) {
         struct probe_statement one = { .word = PROBE_SAYS_VALUE, .name = text_format (&t->arena, "name%u", i) };
-        assert_true (receive (&report, &one, 1));
+        assert_true (receive (report, &one, 1));
     }
     assert_false (RECEIVE (VALUE ("one_more", "x")));
-    probe_report_release (&report);
-    probe_report_init (&report);
+    probe_report_release (report);
+    probe_report_init (report);
     for (uint32_t i = 0; i < NOTES_MOST; i++)
         assert_true (RECEIVE (NOTE));
     assert_false (RECEIVE (NOTE));
-    probe_report_release (&report);
 }
 
 /* A statement that the other end may send, and what else whoever has the descriptor may write. */
@@ -224,10 +213,9 @@ TEST (wrong_options_are_refused)
                                        "a:int64=", "a:bool=1", "a:float=inf", "a:float=1e99", "a:list=1",
                                        "a:=1",     ":int64=1", "a:int64= 1" };
     struct pjrt_named_value value = { 0 };
-    struct err err;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        assert_int_equal (option_read (bad[i], &value, &err), -1);
-        assert_int_equal (err.code, ERR_USAGE);
+        assert_int_equal (option_read (bad[i], &value, &t->err), -1);
+        assert_int_equal (t->err.code, ERR_USAGE);
         assert_null (value.name);
     }
 }

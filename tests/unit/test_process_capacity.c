@@ -1,18 +1,12 @@
 /* alone: io */
 /* What a process may not have is said before it is needed, and after a library gave up for want of it. */
-#include "common/base/mem.h"
 #include "common/io/process_capacity.h"
 #include "common/io/program_start.h"
 #include "test.h"
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 struct said {
     int status;

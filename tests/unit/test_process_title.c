@@ -2,9 +2,6 @@
 #include "common/io/program_start.h"
 #include "test.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 enum { LONG_BYTES = 1 << 20 };
 
 static size_t shown (char *out, size_t bytes)

@@ -32,37 +32,35 @@ static void show_output (struct show *show, uint32_t from, uint32_t n, struct te
     show_fact (show, fact);
 }
 
-TEST (who_is_waited_for_shows_its_last_line)
+TEST_FIXTURE (struct show, TEST_NOTHING, show_release)
+
+TEST_ON (show, who_is_waited_for_shows_its_last_line)
 {
-    struct show show;
-    show_gathered (&show, 4);
-    show_began (&show, FACTS, PASS_ONCE, 1, 4);
-    show_output (&show, 2, 2, TEXT_LIT ("loading shard 3"), 12000);
-    assert_progress (&show, "host[2-3] printed nothing for 12 s since: loading shard 3\n");
-    show.at_ms += 1000;
-    show_ended (&show, 3, ENDING_EXITED, 0);
-    assert_progress (&show, "host2 printed nothing for 13 s since: loading shard 3\n");
-    show_at_gate (&show, 1, "rendezvous");
-    show_output (&show, 1, 2, (struct text){ 0 }, 14000); /* one of them waits for others */
-    assert_progress (&show, "host2 printed nothing for 14 s\n");
-    show_output (&show, 2, 1, HOSTILE, 14000);
-    struct buf out = progress (&show);
+    show_gathered (show, 4);
+    show_began (show, FACTS, PASS_ONCE, 1, 4);
+    show_output (show, 2, 2, TEXT_LIT ("loading shard 3"), 12000);
+    assert_progress (show, "host[2-3] printed nothing for 12 s since: loading shard 3\n");
+    show->at_ms += 1000;
+    show_ended (show, 3, ENDING_EXITED, 0);
+    assert_progress (show, "host2 printed nothing for 13 s since: loading shard 3\n");
+    show_at_gate (show, 1, "rendezvous");
+    show_output (show, 1, 2, (struct text){ 0 }, 14000); /* one of them waits for others */
+    assert_progress (show, "host2 printed nothing for 14 s\n");
+    show_output (show, 2, 1, HOSTILE, 14000);
+    struct buf out = progress (show);
     assert_safe (&out);
     buf_release (&out);
-    show.at_ms += 4000; /* it was not told again: it holds no more */
-    assert_progress (&show, "");
-    show_release (&show);
+    show->at_ms += 4000; /* it was not told again: it holds no more */
+    assert_progress (show, "");
 }
 
-TEST (a_line_of_another_attempt_is_not_shown)
+TEST_ON (show, a_line_of_another_attempt_is_not_shown)
 {
-    struct show show;
-    show_gathered (&show, 2);
-    show_began (&show, FACTS, PASS_ONCE, 1, 2);
-    show_output (&show, 0, 1, TEXT_LIT ("of attempt 1"), 9000);
-    show_began (&show, FACTS, PASS_ONCE, 2, 2);
-    assert_progress (&show, "");
-    show_release (&show);
+    show_gathered (show, 2);
+    show_began (show, FACTS, PASS_ONCE, 1, 2);
+    show_output (show, 0, 1, TEXT_LIT ("of attempt 1"), 9000);
+    show_began (show, FACTS, PASS_ONCE, 2, 2);
+    assert_progress (show, "");
 }
 
 /* `n` hosts leave phase compile after 2 s, the others stay in it. */
@@ -122,22 +120,20 @@ TEST (two_others_are_no_measure)
     show_release (&show);
 }
 
-TEST (the_time_left_is_an_estimate_from_earlier_runs)
+TEST_ON (show, the_time_left_is_an_estimate_from_earlier_runs)
 {
-    struct show show;
     struct usual_time usual = { PASS_ONCE, 70000, 5 };
-    show_make (&show, 2);
-    show.plan.rungs.items[FACTS].usual.items = &usual;
-    show.plan.rungs.items[FACTS].usual.n = 1;
-    show_open (&show);
-    show_joined (&show, 0);
-    show_joined (&show, 1);
-    show_began (&show, FACTS, PASS_ONCE, 1, 2);
-    show.at_ms += 30500;
-    assert_progress (&show, "about 40 s left, from 5 earlier runs, which took about 1 min 10 s\n");
-    show.at_ms += 60000;
-    assert_progress (&show, "this pass takes longer than 5 earlier runs, which took about 1 min 10 s\n");
-    show_began (&show, TINY, PASS_COLD, 1, 1);
-    assert_progress (&show, "");
-    show_release (&show);
+    show_make (show, 2);
+    show->plan.rungs.items[FACTS].usual.items = &usual;
+    show->plan.rungs.items[FACTS].usual.n = 1;
+    show_open (show);
+    show_joined (show, 0);
+    show_joined (show, 1);
+    show_began (show, FACTS, PASS_ONCE, 1, 2);
+    show->at_ms += 30500;
+    assert_progress (show, "about 40 s left, from 5 earlier runs, which took about 1 min 10 s\n");
+    show->at_ms += 60000;
+    assert_progress (show, "this pass takes longer than 5 earlier runs, which took about 1 min 10 s\n");
+    show_began (show, TINY, PASS_COLD, 1, 1);
+    assert_progress (show, "");
 }

@@ -1,8 +1,5 @@
 /* alone: attempt */
 /* What of a host no program may write: found by the names under which sliceup and its programs look for code. */
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/base/text.h"
 #include "common/io/atomic_file.h"
@@ -35,26 +32,22 @@ static void make_program (struct fixture *fixture, const char *name)
     assert_int_equal (chmod (path_of (fixture, name), 0755), 0);
 }
 
-static int make (void **state)
+static void fixture_open (struct fixture *fixture)
 {
-    static struct fixture made;
-    struct fixture *fixture = &made;
-    *state = fixture;
     *fixture = (struct fixture){ .top = "/tmp/sliceup-protected-XXXXXX" };
-    if (!mkdtemp (fixture->top))
-        return -1;
+    assert_true (mkdtemp (fixture->top));
     snprintf (fixture->path, sizeof fixture->path, "%s", getenv ("PATH") ? getenv ("PATH") : "/usr/bin");
     fixture->run.profile.env.items = fixture->vars;
-    return 0;
 }
 
-static int clean (void **state)
+static void fixture_close (struct fixture *fixture)
 {
-    struct fixture *fixture = *state;
     setenv ("PATH", fixture->path, 1);
     arena_release (&fixture->arena);
-    return folder_remove (fixture->top, NULL);
+    assert_int_equal (folder_remove (fixture->top, NULL), 0);
 }
+
+TEST_FIXTURE (struct fixture, fixture_open, fixture_close)
 
 static void look (struct fixture *fixture, const char *program)
 {
@@ -77,9 +70,8 @@ static void set_path (struct fixture *fixture, const char *first)
     setenv ("PATH", text_format (&fixture->arena, "%s:%s", path_of (fixture, first), fixture->path).ptr, 1);
 }
 
-TEST_IN (an_environment_on_the_path_is_kept_whole, make, clean)
+TEST_ON (fixture, an_environment_on_the_path_is_kept_whole)
 {
-    struct fixture *fixture = *state;
     make_folder (fixture, "venv/bin");
     make_folder (fixture, "venv/lib/python3.11/site-packages");
     make_program (fixture, "venv/bin/python3");
@@ -92,9 +84,8 @@ TEST_IN (an_environment_on_the_path_is_kept_whole, make, clean)
     assert_false (keeps (fixture, "elsewhere"));
 }
 
-TEST_IN (what_programs_of_the_path_load_is_kept_behind_a_slash_and_a_link, make, clean)
+TEST_ON (fixture, what_programs_of_the_path_load_is_kept_behind_a_slash_and_a_link)
 {
-    struct fixture *fixture = *state;
     make_folder (fixture, "tools/bin");
     make_folder (fixture, "tools/lib");
     make_program (fixture, "tools/bin/tool");
@@ -108,9 +99,8 @@ TEST_IN (what_programs_of_the_path_load_is_kept_behind_a_slash_and_a_link, make,
     assert_true (keeps (fixture, "link"));
 }
 
-TEST_IN (an_interpreter_is_kept_where_its_link_leads, make, clean)
+TEST_ON (fixture, an_interpreter_is_kept_where_its_link_leads)
 {
-    struct fixture *fixture = *state;
     make_folder (fixture, "links");
     make_folder (fixture, "py/bin");
     make_folder (fixture, "py/lib");
@@ -123,9 +113,8 @@ TEST_IN (an_interpreter_is_kept_where_its_link_leads, make, clean)
     assert_true (keeps (fixture, "py/lib/python3.11/os.py"));
 }
 
-TEST_IN (what_a_profile_lets_programs_load_is_kept, make, clean)
+TEST_ON (fixture, what_a_profile_lets_programs_load_is_kept)
 {
-    struct fixture *fixture = *state;
     make_folder (fixture, "lib");
     make_folder (fixture, "modules");
     make_folder (fixture, "preloaded");
@@ -145,9 +134,8 @@ TEST_IN (what_a_profile_lets_programs_load_is_kept, make, clean)
     assert_false (keeps (fixture, "dump/a"));
 }
 
-TEST_IN (files_and_caches_of_code_that_a_profile_names_are_kept, make, clean)
+TEST_ON (fixture, files_and_caches_of_code_that_a_profile_names_are_kept)
 {
-    struct fixture *fixture = *state;
     make_folder (fixture, "compiled");
     make_folder (fixture, "perl");
     make_folder (fixture, "job");
@@ -166,9 +154,8 @@ TEST_IN (files_and_caches_of_code_that_a_profile_names_are_kept, make, clean)
     assert_false (keeps (fixture, "other"));
 }
 
-TEST_IN (what_an_interpreter_loads_is_kept_whole_but_for_an_open_place, make, clean)
+TEST_ON (fixture, what_an_interpreter_loads_is_kept_whole_but_for_an_open_place)
 {
-    struct fixture *fixture = *state;
     struct text writable = text_of (path_of (fixture, "open"));
     make_folder (fixture, "base/lib");
     make_folder (fixture, "open/lib");
@@ -190,9 +177,8 @@ TEST_IN (what_an_interpreter_loads_is_kept_whole_but_for_an_open_place, make, cl
         assert_has_not (fixture->paths.protected[i], "..");
 }
 
-TEST_IN (what_interprets_a_script_is_kept, make, clean)
+TEST_ON (fixture, what_interprets_a_script_is_kept)
 {
-    struct fixture *fixture = *state;
     make_folder (fixture, "job");
     make_folder (fixture, "shells");
     make_folder (fixture, "more");
@@ -206,9 +192,8 @@ TEST_IN (what_interprets_a_script_is_kept, make, clean)
     assert_true (keeps (fixture, "more/sh"));
 }
 
-TEST_IN (the_home_of_the_user_is_kept_where_programs_could_write_it, make, clean)
+TEST_ON (fixture, the_home_of_the_user_is_kept_where_programs_could_write_it)
 {
-    struct fixture *fixture = *state;
     const char *home = getenv ("HOME");
     const char *before = text_copy (&fixture->arena, text_of (home ? home : "/")).ptr;
     make_folder (fixture, "home");
@@ -221,9 +206,8 @@ TEST_IN (the_home_of_the_user_is_kept_where_programs_could_write_it, make, clean
     setenv ("HOME", before, 1);
 }
 
-TEST_IN (the_usual_folder_of_workers_is_kept_whoever_runs_here, make, clean)
+TEST_ON (fixture, the_usual_folder_of_workers_is_kept_whoever_runs_here)
 {
-    struct fixture *fixture = *state;
     bool found = false;
     look (fixture, NULL);
     for (uint32_t i = 0; i < fixture->paths.n; i++)
@@ -231,9 +215,8 @@ TEST_IN (the_usual_folder_of_workers_is_kept_whoever_runs_here, make, clean)
     assert_true (found);
 }
 
-TEST_IN (a_program_is_kept_with_what_lies_beside_it, make, clean)
+TEST_ON (fixture, a_program_is_kept_with_what_lies_beside_it)
 {
-    struct fixture *fixture = *state;
     make_folder (fixture, "train");
     make_program (fixture, "train/run.sh");
     look (fixture, path_of (fixture, "train/run.sh"));

@@ -120,185 +120,162 @@ static void without_metrics (struct plan *plan)
 
 /* ---- one host fell ---- */
 
-TEST (who_ended_well_beside_one_that_failed_has_not_passed)
+TEST_FIXTURE (struct bench, TEST_NOTHING, bench_close)
+
+TEST_ON (bench, who_ended_well_beside_one_that_failed_has_not_passed)
 {
-    struct bench bench;
-    bench_open (&bench);
-    end (&bench, 2, ENDING_EXITED, 3, "something odd");
-    others_end_well (&bench, 2);
-    stands (&bench, 2, OUTCOME_FAILED, "exited with status 3");
-    others_stand (&bench, 2, OUTCOME_CASCADE, "metric loss is not proved, because host2 did not pass");
-    assert_int_equal (ended (&bench)->outcome, OUTCOME_FAILED);
-    const struct fact_metric_judged *loss = judged (&bench, "loss");
+    bench_open (bench);
+    end (bench, 2, ENDING_EXITED, 3, "something odd");
+    others_end_well (bench, 2);
+    stands (bench, 2, OUTCOME_FAILED, "exited with status 3");
+    others_stand (bench, 2, OUTCOME_CASCADE, "metric loss is not proved, because host2 did not pass");
+    assert_int_equal (ended (bench)->outcome, OUTCOME_FAILED);
+    const struct fact_metric_judged *loss = judged (bench, "loss");
     assert_non_null (loss);
     assert_int_equal (loss->proof, PROOF_UNPROVED);
     assert_true (loss->missing.n == 1 && loss->missing.items[0] == 2 && loss->culprits.n == 1);
-    assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.exit_status, 1);
-    struct text sentence = last (&bench, FACT_RUN_ENDED)->of.run_ended.sentence;
+    assert_int_equal (last (bench, FACT_RUN_ENDED)->of.run_ended.exit_status, 1);
+    struct text sentence = last (bench, FACT_RUN_ENDED)->of.run_ended.sentence;
     assert_has (sentence, "host2 failed: something odd; exited with status 3");
     assert_has_not (sentence, "cascade");
-    bench_close (&bench);
 }
 
 /* It lacks its value because another host fell: that is nothing of its own. */
-TEST (who_was_stopped_for_another_lacks_it_and_is_not_at_fault)
+TEST_ON (bench, who_was_stopped_for_another_lacks_it_and_is_not_at_fault)
 {
-    struct bench bench;
-    bench_open (&bench);
-    end_well (&bench, 0, NULL);
-    end_well (&bench, 1, NULL);
-    end (&bench, 2, ENDING_EXITED, 3, "something odd");
-    end (&bench, 3, ENDING_CANCELLED, 0, "");
-    stands (&bench, 2, OUTCOME_FAILED, "exited with status 3");
-    stands (&bench, 3, OUTCOME_CASCADE, "host2");
-    const struct fact_metric_judged *loss = judged (&bench, "loss");
+    bench_open (bench);
+    end_well (bench, 0, NULL);
+    end_well (bench, 1, NULL);
+    end (bench, 2, ENDING_EXITED, 3, "something odd");
+    end (bench, 3, ENDING_CANCELLED, 0, "");
+    stands (bench, 2, OUTCOME_FAILED, "exited with status 3");
+    stands (bench, 3, OUTCOME_CASCADE, "host2");
+    const struct fact_metric_judged *loss = judged (bench, "loss");
     assert_int_equal (loss->missing.n, 2);
     assert_true (loss->culprits.n == 1 && loss->culprits.items[0] == 2);
-    bench_close (&bench);
 }
 
-TEST (what_is_proved_is_passed_though_another_failed)
+TEST_ON (bench, what_is_proved_is_passed_though_another_failed)
 {
-    struct bench bench;
-    bench_open (&bench);
-    end_well (&bench, 2, wrong_value);
-    others_end_well (&bench, 2);
-    stands (&bench, 2, OUTCOME_FAILED, "check sum of the program: expected 285, got 286");
-    others_stand (&bench, 2, OUTCOME_PASSED, "");
-    assert_int_equal (judged (&bench, "loss")->proof, PROOF_PROVED);
-    bench_close (&bench);
+    bench_open (bench);
+    end_well (bench, 2, wrong_value);
+    others_end_well (bench, 2);
+    stands (bench, 2, OUTCOME_FAILED, "check sum of the program: expected 285, got 286");
+    others_stand (bench, 2, OUTCOME_PASSED, "");
+    assert_int_equal (judged (bench, "loss")->proof, PROOF_PROVED);
 }
 
-TEST (what_is_not_required_keeps_nobody_from_passing)
+TEST_ON (bench, what_is_not_required_keeps_nobody_from_passing)
 {
-    struct bench bench;
-    bench_open_with (&bench, without_metrics);
-    end (&bench, 2, ENDING_EXITED, 3, "something odd");
-    others_end_well (&bench, 2);
-    others_stand (&bench, 2, OUTCOME_PASSED, "");
-    assert_null (judged (&bench, "loss"));
-    bench_close (&bench);
+    bench_open_with (bench, without_metrics);
+    end (bench, 2, ENDING_EXITED, 3, "something odd");
+    others_end_well (bench, 2);
+    others_stand (bench, 2, OUTCOME_PASSED, "");
+    assert_null (judged (bench, "loss"));
 }
 
-TEST (who_broke_a_rule_proves_nothing_for_the_others)
+TEST_ON (bench, who_broke_a_rule_proves_nothing_for_the_others)
 {
-    struct bench bench;
-    bench_open (&bench);
-    end_well (&bench, 1, broken_rule);
-    others_end_well (&bench, 1);
-    stands (&bench, 1, OUTCOME_FAILED, "broke the canary protocol with 1 line: unknown type");
-    others_stand (&bench, 1, OUTCOME_CASCADE, "metric loss is not proved, because host1 did not pass");
-    bench_close (&bench);
+    bench_open (bench);
+    end_well (bench, 1, broken_rule);
+    others_end_well (bench, 1);
+    stands (bench, 1, OUTCOME_FAILED, "broke the canary protocol with 1 line: unknown type");
+    others_stand (bench, 1, OUTCOME_CASCADE, "metric loss is not proved, because host1 did not pass");
 }
 
-TEST (where_nobody_came_to_the_end_nothing_is_judged)
+TEST_ON (bench, where_nobody_came_to_the_end_nothing_is_judged)
 {
-    struct bench bench;
-    bench_open (&bench);
+    bench_open (bench);
     for (uint32_t host = 0; host < HOSTS; host++)
-        end (&bench, host, ENDING_EXITED, 3, "No space left on device");
-    assert_null (judged (&bench, "loss"));
-    others_stand (&bench, HOSTS, OUTCOME_FAILED, "exited with status 3");
-    bench_close (&bench);
+        end (bench, host, ENDING_EXITED, 3, "No space left on device");
+    assert_null (judged (bench, "loss"));
+    others_stand (bench, HOSTS, OUTCOME_FAILED, "exited with status 3");
 }
 
-TEST (a_worker_that_was_lost_is_named_too)
+TEST_ON (bench, a_worker_that_was_lost_is_named_too)
 {
-    struct bench bench;
-    bench_open (&bench);
-    end (&bench, 0, ENDING_EXITED, 3, "No space left on device");
-    end_well (&bench, 1, NULL);
-    end_well (&bench, 3, NULL);
-    lose (&bench, 2);
-    stands (&bench, 0, OUTCOME_FAILED, "exited with status 3");
-    stands (&bench, 1, OUTCOME_CASCADE, "because host[0,2] did not pass");
-    stands (&bench, 3, OUTCOME_CASCADE, "because host[0,2] did not pass");
-    assert_true (verdict_on (&bench, 2) && verdict_on (&bench, 2)->outcome != OUTCOME_CASCADE);
-    bench_close (&bench);
+    bench_open (bench);
+    end (bench, 0, ENDING_EXITED, 3, "No space left on device");
+    end_well (bench, 1, NULL);
+    end_well (bench, 3, NULL);
+    lose (bench, 2);
+    stands (bench, 0, OUTCOME_FAILED, "exited with status 3");
+    stands (bench, 1, OUTCOME_CASCADE, "because host[0,2] did not pass");
+    stands (bench, 3, OUTCOME_CASCADE, "because host[0,2] did not pass");
+    assert_true (verdict_on (bench, 2) && verdict_on (bench, 2)->outcome != OUTCOME_CASCADE);
 }
 
 /* ---- who is at fault ---- */
 
-TEST (who_alone_reports_a_local_value_fails_alone)
+TEST_ON (bench, who_alone_reports_a_local_value_fails_alone)
 {
-    struct bench bench;
-    bench_open (&bench);
-    end_well (&bench, 1, local_value);
-    others_end_well (&bench, 1);
-    const struct fact_metric_judged *loss = judged (&bench, "loss");
+    bench_open (bench);
+    end_well (bench, 1, local_value);
+    others_end_well (bench, 1);
+    const struct fact_metric_judged *loss = judged (bench, "loss");
     assert_true (loss->culprits.n == 1 && loss->culprits.items[0] == 1);
-    stands (&bench, 1, OUTCOME_FAILED, "metric loss is ");
-    stands (&bench, 1, OUTCOME_FAILED, "not proved over data, model (");
-    others_stand (&bench, 1, OUTCOME_CASCADE, "metric loss is not proved, because host1 did not pass");
-    bench_close (&bench);
+    stands (bench, 1, OUTCOME_FAILED, "metric loss is ");
+    stands (bench, 1, OUTCOME_FAILED, "not proved over data, model (");
+    others_stand (bench, 1, OUTCOME_CASCADE, "metric loss is not proved, because host1 did not pass");
 }
 
-TEST (when_all_report_the_same_wrong_thing_all_fail)
+TEST_ON (bench, when_all_report_the_same_wrong_thing_all_fail)
 {
-    struct bench bench;
-    bench_open (&bench);
+    bench_open (bench);
     for (uint32_t host = 0; host < HOSTS; host++)
-        end_well (&bench, host, local_value);
-    assert_int_equal (judged (&bench, "loss")->culprits.n, 0);
-    others_stand (&bench, HOSTS, OUTCOME_FAILED, "not proved over data, model (");
-    bench_close (&bench);
+        end_well (bench, host, local_value);
+    assert_int_equal (judged (bench, "loss")->culprits.n, 0);
+    others_stand (bench, HOSTS, OUTCOME_FAILED, "not proved over data, model (");
 }
 
-TEST (who_does_not_report_what_is_required_fails_alone)
+TEST_ON (bench, who_does_not_report_what_is_required_fails_alone)
 {
-    struct bench bench;
-    bench_open (&bench);
-    end_well (&bench, 0, no_metric);
-    others_end_well (&bench, 0);
-    stands (&bench, 0, OUTCOME_FAILED,
+    bench_open (bench);
+    end_well (bench, 0, no_metric);
+    others_end_well (bench, 0);
+    stands (bench, 0, OUTCOME_FAILED,
             "metric loss is not proved over data, model (proof: unproved): this host did not report the metric");
-    others_stand (&bench, 0, OUTCOME_CASCADE, "metric loss is not proved, because host0 did not pass");
-    bench_close (&bench);
+    others_stand (bench, 0, OUTCOME_CASCADE, "metric loss is not proved, because host0 did not pass");
 }
 
 /* That a metric is not proved makes no program fall. */
-TEST (a_metric_that_lacks_is_not_why_another_crashed)
+TEST_ON (bench, a_metric_that_lacks_is_not_why_another_crashed)
 {
-    struct bench bench;
-    bench_open (&bench);
-    end_well (&bench, 0, no_metric);
-    end_well (&bench, 1, NULL);
-    end_well (&bench, 3, NULL);
-    end (&bench, 2, ENDING_SIGNALLED, 11, "nobody knows this");
-    stands (&bench, 2, OUTCOME_FAILED, "killed by signal 11");
-    stands (&bench, 0, OUTCOME_FAILED, "this host did not report the metric");
-    stands (&bench, 1, OUTCOME_CASCADE, "because host[0,2] did not pass");
-    bench_close (&bench);
+    bench_open (bench);
+    end_well (bench, 0, no_metric);
+    end_well (bench, 1, NULL);
+    end_well (bench, 3, NULL);
+    end (bench, 2, ENDING_SIGNALLED, 11, "nobody knows this");
+    stands (bench, 2, OUTCOME_FAILED, "killed by signal 11");
+    stands (bench, 0, OUTCOME_FAILED, "this host did not report the metric");
+    stands (bench, 1, OUTCOME_CASCADE, "because host[0,2] did not pass");
 }
 
 /* ---- what only some say, and what was said before ---- */
 
-TEST (a_metric_that_only_other_ranks_report_is_unproved_and_says_who_lacks_it)
+TEST_ON (bench, a_metric_that_only_other_ranks_report_is_unproved_and_says_who_lacks_it)
 {
-    struct bench bench;
-    bench_open (&bench);
-    end_well (&bench, 2, one_more);
-    others_end_well (&bench, 2);
-    others_stand (&bench, HOSTS, OUTCOME_PASSED, "");
-    const struct fact_metric_judged *tokens = judged (&bench, "tokens");
+    bench_open (bench);
+    end_well (bench, 2, one_more);
+    others_end_well (bench, 2);
+    others_stand (bench, HOSTS, OUTCOME_PASSED, "");
+    const struct fact_metric_judged *tokens = judged (bench, "tokens");
     assert_non_null (tokens);
     assert_int_equal (tokens->proof, PROOF_UNPROVED);
     assert_int_equal (tokens->missing.n, 3);
     for (uint32_t i = 0; i < 3; i++)
         assert_int_equal (tokens->missing.items[i], i + (i == 2));
-    bench_close (&bench);
 }
 
-TEST (names_of_liars_do_not_fill_the_journal)
+TEST_ON (bench, names_of_liars_do_not_fill_the_journal)
 {
-    struct bench bench;
-    bench_open (&bench);
+    bench_open (bench);
     for (uint32_t host = 0; host < HOSTS; host++) {
         struct arena arena = { 0 };
         uint64_t secrets[HOSTS] = { 0 };
         struct msg msg = { .kind = MSG_RESULT };
-        bench_deal (&bench, secrets);
-        sample_result (&bench.runs[host], secrets, &msg.of.result, &arena);
+        bench_deal (bench, secrets);
+        sample_result (&bench->runs[host], secrets, &msg.of.result, &arena);
         struct metric *metrics = arena_array (&arena, RESULT_METRICS_MAX, sizeof *metrics);
         for (uint32_t i = 0; i < RESULT_METRICS_MAX; i++) {
             metrics[i] = msg.of.result.metrics.items[0];
@@ -306,55 +283,48 @@ TEST (names_of_liars_do_not_fill_the_journal)
         }
         msg.of.result.metrics.items = metrics;
         msg.of.result.metrics.n = RESULT_METRICS_MAX;
-        tell (&bench, host, &msg);
+        tell (bench, host, &msg);
         arena_release (&arena);
     }
-    others_stand (&bench, HOSTS, OUTCOME_PASSED, "");
-    assert_int_equal (count (&bench, FACT_METRIC_JUDGED), 1 + 64);
-    bench_close (&bench);
+    others_stand (bench, HOSTS, OUTCOME_PASSED, "");
+    assert_int_equal (count (bench, FACT_METRIC_JUDGED), 1 + 64);
 }
 
-TEST (earlier_values_that_are_contradicted_are_told_and_fail_nobody)
+TEST_ON (bench, earlier_values_that_are_contradicted_are_told_and_fail_nobody)
 {
-    struct bench bench;
-    bench_open (&bench);
-    end_well (&bench, 1, said_before);
-    others_end_well (&bench, 1);
-    others_stand (&bench, HOSTS, OUTCOME_PASSED, "");
-    const struct fact_metric_judged *loss = judged (&bench, "loss");
+    bench_open (bench);
+    end_well (bench, 1, said_before);
+    others_end_well (bench, 1);
+    others_stand (bench, HOSTS, OUTCOME_PASSED, "");
+    const struct fact_metric_judged *loss = judged (bench, "loss");
     assert_int_equal (loss->proof, PROOF_PROVED);
     assert_int_equal (loss->contradicted.n, 1);
     assert_true (loss->contradicted.items[0].host == 1 && loss->contradicted.items[0].count == 2);
-    bench_close (&bench);
 }
 
 /* ---- what comes after ---- */
 
-TEST (a_transient_cause_is_tried_again_though_others_ended_well)
+TEST_ON (bench, a_transient_cause_is_tried_again_though_others_ended_well)
 {
-    struct bench bench;
-    bench_open (&bench);
-    end (&bench, 0, ENDING_EXITED, 1, "metadata server: 503");
-    others_end_well (&bench, 0);
-    others_stand (&bench, 0, OUTCOME_CASCADE, "because host0 did not pass");
-    assert_int_equal (count (&bench, FACT_RETRY_PLANNED), 1);
-    tick_at (&bench, bench.now_ms + WAIT_MS);
-    pass (&bench);
-    assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_PASSED);
-    bench_close (&bench);
+    bench_open (bench);
+    end (bench, 0, ENDING_EXITED, 1, "metadata server: 503");
+    others_end_well (bench, 0);
+    others_stand (bench, 0, OUTCOME_CASCADE, "because host0 did not pass");
+    assert_int_equal (count (bench, FACT_RETRY_PLANNED), 1);
+    tick_at (bench, bench->now_ms + WAIT_MS);
+    pass (bench);
+    assert_int_equal (last (bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_PASSED);
 }
 
-TEST (who_came_to_its_end_points_at_the_others_and_nothing_is_isolated)
+TEST_ON (bench, who_came_to_its_end_points_at_the_others_and_nothing_is_isolated)
 {
-    struct bench bench;
-    bench_open (&bench);
-    end_well (&bench, 0, NULL);
+    bench_open (bench);
+    end_well (bench, 0, NULL);
     for (uint32_t host = 1; host < HOSTS; host++)
-        end (&bench, host, ENDING_TIMEOUT, 0, "");
-    stands (&bench, 0, OUTCOME_CASCADE, "metric loss is not proved, because host[1-3] did not pass");
-    assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
-    assert_int_equal (count (&bench, FACT_RUN_ENDED), 1);
-    bench_close (&bench);
+        end (bench, host, ENDING_TIMEOUT, 0, "");
+    stands (bench, 0, OUTCOME_CASCADE, "metric loss is not proved, because host[1-3] did not pass");
+    assert_int_equal (count (bench, FACT_PASS_BEGAN), 1);
+    assert_int_equal (count (bench, FACT_RUN_ENDED), 1);
 }
 
 TEST (a_coordinator_that_takes_over_comes_to_the_same_verdicts)

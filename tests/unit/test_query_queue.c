@@ -30,21 +30,10 @@ static uint32_t serve (struct query_queue *query_queue, uint64_t *index)
     return from.key;
 }
 
-static int setup (void **state)
-{
-    *state = calloc (1, sizeof (struct query_queue));
-    return *state ? 0 : -1;
-}
+TEST_FIXTURE (struct query_queue, TEST_NOTHING, TEST_NOTHING)
 
-static int teardown (void **state)
+TEST_ON (query_queue, one_question_waits_for_each_connection_and_the_latest_counts)
 {
-    free (*state);
-    return 0;
-}
-
-TEST_IN (one_question_waits_for_each_connection_and_the_latest_counts, setup, teardown)
-{
-    struct query_queue *query_queue = *state;
     uint64_t index = 0;
     for (uint64_t i = 1; i <= 1000; i++)
         ask (query_queue, 1, 7, i, i);
@@ -53,9 +42,8 @@ TEST_IN (one_question_waits_for_each_connection_and_the_latest_counts, setup, te
     assert_int_equal (serve (query_queue, &index), 0);
 }
 
-TEST_IN (whoever_asks_most_gets_no_more_turns, setup, teardown)
+TEST_ON (query_queue, whoever_asks_most_gets_no_more_turns)
 {
-    struct query_queue *query_queue = *state;
     uint32_t turns[4] = { 0 };
     uint64_t index = 0;
     for (uint32_t round = 0; round < 300; round++) {
@@ -69,9 +57,8 @@ TEST_IN (whoever_asks_most_gets_no_more_turns, setup, teardown)
         assert_int_equal (turns[key], 100);
 }
 
-TEST_IN (connections_of_one_key_take_turns_as_well, setup, teardown)
+TEST_ON (query_queue, connections_of_one_key_take_turns_as_well)
 {
-    struct query_queue *query_queue = *state;
     uint32_t turns[QUERY_QUEUE_A_KEY] = { 0 };
     for (uint32_t round = 0; round < 10 * QUERY_QUEUE_A_KEY; round++) {
         struct hub_monitor from;
@@ -87,9 +74,8 @@ TEST_IN (connections_of_one_key_take_turns_as_well, setup, teardown)
 }
 
 /* The next one is not begun before the last one is made, whoever asks. */
-TEST_IN (a_connection_is_served_once_at_a_time, setup, teardown)
+TEST_ON (query_queue, a_connection_is_served_once_at_a_time)
 {
-    struct query_queue *query_queue = *state;
     struct hub_monitor first, second;
     struct snapshot_position position;
     ask (query_queue, 1, 1, 5, 0);
@@ -102,9 +88,8 @@ TEST_IN (a_connection_is_served_once_at_a_time, setup, teardown)
 }
 
 /* It connects anew for each question: that is no new turn, and drives out only its own. */
-TEST_IN (new_connections_of_a_key_gain_it_nothing, setup, teardown)
+TEST_ON (query_queue, new_connections_of_a_key_gain_it_nothing)
 {
-    struct query_queue *query_queue = *state;
     uint32_t turns[3] = { 0 };
     uint64_t index = 0;
     for (uint32_t round = 0; round < 1000; round++) {
@@ -118,9 +103,8 @@ TEST_IN (new_connections_of_a_key_gain_it_nothing, setup, teardown)
     assert_true (query_queue->n <= QUERY_QUEUE_A_KEY + 1);
 }
 
-TEST_IN (every_key_has_its_place, setup, teardown)
+TEST_ON (query_queue, every_key_has_its_place)
 {
-    struct query_queue *query_queue = *state;
     uint64_t index = 0;
     for (uint32_t key = 1; key <= MONITOR_KEYS; key++)
         for (uint32_t connection = 0; connection < 2 * QUERY_QUEUE_A_KEY; connection++)
@@ -145,9 +129,8 @@ static uint32_t pending (const struct query_queue *query_queue, uint64_t now_ms)
     return n;
 }
 
-TEST_IN (after_the_end_those_who_asked_lately_are_to_be_told, setup, teardown)
+TEST_ON (query_queue, after_the_end_those_who_asked_lately_are_to_be_told)
 {
-    struct query_queue *query_queue = *state;
     uint64_t index = 0;
     ask (query_queue, 1, 1, 1, 1000);
     ask (query_queue, 2, 1, 1, 9000);

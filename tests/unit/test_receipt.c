@@ -1,6 +1,5 @@
 /* links: view */
 /* Receipts made from facts: the fold, the frontier, what the text and the JSON say of it. */
-#include <unistd.h>
 
 #include <jansson.h>
 
@@ -137,19 +136,17 @@ TEST (a_cold_pass_that_compiled_nothing_says_so)
     struct fact ended = { .kind = FACT_ATTEMPT_ENDED };
     struct result *result = &ended.of.attempt_ended.result;
     struct slice_receipt receipt;
-    struct buf text;
+    struct buf *text = test_buf (t);
     *result = (struct result){ .key = { 0, PASS_COLD, 1 }, .ending = ENDING_EXITED, .done = true };
     result->counters.items = counted, result->counters.n = 3;
-    buf_init (&text, 1 << 16);
     open_run (fold);
     board_apply (fold, &ended);
     end_pass (fold, result->key, NULL, 0);
     board_make_receipt (fold, &t->arena, &receipt);
     assert_text (receipt.hosts.items[0].rungs.items[0].cache, "restored");
-    receipt_text (&receipt, &(const struct drift_query){ 0 }, &text);
-    assert_has (&text, "cold     passed         h0  compiled nothing: every program was in the "
-                       "cache already\n");
-    buf_release (&text);
+    receipt_text (&receipt, &(const struct drift_query){ 0 }, text);
+    assert_has (text, "cold     passed         h0  compiled nothing: every program was in the "
+                      "cache already\n");
     board_destroy (fold);
 }
 
@@ -167,22 +164,20 @@ TEST (what_was_saved_is_of_the_programs_that_were_found)
     struct fact ended = { .kind = FACT_ATTEMPT_ENDED };
     struct result *result = &ended.of.attempt_ended.result;
     struct slice_receipt receipt;
-    struct buf text;
+    struct buf *text = test_buf (t);
     adopted.of.generation.keys.items = sealed, adopted.of.generation.keys.n = 2;
     *result = (struct result){ .key = { 0, PASS_RESTORED, 1 }, .ending = ENDING_EXITED, .done = true };
     result->counters.items = counted, result->counters.n = 2;
     result->keys.items = found, result->keys.n = 1;
-    buf_init (&text, 1 << 16);
     open_run (fold);
     board_apply (fold, &adopted);
     board_apply (fold, &ended);
     end_pass (fold, result->key, NULL, 0);
     board_make_receipt (fold, &t->arena, &receipt);
     assert_int_equal (receipt.hosts.items[0].rungs.items[0].keys.items[0].compile_ms, 1600);
-    receipt_text (&receipt, &(const struct drift_query){ 0 }, &text);
-    assert_has (&text, ": 1 program loaded instead of compiled, compile time saved 1.5 s (compiling "
-                       "them again would take 1.6 s, loading took 100 ms)\n");
-    buf_release (&text);
+    receipt_text (&receipt, &(const struct drift_query){ 0 }, text);
+    assert_has (text, ": 1 program loaded instead of compiled, compile time saved 1.5 s (compiling "
+                      "them again would take 1.6 s, loading took 100 ms)\n");
     board_destroy (fold);
 }
 
@@ -221,7 +216,7 @@ TEST (what_an_attempt_measured_and_saw_is_kept)
                                .cause = TEXT_LIT ("full"),
                                .signature = TEXT_LIT ("hbm"),
                                .evidence = TEXT_LIT ("out of memory in hbm") };
-    struct buf out;
+    struct buf *out = test_buf (t);
     open_run (fold);
     measure (fold, one);
     end_pass (fold, one, &verdict, 1);
@@ -236,15 +231,13 @@ TEST (what_an_attempt_measured_and_saw_is_kept)
     assert_true (text_starts (rung->recovered.items[0], "/dev/accel0 was held by"));
     assert_text (rung->cause.evidence, "out of memory in hbm");
     assert_text (rung->launch, "00000000deadbeef");
-    buf_init (&out, 1 << 20);
-    receipt_text (&receipt, &(const struct drift_query){ 0 }, &out);
+    receipt_text (&receipt, &(const struct drift_query){ 0 }, out);
     assert_non_null (
-        strstr (buf_c (&out), "h1  (90 ms)\n             line 12: out of memory in hbm\n             full ["));
-    buf_clear (&out);
-    receipt_json (&receipt, &(const struct drift_query){ 0 }, &out);
-    read_back (&out, &back, &t->arena);
+        strstr (buf_c (out), "h1  (90 ms)\n             line 12: out of memory in hbm\n             full ["));
+    buf_clear (out);
+    receipt_json (&receipt, &(const struct drift_query){ 0 }, out);
+    read_back (out, &back, &t->arena);
     assert_int_equal (frontier_latest_attempt (&back.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE)->phases.n, 2);
-    buf_release (&out);
     board_destroy (fold);
 }
 
@@ -418,11 +411,9 @@ TEST (a_run_has_one_length_and_a_survived_silence_is_history)
     board_make_receipt (fold, &t->arena, &receipt);
     assert_true (text_has (&receipt, ", took 3 min 38 s\n"));
     assert_true (text_has (&receipt, "history  h1 came back after 26 s of silence\n"));
-    struct buf json;
-    buf_init (&json, 1 << 20);
-    receipt_json (&receipt, &(const struct drift_query){ 0 }, &json);
-    assert_has (&json, "\"h1 came back after 26 s of silence\"");
-    buf_release (&json);
+    struct buf *json = test_buf (t);
+    receipt_json (&receipt, &(const struct drift_query){ 0 }, json);
+    assert_has (json, "\"h1 came back after 26 s of silence\"");
     board_destroy (fold);
 }
 
@@ -465,7 +456,7 @@ TEST (names_show_no_control_bytes)
 TEST (hosts_of_which_the_same_is_said_share_a_line)
 {
     struct slice_receipt receipt;
-    struct receipt_fold *fold = failed_at_two (&t->arena, &receipt);
+    struct board *fold = failed_at_two (&t->arena, &receipt);
     for (uint32_t i = 0; i < 2; i++)
         receipt.hosts.items[i].policy.profile = TEXT_LIT ("own");
     assert_true (text_has (&receipt, "policy   profile own on h[0-1]\n"));
@@ -473,7 +464,7 @@ TEST (hosts_of_which_the_same_is_said_share_a_line)
     assert_true (text_has (&receipt, "policy   profile own on h0\n         profile other on h1\n"));
     receipt.hosts.items[0].policy.profile.len = 0;
     assert_true (text_has (&receipt, "policy   profile other on h1\n"));
-    receipt_fold_destroy (fold);
+    board_destroy (fold);
 }
 
 /* ---- a run that has not ended ---- */
@@ -746,21 +737,19 @@ TEST (the_cache_of_the_json_says_the_same)
         "\"exit_status\": 4",
     };
     struct slice_receipt receipt;
-    struct buf json;
+    struct buf *json = test_buf (t);
     struct board *fold = violated (&t->arena, &receipt);
-    buf_init (&json, 1 << 20);
-    receipt_json (&receipt, &(const struct drift_query){ 0 }, &json);
+    receipt_json (&receipt, &(const struct drift_query){ 0 }, json);
     for (size_t i = 0; i < sizeof (words) / sizeof (words[0]); i++)
-        if (!strstr (buf_c (&json), words[i]))
+        if (!strstr (buf_c (json), words[i]))
             fail_msg ("%s is not in the receipt", words[i]);
-    json_t *object = json_loads (buf_c (&json), 0, NULL);
+    json_t *object = json_loads (buf_c (json), 0, NULL);
     assert_int_equal (json_array_size (json_object_get (json_object_get (object, "cache"), "violations")), 2);
     assert_int_equal (json_array_size (json_object_get (object, "violations")), 2);
     json_decref (object);
     struct slice_receipt back;
-    read_back (&json, &back, &t->arena);
+    read_back (json, &back, &t->arena);
     assert_true (same (&receipt, &back));
-    buf_release (&json);
     board_destroy (fold);
 }
 
@@ -769,14 +758,13 @@ TEST (what_is_not_known_is_null)
 {
     static const char *const members[] = { "ended_wall_ms", "ended", "exit_status", "sentence" };
     struct slice_receipt receipt;
-    struct buf json;
+    struct buf *json = test_buf (t);
     struct board *fold = board_create (BOARD_JUDGED_EVIDENCE);
     open_run (fold);
     end_attempt (fold, 0, (struct attempt_key){ 0, PASS_ONCE, 1 });
     board_make_receipt (fold, &t->arena, &receipt);
-    buf_init (&json, 1 << 20);
-    receipt_json (&receipt, &(const struct drift_query){ 0 }, &json);
-    json_t *object = json_loads (buf_c (&json), 0, NULL);
+    receipt_json (&receipt, &(const struct drift_query){ 0 }, json);
+    json_t *object = json_loads (buf_c (json), 0, NULL);
     json_t *header = json_array_get (json_object_get (object, "headers"), 0);
     json_t *host = json_array_get (json_object_get (object, "hosts"), 0);
     json_t *rung = json_array_get (json_object_get (host, "rungs"), 0);
@@ -789,19 +777,16 @@ TEST (what_is_not_known_is_null)
     assert_true (json_is_integer (json_object_get (rung, "strays")));
     json_decref (object);
     check_schema (&receipt);
-    buf_release (&json);
     board_destroy (fold);
 }
 
 TEST (drift_of_which_nobody_spoke_is_not_said_to_be_none)
 {
     struct slice_receipt receipt;
-    struct buf text;
+    struct buf *text = test_buf (t);
     struct board *fold = refused_at_launch (&t->arena, &receipt);
-    buf_init (&text, 1 << 20);
-    receipt_text (&receipt, &(const struct drift_query){ 0 }, &text);
-    assert_has (&text, "drift    not known: no host reported facts");
-    buf_release (&text);
+    receipt_text (&receipt, &(const struct drift_query){ 0 }, text);
+    assert_has (text, "drift    not known: no host reported facts");
     board_destroy (fold);
 }
 
@@ -809,18 +794,16 @@ TEST (what_a_lost_host_counted_is_null)
 {
     static const char *const counted[] = { "attempt", "duration_ms", "output_bytes", "dropped_bytes", "strays" };
     struct slice_receipt receipt;
-    struct buf json;
+    struct buf *json = test_buf (t);
     struct board *fold = refused_at_launch (&t->arena, &receipt);
-    buf_init (&json, 1 << 20);
-    receipt_json (&receipt, &(const struct drift_query){ 0 }, &json);
-    json_t *object = json_loads (buf_c (&json), 0, NULL);
+    receipt_json (&receipt, &(const struct drift_query){ 0 }, json);
+    json_t *object = json_loads (buf_c (json), 0, NULL);
     json_t *host = json_array_get (json_object_get (object, "hosts"), 1);
     json_t *rung = json_array_get (json_object_get (host, "rungs"), 0);
     for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++)
         assert_true (json_is_null (json_object_get (rung, counted[i])));
     json_decref (object);
     check_schema (&receipt);
-    buf_release (&json);
     board_destroy (fold);
 }
 

@@ -49,6 +49,8 @@ static void scene_close (struct scene *scene)
     arena_release (&scene->arena);
 }
 
+TEST_FIXTURE (struct scene, TEST_NOTHING, scene_close)
+
 static bool says (const struct slice_receipt *receipt, const char *words)
 {
     for (uint32_t i = 0; i < receipt->recoveries.n; i++)
@@ -57,21 +59,19 @@ static bool says (const struct slice_receipt *receipt, const char *words)
     return false;
 }
 
-TEST (a_run_that_was_resumed_without_end)
+TEST_ON (scene, a_run_that_was_resumed_without_end)
 {
     enum { REJOINS = 70000 };
-    struct scene scene;
     struct slice_receipt receipt;
-    scene_open (&scene, 2);
+    scene_open (scene, 2);
     for (uint32_t i = 0; i <= REJOINS; i++) {
-        struct fact *fact = next_fact (&scene, FACT_HOST_JOINED);
+        struct fact *fact = next_fact (scene, FACT_HOST_JOINED);
         fact->of.host_joined.session = i;
-        board_apply (scene.fold, fact);
+        board_apply (scene->fold, fact);
     }
-    taken_is_readable (&scene, &receipt);
+    taken_is_readable (scene, &receipt);
     assert_true (says (&receipt, "4465 more entries are left out"));
     assert_true (says (&receipt, "host0 joined again (session 1)"));
-    scene_close (&scene);
 }
 
 static void tell (struct scene *scene, struct result *result, uint32_t attempt)
@@ -97,40 +97,36 @@ static void rename_all (var_list *vars, uint32_t attempt, struct arena *arena)
         vars->items[i].name = text_format (arena, "%u of %u", i, attempt);
 }
 
-TEST (a_worker_that_says_all_it_can_in_every_attempt)
+TEST_ON (scene, a_worker_that_says_all_it_can_in_every_attempt)
 {
-    struct scene scene;
     struct slice_receipt receipt;
     struct result result = { 0 };
-    scene_open (&scene, 2);
-    stretch (&result_record, &result, 0, &scene.arena);
+    scene_open (scene, 2);
+    stretch (&result_record, &result, 0, &scene->arena);
     result.keys.n = 1; /* large, and of each attempt its own */
     result.metrics.n = 1;
     for (uint32_t attempt = 1; attempt <= 20; attempt++) {
-        rename_all (&result.facts, attempt, &scene.arena);
-        rename_all (&result.bundle, attempt, &scene.arena);
-        rename_all (&result.policy, attempt, &scene.arena);
-        tell (&scene, &result, attempt);
+        rename_all (&result.facts, attempt, &scene->arena);
+        rename_all (&result.bundle, attempt, &scene->arena);
+        rename_all (&result.policy, attempt, &scene->arena);
+        tell (scene, &result, attempt);
     }
-    taken_is_readable (&scene, &receipt);
+    taken_is_readable (scene, &receipt);
     assert_int_equal (receipt.hosts.items[0].rungs.n, 20);
     assert_true (says (&receipt, "more entries are left out"));
-    scene_close (&scene);
 }
 
-TEST (a_host_that_is_lost_with_many_words)
+TEST_ON (scene, a_host_that_is_lost_with_many_words)
 {
-    struct scene scene;
     struct slice_receipt receipt;
-    scene_open (&scene, 2);
-    struct fact *fact = next_fact (&scene, FACT_HOST_LOST);
-    stretch (fact_record_of_kind (FACT_HOST_LOST), &fact->of, 3, &scene.arena);
+    scene_open (scene, 2);
+    struct fact *fact = next_fact (scene, FACT_HOST_LOST);
+    stretch (fact_record_of_kind (FACT_HOST_LOST), &fact->of, 3, &scene->arena);
     fact->of.host_lost.host = 1;
-    board_apply (scene.fold, fact);
-    taken_is_readable (&scene, &receipt);
+    board_apply (scene->fold, fact);
+    taken_is_readable (scene, &receipt);
     assert_true (says (&receipt, "host1 was lost: "));
     assert_false (says (&receipt, "left out")); /* a text that is cut short is there */
-    scene_close (&scene);
 }
 
 /* Host 2 of 2, and a rung above the last: what a damaged journal may hold. */

@@ -65,12 +65,10 @@ TEST (contradicting_receipts_of_one_host_both_stay)
     merge_receipts (&a, &b, &t->arena, &both);
     assert_int_equal (both.hosts.n, 2);
     assert_true (merge_host_has_conflict (&both, 0) && merge_host_has_conflict (&both, 1));
-    struct buf text;
-    buf_init (&text, 1 << 20);
-    receipt_text (&both, &(const struct drift_query){ 0 }, &text);
-    const char *told = strstr (buf_c (&text), "conflict h0 has several receipts");
+    struct buf *text = test_buf (t);
+    receipt_text (&both, &(const struct drift_query){ 0 }, text);
+    const char *told = strstr (buf_c (text), "conflict h0 has several receipts");
     assert_true (told && !strstr (told + 1, "conflict ")); /* once */
-    buf_release (&text);
     merge_receipts (&a, &a, &t->arena, &both);
     assert_int_equal (both.hosts.n, 1);
     assert_false (merge_host_has_conflict (&both, 0));

@@ -143,7 +143,7 @@ TEST (a_program_that_no_writer_compiled_has_no_entry)
           "compiled 1 of 3 programs again: jit_x was not found in the cache, and the writer reported no cache keys");
 }
 
-TEST_IN (what_the_writer_did_with_the_very_key_is_told, NULL, NULL)
+TEST (what_the_writer_did_with_the_very_key_is_told)
 {
     static const struct {
         enum key_state state;

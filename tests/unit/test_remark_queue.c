@@ -12,26 +12,22 @@ struct bench {
     struct remark_queue *queue;
 };
 
-static int set_up (void **state)
+static void bench_open (struct bench *bench)
 {
-    struct bench *bench = mem_alloc (sizeof (*bench));
     sample_plan (&bench->plan, 2048, &bench->arena);
     bench->log = (struct log){ .to = open_memstream (&bench->told, &bench->told_bytes), .program = "sliceup" };
     bench->queue = remark_queue_create (&bench->plan, &bench->log);
-    *state = bench;
-    return 0;
 }
 
-static int tear_down (void **state)
+static void bench_close (struct bench *bench)
 {
-    struct bench *bench = *state;
     remark_queue_destroy (bench->queue);
     fclose (bench->log.to);
     free (bench->told);
     arena_release (&bench->arena);
-    mem_free (bench);
-    return 0;
 }
+
+TEST_FIXTURE (struct bench, bench_open, bench_close)
 
 static uint32_t lines (struct bench *bench)
 {
@@ -42,9 +38,8 @@ static uint32_t lines (struct bench *bench)
     return n;
 }
 
-TEST_IN (many_with_one_remark_are_one_line, set_up, tear_down)
+TEST_ON (bench, many_with_one_remark_are_one_line)
 {
-    struct bench *bench = *state;
     assert_true (remark_queue_due_ms (bench->queue) == UINT64_MAX);
     for (uint32_t i = 0; i < 2048; i += 2)
         remark_queue_add (bench->queue, i, text_format (&bench->arena, "key missing in file %u", i), 5000 + i);
@@ -61,9 +56,8 @@ TEST_IN (many_with_one_remark_are_one_line, set_up, tear_down)
     assert_int_equal (lines (bench), 2);
 }
 
-TEST_IN (none_is_dropped, set_up, tear_down)
+TEST_ON (bench, none_is_dropped)
 {
-    struct bench *bench = *state;
     for (uint32_t i = 0; i < 40; i++)
         remark_queue_add (bench->queue, i,
                           text_format (&bench->arena, "remark %c%c", (char) ('a' + i % 26), (char) ('a' + i / 26)), 1);

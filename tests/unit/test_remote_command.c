@@ -51,13 +51,12 @@ TEST (too_much_is_refused)
 TEST (a_command_comes_back)
 {
     static struct remote_command sent = { .host = "v3", .rank = 3, .timeout_ms = 600000, .silence_ms = 30000 }, taken;
-    struct buf bytes;
+    struct buf *bytes = test_buf (t);
     const char *const words[] = { "echo", "", "a\nb" };
     taken = (struct remote_command){ 0 };
     assert_int_equal (remote_command_set_words (&sent, words, 3, NULL), 0);
-    buf_init (&bytes, 1 << 16);
-    remote_command_put (&sent, &bytes);
-    assert_int_equal (take_all (buf_as_text (&bytes), &taken, NULL), 0);
+    remote_command_put (&sent, bytes);
+    assert_int_equal (take_all (buf_as_text (bytes), &taken, NULL), 0);
     assert_true (taken.begun);
     assert_int_equal (taken.words_n, 3);
     for (int i = 0; i < 3; i++)
@@ -68,7 +67,6 @@ TEST (a_command_comes_back)
     assert_int_equal (taken.timeout_ms, 600000);
     assert_int_equal (taken.silence_ms, 30000);
     arena_release (&taken.arena);
-    buf_release (&bytes);
 }
 
 TEST (half_a_command_is_refused)
@@ -103,17 +101,15 @@ TEST (an_end_comes_back)
     const struct remote_end sent = { REMOTE_NOT_STARTED, 0, 2, 1, 4711, TEXT_LIT ("cannot start 'x y': no") };
     struct remote_end taken;
     struct frame frame;
-    struct buf bytes;
-    buf_init (&bytes, 4096);
-    remote_end_put (&sent, &bytes);
-    struct text input = buf_as_text (&bytes);
+    struct buf *bytes = test_buf (t);
+    remote_end_put (&sent, bytes);
+    struct text input = buf_as_text (bytes);
     assert_int_equal (frame_read (&reader, &input, &frame, NULL), 1);
     assert_int_equal (frame.letter, REMOTE_END);
     assert_int_equal (remote_end_take (frame.bytes, &taken, NULL), 0);
     assert_true (taken.how == sent.how && taken.number == 0 && taken.strays == 2 && taken.unkillable == 1 &&
                  taken.took_ms == 4711);
     assert_text (taken.why, sent.why);
-    buf_release (&bytes);
 }
 
 TEST (a_broken_end_is_refused)

@@ -1,8 +1,6 @@
 /* alone: monitor wire model base */
 /* A coordinator on another machine, whatever it answers: it is asked at a bounded pace, and nonsense is called so. */
-#include <unistd.h>
 
-#include "common/base/buf.h"
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
 #include "coordinator/journal/run_facts.h"

@@ -1,21 +1,14 @@
 /* alone: environment */
 /* Real environments, built by the real installer from tests/pins/tiny.txt. Where no package index can be reached the
  * tests that build are skipped; the others run. */
-#include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "test.h"
 #include "worker/environment/environment.h"
 #include "worker/environment/restore.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/file.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define NONCE "0123456789abcdef0123456789abcdef"
 

@@ -45,81 +45,75 @@ static void await_token (struct bench *bench, uint32_t nth)
     assert_int_equal (count_effects (bench, FX_TOKEN), nth);
 }
 
-TEST (a_cold_pass_that_is_run_again_has_a_token_of_its_own)
+TEST_FIXTURE (struct bench, TEST_NOTHING, bench_close)
+
+TEST_ON (bench, a_cold_pass_that_is_run_again_has_a_token_of_its_own)
 {
-    struct bench bench;
-    open_failed (&bench);
-    await_token (&bench, 2);
-    assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
-    token (&bench, 2);
-    assert_int_equal (began (&bench)->purpose, PURPOSE_RETRY);
-    assert_int_equal (began (&bench)->key.attempt, 2);
-    assert_int_equal (bench.runs[0].cache.role, CACHE_ROLE_WRITER);
-    assert_int_equal (bench.runs[0].cache.token, 2);
-    ask (&bench, 0, 2, 1);
-    end_run_of (&bench, 0, NULL);
-    assert_int_equal (last_fact (&bench, FACT_GENERATION_PUBLISHED)->of.generation.token, 2);
-    bench_close (&bench);
+    open_failed (bench);
+    await_token (bench, 2);
+    assert_int_equal (count (bench, FACT_PASS_BEGAN), 1);
+    token (bench, 2);
+    assert_int_equal (began (bench)->purpose, PURPOSE_RETRY);
+    assert_int_equal (began (bench)->key.attempt, 2);
+    assert_int_equal (bench->runs[0].cache.role, CACHE_ROLE_WRITER);
+    assert_int_equal (bench->runs[0].cache.token, 2);
+    ask (bench, 0, 2, 1);
+    end_run_of (bench, 0, NULL);
+    assert_int_equal (last_fact (bench, FACT_GENERATION_PUBLISHED)->of.generation.token, 2);
 }
 
-TEST (a_death_before_the_token_comes_neither_waits_nor_counts_again)
+TEST_ON (bench, a_death_before_the_token_comes_neither_waits_nor_counts_again)
 {
-    struct bench bench;
-    open_failed (&bench);
-    await_token (&bench, 2);
-    restart (&bench);
-    await_token (&bench, 3);
-    token (&bench, 3);
-    assert_int_equal (count (&bench, FACT_RETRY_PLANNED), 1);
-    assert_int_equal (began (&bench)->purpose, PURPOSE_RETRY);
-    bench_close (&bench);
+    open_failed (bench);
+    await_token (bench, 2);
+    restart (bench);
+    await_token (bench, 3);
+    token (bench, 3);
+    assert_int_equal (count (bench, FACT_RETRY_PLANNED), 1);
+    assert_int_equal (began (bench)->purpose, PURPOSE_RETRY);
 }
 
-TEST (what_follows_a_retry_is_none)
+TEST_ON (bench, what_follows_a_retry_is_none)
 {
-    struct bench bench;
-    open_failed (&bench);
-    await_token (&bench, 2);
-    token (&bench, 2);
-    assert_int_equal (began (&bench)->purpose, PURPOSE_RETRY);
+    open_failed (bench);
+    await_token (bench, 2);
+    token (bench, 2);
+    assert_int_equal (began (bench)->purpose, PURPOSE_RETRY);
     struct core_input taken = { .kind = IN_LEASE_TAKEN, .token = 2 };
-    step (&bench, &taken);
-    assert_int_equal (count (&bench, FACT_LEASE_LOST), 1);
-    fall_for_a_while (&bench, 0);
-    assert_int_equal (count (&bench, FACT_RETRY_PLANNED), 1); /* a lost lease has a rule of its own */
-    tick_at (&bench, bench.now_ms + 4 * TERM_MS);
-    audited (&bench, NULL);
-    token (&bench, 3);
-    assert_int_equal (began (&bench)->key.attempt, 3);
-    assert_int_equal (began (&bench)->purpose, PURPOSE_CLIMB);
-    bench_close (&bench);
+    step (bench, &taken);
+    assert_int_equal (count (bench, FACT_LEASE_LOST), 1);
+    fall_for_a_while (bench, 0);
+    assert_int_equal (count (bench, FACT_RETRY_PLANNED), 1); /* a lost lease has a rule of its own */
+    tick_at (bench, bench->now_ms + 4 * TERM_MS);
+    audited (bench, NULL);
+    token (bench, 3);
+    assert_int_equal (began (bench)->key.attempt, 3);
+    assert_int_equal (began (bench)->purpose, PURPOSE_CLIMB);
 }
 
-TEST (cold_and_restored_have_a_budget_each)
+TEST_ON (bench, cold_and_restored_have_a_budget_each)
 {
-    struct bench bench;
-    open_failed (&bench);
-    await_token (&bench, 2);
-    token (&bench, 2);
-    ask (&bench, 0, 2, 1);
-    end_run_of (&bench, 0, NULL);
-    audited (&bench, NULL);
-    assert_int_equal (began (&bench)->key.pass, PASS_RESTORED);
-    assert_int_equal (began (&bench)->purpose, PURPOSE_CLIMB);
-    end_run_of (&bench, 0, NULL);
-    end_run_of (&bench, 1, NULL);
-    fall_for_a_while (&bench, 2);
-    assert_int_equal (count (&bench, FACT_RETRY_PLANNED), 2);
-    tick_at (&bench, bench.now_ms + RETRY_WAIT_MS);
-    audited (&bench, NULL);
-    assert_int_equal (began (&bench)->key.pass, PASS_RESTORED);
-    assert_int_equal (began (&bench)->purpose, PURPOSE_RETRY);
-    assert_int_equal (began (&bench)->hosts.n, HOSTS);
-    fall_for_a_while (&bench, 0);
-    end_run_of (&bench, 1, NULL);
-    end_run_of (&bench, 2, NULL);
-    assert_int_equal (count (&bench, FACT_RETRY_PLANNED), 2);
-    bench_close (&bench);
+    open_failed (bench);
+    await_token (bench, 2);
+    token (bench, 2);
+    ask (bench, 0, 2, 1);
+    end_run_of (bench, 0, NULL);
+    audited (bench, NULL);
+    assert_int_equal (began (bench)->key.pass, PASS_RESTORED);
+    assert_int_equal (began (bench)->purpose, PURPOSE_CLIMB);
+    end_run_of (bench, 0, NULL);
+    end_run_of (bench, 1, NULL);
+    fall_for_a_while (bench, 2);
+    assert_int_equal (count (bench, FACT_RETRY_PLANNED), 2);
+    tick_at (bench, bench->now_ms + RETRY_WAIT_MS);
+    audited (bench, NULL);
+    assert_int_equal (began (bench)->key.pass, PASS_RESTORED);
+    assert_int_equal (began (bench)->purpose, PURPOSE_RETRY);
+    assert_int_equal (began (bench)->hosts.n, HOSTS);
+    fall_for_a_while (bench, 0);
+    end_run_of (bench, 1, NULL);
+    end_run_of (bench, 2, NULL);
+    assert_int_equal (count (bench, FACT_RETRY_PLANNED), 2);
 }
 
 /* Another run wrote what this one needs while it waited: nothing cold is left to do. */

@@ -48,6 +48,8 @@ static void both_close (struct both *both)
     show_release (&both->show);
 }
 
+TEST_FIXTURE (struct both, TEST_NOTHING, both_close)
+
 static void begin (struct both *both, struct attempt_key key, enum purpose purpose, uint32_t from, uint32_t n)
 {
     uint32_t hosts[HOSTS];
@@ -122,27 +124,26 @@ static void assert_waiting (struct both *both, const char *expected)
     buf_release (&out);
 }
 
-TEST (a_retry_is_waited_for_by_name_and_stays_in_the_history)
+TEST_ON (both, a_retry_is_waited_for_by_name_and_stays_in_the_history)
 {
-    struct both both;
     struct attempt_key first = { FACTS, PASS_ONCE, 1 }, second = { FACTS, PASS_ONCE, 2 };
-    both_open (&both);
-    begin (&both, first, PURPOSE_CLIMB, 0, HOSTS);
-    end (&both, first, 0, HOSTS, ENDING_EXITED, 1);
-    judge (&both, first, 3, 3, 1, OUTCOME_FAILED);
-    plan_retry (&both, first);
-    assert_waiting (&both, "waiting 2 s before retry 1 of 2 of rung facts: metadata on host3\n");
-    assert_status (&both, "\"fell_attempt\": 1");
-    both.show.at_ms += 2000;
-    begin (&both, second, PURPOSE_RETRY, 0, HOSTS);
-    assert_has_not (&both.show.lines, "waiting");
-    assert_int_equal (both.show.board->retry.key.attempt, 0);
-    end (&both, second, 0, HOSTS, ENDING_EXITED, 0);
-    judge (&both, second, 0, 0, 0, OUTCOME_PASSED);
-    assert_has (&both.show.lines, "facts is run again in 2 s (retry 1 of 2): metadata on host3");
-    assert_has (&both.show.lines, "facts again, attempt 2 began on host[0-3]");
+    both_open (both);
+    begin (both, first, PURPOSE_CLIMB, 0, HOSTS);
+    end (both, first, 0, HOSTS, ENDING_EXITED, 1);
+    judge (both, first, 3, 3, 1, OUTCOME_FAILED);
+    plan_retry (both, first);
+    assert_waiting (both, "waiting 2 s before retry 1 of 2 of rung facts: metadata on host3\n");
+    assert_status (both, "\"fell_attempt\": 1");
+    both->show.at_ms += 2000;
+    begin (both, second, PURPOSE_RETRY, 0, HOSTS);
+    assert_has_not (&both->show.lines, "waiting");
+    assert_int_equal (both->show.board->retry.key.attempt, 0);
+    end (both, second, 0, HOSTS, ENDING_EXITED, 0);
+    judge (both, second, 0, 0, 0, OUTCOME_PASSED);
+    assert_has (&both->show.lines, "facts is run again in 2 s (retry 1 of 2): metadata on host3");
+    assert_has (&both->show.lines, "facts again, attempt 2 began on host[0-3]");
     struct slice_receipt receipt;
-    board_make_receipt (both.fold, &both.show.arena, &receipt);
+    board_make_receipt (both->fold, &both->show.arena, &receipt);
     const struct rung_receipt *rung = frontier_latest_attempt (&receipt.hosts.items[3], TEXT_LIT ("facts"), PASS_ONCE);
     assert_int_equal (rung->outcome, OUTCOME_PASSED);
     assert_int_equal (rung->purpose, PURPOSE_RETRY);
@@ -152,7 +153,6 @@ TEST (a_retry_is_waited_for_by_name_and_stays_in_the_history)
     assert_int_equal (receipt.recoveries.n, 1);
     assert_text (receipt.recoveries.items[0].what,
                  "rung facts, once attempt 1, was run again after 2 s: metadata on host3");
-    both_close (&both);
 }
 
 static uint32_t count_lines (struct buf *lines, const char *words)
@@ -184,18 +184,17 @@ static void isolate (struct both *both)
                                                       .suspects = { suspects, 1 } } });
 }
 
-TEST (parts_of_the_slice_do_not_change_how_the_rung_stands)
+TEST_ON (both, parts_of_the_slice_do_not_change_how_the_rung_stands)
 {
-    struct both both;
-    both_open (&both);
-    isolate (&both);
-    const struct board *board = both.show.board;
+    both_open (both);
+    isolate (both);
+    const struct board *board = both->show.board;
     const struct board_pass *pass = &board->rungs[ALL].passes[PASS_ONCE];
     assert_int_equal (board_rung_outcome (board, ALL), OUTCOME_TIMED_OUT);
     assert_int_equal (pass->attempt, 1);
     assert_int_equal (pass->counts[OUTCOME_TIMED_OUT], 1);
     assert_int_equal (pass->counts[OUTCOME_CASCADE], 3);
-    assert_int_equal (board_rung_ms (board, ALL, both.show.at_ms), 3000);
+    assert_int_equal (board_rung_ms (board, ALL, both->show.at_ms), 3000);
     for (uint32_t i = 0; i < HOSTS; i++) {
         assert_int_equal (board->hosts[i].rungs_passed, 0);
         assert_int_equal (board->hosts[i].outcome, i == 3 ? OUTCOME_TIMED_OUT : OUTCOME_CASCADE);
@@ -204,45 +203,40 @@ TEST (parts_of_the_slice_do_not_change_how_the_rung_stands)
         bool suspect = pass->groups.items[i].hosts.items[0] == 3;
         assert_has (pass->groups.items[i].cause, suspect ? "run by themselves, h3 failed" : " because host3 failed");
     }
-    assert_status (&both, "\"suspects\": \"host3\"");
-    assert_has (&both.show.lines, "all: no host reports a cause; to find it, parts of the slice are run by themselves: "
-                                  "at most 8, each for at most 1 min (8 min in all); Ctrl-C ends this search");
-    assert_status (&both, "\"passes_most\": 8");
-    assert_int_equal (count_lines (&both.show.lines, "no host reports a cause"), 1);
-    assert_has (&both.show.lines, "all part 1: works by itself (1 s)");
-    assert_has (&both.show.lines, "all part 2: fails by itself (1 s)");
-    assert_has (&both.show.lines, "all isolated, suspected: host3: run by themselves, h3 failed");
-    both_close (&both);
+    assert_status (both, "\"suspects\": \"host3\"");
+    assert_has (&both->show.lines,
+                "all: no host reports a cause; to find it, parts of the slice are run by themselves: "
+                "at most 8, each for at most 1 min (8 min in all); Ctrl-C ends this search");
+    assert_status (both, "\"passes_most\": 8");
+    assert_int_equal (count_lines (&both->show.lines, "no host reports a cause"), 1);
+    assert_has (&both->show.lines, "all part 1: works by itself (1 s)");
+    assert_has (&both->show.lines, "all part 2: fails by itself (1 s)");
+    assert_has (&both->show.lines, "all isolated, suspected: host3: run by themselves, h3 failed");
 }
 
-TEST (a_part_that_runs_shows_as_such)
+TEST_ON (both, a_part_that_runs_shows_as_such)
 {
-    struct both both;
-    struct buf out;
+    struct buf *out = test_buf (t);
     struct style style = { .columns = 100 };
     struct attempt_key whole = { ALL, PASS_ONCE, 1 }, left = { ALL, PASS_ONCE, 2 };
-    both_open (&both);
-    begin (&both, whole, PURPOSE_CLIMB, 0, HOSTS);
-    end (&both, whole, 0, HOSTS, ENDING_TIMEOUT, 0);
-    judge (&both, whole, 0, 0, HOSTS, OUTCOME_TIMED_OUT);
-    begin (&both, left, PURPOSE_ISOLATION, 0, 2);
-    end (&both, left, 0, 1, ENDING_EXITED, 0);
-    buf_init (&out, 1 << 20);
-    grid_draw (both.show.board, both.show.at_ms, &style, &out);
-    assert_has (&out, "in parts");
-    assert_has (&out, "1/2");
-    assert_has (&out, "waiting for host1 to start");
-    buf_release (&out);
-    both_close (&both);
+    both_open (both);
+    begin (both, whole, PURPOSE_CLIMB, 0, HOSTS);
+    end (both, whole, 0, HOSTS, ENDING_TIMEOUT, 0);
+    judge (both, whole, 0, 0, HOSTS, OUTCOME_TIMED_OUT);
+    begin (both, left, PURPOSE_ISOLATION, 0, 2);
+    end (both, left, 0, 1, ENDING_EXITED, 0);
+    grid_draw (both->show.board, both->show.at_ms, &style, out);
+    assert_has (out, "in parts");
+    assert_has (out, "1/2");
+    assert_has (out, "waiting for host1 to start");
 }
 
-TEST (parts_stand_in_the_receipt_and_count_for_nothing)
+TEST_ON (both, parts_stand_in_the_receipt_and_count_for_nothing)
 {
-    struct both both;
     struct slice_receipt receipt;
-    both_open (&both);
-    isolate (&both);
-    board_make_receipt (both.fold, &both.show.arena, &receipt);
+    both_open (both);
+    isolate (both);
+    board_make_receipt (both->fold, &both->show.arena, &receipt);
     for (uint32_t i = 0; i < HOSTS; i++) {
         const struct host_receipt *host = &receipt.hosts.items[i];
         assert_int_equal (host->rungs.n, 2);
@@ -252,12 +246,9 @@ TEST (parts_stand_in_the_receipt_and_count_for_nothing)
             assert_int_equal (host->rungs.items[k].purpose,
                               host->rungs.items[k].attempt == 1 ? PURPOSE_CLIMB : PURPOSE_ISOLATION);
     }
-    struct buf out;
-    buf_init (&out, 1 << 20);
-    receipt_text (&receipt, &(const struct drift_query){ 0 }, &out);
-    assert_has (&out, "in parts works          host[0-1]  (700 ms to 900 ms)\n");
-    assert_has (&out, "in parts fails          host[2-3]  (1.1 s to 1.3 s)\n");
-    assert_has (&out, BLAME_AT_LIMIT " because host3 failed");
-    buf_release (&out);
-    both_close (&both);
+    struct buf *out = test_buf (t);
+    receipt_text (&receipt, &(const struct drift_query){ 0 }, out);
+    assert_has (out, "in parts works          host[0-1]  (700 ms to 900 ms)\n");
+    assert_has (out, "in parts fails          host[2-3]  (1.1 s to 1.3 s)\n");
+    assert_has (out, BLAME_AT_LIMIT " because host3 failed");
 }

@@ -1,5 +1,4 @@
 /* links: base */
-#include "common/base/rng.h"
 #include "rng_unit.h"
 #include "test.h"
 

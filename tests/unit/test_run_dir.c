@@ -1,10 +1,6 @@
 /* alone: journal */
 /* Which run is the last one, whatever became of the note of when each was made. */
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/io/atomic_file.h"
 #include "coordinator/journal/run_begun.h"
@@ -18,22 +14,20 @@ struct home {
     struct run_dir older, newer;
 };
 
-static int home_make (void **state)
+static void home_open (struct home *home)
 {
-    static struct home home;
-    snprintf (home.path, sizeof home.path, "/tmp/run-dir-test-XXXXXX");
-    if (!mkdtemp (home.path) || run_dir_create (&home.older, home.path, NULL) < 0)
-        return -1;
+    snprintf (home->path, sizeof home->path, "/tmp/run-dir-test-XXXXXX");
+    assert_true (mkdtemp (home->path) && run_dir_create (&home->older, home->path, NULL) == 0);
     poll (NULL, 0, APART_MS);
-    *state = &home;
-    return run_dir_create (&home.newer, home.path, NULL);
+    assert_int_equal (run_dir_create (&home->newer, home->path, NULL), 0);
 }
 
-static int home_remove (void **state)
+static void home_close (struct home *home)
 {
-    const struct home *home = *state;
-    return folder_remove (home->path, NULL);
+    assert_int_equal (folder_remove (home->path, NULL), 0);
 }
+
+TEST_FIXTURE (struct home, home_open, home_close)
 
 static void last_is_the_newer (const struct home *home, const char *what)
 {
@@ -83,34 +77,30 @@ static void look_at (const struct run_dir *dir)
     assert_int_equal (unlink (path), 0);
 }
 
-TEST_IN (a_wrong_digit_in_created_makes_no_other_run_the_last, home_make, home_remove)
+TEST_ON (home, a_wrong_digit_in_created_makes_no_other_run_the_last)
 {
-    const struct home *home = *state;
     last_is_the_newer (home, "as they were made");
     each_wrong_digit (home, &home->newer, '0');
     look_at (&home->older);
     each_wrong_digit (home, &home->older, '9');
 }
 
-TEST_IN (a_run_that_was_removed_meanwhile_is_no_damage, home_make, home_remove)
+TEST_ON (home, a_run_that_was_removed_meanwhile_is_no_damage)
 {
-    const struct home *home = *state;
-    struct err err = { 0 };
     char path[RUN_PATH_BYTES];
     assert_int_equal (folder_remove (run_dir_path (&home->newer, "", path), NULL), 0);
     assert_int_equal (unlink (run_dir_unbegun_path (&home->newer, path)), 0);
-    assert_int_equal (run_begun_check (&home->newer, &err), -1);
-    assert_int_equal (err.code, ERR_USAGE);
-    assert_has (err.text, "no longer exists");
-    err = (struct err){ 0 };
-    assert_int_equal (run_begun_check_or_remove (&home->newer, &err), -1);
-    assert_int_equal (err.code, ERR_USAGE);
+    assert_int_equal (run_begun_check (&home->newer, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_USAGE);
+    assert_has (t->err.text, "no longer exists");
+    t->err = (struct err){ 0 };
+    assert_int_equal (run_begun_check_or_remove (&home->newer, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_USAGE);
 }
 
 /* The clock was a century ahead, and was set back; or somebody wrote what no clock says. */
-TEST_IN (the_last_is_the_last_that_was_made_whatever_the_clock_said, home_make, home_remove)
+TEST_ON (home, the_last_is_the_last_that_was_made_whatever_the_clock_said)
 {
-    struct home *home = *state;
     put_created (&home->newer, "4765132800000 4765132800000\n", 28);
     for (int i = 0; i < 3; i++) {
         assert_int_equal (run_dir_create (&home->newer, home->path, NULL), 0);
@@ -121,23 +111,20 @@ TEST_IN (the_last_is_the_last_that_was_made_whatever_the_clock_said, home_make, 
     last_is_the_newer (home, "a number beyond all");
 }
 
-TEST_IN (the_last_is_the_one_that_was_taken_over, home_make, home_remove)
+TEST_ON (home, the_last_is_the_one_that_was_taken_over)
 {
-    const struct home *home = *state;
     struct run_dir taken, newest, found;
-    struct err err = { 0 };
-    assert_int_equal (run_dir_note_taken_over (&home->older, &err), 0);
-    assert_int_equal (run_dir_find (&taken, home->path, "last", &err), 0);
+    assert_int_equal (run_dir_note_taken_over (&home->older, &t->err), 0);
+    assert_int_equal (run_dir_find (&taken, home->path, "last", &t->err), 0);
     assert_string_equal (taken.id, home->older.id);
-    assert_int_equal (run_dir_create (&newest, home->path, &err), 0);
-    assert_int_equal (run_dir_find (&found, home->path, "last", &err), 0);
+    assert_int_equal (run_dir_create (&newest, home->path, &t->err), 0);
+    assert_int_equal (run_dir_find (&found, home->path, "last", &t->err), 0);
     assert_string_equal (found.id, newest.id);
 }
 
 /* Of two who wait, each on a file of its own, both would have it. */
-TEST_IN (a_turn_is_one_files_lock_whoever_holds_it_meanwhile, home_make, home_remove)
+TEST_ON (home, a_turn_is_one_files_lock_whoever_holds_it_meanwhile)
 {
-    const struct home *home = *state;
     struct flock whole = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
     struct err err = { 0 };
     struct stat before, after;

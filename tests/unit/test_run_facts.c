@@ -1,6 +1,5 @@
 /* links: journal */
 /* What a journal holds at an index is a fact of this run, with this index, and the first is run-opened. */
-#include <unistd.h>
 
 #include "common/wire/wire.h"
 #include "coordinator/journal/run_facts.h"

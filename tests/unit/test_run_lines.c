@@ -1,5 +1,4 @@
 /* links: simulated cli */
-#include <unistd.h>
 
 #include "coordinator/cli/watch_view.h"
 #include "test.h"
@@ -49,6 +48,8 @@ static void watched_release (struct watched *watched)
     show_release (&watched->show);
 }
 
+TEST_FIXTURE (struct watched, TEST_NOTHING, watched_release)
+
 static bool says (struct watched *watched, const char *words)
 {
     char block[4096];
@@ -68,51 +69,43 @@ static bool says_after (struct watched *watched, uint64_t ms, bool frozen, const
     return says (watched, words);
 }
 
-TEST (what_is_waited_for_is_said_after_ten_seconds_that_passed)
+TEST_ON (watched, what_is_waited_for_is_said_after_ten_seconds_that_passed)
 {
-    struct watched watched;
-    watched_make (&watched, false);
-    assert_false (says_after (&watched, QUIET_MS - 1, false, "waiting for"));
-    assert_true (says_after (&watched, 1, false, "waiting for"));
-    assert_has (&watched.out, "(10 s of ");
-    assert_false (says_after (&watched, QUIET_MS, false, "(20 s of ")); /* then seldom */
-    assert_true (says_after (&watched, 2 * QUIET_MS, false, "(40 s of "));
-    watched_release (&watched);
+    watched_make (watched, false);
+    assert_false (says_after (watched, QUIET_MS - 1, false, "waiting for"));
+    assert_true (says_after (watched, 1, false, "waiting for"));
+    assert_has (&watched->out, "(10 s of ");
+    assert_false (says_after (watched, QUIET_MS, false, "(20 s of ")); /* then seldom */
+    assert_true (says_after (watched, 2 * QUIET_MS, false, "(40 s of "));
 }
 
-TEST (while_nothing_is_heard_nothing_is_waited_for)
+TEST_ON (watched, while_nothing_is_heard_nothing_is_waited_for)
 {
-    struct watched watched;
-    watched_make (&watched, false);
-    assert_false (says_after (&watched, 2 * QUIET_MS, true, "waiting for"));
-    watched_release (&watched);
+    watched_make (watched, false);
+    assert_false (says_after (watched, 2 * QUIET_MS, true, "waiting for"));
 }
 
 /* It stood an hour ahead until just now: ten seconds are ten seconds. */
-TEST (the_wall_clock_does_not_decide_how_long_it_was_quiet)
+TEST_ON (watched, the_wall_clock_does_not_decide_how_long_it_was_quiet)
 {
-    struct watched watched;
-    watched_make (&watched, false);
-    watched.wall_ms -= 3600 * 1000;
-    assert_false (says_after (&watched, QUIET_MS - 1, false, "waiting for"));
-    assert_true (says_after (&watched, 1, false, "waiting for"));
-    assert_has (&watched.out, "(10 s of ");
-    watched_release (&watched);
+    watched_make (watched, false);
+    watched->wall_ms -= 3600 * 1000;
+    assert_false (says_after (watched, QUIET_MS - 1, false, "waiting for"));
+    assert_true (says_after (watched, 1, false, "waiting for"));
+    assert_has (&watched->out, "(10 s of ");
 }
 
 /* A fact that was recorded 4 s ago. */
-TEST (a_fact_that_comes_late_has_its_age_by_the_wall_clock)
+TEST_ON (watched, a_fact_that_comes_late_has_its_age_by_the_wall_clock)
 {
-    struct watched watched;
     struct fact beat = { .kind = FACT_EPOCH_BEGAN, .at_ms = 60000, .of.epoch_began = { 1, 77, 0 } };
-    watched_make (&watched, false);
-    watched.boot_ms += 5000;
-    beat.wall_ms = watched.wall_ms - 4000;
-    apply (&watched, &beat);
-    assert_false (says_after (&watched, QUIET_MS - 5001, false, "waiting for"));
-    assert_true (says_after (&watched, 1001, false, "waiting for"));
-    assert_has (&watched.out, "[    70.0 s] "); /* 60 s, 4 s old, 6 s more */
-    watched_release (&watched);
+    watched_make (watched, false);
+    watched->boot_ms += 5000;
+    beat.wall_ms = watched->wall_ms - 4000;
+    apply (watched, &beat);
+    assert_false (says_after (watched, QUIET_MS - 5001, false, "waiting for"));
+    assert_true (says_after (watched, 1001, false, "waiting for"));
+    assert_has (&watched->out, "[    70.0 s] "); /* 60 s, 4 s old, 6 s more */
 }
 
 TEST (notes_stand_behind_the_clock_of_the_run_and_json_has_none)
@@ -135,39 +128,35 @@ TEST (notes_stand_behind_the_clock_of_the_run_and_json_has_none)
 }
 
 /* A note that views keep is cut and one of the newest 256; a line is neither. */
-TEST (lines_are_neither_cut_nor_left_out)
+TEST_ON (watched, lines_are_neither_cut_nor_left_out)
 {
     enum { LONG = 5000, MANY = FEED_NOTES_KEPT + 44 };
     static char remark[LONG + 1];
-    struct watched watched;
-    watched_make (&watched, false);
+    watched_make (watched, false);
     memset (remark, 'x', LONG);
-    run_lines_remark (watched.lines, remark, watched.boot_ms);
-    assert_true (says (&watched, remark));
+    run_lines_remark (watched->lines, remark, watched->boot_ms);
+    assert_true (says (watched, remark));
     for (uint32_t i = 0; i < MANY; i++) {
         snprintf (remark, sizeof (remark), "remark %u.", i);
-        feed_add_remark (watched.feed, text_of (remark));
+        feed_add_remark (watched->feed, text_of (remark));
     }
-    run_lines_tick (watched.lines, watched.boot_ms, false);
-    assert_true (says (&watched, "remark 0.\n"));
-    assert_true (says (&watched, "remark 299.\n"));
-    watched_release (&watched);
+    run_lines_tick (watched->lines, watched->boot_ms, false);
+    assert_true (says (watched, "remark 0.\n"));
+    assert_true (says (watched, "remark 299.\n"));
 }
 
 /* Two hosts that fall silent are told together half a second later, or when there is no later. */
-TEST (what_waits_to_be_shared_is_printed_at_the_end)
+TEST_ON (watched, what_waits_to_be_shared_is_printed_at_the_end)
 {
-    struct watched watched;
     struct fact silent = { .kind = FACT_HOST_SUSPECTED,
                            .at_ms = 1000,
                            .of.host_suspected = { .host = 0, .silent_ms = 5000 } };
-    watched_make (&watched, false);
-    apply (&watched, &silent);
-    assert_false (says (&watched, "silent for"));
-    run_lines_close (watched.lines);
-    watched.lines = NULL;
-    assert_true (says (&watched, "host0 silent for 5 s\n"));
-    watched_release (&watched);
+    watched_make (watched, false);
+    apply (watched, &silent);
+    assert_false (says (watched, "silent for"));
+    run_lines_close (watched->lines);
+    watched->lines = NULL;
+    assert_true (says (watched, "host0 silent for 5 s\n"));
 }
 
 /* It stays in the journal, so that a reader who comes later is told of it too. */

@@ -1,10 +1,6 @@
 /* alone: io */
-#include <fcntl.h>
 #include <limits.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <sys/xattr.h>
-#include <unistd.h>
 
 #include "common/io/atomic_file.h"
 #include "common/io/safe_path.h"

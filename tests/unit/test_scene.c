@@ -16,6 +16,8 @@ static const char *letters (const struct scene *scene, uint32_t rung)
 }
 #define assert_marks(stage, rung, expected) assert_string_equal (letters (stage_draw (stage), rung), expected)
 
+TEST_FIXTURE (struct stage, TEST_NOTHING, stage_release)
+
 TEST (every_mark_has_a_letter_of_its_own)
 {
     char seen[MARK_N + 1] = { 0 };
@@ -31,53 +33,49 @@ TEST (every_mark_has_a_letter_of_its_own)
     assert_int_equal (scene_mark_of_outcome ((enum outcome) 77), MARK_TO_COME);
 }
 
-TEST (before_the_run_is_opened_there_is_nothing)
+TEST_ON (stage, before_the_run_is_opened_there_is_nothing)
 {
-    struct stage stage;
-    stage_make (&stage, 4);
-    assert_false (stage_draw (&stage)->opened);
-    assert_int_equal (stage.scene.tiles_n, 0);
-    stage_release (&stage);
+    stage_make (stage, 4);
+    assert_false (stage_draw (stage)->opened);
+    assert_int_equal (stage->scene.tiles_n, 0);
 }
 
-TEST (a_run_climbs_mark_by_mark)
+TEST_ON (stage, a_run_climbs_mark_by_mark)
 {
-    struct stage stage;
-    struct show *show = &stage.show;
-    stage_make (&stage, 4);
+    struct show *show = &stage->show;
+    stage_make (stage, 4);
     show_open (show);
-    assert_marks (&stage, SCENE_NOBODY, "jjjj");
+    assert_marks (stage, SCENE_NOBODY, "jjjj");
     for (uint32_t i = 0; i < 4; i++)
         show_joined (show, i);
-    assert_marks (&stage, SCENE_NOBODY, "....");
+    assert_marks (stage, SCENE_NOBODY, "....");
     show->at_ms = 1000;
     show_began (show, FACTS, PASS_ONCE, 1, 4);
     show_at_gate (show, 1, "rendezvous");
     show_ended (show, 2, ENDING_EXITED, 0);
     show_failed (show, 3, TEXT_LIT ("RuntimeError: no chip"));
-    assert_marks (&stage, SCENE_NOBODY, "rgef");
-    assert_marks (&stage, FACTS, "rgef");
-    assert_marks (&stage, TINY, "....");
-    assert_text (stage.scene.tiles[1].gate, "rendezvous");
+    assert_marks (stage, SCENE_NOBODY, "rgef");
+    assert_marks (stage, FACTS, "rgef");
+    assert_marks (stage, TINY, "....");
+    assert_text (stage->scene.tiles[1].gate, "rendezvous");
     show_suspected (show, 0, 5000);
-    assert_marks (&stage, SCENE_NOBODY, "?gef");
-    assert_int_equal (stage.scene.silent_n, 1);
+    assert_marks (stage, SCENE_NOBODY, "?gef");
+    assert_int_equal (stage->scene.silent_n, 1);
     struct verdict verdicts[] = {
         { .host = 0, .outcome = OUTCOME_LOST, .owner = OWNER_HOST, .cause = TEXT_LIT ("silent") },
         { .host = 3, .outcome = OUTCOME_FAILED, .owner = OWNER_DEVICE, .cause = TEXT_LIT ("no chip") },
     };
     show_lost (show, 0, TEXT_LIT ("silent for 30 s"));
-    assert_marks (&stage, FACTS, "Lgef");
+    assert_marks (stage, FACTS, "Lgef");
     show->at_ms = 9000;
     show_pass_ended (show, OUTCOME_FAILED, 8000, verdicts, 2);
-    assert_marks (&stage, SCENE_NOBODY, "LPPF");
-    assert_marks (&stage, FACTS, "LPPF");
-    assert_int_equal (stage.scene.tiles[3].owner, OWNER_DEVICE);
-    assert_int_equal (stage.scene.rungs[FACTS].marks[MARK_PASSED], 2);
+    assert_marks (stage, SCENE_NOBODY, "LPPF");
+    assert_marks (stage, FACTS, "LPPF");
+    assert_int_equal (stage->scene.tiles[3].owner, OWNER_DEVICE);
+    assert_int_equal (stage->scene.rungs[FACTS].marks[MARK_PASSED], 2);
     show_run_ended (show, OUTCOME_FAILED, 1, TEXT_LIT ("it failed"));
-    assert_marks (&stage, TINY, "----");
-    assert_text (stage.scene.sentence, "it failed");
-    stage_release (&stage);
+    assert_marks (stage, TINY, "----");
+    assert_text (stage->scene.sentence, "it failed");
 }
 
 static void show_left_behind (struct show *show, uint32_t host, uint32_t rung)
@@ -90,20 +88,18 @@ static void show_left_behind (struct show *show, uint32_t host, uint32_t rung)
     show_fact (show, fact);
 }
 
-TEST (who_is_left_behind_keeps_the_mark_of_what_it_did)
+TEST_ON (stage, who_is_left_behind_keeps_the_mark_of_what_it_did)
 {
-    struct stage stage;
-    struct show *show = &stage.show;
+    struct show *show = &stage->show;
     struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_DEVICE };
-    stage_gathered (&stage, 3);
+    stage_gathered (stage, 3);
     show_began (show, FACTS, PASS_ONCE, 1, 2);
     show_pass_ended (show, OUTCOME_FAILED, 5, &verdict, 1);
     show_left_behind (show, 1, FACTS);
     show_left_behind (show, 2, FACTS);
-    assert_marks (&stage, FACTS, "PFL");
-    assert_marks (&stage, TINY, ".--");
-    assert_marks (&stage, SCENE_NOBODY, "PLL");
-    stage_release (&stage);
+    assert_marks (stage, FACTS, "PFL");
+    assert_marks (stage, TINY, ".--");
+    assert_marks (stage, SCENE_NOBODY, "PLL");
 }
 
 /* Blocked before the first pass: the host that never came is the cause, with the command without it. */
@@ -140,94 +136,85 @@ TEST (a_host_that_never_joined_is_a_cause)
 }
 
 /* It did not end for that host: who cancelled has no use for the command without it. */
-TEST (a_host_that_never_joined_a_cancelled_run_is_told_and_nothing_proposed)
+TEST_ON (stage, a_host_that_never_joined_a_cancelled_run_is_told_and_nothing_proposed)
 {
-    struct stage stage;
-    struct show *show = &stage.show;
-    stage_make (&stage, 4);
+    struct show *show = &stage->show;
+    stage_make (stage, 4);
     show_open (show);
     for (uint32_t i = 0; i < 3; i++)
         show_joined (show, i);
     show_lost (show, 3, TEXT_LIT ("its worker did not join within 30 s"));
     show_run_ended (show, OUTCOME_CANCELLED, 130, TEXT_LIT ("cancelled"));
-    const struct scene *scene = stage_draw (&stage);
+    const struct scene *scene = stage_draw (stage);
     assert_int_equal (scene->groups_n, 1);
     assert_int_equal (scene->groups[0].outcome, OUTCOME_BLOCKED);
     assert_text (scene->groups[0].cause, "its worker did not join within 30 s");
     assert_has_not (scene->groups[0].next, "--min-hosts");
-    stage_release (&stage);
 }
 
-TEST (a_launch_that_is_known_to_fail_is_the_cause_of_all)
+TEST_ON (stage, a_launch_that_is_known_to_fail_is_the_cause_of_all)
 {
-    struct stage stage;
-    struct show *show = &stage.show;
-    stage_make (&stage, 4);
+    struct show *show = &stage->show;
+    stage_make (stage, 4);
     show->plan.rungs.items[FACTS].known_bad = TEXT_LIT ("this launch has failed before");
     show_open (show);
     for (uint32_t i = 0; i < 4; i++)
         show_joined (show, i);
     show_run_ended (show, OUTCOME_BLOCKED, 3, TEXT_LIT ("blocked"));
-    const struct scene *scene = stage_draw (&stage);
+    const struct scene *scene = stage_draw (stage);
     assert_int_equal (scene->groups_n, 1);
     assert_int_equal (scene->groups[0].n, 4);
     assert_int_equal (scene->groups[0].owner, OWNER_PROGRAM);
     assert_text (scene->groups[0].cause, "this launch has failed before");
-    stage_release (&stage);
 }
 
-TEST (what_was_restored_counts_more_than_what_was_compiled)
+TEST_ON (stage, what_was_restored_counts_more_than_what_was_compiled)
 {
-    struct stage stage;
-    struct show *show = &stage.show;
+    struct show *show = &stage->show;
     struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_CACHE };
-    stage_gathered (&stage, 2);
+    stage_gathered (stage, 2);
     show_began (show, TINY, PASS_COLD, 1, 2);
     show_pass_ended (show, OUTCOME_FAILED, 5, &verdict, 1);
-    assert_marks (&stage, TINY, "PF");
+    assert_marks (stage, TINY, "PF");
     show_began (show, TINY, PASS_RESTORED, 1, 2);
-    assert_marks (&stage, TINY, "rr");
+    assert_marks (stage, TINY, "rr");
     show_pass_ended (show, OUTCOME_PASSED, 5, NULL, 0);
-    assert_marks (&stage, TINY, "PP");
-    assert_int_equal (stage.scene.frontier, 0); /* the first rung did not run */
-    stage_release (&stage);
+    assert_marks (stage, TINY, "PP");
+    assert_int_equal (stage->scene.frontier, 0); /* the first rung did not run */
 }
 
-TEST (a_part_of_the_slice_by_itself_is_no_rung)
+TEST_ON (stage, a_part_of_the_slice_by_itself_is_no_rung)
 {
-    struct stage stage;
-    struct show *show = &stage.show;
+    struct show *show = &stage->show;
     struct verdict verdict = { .host = 0, .outcome = OUTCOME_TIMED_OUT, .owner = OWNER_UNKNOWN };
     struct fact part = { .kind = FACT_PASS_BEGAN };
     uint32_t host = 0;
-    stage_gathered (&stage, 2);
+    stage_gathered (stage, 2);
     show_began (show, ALL, PASS_COLD, 1, 2);
     show_pass_ended (show, OUTCOME_TIMED_OUT, 5, &verdict, 1);
     part.of.pass_began = (struct fact_pass_began){ .key = { ALL, PASS_COLD, 2 }, .purpose = PURPOSE_ISOLATION };
     part.of.pass_began.hosts.items = &host;
     part.of.pass_began.hosts.n = 1;
     show_fact (show, part);
-    assert_marks (&stage, ALL, "TP");
-    assert_marks (&stage, SCENE_NOBODY, "rP");
-    assert_true (stage.scene.rungs[ALL].running);
-    assert_int_equal (stage.scene.rungs[ALL].hosts_n, 1);
+    assert_marks (stage, ALL, "TP");
+    assert_marks (stage, SCENE_NOBODY, "rP");
+    assert_true (stage->scene.rungs[ALL].running);
+    assert_int_equal (stage->scene.rungs[ALL].hosts_n, 1);
     show_pass_ended (show, OUTCOME_PASSED, 5, NULL, 0);
-    assert_marks (&stage, ALL, "TP");
-    stage.query.opened = 0;
-    const struct scene_host *opened = stage_draw (&stage)->host;
+    assert_marks (stage, ALL, "TP");
+    stage->query.opened = 0;
+    const struct scene_host *opened = stage_draw (stage)->host;
     assert_int_equal (opened->attempts_n, 2);
     assert_int_equal (opened->attempts[1].purpose, PURPOSE_ISOLATION);
     assert_int_equal (opened->attempts[1].mark, MARK_PASSED);
-    stage_release (&stage);
 }
 
 /* A host keeps BOARD_ATTEMPTS_MAX attempts. */
-TEST (what_was_run_long_ago_is_not_to_come)
+TEST_ON (stage, what_was_run_long_ago_is_not_to_come)
 {
-    struct stage stage;
-    struct show *show = &stage.show;
+    struct show *show = &stage->show;
     struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_DEVICE };
-    stage_gathered (&stage, 2);
+    stage_gathered (stage, 2);
     show_began (show, FACTS, PASS_ONCE, 1, 2);
     show_pass_ended (show, OUTCOME_FAILED, 5, &verdict, 1);
     for (uint32_t i = 1; i <= BOARD_ATTEMPTS_MAX + 22; i++) {
@@ -235,26 +222,23 @@ TEST (what_was_run_long_ago_is_not_to_come)
         show_pass_ended (show, i % 2 ? OUTCOME_PASSED : OUTCOME_FAILED, 5, &verdict, i % 2 ? 0 : 1);
     }
     show_began (show, ALL, PASS_ONCE, 1, 2);
-    assert_marks (&stage, FACTS, "PF");
-    assert_marks (&stage, TINY, "PF");
-    assert_marks (&stage, ALL, "rr");
-    stage.query.opened = 1;
-    const struct scene_host *host = stage_draw (&stage)->host;
+    assert_marks (stage, FACTS, "PF");
+    assert_marks (stage, TINY, "PF");
+    assert_marks (stage, ALL, "rr");
+    stage->query.opened = 1;
+    const struct scene_host *host = stage_draw (stage)->host;
     assert_int_equal (host->attempts_n, BOARD_ATTEMPTS_MAX);
     assert_int_equal (host->attempts_left_out, 24);
     assert_int_equal (host->attempts[0].rung, FACTS);
-    stage_release (&stage);
 }
 
-TEST (notes_stand_without_the_clock)
+TEST_ON (stage, notes_stand_without_the_clock)
 {
-    struct stage stage;
-    stage_gathered (&stage, 2);
-    const struct scene *scene = stage_draw (&stage);
+    stage_gathered (stage, 2);
+    const struct scene *scene = stage_draw (stage);
     assert_int_equal (scene->notes_n, 2);
     assert_text (scene->notes[1]->text, "2 hosts joined");
     assert_int_equal (scene->notes[1]->at_ms, 200);
-    stage_release (&stage);
 }
 
 /* ---- queries ---- */
@@ -281,128 +265,115 @@ static void stage_varied (struct stage *stage)
     show_suspected (show, 4, 1500);
 }
 
-TEST (a_query_takes_tiles_and_counts_what_it_hides)
+TEST_ON (stage, a_query_takes_tiles_and_counts_what_it_hides)
 {
-    struct stage stage;
     struct scene_query all;
     scene_query_init (&all);
-    stage_varied (&stage);
-    assert_string_equal (taken (&stage), "0 1 2 3 4");
-    stage.query.hosts = TEXT_LIT ("host[1,3-9]");
-    assert_string_equal (taken (&stage), "1 3 4");
-    stage.query.hosts = TEXT_LIT ("@*!@rack1");
-    assert_string_equal (taken (&stage), "2 3 4");
-    stage.query = all;
-    stage.query.marks = 1u << MARK_AT_GATE | 1u << MARK_SILENT;
-    assert_string_equal (taken (&stage), "0 4");
-    assert_int_equal (stage.scene.marks[MARK_RUNS], 1); /* of all, hidden ones too */
-    stage.query = all;
-    stage.query.owner = stage_draw (&stage)->tiles[3].owner;
-    assert_int_not_equal (stage.query.owner, OWNER_NONE);
-    assert_string_equal (taken (&stage), "3");
-    stage.query = all;
-    stage.query.phase = TEXT_LIT ("compile");
-    assert_string_equal (taken (&stage), "1");
-    stage.query.phase = TEXT_LIT ("comp");
-    assert_string_equal (taken (&stage), "");
-    stage_release (&stage);
+    stage_varied (stage);
+    assert_string_equal (taken (stage), "0 1 2 3 4");
+    stage->query.hosts = TEXT_LIT ("host[1,3-9]");
+    assert_string_equal (taken (stage), "1 3 4");
+    stage->query.hosts = TEXT_LIT ("@*!@rack1");
+    assert_string_equal (taken (stage), "2 3 4");
+    stage->query = all;
+    stage->query.marks = 1u << MARK_AT_GATE | 1u << MARK_SILENT;
+    assert_string_equal (taken (stage), "0 4");
+    assert_int_equal (stage->scene.marks[MARK_RUNS], 1); /* of all, hidden ones too */
+    stage->query = all;
+    stage->query.owner = stage_draw (stage)->tiles[3].owner;
+    assert_int_not_equal (stage->query.owner, OWNER_NONE);
+    assert_string_equal (taken (stage), "3");
+    stage->query = all;
+    stage->query.phase = TEXT_LIT ("compile");
+    assert_string_equal (taken (stage), "1");
+    stage->query.phase = TEXT_LIT ("comp");
+    assert_string_equal (taken (stage), "");
 }
 
-TEST (a_text_is_searched_in_what_is_seen_of_a_host)
+TEST_ON (stage, a_text_is_searched_in_what_is_seen_of_a_host)
 {
     static const char *const cases[][2] = {
         { "HOST2", "2" },       { "RENDEZ", "0" }, { "COMPILE", "1" },      { "no CHIP", "3" },
         { "with STATUS", "3" }, { "nothing", "" }, { "host", "0 1 2 3 4" },
     };
-    struct stage stage;
-    stage_varied (&stage);
+    stage_varied (stage);
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
-        stage.query.text = text_of (cases[i][0]);
-        assert_string_equal (taken (&stage), cases[i][1]);
+        stage->query.text = text_of (cases[i][0]);
+        assert_string_equal (taken (stage), cases[i][1]);
     }
-    stage_release (&stage);
 }
 
-TEST (a_set_of_hosts_that_is_none_hides_nobody_and_says_why)
+TEST_ON (stage, a_set_of_hosts_that_is_none_hides_nobody_and_says_why)
 {
-    struct stage stage;
-    stage_varied (&stage);
-    stage.query.hosts = TEXT_LIT ("host[1-");
-    assert_string_equal (taken (&stage), "0 1 2 3 4");
-    assert_true (stage.scene.host_set_error.len > 0);
-    stage.query.hosts = TEXT_LIT ("@nobody");
-    assert_string_equal (taken (&stage), "0 1 2 3 4");
-    assert_has (stage.scene.host_set_error, "nobody");
-    stage.query.hosts = TEXT_LIT ("host[1,100-140]");
-    assert_string_equal (taken (&stage), "1");
-    assert_int_equal (stage.scene.host_set_error.len, 0);
-    stage.query.hosts = TEXT_LIT ("host[1-");
-    assert_string_equal (taken (&stage), "0 1 2 3 4");
-    stage_release (&stage);
+    stage_varied (stage);
+    stage->query.hosts = TEXT_LIT ("host[1-");
+    assert_string_equal (taken (stage), "0 1 2 3 4");
+    assert_true (stage->scene.host_set_error.len > 0);
+    stage->query.hosts = TEXT_LIT ("@nobody");
+    assert_string_equal (taken (stage), "0 1 2 3 4");
+    assert_has (stage->scene.host_set_error, "nobody");
+    stage->query.hosts = TEXT_LIT ("host[1,100-140]");
+    assert_string_equal (taken (stage), "1");
+    assert_int_equal (stage->scene.host_set_error.len, 0);
+    stage->query.hosts = TEXT_LIT ("host[1-");
+    assert_string_equal (taken (stage), "0 1 2 3 4");
 }
 
-TEST (tiles_come_by_rank_the_worst_or_the_slowest_first)
+TEST_ON (stage, tiles_come_by_rank_the_worst_or_the_slowest_first)
 {
-    struct stage stage;
-    struct show *show = &stage.show;
+    struct show *show = &stage->show;
     struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_DEVICE };
-    stage_varied (&stage);
-    stage.query.order = SCENE_WORST_FIRST;
-    assert_string_equal (taken (&stage), "3 4 1 0 2"); /* failed so far, silent, runs, at a gate, ended */
+    stage_varied (stage);
+    stage->query.order = SCENE_WORST_FIRST;
+    assert_string_equal (taken (stage), "3 4 1 0 2"); /* failed so far, silent, runs, at a gate, ended */
     show_pass_ended (show, OUTCOME_FAILED, 2000, &verdict, 1);
     show_began (show, TINY, PASS_COLD, 1, 5);
-    assert_string_equal (taken (&stage), "4 1 0 2 3"); /* silent; then host1, which failed before */
-    stage.query.order = SCENE_SLOWEST_FIRST;
+    assert_string_equal (taken (stage), "4 1 0 2 3"); /* silent; then host1, which failed before */
+    stage->query.order = SCENE_SLOWEST_FIRST;
     show->at_ms = 9000;
     show_ended (show, 2, ENDING_EXITED, 0);
-    assert_string_equal (taken (&stage), "0 1 3 4 2"); /* the others are in their pass still */
-    stage_release (&stage);
+    assert_string_equal (taken (stage), "0 1 3 4 2"); /* the others are in their pass still */
 }
 
 /* ---- what changed ---- */
 
-TEST (a_metric_changes_no_group)
+TEST_ON (stage, a_metric_changes_no_group)
 {
-    struct stage stage;
     struct fact fact = { .kind = FACT_METRIC_JUDGED };
     struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_DEVICE };
-    stage_gathered (&stage, 2);
-    show_began (&stage.show, FACTS, PASS_ONCE, 1, 2);
-    show_pass_ended (&stage.show, OUTCOME_FAILED, 1000, &verdict, 1);
-    uint64_t before = feed_revision (stage.feed);
+    stage_gathered (stage, 2);
+    show_began (&stage->show, FACTS, PASS_ONCE, 1, 2);
+    show_pass_ended (&stage->show, OUTCOME_FAILED, 1000, &verdict, 1);
+    uint64_t before = feed_revision (stage->feed);
     fact.of.metric_judged.key = (struct attempt_key){ FACTS, PASS_ONCE, 1 };
     fact.of.metric_judged.metric = TEXT_LIT ("bandwidth");
-    show_fact (&stage.show, fact);
-    const struct scene *scene = stage_draw (&stage);
+    show_fact (&stage->show, fact);
+    const struct scene *scene = stage_draw (stage);
     assert_int_equal (scene->metrics_n, 1);
     assert_true (scene->metrics_changed > before);
     assert_true (scene->groups_changed <= before);
-    stage_release (&stage);
 }
 
-TEST (the_end_of_the_run_changes_no_rung_that_was_over)
+TEST_ON (stage, the_end_of_the_run_changes_no_rung_that_was_over)
 {
-    struct stage stage;
-    struct show *show = &stage.show;
-    stage_gathered (&stage, 2);
+    struct show *show = &stage->show;
+    stage_gathered (stage, 2);
     show_began (show, FACTS, PASS_ONCE, 1, 2);
     show_pass_ended (show, OUTCOME_PASSED, 5, NULL, 0);
-    uint64_t over = stage_draw (&stage)->revision;
+    uint64_t over = stage_draw (stage)->revision;
     show_run_ended (show, OUTCOME_FAILED, 1, TEXT_LIT ("it failed"));
-    const struct scene *scene = stage_draw (&stage);
+    const struct scene *scene = stage_draw (stage);
     assert_true (scene->rungs[FACTS].changed == over);
     assert_true (scene->rungs[TINY].changed == scene->revision && scene->rungs[ALL].changed == scene->revision);
-    stage_release (&stage);
 }
 
 /* ---- times ---- */
 
-TEST (it_tells_for_how_long_a_host_is_where_it_is)
+TEST_ON (stage, it_tells_for_how_long_a_host_is_where_it_is)
 {
-    struct stage stage;
-    stage_varied (&stage);
-    stage.show.at_ms = 4000;
-    const struct scene *scene = stage_draw (&stage);
+    stage_varied (stage);
+    stage->show.at_ms = 4000;
+    const struct scene *scene = stage_draw (stage);
     assert_int_equal (scene->now_ms, 4000);
     assert_int_equal (scene->tiles[1].since_ms, 1500);
     assert_int_equal (scene->tiles[4].since_ms, 2500);
@@ -411,21 +382,18 @@ TEST (it_tells_for_how_long_a_host_is_where_it_is)
     assert_int_equal (scene->rungs[FACTS].began_ms, 1000);
     assert_true (scene->rungs[FACTS].running && !scene->rungs[TINY].running);
     assert_int_equal (scene->rungs[FACTS].ended_n, 2);
-    stage_release (&stage);
 }
 
-TEST (while_the_clock_stands_nobody_is_waited_for)
+TEST_ON (stage, while_the_clock_stands_nobody_is_waited_for)
 {
-    struct stage stage;
-    stage_make (&stage, 4);
-    show_open (&stage.show);
-    show_joined (&stage.show, 1);
-    assert_int_equal (stage_draw (&stage)->waiting_n, 1);
-    feed_freeze_clock (stage.feed, true, 8000);
-    assert_int_equal (stage_draw (&stage)->waiting_n, 0);
-    feed_freeze_clock (stage.feed, false, 9000);
-    assert_int_equal (stage_draw (&stage)->waiting_n, 1);
-    stage_release (&stage);
+    stage_make (stage, 4);
+    show_open (&stage->show);
+    show_joined (&stage->show, 1);
+    assert_int_equal (stage_draw (stage)->waiting_n, 1);
+    feed_freeze_clock (stage->feed, true, 8000);
+    assert_int_equal (stage_draw (stage)->waiting_n, 0);
+    feed_freeze_clock (stage->feed, false, 9000);
+    assert_int_equal (stage_draw (stage)->waiting_n, 1);
 }
 
 TEST (the_clock_goes_on_from_what_was_heard_and_stands_when_it_is_told_to)
@@ -451,10 +419,9 @@ TEST (the_clock_goes_on_from_what_was_heard_and_stands_when_it_is_told_to)
 
 /* ---- groups, gates, hosts ---- */
 
-TEST (cascades_name_the_group_that_ended_first)
+TEST_ON (stage, cascades_name_the_group_that_ended_first)
 {
-    struct stage stage;
-    struct show *show = &stage.show;
+    struct show *show = &stage->show;
     struct verdict verdicts[] = {
         { .host = 0, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("a peer fell") },
         { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_HOST, .cause = TEXT_LIT ("no space") },
@@ -464,7 +431,7 @@ TEST (cascades_name_the_group_that_ended_first)
         { .host = 3, .outcome = OUTCOME_CANCELLED, .owner = OWNER_SLICEUP, .cause = TEXT_LIT ("stopped") },
         { .host = 99, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("a peer fell") },
     };
-    stage_gathered (&stage, 5);
+    stage_gathered (stage, 5);
     show_began (show, FACTS, PASS_ONCE, 1, 5);
     for (uint32_t i = 0; i < 5; i++) {
         static const uint32_t order[] = { 3, 2, 0, 1, 4 }; /* who was stopped, ended first */
@@ -472,7 +439,7 @@ TEST (cascades_name_the_group_that_ended_first)
         show_ended (show, order[i], ENDING_EXITED, 1);
     }
     show_pass_ended (show, OUTCOME_FAILED, 900, verdicts, 7);
-    const struct scene *scene = stage_draw (&stage);
+    const struct scene *scene = stage_draw (stage);
     assert_int_equal (scene->groups_n, 4);
     assert_int_equal (scene->groups[3].outcome, OUTCOME_CASCADE); /* behind its cause */
     assert_int_equal (scene->groups[3].n, 2);
@@ -482,37 +449,33 @@ TEST (cascades_name_the_group_that_ended_first)
     assert_int_equal (scene->groups[0].cause_group, SCENE_NOBODY);
     assert_int_equal (scene->tiles[4].group, 3);
     assert_int_equal (scene->tiles[4].now, MARK_CASCADE);
-    stage_release (&stage);
 }
 
-TEST (without_a_cause_a_cascade_names_nobody_and_of_two_the_first)
+TEST_ON (stage, without_a_cause_a_cascade_names_nobody_and_of_two_the_first)
 {
-    struct stage stage;
-    struct show *show = &stage.show;
+    struct show *show = &stage->show;
     struct verdict verdicts[] = {
         { .host = 0, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("a peer fell") },
         { .host = 1, .outcome = OUTCOME_FAILED, .cause = TEXT_LIT ("small") },
         { .host = 2, .outcome = OUTCOME_FAILED, .cause = TEXT_LIT ("large") },
         { .host = 3, .outcome = OUTCOME_FAILED, .cause = TEXT_LIT ("large") },
     };
-    stage_gathered (&stage, 4);
+    stage_gathered (stage, 4);
     show_began (show, FACTS, PASS_ONCE, 1, 4);
     show_pass_ended (show, OUTCOME_FAILED, 900, verdicts, 1);
-    assert_int_equal (stage_draw (&stage)->groups[0].cause_group, SCENE_NOBODY);
+    assert_int_equal (stage_draw (stage)->groups[0].cause_group, SCENE_NOBODY);
     show_began (show, FACTS, PASS_ONCE, 2, 4);
     show_pass_ended (show, OUTCOME_FAILED, 900, verdicts, 4);
-    const struct scene *scene = stage_draw (&stage);
+    const struct scene *scene = stage_draw (stage);
     assert_int_equal (scene->groups_n, 3);
     assert_text (scene->groups[scene->groups[2].cause_group].cause, "small");
     assert_int_equal (scene->groups[2].cause_host, 1);
-    stage_release (&stage);
 }
 
 /* Two hosts failed by themselves, and each took one down. */
-TEST (each_cascade_follows_the_host_that_it_names)
+TEST_ON (stage, each_cascade_follows_the_host_that_it_names)
 {
-    struct stage stage;
-    struct show *show = &stage.show;
+    struct show *show = &stage->show;
     struct verdict verdicts[] = {
         { .host = 0, .outcome = OUTCOME_FAILED, .owner = OWNER_DEVICE, .cause = TEXT_LIT ("no chip") },
         { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_HOST, .cause = TEXT_LIT ("no space") },
@@ -520,35 +483,33 @@ TEST (each_cascade_follows_the_host_that_it_names)
         { .host = 3, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("aborted because host0 failed") },
         { .host = 4, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("aborted because host11 failed") },
     };
-    stage_gathered (&stage, 5);
+    stage_gathered (stage, 5);
     show_began (show, FACTS, PASS_ONCE, 1, 5);
     for (uint32_t i = 0; i < 5; i++)
         show_ended (show, i, ENDING_EXITED, 1);
     show_pass_ended (show, OUTCOME_FAILED, 900, verdicts, 5);
-    const struct scene *scene = stage_draw (&stage);
+    const struct scene *scene = stage_draw (stage);
     static const uint32_t causes[] = { 1, 0, 0 }; /* the last names nobody who was there: the first who failed */
     assert_int_equal (scene->groups_n, 5);
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal (scene->groups[2 + i].cause_host, causes[i]);
         assert_int_equal (scene->groups[2 + i].cause_group, causes[i]);
     }
-    stage_release (&stage);
 }
 
-TEST (who_waited_least_came_last_to_a_gate)
+TEST_ON (stage, who_waited_least_came_last_to_a_gate)
 {
-    struct stage stage;
-    struct show *show = &stage.show;
+    struct show *show = &stage->show;
     static const uint64_t waits[] = { 900, 700, 20, 800 };
-    stage_gathered (&stage, 4);
+    stage_gathered (stage, 4);
     show->at_ms = 1000;
     show_began (show, FACTS, PASS_ONCE, 1, 4);
     for (uint32_t i = 0; i < 4; i++)
         ended_after (show, i, waits[i], 5000);
-    assert_int_equal (stage_draw (&stage)->gates_n, 0); /* who comes yet, nobody knows */
+    assert_int_equal (stage_draw (stage)->gates_n, 0); /* who comes yet, nobody knows */
     show_pass_ended (show, OUTCOME_PASSED, 5000, NULL, 0);
-    stage.query.opened = 3;
-    const struct scene *scene = stage_draw (&stage);
+    stage->query.opened = 3;
+    const struct scene *scene = stage_draw (stage);
     assert_int_equal (scene->gates_n, 1);
     assert_text (scene->gates[0].gate, "rendezvous");
     assert_int_equal (scene->gates[0].last, 2);
@@ -557,17 +518,15 @@ TEST (who_waited_least_came_last_to_a_gate)
     assert_int_equal (scene->gates[0].longest_wait_ms, 900);
     assert_int_equal (scene->host->attempts[0].spans[1].awaited, 2);
     show_began (show, FACTS, PASS_ONCE, 2, 4);
-    assert_int_equal (stage_draw (&stage)->gates_n, 0); /* of the last attempt alone */
-    assert_int_equal (stage.scene.host->attempts[0].spans[1].awaited, 2);
-    stage_release (&stage);
+    assert_int_equal (stage_draw (stage)->gates_n, 0); /* of the last attempt alone */
+    assert_int_equal (stage->scene.host->attempts[0].spans[1].awaited, 2);
 }
 
-TEST (a_host_that_is_opened_tells_what_it_did)
+TEST_ON (stage, a_host_that_is_opened_tells_what_it_did)
 {
-    struct stage stage;
-    struct show *show = &stage.show;
+    struct show *show = &stage->show;
     struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_DEVICE };
-    stage_gathered (&stage, 2);
+    stage_gathered (stage, 2);
     show->at_ms = 1000;
     show_began (show, FACTS, PASS_ONCE, 1, 2);
     ended_after (show, 1, 9000, 1200); /* its phases say more than the whole took */
@@ -575,8 +534,8 @@ TEST (a_host_that_is_opened_tells_what_it_did)
     show->at_ms = 7000;
     show_began (show, TINY, PASS_COLD, 1, 2);
     show->at_ms = 7500;
-    stage.query.opened = 1;
-    const struct scene *scene = stage_draw (&stage);
+    stage->query.opened = 1;
+    const struct scene *scene = stage_draw (stage);
     const struct scene_host *host = scene->host;
     assert_text (host->name, "host1");
     assert_text (host->life, "joined");
@@ -595,9 +554,8 @@ TEST (a_host_that_is_opened_tells_what_it_did)
     assert_int_equal (host->attempts[1].group, SCENE_NOBODY);
     assert_int_equal (host->facts_n, 1);
     assert_text (host->facts[0].value, "6.1");
-    stage.query.opened = 99;
-    assert_null (stage_draw (&stage)->host);
-    stage_release (&stage);
+    stage->query.opened = 99;
+    assert_null (stage_draw (stage)->host);
 }
 
 /* ---- the summary ---- */
@@ -625,78 +583,70 @@ TEST (a_row_of_tiles_is_the_last_axis_in_hosts)
     }
 }
 
-TEST (what_is_waited_for_stands_in_lines)
+TEST_ON (stage, what_is_waited_for_stands_in_lines)
 {
-    struct stage stage;
-    stage_varied (&stage);
-    const struct scene *scene = stage_draw (&stage);
+    stage_varied (stage);
+    const struct scene *scene = stage_draw (stage);
     assert_true (scene->waiting_n >= 2);
     for (uint32_t i = 0; i < scene->waiting_n; i++)
         assert_has_not (scene->waiting[i], "\n");
     assert_has (scene->waiting[0], "host");
-    stage_release (&stage);
 }
 
 /* ---- notes ---- */
 
-TEST (a_slow_watcher_is_told_how_many_notes_it_missed)
+TEST_ON (stage, a_slow_watcher_is_told_how_many_notes_it_missed)
 {
-    struct stage stage;
-    stage_gathered (&stage, 2);
-    uint64_t revision = stage_draw (&stage)->revision, seen = feed_notes_last (stage.feed);
+    stage_gathered (stage, 2);
+    uint64_t revision = stage_draw (stage)->revision, seen = feed_notes_last (stage->feed);
     for (uint32_t i = 0; i < FEED_NOTES_KEPT + 37; i++)
-        feed_add_remark (stage.feed, TEXT_LIT ("no coordinator holds this run"));
-    assert_int_equal (stage_draw (&stage)->notes_n, FEED_NOTES_KEPT);
-    assert_int_equal (stage.scene.notes_skipped, 0); /* it asked for what is kept */
-    stage.query.since = revision;
-    assert_int_equal (stage_draw (&stage)->notes_n, FEED_NOTES_KEPT);
-    assert_int_equal (stage.scene.notes_skipped, 37);
-    assert_int_equal (stage.scene.notes[0]->number, seen + 38);
-    stage.query.since = stage.scene.revision;
-    assert_int_equal (stage_draw (&stage)->notes_n, 0);
-    assert_null (feed_note_at (stage.feed, seen));
+        feed_add_remark (stage->feed, TEXT_LIT ("no coordinator holds this run"));
+    assert_int_equal (stage_draw (stage)->notes_n, FEED_NOTES_KEPT);
+    assert_int_equal (stage->scene.notes_skipped, 0); /* it asked for what is kept */
+    stage->query.since = revision;
+    assert_int_equal (stage_draw (stage)->notes_n, FEED_NOTES_KEPT);
+    assert_int_equal (stage->scene.notes_skipped, 37);
+    assert_int_equal (stage->scene.notes[0]->number, seen + 38);
+    stage->query.since = stage->scene.revision;
+    assert_int_equal (stage_draw (stage)->notes_n, 0);
+    assert_null (feed_note_at (stage->feed, seen));
     for (uint32_t i = 0; i < FEED_NUMBERS_KEPT; i++)
-        feed_add_remark (stage.feed, TEXT_LIT ("again"));
-    stage.query.since = revision; /* longer ago than numbers are kept for */
-    assert_int_equal (stage_draw (&stage)->notes_skipped, FEED_NUMBERS_KEPT - FEED_NOTES_KEPT);
-    stage_release (&stage);
+        feed_add_remark (stage->feed, TEXT_LIT ("again"));
+    stage->query.since = revision; /* longer ago than numbers are kept for */
+    assert_int_equal (stage_draw (stage)->notes_skipped, FEED_NUMBERS_KEPT - FEED_NOTES_KEPT);
 }
 
 /* Read at once, as from a journal: what happened long apart is told apart. */
-TEST (notes_of_a_journal_are_those_that_were_told_live)
+TEST_ON (stage, notes_of_a_journal_are_those_that_were_told_live)
 {
-    struct stage stage;
-    stage_gathered (&stage, 2);
-    uint64_t last = feed_notes_last (stage.feed);
-    show_suspected (&stage.show, 0, 5000);
-    stage.show.at_ms += 10000;
-    show_suspected (&stage.show, 1, 5000);
-    stage.show.at_ms += 10000;
-    show_began (&stage.show, FACTS, PASS_ONCE, 1, 2);
-    assert_int_equal (feed_notes_last (stage.feed), last + 3);
-    assert_text (feed_note_at (stage.feed, last + 1)->text, "host0 silent for 5 s");
-    assert_int_equal (feed_note_at (stage.feed, last + 2)->at_ms, 10200);
+    stage_gathered (stage, 2);
+    uint64_t last = feed_notes_last (stage->feed);
+    show_suspected (&stage->show, 0, 5000);
+    stage->show.at_ms += 10000;
+    show_suspected (&stage->show, 1, 5000);
+    stage->show.at_ms += 10000;
+    show_began (&stage->show, FACTS, PASS_ONCE, 1, 2);
+    assert_int_equal (feed_notes_last (stage->feed), last + 3);
+    assert_text (feed_note_at (stage->feed, last + 1)->text, "host0 silent for 5 s");
+    assert_int_equal (feed_note_at (stage->feed, last + 2)->at_ms, 10200);
     struct fact back = { .kind = FACT_HOST_RETURNED, .of.host_suspected = { .host = 0, .silent_ms = 26700 } };
-    show_fact (&stage.show, back); /* what was survived stays in view */
-    feed_tick (stage.feed, SHOW_WALL_MS + stage.show.at_ms + BURST_WAIT_MS);
-    assert_int_equal (feed_notes_last (stage.feed), last + 4);
-    assert_text (feed_note_at (stage.feed, last + 4)->text, "host0 came back after 26 s");
-    stage_release (&stage);
+    show_fact (&stage->show, back); /* what was survived stays in view */
+    feed_tick (stage->feed, SHOW_WALL_MS + stage->show.at_ms + BURST_WAIT_MS);
+    assert_int_equal (feed_notes_last (stage->feed), last + 4);
+    assert_text (feed_note_at (stage->feed, last + 4)->text, "host0 came back after 26 s");
 }
 
-TEST (a_note_that_waited_for_others_raises_the_revision)
+TEST_ON (stage, a_note_that_waited_for_others_raises_the_revision)
 {
-    struct stage stage;
-    stage_gathered (&stage, 2);
-    show_lost (&stage.show, 1, TEXT_LIT ("silent for 30 s"));
-    uint64_t revision = stage_draw (&stage)->revision, last = feed_notes_last (stage.feed);
-    feed_tick (stage.feed, SHOW_WALL_MS + stage.show.at_ms + 100);
-    assert_int_equal (feed_revision (stage.feed), revision);
-    feed_tick (stage.feed, SHOW_WALL_MS + stage.show.at_ms + BURST_WAIT_MS);
-    assert_int_equal (feed_revision (stage.feed), revision + 1);
-    assert_int_equal (feed_notes_last (stage.feed), last + 1);
-    assert_text (feed_note_at (stage.feed, last + 1)->text, "host1 lost: silent for 30 s");
-    stage_release (&stage);
+    stage_gathered (stage, 2);
+    show_lost (&stage->show, 1, TEXT_LIT ("silent for 30 s"));
+    uint64_t revision = stage_draw (stage)->revision, last = feed_notes_last (stage->feed);
+    feed_tick (stage->feed, SHOW_WALL_MS + stage->show.at_ms + 100);
+    assert_int_equal (feed_revision (stage->feed), revision);
+    feed_tick (stage->feed, SHOW_WALL_MS + stage->show.at_ms + BURST_WAIT_MS);
+    assert_int_equal (feed_revision (stage->feed), revision + 1);
+    assert_int_equal (feed_notes_last (stage->feed), last + 1);
+    assert_text (feed_note_at (stage->feed, last + 1)->text, "host1 lost: silent for 30 s");
 }
 
 /* ---- hostile texts ---- */

@@ -497,10 +497,9 @@ TEST (a_host_has_its_attempts_spans_and_facts)
                                .attempts_left_out = 37,
                                .facts = facts,
                                .facts_n = 1 };
-    struct buf out;
-    buf_init (&out, 1 << 20);
-    scene_host_json (&picture->scene, &host, "b00t", &out);
-    json_t *json = json_loadb ((const char *) out.ptr, out.len, 0, NULL);
+    struct buf *out = test_buf (t);
+    scene_host_json (&picture->scene, &host, "b00t", out);
+    json_t *json = json_loadb ((const char *) out->ptr, out->len, 0, NULL);
     expect (json, "attempts.0.mark", "\"F\"");
     expect (json, "attempts.0.pass", "\"cold\"");
     expect (json, "attempts.0.spans.0.awaited", "\"v6e-3\"");
@@ -513,7 +512,6 @@ TEST (a_host_has_its_attempts_spans_and_facts)
     expect (json, "attempts_left_out", "37");
     expect (json, "facts", "{\"kernel\":\"6.1\"}");
     json_decref (json);
-    buf_release (&out);
     free (picture);
 }
 

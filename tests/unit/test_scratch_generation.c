@@ -1,9 +1,5 @@
 /* links: sandbox */
 /* The folder on which ways to write are tried, and those that somebody who was killed left behind. */
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "common/io/atomic_file.h"
 #include "test.h"

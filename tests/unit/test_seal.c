@@ -4,7 +4,6 @@
 
 #include <sched.h>
 #include <sys/mount.h>
-#include <sys/wait.h>
 
 /* Up to 512 entries a seal syncs each by itself; above, on the file system of this test, all at once. */
 enum { FEW = 200, MANY = 800, CANNOT_MOUNT = 77, RAN_OUT = 78 };
@@ -79,9 +78,8 @@ static int cut_power_after_a_seal (struct fixture *fixture, int files)
     return 0;
 }
 
-TEST_IN (what_was_sealed_outlives_a_power_cut, fixture_setup, fixture_teardown)
+TEST_ON (fixture, what_was_sealed_outlives_a_power_cut)
 {
-    struct fixture *fixture = *state;
     int code = in_child (cut_power_after_a_seal, fixture, FEW);
     if (code == CANNOT_MOUNT)
         skip (); /* no loop devices, or no mkfs.ext4 */
@@ -110,9 +108,8 @@ static int seal_what_was_lost (struct fixture *fixture, int files)
     return exists (fixture->dir, "MANIFEST") ? 4 : 0;
 }
 
-TEST_IN (what_the_disk_lost_is_not_sealed, fixture_setup, fixture_teardown)
+TEST_ON (fixture, what_the_disk_lost_is_not_sealed)
 {
-    struct fixture *fixture = *state;
     int code = in_child (seal_what_was_lost, fixture, FEW);
     if (code == CANNOT_MOUNT)
         skip ();

@@ -3,7 +3,6 @@
 #include <sqlite3.h>
 #include <sys/inotify.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "common/io/atomic_file.h"
 #include "common/wire/wire.h"
@@ -77,37 +76,33 @@ static struct journal *begin (const struct run_dir *dir)
     return journal;
 }
 
-static int make (void **state)
+static void lab_open (struct lab *lab)
 {
-    static struct lab lab;
-    lab = (struct lab){ .now_ms = 1000 };
-    snprintf (lab.home, sizeof lab.home, "/tmp/served-runs-test-XXXXXX");
-    if (!mkdtemp (lab.home))
-        return -1;
+    *lab = (struct lab){ .now_ms = 1000 };
+    snprintf (lab->home, sizeof lab->home, "/tmp/served-runs-test-XXXXXX");
+    assert_true (mkdtemp (lab->home));
     for (uint32_t i = 0; i < RUNS; i++) {
-        if (run_dir_create (&lab.dirs[i], lab.home, NULL) < 0)
-            return -1;
-        struct journal *journal = begin (&lab.dirs[i]);
+        assert_int_equal (run_dir_create (&lab->dirs[i], lab->home, NULL), 0);
+        struct journal *journal = begin (&lab->dirs[i]);
         if (i + 1 == RUNS)
-            lab.held = journal;
+            lab->held = journal;
         else {
             if (i > 0)
                 record_ended (journal, 2); /* the first was interrupted */
             journal_close (journal);
         }
     }
-    lab.runs = served_runs_open (lab.home, NULL);
-    *state = &lab;
-    return 0;
+    lab->runs = served_runs_open (lab->home, NULL);
 }
 
-static int clean (void **state)
+static void lab_close (struct lab *lab)
 {
-    struct lab *lab = *state;
     served_runs_close (lab->runs);
     journal_close (lab->held);
-    return folder_remove (lab->home, NULL);
+    assert_int_equal (folder_remove (lab->home, NULL), 0);
 }
+
+TEST_FIXTURE (struct lab, lab_open, lab_close)
 
 static void pass (struct lab *lab, uint64_t ms)
 {
@@ -137,14 +132,12 @@ static struct served_run *wanted (struct lab *lab, uint32_t at)
     return NULL;
 }
 
-TEST_IN (each_stands_as_its_journal_tells, make, clean)
+TEST_ON (lab, each_stands_as_its_journal_tells)
 {
-    struct lab *lab = *state;
-    struct err err = { 0 };
     pass (lab, 1);
     assert_string_equal (served_runs_find (lab->runs, "last", NULL)->dir.id, lab->dirs[RUNS - 1].id);
-    assert_null (served_runs_find (lab->runs, "ffffffffffffffffffffffffffffffff", &err));
-    assert_int_equal (err.code, ERR_USAGE);
+    assert_null (served_runs_find (lab->runs, "ffffffffffffffffffffffffffffffff", &t->err));
+    assert_int_equal (t->err.code, ERR_USAGE);
     assert_int_equal (run_of (lab, RUNS - 1)->state, SERVED_RUNNING);
     assert_int_equal (run_of (lab, 0)->state, SERVED_INTERRUPTED);
     const struct served_run *ended = run_of (lab, 5);
@@ -163,9 +156,8 @@ TEST_IN (each_stands_as_its_journal_tells, make, clean)
     assert_int_equal (served_runs_find (lab->runs, "last", NULL)->state, SERVED_UNBEGUN);
 }
 
-TEST_IN (last_is_the_one_that_was_taken_over, make, clean)
+TEST_ON (lab, last_is_the_one_that_was_taken_over)
 {
-    struct lab *lab = *state;
     struct run_dir found;
     char path[RUN_PATH_BYTES];
     pass (lab, 1);
@@ -189,10 +181,8 @@ static uint32_t feeds_of (struct lab *lab)
     return n;
 }
 
-TEST_IN (those_asked_about_have_feeds_and_the_oldest_gives_its_place_away, make, clean)
+TEST_ON (lab, those_asked_about_have_feeds_and_the_oldest_gives_its_place_away)
 {
-    struct lab *lab = *state;
-    struct err err = { 0 };
     pass (lab, 1);
     assert_int_equal (feeds_of (lab), 0);
     for (uint32_t i = 0; i < SERVED_FEEDS_MAX; i++) {
@@ -200,8 +190,8 @@ TEST_IN (those_asked_about_have_feeds_and_the_oldest_gives_its_place_away, make,
         assert_int_equal (feed_board (run_of (lab, i)->feed)->ended, i > 0);
     }
     /* All were asked about just now. */
-    assert_int_equal (served_run_want (lab->runs, run_of (lab, 8), lab->now_ms, &err), -1);
-    assert_int_equal (err.code, ERR_STATE);
+    assert_int_equal (served_run_want (lab->runs, run_of (lab, 8), lab->now_ms, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_STATE);
     lab->now_ms += 10000;
     for (uint32_t i = 0; i < SERVED_FEEDS_MAX; i++)
         if (i != 3)
@@ -215,9 +205,8 @@ TEST_IN (those_asked_about_have_feeds_and_the_oldest_gives_its_place_away, make,
     assert_int_equal (wanted (lab, 3)->feeds_n, 2); /* its revisions are counted anew */
 }
 
-TEST_IN (a_running_one_is_followed_to_its_end, make, clean)
+TEST_ON (lab, a_running_one_is_followed_to_its_end)
 {
-    struct lab *lab = *state;
     pass (lab, 1);
     const struct served_run *run = wanted (lab, RUNS - 1);
     assert_false (feed_board (run->feed)->ended);
@@ -240,9 +229,8 @@ TEST_IN (a_running_one_is_followed_to_its_end, make, clean)
     assert_null (run->follow);
 }
 
-TEST_IN (in_one_that_was_interrupted_nobody_is_waited_for, make, clean)
+TEST_ON (lab, in_one_that_was_interrupted_nobody_is_waited_for)
 {
-    struct lab *lab = *state;
     pass (lab, 1);
     assert_true (feed_board (wanted (lab, 0)->feed)->interrupted);
     assert_false (feed_board (wanted (lab, 5)->feed)->interrupted);
@@ -250,9 +238,8 @@ TEST_IN (in_one_that_was_interrupted_nobody_is_waited_for, make, clean)
 }
 
 /* A state that is due then would else tell what was read long before. */
-TEST_IN (without_events_it_is_read_when_a_state_is_due, make, clean)
+TEST_ON (lab, without_events_it_is_read_when_a_state_is_due)
 {
-    struct lab *lab = *state;
     struct fact cancelled = { .kind = FACT_CANCEL_ASKED, .of.cancel_asked.level = 1 };
     pass (lab, 1);
     struct served_run *run = wanted (lab, RUNS - 1);
@@ -268,19 +255,17 @@ TEST_IN (without_events_it_is_read_when_a_state_is_due, make, clean)
     assert_true (run->changed > changed);
 }
 
-TEST_IN (a_damaged_one_is_told, make, clean)
+TEST_ON (lab, a_damaged_one_is_told)
 {
-    struct lab *lab = *state;
     char path[RUN_PATH_BYTES];
-    struct err err = { 0 };
     assert_int_equal (
         atomic_file_write (run_dir_path (&lab->dirs[4], "journal.db", path), "no journal", 10, 0600, NULL), 0);
     pass (lab, 1);
     assert_int_equal (run_of (lab, 4)->state, SERVED_DAMAGED);
-    (void) served_run_want (lab->runs, run_of (lab, 4), lab->now_ms, &err);
+    (void) served_run_want (lab->runs, run_of (lab, 4), lab->now_ms, &t->err);
     pass (lab, 10);
-    assert_int_equal (served_run_want (lab->runs, run_of (lab, 4), lab->now_ms, &err), -1);
-    assert_int_equal (err.code, ERR_DAMAGE);
+    assert_int_equal (served_run_want (lab->runs, run_of (lab, 4), lab->now_ms, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_DAMAGE);
 }
 
 /* An earlier sliceup wrote it: there is no mark, whose time tells whether it has grown. */
@@ -318,9 +303,8 @@ static void pass_wanted (struct lab *lab, uint64_t ms, bool want)
     }
 }
 
-TEST_IN (one_that_stands_still_is_hardly_looked_at_and_its_resuming_is_seen, make, clean)
+TEST_ON (lab, one_that_stands_still_is_hardly_looked_at_and_its_resuming_is_seen)
 {
-    struct lab *lab = *state;
     char path[RUN_PATH_BYTES], folder[RUN_PATH_BYTES];
     struct journal *resumed;
     forget_mark (&lab->dirs[0], path);
@@ -356,31 +340,28 @@ static rlim_t set_descriptors (rlim_t most)
     return before;
 }
 
-TEST_IN (what_cannot_be_read_is_told_and_tried_again, make, clean)
+TEST_ON (lab, what_cannot_be_read_is_told_and_tried_again)
 {
-    struct lab *lab = *state;
-    struct err err = { 0 };
     pass (lab, 1);
     int next_fd = dup (STDIN_FILENO);
     close (next_fd);
     rlim_t most = set_descriptors ((rlim_t) next_fd);
-    assert_int_equal (served_run_want (lab->runs, run_of (lab, 0), lab->now_ms, &err), 0);
+    assert_int_equal (served_run_want (lab->runs, run_of (lab, 0), lab->now_ms, &t->err), 0);
     pass (lab, 2500);
     set_descriptors (most);
-    assert_int_equal (served_run_want (lab->runs, run_of (lab, 0), lab->now_ms, &err), -1);
-    assert_has (err.text, "Too many open files");
+    assert_int_equal (served_run_want (lab->runs, run_of (lab, 0), lab->now_ms, &t->err), -1);
+    assert_has (t->err.text, "Too many open files");
     assert_int_equal (run_of (lab, 0)->state, SERVED_INTERRUPTED);
     assert_int_equal (run_of (lab, RUNS - 1)->state, SERVED_RUNNING);
     pass (lab, SERVED_RETRY_MS - 100);
-    assert_int_equal (served_run_want (lab->runs, run_of (lab, 0), lab->now_ms, &err), -1);
+    assert_int_equal (served_run_want (lab->runs, run_of (lab, 0), lab->now_ms, &t->err), -1);
     pass (lab, 200);
     assert_true (feed_board (wanted (lab, 0)->feed)->opened);
     assert_int_equal (run_of (lab, 0)->feeds_n, 2); /* whoever had seen something of it begins anew */
 }
 
-TEST_IN (one_alone_is_served_where_one_was_named, make, clean)
+TEST_ON (lab, one_alone_is_served_where_one_was_named)
 {
-    struct lab *lab = *state;
     served_runs_close (lab->runs);
     lab->runs = served_runs_open (lab->home, lab->dirs[2].id);
     pass (lab, 1);

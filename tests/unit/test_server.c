@@ -1,9 +1,7 @@
 /* alone: web journal */
 /* Which answer who asks is given, of a run in a real journal: without sockets, and by a clock that is set by hand. */
 #include <poll.h>
-#include <unistd.h>
 
-#include "common/base/mem.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
@@ -166,33 +164,29 @@ static void pass (struct lab *lab, uint64_t ms)
     server_tick (lab->server, now_ms);
 }
 
-static int make (void **state)
+static void lab_open (struct lab *lab)
 {
-    static struct lab lab;
-    lab = (struct lab){ .home = "/tmp/server-test-XXXXXX", .access = { .names = { "here" }, .names_n = 1 } };
+    *lab = (struct lab){ .home = "/tmp/server-test-XXXXXX", .access = { .names = { "here" }, .names_n = 1 } };
     now_ms = 1000;
-    if (!mkdtemp (lab.home))
-        return -1;
-    begin_run (&lab);
-    begin_pass (&lab);
-    lab.runs = served_runs_open (lab.home, NULL);
-    lab.server = server_open (&lab.access, lab.runs, NULL);
-    if (!lab.server)
-        return -1;
-    pass (&lab, 1);
-    *state = &lab;
-    return 0;
+    assert_true (mkdtemp (lab->home));
+    begin_run (lab);
+    begin_pass (lab);
+    lab->runs = served_runs_open (lab->home, NULL);
+    lab->server = server_open (&lab->access, lab->runs, NULL);
+    assert_non_null (lab->server);
+    pass (lab, 1);
 }
 
-static int clean (void **state)
+static void lab_close (struct lab *lab)
 {
-    struct lab *lab = *state;
     server_end (lab->server);
     server_close (lab->server);
     served_runs_close (lab->runs);
     journal_close (lab->journal);
-    return answers_n == 0 ? folder_remove (lab->home, NULL) : -1;
+    assert_int_equal (answers_n == 0 ? folder_remove (lab->home, NULL) : -1, 0);
 }
+
+TEST_FIXTURE (struct lab, lab_open, lab_close)
 
 /* `exchange` is answered then, or in a later pass. */
 static void ask (struct lab *lab, struct http_exchange *exchange, const char *target)
@@ -227,9 +221,8 @@ static void assert_hosts (const struct http_answer *answer, const char *hosts)
 
 /* ---- tests ---- */
 
-TEST_IN (who_asks_for_the_same_range_is_given_one_answer, make, clean)
+TEST_ON (lab, who_asks_for_the_same_range_is_given_one_answer)
 {
-    struct lab *lab = *state;
     struct http_exchange at[4];
     for (uint32_t i = 0; i < 3; i++)
         ask (lab, &at[i], "/api/within?time=2000-9000"); /* they wait: the run is read */
@@ -246,9 +239,8 @@ TEST_IN (who_asks_for_the_same_range_is_given_one_answer, make, clean)
     leave (at, 4);
 }
 
-TEST_IN (another_range_or_a_later_time_has_another_answer, make, clean)
+TEST_ON (lab, another_range_or_a_later_time_has_another_answer)
 {
-    struct lab *lab = *state;
     struct http_exchange at[5];
     ask (lab, &at[0], "/api/within?time=2000-9000");
     assert_hosts (answered (lab, &at[0]), "x.");
@@ -265,9 +257,8 @@ TEST_IN (another_range_or_a_later_time_has_another_answer, make, clean)
     leave (at, 5);
 }
 
-TEST_IN (those_who_have_seen_the_same_state_are_given_one_answer, make, clean)
+TEST_ON (lab, those_who_have_seen_the_same_state_are_given_one_answer)
 {
-    struct lab *lab = *state;
     struct http_exchange at[3];
     for (uint32_t i = 0; i < 3; i++)
         ask (lab, &at[i], i < 2 ? "/api/state?since=1" : "/api/state?since=2");
@@ -279,10 +270,9 @@ TEST_IN (those_who_have_seen_the_same_state_are_given_one_answer, make, clean)
 }
 
 /* A script that asks for one state after the other, and does not wait. */
-TEST_IN (who_waits_is_not_held_up_by_those_who_do_not, make, clean)
+TEST_ON (lab, who_waits_is_not_held_up_by_those_who_do_not)
 {
     enum { STATES = 16 };
-    struct lab *lab = *state;
     struct http_exchange first, waiting, at_once[STATES];
     for (uint32_t i = 0; i < STATES; i++)
         record (lab, &(struct fact){ .kind = FACT_CANCEL_ASKED, .of.cancel_asked.level = 1 });
@@ -313,11 +303,10 @@ static void ask_from (struct lab *lab, struct http_exchange *exchange, const cha
 }
 
 /* Open pages of one address leave room for others, and all pages for what is no page's wait. */
-TEST_IN (as_many_wait_as_may_and_others_are_answered, make, clean)
+TEST_ON (lab, as_many_wait_as_may_and_others_are_answered)
 {
     enum { SECOND = WEB_POLLS - WEB_POLLS_AN_ADDRESS };
     static struct http_exchange first[WEB_POLLS_AN_ADDRESS], second[SECOND];
-    struct lab *lab = *state;
     struct http_exchange state_now, over[3];
     char target[64];
     ask (lab, &state_now, "/api/state");
@@ -369,9 +358,8 @@ static void assert_log (const struct lab *lab, const char *rung, unsigned status
     feed_destroy (run.feed);
 }
 
-TEST_IN (a_plan_leads_to_no_file_but_the_logs_of_its_run, make, clean)
+TEST_ON (lab, a_plan_leads_to_no_file_but_the_logs_of_its_run)
 {
-    const struct lab *lab = *state;
     put (lab, "logs/h0/facts.once.1.log");
     put (lab, "../elsewhere.once.1.log");
     assert_log (lab, "facts", 200);
@@ -379,9 +367,8 @@ TEST_IN (a_plan_leads_to_no_file_but_the_logs_of_its_run, make, clean)
     assert_log (lab, "nothing", 404);
 }
 
-TEST_IN (what_a_coordinator_could_not_write_is_not_waited_for_without_end, make, clean)
+TEST_ON (lab, what_a_coordinator_could_not_write_is_not_waited_for_without_end)
 {
-    struct lab *lab = *state;
     struct web_request request = { .route = ROUTE_RECEIPT, .form = FORM_JUNIT };
     struct served_run run = { .dir = lab->dir, .state = SERVED_ENDED, .ended_wall_ms = clock_wall_ms () };
     struct http_answer *soon = answer_file (&run, &request);
@@ -393,9 +380,8 @@ TEST_IN (what_a_coordinator_could_not_write_is_not_waited_for_without_end, make,
     http_answer_release (late);
 }
 
-TEST_IN (files_of_a_run_are_there_once_it_has_ended, make, clean)
+TEST_ON (lab, files_of_a_run_are_there_once_it_has_ended)
 {
-    struct lab *lab = *state;
     struct http_exchange before, linked, after;
     char path[RUN_PATH_BYTES];
     ask (lab, &before, "/api/receipt?form=markdown");

@@ -1,6 +1,5 @@
 /* links: logs model base */
 /* The engine alone: what is found, where, in what order, and what is not. */
-#include "common/base/rng.h"
 #include "common/logs/automaton.h"
 #include "common/logs/classify.h"
 #include "common/logs/decide.h"
@@ -63,6 +62,8 @@ struct read {
     struct cause_decision decision;
 };
 
+TEST_FIXTURE (struct read, TEST_NOTHING, TEST_ARENA)
+
 static void read_pieces (struct read *read, struct text log, uint32_t piece)
 {
     struct signature_set *set = signature_set_build (signatures, SIGNATURES);
@@ -121,37 +122,31 @@ TEST (texts_are_found_through_what_terminals_and_wraps_add)
     expect_seen ("", "");
 }
 
-TEST (sightings_stand_in_the_order_of_the_log_with_their_lines)
+TEST_ON (read, sightings_stand_in_the_order_of_the_log_with_their_lines)
 {
-    struct read read;
-    read_log (&read, "one\ntwo\n  \x1b[31mbeta is gone\x1b[0m here\r\nthe alpha broke\nbeta is gone again\n");
-    assert_int_equal (read.seen.sightings_n, 2);
-    const struct sighting *first = &read.seen.sightings[0], *second = &read.seen.sightings[1];
+    read_log (read, "one\ntwo\n  \x1b[31mbeta is gone\x1b[0m here\r\nthe alpha broke\nbeta is gone again\n");
+    assert_int_equal (read->seen.sightings_n, 2);
+    const struct sighting *first = &read->seen.sightings[0], *second = &read->seen.sightings[1];
     assert_true (text_is (first->signature, "beta") && text_is (first->text, "beta is gone here"));
     assert_int_equal (first->line, 3);
     assert_int_equal (first->offset, 8);
     assert_text (second->signature, "alpha");
     assert_int_equal (second->line, 4);
-    assert_int_equal (read.seen.shown_n, 0);
-    arena_release (&read.arena);
+    assert_int_equal (read->seen.shown_n, 0);
 }
 
-TEST (a_long_line_is_shown_around_the_text)
+TEST_ON (read, a_long_line_is_shown_around_the_text)
 {
-    struct buf log;
-    struct read read;
-    buf_init (&log, 1 << 20);
+    struct buf *log = test_buf (t);
     for (int i = 0; i < 300; i++)
-        buf_printf (&log, "filler%d ", i);
-    buf_puts (&log, "the alpha broke");
+        buf_printf (log, "filler%d ", i);
+    buf_puts (log, "the alpha broke");
     for (int i = 0; i < 300; i++)
-        buf_printf (&log, " tail%d", i);
-    read_pieces (&read, buf_as_text (&log), 7);
-    assert_int_equal (read.seen.sightings_n, 1);
-    assert_true (read.seen.sightings[0].text.len <= SHOWN_LINE_BYTES);
-    assert_has (read.seen.sightings[0].text, "the alpha broke tail0");
-    buf_release (&log);
-    arena_release (&read.arena);
+        buf_printf (log, " tail%d", i);
+    read_pieces (read, buf_as_text (log), 7);
+    assert_int_equal (read->seen.sightings_n, 1);
+    assert_true (read->seen.sightings[0].text.len <= SHOWN_LINE_BYTES);
+    assert_has (read->seen.sightings[0].text, "the alpha broke tail0");
 }
 
 TEST (what_a_line_announces_is_shown_with_it)
@@ -184,25 +179,24 @@ TEST (conditions_hold_near_the_text_alone)
 
 TEST (pieces_of_any_size_give_the_same)
 {
-    struct buf log;
+    struct buf *log = test_buf (t);
     struct rng rng = rng_seed (7);
     struct read whole, pieces;
     uint32_t at;
-    buf_init (&log, 1 << 20);
     for (int i = 0; i < 6000; i++)
-        buf_printf (&log, "%s\x1b[3%dm line %d\r\n",
+        buf_printf (log, "%s\x1b[3%dm line %d\r\n",
                     i == 3000   ? "it halted"
                     : i == 5000 ? "beta\nis gone"
                                 : "",
                     i % 8, i);
-    read_log (&whole, buf_c (&log));
+    read_log (&whole, buf_c (log));
     assert_int_equal (whole.seen.sightings_n, 2);
     assert_int_equal (whole.seen.sightings[0].line, 3001);
     assert_int_equal (whole.seen.sightings[1].line, 5001);
-    assert_true (text_find (buf_as_text (&log), TEXT_LIT ("beta\n"), &at));
+    assert_true (text_find (buf_as_text (log), TEXT_LIT ("beta\n"), &at));
     assert_int_equal (whole.seen.sightings[1].offset, at);
     for (uint32_t round = 0; round < 40; round++) {
-        read_pieces (&pieces, buf_as_text (&log), 1 + (uint32_t) rng_below (&rng, round % 2 ? 90000 : 97));
+        read_pieces (&pieces, buf_as_text (log), 1 + (uint32_t) rng_below (&rng, round % 2 ? 90000 : 97));
         assert_int_equal (pieces.seen.sightings_n, whole.seen.sightings_n);
         for (uint32_t i = 0; i < whole.seen.sightings_n; i++)
             assert_true (record_equal (&sighting_record, &pieces.seen.sightings[i], &whole.seen.sightings[i]));
@@ -210,7 +204,6 @@ TEST (pieces_of_any_size_give_the_same)
     }
     assert_int_equal (whole.seen.sightings[0].line, 3001);
     arena_release (&whole.arena);
-    buf_release (&log);
 }
 
 TEST (later_text_never_outranks_an_earlier_cause)
@@ -248,54 +241,46 @@ TEST (a_warning_is_not_what_a_program_ended_of)
 }
 
 /* After the last time that it said so: as often as it is busy, it may have ended of that. */
-TEST (who_goes_on_for_long_shows_how_it_ended)
+TEST_ON (read, who_goes_on_for_long_shows_how_it_ended)
 {
-    struct buf log;
-    struct read read;
-    buf_init (&log, 1 << 16);
-    buf_puts (&log, "busy just now\nstep failed, going on\n");
+    struct buf *log = test_buf (t);
+    buf_puts (log, "busy just now\nstep failed, going on\n");
     for (int i = 0; i < 100; i++)
-        buf_printf (&log, "step %d\n", i);
-    buf_puts (&log, "giving up\n");
-    read_log (&read, buf_c (&log));
-    assert_int_equal (read.decision.id.len, 0); /* the steps after it say that it passed */
-    assert_int_equal (read.seen.shown_n, 3);    /* the step that failed is over as well */
-    assert_true (text_is (read.seen.shown[0], "step 98") && text_is (read.seen.shown[2], "giving up"));
-    arena_release (&read.arena);
-    buf_puts (&log, "busy just now\n");
-    expect_decided (buf_c (&log), "passes", true);
-    buf_clear (&log);
-    buf_puts (&log, "could not set metrics\n");
-    expect_decided (buf_c (&log), "noise", false);
+        buf_printf (log, "step %d\n", i);
+    buf_puts (log, "giving up\n");
+    read_log (read, buf_c (log));
+    assert_int_equal (read->decision.id.len, 0); /* the steps after it say that it passed */
+    assert_int_equal (read->seen.shown_n, 3);    /* the step that failed is over as well */
+    assert_true (text_is (read->seen.shown[0], "step 98") && text_is (read->seen.shown[2], "giving up"));
+    buf_puts (log, "busy just now\n");
+    expect_decided (buf_c (log), "passes", true);
+    buf_clear (log);
+    buf_puts (log, "could not set metrics\n");
+    expect_decided (buf_c (log), "noise", false);
     for (int i = 0; i < 100; i++)
-        buf_printf (&log, "step %d\n", i);
-    expect_decided (buf_c (&log), "-", false);
-    buf_puts (&log, "another task died\n");
-    expect_decided (buf_c (&log), "peer", false);
-    buf_release (&log);
+        buf_printf (log, "step %d\n", i);
+    expect_decided (buf_c (log), "-", false);
+    buf_puts (log, "another task died\n");
+    expect_decided (buf_c (log), "peer", false);
 }
 
 /* What follows from a known end is no failure of its own; what is shown already is not shown again. */
-TEST (the_end_adds_nothing_that_is_told)
+TEST_ON (read, the_end_adds_nothing_that_is_told)
 {
-    struct buf log;
-    struct read read;
-    buf_init (&log, 1 << 16);
-    buf_puts (&log, "rank 3 is late\n");
+    struct buf *log = test_buf (t);
+    buf_puts (log, "rank 3 is late\n");
     for (int i = 0; i < 100; i++)
-        buf_printf (&log, "step %d\n", i);
-    buf_puts (&log, "INTERNAL: so it ends\n");
-    expect_decided (buf_c (&log), "late", false);
-    buf_clear (&log);
-    buf_puts (&log, "busy just now\n");
+        buf_printf (log, "step %d\n", i);
+    buf_puts (log, "INTERNAL: so it ends\n");
+    expect_decided (buf_c (log), "late", false);
+    buf_clear (log);
+    buf_puts (log, "busy just now\n");
     for (int i = 0; i < 100; i++)
-        buf_printf (&log, "step %d\n", i);
-    buf_puts (&log, "step failed, going on\n");
-    read_log (&read, buf_c (&log));
-    assert_int_equal (read.seen.shown_n, 3);
-    assert_true (text_is (read.seen.shown[0], "step failed, going on") && text_is (read.seen.shown[2], "step 99"));
-    arena_release (&read.arena);
-    buf_release (&log);
+        buf_printf (log, "step %d\n", i);
+    buf_puts (log, "step failed, going on\n");
+    read_log (read, buf_c (log));
+    assert_int_equal (read->seen.shown_n, 3);
+    assert_true (text_is (read->seen.shown[0], "step failed, going on") && text_is (read->seen.shown[2], "step 99"));
 }
 
 TEST (an_exception_outranks_peers_and_noise)
@@ -323,20 +308,16 @@ TEST (unknown_shows_the_lines_that_look_like_errors)
     arena_release (&read.arena);
 }
 
-TEST (graver_lines_push_out_others)
+TEST_ON (read, graver_lines_push_out_others)
 {
-    struct buf log;
-    struct read read;
-    buf_init (&log, 1 << 16);
+    struct buf *log = test_buf (t);
     for (int i = 0; i < 40; i++)
-        buf_printf (&log, "thing %d failed\n", i);
-    buf_puts (&log, "F0604 12:45:24.926233 1 a.cc:1] the end\n");
-    read_log (&read, buf_c (&log));
-    assert_int_equal (read.seen.shown_n, SHOWN_MAX);
-    assert_text (read.seen.shown[0], "thing 0 failed");
-    assert_has (read.seen.shown[SHOWN_MAX - 1], "the end");
-    buf_release (&log);
-    arena_release (&read.arena);
+        buf_printf (log, "thing %d failed\n", i);
+    buf_puts (log, "F0604 12:45:24.926233 1 a.cc:1] the end\n");
+    read_log (read, buf_c (log));
+    assert_int_equal (read->seen.shown_n, SHOWN_MAX);
+    assert_text (read->seen.shown[0], "thing 0 failed");
+    assert_has (read->seen.shown[SHOWN_MAX - 1], "the end");
 }
 
 TEST (lines_are_graded_by_level_and_words)
@@ -370,47 +351,43 @@ TEST (more_than_fit_leave_the_first_causes_and_some_peers)
     enum { CAUSES = 30, PEERS = 6 };
     struct signature many[CAUSES + PEERS];
     struct signature_scan_result seen;
-    struct buf log;
-    buf_init (&log, 1 << 16);
+    struct buf *log = test_buf (t);
     for (uint32_t i = 0; i < CAUSES + PEERS; i++) {
         many[i] = (struct signature){ .id = text_format (&t->arena, "s%u", i),
                                       .text = text_format (&t->arena, "broke%u.", i),
                                       .owner = OWNER_HOST,
                                       .peer = i >= CAUSES };
-        buf_printf (&log, "broke%u.\n", i);
+        buf_printf (log, "broke%u.\n", i);
     }
     struct signature_set *set = signature_set_build (many, CAUSES + PEERS);
-    classify_text (set, buf_as_text (&log), &t->arena, &seen);
+    classify_text (set, buf_as_text (log), &t->arena, &seen);
     assert_int_equal (seen.sightings_n, SIGHTINGS_MAX);
     assert_true (text_is (seen.sightings[0].signature, "s0") && text_is (seen.sightings[11].signature, "s11"));
     assert_true (text_is (seen.sightings[12].signature, "s30") && text_is (seen.sightings[15].signature, "s33"));
     signature_set_free (set);
-    buf_release (&log);
 }
 
 TEST (what_is_found_is_within_the_bounds_of_a_result)
 {
     struct rng rng = rng_seed (3);
-    struct buf log;
-    buf_init (&log, 1 << 20);
+    struct buf *log = test_buf (t);
     for (uint32_t round = 0; round < 60; round++) {
         struct read read;
-        buf_clear (&log);
+        buf_clear (log);
         for (uint32_t i = 0; i < 3000; i++) {
             static const char *const parts[] = {
                 "the alpha broke", "Error", "\x1b[", "Traceback (most recent call last)", "\n", "\r"
             };
-            buf_byte (&log, (uint8_t) rng_next (&rng));
+            buf_byte (log, (uint8_t) rng_next (&rng));
             if (rng_below (&rng, 9) == 0)
-                buf_puts (&log, parts[rng_below (&rng, 6)]);
+                buf_puts (log, parts[rng_below (&rng, 6)]);
         }
-        read_pieces (&read, buf_as_text (&log), 1000);
+        read_pieces (&read, buf_as_text (log), 1000);
         struct result result = { .sightings = { read.seen.sightings, read.seen.sightings_n },
                                  .shown = { read.seen.shown, read.seen.shown_n } };
         assert_true (record_check (&result_record, &result, NULL));
         arena_release (&read.arena);
     }
-    buf_release (&log);
 }
 
 TEST (a_set_that_is_too_large_is_refused)

@@ -7,7 +7,6 @@
 
 #include <dirent.h>
 
-#include "common/base/rng.h"
 #include "common/logs/classify.h"
 #include "common/logs/decide.h"
 

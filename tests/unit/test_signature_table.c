@@ -1,13 +1,10 @@
 /* links: cli */
-#include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "common/logs/classify.h"
 #include "common/logs/decide.h"
 #include "common/wire/wire.h"
 #include "coordinator/cli/planning.h"
 #include "test.h"
-#include <sys/stat.h>
-#include <unistd.h>
 
 static struct signature signatures[] = {
     { .id = TEXT_LIT ("one"), .text = TEXT_LIT ("one fell"), .owner = OWNER_HOST, .transient = true },
@@ -20,26 +17,22 @@ struct bench {
     struct plan plan;
 };
 
-static int setup (void **state)
+static void bench_open (struct bench *bench)
 {
-    struct bench *bench = mem_alloc (sizeof *bench);
     strcpy (bench->home, "/tmp/test_signature_file.XXXXXX");
     assert_non_null (mkdtemp (bench->home));
     bench->plan.home = text_of (bench->home);
     bench->plan.signatures.items = signatures;
     bench->plan.signatures.n = 2;
-    *state = bench;
-    return 0;
 }
 
-static int teardown (void **state)
+static void bench_close (struct bench *bench)
 {
-    struct bench *bench = *state;
     assert_int_equal (folder_remove (bench->home, NULL), 0);
     arena_release (&bench->arena);
-    mem_free (bench);
-    return 0;
 }
+
+TEST_FIXTURE (struct bench, bench_open, bench_close)
 
 static void write_it (struct bench *bench)
 {
@@ -63,18 +56,16 @@ static void reads_back (struct bench *bench)
     buf_release (&bytes);
 }
 
-TEST_IN (a_plan_names_its_table_by_what_it_holds, setup, teardown)
+TEST_ON (b, a_plan_names_its_table_by_what_it_holds)
 {
-    struct bench *b = *state;
     write_it (b);
     reads_back (b);
     assert_true (text_starts (b->plan.signature_table.path, text_format (&b->arena, "%s/signatures/", b->home).ptr));
     assert_true (record_check (&plan_record, &b->plan, NULL));
 }
 
-TEST_IN (equal_lists_share_one_file, setup, teardown)
+TEST_ON (b, equal_lists_share_one_file)
 {
-    struct bench *b = *state;
     struct stat before, after;
     write_it (b);
     assert_int_equal (stat (b->plan.signature_table.path.ptr, &before), 0);
@@ -87,37 +78,33 @@ TEST_IN (equal_lists_share_one_file, setup, teardown)
     assert_false (text_equal (first, b->plan.signature_table.path));
 }
 
-TEST_IN (a_damaged_file_is_written_anew, setup, teardown)
+TEST_ON (b, a_damaged_file_is_written_anew)
 {
-    struct bench *b = *state;
     write_it (b);
     assert_int_equal (atomic_file_write (b->plan.signature_table.path.ptr, "junk", 4, 0600, NULL), 0);
     write_it (b);
     reads_back (b);
 }
 
-TEST_IN (no_lists_need_no_file, setup, teardown)
+TEST_ON (b, no_lists_need_no_file)
 {
-    struct bench *b = *state;
     b->plan.signatures.n = 0;
     write_it (b);
     assert_true (!b->plan.signature_table.path.len && !b->plan.signature_table.sha256.len);
     assert_true (access (text_format (&b->arena, "%s/signatures", b->home).ptr, F_OK) < 0);
 }
 
-TEST_IN (what_cannot_be_written_is_not_named, setup, teardown)
+TEST_ON (b, what_cannot_be_written_is_not_named)
 {
-    struct bench *b = *state;
-    struct err err = { 0 };
     struct text at = text_format (&b->arena, "%s/signatures", b->home);
     assert_int_equal (atomic_file_write (at.ptr, "a file", 6, 0600, NULL), 0);
-    assert_int_equal (signature_table_write (&b->plan, &b->arena, &err), -1);
-    assert_has (err.text, "/signatures");
+    assert_int_equal (signature_table_write (&b->plan, &b->arena, &t->err), -1);
+    assert_has (t->err.text, "/signatures");
     assert_int_equal (b->plan.signature_table.path.len, 0);
 }
 
 /* As runs had them before conditions, noise and memory were known. */
-TEST_IN (an_older_table_is_read, setup, teardown)
+TEST_ON (b, an_older_table_is_read)
 {
     static const struct field old_fields[] = {
         F_TEXT (1, struct signature, id, ID_MAX_BYTES),    F_TEXT (2, struct signature, text, NAME_MAX_BYTES),
@@ -128,7 +115,6 @@ TEST_IN (an_older_table_is_read, setup, teardown)
     static const struct field old_table[] = { F_LIST (1, struct signature_table, signatures, SIGNATURES_MAX,
                                                       &old_record) };
     static const struct record old_table_record = RECORD ("signature table", struct signature_table, old_table);
-    struct bench *b = *state;
     struct signature_table table = { 0 }, old = { .signatures = { signatures, 2 } };
     struct cause_decision decision;
     struct signature_scan_result seen;

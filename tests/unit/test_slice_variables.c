@@ -15,9 +15,8 @@ struct slice {
     struct topology_host hosts[HOSTS];
 };
 
-static int set_up (void **state)
+static void slice_open (struct slice *slice)
 {
-    struct slice *slice = mem_alloc (sizeof *slice);
     *slice = (struct slice){ .rung = { .id = TEXT_LIT ("b"), .kind = PROGRAM_COMMAND, .scope = SCOPE_SLICE } };
     for (uint32_t i = 0; i < HOSTS; i++)
         slice->names[i].name = text_format (&slice->arena, "v6e-%u", i);
@@ -27,17 +26,14 @@ static int set_up (void **state)
     slice->plan.rungs.n = 1;
     slice->plan.profile.backend = TEXT_LIT ("tpu");
     slice->plan.profile.inherit.items = slice->inherit;
-    *state = slice;
-    return 0;
 }
 
-static int tear_down (void **state)
+static void slice_close (struct slice *slice)
 {
-    struct slice *slice = *state;
     arena_release (&slice->arena);
-    mem_free (slice);
-    return 0;
 }
+
+TEST_FIXTURE (struct slice, slice_open, slice_close)
 
 /* One inherited variable, and what each host has; NULL: none. Each host has another variable, too. */
 static void tell (struct slice *slice, const char *name, const char *const values[])
@@ -123,9 +119,8 @@ static const struct one cases[] = {
     { "MEGASCALE_NUM_SLICES", { "1", "1", "2", "1" }, "2: has MEGASCALE_NUM_SLICES 2, the 3 others have 1" },
 };
 
-TEST_IN (each_rule_names_variable_value_and_the_others, set_up, tear_down)
+TEST_ON (slice, each_rule_names_variable_value_and_the_others)
 {
-    struct slice *slice = *state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tell (slice, cases[i].name, cases[i].values);
         if (strcmp (found (slice), cases[i].found) != 0)
@@ -133,7 +128,7 @@ TEST_IN (each_rule_names_variable_value_and_the_others, set_up, tear_down)
     }
 }
 
-TEST_IN (lists_and_grids_have_as_many_as_there_are_hosts, set_up, tear_down)
+TEST_ON (slice, lists_and_grids_have_as_many_as_there_are_hosts)
 {
     static const struct {
         const char *name, *value, *found; /* on all hosts */
@@ -144,7 +139,6 @@ TEST_IN (lists_and_grids_have_as_many_as_there_are_hosts, set_up, tear_down)
           "has TPU_PROCESS_BOUNDS 1,2,1, expected a grid such as 2,2,1 that makes 4 hosts" },
         { "TPU_HOST_BOUNDS", "big", "has TPU_HOST_BOUNDS big, expected a grid such as 2,2,1 that makes 4 hosts" },
     };
-    struct slice *slice = *state;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         tell (slice, all[i].name, (const char *const[]){ all[i].value, all[i].value, all[i].value, all[i].value });
         const char *text = found (slice);
@@ -155,9 +149,8 @@ TEST_IN (lists_and_grids_have_as_many_as_there_are_hosts, set_up, tear_down)
     }
 }
 
-TEST_IN (of_two_hosts_each_is_told_the_other, set_up, tear_down)
+TEST_ON (slice, of_two_hosts_each_is_told_the_other)
 {
-    struct slice *slice = *state;
     slice->plan.hosts.n = 2;
     tell (slice, "MEGASCALE_SLICE_ID", (const char *const[]){ "0", "1" });
     assert_string_equal (found (slice),
@@ -169,9 +162,8 @@ TEST_IN (of_two_hosts_each_is_told_the_other, set_up, tear_down)
 }
 
 /* Nobody is in the majority, and the slice file has a word in it. */
-TEST_IN (of_divided_hosts_the_one_that_fits_is_right, set_up, tear_down)
+TEST_ON (slice, of_divided_hosts_the_one_that_fits_is_right)
 {
-    struct slice *slice = *state;
     slice->plan.hosts.n = 2;
     slice->plan.profile.accelerator = TEXT_LIT ("v6e-8");
     tell (slice, "TPU_HOST_BOUNDS", (const char *const[]){ "1,2,1", "1,1,1" });
@@ -194,9 +186,8 @@ TEST_IN (of_divided_hosts_the_one_that_fits_is_right, set_up, tear_down)
     assert_string_equal (found (slice), "0: has TPU_ACCELERATOR_TYPE v5p-8, the other has v6e-8");
 }
 
-TEST_IN (a_grid_of_another_shape_is_wrong_on_all, set_up, tear_down)
+TEST_ON (slice, a_grid_of_another_shape_is_wrong_on_all)
 {
-    struct slice *slice = *state;
     slice->plan.machine = (struct machine_type){ .id = TEXT_LIT ("four"), .bounds = TEXT_LIT ("2,2,1") };
     slice->plan.profile.topology = TEXT_LIT ("4x4");
     tell (slice, "TPU_HOST_BOUNDS", (const char *const[]){ "4,1,1", "4,1,1", "4,1,1", "4,1,1" });
@@ -207,16 +198,15 @@ TEST_IN (a_grid_of_another_shape_is_wrong_on_all, set_up, tear_down)
     assert_string_equal (found (slice), "");
 }
 
-TEST_IN (a_slice_of_several_is_wrong_on_all, set_up, tear_down)
+TEST_ON (slice, a_slice_of_several_is_wrong_on_all)
 {
-    tell (*state, "MEGASCALE_NUM_SLICES", (const char *const[]){ "2", "2", "2", "2" });
-    assert_has (found (*state), "3: has MEGASCALE_NUM_SLICES 2, expected 1");
+    tell (slice, "MEGASCALE_NUM_SLICES", (const char *const[]){ "2", "2", "2", "2" });
+    assert_has (found (slice), "3: has MEGASCALE_NUM_SLICES 2, expected 1");
 }
 
 /* Who could not tell all of its variables may have what it does not tell. */
-TEST_IN (what_is_left_out_is_not_missing, set_up, tear_down)
+TEST_ON (slice, what_is_left_out_is_not_missing)
 {
-    struct slice *slice = *state;
     tell (slice, "TPU_TOPOLOGY", (const char *const[]){ "4x4", NULL, "4x4", "4x4" });
     slice->facts[1][0] = (struct var){ TEXT_LIT ("env.left_out"), TEXT_LIT ("3") };
     assert_string_equal (found (slice), "");
@@ -225,9 +215,8 @@ TEST_IN (what_is_left_out_is_not_missing, set_up, tear_down)
     assert_string_equal (found (slice), "1: has no TPU_TOPOLOGY, most hosts have 4x4");
 }
 
-TEST_IN (what_no_slice_program_inherits_is_not_looked_at, set_up, tear_down)
+TEST_ON (slice, what_no_slice_program_inherits_is_not_looked_at)
 {
-    struct slice *slice = *state;
     struct var set = { TEXT_LIT ("MEGASCALE_SLICE_ID"), TEXT_LIT ("{rank}") };
     tell (slice, "MEGASCALE_SLICE_ID", (const char *const[]){ "0", "0", "0", "1" });
     assert_true (strlen (found (slice)) > 0);
@@ -264,9 +253,8 @@ static struct agree_case make_pass (struct slice *slice, struct told_pass *pass,
     return (struct agree_case){ &slice->plan, pass->of, pass->hosts, HOSTS, false };
 }
 
-TEST_IN (the_facts_rung_ends_before_any_program_waits, set_up, tear_down)
+TEST_ON (slice, the_facts_rung_ends_before_any_program_waits)
 {
-    struct slice *slice = *state;
     static struct told_pass pass;
     struct agree_case of = make_pass (slice, &pass, OUTCOME_PASSED);
     tell (slice, "MEGASCALE_SLICE_ID", (const char *const[]){ "0", "0", "0", "1" });
@@ -281,9 +269,8 @@ TEST_IN (the_facts_rung_ends_before_any_program_waits, set_up, tear_down)
 }
 
 /* A ladder without a rung of facts: the programs said what they saw before they hung. */
-TEST_IN (a_hang_is_explained_by_what_programs_saw, set_up, tear_down)
+TEST_ON (slice, a_hang_is_explained_by_what_programs_saw)
 {
-    struct slice *slice = *state;
     static struct told_pass pass;
     static struct var seen[HOSTS];
     bool culprits[HOSTS] = { false };

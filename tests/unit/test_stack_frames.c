@@ -75,17 +75,15 @@ TEST (without_a_frame_of_the_user_all_are_shown)
 
 TEST (a_deep_stack_is_bounded_and_its_inner_end_stays)
 {
-    struct buf printed;
-    buf_init (&printed, 1 << 20);
-    buf_puts (&printed, "Traceback (most recent call last):\n");
+    struct buf *printed = test_buf (t);
+    buf_puts (printed, "Traceback (most recent call last):\n");
     for (int i = 0; i < 1000; i++)
-        buf_printf (&printed, "  File \"/home/me/a.py\", line %d, in f\n    f()\n", i);
-    buf_puts (&printed, "KeyboardInterrupt\n");
-    struct found found = find (buf_c (&printed));
+        buf_printf (printed, "  File \"/home/me/a.py\", line %d, in f\n    f()\n", i);
+    buf_puts (printed, "KeyboardInterrupt\n");
+    struct found found = find (buf_c (printed));
     assert_int_equal (found.n, STACK_FRAMES_MAX);
     is (&found, 0, "main thread: File \"/home/me/a.py\", line 999, in f");
     is (&found, 5, "called from: File \"/home/me/a.py\", line 994, in f");
-    buf_release (&printed);
     arena_release (&found.arena);
 }
 

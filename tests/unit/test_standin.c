@@ -48,7 +48,7 @@ static void set (struct world *world, const char *name, const char *value)
         }
 }
 
-static int read (const struct world *world, struct place *place, struct refusal *refusal)
+static int world_read (const struct world *world, struct place *place, struct refusal *refusal)
 {
     const struct place_source source = { variable, metadata, (void *) world };
     return place_read (&source, place, refusal);
@@ -58,7 +58,7 @@ static void assert_refused (const struct world *world, const char *text)
 {
     struct place place;
     struct refusal refusal = { 0 };
-    assert_int_equal (read (world, &place, &refusal), -1);
+    assert_int_equal (world_read (world, &place, &refusal), -1);
     if (!strstr (refusal.text, text))
         fail_msg ("expected '%s' in '%s'", text, refusal.text);
 }
@@ -67,7 +67,7 @@ TEST (takes_a_pods_variables)
 {
     struct place place;
     struct refusal refusal;
-    assert_int_equal (read (&pod, &place, &refusal), 0);
+    assert_int_equal (world_read (&pod, &place, &refusal), 0);
     assert_int_equal (place.world, 4);
     assert_int_equal (place.id, 2);
     assert_string_equal (place.generation->kind, "TPU v6 lite");
@@ -83,7 +83,7 @@ TEST (bounds_of_one_need_no_addresses)
     struct place place;
     struct refusal refusal;
     set (&alone, "TPU_PROCESS_BOUNDS", "1,1,1"); /* wins over TPU_HOST_BOUNDS */
-    assert_int_equal (read (&alone, &place, &refusal), 0);
+    assert_int_equal (world_read (&alone, &place, &refusal), 0);
     assert_int_equal (place.world, 1);
     assert_int_equal (place.id, 0);
 }
@@ -127,7 +127,7 @@ TEST (a_virtual_machine_asks_metadata)
     struct place place;
     struct refusal refusal;
     struct world forbidden = machine;
-    assert_int_equal (read (&machine, &place, &refusal), 0);
+    assert_int_equal (world_read (&machine, &place, &refusal), 0);
     assert_int_equal (place.id, 1);
     assert_string_equal (place.addresses[1].name, "10.0.0.2");
     set (&forbidden, "TPU_SKIP_MDS_QUERY", "false"); /* any text forbids */
@@ -140,11 +140,11 @@ TEST (the_lock_is_skipped_for_other_bounds)
     struct place place;
     struct refusal refusal;
     set (&world, "TPU_CHIPS_PER_HOST_BOUNDS", "2,4,1");
-    assert_int_equal (read (&world, &place, &refusal), 0);
+    assert_int_equal (world_read (&world, &place, &refusal), 0);
     assert_false (place.locks);
     world = pod;
     set (&world, "ALLOW_MULTIPLE_LIBTPU_LOAD", "true");
-    assert_int_equal (read (&world, &place, &refusal), 0);
+    assert_int_equal (world_read (&world, &place, &refusal), 0);
     assert_false (place.locks);
 }
 

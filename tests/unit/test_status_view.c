@@ -50,14 +50,15 @@ static struct show failing (void)
     return show;
 }
 
-TEST (a_running_run_says_where_its_hosts_are)
+TEST_FIXTURE (struct show, TEST_NOTHING, show_release)
+
+TEST_ON (show, a_running_run_says_where_its_hosts_are)
 {
-    struct show show;
-    show_gathered (&show, 2);
-    show_began (&show, FACTS, PASS_ONCE, 1, 2);
-    show.at_ms = 5000;
-    show_phase (&show, 1, "compile", 3000);
-    json_t *object = as_json (&show, 77), *host, *rung, *pass;
+    show_gathered (show, 2);
+    show_began (show, FACTS, PASS_ONCE, 1, 2);
+    show->at_ms = 5000;
+    show_phase (show, 1, "compile", 3000);
+    json_t *object = as_json (show, 77), *host, *rung, *pass;
     assert_string_equal (string_at (object, "schema"), "sliceup.status/2");
     assert_string_equal (string_at (object, "run"), "3fa9c1d2000000000000000000000000");
     assert_string_equal (string_at (object, "state"), "running");
@@ -78,7 +79,6 @@ TEST (a_running_run_says_where_its_hosts_are)
     assert_int_equal (
         json_array_size (json_object_get (json_array_get (json_object_get (object, "rungs"), 2), "passes")), 0);
     json_decref (object);
-    show_release (&show);
 }
 
 TEST (failures_stand_beside_their_hosts)
@@ -103,21 +103,20 @@ TEST (failures_stand_beside_their_hosts)
     show_release (&show);
 }
 
-TEST (who_is_left_behind_stands_with_its_cause)
+TEST_ON (show, who_is_left_behind_stands_with_its_cause)
 {
-    struct show show;
     struct fact fact = { .kind = FACT_HOSTS_LEFT_BEHIND };
     struct verdict verdict = { .host = 2,
                                .outcome = OUTCOME_LOST,
                                .owner = OWNER_HOST,
                                .cause = TEXT_LIT ("silent for 30 s"),
                                .next = TEXT_LIT ("look at its console") };
-    show_gathered (&show, 3);
+    show_gathered (show, 3);
     fact.of.hosts_left_behind.rung = FACTS;
     fact.of.hosts_left_behind.verdicts.items = &verdict;
     fact.of.hosts_left_behind.verdicts.n = 1;
-    show_fact (&show, fact);
-    json_t *object = as_json (&show, 77), *rungs = json_object_get (object, "rungs");
+    show_fact (show, fact);
+    json_t *object = as_json (show, 77), *rungs = json_object_get (object, "rungs");
     json_t *absent = json_object_get (json_array_get (rungs, FACTS), "absent");
     assert_int_equal (json_array_size (absent), 1);
     assert_string_equal (string_at (json_array_get (absent, 0), "hosts"), "host2");
@@ -125,25 +124,20 @@ TEST (who_is_left_behind_stands_with_its_cause)
     assert_string_equal (string_at (json_array_get (absent, 0), "next"), "look at its console");
     assert_int_equal (json_array_size (json_object_get (json_array_get (rungs, TINY), "absent")), 0);
     json_decref (object);
-    show_release (&show);
 }
 
-TEST (without_a_coordinator_it_is_interrupted)
+TEST_ON (show, without_a_coordinator_it_is_interrupted)
 {
-    struct show show;
-    struct buf out;
-    show_gathered (&show, 1);
-    json_t *object = as_json (&show, 0);
+    struct buf *out = test_buf (t);
+    show_gathered (show, 1);
+    json_t *object = as_json (show, 0);
     assert_string_equal (string_at (object, "state"), "interrupted");
     assert_true (json_is_null (json_object_get (object, "pid")));
     json_decref (object);
-    struct status status = { .board = show.board, .now_ms = show.at_ms };
-    buf_init (&out, 1 << 20);
-    status_text (&status, &show.style, &out);
-    assert_has (&out, "interrupted, and its clock stands at its last fact; continue it with: sliceup resume 3fa9c1d2, "
-                      "or end its workers with: sliceup cancel 3fa9c1d2\n");
-    buf_release (&out);
-    show_release (&show);
+    struct status status = { .board = show->board, .now_ms = show->at_ms };
+    status_text (&status, &show->style, out);
+    assert_has (out, "interrupted, and its clock stands at its last fact; continue it with: sliceup resume 3fa9c1d2, "
+                     "or end its workers with: sliceup cancel 3fa9c1d2\n");
 }
 
 TEST (the_text_tells_the_same)
@@ -152,13 +146,12 @@ TEST (the_text_tells_the_same)
     struct fact published = { .kind = FACT_GENERATION_PUBLISHED };
     struct status status = { .board = show.board, .now_ms = show.at_ms };
     struct style style = { .columns = 60, .rows = 24 };
-    struct buf out;
+    struct buf *out = test_buf (t);
     published.of.generation = (struct fact_generation){ .token = 9, .entries = 3, .bytes = 300, .writer = 0 };
     show_fact (&show, published);
     show_run_ended (&show, OUTCOME_FAILED, 1, TEXT_LIT ("stopped at rung facts"));
-    buf_init (&out, 1 << 20);
-    status_text (&status, &style, &out);
-    assert_string_equal (buf_c (&out),
+    status_text (&status, &style, out);
+    assert_string_equal (buf_c (out),
                          "run 3fa9c1d2000000000000000000000000: ended\n"
                          "sample  0/3 rungs  200 ms  3/3 hosts  run 3fa9c1d2\n"
                          "x facts once      1 passed, 2 failed                 700 ms\n"
@@ -167,85 +160,73 @@ TEST (the_text_tells_the_same)
                          "  host[1-2] failed: no space [known host, disk-full]; next: free some space, then resume\n"
                          "cache generation 9: 3 entries, 300 B, written by host0\n"
                          "stopped at rung facts\n");
-    buf_release (&out);
     show_release (&show);
 }
 
 /* Before the first pass, which has no failures then. */
-TEST (who_never_came_stands_among_the_failures)
+TEST_ON (show, who_never_came_stands_among_the_failures)
 {
-    struct show show;
-    struct buf out;
-    show_make (&show, 2);
-    show_open (&show);
-    show_joined (&show, 0);
-    show_lost (&show, 1, TEXT_LIT ("its worker did not join within 30 s"));
-    show_run_ended (&show, OUTCOME_BLOCKED, 3, TEXT_LIT ("blocked"));
-    struct status status = { .board = show.board, .now_ms = show.at_ms };
-    buf_init (&out, 1 << 20);
-    status_text (&status, &show.style, &out);
-    assert_has (&out,
+    struct buf *out = test_buf (t);
+    show_make (show, 2);
+    show_open (show);
+    show_joined (show, 0);
+    show_lost (show, 1, TEXT_LIT ("its worker did not join within 30 s"));
+    show_run_ended (show, OUTCOME_BLOCKED, 3, TEXT_LIT ("blocked"));
+    struct status status = { .board = show->board, .now_ms = show->at_ms };
+    status_text (&status, &show->style, out);
+    assert_has (out,
                 "\n  host1 blocked: its worker did not join within 30 s [likely host]; next: to go on with the 1 that "
                 "are up: ");
-    buf_release (&out);
-    show_release (&show);
 }
 
-TEST (a_violated_cache_is_told)
+TEST_ON (show, a_violated_cache_is_told)
 {
-    struct show show;
     struct fact published = { .kind = FACT_GENERATION_PUBLISHED }, violated = { .kind = FACT_CACHE_VIOLATED };
     struct fact dropped = { .kind = FACT_GENERATION_DROPPED, .of.generation_dropped = { 8, TEXT_LIT ("another one") } };
     struct fact lost = { .kind = FACT_LEASE_LOST };
     struct style style = { .columns = 60, .rows = 24 };
-    struct buf out;
-    show_gathered (&show, 2);
+    struct buf *out = test_buf (t);
+    show_gathered (show, 2);
     published.of.generation = (struct fact_generation){ .token = 9, .entries = 3, .bytes = 300, .writer = 0 };
-    show_fact (&show, published);
+    show_fact (show, published);
     violated.of.cache_violated.finding.kind = FINDING_CHANGED;
-    show_fact (&show, violated);
+    show_fact (show, violated);
     violated.of.cache_violated.finding.kind = FINDING_WRITE_ATTEMPT; /* beside the rules, and broke none */
-    show_fact (&show, violated);
-    show_fact (&show, lost);
-    show_fact (&show, dropped);
-    json_t *object = as_json (&show, 0), *cache = json_object_get (object, "cache");
+    show_fact (show, violated);
+    show_fact (show, lost);
+    show_fact (show, dropped);
+    json_t *object = as_json (show, 0), *cache = json_object_get (object, "cache");
     assert_false (json_is_true (json_object_get (cache, "dropped")));
     json_decref (object);
     dropped.of.generation_dropped.token = 9;
-    show_fact (&show, dropped);
-    object = as_json (&show, 0);
+    show_fact (show, dropped);
+    object = as_json (show, 0);
     assert_true (json_is_true (json_object_get (json_object_get (object, "cache"), "dropped")));
     assert_int_equal (json_integer_value (json_object_get (object, "violations")), 1);
     assert_int_equal (json_integer_value (json_object_get (object, "leases_lost")), 1);
     json_decref (object);
-    buf_init (&out, 1 << 20);
-    struct status status = { .board = show.board, .now_ms = show.at_ms };
-    status_text (&status, &style, &out);
-    assert_has (&out, "\ncache violated: 1 finding\n");
-    assert_has (&out,
-                "cache generation 9: 3 entries, 300 B, written by host0; it was violated and is no longer used\n");
-    buf_release (&out);
+    struct status status = { .board = show->board, .now_ms = show->at_ms };
+    status_text (&status, &style, out);
+    assert_has (out, "\ncache violated: 1 finding\n");
+    assert_has (out, "cache generation 9: 3 entries, 300 B, written by host0; it was violated and is no longer used\n");
     published.of.generation.token = 10;
-    show_fact (&show, published);
-    assert_false (show.board->generation.dropped);
-    show_release (&show);
+    show_fact (show, published);
+    assert_false (show->board->generation.dropped);
 }
 
-TEST (nan_and_infinity_are_null)
+TEST_ON (show, nan_and_infinity_are_null)
 {
-    struct show show;
     struct fact fact = { .kind = FACT_METRIC_JUDGED };
-    show_gathered (&show, 1);
+    show_gathered (show, 1);
     fact.of.metric_judged = (struct fact_metric_judged){
         .key = { ALL, PASS_COLD, 1 }, .metric = TEXT_LIT ("loss"), .value = 1 / 0.0, .proof = PROOF_DISAGREE
     };
-    show_fact (&show, fact);
-    json_t *object = as_json (&show, 0), *metric = json_array_get (json_object_get (object, "metrics"), 0);
+    show_fact (show, fact);
+    json_t *object = as_json (show, 0), *metric = json_array_get (json_object_get (object, "metrics"), 0);
     assert_string_equal (string_at (metric, "metric"), "loss");
     assert_string_equal (string_at (metric, "proof"), "disagree");
     assert_true (json_is_null (json_object_get (metric, "value")));
     json_decref (object);
-    show_release (&show);
 }
 
 TEST (whatever_happens_it_is_json_and_safe)

@@ -4,7 +4,6 @@
 #include "test.h"
 
 #include "common/cache/storage.h"
-#include <sys/wait.h>
 
 enum { COMERS = 16 };
 
@@ -13,9 +12,8 @@ static int id_of (struct fixture *fixture, bool make, char id[STORAGE_ID_BYTES])
     return storage_id (fixture->root, make, id, &fixture->err);
 }
 
-TEST_IN (the_first_makes_it_and_all_read_the_same, fixture_setup, fixture_teardown)
+TEST_ON (fixture, the_first_makes_it_and_all_read_the_same)
 {
-    struct fixture *fixture = *state;
     char one[STORAGE_ID_BYTES], other[STORAGE_ID_BYTES], path[128];
     struct stat st;
     assert_int_equal (id_of (fixture, false, one), -1);
@@ -33,9 +31,8 @@ TEST_IN (the_first_makes_it_and_all_read_the_same, fixture_setup, fixture_teardo
     assert_int_equal (st.st_nlink, 1); /* the name it was made under is gone */
 }
 
-TEST_IN (a_root_without_a_mark_says_what_that_means, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_root_without_a_mark_says_what_that_means)
 {
-    struct fixture *fixture = *state;
     char id[STORAGE_ID_BYTES];
     assert_int_equal (folder_make (fixture->root, 0755, &fixture->err), 0);
     assert_int_equal (id_of (fixture, false, id), -1);
@@ -44,9 +41,8 @@ TEST_IN (a_root_without_a_mark_says_what_that_means, fixture_setup, fixture_tear
 }
 
 /* Each child writes what it read into its own end; all must be one. */
-TEST_IN (of_many_that_come_at_once_one_makes_it, fixture_setup, fixture_teardown)
+TEST_ON (fixture, of_many_that_come_at_once_one_makes_it)
 {
-    struct fixture *fixture = *state;
     char ids[COMERS][STORAGE_ID_BYTES];
     int pipe_fds[2], go[2], status, failed = 0;
     assert_int_equal (pipe (pipe_fds), 0);
@@ -88,11 +84,10 @@ static void plant (struct fixture *fixture, const char *content, const char *lin
         write_file (fixture->root, "storage", content, strlen (content));
 }
 
-TEST_IN (a_mark_that_is_none_is_refused_with_what_to_do, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_mark_that_is_none_is_refused_with_what_to_do)
 {
     static const char *const contents[] = { "0123456789ABCDEF\n", "0123456789abcdef\nmore", "0123456789abcdefg",
                                             "xxxxxxxxxxxxxxxx\n" };
-    struct fixture *fixture = *state;
     char id[STORAGE_ID_BYTES] = "untouched";
     for (size_t i = 0; i < sizeof contents / sizeof *contents; i++) {
         plant (fixture, contents[i], NULL);
@@ -111,9 +106,8 @@ TEST_IN (a_mark_that_is_none_is_refused_with_what_to_do, fixture_setup, fixture_
     assert_string_equal (id, "untouched");
 }
 
-TEST_IN (a_root_that_is_a_file_is_said_in_words, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_root_that_is_a_file_is_said_in_words)
 {
-    struct fixture *fixture = *state;
     char id[STORAGE_ID_BYTES];
     write_file (fixture->base, "cache", "x", 1);
     assert_int_equal (id_of (fixture, true, id), -1);
@@ -122,9 +116,8 @@ TEST_IN (a_root_that_is_a_file_is_said_in_words, fixture_setup, fixture_teardown
     assert_int_not_equal (fixture->err.code, ERR_STATE);
 }
 
-TEST_IN (a_mount_is_told_by_type_options_and_source, fixture_setup, fixture_teardown)
+TEST_ON (fixture, a_mount_is_told_by_type_options_and_source)
 {
-    struct fixture *fixture = *state;
     char out[256], small[8];
     assert_int_equal (storage_describe_mount ("/proc", out, sizeof out, &fixture->err), 0);
     assert_int_equal (strncmp (out, "proc rw", 7), 0);

@@ -64,6 +64,8 @@ static void desk_release (struct desk *desk)
     arena_release (&desk->arena);
 }
 
+TEST_FIXTURE (struct desk, TEST_NOTHING, desk_release)
+
 /* The whole screen as text, a line a row. */
 static struct buf draw (struct desk *desk)
 {
@@ -128,22 +130,19 @@ static void desk_climbing (struct desk *desk, uint32_t hosts, uint32_t columns, 
     show_phase (&desk->show, 3, "compile", 11000);
 }
 
-TEST (the_time_without_a_coordinator_counts)
+TEST_ON (desk, the_time_without_a_coordinator_counts)
 {
-    struct desk desk;
-    desk_climbing (&desk, 4, 80, 24);
-    show_fact (&desk.show, (struct fact){ .kind = FACT_EPOCH_BEGAN, .of.epoch_began = { 2, 78, 60000 } });
-    struct buf out = draw (&desk);
+    desk_climbing (desk, 4, 80, 24);
+    show_fact (&desk->show, (struct fact){ .kind = FACT_EPOCH_BEGAN, .of.epoch_began = { 2, 78, 60000 } });
+    struct buf out = draw (desk);
     assert_has (&out, "sample  1/3 rungs  1 min 13 s  ");
     buf_release (&out);
-    desk_release (&desk);
 }
 
-TEST (eighty_by_twenty_four)
+TEST_ON (desk, eighty_by_twenty_four)
 {
-    struct desk desk;
-    desk_climbing (&desk, 4, 80, 24);
-    struct buf out = draw (&desk);
+    desk_climbing (desk, 4, 80, 24);
+    struct buf out = draw (desk);
     assert_has (&out, "sample  1/3 rungs  13 s  4/4 hosts  run 3fa9c1d2\n");
     assert_has (&out, "> host0 r P         r");
     assert_has (&out, "\n  host1 f P         f         .          failed so far");
@@ -153,7 +152,6 @@ TEST (eighty_by_twenty_four)
     assert_has (&out, "host1 failed so far, owner unknown: RuntimeError: it is broken");
     assert_has (&out, "waiting for");
     buf_release (&out);
-    desk_release (&desk);
 }
 
 static void assert_any_size_fits (struct desk *desk)
@@ -174,76 +172,70 @@ static void assert_any_size_fits (struct desk *desk)
     }
 }
 
-TEST (any_size_and_any_mode_fits)
+TEST_ON (desk, any_size_and_any_mode_fits)
 {
-    struct desk desk;
-    desk_climbing (&desk, 6, 80, 24);
-    desk.logs[0] = desk.logs[1] = (struct terminal_log){ 0, TEXT_LIT ("host0"), TEXT_LIT ("rung tiny"),
-                                                         TEXT_LIT ("a\nb\n") };
-    desk.logs_n = 2;
-    desk.state.marked[1] = 1;
-    desk.state.marked_n = 2;
+    desk_climbing (desk, 6, 80, 24);
+    desk->logs[0] = desk->logs[1] = (struct terminal_log){ 0, TEXT_LIT ("host0"), TEXT_LIT ("rung tiny"),
+                                                           TEXT_LIT ("a\nb\n") };
+    desk->logs_n = 2;
+    desk->state.marked[1] = 1;
+    desk->state.marked_n = 2;
     for (enum terminal_mode mode = MODE_LIST; mode <= MODE_HELP; mode++) {
-        desk.state.mode = mode;
-        desk.state.opened = 1;
-        assert_any_size_fits (&desk);
+        desk->state.mode = mode;
+        desk->state.opened = 1;
+        assert_any_size_fits (desk);
     }
-    desk.state.mode = MODE_LIST;
-    desk.state.map = true;
-    assert_any_size_fits (&desk);
-    press (&desk, '/');
-    assert_any_size_fits (&desk);
-    desk_release (&desk);
+    desk->state.mode = MODE_LIST;
+    desk->state.map = true;
+    assert_any_size_fits (desk);
+    press (desk, '/');
+    assert_any_size_fits (desk);
 }
 
-TEST (of_thousands_only_what_is_in_sight_is_drawn)
+TEST_ON (desk, of_thousands_only_what_is_in_sight_is_drawn)
 {
-    struct desk desk;
-    desk_climbing (&desk, 4096, 80, 24);
-    assert_drawn (&desk, "4,096/4,096 hosts");
-    assert_not_drawn (&desk, "host4095");
-    press (&desk, KEY_IS_END);
-    assert_drawn (&desk, "> host4095");
-    press (&desk, KEY_IS_PAGE_UP);
-    press (&desk, KEY_IS_UP);
-    assert_not_drawn (&desk, "host4095");
-    press (&desk, 'n'); /* from behind it: around */
-    assert_drawn (&desk, "> host1 ");
-    press (&desk, 't');
-    assert_drawn (&desk, "    0 rfgr");
-    desk_release (&desk);
+    desk_climbing (desk, 4096, 80, 24);
+    assert_drawn (desk, "4,096/4,096 hosts");
+    assert_not_drawn (desk, "host4095");
+    press (desk, KEY_IS_END);
+    assert_drawn (desk, "> host4095");
+    press (desk, KEY_IS_PAGE_UP);
+    press (desk, KEY_IS_UP);
+    assert_not_drawn (desk, "host4095");
+    press (desk, 'n'); /* from behind it: around */
+    assert_drawn (desk, "> host1 ");
+    press (desk, 't');
+    assert_drawn (desk, "    0 rfgr");
 }
 
-TEST (a_filter_says_what_it_hides)
+TEST_ON (desk, a_filter_says_what_it_hides)
 {
-    struct desk desk;
-    desk_climbing (&desk, 4096, 80, 24);
-    assert_not_drawn (&desk, "hidden");
-    press (&desk, '/');
-    type (&desk, "hosts:host[0-9] outcome:failed-so-far,g");
-    assert_drawn (&desk, "4,094 of 4,096 hidden by /hosts:host[0-9] outcome:failed-so-far,g");
-    assert_not_drawn (&desk, "\n  host3 ");
-    assert_string_equal (desk.state.said, "sliceup receipt 3fa9c1d2 --hosts host[0-9]");
-    press (&desk, '/');
-    press (&desk, 'U' - '@');
-    type (&desk, "broken owner:unknown");
-    assert_drawn (&desk, "4,095 of 4,096 hidden");
-    assert_drawn (&desk, "> host1 ");
-    press (&desk, '/');
-    press (&desk, 'U' - '@');
-    type (&desk, "outcome:fine");
-    assert_true (desk.state.said_is_bad);
-    assert_drawn (&desk, "outcome:fine is none of to come, passed");
-    assert_drawn (&desk, "4,095 of 4,096 hidden");
-    press (&desk, '/');
-    press (&desk, 'U' - '@');
-    type (&desk, "phase:compile");
-    assert_drawn (&desk, "> host3 ");
-    press (&desk, '/');
-    press (&desk, 'U' - '@');
-    type (&desk, "");
-    assert_not_drawn (&desk, "hidden");
-    desk_release (&desk);
+    desk_climbing (desk, 4096, 80, 24);
+    assert_not_drawn (desk, "hidden");
+    press (desk, '/');
+    type (desk, "hosts:host[0-9] outcome:failed-so-far,g");
+    assert_drawn (desk, "4,094 of 4,096 hidden by /hosts:host[0-9] outcome:failed-so-far,g");
+    assert_not_drawn (desk, "\n  host3 ");
+    assert_string_equal (desk->state.said, "sliceup receipt 3fa9c1d2 --hosts host[0-9]");
+    press (desk, '/');
+    press (desk, 'U' - '@');
+    type (desk, "broken owner:unknown");
+    assert_drawn (desk, "4,095 of 4,096 hidden");
+    assert_drawn (desk, "> host1 ");
+    press (desk, '/');
+    press (desk, 'U' - '@');
+    type (desk, "outcome:fine");
+    assert_true (desk->state.said_is_bad);
+    assert_drawn (desk, "outcome:fine is none of to come, passed");
+    assert_drawn (desk, "4,095 of 4,096 hidden");
+    press (desk, '/');
+    press (desk, 'U' - '@');
+    type (desk, "phase:compile");
+    assert_drawn (desk, "> host3 ");
+    press (desk, '/');
+    press (desk, 'U' - '@');
+    type (desk, "");
+    assert_not_drawn (desk, "hidden");
 }
 
 static void filter_by (struct desk *desk, const char *line)
@@ -331,126 +323,114 @@ TEST (a_range_of_time_is_read)
 }
 
 /* The first rung took 200 ms to 600 ms; host0 is lost at 13 s, in the second. */
-TEST (a_range_of_time_is_drawn)
+TEST_ON (desk, a_range_of_time_is_drawn)
 {
-    struct desk desk;
-    desk_climbing (&desk, 4, 80, 24);
-    show_lost (&desk.show, 0, TEXT_LIT ("silent for 30 s"));
-    assert_drawn (&desk, "> host0");
-    filter_by (&desk, "time:20s-");
-    assert_drawn (&desk, "4 of 4 hidden by /time:20s-");
-    filter_by (&desk, "time:5s-10s");
-    assert_drawn (&desk, "1 of 4 hidden by /time:5s-10s"); /* host1 failed at once */
-    assert_not_drawn (&desk, "\n  host1 ");
-    assert_drawn (&desk, "L P         L"); /* as it stands now */
-    filter_by (&desk, "time:10s-5s");
-    assert_true (desk.state.said_is_bad);
-    assert_drawn (&desk, "time:10s-5s holds no time");
-    assert_drawn (&desk, "1 of 4 hidden by /time:5s-10s");
-    press (&desk, KEY_IS_ENTER);
-    assert_drawn (&desk, "tiny restored 1  L lost");
-    assert_not_drawn (&desk, "facts once 1");
-    press (&desk, 'q');
-    filter_by (&desk, "time:-100ms");
-    assert_drawn (&desk, "4 of 4 hidden");
-    desk.state.mode = MODE_HOST;
-    assert_drawn (&desk, "it did nothing in the time that the filter names");
-    press (&desk, 'q');
-    press (&desk, '?');
-    assert_drawn (&desk, "filter: hosts:SET outcome:WORD owner: phase: time:40s-2min, text\n");
-    desk_release (&desk);
+    desk_climbing (desk, 4, 80, 24);
+    show_lost (&desk->show, 0, TEXT_LIT ("silent for 30 s"));
+    assert_drawn (desk, "> host0");
+    filter_by (desk, "time:20s-");
+    assert_drawn (desk, "4 of 4 hidden by /time:20s-");
+    filter_by (desk, "time:5s-10s");
+    assert_drawn (desk, "1 of 4 hidden by /time:5s-10s"); /* host1 failed at once */
+    assert_not_drawn (desk, "\n  host1 ");
+    assert_drawn (desk, "L P         L"); /* as it stands now */
+    filter_by (desk, "time:10s-5s");
+    assert_true (desk->state.said_is_bad);
+    assert_drawn (desk, "time:10s-5s holds no time");
+    assert_drawn (desk, "1 of 4 hidden by /time:5s-10s");
+    press (desk, KEY_IS_ENTER);
+    assert_drawn (desk, "tiny restored 1  L lost");
+    assert_not_drawn (desk, "facts once 1");
+    press (desk, 'q');
+    filter_by (desk, "time:-100ms");
+    assert_drawn (desk, "4 of 4 hidden");
+    desk->state.mode = MODE_HOST;
+    assert_drawn (desk, "it did nothing in the time that the filter names");
+    press (desk, 'q');
+    press (desk, '?');
+    assert_drawn (desk, "filter: hosts:SET outcome:WORD owner: phase: time:40s-2min, text\n");
 }
 
-TEST (worst_first_is_worst_first)
+TEST_ON (desk, worst_first_is_worst_first)
 {
-    struct desk desk;
-    desk_climbing (&desk, 4096, 80, 24);
-    struct buf out = draw (&desk);
+    desk_climbing (desk, 4096, 80, 24);
+    struct buf out = draw (desk);
     buf_release (&out);
-    press (&desk, 'o');
-    assert_drawn (&desk, "worst first");
-    assert_int_equal (desk.scene.tiles[0].rank, 1);
-    desk_release (&desk);
+    press (desk, 'o');
+    assert_drawn (desk, "worst first");
+    assert_int_equal (desk->scene.tiles[0].rank, 1);
 }
 
-TEST (a_host_is_opened)
+TEST_ON (desk, a_host_is_opened)
 {
-    struct desk desk;
-    desk_climbing (&desk, 4, 80, 24);
-    assert_drawn (&desk, "> host0");
-    press (&desk, 'm');
-    press (&desk, 'n');
-    press (&desk, 'm');
-    assert_drawn (&desk, ">*host1");
-    press (&desk, KEY_IS_ENTER);
-    assert_string_equal (desk.state.said, "sliceup logs 3fa9c1d2 --hosts host1");
-    desk.logs[0] = (struct terminal_log){ 1, TEXT_LIT ("host1"), TEXT_LIT ("rung tiny, restored, attempt 1"),
-                                          TEXT_LIT ("first\n2\n3\n4\n5\nthe last line\n") };
-    desk.logs_n = 1;
+    desk_climbing (desk, 4, 80, 24);
+    assert_drawn (desk, "> host0");
+    press (desk, 'm');
+    press (desk, 'n');
+    press (desk, 'm');
+    assert_drawn (desk, ">*host1");
+    press (desk, KEY_IS_ENTER);
+    assert_string_equal (desk->state.said, "sliceup logs 3fa9c1d2 --hosts host1");
+    desk->logs[0] = (struct terminal_log){ 1, TEXT_LIT ("host1"), TEXT_LIT ("rung tiny, restored, attempt 1"),
+                                           TEXT_LIT ("first\n2\n3\n4\n5\nthe last line\n") };
+    desk->logs_n = 1;
     uint32_t ranks[MARKED_MAX];
-    assert_int_equal (terminal_state_log_hosts (&desk.state, ranks), 1);
+    assert_int_equal (terminal_state_log_hosts (&desk->state, ranks), 1);
     assert_int_equal (ranks[0], 1);
-    struct buf out = draw (&desk);
+    struct buf out = draw (desk);
     assert_has (&out, "host1  rank 1  joined");
     assert_has (&out, "tiny restored 1  f failed so far");
     assert_has (&out, "said: RuntimeError: it is broken");
     assert_has (&out, "host1: rung tiny, restored, attempt 1\nfirst\n2\n3\n4\n5\nthe last line\n");
     buf_release (&out);
-    press (&desk, 'q');
-    assert_int_equal (press (&desk, 'q'), ACT_LEAVE);
-    desk_release (&desk);
+    press (desk, 'q');
+    assert_int_equal (press (desk, 'q'), ACT_LEAVE);
 }
 
 /* host0 is lost in a pass, which ends without its result; host2 after it, so the rung above is not begun. */
-TEST (what_nobody_knows_of_an_attempt_is_not_drawn_as_0)
+TEST_ON (desk, what_nobody_knows_of_an_attempt_is_not_drawn_as_0)
 {
-    struct desk desk;
     struct verdict verdict = { .host = 0, .outcome = OUTCOME_LOST, .owner = OWNER_HOST };
-    desk_climbing (&desk, 4, 80, 24);
-    show_lost (&desk.show, 0, TEXT_LIT ("silent for 30 s"));
-    show_pass_ended (&desk.show, OUTCOME_PASSED, 12000, &verdict, 1); /* of the others */
-    show_lost (&desk.show, 2, TEXT_LIT ("silent for 30 s"));
-    show_run_ended (&desk.show, OUTCOME_LOST, 1, TEXT_LIT ("two hosts were lost"));
-    desk.state.mode = MODE_HOST;
-    desk.state.opened = 0;
-    assert_drawn (&desk, "tiny restored 1  L lost\n");
-    desk.state.opened = 2;
-    assert_drawn (&desk, " once  L lost\n");
-    desk_release (&desk);
+    desk_climbing (desk, 4, 80, 24);
+    show_lost (&desk->show, 0, TEXT_LIT ("silent for 30 s"));
+    show_pass_ended (&desk->show, OUTCOME_PASSED, 12000, &verdict, 1); /* of the others */
+    show_lost (&desk->show, 2, TEXT_LIT ("silent for 30 s"));
+    show_run_ended (&desk->show, OUTCOME_LOST, 1, TEXT_LIT ("two hosts were lost"));
+    desk->state.mode = MODE_HOST;
+    desk->state.opened = 0;
+    assert_drawn (desk, "tiny restored 1  L lost\n");
+    desk->state.opened = 2;
+    assert_drawn (desk, " once  L lost\n");
 }
 
-TEST (attempts_that_are_not_kept_are_counted)
+TEST_ON (desk, attempts_that_are_not_kept_are_counted)
 {
-    struct desk desk;
-    desk_make (&desk, 2, 80, 24);
+    desk_make (desk, 2, 80, 24);
     for (uint32_t i = 1; i <= BOARD_ATTEMPTS_MAX + 3; i++) {
-        show_began (&desk.show, TINY, PASS_ONCE, i, 2);
-        show_pass_ended (&desk.show, OUTCOME_FAILED, 400, NULL, 0);
+        show_began (&desk->show, TINY, PASS_ONCE, i, 2);
+        show_pass_ended (&desk->show, OUTCOME_FAILED, 400, NULL, 0);
     }
-    assert_drawn (&desk, "> host0");
-    press (&desk, KEY_IS_ENTER);
-    press (&desk, KEY_IS_END);
-    assert_drawn (&desk, "and 3 earlier, which are not kept here: see the receipt\n");
-    desk_release (&desk);
+    assert_drawn (desk, "> host0");
+    press (desk, KEY_IS_ENTER);
+    press (desk, KEY_IS_END);
+    assert_drawn (desk, "and 3 earlier, which are not kept here: see the receipt\n");
 }
 
-TEST (who_came_last_at_a_gate_is_named)
+TEST_ON (desk, who_came_last_at_a_gate_is_named)
 {
-    struct desk desk;
     struct named_number early = { TEXT_LIT ("gate:rendezvous"), 9000 }, late = { TEXT_LIT ("gate:rendezvous"), 0 };
-    desk_make (&desk, 4, 100, 24);
-    struct attempt_key key = show_began (&desk.show, TINY, PASS_ONCE, 1, 4);
+    desk_make (desk, 4, 100, 24);
+    struct attempt_key key = show_began (&desk->show, TINY, PASS_ONCE, 1, 4);
     for (uint32_t i = 0; i < 4; i++) {
         struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
         fact.of.attempt_ended.host = i;
         fact.of.attempt_ended.result = (struct result){ .key = key, .ending = ENDING_EXITED, .duration_ms = 10000 };
         fact.of.attempt_ended.result.phases.items = i == 2 ? &late : &early;
         fact.of.attempt_ended.result.phases.n = 1;
-        show_fact (&desk.show, fact);
+        show_fact (&desk->show, fact);
     }
-    show_pass_ended (&desk.show, OUTCOME_PASSED, 10000, NULL, 0);
-    assert_drawn (&desk, "gate rendezvous of tiny once: host2 came last, the others waited 9 s, 9 s at most");
-    desk_release (&desk);
+    show_pass_ended (&desk->show, OUTCOME_PASSED, 10000, NULL, 0);
+    assert_drawn (desk, "gate rendezvous of tiny once: host2 came last, the others waited 9 s, 9 s at most");
 }
 
 /* Thirteen hosts fail in words of their own, and one follows the second of them. */
@@ -483,94 +463,84 @@ TEST (a_cascade_names_its_cause_and_who_is_in_no_group_is_counted)
     desk_release (&desk);
 }
 
-TEST (equal_logs_are_shown_once)
+TEST_ON (desk, equal_logs_are_shown_once)
 {
-    struct desk desk;
-    desk_climbing (&desk, 4, 80, 24);
-    struct buf out = draw (&desk);
+    desk_climbing (desk, 4, 80, 24);
+    struct buf out = draw (desk);
     buf_release (&out);
-    press (&desk, 'l');
-    assert_true (desk.state.said_is_bad);
-    press (&desk, 'm');
-    press (&desk, KEY_IS_DOWN);
-    press (&desk, 'm');
-    press (&desk, 'l');
-    desk.logs[0] = (struct terminal_log){ 0, TEXT_LIT ("host0"), TEXT_LIT ("rung tiny"), TEXT_LIT ("the same\n") };
-    desk.logs[1] = (struct terminal_log){ 1, TEXT_LIT ("host1"), TEXT_LIT ("rung tiny"), TEXT_LIT ("the same\n") };
-    desk.logs_n = 2;
-    assert_drawn (&desk, "host[0-1]: rung tiny\nthe same\n\n");
-    desk.logs[1].body = TEXT_LIT ("another\n");
-    assert_drawn (&desk, "host0: rung tiny\nthe same\nhost1: rung tiny\nanother\n");
-    desk_release (&desk);
+    press (desk, 'l');
+    assert_true (desk->state.said_is_bad);
+    press (desk, 'm');
+    press (desk, KEY_IS_DOWN);
+    press (desk, 'm');
+    press (desk, 'l');
+    desk->logs[0] = (struct terminal_log){ 0, TEXT_LIT ("host0"), TEXT_LIT ("rung tiny"), TEXT_LIT ("the same\n") };
+    desk->logs[1] = (struct terminal_log){ 1, TEXT_LIT ("host1"), TEXT_LIT ("rung tiny"), TEXT_LIT ("the same\n") };
+    desk->logs_n = 2;
+    assert_drawn (desk, "host[0-1]: rung tiny\nthe same\n\n");
+    desk->logs[1].body = TEXT_LIT ("another\n");
+    assert_drawn (desk, "host0: rung tiny\nthe same\nhost1: rung tiny\nanother\n");
 }
 
-TEST (what_is_shown_in_another_way_begins_on_a_blank_screen)
+TEST_ON (desk, what_is_shown_in_another_way_begins_on_a_blank_screen)
 {
     static const uint32_t keys[] = { 't', 't', '?', 'q', KEY_IS_ENTER, KEY_IS_ESCAPE };
-    struct desk desk;
-    desk_climbing (&desk, 4, 80, 24);
-    assert_drawn (&desk, "host0");
+    desk_climbing (desk, 4, 80, 24);
+    assert_drawn (desk, "host0");
     for (size_t i = 0; i < sizeof (keys) / sizeof (keys[0]); i++)
-        assert_int_equal (press (&desk, keys[i]), ACT_REPAINT);
-    assert_int_equal (press (&desk, 'o'), ACT_NONE);
-    assert_int_equal (press (&desk, KEY_IS_DOWN), ACT_NONE);
-    desk_release (&desk);
+        assert_int_equal (press (desk, keys[i]), ACT_REPAINT);
+    assert_int_equal (press (desk, 'o'), ACT_NONE);
+    assert_int_equal (press (desk, KEY_IS_DOWN), ACT_NONE);
 }
 
-TEST (letters_of_hosts_differ_by_colour_alone)
+TEST_ON (desk, letters_of_hosts_differ_by_colour_alone)
 {
-    struct desk desk;
-    desk_climbing (&desk, 4, 80, 24);
-    assert_drawn (&desk, "\n  host1 f P         f         .          failed so far");
-    assert_true (cells_at (&desk.cells, 4, 8)->color_alone && cells_at (&desk.cells, 4, 20)->color_alone);
-    assert_int_equal (cells_at (&desk.cells, 4, 20)->paint, PAINT_BAD);
-    assert_false (cells_at (&desk.cells, 4, 41)->color_alone);
-    press (&desk, 't');
-    assert_drawn (&desk, "    0 rf\n    2 gr\n");
+    desk_climbing (desk, 4, 80, 24);
+    assert_drawn (desk, "\n  host1 f P         f         .          failed so far");
+    assert_true (cells_at (&desk->cells, 4, 8)->color_alone && cells_at (&desk->cells, 4, 20)->color_alone);
+    assert_int_equal (cells_at (&desk->cells, 4, 20)->paint, PAINT_BAD);
+    assert_false (cells_at (&desk->cells, 4, 41)->color_alone);
+    press (desk, 't');
+    assert_drawn (desk, "    0 rf\n    2 gr\n");
     for (uint32_t row = 2; row < 4; row++)
         for (uint32_t column = 6; column < 8; column++)
-            assert_true (cells_at (&desk.cells, row, column)->color_alone);
-    assert_int_equal (cells_at (&desk.cells, 2, 7)->paint, PAINT_BAD);
-    assert_int_equal (cells_at (&desk.cells, 3, 6)->paint, PAINT_WARN);
-    desk_release (&desk);
+            assert_true (cells_at (&desk->cells, row, column)->color_alone);
+    assert_int_equal (cells_at (&desk->cells, 2, 7)->paint, PAINT_BAD);
+    assert_int_equal (cells_at (&desk->cells, 3, 6)->paint, PAINT_WARN);
 }
 
-TEST (a_run_is_cancelled_after_a_question_and_never_by_key)
+TEST_ON (desk, a_run_is_cancelled_after_a_question_and_never_by_key)
 {
-    struct desk desk;
-    desk_climbing (&desk, 4, 80, 24);
-    assert_drawn (&desk, "host0");
-    assert_int_equal (press (&desk, 'c'), ACT_NONE);
-    assert_drawn (&desk, "Cancel run 3fa9c1d2, as Ctrl-C in its own terminal would? y/N");
-    assert_int_equal (press (&desk, KEY_IS_ENTER), ACT_NONE);
-    assert_string_equal (desk.state.said, "not cancelled");
-    press (&desk, 'c');
-    assert_int_equal (press (&desk, 'y'), ACT_CANCEL);
-    assert_string_equal (desk.state.said, "sliceup cancel 3fa9c1d2");
-    desk.state.key = "a.key";
-    assert_int_equal (press (&desk, 'c'), ACT_NONE);
-    assert_int_equal (press (&desk, 'y'), ACT_NONE);
-    assert_true (strstr (desk.state.said, "a monitor key does not allow it") != NULL);
-    desk_release (&desk);
+    desk_climbing (desk, 4, 80, 24);
+    assert_drawn (desk, "host0");
+    assert_int_equal (press (desk, 'c'), ACT_NONE);
+    assert_drawn (desk, "Cancel run 3fa9c1d2, as Ctrl-C in its own terminal would? y/N");
+    assert_int_equal (press (desk, KEY_IS_ENTER), ACT_NONE);
+    assert_string_equal (desk->state.said, "not cancelled");
+    press (desk, 'c');
+    assert_int_equal (press (desk, 'y'), ACT_CANCEL);
+    assert_string_equal (desk->state.said, "sliceup cancel 3fa9c1d2");
+    desk->state.key = "a.key";
+    assert_int_equal (press (desk, 'c'), ACT_NONE);
+    assert_int_equal (press (desk, 'y'), ACT_NONE);
+    assert_true (strstr (desk->state.said, "a monitor key does not allow it") != NULL);
 }
 
-TEST (what_hosts_say_does_no_harm)
+TEST_ON (desk, what_hosts_say_does_no_harm)
 {
-    struct desk desk;
-    desk_make (&desk, 4, 80, 24);
-    show_began (&desk.show, TINY, PASS_RESTORED, 1, 4);
-    show_failed (&desk.show, 1, HOSTILE);
-    show_at_gate (&desk.show, 2, hostile);
-    show_phase (&desk.show, 3, hostile, 10);
-    show_lost (&desk.show, 0, HOSTILE);
-    desk.state.opened = 1;
+    desk_make (desk, 4, 80, 24);
+    show_began (&desk->show, TINY, PASS_RESTORED, 1, 4);
+    show_failed (&desk->show, 1, HOSTILE);
+    show_at_gate (&desk->show, 2, hostile);
+    show_phase (&desk->show, 3, hostile, 10);
+    show_lost (&desk->show, 0, HOSTILE);
+    desk->state.opened = 1;
     for (enum terminal_mode mode = MODE_LIST; mode <= MODE_HOST; mode++) {
-        desk.state.mode = mode;
-        assert_any_size_fits (&desk);
+        desk->state.mode = mode;
+        assert_any_size_fits (desk);
     }
-    desk.style = (struct style){ .unicode = true, .columns = 200, .rows = 24 };
-    assert_drawn (&desk, "said: \\x0d\\x09\\x9b31m\\u{9b}2J");
-    desk_release (&desk);
+    desk->style = (struct style){ .unicode = true, .columns = 200, .rows = 24 };
+    assert_drawn (desk, "said: \\x0d\\x09\\x9b31m\\u{9b}2J");
 }
 
 /* Keys in any order over facts that no coordinator would make: every frame fits, and nothing in it is raw. */

@@ -2,10 +2,7 @@
 #include "common/base/text.h"
 #include "common/base/utf8.h"
 #include "test.h"
-#include <fcntl.h>
 #include <limits.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 TEST (slices_borrow_and_nothing_is_empty)
 {

@@ -4,11 +4,8 @@
 #include "worker/process/thread_waits.h"
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { THREADS_N = 12, WAIT_MS = 10 * 1000 };
 
@@ -143,37 +140,31 @@ TEST (equal_threads_are_one_line_and_children_are_looked_at)
 
 TEST (only_who_has_a_handler_is_found)
 {
-    struct buf out;
-    buf_init (&out, 1 << 16);
+    struct buf *out = test_buf (t);
     pid_t catches = start (true), dies = start (false);
     uint64_t until_ms = clock_boot_ms () + WAIT_MS;
-    assert_int_equal (thread_waits_print (catches, (uint32_t) catches, SIGUSR1, until_ms, &out), catches);
-    assert_int_equal (thread_waits_print (catches, (uint32_t) catches, SIGUSR2, until_ms, &out), 0);
-    assert_int_equal (thread_waits_print (catches, (uint32_t) dies, SIGUSR1, until_ms, &out), 0);
-    assert_int_equal (thread_waits_print (catches, (uint32_t) catches, 4000, until_ms, &out), 0);
-    assert_int_equal (thread_waits_print (dies, (uint32_t) dies, SIGUSR1, until_ms, &out), 0);
-    assert_int_equal (thread_waits_print (getpid (), (uint32_t) catches, SIGUSR1, until_ms, &out), catches);
+    assert_int_equal (thread_waits_print (catches, (uint32_t) catches, SIGUSR1, until_ms, out), catches);
+    assert_int_equal (thread_waits_print (catches, (uint32_t) catches, SIGUSR2, until_ms, out), 0);
+    assert_int_equal (thread_waits_print (catches, (uint32_t) dies, SIGUSR1, until_ms, out), 0);
+    assert_int_equal (thread_waits_print (catches, (uint32_t) catches, 4000, until_ms, out), 0);
+    assert_int_equal (thread_waits_print (dies, (uint32_t) dies, SIGUSR1, until_ms, out), 0);
+    assert_int_equal (thread_waits_print (getpid (), (uint32_t) catches, SIGUSR1, until_ms, out), catches);
     end (catches);
     end (dies);
-    buf_release (&out);
 }
 
 TEST (it_stops_when_time_is_over)
 {
-    struct buf out;
-    buf_init (&out, 1 << 16);
+    struct buf *out = test_buf (t);
     pid_t pid = start (false);
-    assert_int_equal (thread_waits_print (pid, 0, 0, clock_boot_ms (), &out), 0);
-    assert_text (&out, "more threads or processes are not listed\n");
+    assert_int_equal (thread_waits_print (pid, 0, 0, clock_boot_ms (), out), 0);
+    assert_text (out, "more threads or processes are not listed\n");
     end (pid);
-    buf_release (&out);
 }
 
 TEST (a_process_that_is_gone_has_no_line)
 {
-    struct buf out;
-    buf_init (&out, 1 << 16);
-    assert_int_equal (thread_waits_print (0x7fffffff, 1, SIGUSR1, clock_boot_ms () + WAIT_MS, &out), 0);
-    assert_int_equal (out.len, 0);
-    buf_release (&out);
+    struct buf *out = test_buf (t);
+    assert_int_equal (thread_waits_print (0x7fffffff, 1, SIGUSR1, clock_boot_ms () + WAIT_MS, out), 0);
+    assert_int_equal (out->len, 0);
 }

@@ -20,9 +20,8 @@ static struct var fact (struct slice *slice, const char *name, const char *value
     return (struct var){ text_of (name), text_copy (&slice->arena, text_of (value)) };
 }
 
-static int set_up (void **state)
+static void slice_open (struct slice *slice)
 {
-    struct slice *slice = mem_alloc (sizeof *slice);
     *slice = (struct slice){ .arena = { 0 } };
     for (uint32_t i = 0; i < HOSTS; i++) {
         slice->names[i].name = text_format (&slice->arena, "v6e-%u", i);
@@ -42,17 +41,14 @@ static int set_up (void **state)
                                             .devices_per_host = 4,
                                             .accelerator = TEXT_LIT ("v6e-16"),
                                             .topology = TEXT_LIT ("4x4") };
-    *state = slice;
-    return 0;
 }
 
-static int tear_down (void **state)
+static void slice_close (struct slice *slice)
 {
-    struct slice *slice = *state;
     arena_release (&slice->arena);
-    mem_free (slice);
-    return 0;
 }
+
+TEST_FIXTURE (struct slice, slice_open, slice_close)
 
 static void judge (struct slice *slice)
 {
@@ -60,10 +56,9 @@ static void judge (struct slice *slice)
 }
 
 /* One fact of one host is another one: exactly that host is found, by that fact, and the sentence has the words. */
-static void expect_one (void **state, uint32_t host, uint32_t at, const char *value, enum owner owner,
+static void expect_one (struct slice *slice, uint32_t host, uint32_t at, const char *value, enum owner owner,
                         const char *words)
 {
-    struct slice *slice = *state;
     slice->facts[host][at].value = text_of (value);
     judge (slice);
     assert_int_equal (slice->found.n, 1);
@@ -75,48 +70,44 @@ static void expect_one (void **state, uint32_t host, uint32_t at, const char *va
     assert_true (slice->found.items[0].next.len > 0);
 }
 
-TEST_IN (a_whole_slice_holds, set_up, tear_down)
+TEST_ON (slice, a_whole_slice_holds)
 {
-    struct slice *slice = *state;
     judge (slice);
     assert_int_equal (slice->found.n, 0);
 }
 
-TEST_IN (a_missing_chip_is_the_hosts, set_up, tear_down)
+TEST_ON (slice, a_missing_chip_is_the_hosts)
 {
-    expect_one (state, 2, 0, "3 x 0x006f (vfio-pci)", OWNER_HOST,
+    expect_one (slice, 2, 0, "3 x 0x006f (vfio-pci)", OWNER_HOST,
                 "shows 3 TPU chips on its PCI bus, the profile says 4");
 }
 
-TEST_IN (chips_of_two_kinds_are_added, set_up, tear_down)
+TEST_ON (slice, chips_of_two_kinds_are_added)
 {
-    struct slice *slice = *state;
     slice->facts[1][0].value = TEXT_LIT ("3 x 0x006f (vfio-pci), 1 x 0x006f (no driver)");
     judge (slice);
     assert_int_equal (slice->found.n, 0);
 }
 
-TEST_IN (another_accelerator_is_named, set_up, tear_down)
+TEST_ON (slice, another_accelerator_is_named)
 {
-    expect_one (state, 3, 1, "v6e-32", OWNER_PLATFORM, "is v6e-32, the profile says v6e-16");
+    expect_one (slice, 3, 1, "v6e-32", OWNER_PLATFORM, "is v6e-32, the profile says v6e-16");
 }
 
-TEST_IN (another_topology_is_named, set_up, tear_down)
+TEST_ON (slice, another_topology_is_named)
 {
-    expect_one (state, 0, 2, "4x8", OWNER_PLATFORM, "is 4x8, the profile says 4x4");
+    expect_one (slice, 0, 2, "4x8", OWNER_PLATFORM, "is 4x8, the profile says 4x4");
 }
 
-TEST_IN (a_topology_must_have_all_chips, set_up, tear_down)
+TEST_ON (slice, a_topology_must_have_all_chips)
 {
-    struct slice *slice = *state;
     slice->plan.profile.topology = (struct text){ 0 };
-    expect_one (state, 0, 2, "4x8", OWNER_PLATFORM, "4x8 has 32 chips, the slice file has 4 hosts with 4 chips each");
+    expect_one (slice, 0, 2, "4x8", OWNER_PLATFORM, "4x8 has 32 chips, the slice file has 4 hosts with 4 chips each");
 }
 
 /* Of a TPU7x a host has four chips and eight devices. */
-TEST_IN (chips_of_two_devices_are_counted_as_chips, set_up, tear_down)
+TEST_ON (slice, chips_of_two_devices_are_counted_as_chips)
 {
-    struct slice *slice = *state;
     slice->plan.machine =
         (struct machine_type){ .id = TEXT_LIT ("tpu7x-standard-4t"), .chips = 4, .devices_per_chip = 2 };
     slice->plan.profile.devices_per_host = 8;
@@ -124,17 +115,16 @@ TEST_IN (chips_of_two_devices_are_counted_as_chips, set_up, tear_down)
     assert_int_equal (slice->found.n, 0);
 }
 
-TEST_IN (bounds_must_multiply, set_up, tear_down)
+TEST_ON (slice, bounds_must_multiply)
 {
-    expect_one (state, 1, 3, "2,4,1", OWNER_LAUNCH, "make 8 chips, the profile says 4");
+    expect_one (slice, 1, 3, "2,4,1", OWNER_LAUNCH, "make 8 chips, the profile says 4");
 }
 
 /* What a host says is quoted, and must still fit a verdict. */
-TEST_IN (a_finding_is_a_sentence_however_long_the_fact_is, set_up, tear_down)
+TEST_ON (slice, a_finding_is_a_sentence_however_long_the_fact_is)
 {
     static const uint32_t facts[] = { 2, 3, 4 };
     static char grid[TEXT_MAX_BYTES];
-    struct slice *slice = *state;
     for (uint32_t i = 0; i < sizeof grid; i++)
         grid[i] = i % 2 ? ',' : '1';
     grid[sizeof grid - 1] = '7';
@@ -147,21 +137,20 @@ TEST_IN (a_finding_is_a_sentence_however_long_the_fact_is, set_up, tear_down)
     }
 }
 
-TEST_IN (host_bounds_must_multiply, set_up, tear_down)
+TEST_ON (slice, host_bounds_must_multiply)
 {
-    expect_one (state, 1, 4, "1,2,1", OWNER_LAUNCH, "has tpu.host_bounds 1,2,1, the 3 others have 2,2,1");
+    expect_one (slice, 1, 4, "1,2,1", OWNER_LAUNCH, "has tpu.host_bounds 1,2,1, the 3 others have 2,2,1");
 }
 
-TEST_IN (of_two_hosts_of_one_number_the_one_out_of_place_is_found, set_up, tear_down)
+TEST_ON (slice, of_two_hosts_of_one_number_the_one_out_of_place_is_found)
 {
-    expect_one (state, 3, 5, "1", OWNER_LAUNCH,
+    expect_one (slice, 3, 5, "1", OWNER_LAUNCH,
                 "has tpu.worker_id 1, which is the place of v6e-1, expected 3, its place");
 }
 
 /* Hosts 2 and 3 of a slice of four, in a run that leaves 0 and 1 out. */
-TEST_IN (a_part_of_a_slice_has_the_arithmetic_of_the_whole, set_up, tear_down)
+TEST_ON (slice, a_part_of_a_slice_has_the_arithmetic_of_the_whole)
 {
-    struct slice *slice = *state;
     for (uint32_t i = 0; i < 2; i++) {
         slice->names[i].place = 2 + i;
         slice->facts[i][5].value = slice->facts[2 + i][5].value;
@@ -178,9 +167,8 @@ TEST_IN (a_part_of_a_slice_has_the_arithmetic_of_the_whole, set_up, tear_down)
     assert_text (slice->found.items[0].what, "has tpu.worker_id 1, expected 3, its place in the slice file");
 }
 
-TEST_IN (worker_order_must_be_rank_order, set_up, tear_down)
+TEST_ON (slice, worker_order_must_be_rank_order)
 {
-    struct slice *slice = *state;
     slice->facts[1][5].value = TEXT_LIT ("2");
     slice->facts[2][5].value = TEXT_LIT ("1");
     judge (slice);
@@ -189,9 +177,9 @@ TEST_IN (worker_order_must_be_rank_order, set_up, tear_down)
         text_find (slice->found.items[0].what, TEXT_LIT ("has tpu.worker_id 2, which is the place of v6e-2"), NULL));
 }
 
-TEST_IN (a_short_worker_list_is_stale, set_up, tear_down)
+TEST_ON (slice, a_short_worker_list_is_stale)
 {
-    expect_one (state, 2, 6, "t-0", OWNER_LAUNCH, "has tpu.worker_hostnames t-0, the 3 others have t-0,t-1,t-2,t-3");
+    expect_one (slice, 2, 6, "t-0", OWNER_LAUNCH, "has tpu.worker_hostnames t-0, the 3 others have t-0,t-1,t-2,t-3");
 }
 
 /* Which hosts have a list that is not that of most, when they say `lists`; a bit each. */
@@ -206,26 +194,25 @@ static unsigned other_lists (struct slice *slice, const char *const lists[HOSTS]
     return hosts;
 }
 
-TEST_IN (the_list_of_most_is_the_one_that_counts, set_up, tear_down)
+TEST_ON (slice, the_list_of_most_is_the_one_that_counts)
 {
     static const char a[] = "t-0,t-1,t-2,t-3", b[] = "t-1,t-0,t-2,t-3", c[] = "t-2,t-1,t-0,t-3", none[] = "absent";
-    assert_int_equal (other_lists (*state, (const char *const[]){ a, b, b, b }), 1);
-    assert_int_equal (other_lists (*state, (const char *const[]){ a, b, c, b }), 0xf);
-    assert_int_equal (other_lists (*state, (const char *const[]){ a, none, b, b }), 1);
-    assert_int_equal (other_lists (*state, (const char *const[]){ none, a, none, none }), 0);
-    assert_int_equal (other_lists (*state, (const char *const[]){ none, a, b, none }), 6);
-    assert_int_equal (other_lists (*state, (const char *const[]){ none, none, none, none }), 0);
+    assert_int_equal (other_lists (slice, (const char *const[]){ a, b, b, b }), 1);
+    assert_int_equal (other_lists (slice, (const char *const[]){ a, b, c, b }), 0xf);
+    assert_int_equal (other_lists (slice, (const char *const[]){ a, none, b, b }), 1);
+    assert_int_equal (other_lists (slice, (const char *const[]){ none, a, none, none }), 0);
+    assert_int_equal (other_lists (slice, (const char *const[]){ none, a, b, none }), 6);
+    assert_int_equal (other_lists (slice, (const char *const[]){ none, none, none, none }), 0);
 }
 
-TEST_IN (lists_in_another_order_are_found, set_up, tear_down)
+TEST_ON (slice, lists_in_another_order_are_found)
 {
-    expect_one (state, 2, 6, "t-0,t-2,t-1,t-3", OWNER_LAUNCH,
+    expect_one (slice, 2, 6, "t-0,t-2,t-1,t-3", OWNER_LAUNCH,
                 "has tpu.worker_hostnames t-0,t-2,t-1,t-3, the 3 others have t-0,t-1,t-2,t-3");
 }
 
-TEST_IN (who_says_nothing_is_not_judged, set_up, tear_down)
+TEST_ON (slice, who_says_nothing_is_not_judged)
 {
-    struct slice *slice = *state;
     for (uint32_t i = 0; i < HOSTS; i++)
         for (uint32_t k = 0; k < FACTS; k++)
             slice->facts[i][k].value = TEXT_LIT ("absent");
@@ -233,16 +220,15 @@ TEST_IN (who_says_nothing_is_not_judged, set_up, tear_down)
     assert_int_equal (slice->found.n, 0);
 }
 
-TEST_IN (other_backends_have_no_such_arithmetic, set_up, tear_down)
+TEST_ON (slice, other_backends_have_no_such_arithmetic)
 {
-    struct slice *slice = *state;
     slice->plan.profile.backend = TEXT_LIT ("cpu");
     slice->facts[1][5].value = TEXT_LIT ("2");
     judge (slice);
     assert_int_equal (slice->found.n, 0);
 }
 
-TEST_IN (grids_are_read_strictly, set_up, tear_down)
+TEST_ON (slice, grids_are_read_strictly)
 {
     uint32_t product = 0;
     assert_true (mesh_topology_chips (TEXT_LIT ("16x16"), &product) && product == 256);
@@ -272,7 +258,7 @@ static bool fits (const char *asked, const char *total, const char *limit, struc
     return premapped_fits (&profile, facts, 2, &arena, why);
 }
 
-TEST_IN (a_premapped_buffer_must_leave_room, set_up, tear_down)
+TEST_ON (slice, a_premapped_buffer_must_leave_room)
 {
     struct text why = { 0 };
     assert_true (fits ("4294967296", "17179869184", "max", &why));   /* 4 of 16 GiB */
@@ -301,9 +287,8 @@ static uint32_t machines_found (struct slice *slice, const char *first, const ch
     return slice->found.n;
 }
 
-TEST_IN (a_machine_under_two_addresses_is_found, set_up, tear_down)
+TEST_ON (slice, a_machine_under_two_addresses_is_found)
 {
-    struct slice *slice = *state;
     slice->plan.profile.backend = TEXT_LIT ("cpu");
     assert_int_equal (machines_found (slice, "10.0.0.1", "10.1.0.1"), 1);
     assert_int_equal (slice->found.items[0].host, 1);
@@ -312,9 +297,8 @@ TEST_IN (a_machine_under_two_addresses_is_found, set_up, tear_down)
                  "is the machine of host v6e-0: the same boot and name (node), at 10.0.0.1 and 10.1.0.1");
 }
 
-TEST_IN (what_the_user_says_is_one_machine_is_not_found, set_up, tear_down)
+TEST_ON (slice, what_the_user_says_is_one_machine_is_not_found)
 {
-    struct slice *slice = *state;
     assert_int_equal (machines_found (slice, "10.0.0.1", "10.0.0.1"), 0);
     assert_int_equal (machines_found (slice, "127.0.0.1", "127.0.0.2"), 0);
     assert_int_equal (machines_found (slice, "", "10.0.0.1"), 0);
@@ -325,9 +309,8 @@ TEST_IN (what_the_user_says_is_one_machine_is_not_found, set_up, tear_down)
     assert_int_equal (machines_found (slice, "10.0.0.1", "10.1.0.1"), 0);
 }
 
-TEST_IN (a_host_without_an_address_hides_no_two_that_are_one_machine, set_up, tear_down)
+TEST_ON (slice, a_host_without_an_address_hides_no_two_that_are_one_machine)
 {
-    struct slice *slice = *state;
     (void) machines_found (slice, "", "10.0.0.1");
     slice->facts[2][0] = fact (slice, "boot_id", "b");
     slice->names[2].address = TEXT_LIT ("10.1.0.1");
@@ -336,9 +319,8 @@ TEST_IN (a_host_without_an_address_hides_no_two_that_are_one_machine, set_up, te
     assert_int_equal (slice->found.items[0].host, 2);
 }
 
-TEST_IN (hosts_are_held_against_the_first_of_their_machine_wherever_it_stands, set_up, tear_down)
+TEST_ON (slice, hosts_are_held_against_the_first_of_their_machine_wherever_it_stands)
 {
-    struct slice *slice = *state;
     (void) machines_found (slice, "10.0.0.1", "10.1.0.1");
     slice->names[2].address = TEXT_LIT ("10.0.0.1"); /* as the first says it */
     slice->facts[2][0] = fact (slice, "boot_id", "b");
@@ -352,9 +334,8 @@ TEST_IN (hosts_are_held_against_the_first_of_their_machine_wherever_it_stands, s
     assert_int_equal (slice->found.items[0].host, 2);
 }
 
-TEST_IN (hosts_that_tell_no_boot_or_no_name_are_no_machine, set_up, tear_down)
+TEST_ON (slice, hosts_that_tell_no_boot_or_no_name_are_no_machine)
 {
-    struct slice *slice = *state;
     for (uint32_t missing = 0; missing < 2; missing++) {
         assert_int_equal (machines_found (slice, "10.0.0.1", "10.1.0.1"), 1);
         for (uint32_t i = 0; i < 2; i++)
@@ -364,9 +345,8 @@ TEST_IN (hosts_that_tell_no_boot_or_no_name_are_no_machine, set_up, tear_down)
     }
 }
 
-TEST_IN (another_boot_or_name_is_another_machine, set_up, tear_down)
+TEST_ON (slice, another_boot_or_name_is_another_machine)
 {
-    struct slice *slice = *state;
     (void) machines_found (slice, "10.0.0.1", "10.1.0.1");
     slice->facts[1][1] = fact (slice, "hostname", "pod-1"); /* two containers of one machine */
     topology_judge_machines (&slice->plan, slice->hosts, &slice->arena, &slice->found);

@@ -9,18 +9,16 @@ TEST (test_bytes_are_those_of_the_specification)
 {
     static const char expected[] =
         "\x08\x96\x01\x12\x07testing\x1a\x03\x08\x96\x01\xf9\x02\x01\0\0\0\0\0\0\x80\x20\x80\x01";
-    struct buf out;
-    buf_init (&out, 1 << 16);
-    proto_number (&out, 1, 150);
-    proto_text (&out, 2, TEXT_LIT ("testing"));
-    size_t opened = proto_open (&out, 3);
-    proto_number (&out, 1, 150);
-    proto_close (&out, opened);
-    proto_fixed64 (&out, 47, (uint64_t) 1 << 63 | 1);
-    proto_number (&out, 4, 128);
-    assert_int_equal (out.len, sizeof expected - 1);
-    assert_memory_equal (out.ptr, expected, out.len);
-    buf_release (&out);
+    struct buf *out = test_buf (t);
+    proto_number (out, 1, 150);
+    proto_text (out, 2, TEXT_LIT ("testing"));
+    size_t opened = proto_open (out, 3);
+    proto_number (out, 1, 150);
+    proto_close (out, opened);
+    proto_fixed64 (out, 47, (uint64_t) 1 << 63 | 1);
+    proto_number (out, 4, 128);
+    assert_int_equal (out->len, sizeof expected - 1);
+    assert_memory_equal (out->ptr, expected, out->len);
 }
 
 TEST (test_a_long_message_has_a_long_length_and_what_overflows_stays_bounded)
@@ -54,6 +52,8 @@ struct world {
     struct report report;
     struct arena arena;
 };
+
+TEST_FIXTURE (struct world, TEST_NOTHING, TEST_ARENA)
 
 static void world_open (struct world *world, const enum scene_mark marks[HOSTS], const char *sentence)
 {
@@ -92,52 +92,46 @@ static uint32_t cause_of (struct world *world, uint32_t attempt)
     return report_attempts_of (&world->report, &world->arena).items[attempt].cause;
 }
 
-TEST (test_a_cascade_follows_the_host_that_its_sentence_names)
+TEST_ON (world, test_a_cascade_follows_the_host_that_its_sentence_names)
 {
     static const enum scene_mark marks[HOSTS] = { MARK_CASCADE, MARK_PASSED, MARK_FAILED, MARK_LOST, MARK_CASCADE };
-    struct world world;
-    world_open (&world, marks, "aborted because h2 failed");
-    assert_int_equal (cause_of (&world, 0), 2);
-    assert_int_equal (cause_of (&world, 4), 2);
-    assert_int_equal (cause_of (&world, 2), SCENE_NOBODY);
-    world_open_again (&world, marks, "aborted because h20 failed");
-    assert_int_equal (cause_of (&world, 0), 3);
-    world_open_again (&world, marks, "aborted because of h1 failed"); /* it passed: the one that ended first is taken */
-    assert_int_equal (cause_of (&world, 0), 3);
-    arena_release (&world.arena);
+    world_open (world, marks, "aborted because h2 failed");
+    assert_int_equal (cause_of (world, 0), 2);
+    assert_int_equal (cause_of (world, 4), 2);
+    assert_int_equal (cause_of (world, 2), SCENE_NOBODY);
+    world_open_again (world, marks, "aborted because h20 failed");
+    assert_int_equal (cause_of (world, 0), 3);
+    world_open_again (world, marks, "aborted because of h1 failed"); /* it passed: the one that ended first is taken */
+    assert_int_equal (cause_of (world, 0), 3);
 }
 
-TEST (test_without_a_failure_the_run_is_the_cause)
+TEST_ON (world, test_without_a_failure_the_run_is_the_cause)
 {
     static const enum scene_mark marks[HOSTS] = { MARK_CASCADE, MARK_CASCADE, MARK_PASSED, MARK_PASSED, MARK_PASSED };
     static const enum scene_mark told[HOSTS] = { MARK_CASCADE, MARK_CASCADE, MARK_CANCELLED, MARK_PASSED, MARK_PASSED };
-    struct world world;
-    world_open (&world, marks, "the user cancelled the run");
-    struct report_attempts all = report_attempts_of (&world.report, &world.arena);
+    world_open (world, marks, "the user cancelled the run");
+    struct report_attempts all = report_attempts_of (&world->report, &world->arena);
     assert_int_equal (all.items[0].cause, HOSTS);
     assert_int_equal (all.items[HOSTS].follower, 0);
     assert_int_equal (all.items[0].next, 1);
     assert_int_equal (all.items[1].next, SCENE_NOBODY);
     assert_int_equal (all.items[HOSTS].followed_ms, 149); /* the first end of those that followed */
-    world_open_again (&world, told, "the user cancelled the run");
-    assert_int_equal (cause_of (&world, 0), 2);
-    arena_release (&world.arena);
+    world_open_again (world, told, "the user cancelled the run");
+    assert_int_equal (cause_of (world, 0), 2);
 }
 
 /* A host whose clock counted more than passed on the run's. */
-TEST (test_attempts_of_a_host_never_overlap)
+TEST_ON (world, test_attempts_of_a_host_never_overlap)
 {
     static const enum scene_mark marks[HOSTS] = { MARK_PASSED, MARK_PASSED, MARK_PASSED, MARK_PASSED, MARK_PASSED };
-    struct world world;
-    world_open (&world, marks, "");
-    world.attempts[0][1] = world.attempts[0][0];
-    world.attempts[0][1].attempt = 2;
-    world.attempts[0][1].began_ms = 120;
-    world.hosts[0].attempts_n = 2;
-    struct report_attempts all = report_attempts_of (&world.report, &world.arena);
+    world_open (world, marks, "");
+    world->attempts[0][1] = world->attempts[0][0];
+    world->attempts[0][1].attempt = 2;
+    world->attempts[0][1].began_ms = 120;
+    world->hosts[0].attempts_n = 2;
+    struct report_attempts all = report_attempts_of (&world->report, &world->arena);
     assert_int_equal (all.items[1].began_ms, 150);
     assert_int_equal (all.items[1].ended_ms, 200);
-    arena_release (&world.arena);
 }
 
 TEST (test_same_report_same_bytes)
@@ -160,13 +154,11 @@ TEST (test_one_host_alone_on_its_mesh_has_a_trace)
     static const enum scene_mark marks[HOSTS] = { MARK_PASSED, MARK_PASSED, MARK_PASSED, MARK_PASSED, MARK_PASSED };
     static struct axis axis = { TEXT_LIT ("data"), 4 };
     struct world world;
-    struct buf out;
+    struct buf *out = test_buf (t);
     world_open (&world, marks, "");
     world.scene.hosts_n = world.receipt.hosts.n = 1;
     world.header.mesh.items = &axis;
     world.header.mesh.n = 1;
-    buf_init (&out, 1 << 20);
-    trace_perfetto (&world.report, &out);
-    assert_true (out.len > 100);
-    buf_release (&out);
+    trace_perfetto (&world.report, out);
+    assert_true (out->len > 100);
 }

@@ -4,6 +4,8 @@
 #include "test.h"
 #include "write_lease_fixture.h"
 
+TEST_FIXTURE (struct bench, TEST_NOTHING, bench_close)
+
 TEST (a_finding_of_a_reader_drops_the_generation_and_warms_anew)
 {
     struct bench bench;
@@ -36,28 +38,26 @@ TEST (a_finding_of_a_reader_drops_the_generation_and_warms_anew)
     bench_close (&bench);
 }
 
-TEST (the_second_violation_of_a_rung_stops_the_climb)
+TEST_ON (bench, the_second_violation_of_a_rung_stops_the_climb)
 {
-    struct bench bench;
-    open_restored (&bench);
+    open_restored (bench);
     for (uint64_t round = 1; round <= 2; round++) {
         struct finding finding = changed;
         finding.token = round;
         for (uint32_t host = 0; host < HOSTS; host++)
-            end_run_of (&bench, host, &finding);
-        audited (&bench, NULL);
+            end_run_of (bench, host, &finding);
+        audited (bench, NULL);
         if (round == 2)
             break;
-        token (&bench, 2);
-        ask (&bench, 0, 2, 1);
-        end_run_of (&bench, 0, NULL);
-        audited (&bench, NULL);
+        token (bench, 2);
+        ask (bench, 0, 2, 1);
+        end_run_of (bench, 0, NULL);
+        audited (bench, NULL);
     }
     uint32_t exit_status = 0;
-    assert_true (coord_ended (bench.coord, &exit_status));
+    assert_true (coord_ended (bench->coord, &exit_status));
     assert_int_equal (exit_status, 4);
-    assert_int_equal (last_fact (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_FAILED);
-    bench_close (&bench);
+    assert_int_equal (last_fact (bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_FAILED);
 }
 
 TEST (a_late_write_is_told_once_and_hurts_nobody)
@@ -78,19 +78,17 @@ TEST (a_late_write_is_told_once_and_hurts_nobody)
     bench_close (&bench);
 }
 
-TEST (a_write_that_was_refused_is_recorded_and_changes_no_exit_status)
+TEST_ON (bench, a_write_that_was_refused_is_recorded_and_changes_no_exit_status)
 {
-    struct bench bench;
     struct finding attempt = { FINDING_WRITE_ATTEMPT, 1, TEXT_LIT ("x"), TEXT_LIT ("3 files") };
-    open_restored (&bench);
+    open_restored (bench);
     for (uint32_t host = 0; host < HOSTS; host++)
-        end_run_of (&bench, host, &attempt);
-    audited (&bench, NULL);
+        end_run_of (bench, host, &attempt);
+    audited (bench, NULL);
     uint32_t exit_status = 9;
-    assert_true (coord_ended (bench.coord, &exit_status));
+    assert_true (coord_ended (bench->coord, &exit_status));
     assert_int_equal (exit_status, 0);
-    assert_non_null (last_fact (&bench, FACT_CACHE_VIOLATED));
-    bench_close (&bench);
+    assert_non_null (last_fact (bench, FACT_CACHE_VIOLATED));
 }
 
 TEST (a_storage_that_never_answers_is_not_waited_for)
@@ -164,19 +162,17 @@ TEST (a_host_on_another_storage_has_nothing_dropped)
     }
 }
 
-TEST (a_way_that_is_open_is_recorded_and_is_no_change_of_what_was_sealed)
+TEST_ON (bench, a_way_that_is_open_is_recorded_and_is_no_change_of_what_was_sealed)
 {
-    struct bench bench;
     struct finding low = { FINDING_LEVEL_LOW, 0, TEXT_LIT ("remount"), TEXT_LIT ("counted as landlock") };
-    open_restored (&bench);
+    open_restored (bench);
     for (uint32_t host = 0; host < HOSTS; host++)
-        end_run_of (&bench, host, &low);
-    audited (&bench, NULL);
+        end_run_of (bench, host, &low);
+    audited (bench, NULL);
     uint32_t exit_status = 9;
-    assert_true (coord_ended (bench.coord, &exit_status));
+    assert_true (coord_ended (bench->coord, &exit_status));
     assert_int_equal (exit_status, 0);
-    assert_int_equal (last_fact (&bench, FACT_CACHE_VIOLATED)->of.cache_violated.finding.kind, FINDING_LEVEL_LOW);
-    bench_close (&bench);
+    assert_int_equal (last_fact (bench, FACT_CACHE_VIOLATED)->of.cache_violated.finding.kind, FINDING_LEVEL_LOW);
 }
 
 /* ---- what the coordinator finds ---- */
@@ -199,23 +195,21 @@ static void many_audited (struct bench *bench, const struct cache_root_finding *
     step (bench, &in);
 }
 
-TEST (more_findings_than_are_kept_still_drop_what_is_in_use)
+TEST_ON (bench, more_findings_than_are_kept_still_drop_what_is_in_use)
 {
     enum { MANY = 257 };
-    struct bench bench;
     static struct cache_root_finding findings[MANY];
-    open_granted (&bench);
+    open_granted (bench);
     for (uint32_t i = 0; i < MANY; i++)
         findings[i] = (struct cache_root_finding){ { FINDING_EXTRA, i + 1 == MANY ? 1 : 1000,
-                                                     text_format (&bench.arena, "x%u", i), TEXT_LIT ("never sealed") },
+                                                     text_format (&bench->arena, "x%u", i), TEXT_LIT ("never sealed") },
                                                    { 0 } };
-    ask (&bench, 0, 1, 1);
-    end_run_of (&bench, 0, NULL);
-    bench.facts_n = 0; /* there is not room for all */
-    many_audited (&bench, findings, MANY);
-    assert_int_equal (count_effects (&bench, FX_CACHE_DROP), 2);
-    assert_int_equal (last_effect (&bench, FX_CACHE_DROP)->token, 1);
-    bench_close (&bench);
+    ask (bench, 0, 1, 1);
+    end_run_of (bench, 0, NULL);
+    bench->facts_n = 0; /* there is not room for all */
+    many_audited (bench, findings, MANY);
+    assert_int_equal (count_effects (bench, FX_CACHE_DROP), 2);
+    assert_int_equal (last_effect (bench, FX_CACHE_DROP)->token, 1);
 }
 
 /* What a worker says of its own program must not take the room of what ends the run with another status. */
@@ -244,24 +238,22 @@ TEST (what_counts_is_recorded_however_much_else_was_told)
     bench_close (&bench);
 }
 
-TEST (a_late_write_is_dated_by_the_end_of_its_lease)
+TEST_ON (bench, a_late_write_is_dated_by_the_end_of_its_lease)
 {
-    struct bench bench;
     struct cache_root_finding late = { { FINDING_LATE_WRITE, 1, TEXT_LIT ("gen-1"), TEXT_LIT ("changed") },
                                        TEXT_LIT ("ab") };
-    open_granted (&bench);
-    ask (&bench, 0, 1, 1);
-    tick_at (&bench, bench.now_ms + TERM_MS * 102 / 100 + 10);
-    uint64_t lost_at = last_fact (&bench, FACT_LEASE_LOST)->index;
-    audited (&bench, NULL);
-    tick_at (&bench, bench.now_ms + DELAY_MS + 20);
-    token (&bench, 2);
-    ask (&bench, 1, 2, 1);
-    end_run_of (&bench, 1, NULL);
-    audited (&bench, &late);
-    assert_int_equal (last_fact (&bench, FACT_CACHE_VIOLATED)->of.cache_violated.since, lost_at);
-    assert_int_equal (bench.runs[2].cache.token, 2);
-    bench_close (&bench);
+    open_granted (bench);
+    ask (bench, 0, 1, 1);
+    tick_at (bench, bench->now_ms + TERM_MS * 102 / 100 + 10);
+    uint64_t lost_at = last_fact (bench, FACT_LEASE_LOST)->index;
+    audited (bench, NULL);
+    tick_at (bench, bench->now_ms + DELAY_MS + 20);
+    token (bench, 2);
+    ask (bench, 1, 2, 1);
+    end_run_of (bench, 1, NULL);
+    audited (bench, &late);
+    assert_int_equal (last_fact (bench, FACT_CACHE_VIOLATED)->of.cache_violated.since, lost_at);
+    assert_int_equal (bench->runs[2].cache.token, 2);
 }
 
 TEST (that_the_root_was_not_looked_over_is_told)
@@ -337,138 +329,122 @@ static void open_copying (struct bench *bench, uint32_t rung)
     ask (bench, 0, 6, 1);
 }
 
-TEST (what_a_writer_finds_in_its_base_is_a_violation_too)
+TEST_ON (bench, what_a_writer_finds_in_its_base_is_a_violation_too)
 {
-    struct bench bench;
     struct finding finding = { FINDING_CHANGED, 5, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
-    open_copying (&bench, TINY);
-    end_unsealed (&bench, 0, ENDING_NOT_STARTED, &finding);
-    assert_int_equal (last_effect (&bench, FX_CACHE_DROP)->token, 5);
-    audited (&bench, NULL);
-    token (&bench, 7);
-    assert_int_equal (bench.runs[0].cache.token, 7);
-    assert_int_equal (bench.runs[0].cache.base, 0);
-    bench_close (&bench);
+    open_copying (bench, TINY);
+    end_unsealed (bench, 0, ENDING_NOT_STARTED, &finding);
+    assert_int_equal (last_effect (bench, FX_CACHE_DROP)->token, 5);
+    audited (bench, NULL);
+    token (bench, 7);
+    assert_int_equal (bench->runs[0].cache.token, 7);
+    assert_int_equal (bench->runs[0].cache.base, 0);
 }
 
-TEST (what_a_writer_changed_in_the_copy_of_its_base_is_its_violation)
+TEST_ON (bench, what_a_writer_changed_in_the_copy_of_its_base_is_its_violation)
 {
-    struct bench bench;
     struct finding finding = { FINDING_CHANGED, 6, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
-    open_copying (&bench, TINY);
-    uint64_t began_at = last_fact (&bench, FACT_PASS_BEGAN)->index;
-    end_unsealed (&bench, 0, ENDING_EXITED, &finding);
-    const struct fact_cache_violated *violated = &last_fact (&bench, FACT_CACHE_VIOLATED)->of.cache_violated;
+    open_copying (bench, TINY);
+    uint64_t began_at = last_fact (bench, FACT_PASS_BEGAN)->index;
+    end_unsealed (bench, 0, ENDING_EXITED, &finding);
+    const struct fact_cache_violated *violated = &last_fact (bench, FACT_CACHE_VIOLATED)->of.cache_violated;
     assert_int_equal (violated->host, 0);
     assert_int_equal (violated->since, began_at);
     assert_int_equal (violated->from_run.len, 0);
-    assert_int_equal (last_effect (&bench, FX_CACHE_DROP)->token, 6);
-    assert_int_equal (count_effects (&bench, FX_CACHE_DROP), 1);
-    assert_null (last_fact (&bench, FACT_GENERATION_PUBLISHED));
-    audited (&bench, NULL);
+    assert_int_equal (last_effect (bench, FX_CACHE_DROP)->token, 6);
+    assert_int_equal (count_effects (bench, FX_CACHE_DROP), 1);
+    assert_null (last_fact (bench, FACT_GENERATION_PUBLISHED));
+    audited (bench, NULL);
     uint32_t exit_status = 0;
-    assert_true (coord_ended (bench.coord, &exit_status));
+    assert_true (coord_ended (bench->coord, &exit_status));
     assert_int_equal (exit_status, 4);
-    bench_close (&bench);
 }
 
 /* Without a generation a host was given nothing of which it could tell. */
-TEST (of_no_generation_nobody_tells)
+TEST_ON (bench, of_no_generation_nobody_tells)
 {
-    struct bench bench;
     struct finding finding = { FINDING_CHANGED, 0, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
-    open_granted (&bench);
-    ask (&bench, 0, 1, 1);
-    end_unsealed (&bench, 0, ENDING_EXITED, &finding);
-    assert_non_null (last_fact (&bench, FACT_PASS_ENDED));
-    assert_null (last_fact (&bench, FACT_CACHE_VIOLATED));
-    bench_close (&bench);
+    open_granted (bench);
+    ask (bench, 0, 1, 1);
+    end_unsealed (bench, 0, ENDING_EXITED, &finding);
+    assert_non_null (last_fact (bench, FACT_PASS_ENDED));
+    assert_null (last_fact (bench, FACT_CACHE_VIOLATED));
 }
 
 /* In a gang all others read the base meanwhile: of what is being written they know nothing. */
-TEST (only_its_writer_tells_of_what_is_written)
+TEST_ON (bench, only_its_writer_tells_of_what_is_written)
 {
-    struct bench bench;
     struct finding finding = { FINDING_CHANGED, 6, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
-    open_copying (&bench, ALL);
+    open_copying (bench, ALL);
     for (uint32_t host = 1; host < HOSTS; host++)
-        end_unsealed (&bench, host, ENDING_EXITED, &finding);
-    end_run_of (&bench, 0, NULL);
-    assert_non_null (last_fact (&bench, FACT_PASS_ENDED));
-    assert_null (last_fact (&bench, FACT_CACHE_VIOLATED));
-    assert_int_equal (count_effects (&bench, FX_CACHE_DROP), 0);
-    bench_close (&bench);
+        end_unsealed (bench, host, ENDING_EXITED, &finding);
+    end_run_of (bench, 0, NULL);
+    assert_non_null (last_fact (bench, FACT_PASS_ENDED));
+    assert_null (last_fact (bench, FACT_CACHE_VIOLATED));
+    assert_int_equal (count_effects (bench, FX_CACHE_DROP), 0);
 }
 
 /* Whoever wrote it in an earlier pass reads it now, and may tell of what it was given alone: its base is not. */
-TEST (a_writer_of_before_knows_only_what_it_reads)
+TEST_ON (bench, a_writer_of_before_knows_only_what_it_reads)
 {
-    struct bench bench;
     struct finding finding = { FINDING_CHANGED, 5, TEXT_LIT ("x"), TEXT_LIT ("other bytes") };
-    open_copying (&bench, TINY);
-    end_run_of (&bench, 0, NULL);
-    audited (&bench, NULL);
-    end_run_of (&bench, 0, &finding);
-    end_run_of (&bench, 1, NULL);
-    end_run_of (&bench, 2, NULL);
-    assert_null (last_fact (&bench, FACT_CACHE_VIOLATED));
-    bench_close (&bench);
+    open_copying (bench, TINY);
+    end_run_of (bench, 0, NULL);
+    audited (bench, NULL);
+    end_run_of (bench, 0, &finding);
+    end_run_of (bench, 1, NULL);
+    end_run_of (bench, 2, NULL);
+    assert_null (last_fact (bench, FACT_CACHE_VIOLATED));
 }
 
 /* The first of them drops it: the second is as old, and not of the pass in which a reader found it. */
-TEST (a_second_finding_of_what_is_dropped_is_not_dated_by_its_reader)
+TEST_ON (bench, a_second_finding_of_what_is_dropped_is_not_dated_by_its_reader)
 {
-    struct bench bench;
     struct finding other = changed;
     other.path = TEXT_LIT ("jit_other-cache");
-    open_restored (&bench);
-    uint64_t began_at = last_fact (&bench, FACT_PASS_BEGAN)->index;
-    end_run_of (&bench, 0, NULL);
-    end_run_of (&bench, 1, &changed);
-    end_run_of (&bench, 2, &other);
-    const struct fact_cache_violated *violated = &last_fact (&bench, FACT_CACHE_VIOLATED)->of.cache_violated;
+    open_restored (bench);
+    uint64_t began_at = last_fact (bench, FACT_PASS_BEGAN)->index;
+    end_run_of (bench, 0, NULL);
+    end_run_of (bench, 1, &changed);
+    end_run_of (bench, 2, &other);
+    const struct fact_cache_violated *violated = &last_fact (bench, FACT_CACHE_VIOLATED)->of.cache_violated;
     assert_text (violated->finding.path, other.path);
     assert_true (violated->since < began_at);
-    bench_close (&bench);
 }
 
-TEST (a_writer_whose_base_was_dropped_meanwhile_still_tells)
+TEST_ON (bench, a_writer_whose_base_was_dropped_meanwhile_still_tells)
 {
-    struct bench bench;
     struct fact_generation base = { .token = 5, .sha256 = TEXT_LIT ("5") };
     struct cache_root_finding found_late = { { FINDING_CHANGED, 5, TEXT_LIT ("x"), TEXT_LIT ("other bytes") }, { 0 } };
     struct finding finding = { FINDING_CHANGED, 6, TEXT_LIT ("y"), TEXT_LIT ("other bytes") };
-    bench_open (&bench, CACHE_SINGLE_WRITER);
-    found (&bench, &base);
-    tick_at (&bench, bench.now_ms + 61000);
-    token (&bench, 6);
-    ask (&bench, 0, 6, 1);
-    audited (&bench, &found_late);
-    end_unsealed (&bench, 0, ENDING_EXITED, &finding);
-    assert_int_equal (last_fact (&bench, FACT_CACHE_VIOLATED)->of.cache_violated.finding.token, 6);
-    assert_int_equal (last_effect (&bench, FX_CACHE_DROP)->token, 6);
-    bench_close (&bench);
+    bench_open (bench, CACHE_SINGLE_WRITER);
+    found (bench, &base);
+    tick_at (bench, bench->now_ms + 61000);
+    token (bench, 6);
+    ask (bench, 0, 6, 1);
+    audited (bench, &found_late);
+    end_unsealed (bench, 0, ENDING_EXITED, &finding);
+    assert_int_equal (last_fact (bench, FACT_CACHE_VIOLATED)->of.cache_violated.finding.token, 6);
+    assert_int_equal (last_effect (bench, FX_CACHE_DROP)->token, 6);
 }
 
 /* An answer that comes after it was given up: what the writer builds upon is not right any more. */
-TEST (nothing_is_published_that_was_built_upon_what_was_dropped_meanwhile)
+TEST_ON (bench, nothing_is_published_that_was_built_upon_what_was_dropped_meanwhile)
 {
-    struct bench bench;
     struct fact_generation base = { .token = 5, .sha256 = TEXT_LIT ("5") };
     struct cache_root_finding found_late = { { FINDING_CHANGED, 5, TEXT_LIT ("x"), TEXT_LIT ("other bytes") }, { 0 } };
-    bench_open (&bench, CACHE_SINGLE_WRITER);
-    found (&bench, &base);
-    tick_at (&bench, bench.now_ms + 61000);
-    token (&bench, 6);
-    assert_int_equal (bench.runs[0].cache.base, 5);
-    ask (&bench, 0, 6, 1);
-    audited (&bench, &found_late);
-    end_run_of (&bench, 0, NULL);
-    assert_null (last_fact (&bench, FACT_GENERATION_PUBLISHED));
-    assert_true (last_effect (&bench, FX_LEASE_END)->flag);
-    audited (&bench, NULL);
-    token (&bench, 7);
-    assert_int_equal (bench.runs[0].cache.token, 7);
-    assert_int_equal (bench.runs[0].cache.base, 0);
-    bench_close (&bench);
+    bench_open (bench, CACHE_SINGLE_WRITER);
+    found (bench, &base);
+    tick_at (bench, bench->now_ms + 61000);
+    token (bench, 6);
+    assert_int_equal (bench->runs[0].cache.base, 5);
+    ask (bench, 0, 6, 1);
+    audited (bench, &found_late);
+    end_run_of (bench, 0, NULL);
+    assert_null (last_fact (bench, FACT_GENERATION_PUBLISHED));
+    assert_true (last_effect (bench, FX_LEASE_END)->flag);
+    audited (bench, NULL);
+    token (bench, 7);
+    assert_int_equal (bench->runs[0].cache.token, 7);
+    assert_int_equal (bench->runs[0].cache.base, 0);
 }

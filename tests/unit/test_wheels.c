@@ -1,10 +1,7 @@
 /* links: environment */
-#include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "test.h"
 #include "worker/environment/fetch.h"
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { BIG_BYTES = 100 * 1000 };
 
@@ -19,9 +16,8 @@ struct bench {
     uint32_t asks;
 };
 
-static int setup (void **state)
+static void bench_open (struct bench *b)
 {
-    struct bench *b = mem_alloc (sizeof *b);
     char *big = arena_alloc (&b->arena, BIG_BYTES);
     static const char *const names[] = { "big-1.0-py3-none-any.whl", "small-2.0+cpu-py3-none-any.whl" };
     snprintf (b->directory, sizeof b->directory, "/tmp/test_wheels.XXXXXX");
@@ -41,19 +37,16 @@ static int setup (void **state)
     b->run.rung = (struct rung){ .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("restore") };
     b->run.pins.wheels.items = b->wheels;
     b->run.pins.wheels.n = 2;
-    *state = b;
-    return 0;
 }
 
-static int teardown (void **state)
+static void bench_close (struct bench *b)
 {
-    struct bench *b = *state;
     assert_int_equal (folder_remove (b->directory, NULL), 0);
     assert_int_equal (folder_remove (b->planned, NULL), 0);
     arena_release (&b->arena);
-    mem_free (b);
-    return 0;
 }
+
+TEST_FIXTURE (struct bench, bench_open, bench_close)
 
 static void plan_has (struct bench *b, uint32_t i)
 {
@@ -87,9 +80,8 @@ static void is_there (struct bench *b, uint32_t i)
     free (real);
 }
 
-TEST_IN (a_wheel_of_this_host_is_used_where_it_lies, setup, teardown)
+TEST_ON (b, a_wheel_of_this_host_is_used_where_it_lies)
 {
-    struct bench *b = *state;
     struct text missing[2];
     struct stat st;
     plan_has (b, 0);
@@ -103,9 +95,8 @@ TEST_IN (a_wheel_of_this_host_is_used_where_it_lies, setup, teardown)
     is_there (b, 1);
 }
 
-TEST_IN (another_file_at_the_same_path_is_not_used, setup, teardown)
+TEST_ON (b, another_file_at_the_same_path_is_not_used)
 {
-    struct bench *b = *state;
     struct text missing[2];
     plan_has (b, 0);
     assert_int_equal (atomic_file_write (b->wheels[1].file.path.ptr, "smalk", 5, 0600, NULL), 0);
@@ -146,9 +137,8 @@ static struct fetch *begin (struct bench *b)
     return fetch;
 }
 
-TEST_IN (wheels_come_in_pieces_to_the_disk, setup, teardown)
+TEST_ON (b, wheels_come_in_pieces_to_the_disk)
 {
-    struct bench *b = *state;
     struct text missing[2];
     struct fetch *fetch = begin (b);
     for (uint32_t i = 0; fetch_state (fetch, NULL) == FETCH_GOING && i < 10; i++) {
@@ -163,9 +153,8 @@ TEST_IN (wheels_come_in_pieces_to_the_disk, setup, teardown)
     assert_int_equal (find (b, missing), 0);
 }
 
-TEST_IN (a_wheel_with_another_sha256_leaves_nothing, setup, teardown)
+TEST_ON (b, a_wheel_with_another_sha256_leaves_nothing)
 {
-    struct bench *b = *state;
     struct text problem, bytes = text_copy (&b->arena, b->content[0]);
     struct fetch *fetch = begin (b);
     ((char *) bytes.ptr)[BIG_BYTES - 1] ^= 1;
@@ -178,9 +167,8 @@ TEST_IN (a_wheel_with_another_sha256_leaves_nothing, setup, teardown)
     fetch_destroy (fetch);
 }
 
-TEST_IN (more_than_a_wheel_may_be_is_refused, setup, teardown)
+TEST_ON (b, more_than_a_wheel_may_be_is_refused)
 {
-    struct bench *b = *state;
     struct fetch *fetch = begin (b);
     struct msg_chunk chunk = { .sha256 = b->asked.sha256, .size_bytes = 3, .bytes = TEXT_LIT ("four") };
     struct text problem;
@@ -190,9 +178,8 @@ TEST_IN (more_than_a_wheel_may_be_is_refused, setup, teardown)
     fetch_destroy (fetch);
 }
 
-TEST_IN (one_that_is_given_up_leaves_nothing, setup, teardown)
+TEST_ON (b, one_that_is_given_up_leaves_nothing)
 {
-    struct bench *b = *state;
     struct fetch *fetch = begin (b);
     serve (b, fetch, 0, b->content[0]);
     assert_int_equal (access (text_format (&b->arena, "%s.part", place_of (b, 0)).ptr, F_OK), 0);
@@ -200,16 +187,14 @@ TEST_IN (one_that_is_given_up_leaves_nothing, setup, teardown)
     assert_int_equal (access (text_format (&b->arena, "%s.part", place_of (b, 0)).ptr, F_OK), -1);
 }
 
-TEST_IN (a_name_that_leaves_the_folder_is_refused, setup, teardown)
+TEST_ON (b, a_name_that_leaves_the_folder_is_refused)
 {
-    struct bench *b = *state;
     struct text missing[2];
-    struct err err = { 0 };
     uint32_t n;
     static const char *const bad[] = { "../x.whl", "a/b.whl", "/x.whl", "", ".x.whl", "a b.whl" };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         b->wheels[1].name = text_of (bad[i]);
-        assert_int_equal (wheels_link_present (&b->run, b->directory, &b->arena, missing, &n, &err), -1);
+        assert_int_equal (wheels_link_present (&b->run, b->directory, &b->arena, missing, &n, &t->err), -1);
         struct fetch *fetch = fetch_start (&b->run, &b->wheels[1].file.sha256, 1, b->directory, receive, b, 0);
         struct msg_chunk all = { .sha256 = b->wheels[1].file.sha256,
                                  .size_bytes = b->content[1].len,
@@ -220,9 +205,8 @@ TEST_IN (a_name_that_leaves_the_folder_is_refused, setup, teardown)
     }
 }
 
-TEST_IN (a_check_needs_none, setup, teardown)
+TEST_ON (b, a_check_needs_none)
 {
-    struct bench *b = *state;
     struct var only_look = { TEXT_LIT ("build"), TEXT_LIT ("false") };
     assert_true (wheels_are_needed (&b->run));
     b->run.rung.args.items = &only_look;

@@ -7,16 +7,11 @@
 #include "worker/attempt/result_store.h"
 #include "worker/attempt/task.h"
 #include "worker/run/driver.h"
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { TIMEOUT_MS = 30000 };
 #define RUN_HEX "30313233343536373839616263646566"
@@ -89,9 +84,8 @@ static int work (char **argv)
     return driver_run (&join, "0.1.0", &log, NULL) < 0 ? 3 : 0;
 }
 
-static int setup (void **state)
+static void bench_open (struct bench *bench)
 {
-    struct bench *bench = mem_alloc (sizeof *bench);
     snprintf (bench->directory, sizeof bench->directory, "/tmp/test_worker.XXXXXX");
     assert_non_null (mkdtemp (bench->directory));
     link_keys_make (&bench->hub_keys);
@@ -101,8 +95,6 @@ static int setup (void **state)
     bench->orphan_ms = 5000;
     bench->exit_ms = 20000;
     bench->stop_ms = 200;
-    *state = bench;
-    return 0;
 }
 
 static int wait_for_exit (struct bench *bench)
@@ -117,9 +109,8 @@ static int wait_for_exit (struct bench *bench)
     return status;
 }
 
-static int teardown (void **state)
+static void bench_close (struct bench *bench)
 {
-    struct bench *bench = *state;
     if (bench->worker > 0) {
         kill (bench->worker, SIGKILL);
         waitpid (bench->worker, NULL, 0);
@@ -130,9 +121,9 @@ static int teardown (void **state)
     hub_close (bench->hub);
     arena_release (&bench->arena);
     assert_int_equal (folder_remove (bench->directory, NULL), 0);
-    mem_free (bench);
-    return 0;
 }
+
+TEST_FIXTURE (struct bench, bench_open, bench_close)
 
 /* The next message of this kind; others are let pass. */
 static const struct msg *receive (struct bench *bench, enum link_channel channel, enum msg_kind kind)
@@ -221,9 +212,8 @@ static void join_run (struct bench *bench)
     welcome (bench);
 }
 
-TEST_IN (a_run_goes_from_order_to_acknowledged_result, setup, teardown)
+TEST_ON (b, a_run_goes_from_order_to_acknowledged_result)
 {
-    struct bench *b = *state;
     join_run (b);
     order (b, 1, "echo printed; exit 3");
     const struct msg *result = receive (b, LINK_CONTROL, MSG_RESULT);
@@ -270,9 +260,8 @@ static void wait_until_let_go (const struct bench *bench)
     }
 }
 
-TEST_IN (shutdown_ends_the_worker_and_its_program, setup, teardown)
+TEST_ON (b, shutdown_ends_the_worker_and_its_program)
 {
-    struct bench *b = *state;
     join_run (b);
     order (b, 1, HOLD "trap '' INT TERM HUP; echo ready; while :; do sleep 1000; done");
     receive (b, LINK_BULK, MSG_LOG);
@@ -285,9 +274,8 @@ TEST_IN (shutdown_ends_the_worker_and_its_program, setup, teardown)
     assert_false (held (b));
 }
 
-TEST_IN (sigterm_ends_the_worker_with_a_goodbye, setup, teardown)
+TEST_ON (b, sigterm_ends_the_worker_with_a_goodbye)
 {
-    struct bench *b = *state;
     join_run (b);
     receive (b, LINK_CONTROL, MSG_HEARTBEAT);
     kill (b->worker, SIGTERM);
@@ -311,9 +299,8 @@ static void got_signal (const struct bench *bench, const char *name)
     buf_release (&got);
 }
 
-TEST_IN (a_worker_that_is_told_to_end_stops_its_program_politely, setup, teardown)
+TEST_ON (b, a_worker_that_is_told_to_end_stops_its_program_politely)
 {
-    struct bench *b = *state;
     b->stop_ms = 10000;
     join_run (b);
     order (b, 1, TELLS_SIGNAL);
@@ -325,9 +312,8 @@ TEST_IN (a_worker_that_is_told_to_end_stops_its_program_politely, setup, teardow
     assert_false (held (b));
 }
 
-TEST_IN (a_tied_worker_ends_with_the_connection_that_started_it, setup, teardown)
+TEST_ON (b, a_tied_worker_ends_with_the_connection_that_started_it)
 {
-    struct bench *b = *state;
     b->tied = true;
     b->stop_ms = 10000;
     join_run (b);
@@ -347,9 +333,8 @@ TEST_IN (a_tied_worker_ends_with_the_connection_that_started_it, setup, teardown
     assert_false (held (b));
 }
 
-TEST_IN (the_program_of_a_run_that_another_replaced_is_cancelled, setup, teardown)
+TEST_ON (b, the_program_of_a_run_that_another_replaced_is_cancelled)
 {
-    struct bench *b = *state;
     const struct text ours = run_id;
     join_run (b);
     order (b, 1, HOLD "echo ready; while :; do sleep 0.01; done");
@@ -363,9 +348,8 @@ TEST_IN (the_program_of_a_run_that_another_replaced_is_cancelled, setup, teardow
     assert_int_equal (wait_for_exit (b), 0);
 }
 
-TEST_IN (an_untied_worker_outlives_the_connection_that_started_it, setup, teardown)
+TEST_ON (b, an_untied_worker_outlives_the_connection_that_started_it)
 {
-    struct bench *b = *state;
     join_run (b);
     order (b, 1, HOLD "echo ready; while :; do sleep 0.01; done");
     receive (b, LINK_BULK, MSG_LOG);
@@ -378,9 +362,8 @@ TEST_IN (an_untied_worker_outlives_the_connection_that_started_it, setup, teardo
     assert_true (held (b));
 }
 
-TEST_IN (nothing_of_a_program_outlives_a_worker_that_was_killed, setup, teardown)
+TEST_ON (b, nothing_of_a_program_outlives_a_worker_that_was_killed)
 {
-    struct bench *b = *state;
     if (geteuid () != 0)
         skip (); /* without a pid namespace it may; for others than root that depends on the machine */
     join_run (b);
@@ -394,9 +377,8 @@ TEST_IN (nothing_of_a_program_outlives_a_worker_that_was_killed, setup, teardown
     wait_until_let_go (b);
 }
 
-TEST_IN (silence_kills_the_program_and_then_ends_the_worker, setup, teardown)
+TEST_ON (b, silence_kills_the_program_and_then_ends_the_worker)
 {
-    struct bench *b = *state;
     b->orphan_ms = 1000;
     join_run (b);
     order (b, 1, HOLD "trap '' INT TERM HUP; echo ready; while :; do sleep 0.01; done");
@@ -418,9 +400,8 @@ TEST_IN (silence_kills_the_program_and_then_ends_the_worker, setup, teardown)
     assert_int_equal (kept (b), 1); /* not acknowledged: for the next worker of this directory */
 }
 
-TEST_IN (a_killed_workers_result_is_told_by_the_next, setup, teardown)
+TEST_ON (b, a_killed_workers_result_is_told_by_the_next)
 {
-    struct bench *b = *state;
     join_run (b);
     order (b, 1, "exit 9");
     receive (b, LINK_CONTROL, MSG_RESULT);
@@ -440,9 +421,8 @@ TEST_IN (a_killed_workers_result_is_told_by_the_next, setup, teardown)
     assert_int_equal (result->of.result.code, 9);
 }
 
-TEST_IN (a_program_outlives_the_coordinator_and_its_successor_finds_it, setup, teardown)
+TEST_ON (b, a_program_outlives_the_coordinator_and_its_successor_finds_it)
 {
-    struct bench *b = *state;
     join_run (b);
     order (b, 1, "while ! test -e ../../go; do sleep 0.01; done; exit 6");
     while (!receive (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.holdings.n)
@@ -519,9 +499,8 @@ static void assert_lease_lost (struct bench *bench)
     assert_has (result->problem.ptr, "generation 7");
 }
 
-TEST_IN (a_worker_that_slept_past_its_lease_kills_its_writer_whatever_was_answered_meanwhile, setup, teardown)
+TEST_ON (b, a_worker_that_slept_past_its_lease_kills_its_writer_whatever_was_answered_meanwhile)
 {
-    struct bench *b = *state;
     b->orphan_ms = b->exit_ms = 4 * TIMEOUT_MS;
     join_run (b);
     order_to_write (b);
@@ -542,9 +521,8 @@ TEST_IN (a_worker_that_slept_past_its_lease_kills_its_writer_whatever_was_answer
     wait_until_let_go (b);
 }
 
-TEST_IN (a_writer_that_is_refused_is_never_started, setup, teardown)
+TEST_ON (b, a_writer_that_is_refused_is_never_started)
 {
-    struct bench *b = *state;
     b->orphan_ms = b->exit_ms = 4 * TIMEOUT_MS;
     join_run (b);
     order_to_write (b);
@@ -557,9 +535,8 @@ TEST_IN (a_writer_that_is_refused_is_never_started, setup, teardown)
     assert_int_equal (access (path, F_OK), -1);
 }
 
-TEST_IN (an_idle_worker_sleeps, setup, teardown)
+TEST_ON (b, an_idle_worker_sleeps)
 {
-    struct bench *b = *state;
     join_run (b);
     uint64_t first = receive (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.beat, began_ms = clock_boot_ms ();
     while (receive (b, LINK_CONTROL, MSG_HEARTBEAT)->of.heartbeat.beat < first + 10)
@@ -631,15 +608,13 @@ TEST (a_worker_is_tied_only_when_it_is_told_so)
     }
 }
 
-TEST_IN (a_worker_makes_its_directory_and_stands_in_it, setup, teardown)
+TEST_ON (b, a_worker_makes_its_directory_and_stands_in_it)
 {
-    struct bench *b = *state;
-    struct err err = { 0 };
     struct stat st;
     char deep[96], here[PATH_MAX], *before = getcwd (NULL, 0);
     snprintf (deep, sizeof deep, "%s/runs/of/this", b->directory);
     mode_t mask = umask (0);
-    assert_int_equal (join_enter_directory (deep, &err), 0);
+    assert_int_equal (join_enter_directory (deep, &t->err), 0);
     umask (mask);
     assert_non_null (getcwd (here, sizeof here));
     assert_string_equal (here, deep);
@@ -647,15 +622,15 @@ TEST_IN (a_worker_makes_its_directory_and_stands_in_it, setup, teardown)
         assert_int_equal (stat (path, &st), 0);
         assert_int_equal (st.st_mode & 07777, 0700);
     }
-    assert_int_equal (join_enter_directory (deep, &err), 0); /* again, as a worker that is started anew does */
+    assert_int_equal (join_enter_directory (deep, &t->err), 0); /* again, as a worker that is started anew does */
     assert_int_equal (chmod (deep, 0770), 0);
-    assert_int_equal (join_enter_directory (deep, &err), -1);
-    assert_has (err.text, "has mode 0770");
+    assert_int_equal (join_enter_directory (deep, &t->err), -1);
+    assert_has (t->err.text, "has mode 0770");
     assert_int_equal (chmod (deep, 0700), 0);
     if (geteuid () == 0) {
         assert_int_equal (chown (deep, 65534, 65534), 0);
-        assert_int_equal (join_enter_directory (deep, &err), -1);
-        assert_has (err.text, "(uid 65534)");
+        assert_int_equal (join_enter_directory (deep, &t->err), -1);
+        assert_has (t->err.text, "(uid 65534)");
     }
     assert_int_equal (chdir (before), 0);
     free (before);

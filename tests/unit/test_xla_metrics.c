@@ -1,6 +1,5 @@
 /* alone: frontend model base */
 /* tests/unit/reports holds what torch_xla 2.9.0 and 2.7.0 printed on CPU: three steps of a sum of squares. */
-#include "common/base/buf.h"
 #include "common/frontend/xla_metrics.h"
 #include "test.h"
 
@@ -90,22 +89,19 @@ static const struct value_case value_cases[] = {
     { "1e9999us", XLA_UNIT_NONE, 0 },
 };
 
-static int tear_down (void **state)
+static void desk_close (struct desk *desk)
 {
-    struct desk *desk = *state;
     arena_release (&desk->arena);
-    return 0;
 }
 
-static int set_up (void **state)
+static void desk_open (struct desk *desk)
 {
-    static struct desk desk;
-    desk = (struct desk){ 0 };
-    *state = &desk;
-    return 0;
+    *desk = (struct desk){ 0 };
 }
 
-TEST_IN (values_of_every_kind_are_read_and_others_refused, set_up, tear_down)
+TEST_FIXTURE (struct desk, desk_open, desk_close)
+
+TEST_ON (desk, values_of_every_kind_are_read_and_others_refused)
 {
     for (size_t i = 0; i < sizeof value_cases / sizeof value_cases[0]; i++) {
         const struct value_case *c = &value_cases[i];
@@ -119,9 +115,8 @@ TEST_IN (values_of_every_kind_are_read_and_others_refused, set_up, tear_down)
 
 /* ---- what was really printed ---- */
 
-TEST_IN (a_real_cold_run_is_told, set_up, tear_down)
+TEST_ON (desk, a_real_cold_run_is_told)
 {
-    struct desk *desk = *state;
     read_text (desk, report_file ("torch_xla-2.9.0.txt"));
     assert_int_equal (desk->got.reports, 2); /* a whole one, then a short one */
     assert_false (desk->got.is_cut);
@@ -145,9 +140,8 @@ TEST_IN (a_real_cold_run_is_told, set_up, tear_down)
     assert_int_equal (counter (desk, "compile_ms"), (uint64_t) (compile->total / 1e6 + 0.5));
 }
 
-TEST_IN (a_real_restored_run_is_told, set_up, tear_down)
+TEST_ON (desk, a_real_restored_run_is_told)
 {
-    struct desk *desk = *state;
     read_text (desk, report_file ("torch_xla-2.7.0-restored.txt"));
     assert_int_equal (counter (desk, "compile_requests"), 1);
     assert_int_equal (counter (desk, "cache_hits"), 1);
@@ -159,9 +153,8 @@ TEST_IN (a_real_restored_run_is_told, set_up, tear_down)
     assert_int_equal (counter (desk, "PersistentCacheMiss"), ABSENT);
 }
 
-TEST_IN (of_a_real_file_the_last_block_counts, set_up, tear_down)
+TEST_ON (desk, of_a_real_file_the_last_block_counts)
 {
-    struct desk *desk = *state;
     read_text (desk, report_file ("torch_xla-2.9.0-file.txt"));
     assert_int_equal (desk->got.reports, 3);
     assert_false (desk->got.is_cut);
@@ -170,9 +163,8 @@ TEST_IN (of_a_real_file_the_last_block_counts, set_up, tear_down)
     assert_int_equal (counter (desk, "CompileTime"), 1);
 }
 
-TEST_IN (wherever_a_file_breaks_off_a_whole_block_counts, set_up, tear_down)
+TEST_ON (desk, wherever_a_file_breaks_off_a_whole_block_counts)
 {
-    struct desk *desk = *state;
     struct text file = report_file ("torch_xla-2.9.0-file.txt");
     uint64_t steps = 0;
     for (uint32_t len = 0; len < file.len; len++) {
@@ -192,9 +184,8 @@ TEST_IN (wherever_a_file_breaks_off_a_whole_block_counts, set_up, tear_down)
 }
 
 /* Printed reports have no mark at their end: only a row that breaks off can be seen. */
-TEST_IN (a_printed_report_that_breaks_off_in_a_row_counts_for_nothing, set_up, tear_down)
+TEST_ON (desk, a_printed_report_that_breaks_off_in_a_row_counts_for_nothing)
 {
-    struct desk *desk = *state;
     struct text file = report_file ("torch_xla-2.9.0.txt");
     uint32_t end, broken = 0;
     assert_true (text_find (file, TEXT_LIT ("=== short"), &end));
@@ -211,9 +202,8 @@ TEST_IN (a_printed_report_that_breaks_off_in_a_row_counts_for_nothing, set_up, t
     assert_true (broken > end / 2);
 }
 
-TEST_IN (a_report_whose_beginning_is_missing_counts_for_nothing, set_up, tear_down)
+TEST_ON (desk, a_report_whose_beginning_is_missing_counts_for_nothing)
 {
-    struct desk *desk = *state;
     struct text file = report_file ("torch_xla-2.9.0.txt");
     uint32_t begin, end;
     assert_true (text_find (file, TEXT_LIT ("Metric: "), &begin));
@@ -237,12 +227,11 @@ static void assert_counter_unless_absent (const struct desk *desk, const char *n
 }
 
 /* The output of a program that was piped through `tail`: nothing says that there was more. */
-TEST_IN (nothing_that_a_report_without_its_beginning_lacks_is_zero, set_up, tear_down)
+TEST_ON (desk, nothing_that_a_report_without_its_beginning_lacks_is_zero)
 {
     static const char *const words[] = { "compile_requests", "cache_hits", "cache_misses",
                                          "executions",       "compile_ms", "retrieval_ms" };
     static const char *const files[] = { "torch_xla-2.9.0.txt", "torch_xla-2.7.0-restored.txt" };
-    struct desk *desk = *state;
     for (int f = 0; f < 2; f++) {
         struct text file = report_file (files[f]);
         uint64_t whole[6];
@@ -266,10 +255,9 @@ TEST_IN (nothing_that_a_report_without_its_beginning_lacks_is_zero, set_up, tear
 
 /* ---- layouts ---- */
 
-TEST_IN (an_old_report_is_read_with_either_word_for_its_total, set_up, tear_down)
+TEST_ON (desk, an_old_report_is_read_with_either_word_for_its_total)
 {
     static const char *const words[] = { "Accumulator", "Counter" };
-    struct desk *desk = *state;
     for (int i = 0; i < 2; i++) {
         char report[1024];
         snprintf (report, sizeof report,
@@ -291,9 +279,8 @@ TEST_IN (an_old_report_is_read_with_either_word_for_its_total, set_up, tear_down
     }
 }
 
-TEST_IN (a_name_in_both_halves_is_added_up, set_up, tear_down)
+TEST_ON (desk, a_name_in_both_halves_is_added_up)
 {
-    struct desk *desk = *state;
     read_lines (desk, "Counter: A\n  Value: 5\nCounter: Both\n  Value: 2\n"
                       "Metric: M\n  TotalSamples: 1\n  Accumulator: 1.00\n  Percentiles: 1%=1.00\n"
                       "Counter: Both\n  Value: 3\n");
@@ -302,9 +289,8 @@ TEST_IN (a_name_in_both_halves_is_added_up, set_up, tear_down)
     assert_int_equal (counter (desk, "A"), 5);
 }
 
-TEST_IN (repeated_reports_are_not_added_up, set_up, tear_down)
+TEST_ON (desk, repeated_reports_are_not_added_up)
 {
-    struct desk *desk = *state;
     read_lines (desk, "Counter: A\n  Value: 1\n\nstep 2\nCounter: A\n  Value: 2\nCounter: B\n  Value: 7\n\n"
                       "Counter: A\n  Value: 3\nCounter: B\n  Value: 9\n");
     assert_int_equal (desk->got.reports, 3);
@@ -317,10 +303,9 @@ TEST_IN (repeated_reports_are_not_added_up, set_up, tear_down)
 #define COUNTER(name, value) "Counter: " name "\n  Value: " value "\n"
 
 /* A program that writes reports itself may leave out the empty line. */
-TEST_IN (reports_that_touch_are_told_apart, set_up, tear_down)
+TEST_ON (desk, reports_that_touch_are_told_apart)
 {
     static const char first[] = METRIC ("M1", "5") COUNTER ("A", "5") METRIC ("M2", "5") COUNTER ("B", "5");
-    struct desk *desk = *state;
     char text[1024];
     snprintf (text, sizeof text, "%s%s", first,
               METRIC ("M1", "6") COUNTER ("A", "7") METRIC ("M2", "8") COUNTER ("B", "9"));
@@ -341,9 +326,8 @@ TEST_IN (reports_that_touch_are_told_apart, set_up, tear_down)
     assert_int_equal (counter (desk, "M1"), 5);
 }
 
-TEST_IN (the_first_number_of_a_row_is_its_own, set_up, tear_down)
+TEST_ON (desk, the_first_number_of_a_row_is_its_own)
 {
-    struct desk *desk = *state;
     read_lines (desk, COUNTER ("compile_ms", "7") COUNTER ("A", "5"));
     assert_int_equal (counter (desk, "compile_ms"), ABSENT); /* a word of the protocol is no name of a row */
     read_lines (desk, "Metric: M\n  TotalSamples: 3\n  TotalSamples: 9\n  Accumulator: 1.00\n  Accumulator: 2.00\n"
@@ -352,9 +336,8 @@ TEST_IN (the_first_number_of_a_row_is_its_own, set_up, tear_down)
     assert_true (xla_metrics_find (&desk->got, true, "M")->total == 1.0);
 }
 
-TEST_IN (a_name_that_cannot_be_shown_is_none, set_up, tear_down)
+TEST_ON (desk, a_name_that_cannot_be_shown_is_none)
 {
-    struct desk *desk = *state;
     char text[512];
     snprintf (text, sizeof text,
               "Counter: A\nCounter: bad\001name\n  Value: 6\nCounter: %0*d\n  Value: 7\nCounter: B\n  Value: 1\n",
@@ -365,9 +348,8 @@ TEST_IN (a_name_that_cannot_be_shown_is_none, set_up, tear_down)
     assert_int_equal (desk->got.dropped, 2);
 }
 
-TEST_IN (what_was_cleared_is_forgotten, set_up, tear_down)
+TEST_ON (desk, what_was_cleared_is_forgotten)
 {
-    struct desk *desk = *state;
     read_lines (desk, "Counter: A\n  Value: 5\nCounter: UncachedCompile\n  Value: 4\n\nCounter: A\n  Value: 2\n\n"
                       "Counter: A\n  Value: 2\n");
     assert_int_equal (counter (desk, "A"), 2);
@@ -378,9 +360,8 @@ TEST_IN (what_was_cleared_is_forgotten, set_up, tear_down)
     assert_int_equal (counter (desk, "B"), ABSENT);
 }
 
-TEST_IN (lines_of_others_change_nothing, set_up, tear_down)
+TEST_ON (desk, lines_of_others_change_nothing)
 {
-    struct desk *desk = *state;
     read_lines (desk,
                 "loss 1.5\nMetric: ExecuteTime\nf1Metric: 0.5\nepoch 3: Rate is fine\n  TotalSamples: 3\nValue: 99\n"
                 "  Accumulator: 306.941us\n    Value: 8\nWARNING: Metric\n  Percentiles: 1%=002.744us\n"
@@ -409,13 +390,12 @@ static void add_prefixed (struct buf *out, const char *prefix, struct text text,
     }
 }
 
-TEST_IN (a_prefix_on_every_line_changes_nothing, set_up, tear_down)
+TEST_ON (desk, a_prefix_on_every_line_changes_nothing)
 {
     static const char *const prefixes[] = {
         "[3]: ",     "rank0: ", "2026-11-21T10:05:40.12Z stdout F ",
         "10:05:40 ", "3 | ",    "a prefix that is longer than a tag may be at all: "
     };
-    struct desk *desk = *state;
     struct text file = report_file ("torch_xla-2.9.0-file.txt");
     struct buf text;
     buf_init (&text, BUF_MAX_BYTES);
@@ -430,9 +410,8 @@ TEST_IN (a_prefix_on_every_line_changes_nothing, set_up, tear_down)
     buf_release (&text);
 }
 
-TEST_IN (a_logger_that_marks_its_first_line_only_loses_nothing, set_up, tear_down)
+TEST_ON (desk, a_logger_that_marks_its_first_line_only_loses_nothing)
 {
-    struct desk *desk = *state;
     read_lines (desk,
                 "2026-11-21 10:05:40,123 INFO: Metric: CompileTime\n  TotalSamples: 2\n  Accumulator: 002ms000.000us\n"
                 "  Percentiles: 1%=1us\nCounter: UncachedCompile\n  Value: 2\n");
@@ -460,14 +439,14 @@ static void assert_reads_as (struct desk *desk, const struct desk *plain, struct
 }
 
 /* What tqdm prints has no end of its line before the bar is closed, and writes over itself. */
-TEST_IN (an_indented_report_and_one_behind_a_progress_bar_are_read, set_up, tear_down)
+TEST_ON (desk, an_indented_report_and_one_behind_a_progress_bar_are_read)
 {
     static const char *const bars[] = { "100%|####| 3/3 [00:01]",
                                         "\r 33%|###       | 1/3 [00:01<00:02,  1.00s/it]"
                                         "\r 67%|######    | 2/3 [00:02<00:01,  1.00s/it]"
                                         "\r100%|##########| 3/3 [00:03<00:00,  1.00s/it, loss=0.5]",
                                         "loss 0.5", "    " };
-    struct desk *desk = *state, plain = { 0 };
+    struct desk plain = { 0 };
     struct text file = report_file ("torch_xla-2.7.0-restored.txt");
     struct buf indented, text;
     uint32_t at;
@@ -491,11 +470,10 @@ TEST_IN (an_indented_report_and_one_behind_a_progress_bar_are_read, set_up, tear
     buf_release (&text);
 }
 
-TEST_IN (a_report_with_a_torn_row_is_partial, set_up, tear_down)
+TEST_ON (desk, a_report_with_a_torn_row_is_partial)
 {
     static const char *const torn[] = { "Counter: UncachedCompile\n100%|##|  Value: 2\n",
                                         "Metric: CompileTime\n  TotalSamples: 2\nCounter: Z\n  Value: 2\n" };
-    struct desk *desk = *state;
     char text[1024];
     for (int i = -1; i < 2; i++) {
         snprintf (text, sizeof text, "%s%s%s", METRIC ("M1", "5") COUNTER ("A", "5") METRIC ("M2", "5"),
@@ -507,9 +485,8 @@ TEST_IN (a_report_with_a_torn_row_is_partial, set_up, tear_down)
     }
 }
 
-TEST_IN (a_prefix_that_changes_from_line_to_line_changes_nothing, set_up, tear_down)
+TEST_ON (desk, a_prefix_that_changes_from_line_to_line_changes_nothing)
 {
-    struct desk *desk = *state;
     read_lines (desk,
                 "10:05:40 Counter: A\n10:05:41   Value: 3\n2026-11-21T10:05:42Z Counter: B\n10:05:43   Value: 4\n");
     assert_int_equal (counter (desk, "A"), 3);
@@ -519,9 +496,8 @@ TEST_IN (a_prefix_that_changes_from_line_to_line_changes_nothing, set_up, tear_d
     assert_int_equal (counter (desk, "A"), 3);
 }
 
-TEST_IN (processes_in_one_output_are_added_up, set_up, tear_down)
+TEST_ON (desk, processes_in_one_output_are_added_up)
 {
-    struct desk *desk = *state;
     read_lines (desk, "[0] Counter: UncachedCompile\n[1] Counter: UncachedCompile\n[1]   Value: 20\n[0]   Value: 1\n"
                       "[1] Counter: xla::mul\n[0] Counter: PersistentCacheHit\n[0]   Value: 3\n[1]   Value: 5\n");
     assert_int_equal (counter (desk, "UncachedCompile"), 21);
@@ -561,9 +537,9 @@ static void print_report (struct buf *out, const struct xla_metrics *metrics)
         }
 }
 
-TEST_IN (what_was_read_and_printed_reads_the_same, set_up, tear_down)
+TEST_ON (desk, what_was_read_and_printed_reads_the_same)
 {
-    struct desk *desk = *state, again = { 0 };
+    struct desk again = { 0 };
     struct buf once, twice;
     buf_init (&once, BUF_MAX_BYTES);
     buf_init (&twice, BUF_MAX_BYTES);
@@ -591,9 +567,8 @@ TEST_IN (what_was_read_and_printed_reads_the_same, set_up, tear_down)
 
 /* ---- bounds ---- */
 
-TEST_IN (more_than_fits_is_counted_and_left_out, set_up, tear_down)
+TEST_ON (desk, more_than_fits_is_counted_and_left_out)
 {
-    struct desk *desk = *state;
     struct buf text;
     buf_init (&text, BUF_MAX_BYTES);
     for (int i = 0; i < XLA_ROWS_MAX + 10; i++)
@@ -612,9 +587,8 @@ TEST_IN (more_than_fits_is_counted_and_left_out, set_up, tear_down)
     buf_release (&text);
 }
 
-TEST_IN (what_a_proof_needs_comes_first, set_up, tear_down)
+TEST_ON (desk, what_a_proof_needs_comes_first)
 {
-    struct desk *desk = *state;
     read_lines (
         desk,
         "[MetricsData; step=0]\nCounter: AAA\n  Value: 1\nCounter: aten::nonzero\n  Value: 4\nCounter: xla::mul\n  "
@@ -634,7 +608,7 @@ TEST_IN (what_a_proof_needs_comes_first, set_up, tear_down)
     assert_int_equal (desk->left_out, 7);
 }
 
-TEST_IN (where_there_is_no_report_there_are_no_counters, set_up, tear_down)
+TEST_ON (desk, where_there_is_no_report_there_are_no_counters)
 {
     static const char *const texts[] = { "",
                                          "\n\n",
@@ -645,7 +619,6 @@ TEST_IN (where_there_is_no_report_there_are_no_counters, set_up, tear_down)
                                          "Counter: A\n  Value: -1\n",
                                          "[MetricsData; step=0]\nCounter: A\n  Value: 3\n",
                                          "Counter: A\n  Value: 3" };
-    struct desk *desk = *state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         read_lines (desk, texts[i]);
         if (desk->got.reports || desk->counters.n)
@@ -653,17 +626,14 @@ TEST_IN (where_there_is_no_report_there_are_no_counters, set_up, tear_down)
     }
 }
 
-TEST_IN (several_files_are_added_up, set_up, tear_down)
+TEST_ON (desk, several_files_are_added_up)
 {
-    struct desk *desk = *state;
     struct xla_metrics all = { 0 };
-    struct arena arena = { 0 };
     for (int i = 0; i < 3; i++) {
         read_lines (desk, "[MetricsData; step=0]\nCounter: A\n  Value: 2\n\n");
-        xla_metrics_add_process (&all, &desk->got, &arena);
+        xla_metrics_add_process (&all, &desk->got, &t->arena);
     }
     assert_int_equal (xla_metrics_find (&all, false, "A")->count, 6);
     assert_int_equal (all.reports, 3);
     assert_null (xla_metrics_find (&all, true, "A"));
-    arena_release (&arena);
 }

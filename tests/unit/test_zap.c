@@ -1,7 +1,6 @@
 /* links: io */
 #include <zmq.h>
 
-#include "common/base/rng.h"
 #include "common/io/socket.h"
 #include "common/io/zap.h"
 #include "link_lab.h"

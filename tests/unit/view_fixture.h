@@ -2,7 +2,6 @@
 #ifndef SLICEUP_TESTS_UNIT_VIEW_FIXTURE_H
 #define SLICEUP_TESTS_UNIT_VIEW_FIXTURE_H
 
-#include "common/base/rng.h"
 #include "common/base/utf8.h"
 #include "coordinator/receipt/board.h"
 #include "coordinator/view/burst.h"

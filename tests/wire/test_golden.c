@@ -2,7 +2,6 @@
 /* Bytes of the past: tests/wire/golden/<msg|fact>-<kind>.hex. They have to be read as the values that they were made
  * from and be written again unchanged; fields that were added since are absent in them. `test_golden --write` makes the
  * files that are missing and never changes one: whoever deletes one breaks with every journal written before. */
-#include <unistd.h>
 
 #include "common/wire/wire.h"
 #include "test.h"

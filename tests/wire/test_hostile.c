@@ -426,14 +426,12 @@ TEST (a_message_has_a_bound_on_items)
 TEST (items_are_counted_over_all_lists)
 {
     enum { HALF = WIRE_RECORD_ITEMS_MAX / 2 };
-    struct buf bytes;
+    struct buf *bytes = test_buf (t);
     struct all all;
-    buf_init (&bytes, 1 << 20);
-    buf_add (&bytes, "\x81\x0e\xdd\0\2\0\0\xdd\0\2\0\0", 12);
+    buf_add (bytes, "\x81\x0e\xdd\0\2\0\0\xdd\0\2\0\0", 12);
     for (uint32_t i = 0; i < HALF + HALF - 1; i++)
-        buf_byte (&bytes, 0);
-    assert_int_equal (get_all (bytes.ptr, bytes.len, &all, &t->arena, &t->err), -1);
+        buf_byte (bytes, 0);
+    assert_int_equal (get_all (bytes->ptr, bytes->len, &all, &t->arena, &t->err), -1);
     assert_int_equal (t->err.code, ERR_LIMIT);
     assert_has (t->err.text, "there are more items than a message may have");
-    buf_release (&bytes);
 }

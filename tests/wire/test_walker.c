@@ -2,7 +2,6 @@
 /* The bounded walker beside msgpack-c's unpacker: each reason why it is stricter once, bytes that would cost the
  * unpacker gigabytes, and the bytes of the past with every bit turned and at every length. tests/fuzz/fuzz_walker.c
  * goes further. */
-#include "common/base/rng.h"
 #include "test.h"
 #include "tests/wire/compare.h"
 #include "tests/wire/generate.h"

@@ -1,5 +1,4 @@
 /* links: wire unpacker */
-#include "common/base/digest.h"
 #include "common/wire/wire.h"
 #include "test.h"
 #include "tests/wire/compare.h"
@@ -378,15 +377,13 @@ static void fill_plan (struct plan *plan, struct arena *arena)
 TEST (a_plan_of_all_hosts_and_rungs_fits_in_the_first_fact)
 {
     struct fact fact = { .kind = FACT_RUN_OPENED, .index = 1 }, back;
-    struct buf bytes;
+    struct buf *bytes = test_buf (t);
     fill_plan (&fact.of.run_opened.plan, &t->arena);
-    buf_init (&bytes, 16 << 20);
-    wire_put_fact (&bytes, &fact);
-    assert_false (bytes.overflow);
-    if (wire_get_fact (buf_as_text (&bytes), &back, &t->arena, &t->err) < 0)
+    wire_put_fact (bytes, &fact);
+    assert_false (bytes->overflow);
+    if (wire_get_fact (buf_as_text (bytes), &back, &t->arena, &t->err) < 0)
         fail_msg ("%s", t->err.text);
     assert_true (facts_equal (&fact, &back));
-    buf_release (&bytes);
 }
 
 TEST (what_does_not_fit_leaves_the_buffer_as_it_was)
