@@ -79,33 +79,17 @@ static inline void write_text (const struct share *share, const char *name, cons
     write_file (share, name, text, strlen (text));
 }
 
-/* The folder of the test that is going on: a failed one leaves it to the next, or to the end. */
-static char share_left[64];
-
 static inline int remove_one (const char *path, const struct stat *status, int kind, struct FTW *at)
 {
     (void) status, (void) kind, (void) at;
     return remove (path);
 }
 
-static inline void share_sweep (void)
-{
-    if (share_left[0])
-        (void) nftw (share_left, remove_one, 8, FTW_DEPTH | FTW_PHYS); /* what stays, stays: the test failed already */
-    share_left[0] = '\0';
-}
-
 static inline void share_open (struct share *share)
 {
-    static bool swept;
-    if (!swept)
-        assert_int_equal (atexit (share_sweep), 0);
-    swept = true;
-    share_sweep ();
     memset (share, 0, sizeof *share);
     strcpy (share->root, "/tmp/sliceup-conf-XXXXXX");
     assert_non_null (mkdtemp (share->root));
-    strcpy (share_left, share->root);
     for (int i = 0; i < FOLDERS; i++)
         assert_int_equal (mkdir (place (share, folders[i]), 0700), 0);
     for (int i = 0; i < GOOD_FILES; i++)
@@ -116,12 +100,7 @@ static inline void share_open (struct share *share)
 static inline void share_close (struct share *share)
 {
     arena_release (&share->arena);
-    for (int i = 0; i < GOOD_FILES; i++)
-        assert_true (unlink (place (share, good_files[i].name)) == 0 || errno == ENOENT);
-    for (int i = FOLDERS - 1; i >= 0; i--)
-        assert_int_equal (rmdir (place (share, folders[i])), 0);
-    assert_int_equal (rmdir (share->root), 0);
-    share_left[0] = '\0';
+    assert_int_equal (nftw (share->root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 static inline int share_load_with (struct share *share, struct conf_options options)
@@ -165,30 +144,24 @@ static inline void dump (const struct share *share)
         print_error ("  %s\n", line_of (share, i));
 }
 
-/* What a case writes in place of a good file, and the only problem that it must bring. */
-struct bad {
-    const char *name, *text, *expected;
-};
-
-static inline void each_is_one_problem (const struct bad cases[], size_t n)
+/* `text` with "/share" in place of the folder of this test. */
+static inline void share_print_placed (const struct share *share, struct text text, struct buf *out)
 {
-    uint32_t failures = 0;
-    for (size_t i = 0; i < n; i++) {
-        struct share share;
-        share_open (&share);
-        write_text (&share, cases[i].name, cases[i].text);
-        int result = share_load (&share);
-        if (result == 0 || share.report.n != 1 || !strstr (line_of (&share, 0), cases[i].expected)) {
-            print_error ("case %zu, %s:\n%s expected: %s\n", i, cases[i].name, cases[i].text, cases[i].expected);
-            dump (&share);
-            failures++;
-        } else {
-            assert_int_equal (share.err.code, ERR_CONFIG);
-            assert_has (share.err.text, share.report.items[0].text);
-        }
-        share_close (&share);
+    for (uint32_t at; text_find (text, text_of (share->root), &at);) {
+        buf_printf (out, "%.*s/share", (int) at, text.ptr);
+        at += (uint32_t) strlen (share->root);
+        text = (struct text){ text.ptr + at, text.len - at };
     }
-    assert_int_equal (failures, 0);
+    buf_add (out, text.ptr, text.len);
+}
+
+static inline void share_print_problems (const struct share *share, struct buf *out)
+{
+    for (uint32_t i = 0; i < share->report.n; i++) {
+        buf_puts (out, share->report.items[i].warning ? "warning: " : "");
+        share_print_placed (share, text_of (line_of (share, i)), out);
+        buf_puts (out, "\n");
+    }
 }
 
 #endif

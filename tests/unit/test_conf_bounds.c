@@ -2,12 +2,21 @@
 #include "conf_share.h"
 #include "test.h"
 
-TEST_FIXTURE (struct share, TEST_NOTHING, share_close)
+TEST_FIXTURE (struct share, share_open, share_close)
+
+TEST_ON (share, bytes_that_are_not_text_are_refused)
+{
+    static const char *const files[] = { "a: b\nc: \"\x01\"\n", "a: b\nc: \xff\n" };
+    for (size_t i = 0; i < 2; i++) {
+        write_text (share, "slice.yaml", files[i]);
+        assert_int_equal (share_load (share), -1);
+        assert_has (line_of (share, 0), "slice.yaml:2:1: this line has bytes that are not text");
+    }
+}
 
 TEST_ON (share, a_file_past_one_mebibyte_is_refused)
 {
     char *bytes = mem_alloc ((1 << 20) + 1);
-    share_open (share);
     memset (bytes, '#', (1 << 20) + 1);
     write_file (share, "slice.yaml", bytes, (1 << 20) + 1);
     assert_int_equal (share_load (share), -1);
@@ -20,7 +29,6 @@ TEST_ON (share, a_file_past_one_mebibyte_is_refused)
 
 TEST_ON (share, a_pipe_is_refused_without_waiting)
 {
-    share_open (share);
     assert_int_equal (unlink (share->slice), 0);
     assert_int_equal (mkfifo (share->slice, 0600), 0);
     assert_int_equal (share_load (share), -1);
@@ -30,7 +38,6 @@ TEST_ON (share, a_pipe_is_refused_without_waiting)
 TEST_ON (share, too_many_keys_are_refused)
 {
     struct buf *text = test_buf (t);
-    share_open (share);
     for (int i = 0; i < 600; i++)
         buf_printf (text, "k%d: 1\n", i);
     write_file (share, "slice.yaml", text->ptr, text->len);
@@ -50,7 +57,6 @@ TEST_ON (share, too_many_keys_are_refused)
 TEST_ON (share, problems_are_bounded_and_safe_to_show)
 {
     struct buf *text = test_buf (t);
-    share_open (share);
     buf_puts (text, "slice: \"\\e[2J\\u202e\"\nhosts: [");
     for (int i = 0; i < 2000; i++)
         buf_puts (text, "'-', ");
@@ -67,7 +73,6 @@ TEST_ON (share, the_model_has_the_last_word)
 {
     char home[600] = "/";
     struct conf_options options = { .home = "/h\xff" };
-    share_open (share);
     assert_int_equal (share_load_with (share, options), -1);
     assert_has (line_of (share, 0), "slice.yaml:1:1: the files describe a run that exceeds a limit");
     memset (home + 1, 'x', sizeof home - 2);
@@ -154,10 +159,29 @@ TEST (every_bound_is_kept)
 
 TEST_ON (share, more_devices_than_the_model_can_number_are_refused)
 {
-    share_open (share);
     write_text (share, "slice.yaml", "slice: s\nhosts: h[0-256]\nprofile: p\nladder: l\n");
     write_text (share, "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 256\n");
     assert_int_equal (share_load (share), -1);
     assert_non_null (
         strstr (line_of (share, 0), "257 hosts with 256 devices each, expected at most 65536 devices in all"));
+}
+
+TEST_ON (share, sixty_four_rungs_leave_no_room_for_another)
+{
+    char ladder[8192] = "ladder: l\nrungs:\n"
+                        "- {id: tiny, canary: jax/tiny.py, warm: solo}\n";
+    for (int i = 1; i < RUNGS_MAX; i++)
+        snprintf (ladder + strlen (ladder), sizeof ladder - strlen (ladder), "- {id: r%d, builtin: facts}\n", i);
+    write_text (share, "configs/ladders/l.yaml", ladder);
+    assert_int_equal (share_load (share), -1);
+    assert_int_equal (share->report.n, 1);
+    assert_has (line_of (share, 0), "l.yaml:3:1: the ladder has 64 rungs, and sliceup adds one");
+}
+
+TEST_ON (share, at_most_sixty_four_hosts_may_write)
+{
+    write_text (share, "slice.yaml",
+                "slice: s\nhosts: h[0-64]\nprofile: p\npins: q\nladder: l\ncache: {writer: 'h[0-64]'}\n");
+    assert_int_equal (share_load (share), -1);
+    assert_has (line_of (share, 0), "slice.yaml:6:17: cache.writer names 65 hosts, expected 1 to 64");
 }

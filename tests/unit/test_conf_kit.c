@@ -6,30 +6,7 @@
 #include "common/model/kit.h"
 #include "test.h"
 
-/* Files beside the ones that every share has; removed again whatever happens. */
-static char extra[100][64];
-static uint32_t extra_n;
-
-static void add (struct share *share, const char *name, const char *text)
-{
-    assert_true (extra_n < 100);
-    snprintf (extra[extra_n++], sizeof extra[0], "%s", name);
-    write_text (share, name, text);
-}
-
-static void test_share_open (struct share *share)
-{
-    share_open (share);
-}
-
-static void test_share_close (struct share *share)
-{
-    while (extra_n)
-        unlink (place (share, extra[--extra_n]));
-    share_close (share);
-}
-
-TEST_FIXTURE (struct share, test_share_open, test_share_close)
+TEST_FIXTURE (struct share, share_open, share_close)
 
 /* The one rung of a ladder with this canary. */
 static const struct rung *plan (struct share *share, const char *canary)
@@ -66,9 +43,9 @@ static void are (const struct rung *rung, uint32_t n, const char *const names[])
 TEST_ON (share, a_canary_takes_its_module_and_the_helper_above_it)
 {
     char hex[DIGEST_HEX_BYTES];
-    add (share, "worker/canaries/sliceup_canary.py", "import json\n");
-    add (share, "worker/canaries/jax/sliceup_jax.py", "import sliceup_canary\n");
-    add (share, "worker/canaries/jax/other.py", "import sliceup_jax\n");
+    write_text (share, "worker/canaries/sliceup_canary.py", "import json\n");
+    write_text (share, "worker/canaries/jax/sliceup_jax.py", "import sliceup_canary\n");
+    write_text (share, "worker/canaries/jax/other.py", "import sliceup_jax\n");
     write_text (share, "worker/canaries/jax/tiny.py", "import sliceup_jax\n");
     const struct rung *rung = plan (share, "jax/tiny.py");
     ARE (rung, "jax/tiny.py", "sliceup_canary.py", "jax/sliceup_jax.py");
@@ -83,9 +60,9 @@ TEST_ON (share, a_canary_takes_its_module_and_the_helper_above_it)
 
 TEST_ON (share, a_canary_of_ones_own_takes_the_installed_helper)
 {
-    add (share, "worker/canaries/sliceup_canary.py", "");
+    write_text (share, "worker/canaries/sliceup_canary.py", "");
     ARE (plan (share, "./own.py"), "own.py", "sliceup_canary.py");
-    add (share, "configs/ladders/sliceup_canary.py", "import own\n");
+    write_text (share, "configs/ladders/sliceup_canary.py", "import own\n");
     const struct rung *rung = plan (share, "./own.py");
     ARE (rung, "own.py", "sliceup_canary.py");
     /* The one beside it comes first. */
@@ -94,11 +71,11 @@ TEST_ON (share, a_canary_of_ones_own_takes_the_installed_helper)
 
 TEST_ON (share, a_helper_up_to_two_folders_above_is_the_top_of_the_kit)
 {
-    add (share, "sliceup_canary.py", "");
+    write_text (share, "sliceup_canary.py", "");
     ARE (plan (share, "./own.py"), "configs/ladders/own.py", "sliceup_canary.py");
-    add (share, "configs/sliceup_canary.py", "");
+    write_text (share, "configs/sliceup_canary.py", "");
     write_text (share, "configs/ladders/own.py", "import a\n");
-    add (share, "configs/ladders/a.py", "");
+    write_text (share, "configs/ladders/a.py", "");
     ARE (plan (share, "./own.py"), "ladders/own.py", "sliceup_canary.py", "ladders/a.py");
 }
 
@@ -138,7 +115,7 @@ TEST_ON (share, imports_are_found_by_their_lines)
         "import Mod\n",
         "from mo d import x\n",
     };
-    add (share, "configs/ladders/mod.py", "");
+    write_text (share, "configs/ladders/mod.py", "");
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         write_text (share, "configs/ladders/own.py", lines[i]);
         if (!find (plan (share, "./own.py"), "mod.py"))
@@ -154,16 +131,16 @@ TEST_ON (share, imports_are_found_by_their_lines)
 TEST_ON (share, imports_are_followed_and_circles_end)
 {
     write_text (share, "configs/ladders/own.py", "import a\nimport a\n");
-    add (share, "configs/ladders/a.py", "from b import x\nimport own\n");
-    add (share, "configs/ladders/b.py", "import a\n");
-    add (share, "configs/ladders/c.py", "");
+    write_text (share, "configs/ladders/a.py", "from b import x\nimport own\n");
+    write_text (share, "configs/ladders/b.py", "import a\n");
+    write_text (share, "configs/ladders/c.py", "");
     ARE (plan (share, "./own.py"), "own.py", "a.py", "b.py");
 }
 
 TEST_ON (share, a_name_that_no_host_may_use_is_replaced)
 {
-    add (share, "configs/ladders/my own.py", "import a\n");
-    add (share, "configs/ladders/a.py", "");
+    write_text (share, "configs/ladders/my own.py", "import a\n");
+    write_text (share, "configs/ladders/a.py", "");
     const struct rung *rung = plan (share, "'./my own.py'");
     ARE (rung, "sliceup-program.py", "a.py");
     assert_text (path_name (rung->program.path), "my own.py");
@@ -175,7 +152,7 @@ TEST_ON (share, too_many_modules_are_refused)
     for (int i = 0; i < KIT_FILES_MAX; i++) {
         snprintf (imports + strlen (imports), sizeof imports - strlen (imports), "import m%d\n", i);
         snprintf (name, sizeof name, "configs/ladders/m%d.py", i);
-        add (share, name, "");
+        write_text (share, name, "");
     }
     write_text (share, "configs/ladders/own.py", imports);
     write_text (share, "configs/ladders/l.yaml", "ladder: l\nrungs:\n  - {id: a, canary: ./own.py}\n");
@@ -190,7 +167,7 @@ TEST_ON (share, a_module_that_is_too_large_is_refused_where_the_canary_stands)
     char *large = malloc ((1 << 20) + 1);
     assert_non_null (large);
     memset (large, '#', (1 << 20) + 1);
-    add (share, "configs/ladders/a.py", "");
+    write_text (share, "configs/ladders/a.py", "");
     write_file (share, "configs/ladders/a.py", large, (1 << 20) + 1);
     free (large);
     write_text (share, "configs/ladders/own.py", "import a\n");

@@ -1,4 +1,5 @@
 /* alone: cli worker_run */
+#include "cases.h"
 #include "conf_share.h"
 #include "coordinator/cli/planning.h"
 #include "test.h"
@@ -27,15 +28,7 @@ static int load (struct share *share)
         share, (struct conf_options){ .user_home = home, .user_name = "me", .ssh_answers = planning_ask_ssh });
 }
 
-static void end (struct share *share)
-{
-    assert_true (unlink (place (share, "home/.ssh/config")) == 0 || errno == ENOENT);
-    assert_int_equal (rmdir (place (share, "home/.ssh")), 0);
-    assert_int_equal (rmdir (home), 0);
-    share_close (share);
-}
-
-TEST_FIXTURE (struct share, TEST_NOTHING, end)
+TEST_FIXTURE (struct share, TEST_NOTHING, share_close)
 
 static void loads (struct share *share, const char *slice, const char *config)
 {
@@ -124,7 +117,7 @@ TEST (a_jump_host_is_looked_up_too)
         snprintf (config, sizeof config, "Host a\nUser tpu\nProxyJump j\n%s", cases[i].block);
         loads (&share, slice, config);
         assert_text (route (&share, 0)->jump, cases[i].expected);
-        end (&share);
+        share_close (&share);
     }
 }
 
@@ -150,52 +143,23 @@ TEST_ON (share, what_match_exec_prints_is_no_answer)
     assert_true (text_is (route (share, 0)->user, "matched") && route (share, 0)->jump.len == 0);
 }
 
+static void load_case (struct test *t, const struct test_case *of, struct buf *got)
+{
+    struct share share;
+    struct text hosts = case_text (of, "hosts");
+    begin (&share,
+           text_format (&t->arena, SLICE ("%.*s", "") "coordinator: {address: 10.0.0.1}\n",
+                        TEXT_ARG (hosts.len ? hosts : TEXT_LIT ("a")))
+               .ptr,
+           text_format (&t->arena, "%.*s\n", TEXT_ARG (case_text (of, "config"))).ptr);
+    assert_int_equal (load (&share), -1);
+    share_print_problems (&share, got);
+    share_close (&share);
+}
+
 TEST (each_mistake_is_told)
 {
-    static const struct {
-        const char *hosts, *config, *expected;
-    } cases[] = {
-        { "a", "\nHost a\n  ProxyCommand nc %h 22\n",
-          "home/.ssh/config: ProxyCommand 'nc %h 22' for the host a: sliceup runs no command; expected "
-          "ssh.jump" },
-        { "a", "RevokedHostKeys /r\n", "config: RevokedHostKeys '/r' for the host a: expected lines with @revoked" },
-        { "a", "HostName -oProxyCommand=x\n", "HostName" },
-        { "a", "HostName a:b\n", "config: HostName 'a:b' for the host a: expected a host name" },
-        { "a", "User a;b\n", "config: User 'a;b' for the host a" },
-        { "a", "HostKeyAlias *\n", "config: HostKeyAlias '*'" },
-        { "a", "ProxyJump j1,j2\n", "config: ProxyJump 'j1,j2' for the host a: expected one [user@]host[:port]" },
-        { "a", "IdentityFile id\n", "config: IdentityFile 'id' for the host a: expected one path, absolute" },
-        { "a", "IdentityFile ~u/id\n", "config: IdentityFile" },
-        { "a", "IdentityFile /${HOME}/id\n", "config: IdentityFile" },
-        { "a", "IdentityFile /%C\n", "config: IdentityFile '/%C'" },
-        { "a", "UserKnownHostsFile /a /b\n", "config: UserKnownHostsFile '/a /b' for the host a: expected one path" },
-        { "a", "User\n", "slice.yaml:4:6: ssh -G a: " },
-        { "a", "Nonsense yes\n", "ssh/config: line 1: Bad configuration option: nonsense; " },
-        { "a", "UserKnownHostsFile /a b\n", "config: UserKnownHostsFile '/a b' for the host a: expected one path" },
-        { "[a, b]", "Host a\nIdentityFile /a\n",
-          "slice.yaml:4:6: the ssh configuration gives a and b different identities, expected ssh.identities here, "
-          "or" },
-        { "[a, b]", "Host a\nUserKnownHostsFile /a\nHost b\nUserKnownHostsFile /b\n",
-          "slice.yaml:4:6: the ssh configuration gives a and b different known_hosts" },
-        { "a", "Host a\nIdentityFile /a\nProxyJump b\n", "gives a and b different identities" },
-        { "a", "Host a\nProxyJump b\nHost b\nProxyJump c\n", "the ssh configuration gives the jump host b ProxyJump" },
-        { "a", "Host a\nProxyJump b\nHost b\nHostKeyAlias c\n", "gives the jump host b HostKeyAlias, expected a jump" },
-        { "a", "Host a\nProxyJump b\nHost b\nProxyCommand x\n", "config: ProxyCommand 'x' for the host b" },
-    };
-    uint32_t failures = 0;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct share share;
-        char slice[512];
-        snprintf (slice, sizeof slice, SLICE ("%s", "") "coordinator: {address: 10.0.0.1}\n", cases[i].hosts);
-        begin (&share, slice, cases[i].config);
-        if (load (&share) == 0 || share.report.n != 1 || !strstr (line_of (&share, 0), cases[i].expected)) {
-            print_error ("%s expected: %s\n", cases[i].config, cases[i].expected);
-            dump (&share);
-            failures++;
-        }
-        end (&share);
-    }
-    assert_int_equal (failures, 0);
+    cases_run ("conf_ssh_config", load_case);
 }
 
 TEST_ON (share, a_file_that_others_may_write_to_is_refused)
@@ -244,7 +208,6 @@ TEST_ON (share, included_files_are_looked_at_too)
     assert_int_equal (chmod (place (share, "home/.ssh/a.1"), 0666), 0);
     assert_int_equal (load (share), -1);
     has (share, false, "slice.yaml:4:6: ssh -G a: Bad owner or permissions on ");
-    assert_int_equal (unlink (place (share, "home/.ssh/a.1")), 0);
 }
 
 TEST (tokens_are_those_of_openssh)
@@ -254,14 +217,14 @@ TEST (tokens_are_those_of_openssh)
     loads (&share, SLICE ("a", "") "coordinator: {address: 10.0.0.1}\n",
            "Host a\nPort 9\nUser tpu\nHostName x%h\nProxyJump %r@%h.jump:1\n");
     assert_true (text_is (route (&share, 0)->address, "xa") && text_is (route (&share, 0)->jump, "tpu@xa.jump:1"));
-    end (&share);
+    share_close (&share);
     loads (&share, SLICE ("a", ", user: u, port: 7"),
            "IdentityFile %d/%h-%n-%p-%r\nIdentityFile \"/with blank/%u%%\"\nUserKnownHostsFile /%n_%p_%r\n");
     snprintf (path, sizeof path, "%s/a-a-7-u", home);
     assert_text (share.plan.start.ssh.identities.items[0], path);
     assert_text (share.plan.start.ssh.identities.items[1], "/with blank/me%");
     assert_text (share.plan.start.ssh.known_hosts, "/a_7_u");
-    end (&share);
+    share_close (&share);
 }
 
 /* ---- the program ssh ---- */
@@ -315,7 +278,6 @@ TEST (an_ssh_that_fails_is_told_with_its_words)
     }
     assert_int_equal (setenv ("PATH", path, 1), 0);
     free (path);
-    assert_int_equal (unlink (place (&share, "ssh")), 0);
     share_close (&share);
 }
 
