@@ -86,27 +86,6 @@ class Plain(OverSsh):
         self.assertEqual(before, self.accepted("h2"), "a user's key was shown to a host that is not the known one")
         self.nothing_is_left()
 
-    def test_a_host_key_is_looked_up_under_the_alias_that_the_slice_file_gives(self):
-        known, path = (self.lab.root / "known_hosts").read_text(), self.lab.files / "known_hosts"
-        path.write_text(known.replace(f"h0,{self.lab['h0'].address} ", "tpu.75-0-a+/b_2 "))
-        ssh = {"user": "root", "identities": [str(self.lab.root / "user_key")], "agent": False, "known_hosts": str(path)}
-
-        def aliased(*names):
-            made = self.lab.slice(hosts=names, ssh=ssh, limits={"join": "20s"}, mesh={"data": 2 * len(names)})
-            text = made.read_text()
-            for name in names:
-                address = f'"address": "{self.lab[name].address}"'
-                self.assertIn(address, text)
-                text = text.replace(address, f'{address}, "ssh": {{"host_key_alias": "tpu.75-{name[1:]}-a+/b_2"}}')
-            made.write_text(text)
-            return self.lab.sliceup("run", made, bound_s=60)
-        self.passes(aliased("h0"))
-        before = self.accepted("h2")
-        self.assertEqual(3, aliased("h0", "h2").status)
-        self.assertRegex(self.lab.receipt()["headers"][0]["sentence"], r"\bh2 blocked: .*host.key.*ssh.host_key_alias")
-        self.assertEqual(before, self.accepted("h2"), "a user's key was shown to a host that is not known under its alias")
-        self.nothing_is_left()
-
     def test_one_machine_under_two_addresses_is_not_two_hosts(self):
         """Both networks of a machine in a hosts file: nothing is proved over it."""
         again = self.lab["h0"].address + "0"

@@ -3,10 +3,7 @@
 The environments are built once below $SLICEUP_BUILD/envs and verified by every run.
 """
 import hashlib
-import json
-import os
 import re
-import signal
 import stat
 import time
 import unittest
@@ -40,18 +37,6 @@ class Jax(lab.LabTest):
                 content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
                 found[str(path.relative_to(root or self.lab.home))] = (stat.S_IMODE(path.stat().st_mode), content)
         return found
-
-    def phases(self):
-        """host -> the phase that its running program has named, as status tells it."""
-        status = self.lab.sliceup("status", "--json")
-        try:
-            return {host["host"]: host["phase"] for host in json.loads(status.out)["hosts"]["list"]}
-        except (ValueError, KeyError):
-            return {}
-
-    def until_all_compile(self, hosts):
-        lab.wait_for(lambda: self.lab.count("pass-began") >= 2, "the second rung", 120)
-        lab.wait_for(lambda: list(self.phases().values()) == ["compile"] * hosts, "every host to compile", 60)
 
 
 class Ladder(Jax):
@@ -199,38 +184,6 @@ class Environment(lab.LabTest):
         self.assertIn("six", cause["text"])
         self.assertIn("1.15.0", cause["text"])
         self.assertRegex(receipt["headers"][0]["sentence"], rf"stopped at rung environment \(1 of 2\): h2 {outcomes[2]}: .*six")
-
-
-class Compiling(Jax):
-    def slow(self, scope, layers=60):
-        return [self.lab.rung("slow", "jax/slow_compile.py", scope=scope, timeout="2m", args={"layers": layers})]
-
-    def test_a_worker_killed_while_compiling_is_lost_on_its_host(self):
-        for scope, others in (("host", "passed"), ("slice", "cascade")):
-            with self.subTest(scope):
-                run = self.lab.start("run", self.slice(self.slow(scope), hosts=3, mesh={"data": 3, "model": 2}))
-                self.until_all_compile(3)
-                began = time.monotonic()
-                os.kill(self.lab.worker_pids()["h1"], signal.SIGKILL)
-                ended = run.end(90)
-                print(f"    scope {scope}: ended {time.monotonic() - began:.1f} s after the worker")
-                self.assertEqual(1, ended.status, ended)
-                receipt = self.lab.receipt()
-                outcomes = [self.attempt(receipt, host, "slow")["outcome"] for host in ("h0", "h1", "h2")]
-                self.assertEqual([others, "lost", others], outcomes)
-                self.assertIn("h1 lost: ", receipt["headers"][0]["sentence"])
-                self.nothing_is_left()
-
-    def test_a_coordinator_killed_while_compiling_is_replaced(self):
-        run = self.lab.start("run", self.slice(self.slow("slice"), hosts=2, mesh={"data": 2, "model": 2}))
-        self.until_all_compile(2)
-        run.kill_and_reap()
-        ended = self.passes(self.lab.sliceup("resume"))
-        self.assertIn("2 of 2 rungs passed on h[0-1]", ended.out)
-        receipt = self.lab.receipt()
-        self.assertEqual([("environment", "once", "passed"), ("slow", "once", "passed")], self.rungs(receipt, "h1"))
-        self.assertEqual(1, self.attempt(receipt, "h1", "slow")["attempt"])
-        self.nothing_is_left()
 
 
 class Raises(Jax):

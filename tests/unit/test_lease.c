@@ -39,14 +39,6 @@ TEST (a_term_of_zero_is_the_default)
     assert_int_equal (lease.term_ms, LEASE_TERM_MS);
 }
 
-TEST (what_nobody_was_granted_is_free)
-{
-    struct lease lease = fresh ();
-    assert_int_equal (lease_state (&lease, 0), LEASE_FREE);
-    assert_int_equal (lease_free_at (&lease), 0);
-    assert_false (lease_grant_renewal (&lease, 0, 0, 10));
-}
-
 TEST (a_grant_is_held_then_over_then_free)
 {
     struct lease lease = granted (7, 2, 5000);
@@ -63,15 +55,6 @@ TEST (a_grant_is_held_then_over_then_free)
     assert_int_equal (lease_free_at (&lease), 5000 + FREE_MS);
     lease_grant (&lease, 8, 3, 5000 + FREE_MS);
     assert_int_equal (lease_state (&lease, 5000 + FREE_MS), LEASE_HELD);
-}
-
-TEST (an_answer_counts_from_when_it_is_sent)
-{
-    struct lease lease = granted (7, 2, 0);
-    assert_true (lease_grant_renewal (&lease, 7, 2, OVER_MS - 1));
-    assert_int_equal (lease_free_at (&lease), OVER_MS - 1 + FREE_MS);
-    assert_int_equal (lease_state (&lease, OVER_MS - 1 + OVER_MS - 1), LEASE_HELD);
-    assert_int_equal (lease_state (&lease, OVER_MS - 1 + OVER_MS), LEASE_OVER);
 }
 
 TEST (whoever_holds_nothing_is_refused_and_changes_nothing)
@@ -105,35 +88,6 @@ TEST (a_release_frees_at_once_whenever_it_is_heard)
         assert_false (lease_grant_renewal (&lease, 7, 2, at_ms[i]));
         lease_grant (&lease, 8, 2, at_ms[i]);
     }
-}
-
-TEST (a_release_of_another_token_is_not_this_ones)
-{
-    struct lease lease = granted (7, 2, 0);
-    lease_note_released (&lease, 6);
-    lease_note_released (&lease, 8);
-    assert_int_equal (lease_state (&lease, 1), LEASE_HELD);
-}
-
-TEST (whoever_takes_over_waits_a_full_term_and_the_delay)
-{
-    struct lease lease = fresh ();
-    lease_restart (&lease, 7, 2, 9000);
-    assert_int_equal (lease_state (&lease, 9000 + OVER_MS - 1), LEASE_HELD);
-    assert_int_equal (lease_state (&lease, 9000 + FREE_MS - 1), LEASE_OVER);
-    assert_int_equal (lease_free_at (&lease), 9000 + FREE_MS);
-}
-
-TEST (the_lease_client_of_the_journal_is_known_again_and_nobody_else)
-{
-    struct lease lease = fresh ();
-    lease_restart (&lease, 7, 2, 9000);
-    assert_false (lease_grant_renewal (&lease, 6, 2, 9100));
-    assert_false (lease_grant_renewal (&lease, 7, 1, 9100));
-    assert_true (lease_grant_renewal (&lease, 7, 2, 9100));
-    assert_int_equal (lease_free_at (&lease), 9100 + FREE_MS);
-    lease_note_released (&lease, 7);
-    assert_int_equal (lease_state (&lease, 9200), LEASE_FREE);
 }
 
 TEST (whoever_takes_over_a_run_without_a_grant_waits_for_nobody)

@@ -104,18 +104,6 @@ TEST_ON (b, nobody_else_needs_a_lease)
     }
 }
 
-TEST_ON (b, it_asks_every_third_of_the_term_whatever_the_heartbeat)
-{
-    uint64_t ask = told (b);
-    for (uint32_t i = 1; i <= 5; i++) {
-        tick (b, ASK_MS - 1);
-        assert_int_equal (asked (b), 0);
-        assert_int_equal (member_deadline_ms (b->member), b->now_ms + 1);
-        tick (b, 1);
-        assert_int_equal (asked (b), ask + i);
-    }
-}
-
 TEST_ON (b, other_heartbeats_do_not_ask)
 {
     writes (b);
@@ -142,23 +130,6 @@ TEST_ON (b, a_term_of_a_millisecond_makes_no_storm)
     assert_true (member_deadline_ms (b->member) > b->now_ms);
 }
 
-TEST_ON (b, the_default_term_is_used_when_the_order_names_none)
-{
-    join (b);
-    b->now_ms += 100;
-    struct msg msg = said (b, MSG_RUN);
-    msg.of.run.key = key_of (1);
-    msg.of.run.cache = (struct cache_access){ .role = CACHE_ROLE_WRITER, .token = TOKEN };
-    receive (b, &msg);
-    uint64_t ask = asked (b);
-    for (uint32_t i = 0; i < 4; i++) {
-        tick (b, 1000);
-        assert_int_equal (asked (b), 0);
-    }
-    tick (b, 1000);
-    assert_int_equal (asked (b), ask + 1);
-}
-
 TEST_ON (b, refused_before_it_started_it_is_reported_and_never_started)
 {
     receive_lease (b, TOKEN, told (b), 0);
@@ -176,17 +147,6 @@ TEST_ON (b, refused_before_it_started_it_is_reported_and_never_started)
     receive_write (b, 1, CACHE_ROLE_WRITER, TOKEN); /* said again: an attempt is one thing */
     assert_null (effect_of (b, MEMBER_START, 0));
     assert_non_null (sent (b, MSG_RESULT));
-}
-
-TEST_ON (b, answers_to_nothing_that_was_asked_start_nothing)
-{
-    uint64_t ask = told (b);
-    receive_lease (b, TOKEN + 1, ask, T_MS);
-    receive_lease (b, TOKEN, ask + 1, T_MS);
-    assert_null (effect_of (b, MEMBER_START, 0));
-    b->now_ms += STOP_MS;
-    receive_lease (b, TOKEN, ask, T_MS);
-    assert_null (effect_of (b, MEMBER_START, 0));
 }
 
 TEST_ON (b, an_order_without_a_generation_is_not_started)
@@ -256,18 +216,6 @@ TEST_ON (b, without_an_answer_it_is_killed_before_the_lease_is_over)
     tick (b, 1000);
     assert_null (effect_of (b, MEMBER_STOP, 0));
     assert_int_equal (held (b, 0)->state, ATTEMPT_STOPPING);
-}
-
-TEST_ON (b, every_answer_carries_it_on)
-{
-    writes (b);
-    for (uint32_t i = 0; i < 20; i++) {
-        tick (b, ASK_MS);
-        assert_true (asked (b) > 0);
-        receive_lease (b, TOKEN, asked (b), T_MS);
-        assert_null (effect_of (b, MEMBER_STOP, 0));
-    }
-    assert_int_equal (until (b, MEMBER_STOP), STOP_MS);
 }
 
 TEST_ON (b, a_refusal_kills_at_once)
@@ -353,16 +301,6 @@ TEST_ON (b, a_new_session_keeps_the_lease_and_goes_on_asking)
     assert_int_equal (until (b, MEMBER_STOP), STOP_MS);
 }
 
-TEST_ON (b, while_nobody_is_there_the_lease_ends_on_time)
-{
-    writes (b);
-    struct msg msg = said (b, MSG_REHELLO);
-    msg.session = msg.seq = 0;
-    receive (b, &msg);
-    assert_int_equal (until (b, MEMBER_STOP), STOP_MS);
-    assert_killed (b);
-}
-
 /* ---- how it ends ---- */
 
 static void end_sealed (struct bench *bench, enum ending ending, uint32_t code)
@@ -371,15 +309,6 @@ static void end_sealed (struct bench *bench, enum ending ending, uint32_t code)
         .key = key_of (1), .ending = ending, .code = code, .seal = { .token = TOKEN, .entries = 3, .bytes = 300 }
     };
     step (bench, &(struct member_input){ .kind = MEMBER_ENDED, .result = &result });
-}
-
-TEST_ON (b, what_was_sealed_in_time_is_reported_so)
-{
-    writes (b);
-    b->now_ms += STOP_MS - 1;
-    end_sealed (b, ENDING_EXITED, 0);
-    assert_int_equal (effect_of (b, MEMBER_KEEP, 0)->result->ending, ENDING_EXITED);
-    assert_int_equal (effect_of (b, MEMBER_KEEP, 0)->result->seal.token, TOKEN);
 }
 
 TEST_ON (b, what_ended_is_not_asked_for_any_more)
