@@ -126,6 +126,8 @@ void record_path_print_wanted (const struct record *record, const void *value, s
 void record_path_set (const struct record *record, void *value, struct text path, struct text text, struct arena *arena)
 {
     struct place place = place_of (record, value, path, arena);
+    if (text_is (text, "(none)"))
+        text.len = 0;
     const char *c = text_copy (arena, text).ptr;
     switch (place.field.kind) {
     case FIELD_BOOL: *(bool *) place.at = text_is (text, "true"); break;

@@ -7,7 +7,7 @@
 
 /* Lists with ", " between their items: of records the first field, "name=value" of those that have two, or else their number. */
 void record_path_print (const struct record *record, const void *value, struct text path, struct buf *out);
-/* An index past the end makes the list longer, in `arena`. A list of texts is set item by item: "writers[0]". */
+/* An index past the end makes the list longer, in `arena`. A list of texts is set item by item: "writers[0]"; "(none)" empties. */
 void record_path_set (const struct record *record, void *value, struct text path, struct text text,
                       struct arena *arena);
 /* For each line "PATH = ..." of `want` a line with what the record has there. */

@@ -1,0 +1,179 @@
+/* links: simulated */
+/* What is judged of one result: by how it ended, by its evidence, by what it printed. */
+#include "cases.h"
+#include "coordinator/verdict/failure.h"
+#include "coordinator/verdict/flag_set.h"
+#include "coordinator/verdict/judge.h"
+#include "record_path.h"
+#include "sample.h"
+
+struct bench {
+    struct plan plan;
+    struct result result;
+    struct rung *rung;
+    struct judge_case of;
+};
+
+/* A host that did everything right on this rung and pass of the sample plan. */
+static void bench_sample (struct bench *bench, uint32_t rung, enum pass pass, struct arena *arena)
+{
+    static const uint64_t secrets[4] = { 2, 4, 6, 8 };
+    sample_plan (&bench->plan, 4, arena);
+    bench->rung = &bench->plan.rungs.items[rung];
+    struct msg_run run = { .key = { rung, pass, 1 },
+                           .rung = *bench->rung,
+                           .world = bench->rung->scope == SCOPE_SLICE ? 4 : 1,
+                           .profile = bench->plan.profile };
+    run.cache.role = pass == PASS_COLD       ? CACHE_ROLE_WRITER
+                     : pass == PASS_RESTORED ? CACHE_ROLE_READER
+                                             : CACHE_ROLE_NONE;
+    run.cache.token = 9;
+    sample_result (&run, secrets, &bench->result, arena);
+    bench->of.key = run.key;
+    bench->of.world = run.world;
+    bench->of.writer = pass == PASS_COLD;
+    bench->of.token = 9;
+}
+
+/* A probe that showed what it can, or a command that exited with status 0 and of which nothing else is known. */
+static void bench_bare (struct bench *bench, bool probe, struct arena *arena)
+{
+    static const char *const shown[][2] = { { "done", "true" },
+                                            { "spoke", "true" },
+                                            { "backend.platform", "cpu" },
+                                            { "counters[0].name", "executions" },
+                                            { "counters[0].value", "2" },
+                                            { "checks[0].name", "x + y" } };
+    static const struct signature known[] = {
+        { .id = TEXT_LIT ("oom"), .owner = OWNER_PROGRAM, .next = TEXT_LIT ("x") },
+        { .id = TEXT_LIT ("late"), .owner = OWNER_LAUNCH, .always = true, .next = TEXT_LIT ("call it first") },
+    };
+    bench->rung = arena_alloc (arena, sizeof *bench->rung);
+    bench->rung->kind = probe ? PROGRAM_BUILTIN : PROGRAM_COMMAND;
+    bench->rung->scope = SCOPE_HOST;
+    bench->rung->timeout_ms = 60000;
+    bench->result.ending = ENDING_EXITED;
+    bench->of.key = (struct attempt_key){ 0, PASS_ONCE, 1 };
+    bench->of.world = 1;
+    if (probe)
+        bench->rung->builtin = TEXT_LIT ("probe");
+    for (uint32_t i = 0; probe && i < 6; i++)
+        record_path_set (&result_record, &bench->result, text_of (shown[i][0]), text_of (shown[i][1]), arena);
+    bench->plan.signatures.items = arena_copy (arena, known, sizeof known);
+    bench->plan.signatures.n = 2;
+}
+
+static void bench_begin (struct bench *bench, struct text sample, struct arena *arena)
+{
+    static const struct {
+        const char *name;
+        uint32_t rung;
+        enum pass pass;
+    } samples[] = { { "facts", 0, PASS_ONCE },     { "tiny", 1, PASS_ONCE },
+                    { "tiny cold", 1, PASS_COLD }, { "tiny restored", 1, PASS_RESTORED },
+                    { "all", 2, PASS_ONCE },       { "all restored", 2, PASS_RESTORED } };
+    *bench = (struct bench){ 0 };
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++)
+        if (text_is (sample, samples[i].name))
+            bench_sample (bench, samples[i].rung, samples[i].pass, arena);
+    if (!bench->rung)
+        bench_bare (bench, text_is (sample, "probe"), arena);
+    bench->of.plan = &bench->plan;
+    bench->of.rung = bench->rung;
+    bench->of.result = &bench->result;
+}
+
+/* The counter or limit of that name; added if there is none. */
+static void set_counter (struct result *result, struct text name, struct text value, struct arena *arena)
+{
+    uint32_t i = 0;
+    while (i < result->counters.n && !text_equal (result->counters.items[i].name, name))
+        i++;
+    record_path_set (&result_record, result, text_format (arena, "counters[%u].name", i), name, arena);
+    record_path_set (&result_record, result, text_format (arena, "counters[%u].value", i), value, arena);
+}
+
+static void set_limit (struct rung *rung, struct text name, struct text value, struct arena *arena)
+{
+    uint32_t i = rung->demands.n;
+    record_path_set (&rung_record, rung, text_format (arena, "demands[%u].what", i), name, arena);
+    record_path_set (&rung_record, rung, text_format (arena, "demands[%u].most", i), value, arena);
+}
+
+/* "counter NAME", "at most NAME", or a path that begins with result, rung or plan. */
+static void set_line (struct bench *bench, struct text name, struct text value, struct arena *arena)
+{
+    static const char *const begins[] = { "counter ", "at most ", "result.", "rung.", "plan.", "of.writer" };
+    size_t kind = 0;
+    while (kind < 6 && !text_starts (name, begins[kind]))
+        kind++;
+    assert_true (kind < 6);
+    uint32_t len = (uint32_t) strlen (begins[kind]);
+    struct text rest = { name.ptr + len, name.len - len };
+    if (kind == 0)
+        set_counter (&bench->result, rest, value, arena);
+    else if (kind == 1)
+        set_limit (bench->rung, rest, value, arena);
+    else if (kind == 2)
+        record_path_set (&result_record, &bench->result, rest, value, arena);
+    else if (kind == 3)
+        record_path_set (&rung_record, bench->rung, rest, value, arena);
+    else if (kind == 4)
+        record_path_set (&plan_record, &bench->plan, rest, value, arena);
+    else
+        bench->of.writer = text_is (value, "true");
+}
+
+static void set_lines (struct bench *bench, struct text lines, struct arena *arena)
+{
+    for (uint32_t end, at; lines.len > 0; lines = (struct text){ lines.ptr + end, lines.len - end }) {
+        end = text_find (lines, TEXT_LIT ("\n"), &end) ? end + 1 : lines.len;
+        struct text line = { lines.ptr, end - (lines.ptr[end - 1] == '\n') };
+        if (text_find (line, TEXT_LIT (" = "), &at))
+            set_line (bench, (struct text){ line.ptr, at }, (struct text){ line.ptr + at + 3, line.len - at - 3 },
+                      arena);
+    }
+}
+
+/* "failed of host, likely: its cause", and the fields that the case wants. */
+static void judge_one (struct test *t, const struct test_case *of, struct buf *got)
+{
+    struct bench bench;
+    struct verdict verdict;
+    struct text want = case_text (of, "want"), tail = case_text (of, "tail");
+    bench_begin (&bench, case_text (of, "result"), &t->arena);
+    set_lines (&bench, case_text (of, "set"), &t->arena);
+    if (tail.len > 0)
+        bench.result.tail = tail;
+    judge_result (&bench.of, &t->arena, &verdict);
+    buf_puts (got, enum_name_of (&outcome_names, verdict.outcome));
+    if (verdict.owner != OWNER_NONE)
+        buf_printf (got, " of %s%s", enum_name_of (&owner_names, verdict.owner), verdict.likely ? ", likely" : "");
+    buf_printf (got, "%s%.*s\n", verdict.cause.len ? ": " : "", TEXT_ARG (verdict.cause));
+    record_path_print_wanted (&verdict_record, &verdict, want, got);
+}
+
+TEST (a_result_is_judged_by_what_it_shows)
+{
+    cases_run ("judge", judge_one);
+}
+
+TEST (a_command_is_judged_by_what_is_known_of_it)
+{
+    cases_run ("judge_command", judge_one);
+}
+
+TEST (a_kill_is_one_whatever_told_of_it)
+{
+    assert_true (failure_is_outside_kill (ENDING_EXITED, 137) && failure_is_outside_kill (ENDING_EXITED, 143));
+    assert_false (failure_is_outside_kill (ENDING_EXITED, 139) || failure_is_outside_kill (ENDING_CANCELLED, 137));
+}
+
+TEST (flags_compare_as_sets_of_tokens)
+{
+    struct text a = flag_set_normalise (text_of ("--b=2  --a=1 --b=2"), &t->arena),
+                b = flag_set_normalise (text_of ("--a=1 --b=2"), &t->arena);
+    assert_text (a, b);
+    assert_text (a, "--a=1 --b=2");
+    assert_false (text_equal (a, flag_set_normalise (text_of ("--a=1"), &t->arena)));
+}
