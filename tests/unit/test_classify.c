@@ -1,5 +1,6 @@
 /* alone: conf logs model base */
 /* Made logs: what the form of an error says, and what outranks what. */
+#include "cases.h"
 #include "common/logs/classify.h"
 #include "common/logs/decide.h"
 #include "common/logs/shown_lines.h"
@@ -51,67 +52,19 @@ static struct cause_decision decide (struct text log)
     return of;
 }
 
-/* ---- tests/unit/error_forms.txt: "=== ID | OWNER" or "=== nobody", then a log up to the next "=== " or "# " ---- */
-
-enum { FORMS_MAX_BYTES = 64 << 10 };
-
-static bool begins_log (struct text rest)
+static void decide_case (struct test *t, const struct test_case *of, struct buf *got)
 {
-    return !text_starts (rest, "=== ") && !text_starts (rest, "# ");
+    struct cause_decision decided = decide (case_text (of, "log"));
+    (void) t;
+    if (decided.owner == OWNER_NONE && decided.id.len == 0)
+        buf_puts (got, "nothing");
+    else
+        buf_printf (got, "%.*s of %s", TEXT_ARG (decided.id), enum_name_of (&owner_names, decided.owner));
 }
 
-/* "\\e" stands for an escape. */
-static void take_log (struct text *rest, struct buf *log)
+TEST (the_form_of_an_error_says_whose_it_is)
 {
-    buf_clear (log);
-    while (rest->len && begins_log (*rest)) {
-        struct text line = text_take_until (rest, '\n');
-        for (uint32_t i = 0; i < line.len; i++)
-            if (line.ptr[i] == '\\' && i + 1 < line.len && line.ptr[i + 1] == 'e')
-                buf_byte (log, 0x1b), i++;
-            else
-                buf_byte (log, (uint8_t) line.ptr[i]);
-        buf_byte (log, '\n');
-    }
-}
-
-static void check_form (struct text heading, struct text log)
-{
-    struct text id = heading, owner = { 0 };
-    uint32_t at;
-    if (text_find (heading, TEXT_LIT (" | "), &at)) {
-        id.len = at;
-        owner = (struct text){ heading.ptr + at + 3, heading.len - at - 3 };
-    }
-    struct cause_decision of = decide (log);
-    bool right = owner.len ? text_equal (of.id, id) && text_is (owner, enum_name_of (&owner_names, of.owner))
-                           : of.id.len == 0 && of.owner == OWNER_NONE;
-    if (!right)
-        fail_msg ("%.*s: %.*s of %s, expected %.*s", TEXT_ARG (log), TEXT_ARG (of.id),
-                  enum_name_of (&owner_names, of.owner), TEXT_ARG (heading));
-}
-
-TEST (errors_are_told_by_their_form)
-{
-    static char bytes[FORMS_MAX_BYTES];
-    struct buf log;
-    uint32_t checked = 0;
-    FILE *file = fopen (SLICEUP_SOURCE_DIR "/tests/unit/error_forms.txt", "re");
-    assert_non_null (file);
-    struct text rest = { bytes, (uint32_t) fread (bytes, 1, sizeof bytes, file) };
-    assert_true (fclose (file) == 0 && rest.len < sizeof bytes);
-    buf_init (&log, FORMS_MAX_BYTES);
-    while (rest.len) {
-        struct text line = text_take_until (&rest, '\n');
-        if (!text_starts (line, "=== "))
-            continue;
-        take_log (&rest, &log);
-        check_form ((struct text){ line.ptr + 4, line.len - 4 }, buf_as_text (&log));
-        arena_reset (&arena);
-        checked++;
-    }
-    buf_release (&log);
-    assert_true (checked > 70);
+    cases_run ("classify", decide_case);
 }
 
 #define TRACE "Traceback (most recent call last):\n"
@@ -172,6 +125,12 @@ TEST (a_host_can_only_name_rules_that_there_are)
     odd[0].signature = TEXT_LIT ("aftermath");
     cause_decide (set, &seen, &of);
     assert_int_equal (of.weight, CAUSE_UNKNOWN);
+}
+
+TEST (a_traceback_is_found_in_colours)
+{
+    struct text log = TEXT_LIT ("\x1b[31m" TRACE "\x1b[0m" USER "ZeroDivisionError: x\n");
+    assert_text (decide (log).id, "program-type");
 }
 
 TEST (only_a_known_text_passes_by_itself)
