@@ -266,8 +266,7 @@ static inline const struct result *run_again (struct bench *bench)
 
 static inline void has (struct text text, const char *what)
 {
-    if (!text_find (text, text_of (what), NULL))
-        fail_msg ("expected '%s' in '%.*s'", what, TEXT_ARG (text));
+    assert_has (text, what);
 }
 
 static inline struct text log_of (struct bench *bench)

@@ -128,8 +128,7 @@ static inline void seal_lots (struct fixture *fixture, uint64_t token)
 
 static inline void says (const struct fixture *fixture, const char *wanted)
 {
-    if (!strstr (fixture->err.text, wanted))
-        fail_msg ("\"%s\" does not say \"%s\"", fixture->err.text, wanted);
+    assert_has (fixture->err.text, wanted);
 }
 
 static inline bool exists (const char *folder, const char *name)

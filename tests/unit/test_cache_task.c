@@ -353,7 +353,6 @@ TEST_ON (fixture, what_others_may_write_on_its_mount_is_refused)
     assert_int_equal (chmod (path, 0666), 0);
     assert_int_equal (chmod (gen, 0555), 0);
     assert_int_equal (prepare_order (&place, &reader), -1);
-    if (!strstr (place.answer.problem.ptr, "\"empty\" has mode 0666 on this mount"))
-        fail_msg ("%.*s", TEXT_ARG (place.answer.problem));
+    assert_has (place.answer.problem.ptr, "\"empty\" has mode 0666 on this mount");
     assert_int_equal (place.answer.findings.n, 0);
 }

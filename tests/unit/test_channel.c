@@ -66,8 +66,7 @@ static void say (struct bench *bench, const char *line)
 
 static void complains (struct bench *bench, const char *what)
 {
-    if (!text_find (bench->evidence.complaint, text_of (what), NULL))
-        fail_msg ("expected '%s' in '%.*s'", what, TEXT_ARG (bench->evidence.complaint));
+    assert_has (bench->evidence.complaint, what);
 }
 
 static struct text value_of (const struct var *items, uint32_t n, const char *name)

@@ -10,8 +10,7 @@ static void expect_exit (const struct bench *bench, uint32_t wanted, const char 
     assert_true (coord_ended (bench->coord, &exit_status));
     assert_int_equal (exit_status, wanted);
     struct text sentence = last_fact (bench, FACT_RUN_ENDED)->of.run_ended.sentence;
-    if (!text_find (sentence, text_of (said), NULL))
-        fail_msg ("'%s' is not in: %.*s", said, TEXT_ARG (sentence));
+    assert_has (sentence, said);
 }
 
 static void lease_owner (struct bench *bench, uint64_t beat)

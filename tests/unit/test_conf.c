@@ -39,8 +39,7 @@ TEST_ON (share, a_failed_load_leaves_the_plan_alone)
 TEST_ON (share, a_slice_that_does_not_exist_is_named)
 {
     assert_int_equal (share_load_with (share, (struct conf_options){ .slice_path = "/nowhere/s.yaml" }), -1);
-    assert_non_null (
-        strstr (share->err.text, "slice '/nowhere/s.yaml' does not exist, expected the file /nowhere/s.yaml"));
+    assert_has (share->err.text, "slice '/nowhere/s.yaml' does not exist, expected the file /nowhere/s.yaml");
 }
 
 TEST_ON (share, what_is_no_name_cannot_name_a_pin_set)
@@ -110,8 +109,7 @@ TEST_ON (share, files_that_are_listed_are_looked_for)
     assert_int_equal (share->report.n, 2);
     assert_string_equal (line_of (share, 0), "slice.yaml:4:20: '/u/none' cannot be read on this machine: No such file "
                                              "or directory; expected the private key, as ssh-keygen makes it");
-    assert_non_null (
-        strstr (line_of (share, 1), "slice.yaml:4:56: '/u/known' cannot be read on this machine: No such"));
+    assert_has (line_of (share, 1), "slice.yaml:4:56: '/u/known' cannot be read on this machine: No such");
     assert_int_equal (share_load_with (share, (struct conf_options){ .starts_nothing = true }), 0);
     has_warning (share, "slice.yaml:4:20: '/u/none' cannot be read");
     assert_text (share->plan.start.ssh.identities.items[0], "/u/none");
@@ -129,8 +127,7 @@ TEST_ON (share, without_a_home_folder_paths_are_absolute)
     write_text (share, "slice.yaml", "slice: s\nlauncher: ssh\nhosts: v[0-1]\n" REST);
     assert_int_equal (conf_load (&options, &share->arena, &share->plan, &share->report, &share->err), -1);
     assert_int_equal (share->report.n, 1);
-    assert_non_null (
-        strstr (line_of (share, 0), "begins with ~/, but no home folder is known: expected HOME to be set"));
+    assert_has (line_of (share, 0), "begins with ~/, but no home folder is known: expected HOME to be set");
     write_text (share, "slice.yaml", "slice: s\nlauncher: ssh\nhosts: v[0-1]\nssh: {known_hosts: /etc/passwd}\n" REST);
     assert_int_equal (conf_load (&options, &share->arena, &share->plan, &share->report, &share->err), 0);
     assert_int_equal (share->plan.start.ssh.identities.n, 0);

@@ -162,8 +162,7 @@ TEST_ON (share, more_devices_than_the_model_can_number_are_refused)
     write_text (share, "slice.yaml", "slice: s\nhosts: h[0-256]\nprofile: p\nladder: l\n");
     write_text (share, "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 256\n");
     assert_int_equal (share_load (share), -1);
-    assert_non_null (
-        strstr (line_of (share, 0), "257 hosts with 256 devices each, expected at most 65536 devices in all"));
+    assert_has (line_of (share, 0), "257 hosts with 256 devices each, expected at most 65536 devices in all");
 }
 
 TEST_ON (share, sixty_four_rungs_leave_no_room_for_another)

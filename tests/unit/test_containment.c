@@ -77,8 +77,7 @@ static void need (struct bench *bench, enum containment_level level)
 
 static void says (const struct bench *bench, const char *what)
 {
-    if (!strstr (bench->said, what))
-        fail_msg ("expected '%s' in: %s", what, bench->said);
+    assert_has (bench->said, what);
 }
 
 /* ---- programs ---- */

@@ -109,8 +109,7 @@ static const char *session (struct scene *scene, size_t shell, const char *sha25
 
 static void says (const char *said, const char *words)
 {
-    if (!strstr (said, words))
-        fail_msg ("no \"%s\" in: %s", words, said);
+    assert_has (said, words);
 }
 
 TEST_ON (scene, every_shell_takes_the_bundle_and_becomes_the_worker)

@@ -213,8 +213,7 @@ TEST_ON (machine, a_free_device_is_not_waited_for)
 
 static void has (struct text text, const char *what)
 {
-    if (!text_find (text, text_of (what), NULL))
-        fail_msg ("expected '%s' in '%.*s'", what, TEXT_ARG (text));
+    assert_has (text, what);
 }
 
 TEST_ON (machine, past_the_bound_the_holder_is_named)

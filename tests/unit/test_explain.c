@@ -79,12 +79,7 @@ static void story_open (struct story *story)
     story->receipt.hosts.n = HOSTS;
 }
 
-static void story_close (struct story *story)
-{
-    arena_release (&story->arena);
-}
-
-TEST_FIXTURE (struct story, story_open, story_close)
+TEST_FIXTURE (struct story, story_open, TEST_ARENA)
 
 static void explain (struct story *story)
 {
@@ -350,8 +345,7 @@ TEST_ON (story, torch_xla_is_told_once_and_a_command_has_no_phase)
     }
     explain (story);
     assert_text (step (story, "frontend")->answers[0].text, "torch-xla 2.7.0, torch 2.7.0");
-    assert_true (
-        text_find (step (story, "backend")->answers[0].text, TEXT_LIT ("with 1 of 1 device on this host"), NULL));
+    assert_has (step (story, "backend")->answers[0].text, "with 1 of 1 device on this host");
     assert_text (step (story, "end")->answers[0].text, "rung dense: passed");
     for (uint32_t i = 0; i < HOSTS; i++)
         story->hosts[i].bundle.n = 2;
@@ -451,8 +445,7 @@ static struct text printed (struct story *story, bool json)
 
 static void expect (struct text text, const char *words)
 {
-    if (!text_find (text, text_of (words), NULL))
-        fail_msg ("no '%s' in:\n%.*s", words, TEXT_ARG (text));
+    assert_has (text, words);
 }
 
 TEST_ON (story, words_of_one_host_are_not_given_as_anothers)

@@ -74,8 +74,7 @@ static const struct fact_run_ended *ended (const struct bench *bench)
 
 static void assert_said (struct text text, const char *words)
 {
-    if (!text_find (text, text_of (words), NULL))
-        fail_msg ("'%s' is not in: %.*s", words, TEXT_ARG (text));
+    assert_has (text, words);
 }
 
 /* The rung was blocked for `n` hosts, and never began. */

@@ -89,8 +89,7 @@ TEST_ON (bench, a_writer_that_fails_is_followed_by_the_next_and_then_by_nobody)
     assert_int_equal (ended->key.attempt, 0);
     assert_int_equal (ended->verdicts.n, 1);
     assert_int_equal (ended->verdicts.items[0].host, 2);
-    assert_true (
-        text_find (ended->verdicts.items[0].cause, TEXT_LIT ("no host that may write the cache is left"), NULL));
+    assert_has (ended->verdicts.items[0].cause, "no host that may write the cache is left");
     assert_int_equal (last_fact (bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_FAILED);
     assert_int_equal (count_effects (bench, FX_TOKEN), 2);
 }

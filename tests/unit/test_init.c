@@ -39,8 +39,7 @@ static int take (struct scene *scene, const char *json, bool external)
 
 static void has (struct buf *buf, const char *words)
 {
-    if (!strstr (buf_c (buf), words))
-        fail_msg ("'%s' is not in:\n%s", words, buf_c (buf));
+    assert_has (buf_c (buf), words);
 }
 
 static void refused (struct scene *scene, const char *json, enum err_code code, const char *words)

@@ -156,8 +156,7 @@ TEST_ON (place, a_record_that_is_none_is_a_difference)
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         put (place, "Some_Tool-1.2.dist-info/RECORD", text_of (bad[i]));
-        if (!strstr (look (place), "of its RECORD file is not valid"))
-            fail_msg ("%s gives %s", bad[i], buf_c (&place->differences));
+        assert_has (look (place), "of its RECORD file is not valid");
     }
     assert_int_equal (unlink (at (place, "Some_Tool-1.2.dist-info/RECORD")), 0);
     assert_has (look (place), "some-tool 1.2: its RECORD file cannot be read");

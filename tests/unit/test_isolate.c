@@ -541,8 +541,7 @@ TEST (of_many_parts_six_are_named_and_the_others_counted)
     for (uint32_t i = 0; i < 8; i++)
         trials[i] = (struct isolate_trial){ { &hosts[i % 6], 1 }, ISOLATE_WORKS, 1 };
     struct text why = isolate_explain (named_plan (), &of, &found, &t->arena);
-    assert_true (
-        text_find (why, TEXT_LIT ("run by themselves, h0, h1, h2, h3, h4, h5 and 2 more worked (8 passes)"), NULL));
+    assert_has (why, "run by themselves, h0, h1, h2, h3, h4, h5 and 2 more worked (8 passes)");
 }
 
 /* ---- every sentence against the parts that ran ---- */

@@ -79,8 +79,7 @@ static void keep_all (struct bench *bench)
 
 static void has (const char *text, const char *what)
 {
-    if (!strstr (text, what))
-        fail_msg ("expected '%s' in '%s'", what, text);
+    assert_has (text, what);
 }
 
 /* ---- names ---- */

@@ -27,8 +27,7 @@ TEST (it_is_not_started_and_the_run_says_why)
     const struct fact_run_ended *ended = &last (&bench, FACT_RUN_ENDED)->of.run_ended;
     assert_int_equal (ended->outcome, OUTCOME_BLOCKED);
     assert_int_equal (ended->exit_status, 3);
-    assert_true (
-        text_find (ended->sentence, TEXT_LIT ("rung all was not started: the same launch failed in run 0123"), NULL));
+    assert_has (ended->sentence, "rung all was not started: the same launch failed in run 0123");
     assert_has (ended->sentence, "--again");
     bench_close (&bench);
 }

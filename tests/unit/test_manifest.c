@@ -80,8 +80,7 @@ TEST (everything_that_would_not_have_been_printed_is_refused)
         struct err err = { 0 };
         assert_int_equal (manifest_parse (refusals[i].bytes, &arena, &manifest, &err), -1);
         assert_int_equal (err.code, ERR_DAMAGE);
-        if (!strstr (err.text, refusals[i].says))
-            fail_msg ("case %zu says \"%s\", not \"%s\"", i, err.text, refusals[i].says);
+        assert_has (err.text, refusals[i].says);
         assert_int_equal (manifest.n, 77);
         arena_release (&arena);
     }

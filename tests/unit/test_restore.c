@@ -104,8 +104,7 @@ static void restore (struct talk *talk, const struct shop *shop)
 
 static void received (struct talk *talk, const char *wanted)
 {
-    if (!strstr (buf_c (&talk->received), wanted))
-        fail_msg ("did not hear %s in\n%s", wanted, buf_c (&talk->received));
+    assert_has (buf_c (&talk->received), wanted);
 }
 
 static void failed (struct talk *talk, const char *owner, const char *sentence)

@@ -148,8 +148,7 @@ TEST_ON (both, a_retry_is_waited_for_by_name_and_stays_in_the_history)
     assert_int_equal (rung->outcome, OUTCOME_PASSED);
     assert_int_equal (rung->purpose, PURPOSE_RETRY);
     assert_int_equal (rung->recovered.n, 1);
-    assert_true (
-        text_is (rung->recovered.items[0], "once attempt 1 failed: the cause; run again after 2 s: metadata on host3"));
+    assert_text (rung->recovered.items[0], "once attempt 1 failed: the cause; run again after 2 s: metadata on host3");
     assert_int_equal (receipt.recoveries.n, 1);
     assert_text (receipt.recoveries.items[0].what,
                  "rung facts, once attempt 1, was run again after 2 s: metadata on host3");

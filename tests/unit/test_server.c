@@ -215,8 +215,7 @@ static void assert_hosts (const struct http_answer *answer, const char *hosts)
 {
     char words[64];
     snprintf (words, sizeof words, "\"hosts\":\"%s\"", hosts);
-    if (!strstr (answer->bytes, words))
-        fail_msg ("%s is not in %s", words, answer->bytes);
+    assert_has (answer->bytes, words);
 }
 
 /* ---- tests ---- */

@@ -28,12 +28,7 @@ static void slice_open (struct slice *slice)
     slice->plan.profile.inherit.items = slice->inherit;
 }
 
-static void slice_close (struct slice *slice)
-{
-    arena_release (&slice->arena);
-}
-
-TEST_FIXTURE (struct slice, slice_open, slice_close)
+TEST_FIXTURE (struct slice, slice_open, TEST_ARENA)
 
 /* One inherited variable, and what each host has; NULL: none. Each host has another variable, too. */
 static void tell (struct slice *slice, const char *name, const char *const values[])

@@ -59,8 +59,7 @@ static void assert_refused (const struct world *world, const char *text)
     struct place place;
     struct refusal refusal = { 0 };
     assert_int_equal (world_read (world, &place, &refusal), -1);
-    if (!strstr (refusal.text, text))
-        fail_msg ("expected '%s' in '%s'", text, refusal.text);
+    assert_has (refusal.text, text);
 }
 
 TEST (takes_a_pods_variables)

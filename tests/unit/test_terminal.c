@@ -523,7 +523,7 @@ TEST_ON (desk, a_run_is_cancelled_after_a_question_and_never_by_key)
     desk->state.key = "a.key";
     assert_int_equal (press (desk, 'c'), ACT_NONE);
     assert_int_equal (press (desk, 'y'), ACT_NONE);
-    assert_true (strstr (desk->state.said, "a monitor key does not allow it") != NULL);
+    assert_has (desk->state.said, "a monitor key does not allow it");
 }
 
 TEST_ON (desk, what_hosts_say_does_no_harm)

@@ -43,12 +43,7 @@ static void slice_open (struct slice *slice)
                                             .topology = TEXT_LIT ("4x4") };
 }
 
-static void slice_close (struct slice *slice)
-{
-    arena_release (&slice->arena);
-}
-
-TEST_FIXTURE (struct slice, slice_open, slice_close)
+TEST_FIXTURE (struct slice, slice_open, TEST_ARENA)
 
 static void judge (struct slice *slice)
 {
@@ -65,8 +60,7 @@ static void expect_one (struct slice *slice, uint32_t host, uint32_t at, const c
     assert_int_equal (slice->found.items[0].host, host);
     assert_int_equal (slice->found.items[0].owner, owner);
     assert_text (slice->found.items[0].fact, slice->facts[host][at].name);
-    if (!text_find (slice->found.items[0].what, text_of (words), NULL))
-        fail_msg ("'%.*s' has no '%s'", TEXT_ARG (slice->found.items[0].what), words);
+    assert_has (slice->found.items[0].what, words);
     assert_true (slice->found.items[0].next.len > 0);
 }
 
@@ -173,8 +167,7 @@ TEST_ON (slice, worker_order_must_be_rank_order)
     slice->facts[2][5].value = TEXT_LIT ("1");
     judge (slice);
     assert_int_equal (slice->found.n, 2);
-    assert_true (
-        text_find (slice->found.items[0].what, TEXT_LIT ("has tpu.worker_id 2, which is the place of v6e-2"), NULL));
+    assert_has (slice->found.items[0].what, "has tpu.worker_id 2, which is the place of v6e-2");
 }
 
 TEST_ON (slice, a_short_worker_list_is_stale)

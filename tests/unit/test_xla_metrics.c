@@ -89,17 +89,12 @@ static const struct value_case value_cases[] = {
     { "1e9999us", XLA_UNIT_NONE, 0 },
 };
 
-static void desk_close (struct desk *desk)
-{
-    arena_release (&desk->arena);
-}
-
 static void desk_open (struct desk *desk)
 {
     *desk = (struct desk){ 0 };
 }
 
-TEST_FIXTURE (struct desk, desk_open, desk_close)
+TEST_FIXTURE (struct desk, desk_open, TEST_ARENA)
 
 TEST_ON (desk, values_of_every_kind_are_read_and_others_refused)
 {
