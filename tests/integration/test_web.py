@@ -486,12 +486,12 @@ class Live(WebTest):
         self.finished()
         web = self.serve("--listen", "127.0.0.1:0")
         revision = web.json("/api/state")["revision"]
+        began = time.monotonic()
         peer = web.dial(f"GET /api/state?since={revision}&wait=1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
         self.assertEqual(200, web.ask("/")[0])
         web.peers.clear()
-        began = time.monotonic()
         self.passes(web.end())
-        self.assertLess(time.monotonic() - began, 5)
+        self.assertLess(time.monotonic() - began, 10, "it waited as long as who waits may")
         self.assertIn(b"HTTP/1.1", peer.recv(100), "whoever waits is answered")
         peer.close()
 
