@@ -57,7 +57,7 @@ static struct case_part cases_take_part (struct cases *cases, struct text mark)
     return part;
 }
 
-static struct text case_first_line (struct text *rest)
+struct text case_next_line (struct text *rest)
 {
     uint32_t at = rest->len;
     struct text line = { rest->ptr, text_find (*rest, TEXT_LIT ("\n"), &at) ? at : rest->len };
@@ -69,7 +69,7 @@ static struct text case_first_line (struct text *rest)
 static bool case_is_wanted (struct text found, struct text want)
 {
     while (found.len > 0 && want.len > 0) {
-        struct text line = case_first_line (&found), wanted = case_first_line (&want);
+        struct text line = case_next_line (&found), wanted = case_next_line (&want);
         uint32_t begin = wanted.len - 3;
         if (wanted.len > 3 && memcmp (wanted.ptr + begin, "...", 3) == 0 && line.len > begin)
             line.len = wanted.len = begin;

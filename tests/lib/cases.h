@@ -27,6 +27,8 @@ struct test_case {
 
 /* "" if the case has no such part. */
 struct text case_text (const struct test_case *of, const char *name);
+/* The first line of `rest`, without its newline, of which `rest` is then what follows. */
+struct text case_next_line (struct text *rest);
 
 /* Prints what came of a case; `t` is its own. */
 typedef void case_fn (struct test *t, const struct test_case *of, struct buf *got);

@@ -110,27 +110,13 @@ static void set_host (struct slice *slice, uint32_t i, struct text path, struct 
         record_path_set (&host_receipt_record, at, path, value, &slice->arena);
 }
 
-/* "h3 PATH = VALUE", "h[2-5] PATH = VALUE" with "%u" for the host's number, "all PATH = VALUE", "headers[0].PATH = VALUE". */
 static void set_line (struct slice *slice, struct text line)
 {
-    uint32_t at, space, first, last = slice->receipt.hosts.n - 1;
-    assert_true (text_find (line, TEXT_LIT (" = "), &at));
-    struct text value = { line.ptr + at + 3, line.len - at - 3 };
-    if (text_starts (line, "headers")) {
-        record_path_set (&slice_receipt_record, &slice->receipt, (struct text){ line.ptr, at }, value, &slice->arena);
-        return;
-    }
-    assert_true (text_find (line, TEXT_LIT (" "), &space));
-    const char *hosts = text_copy (&slice->arena, (struct text){ line.ptr, space }).ptr;
-    if (sscanf (hosts, "h[%u-%u]", &first, &last) != 2 && sscanf (hosts, "h%u", &first) == 1)
-        last = first;
-    else if (strcmp (hosts, "all") == 0)
-        first = 0;
-    uint32_t number;
-    bool numbered = text_find (value, TEXT_LIT ("%u"), &number);
-    for (uint32_t i = first; i <= last; i++)
-        set_host (slice, i, (struct text){ line.ptr + space + 1, at - space - 1 },
-                  numbered ? text_format (&slice->arena, "%.*s%u", (int) number, value.ptr, i) : value);
+    struct receipt_change read = receipt_change_read (&slice->receipt, line, &slice->arena);
+    if (!read.of_hosts)
+        receipt_set (&slice->receipt, line, &slice->arena);
+    for (uint32_t i = read.first; read.of_hosts && i <= read.last; i++)
+        set_host (slice, i, read.path, receipt_change_value (&read, i, &slice->arena));
 }
 
 /* "FACT: KIND [TOLERANCE LEAST]" */
@@ -147,16 +133,6 @@ static void add_rule (struct slice *slice, struct text line, struct drift_rule *
     rule->kind = (enum drift_kind) kind;
 }
 
-static struct text next_line (struct text *lines)
-{
-    uint32_t end = lines->len, len;
-    len = text_find (*lines, TEXT_LIT ("\n"), &end) ? end : lines->len;
-    struct text line = { lines->ptr, len };
-    len += len < lines->len;
-    *lines = (struct text){ lines->ptr + len, lines->len - len };
-    return line;
-}
-
 static void drift_case (struct test *t, const struct test_case *of, struct buf *got)
 {
     struct slice slice;
@@ -164,9 +140,9 @@ static void drift_case (struct test *t, const struct test_case *of, struct buf *
     struct drift_query query = { .rules = rules, .rung = case_text (of, "rung") };
     make (&slice, (uint32_t) strtoul (text_copy (&t->arena, case_text (of, "hosts")).ptr, NULL, 10));
     for (struct text lines = case_text (of, "set"); lines.len > 0;)
-        set_line (&slice, next_line (&lines));
+        set_line (&slice, case_next_line (&lines));
     for (struct text lines = case_text (of, "rules"); lines.len > 0;)
-        add_rule (&slice, next_line (&lines), &rules[query.rules_n++]);
+        add_rule (&slice, case_next_line (&lines), &rules[query.rules_n++]);
     buf_printf (got, "%s\n", first_line (&slice, &query));
     const struct drift *drift = &slice.drift;
     buf_printf (got, "findings %u, expected %u, ignored %u, reference %u", drift->findings, drift->expected,

@@ -1,7 +1,8 @@
 /* links: view */
+#include "cases.h"
 #include "coordinator/view/explain.h"
 #include "coordinator/view/receipt_text.h"
-#include "test.h"
+#include "receipt_set.h"
 
 enum { HOSTS = 8 };
 
@@ -105,16 +106,40 @@ static const struct explain_question *step (struct story *story, const char *id)
     return NULL;
 }
 
-TEST_ON (story, one_cause_and_seven_cascades)
+/* The sections of the page whose first line begins with one of `shown`. */
+static void print_sections (struct text page, struct text shown, struct buf *out)
 {
+    bool prints = false;
+    while (page.len > 0) {
+        struct text line = case_next_line (&page);
+        bool begins = line.len > 0 && line.ptr[0] != ' ';
+        for (struct text rest = begins ? shown : (struct text){ 0 }; rest.len > 0;) {
+            struct text head = case_next_line (&rest);
+            prints = line.len >= head.len && memcmp (line.ptr, head.ptr, head.len) == 0;
+            rest.len = prints ? 0 : rest.len;
+        }
+        prints = prints && line.len > 0;
+        if (prints)
+            buf_printf (out, "%.*s\n", TEXT_ARG (line));
+    }
+}
+
+static void explain_case (struct test *t, const struct test_case *of, struct buf *got)
+{
+    struct story *story = arena_alloc (&t->arena, sizeof *story);
+    struct buf *page = test_buf (t);
+    story_open (story);
+    for (struct text lines = case_text (of, "set"); lines.len > 0;)
+        receipt_set (&story->receipt, case_next_line (&lines), &story->arena);
     explain (story);
-    assert_text (story->told.rung, "dense");
-    assert_int_equal (story->told.causes_n, 1);
-    assert_int_equal (story->told.causes[0].hosts.n, 1);
-    assert_text (story->told.causes[0].hosts.items[0], "v6e-3");
-    assert_true (story->told.causes[0].recognised);
-    assert_int_equal (story->told.cascades.n, 7);
-    assert_int_equal (story->told.passed.n, 0);
+    explain_text (&story->told, page);
+    print_sections (buf_as_text (page), case_text (of, "show"), got);
+    arena_release (&story->arena);
+}
+
+TEST (an_end_is_explained)
+{
+    cases_run ("explain", explain_case);
 }
 
 /* How often a person who reads both is told of it. */
@@ -146,217 +171,6 @@ TEST_ON (story, a_broken_rule_is_told_beside_another_cause_and_once)
     assert_int_equal (told_in_both (story, "said after failure"), 2);
 }
 
-TEST_ON (story, metrics_that_are_not_proved_there_are_told)
-{
-    struct contradicted_count_receipt earlier = { story->names[1], 4 };
-    struct reduction_receipt metrics[] = {
-        { .run = story->header.run,
-          .rung = TEXT_LIT ("dense"),
-          .metric = TEXT_LIT ("loss"),
-          .value = 1,
-          .proof = PROOF_LOCAL },
-        { .run = story->header.run,
-          .rung = TEXT_LIT ("dense"),
-          .metric = TEXT_LIT ("fine"),
-          .value = 1,
-          .proof = PROOF_PROVED },
-        { .run = story->header.run,
-          .rung = TEXT_LIT ("probe"),
-          .metric = TEXT_LIT ("past"),
-          .value = 1,
-          .proof = PROOF_UNPROVED },
-        { .run = story->header.run,
-          .rung = TEXT_LIT ("probe"),
-          .metric = TEXT_LIT ("lied"),
-          .value = 1,
-          .proof = PROOF_PROVED },
-        { .run = TEXT_LIT ("another"),
-          .rung = TEXT_LIT ("dense"),
-          .metric = TEXT_LIT ("other"),
-          .value = 1,
-          .proof = PROOF_LOCAL },
-    };
-    metrics[0].culprits.items = &story->names[3];
-    metrics[0].culprits.n = 1;
-    metrics[3].contradicted.items = &earlier;
-    metrics[3].contradicted.n = 1;
-    story->receipt.reductions.items = metrics;
-    story->receipt.reductions.n = 5;
-    explain (story);
-    struct buf *text = test_buf (t);
-    print_explanation (story, text);
-    assert_has (
-        text,
-        "\nmetrics\n  dense loss = 1  local, on v6e-3\n  probe lied = 1  proved; earlier values for which the same "
-        "proof fails: 4 of v6e-1\n");
-    assert_has_not (text, "fine");
-    assert_has_not (text, "past");
-    buf_clear (text);
-    explain_json (&story->told, text);
-    assert_has (text, "\"dense loss = 1  local, on v6e-3\"");
-}
-
-TEST_ON (story, equal_answers_fold_and_are_clear)
-{
-    story->attempts[3][1].cause.owner = OWNER_PEER;
-    explain (story);
-    assert_int_equal (step (story, "frontend")->answers_n, 1);
-    assert_int_equal (step (story, "frontend")->answers[0].hosts.n, HOSTS);
-    assert_int_equal (step (story, "frontend")->mark, EXPLAIN_CLEAR);
-    assert_int_equal (step (story, "policy")->mark, EXPLAIN_CLEAR); /* the words of a flag have no order */
-    assert_int_equal (step (story, "device")->mark, EXPLAIN_CLEAR);
-    assert_int_equal (step (story, "backend")->mark, EXPLAIN_CLEAR);
-    assert_int_equal (step (story, "end")->mark, EXPLAIN_SUSPECT);
-    assert_text (step (story, "end")->answers[0].hosts.items[0], "v6e-3");
-}
-
-TEST_ON (story, a_holder_is_where_to_look)
-{
-    story->facts[3][0].value = TEXT_LIT ("/dev/vfio/0 by process 4711 (python)");
-    story->attempts[3][1].cause.owner = OWNER_PEER;
-    explain (story);
-    const struct explain_question *device = step (story, "device");
-    assert_int_equal (device->mark, EXPLAIN_SUSPECT);
-    assert_text (device->answers[0].text, "/dev/vfio/0 by process 4711 (python)");
-    assert_int_equal (device->answers[0].hosts.n, 1);
-}
-
-TEST_ON (story, a_failure_of_its_owner_outweighs_a_fact_from_before)
-{
-    explain (story);
-    const struct explain_question *device = step (story, "device");
-    assert_int_equal (device->mark, EXPLAIN_SUSPECT);
-    assert_text (device->answers[0].text,
-                 "held by none; but rung dense failed, and the owner of that failure is device: vfio-busy");
-    assert_int_equal (device->answers[0].hosts.n, 1);
-    assert_int_equal (device->answers[1].mark, EXPLAIN_CLEAR);
-}
-
-TEST_ON (story, causes_of_different_signatures_stay_apart)
-{
-    story->attempts[5][1].outcome = OUTCOME_FAILED;
-    story->attempts[5][1].cause = story->attempts[3][1].cause;
-    story->attempts[5][1].cause.signature = TEXT_LIT ("tpu-in-use");
-    explain (story);
-    assert_int_equal (story->told.causes_n, 2);
-}
-
-TEST_ON (story, what_nobody_said_is_not_clear)
-{
-    story->attempts[3][1].cause.owner = OWNER_PEER;
-    for (uint32_t i = 0; i < HOSTS; i++) {
-        story->hosts[i].facts.n = 0;
-        story->hosts[i].bundle.n = 0;
-        story->hosts[i].policy.observed.n = 0;
-        story->hosts[i].backend.observed = (struct observed_backend){ 0 };
-    }
-    story->facts[0][0].value = TEXT_LIT ("none seen; not every process could be looked at");
-    story->hosts[0].facts.n = 1;
-    explain (story);
-    static const char *const asked[] = { "frontend", "device", "policy", "backend" };
-    for (size_t i = 0; i < 4; i++)
-        assert_int_equal (step (story, asked[i])->mark, EXPLAIN_UNKNOWN);
-}
-
-TEST_ON (story, the_minority_is_suspect)
-{
-    story->bundle[5][1].value = TEXT_LIT ("0.10.1");
-    story->observed[2][0].value = TEXT_LIT ("--xla_a");
-    explain (story);
-    assert_int_equal (step (story, "frontend")->mark, EXPLAIN_SUSPECT);
-    assert_text (step (story, "frontend")->answers[0].hosts.items[0], "v6e-5");
-    assert_int_equal (step (story, "policy")->mark, EXPLAIN_SUSPECT);
-    assert_has (step (story, "policy")->answers[0].text,
-                "'--xla_a' after the imports, but sliceup had set it to '--xla_a --xla_b'");
-}
-
-TEST_ON (story, of_hosts_half_against_half_all_are_suspect)
-{
-    for (uint32_t i = 0; i < HOSTS / 2; i++)
-        story->observed[i][0].value = TEXT_LIT ("--xla_a");
-    explain (story);
-    const struct explain_question *policy = step (story, "policy");
-    assert_int_equal (policy->answers_n, 2);
-    for (uint32_t i = 0; i < 2; i++)
-        assert_int_equal (policy->answers[i].mark, EXPLAIN_SUSPECT);
-}
-
-static bool answer_ends (const struct explain_question *question, uint32_t at, const char *end)
-{
-    size_t bytes = strlen (end);
-    struct text text = question->answers[at].text;
-    return text.len >= bytes && memcmp (text.ptr + text.len - bytes, end, bytes) == 0;
-}
-
-TEST_ON (story, kernels_are_told_by_rung)
-{
-    struct buf *text = test_buf (t);
-    for (uint32_t i = 0; i < HOSTS; i++) {
-        story->attempts[i][0].backend.kernel_path = TEXT_LIT ("native");
-        story->attempts[i][1].backend.kernel_path = i == 3 ? (struct text){ 0 } : TEXT_LIT ("pallas");
-    }
-    explain (story);
-    const struct explain_question *backend = step (story, "backend");
-    assert_int_equal (backend->answers_n, 2);
-    assert_int_equal (backend->mark, EXPLAIN_UNKNOWN); /* who ended before its backend was known is not suspect */
-    assert_true (answer_ends (backend, 0, "kernels: native at probe; it reported no backend at rung dense"));
-    assert_true (answer_ends (backend, 1, "kernels: native at probe; pallas at dense"));
-    print_receipt (story, text);
-    assert_has (text, "kernels: native at probe; pallas at dense) on v6e-[0-2,4-7]\n");
-    assert_has (text, "kernels: native at probe) on v6e-3\n");
-}
-
-TEST_ON (story, a_cold_pass_that_compiled_nothing_says_so)
-{
-    static struct named_number ran[] = { { TEXT_LIT ("compile_requests"), 3 },
-                                         { TEXT_LIT ("cache_hits"), 3 },
-                                         { TEXT_LIT ("executions"), 3 } };
-    static const struct {
-        uint64_t requests, hits;
-        const char *end;
-    } cases[] = {
-        { 3, 3,
-          "rung dense cold: failed, last in phase init; compiled nothing: every program was in the cache already" },
-        { 3, 2, "rung dense cold: failed, last in phase init" },
-        { 0, 0, "rung dense cold: failed, last in phase init; reported no compilation" },
-    };
-    struct rung_receipt *culprit = &story->attempts[3][1];
-    culprit->pass = PASS_COLD;
-    culprit->counters = (number_list){ ran, 3 };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        ran[0].value = cases[i].requests;
-        ran[1].value = cases[i].hits;
-        explain (story);
-        assert_text (step (story, "end")->answers[0].text, cases[i].end);
-    }
-}
-
-TEST_ON (story, torch_xla_is_told_once_and_a_command_has_no_phase)
-{
-    static struct var torch_xla[] = { { TEXT_LIT ("torch"), TEXT_LIT ("2.7.0") },
-                                      { TEXT_LIT ("torch-xla"), TEXT_LIT ("2.7.0") },
-                                      { TEXT_LIT ("torch-xla"), TEXT_LIT ("2.7.0") } };
-    for (uint32_t i = 0; i < HOSTS; i++) {
-        story->hosts[i].bundle = (var_list){ torch_xla, 3 };
-        story->hosts[i].backend.observed.devices = story->hosts[i].backend.observed.local_devices = 1;
-        story->attempts[i][1].outcome = OUTCOME_PASSED;
-        story->attempts[i][1].phase = (struct text){ 0 };
-        story->attempts[i][1].cause = (struct cause){ 0 };
-    }
-    explain (story);
-    assert_text (step (story, "frontend")->answers[0].text, "torch-xla 2.7.0, torch 2.7.0");
-    assert_has (step (story, "backend")->answers[0].text, "with 1 of 1 device on this host");
-    assert_text (step (story, "end")->answers[0].text, "rung dense: passed");
-    for (uint32_t i = 0; i < HOSTS; i++)
-        story->hosts[i].bundle.n = 2;
-    explain (story);
-    assert_text (step (story, "frontend")->answers[0].text, "torch-xla 2.7.0, torch 2.7.0");
-    for (uint32_t i = 0; i < HOSTS; i++)
-        story->hosts[i].bundle.n = 1;
-    explain (story);
-    assert_int_equal (step (story, "frontend")->mark, EXPLAIN_UNKNOWN); /* torch alone drives no device */
-}
-
 TEST_ON (story, a_command_that_failed_and_what_never_ran_have_no_phase)
 {
     struct rung rungs[] = { { .id = story->rungs[0], .kind = PROGRAM_CANARY },
@@ -380,56 +194,6 @@ TEST_ON (story, a_command_that_failed_and_what_never_ran_have_no_phase)
     assert_text (step (story, "end")->answers[0].text, "rung dense: lost");
 }
 
-static void policy_says (struct story *story, const char *words)
-{
-    const struct explain_question *policy = (explain (story), step (story, "policy"));
-    for (uint32_t i = 0; i < policy->answers_n; i++)
-        if (text_find (policy->answers[i].text, text_of (words), NULL))
-            return;
-    fail_msg ("'%s' is not in '%.*s'", words, TEXT_ARG (policy->answers[0].text));
-}
-
-/* Whole: what was set for any scope, what of it was seen, and what the imports added. */
-TEST_ON (story, what_the_imports_did_to_the_policy_is_told_whole)
-{
-    struct var scope = { TEXT_LIT ("TPU_NAMED"), TEXT_LIT ("one two") };
-    struct var seen[] = { story->observed[0][0],
-                          { TEXT_LIT ("TPU_NAMED"), TEXT_LIT ("two one") },
-                          { TEXT_LIT ("LIBTPU_INIT_ARGS"), TEXT_LIT ("--b --a") },
-                          { TEXT_LIT ("JAX_COMPILATION_CACHE_DIR"), TEXT_LIT ("/c") },
-                          { TEXT_LIT ("TPU_FOUND"), TEXT_LIT ("7") } };
-    struct policy_receipt *policy = &story->hosts[0].policy;
-    policy_says (story, "sets 1 variable, and the imports changed none of them");
-    policy->host_scope = (var_list){ &scope, 1 };
-    policy_says (story, "sets 2 variables, and the imports changed none of the 1 that the program reported");
-    policy->observed = (var_list){ seen, 5 };
-    policy_says (story, "sets 2 variables, and the imports changed none of them; sliceup did not set LIBTPU_INIT_ARGS "
-                        "('--a --b'), TPU_FOUND, which the program saw");
-    seen[1].value = TEXT_LIT ("two");
-    policy_says (story, "TPU_NAMED is 'two' after the imports, but sliceup had set it to 'one two'");
-}
-
-TEST_ON (story, another_backend_is_suspect_on_all)
-{
-    for (uint32_t i = 0; i < HOSTS; i++)
-        story->hosts[i].backend.observed.platform = TEXT_LIT ("cpu");
-    explain (story);
-    assert_int_equal (step (story, "backend")->mark, EXPLAIN_SUSPECT);
-    assert_int_equal (step (story, "backend")->answers_n, 1);
-}
-
-TEST_ON (story, passes_in_parts_are_not_where_it_ended)
-{
-    struct rung_receipt more[3] = { story->attempts[3][0], story->attempts[3][1], story->attempts[3][1] };
-    more[2].purpose = PURPOSE_ISOLATION;
-    more[2].outcome = OUTCOME_PASSED;
-    story->hosts[3].rungs.items = more;
-    story->hosts[3].rungs.n = 3;
-    explain (story);
-    assert_int_equal (story->told.causes_n, 1);
-    assert_int_equal (story->told.passed.n, 0);
-}
-
 static struct text printed (struct story *story, bool json)
 {
     struct buf out;
@@ -448,23 +212,6 @@ static void expect (struct text text, const char *words)
     assert_has (text, words);
 }
 
-TEST_ON (story, words_of_one_host_are_not_given_as_anothers)
-{
-    for (uint32_t i = 0; i < HOSTS; i++) {
-        story->attempts[i][1].outcome = OUTCOME_FAILED;
-        story->attempts[i][1].cause = story->attempts[3][1].cause;
-        story->attempts[i][1].cause.evidence = text_format (&story->arena, "line %u", i < 4 ? 0 : i);
-    }
-    explain (story);
-    const struct explain_cause *cause = &story->told.causes[0];
-    assert_int_equal (cause->hosts.n, HOSTS);
-    assert_int_equal (cause->printed_n, 3);
-    assert_int_equal (cause->printed[0].hosts.n, 4);
-    assert_int_equal (cause->printed[1].hosts.n, 1);
-    assert_int_equal (cause->printed_more, HOSTS - 6);
-    expect (printed (story, false), "    evidence of v6e-[0-3]: line 0\n    evidence of v6e-4: line 4\n");
-}
-
 TEST_ON (story, a_cause_whose_numbers_differ_is_one_and_names_whose_they_are)
 {
     for (uint32_t i = 0; i < HOSTS; i++) {
@@ -478,51 +225,6 @@ TEST_ON (story, a_cause_whose_numbers_differ_is_one_and_names_whose_they_are)
     expect (printed (story, false), "    v6e-0: rank 0 (pid 400) lost its mesh\n");
     receipt_text (&story->receipt, &(const struct drift_query){ 0 }, receipt);
     expect (buf_as_text (receipt), "v6e-0: rank 0 (pid 400) lost its mesh");
-}
-
-/* A value that a host could not tell is none. */
-TEST_ON (story, what_was_not_heard_is_no_holder_of_the_device)
-{
-    static struct var facts[] = { { TEXT_LIT ("device.holders"), TEXT_LIT (FACT_NOT_REPORTED) } };
-    for (uint32_t i = 0; i < HOSTS; i++) {
-        story->hosts[i].facts.items = facts;
-        story->hosts[i].facts.n = 1;
-    }
-    explain (story);
-    assert_has_not (printed (story, false), TEXT_LIT (FACT_NOT_REPORTED));
-}
-
-TEST_ON (story, a_person_reads_the_fault_first)
-{
-    explain (story);
-    struct text text = printed (story, false);
-    expect (text, "run 01234567: slice v6e: stopped at rung dense\n\nwhose fault\n  v6e-3  failed, owner: device "
-                  "(known, vfio-busy)\n");
-    expect (text, "    evidence: open(/dev/vfio/0): Device or resource busy\n");
-    expect (text, "  v6e-[0-2,4-7]  aborted because others failed (cascade)\n");
-    expect (text, "1. which frontend did the program use?");
-    assert_has_not (text, "\x1b"); /* nothing that a host said drives the terminal */
-}
-
-static bool says (struct story *story, const char *id, const char *text)
-{
-    const struct explain_question *asked = step (story, id);
-    for (uint32_t i = 0; i < asked->answers_n; i++)
-        if (text_is (asked->answers[i].text, text))
-            return true;
-    return false;
-}
-
-TEST_ON (story, who_has_no_attempt_there_is_said_so_by_the_name_of_the_rung)
-{
-    story->hosts[5].rungs.n = 0;
-    explain (story);
-    assert_true (
-        says (story, "end", text_format (&story->arena, "did not reach rung %.*s", TEXT_ARG (story->told.rung)).ptr));
-    for (uint32_t i = 0; i < HOSTS; i++)
-        story->hosts[i].rungs.n = 0;
-    explain (story);
-    assert_true (says (story, "end", "no rung has ended on this host"));
 }
 
 TEST_ON (story, notes_of_outputs_are_folded_and_the_rest_is_counted)
@@ -575,15 +277,6 @@ TEST_ON (story, the_worst_differences_of_the_hosts_come_last)
     expect (printed (story, true), "\"v6e-5: bundle package-0 is 2.0, 7 others have 1.0\"");
 }
 
-TEST_ON (story, an_unknown_failure_blames_nobody)
-{
-    story->attempts[3][1].cause.owner = OWNER_UNKNOWN;
-    story->attempts[3][1].cause.signature = (struct text){ 0 };
-    explain (story);
-    expect (printed (story, false), "owner: unknown (no known error matched)");
-    expect (printed (story, true), "\"recognised\": false");
-}
-
 TEST_ON (story, json_has_every_host_by_name)
 {
     explain (story);
@@ -591,19 +284,23 @@ TEST_ON (story, json_has_every_host_by_name)
     expect (text, "\"schema\": \"sliceup.explain/3\"");
     expect (text, "\"v6e-7\"");
     expect (text, "\"id\": \"end\"");
-}
-
-TEST_ON (story, a_run_that_reached_the_top_has_no_culprit)
-{
-    for (uint32_t i = 0; i < HOSTS; i++)
-        story->attempts[i][1].outcome = OUTCOME_PASSED;
+    story->attempts[3][1].cause.owner = OWNER_UNKNOWN;
+    story->attempts[3][1].cause.signature = (struct text){ 0 };
     explain (story);
-    assert_int_equal (story->told.rung.len, 0);
-    assert_int_equal (story->told.causes_n, 0);
-    assert_int_equal (step (story, "end")->mark, EXPLAIN_CLEAR);
-    assert_has_not (printed (story, false), "whose fault");
+    expect (printed (story, true), "\"recognised\": false");
     story->receipt.headers.n = 0;
     explain (story);
-    expect (printed (story, false), "nothing to explain");
     expect (printed (story, true), "\"steps\": []");
+}
+
+TEST_ON (story, a_receipt_tells_kernels_by_rung)
+{
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        story->attempts[i][0].backend.kernel_path = TEXT_LIT ("native");
+        story->attempts[i][1].backend.kernel_path = i == 3 ? (struct text){ 0 } : TEXT_LIT ("pallas");
+    }
+    struct buf *text = test_buf (t);
+    print_receipt (story, text);
+    assert_has (text, "kernels: native at probe; pallas at dense) on v6e-[0-2,4-7]\n");
+    assert_has (text, "kernels: native at probe) on v6e-3\n");
 }

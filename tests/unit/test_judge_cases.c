@@ -126,9 +126,8 @@ static void set_line (struct bench *bench, struct text name, struct text value, 
 
 static void set_lines (struct bench *bench, struct text lines, struct arena *arena)
 {
-    for (uint32_t end, at; lines.len > 0; lines = (struct text){ lines.ptr + end, lines.len - end }) {
-        end = text_find (lines, TEXT_LIT ("\n"), &end) ? end + 1 : lines.len;
-        struct text line = { lines.ptr, end - (lines.ptr[end - 1] == '\n') };
+    for (uint32_t at; lines.len > 0;) {
+        struct text line = case_next_line (&lines);
         if (text_find (line, TEXT_LIT (" = "), &at))
             set_line (bench, (struct text){ line.ptr, at }, (struct text){ line.ptr + at + 3, line.len - at - 3 },
                       arena);
