@@ -1,41 +1,11 @@
 /* links: simulated */
 /* The coordinator's mind, input by input: what it decides over restarts, lost orders, gates and the end. */
 #include "common/base/duration.h"
+#include "coord_bench.h"
 #include "coordinator/core/coord.h"
-#include "coordinator/core/state.h"
 #include "coordinator/core/status_sentence.h"
-#include "fact_copy.h"
-#include "sample.h"
-#include "test.h"
 
-enum { HOSTS = 3, FACTS_MAX = 256 };
-
-struct bench {
-    struct arena arena;
-    struct plan plan;
-    struct coord *coord;
-    struct outbox out;
-    struct fact facts[FACTS_MAX]; /* durable ones, copied */
-    uint32_t facts_n;
-    uint32_t said[MSG_SHUTDOWN + 1]; /* by kind, since the last bench_forget */
-    uint64_t heartbeat_ms;           /* of the last WELCOME */
-    uint64_t now_ms, seq;
-};
-
-static void collect (struct bench *bench)
-{
-    for (uint32_t i = 0; i < bench->out.n; i++) {
-        struct outbox_item *item = &bench->out.items[i];
-        if (item->is_fact && !fact_is_soft (item->fact.kind))
-            fact_copy (&bench->facts[bench->facts_n++], &item->fact, &bench->arena);
-        else if (!item->is_fact && item->effect.kind == FX_SEND) {
-            bench->said[item->effect.msg->kind]++;
-            if (item->effect.msg->kind == MSG_WELCOME)
-                bench->heartbeat_ms = item->effect.msg->of.welcome.heartbeat_ms;
-        }
-    }
-    outbox_clear (&bench->out);
-}
+enum { HOSTS = 3 };
 
 static void bench_forget (struct bench *bench)
 {
@@ -52,11 +22,7 @@ static void bench_open_limited (struct bench *bench, uint32_t first, const struc
     bench->plan.rungs.items += first;
     bench->plan.rungs.n = 1;
     bench->plan.rungs.items[0].warm = WARM_NONE;
-    bench->coord = coord_create ();
-    outbox_init (&bench->out);
-    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, &sample_deal_key,
-                text_of ("t"), 1, bench->now_ms, &bench->out);
-    collect (bench);
+    bench_begin (bench);
 }
 
 static void bench_open (struct bench *bench, uint32_t first)
@@ -64,41 +30,7 @@ static void bench_open (struct bench *bench, uint32_t first)
     bench_open_limited (bench, first, NULL);
 }
 
-static void bench_close (struct bench *bench)
-{
-    coord_destroy (bench->coord);
-    outbox_release (&bench->out);
-    arena_release (&bench->arena);
-}
-
 TEST_FIXTURE (struct bench, TEST_NOTHING, bench_close)
-
-static void step (struct bench *bench, const struct core_input *in)
-{
-    coord_step (bench->coord, in, ++bench->now_ms, &bench->out);
-    collect (bench);
-}
-
-static void tell (struct bench *bench, uint32_t host, struct msg *msg)
-{
-    struct core_input in = { .kind = IN_MSG, .host = host, .msg = msg, .text = text_of ("sha") };
-    msg->session = msg->kind == MSG_HELLO ? 0 : bench->coord->state->hosts.items[host].session;
-    msg->seq = ++bench->seq;
-    step (bench, &in);
-}
-
-static void hello (struct bench *bench, uint32_t host)
-{
-    struct msg msg = { .kind = MSG_HELLO,
-                       .of.hello = { .version = TEXT_LIT ("t"), .pid = 100 + host, .pid_start = 1 } };
-    tell (bench, host, &msg);
-}
-
-static void all_join (struct bench *bench)
-{
-    for (uint32_t host = 0; host < HOSTS; host++)
-        hello (bench, host);
-}
 
 static const struct attempt_key running = { 0, PASS_ONCE, 1 };
 
@@ -133,28 +65,9 @@ static void end (struct bench *bench, uint32_t host, enum ending ending)
     end_with (bench, host, ending, 0);
 }
 
-/* The coordinator dies and another one replays what was durable; all workers say hello again. */
-static void restart_at (struct bench *bench, uint64_t wall_ms)
-{
-    coord_destroy (bench->coord);
-    bench->coord = coord_create ();
-    for (uint32_t i = 0; i < bench->facts_n; i++)
-        coord_apply (bench->coord, &bench->facts[i]);
-    coord_resume (bench->coord, &sample_deal_key, 2, wall_ms, ++bench->now_ms, &bench->out);
-    collect (bench);
-}
-
 static void restart (struct bench *bench)
 {
     restart_at (bench, 0);
-}
-
-static const struct fact *last_fact (const struct bench *bench, enum fact_kind kind)
-{
-    for (uint32_t i = bench->facts_n; i > 0; i--)
-        if (bench->facts[i - 1].kind == kind)
-            return &bench->facts[i - 1];
-    return NULL;
 }
 
 static void cancel (struct bench *bench, uint32_t level)
@@ -185,11 +98,11 @@ TEST (the_end_waits_for_those_who_are_to_be_told_of_it)
         struct bench bench;
         struct core_input time = { .kind = IN_TICK };
         bench_open (&bench, 0);
-        hello (&bench, 0);
-        hello (&bench, 1); /* not the third: no pass was begun */
+        join (&bench, 0);
+        join (&bench, 1); /* not the third: no pass was begun */
         restart (&bench);
         cancel (&bench, 1);
-        hello (&bench, 0);
+        join (&bench, 0);
         assert_false (coord_ended (bench.coord, NULL));
         bench_forget (&bench);
         for (uint32_t i = 0; lost && i < 200 && !coord_ended (bench.coord, NULL); i++) {
@@ -198,7 +111,7 @@ TEST (the_end_waits_for_those_who_are_to_be_told_of_it)
             step (&bench, &time);
         }
         if (!lost)
-            hello (&bench, 1);
+            join (&bench, 1);
         assert_true (coord_ended (bench.coord, NULL));
         assert_int_equal (bench.said[MSG_SHUTDOWN], lost ? 1 : 2); /* each is told once */
         assert_int_equal (last_fact (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_CANCELLED);
@@ -397,14 +310,6 @@ TEST_ON (bench, a_host_that_was_stopped_on_its_own_is_the_cause)
     }
 }
 
-static uint32_t count_facts (const struct bench *bench, enum fact_kind kind)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < bench->facts_n; i++)
-        n += bench->facts[i].kind == kind;
-    return n;
-}
-
 TEST_ON (bench, a_host_that_keeps_announcing_new_workers_is_given_up)
 {
     bench_open (bench, 0);
@@ -414,8 +319,8 @@ TEST_ON (bench, a_host_that_keeps_announcing_new_workers_is_given_up)
                            .of.hello = { .version = TEXT_LIT ("t"), .pid = 1000 + i, .pid_start = 1 } };
         tell (bench, 1, &msg);
     }
-    assert_in_range (count_facts (bench, FACT_HOST_JOINED), HOSTS + 1, HOSTS + 16);
-    assert_int_equal (count_facts (bench, FACT_HOST_LOST), 1);
+    assert_in_range (count (bench, FACT_HOST_JOINED), HOSTS + 1, HOSTS + 16);
+    assert_int_equal (count (bench, FACT_HOST_LOST), 1);
 }
 
 static void come_back (struct bench *bench, uint32_t pid, const char *boot_id)
@@ -442,7 +347,7 @@ TEST (a_restarted_worker_and_a_rebooted_host_are_told_apart)
         bench_open (&bench, 0);
         come_back (&bench, 100, rows[i].before);
         for (uint32_t host = 1; host < HOSTS; host++)
-            hello (&bench, host);
+            join (&bench, host);
         if (rows[i].by_another_coordinator)
             restart (&bench);
         come_back (&bench, 200, rows[i].after);
@@ -475,7 +380,7 @@ TEST_ON (bench, many_different_results_are_one_conflict)
         msg.seq = ++bench->seq;
         step (bench, &in);
     }
-    assert_int_equal (count_facts (bench, FACT_CONFLICT_SEEN), 1);
+    assert_int_equal (count (bench, FACT_CONFLICT_SEEN), 1);
 }
 
 TEST_ON (bench, a_result_that_comes_after_its_host_was_given_up_is_no_conflict)
@@ -484,11 +389,11 @@ TEST_ON (bench, a_result_that_comes_after_its_host_was_given_up_is_no_conflict)
     all_join (bench);
     struct core_input gone = { .kind = IN_WORKER_EXITED, .host = 0, .text = TEXT_LIT ("killed") };
     step (bench, &gone);
-    hello (bench, 0);
+    join (bench, 0);
     bench_forget (bench);
     end (bench, 0, ENDING_ORPHANED);
     assert_int_equal (bench->said[MSG_RESULT_ACK], 1);
-    assert_int_equal (count_facts (bench, FACT_CONFLICT_SEEN), 0);
+    assert_int_equal (count (bench, FACT_CONFLICT_SEEN), 0);
     assert_int_equal (last_fact (bench, FACT_ATTEMPT_ENDED)->of.attempt_ended.result.ending, ENDING_LOST);
 }
 
@@ -561,11 +466,11 @@ TEST_ON (bench, time_in_which_the_coordinator_stood_still_is_nobodys_silence)
         beat (bench, host, &held);
     uint64_t woken_ms = bench->now_ms + 3600000;
     tick (bench, woken_ms);
-    assert_int_equal (count_facts (bench, FACT_ATTEMPT_ENDED), 0);
-    assert_int_equal (count_facts (bench, FACT_HOST_LOST), 0);
+    assert_int_equal (count (bench, FACT_ATTEMPT_ENDED), 0);
+    assert_int_equal (count (bench, FACT_HOST_LOST), 0);
     for (uint32_t host = 0; host + 1 < HOSTS; host++)
         beat (bench, host, &held);
-    for (uint32_t i = 0; i < 100 && count_facts (bench, FACT_HOST_LOST) == 0; i++)
+    for (uint32_t i = 0; i < 100 && count (bench, FACT_HOST_LOST) == 0; i++)
         tick (bench, coord_deadline_ms (bench->coord)); /* woken in time, it judges as ever */
     assert_in_range (bench->now_ms, woken_ms + 4000, woken_ms + 5000);
     assert_int_equal (last_fact (bench, FACT_HOST_LOST)->of.host_lost.host, HOSTS - 1);
@@ -578,7 +483,7 @@ TEST_ON (bench, a_resumed_coordinator_gives_workers_the_time_to_find_it)
     all_join (bench);
     restart (bench);
     uint64_t restarted_ms = bench->now_ms;
-    for (uint32_t i = 0; i < 100 && count_facts (bench, FACT_HOST_LOST) == 0; i++)
+    for (uint32_t i = 0; i < 100 && count (bench, FACT_HOST_LOST) == 0; i++)
         tick (bench, coord_deadline_ms (bench->coord));
     assert_in_range (bench->now_ms, restarted_ms + 7000, restarted_ms + 9000); /* a worker tries at least every 5 s */
 }
@@ -646,8 +551,8 @@ TEST_ON (bench, a_silence_that_is_survived_is_recorded)
 {
     struct limits limits = { .join_ms = 600000, .suspect_ms = 2000, .lost_ms = 9000 };
     bench_open_limited (bench, 0, &limits);
-    hello (bench, 0);
-    hello (bench, 1); /* not the third: nothing runs */
+    join (bench, 0);
+    join (bench, 1); /* not the third: nothing runs */
     for (uint32_t i = 0; i < 100; i++) {
         for (uint32_t k = 0; k < 6; k++) {
             bench->now_ms += 500;
@@ -662,7 +567,7 @@ TEST_ON (bench, a_silence_that_is_survived_is_recorded)
             assert_in_range (back->of.host_suspected.silent_ms, 3000, 3100);
         }
     }
-    assert_int_equal (count_facts (bench, FACT_HOST_RETURNED), 64);
+    assert_int_equal (count (bench, FACT_HOST_RETURNED), 64);
     assert_null (last_fact (bench, FACT_HOST_LOST));
 }
 

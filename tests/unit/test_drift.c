@@ -5,7 +5,7 @@
 #include "coordinator/receipt/drift.h"
 #include "coordinator/receipt/drift_private.h"
 #include "coordinator/view/drift_view.h"
-#include "record_path.h"
+#include "receipt_set.h"
 
 enum { FACTS = 12, HOSTS_MOST = 64 };
 

@@ -57,7 +57,7 @@ static void open_some (struct bench *bench, uint32_t n, void (*with) (struct pla
 
 static void assert_hosts (const struct bench *bench, uint32_t rung, const char *hosts)
 {
-    const struct fact_pass_began *began = &last (bench, FACT_PASS_BEGAN)->of.pass_began;
+    const struct fact_pass_began *began = &last_fact (bench, FACT_PASS_BEGAN)->of.pass_began;
     char text[HOSTS + 1] = "";
     for (uint32_t i = 0; i < began->hosts.n; i++)
         text[i] = (char) ('0' + began->hosts.items[i]);
@@ -67,7 +67,7 @@ static void assert_hosts (const struct bench *bench, uint32_t rung, const char *
 
 static const struct fact_run_ended *ended (const struct bench *bench)
 {
-    const struct fact *fact = last (bench, FACT_RUN_ENDED);
+    const struct fact *fact = last_fact (bench, FACT_RUN_ENDED);
     assert_non_null (fact);
     return &fact->of.run_ended;
 }
@@ -80,7 +80,7 @@ static void assert_said (struct text text, const char *words)
 /* The rung was blocked for `n` hosts, and never began. */
 static void assert_blocked (const struct bench *bench, uint32_t rung, uint32_t n, const char *cause)
 {
-    const struct fact_pass_ended *blocked = &last (bench, FACT_PASS_ENDED)->of.pass_ended;
+    const struct fact_pass_ended *blocked = &last_fact (bench, FACT_PASS_ENDED)->of.pass_ended;
     assert_int_equal (blocked->key.rung, rung);
     assert_int_equal (blocked->key.attempt, 0);
     assert_int_equal (blocked->outcome, OUTCOME_BLOCKED);
@@ -129,7 +129,7 @@ TEST_ON (bench, a_host_that_never_joins_ends_the_run_with_the_command_to_go_on)
 TEST_ON (bench, who_is_up_climbs_alone_and_slice_wide_rungs_are_blocked)
 {
     open_some (bench, 3, at_least_3);
-    const struct fact_hosts_left_behind *left = &last (bench, FACT_HOSTS_LEFT_BEHIND)->of.hosts_left_behind;
+    const struct fact_hosts_left_behind *left = &last_fact (bench, FACT_HOSTS_LEFT_BEHIND)->of.hosts_left_behind;
     assert_int_equal (left->rung, FACTS);
     assert_int_equal (left->verdicts.n, 1);
     assert_int_equal (left->verdicts.items[0].host, 3);
@@ -169,7 +169,7 @@ TEST_ON (bench, a_host_lost_in_a_rung_is_absent_from_then_on)
     bench_open_with (bench, at_least_3);
     lose (bench, 2);
     pass (bench);
-    const struct fact_pass_ended *facts = &last (bench, FACT_PASS_ENDED)->of.pass_ended;
+    const struct fact_pass_ended *facts = &last_fact (bench, FACT_PASS_ENDED)->of.pass_ended;
     assert_int_equal (facts->verdicts.n, 1);
     assert_int_equal (facts->verdicts.items[0].host, 2);
     assert_int_equal (facts->verdicts.items[0].outcome, OUTCOME_LOST);
@@ -209,7 +209,8 @@ TEST (a_resumed_climb_stays_without_them)
         if (moments[i] == FACT_PASS_ENDED)
             pass (&bench);
         die_unheard (&bench, moments[i]);
-        assert_false (bench.launched[3]);
+        for (uint32_t k = 0; k < bench.effects_n; k++)
+            assert_false (bench.effects[k].kind == FX_LAUNCH && bench.effects[k].host == 3);
         join (&bench, 3);
         assert_int_equal (bench.said[MSG_SHUTDOWN], 1);
         assert_int_equal (bench.said[MSG_WELCOME], 0);
@@ -218,7 +219,7 @@ TEST (a_resumed_climb_stays_without_them)
         if (moments[i] != FACT_PASS_ENDED) {
             assert_hosts (&bench, FACTS, "012");
             for (uint32_t host = 0; host < 3; host++)
-                bench.runs[host].key = last (&bench, FACT_PASS_BEGAN)->of.pass_began.key;
+                bench.runs[host].key = last_fact (&bench, FACT_PASS_BEGAN)->of.pass_began.key;
             pass (&bench);
         }
         assert_hosts (&bench, TINY, "012");
@@ -285,10 +286,10 @@ TEST_ON (bench, isolation_comes_last)
     pass (bench);
     hang (bench);
     assert_hosts (bench, 2, "0123");
-    assert_int_equal (last (bench, FACT_PASS_BEGAN)->of.pass_began.purpose, PURPOSE_CLIMB);
+    assert_int_equal (last_fact (bench, FACT_PASS_BEGAN)->of.pass_began.purpose, PURPOSE_CLIMB);
     pass (bench);
-    assert_int_equal (last (bench, FACT_PASS_BEGAN)->of.pass_began.purpose, PURPOSE_ISOLATION);
-    for (uint32_t i = 0; i < 20 && !last (bench, FACT_RUN_ENDED); i++)
+    assert_int_equal (last_fact (bench, FACT_PASS_BEGAN)->of.pass_began.purpose, PURPOSE_ISOLATION);
+    for (uint32_t i = 0; i < 20 && !last_fact (bench, FACT_RUN_ENDED); i++)
         pass (bench);
     assert_int_equal (count (bench, FACT_SUSPECTS_NAMED), 1);
     assert_int_equal (ended (bench)->exit_status, 1);
@@ -313,7 +314,7 @@ TEST_ON (bench, one_that_is_lost_in_between_is)
     assert_int_equal (count (bench, FACT_PASS_BEGAN), 1);
     lose (bench, 1);
     assert_int_equal (count (bench, FACT_HOSTS_LEFT_BEHIND), 1);
-    assert_int_equal (last (bench, FACT_HOSTS_LEFT_BEHIND)->of.hosts_left_behind.verdicts.items[0].outcome,
+    assert_int_equal (last_fact (bench, FACT_HOSTS_LEFT_BEHIND)->of.hosts_left_behind.verdicts.items[0].outcome,
                       OUTCOME_LOST);
     assert_hosts (bench, TINY, "023");
 }
@@ -344,7 +345,7 @@ static uint32_t cancels_after_a_failure (void (*with) (struct plan *plan))
     for (uint32_t host = 1; host < HOSTS && cancels; host++)
         end (&bench, host, ENDING_CANCELLED, 0, "");
     if (cancels) {
-        const struct fact_pass_ended *facts = &last (&bench, FACT_PASS_ENDED)->of.pass_ended;
+        const struct fact_pass_ended *facts = &last_fact (&bench, FACT_PASS_ENDED)->of.pass_ended;
         assert_int_equal (facts->outcome, OUTCOME_FAILED);
         assert_int_equal (facts->verdicts.items[1].outcome, OUTCOME_CANCELLED);
         assert_said (ended (&bench)->sentence, "host0 failed");

@@ -13,7 +13,7 @@ TEST_ON (bench, a_part_has_ranks_a_mesh_and_a_key_of_its_own_and_no_cache)
     bench_open (bench);
     hang (bench);
     hang (bench); /* the first part, hosts 0 and 1 */
-    const struct fact_pass_began *began = &last (bench, FACT_PASS_BEGAN)->of.pass_began;
+    const struct fact_pass_began *began = &last_fact (bench, FACT_PASS_BEGAN)->of.pass_began;
     assert_int_equal (began->purpose, PURPOSE_ISOLATION);
     assert_int_equal (began->key.attempt, 3);
     assert_int_equal (began->hosts.n, 2);
@@ -48,8 +48,8 @@ TEST_ON (bench, each_part_has_numbers_of_its_own)
     char nonces[3][40];
     bench_open (bench);
     for (uint32_t i = 0; i < 3; i++) {
-        assert_true (
-            text_to_c (bench->runs[last (bench, FACT_PASS_BEGAN)->of.pass_began.hosts.items[0]].nonce, nonces[i], 40));
+        assert_true (text_to_c (bench->runs[last_fact (bench, FACT_PASS_BEGAN)->of.pass_began.hosts.items[0]].nonce,
+                                nonces[i], 40));
         hang (bench);
     }
     assert_string_not_equal (nonces[0], nonces[1]);
@@ -74,10 +74,10 @@ TEST (a_death_at_any_point_of_it_changes_nothing)
         }
         assert_int_equal (passes, 6);
         assert_int_equal (count (&bench, FACT_SUSPECTS_NAMED), 1);
-        assert_int_equal (last (&bench, FACT_SUSPECTS_NAMED)->of.suspects_named.passes, 6);
+        assert_int_equal (last_fact (&bench, FACT_SUSPECTS_NAMED)->of.suspects_named.passes, 6);
         assert_int_equal (count (&bench, FACT_PASS_BEGAN), 7);
-        assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_TIMED_OUT);
-        assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.exit_status, 1);
+        assert_int_equal (last_fact (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_TIMED_OUT);
+        assert_int_equal (last_fact (&bench, FACT_RUN_ENDED)->of.run_ended.exit_status, 1);
         bench_close (&bench);
     }
 }
@@ -92,7 +92,7 @@ TEST (a_lost_host_or_a_cancellation_ends_it_and_the_verdict_stays)
         hang (&bench);
         step (&bench, &ways[i]);
         hang (&bench);
-        const struct fact *ended = last (&bench, FACT_RUN_ENDED);
+        const struct fact *ended = last_fact (&bench, FACT_RUN_ENDED);
         assert_non_null (ended);
         assert_int_equal (ended->of.run_ended.outcome, i ? OUTCOME_CANCELLED : OUTCOME_TIMED_OUT);
         assert_int_equal (ended->of.run_ended.exit_status, i ? 130 : 1);
@@ -146,7 +146,7 @@ TEST (what_cannot_be_split_is_not)
         hang (&bench);
         assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
         assert_int_equal (count (&bench, FACT_SUSPECTS_NAMED), 0);
-        assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_TIMED_OUT);
+        assert_int_equal (last_fact (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_TIMED_OUT);
         bench_close (&bench);
     }
 }
@@ -161,7 +161,7 @@ TEST (what_is_explained_is_not_looked_into)
         engine_of (bench.coord)->state.pass.dropped = i == 1;
         hang (&bench);
         assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
-        assert_non_null (last (&bench, FACT_RUN_ENDED));
+        assert_non_null (last_fact (&bench, FACT_RUN_ENDED));
         bench_close (&bench);
     }
 }
@@ -172,7 +172,7 @@ TEST_ON (bench, after_a_cancellation_nothing_is_begun_and_nothing_else_is_told)
     cancel (bench);
     hang (bench);
     assert_int_equal (count (bench, FACT_PASS_BEGAN), 1);
-    const struct fact_run_ended *ended = &last (bench, FACT_RUN_ENDED)->of.run_ended;
+    const struct fact_run_ended *ended = &last_fact (bench, FACT_RUN_ENDED)->of.run_ended;
     assert_int_equal (ended->exit_status, 130);
     assert_has_not (ended->sentence, "by themselves");
 }
@@ -187,7 +187,7 @@ TEST_ON (bench, after_a_lost_host_nothing_is_begun)
         end (bench, host, ENDING_TIMEOUT, 0, "");
     die_after (bench, FACT_PASS_ENDED);
     assert_int_equal (count (bench, FACT_PASS_BEGAN), 1);
-    assert_non_null (last (bench, FACT_RUN_ENDED));
+    assert_non_null (last_fact (bench, FACT_RUN_ENDED));
 }
 
 TEST_ON (bench, nothing_begins_before_everybody_is_back)
@@ -212,14 +212,14 @@ TEST_ON (bench, a_part_that_failed_for_what_is_transient_is_run_once_more)
 {
     bench_open (bench);
     hang (bench);
-    struct fact_pass_began first = last (bench, FACT_PASS_BEGAN)->of.pass_began;
+    struct fact_pass_began first = last_fact (bench, FACT_PASS_BEGAN)->of.pass_began;
     end_all (bench, ENDING_EXITED, 1, "metadata server: 503");
-    struct fact_pass_began second = last (bench, FACT_PASS_BEGAN)->of.pass_began;
+    struct fact_pass_began second = last_fact (bench, FACT_PASS_BEGAN)->of.pass_began;
     assert_true (same_hosts (&first, &second));
     assert_int_equal (second.key.attempt, first.key.attempt + 1);
     assert_int_equal (count (bench, FACT_RETRY_PLANNED), 0);
     hang (bench);
-    struct fact_pass_began third = last (bench, FACT_PASS_BEGAN)->of.pass_began;
+    struct fact_pass_began third = last_fact (bench, FACT_PASS_BEGAN)->of.pass_began;
     assert_false (same_hosts (&second, &third));
 }
 
@@ -228,12 +228,12 @@ TEST_ON (bench, a_part_that_lost_a_host_says_nothing_of_the_program)
 {
     bench_open (bench);
     hang (bench);
-    struct fact_pass_began first = last (bench, FACT_PASS_BEGAN)->of.pass_began;
+    struct fact_pass_began first = last_fact (bench, FACT_PASS_BEGAN)->of.pass_began;
     end (bench, 0, ENDING_TIMEOUT, 0, "");
     lose (bench, 1);
     assert_int_equal (count (bench, FACT_PASS_ENDED), 2);
     die_after (bench, FACT_PASS_ENDED);
-    struct fact_pass_began second = last (bench, FACT_PASS_BEGAN)->of.pass_began;
+    struct fact_pass_began second = last_fact (bench, FACT_PASS_BEGAN)->of.pass_began;
     assert_int_equal (second.key.attempt, first.key.attempt + 1);
     assert_true (same_hosts (&first, &second));
 }
@@ -251,11 +251,11 @@ TEST (a_part_that_was_hindered_says_nothing_of_the_program)
         struct bench bench;
         bench_open_with (&bench, late_peers);
         hang (&bench);
-        struct fact_pass_began first = last (&bench, FACT_PASS_BEGAN)->of.pass_began;
+        struct fact_pass_began first = last_fact (&bench, FACT_PASS_BEGAN)->of.pass_began;
         end (&bench, 0, late ? ENDING_EXITED : ENDING_NOT_STARTED, late, late ? "metadata server: 503" : "");
         end (&bench, 1, late ? ENDING_EXITED : ENDING_CANCELLED, late, late ? "Connection closed by peer" : "");
         assert_int_equal (count (&bench, FACT_PASS_ENDED), 2);
-        struct fact_pass_began second = last (&bench, FACT_PASS_BEGAN)->of.pass_began;
+        struct fact_pass_began second = last_fact (&bench, FACT_PASS_BEGAN)->of.pass_began;
         assert_true (same_hosts (&first, &second));
         bench_close (&bench);
     }
@@ -268,15 +268,15 @@ TEST (a_part_whose_worker_was_started_again_says_nothing_of_the_program)
         struct bench bench;
         bench_open (&bench);
         hang (&bench);
-        struct fact_pass_began first = last (&bench, FACT_PASS_BEGAN)->of.pass_began;
+        struct fact_pass_began first = last_fact (&bench, FACT_PASS_BEGAN)->of.pass_began;
         struct msg msg = { .kind = MSG_HELLO, .of.hello = { .version = TEXT_LIT ("t"), .pid = 999, .pid_start = 2 } };
         tell (&bench, 1, &msg);
-        assert_int_equal (last (&bench, FACT_ATTEMPT_ENDED)->of.attempt_ended.result.ending, ENDING_LOST);
+        assert_int_equal (last_fact (&bench, FACT_ATTEMPT_ENDED)->of.attempt_ended.result.ending, ENDING_LOST);
         if (dies)
             die_after (&bench, FACT_ATTEMPT_ENDED);
         end (&bench, 0, ENDING_TIMEOUT, 0, "");
         assert_int_equal (count (&bench, FACT_PASS_ENDED), 2);
-        struct fact_pass_began second = last (&bench, FACT_PASS_BEGAN)->of.pass_began;
+        struct fact_pass_began second = last_fact (&bench, FACT_PASS_BEGAN)->of.pass_began;
         assert_int_equal (second.key.attempt, first.key.attempt + 1);
         assert_true (same_hosts (&first, &second));
         bench_close (&bench);
@@ -288,15 +288,15 @@ TEST_ON (bench, peers_that_are_late_in_each_part_are_found)
 {
     bench_open_with (bench, late_peers);
     end_all (bench, ENDING_EXITED, 1, "Connection closed by peer");
-    const struct verdict *verdict = &last (bench, FACT_PASS_ENDED)->of.pass_ended.verdicts.items[0];
+    const struct verdict *verdict = &last_fact (bench, FACT_PASS_ENDED)->of.pass_ended.verdicts.items[0];
     assert_int_equal (verdict->host, 0);
     assert_true (verdict->transient);
     for (uint32_t i = 0; i < ISOLATE_TRIALS_MAX && !coord_ended (bench->coord, NULL); i++)
-        if (last (bench, FACT_PASS_BEGAN)->of.pass_began.hosts.items[0] == 0)
+        if (last_fact (bench, FACT_PASS_BEGAN)->of.pass_began.hosts.items[0] == 0)
             end_all (bench, ENDING_EXITED, 1, "Connection closed by peer");
         else
             pass (bench);
-    const struct fact_suspects_named *named = &last (bench, FACT_SUSPECTS_NAMED)->of.suspects_named;
+    const struct fact_suspects_named *named = &last_fact (bench, FACT_SUSPECTS_NAMED)->of.suspects_named;
     assert_int_equal (named->suspects.n, 1);
     assert_int_equal (named->suspects.items[0], 0);
     assert_false (bench->coord->state->isolation.failed.verdicts.items[0].transient);
@@ -322,7 +322,7 @@ TEST (a_part_that_nobody_can_end_failed)
         struct bench bench;
         bench_open (&bench);
         hang (&bench);
-        struct fact_pass_began first = last (&bench, FACT_PASS_BEGAN)->of.pass_began;
+        struct fact_pass_began first = last_fact (&bench, FACT_PASS_BEGAN)->of.pass_began;
         end (&bench, 0, ENDING_TIMEOUT, 0, "");
         if (dies)
             die_after (&bench, FACT_ATTEMPT_ENDED);
@@ -332,8 +332,8 @@ TEST (a_part_that_nobody_can_end_failed)
             beat_all (&bench, 1);
         }
         assert_int_equal (count (&bench, FACT_PASS_ENDED), 2);
-        assert_int_equal (last (&bench, FACT_ATTEMPT_ENDED)->of.attempt_ended.result.ending, ENDING_LOST);
-        struct fact_pass_began second = last (&bench, FACT_PASS_BEGAN)->of.pass_began;
+        assert_int_equal (last_fact (&bench, FACT_ATTEMPT_ENDED)->of.attempt_ended.result.ending, ENDING_LOST);
+        struct fact_pass_began second = last_fact (&bench, FACT_PASS_BEGAN)->of.pass_began;
         assert_false (same_hosts (&first, &second));
         bench_close (&bench);
     }
@@ -347,12 +347,12 @@ TEST_ON (bench, a_part_is_judged_by_its_own_mesh_and_time)
     hang (bench);
     assert_int_equal (bench->runs[0].rung.timeout_ms, 60000);
     pass (bench);
-    assert_int_equal (last (bench, FACT_PASS_ENDED)->of.pass_ended.outcome, OUTCOME_PASSED);
+    assert_int_equal (last_fact (bench, FACT_PASS_ENDED)->of.pass_ended.outcome, OUTCOME_PASSED);
     assert_int_equal (count (bench, FACT_METRIC_JUDGED), 0);
     uint64_t timeout_ms = bench->runs[2].rung.timeout_ms;
     assert_in_range (timeout_ms, 30000, 31000);
     hang (bench);
-    struct text cause = last (bench, FACT_PASS_ENDED)->of.pass_ended.verdicts.items[0].cause;
+    struct text cause = last_fact (bench, FACT_PASS_ENDED)->of.pass_ended.verdicts.items[0].cause;
     assert_has (cause, text_clip (text_of (late), 29));
 }
 
@@ -362,17 +362,17 @@ TEST_ON (bench, who_is_named_keeps_the_failure_in_the_closing_sentence)
     bench_open (bench);
     hang (bench);
     while (!coord_ended (bench->coord, NULL)) {
-        const struct fact_pass_began *began = &last (bench, FACT_PASS_BEGAN)->of.pass_began;
+        const struct fact_pass_began *began = &last_fact (bench, FACT_PASS_BEGAN)->of.pass_began;
         if (began->hosts.items[began->hosts.n - 1] == 3)
             hang (bench);
         else
             pass (bench);
     }
-    const struct fact_suspects_named *named = &last (bench, FACT_SUSPECTS_NAMED)->of.suspects_named;
+    const struct fact_suspects_named *named = &last_fact (bench, FACT_SUSPECTS_NAMED)->of.suspects_named;
     assert_int_equal (named->suspects.n, 1);
     assert_int_equal (named->suspects.items[0], 3);
     assert_int_equal (named->passes, 4);
-    struct text sentence = last (bench, FACT_RUN_ENDED)->of.run_ended.sentence;
+    struct text sentence = last_fact (bench, FACT_RUN_ENDED)->of.run_ended.sentence;
     assert_has (sentence, "(1 of 1): host3 timed-out: still in phase start");
     assert_has (sentence, "stopped; run by themselves, host[2-3], host[0,3] failed; host[0-1], host[0,2] "
                           "worked (4 passes); owner unknown");

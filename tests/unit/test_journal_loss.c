@@ -1,36 +1,8 @@
 /* links: simulated */
 /* What a worker knows of the run that the journal does not: when that stops a coordinator, and when it does not. */
-#include "coordinator/core/state.h"
-#include "fact_copy.h"
-#include "sample.h"
-#include "test.h"
+#include "coord_bench.h"
 
-enum { HOSTS = 3, FACTS_MAX = 64 };
-
-struct bench {
-    struct arena arena;
-    struct plan plan;
-    struct coord *coord;
-    struct outbox out;
-    struct fact facts[FACTS_MAX]; /* durable ones, copied */
-    uint32_t facts_n, said_n;     /* said: messages of the last step */
-    char lost_facts[256];         /* of the last FX_FACTS_LOST; empty: none yet */
-    uint64_t now_ms, seq;
-};
-
-static void collect (struct bench *bench)
-{
-    bench->said_n = 0;
-    for (uint32_t i = 0; i < bench->out.n; i++) {
-        struct outbox_item *item = &bench->out.items[i];
-        if (item->is_fact && !fact_is_soft (item->fact.kind))
-            fact_copy (&bench->facts[bench->facts_n++], &item->fact, &bench->arena);
-        bench->said_n += !item->is_fact && item->effect.kind == FX_SEND;
-        if (!item->is_fact && item->effect.kind == FX_FACTS_LOST)
-            assert_true (text_to_c (item->effect.text, bench->lost_facts, sizeof bench->lost_facts));
-    }
-    outbox_clear (&bench->out);
-}
+enum { HOSTS = 3 };
 
 /* A run of one rung for each host alone, which all have joined: facts 1 and 2, three joinings, the pass. */
 static void bench_open (struct bench *bench)
@@ -38,30 +10,15 @@ static void bench_open (struct bench *bench)
     *bench = (struct bench){ .now_ms = 1000 };
     sample_plan (&bench->plan, HOSTS, &bench->arena);
     bench->plan.rungs.n = 1;
-    bench->coord = coord_create ();
-    outbox_init (&bench->out);
-    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, &sample_deal_key,
-                text_of ("t"), 1, bench->now_ms, &bench->out);
-    collect (bench);
-}
-
-static void bench_close (struct bench *bench)
-{
-    coord_destroy (bench->coord);
-    outbox_release (&bench->out);
-    arena_release (&bench->arena);
+    bench_begin (bench);
 }
 
 TEST_FIXTURE (struct bench, bench_open, bench_close)
 
-static void tell (struct bench *bench, uint32_t host, struct msg *msg, uint64_t epoch)
+static void tell_in (struct bench *bench, uint32_t host, struct msg *msg, uint64_t epoch)
 {
-    struct core_input in = { .kind = IN_MSG, .host = host, .msg = msg, .text = text_of ("sha") };
     msg->epoch = epoch;
-    msg->session = msg->kind == MSG_HELLO ? 0 : bench->coord->state->hosts.items[host].session;
-    msg->seq = ++bench->seq;
-    coord_step (bench->coord, &in, ++bench->now_ms, &bench->out);
-    collect (bench);
+    tell (bench, host, msg);
 }
 
 static struct msg hello_of (uint32_t host, uint64_t told_epoch, uint64_t told_index)
@@ -77,33 +34,14 @@ static struct msg hello_of (uint32_t host, uint64_t told_epoch, uint64_t told_in
 static void hello (struct bench *bench, uint32_t host, uint64_t told_epoch, uint64_t told_index)
 {
     struct msg msg = hello_of (host, told_epoch, told_index);
-    tell (bench, host, &msg, told_epoch);
-}
-
-static uint32_t count (const struct bench *bench, enum fact_kind kind)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < bench->facts_n; i++)
-        n += bench->facts[i].kind == kind;
-    return n;
-}
-
-static void all_join (struct bench *bench)
-{
-    for (uint32_t host = 0; host < HOSTS; host++)
-        hello (bench, host, 0, 0);
+    tell_in (bench, host, &msg, told_epoch);
 }
 
 /* The coordinator dies, and another one finds the first `kept` facts. */
 static void restart_from (struct bench *bench, uint32_t kept)
 {
-    coord_destroy (bench->coord);
-    bench->coord = coord_create ();
     bench->facts_n = kept;
-    for (uint32_t i = 0; i < kept; i++)
-        coord_apply (bench->coord, &bench->facts[i]);
-    coord_resume (bench->coord, &sample_deal_key, 2, 0, ++bench->now_ms, &bench->out);
-    collect (bench);
+    restart_at (bench, 0);
 }
 
 static void expect_doubt (const struct bench *bench, const char *words)
@@ -145,7 +83,7 @@ static void others_say (struct bench *bench, uint32_t but)
     for (uint32_t host = 0; host < HOSTS; host++)
         if (host != but && bench->coord->state->hosts.items[host].joined_epoch == bench->coord->state->epoch) {
             struct msg beat = { .kind = MSG_HEARTBEAT };
-            tell (bench, host, &beat, bench->coord->state->epoch);
+            tell_in (bench, host, &beat, bench->coord->state->epoch);
         }
 }
 
@@ -245,7 +183,7 @@ TEST_ON (bench, an_epoch_that_is_not_here_is_told_by_any_message)
     all_join (bench);
     for (uint32_t host = 0; host < HOSTS; host++) {
         struct msg beat = { .kind = MSG_HEARTBEAT };
-        tell (bench, host, &beat, 2);
+        tell_in (bench, host, &beat, 2);
     }
     expect_doubt (bench,
                   "has joined epoch 2, but the last epoch in this journal is 1: the run was continued from another "
@@ -275,7 +213,7 @@ static void hold (struct bench *bench, uint32_t host, enum msg_kind kind, struct
         msg.of.heartbeat.holdings.items = &held;
         msg.of.heartbeat.holdings.n = 1;
     }
-    tell (bench, host, &msg, 0);
+    tell_in (bench, host, &msg, 0);
 }
 
 /* A worker that was started anew holds the results that it kept on its disk. */
@@ -308,9 +246,9 @@ TEST_ON (bench, one_host_with_an_absurd_number_ends_nothing)
         all_join (bench);
         struct msg beat = { .kind = MSG_HEARTBEAT }, absurd = hello_of (1, i < 5 ? number : 1, number + 10);
         for (int twice = 0; twice < 2; twice++)
-            tell (bench, 1, i < 10 ? &absurd : &beat, i < 10 ? 1 : number);
+            tell_in (bench, 1, i < 10 ? &absurd : &beat, i < 10 ? 1 : number);
         expect_fault_of (bench, 1, i < 10 ? "knows fact" : "has joined epoch");
-        tell (bench, 1, &absurd, 1);
+        tell_in (bench, 1, &absurd, 1);
         assert_int_equal (count (bench, FACT_LOSS_TOLD), 1);
         bench_close (bench);
         bench_open (bench);

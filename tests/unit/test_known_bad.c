@@ -24,7 +24,7 @@ TEST (it_is_not_started_and_the_run_says_why)
     bench_open_with (&bench, known_bad);
     assert_int_equal (count (&bench, FACT_PASS_BEGAN), 0);
     assert_int_equal (bench.said[MSG_RUN], 0);
-    const struct fact_run_ended *ended = &last (&bench, FACT_RUN_ENDED)->of.run_ended;
+    const struct fact_run_ended *ended = &last_fact (&bench, FACT_RUN_ENDED)->of.run_ended;
     assert_int_equal (ended->outcome, OUTCOME_BLOCKED);
     assert_int_equal (ended->exit_status, 3);
     assert_has (ended->sentence, "rung all was not started: the same launch failed in run 0123");
@@ -43,7 +43,7 @@ TEST (the_rungs_before_it_are_climbed)
             die_after (&bench, FACT_PASS_ENDED);
         assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
         assert_int_equal (count (&bench, FACT_RUN_ENDED), 1);
-        const struct fact_run_ended *ended = &last (&bench, FACT_RUN_ENDED)->of.run_ended;
+        const struct fact_run_ended *ended = &last_fact (&bench, FACT_RUN_ENDED)->of.run_ended;
         assert_int_equal (ended->outcome, OUTCOME_BLOCKED);
         assert_has (ended->sentence, "rung larger was not started");
         bench_close (&bench);

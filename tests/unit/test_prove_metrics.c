@@ -72,7 +72,7 @@ static void said_before (struct result *result, struct arena *arena)
 
 static const struct fact_pass_ended *ended (const struct bench *bench)
 {
-    return &last (bench, FACT_PASS_ENDED)->of.pass_ended;
+    return &last_fact (bench, FACT_PASS_ENDED)->of.pass_ended;
 }
 
 /* NULL: it passed. */
@@ -134,8 +134,8 @@ TEST_ON (bench, who_ended_well_beside_one_that_failed_has_not_passed)
     assert_non_null (loss);
     assert_int_equal (loss->proof, PROOF_UNPROVED);
     assert_true (loss->missing.n == 1 && loss->missing.items[0] == 2 && loss->culprits.n == 1);
-    assert_int_equal (last (bench, FACT_RUN_ENDED)->of.run_ended.exit_status, 1);
-    struct text sentence = last (bench, FACT_RUN_ENDED)->of.run_ended.sentence;
+    assert_int_equal (last_fact (bench, FACT_RUN_ENDED)->of.run_ended.exit_status, 1);
+    struct text sentence = last_fact (bench, FACT_RUN_ENDED)->of.run_ended.sentence;
     assert_has (sentence, "host2 failed: something odd; exited with status 3");
     assert_has_not (sentence, "cascade");
 }
@@ -313,7 +313,7 @@ TEST_ON (bench, a_transient_cause_is_tried_again_though_others_ended_well)
     assert_int_equal (count (bench, FACT_RETRY_PLANNED), 1);
     tick_at (bench, bench->now_ms + WAIT_MS);
     pass (bench);
-    assert_int_equal (last (bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_PASSED);
+    assert_int_equal (last_fact (bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_PASSED);
 }
 
 TEST_ON (bench, who_came_to_its_end_points_at_the_others_and_nothing_is_isolated)

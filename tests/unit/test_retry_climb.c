@@ -12,7 +12,7 @@ TEST_ON (bench, the_second_attempt_begins_when_its_moment_has_come)
 {
     bench_open (bench);
     fall_for_a_while (bench);
-    const struct fact *planned = last (bench, FACT_RETRY_PLANNED);
+    const struct fact *planned = last_fact (bench, FACT_RETRY_PLANNED);
     assert_non_null (planned);
     assert_int_equal (planned->of.retry_planned.due_ms, planned->at_ms + WAIT_MS);
     assert_int_equal (planned->of.retry_planned.left, 0);
@@ -22,13 +22,13 @@ TEST_ON (bench, the_second_attempt_begins_when_its_moment_has_come)
     tick_at (bench, due_ms - 1);
     assert_int_equal (count (bench, FACT_PASS_BEGAN), 1);
     tick_at (bench, due_ms);
-    const struct fact_pass_began *began = &last (bench, FACT_PASS_BEGAN)->of.pass_began;
+    const struct fact_pass_began *began = &last_fact (bench, FACT_PASS_BEGAN)->of.pass_began;
     assert_int_equal (began->key.attempt, 2);
     assert_int_equal (began->purpose, PURPOSE_RETRY);
     assert_int_equal (bench->said[MSG_RUN], 2 * HOSTS);
     fall_for_a_while (bench); /* the budget is spent */
     assert_int_equal (count (bench, FACT_RETRY_PLANNED), 1);
-    assert_int_equal (last (bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_FAILED);
+    assert_int_equal (last_fact (bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_FAILED);
 }
 
 TEST (a_death_before_or_after_it_is_planned_changes_nothing)
@@ -44,7 +44,7 @@ TEST (a_death_before_or_after_it_is_planned_changes_nothing)
         assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
         tick_at (&bench, bench.now_ms + WAIT_MS);
         assert_int_equal (count (&bench, FACT_PASS_BEGAN), 2);
-        assert_int_equal (last (&bench, FACT_PASS_BEGAN)->of.pass_began.purpose, PURPOSE_RETRY);
+        assert_int_equal (last_fact (&bench, FACT_PASS_BEGAN)->of.pass_began.purpose, PURPOSE_RETRY);
         bench_close (&bench);
     }
 }
@@ -54,7 +54,7 @@ TEST_ON (bench, a_cancellation_while_it_waits_ends_the_run)
     bench_open (bench);
     fall_for_a_while (bench);
     cancel (bench);
-    assert_int_equal (last (bench, FACT_RUN_ENDED)->of.run_ended.exit_status, 130);
+    assert_int_equal (last_fact (bench, FACT_RUN_ENDED)->of.run_ended.exit_status, 130);
     assert_int_equal (count (bench, FACT_PASS_BEGAN), 1);
 }
 
@@ -86,7 +86,7 @@ TEST_ON (bench, a_host_that_is_lost_while_it_waits_ends_the_run)
     bench_open (bench);
     fall_for_a_while (bench);
     lose (bench, 2);
-    assert_int_equal (last (bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_LOST);
+    assert_int_equal (last_fact (bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_LOST);
     assert_int_equal (count (bench, FACT_PASS_BEGAN), 1);
 }
 
@@ -100,7 +100,7 @@ TEST_ON (bench, nothing_is_run_again_when_a_host_is_gone)
         end (bench, host, ENDING_CANCELLED, 0, "");
     assert_int_equal (count (bench, FACT_PASS_ENDED), 1);
     assert_int_equal (count (bench, FACT_RETRY_PLANNED), 0);
-    assert_int_equal (last (bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_FAILED);
+    assert_int_equal (last_fact (bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_FAILED);
 }
 
 static void at_gate (struct bench *bench, uint32_t host, const char *value)
@@ -123,7 +123,7 @@ TEST_ON (bench, hosts_that_differ_at_a_gate_are_not_run_again)
     assert_int_equal (count (bench, FACT_PASS_STOPPED), 1);
     end_all (bench, ENDING_EXITED, 1, "metadata server: 503");
     assert_int_equal (count (bench, FACT_RETRY_PLANNED), 0);
-    assert_int_equal (last (bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_FAILED);
+    assert_int_equal (last_fact (bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_FAILED);
 }
 
 /* It speaks of its peers, or of what passes by itself, as it is stopped; the gate said why it was. */
@@ -136,7 +136,7 @@ TEST (who_differs_at_a_gate_is_the_cause_whatever_it_printed)
         for (uint32_t host = 0; host < HOSTS; host++)
             at_gate (&bench, host, host == 2 ? "other" : "same");
         end_all (&bench, ENDING_EXITED, 1, printed[i]);
-        const struct fact_pass_ended *ended = &last (&bench, FACT_PASS_ENDED)->of.pass_ended;
+        const struct fact_pass_ended *ended = &last_fact (&bench, FACT_PASS_ENDED)->of.pass_ended;
         const struct verdict *verdict = &ended->verdicts.items[2];
         assert_int_equal (verdict->host, 2);
         assert_int_equal (verdict->outcome, OUTCOME_FAILED);
@@ -156,9 +156,9 @@ TEST_ON (bench, without_a_majority_at_a_gate_no_host_is_blamed_for_the_others)
     bench_open (bench);
     for (uint32_t host = 0; host < HOSTS; host++)
         at_gate (bench, host, host < HOSTS / 2 ? "one" : host == HOSTS / 2 ? "two" : "three");
-    assert_int_equal (last (bench, FACT_PASS_STOPPED)->of.pass_stopped.culprits.n, HOSTS);
+    assert_int_equal (last_fact (bench, FACT_PASS_STOPPED)->of.pass_stopped.culprits.n, HOSTS);
     end_all (bench, ENDING_CANCELLED, 0, "");
-    const struct fact_pass_ended *ended = &last (bench, FACT_PASS_ENDED)->of.pass_ended;
+    const struct fact_pass_ended *ended = &last_fact (bench, FACT_PASS_ENDED)->of.pass_ended;
     assert_int_equal (ended->verdicts.n, HOSTS);
     for (uint32_t host = 0; host < HOSTS; host++) {
         assert_int_equal (ended->verdicts.items[host].outcome, OUTCOME_FAILED);
@@ -180,7 +180,7 @@ TEST_ON (bench, who_differs_at_a_gate_is_told_by_what_and_the_others_failed_with
         msg.of.result.policy.n = 1;
         tell (bench, host, &msg);
     }
-    const struct verdict *verdicts = last (bench, FACT_PASS_ENDED)->of.pass_ended.verdicts.items;
+    const struct verdict *verdicts = last_fact (bench, FACT_PASS_ENDED)->of.pass_ended.verdicts.items;
     for (uint32_t host = 0; host < HOSTS; host++)
         assert_int_equal (verdicts[host].outcome, host == 2 ? OUTCOME_FAILED : OUTCOME_CASCADE);
     assert_has (verdicts[2].cause, "XLA_FLAGS has --b, the other hosts do not have it");
@@ -192,7 +192,7 @@ TEST_ON (bench, what_was_dropped_from_the_cache_is_not_run_again)
     engine_of (bench->coord)->state.pass.dropped = true;
     fall_for_a_while (bench);
     assert_int_equal (count (bench, FACT_RETRY_PLANNED), 0);
-    assert_non_null (last (bench, FACT_RUN_ENDED));
+    assert_non_null (last_fact (bench, FACT_RUN_ENDED));
 }
 
 /* As many as there is room for are told, and how many are not. */
@@ -245,7 +245,7 @@ TEST_ON (bench, what_its_worker_did_not_end_is_timed_out)
     assert_int_equal (bench->said[MSG_CANCEL], HOSTS);
     for (uint32_t host = 0; host < HOSTS; host++)
         end_as (bench, host, (struct result){ .ending = ENDING_CANCELLED, .duration_ms = longest_ms + LATE_MS });
-    const struct fact_pass_ended *ended = &last (bench, FACT_PASS_ENDED)->of.pass_ended;
+    const struct fact_pass_ended *ended = &last_fact (bench, FACT_PASS_ENDED)->of.pass_ended;
     assert_int_equal (ended->outcome, OUTCOME_TIMED_OUT);
     assert_int_equal (ended->verdicts.items[0].outcome, OUTCOME_TIMED_OUT);
     assert_int_equal (ended->verdicts.items[0].owner, OWNER_UNKNOWN);
@@ -261,7 +261,7 @@ TEST_ON (bench, a_kill_is_a_reason_whatever_the_program_said_before)
             .ending = ENDING_SIGNALLED, .code = 9, .owner = OWNER_PEER, .failure = TEXT_LIT ("no answer of a peer") });
     for (uint32_t host = 2; host < HOSTS; host++)
         end_as (bench, host, (struct result){ .ending = ENDING_CANCELLED });
-    const struct fact_pass_ended *ended = &last (bench, FACT_PASS_ENDED)->of.pass_ended;
+    const struct fact_pass_ended *ended = &last_fact (bench, FACT_PASS_ENDED)->of.pass_ended;
     assert_int_equal (ended->verdicts.items[0].outcome, OUTCOME_FAILED);
     assert_int_equal (ended->verdicts.items[2].outcome, OUTCOME_CASCADE);
     assert_int_equal (count (bench, FACT_PASS_BEGAN), 1); /* no parts by themselves: the cause is known */
@@ -272,7 +272,7 @@ TEST_ON (bench, a_plan_that_knows_no_budget_has_none)
     bench_open_with (bench, of_older);
     fall_for_a_while (bench);
     assert_int_equal (count (bench, FACT_RETRY_PLANNED), 0);
-    assert_int_equal (last (bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_FAILED);
+    assert_int_equal (last_fact (bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_FAILED);
 }
 
 static void at_once (struct plan *plan)
@@ -285,7 +285,7 @@ TEST_ON (bench, without_a_wait_it_begins_at_once)
     bench_open_with (bench, at_once);
     fall_for_a_while (bench);
     assert_int_equal (count (bench, FACT_RETRY_PLANNED), 1);
-    assert_int_equal (last (bench, FACT_PASS_BEGAN)->of.pass_began.purpose, PURPOSE_RETRY);
+    assert_int_equal (last_fact (bench, FACT_PASS_BEGAN)->of.pass_began.purpose, PURPOSE_RETRY);
 }
 
 TEST_ON (bench, nothing_begins_before_everybody_is_back)
@@ -319,7 +319,7 @@ TEST (names_leave_room_for_what_is_said)
             pass (&bench);
         else
             end_all (&bench, ENDING_EXITED, 1, "No space left on device");
-        struct text sentence = last (&bench, FACT_RUN_ENDED)->of.run_ended.sentence;
+        struct text sentence = last_fact (&bench, FACT_RUN_ENDED)->of.run_ended.sentence;
         assert_has (sentence, " 4 hosts, pppp");
         assert_has (sentence, passes ? TEXT_LIT ("sss... in ")
                                      : TEXT_LIT ("sss... failed: No space left on device; exited with status 1"));
@@ -333,7 +333,7 @@ TEST_ON (bench, one_that_passes_then_says_so)
     fall_for_a_while (bench);
     tick_at (bench, bench->now_ms + WAIT_MS);
     pass (bench);
-    const struct fact_run_ended *ended = &last (bench, FACT_RUN_ENDED)->of.run_ended;
+    const struct fact_run_ended *ended = &last_fact (bench, FACT_RUN_ENDED)->of.run_ended;
     assert_int_equal (ended->outcome, OUTCOME_PASSED);
     assert_has (ended->sentence, "rung all passed after 1 retry (metadata on host0)");
     assert_int_equal (count (bench, FACT_METRIC_JUDGED), 1);

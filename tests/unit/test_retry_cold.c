@@ -3,14 +3,6 @@
 #include "test.h"
 #include "write_lease_fixture.h"
 
-static uint32_t count (const struct bench *bench, enum fact_kind kind)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < bench->facts_n; i++)
-        n += bench->facts[i].kind == kind;
-    return n;
-}
-
 static const struct fact_pass_began *began (const struct bench *bench)
 {
     return &last_fact (bench, FACT_PASS_BEGAN)->of.pass_began;

@@ -88,7 +88,6 @@ TEST_ON (bench, a_new_coordinator_grants_nothing_for_a_term_and_the_delay)
     ask (bench, 0, 1, 1);
     restart (bench);
     uint64_t began_ms = bench->now_ms;
-    bench->leased_n = 0;
     tick_at (bench, began_ms + TERM_MS * 102 / 100 + 50); /* the old one never comes back */
     assert_non_null (last_fact (bench, FACT_LEASE_LOST));
     audited (bench, NULL);

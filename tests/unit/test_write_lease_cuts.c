@@ -90,15 +90,10 @@ static void resume_after (const struct pilot *whole, uint32_t cut)
 {
     struct pilot pilot = { .tampering = whole->tampering, .token = TOKEN_OF_CUTS };
     struct bench *bench = &pilot.bench;
-    bench->now_ms = 1000;
-    bench->coord = coord_create ();
+    *bench = (struct bench){ .plan = whole->bench.plan, .now_ms = 1000, .facts_n = cut };
     outbox_init (&bench->out);
     memcpy (bench->facts, whole->bench.facts, cut * sizeof (struct fact));
-    bench->facts_n = cut;
-    for (uint32_t i = 0; i < cut; i++)
-        coord_apply (bench->coord, &bench->facts[i]);
-    coord_resume (bench->coord, &sample_deal_key, 2, 0, bench->now_ms, &bench->out);
-    collect (bench);
+    restart_at (bench, 0);
     all_join (bench);
     pilot_to_the_end (&pilot);
     expect_end (&pilot, cut);

@@ -3,86 +3,9 @@
 #ifndef SLICEUP_TESTS_UNIT_WRITE_LEASE_FIXTURE_H
 #define SLICEUP_TESTS_UNIT_WRITE_LEASE_FIXTURE_H
 
-#include "coordinator/core/state.h"
-#include "fact_copy.h"
-#include "sample.h"
-#include "test.h"
+#include "coord_bench.h"
 
-enum { HOSTS = 3, FACTS_MAX = 512, EFFECTS_MAX = 512, TERM_MS = 15000, DELAY_MS = 15000, RETRY_WAIT_MS = 2000 };
-
-struct bench {
-    struct arena arena;
-    struct plan plan;
-    struct coord *coord;
-    struct outbox out;
-    struct fact facts[FACTS_MAX];
-    uint32_t facts_n;
-    struct effect effects[EFFECTS_MAX]; /* but SEND; texts are copied */
-    uint32_t effects_n;
-    struct msg_lease leased; /* the last LEASE, and to whom */
-    uint32_t leased_host, leased_n, cancels_n;
-    struct msg_run runs[HOSTS]; /* the last RUN of each host */
-    bool ordered[HOSTS];
-    char awaited[256]; /* the last CACHE_AWAITED */
-    uint64_t now_ms, seq;
-};
-
-static inline void note_effect (struct bench *bench, const struct effect *effect)
-{
-    if (effect->kind == FX_SEND && effect->msg->kind == MSG_LEASE) {
-        bench->leased = effect->msg->of.lease;
-        bench->leased_host = effect->host;
-        bench->leased_n++;
-    }
-    if (effect->kind == FX_SEND && effect->msg->kind == MSG_RUN) {
-        record_copy (msg_record_of_kind (MSG_RUN), &bench->runs[effect->host], &effect->msg->of.run, &bench->arena);
-        bench->ordered[effect->host] = true;
-    }
-    bench->cancels_n += effect->kind == FX_SEND && effect->msg->kind == MSG_CANCEL;
-    if (effect->kind == FX_SEND)
-        return;
-    struct effect *kept = &bench->effects[bench->effects_n++];
-    *kept = *effect;
-    kept->text = text_copy (&bench->arena, effect->text);
-    kept->covers = text_list_copy (&effect->covers, &bench->arena);
-}
-
-static inline void collect (struct bench *bench)
-{
-    for (uint32_t i = 0; i < bench->out.n; i++) {
-        struct outbox_item *item = &bench->out.items[i];
-        if (item->is_fact && item->fact.kind == FACT_CACHE_AWAITED)
-            text_to_c (item->fact.of.cache_awaited.what, bench->awaited, sizeof (bench->awaited));
-        if (item->is_fact && !fact_is_soft (item->fact.kind))
-            fact_copy (&bench->facts[bench->facts_n++], &item->fact, &bench->arena);
-        else if (!item->is_fact)
-            note_effect (bench, &item->effect);
-    }
-    outbox_clear (&bench->out);
-}
-
-static inline void step (struct bench *bench, const struct core_input *in)
-{
-    coord_step (bench->coord, in, ++bench->now_ms, &bench->out);
-    collect (bench);
-}
-
-static inline void tell (struct bench *bench, uint32_t host, struct msg *msg)
-{
-    struct core_input in = { .kind = IN_MSG, .host = host, .msg = msg, .text = text_of ("sha") };
-    msg->session = msg->kind == MSG_HELLO ? 0 : bench->coord->state->hosts.items[host].session;
-    msg->seq = ++bench->seq;
-    step (bench, &in);
-}
-
-static inline void all_join (struct bench *bench)
-{
-    for (uint32_t host = 0; host < HOSTS; host++) {
-        struct msg msg = { .kind = MSG_HELLO,
-                           .of.hello = { .version = TEXT_LIT ("t"), .pid = 100 + host, .pid_start = 1 } };
-        tell (bench, host, &msg);
-    }
-}
+enum { HOSTS = 3, TERM_MS = 15000, DELAY_MS = 15000, RETRY_WAIT_MS = 2000 };
 
 enum { TINY = 1, ALL };
 
@@ -106,11 +29,7 @@ static inline void bench_open_rung_term (struct bench *bench, enum cache_mode mo
     bench->plan.climb = bench_climb;
     bench->plan.rungs.items += rung;
     bench->plan.rungs.n = 1;
-    bench->coord = coord_create ();
-    outbox_init (&bench->out);
-    coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, &sample_deal_key,
-                text_of ("t"), 1, bench->now_ms, &bench->out);
-    collect (bench);
+    bench_begin (bench);
     all_join (bench);
 }
 
@@ -122,13 +41,6 @@ static inline void bench_open_rung (struct bench *bench, enum cache_mode mode, u
 static inline void bench_open (struct bench *bench, enum cache_mode mode)
 {
     bench_open_rung (bench, mode, TINY);
-}
-
-static inline void bench_close (struct bench *bench)
-{
-    coord_destroy (bench->coord);
-    outbox_release (&bench->out);
-    arena_release (&bench->arena);
 }
 
 static inline const struct effect *last_effect (const struct bench *bench, enum effect_kind kind)
@@ -145,14 +57,6 @@ static inline uint32_t count_effects (const struct bench *bench, enum effect_kin
     for (uint32_t i = 0; i < bench->effects_n; i++)
         n += bench->effects[i].kind == kind;
     return n;
-}
-
-static inline const struct fact *last_fact (const struct bench *bench, enum fact_kind kind)
-{
-    for (uint32_t i = bench->facts_n; i > 0; i--)
-        if (bench->facts[i - 1].kind == kind)
-            return &bench->facts[i - 1];
-    return NULL;
 }
 
 static inline void found (struct bench *bench, const struct fact_generation *generation)
@@ -193,13 +97,6 @@ static inline void ask (struct bench *bench, uint32_t host, uint64_t lease_token
     tell (bench, host, &msg);
 }
 
-static inline void tick_at (struct bench *bench, uint64_t at_ms)
-{
-    struct core_input in = { .kind = IN_TICK };
-    bench->now_ms = at_ms - 1;
-    step (bench, &in);
-}
-
 static inline void end_run_of (struct bench *bench, uint32_t host, const struct finding *finding)
 {
     struct arena arena = { 0 };
@@ -222,12 +119,7 @@ static inline void end_all (struct bench *bench)
 
 static inline void restart (struct bench *bench)
 {
-    coord_destroy (bench->coord);
-    bench->coord = coord_create ();
-    for (uint32_t i = 0; i < bench->facts_n; i++)
-        coord_apply (bench->coord, &bench->facts[i]);
-    coord_resume (bench->coord, &sample_deal_key, 2, 0, ++bench->now_ms, &bench->out);
-    collect (bench);
+    restart_at (bench, 0);
     all_join (bench);
 }
 
