@@ -20,13 +20,6 @@ int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, 
  * goes wrong: the end is in the journal, if it came to that. Returns the exit status of the run, or why there is none. */
 int climb_cancel (struct cli *cli, const struct run_dir *dir, uint32_t level);
 
-/* run.c: begins a new run of a complete plan, and drives it to its end. */
-struct run_choices {
-    bool again; /* with launches that are known bad */
-    bool json, web;
-    const char *metrics; /* a file, checked here; NULL: none */
-};
-int run_new (struct cli *cli, struct plan *plan, struct arena *arena, const struct run_choices *choices);
 /* A program or library of this build: they lie side by side. */
 void climb_path_beside (const struct cli *cli, const char *name, char out[RUN_PATH_BYTES]);
 

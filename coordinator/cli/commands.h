@@ -22,7 +22,5 @@ int cli_main (int argc, char **argv);
 enum { PAGE_COLUMNS = 100, PAGE_MAX_BYTES = 1 << 20 };
 /* Of the command that `arguments` names; of the program itself its commands by task. */
 void help_print (const struct cli_arguments *arguments, struct buf *out);
-/* The same as a page for man(1). */
-void help_print_man (const struct cli_arguments *arguments, const char *version, struct buf *out);
 
 #endif

@@ -1,21 +1,9 @@
-/* exec.h - what `sliceup exec` is made of: its hosts, and how what they print is shown while they run. */
+/* exec.h - how what hosts print under `sliceup exec` is shown while they run. */
 #ifndef SLICEUP_COORDINATOR_CLI_EXEC_H
 #define SLICEUP_COORDINATOR_CLI_EXEC_H
 
 #include "coordinator/cli/cli.h"
 #include "coordinator/launch/exec_hosts.h"
-
-/* ---- exec.c: the hosts that are meant, and how they are reached ---- */
-
-struct exec_choice {
-    const char *hosts, *exclude, *slice, *launcher, *user, *directory; /* NULL: not given */
-    struct arena arena;                                                /* holds what follows */
-    struct plan plan;
-    uint32_t *ranks, n;
-    struct text *names;
-};
-/* EXIT_HOLDS, or what to leave with: it was said why. */
-int exec_choice_load (struct cli *cli, struct exec_choice *choice);
 
 /* ---- exec_output.c: outputs on standard output, and the line that says what is waited for ---- */
 

@@ -220,7 +220,8 @@ void help_print (const struct cli_arguments *arguments, struct buf *out)
     arena_release (&arena);
 }
 
-void help_print_man (const struct cli_arguments *arguments, const char *version, struct buf *out)
+/* The same as help_print as a page for man(1). */
+static void help_print_man (const struct cli_arguments *arguments, const char *version, struct buf *out)
 {
     const struct cli_command *command = cli_arguments_command (arguments);
     const struct page page = { out, true };

@@ -33,7 +33,14 @@ static void start_page (const struct cli *cli, const struct run_dir *dir, char *
     url[0] = '\0';
 }
 
-int run_new (struct cli *cli, struct plan *plan, struct arena *arena, const struct run_choices *choices)
+struct run_choices {
+    bool again; /* with launches that are known bad */
+    bool json, web;
+    const char *metrics; /* a file, checked here; NULL: none */
+};
+
+/* Begins a new run of a complete plan, and drives it to its end. */
+static int run_new (struct cli *cli, struct plan *plan, struct arena *arena, const struct run_choices *choices)
 {
     struct run_dir dir;
     struct err err = { 0 };

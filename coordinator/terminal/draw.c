@@ -115,35 +115,6 @@ static void draw_prompt (struct drawing *drawing, uint32_t row)
     line_puts (&line, state->said);
 }
 
-static void draw_mode (struct drawing *drawing, uint32_t row, uint32_t end)
-{
-    static void (*const modes[]) (struct drawing * drawing, uint32_t row, uint32_t end) = {
-        [MODE_LIST] = draw_list,
-        [MODE_HOST] = draw_host,
-        [MODE_LOGS] = draw_logs,
-        [MODE_HELP] = draw_help,
-    };
-    drawing->state->page = end > row ? end - row : 1;
-    modes[drawing->state->mode](drawing, row, end);
-}
-
-void terminal_draw (struct drawing *drawing)
-{
-    uint32_t rows = drawing->cells->rows, head = rows >= ROWS_FOR_ALL || drawing->scene->hidden_n ? 2 : 1;
-    terminal_state_settle (drawing->state, drawing->scene);
-    drawing->cursor_row = rows - 1;
-    drawing->cursor_column = 0;
-    if (!drawing->scene->opened) {
-        cells_put_line (drawing->cells, 0, PAINT_FAINT, TEXT_LIT ("nothing is known of the run yet"));
-    } else if (rows > head) {
-        draw_header (drawing);
-        if (head > 1)
-            draw_choice (drawing);
-        draw_mode (drawing, head, rows - 1);
-    }
-    draw_prompt (drawing, rows - 1);
-}
-
 /* ---- draw host ---- */
 
 enum { SPANS_BYTES = 4096, LOG_ROWS_LEAST = 3 };
@@ -268,7 +239,7 @@ static void add_attempts (const struct drawing *drawing, const struct scene_host
                       host->attempts_left_out);
 }
 
-void draw_host (struct drawing *drawing, uint32_t row, uint32_t end)
+static void draw_host (struct drawing *drawing, uint32_t row, uint32_t end)
 {
     const struct scene_host *host = drawing->scene->host;
     struct sheet sheet = { .arena = drawing->arena };
@@ -311,7 +282,8 @@ static void draw_add_head (const struct drawing *drawing, uint32_t first, bool *
     sheet_add (sheet, PAINT_STRONG, buf_finish (&line, drawing->arena));
 }
 
-void draw_logs (struct drawing *drawing, uint32_t row, uint32_t end)
+/* What the marked printed, equal logs once. */
+static void draw_logs (struct drawing *drawing, uint32_t row, uint32_t end)
 {
     struct sheet sheet = { .arena = drawing->arena };
     bool drawn[MARKED_MAX] = { false };
@@ -324,4 +296,35 @@ void draw_logs (struct drawing *drawing, uint32_t row, uint32_t end)
             sheet_add (&sheet, PAINT_NONE, text_take_until (&rest, '\n'));
     }
     sheet_draw (&sheet, drawing->cells, row, end, &drawing->state->scroll);
+}
+
+/* ---- a frame ---- */
+
+static void draw_mode (struct drawing *drawing, uint32_t row, uint32_t end)
+{
+    static void (*const modes[]) (struct drawing * drawing, uint32_t row, uint32_t end) = {
+        [MODE_LIST] = draw_list,
+        [MODE_HOST] = draw_host,
+        [MODE_LOGS] = draw_logs,
+        [MODE_HELP] = draw_help,
+    };
+    drawing->state->page = end > row ? end - row : 1;
+    modes[drawing->state->mode](drawing, row, end);
+}
+
+void terminal_draw (struct drawing *drawing)
+{
+    uint32_t rows = drawing->cells->rows, head = rows >= ROWS_FOR_ALL || drawing->scene->hidden_n ? 2 : 1;
+    terminal_state_settle (drawing->state, drawing->scene);
+    drawing->cursor_row = rows - 1;
+    drawing->cursor_column = 0;
+    if (!drawing->scene->opened) {
+        cells_put_line (drawing->cells, 0, PAINT_FAINT, TEXT_LIT ("nothing is known of the run yet"));
+    } else if (rows > head) {
+        draw_header (drawing);
+        if (head > 1)
+            draw_choice (drawing);
+        draw_mode (drawing, head, rows - 1);
+    }
+    draw_prompt (drawing, rows - 1);
 }

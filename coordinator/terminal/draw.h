@@ -79,12 +79,8 @@ void terminal_draw (struct drawing *drawing);
 
 /* draw_list.c: hosts, a line each or a letter each; rows from `row` on, without `end`. */
 void draw_list (struct drawing *drawing, uint32_t row, uint32_t end);
-/* draw.c: an opened host. */
-void draw_host (struct drawing *drawing, uint32_t row, uint32_t end);
 /* Numbers for people: "4,096". Returns `out`. */
 enum { NUMBER_BYTES = 32 };
 const char *number_print (uint64_t number, char out[NUMBER_BYTES]);
-/* What the marked printed, equal logs once. */
-void draw_logs (struct drawing *drawing, uint32_t row, uint32_t end);
 
 #endif

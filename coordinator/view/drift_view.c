@@ -236,7 +236,7 @@ static json_t *sentences_json (const struct drift *drift, const struct drift_ite
     return array;
 }
 
-json_t *drift_json_of_item (const struct drift *drift, const struct drift_item *item)
+static json_t *drift_json_of_item (const struct drift *drift, const struct drift_item *item)
 {
     json_t *groups = json_array ();
     for (uint32_t i = 0; i < item->groups_n; i++)

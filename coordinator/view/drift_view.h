@@ -74,8 +74,6 @@ void drift_print (const struct drift *drift, const struct drift_subject *subject
 enum { DRIFT_FILE_MAX_BYTES = 512 << 20 };
 
 void drift_json (const struct drift *drift, const struct drift_subject *subject, struct buf *out);
-/* One of its findings. */
-json_t *drift_json_of_item (const struct drift *drift, const struct drift_item *item);
 /* The member `drift` of a receipt: [{fact, groups [{value, hosts}], verdict}]; docs/spec/receipt.md. */
 json_t *drift_json_of_receipt (const struct slice_receipt *receipt, const struct drift_query *query);
 

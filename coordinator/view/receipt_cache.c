@@ -91,8 +91,9 @@ static void add_ways (const struct cache_view *view, struct buf *ways)
     }
 }
 
-uint32_t receipt_hosts_with_open_ways (const struct slice_receipt *receipt, struct text run, struct text names[],
-                                       struct buf *ways)
+/* The hosts on which a way to write was open, as receipt_hosts_at_level; all such ways, once each, are appended to `ways`. */
+static uint32_t receipt_hosts_with_open_ways (const struct slice_receipt *receipt, struct text run, struct text names[],
+                                              struct buf *ways)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < receipt->hosts.n; i++) {

@@ -30,9 +30,6 @@ const struct generation_receipt *receipt_newest_generation (const struct slice_r
 /* Names of the run's hosts with this level, in receipt order, in `names` (room for receipt->hosts.n); how many. */
 uint32_t receipt_hosts_at_level (const struct slice_receipt *receipt, struct text run, enum enforcement level,
                                  struct text names[]);
-/* The same for the hosts on which a way to write was open; all such ways, once each, are appended to `ways`. */
-uint32_t receipt_hosts_with_open_ways (const struct slice_receipt *receipt, struct text run, struct text names[],
-                                       struct buf *ways);
 
 /* The text report's paragraphs about the cache of one run. */
 void receipt_text_cache (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out);
