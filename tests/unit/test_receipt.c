@@ -459,6 +459,7 @@ TEST (hosts_of_which_the_same_is_said_share_a_line)
     for (uint32_t i = 0; i < 2; i++)
         receipt.hosts.items[i].policy.profile = TEXT_LIT ("own");
     assert_true (text_has (&receipt, "policy   profile own on h[0-1]\n"));
+    assert_false (text_has (&receipt, "profile own on h1\n"));
     receipt.hosts.items[1].policy.profile = TEXT_LIT ("other");
     assert_true (text_has (&receipt, "policy   profile own on h0\n         profile other on h1\n"));
     receipt.hosts.items[0].policy.profile.len = 0;
