@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "common/logs/progress.h"
-
 /* Lines that are no exception and say by their form that something ended or failed. */
 #define FATAL_WORDS                                                                                                    \
     "Check failed|terminate called|Fatal Python error|Segmentation fault|panic:|Assertion `|fatal error|*** "          \

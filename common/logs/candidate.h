@@ -32,7 +32,7 @@ struct candidates {
 };
 
 /* A line that is a candidate by its words has one of these; a traceback begins with one. By those that begin with the
- * end of a line the next one may have a level: "E0517 10:11:12 ..." (log_line_level). */
+ * end of a line the next one may have a level: "E0517 10:11:12 ...". */
 void candidate_words (struct word_finder *finder);
 /* In the order in which they were printed. Of more than CANDIDATES_MAX lines that look like errors the last count. */
 void candidates_find (const struct signature_set *set, const struct printed_lines *lines,

@@ -6,8 +6,8 @@
 #ifndef SLICEUP_COMMON_LOGS_ERROR_RULE_H
 #define SLICEUP_COMMON_LOGS_ERROR_RULE_H
 
-#include "common/logs/frame_package.h"
 #include "common/logs/signature.h"
+#include "common/logs/traceback.h"
 
 /* What an error says. */
 struct error_clue {

@@ -2,12 +2,9 @@
 
 #include <string.h>
 
-enum { ESCAPE_BYTE = 0x1b, SEQUENCE_MAX_BYTES = 256 };
+#include "common/logs/words.h"
 
-static bool log_line_is_word (char c)
-{
-    return text_is_letter (c) || text_is_digit (c) || c == '_';
-}
+enum { ESCAPE_BYTE = 0x1b, SEQUENCE_MAX_BYTES = 256 };
 
 static struct text part (struct text text, uint32_t from, uint32_t to)
 {
@@ -81,26 +78,15 @@ uint32_t log_line_clean (struct text line, char *out, uint32_t bytes)
     return fits.len;
 }
 
-static bool has (struct text line, const char *const *words, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (text_find (line, text_of (words[i]), NULL))
-            return true;
-    return false;
-}
-
-/* The canonical codes of absl::Status, as its ToString prints them. */
-#define STATUS_WORDS                                                                                                   \
-    "CANCELLED:", "UNKNOWN:", "INVALID_ARGUMENT:", "DEADLINE_EXCEEDED:", "NOT_FOUND:", "ALREADY_EXISTS:",              \
-        "PERMISSION_DENIED:", "UNAUTHENTICATED:", "RESOURCE_EXHAUSTED:", "FAILED_PRECONDITION:", "ABORTED:",           \
-        "OUT_OF_RANGE:", "UNIMPLEMENTED:", "INTERNAL:", "UNAVAILABLE:", "DATA_LOSS:"
+/* The canonical codes of absl::Status, as its ToString prints them, and what ends a program. */
 #define FATAL_WORDS                                                                                                    \
-    "FATAL", "Fatal", "fatal error", "Check failed", "terminate called", "Segmentation fault",                         \
-        "panic:", "Assertion `", "CRITICAL"
-#define ERROR_WORDS "Error", "error", "ERROR", "Exception", "failed", "Failed", "Aborted", "Killed"
+    "CANCELLED:|UNKNOWN:|INVALID_ARGUMENT:|DEADLINE_EXCEEDED:|NOT_FOUND:|ALREADY_EXISTS:|PERMISSION_DENIED:|"          \
+    "UNAUTHENTICATED:|RESOURCE_EXHAUSTED:|FAILED_PRECONDITION:|ABORTED:|OUT_OF_RANGE:|UNIMPLEMENTED:|INTERNAL:|"       \
+    "UNAVAILABLE:|DATA_LOSS:|FATAL|Fatal|fatal error|Check failed|terminate called|Segmentation fault|panic:|"         \
+    "Assertion `|CRITICAL"
+#define ERROR_WORDS "Error|error|ERROR|Exception|failed|Failed|Aborted|Killed"
 
-static const char *const fatal_words[] = { STATUS_WORDS, FATAL_WORDS };
-static const char *const error_words[] = { ERROR_WORDS };
+const char log_line_words[] = FATAL_WORDS "|" ERROR_WORDS;
 
 static bool is_one_of (char c, const char *set)
 {
@@ -111,7 +97,7 @@ static bool is_one_of (char c, const char *set)
 static char level_at_glog (struct text line)
 {
     for (uint32_t i = 0; i + 8 < line.len; i++)
-        if (is_one_of (line.ptr[i], "IWEF") && (i == 0 || !log_line_is_word (line.ptr[i - 1])) &&
+        if (is_one_of (line.ptr[i], "IWEF") && (i == 0 || !words_is_name (line.ptr[i - 1])) &&
             text_is_digit (line.ptr[i + 1]) && text_is_digit (line.ptr[i + 2]) && text_is_digit (line.ptr[i + 3]) &&
             text_is_digit (line.ptr[i + 4]) && line.ptr[i + 5] == ' ' && text_is_digit (line.ptr[i + 6]) &&
             text_is_digit (line.ptr[i + 7]) && line.ptr[i + 8] == ':')
@@ -134,11 +120,11 @@ static char level_at_source (struct text line)
 /* Of Python's logging: "WARNING:2025-01-01 10:00:00,000:jax._src.compiler:...". Exceptions have no such words. */
 static char level_in_words (struct text line)
 {
-    static const char *const harmless[] = { "DEBUG:", "INFO:", "WARNING:", "DEBUG ", "INFO ", "WARNING ", "Warning: " };
-    return has (line, harmless, sizeof harmless / sizeof *harmless) ? 'W' : 0;
+    return words_any_exact (line, "DEBUG:|INFO:|WARNING:|DEBUG |INFO |WARNING |Warning: ") ? 'W' : 0;
 }
 
-char log_line_level (struct text line)
+/* I, W, E or F, as absl and TensorFlow write it, behind any prefix; 0: the line has no such level. */
+static char letter_level (struct text line)
 {
     char level = level_at_glog (line);
     return level ? level : level_at_source (line);
@@ -146,7 +132,7 @@ char log_line_level (struct text line)
 
 static char level_of (struct text line)
 {
-    char level = log_line_level (line);
+    char level = letter_level (line);
     return level ? level : level_in_words (line);
 }
 
@@ -158,7 +144,7 @@ static bool names_exception (struct text line)
         uint32_t len = text_of (ends[k]).len, at = 0, next;
         for (; at < line.len && text_find (part (line, at, line.len), text_of (ends[k]), &next); at += next + len) {
             uint32_t from = at + next, to = from + len;
-            if (from > 0 && log_line_is_word (line.ptr[from - 1]) && (to == line.len || line.ptr[to] == ':'))
+            if (from > 0 && words_is_name (line.ptr[from - 1]) && (to == line.len || line.ptr[to] == ':'))
                 return true;
         }
     }
@@ -170,7 +156,128 @@ enum log_line_grade log_line_grade (struct text line)
     char level = level_of (line);
     if (level == 'I' || level == 'W')
         return LINE_HARMLESS;
-    if (level == 'F' || has (line, fatal_words, sizeof fatal_words / sizeof *fatal_words) || names_exception (line))
+    if (level == 'F' || words_any_exact (line, FATAL_WORDS) || names_exception (line))
         return LINE_FATAL;
-    return level == 'E' || has (line, error_words, sizeof error_words / sizeof *error_words) ? LINE_ERROR : LINE_PLAIN;
+    return level == 'E' || words_any_exact (line, ERROR_WORDS) ? LINE_ERROR : LINE_PLAIN;
+}
+
+/* ---- levels ---- */
+
+enum { LEVEL_REACH_BYTES = 120 };
+
+static enum log_level level_of_letter (char c)
+{
+    switch (c) {
+    case 'D':
+    case 'I': return LEVEL_INFO;
+    case 'W': return LEVEL_WARNING;
+    case 'E': return LEVEL_ERROR;
+    case 'F': return LEVEL_FATAL;
+    default: return LEVEL_NONE;
+    }
+}
+
+/* "[E626 10:11:12.3" of torch without the month's zero, "[W a.cpp:7]", "I 12-10 21:39:39 a.py:7]". */
+static enum log_level level_at_letter (struct text body)
+{
+    uint32_t at = body.len && body.ptr[0] == '[', digits = 0;
+    if (body.len < at + 3 || level_of_letter (body.ptr[at]) == LEVEL_NONE)
+        return LEVEL_NONE;
+    while (at + 1 + digits < body.len && text_is_digit (body.ptr[at + 1 + digits]))
+        digits++;
+    if (at + 1 + digits >= body.len || body.ptr[at + 1 + digits] != ' ')
+        return LEVEL_NONE;
+    struct text behind = words_from (body, at + 2);
+    struct text word = text_take_until (&behind, ' ');
+    bool date = word.len == 5 && text_is_digit (word.ptr[0]) && word.ptr[2] == '-';
+    bool source = date || words_any_exact (word, ".cc:|.cpp:|.cu:|.inc:|.h:|.py:|.go:");
+    return digits == 3 || digits == 4 || (digits == 0 && source) ? level_of_letter (body.ptr[at]) : LEVEL_NONE;
+}
+
+static const struct {
+    const char *word;
+    enum log_level level;
+} level_words[] = {
+    { "debug", LEVEL_INFO },      { "info", LEVEL_INFO },    { "notice", LEVEL_INFO },  { "trace", LEVEL_INFO },
+    { "warning", LEVEL_WARNING }, { "warn", LEVEL_WARNING }, { "error", LEVEL_ERROR },  { "err", LEVEL_ERROR },
+    { "critical", LEVEL_FATAL },  { "fatal", LEVEL_FATAL },  { "severe", LEVEL_ERROR }, { "emerg", LEVEL_FATAL },
+    { "exception", LEVEL_ERROR },
+};
+
+static enum log_level level_of_word (struct text word)
+{
+    char lower[16];
+    if (word.len >= sizeof lower)
+        return LEVEL_NONE;
+    for (uint32_t i = 0; i < word.len; i++)
+        lower[i] = (char) (word.ptr[i] | 0x20);
+    for (size_t i = 0; i < sizeof level_words / sizeof level_words[0]; i++)
+        if (text_equal ((struct text){ .ptr = lower, .len = word.len }, text_of (level_words[i].word)))
+            return level_words[i].level;
+    return LEVEL_NONE;
+}
+
+static bool is_capital (struct text word)
+{
+    for (uint32_t i = 0; i < word.len; i++)
+        if (word.ptr[i] < 'A' || word.ptr[i] > 'Z')
+            return false;
+    return word.len > 0;
+}
+
+static char at_or_blank (struct text text, uint32_t at)
+{
+    return at < text.len ? text.ptr[at] : ' ';
+}
+
+/* In capitals anywhere near the beginning as a word of its own; otherwise in brackets, in front of a colon or as a value. */
+static bool is_level_word (struct text body, uint32_t from, uint32_t to)
+{
+    struct text word = { .ptr = body.ptr + from, .len = to - from };
+    char before = from ? body.ptr[from - 1] : '\n', after = at_or_blank (body, to);
+    if (before == '\n' && (after == ':' || (is_capital (word) && (after == ' ' || after == '\t'))))
+        return true;
+    if ((before == '[' && after == ']') || (before == '|' && after == '|') || (before == '<' && after == '>'))
+        return true;
+    if (is_capital (word) && strchr (" |-:]", before) && strchr (" |-:[", after))
+        return true;
+    if (before == '=' || (before == '"' && after == '"' && from > 2 && strchr (":= ", body.ptr[from - 2])))
+        return words_any ((struct text){ .ptr = body.ptr, .len = from }, "level=|\"level|\"severity|levelname");
+    return before == ' ' && after == ':' && from > 1 && strchr (":)", body.ptr[from - 2]); /* "a.c:7:1: error:" */
+}
+
+static enum log_level level_said (struct text body)
+{
+    struct text head = { .ptr = body.ptr, .len = body.len < LEVEL_REACH_BYTES ? body.len : LEVEL_REACH_BYTES };
+    for (uint32_t from = 0, to; from < head.len; from = to + 1) {
+        for (to = from; to < head.len && text_is_letter (head.ptr[to]); to++)
+            ;
+        enum log_level level = to > from ? level_of_word ((struct text){ head.ptr + from, to - from }) : LEVEL_NONE;
+        if (level && is_level_word (body, from, to))
+            return level;
+    }
+    return LEVEL_NONE;
+}
+
+/* "/a/b.py:17: UserWarning: ..." */
+static bool is_python_warning (struct text body)
+{
+    struct text head = { .ptr = body.ptr, .len = body.len < 4 * LEVEL_REACH_BYTES ? body.len : 4 * LEVEL_REACH_BYTES };
+    return words_any_exact (head, "Warning: ") && words_any_exact (head, ".py:|<string>:|<stdin>:|sys:1");
+}
+
+enum log_level log_line_level (struct text body)
+{
+    body = text_trimmed (body);
+    struct text head = { .ptr = body.ptr, .len = body.len < LEVEL_REACH_BYTES ? body.len : LEVEL_REACH_BYTES };
+    enum log_level level = level_of_letter (letter_level (head));
+    if (level == LEVEL_NONE)
+        level = level_at_letter (body);
+    if (level == LEVEL_NONE && words_any_exact (body, "NCCL INFO"))
+        level = LEVEL_INFO;
+    if (level == LEVEL_NONE && words_any_exact (body, "NCCL WARN"))
+        level = LEVEL_ERROR; /* the cause stands there; what follows is its way out */
+    if (level == LEVEL_NONE && is_python_warning (body))
+        level = LEVEL_WARNING;
+    return level ? level : level_said (body);
 }

@@ -9,6 +9,14 @@
 /* How far from a place its line is looked for: whoever prints longer ones is shown the part around it. */
 enum { LINE_REACH_BYTES = 4096 };
 
+enum log_level {
+    LEVEL_NONE = 0, /* the line does not say */
+    LEVEL_INFO,     /* or debug */
+    LEVEL_WARNING,
+    LEVEL_ERROR,
+    LEVEL_FATAL,
+};
+
 enum log_line_grade {
     LINE_PLAIN = 0,
     LINE_HARMLESS, /* says itself that it is of level info or warning */
@@ -22,8 +30,10 @@ struct text log_line_around (struct text window, uint32_t at);
 uint32_t log_line_escape_bytes (struct text window, uint32_t at);
 /* Without terminal sequences, blanks at both ends, or bytes that a terminal would not print: what fits in `bytes`. */
 uint32_t log_line_clean (struct text line, char *out, uint32_t bytes);
-/* I, W, E or F, as absl and TensorFlow write it, behind any prefix; 0: the line has no such level. */
-char log_line_level (struct text line);
+/* The level that a body says it has: "E1121 15:16:28.7 1 a.cc:7] ", "[ERROR]", "WARNING:", "level=error". */
+enum log_level log_line_level (struct text body);
 enum log_line_grade log_line_grade (struct text cleaned);
+/* What is graded as an error by its words has one of these, with bars between (words.h). */
+extern const char log_line_words[];
 
 #endif

@@ -1,9 +1,8 @@
 #include "common/logs/printed_lines.h"
 
 #include <string.h>
+#include <strings.h>
 
-#include "common/logs/log_line.h"
-#include "common/logs/progress.h"
 #include "common/logs/words.h"
 
 /* ---- line prefix ---- */
@@ -219,6 +218,100 @@ static void line_prefix_peel_all (struct printed_lines *lines)
             ;
 }
 
+struct text printed_line_body (const struct printed_line *line)
+{
+    return words_from (line->text, line->body);
+}
+
+/* ---- where a program worked: lines whose counter of steps, epochs or items grew ---- */
+
+enum { COUNTERS = 8, DIGITS_MAX = 12, REACH_BYTES = 160 };
+
+/* Words in front of a counter. Each kind is compared with itself; of two in a line the one named here first counts. */
+static const char *const counters[COUNTERS] = { "step",  "iteration", "iter",       "epoch",
+                                                "batch", "it",        "train_step", "global_step" };
+
+static bool progress_read_number (struct text text, uint32_t at, uint64_t *value)
+{
+    uint32_t end = at;
+    while (end < text.len && text_is_digit (text.ptr[end]) && end - at < DIGITS_MAX)
+        end++;
+    return text_to_u64 ((struct text){ .ptr = text.ptr + at, .len = end - at }, value);
+}
+
+/* "step 7", "Step: 7", "step=7", "Epoch [7/10]". */
+static bool counter_at (struct text body, uint32_t at, const char *word, uint64_t *value)
+{
+    uint32_t len = text_of (word).len;
+    if (at + len >= body.len || strncasecmp (body.ptr + at, word, len) != 0)
+        return false;
+    for (at += len; at < body.len && strchr (" :=[(#", body.ptr[at]); at++)
+        ;
+    return progress_read_number (body, at, value);
+}
+
+/* " 7/100 [00:12<02:40, 1.7s/it]" of tqdm. */
+static bool bar_of (struct text body, uint64_t *value)
+{
+    uint32_t at;
+    if (!words_any_exact (body, "it/s|s/it") || !text_find (body, TEXT_LIT ("/"), &at) || at == 0)
+        return false;
+    uint32_t from = at;
+    while (from > 0 && text_is_digit (body.ptr[from - 1]))
+        from--;
+    return from < at && progress_read_number (body, from, value);
+}
+
+static bool find_counter (struct text body, uint32_t *kind, uint64_t *value)
+{
+    if (bar_of (body, value)) {
+        *kind = COUNTERS;
+        return true;
+    }
+    *kind = COUNTERS;
+    for (uint32_t at = 0; at + 4 < body.len && at < REACH_BYTES; at++)
+        for (uint32_t k = 0; k < *kind && (at == 0 || !words_is_name (body.ptr[at - 1])); k++)
+            if ((body.ptr[at] | 0x20) == counters[k][0] && counter_at (body, at, counters[k], value))
+                *kind = k;
+    return *kind < COUNTERS;
+}
+
+/* One speaker's lines, from the first to the last: which of them show a counter that grew. */
+static void mark_growth (struct printed_line *lines, uint32_t n)
+{
+    uint64_t last[COUNTERS + 1] = { 0 }, value;
+    bool had[COUNTERS + 1] = { false };
+    uint32_t kind;
+    for (uint32_t i = 0; i < n; i++) {
+        if (lines[i].level >= LEVEL_ERROR || !find_counter (printed_line_body (&lines[i]), &kind, &value))
+            continue;
+        lines[i].worked = had[kind] && value > last[kind];
+        had[kind] = true;
+        last[kind] = value;
+    }
+}
+
+static void sum_behind (struct printed_line *lines, uint32_t n)
+{
+    uint32_t behind = 0;
+    for (uint32_t i = n; i > 0; i--) {
+        uint32_t grew = lines[i - 1].worked;
+        lines[i - 1].worked = behind;
+        behind += grew;
+    }
+}
+
+/* Sets `worked` of each line: how many counters of its speaker grew behind it. */
+static void progress_count (struct printed_lines *lines)
+{
+    for (uint32_t from = 0, to; from < lines->n; from = to) {
+        for (to = from; to < lines->n && lines->items[to].speaker == lines->items[from].speaker; to++)
+            ;
+        mark_growth (lines->items + from, to - from);
+        sum_behind (lines->items + from, to - from);
+    }
+}
+
 /* ---- printed lines ---- */
 
 enum { ESCAPE_BYTE = 0x1b };
@@ -305,133 +398,7 @@ void printed_lines_split (struct text text, uint64_t offset, struct arena *arena
     split (text, offset, buffer, skipped, out);
     line_prefix_peel_all (out);
     for (uint32_t i = 0; i < out->n; i++)
-        out->items[i].level = printed_level_of (printed_line_body (&out->items[i]));
+        out->items[i].level = log_line_level (printed_line_body (&out->items[i]));
     group_by_speaker (arena, out);
     progress_count (out);
-}
-
-struct text printed_line_body (const struct printed_line *line)
-{
-    return words_from (line->text, line->body);
-}
-
-/* ---- levels ---- */
-
-enum { LEVEL_REACH_BYTES = 120 };
-
-static enum log_level level_of_letter (char c)
-{
-    switch (c) {
-    case 'D':
-    case 'I': return LEVEL_INFO;
-    case 'W': return LEVEL_WARNING;
-    case 'E': return LEVEL_ERROR;
-    case 'F': return LEVEL_FATAL;
-    default: return LEVEL_NONE;
-    }
-}
-
-/* "[E626 10:11:12.3" of torch without the month's zero, "[W a.cpp:7]", "I 12-10 21:39:39 a.py:7]". */
-static enum log_level level_at_letter (struct text body)
-{
-    uint32_t at = body.len && body.ptr[0] == '[', digits = 0;
-    if (body.len < at + 3 || level_of_letter (body.ptr[at]) == LEVEL_NONE)
-        return LEVEL_NONE;
-    while (at + 1 + digits < body.len && text_is_digit (body.ptr[at + 1 + digits]))
-        digits++;
-    if (at + 1 + digits >= body.len || body.ptr[at + 1 + digits] != ' ')
-        return LEVEL_NONE;
-    struct text behind = words_from (body, at + 2);
-    struct text word = text_take_until (&behind, ' ');
-    bool date = word.len == 5 && text_is_digit (word.ptr[0]) && word.ptr[2] == '-';
-    bool source = date || words_any_exact (word, ".cc:|.cpp:|.cu:|.inc:|.h:|.py:|.go:");
-    return digits == 3 || digits == 4 || (digits == 0 && source) ? level_of_letter (body.ptr[at]) : LEVEL_NONE;
-}
-
-static const struct {
-    const char *word;
-    enum log_level level;
-} level_words[] = {
-    { "debug", LEVEL_INFO },      { "info", LEVEL_INFO },    { "notice", LEVEL_INFO },  { "trace", LEVEL_INFO },
-    { "warning", LEVEL_WARNING }, { "warn", LEVEL_WARNING }, { "error", LEVEL_ERROR },  { "err", LEVEL_ERROR },
-    { "critical", LEVEL_FATAL },  { "fatal", LEVEL_FATAL },  { "severe", LEVEL_ERROR }, { "emerg", LEVEL_FATAL },
-    { "exception", LEVEL_ERROR },
-};
-
-static enum log_level level_of_word (struct text word)
-{
-    char lower[16];
-    if (word.len >= sizeof lower)
-        return LEVEL_NONE;
-    for (uint32_t i = 0; i < word.len; i++)
-        lower[i] = (char) (word.ptr[i] | 0x20);
-    for (size_t i = 0; i < sizeof level_words / sizeof level_words[0]; i++)
-        if (text_equal ((struct text){ .ptr = lower, .len = word.len }, text_of (level_words[i].word)))
-            return level_words[i].level;
-    return LEVEL_NONE;
-}
-
-static bool is_capital (struct text word)
-{
-    for (uint32_t i = 0; i < word.len; i++)
-        if (word.ptr[i] < 'A' || word.ptr[i] > 'Z')
-            return false;
-    return word.len > 0;
-}
-
-static char at_or_blank (struct text text, uint32_t at)
-{
-    return at < text.len ? text.ptr[at] : ' ';
-}
-
-/* In capitals anywhere near the beginning as a word of its own; otherwise in brackets, in front of a colon or as a value. */
-static bool is_level_word (struct text body, uint32_t from, uint32_t to)
-{
-    struct text word = { .ptr = body.ptr + from, .len = to - from };
-    char before = from ? body.ptr[from - 1] : '\n', after = at_or_blank (body, to);
-    if (before == '\n' && (after == ':' || (is_capital (word) && (after == ' ' || after == '\t'))))
-        return true;
-    if ((before == '[' && after == ']') || (before == '|' && after == '|') || (before == '<' && after == '>'))
-        return true;
-    if (is_capital (word) && strchr (" |-:]", before) && strchr (" |-:[", after))
-        return true;
-    if (before == '=' || (before == '"' && after == '"' && from > 2 && strchr (":= ", body.ptr[from - 2])))
-        return words_any ((struct text){ .ptr = body.ptr, .len = from }, "level=|\"level|\"severity|levelname");
-    return before == ' ' && after == ':' && from > 1 && strchr (":)", body.ptr[from - 2]); /* "a.c:7:1: error:" */
-}
-
-static enum log_level level_in_words (struct text body)
-{
-    struct text head = { .ptr = body.ptr, .len = body.len < LEVEL_REACH_BYTES ? body.len : LEVEL_REACH_BYTES };
-    for (uint32_t from = 0, to; from < head.len; from = to + 1) {
-        for (to = from; to < head.len && text_is_letter (head.ptr[to]); to++)
-            ;
-        enum log_level level = to > from ? level_of_word ((struct text){ head.ptr + from, to - from }) : LEVEL_NONE;
-        if (level && is_level_word (body, from, to))
-            return level;
-    }
-    return LEVEL_NONE;
-}
-
-/* "/a/b.py:17: UserWarning: ..." */
-static bool is_python_warning (struct text body)
-{
-    struct text head = { .ptr = body.ptr, .len = body.len < 4 * LEVEL_REACH_BYTES ? body.len : 4 * LEVEL_REACH_BYTES };
-    return words_any_exact (head, "Warning: ") && words_any_exact (head, ".py:|<string>:|<stdin>:|sys:1");
-}
-
-enum log_level printed_level_of (struct text body)
-{
-    body = text_trimmed (body);
-    struct text head = { .ptr = body.ptr, .len = body.len < LEVEL_REACH_BYTES ? body.len : LEVEL_REACH_BYTES };
-    enum log_level level = level_of_letter (log_line_level (head));
-    if (level == LEVEL_NONE)
-        level = level_at_letter (body);
-    if (level == LEVEL_NONE && words_any_exact (body, "NCCL INFO"))
-        level = LEVEL_INFO;
-    if (level == LEVEL_NONE && words_any_exact (body, "NCCL WARN"))
-        level = LEVEL_ERROR; /* the cause stands there; what follows is its way out */
-    if (level == LEVEL_NONE && is_python_warning (body))
-        level = LEVEL_WARNING;
-    return level ? level : level_in_words (body);
 }

@@ -5,21 +5,10 @@
 #ifndef SLICEUP_COMMON_LOGS_PRINTED_LINES_H
 #define SLICEUP_COMMON_LOGS_PRINTED_LINES_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "common/base/text.h"
+#include "common/logs/log_line.h"
 
 /* Of a log with more lines the last ones are read, of a longer line its beginning. */
 enum { PRINTED_LINES_MAX = 32768, PRINTED_LINE_BYTES = 4096 };
-
-enum log_level {
-    LEVEL_NONE = 0, /* the line does not say */
-    LEVEL_INFO,     /* or debug */
-    LEVEL_WARNING,
-    LEVEL_ERROR,
-    LEVEL_FATAL,
-};
 
 struct printed_line {
     uint64_t offset;  /* of its first byte in the log */
@@ -29,7 +18,7 @@ struct printed_line {
     uint32_t body;    /* bytes of prefixes and times in front */
     uint32_t speaker; /* equal for lines of one speaker; 0: no prefix */
     enum log_level level;
-    uint32_t worked; /* counters of its speaker's work that grew behind it: progress.h */
+    uint32_t worked; /* counters of its speaker's work that grew behind it */
 };
 
 /* The lines of one speaker stand together, in the order in which they were printed. */
@@ -43,7 +32,5 @@ struct printed_lines {
 void printed_lines_split (struct text text, uint64_t offset, struct arena *arena, struct printed_lines *out);
 /* The line behind its prefixes. */
 struct text printed_line_body (const struct printed_line *line);
-/* The level that a body says it has: "E1121 15:16:28.7 1 a.cc:7] ", "[ERROR]", "WARNING:", "level=error". */
-enum log_level printed_level_of (struct text body);
 
 #endif

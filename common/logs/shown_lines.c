@@ -10,12 +10,6 @@
 
 enum { LAST_LINES = 3 };
 
-/* Whatever log_line_grade takes for an error by its words has one of these. */
-static const char signs[] = "rror|xception|ailed|Aborted|Killed|FATAL|Fatal|fatal error|terminate called|Segmentation|"
-                            "panic:|Assertion `|CRITICAL|Traceback|CANCELLED:|UNKNOWN:|_ARGUMENT:|_EXCEEDED:|_FOUND:|"
-                            "_EXISTS:|PERMISSION_|UNAUTHEN|_EXHAUSTED:|_PRECONDITION:|ABORTED:|OUT_OF_|UNIMPL|"
-                            "INTERNAL:|UNAVAILABLE:|DATA_LOSS:|ERROR";
-
 struct error_lines {
     struct error_line *items;
     uint32_t n;
@@ -31,8 +25,8 @@ struct showing {
 bool shown_lines_may_be_in (struct text part)
 {
     struct word_finder finder;
-    word_finder_make (&finder, signs);
-    return word_finder_finds (&finder, part);
+    word_finder_make (&finder, log_line_words);
+    return word_finder_finds (&finder, part) || text_find (part, TEXT_LIT ("Traceback"), NULL);
 }
 
 struct text shown_line_of (struct text line, struct arena *arena)

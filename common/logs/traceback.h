@@ -5,8 +5,29 @@
 #ifndef SLICEUP_COMMON_LOGS_TRACEBACK_H
 #define SLICEUP_COMMON_LOGS_TRACEBACK_H
 
-#include "common/logs/frame_package.h"
 #include "common/logs/printed_lines.h"
+
+/* Whose code a frame is. */
+enum frame_package {
+    PACKAGE_NONE = 0, /* no frame, or one that says nothing: importlib, contextlib, runpy, decorators */
+    PACKAGE_USER,     /* in no folder of installed packages */
+    PACKAGE_STANDARD, /* Python's own library */
+    PACKAGE_TRACE,    /* jax where programs are traced: arguments, shapes, dtypes */
+    PACKAGE_BACKEND,  /* jax and torch_xla where devices and processes are set up */
+    PACKAGE_COMPILE,  /* jax where XLA compiles; Triton, torch._inductor and torch._dynamo */
+    PACKAGE_CACHE,    /* waits for or reads a build or compile cache */
+    PACKAGE_KERNEL,   /* jax/_src/pallas */
+    PACKAGE_TENSOR,   /* torch: modules, tensors, autograd */
+    PACKAGE_GROUP,    /* torch.distributed */
+    PACKAGE_CHECKPOINT,
+    PACKAGE_NUMERIC, /* libraries of models, arrays and tables */
+    PACKAGE_NETWORK,
+    PACKAGE_CHILDREN, /* starts other processes and repeats what became of them */
+    PACKAGE_INSTALLER,
+    PACKAGE_OTHER,
+};
+
+extern const struct enum_names frame_package_names; /* none user standard ... other */
 
 /* EXCEPTIONS_MAX: of a log with more the last ones are kept. */
 enum { EXCEPTIONS_MAX = 96, MESSAGE_MAX_BYTES = 2048, MESSAGE_LINES_MAX = 16, TRACE_LINES_MAX = 600 };
@@ -37,5 +58,8 @@ void traceback_find_all (const struct printed_lines *lines, struct arena *arena,
 struct text exception_short_type (struct text type);
 /* Reads "pkg.Name: message" or a bare name that ends as those of exceptions do. */
 bool exception_read_line (struct text body, struct text *type, struct text *message);
+
+/* By the path of its file. */
+enum frame_package frame_package_of (struct text path);
 
 #endif

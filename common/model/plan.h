@@ -336,7 +336,7 @@ struct signature {
     enum rule_weight rule;
     LIST_OF (struct text) types;  /* one is the exception's type, without its module */
     LIST_OF (struct text) any;    /* one occurs */
-    LIST_OF (struct text) raised; /* one is whose frame raised it (common/logs/frame_package.h) */
+    LIST_OF (struct text) raised; /* one is whose frame raised it (common/logs/traceback.h) */
     struct text error;            /* the errno it names: ENOENT */
     bool first_line;              /* only the first line is read */
 };

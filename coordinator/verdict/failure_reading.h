@@ -5,7 +5,7 @@
 #ifndef SLICEUP_COORDINATOR_VERDICT_FAILURE_READING_H
 #define SLICEUP_COORDINATOR_VERDICT_FAILURE_READING_H
 
-#include "common/logs/decide.h"
+#include "common/logs/classify.h"
 #include "common/model/fact.h"
 
 struct failure_reading {

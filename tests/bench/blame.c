@@ -15,7 +15,6 @@
 #include "common/base/rng.h"
 #include "common/conf/conf.h"
 #include "common/logs/classify.h"
-#include "common/logs/decide.h"
 
 enum { PIECE_BYTES = 1 << 20, PATH_BYTES = 4096 };
 

@@ -10,7 +10,6 @@
 #include "common/base/buf.h"
 #include "common/conf/conf.h"
 #include "common/logs/classify.h"
-#include "common/logs/decide.h"
 
 enum { FILE_MAX_BYTES = 16 << 20 };
 

@@ -1,9 +1,9 @@
 /* links: logs model base */
 /* The engine alone: what is found, where, in what order, and what is not. */
-#include "common/logs/automaton.h"
+#include "common/base/rng.h"
 #include "common/logs/classify.h"
-#include "common/logs/decide.h"
 #include "common/logs/log_line.h"
+#include "common/logs/set.h"
 #include "test.h"
 
 #define ONE(text_)                                                                                                     \

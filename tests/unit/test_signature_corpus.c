@@ -8,7 +8,6 @@
 #include <dirent.h>
 
 #include "common/logs/classify.h"
-#include "common/logs/decide.h"
 
 enum {
     CASES_MAX = 256,

@@ -1,7 +1,6 @@
 /* links: cli */
 #include "common/io/atomic_file.h"
 #include "common/logs/classify.h"
-#include "common/logs/decide.h"
 #include "common/wire/wire.h"
 #include "coordinator/cli/planning.h"
 #include "test.h"
