@@ -214,9 +214,9 @@ static void signatures_read_default (struct signature_draft *list, const char *n
     signatures_read_file (list, &reference);
 }
 
-static bool names_rules (const struct yaml_node *lists)
+static bool names_rules (const struct conf_value *given)
 {
-    const struct yaml_node *name = lists ? lists->first : NULL;
+    const struct yaml_node *name = given->given && given->good ? given->node->first : NULL;
     while (name && !text_is (name->text, RULES) && !text_ends (name->text, "/" RULES ".yaml"))
         name = name->next;
     return name != NULL;
@@ -231,7 +231,7 @@ void draft_signatures (struct draft *draft)
         draft_each_reference (draft, given->node, &signatures_kind, signatures_read_file, &list);
     for (size_t i = 0; !given->given && i < sizeof shipped / sizeof shipped[0]; i++)
         signatures_read_default (&list, shipped[i]);
-    if (!names_rules (given->node))
+    if (!names_rules (given))
         signatures_read_default (&list, RULES);
     draft->plan.signatures.items = list.items;
     draft->plan.signatures.n = list.n;

@@ -90,6 +90,21 @@ TEST_ON (share, rules_of_the_form_of_errors_are_signatures_without_a_text)
     assert_text (rule->any.items[0], "bad luck"); /* capitals do not count */
 }
 
+/* Only a list of that name or file counts: the slice is called rules as well. */
+TEST_ON (share, rules_of_ones_own_stand_in_place_of_ours)
+{
+    write_text (share, "rules.yaml",
+                "signatures: own\nlist:\n- {id: own, rule: cause, any: [x], layer: host, next: x}\n");
+    write_text (share, "configs/signatures/rules.yaml",
+                "signatures: rules\nlist:\n- {id: ours, rule: cause, any: [x], layer: host, next: x}\n");
+    load_slice (share, "slice: rules\nhosts: h[0-1]\nprofile: p\npins: q\nladder: l\n"
+                       "signatures: [system, ./rules.yaml]\n");
+    assert_int_equal (share->plan.signatures.n, 2);
+    assert_text (share->plan.signatures.items[1].id, "own");
+    load_slice (share, "slice: rules\nhosts: h[0-1]\nprofile: p\npins: q\nladder: l\n");
+    assert_text (share->plan.signatures.items[share->plan.signatures.n - 1].id, "ours");
+}
+
 static void has_warning (const struct share *share, const char *expected)
 {
     for (uint32_t i = 0; i < share->report.n; i++)
