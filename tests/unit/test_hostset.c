@@ -1,6 +1,6 @@
 /* links: model */
+#include "cases.h"
 #include "common/model/hostset.h"
-#include "test.h"
 
 /* The set of a slice file: every host once, no groups. */
 static int hostset_expand (struct text expression, struct arena *arena, struct name_list *names, struct err *err)
@@ -35,153 +35,64 @@ static char *joined (const struct name_list *names)
     return buf_c (&out);
 }
 
-TEST (sets_expand_in_their_order)
+static bool find_group (const void *owner, struct text name, struct text *expression)
 {
     static const struct {
-        const char *set, *names;
-    } cases[] = {
-        { "a", "a" },
-        { "b,a", "b a" },
-        { "v6e[0-3,7]", "v6e0 v6e1 v6e2 v6e3 v6e7" },
-        { "n[2,1]", "n2 n1" },
-        { "rack[01-03]n", "rack01n rack02n rack03n" },
-        { "a[08-11]", "a08 a09 a10 a11" },
-        { "a[8-11]", "a8 a9 a10 a11" },
-        { "a[098-101]", "a098 a099 a100 a101" },
-        { "[1-2]", "1 2" },
-        { "a[1]2", "a12" },
-        { "a[1,01]", "a1 a01" },
-        { "a[0-1],b,c[5].x", "a0 a1 b c5.x" },
-        { "a[12345678901234567890123]", "a12345678901234567890123" },
-        { "a[999999999999999998-999999999999999999]", "a999999999999999998 a999999999999999999" },
-        { "a[00-01]", "a00 a01" },
-        { "a, b", "a b" },
-        { " a ,\tb\n", "a b" },
-        { "a[ 1 - 3 , 5]", "a1 a2 a3 a5" },
-        { "n[0-10/5]", "n0 n5 n10" },
-        { "n[00-10/4]", "n00 n04 n08" },
-        { "n[1-5/03]", "n1 n4" },
-        { "rack[1-2]n[01-03]", "rack1n01 rack1n02 rack1n03 rack2n01 rack2n02 rack2n03" },
-        { "x[1-2]y[3]z[4-5]-ib", "x1y3z4-ib x1y3z5-ib x2y3z4-ib x2y3z5-ib" },
-        { "n[1-3]4", "n14 n24 n34" },
-        { "n0[1-2]", "n01 n02" },
-        { "n1[01-02]", "n101 n102" },
-        { "n[8-9]0x[1-2]", "n80x1 n80x2 n90x1 n90x2" },
-        { "a[1-4]!a2", "a1 a3 a4" },
-        { "a[1-4]&a[3-9]", "a3 a4" },
-        { "a[1-3]^a[3-4]", "a1 a2 a4" },
-        { "a[1-3]!a[1-3],b", "b" },
-        { "b,a!b", "a" },
-        { "a!b", "a" },
-        { "a[1-4]!a2,a2", "a1 a3 a4 a2" },
-        { "a[1-9]&a[1-5]!a3^a[5-6]", "a1 a2 a4 a6" },
-        { "a ! b & a", "a" },
-        { "a!a", "" },
+        const char *name, *set;
+    } groups[] = {
+        { "spare", "v[8-9]" }, { "rack1", "a[1-2]" }, { "rack2", "a3,b" },     { "both", "@rack[1-2]!a1" },
+        { "loop", "a,@loop" }, { "bad", "a,b[" },     { "*", "@both,@spare" }, { "none", "a!a" },
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct arena arena = { 0 };
-        struct name_list names = { 0 };
-        struct err err = { 0 };
-        if (hostset_expand (text_of (cases[i].set), &arena, &names, &err) < 0)
-            fail_msg ("%s: %s", cases[i].set, err.text);
-        char *found = joined (&names);
-        assert_string_equal (found, cases[i].names);
-        mem_free (found);
-        arena_release (&arena);
+    (void) owner;
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
+        if (text_is (name, groups[i].name)) {
+            *expression = text_of (groups[i].set);
+            return true;
+        }
+    return false;
+}
+
+static void read_case (struct test *t, const struct test_case *of, struct buf *got)
+{
+    const struct hostset_group_lookup groups = { find_group, NULL };
+    struct text again = case_text (of, "again"), before = TEXT_LIT ("z");
+    struct name_list names = { &before, again.len == 0 };
+    const uint32_t n = names.n;
+    struct hostset_rules rules = { .max = HOSTS_MAX, .once = again.len == 0 };
+    if (again.len > 0)
+        rules.max = (uint32_t) strtoul (text_copy (&t->arena, again).ptr, NULL, 10);
+    if (case_text (of, "groups").len > 0)
+        rules.groups = &groups;
+    if (hostset_read (case_text (of, "set"), &rules, &t->arena, &names, &t->err) == 0)
+        for (uint32_t i = n; i < names.n; i++)
+            buf_printf (got, "%s%.*s", i > n ? " " : "", TEXT_ARG (names.items[i]));
+    else {
+        buf_printf (got, "%s: %s", t->err.code == ERR_LIMIT ? "too many" : "no set", t->err.text);
+        assert_true (t->err.code == ERR_LIMIT || t->err.code == ERR_PARSE);
+        assert_true (names.n == n && names.items == &before);
     }
 }
 
-TEST (departures_from_the_grammar_are_shown_with_their_place)
+TEST (sets_are_read_or_refused)
+{
+    cases_run ("hostset", read_case);
+}
+
+TEST (bytes_that_are_no_text_are_shown)
 {
     static const struct {
-        const char *set;
-        enum err_code code;
-        const char *word;
+        const char *set, *word;
     } cases[] = {
-        { "", ERR_PARSE, "empty" },
-        { ",a", ERR_PARSE, "character 1 " },
-        { "a,", ERR_PARSE, "character 3 " },
-        { "a,,b", ERR_PARSE, "character 3 " },
-        { "a b", ERR_PARSE, "character 3 " },
-        { "a, ", ERR_PARSE, "character 4 " },
-        { "-a", ERR_PARSE, "character 1 " },
-        { "b,-a", ERR_PARSE, "character 3 " },
-        { "-[1-2]", ERR_PARSE, "host name" },
-        { "a[", ERR_PARSE, "never closed" },
-        { "a]", ERR_PARSE, "character 2 " },
-        { "a[1-2", ERR_PARSE, "character 2 " },
-        { "a[]", ERR_PARSE, "character 3 " },
-        { "a[1,]", ERR_PARSE, "character 5 " },
-        { "a[,1]", ERR_PARSE, "character 3 " },
-        { "a[1-]", ERR_PARSE, "range" },
-        { "a[-1]", ERR_PARSE, "range" },
-        { "a[1--2]", ERR_PARSE, "range" },
-        { "a[1-2-3]", ERR_PARSE, "range" },
-        { "a[x]", ERR_PARSE, "number" },
-        { "a[1,x]", ERR_PARSE, "character 5 " },
-        { "a[1 2]", ERR_PARSE, "character 5 " },
-        { "a[1[2]]", ERR_PARSE, "character 4 " },
-        { "a[1,b[2]", ERR_PARSE, "character 5 " },
-        { "a[1][2]", ERR_PARSE, "between two brackets" },
-        { "a[1]0[2]", ERR_PARSE, "character 6 " },
-        { "n[1-4-6]", ERR_PARSE, "character 6 " },
-        { "n[1-4-6]", ERR_PARSE, "a range has one '-', and its numbers have no sign" },
-        { "n[-5--2]", ERR_PARSE, "character 3 " },
-        { "n[1-6-9/2]", ERR_PARSE, "no sign" },
-        { "n1[8-11]", ERR_PARSE, "n[18-111]" },
-        { "n1[9,10]", ERR_PARSE, "character 3 " },
-        { "n0[1,01]", ERR_PARSE, "the same width" },
-        { "a!", ERR_PARSE, "character 3 " },
-        { "!a", ERR_PARSE, "character 1 " },
-        { "a!!b", ERR_PARSE, "character 3 " },
-        { "a&", ERR_PARSE, "the end" },
-        { "a@b", ERR_PARSE, "character 2 " },
-        { "@a", ERR_PARSE, "no groups are defined" },
-        { "a,@@", ERR_PARSE, "character 4 " },
-        { "@", ERR_PARSE, "the end" },
-        { "a*", ERR_PARSE, "wildcards" },
-        { "a?[1-2]", ERR_PARSE, "wildcards" },
-        { "n[5/2]", ERR_PARSE, "needs a range" },
-        { "n[1-5/0]", ERR_PARSE, "step" },
-        { "n[1-5/]", ERR_PARSE, "number" },
-        { "n[1-5/2/2]", ERR_PARSE, "character 8 " },
-        { "a[3-1]", ERR_PARSE, "reversed" },
-        { "a[01-100]", ERR_PARSE, "widths" },
-        { "a[1-02]", ERR_PARSE, "widths" },
-        { "a[1-1234567890123456789]", ERR_PARSE, "18 digits" },
-        { "a,a", ERR_PARSE, "twice" },
-        { "a[1-3],a2", ERR_PARSE, "a2 is named twice" },
-        { "a[1,1]", ERR_PARSE, "twice" },
-        { "a[1-3],b,a2", ERR_PARSE, "character 10 " },
-        { "z", ERR_PARSE, "z is named twice" },
-        { "a[0-4096]", ERR_LIMIT, "4096" },
-        { "a[0-999999999999]", ERR_LIMIT, "4096" },
-        { "a[0-4094],b", ERR_LIMIT, "4096" },
-        { "b!a[0-4096]", ERR_LIMIT, "character 3 " },
-        { "a[1-999999999999999999],b", ERR_LIMIT, "character 1 " },
-        { "a[0-99]b[0-99]", ERR_LIMIT, "4096" },
-        { "a[0-4094],b,c", ERR_LIMIT, "character 13 " },
-        { "a[0-99999999999]b[0-99999999999]c[0-99999999999]", ERR_LIMIT, "4096" },
-        { "a\x1b[2J", ERR_PARSE, "\\x1b" },
-        { "a\nb", ERR_PARSE, "character 3 " },
-        { "a;b", ERR_PARSE, "character 2 " },
-        { "\xC3\xA9", ERR_PARSE, "character 1 " },
-        { "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", ERR_PARSE, "63" },
-        { "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa[9-10]", ERR_PARSE, "63" },
+        { "a\x1b[2J", "\\x1b" }, { "a\nb", "character 3 " }, { "\xC3\xA9", "character 1 " }, { "a, ", "character 4 " }
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct arena arena = { 0 };
-        struct text before[1] = { TEXT_LIT ("z") };
-        struct name_list names = { before, 1 };
-        struct err err = { 0 };
-        if (hostset_expand (text_of (cases[i].set), &arena, &names, &err) != -1)
-            fail_msg ("%s was accepted", cases[i].set);
-        if (err.code != cases[i].code || !strstr (err.text, cases[i].word))
-            fail_msg ("%s: %s", cases[i].set, err.text);
-        assert_ptr_equal (names.items, before);
-        assert_int_equal (names.n, 1);
-        arena_release (&arena);
+        struct name_list names = { 0 };
+        assert_int_equal (hostset_expand (text_of (cases[i].set), &t->arena, &names, &t->err), -1);
+        assert_has (t->err.text, cases[i].word);
     }
+    struct name_list names = { 0 };
+    assert_int_equal (hostset_expand (TEXT_LIT (" a ,\tb\n"), &t->arena, &names, &t->err), 0);
+    assert_int_equal (names.n, 2);
 }
 
 TEST (a_nul_is_no_end)
@@ -232,53 +143,6 @@ static void expect_refusal (const struct hostset_rules *rules, const char *set, 
         fail_msg ("%s was accepted: %s", set, found);
     if (err.code != code || !strstr (err.text, word))
         fail_msg ("%s: %s", set, err.text);
-}
-
-TEST (naming_a_host_again_changes_nothing_where_that_is_allowed)
-{
-    const struct hostset_rules rules = { .max = 8 };
-    expect_read (&rules, "a,b,a[1,1],a,b", "a b a1");
-    expect_read (&rules, "a^a[1,1],a", "a a1");
-    expect_read (&rules, "a[1-8],a[1-8]", "a1 a2 a3 a4 a5 a6 a7 a8");
-    expect_refusal (&rules, "a[1-8],a[1-8],b", ERR_LIMIT, "more than 8 hosts");
-    expect_refusal (&rules, "a[1-8]^b", ERR_LIMIT, "character 8 ");
-    expect_read (&rules, "a[1-8]^a1", "a2 a3 a4 a5 a6 a7 a8");
-}
-
-static bool find_group (const void *owner, struct text name, struct text *expression)
-{
-    static const struct {
-        const char *name, *set;
-    } groups[] = {
-        { "spare", "v[8-9]" }, { "rack1", "a[1-2]" }, { "rack2", "a3,b" },     { "both", "@rack[1-2]!a1" },
-        { "loop", "a,@loop" }, { "bad", "a,b[" },     { "*", "@both,@spare" }, { "none", "a!a" },
-    };
-    (void) owner;
-    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
-        if (text_is (name, groups[i].name)) {
-            *expression = text_of (groups[i].set);
-            return true;
-        }
-    return false;
-}
-
-TEST (groups_stand_for_their_sets)
-{
-    const struct hostset_group_lookup groups = { find_group, NULL };
-    const struct hostset_rules rules = { .max = 100, .groups = &groups };
-    const struct hostset_rules once = { .max = 100, .once = true, .groups = &groups };
-    expect_read (&rules, "@spare", "v8 v9");
-    expect_read (&rules, "v[7-9]!@spare", "v7");
-    expect_read (&rules, "@rack[1-2]", "a1 a2 a3 b");
-    expect_read (&rules, "x,@both&@rack2", "a3 b");
-    expect_read (&rules, "@*", "a2 a3 b v8 v9");
-    expect_read (&rules, "@none", "");
-    expect_refusal (&rules, "a,@nobody", ERR_PARSE, "character 3 (at @nobody): there is no group nobody");
-    expect_refusal (&rules, "@rack[1-3]", ERR_PARSE, "rack3");
-    expect_refusal (&rules, "@loop", ERR_PARSE, "contain itself");
-    expect_refusal (&rules, "x,@bad", ERR_PARSE, "@bad: host set, character 4 ");
-    expect_refusal (&once, "@spare,v8", ERR_PARSE, "v8 is named twice");
-    expect_refusal (&once, "@rack[1,1]", ERR_PARSE, "twice");
 }
 
 static bool find_twice (const void *owner, struct text name, struct text *expression)
