@@ -1,7 +1,8 @@
 /* links: verdict */
+#include "cases.h"
 #include "coordinator/verdict/agree.h"
 #include "coordinator/verdict/slice_variables.h"
-#include "test.h"
+#include "record_path.h"
 
 enum { HOSTS = 4, FACTS = 3 };
 
@@ -59,144 +60,34 @@ static const char *found (struct slice *slice)
     return buf_finish (&all, &slice->arena).ptr;
 }
 
-struct one {
-    const char *name, *values[HOSTS], *found;
-};
-static const struct one cases[] = {
-    { "MEGASCALE_SLICE_ID", { "0", "0", "0", "1" }, "3: has MEGASCALE_SLICE_ID 1, the 3 others have 0" },
-    { "MEGASCALE_SLICE_ID", { "0", "0", "0", "0" }, "" },
-    { "MEGASCALE_SLICE_ID",
-      { "2", "0", "0", "1" },
-      "0: has MEGASCALE_SLICE_ID 2, and no value is shared by most hosts|1: has MEGASCALE_SLICE_ID 0, and no value is "
-      "shared by most hosts|2: has MEGASCALE_SLICE_ID 0, and no value is shared by most hosts|3: has "
-      "MEGASCALE_SLICE_ID 1, and no value is shared by most hosts" },
-    { "TPU_TOPOLOGY", { "4x4", NULL, "4x4", "4x4" }, "1: has no TPU_TOPOLOGY, the 3 others have 4x4" },
-    { "TPU_TOPOLOGY",
-      { "4x4", NULL, "4x4", "2x4" },
-      "0: has TPU_TOPOLOGY 4x4, and no value is shared by most hosts|1: has no TPU_TOPOLOGY, and no value is shared by "
-      "most hosts|2: has TPU_TOPOLOGY 4x4, and no value is shared by most hosts|3: has TPU_TOPOLOGY 2x4, and no value "
-      "is shared by most hosts" },
-    { "TPU_TOPOLOGY", { NULL, NULL, "2x4", NULL }, "2: has TPU_TOPOLOGY 2x4, the 3 others have none" },
-    { "TPU_WORKER_ID", { "0", "1", "2", "3" }, "" },
-    { "TPU_WORKER_ID",
-      { "0", "1", "2", "1" },
-      "3: has TPU_WORKER_ID 1, which is the place of v6e-1, expected 3, its place in the slice file" },
-    { "TPU_WORKER_ID", { "0", "1", "2", "7" }, "3: has TPU_WORKER_ID 7, expected 3, its place in the slice file" },
-    { "TPU_WORKER_ID", { "0", "1", "two", "3" }, "2: has TPU_WORKER_ID two, expected 2, its place in the slice file" },
-    { "TPU_WORKER_ID", { "0", NULL, "2", "3" }, "1: has no TPU_WORKER_ID, the 3 others have one" },
-    { "CLOUD_TPU_TASK_ID",
-      { "1", "1", "2", "3" },
-      "0: has CLOUD_TPU_TASK_ID 1, which is the place of v6e-1, expected 0, its place in the slice file" },
-    { "TPU_WORKER_HOSTNAMES", { "a,b,c,d", "a,b,c,d", "a,b,c,d", "a,b,c,d" }, "" },
-    { "TPU_WORKER_HOSTNAMES",
-      { "a,b,c,d", "a,b,c,d", "b,a,c,d", "a,b,c,d" },
-      "2: has TPU_WORKER_HOSTNAMES b,a,c,d, the 3 others have a,b,c,d" },
-    { "TPU_WORKER_HOSTNAMES",
-      { "a ... 9000 bytes, words 0f", "a ... 9000 bytes, words 0f", "a ... 9000 bytes, words 0f",
-        "a ... 9000 bytes, words 0f" },
-      "" },
-    { "TPU_HOST_BOUNDS", { "2,2,1", "2,2,1", "2,2,1", "2,2,1" }, "" },
-    { "TPU_HOST_BOUNDS",
-      { "2,2,1", "1,1,1", "2,2,1", "2,2,1" },
-      "1: has TPU_HOST_BOUNDS 1,1,1, the 3 others have 2,2,1" },
-    { "LIBTPU_INIT_ARGS", { "--a --b", "--b --a", "--a --b --a", "--b  --a" }, "" },
-    { "LIBTPU_INIT_ARGS",
-      { "--a --b", "--a", "--a --b", "--b --a" },
-      "1: has LIBTPU_INIT_ARGS --a, the 3 others have --a --b" },
-    { "XLA_FLAGS", { "", "--a", "--a", "--a" }, "0: has no XLA_FLAGS, the 3 others have --a" },
-    { "XLA_FLAGS", { "", NULL, NULL, "set to nothing" }, "" },
-    { "TPU_TOPOLOGY", { "", "4x4", "4x4", "4x4" }, "0: has TPU_TOPOLOGY set to nothing, the 3 others have 4x4" },
-    { "OTHER", { "0", "1", "2", "2" }, "" },
-    { "TPU_SKIP_MDS_QUERY", { "1", "true", "false", "1" }, "" },
-    { "TPU_SKIP_MDS_QUERY", { "1", "", "true", "1" }, "1: has no TPU_SKIP_MDS_QUERY, the 3 others have one" },
-    { "MEGASCALE_NUM_SLICES", { "1", "1", "1", "1" }, "" },
-    { "MEGASCALE_NUM_SLICES", { "", "", "", "" }, "" },
-    { "MEGASCALE_NUM_SLICES", { "1", "1", "2", "1" }, "2: has MEGASCALE_NUM_SLICES 2, the 3 others have 1" },
-};
-
-TEST_ON (slice, each_rule_names_variable_value_and_the_others)
+static void variable_case (struct test *t, const struct test_case *of, struct buf *got)
 {
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        tell (slice, cases[i].name, cases[i].values);
-        if (strcmp (found (slice), cases[i].found) != 0)
-            fail_msg ("case %zu: %s", i, found (slice));
+    struct slice *slice = arena_alloc (&t->arena, sizeof *slice);
+    const char *values[HOSTS] = { NULL };
+    uint32_t n = 0, at;
+    slice_open (slice);
+    for (struct text rest = case_text (of, "values"); n < HOSTS && rest.ptr; n++) {
+        bool more = text_find (rest, TEXT_LIT (" | "), &at);
+        struct text value = { rest.ptr, more ? at : rest.len };
+        values[n] = text_is (value, "(none)") ? NULL : text_is (value, "\"\"") ? "" : text_copy (&t->arena, value).ptr;
+        rest = more ? (struct text){ rest.ptr + at + 3, rest.len - at - 3 } : (struct text){ 0 };
     }
-}
-
-TEST_ON (slice, lists_and_grids_have_as_many_as_there_are_hosts)
-{
-    static const struct {
-        const char *name, *value, *found; /* on all hosts */
-    } all[] = {
-        { "TPU_WORKER_HOSTNAMES", "a,b,c", "has TPU_WORKER_HOSTNAMES a,b,c, expected the names of 4 hosts" },
-        { "TPU_PROCESS_ADDRESSES", "local", "has TPU_PROCESS_ADDRESSES local, expected the names of 4 hosts" },
-        { "TPU_PROCESS_BOUNDS", "1,2,1",
-          "has TPU_PROCESS_BOUNDS 1,2,1, expected a grid such as 2,2,1 that makes 4 hosts" },
-        { "TPU_HOST_BOUNDS", "big", "has TPU_HOST_BOUNDS big, expected a grid such as 2,2,1 that makes 4 hosts" },
-    };
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        tell (slice, all[i].name, (const char *const[]){ all[i].value, all[i].value, all[i].value, all[i].value });
-        const char *text = found (slice);
-        for (uint32_t host = 0; host < HOSTS; host++) {
-            assert_has (text, all[i].found);
-            text = strstr (text, all[i].found) + 1;
-        }
+    slice->plan.hosts.n = n;
+    for (struct text lines = case_text (of, "plan"); lines.len > 0;) {
+        struct text line = case_next_line (&lines);
+        assert_true (text_find (line, TEXT_LIT (" = "), &at));
+        record_path_set (&plan_record, &slice->plan, (struct text){ line.ptr, at },
+                         (struct text){ line.ptr + at + 3, line.len - at - 3 }, &t->arena);
     }
+    tell (slice, text_copy (&t->arena, case_text (of, "variable")).ptr, values);
+    for (const char *c = found (slice); *c; c++)
+        buf_byte (got, *c == '|' ? '\n' : (uint8_t) *c);
+    arena_release (&slice->arena);
 }
 
-TEST_ON (slice, of_two_hosts_each_is_told_the_other)
+TEST (each_rule_names_variable_value_and_the_others)
 {
-    slice->plan.hosts.n = 2;
-    tell (slice, "MEGASCALE_SLICE_ID", (const char *const[]){ "0", "1" });
-    assert_string_equal (found (slice),
-                         "0: has MEGASCALE_SLICE_ID 0, the other has 1|1: has MEGASCALE_SLICE_ID 1, the other has 0");
-    tell (slice, "TPU_SKIP_MDS_QUERY", (const char *const[]){ NULL, "1" });
-    assert_string_equal (
-        found (slice),
-        "0: has no TPU_SKIP_MDS_QUERY, the other has one|1: has TPU_SKIP_MDS_QUERY 1, the other has none");
-}
-
-/* Nobody is in the majority, and the slice file has a word in it. */
-TEST_ON (slice, of_divided_hosts_the_one_that_fits_is_right)
-{
-    slice->plan.hosts.n = 2;
-    slice->plan.profile.accelerator = TEXT_LIT ("v6e-8");
-    tell (slice, "TPU_HOST_BOUNDS", (const char *const[]){ "1,2,1", "1,1,1" });
-    assert_string_equal (found (slice), "1: has TPU_HOST_BOUNDS 1,1,1, the other has 1,2,1");
-    slice->plan.profile.topology = TEXT_LIT ("4x2");
-    slice->plan.machine.bounds = TEXT_LIT ("2,2,1");
-    tell (slice, "TPU_HOST_BOUNDS", (const char *const[]){ "1,2,1", "1,2,1" }); /* which way it lies is the cloud's */
-    assert_string_equal (found (slice), "");
-    tell (slice, "TPU_HOST_BOUNDS", (const char *const[]){ "2,1,1", "1,2,1" }); /* 4x2: the first is the usual way */
-    assert_has (found (slice), "1: has TPU_HOST_BOUNDS 1,2,1");
-    assert_has_not (found (slice), "0: has");
-    tell (slice, "TPU_PROCESS_ADDRESSES", (const char *const[]){ "", NULL });
-    assert_has (found (slice), "0: has TPU_PROCESS_ADDRESSES set to nothing");
-    assert_has_not (found (slice), "1: has");
-    tell (slice, "TPU_PROCESS_PORT", (const char *const[]){ "8471", "9999" });
-    assert_has (found (slice), "1: has TPU_PROCESS_PORT 9999, the other has 8471");
-    tell (slice, "TPU_WORKER_ID", (const char *const[]){ NULL, "1" });
-    assert_string_equal (found (slice), "0: has no TPU_WORKER_ID, the other has one");
-    tell (slice, "TPU_ACCELERATOR_TYPE", (const char *const[]){ "v5p-8", "v6e-8" });
-    assert_string_equal (found (slice), "0: has TPU_ACCELERATOR_TYPE v5p-8, the other has v6e-8");
-}
-
-TEST_ON (slice, a_grid_of_another_shape_is_wrong_on_all)
-{
-    slice->plan.machine = (struct machine_type){ .id = TEXT_LIT ("four"), .bounds = TEXT_LIT ("2,2,1") };
-    slice->plan.profile.topology = TEXT_LIT ("4x4");
-    tell (slice, "TPU_HOST_BOUNDS", (const char *const[]){ "4,1,1", "4,1,1", "4,1,1", "4,1,1" });
-    assert_has (found (slice),
-                "3: has TPU_HOST_BOUNDS 4,1,1, expected a grid of the sizes 2,2,1, which hosts of type four "
-                "make of 4x4");
-    tell (slice, "TPU_HOST_BOUNDS", (const char *const[]){ "2,2,1", "2,2,1", "2,2,1", "2,2,1" });
-    assert_string_equal (found (slice), "");
-}
-
-TEST_ON (slice, a_slice_of_several_is_wrong_on_all)
-{
-    tell (slice, "MEGASCALE_NUM_SLICES", (const char *const[]){ "2", "2", "2", "2" });
-    assert_has (found (slice), "3: has MEGASCALE_NUM_SLICES 2, expected 1");
+    cases_run ("slice_variables", variable_case);
 }
 
 /* Who could not tell all of its variables may have what it does not tell. */
