@@ -1,7 +1,8 @@
 /* links: verdict */
+#include "cases.h"
 #include "coordinator/verdict/agree.h"
 #include "coordinator/verdict/topology.h"
-#include "test.h"
+#include "record_path.h"
 
 enum { HOSTS = 4, FACTS = 7 };
 
@@ -50,68 +51,46 @@ static void judge (struct slice *slice)
     topology_judge_hosts (&slice->plan, slice->hosts, &slice->arena, &slice->found);
 }
 
-/* One fact of one host is another one: exactly that host is found, by that fact, and the sentence has the words. */
-static void expect_one (struct slice *slice, uint32_t host, uint32_t at, const char *value, enum owner owner,
-                        const char *words)
+/* "h2 FACT = VALUE", "all FACT = VALUE", or "PATH = VALUE" of the plan. */
+static void set_line (struct slice *slice, struct text line)
 {
-    slice->facts[host][at].value = text_of (value);
+    uint32_t at, space;
+    assert_true (text_find (line, TEXT_LIT (" = "), &at) && text_find (line, TEXT_LIT (" "), &space));
+    struct text value = { line.ptr + at + 3, line.len - at - 3 }, name = { line.ptr + space + 1, at - space - 1 };
+    if (space == at)
+        record_path_set (&plan_record, &slice->plan, (struct text){ line.ptr, at }, value, &slice->arena);
+    uint32_t set = space == at;
+    for (uint32_t i = 0; space < at && i < HOSTS; i++)
+        for (uint32_t k = 0; k < FACTS; k++)
+            if ((text_starts (line, "all ") || line.ptr[1] == (char) ('0' + i)) &&
+                (text_equal (slice->facts[i][k].name, name) || text_is (name, "*"))) {
+                slice->facts[i][k].value = value;
+                set++;
+            }
+    if (set == 0)
+        fail_msg ("no such host or fact: %.*s", TEXT_ARG (line));
+}
+
+static void topology_case (struct test *t, const struct test_case *of, struct buf *got)
+{
+    struct slice *slice = arena_alloc (&t->arena, sizeof *slice);
+    slice_open (slice);
+    for (struct text lines = case_text (of, "set"); lines.len > 0;)
+        set_line (slice, case_next_line (&lines));
+    slice->plan.hosts.n = case_text (of, "hosts").len ? 2 : HOSTS;
     judge (slice);
-    assert_int_equal (slice->found.n, 1);
-    assert_int_equal (slice->found.items[0].host, host);
-    assert_int_equal (slice->found.items[0].owner, owner);
-    assert_text (slice->found.items[0].fact, slice->facts[host][at].name);
-    assert_has (slice->found.items[0].what, words);
-    assert_true (slice->found.items[0].next.len > 0);
+    for (uint32_t i = 0; i < slice->found.n; i++) {
+        const struct topology_finding *found = &slice->found.items[i];
+        assert_true (found->next.len > 0);
+        buf_printf (got, "h%u, %s, %.*s: %.*s\n", found->host, enum_name_of (&owner_names, found->owner),
+                    TEXT_ARG (found->fact), TEXT_ARG (found->what));
+    }
+    arena_release (&slice->arena);
 }
 
-TEST_ON (slice, a_whole_slice_holds)
+TEST (what_a_topology_does_not_allow_is_found)
 {
-    judge (slice);
-    assert_int_equal (slice->found.n, 0);
-}
-
-TEST_ON (slice, a_missing_chip_is_the_hosts)
-{
-    expect_one (slice, 2, 0, "3 x 0x006f (vfio-pci)", OWNER_HOST,
-                "shows 3 TPU chips on its PCI bus, the profile says 4");
-}
-
-TEST_ON (slice, chips_of_two_kinds_are_added)
-{
-    slice->facts[1][0].value = TEXT_LIT ("3 x 0x006f (vfio-pci), 1 x 0x006f (no driver)");
-    judge (slice);
-    assert_int_equal (slice->found.n, 0);
-}
-
-TEST_ON (slice, another_accelerator_is_named)
-{
-    expect_one (slice, 3, 1, "v6e-32", OWNER_PLATFORM, "is v6e-32, the profile says v6e-16");
-}
-
-TEST_ON (slice, another_topology_is_named)
-{
-    expect_one (slice, 0, 2, "4x8", OWNER_PLATFORM, "is 4x8, the profile says 4x4");
-}
-
-TEST_ON (slice, a_topology_must_have_all_chips)
-{
-    slice->plan.profile.topology = (struct text){ 0 };
-    expect_one (slice, 0, 2, "4x8", OWNER_PLATFORM, "4x8 has 32 chips, the slice file has 4 hosts with 4 chips each");
-}
-
-/* Of a TPU7x a host has four chips and eight devices. */
-TEST_ON (slice, chips_of_two_devices_are_counted_as_chips)
-{
-    slice->plan.machine =
-        (struct machine_type){ .id = TEXT_LIT ("tpu7x-standard-4t"), .chips = 4, .devices_per_chip = 2 };
-    slice->plan.profile.devices_per_host = 8;
-    judge (slice);
-    assert_int_equal (slice->found.n, 0);
-}
-
-TEST_ON (slice, bounds_must_multiply)
-{
-    expect_one (slice, 1, 3, "2,4,1", OWNER_LAUNCH, "make 8 chips, the profile says 4");
+    cases_run ("topology", topology_case);
 }
 
 /* What a host says is quoted, and must still fit a verdict. */
@@ -129,96 +108,6 @@ TEST_ON (slice, a_finding_is_a_sentence_however_long_the_fact_is)
         assert_int_equal (slice->found.n, i + 1);
         assert_in_range (slice->found.items[i].what.len, 100, SENTENCE_MAX_BYTES);
     }
-}
-
-TEST_ON (slice, host_bounds_must_multiply)
-{
-    expect_one (slice, 1, 4, "1,2,1", OWNER_LAUNCH, "has tpu.host_bounds 1,2,1, the 3 others have 2,2,1");
-}
-
-TEST_ON (slice, of_two_hosts_of_one_number_the_one_out_of_place_is_found)
-{
-    expect_one (slice, 3, 5, "1", OWNER_LAUNCH,
-                "has tpu.worker_id 1, which is the place of v6e-1, expected 3, its place");
-}
-
-/* Hosts 2 and 3 of a slice of four, in a run that leaves 0 and 1 out. */
-TEST_ON (slice, a_part_of_a_slice_has_the_arithmetic_of_the_whole)
-{
-    for (uint32_t i = 0; i < 2; i++) {
-        slice->names[i].place = 2 + i;
-        slice->facts[i][5].value = slice->facts[2 + i][5].value;
-    }
-    slice->plan.hosts.n = 2;
-    judge (slice);
-    assert_int_equal (slice->found.n, 2);
-    slice->plan.whole = HOSTS;
-    judge (slice);
-    assert_int_equal (slice->found.n, 0);
-    slice->facts[1][5].value = TEXT_LIT ("1");
-    judge (slice);
-    assert_int_equal (slice->found.n, 1);
-    assert_text (slice->found.items[0].what, "has tpu.worker_id 1, expected 3, its place in the slice file");
-}
-
-TEST_ON (slice, worker_order_must_be_rank_order)
-{
-    slice->facts[1][5].value = TEXT_LIT ("2");
-    slice->facts[2][5].value = TEXT_LIT ("1");
-    judge (slice);
-    assert_int_equal (slice->found.n, 2);
-    assert_has (slice->found.items[0].what, "has tpu.worker_id 2, which is the place of v6e-2");
-}
-
-TEST_ON (slice, a_short_worker_list_is_stale)
-{
-    expect_one (slice, 2, 6, "t-0", OWNER_LAUNCH, "has tpu.worker_hostnames t-0, the 3 others have t-0,t-1,t-2,t-3");
-}
-
-/* Which hosts have a list that is not that of most, when they say `lists`; a bit each. */
-static unsigned other_lists (struct slice *slice, const char *const lists[HOSTS])
-{
-    unsigned hosts = 0;
-    for (uint32_t i = 0; i < HOSTS; i++)
-        slice->facts[i][6].value = text_of (lists[i]);
-    judge (slice);
-    for (uint32_t i = 0; i < slice->found.n; i++)
-        hosts |= 1u << slice->found.items[i].host;
-    return hosts;
-}
-
-TEST_ON (slice, the_list_of_most_is_the_one_that_counts)
-{
-    static const char a[] = "t-0,t-1,t-2,t-3", b[] = "t-1,t-0,t-2,t-3", c[] = "t-2,t-1,t-0,t-3", none[] = "absent";
-    assert_int_equal (other_lists (slice, (const char *const[]){ a, b, b, b }), 1);
-    assert_int_equal (other_lists (slice, (const char *const[]){ a, b, c, b }), 0xf);
-    assert_int_equal (other_lists (slice, (const char *const[]){ a, none, b, b }), 1);
-    assert_int_equal (other_lists (slice, (const char *const[]){ none, a, none, none }), 0);
-    assert_int_equal (other_lists (slice, (const char *const[]){ none, a, b, none }), 6);
-    assert_int_equal (other_lists (slice, (const char *const[]){ none, none, none, none }), 0);
-}
-
-TEST_ON (slice, lists_in_another_order_are_found)
-{
-    expect_one (slice, 2, 6, "t-0,t-2,t-1,t-3", OWNER_LAUNCH,
-                "has tpu.worker_hostnames t-0,t-2,t-1,t-3, the 3 others have t-0,t-1,t-2,t-3");
-}
-
-TEST_ON (slice, who_says_nothing_is_not_judged)
-{
-    for (uint32_t i = 0; i < HOSTS; i++)
-        for (uint32_t k = 0; k < FACTS; k++)
-            slice->facts[i][k].value = TEXT_LIT ("absent");
-    judge (slice);
-    assert_int_equal (slice->found.n, 0);
-}
-
-TEST_ON (slice, other_backends_have_no_such_arithmetic)
-{
-    slice->plan.profile.backend = TEXT_LIT ("cpu");
-    slice->facts[1][5].value = TEXT_LIT ("2");
-    judge (slice);
-    assert_int_equal (slice->found.n, 0);
 }
 
 TEST_ON (slice, grids_are_read_strictly)
