@@ -1,6 +1,7 @@
 /* cache.c - the compile cache of a slice: who may write it, what refuses everybody else, and what lies beside it. */
 #include <string.h>
 
+#include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/conf/draft.h"
 

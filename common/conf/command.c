@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/conf/draft.h"
 #include "common/model/kit.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/path.h"
 #include "common/conf/draft.h"
 
 enum {

@@ -1,6 +1,7 @@
 /* protected.c - what of this machine and of the hosts sliceup executes, imports, reads as configuration or trusts: no
  * program of a rung may write it, or the next process of ours would do as the program likes. */
 
+#include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/conf/draft.h"
 

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/conf/draft.h"
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/digest.h"
+#include "common/base/path.h"
 #include "common/conf/nearest_word.h"
 
 enum { FOLDER_NAMES_MAX = 256 };

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/mem.h"
+#include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/io/fd.h"
 #include "common/io/safe_path.h"

@@ -2,7 +2,7 @@
 
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/journal/run_facts.h"
-#include "coordinator/receipt/cache_key_causes.h"
+#include "coordinator/story/cache_key_causes.h"
 #include "coordinator/verdict/recompile_reason.h"
 #include <string.h>
 

@@ -13,8 +13,8 @@
 #include "coordinator/cli/planning.h"
 #include "coordinator/core/coord.h"
 #include "coordinator/journal/run_facts.h"
-#include "coordinator/receipt/measure_fold.h"
 #include "coordinator/run/calibration_store.h"
+#include "coordinator/story/measure_fold.h"
 
 enum { CHECK_AGAIN = CLI_OWN, CHECK_BESIDE };
 

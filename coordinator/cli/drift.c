@@ -10,8 +10,8 @@
 #include "coordinator/cli/hosts.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/journal/run_begun.h"
-#include "coordinator/receipt/board.h"
-#include "coordinator/receipt/drift.h"
+#include "coordinator/story/board.h"
+#include "coordinator/story/drift.h"
 #include "coordinator/view/drift_view.h"
 
 /* ---- drift side ---- */

@@ -5,7 +5,7 @@
 
 #include "coordinator/cli/cli.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/receipt/board.h"
+#include "coordinator/story/board.h"
 
 enum { LIVE_RUNS_MAX = 64 };
 struct live_run {

@@ -8,7 +8,7 @@
 #include "coordinator/cli/hosts.h"
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/monitor/follow.h"
-#include "coordinator/receipt/board.h"
+#include "coordinator/story/board.h"
 
 /* ---- log_output.c: which outputs of a run `sliceup logs` is to show ---- */
 

@@ -4,8 +4,8 @@
 
 #include "common/model/receipt.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/receipt/drift.h"
 #include "coordinator/report/report.h"
+#include "coordinator/story/drift.h"
 
 /* `board` keeps the texts: destroy it after the receipt was used, also when this failed. */
 int receipt_build (const struct run_dir *dir, struct board **board, struct arena *arena, struct slice_receipt *out,

@@ -1,5 +1,6 @@
 #include "coordinator/cli/init.h"
 
+#include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/conf/address.h"
 #include <ctype.h>

@@ -12,7 +12,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/picture/feed.h"
-#include "coordinator/receipt/board.h"
+#include "coordinator/story/board.h"
 
 struct watch_view_options {
     struct cli *cli;

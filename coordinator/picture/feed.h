@@ -7,7 +7,7 @@
 #ifndef SLICEUP_COORDINATOR_PICTURE_FEED_H
 #define SLICEUP_COORDINATOR_PICTURE_FEED_H
 
-#include "coordinator/receipt/board.h"
+#include "coordinator/story/board.h"
 
 enum { FEED_NOTES_KEPT = 256, FEED_NOTE_BYTES = 2048, FEED_NUMBERS_KEPT = 4096 };
 

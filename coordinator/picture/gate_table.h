@@ -5,7 +5,7 @@
 #ifndef SLICEUP_COORDINATOR_PICTURE_GATE_TABLE_H
 #define SLICEUP_COORDINATOR_PICTURE_GATE_TABLE_H
 
-#include "coordinator/receipt/board.h"
+#include "coordinator/story/board.h"
 
 #define GATE_SPAN "gate:"
 enum { GATE_WAITS_MAX = 512 }; /* the newest are kept */

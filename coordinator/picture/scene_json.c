@@ -446,13 +446,3 @@ void scene_host_json (const struct scene *scene, const struct scene_host *host, 
     scene_json_set (json, "facts", facts);
     json_print_release (json, JSON_COMPACT, out);
 }
-
-/* ---- page file ---- */
-
-struct text page_file (const char *name)
-{
-    for (const struct embedded_file *file = embedded_files; file->name; file++)
-        if (strcmp (file->name, name) == 0)
-            return (struct text){ (const char *) file->bytes, file->n };
-    return (struct text){ 0 };
-}

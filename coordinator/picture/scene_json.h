@@ -7,7 +7,6 @@
 #ifndef SLICEUP_COORDINATOR_PICTURE_SCENE_JSON_H
 #define SLICEUP_COORDINATOR_PICTURE_SCENE_JSON_H
 
-#include "common/base/text.h"
 #include "coordinator/picture/scene.h"
 
 /* `since` 0: all of it; else what changed after that revision. `boot` names the process that counts revisions; ""
@@ -17,20 +16,5 @@ void scene_state_json (const struct scene *scene, const char *boot, bool interru
 void scene_within_json (const struct scene *scene, const char *boot, struct buf *out);
 /* One host with its facts, attempts and spans: scene->host, or what scene_open_host made. */
 void scene_host_json (const struct scene *scene, const struct scene_host *host, const char *boot, struct buf *out);
-
-/* ---- page file ---- */
-
-/* The files of the page, as bytes of the program. Pure; any thread. */
-
-/* "page.html", "page.css" or "page.js"; empty: no file has that name. UTF-8; lives as long as the program. */
-struct text page_file (const char *name);
-
-/* embed.cmake writes the table at build. */
-struct embedded_file {
-    const char *name;
-    const uint8_t *bytes;
-    uint32_t n;
-};
-extern const struct embedded_file embedded_files[]; /* ends with a name of NULL */
 
 #endif

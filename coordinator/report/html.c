@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "common/base/digest.h"
+#include "coordinator/picture/page_file.h"
 #include "coordinator/picture/scene_json.h"
 #include "coordinator/report/attempts.h"
 #include "coordinator/view/drift_view.h"

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "common/model/hostset.h"
-#include "coordinator/receipt/frontier.h"
+#include "coordinator/story/frontier.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/view/receipt_text.h"
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "coordinator/receipt/board.h"
+#include "coordinator/story/board.h"
 
 enum { STEPS_FIRST = 64 };
 

@@ -8,7 +8,7 @@
 #include "common/base/buf.h"
 #include "common/model/receipt.h"
 #include "coordinator/picture/scene.h"
-#include "coordinator/receipt/drift.h"
+#include "coordinator/story/drift.h"
 
 /* How many hosts were joined from then on. */
 struct report_step {

@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "coordinator/receipt/board.h"
 #include "coordinator/report/attempts.h"
+#include "coordinator/story/board.h"
 
 /* Fields and values of protos/perfetto/trace of https://github.com/google/perfetto, by message. */
 enum { TRACE_PACKET = 1 }; /* trace.proto, Trace */

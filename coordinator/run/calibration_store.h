@@ -8,7 +8,7 @@
 #define SLICEUP_COORDINATOR_RUN_CALIBRATION_STORE_H
 
 #include "common/base/err.h"
-#include "coordinator/receipt/measure_fold.h"
+#include "coordinator/story/measure_fold.h"
 
 enum { CALIBRATION_KEPT = 64, CALIBRATION_READ_MAX = 10000 };
 

@@ -10,7 +10,7 @@
 #ifndef SLICEUP_COORDINATOR_VIEW_BURST_H
 #define SLICEUP_COORDINATOR_VIEW_BURST_H
 
-#include "coordinator/receipt/board.h"
+#include "coordinator/story/board.h"
 #include "coordinator/view/line.h"
 
 enum { BURST_WAIT_MS = 500, BURST_LINES = 3 };

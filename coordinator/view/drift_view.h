@@ -4,7 +4,7 @@
 #define SLICEUP_COORDINATOR_VIEW_DRIFT_VIEW_H
 
 #include "common/base/err.h"
-#include "coordinator/receipt/drift.h"
+#include "coordinator/story/drift.h"
 #include "coordinator/view/line.h"
 #include <jansson.h>
 

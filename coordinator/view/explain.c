@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "coordinator/receipt/frontier.h"
-#include "coordinator/receipt/policy_changes.h"
+#include "coordinator/story/frontier.h"
+#include "coordinator/story/policy_changes.h"
 #include "coordinator/verdict/failure_reading.h"
 #include "coordinator/verdict/flag_set.h"
 #include "coordinator/view/receipt_text.h"

@@ -7,7 +7,7 @@
 #ifndef SLICEUP_COORDINATOR_VIEW_EXPLAIN_H
 #define SLICEUP_COORDINATOR_VIEW_EXPLAIN_H
 
-#include "coordinator/receipt/board.h"
+#include "coordinator/story/board.h"
 #include "coordinator/view/doc.h"
 #include "coordinator/view/drift_view.h"
 

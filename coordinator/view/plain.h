@@ -9,7 +9,7 @@
 #ifndef SLICEUP_COORDINATOR_VIEW_PLAIN_H
 #define SLICEUP_COORDINATOR_VIEW_PLAIN_H
 
-#include "coordinator/receipt/board.h"
+#include "coordinator/story/board.h"
 #include "coordinator/view/line.h"
 
 /* Appends the lines for `fact`, which `board` has taken already; most often one or none. */

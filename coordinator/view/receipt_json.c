@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "common/model/hostset.h"
-#include "coordinator/receipt/frontier.h"
-#include "coordinator/receipt/merge.h"
+#include "coordinator/story/frontier.h"
+#include "coordinator/story/merge.h"
 #include "coordinator/view/drift_view.h"
 #include "coordinator/view/receipt_text.h"
 #include "coordinator/view/record_json.h"

@@ -3,8 +3,8 @@
 #include <time.h>
 
 #include "common/base/duration.h"
-#include "coordinator/receipt/frontier.h"
-#include "coordinator/receipt/merge.h"
+#include "coordinator/story/frontier.h"
+#include "coordinator/story/merge.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/failure_reading.h"
 #include "coordinator/view/doc.h"

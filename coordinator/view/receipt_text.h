@@ -4,7 +4,7 @@
 
 #include "common/base/err.h"
 #include "common/model/receipt.h"
-#include "coordinator/receipt/drift.h"
+#include "coordinator/story/drift.h"
 
 /* `drift`: how the run compares its hosts. */
 void receipt_text (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out);

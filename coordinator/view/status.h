@@ -28,7 +28,7 @@
 #ifndef SLICEUP_COORDINATOR_VIEW_STATUS_H
 #define SLICEUP_COORDINATOR_VIEW_STATUS_H
 
-#include "coordinator/receipt/board.h"
+#include "coordinator/story/board.h"
 #include "coordinator/view/line.h"
 
 struct status {

@@ -11,7 +11,7 @@
 #ifndef SLICEUP_COORDINATOR_VIEW_WAITING_H
 #define SLICEUP_COORDINATOR_VIEW_WAITING_H
 
-#include "coordinator/receipt/board.h"
+#include "coordinator/story/board.h"
 
 enum { WAITING_LINES = 5 };
 

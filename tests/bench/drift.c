@@ -15,8 +15,8 @@
 
 #include "common/base/rng.h"
 #include "common/io/clock.h"
-#include "coordinator/receipt/drift.h"
-#include "coordinator/receipt/merge.h"
+#include "coordinator/story/drift.h"
+#include "coordinator/story/merge.h"
 #include "coordinator/view/drift_view.h"
 
 enum { TRIALS_MAX = 99, HOSTS_MOST = 100000, FACTS_MOST = 1000, VARIED = 20, ODD = 500 };

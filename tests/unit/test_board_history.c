@@ -2,7 +2,7 @@
 #include "test.h"
 #include "view_fixture.h"
 
-#include "coordinator/receipt/board.h"
+#include "coordinator/story/board.h"
 
 /* At a climb of the rung; NULL: there was none. */
 static const struct board_attempt *board_last_attempt (const struct board *board, uint32_t host, uint32_t rung)

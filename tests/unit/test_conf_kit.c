@@ -2,6 +2,7 @@
 #include "tests/lib/conf_share.h"
 
 #include "common/base/digest.h"
+#include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/model/kit.h"
 #include "test.h"

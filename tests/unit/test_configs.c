@@ -1,11 +1,11 @@
-/* links: receipt conf */
+/* links: story conf */
 /* Every file of configs/ is loaded here, found by listing the folders: a file that nobody loads cannot stay. */
 #include <dirent.h>
 
 #include "common/conf/conf.h"
 #include "common/conf/conf_keys.h"
 #include "common/frontend/frontend.h"
-#include "coordinator/receipt/drift_private.h"
+#include "coordinator/story/drift_private.h"
 #include "test.h"
 
 static uint32_t each_file (const char *folder, const char *extension, void (*load) (const char *path))

@@ -2,8 +2,8 @@
 /* Drift: the minority is named, the order of hosts decides nothing, what is planted is found, absence is no evidence.
  */
 #include "cases.h"
-#include "coordinator/receipt/drift.h"
-#include "coordinator/receipt/drift_private.h"
+#include "coordinator/story/drift.h"
+#include "coordinator/story/drift_private.h"
 #include "coordinator/view/drift_view.h"
 #include "receipt_set.h"
 

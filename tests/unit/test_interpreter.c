@@ -2,6 +2,7 @@
 /* What interpreters execute and import, by their own word: real ones, scripts in their place, and such that do not
  * answer. */
 
+#include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/io/atomic_file.h"
 #include "test.h"

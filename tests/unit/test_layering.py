@@ -45,7 +45,7 @@ FENCED = {
 }
 # What touches the world: never in these.
 PURE = {"common/model", "common/wire", "common/frontend", "common/logs", "coordinator/core", "coordinator/verdict",
-        "coordinator/picture", "coordinator/receipt", "coordinator/report", "coordinator/view", "worker/core"}
+        "coordinator/picture", "coordinator/story", "coordinator/report", "coordinator/view", "worker/core"}
 WORLD = r"sys/epoll|sys/socket|pthread|fcntl|unistd"
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)

@@ -1,5 +1,5 @@
-/* links: receipt */
-#include "coordinator/receipt/measure_fold.h"
+/* links: story */
+#include "coordinator/story/measure_fold.h"
 #include "test.h"
 
 enum { HOSTS = 4 };

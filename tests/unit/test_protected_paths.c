@@ -1,6 +1,7 @@
 /* alone: attempt */
 /* What of a host no program may write: found by the names under which sliceup and its programs look for code. */
 
+#include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/io/atomic_file.h"
 #include "test.h"

@@ -3,8 +3,8 @@
 
 #include <jansson.h>
 
-#include "coordinator/receipt/board.h"
-#include "coordinator/receipt/frontier.h"
+#include "coordinator/story/board.h"
+#include "coordinator/story/frontier.h"
 #include "coordinator/view/receipt_text.h"
 #include "receipt_fixture.h"
 #include "test.h"

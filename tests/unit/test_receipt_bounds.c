@@ -1,6 +1,6 @@
 /* links: simulated view */
 /* A receipt can be read back, however long a run was and whatever its workers said. */
-#include "coordinator/receipt/board.h"
+#include "coordinator/story/board.h"
 #include "coordinator/view/receipt_text.h"
 #include "sample.h"
 #include "stretched.h"

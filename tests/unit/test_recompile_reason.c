@@ -1,5 +1,5 @@
-/* links: receipt */
-#include "coordinator/receipt/cache_key_causes.h"
+/* links: story */
+#include "coordinator/story/cache_key_causes.h"
 #include "coordinator/verdict/recompile_reason.h"
 #include "test.h"
 

@@ -1,8 +1,8 @@
 /* links: simulated view */
 /* What views and receipts make of retries and of parts of the slice that were run by themselves. */
-#include "coordinator/receipt/frontier.h"
+#include "coordinator/story/frontier.h"
 
-#include "coordinator/receipt/board.h"
+#include "coordinator/story/board.h"
 #include "coordinator/verdict/blame.h"
 #include "coordinator/view/receipt_text.h"
 #include "coordinator/view/status.h"

@@ -1,10 +1,10 @@
-/* links: simulated picture receipt report */
+/* links: simulated picture story report */
 /* Whole runs of the real coordinator and workers (tests/lib/world.h), and facts that no coordinator would make: whoever
  * keeps what he saw and asks for what is newer has the scene of the whole, as JSON too; and it agrees with the receipt. */
 #include "coordinator/picture/scene_json.h"
-#include "coordinator/receipt/board.h"
-#include "coordinator/receipt/frontier.h"
 #include "coordinator/report/attempts.h"
+#include "coordinator/story/board.h"
+#include "coordinator/story/frontier.h"
 #include "coordinator/verdict/reduce.h"
 #include "fact_copy.h"
 #include "receipt_fixture.h"

@@ -1,4 +1,5 @@
 /* alone: base */
+#include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/base/utf8.h"
 #include "test.h"

@@ -3,7 +3,7 @@
 #define SLICEUP_TESTS_UNIT_VIEW_FIXTURE_H
 
 #include "common/base/utf8.h"
-#include "coordinator/receipt/board.h"
+#include "coordinator/story/board.h"
 #include "coordinator/view/burst.h"
 #include "coordinator/view/line.h"
 #include "coordinator/view/plain.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/path.h"
 #include "common/base/text.h"
 #include "worker/attempt/attempt_state.h"
 #include "worker/attempt/environ.h"

@@ -3,6 +3,7 @@
  * Sources: docs.cloud.google.com/tpu/docs, jax-ml/jax:jax/_src/clusters/cloud_tpu_cluster.py,
  * cloud.google.com/compute/docs/metadata. */
 #include "common/base/buf.h"
+#include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"

@@ -1,6 +1,7 @@
 /* machine_facts.c - kernel, system, processor and clock, as files and calls tell them. */
 #include "worker/facts/host_fact_list.h"
 
+#include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/io/clock.h"
 #include <ctype.h>

@@ -2,6 +2,7 @@
 #include "worker/facts/host_fact_list.h"
 
 #include "common/base/buf.h"
+#include "common/base/path.h"
 #include "common/base/text.h"
 #include <stdio.h>
 #include <unistd.h>

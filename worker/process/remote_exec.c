@@ -2,6 +2,7 @@
 
 #include "common/base/text.h"
 
+#include "common/base/path.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "common/model/remote_command.h"

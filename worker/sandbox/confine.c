@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"

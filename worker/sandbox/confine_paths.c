@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/cache/storage.h"
 #include "common/io/proc.h"

@@ -5,14 +5,11 @@
 #ifndef SLICEUP_WORKER_SANDBOX_CONFINE_SANDBOX_H
 #define SLICEUP_WORKER_SANDBOX_CONFINE_SANDBOX_H
 
-#include <stdbool.h>
 #include <stdint.h>
-#include <sys/stat.h>
 
 #include "common/base/err.h"
 #include "common/model/result.h"
 #include "worker/process/packet.h"
-#include "worker/sandbox/confine_args.h"
 #include "worker/sandbox/confine_paths.h"
 
 /* Carries the report of the sandbox to the worker before the program starts: one small packet (packet.h).
@@ -61,10 +58,10 @@ void confine_sandbox_add_note (struct confine_sandbox *sandbox, struct arena *ar
  * Every mount becomes read-only but for the open places; what is closed in those does as well, and no folder above it
  * can be moved away; scratch and the own generation of a writer stay writable. At the constant path lies the generation
  * itself, or an overlay above it. Out of sight are the catalogue, on which a lock would be as good as a write, and what
- * the plan hides. /dev is its own, of which more below.
+ * the plan hides. /dev is its own: confine_devices.h.
  *
  * With CAP_SYS_ADMIN the namespace is made as it is and rests on capabilities that are given up afterwards
- * (below); without it, inside a user namespace, and the program gets a second one inside that, in which mounts
+ * (confine_caps.h); without it, inside a user namespace, and the program gets a second one inside that, in which mounts
  * of the first are locked (mount_namespaces(7)). What the host mounts later, outside of what is closed, is seen in it
  * as the host has it. */
 
@@ -87,7 +84,7 @@ struct landlock_paths {
     const char *const *own; /* may be written wherever they are */
     uint32_t open_n, closed_n, own_n;
     /* Cannot be read either, so not be locked, but for the folder `shown` (NULL: none) in it. The first is /dev, of which
-     * the devices named below are opened, and what `open` has. None: all is read, /dev is the program's own. */
+     * the devices of confine_devices.h are opened, and what `open` has. None: all is read, /dev is the program's own. */
     const char *const *hidden, *shown;
     uint32_t hidden_n;
 };
@@ -100,36 +97,5 @@ uint64_t landlock_write_rights (int abi); /* all rights to change something that
  * over. `note` has a sentence where not exactly what is hidden cannot be read: a folder above it cannot be listed. */
 int landlock_restrict (const struct landlock_paths *paths, uint64_t rights, uint64_t scopes, struct err *note,
                        struct err *err);
-
-/* ---- confine caps ---- */
-
-/* The capabilities that a confined program keeps (capabilities(7)). A list of what stays, so that
- * what a later kernel adds is gone. */
-
-/* What programs of root and device runtimes use and what undoes no mount: owners and modes of files, signals, other
- * ids, locked memory, priorities, limits. Gone with the others: mounts (SYS_ADMIN), other processes' roots
- * (SYS_PTRACE, CHECKPOINT_RESTORE), file handles (DAC_READ_SEARCH), devices (MKNOD, SYS_RAWIO), the kernel
- * (SYS_MODULE, SYS_BOOT, BPF, PERFMON, MAC_*), getting them back (SETPCAP, SETFCAP), leaving a root (SYS_CHROOT), and
- * ports that an NFS server takes for the host's kernel (NET_BIND_SERVICE, NET_RAW, NET_ADMIN; exports(5), secure). */
-extern const uint64_t confine_caps_kept;
-
-bool confine_caps_have (int capability); /* effective */
-/* Out of the bounding, permitted, effective, inheritable and ambient sets: all but `kept`. */
-int confine_caps_keep (uint64_t kept, struct err *err);
-
-/* ---- confine devices ---- */
-
-/* Which device nodes a program may use: those that programs need, told by what the kernel says that
- * they are, wherever they lie and whatever their names. All others are kept from it: who can open a disk, by whatever
- * node, has every file system on it, and who can open a terminal reads what is typed there. */
-
-/* `kind`: S_IFCHR, S_IFBLK. `number`: "1:3". `what`: the names of subsystem and device in /sys, "mem/null"; of a driver
- * without any its name in /proc/devices, "nvidia/". */
-bool confine_device_is_allowed (mode_t kind, const char *number, const char *what);
-/* The same of a node; anything else than a device is allowed. */
-bool confine_device_node_is_allowed (const struct stat *at);
-/* Of a folder in /dev: it lies in a file system that holds nodes (devtmpfs, tmpfs, that of the root), not in devpts or
- * proc. */
-bool confine_devices_may_be_in (const char *folder);
 
 #endif

@@ -1,7 +1,9 @@
 /* landlock.c - rights after ABI 1 have the numbers of linux/landlock.h, which may be older here than the kernel. */
 #include "worker/sandbox/confine_sandbox.h"
 
+#include "common/base/path.h"
 #include "common/base/text.h"
+#include "worker/sandbox/confine_devices.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,164 @@
+#include "coordinator/story/drift_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const severities[] = { "none", "breaks", "slows", "other" };
+const struct enum_names drift_severity_names = { severities, sizeof (severities) / sizeof (severities[0]) };
+static const char *const verdicts[] = { "none",       "differs", "not-as-pinned", "outlier",
+                                        "impossible", "changed", "too-few",       "expected" };
+const struct enum_names drift_verdict_names = { verdicts, sizeof (verdicts) / sizeof (verdicts[0]) };
+
+#define RULE(FACT, KIND)                                                                                               \
+    {                                                                                                                  \
+        .fact = { FACT, sizeof (FACT) - 1 }, .kind = KIND                                                              \
+    }
+#define NUMBER(FACT, TOLERANCE, LEAST)                                                                                 \
+    {                                                                                                                  \
+        .fact = { FACT, sizeof (FACT) - 1 }, .kind = DRIFT_TOLERANCE, .tolerance = TOLERANCE, .least = LEAST           \
+    }
+/* For journals that were written before plans held rules: what names the host itself, and what changes by itself. */
+static const struct drift_rule built_in[] = { RULE ("fact hostname", DRIFT_EXPECTED),
+                                              RULE ("fact boot_id", DRIFT_EXPECTED),
+                                              RULE ("fact uptime*", DRIFT_EXPECTED),
+                                              RULE ("fact pid", DRIFT_EXPECTED),
+                                              RULE ("fact memory.available_bytes", DRIFT_EXPECTED),
+                                              RULE ("fact *free*", DRIFT_EXPECTED),
+                                              RULE ("policy JAX_COMPILATION_CACHE_DIR", DRIFT_EXPECTED),
+                                              RULE ("policy XLA_PERSISTENT_CACHE_PATH", DRIFT_EXPECTED),
+                                              RULE ("policy TPU_WORKER_ID", DRIFT_EXPECTED),
+                                              RULE ("policy CLOUD_TPU_TASK_ID", DRIFT_EXPECTED),
+                                              RULE ("policy *_FLAGS", DRIFT_TOKENS),
+                                              RULE ("policy LIBTPU_INIT_ARGS", DRIFT_TOKENS),
+                                              RULE ("duration */gate:*", DRIFT_EXPECTED),
+                                              NUMBER ("duration */*", 0.5, 3000),
+                                              NUMBER ("duration *", 0.5, 3000),
+                                              NUMBER ("duration *", 2, 1000),
+                                              NUMBER ("memory *", 0.5, 256 << 20) };
+static const struct drift_rule agree = RULE ("*", DRIFT_AGREE);
+
+static const struct drift_rule *rules_of (const struct drift_query *query, uint32_t *n)
+{
+    *n = query->rules_n ? query->rules_n : sizeof (built_in) / sizeof (built_in[0]);
+    return query->rules_n ? query->rules : built_in;
+}
+
+const struct drift_rule *drift_rule_beside (const struct drift_query *query, const struct drift_rule *rule)
+{
+    uint32_t n;
+    const struct drift_rule *end = rules_of (query, &n) + n, *next = rule + 1;
+    return next < end && next->kind == DRIFT_TOLERANCE && text_equal (next->fact, rule->fact) ? next : NULL;
+}
+
+const struct drift_rule *drift_rule_of (const struct drift_query *query, struct text fact)
+{
+    uint32_t n;
+    const struct drift_rule *rules = rules_of (query, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (text_matches (fact, rules[i].fact))
+            return &rules[i];
+    return &agree;
+}
+
+/* From what stops a slice to what nobody may ever notice. Digests over other facts come last: they differ because
+ * something else does. (facts: E0200 wants the same flags, image and libtpu on all hosts; JAX wants huge pages.) */
+static const struct {
+    const char *pattern;
+    enum drift_severity severity;
+    bool derived;
+} order_of_worry[] = { { "topology *", DRIFT_BREAKS, false },
+                       { "bundle fingerprint", DRIFT_BREAKS, true },
+                       { "bundle identity", DRIFT_BREAKS, true },
+                       { "bundle pins-sha256", DRIFT_BREAKS, true },
+                       { "fact bundle.identity", DRIFT_BREAKS, true },
+                       { "policy *", DRIFT_BREAKS, false },
+                       { "launched *", DRIFT_BREAKS, false },
+                       { "fact env.*", DRIFT_BREAKS, false },
+                       { "bundle *", DRIFT_BREAKS, false },
+                       { "setup *", DRIFT_BREAKS, false },
+                       { "fact package.*", DRIFT_BREAKS, false },
+                       { "fact library.*", DRIFT_BREAKS, false },
+                       { "fact libtpu.*", DRIFT_BREAKS, false },
+                       { "fact environment.*", DRIFT_BREAKS, false },
+                       { "fact *pci*", DRIFT_BREAKS, false },
+                       { "fact *device*", DRIFT_BREAKS, false },
+                       { "fact *accel*", DRIFT_BREAKS, false },
+                       { "fact *vfio*", DRIFT_BREAKS, false },
+                       { "fact tpu.*", DRIFT_BREAKS, false },
+                       { "fact metadata.*", DRIFT_BREAKS, false },
+                       { "backend *", DRIFT_BREAKS, false },
+                       { "program *", DRIFT_BREAKS, false },
+                       { "fact mount.*", DRIFT_BREAKS, false },
+                       { "duration *", DRIFT_SLOWS, false },
+                       { "fact hugepages.*", DRIFT_SLOWS, false },
+                       { "fact rlimit.*", DRIFT_SLOWS, false },
+                       { "fact memory.*", DRIFT_SLOWS, false },
+                       { "fact swap.*", DRIFT_SLOWS, false },
+                       { "fact shm.*", DRIFT_SLOWS, false },
+                       { "fact cpu.*", DRIFT_SLOWS, false },
+                       { "fact numa.*", DRIFT_SLOWS, false },
+                       { "fact cgroup.*", DRIFT_SLOWS, false },
+                       { "fact pids.*", DRIFT_SLOWS, false },
+                       { "fact disk.*", DRIFT_SLOWS, false },
+                       { "fact time.*", DRIFT_SLOWS, false },
+                       { "memory *", DRIFT_SLOWS, false } };
+
+enum drift_severity drift_severity_of (struct text fact, uint32_t *order)
+{
+    enum { KNOWN = sizeof (order_of_worry) / sizeof (order_of_worry[0]) };
+    *order = DRIFT_ORDER_STEP * KNOWN;
+    for (uint32_t i = 0; i < KNOWN; i++)
+        if (text_matches (fact, text_of (order_of_worry[i].pattern))) {
+            *order = DRIFT_ORDER_STEP * (i + (order_of_worry[i].derived ? KNOWN : 0));
+            return order_of_worry[i].severity;
+        }
+    return DRIFT_REST;
+}
+
+/* ---- the list that a comparison fills ---- */
+
+struct drift_item *drift_add_item (struct drift_comparison *work)
+{
+    struct drift *out = work->out;
+    if (out->n == work->items_capacity) {
+        work->items_capacity = work->items_capacity ? 2 * work->items_capacity : 16;
+        struct drift_item *items = arena_array (work->arena, work->items_capacity, sizeof (*items));
+        if (out->n)
+            memcpy (items, out->items, out->n * sizeof (*items));
+        out->items = items;
+    }
+    return &out->items[out->n++];
+}
+
+static bool is_finding (const struct drift_item *item)
+{
+    return item->verdict != DRIFT_TOO_FEW && item->verdict != DRIFT_AS_EXPECTED;
+}
+
+/* Numbers of one severity stand together, whatever they measure: the largest difference comes first. */
+static uint32_t order_of (const struct drift_item *item)
+{
+    return item->severity == DRIFT_SLOWS && item->size > 0 ? 0 : item->order;
+}
+
+static int worst_first (const void *a, const void *b)
+{
+    const struct drift_item *x = a, *y = b;
+    if (is_finding (x) != is_finding (y))
+        return is_finding (x) ? -1 : 1;
+    if (x->severity != y->severity)
+        return x->severity < y->severity ? -1 : 1;
+    if (order_of (x) != order_of (y))
+        return order_of (x) < order_of (y) ? -1 : 1;
+    if (x->size != y->size)
+        return x->size > y->size ? -1 : 1;
+    if (x->deviating != y->deviating)
+        return x->deviating < y->deviating ? -1 : 1;
+    return text_compare (x->fact, y->fact);
+}
+
+void drift_items_sort (struct drift *drift)
+{
+    if (drift->n)
+        qsort (drift->items, drift->n, sizeof (*drift->items), worst_first);
+}

@@ -1,0 +1,264 @@
+#include "coordinator/story/measure_fold.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "coordinator/verdict/failure.h"
+#include "coordinator/verdict/flag_set.h"
+
+enum { LAUNCHES_MAX = 4096, PINS_SHOWN_BYTES = 12 };
+
+struct measure_fold {
+    struct arena arena;
+    struct plan plan;
+    struct text run;
+    bool isolating;     /* the running pass is no launch of the ladder */
+    struct measure now; /* of the running pass */
+    bool *killed;       /* per host, in that pass: its program was, which may not happen again */
+    struct measure *items;
+    uint32_t n;
+};
+
+struct measure_fold *measure_fold_create (void)
+{
+    struct measure_fold *fold = mem_alloc (sizeof (*fold));
+    *fold = (struct measure_fold){ .n = 0 };
+    return fold;
+}
+
+void measure_fold_destroy (struct measure_fold *fold)
+{
+    arena_release (&fold->arena);
+    mem_free (fold);
+}
+
+struct measure_list measure_fold_list (const struct measure_fold *fold)
+{
+    return (struct measure_list){ fold->items, fold->n };
+}
+
+static void raise (uint64_t *most, uint64_t value)
+{
+    if (value > *most)
+        *most = value;
+}
+
+static void measure_fold_begin (struct measure_fold *fold, const struct fact_pass_began *began)
+{
+    const struct plan *plan = &fold->plan;
+    struct arena *arena = &fold->arena;
+    fold->isolating = began->purpose == PURPOSE_ISOLATION;
+    fold->now = (struct measure){ 0 };
+    for (uint32_t i = 0; i < plan->hosts.n; i++)
+        fold->killed[i] = false;
+    if (began->key.rung >= plan->rungs.n)
+        return;
+    const struct rung *rung = &plan->rungs.items[began->key.rung];
+    fold->now = (struct measure){ .signature = launch_fingerprint (plan, rung, arena),
+                                  .shape = launch_shape (plan, rung, arena),
+                                  .rung = rung->id,
+                                  .slice = plan->slice,
+                                  .run = fold->run,
+                                  .pass = began->key.pass,
+                                  .hosts = began->hosts.n };
+    struct text sha256 = text_clip (plan->pins.file.sha256, PINS_SHOWN_BYTES);
+    if (plan->pins.name.len)
+        fold->now.pins = text_format (arena, "%.*s %.*s", TEXT_ARG (plan->pins.name), TEXT_ARG (sha256));
+}
+
+/* All that comes before the program runs first. */
+static uint64_t start_of (const struct result *result)
+{
+    uint64_t sum_ms = 0;
+    for (uint32_t i = 0; i < result->phases.n && !text_is (result->phases.items[i].name, "run"); i++)
+        sum_ms += result->phases.items[i].value;
+    return sum_ms;
+}
+
+static void measure_fold_add_host (struct measure_fold *fold, uint32_t host, const struct result *result)
+{
+    struct measure *now = &fold->now;
+    if (host < fold->plan.hosts.n)
+        fold->killed[host] = failure_is_outside_kill (result->ending, result->code);
+    raise (&now->predicted_bytes, result->predicted_bytes);
+    raise (&now->device_peak_bytes, result->device_peak_bytes);
+    raise (&now->host_peak_bytes, result->peak_bytes);
+    raise (&now->start_ms, start_of (result));
+    raise (&now->duration_ms, result->duration_ms);
+}
+
+/* What will fail again: recognised, neither of a kind that passes by itself or when others grant more, nor printed by
+ * working programs too, and owned by what the signature is made of. A text that gives way to others leaves open what was
+ * wrong with the launch: the host may have been. */
+static bool would_fail_again (const struct plan *plan, const struct verdict *verdict)
+{
+    const struct signature *known = plan_find_signature (plan, verdict->signature);
+    if (verdict->outcome != OUTCOME_FAILED || verdict->transient || !known || known->rule || known->transient ||
+        known->peer || known->noise || known->recheck)
+        return false;
+    return known->memory || verdict->owner == OWNER_COMPILER || verdict->owner == OWNER_PROGRAM ||
+           verdict->owner == OWNER_BUNDLE || (verdict->owner == OWNER_LAUNCH && known->unless.n == 0);
+}
+
+/* A cause such as "exit status 1" is followed by the line that decided it. */
+static struct text cause_of (const struct plan *plan, const struct verdict *verdict, struct arena *arena)
+{
+    const struct signature *known = plan_find_signature (plan, verdict->signature);
+    struct text line = verdict->evidence, cause = verdict->cause;
+    const char *end = line.len ? memchr (line.ptr, '\n', line.len) : NULL;
+    line.len = end ? (uint32_t) (end - line.ptr) : line.len;
+    if (known && !known->rule && line.len && !text_find (cause, known->text, NULL))
+        cause = text_format (arena, "%.*s: %.*s", TEXT_ARG (cause), TEXT_ARG (line));
+    return text_copy (arena, text_clip (cause, SENTENCE_MAX_BYTES));
+}
+
+static void blame (struct measure_fold *fold, struct measure *now, const struct fact_pass_ended *ended)
+{
+    for (uint32_t i = 0; i < ended->verdicts.n; i++) {
+        const struct verdict *verdict = &ended->verdicts.items[i];
+        if (verdict->outcome == OUTCOME_CASCADE || now->cause.len)
+            continue;
+        now->owner = verdict->owner;
+        now->failure = text_copy (&fold->arena, verdict->signature);
+        now->cause = cause_of (&fold->plan, verdict, &fold->arena);
+        now->bad = (verdict->host >= fold->plan.hosts.n || !fold->killed[verdict->host]) &&
+                   would_fail_again (&fold->plan, verdict);
+    }
+}
+
+static void end (struct measure_fold *fold, const struct fact *fact)
+{
+    struct measure *now = &fold->now;
+    if (fold->isolating || fact->of.pass_ended.key.attempt == 0 || !now->signature.len || fold->n == LAUNCHES_MAX)
+        return;
+    now->outcome = fact->of.pass_ended.outcome;
+    now->wall_ms = fact->wall_ms;
+    blame (fold, now, &fact->of.pass_ended);
+    if (!fold->items)
+        fold->items = arena_array (&fold->arena, LAUNCHES_MAX, sizeof (*fold->items));
+    fold->items[fold->n++] = *now;
+}
+
+static void open_run (struct measure_fold *fold, const struct fact_run_opened *opened)
+{
+    record_copy (&plan_record, &fold->plan, &opened->plan, &fold->arena);
+    fold->run = text_copy (&fold->arena, opened->run);
+    fold->killed = arena_array (&fold->arena, fold->plan.hosts.n, sizeof fold->killed[0]);
+}
+
+void measure_fold_apply (struct measure_fold *fold, const struct fact *fact)
+{
+    switch (fact->kind) {
+    case FACT_RUN_OPENED: open_run (fold, &fact->of.run_opened); break;
+    case FACT_PASS_BEGAN: measure_fold_begin (fold, &fact->of.pass_began); break;
+    case FACT_ATTEMPT_ENDED:
+        measure_fold_add_host (fold, fact->of.attempt_ended.host, &fact->of.attempt_ended.result);
+        break;
+    case FACT_PASS_ENDED: end (fold, fact); break;
+    default: break;
+    }
+}
+
+/* ---- what earlier runs let one expect ---- */
+
+static int measure_fold_shortest_first (const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+usual_time_list measure_usual_times (const struct measure_list *measures, struct arena *arena)
+{
+    usual_time_list usual = { .items = arena_array (arena, USUAL_TIMES_MAX, sizeof (struct usual_time)) };
+    uint64_t *took_ms = arena_array (arena, measures->n, sizeof (*took_ms));
+    for (enum pass pass = PASS_ONCE; pass <= PASS_RESTORED; pass++) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < measures->n; i++)
+            if (measures->items[i].pass == pass && measures->items[i].outcome == OUTCOME_PASSED)
+                took_ms[n++] = measures->items[i].duration_ms;
+        if (n == 0)
+            continue;
+        qsort (took_ms, n, sizeof (*took_ms), measure_fold_shortest_first);
+        uint64_t median_ms = took_ms[n / 2];
+        usual.items[usual.n++] = (struct usual_time){ pass, median_ms < INT64_MAX ? median_ms : INT64_MAX, n };
+    }
+    return usual;
+}
+
+/* ---- launch fingerprint ---- */
+
+static void measure_fold_add_number (struct fingerprint_builder *builder, const char *name, uint32_t number)
+{
+    fingerprint_add (builder, name, text_format (builder->arena, "%u", number));
+}
+
+static void add_code (struct fingerprint_builder *builder, const struct rung *rung)
+{
+    fingerprint_add (builder, "program", rung->program.sha256);
+    for (uint32_t i = 0; i < rung->files.n; i++) {
+        fingerprint_add (builder, "file", rung->files.items[i].name);
+        fingerprint_add (builder, "sha256", rung->files.items[i].file.sha256);
+    }
+}
+
+static void add_hardware (struct fingerprint_builder *builder, const struct profile *profile)
+{
+    fingerprint_add (builder, "backend", profile->backend);
+    fingerprint_add (builder, "accelerator", profile->accelerator);
+    fingerprint_add (builder, "topology", profile->topology);
+    measure_fold_add_number (builder, "devices", profile->devices_per_host);
+}
+
+static void add_parallelism (struct fingerprint_builder *builder, const struct plan *plan, const struct rung *rung)
+{
+    fingerprint_add (builder, "scope", text_of (enum_name_of (&scope_names, rung->scope)));
+    if (rung->scope != SCOPE_SLICE)
+        return;
+    measure_fold_add_number (builder, "hosts", plan->hosts.n);
+    for (uint32_t i = 0; i < plan->mesh.n; i++) {
+        fingerprint_add (builder, "axis", plan->mesh.items[i].axis);
+        measure_fold_add_number (builder, "size", plan->mesh.items[i].size);
+    }
+}
+
+static void add_shapes (struct fingerprint_builder *builder, const struct profile *profile)
+{
+    for (uint32_t i = 0; i < profile->shapes.n; i++) {
+        const struct dimension *dimension = &profile->shapes.items[i];
+        fingerprint_add (builder, profile->padding ? "padded" : "shape", dimension->name);
+        for (uint32_t j = 0; j < dimension->sizes.n; j++)
+            measure_fold_add_number (builder, "size", dimension->sizes.items[j]);
+    }
+}
+
+static void add_launch (struct fingerprint_builder *builder, const struct plan *plan, const struct rung *rung)
+{
+    add_code (builder, rung);
+    add_hardware (builder, &plan->profile);
+    add_parallelism (builder, plan, rung);
+    fingerprint_add (builder, "frontend", plan->profile.frontend);
+    fingerprint_add_vars (builder, rung->args.items, rung->args.n);
+    fingerprint_add_profile (builder, &plan->profile);
+    add_shapes (builder, &plan->profile);
+}
+
+struct text launch_shape (const struct plan *plan, const struct rung *rung, struct arena *arena)
+{
+    if (rung->kind != PROGRAM_CANARY)
+        return (struct text){ 0 };
+    struct fingerprint_builder shape = fingerprint_begin (arena);
+    add_launch (&shape, plan, rung);
+    return fingerprint_end (&shape);
+}
+
+struct text launch_fingerprint (const struct plan *plan, const struct rung *rung, struct arena *arena)
+{
+    if (rung->kind != PROGRAM_CANARY)
+        return (struct text){ 0 };
+    struct fingerprint_builder signature = fingerprint_begin (arena);
+    add_launch (&signature, plan, rung);
+    fingerprint_add (&signature, "pins", plan->pins.file.sha256);
+    fingerprint_add (&signature, "setup", plan->pins.setup.sha256);
+    fingerprint_add (&signature, "python", plan->pins.python);
+    return fingerprint_end (&signature);
+}

@@ -1,0 +1,46 @@
+/* measure_fold.h - the run's facts -> what its launches really took: memory, time and outcome, one measure for each
+ * launch and pass that ended. A fold like every view. docs/spec/calibration.md. */
+#ifndef SLICEUP_COORDINATOR_STORY_MEASURE_FOLD_H
+#define SLICEUP_COORDINATOR_STORY_MEASURE_FOLD_H
+
+#include "common/model/fact.h"
+#include "common/model/plan.h"
+
+/* What one launch really took, and how it ended. */
+struct measure {
+    struct text signature, shape;       /* coordinator/story/launch_fingerprint.c */
+    struct text rung, slice, run, pins; /* names; pins: with the beginning of its sha256 */
+    enum pass pass;
+    enum outcome outcome;
+    enum owner owner;
+    struct text failure; /* id of the failure's signature; empty: none, or not recognised */
+    struct text cause;   /* one sentence; empty when it passed */
+    bool bad;            /* the same launch would fail in the same way */
+    uint32_t hosts;
+    uint64_t predicted_bytes, device_peak_bytes, host_peak_bytes; /* of the host that needed most; 0: nobody said */
+    uint64_t start_ms, duration_ms; /* until the program ran first; all: of the slowest host */
+    uint64_t wall_ms;               /* when it ended */
+};
+struct measure_list {
+    struct measure *items;
+    uint32_t n;
+};
+
+/* Per pass, the median of the durations of those that passed. Lives in the arena. */
+usual_time_list measure_usual_times (const struct measure_list *measures, struct arena *arena);
+
+struct measure_fold;
+struct measure_fold *measure_fold_create (void);
+void measure_fold_destroy (struct measure_fold *fold);
+void measure_fold_apply (struct measure_fold *fold, const struct fact *fact);
+/* Those of the facts applied; they live as long as the fold. */
+struct measure_list measure_fold_list (const struct measure_fold *fold);
+
+/* launch_fingerprint.c - what is known of a launch before its start: code, bundle, hardware, shape, parallelism,
+ * feature toggles. Launches with equal fingerprints ask for the same memory and fail in the same way. Pure. */
+/* 16 hexadecimal digits, of the arena; empty for what is no canary: commands and builtins tell nothing of memory. */
+struct text launch_fingerprint (const struct plan *plan, const struct rung *rung, struct arena *arena);
+/* The same without the bundle: after a change of it these are to be measured anew. */
+struct text launch_shape (const struct plan *plan, const struct rung *rung, struct arena *arena);
+
+#endif
