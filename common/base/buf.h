@@ -31,9 +31,9 @@ void buf_printf (struct buf *buf, const char *format, ...) __attribute__ ((forma
 /* `text` made safe for a terminal: printable UTF-8 stays; C0, C1, DEL, invalid UTF-8, bidi controls and zero-width
  * characters become \xNN or \u{...}; at most `columns` columns wide (0: no limit), cut with an ellipsis. */
 void buf_escaped (struct buf *buf, struct text text, uint32_t columns);
-/* The same behind `mark`; nothing of both when the text is empty. */
+/* The same after `mark`; appends nothing if the text is empty. */
 void buf_escaped_after (struct buf *buf, const char *mark, struct text text, uint32_t columns);
-/* A word as sh has to be given it, quoted where sh would read something else; a blank before it unless it is the first. */
+/* Appends a word for sh, quoted if sh would read it differently; a blank precedes it unless it is the first. */
 void shell_word_add (struct buf *line, struct text word);
 uint32_t text_columns (struct text escaped); /* width on a terminal, East Asian wide = 2 */
 struct text buf_as_text (const struct buf *buf);

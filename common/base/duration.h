@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A number and one unit of ms, s, m or min, h, d: "250ms", "1.5s", "2m". Bare numbers are refused (which unit?),
- * and so is what is no whole number of milliseconds. At most 365 days. `ms` is untouched on false. */
+/* A number and one unit of ms, s, m or min, h, d: "250ms", "1.5s", "2m". Numbers without a unit and fractions of a
+ * millisecond are refused. At most 365 days. `ms` is untouched on false. */
 bool duration_parse (struct text text, uint64_t *ms);
 enum { DURATION_TEXT_BYTES = 32 };
 /* For people, cut, never rounded up: "340 ms", "1.5 s", "12 s", "3 min 20 s", "2 h 5 min", "3 d 4 h". Returns `out`. */

@@ -32,7 +32,7 @@ int err_set (struct err *err, enum err_code code, const char *format, ...) __att
 int err_errno (struct err *err, enum err_code code, const char *format, ...) __attribute__ ((format (printf, 3, 4)));
 /* Puts "<prefix>: " in front of the text as the error travels up; always returns -1. */
 int err_prefix (struct err *err, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
-/* What to do about such an `errno`, to stand behind its reason; empty: that depends. */
+/* Advice for an `errno`, to append to its text; empty if there is no general advice. */
 const char *err_advice_for_errno (int number);
 
 #endif

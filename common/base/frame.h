@@ -1,7 +1,7 @@
-/* frame.h - frames: a letter, a length and so many bytes behind it, as "o 5\nhello". What `sliceup exec` and its hosts
- * say to each other; docs/spec/launch.md has the letters.
+/* frame.h - frames: a letter, a length and that many bytes, as "o 5\nhello". What `sliceup exec` and its hosts say to
+ * each other; docs/spec/launch.md has the letters.
  *
- * Pure. A reader holds one frame, so nothing that is announced decides how much memory is used. */
+ * Pure. A reader holds one frame, so an announced length never decides how much memory is used. */
 #ifndef SLICEUP_COMMON_BASE_FRAME_H
 #define SLICEUP_COMMON_BASE_FRAME_H
 
@@ -23,8 +23,8 @@ struct frame_reader {
     bool in_body;
     char body[FRAME_MAX_BYTES];
 };
-/* 1: `frame` is there, and `input` what follows it. 0: all of `input` was taken. -1: this is no frame, and nothing that
- * follows can be read either. */
+/* 1: `frame` is read, and `input` is the rest. 0: all of `input` was taken, more is needed. -1: not a frame; nothing
+ * after it can be read either. */
 int frame_read (struct frame_reader *reader, struct text *input, struct frame *frame, struct err *err);
 
 #endif

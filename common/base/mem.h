@@ -12,13 +12,13 @@
 void *mem_alloc (size_t bytes);                              /* zeroed; never NULL, also for 0 */
 void *mem_array (size_t items, size_t item_bytes);           /* zeroed; overflow checked */
 void *mem_grow (void *old, size_t items, size_t item_bytes); /* realloc; new bytes undefined */
-/* `items` with room for one more behind `n`: what is full is doubled, and nothing becomes `first`. */
+/* Makes room for one more item after `n`: a full array is doubled, an empty one gets `first` items. */
 void *mem_room (void *items, uint32_t n, uint32_t *capacity, uint32_t first, size_t item_bytes);
 char *mem_text (const char *text); /* strdup */
 void mem_free (void *p);           /* NULL is fine */
-/* What such an end calls before it says so, on any thread: async-signal-safe; for a terminal that is not as it was. */
+/* Called when memory runs out, before the message is printed, on any thread: async-signal-safe; restores a terminal. */
 void mem_set_last (void (*last) (void));
-_Noreturn void mem_exit_exhausted (size_t bytes); /* for what others allocate; 0: nobody knows how much */
+_Noreturn void mem_exit_exhausted (size_t bytes); /* when a library ran out of memory; 0: size unknown */
 
 static inline uint64_t least_u64 (uint64_t a, uint64_t b)
 {

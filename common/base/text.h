@@ -21,29 +21,29 @@ struct text {
 struct text text_of (const char *c_string); /* NULL gives an empty slice; borrows */
 bool text_equal (struct text a, struct text b);
 bool text_is (struct text a, const char *c_string);
-/* Alike but for their numbers, decimal or after 0x: what many hosts say with their own times, ids and addresses in it.
- * Places in a source ("line 7", "prog.py:7") are the same or not. */
+/* Equal apart from numbers (decimal or after 0x), so that hosts' own times, ids and addresses do not matter. Line
+ * numbers of a source ("line 7", "prog.py:7") must be equal. */
 bool text_equal_but_numbers (struct text a, struct text b);
 bool text_is_among (struct text a, const struct text *items, uint32_t n);
 int text_compare (struct text a, struct text b); /* bytewise, shorter first: a total order */
-int text_order (const void *a, const void *b);   /* the same, for qsort, of the texts that two items begin with */
+int text_order (const void *a, const void *b);   /* the same for qsort, of items that begin with a text */
 bool text_find (struct text haystack, struct text needle, uint32_t *at); /* first occurrence; `at` may be NULL */
 bool text_starts (struct text a, const char *prefix);
 bool text_ends (struct text a, const char *end);
 /* In `pattern` '*' stands for any bytes, also none, and '?' for one. */
 bool text_matches (struct text a, struct text pattern);
-/* Takes what stands before the first `mark` off the front of `rest`, and the mark with it. Borrows. */
-bool text_cut (struct text *rest, char mark, struct text *before); /* false: no mark is there, and nothing is taken */
-struct text text_take_until (struct text *rest, char mark);        /* without a mark all that is left */
+/* Moves what precedes the first `mark` from `rest` to `before`, and drops the mark. Borrows. */
+bool text_cut (struct text *rest, char mark, struct text *before); /* false: no mark; `rest` is unchanged */
+struct text text_take_until (struct text *rest, char mark);        /* all of `rest` without a mark */
 struct text text_clip (struct text from, uint32_t bytes);      /* at most `bytes`, cut between characters of UTF-8 */
 struct text text_copy (struct arena *arena, struct text from); /* the copy is NUL-terminated past its end */
 struct text text_format (struct arena *arena, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 /* A NUL-terminated copy in `out` of `out_bytes`; false (and out = "") when it does not fit or holds a NUL. */
 bool text_to_c (struct text from, char *out, size_t out_bytes);
 bool text_is_utf8 (struct text a); /* strict: no overlong forms, no surrogates */
-/* How many bytes at its beginning are ASCII letters, digits, or one of `also`. */
+/* How many leading bytes are ASCII letters, digits, or one of `also`. */
 uint32_t text_span (struct text a, const char *also);
-uint32_t text_digits_end (struct text a, uint32_t at); /* where the decimal digits end that begin at `at` */
+uint32_t text_digits_end (struct text a, uint32_t at); /* end of the decimal digits that begin at `at` */
 struct text text_trimmed (struct text a);              /* without blanks, tabs and line ends at both ends */
 /* Whole text as an unsigned decimal number; false when it is anything else or does not fit. */
 bool text_to_u64 (struct text from, uint64_t *out);

@@ -12,12 +12,12 @@
 /* Reads the character at byte `at` (< text.len): its length in bytes, 1 to 4, or 0 when no valid one begins there
  * (Unicode 15, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF). */
 uint32_t utf8_next (struct text text, uint32_t at, uint32_t *character);
-/* May a terminal get it as it is? Not so: controls, what turns the direction of text, what cannot be seen, combining
- * marks that pile up on a neighbour, private use, and what Unicode will never assign. */
+/* May be printed on a terminal as it is. Not printable: controls, bidi controls, invisible characters, combining marks,
+ * private use, and code points that Unicode will never assign. */
 bool utf8_is_printable (uint32_t character);
 uint32_t utf8_columns (uint32_t character); /* of a printable one: 1, or 2 when East Asian wide */
-/* A copy in `arena`: valid UTF-8 without NUL, every byte that is not replaced by U+FFFD, and cut between two characters
- * to at most `max_bytes`. Control characters stay: who shows text to people escapes it. */
+/* A copy in `arena`: valid UTF-8 without NUL; invalid bytes become U+FFFD; cut between characters to at most
+ * `max_bytes`. Control characters stay: whoever prints the text escapes it. */
 struct text text_repair_utf8 (struct arena *arena, struct text raw, uint32_t max_bytes);
 
 #endif
