@@ -7,8 +7,8 @@
 #include "common/base/digest.h"
 #include "common/model/msg.h"
 
-/* STAT: set, kinds, sizes, modes. SAMPLE: that, the bytes of every file below 1 MiB, and of a random part of the larger
- * ones, drawn by `seed`. FULL: all bytes. */
+/* STAT: names, kinds, sizes, modes. SAMPLE: also the bytes of all files below 1 MiB and of a sample of the larger ones,
+ * drawn by `seed`. FULL: all bytes. */
 enum audit_depth { AUDIT_STAT = 1, AUDIT_SAMPLE, AUDIT_FULL };
 
 struct finding_list {
@@ -17,16 +17,16 @@ struct finding_list {
 }; /* at most FINDINGS_MAX; `more` were not kept */
 
 /* Generation `token` of `bundle_root` (<root>/<frontend>/<bundle>) against the manifest whose sha256 is given. A
- * manifest that is another one is the finding "changed" of MANIFEST. */
+ * manifest with another digest is the finding "changed" of MANIFEST. */
 int audit_generation (struct text bundle_root, uint64_t token, struct text sha256, enum audit_depth depth,
                       uint64_t seed, struct arena *arena, struct finding_list *out, struct err *err);
 
-/* What generation `token` must hold of `base`, from which it began as a copy, against base's manifest: every byte. */
+/* Checks that generation `token`, which began as a copy of `base`, still holds every byte of base's manifest. */
 int audit_base (struct text bundle_root, uint64_t token, uint64_t base, struct text base_sha256, struct arena *arena,
                 struct finding_list *out, struct err *err);
 
-/* One gen-<token> as it lies there, sealed or not. `listing`: of paths, kinds, modes, sizes and the times of the last
- * write; equal means that nobody wrote, or hid it with as many bytes and the time set back. */
+/* One gen-<token> as it lies there, sealed or not. `listing`: digest of paths, kinds, modes, sizes and times of the
+ * last write; equal means that nobody wrote, or hid it by an equal size and a time set back. */
 struct generation_stat {
     uint64_t token;
     bool sealed;
@@ -34,7 +34,7 @@ struct generation_stat {
     uint64_t bytes;
     struct digest listing;
 };
-/* Every gen-<token> of a bundle, by rising token. No folder at all: none. Other names are passed over. */
+/* Every gen-<token> of a bundle, by rising token; none if there is no folder. Other names are ignored. */
 int audit_list_generations (struct text bundle_root, struct arena *arena, struct generation_stat **out, uint32_t *n,
                             struct err *err);
 

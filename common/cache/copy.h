@@ -1,7 +1,7 @@
 /* copy.h - copies the entries of one sealed generation into the folder of another.
  *
- * Never links: two names of one file would let a late write through the old one change both. What is held against the
- * manifest is the copy, since that is what the program will use. */
+ * Never links: two names of one file would let a late write through the old one change both. The copy is compared with
+ * the manifest, since the program will use the copy. */
 #ifndef SLICEUP_COMMON_CACHE_COPY_H
 #define SLICEUP_COMMON_CACHE_COPY_H
 

@@ -23,13 +23,13 @@ int generation_open_host_cache (struct generation *generation, struct text root,
 /* gen-<token>. ERR_DAMAGE: it is not there, or is something else. */
 int generation_open (struct generation *generation, struct err *err);
 void generation_close (struct generation *generation);
-/* Makes it, with no rights but these, and opens it; `taken`: may it be there already? What is wrong is said with what
- * could be done. On failure nothing was made. */
+/* Makes it with exactly this mode, and opens it; `taken`: it may exist already. Errors say what to do. On failure
+ * nothing was made. */
 int generation_make (struct generation *generation, mode_t mode, bool taken, struct err *err);
-/* Adds how much was needed and how much is free to an error, when that is less. */
+/* Adds the needed and the free space to an error, if less is free than needed. */
 int generation_explain_space (const struct generation *generation, uint64_t needed_bytes, struct err *err);
 int generation_path (const struct generation *generation, char *dir, size_t dir_bytes, struct err *err);
-/* Reads MANIFEST and holds it against `sha256` (64 hex digits). */
+/* Reads MANIFEST and compares its digest with `sha256` (64 hex digits). */
 int generation_read_manifest (const struct generation *generation, struct text sha256, struct arena *arena,
                               struct manifest *out, struct err *err);
 

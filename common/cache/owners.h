@@ -10,11 +10,11 @@
 #include "common/base/err.h"
 #include "common/model/plan.h"
 
-/* What is not there is fine: whoever makes it owns it. ERR_REFUSED names path, owner, mode and what to do. */
+/* A missing root is fine: whoever makes it owns it. ERR_REFUSED names path, owner, mode and what to do. */
 int owners_check_root (const char *root, const uid_list *trust, struct err *err);
 /* That, and <root>/<frontend>/<bundle> with its gen-<token>; 0: none. */
 int owners_check_generation (struct text bundle_root, uint64_t token, const uid_list *trust, struct err *err);
-/* That, and all entries of the generation have its owner, MANIFEST and WITNESS too: it looks at each and opens none. */
+/* That, and all entries of the generation, MANIFEST and WITNESS too, have its owner: stats each, opens none. */
 int owners_check_entries (struct text bundle_root, uint64_t token, const uid_list *trust, struct err *err);
 
 /* "1000,1001"; no text: nobody. */

@@ -1,7 +1,7 @@
 /* storage.h - identifies the storage of a cache root, to check that all hosts see the same one.
  *
  * `<root>/storage` holds 64 random bits, made once by whoever comes first (O_EXCL). Hosts that read different values
- * see different storages of the same name: the cheapest proof there is. docs/spec/cache.md. Any thread. */
+ * see different storages of the same name. docs/spec/cache.md. Any thread. */
 #ifndef SLICEUP_COMMON_CACHE_STORAGE_H
 #define SLICEUP_COMMON_CACHE_STORAGE_H
 

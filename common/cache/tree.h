@@ -32,11 +32,11 @@ bool tree_name_valid (struct text name);
 bool tree_path_valid (struct text path); /* valid names joined by '/', at most TREE_DEPTH_MAX of them */
 /* openat2 below `root`, close-on-exec; -1 with errno. `path` must end in a NUL. */
 int tree_open_below (int root, const char *path, int flags, mode_t mode);
-/* The same for something that is listed: the descriptor of a regular file with one name, or of a folder, opened for
- * reading. ERR_DAMAGE: it is not there, or anything else is. */
+/* The same for a listed entry: opens a regular file with one name, or a folder, for reading. ERR_DAMAGE: it is missing
+ * or something else. */
 int tree_open_entry (int root, const struct tree_entry *entry, struct err *err);
 
-/* Something met on a walk. Its texts live until the next is met. */
+/* One entry of a walk. Its texts live until the next entry. */
 struct tree_walk_item {
     struct tree_entry at;  /* TREE_NONE: neither a file nor a folder */
     const char *problem;   /* what is wrong with it, in words that follow its name; NULL: nothing */
@@ -47,15 +47,15 @@ struct tree_walk_item {
 /* Not 0: the walk ends with -1, and `err` says why. */
 typedef int tree_fn (void *owner, const struct tree_walk_item *seen, struct err *err);
 
-/* What has a problem: symlinks, devices, sockets, pipes, files with several names, setuid, setgid and sticky bits,
- * another owner than that of `root`, names that are not valid, more than TREE_ENTRIES_MAX entries, folders too deep or
- * that cannot be opened. In no order; of what has a problem, nothing below is met; one entry too many is the last that
- * is. What goes away meanwhile is passed over. `skip`: names at the top that are not met; NULL or ending in NULL. */
+/* Problems are: symlinks, devices, sockets, pipes, files with several names, setuid, setgid and sticky bits, another
+ * owner than that of `root`, invalid names, more than TREE_ENTRIES_MAX entries, folders too deep or that cannot be
+ * opened. In no order; nothing below an entry with a problem is visited; the first entry too many is the last. Entries
+ * that vanish meanwhile are ignored. `skip`: names at the top to leave out; NULL or ending in NULL. */
 int tree_walk (int root, const char *const *skip, bool open_files, tree_fn *each, void *owner, struct err *err);
-/* Everything below `root`; an error names any problem, also names that differ only in case. Texts live in the arena. */
+/* Everything below `root`; the error names a problem, also names that differ only in case. Texts live in the arena. */
 int tree_list (int root, const char *const *skip, struct arena *arena, struct tree *out, struct err *err);
 /* Are there two paths that differ only in upper and lower case (ASCII)? On a file system that folds case they would be
- * one file, and a seal would mean two things. Each item begins with its path, a struct text. */
+ * one file, and the seal would be ambiguous. Each item begins with its path, a struct text. */
 bool tree_has_twins (const void *items, size_t item_bytes, uint32_t n, uint32_t *one, uint32_t *other);
 /* A path made safe for a message, cut to what a reader takes in; returns `out`. */
 const char *tree_print_path (struct text path, char out[TREE_SHOWN_BYTES]);
