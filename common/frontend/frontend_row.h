@@ -4,7 +4,7 @@
 
 #include "common/frontend/frontend.h"
 
-/* OWN writes as the WRITER does: it has no column of its own. */
+/* OWN has no column: it writes as the WRITER does. */
 enum {
     FRONTEND_ROLES = CACHE_ROLE_WRITER + 1,
     CACHE_VARS_MAX = 8,
@@ -22,10 +22,10 @@ struct base_var {
     const char *name, *value;
 };
 
-/* Releases whose persistent cache does not do what we rest on. */
+/* Releases whose persistent cache lacks what we rely on. */
 struct broken_release {
     const char *package;      /* as PEP 503 normalises package names */
-    const char *from, *until; /* first such release, and the first without; NULL: no bound */
+    const char *from, *until; /* first broken release, and the first mended one; NULL: no bound */
     const char *backend;      /* NULL: on all of them */
     const char *what, *next;  /* "<package> <version> <what>: <next>" */
 };
@@ -34,7 +34,7 @@ struct frontend {
     const char *name;
     struct cache_var cache[CACHE_VARS_MAX];
     struct base_var base[BASE_VARS_MAX];
-    const char *why_base;                  /* they are set, "so that the frontend <why_base>" */
+    const char *why_base;                  /* why base variables are set: "so that the frontend <why_base>" */
     struct base_var alone[ALONE_VARS_MAX]; /* of one host of a TPU slice; value NULL: not set, not inherited */
     const char *requests, *hits;
     const char *spoilers[SPOILERS_MAX];

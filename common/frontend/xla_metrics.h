@@ -1,9 +1,9 @@
 /* xla_metrics.h - the metrics reports of torch_xla, read from what a program printed or left in a file.
  *
- * A text may hold many reports, other lines between theirs, prefixes of a launcher, and an end that was cut off.
- * Counters only grow, so the last whole report of each process counts; what a cut one says counts for nothing.
- * It knows no files and no processes, and judges nothing. What it gives borrows from the text. Any thread.
- * Layout: pytorch/xla:torch_xla/csrc/runtime/metrics.cpp, torch_xla/debug/metrics_saver.py; docs/guide/torch_xla.md. */
+ * A text may hold many reports, other lines among them, prefixes of a launcher, and a cut end. Counters only grow, so
+ * the last whole report of each process counts; a cut one is ignored. It knows no files and no processes, and judges
+ * nothing. Results borrow from the text. Any thread. Layout: pytorch/xla:torch_xla/csrc/runtime/metrics.cpp,
+ * torch_xla/debug/metrics_saver.py; docs/guide/torch_xla.md. */
 #ifndef SLICEUP_COMMON_FRONTEND_XLA_METRICS_H
 #define SLICEUP_COMMON_FRONTEND_XLA_METRICS_H
 
@@ -38,16 +38,16 @@ struct xla_report_row {
 struct xla_metrics {
     struct xla_report_row *rows; /* at most XLA_ROWS_MAX, in the order in which they came */
     uint32_t n;
-    uint32_t reports; /* whole ones that were read; 0: there is nothing to be said */
+    uint32_t reports; /* whole reports that were read; 0: nothing is known */
     uint32_t processes;
-    bool is_partial;  /* a process's report may lack rows: the beginning, a half, a line; an absent row is no zero */
+    bool is_partial;  /* a process's report may lack rows (a cut beginning, half or line); an absent row is not zero */
     bool is_cut;      /* the last report of a process was not whole: the one before it stands */
-    bool was_reset;   /* between two whole reports: the program has cleared its counters, or another one began */
-    uint32_t dropped; /* rows or processes that were more than the bounds allow, and names that are none */
+    bool was_reset;   /* between two whole reports the program cleared its counters, or another began */
+    uint32_t dropped; /* rows or processes beyond the bounds, and invalid names */
 };
 
-/* `text` may be a piece: starts_late: it began before; then lines up to the first that is none of a report are passed
- * over. ends_short: it goes on; then a report at its very end is not whole. */
+/* `text` may be a piece. starts_late: its beginning is missing, so lines up to the first outside a report are skipped.
+ * ends_short: its end is missing, so a report at the very end is not whole. */
 struct xla_text_piece {
     struct text text;
     bool starts_late, ends_short;
@@ -58,9 +58,9 @@ void xla_metrics_add_process (struct xla_metrics *to, const struct xla_metrics *
 const struct xla_report_row *xla_metrics_find (const struct xla_metrics *metrics, bool is_metric, const char *name);
 
 /* The counters of a result, at most `max`: first those of the canary protocol (compile_requests, cache_hits,
- * cache_misses, executions, compile_ms, retrieval_ms, steps, fallbacks, reads), then what a proof looks at, then CPU fallbacks, then the rest by
- * name; of metrics the number of samples. *left_out: how many did not fit. Nothing when there was no whole report; of a partial
- * one, no word of the protocol that an absent row would decide. */
+ * cache_misses, executions, compile_ms, retrieval_ms, steps, fallbacks, reads), then those that a proof uses, then CPU
+ * fallbacks, then the rest by name; for metrics the number of samples. *left_out: how many did not fit. No whole report
+ * gives nothing; a partial one gives no counter of the protocol that an absent row would change. */
 void xla_metrics_to_counters (const struct xla_metrics *metrics, uint32_t max, struct arena *arena, number_list *out,
                               uint32_t *left_out);
 

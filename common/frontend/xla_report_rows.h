@@ -10,10 +10,10 @@ struct xla_report_rows {
 }; /* dropped: more than XLA_ROWS_MAX names */
 
 struct xla_report_row *xla_report_rows_find (const struct xla_report_rows *rows,
-                                             const struct xla_report_row *like); /* of that kind and name */
+                                             const struct xla_report_row *like); /* the row of that kind and name */
 void xla_report_rows_add_up (struct xla_report_rows *rows, const struct xla_report_row *row,
                              struct arena *arena); /* numbers are added up */
 void xla_report_rows_set (struct xla_report_rows *rows, const struct xla_report_row *row,
-                          struct arena *arena); /* the later word wins */
+                          struct arena *arena); /* the later value wins */
 
 #endif
