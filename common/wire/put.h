@@ -8,9 +8,9 @@
 #include "common/base/buf.h"
 #include "common/model/record.h"
 
-/* A packer fails only where what it writes to has no room. */
+/* The packer fails only if `out` has no room. */
 msgpack_packer put_begin (struct buf *out);
-/* Ends packing that began when `out` had `began` bytes. rc other than 0: it is removed again. */
+/* Ends packing that began at byte `began` of `out`. rc other than 0: removes what was packed. */
 void put_end (struct buf *out, size_t began, int rc);
 int put_record (msgpack_packer *to, const struct record *record, const void *value);
 

@@ -1,9 +1,8 @@
-/* reader.h - one value after another out of hostile bytes, MessagePack as this project writes it.
+/* reader.h - reads values one by one from hostile bytes: MessagePack as this project writes it.
  *
- * Knows nothing of records. Every value read costs one item; a length is believed only after it was compared with the
- * bytes that remain; an integer, length or count in a longer form than needed is refused, so that equal values have
- * equal bytes. nil, ext, float32 and the unused byte c1 are not part of the language. Nothing is allocated here.
- * Errors name the offset and sizes, never the bytes. */
+ * Knows nothing of records. Every value read costs one item; a length is trusted only if enough bytes remain; integers,
+ * lengths and counts in a longer form than needed are refused, so that equal values have equal bytes. nil, ext, float32
+ * and the unused byte c1 are refused. Nothing is allocated here. Errors name the offset and sizes, never the bytes. */
 #ifndef SLICEUP_COMMON_WIRE_READER_H
 #define SLICEUP_COMMON_WIRE_READER_H
 
@@ -41,7 +40,7 @@ struct reader reader_begin (struct text bytes, uint32_t items_max);
 uint32_t reader_offset (const struct reader *reader);
 /* The head of a list or map, or a whole scalar, text or byte string. */
 int reader_next (struct reader *reader, struct wire_value *value, struct err *err);
-/* Passes over one value and everything in it, to `depth` more levels, under the same rules as if it were known. */
+/* Skips one value and everything in it, to `depth` more levels, under the same rules as for known values. */
 int reader_skip (struct reader *reader, uint32_t depth, struct err *err);
 const char *value_kind_name (enum value_kind kind);
 /* UTF-8 without NUL. */

@@ -8,8 +8,8 @@
  * the table and the bytes that remain. Every value has one form: longer integers or lengths than needed, a zero field
  * that is written, -0.0 and other NaNs are refused. On failure nothing of `*out` may be used; `arena` may have grown.
  *
- * Writing does not check values against their tables (record_check does): what was not checked may be refused by the
- * reader. What does not fit in `out` sets its `overflow` and leaves its bytes as they were. No threads, no state. */
+ * Writing does not check values against their tables (record_check does): the reader may refuse an unchecked record. A
+ * record that does not fit in `out` sets its `overflow` and leaves its bytes unchanged. No threads, no state. */
 #ifndef SLICEUP_COMMON_WIRE_WIRE_H
 #define SLICEUP_COMMON_WIRE_WIRE_H
 
