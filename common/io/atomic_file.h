@@ -15,17 +15,17 @@ int folder_make (const char *path, mode_t mode, struct err *err); /* with its pa
 int folder_sync (const char *path, struct err *err);
 /* Removes a tree below `path`, itself too; follows no symlink; missing is fine. */
 int folder_remove (const char *path, struct err *err);
-/* On disk, with all below it on the same file system; what cannot be read does not count. */
+/* Bytes on disk of the folder and everything below it on the same file system; unreadable parts do not count. */
 uint64_t folder_count_bytes (const char *path);
 
 /* ---- plain file ---- */
 
 /* Opens a file of sliceup, and refuses a link, folder or FIFO in its place. */
 
-/* open (2) that follows no link and waits for nobody. -1: ERR_STATE says what is there instead of a regular file;
- * ERR_IO; `errno` is ENOENT when nothing is. What is made has mode 0600. */
+/* open (2) that follows no link and never waits. -1: ERR_STATE says what is there instead of a regular file; else
+ * ERR_IO; `errno` is ENOENT if nothing is there. A new file has mode 0600. */
 int plain_file_open (const char *path, int flags, struct err *err);
-/* The same by name alone, for files that somebody else opens. 1: it is there; 0: nothing is; -1 as above. */
+/* Checks without opening, for files that a library opens. 1: it is there; 0: nothing is there; -1 as above. */
 int plain_file_check_path (const char *path, struct err *err);
 
 /* ---- private file ---- */
@@ -37,7 +37,7 @@ int plain_file_check_path (const char *path, struct err *err);
 /* The whole file into `out` (its max is the size cap). Another owner, or a mode that lets others in: ERR_REFUSED. A
  * symbolic link is followed, since Kubernetes mounts Secrets as such. */
 int private_file_read (const char *path, struct buf *out, struct err *err);
-/* The same of a file that only we make: there is no link in its place. */
+/* The same for a file that only we make: a link in its place is refused. */
 int private_file_read_nofollow (const char *path, struct buf *out, struct err *err);
 
 #endif

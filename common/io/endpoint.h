@@ -11,7 +11,7 @@ struct endpoint {
 };
 int endpoint_make (const char *address, uint16_t port, struct endpoint *out, struct err *err); /* port 0: any */
 uint16_t endpoint_port (const struct endpoint *bound);
-/* Where a client on this machine reaches what was bound, also when that was "any address". */
+/* The address at which a client on this machine reaches a bound socket, also one bound to "any address". */
 struct endpoint endpoint_for_local_client (const struct endpoint *bound);
 
 #endif

@@ -1,12 +1,12 @@
-/* link.h - authenticated frames between coordinator, workers and monitors, but for the monitors' own end, which is
+/* link.h - authenticated frames between coordinator, workers and monitors; the monitors' own end is
  * coordinator/monitor/events_client.h. The only home of libzmq.
  *
- * Knows hosts by rank and frames as bytes; nothing of messages. CURVE is always on; only admitted keys pass our own ZAP
- * handler (its own thread, fail-closed, self-tested when the hub listens). One libzmq context per process. The thread
- * that opened a hub or a spoke uses it alone; nothing here blocks.
+ * Knows hosts by rank and frames as bytes, no messages. CURVE is always on; only admitted keys pass our own ZAP handler
+ * (its own thread, fail-closed, self-tested when the hub listens). One libzmq context per process. The thread that
+ * opened a hub or a spoke uses it alone; nothing here blocks.
  *
- * Descriptors are edge-triggered (ZMQ_FD): after every event, and after every send, drain with *_receive until it says
- * false, or come back soon without an event. */
+ * Descriptors are edge-triggered (ZMQ_FD): after every event, and after every send, drain with *_receive until it
+ * returns false, or call again soon without an event. */
 #ifndef SLICEUP_COMMON_IO_LINK_H
 #define SLICEUP_COMMON_IO_LINK_H
 
@@ -25,10 +25,10 @@ void link_keys_make (struct link_keys *keys);
 
 enum link_channel { LINK_CONTROL, LINK_BULK, LINK_CHANNELS };
 
-/* What a monitor says and what it is told, in one frame. */
+/* Largest frame of a monitor's question, and of an answer. */
 enum { QUESTION_MAX_BYTES = 64, ANSWER_MAX_BYTES = 32 * 1024, LINK_ROUTING_ID_BYTES = 5 };
-/* Connections of monitors that are heard and told at a time. Each of so many keys has one of its own, whatever others
- * do, and what is left is for all. A place is kept so long after the last question. */
+/* Limits on connections of monitors. One place is reserved for each of MONITOR_KEYS keys; the rest are for all, at most
+ * MONITOR_PLACES_A_KEY a key. A place expires MONITOR_STAY_MS after its last question. */
 enum { MONITOR_KEYS = 65, MONITOR_PLACES_A_KEY = 4, MONITOR_STAY_MS = 10000 };
 
 /* ---- coordinator side: three ROUTERs: control, bulk, events ---- */
@@ -38,43 +38,44 @@ struct hub_options {
     uint32_t hosts; /* ranks 0 .. hosts - 1 */
     uint32_t control_bytes_max, bulk_bytes_max;
 };
-/* What a hub takes of the process's limits; hub_open looks whether it is there. */
+/* What a hub needs of the process's limits; hub_open checks it. */
 struct capacity_needs hub_capacity_needed (uint32_t hosts);
-/* It has no port yet, so that keys can be admitted before anybody comes: libzmq 4.3.4 leaves a connection whose key our
- * handler does not know (yet) open and mute until its handshake's time is over, 5 s (zap.c), and comes back after that. */
+/* Opens no port: admit known keys first. libzmq 4.3.4 leaves a connection with a still unknown key open and mute until
+ * its handshake times out (5 s, zap.c), and only then tries again. */
 struct hub *hub_open (const struct hub_options *options, struct err *err);
 struct hub_ports {
     const char *address;            /* to bind, e.g. "127.0.0.1" or "0.0.0.0" */
     uint16_t control, bulk, events; /* 0: any free one */
 };
-/* Once. Opens the ports, which are known from now on, and proves on each of them that a key which nobody admitted is
- * refused. A hub that could not do it can only be closed. */
+/* Call once. Opens the ports, whose numbers are known from now on, and proves on each that an unknown key is refused.
+ * After a failure the hub can only be closed. */
 int hub_listen (struct hub *hub, const struct hub_ports *ports, struct err *err);
 void hub_close (struct hub *hub); /* lingers at most 2 s for what was sent */
 uint16_t hub_port (const struct hub *hub, enum link_channel channel);
 uint16_t hub_events_port (const struct hub *hub);
-/* From now on `public_key` alone speaks for host `rank`, and for nobody else; it replaces the rank's earlier key. */
+/* From now on only `public_key` speaks for host `rank`, and only for it; replaces the rank's earlier key. */
 int hub_admit_worker (struct hub *hub, uint32_t rank, struct text public_key, struct err *err);
 int hub_admit_monitor (struct hub *hub, struct text public_key, struct err *err);
 int hub_fd (const struct hub *hub, enum link_channel channel);
 /* The next frame. `*rank` is the host whose key the connection proved; `*bytes` lives until the next receive on this
  * channel. False: nothing there now. Frames of more than one part and of unknown peers are counted and dropped. */
 bool hub_receive (struct hub *hub, enum link_channel channel, uint32_t *rank, struct text *bytes);
-/* hub_receive said false, but more may be there: what came last was of no use. No event follows; come back soon. */
+/* hub_receive returned false after a useless frame; more may wait. No event follows: call it again soon. */
 bool hub_frames_remain (const struct hub *hub, enum link_channel channel);
-/* False: the host is not connected, or its queue is full; the caller says it again later. */
+/* False: the host is not connected, or its queue is full; the caller sends again later. */
 bool hub_send (struct hub *hub, enum link_channel channel, uint32_t rank, const void *bytes, size_t len);
-/* The next question of a monitor; whoever asked hears what is published for MONITOR_STAY_MS from then. */
+/* The next question of a monitor; the monitor then receives what is published for MONITOR_STAY_MS. */
 struct hub_monitor {
-    uint8_t id[LINK_ROUTING_ID_BYTES]; /* its connection, for the answer; it goes stale with it */
+    uint8_t id[LINK_ROUTING_ID_BYTES]; /* its connection, for the answer; valid while it is connected */
     uint32_t key;                      /* which of the admitted keys it proved */
 };
 int hub_events_fd (const struct hub *hub);
 bool hub_receive_question (struct hub *hub, struct hub_monitor *from, struct text *bytes);
 bool hub_questions_remain (const struct hub *hub); /* as hub_frames_remain */
-/* False: errno EHOSTUNREACH: it is gone; else its queue is full, and it asks again. */
+/* False: errno EHOSTUNREACH: it disconnected; else its queue is full, and it will ask again. */
 bool hub_answer (struct hub *hub, const struct hub_monitor *to, const void *bytes, size_t len);
-/* To all monitors that asked lately. Never blocks; slow monitors miss frames and notice by the index inside. */
+/* Sends to all monitors that asked lately. Never blocks; slow monitors miss frames and notice it by the index
+ * inside. */
 void hub_publish (struct hub *hub, const void *bytes, size_t len);
 struct hub_counts {
     uint64_t refused_handshakes, dropped_frames, unsent;

@@ -9,7 +9,7 @@ struct log {
     FILE *to;
     const char *program;
     int verbose;
-    void (*take) (struct text line); /* gets whole lines in place of `to`, on any thread; NULL: nobody */
+    void (*take) (struct text line); /* receives whole lines instead of `to`, on any thread; NULL: not used */
 };                                   /* to == NULL: silent */
 void log_print (const struct log *log, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 void log_detail (const struct log *log, const char *format, ...) __attribute__ ((format (printf, 2, 3))); /* verbose */

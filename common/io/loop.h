@@ -18,10 +18,10 @@ struct loop *loop_open (struct err *err);
 void loop_close (struct loop *loop);
 int loop_watch (struct loop *loop, int fd, uint32_t events, loop_fd_fn *fn, void *owner, struct err *err);
 int loop_change (struct loop *loop, int fd, uint32_t events, struct err *err);
-void loop_forget (struct loop *loop, int fd); /* before close (fd): always */
+void loop_forget (struct loop *loop, int fd); /* always call it before close (fd) */
 /* Blocks `signals` (0-terminated) in this thread and delivers them here. Call before any other thread starts. */
 int loop_watch_signals (struct loop *loop, const int signals[], loop_signal_fn *fn, void *owner, struct err *err);
-/* Called at the end of every pass; it sets the deadline anew with loop_set_deadline. */
+/* Called at the end of every pass; it must set the next deadline with loop_set_deadline. */
 void loop_set_iteration_fn (struct loop *loop, loop_iteration_fn *fn, void *owner);
 /* BOOTTIME ms at which the next pass happens at the latest; UINT64_MAX: none. A deadline in the past: at once. */
 void loop_set_deadline (struct loop *loop, uint64_t at_ms);

@@ -1,7 +1,7 @@
 /* process_capacity.h - checks that this process can get the open files, threads and memory that it is about to need.
  *
- * Asked before anything is begun: libzmq ends the process by an assertion when one of them is refused to it, and a run
- * that was begun would have to be taken back. The answer holds for now; who is refused later says so. */
+ * Checked before a run begins: libzmq aborts the process if one of them is refused, and a begun run would have to be
+ * undone. The answer holds for now; later failures report themselves. */
 #ifndef SLICEUP_COMMON_IO_PROCESS_CAPACITY_H
 #define SLICEUP_COMMON_IO_PROCESS_CAPACITY_H
 
@@ -15,12 +15,12 @@ struct capacity_needs {
     uint32_t descriptors, threads;
     uint64_t bytes;
 };
-/* Takes the files and the memory at once, and gives them back; of threads the limits are read. The limit of open files
- * is raised as far as it may be. ERR_LIMIT: a sentence that begins with `what` ("a run of 4 hosts"): which limit, of
- * this process or of the system, is too low, and how it is raised. Any thread. */
+/* Takes the files and the memory at once, and gives them back; for threads it reads the limits. Raises the limit of
+ * open files as far as allowed. ERR_LIMIT: a sentence that begins with `what` ("a run of 4 hosts"): which limit, of
+ * this process or the system, is too low, and how to raise it. Any thread. */
 int process_capacity_check (const char *what, const struct capacity_needs *needs, struct err *err);
-/* What another program starts with is what this process began with: by the child (0) before it executes one, as it is
- * safe after vfork(2), or of a child that has just begun to. */
+/* Gives a child the limit of open files with which this process began: called in the child (pid 0) before exec, safe
+ * after vfork(2), or for a child that was just started. */
 void files_limit_restore (pid_t pid);
 bool process_capacity_has_memory (size_t bytes); /* now; as signal-safe as mmap */
 

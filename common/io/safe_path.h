@@ -4,9 +4,9 @@
  * process's user or to somebody trusted, and nobody else may write to it: no group but the owner's private one, as
  * /etc/passwd and /etc/group have it, and not all the world, unless it is sticky (/tmp), where nobody can take away
  * what belongs to another. What lies at the end belongs to one of these too, and nobody else may write to it, sticky or
- * not. So what was found once is what is opened later: only the trusted can change it in between.
+ * not. So the file that was checked is the file that is opened later: only the trusted can change it in between.
  *
- * Modes are all that is looked at. An ACL of POSIX that lets somebody write shows in the mode of its group (acl(5));
+ * It looks only at owners and modes. An ACL of POSIX that lets somebody write shows in the mode of its group (acl(5));
  * one of NFSv4 or of a storage service shows as far as its server tells. In a user namespace the owner of / cannot be
  * told from other users who are not mapped there, and counts as root on the way. Any thread. */
 #ifndef SLICEUP_COMMON_IO_SAFE_PATH_H
@@ -19,16 +19,16 @@
 
 struct safe_path_rule {
     const char *what;     /* begins the sentence: "cache root" */
-    const char *instead;  /* what helps besides chown and chmod: "name another cache.root" */
-    const char *trust;    /* where a uid is listed that is trusted: "cache: {trust: [...]}"; NULL: nowhere */
-    const uint32_t *uids; /* that are */
+    const char *instead;  /* other advice than chown and chmod: "name another cache.root" */
+    const char *trust;    /* where trusted uids are listed: "cache: {trust: [...]}"; NULL: nowhere */
+    const uint32_t *uids; /* trusted ones */
     uint32_t uids_n;
     bool own; /* the end belongs to this process's user, and to nobody else; it is no link */
 };
 
 /* 0: no untrusted user can change what exists of it. ERR_REFUSED: one can; names path, owner, mode and what to do. */
 int safe_path_check (const char *path, const struct safe_path_rule *rule, struct err *err);
-/* The end alone, by what stat said of it; `path` is for the sentence. */
+/* Checks only the end, from its stat; `path` is for the sentence. */
 int safe_path_check_end (const char *path, const struct stat *at, const struct safe_path_rule *rule, struct err *err);
 
 #endif

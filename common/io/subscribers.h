@@ -1,15 +1,15 @@
 /* subscribers.h - private to common/io: the monitors of a run, behind a ROUTER of their own.
  *
- * An XPUB would keep whatever its peers subscribe to, without bound, and not tell the application. Here a monitor has a
- * place for MONITOR_STAY_MS after each question, at most MONITOR_PLACES_A_KEY of them; without one it is neither heard
- * nor told. The first place of each of MONITOR_KEYS keys is reserved for it. Used on the thread of the hub. */
+ * An XPUB would keep its peers' subscriptions without bound, unseen by the application. Here a monitor has a place for
+ * MONITOR_STAY_MS after each question, at most MONITOR_PLACES_A_KEY of them; without one it is ignored and receives
+ * nothing. The first place of each of MONITOR_KEYS keys is reserved for it. Used on the thread of the hub. */
 #ifndef SLICEUP_COMMON_IO_SUBSCRIBERS_H
 #define SLICEUP_COMMON_IO_SUBSCRIBERS_H
 
 #include "common/io/link.h"
 #include "common/io/socket.h"
 
-/* Queues of 256 frames of at most 32 KiB: a monitor that asks and never reads costs 8 MiB a place, and has four. */
+/* Queues of 256 frames of at most 32 KiB: a monitor that never reads costs 8 MiB for each of its four places. */
 enum { SUBSCRIBERS_PLACES = 160, SUBSCRIBERS_SHARED = SUBSCRIBERS_PLACES - MONITOR_KEYS, SUBSCRIBERS_QUEUE_MAX = 256 };
 
 struct subscribers;
@@ -21,6 +21,6 @@ bool subscribers_questions_remain (const struct subscribers *subscribers);
 bool subscribers_answer (struct subscribers *subscribers, const struct hub_monitor *to, const void *bytes, size_t len);
 void subscribers_publish (struct subscribers *subscribers, const void *bytes, size_t len);
 uint64_t subscribers_dropped_frames (
-    const struct subscribers *subscribers); /* no questions, or of one too many of a key */
+    const struct subscribers *subscribers); /* empty messages, or from connections beyond a key's limit */
 
 #endif

@@ -1,9 +1,9 @@
 /* zap.h - private to common/io: admits connections: the process's one ZAP handler (RFC 27), on its own thread.
  *
  * It answers from memory: no file, no allocation, bounded work a request. Two domains with a keyring each; a key has
- * one role. User-Id of a connection is "<rank>.<generation>", or a monitor's number in place of the rank; so what an
- * exchanged key still says on a connection it made earlier can be told apart. All functions belong to the thread that
- * opened it; they and the handler meet under a mutex. */
+ * one role. User-Id of a connection is "<rank>.<generation>", or a monitor's number in place of the rank; so frames of
+ * a replaced key on an old connection can be told apart. Call all functions on the thread that opened it; a mutex
+ * guards what the handler shares. */
 #ifndef SLICEUP_COMMON_IO_ZAP_H
 #define SLICEUP_COMMON_IO_ZAP_H
 
@@ -19,9 +19,9 @@
 enum { ZAP_SOCKETS_MAX = 3, ZAP_MONITORS_MAX = 1024, ZAP_USER_BYTES = 24 };
 
 struct zap;
-/* Bound, before any socket that needs it; refused while another hub of this process has one. */
+/* Binds the handler; call it before opening sockets that need it; refused while another hub of this process has one. */
 struct zap *zap_open (void *context, uint32_t workers, struct err *err);
-/* Counts the handshakes that fail on `socket`, which is not bound yet. Before zap_start. */
+/* Counts failed handshakes on `socket`, which is not bound yet. Call it before zap_start. */
 int zap_watch_failures (struct zap *zap, void *socket, struct err *err);
 int zap_start (struct zap *zap, struct err *err);
 void zap_close (struct zap *zap);
@@ -31,7 +31,7 @@ int zap_admit_monitor (struct zap *zap, const struct curve_key *key, struct err 
 uint32_t zap_worker_key_version (const struct zap *zap, uint32_t rank); /* 0: nobody was ever admitted */
 bool zap_parse_user (const char *user, uint32_t *rank, uint32_t *generation);
 
-/* The key whose refusal the self-test waits for, and how often it was refused. */
+/* The key whose refusal the self-test awaits. */
 void zap_set_decoy (struct zap *zap, const struct curve_key *decoy);
 uint64_t zap_decoy_refusals (struct zap *zap);
 uint64_t zap_failures (struct zap *zap); /* failed handshakes, without the decoy's */
@@ -43,8 +43,8 @@ void zap_wait_ports_free (struct zap *zap, uint32_t listeners);
 /* Which key speaks for which slot (a rank, or a monitor's place).
  *
  * A slot has at most one key, a key at most one slot. Each change of a slot's key gives the slot a new generation, from
- * 1; 0: it never had one. Size fixed when made; finding looks at every slot, so a stranger's key costs no more than a
- * known one, and both little beside a handshake. Not thread-safe. */
+ * 1; 0: it never had one. Size fixed when made; a search visits every slot, so an unknown key costs as much as a known
+ * one, little beside a handshake. Not thread-safe. */
 
 struct keyring;
 struct keyring *keyring_make (uint32_t slots);
