@@ -9,7 +9,7 @@
 #include "common/model/plan.h"
 
 enum key_kind {
-    KEY_NAME = 1,  /* as hosts, rungs, files are named */
+    KEY_NAME = 1,  /* [A-Za-z0-9._-], as in names of hosts, rungs, files */
     KEY_TEXT,      /* min..max bytes */
     KEY_REFERENCE, /* the name or path of another file */
     KEY_PATH,      /* on the hosts: absolute, or relative to SLICEUP_HOME (elsewhere: to start.directory) */
@@ -21,9 +21,9 @@ enum key_kind {
     KEY_NUMBER,   /* min..max */
     KEY_DURATION, /* min..max ms, with its unit */
     KEY_SIZE,     /* min..max bytes, with its unit */
-    KEY_MAP,      /* read further by whoever knows it */
+    KEY_MAP,      /* its own reader checks it */
     KEY_LIST,
-    KEY_ANY, /* several shapes: read further by whoever knows it */
+    KEY_ANY, /* several shapes: its own reader checks it */
 };
 
 struct section_schema;
@@ -33,10 +33,10 @@ struct conf_key {
     uint64_t min, max;
     const struct enum_names *words;
     bool required;
-    const char *fallback; /* as one would write it; NULL: none, or decided by other keys (then `help` says so) */
+    const char *fallback; /* default, as written in YAML; NULL: none, or set by other keys (then `help` says so) */
     const char *help;
-    const struct section_schema *section; /* MAP: its keys; the first is what a lone value most likely means */
-    const char *example;                  /* as one would write it, for messages; NULL: none is needed */
+    const struct section_schema *section; /* MAP: its keys; a lone value most likely means the first */
+    const char *example;                  /* as written in YAML, for messages; NULL: none needed */
 };
 
 struct section_schema {
@@ -197,11 +197,11 @@ extern const struct section_schema slice_section, host_section, ssh_route_sectio
     profile_section, ladder_section, rung_section, signatures_section, signature_section, bundles_section,
     bundle_section, machines_section, machine_section;
 
-/* In the order of their names' tables; value 0 is "none". */
+/* In the order of the tables of their words; 0 is "none". */
 enum { NEED_REQUIRED = 1, NEED_ANY };
 enum { FROM_SLURM = 1, FROM_TPU, FROM_A_FILE };
 
-/* "a whole number from 1 to 8": what a value of this key has to be. */
+/* "a whole number from 1 to 8": which values this key takes. */
 void key_describe_value (const struct conf_key *key, struct buf *out);
 
 #endif

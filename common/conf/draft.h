@@ -1,7 +1,7 @@
 /* draft.h - a plan being put together: one load, from the slice file to the finished plan.
  *
  * Each noun of the plan has a file with one step here. A step reads values, reports what is wrong, and leaves its part
- * of the plan empty when it cannot be had; later steps pass over what is empty: one mistake is reported once. */
+ * of the plan empty if it is wrong; later steps skip empty parts, so one mistake is reported once. */
 #ifndef SLICEUP_COMMON_CONF_DRAFT_H
 #define SLICEUP_COMMON_CONF_DRAFT_H
 
@@ -13,13 +13,13 @@
 
 /* One map of a file read by its table of keys.
  *
- * Unknown keys, missing keys and values of the wrong kind or range become problems; what is left are typed values that
- * still know where they stand, for the rules between keys. */
+ * Unknown keys, missing keys and values of the wrong kind or range become problems; the rest are typed values with
+ * their places, for the rules between keys. */
 
 struct conf_value {
-    const struct yaml_node *node; /* the value, or the whole map when the key is absent: where problems are shown */
+    const struct yaml_node *node; /* where problems are shown: the value, or the whole map if the key is absent */
     bool given;
-    bool good;        /* given or defaulted, and of the right kind: `text` or `number` may be used */
+    bool good;        /* given or defaulted, and of the right kind, so `text` or `number` is valid */
     struct text text; /* NAME TEXT REFERENCE PATH FOLDER OWN_PATH HOSTS WORD */
     uint64_t number;  /* WORD: its number; BOOL NUMBER DURATION SIZE */
 };
@@ -27,24 +27,24 @@ struct conf_value {
 /* Fills values[section->keys_n]. -1: `map` is no map (reported); then no value is given or good. */
 int section_read (const struct section_schema *section, const struct yaml_node *map, struct conf_value values[],
                   struct problem_list *problems);
-/* The same for a key whose map may be absent: then all defaults hold, and point at `around`. */
+/* The same for a key whose map may be absent: then all values are defaults, placed at `around`. */
 int section_read_optional (const struct section_schema *section, const struct conf_value *value,
                            struct conf_value values[], struct problem_list *problems);
-/* Is every value good that is given, or has to be? What is not was reported. */
+/* Are all given and all required values good? Others were reported. */
 bool section_is_good (const struct section_schema *section, const struct conf_value values[]);
-/* The first item of a list that may be missing; NULL: there is none. -1: it is no list, or has more than `max` items, which is
- * reported: "NAMES 17 ITEMS, expected at most 16". */
+/* *first: the first item of a list that may be missing, or NULL. -1: not a list, or more than `max` items; reported as
+ * "NAMES 17 ITEMS, expected at most 16". */
 int section_list (const struct conf_value *list, uint32_t max, const char *names, const char *items,
                   struct problem_list *problems, const struct yaml_node **first);
 /* Does the key take this value? `value` gets it. */
 bool section_value_is_good (const struct conf_key *key, const struct yaml_node *node, struct conf_value *value);
-/* A name of [A-Za-z0-9._-], as hosts, rungs and files have them. */
+/* [A-Za-z0-9._-], for names of hosts, rungs and files. */
 bool name_is_good (struct text name);
 /* A letter or '_', then letters, digits and '_'; at most `max_bytes`. */
 bool identifier_is_good (struct text name, uint32_t max_bytes);
 /* A path of this machine: absolute, or "~/" and more. */
 bool local_path_is_good (struct text path);
-/* "4MiB": a whole number and B, KiB, MiB or GiB; false: it is no size. */
+/* "4MiB": a whole number and B, KiB, MiB or GiB; false: not a size. */
 bool size_parse (struct text text, uint64_t *bytes);
 
 /* ---- draft ---- */
@@ -52,7 +52,7 @@ bool size_parse (struct text text, uint64_t *bytes);
 /* ---- source.c: a file that the configuration refers to: found, read within bounds, and hashed ----
  *
  * One rule for every reference: a word with '/' in it or ending in the extension is a path, relative to the folder of
- * the file it stands in; anything else is a name in the share directory. Nothing is expanded, nothing searched for. */
+ * the file that names it; anything else is a name in the share directory. Nothing is expanded or searched for. */
 
 enum { SOURCE_MAX_BYTES = 1 << 20 };
 
@@ -67,7 +67,7 @@ struct source {
     struct text bytes;
 };
 
-/* `at` holds the reference as its text and says where it stands; its file is what paths are relative to. */
+/* `at` has the reference as its text, and its place; paths are relative to the file of `at`. */
 int source_read (struct source *source, const struct conf_file_kind *kind, const char *share_dir,
                  const struct yaml_node *at, struct problem_list *problems);
 /* The last part of a path without `extension`. */
@@ -83,14 +83,14 @@ struct draft {
     const struct yaml_node *root; /* of the slice file */
     struct conf_value slice[SLICE_KEYS];
     struct ssh_route route;          /* the way to hosts without an ssh map of their own */
-    uint32_t ssh_said;               /* bits of enum ssh_said: the slice file names the keys or the known hosts */
-    bool ssh_config;                 /* the user's ssh configuration is asked for what it leaves open */
+    uint32_t ssh_said;               /* bits of enum ssh_said: what the slice file sets */
+    bool ssh_config;                 /* the user's ssh configuration fills what it leaves open */
     bool jumps;                      /* some host is reached through another */
-    var_list groups;                 /* of the slice file: name and host set */
-    text_list excluded;              /* hosts that `exclude`, --hosts or --exclude took out */
+    var_list groups;                 /* of the slice file: name, host set */
+    text_list excluded;              /* hosts taken out by `exclude`, --hosts, --exclude */
     const struct frontend *frontend; /* NULL: not known */
     var_list profile_args;
-    /* Configuration files that were read, as they are and as they were named, and programs as they were named. */
+    /* Paths of configuration files that were read, resolved and as named, and of programs as named. */
     struct {
         struct text *items;
         uint32_t n, room;
@@ -112,8 +112,8 @@ void draft_cache (struct draft *draft);
 void draft_pins (struct draft *draft);
 void draft_check_setup (struct draft *draft); /* after the ladder: is the setup script run? */
 void draft_ladder (struct draft *draft);
-void draft_climb (struct draft *draft);  /* after the hosts: when it goes on, and when it stops */
-void draft_expect (struct draft *draft); /* after the ladder, whose rungs are told of it */
+void draft_climb (struct draft *draft);  /* after the hosts: when the climb goes on, and when it stops */
+void draft_expect (struct draft *draft); /* after the ladder, since it changes rungs */
 void draft_signatures (struct draft *draft);
 void draft_bundles (struct draft *draft);
 void draft_drift (struct draft *draft);
@@ -121,27 +121,27 @@ void draft_limits (struct draft *draft);
 void draft_on_end (struct draft *draft);
 void draft_protected_paths (struct draft *draft);
 
-/* Part of draft_profile: devices, topology and the variables of a host alone, as the machine type has them. */
+/* Part of draft_profile: takes devices, topology and the variables of a lone host from the machine type. */
 void draft_take_machine (struct draft *draft, const struct conf_value profile[PROFILE_KEYS]);
-/* 1: it is left out, on purpose. */
+/* 1: left out on purpose. */
 int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung);
 /* The value of a rung's key; NULL: it is not given. */
 const struct yaml_node *draft_rung_key (const struct yaml_node *rung, const char *name);
 /* Part of draft_ladder, after its rungs, the first of which is `first`: --leave-out, --from and --only. */
 void draft_choose_rungs (struct draft *draft, const struct yaml_node *first);
-/* TPU slices of several hosts: do programs that run alone on a host say so? After hosts, profile and ladder. */
+/* Checks that programs alone on a host of a larger TPU slice say so. After hosts, profile and ladder. */
 void draft_check_alone (struct draft *draft);
 /* The arguments of a rung that is the builtin probe; after its env and backend. */
 void draft_probe_args (struct draft *draft, const struct yaml_node *node, const struct conf_value *args,
                        struct rung *rung);
 /* The files that the rung's canary, read as `program`, needs on its host. */
 int draft_kit (struct draft *draft, const struct yaml_node *canary, const struct source *program, struct rung *rung);
-/* A rung's command, after all its other keys; says where `files` and `at_most` do not belong. */
+/* Reads a rung's command, after all its other keys; refuses `files` and `at_most` where they do not belong. */
 void draft_command (struct draft *draft, const struct conf_value of[], struct rung *rung);
-/* A number of digits, as `what` is one; else a problem that says what was `expected`. */
+/* Reads a number written in digits; else reports that `what` is wrong and what was `expected`. */
 int draft_number (struct draft *draft, const struct yaml_node *node, const char *what, const char *expected,
                   double least, double most, double *number);
-/* The files that a command names and the modules that they import; `helper`: also the one by which programs report. */
+/* The files that a command names and the modules that they import; `helper`: also our reporting module. */
 struct kit_sources {
     struct source *items;
     uint32_t n;
@@ -154,28 +154,28 @@ void draft_rehearse_slice (struct draft *draft);
 void draft_rehearse_hosts (struct draft *draft);
 void draft_rehearse_cache (struct draft *draft, struct conf_value *root);
 void draft_rehearse_profile (struct draft *draft);
-/* Is a rung left out whose key `rehearse` is this one? */
+/* Is a rung with this value of `rehearse` left out? */
 bool draft_rehearse_leaves_out (const struct draft *draft, const struct conf_value *rehearse, enum warm warm);
 void draft_sort_names (text_list *names);
 
 /* Parts of draft_start: the sections of one launcher. */
 void draft_ssh (struct draft *draft);
 void draft_slurm (struct draft *draft);
-/* Part of draft_hosts: what the slice file left open of the ways, from the user's ssh configuration. */
+/* Part of draft_hosts: fills what the slice file left open in routes from the user's ssh configuration. */
 void draft_ssh_config (struct draft *draft, struct plan_host *hosts, uint32_t n);
-/* Part of draft_pins: a wheel of the folder for every pin of the file. */
+/* Part of draft_pins: finds a wheel in the folder for every pin of the file. */
 void draft_find_wheels (struct draft *draft, const struct yaml_node *at, struct text folder, struct text pin_bytes);
-/* The way to one host: its own map, if any, over the slice's. */
+/* The route to one host: its own map, if any, overrides the slice's. */
 void draft_ssh_route (struct draft *draft, const struct conf_value *given, struct ssh_route *route);
-/* Workers start on other machines than this one. */
+/* Do workers start on other machines? */
 bool draft_is_remote (const struct draft *draft);
-/* Reports a key that is given although the launcher is none of `launchers` (bit LAUNCHER_... each). */
+/* Reports a given key if the launcher is none of `launchers` (bits LAUNCHER_...). */
 void draft_check_launcher_key (struct draft *draft, const struct conf_key *key, const struct conf_value *value,
                                unsigned launchers);
 /* The names of a host set, in its order; "@name" stands for a group of the slice file. `once`: naming a host twice is
  * an error. -1: reported at `node`. */
 int draft_host_set (struct draft *draft, const struct yaml_node *node, bool once, struct name_list *names);
-/* Every group must be a host set, whether it is used or not. */
+/* Checks that every group is a host set, used or not. */
 void draft_check_groups (struct draft *draft);
 
 /* Notes a path in `read` as the user named it, so that programs cannot change the links on it. */
@@ -186,26 +186,26 @@ int draft_read_source (struct draft *draft, const struct conf_file_kind *kind, c
 /* Reads and parses the file that a reference names; NULL: reported. */
 const struct yaml_node *draft_parse_referenced_file (struct draft *draft, const struct conf_file_kind *kind,
                                                      const struct yaml_node *reference, struct source *source);
-/* Gives `read` each reference of a list of names and paths; what is none, or too many, is reported. */
+/* Gives `read` each reference of a list of names and paths; reports other items, and too many. */
 typedef void draft_reference_fn (void *owner, const struct yaml_node *reference);
 void draft_each_reference (struct draft *draft, const struct yaml_node *names, const struct conf_file_kind *kind,
                            draft_reference_fn *read, void *owner);
-/* A reference to `name` that nobody wrote: it stands where a key does, or is missing. */
+/* A reference to `name` that no file contains, placed at `where`, the key or the map that lacks it. */
 struct yaml_node draft_make_reference (const struct yaml_node *where, struct text name);
-/* The reference of a slice key, or the command line's instead; NULL: neither is there. */
+/* The reference of the command line, else of the slice's key; NULL: neither is given. */
 const struct yaml_node *draft_choose_reference (struct draft *draft, uint32_t key, const char *given, const char *name);
 /* The folder of relative paths on hosts: SLICEUP_HOME with launcher local, else `start.directory`. */
 struct text draft_base_folder (const struct draft *draft);
 /* Is ".." a part of it? */
 bool draft_has_dotdot (struct text path);
-/* `path` as it is when absolute, else below draft_base_folder; empty: too long or leaves it with "..", reported. */
+/* An absolute `path` unchanged, else below draft_base_folder; empty: too long or leaves it with "..", reported. */
 struct text draft_host_path (struct draft *draft, const struct conf_value *path);
-/* A path of this machine with its "~/" put in; empty: reported at `node`. */
+/* A path of this machine with "~/" replaced by the home folder; empty: reported at `node`. */
 struct text draft_local_path (struct draft *draft, const struct yaml_node *node, struct text path);
 /* A map of free names to single values or lists, as variables with JSON text; sorted by name. */
 int draft_args (struct draft *draft, const struct yaml_node *map, var_list *args);
 void draft_sort_vars (var_list *vars); /* by name */
-/* Names in a list, each given once. */
+/* Reads a list of names, each given once. */
 int draft_names (struct draft *draft, const struct conf_value *list, uint32_t max, struct name_list *names);
 
 #endif

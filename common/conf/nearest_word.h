@@ -4,7 +4,7 @@
 
 #include "common/base/text.h"
 
-/* NULL: none is near enough to be worth proposing. */
+/* NULL: none is near enough to propose. */
 const char *nearest_word (struct text word, const char *const known[], uint32_t n);
 
 #endif

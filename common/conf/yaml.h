@@ -1,8 +1,8 @@
-/* yaml.h - the bytes of one YAML file as a tree in which everything knows its place. The only home of libfyaml.
+/* yaml.h - parses one YAML file into a tree whose nodes have their line and column. The only home of libfyaml.
  *
  * A subset on purpose: one document, maps with plain keys, lists and scalars. Anchors, aliases, tags, duplicate keys,
  * control characters and trees past the bounds are problems, so a small file cannot become a big tree. A scalar keeps
- * its text: what it means is decided by the key it stands under. The tree lives in the arena. */
+ * its text: its key decides what it means. The tree lives in the arena. */
 #ifndef SLICEUP_COMMON_CONF_YAML_H
 #define SLICEUP_COMMON_CONF_YAML_H
 
@@ -12,8 +12,8 @@
 
 /* Every mistake found in the files of one load, collected until all files are read.
  *
- * Knows where a problem is (a yaml node) and how to quote what a file said; does not know what is right. The texts live
- * in the arena, the list itself on the heap until problems_to_report. Past PROBLEMS_MAX the rest is counted. */
+ * Knows where a problem is (a yaml node) and how to quote what a file said; knows no rules. The texts live in the
+ * arena, the list itself on the heap until problems_to_report. Past PROBLEMS_MAX problems are only counted. */
 
 enum { PROBLEMS_MAX = 500 };
 
@@ -34,7 +34,7 @@ void warning_at (struct problem_list *problems, const struct yaml_node *node, co
     __attribute__ ((format (printf, 3, 4)));
 /* 'text', safe for a terminal and cut when long; lives in the arena. */
 const char *problem_quote (struct problem_list *problems, struct text text);
-/* What stands there, to be quoted: a single value, or which kind of value it is. */
+/* Quotes a scalar, or names the kind of another value. */
 const char *problem_quote_value (struct problem_list *problems, const struct yaml_node *node);
 /* "unknown WHAT 'text', expected one of a, b; did you mean 'a'?" */
 int problem_unknown (struct problem_list *problems, const struct yaml_node *at, const char *what,
@@ -47,7 +47,7 @@ int problems_to_report (struct problem_list *problems, struct conf_report *repor
 enum { YAML_DEPTH_MAX = 12, YAML_NODES_MAX = 50000, YAML_KEYS_MAX = 512, YAML_SCALAR_MAX_BYTES = TEXT_MAX_BYTES };
 
 enum yaml_kind {
-    YAML_BAD = 0, /* already reported: to be passed over in silence */
+    YAML_BAD = 0, /* already reported: skip it silently */
     YAML_SCALAR,
     YAML_LIST,
     YAML_MAP,
@@ -65,10 +65,10 @@ struct yaml_node {
     uint32_t n;
 };
 
-/* NULL: the file is no such tree, and problems say why. Problems may be added also when a tree is returned. Of an empty
- * file it is a map without keys. */
+/* NULL: not such a tree, and problems say why. Problems may be added even if a tree is returned. An empty file gives a
+ * map without keys. */
 struct yaml_node *yaml_parse (const char *file, struct text bytes, struct problem_list *problems);
-/* Plain and empty, ~ or null: nothing was written there. */
+/* Is it an unquoted empty value, ~ or null? */
 bool yaml_is_null (const struct yaml_node *node);
 const char *yaml_kind_name (enum yaml_kind kind);
 

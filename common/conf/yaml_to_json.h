@@ -1,4 +1,4 @@
-/* yaml_to_json.h - a value of a configuration file as JSON text, for the arguments of a canary.
+/* yaml_to_json.h - turns a value of a configuration file into JSON, for the arguments of a canary.
  *
  * Plain true, false and JSON numbers keep their type, everything quoted is a string. What other YAML readers would take
  * for another type (yes, 0x10, 1_000, .5) is refused rather than guessed. */
