@@ -5,15 +5,15 @@
 #include "common/base/err.h"
 #include "common/base/text.h"
 
-/* Also when they are the same; all is below "/". Both are absolute, without ".", ".." and "//". */
+/* True also if they are equal; everything is below "/". Both are absolute, without ".", ".." and "//". */
 bool path_is_below (const char *path, const char *folder);
 bool path_is_below_any (const char *path, const char *const *folders, uint32_t n);
-/* Both borrow. The name is what stands behind the last '/'. The folder is what stands before it: "/" of what lies
- * there and of itself, empty of a name alone. */
+/* Both borrow. The name follows the last '/', the folder precedes it: "/" for "/" and its entries, empty for a lone
+ * name. */
 struct text path_name (struct text path);
 struct text path_folder (struct text path);
-/* Where execvp(3) would find `name`; NULL: nowhere. In the arena. `absolute`: in absolute folders of PATH only, for who
- * starts it elsewhere. */
+/* Where execvp(3) would find `name`; NULL: nowhere. In the arena. `absolute`: only absolute folders of PATH, for a
+ * caller that starts it in another directory. */
 const char *path_find_program (const char *name, bool absolute, struct arena *arena, struct err *err);
 
 #endif

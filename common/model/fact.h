@@ -26,32 +26,32 @@ enum fact_kind {
     FACT_CANCEL_ASKED,
     FACT_CONFLICT_SEEN,      /* two different results for one attempt */
     FACT_RUN_ENDED,          /* always the last */
-    FACT_PASS_STOPPED,       /* the coordinator stops the pass for a reason of its own: a gate on which hosts differ */
-    FACT_LEASE_LOST,         /* the writer's lease ran out: whatever it still writes, nobody reads */
+    FACT_PASS_STOPPED,       /* the coordinator stops the pass itself: hosts differ at a gate */
+    FACT_LEASE_LOST,         /* the writer's lease ran out: nobody reads what it still writes */
     FACT_CACHE_VIOLATED,     /* something in the cache differs from what the single writer left */
     FACT_GENERATION_DROPPED, /* quarantined: not used again, not removed */
     FACT_RETRY_PLANNED,      /* a pass that failed for a transient reason is run again */
-    FACT_SUSPECTS_NAMED,     /* what running parts of the slice by themselves showed */
-    FACT_LOSS_TOLD,          /* a worker says that it knows of facts that this journal lacks */
-    FACT_CLIMB_STOPPED,      /* nothing more is started, for a reason other than a failed pass */
+    FACT_SUSPECTS_NAMED,     /* which hosts an isolation found */
+    FACT_LOSS_TOLD,          /* a worker knows of facts that this journal lacks */
+    FACT_CLIMB_STOPPED,      /* nothing more is started, not because of a failed pass */
     FACT_HOSTS_LEFT_BEHIND,  /* the climb goes on without hosts that are absent */
-    FACT_HOST_RETURNED,      /* one that was silent, and not lost yet, is heard again */
-    FACT_OUTPUT_LOST,        /* output that a host sent could not be kept here; once an attempt and host */
+    FACT_HOST_RETURNED,      /* a silent host, not lost yet, is heard again */
+    FACT_OUTPUT_LOST,        /* a host's output could not be stored here; once an attempt and host */
     /* soft */
     FACT_HOST_REPORTED = 64, /* a heartbeat */
     FACT_HOST_SUSPECTED,
     FACT_HOST_STEPPED,   /* its worker is being taken there */
-    FACT_CACHE_AWAITED,  /* what the climb waits for that no host has to do; empty: nothing any more */
-    FACT_OUTPUT_AWAITED, /* what hosts whose attempts run printed last, and since when they printed nothing */
+    FACT_CACHE_AWAITED,  /* what the climb waits for beside its hosts; empty: nothing any more */
+    FACT_OUTPUT_AWAITED, /* the last output of running attempts, and how long they have been quiet */
 };
 
-/* Maximum size of one fact. What could be larger is cut where it is made. */
+/* Maximum size of one fact. The maker cuts what could be larger. */
 enum { FACT_MAX_BYTES = 16 << 20 };
-/* A generation with more files than GENERATION_BASE_MAX_ENTRIES is not built upon: the next one begins empty, far below
- * what a manifest lists. */
+/* A generation with more files than GENERATION_BASE_MAX_ENTRIES, far below what a manifest can list, is no base: the
+ * next one begins empty. */
 enum { GENERATION_KEYS_MAX = 512, GENERATION_COVERS_MAX = 2048, GENERATION_BASE_MAX_ENTRIES = 1 << 15 };
 
-/* Of the id of a run, where people read it: enough to name it to a command. */
+/* How much of a run's id people see: enough to name it to a command. */
 enum { RUN_SHOWN_BYTES = 8 };
 
 /* Texts in facts are bounded like everything else; see fact.c. */
@@ -63,7 +63,7 @@ struct fact_run_opened {
 struct fact_epoch_began {
     uint64_t epoch;
     uint64_t pid;
-    uint64_t away_ms; /* by the wall clock: since the last fact, on which the run's clock stands still; 0: unknown */
+    uint64_t away_ms; /* wall time since the last fact, not counted by the run's clock; 0: unknown */
 };
 struct fact_host_keyed {
     uint32_t host;
@@ -89,8 +89,8 @@ struct fact_generation {
     uint32_t writer;
     text_list covers; /* the longest unused first */
     struct text from_run;
-    uint64_t compile_ms;             /* what compiling all that it holds took, on its writers */
-    LIST_OF (struct cache_key) keys; /* of the programs in it, as their writers told */
+    uint64_t compile_ms;             /* compile time of everything in it, on its writers */
+    LIST_OF (struct cache_key) keys; /* of its programs, as the writers reported them */
 };
 struct fact_writer_granted {
     uint64_t token;
@@ -98,7 +98,7 @@ struct fact_writer_granted {
     uint32_t host;
     struct attempt_key key;
 };
-/* Why a pass runs. ISOLATION: only to see whether a part of the slice works by itself, without the others. */
+/* Why a pass runs. ISOLATION: to see whether a part of the slice works without the others. */
 enum purpose { PURPOSE_NONE = 0, PURPOSE_CLIMB, PURPOSE_RETRY, PURPOSE_ISOLATION };
 extern const struct enum_names purpose_names;
 struct fact_pass_began {
@@ -120,7 +120,7 @@ struct fact_attempt_ended {
     uint32_t host;
     struct result result;
     struct text sha256;
-    bool at_gate; /* waited at one when last heard */
+    bool at_gate; /* waited at a gate when last heard */
 };
 
 enum proof {
@@ -135,13 +135,13 @@ enum proof {
     PROOF_UNPROVED
 };
 extern const struct enum_names proof_names;
-/* Of the values that a host said of a metric before its last one, how many its own sums of secrets contradict. */
+/* How many earlier values of a metric a host's own sums of secrets contradict. */
 struct contradicted_count {
     uint32_t host;
     uint64_t count;
 };
-/* `missing`: whose contribution is not in it. `culprits`: whose own report is why it is not proved; nobody: it is, or
- * nobody stands out. */
+/* `missing`: hosts whose contribution is absent. `culprits`: hosts whose own report prevents the proof; empty: it is
+ * proved, or no host stands out. */
 struct fact_metric_judged {
     struct attempt_key key;
     struct text metric;
@@ -152,8 +152,8 @@ struct fact_metric_judged {
     struct text why;
     LIST_OF (uint32_t) culprits;
     LIST_OF (struct contradicted_count) contradicted;
-    double tolerance;         /* in parts of the right value; 0: nothing was compared */
-    struct text tolerance_of; /* what it follows from: "bfloat16, 4 devices", "rung, 4 devices" */
+    double tolerance;         /* relative to the right value; 0: nothing was compared */
+    struct text tolerance_of; /* its origin: "bfloat16, 4 devices", "rung, 4 devices" */
 };
 
 /* One host's verdict, with the one sentence a person reads. PASS_ENDED lists the hosts that did not pass. */
@@ -161,14 +161,14 @@ struct verdict {
     uint32_t host;
     enum outcome outcome;
     enum owner owner;
-    bool likely;           /* the owner follows from the form of the error; no known text says it */
-    struct text signature; /* id of the known text or of the rule for forms of errors; empty: neither decided */
-    struct text cause;     /* what happened, no host name in it: equal causes fold together */
+    bool likely;           /* the owner follows from the form of the error, not from a known text */
+    struct text signature; /* id of the known text or rule that decided; empty: none did */
+    struct text cause;     /* what happened, without host names, so that equal causes fold together */
     struct text next;      /* what to look at */
     struct text phase;
     struct text cache;    /* "cold", "restored", "recompiled", "torn" or empty */
-    bool transient;       /* of a class that is known to pass by itself */
-    struct text evidence; /* the line that decided it, as printed; or the lines that nobody recognises */
+    bool transient;       /* of a class that is known to pass without a change */
+    struct text evidence; /* the line that decided, as printed, or unrecognised lines */
 };
 struct fact_pass_ended {
     struct attempt_key key;
@@ -181,8 +181,8 @@ struct fact_lease_lost {
     uint32_t host;
     struct text why;
 };
-/* `since`: index of an entry older than the change: of the beginning of the last pass that saw it right or sealed it,
- * or of the end of the lease of what was written late; 0: none in this run. It happened in between. */
+/* `since`: index of the last fact known to precede the change: the beginning of the last pass that saw or sealed it
+ * intact, or for a late write the end of the lease; 0: none in this run. */
 struct fact_cache_violated {
     uint32_t host;
     uint32_t rung;
@@ -194,14 +194,14 @@ struct fact_generation_dropped {
     uint64_t token;
     struct text why;
 };
-/* `due_ms`: on the run's clock. `left`: how many more this rung's pass has after this one. */
+/* `due_ms`: on the run's clock. `left`: retries that remain for this rung's pass after this one. */
 struct fact_retry_planned {
     struct attempt_key key;
     uint64_t due_ms;
     uint32_t left;
     struct text signature, why;
 };
-/* `alone`: a host that is suspected failed also alone, or where none is, some host did: then it is no peer's doing. */
+/* `alone`: a suspect (without suspects, any host) failed also by itself, so no peer is to blame. */
 struct fact_suspects_named {
     struct attempt_key key;
     LIST_OF (uint32_t) suspects;
@@ -209,8 +209,8 @@ struct fact_suspects_named {
     struct text why;
     bool alone;
 };
-/* `epoch`, `index`: what the worker was told of, as it says; index 0: it holds or obeys what is unknown here.
- * `believed`: others say so too, and it is the last fact (coordinator/core/loss.h). */
+/* `epoch`, `index`: the newest fact that the worker says it knows; index 0: it holds or obeys something unknown here.
+ * `believed`: others confirm it, and this is the last fact (coordinator/core/loss.h). */
 struct fact_loss_told {
     uint32_t host;
     uint64_t epoch, index;
@@ -222,7 +222,7 @@ struct fact_output_lost {
     struct attempt_key key;
     struct text why;
 };
-/* The culprits fail with this cause; whoever is stopped for it is a cascade. */
+/* The culprits fail with this cause; the other stopped hosts are cascades. */
 struct fact_pass_stopped {
     struct attempt_key key;
     LIST_OF (uint32_t) culprits;
@@ -234,7 +234,7 @@ struct fact_climb_stopped {
     enum outcome outcome;
     struct text why;
 };
-/* `rung`: the first that is climbed without them. A verdict each: `blocked` (it never joined) or `lost`. */
+/* `rung`: the first that is climbed without them. Verdict of each host: `blocked` (it never joined) or `lost`. */
 struct fact_hosts_left_behind {
     uint32_t rung;
     LIST_OF (struct verdict) verdicts;
@@ -268,11 +268,11 @@ struct fact_host_stepped {
 struct fact_cache_awaited {
     struct text what;
 };
-/* Hosts with the same last line, but for its numbers. `line` is empty: they printed nothing yet. */
+/* Hosts with the same last line, apart from numbers. Empty `line`: they printed nothing yet. */
 struct last_output {
     LIST_OF (uint32_t) hosts;
-    struct text line;  /* of the first of them; any bytes */
-    uint64_t quiet_ms; /* the least of them */
+    struct text line;  /* of the first host; any bytes */
+    uint64_t quiet_ms; /* the shortest of the hosts */
 };
 enum { OUTPUT_GROUPS_MAX = 8, OUTPUT_LINE_BYTES = 200 };
 struct fact_output_awaited {

@@ -1,8 +1,8 @@
-/* host_source.h - what schedulers and platforms say about the hosts of a job, turned into a host set expression.
+/* host_source.h - turns the host lists of schedulers and platforms into a host set expression.
  *
- * Text in, text out; coordinator/launch/host_source_io.h asks the environment and the metadata server. What comes in is
+ * Text in, text out; coordinator/launch/host_source_io.h asks the environment and the metadata server. Input is
  * untrusted: the expressions made here hold only names, brackets and commas (no operators, no groups), and the caller
- * bounds their expansion as that of any other expression. Errors: ERR_PARSE with the place. */
+ * bounds their expansion. Errors: ERR_PARSE with the place. */
 #ifndef SLICEUP_COMMON_MODEL_HOST_SOURCE_H
 #define SLICEUP_COMMON_MODEL_HOST_SOURCE_H
 
@@ -14,11 +14,11 @@
 int host_source_slurm (struct text nodelist, struct buf *expression, struct err *err);
 /* TPU_WORKER_HOSTNAMES: "w-0,w-1". */
 int host_source_tpu_names (struct text names, struct buf *expression, struct err *err);
-/* The TPU VM metadata attribute worker-network-endpoints: "name:id:address,..." or plain names. It is the address by
+/* The TPU VM metadata attribute worker-network-endpoints: "name:id:address,..." or plain names. Takes the address, by
  * which a worker is reached; the names are often "unknown". */
 int host_source_tpu_endpoints (struct text endpoints, struct buf *expression, struct err *err);
-/* A file of host sets, one or more a line, comments behind '#': word by word, for whoever evaluates each on its own.
- * False at the end. Blanks within brackets part nothing. Start with *at = 0. */
+/* A file of host sets, one or more a line, comments behind '#': gives one word at a time. False at the end. Blanks
+ * within brackets do not separate words. Start with *at = 0. */
 bool host_source_next_word (struct text content, uint32_t *at, struct text *word);
 
 #endif

@@ -1,7 +1,7 @@
 /* kit.h - checks the names of files that are sent to a host.
  *
- * The one rule for such names, used where a plan is made and again where a host makes files of them: whoever sends a
- * plan decides what stands in the kit's folder, and nothing outside of it. Knows no file. */
+ * The one rule for such names, used where a plan is made and again where a host writes the files: the sender of a plan
+ * decides what is in the kit's folder, and nothing outside it. Knows no file. */
 #ifndef SLICEUP_COMMON_MODEL_KIT_H
 #define SLICEUP_COMMON_MODEL_KIT_H
 
@@ -9,7 +9,7 @@
 #include "common/model/plan.h"
 
 #define KIT_HELPER "sliceup_canary.py"
-#define KIT_COMMAND_HELPERS "sliceup" /* the folder of what the program of a command imports of ours */
+#define KIT_COMMAND_HELPERS "sliceup" /* the folder of our modules that a command's program imports */
 
 /* 1 to 4 parts of [A-Za-z0-9._+-] joined by '/', none of them beginning with '.'. */
 bool kit_name_is_good (struct text name);

@@ -1,8 +1,8 @@
 /* lease.h - the arithmetic of the writer's lease, in one place for both sides. docs/spec/cache.md.
  *
  * Neither side ever tells the other an instant. The holder counts from when it sent its question and gives up early;
- * the grantor counts from when it sent its answer and waits longer. So as long as two clocks run apart by less than 1 %
- * while a lease lives, the holder has stopped before anybody else is granted anything. Pure; any thread. */
+ * the grantor counts from when it sent its answer and waits longer. So the holder has stopped before anybody else gets
+ * a lease, as long as the two clocks drift apart by less than 1 % during a lease. Pure; any thread. */
 #ifndef SLICEUP_COMMON_MODEL_LEASE_H
 #define SLICEUP_COMMON_MODEL_LEASE_H
 
@@ -20,7 +20,7 @@ static inline uint64_t lease_grantor_ms (uint64_t term_ms)
 {
     return term_ms * LEASE_GRANTOR_PERMILLE / 1000 + 1;
 }
-/* Lock-delay: what a holder that could not be told may have under way is over by then. */
+/* Lock-delay: after it, pending writes of a holder that could not be told are over. */
 static inline uint64_t lease_delay_ms (uint64_t term_ms)
 {
     return term_ms;
@@ -29,13 +29,13 @@ static inline uint64_t lease_ask_ms (uint64_t term_ms)
 {
     return term_ms / LEASE_ASKS_PER_TERM;
 }
-/* Before the end of the lease: from SIGKILL until nothing of the program is left. */
+/* Time before the end of the lease for SIGKILL to remove all of the program. */
 static inline uint64_t lease_kill_ms (uint64_t term_ms)
 {
     return term_ms / 8;
 }
 
-/* The catalogue's lease, as seen in the hand of another run. */
+/* The catalogue's lease while another run holds it. */
 struct lease_owner {
     struct text run;
     uint64_t token, beat;

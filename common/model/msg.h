@@ -1,7 +1,7 @@
 /* msg.h - decoded messages between coordinator and worker, as one tagged union. Spec: docs/spec/protocol.md.
  *
  * Control is level-triggered: a worker's heartbeat says which attempt it holds and in which state, the coordinator
- * compares that with what it wants and says again what was lost. So every message may be lost, repeated or late. */
+ * compares that with what it wants and repeats what was lost. So any message may be lost, repeated or late. */
 #ifndef SLICEUP_COMMON_MODEL_MSG_H
 #define SLICEUP_COMMON_MODEL_MSG_H
 
@@ -16,10 +16,10 @@ enum {
     FILE_CHUNK_MAX_BYTES = 32 * 1024
 };
 enum { ATTEMPT_GATES_MAX = 8 };
-/* What of `limits.log` a worker sends as it is printed; the rest is for the end, when the program is over. */
+/* The part of `limits.log` that a worker sends while the program runs; the rest is kept for its end. */
 uint64_t log_live_bytes (uint64_t limit_bytes);
 
-/* 2 * RUN_ID_BYTES of 0-9a-f: asked of every id from outside before it is part of a path. */
+/* 2 * RUN_ID_BYTES of 0-9a-f: checked for every id from outside before it becomes part of a path. */
 bool run_id_valid (struct text id);
 
 enum msg_kind {
@@ -33,7 +33,7 @@ enum msg_kind {
     MSG_FETCH, /* bulk socket */
     /* coordinator -> worker */
     MSG_WELCOME = 32,
-    MSG_REFUSE,  /* the worker has to end; its form never changes, as that of HELLO */
+    MSG_REFUSE,  /* the worker must end; its format never changes, like HELLO's */
     MSG_REHELLO, /* "I do not know your session": say HELLO */
     MSG_RUN,
     MSG_GO,
@@ -56,7 +56,7 @@ struct holding {
     enum attempt_state state;
     struct text phase;
     uint64_t phase_ms; /* since the phase began */
-    struct text gate;  /* AT_GATE, and STOPPING there: its name, mode and this host's value */
+    struct text gate;  /* AT_GATE, and STOPPING at one: its name, mode and this host's value */
     enum gate_mode gate_mode;
     struct text gate_value;
 };
@@ -70,13 +70,13 @@ struct msg_hello {
     uint64_t pid, pid_start;
     struct text boot_id;
     LIST_OF (struct holding) holdings; /* at most 4 */
-    uint64_t told_epoch, told_index;   /* the newest fact that this process was told of, and in which epoch; 0: none */
+    uint64_t told_epoch, told_index;   /* the newest fact that this process knows, and its epoch; 0: none */
 };
 struct msg_heartbeat {
     uint64_t beat; /* counts in the loop that supervises the program */
     LIST_OF (struct holding) holdings;
-    uint64_t lease_token; /* asks for the lease of this generation, or for more time on it; 0: asks nothing */
-    uint64_t lease_ask;   /* number of the question; the answer repeats it, and time is counted from when it was sent */
+    uint64_t lease_token; /* asks to get or renew the lease of this generation; 0: asks nothing */
+    uint64_t lease_ask;   /* number of the question, which the answer repeats; the term counts from when it was sent */
 };
 struct msg_log {
     struct attempt_key key;
@@ -91,7 +91,7 @@ struct msg_fetch {
     uint64_t offset;
 }; /* of a file that the plan names */
 
-/* `index`, here and below: of the newest fact that was durable when the coordinator said this. */
+/* `index`, here and below: of the newest durable fact when the coordinator sent this. */
 struct msg_welcome {
     uint64_t heartbeat_ms;
     struct limits limits;
@@ -107,16 +107,16 @@ enum cache_role { CACHE_ROLE_NONE = 0, CACHE_ROLE_READER, CACHE_ROLE_WRITER, CAC
 extern const struct enum_names cache_role_names;
 struct cache_access {
     enum cache_role role;
-    /* <root>/<frontend>/<bundle fingerprint>. NONE: the root alone, which the program must not write; empty: it may do
-     * what its user may. */
+    /* <root>/<frontend>/<bundle fingerprint>. NONE: only the root, which the program must not write; empty: no
+     * restriction. */
     struct text frontend_root;
     uint64_t token;     /* WRITER: the new generation. READER: the published one, 0 when there is none yet */
     struct text sha256; /* READER: of its MANIFEST */
     uint64_t base;      /* WRITER: the generation to start from, 0: empty */
     struct text base_sha256;
-    enum enforcement least; /* less is refused before the program starts */
+    enum enforcement least; /* a lower level is refused before the program starts */
     bool overlay;
-    uint64_t lease_ms; /* WRITER: term; the program starts when the lease is held, and is dead before it ends */
+    uint64_t lease_ms; /* WRITER: term; the program starts once the lease is held, and is killed before it ends */
     LIST_OF (struct text) writable, protected; /* struct cache_plan */
     text_list hidden;                          /* folders hidden from the program, except the worker's own */
     uid_list trust;
@@ -133,9 +133,9 @@ struct msg_run {
     struct profile profile;
     struct pins pins; /* with this host's env_dir */
     struct cache_access cache;
-    struct file_ref signatures; /* the table by which failures are recognised; empty: none */
+    struct file_ref signatures; /* table of known failures; empty: none */
     uint64_t index;
-    struct text addresses; /* COMMAND of scope slice: of all that take part, by rank, with ','; empty: too many */
+    struct text addresses; /* COMMAND of scope slice: of all hosts that take part, by rank, with ','; empty: too many */
 };
 struct msg_go {
     struct attempt_key key;
@@ -155,25 +155,25 @@ struct msg_ack {
 struct msg_shutdown {
     struct text why;
 };
-/* Gives the holder of `token` `term_ms` from when it sent question `ask`. term_ms 0: the lease is lost. */
+/* The lease of `token` lasts `term_ms` from when its holder sent question `ask`. term_ms 0: the lease is lost. */
 struct msg_lease {
     uint64_t token, ask, term_ms;
 };
 struct msg_chunk {
-    struct text sha256; /* as asked for, with the offset */
+    struct text sha256; /* as asked for, like the offset */
     uint64_t offset;
     struct text bytes;
     uint64_t size_bytes; /* of the whole file */
-    struct text problem; /* why it cannot be had; then there are no bytes */
+    struct text problem; /* why the file cannot be sent; then there are no bytes */
 };
 
 struct msg {
     enum msg_kind kind;
     uint32_t major, minor;
     struct text run_id; /* RUN_ID_BYTES raw bytes */
-    uint64_t epoch;     /* of the coordinator; a worker writes the one it obeys, 0 before WELCOME */
+    uint64_t epoch;     /* the coordinator's; a worker writes that of the coordinator it obeys, 0 before WELCOME */
     uint64_t session;   /* given in WELCOME; 0 before */
-    uint64_t seq;       /* rises by one per sender and session, from 1; not above the last one seen: dropped */
+    uint64_t seq;       /* rises by one per sender and session, from 1; a receiver drops one not above the last */
     uint64_t ack;       /* highest seq seen from the other side */
     struct text body;   /* of one that was received: the bytes of `of`, in its frame */
     union {
@@ -200,8 +200,8 @@ const struct record *msg_record_of_kind (enum msg_kind kind);
 const char *msg_name (enum msg_kind kind); /* "?": unknown kind */
 bool msg_is_known (enum msg_kind kind);
 bool msg_is_from_worker (enum msg_kind kind);
-/* Its `index`; 0: a kind that has none, or an earlier version said it. */
+/* Its `index`; 0: the kind has none, or the sender is an earlier version. */
 uint64_t msg_recorded_index (const struct msg *msg);
-void msg_set_recorded_index (struct msg *msg, uint64_t index); /* nothing where there is none */
+void msg_set_recorded_index (struct msg *msg, uint64_t index); /* does nothing for kinds without one */
 
 #endif

@@ -1,17 +1,17 @@
-/* outcome.h - how an attempt ended, and who owns a failure. The words are those of the receipt. */
+/* outcome.h - how an attempt ended, and who owns a failure. The receipt uses the same words. */
 #ifndef SLICEUP_COMMON_MODEL_OUTCOME_H
 #define SLICEUP_COMMON_MODEL_OUTCOME_H
 
 #include "common/model/record.h"
 
-/* The numbers are bytes of journals and messages. */
+/* Journals and messages hold these numbers. */
 enum outcome {
     OUTCOME_NONE = 0, /* not ended yet */
     OUTCOME_PASSED,
     OUTCOME_NOT_REACHED, /* the ladder stopped below this rung */
-    OUTCOME_CASCADE,     /* fell because another host did */
+    OUTCOME_CASCADE,     /* failed because another host did */
     OUTCOME_BLOCKED,     /* a precondition was missing: nothing was tested */
-    OUTCOME_LOST,        /* nobody heard of it any more: the host, its worker or its lease was gone */
+    OUTCOME_LOST,        /* not heard of any more: the host, its worker or its lease is gone */
     OUTCOME_FAILED,      /* ran, and broke the contract or was killed */
     OUTCOME_TIMED_OUT,   /* still running at its limit */
     OUTCOME_CANCELLED,   /* told to stop */
@@ -22,14 +22,14 @@ extern const struct enum_names
 
 /* All but none, worst first: failed > lost > timed-out > blocked > cancelled > cascade > not-reached > passed. */
 extern const enum outcome outcome_order[OUTCOME_N - 1];
-/* The one that matters more when a slice is summed up. */
+/* The one that counts more in a slice's outcome. */
 enum outcome outcome_worst (enum outcome a, enum outcome b);
 
-/* Who owns a failure. The numbers stand in journals and messages. */
+/* Who owns a failure. Journals and messages hold these numbers. */
 enum owner {
     OWNER_NONE = 0,
     OWNER_DEVICE, /* held by another process, not openable */
-    OWNER_LAUNCH, /* what was set before the program began: variables, flags, backend, mesh */
+    OWNER_LAUNCH, /* settings before the program began: variables, flags, backend, mesh */
     OWNER_BUNDLE, /* packages, ABI */
     OWNER_CACHE,
     OWNER_COMPILER,
@@ -48,7 +48,7 @@ extern const struct enum_names owner_names; /* none device launch bundle cache c
 enum certainty {
     CERTAINTY_NONE = 0, /* nothing failed */
     CERTAINTY_KNOWN,    /* a known text or the coordinator's own observation proves it */
-    CERTAINTY_LIKELY,   /* the form of the error speaks for it: docs/spec/signatures.md */
+    CERTAINTY_LIKELY,   /* the form of the error suggests it: docs/spec/signatures.md */
     CERTAINTY_UNKNOWN,
     CERTAINTY_N
 };

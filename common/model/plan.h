@@ -1,7 +1,7 @@
 /* plan.h - what a run is going to do: the validated configuration, as one value.
  *
- * `sliceup check` prints it, the journal's first fact holds it, and nothing else about the configuration is ever read
- * again: a resumed run does what was planned, whatever the files say by then. */
+ * `sliceup check` prints it and the journal's first fact holds it. Configuration files are never read again: a resumed
+ * run follows its plan, whatever the files say by then. */
 #ifndef SLICEUP_COMMON_MODEL_PLAN_H
 #define SLICEUP_COMMON_MODEL_PLAN_H
 
@@ -31,25 +31,25 @@ struct mesh {
 
 extern const struct record axis_record;
 
-uint32_t mesh_devices (const struct mesh *mesh);           /* product; 0 when it passes DEVICES_MAX or an axis is 0 */
+uint32_t mesh_devices (const struct mesh *mesh);           /* product; 0: above DEVICES_MAX, or an axis is 0 */
 int mesh_axis (const struct mesh *mesh, struct text name); /* index, or -1 */
 /* Coordinates of a device; `at` has MESH_AXES_MAX places. */
 void mesh_coordinates (const struct mesh *mesh, uint32_t device, uint32_t at[]);
-/* Do devices `a` and `b` meet in a reduction over these axes (bit i: axis i)? They do when they agree in all others. */
+/* Are devices `a` and `b` reduced together over these axes (bit i: axis i)? Yes, if they agree in all others. */
 bool mesh_reduced_together (const struct mesh *mesh, uint32_t a, uint32_t b, uint32_t axes_bits);
 
-/* "4x4" or "2,2,1", as clouds write the topology of chips: the product; false: it is no such grid. */
+/* The number of chips of "4x4" or "2,2,1", as clouds write topologies; false: not such a grid. */
 bool mesh_topology_chips (struct text grid, uint32_t *product);
-/* The hosts of a topology "4x4" whose hosts have chips of "2,2,1": "2,2,1". Empty: one of them is none. */
+/* The grid of hosts, "2,2,1" for topology "4x4" and hosts with chips "2,2,1". Empty: an argument is no grid. */
 struct text mesh_host_grid (struct text topology, struct text bounds, struct arena *arena);
-/* Do two grids such as "1,2,1" have the same sizes, in whatever order? Which way a slice lies is the cloud's. */
+/* Do two grids such as "1,2,1" have the same sizes in any order? The cloud chooses the orientation of a slice. */
 bool mesh_same_sizes (struct text a, struct text b);
-/* Chips that an accelerator's name promises ("v6e-16": 16); false: here the number means something else. */
+/* Chips in an accelerator's name ("v6e-16": 16); false: its number means something else. */
 bool accelerator_chips (struct text accelerator, uint32_t *chips);
 
 /* ---- plan ---- */
 
-/* What a host says is at most a sentence; what we derive from it has TEXT_MAX_BYTES, so that it can quote. */
+/* A host's texts are at most a sentence; texts derived from them have TEXT_MAX_BYTES, so that they can quote one. */
 enum { RUNGS_MAX = 64, ARGV_MAX = 32, VARS_MAX = 128, AXIS_NAMES_MAX = MESH_AXES_MAX, RETRIES_MAX = 5 };
 enum { ID_MAX_BYTES = 63, WORD_MAX_BYTES = 127, NAME_MAX_BYTES = 255, PATH_MAX_BYTES = 1023, TEXT_MAX_BYTES = 4096 };
 enum { SENTENCE_MAX_BYTES = 2048, SHA256_HEX_BYTES = 64, IDENTITIES_MAX = 16, SLURM_OPTIONS_MAX = 16 };
@@ -65,7 +65,7 @@ enum {
 enum { DRIFT_RULES_MAX = 128, SETUP_MAX_BYTES = 100 * 1024 }; /* SETUP: Linux takes one argument of 128 KiB */
 
 enum { EXPECT_MAX = 64, EXPECT_PACKAGES_MAX = 24 };
-#define EXPECT_PACKAGE "package." /* of the facts that name versions of packages */
+#define EXPECT_PACKAGE "package." /* prefix of facts that hold package versions */
 
 struct var {
     struct text name;
@@ -78,7 +78,7 @@ struct named_number {
 struct file_ref {
     struct text path;
     struct text sha256;
-}; /* absolute path; 64 hex digits of what it held at check */
+}; /* absolute path; its sha256 at check, 64 hex digits */
 typedef LIST_OF (struct var) var_list;
 typedef LIST_OF (struct named_number) number_list;
 typedef LIST_OF (struct text) text_list;
@@ -86,26 +86,26 @@ text_list text_list_copy (const text_list *from, struct arena *arena);
 typedef LIST_OF (uint32_t) uid_list;
 #define TRUST_UID_MAX (UINT32_MAX - 1) /* above it is nobody (chown(2)) */
 
-/* A file that a program needs. A host that has the same one uses it in place; others get it over the bulk socket. */
+/* A file that a program needs. A host that has the same file uses it in place; others fetch it over the bulk socket. */
 struct kit_file {
-    struct text name;     /* where it stands among the others: relative, "jax/tiny.py" */
-    struct file_ref file; /* as the coordinator has it */
+    struct text name;     /* its place in the kit: relative, "jax/tiny.py" */
+    struct file_ref file; /* on the coordinator */
 };
 
-/* join: workers come by themselves, with tickets; ssh, slurm: a courier process per host takes the worker there. */
+/* join: workers connect by themselves, with tickets; ssh, slurm: a courier process per host takes the worker there. */
 enum launcher { LAUNCHER_NONE = 0, LAUNCHER_LOCAL, LAUNCHER_JOIN, LAUNCHER_SSH, LAUNCHER_SLURM };
 extern const struct enum_names launcher_names;
 extern const struct record file_ref_record;
 
-/* What the user's ssh configuration can say of the way to a host. */
+/* What the user's ssh configuration can set of a route. */
 enum ssh_said { SAID_ADDRESS, SAID_PORT, SAID_USER, SAID_JUMP, SAID_ALIAS, SAID_KNOWN_HOSTS, SAID_IDENTITIES, SAID_N };
 struct ssh_route {       /* to one host's sshd */
     struct text address; /* name or IP address; empty: that of the host */
     uint32_t port;
     struct text user;           /* empty: whoever runs sliceup */
-    struct text jump;           /* "[user@]host[:port]" to go through; empty: straight */
+    struct text jump;           /* "[user@]host[:port]" as jump host; empty: direct */
     struct text host_key_alias; /* known_hosts holds the host's key under this name; empty: under address and port */
-    uint32_t from_config;       /* bits of enum ssh_said: the user's ssh configuration said it */
+    uint32_t from_config;       /* bits of enum ssh_said: set by the user's ssh configuration */
 };
 
 struct plan_host { /* in rank order: rank = index */
@@ -113,12 +113,12 @@ struct plan_host { /* in rank order: rank = index */
     struct text address;  /* how the other hosts reach it */
     struct text env_dir;  /* this host's own environment directory; empty: the shared one of the plan */
     struct ssh_route ssh; /* launcher ssh */
-    uint32_t place;       /* among all hosts of the slice file, also those that this run leaves out */
+    uint32_t place;       /* its rank among all hosts of the slice file, also those left out of this run */
 };
 
 struct ssh_plan {
     LIST_OF (struct text) identities; /* private key files, absolute; tried in order, after the agent's */
-    bool agent;                       /* ask the one at SSH_AUTH_SOCK */
+    bool agent;                       /* use the one at SSH_AUTH_SOCK */
     struct text known_hosts;          /* absolute; a host whose key is not in it is refused */
 };
 
@@ -127,16 +127,16 @@ struct slurm_plan {
     LIST_OF (struct text) options;  /* further ones of srun, each "--name" or "--name=value" */
 };
 
-/* How workers get onto hosts that are not this machine, and find their way back. */
+/* How workers are started on other machines, and reach the coordinator. */
 #define START_DIRECTORY_DEFAULT "/var/tmp/sliceup" /* of a worker, on its host */
 struct start_plan {
-    struct text directory; /* on each host: bundles, the worker's own folder of each run, files that travelled */
-    struct text address;   /* of the coordinator as hosts reach it; empty: found on the way (ssh) or this host's name */
+    struct text directory; /* on each host: bundles, the worker's folder for each run, copied files */
+    struct text address;   /* of the coordinator, for hosts; empty: found by ssh, else this host's name */
     struct text listen;    /* local address to bind; empty: 127.0.0.1 for local, else 0.0.0.0 */
     uint32_t control_port, bulk_port, events_port; /* 0: any free one */
-    uint64_t deadline_ms;                          /* of one host's whole start, from connecting to the worker's key */
+    uint64_t deadline_ms;                          /* for one host's start, from connecting to the worker's key */
     uint32_t at_once;                              /* hosts being started at the same time */
-    bool tied; /* a worker ends when the connection that started it does; else it outlives it */
+    bool tied; /* a worker ends with the connection that started it; else it outlives it */
     struct ssh_plan ssh;
     struct slurm_plan slurm;
 };
@@ -152,7 +152,7 @@ extern const struct enum_names program_kind_names;
 enum scope { SCOPE_NONE = 0, SCOPE_HOST, SCOPE_SLICE }; /* each host alone, or all together with rendezvous */
 extern const struct enum_names scope_names;
 
-/* Who runs the cold pass: nobody, the writer, everybody; AOT: the writer, for devices that need not be there. */
+/* Who runs the cold pass: nobody, the writer, everybody; AOT: the writer, for devices that need not exist. */
 enum warm { WARM_NONE = 0, WARM_SOLO, WARM_GANG, WARM_AOT };
 extern const struct enum_names warm_names;
 
@@ -168,8 +168,8 @@ struct usual_time {
 enum { USUAL_TIMES_MAX = PASS_RESTORED };
 typedef LIST_OF (struct usual_time) usual_time_list;
 
-/* What the program of a command may do at most, as it is counted: "recompilations", "fallbacks", "reads_per_step"; or by
- * what part of itself the reduction of the metric of that name may be off. */
+/* A limit on a command's program, by counter: "recompilations", "fallbacks", "reads_per_step"; or, by a metric's name,
+ * the largest relative error of its reduction. */
 struct demand {
     struct text what;
     double most;
@@ -188,16 +188,16 @@ struct rung {
     enum scope scope;
     enum warm warm;                /* NONE: one pass `once`; else `cold` then `restored` */
     uint64_t timeout_ms;           /* of one attempt on one host */
-    struct text backend;           /* required; empty: this rung states none */
-    bool any_backend;              /* its file says so; else a report must not contradict the profile */
+    struct text backend;           /* required; empty: the rung does not say */
+    bool any_backend;              /* the ladder says "any"; else a report must not contradict the profile */
     bool needs_env;                /* wants the restored Python environment */
-    LIST_OF (struct text) metrics; /* names that must be proved for the rung to pass */
-    struct text parse;     /* COMMAND: how its output is read for counters ("torch_xla-metrics"); empty: not at all */
+    LIST_OF (struct text) metrics; /* metrics that must be proved for the rung to pass */
+    struct text parse;     /* COMMAND: how counters are read from its output ("torch_xla-metrics"); empty: not read */
     struct text launch;    /* its launch signature, 16 hex digits: docs/spec/calibration.md */
-    struct text known_bad; /* why this launch is not paid for again; empty: nothing known against it */
+    struct text known_bad; /* why this launch is not run again; empty: no reason known */
     usual_time_list usual; /* at most one a pass; none: there were no earlier runs */
-    LIST_OF (struct demand) demands;    /* COMMAND; one that is not shown to be kept fails the rung */
-    LIST_OF (struct demand) tolerances; /* of some `metrics`; of others it follows from their dtype (reduce.h) */
+    LIST_OF (struct demand) demands;    /* COMMAND; a demand not shown to be met fails the rung */
+    LIST_OF (struct demand) tolerances; /* for some `metrics`; for others the dtype decides (reduce.h) */
 };
 extern const struct record rung_record;
 
@@ -207,14 +207,14 @@ extern const struct enum_names type_count_names;
 struct machine_type {
     struct text id;          /* "ct6e-standard-4t"; empty: the slice file names none */
     struct text accelerator; /* of slices of it: "v6e" of "v6e-16" */
-    enum type_count counts;  /* what the number behind it counts */
+    enum type_count counts;  /* what the number after it counts */
     uint32_t chips, devices_per_chip;
     struct text bounds;  /* the chips of a host as a grid, "2,2,1" */
     uint32_t dimensions; /* of a topology of its chips: 2 or 3 */
     uint32_t memory_gib; /* of a chip */
 };
 
-/* Variables of the programs of one scope; they win over those of all scopes. */
+/* Variables for the programs of one scope; they override those for all scopes. */
 struct scope_env {
     var_list set;
     text_list unset; /* neither set for all scopes nor inherited */
@@ -229,32 +229,32 @@ struct dimension {
 
 struct profile { /* launch policy: everything decided before the runtime is imported */
     struct text name;
-    struct text frontend; /* key into common/frontend's table */
+    struct text frontend; /* key of common/frontend's table */
     struct text backend;  /* what is requested: cpu, tpu */
     uint32_t devices_per_host;
     var_list env; /* set before the program starts; values may hold placeholders (launch_variables.h) */
     struct scope_env host_env, slice_env;
-    text_list inherit;       /* names of variables of the worker that programs get beside PATH, LANG, TZ and TMPDIR */
-    struct text accelerator; /* type of the slice as its cloud names it, "v6e-16"; empty: not stated */
-    struct text topology;    /* of its chips, "4x4"; empty: not stated */
-    bool splits;             /* a part of the hosts can form a group of its own: isolation by halves */
+    text_list inherit;                 /* worker variables that programs inherit, beside PATH, LANG, TZ and TMPDIR */
+    struct text accelerator;           /* type of the slice as its cloud names it, "v6e-16"; empty: not stated */
+    struct text topology;              /* of its chips, "4x4"; empty: not stated */
+    bool splits;                       /* a part of the hosts can form a group: isolation by halves */
     LIST_OF (struct dimension) shapes; /* empty: programs choose */
-    bool padding;                      /* of shapes: what has another size is padded to the next */
+    bool padding;                      /* of shapes: other sizes are padded to the next */
 };
 
 extern const struct record profile_record;
 
-/* PER_HOST: every host warms a root of its own, which no other sees. READ_ONLY: what is sealed is used, nothing is
- * warmed. WARM_ONLY: generations are written and published, and nothing is restored here. */
+/* PER_HOST: every host warms a folder that no other host sees. READ_ONLY: uses what is sealed, warms nothing.
+ * WARM_ONLY: writes and publishes generations, restores nothing. */
 enum cache_mode { CACHE_NONE = 0, CACHE_OFF, CACHE_SINGLE_WRITER, CACHE_PER_HOST, CACHE_READ_ONLY, CACHE_WARM_ONLY };
 extern const struct enum_names cache_mode_names;
-/* Does a host write generations for all, under a lease? */
+/* Does one host write generations for all, under a lease? */
 bool cache_mode_has_writer (enum cache_mode mode);
 
 /* What keeps a program from writing the cache, weakest first; docs/spec/cache.md. */
 enum enforcement {
     ENFORCEMENT_NONE = 0,
-    ENFORCEMENT_COOPERATIVE, /* file modes and settings of the framework: manners */
+    ENFORCEMENT_COOPERATIVE, /* file modes and settings of the framework: keeps only accidents out */
     ENFORCEMENT_LANDLOCK,
     ENFORCEMENT_NAMESPACE, /* a read-only mount that cannot be undone */
     ENFORCEMENT_NAMESPACE_LANDLOCK,
@@ -265,17 +265,16 @@ extern const struct enum_names enforcement_names;
 
 struct cache_plan {
     enum cache_mode mode;
-    struct text root;              /* absolute; as the hosts see it */
-    struct text writer;            /* host name; always set when mode is SINGLE_WRITER: the first of `writers` */
-    LIST_OF (struct text) writers; /* hosts that may hold the lease, in the order in which they are asked */
-    enum enforcement
-        least;    /* a host on which less is possible does not run; COOPERATIVE only when asked for in words */
-    bool overlay; /* readers whose program insists on writing get a scratch layer above the generation */
+    struct text root;               /* absolute; as the hosts see it */
+    struct text writer;             /* host name; always set when mode is SINGLE_WRITER: the first of `writers` */
+    LIST_OF (struct text) writers;  /* hosts that may hold the lease, in order of preference */
+    enum enforcement least;         /* a host that reaches less does not run; COOPERATIVE only if asked for by name */
+    bool overlay;                   /* readers whose program must write get a scratch layer over the generation */
     LIST_OF (struct text) writable; /* absolute paths that programs may write besides scratch, /tmp, usual devices */
-    /* Absolute paths of what sliceup executes, imports, reads as configuration or trusts: no program may write in them.
-     * They are of this machine or of the hosts; who does not have one passes it over. */
+    /* Absolute paths, on this machine or the hosts, of what sliceup executes, imports, reads as configuration or
+     * trusts: no program may write in them. A machine without such a path ignores it. */
     LIST_OF (struct text) protected;
-    uid_list trust; /* who may own what lies in it, besides root and the user that asks */
+    uid_list trust; /* who may own its files, besides root and the user that asks */
 };
 
 struct pins {
@@ -284,12 +283,12 @@ struct pins {
     struct file_ref setup;            /* the setup script; may be empty */
     struct text python;               /* interpreter to build from: "python3" or absolute */
     struct text env_dir;              /* where the environment is built; absolute */
-    LIST_OF (struct kit_file) wheels; /* carried over: then no index is asked */
+    LIST_OF (struct kit_file) wheels; /* copied to hosts; then no package index is used */
 };
 
 extern const struct record pins_record;
 
-struct limits {       /* all in ms but where the name says otherwise */
+struct limits {       /* in ms unless the name says otherwise */
     uint64_t join_ms; /* from launch to every host joined */
     uint64_t suspect_ms, lost_ms;
     uint64_t orphan_ms;      /* worker: silence after which it kills its rung */
@@ -300,7 +299,7 @@ struct limits {       /* all in ms but where the name says otherwise */
     uint64_t lease_ms;       /* term of the writer's lease: common/model/lease.h */
     uint32_t retries;        /* of one rung's pass, for transient failures only */
     uint64_t retry_wait_ms;  /* before the first retry; doubled for each further one */
-    uint64_t device_wait_ms; /* worker: how long a device that another process still holds is waited for */
+    uint64_t device_wait_ms; /* worker: how long it waits for a device held by another process */
 };
 extern const struct record limits_record;
 
@@ -321,17 +320,17 @@ struct signature {
     struct text id;
     struct text text; /* must occur in the evidence; empty: a rule */
     enum owner owner;
-    bool peer; /* says "somebody else failed": never a cause while another host reports one of its own */
+    bool peer; /* says "somebody else failed": not the cause if another host reports its own */
     bool transient;
     struct text next;               /* what to look at */
     LIST_OF (struct text) also;     /* must occur near it as well; docs/spec/signatures.md. Of a rule: one of them */
     LIST_OF (struct text) unless;   /* must not */
-    bool noise;                     /* printed in runs that then work, too: shown, and never a cause */
-    bool memory;                    /* the device's memory did not suffice: the same launch will not fit next time */
-    bool likely;                    /* it speaks for the owner, and does not prove it */
-    bool always;                    /* also where a command exited with status 0: it failed all the same */
+    bool noise;                     /* also printed in runs that work: shown, never a cause */
+    bool memory;                    /* device memory ran out: the same launch will not fit next time */
+    bool likely;                    /* suggests the owner, does not prove it */
+    bool always;                    /* fails a command even if it exited with status 0 */
     LIST_OF (struct text) backends; /* with `always`: of the profile; empty: any */
-    bool recheck; /* quota, capacity, permission: others change it, and no change of the run shows it */
+    bool recheck;                   /* quota, capacity, permission: can change without a trace in the run */
     /* Of a rule, what must hold of the message; it never holds when all are empty. Words are in small letters. */
     enum rule_weight rule;
     LIST_OF (struct text) types;  /* one is the exception's type, without its module */
@@ -342,14 +341,14 @@ struct signature {
 };
 extern const struct record signature_record;
 
-/* A tuple of versions that is known to work together, or not to: data, with where that is known from. */
+/* Versions that are known to work together, or not to, with the source of that knowledge. */
 enum bundle_word { BUNDLE_NONE = 0, BUNDLE_GOOD, BUNDLE_BAD };
 extern const struct enum_names bundle_word_names;
 struct bundle_rule {
     struct text id;
     enum bundle_word word;
     LIST_OF (struct text) backends; /* empty: any */
-    var_list parts;                 /* package -> version, "0.0.20.*" or "<0.0.6"; all must match what was observed */
+    var_list parts;                 /* package -> version, "0.0.20.*" or "<0.0.6"; all must match the observed ones */
     struct text why, source;
 };
 extern const struct record bundle_rule_record;
@@ -358,58 +357,58 @@ extern const struct record bundle_rule_record;
 enum drift_kind {
     DRIFT_NONE = 0,
     DRIFT_AGREE,     /* the same on all hosts */
-    DRIFT_PINNED,    /* as the pin set says */
+    DRIFT_PINNED,    /* equal to the pin set */
     DRIFT_TOKENS,    /* the same set of words */
-    DRIFT_TOLERANCE, /* a number: robust statistics, and a least effect */
-    DRIFT_EXPECTED,  /* differs by its nature; listed */
-    DRIFT_IGNORED,   /* not looked at */
+    DRIFT_TOLERANCE, /* a number: robust statistics and a minimum difference */
+    DRIFT_EXPECTED,  /* always differs; only listed */
+    DRIFT_IGNORED,   /* not compared */
 };
 extern const struct enum_names drift_kind_names;
 struct drift_rule {
     struct text fact; /* name or pattern with '*' */
     enum drift_kind kind;
-    double tolerance; /* TOLERANCE: least relative difference from the median that matters, 0.1 = a tenth */
-    double least;     /* TOLERANCE: and the least absolute one, in the fact's unit */
+    double tolerance; /* TOLERANCE: minimum relative difference from the median, 0.1 = a tenth */
+    double least;     /* TOLERANCE: and minimum absolute difference, in the fact's unit */
     struct text why;
 };
 extern const struct record drift_rule_record;
 
-/* A run on this machine with a stand-in for libtpu; empty: a run. docs/spec/rehearsal.md. */
+/* A rehearsal on this machine with a stand-in for libtpu; empty: a real run. docs/spec/rehearsal.md. */
 struct wrong_variable {
     uint32_t host;
     struct text name, value;
-    bool unset; /* the host does not have it; `value` is empty */
+    bool unset; /* the host lacks it; `value` is empty */
 };
 enum { WRONG_VARIABLES_MAX = 16, LEFT_OUT_RUNGS_MAX = 16 };
 struct rehearsal {
-    var_list variables;                    /* that each local worker gets, and programs inherit; with placeholders */
-    LIST_OF (struct wrong_variable) wrong; /* what one host has instead, on purpose */
+    var_list variables;                    /* for each local worker and its programs; with placeholders */
+    LIST_OF (struct wrong_variable) wrong; /* deliberate faults of single hosts */
 };
 
-/* Who asked for a run, where and how; as it was, and not for receipts before secret_redact_word. */
+/* Who started a run, where and how; unredacted: receipts pass it through secret_redact_word. */
 enum { ORIGIN_WORDS_MAX = 256 };
 struct run_origin {
     struct text user; /* empty: the uid has no name */
     uint32_t uid;
-    struct text host, directory; /* host empty: not known, in a journal of an earlier build */
+    struct text host, directory; /* empty host: a journal of an earlier build */
     text_list command;           /* the words of the command line */
 };
 extern const struct record run_origin_record;
 
-/* What becomes of the climb when a host is absent or a rung does not hold: docs/guide/ladder.md, "Going on". */
+/* Whether the climb goes on when a host is absent or a rung does not pass: docs/guide/ladder.md, "Going on". */
 struct climb_policy {
-    uint32_t min_hosts; /* it goes on while so many hosts are up; 0: it needs all */
+    uint32_t min_hosts; /* it goes on while this many hosts are up; 0: all */
     bool keep_going;    /* a rung that did not pass does not end it */
-    bool fail_fast;     /* the first part of a pass that ends badly stops the others at once */
+    bool fail_fast;     /* the first bad end in a pass stops the other hosts at once */
 };
 
-/* What the coordinator's machine runs when the run has ended. */
+/* Command that runs on the coordinator's machine after the run. */
 enum { ON_END_MS = 60 * 1000 };
 struct on_end {
-    text_list command; /* the first word is an absolute path; none: nothing is run */
+    text_list command; /* the first word is an absolute path; empty: no command */
     uint64_t timeout_ms;
 };
-enum { GROUPS_MAX = 512 }; /* as many keys as a map of a configuration file may have */
+enum { GROUPS_MAX = 512 }; /* the most keys of a YAML map */
 
 struct plan {
     struct text slice;
@@ -423,7 +422,7 @@ struct plan {
     LIST_OF (struct rung) rungs;
     struct limits limits;
     LIST_OF (struct signature) signatures;
-    struct file_ref signature_table; /* all of them as one file, for workers; empty: there are none */
+    struct file_ref signature_table; /* all signatures as one file, for workers; empty: none */
     LIST_OF (struct bundle_rule) bundles;
     LIST_OF (struct drift_rule) drift;
     struct text home;       /* SLICEUP_HOME, absolute */
@@ -431,29 +430,29 @@ struct plan {
     struct start_plan start;
     struct machine_type machine; /* of all hosts */
     struct rehearsal rehearsal;
-    text_list left_out; /* rungs of the ladder, on purpose */
-    uint32_t whole;     /* hosts of the slice file; 0: those of the run, in their order */
+    text_list left_out; /* rungs left out on purpose */
+    uint32_t whole;     /* number of hosts in the slice file; 0: the same as in the run, in order */
     struct run_origin origin;
-    var_list expect; /* fact of every host -> its value, in which * and ? stand for any */
+    var_list expect; /* fact of every host -> its value, with wildcards * and ? */
     struct climb_policy climb;
-    var_list kept; /* rung that was not asked for -> why it is climbed all the same */
+    var_list kept; /* rung not asked for -> why it is climbed anyway */
     struct on_end on_end;
-    var_list groups; /* of hosts: name -> host set as the slice file has it; some may be of no host of the run */
+    var_list groups; /* name -> host set as in the slice file; its hosts need not be in the run */
 };
 extern const struct record plan_record;
 
-/* *value: that of the first variable called `name`. False: there is none, and *value stays. */
+/* *value: of the first variable called `name`. False: none, and *value is unchanged. */
 struct named_number *number_find (const number_list *numbers, struct text name); /* NULL: not there */
 bool var_find (const var_list *vars, struct text name, struct text *value);
-/* Value of a fact that was asked for, or would have been told, and that no answer came to: it says nothing of the fact. */
+/* Value of a fact for which no answer came: the fact is unknown. */
 #define FACT_NOT_REPORTED "not heard"
-struct text var_value (const var_list *vars, const char *name); /* empty: there is none, or it was not heard */
+struct text var_value (const var_list *vars, const char *name); /* empty: none, or not heard */
 int plan_host_rank (const struct plan *plan, struct text host); /* or -1 */
 uint32_t plan_whole (const struct plan *plan);                  /* hosts of the whole slice */
-bool address_is_loopback (struct text address);                 /* of a host: reached on its own machine alone */
-uint32_t plan_place (const struct plan *plan, uint32_t rank);   /* of a host of the run, in the whole slice */
+bool address_is_loopback (struct text address);                 /* reachable only on its own machine */
+uint32_t plan_place (const struct plan *plan, uint32_t rank);   /* the rank of a host of the run in the whole slice */
 int plan_rung_index (const struct plan *plan, struct text id);  /* or -1 */
-/* Of known failures; NULL: none has this id. */
+/* NULL: no known failure has this id. */
 const struct signature *plan_find_signature (const struct plan *plan, struct text id);
 
 #endif

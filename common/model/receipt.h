@@ -2,13 +2,13 @@
  *
  * A slice receipt is sets of items: headers, host receipts, reductions, generations, recoveries, violations. Each set
  * is sorted by record_compare and holds no item twice, so that merging is union: commutative, associative, idempotent,
- * nothing is overwritten. What follows from the sets (outcome, frontier, counts, drift, conflicts) is never stored. */
+ * overwriting nothing. Values computed from the sets (outcome, frontier, counts, drift, conflicts) are never stored. */
 #ifndef SLICEUP_COMMON_MODEL_RECEIPT_H
 #define SLICEUP_COMMON_MODEL_RECEIPT_H
 
 #include "common/model/fact.h"
 
-/* Rungs: of one host, each attempt at each pass of each, retries and parts of the slice by themselves included. */
+/* RUNGS: entries of one host, one for each attempt of each pass, also of retries and isolation. */
 enum { RECEIPT_RUNGS_MAX = 32 * RUNGS_MAX, RECEIPT_HOSTS_MAX = 2 * HOSTS_MAX, RECEIPT_LISTED_MAX = 65536 };
 
 struct cause {
@@ -28,7 +28,7 @@ struct rung_receipt {
     uint64_t duration_ms;
     struct text phase;               /* the last one named */
     struct cause cause;              /* empty when it passed */
-    LIST_OF (struct text) recovered; /* what went before this attempt */
+    LIST_OF (struct text) recovered; /* what happened before this attempt */
     struct text cache;               /* cold, restored, recompiled, torn, or empty */
     number_list counters;
     LIST_OF (struct program_fingerprint) programs;
@@ -37,28 +37,28 @@ struct rung_receipt {
     struct memory_receipt memory;
     uint64_t output_bytes, dropped_bytes, unsent_bytes; /* struct result */
     uint32_t strays, bad_lines;
-    struct cache_view cache_view; /* how it looked from where the program ran; level none: it had none */
+    struct cache_view cache_view; /* the cache as the program saw it; level none: no cache */
     LIST_OF (struct cache_key) keys;
-    LIST_OF (struct finding) findings; /* of this host, after the program */
+    LIST_OF (struct finding) findings; /* of this host's audit after the program */
     number_list phases;                /* ms in each, in order */
     LIST_OF (struct sighting) sightings;
     struct text launch; /* launch signature */
     enum purpose purpose;
     struct text bad_line;            /* the first of bad_lines: the rule and the line */
-    number_list left_out;            /* name of a list -> how much of what was said has no place in it */
+    number_list left_out;            /* name of a list -> how many reported items did not fit in it */
     struct observed_backend backend; /* platform empty: it reported none */
 };
 
 struct environment_receipt {
     struct text pins, pins_sha256, script_sha256, restore_method, python, environment;
-    struct text script, script_result, script_rung; /* the last: in whose log its output is */
+    struct text script, script_result, script_rung; /* script_rung: the rung whose log has its output */
 };
 struct policy_receipt {
     struct text profile;
-    var_list launched, observed;      /* set for programs of every scope; reported by them */
+    var_list launched, observed;      /* set for programs of every scope; as programs reported them */
     var_list host_scope, slice_scope; /* set for programs of that scope alone */
-    text_list by_host;                /* names of those that hosts get different values of, as the profile wants it */
-    text_list inherited;              /* names of those that programs get of the worker, where it has them */
+    text_list by_host;                /* names of variables whose values the profile makes different on each host */
+    text_list inherited;              /* names of variables that programs inherit from the worker, if set */
 };
 struct backend_receipt {
     struct text requested;
@@ -80,17 +80,17 @@ struct run_header {
     struct text run, slice, ladder, sentence, version;
     struct mesh mesh;
     LIST_OF (struct text) rungs, hosts; /* ids in ladder order, names in rank order */
-    text_list programs;                 /* what each rung ran; empty in a receipt that does not say it */
-    struct text launch; /* how workers got onto the hosts: "ssh to h[0-2]"; empty in a receipt that does not say it */
+    text_list programs;                 /* what each rung ran; empty in older receipts */
+    struct text launch;                 /* how workers were started: "ssh to h[0-2]"; empty in older receipts */
     struct text cache_mode, cache_writer;
     uint64_t began_wall_ms, ended_wall_ms;
     uint32_t exit_status;
-    uid_list cache_trust; /* who might own the cache besides root and the users of the programs that asked */
-    struct text running;  /* the rung of which a pass of the whole slice runs; empty: none */
+    uid_list cache_trust; /* who may own the cache, besides root and the programs' users */
+    struct text running;  /* the rung with a running pass of the whole slice; empty: none */
     bool rehearsal;       /* on one machine, with a stand-in for libtpu */
     text_list left_out;   /* rungs of the ladder, on purpose */
     struct run_origin origin;
-    struct text home, cache_root; /* of runs, on the coordinator's machine; of the cache, on the hosts */
+    struct text home, cache_root; /* folder of runs on the coordinator's machine; of the cache on the hosts */
 };
 struct rung_time {
     struct text run, rung;
@@ -121,19 +121,19 @@ struct generation_receipt {
     struct text sha256, bundle, writer, from_run;
     uint32_t entries;
     uint64_t bytes, compile_ms;
-    struct text dropped; /* why it is not used any more; empty: it is */
+    struct text dropped; /* why it is not used any more; empty: in use */
 };
 struct recovery_receipt {
     struct text run, what;
 };
-/* Something in the cache was not as its single writer left it. It happened after entry `since` of the journal (0:
- * nobody had looked in this run) and before entry `index`. */
+/* Something in the cache is not as its single writer left it. It changed after entry `since` of the journal (0: not
+ * checked before in this run) and before entry `index`. */
 struct violation_receipt {
     struct text run, rung, host; /* host: empty when the coordinator found it */
     enum finding_kind kind;
     uint64_t token;
     struct text path, detail; /* path: below the generation */
-    struct text from_run;     /* whose token it is; empty: nobody's, or not known */
+    struct text from_run;     /* the run that was granted its token; empty: none, or not known */
     uint64_t since, index;
 };
 

@@ -1,8 +1,8 @@
 /* record.h - a struct described by a table, so that wire bytes, JSON, copies and comparison follow from one place.
  *
  * A record is an open C struct plus a `struct record` that lists its fields. Rules that keep versions compatible:
- * a key is never reused; a field that is absent reads as zero/empty; a field that is zero/empty is not written.
- * Hence equal values have equal bytes, and a digest of the bytes is an identity.
+ * a key is never reused; an absent field reads as zero/empty; a zero/empty field is not written. So equal values have
+ * equal bytes, and a digest of the bytes is an identity.
  *
  * A list in a struct has this shape, with any item type: struct { T *items; uint32_t n; } - see LIST_OF.
  * Texts and lists that come from decoding live in the arena given, or alias the input bytes. */
@@ -32,7 +32,7 @@ struct enum_names {
     uint32_t n;
 };
 
-/* Of a whole array of words. */
+/* All words of an array. */
 #define NAMES(list)                                                                                                    \
     {                                                                                                                  \
         list, sizeof (list) / sizeof ((list)[0])                                                                       \
@@ -53,7 +53,7 @@ enum field_kind {
 
 struct record;
 struct field {
-    uint32_t key;     /* on the wire; unique in its record; fields are listed in rising key order */
+    uint32_t key;     /* on the wire; unique in its record; fields are listed by rising key */
     const char *name; /* in JSON and in errors */
     enum field_kind kind;
     size_t offset;
@@ -102,7 +102,7 @@ struct record {
 /* One item of a list, described as a field at offset 0, and its size in memory. */
 struct field field_describe_item (const struct field *list);
 size_t field_item_bytes (const struct field *list);
-/* Zero or empty, all the way down: what is not written. `at` points at the field itself. */
+/* Zero or empty at every depth, so not written. `at` points at the field itself. */
 bool field_is_empty (const struct field *field, const void *at);
 bool record_is_empty (const struct record *record, const void *value);
 
@@ -111,15 +111,15 @@ void record_copy (const struct record *record, void *to, const void *from, struc
 bool record_equal (const struct record *record, const void *a, const void *b);
 /* A total order: field by field in key order; lists by items, then by length. */
 int record_compare (const struct record *record, const void *a, const void *b);
-/* Is the value within its own table's bounds (lengths, ranges, UTF-8)? On no, `why` (may be NULL) names the field. */
+/* Is the value within its own table's bounds (lengths, ranges, UTF-8)? If not, `why` (may be NULL) names the field. */
 bool record_check (const struct record *record, const void *value, struct buf *why);
-/* Cuts lists and texts to their bounds, in place; texts between characters. How many items of lists were left out.
- * Numbers, and whether texts are UTF-8, are the caller's. */
+/* Cuts lists and texts to their bounds in place, texts between characters. Returns how many list items were dropped.
+ * The caller checks numbers and UTF-8. */
 uint64_t record_fit (const struct record *record, void *value);
 
-/* "none" for 0; "?" past the end, and for a number whose word is empty: one that is no longer in use. */
+/* "none" for 0; "?" past the end, and for a retired number, whose word is empty. */
 const char *enum_name_of (const struct enum_names *names, uint32_t value);
-/* Does not find value 0. Words of before are found, too. */
+/* Does not find value 0. Finds former words, too. */
 bool enum_value_of (const struct enum_names *names, struct text name, uint32_t *value);
 
 #endif

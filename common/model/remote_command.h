@@ -1,7 +1,7 @@
-/* remote_command.h - one command of `sliceup exec` on one host: what its host is told, and how it ended. Spec:
- * docs/spec/launch.md, "A command on a host".
+/* remote_command.h - one command of `sliceup exec` on one host: the request to the host, and how the command ended.
+ * Spec: docs/spec/launch.md, "A command on a host".
  *
- * Pure: frames in, values out. Both sides take what the other says as data: bounded, checked, refused as a whole. */
+ * Pure: frames in, values out. Both sides treat the other's input as data: bounded, checked, refused as a whole. */
 #ifndef SLICEUP_COMMON_MODEL_REMOTE_COMMAND_H
 #define SLICEUP_COMMON_MODEL_REMOTE_COMMAND_H
 
@@ -15,7 +15,7 @@ enum remote_letter {
     REMOTE_HOST = 'h',
     REMOTE_RANK = 'r',
     REMOTE_TIMEOUT = 't',
-    REMOTE_SILENCE = 'q', /* it ends the command when it hears nothing for so long; 0: its input's end tells enough */
+    REMOTE_SILENCE = 'q', /* the host ends the command after this silence; 0: only at the end of its input */
     REMOTE_BEGIN = 'b',
     REMOTE_ALIVE = 'a',  /* to the host, from then on */
     REMOTE_STOP = 's',   /* SIGINT, then SIGTERM, then SIGKILL */
@@ -30,13 +30,13 @@ struct remote_command {
     uint32_t words_n, words_bytes;
     const char *host;
     uint64_t rank, timeout_ms, silence_ms;
-    bool begun; /* it is complete */
+    bool begun; /* BEGIN came: it is complete */
 };
-/* Words of a command line as words of a command: a single one that has blanks or what a shell reads otherwise is given to
- * /bin/sh -c. Borrows them. -1: too many or too long. */
+/* Sets the command's words. A single word with blanks or characters special to a shell is given to /bin/sh -c. Borrows
+ * them. -1: too many or too long. */
 int remote_command_set_words (struct remote_command *command, const char *const *words, int n, struct err *err);
 void remote_command_put (const struct remote_command *command, struct buf *out);
-/* One frame of it. -1: it does not belong here. */
+/* Takes one frame of the request. -1: unexpected frame. */
 int remote_command_take (struct remote_command *command, const struct frame *frame, struct err *err);
 
 enum remote_how {
@@ -50,7 +50,7 @@ enum remote_how {
 extern const struct enum_names remote_how_names;
 struct remote_end {
     enum remote_how how;
-    uint32_t number;             /* exit status or signal; also of one that was stopped or took too long: 0 to 255 */
+    uint32_t number;             /* exit status or signal, also of a stopped or timed-out command: 0 to 255 */
     uint32_t strays, unkillable; /* processes that outlived the command and were killed, or could not be */
     uint64_t took_ms;
     struct text why;

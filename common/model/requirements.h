@@ -1,6 +1,6 @@
 /* requirements.h - a pin set: the file of exact versions with hashes that an environment is built from.
  *
- * The subset of pip's requirements format that can be verified afterwards without asking anybody:
+ * The subset of pip's requirements format that can be verified afterwards without a network:
  *
  *     # comment
  *     --index-url URL            (also --extra-index-url, --find-links, --no-index, --require-hashes,
@@ -23,7 +23,7 @@ struct requirement {
     struct text name;    /* normal form, see below */
     struct text version; /* as written */
     uint32_t line;
-    struct digest *hashes; /* any of them will do */
+    struct digest *hashes; /* any one may match */
     uint32_t hashes_n;
 };
 struct requirements {
@@ -41,25 +41,25 @@ bool requirement_version_valid (struct text version);
 
 /* ---- environment markers ---- */
 
-/* Names of what sliceup puts into a Python environment, beside what is installed. */
+/* Names of the files that sliceup adds to a Python environment. */
 
 #define ENVIRONMENT_COMPLETE ".sliceup-complete" /* holds the sha256 of its pins: written last */
-#define ENVIRONMENT_OURS ".sliceup-environment"  /* empty: we began to build it, so we may remove it */
-#define ENVIRONMENT_PINS ".sliceup-pins.txt"     /* the pins as pip was given them */
+#define ENVIRONMENT_OURS ".sliceup-environment"  /* empty file: we began to build it, so we may remove it */
+#define ENVIRONMENT_PINS ".sliceup-pins.txt"     /* the pins as given to pip */
 
 /* ---- package version ---- */
 
-/* Versions of Python packages: their order, and patterns that they fit.
+/* Versions of Python packages: their order, and patterns that match them.
  *
- * The order is that of PEP 440 for what packages of a bundle are called: numbers with dots, then what comes before a
- * release (dev, a, b, rc) or after it (post). A local part ("+cpu") decides nothing unless the pattern has one. Texts
- * that are no such versions compare as far as they can be read; nothing fails. Pure. Any thread. */
+ * The order of PEP 440, as far as bundles need it: numbers with dots, then pre-releases (dev, a, b, rc) or
+ * post-releases. A local part ("+cpu") is ignored unless the pattern has one. Other texts are compared up to the first
+ * unreadable part; nothing fails. Pure. Any thread. */
 
 /* <0, 0, >0; "1.2" and "1.2.0" are equal. */
 int package_version_compare (struct text a, struct text b);
 /* "0.4.32", "0.0.20.*" (0.0.20 and all below it), "*" (any), "<0.0.6", "<=", ">", ">=", or "absent". */
 bool package_version_pattern_valid (struct text pattern);
-/* `version` empty: it is not installed. */
+/* Empty `version`: not installed. */
 bool package_version_fits (struct text version, struct text pattern);
 
 #endif

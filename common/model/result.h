@@ -1,18 +1,18 @@
-/* result.h - what one host says of one attempt: evidence, not verdict. The coordinator judges.
- * Everything in it came from a canary or a worker, and is bounded by its table. */
+/* result.h - what one host reports of one attempt: evidence, not a verdict. The coordinator judges. Everything in it
+ * came from a canary or a worker, and is bounded by its table. */
 #ifndef SLICEUP_COMMON_MODEL_RESULT_H
 #define SLICEUP_COMMON_MODEL_RESULT_H
 
 #include "common/model/plan.h"
 
-/* How much of each a result can hold; whoever fills one drops and counts what is more. */
+/* How many of each a result can hold; the writer drops and counts the rest. */
 enum { RESULT_FACTS_MAX = 256, RESULT_BUNDLE_MAX = 256, RESULT_COUNTERS_MAX = 64, RESULT_CHECKS_MAX = 64 };
 enum { RESULT_PROGRAMS_MAX = 32, RESULT_METRICS_MAX = 32, RESULT_SHARDS_MAX = 64, RESULT_NOTES_MAX = 32 };
 enum { RESULT_KEYS_MAX = 64, KEY_PARTS_MAX = 12, FINDINGS_MAX = 32, OPEN_WAYS_MAX = 32, PHASES_MAX = 32 };
 enum { SIGHTINGS_MAX = 16, SHOWN_MAX = 12, SHOWN_LINE_BYTES = 400, BAD_LINE_MAX_BYTES = 383, LEFT_OUT_MAX = 8 };
 enum { RESULT_TAIL_MAX_BYTES = 2048, STACK_LINES_MAX = 12, STACK_MAX_BYTES = 1536 };
 
-/* Which attempt: the idempotency key with run and host. `rung` is an index into the plan. */
+/* Names an attempt: with run and host the idempotency key. `rung` is an index into the plan. */
 struct attempt_key {
     uint32_t rung;
     enum pass pass;
@@ -27,11 +27,11 @@ enum ending { /* how the process ended, as the worker saw it */
               ENDING_SIGNALLED,   /* `code` is the signal */
               ENDING_TIMEOUT,     /* past the rung's timeout; killed by the worker */
               ENDING_CANCELLED,   /* told to stop by the coordinator */
-              ENDING_ORPHANED,    /* its worker lost the coordinator, or whoever had started it: `problem` says how */
+              ENDING_ORPHANED,    /* its worker lost the coordinator or its starter: `problem` says how */
               ENDING_NOT_STARTED, /* `problem` says why */
-              ENDING_LOST,        /* the worker is gone: written by the coordinator, never by a worker */
-              ENDING_LEASE_LOST,  /* its cache lease ran out; the worker killed it before another could be granted */
-              ENDING_TERMINATED,  /* its worker was told to end by a signal: `problem` says by which */
+              ENDING_LOST,        /* the worker is gone: only the coordinator writes this */
+              ENDING_LEASE_LOST,  /* its cache lease ran out; the worker killed it before another host could get it */
+              ENDING_TERMINATED,  /* a signal ended its worker: `problem` names it */
 };
 extern const struct enum_names ending_names;
 
@@ -46,13 +46,13 @@ enum reduction { REDUCTION_NONE = 0, REDUCTION_SUM, REDUCTION_MEAN };
 extern const struct enum_names reduction_names;
 enum dtype { DTYPE_NONE = 0, DTYPE_FLOAT32, DTYPE_BFLOAT16, DTYPE_FLOAT16, DTYPE_FLOAT64 };
 extern const struct enum_names dtype_names;
-/* A metric may be said often; the last value is judged. This is what went before it. */
+/* The earlier values of a metric; only its last value is judged. */
 struct metric_history {
     uint64_t count;     /* 0: nothing */
-    double first, last; /* values: of the first time, and of the one before the last */
-    uint64_t alike;     /* of `count`, how many had the sums of secrets that the last value has */
+    double first, last; /* the first value, and the last but one */
+    uint64_t alike;     /* how many of `count` had the same sums of secrets as the last value */
 };
-/* METRIC_REPORTED_FIELDS: the first fields of its table are what a canary says. */
+/* A canary reports the first METRIC_REPORTED_FIELDS fields of the table. */
 enum { METRIC_REPORTED_FIELDS = 6 };
 struct metric {
     struct text name;
@@ -62,14 +62,14 @@ struct metric {
     double value;
     LIST_OF (struct shard) shards; /* one per local device, in mesh order */
     struct metric_history earlier;
-    enum dtype dtype; /* in what it was computed; unsaid: float32 */
+    enum dtype dtype; /* type in which it was computed; absent: float32 */
 };
-bool metric_claims_agree (const struct metric *a, const struct metric *b); /* all but its numbers */
+bool metric_claims_agree (const struct metric *a, const struct metric *b); /* equal apart from numbers */
 struct observed_backend {
     struct text platform, platform_version, device_kind, kernel_path;
     uint32_t devices, local_devices, process_count, process_index;
 };
-/* Is it the platform that was asked for? "gpu" has more names: its plugins say which one they are. */
+/* Is it the platform that was asked for? "gpu" has more names, one for each plugin. */
 bool backend_is (const struct observed_backend *backend, struct text asked);
 
 struct program_fingerprint {
@@ -89,15 +89,15 @@ struct seal {           /* a sealed cache generation */
     uint64_t bytes;
 };
 
-/* What became of one program's entry in the compile cache, as the frontend itself tells it. */
+/* What happened to one program's entry in the compile cache, as the frontend reports it. */
 enum key_state {
     KEY_NONE = 0,
     KEY_HIT,             /* loaded from the cache */
-    KEY_WRITTEN,         /* compiled, and put there */
-    KEY_MISSED,          /* looked for and not found; compiled */
-    KEY_UNREADABLE,      /* found, and could not be loaded */
-    KEY_BELOW_THRESHOLD, /* compiled, and not put there: too quick or too small */
-    KEY_UNWRITTEN,       /* compiled, and not put there for another reason */
+    KEY_WRITTEN,         /* compiled and stored */
+    KEY_MISSED,          /* not found; compiled */
+    KEY_UNREADABLE,      /* found, but could not be loaded */
+    KEY_BELOW_THRESHOLD, /* compiled but not stored: too quick or too small */
+    KEY_UNWRITTEN,       /* compiled but not stored for another reason */
 };
 extern const struct enum_names key_state_names;
 struct cache_key {
@@ -106,25 +106,25 @@ struct cache_key {
     enum key_state state;
     struct text why;     /* the frontend's own words */
     var_list parts;      /* what the key was made of: name (computation, flags, ...) -> short digest */
-    uint64_t compile_ms; /* what compiling it took; 0: not known. In a receipt also of one that was found */
+    uint64_t compile_ms; /* compile time; 0: not known. In a receipt also for entries that were found */
 };
 extern const struct record cache_key_record;
 
-/* Something found in a cache that the single writer's rules exclude. docs/spec/cache.md. */
+/* A kind of thing in a cache that the single writer's rules exclude. docs/spec/cache.md. */
 enum finding_kind {
     FINDING_NONE = 0,
     FINDING_EXTRA, /* a file that was never sealed */
     FINDING_MISSING,
     FINDING_CHANGED,
     FINDING_FOREIGN_TOKEN, /* a generation whose token was never granted */
-    FINDING_LATE_WRITE,    /* a generation whose writer had lost its lease has changed since */
+    FINDING_LATE_WRITE,    /* a generation that changed after its writer lost the lease */
     FINDING_NOT_SAME_STORAGE,
     FINDING_WRITE_ATTEMPT, /* a program tried to write, and was refused */
-    FINDING_LEVEL_LOW,     /* a way to write is open that the level promises to close */
-    FINDING_UNSEEN,        /* the root could not be looked over: that nothing was found there says nothing */
+    FINDING_LEVEL_LOW,     /* a way to write is open that the level should close */
+    FINDING_UNSEEN,        /* the root could not be read, so no other finding proves nothing */
 };
 extern const struct enum_names finding_kind_names;
-/* Is it a violation of the rules, as opposed to a note beside it? Such a one ends the run with exit status 4. */
+/* Is it a violation, not only a note? A violation ends the run with exit status 4. */
 bool finding_is_violation (enum finding_kind kind);
 struct finding {
     enum finding_kind kind;
@@ -132,28 +132,28 @@ struct finding {
     struct text path, detail;
 }; /* path: below the generation */
 extern const struct record finding_record;
-/* What the coordinator found when it looked over the root; `run` was granted the token, empty: nobody was. */
+/* What the coordinator found in the root; `run` was granted the token; empty: nobody was. */
 struct cache_root_finding {
     struct finding finding;
     struct text run;
 };
 
-/* How the cache looked from inside the very sandbox that the program got. */
+/* How the cache looked from inside the program's own sandbox. */
 struct cache_view {
-    enum enforcement level;          /* what was reached, after trying to write */
-    LIST_OF (struct text) open_ways; /* names of ways to write that were not refused; empty when level is kept */
+    enum enforcement level;          /* the level reached, proved by trying to write */
+    LIST_OF (struct text) open_ways; /* ways to write that were not refused; empty if the level holds */
     struct text storage;             /* id of the storage: common/cache/storage.h */
-    struct text mount;               /* "<fstype> <options> <source>" of its mount, as this host has it */
+    struct text mount;               /* "<fstype> <options> <source>" of its mount on this host */
 };
 extern const struct record cache_view_record;
 
-/* A known text in what a program printed. Those of one attempt stand in the order in which they were printed. */
+/* A known text in a program's output. Those of one attempt are in the order of printing. */
 struct sighting {
     struct text signature; /* its id, or that of a rule for forms of errors */
     uint32_t line;         /* from 1, as printed */
     uint64_t offset;       /* of the line, in bytes */
     struct text text;      /* the line itself, cleaned, at most SHOWN_LINE_BYTES */
-    bool decides;          /* the worker takes it for the cause; at most one of a log */
+    bool decides;          /* the worker takes it as the cause; at most one in a log */
 };
 extern const struct record sighting_record;
 
@@ -163,15 +163,15 @@ struct result {
     uint32_t code;
     struct text problem; /* NOT_STARTED and worker-side trouble: one sentence */
     struct text phase;   /* the last phase the canary named */
-    bool done;           /* the canary said done with the attempt's nonce */
-    bool spoke;          /* the program used the descriptor at all */
+    bool done;           /* the canary sent `done` with the attempt's nonce */
+    bool spoke;          /* the program used the channel at all */
     uint64_t duration_ms;
-    enum owner owner;    /* the canary's own reading, if it gave one */
+    enum owner owner;    /* the canary's own judgement, if any */
     struct text failure; /* its sentence */
     struct text tail;    /* end of its output, at most 2 KiB */
     struct observed_backend backend;
     var_list policy; /* as seen after import */
-    var_list bundle; /* what is really installed or loaded */
+    var_list bundle; /* versions really installed or loaded */
     var_list facts;
     number_list counters;
     LIST_OF (struct value_check) checks;
@@ -180,27 +180,28 @@ struct result {
     LIST_OF (struct result_note) notes;
     uint64_t peak_bytes;
     uint64_t output_bytes;
-    uint64_t dropped_bytes, unsent_bytes; /* cut from the log on the host, and from what the coordinator was sent */
-    uint64_t log_bytes;                   /* length of the log that the coordinator was sent: lines of ours count */
+    uint64_t dropped_bytes, unsent_bytes; /* cut from the host's log, and from the coordinator's copy */
+    uint64_t log_bytes;                   /* length of the coordinator's copy of the log, with our own lines */
     uint32_t strays;                      /* processes that outlived the program and were killed */
-    uint32_t bad_lines;                   /* lines on the descriptor that were refused */
+    uint32_t bad_lines;                   /* refused lines of the channel */
     struct seal seal;
-    struct text cache_state; /* reader: "verified", or what was wrong with the generation it was given */
+    struct text cache_state; /* reader: "verified", or what was wrong with its generation */
     struct cache_view cache;
-    LIST_OF (struct finding) findings; /* after the program: what is no longer as it was sealed */
+    LIST_OF (struct finding) findings; /* after the program: differences from what was sealed */
     LIST_OF (struct cache_key) keys;
-    number_list phases;         /* name -> ms spent in it, in the order in which they were first entered */
-    uint64_t predicted_bytes;   /* of device memory, as the compiler said before anything ran; 0: it did not say */
-    uint64_t device_peak_bytes; /* of device memory, as the runtime counted it; 0: it does not */
-    LIST_OF (struct sighting) sightings; /* of an attempt that ended badly: at most SIGHTINGS_MAX, the first of each */
-    LIST_OF (struct text) shown; /* nothing was recognised: the lines that look most like an error, as printed */
-    struct text bad_line;        /* the first of bad_lines: the rule that it breaks, and the line itself, cut */
-    number_list left_out;        /* name of a list -> how much of what was said has no place in it; no failure */
-    LIST_OF (struct text) stack; /* of a program that was stopped while it ran: where it was, the innermost first */
-    /* Processes that the kernel killed for lack of memory meanwhile: in the program's memory cgroup, on this machine. */
+    number_list phases;         /* name -> ms spent in it, in the order of first entry */
+    uint64_t predicted_bytes;   /* of device memory, predicted by the compiler; 0: unknown */
+    uint64_t device_peak_bytes; /* of device memory, counted by the runtime; 0: unknown */
+    LIST_OF (struct sighting)
+    sightings;                   /* of an attempt that ended badly: the first of each signature */
+    LIST_OF (struct text) shown; /* if nothing was recognised: the lines most like an error, as printed */
+    struct text bad_line;        /* the first of bad_lines: the rule it breaks, and the line, cut */
+    number_list left_out;        /* name of a list -> how many reported items did not fit; no failure */
+    LIST_OF (struct text) stack; /* of a program stopped while it ran: where it was, innermost first */
+    /* Processes killed by the kernel for lack of memory meanwhile: in the program's memory cgroup, on this machine. */
     uint64_t group_memory_kills, machine_memory_kills;
-    uint64_t memory_limit_bytes; /* of that cgroup and those above it; 0: none, or not visible */
-    bool memory_group_shared;    /* the kernel counts for a cgroup above the program's own, with others in it */
+    uint64_t memory_limit_bytes; /* the least of that cgroup and its parents; 0: none, or not visible */
+    bool memory_group_shared;    /* the counts are of a parent cgroup that holds others, too */
 };
 extern const struct record result_record;
 extern const struct record seal_record, metric_record, backend_record, note_record, check_record, number_record,
