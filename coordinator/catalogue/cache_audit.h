@@ -1,7 +1,7 @@
 /* cache_audit.h - compares a whole cache root with its catalogue: every bundle, every generation.
  *
- * Differences are findings; what could not be read is reported as a problem, and the audit continues. It changes only
- * what catalogue_audit_generations records. Long: may read every byte. One thread. */
+ * Differences are findings; an unreadable generation is a problem, and the audit continues. It changes only what
+ * catalogue_audit_generations records. Slow: may read every byte. One thread. */
 #ifndef SLICEUP_COORDINATOR_CATALOGUE_CACHE_AUDIT_H
 #define SLICEUP_COORDINATOR_CATALOGUE_CACHE_AUDIT_H
 
@@ -15,7 +15,7 @@ struct cache_audit_progress {
 struct cache_audit_options {
     struct catalogue *catalogue;
     const char *root;
-    const uid_list *trust;  /* who may own a generation (owners.h); others' are not looked into */
+    const uid_list *trust;  /* who may own a generation (owners.h); others' are not read */
     bool every_byte;        /* else: names, kinds, sizes, modes */
     const uint64_t *tokens; /* only these; none: all */
     uint32_t tokens_n;
@@ -33,8 +33,8 @@ struct cache_audit_problem {
     struct text why;
 }; /* token 0: of the whole bundle */
 struct cache_audit_result {
-    uint32_t generations; /* published ones that were held against their manifest */
-    uint64_t bytes;       /* that they have */
+    uint32_t generations; /* published ones that were compared with their manifest */
+    uint64_t bytes;       /* their size */
     LIST_OF (struct cache_audit_finding) found;
     LIST_OF (struct cache_audit_problem) problems;
 };
@@ -42,7 +42,7 @@ struct cache_audit_result {
 /* ERR_USAGE: one of `tokens` is not in the catalogue. */
 int cache_audit (const struct cache_audit_options *audit, struct arena *arena, struct cache_audit_result *out,
                  struct err *err);
-/* <frontend>/<bundle> of every folder that may hold generations, sorted, whether the catalogue knows it or not. */
+/* <frontend>/<bundle> of every folder that may hold generations, sorted, also those unknown to the catalogue. */
 int cache_list_families (const char *root, struct arena *arena, struct text **out, uint32_t *n, struct err *err);
 
 /* host-<host> of a bundle, the cache that one host has for itself (mode per-host). */
@@ -51,8 +51,8 @@ struct host_cache {
     uint64_t bytes;
     uint32_t entries;
     bool closed;
-}; /* closed: it could not be looked into */
-/* By name. They are in no catalogue. No folder at all, or one that cannot be opened: none. */
+}; /* closed: it could not be read */
+/* Sorted by name. They are in no catalogue. None if there is no folder, or it cannot be opened. */
 int cache_list_per_host (const char *root, struct text bundle, struct arena *arena, struct host_cache **out,
                          uint32_t *n, struct err *err);
 

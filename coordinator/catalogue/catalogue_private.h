@@ -16,23 +16,23 @@ struct catalogue {
     char *root;
     sqlite3 *db;
     bool looking;           /* opened to look only */
-    uint64_t busy_until_ms; /* how long the present wait for another process may last */
+    uint64_t busy_until_ms; /* until when to wait for another process */
     uint64_t ended_ms;      /* when the last transaction ended */
 };
 
-/* `kinds`: what follows, in the order of ?1, ?2, ...: 'i' a uint64_t, 't' a struct text, 'b' a struct text of bytes. */
+/* `kinds`: types of the arguments for ?1, ?2, ...: 'i' a uint64_t, 't' a struct text, 'b' a struct text of bytes. */
 sqlite3_stmt *catalogue_prepare (const struct catalogue *catalogue, struct err *err, const char *sql, const char *kinds,
                                  ...);
-/* One row or none is expected: SQLITE_ROW, SQLITE_DONE, or -1 and explained. */
+/* Expects at most one row: SQLITE_ROW, SQLITE_DONE, or -1 with `err`. */
 int catalogue_step (const struct catalogue *catalogue, sqlite3_stmt *statement, const char *doing, struct err *err);
-/* A statement without rows, at once; how many it changed goes to `changed`, which may be NULL. */
+/* Runs a statement without rows; `changed` (may be NULL) gets how many rows it changed. */
 int catalogue_change (const struct catalogue *catalogue, const char *doing, int *changed, struct err *err,
                       const char *sql, const char *kinds, ...);
 struct text catalogue_column (sqlite3_stmt *row, int column,
-                              struct arena *arena); /* copied; its bytes are not looked at */
+                              struct arena *arena); /* copied; its bytes are not checked */
 
 int catalogue_begin_transaction (struct catalogue *catalogue, struct err *err);
-/* `rc` is what the work inside came to; returns what the whole came to. */
+/* `rc`: result of the work inside; returns the result of the whole. */
 int catalogue_end_transaction (struct catalogue *catalogue, int rc, struct err *err);
 
 /* The record in column `record` as generation `token` of `bundle`, which the run in column `run` published. */
@@ -40,13 +40,13 @@ int catalogue_decode_generation (const struct catalogue *catalogue, sqlite3_stmt
                                  uint64_t token, struct text bundle, struct fact_generation *out, struct arena *arena,
                                  struct err *err);
 
-/* in the caller's transaction. `used`: of a ladder; counts as far as the generation has it. */
+/* in the caller's transaction. `used`: covers of a ladder; those that the generation lacks are ignored. */
 int catalogue_cover_mark_used (const struct catalogue *catalogue, const struct fact_generation *generation,
                                const text_list *used, struct err *err);
-/* Its covers, the longest unused first: those never told of as they stand, before all others. */
+/* Sorts its covers, the longest unused first; those never used come before all others, in their order. */
 int catalogue_cover_sort_by_use (const struct catalogue *catalogue, struct fact_generation *generation,
                                  struct arena *arena, struct err *err);
-/* The newest generation is this one: what it has not is nothing to keep account of. */
+/* Forgets the use of covers that this generation, the newest, lacks. */
 int catalogue_cover_drop_absent (const struct catalogue *catalogue, const struct fact_generation *generation,
                                  struct err *err);
 

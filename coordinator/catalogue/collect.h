@@ -12,16 +12,16 @@ struct collect_result {
     uint32_t entries;
 };
 
-/* `over`: runs whose use of it does not count any more. ERR_STATE: it must stay, with the reason. */
+/* `over`: runs whose use does not count any more. ERR_STATE: it must stay, with the reason. */
 int collect_generation (struct catalogue *catalogue, const char *root, struct text bundle, uint64_t token,
                         const struct text *over, uint32_t over_n, struct collect_result *freed, struct err *err);
-/* What lies there of a generation, sealed or not. */
+/* Measures a generation's folder, sealed or not. */
 int collect_count_bytes (const char *root, struct text bundle, uint64_t token, struct collect_result *out,
                          struct err *err);
-/* Folders that an interrupted collection left in this bundle. */
+/* Removes folders that an interrupted collection left in this bundle. */
 int collect_leftovers (const char *root, struct text bundle, uint32_t *removed, struct err *err);
-/* Is this user's run over, so that it reads nothing any more? Only who can be looked at from here is: `why` says what
- * stands against it otherwise, in words that follow "run <id>". */
+/* Is this user's run over, so that it reads nothing any more? False if that cannot be seen from here: `why` then gives
+ * the reason, in words that follow "run <id>". */
 enum { STANDS_BYTES = 256 };
 bool collect_user_has_ended (const struct generation_user *user, char why[STANDS_BYTES]);
 

@@ -3,9 +3,9 @@
  *     <folder>/generation.json     what it is (a fact_generation and more); its text is the caller's
  *     <folder>/sealed/             MANIFEST and the entries it lists
  *
- * Every byte is held against the manifest on its way. Nothing that is read from a carried folder decides a path: its
- * two names are constant, entries are opened below it and nowhere else, and what comes in gets a token of its own here.
- * Long: reads and writes whole generations. A failed call leaves nothing but what it says. */
+ * Every byte is compared with the manifest as it is copied. Content of a carried folder never decides a path: its two
+ * names are constant, entries are opened only below it, and an import gets a new token here. Slow: reads and writes
+ * whole generations. A failed call leaves only what it names. */
 #ifndef SLICEUP_COORDINATOR_CATALOGUE_TRANSFER_H
 #define SLICEUP_COORDINATOR_CATALOGUE_TRANSFER_H
 
@@ -16,18 +16,18 @@
 #define TRANSFER_JSON "generation.json"
 enum { TRANSFER_JSON_MAX_BYTES = 8 << 20 };
 
-/* Into the folder `to`, which must not exist and appears whole. ERR_DAMAGE: the generation is not what was sealed. */
+/* Exports to folder `to`, which must not exist and appears whole. ERR_DAMAGE: the generation is not what was sealed. */
 int transfer_export (const char *root, const struct fact_generation *generation, const char *to, struct text json,
                      struct err *err);
 
 struct import_request {
     const char *root;                    /* the cache root it goes to */
     const char *from;                    /* the carried folder */
-    const struct fact_generation *claim; /* what its generation.json says; all that can be is held against MANIFEST */
-    const struct log *log;               /* told when another run has to be waited for */
+    const struct fact_generation *claim; /* from its generation.json; checked against MANIFEST as far as possible */
+    const struct log *log;               /* gets a line if it waits for another run */
 };
-/* `*token`: what it became here; `*before`: a generation with this digest was published here already, nothing was done.
- * ERR_DAMAGE: what lies there is not what it says. ERR_STATE: another run, which lives, writes this bundle's cache. */
+/* `*token`: its token here; `*before`: a generation with this digest was already published here, nothing was done.
+ * ERR_DAMAGE: the folder is not what it claims. ERR_STATE: another live run writes this bundle's cache. */
 int transfer_import (struct catalogue *catalogue, const struct import_request *request, uint64_t *token, bool *before,
                      struct err *err);
 
