@@ -1,15 +1,15 @@
-/* acquire.h - gets the shared cache for the climb: what the catalogue holds, an audit of the root, a token to write.
- * What follows what is state.h's. Instants are `now_ms` of the caller, a clock that counts suspend. */
+/* acquire.h - gets the shared cache for the climb: find a generation in the catalogue, audit the root, get a token to
+ * write. state.h has the order. Instants are `now_ms` of the caller, a clock that counts suspend. */
 #ifndef SLICEUP_COORDINATOR_CORE_ACQUIRE_H
 #define SLICEUP_COORDINATOR_CORE_ACQUIRE_H
 
 #include "coordinator/core/outbox.h"
 
-/* True: the generation is known, and the cache was not used since its audit. Else does what is next for that. */
+/* True: the generation is known, and the cache was not used since its audit. Else takes the next step towards that. */
 bool acquire_audited_generation (struct coord *coord, uint64_t now_ms, struct outbox *out);
-/* A cold pass has to be granted: does what is next for that. */
+/* Takes the next step towards a grant for a cold pass. */
 void acquire_writer_grant (struct coord *coord, uint64_t now_ms, struct outbox *out);
-/* The run ends. True: the root was audited since the cache was last used, or was never found. */
+/* At the end of the run. True: the root was audited since the cache was last used, or was never found. */
 bool acquire_final_audit (struct coord *coord, uint64_t now_ms, struct outbox *out);
 /* The cache cannot be used: the climb stops. */
 void acquire_give_up (struct coord *coord, struct text problem, uint64_t now_ms, struct outbox *out);

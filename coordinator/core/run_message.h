@@ -4,9 +4,9 @@
 
 #include "coordinator/core/outbox.h"
 
-/* Deals the running pass its secrets, again after a restart: they are in no fact. Before anything else of the pass. */
+/* Deals the secrets of the running pass; again after a restart, since no fact holds them. Call it first in a pass. */
 void run_message_deal (struct coord *coord);
-/* Of a pass that begins: deals it, too. */
+/* Sends the RUN messages of a new pass; deals its secrets, too. */
 void run_message_send_all (struct coord *coord, uint64_t now_ms, struct outbox *out);
 void run_message_send (struct coord *coord, uint32_t part, uint64_t now_ms, struct outbox *out);
 

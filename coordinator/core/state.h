@@ -1,8 +1,8 @@
 /* state.h - the coordinator's state, private to this folder.
  *
- * Two halves. `struct state` is what the recorded facts made: apply*.c write it, everybody else reads it, replay
- * rebuilds it. `struct soft_state` is what this process saw and said; whoever takes over learns it again. All times are
- * on the run's clock (fact.at_ms) unless said otherwise. One thread. */
+ * Two halves. `struct state` comes from recorded facts: only apply*.c write it, and replay rebuilds it. `struct
+ * soft_state` is what this process received and sent; its successor learns it again. All times are on the run's clock
+ * (fact.at_ms) unless said otherwise. One thread. */
 #ifndef SLICEUP_COORDINATOR_CORE_STATE_H
 #define SLICEUP_COORDINATOR_CORE_STATE_H
 
@@ -14,7 +14,7 @@
 
 /* ---- acquisition ---- */
 
-/* How far this process is with getting the shared cache. Pure.
+/* How far this process has got with the shared cache. Pure.
  *
  *               find              found            audit               audited
  *     UNKNOWN --------> FINDING --------> FOUND ----------> AUDITING ----------> READY
@@ -26,18 +26,18 @@
  *                     look |                                                        | owned
  *                          '------------------------- OWNED <-----------------------'
  *
- * FINDING, AUDITING, ASKING and LOOKING are questions that the driver answers; each has a moment by which it must. When
- * one fails, the climb stops: FINDING ends in GIVEN_UP, ASKING, OWNED and LOOKING in READY, for the audit still holds,
- * and so does READY when there is nothing that the mode allows. A failed audit is over as well, and recorded. Who holds
- * the grant afterwards is a recorded fact (state.h: grant, granted, unreleased), and how long it lasts is lease.h's. A
- * coordinator that takes over begins with FOUND when a fact says what the catalogue held, else with UNKNOWN. */
+ * FINDING, AUDITING, ASKING and LOOKING wait for an answer of the driver, each with a deadline. If one fails, the climb
+ * stops: FINDING ends in GIVEN_UP; ASKING, OWNED and LOOKING end in READY, because the audit still holds. READY stops
+ * it too, if the mode allows nothing. A failed audit also ends in READY, and is recorded. The grant is a recorded fact
+ * (state.h: grant, granted, unreleased); lease.h decides how long it lasts. A coordinator that takes over begins with
+ * FOUND if a fact has the catalogue's answer, else with UNKNOWN. */
 
 enum acquisition {
     ACQUISITION_UNKNOWN = 0,
     ACQUISITION_FINDING,  /* the catalogue is asked for a generation that fits */
-    ACQUISITION_FOUND,    /* it answered; the root was not audited since */
+    ACQUISITION_FOUND,    /* it answered; the root is not audited since */
     ACQUISITION_AUDITING, /* the root is compared with the catalogue */
-    ACQUISITION_READY,    /* nothing was done to the cache since the audit */
+    ACQUISITION_READY,    /* the cache was not used since the audit */
     ACQUISITION_ASKING,   /* the catalogue is asked for the lease and a token */
     ACQUISITION_OWNED,    /* another run has the lease */
     ACQUISITION_LOOKING,  /* the catalogue is asked what that run has published */
@@ -46,7 +46,7 @@ enum acquisition {
 };
 enum acquisition_event {
     ACQUISITION_FIND = 0,
-    ACQUISITION_ANSWER, /* of the catalogue: found, or nothing fits */
+    ACQUISITION_ANSWER, /* the catalogue's: found, or nothing fits */
     ACQUISITION_NOTHING_NEW,
     ACQUISITION_AUDIT,
     ACQUISITION_AUDITED,
@@ -59,21 +59,21 @@ enum acquisition_event {
     ACQUISITION_EVENT_N
 };
 
-/* False: the event has no meaning in `from`, and `*to` is left as it is. */
+/* False: the event is invalid in `from`, and `*to` is unchanged. */
 bool acquisition_next (enum acquisition from, enum acquisition_event event, enum acquisition *to);
 
 /* ---- state ---- */
 
 enum { GATES_MAX = ATTEMPT_GATES_MAX, HARDWARE_MAX = 16, VIOLATIONS_MAX = 256, WRITINGS_MAX = 16, NONE = UINT32_MAX };
 
-/* ---- what facts made: written by apply*.c alone, and described by `state_record` ---- */
+/* ---- the half that facts make: written by apply*.c alone, described by `state_record` ---- */
 
 /*  expected --key--> keyed --HELLO--> joined --silence, exit--> lost
  *                      ^                ^------- HELLO ----------'|
  *                      '------------- key (launched anew) --------'        */
 enum host_life { HOST_EXPECTED = 0, HOST_KEYED, HOST_JOINED, HOST_LOST };
 
-/* The climb went on without it: it was absent, or it is up and did not pass a rung. */
+/* Why the climb went on without a host: it was absent, or did not pass a rung. */
 enum left_behind { LEFT_NOT = 0, LEFT_ABSENT, LEFT_FAILED };
 
 struct host {
@@ -81,15 +81,15 @@ struct host {
     bool keyed;
     struct text key;
     uint64_t session;
-    uint64_t joined_epoch; /* the epoch in which it last said HELLO */
-    uint64_t joined_until; /* index of the last entry of that epoch, once the epoch is over */
+    uint64_t joined_epoch; /* the epoch of its last HELLO */
+    uint64_t joined_until; /* index of the last fact of that epoch, once it is over */
     uint64_t pid, pid_start;
-    struct text boot_id; /* of the host, when it last joined */
+    struct text boot_id; /* the host's, at its last join */
     uint32_t joins;      /* in joined_epoch */
-    uint32_t returns;    /* from a silence that was survived */
-    uint64_t reborn_at;  /* index of the entry by which another process came to speak for it; 0: none has */
+    uint32_t returns;    /* after silences that it survived */
+    uint64_t reborn_at;  /* index of the fact by which a new process replaced its worker; 0: none */
     struct text lost_why;
-    uint64_t lost_epoch; /* a loss counts for the coordinator that saw it; the next one launches anew */
+    uint64_t lost_epoch; /* a loss counts only in its epoch; the next coordinator launches anew */
     enum left_behind left;
     struct text left_why;
 };
@@ -98,19 +98,19 @@ struct host {
 struct part {
     uint32_t host;
     bool ended;
-    uint32_t order; /* of ending */
+    uint32_t order; /* in which it ended: 1, 2, ... */
     struct result result;
     struct text sha256;
-    bool conflict; /* a second, different result was seen; the others are not recorded one by one */
+    bool conflict; /* a second, different result came; further ones are not recorded */
     bool at_gate;  /* when it ended */
 };
 
-/* One that is open. */
+/* An open gate. */
 struct gate {
     struct text name, value;
 };
 
-/* Its texts and lists live until the pass after the next one begins: facts that are still in the outbox point there. */
+/* Its texts and lists live until the second next pass begins, because facts in the outbox still point to them. */
 struct pass_state {
     bool active;
     struct attempt_key key;
@@ -118,20 +118,20 @@ struct pass_state {
     struct mesh mesh;    /* of its hosts */
     uint64_t timeout_ms; /* of one attempt in it */
     uint64_t began_ms;
-    uint64_t away_ms;  /* of its time, how long there was no coordinator */
+    uint64_t away_ms;  /* how much of its time there was no coordinator */
     uint64_t began_at; /* index of PASS_BEGAN */
     LIST_OF (struct part) parts;
     uint32_t ended_n;
-    bool failing;       /* a part ended badly, */
-    uint64_t failed_ms; /* the first one then */
+    bool failing;       /* a part ended badly */
+    uint64_t failed_ms; /* when the first part did */
     bool stopped;       /* PASS_STOPPED */
-    bool cancelled;     /* by the user, before any part had ended badly */
-    bool dropped;       /* what it used was dropped after a violation */
+    bool cancelled;     /* by the user, before any part ended badly */
+    bool dropped;       /* its generation was dropped after a violation */
     struct fact_pass_stopped why;
     LIST_OF (struct gate) gates;
 };
 
-/* What was recorded once is not recorded again. */
+/* A recorded violation, so that it is not recorded again. */
 struct seen_violation {
     enum finding_kind kind;
     uint64_t token;
@@ -146,14 +146,14 @@ struct rung_state {
     bool cold_skipped;                   /* an adopted generation covered it */
     bool refitted;                       /* the adopted generation did not fit and was compiled anew */
     bool rewarmed;                       /* its generation was dropped after a violation; once */
-    uint32_t retries[PASS_RESTORED + 1]; /* planned, of each pass */
-    struct text retried_for;             /* why the last of them was */
+    uint32_t retries[PASS_RESTORED + 1]; /* planned retries of each pass */
+    struct text retried_for;             /* reason of the last one */
     uint32_t leases_lost;                /* by its writers */
     uint32_t lease_lost_attempt;         /* the cold attempt of the last one */
-    bool unproved; /* it passed, and on some host its program reported no backend: it may have run on the processor */
+    bool unproved; /* it passed, but on some host its program reported no backend: it may have run on the processor */
 };
 
-/* A pass that failed for a transient reason. Called for by the verdicts; planned once its moment is recorded. */
+/* A pass that failed for a transient reason. CALLED_FOR by the verdicts; PLANNED once its time is recorded. */
 enum retry_stage { RETRY_NONE = 0, RETRY_CALLED_FOR, RETRY_PLANNED };
 struct retry_state {
     enum retry_stage stage;
@@ -162,7 +162,7 @@ struct retry_state {
     uint64_t due_ms; /* once planned */
 };
 
-/* Parts of the slice by themselves, after a failed pass without a reported cause; once a run, as its last thing. */
+/* Runs parts of the slice by themselves, after a failed pass without a reported cause; once a run, at its end. */
 struct isolation {
     bool called_for;
     bool over; /* the suspects are named */
@@ -170,7 +170,7 @@ struct isolation {
     LIST_OF (struct isolate_trial) trials;
 };
 
-/* At which entry the writing of `token` was over. */
+/* The fact at which the writing of `token` was over. */
 struct ended_write {
     uint64_t token, over_at;
 };
@@ -181,7 +181,7 @@ struct state {
     uint64_t next_index;
     uint64_t epoch;
     uint64_t began_ms; /* of this epoch */
-    uint64_t away_ms;  /* how long there was no coordinator: the run's clock stood still */
+    uint64_t away_ms;  /* how long there was no coordinator, while the run's clock stood still */
 
     LIST_OF (struct host) hosts;
     uint32_t joined_n, left_n;
@@ -196,45 +196,44 @@ struct state {
     bool cache_known;                  /* the catalogue was asked */
     struct fact_generation generation; /* the published one; token 0: none */
     struct fact_writer_granted grant;  /* the last */
-    bool granted;                      /* and it may go on */
-    bool unreleased;                   /* and its worker never said that the writer is dead */
-    LIST_OF (struct text) hardware;    /* the kinds that hosts told of, sorted, each once; at most HARDWARE_MAX */
+    bool granted;                      /* the grant may go on */
+    bool unreleased;                   /* its worker has not reported the writer's end */
+    LIST_OF (struct text) hardware;    /* kinds that hosts reported, sorted, each once; at most HARDWARE_MAX */
     struct text storage;               /* id of the cache's storage, as the hosts see it */
-    uint64_t right_at; /* index of the entry that began the last pass in which the generation was seen to be
-                          right, or was sealed; 0: none in this run */
+    uint64_t right_at; /* fact that began the last pass which saw or sealed it intact; 0: none in this run */
     LIST_OF (struct ended_write) writings; /* the last WRITINGS_MAX, the oldest first */
-    uint64_t misfit;                       /* token of an adopted generation that did not serve */
+    uint64_t misfit;                       /* token of an adopted generation that did not fit */
     LIST_OF (struct seen_violation) violations;
     uint32_t counted_violations; /* those that end the run with exit status 4 */
 
     uint32_t cancel_level;
-    struct text stop; /* why the climb is over, one sentence; empty: it is not */
+    struct text stop; /* why the climb is over, one sentence; empty: not over */
     enum outcome stop_outcome;
-    enum outcome shortfall_outcome; /* the worst of what did not hold although the climb went on; none: all held */
+    enum outcome shortfall_outcome; /* the worst outcome despite which the climb went on; none: all passed */
     struct text shortfall;          /* the first rung that did not pass, one sentence */
     bool ended;
     uint32_t exit_status;
-    struct text lost_facts; /* what a worker knows that is not here; empty: nothing */
+    struct text lost_facts; /* facts known to a worker that this journal lacks; empty: none */
 };
 
-/* ---- what this process alone knows: when what was said and received; learned again after a restart ---- */
+/* ---- the half that only this process knows, and when it was sent or received; learned again after a restart ---- */
 
 struct host_soft_state {
     uint64_t received_ms;
-    uint64_t seen_seq; /* highest taken in this session */
-    uint64_t sent_ms;  /* when it was last told anything */
+    uint64_t seen_seq; /* highest one accepted in this session */
+    uint64_t sent_ms;  /* when anything was last sent to it */
     bool suspected;
-    bool at_gate;      /* its attempt of the running pass waits at one, or is stopped there, as last reported */
-    struct text claim; /* what it says to know that the journal lacks (loss.h); empty: nothing */
+    bool at_gate;      /* last report: its attempt waits, or is being stopped, at a gate */
+    struct text claim; /* what it claims that the journal lacks (loss.h); empty: nothing */
     uint64_t run_sent_ms, go_sent_ms, stop_sent_ms;
 };
 struct part_soft_state {
-    uint64_t secret; /* as dealt; not in the journal, which others read */
+    uint64_t secret; /* as dealt; not in the journal, which others can read */
     bool at_gate;
-    bool stopped; /* it was told to stop, */
-    bool killed;  /* to kill it */
+    bool stopped; /* it was told to stop */
+    bool killed;  /* it was told to kill its program */
 };
-/* One at which parts of the running pass arrived. */
+/* A gate at which parts of the running pass arrived. */
 struct gate_arrivals {
     struct text name;
     enum gate_mode mode;
@@ -249,29 +248,29 @@ struct soft_state {
     struct host_soft_state *hosts;
     uint32_t *part_of_host; /* of the running pass; NONE: does not take part */
     struct part_soft_state *parts;
-    struct digest run_key, pass_key; /* from which is dealt (coordinator/verdict/reduce.h) */
-    bool dealt;                      /* false: more devices than numbers can tell apart, or no rung of the slice */
+    struct digest run_key, pass_key; /* keys for dealing secrets (coordinator/verdict/reduce.h) */
+    bool dealt;                      /* false: too many devices for distinct numbers, or not a slice-wide rung */
     struct gate_arrivals gates[GATES_MAX];
     uint64_t claimed_ms; /* the newest claim of a host; 0: none in this epoch */
     uint32_t gates_n;
     struct arena gates_arena, gates_before; /* as with the pass */
-    uint64_t pass_slept_ms;                 /* how long the coordinator stood still while the pass ran */
-    bool retry_waited;                      /* the moment of the planned retry has come */
+    uint64_t pass_slept_ms;                 /* how long this process was suspended during the pass */
+    bool retry_waited;                      /* the time of the planned retry has come */
 
     /* write_lease.c, acquire.c */
     struct lease lease;
     struct lease_owner lease_owner; /* token 0: nobody else writes this bundle; in lease_owner_arena */
     struct arena lease_owner_arena;
     uint64_t lease_owner_since_ms, lease_owner_beat_ms, ask_again_ms, beat_again_ms;
-    bool wants_token; /* the last step of the climb came to a cold pass that has no grant */
+    bool wants_token; /* the climb reached a cold pass without a grant */
     enum acquisition acquisition;
-    uint64_t answer_by_ms; /* of its question */
+    uint64_t answer_by_ms; /* deadline of its question */
 
     bool climbing;             /* every host that takes part joined once */
-    uint64_t stepped_ms;       /* run clock of the last step of this process; 0: none yet */
-    uint64_t slept_ms;         /* how long this process stood still */
-    uint64_t launch_late_ms;   /* when hosts whose worker may still come by itself are launched; UINT64_MAX: never */
-    struct text reported_wait; /* what was last said to be waited for; in reported_arena */
+    uint64_t stepped_ms;       /* run clock of this process's last step; 0: none yet */
+    uint64_t slept_ms;         /* how long this process was suspended */
+    uint64_t launch_late_ms;   /* when to launch hosts whose old worker has not come back; UINT64_MAX: never */
+    struct text reported_wait; /* the last reported wait; in reported_arena */
     struct arena reported_arena;
 };
 
@@ -281,21 +280,20 @@ struct coord {
 };
 
 uint64_t coord_to_run_clock (const struct coord *coord, uint64_t now_ms);
-/* Of the running pass: within which its worker ends an attempt, whatever the program does. */
+/* The time within which a worker ends an attempt of the running pass, whatever the program does. */
 uint64_t coord_longest_attempt_ms (const struct coord *coord);
 bool host_is_lost (const struct coord *coord, uint32_t host); /* in this epoch */
-bool takes_part (const struct coord *coord, uint32_t host);   /* the climb did not go on without it */
+bool takes_part (const struct coord *coord, uint32_t host);   /* not left behind */
 bool host_is_awaited (const struct coord *coord, uint32_t host);
-bool all_are_here (const struct coord *coord);                                  /* who takes part is joined */
+bool all_are_here (const struct coord *coord);                                  /* all that take part have joined */
 struct text names_left_behind (const struct coord *coord, struct arena *arena); /* folded, "v6e[3,7]" */
-bool parts_are_independent (const struct coord *coord); /* parts of the running pass do not depend on one another */
-/* The cache has generations, as opposed to one that every host keeps for itself. */
+bool parts_are_independent (const struct coord *coord); /* parts of the running pass do not depend on each other */
+/* True unless every host keeps a cache for itself. */
 bool cache_has_generations (const struct coord *coord);
-bool climb_uses_cache (const struct coord *coord,
-                       const struct rung *rung); /* one that runs share or that one host keeps */
-/* At which entry the writing of `token` was over; 0: not of this run, or long ago. */
+bool climb_uses_cache (const struct coord *coord, const struct rung *rung); /* a shared cache or a host's own */
+/* Index of the fact at which the writing of `token` was over; 0: not of this run, or long ago. */
 uint64_t write_lease_end_index (const struct coord *coord, uint64_t token);
-bool write_lease_is_unused (const struct coord *coord); /* granted, and nobody was told to write yet */
+bool write_lease_is_unused (const struct coord *coord); /* granted, but nobody was told to write yet */
 struct isolate_case isolation_make_case (const struct coord *coord);
 /* NULL: not open. */
 const struct gate *gate_find_opened (const struct pass_state *pass, struct text name);
@@ -306,7 +304,7 @@ extern const struct record state_record; /* of `struct state` */
 
 /* Names of caches: what must be equal for one compile cache to serve two runs. */
 
-/* Of this run: as the first fact about it says, or what it would be now. */
+/* This run's family: from the first fact about it, else computed now. */
 struct text cache_family_name (const struct coord *coord, struct arena *arena);
 struct text cache_family_rung_cover (const struct plan *plan, const struct rung *rung, struct arena *arena);
 text_list cache_family_all_covers (const struct coord *coord, struct arena *arena); /* of all rungs that use a cache */

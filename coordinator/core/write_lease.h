@@ -6,8 +6,8 @@
 #include "coordinator/core/state.h"
 
 void write_lease_resume (struct coord *coord, uint64_t now_ms);
-uint32_t write_lease_candidate (const struct coord *coord); /* who writes next; NONE: no host that may is left */
-bool write_lease_is_free (const struct coord *coord, uint64_t now_ms); /* a token may be asked for */
+uint32_t write_lease_candidate (const struct coord *coord); /* the next writer; NONE: no possible writer is left */
+bool write_lease_is_free (const struct coord *coord, uint64_t now_ms); /* may a token be asked for? */
 void write_lease_ask_token (struct coord *coord, uint64_t now_ms, struct outbox *out);
 void write_lease_note_owner (struct coord *coord, const struct lease_owner *lease_owner, uint64_t now_ms);
 void write_lease_clear_owner (struct coord *coord);
@@ -16,15 +16,15 @@ void write_lease_grant (struct coord *coord, uint64_t token, uint64_t now_ms, st
 void write_lease_answer_heartbeat (struct coord *coord, uint32_t host, const struct msg_heartbeat *beat,
                                    uint64_t now_ms, struct outbox *out);
 void write_lease_note_result (struct coord *coord, uint32_t host, const struct result *result);
-/* The catalogue gave it to another run, which had not seen ours move. */
+/* The catalogue gave our lease to another run, which had not seen its beat move. */
 void write_lease_note_lost (struct coord *coord, uint64_t now_ms, struct outbox *out);
 void write_lease_check_expiry (struct coord *coord, uint64_t now_ms, struct outbox *out);
 void write_lease_return_token (uint64_t token, struct outbox *out); /* nobody ever writes under it */
 void write_lease_abandon (struct coord *coord, uint64_t now_ms, struct outbox *out);
 const struct fact_generation *write_lease_base_generation (
-    const struct coord *coord); /* what the granted one is built upon; token 0: nothing */
+    const struct coord *coord); /* the base of the granted generation; token 0: none */
 void write_lease_publish_generation (const struct coord *coord,
-                                     struct outbox *out); /* tells the catalogue of what was published */
+                                     struct outbox *out); /* tells the catalogue to publish it */
 uint64_t write_lease_deadline_ms (const struct coord *coord);
 
 #endif
