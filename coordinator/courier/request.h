@@ -1,7 +1,7 @@
 /* request.h - parses and checks the two lines with which a coordinator orders a courier. Spec: docs/spec/launch.md.
  *
- * It knows no socket and no host. What was checked here may be put into a command line, a path or an option as it is:
- * names hold no blanks, quotes or leading dashes. Texts belong to the order. It passes over unknown members. */
+ * It knows no socket and no host. Checked words are safe in a command line, a path or an option: names hold no blanks,
+ * quotes or leading dashes. Texts belong to the request. Unknown members are ignored. */
 #ifndef SLICEUP_COORDINATOR_COURIER_REQUEST_H
 #define SLICEUP_COORDINATOR_COURIER_REQUEST_H
 
@@ -28,7 +28,7 @@ enum request_by { BY_SSH, BY_SLURM };
 
 struct request_ssh {
     char *address, *user; /* user "": whoever runs the courier */
-    char *jump;           /* as it was given, for people; "": straight */
+    char *jump;           /* as given, for people; "": direct */
     char *jump_user, *jump_address;
     uint16_t port, jump_port;
     char *host_key_alias; /* "": known_hosts holds the host's key under address and port */
@@ -51,12 +51,12 @@ struct request {
     bool tied;
     struct request_ssh ssh;
     struct request_slurm slurm;
-    char *launch;       /* the launch line, without newline; NULL: one command is to be run, no worker to join */
-    bool needs_address; /* its address is empty: request_set_local_address before it is used */
+    char *launch;       /* the launch line, without newline; NULL: run one command, no worker joins */
+    bool needs_address; /* its address is empty: call request_set_local_address before use */
     struct arena arena; /* holds all of it */
 };
 
-/* No launch line (its ptr is NULL): the order is for one command. */
+/* A launch line with a NULL ptr: the request is for one command. */
 int request_parse (struct request *request, struct text courier_line, struct text launch_line, struct err *err);
 int request_set_local_address (struct request *request, const char *address, struct err *err);
 void request_release (struct request *request);
