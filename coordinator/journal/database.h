@@ -1,8 +1,8 @@
-/* database.h - SQLite as this room uses it: private files, a distrusted schema, errors as sentences.
+/* database.h - SQLite as this room uses it: private files, an untrusted schema, errors as sentences.
  *
  * Knows nothing of facts and generations; the journal and the catalogue build on it. A handle belongs to one thread at
- * a time. Errors: ERR_DAMAGE when SQLite finds the file is not what it wrote, or shorter, ERR_STATE when another
- * process kept it locked for longer than `busy_ms`, else ERR_IO. */
+ * a time. Errors: ERR_DAMAGE if the file is shorter or not as SQLite wrote it, ERR_STATE if another process kept it
+ * locked for longer than `busy_ms`, else ERR_IO. */
 #ifndef SLICEUP_COORDINATOR_JOURNAL_DATABASE_H
 #define SLICEUP_COORDINATOR_JOURNAL_DATABASE_H
 
@@ -14,25 +14,26 @@
 
 enum database_use { DATABASE_READ, DATABASE_WRITE };
 
-/* An empty file of mode 0600 that did not exist before: ERR_STATE when it does. */
+/* Creates an empty file of mode 0600; ERR_STATE: it exists already. */
 int database_file_create (const char *path, struct err *err);
-/* A regular file, no symlink; to write it, one that nobody else may write or (it holds what programs said) read. */
+/* Checks that it is a regular file, no symlink; for writing, also that nobody else may write or read it (output of
+ * programs). */
 int database_file_check (const char *path, enum database_use use, struct err *err);
 sqlite3 *database_open (const char *path, enum database_use use, int busy_ms, struct err *err);
 void database_close (sqlite3 *db); /* NULL is fine; statements must be finalized */
-/* Statements without results. `doing` is for the error: "begin a transaction". */
+/* Runs statements without results. `doing` is for the error: "begin a transaction". */
 int database_run (sqlite3 *db, const char *sql, const char *doing, struct err *err);
 sqlite3_stmt *database_prepare (sqlite3 *db, const char *sql, struct err *err);
-/* Explains what SQLite last refused; always returns -1. `doing`: "write a fact". */
+/* Explains SQLite's last error; always returns -1. `doing`: "write a fact". */
 int database_fail (sqlite3 *db, const char *doing, struct err *err);
-bool database_may_write_beside (const char *path); /* in its folder; what cannot be asked is taken for yes */
-const char *database_why (sqlite3 *db);            /* SQLite's reason alone */
+bool database_may_write_beside (const char *path); /* may we write to its folder? True if unknown */
+const char *database_why (sqlite3 *db);            /* only SQLite's reason */
 
 /* ---- workqueue ---- */
 
 /* Runs work that may wait for a disk on a separate thread, so that the loop never waits.
  *
- * Tasks run one by one, in order: `work` on the task thread, touching only what it got; then `done` on the loop's. */
+ * Tasks run one by one, in order: `work` on the task thread, which uses only its job; then `done` on the loop's. */
 
 typedef void work_item_fn (void *job);
 struct workqueue;
@@ -40,7 +41,7 @@ struct workqueue *workqueue_open (struct loop *loop, struct err *err);
 /* Finishes every task first; their `done` are called. */
 void workqueue_close (struct workqueue *workqueue);
 uint32_t workqueue_length (struct workqueue *workqueue); /* tasks whose `done` was not called yet */
-/* `job` belongs to the task until `done` got it; `done` may be NULL if `work` frees it. False: too many are queued. */
+/* The task owns `job` until `done` gets it; `done` may be NULL if `work` frees it. False: too many are queued. */
 bool workqueue_submit (struct workqueue *workqueue, work_item_fn *work, work_item_fn *done, void *job);
 
 #endif

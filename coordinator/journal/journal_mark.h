@@ -1,12 +1,12 @@
 /* journal_mark.h - reads and writes the mark of a journal, <journal>.mark: the file that names the last acknowledged
  * fact.
  *
- * SQLite ends a write-ahead log at its first bad checksum and calls the rest never written. The mark tells: it names
- * the last fact that was durable when others could first act on it, and the chain's digest there. Three slots, each on
- * a page of its own, hold run, boot, index, digest and a sha256 over them; the valid one with the highest index counts.
- * Whoever keeps the mark (journal_marker.c) never touches the slot that reached the disk last, so a power loss leaves
- * one that is valid. Without a power loss all three are: a mark that is not known to be of another boot, and is not
- * whole, is damaged. docs/spec/journal.md says what it promises. */
+ * SQLite ends a write-ahead log at its first bad checksum and treats the rest as never written. The mark reveals that:
+ * it names the last fact that was durable before others could act on it, and the chain's digest there. Three slots,
+ * each on its own page, hold run, boot, index, digest and a sha256 over them; the valid one with the highest index
+ * counts. Its writer (journal_marker.c) never touches the slot that reached the disk last, so a power loss leaves a
+ * valid one. Without a power loss all three are valid: an incomplete mark not known to be of another boot is damaged.
+ * docs/spec/journal.md says what it promises. */
 #ifndef SLICEUP_COORDINATOR_JOURNAL_JOURNAL_MARK_H
 #define SLICEUP_COORDINATOR_JOURNAL_JOURNAL_MARK_H
 
@@ -22,43 +22,43 @@ enum { MARK_SLOTS = 3, MARK_SLOT_BYTES = 4096, MARK_NOTE_BYTES = 192, MARK_BOOT_
 enum mark_state { MARK_MISSING = 0, MARK_DAMAGED, MARK_WHOLE };
 struct journal_mark {
     enum mark_state state;
-    uint64_t index;                 /* WHOLE: every fact up to here was durable */
-    struct digest chain;            /* of that one */
-    uint32_t slot;                  /* that says so */
-    char boot[MARK_BOOT_BYTES + 1]; /* in which it said so; empty: not known */
+    uint64_t index;                 /* WHOLE: all facts up to this were durable */
+    struct digest chain;            /* at that fact */
+    uint32_t slot;                  /* the slot with this index */
+    char boot[MARK_BOOT_BYTES + 1]; /* boot in which it was written; empty: not known */
 };
 
 const char *journal_mark_path (const char *journal_path, char out[PATH_MAX]);
-/* `run_id`: slots of other runs are not valid; NULL: of any run. -1: the file is there and cannot be read (ERR_IO), or
- * is no regular file (ERR_STATE). */
+/* `run_id`: slots of other runs are invalid; NULL: any run. -1: the file exists but cannot be read (ERR_IO), or is no
+ * regular file (ERR_STATE). */
 int journal_mark_read (const char *journal_path, const char *run_id, struct journal_mark *out, struct err *err);
 
 /* One slot's bytes. `boot`: as journal_mark_current_boot gave it. */
 void journal_mark_encode (uint8_t note[MARK_NOTE_BYTES], const char *run_id, const char *boot, uint64_t index,
                           const struct digest *chain);
-/* Which boot of this machine this is; empty when the system does not say. */
+/* The id of this boot; empty if the system does not say. */
 void journal_mark_current_boot (char boot[MARK_BOOT_BYTES + 1]);
 
-/* journal_marker.c - keeps the mark of a journal (journal_mark.h). Setting it is one write into the kernel's memory,
- * which survives this process. Its own thread makes it durable, at most every MARK_PACE_MS: no commit waits, and after
- * a power loss the mark may be that and one sync behind. It is set only to what is durable in the journal, so it is
- * never ahead. A failed sync is final. journal_marker_set is for one thread. */
+/* journal_marker.c - writes the mark of a journal (journal_mark.h). Setting it is one write into the kernel's memory,
+ * which survives this process. Its own thread syncs it, at most every MARK_PACE_MS: no commit waits, and after a power
+ * loss the mark may be that and one sync behind. It is set only to durable facts of the journal, so it is never ahead.
+ * A failed sync is final. journal_marker_set is for one thread. */
 enum { MARK_PACE_MS = 1000 };
 
 struct journal_marker;
-/* A new file that vouches for nothing yet (fact 0). Durable when journal_marker_start returns. */
+/* Makes a new file for fact 0. Durable when journal_marker_start returns. */
 struct journal_marker *journal_marker_create (const char *journal_path, const char *run_id, struct err *err);
-/* Renames the file to be that of this journal. ERR_STATE: that one has a mark already. */
+/* Renames the file to this journal's mark. ERR_STATE: the journal has a mark already. */
 int journal_marker_rename (struct journal_marker *marker, const char *journal_path, struct err *err);
-/* The one that is there, made whole if a power loss tore it; a new one where none is. */
+/* Opens the mark, completed if a power loss tore it, or makes a new one. */
 struct journal_marker *journal_marker_open (const char *journal_path, const char *run_id, struct err *err);
-/* Makes all of it durable, its name in the folder excepted, and starts the thread. */
+/* Makes it durable, except its name in the folder, and starts the thread. */
 int journal_marker_start (struct journal_marker *marker, struct err *err);
-/* Everything up to `index` is durable, with this digest of the chain. */
+/* Sets the mark: all up to `index` is durable, with this digest of the chain. */
 int journal_marker_set (struct journal_marker *marker, uint64_t index, const struct digest *chain, struct err *err);
 void journal_marker_close (struct journal_marker *marker); /* makes it durable; NULL is fine */
 
-/* A thread that takes no signals: they belong to the loop's. `whose`, for an error: "mark's". */
+/* Starts a thread that takes no signals: the loop's thread handles them. `whose`, for an error: "mark's". */
 int journal_thread_start (pthread_t *thread, void *(*run) (void *owner), void *owner, const char *whose,
                           struct err *err);
 

@@ -1,13 +1,13 @@
 /* run_begun.h - records and checks whether a run has begun. It begins when its first fact is durable; before that
  * nothing is started on a host.
  *
- * A sign beside its folder, <home>/runs/<run id>.unbegun, says that nothing has followed from its facts: it is made
- * before the folder, and removed for good before anything follows from the first fact. A run that holds no fact was
- * never begun when the sign is there, and is damaged when it is not: that its journal is gone is no sign of either.
+ * A file beside its folder, <home>/runs/<run id>.unbegun, says that nothing was done yet because of its facts: it is
+ * made before the folder, and durably removed before any effect of the first fact. A run without facts was never begun
+ * if the file exists, else it is damaged; a missing journal alone proves neither.
  *
- * A coordinator that is killed earlier leaves a folder that proves nothing. Whoever makes a run holds
- * <home>/runs/.making, together with others who do, until the run's journal has its own lock; whoever removes one that
- * was never begun holds it alone. So what is just being made is not taken for what was left. */
+ * A coordinator killed before that leaves a folder. Makers of runs hold a shared lock on <home>/runs/.making until the
+ * run's journal has its own lock; a remover of unbegun runs holds it alone. So a run that is being made is not mistaken
+ * for one left behind. */
 #ifndef SLICEUP_COORDINATOR_JOURNAL_RUN_BEGUN_H
 #define SLICEUP_COORDINATOR_JOURNAL_RUN_BEGUN_H
 
@@ -16,30 +16,30 @@
 /* The folder of a new run (run_dir_create), and the descriptor that holds .making (close it to release), or -1. Waits
  * for a removal to end, for a bounded time. */
 int run_begun_create_run (struct run_dir *dir, const char *home, struct err *err);
-/* Waits until no other process of this home begins a run, for a bounded time: who then looks at the runs that are there
- * sees all of them. The locks lie in the folder that sandboxes keep out of sight. The descriptor holds the turn (close it
- * once the run's first fact is durable), or -1. */
+/* Waits, for a bounded time, until no other process of this home begins a run: a list of runs is complete then. The
+ * locks lie in the folder that sandboxes hide. Returns a descriptor that holds the turn (close it once the run's first
+ * fact is durable), or -1. */
 int run_begun_take_turn (const char *home, struct err *err);
-/* Its first fact is durable: removes the sign, and makes that durable. To be called before anything follows from it. */
+/* Removes .unbegun durably. Call it once the first fact is durable, before any effect of it. */
 int run_begun_record (const struct run_dir *dir, struct err *err);
-/* 0: it has begun, as far as its files tell; what is wrong with those is for who reads them to say. ERR_USAGE: it was
- * never begun; ERR_STATE: it is just being made; ERR_DAMAGE: it had begun, and no journal tells of it. */
+/* 0: it has begun, by its files, whose readers check them. ERR_USAGE: it was never begun; ERR_STATE: it is just being
+ * made; ERR_DAMAGE: it had begun, but its journal is gone. */
 int run_begun_check (const struct run_dir *dir, struct err *err);
-/* run_dir_find, and then that it has begun. */
+/* run_dir_find, then run_begun_check. */
 int run_begun_find_checked (struct run_dir *dir, const char *home, const char *wanted, struct err *err);
-/* Removes the folder of a run that was never begun: ERR_USAGE says so. 0: it has begun; any other error: it stays. */
+/* Removes the folder of a run that was never begun, with ERR_USAGE. 0: it has begun; other errors: it stays. */
 int run_begun_check_or_remove (const struct run_dir *dir, struct err *err);
 
 /* ---- the folder of a run that has ended, removed in an order that is safe against a crash ----
  *
- * Whoever removes it holds the journal's lock, so nobody resumes it meanwhile. The folder is renamed to
- * <home>/runs/.removing-<run id>, which is no run any more, and then its files are removed. What a removal that was
- * killed left is removed by the next. */
-/* Why it is not to be removed, in words that follow "run <id> "; 0: it has ended and nobody holds it. */
+ * The remover holds the journal's lock, so nobody resumes it meanwhile. It renames the folder to
+ * <home>/runs/.removing-<run id>, which is no run any more, then removes its files. The next removal finishes one that
+ * was killed. */
+/* 0: it has ended and nobody holds it; else why it must stay, in words that follow "run <id> ". */
 int run_check_removable (const struct run_dir *dir, struct err *err);
-/* Asks again, with the lock. */
+/* Checks again, with the lock, and removes it. */
 int run_remove_ended (const struct run_dir *dir, struct err *err);
-/* What earlier removals left: how many folders. */
+/* Removes what earlier removals left; counts the folders. */
 int run_remove_leftovers (const char *home, uint32_t *removed, struct err *err);
 
 #endif

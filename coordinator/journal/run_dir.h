@@ -1,15 +1,15 @@
 /* run_dir.h - makes, finds and names the files of a run: <home>/runs/<run id>/...
  *
- *   created               when the folder was made, in wall ms, or later than all that were there, if the clock was set
- *                         back; twice: what differs is damage, and the folder's own time counts instead
- *   taken-over            the same of when it was last resumed or cancelled by another coordinator
+ *   created               when the folder was made, in wall ms; above all others even if the clock was set back; written
+ *                         twice: if the two differ, the folder's own time counts instead
+ *   taken-over            the same for its last resume or cancellation by another coordinator
  *   journal.db            the facts                     hub.json         ports and public key, for monitors
- *   journal.db.mark       up to where acknowledged
+ *   journal.db.mark       the last acknowledged fact
  *   coordinator.key 0600  CURVE pair of the run         monitor.key 0600 CURVE pair for monitors on this machine
  *   monitors/<name>.pub   public keys of other monitors
  *   hosts/<host>/         a local worker's directory    logs/<host>/<rung>.<pass>.<attempt>.log
  *   receipt.json          the slice's                   receipts/<host>.json
- *   drift.json, report.md, junit.xml, trace.perfetto-trace   what `sliceup drift` and `report` made of it at its end
+ *   drift.json, report.md, junit.xml, trace.perfetto-trace   written by `sliceup drift` and `report` at its end
  *
  * Beside it, <home>/runs/<run id>.unbegun, from before the folder is there until the run's first fact is durable. */
 #ifndef SLICEUP_COORDINATOR_JOURNAL_RUN_DIR_H
@@ -31,20 +31,19 @@ struct run_dir {
     char id[RUN_ID_HEX_BYTES];
 };
 
-/* Runs that somebody else could have put there are refused (home_folder_check): ERR_REFUSED, by all three that look for
- * them. A new random id, its sign that it was not begun, and its folders (0700). On failure nothing is left. Of a run:
- * run_begun_create_run. */
+/* Makes a new random id, its .unbegun and its folders (0700); called by run_begun_create_run. On failure nothing is
+ * left. This, find and list refuse a runs folder that others may write (home_folder_check): ERR_REFUSED. */
 int run_dir_create (struct run_dir *dir, const char *home, struct err *err);
-/* Another coordinator drives it from now on: it is "last", until a run is begun or taken over. */
+/* Notes that another coordinator drives it now: it is "last", until another run is begun or taken over. */
 int run_dir_note_taken_over (const struct run_dir *dir, struct err *err);
-/* When a coordinator last began to drive it: "last" is the run with the highest number, of equals the newest. */
+/* When a coordinator last began to drive it: "last" is the run with the highest value, the newest of equals. */
 uint64_t run_dir_held_ms (const struct run_dir *dir, uint64_t created_ms);
-/* `wanted` is an id, a unique prefix of one, or "last", the one that was begun or taken over last. Not found, ambiguous:
- * errors that list what there is. */
+/* `wanted` is an id, a unique prefix of one, or "last", the one that was begun or taken over last. If it is not found
+ * or ambiguous, the error lists the runs. */
 int run_dir_find (struct run_dir *dir, const char *home, const char *wanted, struct err *err);
-/* The run `id` below `home`, wherever both come from. False: it is no run id, or no absolute path. */
+/* The run `id` below `home`, unchecked. False: not a run id, or not an absolute path. */
 bool run_dir_name (struct run_dir *dir, struct text home, struct text id);
-/* What run_dir_find asks of the run that it found. */
+/* The checks of run_dir_find on a run that it found. */
 int run_dir_check (const struct run_dir *dir, struct err *err);
 /* "<home>/runs/<id>/<name>"; name "" is the folder itself. Returns `out`. */
 const char *run_dir_path (const struct run_dir *dir, const char *name, char out[RUN_PATH_BYTES]);
@@ -54,32 +53,32 @@ const char *run_dir_unbegun_path (const struct run_dir *dir, char out[RUN_PATH_B
 const char *run_dir_log_path (const struct run_dir *dir, const struct plan *plan, uint32_t host,
                               const struct attempt_key *key, char out[RUN_PATH_BYTES]);
 
-/* May the names of a plan that was read from a journal be parts of a path? They may when the configuration would have
- * let them through. Asked before run_dir_log_path. */
+/* Are the names of a plan from a journal safe as parts of a path? By the rules of the configuration. Call it before
+ * run_dir_log_path. */
 bool run_dir_names_path_safe (const struct plan *plan);
 
-/* hub.json: where a live run listens, and how it is reached from elsewhere. */
+/* hub.json: where a live run listens, and its address for other machines. */
 struct run_addresses {
     char address[NAME_MAX_BYTES + 1]; /* bound */
     char reach[NAME_MAX_BYTES + 1];   /* for other machines */
     uint16_t control_port, bulk_port, events_port;
     char public_key[41];
 };
-/* Fills `reach`: `wanted` if there is one, else what was bound, else this machine's name. */
+/* Fills `reach`: `wanted` if given, else the bound address, else this machine's name. */
 void run_addresses_set_reach (struct run_addresses *hub, struct text wanted);
-/* The address for somebody on this machine. */
+/* The address for clients on this machine. */
 const char *run_addresses_local (const struct run_addresses *hub);
 int run_addresses_save (const struct run_dir *dir, const struct run_addresses *hub, struct err *err);
 int run_addresses_load (const struct run_dir *dir, struct run_addresses *hub, struct err *err);
 
-/* Every run under `home`, newest first, also when the clock was set back; calls `fn` with its folder; -1 stops. */
+/* Calls `fn` for every run under `home`, newest first even if the clock was set back; -1 stops. */
 typedef int run_dir_fn (void *owner, const struct run_dir *dir, uint64_t created_ms);
 int run_dir_each (const char *home, run_dir_fn *fn, void *owner, struct err *err);
 
-/* A folder right below the home: a user who may change it chooses keys, journals and programs, as with the home. */
-/* "runs", "envs", "slices", or a path below one: it belongs to this process's user, nobody else may write there, and it
- * is no link (safe_path.h). `elsewhere`: it may be a link, and root's, since what is large lies on another disk. What
- * is not there is fine. ERR_REFUSED names path, owner, mode and what to do. */
+/* A folder directly below the home: whoever may change it chooses keys, journals and programs, as with the home. */
+/* "runs", "envs", "slices", or a path below one: it must belong to this process's user, be closed to other writers, and
+ * be no link (safe_path.h). `elsewhere`: it may be a link, and root's, since large files may lie on another disk. A
+ * missing one is fine. ERR_REFUSED names path, owner, mode and what to do. */
 int home_folder_check (const char *home, const char *name, bool elsewhere, struct err *err);
 
 #endif
