@@ -1,7 +1,7 @@
-/* exec_hosts.h - starts one command on many hosts, at most so many at once, and hears how it ends on each.
+/* exec_hosts.h - starts one command on many hosts, a limited number at once, and learns how it ends on each.
  *
- * A host's process is a local worker or a courier, as for a run (docs/spec/launch.md). Every wait is bounded: a start by
- * its deadline, a command by its timeout and what ending it takes, a stop by that alone. What a host says is data.
+ * A host's process is a local worker or a courier, as for a run (docs/spec/launch.md). Every wait is bounded: a start
+ * by its deadline, a command by its timeout plus EXEC_ENDING_MS, a stop by the latter. Input from hosts is untrusted.
  *
  * All on the loop's thread. Callbacks must not call back. */
 #ifndef SLICEUP_COORDINATOR_LAUNCH_EXEC_HOSTS_H
@@ -12,19 +12,19 @@
 #include "common/model/plan.h"
 #include "common/model/remote_command.h"
 
-/* What ending a command takes at most after it was told to (worker/process/remote_exec.c), and the way back; and how long
- * a host lets its command run when it hears nothing any more. */
+/* ENDING: longest time from the order to end a command (worker/process/remote_exec.c) to its report. SILENCE: how long
+ * a host lets its command run without hearing from us. */
 enum { EXEC_ENDING_MS = 25 * 1000, EXEC_SILENCE_MS = 30 * 1000, EXEC_LOCAL_START_MS = 30 * 1000 };
 
 enum exec_state {
     EXEC_QUEUED = 0,
     EXEC_STARTS,
     EXEC_RUNS,
-    /* from here on it is over */
-    EXEC_ENDED,       /* its host told how: `end` */
-    EXEC_NOT_REACHED, /* nothing was begun there: `why` */
-    EXEC_LOST,        /* begun, and its end was not heard of: `why` */
-    EXEC_NOT_BEGUN,   /* the stop came first */
+    /* over from here on */
+    EXEC_ENDED,       /* its host reported it: `end` */
+    EXEC_NOT_REACHED, /* nothing began there: `why` */
+    EXEC_LOST,        /* begun, but its end is unknown: `why` */
+    EXEC_NOT_BEGUN,   /* stopped before it began */
 };
 
 struct exec_host {
@@ -46,41 +46,41 @@ struct exec_options {
 };
 
 struct exec_hosts;
-struct exec_hosts *exec_hosts_open (const struct exec_options *options); /* what it names outlives this */
-void exec_hosts_close (struct exec_hosts *hosts);                        /* kills what is left here; NULL is fine */
-/* Starts whom there is room for, and gives up on whom a bound is over for. */
+struct exec_hosts *exec_hosts_open (const struct exec_options *options); /* pointers in `options` must outlive this */
+void exec_hosts_close (struct exec_hosts *hosts);                        /* kills processes left here; NULL is fine */
+/* Starts hosts while there is room, and gives up hosts past a deadline. */
 void exec_hosts_poll (struct exec_hosts *hosts, uint64_t now_ms);
 uint64_t exec_hosts_deadline_ms (const struct exec_hosts *hosts);
-/* No further host is begun, and commands that run are told to end; `hard`: with SIGKILL. */
+/* Begins no further host, and tells running commands to end; `hard`: with SIGKILL. */
 void exec_hosts_stop (struct exec_hosts *hosts, bool hard);
 const struct exec_host *exec_hosts_at (const struct exec_hosts *hosts, uint32_t host);
-bool exec_hosts_done (const struct exec_hosts *hosts); /* all are over, and their processes here gone */
+bool exec_hosts_done (const struct exec_hosts *hosts); /* all are over, and their local processes gone */
 
 /* ---- what hosts printed: the beginning and the end of each output, and which outputs are equal ----
  *
- * Pure. A newline that its last line lacks is added. Of an output that is larger than what is kept its middle is dropped, and still counts when outputs are compared.
- * Once an output has ended it is kept once for all hosts that have the same. */
-/* Of one host; less where all hosts together would be kept with more than the second. */
+ * Pure. Adds a missing last newline. Drops the middle of an output that is too large, but compares all of it. Keeps an
+ * ended output once for all hosts with the same. */
+/* Kept for one host; less if all hosts together would exceed OUTPUTS_KEPT_BYTES. */
 enum { OUTPUT_KEPT_BYTES = 1 << 20, OUTPUTS_KEPT_BYTES = 256 << 20, OUTPUT_KEPT_LEAST_BYTES = 16 << 10 };
 enum { OUTPUT_NO_GROUP = UINT32_MAX };
 
 struct output_group {
     struct text head, tail;
-    uint64_t dropped_bytes; /* between them */
+    uint64_t dropped_bytes; /* between beginning and end */
     uint32_t hosts_n;
 };
 
 struct output_fold;
 struct output_fold *output_fold_create (uint32_t hosts_n, uint32_t kept_bytes);
 void output_fold_destroy (struct output_fold *fold); /* NULL is fine */
-uint32_t output_fold_kept_bytes (uint32_t hosts_n);  /* what fits */
+uint32_t output_fold_kept_bytes (uint32_t hosts_n);  /* kept for each host */
 void output_fold_add (struct output_fold *fold, uint32_t host, struct text bytes);
-void output_fold_end (struct output_fold *fold, uint32_t host); /* once: its output is whole */
+void output_fold_end (struct output_fold *fold, uint32_t host); /* call it once, when its output is complete */
 uint32_t output_fold_groups (const struct output_fold *fold);
 const struct output_group *output_fold_group (const struct output_fold *fold, uint32_t group);
 uint32_t output_fold_group_of (const struct output_fold *fold, uint32_t host); /* NO_GROUP: it has not ended */
 
-/* ---- how a command ended on its hosts: a sentence for each set of them, an exit status, a document; pure ---- */
+/* ---- how a command ended on its hosts: a sentence for each set of hosts, an exit status, a document; pure ---- */
 struct exec_ends {
     const struct text *names; /* in host order */
     const struct exec_host *const *hosts;
@@ -90,13 +90,13 @@ struct exec_ends {
 };
 enum { EXEC_SHOWN_COLUMNS = 160 };
 
-/* "v[3,7]: exit status 2", a line for each set of hosts of which there is something to say. */
+/* "v[3,7]: exit status 2", a line for each set of hosts that did not simply succeed. */
 void exec_report_put_ends (const struct exec_ends *ends, struct buf *out);
 /* "exit status 0 on 62 of 64 hosts" */
 void exec_report_put_sum (const struct exec_ends *ends, struct buf *out);
-/* 130 it was cancelled; 3 a host was not reached, or its end was not heard; 1 a command did not end with 0; 0. */
+/* 130: cancelled; 3: a host was not reached, or its end is unknown; 1: a command did not end with 0; else 0. */
 int exec_report_exit_status (const struct exec_ends *ends);
-/* "v[0-2] (3 hosts)" of those that `chosen` names, in host order. */
+/* "v[0-2] (3 hosts)" for the `chosen` hosts, in host order. */
 void exec_report_put_hosts (const struct exec_ends *ends, const bool *chosen, struct buf *out);
 /* The document of docs/spec/exec.schema.json, and a newline. */
 void exec_report_put_json (const struct exec_ends *ends, const struct output_fold *fold, struct buf *out);

@@ -1,12 +1,12 @@
 /* launch.h - starts workers on their hosts, and reports when they end.
  *
  * A local worker is a process started here. With launcher ssh or slurm a courier process per host (sliceup-courier)
- * takes the worker there; at most `at_once` of them are on their way, so that one sshd is not overrun. Either is given
- * everything over its standard input, nothing secret in argv or environment: docs/spec/launch.md, and "Launch" in
- * docs/spec/protocol.md. Workers outlive the coordinator, but for tied ones and those of Slurm.
+ * takes the worker there; at most `at_once` start at the same time, so that they do not overload one sshd. Both get
+ * everything over standard input, nothing secret in argv or environment: docs/spec/launch.md, and "Launch" in
+ * docs/spec/protocol.md. Workers outlive the coordinator, except tied ones and those of Slurm.
  *
- * All on the loop's thread. `exited` is not called for a start that launch_start refused. A rank has one worker at a
- * time; its standard error, or its courier's, is <directory>/worker.log. Callbacks may call back. */
+ * All on the loop's thread. `exited` is not called if launch_start failed. A rank has one worker at a time; its
+ * standard error, or its courier's, is <directory>/worker.log. Callbacks may call back. */
 #ifndef SLICEUP_COORDINATOR_LAUNCH_LAUNCH_H
 #define SLICEUP_COORDINATOR_LAUNCH_LAUNCH_H
 
@@ -16,15 +16,15 @@
 #include "common/model/plan.h"
 
 typedef void launch_keyed_fn (void *owner, uint32_t rank, struct text public_key);
-typedef void launch_step_fn (void *owner, uint32_t rank, struct text step);       /* what its courier does now */
-typedef void launch_remark_fn (void *owner, uint32_t rank, struct text sentence); /* by its courier, on the host */
-/* It could not be started, or its worker ended; once per start. One that stands on its own is not heard of here. */
+typedef void launch_step_fn (void *owner, uint32_t rank, struct text step);       /* step that its courier begins */
+typedef void launch_remark_fn (void *owner, uint32_t rank, struct text sentence); /* from its courier, about the host */
+/* The start failed, or the worker ended; once per start. Ends of independent workers are not reported here. */
 typedef void launch_exited_fn (void *owner, uint32_t rank, struct text why);
 struct launch_options {
     enum launcher launcher;         /* LOCAL, SSH or SLURM */
     const struct start_plan *start; /* SSH, SLURM; outlives the launch */
     const char *worker_path;        /* LOCAL: sliceup-worker */
-    const struct plan *plan;        /* its slice is shown in ps; LOCAL: what programs inherit; outlives the launch */
+    const struct plan *plan;        /* names the slice in ps; LOCAL: and what programs inherit; outlives the launch */
     const char *courier_path, *bundle_path; /* SSH, SLURM */
     const char *run_id_hex;
     const char *hub_address; /* empty: the courier finds it */
@@ -39,17 +39,17 @@ struct launch_options {
 struct launch;
 struct launch *launch_open (struct loop *loop, const struct launch_options *options);
 void launch_close (struct launch *launch); /* does not end the workers */
-/* Starts `host`'s worker. `directory` is on this machine: a local worker's own, else just where its log is kept. */
+/* Starts `host`'s worker. `directory` is on this machine: a local worker's own, else only for its log. */
 int launch_start (struct launch *launch, uint32_t rank, const struct plan_host *host, const char *directory,
                   struct err *err);
-/* The worker's key was admitted: it may connect now. Nothing happens for a rank whose worker does not wait for that. */
+/* The worker's key was admitted, so it may connect now. Does nothing if the rank's worker does not wait for that. */
 void launch_note_admitted (struct launch *launch, uint32_t rank);
-/* A worker taken over from an earlier coordinator. A local one is watched by its pid (pidfd) for its end; of one on
- * another host only its silence will tell. */
+/* Takes over a worker of an earlier coordinator. A pidfd reports the end of a local one; a remote one only falls
+ * silent. */
 int launch_adopt (struct launch *launch, uint32_t rank, int64_t pid, uint64_t pid_start, struct err *err);
-/* Those that wait for a place wait for good: the run is over. */
+/* Starts no queued worker any more: the run is over. */
 void launch_begin_no_more (struct launch *launch);
-/* SIGKILL to a worker that did not end when told; only to processes that this launch started or adopted. */
+/* Sends SIGKILL to a worker that did not end when told; only to processes that this launch started or adopted. */
 void launch_kill (struct launch *launch, uint32_t rank);
 
 #endif

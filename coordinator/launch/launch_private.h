@@ -5,8 +5,8 @@
  *                                                | refused, broken, flood, no answer in time
  *   ADOPTED <--- launch_adopt                    +----> GIVEN_UP: killed, reported, waits to be reaped
  *
- *   "The process" is the worker, or its courier. From every state its end leads to nothing again; it is reported, but
- *   for GIVEN_UP, and for LEFT: then the courier is done, and its worker stands on its own. */
+ *   "The process" is the worker, or its courier. From every state its end leads back to (nothing). The end is reported,
+ *   except in GIVEN_UP and LEFT: there the courier is done, and its worker is independent. */
 #ifndef SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PRIVATE_H
 #define SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PRIVATE_H
 
@@ -15,7 +15,7 @@
 #include "coordinator/launch/launch_process.h"
 #include "coordinator/launch/launch_protocol.h"
 
-/* A courier keeps its own deadline and names the step that took too long, so it is given more than that. */
+/* A courier gets this grace, since it keeps the deadline itself and names the step that took too long. */
 enum { LAUNCH_TIMEOUT_MS = 30 * 1000, COURIER_GRACE_MS = 5 * 1000, LAUNCH_WHY_MAX_BYTES = 1536 };
 
 enum start_state {
@@ -33,11 +33,11 @@ struct start {
     struct start *next;
     enum start_state state;
     uint32_t rank;
-    struct buf words;              /* QUEUED: what it will be told */
+    struct buf words;              /* QUEUED: its input */
     char *directory;               /* QUEUED: where its log will be */
     struct launch_process process; /* descriptors are -1 when closed */
     uint64_t deadline_ms;          /* AWAITED */
-    struct launch_parser *parser;  /* while it is listened to */
+    struct launch_parser *parser;  /* while its output is read */
     struct worker_log log;         /* none: ADOPTED */
 };
 
@@ -58,7 +58,7 @@ struct launch {
     bool beginning;
     uint64_t timeout_ms;
     int timer_fd;
-    uint64_t timer_ms;    /* when it fires; UINT64_MAX: never */
+    uint64_t timer_ms;    /* when the timer fires; UINT64_MAX: never */
     struct start *starts; /* all of them, GIVEN_UP too, the latest first */
     struct start *by_rank[HOSTS_MAX];
 };
@@ -71,17 +71,17 @@ static inline bool launch_is_remote (const struct launch *launch)
 struct start *start_create (struct launch *launch, uint32_t rank, enum start_state state);
 void start_destroy (struct start *start);
 void start_set_state (struct start *start, enum start_state state);
-void start_free_rank (struct start *start);   /* its rank is free for another one */
-void start_drop_output (struct start *start); /* it is listened to no more */
+void start_free_rank (struct start *start);   /* frees its rank for another start */
+void start_drop_output (struct start *start); /* stops reading its output */
 bool start_send (const struct start *start, struct text words);
-void launch_drop_fd (struct loop *loop, int *fd); /* forgotten, closed and -1 */
-/* launch_events.c: its output, where it has one, and its end are heard from now on. */
+void launch_drop_fd (struct loop *loop, int *fd); /* removes it from the loop, closes it, sets -1 */
+/* launch_events.c: watches its output, if any, and its end. */
 int start_watch (struct start *start, struct err *err);
 int launch_timer_create (struct launch *launch, struct err *err);
 void launch_timer_set (struct launch *launch, uint64_t at_ms);
 /* launch_begin.c */
 void launch_begin_queued (struct launch *launch);
-/* Last of all that is done with a start: the callback may start the next one. */
+/* Call it last for a start: the callback may start the next one. */
 void launch_report_exit (struct launch *launch, uint32_t rank, const struct buf *why);
 
 #endif

@@ -1,6 +1,6 @@
 /* launch_process.h - one worker process: started without a fork of the coordinator, watched by a pidfd.
  *
- * Knows nothing of what is said to it. Signals go to the pidfd: once ours is reaped a pid may name another process. */
+ * Knows nothing of its input. Signals go to the pidfd, because a reaped pid may name another process. */
 #ifndef SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PROCESS_H
 #define SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PROCESS_H
 
@@ -20,37 +20,37 @@ struct launch_process {
 
 struct launch_program {
     const char *path, *word;  /* its one argument */
-    bool courier;             /* gets what reaches an ssh agent and Slurm as well; a worker does not */
+    bool courier;             /* also gets the variables for ssh agent and Slurm; a worker does not */
     bool as_user;             /* gets all variables of this process */
     const text_list *inherit; /* further variables of this process, by name; NULL: none */
-    const var_list *set;      /* variables with values, which win; NULL: none */
+    const var_list *set;      /* variables that override others; NULL: none */
 };
 
-/* In a session of its own; `error_fd` becomes its standard error and stays ours. All descriptors are close-on-exec. */
+/* Starts it in its own session; `error_fd`, its standard error, stays ours. All descriptors are close-on-exec. */
 int launch_process_start (const struct launch_program *program, int error_fd, struct launch_process *out,
                           struct err *err);
 /* A pidfd of the process `pid` that started at `pid_start` (proc_pid_stat(5), field 22); ERR_STATE when it is gone. */
 int launch_process_open_pidfd (int64_t pid, uint64_t pid_start, struct err *err);
 bool launch_process_start_time (int64_t pid, uint64_t *ticks);
 void launch_process_kill (int pidfd);
-/* With all it started that stayed in its process group. Only before it is reaped: until then its number is its own. */
+/* Kills it and all in its process group. Only before it is reaped: until then nobody else has its pid. */
 void launch_process_kill_group (const struct launch_process *process);
 /* Reaps it if it ended and says how: "ended with exit status 3", "was killed by signal 9 (SIGKILL)". False: it runs. */
 bool launch_process_reap (int pidfd, struct buf *how, bool *clean);
 
-/* <directory>/worker.log: a worker's standard error until it redirects it itself. What a loader, a shell
- * or a sanitizer says when a worker does not even start is there, and nowhere else. */
+/* <directory>/worker.log: a worker's standard error until it redirects it itself. The only place for output of a
+ * loader, shell or sanitizer if a worker does not start. */
 struct worker_log {
     char *path;    /* owned; NULL: none */
-    int64_t begin; /* what earlier workers wrote there is not of this one */
+    int64_t begin; /* where this worker's output begins */
 };
 
-/* A descriptor to append to it, or -1; the caller's. `log` is for worker_log_append_last_line, always released. */
+/* A descriptor to append to it, or -1; the caller's. `log`: for worker_log_append_last_line; always release it. */
 int worker_log_open (struct worker_log *log, const char *directory, struct err *err);
 void worker_log_release (struct worker_log *log);
-/* Appends "; its last output: " and the last line written, made safe to show; nothing when there is none. */
+/* Appends "; its last output: " and the last line written, made safe to show; nothing if there is none. */
 void worker_log_append_last_line (const struct worker_log *log, struct buf *out);
-/* The same of a file that is open, from `begin` on. */
+/* The same for an open file, from `begin` on. */
 void launch_process_append_last_line (int fd, int64_t begin, struct buf *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* launch_protocol.h - reads and writes the lines between the launcher and a worker or courier at its start.
  *
- * Knows lines and JSON, nothing of processes. The output of a worker or courier is input from outside: lines that are
- * no word of theirs are skipped (a shell's greeting, a library's warning), within bounds. Spec: docs/spec/launch.md. */
+ * Knows lines and JSON, nothing of processes. Output of a worker or courier is untrusted: unknown lines are skipped (a
+ * shell's greeting, a library's warning), within bounds. Spec: docs/spec/launch.md. */
 #ifndef SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PROTOCOL_H
 #define SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PROTOCOL_H
 
@@ -49,17 +49,17 @@ struct launch_report {
 };
 /* Output is fed as it comes, in pieces of any size. {0} is a fresh one. */
 struct launch_parser {
-    bool courier; /* hears a courier's words too */
+    bool courier; /* accepts a courier's words too */
     char line[LAUNCH_LINE_MAX_BYTES];
     uint32_t line_len;
     uint32_t received_bytes;
-    bool too_long; /* this line is; the rest of it is skipped */
+    bool too_long; /* this line is; its rest is skipped */
 };
 
 /* Appends the line with its newline. ERR_PARSE: a text is not UTF-8. ERR_LIMIT: too long. */
 int launch_protocol_put_join (struct buf *out, const struct launch_line_fields *join, struct err *err);
 int launch_protocol_put_courier (struct buf *out, const struct courier_request *request, struct err *err);
-/* The same for a host, with a nonce of its own. The bundle's file is read once. */
+/* The same for a courier, with a new nonce. The bundle's file is read once. */
 struct launch_bundle {
     char *path;
     char sha256[DIGEST_HEX_BYTES]; /* of its head; empty: not read yet */
@@ -67,8 +67,8 @@ struct launch_bundle {
 };
 int launch_put_order (enum launcher launcher, const struct start_plan *start, const struct plan_host *host,
                       struct launch_bundle *bundle, struct buf *out, struct err *err);
-/* 1: `said` is there, and `output` what follows it. 0: all of `output` was taken. -1: a word is broken, or too much was
- * said; `err` is a sentence on "it". */
+/* 1: `reply` is read, and `output` is the rest. 0: all of `output` was taken. -1: a broken word, or too much output;
+ * `err` is a sentence on "it". */
 int launch_protocol_receive (struct launch_parser *parser, struct text *output, struct launch_report *reply,
                              struct err *err);
 
