@@ -1,10 +1,10 @@
 /* monitors.h - the coordinator's side of monitors: admits their keys, and answers their questions about earlier facts.
  *
- * Who: the public keys in <run>/monitors/<name>.pub (MONITORS_MAX of them), noticed as they appear; taking a file away
- * ends nothing before the next resume. What: answers to the questions of snapshots (below), from the journal. A monitor can
- * only ask; it changes nothing and nobody waits for it. The folder is read once when this is opened; from then on
- * folder and journal are read on a thread of its own, at a pace that leaves the sockets to the workers. Everything here
- * is called on the loop's thread. */
+ * Admits the public keys in <run>/monitors/<name>.pub (at most MONITORS_MAX) as they appear; removing a file has no
+ * effect before the next resume. Answers questions for snapshots (below) from the journal. A monitor can only ask; it
+ * changes nothing and nobody waits for it. The folder is read once when this is opened; after that a separate thread
+ * reads folder and journal, at a pace that leaves the sockets to the workers. Call everything here on the loop's
+ * thread. */
 #ifndef SLICEUP_COORDINATOR_MONITOR_MONITORS_H
 #define SLICEUP_COORDINATOR_MONITOR_MONITORS_H
 
@@ -17,23 +17,22 @@
 
 /* ---- snapshot ---- */
 
-/* The messages with which a monitor fetches facts that were recorded before it connected, or that it
- * missed.
+/* The messages by which a monitor fetches facts from before it connected, or that it missed.
  *
- *   question  "listen"                    nothing but events, for a while
- *             "facts <index> <offset>"    the recorded facts from there on; offset: bytes of the first that it has
+ *   question  "listen"                    only events, for a while
+ *             "facts <index> <offset>"    the recorded facts from there on; offset: bytes that it has of the first
  *   answer    frames that begin with 'S' (an event begins with a MessagePack array), then one byte of flags, then
  *             pieces of facts: index u64, size u32, offset u32, length u32, all big-endian, and the bytes
  *
- * A question is answered with at most SNAPSHOT_FRAMES frames: that is the credit it gives. Pure functions. */
+ * A question gets at most SNAPSHOT_FRAMES frames in answer. Pure functions. */
 
 enum { SNAPSHOT_FRAMES = 8, SNAPSHOT_MARK = 'S', SNAPSHOT_HEAD_BYTES = 2, SNAPSHOT_PIECE_BYTES = 20 };
-enum snapshot_flag { SNAPSHOT_LAST = 1, SNAPSHOT_END = 2 }; /* of this answer; of what was durable when it was begun */
+enum snapshot_flag { SNAPSHOT_LAST = 1, SNAPSHOT_END = 2 }; /* of the answer; of the facts durable when it began */
 
 struct snapshot_position {
     uint64_t index;
     uint32_t offset;
-}; /* the next byte that is wanted */
+}; /* the next byte to fetch */
 struct snapshot_piece {
     uint64_t index;
     uint32_t size_bytes, offset;
@@ -46,41 +45,40 @@ bool snapshot_parse_question (struct text question,
                               struct snapshot_position *position); /* false: no question for facts */
 
 void snapshot_begin_answer (struct buf *frame); /* its max: ANSWER_MAX_BYTES */
-/* As much of the piece as fits; returns how many bytes of it. */
+/* Puts as much of the piece as fits; returns how many bytes. */
 uint32_t snapshot_put_piece (struct buf *frame, const struct snapshot_piece *piece);
 void snapshot_set_flag (struct buf *frame, enum snapshot_flag flag);
 
 bool snapshot_is_answer (struct text frame);
 bool snapshot_has_flag (struct text frame, enum snapshot_flag flag);
-/* The piece at `*at` (start at SNAPSHOT_HEAD_BYTES), which moves on. False: there is none, or it is none. */
+/* Reads the piece at `*at` (start at SNAPSHOT_HEAD_BYTES) and advances. False: no piece, or a broken one. */
 bool snapshot_next_piece (struct text frame, uint32_t *at, struct snapshot_piece *piece);
 
 /* ---- monitors ---- */
 
 struct monitors;
-/* `dir`, `hub`, `recorded` and `log` must outlive it. Nobody is told more than what `recorded`, the run's journal, has
- * as durable when his answer is begun. Makes the folder. */
+/* `dir`, `hub`, `recorded` and `log` must outlive it. An answer has only facts that are durable in `recorded`, the
+ * run's journal, when it begins. Makes the folder. */
 struct monitors *monitors_open (struct loop *loop, const struct run_dir *dir, struct hub *hub,
                                 const struct journal *recorded, const struct log *log, struct err *err);
-/* Takes the questions that are there; at every pass, since the socket's descriptor is edge-triggered. Returns when it
- * must be called again for those that it left; UINT64_MAX: when there is something new. */
+/* Takes waiting questions; call it at every pass, since the socket's descriptor is edge-triggered. Returns when to call
+ * it again for those that it left; UINT64_MAX: at the next event. */
 uint64_t monitors_poll (struct monitors *monitors);
 /* The run's last fact is durable and published. */
 void monitors_note_run_ended (struct monitors *monitors);
-/* Since then: does everybody who asked for facts lately have all of them, or has left? Called some times a second. */
+/* After that: has every monitor that asked for facts lately got all of them, or left? Called some times a second. */
 bool monitors_are_caught_up (struct monitors *monitors);
 void monitors_close (struct monitors *monitors); /* before the hub's; NULL is fine */
 
 /* ---- query queue ---- */
 
-/* A queue of questions from monitors: it chooses which one is answered next, and knows which monitors
- * have all facts.
+/* A queue of questions from monitors: chooses which one is answered next, and knows which monitors have all facts.
  *
- * Fair by key, not by question: the next turn is that of the key that was served longest ago, and within it of the
- * connection served longest ago; one question a connection waits, the latest. So whoever asks without end takes turns
- * from nobody. Knows no sockets and no journal. Pure; one thread. */
+ * Fair by key, not by question: the next turn goes to the key served longest ago, and within it to the connection
+ * served longest ago. Only the latest question of a connection waits. So endless questions take turns from nobody.
+ * Knows no sockets and no journal. Pure; one thread. */
 
-/* As many connections of each key, and keys, as the hub seats at a time: common/io/link.h. */
+/* The hub's limits of connections a key, and of keys: common/io/link.h. */
 enum { QUERY_QUEUE_A_KEY = MONITOR_PLACES_A_KEY, QUERY_QUEUE_MAX = MONITOR_KEYS * QUERY_QUEUE_A_KEY };
 
 struct query {
@@ -88,10 +86,10 @@ struct query {
     struct snapshot_position from;
     uint64_t asked_ms;
     uint64_t turn; /* of its last answer; 0: none yet */
-    bool waits;    /* a question of it is not answered */
-    bool served;   /* an answer for it is being made */
-    bool told;     /* since query_queue_note_run_ended: it was given everything */
-    bool gone;     /* nobody is at its connection any more */
+    bool waits;    /* its question is not answered yet */
+    bool served;   /* its answer is being made */
+    bool told;     /* since query_queue_note_run_ended: it got everything */
+    bool gone;     /* its connection is closed */
 };
 struct query_queue {
     struct query items[QUERY_QUEUE_MAX];
@@ -101,13 +99,13 @@ struct query_queue {
 
 void query_queue_add (struct query_queue *query_queue, const struct hub_monitor *who,
                       const struct snapshot_position *from, uint64_t now_ms);
-/* Whose turn it is: takes its question and serves it until query_queue_done. False: nobody waits unserved. */
+/* Takes the question whose turn it is, and marks it served until query_queue_done. False: none waits unserved. */
 bool query_queue_next (struct query_queue *query_queue, struct hub_monitor *who, struct snapshot_position *from);
 void query_queue_done (struct query_queue *query_queue, const struct hub_monitor *who, bool told);
 void query_queue_note_gone (struct query_queue *query_queue, const struct hub_monitor *who);
-/* Nothing more will be recorded: from now on it counts who was told all. */
+/* Nothing more will be recorded: from now on it tracks which monitors got all. */
 void query_queue_note_run_ended (struct query_queue *query_queue);
-/* One that asked within the last `lately_ms` and was not told yet, after `*at` (start at 0), which moves on. */
+/* The next monitor after `*at` (start at 0; it advances) that asked within `lately_ms` and has not got all. */
 bool query_queue_next_pending (const struct query_queue *query_queue, uint64_t now_ms, uint64_t lately_ms, uint32_t *at,
                                struct hub_monitor *who);
 

@@ -1,10 +1,10 @@
 /* ticket.h - launcher join: makes and reads tickets, with which a host's worker joins by itself.
  *
- * <home>/slices/<slice>/coordinator.key 0600   the slice's long-lived pair, which every ticket names
- * <home>/slices/<slice>/hosts/<host>.pub       who may come; the secret half is in the ticket only
+ * <home>/slices/<slice>/coordinator.key 0600 the slice's long-lived pair; tickets hold its public half
+ * <home>/slices/<slice>/hosts/<host>.pub who may join; only the ticket has the secret half
  *
- * A ticket is a file of mode 0600 that is carried to its host once and serves every later run of the slice there. Knows
- * nothing of runs, sockets or of how tickets travel. */
+ * A ticket is a file of mode 0600 that is copied to its host once, and serves every later run of the slice there. Knows
+ * no runs or sockets, nor how tickets are copied. */
 #ifndef SLICEUP_COORDINATOR_MONITOR_TICKET_H
 #define SLICEUP_COORDINATOR_MONITOR_TICKET_H
 
@@ -15,11 +15,11 @@
 struct ticket_request {
     const struct plan *plan;
     const struct name_list *hosts; /* of the plan */
-    const char *folder;            /* <folder>/<host>.ticket; made when missing */
-    bool renew;                    /* new keys in place of those that there are */
-    bool renew_slice;              /* the slice's own pair as well: no ticket of before is good any more */
+    const char *folder;            /* <folder>/<host>.ticket; made if missing */
+    bool renew;                    /* replaces existing keys */
+    bool renew_slice;              /* replaces the slice's own pair as well: earlier tickets become invalid */
 };
-/* Refuses, before anything is written, what would replace keys without `renew`. */
+/* Without `renew` it refuses to replace keys, before it writes anything. */
 int ticket_issue_all (const struct ticket_request *request, struct err *err);
 
 struct slice_link_keys {
