@@ -1,8 +1,8 @@
 /* exposition.h - series as text: OpenMetrics 1.0 for /metrics, and the Prometheus text format 0.0.4, which promtool and
  * the textfile collector of node_exporter read.
  *
- * What differs: in OpenMetrics a counter's family is named without "_total" and an info's without "_info", units are
- * told, and the text ends with a mark. The samples are the same. Pure; appends to a buffer, whose end shows overflow. */
+ * OpenMetrics names a counter's family without "_total" and an info's without "_info", states units, and ends with a
+ * mark. The samples are the same. Pure; appends to a buffer, whose end shows overflow. */
 #ifndef SLICEUP_COORDINATOR_PICTURE_EXPOSITION_H
 #define SLICEUP_COORDINATOR_PICTURE_EXPOSITION_H
 
@@ -14,8 +14,8 @@ enum family_type { FAMILY_GAUGE = 0, FAMILY_COUNTER, FAMILY_INFO, FAMILY_HISTOGR
 struct family {
     const char *name; /* without _total, _info; ends in the unit */
     enum family_type type;
-    const char *unit;   /* "seconds", "bytes"; "": a number of something */
-    const char *labels; /* names between blanks, beside `slice`; of a histogram without le */
+    const char *unit;   /* "seconds", "bytes"; "": a count */
+    const char *labels; /* names separated by blanks, without `slice` and a histogram's `le` */
     const char *help;   /* one sentence without a full stop; for the document, too */
 };
 
@@ -28,19 +28,19 @@ struct exposition {
     struct buf *out;
     enum metrics_form form;
     struct text slice;           /* the first label of every sample */
-    const struct family *family; /* of the samples that come now */
+    const struct family *family; /* of the samples being added */
     size_t family_at;            /* the newline before its first sample */
     uint32_t series_n;
 };
 
-/* Every value of a label, made safe and cut here. */
+/* Values of labels are made safe and cut to this. */
 enum { LABEL_COLUMNS = 256 };
 
 void exposition_begin_family (struct exposition *exposition, const struct family *family);
-/* A sample. False: one with the same labels is there, and this one is left out. `labels`: NULL is none. */
+/* Adds a sample. False: left out, because one with the same labels is there. `labels`: NULL is none. */
 bool exposition_add (struct exposition *exposition, const struct label *labels, uint64_t value);
 void exposition_add_ms (struct exposition *exposition, const struct label *labels, uint64_t ms);
-/* Samples of a histogram. The bound is of whole tenths of a second; UINT64_MAX: there is none. */
+/* Adds samples of a histogram. The bound is in whole tenths of a second; UINT64_MAX: none. */
 void exposition_add_bucket (struct exposition *exposition, const struct label *labels, uint64_t bound_ms,
                             uint64_t value);
 void exposition_add_sum (struct exposition *exposition, const struct label *labels, uint64_t ms, uint64_t count);
@@ -48,7 +48,7 @@ void exposition_end (struct exposition *exposition);
 
 /* ---- families ---- */
 
-/* Every family of series that there may be, in the order in which they are printed. */
+/* All families of series, in the order of printing. */
 
 enum family_id {
     RUN,

@@ -1,8 +1,8 @@
-/* metrics.h - a run as series: hosts, rungs, phases, the cache, and what fails. docs/spec/metrics.md lists them.
+/* metrics.h - a run as series: hosts, rungs, phases, the cache, and failures. docs/spec/metrics.md lists them.
  *
- * At most METRICS_SERIES_MAX series, however large the run is. Hosts are named only when they fail, and at most
- * METRICS_HOSTS_NAMED of them; rungs past those that have room are counted together as "other". Pure: same scene, same
- * text. Appends to `out`, whose overflow says that it did not fit; METRICS_MAX_BYTES always do. */
+ * At most METRICS_SERIES_MAX series, whatever the run's size. Only failing hosts are named, at most
+ * METRICS_HOSTS_NAMED; rungs without room are counted together as "other". Pure: same scene, same text. Appends to
+ * `out`, which overflows if it does not fit; METRICS_MAX_BYTES always suffice. */
 #ifndef SLICEUP_COORDINATOR_PICTURE_METRICS_H
 #define SLICEUP_COORDINATOR_PICTURE_METRICS_H
 
@@ -11,30 +11,29 @@
 
 /* ---- host sums ---- */
 
-/* The attempts of all hosts, counted: how each pass of each rung stands on them, how long their phases took
- * and how long they waited at gates. For the metrics, which name no host.
+/* Sums over all hosts, for metrics that name no host: how each pass of each rung stands, time in phases, and waits at
+ * gates.
  *
- * Of a host that ran a pass of a rung several times the last attempt counts, and parts of the slice by themselves do not;
- * the times are those of all attempts that are kept. Phases have the names that sliceup gives them (docs/spec/canary.md);
- * what programs call otherwise is counted together. Pure; lives in the arena. */
+ * A host's last attempt at a pass counts; those of an isolation do not. Times are of all kept attempts. Phases have
+ * sliceup's names (docs/spec/canary.md); other phases of programs are counted together. Pure; lives in the arena. */
 
 enum { HISTOGRAM_BUCKETS = 8, PHASE_NAMES = 10 }; /* the last bucket has no bound; the last phase is "other" */
 extern const uint64_t histogram_bounds_ms[HISTOGRAM_BUCKETS];
 extern const char *const phase_names[PHASE_NAMES];
 
 struct histogram {
-    uint64_t buckets[HISTOGRAM_BUCKETS]; /* each alone: not those below it */
+    uint64_t buckets[HISTOGRAM_BUCKETS]; /* not cumulative */
     uint64_t count, sum_ms;
 };
 
 struct host_sums {
     uint32_t rungs_n;
-    uint32_t (*passes)[BOARD_PASSES][MARK_N]; /* rungs_n of them: hosts by how they stand there */
+    uint32_t (*passes)[BOARD_PASSES][MARK_N]; /* for each rung: number of hosts with each mark */
     struct histogram phases[PHASE_NAMES], gates;
-    uint64_t progress_ms; /* run clock: when a host last began or ended an attempt, or came to a phase; 0: never */
+    uint64_t progress_ms; /* run clock: when a host last began or ended an attempt, or entered a phase; 0: never */
 };
 
-/* Every host of the plan, whatever the scene's query was; `scene` is of this feed. */
+/* Sums all hosts of the plan, whatever the scene's query; `scene` is of this feed. */
 void host_sums_make (const struct feed *feed, const struct scene *scene, struct arena *arena, struct host_sums *out);
 
 /* ---- metrics ---- */
@@ -43,7 +42,7 @@ enum { METRICS_SERIES_MAX = 400, METRICS_HOSTS_NAMED = 64, METRICS_MAX_BYTES = 4
 
 enum metrics_queue { QUEUE_JOURNAL = 0, QUEUE_EFFECTS, QUEUE_DISK, QUEUE_LOGS, QUEUES_N };
 
-/* What no scene has: whoever asks tells it, or leaves it out. */
+/* Values that no scene has: the caller gives or omits them. */
 struct metrics_beside {
     enum metrics_form form;
     uint64_t boot_ms, wall_ms; /* now */
@@ -58,7 +57,7 @@ struct metrics_beside {
 
 void metrics_print (const struct scene *scene, const struct host_sums *sums, const struct metrics_beside *beside,
                     struct buf *out);
-/* The same from a feed: of a run that has not begun only the time is told. */
+/* The same from a feed; for a run that has not begun, only the time. */
 void metrics_print_run (const struct feed *feed, const struct metrics_beside *beside, struct buf *out);
 
 #endif

@@ -1,6 +1,7 @@
-/* scene.h - what there is to draw of a run: a feed and a query, made into summary, rungs, tiles, groups, notes, spans.
+/* scene.h - makes a scene, all that a view draws of a run, from a feed and a query: summary, rungs, tiles, groups,
+ * notes, spans.
  *
- * The terminal, the page, the report, the trace and the metrics draw scenes; what else a report has is of the receipt.
+ * The terminal, the page, the report, the trace and the metrics draw scenes; a report takes the rest from the receipt.
  * Same feed, query and time: same scene. Every text in it is safe for a terminal (buf_escaped: control bytes,
  * bidirectional overrides and broken UTF-8 are made visible) and bounded; a renderer escapes what its own syntax needs.
  * Pure. Lives in the arena, and borrows from the feed until the next fact. Times are ms on the run's clock. */
@@ -12,58 +13,57 @@
 
 /* How one host stands at one rung, or now. The letter and the word mean the same in every view. */
 enum scene_mark {
-    MARK_TO_COME = 0, /* '.' not begun there */
+    MARK_TO_COME = 0, /* '.' not begun */
     MARK_PASSED,      /* 'P' */
     MARK_NOT_REACHED, /* '-' the run ended below it, or its pass was not needed there */
     MARK_RUNS,        /* 'r' */
     MARK_AT_GATE,     /* 'g' waits for other hosts */
-    MARK_ENDED,       /* 'e' its own result is there and says nothing bad; not judged yet */
-    MARK_SO_FAR,      /* 'f' its own result says that it failed; not judged yet */
-    MARK_CASCADE,     /* 'c' fell because another host did */
+    MARK_ENDED,       /* 'e' its own result came and is good; not judged yet */
+    MARK_SO_FAR,      /* 'f' its own result came and is a failure; not judged yet */
+    MARK_CASCADE,     /* 'c' failed because another host did */
     MARK_CANCELLED,   /* 'X' */
     MARK_BLOCKED,     /* 'B' */
     MARK_TIMED_OUT,   /* 'T' */
     MARK_LOST,        /* 'L' */
     MARK_FAILED,      /* 'F' */
-    MARK_SILENT,      /* '?' now only: nothing was heard of it lately */
+    MARK_SILENT,      /* '?' now only: not heard lately */
     MARK_JOINING,     /* 'j' now only: not joined yet */
     MARK_N
 };
 char scene_mark_letter (enum scene_mark mark);
 const char *scene_mark_word (enum scene_mark mark); /* "passed", "at a gate", ... */
-bool scene_mark_is_bad (enum scene_mark mark);      /* so far, cascade and everything behind it but joining */
+bool scene_mark_is_bad (enum scene_mark mark);      /* so far, cascade and all after it except joining */
 enum scene_mark scene_mark_of_outcome (enum outcome outcome);
 
 enum scene_order { SCENE_BY_RANK = 0, SCENE_WORST_FIRST, SCENE_SLOWEST_FIRST };
 enum { SCENE_NOBODY = UINT32_MAX, SCENE_GROUPS_MAX = 256 };
 
-/* A range of time begins with `from_ms` and ends before `until_ms`; what only touches it is not in it. Tiles: hosts of
- * which an attempt, or the last silence or loss, was there at some time in it; what runs or lasts is there up to now.
- * Opened host: those attempts, their spans cut to it. Notes: that came in it; gates: that opened in it. All else,
- * marks and groups too, is of the whole run. */
+/* The range of time includes `from_ms` and excludes `until_ms`. Tiles are hosts with an attempt, or their last silence
+ * or loss, that overlaps it; unfinished ones last until now. An opened host shows those attempts, spans cut to the
+ * range; notes came in it, gates opened in it. All else, also marks and groups, is of the whole run. */
 struct scene_query {
     struct text hosts;          /* a set of hosts, or of groups of the plan (hostset.h); empty: all */
-    uint32_t marks;             /* bit i: hosts whose mark now is i; 0: any */
-    enum owner owner;           /* of the cause; none: any */
-    struct text phase;          /* in that phase now; empty: any */
-    struct text text;           /* in name, phase, gate, cause or error line, without case; empty: any */
+    uint32_t marks;             /* bit i: hosts whose present mark is i; 0: any */
+    enum owner owner;           /* owner of the cause; none: any */
+    struct text phase;          /* hosts in this phase now; empty: any */
+    struct text text;           /* found in name, phase, gate, cause or error line, ignoring case; empty: any */
     enum scene_order order;     /* of the tiles */
-    uint32_t opened;            /* a rank, whose `host` is made; SCENE_NOBODY: none */
-    uint64_t from_ms, until_ms; /* a range of time; until UINT64_MAX: to now; 0: there is no range */
-    uint64_t since;             /* a revision: only notes that came after it; 0: all that are kept */
+    uint32_t opened;            /* rank for which `host` is made; SCENE_NOBODY: none */
+    uint64_t from_ms, until_ms; /* range of time; until UINT64_MAX: to now; until 0: no range */
+    uint64_t since;             /* a revision: only later notes; 0: all kept ones */
 };
 void scene_query_init (struct scene_query *query); /* everything, by rank, nobody opened */
 
 struct scene_rung {
     struct text id;
-    enum outcome outcome; /* NONE: it runs, or is to come */
+    enum outcome outcome; /* NONE: running, or not begun */
     enum pass pass;       /* the last that began; NONE: not reached */
     bool running, slice_wide;
     uint32_t attempt;
-    uint64_t began_ms, spent_ms, limit_ms; /* of the running pass; in all passes; of one attempt */
+    uint64_t began_ms, spent_ms, limit_ms; /* began: the running pass; spent: in all passes; limit: of one attempt */
     uint32_t hosts_n, ended_n;
-    uint32_t marks[MARK_N]; /* hosts of the slice by how they stand there */
-    uint64_t changed;       /* revision: of any of this but times that go on by themselves */
+    uint32_t marks[MARK_N]; /* number of hosts with each mark */
+    uint64_t changed;       /* revision of the last change, except running times */
 };
 
 struct scene_tile {
@@ -71,15 +71,15 @@ struct scene_tile {
     struct text name;
     enum scene_mark now;
     const uint8_t *cells;    /* enum scene_mark, one a rung */
-    enum owner owner;        /* of its cause; none: nothing failed */
+    enum owner owner;        /* owner of its cause; none: no failure */
     uint32_t group;          /* of `groups`; SCENE_NOBODY: none */
-    struct text phase, gate; /* phase: not joined yet: the step of its launch */
-    uint64_t since_ms;       /* in that phase, at that gate, or silent: for so long; 0: not known */
+    struct text phase, gate; /* phase: before it joined, the step of its start */
+    uint64_t since_ms;       /* how long in that phase, at that gate, or silent; 0: not known */
     uint64_t spent_ms;       /* in all its attempts */
     uint64_t changed;        /* revision */
 };
 
-/* Hosts whose verdicts say the same, of the last attempt of a pass of a rung. */
+/* Hosts with equal verdicts in the last attempt of a pass of a rung. */
 struct scene_group {
     uint32_t rung;
     enum pass pass;
@@ -90,10 +90,10 @@ struct scene_group {
     struct text names; /* folded */
     const uint32_t *ranks;
     uint32_t n;
-    /* CASCADE: the rank of the host whose failure it followed, and the index of that host's group; SCENE_NOBODY: none
-     * is known. */
+    /* CASCADE: the rank of the host whose failure caused it, and the index of that host's group; SCENE_NOBODY: not
+     * known. */
     uint32_t cause_host, cause_group;
-    uint64_t changed; /* revision: of any of this, or of a group before it */
+    uint64_t changed; /* revision of the last change of this or an earlier group */
 };
 
 struct scene_metric {
@@ -104,8 +104,8 @@ struct scene_metric {
     enum proof proof;
 };
 
-/* A gate of the last attempt of a pass: who came last, and what that cost the others. From the hosts' own phases
- * "gate:NAME": who waited least came last. */
+/* A gate of the last attempt of a pass: which host came last, and how long the others waited. From the hosts' phases
+ * "gate:NAME": the shortest wait came last. */
 struct scene_gate {
     uint32_t rung;
     enum pass pass;
@@ -113,14 +113,14 @@ struct scene_gate {
     struct text gate;
     uint32_t last, hosts_n;
     uint64_t median_wait_ms, longest_wait_ms; /* of the others */
-    uint64_t opened_ms;                       /* when the last was through */
+    uint64_t opened_ms;                       /* when the last host passed it */
 };
 
 struct scene_span {
     struct text name; /* of the phase, or "gate:NAME" */
     bool gate;
     uint64_t began_ms, ms;
-    uint32_t awaited; /* gate: who came last; SCENE_NOBODY: not known */
+    uint32_t awaited; /* gate: the host that came last; SCENE_NOBODY: not known */
 };
 struct scene_attempt {
     uint32_t rung;
@@ -128,75 +128,75 @@ struct scene_attempt {
     uint32_t attempt;
     enum purpose purpose;
     enum scene_mark mark;
-    uint64_t began_ms, ms;    /* ms: so far, while it runs */
-    bool ms_known;            /* false: `ms` is 0, and nobody heard how long it took */
-    uint64_t ended_ms;        /* where its own time is not known: when its end was recorded; 0: it runs */
+    uint64_t began_ms, ms;    /* ms: until now if it runs */
+    bool ms_known;            /* false: `ms` is 0, because its length is unknown */
+    uint64_t ended_ms;        /* if its length is unknown: when its end was recorded; 0: it runs */
     uint32_t group;           /* of `groups`; SCENE_NOBODY */
-    struct scene_span *spans; /* in the order in which they were first entered; together not longer than `ms` */
+    struct scene_span *spans; /* in the order of first entry; not longer than `ms` in all */
     uint32_t spans_n;
 };
-/* A host that was opened. */
+/* An opened host. */
 struct scene_host {
     uint32_t rank;
     struct text name, life, why; /* life: expected keyed joined lost */
     struct scene_attempt *attempts;
-    uint32_t attempts_n, attempts_left_out; /* left out: earlier ones that are not kept */
+    uint32_t attempts_n, attempts_left_out; /* left out: earlier ones, not kept */
     struct scene_fact {
         struct text name, value;
-    } * facts; /* by name; the last that it told */
+    } * facts; /* sorted by name; the latest value of each */
     uint32_t facts_n;
 };
 
 struct scene {
     uint64_t revision, now_ms, opened_wall_ms;
-    uint64_t away_ms; /* how long nobody held the run: it took that longer than its clock says */
+    uint64_t away_ms; /* how long the run had no coordinator, which its clock does not count */
     struct text run, slice, ladder, version, sentence, mesh; /* mesh: "data=4, model=2" */
     bool opened, ended, cancelling;
     enum outcome outcome;
     uint32_t exit_status;
-    uint32_t hosts_n, joined_n, silent_n, lost_n, hidden_n; /* hidden: by the query */
-    uint32_t marks[MARK_N];                                 /* hosts by how they stand now */
+    uint32_t hosts_n, joined_n, silent_n, lost_n, hidden_n; /* hidden by the query */
+    uint32_t marks[MARK_N];                                 /* number of hosts with each mark now */
     uint32_t columns;                                       /* tiles in a row of the mesh */
-    uint32_t frontier;                                      /* rungs that passed, from the first */
-    uint64_t left_ms, usual_ms; /* of the running pass, by earlier runs; usual 0: not known */
+    uint32_t frontier;                                      /* passed rungs, from the first */
+    uint64_t left_ms, usual_ms; /* of the running pass, estimated from earlier runs; usual 0: not known */
     uint32_t usual_runs;
     struct scene_rung *rungs;
     uint32_t rungs_n;
-    struct scene_tile *tiles; /* those that the query takes, in its order */
+    struct scene_tile *tiles; /* hosts of the query, in its order */
     uint32_t tiles_n;
     struct scene_group *groups;               /* of all rungs, the first rung first; causes before their cascades */
-    uint32_t groups_n, ungrouped_n;           /* ungrouped: verdicts that no group had room for, of all passes */
-    uint64_t groups_changed, metrics_changed; /* revisions: of groups or gates; of metrics */
+    uint32_t groups_n, ungrouped_n;           /* ungrouped: verdicts of all passes without room in a group */
+    uint64_t groups_changed, metrics_changed; /* revisions of the last change: of groups or gates; of metrics */
     struct scene_metric *metrics;
     uint32_t metrics_n;
     struct scene_gate *gates;
     uint32_t gates_n;
-    struct text *waiting; /* lines: what is waited for, who is slow, what they printed last */
+    struct text *waiting; /* lines: what the run waits for, slow hosts, their last output */
     uint32_t waiting_n;
     const struct feed_note **notes;
     uint32_t notes_n;
-    uint64_t notes_skipped;     /* newer than asked for, and not kept any more */
-    struct scene_host *host;    /* NULL: none is opened */
-    struct text host_set_error; /* the query's set of hosts was not understood: why; then all are shown */
+    uint64_t notes_skipped;     /* requested notes that are not kept any more */
+    struct scene_host *host;    /* NULL: none opened */
+    struct text host_set_error; /* why the query's host set is invalid; then all are shown */
     struct {
         uint32_t joins, retries, conflicts, violations, leases_lost; /* of the run so far */
         uint64_t generation, entries, bytes;                         /* of the cache; generation 0: none */
         bool adopted, dropped;
-        uint64_t lease; /* the generation that a host may write now; 0: none */
+        uint64_t lease; /* generation with a writer now; 0: none */
         struct board_compiling compiling;
     } counts;
 };
 
 void scene_make (const struct feed *feed, const struct scene_query *query, uint64_t boot_ms, struct arena *arena,
                  struct scene *out);
-/* Any host of the plan as `host` has it: for the report and the trace, with a query of everything. */
+/* Makes any host of the plan as in `host`: for the report and the trace, with a query of everything. */
 void scene_open_host (const struct feed *feed, const struct scene_query *query, const struct scene *scene,
                       uint32_t rank, struct arena *arena, struct scene_host *out);
 const char *scene_host_name (const struct scene *scene, const struct feed *feed, uint32_t rank, char out[64]);
 
 /* ---- cascade cause ---- */
 
-/* Whose failure a cascade followed: for groups of a scene, and for the flows of a trace. Pure. */
+/* Finds the failure behind a cascade: for groups of a scene, and for the flows of a trace. Pure. */
 
 /* A host in one attempt of a pass. */
 struct pass_host {
@@ -204,8 +204,8 @@ struct pass_host {
     enum scene_mark mark;
     uint64_t ended_ms; /* struct scene_attempt */
 };
-/* The host that the cascade's sentence names, if it failed; else the one that failed first, and where none did, that was
- * told to stop first; of two the lower. Index in `hosts`, which stand by rank; n: there is none. */
+/* The failed host that the cascade's sentence names; else the host that failed first; if none failed, the one told to
+ * stop first; the lower of equals. An index into `hosts`, sorted by rank; n: none. */
 uint32_t cascade_cause_find (const struct pass_host *hosts, uint32_t n, struct text sentence);
 
 #endif

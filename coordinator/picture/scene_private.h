@@ -1,4 +1,4 @@
-/* scene_private.h - shared by the files of this room, and by nobody else. */
+/* scene_private.h - shared only by the files of this room. */
 #ifndef SLICEUP_COORDINATOR_PICTURE_SCENE_PRIVATE_H
 #define SLICEUP_COORDINATOR_PICTURE_SCENE_PRIVATE_H
 
@@ -8,41 +8,41 @@
 /* Columns of the longest texts. */
 enum { SCENE_WORD_COLUMNS = 128, SCENE_LINE_COLUMNS = 1024, SCENE_NAMES_COLUMNS = 4096 };
 
-/* A scene that is being made. */
+/* A scene being made. */
 struct maker {
     const struct feed *feed;
     const struct board *board;
     const struct scene_query *query;
     struct arena *arena;
     struct scene *scene;
-    uint64_t groups_changed; /* revision: of the passes whose groups were made so far */
-    uint32_t *group_of;      /* per host: the last of the scene's groups that names it; SCENE_NOBODY: none */
+    uint64_t groups_changed; /* revision of the passes whose groups are made so far */
+    uint32_t *group_of;      /* per host: the last group that names it; SCENE_NOBODY: none */
 };
 
-/* the text made safe and cut to so many columns; borrowed, where it is that already. */
+/* makes the text safe and cuts it to `columns`; borrows it if it already is. */
 struct text scene_text (struct arena *arena, struct text from, uint32_t columns);
 
 /* gate_table.c */
 const struct board_attempt *scene_attempt_of (const struct board *board, uint32_t host, const struct attempt_key *key);
 enum scene_mark scene_mark_of_attempt (const struct board *board, uint32_t host, const struct board_attempt *attempt);
 enum scene_mark scene_mark_now (const struct board *board, uint32_t host);
-/* Of all rungs that it reached, the worst: as the receipt sums up a host. */
+/* The worst of the rungs that it reached, as in the receipt. */
 enum scene_mark scene_mark_at_end (const uint8_t *cells, uint32_t rungs);
 uint32_t scene_mark_badness (enum scene_mark mark); /* from 0, the worst highest */
 bool scene_attempt_runs (const struct board *board, const struct board_attempt *attempt);
 uint64_t scene_attempt_ms (const struct board *board, const struct board_attempt *attempt, uint64_t now_ms);
 uint64_t scene_attempt_ended_ms (const struct board_attempt *attempt); /* struct scene_attempt */
 
-/* scene_groups.c: before the tiles, which name their group. */
+/* scene_groups.c: call it before scene_make_tiles, since tiles name their group. */
 void scene_make_groups (struct maker *maker);
-/* scene_groups.c: tiles, and the marks of rungs and scene. */
+/* scene_groups.c: makes tiles, and the marks of rungs and scene. */
 void scene_make_tiles (struct maker *maker);
 /* scene_query.c */
 struct scene_filter;
 struct scene_filter *scene_filter_make (struct maker *maker);
 bool scene_filter_takes (const struct scene_filter *filter, const struct scene_tile *tile);
 void scene_order_tiles (const struct maker *maker);
-/* Is some ms from the first to the last of them in the query's range of time? */
+/* Does first_ms..last_ms overlap the query's range of time? */
 bool scene_in_range (const struct scene_query *query, uint64_t first_ms, uint64_t last_ms);
 bool scene_attempt_in_range (const struct scene_query *query, const struct board *board,
                              const struct board_attempt *attempt, uint64_t now_ms);
@@ -51,39 +51,39 @@ void scene_make_host (struct maker *maker);
 
 /* ---- scene memo ---- */
 
-/* What scenes of one feed need again and again: sets of hosts, which take long to read and to
- * fold, whom cascades followed, and how each host stands at each rung.
+/* Cached results for scenes of one feed: host sets, which are slow to parse and fold, causes of cascades, and how each
+ * host stands at each rung.
  *
- * Belongs to the feed, and changes nothing in what a scene says. */
+ * Belongs to the feed; never changes a scene's content. */
 
-/* How the last attempts at a rung stand; TO_COME: there is none. */
+/* Marks of the last attempts at a rung; TO_COME: none. */
 struct rung_stand {
     uint8_t mark, owner;
 };
-/* What a host's attempts come to, as they were at revision `changed`; 0: not looked at yet. */
+/* Sums of a host's attempts, at revision `changed`; 0: not computed yet. */
 struct host_stand {
     uint64_t changed;
-    uint64_t spent_ms;      /* in those that do not run */
-    uint64_t runs_since_ms; /* UINT64_MAX: none runs */
+    uint64_t spent_ms;      /* in ended attempts */
+    uint64_t runs_since_ms; /* UINT64_MAX: none is running */
     struct rung_stand *at_rung;
     struct text name; /* safe */
 };
 
 struct scene_memo {
     struct arena arena; /* of the three */
-    struct text hosts;  /* the last query's; empty: none was read yet */
-    bool *chosen;       /* per host; NULL: `hosts` is no set: `error` */
+    struct text hosts;  /* the last query's; empty: none parsed yet */
+    bool *chosen;       /* per host; NULL: `hosts` is invalid: `error` */
     struct text error;
     struct {
-        const struct board_verdict_group *of; /* which, and as it was at this revision */
+        const struct board_verdict_group *of; /* the group, as of this revision */
         uint64_t changed;
         struct arena arena;
         struct text names;
         uint32_t cause; /* scene_group.cause_host */
     } groups[SCENE_GROUPS_MAX];
     struct arena stands_arena;
-    struct host_stand *stands; /* per host; NULL: none was looked at yet */
-    bool running;              /* of the board, when they were: a pass that begins or ends moves them all */
+    struct host_stand *stands; /* per host; NULL: none computed yet */
+    bool running;              /* the board's when they were computed: a pass that begins or ends changes them all */
     struct attempt_key key;
 };
 
