@@ -1,5 +1,5 @@
-/* driver.h - the shell around the coordinator's core: messages, ends of workers, time and signals become inputs; facts
- * go to the journal; effects are performed, in order, each only when the facts before it are durable.
+/* driver.h - the shell around the coordinator's core: turns messages, ended workers, time and signals into inputs,
+ * writes facts to the journal, and performs effects in order, each only once the facts before it are durable.
  *
  * One `now` a pass of the loop. Everything here runs on the loop's thread. */
 #ifndef SLICEUP_COORDINATOR_RUN_DRIVER_H
@@ -11,7 +11,7 @@
 #include "coordinator/core/coord.h"
 #include "coordinator/journal/run_dir.h"
 
-/* Every fact as the journal has it, soft ones too, once it and all before it are durable. `bytes`: as on the wire. */
+/* Gets every fact, soft ones too, once it and all before it are durable. `bytes`: as in the journal and on the wire. */
 typedef void driver_fact_fn (void *owner, enum fact_kind kind, struct text bytes);
 struct driver_options {
     const struct run_dir *dir;
@@ -19,25 +19,25 @@ struct driver_options {
     const char *version;
     const char *worker_path;                /* for launcher local */
     const char *courier_path, *bundle_path; /* for launchers ssh and slurm */
-    const char *address;                    /* to bind when the plan names none; NULL: its launcher's default */
+    const char *address;                    /* to bind if the plan names none; NULL: the launcher's default */
     driver_fact_fn *watch;                  /* the run's own view; may be NULL */
-    uint32_t cancel;                        /* of a resumed run: as driver_cancel, before anything else; 0: no */
+    uint32_t cancel;                        /* for a resumed run: level of driver_cancel, before anything else; 0: no */
     void *owner;
 };
 
 struct driver;
-/* A new run of `plan`. */
+/* Begins a new run of `plan`. */
 struct driver *driver_open (struct loop *loop, const struct driver_options *options, const struct plan *plan,
                             struct err *err);
 /* Takes over a run whose coordinator is gone: replays its journal, binds the same ports with the same keys. ERR_STATE:
  * another coordinator still holds it; ERR_DAMAGE: the journal is not what was written. */
 struct driver *driver_resume (struct loop *loop, const struct driver_options *options, struct err *err);
 void driver_close (struct driver *driver);
-/* The user wants it to stop: level 1 politely, 2 at once; 3 leaves without waiting for anybody. */
+/* The user wants it to stop: level 1 politely, 2 at once; 3 leaves without waiting. */
 void driver_cancel (struct driver *driver, uint32_t level);
-/* Did it end, and how? `problem` holds the sentence when the driver itself had to stop (journal failed). */
+/* Did it end, and how? `problem` says why if the driver itself had to stop (journal failed). */
 bool driver_has_ended (const struct driver *driver, uint32_t *exit_status, struct err *problem);
-/* What waits: facts for the journal, effects for those facts, work for the disk, pieces of logs. */
+/* Lengths of queues: facts for the journal, effects waiting for facts, work for the disk, pieces of logs. */
 struct driver_queues {
     uint64_t journal, effects, disk, logs;
 };
