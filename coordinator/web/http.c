@@ -180,7 +180,7 @@ static void http_make_room (struct http *http, const struct http_exchange *newes
         strangers += !one->closing && !one->known;
     }
     bool known = strangers <= HTTP_STRANGERS;
-    for (struct http_exchange *one = http->exchanges; one && open > HTTP_CROWD; one = one->next)
+    for (struct http_exchange *one = http->exchanges; one && open > HTTP_FULL; one = one->next)
         if (one != newest && !one->closing && !one->held && one->known == known &&
             (!known || !first || one->due_ms <= first->due_ms))
             first = one;

@@ -319,7 +319,7 @@ TEST_ON (lab, a_crowd_that_says_nothing_gives_way)
         int fd = dial (lab);
         say (fd, "GET /now HTTP/1.1\r\nHost: x\r\n\r\n");
         assert_true (hears (lab, fd, "/now", out, sizeof out));
-        assert_true (closed_of (silent, CROWD) >= CROWD - HTTP_CROWD);
+        assert_true (closed_of (silent, CROWD) >= CROWD - HTTP_FULL);
         assert_true (was_closed (silent[0]) && !was_closed (silent[CROWD - 1])); /* the first that came */
         close_all (silent, CROWD);
         close (fd);
@@ -338,7 +338,7 @@ TEST_ON (lab, whoever_is_known_is_closed_for_no_stranger)
     crowd_in (lab, strangers, STRANGERS, "GET /stranger HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_int_equal (closed_of (known, KNOWN), 0);
     close_all (strangers, STRANGERS);
-    for (uint32_t i = 0; i < HTTP_CROWD;
+    for (uint32_t i = 0; i < HTTP_FULL;
          i++) /* and of those who are known the one that has asked for nothing for longest */
         ask_known (lab, strangers[i % STRANGERS] = dial (lab));
     assert_true (was_closed (known[0]));
