@@ -1,7 +1,7 @@
-/* judge.h - one host's result against what the rung asked for: evidence in, verdict out.
+/* judge.h - judges one host's result by its rung: evidence in, verdict out.
  *
- * Knows one host at a time; blame.h says who made whom fail. Absence is never evidence: what the contract asks for and
- * the result does not hold fails it. A verdict's texts live in the arena, the plan or the result. */
+ * Knows one host at a time; blame.h finds causes among hosts. Absence is never evidence: a missing required value fails
+ * it. A verdict's texts live in the arena, the plan or the result. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_JUDGE_H
 #define SLICEUP_COORDINATOR_VERDICT_JUDGE_H
 
@@ -13,30 +13,29 @@ struct judge_case {
     const struct rung *rung;
     struct attempt_key key;
     uint32_t host, world; /* world: hosts that took part */
-    bool writer;          /* this host held the write token */
+    bool writer;          /* this host had the write token */
     uint64_t token;
-    const struct fact_generation *sealed; /* what the pass could restore from; its token 0: nothing */
-    struct text storage;                  /* id of the one that the slice's cache lies on; empty: not known */
+    const struct fact_generation *sealed; /* the generation to restore from; token 0: none */
+    struct text storage;                  /* id of the storage of the slice's cache; empty: not known */
     const struct result *result;
-    const struct signature_set *signatures; /* of the plan; NULL: built when they are needed */
+    const struct signature_set *signatures; /* of the plan; NULL: built when needed */
 };
 
-/* A verdict that is no pass: false, as of a step that did not let the result through. `cause` and `next` are borrowed. */
+/* Sets a verdict other than passed; returns false, as a step that ends the judging. Borrows `cause` and `next`. */
 bool verdict_set (struct verdict *out, enum outcome outcome, enum owner owner, struct text cause, const char *next);
 void judge_result (const struct judge_case *of, struct arena *arena, struct verdict *out);
 
-/* command_evidence.c - what is asked of a command beside its exit status: nothing known in its log, and its limits kept.
- * A limit is judged from counters of the result (docs/spec/canary.md, "Counters of a step"). What no counter shows is not
- * kept. False: *out has the verdict. Pure. */
-/* Of one that ended badly, and nobody knows why: what it printed that no program may print which does what it should. */
+/* command_evidence.c - judges a command beyond its exit status: no known error in its log, and its limits kept.
+ * Counters of the result decide about limits (docs/spec/canary.md, "Counters of a step"); a limit without a counter is
+ * not kept. False: *out has the verdict. Pure. */
+/* For a bad end without a known reason: adopts a text that no healthy program prints as the cause. */
 void command_adopt_warning (const struct judge_case *of, struct verdict *out);
-/* Of a silent one no metric may be asked; what others said of it is judged with all hosts. */
+/* False if metrics are asked of a silent command; metrics of others are judged with all hosts. */
 bool command_reports_metrics (const struct judge_case *of, struct arena *arena, struct verdict *out);
-/* A text whose signature says `always`. */
+/* False if the log has a text whose signature says `always`. */
 bool command_log_is_clean (const struct judge_case *of, struct arena *arena, struct verdict *out);
-/* The backend that the rung asks for, as its program reports it, a canary's too: on all devices of the host, with all
- * other hosts. A command that is asked for none, where the rung does not say `any`, must not report another than the
- * profile's. */
+/* Did the program, also a canary, report the rung's backend, on all devices of the host and with all other hosts? If
+ * the rung names none, and not `any`, a command must not report another than the profile's. */
 bool evidence_ran_where_asked (const struct judge_case *of, struct arena *arena, struct verdict *out);
 bool command_keeps_limits (const struct judge_case *of, struct arena *arena, struct verdict *out);
 
