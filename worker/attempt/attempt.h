@@ -1,12 +1,12 @@
 /* attempt.h - one attempt on this host, from its RUN to its result.
  *
  *   preparing (task) <-> fetching (its files) -> awaiting (task: the device) -> running (the program)
- *   -> draining (its last output) -> closing (tasks: a writer seals, a reader looks again; the log is searched when it
- *   ended badly) -> ended
+ *   -> draining (its last output) -> closing (tasks: a writer seals, a reader audits; the log is searched after a bad
+ *   end) -> ended
  *
- * Each step is left out when there is nothing to do in it. It always ends with a result, whatever goes wrong; what went
- * wrong is in it. It decides nothing about messages. It watches its own descriptors in the loop; events are asked for,
- * not called back, so that whoever owns it is never entered again. Main thread only. */
+ * Steps without work are skipped. It always ends with a result, which says what went wrong. It decides nothing about
+ * messages. It watches its own descriptors in the loop; its owner asks for events, so that no callback re-enters the
+ * owner. Main thread only. */
 #ifndef SLICEUP_WORKER_ATTEMPT_ATTEMPT_H
 #define SLICEUP_WORKER_ATTEMPT_ATTEMPT_H
 
@@ -18,10 +18,10 @@
 
 struct attempt_context {
     struct text host, run_hex;
-    const char *directory;                       /* of the worker: scratch/, logs/ and the cache link are in it */
+    const char *directory;                       /* the worker's, with scratch/, logs/ and the cache link */
     const char *trusted[TRUSTED_MAX];            /* struct join_config */
     uint64_t stop_ms, log_bytes, device_wait_ms; /* struct limits */
-    output_fn *output;                           /* where chunks of output go */
+    output_fn *output;                           /* takes chunks of output */
     fetch_request_fn *fetch;                     /* asks the coordinator for a piece of a file */
     void *owner;
 };
@@ -36,20 +36,20 @@ struct attempt_event {
 };
 
 struct attempt;
-/* `run` is copied; `place` and what it points at stay the caller's and outlive the attempt. */
+/* Copies `run`; the caller owns `context` and what it points to, which outlive the attempt. */
 struct attempt *attempt_start (struct loop *loop, const struct attempt_context *context, const struct msg_run *run,
                                uint64_t now_ms);
-void attempt_destroy (struct attempt *attempt); /* NULL is fine; a program that still runs is killed */
+void attempt_destroy (struct attempt *attempt); /* NULL is fine; kills a running program */
 void attempt_go (struct attempt *attempt, struct text gate, struct text value);
-/* `ending` is reported unless the program had ended by itself and said so, or before: it had then failed, but for one
- * that died of SIGTERM, SIGINT or SIGHUP just before this worker was TERMINATED. Repeating it only matters for `hard`. */
+/* Reports `ending`, unless the program ended by itself and said so, or had failed before (except by SIGTERM, SIGINT or
+ * SIGHUP just before this worker was TERMINATED). Repeating it matters only for `hard`. */
 void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struct text why, uint64_t now_ms);
-/* A piece of a file came; others than the one that is waited for are passed over. */
+/* Takes a piece of a file; ignores pieces that it does not wait for. */
 void attempt_receive_chunk (struct attempt *attempt, const struct msg_chunk *chunk, uint64_t now_ms);
-/* At every pass of the loop. */
+/* Call it at every pass of the loop. */
 void attempt_poll (struct attempt *attempt, uint64_t now_ms);
 uint64_t attempt_deadline_ms (const struct attempt *attempt);
-/* The next thing that happened; false: nothing more. Texts live until the next call. */
+/* The next event; false: none. Texts live until the next call. */
 bool attempt_next (struct attempt *attempt, struct attempt_event *event);
 struct attempt_key attempt_which (const struct attempt *attempt);
 /* <directory>/<folder>/<rung>.<pass>.<attempt><suffix>: numbers and words of our own only. */

@@ -1,4 +1,4 @@
-/* attempt_state.h - what one attempt is made of; private to attempt*.c. */
+/* attempt_state.h - the state of one attempt; private to attempt*.c. */
 #ifndef SLICEUP_WORKER_ATTEMPT_ATTEMPT_STATE_H
 #define SLICEUP_WORKER_ATTEMPT_ATTEMPT_STATE_H
 
@@ -13,13 +13,13 @@
 #include "worker/sandbox/confine_args.h"
 #include "worker/sandbox/confine_sandbox.h"
 
-enum { STATEMENTS_MAX = 8 }; /* phase, gate and phase again: more cannot wait, see attempt_take_statement */
+enum { STATEMENTS_MAX = 8 }; /* no more can wait: see attempt_take_statement */
 
 #define ATTEMPT_PHASE_CONFINE "confine"
 #define ATTEMPT_PHASE_DEVICE "device"
 
-/* AWAITING: a task looks whether the device is free. CLOSING: one seals what was written, holds what was read against
- * its manifest again, or searches the log; FETCHING may also be for the last of these. SENDING: the last output. */
+/* AWAITING: a task waits for a free device. CLOSING: one seals a written generation, audits a read one, or searches the
+ * log; FETCHING may also be for that search. SENDING: the last output. */
 enum step {
     STEP_PREPARING,
     STEP_FETCHING,
@@ -32,7 +32,7 @@ enum step {
     STEP_REPORTED
 };
 
-/* The phase whose time runs: one of the result's; NULL: none does. */
+/* The running phase: one of the result's; NULL: none. */
 struct phase_clock {
     struct named_number *in, *before_gate;
     uint64_t since_ms;
@@ -44,16 +44,16 @@ struct attempt {
     struct msg_run run;
     struct arena arena;
     struct text scratch, log;
-    struct text python, kit, helpers; /* as PREPARE found them */
+    struct text python, kit, helpers; /* found by PREPARE */
     text_list loaded;
-    struct text waited; /* for the device */
+    struct text waited; /* for the device: who held it */
     struct phase_clock phases;
 
     enum step step;
     struct exec *exec; /* a task or the program */
     int task_fd;
     struct fetch *fetch; /* FETCHING */
-    uint32_t fetches;    /* begun so far */
+    uint32_t fetches;    /* number begun */
     struct channel *channel;
     struct output *output;
     bool channel_watched, output_watched;
@@ -69,23 +69,23 @@ struct attempt {
 
     uint64_t began_ms, deadline_ms, drain_until_ms, read_until_ms, send_until_ms;
     bool stopping, hard, gate_open;
-    struct text gates[ATTEMPT_GATES_MAX]; /* at which the program waits, or has waited */
+    struct text gates[ATTEMPT_GATES_MAX]; /* at which the program waits, or waited */
     uint32_t gates_n;
-    bool dismissed; /* told to leave, for what it did */
+    bool dismissed; /* told to leave because of its own act */
     enum ending stop_ending;
-    bool done_before_stop; /* the program had said done before it was stopped */
+    bool done_before_stop; /* the program sent `done` before it was stopped */
     struct text stop_why;
     struct {
         bool begun;
-        uint64_t printed_bytes;     /* by then */
-        struct text raw_tail, tail; /* of that */
-        struct text waits;          /* what its threads wait in, one line a kind */
-        uint64_t until_ms, next_ms; /* it prints its stacks; 0: it does not, or no more */
+        uint64_t printed_bytes;     /* until then */
+        struct text raw_tail, tail; /* of that output */
+        struct text waits;          /* where its threads wait, one line a kind */
+        uint64_t until_ms, next_ms; /* while it prints its stacks; 0: not, or no more */
         uint64_t asked_bytes, seen_bytes;
-    } look; /* before it is stopped */
+    } look; /* look before a stop */
     struct memory_watch memory;
 
-    struct evidence evidence; /* its result becomes the attempt's */
+    struct evidence evidence; /* becomes the attempt's result */
     struct {
         struct attempt_event event;
         struct arena arena;
@@ -95,26 +95,26 @@ struct attempt {
 
 /* attempt_state.c */
 struct result *attempt_result (struct attempt *attempt);
-bool attempt_succeeded (struct attempt *attempt); /* as far as its ending and its channel say */
-/* The first problem is the cause and stays; it is no news to a canary that gave a layer itself. */
+bool attempt_succeeded (struct attempt *attempt); /* by its ending and its channel */
+/* Keeps the first problem, since it is the cause; an owner given by the canary stays. */
 void attempt_set_problem (struct attempt *attempt, enum owner owner, struct text problem);
-/* Once the program is over: until then its own notes grow. */
+/* Call it after the program's end: until then its own notes grow. */
 #define LOG_NOTE_SOURCE "log"
 void attempt_add_note (struct attempt *attempt, const char *source, struct text text);
 int attempt_start_task (struct attempt *attempt, enum task_kind kind, struct err *err);
 void attempt_collect_task (struct attempt *attempt, const struct exec_end *end, struct task_answer *answer);
-void attempt_fetch (struct attempt *attempt, const struct task_answer *answer, uint64_t now_ms); /* what it misses */
+void attempt_fetch (struct attempt *attempt, const struct task_answer *answer, uint64_t now_ms); /* missing files */
 
-/* attempt_fds.c: what a program is doing that is about to be stopped. */
-/* True: it was asked for its stacks, and is stopped when the look is over. */
+/* attempt_fds.c: records what a program is doing before it is stopped. */
+/* True: it was asked for its stacks; stop it once the look is over. */
 bool attempt_begin_look (struct attempt *attempt, struct text why, uint64_t now_ms);
-bool attempt_look_is_over (struct attempt *attempt, uint64_t now_ms); /* true: once */
-void attempt_add_stack (struct attempt *attempt);                     /* to its result */
+bool attempt_look_is_over (struct attempt *attempt, uint64_t now_ms); /* true only once */
+void attempt_add_stack (struct attempt *attempt);                     /* adds it to the result */
 
 /* attempt_close.c: from the program's last output to the result. */
 void attempt_begin_closing (struct attempt *attempt, uint64_t now_ms);
 void attempt_handle_closing_end (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms);
-void attempt_signatures_fetched (struct attempt *attempt, struct text problem, uint64_t now_ms); /* empty: it is here */
+void attempt_signatures_fetched (struct attempt *attempt, struct text problem, uint64_t now_ms); /* empty: here */
 void attempt_stop_log_search (struct attempt *attempt, uint64_t now_ms);
 
 /* attempt_state.c */
@@ -125,22 +125,22 @@ void attempt_end_phase_clock (struct attempt *attempt, uint64_t now_ms);
 
 /* attempt_state.c */
 void attempt_enter_own_phase (struct attempt *attempt, const char *name);
-/* Of its program, until it names one itself: a canary starts until then, a command just runs. */
+/* The program's phase until it names one: "start" for a canary, "run" for a command. */
 const char *attempt_first_phase (const struct attempt *attempt);
 channel_statement_fn attempt_take_statement;
 
 /* attempt_fds.c: the program's output and channel, and the loop's watches on them. */
 int attempt_open_fds (struct attempt *attempt, struct err *err);
 void attempt_close_fds (struct attempt *attempt);
-void attempt_drain_channel (struct attempt *attempt);      /* all of it: the program is gone */
-void attempt_check_channel_held (struct attempt *attempt); /* time is up: is the channel still held? */
+void attempt_drain_channel (struct attempt *attempt);      /* reads all of it, after the program's end */
+void attempt_check_channel_held (struct attempt *attempt); /* at the time limit: is the channel still open? */
 void attempt_watch_writable (struct attempt *attempt);
 
 /* attempt_cache.c */
 bool attempt_is_confined (const struct attempt *attempt);
 int attempt_open_confine_report (struct attempt *attempt, int *program_fd, struct err *err);
 void attempt_close_confine_report (struct attempt *attempt);
-void attempt_take_confine_report (struct attempt *attempt); /* all of the program is gone, and its end is noted */
+void attempt_take_confine_report (struct attempt *attempt); /* after the whole program's end is noted */
 void attempt_fill_cache_view (struct attempt *attempt);
 void attempt_add_findings (struct attempt *attempt, const struct finding *items, uint32_t n);
 
@@ -151,23 +151,23 @@ void attempt_finish (struct attempt *attempt, uint64_t now_ms);
 
 /* ---- stack frames ---- */
 
-/* Finds where the main thread of a Python program was, in what it printed when it was stopped: the dump
- * that it was asked for (faulthandler), or the traceback of the KeyboardInterrupt that ended it. Pure. */
+/* Finds where the main thread of a stopped Python program was, from its output: the requested dump (faulthandler), or
+ * the traceback of the KeyboardInterrupt that ended it. Pure. */
 
 enum { STACK_FRAMES_MAX = 6 };
 
-/* At most STACK_FRAMES_MAX lines, the innermost first: where the thread was, then the frames of the user's own files, if
- * there are any. 0: no stack is there. */
+/* At most STACK_FRAMES_MAX lines, the innermost first: where the thread was, then frames of the user's own files, if
+ * any. 0: no stack. */
 uint32_t stack_frames_find (struct text printed, struct arena *arena, struct text out[STACK_FRAMES_MAX]);
 
 /* ---- confine command ---- */
 
 /* Makes the command line of the process that sets up a program's sandbox (confine_args.h lists its
- * options). Pure, except that it asks how this program starts itself again. */
+ * options). Pure, except that it asks for this program's own path. */
 
-/* The command line that runs `order` confined, and its environment: the loader's variables are meant for the program,
- * so they travel under other names. Everything lives in the arena. `frontend_root` of a RUN is the plan's bundle;
- * `more` is protected besides what the RUN names. */
+/* Makes the command line that runs a command confined, and its environment: the loader's variables are for the program,
+ * so they get other names on the way. Everything lives in the arena. `frontend_root` of a RUN is the plan's bundle;
+ * `more` is protected besides the RUN's paths. */
 int confine_args_write (const struct msg_run *run, const struct command_context *context,
                         const struct protected_paths *paths, const struct command *command, int report_fd,
                         struct arena *arena, struct command *out, struct err *err);

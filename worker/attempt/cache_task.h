@@ -1,6 +1,6 @@
 /* cache_task.h - the work of a task on the shared compile cache: prepare, seal and audit.
  *
- * Each function fills `answer` and handles whole generations: only in the task's own process. Texts live in `arena`. */
+ * Functions fill `answer` and handle whole generations: call them only in the task's process. Texts live in `arena`. */
 #ifndef SLICEUP_WORKER_ATTEMPT_CACHE_TASK_H
 #define SLICEUP_WORKER_ATTEMPT_CACHE_TASK_H
 
@@ -13,7 +13,7 @@ struct task_context {
     struct text host;
 };
 
-/* Makes what the order names ready and points <directory>/cache/generation at it: the one path that programs see. */
+/* Prepares the generation of the RUN and links <directory>/cache/generation, the one path that programs see, to it. */
 int cache_task_prepare (const struct task_context *context, const struct cache_access *access, struct arena *arena,
                         struct task_answer *answer);
 void cache_task_seal (const struct cache_access *access, struct arena *arena, struct task_answer *answer);
@@ -21,10 +21,10 @@ void cache_task_audit (const struct cache_access *access, struct arena *arena, s
 
 /* Remembers which generations this worker has verified byte by byte since the host booted.
  *
- * <directory>/verified: one digest a line, of host boot, cache, token and manifest. It saves reading large entries
- * again. A record that is lost, damaged or forged changes only how much is read again. */
+ * <directory>/verified: one digest a line, of host boot, cache, token and manifest. It avoids reading large entries
+ * again. A lost, damaged or forged record changes only how much is read again. */
 bool verified_contains (const char *directory, const struct cache_access *access);
-/* Keeps the newest; replaces the file at once. */
+/* Keeps the newest; replaces the file atomically. */
 int verified_note (const char *directory, const struct cache_access *access, struct err *err);
 
 #endif

@@ -1,25 +1,24 @@
-/* command.h - a RUN turned into what execve and the canary protocol want.
+/* command.h - turns a RUN into a command line for execve and the first line of the canary protocol.
  *
- * It starts nothing and changes nothing, it only looks at files. What it makes lives in the arena. The line is that of
- * docs/spec/canary.md. */
+ * It starts nothing and changes nothing, it only reads files. Results live in the arena. docs/spec/canary.md has the
+ * line. */
 #ifndef SLICEUP_WORKER_ATTEMPT_COMMAND_H
 #define SLICEUP_WORKER_ATTEMPT_COMMAND_H
 
 #include "common/base/err.h"
 #include "common/model/msg.h"
 
-/* Whoever may write there decides what the worker does: its own folder of all runs, and its ticket, of one that joins by
- * itself. */
+/* Paths whose writers control the worker: its folder of all runs, and the ticket of a worker that joins by itself. */
 enum { TRUSTED_DIRECTORY = 0, TRUSTED_TICKET, TRUSTED_MAX };
 
-/* What this worker knows and the message does not. */
+/* Values that this worker knows and the RUN does not have. */
 struct command_context {
     struct text host, run_hex;
     struct text directory;            /* of the worker */
     struct text scratch;              /* of this attempt: working directory and HOME */
-    struct text python;               /* of the restored environment; empty: none is needed */
-    text_list loaded;                 /* by interpreters of this host (interpreter.h) */
-    struct text kit;                  /* folder of the program's files; empty: they lie where the plan has them */
+    struct text python;               /* of the restored environment; empty: not needed */
+    text_list loaded;                 /* paths loaded by this host's interpreters (interpreter.h) */
+    struct text kit;                  /* folder of the program's files; empty: at the plan's paths */
     struct text helpers;              /* struct kit */
     const char *trusted[TRUSTED_MAX]; /* NULL: none */
 };
@@ -27,14 +26,14 @@ struct command_context {
 struct command {
     const char *program;
     char **argv, **envp;
-    bool is_self;       /* it is this program, started again (self.h) */
-    struct text line;   /* the first thing on its channel */
-    text_list warnings; /* what it is started with is most likely not meant (launch_lint.h); sentences */
+    bool is_self;       /* it is this executable, started again (self.h) */
+    struct text line;   /* first line on its channel */
+    text_list warnings; /* sentences about likely mistakes in its variables (launch_lint.h) */
 };
 
 /* Where the program of a command leaves files, below its scratch folder: SLICEUP_OUTPUT_DIR. */
 #define COMMAND_OUTPUT "output"
-/* -1: it cannot be started as ordered; the sentence is for people. */
+/* -1: it cannot be started as the RUN says; the error is for people. */
 int command_make (const struct msg_run *run, const struct command_context *context, struct arena *arena,
                   struct command *out, struct err *err);
 

@@ -1,8 +1,8 @@
 /* interpreter.h - asks the interpreters of a run which files they execute and import on this host.
  *
  * The path of an interpreter does not tell this: it may be a copy, or a script that starts another one. So each is
- * asked (-I -S: no code of packages, of the user or of the folder runs for it), within ENVIRONMENT_ASK_MS, before
- * anything that is confined. It is a task's work: it waits for other processes. */
+ * asked (-I -S: runs no code of packages, the user or the folder), within ENVIRONMENT_ASK_MS, before any confined
+ * program. Call it in a task, since it waits for other processes. */
 #ifndef SLICEUP_WORKER_ATTEMPT_INTERPRETER_H
 #define SLICEUP_WORKER_ATTEMPT_INTERPRETER_H
 #include <limits.h>
@@ -11,18 +11,18 @@
 
 enum { INTERPRETER_PATHS_MAX = 64, INTERPRETER_BYTES_MAX = 16 * 1024 }; /* of all paths */
 
-/* Must they be asked before the program of this RUN? */
+/* Must they be asked before this RUN's program? */
 bool interpreter_must_be_asked (const struct msg_run *run);
-/* Of the one that environments are built from, and of the environment where there is a complete one: programs,
- * prefixes, folders of modules, libraries; only what programs could write. -1: one that sliceup itself starts in this
- * run does not answer, or says more than can be kept from programs. Everything lives in the arena. */
+/* Asks the interpreter that environments are built from, and that of a complete environment: programs, prefixes,
+ * folders of modules, libraries, as far as programs could write them. -1: one that sliceup itself starts in this run
+ * does not answer, or names too many paths to protect. Everything lives in the arena. */
 int interpreter_ask_paths (const struct msg_run *run, struct arena *arena, text_list *out, struct err *err);
 
-/* ---- the program that the kernel starts for a script, as its first line names it: execve(2) ---- */
+/* ---- the program that the kernel starts for a script, from its first line: execve(2) ---- */
 
-enum { SCRIPT_DEPTH_MAX = 5 }; /* scripts that interpret scripts: the kernel goes no further */
+enum { SCRIPT_DEPTH_MAX = 5 }; /* scripts that interpret scripts: the kernel's limit */
 
-/* `out` may be `path`. False: it is none, cannot be read, or names no absolute path. */
+/* `out` may be `path`. False: not a script, unreadable, or no absolute path. */
 bool script_interpreter (const char *path, char out[PATH_MAX]);
 
 #endif
