@@ -1,9 +1,9 @@
 /* preflight.h - `sliceup-worker preflight`: checks whether this host has what a worker needs, before a worker is
  * started.
  *
- * One line a check, or JSON; with --brief nothing at all when nothing is missing, and else one line (the bootstrap
- * quotes it). A note does not prevent a start. Judging is pure: a test can give it any host.
- * Exit status: 0 nothing is missing, 1 could not print, 2 usage, 3 something is missing. */
+ * One line a check, or JSON; with --brief only one line if something is missing (the bootstrap quotes it). A note does
+ * not prevent a start. Judging is pure: a test can give it any host. Exit status: 0 nothing is missing, 1 could not
+ * print, 2 usage, 3 something is missing. */
 #ifndef SLICEUP_WORKER_BUILTIN_PREFLIGHT_H
 #define SLICEUP_WORKER_BUILTIN_PREFLIGHT_H
 
@@ -15,8 +15,8 @@
 
 /* Tries on this host what a worker needs: system calls, /proc, a pid namespace, a folder, an interpreter.
  *
- * Asks by trying, because a version number tells neither what was taken out of a kernel nor what a container forbids.
- * Judges nothing. Borrows the paths it is given. Main thread only. */
+ * It tries, because a version number shows neither what a kernel lacks nor what a container forbids. Judges nothing.
+ * Borrows its paths. Main thread only. */
 enum host_call { HOST_CALL_CLOSE_RANGE, HOST_CALL_PIDFD_OPEN, HOST_CALL_OPENAT2, HOST_CALLS_N };
 extern const char *const host_call_names[HOST_CALLS_N];
 
@@ -36,13 +36,13 @@ struct host_check_results {
     uint64_t directory_free_bytes;
 
     const char *python;                      /* NULL: not asked for */
-    char python_version[WORD_MAX_BYTES + 1]; /* as it says itself; empty when it said none */
+    char python_version[WORD_MAX_BYTES + 1]; /* as it prints it; empty: none */
     bool python_venv;
-    char python_problem[TEXT_MAX_BYTES + 1]; /* why it said none */
+    char python_problem[TEXT_MAX_BYTES + 1]; /* why there is none */
 };
 
 void host_check_run (struct host_check_results *host, const char *directory, const char *python);
-/* Makes a pid namespace as a worker does, and ends it. */
+/* Tries to make a pid namespace as a worker does, and ends it. */
 void host_check_pid_namespace (struct host_check_results *host);
 
 enum { PREFLIGHT_MAX = 8 };
@@ -53,7 +53,7 @@ struct preflight_check {
     const char *name; /* one word */
     enum preflight_state state;
     struct text found; /* escaped for a terminal */
-    struct text next;  /* what to do about it; empty when ok */
+    struct text next;  /* what to do about it; empty if ok */
 };
 
 struct preflight {
@@ -62,10 +62,10 @@ struct preflight {
     uint32_t n;
 };
 
-/* `python_needed`: without a usable one something is missing; else that is a note. */
+/* `python_needed`: an unusable python is MISSING; else it is a NOTE. */
 void preflight_judge (struct preflight *preflight, const struct host_check_results *host, bool python_needed);
 bool preflight_is_ready (const struct preflight *preflight);
-/* Empty when nothing is missing. */
+/* Empty if nothing is missing. */
 void preflight_sentence (const struct preflight *preflight, struct buf *out);
 void preflight_release (struct preflight *preflight);
 
