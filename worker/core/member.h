@@ -1,10 +1,10 @@
-/* member.h - decides what the worker does: join, run orders, report until acknowledged, survive a silent coordinator.
+/* member.h - decides what the worker does: join, run attempts, report until acknowledged, survive a silent coordinator.
  *
  * Pure, like the coordinator's core: (state, input, now) -> effects. It holds at most one unacknowledged attempt. It
  * answers a repeated RUN with its state, and sends a result again with every heartbeat until acknowledged.
  *
- * The writer of a cache is taken like any other attempt, but not started before it holds the lease of its generation
- * (worker/core/lease_client.h). Without the lease it is killed, whatever it does; its result then seals nothing.
+ * A cache writer's attempt is accepted like any other, but started only once it holds the lease of its generation
+ * (worker/core/lease_client.h). If it loses the lease it is killed, and its result seals nothing.
  *
  *            HELLO sent          WELCOME              RUN            program ended        RESULT_ACK
  *   joining ------------> joining ------> idle ------------> running ------------> reporting ----------> idle
@@ -20,9 +20,9 @@ enum member_input_kind {
     MEMBER_MSG,
     MEMBER_PHASE, /* the canary named a phase: `text` */
     MEMBER_GATE,  /* the canary waits at a gate */
-    MEMBER_ENDED, /* the program ended and everything of it is gone: `result` */
-    MEMBER_LEAVE, /* the worker itself has to end (a signal, the end of whoever it is tied to): `text` says why, and
-                     `ending` as what its program ends, stopped politely; the second time it is killed */
+    MEMBER_ENDED, /* the program and all its processes are gone: `result` */
+    MEMBER_LEAVE, /* the worker itself must end (a signal, the end of its starter if tied): `text` says why, `ending` is
+                     its program's, which is stopped politely, and killed the second time */
 };
 struct member_input {
     enum member_input_kind kind;
@@ -36,10 +36,10 @@ struct member_input {
 
 enum member_effect_kind {
     MEMBER_SEND,   /* `msg`; the driver fills run_id, epoch, session, seq, ack from member_* below */
-    MEMBER_START,  /* start the program of `msg->of.run`; a writer's lease is held by then */
+    MEMBER_START,  /* start the program of `msg->of.run`; a writer holds its lease by then */
     MEMBER_GO,     /* let it through `text`, with `value` */
-    MEMBER_STOP,   /* politely, then certainly (limits.stop_ms); `hard`: at once; `ending` is what to report */
-    MEMBER_KEEP,   /* make the result durable, before the SEND that follows */
+    MEMBER_STOP,   /* politely, then by force (limits.stop_ms); `hard`: at once; `ending`: to report */
+    MEMBER_KEEP,   /* make the result durable, before the next SEND */
     MEMBER_FORGET, /* the result was acknowledged: remove it */
     MEMBER_EXIT,   /* end the worker; `text` says why */
 };
@@ -64,7 +64,7 @@ struct member;
 struct member *member_create (struct text host, struct text run_id, struct text version, uint64_t pid,
                               uint64_t pid_start, struct text boot_id);
 void member_destroy (struct member *member);
-/* A result found on disk at start, kept by an earlier process of this worker. Before the first step. */
+/* Takes a result that an earlier process of this worker kept on disk. Call it before the first step. */
 void member_recall (struct member *member, const struct result *result);
 void member_step (struct member *member, const struct member_input *in, uint64_t now_ms, struct member_outbox *out);
 uint64_t member_deadline_ms (const struct member *member);

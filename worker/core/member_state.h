@@ -1,4 +1,4 @@
-/* member_state.h - what a member remembers; private to member*.c. */
+/* member_state.h - the state of a member; private to member*.c. */
 #ifndef SLICEUP_WORKER_CORE_MEMBER_STATE_H
 #define SLICEUP_WORKER_CORE_MEMBER_STATE_H
 
@@ -8,11 +8,11 @@
 
 enum link_state { LINK_NONE = 0, LINK_JOINING, LINK_JOINED, LINK_LEAVING, LINK_LEFT };
 
-/* Results that the coordinator has not acknowledged, and the attempts this worker has ever started.
+/* Results that the coordinator has not acknowledged, and all attempts that this worker started.
  *
- * Each result owns its memory until it is dropped. Normally there is at most one; more appear only when the coordinator
- * gave an attempt up without taking its result, and the worker must not lose evidence for that. It knows
- * nothing of messages beyond their values, nor of files. Not thread-safe. */
+ * Each result owns its memory until it is dropped. Normally there is at most one; more appear only if the coordinator
+ * gave up an attempt without its result: the worker must not lose that evidence. It knows no messages and no files. Not
+ * thread-safe. */
 /* HELD_MAX results and the running attempt must fit into the holdings of one message (common/model/msg.h: 4). */
 enum { HELD_MAX = 4, SEEN_MAX = 256 };
 
@@ -23,7 +23,7 @@ struct pending_result {
 };
 
 struct pending_results {
-    struct pending_result *held[HELD_MAX]; /* in the order in which they ended */
+    struct pending_result *held[HELD_MAX]; /* in the order of their ends */
     uint32_t held_n;
     struct attempt_key seen[SEEN_MAX]; /* a ring: the oldest is forgotten first */
     uint32_t seen_n, seen_next;
@@ -32,7 +32,7 @@ struct pending_results {
 void pending_results_release (struct pending_results *pending_results);
 bool pending_results_full (const struct pending_results *pending_results);
 struct pending_result *pending_results_put (struct pending_results *pending_results,
-                                            const struct result *result); /* copies; not when full */
+                                            const struct result *result); /* copies; must not be full */
 struct pending_result *pending_results_find (const struct pending_results *pending, const struct attempt_key *key);
 bool pending_results_drop (struct pending_results *pending, const struct attempt_key *key); /* false: not there */
 void pending_results_note_seen (struct pending_results *pending_results, const struct attempt_key *key);
@@ -40,10 +40,10 @@ bool pending_results_has_seen (const struct pending_results *pending_results, co
 
 /* The attempt whose program is alive, or waits for its lease. */
 struct current_attempt {
-    struct holding holding; /* state NONE: there is none. Its texts live below, one arena each: they change often */
+    struct holding holding; /* state NONE: no attempt. Its texts live below, one arena each: they change often */
     struct arena phase_arena, gate_arena;
     bool hard;      /* STOPPING: SIGKILL was already asked for */
-    bool started;   /* MEMBER_START was said; else it waits for the lease, and nothing of it runs */
+    bool started;   /* MEMBER_START was given; else it waits for the lease, and nothing runs */
     struct msg run; /* until it is started */
     struct arena run_arena;
 };
@@ -55,11 +55,11 @@ struct member {
 
     enum link_state link;
     uint64_t epoch, session, seen_seq;
-    uint64_t told_epoch, told_index; /* the newest fact that this process was told of */
+    uint64_t told_epoch, told_index; /* the newest fact that this process knows */
     uint64_t heartbeat_ms;
     struct limits limits;
-    bool welcomed; /* at least once: limits hold */
-    bool stepped;  /* time has begun */
+    bool welcomed; /* at least once, so limits are set */
+    bool stepped;  /* a first step gave the time */
     uint64_t received_ms, hello_at_ms, beat_at_ms, beaten_ms, leave_by_ms;
     uint64_t beat;
     struct text why; /* LEAVING */
@@ -72,7 +72,7 @@ struct member {
     struct arena pending_arena;
 };
 
-/* Effects. Whatever they point at is copied into the outbox. */
+/* Adds an effect. Whatever it points to is copied into the outbox. */
 struct member_effect *member_outbox_add (struct member_outbox *out, enum member_effect_kind kind);
 struct result *member_outbox_copy_result (struct member_outbox *out, const struct result *result);
 struct msg *member_outbox_copy_msg (struct member_outbox *out, const struct msg *msg);
@@ -81,18 +81,18 @@ void member_send_hello (struct member *member, uint64_t now_ms, struct member_ou
 void member_send_heartbeat (struct member *member, uint64_t now_ms, struct member_outbox *out);
 void member_send_result (struct pending_result *held, uint64_t now_ms, struct member_outbox *out);
 void member_send_bye (struct member *member, struct member_outbox *out);
-/* When the next heartbeat is due, questions about the lease included. Only while joined. */
+/* When the next heartbeat is due, also for a question about the lease. Only while joined. */
 uint64_t member_beat_at_ms (const struct member *member);
-/* The next heartbeat goes out as soon as may be. */
+/* Sends the next heartbeat as soon as allowed. */
 void member_hasten_heartbeat (struct member *member, uint64_t now_ms);
 
 bool current_alive (const struct member *member);
-bool current_is (const struct member *member, const struct attempt_key *key); /* alive, and this one */
+bool current_is (const struct member *member, const struct attempt_key *key); /* is this attempt running? */
 void current_begin (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out);
-/* Starts the RUN that waits, if there is one and its way is free. */
+/* Starts the pending RUN, if any, once no attempt runs. */
 void current_begin_pending (struct member *member, uint64_t now_ms, struct member_outbox *out);
 void current_forget_pending (struct member *member);
-/* Repeating it changes nothing, but for a first `hard`. */
+/* Repeating it changes nothing, except a first `hard`. */
 void current_stop (struct member *member, bool hard, enum ending ending, struct text why, uint64_t now_ms,
                    struct member_outbox *out);
 void current_pass_gate (struct member *member, struct text gate, struct text value, uint64_t now_ms,
@@ -101,10 +101,10 @@ void current_see_phase (struct member *member, struct text phase, uint64_t now_m
 void current_see_gate (struct member *member, const struct member_input *in, uint64_t now_ms);
 void current_see_end (struct member *member, const struct result *result, uint64_t now_ms, struct member_outbox *out);
 
-/* Stops what its lease does not carry any more. Before anything else is done in a step: whoever slept past the end of
- * the lease kills first, and hears afterwards. */
+/* Stops a writer without its lease. Call it first in a step: a worker that slept past the end of the lease must kill
+ * before it reads messages. */
 void member_stop_without_lease (struct member *member, uint64_t now_ms, struct member_outbox *out);
-/* Starts what has its lease now. */
+/* Starts a waiting writer that has its lease now. */
 void member_start_with_lease (struct member *member, uint64_t now_ms, struct member_outbox *out);
 void member_receive_lease (struct member *member, const struct msg_lease *lease, uint64_t now_ms);
 
