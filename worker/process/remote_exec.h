@@ -1,10 +1,10 @@
 /* remote_exec.h - `sliceup-worker exec`: one command of `sliceup exec` on its host.
  *
  * It reads frames (common/model/remote_command.h) from standard input and writes frames to standard output. The command
- * has the environment, directory, umask and rights of the login, no standard input, and one pipe for what it prints.
- * It is ended, with all that it started, when it took too long, when it is to stop, and when nobody can be heard any
- * more. No namespace is made: a command sees the processes of its host, and may use sudo. Exit status: 0 its end was
- * told, 1 it was not. */
+ * has the environment, directory, umask and rights of the login, no standard input, and one pipe for its output. It is
+ * ended, with all that it started, at its timeout, at a stop, and when nothing is received any more. It makes no
+ * namespace: a command sees the processes of its host, and may use sudo. Exit status: 0 it reported the command's end,
+ * 1 it could not. */
 #ifndef SLICEUP_WORKER_PROCESS_REMOTE_EXEC_H
 #define SLICEUP_WORKER_PROCESS_REMOTE_EXEC_H
 
