@@ -1,7 +1,7 @@
 /* channel.h - the worker's end of the descriptor between it and a canary: JSON lines both ways (docs/spec/canary.md).
  *
- * Reading is bounded a line, writing by a queue; nothing here blocks and nothing a canary says is fatal. What lines
- * mean is the affair of evidence.h. Not thread-safe.
+ * Lines have a maximum length, and writing has a bounded queue; nothing here blocks and no line of a canary is fatal.
+ * evidence.h interprets the lines. Not thread-safe.
  *
  *   channel_open -> give channel_take_program_fd () to the program -> channel_send (the attempt line) ->
  *   channel_read / channel_write as the descriptor asks -> channel_close */
@@ -10,7 +10,7 @@
 
 #include "worker/protocol/evidence.h"
 
-/* An attempt line holds the arguments of a rung, which came in one message and grow when they become JSON. */
+/* Room for an attempt line, whose arguments came in one message and grow as JSON. */
 enum { CHANNEL_QUEUE_BYTES = 512 * 1024 };
 
 /* Called for each statement, in order, from channel_read. */
@@ -27,9 +27,9 @@ bool channel_send_go (struct channel *channel, struct text gate, struct text val
 bool channel_send_stop (struct channel *channel, struct text reason);
 bool channel_wants_write (const struct channel *channel);
 void channel_write (struct channel *channel);
-/* The program is being ended: that a line of it stays half is not its doing. */
+/* The program is being ended, so a partial last line is not its fault. */
 void channel_allow_partial_line (struct channel *channel);
-/* False: the other end is closed, or broken; there will be nothing more. */
+/* False: the other end is closed or broken; nothing more will come. */
 bool channel_read (struct channel *channel);
 
 #endif

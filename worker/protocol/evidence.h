@@ -1,23 +1,23 @@
 /* evidence.h - turns the lines that a program sends on its channel into the pieces of a result.
  *
- * It alone keeps the rules for lines. Nothing a program says is fatal: a line that breaks a rule counts for nothing but
- * as broken, and the first one is described. Whatever it sends, memory and the size of the result stay within bounds.
- * It judges nothing else. It knows nothing of descriptors or processes. Not thread-safe. Spec: docs/spec/canary.md. */
+ * Only this file has the rules for lines. No line is fatal: one that breaks a rule is ignored and counted, and the
+ * first such is described. Whatever a program sends, memory and the size of the result stay within bounds. It judges
+ * nothing else. It knows nothing of descriptors or processes. Not thread-safe. Spec: docs/spec/canary.md. */
 #ifndef SLICEUP_WORKER_PROTOCOL_EVIDENCE_H
 #define SLICEUP_WORKER_PROTOCOL_EVIDENCE_H
 
 #include "common/base/digest.h"
 #include "common/model/msg.h"
 
-/* What the lists of a result may cost on the wire: with its single texts and with what the worker itself adds
- * (findings, notes, what was found in its log) it still fits one message (MSG_MAX_BYTES). */
+/* Bound of a result's lists on the wire: with its single texts and the worker's additions (findings, notes, sightings)
+ * it still fits one message (MSG_MAX_BYTES). */
 enum { EVIDENCE_MAX_BYTES = 39 * 1024, EVIDENCE_NONCE_MAX_BYTES = 64 };
-/* Counter: keys that a program told and the result does not carry. */
+/* Counter: keys that a program reported but the result has no room for. */
 #define EVIDENCE_KEYS_LEFT_OUT "cache_keys_left_out"
 enum { STACKS_SIGNALS_MAX = 64 };
 enum { LINE_MAX_BYTES = 64 * 1024 - 1 }; /* without its newline */
 
-/* Sums of secrets under which a metric was said, and how often; of the rarest of too many only the number stays. */
+/* Sums of secrets that came with a metric's values, and how often; if too many differ, the rarest are only counted. */
 enum { METRIC_SUMS_MAX = 8 };
 struct metric_sums_tally_entry {
     struct digest sums;
@@ -30,38 +30,38 @@ struct metric_sums_tally {
 };
 
 struct evidence {
-    struct result result;  /* the pieces that come from the program; `problem` is not among them */
-    struct text complaint; /* about the first line that was refused */
+    struct result result;  /* the pieces from the program, without `problem` */
+    struct text complaint; /* about the first refused line */
     struct text nonce;
-    const struct msg_run *asked;        /* NULL: nobody knows what the program was asked to do */
-    bool failed;                        /* it said failure */
-    uint32_t stacks_signal, stacks_pid; /* who prints its stacks on which signal, as it said; 0: nobody */
+    const struct msg_run *asked;        /* NULL: the program's RUN is not known */
+    bool failed;                        /* it sent `failure` */
+    uint32_t stacks_signal, stacks_pid; /* the process that prints its stacks on this signal, as reported; 0: none */
     bool saw_backend, saw_program_gate;
     struct metric_sums_tally pasts[RESULT_METRICS_MAX]; /* of result.metrics */
     size_t left_bytes, keys_left_bytes;
-    struct arena arena, phase_arena, gate_arena; /* phases and gates come and go: they must not add up */
-    struct arena scratch;                        /* of the line that is being taken */
+    struct arena arena, phase_arena, gate_arena; /* phases and gates have their own, since they change often */
+    struct arena scratch;                        /* for the present line */
 };
 
-/* What the worker has to act on at once. Texts live until the next line. */
+/* What the worker must act on at once. Texts live until the next line. */
 struct statement {
     enum {
         STATEMENT_NOTHING = 0,
         STATEMENT_PHASE,
         STATEMENT_GATE,
         STATEMENT_BAD_GATE
-    } kind; /* it waits at a gate that nobody will open; `value` says why */
+    } kind; /* waits at a gate that will never open; `value` says why */
     struct text name;
     enum gate_mode mode;
     struct text value;
 };
 
 void evidence_init (struct evidence *evidence, struct text nonce);
-/* What the attempt asks of its program, and so which order its lines must have. Borrowed. */
+/* Sets the RUN, which decides the order of lines. Borrows it. */
 void evidence_expect (struct evidence *evidence, const struct msg_run *run);
 void evidence_release (struct evidence *evidence);
 void evidence_take (struct evidence *evidence, struct text line, struct statement *statement);
-/* A line that could not even be taken. */
+/* Counts a line that could not be read. */
 void evidence_refuse (struct evidence *evidence, const char *why);
 
 #endif
