@@ -18,15 +18,15 @@ struct join_config {
     uint8_t run_id[RUN_ID_BYTES];
     char run_hex[2 * RUN_ID_BYTES + 1];
     char host[HOST_NAME_MAX_BYTES + 1];
-    char slice[ID_MAX_BYTES + 1];     /* to be shown; empty: not told */
+    char slice[ID_MAX_BYTES + 1];     /* to be shown; empty: unknown */
     char address[NAME_MAX_BYTES + 1]; /* of the coordinator */
     uint16_t control_port, bulk_port;
     char hub_key[LINK_KEY_BYTES];
     char directory[PATH_MAX_BYTES + 1]; /* of this worker, absolute */
-    /* Of a worker that joins by itself: the folder of all its runs, and its ticket. NULL: none. Borrowed. */
+    /* For a worker that joins by itself: the folder of all its runs, and its ticket. NULL: none. Borrowed. */
     const char *trusted[TRUSTED_MAX];
-    bool tied;               /* it ends when its standard input does; else it outlives its starter */
-    struct link_keys keys;   /* made here */
+    bool tied;               /* it ends with its standard input; else it outlives its starter */
+    struct link_keys keys;   /* made by the worker */
     uint64_t pid, pid_start; /* clock ticks since boot: tells a reused pid from this process */
     char boot_id[PROC_BOOT_ID_BYTES];
 };
@@ -35,39 +35,38 @@ struct join_config {
 int join_exchange_launch_line (struct join_config *join, int in_fd, int out_fd, const char *version, struct err *err);
 /* Fills in the process and the boot. */
 int join_fill_process (struct join_config *join, struct err *err);
-/* Makes the worker's directory where it is missing, refuses one that somebody else may write to, and stands in it. */
+/* Makes the worker's directory if missing, refuses one that others may write to, and changes to it. */
 int join_enter_directory (const char *directory, struct err *err);
 /* Shows run, host and slice as the command line of this process; its arguments are lost (process_title_set). */
 void join_show_in_ps (const struct join_config *join);
-/* The same line, parsed. */
+/* Parses the launch line. */
 int join_parse (struct join_config *join, struct text line, struct err *err);
 /* The connection to its coordinator; NULL on error. Borrows nothing of `join`. */
 struct spoke *join_open_spoke (const struct join_config *join, uint32_t bulk_bytes_max, struct err *err);
 
 /* One worker for one host's directory.
  *
- * A coordinator that died may have left a worker that it had started and that nobody recorded as joined; the next one
- * starts another for the same host. The worker that started last keeps the directory: it ends the earlier one, first
- * with SIGTERM, then with SIGKILL. The lock is the kernel's and ends with the process. One thread; blocks for at most
- * INSTANCE_LOCK_WAIT_MS. */
+ * A dead coordinator may leave a started worker that never was recorded as joined; the next coordinator starts another
+ * for the same host. The last worker keeps the directory: it ends the earlier one, first with SIGTERM, then with
+ * SIGKILL. The lock is the kernel's and ends with the process. One thread; blocks for at most INSTANCE_LOCK_WAIT_MS. */
 enum { INSTANCE_LOCK_POLITE_MS = 2000, INSTANCE_LOCK_WAIT_MS = 6000 };
 
 /* Keeps "<directory>/worker.lock" locked for the rest of this process's life. */
 int instance_lock_take_over (const char *directory, struct err *err);
 
-/* Finds the run that a worker with a ticket joins: it sends HELLO without a run until one is named.
+/* Finds the run that a worker with a ticket joins: it sends HELLO without a run until the coordinator names one.
  *
- * Uses a connection of its own and closes it; then the worker joins like any other. Waits as long as `wait_ms` says,
- * and logs each minute what it waits for. One thread; SIGTERM, SIGINT, SIGHUP and SIGUSR1 end the wait and stay
- * blocked afterwards: a run does not hear SIGUSR1. */
+ * Uses a connection of its own and closes it; then the worker joins like any other. Waits for `wait_ms`, and logs each
+ * minute what it waits for. One thread; SIGTERM, SIGINT, SIGHUP and SIGUSR1 end the wait and stay blocked afterwards: a
+ * run ignores SIGUSR1. */
 enum run_discovery { RUN_DISCOVERY_CAME = 0, RUN_DISCOVERY_GIVEN_UP = 1 };
 
-/* `join` says who and where; its run is filled in. `wait_ms` 0: without end. Returns the outcome, or -1: the
+/* `join` has host, address and keys; the run is filled in. `wait_ms` 0: without end. Returns the outcome, or -1: the
  * coordinator refused, or nothing came in time. */
 int run_discovery_wait (struct join_config *join, const char *version, uint64_t wait_ms, const struct log *log,
                         struct err *err);
 
-/* ---- the file with which a worker joins by itself: whoever has it counts as that host ---- */
+/* ---- the file with which a worker joins by itself; its bearer acts as that host ---- */
 
 enum { TICKET_FILE_MAX_BYTES = 4096 };
 
@@ -80,7 +79,7 @@ struct ticket {
     struct link_keys keys;
 };
 
-/* ERR_REFUSED when others may read the file; ERR_PARSE when it is no ticket. Never quotes what is in it. */
+/* ERR_REFUSED: others may read the file; ERR_PARSE: not a ticket. Never quotes its content. */
 int ticket_load (struct ticket *ticket, const char *path, struct err *err);
 
 #endif
