@@ -16,11 +16,11 @@
 enum { CONFINE_MORE_MAX = 64, CONFINE_PROTECTED_MAX = PROTECTED_MAX + CONFINE_MORE_MAX };
 enum { CONFINE_HIDDEN_MAX = HIDDEN_MAX + 2 };
 
-/* The dynamic loader's variables (ld.so(8)) would make ours another program, too: they travel under other names. */
+/* The dynamic loader's variables (ld.so(8)) would affect our own program, so they are passed under other names. */
 #define CONFINE_LOADER_PREFIX "LD_"
 #define CONFINE_KEPT_PREFIX "SLICEUP_KEPT_"
 
-/* What a worker protects besides what it is told to (protected_paths.h). */
+/* Paths that a worker protects besides the RUN's (protected_paths.h). */
 struct protected_paths {
     const char *protected[CONFINE_MORE_MAX];
     uint32_t n;
@@ -28,29 +28,29 @@ struct protected_paths {
 };
 
 struct confine_args {
-    const char *root;   /* of the whole cache: nothing in it may be written but the own generation. Without a role
-                         * the program has no part in it, and there is no place and no generation */
-    const char *bundle; /* <root>/<frontend>/<bundle>: where a reader looks, a writer makes its generation */
+    const char *root;   /* of the whole cache, in which only the own generation may be written. Without a role the
+                         * program does not use it, and there is no place and no generation */
+    const char *bundle; /* <root>/<frontend>/<bundle>: where generations are read and made */
     enum cache_role role;
     const char *scratch;    /* of the attempt: always writable */
     const char *place;      /* <worker directory>/cache; `generation` in it is the constant path; NULL: none */
-    const char *generation; /* NULL: none, or what the link `generation` in `place` leads to */
-    const char *base;       /* WRITER: a generation it must not change; NULL: there is none */
+    const char *generation; /* NULL: none, or the target of the link `generation` in `place` */
+    const char *base;       /* WRITER: a generation it must not change; NULL: none */
     const char *writable[WRITABLE_MAX];
-    const char *protected[CONFINE_PROTECTED_MAX]; /* what sliceup runs, reads or trusts, where it is there */
-    const char *hidden[CONFINE_HIDDEN_MAX]; /* files and folders that are kept out of sight, where there are some */
+    const char *protected[CONFINE_PROTECTED_MAX]; /* what sliceup runs, reads or trusts, if it exists */
+    const char *hidden[CONFINE_HIDDEN_MAX];       /* files and folders to hide, if they exist */
     uint32_t writable_n, protected_n, hidden_n;
-    const char *directory; /* of the worker, which stays in sight; NULL: that of `place`, or none */
+    const char *directory; /* of the worker, which stays visible; NULL: that of `place`, or none */
     bool overlay;
     enum enforcement least, most;
-    int landlock_abi;     /* at most; more than any: all that there is */
+    int landlock_abi;     /* the highest to use; a huge number: no limit */
     int report_fd;        /* -1: standard output */
     char *const *program; /* its path, then its argv; NULL: none */
 };
 
 /* argv[0] is "confine". ERR_USAGE. */
 int confine_args_read (int argc, char **argv, struct confine_args *out, struct err *err);
-/* In the stage, just before the program is executed: gives those variables their names back. */
+/* Call it just before the program is executed: restores the names of those variables. */
 void confine_args_restore_environ (char **envp);
 
 #endif

@@ -1,10 +1,10 @@
-/* confine_paths.h - where a confined program may write and where not: one answer for mounts and for Landlock.
+/* confine_paths.h - where a confined program may write and where not, for both mounts and Landlock.
  *
- * A program may write in the places that every program finds writable (/tmp, /var/tmp, those of /dev), in those
- * that the slice file names, and in its own: scratch, and the generation of a writer. It may write nowhere else, and
- * nowhere in what is closed: the cache, and what sliceup itself executes, imports, reads as configuration or trusts
- * ("protected"). Real paths of what is there, under every name that its storage has here, and the links that lead to
- * what is closed, where a program could replace them. Everything lives in the arena given; it changes nothing. */
+ * A program may write in the usual places (/tmp, /var/tmp, those of /dev), in places of the slice file, and in its own:
+ * scratch, and a writer's generation. All else is read-only, and so are closed paths within these: the cache, and what
+ * sliceup itself executes, imports, reads as configuration or trusts ("protected"). Lists real paths that exist, under
+ * every name of their storage here, and links to closed paths that a program could replace. Everything lives in the
+ * arena given; it changes nothing. */
 #ifndef SLICEUP_WORKER_SANDBOX_CONFINE_PATHS_H
 #define SLICEUP_WORKER_SANDBOX_CONFINE_PATHS_H
 
@@ -16,54 +16,54 @@ enum { PLACES_OPEN_MAX = 8 + WRITABLE_MAX, PLACES_CLOSED_MAX = 256, PLACES_OWN_M
 struct confine_paths {
     const char *open[PLACES_OPEN_MAX], *own[PLACES_OWN_MAX];
     const char *closed[PLACES_CLOSED_MAX], *closed_files[PLACES_CLOSED_MAX]; /* folders; and single files */
-    const char *links[PLACES_LINKS_MAX]; /* in open places, on the way to what is closed */
+    const char *links[PLACES_LINKS_MAX]; /* in open places, on the way to closed paths */
     uint32_t open_n, own_n, closed_n, closed_files_n, links_n;
-    /* Those of `closed` that are sliceup's own, under their first names, and `links`. */
+    /* Sliceup's own of `closed`, under their first names, and `links`. */
     const char *protected[CONFINE_PROTECTED_MAX + 1 + PLACES_LINKS_MAX];
     uint32_t protected_n;
 };
 
-/* The other names of the site: `directory` is the worker's, `own` the generation that may be written; NULL: none.
- * ERR_STATE: a program could choose what one of the plan's writable paths names, or it is the whole file system. */
+/* `directory` is the worker's, `own` the generation that may be written; NULL: none. ERR_STATE: a program could change
+ * the target of one of the plan's writable paths, or a path is the whole file system. */
 int confine_paths_find (const struct confine_args *args, const char *root, const char *directory, const char *scratch,
                         const char *own, struct arena *arena, struct confine_paths *out, struct err *err);
-/* Of the places that every program finds writable: `path` is one, or lies in one. */
+/* Is `path` one of the usual writable places, or in one? */
 bool confine_paths_is_usual (const char *path);
 bool confine_paths_below_usual (const char *path);
 bool confine_paths_is_open (const struct confine_paths *paths, const char *path); /* in one of `open` */
-/* The place in `open` that holds `path`; NULL: none does. */
+/* The place in `open` that holds `path`; NULL: none. */
 const char *confine_paths_open_holding (const struct confine_paths *paths, const char *path);
 
 /* Lists the symbolic links of a path, as the kernel resolves them.
  *
- * A user who may replace such a link chooses what the path names. It changes nothing and checks no permissions. */
+ * A user who may replace such a link controls the path's target. It changes nothing and checks no permissions. */
 enum { PATH_LINKS_MAX = 40 }; /* as the kernel's own, path_resolution(7) */
 
 /* -1 stops. `link` lives until it returns. */
 typedef int path_link_fn (void *owner, const char *link, struct err *err);
-/* Calls `fn` for each link on the way and at the end, with its own place: the real folder that it lies in, and its
- * name. A relative path is one of this process's folder. What is not there, or cannot be reached, ends the way: 0.
- * ERR_LIMIT: more than PATH_LINKS_MAX links, or a path that is too long. */
+/* Calls `fn` for each link on the way and at the end, with its real folder and its name. A relative path starts at this
+ * process's folder. A missing or unreachable part ends the walk: 0. ERR_LIMIT: more than PATH_LINKS_MAX links, or a
+ * path that is too long. */
 int path_links_each (const char *path, path_link_fn *fn, void *owner, struct err *err);
 
 /* ---- confine cache paths ---- */
 
-/* The cache as this host has it: real paths, and every other name by which it can be reached.
+/* The cache's paths on this host: real paths, and every other name by which it can be reached.
  *
- * Found before anything is taken away. It changes nothing. Texts live in the arena given. */
+ * Call it before rights are dropped. It changes nothing. Texts live in the arena given. */
 
 struct confine_cache_paths {
-    const char *root, *scratch;    /* links resolved, as all of these */
-    const char *bundle;            /* or the nearest folder above it that is there */
-    const char *generation;        /* NULL: the program has no part in the cache */
-    const char *own;               /* the generation, of a writer or a host's own; NULL: it only reads */
+    const char *root, *scratch;    /* all of these with links resolved */
+    const char *bundle;            /* or its nearest existing parent */
+    const char *generation;        /* NULL: the program does not use the cache */
+    const char *own;               /* the generation that a writer or a host cache may write; NULL: read only */
     const char *base;              /* NULL: none */
     const char *place, *directory; /* the folder of the constant path, and that of the worker; NULL: none */
-    const char *hidden[CONFINE_HIDDEN_MAX + 3]; /* of those in the plan, and of the catalogue, what is there */
+    const char *hidden[CONFINE_HIDDEN_MAX + 3]; /* existing ones of the plan's, and of the catalogue */
     uint32_t hidden_n;
     struct confine_paths paths;
     char mount[NAME_MAX_BYTES + 1]; /* common/cache/storage.h */
-    bool read_only;                 /* the storage itself is, outside of any sandbox */
+    bool read_only;                 /* the storage itself is read-only, outside of any sandbox */
 };
 
 int confine_cache_paths_resolve (const struct confine_args *args, struct arena *arena, struct confine_cache_paths *out,

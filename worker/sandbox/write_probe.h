@@ -1,9 +1,9 @@
 /* write_probe.h - tries every way to write a cache, from inside the sandbox that a program gets.
  *
- * Those here are tried in one folder of the cache. The names and what they mean are those of docs/spec/cache.md.
- * Nothing stays changed: what worked is taken back, contents are only ever touched of WITNESS, which is there for it. A
- * way counts as refused whatever the reason. It knows nothing of how a sandbox is made. It starts short-lived children;
- * call it while this process has no thread but one. */
+ * It tries them in one folder of the cache. docs/spec/cache.md explains their names. Nothing stays changed: it undoes
+ * what worked, and writes only the content of WITNESS, which is there for that. A way counts as refused for any reason.
+ * It knows nothing of how a sandbox is made. It starts short-lived children; call it while this process has only one
+ * thread. */
 #ifndef SLICEUP_WORKER_SANDBOX_WRITE_PROBE_H
 #define SLICEUP_WORKER_SANDBOX_WRITE_PROBE_H
 
@@ -45,22 +45,22 @@ enum probe {
 #define PROBE_BIT(probe) (UINT32_C (1) << (probe))
 
 struct write_probe_target {
-    const char *folder;    /* absolute: things are made in it, and in its WITNESS */
-    bool witness;          /* there is one */
+    const char *folder;    /* absolute: it makes files here, and writes its WITNESS */
+    bool witness;          /* WITNESS exists */
     const char *mounts[2]; /* read-only mounts that must stay; NULL: none */
-    bool own_mounts;       /* this process has mounts of its own: they may be attacked without harm */
+    bool own_mounts;       /* this process has its own mounts, which may be attacked without harm */
 };
 
 const char *write_probe_name (enum probe probe);
 bool write_probe_find (struct text name, enum probe *probe);
-/* Open ones as bits; none of other files' (sliceup_files_probe.h, socket_probe.h, PROBE_CATALOGUE_LOCK). */
+/* Open ways as bits, without those of other files (sliceup_files_probe.h, socket_probe.h, PROBE_CATALOGUE_LOCK). */
 uint32_t write_probe_try_all (const struct write_probe_target *target);
-/* <root>/catalogue.db and what belongs to it: may be locked, so that nobody can write it? */
+/* Can <root>/catalogue.db or its companion files be locked, so that nobody can write it? */
 bool write_probe_catalogue_lock (const char *root);
 
-/* Does the level promise that the way is closed? Landlock knows nothing of modes, times and attributes. */
+/* Should the level close this way? Landlock does not close modes, times and attributes. */
 bool write_probe_level_closes (enum enforcement level, enum probe probe);
-/* The best of the levels in `set` (bits 1 << level), none of whose promises is broken; COOPERATIVE promises nothing. */
+/* The best level in `set` (bits 1 << level) with all its ways closed; COOPERATIVE closes none. */
 enum enforcement write_probe_best_level (uint32_t set, uint32_t open_ways);
 
 #endif
