@@ -1,7 +1,7 @@
-/* client.h - the one client of this process: the plugin's, with the devices of the whole slice, of which this process owns
- * some.
+/* client.h - the one client of this process: the plugin's client, with the devices of the whole slice, some of which
+ * this process owns.
  *
- * Made once, before any thread but the caller's uses it, and read only from then on. */
+ * Made once, before other threads use it, and read-only from then on. */
 #ifndef SLICEUP_WORKER_STANDIN_CLIENT_H
 #define SLICEUP_WORKER_STANDIN_CLIENT_H
 
@@ -11,7 +11,7 @@
 struct client {
     struct place place;
     struct meeting meeting;
-    void *of_plugin; /* NULL: there is none */
+    void *of_plugin; /* the plugin's client; NULL: none */
     uint32_t devices_n, locals_n, memories_n;
     void *devices[GRID_DEVICES_MAX], *descriptions[GRID_DEVICES_MAX];
     struct device_place places[GRID_DEVICES_MAX];
@@ -20,10 +20,10 @@ struct client {
 
 extern struct client standin_client;
 
-/* What a client is asked: the plugin's arguments, and its errors. */
+/* The client's functions: they take the plugin's arguments and return its errors. */
 void *client_create (struct pjrt_client_create *args);
 void *client_destroy (struct pjrt_object_args *args);
-void *client_platform_name (struct pjrt_text_args *args); /* of a topology as well */
+void *client_platform_name (struct pjrt_text_args *args); /* also for a topology */
 void *client_platform_version (struct pjrt_text_args *args);
 void *client_process_index (struct pjrt_number_args *args);
 void *client_addressable_devices (struct pjrt_list_args *args);
@@ -38,15 +38,16 @@ bool client_owns (uint32_t device);
 
 /* Asks a TPU VM's metadata server for one attribute, over plain HTTP.
  *
- * The server is at GCE_METADATA_IP ("host" or "host:port", as jax reads it: jax-ml/jax:jax/_src/clusters/cloud_tpu_cluster.py)
- * or at 169.254.169.254. One question has METADATA_DEADLINE_MS. An attribute lives until the process ends, a value until 16 others were asked for. */
+ * The server is at GCE_METADATA_IP ("host" or "host:port", as in jax-ml/jax:jax/_src/clusters/cloud_tpu_cluster.py)
+ * or at 169.254.169.254. A question takes METADATA_DEADLINE_MS at most. Attributes live until the process ends, a value
+ * until 16 others are read. */
 
 enum { METADATA_DEADLINE_MS = 5000, METADATA_MAX_BYTES = 64 << 10 };
 
-/* The whole attribute; with `key` the value of that key in it, a line "KEY: 'value'". NULL: not there. An attribute is
- * asked for once. */
+/* The whole attribute; with `key` the value of its line "KEY: 'value'". NULL: not there. Each attribute is fetched
+ * once. */
 const char *metadata_get (const char *attribute, const char *key);
-/* Pure: the value of `key` in a text of such lines, into `value`; false: not there, or too long. */
+/* Pure: copies the value of `key` from such lines into `value`; false: not there, or too long. */
 int metadata_find_key (const char *lines, const char *key, char *value, unsigned size);
 
 #endif

@@ -1,7 +1,7 @@
 /* meeting.h - connects the processes of a slice, each with each, as libtpu's slice builder does.
  *
- * A process listens at its own address and waits for those that the bounds and addresses name, for ever as libtpu does;
- * whoever started it bounds that. Two that describe the slice differently refuse. One thread. */
+ * A process listens at its own address and waits, for ever as libtpu does, for those that the bounds and addresses
+ * name; its starter bounds that. Two that describe the slice differently refuse each other. One thread. */
 #ifndef SLICEUP_WORKER_STANDIN_MEETING_H
 #define SLICEUP_WORKER_STANDIN_MEETING_H
 

@@ -1,9 +1,9 @@
-/* place.h - which process of which slice this is, and whom it waits for: what libtpu reads from variables, and from the
- * metadata server where the variables do not say it. Pure: the caller looks things up.
+/* place.h - which process of which slice this is, and which others it waits for: as libtpu reads it from variables,
+ * else from the metadata server. Pure: the caller does the look-ups.
  *
- * Order of names: the TPU_PROCESS_ name, the older TPU_HOST_ name, the one without a prefix, metadata. Which name wins in libtpu
- * when two differ is not documented: that a spawned torch_xla runs with a differing TPU_HOST_BOUNDS speaks for this order
- * (pytorch/xla:torch_xla/_internal/tpu.py). The bounds decide: of a grid of one process no address is read
+ * Order of names: the TPU_PROCESS_ name, the older TPU_HOST_ name, the one without a prefix, metadata. Which name wins
+ * in libtpu if two differ is not documented: a spawned torch_xla runs with a differing TPU_HOST_BOUNDS, which suggests
+ * this order (pytorch/xla:torch_xla/_internal/tpu.py). The bounds decide: for a grid of one process no address is read
  * (pytorch/xla #7714). */
 #ifndef SLICEUP_WORKER_STANDIN_PLACE_H
 #define SLICEUP_WORKER_STANDIN_PLACE_H
@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Where the devices of a slice are: x runs fastest, then y, then z, for chips and for processes. Pure.
+/* The places of a slice's devices: x runs fastest, then y, then z, for chips and for processes. Pure.
  *
- * Source: ray-project/ray:python/ray/_private/accelerators/tpu.py (order of hosts); jax-ml/jax:docs/multi_process.md shows
+ * Source: ray-project/ray:python/ray/_private/accelerators/tpu.py (order of hosts); jax-ml/jax:docs/multi_process.md has
  * process 0 of a v5litepod-16 at (0,0), (1,0), (0,1) and (1,1). */
 enum { GRID_DEVICES_MAX = 512 };
 
@@ -38,9 +38,9 @@ uint32_t grid_size (struct grid grid);
 uint32_t slice_grid_devices (const struct slice_grid *slice);
 struct device_place slice_grid_place (const struct slice_grid *slice, uint32_t device);
 
-/* An error of the stand-in: a status code and a text, as the PJRT interface gives them out.
+/* An error of the stand-in: a status code and a text, as in the PJRT interface.
  *
- * The texts are those of libtpu and of TPU hosts where one is known; the source stands beside each. */
+ * The texts are those of libtpu and TPU hosts, if known; the source is beside each. */
 enum { REFUSAL_TEXT_BYTES = 512 };
 
 struct refusal {
@@ -50,16 +50,16 @@ struct refusal {
 
 /* Always -1. */
 int refuse (struct refusal *refusal, int code, const char *format, ...) __attribute__ ((format (printf, 3, 4)));
-/* A PJRT_Error. It is good until 64 others were made; nobody frees it. */
+/* Makes a PJRT_Error, valid until 64 others were made; nobody frees it. */
 void *refusal_error (const struct refusal *refusal);
-/* NULL: it is an error of the plugin. */
+/* NULL: the error is the plugin's. */
 const struct refusal *refusal_of_error (const void *error);
 
 enum { PLACE_PROCESSES_MAX = 64, PLACE_NAME_BYTES = 256, PLACE_PORT_BYTES = 8 };
 
 /* A generation of TPU, as jax sees its devices. */
 struct generation {
-    const char *type; /* how an accelerator type begins */
+    const char *type; /* prefix of accelerator types */
     const char *kind;
     uint32_t devices_per_chip;
     int64_t memory; /* of one device, bytes */
@@ -71,10 +71,10 @@ struct place {
     const struct generation *generation;
     struct slice_grid slice;
     uint32_t id, world;
-    struct process_address addresses[PLACE_PROCESSES_MAX]; /* of all, where world is not 1 */
+    struct process_address addresses[PLACE_PROCESSES_MAX]; /* of all processes, unless world is 1 */
     bool locks;                                            /* does libtpu take its lock file? */
 };
-/* Both return NULL for what is not there; metadata is also asked for keys of tpu-env. Texts last as long as the source. */
+/* Both return NULL for a missing value; metadata also serves keys of tpu-env. Texts live as long as the source. */
 struct place_source {
     const char *(*variable) (void *owner, const char *name);
     const char *(*metadata) (void *owner, const char *attribute, const char *key);

@@ -1,16 +1,16 @@
-/* real.h - the CPU plugin behind the stand-in: found, loaded, called.
+/* real.h - finds, loads and calls the CPU plugin behind the stand-in.
  *
- * It is the file that SLICEUP_STANDIN_PLUGIN names, or else that of the package lammps_jax_pjrt_cpu in the folder of packages
- * from which the caller of the stand-in comes: jaxlib's. */
+ * It is the file that SLICEUP_STANDIN_PLUGIN names, else that of the package lammps_jax_pjrt_cpu in the caller's
+ * package folder, which is jaxlib's. */
 #ifndef SLICEUP_WORKER_STANDIN_REAL_H
 #define SLICEUP_WORKER_STANDIN_REAL_H
 
 #include "worker/probe/pjrt.h"
 #include <stdbool.h>
 
-/* `caller`: an address in the library that asked. NULL: `why` says why not. Its table has the slots that the stand-in calls. */
+/* `caller`: an address in the calling library. NULL: `why` has the reason. The table has all slots that we call. */
 const struct pjrt_api *real_load (const void *caller, const char **why);
-/* Calls the plugin's function at `slot`. A PJRT_Error or NULL, the caller's. */
+/* Calls the plugin's function at `slot`. Returns a PJRT_Error, which the caller owns, or NULL. */
 void *real_call (size_t slot, void *args);
 bool real_has (size_t slot);
 
