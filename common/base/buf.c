@@ -117,7 +117,7 @@ char *buf_c (struct buf *buf)
 
 /* ---- text made safe for a terminal ---- */
 
-/* One character of the text, or one byte that belongs to none, as it will be written. */
+/* One character of the text, or one invalid byte, as it will be written. */
 struct piece {
     char bytes[16];
     uint32_t len;

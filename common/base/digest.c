@@ -20,7 +20,7 @@ struct digest_state {
 struct digest_state *digest_begin (void)
 {
     struct digest_state *state = mem_alloc (sizeof *state);
-    SHA256_Init (&state->sha256); /* these three cannot fail: there is nothing that they ask for */
+    SHA256_Init (&state->sha256); /* these three cannot fail: they allocate nothing */
     return state;
 }
 

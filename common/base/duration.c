@@ -26,7 +26,7 @@ static struct text slice (struct text text, uint32_t from, uint32_t to)
     return (struct text){ .ptr = text.ptr + from, .len = to - from };
 }
 
-/* ".5" of a unit in ms; a fraction that is no whole number of milliseconds is refused rather than rounded. */
+/* ".5" of a unit in ms; refuses fractions of a millisecond instead of rounding. */
 static bool fraction_ms (struct text digits, uint64_t unit, uint64_t *ms)
 {
     uint64_t value, scale = 1;

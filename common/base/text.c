@@ -61,8 +61,8 @@ static uint32_t skip_number (struct text of, uint32_t at)
     return at;
 }
 
-/* Of "line 7", "prog.py:7": where somebody stands in a source, which is no number that differs from host to host. The port
- * of "x.svc:7" is one. */
+/* Is the number a line of a source ("line 7", "prog.py:7"), which is equal on all hosts? The port of "x.svc:7" is
+ * not. */
 static bool is_place (struct text of, uint32_t at)
 {
     static const char *const before[] = { "line ", ".py:",  ".pyx:", ".c:",   ".cc:", ".cpp:",
@@ -118,7 +118,7 @@ bool text_ends (struct text a, const char *end)
     return a.len >= wanted.len && text_equal ((struct text){ a.ptr + (a.len - wanted.len), wanted.len }, wanted);
 }
 
-/* One star at a time: the last one seen takes one byte more whenever what follows it does not fit. */
+/* Only the last star seen backtracks: it takes one byte more when the rest does not match. */
 bool text_matches (struct text a, struct text pattern)
 {
     uint32_t p = 0, t = 0, star = UINT32_MAX, taken = 0;
@@ -228,7 +228,7 @@ bool text_to_c (struct text from, char *out, size_t out_bytes)
     return true;
 }
 
-/* Most text is ASCII, and every text from outside passes here: eight bytes at a time while that holds. */
+/* Every text from outside passes here, and most is ASCII: takes eight bytes at a time while it is. */
 static uint32_t ascii_run (struct text a, uint32_t at)
 {
     while (a.len - at >= 8) {

@@ -7,7 +7,7 @@ struct range {
     uint32_t first, last;
 };
 
-/* Unicode 15: Cc, and of Cf, Mn, Me, Zl, Zp, Co and the noncharacters what a terminal may act on or not show. */
+/* Unicode 15: Cc, and those of Cf, Mn, Me, Zl, Zp, Co and noncharacters that a terminal may obey or not show. */
 static const struct range unprintable[] = {
     { 0x0, 0x1F },         { 0x7F, 0x9F },                           /* C0, DEL, C1 */
     { 0xAD, 0xAD },                                                  /* soft hyphen */
@@ -67,7 +67,7 @@ static bool is_continuation (unsigned char byte)
     return (byte & 0xC0) == 0x80;
 }
 
-/* What the first byte promises; `least` is the smallest character that needs that many bytes. */
+/* The length that the first byte announces; `least` is the smallest character that needs that many bytes. */
 static uint32_t promised_bytes (unsigned char lead, uint32_t *bits, uint32_t *least)
 {
     if (lead < 0xC2 || lead > 0xF4)

@@ -10,7 +10,7 @@
 struct collection {
     struct finding_list list;
     struct arena *arena;
-    uint64_t token, base; /* base: of which `token` began as a copy; 0: it is sealed itself */
+    uint64_t token, base; /* base: `token` began as its copy; 0: `token` is sealed */
 };
 
 static struct text escape (struct arena *arena, struct text text, uint32_t bytes_max)
@@ -23,7 +23,7 @@ static struct text escape (struct arena *arena, struct text text, uint32_t bytes
     return kept;
 }
 
-/* The path as it is, or escaped and cut when a record cannot hold it. */
+/* The path unchanged, or escaped and cut if a record cannot hold it. */
 static struct text path_for_record (struct arena *arena, struct text path)
 {
     if (tree_path_valid (path) && path.len <= NAME_MAX_BYTES)
@@ -55,7 +55,7 @@ static int audit_collect (void *owner, const struct manifest_mismatch *differenc
     return 0;
 }
 
-/* That the whole generation is gone or is something else is a finding as well. */
+/* A missing or replaced generation is a finding. */
 static int collect_whole (struct collection *collection, const struct err *why, struct err *err)
 {
     if (why->code != ERR_DAMAGE)
@@ -65,7 +65,7 @@ static int collect_whole (struct collection *collection, const struct err *why, 
     return audit_collect (collection, &difference, err);
 }
 
-/* `base`: of which `token` began as a copy, and whose manifest counts; 0: its own. */
+/* `base`: `token` began as its copy, and is compared with its manifest; 0: with its own. */
 static int audit_audit (struct text bundle_root, uint64_t token, uint64_t base, struct text sha256,
                         enum audit_depth depth, uint64_t seed, struct arena *arena, struct finding_list *out,
                         struct err *err)

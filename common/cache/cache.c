@@ -77,7 +77,7 @@ out:
     return rc;
 }
 
-/* A reader without a generation finds an empty cache in which nothing can be left behind for the next attempt. */
+/* A reader without a generation gets an empty cache, in which it can leave nothing for the next attempt. */
 static int prepare_empty (const char *private_dir, char *dir, size_t dir_bytes, struct err *err)
 {
     int len = snprintf (dir, dir_bytes, "%s", private_dir);

@@ -29,7 +29,7 @@ static bool not_here (int error)
     return error == EXDEV || error == EINVAL || error == ENOSYS || error == EOPNOTSUPP || error == EPERM;
 }
 
-/* The kernel shares the blocks where the file system can. Stops early at the end of `from`: the digest will tell. */
+/* The kernel shares the blocks if the file system can. Stops early at the end of `from`: the digest then differs. */
 static int copy_bytes (int from, int to, uint64_t bytes)
 {
     while (bytes) {

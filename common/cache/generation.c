@@ -13,7 +13,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* The path came in a message. Absolute, and no "..": what is checked by eye in the journal is what is opened. */
+/* The path came in a message. Absolute, and no "..", so that the path in the journal is the path that is opened. */
 static int check_root (struct text root, char path[PATH_MAX_BYTES + 1], struct err *err)
 {
     char shown[TREE_SHOWN_BYTES];
@@ -150,7 +150,7 @@ int generation_path (const struct generation *generation, char *dir, size_t dir_
     return 0;
 }
 
-/* Asks for one byte more than the size, so that a file that grew has another digest. */
+/* Reads one byte more than the size, so that a file that grew has another digest. */
 static int generation_read_all (int fd, struct arena *arena, struct text *out, struct err *err)
 {
     struct stat st;

@@ -47,7 +47,7 @@ static bool is_large (const struct manifest_entry *entry)
     return entry->at.bytes >= SAMPLE_WHOLE_BYTES;
 }
 
-/* At least one of the large ones, or a single one would be read in one audit of eight. */
+/* Draws at least one large file, else a lone large one would be read in only one of eight audits. */
 static void draw (struct look *look, uint64_t seed)
 {
     struct rng rng = rng_seed (seed);
@@ -141,8 +141,8 @@ static int tell_missing (struct look *look, struct err *err)
 
 /* ---- what is not in the manifest ---- */
 
-/* Programs of hosts may have tried to write to it, so what it holds says nothing; what it is does. It may be missing: a
- * generation that was brought here from elsewhere never had one. */
+/* Programs may have tried to write to it, so only its kind counts, not its content. It may be missing: an imported
+ * generation never had one. */
 static int look_at_witness (const struct look *look, int fd, const struct stat *top, struct err *err)
 {
     struct stat st;
@@ -156,7 +156,7 @@ static int look_at_witness (const struct look *look, int fd, const struct stat *
         err);
 }
 
-/* Where modes are kept at all: a mount may have one mode for all folders. */
+/* False if the mount has one mode for all folders. */
 static bool keeps_modes (const struct look *look, int fd)
 {
     struct statfs fs;

@@ -1,8 +1,7 @@
 /* seal.c - makes a generation durable and immutable, and says what it holds.
  *
- * Order matters: write rights go first, so that what is hashed is what stays; MANIFEST comes last under its own name,
- * so that whoever sees it sees a whole generation; the set is listed a second time in between, because a process that
- * outlived the program may have written meanwhile. */
+ * Order matters: write rights go first, so that hashed bytes stay; MANIFEST is renamed last, so that a generation with
+ * it is complete; entries are listed again in between, because a process that outlived the program may have written. */
 #include "common/cache/cache.h"
 #include "common/io/fd.h"
 
@@ -21,8 +20,8 @@
 enum { SYNC_EACH_MAX = 512 };
 enum { WRITE_AND_WAIT = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER };
 
-/* Since Linux 5.8 syncfs(2) tells what could not be written. Shared storage is asked by fsync only: an NFS client then
- * writes again what the server forgot, and a FUSE file system may never hear of a syncfs. */
+/* Since Linux 5.8 syncfs(2) reports failed writes. Shared storage needs fsync: an NFS client then writes again what the
+ * server lost, and a FUSE file system may never get a syncfs. */
 static bool syncs_at_once (int root)
 {
     struct statfs fs;
@@ -41,7 +40,7 @@ static int sync_folder (int fd)
     return fsync (fd) && errno != EINVAL ? -1 : 0;
 }
 
-/* Takes write rights away, and starts writing what is dirty: the disk is busy while the bytes are hashed. */
+/* Takes write rights away, and starts writing dirty pages, so that the disk works while the bytes are hashed. */
 static int close_entry (int root, struct tree_entry *entry, struct err *err)
 {
     char shown[TREE_SHOWN_BYTES];
@@ -55,12 +54,12 @@ static int close_entry (int root, struct tree_entry *entry, struct err *err)
     else
         entry->mode = st.st_mode & 0777; /* as the file system kept it: some mounts have one mode for everything */
     if (rc == 0 && entry->kind == TREE_FILE)
-        (void) sync_file_range (fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* a hint: whether it holds is what fsync says */
+        (void) sync_file_range (fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* a hint: fsync reports errors */
     close (fd);
     return rc;
 }
 
-/* Before syncfs each file is asked whether its bytes were written: the kernel reports an error to one caller only. */
+/* Before syncfs each file is checked for failed writes, because the kernel reports an error to only one caller. */
 static int sync_entry (const struct tree_entry *entry, int fd, bool at_once)
 {
     if (at_once)
@@ -119,7 +118,7 @@ static int check_still (int root, const struct manifest *manifest, struct arena 
     return 0;
 }
 
-/* What others sealed must be in this copy as they sealed it: hosts load it as theirs. Its writer may only add. */
+/* The copy must hold its base unchanged, because hosts load it as sealed. A writer may only add. */
 static int check_base (const struct cache_access *access, const struct manifest *manifest, struct arena *arena,
                        struct err *err)
 {

@@ -70,8 +70,8 @@ int tree_open_below (int root, const char *path, int flags, mode_t mode)
     return open_by (root, path, flags, mode, RESOLVE_BENEATH);
 }
 
-/* One valid name, as a folder lists it: without "/" and "..", only a link or a mount could lead out of the folder. For
- * RESOLVE_BENEATH the kernel would climb up from each file again to see that, a tenth of what opening costs. */
+/* One valid name, as a folder lists it: without "/" and "..", only a link or a mount could lead out of the folder.
+ * RESOLVE_BENEATH would make the kernel check that again for each file, at a tenth of the cost of opening. */
 static int open_name (int folder, const char *name, int flags)
 {
     return open_by (folder, name, flags, 0, 0);
@@ -100,7 +100,7 @@ static int check_stat (const struct stat *st, uid_t owner, struct text path, str
     return 0;
 }
 
-/* What openat2 says of a name that leads elsewhere than it did when it was listed. */
+/* Explains an error of openat2 for a name that changed since it was listed. */
 static const char *open_problem (int error)
 {
     switch (error) {
@@ -157,7 +157,7 @@ struct walk {
     void *owner;
     uid_t uid;
     uint32_t n;
-    char path[PATH_MAX_BYTES + NAME_BYTES_MAX + 2]; /* of what is met; a folder's own path is the front of it */
+    char path[PATH_MAX_BYTES + NAME_BYTES_MAX + 2]; /* of the present entry; begins with its folder's path */
 };
 
 static int walk_folder (struct walk *walk, int fd, uint32_t len, uint32_t depth, struct err *err);
@@ -191,7 +191,7 @@ static int walk_into (struct walk *walk, struct tree_walk_item *seen, int folder
 
 enum { OPEN_FILE = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
 
-/* A file is opened first where the folder says that it is one: what is looked at and what is read are then one. */
+/* A listed file is opened first, so that the checked and the read file are the same. */
 static int tree_look (const struct walk *walk, int folder, const struct dirent *entry, struct stat *st, int *fd)
 {
     *fd = walk->open_files && entry->d_type == DT_REG ? open_name (folder, entry->d_name, OPEN_FILE) : -1;

@@ -1,4 +1,4 @@
-/* cache.c - the compile cache of a slice: who may write it, what refuses everybody else, and what lies beside it. */
+/* cache.c - the compile cache of a slice: who may write it, how others are refused, and further writable paths. */
 #include <string.h>
 
 #include "common/base/path.h"
@@ -17,7 +17,7 @@ static struct text plain_path (struct draft *draft, struct text path)
     return plain;
 }
 
-/* With hosts elsewhere, a relative path (as the default is) would name a folder of its own on each host. */
+/* On other hosts a relative path (like the default) would name a different folder on each. */
 static void read_root (struct draft *draft, const struct conf_value *root)
 {
     struct cache_plan *plan = &draft->plan.cache;

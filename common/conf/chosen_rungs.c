@@ -1,11 +1,11 @@
-/* chosen_rungs.c - which rungs of the ladder are climbed: all, those from one on, or a few; and what these need. */
+/* chosen_rungs.c - which rungs of the ladder are climbed: all, those from one on, or a few and those they need. */
 #include <string.h>
 
 #include "common/conf/draft.h"
 
 struct rung_ids {
     const char *items[RUNGS_MAX + 2];
-    uint32_t n, of_file; /* behind those of the file stands the survey that sliceup adds, where it did */
+    uint32_t n, of_file; /* of_file: without the survey that sliceup may add at the end */
 };
 
 static bool has_id (const struct rung_ids *ids, struct text id)
@@ -16,7 +16,7 @@ static bool has_id (const struct rung_ids *ids, struct text id)
     return false;
 }
 
-/* Of the file, where rungs with mistakes stand, too. */
+/* Lists the ids of the file, also of rungs with mistakes. */
 static void list_ids (const struct draft *draft, const struct yaml_node *first, struct rung_ids *ids)
 {
     for (const struct yaml_node *rung = first; rung && ids->n < RUNGS_MAX; rung = rung->next) {
@@ -34,7 +34,7 @@ static void add_survey (const struct draft *draft, struct rung_ids *ids)
             ids->items[ids->n++] = text_copy (draft->arena, draft->plan.rungs.items[i].id).ptr;
 }
 
-/* A name of the ladder, or a slip of the pen. */
+/* Reports a name that is not in the ladder. */
 static void chosen_rungs_check_name (struct draft *draft, const struct rung_ids *ids, const char *option,
                                      const char *name)
 {
@@ -76,7 +76,7 @@ static bool is_builtin (const struct rung *rung, const char *name)
     return rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, name);
 }
 
-/* Why a rung that was not asked for is climbed all the same, because of a later one; empty: it is not. */
+/* Why a rung not asked for is climbed anyway, for a later one; empty: it is not. */
 static struct text need_of (const struct draft *draft, uint32_t at)
 {
     const struct rung *rungs = draft->plan.rungs.items;
@@ -94,7 +94,7 @@ static struct text need_of (const struct draft *draft, uint32_t at)
     return (struct text){ 0 };
 }
 
-/* In the ladder's order: those that were left out before, and those that are now. */
+/* Lists left-out rungs in the ladder's order: earlier ones and new ones. */
 static void leave_out (struct draft *draft, const struct rung_ids *ids, const struct rung_ids *gone)
 {
     text_list before = draft->plan.left_out, all = { .items = arena_array (draft->arena, ids->n, sizeof *all.items) };

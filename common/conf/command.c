@@ -1,4 +1,4 @@
-/* command.c - a rung's command: its words, the files that travel with it, and what its program may do at most. */
+/* command.c - a rung's command: its words, the files that are sent with it, and its program's limits. */
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static bool is_file_word (struct text word)
     return text_starts (word, "./") || text_starts (word, "../");
 }
 
-/* Another relative path with a slash would depend on the working folder of the program. */
+/* Other relative paths with a slash would depend on the program's working folder. */
 static bool command_is_program (struct text word)
 {
     return word.len > 0 && word.ptr[0] != '-' &&
@@ -66,7 +66,7 @@ static int command_add_file (struct draft *draft, const struct yaml_node *at, st
     return 0;
 }
 
-/* What would not start on any host: a script whose first line the system cannot use. */
+/* Reports a script whose first line the system cannot use: it would not start on any host. */
 static void check_program (struct draft *draft, const struct yaml_node *at, const struct source *program)
 {
     enum { LOOKED_AT_BYTES = 512 };
@@ -89,7 +89,7 @@ static void check_program (struct draft *draft, const struct yaml_node *at, cons
                     program->shown);
 }
 
-/* A file that a word names is written in it as "./" and its name among the others, which the host looks up. */
+/* Writes a word that names a file as "./" and the file's name in the kit, which the host looks up. */
 static void name_words (struct draft *draft, const struct yaml_node *list, const struct kit_sources *files,
                         struct rung *rung)
 {
@@ -103,7 +103,7 @@ static void name_words (struct draft *draft, const struct yaml_node *list, const
         }
 }
 
-/* By name, and not in a comment: `shaped` of sliceup_program, or the `shapes` of the line that describes the attempt. */
+/* Does code, not a comment, name `shaped` of sliceup_program, or `shapes` of the attempt line? */
 static bool asks_for_shapes (struct text code)
 {
     while (code.len) {
@@ -133,7 +133,7 @@ static void check_shapes (struct draft *draft, const struct yaml_node *words, co
                     TEXT_ARG (profile->shapes.items[0].name));
 }
 
-/* Its program may import our module in a way that no search of lines finds, such as by -c. */
+/* A Python program may import our module where no search of lines finds it, such as in -c. */
 static bool is_python (struct text program)
 {
     return text_starts (path_name (program), "python");
@@ -203,7 +203,7 @@ static void read_demands (struct draft *draft, const struct conf_value *at_most,
     }
 }
 
-/* Of torch_xla its own report shows what is demanded, so it is read without a word. */
+/* torch_xla's own report has the demanded counters, so it is read by default. */
 static void read_report (struct draft *draft, const struct yaml_node *at, struct rung *rung)
 {
     bool torch = draft->frontend && text_is (text_of (frontend_name (draft->frontend)), "torch_xla");

@@ -16,7 +16,7 @@ static void check_bounds (struct draft *draft)
     buf_release (&why);
 }
 
-/* Every step runs, so that all mistakes come at once. */
+/* Every step runs, so that all mistakes are reported together. */
 static void conf_fill (struct draft *draft)
 {
     if (draft_slice (draft) != 0)

@@ -92,7 +92,7 @@ const struct yaml_node *draft_choose_reference (struct draft *draft, uint32_t ke
 {
     if (!given)
         return draft->slice[key].good ? draft->slice[key].node : NULL;
-    /* A node of the command line: a path in it is relative to the working directory, a problem names the name. */
+    /* A node for the command line: its path is relative to the working directory, and problems show its name. */
     struct yaml_node *node = arena_alloc (draft->arena, sizeof *node);
     *node = (struct yaml_node){ .file = name, .kind = YAML_SCALAR, .text = text_of (given) };
     return node;

@@ -8,9 +8,8 @@
 
 /* ---- host list ---- */
 
-/* The hosts of a slice while they are being read: added in rank order, reduced, looked at as a whole.
- *
- * Knows where each was written, for whoever repeats it. About 1 MiB: lives on the heap, for one draft_hosts. */
+/* The hosts of a slice while they are being read: added in rank order, reduced, then checked together. It knows each
+ * one's place, for reports of repeats. About 1 MiB: lives on the heap, for one draft_hosts. */
 struct host_list {
     struct draft *draft;
     const struct yaml_node *where[HOSTS_MAX];
@@ -28,7 +27,7 @@ static uint32_t hosts_find (const struct host_list *list, struct text name)
     return at;
 }
 
-/* Adds a host. Its address and ssh way follow from the launcher when not given. A repeated name is reported. */
+/* Adds a host. Its address and ssh route follow from the launcher if not given. A repeated name is reported. */
 static void host_list_add (struct host_list *list, const struct yaml_node *node, struct plan_host host)
 {
     struct problem_list *problems = list->draft->problems;

@@ -1,7 +1,7 @@
 /* kit.c - the files that a canary needs on its host: itself, the helper, and the modules beside it that it imports.
  *
  * Modules are found by reading, never by running: a line that begins with `import` or `from` names them. So a canary
- * takes along only what it uses of a folder, and the rule is one sentence (docs/spec/canary.md). */
+ * brings only the modules that it uses (docs/spec/canary.md). */
 #include "common/model/kit.h"
 #include "common/base/text.h"
 
@@ -13,7 +13,7 @@
 
 enum {
     HELPER_LEVELS_MAX = 3,       /* a canary's folder, its frontend's, and the one of all canaries */
-    NAMES_MAX_BYTES = 24 * 1024, /* of all names and paths of a rung: they go out with each RUN, in one frame */
+    NAMES_MAX_BYTES = 24 * 1024, /* of all names and paths of a rung, which must fit one frame with each RUN */
 };
 #define PROGRAM_NAME "sliceup-program.py" /* with a '-': no module can be called so */
 #define COMMAND_HELPER "sliceup_program"  /* the module by which the program of a command reports */
@@ -147,7 +147,7 @@ static int take_module (struct kit_draft *kit, struct text name)
     return 0;
 }
 
-/* "import a, b.c as d": the first word of each item. "from a.b import c": of the one there is. */
+/* "import a, b.c as d": takes the first word of each item; "from a.b import c": the first of a.b. */
 static int scan_line (struct kit_draft *kit, struct text line)
 {
     skip_blanks (&line);

@@ -146,16 +146,16 @@ void draft_ladder (struct draft *draft)
 
 /* ---- alone ---- */
 
-/* TPU slices of several hosts: the runtime of a program that runs alone on its host waits for all the others,
- * for ever, unless it is told that the host is a slice of its own. The grid of processes decides that: with bounds of
- * 1,1,1 a host of a larger slice started at once, with shortened lists of addresses alone it waited (public reports on
- * v4, v5e, v6e and 7x; docs/guide/tpu-vm.md). */
+/* TPU slices of several hosts: the runtime of a program that runs alone on its host waits for all others for ever,
+ * unless variables say that the host is a slice of its own. The grid of processes decides: with bounds of 1,1,1 a host
+ * of a larger slice started at once, with only shortened lists of addresses it waited (public reports on v4, v5e, v6e
+ * and 7x; docs/guide/tpu-vm.md). */
 
 static const char *const bounds[] = { "TPU_PROCESS_BOUNDS", "TPU_HOST_BOUNDS" };
 #define ALONE "1,1,1"
 
-/* Does the profile say to programs of the scope that `hosts` hosts are a slice of their own? A name of the pair that says
- * otherwise makes hosts wait. */
+/* Does the profile tell programs of the scope that `hosts` hosts are a slice? Both names of a pair must say so, else
+ * hosts wait. */
 static bool says_grid_of (struct draft *draft, enum scope scope, uint32_t hosts)
 {
     struct text value;
@@ -172,8 +172,8 @@ static bool says_grid_of (struct draft *draft, enum scope scope, uint32_t hosts)
     return said > 0;
 }
 
-/* A probe makes a client unless it is told not to (docs/spec/probe.md). A command may be anything; one of all hosts
- * together most likely does. */
+/* A probe makes a client unless it is told not to (docs/spec/probe.md). Assume that a slice-wide command starts the
+ * runtime. */
 static bool starts_runtime (const struct plan *plan, const struct rung *rung)
 {
     struct text client = { 0 };
@@ -202,7 +202,7 @@ static struct text rungs_of_hosts (const struct plan *plan, struct arena *arena)
     return buf_finish (&names, arena);
 }
 
-/* The runtime of each host of a slice waits for all the others, those that were left out too. */
+/* The runtime of each host waits for all others, also for those left out of the run. */
 static void check_part (struct draft *draft, const struct rung *together)
 {
     const text_list *out = &draft->excluded;
@@ -218,7 +218,7 @@ static void check_part (struct draft *draft, const struct rung *together)
         TEXT_ARG (together->id), TEXT_ARG (missing), TEXT_ARG (rest));
 }
 
-/* On a TPU VM the metadata server tells them, which "join" may be as well: a warning. */
+/* Only a warning, since "join" may be on TPU VMs, where the metadata server gives these values. */
 static void check_pod (struct draft *draft, const struct rung *together)
 {
     static const char *const wanted[] = { "TPU_WORKER_ID", "TPU_WORKER_HOSTNAMES", "TPU_HOST_BOUNDS" };

@@ -1,5 +1,5 @@
-/* machine.c - the machine type of all hosts, and what follows from it: how many hosts, devices, and the variables by
- * which the runtime of a host takes itself for a whole slice. */
+/* machine.c - the machine type of all hosts, and its consequences: number of hosts, devices, and the variables that
+ * make a host's runtime take itself for a whole slice. */
 #include "common/conf/draft.h"
 
 enum { MACHINES_MAX = 64 };
@@ -79,7 +79,7 @@ static uint32_t take_size (struct text *grid)
     return size;
 }
 
-/* Do hosts with these bounds fill a grid of this shape? It is a grid: mesh_topology_chips said so. */
+/* Do hosts with these bounds fill a grid of this shape? mesh_topology_chips has checked the grid. */
 static bool machine_fits (const struct machine_type *machine, struct text topology)
 {
     struct text bounds = machine->bounds;

@@ -1,4 +1,4 @@
-/* pins.c - the pin set and where its environment is built. What it pins is read by the worker, and by wheels.c. */
+/* pins.c - the pin set and where its environment is built. The worker and wheels.c read its pins. */
 #include <string.h>
 
 #include "common/conf/draft.h"
@@ -56,7 +56,7 @@ static void read_wheels (struct draft *draft, const struct yaml_node *at, struct
         draft_find_wheels (draft, asked ? &option : at, folder, pin_bytes);
 }
 
-/* It is given to a shell as an argument, so that what was verified is what runs: its first line chooses which. */
+/* The script's first line chooses the shell, which gets it as an argument, so that the verified bytes run. */
 static bool is_of_a_shell (struct text script)
 {
     static const char *const known[] = { "#!/bin/sh", "#!/bin/bash", "#!/usr/bin/bash", "#!/usr/bin/env bash",

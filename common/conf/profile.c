@@ -14,7 +14,7 @@ static const struct conf_file_kind profile_kind = { "profile", "configs/profiles
 /* docs.cloud.google.com/tpu/docs/performance-guide: bytes, a multiple of 4096. */
 static const char premapped_var[] = "TPU_PREMAPPED_BUFFER_SIZE";
 
-/* Refuses variables that sliceup sets itself: the recorded policy would differ from the real one. */
+/* Refuses variables that sliceup sets itself, because the recorded policy would differ from the real one. */
 static int check_owner (struct draft *draft, const struct yaml_node *key)
 {
     if (text_starts (key->text, "SLICEUP_"))
@@ -45,7 +45,7 @@ static int check_placeholders (struct draft *draft, const struct yaml_node *key)
                        TEXT_ARG (key->text), TEXT_ARG (name));
 }
 
-/* Programs need them; the worker hands on its own where the profile sets none. */
+/* Refuses to unset what programs need; the worker passes its own if the profile sets none. */
 static int check_unset (struct draft *draft, const struct yaml_node *key)
 {
     static const char *const always[] = { "PATH", "LANG", "TZ", "TMPDIR" };
@@ -62,7 +62,7 @@ void draft_sort_names (text_list *names)
         qsort (names->items, names->n, sizeof *names->items, text_order);
 }
 
-/* Valid, and most likely not meant. `value` NULL: it is inherited. */
+/* Warns of a valid variable that is most likely a mistake. `value` NULL: it is inherited. */
 static void lint (struct draft *draft, const struct yaml_node *name, const struct text *value)
 {
     const char *why = launch_lint_variable (&draft->plan.profile, name->text, value);
@@ -156,7 +156,7 @@ static void read_inherit (struct draft *draft, const struct conf_value *list)
     }
 }
 
-/* Of one program: what all programs get, and what those of its scope do. */
+/* Checks the number of one program's variables: those of all programs and of its scope. */
 static void check_count (struct draft *draft, const struct conf_value *map, const char *names, uint32_t n)
 {
     if (n > VARS_MAX)

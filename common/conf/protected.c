@@ -1,5 +1,5 @@
-/* protected.c - what of this machine and of the hosts sliceup executes, imports, reads as configuration or trusts: no
- * program of a rung may write it, or the next process of ours would do as the program likes. */
+/* protected.c - files of this machine and the hosts that sliceup executes, imports, reads as configuration or trusts:
+ * no program of a rung may write them, else it would control our next process. */
 
 #include "common/base/path.h"
 #include "common/base/text.h"

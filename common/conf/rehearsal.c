@@ -1,6 +1,6 @@
 /* rehearsal.c - turns the plan of a slice file into its rehearsal on this machine: local workers at loopback addresses, with the
- * variables that GKE gives the pods of such a slice and a stand-in in place of libtpu. What would reach a real host, cache
- * or environment is taken from the defaults. docs/spec/rehearsal.md. */
+ * variables that GKE gives the pods of such a slice and a stand-in in place of libtpu. Settings that would reach a real
+ * host, cache or environment are replaced by defaults. docs/spec/rehearsal.md. */
 #include "common/conf/draft.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ void draft_rehearse_slice (struct draft *draft)
     draft->plan.launcher = LAUNCHER_LOCAL;
 }
 
-/* Two rehearsals at a time have other addresses of the loopback network, 127.0.0.0/8, and so the same port each. */
+/* Simultaneous rehearsals get different loopback addresses of 127.0.0.0/8, so each can use the same port. */
 void draft_rehearse_hosts (struct draft *draft)
 {
     struct plan *plan = &draft->plan;
@@ -90,8 +90,8 @@ static void fill_variables (struct draft *draft)
     variables->n = sizeof all / sizeof all[0];
 }
 
-/* A pod's profile says what its programs inherit, which is what is rehearsed; a TPU VM asks its metadata server instead, of which
- * there is none here. */
+/* A rehearsal is that of a pod, whose profile lists what programs inherit; a TPU VM would ask its metadata server,
+ * which does not exist here. */
 static void extend_inherit (struct draft *draft)
 {
     struct profile *profile = &draft->plan.profile;

@@ -1,4 +1,4 @@
-/* rung.c - one rung: which program, in which scope, with which cold pass, and what has to hold. */
+/* rung.c - one rung: its program, scope, cold pass, and demands. */
 #include <string.h>
 
 #include "common/conf/draft.h"
@@ -25,7 +25,7 @@ static void read_canary (struct draft *draft, const struct conf_value *canary, s
     if (rung->program.path.len)
         draft_note_path (draft, source.shown);
     if (rung->program.path.len)
-        (void) draft_kit (draft, canary->node, &source, rung); /* what it refuses is counted among the problems */
+        (void) draft_kit (draft, canary->node, &source, rung); /* it reports problems itself */
 }
 
 static void read_program (struct draft *draft, const struct conf_value of[], struct rung *rung)

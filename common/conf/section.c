@@ -8,7 +8,7 @@
 
 /* ---- section problems ---- */
 
-/* What is said of a map that its table of keys does not fit: what to write instead. */
+/* Advice for a map that does not fit its table of keys: what to write instead. */
 
 /* The sections that are whole files. */
 static const struct section_schema *const files[] = { &slice_section,   &ladder_section,   &profile_section,
@@ -43,7 +43,7 @@ static const struct conf_key *find_key (const struct section_schema *section, st
 
 /* ---- what to write ---- */
 
-/* A text that means itself in brackets. */
+/* Can the text stand unquoted in brackets? */
 static bool is_simple (struct text text)
 {
     bool good = text.len > 0;
@@ -52,7 +52,7 @@ static bool is_simple (struct text text)
     return good;
 }
 
-/* "a, b" and "a b" as [a, b]; empty: no list is to be seen in it. */
+/* "a, b" and "a b" as [a, b]; empty: not a list. */
 static struct text as_list (struct text text, struct arena *arena)
 {
     struct buf list;
@@ -74,7 +74,7 @@ static struct text as_list (struct text text, struct arena *arena)
     return made;
 }
 
-/* What most likely was meant, as one would write it; NULL: not known. */
+/* The value most likely meant, as written in YAML; NULL: not known. */
 static const char *meant (const struct conf_key *key, const struct yaml_node *node, struct arena *arena)
 {
     struct conf_value value;
@@ -120,7 +120,7 @@ static const char *advice (const struct conf_key *key, const struct yaml_node *n
     return key->example ? text_format (arena, ", such as %s: %s", key->name, key->example).ptr : "";
 }
 
-/* A value that its key does not take. */
+/* Reports a value that its key does not take. */
 static void section_report_value (const struct conf_key *key, const struct yaml_node *node,
                                   struct problem_list *problems)
 {
@@ -156,7 +156,7 @@ static const char *section_belongs (const struct section_schema *section, struct
     return NULL;
 }
 
-/* A key that the section does not have: the nearest that it has, or where that key belongs. */
+/* Reports an unknown key, with the nearest known one or the section that has it. */
 static void section_report_unknown (const struct section_schema *section, const struct yaml_node *key,
                                     struct problem_list *problems)
 {

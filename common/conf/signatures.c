@@ -8,7 +8,7 @@
 
 enum { SIGNATURES_IN_ALL_MAX = SIGNATURES_MAX };
 
-/* What a slice takes unless it names others. A command may use another frontend than the profile's. */
+/* The default lists of a slice. A command may use another frontend than the profile's. */
 static const char *const shipped[] = { "xla", "jax", "torch_xla", "torch", "gpu", "training", "cluster", "system" };
 /* The form of errors that no list knows; read last, unless a slice names a list of that name itself. */
 #define RULES "rules"
@@ -71,7 +71,7 @@ static bool signatures_has_room (struct signature_draft *list, const struct sign
     return list->bytes <= SIGNATURE_SET_TEXT_BYTES;
 }
 
-/* A word that is no backend would never match, and a failure would pass without a sound. */
+/* A word that is no backend would never match, so a failure would go unseen. */
 static int check_always (struct draft *draft, const struct conf_value of[], const struct name_list *backends)
 {
     static const char *const known[] = { "cpu", "tpu", "gpu" };

@@ -192,8 +192,8 @@ void draft_limits (struct draft *draft)
 
 /* ---- on end ---- */
 
-/* The command of a run's end: its words, its limit, and its program on this machine; and when the climb goes
- * on although something does not hold. */
+/* Reads the command of a run's end (words, limit, program on this machine), and when the climb goes on despite
+ * failures. */
 
 static bool is_executable (const char *path)
 {

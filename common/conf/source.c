@@ -96,7 +96,7 @@ static const char *with_stem (const struct conf_file_kind *kind, struct text wor
         .ptr;
 }
 
-/* A file that stands where a path would have found it; NULL: none does. */
+/* A file that exists where a path would have found it; NULL: none. */
 static const char *own_file (const struct conf_file_kind *kind, const struct yaml_node *at, struct arena *arena)
 {
     struct stat status;

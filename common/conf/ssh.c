@@ -1,4 +1,4 @@
-/* ssh.c - how hosts are reached: the slice's own answer, and that of one host where it differs. */
+/* ssh.c - how hosts are reached: the slice's route, and that of a host with its own. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ struct text draft_local_path (struct draft *draft, const struct yaml_node *node,
     return (struct text){ 0 };
 }
 
-/* A mistake where a worker is to be started. */
+/* An error if workers are to be started, else a warning. */
 static void report_unreadable (struct draft *draft, const struct yaml_node *node, struct text path, const char *what)
 {
     static const char says[] = "'%.*s' cannot be read on this machine: %s; expected %s";

@@ -1,4 +1,4 @@
-/* ssh_user_config.c - ~/.ssh/config, where the slice file asks for it: what ssh makes of it is put into the ways to hosts. */
+/* ssh_user_config.c - ~/.ssh/config, if the slice file asks for it: merges ssh's answers into routes. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +9,11 @@
 #include "common/conf/address.h"
 #include "common/conf/draft.h"
 
-/* Behind what is taken: what is refused, and from STRICT on what is ignored. */
+/* After the accepted keywords: refused ones, and from STRICT on ignored ones. */
 enum { COMMAND = SAID_N, REVOKED, STRICT, KEYWORDS = STRICT + 4 };
 enum { SSH_PORT_DEFAULT = 22, VALUE_MAX_BYTES = 32 << 10 };
 
-/* ssh prints several files with a blank between them, and one with a blank in its name alike. */
+/* ssh separates files by a blank, and prints a name with a blank in the same way. */
 static bool known_hosts_is_good (struct text path)
 {
     return local_path_is_good (path) && !text_find (path, TEXT_LIT (" "), NULL);
@@ -47,7 +47,7 @@ struct ways {
     struct ssh_route *routes;     /* ssh is asked for their addresses */
     struct text usual[KEYWORDS];  /* without a configuration */
     struct text name,
-        first[SAID_N]; /* of the first host: keys and known hosts belong to the slice, nobody may differ */
+        first[SAID_N]; /* of the first host: keys and known hosts are the slice's, so all hosts must be equal */
     uint32_t told;     /* bits: keywords that were refused; STRICT: one that was ignored */
     bool failed;       /* reported */
 };
@@ -59,7 +59,7 @@ static bool is_same_word (struct text a, struct text b)
     return a.len == b.len && strncasecmp (a.ptr, b.ptr, a.len) == 0;
 }
 
-/* The lines of IdentityFile, which stand together, are one value. */
+/* The adjacent lines of IdentityFile are one value. */
 static void answer_read (struct text lines, struct text values[KEYWORDS])
 {
     while (lines.len > 0) {
@@ -74,7 +74,7 @@ static void answer_read (struct text lines, struct text values[KEYWORDS])
     }
 }
 
-/* ssh prints the tokens of ProxyJump and IdentityFile as they stand. False: one is not known, or has no value. */
+/* Expands tokens of ProxyJump and IdentityFile, which ssh prints unexpanded. False: one is unknown, or has no value. */
 static bool put_expanded (struct buf *out, struct text from, const struct text values[])
 {
     static const char letters[] = "hnprdu";
@@ -92,7 +92,7 @@ static bool put_expanded (struct buf *out, struct text from, const struct text v
     return !out->overflow;
 }
 
-/* What ssh would not say without the configuration, now in the draft's memory. False: refused, which is reported. */
+/* Copies a value that comes from the configuration into the draft's memory. False: refused and reported. */
 static bool value_take (struct ways *ways, struct text name, const struct text all[], uint32_t key, struct text *value)
 {
     const struct conf_options *options = ways->draft->options;
@@ -132,7 +132,7 @@ static bool value_relaxes (struct ways *ways, uint32_t key, struct text value)
     return relaxes;
 }
 
-/* Keys and known hosts belong to the slice: those of the first host count, and nobody may differ. */
+/* Keys and known hosts are the slice's: takes those of the first host, and refuses others. */
 static void files_take (struct ways *ways, struct text name, const struct text values[])
 {
     static const char *const keys[] = { [SAID_KNOWN_HOSTS] = "known_hosts", [SAID_IDENTITIES] = "identities" };
@@ -151,7 +151,7 @@ static void files_take (struct ways *ways, struct text name, const struct text v
     memcpy (ways->first, values, sizeof ways->first);
     if (values[SAID_KNOWN_HOSTS].len > 0)
         plan->known_hosts = draft_local_path (draft, &ways->config, values[SAID_KNOWN_HOSTS]);
-    if (rest.len > 0) /* too many: the plan's own bound is looked at */
+    if (rest.len > 0) /* too many: the plan's bound reports it */
         plan->identities.items = arena_array (draft->arena, rest.len, sizeof *plan->identities.items);
     for (plan->identities.n = rest.len > 0 ? 0 : plan->identities.n; rest.len > 0;)
         plan->identities.items[plan->identities.n++] = draft_local_path (draft, &ways->config,
@@ -275,7 +275,8 @@ static void hosts_fill (struct ways *ways, struct plan_host *hosts, uint32_t n)
     mem_free (ways->routes);
 }
 
-/* Whoever may write to the file decides where hosts are: OpenSSH's rule, which it keeps itself for files that it includes. */
+/* Nobody else may write the file, since it controls where hosts are: OpenSSH's rule, which ssh applies to included
+ * files. */
 static bool config_is_good (struct ways *ways, const struct stat *at)
 {
     struct draft *draft = ways->draft;

@@ -1,4 +1,4 @@
-/* start.c - how workers get onto hosts that are not this machine, and how they find the way back. */
+/* start.c - how workers are started on other machines, and reach the coordinator. */
 #include <string.h>
 
 #include "common/conf/address.h"
@@ -125,7 +125,7 @@ void draft_check_return_address (struct draft *draft)
 
 /* ---- slurm ---- */
 
-/* What srun is told besides what sliceup tells it. */
+/* Reads the user's own options of srun. */
 
 /* sliceup sets these itself, or they change what a worker reads and writes (man srun, Slurm 22.05). srun accepts
  * abbreviated names, so every beginning of one of these is refused as well. */

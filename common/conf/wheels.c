@@ -1,6 +1,6 @@
 /* wheels.c - a folder of wheels that travel to the hosts: for every pin at least one, by its sha256 in the pin file.
  *
- * Of a file only what its name says and its bytes are looked at; a wheel that no pin asks for stays behind. */
+ * Only a file's name and bytes count; a wheel without a pin is not sent. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "common/model/requirements.h"
 
 enum { FOLDER_ENTRIES_MAX = 65536, LACKING_MAX = 10 };
-enum { NAMES_MAX_BYTES = 36 * 1024 }; /* of all names and paths: they go out with the order to restore, in one frame */
+enum { NAMES_MAX_BYTES = 36 * 1024 }; /* of all names and paths, which must fit one frame with the RUN of restore */
 
 struct wheel_draft {
     struct draft *draft;

@@ -8,18 +8,18 @@
 
 /* ---- yaml syntax ---- */
 
-/* Broken YAML in words that say what to write: the library names what it met, not the mistake. */
+/* Explains broken YAML by what to write: the library names what it found, not the mistake. */
 struct yaml_error {
     uint32_t line, column;
     const char *reason; /* the library's sentence */
 };
 
 enum {
-    STEP = 2,          /* blanks of one level, where the file does not show it */
+    STEP = 2,          /* blanks of one level, if the file does not show it */
     BRACKETS_MAX = 12, /* deeper ones are not looked at */
 };
 
-/* What a part of the library's sentence means for whoever writes the file. */
+/* Meaning of parts of the library's sentences for the author of the file. */
 static const struct {
     const char *part, *meaning;
 } meanings[] = {
@@ -62,7 +62,7 @@ static uint32_t indentation (struct text line)
     return n;
 }
 
-/* As far as the line before it is, or a level deeper where that one begins a map or a list. */
+/* The indentation of the line before, or a level deeper if that begins a map or a list. */
 static uint32_t wanted_indentation (struct text bytes, uint32_t line)
 {
     while (--line > 0) {
@@ -103,7 +103,7 @@ static bool begins_value (struct text bytes, uint32_t at)
     return c == '\n' || strchr (",[{", c) || (before < at && strchr (":-", c));
 }
 
-/* Past a quoted text or a comment that begins here; else `at`. */
+/* Skips a quoted text or comment that begins at `at`; else returns `at`. */
 static uint32_t pass_over (struct text bytes, uint32_t at)
 {
     char c = bytes.ptr[at];
@@ -154,7 +154,7 @@ static bool explain_bracket (struct yaml_error *error, struct text bytes, struct
     return true;
 }
 
-/* A value that is written to its key: "mode:off". */
+/* Explains a value without a blank after the colon: "mode:off". */
 static bool explain_colon (struct yaml_error *error, struct text bytes, struct buf *out)
 {
     struct text rest = yaml_take_line (bytes, error->line), key;
@@ -182,7 +182,7 @@ static void yaml_explain_error (struct yaml_error *error, struct text bytes, str
     buf_puts (out, conflict ? "a conflict of a merge, which nobody resolved" : meaning);
 }
 
-/* Of a line that is no text: what it is instead, as far as its bytes tell. */
+/* Says what a line of non-text is instead, if its bytes show it. */
 static const char *yaml_explain_bytes (struct text line)
 {
     if (text_starts (line, "\xff\xfe") || text_starts (line, "\xfe\xff"))
@@ -199,7 +199,7 @@ struct yaml {
     struct fy_diag *diag;
     const char *file;
     struct problem_list *problems;
-    struct yaml_node last; /* only its place: where an event has no mark */
+    struct yaml_node last; /* only for its place, if an event has no mark */
     uint32_t nodes;
     bool stopped; /* a bound was passed or the syntax broke: the rest of the file is not read */
     bool ended;   /* the library came to the end of the file */
@@ -241,7 +241,7 @@ static struct yaml_node *node_new (struct yaml *yaml, enum yaml_kind kind, struc
     return node;
 }
 
-/* At the token's own place, from which the library's mark is `behind` columns away. */
+/* Reports at the token's own place, `behind` columns before the library's mark. */
 static void refuse_extra (struct yaml *yaml, struct fy_token *token, int behind, const char *what)
 {
     const struct fy_mark *mark = token ? fy_token_start_mark (token) : NULL;
@@ -280,7 +280,7 @@ static struct yaml_node *read_scalar (struct yaml *yaml, struct fy_event *event)
         return NULL;
     refuse_extras (yaml, event->scalar.anchor, event->scalar.tag);
     if (event->scalar.tag)
-        node->kind = YAML_BAD; /* what looks like a tag is often meant as the value */
+        node->kind = YAML_BAD; /* a tag is often meant as a value */
     struct fy_token *token = event->scalar.value;
     enum fy_scalar_style style = token ? fy_token_scalar_style (token) : FYSS_PLAIN;
     node->plain = style == FYSS_PLAIN;
@@ -481,7 +481,7 @@ struct yaml_node *yaml_parse (const char *file, struct text bytes, struct proble
     struct yaml_node *root = NULL;
     if (fy_parser_set_string (yaml.parser, bytes.len ? bytes.ptr : "", bytes.len) == 0)
         root = read_stream (&yaml);
-    /* A part of the tree would cause false reports of missing keys. */
+    /* An incomplete tree would cause false reports of missing keys. */
     if (report_syntax (&yaml, bytes) || yaml.stopped || !yaml.ended)
         root = NULL;
     bool failed = problems->errors > errors_before || yaml.stopped || !yaml.ended;

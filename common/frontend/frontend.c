@@ -3,7 +3,7 @@
 
 #include "common/frontend/frontend_row.h"
 
-/* Stands for the directory of the role; compared by address. */
+/* Placeholder for the role's directory; compared by address. */
 static const char cache_dir[] = "<cache directory>";
 
 /* The words of the canary protocol (docs/spec/canary.md), whatever the frontend calls them. Miss counters are not used:
@@ -12,10 +12,10 @@ static const char cache_dir[] = "<cache directory>";
  * (pytorch/xla:torch_xla/csrc/xla_graph_executor.cpp). */
 static const char requests_counter[] = "compile_requests", hits_counter[] = "cache_hits";
 
-/* Stand for what the machine has; compared by address. */
+/* Placeholders for the machine's values; compared by address. */
 static const char alone_bounds[] = "<bounds>", alone_chips[] = "<chips>", alone_type[] = "<type>",
                   alone_topology[] = "<topology>";
-/* What a pod, or metadata, says of the whole slice beside that, and of other slices. */
+/* Other variables of a pod, or metadata, about the whole slice and other slices. */
 #define REST_OF_POD                                                                                                    \
     { "WRAP", "false,false,false" }, { "ALT", NULL }, { "TPU_TOPOLOGY_ALT", NULL }, { "TOPOLOGY", NULL },              \
         { "MEGASCALE_NUM_SLICES", "1" }, { "MEGASCALE_COORDINATOR_ADDRESS", NULL }, { "MEGASCALE_SLICE_ID", NULL },    \
@@ -24,8 +24,8 @@ static const char alone_bounds[] = "<bounds>", alone_chips[] = "<chips>", alone_
     }
 
 /* The union of sets that others report to work on one host of a v4-64, a v5litepod-16, a v6e-16 and a 7x slice
- * (martin-marek/picodo-llm-optim:docs/tmux.md; weihaokong/tabfm:tpu_validate_airfoil.py; public notes on sglang-jax). The
- * bounds decide. Both names of each pair: a value left over by a pod made hosts wait. */
+ * (martin-marek/picodo-llm-optim:docs/tmux.md; weihaokong/tabfm:tpu_validate_airfoil.py; public notes on sglang-jax).
+ * The bounds decide. Sets both names of each pair, because a leftover value of a pod made hosts wait. */
 #define ALONE_WITH_BOTH_NAMES                                                                                          \
     { "TPU_PROCESS_BOUNDS", "1,1,1" }, { "TPU_HOST_BOUNDS", "1,1,1" }, { "HOST_BOUNDS", "1,1,1" },                     \
         { "TPU_CHIPS_PER_PROCESS_BOUNDS", alone_bounds }, { "TPU_CHIPS_PER_HOST_BOUNDS", alone_bounds },               \
@@ -241,7 +241,7 @@ bool frontend_writer_is_rank_0 (const struct frontend *frontend)
 
 /* ---- frontend cache ---- */
 
-/* What is known against the persistent cache of a release. */
+/* Known faults of the persistent cache of a release. */
 
 /* The next number of a release such as "2.9.0+cpu"; past its end, or where a word begins, it is 0 (PEP 440). */
 static uint64_t next_number (struct text *version)

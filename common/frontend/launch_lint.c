@@ -5,7 +5,7 @@
 
 #include "common/frontend/frontend.h"
 
-/* `flag`: the value has to hold it; NULL: any value counts that does not switch off. */
+/* `flag`: the value must hold it; NULL: any value that does not switch off. */
 struct lint {
     const char *name, *flag;
     bool debug; /* fine in a profile for debugging */
@@ -52,7 +52,7 @@ static bool is_off (struct text value)
     return value.len == 0;
 }
 
-/* Is the flag one of the words, alone or with a value? Its last value counts, where frameworks look for the word only. */
+/* Is the flag one of the words, alone or with a value? Its last value counts; frameworks look only for the word. */
 static bool has_flag (struct text words, const char *flag, struct text *value)
 {
     bool found = false;

@@ -1,4 +1,4 @@
-/* xla_counters.c - what a torch_xla report says in the words of the canary protocol (docs/spec/canary.md). */
+/* xla_counters.c - translates a torch_xla report into the counters of the canary protocol (docs/spec/canary.md). */
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ struct word {
     bool is_known;
 };
 
-/* Rows of 0 are left out of reports. Of several processes a row may be that of another one. */
+/* Reports omit rows of 0. With several processes a row may be another one's. */
 static struct word count_of (const struct xla_metrics *metrics, bool is_metric, const char *name)
 {
     const struct xla_report_row *row = xla_metrics_find (metrics, is_metric, name);
@@ -22,7 +22,7 @@ static struct word count_of (const struct xla_metrics *metrics, bool is_metric, 
     return (struct word){ row ? row->count : 0, is_known };
 }
 
-/* What was counted took its time: then an absent row is no zero. */
+/* A time of counted events is not zero, so an absent row is unknown. */
 static struct word ms_of (const struct xla_metrics *metrics, const char *name, struct word counted)
 {
     const struct xla_report_row *row = xla_metrics_find (metrics, true, name);
@@ -116,7 +116,7 @@ static int by_weight (const void *a, const void *b)
     return order ? order : left->is_metric - right->is_metric;
 }
 
-/* By a word, known or not, or by a row. */
+/* Is the name taken by a word, known or not, or by a row? */
 static bool is_taken (const number_list *list, struct text name)
 {
     for (size_t i = 0; i < WORDS; i++)
@@ -141,7 +141,7 @@ void xla_metrics_to_counters (const struct xla_metrics *metrics, uint32_t max, s
     if (rows)
         qsort (rows, metrics->n, sizeof *rows, by_weight);
     for (uint32_t i = 0; i < metrics->n; i++)
-        if (!is_taken (out, rows[i].name)) /* a metric of a counter's name is told by the counter */
+        if (!is_taken (out, rows[i].name)) /* the counter replaces a metric of the same name */
             xla_counters_add (out, max, left_out, text_copy (arena, rows[i].name), rows[i].count);
 }
 

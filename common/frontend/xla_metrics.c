@@ -22,12 +22,12 @@ enum xla_line_kind {
 
 struct xla_report_line {
     enum xla_line_kind kind;
-    bool is_glued;   /* METRIC, COUNTER: no space before it; the line behind it says whether it is one */
-    struct text tag; /* what a launcher put in front ("[3]: "); one word for all that hold a time of day */
+    bool is_glued;   /* METRIC, COUNTER: no space before it; the next line shows whether it is one */
+    struct text tag; /* prefix of a launcher ("[3]: "); the same for all that hold a time of day */
     struct text rest;
 };
 
-enum { LOOK_MAX_BYTES = 1024 }; /* a keyword stands within this much of the line's start, whatever is in front of it */
+enum { LOOK_MAX_BYTES = 1024 }; /* a keyword is within this much of the line's start */
 
 static const struct {
     const char *word;
@@ -69,7 +69,7 @@ static struct text tag_of (struct text prefix)
     return prefix;
 }
 
-/* What will be shown and compared as the name of a counter. */
+/* Is the text valid as a counter's name, which is shown and compared? */
 static bool xla_metrics_is_name (struct text text)
 {
     if (!text.len || text.len > XLA_NAME_MAX_BYTES || text.ptr[0] == ' ' || text.ptr[text.len - 1] == ' ')
@@ -124,7 +124,7 @@ static bool read_keyword (struct text line, uint32_t colon, struct xla_report_li
     return false;
 }
 
-/* What a terminal would show: a progress bar writes over itself. */
+/* The part that a terminal would show, since a progress bar overwrites itself. */
 static struct text xla_metrics_shown (struct text line)
 {
     line = without_end (line, '\r');
@@ -154,7 +154,7 @@ static bool is_beginning_of (struct text begun, const char *word)
     return begun.len <= text_of (word).len && memcmp (begun.ptr, word, begun.len) == 0;
 }
 
-/* Could what stands in an unfinished line become a line of a report? */
+/* Could this unfinished line become a line of a report? */
 static bool xla_report_line_is_prefix (struct text begun)
 {
     if (xla_report_line_read (begun).kind != XLA_LINE_OTHER || is_beginning_of (begun, header))
@@ -169,7 +169,7 @@ static bool xla_report_line_is_prefix (struct text begun)
     return false;
 }
 
-/* Nothing, or nothing behind the tag. */
+/* Is the line empty, or only a tag? */
 static bool xla_report_line_is_empty (struct text line, struct text tag)
 {
     line = without_end (without_end (line, '\r'), ' ');
@@ -182,10 +182,10 @@ static bool xla_report_line_is_empty (struct text line, struct text tag)
  *
  * A report is two halves in a row, the framework's and the runtime's, each its metrics and then its counters; either
  * may lack some, and a name may stand in both. In its own file each report has a header and a final empty line; printed
- * ones mostly have the empty line. Nothing else marks where a half or a report begins, so: a half ends where a metric
- * follows a counter or a name comes again, and a half that has all the names of a report's first one, or is a third,
- * begins the next report. Somebody else's empty line splits a report in two; the second is laid over the first. A
- * printed report may lack its beginning, unless both its halves have metrics and counters. */
+ * ones mostly have the empty line. Nothing else marks the beginning of a half or a report. So a half ends where a
+ * metric follows a counter or a name repeats; a third half, or one with all names of a report's first half, begins the
+ * next report. A foreign empty line splits a report in two; the second is merged over the first. A printed report may
+ * lack its beginning, unless both its halves have metrics and counters. */
 struct xla_stream {
     struct text tag;
     struct arena *arena;
@@ -227,8 +227,8 @@ static bool has_all (const struct xla_report_rows *rows, const struct xla_report
     return true;
 }
 
-/* A short report names a few counters only: laid over a whole one before it, nothing is lost. Where a number fell, the
- * program has cleared its counters, and what it says since is all that holds. */
+/* A short report has only a few counters: merging it over the whole one before loses nothing. If a number fell, the
+ * program cleared its counters, and only its later reports count. */
 static void keep_report (struct xla_stream *stream)
 {
     if (stream->report.n == 0)
@@ -341,7 +341,7 @@ static void take_detail (struct xla_stream *stream, const struct xla_report_line
 
 static void xla_stream_add_line (struct xla_stream *stream, const struct xla_report_line *line)
 {
-    if (line->kind == XLA_LINE_HEADER) { /* only a program that has written the report before comes to write this one */
+    if (line->kind == XLA_LINE_HEADER) { /* a program writes this report only after the one before */
         close_row (stream);
         end_report (stream, true);
     } else if (line->kind == XLA_LINE_METRIC || line->kind == XLA_LINE_COUNTER) {
@@ -361,7 +361,7 @@ static void xla_stream_add_empty_line (struct xla_stream *stream)
 static bool xla_stream_end (struct xla_stream *stream, bool is_short)
 {
     bool is_whole = !stream->is_open && (stream->is_over || (!is_short && !stream->is_block));
-    bool is_next = !stream->is_block && stream->halves == 2; /* what broke off is the report behind this one */
+    bool is_next = !stream->is_block && stream->halves == 2; /* the next report is cut, not this one */
     if (is_whole)
         end_half (stream);
     if (is_whole || is_next)
@@ -389,8 +389,8 @@ static bool next_line (struct text *text, struct text *line)
     return true;
 }
 
-/* A logger puts its prefix before the first line of what it was given only, and a progress bar stands there without an
- * end of its line: that row's head has it, the rest not. */
+/* A logger prefixes only the first line of a message, and a progress bar may precede it on the line: so only the head
+ * of that row has a prefix. */
 static bool begins_message (struct xla_report_line *line, struct text rest)
 {
     struct text next;

@@ -32,7 +32,7 @@ static int atomic_file_fill (int fd, const char *name, const void *bytes, size_t
     return rc;
 }
 
-/* After the rename the new file is there; if the last sync fails, only a power cut may bring the old one back. */
+/* After the rename the new file is in place; if the last sync fails, a power cut may restore the old one. */
 int atomic_file_write (const char *path, const void *bytes, size_t len, mode_t mode, struct err *err)
 {
     char beside[PATH_MAX], folder[PATH_MAX];
@@ -140,7 +140,7 @@ int plain_file_open (const char *path, int flags, struct err *err)
 
 /* ---- private file ---- */
 
-/* Owner and mode are asked of the open file, so nobody can exchange it between the question and the reading. */
+/* Checks owner and mode of the open file, so nobody can replace it between check and read. */
 static int private_file_check (int fd, const char *path, const struct buf *out, struct err *err)
 {
     const struct safe_path_rule rule = { .what = "key file", .instead = "make a new one", .own = true };

@@ -11,7 +11,7 @@ int curve_key_parse (struct text z85, struct curve_key *out, struct err *err)
     if (z85.len != LINK_KEY_BYTES - 1 || !text_to_c (z85, copy, sizeof copy))
         return err_set (err, ERR_PARSE, "a CURVE key must have %d characters (Z85); this one has %u",
                         LINK_KEY_BYTES - 1, (unsigned) z85.len);
-    /* It refuses foreign characters, and five that say more than 32 bits: they would be a second spelling. */
+    /* It refuses foreign characters, and groups of five above 32 bits, which would be a second spelling. */
     bool good = zmq_z85_decode (key.bytes, copy) != NULL;
     if (good)
         *out = key;
@@ -21,7 +21,7 @@ int curve_key_parse (struct text z85, struct curve_key *out, struct err *err)
 }
 
 /* libzmq's own generator, which czmq's zcert calls as well: czmq itself would bring a dozen libraries onto every host
- * (systemd, gcrypt, lzma, zstd, lz4, cap, ...) and takes the signals and environment of the process. */
+ * (systemd, gcrypt, lzma, zstd, lz4, cap, ...) and changes the process's signals and environment. */
 void link_keys_make (struct link_keys *keys)
 {
     int rc = zmq_curve_keypair (keys->public_key, keys->secret_key);

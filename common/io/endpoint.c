@@ -10,7 +10,7 @@ enum { ADDRESS_BYTES_MAX = 255 }; /* of a DNS name */
 
 static const char address_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:%[]*";
 
-/* libzmq would also take "tcp://source;destination" and other transports: only what an address needs may pass. */
+/* libzmq also accepts "tcp://source;destination" and other transports, so only characters of an address are allowed. */
 static int check_address (const char *address, struct err *err)
 {
     size_t len = strnlen (address, ADDRESS_BYTES_MAX + 1);

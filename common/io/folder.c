@@ -46,7 +46,7 @@ int folder_make (const char *path, mode_t mode, struct err *err)
     if (len == 0 || len >= sizeof part)
         return err_set (err, ERR_LIMIT, "the path of a folder must have 1 to %d bytes; this one has %zu", PATH_MAX - 1,
                         len);
-    if (make_one (path, mode, NULL) == 0) /* mostly all that leads to it is there */
+    if (make_one (path, mode, NULL) == 0) /* mostly its parents exist */
         return 0;
     for (size_t at = 1; at < len; at++) {
         if (path[at] != '/' || path[at - 1] == '/')
@@ -62,7 +62,7 @@ int folder_make (const char *path, mode_t mode, struct err *err)
 struct removal {
     const char *path;
     int top_fd;   /* where folders below DEPTH_MAX go, to be met again */
-    dev_t device; /* other file systems are mounted by somebody else: never emptied */
+    dev_t device; /* other mounted file systems are never emptied */
     unsigned moved;
 };
 
@@ -120,7 +120,7 @@ static int remove_entry (struct removal *removal, int parent_fd, const char *nam
     return err_errno (err, ERR_IO, "a file below %s cannot be removed", removal->path);
 }
 
-/* An error of readdir is the end of the folder here: what it hid is found when the folder is not empty. */
+/* Treats an error of readdir as the folder's end: removing the folder then fails as not empty. */
 static int empty_listed (struct removal *removal, DIR *folder, unsigned depth, struct err *err)
 {
     struct dirent *entry;

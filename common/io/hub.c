@@ -9,7 +9,7 @@
 #include "common/io/zap.h"
 
 enum { HOSTS_MAX_HUB = 65536 }; /* bounds the tables; the model allows far fewer */
-/* Two connections a host, and two old ones whose end was not noticed yet. */
+/* Two connections a host, and two dead ones not noticed yet. */
 enum { DESCRIPTORS_A_HOST = 4, DESCRIPTORS_BESIDE = 256 };
 enum { THREADS = 3 }; /* libzmq's two, and the ZAP handler's */
 enum { BYTES_A_HOST = 64 * 1024, BYTES_BESIDE = 8 * 1024 * 1024 };
@@ -143,7 +143,7 @@ static uint32_t close_door (void **socket, const struct endpoint *bound, uint64_
     return bound->text[0] != '\0';
 }
 
-/* Without zmq_unbind first: it would end the connections it had accepted at once, with what is queued for them. */
+/* Never calls zmq_unbind first, because it would end accepted connections at once, with their queued messages. */
 static void hub_release (struct hub *hub, uint64_t linger_ms)
 {
     uint32_t listeners = hub->events_bound.text[0] != '\0';
@@ -222,18 +222,18 @@ int hub_admit_monitor (struct hub *hub, struct text public_key, struct err *err)
 
 /* ---- frames ---- */
 
-/* User-Id is asked of the body: in libzmq 4.3.4 the routing id's part has no metadata once the socket was polled. It is
- * asked every time: a routing id is free again when its connection ends, and proves nothing by itself. */
+/* Reads User-Id from the body: in libzmq 4.3.4 the routing id's part has no metadata once the socket was polled. Reads
+ * it every time, because a routing id can be reused after its connection, so it proves nothing. */
 static bool sender_of (struct hub *hub, struct channel *channel, uint32_t *rank, uint32_t *generation)
 {
     const char *user = zmq_msg_gets (&channel->body, "User-Id");
     if (!user || !zap_parse_user (user, rank, generation))
         return false;
-    /* The key may have been exchanged since: libzmq would let its old connection go on. */
+    /* The key may have been replaced since, but libzmq keeps its old connection. */
     return *rank < hub->hosts && *generation == zap_worker_key_version (hub->zap, *rank);
 }
 
-/* Accepts only routing ids that the ROUTER made: a peer could choose the id of another one. */
+/* Accepts only routing ids that the ROUTER made, because a peer could choose another's id. */
 static bool note_route (struct hub *hub, struct channel *channel, uint32_t rank, uint32_t generation)
 {
     const uint8_t *id = zmq_msg_data (&hub->part);

@@ -24,7 +24,7 @@ static void log_say (const struct log *log, const char *format, va_list args)
         buf_release (&line);
         return;
     }
-    /* One write a line, so that processes do not mix lines. Nobody can be told of a log that cannot be written. */
+    /* One write a line, so that processes do not mix lines. A failed write of a log cannot be reported. */
     size_t written = fwrite (line.ptr, 1, line.len, log->to);
     if (written == line.len)
         (void) fflush (log->to);

@@ -18,7 +18,7 @@ enum { EVENTS_A_PASS = 64, SIGNALS_A_PASS = 16 };
 
 struct watch {
     int fd;
-    bool forgotten; /* events of this pass may still point here; freed at its end */
+    bool forgotten; /* freed after this pass, since its events may still point here */
     loop_fd_fn *fn;
     void *owner;
     struct watch *next_dead;

@@ -16,7 +16,7 @@ enum { SHOWN_BYTES = 48 };
 
 /* ---- open files ---- */
 
-static rlim_t former; /* 0: the limit is as it was */
+static rlim_t former; /* 0: the limit is unchanged */
 
 /* Up to the hard one. */
 static void raise_files_limit (void)
@@ -26,7 +26,7 @@ static void raise_files_limit (void)
         return;
     former = former ? former : limit.rlim_cur;
     limit.rlim_cur = limit.rlim_max;
-    (void) setrlimit (RLIMIT_NOFILE, &limit); /* what is asked for is tried then */
+    (void) setrlimit (RLIMIT_NOFILE, &limit); /* the try below reports a failure */
 }
 
 void files_limit_restore (pid_t pid)
@@ -48,7 +48,7 @@ static int refuse_files (const char *what, uint32_t wanted, struct err *err)
                     what, wanted, (unsigned long long) limit.rlim_cur);
 }
 
-/* The system's own table is full, whatever this process may open. */
+/* The system's own table is full, whatever this process's limit. */
 static int refuse_table (const char *what, uint32_t wanted, struct err *err)
 {
     return err_set (err, ERR_LIMIT,
@@ -62,7 +62,7 @@ static int check_files (const char *what, uint32_t wanted, struct err *err)
     int *fds = mem_array (wanted, sizeof *fds), rc = 0;
     uint32_t n = 0;
     while (rc == 0 && n < wanted) {
-        fds[n] = eventfd (0, EFD_CLOEXEC); /* a copy of another one takes no place in the system's table */
+        fds[n] = eventfd (0, EFD_CLOEXEC); /* dup would take no place in the system's table */
         if (fds[n] >= 0)
             n++;
         else if (errno == ENFILE)
@@ -106,7 +106,7 @@ bool process_capacity_has_memory (size_t bytes)
 
 /* ---- threads ---- */
 
-/* What the control group of this process leaves it, where it says so (cgroups(7)). */
+/* How much the control group of this process allows, if it has a limit (cgroups(7)). */
 static uint64_t group_leaves (void)
 {
     char line[512], path[640];
@@ -128,7 +128,7 @@ static uint64_t group_leaves (void)
     return !found ? UINT64_MAX : max > now ? max - now : 0;
 }
 
-/* Of one user's threads, others of whom may run; nothing binds root (setrlimit(2)). */
+/* How many threads this user may still start; root has no limit (setrlimit(2)). */
 static uint64_t user_may_have (void)
 {
     struct rlimit limit;

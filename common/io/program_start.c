@@ -27,7 +27,7 @@ void standard_fds_keep (void)
 
 /* ---- the end by a limit ---- */
 
-/* A thread's stack and what libzmq takes at a time are less. */
+/* More than a thread's stack, or one allocation of libzmq. */
 enum { LEAST_BYTES = 16 * 1024 * 1024, EXIT_STATUS = 3 };
 
 static const char *who;
@@ -48,7 +48,7 @@ static const char *lacks_descriptor (void)
     return NULL;
 }
 
-/* A process is refused as a thread would be (setrlimit(2), pids.max). A bare call: fork runs what libraries hand it. */
+/* A process is refused like a thread (setrlimit(2), pids.max). A bare call, because fork runs libraries' handlers. */
 static bool lacks_thread (void)
 {
     long pid = syscall (SYS_clone, SIGCHLD, 0, 0, 0, 0);
@@ -59,7 +59,7 @@ static bool lacks_thread (void)
     return pid < 0 && errno == EAGAIN;
 }
 
-/* Nobody is left to be told of an error. */
+/* Errors cannot be reported any more. */
 static void program_start_say (const char *words)
 {
     ssize_t n = write (STDERR_FILENO, words, strlen (words));
@@ -87,7 +87,7 @@ static void on_abort (int signal_number)
     _exit (EXIT_STATUS);
 }
 
-/* The write that was too far fails with EFBIG, once this has returned (setrlimit(2)). */
+/* The write past the limit fails with EFBIG after this returns (setrlimit(2)). */
 static void on_size (int signal_number)
 {
     (void) signal_number;
@@ -104,7 +104,7 @@ void exhaustion_install_handlers (const char *program)
 {
     who = program;
     handle (SIGABRT, on_abort);
-    handle (SIGXFSZ, on_size); /* not ignored: what is executed would be given that */
+    handle (SIGXFSZ, on_size); /* not SIG_IGN, which executed programs would inherit */
 }
 
 static int set_fresh (posix_spawnattr_t *attributes, short apart)

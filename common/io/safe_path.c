@@ -10,15 +10,15 @@
 
 #include "common/io/atomic_file.h"
 
-/* A sentence holds two paths, cut to this; what to do about it stands at its end. */
+/* A sentence holds two paths, cut to this, so that the advice at its end has room. */
 enum { SHOWN_BYTES = 90, SUBJECT_BYTES = 280, WHO_BYTES = 48, NAME_BYTES = 28, LINKS_MAX = 40 };
 enum { TABLE_BYTES_MAX = 4 << 20, OTHERS_WRITE = S_IWGRP | S_IWOTH };
 enum { USER_UID = 2, USER_GID = 3, GROUP_GID = 2, GROUP_MEMBERS = 3, COLUMNS = 4 }; /* passwd(5), group(5) */
 
 /* ---- users and groups ---- */
 
-/* What the files of this machine say, and no directory service: that one would be asked over a network, through
- * libraries which a worker that was carried here must not load. */
+/* Reads files of this machine, no directory service: that would need a network, and libraries that a bundled worker
+ * must not load. */
 struct table {
     struct buf bytes;
     char *rest;
@@ -87,7 +87,7 @@ static bool is_nobody_elses (gid_t gid, uid_t uid)
     return alone;
 }
 
-/* A group that every user has for itself, as umask 002 counts on: nobody else is in it. */
+/* A user's own group, as umask 002 assumes: nobody else is in it. */
 static bool is_private_group (gid_t gid, uid_t uid)
 {
     char name[NAME_BYTES];
@@ -235,7 +235,7 @@ static int safe_path_follow (struct walk *walk, const char *link, struct err *er
     return target[0] == '/' ? stand_at (walk, "", err) : 0;
 }
 
-/* Nothing follows that leads elsewhere: "", "/", "/./". */
+/* Is the rest without further names: "", "/", "/./"? */
 static bool is_end (const char *rest)
 {
     while (rest[0] == '/' || (rest[0] == '.' && (rest[1] == '/' || rest[1] == '\0')))
@@ -270,7 +270,7 @@ static int step_up (struct walk *walk, struct err *err)
     return stand_at (walk, walk->at, err);
 }
 
-/* 1: nothing is there, and so nothing below; or what is there cannot be reached, which is for who opens it to say. */
+/* 1: nothing is there, or it cannot be reached, which opening it will report. */
 static int step_down (struct walk *walk, const char *name, struct err *err)
 {
     char down[PATH_MAX];

@@ -23,8 +23,8 @@
 /* Two a spoke, nine a hub; tests and simulations hold thousands of spokes in one process. libzmq's default is 1,023. */
 enum { SOCKETS_MAX = 16384 };
 
-/* A reaper and a thread for input and output, each with descriptors of its own, and one connection's sockets. Refused
- * any of it, libzmq ends the process. */
+/* A reaper and an input/output thread, each with its own descriptors, and one connection's sockets. libzmq ends the
+ * process if any is refused. */
 static const struct capacity_needs needs = { .descriptors = 24, .threads = 2, .bytes = 4 * 1024 * 1024 };
 
 static struct {
@@ -70,12 +70,12 @@ void context_release (void)
 
 /* ---- strangers ---- */
 
-/* Descriptors that no connection gets, so that the run's own files always find one. */
+/* Descriptors reserved for the run's own files; no connection gets them. */
 enum { OWN_DESCRIPTORS = 64 };
 
-/* In place of the C library's, for libzmq: it has no bound of its own on connections, and whoever connects needs no key
- * to hold a descriptor until the handshake is over. The lowest free number says how many are taken. A process without a
- * context has no such connections. */
+/* Replaces the C library's accept4 for libzmq, which has no limit on connections, while a client without a key holds a
+ * descriptor until its handshake ends. The lowest free number tells how many are in use. A process without a context
+ * has no such connections. */
 int accept4 (int fd, struct sockaddr *from, socklen_t *len, int flags)
 {
     struct rlimit limit = { 0 };
@@ -90,7 +90,7 @@ int accept4 (int fd, struct sockaddr *from, socklen_t *len, int flags)
 
 /* ---- sockets ---- */
 
-/* A CURVE message is 33 bytes longer than what it carries (RFC 26), and its length is what libzmq bounds. */
+/* A CURVE message is 33 bytes longer than its content (RFC 26), and libzmq's limit counts them. */
 enum { CURVE_BYTES = 64 };
 
 struct option {
@@ -111,7 +111,7 @@ static const struct option on_all[] = {
 
 static const struct option on_servers[] = {
     OPTION (ZMQ_CURVE_SERVER, 1),
-    OPTION (ZMQ_ZAP_ENFORCE_DOMAIN, 1), /* without a handler nobody passes, instead of everybody */
+    OPTION (ZMQ_ZAP_ENFORCE_DOMAIN, 1), /* without a handler nobody is admitted, instead of everybody */
     OPTION (ZMQ_BACKLOG, 1024),         /* at the default of 100 a storm of joins waits for SYNs sent again */
 };
 
@@ -288,7 +288,7 @@ bool socket_send (void *socket, const void *bytes, size_t len, int flags)
 
 void *handshake_watch (void *context, void *socket, int wanted, struct err *err)
 {
-    static atomic_uint names; /* a name is not free again as soon as its socket is closed: each is used once */
+    static atomic_uint names; /* a closed socket's name is not free at once, so each is used once */
     const int linger = 0;
     char name[64];
     snprintf (name, sizeof name, "inproc://sliceup.handshakes.%u", atomic_fetch_add (&names, 1));

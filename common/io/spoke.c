@@ -7,11 +7,11 @@
 #include "common/io/link.h"
 #include "common/io/socket.h"
 
-/* The bulk connection is made by the first frame that is sent over it: most workers of a big run say nothing there for
- * a long time, and a second connection each doubles what joining costs (docs/benchmarks.md).
+/* The first frame opens the bulk connection: most workers of a big run send nothing there for long, and a second
+ * connection each doubles the cost of joining (docs/benchmarks.md).
  *
- * libzmq gives a connection up for good after a protocol error: something else held the coordinator's port for a while.
- * When nothing could be sent for longer than its longest pause and one handshake take, the spoke connects anew. */
+ * libzmq gives up a connection for good after a protocol error, as when something else held the coordinator's port for
+ * a while. If it cannot send for longer than libzmq's longest pause plus a handshake, the spoke connects anew. */
 enum { STALE_MS = 12000 };
 
 struct connection {
@@ -50,7 +50,7 @@ static int connection_connect (struct connection *connection, struct err *err)
     return 0;
 }
 
-/* What makes the connection is worth sending over it: a short program's only output must not be lost to a handshake. */
+/* Queues frames until the connection is made, so that a short program's only output is not lost to a handshake. */
 static int let_queue (void *socket, struct err *err)
 {
     int no = 0;
@@ -112,7 +112,7 @@ int spoke_fd (const struct spoke *spoke, enum link_channel channel)
     return socket_fd (spoke->strands[channel].socket);
 }
 
-/* One message is there. Our coordinator sends one frame within bounds; another sender notices that nobody answers. */
+/* Is the message one frame within bounds, as our coordinator sends it? Others are ignored. */
 static bool is_of_use (struct connection *connection)
 {
     bool whole = !zmq_msg_more (&connection->body);

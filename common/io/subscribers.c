@@ -92,7 +92,7 @@ static bool may_sit (const struct subscribers *subscribers, uint32_t key, uint64
     return n == 0 || (n < MONITOR_PLACES_A_KEY && shared_places (subscribers, now_ms) < SUBSCRIBERS_SHARED);
 }
 
-/* Its own place, else a free one, else none: the same key, or all together, hold too many. */
+/* Its own place, else a free one, else none: its key, or all keys together, hold too many. */
 static struct place *subscribers_place_of (struct subscribers *subscribers, const struct hub_monitor *who,
                                            uint64_t now_ms)
 {
@@ -138,7 +138,7 @@ static bool accept_question (struct subscribers *subscribers, struct hub_monitor
         !zap_parse_user (user, &from->key, &generation))
         return false;
     memcpy (from->id, id, sizeof from->id);
-    /* An answer is only for who has a place: so what waits to be sent is bounded by their number. */
+    /* Only monitors with a place get an answer, so their number bounds the queued answers. */
     return instance_lock (subscribers, from);
 }
 
@@ -177,7 +177,7 @@ void subscribers_publish (struct subscribers *subscribers, const void *bytes, si
 {
     uint64_t now_ms = clock_boot_ms ();
     if (len > ANSWER_MAX_BYTES)
-        return; /* a gap in the numbers: it is asked for, and comes in pieces */
+        return; /* the monitor sees a gap in the numbers, and asks for it in pieces */
     for (uint32_t i = 0; i < SUBSCRIBERS_PLACES; i++) {
         struct place *place = &subscribers->places[i];
         if (sits (place, now_ms) && !subscribers_answer (subscribers, &place->who, bytes, len) && errno == EHOSTUNREACH)

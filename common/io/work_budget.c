@@ -16,7 +16,7 @@ bool work_budget_take (struct work_budget *budget)
     return budget->pieces && budget->pieces--;
 }
 
-/* Each piece moves `spent_us` on by its part of a second; it never lies behind the present, nor far before it. */
+/* Each piece advances `spent_us` by its part of a second; it is never before the present, nor far after it. */
 bool rate_limit_take (struct rate_limit *limit, uint32_t a_second, uint64_t now_ms)
 {
     uint64_t now_us = now_ms * 1000, piece_us = US_A_SECOND / a_second;

@@ -16,7 +16,7 @@
 #include "common/io/socket.h"
 
 static const char handler_address[] = "inproc://zeromq.zap.01";
-enum { CLOSED_WAIT_S = 2, AT_ONCE = 256 /* of each, before the others and the end of the thread have their turn */ };
+enum { CLOSED_WAIT_S = 2, AT_ONCE = 256 }; /* AT_ONCE: requests of each socket, before others have their turn */
 
 struct zap {
     void *context;
@@ -26,7 +26,7 @@ struct zap {
     int stop_fd;
     bool started;
     pthread_t thread;
-    pthread_mutex_t lock; /* over all that follows; the rings change on the opener's thread only */
+    pthread_mutex_t lock; /* guards the following members; only the opener's thread changes the rings */
     pthread_cond_t changed;
     struct keyring *workers, *monitors;
     uint32_t monitors_len;
@@ -121,10 +121,10 @@ static void zap_request_answer (void *socket, const struct zap_request *request,
 
 /* ---- the handler's thread ---- */
 
-/* A stranger hears 300, try again: after a 400 libzmq's client never connects again, and a worker that is faster than a
- * restarted coordinator's list must. libzmq 4.3.4 closes a connection that heard 300 only when something else happens on
- * it, or when its handshake's time is over (zap_msg_available in its stream_engine_base.cpp looks at no status), so keys
- * that are known are admitted before the ports open. Only the self-test's key is refused for ever. */
+/* An unknown key gets 300 (try again), because after a 400 libzmq's client never connects again, and a worker may
+ * connect before a restarted coordinator has read its keys. libzmq 4.3.4 closes a connection with 300 only on its next
+ * event, or when its handshake times out (zap_msg_available in its stream_engine_base.cpp ignores the status), so known
+ * keys are admitted before the ports open. Only the self-test's key is refused for good. */
 static const char *zap_judge (struct zap *zap, const struct zap_request *request, char user[ZAP_USER_BYTES])
 {
     struct curve_key key;

@@ -29,7 +29,7 @@ static bool host_source_is_blank (char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* The text up to the next `mark`, which is taken off `rest` with it; false: nothing is left. */
+/* Takes the text up to the next `mark`, and the mark, from `rest`; false: nothing is left. */
 static bool cut (struct text *rest, char mark, struct text *first)
 {
     if (rest->ptr == NULL)

@@ -29,7 +29,7 @@ static void name_table_release (struct name_table *table)
     *table = (struct name_table){ 0 };
 }
 
-/* Costs what is in it, not what it could hold. */
+/* Costs by the used entries, not by the capacity. */
 static void name_table_clear (struct name_table *table)
 {
     for (uint32_t i = 0; i < table->n; i++)
@@ -37,7 +37,7 @@ static void name_table_clear (struct name_table *table)
     table->n = table->living = 0;
 }
 
-/* FNV-1a, then the finalizer of splitmix64: FNV leaves the low bits of names that end alike too much alike. */
+/* FNV-1a, then the finalizer of splitmix64: FNV gives names with equal ends too similar low bits. */
 static uint64_t hash_of_name (struct text name)
 {
     uint64_t hash = 0xcbf29ce484222325U;
@@ -112,7 +112,7 @@ static bool name_table_add (struct name_table *table, struct text name)
     return true;
 }
 
-/* False: it is not there. The entry stays as a mark, so that what was put behind it is still found. */
+/* False: not there. The entry stays as a tombstone, so that later ones are still found. */
 static bool name_table_remove (struct name_table *table, struct text name)
 {
     uint32_t slot = table->capacity ? name_slot (table, name) : 0;
@@ -133,7 +133,7 @@ struct hostset {
     struct hostset_rules rules;
     struct arena arena; /* of the names */
     struct name_table table;
-    struct name_table value; /* of the step in hand; kept, so that small steps cost little */
+    struct name_table value; /* value of the present step; reused, so that small steps are cheap */
     struct hostset_item item;
     uint64_t work; /* of the step in hand */
 };
@@ -214,7 +214,7 @@ static void keep_common (struct name_table *left, const struct name_table *right
             name_table_remove (left, name);
 }
 
-/* left = left step right; on failure nothing has changed. `at` is where `right` stands, for errors. */
+/* left = left step right; on failure unchanged. `at` is the place of `right`, for errors. */
 static int hostset_take_step (const struct hostset *set, struct name_table *left, enum hostset_step step,
                               const struct name_table *right, const struct hostset_scan *scan, uint32_t at)
 {

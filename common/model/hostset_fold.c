@@ -1,10 +1,10 @@
 /* The writing half of hostset.h: families of names alike but for their numbers, the boxes they fill, {1-4} x {01-16}, and
  * each box as text.
  *
- * The rule is nodeset's, and decides the text that people see. Of the boxes in order - more points first, then for each
- * coordinate more values first, then the bytewise smaller first value, then the smaller last one - each takes in what
- * follows it and differs from it in one coordinate; first only its neighbour, again and again, and then anything behind
- * it, until nothing changes, or until PAIRS_MAX pairs of one family were looked at in vain: its text is longer then. */
+ * The rule is nodeset's, and decides the text that people see. Boxes are ordered: more points first, then for each
+ * coordinate more values first, then the bytewise smaller first value, then the smaller last one. Each box takes in
+ * later ones that differ in one coordinate: first only its neighbour, repeatedly, then any, until nothing changes, or
+ * PAIRS_MAX pairs of one family were compared in vain: then its text is longer. */
 #include "common/model/hostset.h"
 
 #include <assert.h>
@@ -21,7 +21,7 @@ struct hostset_member {
     const struct text *numbers;
     uint32_t numbers_n;
 };
-/* There is room for as many ids as the power of two from n on; `loose`: they are not in order yet. */
+/* Has room for the next power of two from n ids; `loose`: not sorted yet. */
 struct number_set {
     uint32_t *ids, n;
     bool loose;
@@ -80,7 +80,7 @@ static int by_pattern (const void *a, const void *b)
     return order;
 }
 
-/* Names mostly come in their order: then one look at each is enough. */
+/* Names mostly come sorted: then one pass is enough. */
 static void sort_unless_sorted (void *items, uint32_t n, size_t item_bytes, int (*order) (const void *, const void *))
 {
     const char *at = items;
@@ -199,7 +199,7 @@ static int by_rule (const void *a, const void *b, void *owner)
     return order;
 }
 
-/* Takes `other` in when it differs from `box` in one coordinate, which is disjoint as boxes are. */
+/* Takes `other` in if it differs from `box` in only one coordinate. */
 static bool box_take_in (struct number_set *box, struct number_set *other, uint32_t dims, struct arena *arena)
 {
     uint32_t found = dims;
@@ -271,8 +271,8 @@ static void pattern_from_members (struct hostset_pattern *pattern, const struct 
 
 /* ---- each box as text ---- */
 
-/* A run of numbers that is being made. What its first one says about padding holds until a run of two or more ends or a
- * number does not fit: so nodeset folds, and so [98-99,100] stays in two parts behind an 01. */
+/* A run of numbers being made. Its first number's padding holds until a run of two or more ends or a number does not
+ * fit, as in nodeset: so [98-99,100] stays in two parts after an 01. */
 struct run {
     struct text low, high;
     uint64_t last;
@@ -460,7 +460,7 @@ static uint32_t add_product (const struct hostset_pattern *pattern, const struct
     return n;
 }
 
-/* The members of a box in the order of its product, appended to `out`; returns how many. */
+/* Appends the members of a box in the order of its product to `out`; returns how many. */
 static uint32_t box_members (const struct hostset_pattern *pattern, uint32_t box, struct text *out)
 {
     uint32_t *row = mem_array (pattern->dims, sizeof *row);

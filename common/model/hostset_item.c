@@ -262,7 +262,7 @@ static void add_text (struct draft_name *name, struct text text)
 
 static void hostset_item_add_number (struct draft_name *name, const struct hostset_range *span, uint64_t number)
 {
-    char digits[RANGE_DIGITS_MAX + 1]; /* a width is that of a number that was written, and at most so */
+    char digits[RANGE_DIGITS_MAX + 1]; /* a width is at most that of a written number */
     uint32_t width = width_of (span, number);
     if (span->verbatim.len) {
         add_text (name, span->verbatim);

@@ -22,7 +22,7 @@ bool kit_name_is_good (struct text name)
 struct digest kit_digest (const struct kit_file *files, uint32_t n)
 {
     struct digest_state *state = digest_begin ();
-    for (uint32_t i = 0; i < n; i++) { /* neither holds a NUL, so no two kits read the same */
+    for (uint32_t i = 0; i < n; i++) { /* neither holds a NUL, so different kits have different bytes */
         digest_add (state, files[i].name.ptr, files[i].name.len);
         digest_add (state, "", 1);
         digest_add (state, files[i].file.sha256.ptr, files[i].file.sha256.len);

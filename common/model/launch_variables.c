@@ -11,7 +11,7 @@ static bool is_small_letter (char c)
     return c >= 'a' && c <= 'z';
 }
 
-/* One piece of a value: text as it is, then a word that stood in braces. */
+/* One piece of a value: plain text, then a word in braces. */
 struct piece {
     struct text before, word; /* word: empty at the end of the value */
     bool literal;             /* in two pairs of braces */
@@ -82,7 +82,7 @@ static void add_addresses (struct buf *out, const struct launch_place *place)
     }
 }
 
-/* One slice is all that a plan has. */
+/* A plan has exactly one slice. */
 static void launch_variables_add_value (struct buf *out, const struct piece *piece, const struct launch_place *place)
 {
     switch (piece->literal ? -1 : placeholder_of (piece->word)) {
@@ -197,7 +197,7 @@ var_list launch_variables_of_scope (const struct profile *profile, enum scope sc
     return launch_variables_of (&own, scope, place, arena);
 }
 
-/* `wrong` wins, also over what is not there. */
+/* `wrong` overrides the list, or is added to it. */
 static void put_wrong (var_list *vars, const struct wrong_variable *wrong)
 {
     uint32_t at = 0;

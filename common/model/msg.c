@@ -2,7 +2,7 @@
  * not understand each other can still say so. */
 #include "common/model/msg.h"
 
-/* Above one hour a heartbeat says nothing. */
+/* A heartbeat above one hour is useless. */
 enum { HEARTBEAT_MAX_MS = 60 * 60 * 1000, NONCE_MAX_BYTES = 64, LEASE_MAX_MS = 60 * 60 * 1000 };
 #define COUNT_MAX ((uint64_t) INT64_MAX)
 /* Integers up to here are exact in a double, which is how a program may carry its secret. */

@@ -1,4 +1,4 @@
-/* record.c - walking two or one values of a record along its table. Recursion is as deep as the tables nest. */
+/* record.c - walks one or two values of a record along its table. Recursion is as deep as the tables nest. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -101,7 +101,7 @@ static int order_u64 (uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-/* NaN is one value here, above all others, and -0.0 is 0.0: what compares equal is encoded equally. */
+/* All NaNs are one value, above all others, and -0.0 is 0.0, so that equal values have equal encodings. */
 static int order_f64 (double a, double b)
 {
     if (isnan (a) || isnan (b))

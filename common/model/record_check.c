@@ -1,5 +1,5 @@
-/* record_check.c - is a value within its table's bounds, or cut to them? What is wrong is named by place and size,
- * never quoted: the bytes may come from anywhere. */
+/* record_check.c - checks a value by its table's bounds, or cuts it to them. Errors name place and size, never quote,
+ * since the bytes are untrusted. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -8,7 +8,7 @@
 
 enum { NAME_BYTES_MAX = 100, VERSION_BYTES_MAX = 100, SHOWN_COLUMNS = 60 };
 
-/* The place a message speaks of. */
+/* The place for a message. */
 struct place {
     const char *file;
     uint32_t line;
@@ -75,7 +75,7 @@ static bool word_in (struct text word, const char *const words[])
     return false;
 }
 
-/* Options that say where packages come from; what comes is held against its hash in any case. */
+/* Options for the source of packages, which are checked by hash in any case. */
 static int parse_option (struct place at, struct text option, struct text rest, struct err *err)
 {
     static const char *const bare[] = { "--no-index", "--require-hashes", "--prefer-binary", "--pre", NULL };
@@ -265,7 +265,7 @@ static bool is_digit (const struct text *rest, uint32_t at)
     return rest->len > at && isdigit ((unsigned char) rest->ptr[at]);
 }
 
-/* Dates are numbers, too: what is larger than one can be is as large as it can be. */
+/* Dates are numbers, too: larger ones are capped at the maximum. */
 static uint64_t package_version_take_number (struct text *rest)
 {
     uint64_t number = 0;
@@ -326,7 +326,7 @@ int package_version_compare (struct text a, struct text b)
     return result ? result : order (left.number, right.number);
 }
 
-/* The two before the one, which they begin with. */
+/* Two characters first, since they begin with a shorter one. */
 static const char *const relations[] = { "<=", ">=", "<", ">", NULL };
 
 static const char *take_relation (struct text *pattern)

@@ -9,7 +9,7 @@
 static const char *const secrets[] = {
     "token", "key", "password", "passwd", "passphrase", "secret", "credential", "creds", "auth", "cookie",
 };
-/* What jax's own switches with "key" in their names take (jax/_src/config.py: JAX_LEGACY_PRNG_KEY and others). */
+/* Values of jax's own switches with "key" in their names (jax/_src/config.py: JAX_LEGACY_PRNG_KEY and others). */
 static const char *const choices[] = {
     "0", "1", "true", "false", "True", "False", "on", "off", "allow", "warn", "error",
 };
@@ -81,7 +81,7 @@ struct text secret_redact_url (struct arena *arena, struct text value)
     return buf_finish (&shown, arena);
 }
 
-/* A proxy's may stand there without "http://" and with anything for a password. */
+/* A proxy's value may lack "http://" and have any password. */
 static struct text proxy_cut (struct arena *arena, struct text value)
 {
     const char *sign = value.len ? memrchr (value.ptr, '@', value.len) : NULL;

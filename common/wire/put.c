@@ -1,4 +1,4 @@
-/* put.c - which calls of the packer a table means. Ours are what it would leave open: the one form of zero and NaN. */
+/* put.c - turns a table into calls of the packer. We choose what it leaves open: the one form of zero and NaN. */
 #include "common/wire/put.h"
 
 #include <assert.h>
@@ -7,7 +7,7 @@
 
 #include "common/wire/reader.h"
 
-/* Most pieces are one byte, and nearly all fit: two calls for each would cost more than packing them. */
+/* Most pieces are one byte, and nearly all fit: two calls for each would cost more than the packing. */
 static int write_out (void *owner, const char *bytes, size_t len)
 {
     struct buf *out = owner;

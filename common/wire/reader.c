@@ -57,7 +57,7 @@ static int longer_than_needed (const struct reader *reader, struct err *err)
     return err_set (err, ERR_PARSE, "byte %" PRIu32 ": the value is not in its shortest form", reader_offset (reader));
 }
 
-/* A big-endian number of `bytes`; the caller has compared with what remains. */
+/* A big-endian number of `bytes`; the caller has checked the remaining length. */
 static uint64_t big_endian (const uint8_t *at, uint32_t bytes)
 {
     uint64_t number = 0;
@@ -125,7 +125,7 @@ static int reader_take_text (struct reader *reader, enum value_kind as, uint64_t
     return 0;
 }
 
-/* `least`: what the next shorter form of the length could not hold. */
+/* `least`: the first length that the next shorter form cannot hold. */
 static int take_long_text (struct reader *reader, enum value_kind kind, uint32_t len_bytes, uint64_t least,
                            struct wire_value *value, struct err *err)
 {

@@ -166,8 +166,8 @@ static int get_key (const struct getter *get, int64_t *last)
     return 0;
 }
 
-/* Zero written out would be a second form of the same value. A record that holds only fields of a later version is zero
- * here but not there, so of records only the empty map is refused. */
+/* Zero written out would be a second form of the same value. A record with only fields of a later version is zero here
+ * but not there, so for records only the empty map is refused. */
 static bool is_written_zero (const struct field *field, const void *at, const struct reader *in, const uint8_t *began)
 {
     if (field->kind == FIELD_RECORD)
@@ -189,7 +189,7 @@ static int get_field (const struct getter *get, const struct field *field, void 
     return 0;
 }
 
-/* Both the map and the table rise, so one pass over each finds every field. */
+/* Keys rise in both the map and the table, so one pass over each finds every field. */
 static int get_pairs (const struct getter *get, const struct record *record, void *out, uint64_t pairs, uint32_t depth)
 {
     uint32_t at = 0;
