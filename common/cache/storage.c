@@ -53,7 +53,7 @@ static enum found read_id (int root, const char *path, char id[STORAGE_ID_BYTES]
 {
     enum found found = read_once (root, path, id, err);
     for (int i = 0; found == FOUND_HALF && i < HALF_WRITTEN_TRIES; i++) {
-        (void) poll (NULL, 0, HALF_WRITTEN_WAIT_MS); /* cut short by a signal: looked at sooner */
+        (void) poll (NULL, 0, HALF_WRITTEN_WAIT_MS); /* a signal may end it early */
         found = read_once (root, path, id, err);
     }
     if (found != FOUND_HALF)

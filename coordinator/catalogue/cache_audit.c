@@ -100,7 +100,7 @@ static void look_inside (struct round *round, const struct catalogue_entry *entr
     }
 }
 
-/* That a whole generation is missing was found before. One that was collected meanwhile is no finding. */
+/* A missing generation was found before. One that was collected meanwhile is no finding. */
 static void cache_audit_look_at (struct round *round, const struct catalogue_entry *entry)
 {
     const struct cache_audit_options *audit = round->audit;
@@ -210,7 +210,7 @@ static bool is_folder (DIR *in, const char *name)
            S_ISDIR (st.st_mode);
 }
 
-/* A folder that cannot be opened here cannot be read by this user's runs either. */
+/* This user's runs cannot read a folder that we cannot open. */
 static int add_frontend (struct bundles *bundles, DIR *root, const char *frontend, struct err *err)
 {
     int rc = 0;
@@ -260,7 +260,7 @@ static int count_file (void *owner, const struct tree_walk_item *seen, struct er
     return 0;
 }
 
-/* What its host writes while we look may be half counted. */
+/* Files that its host writes meanwhile may be counted in part. */
 static void cache_audit_measure (struct host_cache *own, DIR *in, const char *name)
 {
     int fd = openat (dirfd (in), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -1,4 +1,4 @@
-/* catalogue.c - opening the catalogue, and what all questions to it share. */
+/* catalogue.c - opens the catalogue, and has the shared parts of its queries. */
 #include "coordinator/catalogue/catalogue_private.h"
 
 #include "common/cache/storage.h"
@@ -20,9 +20,9 @@
 enum {
     FORMAT = 3,
     BUSY_MS = 30 * 1000, /* on a thread of its own */
-    /* SQLite lets in who asks at the right moment. Its own handler asks ever more rarely, so a process with one
-     * transaction after the other keeps the rest out. Here all ask equally often, and the process that was in last
-     * pauses for longer than that: one of those who wait is next. */
+    /* SQLite admits whoever asks at the right moment. Its own handler asks more and more rarely, so a process with
+     * continuous transactions keeps others out. Here all ask equally often, and the last process pauses for longer than
+     * that, so that a waiting one is next. */
     ASK_MS = 2,
     ASK_SPREAD_MS = 3,
     COURTESY_MS = 8,
@@ -31,10 +31,9 @@ enum {
 static const char *const state_words[] = { "none", "granted", "published", "abandoned", "dropped", "removing" };
 const struct enum_names generation_state_names = NAMES (state_words);
 
-/* AUTOINCREMENT: a number is not used again, not even when its row is gone (sqlite autoinc.html).
- * state: of enum generation_state, but never published, which is to have a row in `generation`. seen: what an
- * abandoned generation looked like at first, no bytes when nothing lay there. used: the newest generation of its
- * bundle when a run last had a use for it. */
+/* AUTOINCREMENT: a number is never reused, even after its row is gone (sqlite autoinc.html). state: of enum
+ * generation_state, but never published, which means a row in `generation`. seen: an abandoned generation's first
+ * digest, empty if no folder existed. used: the newest generation of its bundle when a run last used it. */
 static const char tables[] =
     "CREATE TABLE token (token INTEGER PRIMARY KEY AUTOINCREMENT, bundle TEXT NOT NULL,"
     " run TEXT NOT NULL, wall_ms INTEGER NOT NULL, state INTEGER NOT NULL DEFAULT 1, why TEXT NOT NULL DEFAULT '');"
@@ -77,7 +76,7 @@ static sqlite3_stmt *catalogue_ask (const struct catalogue *catalogue, struct er
     if (!statement || bind (statement, kinds, values))
         return statement;
     database_fail (catalogue->db, "read or change the catalogue of caches", err);
-    sqlite3_finalize (statement); /* repeats an error that is in `err` */
+    sqlite3_finalize (statement); /* its error is already in `err` */
     return NULL;
 }
 
@@ -109,7 +108,7 @@ int catalogue_change (const struct catalogue *catalogue, const char *doing, int 
     int rc = catalogue_step (catalogue, statement, doing, err);
     if (changed)
         *changed = sqlite3_changes (catalogue->db);
-    sqlite3_finalize (statement); /* repeats an error that is in `err` */
+    sqlite3_finalize (statement); /* its error is already in `err` */
     return rc == SQLITE_DONE ? 0 : -1;
 }
 
@@ -123,7 +122,7 @@ struct text catalogue_column (sqlite3_stmt *row, int column, struct arena *arena
 
 static void pause_ms (uint64_t ms)
 {
-    (void) poll (NULL, 0, (int) ms); /* cut short by a signal: asked again sooner */
+    (void) poll (NULL, 0, (int) ms); /* a signal may end it early */
 }
 
 static int wait_for_others (void *owner, int tries)
@@ -168,7 +167,7 @@ static int format_of (const struct catalogue *catalogue, int *format, struct err
     int rc = catalogue_step (catalogue, pragma, "read the catalogue of caches", err);
     if (rc == SQLITE_ROW)
         *format = sqlite3_column_int (pragma, 0);
-    sqlite3_finalize (pragma); /* repeats an error that is in `err` */
+    sqlite3_finalize (pragma); /* its error is already in `err` */
     return rc == SQLITE_ROW ? 0 : -1;
 }
 
@@ -180,7 +179,7 @@ static int format_unknown (const struct catalogue *catalogue, int format, struct
                     catalogue->root, format, FORMAT);
 }
 
-/* Inside a transaction: another process may have done it since we looked. */
+/* In a transaction, because another process may have done it since we checked. */
 static int make_tables (const struct catalogue *catalogue, struct err *err)
 {
     int format = -1;
@@ -197,7 +196,7 @@ static int catalogue_settle (struct catalogue *catalogue, struct err *err)
 {
     int format = -1;
     /* A rollback journal, not WAL: a cache root may be on a file system of several machines. EXTRA syncs the folder
-     * too, or a power loss could take back a token that was handed out (sqlite pragma.html, synchronous). */
+     * too, else a power loss could take back a granted token (sqlite pragma.html, synchronous). */
     if (database_run (catalogue->db, "PRAGMA synchronous = EXTRA", "set up syncing", err) != 0)
         return -1;
     if (format_of (catalogue, &format, err) != 0)
@@ -244,8 +243,8 @@ static struct catalogue *catalogue_open_file (const char *root, const char *path
     return NULL;
 }
 
-/* Who was killed in the middle of a change leaves a journal, and SQLite reads nothing before that is rolled back, which
- * a connection that only reads may not do (sqlite rescode.html, SQLITE_READONLY_ROLLBACK). */
+/* A process killed during a change leaves a journal. SQLite reads nothing until it is rolled back, which a read-only
+ * connection may not do (sqlite rescode.html, SQLITE_READONLY_ROLLBACK). */
 static int roll_back (const char *root, const char *path, struct err *err)
 {
     struct err own = { 0 };
@@ -288,7 +287,7 @@ struct catalogue *catalogue_open (const char *cache_root, struct err *err)
     if (catalogue_path_of (cache_root, path, err) != 0 || folder_make (cache_root, 0755, err) != 0 ||
         file_prepare (path, err) != 0)
         return NULL;
-    /* Here rather than on a host: who is first to look must find it. */
+    /* Made here rather than on a host, so that the first reader finds it. */
     return storage_id (cache_root, true, storage, err) != 0
                ? NULL
                : catalogue_open_file (cache_root, path, DATABASE_WRITE, &why, err);

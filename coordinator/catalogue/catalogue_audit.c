@@ -1,4 +1,4 @@
-/* catalogue_audit.c - what lies under the cache root, against what the catalogue knows of it. */
+/* catalogue_audit.c - compares the cache root with the catalogue. */
 #include "coordinator/catalogue/catalogue_private.h"
 
 #include "common/cache/audit.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* More than this many are not told apart by anybody who has to act on them. */
+/* More findings than this help nobody. */
 enum { ROOT_FINDINGS_MAX = 1024 };
 
 struct look {
@@ -63,7 +63,7 @@ static bool known (const struct look *look, uint64_t token)
     return false;
 }
 
-/* What was collected between our two looks is no finding. */
+/* A generation collected between our two checks is no finding. */
 static bool still_there (const struct look *look, uint64_t token)
 {
     char path[PATH_MAX];
@@ -108,12 +108,12 @@ static int catalogue_audit_recall (const struct look *look, uint64_t token, stru
         out->lay_there = true;
         memcpy (&out->listing, sqlite3_column_blob (row, 0), sizeof out->listing);
     }
-    sqlite3_finalize (row); /* repeats an error that is in `err` */
+    sqlite3_finalize (row); /* its error is already in `err` */
     return rc < 0 ? -1 : 0;
 }
 
-/* Two that look for the first time at once: the first one's memory stays. What is gone is forgotten: a person may
- * remove what was abandoned, and if it comes back somebody wrote. */
+/* If two audits see it first at the same time, the first one's record stays. A removed generation is forgotten: people
+ * may remove abandoned ones, and if it comes back somebody wrote. */
 static int remember (const struct look *look, uint64_t token, const struct generation_stat *there,
                      const struct memory *before, struct err *err)
 {
@@ -171,7 +171,7 @@ static int look_inside (struct look *look, const struct catalogue_entry *entry, 
     return 0;
 }
 
-/* Findings do not stand if it was collected while we looked. */
+/* Findings are dropped if it was collected meanwhile. */
 static int look_at_published (struct look *look, const struct catalogue_entry *entry, struct err *err)
 {
     uint32_t before = look->n;
@@ -212,7 +212,7 @@ static int catalogue_audit_audit (struct look *look, struct cache_root_finding *
     if (catalogue_family_name_check (look->bundle, err) != 0)
         return -1;
     look->bundle_root = text_format (look->arena, "%s/%.*s", look->catalogue->root, TEXT_ARG (look->bundle));
-    /* The folder first: what lies there then had its row before. */
+    /* Reads the folder first, so that every generation in it already has its row. */
     if (audit_list_generations (look->bundle_root, look->arena, &stored, &look->stored_n, err) != 0 ||
         catalogue_list (look->catalogue, look->bundle, look->arena, &look->known, err) != 0)
         return -1;

@@ -1,4 +1,4 @@
-/* catalogue_generation.c - published generations: found, recorded, quarantined, used, collected. */
+/* catalogue_generation.c - finds, records, quarantines, uses and collects published generations. */
 #include "coordinator/catalogue/catalogue_private.h"
 
 #include "common/cache/tree.h"
@@ -42,7 +42,7 @@ int catalogue_decode_generation (const struct catalogue *catalogue, sqlite3_stmt
 int catalogue_find_newest (struct catalogue *catalogue, struct text bundle, struct fact_generation *out,
                            struct arena *arena, struct err *err)
 {
-    /* A record without a token's row is damage, and is to be seen as such. */
+    /* A record without its token's row is damage, so it must not be skipped. */
     sqlite3_stmt *newest = catalogue_prepare (
         catalogue, err,
         "SELECT g.token, g.record, g.run FROM generation g LEFT JOIN token t ON t.token = g.token"
@@ -61,13 +61,13 @@ int catalogue_find_newest (struct catalogue *catalogue, struct text bundle, stru
         *out = (struct fact_generation){ 0 };
         rc = 0;
     }
-    sqlite3_finalize (newest); /* repeats an error that is in `err` */
+    sqlite3_finalize (newest); /* its error is already in `err` */
     return rc;
 }
 
 /* ---- publishing ---- */
 
-/* Only a token that was handed out to this run for this bundle may become a generation. */
+/* Only a token granted to this run for this bundle may become a generation. */
 static int token_check (const struct catalogue *catalogue, struct text run, const struct fact_generation *generation,
                         struct err *err)
 {
@@ -77,7 +77,7 @@ static int token_check (const struct catalogue *catalogue, struct text run, cons
     if (!granted)
         return -1;
     int row = catalogue_step (catalogue, granted, "look up a token", err);
-    sqlite3_finalize (granted); /* repeats an error that is in `err` */
+    sqlite3_finalize (granted); /* its error is already in `err` */
     if (row == SQLITE_DONE)
         return err_set (err, ERR_REFUSED,
                         "generation %" PRIu64 " cannot be published in %s: this run was not granted this token for "
@@ -97,7 +97,7 @@ static int published_before (const struct catalogue *catalogue, const struct fac
     int row = catalogue_step (catalogue, before, "look up a generation", err);
     bool same = row == SQLITE_ROW && (uint32_t) sqlite3_column_bytes (before, 0) == record.len &&
                 memcmp (sqlite3_column_blob (before, 0), record.ptr, record.len) == 0;
-    sqlite3_finalize (before); /* repeats an error that is in `err` */
+    sqlite3_finalize (before); /* its error is already in `err` */
     if (row == SQLITE_ROW && !same)
         return err_set (err, ERR_REFUSED,
                         "the catalogue of %s already has a record of generation %" PRIu64
@@ -106,7 +106,7 @@ static int published_before (const struct catalogue *catalogue, const struct fac
     return row;
 }
 
-/* Whoever lost the lease meanwhile may still publish what was sealed and journaled: no other writes under its token. */
+/* A run that lost the lease may still publish what it sealed, since nobody else writes under its token. */
 static int catalogue_generation_publish (const struct catalogue *catalogue, struct text run,
                                          const struct fact_generation *generation, struct text record, struct err *err)
 {
@@ -143,7 +143,7 @@ int catalogue_publish (struct catalogue *catalogue, struct text run, const struc
     return rc;
 }
 
-/* A token that was collected, or never handed out here, is found by nobody: nothing is left to do. */
+/* Nothing to do for a token that was collected or never granted here, since nobody finds it. */
 int catalogue_quarantine (struct catalogue *catalogue, uint64_t token, struct text run, struct text why,
                           struct err *err)
 {
@@ -172,7 +172,7 @@ static int state_of (const struct catalogue *catalogue, uint64_t token, uint32_t
         return -1;
     int rc = catalogue_step (catalogue, row, "look up a token", err);
     *state = rc == SQLITE_ROW ? (uint32_t) sqlite3_column_int (row, 0) : GENERATION_NONE;
-    sqlite3_finalize (row); /* repeats an error that is in `err` */
+    sqlite3_finalize (row); /* its error is already in `err` */
     return rc;
 }
 
@@ -235,7 +235,7 @@ static int may_go (const struct catalogue *catalogue, uint64_t token, struct err
         return -1;
     int rc = catalogue_step (catalogue, row, "look up which runs use a generation", err);
     struct text why = rc == SQLITE_ROW ? catalogue_column (row, 0, &arena) : TEXT_LIT ("");
-    sqlite3_finalize (row); /* repeats an error that is in `err` */
+    sqlite3_finalize (row); /* its error is already in `err` */
     if (rc == SQLITE_ROW)
         rc = err_set (err, ERR_STATE, "generation %" PRIu64 " is kept: %.*s", token, TEXT_ARG (text_clip (why, 200)));
     arena_release (&arena);

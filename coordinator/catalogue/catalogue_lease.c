@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* Generations that lie there without a token of this catalogue: more than anybody ever kept in one folder. */
+/* Limit of folders without a token of this catalogue, far above any real number. */
 enum { FOREIGN_MAX = 100000 };
 
 /* ---- tokens ---- */
 
-/* When catalogue.db was removed, the folders still say which numbers were used; also those half removed. */
+/* If catalogue.db was removed, folders, even half removed ones, still show which numbers were used. */
 static bool lies_there (const struct catalogue *catalogue, struct text bundle, uint64_t token)
 {
     static const char *const names[] = { "gen-", ".removing-gen-" };
@@ -35,7 +35,7 @@ static int last_token (const struct catalogue *catalogue, uint64_t *token, struc
         return -1;
     int row = catalogue_step (catalogue, last, "read the number of the newest generation", err);
     *token = row == SQLITE_ROW ? (uint64_t) sqlite3_column_int64 (last, 0) : 0;
-    sqlite3_finalize (last); /* repeats an error that is in `err` */
+    sqlite3_finalize (last); /* its error is already in `err` */
     return row < 0 ? -1 : 0;
 }
 
@@ -74,7 +74,7 @@ static int holder (const struct catalogue *catalogue, struct text bundle, struct
         *out = (struct lease_owner){ .token = (uint64_t) sqlite3_column_int64 (lease, 0),
                                      .run = catalogue_column (lease, 1, arena),
                                      .beat = (uint64_t) sqlite3_column_int64 (lease, 2) };
-    sqlite3_finalize (lease); /* repeats an error that is in `err` */
+    sqlite3_finalize (lease); /* its error is already in `err` */
     if (row < 0)
         return -1;
     if (out->run.len > NAME_MAX_BYTES || !text_is_utf8 (out->run))
@@ -144,7 +144,7 @@ int catalogue_acquire_lease (struct catalogue *catalogue, struct text bundle, st
 
 /* ---- while it is held ---- */
 
-/* No row of ours: gone because it was published or given up, or because somebody took it? */
+/* Our row is gone: was it published or given up, or did another run take the lease? */
 static int lost (const struct catalogue *catalogue, uint64_t token, bool *taken, struct err *err)
 {
     sqlite3_stmt *row = catalogue_prepare (
@@ -158,7 +158,7 @@ static int lost (const struct catalogue *catalogue, uint64_t token, bool *taken,
     bool granted = rc == SQLITE_ROW && sqlite3_column_int (row, 0) == GENERATION_GRANTED;
     bool published = rc == SQLITE_ROW && sqlite3_column_int (row, 1),
          others = rc == SQLITE_ROW && sqlite3_column_int (row, 2);
-    sqlite3_finalize (row); /* repeats an error that is in `err` */
+    sqlite3_finalize (row); /* its error is already in `err` */
     *taken = !published && (!granted || others);
     return rc < 0 ? -1 : 0;
 }

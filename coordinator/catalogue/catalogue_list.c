@@ -27,7 +27,7 @@ static int catalogue_list_count (const struct catalogue *catalogue, const char *
         return -1;
     int rc = catalogue_step (catalogue, rows, "count the rows of the catalogue", err);
     sqlite3_int64 found = rc == SQLITE_ROW ? sqlite3_column_int64 (rows, 0) : 0;
-    sqlite3_finalize (rows); /* repeats an error that is in `err` */
+    sqlite3_finalize (rows); /* its error is already in `err` */
     if (rc != SQLITE_ROW)
         return -1;
     if (found > max)
@@ -68,7 +68,7 @@ static int read_users (const struct catalogue *catalogue, struct arena *arena, s
     while (rc == 0 && entry->users.n < n &&
            (rc = catalogue_step (catalogue, rows, "list the runs that use a generation", err)) == SQLITE_ROW)
         rc = read_user (catalogue, rows, entry->token, arena, &entry->users.items[entry->users.n++], err);
-    sqlite3_finalize (rows); /* repeats an error that is in `err` */
+    sqlite3_finalize (rows); /* its error is already in `err` */
     return rc < 0 ? -1 : 0;
 }
 
@@ -115,7 +115,7 @@ static int catalogue_list_list (const struct catalogue *catalogue, struct text b
     *out = (struct catalogue_list){ .items = arena_array (arena, n, sizeof *out->items) };
     while (rc == 0 && out->n < n && (rc = catalogue_step (catalogue, rows, "list the generations", err)) == SQLITE_ROW)
         rc = read_entry (catalogue, rows, arena, &out->items[out->n++], err);
-    sqlite3_finalize (rows); /* repeats an error that is in `err` */
+    sqlite3_finalize (rows); /* its error is already in `err` */
     for (uint32_t i = 0; rc >= 0 && i < out->n; i++)
         rc = read_users (catalogue, arena, &out->items[i], err);
     return rc < 0 ? -1 : 0;
@@ -125,7 +125,7 @@ int catalogue_list (struct catalogue *catalogue, struct text bundle, struct aren
                     struct err *err)
 {
     struct catalogue_list found = { 0 };
-    /* One transaction, so that what is listed was so at one moment. */
+    /* One transaction, so that the list is of one moment. */
     if (database_run (catalogue->db, "BEGIN", "read the catalogue of caches", err) != 0)
         return -1;
     if (catalogue_end_transaction (catalogue, catalogue_list_list (catalogue, bundle, arena, &found, err), err) != 0)
@@ -146,7 +146,7 @@ int catalogue_generation_state (struct catalogue *catalogue, uint64_t token, enu
     int rc = catalogue_step (catalogue, row, "look up a token", err);
     uint32_t kept = rc == SQLITE_ROW ? (uint32_t) sqlite3_column_int (row, 0) : GENERATION_NONE;
     bool recorded = rc == SQLITE_ROW && sqlite3_column_int (row, 1);
-    sqlite3_finalize (row); /* repeats an error that is in `err` */
+    sqlite3_finalize (row); /* its error is already in `err` */
     if (rc < 0)
         return -1;
     if (kept > GENERATION_REMOVING)
@@ -172,7 +172,7 @@ int catalogue_cover_mark_used (const struct catalogue *catalogue, const struct f
     return rc;
 }
 
-/* All that is known to be used of a bundle, the longest unused first. */
+/* All covers of a bundle with a known use, the longest unused first. */
 static int list_used (const struct catalogue *catalogue, struct text bundle, struct arena *arena, text_list *out,
                       struct err *err)
 {
@@ -188,11 +188,11 @@ static int list_used (const struct catalogue *catalogue, struct text bundle, str
             out->items = mem_grow (out->items, capacity = 2 * capacity + 64, sizeof *out->items);
         out->items[out->n++] = catalogue_column (rows, 0, arena);
     }
-    sqlite3_finalize (rows); /* repeats an error that is in `err` */
+    sqlite3_finalize (rows); /* its error is already in `err` */
     return row == SQLITE_DONE ? 0 : -1;
 }
 
-/* Each time what `of` has of `from`, or has not. */
+/* Appends the items of `from` that `of` has, or lacks. */
 static void add_where (text_list *to, const text_list *of, const text_list *from, bool there)
 {
     for (uint32_t i = 0; i < of->n; i++)
@@ -208,8 +208,7 @@ int catalogue_cover_sort_by_use (const struct catalogue *catalogue, struct fact_
     if (rc == 0) {
         text_list ordered = { .items = arena_array (arena, (size_t) generation->covers.n + used.n,
                                                     sizeof *ordered.items) };
-        add_where (&ordered, &generation->covers, &used,
-                   false); /* of these nobody told anything since they were made */
+        add_where (&ordered, &generation->covers, &used, false); /* never used since they were made */
         add_where (&ordered, &used, &generation->covers, true);
         generation->covers = ordered;
     }

@@ -29,7 +29,7 @@ static int collect_path_of (const char *root, struct text bundle, const char *na
 static int hide (const char *from, const char *to, struct err *err)
 {
     char parent[PATH_MAX];
-    if (folder_remove (to, err) != 0) /* of an import that was undone twice */
+    if (folder_remove (to, err) != 0) /* left by an import that was undone twice */
         return -1;
     if (rename (from, to) != 0 && errno != ENOENT) /* ENOENT: it was never made, or was hidden before */
         return err_errno (err, ERR_IO, "cannot rename %s in order to remove it", from);
@@ -62,7 +62,7 @@ int collect_generation (struct catalogue *catalogue, const char *root, struct te
         collect_path_of (root, bundle, REMOVING, token, hidden, err) != 0 ||
         catalogue_begin_removal (catalogue, token, over, over_n, err) != 0)
         return -1;
-    (void) collect_count_bytes (root, bundle, token, freed, NULL); /* what cannot be measured goes all the same */
+    (void) collect_count_bytes (root, bundle, token, freed, NULL); /* removed even if it cannot be measured */
     if (hide (there, hidden, err) != 0 || catalogue_finish_removal (catalogue, token, err) != 0)
         return -1;
     return folder_remove (hidden, err);

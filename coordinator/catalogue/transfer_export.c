@@ -36,7 +36,7 @@ static int check_source (struct text bundle_root, const struct fact_generation *
 
 /* ---- files ---- */
 
-/* EINVAL: a file system that keeps nothing back for a folder. */
+/* EINVAL: a file system that does not buffer folders. */
 static int settle_entry (int to, const struct manifest_entry *entry, struct err *err)
 {
     char shown[TREE_SHOWN_BYTES];
@@ -67,7 +67,7 @@ static int write_files (const struct manifest *manifest, const char *part, struc
     char path[PATH_MAX + NAME_BYTES];
     struct buf bytes;
     buf_init (&bytes, MANIFEST_BYTES_MAX);
-    manifest_print (manifest, &bytes); /* the bytes it was parsed from: there is one way to write it */
+    manifest_print (manifest, &bytes); /* gives the bytes it was parsed from, since it has one spelling */
     snprintf (path, sizeof path, "%s/" TRANSFER_SEALED "/" MANIFEST_NAME, part);
     int rc = bytes.overflow ? err_set (err, ERR_LIMIT, MANIFEST_NAME " is longer than %d bytes", MANIFEST_BYTES_MAX)
                             : atomic_file_write (path, bytes.ptr, bytes.len, 0444, err);
@@ -108,7 +108,7 @@ static int exists_already (const char *to, struct err *err)
     return err_set (err, ERR_STATE, "%s already exists: expected the name of a new folder", to);
 }
 
-/* At once and never over something. EINVAL: a file system that cannot promise that; what was seen before has to do. */
+/* Renames without replacing. EINVAL: the file system cannot do that, so the earlier check must suffice. */
 static int name_it (const char *part, const char *to, struct err *err)
 {
     char parent[PATH_MAX];

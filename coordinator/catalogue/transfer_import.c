@@ -1,4 +1,4 @@
-/* transfer_import.c - looks at what was carried here, gets it a token, copies and seals it under that, publishes it. */
+/* transfer_import.c - checks a carried folder, gets a token, copies and seals it under that, and publishes it. */
 #include "coordinator/catalogue/transfer.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 /* ---- waiting for the lease: an import is no run ---- */
 
-/* RIVALS_MAX: imports are short and may come one after the other; after so many the import ends: somebody writes. */
+/* RIVALS_MAX: imports are short and may follow each other; after this many other owners the import gives up. */
 enum { LOOK_MS = 500, RIVALS_MAX = 16 };
 
 struct watch {
@@ -41,7 +41,7 @@ static int lives (const struct lease_owner *lease_owner, struct err *err)
                     TEXT_ARG (text_clip (lease_owner->run, 40)), lease_owner->token);
 }
 
-/* Another look at who has it. A beat that moved is the end of the watch; somebody else is watched anew. */
+/* Checks the owner again. A beat that moved ends the watch; a new owner restarts it. */
 static int transfer_import_look (struct watch *watch, const struct lease_owner *now, const struct log *log,
                                  struct arena *arena, struct err *err)
 {
@@ -59,12 +59,11 @@ static int transfer_import_look (struct watch *watch, const struct lease_owner *
     }
     watch->told = clock_boot_ms () - watch->since_ms >= wait_ms;
     if (!watch->told)
-        (void) poll (NULL, 0, LOOK_MS); /* cut short by a signal: looked at sooner */
+        (void) poll (NULL, 0, LOOK_MS); /* a signal may end it early */
     return 0;
 }
 
-/* A run that has it and beats no more loses it after it was watched for as long as a run would watch. ERR_STATE: a run
- * that lives has it. */
+/* Takes the lease of a run whose beat stands still for as long as a run would watch. ERR_STATE: a live run has it. */
 static int transfer_take_lease (struct catalogue *catalogue, struct text bundle, struct text run, const struct log *log,
                                 uint64_t *token, struct err *err)
 {
@@ -110,7 +109,7 @@ static bool wait_one (struct transfer_beat *beat)
     return !over;
 }
 
-/* A beat that fails, or a lease that is lost, changes nothing: what is written has a name of its own. */
+/* A failed beat or a lost lease changes nothing, since the token's folder is ours alone. */
 static void *beats (void *owner)
 {
     struct transfer_beat *beat = owner;
@@ -160,7 +159,7 @@ static void transfer_beat_end (struct transfer_beat *beat)
 
 /* ---- the import ---- */
 
-/* What was carried here, opened and found to be what it says. */
+/* An opened and verified carried folder. */
 struct carried {
     int folder, sealed;
     struct manifest manifest;
@@ -169,7 +168,7 @@ struct carried {
 
 /* ---- what lies there ---- */
 
-/* Modes get lost on the way (archives, object stores); those of the manifest are what the copy gets. */
+/* Archives and object stores lose modes, so the copy gets those of the manifest. */
 static void take_modes (const struct manifest *manifest, struct tree *tree)
 {
     for (uint32_t i = 0, k = 0; i < manifest->n && k < tree->n;) {
@@ -198,7 +197,7 @@ static int check_claim (const struct manifest *manifest, const struct fact_gener
     if (claim->bytes != manifest->bytes)
         return err_set (err, ERR_DAMAGE, TRANSFER_JSON " says %" PRIu64 " bytes, " MANIFEST_NAME " lists %" PRIu64,
                         claim->bytes, manifest->bytes);
-    /* Sealing takes them away: a manifest that lists one was not written by it. */
+    /* Sealing removes write bits, so a manifest with one was not written by it. */
     for (uint32_t i = 0; i < manifest->n; i++)
         if (manifest->items[i].at.mode & 0222)
             return err_set (err, ERR_DAMAGE,
@@ -283,7 +282,7 @@ static int copy_in (const struct carried *carried, const char *dir, struct err *
     return rc == 0 ? 0 : err_prefix (err, "cannot fill %.300s", dir);
 }
 
-/* The copy is sealed as a writer's would be, so what is published is what lies here now, and it must be the same. */
+/* Seals the copy like a writer's, and checks that its manifest is the same. */
 static int make_generation (const struct import_request *request, const struct carried *carried, uint64_t token,
                             struct err *err)
 {
@@ -359,7 +358,7 @@ static int import (struct catalogue *catalogue, const struct import_request *req
         transfer_take_lease (catalogue, request->claim->bundle, text_of (run), request->log, token, err) != 0)
         return -1;
     uint64_t own = *token;
-    /* Who had the lease before may have brought in the same. */
+    /* The lease's last owner may have imported the same. */
     if (find_before (catalogue, request->claim, token, before, err) != 0)
         return undo (catalogue, request, text_of (run), own, err);
     if (*before)

@@ -90,7 +90,7 @@ void acquire_writer_grant (struct coord *coord, uint64_t now_ms, struct outbox *
     if (ready && write_lease_is_free (coord, now_ms))
         acquire_ask (coord, now_ms, out);
     else if (owned && now_ms >= coord->soft.ask_again_ms)
-        acquire_find (coord, ACQUISITION_LOOK, now_ms, out); /* it may have published meanwhile what this rung needs */
+        acquire_find (coord, ACQUISITION_LOOK, now_ms, out); /* the other run may have published what this rung needs */
 }
 
 void acquire_give_up (struct coord *coord, struct text problem, uint64_t now_ms, struct outbox *out)
@@ -117,7 +117,7 @@ void acquire_receive_generation (struct coord *coord, const struct core_input *i
     if (!looking && coord->soft.acquisition != ACQUISITION_FINDING)
         return;
     if (!in->generation && in->text.len && coord->state->plan.cache.mode == CACHE_READ_ONLY) {
-        acquire_give_up (coord, in->text, now_ms, out); /* a writer is told so when it asks for a token */
+        acquire_give_up (coord, in->text, now_ms, out); /* a writer learns it when it asks for a token */
         return;
     }
     if (looking && (!in->generation || in->generation->token <= coord->state->generation.token ||

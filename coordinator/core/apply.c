@@ -1,4 +1,4 @@
-/* apply.c - facts change state, and nothing else does. Also what a replay runs. */
+/* apply.c - only facts change state. A replay runs this, too. */
 #include "coordinator/core/apply.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "coordinator/core/status_sentence.h"
 #include "coordinator/core/write_lease.h"
 
-enum { LEASES_LOST_MAX = 3 }; /* of one rung: more do not happen by accident */
+enum { LEASES_LOST_MAX = 3 }; /* of one rung: more are no accident */
 
 static void apply_run_opened (struct engine *to, const struct fact_run_opened *opened)
 {
@@ -86,7 +86,7 @@ static void turn_arenas (struct arena *now, struct arena *before)
     *now = reused;
 }
 
-/* Facts still in the outbox point into the pass that ended: its memory lives until the next one begins. */
+/* Facts in the outbox point into the ended pass, so its memory lives until the next one begins. */
 static void pass_reset (struct engine *to)
 {
     struct soft_state *soft = &to->coord.soft;
@@ -98,7 +98,7 @@ static void pass_reset (struct engine *to)
     soft->pass_slept_ms = 0;
 }
 
-/* What the fact holds beside the hosts and their numbers. */
+/* Takes the fact's other fields. */
 static void take_purpose (struct engine *to, const struct fact *fact)
 {
     const struct fact_pass_began *began = &fact->of.pass_began;
@@ -194,7 +194,7 @@ static void add_hardware (struct engine *to, struct text kind)
     to->state.hardware.items[at] = text_copy (&to->arena, kind);
 }
 
-/* The survey reports it. The processor is part of it where programs run on the processor. */
+/* The survey reports it. It includes the processor if programs run on it. */
 static void learn_hardware (struct engine *to, const struct result *result)
 {
     bool on_cpu = text_is (to->state.plan.profile.backend, "cpu");
@@ -249,7 +249,7 @@ static void apply_pass_stopped (struct engine *to, const struct fact_pass_stoppe
     record_copy (fact_record_of_kind (FACT_PASS_STOPPED), &to->state.pass.why, stopped, &to->pass_arena);
 }
 
-/* A restored pass over an adopted generation that only the cache failed: compile anew, once. */
+/* If only the cache failed a restored pass over an adopted generation, compile anew, once. */
 static bool may_refit (const struct rung_state *rung, const struct fact_pass_ended *ended)
 {
     if (ended->key.pass != PASS_RESTORED || !rung->cold_skipped || rung->refitted || ended->verdicts.n == 0)
@@ -262,14 +262,14 @@ static bool may_refit (const struct rung_state *rung, const struct fact_pass_end
     return true;
 }
 
-/* Its writer lost the lease: another candidate tries, or the same one again. */
+/* If its writer lost the lease, another candidate tries, or the same again. */
 static bool may_regrant (const struct rung_state *rung, const struct fact_pass_ended *ended)
 {
     return ended->key.pass == PASS_COLD && rung->lease_lost_attempt == ended->key.attempt &&
            rung->leases_lost <= LEASES_LOST_MAX;
 }
 
-/* A violation was found in what the pass used, and that was dropped. */
+/* The pass's generation was dropped after a violation. */
 static bool may_rewarm (const struct engine *to, const struct rung_state *rung, const struct fact_pass_ended *ended)
 {
     return ended->key.pass != PASS_ONCE && to->state.pass.dropped && !rung->rewarmed &&
@@ -284,7 +284,7 @@ static void climb_stopped (struct engine *to, const struct fact_pass_ended *ende
     apply_call_for_isolation (to, ended);
 }
 
-/* Of a profile for `cpu` nothing is left to prove. */
+/* A profile for `cpu` has nothing to prove. */
 static bool backend_is_unproved (const struct engine *to, uint32_t at)
 {
     const struct rung *rung = &to->state.plan.rungs.items[at];
@@ -322,7 +322,7 @@ static void apply_pass_ended (struct engine *to, const struct fact *fact)
         rung->refitted = true;
         rung->cold_done = rung->cold_skipped = false;
         to->state.misfit = to->state.generation.token;
-        to->state.generation = (struct fact_generation){ 0 }; /* no new generation is built upon one that did not fit */
+        to->state.generation = (struct fact_generation){ 0 }; /* the base of no new generation, since it did not fit */
         return;
     }
     rung->unproved = ended->outcome == OUTCOME_PASSED &&
@@ -333,7 +333,7 @@ static void apply_pass_ended (struct engine *to, const struct fact *fact)
     } else if (ended->key.pass == PASS_COLD) {
         rung->cold_done = true;
     } else {
-        rung->outcome = outcome_worst (rung->outcome, OUTCOME_PASSED); /* of its cold pass, when the climb went on */
+        rung->outcome = outcome_worst (rung->outcome, OUTCOME_PASSED); /* after its cold pass, if the climb went on */
         to->state.rung = ended->key.rung + 1;
     }
 }

@@ -1,4 +1,4 @@
-/* apply_retry.c - facts about what is run again: parts of the slice by themselves, and retries. */
+/* apply_retry.c - applies facts about retries and isolation. */
 #include <string.h>
 
 #include "coordinator/core/apply.h"
@@ -41,7 +41,7 @@ void apply_call_for_isolation (struct engine *to, const struct fact_pass_ended *
     record_copy (fact_record_of_kind (FACT_PASS_ENDED), &to->state.isolation.failed, ended, &to->arena);
 }
 
-/* Also one whose worker was started again since; a worker that could not end its program is still there. */
+/* Also counts a host whose worker was started again; a worker that could not end its program is not lost. */
 static bool lost_one (struct engine *to)
 {
     for (uint32_t i = 0; i < to->state.pass.parts.n; i++) {
@@ -53,7 +53,7 @@ static bool lost_one (struct engine *to)
     return false;
 }
 
-/* Late peers pass by themselves, too; a part that falls for that, after the slice did, has one that never comes. */
+/* Late peers are transient, too; but if a part of an isolation also fails for that, a host never comes. */
 static bool is_transient (struct engine *to, const struct fact_pass_ended *ended)
 {
     for (uint32_t i = 0; i < ended->verdicts.n; i++)
@@ -62,7 +62,7 @@ static bool is_transient (struct engine *to, const struct fact_pass_ended *ended
     return retry_all_transient (ended->verdicts.items, ended->verdicts.n);
 }
 
-/* A blocked part, one that passes alone and a worker that left do not show which host makes the program fail. */
+/* A blocked part, a transient failure and a worker that left do not show which host makes the program fail. */
 static enum isolate_answer answer_of (struct engine *to, const struct fact_pass_ended *ended)
 {
     if (ended->outcome == OUTCOME_PASSED)
@@ -107,7 +107,7 @@ void apply_suspects_named (struct engine *to, const struct fact_suspects_named *
 
 /* ---- retries ---- */
 
-/* Never what the coordinator stopped itself, nor what the user did; and everybody has to be there still. */
+/* Never a pass that the coordinator or the user stopped; and all hosts must still be there. */
 static bool may_retry (struct engine *to, const struct rung_state *rung, const struct fact_pass_ended *ended)
 {
     return retry_all_transient (ended->verdicts.items, ended->verdicts.n) && to->state.cancel_level == 0 &&
@@ -167,7 +167,7 @@ static uint32_t absent_n (const struct engine *to)
     return n;
 }
 
-/* Only lost hosts are left behind without --keep-going, and only while so many are up as --min-hosts asks for. */
+/* Without --keep-going only lost hosts are left behind, and only while --min-hosts are up. */
 static bool hosts_suffice (const struct engine *to, const struct fact_pass_ended *ended)
 {
     const struct climb_policy *policy = &to->state.plan.climb;
@@ -209,7 +209,7 @@ void apply_rung_blocked (struct engine *to, const struct fact_pass_ended *ended)
     to->state.rung = ended->key.rung + 1;
 }
 
-/* A writer that was granted a generation and was told nothing writes none. */
+/* A granted writer that got no RUN writes nothing. */
 void apply_hosts_left_behind (struct engine *to, const struct fact_hosts_left_behind *left)
 {
     bool unused = write_lease_is_unused (&to->coord);
@@ -224,7 +224,7 @@ void apply_hosts_left_behind (struct engine *to, const struct fact_hosts_left_be
 
 /* ---- apply cache ---- */
 
-/* What facts about the cache change: the generation in use, who writes the next, what was violated. */
+/* Applies facts about the cache: the generation in use, the next writer, violations. */
 
 static void apply_generation (struct engine *to, const struct fact *fact)
 {
@@ -254,7 +254,7 @@ static void note_write_lease_over (struct engine *to, uint64_t index)
     items[to->state.writings.n++] = (struct ended_write){ to->state.grant.token, index };
 }
 
-/* While its host was only lost, nobody knows whether the writer is dead. */
+/* If its host is only lost, the writer may still live. */
 void apply_writer_ended (struct engine *to, const struct fact_attempt_ended *ended, uint64_t index)
 {
     const struct fact_writer_granted *grant = &to->state.grant;
@@ -264,7 +264,7 @@ void apply_writer_ended (struct engine *to, const struct fact_attempt_ended *end
         note_write_lease_over (to, index);
     if (ended->result.ending != ENDING_LOST)
         to->state.granted = false;
-    if (ended->sha256.len) /* of a worker's own message: not made up for it by a coordinator */
+    if (ended->sha256.len) /* from the worker itself, not made by a coordinator */
         to->state.unreleased = false;
     if (ended->result.ending != ENDING_LEASE_LOST)
         return;
@@ -293,7 +293,7 @@ static void apply_violated (struct engine *to, const struct fact_cache_violated 
     to->state.counted_violations += finding_is_violation (violated->finding.kind);
 }
 
-/* What it held has to be compiled again: nothing is built upon it, and the rung that met it begins anew, once. */
+/* Its programs must be compiled again: it is no base any more, and the rung that used it begins anew, once. */
 static void apply_dropped (struct engine *to, const struct fact_generation_dropped *dropped)
 {
     for (uint32_t i = 0; i < to->state.violations.n; i++)

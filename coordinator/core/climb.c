@@ -1,4 +1,4 @@
-/* climb.c - from pass to pass: what the state calls for next. Each call does the next thing, if anything is due. */
+/* climb.c - moves from pass to pass: each call does the next thing that the state requires, if any is due. */
 
 #include <assert.h>
 
@@ -16,7 +16,7 @@
 
 /* A climb that goes on without some hosts, or past a rung that is not run. */
 
-/* Those that are lost and were to take part, with a verdict each; `outcome` none: `lost` for one that had joined, else
+/* Lists lost hosts that should take part, with a verdict each; `outcome` none: `lost` if it had joined, else
  * `blocked`. */
 static void going_on_list_lost (const struct coord *coord, enum outcome outcome, struct arena *arena,
                                 struct fact_pass_ended *out)
@@ -39,7 +39,7 @@ static void going_on_list_lost (const struct coord *coord, enum outcome outcome,
     out->verdicts.items = verdicts;
 }
 
-/* --keep-going alone goes on without a host that was there, and not without one that never came. */
+/* --keep-going alone goes on without a host that had joined, but not without one that never came. */
 static bool may_do_without (const struct coord *coord, const struct fact_pass_ended *lost)
 {
     const struct climb_policy *policy = &coord->state->plan.climb;
@@ -52,7 +52,7 @@ static bool may_do_without (const struct coord *coord, const struct fact_pass_en
     return hosts - gone >= policy->min_hosts && coord->state->left_n + lost->verdicts.n < hosts;
 }
 
-/* Nobody is awaited any more, and hosts are lost. False: too few are here, or nobody asked to go on with fewer. */
+/* Goes on without lost hosts, once none is awaited. False: too few are here, or no option allows fewer. */
 static bool going_on_without_lost (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     struct fact_pass_ended lost = { 0 };
@@ -72,7 +72,7 @@ static bool going_on_without_lost (struct coord *coord, uint64_t now_ms, struct 
     return true;
 }
 
-/* The rung is not run: recorded as a pass with attempt 0 that is blocked for all who take part. */
+/* Skips the rung: records a pass with attempt 0, blocked for all that take part. */
 static void going_on_block_rung (struct coord *coord, enum owner owner, struct text cause, struct text next,
                                  uint64_t now_ms, struct outbox *out)
 {
@@ -89,7 +89,7 @@ static void going_on_block_rung (struct coord *coord, enum owner owner, struct t
     coord_commit_fact (coord, fact, now_ms);
 }
 
-/* The same, as the mesh of the rung needs hosts that the climb went on without. */
+/* The same, because the rung's mesh needs hosts that were left behind. */
 static void going_on_block_for_hosts (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     struct text names = names_left_behind (coord, &out->arena);
@@ -196,7 +196,7 @@ static void begin_cold (struct coord *coord, uint64_t now_ms, struct outbox *out
         acquire_writer_grant (coord, now_ms, out);
 }
 
-/* The same launch failed before, in a way that it would fail again: it is not paid for twice. */
+/* Stops at a launch that failed before and would fail again. */
 static void stop_known_bad (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     const struct rung *rung = &coord->state->plan.rungs.items[coord->state->rung];
@@ -215,7 +215,7 @@ static bool untried (const struct rung_state *state)
     return !state->attempts[PASS_ONCE] && !state->attempts[PASS_COLD] && !state->attempts[PASS_RESTORED];
 }
 
-/* What the rung calls for: once, or cold (unless a sealed generation covers it) and then restored. */
+/* Begins the rung's next pass: once, or cold (unless a sealed generation covers it) and then restored. */
 static void begin_next (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     const struct rung *rung = &coord->state->plan.rungs.items[coord->state->rung];
@@ -250,7 +250,7 @@ static uint32_t exit_status_of (const struct coord *coord, enum outcome outcome)
         return 130;
     if (coord->state->counted_violations > 0)
         return 4;
-    bool stopped = coord->state->stop.len > 0; /* else it ran to the top, and something did not hold */
+    bool stopped = coord->state->stop.len > 0; /* else it reached the top despite a shortfall */
     return outcome == OUTCOME_PASSED ? 0 : outcome == OUTCOME_BLOCKED && stopped ? 3 : 1;
 }
 
@@ -263,8 +263,8 @@ static bool back_in_this_epoch (const struct coord *coord)
     return true;
 }
 
-/* After a resume. Whoever has not come back cannot be told of the end, and would wait for a coordinator; in time it is
- * here, or lost. */
+/* After a resume, workers that have not come back cannot get the end, and would wait for a coordinator: so it waits
+ * until they are here or lost. */
 static bool workers_may_come (const struct coord *coord)
 {
     bool keyed = false;
@@ -292,7 +292,7 @@ static void end_run (struct coord *coord, enum outcome outcome, uint64_t now_ms,
     outbox_add_effect (out, FX_END)->exit_status = coord->state->exit_status;
 }
 
-/* Hosts that are gone while nothing runs: the next rung cannot have everybody. One line for all with one reason. */
+/* Ends because hosts were lost between rungs. One line for all with one reason. */
 static void end_without_hosts (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     struct fact_pass_ended gone = { .key = { coord->state->rung, PASS_ONCE, 0 } };
@@ -311,8 +311,8 @@ static bool awaits_anybody (const struct coord *coord)
     return false;
 }
 
-/* All who take part must be here before anything is begun. Once nobody else is awaited, the climb goes on without those
- * that are lost, or ends. */
+/* Nothing begins before all that take part are here. Once none is awaited, the climb goes on without the lost ones, or
+ * ends. */
 static void begin_or_wait (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     coord->soft.retry_waited = coord->soft.retry_waited ||
@@ -331,7 +331,7 @@ static void begin_or_wait (struct coord *coord, uint64_t now_ms, struct outbox *
     uint32_t rung = coord->state->rung;
     if (climb_retry_at (coord) == UINT64_MAX)
         begin_next (coord, now_ms, out);
-    if (coord->state->stop.len || coord->state->rung != rung) /* it cannot be begun: the end, or the next one */
+    if (coord->state->stop.len || coord->state->rung != rung) /* it cannot begin: end, or try the next rung */
         climb_advance (coord, now_ms, out);
 }
 

@@ -15,8 +15,8 @@
 
 /* ---- deadlines: every wait has a bound: silence, joining, gates, questions, attempts and peers that do not end ---- */
 
-enum { LATE_MS = 15000 };     /* how late after its timeout and stop budget an attempt is killed; and later given up */
-enum { OVERSLEPT_MS = 1000 }; /* as late as a busy machine wakes this process; later, and it was stopped itself */
+enum { LATE_MS = 15000 };     /* after timeout and stop budget: until an attempt is killed, and then given up */
+enum { OVERSLEPT_MS = 1000 }; /* a longer delay than a busy machine's: this process was suspended */
 
 /* ---- time ---- */
 
@@ -143,8 +143,8 @@ static uint64_t deadlines_next (const struct coord *coord)
     return at;
 }
 
-/* Before anything else of a step. What hosts said while this process stood still (stopped, or asleep) is not read yet: they
- * were not silent. */
+/* Call it first in a step. Messages that came while this process was suspended are not read yet, so hosts were not
+ * silent. */
 static void deadlines_discount_sleep (struct coord *coord, uint64_t now_ms)
 {
     uint64_t now = coord_to_run_clock (coord, now_ms), wanted = deadlines_next (coord);
@@ -159,7 +159,7 @@ static void deadlines_discount_sleep (struct coord *coord, uint64_t now_ms)
 
 /* ---- what is told ---- */
 
-/* What the climb waits for that no host of this run has to do. */
+/* What the climb waits for beside the run's hosts. */
 static struct text wait_of (const struct coord *coord, uint64_t now_ms, struct arena *arena)
 {
     struct text run = text_clip (coord->soft.lease_owner.run, RUN_SHOWN_BYTES);
@@ -177,7 +177,7 @@ static struct text wait_of (const struct coord *coord, uint64_t now_ms, struct a
     return (struct text){ 0 };
 }
 
-/* Tells watchers what the climb waits for that is not up to a host of this run, when it changes. Last in a step. */
+/* Reports to watchers a change of that wait. Call it last in a step. */
 static void deadlines_report_wait (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     struct text now = wait_of (coord, now_ms, &out->arena);
@@ -269,15 +269,15 @@ void coord_resume (struct coord *coord, const struct digest *deal_key, uint64_t 
     begin_epoch (coord, pid, since_ms && wall_ms > since_ms ? wall_ms - since_ms : 0, now_ms, out);
     for (uint32_t i = 0; i < coord->state->plan.hosts.n && coord->state->plan.limits.lost_ms < COORD_COME_BACK_MS; i++)
         coord->soft.hosts[i].received_ms += COORD_COME_BACK_MS -
-                                            coord->state->plan.limits.lost_ms; /* they are on their way here */
+                                            coord->state->plan.limits.lost_ms; /* they are connecting */
     admit_known (coord, out);
     violation_repeat_drops (coord, now_ms, out);
     if (coord->state->generation.token && text_equal (coord->state->generation.from_run, coord->state->run))
-        write_lease_publish_generation (coord, out); /* it may not have got that far */
+        write_lease_publish_generation (coord, out); /* an earlier process may not have done it */
     launch_hosts (coord, HOST_EXPECTED, out);
     launch_hosts (coord, HOST_LOST, out);
     coord->soft.launch_late_ms = coord->soft.clock_ms +
-                                 COORD_COME_BACK_MS; /* a keyed worker that was let go is on its way here */
+                                 COORD_COME_BACK_MS; /* a keyed worker that got GO is connecting */
 }
 
 static void coord_take_key (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
@@ -290,7 +290,7 @@ static void coord_take_key (struct coord *coord, const struct core_input *in, ui
     effect->text = coord->state->hosts.items[in->host].key;
 }
 
-/* Only told: nothing is decided by it. */
+/* Only for watchers; decides nothing. */
 static void coord_take_step (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
 {
     if (coord->state->hosts.items[in->host].life == HOST_JOINED)
@@ -309,7 +309,7 @@ static void take_output (struct coord *coord, const struct fact_output_awaited *
     coord_commit_fact (coord, fact, now_ms);
 }
 
-/* A host may send output of what was never begun. */
+/* A host may send output of an attempt that never began. */
 static void take_output_lost (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
 {
     if (in->key.attempt > coord->state->rungs.items[in->key.rung].attempts[in->key.pass])
@@ -336,7 +336,7 @@ void coord_step (struct coord *coord, const struct core_input *in, uint64_t now_
     if (coord->state->lost_facts.len)
         return;
     if (coord->state->ended && in->kind == IN_TOKEN && in->token)
-        write_lease_return_token (in->token, out); /* other runs need not wait for one that is over */
+        write_lease_return_token (in->token, out); /* other runs need not wait for an ended one */
     if (coord->state->ended && in->kind != IN_MSG)
         return; /* nothing is recorded after the end */
     if (!coord->state->ended)

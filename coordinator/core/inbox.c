@@ -1,7 +1,6 @@
-/* inbox.c - what workers say. One function a kind; who may say what in which state is decided in inbox_handle_message.
- *
- * Nothing here waits for an answer: a worker repeats its state with every heartbeat, and each heartbeat is compared
- * with what the coordinator wants. What was lost is said again then. */
+/* inbox.c - handles workers' messages, one function a kind; inbox_handle_message decides which are valid in which
+ * state. * Nothing here waits for an answer: a worker repeats its state with every heartbeat, and each is compared with
+ * what the coordinator wants. Lost messages are then sent again. */
 #include "coordinator/core/steps.h"
 
 #include "coordinator/core/loss.h"
@@ -12,7 +11,7 @@
 
 /* ---- gate ---- */
 
-/* Where every host of a slice-wide program waits for the others. */
+/* Gates, where the hosts of a slice-wide program wait for each other. */
 
 enum { GO_AGAIN_MS = 1000 };
 
@@ -39,7 +38,7 @@ static void send_go (struct coord *coord, uint32_t at, struct text gate, struct 
     coord->soft.hosts[host].go_sent_ms = coord_to_run_clock (coord, now_ms);
 }
 
-/* `told`: why, to those that are stopped. */
+/* `told`: the reason for the stopped hosts. */
 static void stop_pass (struct coord *coord, const struct fact_pass_stopped *why, struct text told, uint64_t now_ms,
                        struct outbox *out)
 {
@@ -51,7 +50,7 @@ static void stop_pass (struct coord *coord, const struct fact_pass_stopped *why,
     stop_all_parts (coord, false, told, now_ms, out);
 }
 
-/* Without a majority nobody can say whose program is the right one: then all hosts differ. */
+/* Without a majority no program is known to be right: then all hosts differ. */
 static void refuse_gate (struct coord *coord, const struct gate_arrivals *gate, uint32_t agreed, uint64_t now_ms,
                          struct outbox *out)
 {
@@ -92,7 +91,7 @@ static void open_gate (struct coord *coord, struct gate_arrivals *gate, uint64_t
             send_go (coord, i, gate->name, gate->values[agreed], now_ms, out);
 }
 
-/* A part that ended well without coming to the gate at which the others wait. */
+/* Did the part end well without reaching the gate at which others wait? */
 static bool passed_it_by (const struct coord *coord, const struct gate_arrivals *gate, uint32_t at)
 {
     const struct part *part = &coord->state->pass.parts.items[at];
@@ -125,14 +124,14 @@ static void arrive (struct coord *coord, struct gate_arrivals *gate, uint32_t at
     if (gate->values[at].ptr != NULL)
         return;
     if (gate->arrived_n == 0 || held->gate_mode == GATE_AGREE)
-        gate->mode = held->gate_mode; /* who wants agreement is not overruled by one who does not */
+        gate->mode = held->gate_mode; /* one host that asks for agreement suffices */
     gate->values[at] = text_copy (&coord->soft.gates_arena, held->gate_value);
     if (gate->values[at].ptr == NULL)
         gate->values[at].ptr = ""; /* arrived, with nothing to share */
     gate->arrived_n++;
 }
 
-/* `part` waits at the gate of `held`, as its worker says again and again. */
+/* `part` waits at the gate of `held`; its worker repeats this. */
 static void gate_arrive (struct coord *coord, uint32_t at, const struct holding *held, uint64_t now_ms,
                          struct outbox *out)
 {
@@ -163,13 +162,13 @@ static void gate_arrive (struct coord *coord, uint32_t at, const struct holding 
 /* ---- inbox ---- */
 
 enum {
-    RESEND_MS = 2000,     /* how long an order may take to show in a heartbeat before it is repeated */
+    RESEND_MS = 2000,     /* an order that no heartbeat shows after this is sent again */
     JOINS_MAX = 16,       /* of one host under one coordinator */
     RETURNS_MAX = 64,     /* of one host, that are recorded */
-    STILL_HERE_MS = 5000, /* a worker that has nothing to be told is welcomed again: silence would orphan it */
-    SAID_PER_ORPHAN = 4,  /* so often at least within the orphan limit, so that one that is lost does not matter */
+    STILL_HERE_MS = 5000, /* sends WELCOME again to an idle worker, which silence would orphan */
+    SAID_PER_ORPHAN = 4,  /* at least this often within the orphan limit, so that a lost message does not matter */
     BEAT_MS = 1000,
-    BEATS_PER_SUSPECT = 2, /* a beat that comes in time is no silence */
+    BEATS_PER_SUSPECT = 2, /* a timely heartbeat is no silence */
 };
 
 static bool same_incarnation (const struct host *host, const struct msg_hello *hello)
@@ -177,7 +176,7 @@ static bool same_incarnation (const struct host *host, const struct msg_hello *h
     return host->pid == hello->pid && host->pid_start == hello->pid_start;
 }
 
-/* How another process came to speak for the host. No two boots of a kernel have the same id (random(4), boot_id). */
+/* Why another process speaks for the host now. No two boots of a kernel have the same id (random(4), boot_id). */
 static struct text rebirth (const struct host *host, const struct msg_hello *hello)
 {
     bool known = host->boot_id.len && hello->boot_id.len;
@@ -217,7 +216,7 @@ static bool inbox_holds (const struct msg_hello *hello, const struct attempt_key
 static void inbox_receive (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
                            struct outbox *out);
 
-/* Each new process of a worker is a durable fact: endless restarts, or lies, must not fill the journal. */
+/* Each new process of a worker is a durable fact, so restarts are limited, else they would fill the journal. */
 static void take_hello (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms, struct outbox *out)
 {
     const struct msg_hello *hello = &msg->of.hello;
@@ -258,14 +257,14 @@ static void acknowledge (struct coord *coord, uint32_t host, const struct attemp
 static void dismiss (struct coord *coord, uint32_t host, const struct holding *held, struct outbox *out)
 {
     if (held->state == ATTEMPT_ENDED) {
-        acknowledge (coord, host, &held->key, out); /* recorded, or given up: either way it need not be kept */
+        acknowledge (coord, host, &held->key, out); /* recorded or given up: the worker need not keep it */
         return;
     }
     struct msg *msg = coord_add_message (coord, host, MSG_CANCEL, out);
     msg->of.cancel = (struct msg_cancel){ .key = held->key, .hard = true, .why = TEXT_LIT ("this attempt is over") };
 }
 
-/* What was decided before a restart still holds: the decision is durable, what was said is not. */
+/* Decisions from before a restart still hold, because they are durable; sent messages are not. */
 static bool wants_stop (const struct coord *coord, uint32_t at)
 {
     return coord->soft.parts[at].stopped || coord->state->cancel_level > 0 || coord->state->pass.stopped;
@@ -281,7 +280,7 @@ void inbox_handle_undeliverable (struct coord *coord, const struct core_input *i
     loss_stop_waiting_peers (coord, now_ms, out);
 }
 
-/* The order to write, when it was lost, has to come again while the lease that was granted for it lives. */
+/* A lost RUN of a writer must be sent again while its lease lives. */
 static uint64_t run_again_ms (const struct coord *coord)
 {
     uint64_t ask_ms = lease_ask_ms (coord->soft.lease.term_ms);
@@ -310,7 +309,7 @@ static void reconcile_part (struct coord *coord, uint32_t at, const struct holdi
                    now_ms, out);
 }
 
-/* A host that comes and goes without end fills no journal. */
+/* Limited, so that a host that comes and goes does not fill the journal. */
 static void note_return (struct coord *coord, uint32_t host, uint64_t now_ms, struct outbox *out)
 {
     const struct host_soft_state *link = &coord->soft.hosts[host];
@@ -366,7 +365,7 @@ static void take_result (struct coord *coord, uint32_t host, const struct result
 {
     const struct pass_state *pass = &coord->state->pass;
     uint32_t at = pass->active && attempt_key_equal (&result->key, &pass->key) ? coord->soft.part_of_host[host] : NONE;
-    if (at == NONE) { /* of a pass that is over: whatever it says, it counts no more */
+    if (at == NONE) { /* of an ended pass: it does not count any more */
         acknowledge (coord, host, &result->key, out);
         return;
     }
@@ -383,13 +382,13 @@ static void take_result (struct coord *coord, uint32_t host, const struct result
             loss_stop_waiting_peers (coord, now_ms, out);
         return;
     }
-    bool told_before = part->sha256.len > 0; /* else it was given up: what comes late contradicts nobody */
+    bool told_before = part->sha256.len > 0; /* else it was given up, and a late result is no conflict */
     if (told_before && !text_equal (sha256, part->sha256) && !part->conflict)
         note_conflict (coord, host, part, sha256, now_ms, out);
     acknowledge (coord, host, &result->key, out);
 }
 
-/* A worker that leaves while it is still needed. */
+/* Handles a worker that leaves while it is needed. */
 static void take_bye (struct coord *coord, uint32_t host, const struct msg_bye *bye, uint64_t now_ms,
                       struct outbox *out)
 {
@@ -422,7 +421,7 @@ void inbox_handle_message (struct coord *coord, uint32_t host, const struct msg 
         return;
     }
     if (msg->seq <= coord->soft.hosts[host].seen_seq)
-        return; /* repeated or overtaken: a later message has said more */
+        return; /* repeated or overtaken by a later message */
     coord->soft.hosts[host].seen_seq = msg->seq;
     switch (msg->kind) {
     case MSG_HEARTBEAT:

@@ -4,7 +4,7 @@
 
 #include "common/model/lease.h"
 
-/* Whatever was said until now is over at over_at_ms; what may be under way then, at free_at_ms. */
+/* All leases sent until now end at over_at_ms; pending writes end at free_at_ms. */
 static void count_from (struct lease *lease, uint64_t now_ms)
 {
     lease->over_at_ms = now_ms + lease_grantor_ms (lease->term_ms);
@@ -28,7 +28,7 @@ void lease_restart (struct lease *lease, uint64_t token, uint32_t host, uint64_t
 {
     lease_init (lease, lease->term_ms);
     if (token)
-        lease_hold (lease, token, host, now_ms); /* as if the last answer had been sent now: it was earlier */
+        lease_hold (lease, token, host, now_ms); /* as if the last answer was sent now, although it was earlier */
 }
 
 enum lease_state lease_state (const struct lease *lease, uint64_t now_ms)

@@ -1,9 +1,9 @@
-/* loss.c - hosts that are gone, attempts that nobody will ever report, and the peers of those that failed. */
+/* loss.c - handles lost hosts, attempts that nobody will report, and peers of failed ones. */
 #include "coordinator/core/loss.h"
 
 #include "coordinator/core/outbox.h"
 
-/* A host that is lost is no failure where the climb may go on without it. */
+/* A lost host is no failure if the climb may go on without it. */
 static bool fails_fast (const struct coord *coord)
 {
     const struct pass_state *pass = &coord->state->pass;
@@ -83,11 +83,11 @@ void loss_end_attempt (struct coord *coord, uint32_t host, enum ending ending, s
 
 /* ---- journal loss ---- */
 
-/* What a worker knows of the run that the journal does not.
+/* Claims of facts that the journal lacks.
  * 
- * A host is told nothing in an epoch before its joining in it is durable, nothing of a fact before that is durable, and
- * no attempt before its pass began. So where a worker knows more, either its word is wrong or the journal is an older
- * copy. A worker process that was started anew knows of nothing but the results that it kept. */
+ * A host gets no message in an epoch before its join is durable, none about a fact before that is durable, and no
+ * attempt before its pass began. So if a worker knows more, it is wrong or the journal is an older copy. A new worker
+ * process knows only the results that it kept. */
 
 static struct text loss_host_name (const struct coord *coord, uint32_t host)
 {
@@ -97,7 +97,7 @@ static struct text loss_host_name (const struct coord *coord, uint32_t host)
 static bool was_begun (const struct coord *coord, const struct attempt_key *key)
 {
     if (key->rung >= coord->state->plan.rungs.n || key->pass > PASS_RESTORED)
-        return true; /* of no plan of ours: nonsense is no evidence */
+        return true; /* not of our plan, so no evidence */
     return key->attempt <= coord->state->rungs.items[key->rung].attempts[key->pass];
 }
 
@@ -181,14 +181,14 @@ bool journal_loss_detect (struct coord *coord, uint32_t host, const struct msg *
     told.index = msg->kind == MSG_HELLO ? msg->of.hello.told_index : 0;
     if (!coord->soft.hosts[host].claim.len)
         record_claim (coord, &told, now_ms, out);
-    else if (host_is_lost (coord, host)) /* it is to end; one that obeys a later epoch ignores us, and has its limit */
+    else if (host_is_lost (coord, host)) /* tell it to end; one of a later epoch ignores us, and ends at its limit */
         coord_add_message (coord, host, MSG_SHUTDOWN, out)->of.shutdown.why = told.why;
     else
         coord->soft.hosts[host].received_ms = coord_to_run_clock (coord, now_ms);
     return true;
 }
 
-/* True: more hosts say that facts are lost than say nothing of it, or may still do. */
+/* True: the hosts that claim lost facts outnumber all others, also those that may still speak. */
 static bool is_believed (const struct coord *coord, uint32_t *last, uint32_t *silent)
 {
     uint32_t claims = 0, others = 0;

@@ -1,4 +1,4 @@
-/* pass_close.c - all parts have ended: judge each, compare them, find the cause, have the metrics proved, say it. */
+/* pass_close.c - judges each part of an ended pass, compares them, finds the cause, proves the metrics, records it. */
 #include "coordinator/core/steps.h"
 
 #include "common/base/duration.h"
@@ -10,7 +10,7 @@
 #include "coordinator/verdict/failure_reading.h"
 #include "coordinator/verdict/majority.h"
 
-/* Texts of what is said of hosts, in one fact; the rest of it has room beside them. */
+/* Limit of all verdicts' texts in one fact, with room for the rest of it. */
 enum { VERDICTS_MAX_BYTES = FACT_MAX_BYTES / 4 * 3 };
 
 static const struct rung *closing_rung (const struct coord *coord)
@@ -18,7 +18,7 @@ static const struct rung *closing_rung (const struct coord *coord)
     return &coord->state->plan.rungs.items[coord->state->pass.key.rung];
 }
 
-/* Once for all hosts; NULL: there is nothing to recognise. */
+/* Built once for all hosts; NULL: not needed. */
 static struct signature_set *signatures_if_needed (const struct coord *coord)
 {
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
@@ -51,7 +51,7 @@ static void judge_part (const struct coord *coord, uint32_t at, const struct sig
     judge_result (&of, arena, out);
 }
 
-/* Per part: it is the one for which the coordinator stopped the pass. */
+/* Per part: did the coordinator stop the pass because of it? */
 static bool *find_culprits (const struct coord *coord, struct arena *arena)
 {
     const struct fact_pass_stopped *why = &coord->state->pass.why;
@@ -65,7 +65,7 @@ static bool *find_culprits (const struct coord *coord, struct arena *arena)
     return culprits;
 }
 
-/* A host that stands for those that are not at fault, or the other one of two; NULL: there is none. */
+/* A host not at fault, or the other one of two; NULL: none. */
 static const struct result *other_than (const struct coord *coord, const bool *culprits, uint32_t part)
 {
     uint32_t n = coord->state->pass.parts.n;
@@ -88,7 +88,7 @@ static struct text culprits_cause (const struct coord *coord, const struct resul
                       SENTENCE_MAX_BYTES);
 }
 
-/* Who came to the gate with the program of the others was launched with other flags; who passed it by was not. */
+/* A host that came to the gate with the same program had other flags; one that passed it by had not. */
 static void own_by_launch (const struct result *culprit, const struct result *other, struct verdict *verdict,
                            struct arena *arena)
 {
@@ -99,7 +99,7 @@ static void own_by_launch (const struct result *culprit, const struct result *ot
         "give all hosts the same XLA_FLAGS and LIBTPU_INIT_ARGS, and see what sets them on this host");
 }
 
-/* What it printed while it was stopped, or about its peers, is not the cause. */
+/* Output of a stop, or about peers, is not the cause. */
 static void judge_stopped (const struct coord *coord, const bool *culprits, struct verdict *verdicts,
                            struct arena *arena)
 {
@@ -123,7 +123,7 @@ static void judge_stopped (const struct coord *coord, const bool *culprits, stru
     }
 }
 
-/* Its worker should have ended it long before: the coordinator did. */
+/* Was it ended by the coordinator, long after its worker should have? */
 static bool was_overdue (const struct coord *coord, uint32_t at)
 {
     const struct result *result = &coord->state->pass.parts.items[at].result;
@@ -150,7 +150,7 @@ static void judge_overdue (const struct coord *coord, struct verdict *verdicts, 
             };
 }
 
-/* A kill is a reason of its own, whatever the program said before. */
+/* A kill is a reason of its own, whatever the program printed before. */
 static bool complains (const struct part *part, const struct verdict *verdict)
 {
     return result_ended_badly (&part->result) && verdict->owner == OWNER_PEER && verdict->signature.len == 0 &&
@@ -167,7 +167,7 @@ static struct text peers_of (const struct coord *coord, const struct verdict *ve
     return reading.peers;
 }
 
-/* The user ended it: whatever one had printed by then, and whoever told its worker. */
+/* Judges an attempt that the user ended, whatever it printed and whoever told its worker. */
 static void judge_cancelled (const struct coord *coord, struct verdict *verdicts)
 {
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
@@ -181,7 +181,7 @@ static void judge_cancelled (const struct coord *coord, struct verdict *verdicts
     }
 }
 
-/* The user ended it: nobody is to blame, and what a host says of its peers is that they were stopped, too. */
+/* After a cancel nobody is to blame: complaints about peers only mean that those were stopped, too. */
 static void abort_with_cancelled (const struct coord *coord, struct verdict *verdicts)
 {
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
@@ -199,7 +199,7 @@ static void abort_with_cancelled (const struct coord *coord, struct verdict *ver
             };
 }
 
-/* As far as it says who followed whom. */
+/* The ending, as needed to find cascades. */
 static enum ending ending_of (const struct coord *coord, uint32_t at, bool culprit)
 {
     if (was_overdue (coord, at))
@@ -249,7 +249,7 @@ static void fit_verdicts (struct verdict *verdicts, uint32_t n)
     }
 }
 
-/* Its hosts' own time, as far as there was no coordinator: a result that waited for one took no longer for that. */
+/* The hosts' own time if there was no coordinator for a while, since a waiting result did not run longer. */
 static uint64_t took_ms (const struct coord *coord, uint64_t now_ms)
 {
     const struct pass_state *pass = &coord->state->pass;
@@ -278,8 +278,8 @@ static void record_pass (struct coord *coord, const struct verdict *verdicts, ui
     coord_commit_fact (coord, fact, now_ms);
 }
 
-/* Of the base, as far as the writer did not use them again, and the writer's own. What compiling one took, the base knows
- * where the writer found it. */
+/* Merges keys: the base's that the writer did not use, and the writer's own. For a key that the writer found, the base
+ * has the compile time. */
 static void add_keys (const struct fact_generation *base, const struct result *writer,
                       struct fact_generation *generation, struct arena *arena)
 {
@@ -389,14 +389,14 @@ void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
         abort_with_cancelled (coord, verdicts);
     else if (!parts_are_independent (coord))
         blame_parts (coord, culprits, verdicts, signatures, &out->arena);
-    if (!parts_are_independent (coord) && !compiled_only) /* last: what is not proved has made no program fall */
+    if (!parts_are_independent (coord) && !compiled_only) /* last: an unproved metric never explains another failure */
         prove_metrics (coord, verdicts, now_ms, out);
     signature_set_free (signatures);
     violation_record_pass (coord, now_ms, out);
     bool good = all_passed (verdicts, pass->parts.n),
          warmed = key.pass == PASS_COLD && cache_mode_has_writer (coord->state->plan.cache.mode);
     const struct result *writer = good && warmed && !pass->dropped ? result_of_writer (coord) : NULL;
-    if (writer) /* first: a pass that has ended is not closed again by the next process */
+    if (writer) /* first, because the next process does not close an ended pass again */
         pass_close_publish (coord, writer, key, now_ms, out);
     record_pass (coord, verdicts, now_ms, out);
     if (warmed && !writer)

@@ -1,6 +1,6 @@
 /* prove_metrics.c - the metrics of a pass whose parts have all ended: which are proved, and what that means for the
- * hosts. What a rung requires and was not proved nobody has passed: those whose report is at fault failed, the others
- * cascade. */
+ * hosts. If a required metric is not proved, no host has passed: hosts with a wrong report failed, the others are
+ * cascades. */
 #include "coordinator/core/steps.h"
 
 #include <stdio.h>
@@ -36,7 +36,7 @@ static bool all_passed (const struct proving *proving)
     return true;
 }
 
-/* Of a program that did not come to its end, or broke a rule on the way, nobody knows the last value. */
+/* The last value of a program that did not finish, or broke a rule, is unknown. */
 static bool came_to_its_end (const struct coord *coord, const struct result *result)
 {
     bool is_command = coord->state->plan.rungs.items[coord->state->pass.key.rung].kind == PROGRAM_COMMAND;
@@ -82,7 +82,7 @@ static struct text missing_text (const struct coord *coord, const struct reducti
                         TEXT_ARG (hostset_folded (names, verdict->missing_n, NAME_MAX_BYTES, arena)));
 }
 
-/* Those that did not pass for a reason of their own. */
+/* The hosts that failed for a reason of their own. */
 static struct text causes_text (const struct proving *proving)
 {
     const struct coord *coord = proving->coord;
@@ -109,7 +109,7 @@ static uint32_t host_of (const struct proving *proving, uint32_t part)
     return proving->coord->state->pass.parts.items[part].host;
 }
 
-/* It lacks what it would have reported, because another host failed. */
+/* Does it lack its report because another host failed? */
 static bool failed_with_another (const struct proving *proving, uint32_t part)
 {
     return proving->verdicts[part].outcome == OUTCOME_CASCADE;
@@ -231,7 +231,7 @@ static void prove_metric (struct proving *proving, struct text name, bool requir
 
 /* ---- all metrics ---- */
 
-/* Whoever said it: one that only some hosts report must not look as if nobody had. */
+/* Judges metrics that any host reported, so that one of only some hosts is not hidden. */
 static void prove_others (struct proving *proving)
 {
     const struct pass_state *pass = &proving->coord->state->pass;
@@ -248,7 +248,7 @@ static void prove_others (struct proving *proving)
         prove_metric (proving, names[i], false);
 }
 
-/* They did all that they were to do, and yet it is not shown that the slice does. */
+/* Makes the remaining hosts cascades: they did their part, but the slice is not proved. */
 static void cascade_the_rest (const struct proving *proving)
 {
     struct arena *arena = &proving->out->arena;

@@ -5,7 +5,7 @@
 #include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/reduce.h"
 
-/* Of a survey: has this host to be able to write? Only READER says that it never will. */
+/* The role in a survey: READER only for a host that never writes. */
 static enum cache_role surveyor (const struct cache_plan *plan, struct text host)
 {
     bool writes = plan->mode == CACHE_PER_HOST;
@@ -14,7 +14,7 @@ static enum cache_role surveyor (const struct cache_plan *plan, struct text host
     return writes ? CACHE_ROLE_OWN : CACHE_ROLE_READER;
 }
 
-/* Some rung compiles into it: then no program of the run may write it but its writer's. */
+/* True: a rung compiles into the cache, so only its writer's programs may write it. */
 static bool cache_is_used (const struct plan *plan)
 {
     bool used = false;
@@ -23,7 +23,7 @@ static bool cache_is_used (const struct plan *plan)
     return used && plan->cache.mode != CACHE_OFF && plan->cache.mode != CACHE_NONE;
 }
 
-/* Keys, journals, folders of other hosts and runs. Waiting workers obey whoever has their slice's key. */
+/* Hides keys, journals, folders of other hosts and runs, because waiting workers obey whoever has their slice's key. */
 static text_list out_of_sight (const struct plan *plan, struct arena *arena)
 {
     static const char *const folders[] = { "runs", "slices" };
@@ -83,12 +83,12 @@ static void run_pins (const struct coord *coord, const struct plan_host *host, c
 {
     *pins = coord->state->plan.pins;
     if (rung->kind != PROGRAM_BUILTIN || !text_is (rung->builtin, "restore"))
-        pins->wheels.n = 0; /* a long list that nobody else reads */
+        pins->wheels.n = 0; /* a long list that only restore reads */
     if (host->env_dir.len)
         pins->env_dir = host->env_dir;
 }
 
-/* Alone on its host a program still knows its host's place in the slice. */
+/* A program alone on its host still gets its host's place in the slice. */
 static struct launch_place run_message_place_of (const struct coord *coord, uint32_t at, bool alone,
                                                  struct arena *arena)
 {
@@ -118,7 +118,7 @@ static struct profile profile_of (const struct coord *coord, uint32_t at, bool a
     return profile;
 }
 
-/* Empty where they are more than a variable of a program holds with ease. */
+/* Empty if they are too long for a variable. */
 static struct text addresses_of (const struct coord *coord, struct arena *arena)
 {
     const struct pass_state *pass = &coord->state->pass;
@@ -158,7 +158,7 @@ static struct msg_run run_make (const struct coord *coord, uint32_t at, struct a
     return run;
 }
 
-/* The first part of a pass in which the host takes the writer's, where there is one: nothing else is told more. */
+/* A first pass with the host as writer, if there is one: the largest RUN. */
 struct msg_run coord_run_message_sample (const struct plan *plan, uint32_t rung, uint32_t host, struct arena *arena)
 {
     struct part *parts = arena_array (arena, plan->hosts.n, sizeof *parts);

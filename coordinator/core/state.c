@@ -5,7 +5,7 @@
 
 #include "coordinator/verdict/flag_set.h"
 
-/* Sealing, or looking over what was read, may take as long as the program, and this at least. */
+/* Sealing or auditing may take as long as the program, and at least this. */
 enum { CLOSE_MS = 60000 };
 
 uint64_t coord_to_run_clock (const struct coord *coord, uint64_t now_ms)
@@ -14,7 +14,7 @@ uint64_t coord_to_run_clock (const struct coord *coord, uint64_t now_ms)
     return at > coord->soft.clock_ms ? at : coord->soft.clock_ms; /* the run's clock never goes back */
 }
 
-/* What a worker does about the cache beside the program: worker/attempt/attempt_close.c; and it waits for its lease. */
+/* Time of a worker's cache work beside the program (worker/attempt/attempt_close.c), and of its wait for the lease. */
 static uint64_t cache_ms (const struct coord *coord)
 {
     uint64_t timeout_ms = coord->state->pass.timeout_ms, close_ms = timeout_ms > CLOSE_MS ? timeout_ms : CLOSE_MS;
@@ -117,7 +117,7 @@ const struct gate *gate_find_opened (const struct pass_state *pass, struct text 
 
 /* ---- state record ---- */
 
-/* The table of what facts made: replay is compared with the live state along it, and copied. */
+/* The table of the durable state, by which replay is compared with the live state, and copied. */
 
 enum { ANY_BYTES = UINT32_MAX, ANY = UINT32_MAX };
 #define ANY_U64 UINT64_MAX

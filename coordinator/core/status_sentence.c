@@ -6,7 +6,7 @@
 #include "coordinator/verdict/failure_reading.h"
 #include "coordinator/verdict/going_on.h"
 
-/* Hosts whose names do not fold into ranges must not take the room of what is said of them. */
+/* Limits for host names that do not fold, so that the causes have room. */
 enum {
     GROUPS_SHOWN = 3,
     GROUPS_COUNTED = 64,
@@ -16,11 +16,11 @@ enum {
     SHORT_SHOWN = 8
 };
 
-/* What is told of the verdicts of a pass. */
+/* The verdicts of a pass, grouped by cause. */
 struct grouping {
     const struct plan *plan;
     const struct fact_pass_ended *ended;
-    struct text *lines; /* of each verdict, that by which it is told */
+    struct text *lines; /* the error line of each verdict */
     bool *done;         /* it was told of */
     struct arena *arena;
 };
@@ -35,13 +35,13 @@ static struct grouping grouping_make (const struct plan *plan, const struct fact
     return grouping;
 }
 
-/* It fell with another host, or was stopped because of one. */
+/* Did it fail, or was it stopped, because of another host? */
 static bool only_followed (const struct verdict *verdict)
 {
     return verdict->outcome == OUTCOME_CASCADE || verdict->outcome == OUTCOME_CANCELLED;
 }
 
-/* Who only followed is one of many, whatever it printed. */
+/* Hosts that only followed are one group, whatever they printed. */
 static bool status_sentence_same_cause (const struct grouping *grouping, uint32_t i, uint32_t k)
 {
     const struct verdict *a = &grouping->ended->verdicts.items[i], *b = &grouping->ended->verdicts.items[k];
@@ -59,7 +59,7 @@ static struct text folded (struct text *names, uint32_t n, struct arena *arena)
     return text_format (arena, "%u hosts, %.*s...", n, TEXT_ARG (text_clip (all, HOSTS_SHOWN_BYTES)));
 }
 
-/* The hosts that have the cause of the one at `like`, which is told with it. `varies`: not all have the same numbers. */
+/* Takes the hosts with the cause of the one at `like`. `varies`: not all have the same numbers. */
 static struct text take_group (struct grouping *grouping, uint32_t like, bool *varies)
 {
     const struct fact_pass_ended *ended = grouping->ended;
@@ -75,7 +75,7 @@ static struct text take_group (struct grouping *grouping, uint32_t like, bool *v
     return folded (names, n, grouping->arena);
 }
 
-/* How many causes nobody has been told of; no more are counted than GROUPS_COUNTED. */
+/* How many causes were left out; counts at most GROUPS_COUNTED. */
 static uint32_t count_left_out (struct grouping *grouping)
 {
     const struct fact_pass_ended *ended = grouping->ended;
@@ -98,7 +98,7 @@ static void status_sentence_add_group (struct grouping *grouping, uint32_t like,
     bool varies = false;
     buf_add_text (line, take_group (grouping, like, &varies));
     buf_printf (line, " %s: ", enum_name_of (&outcome_names, verdict->outcome));
-    if (varies) /* it is this host's line, and the others' have other numbers */
+    if (varies) /* this host's line; those of others have other numbers */
         buf_printf (line, "%.*s: ", TEXT_ARG (grouping->plan->hosts.items[verdict->host].name));
     buf_printf (line, "%.*s%s%.*s", TEXT_ARG (error), error.len ? "; " : "", TEXT_ARG (verdict->cause));
     failure_print_owner (line, certainty_of_owner (verdict->owner, verdict->likely), verdict->owner,
@@ -107,7 +107,7 @@ static void status_sentence_add_group (struct grouping *grouping, uint32_t like,
         buf_printf (line, "; next: %.*s", TEXT_ARG (verdict->next));
 }
 
-/* Causes first: who only followed is told only when that is all there is. */
+/* Causes first; followers only if there is nothing else. */
 static void add_groups (struct grouping *grouping, struct buf *line)
 {
     const struct fact_pass_ended *ended = grouping->ended;
@@ -179,7 +179,7 @@ struct text status_sentence_of_shortfall (const struct coord *coord, const struc
     return after_retries (coord, ended, sentence_from ("", &coord->state->plan, ended, arena), arena);
 }
 
-/* What was asked for is no proof of where a program ran. */
+/* A requested backend does not prove where a program ran. */
 static struct text unproved_text (const struct coord *coord, struct arena *arena)
 {
     struct text all = { 0 }, backend = coord->state->plan.profile.backend;
@@ -192,7 +192,7 @@ static struct text unproved_text (const struct coord *coord, struct arena *arena
                    : all;
 }
 
-/* A recovery never looks like a clean pass. */
+/* Shows recoveries, so that they never look like a clean pass. */
 static struct text recoveries_text (const struct coord *coord, struct arena *arena)
 {
     struct text all = { 0 };
@@ -236,7 +236,7 @@ static struct text rungs_short (const struct coord *coord, struct arena *arena)
     return told > SHORT_SHOWN ? text_format (arena, "%.*s and %u more", TEXT_ARG (all), told - SHORT_SHOWN) : all;
 }
 
-/* "v6e-3: its worker did not join within 2 min"; of hosts that failed a rung their verdicts say more. */
+/* "v6e-3: its worker did not join within 2 min"; hosts that failed a rung have verdicts instead. */
 static struct text first_absence (const struct coord *coord, struct arena *arena)
 {
     for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
@@ -258,7 +258,7 @@ static struct text shortfall_text (const struct coord *coord, struct arena *aren
     return rungs.len ? text_format (arena, "%.*s; not passed: %.*s", TEXT_ARG (all), TEXT_ARG (rungs)) : all;
 }
 
-/* By those that still take part: where the climb went on from a rung, only hosts that it went on without did not pass. */
+/* Counts rungs by hosts that still take part: if the climb went on, only left-behind hosts did not pass. */
 static uint32_t passed_n (const struct coord *coord)
 {
     uint32_t n = 0;
@@ -270,7 +270,7 @@ static uint32_t passed_n (const struct coord *coord)
     return n;
 }
 
-/* Hosts that are gone ended the run: what would have let it go on. */
+/* The option that would have let a run go on without its lost hosts. */
 static struct text way_on (const struct coord *coord, struct arena *arena)
 {
     const struct plan *plan = &coord->state->plan;
@@ -289,7 +289,7 @@ static struct text way_on (const struct coord *coord, struct arena *arena)
                         TEXT_ARG (going_on_command (plan, up, arena)));
 }
 
-/* The first kind: "changed"; all of them stand in the receipt. */
+/* The first kind: "changed"; the receipt has all. */
 static const char *violated_how (const struct state *state)
 {
     uint32_t i = 0;

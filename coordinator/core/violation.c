@@ -1,5 +1,5 @@
-/* violation.c - what is found in the cache that the single writer's rules exclude: recorded once, with the entries of
- * the journal between which it happened; what it was found in is dropped. docs/spec/cache.md. */
+/* violation.c - records violations of the single writer's rules once, with the facts between which they happened, and
+ * drops their generation. docs/spec/cache.md. */
 #include "coordinator/core/violation.h"
 
 static bool violation_is_dropped (const struct coord *coord, uint64_t token)
@@ -43,14 +43,14 @@ static void drop (struct coord *coord, uint64_t token, struct text why, uint64_t
     effect->text = why;
 }
 
-/* Is it the generation that is written in this pass? */
+/* Is it the generation being written in this pass? */
 static bool is_of_grant (const struct coord *coord, uint64_t token)
 {
     return token && token == coord->state->grant.token &&
            attempt_key_equal (&coord->state->grant.key, &coord->state->pass.key);
 }
 
-/* The last entry of this journal that is known to be older than the change. */
+/* The last fact known to be older than the change. */
 static uint64_t right_until (const struct coord *coord, const struct finding *finding)
 {
     if (finding->kind == FINDING_LATE_WRITE)
@@ -60,7 +60,7 @@ static uint64_t right_until (const struct coord *coord, const struct finding *fi
     return is_of_grant (coord, finding->token) ? coord->state->pass.began_at : 0;
 }
 
-/* What changes no exit status may fill half: how often programs try to write is theirs to say. */
+/* Findings without effect on the exit status may fill half, since programs choose how often they try to write. */
 static bool is_full (const struct coord *coord, enum finding_kind kind)
 {
     return coord->state->violations.n >= (finding_is_violation (kind) ? VIOLATIONS_MAX : VIOLATIONS_MAX / 2);
@@ -89,13 +89,13 @@ static void violation_record (struct coord *coord, uint32_t host, const struct f
         drop (coord, finding->token, reason (finding->kind, finding->path, &out->arena), now_ms, out);
 }
 
-/* A host that sees another storage found that, whatever it says about what lies there. */
+/* A host that sees another storage only shows that, whatever else it reports. */
 static bool sees_elsewhere (const struct coord *coord, const struct result *result)
 {
     return coord->state->storage.len && !text_equal (result->cache.storage, coord->state->storage);
 }
 
-/* What a host can know of: the generation that it was given, the one that it wrote, and what its program tried. */
+/* A host can know only the generations it was given or wrote, and its program's attempts to write. */
 static bool may_tell (const struct coord *coord, const struct part *part, const struct finding *finding, uint64_t given)
 {
     bool own = part->host == coord->state->grant.host && is_of_grant (coord, finding->token);
@@ -137,7 +137,7 @@ void violation_record_pass (struct coord *coord, uint64_t now_ms, struct outbox 
 
 /* ---- looking over the root, by the coordinator ---- */
 
-/* That nothing was found is no evidence then, and the receipt has to say so. */
+/* No finding proves nothing then, and the receipt must say so. */
 void finding_record_unaudited (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out)
 {
     struct finding unseen = { .kind = FINDING_UNSEEN,
@@ -154,7 +154,7 @@ void violation_record_audit (struct coord *coord, const struct core_input *in, u
         violation_record (coord, UINT32_MAX, &in->findings[i].finding, in->findings[i].run, now_ms, out);
 }
 
-/* The drops that an earlier process may not have got to. */
+/* Repeats drops that an earlier process may have missed. */
 void violation_repeat_drops (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     for (uint32_t i = 0; i < coord->state->violations.n; i++) {

@@ -66,7 +66,7 @@ void write_lease_ask_token (struct coord *coord, uint64_t now_ms, struct outbox 
         effect->lease_owner = coord->soft.lease_owner;
 }
 
-/* Another run writes: look again for what it publishes, and count for how long it has not moved. */
+/* Another run writes: looks again for its generation, and measures how long its beat stands still. */
 void write_lease_note_owner (struct coord *coord, const struct lease_owner *lease_owner, uint64_t now_ms)
 {
     if (!coord->soft.lease_owner.token)
@@ -78,7 +78,7 @@ void write_lease_note_owner (struct coord *coord, const struct lease_owner *leas
         coord->soft.lease_owner_beat_ms = now_ms;
     }
     coord->soft.ask_again_ms = now_ms + lease_ask_ms (term_ms (coord));
-    coord->soft.reported_wait = (struct text){ 0 }; /* whoever began to watch meanwhile has not heard it */
+    coord->soft.reported_wait = (struct text){ 0 }; /* new watchers have not got it */
 }
 
 void write_lease_clear_owner (struct coord *coord)
@@ -91,7 +91,7 @@ bool write_lease_waited_too_long (const struct coord *coord, uint64_t now_ms)
     return coord->soft.lease_owner.token && now_ms - coord->soft.lease_owner_since_ms >= LEASE_OWNER_MAX_MS;
 }
 
-/* One that has grown too large serves readers, and is not copied any more. */
+/* A too large generation still serves readers, but is no base any more. */
 static bool is_outgrown (const struct fact_generation *generation)
 {
     return generation->entries > GENERATION_BASE_MAX_ENTRIES;
@@ -129,8 +129,8 @@ static bool is_sealed_in_pass (const struct coord *coord)
     return at != NONE && pass->parts.items[at].ended && pass->parts.items[at].result.seal.token;
 }
 
-/* Its writer has ended, others of the pass have not: until it is published other runs must not take the lease for that
- * of a dead run. */
+/* Its writer has ended, but others of the pass run: it beats until it is published, so that other runs do not take the
+ * lease. */
 static void beat_till_published (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     if (now_ms < coord->soft.beat_again_ms || !is_sealed_in_pass (coord))
@@ -154,7 +154,7 @@ void write_lease_answer_heartbeat (struct coord *coord, uint32_t host, const str
         outbox_add_effect (out, FX_LEASE_BEAT)->token = beat->lease_token;
 }
 
-/* Its writer reported: whatever it was, nothing of the program is left. */
+/* The writer's result came, so nothing of its program is left. */
 void write_lease_note_result (struct coord *coord, uint32_t host, const struct result *result)
 {
     if (coord->state->grant.host == host && attempt_key_equal (&coord->state->grant.key, &result->key) &&
@@ -187,7 +187,7 @@ static void write_lease_lose (struct coord *coord, struct text why, uint64_t now
     give_up_writer (coord, why, now_ms, out);
 }
 
-/* Also when its host was lost: that the writer is gone is a guess until its lease is over. */
+/* Also for a lost host, since its writer may live until its lease is over. */
 void write_lease_check_expiry (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     if (!coord->state->granted || lease_state (&coord->soft.lease, now_ms) == LEASE_HELD)
@@ -215,8 +215,8 @@ void write_lease_publish_generation (const struct coord *coord, struct outbox *o
     effect->covers = cache_family_all_covers (coord, &out->arena);
 }
 
-/* Nothing was published of the pass of the grant. While the writer may be alive the catalogue keeps the lease: other
- * runs wait for as long as we would. */
+/* The grant's pass published nothing. While the writer may live the catalogue keeps the lease, and other runs wait as
+ * long as we would. */
 void write_lease_abandon (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     if (coord->state->granted || lease_state (&coord->soft.lease, now_ms) != LEASE_FREE)
@@ -235,7 +235,7 @@ uint64_t write_lease_deadline_ms (const struct coord *coord)
     return at_ms == UINT64_MAX || at_ms < coord->soft.ask_again_ms ? coord->soft.ask_again_ms : at_ms;
 }
 
-/* What our writer makes is not published then. */
+/* Our writer's generation is not published then. */
 void write_lease_note_lost (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     write_lease_lose (

@@ -12,9 +12,9 @@ enum { KEY_FILE_MAX_BYTES = 64 * 1024, TRIED_MAX_BYTES = 260 };
 
 struct attempt {
     ssh_session session;
-    struct buf tried; /* what was tried, and why it did not do; for the sentence */
-    uint32_t offered; /* keys of files that the server was asked about */
-    bool broken;      /* the connection is of no use any more */
+    struct buf tried; /* what was tried and why it failed, for the sentence */
+    uint32_t offered; /* keys of files that were offered to the server */
+    bool broken;      /* the connection is unusable */
 };
 
 static void authentication_note (struct attempt *attempt, const char *key, const char *why)

@@ -24,7 +24,7 @@ static enum bootstrap_event bootstrap_protocol_refuse (struct bootstrap_protocol
 
 /* ---- lines ---- */
 
-/* The first word of `text`, which goes on behind it. */
+/* Takes the first word from `text`. */
 static struct text bootstrap_protocol_next_word (struct text *text)
 {
     struct text word = *text;
@@ -164,7 +164,7 @@ static enum bootstrap_event take_byte (struct bootstrap_protocol *bootstrap_prot
     if (byte == '\n')
         return bootstrap_protocol_take_line (bootstrap_protocol, to_send, err);
     if (bootstrap_protocol->line_len ==
-        BOOTSTRAP_PROTOCOL_LINE_MAX_BYTES) { /* its beginning counts as noise now, the rest as it comes */
+        BOOTSTRAP_PROTOCOL_LINE_MAX_BYTES) { /* its beginning is noise now, and so is the rest */
         struct text begun = { bootstrap_protocol->line, (uint32_t) bootstrap_protocol->line_len };
         bootstrap_protocol->too_long = true;
         bootstrap_protocol->line_len = 0;

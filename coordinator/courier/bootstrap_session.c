@@ -10,14 +10,14 @@
 #include "common/io/clock.h"
 #include "coordinator/courier/bootstrap_protocol.h"
 
-/* What the host's standard error may add to the worker's log; the end of it, for sentences; a piece of the bundle or of
- * what is heard. A host that never stops talking must not keep the clock and the coordinator from being looked at. */
+/* Limits: the host's standard error in the worker's log; its end, for sentences; pieces of the bundle or of output. A
+ * host that prints without end must not delay the clock and the coordinator. */
 enum { LOG_MAX_BYTES = 64 * 1024, TAIL_BYTES = 1024, PIECE_BYTES = 32 * 1024, PIECES_A_LOOK = 16 };
 /* A worker closes its streams right after GO (worker/run/main.c). A failed one's status follows its output at once. */
 enum { LEAVE_MS = 10 * 1000, STATUS_MS = 250 };
-/* sshd tells a status before it has passed on the last output; a child left behind may hold the streams open. */
+/* sshd sends the status before the last output; a leftover child may hold the streams open. */
 enum { LAST_WORDS_MS = 2 * 1000 };
-/* A worker that is told to end by the end of its input stops its rung politely first. */
+/* A worker whose input ends stops its rung politely first. */
 enum { TIED_LEAVE_MS = 30 * 1000 };
 
 enum phase { TALKING, WAITS_FOR_GO, WENT_AHEAD };
@@ -29,7 +29,7 @@ struct session {
     struct transport *transport;
     struct bootstrap_protocol bootstrap_protocol;
     enum phase phase;
-    uint64_t until_ms; /* of this phase; UINT64_MAX: the other side ends it */
+    uint64_t until_ms; /* end of this phase; UINT64_MAX: the other side ends it */
     bool tied;
     struct buf to_send;
     size_t sent_bytes;
@@ -73,7 +73,7 @@ static int open_bundle (struct session *session, struct err *err)
     return 0;
 }
 
-/* The next piece of the bundle, when all before it is on its way. */
+/* Reads the next piece of the bundle, once all before is sent. */
 static int refill (struct session *session, struct err *err)
 {
     char piece[PIECE_BYTES];
@@ -110,7 +110,7 @@ static void send_more (struct session *session)
         }
         ssize_t n = session->transport->ops->say (session->transport, session->to_send.ptr + session->sent_bytes,
                                                   session->to_send.len - session->sent_bytes);
-        if (n < 0) /* the end of what was heard says why */
+        if (n < 0) /* the end of the output says why */
             session->unread_bytes = session->sent_bytes = session->to_send.len = 0;
         if (n <= 0)
             return;
@@ -135,7 +135,7 @@ static void begin_upload (struct session *session)
 static void bootstrap_session_take_answer (struct session *session)
 {
     reporter_send_worker_answer (session->reporter, text_of (session->bootstrap_protocol.line));
-    if (!session->request->launch) { /* it says nothing more before it hears the command */
+    if (!session->request->launch) { /* the runner waits for the command now */
         session->end.pipes = true;
         bootstrap_session_finish (session, 0);
         return;
@@ -266,7 +266,7 @@ static void bootstrap_session_look_for_end (struct session *session)
     buf_release (&how);
 }
 
-/* It has let go of its output, which it does on standing on its own; or it failed, and its status comes now. */
+/* Its output is closed: the worker is independent now, or it failed, and its status comes. */
 static void look_for_leave (struct session *session)
 {
     uint64_t soon_ms = clock_boot_ms () + STATUS_MS;
@@ -298,7 +298,7 @@ static void go_ahead (struct session *session)
     buf_puts (&session->to_send, "GO\n");
 }
 
-/* Its end: before GO nothing was begun; after it a tied worker is to end, and sees the end of its own input. */
+/* At the end: before GO nothing has begun; after it a tied worker must end, and sees its own input end. */
 static void bootstrap_session_read_input (struct session *session)
 {
     struct err err = { 0 };
@@ -339,7 +339,7 @@ static void run (struct session *session)
         bootstrap_session_look_for_end (session);
         look_for_leave (session);
         look_at_clock (session);
-        /* Last: a look at an ssh connection takes in packets of every kind, and of those no descriptor tells again. */
+        /* Last, because reading an ssh connection buffers packets of all kinds, which poll does not report again. */
         more = listen (session) || more || (session->unread_bytes > 0 && session->sent_bytes == session->to_send.len);
         if (session->end.status < 0)
             bootstrap_session_wait_for_any (session, more);

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The host's bound for silence is six times ALIVE_MS (coordinator/launch/exec_hosts.h). A program that is told to end by the
- * end of its input ends its command politely first. Of the host's standard error so much is kept as elsewhere. */
+/* The host's bound for silence is six times ALIVE_MS (coordinator/launch/exec_hosts.h). A program whose input ends
+ * stops its command politely first. It keeps as much of the host's standard error as a session. */
 enum { ALIVE_MS = 5 * 1000, LEAVE_MS = 30 * 1000, PIECE_BYTES = 32 * 1024, LOG_MAX_BYTES = 64 * 1024, LOOK_MS = 1000 };
 enum { LAST_MS = 10 * 1000, AFTER_END_MS = 2 * 1000, AFTER_END_LOOK_MS = 20 };
 
@@ -16,7 +16,7 @@ struct command_pipe {
     struct transport *transport;
     char to_host[PIECE_BYTES], to_tell[PIECE_BYTES];
     size_t to_host_at, to_host_len, to_tell_at, to_tell_len;
-    uint64_t alive_ms; /* when the host is to hear from here again */
+    uint64_t alive_ms; /* when to send to the host again */
     size_t logged_bytes;
     bool output_ended, over;
 };
@@ -45,7 +45,7 @@ static void command_pipe_read_input (struct command_pipe *pipe)
     pipe->alive_ms = clock_boot_ms () + ALIVE_MS;
 }
 
-/* The coordinator sends whole frames at once, so where it paused one ends. */
+/* The coordinator sends whole frames, so a pause is at a frame's end. */
 static void keep_alive (struct command_pipe *pipe)
 {
     struct buf alive;
@@ -104,8 +104,8 @@ static void listen_to_errors (struct command_pipe *pipe)
     pipe->logged_bytes += logged;
 }
 
-/* sshd may tell the end of a program before its last words: the end of its output is waited for, unless something that it
- * left behind holds that open. */
+/* sshd may report a program's end before its last output, so this waits for the output's end, unless a leftover process
+ * holds it open. */
 static bool command_pipe_waits_for_words (struct command_pipe *pipe, uint64_t ended_ms)
 {
     bool more = listen (pipe) || tells (pipe);
@@ -113,7 +113,7 @@ static bool command_pipe_waits_for_words (struct command_pipe *pipe, uint64_t en
     return more ? now_ms < ended_ms + LAST_MS : !pipe->output_ended && now_ms < ended_ms + AFTER_END_MS;
 }
 
-/* What it said before is passed on first. */
+/* Passes earlier output on first. */
 static void command_pipe_look_for_end (struct command_pipe *pipe)
 {
     struct buf how;
@@ -159,7 +159,7 @@ uint64_t command_pipe_run (struct courier_input *input, struct transport *transp
         command_pipe_tell (&pipe);
         listen_to_errors (&pipe);
         command_pipe_look_for_end (&pipe);
-        /* Last: a look at an ssh connection takes in packets of every kind, and of those no descriptor tells again. */
+        /* Last, because reading an ssh connection buffers packets of all kinds, which poll does not report again. */
         bool more = !pipe.over && listen (&pipe);
         if (!pipe.over)
             command_pipe_wait_for_any (&pipe, more);

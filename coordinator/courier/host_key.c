@@ -23,11 +23,11 @@ struct record {
     char name[NAME_BYTES]; /* as the file writes it: host, or [host]:port */
     ssh_key key;           /* the server's; borrowed */
     bool is_known, is_revoked;
-    uint32_t broken_line;              /* the first that names the host and cannot be read; 0: none */
-    char same_type[FINGERPRINT_BYTES]; /* another key of the type that was shown */
+    uint32_t broken_line;              /* first unreadable line that names the host; 0: none */
+    char same_type[FINGERPRINT_BYTES]; /* another key of the shown type */
     struct buf types;                  /* of other keys, with their fingerprints */
     struct reporter *reporter;
-    struct buf *lines; /* NULL, or where the lines that name the host go: nothing else is asked */
+    struct buf *lines; /* not NULL: only collects the lines that name the host */
 };
 
 static void fingerprint (ssh_key key, char out[FINGERPRINT_BYTES])
@@ -73,7 +73,7 @@ static bool names_host (const char *pattern, size_t len, const char *rest, const
     return matches;
 }
 
-/* "*.example,!bad.example": whom a pattern behind '!' names is not meant by the line, whatever stands before it. */
+/* "*.example,!bad.example": a name that matches a pattern after '!' is excluded, whatever the other patterns. */
 static bool is_negated (const char *line, const char *name)
 {
     size_t hosts = strcspn (line, " \t");
@@ -117,7 +117,7 @@ static void host_key_read_line (struct record *record, char *line, uint32_t numb
         revoked = strncmp (line, "@revoked", 8) == 0;
         line += strcspn (line, " \t");
         line += strspn (line, " \t");
-        if (!revoked) /* authorities are not understood: their hosts stay unknown */
+        if (!revoked) /* certificate authorities are not supported: their hosts stay unknown */
             return;
     }
     if (*line == '\0' || *line == '#')
@@ -181,7 +181,7 @@ int host_key_alias_file (const char *known_hosts, const char *alias, struct err 
 
 /* ---- the verdict ---- */
 
-/* Each host has a key of its own, and all that are unknown are refused in the same words. */
+/* Without the host's own key, so that all unknown hosts have the same words. */
 static int refuse_unknown (const struct record *record, const char *type, const char *seen, const char *known_hosts,
                            struct err *err)
 {

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* As large as an ssh packet may be (RFC 4253, 6.1); what waits longer than this is waited for by its sender. */
+/* The largest ssh packet (RFC 4253, 6.1); senders wait while this is full. */
 enum { CHUNK_BYTES = 32 * 1024, END_WAIT_S = 2 };
 
 struct chunk {
@@ -22,7 +22,7 @@ struct jump {
     int fd, wake_fd; /* our end of the socket pair; told to end */
     pthread_t thread;
     struct chunk out, in; /* to the channel, from the channel */
-    bool moved;           /* in this pass: libssh may hold more that no descriptor tells of */
+    bool moved;           /* in this pass: libssh may have buffered more, which poll does not report */
     bool fd_ended, channel_ended;
 };
 
@@ -87,8 +87,7 @@ static void give_to_socket (struct jump *jump)
     jump->moved = true;
 }
 
-/* The channel is not read from while the socket takes nothing. A window that was opened by packets taken in while
- * reading is told by no descriptor. */
+/* Does not read the channel while the socket is full. poll does not report a window that opened while reading. */
 static short session_events_of (const struct jump *jump)
 {
     bool may_send = jump->out.len > 0 && ssh_channel_window_size (jump->channel) > 0;
@@ -127,7 +126,7 @@ static void *pump (void *owner)
         take_from_socket (jump);
         give_to_channel (jump);
         give_to_socket (jump);
-        take_from_channel (jump); /* last: giving to it takes in packets too, and of those no descriptor tells again */
+        take_from_channel (jump); /* last, because writing also buffers packets, which poll does not report again */
         if (!jump->moved && !jump_is_over (jump))
             wait_for_more (jump);
     }

@@ -23,9 +23,9 @@
 
 /* Ends a courier that waits inside a library, at its deadline or when its coordinator ends.
  *
- * Calls to the name service, an agent or libssh may wait for ever. The watchdog is a thread that says so and ends the
- * process (status 1): there is nothing to tidy that the kernel does not tidy. It knows only the reporter. The owner's
- * thread starts and stops it; in between it must not read from the input. */
+ * Calls to the name service, an agent or libssh may block for ever. The watchdog is a thread that reports this and ends
+ * the process (status 1); the kernel cleans up. It knows only the reporter. The owner's thread starts and stops it, and
+ * must not read the input in between. */
 struct watchdog {
     struct reporter *reporter;
     uint64_t until_ms;    /* BOOTTIME */
@@ -61,9 +61,9 @@ static void *courier_watch (void *owner)
         if (entries[0].revents)
             return NULL;
         if (courier_is_over (&entries[1]))
-            _exit (1); /* nobody is left to be told */
+            _exit (1); /* nobody is left to report to */
         if (entries[1].revents)
-            entries[1].fd = -1; /* said more before it went: the owner will read that */
+            entries[1].fd = -1; /* it wrote more before it ended: the owner reads that */
     }
 }
 
@@ -147,7 +147,7 @@ static int courier_carry_out (struct request *request, struct reporter *reporter
         end.leave_ms = command_pipe_run (input, transport);
     if (transport)
         transport->ops->close (transport, end.leave_ms);
-    if (end.refused) /* last: the coordinator may kill us for it, and nothing must stay behind */
+    if (end.refused) /* last, because the coordinator may kill us then, and nothing must be left */
         reporter_send_refused_in (reporter, end.step, end.why.text);
     return end.status;
 }
@@ -186,7 +186,7 @@ static int carry (bool exec)
     int status = 2;
     reporter_init (&reporter, STDOUT_FILENO);
     input_init (&input, STDIN_FILENO);
-    signal (SIGPIPE, SIG_IGN); /* ends of pipes are seen where they are written to */
+    signal (SIGPIPE, SIG_IGN); /* writes report closed pipes */
     if (courier_take_request (&request, &input, exec, &err) == 0) {
         show_in_ps (&request);
         status = courier_carry_out (&request, &reporter, &input, began_ms + request.deadline_ms);

@@ -17,7 +17,7 @@ void reporter_init (struct reporter *reporter, int fd)
     *reporter = (struct reporter){ .fd = fd, .lock = PTHREAD_MUTEX_INITIALIZER, .awaited = "", .jump_host = "" };
 }
 
-/* All or, when the coordinator is gone, nothing that matters. */
+/* Writes all; errors mean that the coordinator is gone, and are ignored. */
 static void write_all (int fd, const char *bytes, size_t len)
 {
     while (len > 0) {
@@ -90,7 +90,7 @@ void reporter_send_worker_answer (struct reporter *reporter, struct text answer)
     pthread_mutex_unlock (&reporter->lock);
 }
 
-/* `word` with `said`, made safe to show and short enough to be kept. Call with the lock held. */
+/* Sends `word` with its text, made safe and short. Call with the lock held. */
 static void say_last (struct reporter *reporter, const char *word, const char *name, const char *why)
 {
     if (reporter->over)

@@ -45,7 +45,7 @@ static char *request_take_text (struct reader *reader, const char *member, size_
     return request_keep (reader, (struct text){ json_string_value (value), (uint32_t) len });
 }
 
-/* Options and commands are built from names: none may look like either. */
+/* Names become parts of options and commands, so none may look like either. */
 static char *request_take_name (struct reader *reader, const char *member, const char *letters, bool may_be_empty)
 {
     char *name = request_take_text (reader, member, may_be_empty ? 0 : 1, REQUEST_NAME_MAX_BYTES);
@@ -164,7 +164,7 @@ static void take_slurm (struct reader *reader, struct request_slurm *slurm)
             request_fail (reader, "options", "options of the form --name or --name=value");
 }
 
-/* Blanks and quotes would break the line of words in which it goes to the host. */
+/* Refuses blanks and quotes, which would break its line to the host. */
 static void take_directory (struct reader *reader, struct request *request)
 {
     request->directory = take_path (reader, "directory");

@@ -14,7 +14,7 @@
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 
-/* What OpenSSH of the last ten years speaks, the cheapest first; no SHA-1, no CBC, no DSA, no RSA below 2048 bits. */
+/* Algorithms of OpenSSH of the last ten years, the cheapest first; no SHA-1, no CBC, no DSA, no RSA below 2048 bits. */
 #define SIGNATURES                                                                                                     \
     "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,sk-ssh-ed25519@openssh.com,"              \
     "sk-ecdsa-sha2-nistp256@openssh.com,rsa-sha2-512,rsa-sha2-256"
@@ -27,13 +27,13 @@
 #define MACS "hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@openssh.com,hmac-sha2-256,hmac-sha2-512"
 
 enum { RSA_MIN_BITS = 2048 };
-/* Doubled from the first to the last, with up to as much again at random: couriers that were refused together must not
- * return together. In all at most about 15 s. */
+/* Doubled from FIRST to LAST, plus a random part up to as much again, so that couriers refused together do not return
+ * together. In all at most about 15 s. */
 enum { BACKOFF_FIRST_MS = 100, BACKOFF_LAST_MS = 2000, RETRIES = 8 };
 
 /* ---- options ---- */
 
-/* libssh expands '%' and a leading '~' in paths; ours mean themselves. */
+/* Escapes '%' and a leading '~', which libssh expands in paths. */
 static void literal_path (const char *path, char *out, size_t out_bytes)
 {
     size_t len = 0;
@@ -80,7 +80,7 @@ static uint16_t known_port (const struct ssh_login *login)
     return *login->host_key_alias ? 22 : login->port;
 }
 
-/* PROCESS_CONFIG first of all: ~/.ssh/config would win over what is set here (libssh 0.10), and may run commands. */
+/* PROCESS_CONFIG first: else ~/.ssh/config would override these options (libssh 0.10), and may run commands. */
 static int set_options (ssh_session session, const struct ssh_login *login, int fd, struct err *err)
 {
     bool process_config = false;
@@ -101,7 +101,7 @@ static int set_options (ssh_session session, const struct ssh_login *login, int 
 
 /* ---- the three steps ---- */
 
-/* -1, or -2 when the server hung up without a greeting, which a busy one does. */
+/* -1, or -2 if the server closed without a greeting, as a busy one does. */
 static int greet (const struct ssh_login *login, ssh_session session, struct err *err)
 {
     reporter_set_awaited (login->reporter, "the ssh server's greeting and key exchange");
@@ -127,7 +127,7 @@ static int enter (const struct ssh_login *login, ssh_session session, struct err
     return authenticate (session, login->user, login->ssh, err);
 }
 
-/* Silent: ssh_disconnect leaves a descriptor that it was given open, but for some errors, and does not say which. */
+/* Silent: ssh_disconnect leaves a given descriptor open, except after some errors, and does not say when. */
 void ssh_login_close (ssh_session session)
 {
     ssh_silent_disconnect (session);
@@ -164,7 +164,7 @@ static void back_off (uint32_t failures)
     (void) poll (NULL, 0, (int) (base_ms + random % base_ms));
 }
 
-/* libssh reads that file during the key exchange already, and would wait for a pipe or swallow a device. */
+/* libssh reads that file already during the key exchange, and would hang on a pipe or a device. */
 static int look_at_known_hosts (struct ssh_login *login, int fd, struct err *err)
 {
     const char *known_hosts = login->ssh->known_hosts;
@@ -210,7 +210,7 @@ ssh_session ssh_login_open (const struct ssh_login *asked, int fd, struct err *e
 
 /* A peer that vanished is noticed within about 30 s, idle or not (tcp(7)). */
 enum { QUIET_S = 10, PROBE_S = 5, PROBES = 4, UNACKNOWLEDGED_MS = 30 * 1000 };
-/* An address that does not answer leaves time for the next one. */
+/* Bounds one address, so that the next one has time. */
 enum { ONE_ADDRESS_MS = 10 * 1000 };
 
 static void tune (int fd)
@@ -220,7 +220,7 @@ static void tune (int fd)
     } options[] = { { IPPROTO_TCP, TCP_NODELAY, 1 },        { SOL_SOCKET, SO_KEEPALIVE, 1 },
                     { IPPROTO_TCP, TCP_KEEPIDLE, QUIET_S }, { IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S },
                     { IPPROTO_TCP, TCP_KEEPCNT, PROBES },   { IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS } };
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) /* in vain: the deadline holds without */
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) /* may fail: the deadline still holds */
         (void) setsockopt (fd, options[i].level, options[i].name, &options[i].value, sizeof (int));
 }
 
@@ -234,7 +234,7 @@ static int wait_connected (int fd, uint64_t until_ms)
         if (now_ms >= until_ms)
             return ETIMEDOUT;
         if (poll (&entry, 1, (int) (until_ms - now_ms)) <= 0)
-            continue; /* in vain, or EINTR: the clock decides */
+            continue; /* nothing came, or EINTR: the clock decides */
         return getsockopt (fd, SOL_SOCKET, SO_ERROR, &why, &(socklen_t){ sizeof why }) != 0 ? errno : why;
     }
 }

@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* From SIGTERM to SIGKILL, which leaves a job that waits in the queue there: less than the coordinator waits for a
- * courier whose deadline has passed (launch_private.h). */
+/* Time from SIGTERM to SIGKILL, which would leave a waiting job in the queue: less than the coordinator's grace for a
+ * late courier (launch_private.h). */
 enum { TERM_MS = 4 * 1000, LOOK_MS = 20, ARGUMENTS_MAX = 32 };
-enum { NO_PROGRAM = 127, SAID_MAX_BYTES = 200 }; /* the first as a shell says it */
+enum { NO_PROGRAM = 127, SAID_MAX_BYTES = 200 }; /* NO_PROGRAM: the shell's status */
 
 struct transport_srun {
     struct transport transport;
@@ -39,7 +39,7 @@ static size_t transport_srun_watch (struct transport *transport, bool to_send, s
 static void drop (int *fd)
 {
     if (*fd >= 0)
-        (void) close (*fd); /* pipes: nothing is lost that matters */
+        (void) close (*fd); /* pipes: an error loses nothing */
     *fd = -1;
 }
 
@@ -184,8 +184,8 @@ static void transport_srun_add (struct arguments *arguments, const char *option,
     arguments->items[arguments->n++] = value ? text_format (&arguments->arena, "%s%s", option, value).ptr : option;
 }
 
-/* The names were checked (request.c), and what the user adds comes before what must hold. Of the environment a worker
- * gets what a coordinator's own ones do (launch_process.c), not everything that is set here. */
+/* The names were checked (request.c), and what the user adds comes before what must hold. A worker gets the same
+ * variables as a local one (launch_process.c), not all that are set here. */
 static void arguments_of (struct arguments *arguments, const struct request *request)
 {
     const struct request_slurm *slurm = &request->slurm;
@@ -206,8 +206,8 @@ static void arguments_of (struct arguments *arguments, const struct request *req
         transport_srun_add (arguments, fixed[i], NULL);
 }
 
-/* What srun takes from the environment as if it were an option (srun(1), INPUT ENVIRONMENT VARIABLES) and no option
- * undoes: each would change what comes through the pipes. */
+/* Unsets variables that srun takes as options (srun(1), INPUT ENVIRONMENT VARIABLES) and no option undoes, because each
+ * would change the data in the pipes. */
 static void forget_streams (void)
 {
     static const char *const names[] = { "SLURM_LABELIO",    "SLURM_STDINMODE",  "SLURM_STDOUTMODE",

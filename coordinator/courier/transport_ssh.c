@@ -17,7 +17,7 @@ struct transport_ssh {
 static size_t transport_ssh_watch (struct transport *transport, bool to_send, struct pollfd entries[TRANSPORT_FDS_MAX])
 {
     const struct transport_ssh *ssh = (const struct transport_ssh *) transport;
-    /* What opens a full window may have been taken in by `hear`, and no descriptor tells that again. */
+    /* `receive` may have buffered the packet that opens a full window, and poll does not report it again. */
     bool may_send = to_send && !ssh->lost && ssh_channel_window_size (ssh->channel) > 0;
     short events = POLLIN | (may_send || (ssh_get_poll_flags (ssh->session) & SSH_WRITE_PENDING) ? POLLOUT : 0);
     entries[0] = (struct pollfd){ .fd = ssh->lost ? -1 : ssh_get_fd (ssh->session), .events = events };
@@ -42,8 +42,8 @@ static ssize_t transport_ssh_say (struct transport *transport, const void *bytes
     return n >= 0 ? n : -1;
 }
 
-/* Non-blocking, ssh_channel_get_exit_status takes what has come meanwhile and says -1 while there is none; -1 with a
- * closed channel is an end by a signal. */
+/* Non-blocking, ssh_channel_get_exit_status reads what came and returns -1 while there is no status; -1 with a closed
+ * channel is an end by a signal. */
 static bool ended (struct transport *transport, struct buf *how)
 {
     struct transport_ssh *ssh = (struct transport_ssh *) transport;
@@ -162,7 +162,7 @@ static uint32_t number_len (struct text text)
     return len;
 }
 
-/* What stands before such a number in Slurm's words: "job 9 queued", "allocation 9 has been revoked", "StepId=9.0". */
+/* Texts before such a number in Slurm's messages: "job 9 queued", "allocation 9 has been revoked", "StepId=9.0". */
 static bool names_job (struct text before)
 {
     static const char *const words[] = { "job ", "Job ", "allocation ", "step ", "STEP ", "JobId=", "StepId=" };

@@ -30,7 +30,8 @@ int database_file_create (const char *path, struct err *err)
 int database_file_check (const char *path, enum database_use use, struct err *err)
 {
     struct stat st;
-    /* By name: closing an open file would drop SQLite's locks in this process (sqlite howtocorrupt.html, 2.2). */
+    /* By name, because closing an open file would drop SQLite's locks in this process (sqlite howtocorrupt.html,
+     * 2.2). */
     if (plain_file_check_path (path, err) < 0)
         return -1;
     if (lstat (path, &st) != 0)
@@ -70,7 +71,7 @@ bool database_may_write_beside (const char *path)
     char folder[PATH_MAX];
     const char *slash = strrchr (path, '/');
     if (slash == NULL || slash == path || slash - path >= PATH_MAX)
-        return true; /* that is not said of what was not asked */
+        return true; /* unknown counts as yes */
     memcpy (folder, path, (size_t) (slash - path));
     folder[slash - path] = '\0';
     return faccessat (AT_FDCWD, folder, W_OK, AT_EACCESS) == 0;
@@ -101,7 +102,7 @@ int database_fail (sqlite3 *db, const char *doing, struct err *err)
     return database_explain (db, sqlite3_db_filename (db, "main"), doing, err);
 }
 
-/* What the file says of its own schema is input: no triggers, no views, no functions with side effects. */
+/* Distrusts the file's own schema: no triggers, no views, no functions with side effects. */
 static void distrust (sqlite3 *db)
 {
     int off = 0;
@@ -228,7 +229,7 @@ static void *workqueue_run (void *owner)
     return NULL;
 }
 
-/* All that is finished by now: what is finished meanwhile wakes the loop again. */
+/* Takes all finished tasks; later ones wake the loop again. */
 static struct work_item *take_finished (struct workqueue *workqueue)
 {
     pthread_mutex_lock (&workqueue->lock);

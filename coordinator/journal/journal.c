@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of the locks in the shared memory of a log the first three are the writer's, who recovers and takes checkpoints as
- * well (sqlite walformat.html, 2.3.1: WRITE, CKPT, RECOVER). Readers have one of them for moments, to recover. */
+/* The first three locks in a log's shared memory are the writer's, which also recovers and checkpoints (sqlite
+ * walformat.html, 2.3.1: WRITE, CKPT, RECOVER). Readers hold one of them briefly, to recover. */
 enum { WRITE_BUSY_MS = 30 * 1000, WRITER_LOCKS = 3, STRANGER_MS = 5000, APART_MS = 1000 };
 
 struct journal {
@@ -27,10 +27,10 @@ struct journal {
 
 static sqlite3_io_methods passing;
 static int (*plain_lock) (sqlite3_file *, int, int, int);
-static _Atomic uint64_t refused_ms[WRITER_LOCKS]; /* since when it has been; 0: it is not */
-static _Atomic uint64_t asked_ms[WRITER_LOCKS];   /* the last time: what was refused long before is another refusal */
+static _Atomic uint64_t refused_ms[WRITER_LOCKS]; /* since when it is refused; 0: it is not */
+static _Atomic uint64_t asked_ms[WRITER_LOCKS];   /* last try: after a long pause a refusal is a new one */
 
-/* Who may write is settled by <path>.lock. Whoever may read can keep a read lock here, and is not waited for. */
+/* <path>.lock decides who may write. Any reader can hold a read lock here, so it is not awaited. */
 static int lock_or_pass (sqlite3_file *file, int first, int n, int flags)
 {
     int rc = plain_lock (file, first, n, flags);
@@ -47,7 +47,7 @@ static sqlite3 *open_to_write (const char *path, struct err *err)
     sqlite3 *db = database_open (path, DATABASE_WRITE, WRITE_BUSY_MS, err);
     sqlite3_file *file = NULL;
     if (db && sqlite3_file_control (db, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK && file->pMethods) {
-        passing = *file->pMethods; /* of every file of this kind the same */
+        passing = *file->pMethods; /* the same for all files of this kind */
         plain_lock = passing.xShmLock;
         passing.xShmLock = lock_or_pass;
         file->pMethods = &passing;
@@ -72,7 +72,7 @@ static int write_meta (sqlite3 *db, const char *run_id_hex, struct err *err)
                    sqlite3_step (insert) == SQLITE_DONE;
     if (!written)
         database_fail (db, "write the journal header", err);
-    sqlite3_finalize (insert); /* repeats an error that is in `err` */
+    sqlite3_finalize (insert); /* its error is already in `err` */
     return written ? 0 : -1;
 }
 
@@ -86,7 +86,7 @@ static int sync_folder_of (const char *path, struct err *err)
     return folder_sync (folder, err);
 }
 
-/* SQLite answers with the mode it ended up in, and calls that no error. */
+/* SQLite returns the resulting mode, without an error. */
 static int demand_wal (sqlite3 *db, struct err *err)
 {
     sqlite3_stmt *pragma = database_prepare (db, "PRAGMA journal_mode = WAL", err);
@@ -97,7 +97,7 @@ static int demand_wal (sqlite3 *db, struct err *err)
         err_set (err, ERR_IO, "SQLite cannot keep a write-ahead log beside the journal: is it on a local file system?");
     else if (pragma)
         database_fail (db, "set up the write-ahead log", err);
-    sqlite3_finalize (pragma); /* repeats an error that is in `err` */
+    sqlite3_finalize (pragma); /* its error is already in `err` */
     return done;
 }
 
@@ -134,11 +134,11 @@ static void remove_created (const char *path)
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         int len = snprintf (name, sizeof name, "%s%s", path, endings[i]);
         if (len > 0 && (size_t) len < sizeof name)
-            (void) unlink (name); /* most are not there; what keeps one there is heard when it is made again */
+            (void) unlink (name); /* most do not exist; a failure shows when it is made again */
     }
 }
 
-/* Closing it leaves one file, with all that was committed. */
+/* Closing the database leaves one file with all commits. */
 static int make_whole (const char *path, const char *run_id_hex, struct err *err)
 {
     if (database_file_create (path, err) != 0)
@@ -165,8 +165,8 @@ static int make_files (struct journal *journal, const char *fresh, const char *r
     return journal->marker ? journal_marker_start (journal->marker, err) : -1;
 }
 
-/* Under a name of its own until it is whole: who is killed in between leaves no journal, rather than a part of one. The
- * mark goes first: alone, and naming no fact, it tells of nothing that is gone. */
+/* Uses another name until it is complete, so that a killed process leaves no journal instead of a part. The mark is
+ * placed first: alone and without a fact it reports no loss. */
 static int place_whole (struct journal *journal, const char *path, const char *run_id_hex, struct err *err)
 {
     char fresh[PATH_MAX];
@@ -221,8 +221,8 @@ static int find_end (const char *path, struct end *end, struct err *err)
     return rc;
 }
 
-/* Whoever opens it acts on all that it holds. A killed writer may have written the end and not synced it: one commit
- * makes all durable, and then the mark may say so. What an earlier sliceup wrote gets a mark. */
+/* The opener acts on all facts. A killed writer may not have synced the last ones, so one commit makes all durable, and
+ * then the mark is set. Journals of earlier versions get a mark. */
 static int vouch (struct journal *journal, const char *path, const struct end *end, struct err *err)
 {
     journal->marker = journal_marker_open (path, end->run, err);

@@ -70,7 +70,7 @@ int journal_place_check (const char *path, struct err *err)
                         "%s is on %s, where a journal is not safe (its locks may hold on one machine only): "
                         "set SLICEUP_HOME or --home to a local disk",
                         folder, remote_name (&fs));
-    /* Reading is left to the files' own 0600; who can write here can put another journal in this one's place. */
+    /* Checks only writing, since the files' own 0600 guards reading; a writer could replace the journal. */
     return safe_path_check_end (folder, &st, &rule, err);
 }
 
@@ -122,20 +122,20 @@ static int lock_refused (const char *path, int fd, struct err *err)
                                               : held_by (path, pid_read (fd), err);
 }
 
-/* A coordinator that is killed while it makes a process leaves its locks to that one until its first instruction. */
+/* A child of a coordinator that is killed while starting it holds its locks until exec. */
 static bool is_gone (int64_t pid)
 {
     return pid > 0 && kill ((pid_t) pid, 0) != 0 && errno == ESRCH;
 }
 
-/* A read lock, which everybody may have who may read it, is none of ours. */
+/* A read lock is not ours: every reader can take one. */
 static bool is_readers (int fd)
 {
     struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     return fcntl (fd, F_OFD_GETLK, &whole) == 0 && whole.l_type == F_RDLCK;
 }
 
-/* Where a reader keeps it from being locked the mark's lock is enough. */
+/* If a reader prevents this lock, the mark's lock is enough. */
 static int lock_whole (int fd)
 {
     struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -162,7 +162,7 @@ int journal_lock_mark (int fd)
     return fcntl (fd, F_OFD_SETLK, &from_pid);
 }
 
-/* 0: nobody, or there is no mark; -1: that cannot be told. */
+/* 0: nobody, or no mark; -1: unknown. */
 static int64_t mark_holder (const char *path, struct err *err)
 {
     struct flock any = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -200,13 +200,13 @@ int journal_lock_take (const char *path, struct err *err)
         lock_refused (path, fd, err);
     else if (mark_is_free (path, err) == 0 && pid_write (path, fd, err) == 0)
         return fd;
-    (void) close (fd); /* nothing of it matters now: the reason is in `err` */
+    (void) close (fd); /* errors are ignored: the reason is in `err` */
     return -1;
 }
 
 void journal_lock_note_alive (int lock_fd)
 {
-    (void) futimens (lock_fd, NULL); /* an older time says that it ended sooner, by as much as this fails */
+    (void) futimens (lock_fd, NULL); /* on failure only the recorded time is too old */
 }
 
 uint64_t journal_last_alive_ms (const char *path)
@@ -299,7 +299,7 @@ static bool process_holds (int64_t pid, const char *path)
     return holds;
 }
 
-/* The pidfd first: if its process still lives when the lock was seen, then it was that one's. */
+/* Opens the pidfd first: if its process still lives when the lock is seen, the lock is that process's. */
 int journal_open_holder (const char *path, int64_t *pid, struct err *err)
 {
     int held = journal_is_locked (path, pid, err);

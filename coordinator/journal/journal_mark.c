@@ -10,7 +10,7 @@
 
 #include "common/io/atomic_file.h"
 
-/* A slot that a living coordinator is just writing may be read half; a moment later it is whole. */
+/* A read may see a half-written slot of a live coordinator, so it is repeated. */
 enum { LOOKS = 5, LOOK_AGAIN_MS = 2 };
 
 #define MAGIC "sliceup mark 1\n"
@@ -78,7 +78,7 @@ static int read_note (int fd, uint32_t slot, struct note *note)
     return n < 0 ? -1 : n == (ssize_t) sizeof *note;
 }
 
-/* A boot that is not known, here or there, is no sign that the power was lost in between. */
+/* An unknown boot is no evidence of a power loss. */
 static bool of_another_boot (const struct note *note)
 {
     char boot[MARK_BOOT_BYTES + 1];
@@ -86,7 +86,7 @@ static bool of_another_boot (const struct note *note)
     return boot[0] && note->boot[0] && strncmp (note->boot, boot, sizeof note->boot) != 0;
 }
 
-/* What the slots say together. -1: errno. */
+/* The state of all slots together. -1: errno. */
 static int journal_mark_look (int fd, const char *run_id, struct journal_mark *out)
 {
     struct note newest = { 0 }, note;

@@ -63,7 +63,7 @@ static void pause_between (struct journal_marker *marker)
 static void sync_once (struct journal_marker *marker)
 {
     uint32_t synced = marker->written;
-    marker->written = 0 + 1 + 2 - marker->safe - synced; /* what is set meanwhile goes there */
+    marker->written = 0 + 1 + 2 - marker->safe - synced; /* new values go to this slot meanwhile */
     marker->dirty = false;
     pthread_mutex_unlock (&marker->mutex);
     int failed = fdatasync (marker->fd) == 0 ? 0 : errno;
@@ -131,7 +131,7 @@ static struct journal_marker *marker_make (const char *journal_path, const char 
     return marker;
 }
 
-/* The whole file at once, so that setting it later needs no room on the disk. */
+/* Writes the whole file, so that setting it later needs no disk space. */
 static int put_all (const struct journal_marker *marker, uint64_t index, const struct digest *chain, struct err *err)
 {
     static const uint8_t empty[MARK_SLOT_BYTES];
@@ -143,7 +143,7 @@ static int put_all (const struct journal_marker *marker, uint64_t index, const s
     return 0;
 }
 
-/* The slot that said it first is touched last, and each is durable before the next is touched. */
+/* Writes the valid slot last, and syncs each before the next. */
 static int repeat (struct journal_marker *marker, const struct journal_mark *mark, const char *boot, struct err *err)
 {
     for (uint32_t i = 1; i <= MARK_SLOTS; i++) {
@@ -155,9 +155,8 @@ static int repeat (struct journal_marker *marker, const struct journal_mark *mar
     return 0;
 }
 
-/* After a power loss slots may be torn, and the newest may not be on the disk: all are made to say the same. First of
- * the boot that said it, for which torn ones are no damage; of this one, for which they are, only when none is torn any
- * more. So it may be killed at any moment. */
+/* After a power loss slots may be torn or old, so all get the same content: first with the old boot, for which torn
+ * slots are no damage, then, when none is torn, with this boot, for which they are. So a kill at any moment is safe. */
 static int repair (struct journal_marker *marker, const struct journal_mark *mark, struct err *err)
 {
     return repeat (marker, mark, mark->boot, err) == 0 ? repeat (marker, mark, marker->boot, err) : -1;
@@ -246,7 +245,7 @@ static void thread_stop (struct journal_marker *marker)
     pthread_mutex_unlock (&marker->mutex);
     int rc = pthread_join (marker->thread, NULL);
     assert (rc == 0);
-    (void) fdatasync (marker->fd); /* what it says is in the kernel's memory all the same */
+    (void) fdatasync (marker->fd); /* its content is in the kernel's memory in any case */
 }
 
 void journal_marker_close (struct journal_marker *marker)
@@ -256,7 +255,7 @@ void journal_marker_close (struct journal_marker *marker)
     if (marker->started)
         thread_stop (marker);
     if (marker->fd >= 0)
-        (void) close (marker->fd); /* what close could say, the sync has said */
+        (void) close (marker->fd); /* the sync has already reported errors */
     pthread_cond_destroy (&marker->told);
     pthread_cond_destroy (&marker->set);
     pthread_mutex_destroy (&marker->mutex);

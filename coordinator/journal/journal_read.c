@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A writer that opens or closes the journal keeps readers out for moments. */
+/* A writer that opens or closes the journal excludes readers briefly. */
 enum { READ_BUSY_MS = 5000 };
 
 struct journal_reader {
@@ -23,8 +23,8 @@ struct journal_reader {
     uint64_t index;           /* of the last fact verified */
     struct digest chain;      /* its */
     struct buf link;          /* previous chain and bytes, side by side */
-    bool marked;              /* it says itself that it has a mark */
-    struct journal_mark mark; /* as it was before the snapshot that is read */
+    bool marked;              /* its meta table says that it has a mark */
+    struct journal_mark mark; /* the mark before the snapshot was taken */
 };
 
 struct digest journal_chain_start (const char *run_id_hex)
@@ -51,7 +51,7 @@ static int damaged (const struct journal_reader *reader, uint64_t index, const c
                     index, what);
 }
 
-/* What SQLite stops at is a page, and which facts it holds nobody can say: told is from where on none was read. */
+/* SQLite stops at a page with unknown facts, so the error names the first fact that was not read. */
 static int unreadable (const struct journal_reader *reader, uint64_t index, const char *why, struct err *err)
 {
     struct journal_mark mark = reader->mark;
@@ -72,7 +72,7 @@ static bool lacks_shared_memory (const char *path)
     return len > 0 && (size_t) len < sizeof shared && access (shared, F_OK) != 0 && errno == ENOENT;
 }
 
-/* SQLite's own view of damage, with the index that reading had come to. */
+/* SQLite's report of damage, with the index reached. */
 static int read_failed (const struct journal_reader *reader, uint64_t index, struct err *err)
 {
     struct err own = { 0 };
@@ -87,7 +87,7 @@ static int read_failed (const struct journal_reader *reader, uint64_t index, str
     return err_set (err, own.code, "%s", own.text);
 }
 
-/* The chain is whole, and yet not the one that was acknowledged. */
+/* Checks the valid chain against the acknowledged one of the mark. */
 static int verify_marked (const struct journal_reader *reader, uint64_t index, const struct digest *chain,
                           struct err *err)
 {
@@ -96,7 +96,7 @@ static int verify_marked (const struct journal_reader *reader, uint64_t index, c
     return 0;
 }
 
-/* The row that `facts` stands on: the next index, a sane size, and chained to the one before. */
+/* Checks the row of `facts`: the next index, a sane size, and the chain. */
 static int verify (struct journal_reader *reader, struct digest *chain, struct err *err)
 {
     sqlite3_stmt *row = reader->facts;
@@ -137,7 +137,7 @@ static int read_rows (struct journal_reader *reader, uint32_t most, journal_fact
     return rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : read_failed (reader, reader->index + 1, err);
 }
 
-/* The chain cannot tell that its end is missing; the index noted beside it in the same transaction can. */
+/* A chain does not show a missing end, but the index written in the same transaction does. */
 static int verify_end (struct journal_reader *reader, struct err *err)
 {
     int rc = sqlite3_step (reader->last);
@@ -193,7 +193,7 @@ static int read_from (struct journal_reader *reader, uint32_t most, journal_fact
         rc = verify_end (reader, err);
     if (rc == 0 && !*more)
         rc = verify_acknowledged (reader, err);
-    sqlite3_reset (reader->facts); /* both repeat an error that is in `err` */
+    sqlite3_reset (reader->facts); /* their errors are already in `err` */
     sqlite3_reset (reader->last);
     return rc;
 }
@@ -202,10 +202,10 @@ int journal_reader_read_some (struct journal_reader *reader, uint32_t most, jour
                               bool *more, struct err *err)
 {
     *more = false;
-    /* The mark first: what it names was durable before, so the snapshot holds it, however fast the writer is. */
+    /* Reads the mark first: its fact was durable before, so the snapshot has it, however fast the writer is. */
     if (journal_mark_read (reader->path, reader->run, &reader->mark, err) != 0)
         return -1;
-    /* One snapshot, or a commit between the two statements would look like a missing fact. */
+    /* Uses one snapshot, else a commit between the two statements would look like a missing fact. */
     if (database_run (reader->db, "BEGIN", "begin to read", err) != 0)
         return -1;
     int rc = read_from (reader, most, fn, owner, more, err);
@@ -219,7 +219,7 @@ int journal_reader_read_rest (struct journal_reader *reader, journal_fact_fn *fn
     return journal_reader_read_some (reader, UINT32_MAX, fn, owner, &more, err);
 }
 
-/* Of the row that `at` stands on, if there is one. */
+/* Takes the chain of the row of `at`, if there is one. */
 static int take_chain (struct journal_reader *reader, sqlite3_stmt *at, uint64_t index, struct err *err)
 {
     int rc = sqlite3_step (at);
@@ -249,7 +249,7 @@ int journal_reader_seek (struct journal_reader *reader, uint64_t after_index, st
         return read_failed (reader, after_index, err);
     }
     int rc = take_chain (reader, at, after_index, err);
-    sqlite3_finalize (at); /* repeats an error that is in `err` */
+    sqlite3_finalize (at); /* its error is already in `err` */
     return rc;
 }
 
@@ -284,7 +284,7 @@ static int meta_text (const struct journal_reader *reader, sqlite3_stmt *meta, c
     return 0;
 }
 
-/* What an earlier sliceup wrote has no such row. */
+/* Journals of earlier versions lack this row. */
 static int meta_marked (struct journal_reader *reader, sqlite3_stmt *meta, struct err *err)
 {
     if (sqlite3_bind_text (meta, 1, "mark", -1, SQLITE_STATIC) != SQLITE_OK)
@@ -326,7 +326,7 @@ static int reader_prepare (struct journal_reader *reader, struct err *err)
 {
     sqlite3_stmt *meta = journal_read_prepare (reader, "SELECT value FROM meta WHERE name = ?1", err);
     int rc = meta ? meta_check (reader, meta, err) : -1;
-    sqlite3_finalize (meta); /* repeats an error that is in `err` */
+    sqlite3_finalize (meta); /* its error is already in `err` */
     if (rc != 0)
         return -1;
     reader->facts = journal_read_prepare (reader, "SELECT idx, bytes, chain FROM fact WHERE idx > ?1 ORDER BY idx",
@@ -337,7 +337,7 @@ static int reader_prepare (struct journal_reader *reader, struct err *err)
     return reader->last ? 0 : -1;
 }
 
-/* A mark precedes its journal: alone, it tells of a lost journal if it names facts. An unreadable one is taken to. */
+/* A mark precedes its journal: alone, it tells of a lost journal if it names facts. An unreadable one counts, too. */
 static bool mark_names_facts (const char *path)
 {
     struct journal_mark mark;
@@ -356,7 +356,7 @@ static int sees_beside (const char *path, const char *ending, char name[PATH_MAX
                                       : plain_file_check_path (name, err);
 }
 
-/* A link may lead to it; anything else in its place is the loss of what it held. */
+/* A link to it is fine; anything else in its place means that its facts are lost. */
 static int check_log (const char *path, struct err *err)
 {
     char name[PATH_MAX];
@@ -369,7 +369,7 @@ static int check_log (const char *path, struct err *err)
     return err_set (err, ERR_DAMAGE, "journal %s is damaged: %s; " JOURNAL_REMEDY, path, why.text);
 }
 
-/* What SQLite opens with the journal, and would refuse without a reason that names it. */
+/* Checks the files that SQLite opens with the journal, since its errors do not name them. */
 static int check_beside (const char *path, struct err *err)
 {
     char name[PATH_MAX];
@@ -392,7 +392,7 @@ int journal_file_check (const char *path, enum database_use use, struct err *err
     if (rc != 0 && errno == ENOENT && journal_exists (path))
         return err_set (err, ERR_DAMAGE, "journal %s is missing, but its mark, %s.mark, exists; " JOURNAL_REMEDY, path,
                         path);
-    if (rc == 0 && S_ISREG (st.st_mode) && st.st_size == 0) /* SQLite would remove the log, as a left-over */
+    if (rc == 0 && S_ISREG (st.st_mode) && st.st_size == 0) /* SQLite would remove the log as a leftover */
         return err_set (err, ERR_DAMAGE, "journal %s is damaged: the file is empty; " JOURNAL_REMEDY, path);
     return database_file_check (path, use, err) != 0 ? -1 : check_beside (path, err);
 }
@@ -418,7 +418,7 @@ void journal_reader_close (struct journal_reader *reader)
 {
     if (!reader)
         return;
-    sqlite3_finalize (reader->facts); /* repeats an error that was reported already */
+    sqlite3_finalize (reader->facts); /* its error was already reported */
     sqlite3_finalize (reader->last);
     database_close (reader->db);
     buf_release (&reader->link);
@@ -426,7 +426,7 @@ void journal_reader_close (struct journal_reader *reader)
     mem_free (reader);
 }
 
-/* Where there is none, the mark is asked whether there should be. */
+/* Without facts, checks by the mark whether there should be any. */
 static int ask_for_facts (struct journal_reader *reader, bool *any, struct err *err)
 {
     static const char asks[] = "SELECT EXISTS (SELECT 1 FROM fact)"
@@ -437,7 +437,7 @@ static int ask_for_facts (struct journal_reader *reader, bool *any, struct err *
         *any = sqlite3_column_int (ask, 0) != 0;
     else if (ask)
         read_failed (reader, 0, err);
-    sqlite3_finalize (ask); /* repeats an error that is in `err` */
+    sqlite3_finalize (ask); /* its error is already in `err` */
     return rc != SQLITE_ROW ? -1 : *any ? 0 : journal_reader_read_rest (reader, NULL, NULL, err);
 }
 

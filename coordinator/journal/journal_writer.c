@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* A queue that grew past this in a burst gives its memory back. */
+/* A queue above this frees its memory after a burst. */
 enum { QUEUE_KEEP_BYTES = 4 * 1024 * 1024 };
 
 /* One fact in the queue. `previous` stands right before the bytes: a link of the chain is one digest over both. */
@@ -94,7 +94,7 @@ static int commit_all (struct journal_writer *writer, uint64_t *last, struct err
     if (insert_all (writer, last, err) == 0 && database_run (writer->db, "COMMIT", "make facts durable", err) == 0)
         return 0;
     int keep = 1;
-    /* Leave everything: the next opening judges the write-ahead log. SQLite says so if it has rolled back already. */
+    /* Keeps everything: the next opening checks the write-ahead log. An error means that SQLite has rolled back. */
     (void) sqlite3_db_config (writer->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, &keep);
     (void) sqlite3_exec (writer->db, "ROLLBACK", NULL, NULL, NULL);
     return -1;
@@ -165,7 +165,7 @@ static void *write_facts (void *owner)
 
 static void writer_free (struct journal_writer *writer)
 {
-    sqlite3_finalize (writer->insert); /* repeats an error that was reported already */
+    sqlite3_finalize (writer->insert); /* its error was already reported */
     sqlite3_finalize (writer->note_last);
     if (writer->wake_fd >= 0)
         (void) close (writer->wake_fd); /* an eventfd holds nothing */

@@ -80,7 +80,7 @@ static bool somebody_makes (const struct run_dir *dir)
 
 /* ---- what it left ---- */
 
-/* A folder that cannot be read is no empty one. */
+/* An unreadable folder does not count as empty. */
 static bool is_empty (const struct run_dir *dir, const char *name)
 {
     char path[RUN_PATH_BYTES];
@@ -103,7 +103,7 @@ static bool asked_hosts (const struct run_dir *dir)
            access (run_dir_path (dir, "receipt.json", path), F_OK) == 0;
 }
 
-/* A journal that cannot be read has something in it, unless it is just being made. */
+/* An unreadable journal counts as non-empty, unless it is being made. */
 static bool has_facts (const struct run_dir *dir, bool being_made)
 {
     char path[RUN_PATH_BYTES];
@@ -121,7 +121,7 @@ static bool run_begun_is_there (const struct run_dir *dir, const char *name)
     return lstat (run_dir_path (dir, name, path), &at) == 0;
 }
 
-/* Nothing has followed from its facts. One that cannot be looked at, or that is not as it was made, is not there. */
+/* Does .unbegun exist? One that is unreadable or not as it was made does not count. */
 static bool is_unbegun (const struct run_dir *dir)
 {
     char path[RUN_PATH_BYTES];
@@ -145,10 +145,10 @@ static const char *what_is_gone (const struct run_dir *dir)
     if (!run_begun_is_there (dir, "journal.db"))
         return mark ? "is missing, and its mark, journal.db.mark, names no fact"
                     : "and its mark, journal.db.mark, are missing";
-    return "holds no fact"; /* whether its log was there cannot be told: reading it has made an empty one */
+    return "holds no fact"; /* unknown whether its log existed: reading made an empty one */
 }
 
-/* The sign and such files together are not of one run: one of them was put there. */
+/* .unbegun and such files cannot be of one run: somebody put one there. */
 static int no_facts (const struct run_dir *dir, bool unbegun, struct err *err)
 {
     char path[RUN_PATH_BYTES];
@@ -163,7 +163,7 @@ static int no_facts (const struct run_dir *dir, bool unbegun, struct err *err)
                     run_dir_path (dir, "journal.db", path), what_is_gone (dir));
 }
 
-/* The sign first, then the locks, then the journal: who begins a run records it before it lets go of sign and locks. */
+/* Checks .unbegun, then the locks, then the journal: a run is recorded before .unbegun and the locks go. */
 int run_begun_check (const struct run_dir *dir, struct err *err)
 {
     char path[RUN_PATH_BYTES];
@@ -187,7 +187,7 @@ int run_begun_find_checked (struct run_dir *dir, const char *home, const char *w
 
 /* ---- removing ---- */
 
-/* With both locks nobody begins it, or is about to. The sign goes last: a part of the folder was not begun either. */
+/* Both locks keep others from beginning it. .unbegun goes last, so that a part of the folder is still unbegun. */
 static int remove_locked (const struct run_dir *dir, struct err *err)
 {
     char path[RUN_PATH_BYTES];
@@ -199,7 +199,7 @@ static int remove_locked (const struct run_dir *dir, struct err *err)
         return err_set (err, why.code, "%s", why.text);
     if (folder_remove (run_dir_path (dir, "", path), err) < 0)
         return err_prefix (err, "run %.8s was never begun, but its folder cannot be removed", dir->id);
-    (void) unlink (run_dir_unbegun_path (dir, path)); /* alone it is of no run */
+    (void) unlink (run_dir_unbegun_path (dir, path)); /* alone it belongs to no run */
     return err_set (err, ERR_USAGE, "%s; its folder was removed", why.text);
 }
 

@@ -77,7 +77,7 @@ static int make_id (char id[RUN_ID_HEX_BYTES], struct err *err)
     return 0;
 }
 
-/* Before the folder, so that there is no moment at which a folder without it was not begun. */
+/* Made before the folder, so that an unbegun folder never lacks it. */
 static int sign_unbegun (const struct run_dir *dir, struct err *err)
 {
     char path[RUN_PATH_BYTES];
@@ -106,7 +106,7 @@ static uint64_t changed_ms (const struct run_dir *dir, const char *name)
     return (uint64_t) at.st_mtim.tv_sec * 1000 + (uint64_t) at.st_mtim.tv_nsec / 1000000;
 }
 
-/* Of a folder that does not say: of what is made in it first the least, since looking at a run changes its folder. */
+/* For a folder without `created`: the oldest of its first files, since reading a run changes its folder's time. */
 static uint64_t made_ms (const struct run_dir *dir)
 {
     static const char *const firsts[] = { "", "created", "coordinator.key", "hosts", "receipts" };
@@ -192,7 +192,7 @@ static struct listed *list_runs (const char *home, uint32_t *n, struct err *err)
     return runs ? runs : mem_alloc (sizeof (*runs));
 }
 
-/* Now, or later than all that are there: the clock may have been set back since. */
+/* Now, but above all existing ones, in case the clock was set back. */
 static int next_created (const char *home, unsigned long long *ms, struct err *err)
 {
     uint32_t n;

@@ -21,7 +21,7 @@ int run_facts_set_lost_error (const char *run_id, struct text why, struct err *e
                     TEXT_ARG (why));
 }
 
-/* Of the run that was read last: which hosts contradict its record, and of how many of them it was said. */
+/* The run read last: hosts that contradict its record, and how many of them were already reported. */
 static struct {
     char run[RUN_ID_HEX_BYTES], text[2 * ERR_TEXT_BYTES];
     uint32_t n, told;

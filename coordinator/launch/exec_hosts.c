@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A courier keeps its own deadline and names the step that took too long, so it is given more than that. srun is let to
- * end by itself. One host that prints without end must not keep the others from being heard. */
+/* A courier gets a grace, since it keeps the deadline itself and names the step that took too long. srun may end by
+ * itself. A host that prints without end must not delay the others. */
 enum {
     COURIER_GRACE_MS = 5 * 1000,
     LEAVE_MS = 10 * 1000,
@@ -21,7 +21,7 @@ enum {
     WHY_MAX_BYTES = 1536
 };
 
-/* What a host has while it is started and runs. */
+/* The process of a host that starts or runs. */
 struct child {
     struct exec_hosts *hosts;
     uint32_t host;
@@ -33,14 +33,14 @@ struct child {
 struct slot {
     struct exec_host told;
     struct child *child; /* NULL: not started, or reaped */
-    uint64_t until_ms;   /* of what is waited for; UINT64_MAX: nothing is */
+    uint64_t until_ms;   /* deadline of the present wait; UINT64_MAX: none */
 };
 struct exec_hosts {
     struct exec_options options;
     struct launch_bundle bundle;
     struct arena arena; /* texts of ends */
     struct slot *slots;
-    uint32_t next, active_n, over_n; /* to be started; started and not over; over */
+    uint32_t next, active_n, over_n; /* next to start; started and not over; over */
     bool stopping, killing;
 };
 
@@ -65,12 +65,12 @@ static void drop_fd (struct exec_hosts *hosts, int *fd)
 {
     if (*fd >= 0) {
         loop_forget (hosts->options.loop, *fd);
-        (void) close (*fd); /* sockets, pipes and pidfds: nothing is lost that matters */
+        (void) close (*fd); /* sockets, pipes and pidfds: an error loses nothing */
     }
     *fd = -1;
 }
 
-/* Nothing of it is left here once its process was reaped. That of Slurm leaves by itself, so that srun tells Slurm. */
+/* Kills its local process, except srun, which must end by itself to inform Slurm. */
 static void let_go (struct exec_hosts *hosts, struct slot *slot)
 {
     struct child *child = slot->child;
@@ -112,7 +112,7 @@ static void end_with (struct child *child, enum exec_state state, const char *be
 
 /* ---- what is told ---- */
 
-/* Less than the socket takes, so a short send means that nobody listens: its end says so. */
+/* Shorter than the socket's buffer, so a short send means that nobody reads; its end reports that. */
 static void exec_hosts_tell (struct child *child, const struct buf *words)
 {
     (void) send (child->process.input_fd, words->ptr, words->len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -199,7 +199,7 @@ static void exec_hosts_take_bytes (struct child *child, struct text bytes)
         end_with (child, EXEC_LOST, "what the host sends cannot be read: ", err.text);
 }
 
-/* False: nothing more is there now. */
+/* False: nothing more now. */
 static bool listen_once (struct child *child)
 {
     char bytes[2 * FRAME_MAX_BYTES];
@@ -228,7 +228,7 @@ static void exec_hosts_on_ended (void *owner, int fd, uint32_t events)
     struct buf how;
     bool clean;
     (void) fd, (void) events;
-    while (listen_once (child)) /* its last words may wait behind its end */
+    while (listen_once (child)) /* its last output may come after its end */
         ;
     buf_init (&how, WHY_MAX_BYTES);
     if (!launch_process_reap (child->process.pidfd, &how, &clean)) {

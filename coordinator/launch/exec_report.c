@@ -41,14 +41,14 @@ static void put_how (const struct remote_end *end, uint64_t timeout_ms, struct b
     case REMOTE_STOPPED: buf_puts (out, "stopped"); break;
     case REMOTE_NOT_STARTED: buf_escaped (out, end->why, 0); break;
     }
-    if (end->how == REMOTE_EXITED || end->how == REMOTE_SIGNALLED) /* one that is ended ends with all that it started */
+    if (end->how == REMOTE_EXITED || end->how == REMOTE_SIGNALLED) /* ending a command ends all that it started */
         put_processes (end->strays, "process that it left behind was killed",
                        "processes that it left behind were killed", out);
     put_processes (end->unkillable, "process could not be killed and runs on",
                    "processes could not be killed and run on", out);
 }
 
-/* Empty: nothing is to be said. */
+/* Appends nothing if there is nothing to report. */
 static void put_sentence (const struct exec_host *host, uint64_t timeout_ms, struct buf *out)
 {
     char bound[DURATION_TEXT_BYTES];

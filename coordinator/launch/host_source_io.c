@@ -64,7 +64,7 @@ static int check_length (const char *host, struct text head, struct text body, s
     return err_set (err, ERR_IO, "the metadata server at %s ended the connection before the end of its answer", host);
 }
 
-/* A server that is not Google's must not be believed: the header says that this one is. */
+/* Requires the header of Google's server, because others must not be trusted. */
 static int check_answer (const char *host, struct text answer, struct text *body, struct err *err)
 {
     struct text head, value;
@@ -86,7 +86,7 @@ static int check_answer (const char *host, struct text answer, struct text *body
 
 /* ---- asking ---- */
 
-/* Connecting, sending and receiving take no longer than is left until then. False: nothing is left, and errno is EAGAIN. */
+/* Limits connecting, sending and receiving to the time left. False: none is left; errno is EAGAIN. */
 static bool set_time_left (int fd, uint64_t until_ms)
 {
     uint64_t now_ms = clock_boot_ms (), left_ms = until_ms > now_ms ? until_ms - now_ms : 0;
@@ -136,7 +136,7 @@ static int host_source_io_connect_to (const char *host, uint64_t until_ms, struc
                    : err_errno (err, ERR_IO, "the metadata server at %s cannot be reached (is this a TPU VM?)", host);
 }
 
-/* Whatever comes until the other end closes. -1: errno says why, EAGAIN that it took too long. */
+/* Reads until the other end closes. -1: errno; EAGAIN: it took too long. */
 static int host_source_io_read_all (int fd, uint64_t until_ms, struct buf *out)
 {
     char piece[PIECE_BYTES];
@@ -153,7 +153,7 @@ static int host_source_io_read_all (int fd, uint64_t until_ms, struct buf *out)
     return -1;
 }
 
-/* The request is shorter than what a new connection takes at once. */
+/* The request fits a new connection's buffer. */
 static int host_source_io_ask (const char *host, struct buf *answer, struct err *err)
 {
     char request[REQUEST_BYTES];

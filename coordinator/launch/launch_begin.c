@@ -1,4 +1,4 @@
-/* launch_begin.c - what a worker or its courier is told, and its process. */
+/* launch_begin.c - input and process of a worker or its courier. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static int launch_begin_start_process (struct start *start, const char *director
     struct launch_program program = { .path = launch->program, .word = courier ? "carry" : "join", .courier = courier };
     if (!courier && launch->plan) {
         set = launch_variables_of_rehearsal (launch->plan, start->rank, &arena);
-        /* In a rehearsal nothing of this machine is taken for a pod's. */
+        /* A rehearsal inherits nothing of this machine. */
         program.inherit = set.n ? NULL : &launch->plan->profile.inherit;
         program.set = &set;
     }
@@ -88,7 +88,7 @@ static int launch_begin_begin (struct start *start, const char *directory, struc
     start_set_state (start, START_AWAITED);
     if (start->deadline_ms < launch->timer_ms)
         launch_timer_set (launch, start->deadline_ms);
-    (void) start_send (start, buf_as_text (&start->words)); /* not heard: its end or the deadline says so */
+    (void) start_send (start, buf_as_text (&start->words)); /* a failure shows as its end or the deadline */
     buf_release (&start->words);
     return 0;
 }
@@ -122,7 +122,7 @@ static void begin_next (struct launch *launch, struct start *start)
     buf_release (&why);
 }
 
-/* A report inside begins nothing itself: this loop goes on to it. */
+/* A report within begins nothing itself; this loop does. */
 void launch_begin_queued (struct launch *launch)
 {
     struct start *start;
@@ -224,8 +224,8 @@ void launch_drop_fd (struct loop *loop, int *fd)
 {
     if (*fd < 0)
         return;
-    loop_forget (loop, *fd); /* no harm when it is not watched */
-    (void) close (*fd);      /* sockets, pipes and pidfds: nothing is lost that matters */
+    loop_forget (loop, *fd); /* harmless if it is not watched */
+    (void) close (*fd);      /* sockets, pipes and pidfds: an error loses nothing */
     *fd = -1;
 }
 
@@ -277,7 +277,7 @@ void start_destroy (struct start *start)
     mem_free (start);
 }
 
-/* The socket takes far more than is ever said, so a short send is an answer too: nobody listens. */
+/* The socket's buffer is larger than any input, so a short send means that nobody reads. */
 bool start_send (const struct start *start, struct text words)
 {
     return send (start->process.input_fd, words.ptr, words.len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t) words.len;
@@ -334,7 +334,7 @@ void launch_note_admitted (struct launch *launch, uint32_t rank)
     start_set_state (start, START_ADMITTED);
     (void) start_send (start, TEXT_LIT ("GO\n")); /* not heard: its end, on the pidfd, says so */
     if (!launch_is_remote (launch))
-        launch_drop_fd (launch->loop, &start->process.input_fd); /* a courier would take that for our end */
+        launch_drop_fd (launch->loop, &start->process.input_fd); /* a courier would take this as our end */
 }
 
 int launch_adopt (struct launch *launch, uint32_t rank, int64_t pid, uint64_t pid_start, struct err *err)

@@ -1,4 +1,4 @@
-/* launch_events.c - what a worker or its courier says, its end and its deadline, and what follows from them. */
+/* launch_events.c - handles output, end and deadline of a worker or its courier. */
 #include "coordinator/launch/launch_private.h"
 
 #include "common/base/duration.h"
@@ -54,7 +54,7 @@ static void launch_events_take_answer (struct start *start, const struct launch_
     launch_begin_queued (launch);
 }
 
-/* What a host said is quoted in it, so it is made safe to show. */
+/* It quotes a host, so it is made safe to show. */
 static void take_refusal (struct start *start, const struct launch_report *reply)
 {
     struct buf why;
@@ -85,7 +85,7 @@ static void launch_events_take_step (const struct start *start, const struct lau
         launch->step (launch->owner, start->rank, text_of (reply->step));
 }
 
-/* Nothing follows from it: who launches says it to people. */
+/* Has no effect; the owner shows it to people. */
 static void take_remark (const struct start *start, const struct launch_report *reply)
 {
     struct launch *launch = start->launch;
@@ -121,7 +121,7 @@ static void launch_events_take_word (struct start *start, const struct launch_re
         if (start->state != START_GIVEN_UP)
             launch_events_take_end (start, reply);
         break;
-    case WORD_EXEC: /* the answer of another word of the worker than was asked for */
+    case WORD_EXEC: /* the answer of another program of the worker */
     case WORD_NONE: break;
     }
 }
@@ -139,7 +139,7 @@ static bool take_output (struct start *start, struct text *output)
     return rc > 0 && start->process.output_fd >= 0;
 }
 
-/* Its end is near when the output ends, mostly: that, or the deadline, says more. */
+/* An end of output mostly precedes its end: that, or the deadline, gives the reason. */
 static void listen_to (struct start *start)
 {
     char bytes[4096];
@@ -172,7 +172,7 @@ static void launch_events_say_end (const struct start *start, const struct buf *
         worker_log_append_last_line (&start->log, why);
 }
 
-/* A courier that falls after GO takes only a tied worker with it; of another one its silence will tell. */
+/* A courier's failure after GO ends only a tied worker; another one falls silent if it dies. */
 static bool launch_events_is_told (const struct start *start)
 {
     bool stands = start->state == START_ADMITTED && start->launch->launcher == LAUNCHER_SSH &&

@@ -18,9 +18,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What a worker needs to find its libraries, its home, a place for scratch and, to build environments, the package
- * index behind whatever proxy; the programs that it runs get what their profile says. The sanitizers' options are for
- * builds that have them. A trailing '_' stands for all names that begin so. */
+/* Variables for a worker: libraries, home, scratch, and, to build environments, package index and proxies. Its programs
+ * get the profile's. The sanitizers' options are for builds that have them. A trailing '_' stands for all names that
+ * begin so. */
 static const char *const kept[] = { "PATH",
                                     "HOME",
                                     "LANG",
@@ -88,7 +88,7 @@ static void launch_process_environment_of (const struct launch_program *program,
     out[n] = NULL;
 }
 
-/* closefrom last: whatever the coordinator itself was handed without close-on-exec ends here. */
+/* closefrom last: closes descriptors that the coordinator got without close-on-exec. */
 static int actions_set (posix_spawn_file_actions_t *actions, int in, int out, int error)
 {
     int rc = posix_spawn_file_actions_adddup2 (actions, in, 0);
@@ -122,7 +122,7 @@ static void close_both (int pair[2])
 {
     for (int i = 0; i < 2; i++)
         if (pair[i] >= 0)
-            (void) close (pair[i]); /* pipes and sockets: nothing is lost that matters */
+            (void) close (pair[i]); /* pipes and sockets: an error loses nothing */
 }
 
 /* Ours is [0] of both. */
@@ -191,7 +191,7 @@ int launch_process_open_pidfd (int64_t pid, uint64_t pid_start, struct err *err)
     int pidfd = pidfd_open ((pid_t) pid, 0);
     if (pidfd < 0)
         return err_errno (err, ERR_STATE, "the worker with pid %" PRId64 " no longer exists", pid);
-    /* After pidfd_open: if the time is right now, then the descriptor is of that process as well. */
+    /* Checked after pidfd_open: if the time is right now, the descriptor is of that process. */
     if (launch_process_start_time (pid, &ticks) && ticks == pid_start)
         return pidfd;
     (void) close (pidfd); /* nothing to lose */
@@ -247,7 +247,7 @@ int worker_log_open (struct worker_log *log, const char *directory, struct err *
     int len = snprintf (path, sizeof path, "%s/worker.log", directory);
     if (len < 0 || (size_t) len >= sizeof path)
         return err_set (err, ERR_LIMIT, "the path of a worker's directory is longer than %d bytes", PATH_MAX);
-    /* O_NONBLOCK: what lies there could be a fifo. */
+    /* O_NONBLOCK: it could be a fifo. */
     int fd = open (path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_errno (err, ERR_IO, "cannot open %s", path);

@@ -75,7 +75,7 @@ void output_fold_destroy (struct output_fold *fold)
 
 /* ---- while it comes ---- */
 
-/* `at`: of all bytes behind the head, how many came before these. */
+/* `at`: how many bytes after the head came before these. */
 static void add_to_tail (const struct output_fold *fold, struct output *output, uint64_t at, struct text bytes)
 {
     if (bytes.len > fold->tail_bytes) {

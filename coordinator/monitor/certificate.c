@@ -17,7 +17,7 @@ struct certificate {
 
 enum { INDENT = 4 };
 static const char blanks[] = " \t\r";
-/* zconfig takes '/' as well, as long as it does not begin or end a name; in a path it would be another thing. */
+/* zconfig also accepts '/' within a name, which would mean something else in a path. */
 static const char name_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789$-_@.&+";
 
 static uint32_t run_of (struct text from, const char *letters)
@@ -52,7 +52,7 @@ static bool value_is_plain (struct text value)
     return end && certificate_is_over (certificate_after (value, (uint32_t) (end + 1 - value.ptr)));
 }
 
-/* `depth`: how deep the next line may stand. */
+/* `depth`: the deepest level of the next line. */
 static bool line_is_plain (struct text line, uint32_t *depth)
 {
     uint32_t indent = run_of (line, " ");
@@ -114,7 +114,7 @@ static bool has_twins (zconfig_t *parent)
     return false;
 }
 
-/* zconfig copies each line onto its stack, which was where this now is: on the real one, whatever a sanitizer does. */
+/* Overwrites the stack, where zconfig copied each line; on the real stack, even with a sanitizer. */
 static __attribute__ ((noinline, no_sanitize_address)) void wipe_stack (void)
 {
     char used[8192];
@@ -196,7 +196,7 @@ static bool certificate_fits (const char *value)
     return true;
 }
 
-/* Last and in one piece: a buffer that grows leaves behind what it held. */
+/* Last and in one piece, because a growing buffer leaves its old content in memory. */
 static void print_secret (const struct link_keys *keys, struct buf *out)
 {
     char line[LINK_KEY_BYTES + 24];

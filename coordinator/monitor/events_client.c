@@ -9,9 +9,9 @@
 #include "common/io/endpoint.h"
 
 enum { QUEUE_MAX = 1000 }; /* messages, in each direction */
-/* A CURVE message is 33 bytes longer than what it carries (RFC 26), and its length is what libzmq bounds. */
+/* A CURVE message is 33 bytes longer than its content (RFC 26), and libzmq's limit counts them. */
 enum { FRAME_BYTES_MAX = ANSWER_MAX_BYTES + 64 };
-/* Messages of no use that are read away at a time: whoever sends them without end must not hold up who waits. */
+/* Useless messages that are dropped at a time, so that endless ones do not hold up the caller. */
 enum { USELESS_AT_ONCE = 64 };
 
 struct events_client {
@@ -23,7 +23,7 @@ struct events_client {
 
 /* ---- before the first socket: signals, environment and standard output stay the program's ---- */
 
-/* A reaper and a thread for input and output, each with descriptors of its own, and one connection's sockets. */
+/* A reaper and an input/output thread, each with its own descriptors, and one connection's sockets. */
 static const struct capacity_needs needs = { .descriptors = 24, .threads = 2, .bytes = 4 * 1024 * 1024 };
 
 static bool begun;
@@ -48,7 +48,7 @@ static void scrub_environment (void)
     }
 }
 
-/* Again: nothing. ERR_LIMIT: libzmq would be refused what it takes, and end the process. */
+/* Repeated calls do nothing. ERR_LIMIT: libzmq would lack resources, and end the process. */
 static int czmq_start (struct err *err)
 {
     if (begun)
@@ -59,7 +59,7 @@ static int czmq_start (struct err *err)
     zsys_handler_set (NULL); /* else SIGINT and SIGTERM are czmq's from its first socket on */
     if (!zsys_init ())
         return err_set (err, ERR_IO, "cannot start ZeroMQ messaging: %s", zmq_strerror (zmq_errno ()));
-    zsys_set_logstream (stderr); /* not on standard output, which may be read by a program */
+    zsys_set_logstream (stderr); /* not standard output, which a program may read */
     begun = true;
     return 0;
 }

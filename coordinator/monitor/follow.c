@@ -12,10 +12,10 @@
 #include "coordinator/monitor/key_file.h"
 
 enum { FRAMES_AT_ONCE = 4096, EVENTS_MS = 50, FACTS_AT_ONCE = 4096 }; /* then drawing and key presses have their turn */
-enum { LISTEN_MS = 2000 }; /* a place among those who hear events is kept for 10 s */
+enum { LISTEN_MS = 2000 };                                            /* a place for events expires after 10 s */
 
 struct follow {
-    struct remote_facts *remote; /* or, when it is NULL, the folder: */
+    struct remote_facts *remote; /* NULL: the folder below is used */
     struct run_dir dir;
     follow_fact_fn *fn;
     void *owner;
@@ -170,7 +170,7 @@ static int follow_take_event (struct follow *follow, struct text bytes, struct e
     struct fact fact;
     arena_reset (&follow->arena);
     if (wire_get_fact (bytes, &fact, &follow->arena, NULL) < 0)
-        return 0; /* of a newer version, or no fact: the journal has whatever counts */
+        return 0; /* of a newer version, or not a fact: the journal has the rest */
     if (fact_is_soft (fact.kind) || fact.index == follow->index + 1) {
         if (!fact_is_soft (fact.kind))
             follow->index = fact.index;
@@ -179,7 +179,7 @@ static int follow_take_event (struct follow *follow, struct text bytes, struct e
     return fact.index > follow->index ? follow_read_journal (follow, err) : 0;
 }
 
-/* What cannot be said now, for want of a connection, is said at the next call. */
+/* Without a connection it asks at the next call. */
 static void keep_place (struct follow *follow)
 {
     uint64_t now_ms = clock_boot_ms ();

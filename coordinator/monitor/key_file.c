@@ -111,7 +111,7 @@ static int file_path (const struct run_dir *dir, const char *before, const char 
     return 0;
 }
 
-/* The coordinator would pass over one more, and who has its key wait for nothing. */
+/* The coordinator would ignore one more, so its owner would wait in vain. */
 static int refuse_too_many (const struct run_dir *dir, struct err *err)
 {
     char folder[RUN_PATH_BYTES];
@@ -128,7 +128,7 @@ static int refuse_too_many (const struct run_dir *dir, struct err *err)
                     dir->id, MONITORS_MAX);
 }
 
-/* Whole at once, and never in place of another: two may ask for one name at the same time. */
+/* Atomic, and never replacing another: two may ask for one name at the same time. */
 static int keep_public (const struct run_dir *dir, const char *name, const char *public_key, struct err *err)
 {
     char path[RUN_PATH_BYTES], beside[RUN_PATH_BYTES], own[16];
@@ -144,7 +144,7 @@ static int keep_public (const struct run_dir *dir, const char *name, const char 
     int rc = link (beside, path);
     if (rc < 0)
         rc = errno == EEXIST ? taken (dir, name, err) : err_errno (err, ERR_IO, "%s cannot be made", path);
-    (void) unlink (beside); /* a name that nobody looks at, should it stay */
+    (void) unlink (beside); /* an unused name, if it stays */
     return rc;
 }
 
@@ -160,7 +160,7 @@ int monitor_key_make (struct monitor_key *key, const struct run_dir *dir, const 
         return err_set (err, ERR_USAGE, "the coordinator's address must have at most %d bytes", NAME_MAX_BYTES);
     snprintf (made.coordinator_key, sizeof made.coordinator_key, "%s", hub.public_key);
     made.port = hub.events_port;
-    struct endpoint at; /* what no monitor could use is refused here, not there */
+    struct endpoint at; /* refuses what no monitor could use */
     if (endpoint_make (made.address, made.port, &at, err) != 0)
         return -1;
     link_keys_make (&made.keys);

@@ -16,9 +16,9 @@
 #include "coordinator/monitor/key_file.h"
 
 /* An answer of 256 KiB each 8 ms is 32 MiB a second: a tenth of what one thread encrypts, and libzmq has one. Few are
- * being made at a time, so that it is decided late whose turn it is. */
+ * made at a time, so that turns are decided late. */
 enum { ANSWERS_AT_ONCE = 2, PACE_MS = 8, PACE_LEAST_MS = 1, ENTRIES_MAX = 4096 };
-/* Questions taken at a pass of the loop; what is left comes at one a little later, and holds up no worker. */
+/* Questions taken in a pass of the loop; the rest comes a little later, so that workers are not delayed. */
 enum { QUESTIONS_A_PASS = 64, PASS_MS = 5 };
 enum { PROBE_MS = 100 };
 
@@ -26,16 +26,16 @@ struct monitors {
     struct loop *loop;
     const struct run_dir *dir;
     struct hub *hub;
-    const struct journal *recorded; /* asked up to where it is durable */
+    const struct journal *recorded; /* gives the last durable index */
     const struct log *log;
     struct workqueue *workqueue;
     int inotify_fd;
     struct query_queue query_queue;
     uint32_t making;          /* answers */
     bool ended;               /* everything is recorded */
-    uint64_t probe_ms;        /* when those who were not told the end are looked for next */
+    uint64_t probe_ms;        /* when to check next for monitors without the end */
     bool looking, look_again; /* at the folder */
-    bool said_refused;        /* once is enough for what may be repeated without end */
+    bool said_refused;        /* logged once, since it may repeat without end */
     char journal_path[RUN_PATH_BYTES];
     bool said_damaged;
     struct journal_reader *journal; /* on the task thread only */
@@ -47,7 +47,7 @@ struct answer {
     struct monitors *monitors;
     struct hub_monitor to;
     struct snapshot_position from;
-    uint64_t up_to; /* what was durable when it was begun; SQLite shows more, for a moment */
+    uint64_t up_to; /* the last durable fact when it began; SQLite may briefly show more */
     bool told_all;  /* up to there */
     struct buf frames[SNAPSHOT_FRAMES];
     uint32_t n;
@@ -79,7 +79,7 @@ static bool add_fact (struct answer *answer, struct snapshot_piece piece)
     return true;
 }
 
-/* -1 without an error: the answer is full, or tells all. */
+/* -1 without an error: the answer is full, or complete. */
 static int take_fact (void *owner, uint64_t index, struct text bytes, struct err *err)
 {
     struct answer *answer = owner;
@@ -94,7 +94,7 @@ static int take_fact (void *owner, uint64_t index, struct text bytes, struct err
     return add_fact (answer, piece) ? 0 : -1;
 }
 
-/* Each fact is held against the chain first: whoever gets it is not asked to trust the disk. */
+/* Verifies each fact by the chain, so that monitors need not trust the disk. */
 static int add_facts (struct answer *answer, struct err *err)
 {
     struct monitors *monitors = answer->monitors;
@@ -193,7 +193,7 @@ uint64_t monitors_poll (struct monitors *monitors)
     struct snapshot_position position;
     uint32_t taken = 0;
     uint64_t now_ms = clock_boot_ms ();
-    /* "listen", or something of a later version: asking was all there is to it. */
+    /* "listen", or a later version's question: needs no answer. */
     for (; taken < QUESTIONS_A_PASS && hub_receive_question (monitors->hub, &from, &question); taken++)
         if (snapshot_parse_question (question, &position))
             query_queue_add (&monitors->query_queue, &from, &position, now_ms);
@@ -209,8 +209,8 @@ void monitors_note_run_ended (struct monitors *monitors)
     query_queue_note_run_ended (&monitors->query_queue);
 }
 
-/* Who has left was told by an event, or does not want to know. An answer without pieces says nothing, and asks the
- * socket whether anybody is there. */
+/* A monitor that disconnected saw the end or is not interested. Sending an empty answer shows whether it is
+ * connected. */
 static bool is_gone (struct monitors *monitors, const struct hub_monitor *who)
 {
     struct buf frame;
@@ -315,7 +315,7 @@ static void look (struct monitors *monitors)
         mem_free (job); /* only while closing */
 }
 
-/* Before anybody can connect, whose keys stand in the run's folder. */
+/* Reads the keys of the run's folder before anybody can connect. */
 static void look_now (struct monitors *monitors)
 {
     struct look *job = mem_alloc (sizeof *job);
@@ -329,8 +329,7 @@ static void take_change (void *owner, int fd, uint32_t events)
     char changes[4096];
     struct monitors *monitors = owner;
     (void) events;
-    if (read (fd, changes, sizeof changes) >
-        0) /* which ones does not matter: all are looked at; more are another event */
+    if (read (fd, changes, sizeof changes) > 0) /* which ones does not matter: all are read; more make another event */
         look (monitors);
 }
 

@@ -15,7 +15,7 @@ static struct query *query_queue_find (struct query_queue *query_queue, const st
     return NULL;
 }
 
-/* The one of this key that asked longest ago and is not served; how many the key has in all. */
+/* The unserved one of this key that asked longest ago; and the number of all of the key. */
 static struct query *oldest (struct query_queue *query_queue, const uint32_t *key, uint32_t *n)
 {
     struct query *found = NULL;
@@ -31,7 +31,7 @@ static struct query *oldest (struct query_queue *query_queue, const uint32_t *ke
     return found;
 }
 
-/* A key has so many at a time; whoever comes again and again drives out its own. Keys of before drive out nobody. */
+/* A key has a limited number; new connections replace its own old ones. Removed keys replace nobody. */
 static struct query *place_for (struct query_queue *query_queue, uint32_t key)
 {
     uint32_t of_key, all;
@@ -55,7 +55,7 @@ void query_queue_add (struct query_queue *query_queue, const struct hub_monitor 
 {
     struct query *query = query_queue_find (query_queue, who);
     if (!query) {
-        uint64_t turn = key_turn (query_queue, who->key); /* a new connection is no new turn */
+        uint64_t turn = key_turn (query_queue, who->key); /* a new connection keeps the key's turn */
         if ((query = place_for (query_queue, who->key)) == NULL)
             return; /* all of its key are being served: it asks again */
         *query = (struct query){ .who = *who, .turn = turn };

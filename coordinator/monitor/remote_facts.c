@@ -11,11 +11,11 @@
 #include "coordinator/monitor/events_client.h"
 #include "coordinator/monitor/monitors.h"
 
-/* Listeners keep their place for 10 s. STALE_MS, as in spoke.c: libzmq's longest pause and a handshake. */
+/* Places expire after 10 s. STALE_MS, as in spoke.c: libzmq's longest pause and a handshake. */
 enum { FRAMES_AT_ONCE = 4096, FRAMES_MS = 50 }; /* then drawing and key presses have their turn */
 enum { ASK_MS = 1000, REPEAT_MS = 3000, ANSWERS_MS = 5000, STALE_MS = 12000 };
-/* An answer that is followed by another question at once has told as much: only a full one leaves more to ask for. What
- * comes for so long, and is of no use, is no coordinator's: it tells more, or that there is no more. */
+/* An answer with at least this many bytes is followed by another question at once: only a full one leaves more. A peer
+ * that sends only useless data for this long is no coordinator. */
 enum { TOLD_LEAST_BYTES = 4096, USELESS_MS = 10 * 1000 };
 
 struct remote_facts {
@@ -27,9 +27,9 @@ struct remote_facts {
     struct buf part;                          /* of the next one, when it comes in pieces */
     uint64_t asked_ms, received_ms, fresh_ms; /* fresh: of the connection */
     bool asking;                              /* an answer is awaited */
-    bool behind;                              /* there is more than was told */
+    bool behind;                              /* more facts exist than were received */
     uint32_t told_bytes;                      /* of the last answer */
-    uint64_t useful_ms;                       /* when something of use came, or the first of it after a silence */
+    uint64_t useful_ms;                       /* when something useful came, or the first frame after a silence */
     bool caught_up, answered;
     struct arena arena; /* of one fact */
 };
@@ -104,7 +104,7 @@ static int take_recorded (struct remote_facts *remote, struct text bytes, struct
     return is_next (remote, &fact) ? hand_on (remote, &fact, err) : 0;
 }
 
-/* Out of order, or not what was asked for: the rest of the answer is of no use, and is asked for again. */
+/* Is the piece the wanted one, in order? Otherwise the rest of the answer is useless, and is asked for again. */
 static bool remote_facts_fits (const struct remote_facts *remote, const struct snapshot_piece *piece)
 {
     return piece->index == remote->index + 1 && piece->size_bytes > 0 && piece->size_bytes <= JOURNAL_FACT_MAX_BYTES &&

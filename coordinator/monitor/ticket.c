@@ -15,7 +15,7 @@ enum { PATH_BYTES = 2048 };
 
 /* ---- places ---- */
 
-/* The plan's names are checked; the slice's is asked again here, since it becomes a path. */
+/* The plan's names are checked; the slice's is checked again, since it becomes a path. */
 static int slice_path (const struct plan *plan, const char *name, char out[PATH_BYTES], struct err *err)
 {
     if (!host_name_valid (plan->slice))
@@ -40,7 +40,7 @@ static int ticket_path (const struct ticket_request *request, struct text host, 
     return len < PATH_BYTES ? 0 : err_set (err, ERR_USAGE, "the path given with --out is too long");
 }
 
-/* Who may change what lies there chooses which workers come. */
+/* Others must not write there, because they could admit workers. */
 static int check_place (const struct plan *plan, struct err *err)
 {
     char home[PATH_MAX_BYTES + 1], name[HOST_NAME_MAX_BYTES + 16];
@@ -108,7 +108,7 @@ static int write_ticket (const struct ticket_request *request, struct text host,
     return rc;
 }
 
-/* The ticket first: a host that is admitted and has none would be waited for. */
+/* The ticket first, because an admitted host without one would be awaited in vain. */
 static int issue_one (const struct ticket_request *request, struct text host, const char *coordinator_key,
                       struct err *err)
 {
