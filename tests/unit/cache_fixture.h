@@ -139,4 +139,33 @@ static inline bool exists (const char *folder, const char *name)
     return lstat (path, &st) == 0;
 }
 
+enum { LARGE_BYTES = 1024 * 1024 };
+
+/* Generation 4: so many files of LARGE_BYTES. */
+static inline void seal_large (struct fixture *fixture, int files)
+{
+    struct cache_access access = writer_order (fixture, 4);
+    char *bytes = mem_alloc (LARGE_BYTES), name[24];
+    assert_int_equal (prepare_writer (fixture, &access), 0);
+    for (int i = 0; i < files; i++) {
+        snprintf (name, sizeof name, "large-%02d", i);
+        write_file (fixture->dir, name, bytes, LARGE_BYTES);
+    }
+    mem_free (bytes);
+    assert_int_equal (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err), 0);
+}
+
+/* Bytes of the sealed file `path` become others, its size, mode and time stay. */
+static inline void spoil (struct fixture *fixture, uint64_t token, const char *path)
+{
+    char name[400], gen[160];
+    snprintf (name, sizeof name, "%s/%s", fixture_generation (fixture, token, gen), path);
+    assert_int_equal (chmod (name, 0644), 0);
+    int fd = open (name, O_WRONLY | O_CLOEXEC);
+    assert_true (fd >= 0);
+    assert_int_equal (pwrite (fd, "#", 1, 3), 1);
+    assert_int_equal (fchmod (fd, 0444), 0);
+    close (fd);
+}
+
 #endif

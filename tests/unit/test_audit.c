@@ -6,8 +6,6 @@
 #include "common/cache/manifest.h"
 #include <poll.h>
 
-enum { LARGE_BYTES = 1024 * 1024, LARGE = 24 };
-
 static struct finding_list audit (struct fixture *fixture, uint64_t token, enum audit_depth depth, uint64_t seed)
 {
     struct finding_list list = { 0 };
@@ -24,19 +22,6 @@ static void expect_one (const struct finding_list *list, enum finding_kind kind,
     if (!text_is (list->items[0].path, path))
         fail_msg ("\"%.*s\" is not \"%s\"", TEXT_ARG (list->items[0].path), path);
     assert_has (list->items[0].detail, detail);
-}
-
-/* Bytes of the sealed file `path` become others, its size, mode and time stay. */
-static void spoil (struct fixture *fixture, uint64_t token, const char *path)
-{
-    char name[400], gen[160];
-    snprintf (name, sizeof name, "%s/%s", fixture_generation (fixture, token, gen), path);
-    assert_int_equal (chmod (name, 0644), 0);
-    int fd = open (name, O_WRONLY | O_CLOEXEC);
-    assert_true (fd >= 0);
-    assert_int_equal (pwrite (fd, "#", 1, 3), 1);
-    assert_int_equal (fchmod (fd, 0444), 0);
-    close (fd);
 }
 
 TEST_ON (fixture, what_is_as_it_was_sealed_has_no_findings)
@@ -58,25 +43,12 @@ TEST_ON (fixture, other_bytes_are_found_as_deep_as_one_looks)
     expect_one (&full, FINDING_CHANGED, "xla/kernel cache.bin", "was modified after it was sealed");
 }
 
-static void seal_large (struct fixture *fixture)
-{
-    struct cache_access access = writer_order (fixture, 4);
-    char *bytes = mem_alloc (LARGE_BYTES), name[16];
-    assert_int_equal (prepare_writer (fixture, &access), 0);
-    for (int i = 0; i < LARGE; i++) {
-        snprintf (name, sizeof name, "large-%02d", i);
-        write_file (fixture->dir, name, bytes, LARGE_BYTES);
-    }
-    mem_free (bytes);
-    assert_int_equal (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err), 0);
-}
-
 /* One of 24 is drawn for sure, of the others 1 of 8: 1/24 + 23/24/8 of 200 seeds are 32. The seeds are always the
  * same. */
 TEST_ON (fixture, large_files_are_read_in_turns_of_the_seed)
 {
     int found = 0;
-    seal_large (fixture);
+    seal_large (fixture, 24);
     spoil (fixture, 4, "large-07");
     for (uint64_t seed = 0; seed < 200; seed++) {
         struct finding_list list = audit (fixture, 4, AUDIT_SAMPLE, seed);

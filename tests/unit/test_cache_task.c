@@ -6,8 +6,6 @@
 #include "worker/attempt/attempt_state.h"
 #include "worker/attempt/cache_task.h"
 
-enum { LARGE_BYTES = 1024 * 1024, LARGE = 12 };
-
 struct place {
     struct fixture *fixture;
     struct task_context at;
@@ -43,18 +41,6 @@ static void expect_link (const struct place *place, const char *wanted)
     assert_true (len > 0);
     target[len] = '\0';
     assert_string_equal (target, wanted);
-}
-
-static void spoil (struct fixture *fixture, uint64_t token, const char *path)
-{
-    char name[400], gen[160];
-    snprintf (name, sizeof name, "%s/%s", fixture_generation (fixture, token, gen), path);
-    assert_int_equal (chmod (name, 0644), 0);
-    int fd = open (name, O_WRONLY | O_CLOEXEC);
-    assert_true (fd >= 0);
-    assert_int_equal (pwrite (fd, "#", 1, 3), 1);
-    assert_int_equal (fchmod (fd, 0444), 0);
-    close (fd);
 }
 
 TEST_ON (fixture, every_role_finds_its_cache_under_one_path)
@@ -103,19 +89,6 @@ TEST_ON (fixture, a_reader_without_a_mark_on_the_storage_is_told_none)
     assert_false (exists (fixture->base, "cache"));
 }
 
-static void seal_large (struct fixture *fixture)
-{
-    struct cache_access access = writer_order (fixture, 4);
-    char *bytes = mem_alloc (LARGE_BYTES), name[16];
-    assert_int_equal (prepare_writer (fixture, &access), 0);
-    for (int i = 0; i < LARGE; i++) {
-        snprintf (name, sizeof name, "large-%02d", i);
-        write_file (fixture->dir, name, bytes, LARGE_BYTES);
-    }
-    mem_free (bytes);
-    assert_int_equal (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err), 0);
-}
-
 static int refusals (struct place *place, const struct cache_access *access, int tries)
 {
     int refused = 0;
@@ -129,7 +102,7 @@ TEST_ON (fixture, every_byte_is_read_the_first_time_only)
 {
     struct place place = place_of (fixture);
     char path[128];
-    seal_large (fixture);
+    seal_large (fixture, 12);
     struct cache_access access = reader_order (fixture, 4), other = access;
     assert_false (verified_contains (place.directory, &access));
     assert_int_equal (prepare_order (&place, &access), 0);
