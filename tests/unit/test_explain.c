@@ -132,7 +132,7 @@ static void explain_case (struct test *t, const struct test_case *of, struct buf
     for (struct text lines = case_text (of, "set"); lines.len > 0;)
         receipt_set (&story->receipt, case_next_line (&lines), &story->arena);
     explain (story);
-    explain_text (&story->told, page);
+    explain_print (&story->told, false, page);
     print_sections (buf_as_text (page), case_text (of, "show"), got);
     arena_release (&story->arena);
 }
