@@ -29,7 +29,7 @@ void exposition_begin_family (struct exposition *exposition, const struct family
     exposition->family_at = exposition->out->len ? exposition->out->len - 1 : 0;
 }
 
-/* The syntax knows three escapes: \\, \" and \n. A newline does not get here: what is no letter is made visible. */
+/* The syntax knows three escapes: \\, \" and \n. A newline cannot come here: control characters are visible text. */
 static void put_escaped (struct text value, struct buf *out)
 {
     struct buf safe;
@@ -51,7 +51,7 @@ static void add_label (struct buf *out, char before, const char *name, struct te
     buf_puts (out, "\"");
 }
 
-/* Hosts that have one name once it is safe, or one that is cut: the first counts, for a series may be there once. */
+/* Hosts may have equal names once made safe or cut: only the first is kept, since a series must be unique. */
 static bool is_new (const struct exposition *exposition, size_t from)
 {
     const struct buf *out = exposition->out;

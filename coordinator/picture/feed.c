@@ -16,7 +16,7 @@ struct feed {
     struct feed_note notes[FEED_NOTES_KEPT];    /* by number; their texts are owned */
     uint64_t note_revisions[FEED_NUMBERS_KEPT]; /* by number */
     uint64_t notes_last;
-    uint64_t heard_ms, lag_ms; /* of the newest fact: boot clock when it was heard, 0: long ago; how old it was then */
+    uint64_t heard_ms, lag_ms; /* of the newest fact: boot clock at its arrival, 0: long ago; its age then */
     bool frozen;
     uint64_t frozen_ms; /* run clock */
     struct scene_memo *memo;
@@ -79,8 +79,8 @@ uint64_t feed_revision (const struct feed *feed)
 
 /* ---- the clock ---- */
 
-/* How old a fact is, only the wall clocks of two processes tell. Time goes on from there by the boot clock, so a wall clock
- * that is set between two facts is not noticed. */
+/* Only the wall clocks of both processes give a fact's age. From there the boot clock counts, so a wall clock set
+ * between two facts does not matter. */
 static void take_age (struct feed *feed, const struct fact *fact, uint64_t boot_ms, uint64_t wall_ms)
 {
     if (fact->at_ms < feed->board->clock_ms)
@@ -110,7 +110,7 @@ void feed_freeze_clock (struct feed *feed, bool frozen, uint64_t boot_ms)
 
 /* ---- notes ---- */
 
-/* Takes "[  12.3 s] " off the front, which our own printer put there. */
+/* Removes our own printer's "[ 12.3 s] " from the front. */
 static uint64_t take_clock (struct text *line)
 {
     struct text clock = text_take_until (line, ']');

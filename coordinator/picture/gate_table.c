@@ -8,10 +8,10 @@
 
 enum { GATES_OF_PASS_MAX = 64 };
 
-/* One gate of the pass, as its hosts come to be looked at. */
+/* One gate of the pass, while its hosts are visited. */
 struct gate_hosts {
     uint32_t word, last, least_ms, n;
-    uint32_t next; /* host: one wait each is taken, whatever it repeats */
+    uint32_t next; /* next host: only one wait of each counts */
     uint32_t *ms;  /* of all of them, the last included */
     uint64_t opened_ms;
 };
@@ -29,7 +29,7 @@ static struct gate_hosts *gate_for (const struct board *board, uint32_t word, st
     return &gates[(*n)++];
 }
 
-/* Its phases stand one behind the other, as far as the attempt is long. */
+/* Its phases follow each other, cut to the attempt's length. */
 static uint64_t span_end (const struct board_attempt *attempt, uint32_t span)
 {
     uint64_t spent_ms = 0;
@@ -71,7 +71,7 @@ static int gate_table_shortest_first (const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* The first of the sorted ones is that of the last host. */
+/* The shortest wait is the last host's. */
 static struct gate_wait gate_sum (const struct attempt_key *key, struct gate_hosts *gate)
 {
     struct gate_wait wait = {
@@ -119,7 +119,7 @@ const struct gate_wait *gate_table_find (const struct gate_table *table, const s
 
 /* How hosts stand, as marks. */
 
-/* `badness` orders "worst first": what failed for good, what may yet, what waits, what is fine. */
+/* `badness` orders "worst first": failed, not yet judged, waiting, fine. */
 static const struct {
     char letter;
     uint8_t badness;

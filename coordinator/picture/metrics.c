@@ -6,7 +6,7 @@
 #include "coordinator/picture/exposition.h"
 #include "coordinator/picture/scene_private.h"
 
-/* Room for the rungs: so many have a name, and so many series say how hosts stand at them. */
+/* Limits: rungs with a name, and series of marks of rungs. */
 enum { RUNGS_NAMED = 24, RUNG_SERIES_MAX = 100, UNPROVED_NAMED = 8, SUMMED_RUNGS = 1 };
 /* Worst: all that has one series, and all lists at their longest. */
 enum { SINGLE_SERIES_MAX = 40, RUN_STATES = 5, HISTOGRAM_SERIES = HISTOGRAM_BUCKETS + 2, PROOFS = PROOF_UNPROVED };
@@ -47,7 +47,7 @@ static void add_by (struct page *page, const char *label, const char *value, uin
     exposition_add (&page->to, labels, count);
 }
 
-/* The words of marks are for people; here blanks are in the way. */
+/* The words of marks have blanks, which labels must not. */
 enum { WORD_BYTES = 32 };
 static const char *metrics_word_of (enum scene_mark mark, char out[WORD_BYTES])
 {
@@ -86,7 +86,7 @@ static void add_state (struct page *page)
     metrics_add_one (page, RUN_EXIT_STATUS, scene->exit_status);
 }
 
-/* The run's clock stands still while nobody holds it, the wall clock does not. */
+/* Uses the wall clock, since the run's clock stands still without a coordinator. */
 static void metrics_add_times (struct page *page)
 {
     const struct scene *scene = page->scene;
@@ -119,7 +119,7 @@ static struct text rung_label (const struct page *page, uint32_t rung)
     return named ? page->scene->rungs[rung].id : TEXT_LIT ("other");
 }
 
-/* The first rung at which the host did not hold; none: it is lost or silent between rungs. */
+/* The first rung that the host failed; none: it is lost or silent between rungs. */
 static struct text rung_of_failure (const struct page *page, const struct scene_tile *tile)
 {
     for (uint32_t i = 0; i < page->scene->rungs_n; i++)
@@ -155,7 +155,7 @@ static void add_failing (struct page *page)
 
 /* ---- rungs ---- */
 
-/* How hosts stand at a rung of its own, or at all that have none. */
+/* Adds marks of a named rung, or of all unnamed ones together. */
 static void marks_of (const struct page *page, uint32_t rung, enum pass pass, uint64_t out[MARK_N])
 {
     uint32_t end = rung < page->named_n ? rung + 1 : page->sums->rungs_n;
@@ -166,7 +166,7 @@ static void marks_of (const struct page *page, uint32_t rung, enum pass pass, ui
             out[mark] += page->sums->passes[i][pass][mark];
 }
 
-/* Rungs with a name, and behind them what has none together. */
+/* Rows: named rungs, then all others as one. */
 static uint32_t rows_of (const struct page *page)
 {
     return page->named_n < page->sums->rungs_n ? page->named_n + 1 : page->named_n;
@@ -185,7 +185,7 @@ static uint32_t count_rung_series (const struct page *page)
     return n;
 }
 
-/* A rung that is called like the rest is one of the rest, and those behind it. */
+/* A rung named "other" is counted with the others, and so are all after it. */
 static void choose_named (struct page *page)
 {
     while (page->named_n < page->sums->rungs_n && page->named_n < RUNGS_NAMED &&
@@ -379,13 +379,13 @@ const uint64_t histogram_bounds_ms[HISTOGRAM_BUCKETS] = { 100, 1000, 5000, 15000
 const char *const phase_names[PHASE_NAMES] = { "files", "environment", "cache",   "start", "import",
                                                "init",  "trace",       "compile", "run",   "other" };
 
-/* Of the same words most are asked for again and again. */
+/* Caches the most frequent words. */
 enum { WORDS_KNOWN = 256, GATE_PLACE = PHASE_NAMES + 1 };
 struct summing {
     const struct board *board;
     struct host_sums *sums;
-    uint8_t places[WORDS_KNOWN]; /* of a word: its phase + 1, or GATE_PLACE; 0: not looked for yet */
-    bool *seen;                  /* a pass of a rung, of the host that is counted now */
+    uint8_t places[WORDS_KNOWN]; /* of a word: its phase + 1, or GATE_PLACE; 0: not known yet */
+    bool *seen;                  /* passes of rungs already seen for the present host */
 };
 
 static void observe (struct histogram *histogram, uint64_t ms)

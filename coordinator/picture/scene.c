@@ -20,7 +20,7 @@ static struct text mesh_words (const struct mesh *mesh, struct arena *arena)
     return buf_finish (&out, arena);
 }
 
-/* The last axis, counted in hosts, where a row of tiles can be that long; else a square, or nearly. */
+/* The last axis in hosts, if a row of tiles can be that long; else nearly a square. */
 static uint32_t columns_of (const struct plan *plan)
 {
     uint32_t each = plan->profile.devices_per_host, columns = 1;

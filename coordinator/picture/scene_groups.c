@@ -1,4 +1,4 @@
-/* scene_groups.c - hosts whose verdicts say the same, and which of them followed which. */
+/* scene_groups.c - groups of hosts with equal verdicts, and causes of cascades. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,7 +74,7 @@ static bool has_rank (const struct scene_group *group, uint32_t rank)
     return bsearch (&rank, group->ranks, group->n, sizeof (*group->ranks), lowest_first) != NULL;
 }
 
-/* Among the groups of its pass, which stand before it. */
+/* The index among the earlier groups of its pass. */
 static uint32_t group_of_cause (const struct scene *scene, const struct scene_group *group, uint32_t first)
 {
     for (uint32_t i = first; i < scene->groups_n; i++)
@@ -85,7 +85,7 @@ static uint32_t group_of_cause (const struct scene *scene, const struct scene_gr
 
 /* ---- groups ---- */
 
-/* Once, as long as nobody comes to the group. */
+/* Cached until the group's hosts change. */
 static void fill_names_and_cause (const struct maker *maker, const struct board_verdict_group *from,
                                   struct scene_group *group)
 {
@@ -102,7 +102,7 @@ static void fill_names_and_cause (const struct maker *maker, const struct board_
     group->cause_host = memo->groups[at].cause;
 }
 
-/* `first`: of the groups of its pass. */
+/* `first`: the first group of its pass. */
 static void scene_groups_add_group (struct maker *maker, uint32_t rung, enum pass pass,
                                     const struct board_verdict_group *from, uint32_t first)
 {
@@ -112,7 +112,7 @@ static void scene_groups_add_group (struct maker *maker, uint32_t rung, enum pas
         scene->ungrouped_n += from->hosts.n;
         return;
     }
-    struct text line = from->line, cause = from->cause; /* of the first, where others have other numbers: group_text */
+    struct text line = from->line, cause = from->cause; /* of the first host, if numbers differ: group_text */
     struct text *whose = line.len ? &line : &cause;
     if (from->varies)
         *whose = text_format (maker->arena, "%.*s: %.*s",
@@ -171,7 +171,7 @@ void scene_make_groups (struct maker *maker)
 
 /* ---- scene tiles ---- */
 
-/* One tile a host, and how many hosts stand how. */
+/* Makes one tile a host, and counts marks. */
 
 /* What all tiles share. */
 struct tiles {
@@ -184,8 +184,7 @@ struct tiles {
 
 /* ---- what a host's attempts come to ---- */
 
-/* Who restored what was compiled has its cold pass behind it; else the worst of the passes tells, as in the receipt
- * (frontier_rung_outcome). */
+/* A restored pass replaces the cold one; else the worst pass counts, as in the receipt (frontier_rung_outcome). */
 static struct rung_stand worst_of (const struct rung_stand *passes)
 {
     struct rung_stand worst = passes[PASS_ONCE];
@@ -198,8 +197,8 @@ static struct rung_stand worst_of (const struct rung_stand *passes)
     return worst;
 }
 
-/* The last attempt of the whole slice counts; they are there in the order in which they began. One without a number says
- * only why there is none. */
+/* The last attempt of the whole slice counts; attempts are in the order of their begin. Attempt 0 only says why there
+ * is none. */
 static void take_attempts (const struct board *board, uint32_t rank, struct host_stand *stand,
                            struct rung_stand passes[][BOARD_PASSES])
 {
@@ -230,7 +229,7 @@ static void make_stand (const struct board *board, uint32_t rank, struct host_st
         stand->at_rung[i] = worst_of (passes[i]);
 }
 
-/* As they were, while the same pass runs. */
+/* Keeps cached stands while the same pass runs. */
 static struct host_stand *take_stands (const struct maker *maker)
 {
     const struct board *board = maker->board;
@@ -260,7 +259,7 @@ static const struct host_stand *stand_of (const struct tiles *tiles, uint32_t ra
 
 /* ---- tiles ---- */
 
-/* Of the rungs that went badly the last tells whose fault it is. */
+/* The last failed rung gives the owner. */
 static void fill_cells (const struct tiles *tiles, struct scene_tile *tile, uint8_t *cells)
 {
     const struct board *board = tiles->maker->board;

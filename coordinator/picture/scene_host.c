@@ -1,4 +1,4 @@
-/* scene_host.c - a host that was opened: what it did and what it told of itself. */
+/* scene_host.c - an opened host: its attempts and facts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 static uint32_t scene_host_group_of (const struct scene *scene, uint32_t rank, const struct board_attempt *attempt,
                                      const struct board *board)
 {
-    const struct attempt_key *key = &attempt->key; /* of its pass, only groups of the last attempt are there */
+    const struct attempt_key *key = &attempt->key; /* only the last attempt of a pass has groups */
     bool last = key->attempt == board->rungs[key->rung].passes[key->pass].attempt;
     for (uint32_t i = 0; i < scene->groups_n; i++) {
         const struct scene_group *group = &scene->groups[i];
@@ -21,7 +21,7 @@ static uint32_t scene_host_group_of (const struct scene *scene, uint32_t rank, c
     return SCENE_NOBODY;
 }
 
-/* False: nothing of it is in the range of time. */
+/* False: outside the range of time. */
 static bool cut_span (const struct scene_query *query, struct scene_span *span)
 {
     uint64_t end_ms = span->began_ms + span->ms;
@@ -32,7 +32,7 @@ static bool cut_span (const struct scene_query *query, struct scene_span *span)
     return true;
 }
 
-/* One behind the other, as far as the attempt is long. */
+/* One after the other, cut to the attempt's length. */
 static void fill_spans (const struct feed *feed, const struct scene_query *query, uint32_t rank,
                         const struct board_attempt *from, struct arena *arena, struct scene_attempt *out)
 {
@@ -135,7 +135,7 @@ const char *scene_host_name (const struct scene *scene, const struct feed *feed,
 
 /* ---- cascade cause ---- */
 
-/* 2: its failure is its own; 1: it was told to stop; 0: it did not fail, or followed somebody. */
+/* 2: its own failure; 1: it was told to stop; 0: no failure, or a cascade. */
 static uint32_t may_be_cause (enum scene_mark mark)
 {
     switch (mark) {
@@ -148,7 +148,7 @@ static uint32_t may_be_cause (enum scene_mark mark)
     }
 }
 
-/* As a word of its own, that others stand around. */
+/* Does the name occur as a whole word? */
 static bool is_named (struct text sentence, struct text name)
 {
     struct text rest = sentence;

@@ -6,7 +6,7 @@
 
 #include "coordinator/view/record_json.h"
 
-/* Of what may be many the most that is shown, and where a text is cut. */
+/* Limits of lists and of texts. */
 enum { GROUPS_SHOWN = 64, METRICS_SHOWN = 64, GATES_SHOWN = 64, NOTES_SHOWN = 32, WORDS_MAX = 64 };
 enum { TEXT_BYTES = 256, SENTENCE_BYTES = 1024, NOTE_BYTES = 512, WORD_BYTES = 56, NAMES_COLUMNS = 256, NUMBERS = 69 };
 
@@ -37,7 +37,7 @@ static json_t *cut_json (struct text text)
     return text_json (text_clip (text, TEXT_BYTES));
 }
 
-/* Rows as columns: {"name": [values]}. So the names of members stand there once. */
+/* Rows as columns: {"name": [values]}, so that each member's name is written once. */
 static json_t *take_columns (json_t *rows)
 {
     json_t *columns = json_object (), *row, *value;
@@ -113,7 +113,7 @@ struct words {
     uint32_t n;
 };
 
-/* Words that find no place are the first, which is empty. */
+/* Words without room become the first, which is empty. */
 static uint32_t word_index (struct words *words, struct text word, bool gate)
 {
     for (uint32_t i = 0; i < words->n; i++)

@@ -84,7 +84,7 @@ bool scene_in_range (const struct scene_query *query, uint64_t first_ms, uint64_
 
 static uint64_t last_before (uint64_t end_ms, uint64_t began_ms)
 {
-    return end_ms > began_ms ? end_ms - 1 : began_ms; /* what takes no time is there when it begins */
+    return end_ms > began_ms ? end_ms - 1 : began_ms; /* an attempt without duration is there at its begin */
 }
 
 bool scene_attempt_in_range (const struct scene_query *query, const struct board *board,
@@ -175,7 +175,7 @@ static int first_of (const void *a, const void *b)
     return x->at < y->at ? -1 : 1;
 }
 
-/* How it stands now counts more than how it ever stood. */
+/* The present mark counts more than earlier ones. */
 static uint64_t badness (const struct scene_tile *tile, uint32_t rungs)
 {
     uint64_t worst = 0;

@@ -40,11 +40,11 @@ static int format_of (sqlite3 *db, int *format, struct err *err)
         return -1;
     int rc = sqlite3_step (row);
     *format = rc == SQLITE_ROW ? sqlite3_column_int (row, 0) : 0;
-    sqlite3_finalize (row); /* repeats an error that is looked at here */
+    sqlite3_finalize (row); /* its error is handled here */
     return rc == SQLITE_ROW ? 0 : database_fail (db, "read the format", err);
 }
 
-/* A process killed before it made the tables leaves an empty file: whoever writes next makes them. */
+/* A process killed before it made the tables leaves an empty file; the next writer makes them. */
 static int calibration_store_prepare (sqlite3 *db, enum database_use use, const char *path, bool *empty,
                                       struct err *err)
 {
@@ -221,7 +221,7 @@ static int calibration_store_read_all (sqlite3 *db, struct text signature, struc
     bind_text (row, 1, signature);
     bind_number (row, 2, CALIBRATION_READ_MAX);
     while ((rc = sqlite3_step (row)) == SQLITE_ROW) {
-        if (out->n == room) { /* doubled: at most twice what is there */
+        if (out->n == room) { /* doubled: at most twice the items */
             struct measure *items = arena_array (arena, room = room ? 2 * room : 64, sizeof *items);
             for (uint32_t i = 0; i < out->n; i++)
                 items[i] = out->items[i];

@@ -50,7 +50,7 @@ static int open_monitor_key (struct driver *driver, struct err *err)
     return hub_admit_monitor (driver->hub, text_of (keys.public_key), err);
 }
 
-/* Hosts of a resumed run, and those that have a ticket. Who cannot be admitted is told why in its turn: driver_out.c. */
+/* Admits hosts of a resumed run, and hosts with tickets. driver_out.c reports failures later. */
 static void admit_known_workers (struct driver *driver)
 {
     for (uint32_t i = 0; i < coord_plan (driver->coord)->hosts.n; i++) {
@@ -76,7 +76,7 @@ static int open_hub (struct driver *driver, const struct link_keys *keys, struct
     return driver->monitors ? 0 : -1;
 }
 
-/* Whoever is known is admitted by now: workers and monitors of a resumed run come at once. */
+/* Call it after known keys are admitted, because workers and monitors of a resumed run connect at once. */
 static int listen_for_hosts (struct driver *driver, const char *public_key, struct run_addresses *at, struct err *err)
 {
     const struct hub_ports ports = { at->address, at->control_port, at->bulk_port, at->events_port };
@@ -129,7 +129,7 @@ static bool note_output_lost (void *owner, uint32_t host, const struct attempt_k
     return true;
 }
 
-/* Everything that a new and a resumed run share, once the plan is known. */
+/* The common part of a new and a resumed run, after the plan is known. */
 static int open_rest (struct driver *driver, const struct link_keys *keys, struct run_addresses *at, struct err *err)
 {
     const struct plan *plan = coord_plan (driver->coord);
@@ -174,7 +174,7 @@ static void choose_binding (const struct plan *plan, const struct driver_options
     at->events_port = (uint16_t) plan->start.events_port;
 }
 
-/* A pair of its own for each run; with launcher join the slice's, which the tickets name. */
+/* A new pair for each run; with launcher join the slice's, which is in the tickets. */
 static int take_keys (struct driver *driver, const struct plan *plan, struct link_keys *keys, struct err *err)
 {
     if (!driver_joins_by_ticket (plan)) {
@@ -187,7 +187,7 @@ static int take_keys (struct driver *driver, const struct plan *plan, struct lin
     return 0;
 }
 
-/* From the secret key of the coordinator, which never leaves it, and which whoever resumes the run needs in any case. */
+/* Derived from the coordinator's secret key, which never leaves it, and which a resuming coordinator has. */
 static struct digest deal_key_of (const struct driver *driver, const struct link_keys *keys)
 {
     struct digest secret = digest_of (keys->secret_key, strlen (keys->secret_key));
@@ -251,7 +251,7 @@ static int driver_replay (struct driver *driver, const char *path, struct err *e
     return rc;
 }
 
-/* Workers of before are still running, most likely: their ends must be seen. */
+/* Watches earlier workers, which most likely still run. */
 static void adopt_workers (struct driver *driver)
 {
     uint64_t pid, pid_start;
@@ -270,7 +270,7 @@ static void adopt_workers (struct driver *driver)
     }
 }
 
-/* The run ended, but its coordinator died before all workers had heard of it. They hold nothing any more. */
+/* The run ended, but its coordinator died before all workers got the end. They hold nothing any more. */
 static void end_left_workers (struct driver *driver)
 {
     struct run_addresses nowhere = { 0 };
@@ -327,7 +327,7 @@ static void forget_keys (struct driver *driver)
         unlink (run_dir_path (&driver->dir, secrets[i], path));
 }
 
-/* A run whose end did not reach the disk is resumed, and needs its keys for that. Waits as journal_close does. */
+/* Keeps the keys if the end is not durable, because the run will be resumed. Waits like journal_close. */
 static bool end_is_recorded (const struct driver *driver)
 {
     struct err problem = { 0 };

@@ -41,7 +41,7 @@ static int check_owners (struct asked *asked, uint64_t token)
     return owners_check_entries (bundle_root, token, &asked->trust, &asked->err);
 }
 
-/* What is used is told, so that nobody collects it. Somebody may just have: then there is an older one, or none. */
+/* Records the use, so that nobody collects it. If it was just collected, takes an older one, or none. */
 static int driver_catalogue_find (struct asked *asked)
 {
     struct catalogue *catalogue = *asked->catalogue;
@@ -70,12 +70,12 @@ static int driver_catalogue_publish (struct asked *asked)
                    : rc;
 }
 
-/* Where this machine does not see what the hosts see, there is nothing to look over here. */
+/* If this machine sees another storage than the hosts, it audits nothing. */
 static int driver_catalogue_look_over (struct asked *asked)
 {
     char id[STORAGE_ID_BYTES] = "";
     struct err unmarked = { 0 };
-    if (asked->refused.code) { /* somebody else's: nothing is used, and nothing quarantined for it */
+    if (asked->refused.code) { /* owned by others: not used, and nothing is quarantined */
         asked->err = asked->refused;
         return -1;
     }
@@ -90,7 +90,7 @@ static int driver_catalogue_look_over (struct asked *asked)
                                         &asked->findings_n, &asked->err);
 }
 
-/* Before anything is written beside it, or begun as a copy of it. */
+/* Call it before a generation is written beside it, or copied from it. */
 static int check_newest (struct asked *asked)
 {
     struct fact_generation newest = { 0 };
@@ -112,7 +112,7 @@ static int transfer_out (struct asked *asked)
         int rc = catalogue_acquire_lease (catalogue, asked->bundle, asked->run, above,
                                           asked->over.token ? &asked->over : NULL, &asked->token, &asked->lease_owner,
                                           &asked->arena, &asked->err);
-        /* What is abandoned now is looked at now: whatever changes in it from here on is a late write. */
+        /* Audits an abandoned generation at once, so that every later change is a late write. */
         asked->looked = rc == 0 && asked->token ? driver_catalogue_look_over (asked) : 0;
         return rc;
     }

@@ -1,4 +1,4 @@
-/* driver_in.c - what comes in: messages, ends of workers, time. */
+/* driver_in.c - inputs: messages, ended workers, time. */
 #include "coordinator/run/driver_private.h"
 
 #include <string.h>
@@ -8,9 +8,9 @@
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
 
-/* Of each channel at a pass. Then the other one, timers, signals and logs get their turn before the next pass. */
+/* Frames of each channel in a pass; then the other channel, timers, signals and logs have their turn. */
 enum { CONTROL_A_PASS = 1024, BULK_A_PASS = 64, PASS_MS = 10 };
-/* Of one host. A worker says a few, and one file after another; what is not heard is said again. */
+/* Limits of a host. A worker sends few messages, and asks for one file at a time; ignored ones come again. */
 enum { OUTPUTS_MS = 1000, ALIVE_MS = 1000 };
 enum { CONTROL_A_SECOND = 256, BULK_A_SECOND = 4096 };
 
@@ -52,12 +52,12 @@ static void driver_message (struct driver *driver, uint32_t host, const struct m
         in.text = text_of (digest_hex (&digest, hex));
     }
     if (coord_plan (driver->coord)->launcher != LAUNCHER_LOCAL)
-        driver->alive[host] = msg->kind != MSG_BYE; /* a pid of this machine does not show it */
+        driver->alive[host] = msg->kind != MSG_BYE; /* its pid is not of this machine */
     driver_step (driver, &in);
 }
 
-/* Keys of tickets outlive runs, so a worker may come that knows of no run yet, or is still in one whose coordinator
- * died: it learns which one this is, and says HELLO for it. */
+/* Keys of tickets outlive runs, so a worker without a run, or of a run whose coordinator died, may connect: it is told
+ * this run, and sends HELLO for it. */
 static void tell_run (struct driver *driver, uint32_t host, const struct msg *msg)
 {
     if (!driver_joins_by_ticket (coord_plan (driver->coord)) || driver->ended)
@@ -78,7 +78,7 @@ static bool driver_in_take_frame (struct driver *driver, uint32_t host, struct t
     struct err err = { 0 };
     arena_reset (&driver->arena);
     if (wire_get_msg (bytes, msg, &driver->arena, &err) < 0) {
-        if (driver->refused[host]++ == 0) /* the first says it; the others are many */
+        if (driver->refused[host]++ == 0) /* logs only the first */
             remark_queue_add (
                 driver->remarks, host,
                 text_format (&driver->arena, "sent a message that cannot be parsed, which was refused: %s", err.text),
@@ -112,7 +112,7 @@ static void take_control (struct driver *driver, uint32_t host, struct text byte
         driver_message (driver, host, &msg);
 }
 
-/* What is not sent is asked for again. */
+/* The host asks again for a lost piece. */
 void driver_send_chunk (void *owner, uint32_t host, const struct msg_chunk *chunk)
 {
     struct driver *driver = owner;
@@ -138,14 +138,14 @@ static void take_bulk (struct driver *driver, uint32_t host, struct text bytes)
 
 /* ---- shares ---- */
 
-/* A worker that sends more than any worker needs to is ignored for a moment; the others are not. */
+/* Ignores a worker that sends too much for a moment, but not the others. */
 static bool may_speak (struct driver *driver, enum link_channel channel, uint32_t host)
 {
     static const uint32_t a_second[LINK_CHANNELS] = { [LINK_CONTROL] = CONTROL_A_SECOND, [LINK_BULK] = BULK_A_SECOND };
     struct host_rate_limit *writer = &driver->host_rate_limits[host];
     if (rate_limit_take (&writer->may[channel], a_second[channel], driver->now_ms))
         return true;
-    if (!writer->too_much) /* once is enough for what may go on without end */
+    if (!writer->too_much) /* logged once, since it may go on */
         remark_queue_add (driver->remarks, host,
                           text_format (&driver->arena, "sends more than %u messages a second; further ones are dropped",
                                        a_second[channel]),
@@ -166,9 +166,9 @@ static int watch_channel (struct driver *driver, enum link_channel channel)
     return loop_watch (driver->loop, hub_fd (driver->hub, channel), EPOLLIN, take_edge, driver, &driver->problem);
 }
 
-/* Whoever is known can connect before this run is on record (driver.c). What they say until then waits in libzmq, whose
- * descriptors are not watched: they are ready until they are read. No time passes for the core either, because nobody is
- * silent whom nobody hears. */
+/* Known workers can connect before this run is recorded (driver.c). Until then their messages wait in libzmq, whose
+ * descriptors are not watched: they stay ready until read. Time stands still for the core, too: a host we do not listen
+ * to cannot time out. */
 static void begin_hearing (struct driver *driver)
 {
     if (driver->hears || driver->input_closed || held_ready (&driver->held, driver->opening_index))
@@ -208,7 +208,7 @@ void driver_on_durable (void *owner, int fd, uint32_t events)
     struct driver *driver = owner;
     journal_clear_wakeup (driver->journal);
     if (journal_problem (driver->journal, &driver->problem)) {
-        driver->input_closed = true; /* nothing that depends on an unrecorded fact may be said */
+        driver->input_closed = true; /* nothing that depends on an unrecorded fact may be sent */
         driver_begin_leaving (driver, driver->problem.code == ERR_DAMAGE ? 5 : 3);
         return;
     }
@@ -249,7 +249,7 @@ static void take_time (struct driver *driver)
     driver_step (driver, &in);
 }
 
-/* Once a second, as long as a pass runs: of the hosts that it waits for, the quietest. */
+/* Once a second during a pass: reports the quietest of the awaited hosts. */
 static void tell_outputs (struct driver *driver)
 {
     if (driver->now_ms < driver->outputs_told_ms + OUTPUTS_MS || !driver->hears || driver->input_closed ||
@@ -260,7 +260,7 @@ static void tell_outputs (struct driver *driver)
     struct fact_output_awaited told = { 0 };
     uint32_t *hosts = arena_array (&arena, HOSTS_MAX, sizeof (*hosts));
     uint32_t n = coord_awaited_hosts (driver->coord, &told.key, hosts);
-    if (n) { /* also when there is nothing to tell: who asks need not wait for more */
+    if (n) { /* also without an answer, so that the asker need not wait */
         struct core_input in = { .kind = IN_OUTPUT, .output = &told };
         output_watch_tell (driver->outputs, hosts, n, driver->now_ms, &arena, &told);
         driver_step (driver, &in);
@@ -268,7 +268,7 @@ static void tell_outputs (struct driver *driver)
     arena_release (&arena);
 }
 
-/* Workers outlive this process by limits.exit: when it ends, somebody may ask since when. */
+/* Notes the time, because workers outlive this process by limits.exit, counted from its end. */
 static void tell_alive (struct driver *driver)
 {
     if (driver->now_ms < driver->alive_told_ms + ALIVE_MS)
@@ -298,7 +298,7 @@ void driver_on_loop_iteration (void *owner)
     struct driver *driver = owner;
     driver->now_ms = clock_boot_ms ();
     driver->more = false;
-    driver_release_held (driver); /* what the last pass left: no event follows for it */
+    driver_release_held (driver); /* rest of the last pass, for which no event comes */
     begin_hearing (driver);
     struct work_budget control = work_budget_begin (CONTROL_A_PASS, PASS_MS);
     take_channel (driver, LINK_CONTROL, &control);

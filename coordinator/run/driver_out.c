@@ -1,4 +1,4 @@
-/* driver_out.c - what the core decided: facts to the journal and to monitors, effects performed in their order. */
+/* driver_out.c - records and publishes facts, and performs effects in order. */
 #include "coordinator/run/driver_private.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "coordinator/journal/journal_writer.h"
 
 _Static_assert((int) FACT_MAX_BYTES <= (int) JOURNAL_FACT_MAX_BYTES, "every fact must fit in the journal");
-/* Effects at a pass, as many as messages may lead to; a slow disk lets many wait, and then go at once. */
+/* Effects in a pass, as many as messages may cause; after a slow disk many are ready at once. */
 enum { EFFECTS_A_PASS = 8192, EFFECTS_MS = 10 };
 enum { LEAVE_MS = 10000, FAREWELL_MS = 5000, FAREWELL_LOOK_MS = 100, SOFT_HELD_MAX = 1 << 16 };
 
@@ -29,7 +29,7 @@ static void driver_record (struct driver *driver, struct fact *fact)
     buf_clear (&driver->frame);
     wire_put_fact (&driver->frame, fact);
     if (driver->frame.overflow || !record_check (fact_record_of_kind (fact->kind), &fact->of, NULL)) {
-        fail_stop (driver, fact); /* what could not be read back must not be relied on */
+        fail_stop (driver, fact); /* an unreadable fact must not be recorded */
         return;
     }
     if (!fact_is_soft (fact->kind)) {
@@ -38,7 +38,7 @@ static void driver_record (struct driver *driver, struct fact *fact)
         driver->recorded_index = fact->index;
     }
     if (fact_is_soft (fact->kind) && driver->held.n > SOFT_HELD_MAX)
-        return; /* a disk that stalls must not fill memory with heartbeats; monitors learn from the next ones */
+        return; /* a stalled disk must not fill memory with heartbeats; later ones inform monitors */
     struct held_effect *held = held_add (&driver->held, driver->recorded_index);
     held->kind = HELD_PUBLISH;
     held->fact = fact->kind;
@@ -54,7 +54,7 @@ void driver_fill_envelope (struct driver *driver, uint32_t host, uint64_t sessio
     msg->session = session;
     msg->seq = ++driver->own_seq[host];
     msg->ack = coord_seen_seq (driver->coord, host);
-    msg_set_recorded_index (msg, driver->recorded_index); /* it is held until that is durable */
+    msg_set_recorded_index (msg, driver->recorded_index); /* it waits until that fact is durable */
 }
 
 static void hold_frame (struct driver *driver, struct held_effect *held, const struct effect *effect)
@@ -74,7 +74,7 @@ static void hold_frame (struct driver *driver, struct held_effect *held, const s
         held->key = msg.of.run.key;
 }
 
-/* What goes to the catalogue. Copies of texts take memory even when they are empty, so a message has none. */
+/* Copies texts for the catalogue only, because even empty copies take memory. */
 static void hold_run (struct held_effect *held, const struct effect *effect)
 {
     held->token = effect->token;
@@ -145,7 +145,7 @@ static void perform_launch (struct driver *driver, uint32_t host)
 {
     const struct plan_host *planned = &coord_plan (driver->coord)->hosts.items[host];
     if (coord_is_cancelled (driver->coord))
-        return; /* it would be told to leave at once */
+        return; /* it would only be told to leave */
     if (driver->launch == NULL) {
         expect_ticket (driver, host);
         return;
@@ -177,7 +177,7 @@ static void perform_admit (struct driver *driver, const struct held_effect *held
         launch_note_admitted (driver->launch, held->host);
 }
 
-/* An order that is too large is too large when it is said again. */
+/* A too large message would be too large again. */
 static void perform_send (struct driver *driver, const struct held_effect *held)
 {
     if (held->bytes.len) {
@@ -192,7 +192,7 @@ static void perform_send (struct driver *driver, const struct held_effect *held)
     }
 }
 
-/* Those that can still say goodbye: a host that was lost, or never came, is not waited for. */
+/* Counts workers that can still leave; lost hosts, or ones that never came, are not awaited. */
 static bool workers_left (const struct driver *driver)
 {
     uint64_t pid, pid_start;
@@ -202,13 +202,13 @@ static bool workers_left (const struct driver *driver)
     return false;
 }
 
-/* A monitor elsewhere has no journal to read the end from. Nobody can hold the run up for longer than this. */
+/* Waits, for a bounded time, for remote monitors, which have no journal to read the end from. */
 static bool monitors_wait (const struct driver *driver)
 {
     return driver->monitors && driver->now_ms < driver->farewell_by_ms && !monitors_are_caught_up (driver->monitors);
 }
 
-/* The run is over when its workers are gone as well; they are told again with each of their heartbeats. */
+/* Leaves once the workers are gone, too; each heartbeat tells them again. */
 void driver_leave_when_alone (struct driver *driver)
 {
     if (!driver->ended)
@@ -242,7 +242,7 @@ void driver_begin_leaving (struct driver *driver, uint32_t exit_status)
     driver_leave_when_alone (driver);
 }
 
-/* Nothing more is said: who was told more than is known here must not hear of less. */
+/* Sends nothing more, because workers that know later facts must not get earlier ones. */
 static void driver_lost_facts (struct driver *driver, struct text why)
 {
     run_facts_set_lost_error (driver->dir.id, why, &driver->problem);
@@ -271,7 +271,7 @@ static void driver_perform (struct driver *driver, const struct held_effect *hel
     }
 }
 
-/* The view here and the monitors elsewhere are shown the same, at the same moment. */
+/* Gives the local view and remote monitors the same fact at the same time. */
 static void driver_publish (struct driver *driver, const struct held_effect *held)
 {
     if (driver->options.watch)
@@ -298,7 +298,7 @@ void driver_end_loop_iteration (struct driver *driver)
     driver->more |= held_ready (&driver->held, journal_durable_index (driver->journal)) != NULL;
 }
 
-/* What says that the run was never begun goes before anything follows from its first fact. */
+/* Removes .unbegun before any effect of the first fact. */
 static bool is_begun (struct driver *driver)
 {
     if (!driver->begun && run_begun_record (&driver->dir, &driver->problem) < 0) {
@@ -310,11 +310,11 @@ static bool is_begun (struct driver *driver)
     return true;
 }
 
-/* An effect may lead to a step, and that to further effects: they queue behind, and this loop goes on to them. */
+/* An effect may cause a step with further effects, which are queued and performed by this loop. */
 void driver_release_held (struct driver *driver)
 {
     if (driver->releasing)
-        return; /* a step from inside an effect queues behind it */
+        return; /* called from a step within an effect */
     driver->releasing = true;
     struct held_effect *held;
     while (!driver->input_closed &&

@@ -17,7 +17,7 @@ struct blob {
     struct buf bytes;     /* empty and not kept: on disk only */
     bool kept, reading;
     bool is_wheel; /* too large to be kept: read piece by piece */
-    uint64_t used; /* when, as a count of questions */
+    uint64_t used; /* last use, as a count of questions */
 };
 
 struct question {
@@ -108,7 +108,7 @@ static void hand_out (struct kit_store *store, uint32_t host, struct blob *blob,
     store->answer (store->owner, host, &chunk);
 }
 
-/* `why` empty: with a piece of the file. */
+/* Empty `why`: sends a piece of the file. */
 static void answer_waiting (struct kit_store *store, struct blob *blob, struct text why)
 {
     for (uint32_t host = 0; host < store->hosts; host++) {
@@ -154,7 +154,7 @@ static void read_work (void *owner)
             "the file was changed after the run began; restore it, or start a new run with the changed file");
 }
 
-/* The least used first, until another blob of `bytes` fits. */
+/* Frees the least used ones, until `bytes` more fit. */
 static void kit_store_make_room (struct kit_store *store, size_t bytes)
 {
     while (store->kept_bytes + bytes > KEPT_MAX_BYTES) {
@@ -272,7 +272,7 @@ static void piece_done (void *owner)
     mem_free (piece);
 }
 
-/* One piece at a time for each host: what is asked meanwhile is asked again. */
+/* One piece at a time for each host; it repeats other questions. */
 static void begin_piece (struct kit_store *store, uint32_t host, const struct blob *blob, uint64_t offset)
 {
     if (store->waiting[host].reading)

@@ -12,7 +12,7 @@ enum { ATTEMPTS_KEPT = 8 }; /* bounds what a host that invents attempts can writ
 enum { TOLD_MAX = 64 };     /* losses of one host: each is a fact */
 
 struct told {
-    struct attempt_key key; /* the last attempt of which a loss was told */
+    struct attempt_key key; /* the last attempt with a reported loss */
     uint32_t n;
 };
 
@@ -30,8 +30,8 @@ struct chunk {
     uint32_t host;
     struct attempt_key key;
     int error;          /* errno; 0: written */
-    bool loss_told;     /* of its attempt: it may leave a hole */
-    uint64_t gap_bytes; /* before it, that no chunk brought: it was not written, for that is not told yet */
+    bool loss_told;     /* the loss is reported: it may leave a hole */
+    uint64_t gap_bytes; /* missing bytes before it; not written, because the loss is not reported yet */
     char path[RUN_PATH_BYTES];
     uint64_t offset;
     uint32_t len;
@@ -66,8 +66,8 @@ static int log_store_open_log (const char *path)
     return open (path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-/* A chunk says where it belongs, so a repeated one changes nothing and a lost one leaves a hole, not a shift. Bytes of
- * zero may be what was printed: nothing is written behind a hole before the loss is told. */
+/* A chunk has its offset, so a repeated one changes nothing and a lost one leaves a hole, not a shift. Programs may
+ * print zeros, so nothing is written after a hole before the loss is reported. */
 static void chunk_write (void *job)
 {
     struct chunk *chunk = job;
@@ -80,7 +80,7 @@ static void chunk_write (void *job)
         n = pwrite (fd, chunk->bytes + done, chunk->len - done, (off_t) (chunk->offset + done));
     chunk->error = n < 0 ? errno : n == 0 ? ENOSPC : 0;
     if (fd >= 0 && close (fd) < 0 && !chunk->error)
-        chunk->error = errno; /* what a quota of a network says late */
+        chunk->error = errno; /* a network's quota reports errors late */
 }
 
 static bool log_store_is_told (const struct chunk *chunk)
@@ -145,13 +145,13 @@ void log_store_add (struct log_store *store, uint32_t host, const struct msg_log
 
 /* ---- output watch ---- */
 
-enum { QUIET_LEAST_MS = 5000, SEARCHED_BYTES = 2048 }; /* a pause that is shorter is no news */
+enum { QUIET_LEAST_MS = 5000, SEARCHED_BYTES = 2048 }; /* shorter pauses are not reported */
 
 struct last_line {
-    struct attempt_key key; /* that printed it; attempt 0: nothing was heard */
-    uint64_t end;           /* of what was seen of its log */
+    struct attempt_key key; /* the attempt that printed it; attempt 0: none */
+    uint64_t end;           /* end of the seen part of its log */
     uint64_t at_ms;
-    bool whole; /* what comes next begins another line */
+    bool whole; /* the next byte begins another line */
     uint32_t len;
     char line[OUTPUT_LINE_BYTES];
 };
@@ -159,10 +159,10 @@ struct last_line {
 struct output_watch {
     struct last_line *hosts;
     uint32_t n;
-    uint64_t live_bytes; /* then a host sends nothing before its program is over */
-    bool unheard;        /* of `key` it is not known what was printed before */
+    uint64_t live_bytes; /* at this size a host sends no more before its program ends */
+    bool unheard;        /* the earlier output of `key` is not known */
     bool resumed;
-    struct attempt_key key; /* that runs, as last asked for */
+    struct attempt_key key; /* the running attempt, as last asked for */
     uint64_t since_ms;      /* and when that was first done */
 };
 
@@ -182,7 +182,7 @@ void output_watch_destroy (struct output_watch *watch)
     mem_free (watch);
 }
 
-/* The last line that is not blank; one that has no end yet counts. */
+/* Keeps the last non-blank line, even an unfinished one. */
 static void log_store_take_bytes (struct last_line *last, struct text bytes)
 {
     uint32_t from = bytes.len > SEARCHED_BYTES ? bytes.len - SEARCHED_BYTES : 0;
@@ -257,7 +257,7 @@ static void begin_attempt (struct output_watch *watch, const struct attempt_key 
     watch->resumed = false;
 }
 
-/* Those who stopped printing long before others are not folded with them. */
+/* Hosts that stopped printing much earlier are not folded with others. */
 static bool log_store_belongs (const struct last_output *group, uint64_t longest_ms, struct text line,
                                uint64_t quiet_ms)
 {

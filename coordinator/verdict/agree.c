@@ -9,7 +9,7 @@ static void fail_minority (const struct agree_case *of, const struct text *value
                            struct verdict *verdicts, struct arena *arena)
 {
     uint32_t n = of->n, agreed = majority_index (values, n);
-    bool majority = majority_count_equal (values, n, agreed) * 2 > n; /* without one, nobody can say who is right */
+    bool majority = majority_count_equal (values, n, agreed) * 2 > n; /* without one, nobody is known to be right */
     for (uint32_t i = 0; i < n; i++) {
         bool differs = majority ? !text_equal (values[i], values[agreed]) : true;
         if (!differs || verdicts[i].outcome != OUTCOME_PASSED)
@@ -85,7 +85,7 @@ static uint32_t agree_part_of (const struct agree_case *of, uint32_t host)
     return part;
 }
 
-/* `facts`: what the hosts told as facts; else the variables that their programs saw. */
+/* `facts`: the hosts' facts; else the variables that their programs saw. */
 static struct topology_host *told_by (const struct agree_case *of, bool facts, struct arena *arena)
 {
     struct topology_host *hosts = arena_array (arena, of->plan->hosts.n, sizeof (*hosts));
@@ -96,7 +96,7 @@ static struct topology_host *told_by (const struct agree_case *of, bool facts, s
     return hosts;
 }
 
-/* Hosts that passed so far, or else those that did not: then what ended them stands behind it. */
+/* Fails hosts that passed so far; for hosts that failed, the earlier cause follows in the sentence. */
 static void fail_by (const struct agree_case *of, const struct topology_findings *found, bool passed,
                      struct verdict *verdicts, struct arena *arena)
 {
@@ -115,7 +115,7 @@ static void fail_by (const struct agree_case *of, const struct topology_findings
     }
 }
 
-/* First what programs are started with: it names the variable and its value. */
+/* Inherited variables first, since that names the variable and its value. */
 static void fail_by_topology (const struct agree_case *of, struct verdict *verdicts, struct arena *arena)
 {
     struct topology_host *hosts = told_by (of, true, arena);

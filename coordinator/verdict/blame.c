@@ -6,7 +6,7 @@
 #include "common/model/hostset.h"
 #include "coordinator/verdict/failure_reading.h"
 
-/* One host that names another may be wrong, two that agree are believed. Of two hosts, one is enough. */
+/* Two hosts that name the same one are believed; with only two hosts, one is enough. */
 enum { VOTES_BELIEVED = 2, NAMES_BYTES = 256 };
 
 static bool failed (const struct blame_host *host)
@@ -20,7 +20,7 @@ bool blame_is_peer_complaint (const struct plan *plan, struct text id)
     return signature && signature->peer;
 }
 
-/* Was stopped, and had printed a known error of its own by then: judged as failed. */
+/* Was it stopped after it had printed a known error of its own? Then it failed. */
 static bool admitted (const struct blame_host *host)
 {
     return host->ending == ENDING_CANCELLED && host->verdict->outcome == OUTCOME_FAILED;
@@ -67,12 +67,12 @@ static uint32_t mark_awaited (const struct plan *plan, struct blame_host *hosts,
     return awaited;
 }
 
-/* Where all that ended by themselves only complain of their peers: who did not end. Fewer than those who complain, else
- * they were only slower to notice. */
+/* If all that ended by themselves only complain of peers, marks those that did not end; only if they are fewer, else
+ * they were just slower to notice. */
 static uint32_t mark_silent (const struct plan *plan, struct blame_host *hosts, uint32_t n)
 {
     uint32_t silent = 0, complain = 0;
-    if (plan->climb.fail_fast) /* nobody had the time to end */
+    if (plan->climb.fail_fast) /* no host had time to end */
         return 0;
     for (uint32_t i = 0; i < n; i++) {
         bool stopped = hosts[i].ending == ENDING_CANCELLED && !hosts[i].at_gate;
@@ -87,7 +87,7 @@ static uint32_t mark_silent (const struct plan *plan, struct blame_host *hosts, 
     return silent < complain ? silent : 0;
 }
 
-/* A connection that broke may be that to a service, and that to a host which had ended before. */
+/* A broken connection may be to a service, or to a host that had ended before. */
 static bool may_echo (const struct blame_host *host)
 {
     return host->verdict->likely && text_is (host->verdict->signature, "network-type");
@@ -102,7 +102,7 @@ static uint32_t weakness (const struct plan *plan, const struct blame_host *host
     return recognised (plan, host) && !may_echo (host) ? host->verdict->likely || killed : 2;
 }
 
-/* An error that was printed before a program hung is older than any end at a limit. */
+/* An error printed before a hang is earlier than any end at a limit. */
 static bool began_before (const struct blame_host *a, const struct blame_host *b)
 {
     bool late = a->ending == ENDING_TIMEOUT && b->ending == ENDING_TIMEOUT;
@@ -137,7 +137,7 @@ static int first_to_report (const struct blame_host *hosts, uint32_t n)
     return first;
 }
 
-/* Does it say of the other no more than that one says of itself? In words that nobody knows that is no complaint. */
+/* Does it only repeat what the other says of itself? Without a known text that is no complaint. */
 static bool only_repeats (const struct plan *plan, const struct blame_host *host, const struct blame_host *other)
 {
     return !blame_is_peer_complaint (plan, host->verdict->signature) &&
@@ -167,7 +167,7 @@ static uint32_t count_votes (const struct plan *plan, const struct blame_host *h
     return voters;
 }
 
-/* The one that more of the others name than any other host; -1: there is none. */
+/* The host named by most others; -1: none. */
 static int named_most (const struct blame_host *hosts, uint32_t n, const uint32_t *votes, uint32_t voters)
 {
     int most = -1;
@@ -216,7 +216,7 @@ static void blame_blame_host_of (const struct plan *plan, struct blame_host *hos
             "see what the program did last (its log and its phase), and whether the host was reachable");
 }
 
-/* One limit ends all hosts at once: in which order they report says nothing. */
+/* One limit ends all hosts at once, so their order means nothing. */
 static bool hung_alike (const struct blame_host *a, const struct blame_host *b)
 {
     return a->ending == ENDING_TIMEOUT && b->ending == ENDING_TIMEOUT && a->verdict->outcome == OUTCOME_TIMED_OUT &&
@@ -228,7 +228,7 @@ static struct text blame_host_name (const struct plan *plan, const struct blame_
     return plan->hosts.items[host->verdict->host].name;
 }
 
-/* Ended by itself, and so did the other, in the same way and words: neither is the reason of the other's end. */
+/* Did both end by themselves, in the same way and words? Then neither caused the other. */
 static bool failed_alike (const struct plan *plan, const struct blame_host *a, const struct blame_host *b)
 {
     const struct verdict *of_a = a->verdict, *of_b = b->verdict;
@@ -240,7 +240,7 @@ static bool failed_alike (const struct plan *plan, const struct blame_host *a, c
                                    error_line_find (of_b->outcome, of_b->evidence));
 }
 
-/* The one that is taken for the cause was only the first to complain: no host has a cause of its own. */
+/* True: no host has a cause of its own; the supposed one only complained first. */
 static bool is_nobody (const struct plan *plan, const struct blame_host *cause, bool named)
 {
     return !named && !cause->awaited && (follows (plan, cause) || cause->complains);
@@ -271,7 +271,7 @@ static struct text names_alike (const struct plan *plan, const struct blame_host
     return hostset_folded (names, named, NAMES_BYTES, arena);
 }
 
-/* What is said of the others once the cause is known; `named` by them. */
+/* Judges the other hosts once the cause is known; `named` by them. */
 static void judge_others (const struct plan *plan, struct blame_host *hosts, uint32_t n, const struct blame_host *cause,
                           bool named, struct arena *arena)
 {
@@ -441,7 +441,7 @@ static bool is_praised (struct text text, uint32_t at)
     return at >= len && memcmp (text.ptr + at - len, praise, len) == 0;
 }
 
-/* A shutdown barrier lists hosts that were still working; at fault is the one that came too early. */
+/* A shutdown barrier lists hosts that still worked; the one that came too early is at fault. */
 static bool lists_late (struct text text)
 {
     static const char barrier[] = "Barrier timed out. Id: ";

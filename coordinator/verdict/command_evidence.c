@@ -8,7 +8,7 @@ enum { FALLBACKS_SHOWN = 4 };
 
 /* ---- its log ---- */
 
-/* What it printed that no program may print which does what it should; NULL: nothing. */
+/* A text in its output that no healthy program prints; NULL: none. */
 static const struct sighting *find_always (const struct judge_case *of, const struct signature **signature)
 {
     for (uint32_t i = 0; of->rung->kind == PROGRAM_COMMAND && i < of->result->sightings.n; i++) {
@@ -224,7 +224,7 @@ static struct text command_evidence_join (struct text all, struct text one, stru
                    : one;
 }
 
-/* All that are broken are told. */
+/* Reports all broken limits. */
 bool command_keeps_limits (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     bool kept = true;

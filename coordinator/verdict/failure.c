@@ -50,7 +50,7 @@ struct text failure_stack (const struct result *result, struct arena *arena)
     return stack;
 }
 
-/* Of "jaxlib.XlaRuntimeError: ...": the name; empty: it is no exception. */
+/* The name in "jaxlib.XlaRuntimeError: ..."; empty: not an exception. */
 static struct text name_of_error (struct text line)
 {
     struct text name = text_take_until (&line, ':');
@@ -78,7 +78,7 @@ static struct text joined (struct text first, struct text second, struct arena *
     return text_clip (both, EVIDENCE_MAX_BYTES);
 }
 
-/* From the first line on that looks like the reason of an end; false: there is none. */
+/* Cuts `lines` to those from the first fatal one on; false: none. */
 static bool find_fatal (struct text lines, struct text *from)
 {
     for (; lines.len; (void) text_take_until (&lines, '\n')) {
@@ -90,7 +90,7 @@ static bool find_fatal (struct text lines, struct text *from)
     return false;
 }
 
-/* Does the line say that work went on? jax puts a remark of its own behind an exception. */
+/* Does the line show that work went on? jax adds a remark after an exception. */
 static bool is_of_work (struct text line)
 {
     return line.len && log_line_grade (line) == LINE_PLAIN && !text_starts (line, " ") && !text_starts (line, "---") &&
@@ -130,7 +130,7 @@ static bool survived (struct text error, struct text end_of_output)
     return end_of_output.len && (!found || behind >= SURVIVED_LINES);
 }
 
-/* A hang is never transient, whatever the program printed. What tells most comes first. */
+/* A hang is never transient, whatever the program printed. The most telling text comes first. */
 void failure_describe_hang (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     struct failure_reading reading;
@@ -147,7 +147,7 @@ void failure_describe_hang (const struct judge_case *of, struct arena *arena, st
         take_decision (&reading.of, out);
 }
 
-/* Of texts with these owners, peers are never the reason. */
+/* Texts of these owners are never caused by peers. */
 static bool is_of_its_host (const struct cause_decision *of)
 {
     return of->weight == CAUSE_OWN && !of->likely &&
@@ -189,7 +189,7 @@ static bool knows_itself (const struct judge_case *of)
            !text_is (of->rung->builtin, "probe");
 }
 
-/* May what was read replace the owner that the program reported? Known texts may, forms of errors and noise may not,
+/* May the text replace the owner that the program reported? Known texts may, forms of errors and noise may not,
  * complaints of peers rarely. */
 static bool overrules (const struct failure_reading *reading, enum owner said)
 {
@@ -231,7 +231,7 @@ void failure_judge (const struct judge_case *of, struct arena *arena, struct tex
     out->evidence = reading.evidence;
 }
 
-/* It may come from a receipt of anybody. */
+/* Escaped, since a receipt is untrusted. */
 static void print_signature (struct buf *out, const char *before, struct text signature, const char *behind)
 {
     buf_puts (out, before);
@@ -258,7 +258,7 @@ void failure_print_owner (struct buf *out, enum certainty certainty, enum owner 
 
 enum { SHELL_SIGNALS = 128 };
 
-/* The signal that ended it, also where a shell reports the end of its own program so; 0: none that others send. */
+/* The signal that ended it, also as a shell reports it; 0: none that others send. */
 static uint32_t killing_signal (const struct result *result)
 {
     if (result->ending == ENDING_SIGNALLED)
@@ -278,7 +278,7 @@ static bool is_usual (uint32_t signal)
     return i < sizeof usual / sizeof usual[0];
 }
 
-/* What an exit status says by custom: of shells (POSIX, 2.8.2 Exit Status for Commands), of timeout(1). */
+/* The customary meaning of an exit status: of shells (POSIX, 2.8.2 Exit Status for Commands), of timeout(1). */
 static struct text describe_status (uint32_t status, struct arena *arena)
 {
     if (status == 124)
@@ -307,7 +307,7 @@ static void failure_append (struct text *to, struct arena *arena, const char *ma
                      most_bytes);
 }
 
-/* Whose counter grew by how much; known when it is that of the program's own cgroup, and SIGKILL ended the program. */
+/* Blames memory by the counters that grew; KNOWN if it is the program's own cgroup's, and SIGKILL ended the program. */
 static void blame_memory (const struct result *result, bool group, bool known, struct arena *arena, struct verdict *out)
 {
     static const char *const where[] = { "on this machine", "of this program's memory cgroup",

@@ -8,8 +8,8 @@
 #include "common/logs/log_line.h"
 #include "coordinator/verdict/blame.h"
 
-/* A verdict quotes a few lines, since the journal holds one for each failed host; the receipt has all. PEERS: all that
- * can be recognised; it is read once and not kept. */
+/* A verdict quotes a few lines, since the journal holds one for each failed host; the receipt has all. PEERS: all
+ * recognisable text; read once and not kept. */
 enum {
     READ_MAX = 2 * SIGHTINGS_MAX,
     LINES_MAX = 2 * SHOWN_MAX,
@@ -17,7 +17,7 @@ enum {
     PEERS_MAX_BYTES = READ_MAX * (SHOWN_LINE_BYTES + 1)
 };
 
-/* The worker searched the whole log; where it did not, the end of the log is searched here. */
+/* Uses the worker's search of the whole log, else searches the log's end. */
 static void failure_reading_read_output (const struct signature_set *set, const struct result *result,
                                          struct arena *arena, struct signature_scan_result *out)
 {
@@ -39,8 +39,8 @@ static uint32_t keep_fatal (struct text *lines, uint32_t n)
     return kept;
 }
 
-/* Does the program's own sentence decide? It is what the program takes for the cause: only a cause, or a known text
- * against the form of an error, outranks it. */
+/* Does the program's own sentence decide? It names the cause, so only another cause, or a known text over a form of
+ * error, outranks it. */
 static bool sentence_decides (const struct signature_set *set, const struct signature_scan_result *failure,
                               const struct signature_scan_result *output)
 {
@@ -127,7 +127,7 @@ static void read_with (const struct plan *plan, const struct signature_set *set,
     out->evidence = evidence_of (&out->of, &all, arena);
     out->peers = peers_of (plan, &all, arena);
     if (!out->peers.len && !out->of.id.len)
-        out->peers = out->evidence; /* in words that nobody knows it may name a host as well */
+        out->peers = out->evidence; /* unknown texts may name a host as well */
 }
 
 void failure_read_result (const struct plan *plan, const struct signature_set *set, const struct result *result,
@@ -205,7 +205,7 @@ static uint32_t address_at (struct text text, uint32_t at)
     return at - from + (port ? 1 + digits_at (text, at + 1) : 0);
 }
 
-/* What at this place says which host speaks; 0: nothing. Only digits and the host's name can: most places have neither. */
+/* Length of a text here that identifies the printing host; 0: none. Only digits and the host's name can. */
 static uint32_t own_at (struct text text, uint32_t at, struct text host)
 {
     static const char *const several[] = { "rank", "pid", "port", "process", "task", "host", "worker", "node", NULL };

@@ -64,7 +64,7 @@ uint64_t retry_wait_ms (const struct limits *limits, uint32_t nth)
 enum { COMMAND_BYTES = 1024 };
 #define OPTION "--min-hosts"
 
-/* How many words of an earlier --min-hosts, or of the form of the output, are here: a person copies the command. */
+/* How many words to drop here: an earlier --min-hosts, or output options, since a person copies the command. */
 static uint32_t option_words (struct text word)
 {
     bool one = text_starts (word, OPTION "=") || text_is (word, "--json");

@@ -4,7 +4,7 @@
 
 /* FAILED_EVERYWHERE parts failed and none works: then the failure is not one of single hosts. */
 enum { FAILED_EVERYWHERE = 6, VOIDS_MAX = 3, LEAST_HOSTS = 2 };
-/* A part may take TIMES_LONGER times as long as one that worked, and SLACK_MS more: the machine may be busy. */
+/* A part may take TIMES_LONGER times as long as one that worked, plus SLACK_MS for a busy machine. */
 enum { TIMES_LONGER = 4, SLACK_MS = 30000 };
 enum { QUEUE_MAX = 2 * ISOLATE_TRIALS_MAX + 1 }; /* a trial that fails adds one set */
 
@@ -52,7 +52,7 @@ static struct isolate_set isolate_join (const struct isolate_set *a, const struc
     return both;
 }
 
-/* Fills `what` up to a whole group with hosts that worked elsewhere; none of `within`, which is in question. */
+/* Fills `what` up to a valid group with hosts that worked elsewhere, but none of `within`, the suspects. */
 static bool fill_up (const struct walk *walk, const struct isolate_set *what, const struct isolate_set *within,
                      struct isolate_set *run)
 {
@@ -84,7 +84,7 @@ static void note_works (struct walk *walk, const struct isolate_set *run)
         walk->works[run->items[i]] = true;
 }
 
-/* Does `what` fail, in a group that can be formed? */
+/* Does `what` fail, filled up to a valid group? */
 static enum answer isolate_ask (struct walk *walk, const struct isolate_set *what, const struct isolate_set *within)
 {
     struct isolate_set run;
@@ -116,7 +116,7 @@ static void mark (bool *marks, const struct isolate_set *set)
         marks[set->items[i]] = true;
 }
 
-/* The least part of `set` that fails beside `fixed`, given that all of it does. False: a trial is awaited. */
+/* Reduces `set`, which fails together with `fixed`, to the smallest part that does. False: a trial is awaited. */
 static bool narrow (struct walk *walk, struct isolate_set *set, const struct isolate_set *fixed,
                     const struct isolate_set *within)
 {
@@ -144,7 +144,7 @@ static bool worked_in_company (const struct walk *walk, uint32_t host)
     return false;
 }
 
-/* Of a pair that fails: does the host also fail beside a third that works? False: a trial is awaited. */
+/* Does a host of a failing pair also fail beside a third that works? False: a trial is awaited. */
 static bool pair_anew (struct walk *walk, uint32_t host, const struct isolate_set *pair)
 {
     struct isolate_set alone = { &host, 1 };
@@ -172,7 +172,7 @@ static bool name_pair (struct walk *walk, const struct isolate_set *pair)
     return true;
 }
 
-/* Both halves of what fails work: it takes hosts of both. */
+/* Both halves of a failing set work, so the failure needs hosts of both. */
 static bool cross (struct walk *walk, const struct isolate_set *set, struct isolate_set a, struct isolate_set b)
 {
     if (!narrow (walk, &b, &a, set) || !narrow (walk, &a, &b, set))
@@ -188,7 +188,7 @@ static bool cross (struct walk *walk, const struct isolate_set *set, struct isol
     return true;
 }
 
-/* `within`: what failed. That the half could not be tried is no evidence by itself. */
+/* `within`: the failed set. A half that could not be tried is no evidence. */
 static void settle_half (struct walk *walk, enum answer answer, const struct isolate_set *half, bool other_failed,
                          const struct isolate_set *within)
 {

@@ -19,7 +19,7 @@ static bool ended_by_itself (const struct isolate_host *host)
     return host->ending == ENDING_SIGNALLED || (host->ending == ENDING_EXITED && host->code != 0);
 }
 
-/* A host reports a cause unless it only says that peers failed, or says what nobody recognises. */
+/* A host reports a cause unless it only blames peers, or prints nothing known. */
 static bool speaks_of_itself (const struct plan *plan, const struct isolate_host *host)
 {
     const struct verdict *verdict = host->verdict;
@@ -36,13 +36,13 @@ static bool speaks_of_itself (const struct plan *plan, const struct isolate_host
     return verdict->owner != OWNER_UNKNOWN;
 }
 
-/* Silent: it did not end before it was made to. */
+/* Silent: it did not end by itself. */
 static bool was_silent (const struct isolate_host *host)
 {
     return host->ending == ENDING_TIMEOUT || host->ending == ENDING_CANCELLED;
 }
 
-/* Ended in a failure that nobody recognises, and complains of no other host. */
+/* Did it fail for an unrecognised reason, without blaming another host? */
 static bool failed_for_no_reason (const struct isolate_host *host)
 {
     return ended_by_itself (host) && host->verdict->outcome != OUTCOME_CASCADE &&
@@ -78,7 +78,7 @@ bool isolate_is_called_for (const struct plan *plan, const struct isolate_host *
         silent_n += was_silent (&hosts[i]);
     }
     bool told = failed_n >= 1 && alike &&
-                (silent_n == 0 || !met); /* they went down, and all others noticed or had nothing to do with it */
+                (silent_n == 0 || !met); /* they failed, and all others noticed or were not affected */
     return n > 1 && !told;
 }
 
@@ -147,7 +147,7 @@ static struct text suspicion (const struct plan *plan, const struct isolate_case
     }
 }
 
-/* The parts that ran are told as they ended: whatever the suspicion is, a reader can check it. */
+/* Lists the results of all parts, so that a reader can check the suspicion. */
 struct text isolate_explain (const struct plan *plan, const struct isolate_case *of, const struct isolate_step *found,
                              struct arena *arena)
 {

@@ -14,8 +14,7 @@
 
 /* ---- expected facts ---- */
 
-/* Holds the facts of a host against those that the slice file expects (docs/spec/configuration.md).
- * Pure. */
+/* Compares the facts of a host with those that the slice file expects (docs/spec/configuration.md). Pure. */
 
 enum { SHOWN = 4, SHOWN_COLUMNS = 80 };
 
@@ -27,7 +26,7 @@ static void add_difference (const struct var *expected, struct text found, struc
     buf_escaped (out, expected->value, SHOWN_COLUMNS);
 }
 
-/* What a host says of a fact that it does not have is no value that a pattern could mean. */
+/* A pattern never matches "absent" or "unreadable". */
 static bool is_as (struct text found, struct text expected)
 {
     if (text_is (found, "absent") || text_starts (found, "unreadable"))
@@ -35,8 +34,8 @@ static bool is_as (struct text found, struct text expected)
     return text_matches (found, expected);
 }
 
-/* "os.version is 11, expected 12; ...", in the arena; empty: all are as expected. A fact that the host did not tell is
- * not. `*owner`: BUNDLE when only packages differ, else PLATFORM. */
+/* "os.version is 11, expected 12; ...", in the arena; empty: all are as expected. A missing fact is not. `*owner`:
+ * BUNDLE when only packages differ, else PLATFORM. */
 static struct text expected_facts_differ (const var_list *expect, const var_list *facts, struct arena *arena,
                                           enum owner *owner)
 {
@@ -79,7 +78,7 @@ static bool was_received (const struct judge_case *of, struct arena *arena, stru
     (void) arena;
     if (of->result->ending != ENDING_LOST)
         return true;
-    out->likely = true; /* that its worker went, or its machine, or what lies between, looks the same from here */
+    out->likely = true; /* a lost worker, machine or network looks the same from here */
     return verdict_set (out, OUTCOME_LOST, OWNER_HOST, of->result->problem,
                         "see whether the host is up, and in worker.log whether its worker was killed (out of memory?)");
 }
@@ -215,7 +214,7 @@ static bool gave_evidence (const struct judge_case *of, struct arena *arena, str
         "program without the protocol is the `command` of its rung");
 }
 
-/* One line that breaks the protocol spoils good results as well: the program may have meant something else. */
+/* One line that breaks the protocol spoils even good results, because the program may have meant something else. */
 static bool kept_to_protocol (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     return of->result->bad_lines == 0 || broke_protocol (of, arena, (struct text){ 0 }, out);
@@ -328,7 +327,7 @@ static bool compiled_again (const struct judge_case *of, struct arena *arena, st
     return verdict_set (out, OUTCOME_FAILED, OWNER_CACHE, why, found.next);
 }
 
-/* The name of a counter that says that not everything was restored; NULL: all of them are 0. */
+/* A counter that shows that not everything was restored; NULL: all are 0. */
 static const char *spoiling_counter (const struct judge_case *of)
 {
     const char *names[SPOILING_MAX];
@@ -358,7 +357,7 @@ static bool same_storage (const struct judge_case *of, struct arena *arena, stru
                         "mount the same storage there on all hosts, or set cache mode per-host");
 }
 
-/* What the writer's program made of the copy that it was given, or what somebody made of a sealed one. */
+/* Fails a changed copy of the base, or a changed sealed generation. */
 static bool say_touched (const struct judge_case *of, const struct finding *finding, struct arena *arena,
                          struct verdict *out)
 {
@@ -384,7 +383,7 @@ static bool untouched (const struct judge_case *of, struct arena *arena, struct 
     for (uint32_t i = 0; i < result->findings.n; i++) {
         const struct finding *finding = &result->findings.items[i];
         if (!finding_is_violation (finding->kind))
-            continue; /* an attempt to write that was refused, or weak protection, changes nothing that was sealed */
+            continue; /* a refused write, or weak protection, changed nothing sealed */
         out->cache = TEXT_LIT ("torn");
         return say_touched (of, finding, arena, out);
     }

@@ -38,7 +38,7 @@ static bool is_left (enum key_state state)
     return state == KEY_WRITTEN || state == KEY_HIT;
 }
 
-/* Names of the parts that differ, in the order of `a`; a part that only one side reported is passed over. */
+/* Names of the parts that differ, in the order of `a`; skips parts that only one side reported. */
 static uint32_t differing_parts (const struct cache_key *a, const struct cache_key *b, struct text names[KEY_PARTS_MAX])
 {
     uint32_t n = 0;
@@ -234,7 +234,7 @@ static bool was_compiled (const struct cache_key *key)
     return key->state != KEY_HIT;
 }
 
-/* NOWHERE: none; one that could not be loaded comes first, whatever stands before it. */
+/* NOWHERE: none; an unreadable one comes before all others. */
 static uint32_t first_compiled (const struct result *reader, uint32_t *compiled_n)
 {
     uint32_t first = NOWHERE, unreadable = NOWHERE;

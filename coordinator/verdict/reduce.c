@@ -125,7 +125,7 @@ static const char *const reasons[] = {
     [PROOF_UNPROVED] = "a device's sum of the secret numbers fits neither the reduction nor a known mistake",
 };
 
-/* One clause about a device; of a disagreement with its numbers, and of what the host says where the device holds another. */
+/* One clause about a device; a disagreement with its numbers, also if the host's value differs from the device's. */
 static const char *reason_of (const struct reduction_input *in, const struct reduce_group_list *groups, uint32_t device,
                               enum proof proof, const struct reduction_verdict *out, struct arena *arena)
 {
@@ -198,13 +198,13 @@ static struct report read_host (const struct reduction_input *in, uint32_t host,
 
 /* How the reduction of one group went, as the reports of its devices show. */
 struct group_result {
-    bool right;        /* a device holds the right result: whoever reported another one did so alone */
-    bool local, other; /* some device holds its own contribution only; some holds more */
-    bool unlike;       /* a device that holds more has another sum than that of all but the local ones */
+    bool right;        /* a device has the right result, so others erred on their own */
+    bool local, other; /* a device has only its own contribution; a device has more */
+    bool unlike;       /* a device with more has another sum than all without the local ones */
     double lacking;    /* the secret numbers of the local ones */
 };
 
-/* Did just those with a local value take no part? */
+/* Did exactly the devices with a local value take no part? */
 static bool group_result_lacks (const struct group_result *group_result)
 {
     return !group_result->right && group_result->local && group_result->other && !group_result->unlike;
@@ -231,7 +231,7 @@ static struct group_result *read_group_results (const struct reduction_input *in
     return group_results;
 }
 
-/* False: nothing is right anywhere, and some group does not show who is at fault: it may be all of them. */
+/* False: nothing is right, and some group does not show who is at fault, so it may be all. */
 static bool somebody_stands_out (const struct reduction_input *in, const struct reduce_group_list *groups,
                                  const struct group_result *group_results)
 {

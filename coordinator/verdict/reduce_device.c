@@ -6,7 +6,7 @@
 enum {
     DETAILED_MAX = 4,
     PAIRS_MAX_HOSTS = 32
-}; /* so many wrong sums are explained one by one; the last explanation counts for the rest */
+}; /* this many wrong sums are explained; the rest reuse the last explanation */
 
 double reduce_device_secret (const struct reduction_input *in, uint32_t device)
 {
@@ -35,7 +35,7 @@ const char *shard_unreadable_reason (const struct shard *shard)
     return NULL;
 }
 
-/* A device's coordinates in the axes that are not reduced, as one number: equal for devices that meet. */
+/* A device's coordinates in the axes that are not reduced, as one number: equal for devices reduced together. */
 static uint32_t group_index (const struct mesh *mesh, uint32_t device, uint32_t axes)
 {
     uint32_t at[MESH_AXES_MAX], index = 0;
@@ -89,8 +89,8 @@ bool reduce_device_is_right (const struct reduction_input *in, uint32_t device, 
             close_to (value, group->common, group->sharp));
 }
 
-/* In three turns over the devices that are near: who is left when each cancels one that holds another value (R. S. Boyer,
- * J S. Moore: MJRTY); how many hold that; are they more than half? Who is far off has no vote. */
+/* Majority vote over the near devices: the candidate left after devices with different values cancel each other (R. S.
+ * Boyer, J S. Moore: MJRTY), its count, and whether that is more than half. Far devices have no vote. */
 static void find_common_values (const struct reduction_input *in, struct reduce_group_list *groups)
 {
     uint32_t n = reduce_device_count (in);
@@ -234,7 +234,7 @@ bool reduce_rounding_may_explain (const struct reduction_input *in, uint32_t dev
            fabs (reduce_device_shard (in, device)->value - wanted) <= group->tolerance * magnitude;
 }
 
-/* The reduction over `axes` as `device` would see it, of these hosts alone. */
+/* The reduction over `axes` at `device`, of only these hosts. */
 static double reduction_seen_by (const struct reduction_input *in, uint32_t device, uint32_t axes, uint32_t first_host,
                                  uint32_t hosts)
 {
@@ -308,8 +308,8 @@ static enum proof explain_near (const struct reduction_input *in, uint32_t devic
     return is_a_multiple (in, device, group, near) ? PROOF_DOUBLE_COUNTED : PROOF_DISAGREE;
 }
 
-/* A mistake explains a value that it gives as it is, or else rounded once to its dtype, where the right value does not:
- * wider, chance would. */
+/* A mistake explains a value if it gives it exactly, or rounded once to its dtype, and the right value does not: a
+ * wider match could be chance. */
 static enum proof explain_value (const struct reduction_input *in, uint32_t device, const struct reduce_group *group,
                                  uint32_t axes)
 {

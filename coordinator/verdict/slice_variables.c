@@ -4,13 +4,13 @@
 #include "coordinator/verdict/flag_set.h"
 #include "coordinator/verdict/majority.h"
 
-/* SAME: letter by letter, so lists in the same order; WORDS: as sets; SET: set or not, whatever to; ONE: 1; PLACE: its rank; NAMES, GRID: the same, and as
- * many names, or processes, as there are hosts. */
+/* SAME: equal texts, so lists in the same order; WORDS: equal sets; SET: all set or none; ONE: 1; PLACE: its rank;
+ * NAMES, GRID: equal, with as many names, or processes, as hosts. */
 enum kind { SAME, WORDS, SET, ONE, PLACE, NAMES, GRID };
 static const struct decisive {
     const char *name;
     enum kind kind;
-    bool cloud; /* a fact of what the cloud tells of the slice, "tpu."; else a variable */
+    bool cloud; /* a cloud fact about the slice, "tpu."; else a variable */
 } decisive[] = { { "worker_id", PLACE, true },
                  { "worker_hostnames", NAMES, true },
                  { "host_bounds", GRID, true },
@@ -36,18 +36,18 @@ static const struct decisive {
 enum { SHOWN_BYTES = 400 };
 #define EMPTY "set to nothing" /* worker/facts/variable_facts.c */
 
-/* One row of the table, of all hosts by rank. */
+/* One row of the table for all hosts, by rank. */
 struct column {
     const struct plan *plan;
     const struct decisive *of;
-    struct text name;      /* with its prefix, where that is the cloud's */
+    struct text name;      /* with its prefix, if it is the cloud's */
     struct text *values;   /* empty: the host has none */
-    struct text *compared; /* the value, "one" in place of a number of each host's own, or "none"; empty: not known */
-    struct text usual;     /* of most of these; empty: there is none */
+    struct text *compared; /* the value, "one" for each host's own number, or "none"; empty: not known */
+    struct text usual;     /* the majority's; empty: none */
     struct arena *arena;
 };
 
-/* Variables are each program's, of those that take part; the cloud speaks of the whole slice. */
+/* Variables count hosts of the run; the cloud counts the whole slice. */
 static uint32_t slice_variables_place_of (const struct column *column, uint32_t rank)
 {
     return column->of->cloud ? plan_place (column->plan, rank) : rank;
@@ -83,7 +83,7 @@ static void slice_variables_fill (struct column *column, const struct topology_h
         if (column->of->kind == WORDS) /* no word is as good as no variable */
             value = text_is (value, EMPTY) ? (struct text){ 0 } : flag_set_normalise (value, column->arena);
         column->values[i] = value;
-        /* Who told nothing, or had more than it could tell, may have what it does not tell. */
+        /* A host that reported nothing, or left facts out, may have the variable. */
         bool known = !column->of->cloud && hosts[i].facts_n > 0 && !variable_of (&hosts[i], prefix, "left_out").len;
         bool any = column->of->kind == PLACE || column->of->kind == SET;
         column->compared[i] = value.len && any ? TEXT_LIT ("one") : value.len || !known ? value : TEXT_LIT ("none");
@@ -153,7 +153,7 @@ static struct text count_wrong (const struct column *column, uint32_t rank)
                         names ? "the names of" : "a grid such as 2,2,1 that makes", hosts);
 }
 
-/* What the slice file says of it; empty: nothing. */
+/* The slice file's value; empty: none. */
 static struct text expected_of (const struct column *column)
 {
     const struct plan *plan = column->plan;
@@ -181,7 +181,7 @@ static bool may_hold (const struct column *column, uint32_t rank)
            (!counted || !count_wrong (column, rank).len);
 }
 
-/* Where hosts are divided, the ones that fit the slice file are right, if there are any others. */
+/* If hosts are divided, those that fit the slice file are right, unless all fit. */
 static bool is_right_among_divided (const struct column *column, uint32_t rank)
 {
     bool all = true;

@@ -62,7 +62,7 @@ struct http_answer *answer_runs (struct served_runs *runs, uint64_t boot_ms)
     return answer_json (&json);
 }
 
-/* Names who counts the revisions: this process, and the feed. */
+/* Names the counter of revisions: this process, and the feed. */
 static const char *print_boot (const struct served_run *run, const char *boot, char out[BOOT_BYTES])
 {
     snprintf (out, BOOT_BYTES, "%s-%u", boot, run->feeds_n);
@@ -147,7 +147,7 @@ static int open_regular (const char *path, uint64_t *bytes)
     return -1;
 }
 
-/* For so long after the end of its run a coordinator may still write. By the wall's clock: only words depend on it. */
+/* A coordinator may still write for this long after its run. By the wall clock, since only words depend on it. */
 static bool is_written (const struct served_run *run)
 {
     return clock_wall_ms () >= run->ended_wall_ms + WRITING_MS;
@@ -181,7 +181,7 @@ struct http_answer *answer_file (const struct served_run *run, const struct web_
 
 /* ---- metrics ---- */
 
-/* Of `drift.json` its counts. Where versions of the pin file were not at hand, some differences may be missing. */
+/* Reads the counts of `drift.json`. Without the pin file's versions some differences may be missing. */
 static void read_drift (struct served_run *run)
 {
     char path[RUN_PATH_BYTES];

@@ -14,7 +14,7 @@
 
 enum { POOL_BYTES = 2 * HTTP_REQUEST_BYTES, FILE_MS = 5 * 60 * 1000, LAST_RUNS = 4 };
 enum { RETURN_MS = 100, MOMENT_MS = 10 };
-/* What is shorter is sent as it is. A window of 32 KiB, and a head as gzip has it. */
+/* LEAST: shorter answers are not compressed. A window of 32 KiB, with a gzip header. */
 enum { GZIP_LEAST_BYTES = 1024, GZIP_WINDOW_BITS = 15 + 16, GZIP_MEMORY = 8 };
 
 /* A connection, as long as it lives, and the request on it. */
@@ -24,8 +24,8 @@ struct http_exchange {
     struct MHD_Connection *connection;
     int fd;
     bool known;      /* http_note_known */
-    bool closing;    /* it was shut down, and the library has not said yet that it is gone */
-    uint64_t due_ms; /* until then a request has to be whole, or its answer taken; 0: it is held */
+    bool closing;    /* it was shut down, but the library has not reported its end yet */
+    uint64_t due_ms; /* deadline of the request or of reading the answer; 0: held */
     char *target;
     struct http_answer *answer;
     bool asked, held;
@@ -35,7 +35,7 @@ struct http {
     struct MHD_Daemon *daemon;
     int epoll_fd;
     struct http_exchange *exchanges; /* the newest first */
-    uint64_t return_ms; /* boot: until then those whom a held answer was given to last are likely to ask again */
+    uint64_t return_ms; /* boot time until which clients of the last held answers are likely to ask again */
     http_request_fn *fn;
     void *owner;
 };
@@ -57,7 +57,7 @@ static const char *const policy[][2] = {
 };
 
 struct http_answer {
-    struct MHD_Response *response, *gzipped; /* gzipped: for those who take it; NULL: none */
+    struct MHD_Response *response, *gzipped; /* gzipped: for clients that accept it; NULL: none */
     unsigned status;
     bool is_file;
     uint32_t holds;
@@ -87,8 +87,8 @@ static struct MHD_Response *copy_bytes (const void *bytes, size_t len)
     return MHD_create_response_from_buffer (len, (void *) (uintptr_t) bytes, MHD_RESPMEM_MUST_COPY);
 }
 
-/* Once, for all who are given the answer, at a level that is three times as fast as the usual one, and no worse for
- * letters of hosts. NULL: there is no memory for it, so it is sent as it is. */
+/* Compresses once for all receivers, at a level three times as fast as the usual one, and no worse for letters of
+ * hosts. NULL: no memory, so it is sent uncompressed. */
 static struct MHD_Response *gzip (struct text bytes)
 {
     z_stream stream = { .next_in = (Bytef *) (uintptr_t) bytes.ptr, .avail_in = bytes.len };
@@ -148,7 +148,7 @@ void http_answer_release (struct http_answer *answer)
 {
     if (!answer || --answer->holds > 0)
         return;
-    MHD_destroy_response (answer->response); /* it has holds of its own while it is sent */
+    MHD_destroy_response (answer->response); /* the library holds references while sending */
     if (answer->gzipped)
         MHD_destroy_response (answer->gzipped);
     mem_free (answer);
@@ -161,7 +161,7 @@ static void await_request (struct http_exchange *exchange)
     exchange->due_ms = clock_boot_ms () + HTTP_REQUEST_MS;
 }
 
-/* The library hears of it, and lets go of the connection. */
+/* The library notices, and closes the connection. */
 static void shut_down (struct http_exchange *exchange, uint64_t now_ms)
 {
     (void) shutdown (exchange->fd, SHUT_RDWR);
@@ -169,8 +169,8 @@ static void shut_down (struct http_exchange *exchange, uint64_t now_ms)
     exchange->due_ms = now_ms + 2 * HTTP_REQUEST_MS;
 }
 
-/* Of many strangers the first that came; else, of those that are known, the one that is closed soonest anyhow: one that
- * is idle has less time than one that is answered. `newest` has just come. Whoever holds exchanges bounds them. */
+/* Closes the oldest of many unknown clients; else the known one with the earliest deadline: idle ones have less time
+ * than answered ones. `newest` has just come. Held exchanges are bounded by their holder. */
 static void http_make_room (struct http *http, const struct http_exchange *newest)
 {
     struct http_exchange *first = NULL;
@@ -252,8 +252,8 @@ uint64_t http_tick (struct http *http, uint64_t now_ms)
 
 /* ---- requests ---- */
 
-/* The library would split the query into a list that finds no room for 300 parameters, and close without a word: it is
- * read by whoever is asked, so that the library is shown none. */
+/* Hides the query from the library, which would split it into a list, lack room for 300 parameters, and close silently;
+ * the handler parses it instead. */
 static void *on_target (void *owner, const char *target, struct MHD_Connection *connection)
 {
     struct http_exchange *exchange =
@@ -286,7 +286,7 @@ static const char *header (struct MHD_Connection *connection, const char *name)
     return MHD_lookup_connection_value (connection, MHD_HEADER_KIND, name);
 }
 
-/* A word of Accept-Encoding; with a weight of its own, which may be 0, it is not believed. */
+/* Looks for the word in Accept-Encoding; ignores it with a weight, which may be 0. */
 static bool takes_gzip (const struct http_exchange *exchange)
 {
     const char *accepts = header (exchange->connection, "Accept-Encoding");
@@ -294,7 +294,7 @@ static bool takes_gzip (const struct http_exchange *exchange)
     return at && at[4] != ';';
 }
 
-/* Nobody waits for the answer here: the library sends it. */
+/* Returns at once: the library sends the answer. */
 static enum MHD_Result send_answer (struct http_exchange *exchange)
 {
     const struct http_answer *answer = exchange->answer;
@@ -304,7 +304,7 @@ static enum MHD_Result send_answer (struct http_exchange *exchange)
     return MHD_queue_response (exchange->connection, answer->status, response);
 }
 
-/* HTTP/1.1 asks for both; the library would refuse it without the policy. */
+/* Requires what HTTP/1.1 does; the library's own refusal would lack the policy headers. */
 static bool is_understood (const struct http_exchange *exchange, const char *version)
 {
     return !strchr (exchange->target, ' ') &&
@@ -364,7 +364,7 @@ static void ask_owner (struct http_exchange *exchange, const char *method)
     exchange->http->fn (exchange->http->owner, exchange, &request);
 }
 
-/* Called with the headers, with what is left of a body that nobody wants, and again once a held one was answered. */
+/* Called with the headers, with the rest of an unwanted body, and again once a held one is answered. */
 static enum MHD_Result on_request (void *owner, struct MHD_Connection *connection, const char *url, const char *method,
                                    const char *version, const char *upload, size_t *upload_bytes, void **context)
 {
@@ -403,8 +403,8 @@ void http_reply (struct http_exchange *exchange, struct http_answer *answer)
 
 /* ---- the server ---- */
 
-/* The pass that begins ends with http_tick. Those who waited and were answered together ask again one after the other: a
- * moment later they are read in one pass, and not in one each. */
+/* The pass that begins ends with http_tick. Clients answered together ask again shortly after each other: a short wait
+ * lets one pass read them all. */
 static void on_ready (void *owner, int fd, uint32_t events)
 {
     const struct http *http = owner;

@@ -29,7 +29,7 @@
 
 /* ---- listen ---- */
 
-/* Where the server listens: its socket, its names, and the token of those who come from elsewhere. */
+/* Where the server listens: its socket, its names, and the token for other machines. */
 struct web_listen {
     int fd;
     char address[64]; /* as a Host has it: "127.0.0.1", "[::1]" */
@@ -216,7 +216,7 @@ static int web_read_options (struct web *web, int argc, char **argv)
                                              { "listen", 1, NULL, 'l' },    { "name", 1, NULL, 'n' },
                                              { "until-eof", 0, NULL, 'e' }, { 0 } };
     int option;
-    opterr = 0; /* its complaint would quote the word as it is */
+    opterr = 0; /* getopt's message would quote the word unescaped */
     while ((option = getopt_long (argc, argv, "", options, NULL)) >= 0) {
         if (option == 'h')
             web->home = optarg;
@@ -234,7 +234,7 @@ static int web_read_options (struct web *web, int argc, char **argv)
     return web->home && web->home[0] == '/' && optind == argc ? 0 : -1;
 }
 
-/* Whatever it does, a coordinator on this machine comes first. */
+/* Lowers its priority below a coordinator on this machine. */
 static void stand_back (void)
 {
     if (setpriority (PRIO_PROCESS, 0, TIDY_NICE) < 0 || proc_file_write ("/proc/self/oom_score_adj", "500") < 0)
@@ -305,7 +305,7 @@ static void web_close_all (struct web *web)
     explicit_bzero (web->access.token, sizeof web->access.token);
 }
 
-/* Nobody could use a server whose address was not told. */
+/* A failure ends the server, since nobody would know its address. */
 static int say_url (const struct web *web, struct err *err)
 {
     struct buf url;

@@ -32,7 +32,7 @@ static int hex_of (char digit)
     return digit >= '0' && digit <= '9' ? digit - '0' : isxdigit ((unsigned char) digit) ? (digit | 32) - 'a' + 10 : -1;
 }
 
-/* What %XX stands for, printable: no control byte comes through. Fits, or false. */
+/* Decodes %XX; false: a control byte, or it does not fit. */
 static bool decode (struct text value, char *out, size_t out_bytes)
 {
     size_t n = 0;
@@ -226,7 +226,7 @@ static bool is_one_of_ours (const struct web_access *access, struct text name)
     return access->any_address && request_is_number (name);
 }
 
-/* In a time that says nothing of where they differ. */
+/* Compares in constant time. */
 static bool token_matches (const char *token, const char *authorization)
 {
     static const char scheme[] = "Bearer ";

@@ -10,8 +10,8 @@
 #include "coordinator/monitor/follow.h"
 #include "coordinator/view/record_json.h"
 
-/* Events come at once; the journal is looked at as well, for the tail that nobody announced. Without events a little less
- * often than states are made (WEB_PACE_MS), so that each is of what was just read. */
+/* Events come at once; the journal is read as well, for facts without an event. Without events it is read a little less
+ * often than states are made (WEB_PACE_MS), so that each state is fresh. */
 enum { LIST_MS = 2000, JOURNAL_MS = 1000, EVENTS_MS = 100, CONNECT_MS = 310, WATCHED_MS = 3000 };
 
 struct served_runs {
@@ -20,7 +20,7 @@ struct served_runs {
     struct served_run *items[SERVED_RUNS_MAX]; /* the newest first */
     uint32_t n;
     uint64_t list_ms;
-    uint64_t listed_ms; /* wall: when the folder of runs had changed last; 0: it has to be listed */
+    uint64_t listed_ms; /* wall time of the last change of the folder of runs; 0: list it */
 };
 
 struct served_runs *served_runs_open (const char *home, const char *only)
@@ -90,7 +90,7 @@ static int list_run (void *owner, const struct run_dir *dir, uint64_t created_ms
     return listing->n < SERVED_RUNS_MAX ? 0 : 1;
 }
 
-/* Again when the folder has changed: its time tells, unless it is so young that more could happen within it. */
+/* Is the folder's time unchanged? A very recent time does not count, since more changes could have the same. */
 static bool is_unchanged (struct served_runs *runs, uint64_t wall_ms)
 {
     struct stat at;
@@ -113,7 +113,7 @@ static void list (struct served_runs *runs, uint64_t wall_ms)
     if (is_unchanged (runs, wall_ms))
         return;
     if (run_dir_each (runs->home, list_run, &listing, &err) < 0 && err.code != ERR_REFUSED) {
-        runs->listed_ms = 0; /* it is asked again; those that are known stay */
+        runs->listed_ms = 0; /* listed again later; known runs stay */
         return;
     }
     for (uint32_t i = 0; i < runs->n; i++)
@@ -146,13 +146,13 @@ static void take_last (void *owner, const struct fact *fact)
     run->ended_wall_ms = fact->wall_ms;
 }
 
-/* What could not be looked at says nothing of how it stands. */
+/* An unreadable run has no known state. */
 static enum served_state state_of_error (const struct err *err, enum served_state before)
 {
     return err->code == ERR_DAMAGE ? SERVED_DAMAGED : err->code == ERR_IO ? before : SERVED_UNBEGUN;
 }
 
-/* By the mark, which is written whenever facts are acknowledged: who resumes a run records that first. */
+/* Checks the mark, which is written with every acknowledged fact; a resume records one first. */
 static bool has_grown (struct served_run *run)
 {
     struct stat at;
@@ -165,7 +165,7 @@ static bool has_grown (struct served_run *run)
     return grown;
 }
 
-/* The lock first: a coordinator that ends records so before it lets go. */
+/* The lock first, since an ending coordinator records the end before it unlocks. */
 static void served_runs_look_at (struct served_run *run)
 {
     char path[RUN_PATH_BYTES];
@@ -189,7 +189,7 @@ static bool is_watched (const struct served_run *run, uint64_t boot_ms)
     return run->feed && boot_ms - run->used_ms < WATCHED_MS;
 }
 
-/* One that stands still has a rest, and a longer one each time. */
+/* Checks an idle run after longer and longer pauses. */
 static void look_when_due (struct served_run *run, uint64_t boot_ms)
 {
     enum served_state before = run->state;
@@ -280,7 +280,7 @@ void served_run_look_by (struct served_run *run, uint64_t boot_ms)
         run->look_ms = boot_ms;
 }
 
-/* What hosts, passes and notes have changed; a heartbeat that says what was known has not. */
+/* Notes visible changes of hosts, passes and notes; a heartbeat without news is none. */
 static void take_changes (struct served_run *run)
 {
     const struct board *board = feed_board (run->feed);
@@ -302,7 +302,7 @@ static void take_changes (struct served_run *run)
             run->changed = board->rungs[i].changed;
 }
 
-/* The lock is asked less often than the journal: it costs more, and tells less. */
+/* Checks the lock less often than the journal, because it costs more and shows less. */
 static int check_held (struct served_run *run, uint64_t boot_ms)
 {
     if (boot_ms < run->held_ms)
@@ -351,7 +351,7 @@ static void tick_feed (struct served_run *run, uint64_t boot_ms)
         end_follow (run, boot_ms); /* nothing more comes */
 }
 
-/* Events are polled for; what no coordinator holds has none. */
+/* Events need polling; a run without a coordinator has none. */
 static uint64_t next_of_feed (const struct served_run *run, uint64_t boot_ms)
 {
     bool hears = run->whole && run->held && follow_is_connected (run->follow);

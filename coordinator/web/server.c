@@ -14,12 +14,12 @@ struct waiter {
     struct web_request request;
     uint64_t until_ms, address;
 };
-/* An answer that others who ask the same are given too. */
+/* An answer shared by equal requests. */
 struct shared_answer {
     char run[RUN_ID_HEX_BYTES];
-    uint64_t since, from_ms, until_ms; /* of a state; of who was there in a range */
+    uint64_t since, from_ms, until_ms; /* of a state; of hosts in a range */
     uint64_t made_ms;
-    bool waited;                /* made for one who waits until something is new */
+    bool waited;                /* made for a request that waited for a change */
     struct http_answer *answer; /* NULL: a free place */
 };
 /* The last that were made of one kind. */
@@ -33,7 +33,7 @@ struct server {
     char boot[9];
     struct waiter waiters[WEB_PLACES];
     struct shared_answers states, withins;
-    uint64_t looked_ms, look_ms; /* boot: when all who wait were looked at last, and are to be again */
+    uint64_t looked_ms, look_ms; /* boot time of the last and next check of waiting requests */
     bool ending;
 };
 
@@ -50,7 +50,7 @@ struct server *server_open (const struct web_access *access, struct served_runs 
     return server;
 }
 
-/* No sooner than SCENE_MS after the last look: whoever was answered asks again, and is not worth one each. */
+/* No sooner than SCENE_MS after the last check, so that repeated questions share one. */
 static void look_by (struct server *server, uint64_t boot_ms)
 {
     uint64_t soonest_ms = server->looked_ms + SCENE_MS, look_ms = boot_ms > soonest_ms ? boot_ms : soonest_ms;
@@ -60,7 +60,7 @@ static void look_by (struct server *server, uint64_t boot_ms)
 
 /* ---- what is shared: states, and who was there in a range of time ---- */
 
-/* Milliseconds since one of the run was made last. Those who wait are not held up by what others are given at once. */
+/* Milliseconds since one of the run was made last. Immediate answers do not delay long polls. */
 static uint64_t age_of_shared (const struct shared_answers *shared, const struct served_run *run, bool waits,
                                uint64_t boot_ms)
 {
@@ -104,7 +104,7 @@ static struct http_answer *make_shared (struct server *server, struct shared_ans
     return one->answer;
 }
 
-/* NULL: later; `waits`: so long that the next one is due. The answer is borrowed. */
+/* NULL: later; `waits`: only once a new answer is due. Borrows the answer. */
 static struct http_answer *try_shared (struct server *server, struct shared_answers *shared, struct served_run *run,
                                        const struct web_request *request, bool waits, uint64_t boot_ms)
 {
@@ -113,7 +113,7 @@ static struct http_answer *try_shared (struct server *server, struct shared_answ
     if (found)
         return found;
     uint64_t rest_ms = waits ? WEB_PACE_MS : SCENE_MS;
-    /* Made in this tick: whoever has seen something else is answered now as well. */
+    /* Made in this tick: all waiters are answered in it. */
     if (age_ms > 0 && age_ms < rest_ms && !server->ending) {
         look_by (server, boot_ms - age_ms + rest_ms);
         if (waits)
@@ -129,7 +129,7 @@ static struct http_answer *try_state (struct server *server, const struct waiter
     struct web_request request = waiter->request;
     bool waits = request.wait && boot_ms < waiter->until_ms && !server->ending;
     if (request.since > feed_revision (run->feed))
-        request.since = 0; /* it was told by another process */
+        request.since = 0; /* its revision is another process's */
     if (waits && run->changed <= request.since && request.since)
         return NULL;
     return try_shared (server, &server->states, run, &request, waits, boot_ms);
@@ -158,7 +158,7 @@ static struct http_answer *try_run (struct server *server, const struct waiter *
     return answer_log (run, request);
 }
 
-/* Its answer is the caller's; NULL: later. */
+/* The caller owns the answer; NULL: later. */
 static struct http_answer *try_waiter (struct server *server, const struct waiter *waiter, uint64_t boot_ms)
 {
     const struct web_request *request = &waiter->request;
@@ -232,7 +232,7 @@ static struct http_answer *answer_at_once (struct server *server, struct http_ex
     bool bad = web_request_parse (text_of (asked->target), request, &err) < 0;
     unsigned status = web_access_judge (server->access, request, asked->host, asked->authorization, asked->site, &why);
     if (status)
-        return answer_refusal (status, why); /* first: a stranger learns nothing else */
+        return answer_refusal (status, why); /* first, so that an unauthorised client learns nothing else */
     if (bad)
         return answer_refusal (err.code == ERR_USAGE ? NOT_FOUND : BAD_REQUEST, err.text);
     if (request->route == ROUTE_PAGE)
@@ -241,7 +241,7 @@ static struct http_answer *answer_at_once (struct server *server, struct http_ex
     return request->route == ROUTE_RUNS ? answer_runs (server->runs, boot_ms) : NULL;
 }
 
-/* NULL: there is none, or as many wait until something is new as may. */
+/* NULL: none is free, or too many wait for a change. */
 static struct waiter *find_place (struct server *server, const struct web_request *request, uint64_t address)
 {
     struct waiter *place = NULL;

@@ -292,7 +292,7 @@ static int remote_exec_prepare (struct remote *remote)
     sigemptyset (&received);
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         sigaddset (&received, wanted[i]);
-    signal (SIGPIPE, SIG_IGN); /* ends of pipes are seen where they are written to */
+    signal (SIGPIPE, SIG_IGN); /* writes report closed pipes */
     remote->signal_fd = sigprocmask (SIG_BLOCK, &received, NULL) == 0
                             ? signalfd (-1, &received, SFD_CLOEXEC | SFD_NONBLOCK)
                             : -1;
