@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 enum {
-    DRAIN_MS = 2000, /* a stray may hold the pipe; by then all are dead, and a signal for this worker has come */
-    FETCHES_MAX = 3, /* what was fetched may be damaged again before it is used, but not for ever */
+    DRAIN_MS = 2000, /* a stray may hold the pipe; after this all are dead, and a signal for this worker has come */
+    FETCHES_MAX = 3, /* a fetched file may be damaged before its use, but not again and again */
 };
 
 /* ---- starting ---- */
@@ -51,7 +51,7 @@ static struct exec *spawn_program (struct attempt *attempt, const struct command
     return exec;
 }
 
-/* The stage that takes rights away runs first and becomes the program. */
+/* `confine` runs first and becomes the program. */
 static struct exec *spawn_confined (struct attempt *attempt, const struct command_context *context,
                                     const struct command *command, struct err *err)
 {
@@ -95,14 +95,14 @@ static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *
     attempt->began_ms = now_ms;
     attempt_enter_own_phase (attempt, confined ? ATTEMPT_PHASE_CONFINE : attempt_first_phase (attempt));
     if (!channel_send (attempt->channel, command.line) && attempt->run.rung.kind != PROGRAM_COMMAND) {
-        /* It is gone already, or never reads; the exit status and the limit take care of both. */
+        /* It is gone, or never reads; the exit status or the time limit handles that. */
         evidence_refuse (&attempt->evidence,
                          "the program closed the channel before it read the line that describes its attempt");
     }
     return 0;
 }
 
-/* Everything that it needs is here; is the device free as well? */
+/* Begins the program, whose files are here, or waits for its device. */
 static int begin_program (struct attempt *attempt, uint64_t now_ms, struct err *err)
 {
     if (!device_is_wanted (&attempt->run))
@@ -136,7 +136,7 @@ static int attempt_begin (struct attempt *attempt, uint64_t now_ms, struct err *
     return begin_preparing (attempt, err);
 }
 
-/* Of what the profile or the ladder asks for, whoever writes them has to act. */
+/* Settings of the profile or ladder are LAUNCH's, since their author must act. */
 static void refuse_start (struct attempt *attempt, const struct err *err, uint64_t now_ms)
 {
     attempt_finish_unstarted (attempt, err->code == ERR_CONFIG ? OWNER_LAUNCH : OWNER_HOST, text_of (err->text),
@@ -165,8 +165,8 @@ struct attempt *attempt_start (struct loop *loop, const struct attempt_context *
 
 /* ---- stopping ---- */
 
-/* Who ends this worker by a signal often ends its program by the same (Slurm signals every process of a step). The
- * program may die first: whether it failed is known once this worker was told as well, or was not. */
+/* A signal that ends this worker often ends its program as well (Slurm signals every process of a step), maybe first:
+ * whether the program failed is known once this worker got the signal, or did not. */
 static bool awaits_its_worker (struct attempt *attempt)
 {
     const struct result *result = attempt_result (attempt);
@@ -188,7 +188,7 @@ void attempt_go (struct attempt *attempt, struct text gate, struct text value)
 
 static void end_program (struct attempt *attempt, bool hard, uint64_t now_ms)
 {
-    /* A canary that waits in its channel can leave without a signal; whether it hears does not matter. */
+    /* A canary that waits on its channel can leave without a signal; a failure here does not matter. */
     if (attempt->channel && attempt->step == STEP_RUNNING && !hard)
         (void) channel_send_stop (attempt->channel, attempt->stop_why);
     attempt->look.until_ms = 0;
@@ -328,7 +328,7 @@ static void after_running (struct attempt *attempt, const struct exec_end *end, 
 {
     attempt->step = STEP_DRAINING;
     attempt->drain_until_ms = now_ms + DRAIN_MS;
-    /* What it said before it ended is still in the sockets, and decides how the end is read. */
+    /* Its last lines are still in the sockets, and decide how its end is judged. */
     attempt_drain_channel (attempt);
     attempt_note_end (attempt, end, now_ms);
     attempt_take_confine_report (attempt);

@@ -1,4 +1,4 @@
-/* attempt_cache.c - what an attempt has to do with the shared cache: the stage before its program, what is found. */
+/* attempt_cache.c - the shared cache of an attempt: `confine` before its program, and findings. */
 #include "worker/attempt/attempt_state.h"
 
 #include "worker/builtin/cache_builtin.h"

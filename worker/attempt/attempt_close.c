@@ -1,5 +1,5 @@
-/* attempt_close.c - what is done when a program and all it started are gone: a writer seals, a reader looks again, and
- * what a program that ended badly has printed, or a command, is searched for failures that are known. */
+/* attempt_close.c - the steps after a program and all it started are gone: a writer seals, a reader audits, and the
+ * output of a bad end, or of a command, is searched for known failures. */
 #include "worker/attempt/attempt_state.h"
 
 #include "common/base/utf8.h"
@@ -10,12 +10,12 @@
 #include <sys/wait.h>
 
 enum { CLOSE_MIN_MS = 60 * 1000, SEEN_COST_BYTES = 32, LINE_LEAST_BYTES = 100, LINE_STEP_BYTES = 50 };
-enum { READ_MS = 20 * 1000 };       /* fetching the table is in it; a log has limits.log at most */
+enum { READ_MS = 20 * 1000 };       /* includes fetching the table; a log has at most limits.log */
 enum { SEEN_MAX_BYTES = 6 * 1024 }; /* share of a message, see evidence.h */
 
 /* ---- the log of a program that ended badly ---- */
 
-/* Of one that was told to stop, what it printed does not say why it ended. */
+/* A stopped program's output does not explain its end. */
 static bool ended_badly (struct attempt *attempt)
 {
     enum ending ending = attempt_result (attempt)->ending;
@@ -23,7 +23,7 @@ static bool ended_badly (struct attempt *attempt)
            ending == ENDING_TIMEOUT || ending == ENDING_LEASE_LOST;
 }
 
-/* A command has no other word than its exit status and what it printed. */
+/* A command reports only by its exit status and its output. */
 static bool must_be_read (struct attempt *attempt)
 {
     return ended_badly (attempt) || (attempt->run.rung.kind == PROGRAM_COMMAND && attempt_succeeded (attempt));
@@ -74,7 +74,7 @@ static size_t seen_cost (const struct task_answer *answer, uint32_t line_bytes)
     return bytes;
 }
 
-/* Lines get shorter rather than fewer: the last of them may be the cause. */
+/* Shortens lines instead of dropping some, since the last may be the cause. */
 static void take_seen (struct attempt *attempt, const struct task_answer *answer)
 {
     struct result *result = attempt_result (attempt);
@@ -91,7 +91,7 @@ static void take_seen (struct attempt *attempt, const struct task_answer *answer
     result->shown.n = answer->shown.n;
 }
 
-/* Of a success each line counts. */
+/* In a successful log every line counts. */
 static void note_gap (struct attempt *attempt)
 {
     if (attempt_succeeded (attempt) && output_dropped_bytes (attempt->output))
@@ -134,7 +134,7 @@ void attempt_stop_log_search (struct attempt *attempt, uint64_t now_ms)
 
 /* ---- the cache ---- */
 
-/* Of a writer that ended well: sealing. Of a reader: was anything changed while it ran? */
+/* SEAL for a writer that ended well; AUDIT for a reader, to find changes while it ran. */
 static enum task_kind closing_task (struct attempt *attempt)
 {
     const struct result *result = attempt_result (attempt);
@@ -146,7 +146,7 @@ static enum task_kind closing_task (struct attempt *attempt)
     return task_audit_is_needed (&attempt->run) ? TASK_AUDIT : TASK_NONE;
 }
 
-/* What was verified before the program is not known to be so any more. */
+/* A generation verified before the program may have changed. */
 static void note_unclosed (struct attempt *attempt, enum owner owner, struct text why)
 {
     attempt_set_problem (attempt, owner, why);
@@ -201,7 +201,7 @@ void attempt_handle_closing_end (struct attempt *attempt, const struct exec_end 
 
 enum { SEND_MS = 2000 };
 
-/* False: the coordinator, which is busy, may take the rest of the output a little later. */
+/* False: the coordinator is busy, and may take the rest of the output a little later. */
 static bool send_output (struct attempt *attempt, uint64_t now_ms)
 {
     if (attempt->step != STEP_SENDING)
@@ -223,7 +223,7 @@ static void count_output (struct attempt *attempt)
     result->dropped_bytes = output_dropped_bytes (attempt->output);
     result->unsent_bytes = output_unsent_bytes (attempt->output);
     result->log_bytes = output_sent_bytes (attempt->output);
-    bool late = attempt->look.begun && result->ending == attempt->stop_ending; /* what came after says nothing of why */
+    bool late = attempt->look.begun && result->ending == attempt->stop_ending; /* later output is not the cause */
     result->tail = late ? attempt->look.tail : output_tail (attempt->output, &attempt->arena);
 }
 
@@ -261,7 +261,7 @@ void attempt_finish (struct attempt *attempt, uint64_t now_ms)
     struct buf why;
     buf_init (&why, ERR_TEXT_BYTES);
     if (!record_check (&result_record, result, &why)) {
-        /* A bug of ours, but one that evidence can trigger: better a poor result than none. */
+        /* A bug of ours that evidence can trigger: a poor result is better than none. */
         struct result poor = { .key = result->key, .ending = result->ending, .code = result->code, .spoke = true };
         *result = poor;
         struct text problem = text_format (&attempt->arena, "what the program reported was not kept: %s", buf_c (&why));
@@ -293,7 +293,7 @@ void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint
     result->code = (uint32_t) (exited ? WEXITSTATUS (end->status) : WTERMSIG (end->status));
     if (attempt->stopping && !by_itself)
         result->ending = attempt->stop_ending;
-    result->duration_ms = now_ms - (result->ending == ENDING_TIMEOUT /* a limit counts from the order on */
+    result->duration_ms = now_ms - (result->ending == ENDING_TIMEOUT /* the limit counts from the RUN on */
                                         ? attempt->deadline_ms - attempt->run.rung.timeout_ms
                                         : attempt->began_ms);
     result->strays = end->strays;

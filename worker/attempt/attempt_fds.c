@@ -45,7 +45,7 @@ void attempt_drain_channel (struct attempt *attempt)
         read_channel (attempt);
 }
 
-/* All that the worker could end is gone: whoever holds the channel was started by the program and got away. */
+/* All that the worker could end is gone, so a process that escaped from the program holds the channel. */
 void attempt_check_channel_held (struct attempt *attempt)
 {
     read_channel (attempt);
@@ -86,7 +86,7 @@ void attempt_watch_writable (struct attempt *attempt)
     uint32_t events = EPOLLIN | (channel_wants_write (attempt->channel) ? EPOLLOUT : 0);
     if (events == attempt->channel_events)
         return;
-    /* Failing leaves what was asked before; it is asked again at the next pass. */
+    /* A failure keeps the earlier events; the next pass tries again. */
     if (loop_change (attempt->loop, channel_fd (attempt->channel), events, NULL) == 0)
         attempt->channel_events = events;
 }
@@ -105,10 +105,9 @@ int attempt_open_fds (struct attempt *attempt, struct err *err)
 
 /* ---- a last look at what is to be stopped ---- */
 
-/* what a program is doing that is about to be stopped: what its threads wait in, and the stacks of its
- * Python threads, if it has said that it prints them on a signal. Both stand in its log, marked as ours.
- *
- * What it prints from then on is our doing: it is not searched for the cause of its end. */
+/* what a program is doing before it is stopped: where its threads wait, and the stacks of its Python threads, if it
+ * reported a signal that prints them. Both are in its log, marked as ours. * We cause its later output, so that is not
+ * searched for the cause of its end. */
 
 enum { WAITS_MAX_MS = 300, STACKS_MAX_MS = 1000, QUIET_MS = 100 };
 enum { WAITS_MAX_BYTES = 8 * 1024, CAPTURE_BYTES = 128 * 1024, WAITS_SHOWN_MAX = 4 };
@@ -125,7 +124,7 @@ static pid_t print_waits (struct attempt *attempt, uint64_t now_ms)
     return catcher;
 }
 
-/* To its main thread: the dump begins where that one is. A process that has no handler would die of it. */
+/* Sends it to the main thread, so that the dump begins there. A process without a handler would die of it. */
 static bool ask_for_stacks (struct attempt *attempt, pid_t catcher, uint64_t now_ms)
 {
     if (!catcher)
@@ -148,7 +147,7 @@ bool attempt_begin_look (struct attempt *attempt, struct text why, uint64_t now_
     attempt->look.printed_bytes = output_bytes (attempt->output);
     attempt->look.raw_tail = output_raw_tail (attempt->output, &attempt->arena);
     attempt->look.tail = output_tail (attempt->output, &attempt->arena);
-    if (!late || attempt->gate_open) /* who waits at a gate waits for others */
+    if (!late || attempt->gate_open) /* at a gate it waits for others */
         return false;
     output_capture (attempt->output, CAPTURE_BYTES);
     output_add_line (attempt->output,
@@ -173,7 +172,7 @@ bool attempt_look_is_over (struct attempt *attempt, uint64_t now_ms)
     return true;
 }
 
-/* The lines that tell most: its frames, then what its threads wait in. */
+/* The most telling lines: its frames, then where its threads wait. */
 void attempt_add_stack (struct attempt *attempt)
 {
     struct result *result = attempt_result (attempt);
@@ -236,7 +235,7 @@ static void turn_round (struct text *frames, uint32_t n)
     }
 }
 
-/* Outermost first, the last ones where there are too many; turned round. */
+/* Outermost first: takes the last ones, if there are too many, and reverses them. */
 static uint32_t read_interrupt (struct text printed, struct text *frames)
 {
     uint32_t n = 0;

@@ -1,4 +1,4 @@
-/* attempt_state.c - where an attempt has its files, what its result says so far, and its tasks. */
+/* attempt_state.c - an attempt's files, its result so far, and its tasks. */
 #include "worker/attempt/attempt_state.h"
 
 #include "common/base/utf8.h"
@@ -36,7 +36,7 @@ void attempt_add_note (struct attempt *attempt, const char *source, struct text 
 {
     struct result *result = attempt_result (attempt);
     uint32_t n = result->notes.n;
-    bool full = n == RESULT_NOTES_MAX; /* then ours takes the place of the program's last one, and stands first */
+    bool full = n == RESULT_NOTES_MAX; /* then ours replaces the program's last one, as the first */
     struct result_note *items = arena_array (&attempt->arena, RESULT_NOTES_MAX, sizeof *items); /* late lines add */
     if (n)
         memcpy (items + full, result->notes.items, (n - full) * sizeof *items);
@@ -47,7 +47,7 @@ void attempt_add_note (struct attempt *attempt, const char *source, struct text 
 
 /* ---- tasks, and the files that a task misses ---- */
 
-/* The process that holds the device is a better error than a time limit: some of the rung's time is kept for it. */
+/* Keeps some of the rung's time to find the device's holder, a better error than a time limit. */
 bool attempt_succeeded (struct attempt *attempt)
 {
     const struct result *result = attempt_result (attempt);
@@ -67,7 +67,7 @@ int attempt_start_task (struct attempt *attempt, enum task_kind kind, struct err
     struct task_request command = { .run = &attempt->run, .device_wait_ms = device_wait_ms (attempt) };
     if (kind == TASK_READ) {
         command.succeeded = attempt_succeeded (attempt);
-        bool looked = attempt->look.begun; /* what came after is our doing */
+        bool looked = attempt->look.begun; /* we caused later output */
         command.output_bytes = looked ? attempt->look.printed_bytes : output_bytes (attempt->output);
         command.cut = output_cut (attempt->output);
         command.tail = looked ? attempt->look.raw_tail : output_raw_tail (attempt->output, &attempt->arena);
@@ -94,7 +94,7 @@ void attempt_fetch (struct attempt *attempt, const struct task_answer *answer, u
 
 /* ---- events ---- */
 
-/* what happened in an attempt and was not asked for yet. */
+/* events of an attempt that were not taken yet. */
 
 static void attempt_note_event (struct attempt *attempt, const struct attempt_event *event)
 {
@@ -134,7 +134,7 @@ static const char *gate_problem (const struct attempt *attempt, struct text name
     return attempt->gates_n == ATTEMPT_GATES_MAX ? "gate: the attempt has too many gates" : NULL;
 }
 
-/* The program waits for an answer that never comes. */
+/* Dismisses a program that waits for an answer that never comes. */
 static void dismiss (struct attempt *attempt, struct text why)
 {
     if (!attempt->dismissed)
@@ -189,9 +189,8 @@ bool attempt_next (struct attempt *attempt, struct attempt_event *event)
 
 /* ---- phases ---- */
 
-/* how long an attempt was in which phase, its own and those that the program names.
- *
- * Waiting at a gate is apart from the phase in which it happens: it measures the other hosts, not this one. */
+/* the time of an attempt in each phase, its own and the program's. * Waits at gates are counted apart from the phase,
+ * because they measure the other hosts. */
 
 #define OTHERS "others"
 #define GATE_PREFIX "gate:"
@@ -215,7 +214,7 @@ static struct named_number *attempt_state_add (struct attempt *attempt, struct t
     return &list->items[list->n++];
 }
 
-/* `paid`: out of what a program's words may cost; what does not fit any more is counted together. */
+/* `paid`: from the program's share of the result; phases without room are counted together. */
 static struct named_number *slot (struct attempt *attempt, struct text name, bool paid)
 {
     const number_list *list = &attempt_result (attempt)->phases;

@@ -32,14 +32,14 @@ static int root_of (struct text frontend_root, char root[PATH_MAX_BYTES + 1], st
     return 0;
 }
 
-/* Each host looks for itself: it may see other owners than the coordinator does. A writer's own is not there yet. */
+/* Each host checks, since it may see other owners than the coordinator. A writer's own generation is not there yet. */
 static int check_owners (const struct cache_access *access, struct err *err)
 {
     uint64_t given = access->role == CACHE_ROLE_WRITER ? access->base : access->token;
     return owners_check_generation (access->frontend_root, given, &access->trust, err);
 }
 
-/* A reader makes nothing: that there is no mark yet is said by an answer without one. */
+/* A reader makes nothing: without a storage file the answer has no id. */
 static int name_storage (const struct cache_access *access, struct arena *arena, struct task_answer *answer,
                          struct err *err)
 {
@@ -53,24 +53,24 @@ static int name_storage (const struct cache_access *access, struct arena *arena,
     return 0;
 }
 
-/* A folder, in which a program's own mounts may put the generation itself. */
+/* Makes a folder, on which a program's own mounts may show the generation. */
 static int make_place (const char *path, struct err *err)
 {
     struct stat st;
-    /* Older workers had the link itself here; what it led to must not be written into. */
+    /* Older workers had the link itself here, whose target must not be written. */
     if (lstat (path, &st) == 0 && S_ISLNK (st.st_mode) && unlink (path))
         return err_errno (err, ERR_IO, "cannot remove the symbolic link %s", path);
     return folder_make (path, 0755, err);
 }
 
-/* Which of the large entries are read cannot be foreseen by whoever changes one. */
+/* Random, so that nobody can foresee which large entries are read. */
 static uint64_t draw_seed (void)
 {
     uint64_t seed;
     return getrandom (&seed, sizeof seed, 0) == sizeof seed ? seed : clock_boot_ns ();
 }
 
-/* Every byte once; afterwards what is small, and a part of what is large. */
+/* Reads every byte once; later small entries, and a sample of large ones. */
 static int prepare_reader (const struct task_context *context, const struct cache_access *access, char dir[PATH_MAX],
                            struct arena *arena, struct err *err)
 {
@@ -105,12 +105,12 @@ static void take_findings (const struct finding_list *found, struct arena *arena
     answer->findings.n = found->n;
     if (!found->more)
         return;
-    struct text *first = &found->items[0].detail; /* a result that is full leaves out the last ones */
+    struct text *first = &found->items[0].detail; /* a full result drops the last ones */
     *first = text_format (arena, "%.*s (and %u more differences, not listed)", TEXT_ARG (*first), found->more);
 }
 
-/* The first difference was enough to refuse it; the coordinator drops it for all of them. `made`: it is the one that the
- * writer's program filled; else the one that it is to begin from, or that a reader is to read. */
+/* The first difference refused it; this lists all for the coordinator, which drops it. `made`: the generation that the
+ * writer's program filled; else its base, or a reader's. */
 static void find_all (const struct cache_access *access, bool made, struct arena *arena, struct task_answer *answer)
 {
     struct finding_list found = { 0 };

@@ -32,7 +32,7 @@ static struct text command_path_of (const struct msg_run *run, const struct comm
     return file < files.n ? kit_file_path (context->kit, &files.items[file], arena) : (struct text){ 0 };
 }
 
-/* Of a canary; of a restore, its pins. */
+/* The program of a canary; the pins of a restore. */
 static struct text first_path (const struct msg_run *run, const struct command_context *context, struct arena *arena)
 {
     return command_path_of (run, context, 0, arena);
@@ -46,11 +46,11 @@ static const struct kit_file *find_file (const struct msg_run *run, struct text 
     return NULL;
 }
 
-/* A kit has the helper at its top; in place it lies wherever the plan found it, most often above the canary. */
+/* A kit has the helper at its top; without a kit it is where the plan found it, mostly above the canary. */
 static void set_python (struct environ_list *list, const struct msg_run *run, const struct command_context *context)
 {
     const struct kit_file *helper = find_file (run, TEXT_LIT (KIT_HELPER));
-    environ_set (list, TEXT_LIT ("PYTHONUNBUFFERED"), TEXT_LIT ("1")); /* the last words must not stay in a buffer */
+    environ_set (list, TEXT_LIT ("PYTHONUNBUFFERED"), TEXT_LIT ("1")); /* the last output must not stay in a buffer */
     if (context->kit.len) {
         environ_set (list, TEXT_LIT ("PYTHONPATH"), context->kit);
     } else if (helper) {
@@ -60,7 +60,7 @@ static void set_python (struct environ_list *list, const struct msg_run *run, co
 
 /* ---- of a command: docs/guide/your-own-step.md ---- */
 
-/* Our module comes before what the profile says: it is of this version. */
+/* Our module precedes the profile's paths, because it is of this version. */
 static void set_command_files (struct environ_list *list, const struct msg_run *run,
                                const struct command_context *context)
 {
@@ -80,7 +80,7 @@ static void set_command_files (struct environ_list *list, const struct msg_run *
     }
 }
 
-/* As a shell does that has activated it. */
+/* Sets the variables of an activated environment. */
 static void set_virtual_environment (struct environ_list *list, struct text python)
 {
     struct text tail = TEXT_LIT ("/bin/python");
@@ -141,10 +141,10 @@ static int set_launch_policy (struct environ_list *list, const struct msg_run *r
 static int set_environment (struct environ_list *list, const struct msg_run *run, const struct command_context *context,
                             struct err *err)
 {
-    if (run->rung.kind == PROGRAM_BUILTIN) /* what pip unpacks is not for programs of other runs to change */
+    if (run->rung.kind == PROGRAM_BUILTIN) /* programs of other runs must not change files that pip unpacks */
         environ_set (list, TEXT_LIT ("TMPDIR"), context->scratch);
     if (run->rung.kind == PROGRAM_BUILTIN && !is_builtin (run, "probe"))
-        environ_add_pip_vars (list); /* ours, and pip below it has to reach its index */
+        environ_add_pip_vars (list); /* ours, and its pip must reach the index */
     else if (set_launch_policy (list, run, context, err) < 0)
         return -1;
     else
@@ -160,7 +160,7 @@ static int set_environment (struct environ_list *list, const struct msg_run *run
     return 0;
 }
 
-/* Also of what is inherited, which `check` cannot know. */
+/* Also checks inherited variables, which `check` cannot know. */
 static text_list find_warnings (const struct environ_list *list, const struct msg_run *run)
 {
     text_list warnings = { .items = arena_array (list->arena, list->vars.n, sizeof *warnings.items) };
@@ -206,15 +206,15 @@ static int make_canary (const struct msg_run *run, const struct command_context 
         python = run->pins.python.len ? run->pins.python : TEXT_LIT ("python3");
     if (environ_find_program (list, python, &path, err) < 0)
         return -1;
-    /* -s: packages of the user would not be those of the pins. -B: what is installed is not written; sliceup_canary.py takes
-     * it back for canaries of others. */
+    /* -s: no packages of the user, which are not pinned. -B: writes nothing into the installation; sliceup_canary.py
+     * undoes this for users' canaries. */
     const struct text argv[] = { path, TEXT_LIT ("-s"), TEXT_LIT ("-B"), first_path (run, context, list->arena) };
     out->argv = words (list->arena, argv, 4);
     out->program = path.ptr;
     return 0;
 }
 
-/* The plan writes a file that travelled as "./" and its name among the others. */
+/* The plan has a sent file as "./" and its name in the kit. */
 static int put_files (const struct msg_run *run, const struct command_context *context, struct arena *arena,
                       struct text argv[], struct err *err)
 {
@@ -315,7 +315,7 @@ static void add_pins (json_t *args, const struct msg_run *run, const struct comm
         json_object_set_new (args, "wheels", json_text (wheels_folder (context->directory, arena)));
 }
 
-/* For facts: what programs of this run would start with. */
+/* For `facts`: the variables of this run's programs. */
 static void add_profile (json_t *args, const struct msg_run *run)
 {
     json_t *vars = json_object ();
@@ -326,7 +326,7 @@ static void add_profile (json_t *args, const struct msg_run *run)
     json_object_set_new (args, "profile_env", vars);
 }
 
-/* For the survey: its order names the whole cache. */
+/* For the survey, whose RUN names the whole cache. */
 static void command_add_cache (json_t *args, const struct msg_run *run, const struct command_context *context,
                                struct arena *arena)
 {
@@ -348,7 +348,7 @@ static void command_add_cache (json_t *args, const struct msg_run *run, const st
         json_string (enum_name_of (&enforcement_names, run->cache.least ? run->cache.least : ENFORCEMENT_COOPERATIVE)));
 }
 
-/* It ends a plugin that hangs itself, and then says in which step, before the worker ends both. */
+/* The probe itself ends a hanging plugin and reports the step, before the worker ends both. */
 static void add_probe (json_t *args, const struct msg_run *run, const struct command_context *context)
 {
     struct text python = context->python, tail = TEXT_LIT ("/bin/python");

@@ -12,7 +12,7 @@
 
 #define HEAD "[MetricsData; step="
 #define FIRST_HEAD HEAD "0]"
-/* A report of all names that there are is under 64 KiB, and only the last one of a file is wanted. */
+/* A report with all known names is below 64 KiB, and only the last one of a file is used. */
 enum {
     FILE_LOOK_BYTES = 512 * 1024,
     LOG_LOOK_BYTES = 8 * 1024 * 1024,
@@ -26,14 +26,14 @@ struct source {
     const char *path;
     uint32_t look_bytes;
     bool ends_short;
-    uint64_t from; /* bytes before it are none of one text with those behind */
+    uint64_t from; /* text before it is not continuous with text after it */
 };
 
-/* Compilations of all processes after their first step; none is known where a process does not show its first report. */
+/* Compilations of all processes after their first step; unknown if a process's first report is missing. */
 struct later {
     uint64_t compilations;
     bool is_known;
-    bool was_cleared; /* a process has cleared its counters: what is left says nothing of the whole program */
+    bool was_cleared; /* a process cleared its counters, so they do not cover the whole program */
 };
 
 static bool is_parsed (const struct rung *rung)
@@ -68,7 +68,7 @@ static bool counters_read_all (int fd, off_t at, struct text *text, char *bytes,
     return true;
 }
 
-/* The end of it, if it is a file: a program may have put anything there. */
+/* Reads its end if it is a regular file, since a program may have put anything there. */
 static bool counters_read_end (const struct source *source, struct arena *arena, struct xla_text_piece *out)
 {
     struct stat status;
@@ -95,8 +95,8 @@ static uint64_t requests_of (const struct xla_metrics *metrics)
     return (hits ? hits->count : 0) + (misses ? misses->count : 0);
 }
 
-/* The first report with a compilation, of a file to which torch_xla writes a report a step, under a head of its own
- * (metrics_saver.py): a loader marks a step before the program has computed anything. */
+/* Finds the first report with a compilation in a file with one report a step, each with a header (torch_xla:
+ * metrics_saver.py). Earlier ones come from a loader, which marks a step before the program computes anything. */
 static bool read_first (const char *path, struct arena *arena, struct xla_metrics *out)
 {
     struct xla_text_piece piece = { .text = { .ptr = arena_alloc (arena, FILE_LOOK_BYTES) } };
@@ -117,7 +117,7 @@ static bool read_first (const char *path, struct arena *arena, struct xla_metric
     return out->reports > 0 && !out->is_partial && tries < FIRST_TRIES_MAX;
 }
 
-/* Each head stands for one mark of a step: fewer marks than heads before it, and the program has cleared them. */
+/* Each header is one step mark: with fewer marks than earlier headers, the program has cleared its counters. */
 static bool is_uncleared (struct text text, const struct xla_metrics *last)
 {
     uint64_t heads = 0;
@@ -137,7 +137,7 @@ static uint64_t rows (const struct xla_metrics *metrics, bool is_metric, const c
     return row ? row->count : 0;
 }
 
-/* A second program begins at step 0 again, anywhere in the file. Of one that is too large to be read nothing is known. */
+/* A second program begins at step 0 again, anywhere in the file. Nothing is known of a file too large to read. */
 static bool begins_again (const char *path, struct later *later)
 {
     static const char head[] = "\n" FIRST_HEAD;
@@ -159,7 +159,7 @@ static bool begins_again (const char *path, struct later *later)
     return again;
 }
 
-/* clear_metrics () leaves the counters: each such read stands in both kinds. */
+/* clear_metrics () keeps the counters, but each such read is in both kinds. */
 static bool lost_metrics (const struct xla_metrics *metrics)
 {
     return rows (metrics, false, "aten::_local_scalar_dense") > rows (metrics, true, "TransferFromDeviceTime");
@@ -248,7 +248,7 @@ static void put_counter (struct result *result, struct text name, uint64_t value
     result->counters.n++;
 }
 
-/* Of the steps after a report that breaks off nothing is known. */
+/* After a cut report later steps are unknown. */
 static void drop_step_counters (struct result *result)
 {
     static const char *const words[] = { "steps", "later_compilations", "fallbacks", "reads" };

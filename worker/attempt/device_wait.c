@@ -85,7 +85,7 @@ int device_wait (const struct host_fact_roots *roots, uint64_t limit_ms, struct 
         device_users_find (roots, DEVICE_USERS_OF_EXCLUSIVE, DEVICE_SEARCH_MS, held.n ? &look : arena, &seen);
         uint64_t passed_ms = clock_boot_ms () - began_ms;
         if (!held.n)
-            held = seen; /* the first that was seen is whom it waited for */
+            held = seen; /* the first seen holder is the one it waited for */
         if (!seen.n && held.n)
             *waited = got_free (&held, passed_ms, arena);
         else if (seen.n && passed_ms >= limit_ms)

@@ -14,8 +14,8 @@ enum { ANSWER_BYTES_MAX = 1024 * 1024, SHOWN_COLUMNS = 120 };
 #define FIRST_WORD "paths"
 #define LAST_WORD "end"
 
-/* pyvenv.cfg beside the program or one above it decides for Python, whatever the folders are called. What a .pth file
- * names is read, its lines of code are not run. Between zero bytes: a path may hold all others. */
+/* Python uses pyvenv.cfg beside the program or one folder above, whatever their names. Reads paths of .pth files, but
+ * runs none of their code. Paths are separated by zero bytes, since they may hold all others. */
 static const char question[] =
     "import os, site, sys\n"
     "programs = [sys.executable, getattr(sys, '_base_executable', None) or sys.executable, "
@@ -130,7 +130,7 @@ static const char *find_python (const struct msg_run *run, struct arena *arena)
     return access (python, X_OK) == 0 ? python : NULL;
 }
 
-/* One that is not complete is built anew before anything in it is started. NULL: there is none. */
+/* An incomplete one is rebuilt before use, so it does not count. NULL: none. */
 static const char *find_environment (const struct msg_run *run, struct arena *arena)
 {
     char path[PATH_MAX];
@@ -157,7 +157,7 @@ int interpreter_ask_paths (const struct msg_run *run, struct arena *arena, text_
 
 /* ---- the program that the kernel starts for a script, as its first line names it: execve(2) ---- */
 
-enum { LINE_BYTES = 256 }; /* of which the kernel reads as many (BINPRM_BUF_SIZE) */
+enum { LINE_BYTES = 256 }; /* the part that the kernel reads (BINPRM_BUF_SIZE) */
 
 bool script_interpreter (const char *path, char out[PATH_MAX])
 {

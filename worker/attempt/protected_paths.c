@@ -21,7 +21,7 @@ struct finding_out {
     struct protected_paths *out;
 };
 
-/* With ".." in it, what it leads to: nobody else takes such a path (confine_args.h). NULL: it leads nowhere. */
+/* Resolves a path with "..", which confine_args.h refuses. NULL: it leads nowhere. */
 static const char *plain (const struct finding_out *find, const char *path)
 {
     char real[PATH_MAX];
@@ -51,7 +51,7 @@ static bool is_for_all (const struct finding_out *find, const char *folder)
     return strcmp (folder, "/") == 0 || confine_paths_is_usual (folder);
 }
 
-/* The folder that it lies in: what is put beside a program is found by it. */
+/* Adds the path's folder, because a program finds files beside it. */
 static void add_with_folder (const struct finding_out *find, struct text path)
 {
     struct text above = path_folder (path);
@@ -82,7 +82,7 @@ bool protected_is_writable (const struct msg_run *run, const char *path)
     return realpath (path, real) && (is_writable (run, path) || is_writable (run, real));
 }
 
-/* What programs of a prefix load, and pyvenv.cfg, which says what a Python loads (site). */
+/* Adds what programs of a prefix load, and pyvenv.cfg, which decides what a Python loads (site). */
 static void add_parts (const struct finding_out *find, struct text prefix)
 {
     static const char *const parts[] = { "lib", "lib64", "pyvenv.cfg" };
@@ -90,7 +90,7 @@ static void add_parts (const struct finding_out *find, struct text prefix)
         protected_paths_add (find, text_format (find->arena, "%.*s/%s", TEXT_ARG (prefix), parts[i]).ptr);
 }
 
-/* <prefix>/bin: what programs in it load lies beside it. */
+/* For <prefix>/bin adds the prefix, from which its programs load. */
 static void add_prefix (const struct finding_out *find, const char *bin)
 {
     const char *slash = strrchr (bin, '/');
@@ -105,12 +105,12 @@ static void add_one_program (const struct finding_out *find, const char *path)
     if (!slash)
         return;
     if (lstat (path, &at) == 0 && S_ISLNK (at.st_mode))
-        protected_paths_add (find, path); /* before its folder: links in the way of a folder are not those in it */
+        protected_paths_add (find, path); /* before its folder, since links in a folder are not on the way to it */
     add_with_folder (find, text_of (path));
     add_prefix (find, text_copy (find->arena, (struct text){ path, (uint32_t) (slash - path) }).ptr);
 }
 
-/* As it is named, and what it leads to in the end, where programs could write that. */
+/* Adds its name, and its final target if programs could write that. */
 static void add_named_program (const struct finding_out *find, const char *path)
 {
     char real[PATH_MAX];
@@ -131,8 +131,8 @@ static void protected_paths_add_program (const struct finding_out *find, const c
 
 /* ---- where code is looked for ---- */
 
-/* Variables that name folders or files whose code is run, and what separates them. Not those of folders that programs
- * are to fill. `alone`: what lies beside the file is not looked for. */
+/* Variables that name folders or files whose code is run, and what separates them. Excludes folders that programs fill.
+ * `alone`: without the files beside it. */
 static const struct search {
     const char *name, *between;
     bool alone;
@@ -159,7 +159,7 @@ static const struct search {
                  { "OPENSSL_ENGINES", "", false } };
 enum { SEARCHES = sizeof searches / sizeof searches[0] };
 
-/* Where programs could not write anyway, nothing has to be closed; but links may lead there. */
+/* Folders that programs cannot write need no protection, but links may lead there. */
 static void add_searched (const struct finding_out *find, const char *path, bool alone)
 {
     struct stat at;
@@ -202,7 +202,7 @@ static void add_searches (const struct finding_out *find)
     }
 }
 
-/* What interpreters say that they load (interpreter.h). A whole folder, since a new pyvenv.cfg would decide as well. */
+/* Adds what interpreters load (interpreter.h): the whole folder, because a new pyvenv.cfg would have effect. */
 static void add_loaded (const struct finding_out *find, const char *path)
 {
     struct stat at;
@@ -220,7 +220,7 @@ static void add_loaded (const struct finding_out *find, const char *path)
     }
 }
 
-/* What restores environments, as it is found by its name. */
+/* Adds the interpreter that restores environments, found by its name. */
 static void add_python (const struct finding_out *find)
 {
     struct environ_list list;
@@ -230,7 +230,7 @@ static void add_python (const struct finding_out *find)
         protected_paths_add_program (find, text_copy (find->arena, path).ptr);
 }
 
-/* A login shell, ssh and pip read there what they do. */
+/* Adds files of the home that control a login shell, ssh and pip. */
 static void add_home (const struct finding_out *find)
 {
     const char *home = getenv ("HOME");

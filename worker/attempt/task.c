@@ -31,7 +31,7 @@ static struct exec *task_start_process (enum task_kind kind, struct text host, c
                                      .directory = directory,
                                      .output_fd = report_fd,
                                      .channel_fd = channel_fd };
-    /* Who has a device open is not seen from inside a pid namespace. */
+    /* Holders of a device are not visible in a pid namespace. */
     struct exec *exec = kind == TASK_DEVICE ? exec_start_on_host (&request, err) : exec_start (&request, err);
     arena_release (&arena);
     return exec;
@@ -95,7 +95,7 @@ static const struct field answer_fields[] = {
 };
 static const struct record answer_record = RECORD ("answer", struct task_answer, answer_fields);
 
-/* An order as it is handed over; `run` are the bytes of the RUN. */
+/* A task request as sent; `run`: the encoded RUN. */
 struct payload {
     struct text run;
     uint64_t device_wait_ms, output_bytes;
@@ -145,7 +145,7 @@ int task_channel_open (const struct task_request *request, int pair[2], struct e
         err_errno (err, ERR_IO, "cannot make a socket for a task");
     } else if (send (pair[0], bytes.ptr, bytes.len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t) bytes.len ||
                shutdown (pair[0], SHUT_WR) < 0) {
-        /* Less than a socket's buffer: it either fits at once or something is wrong with this host. */
+        /* Smaller than a socket's buffer: it fits at once, or this host is broken. */
         err_errno (err, ERR_IO, "cannot send the request to a task");
         close (pair[0]);
         close (pair[1]);
@@ -219,7 +219,7 @@ int task_channel_get_answer (int fd, bool sound, struct arena *arena, struct tas
     struct task_answer received = { 0 };
     buf_init (&bytes, ANSWER_MAX_BYTES);
     int rc = task_read_all (fd, &bytes, err);
-    if (rc == 0 && (!bytes.len || !sound)) /* the exit status says all that is known */
+    if (rc == 0 && (!bytes.len || !sound)) /* only the exit status is known */
         rc = -1;
     if (rc == 0)
         rc = wire_get_record (buf_as_text (&bytes), &answer_record, &received, arena, err);

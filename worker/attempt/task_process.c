@@ -1,4 +1,4 @@
-/* task_process.c - the process of a task: what it finds, checks and waits for. */
+/* task_process.c - the process of a task, and its work. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 /* ---- what a program printed is searched for signatures: the whole log, also what the coordinator did not get ---- */
 
-/* What of the `output_bytes` printed is where: in `log`, cut in the middle or not, and the end in `tail`. */
+/* Where the `output_bytes` of output are: in `log`, maybe cut in the middle, and the end in `tail`. */
 struct printed_log {
     const char *log;
     struct text tail;
@@ -28,7 +28,7 @@ struct printed_log {
 
 enum { PIECE_BYTES = 256 * 1024 };
 
-/* Of a line that stayed of a cut: where the cut begins. */
+/* The offset in the output; for a kept line of a cut, the cut's beginning. */
 static uint64_t printed_at (const struct output_cut *cut, uint64_t log_at)
 {
     if (!cut->tail_at || log_at < cut->cut_at)
@@ -36,7 +36,7 @@ static uint64_t printed_at (const struct output_cut *cut, uint64_t log_at)
     return log_at < cut->tail_at ? cut->cut_at : cut->tail_from + (log_at - cut->tail_at);
 }
 
-/* Of what a program printed before it was stopped. */
+/* Does the output before the stop end in the cut? */
 static bool ends_in_cut (const struct printed_log *place)
 {
     return place->output_bytes > place->cut.cut_at && place->output_bytes <= place->cut.tail_from;
@@ -67,7 +67,7 @@ static int scan_file (const struct printed_log *place, struct classify_run *run,
     return rc;
 }
 
-/* Each has its place in all that was printed; behind a cut its line was not counted. */
+/* Sets each one's offset in the whole output; lines after a cut are not counted. */
 static void place_sightings (struct signature_scan_result *seen, const struct printed_log *place, uint64_t log_bytes)
 {
     uint64_t tail_at = place->output_bytes - place->tail.len;
@@ -94,13 +94,13 @@ static int search (const struct printed_log *place, const struct signature_table
     bool cut = (ends_in_cut (place) || printed_at (&place->cut, log_bytes) < place->output_bytes) &&
                place->tail.len <= place->output_bytes;
     if (cut) {
-        classify_bytes (run, TEXT_LIT ("\n")); /* what was dropped in between ends the line */
+        classify_bytes (run, TEXT_LIT ("\n")); /* a cut ends the line */
         classify_bytes (run, place->tail);
     }
     classify_end (run, arena, out);
     place_sightings (out, place, log_bytes);
     signature_set_free (set);
-    return cut && place->tail.len ? 0 : rc; /* its end alone is worth something */
+    return cut && place->tail.len ? 0 : rc; /* the end alone is useful */
 }
 
 /* ---- the task ---- */
@@ -117,8 +117,7 @@ static bool is_among_backends (const struct signature *signature, struct text ba
     return signature->backends.n == 0 || text_is_among (backend, signature->backends.items, signature->backends.n);
 }
 
-/* Of what succeeded, only texts count that no program may print which does what it should: the form of an error says
- * nothing against it. */
+/* For a success keeps only texts that no healthy program prints: the form of an error says nothing against it. */
 static void keep_always (struct signature_table *table, const struct msg_run *run)
 {
     uint32_t kept = 0;
@@ -151,7 +150,7 @@ static int read_log (const struct msg_run *run, const struct task_request *reque
     return 0;
 }
 
-/* The task: finds the table that the RUN names and reads. A table that is not here is named in `missing`. */
+/* The task READ: finds the RUN's table and searches the log. A missing table is named in `missing`. */
 static void log_search_task (const struct msg_run *run, const struct task_request *request, const char *directory,
                              struct arena *arena, struct task_answer *answer)
 {
@@ -224,7 +223,7 @@ static int find_kit (const struct msg_run *run, const char *directory, struct ar
     return 0;
 }
 
-/* What is complete is not built again, so nothing is brought here for it. */
+/* A complete environment is not rebuilt, so it needs no files. */
 static bool is_complete (const struct msg_run *run, struct arena *arena)
 {
     char path[PATH_MAX];

@@ -99,8 +99,8 @@ static int cache_builtin_run (const struct probe *probe, int fds[2], struct aren
     return rc;
 }
 
-/* `folder` is what ways to write are tried in: the root, or below it. A refusal is a report that is not ready, no
- * error. Works in the current folder, which is the program's own. Bounded; texts live in the arena. */
+/* Tries ways to write in `folder`: the root, or below it. A refusal is a report with ready false, not an error. Uses
+ * the current folder, which is the program's own. Bounded; texts live in the arena. */
 static int cache_builtin_try_sandbox (const char *root, const char *folder, const char *least,
                                       const struct cache_builtin_protected *protected, struct arena *arena,
                                       struct confine_report *report, struct err *err)
@@ -185,7 +185,7 @@ static int make_root (struct cache_builtin *builtin, struct err *err)
     return 0;
 }
 
-/* A host that may not write waits for one that does. */
+/* A host that may not write waits for one that makes the file. */
 static int identify (struct cache_builtin *builtin, struct err *err)
 {
     char id[STORAGE_ID_BYTES];
@@ -220,7 +220,7 @@ static int measure_room (struct cache_builtin *builtin, struct err *err)
                     builtin->root, free_bytes >> 20, (uint64_t) at.f_favail, FREE_MIN_MIB, FREE_MIN_INODES);
 }
 
-/* What was compiled for other hardware may load and then crash: each kind has a root of its own. */
+/* Programs compiled for other hardware may load and then crash, so each kind has its own family. */
 static void say_hardware (struct cache_builtin *builtin)
 {
     struct host_fact_list *list = mem_alloc (sizeof *list);

@@ -36,7 +36,7 @@ const struct enum_names preflight_state_names = NAMES (state_words);
 
 /* ---- judging ---- */
 
-/* What other programs and the command line say goes to a terminal later. */
+/* Makes texts of programs and the command line safe, since a terminal may show them. */
 static struct text preflight_shown (struct preflight *preflight, const char *raw)
 {
     struct buf escaped;
@@ -174,7 +174,7 @@ static void judge_python (struct preflight *preflight, const struct host_check_r
                        TEXT_LIT (""));
 }
 
-/* The worker itself asks no calendar; what it starts may (certificates of a package index). */
+/* The worker needs no calendar, but its programs may (certificates of a package index). */
 static void judge_clock (struct preflight *preflight, const struct host_check_results *host)
 {
     if (host->wall_ms < WALL_MIN_MS)
@@ -296,7 +296,7 @@ static bool preflight_read_options (int argc, char **argv, struct options *optio
     return !(options->brief && options->json);
 }
 
-/* Every start of a worker waits for the brief answer: what would only be a note is not asked for then. */
+/* Every start waits for the brief answer, so it skips checks that give only notes. */
 static int look_and_say (const struct options *options)
 {
     struct host_check_results *host = mem_alloc (sizeof *host);
@@ -344,7 +344,7 @@ static int error_of_open (long fd)
     return error;
 }
 
-/* Each is asked for something harmless: no descriptor is as high as this one, and the others only open. */
+/* Calls each harmlessly: no descriptor is as high as this one, and the others only open. */
 static void probe_calls (struct host_check_results *host)
 {
     struct open_how how = { .flags = O_PATH | O_CLOEXEC };

@@ -149,7 +149,7 @@ enum { PRINTED_LINES = 8, LINE_COLUMNS = 400 };
 
 /* ---- what a step found ---- */
 
-/* In this order; without the first of a stage nothing is said of it. */
+/* In this order; a stage without its first piece is left out. */
 static const struct piece {
     enum probe_stage stage;
     const char *finding, *before, *behind;

@@ -27,7 +27,7 @@ struct probe {
 
 /* ---- the order ---- */
 
-/* The one <env>/lib/python3.*: a link of that name beside it would make two, and then nobody knows. */
+/* The only <env>/lib/python3.*; with two, as by a link, the right one is unknown. */
 static int find_site (struct probe *probe, const char *env, struct text *site, struct err *err)
 {
     struct text lib = text_format (&probe->arena, "%s/lib", env);

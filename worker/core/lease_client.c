@@ -25,7 +25,7 @@ void lease_client_drop (struct lease_client *lease_client)
     lease_client_forget (lease_client);
 }
 
-/* NULL: never asked, or so long ago that other questions took its place. */
+/* NULL: never asked, or replaced by later questions. */
 static const uint64_t *sent_ms (const struct lease_client *lease_client, uint64_t ask)
 {
     uint32_t at = (uint32_t) (ask % LEASE_CLIENT_ASKS_MAX);
@@ -67,14 +67,14 @@ uint64_t lease_client_begin_ask (struct lease_client *lease_client, uint64_t now
 void lease_client_receive (struct lease_client *lease, uint64_t token, uint64_t ask, uint64_t term_ms, uint64_t now_ms)
 {
     const uint64_t *asked_ms = sent_ms (lease, ask);
-    /* Time first: a lease that ended while this process slept is not renewed by an answer that waited meanwhile. */
+    /* Checks the time first, so that a waiting answer does not renew a lease that ended while this process slept. */
     if (lease_client_must_stop (lease, now_ms) || token != lease->token || !asked_ms)
         return;
     if (!term_ms) {
         lease->lost = lease->refused = true;
         return;
     }
-    /* The shorter of the ordered and the answered term: the grantor counts this one, kills were planned by that. */
+    /* The shorter of the answered term, which the grantor counts, and the ordered one, by which kills were planned. */
     uint64_t until_ms = *asked_ms + lease_holder_ms (term_ms < lease->term_ms ? term_ms : lease->term_ms);
     if (until_ms > lease->until_ms && until_ms > now_ms + lease_kill_ms (lease->term_ms))
         lease->until_ms = until_ms;

@@ -1,4 +1,4 @@
-/* member.c - see member.h. Two things move independently: the link to the coordinator and the one attempt that runs. */
+/* member.c - see member.h. Two states change independently: the link to the coordinator and the one running attempt. */
 #include "worker/core/member_state.h"
 
 #include <assert.h>
@@ -6,9 +6,9 @@
 enum {
     HELLO_EVERY_MS = 1000,
     HEARTBEAT_DEFAULT_MS = 1000,
-    EXIT_UNWELCOMED_MS = 5 * 60 * 1000, /* nothing is lost by a worker that was never welcomed */
-    LEAVE_MS = 15 * 1000,               /* how long a leaving worker waits at most until its killed program is gone */
-    LEAVE_POLITE_MAX_MS = 60 * 1000, /* and before it is: whoever ends a worker does not wait for a long limits.stop */
+    EXIT_UNWELCOMED_MS = 5 * 60 * 1000, /* a worker that was never welcomed has nothing to lose */
+    LEAVE_MS = 15 * 1000,               /* how long a leaving worker waits for the end of its killed program */
+    LEAVE_POLITE_MAX_MS = 60 * 1000,    /* and until the kill: a signal's sender does not wait for a long limits.stop */
 };
 
 #define STATE(s) (1u << (s))
@@ -52,7 +52,7 @@ static void rejoin (struct member *member, uint64_t now_ms)
     member->session = 0;
     member->seen_seq = 0;
     member->hello_at_ms = now_ms;
-    current_forget_pending (member); /* the coordinator that said it may want something else by now */
+    current_forget_pending (member); /* its coordinator may want something else by now */
 }
 
 static void member_leave (struct member *member, bool hard, enum ending ending, struct text why, uint64_t now_ms,
@@ -83,7 +83,7 @@ static void leave_when_alone (struct member *member, uint64_t now_ms, struct mem
 
 /* ---- messages ---- */
 
-/* Whoever loses its journal can be told of it: only what was durable is said. */
+/* Remembered for a coordinator that lost its journal; messages tell only durable facts. */
 static void member_note_told (struct member *member, const struct msg *msg)
 {
     uint64_t index = msg_recorded_index (msg);
@@ -128,7 +128,7 @@ static void receive_run (struct member *member, const struct msg *msg, uint64_t 
     if (pending_results_has_seen (&member->pending_results, key) || member->link != LINK_JOINED)
         return;
     current_forget_pending (member);
-    /* The coordinator gave the old attempt up. Its evidence is still worth having, so it ends politely and reports. */
+    /* The coordinator gave up the old attempt. Its evidence is still useful, so it ends politely and reports. */
     current_stop (member, false, ENDING_CANCELLED, TEXT_LIT ("the coordinator sent another attempt"), now_ms, out);
     if (!current_alive (member) && !pending_results_full (&member->pending_results)) {
         current_begin (member, msg, now_ms, out);
@@ -179,13 +179,13 @@ static void receive_in_session (struct member *member, const struct msg *msg, ui
     case MSG_CANCEL: receive_cancel (member, msg, now_ms, out); break;
     case MSG_RESULT_ACK: receive_ack (member, msg, now_ms, out); break;
     case MSG_LEASE: member_receive_lease (member, &msg->of.lease, now_ms); break;
-    default: break; /* kinds that only a worker may say */
+    default: break; /* kinds that only a worker may send */
     }
 }
 
 static void member_receive (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
 {
-    /* Everything is scoped by the run; an older epoch is a coordinator that was replaced. */
+    /* Ignores other runs, and older epochs, whose coordinators were replaced. */
     if (!text_equal (msg->run_id, member->run_id) || msg->epoch < member->epoch || msg_is_from_worker (msg->kind))
         return;
     if (msg->kind == MSG_REFUSE) { /* its bytes never change: it is valid in any version, session and number */
@@ -233,7 +233,7 @@ static void pass_time (struct member *member, uint64_t now_ms, struct member_out
     member->beaten_ms = now_ms;
     member->beat_at_ms = now_ms + member->heartbeat_ms;
     for (uint32_t i = 0; i < member->pending_results.held_n; i++) {
-        /* Half a beat: one that was sent just before this beat need not go twice. */
+        /* Half a beat, so that a result sent just before this beat does not go twice. */
         if (now_ms - member->pending_results.held[i]->sent_ms >= member->heartbeat_ms / 2)
             member_send_result (member->pending_results.held[i], now_ms, out);
     }
@@ -259,7 +259,7 @@ void member_step (struct member *member, const struct member_input *in, uint64_t
         member->stepped = true;
         member->received_ms = member->hello_at_ms = now_ms;
     }
-    if (in->kind != MEMBER_ENDED) /* then there is nothing left to stop, and current_see_end looks at the lease */
+    if (in->kind != MEMBER_ENDED) /* then nothing is left to stop, and current_see_end checks the lease */
         member_stop_without_lease (member, now_ms, out);
     take_in (member, in, now_ms, out);
     member_stop_without_lease (member, now_ms, out);

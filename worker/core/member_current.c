@@ -1,4 +1,4 @@
-/* member_current.c - the attempt whose program is alive, with a writer's lease, and the one that waits for its end. */
+/* member_current.c - the running attempt, with a writer's lease, and the pending RUN. */
 #include "worker/core/member_state.h"
 
 #include <assert.h>
@@ -54,7 +54,7 @@ static void current_start (struct member *member, struct member_outbox *out)
     member->current.started = true;
 }
 
-/* Nothing of it was ever started, so nobody else will say how it ended. */
+/* Ends an attempt that never started, for which no program will report an end. */
 static void end_unstarted (struct member *member, enum ending ending, struct text why, uint64_t now_ms,
                            struct member_outbox *out)
 {
@@ -110,7 +110,7 @@ void current_stop (struct member *member, bool hard, enum ending ending, struct 
     if (stopping && (member->current.hard || !hard))
         return;
     if (!stopping)
-        current_move (member, ATTEMPT_STOPPING); /* it keeps the gate at which it waits: that is why it did not end */
+        current_move (member, ATTEMPT_STOPPING); /* kept: the result names this gate as the reason */
     member->current.hard = hard;
     struct text reason = text_copy (&out->arena, why);
     struct member_effect *effect = member_outbox_add (out, MEMBER_STOP);
@@ -182,7 +182,7 @@ static struct text why_lost (const struct member *member, struct arena *arena)
                         member->lease_client.token, how, started);
 }
 
-/* A program that failed by itself did so whatever became of its lease; one that ended well did so for nothing. */
+/* A program that failed by itself keeps its failure; one that ended well without its lease has not. */
 static void judge_end (struct member *member, struct result *result, uint64_t now_ms, struct member_outbox *out)
 {
     if (!writes (member) || !lease_client_must_stop (&member->lease_client, now_ms))

@@ -3,7 +3,7 @@
 
 #include "worker/core/member_state.h"
 
-enum { BEAT_APART_MS = 20 }; /* a change is told at once, a storm of changes is not */
+enum { BEAT_APART_MS = 20 }; /* a change is sent at once, but many changes are not */
 
 /* The same words for HELLO and HEARTBEAT: the coordinator compares them with what it wants. */
 static uint32_t holdings_of (const struct member *member, uint64_t now_ms, struct holding *out)
@@ -119,7 +119,7 @@ struct member_effect *member_outbox_add (struct member_outbox *out, enum member_
     return effect;
 }
 
-/* Copied, because a held result can be dropped by a later step while the outbox is still being performed. */
+/* Copied, because a later step can drop a held result while the outbox is still performed. */
 struct result *member_outbox_copy_result (struct member_outbox *out, const struct result *result)
 {
     struct result *copy = arena_alloc (&out->arena, sizeof *copy);

@@ -1,4 +1,4 @@
-/* cloud_facts.c - the place of this host in its slice, as variables tell it, else the metadata server.
+/* cloud_facts.c - the place of this host in its slice, from variables, else from the metadata server.
  *
  * Sources: docs.cloud.google.com/tpu/docs, jax-ml/jax:jax/_src/clusters/cloud_tpu_cluster.py,
  * cloud.google.com/compute/docs/metadata. */
@@ -19,26 +19,26 @@
 #include <sys/socket.h>
 
 enum { WAYS_MAX = 3, WINDOW_BYTES_MAX = 64, ENDPOINTS_BYTES_MAX = 64 * 1024, ADDRESS_BYTES_MAX = 255 };
-/* An instance may have 512 KiB of metadata, of which JSON makes more. */
+/* An instance may have 512 KiB of metadata, which grow as JSON. */
 enum { WAIT_MS = 100, MOST_WAIT_MS = 10000, ANSWER_BYTES_MAX = 2 * 1024 * 1024 };
 
 /* ---- the metadata server ---- */
 
 #define SERVER_ADDRESS "169.254.169.254"
 #define SERVER_NAME "metadata.google.internal"
-/* All in one answer. HTTP/1.0: its end is the end of the connection, and it comes in one piece. The server refuses who
- * does not name the flavor. */
+/* Asks for all in one answer. HTTP/1.0, so it ends with the connection, unchunked. The server requires the flavor
+ * header. */
 static const char metadata_request[] = "GET /computeMetadata/v1/instance/?recursive=true HTTP/1.0\r\n"
                                        "Host: " SERVER_NAME "\r\nMetadata-Flavor: Google\r\n"
                                        "User-Agent: sliceup-worker\r\n\r\n";
 
 struct metadata {
     const char *state; /* docs/spec/facts.md, metadata.state */
-    bool late;         /* the server was slow: that is no evidence that something is not there */
+    bool late;         /* the server was slow, which is no evidence of absence */
     json_t *instance;  /* what it told; NULL: nothing */
 };
 
-/* GCE_METADATA_HOST as in google-auth: a host, with or without a port. Names are not looked up: that may take long. */
+/* GCE_METADATA_HOST as in google-auth: a host, with or without a port. Never resolves names, which is slow. */
 static const char *server_address (bool google)
 {
     const char *skip = getenv ("TPU_SKIP_MDS_QUERY"), *named = getenv ("GCE_METADATA_HOST");
@@ -119,7 +119,7 @@ static bool read_answer (int fd, uint64_t until_ms, struct buf *answer)
     return true;
 }
 
-/* Anybody may answer on that address; only the real server says who it is. */
+/* Any machine may answer on that address; only the real server sends this header. */
 static bool is_google_server (struct text head)
 {
     static const char name[] = "metadata-flavor:";
@@ -145,7 +145,7 @@ static const char *understand_answer (struct text answer, json_t **instance)
         return "answered";
     const char *json = answer.ptr + end + 4;
     *instance = json_loadb (json, answer.len - end - 4, JSON_ALLOW_NUL, NULL);
-    if (*instance == NULL) /* a number of 64 bits without a sign may be too large for it */
+    if (*instance == NULL) /* an unsigned number of 64 bits may be too large for jansson */
         *instance = json_loadb (json, answer.len - end - 4, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
     return json_is_object (*instance) ? "answered" : stranger;
 }
@@ -177,8 +177,8 @@ static struct metadata metadata_ask (bool google)
     return metadata;
 }
 
-/* A text or a number, of the instance or of a folder of it; empty: it is not there. Unchanged otherwise: the code that
- * shows it cleans it. */
+/* A text or a number of the instance or a folder of it; empty: not there. Not cleaned: the code that shows it does
+ * that. */
 static struct text metadata_value (struct host_fact_list *list, const struct metadata *metadata, const char *folder,
                                    const char *name)
 {
@@ -237,7 +237,7 @@ static struct text in_tpu_env (struct text file, const char *key)
     return value;
 }
 
-/* Of "hostname:uid:address" the address; what has not three parts stays as it is. */
+/* The address of "hostname:uid:address"; other forms are unchanged. */
 static struct text address_in (struct text item)
 {
     const char *end = item.ptr + item.len, *first = memchr (item.ptr, ':', item.len);
@@ -269,7 +269,7 @@ static struct text from_metadata (struct host_fact_list *list, const struct know
     return host_fact_one_line (&list->arena, value);
 }
 
-/* Half a list of workers would be counted as a list. */
+/* Refuses a cut list of workers, which would be counted as complete. */
 static struct text whole_or_none (struct host_fact_list *list, struct text value)
 {
     if (value.len <= host_fact_value_room (list))
@@ -278,7 +278,7 @@ static struct text whole_or_none (struct host_fact_list *list, struct text value
     return text_format (&list->arena, "unreadable (%u bytes, words %.*s)", value.len, TEXT_ARG (digest));
 }
 
-/* The names of variables and of addresses are two kinds of names for the same hosts: they are not compared. */
+/* Host names and addresses of the same hosts differ, so they are not compared. */
 static bool conflict (const struct known *known, struct text said, struct text told)
 {
     return strcmp (known->fact, "tpu.worker_hostnames") && said.len && told.len && !text_equal (said, told);
@@ -326,7 +326,7 @@ static struct text member (struct host_fact_list *list, const json_t *object, co
 }
 
 /* docs: cloud.google.com/tpu/docs/view-maintenance-notifications; with none pending the object holds only "error".
- * Silence is no evidence that nothing is planned: only a server that told of this machine says "none". */
+ * A silent server is no evidence: "none" only if the server reported this machine. */
 static struct text maintenance_in (struct host_fact_list *list, const json_t *instance)
 {
     const json_t *object = json_object_get (instance, "upcomingMaintenance");

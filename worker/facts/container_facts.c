@@ -1,4 +1,4 @@
-/* container_facts.c - what surrounds this process: a container, control groups and what they limit. */
+/* container_facts.c - the surroundings of this process: a container, control groups and their limits. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static bool read_limit (struct host_fact_list *list, const struct cgroup_place *
     return path.len < PATH_MAX_BYTES / 2 && host_fact_read_file (list, list->roots->root, path.ptr, value);
 }
 
-/* Our own; its path is empty where it is not in sight. */
+/* Our own group; empty path: not visible. */
 static struct cgroup_place our_group (struct host_fact_list *list, const char *controller)
 {
     struct cgroup_place group;
@@ -33,7 +33,7 @@ static struct cgroup_place our_group (struct host_fact_list *list, const char *c
     return group;
 }
 
-/* The least of all limits from our group up to the root: each of them binds (Linux, admin-guide/cgroup-v2). */
+/* The least of all limits from our group up to the root, since each applies (Linux, admin-guide/cgroup-v2). */
 static struct text least_limit (struct host_fact_list *list, const char *controller, const char *file,
                                 const char *old_file)
 {
@@ -53,7 +53,7 @@ static struct text least_limit (struct host_fact_list *list, const char *control
     return least ? text_format (&list->arena, "%" PRIu64, least) : TEXT_LIT ("max");
 }
 
-/* "max 100000" limits nothing. Of several that limit the nearest is told: they are not numbers to compare. */
+/* "max 100000" is no limit. Reports the nearest limit, since quotas cannot be compared as numbers. */
 static struct text nearest_quota (struct host_fact_list *list)
 {
     struct cgroup_place at = our_group (list, "cpu");
@@ -86,7 +86,7 @@ static bool container_facts_is_there (struct host_fact_list *list, const char *p
     return len > 0 && (size_t) len < sizeof name && access (name, F_OK) == 0;
 }
 
-/* Who made the container left one of these: docker and podman a file each, systemd a word, Kubernetes variables. */
+/* Each maker of containers leaves a sign: docker and podman a file each, systemd a word, Kubernetes variables. */
 static struct text kind_of (struct host_fact_list *list, struct text groups)
 {
     struct text word;
@@ -101,7 +101,7 @@ static struct text kind_of (struct host_fact_list *list, struct text groups)
     return text_find (groups, TEXT_LIT ("lxc"), NULL) ? TEXT_LIT ("lxc") : TEXT_LIT ("none");
 }
 
-/* The first ID_DIGITS hexadecimal digits in a row: how docker, containerd and podman name what they made. */
+/* The first ID_DIGITS hexadecimal digits in a row: docker, containerd and podman name containers so. */
 static struct text find_id (struct text file)
 {
     uint32_t run = 0;
@@ -120,7 +120,7 @@ static void add_container (struct host_fact_list *list)
         groups = (struct text){ 0 };
     kind = kind_of (list, groups);
     id = find_id (groups);
-    /* Digits in a mount's name may be those of a container that somebody else made: only where we are in one. */
+    /* Only in a container, since a mount's digits may be another container's. */
     if (!id.len && !text_is (kind, "none") && host_fact_read_file (list, list->roots->proc, "/self/mountinfo", &mounts))
         id = find_id (mounts);
     if (!host_fact_read_file (list, list->roots->root, "/run/.containerenv", &file))
@@ -138,7 +138,7 @@ void container_facts (struct host_fact_list *list)
 
 /* ---- mount facts ---- */
 
-/* What the folders of a run lie on, and whether there is room left. */
+/* The file systems of a run's folders, and their free space. */
 
 enum { FULL_GIB = 1, LOW_GIB = 10, MOUNT_BYTES = 512 };
 
@@ -166,7 +166,7 @@ static int free_gib_of (const char *folder, double *gib)
     return 0;
 }
 
-/* In classes: what matters is that there is none, and equal hosts stay equal. */
+/* In classes, so that equal hosts stay equal. */
 static struct text room_of (const char *folder)
 {
     double free_gib;

@@ -1,6 +1,6 @@
 /* device_facts.c - accelerators' device files, who holds these open, and libtpu's lock.
  *
- * No device is opened: opening one may be what the next rung's program cannot do any more. */
+ * It opens no device, because that could keep the next rung's program from opening it. */
 #include "worker/facts/host_fact_list.h"
 
 #include "common/base/buf.h"
@@ -16,13 +16,13 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* Of the fifth of a second that all facts may take: some 20,000 descriptors (docs/benchmarks.md). */
+/* Its part of the fifth of a second for all facts: some 20,000 descriptors (docs/benchmarks.md). */
 enum { DEVICE_USERS_SEARCH_MS = 100 };
 enum { DEVICE_USERS_BYTES_MAX = DEVICE_USERS_MAX * (HOLDER_DEVICE_BYTES + HOLDER_COMMAND_BYTES + 40) };
 
 /* ---- device files ---- */
 
-/* Owner and mode decide who may open them; what differs between hosts is a permission failure to come. */
+/* Owner and mode decide who may open them, so a difference means a later permission failure. */
 static bool describe_file (struct host_fact_list *list, const char *folder, struct text name, struct text *out)
 {
     char path[PATH_MAX_BYTES + 1];
@@ -71,8 +71,8 @@ static struct text nobody (const struct device_users *device_users)
                                     : TEXT_LIT ("none");
 }
 
-/* All groups, not only the first device: libtpu's own search misses the others (tpu_initialize_util.cc). Hosts differ
- * in process numbers and in how fast they are searched: the names of the programs seen are compared. */
+/* All groups, not only the first device: libtpu's own search misses the others (tpu_initialize_util.cc). Facts have
+ * program names, because pids and search times differ between hosts. */
 static void add_device_users (struct host_fact_list *list)
 {
     struct device_users device_users;
@@ -97,8 +97,8 @@ static void add_device_users (struct host_fact_list *list)
 
 /* ---- libtpu's lock ---- */
 
-/* Does somebody hold a lock of the file, as /proc/locks tells? "1: POSIX  ADVISORY  WRITE 709 fe:01:1234 0 EOF".
- * Waiting ones have "->" for a kind. `*pid` is no number above 0 when the holder is out of our sight. */
+/* Does /proc/locks show a lock on the file? "1: POSIX ADVISORY WRITE 709 fe:01:1234 0 EOF". Waiting ones have "->" for
+ * a kind. `*pid` is not above 0 if the holder is not visible. */
 static bool is_locked (struct text locks, const struct stat *st, long *pid)
 {
     while (locks.len) {
@@ -114,9 +114,9 @@ static bool is_locked (struct text locks, const struct stat *st, long *pid)
     return false;
 }
 
-/* The file alone means nothing, a lock on it means a live holder; a file of somebody else's that may not be opened
- * stops libtpu as well (tpu_initialize_util.cc). The first program leaves the file for good, with its own owner: what
- * hosts are compared by says only what it means for the next one. */
+/* The file alone means nothing; a lock on it means a live holder; another user's file that we cannot open stops libtpu
+ * as well (tpu_initialize_util.cc). The first program leaves the file for good, with its owner, so the compared fact
+ * has only the meaning for the next program. */
 static void add_lock_of (struct host_fact_list *list, const char *path, const struct stat *st)
 {
     struct text locks;
@@ -124,7 +124,7 @@ static void add_lock_of (struct host_fact_list *list, const char *path, const st
     bool ours = access (path, R_OK | W_OK) == 0;
     bool readable = host_fact_read_file (list, list->roots->proc, "/locks", &locks);
     bool locked = readable && is_locked (locks, st, &pid);
-    bool known = locked || (readable && locks.len < FACT_FILE_BYTES - 1); /* a table that was cut proves nothing */
+    bool known = locked || (readable && locks.len < FACT_FILE_BYTES - 1); /* a cut table proves nothing */
     struct text state = !known    ? TEXT_LIT ("lock unknown")
                         : !locked ? TEXT_LIT ("not locked")
                         : pid > 0 ? text_format (&list->arena, "locked by process %ld", pid)
@@ -155,7 +155,7 @@ static void add_libtpu_lock (struct host_fact_list *list)
 void device_facts (struct host_fact_list *list)
 {
     uint32_t files = add_all_files (list);
-    /* Looking into every process costs most of this program's time: only where there is something to hold. */
+    /* Inspecting every process takes most of this program's time, so only with device files. */
     if (files) {
         add_device_users (list);
     } else {

@@ -40,7 +40,7 @@ static bool is_google (const char *devices, const char *device)
            file_read_start (path, vendor, sizeof vendor) && !strncmp (vendor, VENDOR_GOOGLE, sizeof VENDOR_GOOGLE - 1);
 }
 
-/* `group`: "3". What sysfs does not tell counts: better to wait for nothing than to start into a busy device. */
+/* `group`: "3". An unknown group counts, since a needless wait is better than a busy device. */
 static bool group_has_tpu (const struct host_fact_roots *roots, const char *group)
 {
     char devices[PATH_MAX_BYTES + 1];
@@ -94,7 +94,7 @@ static bool holds_device (struct search *search, const char *pid, char device[PA
         return false;
     DIR *folder = opendir (path);
     if (!folder) {
-        search->out->blind |= errno != ENOENT && errno != ESRCH; /* one that has just ended is not hidden */
+        search->out->blind |= errno != ENOENT && errno != ESRCH; /* a process that just ended is not hidden */
         return false;
     }
     for (int i = 0; i < LINKS_MAX && !found && (entry = readdir (folder)); i++) {
@@ -137,7 +137,7 @@ static struct device_user device_users_describe (struct search *search, const ch
     struct stat status;
     struct buf shown;
     buf_init (&shown, 8 * PATH_MAX_BYTES);
-    buf_escaped (&shown, text_of (device), 0); /* its name is from whoever made it */
+    buf_escaped (&shown, text_of (device), 0); /* its name is untrusted */
     holder.device = text_copy (search->arena, text_clip (buf_as_text (&shown), HOLDER_DEVICE_BYTES));
     buf_release (&shown);
     name_it (search, pid, &holder);
@@ -161,7 +161,7 @@ static int device_users_newest_first (const void *a, const void *b)
     return one > other ? -1 : one < other;
 }
 
-/* Newest first: the kernel's own threads, of which large machines have thousands, began first and hold nothing. */
+/* Newest first: the kernel's own threads, thousands on large machines, began first and hold nothing. */
 static uint32_t list_pids (DIR *folder, struct arena *arena, uint32_t **pids)
 {
     struct dirent *entry;

@@ -13,7 +13,7 @@
 #define LIBTPU_VARIABLE "TPU_LIBRARY_PATH"
 
 enum { EXIT_SAID = 0, EXIT_NOT_SAID = 1, EXIT_WRONG_USAGE = 2 };
-/* Of FACT_LIST_MAX, and of the bytes that a result carries; each list has one more, for how many were left out. */
+/* Shares of FACT_LIST_MAX and of a result's bytes; each list has one more fact, the number left out. */
 enum { ENV_FACTS_MAX = 64, PROFILE_FACTS_MAX = 48, VARIABLE_BYTES = 20 * 1024 };
 
 struct reporting {
@@ -30,7 +30,7 @@ static const char *home_folder (const struct protocol_writer *writer)
     return env_dir && env_dir[0] == '/' ? env_dir : home && home[0] == '/' ? home : "/";
 }
 
-/* What is known so far is told before what may take long, or hang. */
+/* Sends the facts so far before slow steps, which may hang. */
 static void say_new (struct reporting *reporting)
 {
     const struct host_fact_list *list = &reporting->list;
@@ -77,7 +77,7 @@ static void add_variables (struct reporting *reporting)
     variable_add_facts (&reporting->list, "env", &own, ENV_FACTS_MAX, &left_bytes);
 }
 
-/* The one that programs would load; empty: they take that of their environment, or of their system. */
+/* Path of the libtpu that programs load; empty if no profile sets it. */
 static const char *libtpu_path (const struct reporting *reporting)
 {
     for (uint32_t i = 0; i < reporting->profile.n; i++)
@@ -89,7 +89,7 @@ static const char *libtpu_path (const struct reporting *reporting)
 
 /* ---- in order ---- */
 
-/* Where a metadata server is to be expected; elsewhere nobody's network is asked. */
+/* Is a metadata server expected? Otherwise the network is not asked. */
 static bool is_google (struct host_fact_list *list)
 {
     struct text product;

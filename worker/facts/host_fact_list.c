@@ -90,7 +90,7 @@ struct text host_fact_one_line (struct arena *arena, struct text text)
 
 /* ---- the list ---- */
 
-/* What is kept back has room for brief values of all facts that are never left out. */
+/* The reserve has room for brief values of all mandatory facts. */
 uint32_t host_fact_value_room (const struct host_fact_list *list)
 {
     enum { KEPT_BACK_BYTES = 4 * 1024 };
@@ -128,7 +128,7 @@ static bool unreadable (struct host_fact_list *list, struct text *out)
     return false;
 }
 
-/* Looked at before it is opened: opening a device may do something, and a terminal would become ours. */
+/* Checks before opening, because opening a device may have effects, and a terminal would become ours. */
 static int open_regular (const char *name)
 {
     struct stat st;
@@ -313,7 +313,7 @@ struct text display_mount (struct arena *arena, const char *mount)
 
 /* ---- command lines ---- */
 
-/* A blank parts words as well: daemons write a sentence over their arguments, and shells get a whole script as one. */
+/* Blanks separate words, too: daemons write a sentence over their arguments, shells get a script as one. */
 static bool display_next_word (struct text *rest, struct text *word)
 {
     static const char parting[] = " \t\r\n"; /* with its NUL */

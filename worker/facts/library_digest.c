@@ -70,7 +70,7 @@ static bool library_recall (const struct stamp *stamp, char hex[LIBRARY_HEX_BYTE
     return found;
 }
 
-/* A file that changed just now may change again and bear the same time: file systems' clocks are as coarse as 2 s. */
+/* A just changed file may change again with the same time, because file systems' clocks are as coarse as 2 s. */
 static bool settled (const struct stamp *stamp)
 {
     uint64_t changed_ms = (uint64_t) stamp->ctime.tv_sec * 1000 + (uint64_t) stamp->ctime.tv_nsec / 1000000;
@@ -195,7 +195,7 @@ int library_xxh128 (const char *path, struct arena *arena, struct text *hex, uin
 
 /* ---- library facts ---- */
 
-/* The libraries of the host that a runtime is built upon. */
+/* Facts of the host's libraries that a runtime needs. */
 
 enum { LIBC_BYTES_MAX = 16 << 20, VERSION_BYTES_MAX = 32 };
 
@@ -283,7 +283,7 @@ static bool take_value (struct text line, const char *key, struct text *value)
     return true;
 }
 
-/* Of the first paragraph that is of it and says that it is installed: of one architecture, where there are several. */
+/* The version in the package's first installed paragraph, one of maybe several architectures. */
 static struct text version_of (struct text status, struct text package)
 {
     struct text name = { 0 }, state = { 0 }, version = { 0 };

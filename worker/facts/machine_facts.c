@@ -1,4 +1,4 @@
-/* machine_facts.c - kernel, system, processor and clock, as files and calls tell them. */
+/* machine_facts.c - kernel, system, processor and clock, from files and calls. */
 #include "worker/facts/host_fact_list.h"
 
 #include "common/base/path.h"
@@ -15,8 +15,8 @@
 
 enum { GOVERNORS_MAX = 1024 };
 
-/* Words of a kernel's command line that are of one host by itself: its disks, its network, its name
- * (Linux, admin-guide/kernel-parameters; systemd.net-naming-scheme(7); dracut.cmdline(7)). */
+/* Words of a kernel's command line that belong to one host: disks, network, name (Linux, admin-guide/kernel-parameters;
+ * systemd.net-naming-scheme(7); dracut.cmdline(7)). */
 static const char *const own_words[] = { "root=",
                                          "resume=",
                                          "resume_offset=",
@@ -43,7 +43,7 @@ static bool machine_facts_is_own (struct text word)
     return false;
 }
 
-/* A digest says nothing of what differs: it must not differ for what is of no interest. */
+/* Drops host-specific words, since a digest does not show which word differs. */
 static struct text common_words (struct host_fact_list *list, struct text line)
 {
     char *kept = arena_alloc (&list->arena, line.len + 1);
@@ -81,7 +81,7 @@ static void add_kernel (struct host_fact_list *list)
     host_fact_add_file (list, "boot_id", list->roots->proc, "/sys/kernel/random/boot_id");
 }
 
-/* In classes: hosts that were booted together are equal, whenever they are asked. */
+/* In classes, so that hosts booted together are equal at any time. */
 static void add_uptime (struct host_fact_list *list)
 {
     static const uint64_t hour_ms = 3600 * 1000;
@@ -97,7 +97,7 @@ static void add_uptime (struct host_fact_list *list)
 static void add_system (struct host_fact_list *list)
 {
     struct text file, build = { 0 };
-    (void) host_fact_read_file (list, list->roots->etc, "/os-release", &file); /* why not is then the value */
+    (void) host_fact_read_file (list, list->roots->etc, "/os-release", &file); /* the value is then the reason */
     host_fact_add_field (list, "os.id", file, "ID");
     host_fact_add_field (list, "os.version", file, "VERSION_ID");
     if (!host_fact_find_field (file, "BUILD_ID", &build))
@@ -105,7 +105,7 @@ static void add_system (struct host_fact_list *list)
     host_fact_add (list, "os.build", build);
 }
 
-/* Where the name leads, which with most systems tells the version: no interpreter is asked. */
+/* The target of the name, which mostly shows the version, without running an interpreter. */
 static void add_python (struct host_fact_list *list)
 {
     char real[PATH_MAX];
@@ -136,7 +136,7 @@ static void add_governors (struct host_fact_list *list)
             host_fact_read_file (list, list->roots->sys, path.ptr, &value))
             value_tally_add (&tally, value);
         else if (tally.n == 0 && name.len > 3 && isdigit ((unsigned char) name.ptr[3]))
-            break; /* most virtual machines have none: hundreds need not be asked */
+            break; /* most virtual machines have none, so it stops after the first */
     }
     value_tally_to_fact (list, "cpu.governor", &tally, (struct text){ 0 });
 }
@@ -145,12 +145,12 @@ static void add_processor (struct host_fact_list *list)
 {
     struct text file;
     cpu_set_t allowed;
-    (void) host_fact_read_file (list, list->roots->proc, "/cpuinfo", &file); /* why not is then the value */
+    (void) host_fact_read_file (list, list->roots->proc, "/cpuinfo", &file); /* the value is then the reason */
     host_fact_add_field (list, "cpu.model", file, "model name");
     add_flags (list, file);
     long online = sysconf (_SC_NPROCESSORS_ONLN);
     host_fact_add_number (list, "cpu.count", online > 0 ? (uint64_t) online : 0);
-    /* What a program of ours may use: containers and launchers take processors away without hiding them. */
+    /* Processors that our programs may use, since containers and launchers restrict them without hiding them. */
     if (sched_getaffinity (0, sizeof allowed, &allowed) == 0)
         host_fact_add_number (list, "cpu.allowed", (uint64_t) CPU_COUNT (&allowed));
     else
@@ -173,7 +173,7 @@ static void add_numa (struct host_fact_list *list)
 
 /* ---- clock ---- */
 
-/* adjtimex(2): asking, with no mode set, needs no rights. TIME_ERROR stands for STA_UNSYNC and for worse. */
+/* adjtimex(2): reading, with no mode set, needs no rights. TIME_ERROR stands for STA_UNSYNC and for worse. */
 static void add_clock (struct host_fact_list *list)
 {
     struct timex state = { 0 };

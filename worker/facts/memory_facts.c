@@ -30,7 +30,7 @@ static void add_size (struct host_fact_list *list, const char *name, struct text
 static void add_sizes (struct host_fact_list *list)
 {
     struct text file;
-    (void) host_fact_read_file (list, list->roots->proc, "/meminfo", &file); /* why not is then the value */
+    (void) host_fact_read_file (list, list->roots->proc, "/meminfo", &file); /* the value is then the reason */
     add_size (list, "memory.total_bytes", file, "MemTotal");
     add_size (list, "memory.available_bytes", file, "MemAvailable");
     add_size (list, "memory.swap_bytes", file, "SwapTotal");
@@ -85,7 +85,7 @@ static struct text limit_text (struct host_fact_list *list, rlim_t limit)
                                   : text_format (&list->arena, "%llu", (unsigned long long) limit);
 }
 
-/* vfio pins memory, loaders open files: a low limit on one host is a failure on that host only. */
+/* vfio pins memory and loaders open files, so a low limit makes only that host fail. */
 static void add_limit (struct host_fact_list *list, const char *name, __rlimit_resource_t resource)
 {
     struct rlimit limit;
@@ -97,7 +97,7 @@ static void add_limit (struct host_fact_list *list, const char *name, __rlimit_r
     host_fact_add (list, name, text_format (&list->arena, "%.*s of %.*s", TEXT_ARG (soft), TEXT_ARG (hard)));
 }
 
-/* The kernel derives it from the size of memory, of which equal machines have a few pages more or less: a number alone
+/* The kernel derives it from the memory size, which differs by a few pages on equal machines, so only a plain number
  * can be compared with tolerance. A program may raise it up to the hard limit, which is derived in the same way. */
 static void add_processes_limit (struct host_fact_list *list)
 {

@@ -1,4 +1,4 @@
-/* pci_facts.c - accelerators as PCI functions: what they are, who drives them, which IOMMU group and node they have. */
+/* pci_facts.c - accelerators as PCI functions: their kinds, drivers, IOMMU groups and nodes. */
 #include "worker/facts/host_fact_list.h"
 
 #include "common/base/buf.h"
@@ -36,7 +36,7 @@ static struct text pci_facts_read_one (struct host_fact_list *list, struct text 
     return value;
 }
 
-/* Where a link of the function leads, the last part of it; empty: no such link. */
+/* The last part of a link's target; empty: no such link. */
 static struct text link_of (struct host_fact_list *list, struct text address, const char *file)
 {
     char path[PATH_MAX_BYTES + 1], target[PATH_MAX_BYTES + 1];
@@ -95,7 +95,7 @@ static void see (struct host_fact_list *list, struct bus *bus, struct text addre
 
 /* ---- what is told ---- */
 
-/* Who shares its group can be given to a program only together with the others (Linux, driver-api/vfio). */
+/* Functions that share a group can only be given to a program together (Linux, driver-api/vfio). */
 static const char *sharing (struct host_fact_list *list, struct text group)
 {
     if (!group.len)
@@ -124,7 +124,7 @@ static void add_places (struct host_fact_list *list, const struct bus *bus, stru
     buf_release (&all);
 }
 
-/* One generation is told by its name alone. */
+/* A single generation is reported by its name alone. */
 static void add_tpus (struct host_fact_list *list, const struct bus *bus, struct text missing)
 {
     host_fact_add (list, "tpu.chips", bus->chips ? text_format (&list->arena, "%u", bus->chips) : missing);

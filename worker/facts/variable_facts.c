@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-/* Below the first, values are shortened; the second is for the facts that come after variables. */
+/* AMPLE: below it, values are shortened; KEPT: reserved for facts after the variables. */
 enum { AMPLE_BYTES = 10 * 1024, LIST_KEPT_BYTES = 8 * 1024 };
 
 /* Equal names stay in their order: the first is what getenv finds. */
@@ -16,7 +16,7 @@ static int variable_facts_by_name (const void *a, const void *b)
     return order ? order : (x->name.ptr > y->name.ptr) - (x->name.ptr < y->name.ptr);
 }
 
-/* Others cannot be set in a shell, and a name is shown as it is. */
+/* Other names cannot be set in a shell, and names are shown unescaped. */
 static bool is_plain (struct text name)
 {
     return text_span (name, "_") == name.len && name.len > 0 && name.len < WORD_MAX_BYTES;

@@ -20,7 +20,7 @@ static struct text group_path (struct text cgroup, const char *controller)
     return (struct text){ 0 };
 }
 
-/* `within` of it: which group lies at its point. */
+/* Its `within` is the group at the mount point. */
 static const struct proc_mount *find_mount (const struct proc_mounts *mounts, const char *controller)
 {
     for (uint32_t i = 0; i < mounts->n; i++) {

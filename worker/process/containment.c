@@ -25,7 +25,7 @@
 
 /* ---- control group ---- */
 
-/* A leaf of cgroup v2 for everything that this worker starts: the second best way to end all of it.
+/* A leaf of cgroup v2 for all that this worker starts: the second best containment.
  *
  * Whatever a program does, its processes stay in the leaf, and cgroup.kill ends them at once (Linux 5.14). Nothing ends
  * them when the worker is killed: a file in its directory names the leaf, and the next worker there empties it first.
@@ -87,7 +87,7 @@ static int open_in (const char *path, const char *name, struct err *err)
     return fd;
 }
 
-/* It takes a moment until the killed are gone, and as long it cannot be removed. */
+/* Waits, because the leaf cannot be removed until killed processes are gone. */
 static int remove_leaf (const char *path, struct err *err)
 {
     uint64_t until_ms = clock_boot_ms () + EMPTY_MAX_MS;
@@ -116,7 +116,7 @@ static int empty (const char *path, struct err *err)
     return rc < 0 ? -1 : remove_leaf (path, err);
 }
 
-/* Only a leaf of our own name is touched, wherever the file says it is. */
+/* Touches only a leaf with our own name, whatever path the file has. */
 static int check_record (const char *directory, struct buf *record, struct err *err)
 {
     char name[NAME_BYTES];
@@ -155,7 +155,7 @@ static int control_group_empty_previous (const char *directory, struct err *err)
 
 static void control_group_kill (const struct control_group *group)
 {
-    /* Fails only for a group that was removed, and with it all that was in it. */
+    /* Fails only for a removed group, which is empty. */
     ssize_t written = pwrite (group->kill_fd, "1", 1, 0);
     (void) written;
 }
@@ -197,7 +197,7 @@ static int make_leaf (struct control_group *group, struct err *err)
 {
     if (empty (group->path, err) < 0) /* of a worker that died before it had written its file */
         return -1;
-    /* First the name, then the leaf: one that exists is always known to the next worker. */
+    /* Writes the name first, so that the next worker knows every existing leaf. */
     if (atomic_file_write (group->record, group->path, strlen (group->path), 0600, err) < 0)
         return -1;
     if (mkdir (group->path, 0755) < 0)
@@ -221,7 +221,7 @@ static void control_group_close (struct control_group *group)
         close (group->procs_fd);
     if (made)
         close (group->kill_fd);
-    /* What cannot be removed now stands in the file for the next worker of this directory. */
+    /* If this fails, the file keeps the leaf for the next worker of this directory. */
     if (made && remove_leaf (group->path, NULL) == 0)
         (void) unlink (group->record);
     mem_free (group);
@@ -235,7 +235,7 @@ static struct control_group *control_group_open (const char *directory, struct e
     if (place_leaf (group, directory, err) == 0) {
         if (make_leaf (group, err) == 0)
             return group;
-        (void) rmdir (group->path); /* what is left of a failed attempt is empty; the next worker tries again */
+        (void) rmdir (group->path); /* a leftover leaf is empty; the next worker tries again */
         (void) unlink (group->record);
     }
     control_group_close (group);

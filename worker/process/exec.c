@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 enum {
-    SWEEP_AGAIN_MS = 20,      /* killing takes effect in steps: each death hands us the next orphans */
-    SWEEP_AT_ONCE_MS = 5,     /* what an empty pid namespace answers within; longer would hold up the loop */
+    SWEEP_AGAIN_MS = 20,      /* kills in rounds, because each death gives us new orphans */
+    SWEEP_AT_ONCE_MS = 5,     /* an empty pid namespace answers within this; a longer wait would delay the loop */
     SWEEP_MAX_MS = 10 * 1000, /* a process in uninterruptible sleep outlives SIGKILL; it must not hold us up */
     CHILDREN_MAX = 4096,      /* looked at in one sweep */
 };
@@ -29,7 +29,7 @@ struct exec {
     struct exec_end end;
 };
 
-/* One for the whole process, as being a subreaper is. */
+/* One for the whole process, like the subreaper flag. */
 static struct containment *contained;
 
 void exec_set_containment (struct containment *containment)
@@ -73,7 +73,7 @@ struct exec *exec_start_on_host (const struct spawn_request *request, struct err
 
 /* ---- children of this process ---- */
 
-/* Orphans go to any thread of the subreaper, so every thread is asked (prctl(2), PR_SET_CHILD_SUBREAPER). */
+/* Orphans go to any thread of the subreaper, so all threads are listed (prctl(2), PR_SET_CHILD_SUBREAPER). */
 static uint32_t list_children (pid_t *out, uint32_t max)
 {
     DIR *tasks = opendir ("/proc/self/task");
@@ -93,7 +93,7 @@ static void kill_children (void)
     pid_t *children = mem_array (CHILDREN_MAX, sizeof *children);
     uint32_t n = list_children (children, CHILDREN_MAX);
     for (uint32_t i = 0; i < n; i++) {
-        /* They are our children and not collected yet, so the numbers cannot have been given to anybody else. */
+        /* They are our unreaped children, so nobody else can have their pids. */
         (void) kill (children[i], SIGKILL);
     }
     mem_free (children);
@@ -174,7 +174,7 @@ static void exec_collect (struct exec *exec, pid_t pid, uint64_t now_ms)
 {
     int status = 0;
     struct rusage usage = { 0 };
-    /* While the program is an uncollected zombie its number cannot become the number of somebody else's group. */
+    /* While the program is an unreaped zombie no other group can get its number. */
     if (pid == exec->pid && !containment_adopts_orphans (contained))
         signal_group (exec, SIGKILL);
     pid_t got = wait4 (pid, &status, 0, &usage);
@@ -200,7 +200,7 @@ static bool collect_children (struct exec *exec, uint64_t now_ms)
     }
 }
 
-/* Nothing of it is left, or nothing that can be killed: `unkillable` is how many remain. */
+/* All processes are gone, or cannot be killed: `unkillable` remain. */
 static void exec_finish (struct exec *exec, uint32_t unkillable)
 {
     exec->end.unkillable = unkillable;
@@ -276,7 +276,7 @@ void exec_destroy (struct exec *exec)
     if (!exec->main_ended)
         signal_group (exec, SIGKILL);
     if (!exec->gone && containment_adopts_orphans (contained)) {
-        containment_abandon (contained); /* an answer to this sweep would be taken for one to the next */
+        containment_abandon (contained); /* a late answer would be taken as the next sweep's */
     } else if (!exec->gone) {
         containment_kill (contained);
         if (exec->main_ended)

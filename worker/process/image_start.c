@@ -1,8 +1,7 @@
-/* image_start.c - what begins a worker's image (image.h): puts the pieces that follow it into sealed memory, compares them
- * with their digests, and becomes the worker.
- *
- * A static program, because nothing else is there yet to run with. When it cannot, it says why in one sentence and ends
- * with a status of image.h; to `preflight` that sentence is an answer, so it goes to standard output. */
+/* image_start.c - the beginning of a worker's image (image.h): puts the following pieces into sealed memory, compares
+ * them with their digests, and becomes the worker. * A static program, because no library is there yet. On failure it
+ * prints one sentence and exits with a status of image.h; `preflight` takes that sentence as the answer, so it goes to
+ * standard output. */
 #include "common/base/digest.h"
 #include "worker/process/self.h"
 #include <elf.h>
@@ -155,7 +154,7 @@ static int sealed_memory (const struct image *image, const struct piece *piece)
     return fd;
 }
 
-/* A host may forbid to execute memory (vm.memfd_noexec): then a file without a name that nobody can write any more. */
+/* If the host forbids executable memory (vm.memfd_noexec), uses an unnamed file that nobody can write any more. */
 static int nameless_file (const struct image *image, const struct piece *piece, int why)
 {
     char path[LOADER_PATH_BYTES];
@@ -213,7 +212,7 @@ static void allow_descriptors (void)
     }
 }
 
-/* What the loader reads (ld.so(8)) is about the host's libraries, which were not made for this C library. */
+/* Removes the loader's variables (ld.so(8)), which are for the host's libraries and another C library. */
 static void clear_environment (char **envp)
 {
     char **kept = envp;
@@ -244,7 +243,7 @@ void image_start (int argc, char **argv)
     open_image (&image);
     image_start_read_list (&image);
     allow_descriptors ();
-    (void) close (IMAGE_FD_FIRST + image.n); /* so that the worker sees where they end; most often nothing is there */
+    (void) close (IMAGE_FD_FIRST + image.n); /* marks their end for the worker; mostly not open */
     for (int i = 0; i < image.n; i++)
         image_start_place (&image, i);
     become_worker (&image, argc, argv);

@@ -1,5 +1,5 @@
 /* main.c - the program in the head of the worker bundle (worker/process/image.h). It runs one command of `sliceup exec`
- * itself, for all that this takes is in the head; for anything else it becomes the worker. */
+ * itself, since the head has all for that; else it becomes the worker. */
 #include "worker/process/image.h"
 #include "worker/process/remote_exec.h"
 #include <string.h>

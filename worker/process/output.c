@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One call reads READ_BYTES at most, so that a program that never stops printing cannot keep the loop. */
+/* One call reads at most READ_BYTES, so that a program that prints without end cannot block the loop. */
 enum { READ_BYTES = 256 * 1024, PIECE_BYTES = 16 * 1024, TAIL_BYTES = RESULT_TAIL_MAX_BYTES };
 enum { RING_BYTES = 2 << 20, LINE_BYTES = 4 * 1024, WORD_BYTES = 32, MARK_BYTES = 256, NOT_TAKEN_MS = 1000 };
 enum { FAILURES_MAX = 64 * 1024, BLOCK_LINES_MAX = 256, LEVEL_BYTES = 9 };
@@ -21,17 +21,17 @@ enum { FAILURES_MAX = 64 * 1024, BLOCK_LINES_MAX = 256, LEVEL_BYTES = 9 };
  * the end, and what is older is cut. */
 struct place {
     uint64_t head_max, tail_max;
-    uint64_t to;                         /* what was printed before is there, or cut */
-    uint64_t len;                        /* of what is there: marks count */
+    uint64_t to;                         /* output before it is written, or cut */
+    uint64_t len;                        /* of the written bytes, with marks */
     uint64_t lines;                      /* that end before `to` */
     uint64_t cut_bytes;                  /* in all */
-    bool cutting, whole;                 /* `cutting`: no mark says so yet; `whole`: what is there ends with a line */
+    bool cutting, whole;                 /* `cutting`: the cut has no mark yet; `whole`: ends with a full line */
     uint64_t unmarked_bytes, from, line; /* of the cut that has no mark yet, and where it begins */
     uint64_t first_from, first_line, last_to, last_line; /* of all cuts */
-    struct buf kept;                                     /* lines of the cut that stay: the first, and the newest */
+    struct buf kept;                                     /* kept lines of the cut: the first, and the newest */
     uint32_t half_len;
-    uint64_t failures_n;  /* of those noted, how many it has passed */
-    uint32_t block_lines; /* of the failure that `to` stands behind, indented ones among them; 0: it is over */
+    uint64_t failures_n;  /* number of noted failures that it has passed */
+    uint32_t block_lines; /* lines so far of the failure before `to`, with indented ones; 0: ended */
 };
 
 struct output {
@@ -40,9 +40,9 @@ struct output {
     struct place file, link;
     uint64_t bytes;
     struct output_cut cut;
-    char *ring; /* byte i of the output stands at i % RING_BYTES; behind its end the first LINE_BYTES stand again */
+    char *ring; /* byte i of the output is at i % RING_BYTES; the first LINE_BYTES are repeated after its end */
     struct word_finder words;
-    uint64_t failures[FAILURES_MAX]; /* where lines begin that look like one; number i stands at i % FAILURES_MAX */
+    uint64_t failures[FAILURES_MAX]; /* begins of lines that look like failures; number i is at i % FAILURES_MAX */
     uint64_t failures_n;
     uint64_t send_at_ms;
     uint64_t tokens_bytes, tokens_at_ms;
@@ -128,7 +128,7 @@ void output_close (struct output *output)
 
 /* ---- the ring ---- */
 
-/* What was printed from there on, as far as it lies in one piece: up to LINE_BYTES always do. */
+/* The output from there on that is contiguous: at least LINE_BYTES. */
 static struct text ring_text (const struct output *output, uint64_t from, uint64_t most)
 {
     uint64_t at = from % RING_BYTES;
@@ -136,7 +136,7 @@ static struct text ring_text (const struct output *output, uint64_t from, uint64
     return (struct text){ output->ring + at, (uint32_t) len };
 }
 
-/* Where the line ends that goes through `at`, or what is there of it, or of a long one. */
+/* The end of the line at `at`, or of its present or longest part. */
 static uint64_t line_end (const struct output *output, uint64_t at)
 {
     struct text line = ring_text (output, at, LINE_BYTES);
@@ -160,7 +160,7 @@ static uint64_t pass_failures (const struct output *output, struct place *place)
     return place->failures_n;
 }
 
-/* In a flood of them the newest is not noted: what began it came first. */
+/* When full the newest is not noted, since the cause came first. */
 static void note_failure (struct output *output, uint64_t begin)
 {
     uint64_t oldest = least_u64 (pass_failures (output, &output->file), pass_failures (output, &output->link));
@@ -180,7 +180,7 @@ static void note_failures (struct output *output, uint64_t from, struct text tex
     }
 }
 
-/* Words may lie across what was added before and what is added now. */
+/* A word may span the earlier and the new bytes. */
 static void ring_add (struct output *output, struct text bytes)
 {
     uint64_t from = output->bytes, before = from - least_u64 (from, WORD_BYTES);
@@ -254,7 +254,7 @@ static uint64_t next_failure (const struct output *output, struct place *place, 
     return n == output->failures_n ? end : least_u64 (output->failures[n % FAILURES_MAX], end);
 }
 
-/* With a failure stay the indented lines below it, and then the next one: of a traceback it names the exception. */
+/* Keeps with a failure its indented lines and the next one, which names a traceback's exception. */
 static bool stays (const struct output *output, struct place *place, bool failure)
 {
     char first = output->ring[place->to % RING_BYTES];
@@ -274,7 +274,7 @@ static void cut_line (struct output *output, struct place *place, bool failure)
     pass_by (output, place, place->to + line.len);
 }
 
-/* Whole lines, until at most `most` bytes wait. */
+/* Cuts whole lines, until at most `most` bytes wait. */
 static void cut_to (struct output *output, struct place *place, uint64_t most)
 {
     if (output->bytes - place->to <= most)
@@ -294,7 +294,7 @@ static void cut_to (struct output *output, struct place *place, uint64_t most)
     place->last_line = place->lines + 1;
 }
 
-/* What waits has no place any more. */
+/* Cuts all that waits, since the place is full. */
 static void cut_all (struct output *output, struct place *place)
 {
     cut_to (output, place, 0);
@@ -356,7 +356,7 @@ static bool put_mark (struct output *output, struct place *place)
     return true;
 }
 
-/* As much of what waits as lies in one piece. */
+/* Writes as much of the waiting bytes as is contiguous. */
 static bool put_some (struct output *output, struct place *place, uint64_t most)
 {
     if (place->cutting && !put_mark (output, place))
@@ -398,7 +398,7 @@ static void earn_tokens (struct output *output, uint64_t now_ms)
     output->tokens_bytes = least_u64 (output->tokens_bytes, OUTPUT_RATE_BYTES);
 }
 
-/* What waits, if it is as much as a chunk holds, or `all` of it; then until it is sent, or may not be sent yet. */
+/* Sends full chunks of the waiting bytes, or `all` of them, as far as allowed now. */
 static void send_pending (struct output *output, bool all, bool last, uint64_t now_ms)
 {
     struct place *link = &output->link;
@@ -548,7 +548,7 @@ static struct text last_bytes (struct text text, uint32_t bytes)
     return words_from (text, from);
 }
 
-/* Of one byte more, so that it is seen where a character is cut; what is cleaned gets longer. */
+/* Takes one byte more, to see a cut character; cleaning makes text longer. */
 struct text output_tail (const struct output *output, struct arena *arena)
 {
     uint64_t len = least_u64 (output->bytes, TAIL_BYTES + 1);

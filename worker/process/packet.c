@@ -22,7 +22,7 @@ int packet_send (int fd, const struct record *record, const void *value, struct 
     return rc;
 }
 
-/* An empty packet looks like the end, which is told again and again: so many in a row are it. */
+/* An empty packet looks like the end, but only the end repeats: this many in a row are the end. */
 enum { EMPTY_MAX = 64 };
 
 static ssize_t packet_take (int fd, char bytes[PACKET_BYTES_MAX])

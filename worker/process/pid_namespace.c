@@ -65,14 +65,14 @@ static int take_identity (const struct init_settings *request)
     return proc_file_write ("/proc/self/gid_map", request->gid_map);
 }
 
-/* Slave, not private: what is mounted on the host later is seen here, and nothing of ours is seen there. */
+/* Slave, not private: later mounts of the host appear here, but ours do not appear there. */
 static int leave_mounts (void)
 {
     return mount (NULL, "/", NULL, MS_REC | MS_SLAVE, NULL);
 }
 
-/* Without one of its own a program does not find itself in /proc: ps, psutil and sanitizers look for their own pids
- * there. In containers that hide parts of /proc a new one is refused to user namespaces, since it would show them. */
+/* Programs need their own /proc, because ps, psutil and sanitizers look for their pids there. Containers that hide
+ * parts of /proc refuse a new one to user namespaces, since it would show them. */
 static int mount_proc (void)
 {
     return mount ("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
@@ -92,7 +92,7 @@ static int open_children (void)
     return signalfd (-1, &child, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-/* Nothing of the worker may be held by a process that outlasts its attempts: sockets, pipes, its folder. */
+/* Closes the worker's sockets, pipes and folder, since this process outlives its attempts. */
 static int let_go (int control_fd, int children_fd)
 {
     int control = fcntl (control_fd, F_DUPFD_CLOEXEC, CHILDREN_FD + 1);
@@ -104,7 +104,7 @@ static int let_go (int control_fd, int children_fd)
     return close_range (CHILDREN_FD + 1, ~0U, 0);
 }
 
-/* So that nobody takes it for a second worker. The last byte stays 0, or ps would read on (proc(5), cmdline). */
+/* So that it does not look like a second worker. The last byte stays 0, else ps would read on (proc(5), cmdline). */
 static void rename_self (const struct init_settings *request)
 {
     (void) prctl (PR_SET_NAME, "sliceup-init");
@@ -158,7 +158,7 @@ static bool pid_namespace_collect (struct sweep *sweep)
 static void turn (struct sweep *sweep)
 {
     if (sweep->on)
-        (void) kill (-1, SIGKILL); /* all in the namespace but this process; an error: nobody is there */
+        (void) kill (-1, SIGKILL); /* all in the namespace except this process; an error: none */
     if (pid_namespace_collect (sweep) || !sweep->on)
         return;
     const struct init_swept_report report = { .strays = sweep->strays };
@@ -183,7 +183,7 @@ static void receive_children (void)
 {
     struct signalfd_siginfo infos[16];
     while (read (CHILDREN_FD, infos, sizeof infos) > 0)
-        ; /* that there were some is all that matters */
+        ; /* only their existence matters */
 }
 
 /* cmsg(3). A descriptor of -1: none. */
@@ -266,7 +266,7 @@ static void make_request (struct init_settings *request, bool user_namespace)
     }
 }
 
-/* cmsg(3). What comes is of our own making; -1 stays where no descriptor came with it. */
+/* cmsg(3). The sender is ours; -1: no descriptor came. */
 static ssize_t receive_report (int fd, struct init_report *report, int *passed_fd)
 {
     union {
@@ -315,8 +315,8 @@ static int make_process (struct pid_namespace *pid_namespace, const struct init_
     int pair[2];
     if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_errno (err, ERR_IO, "cannot make a socket for a pid namespace");
-    /* Not fork: it takes no flags, and what the C library would do in the child is not needed there. Only the flags are
-     * set, so the order of the other arguments, which differs between machines, does not matter. */
+    /* Not fork, which takes no flags and does needless work in the child. Only the flags are set, so the order of the
+     * other arguments, which differs between machines, does not matter. */
     pid_t pid = (pid_t) syscall (SYS_clone, pid_namespace->namespaces | SIGCHLD, 0, 0, 0, 0);
     if (pid == 0)
         init_process (request, pair[1], pair[0]);
@@ -333,7 +333,7 @@ static int pid_namespace_start (struct pid_namespace *pid_namespace, struct err 
 {
     struct init_settings request;
     struct init_report report = { 0 };
-    bool user_namespace = geteuid () != 0; /* root would lose rights over what others own */
+    bool user_namespace = geteuid () != 0; /* root would lose rights over others' files */
     make_request (&request, user_namespace);
     pid_namespace->namespaces = CLONE_NEWPID | CLONE_NEWNS | (user_namespace ? CLONE_NEWUSER : 0);
     if (make_process (pid_namespace, &request, err) < 0)
@@ -368,7 +368,7 @@ void pid_namespace_note_reaped (struct pid_namespace *pid_namespace)
     pid_namespace->asked = false;
 }
 
-/* Between programs nobody waits for children: what came to it then shows here. */
+/* Between programs nobody reaps children, so a dead init process shows here. */
 bool pid_namespace_lives (struct pid_namespace *pid_namespace)
 {
     if (pid_namespace->pid > 0 && waitpid (pid_namespace->pid, NULL, WNOHANG) != 0)
@@ -376,12 +376,12 @@ bool pid_namespace_lives (struct pid_namespace *pid_namespace)
     return pid_namespace->pid > 0;
 }
 
-/* A namespace is gone only when all that was in it is collected, and programs are children of this process. */
+/* A namespace is gone only after all its processes are reaped, and programs are children of this process. */
 static void pid_namespace_end (struct pid_namespace *pid_namespace)
 {
     uint64_t until_ms = clock_boot_ms () + CLOSE_MAX_MS;
     pid_t got = 0;
-    (void) kill (pid_namespace->pid, SIGKILL); /* not collected yet, so the number is still its own */
+    (void) kill (pid_namespace->pid, SIGKILL); /* not reaped yet, so the pid is still its own */
     while (got >= 0 && got != pid_namespace->pid && clock_boot_ms () < until_ms) {
         got = waitpid (-1, NULL, WNOHANG);
         if (got == 0)
@@ -422,7 +422,7 @@ void pid_namespace_sweep (struct pid_namespace *pid_namespace)
     if (pid_namespace->pid == 0 || pid_namespace->asked)
         return;
     pid_namespace->asked = true;
-    /* One small packet at a time always fits; a init process that cannot take it is dead, and its namespace with it. */
+    /* One small packet always fits, so an init process that cannot take it is dead, with its namespace. */
     (void) send (pid_namespace->control_fd, &word, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -434,7 +434,7 @@ bool pid_namespace_wait_swept (struct pid_namespace *pid_namespace, int wait_ms,
         return true;
     if (poll (&entry, 1, wait_ms) <= 0 ||
         recv (pid_namespace->control_fd, &report, sizeof report, MSG_DONTWAIT) != sizeof report)
-        return false; /* its death is heard of by SIGCHLD */
+        return false; /* SIGCHLD reports its death */
     pid_namespace->asked = false;
     *strays = report.strays;
     return true;
@@ -447,5 +447,5 @@ uint32_t pid_namespace_process_count (const struct pid_namespace *pid_namespace)
         return 0;
     snprintf (pid, sizeof pid, "%d", (int) pid_namespace->pid);
     uint32_t n = proc_children (pid, pid, NULL, LEFT_MAX);
-    return n ? n : 1; /* it would have said so if nothing were left */
+    return n ? n : 1; /* it would have answered if none were left */
 }

@@ -18,8 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A command comes at once. From SIGINT to SIGTERM, and from there to SIGKILL; what may outlive that is a program of
- * another user (sudo). What was not taken yet may be so much. Nobody waits for the reader of an end for longer. */
+/* Limits: wait for the command; SIGINT to SIGTERM, and to SIGKILL, which another user's program (sudo) may outlive;
+ * unsent output; wait for the reader of the end. */
 enum {
     COMMAND_WAIT_MS = 30 * 1000,
     STOP_MS = 2 * 1000,
@@ -34,7 +34,7 @@ struct remote {
     struct frame_reader reader;
     struct exec *exec; /* NULL: not begun, or over */
     struct remote_end end;
-    bool input_ended, output_ended, over; /* nobody speaks to it; nothing more is printed; its end was told */
+    bool input_ended, output_ended, over; /* no more input; no more output; its end was reported */
     bool stopping;
     int pipe_fd, signal_fd;
     uint64_t heard_ms, began_ms, give_up_ms;
@@ -90,7 +90,7 @@ static void remote_exec_read_output (struct remote *remote)
 
 static void remote_exec_note_end (struct remote *remote, enum remote_how how, uint32_t number)
 {
-    /* One that was told to end ended for that, whatever its status says. */
+    /* A stopped command ended because of that, whatever its status. */
     remote->end.how = remote->end.how == REMOTE_NONE ? how : remote->end.how;
     remote->end.number = number;
     remote->end.took_ms = clock_boot_ms () - remote->began_ms;
@@ -157,7 +157,7 @@ static void remote_exec_stop (struct remote *remote, enum remote_how why, bool h
     exec_stop (remote->exec, hard, STOP_MS, now_ms);
 }
 
-/* What it printed is read before its end is told. Nothing of it is left to write more, or nothing that can be ended. */
+/* Reads its output before reporting its end. No process of it is left to write, or none that can be ended. */
 static void remote_exec_look_for_end (struct remote *remote)
 {
     struct exec_end end;
@@ -169,7 +169,7 @@ static void remote_exec_look_for_end (struct remote *remote)
     if (!gone && !given_up)
         return;
     while (remote_exec_has_room (remote) && remote->last_pieces < LAST_PIECES_MAX && remote_exec_read_piece (remote)) {
-        remote->last_pieces++; /* whoever cannot be ended may go on to write */
+        remote->last_pieces++; /* unkillable processes may still write */
         send_more (remote);
     }
     if (!remote_exec_has_room (remote))
@@ -218,7 +218,7 @@ static void read_signals (struct remote *remote)
 {
     struct signalfd_siginfo info;
     while (read (remote->signal_fd, &info, sizeof info) == sizeof info)
-        if (info.ssi_signo != SIGCHLD) /* what started this program wants its end */
+        if (info.ssi_signo != SIGCHLD) /* the starter of this program ends it */
             remote_exec_stop (remote, REMOTE_STOPPED, false);
 }
 
@@ -249,8 +249,7 @@ static int wait_ms (const struct remote *remote)
     uint64_t now_ms = clock_boot_ms (), at_ms = least_u64 (silent_at_ms (remote), timeout_at_ms (remote));
     if (remote->exec)
         at_ms = least_u64 (at_ms, exec_deadline_ms (remote->exec));
-    if (remote->exec && remote->stopping &&
-        remote_exec_has_room (remote)) /* else what was printed is to be taken first */
+    if (remote->exec && remote->stopping && remote_exec_has_room (remote)) /* else earlier output must be sent first */
         at_ms = least_u64 (at_ms, remote->give_up_ms);
     return at_ms <= now_ms ? 0 : at_ms - now_ms > INT_MAX ? INT_MAX : (int) (at_ms - now_ms);
 }
@@ -274,7 +273,7 @@ static void remote_exec_wait_for_any (struct remote *remote)
         remote_exec_read_output (remote);
 }
 
-/* The end, and what comes before it, to a reader who may be slow. */
+/* Sends the end, after earlier output, to a maybe slow reader. */
 static void tell_end (struct remote *remote)
 {
     uint64_t until_ms = clock_boot_ms () + LAST_MS;

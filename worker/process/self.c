@@ -13,8 +13,7 @@
 static int pieces_n; /* 0: no image */
 static const char *image_file;
 
-/* The kernel gives the address of the loader that it mapped beside a program; one that was executed itself has none
- * beside it (getauxval(3), AT_BASE). */
+/* The kernel gives the address of a program's loader; a directly executed loader has none (getauxval(3), AT_BASE). */
 static bool is_image (void)
 {
     struct stat first, executed;
@@ -30,7 +29,7 @@ void self_init (const char *argv0)
     while (pieces_n < IMAGE_PIECES_MAX && fcntl (IMAGE_FD_FIRST + pieces_n, F_SETFD, FD_CLOEXEC) == 0)
         pieces_n++;
     image_file = argv0 ? mem_text (argv0) : NULL; /* arguments may be overwritten: process_title_set */
-    (void) prctl (PR_SET_NAME, "sliceup-worker"); /* the kernel knows the number of a descriptor */
+    (void) prctl (PR_SET_NAME, "sliceup-worker"); /* the kernel's name for it is a descriptor's number */
 }
 
 const char *self_executable_path (struct arena *arena)

@@ -1,6 +1,6 @@
-/* spawn.c - see spawn.h. A new process uses the memory of this one, which waits, until it executes its program, as by
- * vfork(2): copying it, twice for a namespace, took longer than all else. So only async-signal-safe calls are made
- * there, with all signals blocked, and what it writes is for this process to read. */
+/* spawn.c - see spawn.h. A new process shares the memory of this one, which waits, until it executes its program, as by
+ * vfork(2), because copying the memory, twice for a namespace, took longer than all else. So it makes only
+ * async-signal-safe calls, with all signals blocked, and this process reads what it writes. */
 #include "worker/process/spawn.h"
 
 #include "common/io/process_capacity.h"
@@ -21,7 +21,7 @@
 /* Descriptors are first moved out of the way of their destinations. */
 enum { PARKED_FD_MIN = 16, SIGNALS_N = 64, STACK_BYTES = 64 * 1024 };
 enum { SHARED = CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD };
-/* A process that executes another program returns from none of its functions: marked frames would stay marked. */
+/* A process that executes a program never returns from its functions, so the sanitizer's marks on frames would stay. */
 #define NEW_PROCESS __attribute__ ((no_sanitize_address))
 
 enum step {
@@ -154,7 +154,7 @@ static NEW_PROCESS int run_program (void *argument)
     fail (argument, become (argument));
 }
 
-/* Entering a mount namespace leaves a chroot (setns(2)). The right to enter one again was needed for that already. */
+/* Entering a mount namespace leaves a chroot (setns(2)), so it enters the root again, which needs no further right. */
 static NEW_PROCESS int enter_root (int root_fd)
 {
     return root_fd < 0 || (fchdir (root_fd) == 0 && chroot (".") == 0) ? 0 : -1;
@@ -169,7 +169,7 @@ static NEW_PROCESS int run_between (void *argument)
         fail (start, STEP_NAMESPACES);
     if (enter_root (start->target->root_fd) < 0)
         fail (start, STEP_ROOT);
-    start->parent = 0; /* as a parent outside the namespace is seen from within */
+    start->parent = 0; /* a parent outside the namespace appears as 0 */
     if (clone (run_program, start->stack + STACK_BYTES, SHARED | CLONE_PARENT, start, &start->pid) < 0)
         fail (start, STEP_PROCESS);
     _exit (0);
@@ -185,7 +185,7 @@ static int spawn_collect (pid_t pid)
     return status;
 }
 
-/* Killed by somebody, it did not wait until the program's process had left our memory. */
+/* If it was killed, it did not wait until the program's process left our memory. */
 static void collect_between (struct start *start)
 {
     if (!WIFSIGNALED (spawn_collect (start->between)) || start->pid == 0)
@@ -195,7 +195,7 @@ static void collect_between (struct start *start)
     start->pid = 0;
 }
 
-/* A script is refused in words that name the file, and not its interpreter. */
+/* An error about a script's interpreter names the script. */
 static const char *about_script (const char *program, int code)
 {
     if (code == ENOENT && access (program, F_OK) == 0)
@@ -223,7 +223,7 @@ static int spawn_refuse (const struct start *start, struct err *err)
     return err_errno (err, ERR_IO, "cannot start %s: %s", program, step_names[start->failed]);
 }
 
-/* Both come back when the program was executed, or will not be. */
+/* Both return once the program is executed, or cannot be. */
 static pid_t make_process (struct start *start)
 {
     if (start->target->namespaces_fd < 0)
@@ -247,7 +247,7 @@ static int launch (struct start *start, struct err *err)
 
 static int start_in (const struct spawn_request *request, const struct spawn_target *into, pid_t *pid, struct err *err)
 {
-    struct start start; /* not the stacks: they need no first value */
+    struct start start; /* the stacks need no first value */
     start.request = request;
     start.target = into;
     start.parent = getpid ();

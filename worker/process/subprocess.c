@@ -46,7 +46,7 @@ static int subprocess_start (const struct subprocess *command, int output, pid_t
     return err_errno (err, ERR_IO, "cannot start %.200s", command->argv[0]);
 }
 
-/* The end of an output says what went wrong, so the beginning goes when there is too much. */
+/* Drops the beginning of a too long output, because its end explains a failure. */
 static void subprocess_keep (struct buf *out, const char *bytes, size_t len)
 {
     if (len > out->max) {
@@ -77,7 +77,7 @@ static bool drain (const struct subprocess *subprocess, int from, struct buf *ou
     }
 }
 
-/* Until the process ends: whoever it left behind may hold the pipe for ever, and is not waited for. */
+/* Reads until the process ends, because a leftover child may hold the pipe for ever. */
 static bool subprocess_follow (const struct subprocess *subprocess, int from, int process, struct buf *out)
 {
     uint64_t deadline_ms = clock_boot_ms () + subprocess->limit_ms;

@@ -12,7 +12,7 @@ enum { PROCESSES_MAX = 64, THREADS_MAX = 1024, KINDS_MAX = 40, FILE_MAX_BYTES = 
 
 /* ---- the texts of /proc ---- */
 
-/* Those in which programs wait; others are told by their number, which depends on the machine. */
+/* System calls in which programs wait; others are shown by their number, which depends on the machine. */
 #define CALL(name)                                                                                                     \
     {                                                                                                                  \
         SYS_##name, #name                                                                                              \
@@ -129,7 +129,7 @@ struct look {
     struct buf file;
 };
 
-/* Empty when the thread is gone, or is not ours to look at. */
+/* Empty: the thread is gone, or may not be inspected. */
 static struct text read_of (struct look *look, pid_t pid, const char *task, const char *name, struct arena *arena)
 {
     char path[96];

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* One call of channel_read takes this much at most, so that a program that never stops talking cannot keep the loop. */
+/* One call of channel_read takes at most this much, so that a program that writes without end cannot block the loop. */
 enum { READ_BYTES = 256 * 1024 };
 
 struct channel {

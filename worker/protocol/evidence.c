@@ -8,20 +8,20 @@
 
 /* ---- cache key line ---- */
 
-/* A canary's `cache` line taken into the keys of a result. Spec: docs/spec/canary.md.
+/* Takes a canary's `cache` line into the keys of a result. Spec: docs/spec/canary.md.
  *
  * A program may compile more than a result carries: the budget is limited to the keys' share, parts are dropped before
  * keys, and a key without room is left out. Not thread-safe. A line that breaks a rule gives -1 and changes nothing. */
 
-/* A digest is short on purpose: it tells values apart and is not one. */
+/* A digest is short on purpose: it distinguishes values, without holding one. */
 enum { PART_MAX_BYTES = ID_MAX_BYTES };
 /* MessagePack heads of the item, its state, its list of parts and its time, as in json_record.c. */
 enum { HEADS_COST_BYTES = 8 + 10 + 10 + 10 };
 /* One of an ordinary program (jit_<name>-<64 digits>) without its parts. */
 enum { BARE_KEY_BYTES = 180 };
 
-/* Rising. A program that was compiled and then found was compiled; what became of its entry tells more; and a damaged
- * entry outlives every retry. */
+/* Rising ranks. "Compiled" outranks a later "found"; the fate of its entry outranks that; a damaged entry outranks
+ * all. */
 static const uint8_t rank_of[] = {
     [KEY_NONE] = 0,    [KEY_HIT] = 1,       [KEY_MISSED] = 2,     [KEY_BELOW_THRESHOLD] = 3,
     [KEY_WRITTEN] = 4, [KEY_UNWRITTEN] = 5, [KEY_UNREADABLE] = 6,
@@ -71,7 +71,7 @@ static int check_parts (const json_t *parts, struct err *err)
     return 0;
 }
 
-/* Program, key and state, borrowed from `line`; refuses what breaks a rule, also in what it does not read. */
+/* Reads program, key and state, borrowed from `line`; refuses broken rules, also in parts that it does not use. */
 static int evidence_check (const json_t *line, struct cache_key *out, struct err *err)
 {
     const json_t *why = json_object_get (line, "why"), *ms = json_object_get (line, "compile_ms");
@@ -115,7 +115,7 @@ static int evidence_read_parts (const json_t *line, struct json_budget *budget, 
     return rc;
 }
 
-/* All of a checked line, without parts that would leave less than `reserve_bytes`. -1: the budget is too low. */
+/* Reads a checked line, without parts that would leave less than `reserve_bytes`. -1: the budget is too low. */
 static int evidence_read_key (const json_t *line, size_t reserve_bytes, struct json_budget *budget,
                               struct cache_key *out)
 {
@@ -152,7 +152,7 @@ static struct cache_key *room_for_one (struct result *result, struct arena *aren
     return &result->keys.items[result->keys.n++];
 }
 
-/* Of two lines about one key the one that tells more stays. */
+/* Keeps the higher-ranked of two lines about one key. */
 static int cache_key_line_store (const json_t *line, struct result *out, struct json_budget *budget, bool *left_out,
                                  struct err *err)
 {
@@ -237,7 +237,7 @@ static int take_gate (struct evidence *evidence, const json_t *line, struct stat
     return 0;
 }
 
-/* How many keys are missing stands beside those that are there. */
+/* Counts the keys that have no room. */
 static void leave_out_key (struct evidence *evidence)
 {
     uint64_t n = 0;
@@ -295,7 +295,7 @@ static int take_memory (struct evidence *evidence, const json_t *line, struct st
     return 0;
 }
 
-/* The first failure is the cause; what follows it is mostly clean-up that failed as well. */
+/* The first failure is the cause; later ones are mostly failed clean-up. */
 static int take_failure (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
     struct text word;
@@ -383,7 +383,7 @@ static bool has_nul (const json_t *value)
     return json_is_string (value) && memchr (json_string_value (value), 0, json_string_length (value));
 }
 
-/* A text that is cut short by what reads it as C's texts could pass for another. */
+/* Refuses NUL, since a text cut by a C reader could pass for another. */
 static int refuse_nul (const json_t *line, struct err *err)
 {
     const char *member;

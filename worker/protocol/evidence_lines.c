@@ -1,5 +1,5 @@
-/* evidence_lines.c - what a program says by name: versions, variables, facts, counters. The later word wins; a line is
- * taken whole or not at all, since one that breaks a rule is no evidence. */
+/* evidence_lines.c - a program's named values: versions, variables, facts, counters. Later values replace earlier ones;
+ * a line is taken whole or not at all, since one that breaks a rule is no evidence. */
 #include "worker/protocol/evidence_state.h"
 
 #include <math.h>
@@ -104,7 +104,7 @@ static int take_vars (struct evidence *evidence, json_t *items, const char *memb
     return 0;
 }
 
-/* Packages by one spelling, whoever tells them (PEP 503). */
+/* Normalises package names (PEP 503). */
 int evidence_take_bundle (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
     const json_t *items = json_object_get (line, "items");
@@ -213,8 +213,8 @@ int evidence_add_counter (struct evidence *evidence, const char *name, uint64_t 
 
 /* ---- lists ---- */
 
-/* what a program says in any number: checks, programs, notes. Where a result has no room for one,
- * what nobody judges is left out and counted; what is judged is not. */
+/* lines of any number: checks, programs, notes. If a result has no room, unjudged ones are left out and counted; judged
+ * ones are refused. */
 
 /* ---- checks: all must hold, so one that does not is what counts ---- */
 
@@ -231,7 +231,7 @@ static struct value_check *last_that_holds (struct evidence *evidence)
     return NULL;
 }
 
-/* When the list is full, it takes the place of a check that holds. */
+/* In a full list it replaces a check that holds. */
 static int put_failed (struct evidence *evidence, const struct value_check *check, struct err *err)
 {
     bool full = evidence->result.checks.n == RESULT_CHECKS_MAX;
@@ -307,11 +307,11 @@ int evidence_take_backend (struct evidence *evidence, const json_t *line, struct
 
 /* ---- metrics ---- */
 
-/* metrics, each said as often as its program likes: the last value is judged, what went before is
- * kept folded. The right sums of secrets are the same each time. So once it is known whether those of the last value
- * are right, how many of the earlier ones had the same tells how many are contradicted by their own. */
+/* metrics, each reported any number of times: keeps the last value, and folds earlier ones. Right sums of secrets are
+ * the same each time. So once the last value's sums are judged, the number of earlier ones with the same sums shows how
+ * many are contradicted. */
 
-/* What a canary says of a metric: the first fields of its table. The rest is counted here. */
+/* The fields that a canary reports: the first of a metric's table. The rest is counted here. */
 static struct record said_record (void)
 {
     struct record record = metric_record;
@@ -368,7 +368,7 @@ static struct metric_sums_tally_entry *rarest (struct metric_sums_tally *past)
     return rarest;
 }
 
-/* How often these sums were said, this time included. */
+/* How often these sums came, with this time. */
 static uint64_t count_sums (struct metric_sums_tally *past, const struct metric *metric)
 {
     struct digest sums = sums_of (metric);
@@ -381,7 +381,7 @@ static uint64_t count_sums (struct metric_sums_tally *past, const struct metric 
     return 1;
 }
 
-/* What cannot be told apart any more is not held against anybody. */
+/* Values whose sums are not known any more do not count against the host. */
 static void fold (struct metric_sums_tally *past, const struct metric *before, struct metric *metric)
 {
     metric->earlier = before->earlier;
@@ -408,7 +408,7 @@ static int evidence_lines_find (const struct evidence *evidence, struct text nam
     return -1;
 }
 
-/* For those that the rung does not require: the others may come last. */
+/* Room for metrics that the rung does not require, since required ones may come last. */
 static uint32_t free_places (const struct evidence *evidence)
 {
     uint32_t places = RESULT_METRICS_MAX;

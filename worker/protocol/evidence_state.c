@@ -1,9 +1,9 @@
-/* evidence_state.c - what a result still has room for, and what its program still has to say. */
+/* evidence_state.c - the room left in a result, and lines that its program still owes. */
 #include "worker/protocol/evidence_state.h"
 
-/* Of what a result may carry, for what is judged. */
+/* Part of the room that is reserved for judged items. */
 enum { RESERVE_BYTES = 8 * 1024 };
-/* More than one line may hold. */
+/* More than any line can hold. */
 enum { LINE_COST_BYTES = 1 << 20 };
 enum { MEMORY_MAX_BYTES = 1 << 20 }; /* several times what a result holds at most */
 

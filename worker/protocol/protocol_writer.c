@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* An attempt line carries a rung's arguments and may be longer than what a program may say. */
-/* A value is as long as a result may hold; who says many bounds them together (worker/protocol/evidence.h). */
+/* A value has at most a result's length; senders of many bound them together (worker/protocol/evidence.h). */
 enum { PROTOCOL = 1, VALUE_BYTES_MAX = TEXT_MAX_BYTES, ATTEMPT_BYTES_MAX = 512 * 1024, ATTEMPT_WAIT_MS = 60000 };
 
 struct protocol_writer {
@@ -163,7 +163,7 @@ static int send_all (int fd, const char *bytes, size_t len, struct err *err)
     while (len) {
         ssize_t put = send (fd, bytes, len, MSG_NOSIGNAL);
         struct pollfd one = { .fd = fd, .events = POLLOUT };
-        /* Our end may share its blocking mode with nobody, but it was made by somebody else. */
+        /* The descriptor was made by another process, so it may be non-blocking. */
         if (put < 0 && errno == EAGAIN && poll (&one, 1, -1) >= 0)
             continue;
         if (put < 0 && errno == EINTR)

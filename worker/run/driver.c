@@ -18,10 +18,9 @@
 
 /* ---- messages ---- */
 
-/* Sends this worker's messages: gives each its envelope, a number and its bytes on the wire.
- *
- * An unsendable message is lost; the member sends it again until answered. Only a HELLO before the connection exists is
- * kept and tried again. It decides nothing and receives nothing. Borrows what it is given. Main thread only. */
+/* Sends this worker's messages: adds envelope and number, and encodes them. * A failed message is lost; the member
+ * sends it again until answered. Only a HELLO before the connection exists is kept and tried again. It decides nothing
+ * and receives nothing. Borrows its arguments. Main thread only. */
 struct sender {
     const struct join_config *join;
     const struct log *log;
@@ -48,7 +47,7 @@ static void sender_release (struct sender *sender)
     buf_release (&sender->bytes);
 }
 
-/* One count for both sockets: whoever watches the numbers sees them rise, whichever way a message took. */
+/* One count for both sockets, so that numbers always rise. */
 static void address (struct sender *sender, struct msg *msg)
 {
     uint64_t session = member_session (sender->member);
@@ -93,7 +92,7 @@ static void sender_send_control (struct sender *sender, struct msg *msg)
         buf_clear (&sender->hello);
     if (sent)
         return;
-    /* Not sent is like lost: the member says everything again until it is answered. */
+    /* Like a lost message: the member repeats everything until it is answered. */
     log_detail (sender->log, "message %s was not sent", msg_name (msg->kind));
     if (msg->kind == MSG_HELLO)
         keep_hello (sender, clock_boot_ms ());
@@ -179,7 +178,7 @@ static void start_attempt (struct driver *driver, const struct msg_run *run)
 static void keep_result (struct driver *driver, const struct result *result)
 {
     struct err err = { 0 };
-    /* It is still in memory and will be sent; only a worker that dies before the acknowledgement loses it. */
+    /* The result is still in memory and will be sent; only a worker that dies before the acknowledgement loses it. */
     if (result_store_save (driver->join->directory, result, &err) < 0)
         log_print (driver->log, "cannot keep a result on disk; it is sent from memory: %s", err.text);
 }
@@ -187,7 +186,7 @@ static void keep_result (struct driver *driver, const struct result *result)
 static void forget_result (struct driver *driver, const struct attempt_key *key)
 {
     struct err err = { 0 };
-    /* A file that stays is sent again by the next worker process, and acknowledged again. */
+    /* The next worker process sends a leftover file again, and gets another acknowledgement. */
     if (result_store_forget (driver->join->directory, key, &err) < 0)
         log_print (driver->log, "%s", err.text);
 }
@@ -259,7 +258,7 @@ static void driver_take_frame (struct driver *driver, struct text bytes)
         code_pages_let_go ();
 }
 
-/* Only files come here: the member keeps its count of what the coordinator says for the other socket. */
+/* Only files come here; the member counts only messages of the other socket. */
 static void take_bulk_frame (struct driver *driver, struct text bytes)
 {
     struct msg msg = { 0 };
@@ -270,7 +269,7 @@ static void take_bulk_frame (struct driver *driver, struct text bytes)
     attempt_receive_chunk (driver->attempt, &msg.of.chunk, clock_boot_ms ());
 }
 
-/* How many there were. The descriptors are edge-triggered: they are asked at every pass, to the end. */
+/* Returns how many. The descriptors are edge-triggered, so it reads them to the end at every pass. */
 static uint32_t take_frames (struct driver *driver)
 {
     struct text bytes;
@@ -286,7 +285,7 @@ static uint32_t take_frames (struct driver *driver)
     return n + spoke_frames_remain (driver->spoke, LINK_CONTROL) + spoke_frames_remain (driver->spoke, LINK_BULK);
 }
 
-/* It is let go first: the member may start the next one at once. */
+/* Releases the attempt first, because the member may start the next one at once. */
 static void driver_take_end (struct driver *driver, const struct result *result)
 {
     struct attempt *over = driver->attempt;
@@ -335,14 +334,14 @@ static uint64_t next_deadline_ms (const struct driver *driver)
 static void driver_pass (void *owner)
 {
     struct driver *driver = owner;
-    /* Before the attempt and the sockets: a worker that slept past its lease kills first, then seals and hears. */
+    /* Before the attempt and the sockets, so that a worker that slept past its lease kills before it seals or reads. */
     if (!driver->left && clock_boot_ms () >= member_deadline_ms (driver->member))
         step (driver, &(struct member_input){ .kind = MEMBER_TICK });
     take_told (driver);
     if (driver->attempt)
         attempt_poll (driver->attempt, clock_boot_ms ());
     sender_poll (&driver->sender, clock_boot_ms ());
-    /* Each may cause the other, and sending uses up the edge of a socket: until both have nothing more. */
+    /* Repeats until both have nothing more, since each may cause the other, and sending uses up a socket's edge. */
     bool more = true;
     for (uint32_t i = 0; more && i < ROUNDS_A_PASS; i++)
         more = take_frames (driver) + take_events (driver) > 0;
@@ -365,7 +364,7 @@ static void driver_on_signal (void *owner, int signal_number, int64_t pid, int v
         driver->told_to_end = "told to end by SIGHUP";
 }
 
-/* Nothing more is said there after GO: only its end means something. */
+/* After GO only the end of this input matters. */
 static void on_starter (void *owner, int fd, uint32_t events)
 {
     struct driver *driver = owner;
@@ -379,7 +378,7 @@ static void on_starter (void *owner, int fd, uint32_t events)
     driver->told_ending = ENDING_ORPHANED;
 }
 
-/* What there is to do is done at the end of the pass; the event only has to end the wait. */
+/* The event only ends the wait; the work is done at the end of the pass. */
 static void on_frame (void *owner, int fd, uint32_t events)
 {
     (void) owner;
@@ -408,7 +407,7 @@ static int open_spoke (struct driver *driver, struct err *err)
     return 0;
 }
 
-/* Before the sockets: they have threads, and what is forked here should inherit little. */
+/* Before the sockets, because these have threads, and a forked process should inherit little. */
 static int contain_programs (struct driver *driver, struct err *err)
 {
     if (exec_adopt_orphans (err) < 0)

@@ -128,7 +128,7 @@ int join_parse (struct join_config *join, struct text line, struct err *err)
 
 /* ---- the exchange ---- */
 
-/* One line of at most `out_bytes - 1` bytes, byte by byte: what follows it is not ours to take. */
+/* Reads one line of at most `out_bytes - 1` bytes, byte by byte, to leave what follows. */
 static int join_read_line (int fd, char *out, size_t out_bytes, const char *what, struct err *err)
 {
     uint64_t until_ms = clock_boot_ms () + JOIN_WAIT_MS;
@@ -229,8 +229,8 @@ void join_show_in_ps (const struct join_config *join)
 
 /* ---- one worker a directory ---- */
 
-/* The lock is fcntl's own, not an open file description's: only it tells the holder's pid, and no child inherits it. It
- * would end with the first descriptor of the file that this process closes; there is one, and it is kept. */
+/* Uses fcntl's lock, not an open file description's, because it shows the holder's pid, and no child inherits it. It
+ * would end with the first close of the file in this process; the one descriptor stays open. */
 
 enum { ASK_AGAIN_MS = 20 };
 
@@ -243,7 +243,7 @@ static pid_t holder (int fd)
     return whole.l_pid;
 }
 
-/* The number is asked again once the process is held by a descriptor: it cannot have become somebody else's between. */
+/* Reads the pid again once a pidfd holds the process, so it cannot be another's. */
 static void tell_to_go (int fd, pid_t pid, int signal_number)
 {
     int pidfd = (int) syscall (SYS_pidfd_open, pid, 0);

@@ -34,7 +34,7 @@
  * run, works in it as every worker does, and ends with it (a service manager starts it again) or, with --stay, waits
  * for the next.
  *
- * With --stay each run is served by a process of its own, so that nothing of one reaches the next. */
+ * With --stay each run has its own process, so that nothing of one reaches the next. */
 
 enum { STATUS_DONE = 0, STATUS_USAGE = 2, STATUS_COULD_NOT = 3 };
 enum { AGAIN_FIRST_MS = 1000, AGAIN_MOST_MS = 30000 }; /* --stay: pauses after a run that could not be served */
@@ -45,8 +45,8 @@ struct join_loop {
     bool stay;
     struct log log;
     struct ticket ticket;
-    char own_directory[PATH_MAX]; /* `directory`, where no title overwrites it */
-    char ticket_file[PATH_MAX];   /* `file` as it was found from where this began; empty: not known */
+    char own_directory[PATH_MAX]; /* copy of `directory`, which the process title does not overwrite */
+    char ticket_file[PATH_MAX];   /* absolute path of `file`; empty: not known */
 };
 
 static const char usage[] =
@@ -109,7 +109,7 @@ static int worker_place (const struct join_loop *join_loop, const char *kind, co
     return 0;
 }
 
-/* The ticket first: its path may be relative, and the worker keeps nothing of where it was started. */
+/* The ticket first, because its path may be relative, and the worker leaves its first directory. */
 static int get_ready (struct join_loop *join_loop, struct err *err)
 {
     char instance_lock[PATH_MAX_BYTES + 1];
@@ -272,7 +272,7 @@ static const char help[] =
     "\n"
     "Exit status: 0 done; 1 it ran and something did not hold; 2 usage; 3 it could not run.\n";
 
-/* Hold no pipe of the launcher but the one whose end ends a tied worker. What is printed from now on is the host's. */
+/* Closes the launcher's pipes, except the one whose end ends a tied worker. Later output stays on the host. */
 static int detach (const char *directory, bool tied, struct err *err)
 {
     char path[PATH_MAX];
@@ -294,7 +294,7 @@ static int detach (const char *directory, bool tied, struct err *err)
 
 static int join_and_work (struct join_config *join, const struct log *log, struct err *err)
 {
-    /* Its connections, programs and their pipes; libzmq's threads. Before anybody waits for it. */
+    /* For its connections, programs and their pipes, and libzmq's threads. Checked before it joins. */
     static const struct capacity_needs needs = { .descriptors = 48, .threads = 2, .bytes = 16 * 1024 * 1024 };
     if (process_capacity_check ("a worker", &needs, err) < 0)
         return -1;

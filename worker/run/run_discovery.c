@@ -15,7 +15,7 @@
 #include "common/io/work_budget.h"
 #include "common/wire/wire.h"
 
-/* HELLO_MS is the pace of the member's own HELLO, and often enough for the spoke to notice a connection given up. */
+/* HELLO_MS is the pace of the member's own HELLO, and often enough for the spoke to notice a dead connection. */
 enum { HELLO_MS = 1000, FIRST_MS = 50, TELL_MS = 60 * 1000 };
 enum { FRAMES_AT_ONCE = 64, RECEIVE_MS = 10 }; /* then signals and time have their turn */
 
@@ -109,7 +109,7 @@ static void pause_until (const struct wait *wait, uint64_t at_ms, uint64_t now_m
 {
     struct pollfd entries[] = { { .fd = spoke_fd (wait->spoke, LINK_CONTROL), .events = POLLIN },
                                 { .fd = wait->signal_fd, .events = POLLIN } };
-    (void) poll (entries, 2, at_ms > now_ms ? (int) (at_ms - now_ms) : 0); /* an edge that was missed costs one HELLO */
+    (void) poll (entries, 2, at_ms > now_ms ? (int) (at_ms - now_ms) : 0); /* a missed edge costs one HELLO */
 }
 
 static bool told_to_end (const struct wait *wait)
@@ -133,7 +133,7 @@ static int wait_for_run (struct wait *wait, uint64_t wait_ms, struct err *err)
         run_discovery_tell (wait, now_ms);
         if (now_ms >= wait->hello_ms) {
             say_hello (wait, now_ms);
-            continue; /* sending may have used up the edge of a frame that came */
+            continue; /* sending may have used up a frame's edge */
         }
         uint64_t end_ms = wait_ms ? wait->began_ms + wait_ms : UINT64_MAX;
         pause_until (wait, end_ms < wait->hello_ms ? end_ms : wait->hello_ms, now_ms);
@@ -198,7 +198,7 @@ static bool run_discovery_take_key (const json_t *object, const char *name, char
     return run_discovery_take_text (object, name, out, LINK_KEY_BYTES) && strlen (out) == LINK_KEY_BYTES - 1;
 }
 
-/* The member that is not what it should be; NULL: all are. */
+/* The name of a wrong member; NULL: none. */
 static const char *take_all (const json_t *object, struct ticket *ticket)
 {
     if (json_integer_value (json_object_get (object, "sliceup-ticket")) != 1)

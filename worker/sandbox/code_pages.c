@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Its code was written to by the loader: what would be mapped again is the file's. */
+/* The loader wrote to its code, so mapping the file again would lose that. */
 static bool has_relocated_code (const struct dl_phdr_info *object)
 {
     for (int i = 0; i < object->dlpi_phnum; i++)
@@ -18,7 +18,7 @@ static bool has_relocated_code (const struct dl_phdr_info *object)
     return false;
 }
 
-/* Whole pages only: a page of two segments could be the other one's. A refusal, as for the kernel's object, is fine. */
+/* Only whole pages, since a shared page could be another segment's. A refusal, as for the kernel's object, is fine. */
 static int let_go_of (struct dl_phdr_info *object, size_t size, void *owner)
 {
     size_t page = (size_t) sysconf (_SC_PAGESIZE);

@@ -54,19 +54,19 @@ static bool reaches (int listener, const struct sockaddr_un *name, unsigned byte
     return reached;
 }
 
-/* Not by pid: those of several workers' namespaces are the same. */
+/* Not by pid, since pids in several workers' namespaces are equal. */
 static void name_abstract (struct socket_probe *probe)
 {
     uint64_t random = 0;
-    (void) getrandom (&random, sizeof random, 0); /* a name that is taken is not bound, so not reached */
+    (void) getrandom (&random, sizeof random, 0); /* a taken name is not bound, so it is not reached */
     probe->abstract = (struct sockaddr_un){ .sun_family = AF_UNIX };
     int len = snprintf (probe->abstract.sun_path + 1, sizeof probe->abstract.sun_path - 1, "sliceup-confine-%016llx",
                         (unsigned long long) random);
     probe->abstract_bytes = (unsigned) offsetof (struct sockaddr_un, sun_path) + 1 + (unsigned) len;
 }
 
-/* The path lies in `scratch`: through the folder's descriptor, for a socket's path holds 108 bytes (unix(7)), which that
- * of an attempt may pass. What cannot be made is not reached either. */
+/* The path lies in `scratch`: through the folder's descriptor, because a socket's path has at most 108 bytes (unix(7)),
+ * and an attempt's may be longer. A socket that cannot be made is not reached. */
 static void socket_probe_open (struct socket_probe *probe, const char *scratch)
 {
     *probe = (struct socket_probe){ .path_fd = -1, .abstract_fd = -1, .path.sun_family = AF_UNIX };
@@ -100,7 +100,7 @@ static void socket_probe_close (struct socket_probe *probe)
 /* Tries from inside a program's sandbox to change what sliceup itself executes, imports, reads
  * as configuration or trusts: such a change would run the program's code outside of the sandbox.
  *
- * Nothing stays changed: what worked is taken back. A name that is taken away comes back at once. */
+ * Nothing stays changed: it undoes what worked, and restores removed names at once. */
 
 enum { ENTRIES_TRIED = 48, DEPTH_TRIED = 3 };
 
@@ -117,7 +117,7 @@ static bool confine_create (const char *folder)
     return true;
 }
 
-/* What is out of sight is a device that takes everything. */
+/* A hidden file is a device that accepts every write. */
 static bool writes (const char *path)
 {
     struct stat at;
@@ -136,7 +136,7 @@ struct look {
 
 static bool writes_in (struct look *look, const char *folder, int depth);
 
-/* What is the program's own, and what shows it the cache: whether that may be written is asked elsewhere. */
+/* Skips the program's own folders and the cache, which are tried elsewhere. */
 static bool is_passed_over (const struct look *look, const char *path)
 {
     return path_is_below_any (path, look->paths->own, look->paths->own_n) ||
@@ -154,7 +154,7 @@ static bool writes_entry (struct look *look, const char *folder, const struct di
     return entry->d_type == DT_REG && writes (path);
 }
 
-/* Some of it: all lies under the same rules. A file that is being executed cannot tell (open(2), ETXTBSY). */
+/* Tries a part, since the same rules apply to all. An executing file proves nothing (open(2), ETXTBSY). */
 static bool writes_in (struct look *look, const char *folder, int depth)
 {
     DIR *entries = opendir (folder);
@@ -177,8 +177,7 @@ static bool can_move (const char *path)
     return true;
 }
 
-/* Itself and all above it, up to the place in which everybody may write. Above that nobody may, whatever we do: what
- * lies there is the host's own, and is not touched to see it. */
+/* Tries the path and its parents, up to the open place. Parents of that belong to the host, and are not touched. */
 static bool can_move_with_all_above (const struct confine_paths *paths, const char *path)
 {
     const char *open_place = confine_paths_open_holding (paths, path);
@@ -195,7 +194,7 @@ static bool can_move_with_all_above (const struct confine_paths *paths, const ch
 }
 
 /* Bits of PROBE_OWN_* (write_probe.h) that are open; `*where`: one path of them, or NULL. `shown`: the folder of the
- * constant path; NULL: none. `moves`: names are taken away as well; if that works, others miss them for a moment. */
+ * constant path; NULL: none. `moves`: also tries to remove names, which others briefly miss if it works. */
 static uint32_t sliceup_files_probe (const struct confine_paths *paths, const char *shown, bool moves,
                                      const char **where)
 {
@@ -255,7 +254,7 @@ static uint32_t try_in (struct stage *stage, const char *folder)
     return write_probe_try_all (&target);
 }
 
-/* Where nothing refuses writes, other hosts would see our traces: then a folder like a generation is tried. */
+/* Without enforcement, test on a scratch copy: other hosts must not see test files. */
 static uint32_t try_in_fixture (struct stage *stage)
 {
     struct scratch_generation fixture;
@@ -411,7 +410,7 @@ static int confine_prepare (struct stage *stage, int argc, char **argv, struct e
         stage->args.report_fd = -1;
         return EXIT_USAGE;
     }
-    /* Who has no part in the cache may come before anybody made it, and must not be the one who does. */
+    /* A program without the cache may run before the root exists, and must not make it. */
     if (stage->args.role == CACHE_ROLE_NONE && folder_make (stage->args.root, 0755, err) < 0)
         return EXIT_COULD_NOT;
     return confine_cache_paths_resolve (&stage->args, &stage->arena, &stage->cache_paths, err) < 0 ? EXIT_COULD_NOT
@@ -463,7 +462,7 @@ int confine_main (int argc, char **argv)
     int status = confine_run (&stage, argc, argv, &err);
     if (status == EXIT_USAGE || status == EXIT_COULD_NOT)
         fprintf (stderr, "sliceup-worker: confine: %s\n", err.text);
-    /* Not exit: what runs at the end of a sanitized process needs rights that were given up. */
+    /* Not exit, because exit handlers of a sanitized process need dropped rights. */
     fflush (stdout);
     _exit (status);
 }

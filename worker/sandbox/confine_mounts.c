@@ -29,8 +29,8 @@ struct mounts {
     struct arena arena;
     const char *pinned[PINNED_MAX];
     uint32_t n;
-    int before_fds[BEFORE_N]; /* mount namespace, root and folder, to go back to when a step fails */
-    char host_dev[32];        /* the host's /dev, below which its nodes are when a new one covers it */
+    int before_fds[BEFORE_N]; /* mount namespace, root and folder to return to if a step fails */
+    char host_dev[32];        /* the host's /dev, for its nodes after a new one covers it */
 };
 
 /* ---- one mount ---- */
@@ -52,7 +52,7 @@ static int set_access_plainly (const char *path, bool writable)
     return mount (NULL, path, NULL, flags, NULL);
 }
 
-/* AT_RECURSIVE or 0; `propagation`: MS_PRIVATE, so that no later mount of the host comes in writable; 0: as it is. */
+/* AT_RECURSIVE or 0; `propagation`: MS_PRIVATE, so that no later mount of the host appears writable; 0: unchanged. */
 static int set_access (const char *path, bool writable, unsigned recursive, unsigned long propagation)
 {
     struct mount_attr attr = { .attr_set = writable ? 0 : MOUNT_ATTR_RDONLY,
@@ -90,7 +90,7 @@ static int bind_as (const char *from, const char *to, bool writable, struct err 
 
 /* ---- namespaces ---- */
 
-/* Nobody but this user is in there. The group may be mapped only after setgroups is given up (user_namespaces(7)). */
+/* Only this user exists in it. The group may be mapped only after setgroups is given up (user_namespaces(7)). */
 static int enter_user_namespace (struct err *err)
 {
     char uid_map[64], gid_map[64];
@@ -111,7 +111,7 @@ static void leave_namespace (const struct mounts *mounts, struct err *err)
         (void) err_prefix (err, "programs stay in one that was only begun (%s)", strerror (errno));
 }
 
-/* Slave: what is mounted on the host is seen here, and nothing of ours is seen there. */
+/* Slave: the host's mounts appear here, but ours do not appear there. */
 static int enter_namespace (struct mounts *mounts, bool privileged, struct err *err)
 {
     static const char *const before[BEFORE_N] = { "/proc/self/ns/mnt", "/", "." };
@@ -133,7 +133,7 @@ static int enter_namespace (struct mounts *mounts, bool privileged, struct err *
 
 /* ---- what may be written in it ---- */
 
-/* As mounts of their own, they keep their access when all that is around them loses it. */
+/* Makes open places mounts of their own, so that they stay writable when the rest is closed. */
 static int part_open_places (struct mounts *mounts, struct err *err)
 {
     const struct confine_paths *paths = &mounts->cache_paths->paths;
@@ -143,14 +143,14 @@ static int part_open_places (struct mounts *mounts, struct err *err)
     return 0;
 }
 
-/* What is in /proc has rules of its own; what of it must be closed is closed by close_kernel. */
+/* /proc has its own rules; close_kernel closes what must be closed there. */
 static bool stays_open (const struct mounts *mounts, const struct proc_mount *one)
 {
     return confine_paths_is_open (&mounts->cache_paths->paths, one->point) || path_is_below (one->point, "/proc");
 }
 
-/* One by one: recursion would take the open places along. What cannot be reached, or lies below another mount, the
- * program will not reach either. */
+/* One by one, since recursion would include the open places. Mounts that cannot be reached, or are covered, are out of
+ * the program's reach, too. */
 static int close_all_else (struct mounts *mounts, struct err *err)
 {
     struct proc_mounts all;
@@ -165,7 +165,7 @@ static int close_all_else (struct mounts *mounts, struct err *err)
     return 0;
 }
 
-/* A folder with a mount on it cannot be renamed (rename(2), EBUSY), so nothing closed moves with those above it. */
+/* Pins parents by mounts: a folder with a mount on it cannot be renamed (rename(2), EBUSY), so nothing closed moves. */
 static int pin_above (struct mounts *mounts, const char *path, struct err *err)
 {
     const char *open = confine_paths_open_holding (&mounts->cache_paths->paths, path);
@@ -184,7 +184,7 @@ static int pin_above (struct mounts *mounts, const char *path, struct err *err)
     return 0;
 }
 
-/* Outer ones first: pins would cover what was closed below them. */
+/* Outer ones first, since pins would cover closed paths below them. */
 static int by_length (const void *a, const void *b)
 {
     const char *const *x = a, *const *y = b;
@@ -192,7 +192,7 @@ static int by_length (const void *a, const void *b)
     return x_len < y_len ? -1 : x_len > y_len;
 }
 
-/* What lies outside of the open places is closed already, but not the cache: later mounts of the host would come in. */
+/* Paths outside of open places are closed already, except the cache: later mounts of the host would appear in it. */
 static bool needs_mount (const struct confine_cache_paths *cache_paths, const char *path)
 {
     return confine_paths_is_open (&cache_paths->paths, path) || strcmp (path, cache_paths->root) == 0;
@@ -215,7 +215,7 @@ static int close_places (struct mounts *mounts, struct err *err)
     return 0;
 }
 
-/* Not what is mounted in it, which may be the cache under another name. */
+/* Without mounts in it, which may be the cache under another name. */
 static int open_one (const char *own, struct err *err)
 {
     if (bind (own, own, err) < 0)
@@ -256,7 +256,7 @@ static int show_in_dev (const char *from, const char *to, bool folder, struct er
     return rc;
 }
 
-/* It gives no right, and there may be more than there is room for. */
+/* Errors are ignored: a link gives no right, and there may be too many. */
 static void copy_link (const char *from, const char *to)
 {
     char target[PATH_MAX];
@@ -297,8 +297,8 @@ static int fill_dev (struct mounts *mounts, const char *folder, struct err *err)
     return rc;
 }
 
-/* Device nodes work nowhere but in a /dev of its own, which has those that programs need (confine_sandbox.h), and only
- * terminals that the program opens itself. */
+/* Device nodes work only in its own /dev, which has the needed ones (confine_sandbox.h), and only terminals that the
+ * program opens itself. */
 static int make_dev (struct mounts *mounts, struct err *err)
 {
     static const char terminals[] = "newinstance,ptmxmode=0666,mode=600";
@@ -324,7 +324,7 @@ static int hide_file (const char *path, struct err *err)
     return bind_as ("/dev/null", path, false, err);
 }
 
-/* The worker's folder, with all that is mounted in it, where it was: below what now hides the rest. */
+/* Mounts the worker's folder, with all mounts in it, at its old path, below the mount that hides the rest. */
 static int show_again (struct mounts *mounts, int folder_fd, struct err *err)
 {
     char from[64];
@@ -355,7 +355,7 @@ static int hide_folder (struct mounts *mounts, const char *path, struct err *err
     return rc;
 }
 
-/* Keys, journals, tickets: who reads them could speak as somebody else, or keep them from being written by a lock. */
+/* Keys, journals, tickets: a reader could act as another, or block writes by a lock. */
 static int hide (struct mounts *mounts, struct err *err)
 {
     const struct confine_cache_paths *cache_paths = mounts->cache_paths;
@@ -371,8 +371,8 @@ static int hide (struct mounts *mounts, struct err *err)
 
 /* ---- what is seen in it ---- */
 
-/* Whoever may write there as root, without any capability, makes the kernel run a program outside: core(5), cgroups(7)
- * release_agent, modprobe. In a user namespace they are not root's. */
+/* Root can write there even without capabilities, and make the kernel run a program outside: core(5), cgroups(7)
+ * release_agent, modprobe. In a user namespace root cannot. */
 static int close_kernel (struct err *err)
 {
     static const char *const doors[] = { "/proc/sys", "/sys" };
@@ -421,7 +421,7 @@ int confine_mounts_enter (const struct confine_cache_paths *cache_paths, bool ov
         rc = close_kernel (err);
     if (rc == 0 && !privileged)
         rc = enter_user_namespace (err);
-    if (rc == 0 && chdir (cache_paths->scratch) < 0) /* where we stand may have been found before it was mounted over */
+    if (rc == 0 && chdir (cache_paths->scratch) < 0) /* the current folder may now be covered by a mount */
         rc = err_errno (err, ERR_IO, "cannot enter %.300s", cache_paths->scratch);
     if (rc < 0)
         leave_namespace (&mounts, err);

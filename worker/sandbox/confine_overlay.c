@@ -55,7 +55,7 @@ int confine_overlay_mount (const char *generation, const char *scratch, const ch
 
 /* ---- afterwards ---- */
 
-/* nftw passes nothing on. Main thread only, as all that calls this. */
+/* nftw passes no context. Main thread only, like all callers. */
 static struct {
     struct confine_overlay_writes *overlay;
     struct arena *arena;

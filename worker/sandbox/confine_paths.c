@@ -18,7 +18,7 @@
 
 /* ---- lists ---- */
 
-/* NULL: it is not there, or not for us. */
+/* NULL: not there, or not reachable. */
 static const char *real (const char *path, struct arena *arena)
 {
     char resolved[PATH_MAX];
@@ -48,7 +48,7 @@ static int add_closed (struct confine_paths *out, const char *path, struct err *
 
 /* ---- what is in them ---- */
 
-/* Of /dev only what is made for it: its nodes are the host's own, and their modes are everybody's. */
+/* Of /dev only shared memory and the like, because its nodes are the host's own. */
 static const char *const usual[] = { "/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue", "/dev/pts", "/dev/hugepages" };
 enum { USUAL = sizeof usual / sizeof usual[0] };
 
@@ -163,7 +163,7 @@ static const char *rest_below (const char *path, const char *folder)
     return strcmp (folder, "/") == 0 ? path : path + strlen (folder);
 }
 
-/* The name of `inner` (a path within the file system) below the mount, when it shows that or a part of it. */
+/* The name of `inner` (a path within the file system) below the mount, if the mount shows it. */
 static const char *confine_paths_name_of (const struct proc_mount *mount, const char *inner, struct arena *arena)
 {
     if (path_is_below (inner, mount->within)) {
@@ -198,8 +198,8 @@ static const struct proc_mount *mount_of (const struct proc_mounts *mounts, cons
     return own;
 }
 
-/* One storage can be mounted at several places; what is below `folder` then has several names. Adds the other reachable
- * ones to `out` (`*n` of `max` used). It cannot know mounts of one server with different device numbers. */
+/* A storage can be mounted at several places, so paths below `folder` have several names. Adds the other reachable ones
+ * to `out` (`*n` of `max` used). It cannot know mounts of one server with different device numbers. */
 static int find_aliases (const struct proc_mounts *mounts, const char *folder, struct arena *arena, const char **out,
                          uint32_t max, uint32_t *n, struct err *err)
 {
@@ -309,7 +309,7 @@ bool confine_paths_is_open (const struct confine_paths *paths, const char *path)
 
 /* ---- links on the way ---- */
 
-/* The path that is left, and where in it the name that is looked at ends. */
+/* The rest of the path, and the end of the present name in it. */
 struct way {
     char path[PATH_MAX];
     size_t end;
@@ -321,7 +321,7 @@ static int confine_paths_too_long (const char *path, struct err *err)
     return err_set (err, ERR_LIMIT, "%.200s: the path is longer than %d bytes", path, PATH_MAX - 1);
 }
 
-/* Each name once; what stands before it is no link any more. */
+/* Goes to the next name; the path before it has no links any more. */
 static bool next_name (struct way *way)
 {
     size_t begin = way->end + strspn (way->path + way->end, "/");
@@ -451,7 +451,7 @@ static int resolve_generation (const struct confine_args *args, struct arena *ar
     if (resolve (path, "the generation that the program is to see", arena, &out->generation, err) < 0)
         return -1;
     bool reads = args->role == CACHE_ROLE_READER;
-    /* The whole cache: only for somebody who looks, with no program to show it to. */
+    /* The whole cache: only for a report without a program. */
     bool whole = strcmp (out->generation, out->root) == 0;
     bool inside = path_is_below (out->generation, out->bundle) && !(whole && (out->place || !reads));
     if (!inside && !(reads && out->directory && path_is_below (out->generation, out->directory)))

@@ -18,10 +18,10 @@
 
 /* Forbids truncating files by name, for this process and what it starts, with seccomp(2).
  *
- * Landlock before ABI 3 (Linux 6.2) does not see truncate(2), nor an open(2) that is for reading and truncates. So both
- * are refused everywhere, and with them what a filter cannot look into: openat2 and io_uring (ENOSYS, as on a kernel
- * without them), and system calls of another machine than this program's. Files that are open for writing can be cut as
- * ever. It needs no_new_privs. */
+ * Landlock before ABI 3 (Linux 6.2) does not check truncate(2), nor an open(2) for reading with truncation. So the
+ * filter refuses both everywhere, and what it cannot inspect: openat2 and io_uring (ENOSYS, as on a kernel without
+ * them), and system calls of another architecture. Files open for writing can still be truncated. It needs
+ * no_new_privs. */
 
 #if defined __x86_64__
 #define MACHINE AUDIT_ARCH_X86_64
@@ -115,7 +115,7 @@ static bool take_mounts (const struct making *making)
 
 /* ---- Landlock ---- */
 
-/* A generation shown through an overlay is written in the layer above it. */
+/* With an overlay the layer is written, not the generation. */
 static void list_own (const struct making *making, const char *out[], uint32_t *n)
 {
     const struct confine_paths *paths = &making->cache_paths->paths;
@@ -126,8 +126,8 @@ static void list_own (const struct making *making, const char *out[], uint32_t *
         out[(*n)++] = text_format (making->arena, "%s/generation", making->cache_paths->place).ptr;
 }
 
-/* Devices are written through their nodes, which mounts do not keep from it: those of a /dev of its own, which are the
- * ones that it may use. In the host's own the terminals are everybody's. */
+/* Lists device nodes, since read-only mounts do not block them: all of its own /dev, which has only allowed ones. In
+ * the host's /dev the terminals are everybody's. */
 static void list_open (const struct making *making, const char *out[], uint32_t *n)
 {
     const struct confine_paths *paths = &making->cache_paths->paths;
@@ -138,8 +138,8 @@ static void list_open (const struct making *making, const char *out[], uint32_t 
             out[(*n)++] = paths->open[i];
 }
 
-/* A folder in which one file is closed could get no new ones: where mounts close the file, that price is not paid.
- * Nothing can be mounted on a link, so there it is. */
+/* Landlock closes a file only by closing its folder to new files, so prefer mounts. Nothing can be mounted on a link,
+ * so Landlock closes those. */
 static void list_closed (const struct making *making, const char *out[], uint32_t *n)
 {
     const struct confine_paths *paths = &making->cache_paths->paths;

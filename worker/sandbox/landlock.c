@@ -23,8 +23,7 @@
 #define SCOPE_SIGNALS (UINT64_C (1) << 1)
 #define RIGHTS_OF_FILES (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE | RIGHT_TRUNCATE)
 
-/* Above OTHERS_MAX entries of one folder those of other users stay closed: else these could make so many that there is no
- * Landlock. */
+/* Above OTHERS_MAX entries of one folder those of other users stay closed, else they could exhaust the rules. */
 enum { OTHERS_MAX = 65536, ENTRIES_MAX = 1 << 20, DEPTH_MAX = 32 };
 
 struct grant {
@@ -71,7 +70,7 @@ static int add_rule (const struct grant *grant, const char *path, int fd, const 
     return 0;
 }
 
-/* What vanished meanwhile, is a link, or cannot be reached anyway needs no rule. */
+/* Vanished entries, links and unreachable paths need no rule. */
 static bool passed_over (int code)
 {
     return code == ENOENT || code == ENOTDIR || code == EACCES || code == ELOOP;
@@ -107,8 +106,8 @@ static bool is_divided (const struct grant *grant, const char *path)
 
 static int open_path (struct grant *grant, const char *path, int depth, struct err *err);
 
-/* A folder that lets nobody see its entries, but pass: what is hidden in it is kept by modes alone then. One of this user's
- * own stays closed, since a program could have made it so. */
+/* A folder that can be passed but not listed: only modes hide paths in it then. This user's own stays closed, since a
+ * program could have made it so. */
 static int open_unlisted (const struct grant *grant, const char *path, const struct stat *at, struct err *err)
 {
     bool own = at->st_uid == geteuid ();
@@ -159,7 +158,7 @@ static int open_path (struct grant *grant, const char *path, int depth, struct e
 
 /* ---- all of it ---- */
 
-/* Landlock can only allow: so reading is, in all folders of the root but what is hidden. */
+/* Landlock can only allow, so reading is allowed in all folders of the root except hidden paths. */
 static int open_for_reading (const struct grant *grant, struct err *note, struct err *err)
 {
     const struct landlock_paths all = { .closed = grant->paths->hidden, .closed_n = grant->paths->hidden_n };

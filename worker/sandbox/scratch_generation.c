@@ -15,7 +15,7 @@
 #define WORDS "sliceup tries on this file whether programs can write.\n"
 #define PREFIX "probe-"
 
-enum { LEFT_BEHIND_S = 10 * 60 }; /* trying takes milliseconds; a storage that hangs is given up within a minute */
+enum { LEFT_BEHIND_S = 10 * 60 }; /* a test takes milliseconds, and a hanging storage is given up within a minute */
 
 static int scratch_generation_fill (const char *folder, struct err *err)
 {
@@ -30,7 +30,7 @@ static int scratch_generation_fill (const char *folder, struct err *err)
     return 0;
 }
 
-/* Somebody who was killed left it. Its age is by the storage's clock, which has just dated ours as well. */
+/* Was it left by a killed process? Its age is by the storage's clock, which has just dated our folder. */
 static bool is_left_behind (const char *name, const char *path, const struct stat *ours)
 {
     struct stat at;
@@ -47,7 +47,7 @@ static void sweep (const char *folder, const struct scratch_generation *fixture)
     while (entries && (entry = readdir (entries))) {
         int len = snprintf (left.path, sizeof left.path, "%s/%s", folder, entry->d_name);
         if (len < (int) sizeof left.path && is_left_behind (entry->d_name, left.path, &ours))
-            (void) scratch_generation_remove (&left, NULL); /* another user's; or the next one will */
+            (void) scratch_generation_remove (&left, NULL); /* another user's, or the next call removes it */
     }
     if (entries)
         closedir (entries);

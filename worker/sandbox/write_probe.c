@@ -53,23 +53,23 @@ static int undoes (const char *const mounts[2])
     return open_doors;
 }
 
-/* All rights over a user namespace of one's own, and a copy of the mounts in it: what anybody can try. One child for
- * all: ending a mount namespace takes the kernel longest. */
+/* Uses a new user namespace with all rights, and a copy of the mounts, as any program could. One child for all, since
+ * ending a mount namespace is slow. */
 static int undoes_apart (const char *const mounts[2])
 {
-    /* Not fork: what the C library does in a child is not needed, and a sanitizer's would be slow. */
+    /* Not fork, whose work in the child is needless, and slow with a sanitizer. */
     pid_t pid = (pid_t) syscall (SYS_clone, SIGCHLD, 0, 0, 0, 0);
     if (pid == 0)
         _exit (unshare (CLONE_NEWUSER | CLONE_NEWNS) == 0 ? undoes (mounts) : 0);
     int status = 0;
     while (pid > 0 && waitpid (pid, &status, 0) < 0 && errno == EINTR)
         ;
-    /* What could not be tried may be open. */
+    /* A way that could not be tried counts as open. */
     return pid > 0 && WIFEXITED (status) ? WEXITSTATUS (status) : REMOUNT_BY_REMOUNT | REMOUNT_BY_UMOUNT;
 }
 
 /* Bits of those that are open. `mounts`: two, NULL for none. `own_mounts`: this process has a mount namespace of its
- * own, so that it is also tried here and now; else only in namespaces that are made for it. */
+ * own, so that it is also tried here; else only in new namespaces. */
 static int remount_probe (const char *const mounts[2], bool own_mounts)
 {
     return (own_mounts ? undoes (mounts) : 0) | undoes_apart (mounts);
@@ -188,7 +188,7 @@ static bool write_probe_create (const struct trial *trial)
     if (fd < 0)
         return false;
     close (fd);
-    (void) unlink (trial->fresh); /* refused or not: it could be made */
+    (void) unlink (trial->fresh); /* made in any case */
     return true;
 }
 
@@ -233,7 +233,7 @@ static bool write_probe_keep (const struct trial *trial, struct kept *kept)
     return kept->len >= 0;
 }
 
-/* It may stay away when the right to write is closed where the one to remove was not. */
+/* May fail if removing was allowed but writing is not. */
 static void put_back (const struct trial *trial, const struct kept *kept, int flags)
 {
     int fd = open (trial->witness, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags, kept->at.st_mode & 0777);
@@ -242,11 +242,11 @@ static void put_back (const struct trial *trial, const struct kept *kept, int fl
     bool whole = write (fd, kept->bytes, (size_t) kept->len) == kept->len;
     const struct timespec times[2] = { kept->at.st_atim, kept->at.st_mtim };
     if (!whole || fchmod (fd, kept->at.st_mode & 0777) < 0 || futimens (fd, times) < 0)
-        (void) unlink (trial->witness); /* better none than half of one */
+        (void) unlink (trial->witness); /* no file is better than a partial one */
     close (fd);
 }
 
-/* To the length it has; and as an open for reading can do it, which is no writing to everybody (open(2), O_TRUNC). */
+/* To the present length, also by an open for reading, which some filters do not count as writing (O_TRUNC). */
 static bool truncate_probe (const struct trial *trial)
 {
     struct kept kept;
@@ -267,7 +267,7 @@ static bool rename_probe (const struct trial *trial)
     return true;
 }
 
-/* Also of a folder: one that is not empty answers so only to whom the right was given (rmdir(2)). */
+/* Also tries a folder: only with the right does a non-empty one answer so (rmdir(2)). */
 static bool unlink_probe (const struct trial *trial)
 {
     struct kept kept;
@@ -281,7 +281,7 @@ static bool unlink_probe (const struct trial *trial)
     return true;
 }
 
-/* The values it has: whoever may not change it may not do that either. */
+/* Sets the present values, which needs the same right as a change. */
 static bool chmod_probe (const struct trial *trial)
 {
     struct stat at;
@@ -379,7 +379,7 @@ static bool proc_root (const struct trial *trial)
     return creates_below (trial, "/proc/self/root");
 }
 
-/* The worker is the parent. A pid namespace hides it, but its socket process is process 1 there (pid_namespace.h). */
+/* The worker is the parent. A pid namespace hides it, but its init process is process 1 there (pid_namespace.h). */
 static bool worker_root (const struct trial *trial)
 {
     char root[64];
@@ -456,7 +456,7 @@ bool write_probe_catalogue_lock (const char *root)
 
 /* ---- what the levels promise ---- */
 
-/* Whom another process takes requests from is that process's affair: no level promises anything about it. */
+/* Other processes decide whose requests they accept, so no level closes these ways. */
 #define DEPUTIES (PROBE_BIT (PROBE_PATH_SOCKET) | PROBE_BIT (PROBE_ABSTRACT_SOCKET))
 #define ALL (PROBE_BIT (PROBES_N) - 1 - DEPUTIES)
 #define OWN (PROBE_BIT (PROBE_OWN_CREATE) | PROBE_BIT (PROBE_OWN_WRITE) | PROBE_BIT (PROBE_OWN_RENAME))
@@ -466,7 +466,7 @@ static const uint32_t promised[ENFORCEMENT_N] = {
                                      PROBE_BIT (PROBE_SETFLAGS)),
     [ENFORCEMENT_NAMESPACE] = ALL,
     [ENFORCEMENT_NAMESPACE_LANDLOCK] = ALL,
-    /* It refuses to have the cache written, whoever asks; what is sliceup's own lies elsewhere. */
+    /* The storage refuses all writes to the cache, but sliceup's own files lie elsewhere. */
     [ENFORCEMENT_STORAGE] = ALL & ~(OWN | PROBE_BIT (PROBE_CATALOGUE_LOCK)),
 };
 

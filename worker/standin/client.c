@@ -20,10 +20,10 @@
 /* Takes the devices of this host for this process, until it ends; refuses with libtpu's texts when another
  * process has them.
  *
- * What is taken are names of the abstract socket space, which a process loses when it ends: of this network namespace, or, where
- * several hosts are in one, of `host`. libtpu's lock comes first (openxla/xla:xla/tpu/tpu_initialize_util.cc); the device itself
- * refuses a second opener also where that lock is switched off. A file /dev/vfio/0 is kept open where there is one, so that whoever
- * looks for holders of devices finds this process. */
+ * It takes names of the abstract socket space, which a process loses when it ends: of this network namespace, or of
+ * `host`, if several hosts share one. libtpu's lock comes first (openxla/xla:xla/tpu/tpu_initialize_util.cc); the
+ * device itself refuses a second opener also where that lock is switched off. Keeps /dev/vfio/0 open if it exists, so
+ * that a search for holders of devices finds this process. */
 
 /* The first byte of an abstract name is 0. */
 static socklen_t client_name_of (const char *what, const char *host, struct sockaddr_un *name)
@@ -34,7 +34,7 @@ static socklen_t client_name_of (const char *what, const char *host, struct sock
     return (socklen_t) (offsetof (struct sockaddr_un, sun_path) + 1 + (size_t) len);
 }
 
-/* 0: nobody that can be told. Nobody takes connections there: so none is waited for. */
+/* 0: unknown. Nobody accepts connections there, so it does not wait. */
 static pid_t holder_of (const struct sockaddr_un *name, socklen_t len)
 {
     struct ucred who = { 0 };
@@ -119,7 +119,7 @@ static const char *metadata (void *owner, const char *attribute, const char *key
     return metadata_get (attribute, key);
 }
 
-/* All devices of the slice are the plugin's own. jax's options are for libtpu, and the plugin refuses names that it does not know. */
+/* The plugin makes all devices of the slice, without jax's options, which are for libtpu: it refuses unknown names. */
 static void *create_of_plugin (uint32_t devices)
 {
     struct pjrt_named_value count = PJRT_ARGS (struct pjrt_named_value, value_size);

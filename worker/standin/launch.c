@@ -17,8 +17,8 @@
  * others, and has theirs afterwards.
  *
  * Sizes come from the own arguments, which are the same on every device of a program; a peer that sends another size or
- * another program's name is refused. A peer that is gone is waited for, as chips wait on a torus: jax's heartbeats and whoever
- * started the program end that. */
+ * another program's name is refused. It waits for a lost peer, as chips wait on a torus: jax's heartbeats or the
+ * program's starter end that. */
 struct exchange_peer {
     uint32_t process;
     char *values; /* of its devices, in order; the caller's */
@@ -42,7 +42,7 @@ struct head {
 /* How far one peer is, both ways, the head included. */
 struct progress {
     size_t sent, received;
-    bool gone; /* its connection ended, and it would be ready for ever */
+    bool gone; /* its connection ended; poll would always report it */
     struct head head;
 };
 
@@ -66,7 +66,7 @@ static ssize_t receive_part (int fd, struct head *head, char *values, size_t byt
     return recv (fd, to, in_head ? sizeof *head - at : whole (bytes) - at, 0);
 }
 
-/* The text of a device that finds the others at another program: openxla/xla:docs/errors/error_0200.md. */
+/* libtpu's text if other devices run another program: openxla/xla:docs/errors/error_0200.md. */
 static int check_head (const struct exchange *exchange, const struct exchange_peer *peer, const struct head *head,
                        struct refusal *refusal)
 {
@@ -102,7 +102,7 @@ static int launch_serve (const struct exchange *exchange, const struct head *own
     return !had_head && progress->received >= sizeof *own ? check_head (exchange, peer, &progress->head, refusal) : 0;
 }
 
-/* What each peer is waited for. 0: nothing more. */
+/* The awaited events of each peer. 0: none. */
 static uint32_t launch_fill (const struct exchange *exchange, const struct progress *progress, struct pollfd *wanted)
 {
     uint32_t open = 0;

@@ -14,7 +14,7 @@
 
 enum { MAGIC = 0x73746e64, RETRY_MS = 100, HELLO_S = 5, BACKLOG = PLACE_PROCESSES_MAX };
 
-/* What each says first. Both are on machines of one byte order. */
+/* The first message of each side. Both have the same byte order. */
 struct hello {
     uint32_t magic, id, world;
     struct slice_grid slice;
@@ -66,7 +66,7 @@ static int meeting_connect_to (const struct process_address *address)
     return fd;
 }
 
-/* Who was connected to answers when it comes to it. Anybody may connect: that is waited for a while only. */
+/* The accepting side answers once it accepts. Anybody may connect, so it waits only a while. */
 static bool swap (int fd, const struct hello *own, bool accepted, struct hello *other)
 {
     const struct timeval limit = { .tv_sec = accepted ? HELLO_S : 0 }; /* 0: none */
@@ -83,7 +83,7 @@ static bool is_same_slice (const struct hello *a, const struct hello *b)
            memcmp (a->kind, b->kind, sizeof a->kind) == 0;
 }
 
-/* The latest connection of a process counts: it may have been started again. */
+/* The latest connection of a process counts, since it may have been restarted. */
 static void meeting_keep (struct meeting *meeting, uint32_t id, int fd)
 {
     (void) fcntl (fd, F_SETFL, O_NONBLOCK);
@@ -94,7 +94,7 @@ static void meeting_keep (struct meeting *meeting, uint32_t id, int fd)
     meeting->fds[id] = fd;
 }
 
-/* Whoever does not speak like one of us is passed over. -1: another slice. */
+/* Ignores peers with another protocol. -1: another slice. */
 static int meeting_take (struct meeting *meeting, const struct place *place, int fd, bool accepted,
                          struct refusal *refusal)
 {
@@ -110,7 +110,7 @@ static int meeting_take (struct meeting *meeting, const struct place *place, int
                : 0;
 }
 
-/* A pause before each further try, also when somebody else answers there. */
+/* Pauses before each further try, also if another program answers there. */
 static int meet_lower (struct meeting *meeting, const struct place *place, struct refusal *refusal)
 {
     for (uint32_t i = 0; i < place->id; i++)

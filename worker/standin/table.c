@@ -11,7 +11,7 @@
 
 /* ---- executable ---- */
 
-/* A program on devices of several processes: of which this process owns some, and executes them all.
+/* A program on devices of several processes, of which this process owns some.
  *
  * A program whose devices are all this process's is the plugin's alone. Of any other the processes exchange the values of its
  * arguments; then each executes the whole of it, hands jax the outputs of its own devices, and destroys the rest. So
@@ -21,7 +21,7 @@
 
 enum { LISTS_MAX = 256 };
 
-/* jax keeps what it is given as long as the executable lives, and programs on the same devices have equal lists: each is
+/* jax keeps these lists as long as the executable lives, and programs on the same devices have equal ones, so each is
  * kept once, for good. */
 static const void *kept (const void *bytes, size_t size)
 {
@@ -93,7 +93,7 @@ static void *executable_logical_ids (struct pjrt_logical_ids_args *args)
 
 /* ---- executing it ---- */
 
-/* One launch at a time: every process sees them in one order. */
+/* One launch at a time, so that all processes have the same order. */
 static pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER;
 
 static void *executable_execute (struct pjrt_execute *args)
@@ -106,7 +106,7 @@ static void *executable_execute (struct pjrt_execute *args)
     for (size_t i = 0; i < all.items_n; i++)
         own += client_owns (client_device_number (all.items[i]));
     if (own == 0)
-        return NULL; /* jax asks all processes, also those that have no part in it */
+        return NULL; /* jax calls this in all processes, also in those without a part */
     if (own == all.items_n)
         return real_call (PJRT_LOADED_EXECUTE, args);
     (void) pthread_mutex_lock (&launching);
@@ -117,7 +117,7 @@ static void *executable_execute (struct pjrt_execute *args)
 
 /* ---- device ---- */
 
-/* What a device and its description are asked: of which process, which kind, where, how much memory. */
+/* Answers about a device and its description: process, kind, place, memory. */
 
 /* What jax reads of a TPU (jax-ml/jax:jax/_src/mesh_utils.py, jax/_src/xla_bridge.py). */
 enum { COORDS, CORE_ON_CHIP, NUM_CORES, SLICE_INDEX, ATTRIBUTES };
@@ -151,7 +151,7 @@ static void table_describe (uint32_t device)
               (int) place->coords[0], (int) place->coords[1], (int) place->coords[2], (int) place->core);
 }
 
-/* Once after a client was made, before anything else here. */
+/* Call it once after the client is made, before anything else here. */
 static void device_describe_all (void)
 {
     for (uint32_t i = 0; i < standin_client.devices_n; i++)
@@ -222,7 +222,7 @@ static void *device_local_hardware_id (struct pjrt_number_args *args)
     return NULL;
 }
 
-/* jax hands in memory that it did not clear: every flag is written. */
+/* Sets every flag, because jax passes uncleared memory. */
 static void *device_memory_stats (struct pjrt_device_memory *args)
 {
     size_t begin = offsetof (struct pjrt_device_memory, in_use), end = args->struct_size;
