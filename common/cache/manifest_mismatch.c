@@ -93,7 +93,7 @@ static int refuse_open (const struct tree_walk_item *seen, struct err *err)
                     tree_print_path (seen->at.path, shown), (unsigned) seen->at.mode);
 }
 
-static int meet (void *owner, const struct tree_walk_item *seen, struct err *err)
+static int meet_entry (void *owner, const struct tree_walk_item *seen, struct err *err)
 {
     struct look *look = owner;
     char how[DIFFERENCE_BYTES];
@@ -209,7 +209,7 @@ static int look_below (struct look *look, const struct generation *generation, e
                        struct err *err)
 {
     plan (look, depth, seed);
-    int rc = tree_walk (generation->fd, manifest_unlisted, depth != AUDIT_STAT, meet, look, err);
+    int rc = tree_walk (generation->fd, manifest_unlisted, depth != AUDIT_STAT, meet_entry, look, err);
     return rc ? rc : tell_missing (look, err);
 }
 

@@ -162,7 +162,8 @@ struct walk {
 
 static int walk_folder (struct walk *walk, int fd, uint32_t len, uint32_t depth, struct err *err);
 
-static int meet (struct walk *walk, struct tree_walk_item *seen, enum err_code code, const char *why, struct err *err)
+static int report_entry (struct walk *walk, struct tree_walk_item *seen, enum err_code code, const char *why,
+                         struct err *err)
 {
     seen->problem = why;
     seen->code = why ? code : ERR_NONE;
@@ -173,16 +174,16 @@ static int walk_into (struct walk *walk, struct tree_walk_item *seen, int folder
                       struct err *err)
 {
     if (depth >= TREE_DEPTH_MAX)
-        return meet (walk, seen, ERR_LIMIT, "lies more than 16 folders deep, the limit of a cache", err);
+        return report_entry (walk, seen, ERR_LIMIT, "lies more than 16 folders deep, the limit of a cache", err);
     int fd = open_name (folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0 && (errno == EACCES || open_problem (errno)))
-        return meet (walk, seen, ERR_DAMAGE,
-                     errno == EACCES ? "cannot be opened: its mode forbids it" : open_problem (errno), err);
+        return report_entry (walk, seen, ERR_DAMAGE,
+                             errno == EACCES ? "cannot be opened: its mode forbids it" : open_problem (errno), err);
     if (fd < 0)
         return cannot_open (seen->at.path, err);
-    if (meet (walk, seen, ERR_NONE, NULL, err)) {
+    if (report_entry (walk, seen, ERR_NONE, NULL, err)) {
         close (fd);
         return -1;
     }
@@ -215,7 +216,7 @@ static int walk_found (struct walk *walk, struct tree_walk_item *seen, int folde
         return walk_into (walk, seen, folder, name, depth + 1, err);
     if (file && !problem && walk->open_files && seen->fd < 0)
         problem = "cannot be opened: its mode forbids it, or another file system is mounted there";
-    return meet (walk, seen, ERR_DAMAGE, problem, err);
+    return report_entry (walk, seen, ERR_DAMAGE, problem, err);
 }
 
 static int walk_name (struct walk *walk, int folder, const struct dirent *entry, uint32_t above, uint32_t depth,
@@ -228,13 +229,13 @@ static int walk_name (struct walk *walk, int folder, const struct dirent *entry,
     walk->path[above] = '/';
     memcpy (walk->path + at, name.ptr, name.len + 1);
     if (++walk->n > TREE_ENTRIES_MAX) {
-        int rc = meet (walk, &seen, ERR_LIMIT, "exceeds the limit of 131072 files and folders in a cache", err);
+        int rc = report_entry (walk, &seen, ERR_LIMIT, "exceeds the limit of 131072 files and folders in a cache", err);
         return rc ? rc : WALK_FULL;
     }
     if (!tree_name_valid (name) || seen.at.path.len > PATH_MAX_BYTES)
-        return meet (walk, &seen, ERR_DAMAGE,
-                     "has a name that a cache does not accept (too long, control characters, not UTF-8, or '-' first)",
-                     err);
+        return report_entry (
+            walk, &seen, ERR_DAMAGE,
+            "has a name that a cache does not accept (too long, control characters, not UTF-8, or '-' first)", err);
     int rc = tree_look (walk, folder, entry, &st, &seen.fd);
     seen.st = &st;
     if (rc == 0)
@@ -242,7 +243,7 @@ static int walk_name (struct walk *walk, int folder, const struct dirent *entry,
     else if (errno == ENOENT)
         rc = 0;
     else if (errno == EACCES)
-        rc = meet (walk, &seen, ERR_DAMAGE, "cannot be examined: the mode of its folder forbids it", err);
+        rc = report_entry (walk, &seen, ERR_DAMAGE, "cannot be examined: the mode of its folder forbids it", err);
     else
         cannot_open (seen.at.path, err);
     if (seen.fd >= 0)

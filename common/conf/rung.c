@@ -184,7 +184,7 @@ static void read_tolerances (struct draft *draft, const struct conf_value *map, 
         if (!text_is_among (key->text, rung->metrics.items, rung->metrics.n))
             problem_at (draft->problems, key, "tolerance is given for %s, expected one of the rung's metrics",
                         problem_quote (draft->problems, key->text));
-        else if (draft_number (draft, key->value, "a tolerance", "a part of the value, from 1e-9 to 0.5, such as 0.01",
+        else if (draft_number (draft, key->value, "a tolerance", "a relative error from 1e-9 to 0.5, such as 0.01",
                                1e-9, 0.5, &tolerance->most) == 0)
             rung->tolerances.n++;
     }

@@ -27,7 +27,7 @@ struct connection {
 
 struct spoke {
     void *context;
-    struct connection strands[LINK_CHANNELS];
+    struct connection connections[LINK_CHANNELS];
 };
 
 static int spoke_check_options (const struct spoke_options *options, struct err *err)
@@ -62,7 +62,7 @@ static int let_queue (void *socket, struct err *err)
 static int connection_open (struct spoke *spoke, enum link_channel which, const struct spoke_options *options,
                             struct err *err)
 {
-    struct connection *connection = &spoke->strands[which];
+    struct connection *connection = &spoke->connections[which];
     bool control = which == LINK_CONTROL;
     connection->bytes_max = control ? options->control_bytes_max : options->bulk_bytes_max;
     const struct socket_kind kind = { .type = ZMQ_DEALER,
@@ -83,7 +83,7 @@ struct spoke *spoke_open (const struct spoke_options *options, struct err *err)
         return NULL;
     struct spoke *spoke = mem_alloc (sizeof *spoke);
     for (int i = 0; i < LINK_CHANNELS; i++)
-        zmq_msg_init (&spoke->strands[i].body);
+        zmq_msg_init (&spoke->connections[i].body);
     spoke->context = context_hold (err);
     bool good = spoke->context != NULL;
     for (int i = 0; good && i < LINK_CHANNELS; i++)
@@ -99,8 +99,8 @@ void spoke_close (struct spoke *spoke, uint64_t linger_ms)
     if (!spoke)
         return;
     for (int i = LINK_CHANNELS - 1; i >= 0; i--) {
-        socket_close (&spoke->strands[i].socket, linger_ms);
-        zmq_msg_close (&spoke->strands[i].body);
+        socket_close (&spoke->connections[i].socket, linger_ms);
+        zmq_msg_close (&spoke->connections[i].body);
     }
     if (spoke->context)
         context_release ();
@@ -109,7 +109,7 @@ void spoke_close (struct spoke *spoke, uint64_t linger_ms)
 
 int spoke_fd (const struct spoke *spoke, enum link_channel channel)
 {
-    return socket_fd (spoke->strands[channel].socket);
+    return socket_fd (spoke->connections[channel].socket);
 }
 
 /* Is the message one frame within bounds, as our coordinator sends it? Others are ignored. */
@@ -122,7 +122,7 @@ static bool is_of_use (struct connection *connection)
 
 bool spoke_receive (struct spoke *spoke, enum link_channel channel, struct text *bytes)
 {
-    struct connection *connection = &spoke->strands[channel];
+    struct connection *connection = &spoke->connections[channel];
     uint32_t useless = 0;
     while (useless < USELESS_AT_ONCE && socket_receive (connection->socket, &connection->body)) {
         if (is_of_use (connection)) {
@@ -138,7 +138,7 @@ bool spoke_receive (struct spoke *spoke, enum link_channel channel, struct text 
 
 bool spoke_frames_remain (const struct spoke *spoke, enum link_channel channel)
 {
-    return spoke->strands[channel].left;
+    return spoke->connections[channel].left;
 }
 
 static void connect_anew (struct connection *connection)
@@ -165,7 +165,7 @@ static void note_blocked (struct connection *connection)
 
 bool spoke_send (struct spoke *spoke, enum link_channel channel, const void *bytes, size_t len)
 {
-    struct connection *connection = &spoke->strands[channel];
+    struct connection *connection = &spoke->connections[channel];
     assert (len <= connection->bytes_max); /* longer, and the coordinator's side cuts the connection */
     if (!connection->connected && connection_connect (connection, NULL) != 0)
         return false;

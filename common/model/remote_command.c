@@ -71,7 +71,7 @@ static int remote_command_take_number (const struct frame *frame, uint64_t max, 
 {
     uint64_t number;
     if (!text_to_u64 (frame->bytes, &number) || number > max)
-        return err_set (err, ERR_PARSE, "'%c' is followed by no number up to %" PRIu64, frame->letter, max);
+        return err_set (err, ERR_PARSE, "'%c' is not followed by a number up to %" PRIu64, frame->letter, max);
     *out = number;
     return 0;
 }
@@ -89,7 +89,7 @@ int remote_command_take (struct remote_command *command, const struct frame *fra
     case REMOTE_SILENCE: return remote_command_take_number (frame, REMOTE_TIMEOUT_MAX_MS, &command->silence_ms, err);
     case REMOTE_BEGIN:
         command->begun = command->words_n > 0 && command->host && command->timeout_ms > 0;
-        return command->begun ? 0 : err_set (err, ERR_PARSE, "no whole command came before it was to begin");
+        return command->begun ? 0 : err_set (err, ERR_PARSE, "BEGIN came before a complete command");
     default: return err_set (err, ERR_PARSE, "the letter '%c' has no meaning before a command", frame->letter);
     }
 }

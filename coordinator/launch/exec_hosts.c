@@ -320,7 +320,7 @@ static void exec_hosts_give_up (struct exec_hosts *hosts, uint32_t host)
     else if (slot->told.state == EXEC_STARTS)
         exec_hosts_end (hosts, host, EXEC_NOT_REACHED, "start: nothing was heard from it in time");
     else if (slot->told.state == EXEC_RUNS) {
-        snprintf (why, sizeof why, "it was to end, and did not say so within %s",
+        snprintf (why, sizeof why, "it was told to end, but did not confirm it within %s",
                   duration_print (EXEC_ENDING_MS, limit));
         exec_hosts_end (hosts, host, EXEC_LOST, why);
     }

@@ -282,7 +282,7 @@ static void look_work (void *job)
     closedir (entries);
 }
 
-static void look (struct monitors *monitors);
+static void submit_look (struct monitors *monitors);
 
 static void look_done (void *job)
 {
@@ -299,11 +299,11 @@ static void look_done (void *job)
         log_print (monitors->log, "some monitors cannot connect: %s", found->err.text);
     monitors->said_refused |= found->err.code != ERR_NONE;
     if (monitors->look_again)
-        look (monitors);
+        submit_look (monitors);
     mem_free (found);
 }
 
-static void look (struct monitors *monitors)
+static void submit_look (struct monitors *monitors)
 {
     monitors->look_again = monitors->looking;
     if (monitors->looking)
@@ -330,7 +330,7 @@ static void take_change (void *owner, int fd, uint32_t events)
     struct monitors *monitors = owner;
     (void) events;
     if (read (fd, changes, sizeof changes) > 0) /* which ones does not matter: all are read; more make another event */
-        look (monitors);
+        submit_look (monitors);
 }
 
 /* ---- life ---- */

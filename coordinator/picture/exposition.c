@@ -59,8 +59,8 @@ static bool is_new (const struct exposition *exposition, size_t from)
                    out->len - from + 1) == NULL;
 }
 
-static bool add (struct exposition *exposition, const char *suffix, const struct label *labels, const char *bound,
-                 const char *value)
+static bool add_sample (struct exposition *exposition, const char *suffix, const struct label *labels,
+                        const char *bound, const char *value)
 {
     struct buf *out = exposition->out;
     size_t from = out->len;
@@ -97,13 +97,13 @@ static const char *seconds (uint64_t ms, char out[NUMBER_BYTES])
 bool exposition_add (struct exposition *exposition, const struct label *labels, uint64_t value)
 {
     char text[NUMBER_BYTES];
-    return add (exposition, suffix_of (exposition->family->type), labels, NULL, number (value, text));
+    return add_sample (exposition, suffix_of (exposition->family->type), labels, NULL, number (value, text));
 }
 
 void exposition_add_ms (struct exposition *exposition, const struct label *labels, uint64_t ms)
 {
     char text[NUMBER_BYTES];
-    add (exposition, suffix_of (exposition->family->type), labels, NULL, seconds (ms, text));
+    add_sample (exposition, suffix_of (exposition->family->type), labels, NULL, seconds (ms, text));
 }
 
 void exposition_add_bucket (struct exposition *exposition, const struct label *labels, uint64_t bound_ms,
@@ -112,14 +112,14 @@ void exposition_add_bucket (struct exposition *exposition, const struct label *l
     char text[NUMBER_BYTES], bound[NUMBER_BYTES] = "+Inf";
     if (bound_ms != UINT64_MAX)
         snprintf (bound, sizeof (bound), "%" PRIu64 ".%u", bound_ms / 1000, (unsigned) (bound_ms % 1000 / 100));
-    add (exposition, "_bucket", labels, bound, number (value, text));
+    add_sample (exposition, "_bucket", labels, bound, number (value, text));
 }
 
 void exposition_add_sum (struct exposition *exposition, const struct label *labels, uint64_t ms, uint64_t count)
 {
     char text[NUMBER_BYTES];
-    add (exposition, "_count", labels, NULL, number (count, text));
-    add (exposition, "_sum", labels, NULL, seconds (ms, text));
+    add_sample (exposition, "_count", labels, NULL, number (count, text));
+    add_sample (exposition, "_sum", labels, NULL, seconds (ms, text));
 }
 
 void exposition_end (struct exposition *exposition)
@@ -197,7 +197,7 @@ static const struct family families[FAMILIES_N] = {
                 "What waits in the coordinator: facts for the journal, effects for those facts, work for the disk, "
                 "logs" },
     [WRITTEN] = { "sliceup_metrics_timestamp_seconds", FAMILY_GAUGE, "seconds", "",
-                  "When these series were made; one that is old has nobody who writes it any more" },
+                  "When these series were made; an old time means that nobody writes them any more" },
 };
 
 const struct family *metrics_family (enum family_id id)

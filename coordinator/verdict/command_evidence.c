@@ -154,8 +154,8 @@ struct limit_words {
 
 static const struct limit_words limits[] = {
     { "recompilations", "later_compilations", "compiled %" PRIu64 " programs after its first step",
-      "let every step have the same shapes, dtypes and Python values; docs/guide/your-own-step.md lists what compiles "
-      "again, and of jax a note of the receipt names the functions" },
+      "let every step have the same shapes, dtypes and Python values; docs/guide/your-own-step.md lists what causes "
+      "recompilation, and for jax a note in the receipt names the functions" },
     { "fallbacks", "fallbacks", "ran %" PRIu64 " operations on the host's processor",
       "replace these operations by ones that torch_xla lowers; sliceup receipt --json counts each" },
     { "reads_per_step", "reads", "read %" PRIu64 " values from devices",
@@ -199,7 +199,7 @@ static bool keeps (const struct judge_case *of, const struct demand *demand, str
             out, OUTCOME_FAILED, OWNER_PROGRAM,
             text_format (arena, "in %" PRIu64 " step%s the framework compiled and executed nothing", steps,
                          plural (steps)),
-            "see whether the program puts its tensors on the device: what it computes elsewhere no limit sees");
+            "see whether the program puts its tensors on the device: limits do not count what it computes elsewhere");
     if (!shown)
         return verdict_set (
             out, OUTCOME_FAILED, OWNER_PROGRAM,

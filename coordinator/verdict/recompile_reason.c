@@ -89,8 +89,8 @@ static const char *const next_of[] = {
                                 "arguments, and no program that only some hosts or runs make",
     [RECOMPILE_UNREADABLE] = "see with sliceup cache verify whether the entry is as it was sealed; if it is, the "
                              "versions that read it do not suit those that wrote it",
-    [RECOMPILE_BELOW_THRESHOLD] = "leave the least time and size of cache entries as sliceup sets them: the launch "
-                                  "policy in the receipt shows what the program had",
+    [RECOMPILE_BELOW_THRESHOLD] = "leave the minimum compile time and entry size as sliceup sets them: the launch "
+                                  "policy in the receipt shows the program's values",
     [RECOMPILE_NEVER_CONSULTED] = "leave the cache's variables as sliceup sets them, and switch the cache off nowhere "
                                   "in the program: the launch policy in the receipt shows what it had",
     [RECOMPILE_UNKNOWN] = compare_next,

@@ -139,13 +139,12 @@ static const char *reason_of (const struct reduction_input *in, const struct red
     if (proof != PROOF_DISAGREE)
         return reasons[proof];
     if (!isfinite (wanted))
-        return "the weights of the devices that meet come to nothing: they have no mean";
+        return "the weights of the devices add up to 0, so they have no mean";
     const char *why = reasons[proof];
     if (reduce_rounding_may_explain (in, device, group))
-        why =
-            "rounding cannot tell: the contributions of the devices cancel out, and the dtype keeps too little of that";
+        why = "rounding cannot tell: the contributions of the devices cancel out, and the dtype is too coarse";
     else if (!beside && reduce_device_is_near (in, device, group))
-        why = "devices that meet report different values near the reduction: one reduction has one result";
+        why = "devices of one reduction report different values near its result: it has only one";
     return text_format (arena, "%s: reported %.9g, expected %.9g, off by %.2g, allowed %.2g (%s)", why, seen, wanted,
                         fabs (seen - wanted), group->tolerance * fabs (wanted), out->tolerance_of)
         .ptr;

@@ -202,7 +202,7 @@ static struct text why_wrong (const struct column *column, uint32_t rank)
     if (column->of->kind == ONE)
         return text_is (column->values[rank], "1") || text_is (column->values[rank], EMPTY) /* jax: as good as 1 */
                    ? (struct text){ 0 }
-                   : TEXT_LIT ("expected 1: a run has one slice, and others would be waited for");
+                   : TEXT_LIT ("expected 1: a run has one slice, and the runtime would wait for others");
     return column->of->kind == PLACE ? number_wrong (column, rank) : count_wrong (column, rank);
 }
 

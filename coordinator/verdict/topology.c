@@ -176,8 +176,8 @@ void topology_judge_machines (const struct plan *plan, const struct topology_hos
                 text_format (arena, "is the machine of host %.*s: the same boot and name (%.*s), at %.*s and %.*s",
                              TEXT_ARG (other->name), TEXT_ARG (machines[i].name), TEXT_ARG (other->address),
                              TEXT_ARG (host->address)),
-                "name each machine once in the slice file: what is reduced over these hosts is not reduced over "
-                "machines");
+                "name each machine once in the slice file: a reduction over these hosts proves nothing "
+                "about different machines");
         first = same && other->address.len ? first : i;
     }
 }

@@ -170,8 +170,8 @@ struct http_answer *answer_file (const struct served_run *run, const struct web_
         return answer_refusal (NOT_YET, "the run has ended, and this is not written yet: ask again");
     if (fd < 0)
         return answer_refusal (NOT_FOUND,
-                               "a coordinator writes this when its run has ended; where it could not, and until then, "
-                               "ask the commands receipt, drift and report of sliceup");
+                               "a coordinator writes this file at the end of its run; until then, or if it could not, "
+                               "use the commands receipt, drift and report of sliceup");
     struct http_answer *answer = http_answer_file (OK, kept->type, fd, bytes);
     snprintf (name, sizeof name, "attachment; filename=\"sliceup-%.8s.%s\"", run->dir.id, kept->ending);
     if (request->route == ROUTE_RECEIPT)

@@ -245,7 +245,7 @@ unsigned web_access_judge (const struct web_access *access, const struct web_req
     enum { UNAUTHORIZED = 401, FORBIDDEN = 403, MISDIRECTED = 421 };
     bool token = access->token[0] && request->route != ROUTE_PAGE; /* on another address than this machine's */
     if (!host || !is_one_of_ours (access, request_host_name (host))) {
-        *why = "this server is not called so; sliceup serve --name HOST allows a name";
+        *why = "this server does not have that name; sliceup serve --name HOST allows a name";
         return MISDIRECTED;
     }
     if (request->route != ROUTE_PAGE && site && strcmp (site, "same-origin") != 0 && strcmp (site, "none") != 0) {

@@ -265,7 +265,7 @@ void server_ask (void *owner, struct http_exchange *exchange, const struct http_
     struct http_answer *answer = answer_at_once (server, exchange, asked, &request, boot_ms);
     struct waiter *place = answer ? NULL : find_place (server, &request, asked->address);
     if (!answer && !place)
-        answer = answer_refusal (NOT_NOW, "as many wait for an answer as may, in all or from your address: ask again");
+        answer = answer_refusal (NOT_NOW, "too many requests wait, in all or from your address: ask again");
     if (answer)
         http_reply (exchange, answer);
     http_answer_release (answer);

@@ -214,7 +214,7 @@ class Planned(Commands):
         rung = {"command": ["true"], "scope": "slice", "metrics": ["loss"]}
         self.problem({**rung, "tolerance": {"los": 0.1}}, "tolerance is given for 'los', expected one of the rung's metrics")
         for number in (0, 0.6, "nan", "wide", -0.1):
-            self.problem({**rung, "tolerance": {"loss": number}}, "expected a part of the value, from 1e-9 to 0.5")
+            self.problem({**rung, "tolerance": {"loss": number}}, "expected a relative error from 1e-9 to 0.5")
         self.problem({"builtin": "facts", "at_most": {"fallbacks": 0}}, "at_most is set for a rung without a command")
         self.problem({"builtin": "facts", "files": ["./train.py"]}, "files is set for a rung without a command")
         self.problem({"command": ["sub/train.py"]}, "expected a name on the PATH, an absolute path")

@@ -158,7 +158,7 @@ TEST (what_the_writer_did_with_the_very_key_is_told)
           "cache verify" },
         { KEY_BELOW_THRESHOLD, RECOMPILE_BELOW_THRESHOLD,
           AGAIN SQUARES " is below the write threshold: the writer compiled it, but did not store it in the cache",
-          "least time and size" },
+          "minimum compile time and entry size" },
         { KEY_UNWRITTEN, RECOMPILE_ENTRY_MISSING,
           AGAIN "entry missing: the writer compiled " SQUARES " but did not store it: disk full", "free space" },
     };

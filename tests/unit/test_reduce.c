@@ -585,7 +585,7 @@ TEST (weights_that_cancel_prove_no_mean)
     for (uint32_t device = 0; device < DEVICES; device++)
         scene.shards[device].weight = device < 2 ? 1 - 2.0 * device : 0;
     assert_int_equal (scene_judge (&scene), PROOF_DISAGREE);
-    assert_string_equal (scene.verdict.why, "the weights of the devices that meet come to nothing: they have no mean");
+    assert_string_equal (scene.verdict.why, "the weights of the devices add up to 0, so they have no mean");
     scene.shards[2].weight = 5e-324;
     assert_int_equal (scene_judge (&scene), PROOF_DISAGREE);
 }
@@ -754,7 +754,7 @@ TEST (devices_that_meet_hold_one_value)
     for (uint32_t host = 0; host < HOSTS; host++)
         scene.metrics[host].value = scene.shards[host * PER_HOST].value;
     assert_int_equal (scene_judge (&scene), PROOF_DISAGREE);
-    assert_has (scene.verdict.why, "devices that meet report different values");
+    assert_has (scene.verdict.why, "devices of one reduction report different values");
 }
 
 /* Two of four hosts: more than half of those that are near. */

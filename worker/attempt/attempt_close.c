@@ -96,8 +96,8 @@ static void note_gap (struct attempt *attempt)
 {
     if (attempt_succeeded (attempt) && output_dropped_bytes (attempt->output))
         attempt_add_note (attempt, LOG_NOTE_SOURCE,
-                          TEXT_LIT ("what is cut from the log was not searched for what a success must "
-                                    "not print"));
+                          TEXT_LIT ("the part cut from the log was not searched for texts that a success "
+                                    "must not print"));
 }
 
 static void after_reading (struct attempt *attempt, const struct task_answer *answer, uint64_t now_ms)

@@ -285,7 +285,7 @@ void counters_read (const struct msg_run *run, struct text scratch, struct text 
             result, arena,
             TEXT_LIT (
                 "the program has cleared torch_xla's counters (clear_all (), clear_metrics ()), or several programs "
-                "of the rung wrote one report: nothing is known of the whole, and no counter is told"));
+                "of the rung wrote one report: so there are no counters of the whole program"));
     else if (metrics.reports > 0)
         xla_metrics_to_counters (&metrics, RESULT_COUNTERS_MAX - of_files, arena, &result->counters, &left_out);
     if (of_files && !later.was_cleared)

@@ -318,7 +318,7 @@ static uint64_t now_ms (void)
     return (uint64_t) now.tv_sec * 1000 + (uint64_t) now.tv_nsec / 1000000;
 }
 
-static char *ask (const char *attribute)
+static char *ask_metadata (const char *attribute)
 {
     static char answer[METADATA_MAX_BYTES + 1];
     char request[512];
@@ -353,7 +353,7 @@ static const char *attribute_text (const char *attribute)
     if (i == ATTRIBUTES_MAX)
         return NULL; /* libtpu asks for three */
     if (!known[i].name[0]) {
-        const char *body = ask (attribute);
+        const char *body = ask_metadata (attribute);
         snprintf (known[i].name, sizeof known[i].name, "%s", attribute);
         known[i].text = body ? strdup (body) : NULL;
     }
