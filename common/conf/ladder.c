@@ -248,8 +248,8 @@ void draft_check_alone (struct draft *draft)
     if (alone && !says_grid_of (draft, SCOPE_HOST, 1))
         problem_at (draft->problems, where,
                     "rung %.*s runs alone on each of %u hosts, where the TPU runtime waits for all hosts of the slice, "
-                    "expected a machine in the slice file, such as ct6e-standard-4t, from which follows how a host is "
-                    "alone, or host_env in the profile with TPU_PROCESS_BOUNDS of '" ALONE "' and what goes with it",
+                    "expected a machine in the slice file, such as ct6e-standard-4t, which sets this for a lone "
+                    "host, or host_env in the profile with TPU_PROCESS_BOUNDS of '" ALONE "' and what goes with it",
                     TEXT_ARG (alone->id), plan->whole);
     if (together)
         check_part (draft, together);

@@ -1,7 +1,7 @@
 /* ticket.h - launcher join: makes and reads tickets, with which a host's worker joins by itself.
  *
- * <home>/slices/<slice>/coordinator.key 0600 the slice's long-lived pair; tickets hold its public half
- * <home>/slices/<slice>/hosts/<host>.pub who may join; only the ticket has the secret half
+ * <home>/slices/<slice>/coordinator.key 0600   the slice's long-lived pair; tickets hold its public half
+ * <home>/slices/<slice>/hosts/<host>.pub       who may join; only the ticket has the secret half
  *
  * A ticket is a file of mode 0600 that is copied to its host once, and serves every later run of the slice there. Knows
  * no runs or sockets, nor how tickets are copied. */
