@@ -34,7 +34,7 @@ bool text_ends (struct text a, const char *end);
 bool text_matches (struct text a, struct text pattern);
 /* Moves what precedes the first `mark` from `rest` to `before`, and drops the mark. Borrows. */
 bool text_cut (struct text *rest, char mark, struct text *before); /* false: no mark; `rest` is unchanged */
-struct text text_take_until (struct text *rest, char mark);        /* all of `rest` without a mark */
+struct text text_take_until (struct text *rest, char mark);        /* without a mark: all of `rest` */
 struct text text_clip (struct text from, uint32_t bytes);      /* at most `bytes`, cut between characters of UTF-8 */
 struct text text_copy (struct arena *arena, struct text from); /* the copy is NUL-terminated past its end */
 struct text text_format (struct arena *arena, const char *format, ...) __attribute__ ((format (printf, 2, 3)));

@@ -21,6 +21,6 @@ bool subscribers_questions_remain (const struct subscribers *subscribers);
 bool subscribers_answer (struct subscribers *subscribers, const struct hub_monitor *to, const void *bytes, size_t len);
 void subscribers_publish (struct subscribers *subscribers, const void *bytes, size_t len);
 uint64_t subscribers_dropped_frames (
-    const struct subscribers *subscribers); /* empty messages, or from connections beyond a key's limit */
+    const struct subscribers *subscribers); /* not questions, or from connections beyond a key's limit */
 
 #endif

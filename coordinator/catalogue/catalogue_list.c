@@ -192,7 +192,7 @@ static int list_used (const struct catalogue *catalogue, struct text bundle, str
     return row == SQLITE_DONE ? 0 : -1;
 }
 
-/* Appends the items of `from` that `of` has, or lacks. */
+/* Appends the items of `of` that `from` has (`there`), or lacks. */
 static void add_where (text_list *to, const text_list *of, const text_list *from, bool there)
 {
     for (uint32_t i = 0; i < of->n; i++)

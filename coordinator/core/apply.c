@@ -322,7 +322,7 @@ static void apply_pass_ended (struct engine *to, const struct fact *fact)
         rung->refitted = true;
         rung->cold_done = rung->cold_skipped = false;
         to->state.misfit = to->state.generation.token;
-        to->state.generation = (struct fact_generation){ 0 }; /* the base of no new generation, since it did not fit */
+        to->state.generation = (struct fact_generation){ 0 }; /* it did not fit, so it is no base */
         return;
     }
     rung->unproved = ended->outcome == OUTCOME_PASSED &&

@@ -88,7 +88,7 @@ static struct text culprits_cause (const struct coord *coord, const struct resul
                       SENTENCE_MAX_BYTES);
 }
 
-/* A host that came to the gate with the same program had other flags; one that passed it by had not. */
+/* LAUNCH owns a culprit with the same program but other flags, not one that passed the gate by. */
 static void own_by_launch (const struct result *culprit, const struct result *other, struct verdict *verdict,
                            struct arena *arena)
 {

@@ -31,7 +31,7 @@ static struct query *oldest (struct query_queue *query_queue, const uint32_t *ke
     return found;
 }
 
-/* A key has a limited number; new connections replace its own old ones. Removed keys replace nobody. */
+/* A key has a limited number; a new connection replaces its own oldest, or the oldest of all if none is free. */
 static struct query *place_for (struct query_queue *query_queue, uint32_t key)
 {
     uint32_t of_key, all;

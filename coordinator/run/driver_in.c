@@ -260,7 +260,7 @@ static void tell_outputs (struct driver *driver)
     struct fact_output_awaited told = { 0 };
     uint32_t *hosts = arena_array (&arena, HOSTS_MAX, sizeof (*hosts));
     uint32_t n = coord_awaited_hosts (driver->coord, &told.key, hosts);
-    if (n) { /* also without an answer, so that nobody waits for one */
+    if (n) { /* also without output, so that nobody waits for it */
         struct core_input in = { .kind = IN_OUTPUT, .output = &told };
         output_watch_tell (driver->outputs, hosts, n, driver->now_ms, &arena, &told);
         driver_step (driver, &in);

@@ -182,7 +182,7 @@ static struct text why_lost (const struct member *member, struct arena *arena)
                         member->lease_client.token, how, started);
 }
 
-/* A program that failed by itself keeps its failure; one that ended well without its lease has not. */
+/* A program that failed by itself keeps its failure; a success without the lease becomes LEASE_LOST. */
 static void judge_end (struct member *member, struct result *result, uint64_t now_ms, struct member_outbox *out)
 {
     if (!writes (member) || !lease_client_must_stop (&member->lease_client, now_ms))
