@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 enum {
-    DRAIN_MS = 2000, /* a stray may hold the pipe; after this all are dead, and a signal for this worker has come */
+    DRAIN_MS = 2000, /* a stray may hold the pipe; after this all are dead */
+    TOLD_MS = 300,   /* a signal for all processes of a job reaches this worker as well */
     FETCHES_MAX = 3, /* a fetched file may be damaged before its use, but not again and again */
 };
 
@@ -334,10 +335,19 @@ static void after_running (struct attempt *attempt, const struct exec_end *end, 
     attempt_take_confine_report (attempt);
 }
 
+static bool may_say_more (const struct attempt *attempt)
+{
+    return attempt->output_watched || attempt->channel_watched;
+}
+
+static uint64_t drain_deadline_ms (const struct attempt *attempt)
+{
+    return attempt->drain_until_ms - (may_say_more (attempt) ? 0 : DRAIN_MS - TOLD_MS);
+}
+
 static void drain (struct attempt *attempt, uint64_t now_ms)
 {
-    bool waits = attempt->output_watched || attempt->channel_watched || awaits_its_worker (attempt);
-    if (now_ms < attempt->drain_until_ms && waits)
+    if (now_ms < drain_deadline_ms (attempt) && (may_say_more (attempt) || awaits_its_worker (attempt)))
         return;
     attempt_check_channel_held (attempt);
     attempt_close_fds (attempt);
@@ -393,7 +403,7 @@ uint64_t attempt_deadline_ms (const struct attempt *attempt)
         return UINT64_MAX;
     uint64_t at_ms = output_deadline_ms (attempt->output);
     if (attempt->step == STEP_DRAINING)
-        at_ms = least_u64 (at_ms, attempt->drain_until_ms);
+        return least_u64 (at_ms, drain_deadline_ms (attempt));
     if (attempt->step == STEP_FETCHING)
         at_ms = least_u64 (at_ms, fetch_deadline_ms (attempt->fetch));
     if (attempt->exec)
