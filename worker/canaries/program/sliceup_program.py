@@ -286,7 +286,7 @@ class Program:
         """Other hosts would wait for an exit handler of this one; alone, a program ends as it always does."""
         sys.__excepthook__(kind, error, trace)
         if isinstance(error, Exception):
-            sliceup_canary.tell_failure(self.canary, error, None)
+            sliceup_canary.tell_failure(self.canary, error)
         if self.world > 1:
             sliceup_canary.leave("")
 
