@@ -424,7 +424,8 @@ static const struct conf_key signature_keys[SIGNATURE_KEYS] = {
     [SIGNATURE_RULE] = { "rule", KEY_WORD, .words = &rule_weight_names,
                          .help = "Instead of `text`: the signature is a rule, asked of the message of one error "
                                  "([signatures.md](signatures.md#the-form-of-errors)), and this is what it makes of "
-                                 "it. Capitals do not count, a word begins where words begin, one of `also` is enough, "
+                                 "it. Capitals do not count but in types and errno, a word begins where words begin, "
+                                 "one of `also` is enough, "
                                  "and a list has at most 128 words." },
     [SIGNATURE_TYPES] = { "types", KEY_LIST, .help = "Of a rule: types of exceptions, without their modules." },
     [SIGNATURE_ANY] = { "any", KEY_LIST, .help = "Of a rule: words of which the message must hold one." },

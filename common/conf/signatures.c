@@ -106,7 +106,8 @@ static int check_raised (struct draft *draft, const struct conf_value of[], cons
 /* A known text, or a rule with what it asks of a message. */
 static int check_kind (struct draft *draft, const struct conf_value of[], const struct yaml_node *node)
 {
-    static const uint32_t of_rules[] = { SIGNATURE_TYPES, SIGNATURE_ANY, SIGNATURE_RAISED, SIGNATURE_ERRNO };
+    static const uint32_t of_rules[] = { SIGNATURE_TYPES, SIGNATURE_ANY, SIGNATURE_RAISED, SIGNATURE_ERRNO,
+                                         SIGNATURE_FIRST_LINE };
     bool rule = of[SIGNATURE_RULE].given;
     if (rule == of[SIGNATURE_TEXT].given)
         return problem_at (draft->problems, node, "a signature has %s, expected one of them",
@@ -217,7 +218,8 @@ static void signatures_read_default (struct signature_draft *list, const char *n
 static bool names_rules (const struct conf_value *given)
 {
     const struct yaml_node *name = given->given && given->good ? given->node->first : NULL;
-    while (name && !text_is (name->text, RULES) && !text_ends (name->text, "/" RULES ".yaml"))
+    while (name && !text_is (name->text, RULES) && !text_is (name->text, RULES ".yaml") &&
+           !text_ends (name->text, "/" RULES ".yaml"))
         name = name->next;
     return name != NULL;
 }

@@ -179,7 +179,7 @@ static bool names_somebody (struct text text)
 }
 
 /* A connection that ended may be the network's affair, unless the text names a peer or says that one failed. */
-static struct text peer_id (struct text said, struct text id)
+static struct text peer_id (const struct signature_set *set, struct text said, struct text id)
 {
     static const char says_so[] =
         "another task|other task|another rank|one of the ranks|remote daemon|tasks have crashed|"
@@ -187,7 +187,9 @@ static struct text peer_id (struct text said, struct text id)
         "triggered|Shutdown barrier|step "
         "aborted|leader|remote "
         "worker|remote host|closed by peer|worker has died";
-    return names_somebody (said) || words_any (said, says_so) ? id : TEXT_LIT ("peer-unnamed");
+    struct text unnamed = TEXT_LIT ("peer-unnamed");
+    bool named = names_somebody (said) || words_any (said, says_so) || !signature_set_find (set, unnamed);
+    return named ? id : unnamed;
 }
 
 /* What decides at one place: the known text in its words, or the rule that it meets. */
@@ -244,7 +246,7 @@ static void offer_candidate (struct choosing *choosing, const struct candidate *
     if (candidate->rule && candidate->rule->rule == RULE_CHILD && statement.meaning <= MEANS_KNOWN_PEER)
         return;
     int strong = strength[statement.meaning][form];
-    struct text id = statement.of_peer ? peer_id (candidate->text, statement.id) : statement.id;
+    struct text id = statement.of_peer ? peer_id (choosing->set, candidate->text, statement.id) : statement.id;
     offer (choosing, (struct choice){ .strength = strong, .id = id, .line = candidate->shown, .sighting = NO_LINE });
 }
 
@@ -290,7 +292,7 @@ static void offer_sighting (struct choosing *choosing, const struct sighting *si
                              .line = line,
                              .sighting = index };
     if (signature->peer && line != NO_LINE) {
-        choice.id = peer_id (sighting->text, choice.id);
+        choice.id = peer_id (choosing->set, sighting->text, choice.id);
         choice.sighting = text_equal (choice.id, signature->id) ? index : NO_LINE;
     }
     offer (choosing, choice);

@@ -97,10 +97,17 @@ TEST_ON (share, rules_of_ones_own_stand_in_place_of_ours)
                 "signatures: own\nlist:\n- {id: own, rule: cause, any: [x], layer: host, next: x}\n");
     write_text (share, "configs/signatures/rules.yaml",
                 "signatures: rules\nlist:\n- {id: ours, rule: cause, any: [x], layer: host, next: x}\n");
-    load_slice (share, "slice: rules\nhosts: h[0-1]\nprofile: p\npins: q\nladder: l\n"
-                       "signatures: [system, ./rules.yaml]\n");
-    assert_int_equal (share->plan.signatures.n, 2);
-    assert_text (share->plan.signatures.items[1].id, "own");
+    static const char *const names[] = { "./rules.yaml", "rules.yaml" };
+    for (size_t i = 0; i < 2; i++) {
+        char slice[256];
+        snprintf (slice, sizeof slice,
+                  "slice: rules\nhosts: h[0-1]\nprofile: p\npins: q\nladder: l\n"
+                  "signatures: [system, %s]\n",
+                  names[i]);
+        load_slice (share, slice);
+        assert_int_equal (share->plan.signatures.n, 2);
+        assert_text (share->plan.signatures.items[1].id, "own");
+    }
     load_slice (share, "slice: rules\nhosts: h[0-1]\nprofile: p\npins: q\nladder: l\n");
     assert_text (share->plan.signatures.items[share->plan.signatures.n - 1].id, "ours");
 }
