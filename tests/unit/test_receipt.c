@@ -471,7 +471,9 @@ TEST (hosts_of_which_the_same_is_said_share_a_line)
 
 static void begin_pass (struct board *fold, struct attempt_key key, enum purpose purpose)
 {
-    struct fact fact = { .kind = FACT_PASS_BEGAN, .of.pass_began = { .key = key, .purpose = purpose } };
+    uint32_t hosts[] = { 0, 1 };
+    struct fact fact = { .kind = FACT_PASS_BEGAN,
+                         .of.pass_began = { .key = key, .purpose = purpose, .hosts = { hosts, 2 } } };
     board_apply (fold, &fact);
 }
 

@@ -294,8 +294,8 @@ TEST (a_crowd_of_items_is_refused_before_it_costs)
     assert_int_equal (get_crowd (WIRE_RECORD_ITEMS_MAX - 3, 0x80, &t->arena, &t->err), 0);
     assert_int_equal (get_crowd (WIRE_RECORD_ITEMS_MAX - 2, 0x80, &t->arena, &t->err), -1);
     assert_int_equal (t->err.code, ERR_LIMIT);
-    assert_int_equal (get_crowd (1 << 20, 0x80, &t->arena, &t->err), -1);
-    assert_has (t->err.text, "1048576 more items are announced, expected at most 262141");
+    assert_int_equal (get_crowd (1 << 21, 0x80, &t->arena, &t->err), -1);
+    assert_has (t->err.text, "2097152 more items are announced, expected at most 1048573");
     assert_int_equal (t->arena.used_bytes, 0);
 }
 
@@ -428,7 +428,7 @@ TEST (items_are_counted_over_all_lists)
     enum { HALF = WIRE_RECORD_ITEMS_MAX / 2 };
     struct buf *bytes = test_buf (t);
     struct all all;
-    buf_add (bytes, "\x81\x0e\xdd\0\2\0\0\xdd\0\2\0\0", 12);
+    buf_add (bytes, "\x81\x0e\xdd\0\x08\0\0\xdd\0\x08\0\0", 12);
     for (uint32_t i = 0; i < HALF + HALF - 1; i++)
         buf_byte (bytes, 0);
     assert_int_equal (get_all (bytes->ptr, bytes->len, &all, &t->arena, &t->err), -1);
