@@ -228,4 +228,20 @@ TEST (the_end_of_a_long_log_is_read)
     assert_true (memcmp (log->ptr + seen.sightings[0].offset, "ZeroDivisionError", 17) == 0);
 }
 
+/* A list of rules of one's own may lack it: the text that said so speaks for itself then. */
+TEST (a_peer_that_nobody_names_is_still_one_without_the_rule_for_it)
+{
+    static const struct signature peer[] = {
+        { .id = TEXT_LIT ("gone"), .text = TEXT_LIT ("connection was lost"), .owner = OWNER_PEER, .peer = true },
+    };
+    struct signature_set *own = signature_set_build (peer, 1);
+    struct signature_scan_result seen;
+    struct cause_decision decided;
+    classify_text (own, TEXT_LIT ("step 3\nRuntimeError: the connection was lost\n"), &t->arena, &seen);
+    cause_decide (own, &seen, &decided);
+    assert_text (decided.id, "gone");
+    assert_int_equal (decided.owner, OWNER_PEER);
+    signature_set_free (own);
+}
+
 TEST_GROUP (open_set, close_set)
