@@ -23,6 +23,8 @@ static const struct field holding_fields[] = {
     F_TEXT (5, struct holding, gate, WORD_MAX_BYTES),
     F_ENUM (6, struct holding, gate_mode, &gate_mode_names),
     F_TEXT (7, struct holding, gate_value, GATE_VALUE_MAX_BYTES),
+    F_TEXT (8, struct holding, stand, STAND_MAX_BYTES),
+    F_U64 (9, struct holding, stand_ms, COUNT_MAX),
 };
 const struct record holding_record = RECORD ("holding", struct holding, holding_fields);
 
@@ -124,6 +126,8 @@ static const struct field lease_fields[] = { F_U64 (1, struct msg_lease, token, 
                                              F_U64 (2, struct msg_lease, ask, COUNT_MAX),
                                              F_U64 (3, struct msg_lease, term_ms, LEASE_MAX_MS) };
 
+static const struct field look_fields[] = { F_RECORD (1, struct msg_look, key, &attempt_key_record) };
+
 static const struct {
     const char *name;
     const struct record *body;
@@ -144,6 +148,7 @@ static const struct {
     [MSG_SHUTDOWN] = KIND ("shutdown", struct msg_shutdown, shutdown_fields),
     [MSG_CHUNK] = KIND ("chunk", struct msg_chunk, chunk_fields),
     [MSG_LEASE] = KIND ("lease", struct msg_lease, lease_fields),
+    [MSG_LOOK] = KIND ("look", struct msg_look, look_fields),
 };
 enum { KINDS_N = sizeof (kinds) / sizeof (kinds[0]) };
 

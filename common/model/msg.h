@@ -42,6 +42,7 @@ enum msg_kind {
     MSG_SHUTDOWN, /* the run is over: end yourself */
     MSG_CHUNK,    /* bulk socket */
     MSG_LEASE,
+    MSG_LOOK, /* tell where the attempt's program stands: `stand` of its holding */
 };
 
 enum attempt_state { ATTEMPT_NONE = 0, ATTEMPT_RUNNING, ATTEMPT_AT_GATE, ATTEMPT_STOPPING, ATTEMPT_ENDED };
@@ -59,10 +60,13 @@ struct holding {
     struct text gate;  /* AT_GATE, and STOPPING at one: its name, mode and this host's value */
     enum gate_mode gate_mode;
     struct text gate_value;
+    struct text
+        stand; /* where its program stood at the last LOOK: lines as of struct result's `stack`; empty: unknown */
+    uint64_t stand_ms; /* since then */
 };
 
 extern const struct record holding_record;
-enum { HOLDINGS_MAX = 4 };
+enum { HOLDINGS_MAX = 4, STAND_MAX_BYTES = 1024 };
 
 struct msg_hello {
     struct text host;    /* must be the host its key stands for */
@@ -155,6 +159,9 @@ struct msg_ack {
 struct msg_shutdown {
     struct text why;
 };
+struct msg_look {
+    struct attempt_key key;
+};
 /* The lease of `token` lasts `term_ms` from when its holder sent question `ask`. term_ms 0: the lease is lost. */
 struct msg_lease {
     uint64_t token, ask, term_ms;
@@ -192,6 +199,7 @@ struct msg {
         struct msg_fetch fetch;
         struct msg_chunk chunk;
         struct msg_lease lease;
+        struct msg_look look;
     } of;
 };
 

@@ -68,19 +68,24 @@ static int find_only (struct cancel *cancel, struct err *err)
 
 /* ---- asking ---- */
 
+int coordinator_signal (int pidfd, int signal, int value, struct err *err)
+{
+    siginfo_t info = { .si_signo = signal, .si_code = SI_QUEUE };
+    info.si_pid = getpid ();
+    info.si_uid = getuid ();
+    info.si_value.sival_int = value;
+    if (pidfd_send_signal (pidfd, signal, &info, 0) == 0)
+        return 0;
+    return err_errno (err, ERR_IO, "cannot send a signal to its coordinator");
+}
+
 /* The number says which Ctrl-C this stands for, so that asking twice is no second one. Two signals: one that waits to be
  * taken is not replaced by another of its kind. */
 static int cancel_ask (const struct cancel *cancel, struct err *err)
 {
-    int signal = cancel->level == POLITELY ? SIGTERM : SIGINT;
-    siginfo_t info = { .si_signo = signal, .si_code = SI_QUEUE };
-    info.si_pid = getpid ();
-    info.si_uid = getuid ();
-    info.si_value.sival_int = cancel->level;
-    if (pidfd_send_signal (cancel->pidfd, signal, &info, 0) == 0)
+    if (coordinator_signal (cancel->pidfd, cancel->level == POLITELY ? SIGTERM : SIGINT, cancel->level, err) == 0)
         return 0;
-    return err_errno (err, ERR_IO, "cannot send a signal to the coordinator of run %.8s, pid %" PRId64, cancel->dir.id,
-                      cancel->pid);
+    return err_prefix (err, "run %.8s, pid %" PRId64, cancel->dir.id, cancel->pid);
 }
 
 /* The lock first, the journal second: a coordinator that ends records so before it lets go. */

@@ -178,7 +178,12 @@ static void climb_on_signal (void *owner, int signal, int64_t pid, int value)
 {
     struct run_loop *run_loop = owner;
     if (signal == SIGPIPE || signal == SIGCHLD || signal == SIGHUP)
-        return; /* a terminal that goes away, or a lost ssh connection, does not end the climb */
+        return;             /* a terminal that goes away, or a lost ssh connection, does not end the climb */
+    if (signal == SIGURG) { /* sliceup stacks; without a handler it would do nothing */
+        if (run_loop->driver)
+            driver_look (run_loop->driver);
+        return;
+    }
     bool by_command = value > 0 && value < INTERRUPTS_LEAVE;
     if (by_command && run_loop->interrupts >= (uint32_t) value)
         return; /* that was asked for already */
@@ -341,7 +346,7 @@ static void print_exit (const struct run_loop *run_loop, int status)
 
 static int climb_with (struct run_loop *run_loop, const struct plan *plan, int making_fd, const char *metrics)
 {
-    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, 0 };
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGURG, 0 };
     struct cli *cli = run_loop->cli;
     const struct run_dir *dir = run_loop->look.dir;
     struct err err = { 0 };

@@ -1,14 +1,20 @@
-/* status.c - `sliceup status` and `sliceup metrics`, which look at a run once: all that its journal has, and of a running
+/* status.c - `sliceup status`, `sliceup stacks` and `sliceup metrics`, which look at a run once: all that its journal has, and of a running
  * one where its hosts stand now, for which they listen for a second. */
 #include "coordinator/view/status.h"
 #include "common/io/clock.h"
 #include "coordinator/cli/commands.h"
+#include "coordinator/cli/live_runs.h"
 #include "coordinator/cli/live_thread.h"
 #include "coordinator/cli/run_receipt.h"
+#include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/journal/run_facts.h"
 #include "coordinator/monitor/follow.h"
 #include "coordinator/picture/feed.h"
+#include "coordinator/verdict/stands.h"
+#include "coordinator/view/waiting.h"
+#include <signal.h>
+#include <unistd.h>
 
 struct learned {
     int64_t pid; /* of the coordinator that holds it; 0: nobody does, or it is on another machine */
@@ -18,7 +24,7 @@ struct learned {
 };
 
 /* Workers beat once a second: after this every one that can has said where it stands. */
-enum { RECEIVE_MS = 1500, RECEIVE_STEP_MS = 50, ANSWER_MS = 15000 };
+enum { RECEIVE_MS = 1500, RECEIVE_STEP_MS = 50, ANSWER_MS = 15000, STACKS_MS = 4000 };
 
 struct query {
     const struct board *board;
@@ -26,7 +32,9 @@ struct query {
     void *owner;
     bool received[HOSTS_MAX];
     uint32_t received_n;
-    bool output; /* what hosts printed last was told */
+    bool output;       /* what hosts printed last was told */
+    bool stacks;       /* ask where the programs stand, and wait for it */
+    uint64_t asked_ms; /* run clock */
 };
 
 static void learn_on_fact (void *owner, const struct fact *fact)
@@ -41,21 +49,51 @@ static void learn_on_fact (void *owner, const struct fact *fact)
     query->received_n++;
 }
 
+static bool stand_is_awaited (const struct query *query)
+{
+    const struct board *board = query->board;
+    bool awaited = !query->output; /* by then every worker has reported */
+    for (uint32_t i = 0; i < board->plan.hosts.n && board->running; i++) {
+        const struct board_host *host = &board->hosts[i];
+        awaited = awaited || (host->in_pass && !host->ended && host->life == BOARD_JOINED &&
+                              host->state == ATTEMPT_RUNNING && host->stand_ms < query->asked_ms);
+    }
+    return board->running && awaited;
+}
+
 static bool is_awaited (const struct query *query)
 {
+    if (query->stacks)
+        return stand_is_awaited (query);
     return !query->board->ended &&
            (query->received_n < query->board->joined_n || (query->board->running && !query->output));
 }
 
+static int learn_ask_for_stacks (struct query *query, const struct run_dir *dir, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    int64_t pid;
+    int pidfd = journal_open_holder (run_dir_path (dir, "journal.db", path), &pid, err);
+    if (pidfd < 0)
+        return -1;
+    query->asked_ms = board_now_ms (query->board, clock_wall_ms ());
+    int rc = coordinator_signal (pidfd, SIGURG, 0, err);
+    close (pidfd);
+    return rc;
+}
+
 /* Without events the phases are not known, and everything else is: not worth failing for. */
-static int learn_receive (const struct cli *cli, struct query *query, struct follow *follow, struct err *err)
+static int learn_receive (const struct cli *cli, struct query *query, const struct run_dir *dir, struct follow *follow,
+                          struct err *err)
 {
     struct err quiet = { 0 };
-    uint64_t until_ms = clock_boot_ms () + RECEIVE_MS;
+    uint64_t until_ms = clock_boot_ms () + (query->stacks ? STACKS_MS : RECEIVE_MS);
     if (follow_connect_events (follow, &quiet) < 0) {
         log_detail (&cli->log, "the phases of the hosts are not known: %s", quiet.text);
         return 0;
     }
+    if (query->stacks && learn_ask_for_stacks (query, dir, err) < 0)
+        return -1;
     while (is_awaited (query) && clock_boot_ms () < until_ms) {
         if (follow_poll_events (follow, err) < 0)
             return -1;
@@ -73,7 +111,7 @@ static int learn_here (const struct cli *cli, struct query *query, struct learne
     if (!held)
         out->pid = 0;
     if (rc == 0 && held && !query->board->ended)
-        rc = learn_receive (cli, query, follow, err);
+        rc = learn_receive (cli, query, &out->dir, follow, err);
     if (rc == 0)
         rc = follow_check_begun (follow, err);
     follow_close (follow);
@@ -103,7 +141,7 @@ static int learn_remote (const struct cli *cli, const struct monitor_key *key, s
     struct follow *follow = follow_open_remote (key, learn_on_fact, query, err);
     int rc = follow ? wait_for_facts (follow, key, err) : -1;
     if (rc == 0 && !query->board->ended)
-        rc = learn_receive (cli, query, follow, err);
+        rc = learn_receive (cli, query, NULL, follow, err);
     out->held = rc == 0 && follow_check_coordinator (follow, &out->pid, err) > 0;
     if (!out->held)
         out->pid = 0;
@@ -113,9 +151,9 @@ static int learn_remote (const struct cli *cli, const struct monitor_key *key, s
 
 /* Of the operand RUN, or --key: each fact is given to `fn`, which makes `board` of it. */
 static int learn_run (const struct cli *cli, const struct cli_arguments *arguments, const struct board *board,
-                      follow_fact_fn *fn, void *owner, struct learned *out, struct err *err)
+                      follow_fact_fn *fn, void *owner, bool stacks, struct learned *out, struct err *err)
 {
-    const char *run = arguments->operands[0], *file = arguments->values[CLI_KEY];
+    const char *run = arguments->operands[0], *file = stacks ? NULL : arguments->values[CLI_KEY];
     struct monitor_key key;
     *out = (struct learned){ .remote = file != NULL };
     if (file && run)
@@ -129,6 +167,7 @@ static int learn_run (const struct cli *cli, const struct cli_arguments *argumen
     query->board = board;
     query->fn = fn;
     query->owner = owner;
+    query->stacks = stacks;
     rc = file ? learn_remote (cli, &key, query, out, err) : learn_here (cli, query, out, err);
     mem_free (query);
     return rc;
@@ -160,7 +199,7 @@ static int status_run (struct cli *cli, const struct cli_arguments *arguments)
     struct board *board = board_create (BOARD_JUDGED_STATE);
     struct learned learned;
     struct err err = { 0 };
-    int rc = learn_run (cli, arguments, board, board_take_fact, board, &learned, &err);
+    int rc = learn_run (cli, arguments, board, board_take_fact, board, false, &learned, &err);
     board->interrupted = !learned.pid && !board->ended;
     int status = rc < 0 ? cli_fail (cli, &err) : status_show (cli, board, &learned, arguments->values[CLI_JSON]);
     board_destroy (board);
@@ -187,6 +226,88 @@ const struct cli_command status_command = {
     .operands = (const struct cli_operand[]){ { OPERAND_RUN }, { 0 } },
     .options = status_options,
     .run = status_run,
+};
+
+/* ---- stacks ---- */
+
+enum { STACKS_MAX_BYTES = 64 << 20 };
+
+static void stacks_show_group (const struct board *board, const uint32_t *hosts, uint32_t n, struct arena *arena,
+                               struct buf *out)
+{
+    struct text lines = board->hosts[hosts[0]].stand;
+    bool framed;
+    board_print_hosts (board, hosts, n, out);
+    buf_escaped_after (out, ": ", stand_print (lines, arena, &framed), 0);
+    buf_byte (out, '\n');
+    while (lines.len) {
+        buf_escaped_after (out, "    ", text_take_until (&lines, '\n'), 0);
+        buf_byte (out, '\n');
+    }
+}
+
+/* Hosts with the same stand together, the fewest first: they are the odd ones. */
+static uint32_t stacks_show (const struct board *board, struct buf *out)
+{
+    struct arena arena = { 0 };
+    uint32_t *hosts = arena_array (&arena, board->plan.hosts.n, sizeof *hosts), shown = 0, told = 0;
+    bool *done = arena_array (&arena, board->plan.hosts.n, sizeof *done);
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
+        done[i] = !board->hosts[i].in_pass || board->hosts[i].ended || !board->hosts[i].stand.len;
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
+        uint32_t n = 0;
+        for (uint32_t k = i; k < board->plan.hosts.n && !done[i]; k++)
+            if (!done[k] && text_equal (board->hosts[i].stand, board->hosts[k].stand))
+                hosts[n++] = k;
+        for (uint32_t k = 0; k < n; k++)
+            done[hosts[k]] = true;
+        if (n)
+            stacks_show_group (board, hosts, n, &arena, out);
+        told += n;
+        shown += n > 0;
+    }
+    (void) progress_append_stands (board, board->clock_ms, false, out);
+    arena_release (&arena);
+    return told;
+}
+
+static int stacks_run (struct cli *cli, const struct cli_arguments *arguments)
+{
+    struct board *board = board_create (BOARD_JUDGED_STATE);
+    struct learned learned;
+    struct err err = { 0 };
+    struct buf out;
+    buf_init (&out, STACKS_MAX_BYTES);
+    int rc = learn_run (cli, arguments, board, board_take_fact, board, true, &learned, &err);
+    if (rc == 0 && (board->ended || !learned.held))
+        rc = err_set (&err, ERR_STATE,
+                      "run %.8s %s, so no program of it can be asked: sliceup%s explain %.8s shows where "
+                      "programs stood that were stopped",
+                      learned.dir.id, board->ended ? "has ended" : "is held by no coordinator", cli->hint,
+                      learned.dir.id);
+    else if (rc == 0 && stacks_show (board, &out) == 0)
+        buf_printf (&out, "no program of run %.8s runs now, or all wait at a gate: sliceup%s status %.8s\n",
+                    learned.dir.id, cli->hint, learned.dir.id);
+    int status = rc < 0 ? cli_fail (cli, &err) : cli_write_stdout (cli, &out);
+    if (rc < 0)
+        buf_release (&out);
+    board_destroy (board);
+    return status;
+}
+
+const struct cli_command stacks_command = {
+    .name = "stacks",
+    .task = TASK_LOOK,
+    .summary = "show where the programs of a running rung stand now, equal ones once, and who holds up the others",
+    .help = "Asks every worker to look at its program, which goes on: what its threads wait in, and the stacks of its "
+            "Python threads, if it uses sliceup_canary or sliceup_program. The coordinator asks by itself as well, "
+            "once a slice-wide rung has been silent for 8 s; whoever lags then stands in every view.\n\n" HELP_OF_RUN,
+    .examples = "sliceup stacks\n"
+                "sliceup stacks 3fa9\n",
+    .exit_status = "0 what is known was printed; 2 no such run, or it was never begun; 3 the run has ended, or no "
+                   "coordinator holds it; 5 its journal is damaged.",
+    .operands = (const struct cli_operand[]){ { OPERAND_RUN }, { 0 } },
+    .run = stacks_run,
 };
 
 /* ---- metrics ---- */
@@ -220,7 +341,7 @@ static int metrics_run (struct cli *cli, const struct cli_arguments *arguments)
     buf_init (&out, METRICS_MAX_BYTES);
     int rc = path ? metrics_file_check (path, &err) : 0;
     if (rc == 0)
-        rc = learn_run (cli, arguments, feed_board (feed), metrics_on_fact, feed, &learned, &err);
+        rc = learn_run (cli, arguments, feed_board (feed), metrics_on_fact, feed, false, &learned, &err);
     if (rc == 0) {
         if (!learned.remote)
             metrics_add_drift (feed_board (feed), &beside);

@@ -11,6 +11,7 @@
 #include "coordinator/view/line.h"
 #include "coordinator/view/plain.h"
 #include "coordinator/view/status.h"
+#include "coordinator/view/waiting.h"
 
 enum { GRID_BYTES = 4 << 20, LOGGED_BYTES = 1 << 20, PROGRAM_BYTES = 1100, LINES_TICK_MS = 200, SESSION_TICK_MS = 40 };
 
@@ -236,14 +237,16 @@ const struct board *watch_view_board (const struct watch_view *view)
 
 /* ---- run lines ---- */
 
-enum { QUIET_MS = 10000, QUIET_AGAIN_MS = 30000, LINES_BYTES = 4 << 20 };
+enum { QUIET_MS = 10000, QUIET_AGAIN_MS = 30000, LOOK_MS = 1000, LINES_BYTES = 4 << 20 };
 
 struct run_lines {
     struct run_lines_options options;
     struct style style;
-    struct buf bytes; /* being made */
-    uint64_t sent_ms; /* boot clock: of the last line; 0: time was not told yet */
-    bool remarked;    /* what is waited for was said since */
+    struct buf bytes;    /* being made */
+    uint64_t sent_ms;    /* boot clock: of the last line; 0: time was not told yet */
+    bool remarked;       /* what is waited for was said since */
+    struct buf suspects; /* who was said to hold up the others */
+    uint64_t looked_ms;
 };
 
 static void on_note (void *owner, uint64_t at_ms, struct text text)
@@ -260,6 +263,7 @@ struct run_lines *run_lines_open (const struct run_lines_options *options)
     lines->options = *options;
     lines->style = (struct style){ .unicode = options->unicode };
     buf_init (&lines->bytes, LINES_BYTES);
+    buf_init (&lines->suspects, LINES_BYTES);
     feed_listen (options->feed, options->json ? NULL : on_note, lines);
     return lines;
 }
@@ -305,13 +309,36 @@ static void remark_waiting (struct run_lines *lines, uint64_t boot_ms)
     lines->remarked = true;
 }
 
+/* Whoever holds up the others is told at once, and again when that changes. */
+static void remark_suspects (struct run_lines *lines, uint64_t boot_ms)
+{
+    uint64_t now_ms = feed_now_ms (lines->options.feed, boot_ms);
+    struct buf line;
+    if (boot_ms < lines->looked_ms + LOOK_MS)
+        return;
+    lines->looked_ms = boot_ms;
+    buf_init (&line, LINES_BYTES);
+    (void) progress_append_stands (feed_board (lines->options.feed), now_ms, true, &line);
+    struct text told = buf_as_text (&line);
+    told.len -= told.len > 0; /* without its newline */
+    if (text_starts (told, "suspect: ") && !text_equal (told, buf_as_text (&lines->suspects))) {
+        on_note (lines, now_ms, told);
+        buf_clear (&lines->suspects);
+        buf_add_text (&lines->suspects, told);
+    }
+    buf_release (&line);
+}
+
 void run_lines_tick (struct run_lines *lines, uint64_t boot_ms, bool frozen)
 {
     if (lines->sent_ms == 0)
         lines->sent_ms = boot_ms; /* nothing was quiet before */
     watch_view_print (lines, boot_ms);
-    if (!frozen && !lines->options.json)
-        remark_waiting (lines, boot_ms);
+    if (frozen || lines->options.json)
+        return;
+    remark_suspects (lines, boot_ms);
+    watch_view_print (lines, boot_ms);
+    remark_waiting (lines, boot_ms);
 }
 
 void run_lines_close (struct run_lines *lines)
@@ -322,5 +349,6 @@ void run_lines_close (struct run_lines *lines)
     watch_view_print (lines, lines->sent_ms);
     feed_listen (lines->options.feed, NULL, NULL);
     buf_release (&lines->bytes);
+    buf_release (&lines->suspects);
     mem_free (lines);
 }

@@ -3,6 +3,7 @@
 
 #include "coordinator/core/apply.h"
 #include "coordinator/core/status_sentence.h"
+#include "coordinator/core/steps.h"
 #include "coordinator/verdict/going_on.h"
 
 static const struct verdict *verdict_of (const struct fact_pass_ended *ended, uint32_t host)
@@ -22,7 +23,10 @@ static bool without_cause (struct engine *to, const struct fact_pass_ended *ende
                                           .ending = pass->parts.items[i].result.ending,
                                           .code = pass->parts.items[i].result.code,
                                           .at_gate = pass->parts.items[i].at_gate };
-    return isolate_is_called_for (&to->state.plan, hosts, pass->parts.n, pass->gates.n > 0);
+    bool *lags = arena_array (&to->pass_arena, pass->parts.n, sizeof (*lags));
+    struct text others;
+    return isolate_is_called_for (&to->state.plan, hosts, pass->parts.n, pass->gates.n > 0) &&
+           !pass_find_lagging (&to->coord, lags, &to->pass_arena, &others);
 }
 
 void apply_call_for_isolation (struct engine *to, const struct fact_pass_ended *ended)

@@ -300,6 +300,34 @@ static void coord_take_step (struct coord *coord, const struct core_input *in, u
     coord_commit_fact (coord, fact, now_ms);
 }
 
+/* Who lags shows while it lasts, so all are asked at one moment; with rising waits between, as a look costs each host
+ * a heartbeat of a KiB. */
+enum { LOOK_QUIET_MS = 8000, LOOK_AGAIN_MS = 20000, LOOK_AGAIN_MOST_MS = 320000 };
+
+static void look_at_all (struct coord *coord, struct outbox *out)
+{
+    const struct pass_state *pass = &coord->state->pass;
+    for (uint32_t i = 0; pass->active && i < pass->parts.n; i++) {
+        uint32_t host = pass->parts.items[i].host;
+        if (!pass->parts.items[i].ended && !coord->soft.parts[i].stopped && !coord->soft.parts[i].at_gate &&
+            coord->state->hosts.items[host].life == HOST_JOINED)
+            coord_add_message (coord, host, MSG_LOOK, out)->of.look.key = pass->key;
+    }
+}
+
+static void look_when_quiet (struct coord *coord, const struct fact_output_awaited *output, uint64_t now_ms,
+                             struct outbox *out)
+{
+    struct soft_state *soft = &coord->soft;
+    uint64_t now = coord_to_run_clock (coord, now_ms);
+    if (!output->groups.n || output->groups.items[0].quiet_ms < LOOK_QUIET_MS || now < soft->look_at_ms ||
+        !coord->state->pass.active || parts_are_independent (coord))
+        return;
+    soft->look_wait_ms = soft->look_wait_ms ? least_u64 (2 * soft->look_wait_ms, LOOK_AGAIN_MOST_MS) : LOOK_AGAIN_MS;
+    soft->look_at_ms = now + soft->look_wait_ms;
+    look_at_all (coord, out);
+}
+
 /* As take_step. */
 static void take_output (struct coord *coord, const struct fact_output_awaited *output, uint64_t now_ms,
                          struct outbox *out)
@@ -307,6 +335,7 @@ static void take_output (struct coord *coord, const struct fact_output_awaited *
     struct fact *fact = outbox_add_fact (out, FACT_OUTPUT_AWAITED);
     fact->of.output_awaited = *output;
     coord_commit_fact (coord, fact, now_ms);
+    look_when_quiet (coord, output, now_ms, out);
 }
 
 /* A host may send output of an attempt that never began. */
@@ -362,6 +391,7 @@ void coord_step (struct coord *coord, const struct core_input *in, uint64_t now_
         break;
     case IN_CACHE_AUDITED: acquire_receive_audit (coord, in, now_ms, out); break;
     case IN_CANCEL: take_cancel (coord, in->level, now_ms, out); break;
+    case IN_LOOK: look_at_all (coord, out); break;
     case IN_OUTPUT: take_output (coord, in->output, now_ms, out); break;
     case IN_OUTPUT_LOST: take_output_lost (coord, in, now_ms, out); break;
     }

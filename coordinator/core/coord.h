@@ -26,6 +26,7 @@ enum input_kind {
     IN_CACHE_AUDITED,     /* answer to FX_CACHE_AUDIT */
     IN_CANCEL,            /* the user, level 1..3 */
     IN_OUTPUT,            /* the last lines printed by awaited hosts */
+    IN_LOOK,              /* somebody asks where the programs stand */
     IN_OUTPUT_LOST,       /* output of `host` could not be stored here; `text` says why */
 };
 struct core_input {

@@ -9,6 +9,7 @@
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/failure_reading.h"
 #include "coordinator/verdict/majority.h"
+#include "coordinator/verdict/stands.h"
 
 /* Limit of all verdicts' texts in one fact, with room for the rest of it. */
 enum { VERDICTS_MAX_BYTES = FACT_MAX_BYTES / 4 * 3 };
@@ -207,10 +208,24 @@ static enum ending ending_of (const struct coord *coord, uint32_t at, bool culpr
     return culprit ? ENDING_NONE : coord->state->pass.parts.items[at].result.ending;
 }
 
+uint32_t pass_find_lagging (const struct coord *coord, bool *lags, struct arena *arena, struct text *others)
+{
+    const struct pass_state *pass = &coord->state->pass;
+    struct stand_host *hosts = arena_array (arena, pass->parts.n, sizeof (*hosts));
+    for (uint32_t i = 0; i < pass->parts.n; i++)
+        hosts[i] = (struct stand_host){ coord->state->plan.hosts.items[pass->parts.items[i].host].name,
+                                        failure_stack (&pass->parts.items[i].result, arena) };
+    struct text who;
+    return stands_find_lagging (hosts, pass->parts.n, lags, arena, &who, others);
+}
+
 static void blame_parts (const struct coord *coord, const bool *culprits, struct verdict *verdicts,
                          const struct signature_set *signatures, struct arena *arena)
 {
     struct blame_host *hosts = arena_array (arena, coord->state->pass.parts.n, sizeof (*hosts));
+    bool *lags = arena_array (arena, coord->state->pass.parts.n, sizeof (*lags));
+    struct text others;
+    (void) pass_find_lagging (coord, lags, arena, &others);
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
         hosts[i] = (struct blame_host){
             .verdict = &verdicts[i],
@@ -222,9 +237,10 @@ static void blame_parts (const struct coord *coord, const bool *culprits, struct
                                                coord->state->pass.parts.items[i].result.code),
             .complains = !culprits[i] && complains (&coord->state->pass.parts.items[i], &verdicts[i]),
             .peers = peers_of (coord, &verdicts[i], &coord->state->pass.parts.items[i].result, signatures, arena),
+            .lags = lags[i],
         };
     }
-    blame_slice (&coord->state->plan, hosts, coord->state->pass.parts.n, arena);
+    blame_slice (&coord->state->plan, hosts, coord->state->pass.parts.n, others, arena);
 }
 
 static bool all_passed (const struct verdict *verdicts, uint32_t n)

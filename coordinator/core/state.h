@@ -256,6 +256,8 @@ struct soft_state {
     struct arena gates_arena, gates_before; /* as with the pass */
     uint64_t pass_slept_ms;                 /* how long this process was suspended during the pass */
     bool retry_waited;                      /* the time of the planned retry has come */
+    uint64_t look_at_ms;                    /* before then a silent pass is not looked at again; run clock */
+    uint64_t look_wait_ms;                  /* after the next look */
 
     /* write_lease.c, acquire.c */
     struct lease lease;

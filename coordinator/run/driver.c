@@ -385,6 +385,14 @@ void driver_close (struct driver *driver)
     mem_free (driver);
 }
 
+void driver_look (struct driver *driver)
+{
+    driver->now_ms = clock_boot_ms ();
+    struct core_input in = { .kind = IN_LOOK };
+    if (driver->hears && !driver->input_closed)
+        driver_step (driver, &in);
+}
+
 void driver_cancel (struct driver *driver, uint32_t level)
 {
     driver->now_ms = clock_boot_ms ();

@@ -35,6 +35,7 @@ struct driver *driver_resume (struct loop *loop, const struct driver_options *op
 void driver_close (struct driver *driver);
 /* The user wants it to stop: level 1 politely, 2 at once; 3 leaves without waiting. */
 void driver_cancel (struct driver *driver, uint32_t level);
+void driver_look (struct driver *driver); /* asks all workers where their programs stand; they tell it as they report */
 /* Did it end, and how? `problem` says why if the driver itself had to stop (journal failed). */
 bool driver_has_ended (const struct driver *driver, uint32_t *exit_status, struct err *problem);
 /* Lengths of queues: facts for the journal, effects waiting for facts, work for the disk, pieces of logs. */

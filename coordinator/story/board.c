@@ -34,6 +34,7 @@ void board_destroy (struct board *board)
         board_text_clear (&board->hosts[i].phase);
         board_text_clear (&board->hosts[i].step);
         board_text_clear (&board->hosts[i].gate);
+        board_text_clear (&board->hosts[i].stand);
     }
     for (uint32_t i = 0; board->opened && i < board->plan.rungs.n; i++) {
         for (uint32_t pass = 0; pass < BOARD_PASSES; pass++)
@@ -163,6 +164,10 @@ static void board_hold (struct board *board, struct board_host *host, const stru
     board_text_set (&host->phase, held->phase, WORD_MAX_BYTES);
     host->phase_since_ms = since_ms;
     board_text_set (&host->gate, gate, WORD_MAX_BYTES);
+    if (held->stand.len) {
+        board_text_set (&host->stand, held->stand, STAND_MAX_BYTES);
+        host->stand_ms = at_ms > held->stand_ms ? at_ms - held->stand_ms : 0;
+    }
 }
 
 static void apply_received (struct board *board, const struct fact *fact)

@@ -68,6 +68,8 @@ struct board_host {
     struct text phase;
     uint64_t phase_since_ms; /* run clock */
     struct text gate;        /* AT_GATE: its name */
+    struct text stand;       /* where its program stood when it was last asked: verdict/stands.h; empty: unknown */
+    uint64_t stand_ms;       /* run clock: when */
     /* of the running pass, before its verdicts: what this host's own result says; outcome NONE: no failure */
     enum outcome so_far;
     enum owner so_far_owner;

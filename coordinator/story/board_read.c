@@ -211,4 +211,5 @@ void board_forget_holding (struct board_host *host)
     host->state = ATTEMPT_NONE;
     board_text_clear (&host->phase);
     board_text_clear (&host->gate);
+    board_text_clear (&host->stand);
 }

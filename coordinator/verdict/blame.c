@@ -31,7 +31,7 @@ static bool follows (const struct plan *plan, const struct blame_host *host)
     if (host->awaited || admitted (host))
         return false;
     return host->ending == ENDING_CANCELLED || blame_is_peer_complaint (plan, host->verdict->signature) ||
-           (host->ending == ENDING_TIMEOUT && host->at_gate);
+           (host->ending == ENDING_TIMEOUT && (host->at_gate || host->waits));
 }
 
 static bool complains_of_peers (const struct plan *plan, const struct blame_host *host)
@@ -65,6 +65,22 @@ static uint32_t mark_awaited (const struct plan *plan, struct blame_host *hosts,
         awaited += hosts[i].awaited;
     }
     return awaited;
+}
+
+/* Without a cause, those that stood outside of what the others waited in. */
+static uint32_t mark_lagging (const struct plan *plan, struct blame_host *hosts, uint32_t n)
+{
+    uint32_t lagging = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (has_own_cause (plan, &hosts[i]))
+            return 0;
+    for (uint32_t i = 0; i < n; i++) {
+        hosts[i].awaited = hosts[i].lags && failed (&hosts[i]);
+        lagging += hosts[i].awaited;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        hosts[i].waits = lagging && !hosts[i].awaited;
+    return lagging;
 }
 
 /* If all that ended by themselves only complain of peers, marks those that did not end; only if they are fewer, else
@@ -197,7 +213,7 @@ static int named_by_others (const struct plan *plan, const struct blame_host *ho
 }
 
 /* A host that was only a cascade so far becomes a cause with an unknown owner. */
-static void blame_blame_host_of (const struct plan *plan, struct blame_host *host, const char *why, struct arena *arena)
+static void blame_blame_host_of (const struct plan *plan, struct blame_host *host, struct text why, struct arena *arena)
 {
     struct verdict *verdict = host->verdict;
     if (follows (plan, host) || host->complains || host->awaited)
@@ -210,7 +226,8 @@ static void blame_blame_host_of (const struct plan *plan, struct blame_host *hos
         OUTCOME_CANCELLED) /* stopped because it did not end by itself: was it at the limit of all? */
         verdict->outcome = host->awaited && !host->silent ? OUTCOME_TIMED_OUT : OUTCOME_FAILED;
     verdict->transient = false;
-    verdict->cause = text_clip (text_format (arena, "%.*s; %s", TEXT_ARG (verdict->cause), why), TEXT_MAX_BYTES);
+    verdict->cause = text_clip (text_format (arena, "%.*s; %.*s", TEXT_ARG (verdict->cause), TEXT_ARG (why)),
+                                TEXT_MAX_BYTES);
     if (!verdict->next.len)
         verdict->next = TEXT_LIT (
             "see what the program did last (its log and its phase), and whether the host was reachable");
@@ -296,15 +313,17 @@ static void judge_others (const struct plan *plan, struct blame_host *hosts, uin
     }
 }
 
-void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n, struct arena *arena)
+void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n, struct text others,
+                  struct arena *arena)
 {
     uint32_t awaited = mark_awaited (plan, hosts, n);
+    struct text why = TEXT_LIT ("the other hosts waited for it at a gate");
+    if (!awaited && (awaited = mark_lagging (plan, hosts, n)) > 0)
+        why = others;
     int first = awaited ? -1 : named_by_others (plan, hosts, n, arena);
-    bool named = first >= 0;
-    const char *why = "the other hosts waited for it at a gate";
-    bool silent = !named && !awaited && (awaited = mark_silent (plan, hosts, n)) > 0;
+    bool named = first >= 0, silent = !named && !awaited && (awaited = mark_silent (plan, hosts, n)) > 0;
     if (silent)
-        why = "the other hosts complain of their peers, and this one did not end by itself";
+        why = TEXT_LIT ("the other hosts complain of their peers, and this one did not end by itself");
     if (!named)
         first = initiator (plan, hosts, n);
     if (first < 0)
@@ -312,7 +331,8 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
     if (first < 0)
         return;
     if (named)
-        blame_blame_host_of (plan, &hosts[first], "the other hosts name this one as the host that failed", arena);
+        blame_blame_host_of (plan, &hosts[first], TEXT_LIT ("the other hosts name this one as the host that failed"),
+                             arena);
     for (uint32_t i = 0; i < n && awaited; i++) {
         if (hosts[i].awaited)
             blame_blame_host_of (plan, &hosts[i], why, arena);

@@ -6,6 +6,7 @@
 
 #include "common/logs/log_line.h"
 #include "coordinator/verdict/failure_reading.h"
+#include "coordinator/verdict/stands.h"
 
 enum { SURVIVED_HEAD_BYTES = 60, EVIDENCE_MAX_BYTES = 1024 };
 
@@ -130,12 +131,24 @@ static bool survived (struct text error, struct text end_of_output)
     return end_of_output.len && (!found || behind >= SURVIVED_LINES);
 }
 
+/* "; stopped" and where: "still in phase run after 1 min; stopped in fault.py:4 maybe (), sleeping in clock_nanosleep". */
+static void say_where_it_stood (struct text stack, struct arena *arena, struct verdict *out)
+{
+    bool framed;
+    struct text place = stand_print (stack, arena, &framed);
+    const char *how = framed ? "in" : text_starts (place, "stopped") ? "after a signal had stopped it:" : "while";
+    if (place.len)
+        out->cause = text_clip (text_format (arena, "%.*s %s %.*s", TEXT_ARG (out->cause), how, TEXT_ARG (place)),
+                                SENTENCE_MAX_BYTES);
+}
+
 /* A hang is never transient, whatever the program printed. The most telling text comes first. */
 void failure_describe_hang (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     struct failure_reading reading;
     failure_read_result (of->plan, of->signatures, of->result, arena, &reading);
     struct text printed = reading.evidence, stack = failure_stack (of->result, arena);
+    say_where_it_stood (stack, arena, out);
     bool known = reading.of.weight >= CAUSE_PEER, fatal = find_fatal (reading.evidence, &printed);
     struct text first = printed;
     if ((fatal || known) && survived (text_take_until (&first, '\n'), of->result->tail))

@@ -7,6 +7,7 @@
 #include "common/logs/classify.h"
 #include "common/logs/log_line.h"
 #include "coordinator/verdict/blame.h"
+#include "coordinator/verdict/stands.h"
 
 /* A verdict quotes a few lines, since the journal holds one for each failed host; the receipt has all. PEERS: all
  * recognisable text; read once and not kept. */
@@ -145,13 +146,21 @@ void failure_read_result (const struct plan *plan, const struct signature_set *s
 struct text error_line_find (enum outcome outcome, struct text evidence)
 {
     struct text first = { 0 }, last = { 0 };
+    bool stood = false;
     for (struct text rest = evidence; rest.len;) {
-        last = text_take_until (&rest, '\n');
+        struct text line = text_take_until (&rest, '\n');
+        if (stand_is_line (line)) {
+            stood = true;
+            continue;
+        }
+        last = line;
         if (log_line_grade (last) >= LINE_ERROR)
             return last;
         first = first.len ? first : last;
     }
-    return outcome == OUTCOME_FAILED ? last : first;
+    if (outcome != OUTCOME_FAILED && text_starts (evidence, "main thread: File "))
+        return (struct text){ 0 }; /* its place tells more than its last words */
+    return outcome == OUTCOME_FAILED || stood ? last : first;
 }
 
 struct text error_line_beside (enum outcome outcome, struct text evidence, struct text cause)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/duration.h"
+#include "coordinator/verdict/stands.h"
 #include "coordinator/view/plain.h"
 
 enum wait {
@@ -270,7 +271,7 @@ uint32_t waiting_append_lines (const struct board *board, uint64_t now_ms, uint3
 /* ---- progress ---- */
 
 enum { TOLD_AGAIN_MS = 3000 }; /* the coordinator repeats it every second: what is older holds no more */
-enum { SLOW_TIMES = 2, SLOW_LEAST_MS = 3000 };
+enum { SLOW_TIMES = 2, SLOW_LEAST_MS = 3000, QUIET_LEAST_MS = 5000 };
 
 static bool is_awaited (const struct board *board, uint32_t host)
 {
@@ -309,6 +310,8 @@ static uint32_t add_quiet (const struct board *board, uint64_t now_ms, uint32_t 
     char span[DURATION_TEXT_BYTES];
     uint32_t n = progress_quiet_hosts (board, now_ms, &arena, quiet);
     n = n < PROGRESS_QUIET_LINES ? n : PROGRESS_QUIET_LINES;
+    while (n && quiet[n - 1].quiet_ms < QUIET_LEAST_MS) /* the longest quiet comes first */
+        n--;
     for (uint32_t i = 0; i < n; i++) {
         group_text_set (board, quiet[i].hosts, quiet[i].n, set_columns, out);
         buf_printf (out, " printed nothing for %s", duration_print (quiet[i].quiet_ms, span));
@@ -317,6 +320,38 @@ static uint32_t add_quiet (const struct board *board, uint64_t now_ms, uint32_t 
     }
     arena_release (&arena);
     return n;
+}
+
+/* ---- who holds up the others ---- */
+
+/* Has a host been silent ever since all were asked where they stand? Else that is old. */
+static bool stands_still (const struct board *board, uint64_t now_ms, uint64_t stand_ms)
+{
+    const struct board_output *output = &board->output;
+    uint64_t quiet_ms = output->told.groups.n ? output->told.groups.items[0].quiet_ms : 0;
+    return now_ms <= output->told_ms + TOLD_AGAIN_MS && attempt_key_equal (&output->told.key, &board->key) &&
+           output->told_ms <= stand_ms + quiet_ms;
+}
+
+uint32_t progress_append_stands (const struct board *board, uint64_t now_ms, bool silent, struct buf *out)
+{
+    struct arena arena = { 0 };
+    struct stand_host *hosts = arena_array (&arena, board->plan.hosts.n, sizeof *hosts);
+    bool *lags = arena_array (&arena, board->plan.hosts.n, sizeof *lags);
+    struct text who, others;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
+        if (is_awaited (board, i) && board->hosts[i].state == ATTEMPT_RUNNING && board->hosts[i].stand.len &&
+            (!silent || stands_still (board, now_ms, board->hosts[i].stand_ms)))
+            hosts[n++] = (struct stand_host){ board_host_name (board, i), board->hosts[i].stand };
+    if (stands_find_lagging (hosts, n, lags, &arena, &who, &others) > 0)
+        buf_puts (out, "suspect: ");
+    buf_escaped (out, who, 0);
+    buf_escaped_after (out, others.len ? "; " : "", others, 0);
+    buf_puts (out, who.len ? "\n" : "");
+    bool told = who.len > 0;
+    arena_release (&arena);
+    return told;
 }
 
 /* ---- who is slow ---- */
@@ -414,6 +449,6 @@ uint32_t progress_append_lines (const struct board *board, uint64_t now_ms, uint
 {
     if (!board->opened || board->ended || !board->running)
         return 0;
-    return add_quiet (board, now_ms, set_columns, out) + add_slow (board, now_ms, set_columns, out) +
-           add_left (board, now_ms, out);
+    return progress_append_stands (board, now_ms, true, out) + add_quiet (board, now_ms, set_columns, out) +
+           add_slow (board, now_ms, set_columns, out) + add_left (board, now_ms, out);
 }

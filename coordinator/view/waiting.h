@@ -24,9 +24,10 @@ uint32_t waiting_append_lines (const struct board *board, uint64_t now_ms, uint3
 
 /* ---- progress ---- */
 
-/* Of the hosts that the running pass waits for: what they printed last, which are slower than the others,
+/* Of the hosts that the running pass waits for: who holds up the others, what they printed last, which are slower than the others,
  * and how long the pass may still take.
  *
+ *   suspect: h62 stands in fault.py:4 maybe (), sleeping in clock_nanosleep; h[0-61] wait for it in jax
  *   h[62-63] printed nothing for 12 s since: loading shard 3
  *   h62 in phase compile for 40 s, clearly longer than the others: median 2 s of 61 hosts
  *   about 40 s left, from 5 earlier runs, which took about 70 s
@@ -35,8 +36,12 @@ uint32_t waiting_append_lines (const struct board *board, uint64_t now_ms, uint3
 
 enum { PROGRESS_QUIET_LINES = 3, PROGRESS_SLOW_LINES = 2 };
 
-/* Appends at most PROGRESS_QUIET_LINES + PROGRESS_SLOW_LINES + 1 lines; otherwise as waiting_append_lines. */
+/* Appends at most PROGRESS_QUIET_LINES + PROGRESS_SLOW_LINES + 2 lines; otherwise as waiting_append_lines. */
 uint32_t progress_append_lines (const struct board *board, uint64_t now_ms, uint32_t set_columns, struct buf *out);
+
+/* Appends "suspect: h2 stands in ...; ...", or where all stand; nothing if that is not known. With `silent` only what
+ * still holds: since it was asked a host has printed nothing. Returns how many lines. */
+uint32_t progress_append_stands (const struct board *board, uint64_t now_ms, bool silent, struct buf *out);
 
 /* Hosts that are waited for, with the same last line. */
 struct progress_quiet {

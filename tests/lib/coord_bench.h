@@ -19,7 +19,7 @@ struct bench {
     uint32_t facts_n;
     struct effect effects[EFFECTS_MAX]; /* but SEND; texts are copied */
     uint32_t effects_n;
-    uint32_t said[MSG_LEASE + 1], said_n; /* messages by kind; said_n: of the last step */
+    uint32_t said[MSG_LOOK + 1], said_n;  /* messages by kind; said_n: of the last step */
     struct msg_run runs[BENCH_HOSTS_MAX]; /* the last RUN of each host */
     bool ordered[BENCH_HOSTS_MAX];        /* it had one */
     struct msg_lease leased;              /* the last LEASE, and to whom */

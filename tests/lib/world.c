@@ -585,6 +585,7 @@ static void member_effect (struct world *world, uint32_t at, const struct member
         break;
     }
     case MEMBER_START: start_program (world, at, &effect->msg->of.run); break;
+    case MEMBER_LOOK: break; /* where it stands decides nothing while it runs */
     case MEMBER_GO: {
         host->passed_gate = true;
         struct event *event = event_add (world, 1, EV_PROGRAM);

@@ -42,6 +42,8 @@ struct bench {
     struct text refusal;
     const char *ripe_on; /* a phase or word of its output, or "gate": it stands where its limit has to find it */
     uint64_t ripe_ms, ahead_ms;
+    bool look_when_ripe; /* instead: it is asked where it stands, and stopped once it told */
+    struct text stand;
 };
 
 /* The time that the attempt is told. It leaps over the limit once the program stands where it has to: on a busy machine
@@ -67,6 +69,12 @@ static inline void leap_when_ripe (struct bench *bench)
         return;
     if (!bench->ripe_ms && is_ripe (bench))
         bench->ripe_ms = now_ms;
+    if (bench->ripe_ms && now_ms >= bench->ripe_ms + RIPE_MS && bench->look_when_ripe) {
+        bench->ripe_on = NULL;
+        attempt_look (bench->attempt, now_ms);
+        loop_set_deadline (bench->loop, 0);
+        return;
+    }
     if (bench->ripe_ms && now_ms >= bench->ripe_ms + RIPE_MS)
         bench->ahead_ms = bench->run.rung.timeout_ms;
     loop_set_deadline (bench->loop, bench->ahead_ms ? 0 : now_ms + RIPE_MS / 4);
@@ -116,6 +124,9 @@ static inline void take_event (struct bench *bench, const struct attempt_event *
         bench->gates++;
         if (bench->answer_gates)
             attempt_go (bench->attempt, event->name, TEXT_LIT ("opened"));
+    } else if (event->kind == ATTEMPT_EVENT_STAND) {
+        bench->stand = text_copy (&bench->arena, event->name);
+        attempt_stop (bench->attempt, true, ENDING_CANCELLED, TEXT_LIT ("enough"), bench_now_ms (bench));
     } else {
         size_t len = strlen (bench->phases);
         snprintf (bench->phases + len, sizeof bench->phases - len, "%.*s ", TEXT_ARG (event->name));

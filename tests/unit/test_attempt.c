@@ -313,14 +313,40 @@ TEST_ON (b, a_python_program_shows_where_the_interrupt_met_it)
 TEST_ON (b, a_program_that_said_so_is_asked_for_its_stacks)
 {
     b->ripe_on = "ripe";
-    use_canary (b, OFFERS "threading.Thread(target=hang).start()\n"
-                          "faulthandler.register(attempt['stacks_signal'], file=2)\noffer()\nhang()\n");
+    use_canary (
+        b, OFFERS
+        "threading.Thread(target=hang).start()\n"
+        "faulthandler.register(attempt['stacks_signal'], file=open(attempt['stacks_file'], 'a'))\noffer()\nhang()\n");
     const struct result *r = run (b);
-    has (log_of (b), "[sliceup] the stacks of its Python threads, as it prints them:\n");
-    has (log_of (b), "Current thread 0x");
+    has (log_of (b), "[sliceup] the stacks of its Python threads:\n");
+    has (log_of (b), "[sliceup] Current thread 0x");
     has (r->stack.items[0], "canary.py\", line 11 in hang");
     assert_true (stack_has (r, ": 1 thread sleeping"));
     assert_true (r->code == SIGKILL && r->bad_lines == 0);
+}
+
+TEST_ON (b, a_program_that_goes_on_tells_where_it_stands_and_its_log_says_nothing_of_it)
+{
+    b->ripe_on = "ripe";
+    b->look_when_ripe = true;
+    use_canary (b, OFFERS "faulthandler.register(attempt['stacks_signal'], file=open(attempt['stacks_file'], 'a'))\n"
+                          "offer()\nhang()\n");
+    const struct result *r = run (b);
+    assert_true (text_starts (b->stand, "main thread: File \""));
+    has (b->stand, "canary.py\", line 11 in hang\ncalled from: ");
+    has (b->stand, ": main thread sleeping in clock_nanosleep");
+    assert_has_not (log_of (b), "hang");
+    assert_int_equal (r->ending, ENDING_CANCELLED);
+}
+
+TEST_ON (b, one_without_stacks_tells_what_its_threads_wait_in)
+{
+    b->ripe_on = "begun";
+    b->look_when_ripe = true;
+    use_command (b, "echo begun; sleep 1000; :");
+    (void) run (b);
+    has (b->stand, "sh: main thread sleeping in wait4");
+    has (b->stand, "\nsleep: main thread sleeping in clock_nanosleep");
 }
 
 TEST_ON (b, who_said_so_without_a_handler_is_not_killed_by_it)
@@ -335,15 +361,17 @@ TEST_ON (b, who_said_so_without_a_handler_is_not_killed_by_it)
 
 TEST_ON (b, one_that_prints_nothing_or_is_stopped_is_killed_all_the_same)
 {
-    static const char *const bodies[] = { "signal.signal(signal.SIGUSR1, lambda *_: None)\noffer()\nhang()\n",
-                                          "faulthandler.register(signal.SIGUSR1, file=2)\noffer()\n"
-                                          "os.kill(os.getpid(), signal.SIGSTOP)\nhang()\n" };
+    static const char *const bodies[] = {
+        "signal.signal(signal.SIGUSR1, lambda *_: None)\noffer()\nhang()\n",
+        "faulthandler.register(signal.SIGUSR1, file=open(attempt['stacks_file'], 'a'))\noffer()\n"
+        "os.kill(os.getpid(), signal.SIGSTOP)\nhang()\n"
+    };
     for (int i = 0; i < 2; i++) {
         b->ripe_on = "ripe";
         use_canary (b, text_format (&b->arena, OFFERS "%s", bodies[i]).ptr);
         const struct result *r = i ? run_again (b) : run (b);
         assert_true (r->ending == ENDING_TIMEOUT && r->code == SIGKILL);
-        has (log_of (b), "[sliceup] it printed no stack within 1 s\n");
+        has (log_of (b), "[sliceup] it wrote no stack within 1 s\n");
         assert_true (r->duration_ms >= TIMEOUT_MS + 1000);
     }
 }
@@ -394,6 +422,7 @@ TEST_ON (b, a_canary_hears_the_attempt_and_speaks)
     b->run.rung.args.items = args;
     b->run.rung.args.n = 2;
     use_canary (b, "say(type='phase', name='run')\n"
+                   "attempt['stacks_file'] = os.path.relpath(attempt['stacks_file'])\n"
                    "say(type='fact', name='line', value=json.dumps(attempt, sort_keys=True))\n"
                    "say(type='memory', peak_bytes=1<<40)\n"
                    "print('printed')\n"
@@ -406,14 +435,14 @@ TEST_ON (b, a_canary_hears_the_attempt_and_speaks)
     assert_true (r->peak_bytes == 1ull << 40);
     if (strcmp (b->phases, "start run ") != 0) /* fetching was over within one pass of the loop */
         assert_string_equal (b->phases, "files start run ");
-    assert_true (
-        text_is (r->facts.items[0].value,
-                 "{\"address\": \"127.0.0.1\", \"args\": {\"name\": \"x\", \"steps\": 3}, \"attempt\": 1, "
-                 "\"backend\": \"cpu\", \"devices_per_host\": 2, \"host\": \"h0\", "
-                 "\"mesh\": [{\"axis\": \"host\", \"size\": 2}], \"nonce\": \"" NONCE "\", "
-                 "\"pass\": \"once\", "
-                 "\"protocol\": 1, \"rank\": 0, \"run\": \"ab\", \"rung\": \"tiny\", \"scope\": \"host\", "
-                 "\"secret\": 77, \"stacks_signal\": 10, \"type\": \"attempt\", \"warm\": \"none\", \"world\": 1}"));
+    assert_true (text_is (r->facts.items[0].value,
+                          "{\"address\": \"127.0.0.1\", \"args\": {\"name\": \"x\", \"steps\": 3}, \"attempt\": 1, "
+                          "\"backend\": \"cpu\", \"devices_per_host\": 2, \"host\": \"h0\", "
+                          "\"mesh\": [{\"axis\": \"host\", \"size\": 2}], \"nonce\": \"" NONCE "\", "
+                          "\"pass\": \"once\", "
+                          "\"protocol\": 1, \"rank\": 0, \"run\": \"ab\", \"rung\": \"tiny\", \"scope\": \"host\", "
+                          "\"secret\": 77, \"stacks_file\": \"stacks\", \"stacks_signal\": 10, \"type\": \"attempt\", "
+                          "\"warm\": \"none\", \"world\": 1}"));
 }
 
 TEST_ON (b, a_slice_canary_hears_its_place_in_the_slice)

@@ -6,6 +6,7 @@
 #include "test.h"
 
 #include "coordinator/verdict/blame.h"
+#include "coordinator/verdict/stands.h"
 
 #include "common/logs/classify.h"
 #include "coordinator/verdict/failure.h"
@@ -136,11 +137,30 @@ static void print_verdicts (struct slice *slice, uint32_t n, struct test *t, str
     }
 }
 
+/* Parts "stand 0", "stand 12": where these hosts stood. */
+static void stands_take (const struct test_case *of, struct slice *slice, struct blame_host *hosts, uint32_t n,
+                         struct text *others)
+{
+    struct stand_host stands[HOSTS] = { 0 };
+    struct text who;
+    bool lags[HOSTS] = { false };
+    for (uint32_t i = 0; i < of->n; i++) {
+        struct text name = of->parts[i].name;
+        for (uint32_t at = 6; text_starts (name, "stand ") && at < name.len; at++)
+            stands[name.ptr[at] - '0'].lines = of->parts[i].text;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        stands[i].name = slice->plan.hosts.items[i].name;
+    (void) stands_find_lagging (stands, n, lags, &slice->arena, &who, others);
+    for (uint32_t i = 0; i < n; i++)
+        hosts[i].lags = lags[i];
+}
+
 static void blame_case (struct test *t, const struct test_case *of, struct buf *got)
 {
     struct slice slice;
     struct blame_host hosts[HOSTS];
-    struct text count = case_text (of, "hosts"), all = case_text (of, "all"), show = case_text (of, "show");
+    struct text others, count = case_text (of, "hosts"), all = case_text (of, "all"), show = case_text (of, "show");
     uint32_t n = count.len ? (uint32_t) (count.ptr[0] - '0') : HOSTS;
     slice_open (&slice, "");
     slice.plan.climb.fail_fast = case_text (of, "fail fast").len > 0;
@@ -153,7 +173,8 @@ static void blame_case (struct test *t, const struct test_case *of, struct buf *
             take_part (&slice.parts[i], own);
         read_part (&slice, i, &hosts[i]);
     }
-    blame_slice (&slice.plan, hosts, n, &slice.arena);
+    stands_take (of, &slice, hosts, n, &others);
+    blame_slice (&slice.plan, hosts, n, others, &slice.arena);
     print_verdicts (&slice, n, t, got);
     if (show.len > 0) /* of this host the fields that the case wants */
         record_path_print_wanted (&verdict_record, &slice.verdicts[show.ptr[0] - '0'], case_text (of, "want"), got);

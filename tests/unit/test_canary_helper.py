@@ -4,6 +4,7 @@ import errno
 import json
 import logging
 import os
+import pathlib
 import re
 import shutil
 import socket
@@ -286,14 +287,18 @@ class Ends(unittest.TestCase):
         self.assertEqual("failure", json.loads(ran.stdout.splitlines()[-1])["type"])
 
     def test_stacks_are_offered_to_a_worker_that_asks_for_them(self):
-        process = Process("import os\nos.kill(os.getpid(), 10)", stacks_signal=10)
-        self.assertEqual(process.end(), 0)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "stacks")
+            process = Process("import os\nos.kill(os.getpid(), 10)", stacks_signal=10, stacks_file=path)
+            self.assertEqual(process.end(), 0)
+            stacks = pathlib.Path(path).read_text()
+        self.assertEqual("", process.err)
         self.assertEqual(process.said[0], {"type": "stacks", "signal": 10, "pid": process.process.pid})
-        self.assertRegex(process.err, r"Current thread 0x\w+ .*\n  File .* in body")
+        self.assertRegex(stacks, r"Current thread 0x\w+ .*\n  File .* in body")
 
     def test_a_handler_that_is_there_is_left_alone(self):
         source = "import signal, sliceup_canary\nsignal.signal(10, signal.SIG_IGN)\nsliceup_canary.run(lambda canary: None)\n"
-        process = Process("pass", source=source, stacks_signal=10)
+        process = Process("pass", source=source, stacks_signal=10, stacks_file=os.devnull)
         self.assertEqual(process.end(), 0)
         self.assertEqual(["done"], [line["type"] for line in process.said])
 

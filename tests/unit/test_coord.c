@@ -172,6 +172,53 @@ TEST_ON (bench, nothing_is_recorded_after_the_end)
     assert_int_equal (bench->facts_n, facts);
 }
 
+static void tell_quiet (struct bench *bench, uint64_t quiet_ms)
+{
+    uint32_t hosts[] = { 0, 1 };
+    struct last_output group = { { hosts, 2 }, TEXT_LIT ("step 4"), quiet_ms };
+    struct fact_output_awaited told = { .key = running, .groups = { &group, 1 } };
+    struct core_input in = { .kind = IN_OUTPUT, .output = &told };
+    step (bench, &in);
+}
+
+TEST_ON (bench, a_silent_slice_is_asked_where_it_stands_all_at_once_and_seldom)
+{
+    struct holding held = { .key = running, .state = ATTEMPT_RUNNING };
+    bench_open (bench, 2);
+    all_join (bench);
+    for (uint32_t host = 0; host < HOSTS; host++)
+        beat (bench, host, &held);
+    at_gate (bench, 1, GATE_SHARE, "v");
+    tell_quiet (bench, 7999);
+    assert_int_equal (bench->said[MSG_LOOK], 0);
+    tell_quiet (bench, 8000);
+    assert_int_equal (bench->said[MSG_LOOK], HOSTS - 1); /* one waits at a gate */
+    tell_quiet (bench, 9000);
+    assert_int_equal (bench->said[MSG_LOOK], HOSTS - 1);
+    bench->now_ms += 20000;
+    tell_quiet (bench, 29000);
+    assert_int_equal (bench->said[MSG_LOOK], 2 * (HOSTS - 1));
+    bench->now_ms += 20000; /* the wait has doubled */
+    tell_quiet (bench, 49000);
+    assert_int_equal (bench->said[MSG_LOOK], 2 * (HOSTS - 1));
+    struct core_input asked = { .kind = IN_LOOK };
+    step (bench, &asked);
+    assert_int_equal (bench->said[MSG_LOOK], 3 * (HOSTS - 1));
+}
+
+TEST_ON (bench, programs_that_run_alone_are_asked_only_if_somebody_wants_to_know)
+{
+    struct holding held = { .key = running, .state = ATTEMPT_RUNNING };
+    struct core_input asked = { .kind = IN_LOOK };
+    bench_open (bench, 0);
+    all_join (bench);
+    beat (bench, 0, &held);
+    tell_quiet (bench, 60000);
+    assert_int_equal (bench->said[MSG_LOOK], 0);
+    step (bench, &asked);
+    assert_int_equal (bench->said[MSG_LOOK], HOSTS);
+}
+
 TEST_ON (bench, a_loss_of_output_is_recorded_of_an_attempt_that_began_only)
 {
     struct core_input lost = { .kind = IN_OUTPUT_LOST, .host = 1, .key = running, .text = TEXT_LIT ("no room") };

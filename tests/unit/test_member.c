@@ -184,6 +184,31 @@ TEST_ON (b, gate_opens_once_and_only_by_its_name)
     assert_int_equal (held (b, 0)->gate.len, 0);
 }
 
+TEST_ON (b, where_a_program_stands_is_asked_once_and_told_for_a_while)
+{
+    join (b);
+    run (b, 1);
+    struct msg look = said (b, MSG_LOOK);
+    look.of.look.key = key_of (2);
+    receive (b, &look);
+    assert_null (effect_of (b, MEMBER_LOOK, 0)); /* of another attempt */
+    look = said (b, MSG_LOOK);
+    look.of.look.key = key_of (1);
+    receive (b, &look);
+    assert_non_null (effect_of (b, MEMBER_LOOK, 0));
+    step (b, &(struct member_input){ .kind = MEMBER_STAND, .text = TEXT_LIT ("main thread: x") });
+    tick (b, 1000);
+    assert_text (held (b, 0)->stand, "main thread: x");
+    assert_int_equal (held (b, 0)->stand_ms, 1000);
+    tick (b, 5000);
+    assert_int_equal (held (b, 0)->stand.len, 0);
+    reach_gate (b, "start");
+    look = said (b, MSG_LOOK);
+    look.of.look.key = key_of (1);
+    receive (b, &look);
+    assert_null (effect_of (b, MEMBER_LOOK, 0)); /* it waits for others */
+}
+
 TEST_ON (b, result_is_kept_before_it_is_sent)
 {
     join (b);

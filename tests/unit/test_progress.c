@@ -54,6 +54,29 @@ TEST_ON (show, who_is_waited_for_shows_its_last_line)
     assert_progress (show, "");
 }
 
+static void show_stand (struct show *show, uint32_t host, const char *stand)
+{
+    show_received (show, host,
+                   (struct holding){ .state = ATTEMPT_RUNNING, .phase = TEXT_LIT ("run"), .stand = text_of (stand) });
+}
+
+TEST_ON (show, who_holds_up_the_others_is_named_while_a_host_is_silent)
+{
+    const char *waits = "main thread: File \"/e/site-packages/jax/a.py\", line 3 in wait";
+    show_gathered (show, 3);
+    show_began (show, FACTS, PASS_ONCE, 1, 3);
+    show_output (show, 0, 3, TEXT_LIT ("step 4"), 9000);
+    show_stand (show, 0, waits);
+    assert_progress (show, "host[0-2] printed nothing for 9 s since: step 4\n"); /* nobody else is known */
+    show_stand (show, 1, waits);
+    show_stand (show, 2, "main thread: File \"/k/fault.py\", line 4 in maybe");
+    assert_progress (show, "suspect: host2 stands in fault.py:4 maybe (); host[0-1] wait for it in jax\n"
+                           "host[0-2] printed nothing for 9 s since: step 4\n");
+    show->at_ms += 1000;
+    show_output (show, 0, 3, TEXT_LIT ("step 5"), 500); /* it went on: that is old */
+    assert_progress (show, "");
+}
+
 TEST_ON (show, a_line_of_another_attempt_is_not_shown)
 {
     show_gathered (show, 2);

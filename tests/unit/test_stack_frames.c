@@ -11,7 +11,7 @@ struct found {
 static struct found find (const char *printed)
 {
     struct found found = { 0 };
-    found.n = stack_frames_find (text_of (printed), &found.arena, found.lines);
+    found.n = stack_frames_find (text_of (printed), text_of (printed), &found.arena, found.lines);
     return found;
 }
 

@@ -432,6 +432,7 @@ void attempt_destroy (struct attempt *attempt)
     evidence_release (&attempt->evidence);
     for (uint32_t i = 0; i < STATEMENTS_MAX; i++)
         arena_release (&attempt->statements[i].arena);
+    arena_release (&attempt->look.arena);
     arena_release (&attempt->arena);
     mem_free (attempt);
 }

@@ -26,10 +26,16 @@ struct attempt_context {
     void *owner;
 };
 
-enum attempt_event_kind { ATTEMPT_EVENT_NONE = 0, ATTEMPT_EVENT_PHASE, ATTEMPT_EVENT_GATE, ATTEMPT_EVENT_ENDED };
+enum attempt_event_kind {
+    ATTEMPT_EVENT_NONE = 0,
+    ATTEMPT_EVENT_PHASE,
+    ATTEMPT_EVENT_GATE,
+    ATTEMPT_EVENT_STAND,
+    ATTEMPT_EVENT_ENDED
+};
 struct attempt_event {
     enum attempt_event_kind kind;
-    struct text name; /* PHASE, GATE */
+    struct text name; /* PHASE, GATE; STAND: where the program stands, as struct result's `stack` */
     enum gate_mode mode;
     struct text value;
     const struct result *result; /* ENDED: lives as long as the attempt */
@@ -41,6 +47,8 @@ struct attempt *attempt_start (struct loop *loop, const struct attempt_context *
                                uint64_t now_ms);
 void attempt_destroy (struct attempt *attempt); /* NULL is fine; kills a running program */
 void attempt_go (struct attempt *attempt, struct text gate, struct text value);
+/* Finds out where the running program stands, without stopping it: an event STAND follows within 2 s, unless it ends. */
+void attempt_look (struct attempt *attempt, uint64_t now_ms);
 /* Reports `ending`, unless the program ended by itself and said so, or had failed before (except by SIGTERM, SIGINT or
  * SIGHUP just before this worker was TERMINATED). Repeating it matters only for `hard`. */
 void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struct text why, uint64_t now_ms);

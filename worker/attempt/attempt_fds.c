@@ -1,10 +1,14 @@
 /* attempt_fds.c - the ends of a program's output and channel that this process holds. */
+#include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "common/logs/log_line.h"
 #include "worker/attempt/attempt_state.h"
 #include "worker/process/thread_waits.h"
@@ -103,39 +107,56 @@ int attempt_open_fds (struct attempt *attempt, struct err *err)
     return watch_descriptors (attempt, err);
 }
 
-/* ---- a last look at what is to be stopped ---- */
+/* ---- a look at what it is doing ---- */
 
-/* what a program is doing before it is stopped: where its threads wait, and the stacks of its Python threads, if it
- * reported a signal that prints them. Both are in its log, marked as ours. * We cause its later output, so that is not
- * searched for the cause of its end. */
+/* What a program is doing, when asked or before it is stopped: where its threads wait, and the stacks of its Python
+ * threads, which it writes to a file of its own on a signal that it reported: in its output they would read as its last
+ * words. The log gets both before a stop, marked as ours. What it prints then is caused by us, and not searched for
+ * the cause of its end. */
 
 enum { WAITS_MAX_MS = 300, STACKS_MAX_MS = 1000, QUIET_MS = 100 };
-enum { WAITS_MAX_BYTES = 8 * 1024, CAPTURE_BYTES = 128 * 1024, WAITS_SHOWN_MAX = 4 };
+enum { WAITS_MAX_BYTES = 8 * 1024, CAPTURE_BYTES = 128 * 1024, STACKS_MAX_BYTES = 64 * 1024, WAITS_SHOWN_MAX = 4 };
 
-static pid_t print_waits (struct attempt *attempt, uint64_t now_ms)
+/* What the program wrote to its file of stacks behind byte `from`; it may put anything there, but only a file counts.
+ * `size`: of all of it. */
+static struct text look_read_stacks (struct attempt *attempt, uint64_t from, uint64_t *size)
+{
+    struct stat at = { 0 };
+    struct text path = text_format (&attempt->look.arena, "%.*s/" COMMAND_STACKS, TEXT_ARG (attempt->scratch));
+    int fd = plain_file_open (path.ptr, O_RDONLY, NULL);
+    *size = fd >= 0 && fstat (fd, &at) == 0 ? (uint64_t) at.st_size : 0;
+    uint64_t len = *size > from ? least_u64 (*size - from, STACKS_MAX_BYTES) : 0;
+    char *bytes = arena_alloc (&attempt->look.arena, len + 1);
+    ssize_t got = len ? pread (fd, bytes, len, (off_t) from) : 0;
+    fd_close (fd);
+    return (struct text){ bytes, got > 0 ? (uint32_t) got : 0 };
+}
+
+/* True: its stacks were asked for, and come within STACKS_MAX_MS. The signal is for the main thread, so that the dump
+ * begins there; a process without a handler would die of it. */
+static bool look_begin (struct attempt *attempt, uint64_t now_ms)
 {
     struct buf waits;
+    arena_reset (&attempt->look.arena);
+    attempt->look.stacks = attempt->look.stand = (struct text){ 0 };
+    (void) look_read_stacks (attempt, UINT64_MAX, &attempt->look.asked_bytes);
+    attempt->look.seen_bytes = attempt->look.asked_bytes;
+    attempt->look.until_ms = 0;
     buf_init (&waits, WAITS_MAX_BYTES);
     pid_t catcher = thread_waits_print (exec_pid (attempt->exec), attempt->evidence.stacks_pid,
                                         attempt->evidence.stacks_signal, now_ms + WAITS_MAX_MS, &waits);
-    attempt->look.waits = buf_finish (&waits, &attempt->arena);
-    for (struct text rest = attempt->look.waits; rest.len;)
-        output_add_line (attempt->output, text_take_until (&rest, '\n'), now_ms);
-    return catcher;
-}
-
-/* Sends it to the main thread, so that the dump begins there. A process without a handler would die of it. */
-static bool ask_for_stacks (struct attempt *attempt, pid_t catcher, uint64_t now_ms)
-{
-    if (!catcher)
+    attempt->look.waits = buf_finish (&waits, &attempt->look.arena);
+    if (!catcher || syscall (SYS_tgkill, catcher, catcher, (int) attempt->evidence.stacks_signal) < 0)
         return false;
-    output_add_line (attempt->output, TEXT_LIT ("the stacks of its Python threads, as it prints them:"), now_ms);
-    if (syscall (SYS_tgkill, catcher, catcher, (int) attempt->evidence.stacks_signal) < 0)
-        return false;
-    attempt->look.asked_bytes = attempt->look.seen_bytes = output_bytes (attempt->output);
     attempt->look.until_ms = now_ms + STACKS_MAX_MS;
     attempt->look.next_ms = now_ms + QUIET_MS;
     return true;
+}
+
+static void look_log_lines (struct attempt *attempt, struct text lines, uint64_t now_ms)
+{
+    while (lines.len)
+        output_add_line (attempt->output, text_take_until (&lines, '\n'), now_ms);
 }
 
 bool attempt_begin_look (struct attempt *attempt, struct text why, uint64_t now_ms)
@@ -153,36 +174,71 @@ bool attempt_begin_look (struct attempt *attempt, struct text why, uint64_t now_
     output_add_line (attempt->output,
                      text_format (&attempt->arena, "the program is stopped: %.*s; its threads:", TEXT_ARG (why)),
                      now_ms);
-    return ask_for_stacks (attempt, print_waits (attempt, now_ms), now_ms);
+    bool asked = look_begin (attempt, now_ms);
+    look_log_lines (attempt, attempt->look.waits, now_ms);
+    return asked;
+}
+
+/* The most telling lines: its frames, then where its threads wait. */
+static uint32_t look_find_lines (struct attempt *attempt, struct text lines[STACK_LINES_MAX])
+{
+    struct text rest = attempt->look.waits;
+    uint32_t n = stack_frames_find (attempt->look.stacks, output_captured (attempt->output), &attempt->look.arena,
+                                    lines);
+    for (uint32_t shown = 0; shown < WAITS_SHOWN_MAX && rest.len; shown++)
+        lines[n++] = text_take_until (&rest, '\n');
+    return n;
+}
+
+static void look_tell_stand (struct attempt *attempt)
+{
+    struct text lines[STACK_LINES_MAX];
+    uint32_t n = look_find_lines (attempt, lines);
+    for (uint32_t i = 0; i < n; i++)
+        attempt->look.stand = text_format (&attempt->look.arena, "%.*s%s%.*s", TEXT_ARG (attempt->look.stand),
+                                           i ? "\n" : "", TEXT_ARG (lines[i]));
+}
+
+void attempt_look (struct attempt *attempt, uint64_t now_ms)
+{
+    if (attempt->step != STEP_RUNNING || attempt->stopping || attempt->gate_open || attempt->look.until_ms)
+        return;
+    if (!look_begin (attempt, now_ms))
+        look_tell_stand (attempt);
 }
 
 bool attempt_look_is_over (struct attempt *attempt, uint64_t now_ms)
 {
-    uint64_t bytes = output_bytes (attempt->output);
+    uint64_t bytes;
     if (!attempt->look.until_ms || attempt->step != STEP_RUNNING || now_ms < attempt->look.next_ms)
         return false;
-    bool printed = bytes > attempt->look.asked_bytes, quiet = bytes == attempt->look.seen_bytes;
+    attempt->look.stacks = look_read_stacks (attempt, attempt->look.asked_bytes, &bytes);
+    bool quiet = bytes == attempt->look.seen_bytes && attempt->look.stacks.len;
     attempt->look.seen_bytes = bytes;
     attempt->look.next_ms = now_ms + QUIET_MS;
-    if (now_ms < attempt->look.until_ms && !(printed && quiet))
+    if (now_ms < attempt->look.until_ms && !quiet)
         return false;
-    if (!printed)
-        output_add_line (attempt->output, TEXT_LIT ("it printed no stack within 1 s"), now_ms);
     attempt->look.until_ms = 0;
+    if (!attempt->stopping) {
+        look_tell_stand (attempt);
+        return false;
+    }
+    output_add_line (attempt->output,
+                     attempt->look.stacks.len ? TEXT_LIT ("the stacks of its Python threads:")
+                                              : TEXT_LIT ("it wrote no stack within 1 s"),
+                     now_ms);
+    look_log_lines (attempt, attempt->look.stacks, now_ms);
     return true;
 }
 
-/* The most telling lines: its frames, then where its threads wait. */
 void attempt_add_stack (struct attempt *attempt)
 {
     struct result *result = attempt_result (attempt);
-    struct text lines[STACK_FRAMES_MAX + WAITS_SHOWN_MAX], rest = attempt->look.waits;
+    struct text lines[STACK_LINES_MAX];
     uint32_t bytes = 0;
-    if (!rest.len || result->ending != attempt->stop_ending)
+    if (!attempt->look.begun || !attempt->look.waits.len || result->ending != attempt->stop_ending)
         return;
-    uint32_t n = stack_frames_find (output_captured (attempt->output), &attempt->arena, lines);
-    for (uint32_t shown = 0; shown < WAITS_SHOWN_MAX && rest.len; shown++)
-        lines[n++] = text_take_until (&rest, '\n');
+    uint32_t n = look_find_lines (attempt, lines);
     result->stack.items = arena_copy (&attempt->arena, lines, n * sizeof *lines);
     for (uint32_t i = 0; i < n && bytes + lines[i].len <= STACK_MAX_BYTES; i++) {
         bytes += lines[i].len;
@@ -266,10 +322,11 @@ static struct text print_frame (struct text frame, const char *role, struct aren
     return text_format (arena, "%s: %.*s", role, (int) len, clean);
 }
 
-uint32_t stack_frames_find (struct text printed, struct arena *arena, struct text out[STACK_FRAMES_MAX])
+uint32_t stack_frames_find (struct text dump, struct text printed, struct arena *arena,
+                            struct text out[STACK_FRAMES_MAX])
 {
     struct text frames[FRAMES_READ_MAX];
-    uint32_t found = read_dump (printed, frames), users = 0, n = 0;
+    uint32_t found = read_dump (dump, frames), users = 0, n = 0;
     if (!found)
         found = read_interrupt (printed, frames);
     for (uint32_t i = 0; i < found; i++)

@@ -180,6 +180,11 @@ bool attempt_next (struct attempt *attempt, struct attempt_event *event)
         attempt->statements_n--;
         return true;
     }
+    if (attempt->look.stand.len) {
+        *event = (struct attempt_event){ .kind = ATTEMPT_EVENT_STAND, .name = attempt->look.stand };
+        attempt->look.stand = (struct text){ 0 };
+        return true;
+    }
     if (attempt->step != STEP_ENDED)
         return false;
     attempt->step = STEP_REPORTED;

@@ -76,13 +76,16 @@ struct attempt {
     bool done_before_stop; /* the program sent `done` before it was stopped */
     struct text stop_why;
     struct {
-        bool begun;
-        uint64_t printed_bytes;     /* until then */
-        struct text raw_tail, tail; /* of that output */
-        struct text waits;          /* where its threads wait, one line a kind */
-        uint64_t until_ms, next_ms; /* while it prints its stacks; 0: not, or no more */
-        uint64_t asked_bytes, seen_bytes;
-    } look; /* look before a stop */
+        bool begun;                       /* before a stop; the next three are of then */
+        uint64_t printed_bytes;           /* until then */
+        struct text raw_tail, tail;       /* of that output */
+        uint64_t until_ms, next_ms;       /* while it writes its stacks; 0: not, or no more */
+        uint64_t asked_bytes, seen_bytes; /* lengths of the file of stacks */
+        struct arena arena;               /* of the last look: */
+        struct text waits;                /* where its threads wait, one line a kind */
+        struct text stacks;               /* as it wrote them */
+        struct text stand;                /* asked for while it runs, not told yet; empty: none */
+    } look;
     struct memory_watch memory;
 
     struct evidence evidence; /* becomes the attempt's result */
@@ -105,11 +108,12 @@ int attempt_start_task (struct attempt *attempt, enum task_kind kind, struct err
 void attempt_collect_task (struct attempt *attempt, const struct exec_end *end, struct task_answer *answer);
 void attempt_fetch (struct attempt *attempt, const struct task_answer *answer, uint64_t now_ms); /* missing files */
 
-/* attempt_fds.c: records what a program is doing before it is stopped. */
-/* True: it was asked for its stacks; stop it once the look is over. */
+/* attempt_fds.c: finds out what a program is doing, before it is stopped or when asked. */
+/* Before a stop. True: it was asked for its stacks; stop it once the look is over. */
 bool attempt_begin_look (struct attempt *attempt, struct text why, uint64_t now_ms);
-bool attempt_look_is_over (struct attempt *attempt, uint64_t now_ms); /* true only once */
-void attempt_add_stack (struct attempt *attempt);                     /* adds it to the result */
+/* True only once, and only of a look before a stop. */
+bool attempt_look_is_over (struct attempt *attempt, uint64_t now_ms);
+void attempt_add_stack (struct attempt *attempt); /* adds it to the result */
 
 /* attempt_close.c: from the program's last output to the result. */
 void attempt_begin_closing (struct attempt *attempt, uint64_t now_ms);
@@ -151,14 +155,15 @@ void attempt_finish (struct attempt *attempt, uint64_t now_ms);
 
 /* ---- stack frames ---- */
 
-/* Finds where the main thread of a stopped Python program was, from its output: the requested dump (faulthandler), or
- * the traceback of the KeyboardInterrupt that ended it. Pure. */
+/* Finds where the main thread of a Python program was: from the requested dump (faulthandler), else from the traceback
+ * of the KeyboardInterrupt that ended it, in its output. Pure. */
 
 enum { STACK_FRAMES_MAX = 6 };
 
 /* At most STACK_FRAMES_MAX lines, the innermost first: where the thread was, then frames of the user's own files, if
  * any. 0: no stack. */
-uint32_t stack_frames_find (struct text printed, struct arena *arena, struct text out[STACK_FRAMES_MAX]);
+uint32_t stack_frames_find (struct text dump, struct text printed, struct arena *arena,
+                            struct text out[STACK_FRAMES_MAX]);
 
 /* ---- confine command ---- */
 

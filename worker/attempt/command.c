@@ -359,7 +359,7 @@ static void add_probe (json_t *args, const struct msg_run *run, const struct com
         json_object_set_new (args, "env_folder", json_text ((struct text){ python.ptr, python.len - tail.len }));
 }
 
-static json_t *json_attempt (const struct msg_run *run, const struct command_context *context)
+static json_t *json_attempt (const struct msg_run *run, const struct command_context *context, struct arena *arena)
 {
     bool slice = run->rung.scope == SCOPE_SLICE;
     json_t *line = json_pack ("{s:s, s:i, s:o, s:o, s:o, s:o, s:s, s:I}", "type", "attempt", "protocol", 1, "nonce",
@@ -374,8 +374,10 @@ static json_t *json_attempt (const struct msg_run *run, const struct command_con
                               (json_int_t) run->profile.devices_per_host, "backend", json_text (backend), "secret",
                               (json_int_t) run->secret, "warm", enum_name_of (&warm_names, run->rung.warm),
                               "stacks_signal", SIGUSR1);
+    struct text stacks = text_format (arena, "%.*s/" COMMAND_STACKS, TEXT_ARG (context->scratch));
     json_object_update (line, place_in_group);
     json_object_update (line, rest);
+    json_object_set_new (line, "stacks_file", json_text (stacks));
     json_decref (place_in_group);
     json_decref (rest);
     if (run->profile.shapes.n)
@@ -386,7 +388,7 @@ static json_t *json_attempt (const struct msg_run *run, const struct command_con
 static int make_line (const struct msg_run *run, const struct command_context *context, struct arena *arena,
                       struct text *out, struct err *err)
 {
-    json_t *line = json_attempt (run, context), *args = json_object ();
+    json_t *line = json_attempt (run, context, arena), *args = json_object ();
     int rc = add_args (args, run, err);
     if (run->rung.kind == PROGRAM_BUILTIN)
         add_pins (args, run, context, arena);

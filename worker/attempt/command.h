@@ -33,6 +33,8 @@ struct command {
 
 /* Where the program of a command leaves files, below its scratch folder: SLICEUP_OUTPUT_DIR. */
 #define COMMAND_OUTPUT "output"
+/* Below it: the file to which a program writes its stacks when it is asked. */
+#define COMMAND_STACKS "stacks"
 /* -1: it cannot be started as the RUN says; the error is for people. */
 int command_make (const struct msg_run *run, const struct command_context *context, struct arena *arena,
                   struct command *out, struct err *err);

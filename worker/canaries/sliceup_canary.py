@@ -273,12 +273,13 @@ class Canary:
         self.say("failure", layer=owner or layer, text=clean(text))
 
     def offer_stacks(self):
-        """The worker asks for the stacks before it ends a program that is late; other handlers are left alone."""
-        number = self.attempt.get("stacks_signal")
+        """The worker asks for the stacks of a program that is late or silent; other handlers are left alone."""
+        number, path = self.attempt.get("stacks_signal"), self.attempt.get("stacks_file")
         try:
-            if not number or signal.getsignal(number) is not signal.SIG_DFL:
+            if not number or not path or signal.getsignal(number) is not signal.SIG_DFL:
                 return
-            faulthandler.register(number, file=2, all_threads=True)
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            faulthandler.register(number, file=file, all_threads=True)
         except (OSError, RuntimeError, TypeError, ValueError):
             return
         self.say("stacks", signal=number, pid=os.getpid())

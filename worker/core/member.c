@@ -156,6 +156,13 @@ static void receive_cancel (struct member *member, const struct msg *msg, uint64
     member_hasten_heartbeat (member, now_ms);
 }
 
+static void receive_look (struct member *member, const struct msg *msg, struct member_outbox *out)
+{
+    if (current_is (member, &msg->of.look.key) && member->current.started &&
+        member->current.holding.state == ATTEMPT_RUNNING)
+        member_outbox_add (out, MEMBER_LOOK);
+}
+
 static void receive_ack (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
 {
     const struct result named = { .key = msg->of.ack_result.key };
@@ -178,6 +185,7 @@ static void receive_in_session (struct member *member, const struct msg *msg, ui
     case MSG_GO: receive_go (member, msg, now_ms, out); break;
     case MSG_CANCEL: receive_cancel (member, msg, now_ms, out); break;
     case MSG_RESULT_ACK: receive_ack (member, msg, now_ms, out); break;
+    case MSG_LOOK: receive_look (member, msg, out); break;
     case MSG_LEASE: member_receive_lease (member, &msg->of.lease, now_ms); break;
     default: break; /* kinds that only a worker may send */
     }
@@ -246,6 +254,7 @@ static void take_in (struct member *member, const struct member_input *in, uint6
     case MEMBER_MSG: member_receive (member, in->msg, now_ms, out); break;
     case MEMBER_PHASE: current_see_phase (member, in->text, now_ms); break;
     case MEMBER_GATE: current_see_gate (member, in, now_ms); break;
+    case MEMBER_STAND: current_see_stand (member, in->text, now_ms); break;
     case MEMBER_ENDED: current_see_end (member, in->result, now_ms, out); break;
     case MEMBER_LEAVE: member_leave (member, member->link == LINK_LEAVING, in->ending, in->text, now_ms, out); break;
     }
@@ -308,6 +317,7 @@ void member_destroy (struct member *member)
     arena_release (&member->current.run_arena);
     arena_release (&member->current.gate_arena);
     arena_release (&member->current.phase_arena);
+    arena_release (&member->current.stand_arena);
     arena_release (&member->arena);
     mem_free (member);
 }

@@ -20,6 +20,7 @@ enum member_input_kind {
     MEMBER_MSG,
     MEMBER_PHASE, /* the canary named a phase: `text` */
     MEMBER_GATE,  /* the canary waits at a gate */
+    MEMBER_STAND, /* `text`: where the program stands, asked for by MEMBER_LOOK */
     MEMBER_ENDED, /* the program and all its processes are gone: `result` */
     MEMBER_LEAVE, /* the worker itself must end (a signal, the end of its starter if tied): `text` says why, `ending` is
                      its program's, which is stopped politely, and killed the second time */
@@ -37,6 +38,7 @@ struct member_input {
 enum member_effect_kind {
     MEMBER_SEND,   /* `msg`; the driver fills run_id, epoch, session, seq, ack from member_* below */
     MEMBER_START,  /* start the program of `msg->of.run`; a writer holds its lease by then */
+    MEMBER_LOOK,   /* find out where the program stands; MEMBER_STAND follows */
     MEMBER_GO,     /* let it through `text`, with `value` */
     MEMBER_STOP,   /* politely, then by force (limits.stop_ms); `hard`: at once; `ending`: to report */
     MEMBER_KEEP,   /* make the result durable, before the next SEND */

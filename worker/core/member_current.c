@@ -155,6 +155,17 @@ void current_see_phase (struct member *member, struct text phase, uint64_t now_m
     member_hasten_heartbeat (member, now_ms);
 }
 
+void current_see_stand (struct member *member, struct text stand, uint64_t now_ms)
+{
+    if (!current_alive (member))
+        return;
+    struct holding *holding = &member->current.holding;
+    arena_reset (&member->current.stand_arena);
+    holding->stand = text_copy (&member->current.stand_arena, text_clip (stand, STAND_MAX_BYTES));
+    holding->stand_ms = now_ms;
+    member_hasten_heartbeat (member, now_ms);
+}
+
 void current_see_gate (struct member *member, const struct member_input *in, uint64_t now_ms)
 {
     struct holding *holding = &member->current.holding;

@@ -3,7 +3,8 @@
 
 #include "worker/core/member_state.h"
 
-enum { BEAT_APART_MS = 20 }; /* a change is sent at once, but many changes are not */
+enum { STAND_TOLD_MS = 5000 }; /* long enough that lost heartbeats do not matter */
+enum { BEAT_APART_MS = 20 };   /* a change is sent at once, but many changes are not */
 
 /* The same words for HELLO and HEARTBEAT: the coordinator compares them with what it wants. */
 static uint32_t holdings_of (const struct member *member, uint64_t now_ms, struct holding *out)
@@ -16,7 +17,13 @@ static uint32_t holdings_of (const struct member *member, uint64_t now_ms, struc
     const struct holding *current = &member->current.holding;
     if (current->state != ATTEMPT_NONE) {
         out[n] = *current;
-        out[n++].phase_ms = now_ms - current->phase_ms; /* kept as an instant, told as a duration */
+        out[n].phase_ms = now_ms - current->phase_ms; /* kept as an instant, told as a duration */
+        out[n].stand_ms = now_ms - current->stand_ms;
+        if (!current->stand.len || out[n].stand_ms > STAND_TOLD_MS) {
+            out[n].stand = (struct text){ 0 };
+            out[n].stand_ms = 0;
+        }
+        n++;
     }
     assert (n <= HELD_MAX);
     return n;

@@ -41,7 +41,7 @@ bool pending_results_has_seen (const struct pending_results *pending_results, co
 /* The attempt whose program is alive, or waits for its lease. */
 struct current_attempt {
     struct holding holding; /* state NONE: no attempt. Its texts live below, one arena each: they change often */
-    struct arena phase_arena, gate_arena;
+    struct arena phase_arena, gate_arena, stand_arena;
     bool hard;      /* STOPPING: SIGKILL was already asked for */
     bool started;   /* MEMBER_START was given; else it waits for the lease, and nothing runs */
     struct msg run; /* until it is started */
@@ -98,6 +98,7 @@ void current_stop (struct member *member, bool hard, enum ending ending, struct 
 void current_pass_gate (struct member *member, struct text gate, struct text value, uint64_t now_ms,
                         struct member_outbox *out);
 void current_see_phase (struct member *member, struct text phase, uint64_t now_ms);
+void current_see_stand (struct member *member, struct text stand, uint64_t now_ms);
 void current_see_gate (struct member *member, const struct member_input *in, uint64_t now_ms);
 void current_see_end (struct member *member, const struct result *result, uint64_t now_ms, struct member_outbox *out);
 

@@ -203,6 +203,7 @@ static void perform (struct driver *driver, const struct member_effect *effect)
     switch (effect->kind) {
     case MEMBER_SEND: sender_send_control (&driver->sender, effect->msg); break;
     case MEMBER_START: start_attempt (driver, &effect->msg->of.run); break;
+    case MEMBER_LOOK: attempt_look (driver->attempt, clock_boot_ms ()); break;
     case MEMBER_GO: attempt_go (driver->attempt, effect->text, effect->value); break;
     case MEMBER_STOP:
         attempt_stop (driver->attempt, effect->hard, effect->ending, effect->text, clock_boot_ms ());
@@ -301,7 +302,9 @@ static void driver_take_event (struct driver *driver, const struct attempt_event
         driver_take_end (driver, event->result);
         return;
     }
-    in.kind = event->kind == ATTEMPT_EVENT_GATE ? MEMBER_GATE : MEMBER_PHASE;
+    in.kind = event->kind == ATTEMPT_EVENT_GATE    ? MEMBER_GATE
+              : event->kind == ATTEMPT_EVENT_STAND ? MEMBER_STAND
+                                                   : MEMBER_PHASE;
     step (driver, &in);
 }
 

@@ -1,0 +1,254 @@
+#include "coordinator/verdict/stands.h"
+
+#include <string.h>
+
+#include "common/model/hostset.h"
+
+enum { NAMES_BYTES = 256 };
+
+/* Packages in which programs wait for other hosts; jaxlib and torch_xla are told as what people import. */
+static const struct {
+    const char *folder, *word;
+} runtimes[] = {
+    { "jax", "jax" },       { "jaxlib", "jax" },      { "torch", "torch" },          { "torch_xla", "torch_xla" },
+    { "mpi4py", "mpi4py" }, { "horovod", "horovod" }, { "tensorflow", "tensorflow" }
+};
+
+struct stand {
+    bool known, stopped;
+    struct text inner, own; /* frames: the innermost, and the innermost of the user's own files */
+    struct text wait;       /* of the main thread, in the kernel's words */
+    struct text runtime;    /* of the innermost frame; empty: it is no runtime's */
+};
+
+/* ---- one stand ---- */
+
+/* What stands between `before` and `after`; empty: not there. */
+static struct text text_between (struct text line, const char *before, const char *after)
+{
+    uint32_t from, to;
+    if (!text_find (line, text_of (before), &from))
+        return (struct text){ 0 };
+    from += text_of (before).len;
+    struct text rest = { line.ptr + from, line.len - from };
+    if (!text_find (rest, text_of (after), &to))
+        return (struct text){ 0 };
+    return (struct text){ rest.ptr, to };
+}
+
+static struct text runtime_of (struct text frame)
+{
+    struct text folder = text_between (frame, "/site-packages/", "/");
+    if (!folder.len)
+        folder = text_between (frame, "/dist-packages/", "/");
+    for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++)
+        if (text_is (folder, runtimes[i].folder))
+            return text_of (runtimes[i].word);
+    return (struct text){ 0 };
+}
+
+/* "python3: main thread sleeping in futex (futex_do_wait)": what the kernel says, without its own function. */
+static struct text wait_of (struct text line)
+{
+    const struct text mark = TEXT_LIT (": main thread ");
+    uint32_t at;
+    if (!text_find (line, mark, &at))
+        return (struct text){ 0 };
+    struct text wait = { line.ptr + at + mark.len, line.len - at - mark.len };
+    return text_find (wait, TEXT_LIT (" ("), &at) ? (struct text){ wait.ptr, at } : wait;
+}
+
+static bool frame_is_of_user (struct text frame)
+{
+    return !text_find (frame, TEXT_LIT ("-packages/"), NULL) && !text_find (frame, TEXT_LIT ("/lib/python3"), NULL) &&
+           !text_find (frame, TEXT_LIT ("\"<frozen "), NULL);
+}
+
+static struct stand stand_read (struct text lines)
+{
+    struct stand stand = { .known = lines.len > 0 };
+    while (lines.len) {
+        struct text line = text_take_until (&lines, '\n');
+        bool inner = text_starts (line, "main thread: File "), outer = text_starts (line, "called from: File ");
+        if (inner)
+            stand.inner = line;
+        if ((inner || outer) && !stand.own.len && frame_is_of_user (line))
+            stand.own = line;
+        if (!inner && !outer && !stand.wait.len)
+            stand.wait = wait_of (line);
+    }
+    stand.runtime = runtime_of (stand.inner);
+    stand.stopped = text_starts (stand.wait, "stopped") || text_starts (stand.wait, "tracing stop");
+    return stand;
+}
+
+/* `File "/home/me/fault.py", line 4 in maybe` as `fault.py:4 maybe ()`. */
+static struct text frame_print (struct text frame, struct arena *arena)
+{
+    struct text path = text_between (frame, "File \"", "\""), file = path;
+    while (path.len)
+        file = text_take_until (&path, '/');
+    struct text line = text_between (frame, "\", line ", " "), name = { 0 };
+    uint32_t at;
+    if (line.len && line.ptr[line.len - 1] == ',')
+        line.len--;
+    if (text_find (frame, TEXT_LIT (" in "), &at))
+        name = (struct text){ frame.ptr + at + 4, frame.len - at - 4 };
+    if (!name.len || text_is (name, "<module>"))
+        return text_format (arena, "%.*s:%.*s", TEXT_ARG (file), TEXT_ARG (line));
+    return text_format (arena, "%.*s:%.*s %.*s ()", TEXT_ARG (file), TEXT_ARG (line), TEXT_ARG (name));
+}
+
+/* Of one that waits in a runtime its own wait says nothing more. */
+static struct text stand_print_read (const struct stand *stand, struct arena *arena)
+{
+    struct text place = { 0 };
+    if (stand->own.len)
+        place = frame_print (stand->own, arena);
+    if (stand->runtime.len)
+        return text_format (arena, "%.*s%s%.*s", TEXT_ARG (place), place.len ? ", in " : "", TEXT_ARG (stand->runtime));
+    if (stand->inner.len && !text_equal (stand->inner, stand->own))
+        place = text_format (arena, "%.*s%s%.*s", TEXT_ARG (place), place.len ? ", in " : "",
+                             TEXT_ARG (frame_print (stand->inner, arena)));
+    return text_format (arena, "%.*s%s%.*s", TEXT_ARG (place), place.len && stand->wait.len ? ", " : "",
+                        TEXT_ARG (stand->wait));
+}
+
+struct text stand_print (struct text lines, struct arena *arena, bool *framed)
+{
+    struct stand stand = stand_read (lines);
+    *framed = stand.inner.len > 0;
+    return stand_print_read (&stand, arena);
+}
+
+bool stand_is_line (struct text line)
+{
+    uint32_t at;
+    bool frame = text_starts (line, "main thread: File ") || text_starts (line, "called from: File ");
+    if (frame || wait_of (line).len || !text_find (line, TEXT_LIT (": "), &at))
+        return frame || wait_of (line).len;
+    struct text rest = { line.ptr + at + 2, line.len - at - 2 };
+    uint32_t digits = text_digits_end (rest, 0);
+    rest = (struct text){ rest.ptr + digits, rest.len - digits };
+    return digits && (text_starts (rest, " thread ") || text_starts (rest, " threads "));
+}
+
+/* ---- all of them ---- */
+
+/* Polling moves between lines and functions of a runtime, so of its frames only the file counts. */
+static bool stand_in_one_place (const struct stand *a, const struct stand *b)
+{
+    struct text file_a = text_between (a->inner, "File \"", "\""), file_b = text_between (b->inner, "File \"", "\"");
+    if (a->stopped != b->stopped || !text_equal (a->own, b->own) || !text_equal (file_a, file_b))
+        return false;
+    return a->inner.len || text_equal (a->wait, b->wait);
+}
+
+/* The place of more than half of those that are known, by Boyer and Moore's majority vote; NULL: there is none. */
+static const struct stand *stands_find_majority (const struct stand *stands, uint32_t n)
+{
+    const struct stand *most = NULL;
+    uint32_t votes = 0, known = 0, alike = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!stands[i].known)
+            continue;
+        known++;
+        most = votes ? most : &stands[i];
+        votes = stand_in_one_place (most, &stands[i]) ? votes + 1 : votes - 1;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        alike += stands[i].known && stand_in_one_place (most, &stands[i]);
+    return 2 * alike > known ? most : NULL;
+}
+
+static struct text stands_fold_names (const struct stand_host *hosts, const struct stand *stands, uint32_t n,
+                                      const bool *lags, bool lag, struct arena *arena)
+{
+    struct text *names = arena_array (arena, n, sizeof *names);
+    uint32_t named = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (stands[i].known && lags[i] == lag)
+            names[named++] = hosts[i].name;
+    return hostset_folded (names, named, NAMES_BYTES, arena);
+}
+
+/* The first of those that lag, or that do not; NULL: there is none. */
+static const struct stand *stands_first (const struct stand *stands, uint32_t n, const bool *lags, bool lag,
+                                         uint32_t *count)
+{
+    const struct stand *first = NULL;
+    *count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        bool one = stands[i].known && lags[i] == lag;
+        first = one && !first ? &stands[i] : first;
+        *count += one;
+    }
+    return first;
+}
+
+/* "h2 stands in fault.py:4 maybe ()", "h[1-2] are sleeping in wait4". */
+static struct text stands_say (struct text who, uint32_t n, const struct stand *stand, struct arena *arena)
+{
+    const char *verb = n == 1 ? "is" : "are";
+    if (stand->stopped)
+        return text_format (arena, "%.*s %s stopped by a signal", TEXT_ARG (who), verb);
+    if (stand->inner.len)
+        verb = n == 1 ? "stands in" : "stand in";
+    return text_format (arena, "%.*s %s %.*s", TEXT_ARG (who), verb, TEXT_ARG (stand_print_read (stand, arena)));
+}
+
+static void stands_explain (const struct stand_host *hosts, const struct stand *stands, uint32_t n, const bool *lags,
+                            struct arena *arena, struct text *who, struct text *others)
+{
+    uint32_t lagging, rest_n;
+    const struct stand *first = stands_first (stands, n, lags, true, &lagging),
+                       *other = stands_first (stands, n, lags, false, &rest_n);
+    struct text rest = stands_fold_names (hosts, stands, n, lags, false, arena);
+    if (!first && (other->inner.len || other->stopped))
+        *who = stands_say (text_format (arena, "%.*s all", TEXT_ARG (rest)), rest_n, other, arena);
+    if (!first)
+        return;
+    *who = stands_say (stands_fold_names (hosts, stands, n, lags, true, arena), lagging, first, arena);
+    if (other->runtime.len)
+        *others = text_format (arena, "%.*s wait%s for %s in %.*s", TEXT_ARG (rest), rest_n == 1 ? "s" : "",
+                               lagging == 1 ? "it" : "them", TEXT_ARG (other->runtime));
+    else
+        *others = stands_say (rest, rest_n, other, arena);
+}
+
+/* Marks those outside of what the others wait in; returns how many, 0 if all or none are. */
+static uint32_t stands_mark_outside (const struct stand *stands, uint32_t n, uint32_t known, bool *lags)
+{
+    bool waited = false;
+    uint32_t outside = 0;
+    for (uint32_t i = 0; i < n; i++)
+        waited = waited || (stands[i].runtime.len && !stands[i].stopped);
+    for (uint32_t i = 0; i < n; i++) {
+        lags[i] = stands[i].stopped || (waited && stands[i].known && !stands[i].runtime.len);
+        outside += lags[i];
+    }
+    return outside < known ? outside : 0;
+}
+
+uint32_t stands_find_lagging (const struct stand_host *hosts, uint32_t n, bool *lags, struct arena *arena,
+                              struct text *who, struct text *others)
+{
+    struct stand *stands = arena_array (arena, n, sizeof *stands);
+    uint32_t known = 0;
+    *who = *others = (struct text){ 0 };
+    for (uint32_t i = 0; i < n; i++) {
+        stands[i] = stand_read (hosts[i].lines);
+        known += stands[i].known;
+    }
+    uint32_t lagging = known > 1 ? stands_mark_outside (stands, n, known, lags) : 0;
+    const struct stand *most = known > 1 && !lagging ? stands_find_majority (stands, n) : NULL;
+    if (known < 2 || (!lagging && !most)) {
+        memset (lags, 0, n * sizeof *lags);
+        return 0;
+    }
+    for (uint32_t i = 0; i < n && !lagging; i++)
+        lags[i] = stands[i].known && !stand_in_one_place (most, &stands[i]);
+    (void) stands_first (stands, n, lags, true, &lagging);
+    stands_explain (hosts, stands, n, lags, arena, who, others);
+    return lagging;
+}

@@ -1,0 +1,29 @@
+/* stands.h - who holds up the others of a slice-wide program, by where each host's program stood when all were looked at.
+ *
+ * A stand is what a worker tells of one program (docs/spec/canary.md, "Where a program hangs"): the innermost frame of
+ * its main thread, frames of the user's own files, then what its threads wait in. Whoever stands outside of the runtime
+ * while others wait in it holds them up; if nobody does, whoever stands elsewhere than most. Stopped programs always
+ * do. Stands are untrusted: their words are shown, never believed to name a host. Pure; texts live in the arena. */
+#ifndef SLICEUP_COORDINATOR_VERDICT_STANDS_H
+#define SLICEUP_COORDINATOR_VERDICT_STANDS_H
+
+#include "common/base/mem.h"
+#include "common/base/text.h"
+#include <stdbool.h>
+
+struct stand_host {
+    struct text name;
+    struct text lines; /* as told, one a line; empty: not known */
+};
+/* "fault.py:4 maybe (), sleeping in clock_nanosleep"; "train.py:31 step (), in jax"; without a frame only the wait, for
+ * which `framed` is false; empty: nothing is known. */
+struct text stand_print (struct text lines, struct arena *arena, bool *framed);
+bool stand_is_line (struct text line); /* one of a stand, in evidence */
+
+/* Sets lags[i] of each host that holds up others; returns how many. `who`: "h2 stands in fault.py:4 maybe (), sleeping
+ * in clock_nanosleep", `others`: "h[0-1,3] wait for it in jax". If nobody lags, `who` is where all stand, if that is one
+ * place, and `others` is empty. */
+uint32_t stands_find_lagging (const struct stand_host *hosts, uint32_t n, bool *lags, struct arena *arena,
+                              struct text *who, struct text *others);
+
+#endif
