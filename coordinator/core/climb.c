@@ -33,7 +33,7 @@ static void going_on_list_lost (const struct coord *coord, enum outcome outcome,
                 .owner = OWNER_HOST,
                 .likely = true,
                 .cause = host->lost_why,
-                .next = blame_advice_for_lost (coord->state->plan.launcher),
+                .next = blame_advice_for_lost (&coord->state->plan, i, arena),
             };
     }
     out->verdicts.items = verdicts;

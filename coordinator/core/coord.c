@@ -300,9 +300,10 @@ static void coord_take_step (struct coord *coord, const struct core_input *in, u
     coord_commit_fact (coord, fact, now_ms);
 }
 
-/* Who lags shows while it lasts, so all are asked at one moment; with rising waits between, as a look costs each host
+/* Who lags shows while it lasts, so all are asked at one moment; later if nothing was printed yet, since programs that
+ * begin import and compile for long, each at its own pace. With rising waits between, as a look costs each host
  * a heartbeat of a KiB. */
-enum { LOOK_QUIET_MS = 8000, LOOK_AGAIN_MS = 20000, LOOK_AGAIN_MOST_MS = 320000 };
+enum { LOOK_QUIET_MS = 8000, LOOK_BEGIN_MS = 20000, LOOK_AGAIN_MS = 20000, LOOK_AGAIN_MOST_MS = 320000 };
 
 static void look_at_all (struct coord *coord, struct outbox *out)
 {
@@ -320,8 +321,9 @@ static void look_when_quiet (struct coord *coord, const struct fact_output_await
 {
     struct soft_state *soft = &coord->soft;
     uint64_t now = coord_to_run_clock (coord, now_ms);
-    if (!output->groups.n || output->groups.items[0].quiet_ms < LOOK_QUIET_MS || now < soft->look_at_ms ||
-        !coord->state->pass.active || parts_are_independent (coord))
+    const struct last_output *quietest = output->groups.n ? &output->groups.items[0] : NULL;
+    if (!quietest || quietest->quiet_ms < (quietest->line.len ? LOOK_QUIET_MS : LOOK_BEGIN_MS) ||
+        now < soft->look_at_ms || !coord->state->pass.active || parts_are_independent (coord))
         return;
     soft->look_wait_ms = soft->look_wait_ms ? least_u64 (2 * soft->look_wait_ms, LOOK_AGAIN_MOST_MS) : LOOK_AGAIN_MS;
     soft->look_at_ms = now + soft->look_wait_ms;

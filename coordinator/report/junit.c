@@ -196,7 +196,7 @@ static struct text junit_sentence_of (struct writing *writing, const struct rung
                         TEXT_ARG (cause));
 }
 
-/* "exited with status 3; owner unknown: no known error matched"; without a cause the outcome stands for it. */
+/* "exited with status 3; whose: not known"; without a cause the outcome stands for it. */
 static void junit_add_body (const struct rung_receipt *at, struct buf *out)
 {
     const struct cause *cause = &at->cause;

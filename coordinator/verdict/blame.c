@@ -340,20 +340,13 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
     judge_others (plan, hosts, n, &hosts[first], named, arena);
 }
 
-struct text blame_advice_for_lost (enum launcher launcher)
+struct text blame_advice_for_lost (const struct plan *plan, uint32_t host, struct arena *arena)
 {
-    switch (launcher) {
-    case LAUNCHER_SSH:
-        return TEXT_LIT ("docs/guide/ssh.md explains each step of a start; the output of ssh and of the host's shell "
-                         "is in hosts/HOST/worker.log of the run's folder, the worker's own log in "
-                         "runs/RUN/HOST/worker.log below start.directory on the host");
-    case LAUNCHER_SLURM:
-        return TEXT_LIT ("see docs/guide/slurm.md; the output of srun and of the host's shell is in "
-                         "hosts/HOST/worker.log of the run's folder");
-    case LAUNCHER_JOIN:
-        return TEXT_LIT ("see the worker's own log on that host (journalctl, kubectl logs), and docs/guide/join.md");
-    default: return TEXT_LIT ("see worker.log of that host");
-    }
+    struct text name = plan->hosts.items[host].name;
+    if (plan->launcher == LAUNCHER_JOIN)
+        return text_format (arena, "on %.*s: journalctl -u sliceup-worker, or kubectl logs of its pod",
+                            TEXT_ARG (name));
+    return text_format (arena, "sliceup logs --worker --hosts %.*s", TEXT_ARG (name));
 }
 
 /* ---- host mentions ---- */

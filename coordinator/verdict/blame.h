@@ -35,8 +35,8 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
                   struct arena *arena);
 /* Does this signature mean that a peer was lost? */
 bool blame_is_peer_complaint (const struct plan *plan, struct text id);
-/* Advice for a worker that did not start or was lost, by launcher. */
-struct text blame_advice_for_lost (enum launcher launcher);
+/* Where to look for why the worker of this host did not start or was lost: a command. */
+struct text blame_advice_for_lost (const struct plan *plan, uint32_t host, struct arena *arena);
 
 /* Finds hosts that a text names: "/job:jax_worker/replica:0/task:3 heartbeat timeout", "Connection closed by peer
  * [10.0.0.2]:8476". Pure. Names and addresses that several hosts share do not count. Texts are untrusted: they can only

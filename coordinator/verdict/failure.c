@@ -244,27 +244,35 @@ void failure_judge (const struct judge_case *of, struct arena *arena, struct tex
     out->evidence = reading.evidence;
 }
 
-/* Escaped, since a receipt is untrusted. */
-static void print_signature (struct buf *out, const char *before, struct text signature, const char *behind)
-{
-    buf_puts (out, before);
-    buf_escaped (out, signature, 0);
-    buf_puts (out, behind);
-}
+/* Owners as people call them; scripts read the words of owner_names. */
+static const char *const owner_phrases[] = {
+    [OWNER_UNKNOWN] = "not known",
+    [OWNER_HOST] = "the host",
+    [OWNER_DEVICE] = "the device",
+    [OWNER_LAUNCH] = "how it was launched",
+    [OWNER_BUNDLE] = "the installed versions",
+    [OWNER_CACHE] = "the compile cache",
+    [OWNER_COMPILER] = "the compiler",
+    [OWNER_PEER] = "another host",
+    [OWNER_PROGRAM] = "your program",
+    [OWNER_PLATFORM] = "the platform",
+    [OWNER_SLICEUP] = "sliceup",
+};
 
+/* Escaped, since a receipt is untrusted. */
 void failure_print_owner (struct buf *out, enum certainty certainty, enum owner owner, struct text signature)
 {
-    if (owner == OWNER_NONE)
-        return; /* nobody has to act */
-    if (owner == OWNER_UNKNOWN && !signature.len)
-        buf_puts (out, "; owner unknown: no known error matched");
-    else if (owner == OWNER_UNKNOWN)
-        print_signature (out, "; owner unknown (", signature, ")");
-    else {
-        buf_printf (out, " [%s%s%s", certainty ? enum_name_of (&certainty_names, certainty) : "", certainty ? " " : "",
-                    enum_name_of (&owner_names, owner));
-        print_signature (out, signature.len ? ", " : "", signature, "]");
-    }
+    bool followed = owner == OWNER_PEER && certainty == CERTAINTY_KNOWN && !signature.len;
+    if (followed || owner == OWNER_NONE || (uint32_t) owner >= sizeof owner_phrases / sizeof *owner_phrases)
+        return; /* nobody has to act, or the cause names who */
+    const char *sure = owner == OWNER_UNKNOWN          ? ""
+                       : certainty == CERTAINTY_KNOWN  ? "certain"
+                       : certainty == CERTAINTY_LIKELY ? "likely"
+                                                       : "";
+    bool more = *sure || signature.len;
+    buf_printf (out, "; whose: %s%s%s", owner_phrases[owner], more ? " (" : "", sure);
+    buf_escaped_after (out, *sure && signature.len ? "; " : "", signature, 0);
+    buf_puts (out, more ? ")" : "");
 }
 
 /* ---- ends by a signal ---- */

@@ -23,7 +23,7 @@ void failure_describe_hang (const struct judge_case *of, struct arena *arena, st
  * at the end of its output is a failure of its own. */
 void failure_describe_stop (const struct judge_case *of, struct arena *arena, struct verdict *out);
 
-/* After a cause: " [known host, disk-full]", " [likely bundle, module-missing]", or that the owner is unknown. Receipts
+/* After a cause: "; whose: the host (certain; disk-full)", "; whose: the installed versions (likely; module-missing)", or that the owner is unknown. Receipts
  * of builds without certainty have NONE: only the owner is printed. */
 void failure_print_owner (struct buf *out, enum certainty certainty, enum owner owner, struct text signature);
 

@@ -91,9 +91,9 @@ struct text going_on_command (const struct plan *plan, uint32_t up, struct arena
     return command;
 }
 
-struct text going_on_advice (const struct plan *plan, uint32_t up, struct arena *arena)
+struct text going_on_advice (const struct plan *plan, uint32_t host, uint32_t up, struct arena *arena)
 {
-    struct text look = blame_advice_for_lost (plan->launcher);
+    struct text look = blame_advice_for_lost (plan, host, arena);
     if (up == 0 || up >= plan->hosts.n)
         return look;
     return text_format (arena, "to go on with the %u that are up: %.*s; %.*s", up,

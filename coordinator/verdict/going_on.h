@@ -20,7 +20,7 @@ uint64_t retry_wait_ms (const struct limits *limits, uint32_t nth);
 /* The run's command line, quoted for a POSIX shell, with --min-hosts `up`. Secrets are redacted. */
 struct text going_on_command (const struct plan *plan, uint32_t up, struct arena *arena);
 
-/* Advice about absent hosts: that command, if `up` others are there, and where to look. */
-struct text going_on_advice (const struct plan *plan, uint32_t up, struct arena *arena);
+/* Advice about an absent host: that command, if `up` others are there, and where to look. */
+struct text going_on_advice (const struct plan *plan, uint32_t host, uint32_t up, struct arena *arena);
 
 #endif

@@ -2,7 +2,7 @@
  * the cache, contradicting results, failures of a pass that still runs. The line waits for the others for half a second.
  *
  *   40 hosts (h[3,17,20-57]) silent for 5 s
- *   tiny: h[1-4,6] (5 hosts) failed: RuntimeError: no chip; exited with status 1 in phase run [likely device] so far
+ *   tiny: h[1-4,6] (5 hosts) failed: RuntimeError: no chip; exited with status 1 in phase run; whose: the device (likely) so far
  *
  * A failure is told again when more hosts share it, with all of them; at most BURST_LINES groups each time, the others
  * in the next. When the pass ends its verdicts are told by plain.h, and here which of what was told they correct.

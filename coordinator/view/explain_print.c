@@ -52,33 +52,13 @@ static void explain_put_printed (struct doc *doc, const struct explain_cause *ca
     doc_put (doc, "    ", "");
 }
 
-/* ", owner: host (known, disk-full)", ", owner: program (known)"; of older receipts the owner alone. */
-static void explain_add_owner (const struct explain_cause *of, struct buf *out)
-{
-    const struct cause *cause = &of->cause;
-    if (cause->owner == OWNER_NONE) /* nobody has to act */
-        return;
-    buf_printf (out, "%s%s", of->outcome ? ", owner: " : "; owner so far: ", enum_name_of (&owner_names, cause->owner));
-    if (!of->recognised && !cause->signature.len)
-        buf_puts (out, " (no known error matched)");
-    else if (cause->certainty)
-        buf_printf (out, " (%s%s%.*s)", enum_name_of (&certainty_names, cause->certainty),
-                    cause->signature.len ? ", " : "", TEXT_ARG (cause->signature));
-    else
-        buf_printf (out, "%s%.*s", cause->signature.len ? ", recognised as " : "", TEXT_ARG (cause->signature));
-}
-
-/* In Markdown "h[0-1] failed [known host, disk-full]", "h0 failed, not judged yet [likely host, disk-full] so far". */
+/* "h[0-1] failed; whose: the host (certain; disk-full)", "h0 failed, not judged yet; whose: ... so far". */
 static void explain_put_cause (struct doc *doc, const struct explain_cause *cause)
 {
     doc_hosts (doc, cause->hosts.items, cause->hosts.n);
     buf_printf (&doc->line, doc->markdown ? " %s" : "  %s", explain_cause_outcome (cause));
-    if (doc->markdown) {
-        failure_print_owner (&doc->line, cause->cause.certainty, cause->cause.owner, cause->cause.signature);
-        buf_puts (&doc->line, cause->outcome ? "" : " so far");
-    } else {
-        explain_add_owner (cause, &doc->line);
-    }
+    failure_print_owner (&doc->line, cause->cause.certainty, cause->cause.owner, cause->cause.signature);
+    buf_puts (&doc->line, cause->outcome ? "" : " so far");
     doc_put_strong (doc, "  ");
     doc_say (doc, "    ", NULL, cause->cause.text);
     explain_put_printed (doc, cause);

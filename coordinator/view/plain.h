@@ -25,8 +25,8 @@ void plain_counts (const struct board_pass *pass, struct buf *out);
 
 /* Hosts whose verdicts say the same, in one sentence; what was printed comes before our words about it:
  *
- *   h[3,5] (2 hosts) failed: RuntimeError: no chip; exited with status 1 in phase run; owner unknown so far
- *   h[3,5] failed: RuntimeError: no chip; exited with status 1 in phase run [likely device]; next: look at the chip
+ *   h[3,5] (2 hosts) failed: RuntimeError: no chip; exited with status 1 in phase run; whose: not known so far
+ *   h[3,5] failed: RuntimeError: no chip; exited with status 1 in phase run; whose: the device (likely); next: look at the chip
  *
  * "so far": the pass still runs, and its verdicts may say otherwise. Not escaped: it is for line.h. */
 

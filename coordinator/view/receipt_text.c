@@ -381,7 +381,7 @@ void receipt_text (const struct slice_receipt *receipt, const struct drift_query
 
 enum { PAGE_BYTES = 64 << 20 };
 
-/* "failed [known host, disk-full]", "not judged yet [likely host, disk-full] so far" */
+/* "failed; whose: the host (certain; disk-full)", "not judged yet; whose: the host (likely; disk-full) so far" */
 static void put_outcome (struct doc *doc, const struct receipt_line *of)
 {
     const struct rung_receipt *rung = of->rung;

@@ -231,7 +231,7 @@ class Slices(Failing):
                           "six": "not-reached"}, by_rung)
         cause = self.attempt(receipt, "h2", "four")["cause"]
         self.assertEqual(("host", "disk-full"), (cause["owner"], cause["signature"]))
-        self.sentence(receipt, ended, "stopped at rung four (4 of 6)", "h2 failed: No space left on device; exited with status 1 in phase run [known host, disk-full]",
+        self.sentence(receipt, ended, "stopped at rung four (4 of 6)", "h2 failed: No space left on device; exited with status 1 in phase run; whose: the host (certain; disk-full)",
                       "Free space")
         self.assertEqual({"highest_passing": ("three", "h[0-3]"), "next_failing": ("four", "h2")},
                          {name: (receipt["frontier"][name]["rung"], receipt["frontier"][name]["hosts"])
@@ -247,7 +247,7 @@ class Slices(Failing):
         receipt = self.lab.receipt()
         outcomes = {host["host"]: host["rungs"][-1]["outcome"] for host in receipt["hosts"]}
         self.assertEqual({"h0": "cascade", "h1": "cascade", "h2": "timed-out", "h3": "cascade"}, outcomes, ended)
-        self.assertRegex(ended.out, r"h2 timed-out: still in phase init after 6 s; stopped in .*awaited.py:.*; the other hosts waited for it at a gate; owner unknown: no known error matched")
+        self.assertRegex(ended.out, r"h2 timed-out: still in phase init after 6 s; stopped in .*awaited.py:.*; the other hosts waited for it at a gate; whose: not known")
 
 
 class Liars(Failing):

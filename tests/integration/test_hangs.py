@@ -97,6 +97,7 @@ def late():
     time.sleep(900)
 def body(canary):
     canary.phase("step")
+    print("step 1", flush=True)
     late() if canary.attempt["rank"] == 2 else wait.wait()
 sliceup_canary.run(body)
 """

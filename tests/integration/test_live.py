@@ -112,7 +112,7 @@ class Live(lab.LabTest):
         self.folded(state)
         told = [line for line in lines.lines if re.search(r" so far(; next: .*)?\n$", line)]
         for line in told:
-            self.assertEqual("[known host" in line, "; next: " in line, line)
+            self.assertEqual("whose: the host (certain" in line, "; next: " in line, line)
         self.assertLessEqual(len(told), 3 * len(WAYS), told)
         self.waited_for()
         self.explained()

@@ -58,9 +58,9 @@ class Pasting(lab.LabTest):
             self.assertEqual(1, ended.status, ended)
             self.safe(ended)
             self.assertIn("`````\nRuntimeError: a|b `c` <b>x</b> ````\n", ended.out)
-            self.assertIn("**h&#91;0-1&#93; failed; owner unknown: no known error matched**", ended.out)
+            self.assertIn("**h&#91;0-1&#93; failed; whose: not known**", ended.out)
             self.assertIn("\nNext: see what it printed: sliceup logs --rung hostile\n", ended.out)
-        self.assertRegex(receipt.out, r"\| hostile \|  \| failed; owner unknown: no known error matched \| h&#91;0-1&#93; \| \d+")
+        self.assertRegex(receipt.out, r"\| hostile \|  \| failed; whose: not known \| h&#91;0-1&#93; \| \d+")
         self.safe(self.lab.sliceup("drift", "--markdown"))
 
     def test_the_printed_line_comes_before_our_words(self):

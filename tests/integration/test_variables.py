@@ -144,13 +144,13 @@ class Inherited(test_join.Joiners):
     def test_a_host_of_another_slice_is_named_before_any_program_waits_for_it(self):
         ended = self.climb(self.FACTS, {"MEGASCALE_SLICE_ID": "1"})
         self.assertEqual(1, ended.status, ended)
-        self.assertRegex(ended.out, r"h2 failed: has MEGASCALE_SLICE_ID 1, the 2 others have 0 \[known launch\]")
+        self.assertRegex(ended.out, r"h2 failed: has MEGASCALE_SLICE_ID 1, the 2 others have 0; whose: how it was launched \(certain\)")
         self.assertEqual([("host-facts", "once", "failed")], self.rungs_of("h2"))
         self.assertIn("all hosts wait for what it says", self.lab.sliceup("explain").out)
 
     def test_a_host_that_lacks_what_decides_is_named(self):
         ended = self.climb(self.FACTS, {"TPU_WORKER_ID": None})
-        self.assertRegex(ended.out, r"h2 failed: has no TPU_WORKER_ID, the 2 others have one \[known launch\]")
+        self.assertRegex(ended.out, r"h2 failed: has no TPU_WORKER_ID, the 2 others have one; whose: how it was launched \(certain\)")
 
     def test_a_hang_of_a_ladder_without_facts_is_explained(self):
         ended = self.climb([self.lab.rung("all", "hang.py", scope="slice", timeout="4s", backend="any")], {"TPU_WORKER_ID": "1"})

@@ -6,7 +6,7 @@
 #define FAILURE                                                                                                        \
     "host1 failed: killed by signal 9 (Killed) in phase run; nothing in its log says by whom (dmesg of the host "      \
     "tells "                                                                                                           \
-    "of the kernel, which kills for want of memory); owner unknown: no known error matched so far\n"
+    "of the kernel, which kills for want of memory); whose: not known so far\n"
 
 static const struct style usual = { .unicode = true, .columns = 80 };
 

@@ -375,5 +375,5 @@ TEST_ON (bench, who_is_named_keeps_the_failure_in_the_closing_sentence)
     struct text sentence = last_fact (bench, FACT_RUN_ENDED)->of.run_ended.sentence;
     assert_has (sentence, "(1 of 1): host3 timed-out: still in phase start");
     assert_has (sentence, "stopped; run by themselves, host[2-3], host[0,3] failed; host[0-1], host[0,2] "
-                          "worked (4 passes); owner unknown");
+                          "worked (4 passes); whose: not known");
 }

@@ -106,9 +106,9 @@ TEST (test_a_body_begins_with_what_happened_and_whose_it_is)
     world.attempts[3][0] = attempt (1, OUTCOME_BLOCKED, TEXT_LIT (""));
     world.attempts[3][0].cause.evidence = TEXT_LIT ("no place");
     const char *xml = made (&world);
-    says (xml, ">exited with status 3; owner unknown: no known error matched\n</failure>");
-    says (xml, ">silent [program]\n</error>");
-    says (xml, ">timed-out; owner unknown: no known error matched\n</error>");
+    says (xml, ">exited with status 3; whose: not known\n</failure>");
+    says (xml, ">silent; whose: your program\n</error>");
+    says (xml, ">timed-out; whose: not known\n</error>");
     says (xml, ">blocked\nno place\n</error>");
     assert_has_not (xml, ">;");
     buf_release (&world.xml);

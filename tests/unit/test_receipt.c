@@ -232,7 +232,7 @@ TEST (what_an_attempt_measured_and_saw_is_kept)
     assert_text (rung->cause.evidence, "out of memory in hbm");
     assert_text (rung->launch, "00000000deadbeef");
     receipt_text (&receipt, &(const struct drift_query){ 0 }, out);
-    assert_has (buf_c (out), "h1  (90 ms)\n             line 12: out of memory in hbm\n             full [");
+    assert_has (buf_c (out), "h1  (90 ms)\n             line 12: out of memory in hbm\n             full; whose: ");
     buf_clear (out);
     receipt_json (&receipt, &(const struct drift_query){ 0 }, out);
     read_back (out, &back, &t->arena);
@@ -421,7 +421,7 @@ TEST (the_text_folds_hosts_and_shows_no_control_bytes)
     struct slice_receipt receipt;
     struct board *fold = failed_at_two (&t->arena, &receipt);
     assert_true (text_has (&receipt, "passed         h[0-1]"));
-    assert_true (text_has (&receipt, "exit status 3 [known program]"));
+    assert_true (text_has (&receipt, "exit status 3; whose: your program (certain)"));
     assert_true (text_has (&receipt, "not reached"));
     receipt.hosts.items[1].rungs.items[1].cause.text = TEXT_LIT ("\x1b]52;c;evil\x07");
     assert_false (text_has (&receipt, "\x1b"));
@@ -524,8 +524,8 @@ TEST (what_is_known_before_the_verdict_is_told_as_so_far)
     begin_pass (fold, one, PURPOSE_CLIMB);
     measure (fold, one); /* h1 fails */
     struct text told = markdown (fold, &t->arena);
-    expect (told, "not judged yet; owner unknown", true);
-    expect (told, "**h1 failed, not judged yet; owner unknown", true);
+    expect (told, "not judged yet; whose: not known", true);
+    expect (told, "**h1 failed, not judged yet; whose: not known", true);
     expect (told, " so far", true);
     expect (told, "### Whose fault, so far, in rung one", true);
     expect (told, "h0 had not ended this rung", true);

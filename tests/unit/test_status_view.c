@@ -151,15 +151,16 @@ TEST (the_text_tells_the_same)
     show_fact (&show, published);
     show_run_ended (&show, OUTCOME_FAILED, 1, TEXT_LIT ("stopped at rung facts"));
     status_text (&status, &style, out);
-    assert_string_equal (buf_c (out),
-                         "run 3fa9c1d2000000000000000000000000: ended\n"
-                         "sample  0/3 rungs  200 ms  3/3 hosts  run 3fa9c1d2\n"
-                         "x facts once      1 passed, 2 failed                 700 ms\n"
-                         ". tiny\n"
-                         ". all\n"
-                         "  host[1-2] failed: no space [known host, disk-full]; next: free some space, then resume\n"
-                         "cache generation 9: 3 entries, 300 B, written by host0\n"
-                         "stopped at rung facts\n");
+    assert_string_equal (
+        buf_c (out),
+        "run 3fa9c1d2000000000000000000000000: ended\n"
+        "sample  0/3 rungs  200 ms  3/3 hosts  run 3fa9c1d2\n"
+        "x facts once      1 passed, 2 failed                 700 ms\n"
+        ". tiny\n"
+        ". all\n"
+        "  host[1-2] failed: no space; whose: the host (certain; disk-full); next: free some space, then resume\n"
+        "cache generation 9: 3 entries, 300 B, written by host0\n"
+        "stopped at rung facts\n");
     show_release (&show);
 }
 
@@ -174,9 +175,9 @@ TEST_ON (show, who_never_came_stands_among_the_failures)
     show_run_ended (show, OUTCOME_BLOCKED, 3, TEXT_LIT ("blocked"));
     struct status status = { .board = show->board, .now_ms = show->at_ms };
     status_text (&status, &show->style, out);
-    assert_has (out,
-                "\n  host1 blocked: its worker did not join within 30 s [likely host]; next: to go on with the 1 that "
-                "are up: ");
+    assert_has (out, "\n  host1 blocked: its worker did not join within 30 s; whose: the host (likely); next: to go on "
+                     "with the 1 that "
+                     "are up: ");
 }
 
 TEST_ON (show, a_violated_cache_is_told)
