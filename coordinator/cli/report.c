@@ -115,9 +115,8 @@ static int write_report (const char *folder, const struct report *report, struct
 
 static const char *state_of (const struct report *report)
 {
-    return report->scene->ended ? enum_name_of (&outcome_names, report->scene->outcome)
-           : report->held       ? "running"
-                                : "interrupted";
+    const struct board *board = report->scene->board;
+    return board->ended ? enum_name_of (&outcome_names, board->outcome) : report->held ? "running" : "interrupted";
 }
 
 static int print_place (const struct cli *cli, const char *folder, const struct report *report)
@@ -125,7 +124,7 @@ static int print_place (const struct cli *cli, const char *folder, const struct 
     struct buf out;
     buf_init (&out, REPORT_PATH_BYTES * 2);
     buf_puts (&out, "report of run ");
-    buf_add_text (&out, text_clip (report->scene->run, RUN_SHOWN_BYTES));
+    buf_add_text (&out, text_clip (report->scene->board->run, RUN_SHOWN_BYTES));
     buf_printf (&out, " (%s): ", state_of (report));
     buf_escaped (&out, text_of (folder), 0);
     buf_byte (&out, '\n');

@@ -124,7 +124,7 @@ static void print_drift (const struct report *report, struct buf *out)
     struct drift_query query = report->drift;
     struct drift drift;
     const struct drift_subject subject = {
-        .name = text_format (&arena, "run %.*s", TEXT_ARG (text_clip (report->scene->run, RUN_SHOWN_BYTES))),
+        .name = text_format (&arena, "run %.*s", TEXT_ARG (text_clip (report->scene->board->run, RUN_SHOWN_BYTES))),
         .slice = report->plan->slice,
         .policy = "of the run",
         .pins_missing = query.pins_missing

@@ -62,9 +62,9 @@ static const char *metrics_word_of (enum scene_mark mark, char out[WORD_BYTES])
 
 static void metrics_add_run (struct page *page)
 {
-    const struct scene *scene = page->scene;
+    const struct board *board = page->scene->board;
     const struct label labels[] = {
-        { "run", scene->run }, { "ladder", scene->ladder }, { "version", scene->version }, { 0 }
+        { "run", board->run }, { "ladder", board->plan.ladder }, { "version", board->version }, { 0 }
     };
     metrics_begin (page, RUN);
     exposition_add (&page->to, labels, 1);
@@ -73,26 +73,27 @@ static void metrics_add_run (struct page *page)
 static void add_state (struct page *page)
 {
     static const char *const words[RUN_STATES] = { "joining", "running", "cancelling", "interrupted", "ended" };
-    const struct scene *scene = page->scene;
-    bool begun = page->sums->progress_ms > 0 || scene->frontier > 0;
-    uint32_t is = scene->ended ? 4 : page->beside->interrupted ? 3 : scene->cancelling ? 2 : begun ? 1 : 0;
+    const struct board *board = page->scene->board;
+    bool begun = page->sums->progress_ms > 0 || page->scene->frontier > 0;
+    uint32_t is = board->ended ? 4 : page->beside->interrupted ? 3 : board->cancel_level ? 2 : begun ? 1 : 0;
     metrics_begin (page, RUN_STATE);
     for (uint32_t i = 0; i < RUN_STATES; i++)
         add_by (page, "state", words[i], i == is);
-    if (!scene->ended)
+    if (!board->ended)
         return;
     metrics_begin (page, RUN_OUTCOME);
-    add_by (page, "outcome", enum_name_of (&outcome_names, scene->outcome), 1);
-    metrics_add_one (page, RUN_EXIT_STATUS, scene->exit_status);
+    add_by (page, "outcome", enum_name_of (&outcome_names, board->outcome), 1);
+    metrics_add_one (page, RUN_EXIT_STATUS, board->exit_status);
 }
 
 /* Uses the wall clock, since the run's clock stands still without a coordinator. */
 static void metrics_add_times (struct page *page)
 {
     const struct scene *scene = page->scene;
+    const struct board *board = scene->board;
     uint64_t ago_ms = scene->now_ms > page->sums->progress_ms ? scene->now_ms - page->sums->progress_ms : 0;
-    uint64_t until_ms = scene->ended ? scene->opened_wall_ms + scene->now_ms + scene->away_ms : page->beside->wall_ms;
-    add_one_ms (page, RUN_OPENED, scene->opened_wall_ms);
+    uint64_t until_ms = board->ended ? board->opened_wall_ms + scene->now_ms + board->away_ms : page->beside->wall_ms;
+    add_one_ms (page, RUN_OPENED, board->opened_wall_ms);
     add_one_ms (page, RUN_DURATION, scene->now_ms);
     add_one_ms (page, RUN_PROGRESS, until_ms > ago_ms ? until_ms - ago_ms : 0);
 }
@@ -107,16 +108,16 @@ static void metrics_add_hosts (struct page *page)
     metrics_begin (page, HOSTS);
     for (uint32_t mark = 0; mark < MARK_N; mark++)
         add_by (page, "state", metrics_word_of (mark, word), scene->marks[mark]);
-    metrics_add_one (page, JOINED, scene->joined_n);
+    metrics_add_one (page, JOINED, scene->board->joined_n);
     metrics_add_one (page, SILENT, scene->silent_n);
     metrics_add_one (page, LOST, scene->lost_n);
-    metrics_add_one (page, JOINS, scene->counts.joins);
+    metrics_add_one (page, JOINS, scene->joins);
 }
 
 static struct text rung_label (const struct page *page, uint32_t rung)
 {
     bool named = rung < page->named_n && rung < page->scene->rungs_n;
-    return named ? page->scene->rungs[rung].id : TEXT_LIT ("other");
+    return named ? board_rung_id (page->scene->board, rung) : TEXT_LIT ("other");
 }
 
 /* The first rung that the host failed; none: it is lost or silent between rungs. */
@@ -131,7 +132,7 @@ static struct text rung_of_failure (const struct page *page, const struct scene_
 static bool name_host (struct page *page, const struct scene_tile *tile)
 {
     char word[WORD_BYTES];
-    const struct label labels[] = { { "host", tile->name },
+    const struct label labels[] = { { "host", board_host_name (page->scene->board, tile->rank) },
                                     { "rung", rung_of_failure (page, tile) },
                                     { "state", text_of (metrics_word_of (tile->now, word)) },
                                     { "owner", text_of (enum_name_of (&owner_names, tile->owner)) },
@@ -189,7 +190,7 @@ static uint32_t count_rung_series (const struct page *page)
 static void choose_named (struct page *page)
 {
     while (page->named_n < page->sums->rungs_n && page->named_n < RUNGS_NAMED &&
-           !text_is (page->scene->rungs[page->named_n].id, "other"))
+           !text_is (board_rung_id (page->scene->board, page->named_n), "other"))
         page->named_n++;
     while (page->named_n > 0 && count_rung_series (page) > RUNG_SERIES_MAX)
         page->named_n--;
@@ -218,7 +219,7 @@ static void add_rung_durations (struct page *page)
         uint32_t end = row < page->named_n ? row + 1 : page->scene->rungs_n;
         uint64_t ms = 0;
         for (uint32_t i = row; i < end; i++)
-            ms += page->scene->rungs[i].spent_ms;
+            ms += board_rung_ms (page->scene->board, i, page->scene->now_ms);
         exposition_add_ms (&page->to, labels, ms);
     }
 }
@@ -234,11 +235,12 @@ static void add_rungs (struct page *page)
     add_rung_durations (page);
 }
 
-static void add_pass_ms (struct page *page, enum family_id id, uint32_t rung, uint64_t ms)
+static void add_pass_ms (struct page *page, enum family_id id, uint64_t ms)
 {
+    const struct attempt_key *key = &page->scene->board->key;
     const struct label labels[] = {
-        { "rung", rung_label (page, rung) },
-        { "pass", text_of (enum_name_of (&pass_names, page->scene->rungs[rung].pass)) },
+        { "rung", rung_label (page, key->rung) },
+        { "pass", text_of (enum_name_of (&pass_names, page->scene->board->rungs[key->rung].last)) },
         { 0 },
     };
     metrics_begin (page, id);
@@ -248,18 +250,15 @@ static void add_pass_ms (struct page *page, enum family_id id, uint32_t rung, ui
 static void add_running_pass (struct page *page)
 {
     const struct scene *scene = page->scene;
-    uint32_t at = 0;
-    while (at < scene->rungs_n && !scene->rungs[at].running)
-        at++;
-    if (at == scene->rungs_n)
+    const struct board_pass *pass = board_running_pass (scene->board);
+    if (pass == NULL)
         return;
-    const struct scene_rung *rung = &scene->rungs[at];
-    add_pass_ms (page, PASS_DURATION, at, scene->now_ms > rung->began_ms ? scene->now_ms - rung->began_ms : 0);
-    add_pass_ms (page, PASS_LIMIT, at, rung->limit_ms);
-    if (scene->usual_ms == 0)
+    add_pass_ms (page, PASS_DURATION, scene->now_ms > pass->began_ms ? scene->now_ms - pass->began_ms : 0);
+    add_pass_ms (page, PASS_LIMIT, scene->board->plan.rungs.items[scene->board->key.rung].timeout_ms);
+    if (scene->usual == NULL)
         return;
-    add_pass_ms (page, PASS_USUAL, at, scene->usual_ms);
-    add_pass_ms (page, PASS_LEFT, at, scene->left_ms);
+    add_pass_ms (page, PASS_USUAL, scene->usual->ms);
+    add_pass_ms (page, PASS_LEFT, scene->left_ms);
 }
 
 /* ---- what hosts did ---- */
@@ -284,23 +283,23 @@ static void add_phases (struct page *page)
     }
     metrics_begin (page, GATE);
     add_histogram (page, NULL, &page->sums->gates);
-    metrics_add_one (page, RETRIES, page->scene->counts.retries);
-    metrics_add_one (page, CONFLICTS, page->scene->counts.conflicts);
+    metrics_add_one (page, RETRIES, page->scene->board->retries_n);
+    metrics_add_one (page, CONFLICTS, page->scene->board->conflicts_n);
 }
 
 static void metrics_add_metrics (struct page *page)
 {
-    const struct scene *scene = page->scene;
+    const struct board *board = page->scene->board;
     uint64_t counts[PROOF_UNPROVED + 1] = { 0 };
-    for (uint32_t i = 0; i < scene->metrics_n; i++)
-        counts[scene->metrics[i].proof <= PROOF_UNPROVED ? scene->metrics[i].proof : PROOF_NONE]++;
+    for (uint32_t i = 0; i < board->metrics.n; i++)
+        counts[board->metrics.items[i].proof <= PROOF_UNPROVED ? board->metrics.items[i].proof : PROOF_NONE]++;
     metrics_begin (page, JUDGED);
     for (uint32_t proof = PROOF_PROVED; proof <= PROOF_UNPROVED; proof++)
         add_by (page, "proof", enum_name_of (&proof_names, proof), counts[proof]);
     metrics_begin (page, UNPROVED);
-    for (uint32_t i = 0, named = 0; i < scene->metrics_n && named < UNPROVED_NAMED; i++) {
-        const struct scene_metric *metric = &scene->metrics[i];
-        const struct label labels[] = { { "rung", rung_label (page, metric->rung) },
+    for (uint32_t i = 0, named = 0; i < board->metrics.n && named < UNPROVED_NAMED; i++) {
+        const struct board_metric *metric = &board->metrics.items[i];
+        const struct label labels[] = { { "rung", rung_label (page, metric->key.rung) },
                                         { "metric", metric->name },
                                         { "proof", text_of (enum_name_of (&proof_names, metric->proof)) },
                                         { 0 } };
@@ -312,18 +311,19 @@ static void metrics_add_metrics (struct page *page)
 
 static void metrics_add_cache (struct page *page)
 {
-    const struct scene *scene = page->scene;
-    bool used = !scene->counts.dropped;
-    add_one_ms (page, COMPILE, scene->counts.compiling.compile_ms);
-    metrics_add_one (page, HITS, scene->counts.compiling.hits);
-    metrics_add_one (page, MISSES, scene->counts.compiling.misses);
-    metrics_add_one (page, GENERATION, used ? scene->counts.generation : 0);
-    metrics_add_one (page, ENTRIES, used ? scene->counts.entries : 0);
-    metrics_add_one (page, BYTES, used ? scene->counts.bytes : 0);
-    metrics_add_one (page, ADOPTED, used && scene->counts.adopted);
-    metrics_add_one (page, LEASE, scene->counts.lease);
-    metrics_add_one (page, LEASES_LOST, scene->counts.leases_lost);
-    metrics_add_one (page, VIOLATIONS, scene->counts.violations);
+    const struct board *board = page->scene->board;
+    const struct board_generation *generation = &board->generation;
+    bool used = !generation->dropped;
+    add_one_ms (page, COMPILE, board->compiling.compile_ms);
+    metrics_add_one (page, HITS, board->compiling.hits);
+    metrics_add_one (page, MISSES, board->compiling.misses);
+    metrics_add_one (page, GENERATION, used ? generation->token : 0);
+    metrics_add_one (page, ENTRIES, used ? generation->entries : 0);
+    metrics_add_one (page, BYTES, used ? generation->bytes : 0);
+    metrics_add_one (page, ADOPTED, used && generation->adopted);
+    metrics_add_one (page, LEASE, board->lease_token);
+    metrics_add_one (page, LEASES_LOST, board->leases_lost_n);
+    metrics_add_one (page, VIOLATIONS, board->violations_n);
 }
 
 static void add_beside (struct page *page)
@@ -341,9 +341,9 @@ static void add_beside (struct page *page)
 void metrics_print (const struct scene *scene, const struct host_sums *sums, const struct metrics_beside *beside,
                     struct buf *out)
 {
-    struct page page = { { out, beside->form, scene->slice, NULL, 0, 0 }, scene, sums, beside, 0 };
+    struct page page = { { out, beside->form, scene->board->plan.slice, NULL, 0, 0 }, scene, sums, beside, 0 };
     choose_named (&page);
-    if (scene->opened) {
+    if (scene->board->opened) {
         metrics_add_run (&page);
         add_state (&page);
         metrics_add_times (&page);
@@ -368,7 +368,7 @@ void metrics_print_run (const struct feed *feed, const struct metrics_beside *be
     struct host_sums sums;
     scene_query_init (&everything);
     scene_make (feed, &everything, beside->boot_ms, &arena, &scene);
-    host_sums_make (feed, &scene, &arena, &sums);
+    host_sums_make (&scene, &sums);
     metrics_print (&scene, &sums, beside, out);
     arena_release (&arena);
 }
@@ -448,12 +448,12 @@ static void metrics_add_host (struct summing *summing, uint32_t at, uint64_t now
         note_progress (summing->sums, host->phase_since_ms);
 }
 
-void host_sums_make (const struct feed *feed, const struct scene *scene, struct arena *arena, struct host_sums *out)
+void host_sums_make (const struct scene *scene, struct host_sums *out)
 {
-    struct summing summing = { .board = feed_board (feed), .sums = out };
+    struct summing summing = { .board = scene->board, .sums = out };
     *out = (struct host_sums){ .rungs_n = scene->rungs_n };
-    out->passes = arena_array (arena, scene->rungs_n, sizeof (*out->passes));
-    summing.seen = arena_array (arena, scene->rungs_n, BOARD_PASSES * sizeof (*summing.seen));
+    out->passes = arena_array (scene->arena, scene->rungs_n, sizeof (*out->passes));
+    summing.seen = arena_array (scene->arena, scene->rungs_n, BOARD_PASSES * sizeof (*summing.seen));
     for (uint32_t i = 0; i < scene->hosts_n; i++)
         metrics_add_host (&summing, i, scene->now_ms);
 }

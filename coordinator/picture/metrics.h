@@ -33,8 +33,8 @@ struct host_sums {
     uint64_t progress_ms; /* run clock: when a host last began or ended an attempt, or entered a phase; 0: never */
 };
 
-/* Sums all hosts of the plan, whatever the scene's query; `scene` is of this feed. */
-void host_sums_make (const struct feed *feed, const struct scene *scene, struct arena *arena, struct host_sums *out);
+/* Sums all hosts of the plan, whatever the scene's query; in its arena. */
+void host_sums_make (const struct scene *scene, struct host_sums *out);
 
 /* ---- metrics ---- */
 

@@ -1,15 +1,16 @@
-/* scene.h - makes a scene, all that a view draws of a run, from a feed and a query: summary, rungs, tiles, groups,
- * notes, spans.
+/* scene.h - makes a scene, what a query selects of a run: tiles, groups, gates, notes, spans, beside the run's board.
  *
  * The terminal, the page, the report, the trace and the metrics draw scenes; a report takes the rest from the receipt.
- * Same feed, query and time: same scene. Every text in it is safe for a terminal (buf_escaped: control bytes,
- * bidirectional overrides and broken UTF-8 are made visible) and bounded; a renderer escapes what its own syntax needs.
+ * Same feed, query and time: same scene. Its groups, hosts, notes and lines are safe for a terminal (buf_escaped:
+ * control bytes, bidirectional overrides and broken UTF-8 are made visible) and bounded; other texts are as they were
+ * said, and whoever has no pen that makes them so asks for that. A renderer escapes what its own syntax needs.
  * Pure. Lives in the arena, and borrows from the feed until the next fact. Times are ms on the run's clock. */
 #ifndef SLICEUP_COORDINATOR_PICTURE_SCENE_H
 #define SLICEUP_COORDINATOR_PICTURE_SCENE_H
 
 #include "common/base/err.h"
 #include "coordinator/picture/feed.h"
+#include "coordinator/picture/gate_table.h"
 
 /* How one host stands at one rung, or now. The letter and the word mean the same in every view. */
 enum scene_mark {
@@ -54,21 +55,8 @@ struct scene_query {
 };
 void scene_query_init (struct scene_query *query); /* everything, by rank, nobody opened */
 
-struct scene_rung {
-    struct text id;
-    enum outcome outcome; /* NONE: running, or not begun */
-    enum pass pass;       /* the last that began; NONE: not reached */
-    bool running, slice_wide;
-    uint32_t attempt;
-    uint64_t began_ms, spent_ms, limit_ms; /* began: the running pass; spent: in all passes; limit: of one attempt */
-    uint32_t hosts_n, ended_n;
-    uint32_t marks[MARK_N]; /* number of hosts with each mark */
-    uint64_t changed;       /* revision of the last change, except running times */
-};
-
 struct scene_tile {
     uint32_t rank;
-    struct text name;
     enum scene_mark now;
     const uint8_t *cells;    /* enum scene_mark, one a rung */
     enum owner owner;        /* owner of its cause; none: no failure */
@@ -83,37 +71,12 @@ struct scene_tile {
 struct scene_group {
     uint32_t rung;
     enum pass pass;
-    enum outcome outcome;
-    enum owner owner;
-    bool likely, preliminary;
-    struct text signature, line, cause, next, phase;
-    struct text names; /* folded */
-    const uint32_t *ranks;
-    uint32_t n;
+    struct board_verdict_group says; /* its texts safe; its hosts in the order of ranks, each once */
+    struct text names;               /* folded */
     /* CASCADE: the rank of the host whose failure caused it, and the index of that host's group; SCENE_NOBODY: not
      * known. */
     uint32_t cause_host, cause_group;
     uint64_t changed; /* revision of the last change of this or an earlier group */
-};
-
-struct scene_metric {
-    uint32_t rung;
-    enum pass pass;
-    struct text name, axes, why, culprits;
-    double value;
-    enum proof proof;
-};
-
-/* A gate of the last attempt of a pass: which host came last, and how long the others waited. From the hosts' phases
- * "gate:NAME": the shortest wait came last. */
-struct scene_gate {
-    uint32_t rung;
-    enum pass pass;
-    uint32_t attempt;
-    struct text gate;
-    uint32_t last, hosts_n;
-    uint64_t median_wait_ms, longest_wait_ms; /* of the others */
-    uint64_t opened_ms;                       /* when the last host passed it */
 };
 
 struct scene_span {
@@ -147,29 +110,27 @@ struct scene_host {
     uint32_t facts_n;
 };
 
+/* What the run is stands in its board: its texts are as they were said (scene_text). */
 struct scene {
-    uint64_t revision, now_ms, opened_wall_ms;
-    uint64_t away_ms; /* how long the run had no coordinator, which its clock does not count */
-    struct text run, slice, ladder, version, sentence, mesh; /* mesh: "data=4, model=2" */
-    bool opened, ended, cancelling;
-    enum outcome outcome;
-    uint32_t exit_status;
-    uint32_t hosts_n, joined_n, silent_n, lost_n, hidden_n; /* hidden by the query */
-    uint32_t marks[MARK_N];                                 /* number of hosts with each mark now */
-    uint32_t columns;                                       /* tiles in a row of the mesh */
-    uint32_t frontier;                                      /* passed rungs, from the first */
-    uint64_t left_ms, usual_ms; /* of the running pass, estimated from earlier runs; usual 0: not known */
-    uint32_t usual_runs;
-    struct scene_rung *rungs;
-    uint32_t rungs_n;
-    struct scene_tile *tiles; /* hosts of the query, in its order */
+    const struct feed *feed;
+    const struct board *board; /* the feed's */
+    struct scene_query query;
+    struct arena *arena;
+    uint64_t now_ms;
+    uint32_t hosts_n, rungs_n;           /* of the plan */
+    uint32_t silent_n, lost_n, hidden_n; /* hidden by the query */
+    uint32_t joins;                      /* of all hosts */
+    uint32_t marks[MARK_N];              /* number of hosts with each mark now */
+    uint32_t columns;                    /* tiles in a row of the mesh */
+    uint32_t frontier;                   /* passed rungs, from the first */
+    uint64_t left_ms;                    /* of the running pass, estimated from `usual` */
+    const struct usual_time *usual;      /* in earlier runs; NULL: not known */
+    struct scene_tile *tiles;            /* hosts of the query, in its order */
     uint32_t tiles_n;
-    struct scene_group *groups;               /* of all rungs, the first rung first; causes before their cascades */
-    uint32_t groups_n, ungrouped_n;           /* ungrouped: verdicts of all passes without room in a group */
-    uint64_t groups_changed, metrics_changed; /* revisions of the last change: of groups or gates; of metrics */
-    struct scene_metric *metrics;
-    uint32_t metrics_n;
-    struct scene_gate *gates;
+    struct scene_group *groups;     /* of all rungs, the first rung first; causes before their cascades */
+    uint32_t groups_n, ungrouped_n; /* ungrouped: verdicts of all passes without room in a group */
+    uint64_t groups_changed;        /* revision of the last change of groups or gates */
+    const struct gate_wait **gates; /* of last attempts */
     uint32_t gates_n;
     struct text *waiting; /* lines: what the run waits for, slow hosts, their last output */
     uint32_t waiting_n;
@@ -178,21 +139,25 @@ struct scene {
     uint64_t notes_skipped;     /* requested notes that are not kept any more */
     struct scene_host *host;    /* NULL: none opened */
     struct text host_set_error; /* why the query's host set is invalid; then all are shown */
-    struct {
-        uint32_t joins, retries, conflicts, violations, leases_lost; /* of the run so far */
-        uint64_t generation, entries, bytes;                         /* of the cache; generation 0: none */
-        bool adopted, dropped;
-        uint64_t lease; /* generation with a writer now; 0: none */
-        struct board_compiling compiling;
-    } counts;
 };
 
 void scene_make (const struct feed *feed, const struct scene_query *query, uint64_t boot_ms, struct arena *arena,
                  struct scene *out);
-/* Makes any host of the plan as in `host`: for the report and the trace, with a query of everything. */
-void scene_open_host (const struct feed *feed, const struct scene_query *query, const struct scene *scene,
-                      uint32_t rank, struct arena *arena, struct scene_host *out);
-const char *scene_host_name (const struct scene *scene, const struct feed *feed, uint32_t rank, char out[64]);
+/* Makes any host of the plan as in `host`: for the report and the trace. */
+void scene_open_host (const struct scene *scene, uint32_t rank, struct scene_host *out);
+const char *scene_host_name (const struct scene *scene, uint32_t rank, char out[64]);
+
+/* Columns of the longest texts. */
+enum { SCENE_WORD_COLUMNS = 128, SCENE_LINE_COLUMNS = 1024 };
+/* Makes a text of the board safe and cuts it to `columns`; borrows it if it already is. */
+struct text scene_text (struct arena *arena, struct text from, uint32_t columns);
+struct text scene_mesh (const struct scene *scene); /* "data=4, model=2" */
+
+/* How a rung stands: the running pass, a part by itself included, else the last that began; and the revision of the
+ * last change, except running times. */
+bool scene_rung_runs (const struct board *board, uint32_t rung);
+const struct board_pass *scene_rung_pass (const struct board *board, uint32_t rung);
+uint64_t scene_rung_changed (const struct board *board, uint32_t rung);
 
 /* ---- cascade cause ---- */
 

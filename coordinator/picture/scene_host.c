@@ -5,27 +5,27 @@
 #include "coordinator/picture/scene.h"
 #include "coordinator/picture/scene_private.h"
 
-static uint32_t scene_host_group_of (const struct scene *scene, uint32_t rank, const struct board_attempt *attempt,
-                                     const struct board *board)
+static uint32_t scene_host_group_of (const struct scene *scene, uint32_t rank, const struct board_attempt *attempt)
 {
     const struct attempt_key *key = &attempt->key; /* only the last attempt of a pass has groups */
-    bool last = key->attempt == board->rungs[key->rung].passes[key->pass].attempt;
+    bool last = key->attempt == scene->board->rungs[key->rung].passes[key->pass].attempt;
     for (uint32_t i = 0; i < scene->groups_n; i++) {
         const struct scene_group *group = &scene->groups[i];
         bool of_it = group->rung == key->rung &&
                      (group->pass == PASS_NONE ? !key->attempt : last && group->pass == key->pass);
-        for (uint32_t k = 0; of_it && k < group->n; k++)
-            if (group->ranks[k] == rank)
+        for (uint32_t k = 0; of_it && k < group->says.hosts.n; k++)
+            if (group->says.hosts.items[k] == rank)
                 return i;
     }
     return SCENE_NOBODY;
 }
 
 /* False: outside the range of time. */
-static bool cut_span (const struct scene_query *query, struct scene_span *span)
+static bool cut_span (const struct scene *scene, struct scene_span *span)
 {
+    const struct scene_query *query = &scene->query;
     uint64_t end_ms = span->began_ms + span->ms;
-    if (!scene_in_range (query, span->began_ms, span->ms ? end_ms - 1 : end_ms))
+    if (!scene_in_range (scene, span->began_ms, span->ms ? end_ms - 1 : end_ms))
         return false;
     span->began_ms = span->began_ms > query->from_ms ? span->began_ms : query->from_ms;
     span->ms = (query->until_ms && query->until_ms < end_ms ? query->until_ms : end_ms) - span->began_ms;
@@ -33,42 +33,41 @@ static bool cut_span (const struct scene_query *query, struct scene_span *span)
 }
 
 /* One after the other, cut to the attempt's length. */
-static void fill_spans (const struct feed *feed, const struct scene_query *query, uint32_t rank,
-                        const struct board_attempt *from, struct arena *arena, struct scene_attempt *out)
+static void fill_spans (const struct scene *scene, uint32_t rank, const struct board_attempt *from,
+                        struct scene_attempt *out)
 {
-    const struct board *board = feed_board (feed);
     uint64_t spent_ms = 0;
-    out->spans = arena_array (arena, from->spans_n, sizeof (*out->spans));
+    out->spans = arena_array (scene->arena, from->spans_n, sizeof (*out->spans));
     for (uint32_t i = 0; i < from->spans_n; i++) {
         const struct board_span *span = &from->spans[i];
         uint64_t left_ms = out->ms - spent_ms, ms = span->ms < left_ms ? span->ms : left_ms;
-        struct text word = board_word (board, span->word);
+        struct text word = board_word (scene->board, span->word);
         struct scene_span *to = &out->spans[out->spans_n];
-        *to = (struct scene_span){ .name = scene_text (arena, word, SCENE_WORD_COLUMNS),
+        *to = (struct scene_span){ .name = scene_text (scene->arena, word, SCENE_WORD_COLUMNS),
                                    .gate = text_starts (word, GATE_SPAN),
                                    .began_ms = out->began_ms + spent_ms,
                                    .ms = ms,
                                    .awaited = SCENE_NOBODY };
-        const struct gate_wait *wait = to->gate ? gate_table_find (feed_gates (feed), &from->key, span->word) : NULL;
+        const struct gate_wait *wait = to->gate ? gate_table_find (feed_gates (scene->feed), &from->key, span->word)
+                                                : NULL;
         if (wait && wait->last != rank)
             to->awaited = wait->last;
         spent_ms += ms;
-        out->spans_n += cut_span (query, to);
+        out->spans_n += cut_span (scene, to);
     }
 }
 
-static void fill_attempts (const struct feed *feed, const struct scene_query *query, const struct scene *scene,
-                           struct arena *arena, struct scene_host *out)
+static void fill_attempts (const struct scene *scene, struct scene_host *out)
 {
-    const struct board *board = feed_board (feed);
+    const struct board *board = scene->board;
     const struct board_host *host = &board->hosts[out->rank];
     out->attempts_left_out = host->attempts_left_out;
-    out->attempts = arena_array (arena, host->attempts.n, sizeof (*out->attempts));
+    out->attempts = arena_array (scene->arena, host->attempts.n, sizeof (*out->attempts));
     for (uint32_t i = 0; i < host->attempts.n; i++) {
         const struct board_attempt *from = &host->attempts.items[i];
         struct scene_attempt *to = &out->attempts[out->attempts_n];
         if (from->key.rung >= board->plan.rungs.n || (uint32_t) from->key.pass >= BOARD_PASSES ||
-            !scene_attempt_in_range (query, board, from, scene->now_ms))
+            !scene_attempt_in_range (scene, from))
             continue;
         *to = (struct scene_attempt){ .rung = from->key.rung,
                                       .pass = from->key.pass,
@@ -81,52 +80,43 @@ static void fill_attempts (const struct feed *feed, const struct scene_query *qu
                                       .group = SCENE_NOBODY };
         to->ms_known = to->ms || to->ended_ms == 0 || to->mark == MARK_PASSED;
         if (scene_mark_is_bad (to->mark) && from->purpose != PURPOSE_ISOLATION)
-            to->group = scene_host_group_of (scene, out->rank, from, board);
-        fill_spans (feed, query, out->rank, from, arena, to);
+            to->group = scene_host_group_of (scene, out->rank, from);
+        fill_spans (scene, out->rank, from, to);
         out->attempts_n++;
     }
 }
 
-static void fill_facts (const struct board *board, struct arena *arena, struct scene_host *out)
+static void fill_facts (const struct scene *scene, struct scene_host *out)
 {
-    const struct board_host *host = &board->hosts[out->rank];
-    out->facts = arena_array (arena, host->facts.n, sizeof (*out->facts));
+    const struct board_host *host = &scene->board->hosts[out->rank];
+    out->facts = arena_array (scene->arena, host->facts.n, sizeof (*out->facts));
     for (out->facts_n = 0; out->facts_n < host->facts.n; out->facts_n++) {
         const struct board_host_fact *from = &host->facts.items[out->facts_n];
-        out->facts[out->facts_n].name = scene_text (arena, board_word (board, from->name), SCENE_WORD_COLUMNS);
-        out->facts[out->facts_n].value = scene_text (arena, board_word (board, from->value), SCENE_LINE_COLUMNS);
+        out->facts[out->facts_n] = (struct scene_fact){
+            scene_text (scene->arena, board_word (scene->board, from->name), SCENE_WORD_COLUMNS),
+            scene_text (scene->arena, board_word (scene->board, from->value), SCENE_LINE_COLUMNS)
+        };
     }
     qsort (out->facts, out->facts_n, sizeof (*out->facts), text_order);
 }
 
-void scene_open_host (const struct feed *feed, const struct scene_query *query, const struct scene *scene,
-                      uint32_t rank, struct arena *arena, struct scene_host *out)
+void scene_open_host (const struct scene *scene, uint32_t rank, struct scene_host *out)
 {
-    const struct board *board = feed_board (feed);
     *out = (struct scene_host){ .rank = rank };
-    if (!board->opened || rank >= board->plan.hosts.n)
+    if (rank >= scene->hosts_n)
         return;
-    const struct board_host *host = &board->hosts[rank];
-    out->name = scene_text (arena, board->plan.hosts.items[rank].name, SCENE_WORD_COLUMNS);
+    const struct board_host *host = &scene->board->hosts[rank];
+    out->name = scene_text (scene->arena, board_host_name (scene->board, rank), SCENE_WORD_COLUMNS);
     out->life = text_of (enum_name_of (&board_life_names, host->life + 1));
-    out->why = scene_text (arena, host->why, SCENE_LINE_COLUMNS);
-    fill_attempts (feed, query, scene, arena, out);
-    fill_facts (board, arena, out);
+    out->why = scene_text (scene->arena, host->why, SCENE_LINE_COLUMNS);
+    fill_attempts (scene, out);
+    fill_facts (scene, out);
 }
 
-void scene_make_host (struct maker *maker)
-{
-    if (maker->query->opened >= maker->board->plan.hosts.n)
-        return;
-    maker->scene->host = arena_alloc (maker->arena, sizeof (struct scene_host));
-    scene_open_host (maker->feed, maker->query, maker->scene, maker->query->opened, maker->arena, maker->scene->host);
-}
-
-const char *scene_host_name (const struct scene *scene, const struct feed *feed, uint32_t rank, char out[64])
+const char *scene_host_name (const struct scene *scene, uint32_t rank, char out[64])
 {
     struct arena arena = { 0 };
-    struct text name = scene_text (&arena, board_host_name (feed_board (feed), rank), 63);
-    (void) scene;
+    struct text name = scene_text (&arena, board_host_name (scene->board, rank), 63);
     if (!text_to_c (text_clip (name, 63), out, 64))
         strcpy (out, "?");
     arena_release (&arena);

@@ -37,6 +37,17 @@ static json_t *cut_json (struct text text)
     return text_json (text_clip (text, TEXT_BYTES));
 }
 
+/* Of texts as they were said. */
+static json_t *word_json (const struct scene *scene, struct text text)
+{
+    return cut_json (scene_text (scene->arena, text, SCENE_WORD_COLUMNS));
+}
+
+static json_t *line_json (const struct scene *scene, struct text text, uint32_t most_bytes)
+{
+    return text_json (text_clip (scene_text (scene->arena, text, SCENE_LINE_COLUMNS), most_bytes));
+}
+
 /* Rows as columns: {"name": [values]}, so that each member's name is written once. */
 static json_t *take_columns (json_t *rows)
 {
@@ -60,7 +71,7 @@ static json_t *index_or_null (uint32_t index)
 
 static json_t *scene_json_host_name (const struct scene *scene, uint32_t rank)
 {
-    return rank < scene->tiles_n ? text_json (scene->tiles[rank].name) : json_null ();
+    return rank < scene->hosts_n ? word_json (scene, board_host_name (scene->board, rank)) : json_null ();
 }
 
 /* ---- a letter of each host ---- */
@@ -153,60 +164,66 @@ static json_t *waiting_json (const struct scene *scene)
     return list;
 }
 
-static void set_cache (json_t *out, const struct scene *scene)
+static void set_cache (json_t *out, const struct board_generation *generation)
 {
-    bool known = scene->counts.generation != 0;
-    set_known (out, "generation", known, scene->counts.generation);
-    set_known (out, "entries", known, scene->counts.entries);
-    set_known (out, "bytes", known, scene->counts.bytes);
-    scene_json_set (out, "adopted", known ? json_boolean (scene->counts.adopted) : json_null ());
+    bool known = generation->token != 0;
+    set_known (out, "generation", known, generation->token);
+    set_known (out, "entries", known, generation->entries);
+    set_known (out, "bytes", known, generation->bytes);
+    scene_json_set (out, "adopted", known ? json_boolean (generation->adopted) : json_null ());
 }
 
 static json_t *summary_json (const struct scene *scene, bool interrupted)
 {
     json_t *out = json_object ();
-    bool usual = scene->usual_ms != 0;
-    scene_json_set (out, "slice", cut_json (scene->slice));
-    scene_json_set (out, "ladder", cut_json (scene->ladder));
-    scene_json_set (out, "version", cut_json (scene->version));
-    scene_json_set (out, "mesh", cut_json (scene->mesh));
-    scene_json_set (out, "state", json_string (scene->ended ? "ended" : interrupted ? "interrupted" : "running"));
-    set_word (out, "outcome", &outcome_names, scene->outcome);
-    set_known (out, "exit_status", scene->ended, scene->exit_status);
-    scene_json_set (out, "sentence", text_json (text_clip (scene->sentence, SENTENCE_BYTES)));
-    set_known (out, "opened_wall_ms", scene->opened_wall_ms != 0, scene->opened_wall_ms);
-    set_number (out, "away_ms", scene->away_ms);
-    set_known (out, "hosts", scene->opened, scene->hosts_n);
-    set_known (out, "joined", scene->opened, scene->joined_n);
-    set_known (out, "silent", scene->opened, scene->silent_n);
-    set_known (out, "lost", scene->opened, scene->lost_n);
-    set_known (out, "columns", scene->opened, scene->columns);
-    set_known (out, "frontier", scene->opened, scene->frontier);
-    set_known (out, "left_ms", usual, scene->left_ms);
-    set_known (out, "usual_ms", usual, scene->usual_ms);
-    set_known (out, "usual_runs", usual, scene->usual_runs);
-    scene_json_set (out, "cancelling", json_boolean (scene->cancelling));
+    const struct board *board = scene->board;
+    const struct usual_time *usual = scene->usual;
+    bool opened = board->opened;
+    scene_json_set (out, "slice", word_json (scene, board->plan.slice));
+    scene_json_set (out, "ladder", word_json (scene, board->plan.ladder));
+    scene_json_set (out, "version", word_json (scene, board->version));
+    scene_json_set (out, "mesh", cut_json (scene_mesh (scene)));
+    scene_json_set (out, "state", json_string (board->ended ? "ended" : interrupted ? "interrupted" : "running"));
+    set_word (out, "outcome", &outcome_names, board->outcome);
+    set_known (out, "exit_status", board->ended, board->exit_status);
+    scene_json_set (out, "sentence", line_json (scene, board->sentence, SENTENCE_BYTES));
+    set_known (out, "opened_wall_ms", board->opened_wall_ms != 0, board->opened_wall_ms);
+    set_number (out, "away_ms", board->away_ms);
+    set_known (out, "hosts", opened, scene->hosts_n);
+    set_known (out, "joined", opened, board->joined_n);
+    set_known (out, "silent", opened, scene->silent_n);
+    set_known (out, "lost", opened, scene->lost_n);
+    set_known (out, "columns", opened, scene->columns);
+    set_known (out, "frontier", opened, scene->frontier);
+    set_known (out, "left_ms", usual != NULL, scene->left_ms);
+    set_known (out, "usual_ms", usual != NULL, usual ? usual->ms : 0);
+    set_known (out, "usual_runs", usual != NULL, usual ? usual->runs : 0);
+    scene_json_set (out, "cancelling", json_boolean (board->cancel_level && !board->ended));
     scene_json_set (out, "waiting", waiting_json (scene));
-    set_cache (out, scene);
+    set_cache (out, &board->generation);
     return out;
 }
 
 static json_t *scene_json_rung_json (const struct scene *scene, uint32_t index)
 {
-    const struct scene_rung *rung = &scene->rungs[index];
+    const struct board *board = scene->board;
+    const struct rung *rung = &board->plan.rungs.items[index];
+    const struct board_pass *pass = scene_rung_pass (board, index);
+    enum pass last = board->rungs[index].last;
+    bool runs = scene_rung_runs (board, index);
     json_t *out = json_object ();
     set_number (out, "index", index);
-    scene_json_set (out, "id", text_json (rung->id));
-    set_word (out, "outcome", &outcome_names, rung->outcome);
-    set_word (out, "pass", &pass_names, rung->pass);
-    set_known (out, "attempt", rung->attempt != 0, rung->attempt);
-    scene_json_set (out, "running", json_boolean (rung->running));
-    scene_json_set (out, "slice_wide", json_boolean (rung->slice_wide));
-    set_known (out, "began_ms", rung->running, rung->began_ms);
-    set_known (out, "spent_ms", rung->pass != PASS_NONE, rung->spent_ms);
-    set_known (out, "limit_ms", rung->limit_ms != 0, rung->limit_ms);
-    set_known (out, "hosts", rung->hosts_n != 0, rung->hosts_n);
-    set_known (out, "ended", rung->hosts_n != 0, rung->ended_n);
+    scene_json_set (out, "id", word_json (scene, rung->id));
+    set_word (out, "outcome", &outcome_names, board_rung_outcome (board, index));
+    set_word (out, "pass", &pass_names, last);
+    set_known (out, "attempt", pass->attempt != 0, pass->attempt);
+    scene_json_set (out, "running", json_boolean (runs));
+    scene_json_set (out, "slice_wide", json_boolean (rung->scope == SCOPE_SLICE));
+    set_known (out, "began_ms", runs, pass->began_ms);
+    set_known (out, "spent_ms", last != PASS_NONE, board_rung_ms (board, index, scene->now_ms));
+    set_known (out, "limit_ms", rung->timeout_ms != 0, rung->timeout_ms);
+    set_known (out, "hosts", pass->hosts_n != 0, pass->hosts_n);
+    set_known (out, "ended", pass->hosts_n != 0, pass->ended_n);
     scene_json_set (out, "cells", letters_json (scene, letter_at_rung, &index));
     return out;
 }
@@ -223,22 +240,23 @@ static json_t *short_names (struct text folded)
 static json_t *scene_json_group_json (const struct scene *scene, uint32_t index)
 {
     const struct scene_group *group = &scene->groups[index];
+    const struct board_verdict_group *says = &group->says;
     json_t *out = json_object ();
     set_number (out, "index", index);
     set_number (out, "rung", group->rung);
     set_word (out, "pass", &pass_names, group->pass);
-    set_word (out, "outcome", &outcome_names, group->outcome);
-    set_word (out, "owner", &owner_names, group->owner);
-    set_word (out, "certainty", &certainty_names, certainty_of_owner (group->owner, group->likely));
-    scene_json_set (out, "preliminary", json_boolean (group->preliminary));
-    scene_json_set (out, "line", cut_json (group->line));
-    scene_json_set (out, "cause", cut_json (group->cause));
-    scene_json_set (out, "next", cut_json (group->next));
-    scene_json_set (out, "signature", cut_json (group->signature));
-    scene_json_set (out, "phase", cut_json (group->phase));
+    set_word (out, "outcome", &outcome_names, says->outcome);
+    set_word (out, "owner", &owner_names, says->owner);
+    set_word (out, "certainty", &certainty_names, certainty_of_owner (says->owner, says->likely));
+    scene_json_set (out, "preliminary", json_boolean (says->preliminary));
+    scene_json_set (out, "line", cut_json (says->line));
+    scene_json_set (out, "cause", cut_json (says->cause));
+    scene_json_set (out, "next", cut_json (says->next));
+    scene_json_set (out, "signature", cut_json (says->signature));
+    scene_json_set (out, "phase", cut_json (says->phase));
     scene_json_set (out, "names", short_names (group->names));
-    set_known (out, "first", group->n != 0, group->n ? group->ranks[0] : 0);
-    set_number (out, "count", group->n);
+    set_known (out, "first", says->hosts.n != 0, says->hosts.n ? says->hosts.items[0] : 0);
+    set_number (out, "count", says->hosts.n);
     scene_json_set (out, "cause_host", scene_json_host_name (scene, group->cause_host));
     scene_json_set (out, "cause_group", index_or_null (group->cause_group));
     return out;
@@ -261,34 +279,35 @@ static void set_groups (json_t *out, const struct scene *scene, uint64_t since)
 static json_t *metrics_json (const struct scene *scene)
 {
     json_t *list = json_array ();
-    for (uint32_t i = 0; i < scene->metrics_n && i < METRICS_SHOWN; i++) {
-        const struct scene_metric *metric = &scene->metrics[i];
+    for (uint32_t i = 0; i < scene->board->metrics.n && i < METRICS_SHOWN; i++) {
+        const struct board_metric *metric = &scene->board->metrics.items[i];
         json_t *out = json_object (), *value = json_real (metric->value);
-        set_number (out, "rung", metric->rung);
-        set_word (out, "pass", &pass_names, metric->pass);
-        scene_json_set (out, "name", cut_json (metric->name));
-        scene_json_set (out, "axes", cut_json (metric->axes));
+        set_number (out, "rung", metric->key.rung);
+        set_word (out, "pass", &pass_names, metric->key.pass);
+        scene_json_set (out, "name", word_json (scene, metric->name));
+        scene_json_set (out, "axes", word_json (scene, metric->axes));
         scene_json_set (out, "value", value ? value : json_null ()); /* jansson has no number that is not finite */
         set_word (out, "proof", &proof_names, metric->proof);
-        scene_json_set (out, "why", cut_json (metric->why));
-        scene_json_set (out, "culprits", cut_json (metric->culprits));
+        scene_json_set (out, "why", line_json (scene, metric->why, TEXT_BYTES));
+        scene_json_set (out, "culprits", line_json (scene, metric->culprits, TEXT_BYTES));
         json_array_append_new (list, out);
     }
     return take_columns (list);
 }
 
-static json_t *gate_json (const struct scene *scene, const struct scene_gate *gate)
+static json_t *gate_json (const struct scene *scene, const struct gate_wait *gate)
 {
     json_t *out = json_object ();
+    struct text name = scene_text (scene->arena, gate_wait_name (scene->board, gate), SCENE_WORD_COLUMNS);
     bool others = gate->hosts_n > 1;
-    set_number (out, "rung", gate->rung);
-    set_word (out, "pass", &pass_names, gate->pass);
-    set_number (out, "attempt", gate->attempt);
-    scene_json_set (out, "gate", text_json (text_clip (gate->gate, WORD_BYTES)));
+    set_number (out, "rung", gate->key.rung);
+    set_word (out, "pass", &pass_names, gate->key.pass);
+    set_number (out, "attempt", gate->key.attempt);
+    scene_json_set (out, "gate", text_json (text_clip (name, WORD_BYTES)));
     scene_json_set (out, "last", scene_json_host_name (scene, gate->last));
     set_number (out, "hosts", gate->hosts_n);
-    set_known (out, "median_wait_ms", others, gate->median_wait_ms);
-    set_known (out, "longest_wait_ms", others, gate->longest_wait_ms);
+    set_known (out, "median_wait_ms", others, gate->median_ms);
+    set_known (out, "longest_wait_ms", others, gate->longest_ms);
     set_number (out, "opened_ms", gate->opened_ms);
     return out;
 }
@@ -299,7 +318,7 @@ static json_t *gates_json (const struct scene *scene)
     json_t *list = json_array ();
     uint32_t first = scene->gates_n > GATES_SHOWN ? scene->gates_n - GATES_SHOWN : 0;
     for (uint32_t i = first; i < scene->gates_n; i++)
-        json_array_append_new (list, gate_json (scene, &scene->gates[i]));
+        json_array_append_new (list, gate_json (scene, scene->gates[i]));
     return take_columns (list);
 }
 
@@ -330,7 +349,7 @@ static bool is_tile_changed (const struct scene *scene, uint64_t since)
 static bool is_rung_changed (const struct scene *scene, uint64_t since)
 {
     for (uint32_t i = 0; i < scene->rungs_n; i++)
-        if (scene->rungs[i].changed > since)
+        if (scene_rung_changed (scene->board, i) > since)
             return true;
     return false;
 }
@@ -339,7 +358,7 @@ static void set_rungs (json_t *out, const struct scene *scene, uint64_t since)
 {
     json_t *list = json_array ();
     for (uint32_t i = 0; i < scene->rungs_n; i++)
-        if (since == 0 || scene->rungs[i].changed > since)
+        if (since == 0 || scene_rung_changed (scene->board, i) > since)
             json_array_append_new (list, scene_json_rung_json (scene, i));
     scene_json_set (out, "rungs", list);
 }
@@ -348,7 +367,7 @@ static json_t *names_json (const struct scene *scene)
 {
     json_t *list = json_array ();
     for (uint32_t i = 0; i < scene->tiles_n; i++)
-        json_array_append_new (list, text_json (scene->tiles[i].name));
+        json_array_append_new (list, scene_json_host_name (scene, scene->tiles[i].rank));
     return list;
 }
 
@@ -356,9 +375,9 @@ void scene_state_json (const struct scene *scene, const char *boot, bool interru
 {
     json_t *state = json_object ();
     scene_json_set (state, "boot", json_string (boot));
-    set_number (state, "revision", scene->revision);
+    set_number (state, "revision", scene->board->revision);
     set_number (state, "now_ms", scene->now_ms);
-    scene_json_set (state, "run", text_json (scene->run));
+    scene_json_set (state, "run", word_json (scene, scene->board->run));
     scene_json_set (state, "whole", json_boolean (since == 0));
     scene_json_set (state, "summary", summary_json (scene, interrupted));
     if (since == 0)
@@ -373,7 +392,7 @@ void scene_state_json (const struct scene *scene, const char *boot, bool interru
         set_groups (state, scene, since);
         scene_json_set (state, "gates", gates_json (scene));
     }
-    if (since == 0 || scene->metrics_changed > since)
+    if (since == 0 || scene->board->metrics_changed > since)
         scene_json_set (state, "metrics", metrics_json (scene));
     set_notes (state, scene);
     json_print_release (state, JSON_COMPACT, out);
@@ -387,8 +406,8 @@ void scene_within_json (const struct scene *scene, const char *boot, struct buf 
     memset (letters, '.', scene->hosts_n);
     for (uint32_t i = 0; i < scene->tiles_n; i++)
         letters[scene->tiles[i].rank] = 'x';
-    json_print_release (json_pack ("{s:s, s:I, s:o}", "boot", boot, "revision", (json_int_t) scene->revision, "hosts",
-                                   json_stringn (letters, scene->hosts_n)),
+    json_print_release (json_pack ("{s:s, s:I, s:o}", "boot", boot, "revision", (json_int_t) scene->board->revision,
+                                   "hosts", json_stringn (letters, scene->hosts_n)),
                         JSON_COMPACT, out);
     mem_free (letters);
 }
@@ -429,8 +448,8 @@ void scene_host_json (const struct scene *scene, const struct scene_host *host, 
 {
     json_t *json = json_object (), *attempts = json_array (), *facts = json_object ();
     scene_json_set (json, "boot", json_string (boot));
-    set_number (json, "revision", scene->revision);
-    scene_json_set (json, "run", text_json (scene->run));
+    set_number (json, "revision", scene->board->revision);
+    scene_json_set (json, "run", word_json (scene, scene->board->run));
     scene_json_set (json, "host", text_json (host->name));
     set_number (json, "rank", host->rank);
     set_number (json, "attempts_left_out", host->attempts_left_out);

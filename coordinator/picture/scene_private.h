@@ -2,25 +2,9 @@
 #ifndef SLICEUP_COORDINATOR_PICTURE_SCENE_PRIVATE_H
 #define SLICEUP_COORDINATOR_PICTURE_SCENE_PRIVATE_H
 
-#include "coordinator/picture/gate_table.h"
 #include "coordinator/picture/scene.h"
 
-/* Columns of the longest texts. */
-enum { SCENE_WORD_COLUMNS = 128, SCENE_LINE_COLUMNS = 1024, SCENE_NAMES_COLUMNS = 4096 };
-
-/* A scene being made. */
-struct maker {
-    const struct feed *feed;
-    const struct board *board;
-    const struct scene_query *query;
-    struct arena *arena;
-    struct scene *scene;
-    uint64_t groups_changed; /* revision of the passes whose groups are made so far */
-    uint32_t *group_of;      /* per host: the last group that names it; SCENE_NOBODY: none */
-};
-
-/* makes the text safe and cuts it to `columns`; borrows it if it already is. */
-struct text scene_text (struct arena *arena, struct text from, uint32_t columns);
+enum { SCENE_NAMES_COLUMNS = 4096 };
 
 /* gate_table.c */
 const struct board_attempt *scene_attempt_of (const struct board *board, uint32_t host, const struct attempt_key *key);
@@ -33,21 +17,18 @@ bool scene_attempt_runs (const struct board *board, const struct board_attempt *
 uint64_t scene_attempt_ms (const struct board *board, const struct board_attempt *attempt, uint64_t now_ms);
 uint64_t scene_attempt_ended_ms (const struct board_attempt *attempt); /* struct scene_attempt */
 
-/* scene_groups.c: call it before scene_make_tiles, since tiles name their group. */
-void scene_make_groups (struct maker *maker);
-/* scene_groups.c: makes tiles, and the marks of rungs and scene. */
-void scene_make_tiles (struct maker *maker);
+/* scene_groups.c: says for each host which is the last group that names it; SCENE_NOBODY: none. */
+const uint32_t *scene_make_groups (struct scene *scene);
+/* scene_groups.c: makes tiles, and the marks of the scene. */
+void scene_make_tiles (struct scene *scene, const uint32_t *group_of);
 /* scene_query.c */
 struct scene_filter;
-struct scene_filter *scene_filter_make (struct maker *maker);
+struct scene_filter *scene_filter_make (struct scene *scene);
 bool scene_filter_takes (const struct scene_filter *filter, const struct scene_tile *tile);
-void scene_order_tiles (const struct maker *maker);
+void scene_order_tiles (struct scene *scene);
 /* Does first_ms..last_ms overlap the query's range of time? */
-bool scene_in_range (const struct scene_query *query, uint64_t first_ms, uint64_t last_ms);
-bool scene_attempt_in_range (const struct scene_query *query, const struct board *board,
-                             const struct board_attempt *attempt, uint64_t now_ms);
-/* scene_host.c */
-void scene_make_host (struct maker *maker);
+bool scene_in_range (const struct scene *scene, uint64_t first_ms, uint64_t last_ms);
+bool scene_attempt_in_range (const struct scene *scene, const struct board_attempt *attempt);
 
 /* ---- scene memo ---- */
 
@@ -66,7 +47,6 @@ struct host_stand {
     uint64_t spent_ms;      /* in ended attempts */
     uint64_t runs_since_ms; /* UINT64_MAX: none is running */
     struct rung_stand *at_rung;
-    struct text name; /* safe */
 };
 
 struct scene_memo {

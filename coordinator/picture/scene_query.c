@@ -4,9 +4,7 @@
 #include <stdlib.h>
 
 struct scene_filter {
-    const struct board *board;
     const struct scene *scene;
-    const struct scene_query *query;
     const bool *chosen; /* per host, by the set of hosts; NULL: all */
     bool *group_says;   /* per group: the searched text is in its cause or error line */
 };
@@ -61,24 +59,25 @@ static void read_hosts (const struct plan *plan, struct scene_memo *memo)
                                    text_order) != NULL;
 }
 
-static const bool *choose_hosts (struct maker *maker)
+static const bool *choose_hosts (struct scene *scene)
 {
-    struct scene_memo *memo = feed_memo (maker->feed);
-    if (!text_equal (memo->hosts, maker->query->hosts)) {
+    struct scene_memo *memo = feed_memo (scene->feed);
+    if (!text_equal (memo->hosts, scene->query.hosts)) {
         arena_reset (&memo->arena);
-        memo->hosts = text_copy (&memo->arena, maker->query->hosts);
+        memo->hosts = text_copy (&memo->arena, scene->query.hosts);
         memo->chosen = NULL;
         memo->error = (struct text){ 0 };
-        read_hosts (&maker->board->plan, memo);
+        read_hosts (&scene->board->plan, memo);
     }
-    maker->scene->host_set_error = scene_text (maker->arena, memo->error, SCENE_LINE_COLUMNS);
+    scene->host_set_error = scene_text (scene->arena, memo->error, SCENE_LINE_COLUMNS);
     return memo->chosen;
 }
 
 /* ---- the range of time ---- */
 
-bool scene_in_range (const struct scene_query *query, uint64_t first_ms, uint64_t last_ms)
+bool scene_in_range (const struct scene *scene, uint64_t first_ms, uint64_t last_ms)
 {
+    const struct scene_query *query = &scene->query;
     return query->until_ms == 0 || (last_ms >= query->from_ms && first_ms < query->until_ms);
 }
 
@@ -87,24 +86,24 @@ static uint64_t last_before (uint64_t end_ms, uint64_t began_ms)
     return end_ms > began_ms ? end_ms - 1 : began_ms; /* an attempt without duration is there at its begin */
 }
 
-bool scene_attempt_in_range (const struct scene_query *query, const struct board *board,
-                             const struct board_attempt *attempt, uint64_t now_ms)
+bool scene_attempt_in_range (const struct scene *scene, const struct board_attempt *attempt)
 {
-    if (scene_attempt_runs (board, attempt))
-        return scene_in_range (query, attempt->began_ms, now_ms);
-    return scene_in_range (query, attempt->began_ms, last_before (scene_attempt_ended_ms (attempt), attempt->began_ms));
+    uint64_t began_ms = attempt->began_ms;
+    return scene_in_range (scene, began_ms,
+                           scene_attempt_runs (scene->board, attempt)
+                               ? scene->now_ms
+                               : last_before (scene_attempt_ended_ms (attempt), began_ms));
 }
 
-static bool was_there (const struct scene_filter *filter, uint32_t rank)
+static bool was_there (const struct scene *scene, uint32_t rank)
 {
-    const struct board_host *host = &filter->board->hosts[rank];
-    uint64_t now_ms = filter->scene->now_ms;
+    const struct board_host *host = &scene->board->hosts[rank];
     bool away = host->back_ms == UINT64_MAX;
-    if (host->back_ms && scene_in_range (filter->query, host->away_since_ms,
-                                         away ? now_ms : last_before (host->back_ms, host->away_since_ms)))
+    if (host->back_ms && scene_in_range (scene, host->away_since_ms,
+                                         away ? scene->now_ms : last_before (host->back_ms, host->away_since_ms)))
         return true;
     for (uint32_t i = 0; i < host->attempts.n; i++)
-        if (scene_attempt_in_range (filter->query, filter->board, &host->attempts.items[i], now_ms))
+        if (scene_attempt_in_range (scene, &host->attempts.items[i]))
             return true;
     return false;
 }
@@ -128,36 +127,36 @@ static bool says (struct text text, struct text searched)
     return false;
 }
 
-struct scene_filter *scene_filter_make (struct maker *maker)
+struct scene_filter *scene_filter_make (struct scene *scene)
 {
-    struct scene_filter *filter = arena_alloc (maker->arena, sizeof (*filter));
-    const struct scene_query *query = maker->query;
-    *filter = (struct scene_filter){ .board = maker->board, .scene = maker->scene, .query = query };
-    if (query->hosts.len)
-        filter->chosen = choose_hosts (maker);
-    filter->group_says = arena_array (maker->arena, maker->scene->groups_n, sizeof (*filter->group_says));
-    for (uint32_t i = 0; query->text.len && i < maker->scene->groups_n; i++)
-        filter->group_says[i] = says (maker->scene->groups[i].cause, query->text) ||
-                                says (maker->scene->groups[i].line, query->text);
+    struct scene_filter *filter = arena_alloc (scene->arena, sizeof (*filter));
+    struct text searched = scene->query.text;
+    filter->scene = scene;
+    if (scene->query.hosts.len)
+        filter->chosen = choose_hosts (scene);
+    filter->group_says = arena_array (scene->arena, scene->groups_n, sizeof (*filter->group_says));
+    for (uint32_t i = 0; searched.len && i < scene->groups_n; i++)
+        filter->group_says[i] = says (scene->groups[i].says.cause, searched) ||
+                                says (scene->groups[i].says.line, searched);
     return filter;
 }
 
 static bool has_text (const struct scene_filter *filter, const struct scene_tile *tile)
 {
-    struct text searched = filter->query->text;
-    return says (tile->name, searched) || says (tile->phase, searched) || says (tile->gate, searched) ||
-           (tile->group != SCENE_NOBODY && filter->group_says[tile->group]);
+    struct text searched = filter->scene->query.text;
+    return says (board_host_name (filter->scene->board, tile->rank), searched) || says (tile->phase, searched) ||
+           says (tile->gate, searched) || (tile->group != SCENE_NOBODY && filter->group_says[tile->group]);
 }
 
 bool scene_filter_takes (const struct scene_filter *filter, const struct scene_tile *tile)
 {
-    const struct scene_query *query = filter->query;
+    const struct scene_query *query = &filter->scene->query;
     return (filter->chosen == NULL || filter->chosen[tile->rank]) &&
            (query->marks == 0 || (query->marks >> tile->now & 1)) &&
            (query->owner == OWNER_NONE || query->owner == tile->owner) &&
            (query->phase.len == 0 || text_equal (query->phase, tile->phase)) &&
            (query->text.len == 0 || has_text (filter, tile)) &&
-           (query->until_ms == 0 || was_there (filter, tile->rank));
+           (query->until_ms == 0 || was_there (filter->scene, tile->rank));
 }
 
 /* ---- the order ---- */
@@ -185,17 +184,16 @@ static uint64_t badness (const struct scene_tile *tile, uint32_t rungs)
     return scene_mark_badness (tile->now) << 8 | worst;
 }
 
-void scene_order_tiles (const struct maker *maker)
+void scene_order_tiles (struct scene *scene)
 {
-    struct scene *scene = maker->scene;
     uint32_t n = scene->tiles_n;
-    if (maker->query->order == SCENE_BY_RANK || n == 0)
+    if (scene->query.order == SCENE_BY_RANK || n == 0)
         return;
-    struct place *places = arena_array (maker->arena, n, sizeof (*places));
-    struct scene_tile *sorted = arena_array (maker->arena, n, sizeof (*sorted));
+    struct place *places = arena_array (scene->arena, n, sizeof (*places));
+    struct scene_tile *sorted = arena_array (scene->arena, n, sizeof (*sorted));
     for (uint32_t i = 0; i < n; i++) {
         const struct scene_tile *tile = &scene->tiles[i];
-        bool worst = maker->query->order == SCENE_WORST_FIRST;
+        bool worst = scene->query.order == SCENE_WORST_FIRST;
         places[i] = (struct place){ worst ? badness (tile, scene->rungs_n) : tile->spent_ms, i };
     }
     qsort (places, n, sizeof (*places), first_of);

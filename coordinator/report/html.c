@@ -87,8 +87,8 @@ static uint32_t choose_bad (const struct scene *scene, bool cascade, uint32_t mo
 static void choose_last_at_gates (const struct scene *scene, enum choice *chosen)
 {
     for (uint32_t i = 0, n = 0; i < scene->gates_n && n < GATES_MAX; i++)
-        if (scene->gates[i].last < scene->hosts_n && !chosen[scene->gates[i].last]) {
-            chosen[scene->gates[i].last] = CHOSEN;
+        if (scene->gates[i]->last < scene->hosts_n && !chosen[scene->gates[i]->last]) {
+            chosen[scene->gates[i]->last] = CHOSEN;
             n++;
         }
 }
@@ -163,8 +163,8 @@ static bool add_member (const char *name, struct text json, struct buf *out)
 
 static bool html_add_drift (const struct report *report, struct buf *out)
 {
-    const struct drift_subject subject = { .name = report->scene->run,
-                                           .slice = report->scene->slice,
+    const struct drift_subject subject = { .name = report->scene->board->run,
+                                           .slice = report->plan->slice,
                                            .policy = "of the run",
                                            .pins_missing = report->drift.pins_missing };
     struct arena arena = { 0 };
@@ -248,7 +248,7 @@ static void say_left_out (const struct report *report, const struct left_out *le
         buf_puts (out, "Left out, so that this file stays small: ");
         buf_add_text (out, buf_as_text (&list));
         buf_puts (out, ". All of it: sliceup report ");
-        xml_text (out, text_clip (report->scene->run, RUN_SHOWN_BYTES), 0);
+        xml_text (out, text_clip (report->scene->board->run, RUN_SHOWN_BYTES), 0);
         buf_puts (out, " --print json.");
     }
     buf_release (&list);

@@ -58,8 +58,8 @@ struct report *report_book_make (struct report_book *book, bool held)
     scene_make (book->feed, &query, 0, &book->arena, &book->scene);
     struct scene_host *hosts = arena_array (&book->arena, book->scene.hosts_n, sizeof (*hosts));
     for (uint32_t i = 0; i < book->scene.hosts_n; i++)
-        scene_open_host (book->feed, &query, &book->scene, i, &book->arena, &hosts[i]);
-    book->report.held = held && !book->scene.ended;
+        scene_open_host (&book->scene, i, &hosts[i]);
+    book->report.held = held && !book->scene.board->ended;
     book->report.plan = &feed_board (book->feed)->plan;
     book->report.receipt = &book->receipt;
     book->report.drift = (struct drift_query){ .rules = book->report.plan->drift.items,

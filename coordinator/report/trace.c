@@ -209,11 +209,13 @@ static void add_host_tracks (struct tracing *tracing)
 
 static void add_tracks (struct tracing *tracing)
 {
-    const struct scene *scene = tracing->report->scene;
-    struct text state = scene->ended ? text_of (enum_name_of (&outcome_names, scene->outcome)) : TEXT_LIT ("not ended");
+    const struct board *board = tracing->report->scene->board;
+    struct text slice = scene_text (&tracing->arena, board->plan.slice, SCENE_WORD_COLUMNS),
+                ladder = scene_text (&tracing->arena, board->plan.ladder, SCENE_WORD_COLUMNS);
+    const char *state = board->ended ? enum_name_of (&outcome_names, board->outcome) : "not ended";
     open_track (tracing, TRACK_OF_RUN, 0,
-                text_format (&tracing->arena, "%.*s/%.*s, run %.*s: %.*s", TEXT_ARG (scene->slice),
-                             TEXT_ARG (scene->ladder), TEXT_ARG (scene->run), TEXT_ARG (state)));
+                text_format (&tracing->arena, "%.*s/%.*s, run %.*s: %s", TEXT_ARG (slice), TEXT_ARG (ladder),
+                             TEXT_ARG (board->run), state));
     close_event (tracing);
     add_counter_track (tracing, TRACK_JOINED, TEXT_LIT ("joined"));
     add_counter_track (tracing, TRACK_AT_GATE, TEXT_LIT ("at a gate"));
@@ -222,11 +224,15 @@ static void add_tracks (struct tracing *tracing)
 
 /* ---- slices ---- */
 
+static struct text trace_rung_id (struct tracing *tracing, uint32_t rung)
+{
+    return scene_text (&tracing->arena, board_rung_id (tracing->report->scene->board, rung), SCENE_WORD_COLUMNS);
+}
+
 /* "dense restored, attempt 2" */
 static struct text attempt_name (struct tracing *tracing, const struct scene_attempt *attempt)
 {
-    const struct scene *scene = tracing->report->scene;
-    struct text rung = attempt->rung < scene->rungs_n ? scene->rungs[attempt->rung].id : (struct text){ 0 };
+    struct text rung = trace_rung_id (tracing, attempt->rung);
     const char *pass = attempt->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, attempt->pass);
     struct text name = text_format (&tracing->arena, "%.*s%s%s", TEXT_ARG (rung), *pass ? " " : "", pass);
     if (attempt->attempt > 1)
@@ -251,9 +257,7 @@ static void annotate_cause (struct tracing *tracing, const struct report_attempt
 /* Which attempt it is, for queries over slices. */
 static void annotate_of (struct tracing *tracing, const struct report_attempt *attempt)
 {
-    const struct scene *scene = tracing->report->scene;
-    if (attempt->of->rung < scene->rungs_n)
-        annotate (tracing, "rung", scene->rungs[attempt->of->rung].id);
+    annotate (tracing, "rung", trace_rung_id (tracing, attempt->of->rung));
     annotate (tracing, "pass", text_of (enum_name_of (&pass_names, attempt->of->pass)));
     annotate_number (tracing, "attempt", attempt->of->attempt);
 }

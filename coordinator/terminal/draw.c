@@ -25,31 +25,32 @@ static uint32_t rungs_passed (const struct scene *scene)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < scene->rungs_n; i++)
-        n += scene->rungs[i].outcome == OUTCOME_PASSED;
+        n += board_rung_outcome (scene->board, i) == OUTCOME_PASSED;
     return n;
 }
 
 static void draw_header (const struct drawing *drawing)
 {
     const struct scene *scene = drawing->scene;
+    const struct board *board = scene->board;
     char span[DURATION_TEXT_BYTES], joined[NUMBER_BYTES], hosts[NUMBER_BYTES];
     struct line line = cells_line (drawing->cells, 0, 0, drawing->cells->columns);
-    line_painted (&line, PAINT_STRONG, scene->slice);
+    line_painted (&line, PAINT_STRONG, board->plan.slice);
     line_printf (&line, "  %u/%u rungs  %s  %s/%s hosts", rungs_passed (scene), scene->rungs_n,
-                 duration_print (scene->now_ms + scene->away_ms, span), number_print (scene->joined_n, joined),
+                 duration_print (scene->now_ms + board->away_ms, span), number_print (board->joined_n, joined),
                  number_print (scene->hosts_n, hosts));
-    if (scene->left_ms && !scene->ended)
+    if (scene->left_ms && !board->ended)
         line_printf (&line, "  about %s left", duration_print (scene->left_ms, span));
     if (scene->silent_n)
         line_painted (&line, PAINT_WARN, text_format (drawing->arena, "  %u silent", scene->silent_n));
     if (scene->lost_n)
         line_painted (&line, PAINT_BAD, text_format (drawing->arena, "  %u lost", scene->lost_n));
-    if (scene->ended)
-        line_painted (&line, scene->outcome == OUTCOME_PASSED ? PAINT_GOOD : PAINT_BAD, TEXT_LIT ("  ended"));
-    else if (scene->cancelling)
+    if (board->ended)
+        line_painted (&line, board->outcome == OUTCOME_PASSED ? PAINT_GOOD : PAINT_BAD, TEXT_LIT ("  ended"));
+    else if (board->cancel_level)
         line_painted (&line, PAINT_WARN, TEXT_LIT ("  stopping"));
     line_puts (&line, "  run ");
-    line_text (&line, text_clip (scene->run, RUN_SHOWN_BYTES));
+    line_text (&line, text_clip (board->run, RUN_SHOWN_BYTES));
 }
 
 /* What is hidden is said whenever something is, before all else. */
@@ -69,9 +70,9 @@ static void draw_choice (const struct drawing *drawing)
         line_puts (&line, "  ");
     }
     line_puts (&line, orders[state->order]);
-    if (scene->mesh.len) {
+    if (scene->board->plan.mesh.n) {
         line_puts (&line, "  mesh ");
-        line_text (&line, scene->mesh);
+        line_text (&line, scene_mesh (scene));
     }
     if (state->marked_n)
         line_printf (&line, "  %u marked", state->marked_n);
@@ -166,7 +167,7 @@ static uint32_t draw_tail (const struct drawing *drawing, uint32_t row, uint32_t
 static struct text attempt_name (const struct drawing *drawing, const struct scene_attempt *attempt)
 {
     const struct scene *scene = drawing->scene;
-    struct text id = attempt->rung < scene->rungs_n ? scene->rungs[attempt->rung].id : TEXT_LIT ("?");
+    struct text id = scene_text (scene->arena, board_rung_id (scene->board, attempt->rung), SCENE_WORD_COLUMNS);
     char number[16] = "";
     if (attempt->attempt)
         snprintf (number, sizeof (number), " %u", attempt->attempt);
@@ -187,7 +188,7 @@ static struct text span_words (const struct drawing *drawing, const struct scene
     if (span->awaited == SCENE_NOBODY)
         return text_format (drawing->arena, "%s", duration_print (span->ms, ms));
     return text_format (drawing->arena, "%s, %s came last", duration_print (span->ms, ms),
-                        scene_host_name (drawing->scene, drawing->state->feed, span->awaited, name));
+                        scene_host_name (drawing->scene, span->awaited, name));
 }
 
 static void add_spans (const struct drawing *drawing, const struct scene_attempt *attempt, struct sheet *sheet)
@@ -209,19 +210,20 @@ static void draw_add_cause (const struct drawing *drawing, uint32_t at, struct s
     if (at >= scene->groups_n)
         return;
     const struct scene_group *group = &scene->groups[at];
-    sheet_printf (sheet, PAINT_BAD, "    %s%s, owner %s%s: %.*s", enum_name_of (&outcome_names, group->outcome),
-                  group->preliminary ? " so far" : "", enum_name_of (&owner_names, group->owner),
-                  group->likely ? " (likely)" : "", TEXT_ARG (group->cause));
-    if (group->line.len)
-        sheet_printf (sheet, PAINT_NONE, "    said: %.*s", TEXT_ARG (group->line));
-    if (group->next.len)
-        sheet_printf (sheet, PAINT_NONE, "    next: %.*s", TEXT_ARG (group->next));
-    if (group->n > 1)
+    const struct board_verdict_group *says = &group->says;
+    sheet_printf (sheet, PAINT_BAD, "    %s%s, owner %s%s: %.*s", enum_name_of (&outcome_names, says->outcome),
+                  says->preliminary ? " so far" : "", enum_name_of (&owner_names, says->owner),
+                  says->likely ? " (likely)" : "", TEXT_ARG (says->cause));
+    if (says->line.len)
+        sheet_printf (sheet, PAINT_NONE, "    said: %.*s", TEXT_ARG (says->line));
+    if (says->next.len)
+        sheet_printf (sheet, PAINT_NONE, "    next: %.*s", TEXT_ARG (says->next));
+    if (says->hosts.n > 1)
         sheet_printf (sheet, PAINT_FAINT, "    the same on %.*s", TEXT_ARG (group->names));
     char name[64];
     if (group->cause_host != SCENE_NOBODY)
         sheet_printf (sheet, PAINT_FAINT, "    follows the failure of %s",
-                      scene_host_name (scene, drawing->state->feed, group->cause_host, name));
+                      scene_host_name (scene, group->cause_host, name));
 }
 
 /* The newest first: it is what one opens a host for. */
@@ -318,7 +320,7 @@ void terminal_draw (struct drawing *drawing)
     terminal_state_settle (drawing->state, drawing->scene);
     drawing->cursor_row = rows - 1;
     drawing->cursor_column = 0;
-    if (!drawing->scene->opened) {
+    if (!drawing->scene->board->opened) {
         cells_put_line (drawing->cells, 0, PAINT_FAINT, TEXT_LIT ("nothing is known of the run yet"));
     } else if (rows > head) {
         draw_header (drawing);

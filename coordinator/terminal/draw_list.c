@@ -28,7 +28,7 @@ static uint32_t least (uint32_t a, uint32_t b)
 static uint32_t rung_now (const struct scene *scene)
 {
     uint32_t now = 0;
-    while (now + 1 < scene->rungs_n && scene->rungs[now].outcome == OUTCOME_PASSED)
+    while (now + 1 < scene->rungs_n && board_rung_outcome (scene->board, now) == OUTCOME_PASSED)
         now++;
     return now;
 }
@@ -37,8 +37,10 @@ static struct list_layout lay_out (const struct drawing *drawing)
 {
     const struct scene *scene = drawing->scene;
     uint32_t columns = drawing->cells->columns, widest = NAME_LEAST, words = least (WORDS_COLUMNS, columns / 3);
-    for (uint32_t i = 0; i < scene->tiles_n; i++)
-        widest = scene->tiles[i].name.len > widest ? scene->tiles[i].name.len : widest;
+    for (uint32_t i = 0; i < scene->tiles_n; i++) {
+        uint32_t len = board_host_name (scene->board, scene->tiles[i].rank).len;
+        widest = len > widest ? len : widest;
+    }
     struct list_layout out = { .name = least (widest, columns / 3) };
     uint32_t taken = LEAD_COLUMNS + out.name + 4 + words, room = columns > taken ? columns - taken : 1;
     out.rungs = least (scene->rungs_n, room);
@@ -58,15 +60,18 @@ static void put_letter (struct line *line, enum scene_mark mark)
     line->color_alone = false;
 }
 
-static const struct scene_group *draw_list_group_of (const struct scene *scene, const struct scene_tile *tile)
+/* What a group says in one line; of a tile without a group nothing. */
+static struct text draw_list_line_of (const struct scene *scene, uint32_t group)
 {
-    return tile->group < scene->groups_n ? &scene->groups[tile->group] : NULL;
+    if (group >= scene->groups_n)
+        return (struct text){ 0 };
+    const struct board_verdict_group *says = &scene->groups[group].says;
+    return says->line.len ? says->line : says->cause;
 }
 
 /* "failed, owner device: ...", "at a gate rendezvous 12 s", "runs compile 3 s" */
 static void put_words (struct line *line, const struct scene *scene, const struct scene_tile *tile)
 {
-    const struct scene_group *group = draw_list_group_of (scene, tile);
     char span[DURATION_TEXT_BYTES];
     line_painted (line, terminal_mark_paint (tile->now), text_of (scene_mark_word (tile->now)));
     if (tile->gate.len || tile->phase.len) {
@@ -77,9 +82,9 @@ static void put_words (struct line *line, const struct scene *scene, const struc
         line_printf (line, " %s", duration_print (tile->since_ms, span));
     if (tile->owner != OWNER_NONE)
         line_printf (line, ", owner %s", enum_name_of (&owner_names, tile->owner));
-    if (group && tile->owner != OWNER_NONE) {
+    if (tile->group < scene->groups_n && tile->owner != OWNER_NONE) {
         line_puts (line, ": ");
-        line_text (line, group->line.len ? group->line : group->cause);
+        line_text (line, draw_list_line_of (scene, tile->group));
     }
 }
 
@@ -92,7 +97,7 @@ static void draw_host_line (struct drawing *drawing, const struct list_layout *l
         drawing->cursor_row = row;
     line_puts (&line, line.chosen ? ">" : " ");
     line_puts (&line, terminal_state_is_marked (drawing->state, tile->rank) ? "*" : " ");
-    cells_field (&line, tile->name, layout->name);
+    cells_field (&line, board_host_name (drawing->scene->board, tile->rank), layout->name);
     line_puts (&line, " ");
     put_letter (&line, tile->now);
     line_puts (&line, " ");
@@ -115,7 +120,7 @@ static void draw_headings (struct drawing *drawing, const struct list_layout *la
     line_puts (&line, "   ");
     for (uint32_t i = layout->rung_first; i < layout->rung_first + layout->rungs; i++) {
         if (layout->cell >= CELL_NAMED)
-            cells_field (&line, drawing->scene->rungs[i].id, layout->cell - 1);
+            cells_field (&line, board_rung_id (drawing->scene->board, i), layout->cell - 1);
         else
             line_printf (&line, "%u", (i + 1) % 10);
         line_pad (&line, LEAD_COLUMNS + layout->name + 3 + (i - layout->rung_first + 1) * layout->cell);
@@ -181,41 +186,43 @@ static void draw_map (struct drawing *drawing, uint32_t row, uint32_t end)
 
 static void add_cursor (const struct drawing *drawing, struct sheet *sheet)
 {
-    uint32_t at = terminal_tile_of (drawing->scene, drawing->state->cursor);
-    if (!drawing->state->map || at == drawing->scene->tiles_n)
+    const struct scene *scene = drawing->scene;
+    uint32_t at = terminal_tile_of (scene, drawing->state->cursor);
+    if (!drawing->state->map || at == scene->tiles_n)
         return;
-    const struct scene_tile *tile = &drawing->scene->tiles[at];
-    const struct scene_group *group = draw_list_group_of (drawing->scene, tile);
-    struct text words = group ? (group->line.len ? group->line : group->cause) : tile->phase;
-    sheet_printf (sheet, PAINT_STRONG, "%.*s: %s %.*s", TEXT_ARG (tile->name), scene_mark_word (tile->now),
-                  TEXT_ARG (words));
+    const struct scene_tile *tile = &scene->tiles[at];
+    struct text name = scene_text (scene->arena, board_host_name (scene->board, tile->rank), SCENE_WORD_COLUMNS);
+    struct text words = tile->group < scene->groups_n ? draw_list_line_of (scene, tile->group) : tile->phase;
+    sheet_printf (sheet, PAINT_STRONG, "%.*s: %s %.*s", TEXT_ARG (name), scene_mark_word (tile->now), TEXT_ARG (words));
 }
 
 static void draw_list_add_rung (const struct scene *scene, struct sheet *sheet)
 {
-    if (scene->rungs_n == 0 || scene->ended)
+    const struct board *board = scene->board;
+    if (scene->rungs_n == 0 || board->ended)
         return;
     uint32_t now = rung_now (scene);
-    const struct scene_rung *rung = &scene->rungs[now];
+    enum pass last = board->rungs[now].last;
+    const struct board_pass *pass = scene_rung_pass (board, now);
+    struct text id = scene_text (scene->arena, board_rung_id (board, now), SCENE_WORD_COLUMNS);
     char span[DURATION_TEXT_BYTES];
-    if (rung->pass == PASS_NONE)
-        sheet_printf (sheet, PAINT_NONE, "rung %u of %u: %.*s is to come", now + 1, scene->rungs_n,
-                      TEXT_ARG (rung->id));
+    if (last == PASS_NONE)
+        sheet_printf (sheet, PAINT_NONE, "rung %u of %u: %.*s is to come", now + 1, scene->rungs_n, TEXT_ARG (id));
     else
         sheet_printf (sheet, PAINT_NONE, "rung %u of %u: %.*s %s, %u/%u hosts ended, %s of it", now + 1, scene->rungs_n,
-                      TEXT_ARG (rung->id), enum_name_of (&pass_names, rung->pass), rung->ended_n, rung->hosts_n,
-                      duration_print (rung->spent_ms, span));
+                      TEXT_ARG (id), enum_name_of (&pass_names, last), pass->ended_n, pass->hosts_n,
+                      duration_print (board_rung_ms (board, now, scene->now_ms), span));
 }
 
 static void add_groups (const struct scene *scene, struct sheet *sheet)
 {
     for (uint32_t i = 0; i < scene->groups_n && i < GROUPS_SHOWN; i++) {
-        const struct scene_group *group = &scene->groups[i];
-        struct text line = group->line.len ? group->line : group->cause;
-        sheet_printf (sheet, group->outcome == OUTCOME_CASCADE ? PAINT_FAINT : PAINT_BAD, "%.*s %s%s, owner %s%s: %.*s",
-                      TEXT_ARG (group->names), enum_name_of (&outcome_names, group->outcome),
-                      group->preliminary ? " so far" : "", enum_name_of (&owner_names, group->owner),
-                      group->likely ? " (likely)" : "", TEXT_ARG (line));
+        const struct board_verdict_group *says = &scene->groups[i].says;
+        struct text names = scene->groups[i].names, line = draw_list_line_of (scene, i);
+        sheet_printf (sheet, says->outcome == OUTCOME_CASCADE ? PAINT_FAINT : PAINT_BAD, "%.*s %s%s, owner %s%s: %.*s",
+                      TEXT_ARG (names), enum_name_of (&outcome_names, says->outcome),
+                      says->preliminary ? " so far" : "", enum_name_of (&owner_names, says->owner),
+                      says->likely ? " (likely)" : "", TEXT_ARG (line));
     }
     if (scene->groups_n > GROUPS_SHOWN)
         sheet_printf (sheet, PAINT_BAD, "... and %u more", scene->groups_n - GROUPS_SHOWN);
@@ -224,15 +231,16 @@ static void add_groups (const struct scene *scene, struct sheet *sheet)
                       plural (scene->ungrouped_n));
 }
 
-static struct text gate_words (const struct drawing *drawing, const struct scene_gate *gate)
+static struct text gate_words (const struct drawing *drawing, const struct gate_wait *gate)
 {
     const struct scene *scene = drawing->scene;
-    char median[DURATION_TEXT_BYTES], longest[DURATION_TEXT_BYTES], name[64];
-    struct text id = gate->rung < scene->rungs_n ? scene->rungs[gate->rung].id : TEXT_LIT ("?");
+    char median[DURATION_TEXT_BYTES], longest[DURATION_TEXT_BYTES], last[64];
+    struct text name = scene_text (scene->arena, gate_wait_name (scene->board, gate), SCENE_WORD_COLUMNS);
+    struct text id = scene_text (scene->arena, board_rung_id (scene->board, gate->key.rung), SCENE_WORD_COLUMNS);
     return text_format (drawing->arena, "gate %.*s of %.*s %s: %s came last, the others waited %s, %s at most",
-                        TEXT_ARG (gate->gate), TEXT_ARG (id), enum_name_of (&pass_names, gate->pass),
-                        scene_host_name (scene, drawing->state->feed, gate->last, name),
-                        duration_print (gate->median_wait_ms, median), duration_print (gate->longest_wait_ms, longest));
+                        TEXT_ARG (name), TEXT_ARG (id), enum_name_of (&pass_names, gate->key.pass),
+                        scene_host_name (scene, gate->last, last), duration_print (gate->median_ms, median),
+                        duration_print (gate->longest_ms, longest));
 }
 
 /* The gates that cost most. */
@@ -241,15 +249,15 @@ static void add_gates (const struct drawing *drawing, struct sheet *sheet)
     const struct scene *scene = drawing->scene;
     uint64_t below = UINT64_MAX;
     for (uint32_t shown = 0; shown < GATES_SHOWN; shown++) {
-        const struct scene_gate *most = NULL;
+        const struct gate_wait *longest = NULL;
         for (uint32_t i = 0; i < scene->gates_n; i++)
-            if (scene->gates[i].longest_wait_ms < below &&
-                (most == NULL || scene->gates[i].longest_wait_ms > most->longest_wait_ms))
-                most = &scene->gates[i];
-        if (most == NULL)
+            if (scene->gates[i]->longest_ms < below &&
+                (longest == NULL || scene->gates[i]->longest_ms > longest->longest_ms))
+                longest = scene->gates[i];
+        if (longest == NULL)
             return;
-        below = most->longest_wait_ms;
-        sheet_add (sheet, PAINT_FAINT, gate_words (drawing, most));
+        below = longest->longest_ms;
+        sheet_add (sheet, PAINT_FAINT, gate_words (drawing, longest));
     }
 }
 
@@ -258,8 +266,8 @@ static struct sheet below_hosts (const struct drawing *drawing)
     const struct scene *scene = drawing->scene;
     struct sheet sheet = { .arena = drawing->arena };
     add_cursor (drawing, &sheet);
-    if (scene->ended)
-        sheet_add (&sheet, scene->outcome == OUTCOME_PASSED ? PAINT_GOOD : PAINT_BAD, scene->sentence);
+    if (scene->board->ended)
+        sheet_add (&sheet, scene->board->outcome == OUTCOME_PASSED ? PAINT_GOOD : PAINT_BAD, scene->board->sentence);
     draw_list_add_rung (scene, &sheet);
     add_groups (scene, &sheet);
     for (uint32_t i = 0; i < scene->waiting_n; i++)

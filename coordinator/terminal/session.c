@@ -22,7 +22,8 @@ struct terminal_session *terminal_session_open (const struct terminal_options *o
     session->options = *options;
     session->screen = screen;
     session->changed = true;
-    terminal_state_init (&session->state, options->feed, options->program, options->run, options->key);
+    session->scene.board = feed_board (options->feed);
+    terminal_state_init (&session->state, options->program, options->run, options->key);
     return session;
 }
 
@@ -72,8 +73,7 @@ static uint32_t read_logs (struct terminal_session *session, struct terminal_log
         char name[64];
         logs[i] = (struct terminal_log){ .rank = ranks[i] };
         session->options.read_log (session->options.owner, ranks[i], &session->arena, &logs[i]);
-        logs[i].name = text_copy (&session->arena,
-                                  text_of (scene_host_name (&session->scene, session->options.feed, ranks[i], name)));
+        logs[i].name = text_copy (&session->arena, text_of (scene_host_name (&session->scene, ranks[i], name)));
     }
     return n;
 }
@@ -103,7 +103,7 @@ static bool is_due (const struct terminal_session *session, uint64_t boot_ms)
 {
     struct style style = screen_style (session->screen);
     return session->changed || style.columns != session->columns || style.rows != session->rows ||
-           boot_ms >= session->drawn_ms + (session->scene.ended ? REDRAW_ENDED_MS : REDRAW_MS);
+           boot_ms >= session->drawn_ms + (session->scene.board->ended ? REDRAW_ENDED_MS : REDRAW_MS);
 }
 
 bool terminal_session_tick (struct terminal_session *session, uint64_t boot_ms)

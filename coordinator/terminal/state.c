@@ -4,11 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-void terminal_state_init (struct terminal_state *state, const struct feed *feed, const char *program, const char *run,
-                          const char *key)
+void terminal_state_init (struct terminal_state *state, const char *program, const char *run, const char *key)
 {
-    *state = (struct terminal_state){ .feed = feed,
-                                      .cursor = SCENE_NOBODY,
+    *state = (struct terminal_state){ .cursor = SCENE_NOBODY,
                                       .opened = SCENE_NOBODY,
                                       .stride = 1,
                                       .page = 1,
@@ -85,8 +83,7 @@ static void say_of_hosts (struct terminal_state *state, const struct scene *scen
     char more[COMMAND_BYTES] = " --hosts ", name[64];
     for (uint32_t i = 0; i < n; i++) {
         size_t len = strlen (more);
-        snprintf (more + len, sizeof (more) - len, "%s%s", i ? "," : "",
-                  scene_host_name (scene, state->feed, ranks[i], name));
+        snprintf (more + len, sizeof (more) - len, "%s%s", i ? "," : "", scene_host_name (scene, ranks[i], name));
     }
     say_command (state, command, more);
 }
@@ -252,7 +249,7 @@ static enum terminal_act key_cancel (struct terminal_state *state, const struct 
         terminal_state_say (state, true,
                             "a monitor key does not allow it; on the coordinator's machine: %s cancel %.8s",
                             state->program, state->run);
-    else if (scene->ended)
+    else if (scene->board->ended)
         terminal_state_say (state, true, "the run has ended");
     else
         state->prompt = PROMPT_CANCEL;

@@ -56,7 +56,6 @@ enum {
 };
 
 struct terminal_state {
-    const struct feed *feed; /* that the scenes are made of */
     enum terminal_mode mode;
     enum terminal_prompt prompt;
     bool map; /* one letter a host, in rows of the mesh */
@@ -73,8 +72,7 @@ struct terminal_state {
     const char *program, *run, *key; /* "sliceup --home DIR", the run's id; key file of a run elsewhere, or NULL */
 };
 /* Feed and texts live as long as the state does. */
-void terminal_state_init (struct terminal_state *state, const struct feed *feed, const char *program, const char *run,
-                          const char *key);
+void terminal_state_init (struct terminal_state *state, const char *program, const char *run, const char *key);
 void terminal_state_query (const struct terminal_state *state, struct scene_query *query);
 /* `key`: a character, or one of the above. `scene`: the one that is on the screen. */
 enum terminal_act terminal_state_key (struct terminal_state *state, const struct scene *scene, uint32_t key);

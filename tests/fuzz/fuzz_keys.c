@@ -159,7 +159,8 @@ int LLVMFuzzerTestOneInput (const uint8_t *bytes, size_t len)
     struct desk desk = { .feed = feed_create (BOARD_JUDGED_STATE),
                          .style = { .unicode = true, .columns = 80, .rows = 24 } };
     struct text rest = { (const char *) bytes, len < INPUT_MAX_BYTES ? (uint32_t) len : INPUT_MAX_BYTES };
-    terminal_state_init (&desk.state, desk.feed, "sliceup", "3fa9c1d2", len && bytes[0] & 1 ? "a.key" : NULL);
+    desk.scene.board = feed_board (desk.feed);
+    terminal_state_init (&desk.state, "sliceup", "3fa9c1d2", len && bytes[0] & 1 ? "a.key" : NULL);
     open_run (&desk);
     draw (&desk);
     while (rest.len) {

@@ -9,19 +9,20 @@
 
 #define T(text) TEXT_ARG (text)
 
-static inline void print_rung (const struct scene_rung *rung, struct buf *out)
+static inline void print_rung (const struct scene *scene, uint32_t rung, struct buf *out)
 {
-    buf_printf (out, "%.*s outcome %d pass %d%s%s attempt %u began %" PRIu64 " limit %" PRIu64 " hosts %u ended %u",
-                T (rung->id), rung->outcome, rung->pass, rung->running ? " runs" : "", rung->slice_wide ? " wide" : "",
-                rung->attempt, rung->began_ms, rung->limit_ms, rung->hosts_n, rung->ended_n);
-    for (uint32_t i = 0; i < MARK_N; i++)
-        buf_printf (out, " %u", rung->marks[i]);
-    buf_puts (out, "\n");
+    const struct board *board = scene->board;
+    const struct board_pass *pass = scene_rung_pass (board, rung);
+    bool runs = scene_rung_runs (board, rung);
+    buf_printf (out, "%.*s outcome %d pass %d%s attempt %u began %" PRIu64 " hosts %u ended %u\n",
+                T (board_rung_id (board, rung)), board_rung_outcome (board, rung), board->rungs[rung].last,
+                runs ? " runs" : "", pass->attempt, runs ? pass->began_ms : 0, pass->hosts_n, pass->ended_n);
 }
 
 static inline void print_tile (const struct scene *scene, const struct scene_tile *tile, struct buf *out)
 {
-    buf_printf (out, "%u %.*s %c ", tile->rank, T (tile->name), scene_mark_letter (tile->now));
+    buf_printf (out, "%u %.*s %c ", tile->rank, T (board_host_name (scene->board, tile->rank)),
+                scene_mark_letter (tile->now));
     for (uint32_t i = 0; i < scene->rungs_n; i++)
         buf_byte (out, (uint8_t) scene_mark_letter (tile->cells[i]));
     buf_printf (out, " owner %d phase %.*s gate %.*s\n", tile->owner, T (tile->phase), T (tile->gate));
@@ -29,21 +30,22 @@ static inline void print_tile (const struct scene *scene, const struct scene_til
 
 static inline void print_group (const struct scene_group *group, struct buf *out)
 {
+    const struct board_verdict_group *says = &group->says;
     buf_printf (out, "%u %d %d %d%s%s %.*s | %.*s | %.*s | %.*s | %.*s | %.*s cause %u %u:", group->rung, group->pass,
-                group->outcome, group->owner, group->likely ? " likely" : "", group->preliminary ? " so far" : "",
-                T (group->signature), T (group->line), T (group->cause), T (group->next), T (group->phase),
-                T (group->names), group->cause_host, group->cause_group);
-    for (uint32_t i = 0; i < group->n; i++)
-        buf_printf (out, " %u", group->ranks[i]);
+                says->outcome, says->owner, says->likely ? " likely" : "", says->preliminary ? " so far" : "",
+                T (says->signature), T (says->line), T (says->cause), T (says->next), T (says->phase), T (group->names),
+                group->cause_host, group->cause_group);
+    for (uint32_t i = 0; i < says->hosts.n; i++)
+        buf_printf (out, " %u", says->hosts.items[i]);
     buf_puts (out, "\n");
 }
 
 /* What metrics_changed is about. */
 static inline void print_metrics (const struct scene *scene, struct buf *out)
 {
-    for (uint32_t i = 0; i < scene->metrics_n; i++) {
-        const struct scene_metric *metric = &scene->metrics[i];
-        buf_printf (out, "%u %d %.*s %.*s %.17g %d %.*s %.*s\n", metric->rung, metric->pass, T (metric->name),
+    for (uint32_t i = 0; i < scene->board->metrics.n; i++) {
+        const struct board_metric *metric = &scene->board->metrics.items[i];
+        buf_printf (out, "%u %d %.*s %.*s %.17g %d %.*s %.*s\n", metric->key.rung, metric->key.pass, T (metric->name),
                     T (metric->axes), metric->value, metric->proof, T (metric->why), T (metric->culprits));
     }
 }
@@ -55,10 +57,10 @@ static inline void print_groups (const struct scene *scene, struct buf *out)
         print_group (&scene->groups[i], out);
     buf_printf (out, "ungrouped %u\n", scene->ungrouped_n);
     for (uint32_t i = 0; i < scene->gates_n; i++) {
-        const struct scene_gate *gate = &scene->gates[i];
-        buf_printf (out, "%u %d %u %.*s last %u of %u, %" PRIu64 " %" PRIu64 "\n", gate->rung, gate->pass,
-                    gate->attempt, T (gate->gate), gate->last, gate->hosts_n, gate->median_wait_ms,
-                    gate->longest_wait_ms);
+        const struct gate_wait *gate = scene->gates[i];
+        buf_printf (out, "%u %d %u %.*s last %u of %u, %u %u\n", gate->key.rung, gate->key.pass, gate->key.attempt,
+                    T (gate_wait_name (scene->board, gate)), gate->last, gate->hosts_n, gate->median_ms,
+                    gate->longest_ms);
     }
 }
 
@@ -81,12 +83,13 @@ static inline void print_host (const struct scene_host *host, struct buf *out)
 
 static inline void print_summary (const struct scene *scene, struct buf *out)
 {
-    buf_printf (out, "%.*s %.*s %.*s %.*s %.*s %.*s%s%s%s %d %u", T (scene->run), T (scene->slice), T (scene->ladder),
-                T (scene->version), T (scene->mesh), T (scene->sentence), scene->opened ? " opened" : "",
-                scene->ended ? " ended" : "", scene->cancelling ? " stops" : "", scene->outcome, scene->exit_status);
-    buf_printf (out, " hosts %u joined %u silent %u lost %u hidden %u columns %u frontier %u usual %" PRIu64 " %u",
-                scene->hosts_n, scene->joined_n, scene->silent_n, scene->lost_n, scene->hidden_n, scene->columns,
-                scene->frontier, scene->usual_ms, scene->usual_runs);
+    const struct board *board = scene->board;
+    buf_printf (out, "%.*s %.*s %.*s%s%s%s %d %u", T (board->run), T (board->plan.slice), T (board->sentence),
+                board->opened ? " opened" : "", board->ended ? " ended" : "", board->cancel_level ? " stops" : "",
+                board->outcome, board->exit_status);
+    buf_printf (out, " hosts %u joined %u silent %u lost %u hidden %u columns %u frontier %u usual %" PRIu64,
+                scene->hosts_n, board->joined_n, scene->silent_n, scene->lost_n, scene->hidden_n, scene->columns,
+                scene->frontier, scene->usual ? scene->usual->ms : 0);
     for (uint32_t i = 0; i < MARK_N; i++)
         buf_printf (out, " %u", scene->marks[i]);
     buf_puts (out, "\n");
@@ -97,7 +100,7 @@ static inline void print_scene (const struct scene *scene, struct buf *out)
 {
     print_summary (scene, out);
     for (uint32_t i = 0; i < scene->rungs_n; i++)
-        print_rung (&scene->rungs[i], out);
+        print_rung (scene, i, out);
     for (uint32_t i = 0; i < scene->tiles_n; i++)
         print_tile (scene, &scene->tiles[i], out);
     print_groups (scene, out);

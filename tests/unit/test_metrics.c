@@ -18,6 +18,7 @@ static uint32_t check_page (struct buf *out)
 
 struct huge {
     struct arena arena;
+    struct board board;
     struct scene scene;
     struct host_sums sums;
 };
@@ -38,50 +39,58 @@ static struct text hostile_text (struct huge *huge, const char *what, uint32_t a
 
 static void fill_rungs (struct huge *huge)
 {
-    huge->scene.rungs_n = MANY_RUNGS;
-    huge->scene.rungs = arena_array (&huge->arena, MANY_RUNGS, sizeof (struct scene_rung));
+    struct board *board = &huge->board;
+    huge->scene.rungs_n = board->plan.rungs.n = MANY_RUNGS;
+    board->plan.rungs.items = arena_array (&huge->arena, MANY_RUNGS, sizeof (struct rung));
+    board->rungs = arena_array (&huge->arena, MANY_RUNGS, sizeof (struct board_rung));
     huge->sums.rungs_n = MANY_RUNGS;
     huge->sums.passes = arena_array (&huge->arena, MANY_RUNGS, sizeof (*huge->sums.passes));
     for (uint32_t i = 0; i < MANY_RUNGS; i++) {
-        huge->scene.rungs[i].id = hostile_text (huge, "rung", i);
-        huge->scene.rungs[i].spent_ms = 1000;
+        board->plan.rungs.items[i].id = hostile_text (huge, "rung", i);
+        board->rungs[i].passes[PASS_ONCE].duration_ms = 1000;
         for (uint32_t pass = 0; pass < BOARD_PASSES; pass++)
             for (uint32_t mark = 0; mark < MARK_N; mark++)
                 huge->sums.passes[i][pass][mark] = 1 + mark;
     }
-    huge->scene.rungs[MANY_RUNGS - 1].running = true;
+    board->running = true;
+    board->key = (struct attempt_key){ MANY_RUNGS - 1, PASS_ONCE, 1 };
 }
 
 static void fill_hosts (struct huge *huge)
 {
     uint8_t *cells = arena_array (&huge->arena, MANY_RUNGS, 1);
+    struct plan *plan = &huge->board.plan;
     cells[5] = MARK_FAILED;
-    huge->scene.hosts_n = huge->scene.tiles_n = MANY_HOSTS;
+    huge->scene.hosts_n = huge->scene.tiles_n = plan->hosts.n = MANY_HOSTS;
     huge->scene.tiles = arena_array (&huge->arena, MANY_HOSTS, sizeof (struct scene_tile));
+    plan->hosts.items = arena_array (&huge->arena, MANY_HOSTS, sizeof (struct plan_host));
     for (uint32_t i = 0; i < MANY_HOSTS; i++) {
         struct scene_tile *tile = &huge->scene.tiles[i];
         *tile = (struct scene_tile){ .rank = i, .cells = cells, .now = MARK_CASCADE, .owner = OWNER_HOST };
         tile->now = i >= MANY_HOSTS - 3 ? MARK_FAILED : MARK_CASCADE;
-        tile->name = hostile_text (huge, "host", i);
+        plan->hosts.items[i].name = hostile_text (huge, "host", i);
         huge->scene.marks[tile->now]++;
     }
 }
 
 static void fill_metrics (struct huge *huge)
 {
-    huge->scene.metrics_n = BOARD_METRICS_MAX;
-    huge->scene.metrics = arena_array (&huge->arena, BOARD_METRICS_MAX, sizeof (struct scene_metric));
+    struct board *board = &huge->board;
+    board->metrics.n = BOARD_METRICS_MAX;
+    board->metrics.items = arena_array (&huge->arena, BOARD_METRICS_MAX, sizeof (struct board_metric));
     for (uint32_t i = 0; i < BOARD_METRICS_MAX; i++)
-        huge->scene.metrics[i] = (struct scene_metric){ .rung = i % MANY_RUNGS,
-                                                        .name = hostile_text (huge, "metric", i),
-                                                        .proof = 1 + i % PROOF_UNPROVED };
+        board->metrics.items[i] = (struct board_metric){ .key = { i % MANY_RUNGS, PASS_NONE, 1 },
+                                                         .name = hostile_text (huge, "metric", i),
+                                                         .proof = 1 + i % PROOF_UNPROVED };
 }
 
 static void huge_make (struct huge *huge)
 {
-    *huge = (struct huge){ .scene = { .opened = true, .ended = true, .outcome = OUTCOME_FAILED, .usual_ms = 5 } };
-    huge->scene.slice = hostile_text (huge, "slice", 1);
-    huge->scene.run = huge->scene.ladder = huge->scene.version = hostile_text (huge, "run", 0);
+    static const struct usual_time usual = { .ms = 5 };
+    *huge = (struct huge){ .board = { .opened = true, .ended = true, .outcome = OUTCOME_FAILED } };
+    huge->scene = (struct scene){ .board = &huge->board, .usual = &usual };
+    huge->board.plan.slice = hostile_text (huge, "slice", 1);
+    huge->board.run = huge->board.plan.ladder = huge->board.version = hostile_text (huge, "run", 0);
     fill_rungs (huge);
     fill_hosts (huge);
     fill_metrics (huge);
@@ -126,7 +135,7 @@ TEST_ON (huge, rungs_without_room_are_counted_together)
     huge_make (huge);
     memset (huge->sums.passes, 0, MANY_RUNGS * sizeof (*huge->sums.passes));
     for (uint32_t i = 0; i < MANY_RUNGS; i++) {
-        huge->scene.rungs[i].id = text_format (&huge->arena, "r%u", i);
+        huge->board.plan.rungs.items[i].id = text_format (&huge->arena, "r%u", i);
         huge->sums.passes[i][PASS_ONCE][MARK_PASSED] = 4;
     }
     buf_init (&out, PAGE_MAX_BYTES);
@@ -135,7 +144,7 @@ TEST_ON (huge, rungs_without_room_are_counted_together)
     assert_has (&out, "rung=\"other\",pass=\"once\",state=\"passed\"} 704\n"); /* 176 rungs */
     assert_has (&out, "rung=\"other\"} 176.000\n");
     buf_clear (&out);
-    huge->scene.rungs[2].id = TEXT_LIT ("other");
+    huge->board.plan.rungs.items[2].id = TEXT_LIT ("other");
     metrics_print (&huge->scene, &huge->sums, &beside, &out);
     check_page (&out);
     assert_has (&out, "rung=\"r1\",pass=\"once\",state=\"passed\"} 4\n");
@@ -148,8 +157,9 @@ TEST_ON (huge, equal_names_are_one_series)
     struct buf out;
     struct metrics_beside beside = { .form = METRICS_OPENMETRICS };
     huge_make (huge);
-    huge->scene.tiles[MANY_HOSTS - 1].name = huge->scene.tiles[MANY_HOSTS - 2].name = TEXT_LIT ("twin");
-    huge->scene.rungs[0].id = huge->scene.rungs[1].id = TEXT_LIT ("twin");
+    struct plan *plan = &huge->board.plan;
+    plan->hosts.items[MANY_HOSTS - 1].name = plan->hosts.items[MANY_HOSTS - 2].name = TEXT_LIT ("twin");
+    plan->rungs.items[0].id = plan->rungs.items[1].id = TEXT_LIT ("twin");
     buf_init (&out, PAGE_MAX_BYTES);
     metrics_print (&huge->scene, &huge->sums, &beside, &out);
     check_page (&out);

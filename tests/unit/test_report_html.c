@@ -11,10 +11,12 @@ struct world {
     struct scene_tile tiles[HOSTS];
     struct scene_host hosts[HOSTS];
     struct scene_attempt attempts[HOSTS][ATTEMPTS];
-    struct scene_rung rungs[RUNGS];
+    struct board board;
+    struct board_rung rungs[RUNGS];
+    struct rung plan_rungs[RUNGS];
+    struct plan_host plan_hosts[HOSTS];
     uint8_t cells[HOSTS][RUNGS];
     struct slice_receipt receipt;
-    struct plan plan;
     struct report report;
     struct arena arena;
 };
@@ -24,7 +26,7 @@ static struct world *world_open (uint32_t hosts)
 {
     struct world *world = mem_alloc (sizeof (*world));
     for (uint32_t i = 0; i < RUNGS; i++)
-        world->rungs[i].id = text_format (&world->arena, "rung%u", i);
+        world->plan_rungs[i].id = text_format (&world->arena, "rung%u", i);
     for (uint32_t i = 0; i < hosts; i++) {
         struct text name = text_format (&world->arena, "v6e-%u", i);
         for (uint32_t k = 0; k < RUNGS; k++) {
@@ -38,22 +40,26 @@ static struct world *world_open (uint32_t hosts)
                                                             .ms = 50000 + i,
                                                             .ms_known = true };
         }
-        world->tiles[i] = (struct scene_tile){
-            .rank = i, .name = name, .cells = world->cells[i], .spent_ms = i, .group = SCENE_NOBODY
-        };
+        world->tiles[i] =
+            (struct scene_tile){ .rank = i, .cells = world->cells[i], .spent_ms = i, .group = SCENE_NOBODY };
+        world->plan_hosts[i].name = name;
         world->hosts[i] =
             (struct scene_host){ .rank = i, .name = name, .attempts = world->attempts[i], .attempts_n = RUNGS };
     }
-    world->scene = (struct scene){ .hosts_n = hosts,
+    world->board = (struct board){ .ended = true, .rungs = world->rungs, .sentence = TEXT_LIT ("a</script><b>") };
+    world->board.plan.hosts.items = world->plan_hosts;
+    world->board.plan.hosts.n = hosts;
+    world->board.plan.rungs.items = world->plan_rungs;
+    world->board.plan.rungs.n = RUNGS;
+    world->scene = (struct scene){ .board = &world->board,
+                                   .arena = &world->arena,
+                                   .hosts_n = hosts,
                                    .tiles = world->tiles,
                                    .tiles_n = hosts,
-                                   .rungs = world->rungs,
                                    .rungs_n = RUNGS,
-                                   .ended = true,
-                                   .columns = 64,
-                                   .sentence = TEXT_LIT ("a</script><b>") };
+                                   .columns = 64 };
     world->report = (struct report){
-        .plan = &world->plan, .receipt = &world->receipt, .scene = &world->scene, .hosts = world->hosts
+        .plan = &world->board.plan, .receipt = &world->receipt, .scene = &world->scene, .hosts = world->hosts
     };
     return world;
 }
@@ -149,7 +155,7 @@ TEST (test_what_is_old_is_left_out_first_and_is_told)
     buf_init (&out, 8 << 20);
     html_page (&world->report, &out);
     holds (&out, "<p id=\"left-out\" hidden></p>", 1);
-    world->scene.run = TEXT_LIT ("3fa9<1d2ffff");
+    world->board.run = TEXT_LIT ("3fa9<1d2ffff");
     run_again (world);
     buf_clear (&out);
     html_page (&world->report, &out);

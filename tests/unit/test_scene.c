@@ -1,6 +1,6 @@
 /* links: simulated picture */
+#include "coordinator/picture/scene_json.h"
 #include "scene_fixture.h"
-#include "scene_print.h"
 #include "test.h"
 
 /* The marks of all tiles at a rung, in their order; `rung` SCENE_NOBODY: now.
@@ -36,7 +36,7 @@ TEST (every_mark_has_a_letter_of_its_own)
 TEST_ON (stage, before_the_run_is_opened_there_is_nothing)
 {
     stage_make (stage, 4);
-    assert_false (stage_draw (stage)->opened);
+    assert_false (stage_draw (stage)->board->opened);
     assert_int_equal (stage->scene.tiles_n, 0);
 }
 
@@ -72,10 +72,9 @@ TEST_ON (stage, a_run_climbs_mark_by_mark)
     assert_marks (stage, SCENE_NOBODY, "LPPF");
     assert_marks (stage, FACTS, "LPPF");
     assert_int_equal (stage->scene.tiles[3].owner, OWNER_DEVICE);
-    assert_int_equal (stage->scene.rungs[FACTS].marks[MARK_PASSED], 2);
     show_run_ended (show, OUTCOME_FAILED, 1, TEXT_LIT ("it failed"));
     assert_marks (stage, TINY, "----");
-    assert_text (stage->scene.sentence, "it failed");
+    assert_text (stage->scene.board->sentence, "it failed");
 }
 
 static void show_left_behind (struct show *show, uint32_t host, uint32_t rung)
@@ -113,7 +112,7 @@ TEST (a_host_that_never_joined_is_a_cause)
         for (uint32_t i = 0; i < 3; i++)
             show_joined (show, i);
         show_lost (show, 3, TEXT_LIT ("its worker did not join within 30 s"));
-        uint64_t before = stage_draw (&stage)->revision;
+        uint64_t before = stage_draw (&stage)->board->revision;
         if (goes_on)
             show_left_behind (show, 3, FACTS);
         else
@@ -123,13 +122,14 @@ TEST (a_host_that_never_joined_is_a_cause)
         assert_int_equal (scene->groups_n, 1);
         assert_int_equal (scene->host->attempts[0].group, 0); /* the host's own page has it too */
         const struct scene_group *group = &scene->groups[0];
-        assert_true (group->n == 1 && group->ranks[0] == 3 && group->rung == FACTS && group->owner == OWNER_HOST);
+        assert_true (group->says.hosts.n == 1 && group->says.hosts.items[0] == 3 && group->rung == FACTS &&
+                     group->says.owner == OWNER_HOST);
         assert_int_equal (scene->tiles[3].group, 0);
         assert_true (group->changed > before);
         if (!goes_on) {
-            assert_int_equal (group->outcome, OUTCOME_BLOCKED);
-            assert_text (group->cause, "its worker did not join within 30 s");
-            assert_has (group->next, "--min-hosts 3");
+            assert_int_equal (group->says.outcome, OUTCOME_BLOCKED);
+            assert_text (group->says.cause, "its worker did not join within 30 s");
+            assert_has (group->says.next, "--min-hosts 3");
         }
         stage_release (&stage);
     }
@@ -147,9 +147,9 @@ TEST_ON (stage, a_host_that_never_joined_a_cancelled_run_is_told_and_nothing_pro
     show_run_ended (show, OUTCOME_CANCELLED, 130, TEXT_LIT ("cancelled"));
     const struct scene *scene = stage_draw (stage);
     assert_int_equal (scene->groups_n, 1);
-    assert_int_equal (scene->groups[0].outcome, OUTCOME_BLOCKED);
-    assert_text (scene->groups[0].cause, "its worker did not join within 30 s");
-    assert_has_not (scene->groups[0].next, "--min-hosts");
+    assert_int_equal (scene->groups[0].says.outcome, OUTCOME_BLOCKED);
+    assert_text (scene->groups[0].says.cause, "its worker did not join within 30 s");
+    assert_has_not (scene->groups[0].says.next, "--min-hosts");
 }
 
 TEST_ON (stage, a_launch_that_is_known_to_fail_is_the_cause_of_all)
@@ -163,9 +163,9 @@ TEST_ON (stage, a_launch_that_is_known_to_fail_is_the_cause_of_all)
     show_run_ended (show, OUTCOME_BLOCKED, 3, TEXT_LIT ("blocked"));
     const struct scene *scene = stage_draw (stage);
     assert_int_equal (scene->groups_n, 1);
-    assert_int_equal (scene->groups[0].n, 4);
-    assert_int_equal (scene->groups[0].owner, OWNER_PROGRAM);
-    assert_text (scene->groups[0].cause, "this launch has failed before");
+    assert_int_equal (scene->groups[0].says.hosts.n, 4);
+    assert_int_equal (scene->groups[0].says.owner, OWNER_PROGRAM);
+    assert_text (scene->groups[0].says.cause, "this launch has failed before");
 }
 
 TEST_ON (stage, what_was_restored_counts_more_than_what_was_compiled)
@@ -198,8 +198,8 @@ TEST_ON (stage, a_part_of_the_slice_by_itself_is_no_rung)
     show_fact (show, part);
     assert_marks (stage, ALL, "TP");
     assert_marks (stage, SCENE_NOBODY, "rP");
-    assert_true (stage->scene.rungs[ALL].running);
-    assert_int_equal (stage->scene.rungs[ALL].hosts_n, 1);
+    assert_true (scene_rung_runs (stage->scene.board, ALL));
+    assert_int_equal (scene_rung_pass (stage->scene.board, ALL)->hosts_n, 1);
     show_pass_ended (show, OUTCOME_PASSED, 5, NULL, 0);
     assert_marks (stage, ALL, "TP");
     stage->query.opened = 0;
@@ -349,8 +349,8 @@ TEST_ON (stage, a_metric_changes_no_group)
     fact.of.metric_judged.metric = TEXT_LIT ("bandwidth");
     show_fact (&stage->show, fact);
     const struct scene *scene = stage_draw (stage);
-    assert_int_equal (scene->metrics_n, 1);
-    assert_true (scene->metrics_changed > before);
+    assert_int_equal (scene->board->metrics.n, 1);
+    assert_true (scene->board->metrics_changed > before);
     assert_true (scene->groups_changed <= before);
 }
 
@@ -360,11 +360,12 @@ TEST_ON (stage, the_end_of_the_run_changes_no_rung_that_was_over)
     stage_gathered (stage, 2);
     show_began (show, FACTS, PASS_ONCE, 1, 2);
     show_pass_ended (show, OUTCOME_PASSED, 5, NULL, 0);
-    uint64_t over = stage_draw (stage)->revision;
+    uint64_t over = stage_draw (stage)->board->revision;
     show_run_ended (show, OUTCOME_FAILED, 1, TEXT_LIT ("it failed"));
-    const struct scene *scene = stage_draw (stage);
-    assert_true (scene->rungs[FACTS].changed == over);
-    assert_true (scene->rungs[TINY].changed == scene->revision && scene->rungs[ALL].changed == scene->revision);
+    const struct board *board = stage_draw (stage)->board;
+    assert_int_equal (scene_rung_changed (board, FACTS), over);
+    assert_int_equal (scene_rung_changed (board, TINY), board->revision);
+    assert_int_equal (scene_rung_changed (board, ALL), board->revision);
 }
 
 /* ---- times ---- */
@@ -378,10 +379,9 @@ TEST_ON (stage, it_tells_for_how_long_a_host_is_where_it_is)
     assert_int_equal (scene->tiles[1].since_ms, 1500);
     assert_int_equal (scene->tiles[4].since_ms, 2500);
     assert_int_equal (scene->tiles[1].spent_ms, 3000);
-    assert_int_equal (scene->rungs[FACTS].spent_ms, 3000);
-    assert_int_equal (scene->rungs[FACTS].began_ms, 1000);
-    assert_true (scene->rungs[FACTS].running && !scene->rungs[TINY].running);
-    assert_int_equal (scene->rungs[FACTS].ended_n, 2);
+    const struct board_pass *pass = scene_rung_pass (scene->board, FACTS);
+    assert_true (scene_rung_runs (scene->board, FACTS) && !scene_rung_runs (scene->board, TINY));
+    assert_true (pass->began_ms == 1000 && pass->ended_n == 2);
 }
 
 TEST_ON (stage, while_the_clock_stands_nobody_is_waited_for)
@@ -441,11 +441,11 @@ TEST_ON (stage, cascades_name_the_group_that_ended_first)
     show_pass_ended (show, OUTCOME_FAILED, 900, verdicts, 7);
     const struct scene *scene = stage_draw (stage);
     assert_int_equal (scene->groups_n, 4);
-    assert_int_equal (scene->groups[3].outcome, OUTCOME_CASCADE); /* behind its cause */
-    assert_int_equal (scene->groups[3].n, 2);
-    assert_int_equal (scene->groups[3].ranks[1], 4);
+    assert_int_equal (scene->groups[3].says.outcome, OUTCOME_CASCADE); /* behind its cause */
+    assert_int_equal (scene->groups[3].says.hosts.n, 2);
+    assert_int_equal (scene->groups[3].says.hosts.items[1], 4);
     assert_text (scene->groups[3].names, "host[0,4]");
-    assert_text (scene->groups[scene->groups[3].cause_group].cause, "no chip");
+    assert_text (scene->groups[scene->groups[3].cause_group].says.cause, "no chip");
     assert_int_equal (scene->groups[0].cause_group, SCENE_NOBODY);
     assert_int_equal (scene->tiles[4].group, 3);
     assert_int_equal (scene->tiles[4].now, MARK_CASCADE);
@@ -468,7 +468,7 @@ TEST_ON (stage, without_a_cause_a_cascade_names_nobody_and_of_two_the_first)
     show_pass_ended (show, OUTCOME_FAILED, 900, verdicts, 4);
     const struct scene *scene = stage_draw (stage);
     assert_int_equal (scene->groups_n, 3);
-    assert_text (scene->groups[scene->groups[2].cause_group].cause, "small");
+    assert_text (scene->groups[scene->groups[2].cause_group].says.cause, "small");
     assert_int_equal (scene->groups[2].cause_host, 1);
 }
 
@@ -511,11 +511,11 @@ TEST_ON (stage, who_waited_least_came_last_to_a_gate)
     stage->query.opened = 3;
     const struct scene *scene = stage_draw (stage);
     assert_int_equal (scene->gates_n, 1);
-    assert_text (scene->gates[0].gate, "rendezvous");
-    assert_int_equal (scene->gates[0].last, 2);
-    assert_int_equal (scene->gates[0].hosts_n, 4);
-    assert_int_equal (scene->gates[0].median_wait_ms, 800);
-    assert_int_equal (scene->gates[0].longest_wait_ms, 900);
+    assert_text (gate_wait_name (scene->board, scene->gates[0]), "rendezvous");
+    assert_int_equal (scene->gates[0]->last, 2);
+    assert_int_equal (scene->gates[0]->hosts_n, 4);
+    assert_int_equal (scene->gates[0]->median_ms, 800);
+    assert_int_equal (scene->gates[0]->longest_ms, 900);
     assert_int_equal (scene->host->attempts[0].spans[1].awaited, 2);
     show_began (show, FACTS, PASS_ONCE, 2, 4);
     assert_int_equal (stage_draw (stage)->gates_n, 0); /* of the last attempt alone */
@@ -598,7 +598,7 @@ TEST_ON (stage, what_is_waited_for_stands_in_lines)
 TEST_ON (stage, a_slow_watcher_is_told_how_many_notes_it_missed)
 {
     stage_gathered (stage, 2);
-    uint64_t revision = stage_draw (stage)->revision, seen = feed_notes_last (stage->feed);
+    uint64_t revision = stage_draw (stage)->board->revision, seen = feed_notes_last (stage->feed);
     for (uint32_t i = 0; i < FEED_NOTES_KEPT + 37; i++)
         feed_add_remark (stage->feed, TEXT_LIT ("no coordinator holds this run"));
     assert_int_equal (stage_draw (stage)->notes_n, FEED_NOTES_KEPT);
@@ -607,7 +607,7 @@ TEST_ON (stage, a_slow_watcher_is_told_how_many_notes_it_missed)
     assert_int_equal (stage_draw (stage)->notes_n, FEED_NOTES_KEPT);
     assert_int_equal (stage->scene.notes_skipped, 37);
     assert_int_equal (stage->scene.notes[0]->number, seen + 38);
-    stage->query.since = stage->scene.revision;
+    stage->query.since = stage->scene.board->revision;
     assert_int_equal (stage_draw (stage)->notes_n, 0);
     assert_null (feed_note_at (stage->feed, seen));
     for (uint32_t i = 0; i < FEED_NUMBERS_KEPT; i++)
@@ -640,7 +640,7 @@ TEST_ON (stage, a_note_that_waited_for_others_raises_the_revision)
 {
     stage_gathered (stage, 2);
     show_lost (&stage->show, 1, TEXT_LIT ("silent for 30 s"));
-    uint64_t revision = stage_draw (stage)->revision, last = feed_notes_last (stage->feed);
+    uint64_t revision = stage_draw (stage)->board->revision, last = feed_notes_last (stage->feed);
     feed_tick (stage->feed, SHOW_WALL_MS + stage->show.at_ms + 100);
     assert_int_equal (feed_revision (stage->feed), revision);
     feed_tick (stage->feed, SHOW_WALL_MS + stage->show.at_ms + BURST_WAIT_MS);
@@ -651,12 +651,16 @@ TEST_ON (stage, a_note_that_waited_for_others_raises_the_revision)
 
 /* ---- hostile texts ---- */
 
-static void assert_scene_is_safe (const struct scene *scene)
+/* As the page gets it: what is made safe for JSON alone is not safe for a terminal. */
+static void assert_drawn_is_safe (const struct scene *scene)
 {
     struct buf out;
     buf_init (&out, 64 << 20);
-    print_scene (scene, &out);
+    scene_state_json (scene, "b00t", false, 0, &out);
+    scene_host_json (scene, scene->host, "b00t", &out);
+    buf_add_text (&out, scene->host_set_error);
     assert_safe (&out);
+    assert_has_not (&out, "\\u00");
     assert_in_range (out.len, 1, 256 << 10);
     buf_release (&out);
 }
@@ -707,7 +711,7 @@ TEST (nothing_that_is_said_can_do_harm)
         show_fact (show, ended);
         stage.query.opened = 1;
         stage.query.hosts = said;
-        assert_scene_is_safe (stage_draw (&stage));
+        assert_drawn_is_safe (stage_draw (&stage));
         struct verdict verdict = { .host = 1,
                                    .outcome = OUTCOME_FAILED,
                                    .signature = said,
@@ -724,12 +728,12 @@ TEST (nothing_that_is_said_can_do_harm)
         show_pass_ended (show, OUTCOME_FAILED, 5, &verdict, 1);
         show_run_ended (show, OUTCOME_FAILED, 1, said);
         feed_add_remark (stage.feed, text_of (hostile));
-        assert_scene_is_safe (stage_draw (&stage));
+        assert_drawn_is_safe (stage_draw (&stage));
         assert_int_equal (stage.scene.groups_n, 1);
         assert_true (stage.arena.used_bytes < 256 << 10);
         char name[64];
-        assert_true (strlen (scene_host_name (&stage.scene, stage.feed, 1, name)) < 64);
-        assert_string_equal (scene_host_name (&stage.scene, stage.feed, 9, name), "?");
+        assert_true (strlen (scene_host_name (&stage.scene, 1, name)) < 64);
+        assert_string_equal (scene_host_name (&stage.scene, 9, name), "?");
         stage_release (&stage);
     }
 }

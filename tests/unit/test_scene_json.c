@@ -23,16 +23,21 @@ enum {
 
 /* The hosts of a slice, each rung passed by all of them. */
 struct picture {
+    struct arena arena;
+    struct board board;
     struct scene scene;
+    struct plan_host hosts[HOSTS_MAX];
     struct scene_tile tiles[HOSTS_MAX];
     char names[HOSTS_MAX][HOST_NAME_MAX_BYTES + 1];
     uint8_t cells[HOSTS_MAX][RUNGS];
-    struct scene_rung rungs[RUNGS];
+    struct rung plan_rungs[RUNGS];
+    struct board_rung rungs[RUNGS];
     struct scene_group groups[SCENE_GROUPS_MAX];
     uint32_t ranks[HOSTS_MAX];
     char words[WORDS][16];
-    struct scene_metric metrics[256];
-    struct scene_gate gates[GATES];
+    struct board_metric metrics[BOARD_METRICS_MAX];
+    struct gate_wait gates[GATES];
+    const struct gate_wait *gate_list[GATES];
     struct feed_note notes[FEED_NOTES_KEPT];
     const struct feed_note *note_list[FEED_NOTES_KEPT];
     char long_text[FEED_NOTE_BYTES];
@@ -42,36 +47,56 @@ struct picture {
 static struct picture *picture_create (uint32_t hosts)
 {
     struct picture *picture = calloc (1, sizeof *picture);
-    picture->scene = (struct scene){ .revision = 1000,
-                                     .opened = true,
-                                     .run = TEXT_LIT ("3fa9"),
-                                     .slice = TEXT_LIT ("pod"),
-                                     .sentence = TEXT_LIT ("rung 3 runs"),
+    struct board *board = &picture->board;
+    *board = (struct board){ .revision = 1000,
+                             .opened = true,
+                             .run = TEXT_LIT ("3fa9"),
+                             .sentence = TEXT_LIT ("rung 3 runs"),
+                             .words = board_words_create (),
+                             .rungs = picture->rungs };
+    board->plan.slice = TEXT_LIT ("pod");
+    board->plan.hosts.items = picture->hosts;
+    board->plan.hosts.n = hosts;
+    board->plan.rungs.items = picture->plan_rungs;
+    board->plan.rungs.n = RUNGS;
+    board->metrics.items = picture->metrics;
+    picture->scene = (struct scene){ .board = board,
+                                     .arena = &picture->arena,
                                      .hosts_n = hosts,
                                      .columns = 64,
                                      .tiles = picture->tiles,
                                      .tiles_n = hosts,
-                                     .rungs = picture->rungs,
                                      .rungs_n = RUNGS,
                                      .groups = picture->groups,
-                                     .metrics = picture->metrics,
-                                     .gates = picture->gates,
+                                     .gates = picture->gate_list,
                                      .notes = picture->note_list };
+    for (uint32_t i = 0; i < GATES; i++)
+        picture->gate_list[i] = &picture->gates[i];
     for (uint32_t i = 0; i < hosts; i++) {
         snprintf (picture->names[i], sizeof picture->names[i], "v6e-%u", i);
         memset (picture->cells[i], MARK_PASSED, RUNGS);
+        picture->hosts[i].name = text_of (picture->names[i]);
         picture->tiles[i] = (struct scene_tile){ .rank = i,
-                                                 .name = text_of (picture->names[i]),
                                                  .now = MARK_RUNS,
                                                  .cells = picture->cells[i],
                                                  .group = SCENE_NOBODY,
                                                  .phase = TEXT_LIT ("compile"),
                                                  .changed = 10 };
     }
-    for (uint32_t i = 0; i < RUNGS; i++)
-        picture->rungs[i] = (struct scene_rung){ .id = TEXT_LIT ("rung"), .hosts_n = hosts, .changed = 10 + i };
+    for (uint32_t i = 0; i < RUNGS; i++) {
+        picture->plan_rungs[i].id = TEXT_LIT ("rung");
+        picture->rungs[i].changed = 10 + i;
+        picture->rungs[i].passes[PASS_NONE].hosts_n = hosts;
+    }
     memset (picture->long_text, '"', sizeof picture->long_text);
     return picture;
+}
+
+static void picture_free (struct picture *picture)
+{
+    board_words_destroy (picture->board.words);
+    arena_release (&picture->arena);
+    free (picture);
 }
 
 /* What travels: browsers take gzip (coordinator/web/http.c). */
@@ -121,12 +146,11 @@ TEST (hosts_are_letters)
     picture->tiles[0].phase = TEXT_LIT ("");
     picture->cells[3][2] = MARK_FAILED;
     picture->groups[0] = (struct scene_group){ .rung = 2,
-                                               .outcome = OUTCOME_FAILED,
-                                               .owner = OWNER_DEVICE,
-                                               .ranks = ranks,
-                                               .n = 4,
+                                               .says = { .outcome = OUTCOME_FAILED,
+                                                         .owner = OWNER_DEVICE,
+                                                         .line = TEXT_LIT ("<b>&\"\\"),
+                                                         .hosts = { ranks, 4 } },
                                                .names = TEXT_LIT ("h0"),
-                                               .line = TEXT_LIT ("<b>&\"\\"),
                                                .cause_host = SCENE_NOBODY,
                                                .cause_group = SCENE_NOBODY };
     for (uint32_t i = 0; i < 4; i++)
@@ -153,7 +177,7 @@ TEST (hosts_are_letters)
     expect (json, "summary.away_ms", "0");
     expect (json, "summary.outcome", "null");
     json_decref (json);
-    free (picture);
+    picture_free (picture);
 }
 
 TEST (what_did_not_change_is_absent)
@@ -177,19 +201,19 @@ TEST (what_did_not_change_is_absent)
     expect (json, "groups", "{}");
     expect (json, "metrics", "absent");
     json_decref (json);
-    free (picture);
+    picture_free (picture);
 }
 
 TEST (what_is_no_number_is_null)
 {
     struct picture *picture = picture_create (1);
-    picture->metrics[0] = (struct scene_metric){ .name = TEXT_LIT ("loss"), .value = NAN };
-    picture->metrics[1] = (struct scene_metric){ .name = TEXT_LIT ("loss"), .value = 3.5 };
-    picture->scene.metrics_n = 2;
+    picture->metrics[0] = (struct board_metric){ .name = TEXT_LIT ("loss"), .value = NAN };
+    picture->metrics[1] = (struct board_metric){ .name = TEXT_LIT ("loss"), .value = 3.5 };
+    picture->board.metrics.n = 2;
     json_t *json = state_of (picture, 0, NULL);
     expect (json, "metrics.value", "[null,3.5]");
     json_decref (json);
-    free (picture);
+    picture_free (picture);
 }
 
 TEST (what_is_not_known_is_null)
@@ -200,9 +224,10 @@ TEST (what_is_not_known_is_null)
     static const char *const of_a_run[] = { "hosts", "joined", "silent", "lost", "columns", "frontier" };
     char path[64];
     struct picture *picture = picture_create (2);
-    picture->rungs[0] = (struct scene_rung){ .pass = PASS_ONCE, .attempt = 1, .hosts_n = 2 };
-    picture->rungs[1] = (struct scene_rung){ .id = TEXT_LIT ("to come") };
-    picture->gates[0] = (struct scene_gate){ .hosts_n = 1, .last = SCENE_NOBODY };
+    picture->rungs[0].last = PASS_ONCE;
+    picture->rungs[0].passes[PASS_ONCE] = (struct board_pass){ .attempt = 1, .hosts_n = 2 };
+    picture->rungs[1].passes[PASS_NONE].hosts_n = 0;
+    picture->gates[0] = (struct gate_wait){ .hosts_n = 1, .last = SCENE_NOBODY };
     picture->scene.gates_n = 1;
     json_t *json = state_of (picture, 0, NULL);
     for (uint32_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
@@ -220,23 +245,23 @@ TEST (what_is_not_known_is_null)
     expect (json, "gates.longest_wait_ms.0", "null");
     expect (json, "summary.silent", "0");
     json_decref (json);
-    picture->scene.opened = false;
+    picture->board.opened = false;
     json = state_of (picture, 0, NULL);
     for (uint32_t i = 0; i < sizeof of_a_run / sizeof of_a_run[0]; i++) {
         snprintf (path, sizeof path, "summary.%s", of_a_run[i]);
         expect (json, path, "null");
     }
     json_decref (json);
-    picture->scene.ended = true;
-    picture->scene.usual_ms = 100;
-    picture->scene.counts.generation = 7;
+    picture->board.ended = true;
+    picture->scene.usual = &(const struct usual_time){ .ms = 100 };
+    picture->board.generation.token = 7;
     json = state_of (picture, 0, NULL);
     expect (json, "summary.exit_status", "0");
     expect (json, "summary.left_ms", "0");
     expect (json, "summary.entries", "0");
     expect (json, "summary.adopted", "false");
     json_decref (json);
-    free (picture);
+    picture_free (picture);
 }
 
 /* ---- how large it is ---- */
@@ -248,34 +273,35 @@ static void fill_with_long_texts (struct picture *picture)
     for (uint32_t i = 0; i < SCENE_GROUPS_MAX; i++)
         picture->groups[i] = (struct scene_group){ .rung = i * RUNGS / CAUSES % RUNGS,
                                                    .pass = PASS_RESTORED,
-                                                   .outcome = OUTCOME_CANCELLED,
-                                                   .owner = OWNER_PROGRAM,
-                                                   .line = text,
-                                                   .cause = text,
-                                                   .next = text,
+                                                   .says = { .outcome = OUTCOME_CANCELLED,
+                                                             .owner = OWNER_PROGRAM,
+                                                             .line = text,
+                                                             .cause = text,
+                                                             .next = text,
+                                                             .hosts = { picture->ranks, HOSTS_MAX / 2 } },
                                                    .names = text,
-                                                   .ranks = picture->ranks,
-                                                   .n = HOSTS_MAX / 2,
                                                    .cause_host = i,
                                                    .cause_group = 63,
                                                    .changed = 1 };
-    for (uint32_t i = 0; i < 256; i++)
-        picture->metrics[i] = (struct scene_metric){ .name = text, .why = text };
+    for (uint32_t i = 0; i < BOARD_METRICS_MAX; i++)
+        picture->metrics[i] = (struct board_metric){ .name = text, .why = text };
     for (uint32_t i = 0; i < GATES; i++)
-        picture->gates[i] = (struct scene_gate){
-            .pass = PASS_RESTORED, .gate = text, .last = 4095, .hosts_n = HOSTS_MAX, .longest_wait_ms = 3600000
-        };
+        picture->gates[i] = (struct gate_wait){ .key = { 0, PASS_RESTORED, 0 },
+                                                .word = board_words_take (picture->board.words, text),
+                                                .last = 4095,
+                                                .hosts_n = HOSTS_MAX,
+                                                .longest_ms = 3600000 };
     for (uint32_t i = 0; i < FEED_NOTES_KEPT; i++) {
         picture->notes[i] = (struct feed_note){ .number = i + 1, .text = text_clip (text, 300) };
         picture->note_list[i] = &picture->notes[i];
     }
     for (uint32_t i = 0; i < 5; i++)
         picture->waiting[i] = text;
-    picture->scene.sentence = text;
+    picture->board.sentence = text;
     picture->scene.waiting = picture->waiting;
     picture->scene.waiting_n = 5;
     picture->scene.groups_n = SCENE_GROUPS_MAX;
-    picture->scene.metrics_n = 256;
+    picture->board.metrics.n = BOARD_METRICS_MAX;
     picture->scene.gates_n = GATES;
     picture->scene.notes_n = FEED_NOTES_KEPT;
 }
@@ -318,14 +344,14 @@ TEST (an_ordinary_state_is_small)
     json_decref (state_of (picture, 0, &bytes));
     print_message ("first state of 4,096 hosts by 12 rungs: %zu bytes\n", bytes);
     assert_in_range (bytes, 1, ORDINARY_BYTES);
-    free (picture);
+    picture_free (picture);
 }
 
 /* One rung runs, and with it all that is said changed; what is said of the rungs before it did not. */
 static size_t update_bytes (struct picture *picture)
 {
     size_t bytes;
-    picture->scene.metrics_changed = picture->scene.groups_changed = 1000;
+    picture->board.metrics_changed = picture->scene.groups_changed = 1000;
     picture->rungs[RUNGS - 1].changed = picture->tiles[0].changed = 1000;
     for (uint32_t i = CAUSES - PASS_GROUPS; i < SCENE_GROUPS_MAX; i++)
         picture->groups[i].changed = 1000;
@@ -356,7 +382,7 @@ TEST (the_worst_state_is_bounded)
     expect_bounds (picture, "alternating");
     fill_at_random (picture);
     expect_bounds (picture, "at random");
-    free (picture);
+    picture_free (picture);
 }
 
 TEST (a_gate_and_a_phase_of_one_name_are_two_words)
@@ -370,7 +396,7 @@ TEST (a_gate_and_a_phase_of_one_name_are_two_words)
     expect (json, "phases.words", "[\"\",\"step\",\"gate:step\"]");
     expect (json, "phases.of", "\";<;\"");
     json_decref (json);
-    free (picture);
+    picture_free (picture);
 }
 
 TEST (words_past_the_most_are_the_empty_one)
@@ -387,7 +413,7 @@ TEST (words_past_the_most_are_the_empty_one)
     const char *of = json_string_value (json_object_get (phases, "of"));
     assert_true (of[0] == ';' && of[62] == ':' + 63 && of[63] == ':' && of[69] == ':');
     json_decref (json);
-    free (picture);
+    picture_free (picture);
 }
 
 TEST (the_last_notes_are_told_and_long_ones_cut)
@@ -405,7 +431,7 @@ TEST (the_last_notes_are_told_and_long_ones_cut)
     const json_t *note = json_array_get (json_array_get (json_object_get (json, "notes"), 0), 2);
     assert_int_equal (json_string_length (note), 512);
     json_decref (json);
-    free (picture);
+    picture_free (picture);
 }
 
 /* Every second host has failed, at one rung, and each of its groups has as much to say as there is room for. */
@@ -427,7 +453,7 @@ TEST (a_bad_rung_is_a_small_state_and_a_smaller_update)
     bytes = update_bytes (picture);
     print_message ("update, one bad rung: %zu bytes\n", bytes);
     assert_in_range (bytes, 1, UPDATE_BYTES);
-    free (picture);
+    picture_free (picture);
 }
 
 /* What did not change is not sent again, and what is sent is cut as it was. */
@@ -450,7 +476,7 @@ TEST (an_update_has_the_groups_that_changed)
             assert_true (json_equal (value, json_array_get (json_object_get (was, name), 52 + i)));
     json_decref (whole);
     json_decref (update);
-    free (picture);
+    picture_free (picture);
 }
 
 TEST (same_scene_same_bytes)
@@ -466,7 +492,7 @@ TEST (same_scene_same_bytes)
     assert_memory_equal (out[0].ptr, out[1].ptr, out[0].len);
     for (int i = 0; i < 2; i++)
         buf_release (&out[i]);
-    free (picture);
+    picture_free (picture);
 }
 
 TEST (a_host_has_its_attempts_spans_and_facts)
@@ -513,7 +539,7 @@ TEST (a_host_has_its_attempts_spans_and_facts)
     expect (json, "attempts_left_out", "37");
     expect (json, "facts", "{\"kernel\":\"6.1\"}");
     json_decref (json);
-    free (picture);
+    picture_free (picture);
 }
 
 TEST (the_files_of_the_page_are_in_the_program)

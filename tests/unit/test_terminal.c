@@ -54,7 +54,8 @@ static void desk_make (struct desk *desk, uint32_t hosts, uint32_t columns, uint
     desk->show.at_ms = 200;
     for (uint32_t i = 0; i < hosts; i++)
         show_joined (&desk->show, i);
-    terminal_state_init (&desk->state, desk->feed, "sliceup", "3fa9c1d2", NULL);
+    desk->scene.board = feed_board (desk->feed);
+    terminal_state_init (&desk->state, "sliceup", "3fa9c1d2", NULL);
 }
 
 static void desk_release (struct desk *desk)

@@ -41,6 +41,7 @@ TEST (test_a_long_message_has_a_long_length_and_what_overflows_stays_bounded)
 
 enum { HOSTS = 5 };
 struct world {
+    struct board board;
     struct scene scene;
     struct scene_host hosts[HOSTS];
     struct scene_attempt attempts[HOSTS][2];
@@ -65,7 +66,7 @@ static void world_open (struct world *world, const enum scene_mark marks[HOSTS],
     world->receipt.headers.n = 1;
     world->receipt.hosts.items = world->receipts;
     world->receipt.hosts.n = HOSTS;
-    world->scene.hosts_n = HOSTS;
+    world->scene = (struct scene){ .board = &world->board, .hosts_n = HOSTS };
     for (uint32_t i = 0; i < HOSTS; i++) {
         world->attempts[i][0] =
             (struct scene_attempt){ .pass = PASS_ONCE, .attempt = 1, .mark = marks[i], .began_ms = 100, .ms = 50 - i };
