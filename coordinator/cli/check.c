@@ -12,7 +12,6 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/core/coord.h"
-#include "coordinator/journal/run_facts.h"
 #include "coordinator/run/calibration_store.h"
 #include "coordinator/story/measure_fold.h"
 
@@ -235,20 +234,12 @@ void launch_measures_annotate_plan (const struct cli *cli, bool again, struct ar
     }
 }
 
-static void check_on_fact (void *owner, const struct fact *fact)
+void launch_measures_keep (const struct cli *cli, const struct measure_fold *fold, const struct err *unread)
 {
-    measure_fold_apply (owner, fact);
-}
-
-void launch_measures_keep (const struct cli *cli, const struct run_dir *dir)
-{
-    struct measure_fold *fold = measure_fold_create ();
-    struct err err = { 0 };
-    int rc = run_facts_each (dir, check_on_fact, fold, &err);
     struct measure_list list = measure_fold_list (fold);
-    if (rc < 0 || calibration_add (cli->home, &list, &err) < 0)
+    struct err err = *unread;
+    if (err.code || calibration_add (cli->home, &list, &err) < 0)
         log_print (&cli->log, "warning: the measures of this run were not recorded: %s", err.text);
-    measure_fold_destroy (fold);
 }
 
 /* ---- origin ---- */

@@ -291,10 +291,8 @@ static int climb_finish (struct run_loop *run_loop, const struct run_dir *dir, s
     run_loop->driver = NULL;
     bool unfinished = problem.code || run_loop->sentence[0] == '\0';
     uint32_t drift = 0;
-    int written = unfinished ? 0 : receipt_write_files (dir, run_loop->metrics ? &drift : NULL, err);
+    int written = unfinished ? 0 : receipt_write_files (run_loop->cli, dir, run_loop->metrics ? &drift : NULL, err);
     metrics_writer_close (run_loop->metrics, unfinished || written < 0 ? NULL : &drift);
-    if (!unfinished)
-        launch_measures_keep (run_loop->cli, dir);
     const struct run_end end = { &run_loop->on_end, run_loop->slice, run_loop->outcome, exit_status };
     if (!unfinished && written == 0)
         on_end_run (run_loop->cli, dir, &end);

@@ -4,6 +4,7 @@
 
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
+#include "coordinator/cli/planning.h"
 #include "coordinator/journal/run_facts.h"
 #include "coordinator/report/report.h"
 #include "coordinator/verdict/topology.h"
@@ -12,20 +13,26 @@
 
 enum { FILE_MAX_BYTES = 512 << 20 };
 
-/* What a run that has ended says needs no judging: it was judged. Where a pass never ended, it is read again for that. */
-static const enum board_keep tries[] = { BOARD_EVIDENCE, BOARD_JUDGED_EVIDENCE };
-enum { TRIES = sizeof (tries) / sizeof (tries[0]) };
+static void run_receipt_note_end (void *keep, const struct fact *last)
+{
+    *(enum board_keep *) keep = last->kind == FACT_RUN_ENDED ? BOARD_EVIDENCE : BOARD_JUDGED_EVIDENCE;
+}
+
+/* What a run that has ended says needs no judging: all of it was judged. What cannot be read here, whoever reads all
+ * facts says. */
+static enum board_keep run_receipt_keep (const struct run_dir *dir)
+{
+    enum board_keep keep = BOARD_JUDGED_EVIDENCE;
+    (void) run_facts_read_last (dir, run_receipt_note_end, &keep, NULL);
+    return keep;
+}
 
 int receipt_build (const struct run_dir *dir, struct board **board, struct arena *arena, struct slice_receipt *out,
                    struct err *err)
 {
-    *board = NULL;
-    for (uint32_t i = 0; i < TRIES && !(*board && board_is_judged (*board)); i++) {
-        board_destroy (*board);
-        *board = board_create (tries[i]);
-        if (run_facts_each (dir, board_take_fact, *board, err) < 0)
-            return -1;
-    }
+    *board = board_create (run_receipt_keep (dir));
+    if (run_facts_each (dir, board_take_fact, *board, err) < 0)
+        return -1;
     board_make_receipt (*board, arena, out);
     return 0;
 }
@@ -71,20 +78,19 @@ void receipt_make_drift_query (const struct slice_receipt *receipt, const struct
 
 /* ---- what a run leaves at its end ---- */
 
-static void apply_to_book (void *owner, const struct fact *fact)
+static void run_receipt_on_fact (void *owner, const struct fact *fact)
 {
-    report_book_apply (owner, fact);
+    const struct run_report *run = owner;
+    report_book_apply (run->book, fact);
+    if (run->measures)
+        measure_fold_apply (run->measures, fact);
 }
 
 int run_report_read (const struct run_dir *dir, bool held, struct run_report *out, struct err *err)
 {
-    *out = (struct run_report){ 0 };
-    for (uint32_t i = 0; i < TRIES && !(out->book && board_is_judged (report_book_board (out->book))); i++) {
-        report_book_destroy (out->book);
-        out->book = report_book_create (tries[i]);
-        if (run_facts_each (dir, apply_to_book, out->book, err) < 0)
-            return -1;
-    }
+    out->book = report_book_create (run_receipt_keep (dir));
+    if (run_facts_each (dir, run_receipt_on_fact, out, err) < 0)
+        return -1;
     struct report *report = report_book_make (out->book, held);
     receipt_make_drift_query (report->receipt, report->plan, &out->arena, &report->drift);
     out->report = report;
@@ -188,13 +194,14 @@ bool receipt_count_drift (const struct slice_receipt *receipt, const struct plan
     return !query.pins_missing;
 }
 
-int receipt_write_files (const struct run_dir *dir, uint32_t *drift, struct err *err)
+int receipt_write_files (const struct cli *cli, const struct run_dir *dir, uint32_t *drift, struct err *err)
 {
-    struct run_report run;
+    struct run_report run = { .measures = measure_fold_create () };
     struct buf bytes;
     buf_init (&bytes, FILE_MAX_BYTES);
     struct err ignored = { 0 };
     int rc = run_report_read (dir, false, &run, err);
+    const struct err unread = *err;
     if (rc == 0)
         rc = run_receipt_print_file (dir, &run_files[0], &run, &bytes, err);
     if (rc == 0)
@@ -203,7 +210,9 @@ int receipt_write_files (const struct run_dir *dir, uint32_t *drift, struct err 
         (void) run_receipt_print_file (dir, file, &run, &bytes, &ignored); /* any command makes it anew */
     if (rc == 0 && drift)
         (void) receipt_count_drift (run.report->receipt, run.report->plan, drift);
+    launch_measures_keep (cli, run.measures, &unread);
     buf_release (&bytes);
+    measure_fold_destroy (run.measures);
     run_report_release (&run);
     return rc;
 }

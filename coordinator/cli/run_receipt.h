@@ -3,9 +3,11 @@
 #define SLICEUP_COORDINATOR_CLI_RUN_RECEIPT_H
 
 #include "common/model/receipt.h"
+#include "coordinator/cli/cli.h"
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/report/report.h"
 #include "coordinator/story/drift.h"
+#include "coordinator/story/measure_fold.h"
 
 /* `board` keeps the texts: destroy it after the receipt was used, also when this failed. */
 int receipt_build (const struct run_dir *dir, struct board **board, struct arena *arena, struct slice_receipt *out,
@@ -19,6 +21,7 @@ void receipt_make_drift_query (const struct slice_receipt *receipt, const struct
 bool receipt_count_drift (const struct slice_receipt *receipt, const struct plan *plan, uint32_t *findings);
 /* All that a report shows of a run, read from its journal. Release it also when that failed. */
 struct run_report {
+    struct measure_fold *measures; /* of who reads it: learns what the launches took; NULL: nobody asks */
     struct report_book *book;
     const struct report *report;
     struct arena arena; /* of its drift */
@@ -32,7 +35,8 @@ extern const struct run_file {
     const char *name;
     void (*print) (const struct report *report, struct buf *out);
 } run_files[];
-/* These, and receipts/<host>.json, each written whole or not at all. `drift`: how many differences there are; may be NULL. */
-int receipt_write_files (const struct run_dir *dir, uint32_t *drift, struct err *err);
+/* These, and receipts/<host>.json, each written whole or not at all; and its measures are kept (planning.h). `drift`: how
+ * many differences there are; may be NULL. */
+int receipt_write_files (const struct cli *cli, const struct run_dir *dir, uint32_t *drift, struct err *err);
 
 #endif

@@ -44,11 +44,6 @@ void report_book_apply (struct report_book *book, const struct fact *fact)
     book->joined[(*n)++] = (struct report_step){ fact->at_ms, joined_n };
 }
 
-const struct board *report_book_board (const struct report_book *book)
-{
-    return feed_board (book->feed);
-}
-
 struct report *report_book_make (struct report_book *book, bool held)
 {
     struct scene_query query;

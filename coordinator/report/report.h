@@ -32,7 +32,6 @@ struct report_book *report_book_create (enum board_keep keep); /* with evidence 
 void report_book_destroy (struct report_book *book);           /* NULL is fine */
 void report_book_apply (struct report_book *book, const struct fact *fact);
 struct report *report_book_make (struct report_book *book, bool held);
-const struct board *report_book_board (const struct report_book *book);
 
 /* ---- html ---- */
 

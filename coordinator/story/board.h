@@ -240,8 +240,6 @@ void board_destroy (struct board *board); /* NULL is fine */
 void board_apply (struct board *board, const struct fact *fact);
 void board_take_fact (void *board, const struct fact *fact); /* the same, for whoever reads facts */
 
-/* Of a board that keeps evidence. False: results of a pass that never ended have no verdict. */
-bool board_is_judged (const struct board *board);
 /* The receipt as of the facts applied, normalised; lives in `arena`, except for texts, which live as long as the board.
  * It fits its record's bounds, so that it can be read back; it says what full lists leave out. */
 void board_make_receipt (const struct board *board, struct arena *arena, struct slice_receipt *out);

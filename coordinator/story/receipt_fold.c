@@ -441,17 +441,6 @@ static void say_left_out (const struct receipt_fold *fold, uint64_t n, struct ar
     };
 }
 
-bool board_is_judged (const struct board *board)
-{
-    bool judged = true;
-    for (uint32_t i = 0; board->evidence && i < board->plan.hosts.n; i++) {
-        const struct rung_receipt *rungs = board->evidence->hosts[i].rungs.items;
-        for (uint32_t k = 0; k < board->evidence->hosts[i].rungs.n; k++)
-            judged &= rungs[k].outcome != OUTCOME_NONE;
-    }
-    return judged;
-}
-
 void board_make_receipt (const struct board *board, struct arena *arena, struct slice_receipt *out)
 {
     const struct receipt_fold *fold = board->evidence;
