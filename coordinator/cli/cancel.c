@@ -1,5 +1,4 @@
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/pidfd.h>
 #include <unistd.h>
@@ -88,12 +87,11 @@ static int cancel_ask (const struct cancel *cancel, struct err *err)
     return err_prefix (err, "run %.8s, pid %" PRId64, cancel->dir.id, cancel->pid);
 }
 
-/* The lock first, the journal second: a coordinator that ends records so before it lets go. */
 static int find_holder (struct cancel *cancel, struct err *err)
 {
     char path[RUN_PATH_BYTES];
-    int held = follow_check_coordinator (cancel->follow, NULL, err);
-    if (held < 0 || follow_read_journal (cancel->follow, err) < 0)
+    int held = follow_look (cancel->follow, NULL, NULL, err);
+    if (held < 0)
         return -1;
     if (cancel->board->ended)
         return 0;
@@ -122,20 +120,12 @@ static int not_ended (const struct cancel *cancel, const char *why, struct err *
         cancel->level == POLITELY ? "cancel" : "status", cancel->dir.id, cancel->level == POLITELY ? " --now" : "");
 }
 
-/* 1: the process is gone. */
-static int cancel_look (struct cancel *cancel, struct err *err)
-{
-    struct pollfd gone = { .fd = cancel->pidfd, .events = POLLIN };
-    int ended = poll (&gone, 1, LOOK_MS);
-    return follow_read_journal (cancel->follow, err) < 0 ? -1 : ended > 0;
-}
-
 static int wait_for_end (struct cancel *cancel, struct err *err)
 {
     char span[DURATION_TEXT_BYTES], why[64 + DURATION_TEXT_BYTES];
     uint64_t began_ms = clock_boot_ms (), told_ms = 0, most_ms = longest_ms (cancel);
-    int gone = 0;
-    while (gone == 0 && !cancel->board->ended) {
+    int held = 1;
+    while (held > 0 && !cancel->board->ended) {
         uint64_t now_ms = clock_boot_ms ();
         if (now_ms - began_ms >= most_ms) {
             snprintf (why, sizeof why, "has not ended within %s", duration_print (most_ms, span));
@@ -145,17 +135,18 @@ static int wait_for_end (struct cancel *cancel, struct err *err)
             log_print (&cancel->cli->log, "run %.8s is ending: its coordinator stops its workers", cancel->dir.id);
             told_ms = now_ms;
         }
-        gone = cancel_look (cancel, err);
+        follow_wait (cancel->follow, LOOK_MS);
+        held = follow_look (cancel->follow, NULL, NULL, err);
     }
-    if (gone > 0 && !cancel->board->opened)
+    if (held < 0 || cancel->board->ended)
+        return held < 0 ? -1 : 0;
+    if (!cancel->board->opened)
         return err_set (err, ERR_STATE, "run %.8s ended before it was begun, and nothing was started on a host",
                         cancel->dir.id);
-    if (gone > 0 && !cancel->board->ended)
-        return err_set (err, ERR_STATE,
-                        "the coordinator of run %.8s ended without recording the end of the run; take it over with "
-                        "sliceup%s resume %.8s",
-                        cancel->dir.id, cancel->cli->hint, cancel->dir.id);
-    return gone < 0 ? -1 : 0;
+    return err_set (err, ERR_STATE,
+                    "the coordinator of run %.8s ended without recording the end of the run; take it over with "
+                    "sliceup%s resume %.8s",
+                    cancel->dir.id, cancel->cli->hint, cancel->dir.id);
 }
 
 static int cancel_say (const struct cancel *cancel, const char *words, struct text sentence, const char *behind)

@@ -214,9 +214,10 @@ static int show_all (struct logs *logs, struct err *err)
 
 static int logs_prepare (struct logs *logs, struct follow *follow, struct err *err)
 {
-    logs->held = follow_check_coordinator (follow, NULL, NULL) > 0; /* first: it may let go of the run meanwhile */
-    if (follow_read_journal (follow, err) < 0 || follow_check_begun (follow, err) < 0)
+    int held = follow_look (follow, NULL, NULL, err);
+    if (held < 0 || follow_check_begun (follow, err) < 0)
         return -1;
+    logs->held = held;
     if (!run_dir_names_path_safe (&logs->board->plan))
         return err_set (err, ERR_DAMAGE, "run %.8s: a host or rung of its plan has an invalid name", logs->dir.id);
     return log_filter_resolve (&logs->filter, logs->board, err);
@@ -430,8 +431,8 @@ static void grow_last (struct tails *tails, struct follow *follow)
 static int follow_to_end (struct tails *tails, struct follow *follow, struct err *err)
 {
     while (tails->status == EXIT_HOLDS && !cli_reader_left ()) {
-        int held = follow_check_coordinator (follow, NULL, err);
-        if (held < 0 || follow_read_journal (follow, err) < 0)
+        int held = follow_look (follow, NULL, NULL, err);
+        if (held < 0)
             return -1;
         refresh (tails);
         if (tails->board->ended || !held)

@@ -105,8 +105,7 @@ static int learn_receive (const struct cli *cli, struct query *query, const stru
 static int learn_here (const struct cli *cli, struct query *query, struct learned *out, struct err *err)
 {
     struct follow *follow = follow_open (&out->dir, learn_on_fact, query);
-    int held = follow_check_coordinator (follow, &out->pid, err);
-    int rc = held < 0 ? -1 : follow_read_journal (follow, err);
+    int held = follow_look (follow, &out->pid, NULL, err), rc = held < 0 ? -1 : 0;
     out->held = held > 0;
     if (!held)
         out->pid = 0;

@@ -90,17 +90,6 @@ static bool silent_for_good (struct watcher *watcher, bool held)
     return true;
 }
 
-static void look_remote (struct watcher *watcher)
-{
-    int held = follow_check_coordinator (watcher->follow, NULL, &watcher->err);
-    if (follow_read_journal (watcher->follow, &watcher->err) < 0)
-        watch_leave (watcher, EXIT_COULD_NOT);
-    else if (!watch_view_board (watcher->view)->ended && !silent_for_good (watcher, held) &&
-             (held || clock_boot_ms () >= watcher->appear_by_ms))
-        tell_holder (watcher, held);
-    listen_in (watcher);
-}
-
 static void look_for_begin (struct watcher *watcher)
 {
     if (run_begun_check (watcher->dir, &watcher->err) == 0)
@@ -111,26 +100,20 @@ static void look_for_begin (struct watcher *watcher)
         watch_leave (watcher, EXIT_COULD_NOT);
 }
 
-/* The lock first, the journal second: a coordinator that ends records so before it lets go. */
 static void watch_look (struct watcher *watcher)
 {
-    if (watcher->key) {
-        look_remote (watcher);
-        return;
-    }
-    int held = follow_check_coordinator (watcher->follow, NULL, &watcher->err);
-    if (held < 0 || follow_read_journal_some (watcher->follow, &watcher->more, &watcher->err) < 0) {
-        watch_leave (watcher, EXIT_COULD_NOT);
-        return;
-    }
+    int held = follow_look (watcher->follow, NULL, &watcher->more, &watcher->err);
     const struct board *board = watch_view_board (watcher->view);
-    if (board->ended || watcher->more)
+    if (held < 0)
+        watch_leave (watcher, EXIT_COULD_NOT);
+    if (held < 0 || board->ended || watcher->more || silent_for_good (watcher, held))
         return;
-    if (!follow_has_journal (watcher->follow) || board->index == 0) {
+    if (!watcher->key && (!follow_has_journal (watcher->follow) || board->index == 0)) {
         look_for_begin (watcher);
         return;
     }
-    tell_holder (watcher, held);
+    if (held || !watcher->key || clock_boot_ms () >= watcher->appear_by_ms)
+        tell_holder (watcher, held);
     if (held)
         listen_in (watcher);
 }

@@ -129,6 +129,13 @@ int follow_read_journal (struct follow *follow, struct err *err)
     return rc;
 }
 
+int follow_look (struct follow *follow, int64_t *pid, bool *more, struct err *err)
+{
+    int held = follow_check_coordinator (follow, pid, err);
+    int rc = held < 0 ? -1 : more ? follow_read_journal_some (follow, more, err) : follow_read_journal (follow, err);
+    return rc < 0 ? -1 : held;
+}
+
 int follow_check_begun (const struct follow *follow, struct err *err)
 {
     return follow->opened ? 0 : err_set (err, ERR_STATE, "run %.8s has no facts: it was never begun", follow->dir.id);

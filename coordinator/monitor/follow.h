@@ -21,6 +21,9 @@ void follow_close (struct follow *follow);
 int follow_read_journal (struct follow *follow, struct err *err);
 /* The same, but a limited number at a time, so that a view does not freeze; `*more`: there are more. */
 int follow_read_journal_some (struct follow *follow, bool *more, struct err *err);
+/* One look at the run: whether a coordinator holds it first, its facts second, since one that ends records so before it
+ * lets go. As follow_check_coordinator says; -1: also when its facts cannot be read. `more` NULL: all facts. */
+int follow_look (struct follow *follow, int64_t *pid, bool *more, struct err *err);
 /* Did its folder's journal have facts? ERR_STATE: none, so it was never begun. */
 int follow_check_begun (const struct follow *follow, struct err *err);
 bool follow_has_journal (const struct follow *follow); /* did it exist when it was last read? */

@@ -266,7 +266,7 @@ int served_run_want (struct served_runs *runs, struct served_run *run, uint64_t 
         run->feeds_n++;
         run->follow = follow_open (&run->dir, served_runs_on_fact, run);
         run->err = (struct err){ 0 };
-        run->look_ms = run->held_ms = 0;
+        run->look_ms = 0;
     }
     run->used_ms = boot_ms;
     if (run->err.code && err)
@@ -302,21 +302,12 @@ static void take_changes (struct served_run *run)
             run->changed = board->rungs[i].changed;
 }
 
-/* Checks the lock less often than the journal, because it costs more and shows less. */
-static int check_held (struct served_run *run, uint64_t boot_ms)
-{
-    if (boot_ms < run->held_ms)
-        return 0;
-    int held = follow_check_coordinator (run->follow, NULL, &run->err);
-    run->held = held > 0;
-    run->held_ms = boot_ms + JOURNAL_MS;
-    return held < 0 ? -1 : 0;
-}
-
 static void read_journal (struct served_run *run, uint64_t boot_ms)
 {
     bool more = false;
-    if (check_held (run, boot_ms) < 0 || follow_read_journal_some (run->follow, &more, &run->err) < 0)
+    int held = follow_look (run->follow, NULL, &more, &run->err);
+    run->held = held > 0;
+    if (held < 0)
         return;
     bool goes_on = !more && !feed_board (run->feed)->ended;
     if (goes_on && follow_has_journal (run->follow))

@@ -38,11 +38,11 @@ struct served_run {
     uint32_t feeds_n;  /* number of this feed of the run: each counts revisions anew */
     struct follow *follow;
     bool whole;                      /* the feed has all facts that were recorded when it was opened */
-    bool held;                       /* a coordinator held it at the last check */
+    bool held;                       /* a coordinator held it at the last look */
     uint64_t changed;                /* the feed's revision at the last visible change */
     uint64_t revision, index, notes; /* at the last check for changes */
     uint64_t used_ms;                /* boot time of the last question */
-    uint64_t look_ms, held_ms;       /* boot time of the next check of the journal, and of the lock */
+    uint64_t look_ms;                /* boot time of the next look at the run */
     struct err err;                  /* why its journal cannot be read */
     uint64_t retry_ms;               /* boot time from which a question retries it */
 };
