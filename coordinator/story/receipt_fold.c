@@ -89,10 +89,10 @@ static struct text rung_program_describe (const struct rung *rung, struct arena 
 
 static void host_fold_release (struct host_fold *host)
 {
-    struct growing_list *lists[] = { &host->bundle, &host->observed, &host->facts,
-                                     &host->notes,  &host->rungs,    &host->open };
+    void *lists[] = { host->bundle.items, host->observed.items, host->facts.items,
+                      host->notes.items,  host->rungs.items,    host->open.items };
     for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
-        mem_free (lists[i]->items);
+        mem_free (lists[i]);
 }
 
 void receipt_fold_destroy (struct receipt_fold *fold)
@@ -101,10 +101,10 @@ void receipt_fold_destroy (struct receipt_fold *fold)
         return;
     for (uint32_t i = 0; i < fold->board->plan.hosts.n; i++)
         host_fold_release (&fold->hosts[i]);
-    struct growing_list *lists[] = { &fold->times,      &fold->reductions, &fold->generations, &fold->recoveries,
-                                     &fold->violations, &fold->retries,    &fold->judged,      &fold->told };
+    void *lists[] = { fold->times.items,      fold->reductions.items, fold->generations.items, fold->recoveries.items,
+                      fold->violations.items, fold->retries.items,    fold->judged.items,      fold->told.items };
     for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
-        mem_free (lists[i]->items);
+        mem_free (lists[i]);
     arena_release (&fold->arena);
     mem_free (fold);
 }
@@ -183,8 +183,8 @@ static void fold_returned (struct receipt_fold *fold, const struct fact_host_sus
 
 static struct rung_receipt *receipt_fold_add_rung (struct host_fold *host, const struct attempt_key *key)
 {
-    *(struct attempt_key *) growing_list_add (&host->open, sizeof (*key)) = *key;
-    return growing_list_add (&host->rungs, sizeof (struct rung_receipt));
+    *GROWING_ADD (&host->open) = *key;
+    return GROWING_ADD (&host->rungs);
 }
 
 static void keep_cause (struct receipt_fold *fold, const struct verdict *verdict, struct rung_receipt *rung)
@@ -208,19 +208,18 @@ static void note_recheck (struct receipt_fold *fold, const struct verdict *verdi
                                     "rung %.*s failed by %.*s: what others grant (quota, capacity, credentials, "
                                     "permission) changes at any time",
                                     TEXT_ARG (rung->rung), TEXT_ARG (known->id));
-    struct growing_list *notes = &fold->hosts[verdict->host].notes;
-    *(struct result_note *) growing_list_add (notes, sizeof (struct result_note)) =
+    *GROWING_ADD (&fold->hosts[verdict->host].notes) =
         (struct result_note){ .text = text, .source = TEXT_LIT ("signatures"), .durability = DURABILITY_RECHECK };
 }
 
 static void fold_output_lost (struct receipt_fold *fold, const struct fact_output_lost *lost)
 {
-    *(struct result_note *) growing_list_add (&fold->hosts[lost->host].notes, sizeof (struct result_note)) =
-        (struct result_note){ .text = text_format (&fold->arena, "output of rung %.*s is lost: %.*s",
-                                                   TEXT_ARG (fold->board->plan.rungs.items[lost->key.rung].id),
-                                                   TEXT_ARG (lost->why)),
-                              .source = TEXT_LIT ("log"),
-                              .durability = DURABILITY_STABLE };
+    *GROWING_ADD (&fold->hosts[lost->host].notes) = (struct result_note){
+        .text = text_format (&fold->arena, "output of rung %.*s is lost: %.*s",
+                             TEXT_ARG (fold->board->plan.rungs.items[lost->key.rung].id), TEXT_ARG (lost->why)),
+        .source = TEXT_LIT ("log"),
+        .durability = DURABILITY_STABLE
+    };
 }
 
 void receipt_fold_keep_cause (struct receipt_fold *fold, const struct attempt_key *key, const struct verdict *verdict)
@@ -301,9 +300,9 @@ static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_e
     }
     for (uint32_t i = 0; i < ended->verdicts.n; i++)
         fold_verdict (fold, &ended->key, &ended->verdicts.items[i]);
-    struct rung_time *time = growing_list_add (&fold->times, sizeof (*time));
-    *time = (struct rung_time){ fold->header.run, fold->board->plan.rungs.items[ended->key.rung].id, ended->key.pass,
-                                ended->key.attempt, ended->duration_ms };
+    *GROWING_ADD (&fold->times) = (struct rung_time){ fold->header.run,
+                                                      fold->board->plan.rungs.items[ended->key.rung].id,
+                                                      ended->key.pass, ended->key.attempt, ended->duration_ms };
 }
 
 static void fold_conflict (struct receipt_fold *fold, const struct fact_conflict_seen *seen)
@@ -417,11 +416,12 @@ static void receipt_fold_take_host (const struct receipt_fold *fold, uint32_t i,
     receipt_fold_add_unheard (fold, out, arena);
 }
 
-static void *copy_items (const struct growing_list *list, size_t item_bytes, struct arena *arena)
-{
-    return arena_copy (arena, list->items,
-                       list->n * item_bytes); /* sorted by the taker: the fold keeps its own order */
-}
+/* Sorted by the taker: the fold keeps its own order. */
+#define COPY_LIST(to, from, arena)                                                                                     \
+    do {                                                                                                               \
+        (to)->items = arena_copy (arena, (from)->items, (from)->n * sizeof *(from)->items);                            \
+        (to)->n = (from)->n;                                                                                           \
+    } while (0)
 
 static void say_left_out (const struct receipt_fold *fold, uint64_t n, struct arena *arena, struct slice_receipt *out)
 {
@@ -454,16 +454,11 @@ void board_make_receipt (const struct board *board, struct arena *arena, struct 
     out->hosts.items = arena_array (arena, fold->board->plan.hosts.n, sizeof (struct host_receipt));
     for (out->hosts.n = 0; out->hosts.n < fold->board->plan.hosts.n; out->hosts.n++)
         receipt_fold_take_host (fold, out->hosts.n, arena, &out->hosts.items[out->hosts.n]);
-    out->times.items = copy_items (&fold->times, sizeof (struct rung_time), arena);
-    out->times.n = fold->times.n;
-    out->reductions.items = copy_items (&fold->reductions, sizeof (struct reduction_receipt), arena);
-    out->reductions.n = fold->reductions.n;
-    out->generations.items = copy_items (&fold->generations, sizeof (struct generation_receipt), arena);
-    out->generations.n = fold->generations.n;
-    out->recoveries.items = copy_items (&fold->recoveries, sizeof (struct recovery_receipt), arena);
-    out->recoveries.n = fold->recoveries.n;
-    out->violations.items = copy_items (&fold->violations, sizeof (struct violation_receipt), arena);
-    out->violations.n = fold->violations.n;
+    COPY_LIST (&out->times, &fold->times, arena);
+    COPY_LIST (&out->reductions, &fold->reductions, arena);
+    COPY_LIST (&out->generations, &fold->generations, arena);
+    COPY_LIST (&out->recoveries, &fold->recoveries, arena);
+    COPY_LIST (&out->violations, &fold->violations, arena);
     uint64_t left_out = record_fit (&slice_receipt_record, out);
     if (left_out > 0)
         say_left_out (fold, left_out, arena, out);

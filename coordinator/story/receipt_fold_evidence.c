@@ -16,16 +16,15 @@ enum { EVIDENCE_BYTES = 1024 };
 /* ---- the host ---- */
 
 /* The last word on a name counts. */
-static void keep_var (struct receipt_fold *fold, struct growing_list *list, const struct var *var)
+static void keep_var (struct receipt_fold *fold, growing_vars *list, const struct var *var)
 {
-    struct var *vars = list->items;
     for (uint32_t i = 0; i < list->n; i++)
-        if (text_equal (vars[i].name, var->name)) {
-            vars[i].value = receipt_fold_copy_text (fold, var->value);
+        if (text_equal (list->items[i].name, var->name)) {
+            list->items[i].value = receipt_fold_copy_text (fold, var->value);
             return;
         }
-    *(struct var *) growing_list_add (list, sizeof (struct var)) =
-        (struct var){ receipt_fold_copy_text (fold, var->name), receipt_fold_copy_text (fold, var->value) };
+    *GROWING_ADD (list) = (struct var){ receipt_fold_copy_text (fold, var->name),
+                                        receipt_fold_copy_text (fold, var->value) };
 }
 
 /* The one note of a builtin that says how a step of its went. */
@@ -41,7 +40,7 @@ static void note_bundle (struct receipt_fold *fold, struct host_fold *host, cons
 {
     struct result_note note;
     if (result->done && bundle_rules_make_note (&fold->board->plan, &result->bundle, &fold->arena, &note))
-        *(struct result_note *) growing_list_add (&host->notes, sizeof note) = note;
+        *GROWING_ADD (&host->notes) = note;
 }
 
 static void fold_setup (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
@@ -75,8 +74,8 @@ static void receipt_fold_evidence_note_told (struct receipt_fold *fold, const st
         return;
     for (uint32_t l = 0; l < 3; l++)
         for (uint32_t i = 0; i < lists[l]->n; i++)
-            *(struct told_name *) growing_list_add (&fold->told, sizeof (struct told_name)) =
-                (struct told_name){ result->key.rung, l, receipt_fold_copy_text (fold, lists[l]->items[i].name) };
+            *GROWING_ADD (&fold->told) = (struct told_name){ result->key.rung, l,
+                                                             receipt_fold_copy_text (fold, lists[l]->items[i].name) };
 }
 
 static bool has_failed (const struct receipt_fold *fold, const struct host_receipt *host, uint32_t rung)
@@ -123,8 +122,7 @@ static void fold_host (struct receipt_fold *fold, struct host_fold *host, const 
     for (uint32_t i = 0; i < result->facts.n; i++)
         keep_var (fold, &host->facts, &result->facts.items[i]);
     for (uint32_t i = 0; i < result->notes.n; i++)
-        record_copy (&note_record, growing_list_add (&host->notes, sizeof (struct result_note)),
-                     &result->notes.items[i], &fold->arena);
+        record_copy (&note_record, GROWING_ADD (&host->notes), &result->notes.items[i], &fold->arena);
     if (result->backend.platform.len)
         record_copy (&backend_record, &host->backend, &result->backend, &fold->arena);
     fold_setup (fold, host, result);
@@ -192,14 +190,6 @@ void receipt_fold_add_evidence (struct receipt_fold *fold, struct host_fold *hos
 
 /* ---- receipt fold state ---- */
 
-void *growing_list_add (struct growing_list *list, size_t item_bytes)
-{
-    list->items = mem_room (list->items, list->n, &list->capacity, 16, item_bytes);
-    void *item = (char *) list->items + (size_t) list->n++ * item_bytes;
-    memset (item, 0, item_bytes);
-    return item;
-}
-
 struct text receipt_fold_copy_text (struct receipt_fold *fold, struct text text)
 {
     return text_copy (&fold->arena, text);
@@ -207,8 +197,7 @@ struct text receipt_fold_copy_text (struct receipt_fold *fold, struct text text)
 
 void receipt_fold_add_recovery (struct receipt_fold *fold, struct text what)
 {
-    struct recovery_receipt *recovery = growing_list_add (&fold->recoveries, sizeof (*recovery));
-    *recovery = (struct recovery_receipt){ fold->header.run, what };
+    *GROWING_ADD (&fold->recoveries) = (struct recovery_receipt){ fold->header.run, what };
 }
 
 struct text receipt_host_name (const struct receipt_fold *fold, uint32_t host)
@@ -263,8 +252,8 @@ static void keep_contradicted (struct receipt_fold *fold, const struct fact_metr
 void receipt_fold_add_metric (struct receipt_fold *fold, const struct fact_metric_judged *judged)
 {
     struct arena *arena = &fold->arena;
-    *(struct attempt_key *) growing_list_add (&fold->judged, sizeof (judged->key)) = judged->key;
-    struct reduction_receipt *kept = growing_list_add (&fold->reductions, sizeof (*kept));
+    *GROWING_ADD (&fold->judged) = judged->key;
+    struct reduction_receipt *kept = GROWING_ADD (&fold->reductions);
     *kept = (struct reduction_receipt){ .run = fold->header.run,
                                         .rung = receipt_rung_name (fold, judged->key.rung),
                                         .metric = receipt_fold_copy_text (fold, judged->metric),
@@ -306,7 +295,7 @@ void receipt_fold_add_generation (struct receipt_fold *fold, const struct fact_g
     if (generation->token == 0)
         return;
     RECEIPT_KEEP_LIST (fold->sealed, generation->keys, &cache_key_record, &fold->arena);
-    struct generation_receipt *kept = growing_list_add (&fold->generations, sizeof (*kept));
+    struct generation_receipt *kept = GROWING_ADD (&fold->generations);
     *kept = (struct generation_receipt){ .run = fold->header.run,
                                          .adopted = adopted,
                                          .token = generation->token,
@@ -347,7 +336,7 @@ void receipt_fold_note_lease_lost (struct receipt_fold *fold, const struct fact_
 void receipt_fold_add_violation (struct receipt_fold *fold, const struct fact *fact)
 {
     const struct fact_cache_violated *violated = &fact->of.cache_violated;
-    struct violation_receipt *kept = growing_list_add (&fold->violations, sizeof (*kept));
+    struct violation_receipt *kept = GROWING_ADD (&fold->violations);
     *kept = (struct violation_receipt){ .run = fold->header.run,
                                         .rung = receipt_rung_name (fold, violated->rung),
                                         .host = receipt_host_name (fold, violated->host),
@@ -410,7 +399,7 @@ void receipt_fold_add_retry (struct receipt_fold *fold, const struct fact *fact)
     const struct fact_retry_planned *planned = &fact->of.retry_planned;
     char span[DURATION_TEXT_BYTES];
     duration_print (planned->due_ms > fact->at_ms ? planned->due_ms - fact->at_ms : 0, span);
-    struct retried_pass *retry = growing_list_add (&fold->retries, sizeof (*retry));
+    struct retried_pass *retry = GROWING_ADD (&fold->retries);
     *retry = (struct retried_pass){ planned->key, text_format (&fold->arena, "run again after %s: %.*s", span,
                                                                TEXT_ARG (planned->why)) };
     receipt_fold_add_recovery (fold, text_format (&fold->arena, "rung %.*s, %s attempt %u, was %.*s",

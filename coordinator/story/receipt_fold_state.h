@@ -4,20 +4,40 @@
 #ifndef SLICEUP_COORDINATOR_STORY_RECEIPT_FOLD_STATE_H
 #define SLICEUP_COORDINATOR_STORY_RECEIPT_FOLD_STATE_H
 
+#include <string.h>
+
+#include "common/base/mem.h"
 #include "common/model/receipt.h"
 #include "coordinator/story/board.h"
 
-struct growing_list {
-    void *items;
-    uint32_t n, capacity;
-};
+#define GROWING(T)                                                                                                     \
+    struct {                                                                                                           \
+        T *items;                                                                                                      \
+        uint32_t n, capacity;                                                                                          \
+    }
+/* The address of one more item, all zero. */
+#define GROWING_ADD(list)                                                                                              \
+    ((list)->items = mem_room ((list)->items, (list)->n, &(list)->capacity, 16, sizeof *(list)->items),                \
+     memset (&(list)->items[(list)->n], 0, sizeof *(list)->items), &(list)->items[(list)->n++])
 
+typedef GROWING (struct var) growing_vars;
 struct host_fold {
     struct environment_receipt setup;
-    struct growing_list bundle, observed, facts, notes; /* var, var, var, note */
+    growing_vars bundle, observed, facts;
+    GROWING (struct result_note) notes;
     struct observed_backend backend;
-    struct growing_list rungs; /* rung_receipt */
-    struct growing_list open;  /* attempt_key of each rung_receipt */
+    GROWING (struct rung_receipt) rungs;
+    GROWING (struct attempt_key) open; /* of each of them */
+};
+/* What a host tells at a rung of which it says that all is done. */
+struct told_name {
+    uint32_t rung, list; /* list: 0 bundle, 1 policy, 2 facts */
+    struct text name;
+};
+/* A pass that was run again, and what for. */
+struct retried_pass {
+    struct attempt_key key;
+    struct text what;
 };
 
 struct receipt_fold {
@@ -25,16 +45,15 @@ struct receipt_fold {
     struct arena arena;
     struct run_header header;
     struct host_fold *hosts;
-    struct growing_list retries; /* retried_pass */
-    struct growing_list times, reductions, generations, recoveries, violations;
+    GROWING (struct retried_pass) retries;
+    GROWING (struct rung_time) times;
+    GROWING (struct reduction_receipt) reductions;
+    GROWING (struct attempt_key) judged; /* of each of them */
+    GROWING (struct generation_receipt) generations;
+    GROWING (struct recovery_receipt) recoveries;
+    GROWING (struct violation_receipt) violations;
+    GROWING (struct told_name) told;   /* by rung */
     LIST_OF (struct cache_key) sealed; /* of the newest generation */
-    struct growing_list judged;        /* attempt_key of each reduction */
-    struct growing_list told;          /* told_name, by rung */
-};
-/* What a host tells at a rung of which it says that all is done. */
-struct told_name {
-    uint32_t rung, list; /* list: 0 bundle, 1 policy, 2 facts */
-    struct text name;
 };
 
 /* board.c */
@@ -47,7 +66,6 @@ void receipt_fold_keep_cause (struct receipt_fold *fold, const struct attempt_ke
 /* A host without an attempt at a rung: blocked there, left behind, or lost when the run ended. */
 void receipt_fold_add_absent (struct receipt_fold *fold, uint32_t rung, const struct verdict *verdict);
 
-void *growing_list_add (struct growing_list *list, size_t item_bytes); /* one more item, all zero */
 struct text receipt_fold_copy_text (struct receipt_fold *fold, struct text text);
 void receipt_fold_add_recovery (struct receipt_fold *fold, struct text what);
 /* Empty: the plan has no such one. */
@@ -63,12 +81,6 @@ struct rung_receipt *receipt_rung_of (struct receipt_fold *fold, uint32_t host, 
         for (uint32_t at = 0; at < (from).n; at++)                                                                     \
             record_copy (record, &(to).items[at], &(from).items[at], arena);                                           \
     } while (0)
-
-/* A pass that was run again, and what for. */
-struct retried_pass {
-    struct attempt_key key;
-    struct text what;
-};
 
 void receipt_fold_fill_recovered (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung);
 void receipt_fold_add_retry (struct receipt_fold *fold, const struct fact *fact);
