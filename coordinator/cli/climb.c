@@ -20,7 +20,7 @@
 
 /* The view, the metrics, the journal, its mark, and four that wait for disks (logs, catalogue, files, monitors); SQLite's caches. */
 enum { OWN_THREADS = 8, OWN_BYTES = 16 * 1024 * 1024 };
-enum { INTERRUPTS_LEAVE = 3 };
+enum { INTERRUPTS_LEAVE = 3, CARD_MAX_BYTES = 1 << 20 };
 
 struct run_loop {
     struct cli *cli;
@@ -31,6 +31,7 @@ struct run_loop {
     uint32_t interrupts;
     bool quiet;          /* only what goes wrong is told */
     char sentence[4096]; /* of RUN_ENDED */
+    struct buf card;     /* what it came to; empty: the sentence says it */
     enum outcome outcome;
     struct watch_view_options look;
     struct arena arena; /* of the next two */
@@ -230,10 +231,16 @@ static int open_driver (struct run_loop *run_loop, const struct run_dir *dir, co
 /* The sentence quotes hosts, the path is the user's: neither drives the terminal. */
 static void climb_say_end (const struct run_loop *run_loop, const struct run_dir *dir, bool receipt_written)
 {
+    const struct buf *card = &run_loop->card;
     char path[RUN_PATH_BYTES];
     struct buf line;
-    buf_init (&line, 16 * (sizeof (run_loop->sentence) + sizeof (path)));
-    buf_escaped (&line, text_of (run_loop->sentence), 0);
+    buf_init (&line, 16 * (sizeof (run_loop->sentence) + sizeof (path)) + card->len);
+    if (card->len) {
+        buf_add_text (&line, buf_as_text (card));
+        buf_printf (&line, "all of it: sliceup%s explain %.8s", run_loop->cli->hint, dir->id);
+    } else {
+        buf_escaped (&line, text_of (run_loop->sentence), 0);
+    }
     if (receipt_written) {
         buf_puts (&line, "\nreceipt: ");
         buf_escaped (&line, text_of (run_dir_path (dir, "receipt.json", path)), 0);
@@ -291,7 +298,9 @@ static int climb_finish (struct run_loop *run_loop, const struct run_dir *dir, s
     run_loop->driver = NULL;
     bool unfinished = problem.code || run_loop->sentence[0] == '\0';
     uint32_t drift = 0;
-    int written = unfinished ? 0 : receipt_write_files (run_loop->cli, dir, run_loop->metrics ? &drift : NULL, err);
+    int written = unfinished ? 0
+                             : receipt_write_files (run_loop->cli, dir, run_loop->metrics ? &drift : NULL,
+                                                    &run_loop->card, err);
     metrics_writer_close (run_loop->metrics, unfinished || written < 0 ? NULL : &drift);
     const struct run_end end = { &run_loop->on_end, run_loop->slice, run_loop->outcome, exit_status };
     if (!unfinished && written == 0)
@@ -370,7 +379,9 @@ static int climb_with (struct run_loop *run_loop, const struct plan *plan, int m
             log_print (&cli->log, "commands without a run go on to take another for the last: %s", unnoted.text);
         if (drives && loop_run (run_loop->loop, &err) < 0)
             log_print (&cli->log, "%s", err.text);
+        buf_init (&run_loop->card, CARD_MAX_BYTES);
         status = climb_finish (run_loop, dir, &err);
+        buf_release (&run_loop->card);
     }
     end_turn (cli);
     loop_close (run_loop->loop);

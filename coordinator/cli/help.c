@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "coordinator/cli/commands.h"
+#include "coordinator/view/line.h"
 
 /* ---- a page of words: for a terminal, wrapped to PAGE_COLUMNS; or as man(7) wants it ---- */
 
@@ -10,23 +11,6 @@ struct page {
 };
 
 enum { INDENT = 2, NAME_COLUMNS = 26 };
-
-/* From column `at` on; lines after the first begin at `indent`. */
-static void wrap (struct buf *out, struct text words, uint32_t at, uint32_t indent)
-{
-    bool first = true;
-    for (; words.len; first = false) {
-        struct text word = text_take_until (&words, ' ');
-        bool fits = first || at + 1 + word.len <= PAGE_COLUMNS;
-        if (!fits)
-            buf_printf (out, "\n%*s", (int) indent, "");
-        else if (!first)
-            buf_byte (out, ' ');
-        at = (fits ? at + !first : indent) + word.len;
-        buf_add_text (out, word);
-    }
-    buf_byte (out, '\n');
-}
 
 /* man(7): a line must not begin with what is a request there. */
 static void add_roff (struct buf *out, struct text line)
@@ -63,7 +47,7 @@ static void page_add_prose (const struct page *page, const char *prose, uint32_t
             buf_printf (page->out, "%.*s\n", TEXT_ARG (line));
         else {
             buf_printf (page->out, "%*s", (int) columns, "");
-            wrap (page->out, line, columns, columns);
+            line_wrap (page->out, line, columns, columns, PAGE_COLUMNS);
         }
     }
 }
@@ -83,7 +67,7 @@ static void page_add_row (const struct page *page, const char *name, const char 
             page->out->len--;
         buf_printf (page->out, "\n%*s", (int) at, "");
     }
-    wrap (page->out, text_of (text), at, at);
+    line_wrap (page->out, text_of (text), at, at, PAGE_COLUMNS);
 }
 
 static void page_add_lines (const struct page *page, const char *lines)

@@ -9,6 +9,7 @@
 #include "coordinator/report/report.h"
 #include "coordinator/verdict/topology.h"
 #include "coordinator/view/drift_view.h"
+#include "coordinator/view/plain.h"
 #include "coordinator/view/receipt_text.h"
 
 enum { FILE_MAX_BYTES = 512 << 20 };
@@ -194,7 +195,8 @@ bool receipt_count_drift (const struct slice_receipt *receipt, const struct plan
     return !query.pins_missing;
 }
 
-int receipt_write_files (const struct cli *cli, const struct run_dir *dir, uint32_t *drift, struct err *err)
+int receipt_write_files (const struct cli *cli, const struct run_dir *dir, uint32_t *drift, struct buf *card,
+                         struct err *err)
 {
     struct run_report run = { .measures = measure_fold_create () };
     struct buf bytes;
@@ -210,6 +212,9 @@ int receipt_write_files (const struct cli *cli, const struct run_dir *dir, uint3
         (void) run_receipt_print_file (dir, file, &run, &bytes, &ignored); /* any command makes it anew */
     if (rc == 0 && drift)
         (void) receipt_count_drift (run.report->receipt, run.report->plan, drift);
+    struct style style = cli_detect_style (cli);
+    if (rc == 0)
+        (void) card_print (run.report->scene->board, &style, card);
     launch_measures_keep (cli, run.measures, &unread);
     buf_release (&bytes);
     measure_fold_destroy (run.measures);

@@ -216,7 +216,14 @@ uint32_t pass_find_lagging (const struct coord *coord, bool *lags, struct arena 
         hosts[i] = (struct stand_host){ coord->state->plan.hosts.items[pass->parts.items[i].host].name,
                                         failure_stack (&pass->parts.items[i].result, arena) };
     struct text who;
-    return stands_find_lagging (hosts, pass->parts.n, lags, arena, &who, others);
+    bool framed = true; /* else its own verdict does not say where it stood */
+    uint32_t lagging = stands_find_lagging (hosts, pass->parts.n, lags, arena, &who, others);
+    for (uint32_t i = 0; i < pass->parts.n; i++)
+        if (lags[i] && framed)
+            (void) stand_print (hosts[i].lines, arena, &framed);
+    if (lagging && !framed)
+        *others = text_format (arena, "%.*s; %.*s", TEXT_ARG (who), TEXT_ARG (*others));
+    return lagging;
 }
 
 static void blame_parts (const struct coord *coord, const bool *culprits, struct verdict *verdicts,

@@ -131,14 +131,14 @@ static bool survived (struct text error, struct text end_of_output)
     return end_of_output.len && (!found || behind >= SURVIVED_LINES);
 }
 
-/* "; stopped" and where: "still in phase run after 1 min; stopped in fault.py:4 maybe (), sleeping in clock_nanosleep". */
+/* "still in phase run after 1 min; stopped in fault.py:4 maybe (), sleeping in clock_nanosleep". Without a frame there is
+ * only a wait, in which hosts that hang alike differ. */
 static void say_where_it_stood (struct text stack, struct arena *arena, struct verdict *out)
 {
     bool framed;
     struct text place = stand_print (stack, arena, &framed);
-    const char *how = framed ? "in" : text_starts (place, "stopped") ? "after a signal had stopped it:" : "while";
-    if (place.len)
-        out->cause = text_clip (text_format (arena, "%.*s %s %.*s", TEXT_ARG (out->cause), how, TEXT_ARG (place)),
+    if (framed)
+        out->cause = text_clip (text_format (arena, "%.*s in %.*s", TEXT_ARG (out->cause), TEXT_ARG (place)),
                                 SENTENCE_MAX_BYTES);
 }
 

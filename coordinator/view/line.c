@@ -192,3 +192,19 @@ const char *size_print (uint64_t bytes, char out[SIZE_TEXT_BYTES])
         snprintf (out, SIZE_TEXT_BYTES, "%" PRIu64 ".%" PRIu64 " %s", whole, rest * 10 / 1024, units[unit]);
     return out;
 }
+
+void line_wrap (struct buf *out, struct text words, uint32_t at, uint32_t indent, uint32_t columns)
+{
+    bool first = true;
+    for (; words.len; first = false) {
+        struct text word = text_take_until (&words, ' ');
+        bool fits = first || columns == 0 || at + 1 + word.len <= columns;
+        if (!fits)
+            buf_printf (out, "\n%*s", (int) indent, "");
+        else if (!first)
+            buf_byte (out, ' ');
+        at = (fits ? at + !first : indent) + word.len;
+        buf_add_text (out, word);
+    }
+    buf_byte (out, '\n');
+}

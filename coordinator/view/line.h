@@ -61,6 +61,10 @@ void style_print_text (const struct style *style, struct text text, struct buf *
 /* Does the environment (LC_ALL, LC_CTYPE, LANG: the first that is set) ask for UTF-8? */
 bool style_locale_is_utf8 (const char *lc_all, const char *lc_ctype, const char *lang);
 
+/* Appends words and a newline, broken at blanks where a line would be wider than `columns` (0: never). The first begins in
+ * column `at`, the others at `indent`. */
+void line_wrap (struct buf *out, struct text words, uint32_t at, uint32_t indent, uint32_t columns);
+
 /* Bytes for people: "0 B", "312 B", "3.2 MiB"; cut, never rounded up. */
 enum { SIZE_TEXT_BYTES = 32 };
 const char *size_print (uint64_t bytes, char out[SIZE_TEXT_BYTES]); /* returns `out` */

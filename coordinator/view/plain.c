@@ -444,3 +444,85 @@ void group_text (const struct board *board, const struct board_verdict_group *gr
     buf_puts (out, helps ? "; next: " : "");
     buf_add_text (out, helps ? group->next : (struct text){ 0 });
 }
+
+/* ---- the end of a run, as a card ---- */
+
+enum { CARD_CAUSES = 3, CARD_INDENT = 4 };
+
+static void card_put (const struct style *style, const char *label, struct text words, struct buf *out)
+{
+    struct buf line;
+    if (!words.len)
+        return;
+    buf_init (&line, 4 * SENTENCE_BYTES);
+    buf_escaped_after (&line, label, words, 0);
+    buf_printf (out, "%*s", CARD_INDENT, "");
+    line_wrap (out, buf_as_text (&line), CARD_INDENT, CARD_INDENT + 2, style->columns);
+    buf_release (&line);
+}
+
+static bool card_is_cause (const struct board_verdict_group *group)
+{
+    return group->outcome != OUTCOME_CASCADE && group->outcome != OUTCOME_CANCELLED;
+}
+
+static void card_put_cause (const struct board *board, const struct board_verdict_group *group, uint32_t of,
+                            const struct style *style, struct buf *out)
+{
+    struct buf owner;
+    buf_init (&owner, SENTENCE_BYTES);
+    buf_puts (out, "  ");
+    board_print_hosts (board, group->hosts.items, group->hosts.n, out);
+    buf_printf (out, " %s (%" PRIu32 " of %" PRIu32 ")\n", enum_name_of (&outcome_names, group->outcome),
+                group->hosts.n, of);
+    if (!text_find (group->cause, group->line, NULL))
+        card_put (style, "", group->line, out);
+    card_put (style, "", group->cause, out);
+    failure_print_owner (&owner, certainty_of_owner (group->owner, group->likely), group->owner, group->signature);
+    if (owner.len > 2) /* without the mark before it */
+        card_put (style, "", (struct text){ (const char *) owner.ptr + 2, (uint32_t) owner.len - 2 }, out);
+    card_put (style, "next: ", group->next, out);
+    buf_release (&owner);
+}
+
+/* "  3 others fell with it: h[0-1,3]". */
+static void card_put_others (const struct board *board, const struct board_pass *pass, struct buf *out)
+{
+    uint32_t *hosts = mem_array (board->plan.hosts.n, sizeof *hosts), n = 0;
+    for (uint32_t i = 0; i < pass->groups.n; i++)
+        for (uint32_t k = 0; !card_is_cause (&pass->groups.items[i]) && k < pass->groups.items[i].hosts.n; k++)
+            hosts[n++] = pass->groups.items[i].hosts.items[k];
+    if (n) {
+        buf_printf (out, "  %" PRIu32 " other%s fell with it: ", n, plural (n));
+        board_print_hosts (board, hosts, n, out);
+        buf_byte (out, '\n');
+    }
+    mem_free (hosts);
+}
+
+bool card_print (const struct board *board, const struct style *style, struct buf *out)
+{
+    uint32_t rung = board->next_rung, shown = 0, causes = 0;
+    if (!board->ended || board->exit_status != 1 || board->retries_n || rung >= board->plan.rungs.n ||
+        board->rungs[rung].last == PASS_NONE)
+        return false;
+    const struct board_pass *pass = &board->rungs[rung].passes[board->rungs[rung].last];
+    for (uint32_t i = 0; i < pass->groups.n; i++)
+        causes += card_is_cause (&pass->groups.items[i]);
+    if (!causes || pass->ungrouped_n)
+        return false;
+    buf_puts (out, "slice ");
+    buf_escaped (out, board->plan.slice, 0);
+    buf_printf (out, ": %s at rung ", enum_name_of (&outcome_names, pass->outcome));
+    buf_escaped (out, board_rung_id (board, rung), 0);
+    buf_printf (out, " (%" PRIu32 " of %" PRIu32 ")\n", rung + 1, board->plan.rungs.n);
+    for (uint32_t i = 0; i < pass->groups.n && shown < CARD_CAUSES; i++)
+        if (card_is_cause (&pass->groups.items[i])) {
+            card_put_cause (board, &pass->groups.items[i], pass->hosts_n, style, out);
+            shown++;
+        }
+    if (causes > shown)
+        buf_printf (out, "  and %" PRIu32 " more cause%s\n", causes - shown, plural (causes - shown));
+    card_put_others (board, pass, out);
+    return true;
+}

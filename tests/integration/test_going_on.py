@@ -180,7 +180,7 @@ class FailFast(GoingOn):
         self.assertEqual(["cancelled", "failed", "cancelled"],
                          [self.attempt(receipt, f"h{i}", "falls")["outcome"] for i in range(3)])
         self.assertIn("another host failed", self.attempt(receipt, "h0", "falls")["cause"]["text"])
-        self.assertIn("stopped at rung falls (1 of 1): h1 failed: exited with status 3", ended.out)
+        self.assertRegex(ended.out, r"(?m)^slice \S+: failed at rung falls \(1 of 1\)\n  h1 failed \(1 of 3\)\n    exited with status 3")
         self.assertNotRegex(ended.out, r"(?m)^slice .* cancelled: .*h1 failed")
         self.nothing_is_left()
 

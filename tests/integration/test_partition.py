@@ -112,7 +112,7 @@ class CutOff(Hosts):
         since = self.cut()
         ended = self.ends(run, 1, LOST_S + SLACK_S)
         self.assertEqual({"h0": "passed", "h1": "lost", "h2": "lost", "h3": "lost"}, self.outcomes())
-        self.assertRegex(ended.out, r"stopped at rung slow \(1 of 2\): h\[1-3\] lost: silent for ")
+        self.assertRegex(self.lab.receipt()["headers"][0]["sentence"], r"stopped at rung slow \(1 of 2\): h\[1-3\] lost: silent for ")
         self.assertFalse(self.lab["h0"].programs())
         self.stops_itself(sorted(WAYS), since)
         self.nothing_is_left()

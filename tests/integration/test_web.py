@@ -419,7 +419,7 @@ class Live(WebTest):
             gaps = [after - before for before, after in zip(watcher.answers[1:], watcher.answers[2:])]
             self.assertGreater(len(watcher.answers), 4, "it was told as it happened")
             self.assertGreater(sorted(gaps)[len(gaps) // 4], 0.15, f"at most four a second: {gaps}")
-        self.assertIn(late["summary"]["sentence"], ended.out)
+        self.assertTrue(lab.tells_end(ended.out, late["summary"]["sentence"]), ended.out)
         lab.wait_for(lambda: not lab.listens(port), "the page's server to end after its run", 15)
 
     def late(self, web, run_id):

@@ -40,6 +40,13 @@ FACTS = {name: number for number, name in enumerate(
      "host-returned", "output-lost"))}
 
 
+def tells_end(out, sentence):
+    """Does what `run` printed end with the run's sentence, or with the card of a run that a rung stopped?"""
+    stopped = re.match(r"slice (\S+): stopped at (rung \S+ \(\d+ of \d+\))", sentence)
+    card = stopped and re.search(rf"(?m)^slice {re.escape(stopped[1])}: \S+ at {re.escape(stopped[2])}$", out)
+    return bool(card) or sentence in out.splitlines()
+
+
 def wait_for(condition, what, bound_s=60):
     """The first true value of condition(), polled; AssertionError naming `what` (a text, or what makes one then) after bound_s."""
     end = time.monotonic() + bound_s

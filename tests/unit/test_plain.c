@@ -78,6 +78,42 @@ TEST (what_befalls_the_cache_is_told)
     show_release (&show);
 }
 
+TEST (a_run_that_a_rung_stopped_ends_with_a_card_and_others_with_their_sentence)
+{
+    struct show show = gathered (4);
+    struct style style = { .columns = 40 };
+    struct buf card;
+    struct verdict verdicts[] = {
+        { .host = 0, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("aborted") },
+        { .host = 1,
+          .outcome = OUTCOME_FAILED,
+          .owner = OWNER_PROGRAM,
+          .likely = true,
+          .cause = TEXT_LIT ("exited with status 1 in phase run, as it says"),
+          .evidence = TEXT_LIT ("ValueError: 3 is not 4"),
+          .next = TEXT_LIT ("sliceup logs --rung all") },
+        { .host = 3, .outcome = OUTCOME_CANCELLED, .cause = TEXT_LIT ("stopped") },
+    };
+    buf_init (&card, 1 << 16);
+    show_began (&show, ALL, PASS_RESTORED, 1, 4);
+    for (uint32_t host = 0; host < 4; host++)
+        show_ended (&show, host, ENDING_EXITED, host == 1);
+    show_pass_ended (&show, OUTCOME_FAILED, 900, verdicts, 3);
+    assert_false (card_print (show.board, &style, &card)); /* it has not ended */
+    show_run_ended (&show, OUTCOME_FAILED, 1, TEXT_LIT ("stopped"));
+    assert_true (card_print (show.board, &style, &card));
+    assert_text (&card, "slice sample: failed at rung all (3 of 3)\n"
+                        "  host1 failed (1 of 4)\n"
+                        "    ValueError: 3 is not 4\n"
+                        "    exited with status 1 in phase run,\n"
+                        "      as it says\n"
+                        "    whose: your program (likely)\n"
+                        "    next: sliceup logs --rung all\n"
+                        "  2 others fell with it: host[0,3]\n");
+    buf_release (&card);
+    show_release (&show);
+}
+
 TEST (failures_are_told_at_once_and_judged_in_groups)
 {
     struct show show = gathered (4);
