@@ -86,9 +86,7 @@ struct scene_span {
     uint32_t awaited; /* gate: the host that came last; SCENE_NOBODY: not known */
 };
 struct scene_attempt {
-    uint32_t rung;
-    enum pass pass;
-    uint32_t attempt;
+    struct attempt_key key;
     enum purpose purpose;
     enum scene_mark mark;
     uint64_t began_ms, ms;    /* ms: until now if it runs */

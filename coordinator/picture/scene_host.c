@@ -69,9 +69,7 @@ static void fill_attempts (const struct scene *scene, struct scene_host *out)
         if (from->key.rung >= board->plan.rungs.n || (uint32_t) from->key.pass >= BOARD_PASSES ||
             !scene_attempt_in_range (scene, from))
             continue;
-        *to = (struct scene_attempt){ .rung = from->key.rung,
-                                      .pass = from->key.pass,
-                                      .attempt = from->key.attempt,
+        *to = (struct scene_attempt){ .key = from->key,
                                       .purpose = from->purpose ? from->purpose : PURPOSE_CLIMB,
                                       .mark = scene_mark_of_attempt (board, out->rank, from),
                                       .began_ms = from->began_ms,

@@ -429,9 +429,9 @@ static json_t *attempt_json (const struct scene *scene, const struct scene_attem
 {
     json_t *out = json_object (), *spans = json_array ();
     char letter = scene_mark_letter (attempt->mark);
-    set_number (out, "rung", attempt->rung);
-    set_word (out, "pass", &pass_names, attempt->pass);
-    set_known (out, "attempt", attempt->attempt != 0, attempt->attempt);
+    set_number (out, "rung", attempt->key.rung);
+    set_word (out, "pass", &pass_names, attempt->key.pass);
+    set_known (out, "attempt", attempt->key.attempt != 0, attempt->key.attempt);
     set_word (out, "purpose", &purpose_names, attempt->purpose);
     scene_json_set (out, "mark", json_stringn (&letter, 1));
     set_number (out, "began_ms", attempt->began_ms);

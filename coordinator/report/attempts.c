@@ -19,7 +19,7 @@ static const struct rung_receipt *receipt_of (const struct host_receipt *host, s
 {
     for (uint32_t i = 0; host && i < host->rungs.n; i++) {
         const struct rung_receipt *at = &host->rungs.items[i];
-        if (at->pass == attempt->pass && at->attempt == attempt->attempt && text_equal (at->rung, rung))
+        if (at->pass == attempt->key.pass && at->attempt == attempt->key.attempt && text_equal (at->rung, rung))
             return at;
     }
     return NULL;
@@ -68,7 +68,7 @@ static void attempts_take_host (const struct report *report, uint32_t host, cons
         const struct scene_attempt *of = &report->hosts[host].attempts[i];
         struct report_attempt *attempt = &out->items[out->n++];
         *attempt = (struct report_attempt){ .of = of,
-                                            .receipt = receipt_of (receipt, rung_id (report, of->rung), of),
+                                            .receipt = receipt_of (receipt, rung_id (report, of->key.rung), of),
                                             .host = host,
                                             .began_ms = later (of->began_ms, free_ms),
                                             .cause = SCENE_NOBODY,
@@ -91,15 +91,11 @@ static int compare_numbers (uint64_t a, uint64_t b)
 static int by_pass (const void *a, const void *b)
 {
     const struct report_attempt *x = *(struct report_attempt *const *) a, *y = *(struct report_attempt *const *) b;
-    int order = compare_numbers (x->of->rung, y->of->rung);
-    order = order ? order : compare_numbers (x->of->pass, y->of->pass);
-    order = order ? order : compare_numbers (x->of->attempt, y->of->attempt);
+    const struct attempt_key *k = &x->of->key, *l = &y->of->key;
+    int order = compare_numbers (k->rung, l->rung);
+    order = order ? order : compare_numbers (k->pass, l->pass);
+    order = order ? order : compare_numbers (k->attempt, l->attempt);
     return order ? order : compare_numbers (x->host, y->host);
-}
-
-bool report_same_pass (const struct report_attempt *a, const struct report_attempt *b)
-{
-    return a->of->rung == b->of->rung && a->of->pass == b->of->pass && a->of->attempt == b->of->attempt;
 }
 
 /* The hosts of a pass, as they stand in it. */
@@ -170,7 +166,7 @@ struct report_attempts report_attempts_of (const struct report *report, struct a
         sorted[i] = &out.items[i];
     qsort (sorted, out.n, sizeof (*sorted), by_pass);
     for (uint32_t from = 0, to; from < out.n; from = to) {
-        for (to = from; to < out.n && report_same_pass (sorted[from], sorted[to]);)
+        for (to = from; to < out.n && attempt_key_equal (&sorted[from]->of->key, &sorted[to]->of->key);)
             to++;
         find_causes (report, &(struct sorted){ sorted + from, to - from }, &out);
     }
@@ -233,8 +229,8 @@ static void add_pass (struct report_attempt *const *pass, uint32_t n, struct buf
     uint64_t began_ms = of->began_ms;
     for (uint32_t i = 1; i < n; i++)
         began_ms = pass[i]->of->began_ms < began_ms ? pass[i]->of->began_ms : began_ms;
-    buf_printf (out, "{\"rung\":%u,\"pass\":\"%s\"", of->rung, enum_name_of (&pass_names, of->pass));
-    attempts_add_number (out, ",\"attempt\":", of->attempt != 0, of->attempt);
+    buf_printf (out, "{\"rung\":%u,\"pass\":\"%s\"", of->key.rung, enum_name_of (&pass_names, of->key.pass));
+    attempts_add_number (out, ",\"attempt\":", of->key.attempt != 0, of->key.attempt);
     buf_printf (out, ",\"purpose\":\"%s\"", enum_name_of (&purpose_names, of->purpose));
     attempts_add_number (out, ",\"began_ms\":", true, began_ms);
     add_marks (pass, n, out);
@@ -249,7 +245,8 @@ struct passes passes_of (const struct report *report, struct arena *arena)
     const struct scene_attempt *later = NULL; /* the last is looked at first */
     for (uint32_t to = attempts.n, from; to > 0; to = from) {
         struct buf json;
-        for (from = to; from > 0 && report_same_pass (attempts.by_pass[from - 1], attempts.by_pass[to - 1]);)
+        for (from = to;
+             from > 0 && attempt_key_equal (&attempts.by_pass[from - 1]->of->key, &attempts.by_pass[to - 1]->of->key);)
             from--;
         const struct scene_attempt *of = attempts.by_pass[from]->of;
         struct passes_item *item = &out.items[out.n++];
@@ -257,7 +254,7 @@ struct passes passes_of (const struct report *report, struct arena *arena)
         add_pass (attempts.by_pass + from, hosts_of_pass (attempts.by_pass + from, to - from), &json);
         item->json = buf_finish (&json, arena);
         bool whole = of->purpose != PURPOSE_ISOLATION;
-        item->again = !whole || (later && later->rung == of->rung && later->pass == of->pass);
+        item->again = !whole || (later && later->key.rung == of->key.rung && later->key.pass == of->key.pass);
         later = whole ? of : later;
     }
     arena_release (&own);

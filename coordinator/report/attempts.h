@@ -21,9 +21,6 @@ struct report_attempts {
     uint32_t n;
     struct report_attempt **by_pass; /* those of a pass one behind the other, by rank */
 };
-/* Are both of the same attempt of a pass? */
-bool report_same_pass (const struct report_attempt *a, const struct report_attempt *b);
-
 /* The cause of a cascade: scene.h. */
 struct report_attempts report_attempts_of (const struct report *report, struct arena *arena);
 /* Its phases are the spans, one behind the other. What a worker still reads when the program has ended counts for them,

@@ -232,11 +232,11 @@ static struct text trace_rung_id (struct tracing *tracing, uint32_t rung)
 /* "dense restored, attempt 2" */
 static struct text attempt_name (struct tracing *tracing, const struct scene_attempt *attempt)
 {
-    struct text rung = trace_rung_id (tracing, attempt->rung);
-    const char *pass = attempt->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, attempt->pass);
+    struct text rung = trace_rung_id (tracing, attempt->key.rung);
+    const char *pass = attempt->key.pass == PASS_ONCE ? "" : enum_name_of (&pass_names, attempt->key.pass);
     struct text name = text_format (&tracing->arena, "%.*s%s%s", TEXT_ARG (rung), *pass ? " " : "", pass);
-    if (attempt->attempt > 1)
-        name = text_format (&tracing->arena, "%.*s, attempt %u", TEXT_ARG (name), attempt->attempt);
+    if (attempt->key.attempt > 1)
+        name = text_format (&tracing->arena, "%.*s, attempt %u", TEXT_ARG (name), attempt->key.attempt);
     if (attempt->purpose == PURPOSE_ISOLATION)
         name = text_format (&tracing->arena, "%.*s, a part", TEXT_ARG (name));
     return name;
@@ -257,9 +257,9 @@ static void annotate_cause (struct tracing *tracing, const struct report_attempt
 /* Which attempt it is, for queries over slices. */
 static void annotate_of (struct tracing *tracing, const struct report_attempt *attempt)
 {
-    annotate (tracing, "rung", trace_rung_id (tracing, attempt->of->rung));
-    annotate (tracing, "pass", text_of (enum_name_of (&pass_names, attempt->of->pass)));
-    annotate_number (tracing, "attempt", attempt->of->attempt);
+    annotate (tracing, "rung", trace_rung_id (tracing, attempt->of->key.rung));
+    annotate (tracing, "pass", text_of (enum_name_of (&pass_names, attempt->of->key.pass)));
+    annotate_number (tracing, "attempt", attempt->of->key.attempt);
 }
 
 static void add_phases (struct tracing *tracing, const struct report_attempt *attempt)

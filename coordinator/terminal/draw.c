@@ -167,12 +167,12 @@ static uint32_t draw_tail (const struct drawing *drawing, uint32_t row, uint32_t
 static struct text attempt_name (const struct drawing *drawing, const struct scene_attempt *attempt)
 {
     const struct scene *scene = drawing->scene;
-    struct text id = scene_text (scene->arena, board_rung_id (scene->board, attempt->rung), SCENE_WORD_COLUMNS);
+    struct text id = scene_text (scene->arena, board_rung_id (scene->board, attempt->key.rung), SCENE_WORD_COLUMNS);
     char number[16] = "";
-    if (attempt->attempt)
-        snprintf (number, sizeof (number), " %u", attempt->attempt);
-    return text_format (drawing->arena, "%.*s %s%s%s", TEXT_ARG (id), enum_name_of (&pass_names, attempt->pass), number,
-                        attempt->purpose == PURPOSE_ISOLATION ? " (a part by itself)" : "");
+    if (attempt->key.attempt)
+        snprintf (number, sizeof (number), " %u", attempt->key.attempt);
+    return text_format (drawing->arena, "%.*s %s%s%s", TEXT_ARG (id), enum_name_of (&pass_names, attempt->key.pass),
+                        number, attempt->purpose == PURPOSE_ISOLATION ? " (a part by itself)" : "");
 }
 
 static struct text attempt_words (const struct drawing *drawing, const struct scene_attempt *attempt)

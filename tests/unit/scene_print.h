@@ -71,8 +71,8 @@ static inline void print_host (const struct scene_host *host, struct buf *out)
     for (uint32_t i = 0; i < host->attempts_n; i++) {
         const struct scene_attempt *at = &host->attempts[i];
         bool runs = at->mark == MARK_RUNS || at->mark == MARK_AT_GATE || at->mark == MARK_LOST;
-        buf_printf (out, " %u %d %u %d %c %" PRIu64 " %" PRIu64 "\n", at->rung, at->pass, at->attempt, at->purpose,
-                    scene_mark_letter (at->mark), at->began_ms, runs ? 0 : at->ms);
+        buf_printf (out, " %u %d %u %d %c %" PRIu64 " %" PRIu64 "\n", at->key.rung, at->key.pass, at->key.attempt,
+                    at->purpose, scene_mark_letter (at->mark), at->began_ms, runs ? 0 : at->ms);
         for (uint32_t k = 0; k < at->spans_n; k++)
             buf_printf (out, "  %.*s%s %" PRIu64 " %" PRIu64 " %u\n", T (at->spans[k].name),
                         at->spans[k].gate ? " gate" : "", at->spans[k].began_ms, at->spans[k].ms, at->spans[k].awaited);

@@ -31,9 +31,7 @@ static struct world *world_open (uint32_t hosts)
         struct text name = text_format (&world->arena, "v6e-%u", i);
         for (uint32_t k = 0; k < RUNGS; k++) {
             world->cells[i][k] = i == 7 && k == RUNGS - 1 ? MARK_FAILED : MARK_PASSED;
-            world->attempts[i][k] = (struct scene_attempt){ .rung = k,
-                                                            .pass = PASS_ONCE,
-                                                            .attempt = 1,
+            world->attempts[i][k] = (struct scene_attempt){ .key = { k, PASS_ONCE, 1 },
                                                             .purpose = PURPOSE_CLIMB,
                                                             .mark = world->cells[i][k],
                                                             .began_ms = 60000 * k,
@@ -123,9 +121,7 @@ static void run_again (struct world *world)
         world->hosts[i].attempts_n = ATTEMPTS;
         for (uint32_t k = 0; k < ATTEMPTS; k++) {
             uint32_t rung = k < ATTEMPTS - RUNGS ? 0 : k - (ATTEMPTS - RUNGS);
-            world->attempts[i][k] = (struct scene_attempt){ .rung = rung,
-                                                            .pass = PASS_ONCE,
-                                                            .attempt = rung ? 1 : k + 1,
+            world->attempts[i][k] = (struct scene_attempt){ .key = { rung, PASS_ONCE, rung ? 1 : k + 1 },
                                                             .purpose = PURPOSE_CLIMB,
                                                             .mark = world->cells[i][rung],
                                                             .began_ms = (uint64_t) 1300000 * k,
@@ -207,7 +203,8 @@ TEST (test_passes_have_a_letter_and_a_time_for_each_host_that_took_part)
     struct buf out;
     buf_init (&out, 1 << 20);
     world->hosts[2].attempts_n = world->hosts[3].attempts_n = RUNGS - 1;
-    world->attempts[4][RUNGS - 2].rung = RUNGS - 1; /* begun twice, as a damaged journal may have it: it counts once */
+    world->attempts[4][RUNGS - 2].key.rung = RUNGS -
+                                             1; /* begun twice, as a damaged journal may have it: it counts once */
     world->attempts[4][RUNGS - 2].began_ms = 660000;
     struct passes passes = passes_of (&world->report, &world->arena);
     passes_take (&passes, false, 1 << 20);
@@ -238,11 +235,11 @@ TEST (test_a_time_that_nobody_knows_is_null)
     struct buf out;
     buf_init (&out, 1 << 20);
     world->attempts[1][0] = (struct scene_attempt){
-        .pass = PASS_ONCE, .attempt = 1, .purpose = PURPOSE_CLIMB, .mark = MARK_LOST, .ended_ms = 58121
+        .key = { 0, PASS_ONCE, 1 }, .purpose = PURPOSE_CLIMB, .mark = MARK_LOST, .ended_ms = 58121
     };
     for (uint32_t i = 0; i < 3; i++) {
         world->hosts[i].attempts_n = 2;
-        world->attempts[i][1].attempt = 0; /* a verdict on what was never begun */
+        world->attempts[i][1].key.attempt = 0; /* a verdict on what was never begun */
     }
     struct passes passes = passes_of (&world->report, &world->arena);
     passes_take (&passes, false, 1 << 20);

@@ -229,7 +229,7 @@ TEST_ON (stage, what_was_run_long_ago_is_not_to_come)
     const struct scene_host *host = stage_draw (stage)->host;
     assert_int_equal (host->attempts_n, BOARD_ATTEMPTS_MAX);
     assert_int_equal (host->attempts_left_out, 24);
-    assert_int_equal (host->attempts[0].rung, FACTS);
+    assert_int_equal (host->attempts[0].key.rung, FACTS);
 }
 
 TEST_ON (stage, notes_stand_without_the_clock)

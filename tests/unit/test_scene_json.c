@@ -502,9 +502,7 @@ TEST (a_host_has_its_attempts_spans_and_facts)
         { .name = TEXT_LIT ("gate:mesh"), .gate = true, .began_ms = 5, .ms = 7, .awaited = 3 }
     };
     struct scene_attempt attempts[] = {
-        { .rung = 3,
-          .pass = PASS_COLD,
-          .attempt = 1,
+        { .key = { 3, PASS_COLD, 1 },
           .mark = MARK_FAILED,
           .ended_ms = 12,
           .ms = 7,
@@ -512,8 +510,8 @@ TEST (a_host_has_its_attempts_spans_and_facts)
           .group = SCENE_NOBODY,
           .spans = spans,
           .spans_n = 1 },
-        { .rung = 4, .mark = MARK_LOST, .ended_ms = 20, .group = SCENE_NOBODY },
-        { .rung = 5, .attempt = 1, .mark = MARK_RUNS, .ms_known = true, .group = SCENE_NOBODY }
+        { .key = { 4, PASS_NONE, 0 }, .mark = MARK_LOST, .ended_ms = 20, .group = SCENE_NOBODY },
+        { .key = { 5, PASS_NONE, 1 }, .mark = MARK_RUNS, .ms_known = true, .group = SCENE_NOBODY }
     };
     struct scene_fact facts[] = { { TEXT_LIT ("kernel"), TEXT_LIT ("6.1") } };
     struct scene_host host = { .rank = 2,

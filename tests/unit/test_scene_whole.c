@@ -203,8 +203,7 @@ static void is_cut_to_the_range (struct theatre *theatre, const struct scene_hos
     for (uint32_t i = 0; i < whole->attempts_n; i++) {
         const struct scene_attempt *from = &whole->attempts[i];
         bool there = at < cut->attempts_n && cut->attempts[at].began_ms == from->began_ms &&
-                     cut->attempts[at].rung == from->rung && cut->attempts[at].pass == from->pass &&
-                     cut->attempts[at].attempt == from->attempt;
+                     attempt_key_equal (&cut->attempts[at].key, &from->key);
         if (from->ended_ms) {
             assert_int_equal (there, is_within (theatre, from->began_ms, from->ended_ms - from->began_ms));
             theatre->unknown_n += there && !from->ms_known;

@@ -69,7 +69,7 @@ static void world_open (struct world *world, const enum scene_mark marks[HOSTS],
     world->scene = (struct scene){ .board = &world->board, .hosts_n = HOSTS };
     for (uint32_t i = 0; i < HOSTS; i++) {
         world->attempts[i][0] =
-            (struct scene_attempt){ .pass = PASS_ONCE, .attempt = 1, .mark = marks[i], .began_ms = 100, .ms = 50 - i };
+            (struct scene_attempt){ .key = { 0, PASS_ONCE, 1 }, .mark = marks[i], .began_ms = 100, .ms = 50 - i };
         world->attempts[i][0].ended_ms = 150 - i;
         world->hosts[i] = (struct scene_host){
             .rank = i, .name = text_of (names[i]), .attempts = world->attempts[i], .attempts_n = 1
@@ -127,7 +127,7 @@ TEST_ON (world, test_attempts_of_a_host_never_overlap)
     static const enum scene_mark marks[HOSTS] = { MARK_PASSED, MARK_PASSED, MARK_PASSED, MARK_PASSED, MARK_PASSED };
     world_open (world, marks, "");
     world->attempts[0][1] = world->attempts[0][0];
-    world->attempts[0][1].attempt = 2;
+    world->attempts[0][1].key.attempt = 2;
     world->attempts[0][1].began_ms = 120;
     world->hosts[0].attempts_n = 2;
     struct report_attempts all = report_attempts_of (&world->report, &world->arena);
