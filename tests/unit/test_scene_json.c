@@ -28,13 +28,11 @@ struct picture {
     struct scene scene;
     struct plan_host hosts[HOSTS_MAX];
     struct scene_tile tiles[HOSTS_MAX];
-    char names[HOSTS_MAX][HOST_NAME_MAX_BYTES + 1];
     uint8_t cells[HOSTS_MAX][RUNGS];
     struct rung plan_rungs[RUNGS];
     struct board_rung rungs[RUNGS];
     struct scene_group groups[SCENE_GROUPS_MAX];
     uint32_t ranks[HOSTS_MAX];
-    char words[WORDS][16];
     struct board_metric metrics[BOARD_METRICS_MAX];
     struct gate_wait gates[GATES];
     const struct gate_wait *gate_list[GATES];
@@ -73,9 +71,8 @@ static struct picture *picture_create (uint32_t hosts)
     for (uint32_t i = 0; i < GATES; i++)
         picture->gate_list[i] = &picture->gates[i];
     for (uint32_t i = 0; i < hosts; i++) {
-        snprintf (picture->names[i], sizeof picture->names[i], "v6e-%u", i);
         memset (picture->cells[i], MARK_PASSED, RUNGS);
-        picture->hosts[i].name = text_of (picture->names[i]);
+        picture->hosts[i].name = text_format (&picture->arena, "v6e-%u", i);
         picture->tiles[i] = (struct scene_tile){ .rank = i,
                                                  .now = MARK_RUNS,
                                                  .cells = picture->cells[i],
@@ -325,14 +322,12 @@ static void fill_at_random (struct picture *picture)
     static const enum scene_mark over[] = { MARK_PASSED,  MARK_NOT_REACHED, MARK_CASCADE, MARK_CANCELLED,
                                             MARK_BLOCKED, MARK_TIMED_OUT,   MARK_LOST,    MARK_FAILED };
     struct rng rng = rng_seed (17);
-    for (uint32_t i = 0; i < WORDS; i++)
-        snprintf (picture->words[i], sizeof picture->words[i], "phase %u", i);
     for (uint32_t i = 0; i < HOSTS_MAX; i++) {
         for (uint32_t k = 0; k < RUNGS - 1; k++)
             picture->cells[i][k] = (uint8_t) over[rng_below (&rng, sizeof over / sizeof over[0])];
         picture->cells[i][RUNGS - 1] = (uint8_t) rng_below (&rng, MARK_SILENT);
         picture->tiles[i].now = (enum scene_mark) rng_below (&rng, MARK_N);
-        picture->tiles[i].phase = text_of (picture->words[rng_below (&rng, WORDS)]);
+        picture->tiles[i].phase = text_format (&picture->arena, "phase %u", (uint32_t) rng_below (&rng, WORDS));
         picture->tiles[i].group = (uint32_t) rng_below (&rng, CAUSES);
     }
 }
@@ -402,11 +397,8 @@ TEST (a_gate_and_a_phase_of_one_name_are_two_words)
 TEST (words_past_the_most_are_the_empty_one)
 {
     struct picture *picture = picture_create (70);
-    char names[70][16];
-    for (uint32_t i = 0; i < 70; i++) {
-        snprintf (names[i], sizeof names[i], "phase %u", i);
-        picture->tiles[i].phase = text_of (names[i]);
-    }
+    for (uint32_t i = 0; i < 70; i++)
+        picture->tiles[i].phase = text_format (&picture->arena, "phase %u", i);
     json_t *json = state_of (picture, 0, NULL);
     json_t *phases = json_object_get (json, "phases");
     assert_int_equal (json_array_size (json_object_get (phases, "words")), 64);
