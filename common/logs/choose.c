@@ -186,7 +186,7 @@ static struct text peer_id (const struct signature_set *set, struct text said, s
         "unhealthy|distributed service detected fatal errors|all TPU hosts|GetKeyValue|tasks to show up|a task "
         "triggered|Shutdown barrier|step "
         "aborted|leader|remote "
-        "worker|remote host|closed by peer|worker has died";
+        "worker|remote host|closed by peer|worker has died|timed out|timeout|watchdog|rendezvous";
     struct text unnamed = TEXT_LIT ("peer-unnamed");
     bool named = names_somebody (said) || words_any (said, says_so) || !signature_set_find (set, unnamed);
     return named ? id : unnamed;
