@@ -8,6 +8,11 @@
     "SIG|what():|"                                                                                                     \
     "LLVM ERROR|core dumped|Bus error|CUDA error|Caught signal|Floating point exception|Illegal instruction|"          \
     "double free|corruption|assertion failed|Assertion failed|Aborted|FATAL"
+/* Of strerror's and bash's texts in German, French and Spanish, as configs/signatures/rules.yaml has them. */
+#define ERRNO_ABROAD                                                                                                   \
+    "kein Speicherplatz|Plattenplatz (|Aucun espace|quota d'|queda espacio|cuota de disco|Hauptspeicher|allouer de "   \
+    "la|asignar memoria|ist belegt|ressource occup|recurso ocupado|bereits verwendet|utilis|ya se est|Kommando "       \
+    "nicht|introuvable|orden no enc"
 #define ERROR_WORDS                                                                                                    \
     "error:|Error:|ERROR|Failed|failed|Killed|No space|denied|not found|cannot|Cannot|can't|refused|timed out|Unable|" \
     "exited|CANCELLED|Exited|killed|Errno|fatal|Warning  |OOM|oom|Evicted|preempt|exception|XID|Xid|Invalid|invalid|"  \
@@ -15,19 +20,27 @@
     "such|signal|terminated|Terminated|unrecognized|Back-off|"                                                         \
     "No module|FAILED|Insufficient|insufficient|exceeded|Exceeded|exhausted|EXHAUSTED|UNAVAILABLE|INTERNAL|INVALID|"   \
     "usage:|unsupported|Unsupported|conflict|mismatch|No matching|required|halted|lost|reset|busy|in "                 \
-    "use|aborted|error|(most recent call first)"
+    "use|aborted|error|(most recent call first)|" ERRNO_ABROAD
 
-/* A program that counted on so often behind an exception has handled it; another process may print a step or two more. */
+/* Who counted on more often than this behind an error has handled it: what waits in a pipe, or another thread, may print
+ * a few steps more. */
 enum { WORKED_ON = 3 };
 
 struct found_place {
     struct word_finder fatal, error;
     const struct signature_set *set;
     const struct printed_lines *lines;
-    const struct exceptions *exceptions;
     struct arena *arena;
     struct candidates *out;
 };
+
+/* Steps behind what ended a program by its nature are late, not work. */
+static bool is_over (const struct printed_line *line, struct text said)
+{
+    return line->worked > WORKED_ON &&
+           !words_any (said, "oom_kill|oom-kill|oomkilled|invoked oom|out of memory: kill|memory cgroup out of memory|"
+                             "due to time limit|due to preemption|due to node failure|nvrm: xid|evicted|systemd-oomd");
+}
 
 /* ---- exceptions ---- */
 
@@ -91,9 +104,14 @@ static const struct exception *cause_in_chain (const struct signature_set *set, 
     return best;
 }
 
-static struct candidate *candidate_add (struct found_place *finding)
+static struct candidate *candidate_add (struct found_place *finding, uint32_t at)
 {
-    return &finding->out->items[finding->out->n++];
+    const struct printed_line *line = &finding->lines->items[at];
+    struct candidate *candidate = &finding->out->items[finding->out->n++];
+    *candidate = (struct candidate){
+        .first = at, .last = at, .shown = at, .said_to = at, .order = line->order, .text = printed_line_body (line)
+    };
+    return candidate;
 }
 
 static uint32_t chain_length (const struct exceptions *exceptions, uint32_t at)
@@ -106,16 +124,10 @@ static uint32_t chain_length (const struct exceptions *exceptions, uint32_t at)
 
 static void add_cut_off (struct found_place *finding, const struct exception *exception)
 {
-    const struct printed_line *line = &finding->lines->items[exception->first];
-    *candidate_add (finding) = (struct candidate){ .first = exception->first,
-                                                   .last = exception->last,
-                                                   .shown = exception->first,
-                                                   .order = line->order,
-                                                   .said_to = exception->first,
-                                                   .speaker = line->speaker,
-                                                   .cut_off = true,
-                                                   .over = line->worked >= WORKED_ON,
-                                                   .text = printed_line_body (line) };
+    struct candidate *candidate = candidate_add (finding, exception->first);
+    candidate->last = exception->last;
+    candidate->cut_off = true;
+    candidate->over = finding->lines->items[exception->first].worked > WORKED_ON;
 }
 
 static void add_chain (struct found_place *finding, const struct exception *first, uint32_t n)
@@ -126,20 +138,16 @@ static void add_chain (struct found_place *finding, const struct exception *firs
         add_cut_off (finding, first);
         return;
     }
-    struct candidate *candidate = candidate_add (finding);
-    *candidate = (struct candidate){ .first = first->first,
-                                     .last = last->last,
-                                     .shown = cause->type_line,
-                                     .order = finding->lines->items[first->first].order,
-                                     .said_to = cause->last,
-                                     .speaker = finding->lines->items[first->first].speaker,
-                                     .exception = true,
-                                     .fatal = !last->harmless,
-                                     .harmless = last->harmless,
-                                     .over = finding->lines->items[last->type_line].worked >= WORKED_ON,
-                                     .text = text_format (finding->arena, "%.*s: %.*s", TEXT_ARG (cause->type),
-                                                          TEXT_ARG (cause->message)),
-                                     .rule = rule };
+    struct candidate *candidate = candidate_add (finding, first->first);
+    candidate->last = last->last;
+    candidate->shown = cause->type_line;
+    candidate->said_to = cause->last;
+    candidate->exception = true;
+    candidate->fatal = !last->harmless;
+    candidate->harmless = last->harmless;
+    candidate->over = finding->lines->items[last->type_line].worked > WORKED_ON;
+    candidate->text = text_format (finding->arena, "%.*s: %.*s", TEXT_ARG (cause->type), TEXT_ARG (cause->message));
+    candidate->rule = rule;
 }
 
 /* ---- lines ---- */
@@ -149,9 +157,18 @@ static bool looks_like_end (const struct found_place *finding, const struct prin
     return line->level == LEVEL_FATAL || word_finder_finds (&finding->fatal, body);
 }
 
+/* In Chinese or Japanese, by the first byte of its letters: no word of these is looked for before the rules do. */
+static bool is_east_asian (struct text body)
+{
+    uint32_t at = 0;
+    while (at < body.len && ((unsigned char) body.ptr[at] < 0xE3 || (unsigned char) body.ptr[at] > 0xE9))
+        at++;
+    return at < body.len;
+}
+
 static bool looks_like_error (const struct found_place *finding, const struct printed_line *line, struct text body)
 {
-    return line->level == LEVEL_ERROR || word_finder_finds (&finding->error, body);
+    return line->level == LEVEL_ERROR || word_finder_finds (&finding->error, body) || is_east_asian (body);
 }
 
 static bool is_stack (struct text body)
@@ -198,19 +215,12 @@ static void candidate_add_line (struct found_place *finding, uint32_t at)
         clue.raised = crash_package (finding, at);
         clue.type = TEXT_LIT ("Timeout"); /* of a program that hung: its stack says where */
     }
-    const struct signature *rule = error_rule_match (finding->set, &clue);
-    *candidate_add (finding) = (struct candidate){ .first = at,
-                                                   .last = at,
-                                                   .shown = at,
-                                                   .order = line->order,
-                                                   .said_to = at,
-                                                   .speaker = line->speaker,
-                                                   .fatal = end,
-                                                   .harmless = line->level == LEVEL_INFO ||
-                                                               line->level == LEVEL_WARNING,
-                                                   .over = line->worked > 0,
-                                                   .text = clue.text,
-                                                   .rule = rule };
+    struct candidate *candidate = candidate_add (finding, at);
+    candidate->fatal = end;
+    candidate->harmless = line->level == LEVEL_INFO || line->level == LEVEL_WARNING;
+    candidate->over = is_over (line, body);
+    candidate->text = clue.text;
+    candidate->rule = error_rule_match (finding->set, &clue);
 }
 
 static bool may_be_candidate (const struct found_place *finding, const struct printed_line *line)
@@ -246,7 +256,7 @@ static int by_order (const void *a, const void *b)
 void candidates_find (const struct signature_set *set, const struct printed_lines *lines,
                       const struct exceptions *exceptions, struct arena *arena, struct candidates *out)
 {
-    struct found_place finding = { .set = set, .lines = lines, .exceptions = exceptions, .arena = arena, .out = out };
+    struct found_place finding = { .set = set, .lines = lines, .arena = arena, .out = out };
     word_finder_make (&finding.fatal, FATAL_WORDS);
     word_finder_make (&finding.error, ERROR_WORDS);
     bool *wanted = lines_wanted (&finding);

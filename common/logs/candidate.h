@@ -16,7 +16,6 @@ struct candidate {
     uint32_t shown;       /* the line to show: with the type, or itself */
     uint32_t said_to;     /* the last line of its words, which begin with `shown` */
     uint32_t order;       /* of its first line, as printed */
-    uint32_t speaker;
     bool exception;
     bool cut_off;  /* a traceback whose exception is not in the log: it says nothing, and is an end */
     bool fatal;    /* an uncaught exception, level F, a crash */

@@ -31,9 +31,12 @@ static const int strength[MEANINGS][FORMS] = {
     [MEANS_KNOWN] = { 8, 90, 112, 120, 130 },
 };
 /* END_LINES: noise may be why a program ended
- * only when it did not go on for long, a warning only among its WARNED_LINES last ones. NEAR_BYTES: how far conditions
+ * only when it did not go on for long, a line of level info only among its INFO_LINES last ones. NEAR_BYTES: how far conditions
  * of known texts reach (common/logs). */
-enum { END_LINES = 64, WARNED_LINES = 8, NEAR_BYTES = 2 << 10 };
+enum { END_LINES = 64, INFO_LINES = 8, NEAR_BYTES = 2 << 10 };
+
+/* What is aside is weaker than an exception that says nothing. */
+enum { ASIDE = 4 };
 
 enum { NO_LINE = UINT32_MAX };
 struct choice {
@@ -50,6 +53,24 @@ struct choosing {
     struct arena *arena;
     struct choice best;
 };
+
+/* What a host or a device says of itself is no consequence of what a program raises. */
+static int strength_of (enum meaning meaning, enum owner owner, enum form form)
+{
+    bool below = (owner == OWNER_HOST || owner == OWNER_DEVICE) && form != FORM_HARMLESS;
+    if (below && meaning == MEANS_KNOWN)
+        return strength[meaning][form > FORM_FATAL ? form : FORM_FATAL];
+    return strength[meaning][below && meaning == MEANS_FORM && form == FORM_PLAIN ? FORM_ERROR : form];
+}
+
+/* Trackers and telemetry fail in runs that work, and so do imports of what a program can do without. */
+static bool is_aside (struct text said, bool exception)
+{
+    bool import = words_any (said, "not installed|could not import|failed to import") ||
+                  (words_any (said, "no module named") && !words_any_exact (said, "Error: No module"));
+    return (import && !exception) ||
+           words_any (said, "wandb|mlflow|comet_ml|neptune|clearml|sentry|telemetry|posthog|segment.io|usage stat");
+}
 
 static enum form form_of (const struct candidate *candidate, const struct printed_line *line)
 {
@@ -146,16 +167,23 @@ static const struct signature *known_in (const struct choosing *choosing, const 
     return known && known->unless.n && !candidate->exception ? NULL : known; /* what excludes it may stand above */
 }
 
+/* What stands before the lines that are read comes last: it says least of the end. */
+static uint32_t choice_order (const struct choosing *choosing, const struct choice *choice)
+{
+    return choice->line == NO_LINE ? UINT32_MAX : choosing->lines->items[choice->line].order;
+}
+
 /* Of equals the earlier one: what comes later follows from it. */
 static void offer (struct choosing *choosing, struct choice choice)
 {
-    bool warning = choice.strength == strength[MEANS_KNOWN][FORM_HARMLESS];
+    bool info = choice.strength == strength[MEANS_KNOWN][FORM_HARMLESS];
     bool faint = choice.strength <= strength[MEANS_KNOWN][FORM_HARMLESS];
-    if (faint &&
-        (choice.line == NO_LINE ||
-         choosing->lines->items[choice.line].order + (warning ? WARNED_LINES : END_LINES) < choosing->lines->n))
+    uint32_t order = choice_order (choosing, &choice);
+    if (faint && (order == UINT32_MAX || order + (info ? INFO_LINES : END_LINES) < choosing->lines->n))
         return;
-    if (choice.strength > choosing->best.strength)
+    bool earlier = choice.strength == choosing->best.strength && choosing->best.strength > 0 &&
+                   order < choice_order (choosing, &choosing->best);
+    if (earlier || choice.strength > choosing->best.strength)
         choosing->best = choice;
 }
 
@@ -197,27 +225,30 @@ struct statement {
     enum meaning meaning;
     struct text id;
     bool of_peer; /* it says that another host is the owner */
+    enum owner owner;
 };
 
 static struct statement statement_of_text (const struct signature *known)
 {
-    return (struct statement){ meaning_of_signature (known), known->id, known->peer };
+    return (struct statement){ meaning_of_signature (known), known->id, known->peer, known->owner };
 }
 
 static struct statement statement_of_rule (const struct signature *rule)
 {
     enum meaning meaning = meaning_of_rule (rule);
     return meaning == MEANS_NOTHING ? (struct statement){ 0 }
-                                    : (struct statement){ meaning, rule->id, rule->owner == OWNER_PEER };
+                                    : (struct statement){ meaning, rule->id, rule->owner == OWNER_PEER, rule->owner };
 }
 
 /* A text outranks a rule that says as much; noise does so in a line that is no end. */
 static struct statement statement_of (const struct choosing *choosing, const struct candidate *candidate,
-                                      enum form form)
+                                      enum form form, bool aside)
 {
     const struct signature *known = known_in (choosing, candidate);
     if (known && known->transient && !says_alone (choosing, candidate, known->id))
         known = NULL; /* a wrong owner costs a minute, a wrong retry the run */
+    if (aside && known && !known->likely)
+        known = NULL;
     struct statement by_rule = statement_of_rule (candidate->rule),
                      by_text = known ? statement_of_text (known) : (struct statement){ 0 };
     bool harmless = known && known->noise && form < FORM_FATAL;
@@ -225,16 +256,19 @@ static struct statement statement_of (const struct choosing *choosing, const str
 }
 
 /* Hosts that lack a device or a plugin say so at level info whenever something starts. */
-static bool is_of_any_start (const struct printed_line *line)
+static bool line_may_decide (const struct printed_line *line)
 {
-    return line->level == LEVEL_INFO && words_any_exact (line->text, "NCCL INFO|Unable to initialize backend");
+    bool any_start = line->level == LEVEL_INFO &&
+                     words_any_exact (line->text, "NCCL INFO|Unable to initialize backend");
+    return line->level != LEVEL_WARNING && !any_start;
 }
 
-/* Some places are none of a cause: what any start prints, what follows from an end, lines behind which work went on. */
+/* Some places are none of a cause: what calls itself a warning, what any start prints, what follows from an end, lines
+ * behind which work went on. */
 static bool may_decide (const struct choosing *choosing, const struct candidate *candidate)
 {
     enum rule_weight weight = candidate->rule ? candidate->rule->rule : RULE_NONE;
-    return weight != RULE_AFTERMATH && !candidate->over && !is_of_any_start (&choosing->lines->items[candidate->shown]);
+    return weight != RULE_AFTERMATH && !candidate->over && line_may_decide (&choosing->lines->items[candidate->shown]);
 }
 
 static void offer_candidate (struct choosing *choosing, const struct candidate *candidate)
@@ -242,22 +276,26 @@ static void offer_candidate (struct choosing *choosing, const struct candidate *
     enum form form = form_of (candidate, &choosing->lines->items[candidate->shown]);
     if (candidate->cut_off || !may_decide (choosing, candidate))
         return;
-    struct statement statement = statement_of (choosing, candidate, form);
+    bool aside = is_aside (candidate->text, candidate->exception);
+    struct statement statement = statement_of (choosing, candidate, form, aside);
     if (candidate->rule && candidate->rule->rule == RULE_CHILD && statement.meaning <= MEANS_KNOWN_PEER)
         return;
-    int strong = strength[statement.meaning][form];
+    int strong = strength_of (statement.meaning, statement.owner, form) / (aside ? ASIDE : 1);
     struct text id = statement.of_peer ? peer_id (choosing->set, candidate->text, statement.id) : statement.id;
     offer (choosing, (struct choice){ .strength = strong, .id = id, .line = candidate->shown, .sighting = NO_LINE });
 }
 
-/* The line that begins last of those that begin at or before the place. */
-static uint32_t line_at (const struct printed_lines *lines, uint64_t offset)
+/* The line that begins last of those that begin at or before the place; of those that were one, the one with the text. */
+static uint32_t line_at (const struct printed_lines *lines, uint64_t offset, struct text text)
 {
     uint32_t found = NO_LINE;
     for (uint32_t i = 0; i < lines->n; i++)
         if (lines->items[i].offset <= offset &&
             (found == NO_LINE || lines->items[i].offset > lines->items[found].offset))
             found = i;
+    for (uint32_t i = 0; found != NO_LINE && i < lines->n; i++)
+        if (lines->items[i].number == lines->items[found].number && text_find (lines->items[i].text, text, NULL))
+            return i;
     return found;
 }
 
@@ -282,15 +320,18 @@ static enum form form_of_sighting (const struct choosing *choosing, uint32_t lin
 static void offer_sighting (struct choosing *choosing, const struct sighting *sighting, uint32_t index)
 {
     const struct signature *signature = signature_set_find (choosing->set, sighting->signature);
-    uint32_t line = line_at (choosing->lines, sighting->offset);
+    uint32_t line = line_at (choosing->lines, sighting->offset, signature ? signature->text : sighting->text);
     if (!signature ||
-        (line != NO_LINE && (in_candidate (choosing, line) || is_of_any_start (&choosing->lines->items[line]))))
+        (line != NO_LINE && (in_candidate (choosing, line) || !line_may_decide (&choosing->lines->items[line]))))
         return;
     enum form form = form_of_sighting (choosing, line, sighting->text);
-    struct choice choice = { .strength = strength[meaning_of_signature (signature)][form],
-                             .id = signature->id,
-                             .line = line,
-                             .sighting = index };
+    bool aside = is_aside (sighting->text, false);
+    int strong = strength_of (meaning_of_signature (signature), signature->owner, form);
+    if (aside && !signature->likely)
+        return;
+    struct choice choice = {
+        .strength = strong / (aside ? ASIDE : 1), .id = signature->id, .line = line, .sighting = index
+    };
     if (signature->peer && line != NO_LINE) {
         choice.id = peer_id (choosing->set, sighting->text, choice.id);
         choice.sighting = text_equal (choice.id, signature->id) ? index : NO_LINE;

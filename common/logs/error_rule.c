@@ -1,7 +1,7 @@
 #include "common/logs/error_rule.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <string.h>
 
 #include "common/logs/set.h"
 #include "common/logs/words.h"
@@ -35,6 +35,13 @@ static const struct {
     { ECONNREFUSED, "ECONNREFUSED", "Connection refused" },
     { ENAMETOOLONG, "ENAMETOOLONG", "File name too long" },
     { EFBIG, "EFBIG", "File too large" },
+    { ENOSPC, "ENOSPC", "No space left on device" },
+    { EDQUOT, "EDQUOT", "Disk quota exceeded" },
+    { EADDRINUSE, "EADDRINUSE", "Address already in use" },
+    { EADDRNOTAVAIL, "EADDRNOTAVAIL", "Cannot assign requested address" },
+    { EMFILE, "EMFILE", "Too many open files" },
+    { EROFS, "EROFS", "Read-only file system" },
+    { ESTALE, "ESTALE", "Stale file handle" },
 };
 enum { SPELLED = sizeof spelled / sizeof spelled[0] };
 
@@ -51,12 +58,21 @@ bool error_rule_knows_errno (struct text name)
     return errno_row (name) < SPELLED;
 }
 
-static bool has_number (struct text folded, int number)
+/* "[Errno 28]", "os error 28)", "errno: 28", "errno=28", "errno = 28": the first number behind the word. */
+static bool has_number (struct text folded, const char *word, uint64_t number)
 {
-    char words[160];
-    snprintf (words, sizeof words, "[Errno %d]|os error %d)|errno: %d |errno=%d |errno %d |errno = %d|error code %d)",
-              number, number, number, number, number, number, number);
-    return words_any_folded (folded, words);
+    uint64_t value;
+    for (uint32_t at; text_find (folded, text_of (word), &at);) {
+        uint32_t from = at + text_of (word).len;
+        while (from < folded.len && strchr (" :=", folded.ptr[from]))
+            from++;
+        struct text digits = words_from (folded, from);
+        digits.len = text_digits_end (folded, from) - from;
+        if (text_to_u64 (digits, &value) && value == number)
+            return true;
+        folded = words_from (folded, from);
+    }
+    return false;
 }
 
 static bool names_errno (const struct folded_clue *folded, struct text name)
@@ -64,7 +80,8 @@ static bool names_errno (const struct folded_clue *folded, struct text name)
     uint32_t row = errno_row (name);
     return row < SPELLED && (text_find (folded->clue.text, name, NULL) ||
                              text_find (folded->clue.text, text_of (spelled[row].says), NULL) ||
-                             has_number (folded->text, spelled[row].number));
+                             has_number (folded->text, "errno", (uint64_t) spelled[row].number) ||
+                             has_number (folded->text, "os error", (uint64_t) spelled[row].number));
 }
 
 /* ---- asking ---- */

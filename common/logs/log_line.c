@@ -117,23 +117,11 @@ static char level_at_source (struct text line)
     return 0;
 }
 
-/* Of Python's logging: "WARNING:2025-01-01 10:00:00,000:jax._src.compiler:...". Exceptions have no such words. */
-static char level_in_words (struct text line)
-{
-    return words_any_exact (line, "DEBUG:|INFO:|WARNING:|DEBUG |INFO |WARNING |Warning: ") ? 'W' : 0;
-}
-
 /* I, W, E or F, as absl and TensorFlow write it, behind any prefix; 0: the line has no such level. */
 static char letter_level (struct text line)
 {
     char level = level_at_glog (line);
     return level ? level : level_at_source (line);
-}
-
-static char level_of (struct text line)
-{
-    char level = letter_level (line);
-    return level ? level : level_in_words (line);
 }
 
 /* "jaxlib.xla_extension.XlaRuntimeError: ...", or nothing behind the name. */
@@ -153,12 +141,12 @@ static bool names_exception (struct text line)
 
 enum log_line_grade log_line_grade (struct text line)
 {
-    char level = level_of (line);
-    if (level == 'I' || level == 'W')
+    enum log_level level = log_line_level (line);
+    if (level == LEVEL_INFO || level == LEVEL_WARNING)
         return LINE_HARMLESS;
-    if (level == 'F' || words_any_exact (line, FATAL_WORDS) || names_exception (line))
+    if (level == LEVEL_FATAL || words_any_exact (line, FATAL_WORDS) || names_exception (line))
         return LINE_FATAL;
-    return level == 'E' || words_any_exact (line, ERROR_WORDS) ? LINE_ERROR : LINE_PLAIN;
+    return level == LEVEL_ERROR || words_any_exact (line, ERROR_WORDS) ? LINE_ERROR : LINE_PLAIN;
 }
 
 /* ---- levels ---- */
@@ -167,14 +155,9 @@ enum { LEVEL_REACH_BYTES = 120 };
 
 static enum log_level level_of_letter (char c)
 {
-    switch (c) {
-    case 'D':
-    case 'I': return LEVEL_INFO;
-    case 'W': return LEVEL_WARNING;
-    case 'E': return LEVEL_ERROR;
-    case 'F': return LEVEL_FATAL;
-    default: return LEVEL_NONE;
-    }
+    static const char letters[] = "NIWEF"; /* as the levels stand in their enum */
+    const char *at = c ? strchr (letters, c == 'D' ? 'I' : c) : NULL;
+    return at ? (enum log_level) (at - letters) : LEVEL_NONE;
 }
 
 /* "[E626 10:11:12.3" of torch without the month's zero, "[W a.cpp:7]", "I 12-10 21:39:39 a.py:7]". */
@@ -201,7 +184,7 @@ static const struct {
     { "debug", LEVEL_INFO },      { "info", LEVEL_INFO },    { "notice", LEVEL_INFO },  { "trace", LEVEL_INFO },
     { "warning", LEVEL_WARNING }, { "warn", LEVEL_WARNING }, { "error", LEVEL_ERROR },  { "err", LEVEL_ERROR },
     { "critical", LEVEL_FATAL },  { "fatal", LEVEL_FATAL },  { "severe", LEVEL_ERROR }, { "emerg", LEVEL_FATAL },
-    { "exception", LEVEL_ERROR },
+    { "exception", LEVEL_ERROR }, { "note", LEVEL_WARNING }, { "hint", LEVEL_WARNING }, { "tip", LEVEL_WARNING },
 };
 
 static enum log_level level_of_word (struct text word)
@@ -241,8 +224,8 @@ static bool is_level_word (struct text body, uint32_t from, uint32_t to)
         return true;
     if (is_capital (word) && strchr (" |-:]", before) && strchr (" |-:[", after))
         return true;
-    if (before == '=' || (before == '"' && after == '"' && from > 2 && strchr (":= ", body.ptr[from - 2])))
-        return words_any ((struct text){ .ptr = body.ptr, .len = from }, "level=|\"level|\"severity|levelname");
+    if (before == '=')
+        return words_any ((struct text){ .ptr = body.ptr, .len = from }, "level=");
     return before == ' ' && after == ':' && from > 1 && strchr (":)", body.ptr[from - 2]); /* "a.c:7:1: error:" */
 }
 
@@ -259,11 +242,13 @@ static enum log_level level_said (struct text body)
     return LEVEL_NONE;
 }
 
-/* "/a/b.py:17: UserWarning: ..." */
+/* "/a/b.py:17: UserWarning: ...", "FutureWarning: ..." */
 static bool is_python_warning (struct text body)
 {
     struct text head = { .ptr = body.ptr, .len = body.len < 4 * LEVEL_REACH_BYTES ? body.len : 4 * LEVEL_REACH_BYTES };
-    return words_any_exact (head, "Warning: ") && words_any_exact (head, ".py:|<string>:|<stdin>:|sys:1");
+    struct text rest = body, name = text_take_until (&rest, ':');
+    return words_any_exact (head, "Warning: ") && (words_any_exact (head, ".py:|<string>:|<stdin>:|sys:1") ||
+                                                   (text_ends (name, "Warning") && text_span (name, "_.") == name.len));
 }
 
 enum log_level log_line_level (struct text body)

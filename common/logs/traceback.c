@@ -37,9 +37,9 @@ static bool read_type (struct text body, bool below_frames, struct text *type, s
     uint32_t end = text_span (body, "_.");
     struct text name = { .ptr = body.ptr, .len = end };
     bool alone = end == body.len, colon = end < body.len && body.ptr[end] == ':';
-    bool capital = exception_short_type (name).len && exception_short_type (name).ptr[0] >= 'A' &&
-                   exception_short_type (name).ptr[0] <= 'Z';
-    if (end < 3 || (!alone && !colon) || !(is_type_name (name) || (below_frames && capital)))
+    struct text last = exception_short_type (name);
+    bool any = last.len && (last.len < name.len || (last.ptr[0] >= 'A' && last.ptr[0] <= 'Z')); /* "socket.timeout" */
+    if (end < 3 || (!alone && !colon) || !(is_type_name (name) || (below_frames && any)))
         return false;
     *type = name;
     *message = text_trimmed (words_from (body, end + 1));

@@ -21,7 +21,7 @@ bool words_any (struct text text, const char *words);
 /* The same, with capitals as they are written. */
 bool words_any_exact (struct text text, const char *words);
 /* Many such words, each of three bytes at least, to be looked for in many texts. Built once; borrows the words. */
-enum { WORD_FINDER_MAX = 128, WORD_FINDER_SLOTS = 256, WORD_FINDER_BEGINNING_BITS = 15 };
+enum { WORD_FINDER_MAX = 160, WORD_FINDER_SLOTS = 256, WORD_FINDER_BEGINNING_BITS = 15 };
 struct word_finder {
     struct text words[WORD_FINDER_MAX];
     uint8_t beginnings[(1 << WORD_FINDER_BEGINNING_BITS) /

@@ -161,7 +161,12 @@ TEST (nothing_in_a_log_breaks_the_reading)
                                           "[Errno ",
                                           "(Worker pid=",
                                           "Fatal Python error: ",
-                                          "ValueError" };
+                                          "ValueError",
+                                          "{\"level\":\"warn",
+                                          "\"message\":\"",
+                                          "\",\"exception\": \"",
+                                          "\\",
+                                          "\"}\n" };
     struct rng rng = rng_seed (20261122);
     struct buf *log = test_buf (t);
     for (uint32_t round = 0; round < 3000; round++) {
