@@ -1,5 +1,6 @@
 #include "common/logs/printed_lines.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -80,28 +81,28 @@ static uint32_t task_form (struct text text)
     return end > from && end - from <= 5 && text_starts (words_from (text, end), ": ") ? end + 2 : 0;
 }
 
-/* "node-7: " of pdsh and clush: a name with a digit. */
-static uint32_t host_form (struct text text)
+/* A name with a digit from `at` on, and what stands behind it. */
+static uint32_t name_form (struct text text, uint32_t at, const char *end)
 {
     struct text head = head_of (text);
-    uint32_t at = 0;
     bool digit = false;
-    for (; at < head.len && (words_is_name (head.ptr[at]) || head.ptr[at] == '-' || head.ptr[at] == '.'); at++)
-        digit |= text_is_digit (head.ptr[at]);
-    return digit && text_is_letter (head.ptr[0]) && text_starts (words_from (text, at), ": ") ? at + 2 : 0;
-}
-
-/* "[node-7] ": a name with a digit, in brackets. */
-static uint32_t bracket_form (struct text text)
-{
-    struct text head = head_of (text);
-    uint32_t at = 1;
-    bool digit = false;
-    if (head.len < 4 || head.ptr[0] != '[' || !text_is_letter (head.ptr[1]))
+    if (head.len < at + 3 || !text_is_letter (head.ptr[at]))
         return 0;
     for (; at < head.len && (words_is_name (head.ptr[at]) || head.ptr[at] == '-' || head.ptr[at] == '.'); at++)
         digit |= text_is_digit (head.ptr[at]);
-    return digit && text_starts (words_from (text, at), "] ") ? at + 2 : 0;
+    return digit && text_starts (words_from (text, at), end) ? at + 2 : 0;
+}
+
+/* "node-7: " of pdsh and clush. */
+static uint32_t host_form (struct text text)
+{
+    return name_form (text, 0, ": ");
+}
+
+/* "[node-7] " */
+static uint32_t bracket_form (struct text text)
+{
+    return text_starts (text, "[") ? name_form (text, 1, "] ") : 0;
 }
 
 static bool is_time (struct text text, uint32_t at)
@@ -223,6 +224,86 @@ struct text printed_line_body (const struct printed_line *line)
     return words_from (line->text, line->body);
 }
 
+/* ---- lines that are JSON: what collectors and structured loggers wrap ---- */
+
+/* An object begins near the begin of its line. JSON_LEVEL_BYTES: its level and a line end, as we write them. */
+enum { ESCAPE_BYTE = 0x1b, OBJECT_AT_MAX = 256, JSON_LEVEL_BYTES = 10 };
+
+/* The string, as it is written, of the first of the keys that the object has, or one in it. */
+static bool json_string (struct text object, const char *keys, struct text *out)
+{
+    for (struct text rest = text_of (keys), key; rest.len;) {
+        uint32_t at, to;
+        key = text_take_until (&rest, '|');
+        if (!text_find (object, key, &at))
+            continue;
+        for (at += key.len; at < object.len && (object.ptr[at] == ' ' || object.ptr[at] == ':'); at++)
+            ;
+        for (to = at + 1; to < object.len && object.ptr[to] != '"'; to++)
+            to += object.ptr[to] == '\\';
+        if (to >= object.len || object.ptr[at] != '"')
+            continue;
+        *out = (struct text){ object.ptr + at + 1, to - at - 1 };
+        return true;
+    }
+    return false;
+}
+
+/* Line ends become carriage returns, and letters that are written as numbers question marks. */
+static uint32_t json_put (struct text from, char *out)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < from.len; i++) {
+        bool escaped = from.ptr[i] == '\\' && i + 1 < from.len;
+        char c = from.ptr[escaped ? ++i : i];
+        if (escaped && c == 'u') {
+            c = text_starts (words_from (from, i), "u001b") ? ESCAPE_BYTE : '?';
+            i += 4;
+        } else if (escaped && strchr ("nrt", c)) {
+            c = c == 'n' ? '\r' : ' ';
+        }
+        out[n++] = c;
+    }
+    return n;
+}
+
+/* Puts the message, and below it what an exception printed, in the place of the object: both are shorter, and no more
+ * lines of the text. Collectors call all of stdout INFO and all of stderr ERROR: as a severity both say nothing. */
+static void json_unwrap_line (char *line, uint32_t len, struct arena *arena)
+{
+    struct text whole = { line, len }, message = { 0 }, trace = { 0 }, level;
+    uint32_t at;
+    if (!text_ends (text_trimmed (whole), "}") || !text_find (whole, TEXT_LIT ("{\""), &at) || at > OBJECT_AT_MAX)
+        return;
+    struct text object = text_copy (arena, words_from (whole, at));
+    bool traced = json_string (object, "\"exception\"|\"exc_info\"|\"exc_text\"|\"traceback\"|\"stack_trace\"", &trace);
+    if (!json_string (object, "\"textPayload\"|\"message\"|\"msg\"|\"event\"|\"log\"", &message) && !traced)
+        return;
+    if (message.len + trace.len + JSON_LEVEL_BYTES > object.len)
+        return; /* of no JSON: strings of it lie apart */
+    bool warns = json_string (object, "\"level\"|\"levelname\"|\"lvl\"|\"severity\"", &level) &&
+                 words_any (level, "warn");
+    bool informs = json_string (object, "\"level\"|\"levelname\"|\"lvl\"", &level) && words_any (level, "info|debug");
+    at += (uint32_t) sprintf (line + at, "%s", warns ? "WARNING: " : informs ? "INFO: " : "");
+    at += json_put (message, line + at);
+    if (traced)
+        line[at++] = '\r';
+    at += json_put (trace, line + at);
+    memset (line + at, ' ', len - at);
+}
+
+static struct text json_unwrap_all (struct text text, struct arena *arena)
+{
+    if (!text_find (text, TEXT_LIT ("{\""), NULL))
+        return text;
+    struct text copy = text_copy (arena, text);
+    for (struct text rest = copy; rest.len;) {
+        struct text line = text_take_until (&rest, '\n');
+        json_unwrap_line ((char *) line.ptr, line.len, arena);
+    }
+    return copy;
+}
+
 /* ---- where a program worked: lines whose counter of steps, epochs or items grew ---- */
 
 enum { COUNTERS = 8, DIGITS_MAX = 12, REACH_BYTES = 160 };
@@ -314,8 +395,6 @@ static void progress_count (struct printed_lines *lines)
 
 /* ---- printed lines ---- */
 
-enum { ESCAPE_BYTE = 0x1b };
-
 enum { SPEAKERS_MAX = 64 };
 
 static bool ends_line (struct text text, uint32_t at)
@@ -392,6 +471,7 @@ static void group_by_speaker (struct arena *arena, struct printed_lines *lines)
 
 void printed_lines_split (struct text text, uint64_t offset, struct arena *arena, struct printed_lines *out)
 {
+    text = json_unwrap_all (text, arena);
     uint32_t all = count_lines (text), skipped = all > PRINTED_LINES_MAX ? all - PRINTED_LINES_MAX : 0;
     char *buffer = arena_alloc (arena, (size_t) text.len + all + 1);
     *out = (struct printed_lines){ .items = arena_array (arena, all - skipped, sizeof *out->items) };

@@ -51,21 +51,16 @@ bool words_holds (struct text folded, struct text word)
     return false;
 }
 
-bool words_any_folded (struct text folded, const char *words)
+bool words_any (struct text text, const char *words)
 {
-    char buffer[WORDS_FOLDED_BYTES];
+    char folded[WORDS_FOLDED_BYTES], buffer[WORDS_FOLDED_BYTES];
+    text = words_fold (text, folded);
     for (struct text rest = words_fold (text_of (words), buffer); rest.len;) {
         struct text word = text_take_until (&rest, '|');
-        if (word.len && words_holds (folded, word))
+        if (word.len && words_holds (text, word))
             return true;
     }
     return false;
-}
-
-bool words_any (struct text text, const char *words)
-{
-    char buffer[WORDS_FOLDED_BYTES];
-    return words_any_folded (words_fold (text, buffer), words);
 }
 
 bool words_any_exact (struct text text, const char *words)

@@ -16,7 +16,6 @@ struct text words_small (struct arena *arena, struct text text); /* the same, of
 /* `words`: alternatives with a bar between: "no space|quota exceeded". Capitals do not count. A word that begins with a
  * letter or digit stands at the beginning of one: "xid" is not in "taxid". `folded`: by words_fold. */
 bool words_holds (struct text folded, struct text word); /* one such word, in small letters itself */
-bool words_any_folded (struct text folded, const char *words);
 bool words_any (struct text text, const char *words);
 /* The same, with capitals as they are written. */
 bool words_any_exact (struct text text, const char *words);

@@ -53,6 +53,20 @@ static bool sentence_decides (const struct signature_set *set, const struct sign
     return of_output.likely || !of_failure.likely;
 }
 
+/* `behind`: what it places in the log comes after what was taken before. */
+static void failure_reading_take (const struct signature_scan_result *from, bool decides, bool behind,
+                                  struct signature_scan_result *out)
+{
+    for (uint32_t i = 0; i < from->sightings_n && i < SIGHTINGS_MAX; i++) {
+        struct sighting *sighting = &out->sightings[out->sightings_n++];
+        *sighting = from->sightings[i];
+        sighting->decides &= decides;
+        sighting->offset = behind ? UINT64_MAX / 2 + sighting->offset / 2 : sighting->offset;
+    }
+    for (uint32_t i = 0; i < from->shown_n && i < SHOWN_MAX; i++)
+        out->shown[out->shown_n++] = from->shown[i];
+}
+
 /* The program's own sentence comes before its output. */
 static void failure_reading_join (const struct signature_set *set, const struct signature_scan_result *failure,
                                   const struct signature_scan_result *output, struct arena *arena,
@@ -61,19 +75,8 @@ static void failure_reading_join (const struct signature_set *set, const struct 
     bool sentence = sentence_decides (set, failure, output);
     *out = (struct signature_scan_result){ .sightings = arena_array (arena, READ_MAX, sizeof *out->sightings),
                                            .shown = arena_array (arena, LINES_MAX, sizeof *out->shown) };
-    for (uint32_t i = 0; i < failure->sightings_n && i < SIGHTINGS_MAX; i++)
-        out->sightings[out->sightings_n++] = failure->sightings[i];
-    for (uint32_t i = 0; i < out->sightings_n; i++)
-        out->sightings[i].decides &= sentence;
-    for (uint32_t i = 0; i < output->sightings_n && i < SIGHTINGS_MAX; i++) {
-        out->sightings[out->sightings_n] = output->sightings[i];
-        out->sightings[out->sightings_n].decides &= !sentence;
-        out->sightings[out->sightings_n++].offset = UINT64_MAX / 2 + output->sightings[i].offset / 2;
-    }
-    for (uint32_t i = 0; i < failure->shown_n && i < SHOWN_MAX; i++)
-        out->shown[out->shown_n++] = failure->shown[i];
-    for (uint32_t i = 0; i < output->shown_n && i < SHOWN_MAX; i++)
-        out->shown[out->shown_n++] = output->shown[i];
+    failure_reading_take (failure, sentence, false, out);
+    failure_reading_take (output, !sentence, true, out);
 }
 
 static struct text lines_joined (const struct text *lines, uint32_t n, uint32_t most_bytes, struct arena *arena)

@@ -436,4 +436,106 @@ TEST (who_went_on_for_long_did_not_end_of_what_passes)
     buf_release (&log);
 }
 
+/* ---- what collectors, launchers and terminals make of a whole log ---- */
+
+struct wrapping {
+    const char *before, *behind; /* of each line */
+    bool json;                   /* the line stands in a string of JSON */
+};
+
+static const struct wrapping wrappings[] = {
+    { "\x1b[31m", "\x1b[0m\n", false },
+    { "  7%|7     | 7/99 [00:01<00:02]\r", "\n", false },
+    { "", "\r\n", false },
+    { "0: ", "\n1: other\n", false },
+    { "[rank0]: ", "\n[rank1]: loading shard\n", false },
+    { "2026-11-21T15:16:17.000000001Z stderr F ", "\n", false },
+    { "[pod/trainer-0/main] ", "\n", false },
+    { "Nov 21 15:16:17 node7 run.sh[991]: ", "\n", false },
+    { "{\"insertId\":\"a1\",\"severity\":\"ERROR\",\"textPayload\":\"", "\",\"resource\":{\"type\":\"x\"}}\n", true },
+    { "{\"textPayload\":\"", "\",\"severity\":\"INFO\"}\n", true },
+    { "[pod/trainer-0/main] {\"jsonPayload\":{\"message\":\"", "\"},\"severity\":\"INFO\"}\n", true },
+    { "{\"log\":\"", "\\n\",\"stream\":\"stdout\",\"time\":\"2026-11-21T15:16:17Z\"}\n", true },
+};
+/* The whole log in one string of JSON. */
+static const struct wrapping wholes[] = {
+    { "{\"event\": \"step failed\", \"level\": \"error\", \"exception\": \"", "\"}\n", true },
+    { "{\"levelname\": \"ERROR\", \"message\": \"stopped\", \"exc_info\": \"", "\", \"name\": \"x\"}\n", true },
+};
+
+static void add_escaped (struct buf *out, struct text text, bool json)
+{
+    for (uint32_t i = 0; i < text.len; i++)
+        if (json && text.ptr[i] == '\n')
+            buf_puts (out, "\\n");
+        else if (json && (unsigned char) text.ptr[i] == 0xC3 && i + 1 < text.len)
+            buf_printf (out, "\\u00%02x", (unsigned char) text.ptr[++i] + 0x40U);
+        else
+            buf_printf (out, "%s%c", json && strchr ("\"\\", text.ptr[i]) ? "\\" : "", text.ptr[i]);
+}
+
+static void add_wrapped (struct buf *out, struct text text, const struct wrapping *as)
+{
+    while (text.len) {
+        buf_puts (out, as->before);
+        add_escaped (out, text_take_until (&text, '\n'), as->json);
+        buf_puts (out, as->behind);
+    }
+}
+
+static void add_steps (struct buf *out, uint32_t from, uint32_t to)
+{
+    for (; from < to; from++)
+        buf_printf (out, "step %u loss 2.1\n", from);
+}
+
+enum { WRAPPINGS = sizeof wrappings / sizeof *wrappings, WHOLES = sizeof wholes / sizeof *wholes, FORMS = 3 };
+
+static void transform (struct text text, uint32_t how, struct buf *out)
+{
+    buf_clear (out);
+    add_steps (out, 90, 97);
+    if (how < WRAPPINGS) {
+        add_wrapped (out, text, &wrappings[how]);
+    } else if (how < WRAPPINGS + WHOLES) {
+        buf_puts (out, wholes[how - WRAPPINGS].before);
+        add_escaped (out, text, true);
+        buf_puts (out, wholes[how - WRAPPINGS].behind);
+    } else if (how == WRAPPINGS + WHOLES) { /* the last steps came late */
+        buf_add_text (out, text);
+        add_steps (out, 97, 100);
+    } else { /* a large log, with or without a farewell */
+        add_steps (out, 97, 70000);
+        buf_add_text (out, text);
+        for (uint32_t i = 0; how > WRAPPINGS + WHOLES + 1 && i < 250; i++)
+            buf_puts (out, "closing a file of the checkpoint\n");
+    }
+}
+
+TEST (no_form_of_a_log_hides_twenty_owners)
+{
+    static const char *const twenty[] = {
+        "plugin newer", "jaxlib too old",   "vfio busy", "in use, accel",   "no device",
+        "disk",         "initialize twice", "hardware",  "megascale chips", "no libtpu",
+        "flags",        "buffer, older",    "compile",   "memory",          "kernel",
+        "open files",   "time limit",       "port",      "novel exception", "slurm memory",
+    };
+    struct buf log;
+    uint32_t wrong = 0, n = 0;
+    buf_init (&log, MUTATED_MAX_BYTES);
+    for (uint32_t i = 0; i < cases_n; i++)
+        for (uint32_t k = 0; k < 20; k++)
+            for (uint32_t how = 0; text_is (cases[i].name, twenty[k]) && how < WRAPPINGS + WHOLES + FORMS; how++, n++) {
+                struct tally tally = { 0 };
+                struct rng rng = rng_seed (SEED);
+                transform (cases[i].text, how, &log);
+                judge (&cases[i], buf_as_text (&log), &rng, &tally, false);
+                if (tally.right == 0)
+                    print_message ("%s, form %u\n", twenty[k], how), wrong++;
+            }
+    buf_release (&log);
+    assert_true (n >= 20 * (WRAPPINGS + WHOLES + FORMS));
+    assert_int_equal (wrong, 0);
+}
+
 TEST_GROUP (open_all, close_all)
