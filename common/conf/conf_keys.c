@@ -495,11 +495,15 @@ static const struct conf_key drift_rule_keys[DRIFT_RULE_KEYS] = {
                                      "near the others. `expected`: may differ, and differences are listed. `ignored`: "
                                      "not compared." },
     [DRIFT_RULE_TOLERANCE] = { "tolerance_percent", KEY_NUMBER, 0, 100000,
-                               .help =
-                                   "With `tolerance`: the smallest relevant difference from the median, in percent." },
+                               .help = "With `tolerance`: the smallest relevant difference from the median, in percent "
+                                       "of the "
+                                       "smaller of the two." },
     [DRIFT_RULE_LEAST] = { "least", KEY_TEXT, 1, 32,
                            .help = "With `tolerance`: the smallest relevant absolute difference: a number in the "
                                    "value's unit, a size or a duration." },
+    [DRIFT_RULE_REPEATS] = { "repeats", KEY_NUMBER, 1, 100000,
+                             .help = "The rule is for what was measured at least as often on both sides, such as steps "
+                                     "of a program. Default: how often does not matter." },
     [DRIFT_RULE_WHY] = { "why", KEY_TEXT, 1, 512, .help = "Why the difference matters, or why it may exist." },
 };
 

@@ -22,6 +22,7 @@ static int read_rule (struct problem_list *problems, const struct yaml_node *nod
     *rule = (struct drift_rule){ .fact = of[DRIFT_RULE_FACT].text,
                                  .kind = (enum drift_kind) of[DRIFT_RULE_COMPARE].number,
                                  .why = of[DRIFT_RULE_WHY].text,
+                                 .repeats = of[DRIFT_RULE_REPEATS].number,
                                  .tolerance = (double) of[DRIFT_RULE_TOLERANCE].number / 100 };
     bool numeric = of[DRIFT_RULE_TOLERANCE].given || of[DRIFT_RULE_LEAST].given;
     if (numeric != (rule->kind == DRIFT_TOLERANCE))

@@ -370,6 +370,7 @@ struct drift_rule {
     double tolerance; /* TOLERANCE: minimum relative difference from the median, 0.1 = a tenth */
     double least;     /* TOLERANCE: and minimum absolute difference, in the fact's unit */
     struct text why;
+    uint64_t repeats; /* what was measured less often is under a later rule; 0: it does not matter */
 };
 extern const struct record drift_rule_record;
 

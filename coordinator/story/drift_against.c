@@ -260,7 +260,7 @@ static void fold_fact (struct drift_comparison *work, const struct change *chang
     struct drift_item item = { .fact = drift_fact_label (changes->section, changes->name, work->arena),
                                .verdict = DRIFT_CHANGED,
                                .settled = true };
-    const struct drift_rule *rule = drift_rule_of (work->query, item.fact);
+    const struct drift_rule *rule = drift_rule_of (work->query, item.fact, 1);
     if (rule->kind == DRIFT_IGNORED) {
         work->out->ignored++;
         return;
@@ -313,7 +313,7 @@ static void compare_measure (struct drift_comparison *work, const struct drift_m
                                .pass = now->pass,
                                .measured = now_n,
                                .settled = true };
-    const struct drift_rule *rule = drift_rule_of (work->query, item.fact);
+    const struct drift_rule *rule = drift_rule_of (work->query, item.fact, now_n < before_n ? now_n : before_n);
     struct drift_group *group = arena_alloc (work->arena, sizeof (*group));
     *group = (struct drift_group){ .number = median_of (now, now_n, scratch),
                                    .before_number = median_of (before, before_n, scratch) };

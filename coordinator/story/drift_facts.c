@@ -342,7 +342,7 @@ static void sort_out (struct drift_comparison *work, struct drift_fact *fact, st
     if (equal && !pinned.len)
         return;
     struct text shown = drift_fact_label (fact->section, fact->name, work->arena);
-    const struct drift_rule *rule = drift_rule_of (work->query, shown);
+    const struct drift_rule *rule = drift_rule_of (work->query, shown, 1);
     if (rule->kind == DRIFT_IGNORED)
         work->out->ignored++;
     else if (rule->kind == DRIFT_EXPECTED && !equal)

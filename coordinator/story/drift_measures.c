@@ -31,23 +31,14 @@ double drift_median (double *numbers, uint32_t n)
 
 bool drift_number_matters (double number, double from, const struct drift_rule *rule, bool above_only)
 {
-    double distance = number - from;
-    return (distance > 0 || !above_only) && fabs (distance) > rule->tolerance * fabs (from) &&
+    double distance = number - from, smaller = fmin (fabs (number), fabs (from));
+    return (distance > 0 || !above_only) && fabs (distance) >= rule->tolerance * smaller &&
            fabs (distance) >= rule->least && distance != 0;
 }
 
-static bool stands_out (const struct drift_comparison *work, double number, double median,
-                        const struct drift_rule *rule, bool above_only)
+static bool is_outlier (double number, const struct drift_item *item, const struct drift_rule *rule, bool above_only)
 {
-    const struct drift_rule *other = drift_rule_beside (work->query, rule);
-    return drift_number_matters (number, median, rule, above_only) ||
-           (other && drift_number_matters (number, median, other, above_only));
-}
-
-static bool is_outlier (const struct drift_comparison *work, double number, const struct drift_item *item,
-                        const struct drift_rule *rule, bool above_only)
-{
-    if (!stands_out (work, number, item->median, rule, above_only))
+    if (!drift_number_matters (number, item->median, rule, above_only))
         return false;
     return item->spread == 0 || consistency * fabs (number - item->median) / item->spread > score_limit;
 }
@@ -119,7 +110,7 @@ static void count_too_few (struct drift_comparison *work, const double *numbers,
 {
     bool differ = false;
     for (uint32_t i = 0; i < n && !differ; i++)
-        differ = !isnan (numbers[i]) && stands_out (work, numbers[i], item->median, rule, above_only);
+        differ = !isnan (numbers[i]) && drift_number_matters (numbers[i], item->median, rule, above_only);
     if (!differ)
         return;
     work->out->too_few++;
@@ -144,7 +135,7 @@ void drift_numbers_judge (struct drift_comparison *work, const double *numbers, 
     }
     struct outlier *outliers = mem_array (n, sizeof (*outliers));
     for (uint32_t i = 0; i < n; i++)
-        if (!isnan (numbers[i]) && is_outlier (work, numbers[i], item, rule, above_only))
+        if (!isnan (numbers[i]) && is_outlier (numbers[i], item, rule, above_only))
             outliers[outliers_n++] = (struct outlier){ numbers[i], i };
     if (outliers_n) {
         group_outliers (work, numbers, n, outliers, outliers_n, item);
@@ -220,7 +211,7 @@ static bool differs_by_nature (struct drift_comparison *work, const struct drift
     struct drift_exempt_phase *known = &work->phases[key % DRIFT_PHASES_KNOWN];
     if (known->key != key) {
         struct text fact = drift_measure_label (measure, work->arena);
-        enum drift_kind kind = drift_rule_of (work->query, fact)->kind;
+        enum drift_kind kind = drift_rule_of (work->query, fact, 1)->kind;
         *known = (struct drift_exempt_phase){ key, kind == DRIFT_EXPECTED || kind == DRIFT_IGNORED };
     }
     return known->differs;
@@ -238,7 +229,7 @@ static void drift_measures_add_attempt (struct drift_comparison *work, const str
         measure.number = (double) rung->phases.items[i].value;
         if (measure.phase.len && differs_by_nature (work, &measure))
             whole -= measure.number;
-        else if (measure.phase.len)
+        else if (measure.phase.len && (rung->phase.len || !text_is (measure.phase, "run"))) /* else it is the rung */
             add_measure (list, &measure, work->arena);
     }
     measure.phase = (struct text){ 0 };
@@ -304,7 +295,7 @@ static void judge_alike (struct drift_comparison *work, const struct drift_measu
                                .rung = measures->rung,
                                .phase = measures->phase,
                                .pass = measures->pass };
-    const struct drift_rule *rule = drift_rule_of (work->query, item.fact);
+    const struct drift_rule *rule = drift_rule_of (work->query, item.fact, 1);
     work->out->compared++;
     if (rule->kind != DRIFT_TOLERANCE || n < 2)
         return;

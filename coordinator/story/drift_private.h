@@ -164,10 +164,9 @@ bool drift_parse_number (struct text text, double *number);
 
 /* ---- drift_rules.c: which rule a fact is under, how bad a difference in it is, and the findings in that order. Pure ---- */
 
-/* The first rule of the query that matches, a built-in one when the query has none, else "agree"; never NULL. */
-const struct drift_rule *drift_rule_of (const struct drift_query *query, struct text fact);
-/* The next rule, where it has the same pattern and a tolerance as well: among hosts of one run it counts, too. NULL: no. */
-const struct drift_rule *drift_rule_beside (const struct drift_query *query, const struct drift_rule *rule);
+/* The first rule of the query that matches, a built-in one when the query has none, else "agree"; never NULL.
+ * `repeats`: how often what is compared was measured, on the side where that was less often. */
+const struct drift_rule *drift_rule_of (const struct drift_query *query, struct text fact, uint64_t repeats);
 /* `order` is a multiple of the step: what is between is free for telling findings about like facts apart. */
 enum { DRIFT_ORDER_STEP = 4, DRIFT_ORDER_ABSENT = 1 << 16 };
 enum drift_severity drift_severity_of (struct text fact, uint32_t *order);

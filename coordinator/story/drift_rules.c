@@ -31,31 +31,16 @@ static const struct drift_rule built_in[] = { RULE ("fact hostname", DRIFT_EXPEC
                                               RULE ("policy *_FLAGS", DRIFT_TOKENS),
                                               RULE ("policy LIBTPU_INIT_ARGS", DRIFT_TOKENS),
                                               RULE ("duration */gate:*", DRIFT_EXPECTED),
-                                              NUMBER ("duration */*", 0.5, 3000),
-                                              NUMBER ("duration *", 0.5, 3000),
-                                              NUMBER ("duration *", 2, 1000),
+                                              NUMBER ("duration *", 2, 200),
                                               NUMBER ("memory *", 0.5, 256 << 20) };
 static const struct drift_rule agree = RULE ("*", DRIFT_AGREE);
 
-static const struct drift_rule *rules_of (const struct drift_query *query, uint32_t *n)
+const struct drift_rule *drift_rule_of (const struct drift_query *query, struct text fact, uint64_t repeats)
 {
-    *n = query->rules_n ? query->rules_n : sizeof (built_in) / sizeof (built_in[0]);
-    return query->rules_n ? query->rules : built_in;
-}
-
-const struct drift_rule *drift_rule_beside (const struct drift_query *query, const struct drift_rule *rule)
-{
-    uint32_t n;
-    const struct drift_rule *end = rules_of (query, &n) + n, *next = rule + 1;
-    return next < end && next->kind == DRIFT_TOLERANCE && text_equal (next->fact, rule->fact) ? next : NULL;
-}
-
-const struct drift_rule *drift_rule_of (const struct drift_query *query, struct text fact)
-{
-    uint32_t n;
-    const struct drift_rule *rules = rules_of (query, &n);
+    uint32_t n = query->rules_n ? query->rules_n : sizeof (built_in) / sizeof (built_in[0]);
+    const struct drift_rule *rules = query->rules_n ? query->rules : built_in;
     for (uint32_t i = 0; i < n; i++)
-        if (text_matches (fact, rules[i].fact))
+        if (repeats >= rules[i].repeats && text_matches (fact, rules[i].fact))
             return &rules[i];
     return &agree;
 }

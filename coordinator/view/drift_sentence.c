@@ -184,22 +184,28 @@ static void say_not_pinned (const struct drift *drift, const struct drift_item *
 
 static void say_outlier (const struct drift_item *item, const struct drift_group *group, struct buf *out)
 {
-    bool time = text_starts (item->fact, "duration "), times = item->rung.len && item->median > 0;
+    const struct drift_group *others = drift_item_beside (item);
+    double times = item->median > 0 ? group->number / item->median : 0;
     buf_puts (out, ": ");
     if (item->rung.len)
         drift_sentence_add_place (item, out);
     else
         buf_add_text (out, item->fact);
-    buf_puts (out, !item->rung.len ? " is " : time ? " took " : " used ");
-    if (times)
-        buf_printf (out, "%.*f × the median%s (", group->number < 10 * item->median, group->number / item->median,
-                    time                                         ? ""
-                    : text_starts (item->fact, "memory device ") ? " of device memory"
-                                                                 : " of memory");
+    if (times <= 0 || (times > 0.95 && times < 1.05)) /* no factor would tell it */
+        buf_puts (out, " differs from the median");
+    else
+        buf_printf (out,
+                    times < 1    ? " %.2g × the median"
+                    : times < 10 ? " %.1f × the median"
+                                 : " %.0f × the median",
+                    times);
+    if (text_starts (item->fact, "memory "))
+        buf_puts (out, text_starts (item->fact, "memory device ") ? " of device memory" : " of memory");
+    buf_puts (out, " (");
     drift_sentence_add_number (item, group->number, out);
-    buf_printf (out, "; the median of %u hosts is ", item->measured);
+    buf_puts (out, ", ");
     drift_sentence_add_number (item, item->median, out);
-    buf_puts (out, times ? ")" : "");
+    buf_printf (out, " of %u)", others ? others->hosts_n : 0);
 }
 
 static void say_changed (const struct drift_item *item, const struct drift_group *group,

@@ -150,10 +150,10 @@ static void put_subject (struct page *page, const struct drift_subject *subject)
     doc_put_item (&page->doc, "", "");
     if (!page->doc.markdown && !subject->against && drift->findings && drift->reference_n) {
         drift_sentence_hosts (drift, drift->reference, drift->reference_n, &page->limits, line);
-        buf_printf (line, ", %s%s",
-                    drift->reference_n == 1 ? "which nothing above names" : "which agree in all that was compared",
-                    drift->tie ? "; another group is as large, but this one has the host of the lowest rank" : "");
-        put_line (page, PAINT_FAINT, "reference: ", NULL);
+        if (line->ptr[line->len - 1] != ')') /* shortened, they are counted already */
+            buf_printf (line, " (%u host%s)", drift->reference_n, plural (drift->reference_n));
+        buf_puts (line, drift->tie ? "; another group is as large, this one has the host of the lowest rank" : "");
+        put_line (page, PAINT_FAINT, "normal: ", NULL);
     }
 }
 

@@ -12,7 +12,7 @@
  *
  *   h3: bundle jaxlib is 0.10.1, 7 others have 0.10.2
  *   h3: policy XLA_FLAGS lacks --a and has --b, unlike 7 others
- *   h5: phase compile of rung dense took 3.4 × the median (41 s; the median of 8 hosts is 12 s)
+ *   h5: phase compile of rung dense 3.4 × the median (41 s, 12 s of 7)
  *
  * What hosts said stands in it as they said it: whoever prints it escapes it. */
 

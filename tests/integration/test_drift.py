@@ -76,7 +76,7 @@ class Planted(Drifting):
 
     def test_a_slow_host_is_named_with_rung_and_phase(self):
         self.differs(seconds=12, phase="compile")
-        self.assertRegex(self.first_line(), r"^h3: phase compile of rung odd took [\d.]+ × the median \(1\d s; the median of 8 hosts is .*\)$")
+        self.assertRegex(self.first_line(), r"^h3: phase compile of rung odd [\d.]+ × the median \(1\d s, .* of 7\)$")
         told = schema.document(self.drift("--json", status=1).out)
         self.assertEqual(("h[0-2,4-7]", 1), (told["reference"], told["counts"]["findings"]))
         receipt = self.lab.sliceup("receipt").out
@@ -85,7 +85,7 @@ class Planted(Drifting):
         kept = [one for one in self.lab.receipt()["drift"] if one["verdict"] == "outlier"]
         self.assertEqual([("duration odd/compile", {"h3", "h[0-2,4-7]"})], [(one["fact"], {group["hosts"] for group in one["groups"]}) for one in kept])
         self.assertIn("\nsliceup_drift_findings 1\n", re.sub(r"\{.*?\}", "", self.passes(self.lab.sliceup("metrics")).out))
-        self.assertRegex(self.first_line("--rung", "odd"), r"^h3: phase compile of rung odd took .* \(1\d s;")
+        self.assertRegex(self.first_line("--rung", "odd"), r"^h3: phase compile of rung odd .* \(1\d s,")
 
     def test_what_a_killed_program_could_not_tell_is_no_drift_and_packages_have_one_name(self):
         told = {"env": ["XLA_LATER=1"], "bundle": ["ml_dtypes=0.6.0", "Late.Package=1"], "facts": FACTS}

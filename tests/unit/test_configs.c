@@ -354,7 +354,7 @@ TEST (what_differs_by_role_in_the_cache_is_no_drift)
             struct text fact = text_format (&t->arena, "policy %.*s", TEXT_ARG (reader.items[k].name));
             bool same = role_sets (&writer, &reader.items[k]);
             differ += !same;
-            if (!same && drift_rule_of (&query, fact)->kind != DRIFT_EXPECTED)
+            if (!same && drift_rule_of (&query, fact, 1)->kind != DRIFT_EXPECTED)
                 fail_msg ("%s differs by role", fact.ptr);
         }
     }

@@ -1,6 +1,8 @@
 /* links: view */
 /* Drift: the minority is named, the order of hosts decides nothing, what is planted is found, absence is no evidence.
  */
+#include <inttypes.h>
+
 #include "cases.h"
 #include "coordinator/story/drift.h"
 #include "coordinator/story/drift_private.h"
@@ -119,16 +121,14 @@ static void set_line (struct slice *slice, struct text line)
         set_host (slice, i, read.path, receipt_change_value (&read, i, &slice->arena));
 }
 
-/* "FACT: KIND [TOLERANCE LEAST]" */
+/* "FACT: KIND [TOLERANCE LEAST [REPEATS]]" */
 static void add_rule (struct slice *slice, struct text line, struct drift_rule *rule)
 {
     uint32_t at, kind;
-    double least = 0;
     char word[16] = "", *text = (char *) text_copy (&slice->arena, line).ptr;
     assert_true (text_find (line, TEXT_LIT (": "), &at));
     *rule = (struct drift_rule){ .fact = { text, at } };
-    (void) sscanf (text + at + 2, "%15s %lf %lf", word, &rule->tolerance, &least);
-    rule->least = least;
+    (void) sscanf (text + at + 2, "%15s %lf %lf %" SCNu64, word, &rule->tolerance, &rule->least, &rule->repeats);
     assert_true (enum_value_of (&drift_kind_names, text_of (word), &kind));
     rule->kind = (enum drift_kind) kind;
 }
@@ -393,7 +393,7 @@ static struct text plant (struct slice *slice, struct rng *rng)
         break;
     default:
         slow (slice, at, 90000);
-        return text_format (&slice->arena, "%.*s: phase compile of rung dense (cold) took ", TEXT_ARG (odd->host));
+        return text_format (&slice->arena, "%.*s: phase compile of rung dense (cold) ", TEXT_ARG (odd->host));
     }
     return text_format (&slice->arena, "%.*s: %s", TEXT_ARG (odd->host), what);
 }

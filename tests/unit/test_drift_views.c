@@ -55,6 +55,20 @@ static const char *first_against (const struct slice *now, const struct slice *b
     return line;
 }
 
+TEST (who_is_named_is_not_normal)
+{
+    struct slice slice;
+    struct drift drift;
+    struct buf *out = test_buf (t);
+    make (&slice, "h", &t->arena);
+    slice.receipt.hosts.items[1].rungs.items[0].duration_ms = 250000;
+    drift_compare_hosts (&slice.receipt, &plain, &t->arena, &drift);
+    drift_print (&drift, &(struct drift_subject){ .policy = "default" }, false, &(struct style){ .unicode = true },
+                 out);
+    assert_has (out, "h1: rung dense 25 × the median (4 min 10 s, 10 s of 3)\n");
+    assert_has (out, "normal: h[0,2-3] (3 hosts)\n");
+}
+
 /* ---- against ---- */
 
 TEST (nothing_changes_against_itself)
