@@ -56,15 +56,6 @@ static struct text packages_json (const var_list *expect, uint32_t *n, struct ar
     return buf_finish (&json, arena);
 }
 
-static void ask_for_packages (struct rung *rung, struct text json, struct arena *arena)
-{
-    struct var *args = arena_array (arena, rung->args.n + 1, sizeof *args);
-    if (rung->args.n)
-        memcpy (args, rung->args.items, rung->args.n * sizeof *args);
-    args[rung->args.n++] = (struct var){ TEXT_LIT ("packages"), json };
-    rung->args.items = args;
-}
-
 static void tell_rungs (struct draft *draft, const struct conf_value *given)
 {
     uint32_t rungs_n = 0, packages_n;
@@ -75,7 +66,8 @@ static void tell_rungs (struct draft *draft, const struct conf_value *given)
             continue;
         rungs_n++;
         if (packages_n)
-            ask_for_packages (rung, json, draft->arena);
+            *(struct var *) list_append (&rung->args, sizeof (struct var),
+                                         draft->arena) = (struct var){ TEXT_LIT ("packages"), json };
     }
     if (rungs_n == 0)
         problem_at (draft->problems, given->node,

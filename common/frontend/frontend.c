@@ -127,12 +127,8 @@ uint32_t frontend_names (const char *out[], uint32_t max)
 
 static void env_add (var_list *env, struct arena *arena, const char *name, struct text value)
 {
-    struct var *grown = arena_array (arena, env->n + 1, sizeof *grown);
-    if (env->n > 0)
-        memcpy (grown, env->items, env->n * sizeof *grown);
-    grown[env->n] = (struct var){ .name = text_of (name), .value = value };
-    env->items = grown;
-    env->n++;
+    struct var *var = list_append (env, sizeof *var, arena);
+    *var = (struct var){ .name = text_of (name), .value = value };
 }
 
 void frontend_cache_env (const struct frontend *frontend, enum cache_role role, struct text dir, struct arena *arena,
@@ -174,16 +170,6 @@ static struct text alone_value (const struct frontend_alone *alone, const char *
     return value == alone_chips ? chip_numbers (alone->chips, arena) : text_of (value);
 }
 
-static void unset_add (text_list *names, struct arena *arena, struct text name)
-{
-    struct text *grown = arena_array (arena, names->n + 1, sizeof *grown);
-    if (names->n > 0)
-        memcpy (grown, names->items, names->n * sizeof *grown);
-    grown[names->n] = name;
-    names->items = grown;
-    names->n++;
-}
-
 void frontend_alone_env (const struct frontend *frontend, const struct frontend_alone *alone, struct arena *arena,
                          struct scope_env *env)
 {
@@ -195,7 +181,7 @@ void frontend_alone_env (const struct frontend *frontend, const struct frontend_
         if (var->value)
             env_add (&env->set, arena, var->name, alone_value (alone, var->value, arena));
         else
-            unset_add (&env->unset, arena, name);
+            *(struct text *) list_append (&env->unset, sizeof name, arena) = name;
     }
 }
 

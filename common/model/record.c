@@ -5,6 +5,16 @@
 
 #include "common/model/record.h"
 
+void *list_append (void *list, size_t item_bytes, struct arena *arena)
+{
+    struct any_list *any = list;
+    char *items = arena_array (arena, (size_t) any->n + 1, item_bytes);
+    if (any->n)
+        memcpy (items, any->items, any->n * item_bytes);
+    any->items = items;
+    return items + any->n++ * item_bytes;
+}
+
 static size_t kind_bytes (enum field_kind kind)
 {
     switch (kind) {

@@ -25,6 +25,8 @@ struct any_list {
     void *items;
     uint32_t n;
 };
+/* The place of one item more at the end of a LIST_OF, not set yet. The list moves: who has its items sees no change. */
+void *list_append (void *list, size_t item_bytes, struct arena *arena);
 
 /* An enum's names, index = value; value 0 is "none" and is written as absent. */
 struct enum_names {

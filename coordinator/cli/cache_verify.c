@@ -50,11 +50,8 @@ static void cache_verify_on_fact (void *owner, const struct fact *fact)
 
 static void add_other (struct verification *run, struct text host, struct text storage)
 {
-    struct cache_audit_result *looked = &run->looked;
-    struct cache_audit_finding *items = arena_array (run->arena, looked->found.n + 1, sizeof *items);
-    if (looked->found.n)
-        memcpy (items, looked->found.items, looked->found.n * sizeof *items);
-    items[looked->found.n++] = (struct cache_audit_finding){
+    struct cache_audit_finding *other = list_append (&run->looked.found, sizeof *other, run->arena);
+    *other = (struct cache_audit_finding){
         .bundle = TEXT_LIT (""),
         .found.finding = { .kind = FINDING_NOT_SAME_STORAGE,
                            .path = TEXT_LIT ("storage"),
@@ -63,7 +60,6 @@ static void add_other (struct verification *run, struct text host, struct text s
                                "host %.*s sees storage %.*s under this path, but this machine sees %s there",
                                TEXT_ARG (host), TEXT_ARG (storage), run->storage) }
     };
-    looked->found.items = items;
 }
 
 static int compare_hosts (struct verification *run, struct err *err)

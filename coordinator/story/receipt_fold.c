@@ -425,15 +425,12 @@ static void receipt_fold_take_host (const struct receipt_fold *fold, uint32_t i,
 
 static void say_left_out (const struct receipt_fold *fold, uint64_t n, struct arena *arena, struct slice_receipt *out)
 {
-    struct recovery_receipt *all = arena_array (arena, (size_t) out->recoveries.n + 1, sizeof (*all));
-    for (uint32_t i = 0; i < out->recoveries.n; i++)
-        all[i] = out->recoveries.items[i];
-    out->recoveries.items = all;
     if (out->recoveries.n == RECEIPT_LISTED_MAX) { /* its place */
         out->recoveries.n--;
         n++;
     }
-    all[out->recoveries.n++] = (struct recovery_receipt){
+    struct recovery_receipt *last = list_append (&out->recoveries, sizeof (*last), arena);
+    *last = (struct recovery_receipt){
         fold->header.run,
         text_format (
             arena, "the lists of this receipt are full, and %llu more entries are left out: the run's journal has them",

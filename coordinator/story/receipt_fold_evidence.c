@@ -131,23 +131,13 @@ static void fold_host (struct receipt_fold *fold, struct host_fold *host, const 
 
 /* ---- the attempt ---- */
 
-static void add_recovered (struct rung_receipt *rung, struct text what, struct arena *arena)
-{
-    uint32_t n = rung->recovered.n;
-    struct text *items = arena_array (arena, n + 1, sizeof (*items));
-    if (n)
-        memcpy (items, rung->recovered.items, n * sizeof (*items));
-    items[n] = text_copy (arena, what);
-    rung->recovered.items = items;
-    rung->recovered.n = n + 1;
-}
-
 /* The device was not free at once: an attempt that passed then is no clean pass. */
 static void keep_waiting (struct rung_receipt *rung, const struct result *result, struct arena *arena)
 {
     for (uint32_t i = 0; i < result->notes.n; i++)
         if (text_is (result->notes.items[i].source, DEVICE_NOTE_SOURCE) && result->ending != ENDING_NOT_STARTED)
-            add_recovered (rung, result->notes.items[i].text, arena);
+            *(struct text *) list_append (&rung->recovered, sizeof (struct text),
+                                          arena) = text_copy (arena, result->notes.items[i].text);
 }
 
 static struct text last_bytes (struct text text, uint32_t bytes)

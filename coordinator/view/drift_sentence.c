@@ -301,6 +301,7 @@ void drift_sentence_summary (const struct drift *drift, const struct drift_sente
 
 enum { SENTENCE_BYTES = 64 << 10 };
 
+/* Of no item: the hosts without any report. */
 static struct text drift_sentence_sentence_of (const struct drift *drift, const struct drift_item *item,
                                                struct arena *arena)
 {
@@ -308,17 +309,11 @@ static struct text drift_sentence_sentence_of (const struct drift *drift, const 
     struct buf sentence;
     uint32_t at = 0;
     buf_init (&sentence, SENTENCE_BYTES);
-    drift_sentence (drift, item, drift_minority_next (item, &at), &limits, &sentence);
+    if (item)
+        drift_sentence (drift, item, drift_minority_next (item, &at), &limits, &sentence);
+    else
+        drift_sentence_hosts (drift, drift->silent, drift->silent_n, &limits, &sentence);
     return buf_finish (&sentence, arena);
-}
-
-static struct text silent_of (const struct drift *drift, struct arena *arena)
-{
-    static const struct drift_sentence_limits limits = { .hosts_bytes = 60 };
-    struct buf hosts;
-    buf_init (&hosts, SENTENCE_BYTES);
-    drift_sentence_hosts (drift, drift->silent, drift->silent_n, &limits, &hosts);
-    return buf_finish (&hosts, arena);
 }
 
 void drift_sentence_list_make (const struct slice_receipt *receipt, const struct drift_query *query, uint32_t most,
@@ -331,7 +326,7 @@ void drift_sentence_list_make (const struct slice_receipt *receipt, const struct
                                          .too_few = drift.too_few,
                                          .no_facts = drift.no_facts };
     if (drift.silent_n)
-        out->silent = silent_of (&drift, arena);
+        out->silent = drift_sentence_sentence_of (&drift, NULL, arena);
     for (; out->n < drift.findings && out->n < most; out->n++)
         out->sentences[out->n] = drift_sentence_sentence_of (&drift, &drift.items[out->n], arena);
     out->more = drift.findings - out->n + drift.left_out;

@@ -206,15 +206,9 @@ static void counters_add_files (struct xla_metrics *metrics, struct text scratch
 
 static void add_note (struct result *result, struct arena *arena, struct text text)
 {
-    uint32_t n = result->notes.n;
-    if (n == RESULT_NOTES_MAX)
-        return;
-    struct result_note *items = arena_array (arena, n + 1, sizeof *items);
-    if (n)
-        memcpy (items, result->notes.items, n * sizeof *items);
-    items[n] = (struct result_note){ .text = text, .source = TEXT_LIT ("parse"), .durability = DURABILITY_RERUN };
-    result->notes.items = items;
-    result->notes.n = n + 1;
+    struct result_note note = { .text = text, .source = TEXT_LIT ("parse"), .durability = DURABILITY_RERUN };
+    if (result->notes.n < RESULT_NOTES_MAX)
+        *(struct result_note *) list_append (&result->notes, sizeof note, arena) = note;
 }
 
 static void note_losses (const struct xla_metrics *metrics, uint32_t left_out, struct arena *arena, struct result *out)
@@ -241,11 +235,8 @@ static void note_losses (const struct xla_metrics *metrics, uint32_t left_out, s
 
 static void put_counter (struct result *result, struct text name, uint64_t value, struct arena *arena)
 {
-    struct named_number *items = arena_array (arena, result->counters.n + 1, sizeof *items);
-    memcpy (items, result->counters.items, result->counters.n * sizeof *items);
-    items[result->counters.n] = (struct named_number){ name, value };
-    result->counters.items = items;
-    result->counters.n++;
+    struct named_number *counter = list_append (&result->counters, sizeof *counter, arena);
+    *counter = (struct named_number){ name, value };
 }
 
 /* After a cut report later steps are unknown. */
