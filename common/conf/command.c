@@ -11,7 +11,7 @@
 
 static const struct conf_file_kind file_kind = { "file", "", "" };
 
-static const char *const demand_names[DEMANDS_MAX] = { "recompilations", "fallbacks", "reads_per_step" };
+static const char *const demand_names[DEMANDS_MAX] = { "recompilations", "fallbacks", "reads_per_step", "step_ms" };
 
 /* ---- words ---- */
 
@@ -186,8 +186,8 @@ static void read_demands (struct draft *draft, const struct conf_value *at_most,
     if (!at_most->given || !at_most->good)
         return;
     if (at_most->node->n == 0)
-        problem_at (draft->problems, at_most->node, "at_most is empty, expected at least one of %s, %s and %s",
-                    demand_names[0], demand_names[1], demand_names[2]);
+        problem_at (draft->problems, at_most->node, "at_most is empty, expected at least one of %s, %s, %s and %s",
+                    demand_names[0], demand_names[1], demand_names[2], demand_names[3]);
     rung->demands.items = arena_array (draft->arena, DEMANDS_MAX, sizeof *rung->demands.items);
     for (const struct yaml_node *key = at_most->node->first; key; key = key->next) {
         uint32_t i = 0;
@@ -210,7 +210,8 @@ static void read_report (struct draft *draft, const struct yaml_node *at, struct
     if (rung->demands.n && torch && !rung->parse.len)
         rung->parse = TEXT_LIT ("torch_xla-metrics");
     for (uint32_t i = 0; i < rung->demands.n && !torch && !rung->parse.len; i++)
-        if (!text_is (rung->demands.items[i].what, demand_names[0]))
+        if (!text_is (rung->demands.items[i].what, demand_names[0]) &&
+            !text_is (rung->demands.items[i].what, demand_names[3]))
             problem_at (draft->problems, at,
                         "at_most limits %.*s with the frontend %s, expected it only with torch_xla: no other framework "
                         "counts them",

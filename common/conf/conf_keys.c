@@ -367,9 +367,10 @@ static const struct conf_key rung_keys[RUNG_KEYS] = {
                      .help = "How counters are read from a command's output. `torch_xla-metrics`: from its metrics "
                              "report. Default: they are not read." },
     [RUNG_AT_MOST] = { "at_most", KEY_MAP,
-                       .help = "With `command`: what its program may do at most: `recompilations` (after its first "
-                               "step), `fallbacks` (executions of `aten::` operations), `reads_per_step` (values read "
-                               "from devices). What nothing shows fails the rung.",
+                       .help =
+                           "With `command`: what its program may do at most: `recompilations` (after its first "
+                           "step), `fallbacks` (executions of `aten::` operations), `reads_per_step` (values read "
+                           "from devices), `step_ms` (the median time of a step). What nothing shows fails the rung.",
                        .example = "{recompilations: 0}" },
     [RUNG_TOLERANCE] = { "tolerance", KEY_MAP,
                          .help = "With `metrics`: by what part of itself a value may differ from its reduction, from "

@@ -168,13 +168,13 @@ struct usual_time {
 enum { USUAL_TIMES_MAX = PASS_RESTORED };
 typedef LIST_OF (struct usual_time) usual_time_list;
 
-/* A limit on a command's program, by counter: "recompilations", "fallbacks", "reads_per_step"; or, by a metric's name,
- * the largest relative error of its reduction. */
+/* A limit on a command's program, by counter: "recompilations", "fallbacks", "reads_per_step", "step_ms"; or, by a metric's
+ * name, the largest relative error of its reduction. */
 struct demand {
     struct text what;
     double most;
 };
-enum { DEMANDS_MAX = 3, METRICS_MAX = 32 };
+enum { DEMANDS_MAX = 4, METRICS_MAX = 32 };
 
 struct rung {
     struct text id;

@@ -178,10 +178,8 @@ static void add_measure (struct drift_measures *list, const struct drift_measure
 
 static uint64_t counter_of (const struct rung_receipt *rung, const char *name)
 {
-    for (uint32_t i = 0; i < rung->counters.n; i++)
-        if (text_is (rung->counters.items[i].name, name))
-            return rung->counters.items[i].value + 1;
-    return 0;
+    const struct named_number *counter = number_find (&rung->counters, text_of (name));
+    return counter ? counter->value + 1 : 0;
 }
 
 static bool is_writer (const struct slice_receipt *receipt, const struct host_receipt *host)
@@ -217,12 +215,30 @@ static bool differs_by_nature (struct drift_comparison *work, const struct drift
     return known->differs;
 }
 
+/* The first step is not measured. */
+static void add_steps (struct drift_measures *list, const struct rung_receipt *rung, struct drift_measure measure,
+                       struct arena *arena)
+{
+    static const char *const counters[] = { [MEASURE_STEP_OWN] = "step_own_ms", [MEASURE_STEP] = "step_ms" };
+    uint64_t steps = counter_of (rung, "steps");
+    measure.repeats = steps > 2 ? steps - 2 : 0;
+    for (measure.kind = MEASURE_STEP_OWN; measure.kind <= MEASURE_STEP; measure.kind++) {
+        uint64_t told = counter_of (rung, counters[measure.kind]);
+        measure.number = (double) told - 1;
+        if (told)
+            add_measure (list, &measure, arena);
+    }
+}
+
 static void drift_measures_add_attempt (struct drift_comparison *work, const struct rung_receipt *rung, uint32_t host,
                                         bool writer, struct drift_measures *list)
 {
     struct drift_measure measure = {
         .rung = rung->rung, .pass = rung->pass, .doing = doing (rung, writer), .host = host
     };
+    add_steps (list, rung, measure, work->arena);
+    measure.kind = MEASURE_DURATION;
+    measure.repeats = 1;
     double whole = (double) rung->duration_ms;
     for (uint32_t i = 0; i < rung->phases.n; i++) {
         measure.phase = rung->phases.items[i].name;
@@ -274,28 +290,40 @@ static bool same_work (const struct drift_measure *a, const struct drift_measure
 
 struct text drift_measure_label (const struct drift_measure *measure, struct arena *arena)
 {
-    static const char *const words[] = { "duration", "memory", "memory device" };
+    static const char *const words[] = { "step own", "step", "duration", "memory", "memory device" };
     const char *pass = measure->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, measure->pass);
     return text_format (arena, "%s %.*s%s%s%s%.*s", words[measure->kind], TEXT_ARG (measure->rung), pass[0] ? ":" : "",
                         pass, measure->phase.len ? "/" : "", TEXT_ARG (measure->phase));
 }
 
-/* A host that was slow in a phase was slow in the whole rung as well: it is reported once. */
-static void drop_explained (double *numbers, const bool *explained, uint32_t n)
+/* A host that was slow in a phase was slow in the whole rung as well, and one whose steps were, while it ran: it is
+ * reported once. */
+enum { SLOW_IN_PHASE = 1, SLOW_IN_STEP };
+
+static void drop_explained (double *numbers, const struct drift_measure *of, const uint8_t *slow, uint32_t n)
 {
-    for (uint32_t i = 0; i < n; i++)
-        if (explained[i])
+    bool run = text_is (of->phase, "run"), explained = of->kind <= MEASURE_DURATION && (run || !of->phase.len);
+    for (uint32_t i = 0; i < n && explained; i++)
+        if (slow[i] >= (run ? SLOW_IN_STEP : SLOW_IN_PHASE))
             numbers[i] = NAN;
 }
 
-static void judge_alike (struct drift_comparison *work, const struct drift_measure *measures, uint32_t n, bool *slow)
+static uint64_t fewest_repeats (const struct drift_measure *measures, uint32_t n)
+{
+    uint64_t fewest = measures->repeats;
+    for (uint32_t i = 1; i < n; i++)
+        fewest = measures[i].repeats < fewest ? measures[i].repeats : fewest;
+    return fewest;
+}
+
+static void judge_alike (struct drift_comparison *work, const struct drift_measure *measures, uint32_t n, uint8_t *slow)
 {
     uint32_t hosts = work->hosts.n, findings = work->out->findings;
     struct drift_item item = { .fact = drift_measure_label (measures, work->arena),
                                .rung = measures->rung,
                                .phase = measures->phase,
                                .pass = measures->pass };
-    const struct drift_rule *rule = drift_rule_of (work->query, item.fact, 1);
+    const struct drift_rule *rule = drift_rule_of (work->query, item.fact, fewest_repeats (measures, n));
     work->out->compared++;
     if (rule->kind != DRIFT_TOLERANCE || n < 2)
         return;
@@ -304,19 +332,18 @@ static void judge_alike (struct drift_comparison *work, const struct drift_measu
         numbers[i] = NAN;
     for (uint32_t i = 0; i < n; i++)
         numbers[measures[i].host] = measures[i].number;
-    if (measures->kind == MEASURE_DURATION && measures->phase.len == 0)
-        drop_explained (numbers, slow, hosts);
+    drop_explained (numbers, measures, slow, hosts);
     item.kind = rule->kind;
     item.why = rule->why;
     item.severity = drift_severity_of (item.fact, &item.order);
     drift_numbers_judge (work, numbers, hosts, rule, true, &item);
     mem_free (numbers);
-    if (work->out->findings == findings || measures->kind != MEASURE_DURATION)
+    if (work->out->findings == findings || measures->kind > MEASURE_DURATION)
         return;
     const struct drift_item *found = &work->out->items[work->out->n - 1];
     for (uint32_t g = 0; g < found->groups_n; g++)
         if (!found->groups[g].reference)
-            slow[found->groups[g].hosts[0]] = true;
+            slow[found->groups[g].hosts[0]] = measures->kind < MEASURE_DURATION ? SLOW_IN_STEP : SLOW_IN_PHASE;
 }
 
 void drift_measures_collect (struct drift_comparison *work, const struct slice_receipt *receipt,
@@ -346,7 +373,7 @@ void drift_measures_judge (struct drift_comparison *work, const struct slice_rec
 {
     struct drift_measures list = { 0 };
     drift_measures_collect (work, receipt, &list);
-    bool *slow = arena_array (work->arena, work->hosts.n, sizeof (*slow));
+    uint8_t *slow = arena_array (work->arena, work->hosts.n, sizeof (*slow));
     for (uint32_t from = 0, n; from < list.n && work->out->findings < 2 * DRIFT_ITEMS_MAX; from += n) {
         if (from == 0 || !same_work (&list.items[from], &list.items[from - 1]))
             memset (slow, 0, work->hosts.n * sizeof (*slow));

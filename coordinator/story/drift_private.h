@@ -131,13 +131,21 @@ struct text drift_without_place (struct text value, struct text host, uint32_t r
 /* drift_facts.c: findings from what is said, and the hosts that others are held against. */
 void drift_facts_judge (struct drift_comparison *work);
 /* drift_measures.c: findings from what was measured. */
-enum drift_measure_kind { MEASURE_DURATION, MEASURE_MEMORY, MEASURE_DEVICE_MEMORY };
+/* A slow step explains a slow attempt, so it stands before it. */
+enum drift_measure_kind {
+    MEASURE_STEP_OWN, /* the part of a step in which the host did not wait for others */
+    MEASURE_STEP,
+    MEASURE_DURATION,
+    MEASURE_MEMORY,
+    MEASURE_DEVICE_MEMORY
+};
 struct drift_measure {
     struct text rung, phase; /* phase empty: of all of it */
     enum pass pass;
     enum drift_measure_kind kind;
     uint64_t doing; /* equal for hosts that did the same thing */
     uint32_t host;
+    uint64_t repeats; /* of how many measurements the number is the median */
     double number;
 };
 struct drift_measures {

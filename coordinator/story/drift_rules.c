@@ -32,6 +32,7 @@ static const struct drift_rule built_in[] = { RULE ("fact hostname", DRIFT_EXPEC
                                               RULE ("policy LIBTPU_INIT_ARGS", DRIFT_TOKENS),
                                               RULE ("duration */gate:*", DRIFT_EXPECTED),
                                               NUMBER ("duration *", 2, 200),
+                                              NUMBER ("step *", 2, 200),
                                               NUMBER ("memory *", 0.5, 256 << 20) };
 static const struct drift_rule agree = RULE ("*", DRIFT_AGREE);
 
@@ -75,6 +76,7 @@ static const struct {
                        { "program *", DRIFT_BREAKS, false },
                        { "fact mount.*", DRIFT_BREAKS, false },
                        { "duration *", DRIFT_SLOWS, false },
+                       { "step *", DRIFT_SLOWS, false },
                        { "fact hugepages.*", DRIFT_SLOWS, false },
                        { "fact rlimit.*", DRIFT_SLOWS, false },
                        { "fact memory.*", DRIFT_SLOWS, false },

@@ -160,6 +160,8 @@ static const struct limit_words limits[] = {
       "replace these operations by ones that torch_xla lowers; sliceup receipt --json counts each" },
     { "reads_per_step", "reads", "read %" PRIu64 " values from devices",
       "read values, such as the loss, every so many steps: each read waits until the device is done" },
+    { "step_ms", "step_ms", "took %" PRIu64 " ms a step at the median",
+      "see which host holds up the others: sliceup drift compares what each did by itself in a step" },
 };
 
 static const struct limit_words *words_of (struct text what)

@@ -96,8 +96,8 @@ static void drift_sentence_add_number (const struct drift_item *item, double num
 {
     char time[DURATION_TEXT_BYTES], size[SIZE_TEXT_BYTES];
     if (item->rung.len && number >= 0 && number < 9e18)
-        buf_puts (out, text_starts (item->fact, "duration ") ? duration_print ((uint64_t) number, time)
-                                                             : size_print ((uint64_t) number, size));
+        buf_puts (out, text_starts (item->fact, "memory ") ? size_print ((uint64_t) number, size)
+                                                           : duration_print ((uint64_t) number, time));
     else
         buf_printf (out, "%.15g", number);
 }
@@ -107,6 +107,8 @@ static void drift_sentence_add_place (const struct drift_item *item, struct buf 
 {
     if (item->phase.len)
         buf_printf (out, "phase %.*s of ", TEXT_ARG (item->phase));
+    if (text_starts (item->fact, "step "))
+        buf_puts (out, text_starts (item->fact, "step own ") ? "own part of a step of " : "step of ");
     buf_printf (out, "rung %.*s", TEXT_ARG (item->rung));
     if (item->pass == PASS_COLD || item->pass == PASS_RESTORED)
         buf_printf (out, " (%s)", enum_name_of (&pass_names, item->pass));
@@ -212,7 +214,7 @@ static void say_changed (const struct drift_item *item, const struct drift_group
                          const struct drift_sentence_limits *limits, struct buf *out)
 {
     if (item->rung.len) {
-        bool time = text_starts (item->fact, "duration ");
+        bool time = !text_starts (item->fact, "memory ");
         buf_puts (out, ": ");
         drift_sentence_add_place (item, out);
         buf_puts (out, time ? " took " : " used ");

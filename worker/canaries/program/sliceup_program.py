@@ -14,10 +14,13 @@ reported, and reduced() still reduces.
 """
 
 import atexit
+import collections
 import importlib
 import os
+import platform
 import select
 import stat
+import statistics
 import sys
 import threading
 import time
@@ -47,6 +50,10 @@ EXIT_S = 3
 FALLBACKS_TOLD = 16
 DTYPES = ("float64", "float32", "float16", "bfloat16")  # the one that rounds most last
 COUNTED = ("requests", "executions", "fallbacks", "reads")
+SAMPLE_S = 0.02
+STEPS_KEPT = 1000  # the last ones: their medians are told
+# System calls in which a thread waits for another thread or for a socket: futex, poll, select, epoll, recv (Linux, syscall tables).
+WAITS = {"x86_64": (202, 7, 271, 23, 270, 232, 281, 45, 47, 299), "aarch64": (98, 73, 72, 22, 207, 212, 243)}
 PACKAGES = ("torch", "torch_xla", "jax", "jaxlib", "libtpu", "numpy")
 
 
@@ -94,6 +101,7 @@ class Program:
             self.cleared.watch()
             watch_local_reductions(self.local_reductions)
         self.pid, self.is_over, self.again, self.was_reset = os.getpid(), threading.Event(), {}, False
+        self.times = StepTimes(self.is_over)
         if canary:
             sys.excepthook = self.end_uncaught
             self.exit, sys.exit = sys.exit, self.end_by_exit
@@ -139,8 +147,10 @@ class Program:
         """A step of the program has ended. What is compiled between the first and the last of these calls are recompilations.
 
         The first step is the first one that has compiled something: a loader may let it run only when it fetches the next batch.
+        How long steps took is told as the median, and apart from it what this host did by itself: see waits().
         """
         self.steps += 1
+        self.times.step()
         before, self.last = self.last, self.counts() - self.ours
         self.was_reset |= before is not None and any(getattr(self.last, name) < getattr(before, name) for name in COUNTED)
         if self.jax:
@@ -150,6 +160,10 @@ class Program:
             if self.jax:
                 self.jax.again.clear()
                 self.again = {}
+
+    def waits(self):
+        """From here to the end of the step this host waits for others. Without it that is taken from what the thread waits in."""
+        self.times.waits()
 
     def reduced(self, name, local, weight=1.0, reduction="mean", claimed=None, dtype=None):
         """The weighted mean, or the sum, of `local` over all devices of all hosts, and its proof.
@@ -219,7 +233,7 @@ class Program:
         if self.was_reset:
             raise RuntimeError("the counters of the framework fell between two steps: the program has cleared them")
         whole = self.counts() - self.ours
-        told = {"steps": self.steps}
+        told = {"steps": self.steps, **self.times.counters()}
         if not self.jax and "torch_xla" not in sys.modules:
             return told
         told.update(compile_requests=whole.requests, cache_hits=whole.hits, cache_misses=whole.requests - whole.hits,
@@ -292,6 +306,62 @@ class Program:
 
 
 program = None
+
+
+class StepTimes:
+    """How long each step took, the first one left out, and for how long of it its thread did not wait for others.
+
+    Another thread looks at it every 20 ms. It waits for others where the kernel says that it waits for a thread or a socket, unless
+    it does so in Python's own library: there it waits for a queue, a child or a server of its own host's work."""
+
+    def __init__(self, is_over):
+        self.is_over, self.whole, self.own = is_over, collections.deque(maxlen=STEPS_KEPT), collections.deque(maxlen=STEPS_KEPT)
+        self.began = self.waits_since = self.file = None
+        self.own_s, self.calls = 0.0, [str(one).encode() for one in WAITS.get(platform.machine(), ())]
+
+    def step(self):
+        now = time.monotonic()
+        if self.began is None:
+            self.begin_sampling()
+        else:
+            self.whole.append(now - self.began)
+            if self.waits_since is not None or self.file is not None:
+                self.own.append(min(now - self.began, self.own_s if self.waits_since is None else self.waits_since - self.began))
+        self.began, self.waits_since, self.own_s = now, None, 0.0
+
+    def waits(self):
+        if self.waits_since is None:
+            self.waits_since = time.monotonic()
+
+    def counters(self):
+        """Medians; below 1 ms 1, since nobody is a hundred times as slow as 0."""
+        return {name: max(1, round(1000 * statistics.median(times)))
+                for name, times in (("step_ms", self.whole), ("step_own_ms", self.own)) if times}
+
+    def begin_sampling(self):
+        """Where the kernel does not say it, nothing is known unless the program calls waits()."""
+        self.thread = threading.get_ident()
+        try:
+            if self.calls:
+                self.file = os.open(f"/proc/self/task/{threading.get_native_id()}/syscall", os.O_RDONLY | os.O_CLOEXEC)
+                self.is_waiting()
+                threading.Thread(target=self.sample, daemon=True).start()
+        except OSError:
+            self.file = None
+
+    def sample(self):
+        before = time.monotonic()
+        while not self.is_over.wait(SAMPLE_S):
+            now, waiting = time.monotonic(), self.is_waiting()
+            self.own_s += 0.0 if waiting else now - max(before, self.began)
+            before = now
+
+    def is_waiting(self):
+        if os.pread(self.file, 16, 0).partition(b" ")[0] not in self.calls:
+            return False
+        frame = sys._current_frames().get(self.thread)
+        file = frame.f_code.co_filename if frame else ""
+        return "-packages" in file or not file.startswith(os.path.dirname(os.__file__) + os.sep)
 
 
 class Counts:
