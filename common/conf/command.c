@@ -223,16 +223,18 @@ static void read_report (struct draft *draft, const struct yaml_node *at, struct
 
 void draft_command (struct draft *draft, const struct conf_value of[], struct rung *rung)
 {
-    const struct conf_value *command = &of[RUNG_COMMAND], *only[] = { &of[RUNG_FILES], &of[RUNG_AT_MOST] };
+    static const int only[] = { RUNG_FILES, RUNG_AT_MOST, RUNG_SAME };
+    const struct conf_value *command = &of[RUNG_COMMAND];
     for (size_t i = 0; i < sizeof only / sizeof only[0] && rung->kind != PROGRAM_COMMAND; i++)
-        if (only[i]->given)
-            problem_at (draft->problems, only[i]->node,
+        if (of[only[i]].given)
+            problem_at (draft->problems, of[only[i]].node,
                         "%s is set for a rung without a command, expected it only with a command",
-                        i == 0 ? "files" : "at_most");
+                        rung_section.keys[only[i]].name);
     if (rung->kind != PROGRAM_COMMAND || !command->good || command_read_words (draft, command->node, rung) < 0)
         return;
     read_demands (draft, &of[RUNG_AT_MOST], rung);
     read_report (draft, of[RUNG_AT_MOST].node, rung);
+    rung->same_output = of[RUNG_SAME].given && of[RUNG_SAME].good;
     if (!of[RUNG_FILES].given || of[RUNG_FILES].good)
         read_files (draft, of, rung);
 }

@@ -16,12 +16,14 @@ static const char *const backend_list[] = { "none", "cpu", "tpu", "gpu" };
 static const char *const need_list[] = { "none", "required", "any" };
 static const char *const builtin_list[] = { "none", "facts", "restore", "cache", "probe" };
 static const char *const parse_list[] = { "none", "torch_xla-metrics" };
+static const char *const same_list[] = { "none", "output" };
 static const char *const from_list[] = { "none", "slurm", "tpu", "file" };
 /* Index 0 is unset and "none" is a value here, so these indices are one more than WARM_... */
 static const char *const warm_list[] = { "", "none", "solo", "gang", "aot" };
 static const struct enum_names warm_words = NAMES (warm_list), backend_words = NAMES (backend_list),
                                need_words = NAMES (need_list), builtin_words = NAMES (builtin_list),
-                               from_words = NAMES (from_list), parse_words = NAMES (parse_list);
+                               from_words = NAMES (from_list), parse_words = NAMES (parse_list),
+                               same_words = NAMES (same_list);
 
 static const struct conf_key slice_keys[SLICE_KEYS] = {
     [SLICE_SLICE] = { "slice", KEY_NAME, .required = true, .help = "Name of the slice in every view and receipt.",
@@ -377,6 +379,9 @@ static const struct conf_key rung_keys[RUNG_KEYS] = {
                                  "1e-9 to 0.5. Default: what rounding in the metric's dtype comes to "
                                  "(docs/spec/canary.md).",
                          .example = "{loss: 0.02}" },
+    [RUNG_SAME] = { "same", KEY_WORD, .words = &same_words,
+                    .help = "With `command`; `output`: its program prints the same on all hosts; who prints something "
+                            "else is named by `sliceup drift`." },
     [RUNG_REHEARSE] = { "rehearse", KEY_BOOL, .fallback = "true",
                         .help = "`false`: `sliceup rehearse` leaves the rung out, by name, because its program needs "
                                 "what only a TPU "

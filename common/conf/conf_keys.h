@@ -146,6 +146,7 @@ enum {
     RUNG_PARSE,
     RUNG_AT_MOST,
     RUNG_TOLERANCE,
+    RUNG_SAME,
     RUNG_REHEARSE,
     RUNG_KEYS
 };

@@ -87,6 +87,7 @@ static const struct field rung_fields[] = {
     F_LIST (18, struct rung, demands, DEMANDS_MAX, &demand_record),
     F_LIST (19, struct rung, tolerances, METRICS_MAX, &demand_record),
     F_BOOL (20, struct rung, any_backend),
+    F_BOOL (21, struct rung, same_output),
 };
 const struct record rung_record = RECORD ("rung", struct rung, rung_fields);
 

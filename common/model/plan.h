@@ -197,6 +197,7 @@ struct rung {
     struct text known_bad; /* why this launch is not run again; empty: no reason known */
     usual_time_list usual; /* at most one a pass; none: there were no earlier runs */
     LIST_OF (struct demand) demands;    /* COMMAND; a demand not shown to be met fails the rung */
+    bool same_output;                   /* COMMAND: drift compares what it printed */
     LIST_OF (struct demand) tolerances; /* for some `metrics`; for others the dtype decides (reduce.h) */
 };
 extern const struct record rung_record;

@@ -33,6 +33,7 @@ static const struct drift_rule built_in[] = { RULE ("fact hostname", DRIFT_EXPEC
                                               RULE ("duration */gate:*", DRIFT_EXPECTED),
                                               NUMBER ("duration *", 2, 200),
                                               NUMBER ("step *", 2, 200),
+                                              NUMBER ("fact number.*", 2, 0),
                                               NUMBER ("memory *", 0.5, 256 << 20) };
 static const struct drift_rule agree = RULE ("*", DRIFT_AGREE);
 
@@ -74,8 +75,10 @@ static const struct {
                        { "fact metadata.*", DRIFT_BREAKS, false },
                        { "backend *", DRIFT_BREAKS, false },
                        { "program *", DRIFT_BREAKS, false },
+                       { "fact output.*", DRIFT_BREAKS, false },
                        { "fact mount.*", DRIFT_BREAKS, false },
                        { "duration *", DRIFT_SLOWS, false },
+                       { "fact number.*", DRIFT_SLOWS, false },
                        { "step *", DRIFT_SLOWS, false },
                        { "fact hugepages.*", DRIFT_SLOWS, false },
                        { "fact rlimit.*", DRIFT_SLOWS, false },

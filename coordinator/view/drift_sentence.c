@@ -114,6 +114,19 @@ static void drift_sentence_add_place (const struct drift_item *item, struct buf 
         buf_printf (out, " (%s)", enum_name_of (&pass_names, item->pass));
 }
 
+/* "fact kernel.release"; of what programs of rungs gave, what it is. */
+static void drift_sentence_add_fact (const struct drift_item *item, struct buf *out)
+{
+    static const struct text output = TEXT_LIT ("fact output."), number = TEXT_LIT ("fact number.");
+    bool printed = text_starts (item->fact, output.ptr), told = text_starts (item->fact, number.ptr);
+    uint32_t from = printed ? output.len : told ? number.len : 0;
+    buf_printf (out, "%s%.*s",
+                printed ? "output of rung "
+                : told  ? "number "
+                        : "",
+                (int) (item->fact.len - from), item->fact.ptr + from);
+}
+
 /* ---- words of flags ---- */
 
 static uint32_t add_words_without (struct text text, struct text without, const char *lead,
@@ -146,10 +159,9 @@ static void say_difference (const struct drift *drift, const struct drift_item *
 {
     const struct drift_group *reference = drift_item_beside (item);
     struct text beside = reference ? reference->value : (struct text){ 0 };
-    if (group->absent)
-        buf_printf (out, ": no %.*s", TEXT_ARG (item->fact));
-    else {
-        buf_printf (out, ": %.*s", TEXT_ARG (item->fact));
+    buf_puts (out, group->absent ? ": no " : ": ");
+    drift_sentence_add_fact (item, out);
+    if (!group->absent) {
         if (item->kind == DRIFT_TOKENS && reference && !reference->absent && group->value.len && beside.len &&
             add_words (group->value, beside, limits, out)) {
             buf_puts (out, ", unlike ");
@@ -192,7 +204,7 @@ static void say_outlier (const struct drift_item *item, const struct drift_group
     if (item->rung.len)
         drift_sentence_add_place (item, out);
     else
-        buf_add_text (out, item->fact);
+        drift_sentence_add_fact (item, out);
     if (times <= 0 || (times > 0.95 && times < 1.05)) /* no factor would tell it */
         buf_puts (out, " differs from the median");
     else

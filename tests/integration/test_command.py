@@ -15,6 +15,33 @@ for number in range(4):
     program.step()
 print("reduced", program.reduced("loss", program.rank + 1.0, weight=2.0))
 """
+# Every step all wait for all, at rank 0; rank 2 comes 0.3 s late.
+TOGETHER = """
+import socket, time
+import sliceup_program
+program = sliceup_program.start()
+host, port = program.rendezvous().rsplit(":", 1)
+if program.rank == 0:
+    listener = socket.create_server((host, int(port)))
+    others = [listener.accept()[0] for _ in range(program.world - 1)]
+while program.rank:
+    try:
+        others = [socket.create_connection((host, int(port)))]
+        break
+    except ConnectionError:
+        time.sleep(0.05)
+for number in range(9):
+    if program.rank == 2:
+        time.sleep(0.3)
+    for other in others[program.rank:]:
+        other.recv(1)
+    for other in others:
+        other.send(b"x")
+    if program.rank:
+        others[0].recv(1)
+    program.step()
+sliceup_program.number("steps_a_second", 3.25)
+"""
 # What the worker reads of a program of torch_xla: one report a step, as torch_xla 2.7.0 writes them (abridged).
 REPORTED = """
 import os, sys
@@ -92,6 +119,27 @@ class Given(Commands):
         self.lab.write("step.sh", "#!/bin/sh\necho started by itself\n").chmod(0o755)
         self.climb({"id": "own", "command": ["./step.sh"]})
         self.assertIn("started by itself", self.printed("own", "h0"))
+
+
+class Compared(Commands):
+    """What drift says of steps, of numbers of one's own, and of what commands print."""
+
+    def test_the_host_is_named_that_holds_up_the_others_and_what_one_prints_or_measures_alone(self):
+        self.lab.write("own.py", TOGETHER)
+        number = """printf '{"type":"fact","name":"number.disk_mbps","value":"%s"}\\n' $([ $SLICEUP_HOST = h1 ] && echo 40 || echo 480) >&$SLICEUP_FD"""
+        receipt = self.climb({"id": "train", "command": ["python3", "./own.py"], "scope": "slice"},
+                             {"id": "disk", "command": ["sh", "-c", number]},
+                             {"id": "kernel", "command": ["sh", "-c", "[ $SLICEUP_HOST = h3 ] && echo 6.1.0-13 || echo 6.1.0-18"], "same": "output"},
+                             {"id": "long", "command": ["sh", "-c", "[ $SLICEUP_HOST = h0 ] && echo x; seq 100000"], "same": "output"}, hosts=4)
+        steps = [self.attempt(receipt, f"h{rank}", "train")["counters"] for rank in range(4)]
+        self.assertLess(300 - 1, min(one["step_ms"] for one in steps))
+        self.assertEqual({3.25}, {float(host["facts"]["number.steps_a_second"]) for host in receipt["hosts"]})
+        lines = self.lab.sliceup("drift").out.splitlines()
+        self.assertEqual("h3: output of rung kernel is 6.1.0-13, 3 others have 6.1.0-18", lines[0])
+        self.assertRegex(lines[1], r"^h0: output of rung long is 588897 bytes, sha256 [0-9a-f]{12}, at its end: \d+\|.*99999\|100000, 3 others have 588895 bytes, sha256 ")
+        self.assertEqual(["h1: number disk_mbps 0.083 × the median (40, 480 of 3)"], [line for line in lines if "disk_mbps" in line])
+        self.assertEqual(1, sum("own part of a step of rung train" in line for line in lines))
+        self.assertRegex("\n".join(lines), r"\nh2: own part of a step of rung train \d+ × the median \([23]\d\d ms, \d+ ms of 3\)\n")
 
 
 class Asked(Commands):

@@ -227,18 +227,23 @@ static void count_output (struct attempt *attempt)
     result->tail = late ? attempt->look.tail : output_tail (attempt->output, &attempt->arena);
 }
 
-/* Only the worker knows it: the program that reports the host's facts does not. */
-static void add_containment (struct attempt *attempt)
+static void add_fact (struct attempt *attempt, struct text name, struct text value)
 {
     struct result *result = attempt_result (attempt);
-    uint32_t n = result->facts.n;
-    if (attempt->run.rung.kind != PROGRAM_BUILTIN || n == 0 || n == RESULT_FACTS_MAX)
-        return;
-    struct var *items = arena_array (&attempt->arena, n + 1, sizeof *items);
-    memcpy (items, result->facts.items, n * sizeof *items);
-    items[n] = (struct var){ TEXT_LIT ("containment"), text_of (containment_name (exec_containment ())) };
-    result->facts.items = items;
-    result->facts.n = n + 1;
+    if (result->facts.n < RESULT_FACTS_MAX)
+        *(struct var *) list_append (&result->facts, sizeof (struct var), &attempt->arena) = (struct var){ name,
+                                                                                                           value };
+}
+
+/* What only the worker knows. */
+static void add_own_facts (struct attempt *attempt)
+{
+    const struct rung *rung = &attempt->run.rung;
+    if (rung->kind == PROGRAM_BUILTIN && attempt_result (attempt)->facts.n)
+        add_fact (attempt, TEXT_LIT ("containment"), text_of (containment_name (exec_containment ())));
+    if (rung->same_output && attempt->output && attempt_succeeded (attempt))
+        add_fact (attempt, text_format (&attempt->arena, "output.%.*s", TEXT_ARG (rung->id)),
+                  output_value (attempt->output, &attempt->arena));
 }
 
 void attempt_finish (struct attempt *attempt, uint64_t now_ms)
@@ -255,7 +260,7 @@ void attempt_finish (struct attempt *attempt, uint64_t now_ms)
     counters_read (&attempt->run, attempt->scratch, attempt->log,
                    attempt->output ? output_cut (attempt->output).tail_at : 0, &attempt->arena, result);
     attempt_fill_cache_view (attempt);
-    add_containment (attempt);
+    add_own_facts (attempt);
     if (attempt->evidence.complaint.len)
         attempt_set_problem (attempt, OWNER_NONE, attempt->evidence.complaint);
     struct buf why;

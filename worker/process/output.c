@@ -1,5 +1,6 @@
 #include "worker/process/output.h"
 
+#include "common/base/digest.h"
 #include "common/base/utf8.h"
 #include "common/io/fd.h"
 #include "common/logs/candidate.h"
@@ -554,4 +555,25 @@ struct text output_tail (const struct output *output, struct arena *arena)
     uint64_t len = least_u64 (output->bytes, TAIL_BYTES + 1);
     struct text end = last_bytes (ring_text (output, output->bytes - len, len), TAIL_BYTES);
     return last_bytes (text_repair_utf8 (arena, end, 3 * TAIL_BYTES), TAIL_BYTES);
+}
+
+struct text output_value (const struct output *output, struct arena *arena)
+{
+    struct digest_state *state = digest_begin ();
+    char hex[DIGEST_HEX_BYTES];
+    uint64_t at = output->bytes - least_u64 (output->bytes, RING_BYTES);
+    for (struct text part; at < output->bytes; at += part.len) {
+        part = ring_text (output, at, RING_BYTES);
+        digest_add (state, part.ptr, part.len);
+    }
+    struct digest digest = digest_end (state);
+    digest_hex (&digest, hex);
+    struct text shown = text_trimmed (last_bytes (output_tail (output, arena), OUTPUT_VALUE_BYTES));
+    struct text value = output->bytes <= OUTPUT_VALUE_BYTES
+                            ? text_copy (arena, shown)
+                            : text_format (arena, "%" PRIu64 " bytes, sha256 %.12s, at its end: %.*s", output->bytes,
+                                           hex, TEXT_ARG (shown));
+    for (char *line = (char *) value.ptr; (line = memchr (line, '\n', value.len - (size_t) (line - value.ptr)));)
+        *line = '|';
+    return value;
 }

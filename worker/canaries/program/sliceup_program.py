@@ -65,6 +65,11 @@ def start():
     return program
 
 
+def number(name, value):
+    """A number of this host, such as disk_mbps, that drift compares between hosts."""
+    start().number(name, value)
+
+
 def has_channel():
     """False outside a rung, and in a process that the program has started, which does not inherit it."""
     number = os.environ.get("SLICEUP_FD")
@@ -203,6 +208,12 @@ class Program:
         """A sentence for the receipt."""
         if self.reports():
             self.canary.note(text)
+
+    def number(self, name, value):
+        """See number() of the module."""
+        sliceup_canary.finite(name, value)
+        if self.reports():
+            self.canary.fact(f"number.{name}", format(value, ".15g"))
 
     def reports(self):
         """False outside a rung, in a process that was forked, and after the end: nothing may follow it."""
