@@ -130,6 +130,7 @@ class Compared(Commands):
         receipt = self.climb({"id": "train", "command": ["python3", "./own.py"], "scope": "slice"},
                              {"id": "disk", "command": ["sh", "-c", number]},
                              {"id": "kernel", "command": ["sh", "-c", "[ $SLICEUP_HOST = h3 ] && echo 6.1.0-13 || echo 6.1.0-18"], "same": "output"},
+                             {"id": "nothing", "command": ["true"], "same": "output"},
                              {"id": "long", "command": ["sh", "-c", "[ $SLICEUP_HOST = h0 ] && echo x; seq 100000"], "same": "output"}, hosts=4)
         steps = [self.attempt(receipt, f"h{rank}", "train")["counters"] for rank in range(4)]
         self.assertLess(300 - 1, min(one["step_ms"] for one in steps))

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import pathlib
+import queue
 import re
 import shutil
 import socket
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import textwrap
 import threading
+import time
 import unittest
 import unittest.mock
 import warnings
@@ -31,6 +33,9 @@ sys.path.append(os.path.join(CANARIES, "jax"))
 import sliceup_jax  # noqa: E402
 import sliceup_jax_keys  # noqa: E402
 import sliceup_shards  # noqa: E402
+
+sys.path.append(os.path.join(CANARIES, "program"))
+import sliceup_program  # noqa: E402
 
 TIMEOUT_S = 20
 
@@ -641,6 +646,56 @@ class Shards(unittest.TestCase):
 
     def test_nothing_but_whole_files_is_left(self):
         self.assertEqual(["0.bin", "1.bin", "2.bin", "manifest.json"], sorted(os.listdir(self.folder)))
+
+
+class Steps(unittest.TestCase):
+    """What of a step is the host's own, and what it waits for others."""
+
+    def own_part(self, work):
+        """Of three steps of some 0.1 s, as a part of the whole."""
+        over = threading.Event()
+        times = sliceup_program.StepTimes(over)
+        times.step()
+        for _ in range(3):
+            work(times)
+            times.step()
+        over.set()
+        told = times.counters()
+        self.assertLess(90, told["step_ms"])
+        return told["step_own_ms"] / told["step_ms"]
+
+    def test_sleeping_computing_and_a_queue_are_its_own(self):
+        def compute(_):
+            end = time.monotonic() + 0.1
+            while time.monotonic() < end:
+                sum(range(1000))
+
+        def fetch(_):
+            with self.assertRaises(queue.Empty):
+                queue.Queue().get(timeout=0.1)
+
+        for work in (lambda _: time.sleep(0.1), compute, fetch):
+            self.assertLess(0.7, self.own_part(work))
+
+    def test_waiting_for_a_socket_is_for_others(self):
+        def meet(_):
+            ours, theirs = socket.socketpair()
+            late = threading.Timer(0.1, theirs.send, (b"x",))
+            late.start()
+            ours.recv(1)
+            late.join()
+            ours.close()
+            theirs.close()
+
+        self.assertGreater(0.5, self.own_part(meet))
+
+    def test_the_program_may_say_where_it_waits(self):
+        def work(times):
+            time.sleep(0.02)
+            times.waits()
+            time.sleep(0.1)
+
+        self.assertGreater(0.5, self.own_part(work))
 
 
 class Specification(unittest.TestCase):
