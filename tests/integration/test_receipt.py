@@ -1,5 +1,6 @@
 """What a receipt says of its run: who asked for it and how, what it was launched with."""
 import getpass
+import json
 import os
 import shutil
 import socket
@@ -78,6 +79,16 @@ class WhatRan(lab.LabTest):
         for one in shown:
             self.assertIn("ValueError", one.out)
             self.assertNotRegex(one.out, "5ecr3t.9f8e|hunter2")
+
+    def test_what_is_compared_of_an_output_has_no_secret(self):
+        profile = self.lab.write("own.yaml", "profile: own\nfrontend: plain\nbackend: cpu\ndevices_per_host: 1\nenv: {OWN_TOKEN: tok-5ecr3t-9f8e}\n")
+        print_it = "echo tok-5ecr3t-9f8e at https://me:hunter2@host"
+        rungs = [{"id": "short", "command": ["sh", "-c", print_it], "same": "output"},
+                 {"id": "long", "command": ["sh", "-c", f"seq 300; {print_it}{'x' * 158}; {print_it}"], "same": "output"}]
+        self.passes(self.lab.sliceup("run", self.lab.slice(hosts=2, ladder=str(self.lab.ladder("l.yaml", rungs)), profile=str(profile), cache={"mode": "off"})))
+        facts = json.dumps(self.lab.receipt()["hosts"])
+        self.assertIn("output.long", facts)
+        self.assertNotRegex(facts, "5ecr3t|9f8e|hunter2")
 
     def test_one_host_alone_is_not_said_to_have_no_drift(self):
         self.passes(self.lab.sliceup("run", self.slice()))

@@ -3,6 +3,7 @@
 #include "worker/attempt/attempt_state.h"
 
 #include "common/base/utf8.h"
+#include "common/model/secret.h"
 #include "worker/attempt/counters.h"
 #include "worker/attempt/device_wait.h"
 #include <inttypes.h>
@@ -243,7 +244,8 @@ static void add_own_facts (struct attempt *attempt)
         add_fact (attempt, TEXT_LIT ("containment"), text_of (containment_name (exec_containment ())));
     if (rung->same_output && attempt->output && attempt_succeeded (attempt))
         add_fact (attempt, text_format (&attempt->arena, "output.%.*s", TEXT_ARG (rung->id)),
-                  output_value (attempt->output, &attempt->arena));
+                  secret_redact_values (&attempt->arena, &attempt->run.profile,
+                                        output_value (attempt->output, &attempt->arena)));
 }
 
 void attempt_finish (struct attempt *attempt, uint64_t now_ms)

@@ -568,11 +568,13 @@ struct text output_value (const struct output *output, struct arena *arena)
     }
     struct digest digest = digest_end (state);
     digest_hex (&digest, hex);
-    struct text shown = text_trimmed (last_bytes (output_tail (output, arena), OUTPUT_VALUE_BYTES));
-    struct text value = output->bytes <= OUTPUT_VALUE_BYTES
-                            ? text_copy (arena, shown)
-                            : text_format (arena, "%" PRIu64 " bytes, sha256 %.12s, at its end: %.*s", output->bytes,
-                                           hex, TEXT_ARG (shown));
+    struct text shown = last_bytes (output_tail (output, arena), OUTPUT_VALUE_BYTES), value = shown;
+    if (output->bytes > OUTPUT_VALUE_BYTES) {
+        (void) text_take_until (&shown, '\n'); /* whole lines: no half of a secret, which nobody would know for one */
+        value = text_format (arena, "%" PRIu64 " bytes, sha256 %.12s, at its end: %.*s", output->bytes, hex,
+                             TEXT_ARG (shown));
+    }
+    value = text_copy (arena, text_trimmed (value));
     for (char *line = (char *) value.ptr; (line = memchr (line, '\n', value.len - (size_t) (line - value.ptr)));)
         *line = '|';
     return value;

@@ -56,7 +56,7 @@ struct output_cut output_cut (const struct output *output);
 /* A sentence: what is cut, where, and why; empty: nothing. */
 struct text output_cut_text (const struct output *output, struct arena *arena);
 /* All of it as one line that equal outputs share. What is longer than OUTPUT_VALUE_BYTES is told by its length, a digest
- * of at most its last 2 MiB, and its end. */
+ * of at most its last 2 MiB, and its last lines. */
 enum { OUTPUT_VALUE_BYTES = 240 };
 struct text output_value (const struct output *output, struct arena *arena);
 struct text output_raw_tail (const struct output *output, struct arena *arena); /* its last RESULT_TAIL_MAX_BYTES */
