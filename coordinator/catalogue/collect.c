@@ -104,12 +104,6 @@ int collect_leftovers (const char *root, struct text bundle, uint32_t *removed, 
 
 /* ---- who still reads ---- */
 
-static void collect_on_fact (void *owner, const struct fact *fact)
-{
-    if (fact->kind == FACT_RUN_ENDED)
-        *(bool *) owner = true;
-}
-
 static bool here (struct text machine)
 {
     char own[256] = "";
@@ -130,7 +124,7 @@ bool collect_user_has_ended (const struct generation_user *user, char why[STANDS
         snprintf (why, STANDS_BYTES, "has no valid run id or home in the catalogue");
     else if ((held = journal_is_locked (run_dir_path (&dir, "journal.db", path), NULL, &err)) > 0)
         snprintf (why, STANDS_BYTES, "still runs");
-    else if (held < 0 || run_facts_each (&dir, collect_on_fact, &ended, &err) != 0)
+    else if (held < 0 || run_facts_read_end (&dir, &ended, &err) != 0)
         snprintf (why, STANDS_BYTES, "cannot be read: %.180s", err.text);
     else if (!ended)
         snprintf (why, STANDS_BYTES, "was interrupted and may be resumed");

@@ -37,8 +37,6 @@ int cache_location_find (struct cli *cli, const struct cache_request *request, b
 /* The same of a bundle's folders there, and of its generation `token`; 0: none. */
 int cache_location_check_owners (const struct cache_location *target, struct text bundle, uint64_t token,
                                  struct err *err);
-/* The plan of a run, from its journal; copied into `arena`. */
-int cache_plan_of_run (const struct run_dir *dir, struct arena *arena, struct plan *plan, struct err *err);
 /* `run` NULL: the last, or when that used no cache the newest that did, which is told. */
 int cache_find_run (struct cli *cli, const char *run, struct run_dir *dir, struct arena *arena, struct plan *plan,
                     struct err *err);

@@ -11,32 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- of a run ---- */
-
-struct opening {
-    struct arena *arena;
-    struct plan *plan;
-    bool seen;
-};
-
-static void cache_target_on_fact (void *owner, const struct fact *fact)
-{
-    struct opening *opening = owner;
-    if (fact->kind != FACT_RUN_OPENED || opening->seen)
-        return;
-    record_copy (&plan_record, opening->plan, &fact->of.run_opened.plan, opening->arena);
-    opening->seen = true;
-}
-
-int cache_plan_of_run (const struct run_dir *dir, struct arena *arena, struct plan *plan, struct err *err)
-{
-    struct opening opening = { .arena = arena, .plan = plan };
-    *plan = (struct plan){ 0 };
-    if (run_facts_each (dir, cache_target_on_fact, &opening, err) != 0)
-        return -1;
-    return opening.seen ? 0 : err_set (err, ERR_STATE, "run %.8s was never begun", dir->id);
-}
-
 struct text cache_writer_name (const char *home, const struct catalogue_entry *entry, struct arena *arena)
 {
     struct run_dir dir = { 0 };
@@ -45,7 +19,7 @@ struct text cache_writer_name (const char *home, const struct catalogue_entry *e
     if (!entry->published.token)
         return TEXT_LIT ("");
     if (run_dir_name (&dir, text_of (home), entry->published.from_run) &&
-        cache_plan_of_run (&dir, arena, &plan, &err) == 0 && entry->published.writer < plan.hosts.n)
+        run_facts_read_plan (&dir, arena, &plan, &err) == 0 && entry->published.writer < plan.hosts.n)
         return plan.hosts.items[entry->published.writer].name;
     return text_format (arena, "rank %u", entry->published.writer);
 }
@@ -91,22 +65,19 @@ static bool has_cache (const struct plan *plan)
 
 struct cached_run {
     struct run_dir dir;
-    bool found, this_has;
+    bool found;
 };
-
-static void ask_plan (void *owner, const struct fact *opened)
-{
-    ((struct cached_run *) owner)->this_has = has_cache (&opened->of.run_opened.plan);
-}
 
 static int cache_target_look_at (void *owner, const struct run_dir *dir, uint64_t created_ms)
 {
     struct cached_run *search = owner;
+    struct arena arena = { 0 };
+    struct plan plan;
     (void) created_ms;
-    search->this_has = false;
-    search->found = run_dir_check (dir, NULL) == 0 && run_facts_read_first (dir, ask_plan, search, NULL) == 0 &&
-                    search->this_has;
+    search->found = run_dir_check (dir, NULL) == 0 && run_facts_read_plan (dir, &arena, &plan, NULL) == 0 &&
+                    has_cache (&plan);
     search->dir = *dir;
+    arena_release (&arena);
     return search->found ? 1 : 0;
 }
 
@@ -122,14 +93,14 @@ static int take_cached_run (struct cli *cli, struct run_dir *dir, struct arena *
     fprintf (cli->log.to, "sliceup cache: run %.8s used no compile cache; this is of run %.8s, the newest that did\n",
              dir->id, search.dir.id);
     *dir = search.dir;
-    return cache_plan_of_run (dir, arena, plan, err);
+    return run_facts_read_plan (dir, arena, plan, err);
 }
 
 int cache_find_run (struct cli *cli, const char *run, struct run_dir *dir, struct arena *arena, struct plan *plan,
                     struct err *err)
 {
     if (run_begun_find_checked (dir, cli->home, run ? run : "last", err) != 0 ||
-        cache_plan_of_run (dir, arena, plan, err) != 0)
+        run_facts_read_plan (dir, arena, plan, err) != 0)
         return -1;
     return run || has_cache (plan) ? 0 : take_cached_run (cli, dir, arena, plan, err);
 }

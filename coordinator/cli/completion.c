@@ -98,17 +98,6 @@ static const char *slice_of (const struct completion *completion)
     return is_operand ? completion->line.operands[0] : completion->line.values[CLI_SLICE];
 }
 
-struct copied {
-    struct arena *arena;
-    struct plan *plan;
-};
-
-static void copy_plan (void *owner, const struct fact *fact)
-{
-    struct copied *copied = owner;
-    record_copy (&plan_record, copied->plan, &fact->of.run_opened.plan, copied->arena);
-}
-
 /* The journal's side files are there, or reading it would make them. */
 static int load_of_run (struct completion *completion, struct arena *arena, struct plan *plan)
 {
@@ -120,8 +109,7 @@ static int load_of_run (struct completion *completion, struct arena *arena, stru
         access (run_dir_path (&dir, "journal.db-wal", path), F_OK) != 0 ||
         access (run_dir_path (&dir, "journal.db-shm", path), F_OK) != 0)
         return -1;
-    struct copied copied = { arena, plan };
-    return run_facts_read_first (&dir, copy_plan, &copied, NULL);
+    return run_facts_read_plan (&dir, arena, plan, NULL);
 }
 
 /* Hosts or rungs of the plan. In a set the last name is being written: "v6e-0,v6e-". */

@@ -10,13 +10,13 @@
 #include "common/io/clock.h"
 #include "common/model/requirements.h"
 #include "coordinator/cli/arguments.h"
-#include "coordinator/cli/cache.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/journal/run_dir.h"
+#include "coordinator/journal/run_facts.h"
 #include "coordinator/view/line.h"
 #include "coordinator/view/record_json.h"
 
@@ -152,7 +152,7 @@ static int look_at_run (void *owner, const struct run_dir *dir, uint64_t created
     struct plan plan;
     struct err err = { 0 };
     struct use use = { &plan, dir->id, created_ms };
-    if (cache_plan_of_run (dir, &arena, &plan, &err) == 0) { /* one that cannot be read names nothing */
+    if (run_facts_read_plan (dir, &arena, &plan, &err) == 0) { /* one that cannot be read names nothing */
         look_beside (list, plan.pins.env_dir, &use);
         for (uint32_t i = 0; i < plan.hosts.n; i++)
             look_beside (list, plan.hosts.items[i].env_dir, &use);

@@ -1,5 +1,4 @@
 #include "coordinator/cli/arguments.h"
-#include "coordinator/cli/cache.h"
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/live_runs.h"
@@ -17,11 +16,6 @@ struct search {
     uint32_t seen;
 };
 
-static void resume_note_end (void *owner, const struct fact *fact)
-{
-    *(bool *) owner |= fact->kind == FACT_RUN_ENDED;
-}
-
 /* What cannot be read may have been interrupted: whoever wants it names it. Others never began, or are being made. */
 static bool was_interrupted (const struct cli *cli, const struct run_dir *dir)
 {
@@ -31,7 +25,7 @@ static bool was_interrupted (const struct cli *cli, const struct run_dir *dir)
     int held = 0;
     if (run_dir_check (dir, &err) == 0 && run_begun_check (dir, &err) == 0 &&
         (held = journal_is_locked (run_dir_path (dir, "journal.db", path), NULL, &err)) == 0 &&
-        run_facts_each (dir, resume_note_end, &ended, &err) == 0)
+        run_facts_read_end (dir, &ended, &err) == 0)
         return !ended;
     if (held <= 0 && err.code != ERR_USAGE && err.code != ERR_STATE)
         fprintf (cli->log.to, "sliceup resume: run %.8s is passed over, since it cannot be read: %s\n", dir->id,
@@ -56,8 +50,7 @@ static bool has_ended (const struct run_dir *dir)
 {
     struct err ignored = { 0 };
     bool ended = false;
-    return run_begun_check (dir, &ignored) == 0 && run_facts_each (dir, resume_note_end, &ended, &ignored) == 0 &&
-           ended;
+    return run_begun_check (dir, &ignored) == 0 && run_facts_read_end (dir, &ended, &ignored) == 0 && ended;
 }
 
 /* The last run, but where that one has ended and an earlier one was interrupted. */
@@ -98,7 +91,7 @@ static int check_hosts (const struct cli *cli, const struct run_dir *dir, struct
     struct err unread = { 0 };
     struct live_runs runs;
     int rc = live_runs_read (cli->home, true, &runs, err);
-    if (rc == 0 && runs.n > 0 && !has_ended (dir) && cache_plan_of_run (dir, &arena, &plan, &unread) == 0)
+    if (rc == 0 && runs.n > 0 && !has_ended (dir) && run_facts_read_plan (dir, &arena, &plan, &unread) == 0)
         rc = live_runs_check_hosts (&runs, cli->hint, &plan, dir->id, err);
     live_runs_release (&runs);
     arena_release (&arena);

@@ -5,8 +5,8 @@
 #include "common/base/duration.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "coordinator/catalogue/catalogue.h"
 #include "coordinator/cli/arguments.h"
-#include "coordinator/cli/cache.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/journal/journal.h"
@@ -53,22 +53,15 @@ struct listed {
     struct err err; /* set: damaged, or empty */
 };
 
-struct slice_question {
-    const char *slice;
-    bool is;
-};
-
-static void answer (void *owner, const struct fact *opened)
-{
-    struct slice_question *question = owner;
-    question->is = text_is (opened->of.run_opened.plan.slice, question->slice);
-}
-
 /* As its first fact says; without reading on. A run that lacks it is of no slice. */
 static bool run_is_of_slice (const struct run_dir *dir, const char *slice)
 {
-    struct slice_question question = { .slice = slice };
-    return run_dir_check (dir, NULL) == 0 && run_facts_read_first (dir, answer, &question, NULL) == 0 && question.is;
+    struct arena arena = { 0 };
+    struct plan plan;
+    bool is = run_dir_check (dir, NULL) == 0 && run_facts_read_plan (dir, &arena, &plan, NULL) == 0 &&
+              text_is (plan.slice, slice);
+    arena_release (&arena);
+    return is;
 }
 
 static void read_run (struct listed *run)
@@ -331,7 +324,7 @@ static int check_cache (const struct run_dir *dir, struct err *err)
     struct plan plan;
     struct err missing = { 0 };
     char root[PATH_MAX_BYTES + 1];
-    int rc = cache_plan_of_run (dir, &arena, &plan, err);
+    int rc = run_facts_read_plan (dir, &arena, &plan, err);
     bool here = rc == 0 && plan.cache.mode != CACHE_OFF && plan.cache.mode != CACHE_PER_HOST &&
                 text_to_c (plan.cache.root, root, sizeof root);
     struct catalogue *catalogue = here ? catalogue_open_read_only (root, &missing) : NULL;

@@ -228,15 +228,10 @@ int run_begun_check_or_remove (const struct run_dir *dir, struct err *err)
 
 #define REMOVING ".removing-"
 
-static void run_begun_note_end (void *owner, const struct fact *fact)
-{
-    *(bool *) owner |= fact->kind == FACT_RUN_ENDED;
-}
-
 static int check_ended (const struct run_dir *dir, struct err *err)
 {
-    bool ended = false;
-    if (run_facts_each (dir, run_begun_note_end, &ended, err) < 0)
+    bool ended;
+    if (run_facts_read_end (dir, &ended, err) < 0)
         return err_prefix (err, "cannot be read");
     return ended ? 0 : err_set (err, ERR_STATE, "has not ended; sliceup resume %.8s takes it over", dir->id);
 }

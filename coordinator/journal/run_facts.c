@@ -130,3 +130,32 @@ int run_facts_read_last (const struct run_dir *dir, run_fact_fn *fn, void *owner
 {
     return run_facts_read_one (dir, true, fn, owner, err);
 }
+
+struct plan_copy {
+    struct arena *arena;
+    struct plan *plan;
+};
+
+static void copy_plan (void *owner, const struct fact *fact)
+{
+    struct plan_copy *copy = owner;
+    record_copy (&plan_record, copy->plan, &fact->of.run_opened.plan, copy->arena);
+}
+
+int run_facts_read_plan (const struct run_dir *dir, struct arena *arena, struct plan *plan, struct err *err)
+{
+    struct plan_copy copy = { arena, plan };
+    *plan = (struct plan){ 0 };
+    return run_facts_read_first (dir, copy_plan, &copy, err);
+}
+
+static void note_end (void *owner, const struct fact *fact)
+{
+    *(bool *) owner |= fact->kind == FACT_RUN_ENDED;
+}
+
+int run_facts_read_end (const struct run_dir *dir, bool *ended, struct err *err)
+{
+    *ended = false;
+    return run_facts_each (dir, note_end, ended, err);
+}

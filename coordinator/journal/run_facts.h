@@ -10,7 +10,11 @@ typedef void run_fact_fn (void *owner, const struct fact *fact);
 int run_facts_each (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err);
 /* The same for only the first fact, which holds the plan. ERR_STATE: there is none. */
 int run_facts_read_first (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err);
-/* The same for only the last fact, without verifying those before it. */
+/* The plan, from the first fact; copied into `arena`. */
+int run_facts_read_plan (const struct run_dir *dir, struct arena *arena, struct plan *plan, struct err *err);
+/* Sets whether the run has ended. */
+int run_facts_read_end (const struct run_dir *dir, bool *ended, struct err *err);
+/* Calls `fn` for only the last fact, without verifying those before it. */
 int run_facts_read_last (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err);
 /* Decodes the journal's fact `index` into `arena`, which is reset first. ERR_DAMAGE: not a fact. */
 int run_facts_decode (const char *run_id, uint64_t index, struct text bytes, struct arena *arena, struct fact *fact,
