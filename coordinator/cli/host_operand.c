@@ -1,8 +1,6 @@
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -169,32 +167,13 @@ static void write_text (const struct hostset_output *output, const struct name_l
 
 /* ---- JSON ---- */
 
-static void host_operand_put (json_t *object, const char *key, json_t *value)
-{
-    int rc = json_object_set_new (object, key, value);
-    assert (rc == 0); /* names are ASCII: only memory could fail */
-    (void) rc;
-}
-
-static json_t *names_json (const struct name_list *names)
-{
-    json_t *list = json_array ();
-    for (uint32_t i = 0; i < names->n; i++)
-        json_array_append_new (list, json_stringn (names->items[i].ptr, names->items[i].len));
-    return list;
-}
-
 static json_t *set_json (const struct name_list *names)
 {
-    json_t *object = json_object ();
     struct buf folded;
     buf_init (&folded, FOLDED_MAX_BYTES);
     hostset_fold (names->items, names->n, &folded);
-    host_operand_put (object, "count", json_integer (names->n));
-    host_operand_put (object, "folded", json_stringn (buf_c (&folded), folded.len));
-    host_operand_put (object, "hosts", names_json (names));
-    buf_release (&folded);
-    return object;
+    return json_pack ("{s:I, s:o, s:o}", "count", (json_int_t) names->n, "folded", buf_take_json (&folded), "hosts",
+                      texts_json (names->items, names->n));
 }
 
 static json_t *parts_json (const struct hostset_output *output, const struct name_list *names)
@@ -211,7 +190,7 @@ static json_t *parts_json (const struct hostset_output *output, const struct nam
 
 static void write_json (const struct hostset_output *output, json_t *object, struct buf *out)
 {
-    host_operand_put (object, "schema", json_string ("sliceup.hosts/1"));
+    json_object_set_new (object, "schema", json_string ("sliceup.hosts/1"));
     json_print_release (object, JSON_SORT_KEYS | (output->compact ? JSON_COMPACT : JSON_INDENT (JSON_INDENT_COLUMNS)),
                         out);
 }
@@ -227,7 +206,7 @@ void hostset_output_format_set (const struct hostset_output *output, struct name
     }
     json_t *object = set_json (names);
     if (output->parts)
-        host_operand_put (object, "parts", parts_json (output, names));
+        json_object_set_new (object, "parts", parts_json (output, names));
     write_json (output, object, out);
 }
 
@@ -237,9 +216,7 @@ void hostset_output_format_error (const struct hostset_output *output, const str
         buf_printf (out, "error: %s\n", err->text);
         return;
     }
-    json_t *object = json_object ();
-    host_operand_put (object, "error", json_string (err->text));
-    write_json (output, object, out);
+    write_json (output, json_pack ("{s:o}", "error", escaped_json (text_of (err->text))), out);
 }
 
 /* ---- --hosts and --exclude ---- */
