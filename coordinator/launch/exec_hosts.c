@@ -2,8 +2,7 @@
 
 #include "common/base/duration.h"
 #include "common/io/clock.h"
-#include "coordinator/launch/launch_process.h"
-#include "coordinator/launch/launch_protocol.h"
+#include "coordinator/launch/launch_private.h"
 #include <errno.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -11,15 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A courier gets a grace, since it keeps the deadline itself and names the step that took too long. srun may end by
- * itself. A host that prints without end must not delay the others. */
-enum {
-    COURIER_GRACE_MS = 5 * 1000,
-    LEAVE_MS = 10 * 1000,
-    KILLED_MS = 2 * 1000,
-    PIECES_A_LOOK = 8,
-    WHY_MAX_BYTES = 1536
-};
+/* srun may end by itself. A host that prints without end must not delay the others. */
+enum { LEAVE_MS = 10 * 1000, KILLED_MS = 2 * 1000, PIECES_A_LOOK = 8 };
 
 /* The process of a host that starts or runs. */
 struct child {
@@ -61,13 +53,19 @@ static const struct plan_host *plan_host (const struct exec_hosts *hosts, uint32
 
 /* ---- ends ---- */
 
-static void drop_fd (struct exec_hosts *hosts, int *fd)
+static void child_drop_pipes (struct child *child)
 {
-    if (*fd >= 0) {
-        loop_forget (hosts->options.loop, *fd);
-        (void) close (*fd); /* sockets, pipes and pidfds: an error loses nothing */
-    }
-    *fd = -1;
+    launch_drop_fd (child->hosts->options.loop, &child->process.input_fd);
+    launch_drop_fd (child->hosts->options.loop, &child->process.output_fd);
+}
+
+static void child_destroy (struct child *child)
+{
+    child_drop_pipes (child);
+    launch_drop_fd (child->hosts->options.loop, &child->process.pidfd);
+    if (child->error_fd >= 0)
+        (void) close (child->error_fd);
+    mem_free (child);
 }
 
 /* Kills its local process, except srun, which must end by itself to inform Slurm. */
@@ -77,8 +75,7 @@ static void let_go (struct exec_hosts *hosts, struct slot *slot)
     bool leaves = hosts->options.plan->launcher == LAUNCHER_SLURM && slot->told.state == EXEC_ENDED;
     if (!child)
         return;
-    drop_fd (hosts, &child->process.input_fd);
-    drop_fd (hosts, &child->process.output_fd);
+    child_drop_pipes (child);
     slot->until_ms = clock_boot_ms () + (leaves ? LEAVE_MS : KILLED_MS);
     if (!leaves)
         launch_process_kill_group (&child->process);
@@ -101,11 +98,11 @@ static void exec_hosts_end (struct exec_hosts *hosts, uint32_t host, enum exec_s
 static void end_with (struct child *child, enum exec_state state, const char *before, const char *why)
 {
     struct buf sentence;
-    buf_init (&sentence, 8 * WHY_MAX_BYTES);
+    buf_init (&sentence, 8 * LAUNCH_WHY_MAX_BYTES);
     buf_puts (&sentence, before);
     buf_escaped (&sentence, text_of (why), 0); /* it quotes the host */
     launch_process_append_last_line (child->error_fd, 0, &sentence);
-    struct text kept = text_clip (buf_as_text (&sentence), WHY_MAX_BYTES);
+    struct text kept = text_clip (buf_as_text (&sentence), LAUNCH_WHY_MAX_BYTES);
     exec_hosts_end (child->hosts, child->host, state, text_copy (&child->hosts->arena, kept).ptr);
     buf_release (&sentence);
 }
@@ -207,7 +204,7 @@ static bool listen_once (struct child *child)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     if (n <= 0)
-        drop_fd (child->hosts, &child->process.output_fd); /* its process's end says more */
+        launch_drop_fd (child->hosts->options.loop, &child->process.output_fd); /* its process's end says more */
     else
         exec_hosts_take_bytes (child, (struct text){ bytes, (uint32_t) n });
     return child->process.output_fd >= 0;
@@ -230,7 +227,7 @@ static void exec_hosts_on_ended (void *owner, int fd, uint32_t events)
     (void) fd, (void) events;
     while (listen_once (child)) /* its last output may come after its end */
         ;
-    buf_init (&how, WHY_MAX_BYTES);
+    buf_init (&how, LAUNCH_WHY_MAX_BYTES);
     if (!launch_process_reap (child->process.pidfd, &how, &clean)) {
         buf_release (&how);
         return;
@@ -242,11 +239,9 @@ static void exec_hosts_on_ended (void *owner, int fd, uint32_t events)
         end_with (child, EXEC_LOST, is_remote (hosts) ? "the connection ended first: the courier " : "the worker ",
                   buf_c (&how));
     buf_release (&how);
-    drop_fd (hosts, &child->process.pidfd);
-    (void) close (child->error_fd);
+    child_destroy (child);
     slot->child = NULL;
     slot->until_ms = UINT64_MAX;
-    mem_free (child);
 }
 
 /* ---- starts ---- */
@@ -301,12 +296,7 @@ static void exec_hosts_begin (struct exec_hosts *hosts, uint32_t host)
         slot->child = child;
         return;
     }
-    drop_fd (hosts, &child->process.input_fd);
-    drop_fd (hosts, &child->process.output_fd);
-    drop_fd (hosts, &child->process.pidfd);
-    if (child->error_fd >= 0)
-        (void) close (child->error_fd);
-    mem_free (child);
+    child_destroy (child);
     exec_hosts_end (hosts, host, EXEC_NOT_REACHED, err.text);
 }
 
@@ -383,11 +373,7 @@ void exec_hosts_close (struct exec_hosts *hosts)
         if (!child)
             continue;
         launch_process_kill_group (&child->process);
-        drop_fd (hosts, &child->process.input_fd);
-        drop_fd (hosts, &child->process.output_fd);
-        drop_fd (hosts, &child->process.pidfd);
-        (void) close (child->error_fd);
-        mem_free (child);
+        child_destroy (child);
     }
     arena_release (&hosts->arena);
     mem_free (hosts->slots);

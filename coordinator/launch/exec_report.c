@@ -2,6 +2,7 @@
 
 #include "common/base/duration.h"
 #include "common/model/hostset.h"
+#include "coordinator/launch/launch_process.h"
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +17,6 @@ static bool is_well (const struct exec_host *host)
 
 /* ---- sentences ---- */
 
-static void put_signal (uint32_t number, struct buf *out)
-{
-    const char *name = sigabbrev_np ((int) number);
-    buf_printf (out, "killed by signal %u%s%s%s", number, name ? " (SIG" : "", name ? name : "", name ? ")" : "");
-}
-
 static void put_processes (uint32_t n, const char *one, const char *many, struct buf *out)
 {
     if (n)
@@ -34,7 +29,7 @@ static void put_how (const struct remote_end *end, uint64_t timeout_ms, struct b
     switch (end->how) {
     case REMOTE_NONE:
     case REMOTE_EXITED: buf_printf (out, "exit status %u", end->number); break;
-    case REMOTE_SIGNALLED: put_signal (end->number, out); break;
+    case REMOTE_SIGNALLED: launch_process_put_signal ((int) end->number, out); break;
     case REMOTE_TIMED_OUT:
         buf_printf (out, "still running after %s, ended (--timeout)", duration_print (timeout_ms, limit));
         break;

@@ -209,12 +209,10 @@ void launch_process_kill_group (const struct launch_process *process)
     (void) kill (-process->pid, SIGKILL); /* ESRCH: all ended by themselves */
 }
 
-static void say_signal (struct buf *how, int signal)
+void launch_process_put_signal (int signal, struct buf *out)
 {
     const char *name = sigabbrev_np (signal);
-    buf_printf (how, "was killed by signal %d", signal);
-    if (name)
-        buf_printf (how, " (SIG%s)", name);
+    buf_printf (out, "killed by signal %d%s%s%s", signal, name ? " (SIG" : "", name ? name : "", name ? ")" : "");
 }
 
 bool launch_process_reap (int pidfd, struct buf *how, bool *clean)
@@ -231,7 +229,8 @@ bool launch_process_reap (int pidfd, struct buf *how, bool *clean)
         buf_printf (how, "ended with exit status %d", info.si_status);
         *clean = info.si_status == 0;
     } else {
-        say_signal (how, info.si_status);
+        buf_puts (how, "was ");
+        launch_process_put_signal (info.si_status, how);
     }
     return true;
 }

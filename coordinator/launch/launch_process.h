@@ -38,6 +38,9 @@ void launch_process_kill_group (const struct launch_process *process);
 /* Reaps it if it ended and says how: "ended with exit status 3", "was killed by signal 9 (SIGKILL)". False: it runs. */
 bool launch_process_reap (int pidfd, struct buf *how, bool *clean);
 
+/* "killed by signal 9 (SIGKILL)" */
+void launch_process_put_signal (int signal, struct buf *out);
+
 /* <directory>/worker.log: a worker's standard error until it redirects it itself. The only place for output of a
  * loader, shell or sanitizer if a worker does not start. */
 struct worker_log {
