@@ -106,46 +106,6 @@ static enum terminal_act move (struct terminal_state *state, const struct scene 
     return ACT_NONE;
 }
 
-static enum terminal_act key_up (struct terminal_state *state, const struct scene *scene)
-{
-    return move (state, scene, -1);
-}
-
-static enum terminal_act key_down (struct terminal_state *state, const struct scene *scene)
-{
-    return move (state, scene, 1);
-}
-
-static enum terminal_act key_left (struct terminal_state *state, const struct scene *scene)
-{
-    return move_to (state, scene, (int64_t) terminal_tile_of (scene, state->cursor) - (state->map ? 1 : 0));
-}
-
-static enum terminal_act key_right (struct terminal_state *state, const struct scene *scene)
-{
-    return move_to (state, scene, (int64_t) terminal_tile_of (scene, state->cursor) + (state->map ? 1 : 0));
-}
-
-static enum terminal_act key_page_up (struct terminal_state *state, const struct scene *scene)
-{
-    return move (state, scene, -(int64_t) state->page);
-}
-
-static enum terminal_act key_page_down (struct terminal_state *state, const struct scene *scene)
-{
-    return move (state, scene, state->page);
-}
-
-static enum terminal_act key_first (struct terminal_state *state, const struct scene *scene)
-{
-    return move (state, scene, -(int64_t) HOSTS_MAX);
-}
-
-static enum terminal_act key_last (struct terminal_state *state, const struct scene *scene)
-{
-    return move (state, scene, HOSTS_MAX);
-}
-
 static enum terminal_act state_show (struct terminal_state *state, enum terminal_mode mode)
 {
     state->mode = mode;
@@ -277,29 +237,31 @@ static enum terminal_act key_leave (struct terminal_state *state, const struct s
 
 static const struct key_row {
     uint32_t key, also;
-    enum terminal_act (*press) (struct terminal_state *state, const struct scene *scene);
-    const char *label, *help; /* NULL: of the row above */
+    enum terminal_act (*press) (struct terminal_state *state, const struct scene *scene); /* NULL: it moves */
+    const char *label, *help;                                                             /* NULL: of the row above */
+    int lines, pages, across; /* `across`: to a tile beside it, where tiles are shown */
 } keys[] = {
-    { KEY_IS_UP, 'k', key_up, "arrows, k j", "to another host; in a host or logs: up and down" },
-    { KEY_IS_DOWN, 'j', key_down, NULL, NULL },
-    { KEY_IS_LEFT, 'h', key_left, NULL, NULL },
-    { KEY_IS_RIGHT, 0, key_right, NULL, NULL },
-    { KEY_IS_PAGE_UP, 'b', key_page_up, "PgUp, PgDn", "a page up or down; Home and End: the first and the last" },
-    { KEY_IS_PAGE_DOWN, ' ', key_page_down, NULL, NULL },
-    { KEY_IS_HOME, 'g', key_first, NULL, NULL },
-    { KEY_IS_END, 'G', key_last, NULL, NULL },
-    { KEY_IS_ENTER, 0, key_open, "Enter", "open the host: attempts and phases, cause, facts, its log as it grows" },
-    { KEY_IS_ESCAPE, KEY_IS_ERASE, key_back, "Esc", "back to the hosts" },
-    { '/', 0, key_filter, "/", "filter: hosts:SET outcome:WORD owner: phase: time:40s-2min, text" },
-    { 'o', 0, key_order, "o", "order: by rank, worst first, slowest first" },
-    { 't', 0, key_map, "t", "tiles: one letter a host, in rows of the mesh; or again a line a host" },
-    { 'n', 0, key_next_failure, "n", "the next host that failed" },
-    { 'm', 0, key_mark, "m", "mark the host, or take the mark away" },
-    { 'l', 0, key_logs, "l", "what the marked hosts printed, equal logs once" },
-    { 'c', 0, key_cancel, "c", "cancel the run, after a question" },
-    { '?', 0, key_help, "?", "this" },
-    { 'L' - '@', 0, key_repaint, "Ctrl-L", "draw everything again" },
-    { 'q', 0, key_leave, "q", "back; from the hosts: leave. The run goes on" },
+    { KEY_IS_UP, 'k', NULL, "arrows, k j", "to another host; in a host or logs: up and down", .lines = -1 },
+    { KEY_IS_DOWN, 'j', .lines = 1 },
+    { KEY_IS_LEFT, 'h', .across = -1 },
+    { KEY_IS_RIGHT, 0, .across = 1 },
+    { KEY_IS_PAGE_UP, 'b', NULL, "PgUp, PgDn", "a page up or down; Home and End: the first and the last", .pages = -1 },
+    { KEY_IS_PAGE_DOWN, ' ', .pages = 1 },
+    { KEY_IS_HOME, 'g', .lines = -HOSTS_MAX },
+    { KEY_IS_END, 'G', .lines = HOSTS_MAX },
+    { KEY_IS_ENTER, 0, .press = key_open, "Enter",
+      "open the host: attempts and phases, cause, facts, its log as it grows" },
+    { KEY_IS_ESCAPE, KEY_IS_ERASE, .press = key_back, "Esc", "back to the hosts" },
+    { '/', 0, .press = key_filter, "/", "filter: hosts:SET outcome:WORD owner: phase: time:40s-2min, text" },
+    { 'o', 0, .press = key_order, "o", "order: by rank, worst first, slowest first" },
+    { 't', 0, .press = key_map, "t", "tiles: one letter a host, in rows of the mesh; or again a line a host" },
+    { 'n', 0, .press = key_next_failure, "n", "the next host that failed" },
+    { 'm', 0, .press = key_mark, "m", "mark the host, or take the mark away" },
+    { 'l', 0, .press = key_logs, "l", "what the marked hosts printed, equal logs once" },
+    { 'c', 0, .press = key_cancel, "c", "cancel the run, after a question" },
+    { '?', 0, .press = key_help, "?", "this" },
+    { 'L' - '@', 0, .press = key_repaint, "Ctrl-L", "draw everything again" },
+    { 'q', 0, .press = key_leave, "q", "back; from the hosts: leave. The run goes on" },
 };
 enum { KEYS_N = sizeof (keys) / sizeof (keys[0]) };
 
@@ -370,11 +332,21 @@ static enum terminal_act state_answer (struct terminal_state *state, uint32_t ke
     return ACT_CANCEL;
 }
 
+static enum terminal_act press_row (struct terminal_state *state, const struct scene *scene, const struct key_row *row)
+{
+    if (row->press)
+        return row->press (state, scene);
+    if (row->across)
+        return move_to (state, scene,
+                        (int64_t) terminal_tile_of (scene, state->cursor) + (state->map ? row->across : 0));
+    return move (state, scene, row->lines + row->pages * (int64_t) state->page);
+}
+
 static enum terminal_act press (struct terminal_state *state, const struct scene *scene, uint32_t key)
 {
     for (uint32_t i = 0; i < KEYS_N; i++)
         if (key == keys[i].key || (keys[i].also && key == keys[i].also))
-            return keys[i].press (state, scene);
+            return press_row (state, scene, &keys[i]);
     return ACT_NONE;
 }
 
