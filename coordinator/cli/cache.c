@@ -95,8 +95,13 @@ static int cache_run (struct cli *cli, const struct cli_arguments *arguments)
         .repeat = REPEAT_JOINED
 #define OPTION_JSON_BYTES OPTION_JSON ("print one JSON object; sizes in bytes")
 
-static const struct cli_option where[] = { { OPTION_ROOT },  { OPTION_SLICE },      { OPTION_RUN },
-                                           { OPTION_TRUST }, { OPTION_JSON_BYTES }, { 0 } };
+#define OPTIONS_OF_CACHE                                                                                               \
+    { OPTION_ROOT }, { OPTION_SLICE }, { OPTION_RUN }, { OPTION_TRUST },                                               \
+    {                                                                                                                  \
+        OPTION_JSON_BYTES                                                                                              \
+    }
+
+static const struct cli_option where[] = { OPTIONS_OF_CACHE, { 0 } };
 static const struct cli_operand slice_or_none[] = { { "SLICE.yaml", 0, 1, .kind = KIND_SLICE }, { 0 } };
 
 #define COMMON_STATUS                                                                                                  \
@@ -113,11 +118,7 @@ static const struct cli_command ls_command = {
     .run = cache_run,
 };
 static const struct cli_option verify_options[] = {
-    { OPTION_ROOT },
-    { OPTION_SLICE },
-    { OPTION_RUN },
-    { OPTION_TRUST },
-    { OPTION_JSON_BYTES },
+    OPTIONS_OF_CACHE,
     { CACHE_QUICK, "--quick", .help = "compare only names, kinds, sizes and modes", .not_with = CACHE_FULL },
     { CACHE_FULL, "--full", .help = "compare every byte (the default)" },
     { 0 },
@@ -136,10 +137,7 @@ static const struct cli_command verify_command = {
     .options = verify_options,
     .run = cache_run,
 };
-static const struct cli_option explain_options[] = {
-    { OPTION_JSON_BYTES },
-    { 0 },
-};
+static const struct cli_option explain_options[] = { { OPTION_JSON_BYTES }, { 0 } };
 
 static const struct cli_command explain_command_of_cache = {
     .name = "explain",
@@ -156,11 +154,7 @@ static const struct cli_command explain_command_of_cache = {
     .run = cache_run,
 };
 static const struct cli_option gc_options[] = {
-    { OPTION_ROOT },
-    { OPTION_SLICE },
-    { OPTION_RUN },
-    { OPTION_TRUST },
-    { OPTION_JSON_BYTES },
+    OPTIONS_OF_CACHE,
     { CACHE_KEEP, "--keep", .value = "N", .help = "keep the newest N of each bundle (default 2)", .kind = KIND_NUMBER,
       .most = KEEP_MOST },
     { CACHE_DROPPED, "--dropped", .help = "also those that were quarantined after a violation: examine them first" },

@@ -39,24 +39,18 @@ struct run_loop {
     struct on_end on_end;
 };
 
-static void take_plan (struct run_loop *run_loop, struct text bytes)
+/* What the end of the run needs of its first and of its last fact. */
+static void climb_keep (struct run_loop *run_loop, enum fact_kind kind, struct text bytes)
 {
     struct arena arena = { 0 };
     struct fact fact;
-    if (wire_get_fact (bytes, &fact, &arena, NULL) == 0) {
-        const struct plan *plan = &fact.of.run_opened.plan;
+    const struct plan *plan = &fact.of.run_opened.plan;
+    bool read = wire_get_fact (bytes, &fact, &arena, NULL) == 0;
+    if (read && kind == FACT_RUN_OPENED) {
         run_loop->slice = text_copy (&run_loop->arena, plan->slice);
         run_loop->on_end.command = text_list_copy (&plan->on_end.command, &run_loop->arena);
         run_loop->on_end.timeout_ms = plan->on_end.timeout_ms;
-    }
-    arena_release (&arena);
-}
-
-static void take_sentence (struct run_loop *run_loop, struct text bytes)
-{
-    struct arena arena = { 0 };
-    struct fact fact;
-    if (wire_get_fact (bytes, &fact, &arena, NULL) == 0) {
+    } else if (read) {
         snprintf (run_loop->sentence, sizeof (run_loop->sentence), "%.*s", TEXT_ARG (fact.of.run_ended.sentence));
         run_loop->outcome = fact.of.run_ended.outcome;
     }
@@ -74,10 +68,8 @@ static void climb_on_fact (void *owner, enum fact_kind kind, struct text bytes)
     struct run_loop *run_loop = owner;
     if (kind == FACT_RUN_OPENED)
         end_turn (run_loop->cli); /* who begins another run sees this one now */
-    if (kind == FACT_RUN_ENDED)
-        take_sentence (run_loop, bytes);
-    if (kind == FACT_RUN_OPENED)
-        take_plan (run_loop, bytes);
+    if (kind == FACT_RUN_OPENED || kind == FACT_RUN_ENDED)
+        climb_keep (run_loop, kind, bytes);
     if (run_loop->viewer)
         live_thread_add_fact (run_loop->viewer, kind, bytes);
     metrics_writer_add_fact (run_loop->metrics, kind, bytes);
