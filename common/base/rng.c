@@ -1,6 +1,8 @@
 #include "common/base/rng.h"
 
 #include <assert.h>
+#include <stdio.h>
+#include <sys/random.h>
 
 /* splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014), constants of Vigna's
  * public-domain version. */
@@ -34,4 +36,16 @@ uint64_t rng_below (struct rng *rng, uint64_t bound)
         number = rng_next (rng);
     while (number < unfair);
     return number % bound;
+}
+
+int random_hex (char *out, uint32_t digits, const char *what, struct err *err)
+{
+    unsigned char random[RANDOM_DIGITS_MAX / 2];
+    uint32_t n = digits / 2;
+    assert (n <= sizeof random);
+    if (getrandom (random, n, 0) != (ssize_t) n)
+        return err_errno (err, ERR_IO, "cannot get random numbers for %s", what);
+    for (uint32_t i = 0; i < n; i++)
+        snprintf (out + 2 * (size_t) i, 3, "%02x", random[i]);
+    return 0;
 }

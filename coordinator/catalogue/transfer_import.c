@@ -8,12 +8,12 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/rng.h"
 #include "common/cache/cache.h"
 #include "common/cache/copy.h"
 #include "common/cache/generation.h"
@@ -338,23 +338,14 @@ static int bring_in (struct catalogue *catalogue, const struct import_request *r
     return rc == 0 ? 0 : undo (catalogue, request, run, token, err);
 }
 
-static int make_run (char run[33], struct err *err)
-{
-    uint8_t bytes[16];
-    if (getrandom (bytes, sizeof bytes, 0) != sizeof bytes)
-        return err_errno (err, ERR_IO, "cannot get random numbers for the id of this import");
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf (run + 2 * i, 3, "%02x", bytes[i]);
-    return 0;
-}
-
 static int import (struct catalogue *catalogue, const struct import_request *request, const struct carried *carried,
                    uint64_t *token, bool *before, struct err *err)
 {
     char run[33];
     if (find_before (catalogue, request->claim, token, before, err) != 0 || *before)
         return *before ? 0 : -1;
-    if (check_room (request->root, carried->manifest.bytes, err) != 0 || make_run (run, err) != 0 ||
+    if (check_room (request->root, carried->manifest.bytes, err) != 0 ||
+        random_hex (run, sizeof run - 1, "the id of this import", err) != 0 ||
         transfer_take_lease (catalogue, request->claim->bundle, text_of (run), request->log, token, err) != 0)
         return -1;
     uint64_t own = *token;

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/rng.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/io/safe_path.h"
@@ -64,16 +64,6 @@ static int set_home (struct run_dir *dir, const char *home, struct err *err)
         return err_set (err, ERR_USAGE, "home '%s': expected an absolute path of fewer than %zu bytes", home,
                         sizeof (dir->home));
     snprintf (dir->home, sizeof (dir->home), "%s", home);
-    return 0;
-}
-
-static int make_id (char id[RUN_ID_HEX_BYTES], struct err *err)
-{
-    unsigned char bytes[RUN_ID_BYTES];
-    if (getrandom (bytes, sizeof (bytes), 0) != sizeof (bytes))
-        return err_errno (err, ERR_IO, "cannot get random numbers for a run id");
-    for (size_t i = 0; i < sizeof (bytes); i++)
-        snprintf (id + 2 * i, 3, "%02x", bytes[i]);
     return 0;
 }
 
@@ -235,7 +225,8 @@ int run_dir_create (struct run_dir *dir, const char *home, struct err *err)
 {
     char path[RUN_PATH_BYTES];
     unsigned long long at_ms;
-    if (set_home (dir, home, err) < 0 || make_id (dir->id, err) < 0 || next_created (home, &at_ms, err) < 0)
+    if (set_home (dir, home, err) < 0 || random_hex (dir->id, RUN_ID_HEX_BYTES - 1, "a run id", err) < 0 ||
+        next_created (home, &at_ms, err) < 0)
         return -1;
     if (run_dir_fill (dir, at_ms, err) == 0)
         return 0;
@@ -375,12 +366,11 @@ int run_addresses_load (const struct run_dir *dir, struct run_addresses *hub, st
         run_dir_take_port (object, "bulk_port", &hub->bulk_port) &&
         run_dir_take_port (object, "events_port", &hub->events_port) &&
         take_string (object, "address", hub->address, sizeof (hub->address)) &&
+        take_string (object, "reach", hub->reach, sizeof (hub->reach)) &&
         take_string (object, "public_key", hub->public_key, sizeof (hub->public_key)))
         rc = 0;
     else
         err_set (err, ERR_DAMAGE, "%s is damaged: it lacks values that a coordinator writes there", path);
-    if (rc == 0 && !take_string (object, "reach", hub->reach, sizeof (hub->reach)))
-        run_addresses_set_reach (hub, (struct text){ 0 }); /* written by a version that did not know it */
 out:
     json_decref (object);
     buf_release (&text);

@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/base/err.h"
+#include "common/base/rng.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
@@ -131,11 +131,8 @@ static bool is_token (struct text token)
 
 static int make_token (const char *path, char out[WEB_TOKEN_BYTES], struct err *err)
 {
-    unsigned char random[(WEB_TOKEN_BYTES - 1) / 2];
-    if (getrandom (random, sizeof random, 0) != sizeof random)
-        return err_errno (err, ERR_IO, "cannot get random numbers for a token");
-    for (size_t i = 0; i < sizeof random; i++)
-        snprintf (out + 2 * i, 3, "%02x", random[i]);
+    if (random_hex (out, WEB_TOKEN_BYTES - 1, "a token", err) < 0)
+        return -1;
     return atomic_file_write (path, out, WEB_TOKEN_BYTES - 1, 0600, err);
 }
 

@@ -1,8 +1,8 @@
 #include "coordinator/web/server.h"
 
 #include <string.h>
-#include <sys/random.h>
 
+#include "common/base/rng.h"
 #include "common/io/clock.h"
 
 enum { BAD_REQUEST = 400, NOT_FOUND = 404, FAILED = 500, NOT_NOW = 503 };
@@ -39,15 +39,12 @@ struct server {
 
 struct server *server_open (const struct web_access *access, struct served_runs *runs, struct err *err)
 {
-    uint32_t random;
-    if (getrandom (&random, sizeof random, 0) != sizeof random) {
-        err_errno (err, ERR_IO, "cannot get random numbers");
-        return NULL;
-    }
     struct server *server = mem_alloc (sizeof *server);
     *server = (struct server){ .access = access, .runs = runs };
-    snprintf (server->boot, sizeof server->boot, "%08x", random);
-    return server;
+    if (random_hex (server->boot, sizeof server->boot - 1, "the name of this process", err) == 0)
+        return server;
+    mem_free (server);
+    return NULL;
 }
 
 /* No sooner than SCENE_MS after the last check, so that repeated questions share one. */
