@@ -2,12 +2,12 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/digest.h"
+#include "common/base/rng.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/model/launch_variables.h"
@@ -24,10 +24,10 @@ static int launch_begin_start_process (struct start *start, const char *director
     struct arena arena = { 0 };
     var_list set = { 0 };
     struct launch_program program = { .path = launch->program, .word = courier ? "carry" : "join", .courier = courier };
-    if (!courier && launch->plan) {
-        set = launch_variables_of_rehearsal (launch->plan, start->rank, &arena);
+    if (!courier && launch->options.plan) {
+        set = launch_variables_of_rehearsal (launch->options.plan, start->rank, &arena);
         /* A rehearsal inherits nothing of this machine. */
-        program.inherit = set.n ? NULL : &launch->plan->profile.inherit;
+        program.inherit = set.n ? NULL : &launch->options.plan->profile.inherit;
         program.set = &set;
     }
     int rc = launch_process_start (&program, log_fd, &start->process, err);
@@ -46,14 +46,15 @@ static int worker_words (const struct launch *launch, uint32_t rank, struct text
     struct launch_line_fields join = {
         .run_id_hex = launch->run_id_hex,
         .host = host,
-        .slice = launch->plan ? launch->plan->slice : TEXT_LIT (""),
+        .slice = launch->options.plan ? launch->options.plan->slice : TEXT_LIT (""),
         .rank = rank,
         .address = launch->hub_address,
-        .control_port = launch->control_port,
-        .bulk_port = launch->bulk_port,
+        .control_port = launch->options.control_port,
+        .bulk_port = launch->options.bulk_port,
         .hub_public_key = launch->hub_public_key,
         .directory = directory,
-        .tied = launch_is_remote (launch) && (launch->start->tied || launch->launcher == LAUNCHER_SLURM),
+        .tied = launch_is_remote (launch) &&
+                (launch->options.start->tied || launch->options.launcher == LAUNCHER_SLURM),
     };
     if (directory[0] != '/')
         return err_set (err, ERR_STATE, "the directory of a worker must be an absolute path, not %s", directory);
@@ -67,12 +68,12 @@ static int words_for (struct launch *launch, uint32_t rank, const struct plan_ho
     char there[PATH_MAX_BYTES + 1];
     if (!launch_is_remote (launch))
         return worker_words (launch, rank, host->name, directory, words, err);
-    int len = snprintf (there, sizeof there, "%.*s/runs/%s/%.*s", TEXT_ARG (launch->start->directory),
+    int len = snprintf (there, sizeof there, "%.*s/runs/%s/%.*s", TEXT_ARG (launch->options.start->directory),
                         launch->run_id_hex, TEXT_ARG (host->name));
     if (len >= (int) sizeof there)
         return err_set (err, ERR_LIMIT, "start.directory %.*s is too long, expected at most %zu bytes",
-                        TEXT_ARG (launch->start->directory), sizeof there - 128);
-    if (launch_put_order (launch->launcher, launch->start, host, &launch->bundle, words, err) != 0)
+                        TEXT_ARG (launch->options.start->directory), sizeof there - 128);
+    if (launch_put_order (launch->options.launcher, launch->options.start, host, &launch->bundle, words, err) != 0)
         return -1;
     return worker_words (launch, rank, host->name, there, words, err);
 }
@@ -104,7 +105,7 @@ static struct start *oldest_queued (const struct launch *launch)
 
 void launch_report_exit (struct launch *launch, uint32_t rank, const struct buf *why)
 {
-    launch->exited (launch->owner, rank, buf_as_text (why));
+    launch->options.exited (launch->options.owner, rank, buf_as_text (why));
     launch_begin_queued (launch);
 }
 
@@ -160,7 +161,7 @@ int launch_start (struct launch *launch, uint32_t rank, const struct plan_host *
 
 /* ---- the order that a courier gets, and the bundle that it is to bring ---- */
 
-enum { NONCE_BYTES = 16 };
+enum { NONCE_DIGITS = 32 };
 
 #define BUILD_IT "(build it: cmake --build build --target bundle)"
 
@@ -199,14 +200,9 @@ static int read_bundle (struct launch_bundle *bundle, struct err *err)
 int launch_put_order (enum launcher launcher, const struct start_plan *start, const struct plan_host *host,
                       struct launch_bundle *bundle, struct buf *out, struct err *err)
 {
-    uint8_t random[NONCE_BYTES];
-    char nonce[2 * NONCE_BYTES + 1];
-    if (read_bundle (bundle, err) != 0)
+    char nonce[NONCE_DIGITS + 1];
+    if (read_bundle (bundle, err) != 0 || random_hex (nonce, NONCE_DIGITS, "a nonce", err) != 0)
         return -1;
-    if (getrandom (random, sizeof random, 0) != sizeof random)
-        return err_errno (err, ERR_IO, "cannot get random numbers");
-    for (size_t i = 0; i < sizeof random; i++)
-        snprintf (nonce + 2 * i, 3, "%02x", random[i]);
     struct courier_request request = { .launcher = launcher,
                                        .host = host,
                                        .start = start,
@@ -288,21 +284,12 @@ struct launch *launch_open (struct loop *loop, const struct launch_options *opti
     struct launch *launch = mem_alloc (sizeof *launch);
     bool local = options->launcher == LAUNCHER_LOCAL;
     launch->loop = loop;
-    launch->launcher = options->launcher;
-    launch->start = options->start;
+    launch->options = *options;
     launch->program = mem_text (local ? options->worker_path : options->courier_path);
     launch->bundle.path = mem_text (local ? "" : options->bundle_path);
     launch->run_id_hex = mem_text (options->run_id_hex);
     launch->hub_address = mem_text (options->hub_address);
     launch->hub_public_key = mem_text (options->hub_public_key);
-    launch->control_port = options->control_port;
-    launch->bulk_port = options->bulk_port;
-    launch->plan = options->plan;
-    launch->keyed = options->keyed;
-    launch->step = options->step;
-    launch->remark = options->remark;
-    launch->exited = options->exited;
-    launch->owner = options->owner;
     launch->awaited_max = local ? HOSTS_MAX : options->start->at_once;
     launch->timeout_ms = local ? LAUNCH_TIMEOUT_MS : options->start->deadline_ms + COURIER_GRACE_MS;
     launch->timer_fd = -1;

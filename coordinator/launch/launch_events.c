@@ -50,7 +50,7 @@ static void launch_events_take_answer (struct start *start, const struct launch_
     if (!launch_is_remote (launch))
         start_drop_output (start); /* a courier has more to say */
     start_set_state (start, START_KEYED);
-    launch->keyed (launch->owner, start->rank, text_of (reply->public_key)); /* it may do anything */
+    launch->options.keyed (launch->options.owner, start->rank, text_of (reply->public_key)); /* it may do anything */
     launch_begin_queued (launch);
 }
 
@@ -81,8 +81,8 @@ static void launch_events_take_end (struct start *start, const struct launch_rep
 static void launch_events_take_step (const struct start *start, const struct launch_report *reply)
 {
     struct launch *launch = start->launch;
-    if (launch->step && start->state == START_AWAITED && text_is_utf8 (text_of (reply->step)))
-        launch->step (launch->owner, start->rank, text_of (reply->step));
+    if (launch->options.step && start->state == START_AWAITED && text_is_utf8 (text_of (reply->step)))
+        launch->options.step (launch->options.owner, start->rank, text_of (reply->step));
 }
 
 /* Has no effect; the owner shows it to people. */
@@ -92,8 +92,8 @@ static void take_remark (const struct start *start, const struct launch_report *
     struct buf sentence;
     buf_init (&sentence, LAUNCH_WHY_MAX_BYTES);
     buf_escaped (&sentence, text_of (reply->why), 0);
-    if (launch->remark)
-        launch->remark (launch->owner, start->rank, buf_as_text (&sentence));
+    if (launch->options.remark)
+        launch->options.remark (launch->options.owner, start->rank, buf_as_text (&sentence));
     buf_release (&sentence);
 }
 
@@ -175,8 +175,8 @@ static void launch_events_say_end (const struct start *start, const struct buf *
 /* A courier's failure after GO ends only a tied worker; another one falls silent if it dies. */
 static bool launch_events_is_told (const struct start *start)
 {
-    bool stands = start->state == START_ADMITTED && start->launch->launcher == LAUNCHER_SSH &&
-                  !start->launch->start->tied;
+    bool stands = start->state == START_ADMITTED && start->launch->options.launcher == LAUNCHER_SSH &&
+                  !start->launch->options.start->tied;
     return stands || start->state == START_LEFT || start->state == START_GIVEN_UP;
 }
 

@@ -43,17 +43,9 @@ struct start {
 
 struct launch {
     struct loop *loop;
-    enum launcher launcher;
-    const struct start_plan *start;
-    const struct plan *plan;
+    struct launch_options options; /* but for its texts, which end with the call: */
     char *program, *run_id_hex, *hub_address, *hub_public_key;
     struct launch_bundle bundle;
-    uint16_t control_port, bulk_port;
-    launch_keyed_fn *keyed;
-    launch_step_fn *step;
-    launch_remark_fn *remark;
-    launch_exited_fn *exited;
-    void *owner;
     uint32_t awaited_n, awaited_max; /* starts that are AWAITED */
     bool beginning;
     uint64_t timeout_ms;
@@ -65,7 +57,7 @@ struct launch {
 
 static inline bool launch_is_remote (const struct launch *launch)
 {
-    return launch->launcher != LAUNCHER_LOCAL;
+    return launch->options.launcher != LAUNCHER_LOCAL;
 }
 
 struct start *start_create (struct launch *launch, uint32_t rank, enum start_state state);

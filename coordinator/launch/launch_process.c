@@ -1,5 +1,6 @@
 #include "coordinator/launch/launch_process.h"
 
+#include "common/io/fd.h"
 #include "common/io/proc.h"
 #include "common/io/program_start.h"
 
@@ -118,13 +119,6 @@ static int spawn (const struct launch_program *program, int in, int out, int err
     return rc == 0 ? 0 : err_errno (err, ERR_IO, "cannot start the program %s", program->path);
 }
 
-static void close_both (int pair[2])
-{
-    for (int i = 0; i < 2; i++)
-        if (pair[i] >= 0)
-            (void) close (pair[i]); /* pipes and sockets: an error loses nothing */
-}
-
 /* Ours is [0] of both. */
 static int channels_open (int input[2], int output[2], struct err *err)
 {
@@ -171,8 +165,10 @@ int launch_process_start (const struct launch_program *program, int error_fd, st
     (void) close (output[1]);
     return 0;
 out:
-    close_both (output);
-    close_both (input);
+    for (int i = 0; i < 2; i++) {
+        fd_close (output[i]);
+        fd_close (input[i]);
+    }
     return -1;
 }
 
@@ -290,6 +286,5 @@ void worker_log_append_last_line (const struct worker_log *log, struct buf *out)
 {
     int fd = log->path ? open (log->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
     launch_process_append_last_line (fd, log->begin, out);
-    if (fd >= 0)
-        (void) close (fd); /* only read */
+    fd_close (fd); /* only read */
 }
