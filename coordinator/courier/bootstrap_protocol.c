@@ -6,19 +6,20 @@
 static const char ours[] = "sliceup-bootstrap ";
 static const char answer[] = "{\"sliceup-worker\"";
 
-void bootstrap_protocol_begin (struct bootstrap_protocol *bootstrap_protocol, const struct bootstrap_parameters *terms,
+void bootstrap_protocol_begin (struct bootstrap_protocol *protocol, const struct request *request, const char *machine,
                                struct buf *to_send)
 {
-    *bootstrap_protocol =
-        (struct bootstrap_protocol){ .terms = terms, .state = AWAITS_HOST, .step = STEP_ARCHITECTURE };
-    buf_printf (to_send, "%s %s %" PRIu64 " %" PRIu64 " %s%s\n", terms->nonce, terms->bundle_sha256,
-                terms->bundle_head_bytes, terms->bundle_bytes, terms->directory, terms->launch_line ? "" : " exec");
+    *protocol = (struct bootstrap_protocol){
+        .request = request, .machine = machine, .state = AWAITS_HOST, .step = STEP_ARCHITECTURE
+    };
+    buf_printf (to_send, "%s %s %" PRIu64 " %" PRIu64 " %s%s\n", request->nonce, request->bundle_sha256,
+                request->bundle_head_bytes, request->bundle_bytes, request->directory, request->launch ? "" : " exec");
 }
 
-static enum bootstrap_event bootstrap_protocol_refuse (struct bootstrap_protocol *bootstrap_protocol, enum step step)
+static enum bootstrap_event bootstrap_protocol_refuse (struct bootstrap_protocol *protocol, enum step step)
 {
-    bootstrap_protocol->step = step;
-    bootstrap_protocol->state = OVER;
+    protocol->step = step;
+    protocol->state = OVER;
     return BOOTSTRAP_PROTOCOL_REFUSED;
 }
 
@@ -36,37 +37,36 @@ static struct text bootstrap_protocol_next_word (struct text *text)
 }
 
 /* What follows "sliceup-bootstrap <nonce> " anywhere on the line: a prompt without a newline may precede it. */
-static bool find_ours (const struct bootstrap_protocol *bootstrap_protocol, struct text line, struct text *words)
+static bool find_ours (const struct bootstrap_protocol *protocol, struct text line, struct text *words)
 {
     uint32_t at;
     while (text_find (line, text_of (ours), &at)) {
         uint32_t skipped = at + (uint32_t) strlen (ours);
         line = (struct text){ line.ptr + skipped, line.len - skipped };
         *words = line;
-        if (text_is (bootstrap_protocol_next_word (words), bootstrap_protocol->terms->nonce))
+        if (text_is (bootstrap_protocol_next_word (words), protocol->request->nonce))
             return true;
     }
     return false;
 }
 
-static enum bootstrap_event bootstrap_protocol_take_host (struct bootstrap_protocol *bootstrap_protocol,
-                                                          struct text words, struct err *err)
+static enum bootstrap_event bootstrap_protocol_take_host (struct bootstrap_protocol *protocol, struct text words,
+                                                          struct err *err)
 {
     struct text machine = bootstrap_protocol_next_word (&words);
-    if (text_is (machine, bootstrap_protocol->terms->machine)) {
-        bootstrap_protocol->state = AWAITS_BUNDLE;
-        bootstrap_protocol->step = STEP_UPLOAD;
+    if (text_is (machine, protocol->machine)) {
+        protocol->state = AWAITS_BUNDLE;
+        protocol->step = STEP_UPLOAD;
         return BOOTSTRAP_PROTOCOL_HOST;
     }
     machine = text_clip (machine, 32);
     err_set (err, ERR_REFUSED,
              "the host is a %.*s machine, but the worker of this build runs on %s: use a build for the host's type",
-             TEXT_ARG (machine), bootstrap_protocol->terms->machine);
-    return bootstrap_protocol_refuse (bootstrap_protocol, STEP_ARCHITECTURE);
+             TEXT_ARG (machine), protocol->machine);
+    return bootstrap_protocol_refuse (protocol, STEP_ARCHITECTURE);
 }
 
-static enum bootstrap_event take_refusal (struct bootstrap_protocol *bootstrap_protocol, struct text words,
-                                          struct err *err)
+static enum bootstrap_event take_refusal (struct bootstrap_protocol *protocol, struct text words, struct err *err)
 {
     static const enum step may_refuse[] = { STEP_ARCHITECTURE, STEP_UPLOAD, STEP_LIBRARIES, STEP_START };
     struct text name = bootstrap_protocol_next_word (&words);
@@ -78,123 +78,121 @@ static enum bootstrap_event take_refusal (struct bootstrap_protocol *bootstrap_p
         err_set (err, ERR_REFUSED, "%.*s", TEXT_ARG (words));
     else
         err_set (err, ERR_REFUSED, "the bootstrap on the host failed and gave no reason");
-    return bootstrap_protocol_refuse (bootstrap_protocol, step);
+    return bootstrap_protocol_refuse (protocol, step);
 }
 
-static enum bootstrap_event take_place (struct bootstrap_protocol *bootstrap_protocol, enum bootstrap_event event)
+static enum bootstrap_event take_place (struct bootstrap_protocol *protocol, enum bootstrap_event event)
 {
-    bootstrap_protocol->state = AWAITS_READY;
-    bootstrap_protocol->step = STEP_LIBRARIES;
+    protocol->state = AWAITS_READY;
+    protocol->step = STEP_LIBRARIES;
     return event;
 }
 
-static enum bootstrap_event take_ready (struct bootstrap_protocol *bootstrap_protocol, struct buf *to_send)
+static enum bootstrap_event take_ready (struct bootstrap_protocol *protocol, struct buf *to_send)
 {
-    bootstrap_protocol->state = AWAITS_ANSWER;
-    bootstrap_protocol->step = STEP_START;
-    if (bootstrap_protocol->terms->launch_line)
-        buf_printf (to_send, "%s\n", bootstrap_protocol->terms->launch_line);
+    protocol->state = AWAITS_ANSWER;
+    protocol->step = STEP_START;
+    if (protocol->request->launch)
+        buf_printf (to_send, "%s\n", protocol->request->launch);
     return BOOTSTRAP_PROTOCOL_READY;
 }
 
-static enum bootstrap_event take_ours (struct bootstrap_protocol *bootstrap_protocol, struct text words,
-                                       struct buf *to_send, struct err *err)
+static enum bootstrap_event take_ours (struct bootstrap_protocol *protocol, struct text words, struct buf *to_send,
+                                       struct err *err)
 {
     struct text word = bootstrap_protocol_next_word (&words);
     if (text_is (word, "refused"))
-        return take_refusal (bootstrap_protocol, words, err);
-    if (bootstrap_protocol->state == AWAITS_HOST && text_is (word, "host"))
-        return bootstrap_protocol_take_host (bootstrap_protocol, words, err);
-    if (bootstrap_protocol->state == AWAITS_BUNDLE && text_is (word, "have"))
-        return take_place (bootstrap_protocol, BOOTSTRAP_PROTOCOL_HAVE);
-    if (bootstrap_protocol->state == AWAITS_BUNDLE && text_is (word, "want")) {
-        bootstrap_protocol->changed = text_is (words, "changed");
-        bootstrap_protocol->state = UPLOADS;
+        return take_refusal (protocol, words, err);
+    if (protocol->state == AWAITS_HOST && text_is (word, "host"))
+        return bootstrap_protocol_take_host (protocol, words, err);
+    if (protocol->state == AWAITS_BUNDLE && text_is (word, "have"))
+        return take_place (protocol, BOOTSTRAP_PROTOCOL_HAVE);
+    if (protocol->state == AWAITS_BUNDLE && text_is (word, "want")) {
+        protocol->changed = text_is (words, "changed");
+        protocol->state = UPLOADS;
         return BOOTSTRAP_PROTOCOL_WANT;
     }
-    if (bootstrap_protocol->state == SENT && text_is (word, "placed"))
-        return take_place (bootstrap_protocol, BOOTSTRAP_PROTOCOL_PLACED);
-    if (bootstrap_protocol->state == AWAITS_READY && text_is (word, "ready"))
-        return take_ready (bootstrap_protocol, to_send);
+    if (protocol->state == SENT && text_is (word, "placed"))
+        return take_place (protocol, BOOTSTRAP_PROTOCOL_PLACED);
+    if (protocol->state == AWAITS_READY && text_is (word, "ready"))
+        return take_ready (protocol, to_send);
     word = text_clip (word, 32);
     err_set (err, ERR_PARSE, "the bootstrap on the host sent \"%.*s\" out of turn", TEXT_ARG (word));
-    return bootstrap_protocol_refuse (bootstrap_protocol, bootstrap_protocol->step);
+    return bootstrap_protocol_refuse (protocol, protocol->step);
 }
 
-static enum bootstrap_event take_noise (struct bootstrap_protocol *bootstrap_protocol, struct text line,
-                                        struct err *err)
+static enum bootstrap_event take_noise (struct bootstrap_protocol *protocol, struct text line, struct err *err)
 {
-    bootstrap_protocol->noise_bytes += line.len + 1;
+    protocol->noise_bytes += line.len + 1;
     if (line.len > 0) {
         line = text_clip (line, BOOTSTRAP_PROTOCOL_REMARK_MAX_BYTES);
-        if (!text_to_c (line, bootstrap_protocol->remark, sizeof bootstrap_protocol->remark))
-            memcpy (bootstrap_protocol->remark, "(binary)", sizeof "(binary)");
+        if (!text_to_c (line, protocol->remark, sizeof protocol->remark))
+            memcpy (protocol->remark, "(binary)", sizeof "(binary)");
     }
-    if (bootstrap_protocol->noise_bytes <= BOOTSTRAP_PROTOCOL_NOISE_MAX_BYTES)
+    if (protocol->noise_bytes <= BOOTSTRAP_PROTOCOL_NOISE_MAX_BYTES)
         return BOOTSTRAP_PROTOCOL_NOTHING;
     err_set (err, ERR_LIMIT,
              "the host printed more than %d KiB before the bootstrap: does a login banner or profile print that?",
              BOOTSTRAP_PROTOCOL_NOISE_MAX_BYTES / 1024);
-    return bootstrap_protocol_refuse (bootstrap_protocol, bootstrap_protocol->step);
+    return bootstrap_protocol_refuse (protocol, protocol->step);
 }
 
-static enum bootstrap_event bootstrap_protocol_take_line (struct bootstrap_protocol *bootstrap_protocol,
-                                                          struct buf *to_send, struct err *err)
+static enum bootstrap_event bootstrap_protocol_take_line (struct bootstrap_protocol *protocol, struct buf *to_send,
+                                                          struct err *err)
 {
-    struct text line = { bootstrap_protocol->line, (uint32_t) bootstrap_protocol->line_len }, words;
-    bool whole = !bootstrap_protocol->too_long;
-    bootstrap_protocol->line_len = 0;
-    bootstrap_protocol->too_long = false;
+    struct text line = { protocol->line, (uint32_t) protocol->line_len }, words;
+    bool whole = !protocol->too_long;
+    protocol->line_len = 0;
+    protocol->too_long = false;
     if (line.len > 0 && line.ptr[line.len - 1] == '\r')
         line.len--;
-    if (whole && bootstrap_protocol->state != AWAITS_ANSWER && find_ours (bootstrap_protocol, line, &words))
-        return take_ours (bootstrap_protocol, words, to_send, err);
-    if (whole && bootstrap_protocol->state == AWAITS_ANSWER && text_starts (line, answer)) {
-        bootstrap_protocol->line[line.len] = '\0'; /* its first bytes are still there: `line` is the answer */
-        bootstrap_protocol->state = ANSWERED;
-        bootstrap_protocol->step = STEP_JOIN;
+    if (whole && protocol->state != AWAITS_ANSWER && find_ours (protocol, line, &words))
+        return take_ours (protocol, words, to_send, err);
+    if (whole && protocol->state == AWAITS_ANSWER && text_starts (line, answer)) {
+        protocol->line[line.len] = '\0'; /* its first bytes are still there: `line` is the answer */
+        protocol->state = ANSWERED;
+        protocol->step = STEP_JOIN;
         return BOOTSTRAP_PROTOCOL_ANSWER;
     }
-    return take_noise (bootstrap_protocol, line, err);
+    return take_noise (protocol, line, err);
 }
 
-static enum bootstrap_event take_byte (struct bootstrap_protocol *bootstrap_protocol, char byte, struct buf *to_send,
+static enum bootstrap_event take_byte (struct bootstrap_protocol *protocol, char byte, struct buf *to_send,
                                        struct err *err)
 {
     if (byte == '\n')
-        return bootstrap_protocol_take_line (bootstrap_protocol, to_send, err);
-    if (bootstrap_protocol->line_len ==
-        BOOTSTRAP_PROTOCOL_LINE_MAX_BYTES) { /* its beginning is noise now, and so is the rest */
-        struct text begun = { bootstrap_protocol->line, (uint32_t) bootstrap_protocol->line_len };
-        bootstrap_protocol->too_long = true;
-        bootstrap_protocol->line_len = 0;
-        if (take_noise (bootstrap_protocol, begun, err) == BOOTSTRAP_PROTOCOL_REFUSED)
+        return bootstrap_protocol_take_line (protocol, to_send, err);
+    if (protocol->line_len == BOOTSTRAP_PROTOCOL_LINE_MAX_BYTES) { /* its beginning is noise now, and so is the rest */
+        struct text begun = { protocol->line, (uint32_t) protocol->line_len };
+        protocol->too_long = true;
+        protocol->line_len = 0;
+        if (take_noise (protocol, begun, err) == BOOTSTRAP_PROTOCOL_REFUSED)
             return BOOTSTRAP_PROTOCOL_REFUSED;
     }
-    bootstrap_protocol->line[bootstrap_protocol->line_len++] = byte;
+    protocol->line[protocol->line_len++] = byte;
     return BOOTSTRAP_PROTOCOL_NOTHING;
 }
 
-enum bootstrap_event bootstrap_protocol_receive (struct bootstrap_protocol *bootstrap_protocol, struct text *received,
+enum bootstrap_event bootstrap_protocol_receive (struct bootstrap_protocol *protocol, struct text *received,
                                                  struct buf *to_send, struct err *err)
 {
     enum bootstrap_event event = BOOTSTRAP_PROTOCOL_NOTHING;
     while (received->len > 0 && event == BOOTSTRAP_PROTOCOL_NOTHING) {
         char byte = *received->ptr++;
         received->len--;
-        if (bootstrap_protocol->state < ANSWERED) /* later words are nobody's */
-            event = take_byte (bootstrap_protocol, byte, to_send, err);
+        if (protocol->state < ANSWERED) /* later words are nobody's */
+            event = take_byte (protocol, byte, to_send, err);
     }
     return event;
 }
 
-void bootstrap_protocol_note_sent (struct bootstrap_protocol *bootstrap_protocol)
+void bootstrap_protocol_note_sent (struct bootstrap_protocol *protocol)
 {
-    if (bootstrap_protocol->state == UPLOADS) /* else it was refused meanwhile */
-        bootstrap_protocol->state = SENT;
+    if (protocol->state == UPLOADS) /* else it was refused meanwhile */
+        protocol->state = SENT;
 }
 
-void bootstrap_protocol_note_end (struct bootstrap_protocol *bootstrap_protocol, const char *how, struct err *err)
+void bootstrap_protocol_note_end (struct bootstrap_protocol *protocol, const char *how, struct err *err)
 {
     static const char *const before[] = {
         [AWAITS_HOST] = "before the bootstrap began: may this user run commands there, and does /bin/sh exist?",
@@ -208,11 +206,11 @@ void bootstrap_protocol_note_end (struct bootstrap_protocol *bootstrap_protocol,
     };
     struct buf said;
     buf_init (&said, 8 * BOOTSTRAP_PROTOCOL_REMARK_MAX_BYTES);
-    buf_escaped (&said, text_of (bootstrap_protocol->remark), BOOTSTRAP_PROTOCOL_REMARK_MAX_BYTES);
-    err_set (err, ERR_REFUSED, "the remote shell ended (%s) %s%s%s%s", how, before[bootstrap_protocol->state],
+    buf_escaped (&said, text_of (protocol->remark), BOOTSTRAP_PROTOCOL_REMARK_MAX_BYTES);
+    err_set (err, ERR_REFUSED, "the remote shell ended (%s) %s%s%s%s", how, before[protocol->state],
              said.len ? "; its output: \"" : "", said.len ? buf_c (&said) : "", said.len ? "\"" : "");
     buf_release (&said);
-    (void) bootstrap_protocol_refuse (bootstrap_protocol, bootstrap_protocol->step);
+    (void) bootstrap_protocol_refuse (protocol, protocol->step);
 }
 
 /* ---- bootstrap ---- */

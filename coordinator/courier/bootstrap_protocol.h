@@ -13,17 +13,12 @@
 #include "common/base/err.h"
 #include "common/base/text.h"
 #include "coordinator/courier/reporter.h"
+#include "coordinator/courier/request.h"
 
 enum {
     BOOTSTRAP_PROTOCOL_NOISE_MAX_BYTES = 64 * 1024,
     BOOTSTRAP_PROTOCOL_LINE_MAX_BYTES = 4096,
     BOOTSTRAP_PROTOCOL_REMARK_MAX_BYTES = 160
-};
-
-struct bootstrap_parameters { /* borrowed until the protocol has ended; words without blanks */
-    const char *nonce, *bundle_sha256, *directory, *machine;
-    const char *launch_line; /* NULL: runs one command; the courier's caller talks to it after its answer */
-    uint64_t bundle_head_bytes, bundle_bytes;
 };
 
 enum bootstrap_event {
@@ -40,7 +35,8 @@ enum bootstrap_event {
 enum bootstrap_state { AWAITS_HOST, AWAITS_BUNDLE, UPLOADS, SENT, AWAITS_READY, AWAITS_ANSWER, ANSWERED, OVER };
 
 struct bootstrap_protocol {
-    const struct bootstrap_parameters *terms;
+    const struct request *request; /* borrowed, as the next, until the protocol has ended */
+    const char *machine;           /* that the worker needs, as `uname -m` says it */
     enum bootstrap_state state;
     enum step step; /* of a refusal */
     char line[BOOTSTRAP_PROTOCOL_LINE_MAX_BYTES + 1];
@@ -51,14 +47,14 @@ struct bootstrap_protocol {
 };
 
 /* Adds the first line to `to_send`. */
-void bootstrap_protocol_begin (struct bootstrap_protocol *bootstrap_protocol, const struct bootstrap_parameters *terms,
+void bootstrap_protocol_begin (struct bootstrap_protocol *protocol, const struct request *request, const char *machine,
                                struct buf *to_send);
 /* Takes bytes from the front of `received` up to the next event. */
-enum bootstrap_event bootstrap_protocol_receive (struct bootstrap_protocol *bootstrap_protocol, struct text *received,
+enum bootstrap_event bootstrap_protocol_receive (struct bootstrap_protocol *protocol, struct text *received,
                                                  struct buf *to_send, struct err *err);
-void bootstrap_protocol_note_sent (struct bootstrap_protocol *bootstrap_protocol); /* the whole bundle */
+void bootstrap_protocol_note_sent (struct bootstrap_protocol *protocol); /* the whole bundle */
 /* The remote program ended early: always a refusal; `how`: "exit status 1". */
-void bootstrap_protocol_note_end (struct bootstrap_protocol *bootstrap_protocol, const char *how, struct err *err);
+void bootstrap_protocol_note_end (struct bootstrap_protocol *protocol, const char *how, struct err *err);
 
 /* ---- bootstrap ---- */
 

@@ -27,7 +27,7 @@ struct session {
     struct reporter *reporter;
     struct courier_input *input;
     struct transport *transport;
-    struct bootstrap_protocol bootstrap_protocol;
+    struct bootstrap_protocol protocol;
     enum phase phase;
     uint64_t until_ms; /* end of this phase; UINT64_MAX: the other side ends it */
     bool tied;
@@ -88,7 +88,7 @@ static int refill (struct session *session, struct err *err)
     buf_add (&session->to_send, piece, (size_t) n);
     session->unread_bytes -= (uint64_t) n;
     if (session->unread_bytes == 0)
-        bootstrap_protocol_note_sent (&session->bootstrap_protocol);
+        bootstrap_protocol_note_sent (&session->protocol);
     return 0;
 }
 
@@ -123,7 +123,7 @@ static void send_more (struct session *session)
 static void begin_upload (struct session *session)
 {
     struct err err;
-    if (session->bootstrap_protocol.changed)
+    if (session->protocol.changed)
         reporter_send_remark (session->reporter,
                               "the worker bundle on the host did not match its sha256, so it is uploaded "
                               "again. Its disk may be damaged, or another user may write there");
@@ -134,7 +134,7 @@ static void begin_upload (struct session *session)
 
 static void bootstrap_session_take_answer (struct session *session)
 {
-    reporter_send_worker_answer (session->reporter, text_of (session->bootstrap_protocol.line));
+    reporter_send_worker_answer (session->reporter, text_of (session->protocol.line));
     if (!session->request->launch) { /* the runner waits for the command now */
         session->end.pipes = true;
         bootstrap_session_finish (session, 0);
@@ -159,7 +159,7 @@ static void bootstrap_session_take_event (struct session *session, enum bootstra
         break;
     case BOOTSTRAP_PROTOCOL_READY: reporter_send_step (session->reporter, STEP_START, "the worker's answer"); break;
     case BOOTSTRAP_PROTOCOL_ANSWER: bootstrap_session_take_answer (session); break;
-    case BOOTSTRAP_PROTOCOL_REFUSED: bootstrap_session_refuse (session, session->bootstrap_protocol.step, err); break;
+    case BOOTSTRAP_PROTOCOL_REFUSED: bootstrap_session_refuse (session, session->protocol.step, err); break;
     }
 }
 
@@ -168,8 +168,7 @@ static void bootstrap_session_take_bytes (struct session *session, struct text r
     struct err err = { 0 };
     while (received.len > 0 && session->end.status < 0)
         bootstrap_session_take_event (
-            session, bootstrap_protocol_receive (&session->bootstrap_protocol, &received, &session->to_send, &err),
-            &err);
+            session, bootstrap_protocol_receive (&session->protocol, &received, &session->to_send, &err), &err);
 }
 
 /* True: something came, if only the end. */
@@ -228,7 +227,7 @@ static void explain_lateness (const struct session *session, struct err *err)
     struct text last = transport_last_line ((struct text){ session->tail, (uint32_t) session->tail_len });
     struct buf received;
     buf_init (&received, TAIL_BYTES);
-    transport_mask_job_ids (last.len ? last : text_of (session->bootstrap_protocol.remark), &received);
+    transport_mask_job_ids (last.len ? last : text_of (session->protocol.remark), &received);
     reporter_describe_timeout (session->reporter, session->request->deadline_ms, buf_as_text (&received), err);
     buf_release (&received);
 }
@@ -236,16 +235,16 @@ static void explain_lateness (const struct session *session, struct err *err)
 static void bootstrap_session_take_end (struct session *session, const char *how)
 {
     struct err err = { 0 };
-    enum step step = session->bootstrap_protocol.step;
+    enum step step = session->protocol.step;
     struct text tail = { session->tail, (uint32_t) session->tail_len };
     if (session->phase == WENT_AHEAD) {
         reporter_send_ended (session->reporter, how);
         bootstrap_session_finish (session, 0);
         return;
     }
-    bool silent = session->bootstrap_protocol.state == AWAITS_HOST && session->transport->ops->explain;
+    bool silent = session->protocol.state == AWAITS_HOST && session->transport->ops->explain;
     if (!silent || !session->transport->ops->explain (tail, &step, &err))
-        bootstrap_protocol_note_end (&session->bootstrap_protocol, how, &err);
+        bootstrap_protocol_note_end (&session->protocol, how, &err);
     bootstrap_session_refuse (session, step, &err);
 }
 
@@ -349,13 +348,6 @@ static void run (struct session *session)
 void bootstrap_session_run (const struct request *request, struct reporter *reporter, struct courier_input *input,
                             struct transport *transport, uint64_t until_ms, struct bootstrap_session_end *end)
 {
-    const struct bootstrap_parameters terms = { .nonce = request->nonce,
-                                                .bundle_sha256 = request->bundle_sha256,
-                                                .directory = request->directory,
-                                                .machine = bootstrap_machine,
-                                                .launch_line = request->launch,
-                                                .bundle_bytes = request->bundle_bytes,
-                                                .bundle_head_bytes = request->bundle_head_bytes };
     struct session session = { .request = request,
                                .reporter = reporter,
                                .input = input,
@@ -365,7 +357,7 @@ void bootstrap_session_run (const struct request *request, struct reporter *repo
                                .bundle_fd = -1,
                                .end.status = -1 };
     buf_init (&session.to_send, PIECE_BYTES + REQUEST_LAUNCH_MAX_BYTES + REQUEST_PATH_MAX_BYTES + 256);
-    bootstrap_protocol_begin (&session.bootstrap_protocol, &terms, &session.to_send);
+    bootstrap_protocol_begin (&session.protocol, request, bootstrap_machine, &session.to_send);
     run (&session);
     if (session.bundle_fd >= 0)
         (void) close (session.bundle_fd); /* only read */

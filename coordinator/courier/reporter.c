@@ -1,13 +1,12 @@
 #include "coordinator/courier/reporter.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/duration.h"
+#include "common/io/fd.h"
 
 /* What a coordinator keeps of a sentence is 1 KiB (coordinator/launch/launch_protocol.h). */
 enum { REPORTER_PROTOCOL = 1, WHY_MAX_BYTES = 1000, RECEIVED_MAX_BYTES = 160 };
@@ -15,20 +14,6 @@ enum { REPORTER_PROTOCOL = 1, WHY_MAX_BYTES = 1000, RECEIVED_MAX_BYTES = 160 };
 void reporter_init (struct reporter *reporter, int fd)
 {
     *reporter = (struct reporter){ .fd = fd, .lock = PTHREAD_MUTEX_INITIALIZER, .awaited = "", .jump_host = "" };
-}
-
-/* Writes all; errors mean that the coordinator is gone, and are ignored. */
-static void write_all (int fd, const char *bytes, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = write (fd, bytes, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return;
-        bytes += n;
-        len -= (size_t) n;
-    }
 }
 
 /* Uses `line` up. Call with the lock held. */
@@ -39,7 +24,7 @@ static void reporter_say (struct reporter *reporter, json_t *line)
         struct buf out;
         buf_init (&out, 8 * WHY_MAX_BYTES); /* escaped JSON of a sentence */
         buf_printf (&out, "%s\n", words);
-        write_all (reporter->fd, (const char *) out.ptr, out.len);
+        (void) fd_write (reporter->fd, out.ptr, out.len); /* an error: the coordinator is gone */
         buf_release (&out);
     }
     free (words);
@@ -84,8 +69,8 @@ void reporter_send_worker_answer (struct reporter *reporter, struct text answer)
 {
     pthread_mutex_lock (&reporter->lock);
     if (!reporter->over) {
-        write_all (reporter->fd, answer.ptr, answer.len);
-        write_all (reporter->fd, "\n", 1);
+        (void) fd_write (reporter->fd, answer.ptr, answer.len);
+        (void) fd_write (reporter->fd, "\n", 1);
     }
     pthread_mutex_unlock (&reporter->lock);
 }

@@ -6,13 +6,13 @@
 #define OURS "sliceup-bootstrap " NONCE " "
 #define ANSWER "{\"sliceup-worker\":1,\"key\":\"k\"}"
 
-static const struct bootstrap_parameters terms = { .nonce = NONCE,
-                                                   .bundle_sha256 = "abc",
-                                                   .directory = "/d",
-                                                   .machine = "x86_64",
-                                                   .launch_line = "{launch}",
-                                                   .bundle_head_bytes = 33,
-                                                   .bundle_bytes = 77 };
+static char nonce[] = NONCE, sha256[] = "abc", directory[] = "/d", launch[] = "{launch}";
+static const struct request request = { .nonce = nonce,
+                                        .bundle_sha256 = sha256,
+                                        .directory = directory,
+                                        .launch = launch,
+                                        .bundle_head_bytes = 33,
+                                        .bundle_bytes = 77 };
 
 struct scene {
     struct bootstrap_protocol bootstrap_protocol;
@@ -26,7 +26,7 @@ static void begin (struct scene *scene)
 {
     *scene = (struct scene){ .n = 0 };
     buf_init (&scene->sent, 8192);
-    bootstrap_protocol_begin (&scene->bootstrap_protocol, &terms, &scene->sent);
+    bootstrap_protocol_begin (&scene->bootstrap_protocol, &request, "x86_64", &scene->sent);
 }
 
 /* In pieces of at most `most` bytes, of random length. */
