@@ -11,6 +11,7 @@
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
+#include "coordinator/cli/hosts.h"
 #include "coordinator/cli/planning.h"
 
 enum { OWN_DESCRIPTORS = 32, HOST_DESCRIPTORS = 8, OWN_BYTES = 16 << 20 };
@@ -33,20 +34,6 @@ enum { SLICE_MAX_BYTES = 1 << 20 };
     "slice: exec\nprofile: plain\nladder: plain\nsignatures: []\ncache: {mode: off}\ncoordinator: {address: "          \
     "127.0.0.1, listen: "                                                                                              \
     "127.0.0.1}\n"
-
-struct slice_groups {
-    var_list groups;
-    struct text everything;
-};
-
-static bool exec_find_group (const void *owner, struct text name, struct text *expression)
-{
-    const struct slice_groups *groups = owner;
-    if (var_find (&groups->groups, name, expression))
-        return true;
-    *expression = groups->everything;
-    return text_is (name, "*");
-}
 
 static int apply (struct hostset *set, const char *expression, enum hostset_step step, const char *option,
                   struct err *err)
@@ -136,10 +123,10 @@ static int load_slice (struct cli *cli, struct exec_choice *choice, var_list *gr
 
 /* ---- the ones that are meant ---- */
 
-static int read_sets (const struct exec_choice *choice, const struct slice_groups *groups, struct arena *arena,
+static int read_sets (const struct exec_choice *choice, const struct host_groups *groups, struct arena *arena,
                       struct name_list *names, struct err *err)
 {
-    const struct hostset_group_lookup lookup = { exec_find_group, groups };
+    const struct hostset_group_lookup lookup = { host_groups_find, groups };
     const struct hostset_rules rules = { .max = HOSTS_MAX, .groups = choice->slice ? &lookup : NULL };
     struct hostset *set = hostset_create (&rules);
     int rc = choice->hosts ? apply (set, choice->hosts, HOSTSET_ADD, "-w", err)
@@ -152,7 +139,7 @@ static int read_sets (const struct exec_choice *choice, const struct slice_group
     return rc;
 }
 
-static int exec_choose (struct exec_choice *choice, const struct slice_groups *groups, struct err *err)
+static int exec_choose (struct exec_choice *choice, const struct host_groups *groups, struct err *err)
 {
     const struct plan *plan = &choice->plan;
     struct name_list names = { 0 };
@@ -177,9 +164,10 @@ static int exec_choose (struct exec_choice *choice, const struct slice_groups *g
 /* EXIT_HOLDS, or what to leave with: it was said why. */
 static int exec_choice_load (struct cli *cli, struct exec_choice *choice)
 {
-    struct slice_groups groups = { 0 };
+    var_list named = { 0 };
+    struct host_groups groups = { .named = &named };
     struct err err = { 0 };
-    int status = choice->slice ? load_slice (cli, choice, &groups.groups) : load_hosts (cli, choice);
+    int status = choice->slice ? load_slice (cli, choice, &named) : load_hosts (cli, choice);
     if (status != EXIT_HOLDS)
         return status;
     struct text *names = arena_array (&choice->arena, choice->plan.hosts.n, sizeof *names);

@@ -231,24 +231,19 @@ struct host_filter host_filter_of (const struct cli_arguments *arguments)
     return (struct host_filter){ arguments->values[CLI_HOSTS], arguments->values[CLI_EXCLUDE] };
 }
 
-struct known_groups {
-    struct text everything; /* "@*" */
-    const struct plan *plan;
-};
-
-static bool host_filter_find_group (const void *owner, struct text name, struct text *expression)
+bool host_groups_find (const void *owner, struct text name, struct text *expression)
 {
-    const struct known_groups *known = owner;
-    if (!text_is (name, "*"))
-        return known->plan && var_find (&known->plan->groups, name, expression);
-    *expression = known->everything;
-    return true;
+    const struct host_groups *groups = owner;
+    if (groups->named && var_find (groups->named, name, expression))
+        return true;
+    *expression = groups->everything;
+    return groups->everything.len && text_is (name, "*");
 }
 
-static int read_set (const char *option, const char *set, const struct known_groups *known, struct arena *arena,
+static int read_set (const char *option, const char *set, const struct host_groups *known, struct arena *arena,
                      struct name_list *names, struct err *err)
 {
-    const struct hostset_group_lookup groups = { host_filter_find_group, known };
+    const struct hostset_group_lookup groups = { host_groups_find, known };
     const struct hostset_rules rules = { .max = HOSTS_MAX, .groups = &groups };
     return !set || hostset_read (text_of (set), &rules, arena, names, err) == 0 ? 0 : err_prefix (err, "%s", option);
 }
@@ -267,7 +262,8 @@ int host_filter_resolve (const struct host_filter *filter, const struct name_lis
     struct arena arena = { 0 };
     struct name_list with = { 0 }, without = { 0 };
     uint32_t n = 0;
-    const struct known_groups known = { hostset_folded (all->items, all->n, UINT32_MAX, &arena), plan };
+    const struct host_groups known = { plan ? &plan->groups : NULL,
+                                       hostset_folded (all->items, all->n, UINT32_MAX, &arena) };
     int rc = read_set ("--hosts", filter->hosts, &known, &arena, &with, err);
     if (rc == 0)
         rc = read_set ("--exclude", filter->exclude, &known, &arena, &without, err);

@@ -30,10 +30,10 @@ struct request {
     struct host_operand *operands; /* in the order of the command line */
     uint32_t operands_n;
     struct hostset_rules rules;
-    struct hostset_group_lookup groups;
+    struct hostset_group_lookup lookup;
     struct arena arena;
-    var_list slice_groups;
-    struct buf slice_hosts; /* folded */
+    var_list named;
+    struct host_groups groups; /* of the slice */
 };
 
 /* ---- arguments ---- */
@@ -112,26 +112,17 @@ static int check_arguments (const struct request *request)
 
 /* ---- groups ---- */
 
-static bool find_group (const void *owner, struct text name, struct text *expression)
-{
-    const struct request *request = owner;
-    if (var_find (&request->slice_groups, name, expression))
-        return true;
-    *expression = buf_as_text (&request->slice_hosts);
-    return text_is (name, "*");
-}
-
 static int load_slice (struct request *request)
 {
     struct plan plan;
-    int status = planning_load_slice_only (request->cli, request->slice, &request->arena, &plan,
-                                           &request->slice_groups);
+    int status = planning_load_slice_only (request->cli, request->slice, &request->arena, &plan, &request->named);
     if (status != EXIT_HOLDS)
         return status;
     struct text *names = arena_array (&request->arena, plan.hosts.n, sizeof *names);
     for (uint32_t i = 0; i < plan.hosts.n; i++)
         names[i] = plan.hosts.items[i].name;
-    hostset_fold (names, plan.hosts.n, &request->slice_hosts);
+    request->groups = (struct host_groups){ &request->named,
+                                            hostset_folded (names, plan.hosts.n, UINT32_MAX, &request->arena) };
     return EXIT_HOLDS;
 }
 
@@ -141,7 +132,7 @@ static int load_slice (struct request *request)
 static int work_out (const struct request *request, struct hostset *set, struct err *err)
 {
     bool none_first = request->operands_n == 0 || request->operands[0].step != HOSTSET_ADD;
-    if (none_first && hostset_apply_expression (set, HOSTSET_ADD, buf_as_text (&request->slice_hosts), err) < 0)
+    if (none_first && hostset_apply_expression (set, HOSTSET_ADD, request->groups.everything, err) < 0)
         return -1;
     for (uint32_t i = 0; i < request->operands_n; i++)
         if (host_operand_apply_to_set (&request->operands[i], &request->rules, set, err) < 0)
@@ -223,8 +214,8 @@ static int hosts_answer (struct request *request)
     if (status != EXIT_HOLDS)
         return status;
     buf_init (&out, OUTPUT_MAX_BYTES);
-    request->groups = (struct hostset_group_lookup){ find_group, request };
-    request->rules = (struct hostset_rules){ .max = NAMES_MAX, .groups = request->slice ? &request->groups : NULL };
+    request->lookup = (struct hostset_group_lookup){ host_groups_find, &request->groups };
+    request->rules = (struct hostset_rules){ .max = NAMES_MAX, .groups = request->slice ? &request->lookup : NULL };
     request->output.compact = request->each;
     request->output.part_separator = request->each ? "\t" : "\n";
     status = request->each ? answer_each (request, &out) : answer_one (request, &out);
@@ -237,13 +228,11 @@ static int hosts_run (struct cli *cli, const struct cli_arguments *arguments)
     struct request request = { .cli = cli, .separator = " " };
     request.operands = mem_array (arguments->given_n, sizeof *request.operands);
     request.output.separator = request.separator;
-    buf_init (&request.slice_hosts, HOST_INPUT_MAX_BYTES);
     int status = hosts_take_arguments (&request, arguments);
     if (status == EXIT_HOLDS)
         status = check_arguments (&request);
     if (status == EXIT_HOLDS)
         status = hosts_answer (&request);
-    buf_release (&request.slice_hosts);
     arena_release (&request.arena);
     mem_free (request.operands);
     return status;

@@ -41,6 +41,13 @@ void hostset_output_format_set (const struct hostset_output *output, struct name
 /* What stands in place of an answer: "error: ...", or a JSON object with `error`. */
 void hostset_output_format_error (const struct hostset_output *output, const struct err *err, struct buf *out);
 
+/* Groups that "@name" stands for, and what "@*" does; both may lack. For hostset_group_lookup. */
+struct host_groups {
+    const var_list *named;
+    struct text everything;
+};
+bool host_groups_find (const void *owner, struct text name, struct text *expression);
+
 /* ---- --hosts and --exclude: which hosts of a run a command is about ---- */
 
 struct host_filter {

@@ -13,16 +13,12 @@ struct options {
     bool renew;
 };
 
-static bool ticket_find_group (const void *owner, struct text name, struct text *expression)
-{
-    return var_find (owner, name, expression);
-}
-
 /* Stricter than where a run is looked at: a host that is misspelt here would be waited for later. */
 static int read_hosts (const struct plan *plan, const var_list *groups, const char *option, const char *set,
                        struct arena *arena, struct name_list *hosts, struct err *err)
 {
-    const struct hostset_group_lookup known = { ticket_find_group, groups };
+    const struct host_groups named = { .named = groups };
+    const struct hostset_group_lookup known = { host_groups_find, &named };
     const struct hostset_rules rules = { .max = HOSTS_MAX, .groups = &known };
     if (hostset_read (text_of (set), &rules, arena, hosts, err) < 0)
         return err_prefix (err, "%s", option);
