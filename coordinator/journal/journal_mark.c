@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
+#include "common/io/proc.h"
 
 /* A read may see a half-written slot of a live coordinator, so it is repeated. */
 enum { LOOKS = 5, LOOK_AGAIN_MS = 2 };
@@ -34,13 +35,9 @@ const char *journal_mark_path (const char *journal_path, char out[PATH_MAX])
 
 void journal_mark_current_boot (char boot[MARK_BOOT_BYTES + 1])
 {
-    memset (boot, 0, MARK_BOOT_BYTES + 1);
-    int fd = open ("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    if (read (fd, boot, MARK_BOOT_BYTES) != MARK_BOOT_BYTES)
+    char id[PROC_BOOT_ID_BYTES];
+    if (proc_boot_id (id, NULL) != 0 || !text_to_c (text_of (id), boot, MARK_BOOT_BYTES + 1))
         boot[0] = '\0';
-    (void) close (fd); /* opened for reading: nothing to lose */
 }
 
 void journal_mark_encode (uint8_t bytes[MARK_NOTE_BYTES], const char *run_id, const char *boot, uint64_t index,
