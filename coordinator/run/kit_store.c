@@ -1,4 +1,4 @@
-#include "coordinator/run/kit_store.h"
+#include "coordinator/run/driver_private.h"
 
 #include <errno.h>
 #include <fcntl.h>

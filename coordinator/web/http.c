@@ -1,4 +1,4 @@
-#include "coordinator/web/http.h"
+#include "coordinator/web/server.h"
 
 #include <microhttpd.h>
 #include <netinet/in.h>

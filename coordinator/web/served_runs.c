@@ -1,4 +1,4 @@
-#include "coordinator/web/served_runs.h"
+#include "coordinator/web/server.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 /* links: web */
 #include "common/io/clock.h"
-#include "coordinator/web/http.h"
+#include "coordinator/web/server.h"
 #include "test.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,7 +1,7 @@
 /* links: coordinator_run */
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "coordinator/run/kit_store.h"
+#include "coordinator/run/driver_private.h"
 #include "test.h"
 
 enum { HOSTS = 4, TIMEOUT_MS = 30000, BIG_BYTES = 100 * 1000, LARGE = 17 }; /* of the largest: more than are kept */

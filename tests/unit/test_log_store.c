@@ -2,7 +2,7 @@
 /* What of a host's output is not in its file here is told, once, by whoever finds that out. */
 
 #include "common/io/atomic_file.h"
-#include "coordinator/run/log_store.h"
+#include "coordinator/run/driver_private.h"
 #include "sample.h"
 #include "test.h"
 

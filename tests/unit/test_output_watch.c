@@ -1,5 +1,5 @@
 /* links: coordinator_run */
-#include "coordinator/run/log_store.h"
+#include "coordinator/run/driver_private.h"
 #include "test.h"
 
 enum { HOSTS = 64, LOG_BYTES = 1 << 20 };

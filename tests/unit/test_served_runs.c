@@ -8,7 +8,7 @@
 #include "common/wire/wire.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_begun.h"
-#include "coordinator/web/served_runs.h"
+#include "coordinator/web/server.h"
 #include "test.h"
 
 /* A home with real journals, and a clock that is set by hand. */
