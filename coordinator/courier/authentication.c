@@ -13,7 +13,6 @@ enum { KEY_FILE_MAX_BYTES = 64 * 1024, TRIED_MAX_BYTES = 260 };
 struct attempt {
     ssh_session session;
     struct buf tried; /* what was tried and why it failed, for the sentence */
-    uint32_t offered; /* keys of files that were offered to the server */
     bool broken;      /* the connection is unusable */
 };
 
@@ -97,7 +96,6 @@ static bool by_file (struct attempt *attempt, const char *path)
     ssh_key key = load_key (attempt, path);
     if (!key)
         return false;
-    attempt->offered++;
     bool proved = authentication_judge (attempt, ssh_userauth_publickey (attempt->session, NULL, key), path);
     ssh_key_free (key);
     return proved;

@@ -88,7 +88,6 @@ struct exec_ends {
     uint64_t timeout_ms;
     bool cancelled;
 };
-enum { EXEC_SHOWN_COLUMNS = 160 };
 
 /* "v[3,7]: exit status 2", a line for each set of hosts that did not simply succeed. */
 void exec_report_put_ends (const struct exec_ends *ends, struct buf *out);
