@@ -66,7 +66,7 @@ bool acquisition_next (enum acquisition from, enum acquisition_event event, enum
 
 enum { GATES_MAX = ATTEMPT_GATES_MAX, HARDWARE_MAX = 16, VIOLATIONS_MAX = 256, WRITINGS_MAX = 16, NONE = UINT32_MAX };
 
-/* ---- the half that facts make: written by apply*.c alone, described by `state_record` ---- */
+/* ---- the half that facts make: written by apply*.c alone, and described by a table in tests/lib/state_record.h ---- */
 
 /*  expected --key--> keyed --HELLO--> joined --silence, exit--> lost
  *                      ^                ^------- HELLO ----------'|
@@ -299,8 +299,6 @@ bool write_lease_is_unused (const struct coord *coord); /* granted, but nobody w
 struct isolate_case isolation_make_case (const struct coord *coord);
 /* NULL: not open. */
 const struct gate *gate_find_opened (const struct pass_state *pass, struct text name);
-
-extern const struct record state_record; /* of `struct state` */
 
 /* ---- cache family ---- */
 

@@ -9,9 +9,9 @@
 #include "common/base/rng.h"
 #include "common/wire/wire.h"
 #include "coordinator/core/coord.h"
-#include "coordinator/core/state.h"
 #include "coordinator/verdict/reduce.h"
 #include "sample.h"
+#include "state_record.h"
 #include "worker/core/member.h"
 #include "world_record.h"
 

@@ -4,6 +4,7 @@
 #include "coord_bench.h"
 #include "coordinator/core/coord.h"
 #include "coordinator/core/status_sentence.h"
+#include "state_record.h"
 
 enum { HOSTS = 3 };
 

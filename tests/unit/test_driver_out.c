@@ -2,7 +2,7 @@
 #include "tests/unit/driver_fixture.h"
 
 #include "coordinator/core/outbox.h"
-#include "coordinator/core/state.h"
+#include "state_record.h"
 #include "test.h"
 
 /* ---- effects wait for the facts before them ---- */

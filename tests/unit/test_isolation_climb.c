@@ -2,8 +2,8 @@
 /* The climb through parts of the slice that are run by themselves: over deaths of the coordinator at every point,
  * cancellations and lost hosts. */
 #include "coordinator/core/apply.h"
-#include "coordinator/core/state.h"
 #include "retry_fixture.h"
+#include "state_record.h"
 #include "test.h"
 
 TEST_FIXTURE (struct bench, TEST_NOTHING, bench_close)
