@@ -9,7 +9,6 @@
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/failure_reading.h"
 #include "coordinator/verdict/majority.h"
-#include "coordinator/verdict/stands.h"
 
 /* Limit of all verdicts' texts in one fact, with room for the rest of it. */
 enum { VERDICTS_MAX_BYTES = FACT_MAX_BYTES / 4 * 3 };
@@ -206,24 +205,6 @@ static enum ending ending_of (const struct coord *coord, uint32_t at, bool culpr
     if (was_overdue (coord, at))
         return ENDING_TIMEOUT;
     return culprit ? ENDING_NONE : coord->state->pass.parts.items[at].result.ending;
-}
-
-uint32_t pass_find_lagging (const struct coord *coord, bool *lags, struct arena *arena, struct text *others)
-{
-    const struct pass_state *pass = &coord->state->pass;
-    struct stand_host *hosts = arena_array (arena, pass->parts.n, sizeof (*hosts));
-    for (uint32_t i = 0; i < pass->parts.n; i++)
-        hosts[i] = (struct stand_host){ coord->state->plan.hosts.items[pass->parts.items[i].host].name,
-                                        failure_stack (&pass->parts.items[i].result, arena) };
-    struct text who;
-    bool framed = true; /* else its own verdict does not say where it stood */
-    uint32_t lagging = stands_find_lagging (hosts, pass->parts.n, lags, arena, &who, others);
-    for (uint32_t i = 0; i < pass->parts.n; i++)
-        if (lags[i] && framed)
-            (void) stand_print (hosts[i].lines, arena, &framed);
-    if (lagging && !framed)
-        *others = text_format (arena, "%.*s; %.*s", TEXT_ARG (who), TEXT_ARG (*others));
-    return lagging;
 }
 
 static void blame_parts (const struct coord *coord, const bool *culprits, struct verdict *verdicts,

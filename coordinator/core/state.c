@@ -1,7 +1,9 @@
 /* state.c - questions that the state answers. */
 #include "coordinator/core/state.h"
 
+#include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/flag_set.h"
+#include "coordinator/verdict/stands.h"
 
 /* Sealing or auditing may take as long as the program, and at least this. */
 enum { CLOSE_MS = 60000 };
@@ -193,4 +195,22 @@ text_list cache_family_all_covers (const struct coord *coord, struct arena *aren
             covers.items[covers.n++] = cache_family_rung_cover (&coord->state->plan, &coord->state->plan.rungs.items[i],
                                                                 arena);
     return covers;
+}
+
+uint32_t pass_find_lagging (const struct coord *coord, bool *lags, struct arena *arena, struct text *others)
+{
+    const struct pass_state *pass = &coord->state->pass;
+    struct stand_host *hosts = arena_array (arena, pass->parts.n, sizeof (*hosts));
+    for (uint32_t i = 0; i < pass->parts.n; i++)
+        hosts[i] = (struct stand_host){ coord->state->plan.hosts.items[pass->parts.items[i].host].name,
+                                        failure_stack (&pass->parts.items[i].result, arena) };
+    struct text who;
+    bool framed = true; /* else its own verdict does not say where it stood */
+    uint32_t lagging = stands_find_lagging (hosts, pass->parts.n, lags, arena, &who, others);
+    for (uint32_t i = 0; i < pass->parts.n; i++)
+        if (lags[i] && framed)
+            (void) stand_print (hosts[i].lines, arena, &framed);
+    if (lagging && !framed)
+        *others = text_format (arena, "%.*s; %.*s", TEXT_ARG (who), TEXT_ARG (*others));
+    return lagging;
 }

@@ -289,6 +289,8 @@ bool takes_part (const struct coord *coord, uint32_t host);   /* not left behind
 bool host_is_awaited (const struct coord *coord, uint32_t host);
 bool all_are_here (const struct coord *coord);                                  /* all that take part have joined */
 struct text names_left_behind (const struct coord *coord, struct arena *arena); /* folded, "v6e[3,7]" */
+/* Who holds up the others of the pass, by where its programs stood when they were stopped: verdict/stands.h. */
+uint32_t pass_find_lagging (const struct coord *coord, bool *lags, struct arena *arena, struct text *others);
 bool parts_are_independent (const struct coord *coord); /* parts of the running pass do not depend on each other */
 /* True unless every host keeps a cache for itself. */
 bool cache_has_generations (const struct coord *coord);

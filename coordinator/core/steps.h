@@ -17,8 +17,6 @@ uint64_t climb_retry_at (const struct coord *coord); /* run clock; UINT64_MAX: n
 
 /* Judges a pass whose parts have all ended. */
 void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out);
-/* Who holds up the others of the pass, by where its programs stood when they were stopped: verdict/stands.h. */
-uint32_t pass_find_lagging (const struct coord *coord, bool *lags, struct arena *arena, struct text *others);
 /* Judges the metrics of a pass, once everything else is judged. */
 void prove_metrics (struct coord *coord, struct verdict *verdicts, uint64_t now_ms, struct outbox *out);
 
