@@ -1,11 +1,12 @@
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "common/io/clock.h"
 #include "common/io/link.h"
 #include "common/io/socket.h"
-#include "common/io/subscribers.h"
 #include "common/io/zap.h"
 
 enum { HOSTS_MAX_HUB = 65536 }; /* bounds the tables; the model allows far fewer */
@@ -13,11 +14,23 @@ enum { HOSTS_MAX_HUB = 65536 }; /* bounds the tables; the model allows far fewer
 enum { DESCRIPTORS_A_HOST = 4, DESCRIPTORS_BESIDE = 256 };
 enum { THREADS = 3 }; /* libzmq's two, and the ZAP handler's */
 enum { BYTES_A_HOST = 64 * 1024, BYTES_BESIDE = 8 * 1024 * 1024 };
+/* Queues of 256 frames of at most 32 KiB: a monitor that never reads costs 8 MiB for each of its four places. */
+enum { MONITOR_PLACES = 160, MONITOR_PLACES_SHARED = MONITOR_PLACES - MONITOR_KEYS, EVENTS_QUEUE_MAX = 256 };
+/* libzmq bounds a handshake by the same figure, and a CURVE INITIATE has more than 300 bytes. */
+enum { EVENTS_FRAME_MAX_BYTES = 1024 };
 
 /* The connection of a host; valid while the key has this generation. */
 struct route {
     uint32_t version;
     uint8_t id[LINK_ROUTING_ID_BYTES];
+};
+
+/* Of a monitor. An XPUB would keep its peers' subscriptions without bound, unseen by the application. Here a monitor has
+ * a place for MONITOR_STAY_MS after each question, at most MONITOR_PLACES_A_KEY of them; without one it is ignored and
+ * receives nothing. The first place of each of MONITOR_KEYS keys is reserved for it. */
+struct place {
+    struct hub_monitor who;
+    uint64_t until_ms; /* 0: free */
 };
 
 struct channel {
@@ -26,15 +39,17 @@ struct channel {
     uint32_t bytes_max;
     zmq_msg_t body;       /* of the last frame received */
     bool left;            /* more frames may be waiting */
-    struct route *routes; /* by rank */
+    struct route *routes; /* by rank; EVENTS: NULL */
 };
+
+/* Beside those that workers use, the monitors' own. */
+enum { EVENTS = LINK_CHANNELS, CHANNELS };
 
 struct hub {
     void *context;
     struct zap *zap;
-    struct channel channels[LINK_CHANNELS];
-    struct subscribers *subscribers;
-    struct endpoint events_bound;
+    struct channel channels[CHANNELS];
+    struct place places[MONITOR_PLACES];
     zmq_msg_t part; /* routing ids */
     uint32_t hosts;
     char public_key[LINK_KEY_BYTES];
@@ -68,23 +83,24 @@ static int hub_check_options (const struct hub_options *options, struct err *err
     return 0;
 }
 
-static int channel_open (struct hub *hub, enum link_channel which, const struct hub_options *options, struct err *err)
+static int channel_open (struct hub *hub, int which, const struct hub_options *options, struct err *err)
 {
     struct channel *channel = &hub->channels[which];
     bool control = which == LINK_CONTROL;
     channel->bytes_max = control ? options->control_bytes_max : options->bulk_bytes_max;
-    channel->routes = mem_array (options->hosts, sizeof channel->routes[0]);
-    const struct socket_kind kind = { .type = ZMQ_ROUTER,
-                                      .queue_max = control ? CONTROL_QUEUE_MAX : BULK_QUEUE_MAX,
-                                      .bytes_max = channel->bytes_max };
-    channel->socket = socket_open_server (hub->context, &kind, ZAP_WORKERS, options->keys, err);
+    struct socket_kind kind = { .type = ZMQ_ROUTER,
+                                .queue_max = control ? CONTROL_QUEUE_MAX : BULK_QUEUE_MAX,
+                                .bytes_max = channel->bytes_max };
+    if (which == EVENTS) {
+        channel->bytes_max = QUESTION_MAX_BYTES;
+        kind.queue_max = EVENTS_QUEUE_MAX;
+        kind.bytes_max = EVENTS_FRAME_MAX_BYTES;
+    } else {
+        channel->routes = mem_array (options->hosts, sizeof channel->routes[0]);
+    }
+    channel->socket = socket_open_server (hub->context, &kind, which == EVENTS ? ZAP_MONITORS : ZAP_WORKERS,
+                                          options->keys, err);
     return channel->socket ? zap_watch_failures (hub->zap, channel->socket, err) : -1;
-}
-
-static int events_open (struct hub *hub, const struct hub_options *options, struct err *err)
-{
-    hub->subscribers = subscribers_open (hub->context, options->keys, err);
-    return hub->subscribers ? zap_watch_failures (hub->zap, subscribers_socket (hub->subscribers), err) : -1;
 }
 
 static int bind_one (void *socket, const char *address, uint16_t port, struct endpoint *bound, struct err *err)
@@ -97,23 +113,20 @@ static int bind_one (void *socket, const char *address, uint16_t port, struct en
 
 static int bind_all (struct hub *hub, const struct hub_ports *ports, struct err *err)
 {
-    struct channel *control = &hub->channels[LINK_CONTROL], *bulk = &hub->channels[LINK_BULK];
-    if (bind_one (control->socket, ports->address, ports->control, &control->bound, err) != 0)
-        return err_prefix (err, "control channel");
-    if (bind_one (bulk->socket, ports->address, ports->bulk, &bulk->bound, err) != 0)
-        return err_prefix (err, "bulk channel");
-    void *events = subscribers_socket (hub->subscribers);
-    if (bind_one (events, ports->address, ports->events, &hub->events_bound, err) != 0)
-        return err_prefix (err, "events channel");
+    static const char *const names[CHANNELS] = { "control channel", "bulk channel", "events channel" };
+    const uint16_t numbers[CHANNELS] = { ports->control, ports->bulk, ports->events };
+    for (int i = 0; i < CHANNELS; i++)
+        if (bind_one (hub->channels[i].socket, ports->address, numbers[i], &hub->channels[i].bound, err) != 0)
+            return err_prefix (err, "%s", names[i]);
     return 0;
 }
 
 static int try_doors (struct hub *hub, struct err *err)
 {
-    for (int i = 0; i < LINK_CHANNELS; i++)
+    for (int i = 0; i < CHANNELS; i++)
         if (zap_self_test (hub->context, ZMQ_DEALER, &hub->channels[i].bound, hub->public_key, hub->zap, err) != 0)
             return -1;
-    return zap_self_test (hub->context, ZMQ_DEALER, &hub->events_bound, hub->public_key, hub->zap, err);
+    return 0;
 }
 
 /* The ZAP handler starts before any socket is bound. */
@@ -125,10 +138,10 @@ static int hub_start (struct hub *hub, const struct hub_options *options, struct
     hub->zap = zap_open (hub->context, options->hosts, err);
     if (!hub->zap)
         return -1;
-    for (int i = 0; i < LINK_CHANNELS; i++)
-        if (channel_open (hub, (enum link_channel) i, options, err) != 0)
+    for (int i = 0; i < CHANNELS; i++)
+        if (channel_open (hub, i, options, err) != 0)
             return -1;
-    return events_open (hub, options, err) != 0 ? -1 : zap_start (hub->zap, err);
+    return zap_start (hub->zap, err);
 }
 
 int hub_listen (struct hub *hub, const struct hub_ports *ports, struct err *err)
@@ -137,20 +150,14 @@ int hub_listen (struct hub *hub, const struct hub_ports *ports, struct err *err)
     return bind_all (hub, ports, err) != 0 ? -1 : try_doors (hub, err);
 }
 
-static uint32_t close_door (void **socket, const struct endpoint *bound, uint64_t linger_ms)
-{
-    socket_close (socket, linger_ms);
-    return bound->text[0] != '\0';
-}
-
 /* Never calls zmq_unbind first, because it would end accepted connections at once, with their queued messages. */
 static void hub_release (struct hub *hub, uint64_t linger_ms)
 {
-    uint32_t listeners = hub->events_bound.text[0] != '\0';
-    subscribers_close (hub->subscribers, linger_ms);
-    for (int i = LINK_CHANNELS - 1; i >= 0; i--) {
+    uint32_t listeners = 0;
+    for (int i = CHANNELS - 1; i >= 0; i--) {
         struct channel *channel = &hub->channels[i];
-        listeners += close_door (&channel->socket, &channel->bound, linger_ms);
+        listeners += channel->bound.text[0] != '\0';
+        socket_close (&channel->socket, linger_ms);
         zmq_msg_close (&channel->body);
         mem_free (channel->routes);
     }
@@ -171,7 +178,7 @@ struct hub *hub_open (const struct hub_options *options, struct err *err)
     hub->hosts = options->hosts;
     memcpy (hub->public_key, options->keys->public_key, sizeof hub->public_key);
     zmq_msg_init (&hub->part);
-    for (int i = 0; i < LINK_CHANNELS; i++)
+    for (int i = 0; i < CHANNELS; i++)
         zmq_msg_init (&hub->channels[i].body);
     if (hub_start (hub, options, err) == 0)
         return hub;
@@ -192,7 +199,7 @@ uint16_t hub_port (const struct hub *hub, enum link_channel channel)
 
 uint16_t hub_events_port (const struct hub *hub)
 {
-    return endpoint_port (&hub->events_bound);
+    return endpoint_port (&hub->channels[EVENTS].bound);
 }
 
 int hub_fd (const struct hub *hub, enum link_channel channel)
@@ -220,34 +227,84 @@ int hub_admit_monitor (struct hub *hub, struct text public_key, struct err *err)
     return zap_admit_monitor (hub->zap, &key, err);
 }
 
-/* ---- frames ---- */
+/* ---- monitors' places ---- */
 
-/* Reads User-Id from the body: in libzmq 4.3.4 the routing id's part has no metadata once the socket was polled. Reads
- * it every time, because a routing id can be reused after its connection, so it proves nothing. */
-static bool sender_of (struct hub *hub, struct channel *channel, uint32_t *rank, uint32_t *generation)
+static bool sits (const struct place *place, uint64_t now_ms)
 {
-    const char *user = zmq_msg_gets (&channel->body, "User-Id");
-    if (!user || !zap_parse_user (user, rank, generation))
-        return false;
-    /* The key may have been replaced since, but libzmq keeps its old connection. */
-    return *rank < hub->hosts && *generation == zap_worker_key_version (hub->zap, *rank);
+    return place->until_ms > now_ms;
 }
 
-/* Accepts only routing ids that the ROUTER made, because a peer could choose another's id. */
-static bool note_route (struct hub *hub, struct channel *channel, uint32_t rank, uint32_t generation)
+static uint32_t places_of (const struct hub *hub, uint32_t key, uint64_t now_ms)
 {
-    const uint8_t *id = zmq_msg_data (&hub->part);
-    if (zmq_msg_size (&hub->part) != LINK_ROUTING_ID_BYTES || id[0] != 0)
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < MONITOR_PLACES; i++)
+        n += sits (&hub->places[i], now_ms) && hub->places[i].who.key == key;
+    return n;
+}
+
+/* Places that are not the first of their key. */
+static uint32_t shared_places (const struct hub *hub, uint64_t now_ms)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < MONITOR_PLACES; i++) {
+        bool further = false;
+        for (uint32_t k = 0; k < i && !further && sits (&hub->places[i], now_ms); k++)
+            further = sits (&hub->places[k], now_ms) && hub->places[k].who.key == hub->places[i].who.key;
+        n += further;
+    }
+    return n;
+}
+
+static bool may_sit (const struct hub *hub, uint32_t key, uint64_t now_ms)
+{
+    uint32_t n = places_of (hub, key, now_ms);
+    return n == 0 || (n < MONITOR_PLACES_A_KEY && shared_places (hub, now_ms) < MONITOR_PLACES_SHARED);
+}
+
+/* Its own place, else a free one, else none: its key, or all keys together, hold too many. */
+static struct place *place_of (struct hub *hub, const struct hub_monitor *who, uint64_t now_ms)
+{
+    struct place *free_place = NULL;
+    for (uint32_t i = 0; i < MONITOR_PLACES; i++) {
+        struct place *place = &hub->places[i];
+        if (sits (place, now_ms) && memcmp (place->who.id, who->id, sizeof who->id) == 0)
+            return place;
+        if (!sits (place, now_ms) && !free_place)
+            free_place = place;
+    }
+    return free_place && may_sit (hub, who->key, now_ms) ? free_place : NULL;
+}
+
+/* Only monitors with a place get an answer, so their number bounds the queued answers. */
+static bool take_place (struct hub *hub, const struct hub_monitor *who)
+{
+    uint64_t now_ms = clock_boot_ms ();
+    struct place *place = place_of (hub, who, now_ms);
+    if (place)
+        *place = (struct place){ .who = *who, .until_ms = now_ms + MONITOR_STAY_MS };
+    return place != NULL;
+}
+
+/* ---- frames ---- */
+
+/* The key may have been replaced since, but libzmq keeps its old connection. */
+static bool note_route (struct hub *hub, struct channel *channel, const struct hub_monitor *from, uint32_t generation)
+{
+    uint32_t rank = from->key;
+    if (rank >= hub->hosts || generation != zap_worker_key_version (hub->zap, rank))
         return false;
-    struct route *route = &channel->routes[rank];
-    memcpy (route->id, id, LINK_ROUTING_ID_BYTES);
-    route->version = generation;
+    memcpy (channel->routes[rank].id, from->id, LINK_ROUTING_ID_BYTES);
+    channel->routes[rank].version = generation;
     return true;
 }
 
-static bool accept_frame (struct hub *hub, struct channel *channel, uint32_t *rank)
+/* Reads User-Id from the body: in libzmq 4.3.4 the routing id's part has no metadata once the socket was polled. Reads
+ * it every time, because a routing id can be reused after its connection, so it proves nothing. Accepts only routing ids
+ * that the ROUTER made, because a peer could choose another's id. */
+static bool accept_frame (struct hub *hub, struct channel *channel, struct hub_monitor *from)
 {
     uint32_t generation;
+    const uint8_t *id = zmq_msg_data (&hub->part);
     if (!zmq_msg_more (&hub->part))
         return false;
     bool there = socket_receive (channel->socket, &channel->body);
@@ -256,17 +313,21 @@ static bool accept_frame (struct hub *hub, struct channel *channel, uint32_t *ra
         socket_skip_parts (channel->socket, &channel->body);
         return false;
     }
-    return zmq_msg_size (&channel->body) <= channel->bytes_max && sender_of (hub, channel, rank, &generation) &&
-           note_route (hub, channel, *rank, generation);
+    const char *user = zmq_msg_gets (&channel->body, "User-Id");
+    if (zmq_msg_size (&channel->body) > channel->bytes_max || !user ||
+        !zap_parse_user (user, &from->key, &generation) || zmq_msg_size (&hub->part) != sizeof from->id || id[0] != 0)
+        return false;
+    memcpy (from->id, id, sizeof from->id);
+    return channel->routes ? note_route (hub, channel, from, generation) : take_place (hub, from);
 }
 
-bool hub_receive (struct hub *hub, enum link_channel which, uint32_t *rank, struct text *bytes)
+/* `from->key`: the rank of a worker. */
+static bool receive (struct hub *hub, struct channel *channel, struct hub_monitor *from, struct text *bytes)
 {
-    struct channel *channel = &hub->channels[which];
     uint32_t useless = 0;
     channel->left = false;
     while (useless < USELESS_AT_ONCE && socket_receive (channel->socket, &hub->part)) {
-        if (accept_frame (hub, channel, rank)) {
+        if (accept_frame (hub, channel, from)) {
             bytes->ptr = zmq_msg_data (&channel->body);
             bytes->len = (uint32_t) zmq_msg_size (&channel->body);
             return true;
@@ -278,17 +339,23 @@ bool hub_receive (struct hub *hub, enum link_channel which, uint32_t *rank, stru
     return false;
 }
 
+bool hub_receive (struct hub *hub, enum link_channel which, uint32_t *rank, struct text *bytes)
+{
+    struct hub_monitor from;
+    bool there = receive (hub, &hub->channels[which], &from, bytes);
+    if (there)
+        *rank = from.key;
+    return there;
+}
+
 bool hub_frames_remain (const struct hub *hub, enum link_channel which)
 {
     return hub->channels[which].left;
 }
 
-static bool send_frame (struct hub *hub, struct channel *channel, uint32_t rank, const void *bytes, size_t len)
+static bool send_to (struct channel *channel, const uint8_t id[LINK_ROUTING_ID_BYTES], const void *bytes, size_t len)
 {
-    struct route *route = &channel->routes[rank];
-    if (route->version == 0 || route->version != zap_worker_key_version (hub->zap, rank))
-        return false;
-    if (!socket_send (channel->socket, route->id, LINK_ROUTING_ID_BYTES, ZMQ_SNDMORE))
+    if (!socket_send (channel->socket, id, LINK_ROUTING_ID_BYTES, ZMQ_SNDMORE))
         return false;
     bool sent = socket_send (channel->socket, bytes, len, 0);
     assert (sent); /* once the routing id was taken, the body is */
@@ -299,40 +366,49 @@ bool hub_send (struct hub *hub, enum link_channel which, uint32_t rank, const vo
 {
     struct channel *channel = &hub->channels[which];
     assert (rank < hub->hosts && len <= channel->bytes_max); /* longer, and the host's side cuts the connection */
-    bool sent = send_frame (hub, channel, rank, bytes, len);
+    const struct route *route = &channel->routes[rank];
+    bool sent = route->version != 0 && route->version == zap_worker_key_version (hub->zap, rank) &&
+                send_to (channel, route->id, bytes, len);
     hub->unsent += !sent;
     return sent;
 }
 
 void hub_publish (struct hub *hub, const void *bytes, size_t len)
 {
-    subscribers_publish (hub->subscribers, bytes, len);
+    uint64_t now_ms = clock_boot_ms ();
+    if (len > ANSWER_MAX_BYTES)
+        return; /* the monitor sees a gap in the numbers, and asks for it in pieces */
+    for (uint32_t i = 0; i < MONITOR_PLACES; i++) {
+        struct place *place = &hub->places[i];
+        if (sits (place, now_ms) && !hub_answer (hub, &place->who, bytes, len) && errno == EHOSTUNREACH)
+            place->until_ms = 0;
+    }
 }
 
 int hub_events_fd (const struct hub *hub)
 {
-    return socket_fd (subscribers_socket (hub->subscribers));
+    return socket_fd (hub->channels[EVENTS].socket);
 }
 
 bool hub_receive_question (struct hub *hub, struct hub_monitor *from, struct text *bytes)
 {
-    return subscribers_receive_question (hub->subscribers, from, bytes);
+    return receive (hub, &hub->channels[EVENTS], from, bytes);
 }
 
 bool hub_questions_remain (const struct hub *hub)
 {
-    return subscribers_questions_remain (hub->subscribers);
+    return hub->channels[EVENTS].left;
 }
 
 bool hub_answer (struct hub *hub, const struct hub_monitor *to, const void *bytes, size_t len)
 {
     assert (len <= ANSWER_MAX_BYTES);
-    return subscribers_answer (hub->subscribers, to, bytes, len);
+    return send_to (&hub->channels[EVENTS], to->id, bytes, len);
 }
 
 struct hub_counts hub_counts (const struct hub *hub)
 {
     return (struct hub_counts){ .refused_handshakes = zap_failures (hub->zap),
                                 .unsent = hub->unsent,
-                                .dropped_frames = hub->dropped_frames + subscribers_dropped_frames (hub->subscribers) };
+                                .dropped_frames = hub->dropped_frames };
 }
