@@ -218,20 +218,15 @@ int reader_next (struct reader *reader, struct wire_value *value, struct err *er
     return 0;
 }
 
-static int skip_pairs (struct reader *reader, uint64_t pairs, uint32_t depth, struct err *err)
+int reader_next_key (struct reader *reader, int64_t *last, struct err *err)
 {
-    int64_t last = -1;
-    for (uint64_t i = 0; i < pairs; i++) {
-        struct wire_value key;
-        if (reader_next (reader, &key, err) < 0)
-            return -1;
-        if (key.kind != VALUE_UINT || key.number > UINT32_MAX || (int64_t) key.number <= last)
-            return err_set (err, ERR_PARSE, "byte %" PRIu32 ": the keys of a map are not ascending integers",
-                            reader_offset (reader));
-        last = (int64_t) key.number;
-        if (reader_skip (reader, depth, err) < 0)
-            return -1;
-    }
+    struct wire_value key;
+    if (reader_next (reader, &key, err) < 0)
+        return -1;
+    if (key.kind != VALUE_UINT || key.number > UINT32_MAX || (int64_t) key.number <= *last)
+        return err_set (err, ERR_PARSE, "byte %" PRIu32 ": the keys of a map are not ascending integers",
+                        reader_offset (reader));
+    *last = (int64_t) key.number;
     return 0;
 }
 
@@ -245,9 +240,10 @@ int reader_skip (struct reader *reader, uint32_t depth, struct err *err)
     if (depth == 0)
         return err_set (err, ERR_LIMIT, "byte %" PRIu32 ": lists and maps are nested too deeply",
                         reader_offset (reader));
-    if (value.kind == VALUE_MAP)
-        return skip_pairs (reader, value.number, depth - 1, err);
+    int64_t key = -1;
     for (uint64_t i = 0; i < value.number; i++) {
+        if (value.kind == VALUE_MAP && reader_next_key (reader, &key, err) < 0)
+            return -1;
         if (reader_skip (reader, depth - 1, err) < 0)
             return -1;
     }

@@ -40,6 +40,8 @@ struct reader reader_begin (struct text bytes, uint32_t items_max);
 uint32_t reader_offset (const struct reader *reader);
 /* The head of a list or map, or a whole scalar, text or byte string. */
 int reader_next (struct reader *reader, struct wire_value *value, struct err *err);
+/* A key of a map; `*last`: the one before, -1 at first. */
+int reader_next_key (struct reader *reader, int64_t *last, struct err *err);
 /* Skips one value and everything in it, to `depth` more levels, under the same rules as for known values. */
 int reader_skip (struct reader *reader, uint32_t depth, struct err *err);
 const char *value_kind_name (enum value_kind kind);
