@@ -11,7 +11,7 @@
 #include "common/io/atomic_file.h"
 
 /* A sentence holds two paths, cut to this, so that the advice at its end has room. */
-enum { SHOWN_BYTES = 90, SUBJECT_BYTES = 280, WHO_BYTES = 48, NAME_BYTES = 28, LINKS_MAX = 40 };
+enum { SHOWN_BYTES = 90, SUBJECT_BYTES = 280, WHO_BYTES = 48, NAME_BYTES = 28 };
 enum { TABLE_BYTES_MAX = 4 << 20, OTHERS_WRITE = S_IWGRP | S_IWOTH };
 enum { USER_UID = 2, USER_GID = 3, GROUP_GID = 2, GROUP_MEMBERS = 3, COLUMNS = 4 }; /* passwd(5), group(5) */
 
@@ -158,6 +158,8 @@ int safe_path_check_end (const char *path, const struct stat *at, const struct s
 struct walk {
     const char *path; /* as it was given */
     const struct safe_path_rule *rule;
+    path_link_fn *each; /* is given the links, and nothing is checked; NULL: the rule is */
+    void *owner;
     char at[PATH_MAX];   /* resolved so far, without '/' at its end: "" is the root */
     struct stat found;   /* what lies there */
     char rest[PATH_MAX]; /* what follows */
@@ -225,9 +227,10 @@ static int safe_path_follow (struct walk *walk, const char *link, struct err *er
         return err_errno (err, ERR_IO, "%s %.150s: cannot read the symbolic link %.150s", walk->rule->what, walk->path,
                           link);
     target[len] = '\0';
-    if (++walk->links > LINKS_MAX)
-        return err_set (err, ERR_REFUSED, "%s %.200s passes through more than %d symbolic links", walk->rule->what,
-                        walk->path, LINKS_MAX);
+    if (++walk->links > PATH_LINKS_MAX)
+        return err_set (err, walk->each ? ERR_LIMIT : ERR_REFUSED,
+                        "%s %.200s passes through more than %d symbolic links", walk->rule->what, walk->path,
+                        PATH_LINKS_MAX);
     int n = snprintf (rest, sizeof rest, "%s/%s", target, walk->rest);
     if (n < 0 || (size_t) n >= sizeof rest)
         return safe_path_too_long (walk, err);
@@ -256,6 +259,8 @@ static int refuse_link (const struct walk *walk, const char *link, const struct 
 static int step_link (struct walk *walk, const char *link, const struct stat *at, struct err *err)
 {
     char subject[SUBJECT_BYTES];
+    if (walk->each)
+        return walk->each (walk->owner, link, err) != 0 ? -1 : safe_path_follow (walk, link, err);
     if (walk->rule->own && is_end (walk->rest))
         return refuse_link (walk, link, at, err);
     if (!is_trusted_way (walk, at->st_uid))
@@ -278,7 +283,7 @@ static int step_down (struct walk *walk, const char *name, struct err *err)
     int n = snprintf (down, sizeof down, "%s/%s", walk->at, name);
     if (n < 0 || (size_t) n >= sizeof down)
         return safe_path_too_long (walk, err);
-    if (lstat (down, &at) != 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+    if (lstat (down, &at) != 0 && (walk->each || errno == ENOENT || errno == ENOTDIR || errno == EACCES))
         return 1;
     if (lstat (down, &at) != 0)
         return err_errno (err, ERR_IO, "%s %.200s: cannot examine %.200s", walk->rule->what, walk->path, down);
@@ -290,7 +295,7 @@ static int step (struct walk *walk, const char *name, struct err *err)
 {
     if (strcmp (name, ".") == 0)
         return 0;
-    if (check_way (walk, err) < 0)
+    if (!walk->each && check_way (walk, err) < 0)
         return -1;
     return strcmp (name, "..") == 0 ? step_up (walk, err) : step_down (walk, name, err);
 }
@@ -310,13 +315,27 @@ static int begin (struct walk *walk, struct err *err)
     return rc;
 }
 
+/* 1: it could not be walked to its end. */
+static int walk_all (struct walk *walk, struct err *err)
+{
+    char name[PATH_MAX];
+    int rc = begin (walk, err);
+    while (rc == 0 && next_name (walk, name))
+        rc = step (walk, name, err);
+    return rc;
+}
+
+int path_links_each (const char *path, path_link_fn *fn, void *owner, struct err *err)
+{
+    static const struct safe_path_rule none = { .what = "the path" };
+    struct walk walk = { .path = path, .rule = &none, .each = fn, .owner = owner };
+    return walk_all (&walk, err) < 0 ? -1 : 0;
+}
+
 int safe_path_check (const char *path, const struct safe_path_rule *rule, struct err *err)
 {
     struct walk walk = { .path = path, .rule = rule };
-    char name[PATH_MAX];
-    int rc = begin (&walk, err);
-    while (rc == 0 && next_name (&walk, name))
-        rc = step (&walk, name, err);
+    int rc = walk_all (&walk, err);
     if (rc != 0)
         return rc < 0 ? -1 : 0;
     if (rule->own && !S_ISDIR (walk.found.st_mode) && !S_ISREG (walk.found.st_mode))

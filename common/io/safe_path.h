@@ -31,4 +31,14 @@ int safe_path_check (const char *path, const struct safe_path_rule *rule, struct
 /* Checks only the end, from its stat; `path` is for the sentence. */
 int safe_path_check_end (const char *path, const struct stat *at, const struct safe_path_rule *rule, struct err *err);
 
+enum { PATH_LINKS_MAX = 40 }; /* as the kernel's own, path_resolution(7) */
+
+/* -1 stops. `link` lives until it returns. */
+typedef int path_link_fn (void *owner, const char *link, struct err *err);
+/* Calls `fn` for each symbolic link on the way and at the end, as the kernel resolves them, with its real folder and its
+ * name: a user who may replace such a link controls the path's target. Checks no permissions. A relative path starts at
+ * this process's folder. A missing or unreachable part ends the walk: 0. ERR_LIMIT: more than PATH_LINKS_MAX links, or a
+ * path that is too long. */
+int path_links_each (const char *path, path_link_fn *fn, void *owner, struct err *err);
+
 #endif

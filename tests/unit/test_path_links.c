@@ -1,7 +1,7 @@
-/* alone: sandbox base */
+/* alone: io base */
 
+#include "common/io/safe_path.h"
 #include "test.h"
-#include "worker/sandbox/confine_paths.h"
 
 /* "<top>/a" and what follows it. */
 struct tree {

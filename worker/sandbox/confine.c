@@ -107,14 +107,8 @@ enum { ENTRIES_TRIED = 48, DEPTH_TRIED = 3 };
 static bool confine_create (const char *folder)
 {
     char path[PATH_MAX];
-    if (snprintf (path, sizeof path, "%s/.tried-%d", folder, (int) getpid ()) >= (int) sizeof path)
-        return false;
-    int fd = open (path, O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return false;
-    close (fd);
-    (void) unlink (path); /* refused or not: it could be made */
-    return true;
+    return snprintf (path, sizeof path, "%s/.tried-%d", folder, (int) getpid ()) < (int) sizeof path &&
+           write_probe_creates (path);
 }
 
 /* A hidden file is a device that accepts every write. */

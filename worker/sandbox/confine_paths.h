@@ -34,18 +34,6 @@ bool confine_paths_is_open (const struct confine_paths *paths, const char *path)
 /* The place in `open` that holds `path`; NULL: none. */
 const char *confine_paths_open_holding (const struct confine_paths *paths, const char *path);
 
-/* Lists the symbolic links of a path, as the kernel resolves them.
- *
- * A user who may replace such a link controls the path's target. It changes nothing and checks no permissions. */
-enum { PATH_LINKS_MAX = 40 }; /* as the kernel's own, path_resolution(7) */
-
-/* -1 stops. `link` lives until it returns. */
-typedef int path_link_fn (void *owner, const char *link, struct err *err);
-/* Calls `fn` for each link on the way and at the end, with its real folder and its name. A relative path starts at this
- * process's folder. A missing or unreachable part ends the walk: 0. ERR_LIMIT: more than PATH_LINKS_MAX links, or a
- * path that is too long. */
-int path_links_each (const char *path, path_link_fn *fn, void *owner, struct err *err);
-
 /* ---- confine cache paths ---- */
 
 /* The cache's paths on this host: real paths, and every other name by which it can be reached.

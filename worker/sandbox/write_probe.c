@@ -181,15 +181,19 @@ struct trial {
     int doors;
 };
 
-/* O_RDONLY: making a name and writing are different rights (landlock(7)), and each is a way of its own. */
-static bool write_probe_create (const struct trial *trial)
+bool write_probe_creates (const char *path)
 {
-    int fd = open (trial->fresh, O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = open (path, O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return false;
     close (fd);
-    (void) unlink (trial->fresh); /* made in any case */
+    (void) unlink (path); /* made in any case */
     return true;
+}
+
+static bool write_probe_create (const struct trial *trial)
+{
+    return write_probe_creates (trial->fresh);
 }
 
 static bool opens (const char *path, int flags)
@@ -364,12 +368,8 @@ static bool creates_below (const struct trial *trial, const char *root)
     char path[PATH_MAX];
     if (snprintf (path, sizeof path, "%s%s", root, trial->fresh) >= (int) sizeof path)
         return false;
-    int fd = open (path, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd >= 0) {
-        close (fd);
-        (void) unlink (path);
+    if (write_probe_creates (path))
         return true;
-    }
     bool fits = snprintf (path, sizeof path, "%s%s", root, trial->witness) < (int) sizeof path;
     return fits && trial->target->witness && opens (path, O_WRONLY | O_NOFOLLOW);
 }

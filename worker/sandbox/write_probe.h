@@ -55,6 +55,9 @@ const char *write_probe_name (enum probe probe);
 bool write_probe_find (struct text name, enum probe *probe);
 /* Open ways as bits, without those of other files (sliceup_files_probe.h, socket_probe.h, PROBE_CATALOGUE_LOCK). */
 uint32_t write_probe_try_all (const struct write_probe_target *target);
+/* Can a file of this name be made? Nothing may lie there; it is removed again. O_RDONLY: making a name and writing are
+ * different rights (landlock(7)), and each is a way of its own. */
+bool write_probe_creates (const char *path);
 /* Can <root>/catalogue.db or its companion files be locked, so that nobody can write it? */
 bool write_probe_catalogue_lock (const char *root);
 
