@@ -1,10 +1,7 @@
 /* links: facts */
 #include "common/io/atomic_file.h"
-#include "common/io/clock.h"
 #include "test.h"
 #include "worker/facts/library_digest.h"
-#include <glob.h>
-#include <poll.h>
 
 struct place {
     char folder[64], path[96];
@@ -80,69 +77,6 @@ TEST_ON (place, a_change_right_after_the_reading_is_found)
         assert_false (text_equal (place->hex, first));
     }
     close (fd);
-}
-
-/* Waits until the kernel's time stamp of the file is old enough for its digest to be remembered. */
-static void let_settle (const char *path)
-{
-    struct stat st;
-    assert_int_equal (stat (path, &st), 0);
-    uint64_t changed_ms = (uint64_t) st.st_ctim.tv_sec * 1000 + (uint64_t) st.st_ctim.tv_nsec / 1000000;
-    while (clock_wall_ms () < changed_ms + 2100)
-        assert_int_equal (poll (NULL, 0, 50), 0);
-}
-
-TEST_ON (place, what_was_remembered_is_of_that_file_and_that_change)
-{
-    enum { FILES = 20 };
-    struct text hex[FILES];
-    char path[FILES][96];
-    for (int i = 0; i < FILES; i++) { /* of one size and, as stamps are coarse, of one time */
-        char content = (char) ('a' + i);
-        snprintf (path[i], sizeof path[i], "%s/%d.so", place->folder, i);
-        int fd = open (path[i], O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-        assert_true (fd >= 0 && write (fd, &content, 1) == 1);
-        close (fd);
-    }
-    let_settle (path[FILES - 1]);
-    for (int i = 0; i < FILES; i++) {
-        assert_int_equal (digest (place, path[i]), 0);
-        hex[i] = place->hex;
-        for (int j = 0; j < i; j++)
-            assert_false (text_equal (hex[i], hex[j]));
-    }
-    struct stat st;
-    assert_int_equal (stat (path[3], &st), 0);
-    struct timespec times[2] = { st.st_atim, st.st_mtim };
-    int fd = open (path[3], O_WRONLY | O_CLOEXEC);
-    assert_int_equal (pwrite (fd, "X", 1, 0), 1);
-    assert_int_equal (futimens (fd, times), 0);
-    close (fd);
-    assert_int_equal (digest (place, path[3]), 0);
-    assert_false (text_equal (place->hex, hex[3]));
-}
-
-/* More settled files than are remembered, each asked twice in a row and once more at the end. */
-TEST_ON (place, what_is_remembered_stays_right_when_it_goes_round)
-{
-    enum { FILES_MAX = 150 };
-    struct text hex[FILES_MAX];
-    glob_t found;
-    size_t n = 0;
-    assert_int_equal (glob ("/usr/lib/python3*/*.py", 0, NULL, &found), 0);
-    for (int round = 0; round < 2; round++) {
-        n = 0;
-        for (size_t i = 0; i < found.gl_pathc && n < FILES_MAX; i++) {
-            assert_int_equal (digest (place, found.gl_pathv[i]), 0);
-            struct text once = place->hex;
-            assert_int_equal (digest (place, found.gl_pathv[i]), 0);
-            assert_text (once, place->hex);
-            assert_true (round == 0 || text_equal (once, hex[n]));
-            hex[n++] = once;
-        }
-    }
-    globfree (&found);
-    assert_true (n > 64);
 }
 
 TEST_ON (place, what_is_no_library_is_refused_and_nothing_is_set)

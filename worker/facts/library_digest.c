@@ -1,46 +1,28 @@
 #include "worker/facts/library_digest.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
+#include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "worker/facts/host_fact_list.h"
 
 #define XXH_INLINE_ALL /* more libraries than a host has */
 #include <xxhash.h>
 
-#include "worker/facts/library_digest.h"
-
-#include "common/io/clock.h"
-#include "common/io/fd.h"
-#include <fcntl.h>
-#include <inttypes.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-enum { CHUNK_BYTES = 1 << 20, REMEMBERED_MAX = 64, SETTLED_MS = 2000 };
+enum { CHUNK_BYTES = 1 << 20 };
 
 struct stamp {
     uint64_t device, inode, bytes;
     struct timespec mtime, ctime;
 };
-struct known {
-    struct stamp stamp;
-    char hex[LIBRARY_HEX_BYTES + 1];
-};
-
-static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
-static struct known remembered[REMEMBERED_MAX]; /* a ring: the oldest is forgotten */
-static uint32_t known_n;
-
-/* ---- what is remembered ---- */
-
 static struct stamp stamp_of (const struct stat *st)
 {
     return (struct stamp){ st->st_dev, st->st_ino, (uint64_t) st->st_size, st->st_mtim, st->st_ctim };
@@ -56,40 +38,6 @@ static bool same (const struct stamp *a, const struct stamp *b)
     return a->device == b->device && a->inode == b->inode && a->bytes == b->bytes && same_time (a->mtime, b->mtime) &&
            same_time (a->ctime, b->ctime);
 }
-
-static bool library_recall (const struct stamp *stamp, char hex[LIBRARY_HEX_BYTES + 1])
-{
-    bool found = false;
-    pthread_mutex_lock (&guard);
-    for (uint32_t i = 0; i < REMEMBERED_MAX && i < known_n && !found; i++) {
-        found = same (&remembered[i].stamp, stamp);
-        if (found)
-            memcpy (hex, remembered[i].hex, LIBRARY_HEX_BYTES + 1);
-    }
-    pthread_mutex_unlock (&guard);
-    return found;
-}
-
-/* A just changed file may change again with the same time, because file systems' clocks are as coarse as 2 s. */
-static bool settled (const struct stamp *stamp)
-{
-    uint64_t changed_ms = (uint64_t) stamp->ctime.tv_sec * 1000 + (uint64_t) stamp->ctime.tv_nsec / 1000000;
-    return changed_ms + SETTLED_MS < clock_wall_ms ();
-}
-
-static void remember (const struct stamp *stamp, const char *hex)
-{
-    pthread_mutex_lock (&guard);
-    struct known *room = &remembered[known_n % REMEMBERED_MAX];
-    room->stamp = *stamp;
-    memcpy (room->hex, hex, LIBRARY_HEX_BYTES + 1);
-    known_n++;
-    if (known_n == 2 * REMEMBERED_MAX)
-        known_n = REMEMBERED_MAX; /* the same place in the ring, still full */
-    pthread_mutex_unlock (&guard);
-}
-
-/* ---- reading ---- */
 
 static int too_slow (const char *path, uint64_t total, struct err *err)
 {
@@ -166,13 +114,7 @@ static int digest_open (int fd, const char *path, char hex[LIBRARY_HEX_BYTES + 1
                         LIBRARY_BYTES_MAX >> 30);
     struct stamp stamp = stamp_of (&st);
     *bytes = stamp.bytes;
-    if (library_recall (&stamp, hex))
-        return 0;
-    if (digest_whole (fd, path, &stamp, hex, err) < 0)
-        return -1;
-    if (settled (&stamp))
-        remember (&stamp, hex);
-    return 0;
+    return digest_whole (fd, path, &stamp, hex, err);
 }
 
 int library_xxh128 (const char *path, struct arena *arena, struct text *hex, uint64_t *bytes, struct err *err)

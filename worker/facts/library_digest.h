@@ -2,9 +2,7 @@
  *
  * XXH3 with 128 bits, as `xxh128sum FILE` prints it: it compares hosts and does not protect against forgery. It must be
  * fast, since every host reads a runtime of half a gigabyte at every start. It follows symbolic links, as the loader
- * does. Digests are kept in memory for the life of the process, by the file's device, inode, size, mtime and ctime,
- * once these are older than two seconds. It knows nothing of packages. Any thread; blocks while it reads, at most
- * LIBRARY_READ_MS unless a read hangs. */
+ * does. It knows nothing of packages. Any thread; blocks while it reads, at most LIBRARY_READ_MS unless a read hangs. */
 #ifndef SLICEUP_WORKER_FACTS_LIBRARY_DIGEST_H
 #define SLICEUP_WORKER_FACTS_LIBRARY_DIGEST_H
 
