@@ -39,12 +39,14 @@ void host_fact_list_release (struct host_fact_list *list)
 
 /* ---- texts that are too long ---- */
 
+/* A NUL parts words, too: it ends each argument in /proc/<pid>/cmdline. */
 static bool host_fact_list_next_word (struct text *rest, struct text *word)
 {
-    while (rest->len && strchr (" \t\n", rest->ptr[0]))
+    static const char parting[] = " \t\r\n";
+    while (rest->len && memchr (parting, rest->ptr[0], sizeof parting))
         rest->ptr++, rest->len--;
     *word = (struct text){ rest->ptr, 0 };
-    while (rest->len && !strchr (" \t\n", rest->ptr[0]))
+    while (rest->len && !memchr (parting, rest->ptr[0], sizeof parting))
         rest->ptr++, rest->len--, word->len++;
     return word->len > 0;
 }
@@ -313,18 +315,6 @@ struct text display_mount (struct arena *arena, const char *mount)
 
 /* ---- command lines ---- */
 
-/* Blanks separate words, too: daemons write a sentence over their arguments, shells get a script as one. */
-static bool display_next_word (struct text *rest, struct text *word)
-{
-    static const char parting[] = " \t\r\n"; /* with its NUL */
-    while (rest->len && memchr (parting, rest->ptr[0], sizeof parting))
-        rest->ptr++, rest->len--;
-    *word = (struct text){ rest->ptr, 0 };
-    while (rest->len && !memchr (parting, rest->ptr[0], sizeof parting))
-        rest->ptr++, rest->len--, word->len++;
-    return word->len > 0;
-}
-
 /* An option without a value of its own: the next word is its value. */
 static bool asks_for_secret (struct text word)
 {
@@ -340,12 +330,13 @@ static void add_word (struct arena *arena, struct buf *line, struct text word)
     buf_puts (line, secret ? "=" HIDDEN : "");
 }
 
+/* Blanks separate words, too: daemons write a sentence over their arguments, shells get a script as one. */
 struct text command_line_for_display (struct arena *arena, struct text raw, uint32_t max_bytes)
 {
     struct buf line;
     struct text word;
     buf_init (&line, SHOWN_MAX_BYTES);
-    for (bool hidden = false; line.len <= max_bytes && display_next_word (&raw, &word);) {
+    for (bool hidden = false; line.len <= max_bytes && host_fact_list_next_word (&raw, &word);) {
         buf_puts (&line, line.len ? " " : "");
         if (hidden)
             buf_puts (&line, HIDDEN);
@@ -361,6 +352,6 @@ struct text command_line_for_display (struct arena *arena, struct text raw, uint
 struct text display_program_name (struct arena *arena, struct text raw)
 {
     struct text name;
-    display_next_word (&raw, &name);
+    host_fact_list_next_word (&raw, &name);
     return text_clip (display_value (arena, path_name (name)), PROGRAM_BYTES);
 }
