@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* The headers come first in METADATA; the rest is a description of any length. */
-enum { HEADER_BYTES_MAX = 64 * 1024, SHOWN_MAX = 10 };
+enum { HEADER_BYTES_MAX = 64 * 1024 };
 
 /* The value of "Name: value", white space around it gone. */
 static bool header_value (struct text line, const char *name, struct text *value)
@@ -20,10 +20,7 @@ static bool header_value (struct text line, const char *name, struct text *value
     if (line.len < len || strncasecmp (line.ptr, name, len))
         return false;
     *value = (struct text){ line.ptr + len, line.len - (uint32_t) len };
-    while (value->len && (value->ptr[0] == ' ' || value->ptr[0] == '\t'))
-        value->ptr++, value->len--;
-    while (value->len && strchr (" \t\r", value->ptr[value->len - 1]))
-        value->len--;
+    *value = text_trimmed (*value);
     return true;
 }
 
@@ -117,34 +114,34 @@ int installed_read (const char *site, struct arena *arena, struct installed *out
     return 0;
 }
 
-static bool is_installer (struct text name)
+bool installed_is_installer (struct text name)
 {
     return text_is (name, "pip") || text_is (name, "setuptools") || text_is (name, "wheel");
 }
 
-/* A list of differences: after ten they are only counted. */
-struct differences {
-    struct buf *out;
-    uint32_t n;
-};
-
-static bool another (struct differences *list)
+bool difference_begin (struct differences *list)
 {
-    if (++list->n > SHOWN_MAX)
+    if (++list->n > DIFFERENCES_SHOWN_MAX)
         return false;
     if (list->n > 1)
         buf_puts (list->out, "; ");
     return true;
 }
 
+void differences_end (struct differences *list)
+{
+    if (list->n > DIFFERENCES_SHOWN_MAX)
+        buf_printf (list->out, "; and %u more", list->n - DIFFERENCES_SHOWN_MAX);
+}
+
 static void compare_pin (struct differences *to, const struct requirement *pin, const struct package *found, uint32_t n)
 {
-    if (n == 0 && another (to))
+    if (n == 0 && difference_begin (to))
         buf_printf (to->out, "%.*s is not installed, %.*s is pinned", TEXT_ARG (pin->name), TEXT_ARG (pin->version));
-    if (n > 1 && another (to))
+    if (n > 1 && difference_begin (to))
         buf_printf (to->out, "%.*s is installed %u times (%.*s and %.*s)", TEXT_ARG (pin->name), n,
                     TEXT_ARG (found[0].version), TEXT_ARG (found[1].version));
-    if (n == 1 && !text_equal (found->version, pin->version) && another (to))
+    if (n == 1 && !text_equal (found->version, pin->version) && difference_begin (to))
         buf_printf (to->out, "%.*s %.*s is installed, %.*s is pinned", TEXT_ARG (pin->name), TEXT_ARG (found->version),
                     TEXT_ARG (pin->version));
 }
@@ -159,7 +156,7 @@ uint32_t installed_compare (const struct installed *installed, const struct requ
                                         : text_compare (pins->items[i].name, installed->items[j].name);
         if (order > 0) {
             const struct package *extra = &installed->items[j++];
-            if (!is_installer (extra->name) && another (&list))
+            if (!installed_is_installer (extra->name) && difference_begin (&list))
                 buf_printf (out, "%.*s %.*s is installed and not pinned", TEXT_ARG (extra->name),
                             TEXT_ARG (extra->version));
             continue;
@@ -169,8 +166,7 @@ uint32_t installed_compare (const struct installed *installed, const struct requ
             j++;
         compare_pin (&list, &pins->items[i++], &installed->items[first], j - first);
     }
-    if (list.n > SHOWN_MAX)
-        buf_printf (out, "; and %u more", list.n - SHOWN_MAX);
+    differences_end (&list);
     return list.n;
 }
 
@@ -194,7 +190,7 @@ struct digest installed_fingerprint (const struct installed *installed, const st
         if (i == installed->n)
             buf_printf (&line, "python==%.100s\nmachine==%.100s\n%s%.*s%s", python, machine,
                         libtpu.len ? "libtpu.so==" : "", TEXT_ARG (libtpu), libtpu.len ? "\n" : "");
-        else if (!is_installer (package->name) || is_pinned (pins, package->name))
+        else if (!installed_is_installer (package->name) || is_pinned (pins, package->name))
             buf_printf (&line, "%.*s==%.*s\n", TEXT_ARG (package->name), TEXT_ARG (package->version));
         digest_add (state, line.ptr, line.len);
     }

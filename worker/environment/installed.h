@@ -17,10 +17,20 @@ struct installed {
     uint32_t n;
 }; /* sorted by name, then version; a name may come twice */
 
+/* A list of differences, with "; " between them: after ten they are only counted. */
+enum { DIFFERENCES_SHOWN_MAX = 10 };
+struct differences {
+    struct buf *out;
+    uint32_t n;
+};
+bool difference_begin (struct differences *list); /* true: append it to `out` */
+void differences_end (struct differences *list);  /* says how many are not shown */
+
+/* Is it pip, setuptools or wheel? They need no pin, and are part of no program. */
+bool installed_is_installer (struct text name);
 /* `site` is the site-packages folder. ERR_DAMAGE: a dist-info without a readable name and version, which is named. */
 int installed_read (const char *site, struct arena *arena, struct installed *out, struct err *err);
-/* Appends every difference, "; " between them, at most ten and then how many more: another version, missing, twice,
- * installed but not pinned. Installers (pip, setuptools, wheel) need no pin. Returns how many there are. */
+/* Appends every difference: another version, missing, twice, installed but not pinned. Returns how many there are. */
 uint32_t installed_compare (const struct installed *installed, const struct requirements *pins, struct buf *out);
 /* What the environment is, for cache roots and comparison: a digest over the sorted name==version lines, the version of
  * Python, the machine, and the sha256 of libtpu.so, which says more than its version does (empty: there is none).

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAMED_MAX = 10, LIBRARIES_FIRST = 64 };
+enum { LIBRARIES_FIRST = 64 };
 
 struct look {
     const char *site;
@@ -26,26 +26,17 @@ struct look {
     struct installed_library *libraries; /* all that were met */
     uint32_t libraries_n, capacity;
     struct digest_state *all;
-    struct buf *out;
+    struct differences differences;
 };
 
 /* ---- what differs ---- */
-
-static bool another (struct look *look)
-{
-    if (++look->found.differences > NAMED_MAX)
-        return false;
-    if (look->found.differences > 1)
-        buf_puts (look->out, "; ");
-    return true;
-}
 
 static void differ (struct look *look, uint32_t package, struct text path, const char *how)
 {
     char shown[TREE_SHOWN_BYTES];
     const struct package *of = &look->installed->items[package];
-    if (another (look))
-        buf_printf (look->out, "%.*s %.*s: %s%s%s", TEXT_ARG (of->name), TEXT_ARG (of->version),
+    if (difference_begin (&look->differences))
+        buf_printf (look->differences.out, "%.*s %.*s: %s%s%s", TEXT_ARG (of->name), TEXT_ARG (of->version),
                     path.len ? tree_print_path (path, shown) : "", path.len ? " " : "", how);
 }
 
@@ -158,16 +149,10 @@ static const char *check_row (const struct look *look, const struct installed_re
     return how;
 }
 
-static bool is_installer (const struct look *look, const struct installed_record_row *row)
-{
-    struct text name = look->installed->items[row->package].name;
-    return text_is (name, "pip") || text_is (name, "setuptools") || text_is (name, "wheel");
-}
-
 /* What lies outside of site-packages holds the path of the environment. */
 static void add_to_digest (struct look *look, const struct installed_record_row *row, const struct seen *seen)
 {
-    if (is_installer (look, row) || text_starts (row->path, "../"))
+    if (installed_is_installer (look->installed->items[row->package].name) || text_starts (row->path, "../"))
         return;
     digest_add (look->all, row->path.ptr, row->path.len + 1);
     digest_add (look->all, seen->digest.bytes, sizeof seen->digest.bytes);
@@ -226,8 +211,9 @@ static void check_found (struct look *look, const FTSENT *entry)
 {
     struct text path = text_of (entry->fts_path + strlen (look->site) + 1);
     char shown[TREE_SHOWN_BYTES];
-    if (!is_recorded (look, path) && !is_compiled (path) && another (look))
-        buf_printf (look->out, "%s is not in the RECORD file of any package", tree_print_path (path, shown));
+    if (!is_recorded (look, path) && !is_compiled (path) && difference_begin (&look->differences))
+        buf_printf (look->differences.out, "%s is not in the RECORD file of any package",
+                    tree_print_path (path, shown));
 }
 
 static int by_entry (const FTSENT **a, const FTSENT **b)
@@ -276,14 +262,16 @@ static void read_records (struct look *look)
 int installed_files_check (const char *site, const struct installed *installed, struct arena *arena,
                            struct installed_files *found, struct buf *out, struct err *err)
 {
-    struct look look = { .site = site, .installed = installed, .arena = arena, .out = out, .all = digest_begin () };
+    struct look look = {
+        .site = site, .installed = installed, .arena = arena, .differences = { .out = out }, .all = digest_begin ()
+    };
     read_records (&look);
     check_files (&look);
     choose_libraries (&look);
     int rc = check_additions (&look, err);
     look.found.digest = digest_end (look.all);
-    if (look.found.differences > NAMED_MAX)
-        buf_printf (out, "; and %u more", look.found.differences - NAMED_MAX);
+    differences_end (&look.differences);
+    look.found.differences = look.differences.n;
     installed_record_release (&look.rows);
     if (rc == 0)
         *found = look.found;
