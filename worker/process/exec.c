@@ -88,7 +88,8 @@ static uint32_t list_children (pid_t *out, uint32_t max)
     return n;
 }
 
-static void kill_children (void)
+/* How many there were. */
+static uint32_t kill_children (void)
 {
     pid_t *children = mem_array (CHILDREN_MAX, sizeof *children);
     uint32_t n = list_children (children, CHILDREN_MAX);
@@ -96,13 +97,6 @@ static void kill_children (void)
         /* They are our unreaped children, so nobody else can have their pids. */
         (void) kill (children[i], SIGKILL);
     }
-    mem_free (children);
-}
-
-static uint32_t count_children (void)
-{
-    pid_t *children = mem_array (CHILDREN_MAX, sizeof *children);
-    uint32_t n = list_children (children, CHILDREN_MAX);
     mem_free (children);
     return n;
 }
@@ -215,7 +209,7 @@ static void sweep_children (struct exec *exec, uint64_t now_ms)
     kill_children ();
     bool more = collect_children (exec, now_ms);
     if (!more || now_ms >= exec->sweep_until_ms)
-        exec_finish (exec, more ? count_children () : 0);
+        exec_finish (exec, more ? kill_children () : 0);
 }
 
 /* Its orphans are children of the namespace's first process. */
