@@ -368,14 +368,9 @@ static void split_ways (struct text words, struct arena *arena, struct cache_vie
     out->open_ways.items = arena_array (arena, OPEN_WAYS_MAX, sizeof *out->open_ways.items);
     out->open_ways.n = 0;
     while (words.len && !text_is (words, "none") && out->open_ways.n < OPEN_WAYS_MAX) {
-        uint32_t len = 0;
-        while (len < words.len && words.ptr[len] != ' ')
-            len++;
-        struct text word = { words.ptr, len };
-        if (len)
+        struct text word = text_take_until (&words, ' ');
+        if (word.len)
             out->open_ways.items[out->open_ways.n++] = text_clip (word, ID_MAX_BYTES);
-        len += len < words.len;
-        words = (struct text){ words.ptr + len, words.len - len };
     }
 }
 
