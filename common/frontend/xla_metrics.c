@@ -202,11 +202,6 @@ struct xla_stream {
     uint32_t reports, bad_names;
 };
 
-static void xla_metrics_forget (struct xla_report_rows *rows)
-{
-    rows->n = 0;
-}
-
 /* ---- reports ---- */
 
 static bool takes_back (const struct xla_report_rows *report, const struct xla_report_rows *last)
@@ -237,7 +232,7 @@ static void keep_report (struct xla_stream *stream)
     stream->was_reset |= is_whole && !stream->has_hole && !stream->is_partial &&
                          (takes_back (&stream->report, &stream->last) || !has_all (&stream->report, &stream->last));
     if (stream->is_block || takes_back (&stream->report, &stream->last))
-        xla_metrics_forget (&stream->last);
+        stream->last.n = 0;
     if (stream->has_hole || is_whole || stream->last.n == 0)
         stream->is_partial = stream->has_hole || !is_whole;
     for (uint32_t i = 0; i < stream->report.n; i++)
@@ -247,8 +242,7 @@ static void keep_report (struct xla_stream *stream)
 
 static void begin_report (struct xla_stream *stream, bool is_block)
 {
-    xla_metrics_forget (&stream->first);
-    xla_metrics_forget (&stream->report);
+    stream->first.n = stream->report.n = 0;
     stream->halves = stream->full_halves = 0;
     stream->has_hole = false;
     stream->is_block = is_block;
@@ -272,7 +266,7 @@ static void end_half (struct xla_stream *stream)
     }
     stream->halves++;
     stream->full_halves += stream->half_has_counters && stream->half.items[0].is_metric;
-    xla_metrics_forget (&stream->half);
+    stream->half.n = 0;
     stream->half_has_counters = false;
 }
 
@@ -379,22 +373,12 @@ struct reading {
     struct xla_stream *latest; /* the line read last was one of its reports */
 };
 
-static bool next_line (struct text *text, struct text *line)
-{
-    uint32_t at;
-    if (!text_find (*text, TEXT_LIT ("\n"), &at))
-        return false;
-    *line = (struct text){ text->ptr, at };
-    *text = (struct text){ text->ptr + at + 1, text->len - at - 1 };
-    return true;
-}
-
 /* A logger prefixes only the first line of a message, and a progress bar may precede it on the line: so only the head
  * of that row has a prefix. */
 static bool begins_message (struct xla_report_line *line, struct text rest)
 {
     struct text next;
-    if (!next_line (&rest, &next))
+    if (!text_cut (&rest, '\n', &next))
         return false;
     struct xla_report_line detail = xla_report_line_read (next);
     if (text_equal (line->tag, detail.tag) || !xla_is_blank (detail.tag) ||
@@ -477,7 +461,7 @@ void xla_metrics_read (const struct xla_text_piece *text, struct arena *arena, s
     struct reading reading = { .arena = &scratch, .skips = text->starts_late };
     struct text rest = text->text, line;
     *out = (struct xla_metrics){ 0 };
-    while (next_line (&rest, &line))
+    while (text_cut (&rest, '\n', &line))
         xla_metrics_take_line (&reading, line, rest);
     bool breaks_off = rest.len && xla_report_line_is_prefix (rest);
     for (uint32_t i = 0; i < reading.n; i++) {
