@@ -43,8 +43,7 @@ static void take_body (struct frame_reader *reader, struct text *input)
     if (taken > 0)
         memcpy (reader->body + reader->len, input->ptr, taken);
     reader->len += taken;
-    input->ptr += taken;
-    input->len -= taken;
+    text_skip (input, taken);
 }
 
 int frame_read (struct frame_reader *reader, struct text *input, struct frame *frame, struct err *err)

@@ -50,9 +50,7 @@ const char *path_find_program (const char *name, bool absolute, struct arena *ar
     const char *set = getenv ("PATH");
     struct text rest = text_of (set && *set ? set : USUAL_PATH);
     int why = ENOENT;
-    for (bool more = !strchr (name, '/'); more;) {
-        more = memchr (rest.ptr, ':', rest.len) != NULL;
-        struct text folder = text_take_until (&rest, ':');
+    for (struct text folder; !strchr (name, '/') && text_next_item (&rest, ':', &folder);) {
         const char *path = text_format (arena, "%.*s%s%s", TEXT_ARG (folder), folder.len ? "/" : "./", name).ptr;
         if ((*path == '/' || !absolute) && path_is_program (path))
             return path;

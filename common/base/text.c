@@ -158,6 +158,24 @@ struct text text_take_until (struct text *rest, char mark)
     return taken;
 }
 
+bool text_next_item (struct text *rest, char mark, struct text *item)
+{
+    *item = *rest;
+    if (!text_cut (rest, mark, item))
+        *rest = (struct text){ 0 };
+    return item->ptr != NULL;
+}
+
+bool text_next_word (struct text *rest, struct text parting, struct text *word)
+{
+    while (rest->len && memchr (parting.ptr, rest->ptr[0], parting.len))
+        rest->ptr++, rest->len--;
+    *word = (struct text){ rest->ptr, 0 };
+    while (rest->len && !memchr (parting.ptr, rest->ptr[0], parting.len))
+        rest->ptr++, rest->len--, word->len++;
+    return word->len > 0;
+}
+
 struct text text_clip (struct text from, uint32_t bytes)
 {
     if (from.len <= bytes)

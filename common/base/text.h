@@ -35,6 +35,15 @@ bool text_matches (struct text a, struct text pattern);
 /* Moves what precedes the first `mark` from `rest` to `before`, and drops the mark. Borrows. */
 bool text_cut (struct text *rest, char mark, struct text *before); /* false: no mark; `rest` is unchanged */
 struct text text_take_until (struct text *rest, char mark);        /* without a mark: all of `rest` */
+/* The next item of a list with a mark between two: "" has one, "a," has two, {0} has none. False: there is no other. */
+bool text_next_item (struct text *rest, char mark, struct text *item);
+static inline void text_skip (struct text *rest, uint32_t bytes) /* at most all that is left */
+{
+    rest->ptr += bytes;
+    rest->len -= bytes;
+}
+/* The next word between bytes of `parting`, which may hold a NUL; false: only such bytes are left. */
+bool text_next_word (struct text *rest, struct text parting, struct text *word);
 struct text text_clip (struct text from, uint32_t bytes);      /* at most `bytes`, cut between characters of UTF-8 */
 struct text text_copy (struct arena *arena, struct text from); /* the copy is NUL-terminated past its end */
 struct text text_format (struct arena *arena, const char *format, ...) __attribute__ ((format (printf, 2, 3)));

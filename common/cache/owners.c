@@ -135,11 +135,9 @@ struct text owners_print_trust (const uid_list *trust, struct arena *arena)
 int owners_parse_trust (struct text words, struct arena *arena, uid_list *out, struct err *err)
 {
     uint64_t uid;
+    struct text rest = words, word;
     *out = (uid_list){ arena_array (arena, TRUST_MAX, sizeof *out->items), 0 };
-    for (uint32_t from = 0, end; words.len && from <= words.len; from = end + 1) {
-        const char *comma = memchr (words.ptr + from, ',', words.len - from);
-        end = comma ? (uint32_t) (comma - words.ptr) : words.len;
-        struct text word = { words.ptr + from, end - from };
+    while (words.len && text_next_item (&rest, ',', &word)) {
         if ((word.len > 1 && word.ptr[0] == '0') || !text_to_u64 (word, &uid) || uid > TRUST_UID_MAX ||
             out->n == TRUST_MAX)
             return err_set (err, ERR_USAGE,

@@ -34,17 +34,14 @@ bool tree_name_valid (struct text name)
 
 bool tree_path_valid (struct text path)
 {
-    uint32_t begin = 0, depth = 0;
+    uint32_t depth = 0;
+    struct text name;
     if (path.len > PATH_MAX_BYTES)
         return false;
-    for (uint32_t i = 0; i <= path.len; i++) {
-        if (i < path.len && path.ptr[i] != '/')
-            continue;
-        if (!tree_name_valid ((struct text){ path.ptr + begin, i - begin }) || ++depth > TREE_DEPTH_MAX)
+    while (text_next_item (&path, '/', &name))
+        if (!tree_name_valid (name) || ++depth > TREE_DEPTH_MAX)
             return false;
-        begin = i + 1;
-    }
-    return true;
+    return depth > 0;
 }
 
 const char *tree_print_path (struct text path, char out[TREE_SHOWN_BYTES])

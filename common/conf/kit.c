@@ -105,22 +105,16 @@ static bool kit_is_blank (char c)
     return c == ' ' || c == '\t';
 }
 
-static void kit_skip (struct text *line, uint32_t bytes)
-{
-    line->ptr += bytes;
-    line->len -= bytes;
-}
-
 static void skip_blanks (struct text *line)
 {
     while (line->len && kit_is_blank (line->ptr[0]))
-        kit_skip (line, 1);
+        text_skip (line, 1);
 }
 
 static struct text kit_take_word (struct text *line)
 {
     struct text word = { line->ptr, text_span (*line, "_") };
-    kit_skip (line, word.len);
+    text_skip (line, word.len);
     return word;
 }
 
@@ -159,10 +153,7 @@ static int scan_line (struct kit_draft *kit, struct text line)
         skip_blanks (&line);
         if (take_module (kit, kit_take_word (&line)) < 0)
             return -1;
-        while (line.len && line.ptr[0] != ',')
-            kit_skip (&line, 1);
-        if (line.len)
-            kit_skip (&line, 1);
+        (void) text_take_until (&line, ',');
     } while (several && line.len);
     return 0;
 }
@@ -187,7 +178,7 @@ static bool name_below_helper (struct kit_draft *kit)
         return false;
     struct text inside = { kit->folder.ptr + top.len, kit->folder.len - top.len }; /* "" or "/jax" */
     if (inside.len)
-        kit_skip (&inside, 1);
+        text_skip (&inside, 1);
     for (uint32_t i = 0; i < kit->n; i++) {
         struct kit_file *file = &kit->files[i];
         if (inside.len && !text_is (file->name, KIT_HELPER))

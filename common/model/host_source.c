@@ -29,18 +29,6 @@ static bool host_source_is_blank (char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Takes the text up to the next `mark`, and the mark, from `rest`; false: nothing is left. */
-static bool cut (struct text *rest, char mark, struct text *first)
-{
-    if (rest->ptr == NULL)
-        return false;
-    const char *found = rest->len ? memchr (rest->ptr, mark, rest->len) : NULL;
-    uint32_t len = found ? (uint32_t) (found - rest->ptr) : rest->len;
-    *first = (struct text){ rest->ptr, len };
-    *rest = found ? (struct text){ found + 1, rest->len - len - 1 } : (struct text){ 0 };
-    return true;
-}
-
 int host_source_slurm (struct text nodelist, struct buf *expression, struct err *err)
 {
     struct hostset_scan scan = { .all = text_trimmed (nodelist) };
@@ -74,7 +62,7 @@ int host_source_tpu_names (struct text names, struct buf *expression, struct err
     struct text rest = text_trimmed (names), name;
     if (rest.len == 0)
         return err_set (err, ERR_PARSE, "%s is empty; expected names with commas between them, such as w-0,w-1", what);
-    for (uint32_t entry = 1; cut (&rest, ',', &name); entry++)
+    for (uint32_t entry = 1; text_next_item (&rest, ',', &name); entry++)
         if (host_source_add_name (what, entry, name, text_trimmed (name), expression, err) < 0)
             return -1;
     return 0;
@@ -85,7 +73,7 @@ static bool endpoint_address (struct text endpoint, struct text *address)
 {
     struct text rest = text_trimmed (endpoint), field;
     uint32_t fields = 0;
-    while (cut (&rest, ':', &field)) {
+    while (text_next_item (&rest, ':', &field)) {
         fields++;
         *address = field;
     }
@@ -98,7 +86,7 @@ int host_source_tpu_endpoints (struct text endpoints, struct buf *expression, st
     struct text rest = text_trimmed (endpoints), endpoint, address;
     if (rest.len == 0)
         return err_set (err, ERR_PARSE, "%s is empty; expected name:id:address for each worker", what);
-    for (uint32_t entry = 1; cut (&rest, ',', &endpoint); entry++) {
+    for (uint32_t entry = 1; text_next_item (&rest, ',', &endpoint); entry++) {
         if (!endpoint_address (endpoint, &address))
             return host_source_refuse (err, what, entry, endpoint, "expected name:id:address or a name");
         if (host_source_add_name (what, entry, endpoint, address, expression, err) < 0)

@@ -5,18 +5,13 @@ enum { PARTS_MAX = 4 };
 bool kit_name_is_good (struct text name)
 {
     uint32_t parts = 0;
-    char before = '/';
-    if (name.len == 0 || name.len > NAME_MAX_BYTES || name.ptr[name.len - 1] == '/' ||
-        text_span (name, "/._-+") < name.len)
+    struct text part;
+    if (name.len == 0 || name.len > NAME_MAX_BYTES || text_span (name, "/._-+") < name.len)
         return false;
-    for (uint32_t i = 0; i < name.len; i++) {
-        char c = name.ptr[i];
-        if (before == '/' && (c == '.' || c == '/')) /* "..", ".", hidden, absolute, an empty part */
+    while (text_next_item (&name, '/', &part))
+        if (!part.len || part.ptr[0] == '.' || ++parts > PARTS_MAX) /* an empty part, absolute; "..", ".", hidden */
             return false;
-        parts += before == '/';
-        before = c;
-    }
-    return parts <= PARTS_MAX;
+    return true;
 }
 
 struct digest kit_digest (const struct kit_file *files, uint32_t n)

@@ -56,15 +56,10 @@ static int requirements_refuse (struct place at, struct text what, struct err *e
     return -1;
 }
 
+/* White space of C parts words. */
 static bool requirements_take_word (struct text *rest, struct text *word)
 {
-    while (rest->len && isspace ((unsigned char) rest->ptr[0]))
-        rest->ptr++, rest->len--;
-    word->ptr = rest->ptr;
-    word->len = 0;
-    while (rest->len && !isspace ((unsigned char) rest->ptr[0]))
-        rest->ptr++, rest->len--, word->len++;
-    return word->len > 0;
+    return text_next_word (rest, TEXT_LIT (" \t\n\v\f\r"), word);
 }
 
 static bool word_in (struct text word, const char *const words[])
@@ -254,12 +249,6 @@ struct version {
     uint64_t number; /* of the stage: the 1 of "rc1" */
 };
 
-static void package_version_skip (struct text *rest, uint32_t bytes)
-{
-    rest->ptr += bytes;
-    rest->len -= bytes;
-}
-
 static bool is_digit (const struct text *rest, uint32_t at)
 {
     return rest->len > at && isdigit ((unsigned char) rest->ptr[at]);
@@ -271,7 +260,7 @@ static uint64_t package_version_take_number (struct text *rest)
     uint64_t number = 0;
     while (is_digit (rest, 0)) {
         number = number < NUMBER_MAX ? number * 10 + (uint64_t) (rest->ptr[0] - '0') : NUMBER_MAX;
-        package_version_skip (rest, 1);
+        text_skip (rest, 1);
     }
     return number;
 }
@@ -285,11 +274,11 @@ static void take_stage (struct text *rest, struct version *out)
                   { "b", STAGE_BETA },  { "rc", STAGE_CANDIDATE }, { "c", STAGE_CANDIDATE }, { "post", STAGE_POST } };
     out->stage = STAGE_FINAL;
     while (rest->len && strchr (".-_", rest->ptr[0]))
-        package_version_skip (rest, 1);
+        text_skip (rest, 1);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (!text_starts (*rest, words[i].word))
             continue;
-        package_version_skip (rest, (uint32_t) strlen (words[i].word));
+        text_skip (rest, (uint32_t) strlen (words[i].word));
         out->stage = words[i].stage;
         out->number = package_version_take_number (rest);
         return;
@@ -304,7 +293,7 @@ static struct version read_version (struct text text)
         version.parts[version.n++] = package_version_take_number (&text);
         more = text.len && text.ptr[0] == '.' && is_digit (&text, 1);
         if (more)
-            package_version_skip (&text, 1);
+            text_skip (&text, 1);
     }
     take_stage (&text, &version);
     return version;
@@ -333,7 +322,7 @@ static const char *take_relation (struct text *pattern)
 {
     for (uint32_t i = 0; relations[i]; i++)
         if (text_starts (*pattern, relations[i])) {
-            package_version_skip (pattern, (uint32_t) strlen (relations[i]));
+            text_skip (pattern, (uint32_t) strlen (relations[i]));
             return relations[i];
         }
     return NULL;

@@ -302,30 +302,17 @@ static bool stays_inside (struct text path)
     if (!path.len || path.len > PATH_MAX_BYTES || path.ptr[0] == '/' || memchr (path.ptr, '\0', path.len) ||
         !text_is_utf8 (path))
         return false;
-    for (uint32_t from = 0; from <= path.len;) {
-        const char *slash = memchr (path.ptr + from, '/', path.len - from);
-        uint32_t end = slash ? (uint32_t) (slash - path.ptr) : path.len;
-        bool dots = end - from == 2 && memcmp (path.ptr + from, "..", 2) == 0;
-        if ((dots && down) || end == from)
+    for (struct text part; text_next_item (&path, '/', &part);) {
+        bool dots = text_is (part, "..");
+        if ((dots && down) || !part.len)
             return false;
         up += dots;
         down |= !dots;
-        from = end + 1;
     }
     return down && up <= UP_MAX;
 }
 
 /* ---- CSV ---- */
-
-static struct text take_plain (struct text *rest)
-{
-    struct text field = { rest->ptr, 0 };
-    while (field.len < rest->len && rest->ptr[field.len] != ',')
-        field.len++;
-    rest->ptr += field.len;
-    rest->len -= field.len;
-    return field;
-}
 
 /* "a,""b""": a quote is written twice. */
 static bool take_quoted (struct text *rest, struct arena *arena, struct text *field)
@@ -340,24 +327,16 @@ static bool take_quoted (struct text *rest, struct arena *arena, struct text *fi
     }
     if (at >= rest->len)
         return false;
-    rest->ptr += at + 1;
-    rest->len -= at + 1;
+    text_skip (rest, at + 1);
     *field = (struct text){ out, len };
     return true;
 }
 
 static bool take_field (struct text *rest, struct arena *arena, struct text *field)
 {
-    if (rest->len && rest->ptr[0] == '"') {
-        if (!take_quoted (rest, arena, field))
-            return false;
-    } else {
-        *field = take_plain (rest);
-    }
-    if (rest->len && rest->ptr[0] != ',')
-        return false;
-    rest->ptr += rest->len ? 1 : 0;
-    rest->len -= rest->len ? 1 : 0;
+    if (rest->len && rest->ptr[0] == '"') /* then nothing stands before the next comma */
+        return take_quoted (rest, arena, field) && text_take_until (rest, ',').len == 0;
+    *field = text_take_until (rest, ',');
     return true;
 }
 

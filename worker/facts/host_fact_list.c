@@ -42,13 +42,7 @@ void host_fact_list_release (struct host_fact_list *list)
 /* A NUL parts words, too: it ends each argument in /proc/<pid>/cmdline. */
 static bool host_fact_list_next_word (struct text *rest, struct text *word)
 {
-    static const char parting[] = " \t\r\n";
-    while (rest->len && memchr (parting, rest->ptr[0], sizeof parting))
-        rest->ptr++, rest->len--;
-    *word = (struct text){ rest->ptr, 0 };
-    while (rest->len && !memchr (parting, rest->ptr[0], sizeof parting))
-        rest->ptr++, rest->len--, word->len++;
-    return word->len > 0;
+    return text_next_word (rest, TEXT_LIT (" \t\r\n\0"), word);
 }
 
 struct text host_fact_words_digest (struct arena *arena, struct text text)
