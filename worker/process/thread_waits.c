@@ -36,12 +36,8 @@ static struct text value_of (struct text status, const char *name)
     for (struct text line; status.len;) {
         line = text_take_until (&status, '\n');
         struct text word = text_take_until (&line, ':');
-        while (line.len && (line.ptr[0] == '\t' || line.ptr[0] == ' ')) {
-            line.ptr++;
-            line.len--;
-        }
         if (text_is (word, name))
-            return line;
+            return text_trimmed (line);
     }
     return (struct text){ 0 };
 }
