@@ -57,18 +57,8 @@ static bool size_parse (struct text text, uint64_t *bytes)
 /* Upper-case digits would be a second way to write the same manifest. */
 static bool digits_parse (struct text hex, struct digest *out)
 {
-    static const uint8_t values[256] = {
-        /* one more than the digit's; 0: not a digit */
-        ['0'] = 1, ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
-        ['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
-    };
-    bool valid = hex.len == DIGEST_HEX_BYTES - 1;
-    for (uint32_t i = 0; valid && i < sizeof out->bytes; i++) {
-        unsigned high = values[(unsigned char) hex.ptr[2 * i]], low = values[(unsigned char) hex.ptr[2 * i + 1]];
-        valid = high && low;
-        out->bytes[i] = (uint8_t) ((high - 1) << 4 | (low - 1));
-    }
-    return valid;
+    char written[DIGEST_HEX_BYTES];
+    return digest_parse (hex, out) && text_is (hex, digest_hex (out, written));
 }
 
 static bool path_parse (struct text digest, struct text path, struct manifest_entry *out)
