@@ -13,7 +13,7 @@
 
 #include "common/model/hostset_scan.h"
 
-enum { RANGE_DIGITS_MAX = 18 /* as hostset_item.c reads */, FOLDED_MAX_BYTES = 1 << 20, PAIRS_MAX = 1 << 25 };
+enum { FOLDED_MAX_BYTES = 1 << 20, PAIRS_MAX = 1 << 25 };
 
 struct hostset_member {
     struct text name;
@@ -280,14 +280,9 @@ struct run {
     bool counts;    /* few enough digits for a range */
 };
 
-static bool is_padded (struct text number)
-{
-    return number.len > 1 && number.ptr[0] == '0';
-}
-
 static bool hostset_fold_fits (const struct run *run, struct text number)
 {
-    return run->width ? number.len == run->width : !is_padded (number);
+    return run->width ? number.len == run->width : !digits_are_padded (number);
 }
 
 static void run_begin (struct run *run, struct text number, bool anew)
@@ -295,7 +290,7 @@ static void run_begin (struct run *run, struct text number, bool anew)
     run->low = run->high = number;
     run->counts = number.len <= RANGE_DIGITS_MAX && text_to_u64 (number, &run->last);
     if (anew)
-        run->width = is_padded (number) ? number.len : 0;
+        run->width = digits_are_padded (number) ? number.len : 0;
 }
 
 static bool run_extend (struct run *run, struct text number)

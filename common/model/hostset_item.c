@@ -4,9 +4,6 @@
 
 #include "common/model/hostset_scan.h"
 
-/* Ends of ranges are counted in uint64_t; longer numbers stand alone. */
-enum { RANGE_DIGITS_MAX = 18 };
-
 void item_release (struct hostset_item *item)
 {
     mem_free (item->spans);
@@ -14,11 +11,6 @@ void item_release (struct hostset_item *item)
 }
 
 /* ---- reading ---- */
-
-static bool is_padded (struct text number)
-{
-    return number.len > 1 && number.ptr[0] == '0';
-}
 
 static void hostset_item_add_span (struct hostset_item *item, struct hostset_range span)
 {
@@ -63,7 +55,7 @@ static int read_step (struct hostset_scan *scan, uint64_t *step)
 
 static int read_range (struct hostset_item *item, struct hostset_scan *scan, struct text low, uint32_t at)
 {
-    struct hostset_range span = { .width = is_padded (low) ? low.len : 0 };
+    struct hostset_range span = { .width = digits_are_padded (low) ? low.len : 0 };
     struct text high;
     if (hostset_item_read_number (scan, &high) < 0 || read_step (scan, &span.step) < 0)
         return -1;
@@ -72,7 +64,7 @@ static int read_range (struct hostset_item *item, struct hostset_scan *scan, str
     if (low.len > RANGE_DIGITS_MAX || high.len > RANGE_DIGITS_MAX || !text_to_u64 (low, &span.first) ||
         !text_to_u64 (high, &span.last))
         return hostset_scan_fail (scan, ERR_PARSE, at, "expected a range of numbers of at most 18 digits, like 0-15");
-    if ((is_padded (low) || is_padded (high)) && low.len != high.len)
+    if ((digits_are_padded (low) || digits_are_padded (high)) && low.len != high.len)
         return hostset_scan_fail (scan, ERR_PARSE, at, "zero-padded ends of a range need equal widths, like 01-16");
     if (span.first > span.last)
         return hostset_scan_fail (scan, ERR_PARSE, at, "this range is reversed: the smaller number comes first");
@@ -82,7 +74,7 @@ static int read_range (struct hostset_item *item, struct hostset_scan *scan, str
 
 static int read_single (struct hostset_item *item, struct hostset_scan *scan, struct text number)
 {
-    struct hostset_range span = { .step = 1, .width = is_padded (number) ? number.len : 0 };
+    struct hostset_range span = { .step = 1, .width = digits_are_padded (number) ? number.len : 0 };
     if (hostset_scan_peek (scan) == '/')
         return hostset_scan_fail (scan, ERR_PARSE, scan->at, "a step needs a range before it, like 0-30/2");
     if (number.len > RANGE_DIGITS_MAX || !text_to_u64 (number, &span.first))
@@ -245,47 +237,28 @@ struct turn {
     uint32_t span;
     uint64_t number;
 };
-struct draft_name {
-    char bytes[HOST_NAME_MAX_BYTES + 1];
-    uint32_t len;
-    bool fits;
-};
 
-static void add_text (struct draft_name *name, struct text text)
+static void hostset_item_add_number (struct buf *name, const struct hostset_range *span, uint64_t number)
 {
-    name->fits = name->fits && text.len <= sizeof name->bytes - name->len;
-    if (!name->fits || text.len == 0)
-        return;
-    memcpy (name->bytes + name->len, text.ptr, text.len);
-    name->len += text.len;
+    if (span->verbatim.len)
+        buf_add_text (name, span->verbatim);
+    else
+        buf_printf (name, "%0*" PRIu64, (int) span->width, number);
 }
 
-static void hostset_item_add_number (struct draft_name *name, const struct hostset_range *span, uint64_t number)
-{
-    char digits[RANGE_DIGITS_MAX + 1]; /* a width is at most that of a written number */
-    uint32_t width = width_of (span, number);
-    if (span->verbatim.len) {
-        add_text (name, span->verbatim);
-        return;
-    }
-    assert (width <= sizeof digits);
-    for (uint32_t i = width; i-- > 0; number /= 10)
-        digits[i] = (char) ('0' + number % 10);
-    add_text (name, (struct text){ digits, width });
-}
-
+/* `name` is the buffer for it, reused. */
 static int make_name (const struct hostset_item *item, const struct hostset_scan *scan, const struct turn *turns,
-                      struct arena *arena, struct text *made)
+                      struct buf *name, struct arena *arena, struct text *made)
 {
-    struct draft_name name = { .fits = true };
+    buf_clear (name);
     for (uint32_t i = 0; i < item->brackets_n; i++) {
-        add_text (&name, item->literal[i]);
-        hostset_item_add_number (&name, &item->spans[turns[i].span], turns[i].number);
+        buf_add_text (name, item->literal[i]);
+        hostset_item_add_number (name, &item->spans[turns[i].span], turns[i].number);
     }
-    add_text (&name, item->literal[item->brackets_n]);
-    if (!name.fits || name.len > HOST_NAME_MAX_BYTES)
+    buf_add_text (name, item->literal[item->brackets_n]);
+    if (name->overflow)
         return hostset_scan_fail (scan, ERR_PARSE, item->at, "the name would be longer than 63 characters");
-    struct text text = { name.bytes, name.len };
+    struct text text = buf_as_text (name);
     if (!host_name_valid (text) && !(item->group && text_is (text, "*")))
         return hostset_scan_fail (scan, ERR_PARSE, item->at,
                                   "expected a host name: letters, digits, '.', '_', '-', not '-' or '.' first");
@@ -322,18 +295,18 @@ int hostset_item_expand (const struct hostset_item *item, const struct hostset_s
                          struct name_list *names)
 {
     struct turn turns[ITEM_BRACKETS_MAX];
+    struct buf name;
     uint64_t count = hostset_item_count (item);
+    int rc = 0;
     assert (count <= UINT32_MAX);
+    buf_init (&name, HOST_NAME_MAX_BYTES);
     *names = (struct name_list){ arena_array (arena, count, sizeof *names->items), 0 };
     for (uint32_t i = 0; i < item->brackets_n; i++)
         begin_turn (item, &turns[i], item->brackets[i].spans_from);
-    while (names->n < count) {
-        if (make_name (item, scan, turns, arena, &names->items[names->n]) < 0)
-            return -1;
-        names->n++;
-        move_turns (item, turns);
-    }
-    return 0;
+    for (; names->n < count && rc == 0; names->n++, move_turns (item, turns))
+        rc = make_name (item, scan, turns, &name, arena, &names->items[names->n]);
+    buf_release (&name);
+    return rc;
 }
 
 /* ---- hostset scan ---- */
@@ -387,8 +360,7 @@ struct text hostset_scan_name (struct hostset_scan *scan)
 struct text hostset_scan_digits (struct hostset_scan *scan)
 {
     uint32_t from = scan->at;
-    while (!hostset_scan_at_end (scan) && text_is_digit (hostset_scan_peek (scan)))
-        scan->at++;
+    scan->at = text_digits_end (scan->all, from);
     return hostset_scan_text_between (scan, from, scan->at);
 }
 

@@ -22,6 +22,12 @@ int hostset_scan_fail (const struct hostset_scan *scan, enum err_code code, uint
 
 /* ---- hostset_item.c: one operand, "rack[1-4]n[01-16]-ib", and its names, counted before any is made ---- */
 
+/* Ends of ranges are counted in uint64_t; longer numbers stand alone. */
+enum { RANGE_DIGITS_MAX = 18 };
+static inline bool digits_are_padded (struct text number)
+{
+    return number.len > 1 && number.ptr[0] == '0';
+}
 /* first, first + step, ..., at most last; `verbatim` instead, if a number has too many digits to count with. */
 struct hostset_range {
     uint64_t first, last, step;
