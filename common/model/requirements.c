@@ -304,12 +304,19 @@ static int order (uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-int package_version_compare (struct text a, struct text b)
+int package_release_compare (struct text a, struct text b)
 {
     struct version left = read_version (a), right = read_version (b);
     int result = 0;
     for (uint32_t i = 0; i < PARTS_MAX && result == 0; i++)
         result = order (left.parts[i], right.parts[i]);
+    return result;
+}
+
+int package_version_compare (struct text a, struct text b)
+{
+    struct version left = read_version (a), right = read_version (b);
+    int result = package_release_compare (a, b);
     if (result == 0)
         result = order (left.stage, right.stage);
     return result ? result : order (left.number, right.number);

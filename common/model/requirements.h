@@ -57,6 +57,8 @@ bool requirement_version_valid (struct text version);
 
 /* <0, 0, >0; "1.2" and "1.2.0" are equal. */
 int package_version_compare (struct text a, struct text b);
+/* The same by the numbers alone: "2.9.0", "2.9.0.dev1" and "2.9.0rc1" are equal. */
+int package_release_compare (struct text a, struct text b);
 /* "0.4.32", "0.0.20.*" (0.0.20 and all below it), "*" (any), "<0.0.6", "<=", ">", ">=", or "absent". */
 bool package_version_pattern_valid (struct text pattern);
 /* Empty `version`: not installed. */
