@@ -20,8 +20,6 @@ static int read_part (struct draft *draft, const struct yaml_node *key, struct v
             draft->problems, key,
             "%s is not a package name, expected letters and digits, with '.', '_' and '-' only between them",
             problem_quote (draft->problems, key->text));
-    if (value->kind == YAML_BAD)
-        return -1;
     if (value->kind != YAML_SCALAR || !package_version_pattern_valid (value->text))
         return problem_at (
             draft->problems, value,

@@ -87,22 +87,16 @@ static void read_writers (struct draft *draft, const struct conf_value *writer)
 /* Absolute, without "//", "." and "..": such a path lies in another exactly when its text begins with the other. */
 static bool path_is_plain (struct text path)
 {
-    bool good = path.len > 1 && path.len <= PATH_MAX_BYTES && path.ptr[0] == '/';
-    for (uint32_t from = 1; good && from <= path.len;) {
-        const char *slash = memchr (path.ptr + from, '/', path.len - from);
-        uint32_t end = slash ? (uint32_t) (slash - path.ptr) : path.len;
-        struct text part = { .ptr = path.ptr + from, .len = end - from };
+    struct text part;
+    bool good = path.len > 1 && path.len <= PATH_MAX_BYTES && text_take_until (&path, '/').len == 0;
+    while (good && text_next_item (&path, '/', &part))
         good = part.len > 0 && !text_is (part, ".") && !text_is (part, "..");
-        from = end + 1;
-    }
     return good;
 }
 
 static void read_writable_path (struct draft *draft, const struct yaml_node *path)
 {
     struct cache_plan *plan = &draft->plan.cache;
-    if (path->kind == YAML_BAD)
-        return;
     if (path->kind != YAML_SCALAR || yaml_is_null (path))
         problem_at (draft->problems, path, "an item of cache.writable is %s, expected an absolute path",
                     path->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (path->kind));
@@ -142,8 +136,6 @@ static void read_trusted (struct draft *draft, const struct yaml_node *user)
 {
     uid_list *trust = &draft->plan.cache.trust;
     uint64_t uid = 0;
-    if (user->kind == YAML_BAD)
-        return;
     bool number = user->kind == YAML_SCALAR && user->plain && uid_parse (user->text, &uid);
     for (uint32_t i = 0; number && i < trust->n; i++)
         if (trust->items[i] == uid) {

@@ -38,7 +38,7 @@ static void add_survey (const struct draft *draft, struct rung_ids *ids)
 static void chosen_rungs_check_name (struct draft *draft, const struct rung_ids *ids, const char *option,
                                      const char *name)
 {
-    const struct yaml_node at = { .file = option, .text = text_of (name) };
+    const struct yaml_node at = { .file = option, .kind = YAML_SCALAR, .text = text_of (name) };
     if (!has_id (ids, at.text))
         problem_unknown (draft->problems, &at, "rung", ids->items, ids->n);
     else if (draft->problems->errors == 0 && strcmp (option, "--leave-out") != 0 &&

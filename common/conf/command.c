@@ -30,7 +30,7 @@ static bool command_is_program (struct text word)
 static bool is_value (struct draft *draft, const struct yaml_node *word, const char *of)
 {
     bool good = word->kind == YAML_SCALAR && !yaml_is_null (word);
-    if (!good && word->kind != YAML_BAD)
+    if (!good)
         problem_at (draft->problems, word, "a word of %s is %s, expected a single value", of,
                     word->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (word->kind));
     return good;
@@ -176,9 +176,7 @@ int draft_number (struct draft *draft, const struct yaml_node *node, const char 
     if (fits && *end == 0 && *number >= least && *number <= most && strspn (text, "0123456789.e-") == strlen (text))
         return 0;
     return problem_at (draft->problems, node, "%s is %s, expected %s", what,
-                       node->kind == YAML_SCALAR ? problem_quote (draft->problems, node->text)
-                                                 : yaml_kind_name (node->kind),
-                       expected);
+                       problem_quote_value (draft->problems, node), expected);
 }
 
 static void read_demands (struct draft *draft, const struct conf_value *at_most, struct rung *rung)

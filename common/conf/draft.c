@@ -75,7 +75,7 @@ void draft_each_reference (struct draft *draft, const struct yaml_node *names, c
     for (const struct yaml_node *name = names->first; name; name = name->next) {
         if (name->kind == YAML_SCALAR && !yaml_is_null (name) && name->text.len <= PATH_MAX_BYTES)
             read (owner, name);
-        else if (name->kind != YAML_BAD)
+        else
             problem_at (draft->problems, name, "an item is %s, expected the name or path of a %s",
                         yaml_kind_name (name->kind), kind->what);
     }
@@ -164,8 +164,6 @@ int draft_args (struct draft *draft, const struct yaml_node *map, var_list *args
 
 static int draft_add_name (struct draft *draft, const struct yaml_node *item, struct name_list *names)
 {
-    if (item->kind == YAML_BAD)
-        return -1;
     if (item->kind != YAML_SCALAR)
         return problem_at (draft->problems, item, "an item of this list is %s, expected a name",
                            yaml_kind_name (item->kind));

@@ -34,7 +34,7 @@ static void expect_read_one (struct draft *draft, const struct yaml_node *key, v
     const struct yaml_node *value = key->value;
     if (key->kind != YAML_SCALAR || !name_of_fact_is_good (key->text))
         problem_at (draft->problems, key, "%s is no name of a fact, expected one such as os.version or package.libc6",
-                    key->kind == YAML_SCALAR ? problem_quote (draft->problems, key->text) : yaml_kind_name (key->kind));
+                    problem_quote_value (draft->problems, key));
     else if (value->kind != YAML_SCALAR || value->text.len == 0 || value->text.len > NAME_MAX_BYTES)
         problem_at (draft->problems, value,
                     "the fact %.*s has no value to expect: give a text of 1 to %d bytes, in which * stands for any",

@@ -329,7 +329,7 @@ static void add_item (struct host_list *list, const struct yaml_node *node)
         add_map (list, node);
     else if (node->kind == YAML_SCALAR)
         add_set (list, node);
-    else if (node->kind != YAML_BAD)
+    else
         problem_at (list->draft->problems, node,
                     "an item of hosts is %s, expected a host set or a map that describes one host",
                     yaml_kind_name (node->kind));
@@ -427,7 +427,7 @@ static void hosts_add_group (struct draft *draft, const struct yaml_node *key)
                     problem_quote (draft->problems, key->text));
     else if (set->kind == YAML_SCALAR && !yaml_is_null (set))
         draft->groups.items[draft->groups.n++] = (struct var){ .name = key->text, .value = set->text };
-    else if (set->kind != YAML_BAD)
+    else
         problem_at (draft->problems, set, "the group %.*s holds %s, expected a host set such as v6e[0-3]",
                     TEXT_ARG (key->text), set->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (set->kind));
 }

@@ -44,6 +44,8 @@ void problem_add (struct problem_list *problems, const char *file, uint32_t line
 int problem_at (struct problem_list *problems, const struct yaml_node *at, const char *format, ...)
 {
     va_list values;
+    if (at->kind == YAML_BAD)
+        return -1;
     va_start (values, format);
     problems_add (problems, (struct conf_problem){ .file = at->file, .line = at->line, .column = at->column }, format,
                   values);

@@ -74,8 +74,6 @@ static void lint (struct draft *draft, const struct yaml_node *name, const struc
 static int check_value (struct draft *draft, const struct yaml_node *key)
 {
     const struct yaml_node *value = key->value;
-    if (value->kind == YAML_BAD)
-        return -1;
     if (value->kind != YAML_SCALAR || yaml_is_null (value))
         return problem_at (draft->problems, value,
                            "the variable %.*s holds %s, expected a single value; \"\" is the empty text",
@@ -90,12 +88,9 @@ static int check_value (struct draft *draft, const struct yaml_node *key)
 
 static int profile_check_name (struct draft *draft, const struct yaml_node *name)
 {
-    if (name->kind == YAML_BAD)
-        return -1;
     if (name->kind != YAML_SCALAR || !identifier_is_good (name->text, VAR_NAME_MAX_BYTES))
         return problem_at (draft->problems, name, "%s is not a variable name, expected letters, digits and '_'",
-                           name->kind == YAML_SCALAR ? problem_quote (draft->problems, name->text)
-                                                     : yaml_kind_name (name->kind));
+                           problem_quote_value (draft->problems, name));
     return check_owner (draft, name);
 }
 

@@ -56,18 +56,12 @@ static bool is_simple (struct text text)
 static struct text as_list (struct text text, struct arena *arena)
 {
     struct buf list;
+    struct text word;
     bool simple = true;
     buf_init (&list, ERR_TEXT_BYTES);
-    while (text.len > 0) {
-        uint32_t end = 0;
-        while (end < text.len && !strchr (" ,", text.ptr[end]))
-            end++;
-        struct text word = { text.ptr, end };
-        if (end > 0)
-            buf_printf (&list, "%s%.*s", list.len ? ", " : "", TEXT_ARG (word));
-        simple &= end == 0 || is_simple (word);
-        end += end < text.len;
-        text = (struct text){ text.ptr + end, text.len - end };
+    while (text_next_word (&text, TEXT_LIT (" ,"), &word)) {
+        buf_printf (&list, "%s%.*s", list.len ? ", " : "", TEXT_ARG (word));
+        simple &= is_simple (word);
     }
     struct text made = simple && !list.overflow ? buf_finish (&list, arena) : (struct text){ 0 };
     buf_release (&list);
@@ -366,7 +360,7 @@ static void section_read_key (const struct section_schema *section, const struct
             continue;
         values[i] = (struct conf_value){ .node = node->value, .given = true };
         values[i].good = node->value->kind != YAML_BAD && section_value_is_good (key, node->value, &values[i]);
-        if (!values[i].good && node->value->kind != YAML_BAD)
+        if (!values[i].good)
             section_report_value (key, node->value, problems);
         return;
     }

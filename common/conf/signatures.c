@@ -35,10 +35,8 @@ static int read_condition (struct draft *draft, const struct yaml_node *node, co
                            struct name_list *texts)
 {
     if (node->kind != YAML_SCALAR || yaml_is_null (node))
-        return node->kind == YAML_BAD
-                   ? -1
-                   : problem_at (draft->problems, node, "an item of this list of a signature is %s, expected a text",
-                                 node->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (node->kind));
+        return problem_at (draft->problems, node, "an item of this list of a signature is %s, expected a text",
+                           node->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (node->kind));
     if (node->text.len < form->min_bytes || node->text.len > NAME_MAX_BYTES ||
         memchr (node->text.ptr, '\n', node->text.len))
         return problem_at (draft->problems, node, "an item of this list is %s, expected one line of %u to %d bytes",

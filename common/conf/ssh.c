@@ -49,8 +49,6 @@ static bool is_readable (struct text path)
 static void add_identity (struct draft *draft, const struct yaml_node *item)
 {
     struct ssh_plan *ssh = &draft->plan.start.ssh;
-    if (item->kind == YAML_BAD)
-        return;
     if (item->kind != YAML_SCALAR || !local_path_is_good (item->text)) {
         problem_at (draft->problems, item,
                     "an item of identities is %s, expected the path of a private key, absolute or beginning with ~/",

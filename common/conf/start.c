@@ -189,8 +189,6 @@ static struct text slurm_name_of (struct text option)
 static void add_option (struct draft *draft, const struct yaml_node *item)
 {
     struct slurm_plan *slurm = &draft->plan.start.slurm;
-    if (item->kind == YAML_BAD)
-        return;
     const char *shown = problem_quote_value (draft->problems, item);
     bool safe = item->kind == YAML_SCALAR && is_safe (item->text);
     struct text name = safe ? slurm_name_of (item->text) : (struct text){ 0 };

@@ -303,7 +303,7 @@ static struct yaml_node *read_scalar (struct yaml *yaml, struct fy_event *event)
 
 static struct yaml_node *read_alias (struct yaml *yaml, struct fy_event *event)
 {
-    struct yaml_node *node = node_new (yaml, YAML_BAD, event);
+    struct yaml_node *node = node_new (yaml, YAML_SCALAR, event);
     if (!node)
         return NULL;
     node->column -= node->column > 1; /* the library's mark stands behind the star */
@@ -311,6 +311,7 @@ static struct yaml_node *read_alias (struct yaml *yaml, struct fy_event *event)
         yaml->problems, node,
         "an alias (*name), expected the value itself: anchors and aliases are not supported; a text that begins "
         "with * stands in quotes");
+    node->kind = YAML_BAD;
     return node;
 }
 
@@ -351,8 +352,7 @@ static const struct yaml_node *key_find (const struct yaml_node *map, struct tex
 static bool key_is_good (struct yaml *yaml, const struct yaml_node *map, const struct yaml_node *key)
 {
     if (key->kind != YAML_SCALAR) {
-        if (key->kind != YAML_BAD)
-            problem_at (yaml->problems, key, "the key of this map is %s, expected a name", yaml_kind_name (key->kind));
+        problem_at (yaml->problems, key, "the key of this map is %s, expected a name", yaml_kind_name (key->kind));
         return false;
     }
     const struct yaml_node *first = key_find (map, key->text);
@@ -410,7 +410,7 @@ static struct yaml_node *read_stream (struct yaml *yaml)
     struct fy_event *event;
     while (!yaml->stopped && (event = fy_parser_parse (yaml->parser))) {
         if (event->type == FYET_DOCUMENT_START && root) {
-            struct yaml_node *second = node_new (yaml, YAML_BAD, event);
+            struct yaml_node *second = node_new (yaml, YAML_SCALAR, event);
             if (second)
                 problem_at (yaml->problems, second, "a second document (---), expected one document in a file");
             yaml->stopped = true;
@@ -473,7 +473,9 @@ static bool is_text (const struct yaml *yaml, struct text bytes)
 
 struct yaml_node *yaml_parse (const char *file, struct text bytes, struct problem_list *problems)
 {
-    struct yaml yaml = { .file = file, .problems = problems, .last = { .file = file, .line = 1, .column = 1 } };
+    struct yaml yaml = { .file = file,
+                         .problems = problems,
+                         .last = { .file = file, .line = 1, .column = 1, .kind = YAML_SCALAR } };
     if (!is_text (&yaml, bytes))
         return NULL;
     yaml_open (&yaml);

@@ -27,7 +27,7 @@ struct problem_list {
 
 void problem_add (struct problem_list *problems, const char *file, uint32_t line, uint32_t column, const char *format,
                   ...) __attribute__ ((format (printf, 5, 6)));
-/* At a node; always returns -1, so that refusing and explaining are one statement. */
+/* At a node, silent at a YAML_BAD one; always returns -1, so that refusing and explaining are one statement. */
 int problem_at (struct problem_list *problems, const struct yaml_node *at, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));
 void warning_at (struct problem_list *problems, const struct yaml_node *node, const char *format, ...)
@@ -47,7 +47,7 @@ int problems_to_report (struct problem_list *problems, struct conf_report *repor
 enum { YAML_DEPTH_MAX = 12, YAML_NODES_MAX = 50000, YAML_KEYS_MAX = 512, YAML_SCALAR_MAX_BYTES = TEXT_MAX_BYTES };
 
 enum yaml_kind {
-    YAML_BAD = 0, /* already reported: skip it silently */
+    YAML_BAD = 0, /* already reported: problem_at adds nothing */
     YAML_SCALAR,
     YAML_LIST,
     YAML_MAP,

@@ -68,8 +68,6 @@ static void add_string (struct text text, struct buf *out)
 
 static int add_scalar (const struct yaml_node *node, struct text name, struct buf *out, struct problem_list *problems)
 {
-    if (node->kind == YAML_BAD)
-        return -1;
     if (node->kind != YAML_SCALAR)
         return problem_at (problems, node,
                            "the argument %.*s holds %s, expected a single value or a list of single values",
