@@ -68,28 +68,15 @@ void draft_machine (struct draft *draft)
 
 /* ---- what follows from it ---- */
 
-/* The next size of "4x4" or "2,2,1"; 0: there is none. */
-static uint32_t take_size (struct text *grid)
-{
-    uint32_t size = 0, i = 0;
-    for (; i < grid->len && grid->ptr[i] >= '0' && grid->ptr[i] <= '9'; i++)
-        size = 10 * size + (uint32_t) (grid->ptr[i] - '0');
-    i += i < grid->len;
-    *grid = (struct text){ grid->ptr + i, grid->len - i };
-    return size;
-}
-
-/* Do hosts with these bounds fill a grid of this shape? mesh_topology_chips has checked the grid. */
+/* Do hosts with these bounds fill a grid of this shape? */
 static bool machine_fits (const struct machine_type *machine, struct text topology)
 {
-    struct text bounds = machine->bounds;
-    uint32_t dimensions = 0;
-    for (uint32_t size; (size = take_size (&topology)) > 0; dimensions++) {
-        uint32_t host = take_size (&bounds);
-        if (host == 0 || size % host != 0)
-            return false;
-    }
-    return dimensions == machine->dimensions;
+    uint32_t all[MESH_GRID_AXES], host[MESH_GRID_AXES], dimensions = mesh_grid_read (topology, all);
+    bool fits = dimensions > 0 && dimensions == machine->dimensions &&
+                mesh_grid_read (machine->bounds, host) >= dimensions;
+    for (uint32_t i = 0; fits && i < dimensions; i++)
+        fits = all[i] % host[i] == 0;
+    return fits;
 }
 
 /* Chips of a slice of such hosts; 0: these are not its hosts. */

@@ -428,53 +428,48 @@ bool mesh_reduced_together (const struct mesh *mesh, uint32_t a, uint32_t b, uin
 
 enum { CHIPS_MAX = 1 << 20 };
 
+/* Takes a size and the mark behind it, which another one follows; false: there is none. */
+static bool take_size (struct text *grid, uint64_t *size)
+{
+    uint32_t digits = text_digits_end (*grid, 0), taken = digits;
+    if (digits < grid->len && (grid->ptr[digits] == 'x' || grid->ptr[digits] == ','))
+        taken++;
+    bool good = text_to_u64 ((struct text){ grid->ptr, digits }, size) && *size > 0 && *size <= CHIPS_MAX &&
+                (taken == digits) == (taken == grid->len);
+    *grid = (struct text){ grid->ptr + taken, grid->len - taken };
+    return good;
+}
+
 bool mesh_topology_chips (struct text grid, uint32_t *product)
 {
-    uint64_t all = 1, one = 0;
-    bool digit = false;
-    for (uint32_t i = 0; i <= grid.len; i++) {
-        if (i < grid.len && text_is_digit (grid.ptr[i])) {
-            one = one * 10 + (uint64_t) (grid.ptr[i] - '0');
-            digit = true;
-        } else if (digit && one > 0 && (i == grid.len || grid.ptr[i] == 'x' || grid.ptr[i] == ',')) {
-            all *= one;
-            one = 0;
-            digit = false;
-        } else {
+    uint64_t all = 1, one;
+    do {
+        if (!take_size (&grid, &one) || (all *= one) > CHIPS_MAX)
             return false;
-        }
-        if (one > CHIPS_MAX || all > CHIPS_MAX)
-            return false;
-    }
+    } while (grid.len);
     *product = (uint32_t) all;
     return true;
 }
 
-enum { GRID_AXES = 3 };
-
-/* Sizes that are not there are 1. */
-static bool read_grid (struct text grid, uint32_t sizes[GRID_AXES])
+uint32_t mesh_grid_read (struct text grid, uint32_t sizes[MESH_GRID_AXES])
 {
     uint32_t all, n = 0;
-    if (!grid.len || !mesh_topology_chips (grid, &all))
-        return false;
-    for (int i = 0; i < GRID_AXES; i++)
+    uint64_t size;
+    if (!mesh_topology_chips (grid, &all))
+        return 0;
+    for (int i = 0; i < MESH_GRID_AXES; i++)
         sizes[i] = 1;
-    while (grid.len && n < GRID_AXES) {
-        uint32_t digits = text_digits_end (grid, 0);
-        (void) mesh_topology_chips ((struct text){ grid.ptr, digits }, &sizes[n++]);
-        digits += digits < grid.len;
-        grid = (struct text){ grid.ptr + digits, grid.len - digits };
-    }
-    return grid.len == 0;
+    for (; n < MESH_GRID_AXES && take_size (&grid, &size); n++)
+        sizes[n] = (uint32_t) size;
+    return grid.len ? 0 : n;
 }
 
 struct text mesh_host_grid (struct text topology, struct text bounds, struct arena *arena)
 {
-    uint32_t all[GRID_AXES], own[GRID_AXES];
-    if (!read_grid (topology, all) || !read_grid (bounds, own))
+    uint32_t all[MESH_GRID_AXES], own[MESH_GRID_AXES];
+    if (!mesh_grid_read (topology, all) || !mesh_grid_read (bounds, own))
         return (struct text){ 0 };
-    for (int i = 0; i < GRID_AXES; i++)
+    for (int i = 0; i < MESH_GRID_AXES; i++)
         all[i] = all[i] / own[i] ? all[i] / own[i] : 1;
     return text_format (arena, "%u,%u,%u", all[0], all[1], all[2]);
 }
@@ -487,11 +482,11 @@ static int mesh_by_size (const void *a, const void *b)
 
 bool mesh_same_sizes (struct text a, struct text b)
 {
-    uint32_t x[GRID_AXES], y[GRID_AXES];
-    if (!read_grid (a, x) || !read_grid (b, y))
+    uint32_t x[MESH_GRID_AXES], y[MESH_GRID_AXES];
+    if (!mesh_grid_read (a, x) || !mesh_grid_read (b, y))
         return false;
-    qsort (x, GRID_AXES, sizeof x[0], mesh_by_size);
-    qsort (y, GRID_AXES, sizeof y[0], mesh_by_size);
+    qsort (x, MESH_GRID_AXES, sizeof x[0], mesh_by_size);
+    qsort (y, MESH_GRID_AXES, sizeof y[0], mesh_by_size);
     return memcmp (x, y, sizeof x) == 0;
 }
 

@@ -40,6 +40,9 @@ bool mesh_reduced_together (const struct mesh *mesh, uint32_t a, uint32_t b, uin
 
 /* The number of chips of "4x4" or "2,2,1", as clouds write topologies; false: not such a grid. */
 bool mesh_topology_chips (struct text grid, uint32_t *product);
+enum { MESH_GRID_AXES = 3 };
+/* How many sizes it has, and each; those that are not there are 1. 0: not such a grid, or one with more. */
+uint32_t mesh_grid_read (struct text grid, uint32_t sizes[MESH_GRID_AXES]);
 /* The grid of hosts, "2,2,1" for topology "4x4" and hosts with chips "2,2,1". Empty: an argument is no grid. */
 struct text mesh_host_grid (struct text topology, struct text bounds, struct arena *arena);
 /* Do two grids such as "1,2,1" have the same sizes in any order? The cloud chooses the orientation of a slice. */
