@@ -21,8 +21,7 @@ static size_t kind_bytes (enum field_kind kind)
     case FIELD_BOOL: return sizeof (bool);
     case FIELD_U32:
     case FIELD_ENUM: return sizeof (uint32_t);
-    case FIELD_U64:
-    case FIELD_I64: return sizeof (uint64_t);
+    case FIELD_U64: return sizeof (uint64_t);
     case FIELD_F64: return sizeof (double);
     case FIELD_TEXT:
     case FIELD_BYTES: return sizeof (struct text);
@@ -51,8 +50,7 @@ bool field_is_empty (const struct field *field, const void *at)
     case FIELD_BOOL: return !*(const bool *) at;
     case FIELD_U32:
     case FIELD_ENUM: return *(const uint32_t *) at == 0;
-    case FIELD_U64:
-    case FIELD_I64: return *(const uint64_t *) at == 0;
+    case FIELD_U64: return *(const uint64_t *) at == 0;
     case FIELD_F64: return *(const double *) at == 0.0;
     case FIELD_TEXT:
     case FIELD_BYTES: return ((const struct text *) at)->len == 0;
@@ -143,8 +141,6 @@ static int field_compare (const struct field *field, const void *a, const void *
     case FIELD_U32:
     case FIELD_ENUM: return order_u64 (*(const uint32_t *) a, *(const uint32_t *) b);
     case FIELD_U64: return order_u64 (*(const uint64_t *) a, *(const uint64_t *) b);
-    case FIELD_I64:
-        return (*(const int64_t *) a > *(const int64_t *) b) - (*(const int64_t *) a < *(const int64_t *) b);
     case FIELD_F64: return order_f64 (*(const double *) a, *(const double *) b);
     case FIELD_TEXT:
     case FIELD_BYTES: return text_compare (*(const struct text *) a, *(const struct text *) b);

@@ -44,7 +44,6 @@ enum field_kind {
     FIELD_BOOL = 1, /* bool */
     FIELD_U32,      /* uint32_t, at most `max` */
     FIELD_U64,      /* uint64_t, at most `max` */
-    FIELD_I64,      /* int64_t, magnitude at most `max` */
     FIELD_F64,      /* double; NaN and infinities allowed only here */
     FIELD_ENUM,     /* an `enum` of int size; `names` bounds it; JSON shows the name */
     FIELD_TEXT,     /* struct text: valid UTF-8 without NUL, at most `max` bytes */
@@ -81,7 +80,6 @@ struct record {
 #define F_BOOL(key, S, M) F_OF_KIND (key, S, M, FIELD_BOOL, 1, NULL, NULL, 0, 0)
 #define F_U32(key, S, M, max) F_OF_KIND (key, S, M, FIELD_U32, max, NULL, NULL, 0, 0)
 #define F_U64(key, S, M, max) F_OF_KIND (key, S, M, FIELD_U64, max, NULL, NULL, 0, 0)
-#define F_I64(key, S, M, max) F_OF_KIND (key, S, M, FIELD_I64, max, NULL, NULL, 0, 0)
 #define F_F64(key, S, M) F_OF_KIND (key, S, M, FIELD_F64, 0, NULL, NULL, 0, 0)
 #define F_ENUM(key, S, M, names) F_OF_KIND (key, S, M, FIELD_ENUM, 0, NULL, names, 0, 0)
 #define F_TEXT(key, S, M, max) F_OF_KIND (key, S, M, FIELD_TEXT, max, NULL, NULL, 0, 0)

@@ -41,12 +41,6 @@ static bool number_check (const struct field *field, uint64_t value, const struc
     return value <= field->max || record_check_refuse (place, why, "the number", value, field->max);
 }
 
-static bool magnitude_check (const struct field *field, int64_t value, const struct place *place, struct buf *why)
-{
-    uint64_t magnitude = value < 0 ? 0 - (uint64_t) value : (uint64_t) value;
-    return magnitude <= field->max || record_check_refuse (place, why, "the magnitude", magnitude, field->max);
-}
-
 static bool enum_check (const struct field *field, uint32_t value, const struct place *place, struct buf *why)
 {
     return value < field->names->n || record_check_refuse (place, why, "the choice", value, field->names->n - 1);
@@ -91,7 +85,6 @@ static bool field_check (const struct field *field, const void *at, const struct
     case FIELD_F64: return true;
     case FIELD_U32: return number_check (field, *(const uint32_t *) at, place, why);
     case FIELD_U64: return number_check (field, *(const uint64_t *) at, place, why);
-    case FIELD_I64: return magnitude_check (field, *(const int64_t *) at, place, why);
     case FIELD_ENUM: return enum_check (field, *(const uint32_t *) at, place, why);
     case FIELD_TEXT:
     case FIELD_BYTES: return text_check (field, *(const struct text *) at, place, why);

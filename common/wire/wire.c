@@ -78,7 +78,6 @@ static int put_value (msgpack_packer *to, const struct field *field, const void 
     case FIELD_U32:
     case FIELD_ENUM: return msgpack_pack_uint32 (to, *(const uint32_t *) at);
     case FIELD_U64: return msgpack_pack_uint64 (to, *(const uint64_t *) at);
-    case FIELD_I64: return msgpack_pack_int64 (to, *(const int64_t *) at);
     case FIELD_F64: return put_f64 (to, *(const double *) at);
     case FIELD_TEXT: return msgpack_pack_str_with_body (to, text->ptr, text->len);
     case FIELD_BYTES: return msgpack_pack_bin_with_body (to, text->ptr, text->len);
@@ -157,18 +156,6 @@ static int get_u32 (const struct getter *get, const struct wire_value *value, ui
     return 0;
 }
 
-static int get_i64 (const struct getter *get, const struct wire_value *value, uint64_t max, void *out)
-{
-    if (value->kind != VALUE_UINT && value->kind != VALUE_NEGATIVE)
-        return refuse_kind (get, "integer", value);
-    uint64_t magnitude = value->kind == VALUE_NEGATIVE ? 0 - value->number : value->number;
-    uint64_t reaches = (uint64_t) INT64_MAX + (value->kind == VALUE_NEGATIVE);
-    if (magnitude > (max < reaches ? max : reaches))
-        return refuse_size (get, "the magnitude", magnitude, max);
-    memcpy (out, &value->number, sizeof value->number);
-    return 0;
-}
-
 static int get_bool (const struct getter *get, const struct wire_value *value, void *out)
 {
     if (value->kind != VALUE_BOOL)
@@ -218,7 +205,6 @@ static int get_value (const struct getter *get, const struct field *field, void 
             return -1;
         memcpy (out, &number, sizeof number);
         return 0;
-    case FIELD_I64: return get_i64 (get, &value, field->max, out);
     case FIELD_F64: return get_f64 (get, &value, out);
     case FIELD_TEXT:
     case FIELD_BYTES: return get_text (get, &value, field, out);

@@ -169,7 +169,6 @@ json_t *record_field_json (const struct field *field, const void *at)
     case FIELD_BOOL: return json_boolean (*(const bool *) at);
     case FIELD_U32: return json_integer (*(const uint32_t *) at);
     case FIELD_U64: return json_integer ((json_int_t) * (const uint64_t *) at);
-    case FIELD_I64: return json_integer (*(const int64_t *) at);
     case FIELD_F64: return double_json (*(const double *) at);
     case FIELD_ENUM: return enum_json (field->names, *(const uint32_t *) at);
     case FIELD_TEXT: return text_json (*(const struct text *) at);
@@ -304,7 +303,6 @@ static int take_field (const json_t *json, const struct field *field, void *at, 
     case FIELD_TEXT: return record_json_take_text (json, field->max, at, arena, err);
     case FIELD_RECORD: return record_from_json (field->of, json, at, arena, err);
     case FIELD_LIST: return take_list (json, field, at, arena, err);
-    case FIELD_I64:
     case FIELD_BYTES: break;
     }
     return wrong (err, "that this member is absent: sliceup does not read it from JSON");

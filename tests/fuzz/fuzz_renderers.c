@@ -85,7 +85,6 @@ static void fill_field (struct input *in, const struct field *field, void *at, u
     case FIELD_ENUM: *(uint32_t *) at = take (in, field->names->n); break;
     case FIELD_U32: *(uint32_t *) at = (uint32_t) take_number (in, field); break;
     case FIELD_U64: *(uint64_t *) at = take_number (in, field); break;
-    case FIELD_I64: *(int64_t *) at = (int64_t) take_number (in, field); break;
     case FIELD_F64:
         for (uint32_t i = 0; i < sizeof (number); i++)
             number = number << 8 | take (in, 0);

@@ -78,7 +78,6 @@ static void print_field (const struct field *field, const void *at, struct buf *
     case FIELD_BOOL: buf_puts (out, *(const bool *) at ? "true" : "false"); break;
     case FIELD_U32: buf_printf (out, "%" PRIu32, *(const uint32_t *) at); break;
     case FIELD_U64: buf_printf (out, "%" PRIu64, *(const uint64_t *) at); break;
-    case FIELD_I64: buf_printf (out, "%" PRId64, *(const int64_t *) at); break;
     case FIELD_F64: buf_printf (out, "%g", *(const double *) at); break;
     case FIELD_ENUM: buf_puts (out, enum_name_of (field->names, *(const uint32_t *) at)); break;
     case FIELD_TEXT:
@@ -132,8 +131,7 @@ void record_path_set (const struct record *record, void *value, struct text path
     switch (place.field.kind) {
     case FIELD_BOOL: *(bool *) place.at = text_is (text, "true"); break;
     case FIELD_U32: *(uint32_t *) place.at = (uint32_t) strtoul (c, NULL, 10); break;
-    case FIELD_U64:
-    case FIELD_I64: *(uint64_t *) place.at = strtoull (c, NULL, 10); break;
+    case FIELD_U64: *(uint64_t *) place.at = strtoull (c, NULL, 10); break;
     case FIELD_F64: *(double *) place.at = strtod (c, NULL); break;
     case FIELD_ENUM:
         *(uint32_t *) place.at = 0;

@@ -42,7 +42,6 @@ static inline void stretch_field (const struct field *field, void *at, uint32_t 
     case FIELD_BOOL: *(bool *) at = true; break;
     case FIELD_U32: *(uint32_t *) at = (uint32_t) field->max; break;
     case FIELD_U64: *(uint64_t *) at = field->max; break;
-    case FIELD_I64: *(int64_t *) at = -(int64_t) field->max; break;
     case FIELD_F64: *(double *) at = 1e308; break;
     case FIELD_ENUM: *(uint32_t *) at = field->names->n - 1; break;
     case FIELD_TEXT:

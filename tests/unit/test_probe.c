@@ -30,7 +30,7 @@
     }
 #define REFUSED(CODE, TEXT)                                                                                            \
     {                                                                                                                  \
-        .word = PROBE_SAYS_REFUSED, .code = CODE, .text = TEXT_LIT (TEXT)                                              \
+        .word = PROBE_SAYS_REFUSED, .code = (uint32_t) CODE, .text = TEXT_LIT (TEXT)                                   \
     }
 #define WRONG(OWNER)                                                                                                   \
     {                                                                                                                  \

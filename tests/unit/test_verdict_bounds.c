@@ -223,7 +223,7 @@ static bool set_number (const struct record *record, void *value, uint32_t *left
         const struct field *field = &record->fields[i];
         char *at = (char *) value + field->offset;
         const struct any_list *list = (const struct any_list *) at;
-        bool number = field->kind == FIELD_U64 || field->kind == FIELD_U32 || field->kind == FIELD_I64;
+        bool number = field->kind == FIELD_U64 || field->kind == FIELD_U32;
         if (field->kind == FIELD_RECORD && set_number (field->of, at, left, which))
             return true;
         if (field->kind == FIELD_LIST && field->item == FIELD_RECORD && list->n &&

@@ -104,11 +104,6 @@ static inline void generate_field (struct generator *g, const struct field *fiel
         break;
     case FIELD_ENUM: *(uint32_t *) at = generate_choice (g, field->names); break;
     case FIELD_U64: *(uint64_t *) at = generate_number (g, field->max); break;
-    case FIELD_I64: {
-        int64_t number = (int64_t) generate_number (g, field->max < INT64_MAX ? field->max : INT64_MAX);
-        *(int64_t *) at = rng_below (&g->rng, 2) ? number : -number;
-        break;
-    }
     case FIELD_F64: *(double *) at = generate_real (g); break;
     case FIELD_TEXT:
     case FIELD_BYTES: *(struct text *) at = generate_text (g, field->max, field->kind == FIELD_BYTES); break;

@@ -32,7 +32,7 @@ static void remember (struct parts *parts, const struct record *record)
 
 static void print_type (struct buf *out, enum field_kind kind, const struct field *field)
 {
-    static const char *const words[] = { "", "bool", "u32", "u64", "i64", "f64", "enum", "text", "bytes" };
+    static const char *const words[] = { "", "bool", "u32", "u64", "f64", "enum", "text", "bytes" };
     if (kind == FIELD_RECORD) {
         buf_puts (out, field->of->name);
         return;
@@ -55,7 +55,7 @@ static void print_max (struct buf *out, enum field_kind kind, uint64_t max)
         buf_printf (out, "%" PRIu64 " items", max);
     else if (max == UINT64_MAX || max == INT64_MAX)
         buf_printf (out, "2^%d - 1", max == UINT64_MAX ? 64 : 63);
-    else if (kind == FIELD_U32 || kind == FIELD_U64 || kind == FIELD_I64)
+    else if (kind == FIELD_U32 || kind == FIELD_U64)
         buf_printf (out, "%" PRIu64, max);
 }
 

@@ -19,7 +19,7 @@ static const struct field probe_statement_fields[] = {
     F_ENUM (2, struct probe_statement, stage, &stage_names),
     F_TEXT (3, struct probe_statement, name, REPORTER_NAME_MAX),
     F_BYTES (4, struct probe_statement, text, REPORTER_TEXT_MAX), /* a plugin's words need not be UTF-8 */
-    F_I64 (5, struct probe_statement, code, 1ULL << 31),
+    F_U32 (5, struct probe_statement, code, UINT32_MAX),
     F_ENUM (6, struct probe_statement, owner, &owner_names),
 };
 const struct record probe_statement_record = RECORD ("statement of the probe", struct probe_statement,
@@ -78,7 +78,7 @@ void child_report_note (const char *format, ...)
 
 int child_report_refused (int code, struct text text)
 {
-    child_report_say ((struct probe_statement){ .word = PROBE_SAYS_REFUSED, .code = code, .text = text });
+    child_report_say ((struct probe_statement){ .word = PROBE_SAYS_REFUSED, .code = (uint32_t) code, .text = text });
     return -1;
 }
 

@@ -53,7 +53,7 @@ struct probe_statement {
     enum probe_word word;
     enum probe_stage stage;
     struct text name, text;
-    int64_t code;
+    uint32_t code; /* that of the plugin, which may be any int */
     enum owner owner;
 };
 extern const struct record probe_statement_record;
