@@ -66,6 +66,8 @@ static int strength_of (enum meaning meaning, enum owner owner, enum form form)
 /* Trackers and telemetry fail in runs that work, and so do imports of what a program can do without. */
 static bool is_aside (struct text said, bool exception)
 {
+    if (words_any (said, "errno"))
+        return false; /* a number decides, in whatever folder */
     bool import = words_any (said, "not installed|could not import|failed to import") ||
                   (words_any (said, "no module named") && !words_any_exact (said, "Error: No module"));
     return (import && !exception) ||

@@ -229,8 +229,6 @@ const struct cli_command status_command = {
 
 /* ---- stacks ---- */
 
-enum { STACKS_MAX_BYTES = 64 << 20 };
-
 static void stacks_show_group (const struct board *board, const uint32_t *hosts, uint32_t n, struct arena *arena,
                                struct buf *out)
 {
@@ -249,7 +247,7 @@ static void stacks_show_group (const struct board *board, const uint32_t *hosts,
 static uint32_t stacks_show (const struct board *board, struct buf *out)
 {
     struct arena arena = { 0 };
-    uint32_t *hosts = arena_array (&arena, board->plan.hosts.n, sizeof *hosts), shown = 0, told = 0;
+    uint32_t *hosts = arena_array (&arena, board->plan.hosts.n, sizeof *hosts), told = 0;
     bool *done = arena_array (&arena, board->plan.hosts.n, sizeof *done);
     for (uint32_t i = 0; i < board->plan.hosts.n; i++)
         done[i] = !board->hosts[i].in_pass || board->hosts[i].ended || !board->hosts[i].stand.len;
@@ -263,7 +261,6 @@ static uint32_t stacks_show (const struct board *board, struct buf *out)
         if (n)
             stacks_show_group (board, hosts, n, &arena, out);
         told += n;
-        shown += n > 0;
     }
     (void) progress_append_stands (board, board->clock_ms, false, out);
     arena_release (&arena);
@@ -276,7 +273,7 @@ static int stacks_run (struct cli *cli, const struct cli_arguments *arguments)
     struct learned learned;
     struct err err = { 0 };
     struct buf out;
-    buf_init (&out, STACKS_MAX_BYTES);
+    buf_init (&out, STATUS_MAX_BYTES);
     int rc = learn_run (cli, arguments, board, board_take_fact, board, true, &learned, &err);
     if (rc == 0 && (board->ended || !learned.held))
         rc = err_set (&err, ERR_STATE,

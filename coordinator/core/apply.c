@@ -96,7 +96,7 @@ static void pass_reset (struct engine *to)
     memset (soft->part_of_host, 0xff, to->state.hosts.n * sizeof (soft->part_of_host[0]));
     soft->gates_n = 0;
     soft->pass_slept_ms = 0;
-    soft->look_at_ms = soft->look_wait_ms = 0;
+    soft->look_at_ms = soft->look_wait_ms = soft->looked_ms = 0;
 }
 
 /* Takes the fact's other fields. */

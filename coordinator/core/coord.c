@@ -300,14 +300,24 @@ static void coord_take_step (struct coord *coord, const struct core_input *in, u
     coord_commit_fact (coord, fact, now_ms);
 }
 
-/* Who lags shows while it lasts, so all are asked at one moment; later if nothing was printed yet, since programs that
+/* Who lags shows while it lasts, so all are asked at one moment, once no host prints any more; later if nothing was printed yet, since programs that
  * begin import and compile for long, each at its own pace. With rising waits between, as a look costs each host
  * a heartbeat of a KiB. */
-enum { LOOK_QUIET_MS = 8000, LOOK_BEGIN_MS = 20000, LOOK_AGAIN_MS = 20000, LOOK_AGAIN_MOST_MS = 320000 };
+enum {
+    LOOK_QUIET_MS = 8000,
+    LOOK_BEGIN_MS = 20000,
+    LOOK_LEAST_MS = 2000,
+    LOOK_AGAIN_MS = 20000,
+    LOOK_AGAIN_MOST_MS = 320000
+};
 
-static void look_at_all (struct coord *coord, struct outbox *out)
+static void look_at_all (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     const struct pass_state *pass = &coord->state->pass;
+    uint64_t now = coord_to_run_clock (coord, now_ms);
+    if (now < coord->soft.looked_ms + LOOK_LEAST_MS)
+        return; /* they are telling it */
+    coord->soft.looked_ms = now;
     for (uint32_t i = 0; pass->active && i < pass->parts.n; i++) {
         uint32_t host = pass->parts.items[i].host;
         if (!pass->parts.items[i].ended && !coord->soft.parts[i].stopped && !coord->soft.parts[i].at_gate &&
@@ -316,18 +326,32 @@ static void look_at_all (struct coord *coord, struct outbox *out)
     }
 }
 
+/* Has no host that is awaited printed anything for a while? Hosts that print are in no group. */
+static bool all_are_quiet (const struct coord *coord, const struct fact_output_awaited *output)
+{
+    uint32_t quiet = 0, awaited = 0;
+    for (uint32_t i = 0; i < output->groups.n; i++) {
+        const struct last_output *group = &output->groups.items[i];
+        if (group->quiet_ms < (group->line.len ? LOOK_QUIET_MS : LOOK_BEGIN_MS))
+            return false;
+        quiet += group->hosts.n;
+    }
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
+        awaited += !coord->state->pass.parts.items[i].ended && !coord->soft.parts[i].at_gate;
+    return quiet && (quiet >= awaited || output->groups.n == OUTPUT_GROUPS_MAX); /* more groups are not told */
+}
+
 static void look_when_quiet (struct coord *coord, const struct fact_output_awaited *output, uint64_t now_ms,
                              struct outbox *out)
 {
     struct soft_state *soft = &coord->soft;
     uint64_t now = coord_to_run_clock (coord, now_ms);
-    const struct last_output *quietest = output->groups.n ? &output->groups.items[0] : NULL;
-    if (!quietest || quietest->quiet_ms < (quietest->line.len ? LOOK_QUIET_MS : LOOK_BEGIN_MS) ||
-        now < soft->look_at_ms || !coord->state->pass.active || parts_are_independent (coord))
+    if (now < soft->look_at_ms || !coord->state->pass.active || parts_are_independent (coord) ||
+        !all_are_quiet (coord, output))
         return;
     soft->look_wait_ms = soft->look_wait_ms ? least_u64 (2 * soft->look_wait_ms, LOOK_AGAIN_MOST_MS) : LOOK_AGAIN_MS;
     soft->look_at_ms = now + soft->look_wait_ms;
-    look_at_all (coord, out);
+    look_at_all (coord, now_ms, out);
 }
 
 /* As take_step. */
@@ -393,7 +417,7 @@ void coord_step (struct coord *coord, const struct core_input *in, uint64_t now_
         break;
     case IN_CACHE_AUDITED: acquire_receive_audit (coord, in, now_ms, out); break;
     case IN_CANCEL: take_cancel (coord, in->level, now_ms, out); break;
-    case IN_LOOK: look_at_all (coord, out); break;
+    case IN_LOOK: look_at_all (coord, now_ms, out); break;
     case IN_OUTPUT: take_output (coord, in->output, now_ms, out); break;
     case IN_OUTPUT_LOST: take_output_lost (coord, in, now_ms, out); break;
     }

@@ -231,7 +231,7 @@ static void blame_parts (const struct coord *coord, const bool *culprits, struct
     blame_slice (&coord->state->plan, hosts, coord->state->pass.parts.n, others, arena);
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
         if (lags[i] && verdicts[i].outcome == OUTCOME_TIMED_OUT && verdicts[i].owner == OWNER_UNKNOWN)
-            verdicts[i].next = text_format (arena, "sliceup logs --rung %.*s --hosts %.*s",
+            verdicts[i].next = text_format (arena, "sliceup logs %.8s --rung %.*s --hosts %.*s", coord->state->run.ptr,
                                             TEXT_ARG (closing_rung (coord)->id),
                                             TEXT_ARG (coord->state->plan.hosts.items[verdicts[i].host].name));
 }

@@ -258,6 +258,7 @@ struct soft_state {
     bool retry_waited;                      /* the time of the planned retry has come */
     uint64_t look_at_ms;                    /* before then a silent pass is not looked at again; run clock */
     uint64_t look_wait_ms;                  /* after the next look */
+    uint64_t looked_ms;                     /* when all were asked last; run clock */
 
     /* write_lease.c, acquire.c */
     struct lease lease;

@@ -343,7 +343,7 @@ static void judge_alike (struct drift_comparison *work, const struct drift_measu
     const struct drift_item *found = &work->out->items[work->out->n - 1];
     for (uint32_t g = 0; g < found->groups_n; g++)
         if (!found->groups[g].reference)
-            slow[found->groups[g].hosts[0]] = measures->kind < MEASURE_DURATION ? SLOW_IN_STEP : SLOW_IN_PHASE;
+            slow[found->groups[g].hosts[0]] |= measures->kind < MEASURE_DURATION ? SLOW_IN_STEP : SLOW_IN_PHASE;
 }
 
 void drift_measures_collect (struct drift_comparison *work, const struct slice_receipt *receipt,

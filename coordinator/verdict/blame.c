@@ -67,13 +67,20 @@ static uint32_t mark_awaited (const struct plan *plan, struct blame_host *hosts,
     return awaited;
 }
 
-/* Without a cause, those that stood outside of what the others waited in. */
+/* If time ran out without a cause, those that stood outside of what the others waited in. Where one ended by itself,
+ * where the others stood then says nothing. */
 static uint32_t mark_lagging (const struct plan *plan, struct blame_host *hosts, uint32_t n)
 {
     uint32_t lagging = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (has_own_cause (plan, &hosts[i]))
+    bool late = false;
+    for (uint32_t i = 0; i < n; i++) {
+        late |= hosts[i].ending == ENDING_TIMEOUT;
+        if (has_own_cause (plan, &hosts[i]) ||
+            (failed (&hosts[i]) && hosts[i].ending != ENDING_TIMEOUT && hosts[i].ending != ENDING_CANCELLED))
             return 0;
+    }
+    if (!late)
+        return 0;
     for (uint32_t i = 0; i < n; i++) {
         hosts[i].awaited = hosts[i].lags && failed (&hosts[i]);
         lagging += hosts[i].awaited;

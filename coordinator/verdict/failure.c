@@ -244,31 +244,29 @@ void failure_judge (const struct judge_case *of, struct arena *arena, struct tex
     out->evidence = reading.evidence;
 }
 
-/* Owners as people call them; scripts read the words of owner_names. */
-static const char *const owner_phrases[] = {
-    [OWNER_UNKNOWN] = "not known",
-    [OWNER_HOST] = "the host",
-    [OWNER_DEVICE] = "the device",
-    [OWNER_LAUNCH] = "how it was launched",
-    [OWNER_BUNDLE] = "the installed versions",
-    [OWNER_CACHE] = "the compile cache",
-    [OWNER_COMPILER] = "the compiler",
-    [OWNER_PEER] = "another host",
-    [OWNER_PROGRAM] = "your program",
-    [OWNER_PLATFORM] = "the platform",
-    [OWNER_SLICEUP] = "sliceup",
-};
+/* Owners as people call them, in the order of the enum; scripts read the words of owner_names. */
+static const char *const owner_phrases[OWNER_N] = { "",
+                                                    "the device",
+                                                    "how it was launched",
+                                                    "the installed versions",
+                                                    "the compile cache",
+                                                    "the compiler",
+                                                    "another host",
+                                                    "your program",
+                                                    "the host",
+                                                    "the platform",
+                                                    "sliceup",
+                                                    "not known" };
+
+static const char *const sure_words[] = { "", "certain", "likely" };
 
 /* Escaped, since a receipt is untrusted. */
 void failure_print_owner (struct buf *out, enum certainty certainty, enum owner owner, struct text signature)
 {
     bool followed = owner == OWNER_PEER && certainty == CERTAINTY_KNOWN && !signature.len;
-    if (followed || owner == OWNER_NONE || (uint32_t) owner >= sizeof owner_phrases / sizeof *owner_phrases)
+    if (followed || owner == OWNER_NONE || (uint32_t) owner >= OWNER_N)
         return; /* nobody has to act, or the cause names who */
-    const char *sure = owner == OWNER_UNKNOWN          ? ""
-                       : certainty == CERTAINTY_KNOWN  ? "certain"
-                       : certainty == CERTAINTY_LIKELY ? "likely"
-                                                       : "";
+    const char *sure = owner == OWNER_UNKNOWN || certainty > CERTAINTY_LIKELY ? "" : sure_words[certainty];
     bool more = *sure || signature.len;
     buf_printf (out, "; whose: %s%s%s", owner_phrases[owner], more ? " (" : "", sure);
     buf_escaped_after (out, *sure && signature.len ? "; " : "", signature, 0);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/model/hostset.h"
+#include "coordinator/verdict/majority.h"
 
 enum { NAMES_BYTES = 256 };
 
@@ -47,21 +48,37 @@ static struct text runtime_of (struct text frame)
     return (struct text){ 0 };
 }
 
+/* What stands behind `mark`, if it begins with the state of a thread (worker/process/thread_waits.c); else empty. */
+static struct text state_behind (struct text line, const char *mark)
+{
+    static const char *const states[] = { "running", "sleeping",     "waiting uninterruptibly",
+                                          "stopped", "tracing stop", "idle",
+                                          "zombie",  "dead" };
+    uint32_t at;
+    if (!text_find (line, text_of (mark), &at))
+        return (struct text){ 0 };
+    at += text_of (mark).len;
+    struct text rest = { line.ptr + at, line.len - at };
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        if (text_starts (rest, states[i]))
+            return rest;
+    return (struct text){ 0 };
+}
+
 /* "python3: main thread sleeping in futex (futex_do_wait)": what the kernel says, without its own function. */
 static struct text wait_of (struct text line)
 {
-    const struct text mark = TEXT_LIT (": main thread ");
+    struct text wait = state_behind (line, ": main thread ");
     uint32_t at;
-    if (!text_find (line, mark, &at))
-        return (struct text){ 0 };
-    struct text wait = { line.ptr + at + mark.len, line.len - at - mark.len };
     return text_find (wait, TEXT_LIT (" ("), &at) ? (struct text){ wait.ptr, at } : wait;
 }
 
 static bool frame_is_of_user (struct text frame)
 {
     return !text_find (frame, TEXT_LIT ("-packages/"), NULL) && !text_find (frame, TEXT_LIT ("/lib/python3"), NULL) &&
-           !text_find (frame, TEXT_LIT ("\"<frozen "), NULL);
+           !text_find (frame, TEXT_LIT ("\"<frozen "), NULL) &&
+           !text_find (frame, TEXT_LIT ("/sliceup_canary.py\""), NULL) &&
+           !text_find (frame, TEXT_LIT ("/sliceup_program.py\""), NULL);
 }
 
 static struct stand stand_read (struct text lines)
@@ -88,10 +105,8 @@ static struct text frame_print (struct text frame, struct arena *arena)
     struct text path = text_between (frame, "File \"", "\""), file = path;
     while (path.len)
         file = text_take_until (&path, '/');
-    struct text line = text_between (frame, "\", line ", " "), name = { 0 };
+    struct text number = text_between (frame, "\", line ", " "), line = text_take_until (&number, ','), name = { 0 };
     uint32_t at;
-    if (line.len && line.ptr[line.len - 1] == ',')
-        line.len--;
     if (text_find (frame, TEXT_LIT (" in "), &at))
         name = (struct text){ frame.ptr + at + 4, frame.len - at - 4 };
     if (!name.len || text_is (name, "<module>"))
@@ -123,42 +138,22 @@ struct text stand_print (struct text lines, struct arena *arena, bool *framed)
 
 bool stand_is_line (struct text line)
 {
-    uint32_t at;
-    bool frame = text_starts (line, "main thread: File ") || text_starts (line, "called from: File ");
-    if (frame || wait_of (line).len || !text_find (line, TEXT_LIT (": "), &at))
-        return frame || wait_of (line).len;
-    struct text rest = { line.ptr + at + 2, line.len - at - 2 };
-    uint32_t digits = text_digits_end (rest, 0);
-    rest = (struct text){ rest.ptr + digits, rest.len - digits };
-    return digits && (text_starts (rest, " thread ") || text_starts (rest, " threads "));
+    return text_starts (line, "main thread: File ") || text_starts (line, "called from: File ") ||
+           state_behind (line, " thread ").len || state_behind (line, " threads ").len ||
+           state_behind (line, " processes ").len;
 }
 
 /* ---- all of them ---- */
 
-/* Polling moves between lines and functions of a runtime, so of its frames only the file counts. */
-static bool stand_in_one_place (const struct stand *a, const struct stand *b)
+/* Equal where two stand in one place; empty: not known. Polling moves between lines and functions of a runtime, so of its
+ * frames only the file counts. */
+static struct text stand_key (const struct stand *stand, struct arena *arena)
 {
-    struct text file_a = text_between (a->inner, "File \"", "\""), file_b = text_between (b->inner, "File \"", "\"");
-    if (a->stopped != b->stopped || !text_equal (a->own, b->own) || !text_equal (file_a, file_b))
-        return false;
-    return a->inner.len || text_equal (a->wait, b->wait);
-}
-
-/* The place of more than half of those that are known, by Boyer and Moore's majority vote; NULL: there is none. */
-static const struct stand *stands_find_majority (const struct stand *stands, uint32_t n)
-{
-    const struct stand *most = NULL;
-    uint32_t votes = 0, known = 0, alike = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        if (!stands[i].known)
-            continue;
-        known++;
-        most = votes ? most : &stands[i];
-        votes = stand_in_one_place (most, &stands[i]) ? votes + 1 : votes - 1;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        alike += stands[i].known && stand_in_one_place (most, &stands[i]);
-    return 2 * alike > known ? most : NULL;
+    struct text file = text_between (stand->inner, "File \"", "\"");
+    if (!stand->known)
+        return (struct text){ 0 };
+    return text_format (arena, "%d %.*s %.*s %.*s", stand->stopped, TEXT_ARG (stand->own), TEXT_ARG (file),
+                        TEXT_ARG (stand->inner.len ? (struct text){ 0 } : stand->wait));
 }
 
 static struct text stands_fold_names (const struct stand_host *hosts, const struct stand *stands, uint32_t n,
@@ -209,7 +204,7 @@ static void stands_explain (const struct stand_host *hosts, const struct stand *
     if (!first)
         return;
     *who = stands_say (stands_fold_names (hosts, stands, n, lags, true, arena), lagging, first, arena);
-    if (other->runtime.len)
+    if (other->runtime.len && !first->runtime.len) /* else nothing says who is ahead */
         *others = text_format (arena, "%.*s wait%s for %s in %.*s", TEXT_ARG (rest), rest_n == 1 ? "s" : "",
                                lagging == 1 ? "it" : "them", TEXT_ARG (other->runtime));
     else
@@ -227,27 +222,29 @@ static uint32_t stands_mark_outside (const struct stand *stands, uint32_t n, uin
         lags[i] = stands[i].stopped || (waited && stands[i].known && !stands[i].runtime.len);
         outside += lags[i];
     }
-    return outside < known ? outside : 0;
+    return 2 * outside <= known && outside < known ? outside : 0; /* of a majority it would be no finding */
 }
 
 uint32_t stands_find_lagging (const struct stand_host *hosts, uint32_t n, bool *lags, struct arena *arena,
                               struct text *who, struct text *others)
 {
     struct stand *stands = arena_array (arena, n, sizeof *stands);
+    struct text *keys = arena_array (arena, n, sizeof *keys);
     uint32_t known = 0;
     *who = *others = (struct text){ 0 };
     for (uint32_t i = 0; i < n; i++) {
         stands[i] = stand_read (hosts[i].lines);
+        keys[i] = stand_key (&stands[i], arena);
         known += stands[i].known;
     }
     uint32_t lagging = known > 1 ? stands_mark_outside (stands, n, known, lags) : 0;
-    const struct stand *most = known > 1 && !lagging ? stands_find_majority (stands, n) : NULL;
-    if (known < 2 || (!lagging && !most)) {
+    struct text most = lagging ? (struct text){ 0 } : majority_value (keys, n);
+    if (known < 2 || (!lagging && !most.len)) {
         memset (lags, 0, n * sizeof *lags);
         return 0;
     }
     for (uint32_t i = 0; i < n && !lagging; i++)
-        lags[i] = stands[i].known && !stand_in_one_place (most, &stands[i]);
+        lags[i] = stands[i].known && !text_equal (keys[i], most);
     (void) stands_first (stands, n, lags, true, &lagging);
     stands_explain (hosts, stands, n, lags, arena, who, others);
     return lagging;

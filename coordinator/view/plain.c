@@ -485,15 +485,15 @@ static void card_put_cause (const struct board *board, const struct board_verdic
     buf_release (&owner);
 }
 
-/* "  3 others fell with it: h[0-1,3]". */
-static void card_put_others (const struct board *board, const struct board_pass *pass, struct buf *out)
+/* "  3 others fell with it: h[0-1,3]"; who was only stopped is not told. */
+static void card_put_others (const struct board *board, const struct board_pass *pass, uint32_t causes, struct buf *out)
 {
     uint32_t *hosts = mem_array (board->plan.hosts.n, sizeof *hosts), n = 0;
     for (uint32_t i = 0; i < pass->groups.n; i++)
-        for (uint32_t k = 0; !card_is_cause (&pass->groups.items[i]) && k < pass->groups.items[i].hosts.n; k++)
+        for (uint32_t k = 0; pass->groups.items[i].outcome == OUTCOME_CASCADE && k < pass->groups.items[i].hosts.n; k++)
             hosts[n++] = pass->groups.items[i].hosts.items[k];
     if (n) {
-        buf_printf (out, "  %" PRIu32 " other%s fell with it: ", n, plural (n));
+        buf_printf (out, "  %" PRIu32 " other%s fell with %s: ", n, plural (n), causes == 1 ? "it" : "them");
         board_print_hosts (board, hosts, n, out);
         buf_byte (out, '\n');
     }
@@ -504,25 +504,26 @@ bool card_print (const struct board *board, const struct style *style, struct bu
 {
     uint32_t rung = board->next_rung, shown = 0, causes = 0;
     if (!board->ended || board->exit_status != 1 || board->retries_n || rung >= board->plan.rungs.n ||
-        board->rungs[rung].last == PASS_NONE)
+        !text_find (board->sentence, TEXT_LIT (": stopped at rung "), NULL))
         return false;
-    const struct board_pass *pass = &board->rungs[rung].passes[board->rungs[rung].last];
+    const struct board_pass *pass =
+        &board->rungs[rung].passes[board->rungs[rung].last]; /* NONE: they never came to it */
     for (uint32_t i = 0; i < pass->groups.n; i++)
         causes += card_is_cause (&pass->groups.items[i]);
     if (!causes || pass->ungrouped_n)
         return false;
     buf_puts (out, "slice ");
     buf_escaped (out, board->plan.slice, 0);
-    buf_printf (out, ": %s at rung ", enum_name_of (&outcome_names, pass->outcome));
+    buf_printf (out, ": %s at rung ", enum_name_of (&outcome_names, board->outcome));
     buf_escaped (out, board_rung_id (board, rung), 0);
     buf_printf (out, " (%" PRIu32 " of %" PRIu32 ")\n", rung + 1, board->plan.rungs.n);
     for (uint32_t i = 0; i < pass->groups.n && shown < CARD_CAUSES; i++)
         if (card_is_cause (&pass->groups.items[i])) {
-            card_put_cause (board, &pass->groups.items[i], pass->hosts_n, style, out);
+            card_put_cause (board, &pass->groups.items[i], board->plan.hosts.n, style, out);
             shown++;
         }
     if (causes > shown)
         buf_printf (out, "  and %" PRIu32 " more cause%s\n", causes - shown, plural (causes - shown));
-    card_put_others (board, pass, out);
+    card_put_others (board, pass, causes, out);
     return true;
 }

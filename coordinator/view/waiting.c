@@ -324,11 +324,13 @@ static uint32_t add_quiet (const struct board *board, uint64_t now_ms, uint32_t 
 
 /* ---- who holds up the others ---- */
 
-/* Has a host been silent ever since all were asked where they stand? Else that is old. */
+/* Has no host printed since all were asked where they stand? Else that is old. */
 static bool stands_still (const struct board *board, uint64_t now_ms, uint64_t stand_ms)
 {
     const struct board_output *output = &board->output;
-    uint64_t quiet_ms = output->told.groups.n ? output->told.groups.items[0].quiet_ms : 0;
+    uint64_t quiet_ms = output->told.groups.n ? UINT64_MAX / 2 : 0;
+    for (uint32_t i = 0; i < output->told.groups.n; i++)
+        quiet_ms = least_u64 (quiet_ms, output->told.groups.items[i].quiet_ms);
     return now_ms <= output->told_ms + TOLD_AGAIN_MS && attempt_key_equal (&output->told.key, &board->key) &&
            output->told_ms <= stand_ms + quiet_ms;
 }
@@ -345,7 +347,7 @@ uint32_t progress_append_stands (const struct board *board, uint64_t now_ms, boo
             (!silent || stands_still (board, now_ms, board->hosts[i].stand_ms)))
             hosts[n++] = (struct stand_host){ board_host_name (board, i), board->hosts[i].stand };
     if (stands_find_lagging (hosts, n, lags, &arena, &who, &others) > 0)
-        buf_puts (out, "suspect: ");
+        buf_puts (out, silent ? "suspect: " : "the odd one out now: ");
     buf_escaped (out, who, 0);
     buf_escaped_after (out, others.len ? "; " : "", others, 0);
     buf_puts (out, who.len ? "\n" : "");

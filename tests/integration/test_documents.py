@@ -80,6 +80,7 @@ RULES = (
     run("README|watching.md", r"sliceup report", fill=(("3fa9", "last"),)),
     run("watching.md", r"^sliceup drift", status=(0, 1, 3), fill=(("3fa9", "last"), ("9c21", "last"))),
     run("drift.md", r"^sliceup drift", status=(0, 1, 3)),
+    elsewhere("drift.md", r"^printf", "integration/test_command.py", "disk_mbps"),
     needs("environment.md", r"^pip download", "Collect the wheels on a machine that does"),
     run("environment.md", r"sliceup env restore", status=(2,), fill=(("slice.yaml", "pinned.yaml"), ("~/wheels", "wheels")),
         says="wheel"),

@@ -62,7 +62,7 @@ class Mistakes(lab.LabTest):
                 files = mistakes.R(rung, pins="{file: jax-cpu, python: python3.99}", more={"own.py": "print('hello')\n"})
                 said = self.play(title, files, "run slice.yaml", status, *words)
                 what = words[0].partition(": ")[2] or words[0]
-                happens = [line.startswith("[") for line in said.splitlines() if what in line]
+                happens = [line.startswith("[") for line in said.replace("\n    ", "; ").splitlines() if what in line]
                 self.assertIn(True, happens, said)  # of hosts that end one by one there are lines of their own
                 self.assertEqual(1, happens.count(False), f"told once at the end:\n{said}")
 

@@ -204,7 +204,7 @@ class Escapes(Views):
         path = self.slice(rungs)
         self.assertEqual(1, self.plain("run", path, "--keep-going").status)
         kept = self.lab.root / "kept"
-        for command in (("check", path), ("status",), ("watch", "--plain"), ("receipt",), ("receipt", "--markdown"), ("explain",),
+        for command in (("check", path), ("status",), ("stacks",), ("watch", "--plain"), ("receipt",), ("receipt", "--markdown"), ("explain",),
                         ("explain", "--markdown"), ("drift",), ("logs",), ("runs",), ("calibration",), ("metrics",),
                         ("report", "-o", kept), ("receipt", self.PAINT), ("receipt", "--" + self.PAINT), (self.PAINT,),
                         ("check", self.lab.write("odd.yaml", f"slice: '{self.PAINT[3:4]}\\e[2J'\n")), ("check", self.PAINT),

@@ -362,8 +362,8 @@ TEST_ON (b, who_said_so_without_a_handler_is_not_killed_by_it)
 TEST_ON (b, one_that_prints_nothing_or_is_stopped_is_killed_all_the_same)
 {
     static const char *const bodies[] = {
-        "signal.signal(signal.SIGUSR1, lambda *_: None)\noffer()\nhang()\n",
-        "faulthandler.register(signal.SIGUSR1, file=open(attempt['stacks_file'], 'a'))\noffer()\n"
+        "signal.signal(attempt['stacks_signal'], lambda *_: None)\noffer()\nhang()\n",
+        "faulthandler.register(attempt['stacks_signal'], file=open(attempt['stacks_file'], 'a'))\noffer()\n"
         "os.kill(os.getpid(), signal.SIGSTOP)\nhang()\n"
     };
     for (int i = 0; i < 2; i++) {
@@ -441,7 +441,7 @@ TEST_ON (b, a_canary_hears_the_attempt_and_speaks)
                           "\"mesh\": [{\"axis\": \"host\", \"size\": 2}], \"nonce\": \"" NONCE "\", "
                           "\"pass\": \"once\", "
                           "\"protocol\": 1, \"rank\": 0, \"run\": \"ab\", \"rung\": \"tiny\", \"scope\": \"host\", "
-                          "\"secret\": 77, \"stacks_file\": \"stacks\", \"stacks_signal\": 10, \"type\": \"attempt\", "
+                          "\"secret\": 77, \"stacks_file\": \"stacks\", \"stacks_signal\": 62, \"type\": \"attempt\", "
                           "\"warm\": \"none\", \"world\": 1}"));
 }
 

@@ -109,7 +109,7 @@ TEST (a_run_that_a_rung_stopped_ends_with_a_card_and_others_with_their_sentence)
                         "      as it says\n"
                         "    whose: your program (likely)\n"
                         "    next: sliceup logs --rung all\n"
-                        "  2 others fell with it: host[0,3]\n");
+                        "  1 other fell with it: host0\n");
     buf_release (&card);
     show_release (&show);
 }

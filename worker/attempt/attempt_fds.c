@@ -117,8 +117,8 @@ int attempt_open_fds (struct attempt *attempt, struct err *err)
 enum { WAITS_MAX_MS = 300, STACKS_MAX_MS = 1000, QUIET_MS = 100 };
 enum { WAITS_MAX_BYTES = 8 * 1024, CAPTURE_BYTES = 128 * 1024, STACKS_MAX_BYTES = 64 * 1024, WAITS_SHOWN_MAX = 4 };
 
-/* What the program wrote to its file of stacks behind byte `from`; it may put anything there, but only a file counts.
- * `size`: of all of it. */
+/* The end of what the program wrote to its file of stacks behind byte `from`: the main thread's comes last. It may put
+ * anything there, but only a file counts. `size`: of all of it. */
 static struct text look_read_stacks (struct attempt *attempt, uint64_t from, uint64_t *size)
 {
     struct stat at = { 0 };
@@ -127,7 +127,7 @@ static struct text look_read_stacks (struct attempt *attempt, uint64_t from, uin
     *size = fd >= 0 && fstat (fd, &at) == 0 ? (uint64_t) at.st_size : 0;
     uint64_t len = *size > from ? least_u64 (*size - from, STACKS_MAX_BYTES) : 0;
     char *bytes = arena_alloc (&attempt->look.arena, len + 1);
-    ssize_t got = len ? pread (fd, bytes, len, (off_t) from) : 0;
+    ssize_t got = len ? pread (fd, bytes, len, (off_t) (*size - len)) : 0;
     fd_close (fd);
     return (struct text){ bytes, got > 0 ? (uint32_t) got : 0 };
 }
@@ -141,7 +141,6 @@ static bool look_begin (struct attempt *attempt, uint64_t now_ms)
     attempt->look.stacks = attempt->look.stand = (struct text){ 0 };
     (void) look_read_stacks (attempt, UINT64_MAX, &attempt->look.asked_bytes);
     attempt->look.seen_bytes = attempt->look.asked_bytes;
-    attempt->look.until_ms = 0;
     buf_init (&waits, WAITS_MAX_BYTES);
     pid_t catcher = thread_waits_print (exec_pid (attempt->exec), attempt->evidence.stacks_pid,
                                         attempt->evidence.stacks_signal, now_ms + WAITS_MAX_MS, &waits);
@@ -168,6 +167,8 @@ bool attempt_begin_look (struct attempt *attempt, struct text why, uint64_t now_
     attempt->look.printed_bytes = output_bytes (attempt->output);
     attempt->look.raw_tail = output_raw_tail (attempt->output, &attempt->arena);
     attempt->look.tail = output_tail (attempt->output, &attempt->arena);
+    attempt->look.waits = attempt->look.stacks = attempt->look.stand = (struct text){ 0 }; /* of an earlier look */
+    attempt->look.until_ms = 0;
     if (!late || attempt->gate_open) /* at a gate it waits for others */
         return false;
     output_capture (attempt->output, CAPTURE_BYTES);
@@ -258,9 +259,9 @@ static bool is_frame (struct text line)
 
 static bool is_of_user (struct text frame)
 {
-    static const struct text others[] = { TEXT_LIT ("/site-packages/"), TEXT_LIT ("/dist-packages/"),
-                                          TEXT_LIT ("/lib/python3"), TEXT_LIT ("\"<frozen "),
-                                          TEXT_LIT ("/sliceup_canary.py\"") };
+    static const struct text others[] = { TEXT_LIT ("/site-packages/"),      TEXT_LIT ("/dist-packages/"),
+                                          TEXT_LIT ("/lib/python3"),         TEXT_LIT ("\"<frozen "),
+                                          TEXT_LIT ("/sliceup_canary.py\""), TEXT_LIT ("/sliceup_program.py\"") };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (text_find (frame, others[i], NULL))
             return false;

@@ -76,7 +76,7 @@ struct attempt {
     bool done_before_stop; /* the program sent `done` before it was stopped */
     struct text stop_why;
     struct {
-        bool begun;                       /* before a stop; the next three are of then */
+        bool begun;                       /* before a stop */
         uint64_t printed_bytes;           /* until then */
         struct text raw_tail, tail;       /* of that output */
         uint64_t until_ms, next_ms;       /* while it writes its stacks; 0: not, or no more */

@@ -359,6 +359,9 @@ static void add_probe (json_t *args, const struct msg_run *run, const struct com
         json_object_set_new (args, "env_folder", json_text ((struct text){ python.ptr, python.len - tail.len }));
 }
 
+/* Of the realtime signals, since programs have uses of their own for SIGUSR1: checkpoints, requests to be requeued. */
+#define STACKS_SIGNAL (SIGRTMAX - 2)
+
 static json_t *json_attempt (const struct msg_run *run, const struct command_context *context, struct arena *arena)
 {
     bool slice = run->rung.scope == SCOPE_SLICE;
@@ -373,7 +376,7 @@ static json_t *json_attempt (const struct msg_run *run, const struct command_con
     json_t *rest = json_pack ("{s:I, s:o, s:I, s:s, s:i}", "devices_per_host",
                               (json_int_t) run->profile.devices_per_host, "backend", json_text (backend), "secret",
                               (json_int_t) run->secret, "warm", enum_name_of (&warm_names, run->rung.warm),
-                              "stacks_signal", SIGUSR1);
+                              "stacks_signal", STACKS_SIGNAL);
     struct text stacks = text_format (arena, "%.*s/" COMMAND_STACKS, TEXT_ARG (context->scratch));
     json_object_update (line, place_in_group);
     json_object_update (line, rest);

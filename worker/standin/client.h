@@ -50,4 +50,10 @@ const char *metadata_get (const char *attribute, const char *key);
 /* Pure: copies the value of `key` from such lines into `value`; false: not there, or too long. */
 int metadata_find_key (const char *lines, const char *key, char *value, unsigned size);
 
+/* ---- launch.c: executes a program once on devices of several processes; callers run one at a time ---- */
+
+/* `devices`: all devices of the program, in the order of its assignment; `args` has those of this process. It returns
+ * after the program has ended on all devices, since remote buffers and events live that long. A PJRT_Error or NULL. */
+void *launch_run (struct pjrt_execute *args, void *const *devices, size_t devices_n);
+
 #endif

@@ -1,4 +1,4 @@
-#include "worker/standin/launch.h"
+#include "worker/standin/client.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "worker/standin/client.h"
 #include "worker/standin/meeting.h"
 #include "worker/standin/real.h"
 

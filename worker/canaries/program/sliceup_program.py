@@ -328,7 +328,8 @@ class StepTimes:
     def __init__(self, is_over):
         self.is_over, self.whole, self.own = is_over, collections.deque(maxlen=STEPS_KEPT), collections.deque(maxlen=STEPS_KEPT)
         self.began = self.waits_since = self.file = None
-        self.own_s, self.calls = 0.0, [str(one).encode() for one in WAITS.get(platform.machine(), ())]
+        self.own_s = self.own_before_s = 0.0
+        self.calls = [str(one).encode() for one in WAITS.get(platform.machine(), ())]
 
     def step(self):
         now = time.monotonic()
@@ -337,8 +338,9 @@ class StepTimes:
         else:
             self.whole.append(now - self.began)
             if self.waits_since is not None or self.file is not None:
-                self.own.append(min(now - self.began, self.own_s if self.waits_since is None else self.waits_since - self.began))
-        self.began, self.waits_since, self.own_s = now, None, 0.0
+                own_s = self.own_s - self.own_before_s if self.waits_since is None else self.waits_since - self.began
+                self.own.append(min(now - self.began, own_s))
+        self.began, self.waits_since, self.own_before_s = now, None, self.own_s
 
     def waits(self):
         if self.waits_since is None:
@@ -361,10 +363,15 @@ class StepTimes:
             self.file = None
 
     def sample(self):
+        """own_s only grows, and step() takes differences: the two threads never write the same."""
         before = time.monotonic()
         while not self.is_over.wait(SAMPLE_S):
-            now, waiting = time.monotonic(), self.is_waiting()
-            self.own_s += 0.0 if waiting else now - max(before, self.began)
+            try:
+                waiting = self.is_waiting()
+            except OSError:     # the thread that stepped has ended
+                return
+            now = time.monotonic()
+            self.own_s += 0.0 if waiting else now - before
             before = now
 
     def is_waiting(self):
