@@ -298,7 +298,7 @@ static bool config_is_good (struct ways *ways, const struct stat *at)
 
 void draft_ssh_config (struct draft *draft, struct plan_host *hosts, uint32_t n)
 {
-    struct ways ways = { .draft = draft, .from = draft->slice[SLICE_SSH].node };
+    struct ways ways = { .draft = draft, .from = draft->slice[SLICE_SSH].node, .config.kind = YAML_SCALAR };
     struct stat at;
     const char *home = draft->options->user_home ? draft->options->user_home : "";
     const char *folder = text_format (draft->arena, "%s/.ssh", home).ptr;

@@ -315,7 +315,7 @@ static void look_at_all (struct coord *coord, uint64_t now_ms, struct outbox *ou
 {
     const struct pass_state *pass = &coord->state->pass;
     uint64_t now = coord_to_run_clock (coord, now_ms);
-    if (now < coord->soft.looked_ms + LOOK_LEAST_MS)
+    if (coord->soft.looked_ms && now < coord->soft.looked_ms + LOOK_LEAST_MS)
         return; /* they are telling it */
     coord->soft.looked_ms = now;
     for (uint32_t i = 0; pass->active && i < pass->parts.n; i++) {

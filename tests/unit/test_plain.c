@@ -100,7 +100,7 @@ TEST (a_run_that_a_rung_stopped_ends_with_a_card_and_others_with_their_sentence)
         show_ended (&show, host, ENDING_EXITED, host == 1);
     show_pass_ended (&show, OUTCOME_FAILED, 900, verdicts, 3);
     assert_false (card_print (show.board, &style, &card)); /* it has not ended */
-    show_run_ended (&show, OUTCOME_FAILED, 1, TEXT_LIT ("stopped"));
+    show_run_ended (&show, OUTCOME_FAILED, 1, TEXT_LIT ("slice sample: stopped at rung all (3 of 3): ..."));
     assert_true (card_print (show.board, &style, &card));
     assert_text (&card, "slice sample: failed at rung all (3 of 3)\n"
                         "  host1 failed (1 of 4)\n"
