@@ -24,7 +24,7 @@ struct learned {
 };
 
 /* Workers beat once a second: after this every one that can has said where it stands. */
-enum { RECEIVE_MS = 1500, RECEIVE_STEP_MS = 50, ANSWER_MS = 15000, STACKS_MS = 4000 };
+enum { RECEIVE_MS = 1500, RECEIVE_STEP_MS = 50, ANSWER_MS = 15000, STACKS_MS = 4000, STACKS_OLD_MS = 2000 };
 
 struct query {
     const struct board *board;
@@ -52,13 +52,14 @@ static void learn_on_fact (void *owner, const struct fact *fact)
 static bool stand_is_awaited (const struct query *query)
 {
     const struct board *board = query->board;
-    bool awaited = !query->output; /* by then every worker has reported */
     for (uint32_t i = 0; i < board->plan.hosts.n && board->running; i++) {
         const struct board_host *host = &board->hosts[i];
-        awaited = awaited || (host->in_pass && !host->ended && host->life == BOARD_JOINED &&
-                              host->state == ATTEMPT_RUNNING && host->stand_ms < query->asked_ms);
+        if (host->in_pass && !host->ended && host->life == BOARD_JOINED &&
+            (!query->received[i] ||
+             (host->state == ATTEMPT_RUNNING && host->stand_ms + STACKS_OLD_MS < query->asked_ms)))
+            return true;
     }
-    return board->running && awaited;
+    return false;
 }
 
 static bool is_awaited (const struct query *query)

@@ -8,6 +8,7 @@
 #include "coordinator/core/status_sentence.h"
 #include "coordinator/core/steps.h"
 #include "coordinator/core/write_lease.h"
+#include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/going_on.h"
 #include "coordinator/verdict/majority.h"
 
@@ -20,11 +21,8 @@
 static void going_on_list_lost (const struct coord *coord, enum outcome outcome, struct arena *arena,
                                 struct fact_pass_ended *out)
 {
-    uint32_t hosts = coord->state->plan.hosts.n, up = 0;
-    struct verdict *verdicts = arena_array (arena, hosts, sizeof (*verdicts));
-    for (uint32_t i = 0; i < hosts; i++)
-        up += coord->state->hosts.items[i].life != HOST_LOST && takes_part (coord, i);
-    for (uint32_t i = 0; i < hosts; i++) {
+    struct verdict *verdicts = arena_array (arena, coord->state->plan.hosts.n, sizeof (*verdicts));
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++) {
         const struct host *host = &coord->state->hosts.items[i];
         if (host->life == HOST_LOST && takes_part (coord, i))
             verdicts[out->verdicts.n++] = (struct verdict){
@@ -35,7 +33,7 @@ static void going_on_list_lost (const struct coord *coord, enum outcome outcome,
                 .owner = OWNER_HOST,
                 .likely = true,
                 .cause = host->lost_why,
-                .next = going_on_advice (&coord->state->plan, i, up, arena),
+                .next = blame_advice_for_lost (&coord->state->plan, i, arena),
             };
     }
     out->verdicts.items = verdicts;

@@ -525,5 +525,7 @@ bool card_print (const struct board *board, const struct style *style, struct bu
     if (causes > shown)
         buf_printf (out, "  and %" PRIu32 " more cause%s\n", causes - shown, plural (causes - shown));
     card_put_others (board, pass, causes, out);
+    if (text_find (board->sentence, TEXT_LIT ("to go on with the "), &shown))
+        card_put (style, "", (struct text){ board->sentence.ptr + shown, board->sentence.len - shown }, out);
     return true;
 }

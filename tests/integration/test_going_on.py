@@ -68,7 +68,7 @@ class Lost(GoingOn):
         self.kill_worker("h1", "low")
         ended = run.end(60)
         self.assertEqual(1, ended.status, ended)
-        found = re.search(r"to go on with the 2 that are up: (.*?); sliceup logs", ended.out)
+        found = re.search(r"(?m)^    to go on with the 2 that are up: (.*)$", ended.out)
         words = shlex.split(found[1])
         self.assertEqual([str(lab.SLICEUP), "run", str(path), "--leave-out", "high", "--beside", "--min-hosts", "2"], words)
         self.passes(self.lab.sliceup("check", *words[2:]))
