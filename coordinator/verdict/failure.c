@@ -258,11 +258,10 @@ static const char *const owner_phrases[OWNER_N] = { "",
                                                     "sliceup",
                                                     "not known" };
 
-static const char *const sure_words[] = { "", "certain", "likely" };
-
 /* Escaped, since a receipt is untrusted. */
 void failure_print_owner (struct buf *out, enum certainty certainty, enum owner owner, struct text signature)
 {
+    static const char *const sure_words[] = { "", "certain", "likely" };
     bool followed = owner == OWNER_PEER && certainty == CERTAINTY_KNOWN && !signature.len;
     if (followed || owner == OWNER_NONE || (uint32_t) owner >= OWNER_N)
         return; /* nobody has to act, or the cause names who */
