@@ -5,7 +5,7 @@ import unittest
 import lab
 
 PAGE = lab.TOP / "docs/guide" / "first-ladder.md"
-CHANGING = re.compile(r"run [0-9a-f]{8}|watch [0-9a-f]{8}|\[ *[0-9.]+ s\]|[0-9.]+ (ms|s|min)\b|/\S+/sum\.py")
+CHANGING = re.compile(r"(?:run|watch|explain) [0-9a-f]{8}|\[ *[0-9.]+ s\]|[0-9.]+ (ms|s|min)\b|/\S+/sum\.py")
 
 
 def blocks(language):

@@ -108,7 +108,7 @@ sliceup_canary.run(body)
         run.wait_out(rf"\] suspect: {where}wait for it in jax")
         stacks = self.passes(self.lab.sliceup("stacks")).out
         self.assertRegex(stacks, r"(?m)^h2: lags\.py:5 late \(\), sleeping in clock_nanosleep$")
-        self.assertRegex(stacks, rf"(?m)^suspect: {where}")
+        self.assertRegex(stacks, rf"(?m)^the odd one out now: {where}")
         self.assertEqual(1, run.end().status)
         receipt = self.lab.receipt()
         causes = [self.attempt(receipt, f"h{i}", "rung") for i in range(4)]
