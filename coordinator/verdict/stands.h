@@ -9,7 +9,6 @@
 
 #include "common/base/mem.h"
 #include "common/base/text.h"
-#include <stdbool.h>
 
 struct stand_host {
     struct text name;

@@ -469,20 +469,25 @@ static bool card_is_cause (const struct board_verdict_group *group)
 static void card_put_cause (const struct board *board, const struct board_verdict_group *group, uint32_t of,
                             const struct style *style, struct buf *out)
 {
-    struct buf owner;
-    buf_init (&owner, SENTENCE_BYTES);
+    struct buf label;
+    buf_init (&label, SENTENCE_BYTES);
+    if (group->varies) { /* the line is this host's, others have other numbers */
+        board_print_hosts (board, group->hosts.items, 1, &label);
+        buf_puts (&label, ": ");
+    }
     buf_puts (out, "  ");
     board_print_hosts (board, group->hosts.items, group->hosts.n, out);
     buf_printf (out, " %s (%" PRIu32 " of %" PRIu32 ")\n", enum_name_of (&outcome_names, group->outcome),
                 group->hosts.n, of);
     if (!text_find (group->cause, group->line, NULL))
-        card_put (style, "", group->line, out);
+        card_put (style, buf_c (&label), group->line, out);
     card_put (style, "", group->cause, out);
-    failure_print_owner (&owner, certainty_of_owner (group->owner, group->likely), group->owner, group->signature);
-    if (owner.len > 2) /* without the mark before it */
-        card_put (style, "", (struct text){ (const char *) owner.ptr + 2, (uint32_t) owner.len - 2 }, out);
+    buf_clear (&label);
+    failure_print_owner (&label, certainty_of_owner (group->owner, group->likely), group->owner, group->signature);
+    if (label.len > 2) /* without the mark before it */
+        card_put (style, "", (struct text){ (const char *) label.ptr + 2, (uint32_t) label.len - 2 }, out);
     card_put (style, "next: ", group->next, out);
-    buf_release (&owner);
+    buf_release (&label);
 }
 
 /* "  3 others fell with it: h[0-1,3]"; who was only stopped is not told. */
@@ -512,18 +517,15 @@ bool card_print (const struct board *board, const struct style *style, struct bu
         causes += card_is_cause (&pass->groups.items[i]);
     if (!causes || pass->ungrouped_n)
         return false;
-    buf_puts (out, "slice ");
-    buf_escaped (out, board->plan.slice, 0);
+    buf_escaped_after (out, "slice ", board->plan.slice, 0);
     buf_printf (out, ": %s at rung ", enum_name_of (&outcome_names, board->outcome));
     buf_escaped (out, board_rung_id (board, rung), 0);
     buf_printf (out, " (%" PRIu32 " of %" PRIu32 ")\n", rung + 1, board->plan.rungs.n);
-    for (uint32_t i = 0; i < pass->groups.n && shown < CARD_CAUSES; i++)
-        if (card_is_cause (&pass->groups.items[i])) {
+    for (uint32_t i = 0; i < pass->groups.n; i++)
+        if (card_is_cause (&pass->groups.items[i]) && shown++ < CARD_CAUSES)
             card_put_cause (board, &pass->groups.items[i], board->plan.hosts.n, style, out);
-            shown++;
-        }
-    if (causes > shown)
-        buf_printf (out, "  and %" PRIu32 " more cause%s\n", causes - shown, plural (causes - shown));
+    if (causes > CARD_CAUSES)
+        buf_printf (out, "  and %" PRIu32 " more cause%s\n", causes - CARD_CAUSES, plural (causes - CARD_CAUSES));
     card_put_others (board, pass, causes, out);
     if (text_find (board->sentence, TEXT_LIT ("to go on with the "), &shown))
         card_put (style, "", (struct text){ board->sentence.ptr + shown, board->sentence.len - shown }, out);

@@ -48,9 +48,8 @@ void event_json_remark (struct text words, struct buf *out);
 /* The last line of a command. `outcome` NONE and no sentence: the run has not ended. */
 void event_json_exit (enum outcome outcome, struct text sentence, int exit_status, struct buf *out);
 
-/* What a run that a rung stopped came to: causes first, at most three, each with its error line, its cause, whose it is
- * and what is next; then who fell with them. Wrapped at words to the style's columns. False: another end, which its
- * sentence tells; nothing is appended. */
+/* What a run that a rung stopped came to: at most three causes, each with its error line, whose it is and what is next,
+ * then who fell with them; wrapped at words. False: another end, which its sentence tells. */
 bool card_print (const struct board *board, const struct style *style, struct buf *out);
 
 #endif

@@ -83,10 +83,11 @@ class Together(lab.LabTest):
                 ended, attempts = self.run_command(script)
                 self.assertEqual(1, ended.status, ended)
                 self.assertEqual(["failed"] * 3, [attempt["outcome"] for attempt in attempts], ended)
-                self.assertIn("h[0-2] failed: ", ended.out.splitlines()[-2])
-                self.assertIn(cause, ended.out.splitlines()[-2])
+                self.assertIn("\n  h[0-2] failed (3 of 3)\n", ended.out)
+                card = ended.out[ended.out.index("\nslice "):]
+                self.assertIn(f"\n    {cause}", card)
                 if "Fatal" in script: # the line of one host is told as that host's
-                    self.assertRegex(ended.out.splitlines()[-2], r"h\[0-2\] failed: h(\d): Fatal: rank \1, pid \d+ lost its mesh; ")
+                    self.assertRegex(card, r"\n    h(\d): Fatal: rank \1, pid \d+ lost its mesh\n")
                     self.assertRegex(self.lab.sliceup("receipt").out, r"(evidence|at the end): h(\d): Fatal: rank \2, pid \d+ lost its mesh")
                 self.assertNotIn("cascade", ended.out)
                 self.assertEqual(1, self.lab.count("pass-began"), "an equal failure tells no host apart: no parts are tried")
@@ -95,7 +96,7 @@ class Together(lab.LabTest):
         ended, attempts = self.run_command(f"case $SLICEUP_RANK in 1) echo \"{VFIO}\"; sleep 600;; *) sleep 2; echo \"{SOCKET}\"; kill -ABRT $$;; esac")
         self.assertEqual(["cascade", "failed", "cascade"], [attempt["outcome"] for attempt in attempts], ended)
         self.assertEqual(("device", "vfio-busy"), (attempts[1]["cause"]["owner"], attempts[1]["cause"]["signature"]))
-        self.assertIn("h1 failed: E0429", ended.out.splitlines()[-2])
+        self.assertIn("\n  h1 failed (1 of 3)\n    E0429", ended.out)
 
     def test_a_worker_that_is_ended_from_outside_was_not_cancelled(self):
         ladder = self.lab.ladder("ladder.yaml", [{"id": "train", "command": ["sh", "-c", "echo step; exec sleep 5"], "timeout": "60s"}])
