@@ -158,7 +158,7 @@ class Live(lab.LabTest):
         for view in ("receipt", "explain"):
             shown = self.lab.sliceup(view, "--markdown").out
             self.assertIn("### Whose fault, so far, in rung work", shown, view)
-            self.assertRegex(shown, r"failed, not judged yet \S*known host, disk-full\S* so far", view)
+            self.assertRegex(shown, r"failed, not judged yet; whose: the host .*disk-full.* so far", view)
             self.assertIn("had not ended this rung", shown, view)
             self.assertIn("ended without an error of their own; not judged yet", shown, view)
 
