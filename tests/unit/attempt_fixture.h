@@ -42,7 +42,8 @@ struct bench {
     struct text refusal;
     const char *ripe_on; /* a phase or word of its output, or "gate": it stands where its limit has to find it */
     uint64_t ripe_ms, ahead_ms;
-    bool look_when_ripe; /* instead: it is asked where it stands, and stopped once it told */
+    bool look_when_ripe;   /* instead: it is asked where it stands, and stopped once it told, if nothing is next */
+    const char *ripe_next; /* what `ripe_on` is after that look */
     struct text stand;
 };
 
@@ -70,7 +71,9 @@ static inline void leap_when_ripe (struct bench *bench)
     if (!bench->ripe_ms && is_ripe (bench))
         bench->ripe_ms = now_ms;
     if (bench->ripe_ms && now_ms >= bench->ripe_ms + RIPE_MS && bench->look_when_ripe) {
-        bench->ripe_on = NULL;
+        bench->ripe_on = bench->ripe_next;
+        bench->look_when_ripe = false;
+        bench->ripe_ms = 0;
         attempt_look (bench->attempt, now_ms);
         loop_set_deadline (bench->loop, 0);
         return;
@@ -126,7 +129,8 @@ static inline void take_event (struct bench *bench, const struct attempt_event *
             attempt_go (bench->attempt, event->name, TEXT_LIT ("opened"));
     } else if (event->kind == ATTEMPT_EVENT_STAND) {
         bench->stand = text_copy (&bench->arena, event->name);
-        attempt_stop (bench->attempt, true, ENDING_CANCELLED, TEXT_LIT ("enough"), bench_now_ms (bench));
+        if (!bench->ripe_next)
+            attempt_stop (bench->attempt, true, ENDING_CANCELLED, TEXT_LIT ("enough"), bench_now_ms (bench));
     } else {
         size_t len = strlen (bench->phases);
         snprintf (bench->phases + len, sizeof bench->phases - len, "%.*s ", TEXT_ARG (event->name));

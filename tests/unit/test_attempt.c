@@ -339,6 +339,21 @@ TEST_ON (b, a_program_that_goes_on_tells_where_it_stands_and_its_log_says_nothin
     assert_int_equal (r->ending, ENDING_CANCELLED);
 }
 
+TEST_ON (b, where_it_stood_before_a_gate_is_not_where_it_stands_at_it)
+{
+    b->ripe_on = "ripe";
+    b->ripe_next = "gate";
+    b->look_when_ripe = true;
+    use_canary (b, OFFERS "file = open(attempt['stacks_file'], 'a')\n"
+                          "faulthandler.register(attempt['stacks_signal'], file=file)\noffer()\n"
+                          "while not os.path.getsize(file.name): time.sleep(0.01)\n"
+                          "say(type='gate', name='g', mode='share', value='v')\nlines.readline()\n");
+    const struct result *r = run (b);
+    has (b->stand, "canary.py");
+    assert_int_equal (r->ending, ENDING_TIMEOUT);
+    assert_int_equal (r->stack.n, 0);
+}
+
 TEST_ON (b, one_without_stacks_tells_what_its_threads_wait_in)
 {
     b->ripe_on = "begun";
