@@ -113,6 +113,35 @@ static void free_run (struct classify_run *run)
     mem_free (run);
 }
 
+/* The exception that decides; when nothing does, the last one that ended its process. NULL: there is none. */
+static const struct exception *deciding_exception (const struct log_end *end, uint32_t lines_before,
+                                                   const struct signature_scan_result *seen)
+{
+    const struct exception *last = NULL;
+    uint32_t decides = 0;
+    for (uint32_t i = 0; i < seen->sightings_n; i++)
+        if (seen->sightings[i].decides)
+            decides = seen->sightings[i].line - lines_before;
+    for (uint32_t i = 0; i < end->exceptions.n; i++) {
+        const struct exception *one = &end->exceptions.items[i];
+        if (end->lines.items[one->first].number <= decides && decides <= end->lines.items[one->last].number)
+            return one;
+        last = one->harmless ? last : one;
+    }
+    return decides ? NULL : last;
+}
+
+static void take_frames (const struct log_end *end, uint32_t lines_before, struct arena *arena,
+                         struct signature_scan_result *seen)
+{
+    struct text frames[TRACE_FRAMES_MAX];
+    const struct exception *exception = deciding_exception (end, lines_before, seen);
+    seen->frames_n = exception ? traceback_frames (&end->lines, exception, frames) : 0;
+    seen->frames = arena_array (arena, seen->frames_n, sizeof *seen->frames);
+    for (uint32_t i = 0; i < seen->frames_n; i++)
+        seen->frames[i] = text_copy (arena, frames[i]);
+}
+
 void classify_end (struct classify_run *run, struct arena *arena, struct signature_scan_result *out)
 {
     signature_scan_end (run->scan, arena, out);
@@ -123,6 +152,7 @@ void classify_end (struct classify_run *run, struct arena *arena, struct signatu
         read_part (run, run->kept_n, &work, &end);
         shown_lines_choose (run->set, &end, &run->earlier, arena, out);
         choose_cause (run->set, &end.lines, &end.candidates, run->dropped_lines, arena, out);
+        take_frames (&end, run->dropped_lines, arena, out);
         arena_release (&work);
     }
     free_run (run);

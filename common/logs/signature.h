@@ -38,6 +38,8 @@ struct signature_scan_result {
                          * of the log; only those before what is said of peers when nothing else is known; then the
                          * last ones, when there are none or the log went on; at most SHOWN_MAX. A scan leaves it. */
     uint32_t shown_n;
+    struct text *frames; /* by common/logs: of the exception that decides, else of the last one (traceback.h) */
+    uint32_t frames_n;
 };
 
 struct signature_scan;

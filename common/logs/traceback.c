@@ -143,7 +143,8 @@ static bool begins_with_any (struct text inner, const char *folders)
 enum frame_package frame_package_of (struct text path)
 {
     struct text inner;
-    if (path.len == 0 || path.ptr[0] == '<')
+    if (path.len == 0 || path.ptr[0] == '<' || text_ends (path, "/sliceup_canary.py") ||
+        text_ends (path, "/sliceup_program.py"))
         return PACKAGE_NONE;
     if (path_is_installed (path, &inner)) {
         for (size_t i = 0; i < sizeof packages / sizeof packages[0]; i++)
@@ -174,6 +175,26 @@ static bool frame_path (struct text body, struct text *path)
         return false;
     *path = (struct text){ .ptr = trimmed.ptr, .len = at + 3 };
     return text_is_digit (trimmed.ptr[at + 4 < trimmed.len ? at + 4 : at]);
+}
+
+bool frame_is_of_user (struct text frame)
+{
+    struct text path;
+    return frame_path (frame, &path) &&
+           (frame_package_of (path) == PACKAGE_USER || text_is (path, "<string>") || text_is (path, "<stdin>"));
+}
+
+uint32_t traceback_frames (const struct printed_lines *lines, const struct exception *exception,
+                           struct text frames[TRACE_FRAMES_MAX])
+{
+    uint32_t n = 0, at;
+    for (uint32_t i = exception->type_line; i-- > exception->first && n < TRACE_FRAMES_MAX;) {
+        struct text body = printed_line_body (&lines->items[i]), path;
+        if (lines->items[i].speaker == lines->items[exception->first].speaker && frame_path (body, &path) &&
+            text_find (body, TEXT_LIT ("File \""), &at))
+            frames[n++] = words_from (body, at);
+    }
+    return n;
 }
 
 /* Frames come from the outermost to the innermost: each that says something replaces the one before. */

@@ -31,6 +31,7 @@ extern const struct enum_names frame_package_names; /* none user standard ... ot
 
 /* EXCEPTIONS_MAX: of a log with more the last ones are kept. */
 enum { EXCEPTIONS_MAX = 96, MESSAGE_MAX_BYTES = 2048, MESSAGE_LINES_MAX = 16, TRACE_LINES_MAX = 600 };
+enum { TRACE_FRAMES_MAX = 100 };
 
 enum chaining {
     CHAIN_NONE = 0,
@@ -54,6 +55,11 @@ struct exceptions {
 };
 
 void traceback_find_all (const struct printed_lines *lines, struct arena *arena, struct exceptions *out);
+/* Its frames as `File "p", line 3, in f`, the innermost first; returns how many. Those that rich draws are not told. */
+uint32_t traceback_frames (const struct printed_lines *lines, const struct exception *exception,
+                           struct text frames[TRACE_FRAMES_MAX]);
+/* Is the frame one of the user's own files? */
+bool frame_is_of_user (struct text frame);
 /* "XlaRuntimeError" of "jaxlib.xla_extension.XlaRuntimeError". */
 struct text exception_short_type (struct text type);
 /* Reads "pkg.Name: message" or a bare name that ends as those of exceptions do. */

@@ -197,7 +197,7 @@ struct result {
     LIST_OF (struct text) shown; /* if nothing was recognised: the lines most like an error, as printed */
     struct text bad_line;        /* the first of bad_lines: the rule it breaks, and the line, cut */
     number_list left_out;        /* name of a list -> how many reported items did not fit; no failure */
-    LIST_OF (struct text) stack; /* of a program stopped while it ran: where it was, innermost first */
+    LIST_OF (struct text) stack; /* where it was stopped, or where what ended it was raised; innermost first */
     /* Processes killed by the kernel for lack of memory meanwhile: in the program's memory cgroup, on this machine. */
     uint64_t group_memory_kills, machine_memory_kills;
     uint64_t memory_limit_bytes; /* the least of that cgroup and its parents; 0: none, or not visible */

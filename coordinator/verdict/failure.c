@@ -133,12 +133,12 @@ static bool survived (struct text error, struct text end_of_output)
 
 /* "still in phase run after 1 min; stopped in fault.py:4 maybe (), sleeping in clock_nanosleep". Without a frame there is
  * only a wait, in which hosts that hang alike differ. */
-static void say_where_it_stood (struct text stack, struct arena *arena, struct verdict *out)
+static void say_where_it_stood (struct text stack, const char *in, struct arena *arena, struct verdict *out)
 {
     bool framed;
     struct text place = stand_print (stack, arena, &framed);
     if (framed)
-        out->cause = text_clip (text_format (arena, "%.*s in %.*s", TEXT_ARG (out->cause), TEXT_ARG (place)),
+        out->cause = text_clip (text_format (arena, "%.*s%s%.*s", TEXT_ARG (out->cause), in, TEXT_ARG (place)),
                                 SENTENCE_MAX_BYTES);
 }
 
@@ -148,7 +148,7 @@ void failure_describe_hang (const struct judge_case *of, struct arena *arena, st
     struct failure_reading reading;
     failure_read_result (of->plan, of->signatures, of->result, arena, &reading);
     struct text printed = reading.evidence, stack = failure_stack (of->result, arena);
-    say_where_it_stood (stack, arena, out);
+    say_where_it_stood (stack, " in ", arena, out);
     bool known = reading.of.weight >= CAUSE_PEER, fatal = find_fatal (reading.evidence, &printed);
     struct text first = printed;
     if ((fatal || known) && survived (text_take_until (&first, '\n'), of->result->tail))
@@ -242,6 +242,10 @@ void failure_judge (const struct judge_case *of, struct arena *arena, struct tex
         out->transient = reading.of.transient && ended_at_start (result);
     }
     out->evidence = reading.evidence;
+    if (reading.of.weight == CAUSE_PEER || !result->stack.n)
+        return; /* it tells where others were waited for */
+    say_where_it_stood (failure_stack (result, arena), "; raised in ", arena, out);
+    out->evidence = joined (reading.evidence, failure_stack (result, arena), arena);
 }
 
 /* Owners as people call them, in the order of the enum; scripts read the words of owner_names. */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/logs/traceback.h"
 #include "common/model/hostset.h"
 #include "coordinator/verdict/majority.h"
 
@@ -73,12 +74,10 @@ static struct text wait_of (struct text line)
     return text_find (wait, TEXT_LIT (" ("), &at) ? (struct text){ wait.ptr, at } : wait;
 }
 
-static bool frame_is_of_user (struct text frame)
+/* Of a program that was looked at while it ran, and of one that an exception ended. */
+static bool is_inner (struct text line)
 {
-    return !text_find (frame, TEXT_LIT ("-packages/"), NULL) && !text_find (frame, TEXT_LIT ("/lib/python3"), NULL) &&
-           !text_find (frame, TEXT_LIT ("\"<frozen "), NULL) &&
-           !text_find (frame, TEXT_LIT ("/sliceup_canary.py\""), NULL) &&
-           !text_find (frame, TEXT_LIT ("/sliceup_program.py\""), NULL);
+    return text_starts (line, "main thread: File ") || text_starts (line, "raised in: File ");
 }
 
 static struct stand stand_read (struct text lines)
@@ -86,7 +85,7 @@ static struct stand stand_read (struct text lines)
     struct stand stand = { .known = lines.len > 0 };
     while (lines.len) {
         struct text line = text_take_until (&lines, '\n');
-        bool inner = text_starts (line, "main thread: File "), outer = text_starts (line, "called from: File ");
+        bool inner = is_inner (line), outer = text_starts (line, "called from: File ");
         if (inner)
             stand.inner = line;
         if ((inner || outer) && !stand.own.len && frame_is_of_user (line))
@@ -105,8 +104,10 @@ static struct text frame_print (struct text frame, struct arena *arena)
     struct text path = text_between (frame, "File \"", "\""), file = path;
     while (path.len)
         file = text_take_until (&path, '/');
-    struct text number = text_between (frame, "\", line ", " "), line = text_take_until (&number, ','), name = { 0 };
+    struct text line = { 0 }, name = { 0 };
     uint32_t at;
+    if (text_find (frame, TEXT_LIT ("\", line "), &at))
+        line = (struct text){ frame.ptr + at + 8, text_digits_end (frame, at + 8) - (at + 8) };
     if (text_find (frame, TEXT_LIT (" in "), &at))
         name = (struct text){ frame.ptr + at + 4, frame.len - at - 4 };
     if (!name.len || text_is (name, "<module>"))
@@ -138,9 +139,8 @@ struct text stand_print (struct text lines, struct arena *arena, bool *framed)
 
 bool stand_is_line (struct text line)
 {
-    return text_starts (line, "main thread: File ") || text_starts (line, "called from: File ") ||
-           state_behind (line, " thread ").len || state_behind (line, " threads ").len ||
-           state_behind (line, " processes ").len;
+    return is_inner (line) || text_starts (line, "called from: File ") || state_behind (line, " thread ").len ||
+           state_behind (line, " threads ").len || state_behind (line, " processes ").len;
 }
 
 /* ---- all of them ---- */

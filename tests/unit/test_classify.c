@@ -132,6 +132,32 @@ TEST (a_traceback_is_found_in_colours)
     assert_text (decide (log).id, "program-type");
 }
 
+/* The frames of the exception that decides, `|` between them. */
+static struct text frames_of (struct test *t, const char *log)
+{
+    struct signature_scan_result out;
+    struct buf *all = test_buf (t);
+    classify_text (set, text_of (log), &arena, &out);
+    for (uint32_t i = 0; i < out.frames_n; i++)
+        buf_printf (all, "%s%.*s", i ? "|" : "", TEXT_ARG (out.frames[i]));
+    return buf_as_text (all);
+}
+
+TEST (the_frames_are_those_of_the_exception_that_decides)
+{
+    const char *two = "Traceback (most recent call last):\n"
+                      "  File \"/w/a.py\", line 3, in outer\n    inner()\n"
+                      "  File \"/w/b.py\", line 5, in inner\n    raise ValueError('no')\n"
+                      "ValueError: shard 5 has no field 'label'\n"
+                      "Exception ignored in: <function f>\nTraceback (most recent call last):\n"
+                      "  File \"/w/c.py\", line 1, in f\nTypeError: late\n";
+    assert_text (frames_of (t, two), "File \"/w/b.py\", line 5, in inner|File \"/w/a.py\", line 3, in outer");
+    assert_text (frames_of (t, "[rank0]: Traceback (most recent call last):\n[rank1]: loading\n"
+                               "[rank0]:   File \"/w/a.py\", line 3, in <module>\n[rank0]: KeyError: 'x'\n"),
+                 "File \"/w/a.py\", line 3, in <module>");
+    assert_text (frames_of (t, "bash: line 1: foo: command not found\n"), "");
+}
+
 TEST (only_a_known_text_passes_by_itself)
 {
     assert_true (decide (TEXT_LIT ("ERROR: not just now\n")).transient);

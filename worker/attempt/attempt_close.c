@@ -90,6 +90,8 @@ static void take_seen (struct attempt *attempt, const struct task_answer *answer
     result->sightings.n = answer->sightings.n;
     result->shown.items = answer->shown.items;
     result->shown.n = answer->shown.n;
+    result->stack.items = answer->stack.items;
+    result->stack.n = answer->stack.n;
 }
 
 /* In a successful log every line counts. */

@@ -9,7 +9,7 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
-#include "common/logs/log_line.h"
+#include "common/logs/traceback.h"
 #include "worker/attempt/attempt_state.h"
 #include "worker/process/thread_waits.h"
 
@@ -249,32 +249,13 @@ void attempt_add_stack (struct attempt *attempt)
 
 /* ---- stack frames ---- */
 
-enum { FRAMES_READ_MAX = 100 };
-
-/* `  File "p", line 3 in f` of a dump, `  File "p", line 3, in f` of a traceback. */
-static bool is_frame (struct text line)
-{
-    return text_starts (line, "  File \"");
-}
-
-static bool is_of_user (struct text frame)
-{
-    static const struct text others[] = { TEXT_LIT ("/site-packages/"),      TEXT_LIT ("/dist-packages/"),
-                                          TEXT_LIT ("/lib/python3"),         TEXT_LIT ("\"<frozen "),
-                                          TEXT_LIT ("/sliceup_canary.py\""), TEXT_LIT ("/sliceup_program.py\"") };
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (text_find (frame, others[i], NULL))
-            return false;
-    return true;
-}
-
 /* The signal is sent to the main thread, which the dump calls the current one. Innermost first. */
 static uint32_t read_dump (struct text printed, struct text *frames)
 {
     uint32_t n = 0;
-    for (bool inside = false; printed.len && n < FRAMES_READ_MAX;) {
+    for (bool inside = false; printed.len && n < TRACE_FRAMES_MAX;) {
         struct text line = text_take_until (&printed, '\n');
-        if (inside && !is_frame (line))
+        if (inside && !text_starts (line, "  File \""))
             break;
         if (inside)
             frames[n++] = line;
@@ -283,36 +264,16 @@ static uint32_t read_dump (struct text printed, struct text *frames)
     return n;
 }
 
-static void turn_round (struct text *frames, uint32_t n)
+/* Of the last KeyboardInterrupt. */
+static uint32_t read_interrupt (struct text printed, struct arena *arena, struct text *frames)
 {
-    for (uint32_t i = 0; i < n / 2; i++) {
-        struct text frame = frames[i];
-        frames[i] = frames[n - 1 - i];
-        frames[n - 1 - i] = frame;
-    }
-}
-
-/* Outermost first: takes the last ones, if there are too many, and reverses them. */
-static uint32_t read_interrupt (struct text printed, struct text *frames)
-{
-    uint32_t n = 0;
-    for (bool inside = false; printed.len;) {
-        struct text line = text_take_until (&printed, '\n');
-        if (inside && text_starts (line, "KeyboardInterrupt")) {
-            turn_round (frames, n);
-            return n;
-        }
-        if (text_starts (line, "Traceback (most recent call last):")) {
-            inside = true;
-            n = 0;
-        } else if (!text_starts (line, "  ")) {
-            inside = false;
-        } else if (inside && is_frame (line)) {
-            if (n == FRAMES_READ_MAX)
-                memmove (frames, frames + 1, --n * sizeof *frames);
-            frames[n++] = line;
-        }
-    }
+    struct printed_lines lines;
+    struct exceptions all;
+    printed_lines_split (printed, 0, arena, &lines);
+    traceback_find_all (&lines, arena, &all);
+    for (uint32_t i = all.n; i-- > 0;)
+        if (text_is (all.items[i].type, "KeyboardInterrupt"))
+            return traceback_frames (&lines, &all.items[i], frames);
     return 0;
 }
 
@@ -323,17 +284,24 @@ static struct text print_frame (struct text frame, const char *role, struct aren
     return text_format (arena, "%s: %.*s", role, (int) len, clean);
 }
 
+uint32_t stack_choose_frames (const struct text *frames, uint32_t found, const char *inner, struct arena *arena,
+                              struct text out[STACK_FRAMES_MAX])
+{
+    uint32_t users = 0, n = 0;
+    for (uint32_t i = 0; i < found; i++)
+        users += frame_is_of_user (frames[i]);
+    for (uint32_t i = 0; i < found && n < STACK_FRAMES_MAX; i++)
+        if (i == 0 || !users || frame_is_of_user (frames[i]))
+            out[n++] = print_frame (frames[i], i == 0 ? inner : "called from", arena);
+    return n;
+}
+
 uint32_t stack_frames_find (struct text dump, struct text printed, struct arena *arena,
                             struct text out[STACK_FRAMES_MAX])
 {
-    struct text frames[FRAMES_READ_MAX];
-    uint32_t found = read_dump (dump, frames), users = 0, n = 0;
+    struct text frames[TRACE_FRAMES_MAX];
+    uint32_t found = read_dump (dump, frames);
     if (!found)
-        found = read_interrupt (printed, frames);
-    for (uint32_t i = 0; i < found; i++)
-        users += is_of_user (frames[i]);
-    for (uint32_t i = 0; i < found && n < STACK_FRAMES_MAX; i++)
-        if (i == 0 || !users || is_of_user (frames[i]))
-            out[n++] = print_frame (frames[i], i == 0 ? "main thread" : "called from", arena);
-    return n;
+        found = read_interrupt (printed, arena, frames);
+    return stack_choose_frames (frames, found, "main thread", arena, out);
 }

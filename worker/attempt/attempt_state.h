@@ -160,8 +160,11 @@ void attempt_finish (struct attempt *attempt, uint64_t now_ms);
 
 enum { STACK_FRAMES_MAX = 6 };
 
-/* At most STACK_FRAMES_MAX lines, the innermost first: where the thread was, then frames of the user's own files, if
- * any. 0: no stack. */
+/* At most STACK_FRAMES_MAX lines of `found` frames, the innermost first: that one, called `inner`, then those of the user's
+ * own files, if any. */
+uint32_t stack_choose_frames (const struct text *frames, uint32_t found, const char *inner, struct arena *arena,
+                              struct text out[STACK_FRAMES_MAX]);
+/* The same of the main thread. 0: no stack. */
 uint32_t stack_frames_find (struct text dump, struct text printed, struct arena *arena,
                             struct text out[STACK_FRAMES_MAX]);
 

@@ -92,6 +92,7 @@ static const struct field answer_fields[] = {
     F_TEXTS (13, struct task_answer, shown, SHOWN_MAX, SHOWN_LINE_BYTES),
     F_TEXTS (14, struct task_answer, loaded, INTERPRETER_PATHS_MAX, PATH_MAX_BYTES),
     F_TEXT (15, struct task_answer, helpers, PATH_MAX_BYTES),
+    F_TEXTS (16, struct task_answer, stack, STACK_LINES_MAX, SHOWN_LINE_BYTES),
 };
 static const struct record answer_record = RECORD ("answer", struct task_answer, answer_fields);
 

@@ -41,7 +41,7 @@ struct task_answer {
     findings;           /* differences from what was sealed, for SEAL from its base; an AUDIT with some is done */
     struct text waited; /* DEVICE, done: who held it before; empty: nobody */
     LIST_OF (struct sighting) sightings; /* READ: as in struct result */
-    LIST_OF (struct text) shown;
+    LIST_OF (struct text) shown, stack;
 };
 
 bool task_prepare_is_needed (const struct msg_run *run);

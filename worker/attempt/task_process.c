@@ -8,7 +8,7 @@
 #include "common/io/fd.h"
 #include "common/logs/classify.h"
 #include "common/wire/wire.h"
-#include "worker/attempt/attempt.h"
+#include "worker/attempt/attempt_state.h"
 #include "worker/attempt/cache_task.h"
 #include "worker/attempt/device_wait.h"
 #include "worker/attempt/interpreter.h"
@@ -141,11 +141,13 @@ static int read_log (const struct msg_run *run, const struct task_request *reque
     if (table.signatures.n && search (&place, &table, arena, &seen, err) < 0)
         return -1;
     if (request->succeeded)
-        seen.shown_n = 0;
+        seen.shown_n = seen.frames_n = 0;
     answer->sightings.items = seen.sightings;
     answer->sightings.n = seen.sightings_n;
     answer->shown.items = seen.shown;
     answer->shown.n = seen.shown_n;
+    answer->stack.items = arena_array (arena, STACK_FRAMES_MAX, sizeof *answer->stack.items);
+    answer->stack.n = stack_choose_frames (seen.frames, seen.frames_n, "raised in", arena, answer->stack.items);
     answer->done = true;
     return 0;
 }
