@@ -55,21 +55,24 @@ static struct text digits_of (const struct kit_file *file)
     return text_clip (file->file.sha256, DIGITS_SHOWN);
 }
 
+/* An error may be raised in any of them, not only in the one that is started. */
 static void receipt_fold_add_files (const struct rung *rung, struct buf *line)
 {
+    enum { FILES_SHOWN = 8 };
     uint32_t n = 0;
-    for (uint32_t i = 0; i < rung->argv.n; i++)
-        for (uint32_t k = 0; k < rung->files.n; k++) {
-            struct text word = rung->argv.items[i], name = rung->files.items[k].name;
-            if (text_starts (word, "./") && text_equal ((struct text){ word.ptr + 2, word.len - 2 }, name))
-                buf_printf (line, "%s%.*s sha256 %.*s", n++ ? ", " : " (", TEXT_ARG (name),
-                            TEXT_ARG (digits_of (&rung->files.items[k])));
-        }
+    for (uint32_t i = 0; i < rung->files.n; i++) {
+        const struct kit_file *file = &rung->files.items[i];
+        if (!text_starts (file->name, "sliceup_") && n++ < FILES_SHOWN)
+            buf_printf (line, "%s%.*s sha256 %.*s", n > 1 ? ", " : " (", TEXT_ARG (file->name),
+                        TEXT_ARG (digits_of (file)));
+    }
+    if (n > FILES_SHOWN)
+        buf_printf (line, " and %u more", n - FILES_SHOWN);
     buf_puts (line, n ? ")" : "");
 }
 
-/* "builtin facts", "canary jax/tiny.py (sha256 5f2ac01277d0)", or the words of a command with the files of its own
- * that it names: "python3 ./sum.py (sum.py sha256 5f2ac01277d0)". Secrets in words are not shown. In `arena`. */
+/* "builtin facts", "canary jax/tiny.py (sha256 5f2ac01277d0)", or the words of a command with the files that it takes
+ * along: "python3 ./sum.py (sum.py sha256 5f2ac01277d0)". Secrets in words are not shown. In `arena`. */
 static struct text rung_program_describe (const struct rung *rung, struct arena *arena)
 {
     struct buf line;

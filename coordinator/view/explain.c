@@ -44,6 +44,24 @@ static enum explain_mark answer_frontend (const struct asked *asked, const struc
     return said.len ? EXPLAIN_CLEAR : EXPLAIN_UNKNOWN;
 }
 
+static const struct rung_receipt *last_at (const struct asked *asked, const struct host_receipt *host)
+{
+    const struct rung_receipt *last = NULL;
+    for (uint32_t i = 0; i < host->rungs.n; i++) {
+        const struct rung_receipt *rung = &host->rungs.items[i];
+        if (rung->purpose != PURPOSE_ISOLATION && (!asked->rung.len || text_equal (rung->rung, asked->rung)))
+            last = rung;
+    }
+    return last;
+}
+
+static bool failed_for_device (const struct asked *asked, const struct host_receipt *host)
+{
+    const struct rung_receipt *last = asked->rung.len ? last_at (asked, host) : NULL;
+    return last && last->outcome != OUTCOME_PASSED && last->outcome != OUTCOME_CASCADE &&
+           last->cause.owner == OWNER_DEVICE;
+}
+
 /* The facts rung looks at this before anything of a rung runs. */
 static enum explain_mark answer_device (const struct asked *asked, const struct host_receipt *host, struct text *answer)
 {
@@ -56,6 +74,11 @@ static enum explain_mark answer_device (const struct asked *asked, const struct 
     *answer = !holders.len                    ? TEXT_LIT ("not checked: no facts rung ended on this host")
               : text_starts (holders, "none") ? text_format (asked->arena, "held by %.*s", TEXT_ARG (holders))
                                               : holders;
+    if (failed_for_device (asked, host)) {
+        *answer = text_format (asked->arena, "%.*s before it failed at rung %.*s", TEXT_ARG (*answer),
+                               TEXT_ARG (asked->rung));
+        return EXPLAIN_SUSPECT;
+    }
     if (!holders.len || text_starts (holders, "none seen"))
         return EXPLAIN_UNKNOWN;
     return text_is (holders, "none") ? EXPLAIN_CLEAR : EXPLAIN_SUSPECT;
@@ -169,17 +192,6 @@ static enum explain_mark answer_backend (const struct asked *asked, const struct
     return silent ? EXPLAIN_UNKNOWN : EXPLAIN_CLEAR;
 }
 
-static const struct rung_receipt *last_at (const struct asked *asked, const struct host_receipt *host)
-{
-    const struct rung_receipt *last = NULL;
-    for (uint32_t i = 0; i < host->rungs.n; i++) {
-        const struct rung_receipt *rung = &host->rungs.items[i];
-        if (rung->purpose != PURPOSE_ISOLATION && (!asked->rung.len || text_equal (rung->rung, asked->rung)))
-            last = rung;
-    }
-    return last;
-}
-
 /* How the host takes part in the pass that runs now; NULL: it does not, or none runs. */
 static const struct board_host *running_part (const struct asked *asked, const struct host_receipt *host)
 {
@@ -258,31 +270,13 @@ static const struct {
     const char *id, *question;
     answer_fn *answer;
     bool alike;
-    enum owner owner;
 } questions[EXPLAIN_STEPS] = {
-    { "frontend", "which frontend did the program use?", answer_frontend, true, OWNER_BUNDLE },
-    { "device", "is the device held by another process?", answer_device, false, OWNER_DEVICE },
-    { "policy", "which launch policy was set before the imports?", answer_policy, true, OWNER_LAUNCH },
-    { "backend", "which backend really ran?", answer_backend, true, OWNER_LAUNCH },
-    { "end", "where did the program end?", answer_end, false, OWNER_NONE },
+    { "frontend", "which frontend did the program use?", answer_frontend, true },
+    { "device", "is the device held by another process?", answer_device, false },
+    { "policy", "which launch policy was set before the imports?", answer_policy, true },
+    { "backend", "which backend really ran?", answer_backend, true },
+    { "end", "where did the program end?", answer_end, false },
 };
-
-/* Facts were taken before the failure: a failure with the owner that the question is about outweighs them. */
-static enum explain_mark answer_with_cause (const struct asked *asked, const struct host_receipt *host, size_t at,
-                                            struct text *answer)
-{
-    enum explain_mark mark = questions[at].answer (asked, host, answer);
-    const struct rung_receipt *last = asked->rung.len ? last_at (asked, host) : NULL;
-    enum owner owner = last && last->outcome != OUTCOME_PASSED && last->outcome != OUTCOME_CASCADE ? last->cause.owner
-                                                                                                   : OWNER_NONE;
-    if (owner == OWNER_NONE || owner != questions[at].owner)
-        return mark;
-    struct text known = last->cause.signature.len ? last->cause.signature : text_clip (last->cause.text, CLIPPED_BYTES);
-    *answer = text_format (asked->arena, "%.*s; but rung %.*s failed, and the owner of that failure is %s: %.*s",
-                           TEXT_ARG (*answer), TEXT_ARG (last->rung), enum_name_of (&owner_names, owner),
-                           TEXT_ARG (known));
-    return EXPLAIN_SUSPECT;
-}
 
 /* ---- folding ---- */
 
@@ -342,7 +336,7 @@ static void explain_ask (const struct asked *asked, size_t at, struct explain_qu
         struct text text = { 0 };
         if (!is_of_run (asked, &receipt->hosts.items[i]))
             continue;
-        enum explain_mark mark = answer_with_cause (asked, &receipt->hosts.items[i], at, &text);
+        enum explain_mark mark = questions[at].answer (asked, &receipt->hosts.items[i], &text);
         explain_add_host (&answer_for (step, mark, text)->hosts, receipt->hosts.items[i].host, receipt->hosts.n,
                           asked->arena);
     }
@@ -501,21 +495,27 @@ static void take_history (const struct asked *asked, struct explanation *out)
     }
 }
 
-static bool has_device_facts (const struct asked *asked)
-{
-    for (uint32_t i = 0; i < asked->receipt->hosts.n; i++)
-        if (var_value (&asked->receipt->hosts.items[i].facts, "device.holders").len)
-            return true;
-    return false;
-}
-
+/* What nobody said is left out: it explains nothing. */
 static void ask_all (const struct asked *asked, struct explanation *out)
 {
     bool command = is_command (asked);
-    for (size_t i = 0; i < EXPLAIN_STEPS; i++)
-        if (!command || questions[i].answer == answer_end ||
-            (questions[i].answer == answer_device && has_device_facts (asked)))
-            explain_ask (asked, i, &out->steps[out->steps_n++]);
+    for (size_t i = 0; i < EXPLAIN_STEPS; i++) {
+        struct explain_question *step = &out->steps[out->steps_n];
+        if (command && questions[i].answer != answer_end && questions[i].answer != answer_device)
+            continue;
+        explain_ask (asked, i, step);
+        bool said = step->answers_n &&
+                    (step->mark != EXPLAIN_UNKNOWN || step->answers[step->answers_n - 1].mark != EXPLAIN_UNKNOWN);
+        out->steps_n += said || questions[i].answer == answer_end;
+    }
+}
+
+static struct text program_of (const struct run_header *header, struct text rung)
+{
+    for (uint32_t i = 0; i < header->rungs.n && i < header->programs.n; i++)
+        if (text_equal (header->rungs.items[i], rung))
+            return header->programs.items[i];
+    return (struct text){ 0 };
 }
 
 /* The rung that runs now, or where the run stands. */
@@ -537,6 +537,7 @@ void explain_make (const struct slice_receipt *receipt, const struct board *now,
     out->header = &receipt->headers.items[0];
     out->rung = rung_asked (receipt, out, now);
     struct asked asked = { receipt, out->header, now, out->rung, arena };
+    out->program = program_of (out->header, out->rung);
     if (out->rung.len)
         find_causes (&asked, out);
     ask_all (&asked, out);

@@ -51,6 +51,7 @@ enum { EXPLAIN_STEPS = 5, EXPLAIN_HISTORY_MAX = 64, EXPLAIN_DIFFERENCES_MAX = 5 
 struct explanation {
     const struct run_header *header;
     struct text rung;             /* where it ended; empty: the top was reached, or nothing was climbed */
+    struct text program;          /* of that rung; empty: not known */
     struct explain_cause *causes; /* the largest group first */
     uint32_t causes_n;
     struct explain_host_names cascades, passed; /* at that rung */

@@ -76,6 +76,7 @@ void explain_print_causes (struct doc *doc, const struct explanation *explanatio
         buf_puts (doc->out, explanation->preliminary ? "\nwhose fault, so far\n" : "\nwhose fault\n");
     doc_say (doc, NULL, explanation->preliminary ? "### Whose fault, so far, in rung " : "### Why rung ",
              explanation->rung);
+    doc_say (doc, "  ran ", "Ran: ", explanation->program);
     for (uint32_t i = 0; i < explanation->causes_n; i++)
         explain_put_cause (doc, &explanation->causes[i]);
     if (!explanation->causes_n)
@@ -261,12 +262,13 @@ void explain_json (const struct explanation *explanation, struct buf *out)
     static const struct run_header nobody;
     const struct run_header *header = explanation->header ? explanation->header : &nobody;
     json_t *all = json_pack (
-        "{s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "schema",
+        "{s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "schema",
         "sliceup.explain/3", "run", text_or_null_json (header->run), "slice", text_or_null_json (header->slice),
-        "sentence", text_or_null_json (header->sentence), "rung", text_or_null_json (explanation->rung), "preliminary",
-        (int) explanation->preliminary, "running", texts_json (explanation->running.items, explanation->running.n),
-        "ended", texts_json (explanation->ended.items, explanation->ended.n), "causes", json_causes (explanation),
-        "cascades", texts_json (explanation->cascades.items, explanation->cascades.n), "passed",
+        "sentence", text_or_null_json (header->sentence), "rung", text_or_null_json (explanation->rung), "program",
+        text_or_null_json (explanation->program), "preliminary", (int) explanation->preliminary, "running",
+        texts_json (explanation->running.items, explanation->running.n), "ended",
+        texts_json (explanation->ended.items, explanation->ended.n), "causes", json_causes (explanation), "cascades",
+        texts_json (explanation->cascades.items, explanation->cascades.n), "passed",
         texts_json (explanation->passed.items, explanation->passed.n), "metrics", json_metrics (explanation), "steps",
         header == &nobody ? json_array () : json_steps (explanation), "differences",
         texts_json (explanation->differences.sentences, explanation->differences.n), "history",
