@@ -2,6 +2,8 @@
 #include "coordinator/core/steps.h"
 
 #include "common/base/duration.h"
+#include "common/model/hostset.h"
+#include "common/model/secret.h"
 #include "coordinator/core/violation.h"
 #include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/agree.h"
@@ -11,7 +13,7 @@
 #include "coordinator/verdict/majority.h"
 
 /* Limit of all verdicts' texts in one fact, with room for the rest of it. */
-enum { VERDICTS_MAX_BYTES = FACT_MAX_BYTES / 4 * 3 };
+enum { VERDICTS_MAX_BYTES = FACT_MAX_BYTES / 4 * 3, NAMES_BYTES = 256 };
 
 static const struct rung *closing_rung (const struct coord *coord)
 {
@@ -207,6 +209,15 @@ static enum ending ending_of (const struct coord *coord, uint32_t at, bool culpr
     return culprit ? ENDING_NONE : coord->state->pass.parts.items[at].result.ending;
 }
 
+static void point_to_logs (const struct coord *coord, const bool *lags, struct verdict *verdicts, struct arena *arena)
+{
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
+        if (lags[i] && verdicts[i].outcome == OUTCOME_TIMED_OUT && verdicts[i].owner == OWNER_UNKNOWN)
+            verdicts[i].next = text_format (arena, "sliceup logs %.8s --rung %.*s --hosts %.*s", coord->state->run.ptr,
+                                            TEXT_ARG (closing_rung (coord)->id),
+                                            TEXT_ARG (coord->state->plan.hosts.items[verdicts[i].host].name));
+}
+
 static void blame_parts (const struct coord *coord, const bool *culprits, struct verdict *verdicts,
                          const struct signature_set *signatures, struct arena *arena)
 {
@@ -229,11 +240,46 @@ static void blame_parts (const struct coord *coord, const bool *culprits, struct
         };
     }
     blame_slice (&coord->state->plan, hosts, coord->state->pass.parts.n, others, arena);
+    point_to_logs (coord, lags, verdicts, arena);
+}
+
+/* Of those without a stack: who printed last what most did not. */
+static void find_odd_lines (const struct coord *coord, bool *lags, struct arena *arena, struct text *others)
+{
+    const struct pass_state *pass = &coord->state->pass;
+    struct text *lines = arena_array (arena, pass->parts.n, sizeof (*lines)),
+                *names = arena_array (arena, pass->parts.n, sizeof (*names));
+    uint32_t alike = 0;
+    for (uint32_t i = 0; i < pass->parts.n; i++)
+        for (struct text tail = pass->parts.items[i].result.tail; tail.len;)
+            lines[i] = text_take_until (&tail, '\n');
+    struct text most = majority_value (lines, pass->parts.n);
+    for (uint32_t i = 0; most.len && i < pass->parts.n; i++) {
+        lags[i] = !text_equal (lines[i], most);
+        if (!lags[i])
+            names[alike++] = coord->state->plan.hosts.items[pass->parts.items[i].host].name;
+    }
+    *others = text_format (arena, "%.*s printed last: %.*s",
+                           TEXT_ARG (hostset_folded (names, alike, NAMES_BYTES, arena)),
+                           TEXT_ARG (secret_redact_values (arena, &coord->state->plan.profile, most)));
+}
+
+/* Programs that run alone may wait for each other all the same. Where time ran out for all, who stands apart from most
+ * is told so; nobody is blamed. */
+static void tell_odd_ones (const struct coord *coord, struct verdict *verdicts, struct arena *arena)
+{
+    bool *lags = arena_array (arena, coord->state->pass.parts.n, sizeof (*lags));
+    struct text others;
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
-        if (lags[i] && verdicts[i].outcome == OUTCOME_TIMED_OUT && verdicts[i].owner == OWNER_UNKNOWN)
-            verdicts[i].next = text_format (arena, "sliceup logs %.8s --rung %.*s --hosts %.*s", coord->state->run.ptr,
-                                            TEXT_ARG (closing_rung (coord)->id),
-                                            TEXT_ARG (coord->state->plan.hosts.items[verdicts[i].host].name));
+        if (verdicts[i].outcome != OUTCOME_TIMED_OUT)
+            return;
+    if (!pass_find_lagging (coord, lags, arena, &others))
+        find_odd_lines (coord, lags, arena, &others);
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
+        if (lags[i])
+            verdicts[i].cause = text_clip (
+                text_format (arena, "%.*s; %.*s", TEXT_ARG (verdicts[i].cause), TEXT_ARG (others)), SENTENCE_MAX_BYTES);
+    point_to_logs (coord, lags, verdicts, arena);
 }
 
 static bool all_passed (const struct verdict *verdicts, uint32_t n)
@@ -398,6 +444,8 @@ void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
         abort_with_cancelled (coord, verdicts);
     else if (!parts_are_independent (coord))
         blame_parts (coord, culprits, verdicts, signatures, &out->arena);
+    else
+        tell_odd_ones (coord, verdicts, &out->arena);
     if (!parts_are_independent (coord) && !compiled_only) /* last: an unproved metric never explains another failure */
         prove_metrics (coord, verdicts, now_ms, out);
     signature_set_free (signatures);

@@ -28,6 +28,12 @@ def outer(): inner()
 print("loading")
 outer()
 """
+ODD = """import os, time
+def wait_for_lock(): time.sleep(900)
+def wait_for_peers(): time.sleep(900)
+print("loading")
+wait_for_lock() if os.environ["SLICEUP_HOST"] == "h1" else wait_for_peers()
+"""
 RAISES = """import threading, time
 threading.Thread(target=time.sleep, args=(900,)).start()
 raise ValueError("shapes differ")
@@ -115,6 +121,15 @@ sliceup_canary.run(body)
         self.assertEqual(["cascade", "cascade", "timed-out", "cascade"], [cause["outcome"] for cause in causes])
         self.assertRegex(causes[2]["cause"]["text"], r"^still in phase step after 25 s; stopped in lags\.py:5 late \(\), sleeping in clock_nanosleep; h\[0-1,3\] ")
         self.assertNotIn("isolation", run.out)
+
+    def test_of_plain_programs_that_all_hang_the_odd_one_is_told_so(self):
+        self.assertEqual(1, self.climb(self.python("odd.py", ODD), hosts=3).status)
+        self.assertRegex(self.cause("h1")["text"], r"stopped in odd.py:2 wait_for_lock \(\), .*; h\[0,2\] stand in odd.py:3 wait_for_peers \(\)")
+        self.assertRegex(self.cause("h1")["next"], r"^sliceup logs [0-9a-f]{8} --rung rung --hosts h1$")
+        self.assertNotIn("h1", self.cause("h0")["text"])
+        shell = 'test $SLICEUP_HOST = h1 && echo waiting for a lock || echo waiting for peers; sleep 900; true'
+        self.assertEqual(1, self.climb({"command": ["sh", "-c", shell]}, hosts=3).status)
+        self.assertIn("; h[0,2] printed last: waiting for peers", self.cause("h1")["text"])
 
     def test_one_that_the_look_at_it_woke_has_not_passed(self):
         ended = self.climb({"canary": str(self.lab.write("woken.py", WOKEN))})
