@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/logs/log_line.h"
+#include "common/model/secret.h"
 #include "coordinator/verdict/failure_reading.h"
 #include "coordinator/verdict/stands.h"
 
@@ -23,10 +24,38 @@ static bool printed_nothing (const struct judge_case *of)
     return of->rung->kind == PROGRAM_COMMAND && of->result->output_bytes == 0 && of->result->tail.len == 0;
 }
 
+/* The slice file as it was given: `sliceup run slice.yaml`. */
+static struct text slice_word (const struct plan *plan)
+{
+    const text_list *words = &plan->origin.command;
+    bool given = words->n > 2 && words->items[2].len && words->items[2].ptr[0] != '-';
+    return given ? words->items[2] : (struct text){ 0 };
+}
+
+/* A command that takes no files along can be run by hand; without them it would not be the same. */
+static struct text try_by_hand (const struct judge_case *of, struct arena *arena)
+{
+    struct buf line;
+    struct text slice = slice_word (of->plan);
+    buf_init (&line, SENTENCE_MAX_BYTES);
+    buf_puts (&line, "sliceup exec --slice");
+    shell_word_add (&line, slice);
+    buf_puts (&line, " -w");
+    shell_word_add (&line, of->plan->hosts.items[of->host].name);
+    buf_puts (&line, " --");
+    for (uint32_t i = 0; i < of->rung->argv.n; i++)
+        shell_word_add (&line, secret_redact_word (arena, of->rung->argv.items[i]));
+    if (of->rung->files.n || !slice.len || line.overflow) {
+        buf_clear (&line);
+        buf_puts (&line, "let the program print why it fails: that is shown here");
+    }
+    return secret_redact_values (arena, &of->plan->profile, buf_finish (&line, arena));
+}
+
 struct text failure_look_at_log (const struct judge_case *of, struct arena *arena)
 {
     if (printed_nothing (of))
-        return TEXT_LIT ("let the program print why it fails: that is shown here");
+        return try_by_hand (of, arena);
     return text_format (arena, "see what it printed: sliceup logs --rung %.*s", TEXT_ARG (of->rung->id));
 }
 

@@ -2,6 +2,7 @@
 import getpass
 import json
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -71,6 +72,9 @@ class WhatRan(lab.LabTest):
         self.assertIn("ran            sh -c 'exit 3'\n", text)
         self.assertEqual("sh -c 'exit 3'", header["ladder"][0]["program"])
         self.assertIn("exited with status 3; it printed nothing", text)
+        by_hand = shlex.split(self.attempt(header, "h0", "falls")["cause"]["next"])
+        self.assertEqual("sliceup", by_hand[0])
+        self.assertRegex(self.lab.sliceup(*by_hand[1:]).err, "h0.*3")
 
     def test_a_secret_of_the_profile_is_shown_nowhere_when_a_program_prints_it(self):
         ended = self.failing("echo ValueError: tok-5ecr3t-9f8e at https://me:hunter2@host; exit 1", OWN_TOKEN="tok-5ecr3t-9f8e")
