@@ -125,6 +125,8 @@ static int report_missing (const struct conf_file_kind *kind, const struct yaml_
 {
     const char *names[FOLDER_NAMES_MAX];
     struct arena *arena = problems->arena;
+    if (text_is (at->text, "-"))
+        return problem_at (problems, at, "a %s is read from a file; standard input is not taken", kind->what);
     uint32_t n = folder_names (kind, path, arena, names);
     qsort (names, n, sizeof *names, source_by_name); /* readdir has no fixed order, and messages must be reproducible */
     const char *near = nearest_word (source_stem (at->text, kind->extension), names, n);

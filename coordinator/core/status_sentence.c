@@ -246,14 +246,14 @@ static struct text first_absence (const struct coord *coord, struct arena *arena
     return (struct text){ 0 };
 }
 
-/* "; went on without v6e[3,7] (v6e-3: ...); not passed: ..." */
+/* "; not a full slice, without v6e[3,7] (v6e-3: ...); not passed: ..." */
 static struct text shortfall_text (const struct coord *coord, struct arena *arena)
 {
     struct text all = { 0 }, rungs = rungs_short (coord, arena);
     if (!coord->state->shortfall_outcome)
         return all;
     if (coord->state->left_n)
-        all = text_format (arena, "; went on without %.*s%.*s", TEXT_ARG (names_left_behind (coord, arena)),
+        all = text_format (arena, "; not a full slice, without %.*s%.*s", TEXT_ARG (names_left_behind (coord, arena)),
                            TEXT_ARG (first_absence (coord, arena)));
     return rungs.len ? text_format (arena, "%.*s; not passed: %.*s", TEXT_ARG (all), TEXT_ARG (rungs)) : all;
 }
@@ -316,9 +316,12 @@ static struct text run_sentence (const struct coord *coord, struct arena *arena)
     if (coord->state->stop.len)
         return text_format (arena, "slice %.*s: %.*s%.*s", TEXT_ARG (plan->slice), TEXT_ARG (coord->state->stop),
                             TEXT_ARG (shortfall_text (coord, arena)));
-    const char *way = coord->state->shortfall_outcome ? "went on to the last rung" : "climbed to the top";
-    return text_format (arena, "slice %.*s: %s: %u of %u rungs passed on %.*s in %s%.*s%.*s%s%.*s",
-                        TEXT_ARG (plan->slice), way, passed_n (coord), plan->rungs.n,
+    struct text way = TEXT_LIT ("climbed to the top");
+    if (coord->state->shortfall_outcome)
+        way = text_format (arena, "%u of %u hosts went on to the last rung", plan->hosts.n - coord->state->left_n,
+                           plan->hosts.n);
+    return text_format (arena, "slice %.*s: %.*s: %u of %u rungs passed on %.*s in %s%.*s%.*s%s%.*s",
+                        TEXT_ARG (plan->slice), TEXT_ARG (way), passed_n (coord), plan->rungs.n,
                         TEXT_ARG (who_took_part (coord, arena)), span, TEXT_ARG (recoveries_text (coord, arena)),
                         TEXT_ARG (shortfall_text (coord, arena)), coord->state->shortfall.len ? "; " : "",
                         TEXT_ARG (coord->state->shortfall));

@@ -135,6 +135,7 @@ VALUES = [
 
 FILES = [
     ("no such slice file", S(), "check slcie.yaml", 2, "slice 'slcie.yaml' does not exist, expected the file @DIR@/slcie.yaml on this machine; did you mean 'slice.yaml'?"),
+    ("standard input", S(), "check -", 2, "a slice is read from a file; standard input is not taken"),
     ("a folder in place of the slice", {"conf/slice.yaml": slice_of()}, "run conf", 2, "slice 'conf' does not exist", "conf here is a folder"),
     ("a folder by its path", {"conf/slice.yaml": slice_of()}, "check ./conf/", 2, "slice './conf/' cannot be read: it is a folder"),
     ("a slice file with another ending", {"slice.yml": slice_of()}, "check slice.yml", 2, "slice 'slice.yml' does not exist", "for the file here write ./slice.yml"),
