@@ -73,6 +73,18 @@ TEST (without_a_frame_of_the_user_all_are_shown)
     arena_release (&found.arena);
 }
 
+TEST (a_file_that_travelled_has_one_name_on_all_hosts)
+{
+    struct found found = find (
+        "Current thread 0x1 (most recent call first):\n"
+        "  File \"/var/tmp/sliceup/runs/39b2/h3/kits/"
+        "d1244d0365bee8cb97d0e874f8d79d04b5ce340361859f34bfa63186dc0f652a/in/fault.py\", line 3 in f\n"
+        "  File \"/home/me/kits/train.py\", line 9 in <module>\n");
+    is (&found, 0, "main thread: File \"in/fault.py\", line 3 in f");
+    is (&found, 1, "called from: File \"/home/me/kits/train.py\", line 9 in <module>");
+    arena_release (&found.arena);
+}
+
 TEST (a_deep_stack_is_bounded_and_its_inner_end_stays)
 {
     struct buf *printed = test_buf (t);

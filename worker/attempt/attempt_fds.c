@@ -277,10 +277,19 @@ static uint32_t read_interrupt (struct text printed, struct arena *arena, struct
     return 0;
 }
 
+/* A file that travelled lies in the run's folder, which has another path on each host: its own name says more. */
+static struct text without_kit (struct text frame, struct arena *arena)
+{
+    uint32_t at, name = (uint32_t) sizeof "/kits/" - 1 + SHA256_HEX_BYTES + 1;
+    if (!text_find (frame, TEXT_LIT ("/kits/"), &at) || frame.len <= at + name || frame.ptr[at + name - 1] != '/')
+        return frame;
+    return text_format (arena, "File \"%.*s", (int) (frame.len - at - name), frame.ptr + at + name);
+}
+
 static struct text print_frame (struct text frame, const char *role, struct arena *arena)
 {
     char clean[SHOWN_LINE_BYTES / 2];
-    uint32_t len = log_line_clean (frame, clean, sizeof clean);
+    uint32_t len = log_line_clean (without_kit (frame, arena), clean, sizeof clean);
     return text_format (arena, "%s: %.*s", role, (int) len, clean);
 }
 
