@@ -162,13 +162,14 @@ static bool survived (struct text error, struct text end_of_output)
 
 /* "still in phase run after 1 min; stopped in fault.py:4 maybe (), sleeping in clock_nanosleep". Without a frame there is
  * only a wait, in which hosts that hang alike differ. */
-static void say_where_it_stood (struct text stack, const char *in, struct arena *arena, struct verdict *out)
+static struct text say_where_it_stood (struct text stack, const char *in, struct arena *arena, struct verdict *out)
 {
     bool framed;
     struct text place = stand_print (stack, arena, &framed);
     if (framed)
         out->cause = text_clip (text_format (arena, "%.*s%s%.*s", TEXT_ARG (out->cause), in, TEXT_ARG (place)),
                                 SENTENCE_MAX_BYTES);
+    return framed ? place : (struct text){ 0 };
 }
 
 /* A hang is never transient, whatever the program printed. The most telling text comes first. */
@@ -177,7 +178,7 @@ void failure_describe_hang (const struct judge_case *of, struct arena *arena, st
     struct failure_reading reading;
     failure_read_result (of->plan, of->signatures, of->result, arena, &reading);
     struct text printed = reading.evidence, stack = failure_stack (of->result, arena);
-    say_where_it_stood (stack, " in ", arena, out);
+    (void) say_where_it_stood (stack, " in ", arena, out);
     bool known = reading.of.weight >= CAUSE_PEER, fatal = find_fatal (reading.evidence, &printed);
     struct text first = printed;
     if ((fatal || known) && survived (text_take_until (&first, '\n'), of->result->tail))
@@ -251,6 +252,19 @@ static bool ended_at_start (const struct result *result)
     return !computed && (result->ending == ENDING_EXITED || result->code == SIGABRT);
 }
 
+/* Advice speaks of the frame: it says which. */
+static struct text name_the_frame (struct text next, struct text place, struct arena *arena)
+{
+    static const struct text spoken[] = { TEXT_LIT ("the program where this is raised"),
+                                          TEXT_LIT ("the frame named there") };
+    uint32_t at;
+    for (size_t i = 0; place.len && i < sizeof spoken / sizeof *spoken; i++)
+        if (text_find (next, spoken[i], &at))
+            return text_format (arena, "%.*s%.*s%.*s", (int) at, next.ptr, TEXT_ARG (place),
+                                (int) (next.len - at - spoken[i].len), next.ptr + at + spoken[i].len);
+    return next;
+}
+
 /* The owner is that of a known text, else as the program reported it, else as the form of the error says, else unknown. */
 void failure_judge (const struct judge_case *of, struct arena *arena, struct text how, struct verdict *out)
 {
@@ -273,23 +287,10 @@ void failure_judge (const struct judge_case *of, struct arena *arena, struct tex
     out->evidence = reading.evidence;
     if (reading.of.weight == CAUSE_PEER || !result->stack.n)
         return; /* it tells where others were waited for */
-    say_where_it_stood (failure_stack (result, arena), "; raised in ", arena, out);
+    struct text place = say_where_it_stood (failure_stack (result, arena), "; raised in ", arena, out);
+    out->next = name_the_frame (out->next, place, arena);
     out->evidence = joined (reading.evidence, failure_stack (result, arena), arena);
 }
-
-/* Owners as people call them, in the order of the enum; scripts read the words of owner_names. */
-static const char *const owner_phrases[OWNER_N] = { "",
-                                                    "the device",
-                                                    "how it was launched",
-                                                    "the installed versions",
-                                                    "the compile cache",
-                                                    "the compiler",
-                                                    "another host",
-                                                    "your program",
-                                                    "the host",
-                                                    "the platform",
-                                                    "sliceup",
-                                                    "not known" };
 
 /* Escaped, since a receipt is untrusted. */
 void failure_print_owner (struct buf *out, enum certainty certainty, enum owner owner, struct text signature)
@@ -300,7 +301,7 @@ void failure_print_owner (struct buf *out, enum certainty certainty, enum owner 
         return; /* nobody has to act, or the cause names who */
     const char *sure = owner == OWNER_UNKNOWN || certainty > CERTAINTY_LIKELY ? "" : sure_words[certainty];
     bool more = *sure || signature.len;
-    buf_printf (out, "; whose: %s%s%s", owner_phrases[owner], more ? " (" : "", sure);
+    buf_printf (out, "; whose: %s%s%s", enum_name_of (&owner_phrases, owner), more ? " (" : "", sure);
     buf_escaped_after (out, *sure && signature.len ? "; " : "", signature, 0);
     buf_puts (out, more ? ")" : "");
 }

@@ -508,7 +508,7 @@ static void card_put_others (const struct board *board, const struct board_pass 
 bool card_print (const struct board *board, const struct style *style, struct buf *out)
 {
     uint32_t rung = board->next_rung, shown = 0, causes = 0;
-    if (!board->ended || board->exit_status != 1 || board->retries_n || rung >= board->plan.rungs.n ||
+    if (!board->ended || (board->exit_status != 1 && board->exit_status != 3) || rung >= board->plan.rungs.n ||
         !text_find (board->sentence, TEXT_LIT (": stopped at rung "), NULL))
         return false;
     const struct board_pass *pass =
@@ -527,6 +527,8 @@ bool card_print (const struct board *board, const struct style *style, struct bu
     if (causes > CARD_CAUSES)
         buf_printf (out, "  and %" PRIu32 " more cause%s\n", causes - CARD_CAUSES, plural (causes - CARD_CAUSES));
     card_put_others (board, pass, causes, out);
+    if (board->retries_n)
+        buf_printf (out, "  after %" PRIu32 " retr%s\n", board->retries_n, board->retries_n == 1 ? "y" : "ies");
     if (text_find (board->sentence, TEXT_LIT ("to go on with the "), &shown))
         card_put (style, "", (struct text){ board->sentence.ptr + shown, board->sentence.len - shown }, out);
     return true;
