@@ -15,6 +15,19 @@ static const char *const owner_words[] = {
 };
 _Static_assert(sizeof owner_words / sizeof owner_words[0] == OWNER_N, "a word for each owner");
 const struct enum_names owner_names = { owner_words, OWNER_N };
+static const char *const phrases[] = { "nobody",
+                                       "the device",
+                                       "how it was launched",
+                                       "the installed versions",
+                                       "the compile cache",
+                                       "the compiler",
+                                       "another host",
+                                       "your program",
+                                       "the host",
+                                       "the platform",
+                                       "sliceup",
+                                       "not known" };
+const struct enum_names owner_phrases = { phrases, OWNER_N };
 
 static const char *const certainty_words[] = { "none", "known", "likely", "unknown" };
 _Static_assert(sizeof certainty_words / sizeof certainty_words[0] == CERTAINTY_N, "a word for each certainty");

@@ -177,6 +177,18 @@ static int cancel_say_end (const struct cancel *cancel, const char *words, bool 
     return status;
 }
 
+int coordinator_ask_stands (const struct run_dir *dir, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    int64_t pid;
+    int pidfd = journal_open_holder (run_dir_path (dir, "journal.db", path), &pid, err);
+    if (pidfd < 0)
+        return -1;
+    int rc = coordinator_signal (pidfd, SIGURG, 0, err);
+    close (pidfd);
+    return rc;
+}
+
 int cancel_ask_politely (struct cli *cli, const struct run_dir *dir, struct err *err)
 {
     struct cancel cancel = { .cli = cli, .dir = *dir, .pidfd = -1, .level = POLITELY };

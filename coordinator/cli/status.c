@@ -70,19 +70,6 @@ static bool is_awaited (const struct query *query)
            (query->received_n < query->board->joined_n || (query->board->running && !query->output));
 }
 
-static int learn_ask_for_stacks (struct query *query, const struct run_dir *dir, struct err *err)
-{
-    char path[RUN_PATH_BYTES];
-    int64_t pid;
-    int pidfd = journal_open_holder (run_dir_path (dir, "journal.db", path), &pid, err);
-    if (pidfd < 0)
-        return -1;
-    query->asked_ms = board_now_ms (query->board, clock_wall_ms ());
-    int rc = coordinator_signal (pidfd, SIGURG, 0, err);
-    close (pidfd);
-    return rc;
-}
-
 /* Without events the phases are not known, and everything else is: not worth failing for. */
 static int learn_receive (const struct cli *cli, struct query *query, const struct run_dir *dir, struct follow *follow,
                           struct err *err)
@@ -93,7 +80,8 @@ static int learn_receive (const struct cli *cli, struct query *query, const stru
         log_detail (&cli->log, "the phases of the hosts are not known: %s", quiet.text);
         return 0;
     }
-    if (query->stacks && learn_ask_for_stacks (query, dir, err) < 0)
+    query->asked_ms = board_now_ms (query->board, clock_wall_ms ());
+    if (query->stacks && coordinator_ask_stands (dir, err) < 0)
         return -1;
     while (is_awaited (query) && clock_boot_ms () < until_ms) {
         if (follow_poll_events (follow, err) < 0)

@@ -5,6 +5,7 @@
 
 #include "common/io/clock.h"
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/live_runs.h"
 #include "coordinator/cli/logs.h"
 #include "coordinator/picture/feed.h"
 #include "coordinator/terminal/session.h"
@@ -57,6 +58,14 @@ static int cancel (void *owner, struct err *err)
     return view->options.cancel (view->options.cli, view->options.dir, err);
 }
 
+static int ask_stands (void *owner, struct err *err)
+{
+    const struct watch_view *view = owner;
+    if (view->options.dir == NULL)
+        return err_set (err, ERR_REFUSED, "a monitor key does not allow it");
+    return coordinator_ask_stands (view->options.dir, err);
+}
+
 /* Is there a terminal, in the foreground, in which keys can be pressed? */
 static bool is_worked_with (const struct watch_view_options *options)
 {
@@ -86,7 +95,8 @@ static void begin_session (struct watch_view *view)
                                         .color = options->cli->color,
                                         .owner = view,
                                         .read_log = read_log,
-                                        .cancel = cancel };
+                                        .cancel = cancel,
+                                        .ask_stands = ask_stands };
     struct err err = { 0 };
     exit_timeout_set_last (screen_restore);
     view->session = terminal_session_open (&session, &err);

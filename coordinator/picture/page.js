@@ -18,6 +18,8 @@ const MARKS = {
 };
 const OUTCOME_LETTERS = { "passed": "P", "not-reached": "-", "cascade": "c", "blocked": "B", "lost": "L", "failed": "F",
                           "timed-out": "T", "cancelled": "X" };
+const OWNERS = { device: "the device", launch: "how it was launched", bundle: "the installed versions", cache: "the compile cache", compiler: "the compiler",
+                 peer: "another host", program: "your program", host: "the host", platform: "the platform", sliceup: "sliceup", unknown: "not known" };
 const KEYS = [["arrows", "move among the hosts"], ["Enter", "open the host"], ["n", "next failure"], ["/", "filter"],
               ["m", "mark the host; two that are marked are compared"], ["d", "drift as a second layer"],
               ["Esc", "all hosts again"], ["?", "this list"]];
@@ -585,7 +587,7 @@ function setLayer(index) {
 /* The error as it was printed, then what we make of it. */
 function groupArticle(group, index) {
     const cascade = group.outcome === "cascade", cause = run.groups[group.cause_group];
-    const owner = group.owner ? `owner: ${group.owner}${group.certainty === "likely" ? ", likely" : ""}` : "";
+    const owner = group.owner ? `whose: ${OWNERS[group.owner] ?? group.owner}${group.certainty === "likely" ? ", likely" : ""}` : "";
     return el("article", { id: "group-" + index, tabindex: -1, class: cascade ? "cascade" : null, "data-key": "article" + index },
         el("h3", null, markOf(OUTCOME_LETTERS[group.outcome] ?? "f"), ` ${group.outcome ?? "failed"} at ${atRung(group.rung, group.pass)}`,
             group.preliminary ? ", so far" : "", ` · ${plural(group.count, "host")}`),

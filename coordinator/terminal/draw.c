@@ -211,8 +211,8 @@ static void draw_add_cause (const struct drawing *drawing, uint32_t at, struct s
         return;
     const struct scene_group *group = &scene->groups[at];
     const struct board_verdict_group *says = &group->says;
-    sheet_printf (sheet, PAINT_BAD, "    %s%s, owner %s%s: %.*s", enum_name_of (&outcome_names, says->outcome),
-                  says->preliminary ? " so far" : "", enum_name_of (&owner_names, says->owner),
+    sheet_printf (sheet, PAINT_BAD, "    %s%s; whose: %s%s: %.*s", enum_name_of (&outcome_names, says->outcome),
+                  says->preliminary ? " so far" : "", enum_name_of (&owner_phrases, says->owner),
                   says->likely ? " (likely)" : "", TEXT_ARG (says->cause));
     if (says->line.len)
         sheet_printf (sheet, PAINT_NONE, "    said: %.*s", TEXT_ARG (says->line));
@@ -241,6 +241,16 @@ static void add_attempts (const struct drawing *drawing, const struct scene_host
                       host->attempts_left_out);
 }
 
+/* Where its program stood when it was last asked. */
+static void add_stand (const struct board *board, uint32_t rank, struct sheet *sheet)
+{
+    const struct board_host *host = &board->hosts[rank];
+    for (struct text lines = host->in_pass && !host->ended ? host->stand : (struct text){ 0 }; lines.len;) {
+        struct text line = text_take_until (&lines, '\n');
+        sheet_printf (sheet, PAINT_NONE, "  stands: %.*s", TEXT_ARG (line));
+    }
+}
+
 static void draw_host (struct drawing *drawing, uint32_t row, uint32_t end)
 {
     const struct scene_host *host = drawing->scene->host;
@@ -250,6 +260,7 @@ static void draw_host (struct drawing *drawing, uint32_t row, uint32_t end)
     end = draw_tail (drawing, row, end);
     sheet_printf (&sheet, PAINT_STRONG, "%.*s  rank %u  %.*s%s%.*s", TEXT_ARG (host->name), host->rank,
                   TEXT_ARG (host->life), host->why.len ? ": " : "", TEXT_ARG (host->why));
+    add_stand (drawing->scene->board, host->rank, &sheet);
     add_attempts (drawing, host, &sheet);
     if (host->attempts_n == 0 && filter_has_range (&drawing->state->filter))
         sheet_add (&sheet, PAINT_FAINT, TEXT_LIT ("  it did nothing in the time that the filter names"));

@@ -69,7 +69,7 @@ static struct text draw_list_line_of (const struct scene *scene, uint32_t group)
     return says->line.len ? says->line : says->cause;
 }
 
-/* "failed, owner device: ...", "at a gate rendezvous 12 s", "runs compile 3 s" */
+/* "failed; whose: the device: ...", "at a gate rendezvous 12 s", "runs compile 3 s" */
 static void put_words (struct line *line, const struct scene *scene, const struct scene_tile *tile)
 {
     char span[DURATION_TEXT_BYTES];
@@ -81,7 +81,7 @@ static void put_words (struct line *line, const struct scene *scene, const struc
     if (tile->since_ms)
         line_printf (line, " %s", duration_print (tile->since_ms, span));
     if (tile->owner != OWNER_NONE)
-        line_printf (line, ", owner %s", enum_name_of (&owner_names, tile->owner));
+        line_printf (line, "; whose: %s", enum_name_of (&owner_phrases, tile->owner));
     if (tile->group < scene->groups_n && tile->owner != OWNER_NONE) {
         line_puts (line, ": ");
         line_text (line, draw_list_line_of (scene, tile->group));
@@ -219,9 +219,9 @@ static void add_groups (const struct scene *scene, struct sheet *sheet)
     for (uint32_t i = 0; i < scene->groups_n && i < GROUPS_SHOWN; i++) {
         const struct board_verdict_group *says = &scene->groups[i].says;
         struct text names = scene->groups[i].names, line = draw_list_line_of (scene, i);
-        sheet_printf (sheet, says->outcome == OUTCOME_CASCADE ? PAINT_FAINT : PAINT_BAD, "%.*s %s%s, owner %s%s: %.*s",
+        sheet_printf (sheet, says->outcome == OUTCOME_CASCADE ? PAINT_FAINT : PAINT_BAD, "%.*s %s%s; whose: %s%s: %.*s",
                       TEXT_ARG (names), enum_name_of (&outcome_names, says->outcome),
-                      says->preliminary ? " so far" : "", enum_name_of (&owner_names, says->owner),
+                      says->preliminary ? " so far" : "", enum_name_of (&owner_phrases, says->owner),
                       says->likely ? " (likely)" : "", TEXT_ARG (line));
     }
     if (scene->groups_n > GROUPS_SHOWN)

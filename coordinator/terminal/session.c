@@ -38,10 +38,10 @@ void terminal_session_close (struct terminal_session *session)
 
 /* ---- keys ---- */
 
-static void cancel (struct terminal_session *session)
+static void act_on_run (struct terminal_session *session, int (*act) (void *owner, struct err *err))
 {
     struct err err = { 0 };
-    if (session->options.cancel (session->options.owner, &err) < 0)
+    if (act (session->options.owner, &err) < 0)
         terminal_state_say (&session->state, true, "%s", err.text);
 }
 
@@ -59,7 +59,9 @@ static bool take_keys (struct terminal_session *session)
         if (act == ACT_REPAINT)
             screen_repaint (session->screen);
         if (act == ACT_CANCEL)
-            cancel (session);
+            act_on_run (session, session->options.cancel);
+        if (act == ACT_ASK_STANDS)
+            act_on_run (session, session->options.ask_stands);
     }
     return true;
 }

@@ -17,6 +17,7 @@ struct terminal_options {
     void (*read_log) (void *owner, uint32_t rank, struct arena *arena, struct terminal_log *out);
     /* What `sliceup cancel` does, without waiting for the end. */
     int (*cancel) (void *owner, struct err *err);
+    int (*ask_stands) (void *owner, struct err *err); /* as `sliceup stacks` does */
 };
 struct terminal_session;
 /* The texts live as long as the session does. NULL: ERR_STATE, it cannot be worked with. */

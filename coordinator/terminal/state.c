@@ -216,6 +216,15 @@ static enum terminal_act key_cancel (struct terminal_state *state, const struct 
     return ACT_NONE;
 }
 
+static enum terminal_act key_stands (struct terminal_state *state, const struct scene *scene)
+{
+    if (scene->board->ended)
+        terminal_state_say (state, true, "the run has ended");
+    else
+        say_command (state, "stacks", "");
+    return scene->board->ended ? ACT_NONE : ACT_ASK_STANDS;
+}
+
 static enum terminal_act key_help (struct terminal_state *state, const struct scene *scene)
 {
     (void) scene;
@@ -258,6 +267,8 @@ static const struct key_row {
     { 'n', 0, .press = key_next_failure, "n", "the next host that failed" },
     { 'm', 0, .press = key_mark, "m", "mark the host, or take the mark away" },
     { 'l', 0, .press = key_logs, "l", "what the marked hosts printed, equal logs once" },
+    { 's', 0, .press = key_stands, "s",
+      "ask where the programs stand: who lags is told, stacks are in each host's view" },
     { 'c', 0, .press = key_cancel, "c", "cancel the run, after a question" },
     { '?', 0, .press = key_help, "?", "this" },
     { 'L' - '@', 0, .press = key_repaint, "Ctrl-L", "draw everything again" },

@@ -39,7 +39,7 @@ enum { MARKED_MAX = 64, SAID_BYTES = 512, COMMAND_BYTES = 256 };
 enum terminal_mode { MODE_LIST, MODE_HOST, MODE_LOGS, MODE_HELP };
 enum terminal_prompt { PROMPT_NONE, PROMPT_FILTER, PROMPT_CANCEL };
 /* What the owner of the terminal has to do. */
-enum terminal_act { ACT_NONE, ACT_LEAVE, ACT_CANCEL, ACT_REPAINT };
+enum terminal_act { ACT_NONE, ACT_LEAVE, ACT_CANCEL, ACT_ASK_STANDS, ACT_REPAINT };
 /* Keys that are no characters. */
 enum {
     KEY_IS_UP = 0x200000,

@@ -282,15 +282,15 @@ static void add_correction (const struct board *board, const struct board_correc
     buf_puts (words, "  corrected: ");
     board_print_hosts (board, hosts, n, words);
     if (correction->to == correction->from) {
-        buf_printf (words, ": owner %s, not %s as told so far", enum_name_of (&owner_names, correction->to_owner),
-                    enum_name_of (&owner_names, correction->from_owner));
+        buf_printf (words, ": whose: %s, so far told as %s", enum_name_of (&owner_phrases, correction->to_owner),
+                    enum_name_of (&owner_phrases, correction->from_owner));
         return;
     }
     buf_printf (words, " %s", enum_name_of (&outcome_names, correction->to));
     if (correction->to_owner)
-        buf_printf (words, " (owner %s)", enum_name_of (&owner_names, correction->to_owner));
-    buf_printf (words, ", not %s (owner %s) as told so far", enum_name_of (&outcome_names, correction->from),
-                enum_name_of (&owner_names, correction->from_owner));
+        buf_printf (words, " (whose: %s)", enum_name_of (&owner_phrases, correction->to_owner));
+    buf_printf (words, ", so far told as %s (whose: %s)", enum_name_of (&outcome_names, correction->from),
+                enum_name_of (&owner_phrases, correction->from_owner));
 }
 
 static void tell_corrections (const struct burst *burst, const struct board *board, const struct fact *fact,

@@ -177,7 +177,7 @@ TEST (the_verdict_corrects_what_was_told_and_nothing_else)
     buf_clear (&show.lines);
     show_pass_ended (&show, OUTCOME_FAILED, 900, verdicts, 4);
     assert_has (&show.lines,
-                "  corrected: host[1-2] cascade (owner peer), not failed (owner unknown) as told so far\n");
+                "  corrected: host[1-2] cascade (whose: another host), so far told as failed (whose: not known)\n");
     const struct board_pass *pass = &show.board->rungs[ALL].passes[PASS_RESTORED];
     assert_int_equal (pass->corrections.n, 1);
     assert_int_equal (pass->corrections.items[0].hosts.n, 3);

@@ -137,8 +137,8 @@ TEST (failures_are_told_at_once_and_judged_in_groups)
                "[     0.2 s] all restored: 2 passed, 1 failed, 1 cascade in 900 ms\n"
                "[     0.2 s]   host2 failed: no space; whose: the host (certain); next: free some\n"
                "[     0.2 s]   host3 cascade: a peer failed\n"
-               "[     0.2 s]   corrected: host2: owner host, not unknown as told so far\n"
-               "[     0.2 s]   corrected: host3 cascade (owner peer), not failed (owner unknown) as told so far\n");
+               "[     0.2 s]   corrected: host2: whose: the host, so far told as not known\n"
+               "[     0.2 s]   corrected: host3 cascade (whose: another host), so far told as failed (whose: not known)\n");
     show_release (&show);
 }
 

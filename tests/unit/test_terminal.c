@@ -150,7 +150,7 @@ TEST_ON (desk, eighty_by_twenty_four)
     assert_has (&out, "\n  host2 g P         g         .          at a gate rendezvous");
     assert_has (&out, "\n  host3 r P         r         .          runs compile 11 s");
     assert_has (&out, "rung 2 of 3: tiny restored, 1/4 hosts ended");
-    assert_has (&out, "host1 failed so far, owner unknown: RuntimeError: it is broken");
+    assert_has (&out, "host1 failed so far; whose: not known: RuntimeError: it is broken");
     assert_has (&out, "waiting for");
     buf_release (&out);
 }
