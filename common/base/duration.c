@@ -85,3 +85,19 @@ const char *duration_print (uint64_t ms, char out[DURATION_TEXT_BYTES])
         print_pair (out, ms / day_ms, "d", (unsigned) (ms % day_ms / hour_ms), "h");
     return out;
 }
+
+const char *size_print (uint64_t bytes, char out[SIZE_TEXT_BYTES])
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    uint64_t whole = bytes, rest = 0;
+    uint32_t unit = 0;
+    for (; whole >= 1024; unit++) {
+        rest = whole % 1024;
+        whole /= 1024;
+    }
+    if (unit == 0 || whole >= 100)
+        snprintf (out, SIZE_TEXT_BYTES, "%" PRIu64 " %s", whole, units[unit]);
+    else
+        snprintf (out, SIZE_TEXT_BYTES, "%" PRIu64 ".%" PRIu64 " %s", whole, rest * 10 / 1024, units[unit]);
+    return out;
+}

@@ -1,4 +1,4 @@
-/* duration.h - "30s" <-> milliseconds. */
+/* duration.h - "30s" <-> milliseconds; durations and sizes for people. */
 #ifndef SLICEUP_COMMON_BASE_DURATION_H
 #define SLICEUP_COMMON_BASE_DURATION_H
 
@@ -12,5 +12,9 @@ bool duration_parse (struct text text, uint64_t *ms);
 enum { DURATION_TEXT_BYTES = 32 };
 /* For people, cut, never rounded up: "340 ms", "1.5 s", "12 s", "3 min 20 s", "2 h 5 min", "3 d 4 h". Returns `out`. */
 const char *duration_print (uint64_t ms, char out[DURATION_TEXT_BYTES]);
+
+/* Bytes for people: "0 B", "312 B", "3.2 MiB"; cut, never rounded up. */
+enum { SIZE_TEXT_BYTES = 32 };
+const char *size_print (uint64_t bytes, char out[SIZE_TEXT_BYTES]); /* returns `out` */
 
 #endif

@@ -212,7 +212,7 @@ void draft_check_launcher_key (struct draft *draft, const struct conf_key *key, 
 
 /* ---- the tables of keys as people read them: in messages and in docs/spec/configuration.md ---- */
 
-static const char *size_print (uint64_t bytes, char out[DURATION_TEXT_BYTES])
+static const char *exact_size_print (uint64_t bytes, char out[DURATION_TEXT_BYTES])
 {
     static const char *const units[] = { "bytes", "KiB", "MiB", "GiB" };
     unsigned unit = 0;
@@ -256,8 +256,8 @@ void key_describe_value (const struct conf_key *key, struct buf *out)
                     duration_print (key->max, to));
         break;
     case KEY_SIZE:
-        buf_printf (out, "a size from %s to %s with its unit, such as 4MiB", size_print (key->min, from),
-                    size_print (key->max, to));
+        buf_printf (out, "a size from %s to %s with its unit, such as 4MiB", exact_size_print (key->min, from),
+                    exact_size_print (key->max, to));
         break;
     case KEY_MAP: buf_puts (out, "a map"); break;
     case KEY_LIST: buf_puts (out, "a list"); break;

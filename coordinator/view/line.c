@@ -177,22 +177,6 @@ bool style_locale_is_utf8 (const char *lc_all, const char *lc_ctype, const char 
     return dot && (strncasecmp (dot, ".utf-8", 6) == 0 || strncasecmp (dot, ".utf8", 5) == 0);
 }
 
-const char *size_print (uint64_t bytes, char out[SIZE_TEXT_BYTES])
-{
-    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
-    uint64_t whole = bytes, rest = 0;
-    uint32_t unit = 0;
-    for (; whole >= 1024; unit++) {
-        rest = whole % 1024;
-        whole /= 1024;
-    }
-    if (unit == 0 || whole >= 100)
-        snprintf (out, SIZE_TEXT_BYTES, "%" PRIu64 " %s", whole, units[unit]);
-    else
-        snprintf (out, SIZE_TEXT_BYTES, "%" PRIu64 ".%" PRIu64 " %s", whole, rest * 10 / 1024, units[unit]);
-    return out;
-}
-
 void line_wrap (struct buf *out, struct text words, uint32_t at, uint32_t indent, uint32_t columns)
 {
     bool first = true;

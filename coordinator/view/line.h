@@ -7,6 +7,7 @@
 #define SLICEUP_COORDINATOR_VIEW_LINE_H
 
 #include "common/base/buf.h"
+#include "common/base/duration.h"
 #include <stdint.h>
 
 struct style {
@@ -64,9 +65,5 @@ bool style_locale_is_utf8 (const char *lc_all, const char *lc_ctype, const char 
 /* Appends words and a newline, broken at blanks where a line would be wider than `columns` (0: never). The first begins in
  * column `at`, the others at `indent`. */
 void line_wrap (struct buf *out, struct text words, uint32_t at, uint32_t indent, uint32_t columns);
-
-/* Bytes for people: "0 B", "312 B", "3.2 MiB"; cut, never rounded up. */
-enum { SIZE_TEXT_BYTES = 32 };
-const char *size_print (uint64_t bytes, char out[SIZE_TEXT_BYTES]); /* returns `out` */
 
 #endif
