@@ -71,11 +71,6 @@ static bool is_chosen (const struct draft *draft, uint32_t at)
     return false;
 }
 
-static bool is_builtin (const struct rung *rung, const char *name)
-{
-    return rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, name);
-}
-
 /* Why a rung not asked for is climbed anyway, for a later one; empty: it is not. */
 static struct text need_of (const struct draft *draft, uint32_t at)
 {
@@ -84,11 +79,11 @@ static struct text need_of (const struct draft *draft, uint32_t at)
         struct text id = rungs[i].id;
         if (!is_chosen (draft, i))
             continue;
-        if (is_builtin (&rungs[at], "facts"))
+        if (rung_is_builtin (&rungs[at], "facts"))
             return text_format (draft->arena, "what the hosts are is part of every receipt");
-        if (is_builtin (&rungs[at], "restore") && rungs[i].needs_env)
+        if (rung_is_builtin (&rungs[at], "restore") && rungs[i].needs_env)
             return text_format (draft->arena, "%.*s runs in the environment", TEXT_ARG (id));
-        if (is_builtin (&rungs[at], "cache") && rungs[i].warm != WARM_NONE)
+        if (rung_is_builtin (&rungs[at], "cache") && rungs[i].warm != WARM_NONE)
             return text_format (draft->arena, "%.*s uses the compile cache", TEXT_ARG (id));
     }
     return (struct text){ 0 };
@@ -122,7 +117,7 @@ static void keep_chosen (struct draft *draft, const struct rung_ids *ids)
         if (need.len)
             why[draft->plan.kept.n++] = (struct var){ rungs[i].id, need };
         if (chosen || need.len) {
-            draft->needs_pins |= rungs[i].needs_env || is_builtin (&rungs[i], "restore");
+            draft->needs_pins |= rungs[i].needs_env || rung_is_builtin (&rungs[i], "restore");
             kept[n++] = rungs[i];
         } else {
             gone.items[gone.n++] = text_copy (draft->arena, rungs[i].id).ptr;

@@ -127,16 +127,11 @@ static void read_parse (struct draft *draft, const struct conf_value *parse, str
     rung->parse = parse->text;
 }
 
-static bool is_probe (const struct rung *rung)
-{
-    return rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "probe");
-}
-
 static void rung_read_env (struct draft *draft, const struct conf_value *env, struct rung *rung)
 {
     bool has_pins = draft->slice[SLICE_PINS].given || draft->options->pins;
     bool restores = text_is (rung->builtin, "restore");
-    if (rung->kind == PROGRAM_BUILTIN && env->given && !is_probe (rung))
+    if (rung->kind == PROGRAM_BUILTIN && env->given && !rung_is_builtin (rung, "probe"))
         problem_at (
             draft->problems, env->node,
             "env is set for a rung with a builtin, expected it only for canaries, commands and the builtin probe");
@@ -150,7 +145,7 @@ static void rung_read_env (struct draft *draft, const struct conf_value *env, st
 
 static void read_backend (struct draft *draft, const struct conf_value *backend, struct rung *rung)
 {
-    bool reports = rung->kind != PROGRAM_BUILTIN || is_probe (rung);
+    bool reports = rung->kind != PROGRAM_BUILTIN || rung_is_builtin (rung, "probe");
     rung->any_backend = backend->given && backend->good && backend->number == NEED_ANY;
     bool required = backend->given && backend->good ? backend->number == NEED_REQUIRED : rung->kind == PROGRAM_CANARY;
     if (required && !reports)
@@ -211,14 +206,14 @@ int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *
     read_program (draft, of, rung);
     if (rung->kind == PROGRAM_CANARY)
         read_args (draft, &of[RUNG_ARGS], rung);
-    else if (of[RUNG_ARGS].given && !is_probe (rung))
+    else if (of[RUNG_ARGS].given && !rung_is_builtin (rung, "probe"))
         problem_at (draft->problems, of[RUNG_ARGS].node,
                     "args is set for a rung without a canary or probe, expected it only for these");
     read_warm (draft, of, rung);
     check_cache (draft, &of[RUNG_WARM], rung);
     rung_read_env (draft, &of[RUNG_ENV], rung);
     read_backend (draft, &of[RUNG_BACKEND], rung);
-    if (is_probe (rung))
+    if (rung_is_builtin (rung, "probe"))
         draft_probe_args (draft, node, &of[RUNG_ARGS], rung);
     read_metrics (draft, of, rung);
     read_tolerances (draft, &of[RUNG_TOLERANCE], rung);

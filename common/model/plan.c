@@ -362,6 +362,17 @@ int plan_host_rank (const struct plan *plan, struct text host)
     return -1;
 }
 
+bool rung_is_builtin (const struct rung *rung, const char *name)
+{
+    return rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, name);
+}
+
+bool rung_makes_client (const struct rung *rung)
+{
+    struct text client;
+    return !var_find ((const var_list *) &rung->args, TEXT_LIT ("client"), &client) || !text_is (client, "false");
+}
+
 int plan_rung_index (const struct plan *plan, struct text id)
 {
     for (uint32_t rung = 0; rung < plan->rungs.n; rung++) {

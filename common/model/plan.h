@@ -204,6 +204,8 @@ struct rung {
     LIST_OF (struct demand) tolerances; /* for some `metrics`; for others the dtype decides (reduce.h) */
 };
 extern const struct record rung_record;
+bool rung_is_builtin (const struct rung *rung, const char *name);
+bool rung_makes_client (const struct rung *rung); /* unless its arg `client` says false */
 
 /* A type of accelerator hosts: configs/machines. */
 enum type_count { TYPE_COUNT_NONE = 0, TYPE_COUNT_CHIPS, TYPE_COUNT_CORES }; /* a chip has two cores */

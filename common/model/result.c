@@ -186,6 +186,15 @@ bool result_ended_badly (const struct result *result)
     return result->ending != ENDING_EXITED || result->code != 0;
 }
 
+struct text result_note_from (const struct result *result, const char *source)
+{
+    struct text found = { 0 };
+    for (uint32_t i = 0; i < result->notes.n; i++)
+        if (text_is (result->notes.items[i].source, source))
+            found = result->notes.items[i].text;
+    return found;
+}
+
 bool result_counter (const struct result *result, const char *name, uint64_t *value)
 {
     const struct named_number *counter = number_find (&result->counters, text_of (name));

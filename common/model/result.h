@@ -207,7 +207,8 @@ extern const struct record result_record;
 extern const struct record seal_record, metric_record, backend_record, note_record, check_record, number_record,
     var_record, program_record;
 
-bool result_ended_badly (const struct result *result); /* in any way but an exit with 0 */
+bool result_ended_badly (const struct result *result);                          /* in any way but an exit with 0 */
+struct text result_note_from (const struct result *result, const char *source); /* the last one; empty: none */
 bool result_counter (const struct result *result, const char *name, uint64_t *value); /* false: absent */
 
 #endif

@@ -268,7 +268,7 @@ enum { RESTORE_TIMEOUT_MS = 60 * 60 * 1000 };
 static const struct rung *env_find (const struct plan *plan, const char *builtin)
 {
     for (uint32_t i = 0; i < plan->rungs.n; i++)
-        if (plan->rungs.items[i].kind == PROGRAM_BUILTIN && text_is (plan->rungs.items[i].builtin, builtin))
+        if (rung_is_builtin (&plan->rungs.items[i], builtin))
             return &plan->rungs.items[i];
     return NULL;
 }

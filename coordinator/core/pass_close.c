@@ -417,10 +417,9 @@ static void compare_parts (const struct coord *coord, struct verdict *verdicts, 
         agree_environments (&of, verdicts, arena);
     else
         agree_variables (&of, verdicts, culprits, arena);
-    if (all_passed (verdicts, n) && closing_rung (coord)->kind == PROGRAM_BUILTIN &&
-        text_is (closing_rung (coord)->builtin, "facts"))
+    if (all_passed (verdicts, n) && rung_is_builtin (closing_rung (coord), "facts"))
         agree_topology (&of, verdicts, arena);
-    if (closing_rung (coord)->kind == PROGRAM_BUILTIN && text_is (closing_rung (coord)->builtin, "cache"))
+    if (rung_is_builtin (closing_rung (coord), "cache"))
         agree_storage (&of, verdicts, arena);
 }
 

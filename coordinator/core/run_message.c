@@ -42,7 +42,7 @@ static struct cache_access run_cache (const struct coord *coord, uint32_t host, 
     struct cache_access access = { .role = CACHE_ROLE_NONE };
     const struct cache_plan *plan = &coord->state->plan.cache;
     const struct rung *rung = &coord->state->plan.rungs.items[pass->key.rung];
-    bool surveys = rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "cache");
+    bool surveys = rung_is_builtin (rung, "cache");
     if (!cache_is_used (&coord->state->plan))
         return access;
     access.least = plan->least;
@@ -82,7 +82,7 @@ static void run_pins (const struct coord *coord, const struct plan_host *host, c
                       struct pins *pins)
 {
     *pins = coord->state->plan.pins;
-    if (rung->kind != PROGRAM_BUILTIN || !text_is (rung->builtin, "restore"))
+    if (!rung_is_builtin (rung, "restore"))
         pins->wheels.n = 0; /* a long list that only restore reads */
     if (host->env_dir.len)
         pins->env_dir = host->env_dir;

@@ -27,15 +27,6 @@ static void keep_var (struct receipt_fold *fold, growing_vars *list, const struc
                                         receipt_fold_copy_text (fold, var->value) };
 }
 
-/* The one note of a builtin that says how a step of its went. */
-static struct text note_from (const struct result *result, const char *source)
-{
-    for (uint32_t i = 0; i < result->notes.n; i++)
-        if (text_is (result->notes.items[i].source, source))
-            return result->notes.items[i].text;
-    return (struct text){ 0 };
-}
-
 static void note_bundle (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
 {
     struct result_note note;
@@ -54,11 +45,11 @@ static void fold_setup (struct receipt_fold *fold, struct host_fold *host, const
         .pins = pins->name,
         .pins_sha256 = pins->file.sha256,
         .script_sha256 = pins->setup.sha256,
-        .restore_method = receipt_fold_copy_text (fold, note_from (result, "environment")),
+        .restore_method = receipt_fold_copy_text (fold, result_note_from (result, "environment")),
         .python = receipt_fold_copy_text (fold, var_value (bundle, "python")),
         .environment = receipt_fold_copy_text (fold, var_value (bundle, "fingerprint")),
         .script = pins->setup.path,
-        .script_result = receipt_fold_copy_text (fold, note_from (result, "setup")),
+        .script_result = receipt_fold_copy_text (fold, result_note_from (result, "setup")),
         .script_rung = pins->setup.path.len ? rung->id : (struct text){ 0 },
     };
     note_bundle (fold, host, result);
@@ -134,10 +125,9 @@ static void fold_host (struct receipt_fold *fold, struct host_fold *host, const 
 /* The device was not free at once: an attempt that passed then is no clean pass. */
 static void keep_waiting (struct rung_receipt *rung, const struct result *result, struct arena *arena)
 {
-    for (uint32_t i = 0; i < result->notes.n; i++)
-        if (text_is (result->notes.items[i].source, DEVICE_NOTE_SOURCE) && result->ending != ENDING_NOT_STARTED)
-            *(struct text *) list_append (&rung->recovered, sizeof (struct text),
-                                          arena) = text_copy (arena, result->notes.items[i].text);
+    struct text waited = result_note_from (result, DEVICE_NOTE_SOURCE);
+    if (waited.len && result->ending != ENDING_NOT_STARTED)
+        *(struct text *) list_append (&rung->recovered, sizeof (struct text), arena) = text_copy (arena, waited);
 }
 
 static struct text last_bytes (struct text text, uint32_t bytes)

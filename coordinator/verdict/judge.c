@@ -231,20 +231,12 @@ static bool ran_where_asked (const struct judge_case *of, struct arena *arena, s
     return compiles_only (of) || evidence_ran_where_asked (of, arena, out);
 }
 
-static bool makes_client (const struct rung *rung)
-{
-    for (uint32_t i = 0; i < rung->args.n; i++)
-        if (text_is (rung->args.items[i].name, "client"))
-            return !text_is (rung->args.items[i].value, "false");
-    return true;
-}
-
 /* A probe that reports `done` has to report a checked execution as well. */
 static bool probe_showed (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     uint64_t executions = 0;
     (void) arena;
-    if (of->rung->kind != PROGRAM_BUILTIN || !text_is (of->rung->builtin, "probe") || !makes_client (of->rung))
+    if (!rung_is_builtin (of->rung, "probe") || !rung_makes_client (of->rung))
         return true;
     if (of->result->backend.platform.len && of->result->checks.n > 0 &&
         result_counter (of->result, "executions", &executions) && executions > 0)
@@ -418,7 +410,7 @@ static bool bundle_serves (const struct judge_case *of, struct arena *arena, str
 /* The restored versions are those of the pins; this checks that they work together. */
 static bool not_known_bad (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
-    if (of->rung->kind != PROGRAM_BUILTIN || !text_is (of->rung->builtin, "restore"))
+    if (!rung_is_builtin (of->rung, "restore"))
         return true;
     const var_list *bundle = (const var_list *) &of->result->bundle;
     const struct bundle_rule *bad = bundle_rules_find (of->plan, bundle, of->plan->profile.backend, BUNDLE_BAD);
@@ -434,7 +426,7 @@ static bool not_known_bad (const struct judge_case *of, struct arena *arena, str
 static bool as_expected (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     enum owner owner;
-    if (of->rung->kind != PROGRAM_BUILTIN || !text_is (of->rung->builtin, "facts"))
+    if (!rung_is_builtin (of->rung, "facts"))
         return true;
     struct text differs = expected_facts_differ (&of->plan->expect, (const var_list *) &of->result->facts, arena,
                                                  &owner);

@@ -45,7 +45,7 @@ static struct exec *spawn_program (struct attempt *attempt, const struct command
                                    .report_fd = report,
                                    .output_fd = output_write_fd (attempt->output),
                                    .is_self = command->is_self };
-    bool looks = attempt->run.rung.kind == PROGRAM_BUILTIN && text_is (attempt->run.rung.builtin, "facts");
+    bool looks = rung_is_builtin (&attempt->run.rung, "facts");
     struct exec *exec = looks ? exec_start_on_host (&spawn, err) : exec_start (&spawn, err);
     fd_close (peer_fd);
     output_close_write (attempt->output);

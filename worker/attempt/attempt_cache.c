@@ -179,6 +179,6 @@ void attempt_fill_cache_view (struct attempt *attempt)
 {
     const struct rung *rung = &attempt->run.rung;
     struct result *result = attempt_result (attempt);
-    if (rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "cache"))
+    if (rung_is_builtin (rung, "cache"))
         cache_builtin_view_of_facts (result->facts.items, result->facts.n, &attempt->arena, &result->cache);
 }

@@ -117,11 +117,6 @@ static void set_command (struct environ_list *list, const struct msg_run *run, c
 
 /* ---- environment ---- */
 
-static bool is_builtin (const struct msg_run *run, const char *word)
-{
-    return run->rung.kind == PROGRAM_BUILTIN && text_is (run->rung.builtin, word);
-}
-
 static int set_launch_policy (struct environ_list *list, const struct msg_run *run,
                               const struct command_context *context, struct err *err)
 {
@@ -143,13 +138,13 @@ static int set_environment (struct environ_list *list, const struct msg_run *run
 {
     if (run->rung.kind == PROGRAM_BUILTIN) /* programs of other runs must not change files that pip unpacks */
         environ_set (list, TEXT_LIT ("TMPDIR"), context->scratch);
-    if (run->rung.kind == PROGRAM_BUILTIN && !is_builtin (run, "probe"))
+    if (run->rung.kind == PROGRAM_BUILTIN && !rung_is_builtin (&run->rung, "probe"))
         environ_add_pip_vars (list); /* ours, and its pip must reach the index */
     else if (set_launch_policy (list, run, context, err) < 0)
         return -1;
     else
         environ_set (list, TEXT_LIT ("HOME"), context->scratch);
-    if (is_builtin (run, "facts"))
+    if (rung_is_builtin (&run->rung, "facts"))
         environ_add_runtime_vars (list);
     counters_set_report_path (run, context->scratch, list);
     if (run->rung.kind == PROGRAM_CANARY)
@@ -307,7 +302,7 @@ static void add_pins (json_t *args, const struct msg_run *run, const struct comm
     json_object_set_new (args, "pins_sha256", json_text (pins->file.sha256));
     json_object_set_new (args, "env_dir", json_text (pins->env_dir));
     json_object_set_new (args, "python", json_text (pins->python));
-    if (is_builtin (run, "restore") && pins->setup.path.len) {
+    if (rung_is_builtin (&run->rung, "restore") && pins->setup.path.len) {
         json_object_set_new (args, "setup", json_text (command_path_of (run, context, 1, arena)));
         json_object_set_new (args, "setup_sha256", json_text (pins->setup.sha256));
     }
@@ -395,11 +390,11 @@ static int make_line (const struct msg_run *run, const struct command_context *c
     int rc = add_args (args, run, err);
     if (run->rung.kind == PROGRAM_BUILTIN)
         add_pins (args, run, context, arena);
-    if (is_builtin (run, "probe"))
+    if (rung_is_builtin (&run->rung, "probe"))
         add_probe (args, run, context);
-    if (is_builtin (run, "cache"))
+    if (rung_is_builtin (&run->rung, "cache"))
         command_add_cache (args, run, context, arena);
-    if (is_builtin (run, "facts"))
+    if (rung_is_builtin (&run->rung, "facts"))
         add_profile (args, run);
     json_object_set_new (line, "args", args);
     char *text = rc == 0 ? json_dumps (line, JSON_COMPACT) : NULL;

@@ -18,19 +18,11 @@ static bool only_compiles (const struct msg_run *run)
     return run->rung.warm == WARM_AOT && run->key.pass == PASS_COLD;
 }
 
-static bool makes_client (const struct rung *rung)
-{
-    for (uint32_t i = 0; i < rung->args.n; i++)
-        if (text_is (rung->args.items[i].name, "client"))
-            return !text_is (rung->args.items[i].value, "false");
-    return true;
-}
-
 bool device_is_wanted (const struct msg_run *run)
 {
     const struct rung *rung = &run->rung;
     bool runs = rung->kind == PROGRAM_CANARY || rung->kind == PROGRAM_COMMAND ||
-                (rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "probe") && makes_client (rung));
+                (rung_is_builtin (rung, "probe") && rung_makes_client (rung));
     return runs && !only_compiles (run) && is_device_backend (rung->backend.len ? rung->backend : run->profile.backend);
 }
 

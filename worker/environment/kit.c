@@ -26,7 +26,7 @@ void kit_list_of (const struct msg_run *run, struct kit_list *out)
         kit_add (out, "program.py", &rung->program);
     for (uint32_t i = 0; rung->kind != PROGRAM_BUILTIN && i < rung->files.n && i < KIT_FILES_MAX; i++)
         out->items[out->n++] = rung->files.items[i];
-    if (rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "restore")) {
+    if (rung_is_builtin (rung, "restore")) {
         kit_add (out, "pins.txt", &run->pins.file);
         kit_add (out, "setup.sh", &run->pins.setup);
     }
@@ -229,8 +229,7 @@ static bool only_looks (const struct msg_run *run)
 
 bool wheels_are_needed (const struct msg_run *run)
 {
-    return run->rung.kind == PROGRAM_BUILTIN && text_is (run->rung.builtin, "restore") && run->pins.wheels.n > 0 &&
-           !only_looks (run);
+    return rung_is_builtin (&run->rung, "restore") && run->pins.wheels.n > 0 && !only_looks (run);
 }
 
 struct text wheels_folder (struct text directory, struct arena *arena)
