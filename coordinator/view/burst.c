@@ -6,7 +6,7 @@
 #include "common/base/duration.h"
 #include "coordinator/view/plain.h"
 
-enum { WORDS_BYTES = 1 << 20, SHARED_MAX = 16, WHY_BYTES = 1024 };
+enum { WORDS_BYTES = 1 << 20, SHARED_MAX = 16, WHY_BYTES = 1024, WARNINGS_TOLD = 16 };
 
 /* One kind of event, for one reason. */
 struct shared {
@@ -27,6 +27,7 @@ struct burst {
     struct attempt_key key;         /* of the pass whose failures were told */
     uint32_t told_ungrouped, first; /* first: the group that has its turn */
     bool told_of[HOSTS_MAX];        /* per host: that it failed */
+    uint32_t warnings;              /* told, with the line that there are more */
 };
 
 struct burst *burst_create (void)
@@ -315,6 +316,29 @@ static void tell_corrections (const struct burst *burst, const struct board *boa
     mem_free (hosts);
 }
 
+/* ---- warnings of hosts, whatever their rung comes to ---- */
+
+static void tell_warnings (struct burst *burst, const struct board *board, const struct fact *fact,
+                           const struct style *style, struct buf *out)
+{
+    const struct result *result = &fact->of.attempt_ended.result;
+    struct buf words;
+    buf_init (&words, WORDS_BYTES);
+    for (uint32_t i = 0; i < result->notes.n; i++) {
+        if (!text_is (result->notes.items[i].source, NOTE_WARNING) || burst->warnings > WARNINGS_TOLD)
+            continue;
+        buf_add_text (&words, board_host_name (board, fact->of.attempt_ended.host));
+        buf_puts (&words, ": ");
+        buf_add_text (&words, result->notes.items[i].text);
+        if (++burst->warnings > WARNINGS_TOLD) {
+            buf_clear (&words);
+            buf_puts (&words, "more warnings of hosts: the notes of the receipt");
+        }
+        plain_line (fact->at_ms, &words, style, out);
+    }
+    buf_release (&words);
+}
+
 /* ---- both ---- */
 
 void burst_tell (struct burst *burst, const struct board *board, uint64_t now_ms, const struct style *style,
@@ -335,6 +359,8 @@ void burst_fact (struct burst *burst, const struct board *board, const struct fa
     struct buf lines;
     if (!board->opened)
         return;
+    if (fact->kind == FACT_ATTEMPT_ENDED)
+        tell_warnings (burst, board, fact, style, out);
     bool shared = burst_take (burst, board, fact) ||
                   (fact->kind == FACT_ATTEMPT_ENDED && board->purpose != PURPOSE_ISOLATION);
     if (shared) {

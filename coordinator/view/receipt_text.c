@@ -314,13 +314,41 @@ static bool text_note_told (const struct slice_receipt *receipt, uint32_t host, 
     return false;
 }
 
+static void add_more_notes (uint32_t shown, struct buf *out)
+{
+    if (shown > NOTES_SHOWN)
+        buf_printf (out, "         and %u more: --json has them\n", shown - NOTES_SHOWN);
+}
+
+static void add_warnings (const struct slice_receipt *receipt, struct buf *out)
+{
+    uint32_t shown = 0;
+    for (uint32_t i = 0; i < receipt->hosts.n; i++)
+        for (uint32_t k = 0; k < receipt->hosts.items[i].notes.n; k++) {
+            const struct result_note *note = &receipt->hosts.items[i].notes.items[k];
+            if (!text_is (note->source, NOTE_WARNING) || shown++ >= NOTES_SHOWN)
+                continue;
+            buf_puts (out, shown > 1 ? "         " : "warning  ");
+            buf_escaped (out, receipt->hosts.items[i].host, COLUMNS);
+            buf_escaped_after (out, ": ", note->text, CAUSE_COLUMNS);
+            buf_byte (out, '\n');
+        }
+    add_more_notes (shown, out);
+}
+
+/* Warnings have lines of their own, and what was found at a failure is in its cause. */
+static bool is_told_elsewhere (const struct result_note *note)
+{
+    return text_is (note->source, NOTE_WARNING) || text_is (note->source, NOTE_AT_FAILURE);
+}
+
 static void text_add_notes (const struct slice_receipt *receipt, struct buf *out)
 {
     uint32_t shown = 0;
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
         for (uint32_t k = 0; k < receipt->hosts.items[i].notes.n; k++) {
             const struct result_note *note = &receipt->hosts.items[i].notes.items[k];
-            if (text_note_told (receipt, i, k) || shown++ >= NOTES_SHOWN)
+            if (is_told_elsewhere (note) || text_note_told (receipt, i, k) || shown++ >= NOTES_SHOWN)
                 continue;
             buf_puts (out, shown > 1 ? "         " : "notes    ");
             buf_escaped (out, note->text, CAUSE_COLUMNS);
@@ -328,8 +356,7 @@ static void text_add_notes (const struct slice_receipt *receipt, struct buf *out
             buf_escaped (out, note->source, 40);
             buf_printf (out, ", %s)\n", enum_name_of (&durability_names, note->durability));
         }
-    if (shown > NOTES_SHOWN)
-        buf_printf (out, "         and %u more: --json has them\n", shown - NOTES_SHOWN);
+    add_more_notes (shown, out);
 }
 
 static void add_purpose (const struct run_header *header, struct buf *out)
@@ -363,6 +390,7 @@ static void add_rest (const struct slice_receipt *receipt, const struct drift_qu
     receipt_text_hosts (receipt, out);
     text_add_drift (receipt, drift, out);
     add_recoveries (receipt, out);
+    add_warnings (receipt, out);
     text_add_notes (receipt, out);
 }
 

@@ -183,3 +183,30 @@ TEST (the_verdict_corrects_what_was_told_and_nothing_else)
     assert_int_equal (pass->corrections.items[0].hosts.n, 3);
     show_release (&show);
 }
+
+static void warn_from (struct show *show, uint32_t host, struct text text, const char *source)
+{
+    struct result_note note = { text, text_of (source), DURABILITY_RECHECK };
+    struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
+    fact.of.attempt_ended.host = host;
+    fact.of.attempt_ended.result.ending = ENDING_EXITED;
+    fact.of.attempt_ended.result.notes.items = &note;
+    fact.of.attempt_ended.result.notes.n = 1;
+    show_fact (show, fact);
+}
+
+TEST (warnings_are_told_at_once_and_not_without_end)
+{
+    struct show show = bursting (64);
+    show_began (&show, FACTS, PASS_ONCE, 1, 64);
+    buf_clear (&show.lines);
+    warn_from (&show, 3, TEXT_LIT ("up for 2 h"), "host-facts");
+    assert_int_equal (show.lines.len, 0);
+    for (uint32_t i = 0; i < 40; i++)
+        warn_from (&show, i, TEXT_LIT ("/var/tmp (tmpfs, 600 MiB) has 12.0 MiB free\x1b[2J"), NOTE_WARNING);
+    assert_has (&show.lines, "] host0: /var/tmp (tmpfs, 600 MiB) has 12.0 MiB free\\x1b[2J\n");
+    assert_has (&show.lines, "] host15: ");
+    assert_has (&show.lines, "] more warnings of hosts: the notes of the receipt\n");
+    assert_has_not (&show.lines, "host16: ");
+    show_release (&show);
+}

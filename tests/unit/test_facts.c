@@ -1,9 +1,13 @@
 /* alone: facts */
 #include "common/io/clock.h"
+#include "common/model/result.h"
 #include "machine_fixture.h"
 #include "test.h"
 #include "worker/facts/facts.h"
 #include "worker/facts/host_fact_list.h"
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
 
@@ -369,14 +373,82 @@ TEST_ON (machine, one_byte_of_a_library_is_a_difference)
 TEST_ON (machine, folders_that_are_to_come_are_judged_by_what_is_above)
 {
     char path[160];
+    struct disk_room rooms[DISK_FOLDERS];
     snprintf (path, sizeof path, "%s/not/yet/there", machine->base);
-    machine->roots.tmp = machine->base;
-    mount_facts (&machine->list, path);
+    const char *const paths[DISK_FOLDERS] = { [DISK_ENV_DIR] = path, [DISK_TMP] = machine->base };
+    mount_facts (&machine->list, paths, rooms);
     struct text mount = host_fact_find (&machine->list, "mount.tmp"),
                 same = host_fact_find (&machine->list, "mount.env_dir");
     assert_true (mount.len > 0 && !text_is (mount, "absent"));
     assert_text (mount, same);
-    assert_true (host_fact_find (&machine->list, "disk.tmp").len > 0);
+    assert_text (host_fact_find (&machine->list, "disk.tmp"), host_fact_find (&machine->list, "disk.env_dir"));
+    assert_int_equal (rooms[DISK_TMP].file_system, rooms[DISK_ENV_DIR].file_system);
+    is (machine, "mount.start_dir", "absent");
+    is (machine, "disk.cache_dir", "absent");
+    assert_int_equal (rooms[DISK_CACHE_DIR].sentence.len, 0);
+}
+
+/* A small file system of its own, in a mount namespace that ends with this process. */
+static void make_small (const char *folder, const char *options)
+{
+    if (geteuid () != 0)
+        skip ();
+    assert_int_equal (unshare (CLONE_NEWNS), 0);
+    assert_int_equal (mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+    assert_int_equal (mount ("none", folder, "tmpfs", 0, options), 0);
+}
+
+static void put_bytes (const char *folder, size_t bytes)
+{
+    char path[128];
+    snprintf (path, sizeof path, "%s/large", folder);
+    int fd = open (path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true (fd >= 0);
+    (void) posix_fallocate (fd, 0, (off_t) bytes);
+    close (fd);
+}
+
+static void is_told (struct machine *machine, const char *value, const char *sentence)
+{
+    char wanted[256];
+    struct disk_room rooms[DISK_FOLDERS];
+    const char *const paths[DISK_FOLDERS] = { [DISK_START_DIR] = machine->base };
+    again (machine);
+    mount_facts (&machine->list, paths, rooms);
+    is (machine, "disk.start_dir", value);
+    snprintf (wanted, sizeof wanted, "%s (tmpfs, 20.0 MiB) %s", machine->base, sentence);
+    assert_text (rooms[DISK_START_DIR].sentence, wanted);
+}
+
+TEST_ON (machine, a_small_file_system_gets_full)
+{
+    char full[256];
+    struct disk_room rooms[DISK_FOLDERS];
+    const char *const paths[DISK_FOLDERS] = { [DISK_START_DIR] = machine->base };
+    make_small (machine->base, "size=20m,nr_inodes=20000");
+    is_told (machine, "nearly full", "has 20.0 MiB free");
+    put_bytes (machine->base, 18 << 20);
+    is_told (machine, "nearly full", "has 2.0 MiB free");
+    put_bytes (machine->base, (19 << 20) + (100 << 10));
+    snprintf (full, sizeof full, DISK_IS_FULL "%s (tmpfs, 20.0 MiB) is full", machine->base);
+    is_told (machine, full, "is full");
+    assert_int_equal (mount (NULL, machine->base, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
+    again (machine);
+    mount_facts (&machine->list, paths, rooms);
+    is (machine, "disk.start_dir", "read-only");
+    assert_int_equal (rooms[DISK_START_DIR].sentence.len, 0);
+    assert_int_equal (umount2 (machine->base, MNT_DETACH), 0);
+}
+
+TEST_ON (machine, without_inodes_it_is_full_whatever_is_free)
+{
+    char full[256];
+    make_small (machine->base, "size=20m,nr_inodes=2");
+    is_told (machine, "nearly full", "has 1 inode free");
+    put_bytes (machine->base, 1);
+    snprintf (full, sizeof full, DISK_IS_FULL "%s (tmpfs, 20.0 MiB) is full: no inode is free", machine->base);
+    is_told (machine, full, "is full: no inode is free");
+    assert_int_equal (umount2 (machine->base, MNT_DETACH), 0);
 }
 
 /* Whatever the files of a host hold, every fact is told, and all fit a result. */

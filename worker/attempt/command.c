@@ -310,8 +310,8 @@ static void add_pins (json_t *args, const struct msg_run *run, const struct comm
         json_object_set_new (args, "wheels", json_text (wheels_folder (context->directory, arena)));
 }
 
-/* For `facts`: the variables of this run's programs. */
-static void add_profile (json_t *args, const struct msg_run *run)
+/* For `facts`: the variables of this run's programs, and folders whose file systems it looks at. */
+static void add_profile (json_t *args, const struct msg_run *run, const struct command_context *context)
 {
     json_t *vars = json_object ();
     for (uint32_t i = 0; i < run->profile.env.n; i++) {
@@ -319,6 +319,9 @@ static void add_profile (json_t *args, const struct msg_run *run)
         json_object_setn_new (vars, var->name.ptr, var->name.len, json_text (var->value));
     }
     json_object_set_new (args, "profile_env", vars);
+    json_object_set_new (args, "start_dir", json_text (context->directory));
+    if (run->cache.frontend_root.len)
+        json_object_set_new (args, "cache_root", json_text (run->cache.frontend_root));
 }
 
 /* For the survey, whose RUN names the whole cache. */
@@ -395,7 +398,7 @@ static int make_line (const struct msg_run *run, const struct command_context *c
     if (rung_is_builtin (&run->rung, "cache"))
         command_add_cache (args, run, context, arena);
     if (rung_is_builtin (&run->rung, "facts"))
-        add_profile (args, run);
+        add_profile (args, run, context);
     json_object_set_new (line, "args", args);
     char *text = rc == 0 ? json_dumps (line, JSON_COMPACT) : NULL;
     assert (text || rc < 0);

@@ -28,41 +28,20 @@ bool device_is_wanted (const struct msg_run *run)
 
 /* ---- waiting ---- */
 
-static struct text holder_text (const struct device_user *holder, struct arena *arena)
-{
-    return text_format (arena, "held by pid %u (%.*s)", holder->pid, TEXT_ARG (holder->command));
-}
-
-static struct text others_text (const struct device_users *device_users, struct arena *arena)
-{
-    uint32_t others = device_users->n - 1 + device_users->more;
-    if (!others)
-        return (struct text){ 0 };
-    return text_format (arena, " and by %u other process%s", others, others == 1 ? "" : "es");
-}
-
 static struct text still_held (const struct device_users *device_users, uint64_t waited_ms, struct arena *arena)
 {
-    const struct device_user *first = &device_users->items[0];
-    struct text who = holder_text (first, arena), others = others_text (device_users, arena);
-    char waited[DURATION_TEXT_BYTES], age[DURATION_TEXT_BYTES];
-    uint64_t now_ms = clock_boot_ms ();
-    duration_print (waited_ms, waited);
-    duration_print (first->began_ms && first->began_ms < now_ms ? now_ms - first->began_ms : 0, age);
-    struct text began = first->began_ms ? text_format (arena, ", which started %s ago", age) : TEXT_LIT ("");
-    return text_format (arena,
-                        "%.*s is still %.*s of uid %u%.*s%.*s; waited %s for it (limits.device_wait, at most half of "
-                        "the rung's timeout): end that process, or wait until it ends, and run again",
-                        TEXT_ARG (first->device), TEXT_ARG (who), first->uid, TEXT_ARG (began), TEXT_ARG (others),
-                        waited);
+    struct text who = device_users_sentence (device_users, arena);
+    char waited[DURATION_TEXT_BYTES];
+    return text_format (arena, "%.*s; waited %s for it (limits.device_wait, at most half of the rung's timeout)",
+                        TEXT_ARG (who), duration_print (waited_ms, waited));
 }
 
 static struct text got_free (const struct device_users *held, uint64_t waited_ms, struct arena *arena)
 {
-    struct text who = holder_text (&held->items[0], arena), others = others_text (held, arena);
+    const struct device_user *first = &held->items[0];
     char waited[DURATION_TEXT_BYTES];
-    return text_format (arena, "%.*s was %.*s%.*s for %s before this program could start",
-                        TEXT_ARG (held->items[0].device), TEXT_ARG (who), TEXT_ARG (others),
+    return text_format (arena, "%.*s was held by %u %.*s for %s before this program could start",
+                        TEXT_ARG (first->device), first->pid, TEXT_ARG (first->command),
                         duration_print (waited_ms, waited));
 }
 

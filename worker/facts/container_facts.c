@@ -9,7 +9,11 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "common/base/buf.h"
+#include "common/base/duration.h"
 #include "common/cache/storage.h"
+#include "common/io/proc.h"
+#include "common/model/result.h"
 #include "worker/facts/host_fact_list.h"
 #include "worker/process/cgroup_place.h"
 
@@ -138,15 +142,15 @@ void container_facts (struct host_fact_list *list)
 
 /* ---- mount facts ---- */
 
-/* The file systems of a run's folders, and their free space. */
+/* The file systems of a run's folders, and what is free there. */
 
-enum { FULL_GIB = 1, LOW_GIB = 10, MOUNT_BYTES = 512 };
+enum { MOUNT_BYTES = 512, POINT_COLUMNS = 120, TYPE_COLUMNS = 30, PLACE_BYTES = 2048 };
 
 /* The nearest folder that exists: before the first run there is none yet. */
 static bool mount_facts_nearest (const char *path, char found[PATH_MAX_BYTES + 1])
 {
     struct stat st;
-    if (!text_to_c (text_of (path), found, PATH_MAX_BYTES + 1))
+    if (!path || !text_to_c (text_of (path), found, PATH_MAX_BYTES + 1))
         return false;
     while (stat (found, &st)) {
         char *slash = strrchr (found, '/');
@@ -157,47 +161,105 @@ static bool mount_facts_nearest (const char *path, char found[PATH_MAX_BYTES + 1
     return true;
 }
 
-static int free_gib_of (const char *folder, double *gib)
+/* "/var/tmp (tmpfs, 600 MiB)". */
+static struct text mount_facts_place (const char *folder, uint64_t bytes, struct arena *arena)
 {
+    char size[SIZE_TEXT_BYTES];
+    struct proc_mounts mounts;
+    struct buf place;
+    struct err err;
+    const struct proc_mount *mount = proc_mounts_read ("/proc/self", arena, &mounts, &err) == 0
+                                         ? proc_mounts_find (&mounts, folder, &err)
+                                         : NULL;
+    buf_init (&place, PLACE_BYTES);
+    buf_escaped (&place, text_of (mount ? mount->point : folder), POINT_COLUMNS);
+    buf_puts (&place, " (");
+    if (mount) {
+        buf_escaped (&place, mount->type, TYPE_COLUMNS);
+        buf_puts (&place, ", ");
+    }
+    buf_printf (&place, "%s)", size_print (bytes, size));
+    return buf_finish (&place, arena);
+}
+
+/* The first row above which both numbers are; without a limit on inodes f_files is 0. */
+static enum disk_level level_of (uint64_t bytes, uint64_t inodes)
+{
+    static const struct {
+        uint64_t bytes, inodes;
+    } least[DISK_AMPLE] = { [DISK_FULL] = { (uint64_t) 1 << 20, 1 },
+                            [DISK_NEARLY_FULL] = { (uint64_t) 1 << 30, 10000 },
+                            [DISK_LOW] = { (uint64_t) 10 << 30, 100000 } };
+    uint32_t level = DISK_FULL;
+    while (level < DISK_AMPLE && bytes >= least[level].bytes && inodes >= least[level].inodes)
+        level++;
+    return (enum disk_level) level;
+}
+
+static struct text mount_facts_sentence (struct text place, enum disk_level level, uint64_t bytes, uint64_t inodes,
+                                         struct arena *arena)
+{
+    char size[SIZE_TEXT_BYTES];
+    if (level == DISK_READ_ONLY)
+        return (struct text){ 0 };
+    bool of_files = level_of (UINT64_MAX, inodes) == level && level < DISK_AMPLE;
+    if (level == DISK_FULL)
+        return text_format (arena, "%.*s is full%s", TEXT_ARG (place), of_files ? ": no inode is free" : "");
+    if (of_files)
+        return text_format (arena, "%.*s has %" PRIu64 " inode%s free", TEXT_ARG (place), inodes, plural (inodes));
+    return text_format (arena, "%.*s has %s free", TEXT_ARG (place), size_print (bytes, size));
+}
+
+bool disk_room_find (const char *path, struct arena *arena, struct disk_room *out)
+{
+    char folder[PATH_MAX_BYTES + 1];
     struct statvfs disk;
-    if (statvfs (folder, &disk))
-        return -1;
-    *gib = (double) disk.f_bavail * (double) disk.f_frsize / (1024.0 * 1024.0 * 1024.0);
-    return 0;
+    struct stat st;
+    if (!mount_facts_nearest (path, folder) || stat (folder, &st) || statvfs (folder, &disk) || !disk.f_blocks)
+        return false;
+    bool all = geteuid () == 0; /* root may use the blocks that are kept back */
+    uint64_t bytes = (uint64_t) (all ? disk.f_bfree : disk.f_bavail) * disk.f_frsize,
+             inodes = disk.f_files ? (all ? disk.f_ffree : disk.f_favail) : UINT64_MAX;
+    struct text place = mount_facts_place (folder, (uint64_t) disk.f_blocks * disk.f_frsize, arena);
+    out->level = disk.f_flag & ST_RDONLY ? DISK_READ_ONLY : level_of (bytes, inodes);
+    out->file_system = st.st_dev;
+    out->free_bytes = bytes;
+    out->sentence = mount_facts_sentence (place, out->level, bytes, inodes, arena);
+    return true;
 }
 
-/* In classes, so that equal hosts stay equal. */
-static struct text room_of (const char *folder)
+/* In classes, so that equal hosts stay equal. What is full is named, for who reads only this. */
+static struct text room_value (struct host_fact_list *list, const char *path, struct disk_room *room)
 {
-    double free_gib;
-    if (free_gib_of (folder, &free_gib))
+    static const char *const words[] = { "full", "nearly full", "low", "ample", "read-only" };
+    if (!disk_room_find (path, &list->arena, room)) {
+        *room = (struct disk_room){ .level = DISK_AMPLE };
         return TEXT_LIT ("absent");
-    return free_gib < FULL_GIB ? TEXT_LIT ("full") : free_gib < LOW_GIB ? TEXT_LIT ("low") : TEXT_LIT ("ample");
+    }
+    return room->level == DISK_FULL ? text_format (&list->arena, DISK_IS_FULL "%.*s", TEXT_ARG (room->sentence))
+                                    : text_of (words[room->level]);
 }
 
-static void add_folder (struct host_fact_list *list, const char *mount_name, const char *room_name, const char *path)
+static struct text mount_value (struct host_fact_list *list, const char *path)
 {
     char folder[PATH_MAX_BYTES + 1], mount[MOUNT_BYTES];
     struct err err;
-    if (!mount_facts_nearest (path, folder)) {
-        host_fact_add (list, mount_name, TEXT_LIT ("absent"));
-        host_fact_add (list, room_name, TEXT_LIT ("absent"));
-        return;
-    }
-    bool known = storage_describe_mount (folder, mount, sizeof mount, &err) == 0;
-    host_fact_add (list, mount_name,
-                   known ? display_mount (&list->arena, mount)
-                         : text_format (&list->arena, "unreadable (%.200s)", err.text));
-    host_fact_add (list, room_name, room_of (folder));
+    if (!mount_facts_nearest (path, folder))
+        return TEXT_LIT ("absent");
+    return storage_describe_mount (folder, mount, sizeof mount, &err) == 0
+               ? display_mount (&list->arena, mount)
+               : text_format (&list->arena, "unreadable (%.200s)", err.text);
 }
 
-struct text mount_facts (struct host_fact_list *list, const char *env_dir)
+void mount_facts (struct host_fact_list *list, const char *const paths[DISK_FOLDERS],
+                  struct disk_room rooms[DISK_FOLDERS])
 {
-    char folder[PATH_MAX_BYTES + 1];
-    double free_gib;
-    add_folder (list, "mount.env_dir", "disk.env_dir", env_dir);
-    add_folder (list, "mount.tmp", "disk.tmp", list->roots->tmp);
-    if (!mount_facts_nearest (env_dir, folder) || free_gib_of (folder, &free_gib))
-        return (struct text){ 0 };
-    return text_format (&list->arena, "%.1f GiB free for %s", free_gib, env_dir);
+    static const char *const names[DISK_FOLDERS][2] = { [DISK_START_DIR] = { "mount.start_dir", "disk.start_dir" },
+                                                        [DISK_ENV_DIR] = { "mount.env_dir", "disk.env_dir" },
+                                                        [DISK_CACHE_DIR] = { "mount.cache_dir", "disk.cache_dir" },
+                                                        [DISK_TMP] = { "mount.tmp", "disk.tmp" } };
+    for (uint32_t i = 0; i < DISK_FOLDERS; i++) {
+        host_fact_add (list, names[i][0], mount_value (list, paths[i]));
+        host_fact_add (list, names[i][1], room_value (list, paths[i], &rooms[i]));
+    }
 }

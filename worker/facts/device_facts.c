@@ -73,7 +73,7 @@ static struct text nobody (const struct device_users *device_users)
 
 /* All groups, not only the first device: libtpu's own search misses the others (tpu_initialize_util.cc). Facts have
  * program names, because pids and search times differ between hosts. */
-static void add_device_users (struct host_fact_list *list)
+static struct text add_device_users (struct host_fact_list *list)
 {
     struct device_users device_users;
     struct value_tally programs = { 0 };
@@ -93,6 +93,7 @@ static void add_device_users (struct host_fact_list *list)
                    found.len ? text_copy (&list->arena, buf_as_text (&found)) : nobody (&device_users));
     value_tally_to_fact (list, "device.held_by", &programs, TEXT_LIT ("none seen"));
     buf_release (&found);
+    return device_users_sentence (&device_users, &list->arena);
 }
 
 /* ---- libtpu's lock ---- */
@@ -152,17 +153,19 @@ static void add_libtpu_lock (struct host_fact_list *list)
     host_fact_add (list, "libtpu.lock", TEXT_LIT ("free"));
 }
 
-void device_facts (struct host_fact_list *list)
+struct text device_facts (struct host_fact_list *list)
 {
+    struct text held = { 0 };
     uint32_t files = add_all_files (list);
     /* Inspecting every process takes most of this program's time, so only with device files. */
     if (files) {
-        add_device_users (list);
+        held = add_device_users (list);
     } else {
         host_fact_add (list, "device.holders", TEXT_LIT ("none"));
         host_fact_add (list, "device.held_by", TEXT_LIT ("none seen"));
     }
     add_libtpu_lock (list);
+    return held;
 }
 
 /* ---- the logs of libtpu ---- */

@@ -1,6 +1,7 @@
 #include "worker/facts/device_users.h"
 
 #include "common/base/buf.h"
+#include "common/base/duration.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "common/io/proc.h"
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LINKS_MAX = 65536, START_BYTES = 4096, PID_DIGITS_MAX = 9, PIDS_MAX = 1 << 17 };
@@ -68,39 +68,47 @@ static bool device_users_is_number (const char *text)
     return digits > 0 && digits <= PID_DIGITS_MAX && !text[digits];
 }
 
-/* "/dev/accel0", "/dev/accel/accel0", "/dev/vfio/3", "/dev/nvidia0"; not "/dev/nvidiactl". */
-static bool is_device (const struct search *search, const char *target)
+enum device_kind { DEVICE_NONE, DEVICE_SHARED, DEVICE_EXCLUSIVE };
+
+/* "/dev/accel0", "/dev/accel/accel0" and "/dev/vfio/3" are for one process, "/dev/vfio/vfio" and "/dev/nvidia0" for many;
+ * "/dev/nvidiactl" is none. */
+static enum device_kind device_kind_of (const struct host_fact_roots *roots, const char *target)
 {
-    size_t len = strlen (search->roots->dev);
-    bool any = search->of == DEVICE_USERS_OF_ANY;
-    if (strncmp (target, search->roots->dev, len))
-        return false;
+    size_t len = strlen (roots->dev);
+    if (strncmp (target, roots->dev, len))
+        return DEVICE_NONE;
     target += len;
     if (!strncmp (target, "/accel", 6))
-        return true;
+        return DEVICE_EXCLUSIVE;
     if (!strncmp (target, "/vfio/", 6))
-        return any || (device_users_is_number (target + 6) && group_has_tpu (search->roots, target + 6));
-    return any && !strncmp (target, "/nvidia", 7) && isdigit ((unsigned char) target[7]);
+        return device_users_is_number (target + 6) && group_has_tpu (roots, target + 6) ? DEVICE_EXCLUSIVE
+                                                                                        : DEVICE_SHARED;
+    return !strncmp (target, "/nvidia", 7) && isdigit ((unsigned char) target[7]) ? DEVICE_SHARED : DEVICE_NONE;
 }
 
 /* ---- one process ---- */
 
-static bool holds_device (struct search *search, const char *pid, char device[PATH_MAX_BYTES + 1])
+/* Gives an exclusive device that it has open, else another. */
+static enum device_kind holds_device (struct search *search, const char *pid, char device[PATH_MAX_BYTES + 1])
 {
-    char path[PATH_MAX_BYTES + 1];
+    char path[PATH_MAX_BYTES + 1], target[PATH_MAX_BYTES + 1];
+    enum device_kind found = DEVICE_NONE;
     struct dirent *entry;
-    bool found = false;
     if (!device_users_fits (snprintf (path, sizeof path, "%s/%s/fd", search->roots->proc, pid), sizeof path))
-        return false;
+        return found;
     DIR *folder = opendir (path);
     if (!folder) {
         search->out->blind |= errno != ENOENT && errno != ESRCH; /* a process that just ended is not hidden */
-        return false;
+        return found;
     }
-    for (int i = 0; i < LINKS_MAX && !found && (entry = readdir (folder)); i++) {
-        ssize_t len = readlinkat (dirfd (folder), entry->d_name, device, PATH_MAX_BYTES);
-        device[len > 0 ? len : 0] = '\0';
-        found = is_device (search, device);
+    for (int i = 0; i < LINKS_MAX && found < DEVICE_EXCLUSIVE && (entry = readdir (folder)); i++) {
+        ssize_t len = readlinkat (dirfd (folder), entry->d_name, target, PATH_MAX_BYTES);
+        target[len > 0 ? len : 0] = '\0';
+        enum device_kind kind = device_kind_of (search->roots, target);
+        if (kind > found && (kind == DEVICE_EXCLUSIVE || search->of == DEVICE_USERS_OF_ANY)) {
+            found = kind;
+            memcpy (device, target, sizeof target);
+        }
     }
     closedir (folder);
     return found;
@@ -130,20 +138,18 @@ static uint64_t began_ms (struct search *search, const char *pid)
                : 0;
 }
 
-static struct device_user device_users_describe (struct search *search, const char *pid, const char *device)
+static struct device_user device_users_describe (struct search *search, const char *pid, const char *device,
+                                                 enum device_kind kind)
 {
-    struct device_user holder = { .pid = (uint32_t) strtoul (pid, NULL, 10), .began_ms = began_ms (search, pid) };
-    char path[PATH_MAX_BYTES + 1];
-    struct stat status;
+    struct device_user holder = { .pid = (uint32_t) strtoul (pid, NULL, 10),
+                                  .exclusive = kind == DEVICE_EXCLUSIVE,
+                                  .began_ms = began_ms (search, pid) };
     struct buf shown;
     buf_init (&shown, 8 * PATH_MAX_BYTES);
     buf_escaped (&shown, text_of (device), 0); /* its name is untrusted */
     holder.device = text_copy (search->arena, text_clip (buf_as_text (&shown), HOLDER_DEVICE_BYTES));
     buf_release (&shown);
     name_it (search, pid, &holder);
-    if (device_users_fits (snprintf (path, sizeof path, "%s/%s", search->roots->proc, pid), sizeof path) &&
-        !stat (path, &status))
-        holder.uid = status.st_uid;
     return holder;
 }
 
@@ -180,10 +186,11 @@ static void device_users_look_at (struct search *search, uint32_t number)
     char device[PATH_MAX_BYTES + 1], pid[PID_DIGITS_MAX + 2];
     struct device_users *out = search->out;
     snprintf (pid, sizeof pid, "%u", number);
-    if (!holds_device (search, pid, device))
+    enum device_kind kind = holds_device (search, pid, device);
+    if (kind == DEVICE_NONE)
         return;
     if (out->n < DEVICE_USERS_MAX)
-        out->items[out->n++] = device_users_describe (search, pid, device);
+        out->items[out->n++] = device_users_describe (search, pid, device, kind);
     else
         out->more++;
 }
@@ -217,4 +224,24 @@ void device_users_find (const struct host_fact_roots *roots, enum device_users_o
     look_at_all (&search, pids, n, until_ms);
     arena_release (&listed);
     qsort (out->items, out->n, sizeof out->items[0], by_pid);
+}
+
+struct text device_users_sentence (const struct device_users *users, struct arena *arena)
+{
+    const struct device_user *first = users->items, *end = users->items + users->n;
+    char age[DURATION_TEXT_BYTES];
+    while (first < end && !first->exclusive)
+        first++;
+    if (first == end)
+        return (struct text){ 0 };
+    uint64_t now_ms = clock_boot_ms ();
+    duration_print (first->began_ms && first->began_ms < now_ms ? now_ms - first->began_ms : 0, age);
+    uint32_t others = users->more;
+    for (const struct device_user *other = first + 1; other < end; other++)
+        others += other->exclusive;
+    struct text too = others ? text_format (arena, " and by %u other process%s", others, others == 1 ? "" : "es")
+                             : TEXT_LIT ("");
+    return text_format (arena, "%.*s is held by %u %.*s%s%s%.*s", TEXT_ARG (first->device), first->pid,
+                        TEXT_ARG (first->command), first->began_ms ? ", since " : "", first->began_ms ? age : "",
+                        TEXT_ARG (too));
 }

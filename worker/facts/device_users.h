@@ -16,9 +16,10 @@ enum { DEVICE_USERS_MAX = 8, HOLDER_DEVICE_BYTES = 63, HOLDER_COMMAND_BYTES = 16
 enum device_users_of { DEVICE_USERS_OF_ANY, DEVICE_USERS_OF_EXCLUSIVE };
 
 struct device_user {
-    uint32_t pid, uid;
+    uint32_t pid;
+    bool exclusive;      /* of a device that only one process can hold: EXCLUSIVE above */
     uint64_t began_ms;   /* when the process began, on the clock since boot; 0: not known */
-    struct text device;  /* a device that it has open, "/dev/vfio/0" */
+    struct text device;  /* a device that it has open, "/dev/vfio/0"; an exclusive one, if there is one */
     struct text command; /* its command line: one line, cut, safe to show */
     struct text program; /* only its name, equal on all hosts with that program */
 };
@@ -33,5 +34,9 @@ struct device_users {
 /* `limit_ms` is checked between processes; at most 65536 descriptors of one are read. */
 void device_users_find (const struct host_fact_roots *roots, enum device_users_of of, uint64_t limit_ms,
                         struct arena *arena, struct device_users *out);
+
+/* "/dev/vfio/0 is held by 4232 /opt/old/train.py 3000, since 2 h and by 1 other process": the first holder of an
+ * exclusive device. Empty: none. host_remedy (coordinator/verdict/going_on.h) reads it. */
+struct text device_users_sentence (const struct device_users *users, struct arena *arena);
 
 #endif

@@ -23,7 +23,7 @@ struct reporting {
     var_list profile, packages;
 };
 
-/* The folder that the run uses: environments and caches grow there. */
+/* Where environments are built. */
 static const char *home_folder (const struct protocol_writer *writer)
 {
     const char *env_dir = protocol_writer_arg (writer, "env_dir"), *home = getenv ("HOME");
@@ -39,10 +39,15 @@ static void say_new (struct reporting *reporting)
                               list->items[reporting->said].value);
 }
 
-static void say_note (struct reporting *reporting, struct text note)
+static void say_note_of (struct reporting *reporting, struct text note, const char *source)
 {
     if (note.len)
-        protocol_writer_note (reporting->writer, note, NOTE_SOURCE, DURABILITY_RECHECK);
+        protocol_writer_note (reporting->writer, note, source, DURABILITY_RECHECK);
+}
+
+static void say_note (struct reporting *reporting, struct text note)
+{
+    say_note_of (reporting, note, NOTE_SOURCE);
 }
 
 /* ---- notes ---- */
@@ -51,6 +56,19 @@ static void say_uptime (struct reporting *reporting)
 {
     char up[DURATION_TEXT_BYTES];
     say_note (reporting, text_format (&reporting->list.arena, "up for %s", duration_print (clock_boot_ms (), up)));
+}
+
+/* Each file system once. The rung fails where the worker's own is full, so that is no warning; a small /tmp is usual. */
+static void say_rooms (struct reporting *reporting, const struct disk_room rooms[DISK_FOLDERS])
+{
+    for (uint32_t i = 0; i < DISK_FOLDERS; i++) {
+        uint32_t first = 0;
+        while (first < i && rooms[first].file_system != rooms[i].file_system)
+            first++;
+        enum disk_level warned = i == DISK_TMP ? DISK_FULL : DISK_NEARLY_FULL;
+        if (first == i && !(i == DISK_START_DIR && rooms[i].level == DISK_FULL))
+            say_note_of (reporting, rooms[i].sentence, rooms[i].level <= warned ? NOTE_WARNING : NOTE_SOURCE);
+    }
 }
 
 /* ---- variables ---- */
@@ -115,9 +133,14 @@ static void say_places (struct reporting *reporting)
     library_facts (&reporting->list, libtpu_path (reporting));
     say_new (reporting);
     protocol_writer_phase (reporting->writer, "mounts");
-    struct text room = mount_facts (&reporting->list, home_folder (reporting->writer));
+    const char *paths[DISK_FOLDERS] = { [DISK_START_DIR] = protocol_writer_arg (reporting->writer, "start_dir"),
+                                        [DISK_ENV_DIR] = home_folder (reporting->writer),
+                                        [DISK_CACHE_DIR] = protocol_writer_arg (reporting->writer, "cache_root"),
+                                        [DISK_TMP] = reporting->list.roots->tmp };
+    struct disk_room rooms[DISK_FOLDERS];
+    mount_facts (&reporting->list, paths, rooms);
     say_new (reporting);
-    say_note (reporting, room);
+    say_rooms (reporting, rooms);
 }
 
 static void say_all (struct reporting *reporting)
@@ -125,7 +148,7 @@ static void say_all (struct reporting *reporting)
     struct host_fact_list *list = &reporting->list;
     protocol_writer_phase (reporting->writer, "devices");
     pci_facts (list);
-    device_facts (list);
+    say_note_of (reporting, device_facts (list), NOTE_WARNING);
     say_new (reporting);
     say_machine (reporting);
     say_places (reporting);

@@ -59,18 +59,37 @@ struct text host_fact_one_line (struct arena *arena, struct text text);
 /* The value after `key` and separators (":", "=", blanks, quotes) in the first line that begins with it. */
 bool host_fact_find_field (struct text file, const char *key, struct text *value);
 
+/* ---- what is free on the file systems that a run uses ---- */
+
+/* START_DIR: the worker's folder, with the scratch, outputs and logs of its programs. */
+enum disk_folder { DISK_START_DIR = 0, DISK_ENV_DIR, DISK_CACHE_DIR, DISK_TMP, DISK_FOLDERS };
+/* The less is free, the lower. FULL: less than 1 MiB, or no inode. NEARLY_FULL: less than 1 GiB, or 10,000 inodes (a
+ * Python environment has more files). LOW: 10 times that. */
+enum disk_level { DISK_FULL = 0, DISK_NEARLY_FULL, DISK_LOW, DISK_AMPLE, DISK_READ_ONLY };
+struct disk_room {
+    enum disk_level level;
+    uint64_t file_system, free_bytes; /* `file_system`: equal for the same one */
+    struct text sentence;             /* "/var/tmp (tmpfs, 600 MiB) has 12.0 MiB free", "... is full"; may be empty */
+};
+/* Of the file system that `path` lies on, or the nearest folder above that is there. Waits for its storage. False: it
+ * cannot be read, or has no size. */
+bool disk_room_find (const char *path, struct arena *arena, struct disk_room *out);
+
 /* The facts of a machine, by parts. */
 void machine_facts (struct host_fact_list *list);   /* kernel, system, processor, clock */
 void container_facts (struct host_fact_list *list); /* the surrounding container, and its limits */
 void memory_facts (struct host_fact_list *list);    /* memory, huge pages, limits of processes */
 /* `packages`: their names; values are ignored. At most EXPECT_PACKAGES_MAX. */
 void package_facts (struct host_fact_list *list, const var_list *packages);
-void pci_facts (struct host_fact_list *list);    /* accelerators on the PCI bus */
-void device_facts (struct host_fact_list *list); /* device files of accelerators, and their holders */
+void pci_facts (struct host_fact_list *list); /* accelerators on the PCI bus */
+/* Device files of accelerators, and their holders. Returns who holds one that only one process can hold. */
+struct text device_facts (struct host_fact_list *list);
 /* Asks the metadata server, for a bounded time; `google`: there should be one. Returns a note about maintenance. */
 struct text cloud_facts (struct host_fact_list *list, bool google);
-struct text mount_facts (struct host_fact_list *list, const char *env_dir); /* returns a note about free space */
-void library_facts (struct host_fact_list *list, const char *libtpu);       /* `libtpu`: path; NULL: not known */
+/* A path that is NULL is "absent". */
+void mount_facts (struct host_fact_list *list, const char *const paths[DISK_FOLDERS],
+                  struct disk_room rooms[DISK_FOLDERS]);
+void library_facts (struct host_fact_list *list, const char *libtpu); /* `libtpu`: path; NULL: not known */
 /* Adds those of `vars` that belong to a family, as "<prefix>.<NAME>"; at most `most`, and within `left_bytes`, at the
  * cost of ordinary facts. The number left out is a fact, too. */
 void variable_add_facts (struct host_fact_list *list, const char *prefix, const var_list *vars, uint32_t most,
