@@ -1,10 +1,13 @@
 #include "coordinator/verdict/going_on.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "common/base/buf.h"
 #include "common/model/secret.h"
 #include "coordinator/verdict/blame.h"
 
-enum { WHAT_BYTES = 120 };
+enum { WHAT_BYTES = 120, SSH_PORT = 22, PID_DIGITS_MAX = 9 };
 
 static bool is_cause (const struct verdict *verdict)
 {
@@ -98,4 +101,79 @@ struct text going_on_advice (const struct plan *plan, uint32_t host, uint32_t up
         return look;
     return text_format (arena, "to go on with the %u that are up: %.*s; %.*s", up,
                         TEXT_ARG (going_on_command (plan, up, arena)), TEXT_ARG (look));
+}
+
+/* ---- commands on a host ---- */
+
+/* What the user's ssh configuration sets is left to it, under the name that it was asked by. */
+static void add_ssh (const struct plan_host *host, struct buf *line)
+{
+    const struct ssh_route *route = &host->ssh;
+    uint32_t known = route->from_config;
+    struct text address = known >> SAID_ADDRESS & 1 ? host->name
+                          : route->address.len      ? route->address
+                          : known                   ? host->name
+                                                    : host->address,
+                user = known >> SAID_USER & 1 ? (struct text){ 0 } : route->user;
+    char entered[PATH_MAX_BYTES + 1];
+    snprintf (entered, sizeof entered, "%.*s%s%.*s", TEXT_ARG (user), user.len ? "@" : "", TEXT_ARG (address));
+    shell_word_add (line, TEXT_LIT ("ssh"));
+    if (route->port && route->port != SSH_PORT && !(known >> SAID_PORT & 1))
+        buf_printf (line, " -p %u", route->port);
+    if (route->jump.len && !(known >> SAID_JUMP & 1)) {
+        buf_puts (line, " -J");
+        shell_word_add (line, route->jump);
+    }
+    shell_word_add (line, text_of (entered));
+}
+
+struct text host_command (const struct plan *plan, uint32_t host, struct text command, struct arena *arena)
+{
+    struct buf line;
+    if (plan->launcher == LAUNCHER_LOCAL || host >= plan->hosts.n)
+        return command;
+    const struct plan_host *on = &plan->hosts.items[host];
+    if (plan->launcher == LAUNCHER_JOIN)
+        return text_format (arena, "on %.*s: %.*s", TEXT_ARG (on->name), TEXT_ARG (command));
+    buf_init (&line, COMMAND_BYTES);
+    if (plan->launcher == LAUNCHER_SLURM) {
+        buf_puts (&line, "srun --overlap -w");
+        shell_word_add (&line, on->name);
+    } else {
+        add_ssh (on, &line);
+    }
+    buf_printf (&line, " %.*s", TEXT_ARG (command));
+    return buf_finish (&line, arena);
+}
+
+/* The pid in "/dev/vfio/0 is held by 4232 train.py"; 0: none. */
+static uint64_t held_by (struct text sentence)
+{
+    const struct text words = TEXT_LIT (" is held by ");
+    uint64_t pid = 0;
+    uint32_t at;
+    if (!text_find (sentence, words, &at))
+        return 0;
+    struct text rest = { sentence.ptr + at + words.len, sentence.len - at - words.len },
+                digits = text_take_until (&rest, ' ');
+    return digits.len <= PID_DIGITS_MAX && text_to_u64 (digits, &pid) ? pid : 0;
+}
+
+/* The mount point in "/var/tmp (tmpfs, 600 MiB) is full". Two shells read it, so one with other letters is left out. */
+static struct text mount_point_in (struct text sentence)
+{
+    struct text point = { .ptr = sentence.ptr, .len = text_span (sentence, "/._-+") };
+    struct text behind = { sentence.ptr + point.len, sentence.len - point.len };
+    return text_starts (point, "/") && text_starts (behind, " (") ? point : (struct text){ 0 };
+}
+
+struct text host_remedy (const struct plan *plan, uint32_t host, struct text sentence, struct arena *arena)
+{
+    uint64_t pid = held_by (sentence);
+    struct text point = mount_point_in (sentence);
+    const char *inodes = text_find (sentence, TEXT_LIT ("inode"), NULL) ? "i" : "";
+    return host_command (plan, host,
+                         pid ? text_format (arena, "kill %" PRIu64, pid)
+                             : text_format (arena, "df -h%s%s%.*s", inodes, point.len ? " " : "", TEXT_ARG (point)),
+                         arena);
 }

@@ -23,4 +23,11 @@ struct text going_on_command (const struct plan *plan, uint32_t up, struct arena
 /* Advice about an absent host: that command, if `up` others are there, and where to look. */
 struct text going_on_advice (const struct plan *plan, uint32_t host, uint32_t up, struct arena *arena);
 
+/* `command` as it is run on that host from here: "ssh node-4 df -h", or "on node-4: ..." where its workers join by
+ * themselves. */
+struct text host_command (const struct plan *plan, uint32_t host, struct text command, struct arena *arena);
+/* What to run on that host about what its worker found there: "kill 4232" for "/dev/vfio/0 is held by 4232 train.py", or
+ * "df -h /var/tmp" for "/var/tmp (tmpfs, 600 MiB) is full". */
+struct text host_remedy (const struct plan *plan, uint32_t host, struct text sentence, struct arena *arena);
+
 #endif

@@ -10,6 +10,7 @@
 #include "common/model/secret.h"
 #include "coordinator/verdict/bundle_rules.h"
 #include "coordinator/verdict/failure.h"
+#include "coordinator/verdict/going_on.h"
 #include "coordinator/verdict/recompile_reason.h"
 
 /* ---- expected facts ---- */
@@ -435,6 +436,17 @@ static bool as_expected (const struct judge_case *of, struct arena *arena, struc
                         "change the image or the packages of this host, or what the slice file expects");
 }
 
+/* The worker's own folder has the scratch, outputs and logs of every program. Others may need no more room. */
+static bool has_room (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    struct text told = var_value ((const var_list *) &of->result->facts, "disk.start_dir");
+    if (!rung_is_builtin (of->rung, "facts") || !text_starts (told, DISK_IS_FULL))
+        return true;
+    struct text sentence = { told.ptr + strlen (DISK_IS_FULL), told.len - (uint32_t) strlen (DISK_IS_FULL) };
+    return verdict_set (out, OUTCOME_FAILED, OWNER_HOST, sentence,
+                        host_remedy (of->plan, of->host, sentence, arena).ptr);
+}
+
 /* Restored: the same programs, none of them compiled, and they ran and gave the right value. */
 static bool restored (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
@@ -482,8 +494,24 @@ static judge_step_fn *const steps[] = {
     ended_well,       said_no_failure, kept_to_protocol, gave_evidence, command_log_is_clean,
     ran_where_asked,  only_compiled,   probe_showed,     values_right,  command_keeps_limits,
     protected_enough, not_known_bad,   bundle_serves,    sealed,        restored,
-    as_expected,
+    has_room,         as_expected,
 };
+
+/* What the worker found on its host after the failure: who holds the device, or what is full. */
+static void say_what_was_found (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    const struct result *result = of->result;
+    struct text found = result_note_from (result, NOTE_AT_FAILURE);
+    struct text sentence = found.len || result->ending != ENDING_NOT_STARTED ? found : out->cause;
+    bool held = out->owner == OWNER_DEVICE && text_find (sentence, TEXT_LIT (" is held by "), NULL),
+         full = out->owner == OWNER_HOST && (found.len || text_starts (out->signature, "disk-full"));
+    if (out->outcome == OUTCOME_PASSED || !(held || full))
+        return;
+    out->next = host_remedy (of->plan, of->host, sentence, arena);
+    if (found.len)
+        out->cause = text_clip (text_format (arena, "%.*s; %.*s", TEXT_ARG (out->cause), TEXT_ARG (found)),
+                                SENTENCE_MAX_BYTES);
+}
 
 void judge_result (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
@@ -491,6 +519,7 @@ void judge_result (const struct judge_case *of, struct arena *arena, struct verd
     size_t i = 0;
     while (i < sizeof (steps) / sizeof (steps[0]) && steps[i](of, arena, out))
         i++;
+    say_what_was_found (of, arena, out);
     out->cause = secret_redact_values (arena, &of->plan->profile, out->cause);
     out->evidence = secret_redact_values (arena, &of->plan->profile, out->evidence);
 }
