@@ -135,7 +135,7 @@ class Held(lab.LabTest):
         self.passes(run.end())
         attempt = self.attempt(self.lab.receipt(), "h0", "trains")
         self.assertEqual(1, len(attempt["recovered"]), attempt["recovered"])
-        self.assertRegex(attempt["recovered"][0], rf"^/dev/accel0 was held by pid {holder.pid} \(.*device_lab\.py\) for ")
+        self.assertRegex(attempt["recovered"][0], rf"^/dev/accel0 was held by {holder.pid} .*device_lab\.py for ")
         self.assertGreater(attempt["phases"]["device"], 0)
         notes = [note for note in self.lab.receipt()["hosts"][0]["notes"] if note["source"] == "device"]
         self.assertEqual([("recheck", attempt["recovered"][0])], [(note["durability"], note["text"]) for note in notes])
@@ -149,7 +149,9 @@ class Held(lab.LabTest):
         self.assertEqual(("blocked", "device", "device"),
                          (attempt["outcome"], attempt["cause"]["owner"], attempt["phase"]), attempt["cause"])
         self.assertRegex(attempt["cause"]["text"],
-                         rf"/dev/accel0 is still held by pid {holder.pid} \(.*device_lab\.py\) of uid 0, which started .* ago; waited ")
+                         rf"^/dev/accel0 is held by {holder.pid} .*device_lab\.py, since .*; waited .* for it ")
+        self.assertEqual(f"kill {holder.pid}", attempt["cause"]["next"])
+        self.assertRegex(ended.out, rf"(?m)^\[ .*\] h0: /dev/accel0 is held by {holder.pid} .*device_lab\.py, since ")
         self.assertTrue(holder.holds())
         self.nothing_is_left()
 
@@ -159,7 +161,19 @@ class Held(lab.LabTest):
         self.assertEqual(3, ended.status, ended)
         cause = self.attempt(self.lab.receipt(), "h0", "trains")["cause"]
         self.assertEqual("device", cause["owner"])
-        self.assertIn(f"/dev/accel0 is still held by pid {holder.pid} (", cause["text"])
+        self.assertIn(f"/dev/accel0 is held by {holder.pid} ", cause["text"])
+        self.nothing_is_left()
+
+    def test_the_holder_is_named_to_a_program_that_found_the_device_busy(self):
+        holder = device_lab.Holder(self)
+        busy = {"id": "trains", "command": ["sh", "-c", "echo 'open(/dev/accel0): Device or resource busy'; exit 1"]}
+        ladder = self.lab.ladder("ladder.yaml", [busy])
+        ended = holder.run(self.lab, "run", self.lab.slice(hosts=1, ladder=str(ladder), limits=FAST), "--plain").end()
+        self.assertEqual(1, ended.status, ended)
+        cause = self.attempt(self.lab.receipt(), "h0", "trains")["cause"]
+        self.assertEqual("device", cause["owner"], cause)
+        self.assertRegex(cause["text"], rf"; /dev/accel0 is held by {holder.pid} .*device_lab\.py, since ")
+        self.assertEqual(f"kill {holder.pid}", cause["next"])
         self.nothing_is_left()
 
     def test_a_free_device_is_not_mentioned(self):
@@ -168,7 +182,7 @@ class Held(lab.LabTest):
         self.passes(holder.run(self.lab, "run", self.slice_of("1s"), "--plain").end())
         attempt = self.attempt(self.lab.receipt(), "h0", "trains")
         self.assertEqual([], attempt["recovered"])
-        self.assertEqual([], [note for note in self.lab.receipt()["hosts"][0]["notes"] if note["source"] == "device"])
+        self.assertEqual([], [note for note in self.lab.receipt()["hosts"][0]["notes"] if note["source"] in ("device", "warning")])
 
 
 if __name__ == "__main__":

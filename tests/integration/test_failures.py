@@ -232,7 +232,7 @@ class Slices(Failing):
         cause = self.attempt(receipt, "h2", "four")["cause"]
         self.assertEqual(("host", "disk-full"), (cause["owner"], cause["signature"]))
         self.sentence(receipt, ended, "stopped at rung four (4 of 6)", "h2 failed: No space left on device; exited with status 1 in phase run; whose: the host (certain; disk-full)",
-                      "Free space")
+                      "next: df -h")
         self.assertEqual({"highest_passing": ("three", "h[0-3]"), "next_failing": ("four", "h2")},
                          {name: (receipt["frontier"][name]["rung"], receipt["frontier"][name]["hosts"])
                           for name in ("highest_passing", "next_failing")})

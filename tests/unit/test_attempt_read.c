@@ -24,6 +24,8 @@ static struct signature signatures[] = {
       .types = { &(struct text){ "ValueError", 10 }, 1 },
       .owner = OWNER_PROGRAM,
       .likely = true },
+    { .id = TEXT_LIT ("disk-full"), .text = TEXT_LIT ("No space left on device"), .owner = OWNER_HOST },
+    { .id = TEXT_LIT ("vfio-busy"), .text = TEXT_LIT ("Device or resource busy"), .owner = OWNER_DEVICE },
 };
 #define LATE "a warning: this mode was asked for late"
 #define HBM "RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 17G of 15G hbm."
@@ -128,6 +130,26 @@ TEST_ON (b, a_silent_end_is_not_read)
     use_command (b, "exit 1");
     run (b);
     assert_string_equal (b->phases, "run ");
+}
+
+/* ---- what its host is like then ---- */
+
+TEST_ON (b, a_full_disk_is_named_by_the_path_of_the_program)
+{
+    use_table (b);
+    use_command (b, "echo 'sort: write failed: /: No space left on device'; exit 1");
+    const struct result_note *note = note_from (run (b), NOTE_AT_FAILURE);
+    assert_non_null (note);
+    assert_true (text_starts (note->text, "/ ("));
+    use_command (b, "echo 'sort: write failed: /: No space left on device'; exit 0");
+    assert_null (note_from (run_again (b), NOTE_AT_FAILURE)); /* it went on */
+}
+
+TEST_ON (b, a_device_that_nobody_holds_has_no_holder)
+{
+    use_table (b);
+    use_command (b, "echo 'open(/dev/vfio/0): Device or resource busy'; exit 1");
+    assert_null (note_from (run (b), NOTE_AT_FAILURE));
 }
 
 TEST_ON (b, a_signal_is_read)
@@ -501,13 +523,13 @@ static void add_own_words (struct bench *b, struct result *r)
         r->cache.open_ways.items[r->cache.open_ways.n] = filled (b, ID_MAX_BYTES);
 }
 
-/* As attempt_cache.c and attempt_close.c bound them: 5.5 KiB of findings, five notes of 512 bytes, 6 KiB of what was
+/* As attempt_cache.c and attempt_close.c bound them: 5.5 KiB of findings, six notes of 512 bytes, 6 KiB of what was
  * seen, and phases of the worker's own. */
 static void add_own_lists (struct bench *b, struct result *r)
 {
     static struct finding findings[FINDINGS_MAX];
     static struct sighting sightings[SIGHTINGS_MAX];
-    static struct result_note notes[5];
+    static struct result_note notes[6];
     static struct named_number phases[9];
     static struct text shown[SHOWN_MAX];
     static struct named_number left_out[LEFT_OUT_MAX];
@@ -515,7 +537,7 @@ static void add_own_lists (struct bench *b, struct result *r)
         left_out[i] = (struct named_number){ filled (b, 8), INT64_MAX };
     for (uint32_t i = 0; i < FINDINGS_MAX; i++)
         findings[i] = (struct finding){ FINDING_CHANGED, INT64_MAX, filled (b, 72), filled (b, 72) };
-    for (uint32_t i = 0; i < 5; i++)
+    for (uint32_t i = 0; i < 6; i++)
         notes[i] = (struct result_note){ filled (b, 512), filled (b, 8), DURABILITY_RECHECK };
     for (uint32_t i = 0; i < 9; i++)
         phases[i] = (struct named_number){ filled (b, 12), INT64_MAX };
@@ -524,7 +546,7 @@ static void add_own_lists (struct bench *b, struct result *r)
     for (uint32_t i = 0; i < SHOWN_MAX; i++)
         shown[i] = filled (b, 150);
     r->findings.items = findings, r->findings.n = FINDINGS_MAX;
-    r->notes.items = notes, r->notes.n = 5;
+    r->notes.items = notes, r->notes.n = 6;
     r->phases.items = phases, r->phases.n = 9;
     r->sightings.items = sightings, r->sightings.n = SIGHTINGS_MAX;
     r->shown.items = shown, r->shown.n = SHOWN_MAX;

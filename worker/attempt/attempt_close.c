@@ -6,6 +6,7 @@
 #include "common/model/secret.h"
 #include "worker/attempt/counters.h"
 #include "worker/attempt/device_wait.h"
+#include "worker/facts/host_fact_list.h"
 #include <inttypes.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -30,8 +31,18 @@ static bool must_be_read (struct attempt *attempt)
     return ended_badly (attempt) || (attempt->run.rung.kind == PROGRAM_COMMAND && attempt_succeeded (attempt));
 }
 
+/* Of what the worker itself could not write. */
+static void note_full_directory (struct attempt *attempt, struct text problem)
+{
+    struct disk_room room;
+    if (text_find (problem, TEXT_LIT ("No space left on device"), NULL) &&
+        disk_room_find (attempt->context->directory, &attempt->arena, &room) && room.level <= DISK_NEARLY_FULL)
+        attempt_add_note (attempt, NOTE_AT_FAILURE, room.sentence);
+}
+
 static void unread (struct attempt *attempt, struct text why, uint64_t now_ms)
 {
+    note_full_directory (attempt, why);
     attempt_add_note (
         attempt, LOG_NOTE_SOURCE,
         text_format (&attempt->arena, "this host did not search the log for signatures: %.*s", TEXT_ARG (why)));
@@ -108,6 +119,8 @@ static void after_reading (struct attempt *attempt, const struct task_answer *an
     bool over = attempt->read_until_ms == UINT64_MAX;
     if (answer->done) {
         take_seen (attempt, answer);
+        if (answer->found.len)
+            attempt_add_note (attempt, NOTE_AT_FAILURE, answer->found);
         note_gap (attempt);
         attempt_finish (attempt, now_ms);
     } else if (over) {
@@ -293,6 +306,7 @@ void attempt_finish_unstarted (struct attempt *attempt, enum owner owner, struct
 {
     attempt_result (attempt)->ending = attempt->stopping ? attempt->stop_ending : ENDING_NOT_STARTED;
     attempt_set_problem (attempt, owner, problem);
+    note_full_directory (attempt, problem);
     attempt_finish (attempt, now_ms);
 }
 

@@ -32,7 +32,8 @@ static struct exec *task_start_process (enum task_kind kind, struct text host, c
                                      .output_fd = report_fd,
                                      .channel_fd = channel_fd };
     /* Holders of a device are not visible in a pid namespace. */
-    struct exec *exec = kind == TASK_DEVICE ? exec_start_on_host (&request, err) : exec_start (&request, err);
+    bool looks = kind == TASK_DEVICE || kind == TASK_READ;
+    struct exec *exec = looks ? exec_start_on_host (&request, err) : exec_start (&request, err);
     arena_release (&arena);
     return exec;
 }
@@ -93,6 +94,7 @@ static const struct field answer_fields[] = {
     F_TEXTS (14, struct task_answer, loaded, INTERPRETER_PATHS_MAX, PATH_MAX_BYTES),
     F_TEXT (15, struct task_answer, helpers, PATH_MAX_BYTES),
     F_TEXTS (16, struct task_answer, stack, STACK_LINES_MAX, SHOWN_LINE_BYTES),
+    F_TEXT (17, struct task_answer, found, SENTENCE_MAX_BYTES),
 };
 static const struct record answer_record = RECORD ("answer", struct task_answer, answer_fields);
 

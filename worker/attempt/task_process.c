@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
@@ -15,6 +16,8 @@
 #include "worker/attempt/task.h"
 #include "worker/environment/environment.h"
 #include "worker/environment/kit.h"
+#include "worker/facts/device_users.h"
+#include "worker/facts/host_fact_list.h"
 
 /* ---- what a program printed is searched for signatures: the whole log, also what the coordinator did not get ---- */
 
@@ -103,6 +106,67 @@ static int search (const struct printed_log *place, const struct signature_table
     return cut && place->tail.len ? 0 : rc; /* the end alone is useful */
 }
 
+/* ---- what this host is like after a failure ---- */
+
+/* The first absolute path in a line that a program printed; it is only asked for its file system. */
+static bool path_in (struct text line, char path[PATH_MAX_BYTES + 1])
+{
+    uint32_t at = 0;
+    while (at < line.len && !(line.ptr[at] == '/' && (at == 0 || strchr (" '\"`([=", line.ptr[at - 1]))))
+        at++;
+    struct text rest = { line.ptr + at, line.len - at };
+    char end = at && strchr ("'\"`", line.ptr[at - 1]) ? line.ptr[at - 1] : ' ';
+    rest = text_take_until (&rest, end);
+    while (rest.len && end == ' ' && strchr (":,;)]", rest.ptr[rest.len - 1]))
+        rest.len--;
+    return rest.len && text_to_c (rest, path, PATH_MAX_BYTES + 1);
+}
+
+/* The file system of the path in the line, else the one with the least room of those that a run uses. */
+static struct text find_full (const struct msg_run *run, const char *directory, struct text line, struct arena *arena)
+{
+    const char *const paths[] = { directory, text_copy (arena, run->pins.env_dir).ptr,
+                                  text_copy (arena, run->cache.frontend_root).ptr, host_fact_roots_real.tmp };
+    char path[PATH_MAX_BYTES + 1];
+    struct disk_room least = { .level = DISK_AMPLE, .free_bytes = UINT64_MAX }, room;
+    bool named = path_in (line, path) && disk_room_find (path, arena, &least);
+    for (uint32_t i = 0; !named && i < sizeof paths / sizeof paths[0]; i++)
+        if (*paths[i] && disk_room_find (paths[i], arena, &room) && room.level <= DISK_NEARLY_FULL &&
+            (room.level < least.level || room.free_bytes < least.free_bytes))
+            least = room;
+    return least.sentence;
+}
+
+/* Signatures of a device that another process has open. */
+static bool is_of_held_device (struct text id)
+{
+    static const char *const words[] = { "busy", "in-use", "lockfile" };
+    bool found = false;
+    for (uint32_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        found |= text_find (id, text_of (words[i]), NULL);
+    return found;
+}
+
+static struct text find_holder (struct arena *arena)
+{
+    struct device_users users;
+    device_users_find (&host_fact_roots_real, DEVICE_USERS_OF_EXCLUSIVE, DEVICE_SEARCH_MS, arena, &users);
+    return device_users_sentence (&users, arena);
+}
+
+static struct text look_after_failure (const struct msg_run *run, const char *directory,
+                                       const struct signature_scan_result *seen, struct arena *arena)
+{
+    for (uint32_t i = 0; i < seen->sightings_n; i++) {
+        const struct sighting *sighting = &seen->sightings[i];
+        if (sighting->decides && text_starts (sighting->signature, "disk-full"))
+            return find_full (run, directory, sighting->text, arena);
+        if (sighting->decides && is_of_held_device (sighting->signature))
+            return find_holder (arena);
+    }
+    return (struct text){ 0 };
+}
+
 /* ---- the task ---- */
 
 static int read_table (struct text bytes, struct signature_table *table, struct arena *arena, struct err *err)
@@ -148,6 +212,8 @@ static int read_log (const struct msg_run *run, const struct task_request *reque
     answer->shown.n = seen.shown_n;
     answer->stack.items = arena_array (arena, STACK_FRAMES_MAX, sizeof *answer->stack.items);
     answer->stack.n = stack_choose_frames (seen.frames, seen.frames_n, "raised in", arena, answer->stack.items);
+    if (!request->succeeded)
+        answer->found = look_after_failure (run, directory, &seen, arena);
     answer->done = true;
     return 0;
 }
