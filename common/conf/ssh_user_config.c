@@ -11,7 +11,7 @@
 
 /* After the accepted keywords: refused ones, and from STRICT on ignored ones. */
 enum { COMMAND = SAID_N, REVOKED, STRICT, KEYWORDS = STRICT + 4 };
-enum { SSH_PORT_DEFAULT = 22, VALUE_MAX_BYTES = 32 << 10 };
+enum { VALUE_MAX_BYTES = 32 << 10 };
 
 /* ssh separates files by a blank, and prints a name with a blank in the same way. */
 static bool known_hosts_is_good (struct text path)

@@ -102,6 +102,7 @@ extern const struct record file_ref_record;
 
 /* What the user's ssh configuration can set of a route. */
 enum ssh_said { SAID_ADDRESS, SAID_PORT, SAID_USER, SAID_JUMP, SAID_ALIAS, SAID_KNOWN_HOSTS, SAID_IDENTITIES, SAID_N };
+enum { SSH_PORT_DEFAULT = 22 };
 struct ssh_route {       /* to one host's sshd */
     struct text address; /* name or IP address; empty: that of the host */
     uint32_t port;

@@ -91,12 +91,11 @@ void live_run_print (const struct live_run *run, struct buf *out)
 
 static struct text machine_of (const struct plan *plan, uint32_t host, struct arena *arena)
 {
-    enum { SSH_PORT = 22 };
     const struct plan_host *at = &plan->hosts.items[host];
     struct text address = at->ssh.address.len ? at->ssh.address : at->address.len ? at->address : at->name;
     if (plan->launcher == LAUNCHER_LOCAL || plan->launcher == LAUNCHER_JOIN)
         return text_format (arena, "%.*s/%.*s", TEXT_ARG (plan->slice), TEXT_ARG (at->name));
-    if (plan->launcher == LAUNCHER_SSH && at->ssh.port && at->ssh.port != SSH_PORT)
+    if (plan->launcher == LAUNCHER_SSH && at->ssh.port && at->ssh.port != SSH_PORT_DEFAULT)
         return text_format (arena, "%.*s:%u", TEXT_ARG (address), at->ssh.port);
     return address;
 }
