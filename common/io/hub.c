@@ -23,6 +23,7 @@ enum { EVENTS_FRAME_MAX_BYTES = 1024 };
 struct route {
     uint32_t version;
     uint8_t id[LINK_ROUTING_ID_BYTES];
+    char address[LINK_ADDRESS_BYTES];
 };
 
 /* Of a monitor. An XPUB would keep its peers' subscriptions without bound, unseen by the application. Here a monitor has
@@ -293,8 +294,13 @@ static bool note_route (struct hub *hub, struct channel *channel, const struct h
     uint32_t rank = from->key;
     if (rank >= hub->hosts || generation != zap_worker_key_version (hub->zap, rank))
         return false;
-    memcpy (channel->routes[rank].id, from->id, LINK_ROUTING_ID_BYTES);
-    channel->routes[rank].version = generation;
+    struct route *route = &channel->routes[rank];
+    if (memcmp (route->id, from->id, LINK_ROUTING_ID_BYTES) != 0 || !route->address[0]) {
+        const char *address = zmq_msg_gets (&channel->body, "Peer-Address");
+        snprintf (route->address, sizeof route->address, "%s", address ? address : "");
+    }
+    memcpy (route->id, from->id, LINK_ROUTING_ID_BYTES);
+    route->version = generation;
     return true;
 }
 
@@ -346,6 +352,11 @@ bool hub_receive (struct hub *hub, enum link_channel which, uint32_t *rank, stru
     if (there)
         *rank = from.key;
     return there;
+}
+
+const char *hub_worker_address (const struct hub *hub, uint32_t rank)
+{
+    return hub->channels[LINK_CONTROL].routes[rank].address;
 }
 
 bool hub_frames_remain (const struct hub *hub, enum link_channel which)

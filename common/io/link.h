@@ -23,6 +23,8 @@ struct link_keys {
 };
 void link_keys_make (struct link_keys *keys);
 
+enum { LINK_ADDRESS_BYTES = 64 };
+
 enum link_channel { LINK_CONTROL, LINK_BULK, LINK_CHANNELS };
 
 /* Largest frame of a monitor's question, and of an answer. */
@@ -60,6 +62,8 @@ int hub_fd (const struct hub *hub, enum link_channel channel);
 /* The next frame. `*rank` is the host whose key the connection proved; `*bytes` lives until the next receive on this
  * channel. False: nothing there now. Frames of more than one part and of unknown peers are counted and dropped. */
 bool hub_receive (struct hub *hub, enum link_channel channel, uint32_t *rank, struct text *bytes);
+/* The IP address from which the worker of a host last spoke, also when it has left; empty: not known. */
+const char *hub_worker_address (const struct hub *hub, uint32_t rank);
 /* hub_receive returned false after a useless frame; more may wait. No event follows: call it again soon. */
 bool hub_frames_remain (const struct hub *hub, enum link_channel channel);
 /* False: the host is not connected, or its queue is full; the caller sends again later. */

@@ -238,6 +238,7 @@ TEST (frames_of_no_use_are_read_away_some_at_a_time)
     struct spoke *spoke = lab_spoke (hub, &hub_keys, &a);
     assert_true (lab_spoke_says (spoke, LINK_CONTROL, "hello"));
     assert_true (lab_hub_receives (hub, LINK_CONTROL, &rank, &got));
+    assert_string_equal (hub_worker_address (hub, rank), "127.0.0.1");
     assert_false (hub_frames_remain (hub, LINK_CONTROL));
     lab_admit (hub, 1, &b);
     for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; !left; lab_pause (-1)) {
