@@ -31,6 +31,15 @@ static const struct field host_joined_fields[] = {
 static const struct field host_lost_fields[] = { F_U32 (1, struct fact_host_lost, host, HOSTS_MAX - 1),
                                                  F_TEXT (2, struct fact_host_lost, why, TEXT_MAX_BYTES) };
 
+static const char *const reach_words[] = { "not-asked", "answers", "refuses", "silent", "no-route" };
+static const struct enum_names reach_names = NAMES (reach_words);
+static const struct field host_asked_fields[] = { F_U32 (1, struct fact_host_asked, host, HOSTS_MAX - 1),
+                                                  F_TEXT (2, struct fact_host_asked, address, ID_MAX_BYTES),
+                                                  F_U32 (3, struct fact_host_asked, port, UINT16_MAX),
+                                                  F_ENUM (4, struct fact_host_asked, ssh, &reach_names),
+                                                  F_ENUM (5, struct fact_host_asked, ping, &reach_names) };
+const struct record host_asked_record = RECORD ("host-asked", struct fact_host_asked, host_asked_fields);
+
 static const struct field generation_fields[] = {
     F_U64 (1, struct fact_generation, token, COUNT_MAX),
     F_TEXT (2, struct fact_generation, sha256, SHA256_HEX_BYTES),
@@ -233,6 +242,7 @@ static const struct {
     [FACT_HOSTS_LEFT_BEHIND] = KIND ("hosts-left-behind", struct fact_hosts_left_behind, hosts_left_behind_fields),
     [FACT_HOST_RETURNED] = KIND ("host-returned", struct fact_host_suspected, host_suspected_fields),
     [FACT_OUTPUT_LOST] = KIND ("output-lost", struct fact_output_lost, output_lost_fields),
+    [FACT_HOST_ASKED] = { "host-asked", &host_asked_record },
     [FACT_HOST_REPORTED] = KIND ("host-heard", struct fact_host_reported, host_reported_fields),
     [FACT_HOST_SUSPECTED] = KIND ("host-suspected", struct fact_host_suspected, host_suspected_fields),
     [FACT_HOST_STEPPED] = KIND ("host-stepped", struct fact_host_stepped, host_stepped_fields),

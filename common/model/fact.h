@@ -37,6 +37,7 @@ enum fact_kind {
     FACT_HOSTS_LEFT_BEHIND,  /* the climb goes on without hosts that are absent */
     FACT_HOST_RETURNED,      /* a silent host, not lost yet, is heard again */
     FACT_OUTPUT_LOST,        /* a host's output could not be stored here; once an attempt and host */
+    FACT_HOST_ASKED,         /* whether the machine of a silent host answers; once a silence */
     /* soft */
     FACT_HOST_REPORTED = 64, /* a heartbeat */
     FACT_HOST_SUSPECTED,
@@ -78,6 +79,14 @@ struct fact_host_joined {
 struct fact_host_lost {
     uint32_t host;
     struct text why;
+};
+/* What a port or a ping of a machine said. NO_ROUTE: the question could not leave this machine. */
+enum reach { REACH_NOT_ASKED = 0, REACH_ANSWERS, REACH_REFUSES, REACH_SILENT, REACH_NO_ROUTE };
+struct fact_host_asked {
+    uint32_t host;
+    struct text address; /* an IP address */
+    uint32_t port;
+    enum reach ssh, ping;
 };
 struct fact_generation {
     uint64_t token;
@@ -291,6 +300,7 @@ struct fact {
         struct fact_host_keyed host_keyed;
         struct fact_host_joined host_joined;
         struct fact_host_lost host_lost;
+        struct fact_host_asked host_asked;
         struct fact_generation generation; /* ADOPTED and PUBLISHED */
         struct fact_writer_granted writer_granted;
         struct fact_pass_began pass_began;
@@ -320,8 +330,8 @@ struct fact {
     } of;
 };
 
-extern const struct record verdict_record, generation_record, writer_granted_record, pass_ended_record,
-    pass_stopped_record;
+extern const struct record verdict_record, host_asked_record, generation_record, writer_granted_record,
+    pass_ended_record, pass_stopped_record;
 
 const struct record *fact_record_of_kind (enum fact_kind kind); /* NULL: unknown kind */
 const char *fact_name (enum fact_kind kind);

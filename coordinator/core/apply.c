@@ -61,10 +61,11 @@ static void apply_host_joined (struct engine *to, const struct fact *fact)
     host->pid = joined->pid;
     host->pid_start = joined->pid_start;
     host->boot_id = text_copy (&to->arena, joined->boot_id);
+    host->asked = (struct fact_host_asked){ 0 };
     struct host_soft_state *link = &to->coord.soft.hosts[joined->host];
     link->seen_seq = 0;
     link->received_ms = fact->at_ms;
-    link->suspected = false;
+    link->suspected = link->asked = false;
     link->claim = (struct text){ 0 };
 }
 
@@ -76,6 +77,12 @@ static void apply_host_lost (struct engine *to, const struct fact_host_lost *los
     host->life = HOST_LOST;
     host->lost_epoch = to->state.epoch;
     host->lost_why = text_copy (&to->arena, lost->why);
+}
+
+static void apply_host_returned (struct host *host)
+{
+    host->returns++;
+    host->asked = (struct fact_host_asked){ 0 };
 }
 
 static void turn_arenas (struct arena *now, struct arena *before)
@@ -350,7 +357,7 @@ static void apply_host_reported (struct engine *to, const struct fact *fact)
     const struct fact_host_reported *received = &fact->of.host_reported;
     struct host_soft_state *link = &to->coord.soft.hosts[received->host];
     link->received_ms = fact->at_ms;
-    link->suspected = false;
+    link->suspected = link->asked = false;
     link->at_gate = false;
     for (uint32_t i = 0; i < received->holdings.n; i++)
         if (to->state.pass.active && attempt_key_equal (&received->holdings.items[i].key, &to->state.pass.key))
@@ -475,7 +482,12 @@ static void apply_of_kind (struct engine *to, const struct fact *fact)
     case FACT_SUSPECTS_NAMED: apply_suspects_named (to, &fact->of.suspects_named); break;
     case FACT_HOST_RETURNED:
         if (in_range (to, fact->of.host_suspected.host))
-            to->state.hosts.items[fact->of.host_suspected.host].returns++;
+            apply_host_returned (&to->state.hosts.items[fact->of.host_suspected.host]);
+        break;
+    case FACT_HOST_ASKED:
+        if (in_range (to, fact->of.host_asked.host))
+            record_copy (&host_asked_record, &to->state.hosts.items[fact->of.host_asked.host].asked,
+                         &fact->of.host_asked, &to->arena);
         break;
     case FACT_HOST_SUSPECTED:
         if (in_range (to, fact->of.host_suspected.host))

@@ -8,7 +8,6 @@
 #include "coordinator/core/status_sentence.h"
 #include "coordinator/core/steps.h"
 #include "coordinator/core/write_lease.h"
-#include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/going_on.h"
 #include "coordinator/verdict/majority.h"
 
@@ -33,7 +32,7 @@ static void going_on_list_lost (const struct coord *coord, enum outcome outcome,
                 .owner = OWNER_HOST,
                 .likely = true,
                 .cause = host->lost_why,
-                .next = blame_advice_for_lost (&coord->state->plan, i, arena),
+                .next = going_on_advice (&coord->state->plan, &host->asked, i, 0, arena),
             };
     }
     out->verdicts.items = verdicts;

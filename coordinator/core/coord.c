@@ -12,10 +12,12 @@
 #include "coordinator/core/steps.h"
 #include "coordinator/core/violation.h"
 #include "coordinator/core/write_lease.h"
+#include "coordinator/verdict/going_on.h"
 
 /* ---- deadlines: every wait has a bound: silence, joining, gates, questions, attempts and peers that do not end ---- */
 
 enum { LATE_MS = 15000 };     /* after timeout and stop budget: until an attempt is killed, and then given up */
+enum { ASKS_MAX = 16 };       /* of one host by one coordinator: each answer is a durable fact */
 enum { OVERSLEPT_MS = 1000 }; /* a longer delay than a busy machine's: this process was suspended */
 
 /* ---- time ---- */
@@ -51,6 +53,30 @@ static bool expected_to_speak (const struct host *host)
     return host->life == HOST_JOINED;
 }
 
+/* Long before the host is given up, so that the answer is a part of the reason. */
+static uint64_t ask_after_ms (const struct limits *limits)
+{
+    return limits->lost_ms / 2 > limits->suspect_ms ? limits->lost_ms / 2 : limits->suspect_ms;
+}
+
+static void ask_host (struct coord *coord, uint32_t host, struct outbox *out)
+{
+    struct host_soft_state *link = &coord->soft.hosts[host];
+    link->asked = true;
+    if (coord->state->plan.launcher != LAUNCHER_LOCAL && link->asked_n++ < ASKS_MAX)
+        outbox_add_effect (out, FX_ASK_HOST)->host = host;
+}
+
+static struct text silence_why (const struct coord *coord, uint32_t host, uint64_t silent_ms, struct arena *arena)
+{
+    const struct fact_host_asked *asked = &coord->state->hosts.items[host].asked;
+    char span[DURATION_TEXT_BYTES];
+    duration_print (silent_ms, span);
+    return asked->ssh
+               ? text_format (arena, "silent for %s; it %.*s", span, TEXT_ARG (host_asked_text (asked, false, arena)))
+               : text_format (arena, "silent for %s", span);
+}
+
 static void watch_silence (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     const struct limits *limits = &coord->state->plan.limits;
@@ -62,15 +88,24 @@ static void watch_silence (struct coord *coord, uint64_t now_ms, struct outbox *
         if (!expected_to_speak (host) || silent < limits->suspect_ms)
             continue;
         if (silent >= limits->lost_ms) {
-            char span[DURATION_TEXT_BYTES];
-            loss_end_host (coord, i, text_format (&out->arena, "silent for %s", duration_print (silent, span)), now_ms,
-                           out);
+            loss_end_host (coord, i, silence_why (coord, i, silent, &out->arena), now_ms, out);
         } else if (!link->suspected) {
             struct fact *fact = outbox_add_fact (out, FACT_HOST_SUSPECTED);
             fact->of.host_suspected = (struct fact_host_suspected){ .host = i, .silent_ms = silent };
             coord_commit_fact (coord, fact, now_ms);
+        } else if (!link->asked && silent >= ask_after_ms (limits)) {
+            ask_host (coord, i, out);
         }
     }
+}
+
+static uint64_t silence_next (const struct coord *coord, uint32_t host)
+{
+    const struct limits *limits = &coord->state->plan.limits;
+    const struct host_soft_state *link = &coord->soft.hosts[host];
+    return link->received_ms + (!link->suspected ? limits->suspect_ms
+                                : !link->asked   ? least_u64 (ask_after_ms (limits), limits->lost_ms)
+                                                 : limits->lost_ms);
 }
 
 static uint64_t join_by (const struct coord *coord)
@@ -115,12 +150,9 @@ static uint64_t deadlines_next (const struct coord *coord)
     uint64_t at = coord->soft.launch_late_ms;
     bool awaited = false;
     for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++) {
-        const struct host *host = &coord->state->hosts.items[i];
-        const struct host_soft_state *link = &coord->soft.hosts[i];
         awaited |= host_is_awaited (coord, i);
-        if (expected_to_speak (host))
-            at = least_u64 (at, link->received_ms + (link->suspected ? coord->state->plan.limits.lost_ms
-                                                                     : coord->state->plan.limits.suspect_ms));
+        if (expected_to_speak (&coord->state->hosts.items[i]))
+            at = least_u64 (at, silence_next (coord, i));
     }
     if (awaited)
         at = least_u64 (at, join_by (coord));
@@ -364,6 +396,16 @@ static void take_output (struct coord *coord, const struct fact_output_awaited *
     look_when_quiet (coord, output, now_ms, out);
 }
 
+/* An answer about a silence that is over says nothing. */
+static void take_asked (struct coord *coord, const struct fact_host_asked *asked, uint64_t now_ms, struct outbox *out)
+{
+    if (!coord->soft.hosts[asked->host].asked)
+        return;
+    struct fact *fact = outbox_add_fact (out, FACT_HOST_ASKED);
+    fact->of.host_asked = *asked;
+    coord_commit_fact (coord, fact, now_ms);
+}
+
 /* A host may send output of an attempt that never began. */
 static void take_output_lost (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
 {
@@ -419,6 +461,7 @@ void coord_step (struct coord *coord, const struct core_input *in, uint64_t now_
     case IN_CANCEL: take_cancel (coord, in->level, now_ms, out); break;
     case IN_LOOK: look_at_all (coord, now_ms, out); break;
     case IN_OUTPUT: take_output (coord, in->output, now_ms, out); break;
+    case IN_HOST_ASKED: take_asked (coord, in->asked, now_ms, out); break;
     case IN_OUTPUT_LOST: take_output_lost (coord, in, now_ms, out); break;
     }
     if (journal_loss_weigh (coord, now_ms, out))

@@ -27,6 +27,7 @@ enum input_kind {
     IN_CANCEL,            /* the user, level 1..3 */
     IN_OUTPUT,            /* the last lines printed by awaited hosts */
     IN_LOOK,              /* somebody asks where the programs stand */
+    IN_HOST_ASKED,        /* answer to FX_ASK_HOST */
     IN_OUTPUT_LOST,       /* output of `host` could not be stored here; `text` says why */
 };
 struct core_input {
@@ -42,6 +43,7 @@ struct core_input {
     struct lease_owner lease_owner; /* TOKEN, with token 0 and no problem: who writes this bundle's cache now */
     const struct cache_root_finding *findings; /* CACHE_AUDITED; `text`: why the audit failed, if it did */
     uint32_t findings_n;
+    const struct fact_host_asked *asked;      /* HOST_ASKED */
     const struct fact_output_awaited *output; /* OUTPUT; lives until the outbox is taken */
 };
 
@@ -49,6 +51,7 @@ enum effect_kind {
     FX_LAUNCH,        /* start the worker of `host` */
     FX_SEND,          /* `msg` to `host`: the driver fills run_id, epoch, session, seq, ack */
     FX_ADMIT,         /* `host` may connect with `text`, its public key */
+    FX_ASK_HOST,      /* `host` is silent: does its machine answer? */
     FX_CACHE_FIND,    /* find a published generation for bundle `text`, and mark its `covers` as used */
     FX_TOKEN,         /* take bundle `text`'s lease and the next token, above `token`; from `lease_owner`, if any */
     FX_LEASE_BEAT,    /* our writer lives: raise the beat of the lease of `token` */

@@ -10,6 +10,7 @@
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/failure_reading.h"
+#include "coordinator/verdict/going_on.h"
 #include "coordinator/verdict/majority.h"
 
 /* Limit of all verdicts' texts in one fact, with room for the rest of it. */
@@ -51,6 +52,9 @@ static void judge_part (const struct coord *coord, uint32_t at, const struct sig
         .signatures = signatures,
     };
     judge_result (&of, arena, out);
+    const struct fact_host_asked *asked = &coord->state->hosts.items[host].asked;
+    if (of.result->ending == ENDING_LOST && asked->ssh)
+        out->next = going_on_advice (of.plan, asked, host, 0, arena); /* the run's sentence tells how to go on */
 }
 
 /* Per part: did the coordinator stop the pass because of it? */

@@ -89,7 +89,8 @@ struct host {
     uint32_t returns;    /* after silences that it survived */
     uint64_t reborn_at;  /* index of the fact by which a new process replaced its worker; 0: none */
     struct text lost_why;
-    uint64_t lost_epoch; /* a loss counts only in its epoch; the next coordinator launches anew */
+    struct fact_host_asked asked; /* in this silence, or before it was lost; ssh 0: no answer */
+    uint64_t lost_epoch;          /* a loss counts only in its epoch; the next coordinator launches anew */
     enum left_behind left;
     struct text left_why;
 };
@@ -223,6 +224,8 @@ struct host_soft_state {
     uint64_t seen_seq; /* highest one accepted in this session */
     uint64_t sent_ms;  /* when anything was last sent to it */
     bool suspected;
+    bool asked;        /* in this silence, whether its machine answers */
+    uint32_t asked_n;  /* by this process */
     bool at_gate;      /* last report: its attempt waits, or is being stopped, at a gate */
     struct text claim; /* what it claims that the journal lacks (loss.h); empty: nothing */
     uint64_t run_sent_ms, go_sent_ms, stop_sent_ms;

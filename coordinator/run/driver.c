@@ -143,6 +143,7 @@ static int open_rest (struct driver *driver, const struct link_keys *keys, struc
     driver->logs = log_store_open (&driver->dir, plan, driver->log_workqueue, note_output_lost, driver);
     driver->remarks = remark_queue_create (plan, driver->options.log);
     driver->outputs = output_watch_create (plan->hosts.n, plan->limits.log_bytes, coord_epoch (driver->coord) > 1);
+    driver->reachability = reachability_create (driver->loop, plan->hosts.n, driver_host_asked, driver);
     if ((driver->kits = kit_store_open (driver->loop, plan, driver_send_chunk, driver, err)) == NULL)
         return -1;
     if (loop_watch (driver->loop, journal_fd (driver->journal), EPOLLIN, driver_on_durable, driver, err) < 0)
@@ -365,6 +366,7 @@ void driver_close (struct driver *driver)
     workqueue_close (driver->workqueue);
     catalogue_close (driver->catalogue);
     launch_close (driver->launch);
+    reachability_destroy (driver->reachability);
     output_watch_destroy (driver->outputs);
     remark_queue_destroy (driver->remarks);
     monitors_close (driver->monitors);

@@ -234,6 +234,14 @@ void driver_note_courier_step (void *owner, uint32_t rank, struct text step)
     driver_step (driver, &in);
 }
 
+void driver_host_asked (void *owner, const struct fact_host_asked *answer)
+{
+    struct driver *driver = owner;
+    driver->now_ms = clock_boot_ms ();
+    struct core_input in = { .kind = IN_HOST_ASKED, .host = answer->host, .asked = answer };
+    driver_step (driver, &in);
+}
+
 void driver_log_remark (void *owner, uint32_t rank, struct text sentence)
 {
     struct driver *driver = owner;
@@ -287,7 +295,8 @@ static uint64_t next_pass_ms (const struct driver *driver)
         return least_u64 (driver_next_leave_at_ms (driver), remarks_ms);
     if (driver->input_closed || !driver->hears)
         return remarks_ms;
-    uint64_t core_ms = least_u64 (coord_deadline_ms (driver->coord), remarks_ms);
+    uint64_t core_ms = least_u64 (coord_deadline_ms (driver->coord),
+                                  least_u64 (remarks_ms, driver->reachability_due_ms));
     bool awaited = coord_awaited_hosts (driver->coord, &key, NULL) > 0;
     return awaited ? least_u64 (core_ms, driver->outputs_told_ms + OUTPUTS_MS) : core_ms;
 }
@@ -310,6 +319,7 @@ void driver_on_loop_iteration (void *owner)
     tell_outputs (driver);
     remark_queue_tell (driver->remarks, driver->now_ms);
     take_channel (driver, LINK_CONTROL, &control);
+    driver->reachability_due_ms = reachability_poll (driver->reachability, driver->now_ms);
     driver_leave_when_alone (driver);
     driver_end_loop_iteration (driver);
     uint64_t next_ms = next_pass_ms (driver);

@@ -177,6 +177,22 @@ static void perform_admit (struct driver *driver, const struct held_effect *held
         launch_note_admitted (driver->launch, held->host);
 }
 
+/* By the slice file, if that is an IP address and no jump host stands between; else where its worker came from, unless
+ * that is this machine. */
+static void perform_ask (struct driver *driver, uint32_t host)
+{
+    const struct plan *plan = coord_plan (driver->coord);
+    const struct plan_host *planned = &plan->hosts.items[host];
+    const struct ssh_route *way = &planned->ssh;
+    bool routed = plan->launcher == LAUNCHER_SSH;
+    struct text came_from = text_of (hub_worker_address (driver->hub, host));
+    if (way->jump.len || (routed && reachability_ask (driver->reachability, host,
+                                                      way->address.len ? way->address : planned->address, way->port)))
+        return;
+    if (!text_starts (came_from, "127.") && !text_is (came_from, "::1"))
+        (void) reachability_ask (driver->reachability, host, came_from, way->port);
+}
+
 /* A too large message would be too large again. */
 static void perform_send (struct driver *driver, const struct held_effect *held)
 {
@@ -256,6 +272,7 @@ static void driver_perform (struct driver *driver, const struct held_effect *hel
     case FX_LAUNCH: perform_launch (driver, held->host); break;
     case FX_SEND: perform_send (driver, held); break;
     case FX_ADMIT: perform_admit (driver, held); break;
+    case FX_ASK_HOST: perform_ask (driver, held->host); break;
     case FX_CACHE_FIND:
     case FX_TOKEN:
     case FX_LEASE_BEAT:

@@ -77,6 +77,22 @@ void output_watch_add (struct output_watch *watch, uint32_t host, const struct m
 void output_watch_tell (struct output_watch *watch, const uint32_t *hosts, uint32_t n, uint64_t now_ms,
                         struct arena *arena, struct fact_output_awaited *out);
 
+/* ---- host reachability ---- */
+
+/* Asks machines of silent hosts whether they answer: one connect to their ssh port, closed at once, and one ping where
+ * this process may send one. Each has 3 s; at most ASKED_AT_ONCE at a time, the others wait. Never blocks: addresses are
+ * numbers, and sockets belong to the loop. One thread. */
+
+enum { ASKED_AT_ONCE = 128 };
+struct reachability;
+typedef void reachability_fn (void *owner, const struct fact_host_asked *answer);
+struct reachability *reachability_create (struct loop *loop, uint32_t hosts_n, reachability_fn *answered, void *owner);
+void reachability_destroy (struct reachability *reach); /* gives no more answers; NULL is fine */
+/* False: the address is no number. No answer follows where the system refuses a socket. */
+bool reachability_ask (struct reachability *reach, uint32_t host, struct text address, uint32_t port);
+/* Begins and ends what is due. Returns when it is to be called again; UINT64_MAX: nothing is asked. */
+uint64_t reachability_poll (struct reachability *reach, uint64_t now_ms);
+
 /* ---- queues ---- */
 
 /* Queues of effects that wait for durable facts, and of remarks that wait for equal ones. */
@@ -159,6 +175,8 @@ struct driver {
     struct kit_store *kits;
     struct output_watch *outputs;
     struct remark_queue *remarks;
+    struct reachability *reachability;
+    uint64_t reachability_due_ms;
     uint64_t outputs_told_ms;
     uint64_t alive_told_ms; /* last journal_note_alive */
     uint64_t *own_seq;      /* per host: seq of the last frame sent to it */
@@ -209,6 +227,7 @@ bool driver_joins_by_ticket (const struct plan *plan);
 void driver_on_durable (void *owner, int fd, uint32_t events);
 void driver_send_chunk (void *owner, uint32_t host, const struct msg_chunk *chunk);
 void driver_note_courier_step (void *owner, uint32_t rank, struct text step);
+void driver_host_asked (void *owner, const struct fact_host_asked *answer);
 void driver_log_remark (void *owner, uint32_t rank, struct text sentence);
 void driver_worker_exited (void *owner, uint32_t rank, struct text why);
 void driver_on_loop_iteration (void *owner);

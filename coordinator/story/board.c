@@ -31,6 +31,7 @@ void board_destroy (struct board *board)
         return;
     for (uint32_t i = 0; board->opened && i < board->plan.hosts.n; i++) {
         board_text_clear (&board->hosts[i].why);
+        board_text_clear (&board->hosts[i].asked.address);
         board_text_clear (&board->hosts[i].phase);
         board_text_clear (&board->hosts[i].step);
         board_text_clear (&board->hosts[i].gate);
@@ -131,6 +132,7 @@ static void apply_joined (struct board *board, const struct fact *fact)
     host->received_ms = fact->at_ms;
     host->suspected = host->accounted = false;
     note_back (host, fact->at_ms);
+    host->asked.ssh = REACH_NOT_ASKED;
     board_text_clear (&host->why);
     board_text_clear (&host->step);
     board_host_changed (board, fact->of.host_joined.host);
@@ -149,6 +151,23 @@ static void apply_lost (struct board *board, const struct fact *fact)
     note_away (host, fact->at_ms);
     board_text_set (&host->why, lost->why, BOARD_CAUSE_MAX_BYTES);
     board_host_changed (board, lost->host);
+}
+
+static void apply_asked (struct board *board, const struct fact_host_asked *asked)
+{
+    struct board_host *host = board_find_host (board, asked->host);
+    if (host == NULL)
+        return;
+    struct text address = host->asked.address;
+    board_text_set (&address, asked->address, ID_MAX_BYTES);
+    host->asked = *asked;
+    host->asked.address = address;
+}
+
+static void apply_returned (struct board *board, uint32_t host)
+{
+    if (board_find_host (board, host))
+        board->hosts[host].asked.ssh = REACH_NOT_ASKED;
 }
 
 static void board_hold (struct board *board, struct board_host *host, const struct holding *held, uint64_t at_ms)
@@ -337,6 +356,8 @@ static void apply_of_kind (struct board *board, const struct fact *fact)
     case FACT_HOST_KEYED: apply_keyed (board, &fact->of.host_keyed); break;
     case FACT_HOST_JOINED: apply_joined (board, fact); break;
     case FACT_HOST_LOST: apply_lost (board, fact); break;
+    case FACT_HOST_ASKED: apply_asked (board, &fact->of.host_asked); break;
+    case FACT_HOST_RETURNED: apply_returned (board, fact->of.host_suspected.host); break;
     case FACT_GENERATION_ADOPTED:
     case FACT_GENERATION_PUBLISHED: apply_generation (board, fact); break;
     case FACT_GENERATION_DROPPED: apply_dropped (board, &fact->of.generation_dropped); break;

@@ -52,14 +52,15 @@ struct board_host {
     uint64_t pid, pid_start; /* of its worker, on its machine, when it last joined */
     bool returned;           /* its last joining was a return from a loss, or a new process; not to a new coordinator */
     struct text why;         /* lost: the reason */
-    uint64_t away_since_ms;  /* run clock: since when it was silent or lost, the last time; never heard silent: lost */
-    uint64_t back_ms;        /* run clock: when that was over; UINT64_MAX: it is not; 0: it never was either */
-    bool left_behind;        /* the climb goes on without it, as it is absent */
-    bool accounted;          /* since it joined, a verdict says why it takes no part any more */
-    bool in_pass;            /* takes part in the running pass */
-    bool ended;              /* and its part has ended */
-    uint32_t rungs_passed;   /* how many rungs, from the first, it has passed */
-    enum outcome outcome;    /* in the last pass that ended with it */
+    struct fact_host_asked asked; /* silent or lost: whether its machine answered; ssh 0: not known */
+    uint64_t away_since_ms; /* run clock: since when it was silent or lost, the last time; never heard silent: lost */
+    uint64_t back_ms;       /* run clock: when that was over; UINT64_MAX: it is not; 0: it never was either */
+    bool left_behind;       /* the climb goes on without it, as it is absent */
+    bool accounted;         /* since it joined, a verdict says why it takes no part any more */
+    bool in_pass;           /* takes part in the running pass */
+    bool ended;             /* and its part has ended */
+    uint32_t rungs_passed;  /* how many rungs, from the first, it has passed */
+    enum outcome outcome;   /* in the last pass that ended with it */
     /* soft */
     bool suspected;
     struct text step;         /* not joined: where its launch is */

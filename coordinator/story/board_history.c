@@ -211,7 +211,7 @@ void board_history_close (struct board *board, enum outcome outcome, uint64_t at
                                         .outcome = !cancelled    ? outcome
                                                    : host->joins ? OUTCOME_LOST
                                                                  : OUTCOME_BLOCKED,
-                                        .next = going_on_advice (&board->plan, i, up, &arena) };
+                                        .next = going_on_advice (&board->plan, &host->asked, i, up, &arena) };
         if ((lost || known_bad.len) && !host->accounted && !was_tried (host, rung))
             close_host (board, &verdict, at_ms);
     }

@@ -5,6 +5,7 @@
 #include "common/model/secret.h"
 #include "coordinator/story/merge.h"
 #include "coordinator/story/receipt_fold_state.h"
+#include "coordinator/verdict/going_on.h"
 #include "coordinator/verdict/recompile_reason.h"
 
 /* ---- launch description ---- */
@@ -176,6 +177,13 @@ static void fold_lost (struct receipt_fold *fold, const struct fact_host_lost *l
                                                   TEXT_ARG (lost->why)));
 }
 
+static void fold_asked (struct receipt_fold *fold, const struct fact_host_asked *asked)
+{
+    receipt_fold_add_recovery (fold, text_format (&fold->arena, "%.*s %.*s",
+                                                  TEXT_ARG (fold->board->plan.hosts.items[asked->host].name),
+                                                  TEXT_ARG (host_asked_text (asked, true, &fold->arena))));
+}
+
 static void fold_returned (struct receipt_fold *fold, const struct fact_host_suspected *silent)
 {
     char span[DURATION_TEXT_BYTES];
@@ -336,6 +344,7 @@ static bool is_of_nobody (const struct receipt_fold *fold, const struct fact *fa
     switch (fact->kind) {
     case FACT_HOST_JOINED: return fact->of.host_joined.host >= hosts;
     case FACT_HOST_LOST: return fact->of.host_lost.host >= hosts;
+    case FACT_HOST_ASKED: return fact->of.host_asked.host >= hosts;
     case FACT_HOST_RETURNED: return fact->of.host_suspected.host >= hosts;
     case FACT_ATTEMPT_ENDED:
         return fact->of.attempt_ended.host >= hosts || fact->of.attempt_ended.result.key.rung >= rungs;
@@ -358,6 +367,7 @@ void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact)
         break;
     case FACT_HOST_JOINED: fold_joined (fold, &fact->of.host_joined); break;
     case FACT_HOST_LOST: fold_lost (fold, &fact->of.host_lost); break;
+    case FACT_HOST_ASKED: fold_asked (fold, &fact->of.host_asked); break;
     case FACT_HOST_RETURNED: fold_returned (fold, &fact->of.host_suspected); break;
     case FACT_GENERATION_ADOPTED: receipt_fold_add_generation (fold, &fact->of.generation, true); break;
     case FACT_GENERATION_PUBLISHED: receipt_fold_add_generation (fold, &fact->of.generation, false); break;

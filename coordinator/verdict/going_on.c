@@ -1,13 +1,13 @@
 #include "coordinator/verdict/going_on.h"
 
 #include <inttypes.h>
-#include <stdio.h>
+#include <string.h>
 
 #include "common/base/buf.h"
 #include "common/model/secret.h"
 #include "coordinator/verdict/blame.h"
 
-enum { WHAT_BYTES = 120, SSH_PORT = 22, PID_DIGITS_MAX = 9 };
+enum { WHAT_BYTES = 120, PID_DIGITS_MAX = 9 };
 
 static bool is_cause (const struct verdict *verdict)
 {
@@ -94,19 +94,10 @@ struct text going_on_command (const struct plan *plan, uint32_t up, struct arena
     return command;
 }
 
-struct text going_on_advice (const struct plan *plan, uint32_t host, uint32_t up, struct arena *arena)
-{
-    struct text look = blame_advice_for_lost (plan, host, arena);
-    if (up == 0 || up >= plan->hosts.n)
-        return look;
-    return text_format (arena, "to go on with the %u that are up: %.*s; %.*s", up,
-                        TEXT_ARG (going_on_command (plan, up, arena)), TEXT_ARG (look));
-}
-
 /* ---- commands on a host ---- */
 
 /* What the user's ssh configuration sets is left to it, under the name that it was asked by. */
-static void add_ssh (const struct plan_host *host, struct buf *line)
+static void add_ssh (const struct plan *plan, const struct plan_host *host, struct arena *arena, struct buf *line)
 {
     const struct ssh_route *route = &host->ssh;
     uint32_t known = route->from_config;
@@ -115,16 +106,21 @@ static void add_ssh (const struct plan_host *host, struct buf *line)
                           : known                   ? host->name
                                                     : host->address,
                 user = known >> SAID_USER & 1 ? (struct text){ 0 } : route->user;
-    char entered[PATH_MAX_BYTES + 1];
-    snprintf (entered, sizeof entered, "%.*s%s%.*s", TEXT_ARG (user), user.len ? "@" : "", TEXT_ARG (address));
-    shell_word_add (line, TEXT_LIT ("ssh"));
-    if (route->port && route->port != SSH_PORT && !(known >> SAID_PORT & 1))
+    const struct ssh_plan *ssh = &plan->start.ssh;
+    buf_puts (line, "ssh");
+    if (ssh->identities.n) {
+        buf_puts (line, " -i");
+        shell_word_add (line, ssh->identities.items[0]);
+    }
+    if (ssh->known_hosts.len && !text_ends (ssh->known_hosts, "/.ssh/known_hosts"))
+        shell_word_add (line, text_format (arena, "-oUserKnownHostsFile=%.*s", TEXT_ARG (ssh->known_hosts)));
+    if (route->port && route->port != SSH_PORT_DEFAULT && !(known >> SAID_PORT & 1))
         buf_printf (line, " -p %u", route->port);
     if (route->jump.len && !(known >> SAID_JUMP & 1)) {
         buf_puts (line, " -J");
         shell_word_add (line, route->jump);
     }
-    shell_word_add (line, text_of (entered));
+    shell_word_add (line, user.len ? text_format (arena, "%.*s@%.*s", TEXT_ARG (user), TEXT_ARG (address)) : address);
 }
 
 struct text host_command (const struct plan *plan, uint32_t host, struct text command, struct arena *arena)
@@ -140,7 +136,7 @@ struct text host_command (const struct plan *plan, uint32_t host, struct text co
         buf_puts (&line, "srun --overlap -w");
         shell_word_add (&line, on->name);
     } else {
-        add_ssh (on, &line);
+        add_ssh (plan, on, arena, &line);
     }
     buf_printf (&line, " %.*s", TEXT_ARG (command));
     return buf_finish (&line, arena);
@@ -176,4 +172,64 @@ struct text host_remedy (const struct plan *plan, uint32_t host, struct text sen
                          pid ? text_format (arena, "kill %" PRIu64, pid)
                              : text_format (arena, "df -h%s%s%.*s", inodes, point.len ? " " : "", TEXT_ARG (point)),
                          arena);
+}
+
+/* ---- an absent host ---- */
+
+/* " at 10.0.0.5", " at [fe80::1]:22"; port 0: without. */
+static struct text place_of (struct text address, uint32_t port, struct arena *arena)
+{
+    bool bracketed = port && memchr (address.ptr, ':', address.len);
+    return !port ? text_format (arena, " at %.*s", TEXT_ARG (address))
+                 : text_format (arena, bracketed ? " at [%.*s]:%u" : " at %.*s:%u", TEXT_ARG (address), port);
+}
+
+struct text host_asked_text (const struct fact_host_asked *asked, bool where, struct arena *arena)
+{
+    struct text none = { 0 }, machine = where ? place_of (asked->address, 0, arena) : none,
+                port = where ? place_of (asked->address, asked->port, arena) : none;
+    if (asked->ssh == REACH_ANSWERS)
+        return TEXT_LIT ("answers on its ssh port, its worker does not");
+    if (asked->ssh == REACH_REFUSES)
+        return text_format (arena, "refuses ssh%.*s", TEXT_ARG (port));
+    if (asked->ping == REACH_ANSWERS)
+        return text_format (arena, "answers ping%.*s, its ssh port does not", TEXT_ARG (machine));
+    if (asked->ssh == REACH_NO_ROUTE)
+        return text_format (arena, "cannot be asked%.*s: this machine has no route there", TEXT_ARG (machine));
+    return text_format (arena, "answers nothing%.*s (ssh port%s)", TEXT_ARG (machine), asked->ping ? ", ping" : "");
+}
+
+/* Does its worker live? If not, did the kernel kill it? The way there is the slice file's, else its worker's. */
+static struct text look_by_ssh (const struct plan *plan, const struct fact_host_asked *asked, uint32_t host,
+                                struct arena *arena)
+{
+    const struct text look = TEXT_LIT ("\"pgrep -af '[s]liceup-worker' || dmesg | grep -i 'killed process'\"");
+    if (plan->launcher == LAUNCHER_SSH)
+        return host_command (plan, host, look, arena);
+    return text_format (arena, "ssh -p %u %.*s %.*s", asked->port, TEXT_ARG (asked->address), TEXT_ARG (look));
+}
+
+static struct text where_to_look (const struct plan *plan, const struct fact_host_asked *asked, uint32_t host,
+                                  struct arena *arena)
+{
+    if (asked->ssh == REACH_ANSWERS)
+        return look_by_ssh (plan, asked, host, arena);
+    if (asked->ssh == REACH_REFUSES || asked->ping == REACH_ANSWERS)
+        return TEXT_LIT ("look at its console: the machine is up, and its sshd does not answer");
+    if (asked->ssh == REACH_NO_ROUTE)
+        return text_format (arena, "on this machine: ip route get %.*s", TEXT_ARG (asked->address));
+    return TEXT_LIT ("look at its console first: is it up?");
+}
+
+struct text going_on_advice (const struct plan *plan, const struct fact_host_asked *asked, uint32_t host, uint32_t up,
+                             struct arena *arena)
+{
+    struct text look = asked->ssh ? where_to_look (plan, asked, host, arena)
+                                  : blame_advice_for_lost (plan, host, arena);
+    if (up == 0 || up >= plan->hosts.n)
+        return look;
+    struct text go_on = text_format (arena, "to go on with the %u that are up: %.*s", up,
+                                     TEXT_ARG (going_on_command (plan, up, arena)));
+    return asked->ssh ? text_format (arena, "%.*s; %.*s", TEXT_ARG (look), TEXT_ARG (go_on))
+                      : text_format (arena, "%.*s; %.*s", TEXT_ARG (go_on), TEXT_ARG (look));
 }

@@ -20,8 +20,11 @@ uint64_t retry_wait_ms (const struct limits *limits, uint32_t nth);
 /* The run's command line, quoted for a POSIX shell, with --min-hosts `up`. Secrets are redacted. */
 struct text going_on_command (const struct plan *plan, uint32_t up, struct arena *arena);
 
-/* Advice about an absent host: that command, if `up` others are there, and where to look. */
-struct text going_on_advice (const struct plan *plan, uint32_t host, uint32_t up, struct arena *arena);
+/* "answers nothing at 10.0.0.5 (ssh port, ping)"; without `where` it names no address, so that hosts fold. */
+struct text host_asked_text (const struct fact_host_asked *asked, bool where, struct arena *arena);
+/* Advice about an absent host: where to look, and that command if `up` others are there. */
+struct text going_on_advice (const struct plan *plan, const struct fact_host_asked *asked, uint32_t host, uint32_t up,
+                             struct arena *arena);
 
 /* `command` as it is run on that host from here: "ssh node-4 df -h", or "on node-4: ..." where its workers join by
  * themselves. */

@@ -8,6 +8,7 @@
 #include "common/frontend/frontend.h"
 #include "common/model/plan.h"
 #include "common/model/secret.h"
+#include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/bundle_rules.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/going_on.h"
@@ -76,12 +77,12 @@ bool verdict_set (struct verdict *out, enum outcome outcome, enum owner owner, s
 
 static bool was_received (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
-    (void) arena;
     if (of->result->ending != ENDING_LOST)
         return true;
     out->likely = true; /* a lost worker, machine or network looks the same from here */
-    return verdict_set (out, OUTCOME_LOST, OWNER_HOST, of->result->problem,
-                        "see whether the host is up, and in worker.log whether its worker was killed (out of memory?)");
+    verdict_set (out, OUTCOME_LOST, OWNER_HOST, of->result->problem, "");
+    out->next = blame_advice_for_lost (of->plan, of->host, arena);
+    return false;
 }
 
 static bool could_start (const struct judge_case *of, struct arena *arena, struct verdict *out)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/duration.h"
+#include "coordinator/verdict/going_on.h"
 #include "coordinator/view/plain.h"
 
 enum { WORDS_BYTES = 1 << 20, SHARED_MAX = 16, WHY_BYTES = 1024, WARNINGS_TOLD = 16 };
@@ -120,6 +121,13 @@ static void share_violation (struct burst *burst, const struct fact_cache_violat
     buf_release (&why);
 }
 
+static void share_asked (struct burst *burst, const struct fact_host_asked *asked)
+{
+    struct arena arena = { 0 };
+    share (burst, FACT_HOST_ASKED, host_asked_text (asked, false, &arena), asked->host, 0);
+    arena_release (&arena);
+}
+
 /* False: it is nothing that hosts share. */
 static bool burst_take (struct burst *burst, const struct board *board, const struct fact *fact)
 {
@@ -129,6 +137,8 @@ static bool burst_take (struct burst *burst, const struct board *board, const st
         share (burst, fact->kind, none, fact->of.host_suspected.host, fact->of.host_suspected.silent_ms);
     else if (fact->kind == FACT_HOST_LOST)
         share (burst, fact->kind, fact->of.host_lost.why, fact->of.host_lost.host, 0);
+    else if (fact->kind == FACT_HOST_ASKED)
+        share_asked (burst, &fact->of.host_asked);
     else if (fact->kind == FACT_OUTPUT_LOST)
         share (burst, fact->kind, fact->of.output_lost.why, fact->of.output_lost.host, 0);
     else if (fact->kind == FACT_CONFLICT_SEEN)
@@ -143,10 +153,24 @@ static bool burst_take (struct burst *burst, const struct board *board, const st
     return true;
 }
 
-static void add_what_befell (const struct shared *shared, struct buf *words)
+/* Of one host with its address. */
+static void add_asked (const struct board *board, const struct shared *shared, struct buf *words)
+{
+    struct arena arena = { 0 };
+    uint32_t host = shared->hosts[0];
+    struct text why = { shared->why, shared->why_len };
+    if (shared->n == 1 && host < board->plan.hosts.n && board->hosts[host].asked.ssh)
+        why = host_asked_text (&board->hosts[host].asked, true, &arena);
+    buf_puts (words, shared->n > 1 ? ": each " : " ");
+    buf_add_text (words, why);
+    arena_release (&arena);
+}
+
+static void add_what_befell (const struct board *board, const struct shared *shared, struct buf *words)
 {
     char span[DURATION_TEXT_BYTES];
     switch (shared->kind) {
+    case FACT_HOST_ASKED: add_asked (board, shared, words); break;
     case FACT_HOST_SUSPECTED: buf_printf (words, " silent for %s", duration_print (shared->least_ms, span)); break;
     case FACT_HOST_RETURNED:
         buf_printf (words, " came back after %s%s", shared->n > 1 ? "at least " : "",
@@ -177,7 +201,7 @@ static void add_event (const struct board *board, const struct shared *shared, s
         buf_add_text (words, board_host_name (board, shared->hosts[0]));
     buf_puts (words, shared->n > 1 ? ")" : "");
     if (!seen)
-        add_what_befell (shared, words);
+        add_what_befell (board, shared, words);
 }
 
 static void tell_events (struct burst *burst, const struct board *board, const struct style *style, struct buf *out)

@@ -14,6 +14,7 @@ static const char *const told[] = {
     [FACT_EPOCH_BEGAN] = "epoch away_ms",
     [FACT_HOST_JOINED] = "host version",
     [FACT_HOST_LOST] = "host why",
+    [FACT_HOST_ASKED] = "host address port ssh ping",
     [FACT_GENERATION_ADOPTED] = "token bundle rung entries bytes writer from_run",
     [FACT_GENERATION_PUBLISHED] = "token bundle rung entries bytes writer",
     [FACT_GENERATION_DROPPED] = "token why",

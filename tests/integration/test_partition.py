@@ -151,6 +151,49 @@ class CutOff(Hosts):
         self.assertLess(time.monotonic() - since, ORPHAN_S + SLACK_S)
 
 
+class Asked(Hosts):
+    """What is said of a host that fell silent: the machine was asked from the node, in time for the verdict."""
+
+    def setUp(self):
+        super().setUp()
+        self.lab.node_run("sh", "-c", "echo 0 2147483647 >/proc/sys/net/ipv4/ping_group_range")
+
+    def part(self, host):
+        return self.attempt(self.lab.receipt(), host, "slow")["cause"]
+
+    def test_a_cut_link_a_killed_worker_and_a_machine_without_sshd_are_told_apart(self):
+        self.addCleanup(self.lab["h3"].reboot)
+        self.addCleanup(setattr, self.lab["h3"], "address", self.lab["h3"].address)
+        self.lab["h3"].address = "h3"   # a name is not looked up: it is asked where its worker came from
+        run = self.begin([here({"h1": 300, "h2": 300, "h3": 300}), {"id": "above", "builtin": "facts"}],
+                         limits={"lost": "12s", "orphan": "20s", "exit": "40s"})
+        self.lab["h1"].cut()
+        for name in ("h2", "h3"):
+            for pid in self.lab[name].workers():
+                self.lab[name].run("kill", "-KILL", pid, check=False)
+        self.lab["h3"].run("sh", "-c", "kill -KILL $(pgrep -x sshd)")
+        ended = self.ends(run, 1, 12 + SLACK_S)
+        said = {"h1": "answers nothing at 10.77.0.11 (ssh port, ping)",
+                "h2": "answers on its ssh port, its worker does not", "h3": "refuses ssh at 10.77.0.13:22"}
+        told = [item["what"] for item in self.lab.receipt()["recoveries"]]
+        for host, words in said.items():
+            self.assertIn(f"] {host} {words}\n", ended.out)
+            self.assertIn(f"{host} {words}", told)
+            self.assertLess(ended.out.index(words), ended.out.index(f"{host} lost: "), "the answer came after the loss")
+        self.assertRegex(self.part("h1")["text"], r"^silent for 1\d s; it answers nothing \(ssh port, ping\)$")
+        self.assertRegex(self.part("h2")["text"], r"^silent for 1\d s; it answers on its ssh port, its worker does not$")
+        self.assertRegex(self.part("h3")["text"], r"^silent for 1\d s; it refuses ssh$")
+        self.assertEqual("look at its console first: is it up?", self.part("h1")["next"])
+        self.assertRegex(ended.out, r"(?m)^ +to go on with the 1 that are up: \S*sliceup run \S+ --min-hosts 1$")
+        self.assertIn("console: the machine is up", self.part("h3")["next"])
+        command = self.part("h2")["next"]
+        self.assertRegex(command, r"^ssh -i \S+ .*root@10\.77\.0\.12 ")
+        looked = self.lab.node_run("sh", "-c", command, check=False)
+        self.assertLess(looked.returncode, 2, f"{command}: {looked.stdout}{looked.stderr}")
+        self.assertNotIn("sliceup-worker", looked.stdout)
+        self.assertIn("it answers on its ssh port", self.lab.sliceup("explain").out)
+
+
 class Stopped(Hosts):
     def test_a_paused_host_is_lost_and_leaves_when_it_wakes(self):
         run = self.begin([here({"h3": 300}), {"id": "above", "builtin": "facts"}])

@@ -37,7 +37,7 @@ FACTS = {name: number for number, name in enumerate(
      "pass-began", "pass-skipped", "gate-opened", "attempt-ended", "generation-published", "metric-judged",
      "pass-ended", "cancel-asked", "conflict-seen", "run-ended", "pass-stopped", "lease-lost", "cache-violated",
      "generation-dropped", "retry-planned", "suspects-named", "loss-told", "climb-stopped", "hosts-left-behind",
-     "host-returned", "output-lost"))}
+     "host-returned", "output-lost", "host-asked"))}
 
 
 def tells_end(out, sentence):

@@ -19,14 +19,23 @@ static const char *const left_words[] = { "not", "absent", "failed" };
 static const struct enum_names left_names = { left_words, 3 };
 
 static const struct field host_fields[] = {
-    F_ENUM (1, struct host, life, &life_names),    F_BOOL (2, struct host, keyed),
-    F_TEXT (3, struct host, key, ANY_BYTES),       F_U64 (4, struct host, session, ANY_U64),
-    F_U64 (5, struct host, joined_epoch, ANY_U64), F_U64 (6, struct host, joined_until, ANY_U64),
-    F_U64 (7, struct host, pid, ANY_U64),          F_U64 (8, struct host, pid_start, ANY_U64),
-    F_TEXT (9, struct host, boot_id, ANY_BYTES),   F_U32 (10, struct host, joins, ANY),
-    F_U64 (11, struct host, reborn_at, ANY_U64),   F_TEXT (12, struct host, lost_why, ANY_BYTES),
-    F_U64 (13, struct host, lost_epoch, ANY_U64),  F_ENUM (14, struct host, left, &left_names),
-    F_TEXT (15, struct host, left_why, ANY_BYTES), F_U32 (16, struct host, returns, ANY),
+    F_ENUM (1, struct host, life, &life_names),
+    F_BOOL (2, struct host, keyed),
+    F_TEXT (3, struct host, key, ANY_BYTES),
+    F_U64 (4, struct host, session, ANY_U64),
+    F_U64 (5, struct host, joined_epoch, ANY_U64),
+    F_U64 (6, struct host, joined_until, ANY_U64),
+    F_U64 (7, struct host, pid, ANY_U64),
+    F_U64 (8, struct host, pid_start, ANY_U64),
+    F_TEXT (9, struct host, boot_id, ANY_BYTES),
+    F_U32 (10, struct host, joins, ANY),
+    F_U64 (11, struct host, reborn_at, ANY_U64),
+    F_TEXT (12, struct host, lost_why, ANY_BYTES),
+    F_U64 (13, struct host, lost_epoch, ANY_U64),
+    F_ENUM (14, struct host, left, &left_names),
+    F_TEXT (15, struct host, left_why, ANY_BYTES),
+    F_U32 (16, struct host, returns, ANY),
+    F_RECORD (17, struct host, asked, &host_asked_record),
 };
 static const struct record host_record = RECORD ("host", struct host, host_fields);
 

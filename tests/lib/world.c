@@ -261,10 +261,12 @@ static void perform (struct world *world, const struct effect *effect, struct te
         if (world->published.token == effect->token)
             world->published = (struct fact_generation){ 0 };
         break;
+    case FX_ASK_HOST:
     case FX_CACHE_AUDIT:
     case FX_CACHE_FIND:
     case FX_TOKEN: {
-        struct event *event = event_add (world, 5, EV_ASKED);
+        struct event *event = event_add (world, effect->kind == FX_ASK_HOST ? 3000 : 5, EV_ASKED);
+        event->host = effect->host;
         event->number = effect->kind;
         event->token = effect->lease_owner.token;
         event->life = world->coord_life;
@@ -717,6 +719,13 @@ static void answer_audit (struct world *world)
     coord_input (world, &in);
 }
 
+static void answer_host (struct world *world, uint32_t host)
+{
+    struct fact_host_asked asked = { .host = host, .address = TEXT_LIT ("10.0.0.1"), .port = 22 };
+    asked.ssh = world->hosts[host].member ? REACH_ANSWERS : REACH_SILENT;
+    coord_input (world, &(struct core_input){ .kind = IN_HOST_ASKED, .host = host, .asked = &asked });
+}
+
 static void answer (struct world *world, const struct event *event)
 {
     if (event->life != world->coord_life)
@@ -725,6 +734,8 @@ static void answer (struct world *world, const struct event *event)
         answer_token (world, event->token);
     else if (event->number == FX_CACHE_AUDIT)
         answer_audit (world);
+    else if (event->number == FX_ASK_HOST)
+        answer_host (world, event->host);
     else
         coord_input (world, &(struct core_input){ .kind = IN_CACHE_FOUND });
 }
@@ -846,6 +857,7 @@ void world_run (const struct world_options *options, struct world_report *report
     world->rng = rng_seed (options->seed);
     world->now_ms = 1000;
     sample_plan (&world->plan, options->hosts, &world->arena);
+    world->plan.launcher = LAUNCHER_SSH; /* hosts of this machine are not asked */
     for (uint32_t i = 0; i < world->plan.rungs.n && options->slow; i++)
         world->plan.rungs.items[i].timeout_ms = 600000;
     world->plan.limits.retries = options->retries;

@@ -47,6 +47,23 @@ TEST (silence_of_many_is_one_line)
     show_release (&show);
 }
 
+TEST (machines_that_were_asked_are_one_line_and_one_is_told_with_its_address)
+{
+    struct show show = bursting (8);
+    struct fact asked = { .kind = FACT_HOST_ASKED };
+    for (uint32_t i = 0; i < 4; i++) {
+        asked.of.host_asked = (struct fact_host_asked){ .host = i,
+                                                        .address = text_format (&show.arena, "10.77.0.1%u", i),
+                                                        .port = 22,
+                                                        .ssh = i == 3 ? REACH_REFUSES : REACH_SILENT };
+        show_fact (&show, asked);
+    }
+    assert_int_equal (a_while_on (&show), 2);
+    assert_has (&show.lines, "3 hosts (host[0-2]): each answers nothing (ssh port)\n");
+    assert_has (&show.lines, "host3 refuses ssh at 10.77.0.13:22\n");
+    show_release (&show);
+}
+
 TEST (what_many_find_in_the_cache_is_one_line)
 {
     struct show show = bursting (2048);

@@ -625,6 +625,114 @@ TEST_ON (bench, a_silence_that_is_survived_is_recorded)
     assert_null (last_fact (bench, FACT_HOST_LOST));
 }
 
+static void answer (struct bench *bench, uint32_t host, enum reach ssh, enum reach ping)
+{
+    struct fact_host_asked asked = {
+        .host = host, .address = TEXT_LIT ("10.77.0.15"), .port = 22, .ssh = ssh, .ping = ping
+    };
+    step (bench, &(struct core_input){ .kind = IN_HOST_ASKED, .host = host, .asked = &asked });
+}
+
+static uint32_t asks (const struct bench *bench)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < bench->effects_n; i++)
+        n += bench->effects[i].kind == FX_ASK_HOST;
+    return n;
+}
+
+/* Host 0 stays silent, the others speak. */
+static void be_silent (struct bench *bench, uint64_t until_ms)
+{
+    struct holding held = { .key = running, .state = ATTEMPT_RUNNING };
+    while (bench->now_ms < until_ms) {
+        uint64_t next_ms = least_u64 (coord_deadline_ms (bench->coord), bench->now_ms + 1000);
+        tick (bench, next_ms > bench->now_ms ? next_ms : bench->now_ms + 1);
+        for (uint32_t host = 1; host < HOSTS; host++)
+            beat (bench, host, &held);
+    }
+}
+
+static void bench_open_asking (struct bench *bench, enum launcher launcher)
+{
+    *bench = (struct bench){ .now_ms = 1000 };
+    sample_plan (&bench->plan, HOSTS, &bench->arena);
+    bench->plan.limits = (struct limits){ .join_ms = 60000, .suspect_ms = 5000, .lost_ms = 30000, .cascade_ms = 1000 };
+    bench->plan.launcher = launcher;
+    bench->plan.rungs.items[0].timeout_ms = 3600000;
+    bench->plan.rungs.n = 1;
+    bench->plan.rungs.items[0].warm = WARM_NONE;
+    bench_begin (bench);
+    all_join (bench);
+}
+
+/* At half of the limit, once a silence; the answer is a part of the reason of the loss. */
+TEST_ON (bench, a_silent_host_is_asked_once_before_it_is_given_up)
+{
+    bench_open_asking (bench, LAUNCHER_SSH);
+    uint64_t silent_ms = bench->now_ms;
+    be_silent (bench, silent_ms + 14000);
+    assert_int_equal (asks (bench), 0);
+    be_silent (bench, silent_ms + 16000);
+    assert_int_equal (asks (bench), 1);
+    assert_int_equal (bench->effects[bench->effects_n - 1].host, 0);
+    answer (bench, 0, REACH_SILENT, REACH_SILENT);
+    const struct fact_host_asked *asked = &last_fact (bench, FACT_HOST_ASKED)->of.host_asked;
+    assert_text (asked->address, "10.77.0.15");
+    be_silent (bench, silent_ms + 32000);
+    assert_int_equal (asks (bench), 1);
+    assert_text (last_fact (bench, FACT_HOST_LOST)->of.host_lost.why,
+                 "silent for 30 s; it answers nothing (ssh port, ping)");
+    for (uint32_t host = 1; host < HOSTS; host++)
+        end (bench, host, ENDING_EXITED);
+    const struct fact_pass_ended *ended = &last_fact (bench, FACT_PASS_ENDED)->of.pass_ended;
+    assert_text (ended->verdicts.items[0].cause, "silent for 30 s; it answers nothing (ssh port, ping)");
+    assert_text (ended->verdicts.items[0].next, "look at its console first: is it up?");
+}
+
+/* The verdict waits for no answer, and says as much as before. */
+TEST_ON (bench, a_host_whose_machine_says_nothing_is_given_up_as_ever)
+{
+    bench_open_asking (bench, LAUNCHER_SSH);
+    uint64_t silent_ms = bench->now_ms;
+    be_silent (bench, silent_ms + 32000);
+    assert_int_equal (asks (bench), 1);
+    assert_text (last_fact (bench, FACT_HOST_LOST)->of.host_lost.why, "silent for 30 s");
+    answer (bench, 0, REACH_ANSWERS, REACH_NOT_ASKED); /* late: recorded, and nothing else */
+    assert_int_equal (count (bench, FACT_HOST_ASKED), 1);
+    assert_int_equal (count (bench, FACT_HOST_LOST), 1);
+}
+
+TEST_ON (bench, hosts_of_this_machine_are_not_asked)
+{
+    bench_open_asking (bench, LAUNCHER_LOCAL);
+    be_silent (bench, bench->now_ms + 32000);
+    assert_int_equal (asks (bench), 0);
+    assert_non_null (last_fact (bench, FACT_HOST_LOST));
+}
+
+TEST_ON (bench, an_answer_is_of_its_own_silence_and_answers_do_not_fill_the_journal)
+{
+    struct holding held = { .key = running, .state = ATTEMPT_RUNNING };
+    bench_open_asking (bench, LAUNCHER_JOIN);
+    be_silent (bench, bench->now_ms + 16000);
+    assert_int_equal (asks (bench), 1);
+    beat (bench, 0, &held);
+    answer (bench, 0, REACH_REFUSES, REACH_NOT_ASKED); /* it is there again */
+    assert_null (last_fact (bench, FACT_HOST_ASKED));
+    be_silent (bench, bench->now_ms + 16000);
+    answer (bench, 0, REACH_REFUSES, REACH_NOT_ASKED);
+    assert_int_equal (count (bench, FACT_HOST_ASKED), 1);
+    beat (bench, 0, &held);
+    assert_int_equal (bench->coord->state->hosts.items[0].asked.ssh, REACH_NOT_ASKED);
+    for (uint32_t i = 0; i < 30; i++) {
+        be_silent (bench, bench->now_ms + 16000);
+        beat (bench, 0, &held);
+    }
+    assert_int_equal (asks (bench), 16);
+    assert_null (last_fact (bench, FACT_HOST_LOST));
+}
+
 TEST_ON (bench, the_sentence_counts_time_without_a_coordinator)
 {
     bench_open (bench, 0);

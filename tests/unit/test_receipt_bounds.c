@@ -137,6 +137,7 @@ static void facts_about_what_the_plan_does_not_have (struct board *fold, uint32_
         { .kind = FACT_HOST_JOINED, .of.host_joined.host = hosts },
         { .kind = FACT_HOST_LOST, .of.host_lost.host = hosts },
         { .kind = FACT_HOST_RETURNED, .of.host_suspected.host = hosts },
+        { .kind = FACT_HOST_ASKED, .of.host_asked.host = hosts },
         { .kind = FACT_PASS_BEGAN, .of.pass_began.key = of_no_rung },
         { .kind = FACT_ATTEMPT_ENDED, .of.attempt_ended.host = hosts },
         { .kind = FACT_ATTEMPT_ENDED, .of.attempt_ended.result.key = of_no_rung },

@@ -62,3 +62,49 @@ TEST (each_wait_is_twice_the_one_before)
     assert_int_equal (retry_wait_ms (&limits, 2), 4000);
     assert_int_equal (retry_wait_ms (&limits, 5), 32000);
 }
+
+/* ---- an absent host ---- */
+
+TEST (what_a_machine_answers_is_said_and_where_to_look_follows)
+{
+    static const struct {
+        enum reach ssh, ping;
+        const char *said, *next;
+    } rows[] = {
+        { REACH_ANSWERS, REACH_SILENT, "answers on its ssh port, its worker does not",
+          "ssh -i /k/id -oUserKnownHostsFile=/k/known -p 2222 tpu@10.77.0.15 \"pgrep -af '[s]liceup-worker' || dmesg | "
+          "grep -i 'killed process'\"" },
+        { REACH_REFUSES, REACH_NOT_ASKED, "refuses ssh at 10.77.0.15:2222",
+          "look at its console: the machine is up, and its sshd does not answer" },
+        { REACH_SILENT, REACH_ANSWERS, "answers ping at 10.77.0.15, its ssh port does not",
+          "look at its console: the machine is up, and its sshd does not answer" },
+        { REACH_SILENT, REACH_SILENT, "answers nothing at 10.77.0.15 (ssh port, ping)",
+          "look at its console first: is it up?" },
+        { REACH_SILENT, REACH_NOT_ASKED, "answers nothing at 10.77.0.15 (ssh port)",
+          "look at its console first: is it up?" },
+        { REACH_NO_ROUTE, REACH_NOT_ASKED, "cannot be asked at 10.77.0.15: this machine has no route there",
+          "on this machine: ip route get 10.77.0.15" },
+    };
+    struct text identity = TEXT_LIT ("/k/id");
+    struct plan_host hosts[2] = { { .name = TEXT_LIT ("h0"), .address = TEXT_LIT ("10.77.0.15") } };
+    struct plan plan = { .launcher = LAUNCHER_SSH, .hosts = { hosts, 2 } };
+    plan.start.ssh.identities.items = &identity;
+    plan.start.ssh.identities.n = 1;
+    plan.start.ssh.known_hosts = TEXT_LIT ("/k/known"); /* ssh knows the one of the user by itself */
+    hosts[0].ssh.user = TEXT_LIT ("tpu");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct fact_host_asked asked = {
+            .address = hosts[0].address, .port = 2222, .ssh = rows[i].ssh, .ping = rows[i].ping
+        };
+        assert_text (host_asked_text (&asked, true, &t->arena), rows[i].said);
+        assert_text (going_on_advice (&plan, &asked, 0, 0, &t->arena), rows[i].next);
+    }
+    struct fact_host_asked six = { .address = TEXT_LIT ("fe80::1"), .port = 22, .ssh = REACH_REFUSES };
+    assert_text (host_asked_text (&six, true, &t->arena), "refuses ssh at [fe80::1]:22");
+    assert_text (host_asked_text (&six, false, &t->arena), "refuses ssh");
+    plan.launcher = LAUNCHER_JOIN; /* the way there is its worker's */
+    six.ssh = REACH_ANSWERS;
+    assert_has (going_on_advice (&plan, &six, 0, 0, &t->arena), "ssh fe80::1 \"pgrep");
+    assert_has (going_on_advice (&plan, &six, 0, 1, &t->arena),
+                "; to go on with the 1 that are up: the same command with --min-hosts 1");
+}
