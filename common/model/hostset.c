@@ -1,125 +1,62 @@
 /* The reading half of hostset.h: operators, groups, bounds. hostset_item.c reads an operand, hostset_fold.c writes. */
 #include "common/model/hostset.h"
 
-#include <assert.h>
 #include <inttypes.h>
+#include <search.h>
 #include <stdio.h>
 
 #include "common/model/hostset_scan.h"
 
-/* ---- names in the order in which they came, found in constant time; borrowed. {0} is empty ---- */
+/* ---- names in the order in which they came, and in a tree of tsearch(3); borrowed. {0} is empty ---- */
 
-struct name_table_entry {
+struct named {
     struct text name;
-    uint32_t slot;
-}; /* a name that was taken out: ptr NULL */
+    struct named *before, *next;
+};
 struct name_table {
-    struct name_table_entry *entries;
-    uint32_t n, capacity; /* with those taken out */
-    uint32_t living;
-    uint32_t *slots; /* index of an entry + 1; 0: free; twice the capacity, a power of two */
+    void *tree;
+    struct named *first, *last;
+    uint32_t n;
 };
 
-enum { CAPACITY_MIN = 16 };
-
-static void name_table_release (struct name_table *table)
+static void name_table_clear (struct name_table *table)
 {
-    mem_free (table->entries);
-    mem_free (table->slots);
+    tdestroy (table->tree, mem_free);
     *table = (struct name_table){ 0 };
 }
 
-/* Costs by the used entries, not by the capacity. */
-static void name_table_clear (struct name_table *table)
+static struct named *name_table_find (const struct name_table *table, struct text name)
 {
-    for (uint32_t i = 0; i < table->n; i++)
-        table->slots[table->entries[i].slot] = 0;
-    table->n = table->living = 0;
-}
-
-/* FNV-1a, then the finalizer of splitmix64: FNV gives names with equal ends too similar low bits. */
-static uint64_t hash_of_name (struct text name)
-{
-    uint64_t hash = 0xcbf29ce484222325U;
-    for (uint32_t i = 0; i < name.len; i++)
-        hash = (hash ^ (unsigned char) name.ptr[i]) * 0x100000001b3U;
-    hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9U;
-    hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebU;
-    return hash ^ (hash >> 31);
-}
-
-/* The slot of `name`, or the free one where it belongs. */
-static uint32_t name_slot (const struct name_table *table, struct text name)
-{
-    uint32_t mask = 2 * table->capacity - 1, slot = (uint32_t) hash_of_name (name) & mask;
-    for (; table->slots[slot]; slot = (slot + 1) & mask) {
-        struct text there = table->entries[table->slots[slot] - 1].name;
-        if (there.ptr && text_equal (there, name))
-            break;
-    }
-    return slot;
-}
-
-/* The next living name from *at on, and *at behind it; false at the end. Start with 0. */
-static bool name_table_next (const struct name_table *table, uint32_t *at, struct text *name)
-{
-    while (*at < table->n) {
-        *name = table->entries[(*at)++].name;
-        if (name->ptr)
-            return true;
-    }
-    return false;
-}
-
-static void name_table_append (struct name_table *table, struct text name, uint32_t slot)
-{
-    table->entries[table->n] = (struct name_table_entry){ name, slot };
-    table->slots[slot] = ++table->n;
-    table->living++;
-}
-
-/* Leaves those taken out behind. */
-static void name_table_rebuild (struct name_table *table)
-{
-    uint32_t capacity = CAPACITY_MIN;
-    while (capacity < 2 * table->living)
-        capacity *= 2;
-    struct name_table built = { .capacity = capacity,
-                                .entries = mem_array (capacity, sizeof *built.entries),
-                                .slots = mem_array (2 * (size_t) capacity, sizeof *built.slots) };
-    struct text name;
-    for (uint32_t at = 0; name_table_next (table, &at, &name);)
-        name_table_append (&built, name, name_slot (&built, name));
-    name_table_release (table);
-    *table = built;
-}
-
-static bool name_table_has (const struct name_table *table, struct text name)
-{
-    return table->capacity && table->slots[name_slot (table, name)];
+    struct named **found = tfind (&(struct named){ .name = name }, &table->tree, text_order);
+    return found ? *found : NULL;
 }
 
 /* False: it is there already. */
 static bool name_table_add (struct name_table *table, struct text name)
 {
-    assert (name.ptr);
-    if (table->n == table->capacity)
-        name_table_rebuild (table);
-    uint32_t slot = name_slot (table, name);
-    if (table->slots[slot])
+    if (name_table_find (table, name))
         return false;
-    name_table_append (table, name, slot);
+    struct named *added = mem_alloc (sizeof *added);
+    *added = (struct named){ .name = name, .before = table->last };
+    if (!tsearch (added, &table->tree, text_order))
+        mem_exit_exhausted (sizeof *added);
+    *(table->last ? &table->last->next : &table->first) = added;
+    table->last = added;
+    table->n++;
     return true;
 }
 
-/* False: not there. The entry stays as a tombstone, so that later ones are still found. */
+/* False: not there. */
 static bool name_table_remove (struct name_table *table, struct text name)
 {
-    uint32_t slot = table->capacity ? name_slot (table, name) : 0;
-    if (!table->capacity || !table->slots[slot])
+    struct named *gone = name_table_find (table, name);
+    if (!gone)
         return false;
-    table->entries[table->slots[slot] - 1].name = (struct text){ 0 };
-    table->living--;
+    tdelete (gone, &table->tree, text_order);
+    *(gone->before ? &gone->before->next : &table->first) = gone->next;
+    *(gone->next ? &gone->next->before : &table->last) = gone->before;
+    mem_free (gone);
+    table->n--;
     return true;
 }
 
@@ -133,7 +70,7 @@ struct hostset {
     struct hostset_rules rules;
     struct arena arena; /* of the names */
     struct name_table table;
-    struct name_table value; /* value of the present step; reused, so that small steps are cheap */
+    struct name_table value; /* of the present step */
     struct hostset_item item;
     uint64_t work; /* of the step in hand */
 };
@@ -150,8 +87,8 @@ void hostset_destroy (struct hostset *set)
     if (!set)
         return;
     item_release (&set->item);
-    name_table_release (&set->value);
-    name_table_release (&set->table);
+    name_table_clear (&set->value);
+    name_table_clear (&set->table);
     arena_release (&set->arena);
     mem_free (set);
 }
@@ -178,11 +115,10 @@ static int charge (struct hostset *set, const struct hostset_scan *scan, uint32_
 /* How many of `right` are in `left`; `which`, when it is not NULL, is the first of them. */
 static uint32_t in_common (const struct name_table *left, const struct name_table *right, struct text *which)
 {
-    struct text name;
     uint32_t n = 0;
-    for (uint32_t at = 0; name_table_next (right, &at, &name);)
-        if (name_table_has (left, name) && n++ == 0 && which)
-            *which = name;
+    for (const struct named *one = right->first; one; one = one->next)
+        if (name_table_find (left, one->name) && n++ == 0 && which)
+            *which = one->name;
     return n;
 }
 
@@ -202,32 +138,32 @@ static int check_step (const struct hostset *set, const struct name_table *left,
     uint64_t common = in_common (left, right, &repeated);
     if (step == HOSTSET_ADD && set->rules.once && common)
         return refuse_repeated (scan, at, repeated);
-    uint64_t after = (uint64_t) left->living + right->living - (step == HOSTSET_ADD ? 1 : 2) * common;
+    uint64_t after = (uint64_t) left->n + right->n - (step == HOSTSET_ADD ? 1 : 2) * common;
     return after > set->rules.max ? refuse_size (set, scan, at) : 0;
 }
 
 static void keep_common (struct name_table *left, const struct name_table *right)
 {
-    struct text name;
-    for (uint32_t at = 0; name_table_next (left, &at, &name);)
-        if (!name_table_has (right, name))
-            name_table_remove (left, name);
+    for (struct named *one = left->first, *next; one; one = next) {
+        next = one->next;
+        if (!name_table_find (right, one->name))
+            name_table_remove (left, one->name);
+    }
 }
 
 /* left = left step right; on failure unchanged. `at` is the place of `right`, for errors. */
 static int hostset_take_step (const struct hostset *set, struct name_table *left, enum hostset_step step,
                               const struct name_table *right, const struct hostset_scan *scan, uint32_t at)
 {
-    struct text name;
     if (check_step (set, left, step, right, scan, at) < 0)
         return -1;
     if (step == HOSTSET_KEEP)
         keep_common (left, right);
     else
-        for (uint32_t i = 0; name_table_next (right, &i, &name);) {
-            bool was_there = step != HOSTSET_ADD && name_table_remove (left, name);
+        for (const struct named *one = right->first; one; one = one->next) {
+            bool was_there = step != HOSTSET_ADD && name_table_remove (left, one->name);
             if (step == HOSTSET_ADD || (step == HOSTSET_EITHER && !was_there))
-                name_table_add (left, name);
+                name_table_add (left, one->name);
         }
     return 0;
 }
@@ -274,7 +210,7 @@ static int hostset_add_group (struct hostset *set, const struct hostset_scan *sc
         err_prefix (scan->err, "@%.*s", TEXT_ARG (name));
     else
         rc = hostset_take_step (set, operand, HOSTSET_ADD, &value, scan, at);
-    name_table_release (&value);
+    name_table_clear (&value);
     return rc;
 }
 
@@ -339,7 +275,7 @@ static int evaluate (struct hostset *set, struct text words, uint32_t depth, str
     if (hostset_scan_at_end (&scan))
         return hostset_scan_fail (&scan, ERR_PARSE, scan.at, "the set is empty, expected at least one host name");
     int rc = hostset_read_all (set, &scan, depth, value, &operand);
-    name_table_release (&operand);
+    name_table_clear (&operand);
     return rc;
 }
 
@@ -357,19 +293,17 @@ int hostset_apply_expression (struct hostset *set, enum hostset_step step, struc
 int hostset_apply_set (struct hostset *set, enum hostset_step step, const struct hostset *other, struct err *err)
 {
     struct hostset_scan scan = { .err = err };
-    struct text name;
     name_table_clear (&set->value);
-    for (uint32_t at = 0; name_table_next (&other->table, &at, &name);)
-        name_table_add (&set->value, text_copy (&set->arena, name));
+    for (const struct named *one = other->table.first; one; one = one->next)
+        name_table_add (&set->value, text_copy (&set->arena, one->name));
     return hostset_take_step (set, &set->table, step, &set->value, &scan, 0);
 }
 
 struct name_list hostset_names (const struct hostset *set, struct arena *arena)
 {
-    struct name_list names = { arena_array (arena, set->table.living, sizeof *names.items), 0 };
-    struct text name;
-    for (uint32_t at = 0; name_table_next (&set->table, &at, &name);)
-        names.items[names.n++] = text_copy (arena, name);
+    struct name_list names = { arena_array (arena, set->table.n, sizeof *names.items), 0 };
+    for (const struct named *one = set->table.first; one; one = one->next)
+        names.items[names.n++] = text_copy (arena, one->name);
     return names;
 }
 
