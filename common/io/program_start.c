@@ -1,5 +1,6 @@
 #include "common/io/program_start.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -120,18 +121,39 @@ static int set_fresh (posix_spawnattr_t *attributes, short apart)
     return rc;
 }
 
-int program_start (pid_t *pid, const char *path, short apart, const posix_spawn_file_actions_t *actions,
-                   char *const *argv, char *const *envp)
+/* closefrom last: closes descriptors that this process got without close-on-exec. */
+static int set_descriptors (posix_spawn_file_actions_t *actions, const struct program *program)
+{
+    enum { HELD_FD = 3 };
+    const int standard[] = { program->in, program->out, program->error };
+    int rc = 0;
+    for (int i = 0; i < HELD_FD && rc == 0; i++)
+        rc = standard[i] < 0 ? posix_spawn_file_actions_addopen (actions, i, "/dev/null", O_RDWR, 0)
+                             : posix_spawn_file_actions_adddup2 (actions, standard[i], i);
+    if (rc == 0 && program->held)
+        rc = posix_spawn_file_actions_adddup2 (actions, program->held, HELD_FD);
+    if (rc == 0 && program->folder)
+        rc = posix_spawn_file_actions_addchdir_np (actions, program->folder);
+    return rc ? rc : posix_spawn_file_actions_addclosefrom_np (actions, program->held ? HELD_FD + 1 : HELD_FD);
+}
+
+int program_start (pid_t *pid, const struct program *program)
 {
     posix_spawnattr_t attributes;
+    posix_spawn_file_actions_t actions;
     int rc = posix_spawnattr_init (&attributes);
-    if (rc != 0)
-        return rc;
-    rc = set_fresh (&attributes, apart);
+    assert (rc == 0); /* glibc's never fail */
+    rc = posix_spawn_file_actions_init (&actions);
+    assert (rc == 0);
+    rc = set_fresh (&attributes, program->apart);
     if (rc == 0)
-        rc = posix_spawnp (pid, path, actions, &attributes, argv, envp);
+        rc = set_descriptors (&actions, program);
+    if (rc == 0)
+        rc = posix_spawnp (pid, program->argv[0], &actions, &attributes, (char *const *) (uintptr_t) program->argv,
+                           program->envp);
     if (rc == 0)
         files_limit_restore (*pid);
+    posix_spawn_file_actions_destroy (&actions);
     posix_spawnattr_destroy (&attributes);
     return rc;
 }

@@ -15,11 +15,17 @@ void standard_fds_keep (void);
  * fails with EFBIG instead of ending the process, though not in programs that are executed. The sentence names
  * `program`, which lives as long as the process. */
 void exhaustion_install_handlers (const char *program);
-/* posix_spawnp with default signals, none blocked, and the limit of open files with which this process began. `apart`:
- * POSIX_SPAWN_SETSID in a session of its own, POSIX_SPAWN_SETPGROUP in a group, which it may change; else 0. An errno.
+struct program {
+    const char *const *argv; /* ends in NULL; argv[0] without '/' is searched in PATH */
+    char *const *envp;
+    int in, out, error; /* become its 0, 1 and 2; -1: /dev/null */
+    int held;           /* becomes its 3; 0: none. It gets no other descriptors */
+    const char *folder; /* where it begins; NULL: here */
+    short apart;        /* POSIX_SPAWN_SETSID: in a session of its own; POSIX_SPAWN_SETPGROUP: in a group; 0: neither */
+};
+/* posix_spawnp with default signals, none blocked, and the limit of open files with which this process began. An errno.
  * Any thread. */
-int program_start (pid_t *pid, const char *path, short apart, const posix_spawn_file_actions_t *actions,
-                   char *const *argv, char *const *envp);
+int program_start (pid_t *pid, const struct program *program);
 
 /* ---- process title ---- */
 

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
@@ -14,6 +13,7 @@
 #include "common/base/duration.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "common/io/program_start.h"
 
 #define DONE "on_end.done"
@@ -45,42 +45,30 @@ static char **on_end_environment_of (const struct run_dir *dir, const struct run
     return out;
 }
 
-static char **words_of (const struct on_end *on_end, struct arena *arena)
+static const char **words_of (const struct on_end *on_end, struct arena *arena)
 {
-    char **words = arena_array (arena, on_end->command.n + 1, sizeof *words);
+    const char **words = arena_array (arena, on_end->command.n + 1, sizeof *words);
     for (uint32_t i = 0; i < on_end->command.n; i++)
-        words[i] = (char *) text_copy (arena, on_end->command.items[i]).ptr;
+        words[i] = text_copy (arena, on_end->command.items[i]).ptr;
     return words;
 }
 
 /* Its standard output is our standard error: ours may hold JSON. */
-static int actions_set (posix_spawn_file_actions_t *actions, const struct run_dir *dir)
-{
-    char path[RUN_PATH_BYTES];
-    int rc = posix_spawn_file_actions_addopen (actions, 0, run_dir_path (dir, "receipt.json", path), O_RDONLY, 0);
-    if (rc == 0)
-        rc = posix_spawn_file_actions_addchdir_np (actions, run_dir_path (dir, "", path));
-    if (rc == 0)
-        rc = posix_spawn_file_actions_adddup2 (actions, 2, 1);
-    if (rc == 0)
-        rc = posix_spawn_file_actions_addclosefrom_np (actions, 3);
-    return rc;
-}
-
 static int on_end_start (const struct cli *cli, const struct run_dir *dir, const struct run_end *end, pid_t *pid)
 {
     struct arena arena = { 0 };
-    posix_spawn_file_actions_t actions;
-    if (posix_spawn_file_actions_init (&actions) != 0)
-        return ENOMEM; /* glibc's never fails */
-    char **words = words_of (end->on_end, &arena);
-    int rc = actions_set (&actions, dir);
+    char path[RUN_PATH_BYTES], folder[RUN_PATH_BYTES];
+    const struct program program = { .argv = words_of (end->on_end, &arena),
+                                     .envp = on_end_environment_of (dir, end, &arena),
+                                     .in = open (run_dir_path (dir, "receipt.json", path), O_RDONLY | O_CLOEXEC),
+                                     .out = 2,
+                                     .error = 2,
+                                     .folder = run_dir_path (dir, "", folder),
+                                     .apart = POSIX_SPAWN_SETSID };
     mode_t own = umask (cli->umask);
-    if (rc == 0)
-        rc = program_start (pid, words[0], POSIX_SPAWN_SETSID, &actions, words,
-                            on_end_environment_of (dir, end, &arena));
+    int rc = program.in < 0 ? errno : program_start (pid, &program);
     (void) umask (own);
-    posix_spawn_file_actions_destroy (&actions);
+    fd_close (program.in);
     arena_release (&arena);
     return rc;
 }
@@ -105,8 +93,7 @@ static const char *on_end_wait_for (pid_t pid, uint64_t timeout_ms)
     const char *why = ended.fd < 0 ? "it could not be watched" : NULL;
     while (!why && poll (&ended, 1, LOOK_MS) == 0)
         why = interrupted () ? "a signal came" : clock_boot_ms () >= until_ms ? "its time was over" : NULL;
-    if (ended.fd >= 0)
-        (void) close (ended.fd);
+    fd_close (ended.fd);
     return why;
 }
 

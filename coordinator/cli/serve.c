@@ -39,19 +39,17 @@ static int web_program_become (const struct cli *cli, const char *const *words, 
 /* ---- beside a run ---- */
 
 /* Its standard input ends when this process does: nobody else has the other end. */
-static int spawn (char *const *argv, int in_fd, int out_fd, struct err *err)
+static int spawn (const char *const *argv, int in_fd, int out_fd, struct err *err)
 {
-    posix_spawn_file_actions_t actions;
+    const struct program program = { .argv = argv,
+                                     .envp = environ,
+                                     .in = in_fd,
+                                     .out = out_fd,
+                                     .error = -1, /* the run's own terminal is there */
+                                     .apart = POSIX_SPAWN_SETSID };
     pid_t pid;
-    posix_spawn_file_actions_init (&actions);
-    posix_spawn_file_actions_adddup2 (&actions, in_fd, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2 (&actions, out_fd, STDOUT_FILENO);
-    posix_spawn_file_actions_addopen (&actions, STDERR_FILENO, "/dev/null", O_WRONLY,
-                                      0); /* the run's own terminal is there */
-    errno = program_start (&pid, argv[0], POSIX_SPAWN_SETSID, &actions, argv, environ);
-    int rc = errno == 0 ? 0 : err_errno (err, ERR_IO, "cannot start %s", argv[0]);
-    posix_spawn_file_actions_destroy (&actions);
-    return rc;
+    errno = program_start (&pid, &program);
+    return errno == 0 ? 0 : err_errno (err, ERR_IO, "cannot start %s", argv[0]);
 }
 
 /* The first line that it prints. */
@@ -83,7 +81,7 @@ int web_program_start (const struct cli *cli, const struct run_dir *dir, char *u
     make_words (cli, program, words, argv);
     if (pipe2 (in, O_CLOEXEC) < 0 || pipe2 (out, O_CLOEXEC) < 0)
         err_errno (err, ERR_IO, "cannot make a pipe");
-    else if (spawn (argv, in[0], out[1], err) == 0) {
+    else if (spawn ((const char *const *) argv, in[0], out[1], err) == 0) {
         fd_close (out[1]);
         out[1] = -1;
         rc = web_program_read_line (out[0], url, url_bytes, err);

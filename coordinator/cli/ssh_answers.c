@@ -64,17 +64,13 @@ static int ssh_end (struct asked *asked)
 /* 0, or an error's number. */
 static int ssh_spawn (const char *const words[], struct asked *asked)
 {
-    posix_spawn_file_actions_t actions;
-    int rc = posix_spawn_file_actions_init (&actions);
-    if (rc != 0)
-        return rc;
-    rc = posix_spawn_file_actions_addopen (&actions, 0, "/dev/null", O_RDONLY, 0);
-    rc = rc ? rc : posix_spawn_file_actions_adddup2 (&actions, asked->answer, 1);
-    rc = rc ? rc : posix_spawn_file_actions_adddup2 (&actions, asked->errors, 2);
-    rc = rc ? rc
-            : program_start (&asked->pid, words[0], POSIX_SPAWN_SETPGROUP, &actions, (char *const *) (uintptr_t) words,
-                             environ);
-    posix_spawn_file_actions_destroy (&actions);
+    const struct program ssh = { .argv = words,
+                                 .envp = environ,
+                                 .in = -1,
+                                 .out = asked->answer,
+                                 .error = asked->errors,
+                                 .apart = POSIX_SPAWN_SETPGROUP };
+    int rc = program_start (&asked->pid, &ssh);
     if (rc != 0 || (asked->pidfd = (int) syscall (SYS_pidfd_open, asked->pid, 0)) >= 0)
         return rc;
     rc = errno;

@@ -10,7 +10,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
@@ -89,31 +88,16 @@ static void launch_process_environment_of (const struct launch_program *program,
     out[n] = NULL;
 }
 
-/* closefrom last: closes descriptors that the coordinator got without close-on-exec. */
-static int actions_set (posix_spawn_file_actions_t *actions, int in, int out, int error)
-{
-    int rc = posix_spawn_file_actions_adddup2 (actions, in, 0);
-    if (rc == 0)
-        rc = posix_spawn_file_actions_adddup2 (actions, out, 1);
-    if (rc == 0)
-        rc = posix_spawn_file_actions_adddup2 (actions, error, 2);
-    if (rc == 0)
-        rc = posix_spawn_file_actions_addclosefrom_np (actions, 3);
-    return rc;
-}
-
 static int spawn (const struct launch_program *program, int in, int out, int error, pid_t *pid, struct err *err)
 {
     struct arena arena = { 0 };
-    char *environment[VARIABLES_MAX + 1], *argv[] = { (char *) program->path, (char *) program->word, NULL };
-    posix_spawn_file_actions_t actions;
-    if (posix_spawn_file_actions_init (&actions) != 0)
-        return err_set (err, ERR_IO, "cannot prepare the start of a worker or courier"); /* glibc's never fails */
-    int rc = actions_set (&actions, in, out, error);
+    char *environment[VARIABLES_MAX + 1];
+    const char *const argv[] = { program->path, program->word, NULL };
+    const struct program own = {
+        .argv = argv, .envp = environment, .in = in, .out = out, .error = error, .apart = POSIX_SPAWN_SETSID
+    };
     launch_process_environment_of (program, &arena, environment);
-    if (rc == 0)
-        rc = program_start (pid, program->path, POSIX_SPAWN_SETSID, &actions, argv, environment);
-    posix_spawn_file_actions_destroy (&actions);
+    int rc = program_start (pid, &own);
     arena_release (&arena);
     errno = rc;
     return rc == 0 ? 0 : err_errno (err, ERR_IO, "cannot start the program %s", program->path);

@@ -252,20 +252,18 @@ int setrlimit (__rlimit_resource_t what, const struct rlimit *limit)
 static void start_a_program_that_tells_its_limit (void)
 {
     struct err err = { 0 };
-    char *argv[] = { (char *) "sh", (char *) "-c", (char *) "read go; ulimit -S -n >&2", NULL };
-    posix_spawn_file_actions_t actions;
+    const char *const argv[] = { "sh", "-c", "read go; ulimit -S -n >&2", NULL };
+    struct program sh = { .argv = argv, .envp = environ, .out = 1, .error = 2, .apart = POSIX_SPAWN_SETSID };
     int ends[2], status;
     pid_t pid;
     limit (RLIMIT_NOFILE, 32, 300);
     if (process_capacity_check ("this test", &(struct capacity_needs){ .descriptors = 200 }, &err) < 0 ||
-        pipe2 (ends, O_CLOEXEC) < 0 || posix_spawn_file_actions_init (&actions) != 0 ||
-        posix_spawn_file_actions_adddup2 (&actions, ends[0], 0) != 0)
+        pipe2 (ends, O_CLOEXEC) < 0)
         _exit (9);
     own_limits_set = 0;
-    if (program_start (&pid, argv[0], POSIX_SPAWN_SETSID, &actions, argv, environ) != 0 ||
-        write (ends[1], "\n", 1) != 1)
+    sh.in = ends[0];
+    if (program_start (&pid, &sh) != 0 || write (ends[1], "\n", 1) != 1)
         _exit (9);
-    posix_spawn_file_actions_destroy (&actions);
     waitpid (pid, &status, 0);
     struct rlimit own = { 0 };
     (void) getrlimit (RLIMIT_NOFILE, &own);

@@ -16,34 +16,18 @@
 
 extern char **environ;
 
-enum { HELD_FD = 3, CHUNK_BYTES = 16 * 1024 };
-
-static int descriptors (posix_spawn_file_actions_t *actions, const struct subprocess *subprocess, int output)
-{
-    int rc = posix_spawn_file_actions_addopen (actions, 0, "/dev/null", O_RDONLY, 0);
-    if (rc == 0)
-        rc = posix_spawn_file_actions_adddup2 (actions, output, 1);
-    if (rc == 0)
-        rc = posix_spawn_file_actions_adddup2 (actions, output, 2);
-    if (rc == 0 && subprocess->held_fd >= 0)
-        rc = posix_spawn_file_actions_adddup2 (actions, subprocess->held_fd, HELD_FD);
-    return rc;
-}
+enum { CHUNK_BYTES = 16 * 1024 };
 
 static int subprocess_start (const struct subprocess *command, int output, pid_t *pid, struct err *err)
 {
-    posix_spawn_file_actions_t actions;
-    /* glibc fails here only for want of memory */
-    int rc = posix_spawn_file_actions_init (&actions);
-    assert (rc == 0);
-    rc = descriptors (&actions, command, output);
-    if (rc == 0)
-        rc = program_start (pid, command->argv[0], 0, &actions, (char *const *) (uintptr_t) command->argv, environ);
-    posix_spawn_file_actions_destroy (&actions);
-    if (rc == 0)
-        return 0;
-    errno = rc;
-    return err_errno (err, ERR_IO, "cannot start %.200s", command->argv[0]);
+    const struct program program = { .argv = command->argv,
+                                     .envp = environ,
+                                     .in = -1,
+                                     .out = output,
+                                     .error = output,
+                                     .held = command->held_fd < 0 ? 0 : command->held_fd };
+    errno = program_start (pid, &program);
+    return errno == 0 ? 0 : err_errno (err, ERR_IO, "cannot start %.200s", command->argv[0]);
 }
 
 /* Drops the beginning of a too long output, because its end explains a failure. */
