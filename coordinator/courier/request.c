@@ -8,112 +8,71 @@
 static const char name_letters[] = LETTERS "._-";
 static const char address_letters[] = LETTERS "._-:%"; /* of IPv6, with its zone */
 static const char alias_letters[] = LETTERS "._-+/:[]";
-static const char hex_letters[] = "0123456789abcdef";
 
-/* A reader of one object: its first mistake stays in `err`. */
-struct reader {
-    const json_t *object;
-    const char *name;
-    struct arena *arena;
-    struct err *err;
-    bool failed;
+static const char a_name[] = "a name of plain characters that does not begin with a dash",
+                  a_number[] = "an integer of the range that this courier takes", a_path[] = "an absolute path",
+                  hex[] = "hexadecimal digits";
+
+/* What one member has to be. */
+struct check {
+    const char *member;
+    bool good;
+    const char *expected;
 };
 
-static void request_fail (struct reader *reader, const char *member, const char *expected)
+static int check_all (const char *where, const struct check *checks, size_t n, struct err *err)
 {
-    if (!reader->failed)
-        err_set (reader->err, ERR_PARSE, "%s: %s: expected %s", reader->name, member, expected);
-    reader->failed = true;
-}
-
-static char *request_keep (struct reader *reader, struct text text)
-{
-    return (char *) text_copy (reader->arena, text).ptr;
-}
-
-/* A text of `least` to `most` bytes without NUL; "" after a mistake. */
-static char *request_take_text (struct reader *reader, const char *member, size_t least, size_t most)
-{
-    const json_t *value = json_object_get (reader->object, member);
-    size_t len = json_string_length (value);
-    if (!json_is_string (value) || len < least || len > most || strlen (json_string_value (value)) != len) {
-        request_fail (reader, member,
-                      least ? "a text that is neither empty nor longer than this courier takes"
-                            : "a text no longer than this courier takes");
-        return request_keep (reader, TEXT_LIT (""));
-    }
-    return request_keep (reader, (struct text){ json_string_value (value), (uint32_t) len });
+    for (size_t i = 0; i < n; i++)
+        if (!checks[i].good)
+            return err_set (err, ERR_PARSE, "%s: %s: expected %s", where, checks[i].member, checks[i].expected);
+    return 0;
 }
 
 /* Names become parts of options and commands, so none may look like either. */
-static char *request_take_name (struct reader *reader, const char *member, const char *letters, bool may_be_empty)
+static bool is_name (const char *name, const char *letters)
 {
-    char *name = request_take_text (reader, member, may_be_empty ? 0 : 1, REQUEST_NAME_MAX_BYTES);
-    if (name[0] == '-' || strspn (name, letters) != strlen (name))
-        request_fail (reader, member, "a name of plain characters that does not begin with a dash");
-    return name;
+    size_t len = strlen (name);
+    return len <= REQUEST_NAME_MAX_BYTES && name[0] != '-' && strspn (name, letters) == len;
 }
 
-static char *take_hex (struct reader *reader, const char *member, size_t digits)
+static bool is_path (const char *path)
 {
-    char *text = request_take_text (reader, member, digits, digits);
-    if (strspn (text, hex_letters) != strlen (text))
-        request_fail (reader, member, "hexadecimal digits");
-    return text;
+    return path[0] == '/' && strlen (path) <= REQUEST_PATH_MAX_BYTES;
 }
 
-static char *take_path (struct reader *reader, const char *member)
+/* What is negative in JSON is too large here. */
+static bool is_from_1_to (uint64_t number, uint64_t most)
 {
-    char *path = request_take_text (reader, member, 1, REQUEST_PATH_MAX_BYTES);
-    if (path[0] != '/')
-        request_fail (reader, member, "an absolute path");
-    return path;
+    return number >= 1 && number <= most;
 }
 
-static uint64_t request_take_number (struct reader *reader, const char *member, uint64_t least, uint64_t most)
+static bool is_hex (const char *text, size_t digits)
 {
-    const json_t *value = json_object_get (reader->object, member);
-    json_int_t number = json_integer_value (value);
-    if (!json_is_integer (value) || number < (json_int_t) least || number > (json_int_t) most) {
-        request_fail (reader, member, "an integer of the range that this courier takes");
-        return least;
+    return strlen (text) == digits && strspn (text, "0123456789abcdef") == digits;
+}
+
+/* Texts that begin with `begin`, and go on. */
+static bool take_list (const json_t *list, const char *begin, const char **out, uint32_t max, uint32_t *n)
+{
+    size_t begin_len = strlen (begin);
+    if (!json_is_array (list) || json_array_size (list) > max)
+        return false;
+    for (*n = 0; *n < json_array_size (list); (*n)++) {
+        const char *text = out[*n] = json_string_value (json_array_get (list, *n));
+        if (!text || strncmp (text, begin, begin_len) != 0 || !text[begin_len] ||
+            strlen (text) > REQUEST_PATH_MAX_BYTES)
+            return false;
     }
-    return (uint64_t) number;
-}
-
-static bool take_bool (struct reader *reader, const char *member)
-{
-    const json_t *value = json_object_get (reader->object, member);
-    if (!json_is_boolean (value))
-        request_fail (reader, member, "true or false");
-    return json_is_true (value);
-}
-
-static uint32_t take_list (struct reader *reader, const char *member, char **out, size_t max)
-{
-    const json_t *list = json_object_get (reader->object, member);
-    size_t n = json_array_size (list);
-    if (!json_is_array (list) || n > max) {
-        request_fail (reader, member, "a list with no more texts than this courier takes");
-        return 0;
-    }
-    for (size_t i = 0; i < n; i++) {
-        const char *text = json_string_value (json_array_get (list, i));
-        size_t len = json_string_length (json_array_get (list, i));
-        if (!text || len == 0 || len > REQUEST_PATH_MAX_BYTES || strlen (text) != len)
-            request_fail (reader, member, "a list of texts, none empty or longer than this courier takes");
-        out[i] = request_keep (reader, text ? (struct text){ text, (uint32_t) len } : TEXT_LIT (""));
-    }
-    return (uint32_t) n;
+    return true;
 }
 
 /* ---- the courier's line ---- */
 
 /* "[user@]host[:port]", an IPv6 address in brackets. */
-static void split_jump (struct reader *reader, struct request_ssh *ssh)
+static bool split_jump (struct request_ssh *ssh, struct arena *arena)
 {
-    char *rest = request_keep (reader, text_of (ssh->jump)), *at = strrchr (rest, '@'), *port = NULL;
-    ssh->jump_user = request_keep (reader, TEXT_LIT (""));
+    char *rest = (char *) text_copy (arena, text_of (ssh->jump)).ptr, *at = strrchr (rest, '@'), *port = NULL;
+    ssh->jump_user = "";
     if (at) {
         *at = '\0';
         ssh->jump_user = rest;
@@ -129,87 +88,105 @@ static void split_jump (struct reader *reader, struct request_ssh *ssh)
     }
     uint64_t number = 22;
     bool port_fits = !port || (text_to_u64 (text_of (port), &number) && number >= 1 && number <= UINT16_MAX);
-    const char *letters = bracket ? address_letters : name_letters;
-    if (!port_fits || !*rest || *rest == '-' || strspn (rest, letters) != strlen (rest) || (at && !*ssh->jump_user) ||
-        *ssh->jump_user == '-' || strspn (ssh->jump_user, name_letters) != strlen (ssh->jump_user))
-        request_fail (reader, "jump", "[user@]host[:port]");
     ssh->jump_address = rest;
     ssh->jump_port = (uint16_t) number;
+    return port_fits && *rest && is_name (rest, bracket ? address_letters : name_letters) && (!at || *ssh->jump_user) &&
+           is_name (ssh->jump_user, name_letters);
 }
 
-static void take_ssh (struct reader *reader, struct request_ssh *ssh)
+static int take_ssh (struct request_ssh *ssh, json_t *json, struct arena *arena, struct err *err)
 {
-    ssh->address = request_take_name (reader, "address", address_letters, false);
-    ssh->port = (uint16_t) request_take_number (reader, "port", 1, UINT16_MAX);
-    ssh->user = request_take_name (reader, "user", name_letters, true);
-    ssh->jump = request_take_text (reader, "jump", 0, REQUEST_NAME_MAX_BYTES);
-    if (*ssh->jump)
-        split_jump (reader, ssh);
-    ssh->host_key_alias = request_take_name (reader, "host_key_alias", alias_letters, true);
-    ssh->known_hosts = take_path (reader, "known_hosts");
-    ssh->identities_n = take_list (reader, "identities", ssh->identities, REQUEST_IDENTITIES_MAX);
-    for (uint32_t i = 0; i < ssh->identities_n; i++)
-        if (ssh->identities[i][0] != '/')
-            request_fail (reader, "identities", "absolute paths");
-    ssh->agent = take_bool (reader, "agent");
+    int port = 0, agent = 0;
+    json_t *identities = NULL;
+    json_error_t why;
+    if (json_unpack_ex (json, &why, 0, "{s:s, s:i, s:s, s:s, s:s, s:s, s:o, s:b}", "address", &ssh->address, "port",
+                        &port, "user", &ssh->user, "jump", &ssh->jump, "host_key_alias", &ssh->host_key_alias,
+                        "known_hosts", &ssh->known_hosts, "identities", &identities, "agent", &agent) != 0)
+        return err_set (err, ERR_PARSE, "order: ssh: %s", why.text);
+    ssh->port = (uint16_t) port;
+    ssh->agent = agent;
+    const struct check checks[] = {
+        { "address", *ssh->address && is_name (ssh->address, address_letters), a_name },
+        { "port", port >= 1 && port <= UINT16_MAX, a_number },
+        { "user", is_name (ssh->user, name_letters), a_name },
+        { "jump", !*ssh->jump || split_jump (ssh, arena), "[user@]host[:port]" },
+        { "host_key_alias", is_name (ssh->host_key_alias, alias_letters), a_name },
+        { "known_hosts", is_path (ssh->known_hosts), a_path },
+        { "identities", take_list (identities, "/", ssh->identities, REQUEST_IDENTITIES_MAX, &ssh->identities_n),
+          "a list of absolute paths, no more than this courier takes" },
+    };
+    return check_all ("order: ssh", checks, sizeof checks / sizeof checks[0], err);
 }
 
-static void take_slurm (struct reader *reader, struct request_slurm *slurm)
+static int take_slurm (struct request_slurm *slurm, json_t *json, struct err *err)
 {
-    slurm->account = request_take_name (reader, "account", name_letters, true);
-    slurm->partition = request_take_name (reader, "partition", name_letters, true);
-    slurm->options_n = take_list (reader, "options", slurm->options, REQUEST_OPTIONS_MAX);
-    for (uint32_t i = 0; i < slurm->options_n; i++)
-        if (strncmp (slurm->options[i], "--", 2) != 0 || !slurm->options[i][2])
-            request_fail (reader, "options", "options of the form --name or --name=value");
+    json_t *options = NULL;
+    json_error_t why;
+    if (json_unpack_ex (json, &why, 0, "{s:s, s:s, s:o}", "account", &slurm->account, "partition", &slurm->partition,
+                        "options", &options) != 0)
+        return err_set (err, ERR_PARSE, "order: slurm: %s", why.text);
+    const struct check checks[] = {
+        { "account", is_name (slurm->account, name_letters), a_name },
+        { "partition", is_name (slurm->partition, name_letters), a_name },
+        { "options", take_list (options, "--", slurm->options, REQUEST_OPTIONS_MAX, &slurm->options_n),
+          "a list of options of the form --name or --name=value, no more than this courier takes" },
+    };
+    return check_all ("order: slurm", checks, sizeof checks / sizeof checks[0], err);
 }
 
-/* Refuses blanks and quotes, which would break its line to the host. */
-static void take_directory (struct reader *reader, struct request *request)
+/* Without blanks and quotes, which would break its line to the host. */
+static bool is_directory (const char *path)
 {
-    request->directory = take_path (reader, "directory");
-    for (const char *at = request->directory; *at; at++)
-        if (*at <= ' ' || *at > '~' || strchr ("'\"\\", *at))
-            request_fail (reader, "directory", "printable ASCII without blanks, quotes or backslashes");
+    const char *at = path;
+    while (*at > ' ' && *at <= '~' && !strchr ("'\"\\", *at))
+        at++;
+    return is_path (path) && !*at;
 }
 
-static void take_transport (struct reader *reader, struct request *request)
+static int check_order (const struct request *request, const char *by, struct err *err)
 {
-    const char *by = request_take_text (reader, "by", 1, 16);
-    struct reader inner = *reader;
-    request->by = strcmp (by, "slurm") == 0 ? BY_SLURM : BY_SSH;
-    if (request->by == BY_SSH && strcmp (by, "ssh") != 0)
-        request_fail (reader, "by", "ssh or slurm");
-    inner.object = json_object_get (reader->object, by);
-    inner.name = request->by == BY_SSH ? "order: ssh" : "order: slurm";
-    if (reader->failed)
-        return;
-    if (request->by == BY_SSH)
-        take_ssh (&inner, &request->ssh);
-    else
-        take_slurm (&inner, &request->slurm);
-    reader->failed = inner.failed;
+    const struct check checks[] = {
+        { "by", strcmp (by, "slurm") == 0 || strcmp (by, "ssh") == 0, "ssh or slurm" },
+        { "host", *request->host && is_name (request->host, name_letters), a_name },
+        { "nonce", is_hex (request->nonce, REQUEST_NONCE_BYTES), hex },
+        { "deadline_ms", is_from_1_to (request->deadline_ms, REQUEST_DEADLINE_MAX_MS), a_number },
+        { "directory", is_directory (request->directory),
+          "an absolute path of printable ASCII without blanks, quotes or backslashes" },
+        { "bundle", is_path (request->bundle), a_path },
+        { "bundle_sha256", is_hex (request->bundle_sha256, REQUEST_SHA256_BYTES), hex },
+        { "bundle_head_bytes", is_from_1_to (request->bundle_head_bytes, REQUEST_BUNDLE_MAX_BYTES), a_number },
+        { "bundle_bytes", is_from_1_to (request->bundle_bytes, REQUEST_BUNDLE_MAX_BYTES), a_number },
+    };
+    return check_all ("order", checks, sizeof checks / sizeof checks[0], err);
 }
 
-static int request_take_request (struct request *request, const json_t *line, struct err *err)
+static int request_take_order (struct request *request, struct err *err)
 {
-    struct reader reader = { .object = line, .name = "order", .arena = &request->arena, .err = err };
-    if (json_integer_value (json_object_get (line, "sliceup-courier")) != REQUEST_PROTOCOL)
+    const char *by = "";
+    int tied = 0;
+    json_int_t head = 0, bytes = 0, deadline = 0;
+    json_t *ssh = NULL, *slurm = NULL;
+    json_error_t why;
+    if (json_integer_value (json_object_get (request->order, "sliceup-courier")) != REQUEST_PROTOCOL)
         return err_set (err, ERR_REFUSED,
                         "order: sliceup-courier: this courier has protocol version %d, and sliceup another: use both "
                         "programs of one build",
                         REQUEST_PROTOCOL);
-    request->host = request_take_name (&reader, "host", name_letters, false);
-    request->nonce = take_hex (&reader, "nonce", REQUEST_NONCE_BYTES);
-    request->deadline_ms = request_take_number (&reader, "deadline_ms", 1, REQUEST_DEADLINE_MAX_MS);
-    request->tied = take_bool (&reader, "tied");
-    take_directory (&reader, request);
-    request->bundle = take_path (&reader, "bundle");
-    request->bundle_sha256 = take_hex (&reader, "bundle_sha256", REQUEST_SHA256_BYTES);
-    request->bundle_head_bytes = request_take_number (&reader, "bundle_head_bytes", 1, REQUEST_BUNDLE_MAX_BYTES);
-    request->bundle_bytes = request_take_number (&reader, "bundle_bytes", 1, REQUEST_BUNDLE_MAX_BYTES);
-    take_transport (&reader, request);
-    return reader.failed ? -1 : 0;
+    if (json_unpack_ex (request->order, &why, 0, "{s:s, s:s, s:s, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s?o, s?o}", "by",
+                        &by, "host", &request->host, "nonce", &request->nonce, "deadline_ms", &deadline, "tied", &tied,
+                        "directory", &request->directory, "bundle", &request->bundle, "bundle_sha256",
+                        &request->bundle_sha256, "bundle_head_bytes", &head, "bundle_bytes", &bytes, "ssh", &ssh,
+                        "slurm", &slurm) != 0)
+        return err_set (err, ERR_PARSE, "order: %s", why.text);
+    request->by = strcmp (by, "slurm") == 0 ? BY_SLURM : BY_SSH;
+    request->tied = tied;
+    request->deadline_ms = (uint64_t) deadline;
+    request->bundle_head_bytes = (uint64_t) head;
+    request->bundle_bytes = (uint64_t) bytes;
+    if (check_order (request, by, err) != 0)
+        return -1;
+    return request->by == BY_SSH ? take_ssh (&request->ssh, ssh, &request->arena, err)
+                                 : take_slurm (&request->slurm, slurm, err);
 }
 
 /* ---- the launch line ---- */
@@ -220,7 +197,7 @@ static int take_launch (struct request *request, struct text line, const json_t 
     if (json_integer_value (json_object_get (launch, "protocol")) != REQUEST_PROTOCOL || !json_is_string (address))
         return err_set (err, ERR_PARSE, "launch line: expected protocol version %d and an address", REQUEST_PROTOCOL);
     request->needs_address = json_string_length (address) == 0;
-    request->launch = (char *) text_copy (&request->arena, line).ptr;
+    request->launch = text_copy (&request->arena, line).ptr;
     if (request->needs_address && request->by == BY_SSH && *request->ssh.jump)
         return err_set (err, ERR_CONFIG,
                         "the hosts are behind a jump host, so the address of this machine is unknown: set "
@@ -228,30 +205,27 @@ static int take_launch (struct request *request, struct text line, const json_t 
     return 0;
 }
 
-static int parse_into (struct request *request, struct text courier_line, struct text launch_line, struct err *err)
+static int parse_into (struct request *request, struct text launch_line, struct err *err)
 {
-    json_t *courier = json_loadb (courier_line.ptr, courier_line.len, JSON_REJECT_DUPLICATES, NULL);
     bool joins = launch_line.ptr != NULL;
     json_t *launch = joins ? json_loadb (launch_line.ptr, launch_line.len, JSON_REJECT_DUPLICATES, NULL) : NULL;
     int rc = -1;
-    if (!json_is_object (courier))
+    if (!json_is_object (request->order))
         err_set (err, ERR_PARSE, "order: expected a JSON object on the first line");
     else if (joins && (!json_is_object (launch) || launch_line.len >= REQUEST_LAUNCH_MAX_BYTES))
         err_set (err, ERR_PARSE, "launch line: expected a JSON object of less than %d bytes on the second line",
                  REQUEST_LAUNCH_MAX_BYTES);
-    else if ((rc = request_take_request (request, courier, err)) == 0 && joins)
+    else if ((rc = request_take_order (request, err)) == 0 && joins)
         rc = take_launch (request, launch_line, launch, err);
-    json_decref (courier);
     json_decref (launch);
     return rc;
 }
 
 int request_parse (struct request *request, struct text courier_line, struct text launch_line, struct err *err)
 {
-    struct request parsed = { 0 };
-    arena_init (&parsed.arena);
-    if (parse_into (&parsed, courier_line, launch_line, err) != 0) {
-        arena_release (&parsed.arena);
+    struct request parsed = { .order = json_loadb (courier_line.ptr, courier_line.len, JSON_REJECT_DUPLICATES, NULL) };
+    if (parse_into (&parsed, launch_line, err) != 0) {
+        request_release (&parsed);
         return -1;
     }
     *request = parsed;
@@ -270,7 +244,7 @@ int request_set_local_address (struct request *request, const char *address, str
                  "launch line: the address of this machine is too long for it: set coordinator.address");
         goto out;
     }
-    request->launch = (char *) text_copy (&request->arena, text_of (words)).ptr;
+    request->launch = text_copy (&request->arena, text_of (words)).ptr;
     request->needs_address = false;
     rc = 0;
 out:
@@ -281,6 +255,7 @@ out:
 
 void request_release (struct request *request)
 {
+    json_decref (request->order);
     arena_release (&request->arena);
     *request = (struct request){ 0 };
 }

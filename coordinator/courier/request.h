@@ -8,6 +8,7 @@
 #include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/base/text.h"
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,33 +28,34 @@ enum {
 enum request_by { BY_SSH, BY_SLURM };
 
 struct request_ssh {
-    char *address, *user; /* user "": whoever runs the courier */
-    char *jump;           /* as given, for people; "": direct */
-    char *jump_user, *jump_address;
+    const char *address, *user; /* user "": whoever runs the courier */
+    const char *jump;           /* as given, for people; "": direct */
+    const char *jump_user, *jump_address;
     uint16_t port, jump_port;
-    char *host_key_alias; /* "": known_hosts holds the host's key under address and port */
-    char *known_hosts;
-    char *identities[REQUEST_IDENTITIES_MAX];
+    const char *host_key_alias; /* "": known_hosts holds the host's key under address and port */
+    const char *known_hosts;
+    const char *identities[REQUEST_IDENTITIES_MAX];
     uint32_t identities_n;
     bool agent;
 };
 
 struct request_slurm {
-    char *account, *partition; /* "": Slurm's default */
-    char *options[REQUEST_OPTIONS_MAX];
+    const char *account, *partition; /* "": Slurm's default */
+    const char *options[REQUEST_OPTIONS_MAX];
     uint32_t options_n;
 };
 
 struct request {
     enum request_by by;
-    char *host, *nonce, *directory, *bundle, *bundle_sha256;
+    const char *host, *nonce, *directory, *bundle, *bundle_sha256;
     uint64_t bundle_head_bytes, bundle_bytes, deadline_ms;
     bool tied;
     struct request_ssh ssh;
     struct request_slurm slurm;
-    char *launch;       /* the launch line, without newline; NULL: run one command, no worker joins */
+    const char *launch; /* the launch line, without newline; NULL: run one command, no worker joins */
     bool needs_address; /* its address is empty: call request_set_local_address before use */
-    struct arena arena; /* holds all of it */
+    json_t *order;      /* this and the arena hold all of it */
+    struct arena arena;
 };
 
 /* A launch line with a NULL ptr: the request is for one command. */

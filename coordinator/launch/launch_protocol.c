@@ -99,9 +99,9 @@ static bool is_z85 (const char *key)
 
 static int answer_of (json_t *words, struct launch_report *reply, struct err *err)
 {
-    json_t *protocol = json_object_get (words, "sliceup-worker"), *key = json_object_get (words, "key");
+    json_t *key = json_object_get (words, "key");
     json_t *pid = json_object_get (words, "pid"), *pid_start = json_object_get (words, "pid_start");
-    if (!json_is_integer (protocol) || json_integer_value (protocol) != LAUNCH_PROTOCOL)
+    if (json_integer_value (json_object_get (words, "sliceup-worker")) != LAUNCH_PROTOCOL)
         return err_set (err, ERR_PARSE,
                         "the worker's launch protocol version is not %d: use a worker of this coordinator's version",
                         LAUNCH_PROTOCOL);
@@ -126,18 +126,17 @@ static int answer_of (json_t *words, struct launch_report *reply, struct err *er
 
 static int courier_reply (json_t *words, struct launch_report *reply, struct err *err)
 {
-    json_t *protocol = json_object_get (words, "sliceup-courier"), *why = json_object_get (words, "why");
-    const char *step = json_string_value (json_object_get (words, "step"));
-    const char *refused = json_string_value (json_object_get (words, "refused"));
-    const char *ended = json_string_value (json_object_get (words, "ended"));
-    const char *found = json_string_value (json_object_get (words, "found"));
-    if (!json_is_integer (protocol) || json_integer_value (protocol) != LAUNCH_PROTOCOL)
+    const char *step = NULL, *refused = NULL, *why = NULL, *ended = NULL, *found = NULL;
+    int left = 0;
+    if (json_integer_value (json_object_get (words, "sliceup-courier")) != LAUNCH_PROTOCOL)
         return err_set (err, ERR_PARSE,
                         "the protocol version of its courier is not %d: use sliceup and sliceup-courier of one build",
                         LAUNCH_PROTOCOL);
-    if (json_is_true (json_object_get (words, "left")))
+    (void) json_unpack (words, "{s?s, s?s, s?s, s?s, s?s, s?b}", "step", &step, "refused", &refused, "why", &why,
+                        "ended", &ended, "found", &found, "left", &left); /* what has another type is not there */
+    if (left)
         reply->word = WORD_LEFT;
-    else if (refused && json_is_string (why))
+    else if (refused && why)
         reply->word = WORD_REFUSED;
     else if (ended)
         reply->word = WORD_ENDED;
@@ -148,11 +147,7 @@ static int courier_reply (json_t *words, struct launch_report *reply, struct err
     else
         return err_set (err, ERR_PARSE, "the worker's courier sent an unknown message");
     snprintf (reply->step, sizeof reply->step, "%s", refused ? refused : step ? step : "");
-    snprintf (reply->why, sizeof reply->why, "%s",
-              refused ? json_string_value (why)
-              : ended ? ended
-              : found ? found
-                      : "");
+    snprintf (reply->why, sizeof reply->why, "%s", refused ? why : ended ? ended : found ? found : "");
     return 1;
 }
 
