@@ -11,13 +11,8 @@ enum {                     /* trace_packet.proto, TracePacket */
        PACKET_TIMESTAMP = 8,
        PACKET_SEQUENCE_ID = 10,
        PACKET_EVENT = 11,
-       PACKET_INTERNED = 12,
-       PACKET_SEQUENCE_FLAGS = 13,
-       PACKET_TRACK = 60,
-       SEQUENCE_CLEARED = 1, /* enum SequenceFlags */
-       SEQUENCE_NEEDS_STATE = 2
+       PACKET_TRACK = 60
 };
-enum { INTERNED_EVENT_NAMES = 2, NAME_IID = 1, NAME_NAME = 2 }; /* interned_data.proto; track_event.proto, EventName */
 enum { /* track_event/track_descriptor.proto, TrackDescriptor */
        TRACK_UUID = 1,
        TRACK_NAME = 2,
@@ -32,8 +27,8 @@ enum { /* track_event/track_descriptor.proto, TrackDescriptor */
 enum { /* track_event/track_event.proto, TrackEvent */
        EVENT_ANNOTATION = 4,
        EVENT_TYPE = 9,
-       EVENT_NAME_IID = 10,
        EVENT_TRACK = 11,
+       EVENT_NAME = 23,
        EVENT_COUNTER = 30,
        EVENT_FLOW = 47,
        EVENT_FLOW_END = 48,
@@ -61,9 +56,6 @@ struct tracing {
     const struct report *report;
     struct report_attempts attempts;
     struct buf *out;
-    struct board_words *names;
-    uint32_t names_told;
-    bool begun;
     size_t packet, event; /* that are open */
     uint64_t flows;
     struct arena arena;
@@ -75,36 +67,18 @@ static void open_packet (struct tracing *tracing)
 {
     tracing->packet = proto_open (tracing->out, TRACE_PACKET);
     proto_number (tracing->out, PACKET_SEQUENCE_ID, 1);
-    proto_number (tracing->out, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE | (tracing->begun ? 0 : SEQUENCE_CLEARED));
-    tracing->begun = true;
 }
 
-/* A name is told once, in the packet that needs it first. */
-static uint32_t intern (struct tracing *tracing, struct text name)
-{
-    uint32_t word = board_words_take (tracing->names, name.len ? name : TEXT_LIT ("?"));
-    if (word <= tracing->names_told)
-        return word;
-    tracing->names_told = word;
-    size_t interned = proto_open (tracing->out, PACKET_INTERNED),
-           names = proto_open (tracing->out, INTERNED_EVENT_NAMES);
-    proto_number (tracing->out, NAME_IID, word);
-    proto_text (tracing->out, NAME_NAME, board_words_text (tracing->names, word));
-    proto_close (tracing->out, names);
-    proto_close (tracing->out, interned);
-    return word;
-}
-
+/* `name`: of a slice that begins, or an instant. */
 static void open_event (struct tracing *tracing, uint64_t type, uint64_t track, uint64_t at_ms, struct text name)
 {
     open_packet (tracing);
     proto_number (tracing->out, PACKET_TIMESTAMP, at_ms * NS_IN_MS);
-    uint32_t word = type == TYPE_BEGIN || type == TYPE_INSTANT ? intern (tracing, name) : 0;
     tracing->event = proto_open (tracing->out, PACKET_EVENT);
     proto_number (tracing->out, EVENT_TYPE, type);
     proto_number (tracing->out, EVENT_TRACK, track);
-    if (word)
-        proto_number (tracing->out, EVENT_NAME_IID, word);
+    if (type == TYPE_BEGIN || type == TYPE_INSTANT)
+        proto_text (tracing->out, EVENT_NAME, name.len ? name : TEXT_LIT ("?"));
 }
 
 static void close_event (struct tracing *tracing)
@@ -382,14 +356,13 @@ static void add_counters (struct tracing *tracing)
 void trace_perfetto (const struct report *report, struct buf *out)
 {
     struct arena arena = { 0 };
-    struct tracing tracing = { .report = report, .out = out, .names = board_words_create () };
+    struct tracing tracing = { .report = report, .out = out };
     tracing.attempts = report_attempts_of (report, &arena);
     add_tracks (&tracing);
     add_counters (&tracing);
     add_flows (&tracing);
     for (uint32_t i = 0; i < tracing.attempts.n; i++)
         trace_add_attempt (&tracing, &tracing.attempts.items[i]);
-    board_words_destroy (tracing.names);
     arena_release (&tracing.arena);
     arena_release (&arena);
 }

@@ -13,21 +13,19 @@ FILES = ("junit.xml", "receipt.json", "report.html", "report.md", "trace.perfett
 
 
 class Trace:
-    """A trace as a viewer has it: events in the order of time, names resolved."""
+    """A trace as a viewer has it: events in the order of time."""
 
     def __init__(self, path):
         self.messages, _ = report_readers.load()
         trace = self.messages.Trace()
         trace.ParseFromString(path.read_bytes())
         self.packets = trace.packet
-        self.tracks, names, events = {}, {}, []
+        self.tracks, events = {}, []
         for packet in trace.packet:
-            for name in packet.interned_data.event_names:
-                names[name.iid] = name.name
             if packet.HasField("track_descriptor"):
                 self.tracks[packet.track_descriptor.uuid] = packet.track_descriptor
             if packet.HasField("track_event"):
-                events.append((packet.timestamp // 10**6, packet.track_event, names.get(packet.track_event.name_iid)))
+                events.append((packet.timestamp // 10**6, packet.track_event, packet.track_event.name))
         self.events = sorted(events, key=lambda event: event[0])
 
     def path(self, uuid):
@@ -83,14 +81,9 @@ class Trace:
 
     def check_packets(self):
         """What Perfetto's trace_packet.proto and track_event.proto ask of a sequence, packet by packet, as its importer reads them."""
-        packet_kinds, kinds, tracks, names = self.messages.TracePacket, self.messages.TrackEvent, {}, set()
-        assert self.packets[0].sequence_flags & packet_kinds.SEQ_INCREMENTAL_STATE_CLEARED
-        for at, packet in enumerate(self.packets):
+        kinds, tracks = self.messages.TrackEvent, {}
+        for packet in self.packets:
             assert packet.trusted_packet_sequence_id == self.packets[0].trusted_packet_sequence_id != 0
-            assert at == 0 or packet.sequence_flags == packet_kinds.SEQ_NEEDS_INCREMENTAL_STATE  # cleared once: names stay
-            for name in packet.interned_data.event_names:
-                assert name.iid and name.name and name.iid not in names
-                names.add(name.iid)
             event, track = packet.track_event, packet.track_descriptor
             if packet.HasField("track_descriptor"):
                 assert track.uuid and track.uuid not in tracks and (not track.HasField("parent_uuid") or track.parent_uuid in tracks)
@@ -99,7 +92,7 @@ class Trace:
             counts = event.type == kinds.TYPE_COUNTER
             assert packet.HasField("timestamp") and event.track_uuid in tracks
             assert counts == tracks[event.track_uuid].HasField("counter") == event.HasField("counter_value")
-            assert event.type in (kinds.TYPE_COUNTER, kinds.TYPE_SLICE_END) or event.name_iid in names
+            assert event.type in (kinds.TYPE_COUNTER, kinds.TYPE_SLICE_END) or event.name
             assert event.type == kinds.TYPE_INSTANT or not (event.flow_ids or event.terminating_flow_ids)  # an instant is a slice
         places = [(track.parent_uuid, track.sibling_order_rank) for track in tracks.values()]
         assert len(set(places)) == len(places) and all(track.child_ordering == track.EXPLICIT for track in tracks.values())
