@@ -1,9 +1,13 @@
+#include <inttypes.h>
 #include <string.h>
 
+#include "common/model/host_source.h"
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/hosts.h"
 #include "coordinator/cli/planning.h"
+#include "coordinator/launch/host_source_io.h"
+#include "coordinator/view/record_json.h"
 
 /* More than any cluster has hosts; what these bound is a mistake such as h[1-999999999]. */
 enum { NAMES_MAX = 100000, OUTPUT_MAX_BYTES = 128 << 20, SEPARATOR_BYTES = 64 };
@@ -21,11 +25,21 @@ enum {
     HOSTS_FROM_FILE
 };
 
+/* Order and parts are those of ClusterShell's nodeset. */
+enum host_form { HOST_FORM_FOLD, HOST_FORM_EXPAND, HOST_FORM_COUNT };
+enum host_from { HOST_FROM_WORDS, HOST_FROM_FILE, HOST_FROM_SOURCE };
+struct host_operand {
+    enum hostset_step step;
+    enum host_from from;
+    const char *value; /* an expression, which may have lines; a path, "-": standard input; slurm, tpu, env */
+};
+
 struct request {
     struct cli *cli;
-    struct hostset_output output;
-    char separator[SEPARATOR_BYTES];
-    bool each;
+    enum host_form form;
+    uint32_t parts;                  /* at most so many; 0: the whole */
+    char separator[SEPARATOR_BYTES]; /* between names, in HOST_FORM_EXPAND */
+    bool json, each;                 /* each: an answer a line */
     const char *slice;
     struct host_operand *operands; /* in the order of the command line */
     uint32_t operands_n;
@@ -81,11 +95,9 @@ static void add_operand (struct request *request, const struct cli_option *optio
 static int hosts_take_arguments (struct request *request, const struct cli_arguments *arguments)
 {
     const char *const *values = arguments->values;
-    request->output.json = values[CLI_JSON];
-    request->output.form = values[HOSTS_COUNT]    ? HOST_FORM_COUNT
-                           : values[HOSTS_EXPAND] ? HOST_FORM_EXPAND
-                                                  : HOST_FORM_FOLD;
-    request->output.parts = cli_number (arguments, HOSTS_SPLIT, 0);
+    request->json = values[CLI_JSON];
+    request->form = values[HOSTS_COUNT] ? HOST_FORM_COUNT : values[HOSTS_EXPAND] ? HOST_FORM_EXPAND : HOST_FORM_FOLD;
+    request->parts = cli_number (arguments, HOSTS_SPLIT, 0);
     request->each = values[HOSTS_EACH];
     request->slice = values[CLI_SLICE];
     for (uint32_t i = 0; i < arguments->given_n; i++)
@@ -126,6 +138,177 @@ static int load_slice (struct request *request)
     return EXIT_HOLDS;
 }
 
+/* ---- operands ---- */
+
+/* Each line is an expression of its own, as in nodeset; empty ones among others are passed over. */
+static int add_lines (struct hostset *set, struct text lines, struct err *err)
+{
+    uint32_t from = 0;
+    bool some = false;
+    for (uint32_t i = 0; i <= lines.len; i++) {
+        if (i < lines.len && lines.ptr[i] != '\n')
+            continue;
+        struct text line = { lines.ptr + from, i - from };
+        from = i + 1;
+        if (line.len == 0 && (some || i < lines.len))
+            continue;
+        some = true;
+        if (hostset_apply_expression (set, HOSTSET_ADD, line, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_file (struct hostset *set, const char *path, struct err *err)
+{
+    struct buf content;
+    struct text word;
+    buf_init (&content, HOST_INPUT_MAX_BYTES);
+    int rc = host_input_read (path, &content, err);
+    for (uint32_t at = 0; rc == 0 && host_source_next_word (buf_as_text (&content), &at, &word);)
+        if (hostset_apply_expression (set, HOSTSET_ADD, word, err) < 0)
+            rc = err_prefix (err, "%s", strcmp (path, "-") == 0 ? "standard input" : path);
+    buf_release (&content);
+    return rc;
+}
+
+static int add_source (struct hostset *set, const char *word, struct err *err)
+{
+    struct buf expression;
+    buf_init (&expression, HOST_INPUT_MAX_BYTES);
+    int rc = host_source_read (word, &expression, err);
+    if (rc == 0)
+        rc = hostset_apply_expression (set, HOSTSET_ADD, buf_as_text (&expression), err);
+    buf_release (&expression);
+    return rc;
+}
+
+static int add_hosts (const struct host_operand *operand, struct hostset *set, struct err *err)
+{
+    if (operand->from == HOST_FROM_WORDS)
+        return add_lines (set, text_of (operand->value), err);
+    return operand->from == HOST_FROM_FILE ? add_file (set, operand->value, err)
+                                           : add_source (set, operand->value, err);
+}
+
+/* set = set step operand; `rules` are those of the set. */
+static int apply_operand (const struct host_operand *operand, const struct hostset_rules *rules, struct hostset *set,
+                          struct err *err)
+{
+    if (operand->step == HOSTSET_ADD)
+        return add_hosts (operand, set, err);
+    struct hostset *other = hostset_create (rules);
+    int rc = add_hosts (operand, other, err);
+    if (rc == 0)
+        rc = hostset_apply_set (set, operand->step, other, err);
+    hostset_destroy (other);
+    return rc;
+}
+
+/* ---- the answer ---- */
+
+/* 100,000 names of 63 bytes, escaped and quoted, twice. */
+enum { FOLDED_MAX_BYTES = 32 << 20, JSON_INDENT_COLUMNS = 2 };
+
+/* Sizes differ by one at most, the larger ones first. The items are for mem_free: a part has an order of its own, since
+ * what is a box in the whole may be none in it. */
+static struct name_list part_of (const struct name_list *names, uint32_t parts, uint32_t part)
+{
+    uint32_t size = names->n / parts, larger = names->n % parts;
+    uint32_t from = part * size + (part < larger ? part : larger);
+    struct name_list own = { NULL, size + (part < larger) };
+    own.items = mem_array (own.n, sizeof *own.items);
+    for (uint32_t i = 0; i < own.n; i++)
+        own.items[i] = names->items[from + i];
+    own.n = hostset_sort (own.items, own.n);
+    return own;
+}
+
+static uint32_t parts_of (const struct request *request, const struct name_list *names)
+{
+    uint32_t parts = request->parts < names->n ? request->parts : names->n;
+    return parts ? parts : 1;
+}
+
+static void write_names (const struct request *request, const struct name_list *names, struct buf *out)
+{
+    if (request->form == HOST_FORM_COUNT)
+        buf_printf (out, "%" PRIu32, names->n);
+    else if (request->form == HOST_FORM_FOLD)
+        hostset_fold (names->items, names->n, out);
+    else
+        for (uint32_t i = 0; i < names->n; i++) {
+            buf_puts (out, i ? request->separator : "");
+            buf_add_text (out, names->items[i]);
+        }
+}
+
+static void write_text (const struct request *request, const struct name_list *names, struct buf *out)
+{
+    uint32_t parts = parts_of (request, names);
+    for (uint32_t i = 0; i < parts; i++) {
+        struct name_list part = part_of (names, parts, i);
+        buf_puts (out, i ? (request->each ? "\t" : "\n") : "");
+        write_names (request, &part, out);
+        mem_free (part.items);
+    }
+    buf_byte (out, '\n');
+}
+
+static json_t *set_json (const struct name_list *names)
+{
+    struct buf folded;
+    buf_init (&folded, FOLDED_MAX_BYTES);
+    hostset_fold (names->items, names->n, &folded);
+    return json_pack ("{s:I, s:o, s:o}", "count", (json_int_t) names->n, "folded", buf_take_json (&folded), "hosts",
+                      texts_json (names->items, names->n));
+}
+
+static json_t *parts_json (const struct request *request, const struct name_list *names)
+{
+    json_t *list = json_array ();
+    uint32_t parts = parts_of (request, names);
+    for (uint32_t i = 0; i < parts; i++) {
+        struct name_list part = part_of (names, parts, i);
+        json_array_append_new (list, set_json (&part));
+        mem_free (part.items);
+    }
+    return list;
+}
+
+static void write_json (const struct request *request, json_t *object, struct buf *out)
+{
+    json_object_set_new (object, "schema", json_string ("sliceup.hosts/1"));
+    json_print_release (object, JSON_SORT_KEYS | (request->each ? JSON_COMPACT : JSON_INDENT (JSON_INDENT_COLUMNS)),
+                        out);
+}
+
+/* Puts them into order, and drops repeated ones. */
+static void write_set (const struct request *request, const struct hostset *set, struct buf *out)
+{
+    struct arena arena = { 0 };
+    struct name_list names = hostset_names (set, &arena);
+    names.n = hostset_sort (names.items, names.n);
+    if (request->json) {
+        json_t *object = set_json (&names);
+        if (request->parts)
+            json_object_set_new (object, "parts", parts_json (request, &names));
+        write_json (request, object, out);
+    } else {
+        write_text (request, &names, out);
+    }
+    arena_release (&arena);
+}
+
+/* What stands in place of an answer. */
+static void write_error (const struct request *request, const struct err *err, struct buf *out)
+{
+    if (request->json)
+        write_json (request, json_pack ("{s:o}", "error", escaped_json (text_of (err->text))), out);
+    else
+        buf_printf (out, "error: %s\n", err->text);
+}
+
 /* ---- working it out ---- */
 
 /* The hosts of the slice stand first where no other set does. */
@@ -135,17 +318,9 @@ static int work_out (const struct request *request, struct hostset *set, struct 
     if (none_first && hostset_apply_expression (set, HOSTSET_ADD, request->groups.everything, err) < 0)
         return -1;
     for (uint32_t i = 0; i < request->operands_n; i++)
-        if (host_operand_apply_to_set (&request->operands[i], &request->rules, set, err) < 0)
+        if (apply_operand (&request->operands[i], &request->rules, set, err) < 0)
             return -1;
     return 0;
-}
-
-static void write_answer (const struct request *request, const struct hostset *set, struct buf *out)
-{
-    struct arena arena = { 0 };
-    struct name_list names = hostset_names (set, &arena);
-    hostset_output_format_set (&request->output, &names, out);
-    arena_release (&arena);
 }
 
 static int failed (const struct request *request, const struct err *err)
@@ -162,7 +337,7 @@ static int answer_one (const struct request *request, struct buf *out)
     if (work_out (request, set, &err) < 0)
         status = failed (request, &err);
     else
-        write_answer (request, set, out);
+        write_set (request, set, out);
     hostset_destroy (set);
     return status;
 }
@@ -173,9 +348,9 @@ static int answer_line (const struct request *request, struct text line, struct 
     struct hostset *set = hostset_create (&request->rules);
     int rc = hostset_apply_expression (set, HOSTSET_ADD, line, &err);
     if (rc == 0)
-        write_answer (request, set, out);
+        write_set (request, set, out);
     else
-        hostset_output_format_error (&request->output, &err, out);
+        write_error (request, &err, out);
     hostset_destroy (set);
     return rc;
 }
@@ -201,8 +376,8 @@ static int answer_each (const struct request *request, struct buf *out)
     struct buf input;
     struct err err = { 0 };
     buf_init (&input, HOST_INPUT_MAX_BYTES);
-    int status = host_operand_read_file ("-", &input, &err) < 0 ? failed (request, &err)
-                                                                : answer_lines (request, buf_as_text (&input), out);
+    int status = host_input_read ("-", &input, &err) < 0 ? failed (request, &err)
+                                                         : answer_lines (request, buf_as_text (&input), out);
     buf_release (&input);
     return status;
 }
@@ -216,8 +391,6 @@ static int hosts_answer (struct request *request)
     buf_init (&out, OUTPUT_MAX_BYTES);
     request->lookup = (struct hostset_group_lookup){ host_groups_find, &request->groups };
     request->rules = (struct hostset_rules){ .max = NAMES_MAX, .groups = request->slice ? &request->lookup : NULL };
-    request->output.compact = request->each;
-    request->output.part_separator = request->each ? "\t" : "\n";
     status = request->each ? answer_each (request, &out) : answer_one (request, &out);
     int written = cli_write_stdout (request->cli, &out);
     return status != EXIT_HOLDS ? status : written;
@@ -227,7 +400,6 @@ static int hosts_run (struct cli *cli, const struct cli_arguments *arguments)
 {
     struct request request = { .cli = cli, .separator = " " };
     request.operands = mem_array (arguments->given_n, sizeof *request.operands);
-    request.output.separator = request.separator;
     int status = hosts_take_arguments (&request, arguments);
     if (status == EXIT_HOLDS)
         status = check_arguments (&request);

@@ -70,7 +70,7 @@ static void find_aliases (struct request *request)
     const char *home = planning_user_home ();
     struct text path = text_format (&request->arena, "%s/" GCLOUD_KNOWN_HOSTS, home ? home : "");
     buf_init (&known, BYTES_MAX);
-    if (host_operand_read_file (path.ptr, &known, NULL) != 0)
+    if (host_input_read (path.ptr, &known, NULL) != 0)
         buf_clear (&known);
     if (request->slice.id.len)
         tpu_node_find_aliases (buf_as_text (&known), &request->arena, &request->slice, &request->notes);
@@ -105,7 +105,7 @@ static int take_gcloud (struct request *request)
 {
     struct buf json;
     buf_init (&json, BYTES_MAX);
-    int rc = host_operand_read_file (request->gcloud, &json, &request->err);
+    int rc = host_input_read (request->gcloud, &json, &request->err);
     if (rc == 0 && tpu_node_read (buf_as_text (&json), request->external, &request->arena, &request->slice,
                                   &request->notes, &request->err) != 0)
         rc = err_prefix (&request->err, "%s", request->gcloud);
