@@ -7,7 +7,6 @@
 #include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/conf/draft.h"
-#include "common/model/kit.h"
 
 static const struct conf_file_kind file_kind = { "file", "", "" };
 

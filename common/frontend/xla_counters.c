@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "common/frontend/xla_metrics.h"
-#include "common/frontend/xla_report_rows.h"
 
 static const char *const words[] = { "compile_requests", "cache_hits", "cache_misses", "executions", "compile_ms",
                                      "retrieval_ms",     "steps",      "fallbacks",    "reads" };

@@ -4,9 +4,7 @@
 #ifndef SLICEUP_COMMON_IO_FD_H
 #define SLICEUP_COMMON_IO_FD_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 /* One read(2) that no signal interrupts; 0: the end. */

@@ -14,7 +14,6 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
-#include "common/model/record.h"
 #include <stdbool.h>
 
 enum {

@@ -7,8 +7,6 @@
 #include "coordinator/catalogue/catalogue.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/view/line.h"
-#include "coordinator/view/record_json.h"
 
 enum { CACHE_OPERANDS_MAX = 1024, CACHE_FORGET_MAX = 64 };
 

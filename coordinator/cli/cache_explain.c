@@ -1,6 +1,5 @@
 #include "coordinator/cli/cache.h"
 
-#include "coordinator/journal/run_begun.h"
 #include "coordinator/journal/run_facts.h"
 #include "coordinator/story/cache_key_causes.h"
 #include "coordinator/verdict/recompile_reason.h"

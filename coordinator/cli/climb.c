@@ -10,7 +10,6 @@
 #include "common/wire/wire.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/live_thread.h"
-#include "coordinator/cli/planning.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/cli/watch_view.h"
 #include "coordinator/journal/run_begun.h"

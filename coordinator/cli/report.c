@@ -11,7 +11,6 @@
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/report/report.h"
-#include "coordinator/view/receipt_text.h"
 
 enum { REPORT_FOLDER = CLI_OWN, REPORT_PRINT };
 enum { REPORT_MAX_BYTES = 512 << 20, REPORT_PATH_BYTES = 4096 };

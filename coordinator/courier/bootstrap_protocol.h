@@ -7,7 +7,6 @@
 #define SLICEUP_COORDINATOR_COURIER_BOOTSTRAP_PROTOCOL_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "common/base/buf.h"
 #include "common/base/err.h"

@@ -5,7 +5,6 @@
 #ifndef SLICEUP_COORDINATOR_COURIER_REQUEST_H
 #define SLICEUP_COORDINATOR_COURIER_REQUEST_H
 
-#include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/base/text.h"
 #include <jansson.h>

@@ -11,7 +11,6 @@
 #include "coordinator/courier/request.h"
 #include "coordinator/courier/transport.h"
 #include <libssh/libssh.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct ssh_login {

@@ -11,7 +11,6 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 enum { DIAL_ADDRESS_BYTES = 64 }; /* the near end of a connection, as a number */
 enum { TRANSPORT_FDS_MAX = 3 };

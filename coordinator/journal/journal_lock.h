@@ -10,7 +10,6 @@
 #define SLICEUP_COORDINATOR_JOURNAL_JOURNAL_LOCK_H
 
 #include "common/base/err.h"
-#include <stdbool.h>
 
 /* The descriptor that holds the lock (close it to release), or -1: ERR_STATE names the pid that has it. */
 int journal_lock_take (const char *path, struct err *err);

@@ -3,7 +3,6 @@
 #define SLICEUP_COORDINATOR_JOURNAL_JOURNAL_READ_H
 
 #include "common/base/digest.h"
-#include "common/base/text.h"
 #include "coordinator/journal/database.h"
 #include "coordinator/journal/journal.h"
 

@@ -6,7 +6,6 @@
 #include "common/io/work_budget.h"
 #include "common/wire/wire.h"
 #include "coordinator/journal/journal.h"
-#include "coordinator/journal/journal_read.h"
 #include "coordinator/journal/run_facts.h"
 #include "coordinator/monitor/events_client.h"
 #include "coordinator/monitor/key_file.h"

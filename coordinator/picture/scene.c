@@ -1,6 +1,5 @@
 #include "coordinator/picture/scene.h"
 
-#include "common/base/utf8.h"
 #include "coordinator/picture/scene_private.h"
 #include "coordinator/view/waiting.h"
 

@@ -4,7 +4,6 @@
 #define SLICEUP_COORDINATOR_WEB_REQUEST_H
 
 #include "common/base/err.h"
-#include "common/model/outcome.h"
 #include "common/model/plan.h"
 #include <stdbool.h>
 

@@ -2,7 +2,6 @@
 #include "worker/attempt/attempt_state.h"
 
 #include "worker/builtin/cache_builtin.h"
-#include "worker/sandbox/confine_args.h"
 #include "worker/sandbox/confine_overlay.h"
 #include "worker/sandbox/write_probe.h"
 #include <inttypes.h>

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "common/base/mem.h"
-#include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "common/io/proc.h"

@@ -7,7 +7,6 @@
 #define SLICEUP_WORKER_PROCESS_THREAD_WAITS_H
 
 #include "common/base/buf.h"
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -6,7 +6,6 @@
 #define SLICEUP_WORKER_RUN_DRIVER_H
 
 #include "common/io/log.h"
-#include "worker/core/member.h"
 #include "worker/run/join.h"
 
 /* Call it on the main thread, before any other was started. 0: it ended as told. */

@@ -2,7 +2,6 @@
 #include "worker/sandbox/confine_sandbox.h"
 
 #include "common/base/path.h"
-#include "common/base/text.h"
 #include "worker/sandbox/confine_devices.h"
 #include <dirent.h>
 #include <errno.h>
