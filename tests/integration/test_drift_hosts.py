@@ -57,7 +57,7 @@ class Machines(lab.LabTest):
         self.finds("hugepages", f"fact hugepages.transparent is {odd}, 7 others have {usual}")
 
     def test_a_mount_is_found(self):
-        self.finds("mount", r"fact mount\.tmp lacks \S+ and has \S*nosuid\S*, unlike 7 others")
+        self.finds("mount", r"fact mount\.(start_dir|tmp) lacks \S+ and has \S*nosuid\S*, unlike 7 others")
 
     def test_a_missing_device_is_found(self):
         self.finds("device", rf"fact device\.accel is {ACCELERATORS - 1} x .*, 7 others have {ACCELERATORS} x .*")

@@ -132,7 +132,7 @@ static struct text find_full (const struct msg_run *run, const char *directory, 
     bool named = path_in (line, path) && disk_room_find (path, arena, &least);
     for (uint32_t i = 0; !named && i < sizeof paths / sizeof paths[0]; i++)
         if (*paths[i] && disk_room_find (paths[i], arena, &room) && room.level <= DISK_NEARLY_FULL &&
-            (room.level < least.level || room.free_bytes < least.free_bytes))
+            (room.level < least.level || (room.level == least.level && room.free_bytes < least.free_bytes)))
             least = room;
     return least.sentence;
 }

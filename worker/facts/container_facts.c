@@ -217,11 +217,12 @@ bool disk_room_find (const char *path, struct arena *arena, struct disk_room *ou
     struct stat st;
     if (!mount_facts_nearest (path, folder) || stat (folder, &st) || statvfs (folder, &disk) || !disk.f_blocks)
         return false;
-    bool all = geteuid () == 0; /* root may use the blocks that are kept back */
-    uint64_t bytes = (uint64_t) (all ? disk.f_bfree : disk.f_bavail) * disk.f_frsize,
-             inodes = disk.f_files ? (all ? disk.f_ffree : disk.f_favail) : UINT64_MAX;
+    uint64_t bytes = (uint64_t) disk.f_bavail * disk.f_frsize, inodes = disk.f_files ? disk.f_favail : UINT64_MAX;
     struct text place = mount_facts_place (folder, (uint64_t) disk.f_blocks * disk.f_frsize, arena);
+    bool kept_back = geteuid () == 0 && disk.f_bfree > disk.f_bavail && inodes; /* for root */
     out->level = disk.f_flag & ST_RDONLY ? DISK_READ_ONLY : level_of (bytes, inodes);
+    if (out->level == DISK_FULL && kept_back)
+        out->level = DISK_NEARLY_FULL;
     out->file_system = st.st_dev;
     out->free_bytes = bytes;
     out->sentence = mount_facts_sentence (place, out->level, bytes, inodes, arena);
