@@ -29,10 +29,10 @@ static void going_on_list_lost (const struct coord *coord, enum outcome outcome,
                 .outcome = outcome         ? outcome
                            : host->session ? OUTCOME_LOST
                                            : OUTCOME_BLOCKED,
-                .owner = OWNER_HOST,
+                .owner = going_on_is_of_launch (host->lost_why) ? OWNER_LAUNCH : OWNER_HOST,
                 .likely = true,
                 .cause = host->lost_why,
-                .next = going_on_advice (&coord->state->plan, &host->asked, i, 0, arena),
+                .next = going_on_advice (&coord->state->plan, &host->asked, i, 0, host->lost_why, arena),
             };
     }
     out->verdicts.items = verdicts;

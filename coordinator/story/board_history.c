@@ -204,14 +204,15 @@ void board_history_close (struct board *board, enum outcome outcome, uint64_t at
                                    .next = TEXT_LIT ("change what made that launch fail, or run it all the same with "
                                                      "--again") };
         if (lost)
-            verdict = (struct verdict){ i,
-                                        .owner = OWNER_HOST,
-                                        .likely = true,
-                                        .cause = host->why,
-                                        .outcome = !cancelled    ? outcome
-                                                   : host->joins ? OUTCOME_LOST
-                                                                 : OUTCOME_BLOCKED,
-                                        .next = going_on_advice (&board->plan, &host->asked, i, up, &arena) };
+            verdict =
+                (struct verdict){ i,
+                                  .owner = going_on_is_of_launch (host->why) ? OWNER_LAUNCH : OWNER_HOST,
+                                  .likely = true,
+                                  .cause = host->why,
+                                  .outcome = !cancelled    ? outcome
+                                             : host->joins ? OUTCOME_LOST
+                                                           : OUTCOME_BLOCKED,
+                                  .next = going_on_advice (&board->plan, &host->asked, i, up, host->why, &arena) };
         if ((lost || known_bad.len) && !host->accounted && !was_tried (host, rung))
             close_host (board, &verdict, at_ms);
     }

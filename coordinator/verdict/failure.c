@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "common/base/duration.h"
 #include "common/logs/log_line.h"
 #include "common/model/secret.h"
 #include "coordinator/verdict/failure_reading.h"
@@ -41,7 +42,8 @@ static struct text try_by_hand (const struct judge_case *of, struct arena *arena
     buf_puts (&line, "sliceup exec --slice");
     shell_word_add (&line, slice);
     buf_puts (&line, " -w");
-    shell_word_add (&line, of->plan->hosts.items[of->host].name);
+    if (of->host < of->plan->hosts.n)
+        shell_word_add (&line, of->plan->hosts.items[of->host].name);
     buf_puts (&line, " --");
     for (uint32_t i = 0; i < of->rung->argv.n; i++)
         shell_word_add (&line, secret_redact_word (arena, of->rung->argv.items[i]));
@@ -279,7 +281,9 @@ void failure_judge (const struct judge_case *of, struct arena *arena, struct tex
     out->outcome = OUTCOME_FAILED;
     out->owner = result->owner ? result->owner : OWNER_UNKNOWN;
     out->cause = text_clip (cause, SENTENCE_MAX_BYTES);
-    out->next = failure_look_at_log (of, arena);
+    out->next = rung_is_builtin (of->rung, "restore") && text_find (result->failure, TEXT_LIT ("; in /"), NULL)
+                    ? TEXT_LIT ("remove that environment there and run again: it is built anew")
+                    : failure_look_at_log (of, arena);
     if (overrules (&reading, result->owner)) {
         take_decision (&reading.of, out);
         out->transient = reading.of.transient && ended_at_start (result);
@@ -369,9 +373,9 @@ static void blame_memory (const struct result *result, bool group, bool known, s
     int whose = group ? 1 + result->memory_group_shared : 0;
     uint64_t n = group ? result->group_memory_kills : result->machine_memory_kills;
     struct text processes = n == 1 ? TEXT_LIT ("a process") : text_format (arena, "%" PRIu64 " processes", n);
-    struct text limit = result->memory_limit_bytes
-                            ? text_format (arena, "%" PRIu64 " bytes", result->memory_limit_bytes)
-                            : TEXT_LIT ("none");
+    char size[SIZE_TEXT_BYTES];
+    struct text limit = result->memory_limit_bytes ? text_of (size_print (result->memory_limit_bytes, size))
+                                                   : TEXT_LIT ("none");
     struct text counter = text_format (
         arena, "oom_kill of %s grew by %" PRIu64 " while it ran; memory limit of its cgroup: %.*s", counted[whose], n,
         TEXT_ARG (limit));
@@ -379,7 +383,6 @@ static void blame_memory (const struct result *result, bool group, bool known, s
         &out->cause, arena, "; ",
         text_format (arena, "the kernel killed %.*s %s because memory ran out", TEXT_ARG (processes), where[whose]),
         SENTENCE_MAX_BYTES);
-    failure_append (&counter, arena, "\n", out->evidence, EVIDENCE_MAX_BYTES);
     out->evidence = counter;
     out->owner = OWNER_HOST;
     out->likely = !known;

@@ -221,11 +221,56 @@ static struct text where_to_look (const struct plan *plan, const struct fact_hos
     return TEXT_LIT ("look at its console first: is it up?");
 }
 
-struct text going_on_advice (const struct plan *plan, const struct fact_host_asked *asked, uint32_t host, uint32_t up,
-                             struct arena *arena)
+/* "upload" of "the worker was not started; failed in step upload: ..."; empty: it was started. */
+static struct text start_step (struct text why)
 {
-    struct text look = asked->ssh ? where_to_look (plan, asked, host, arena)
-                                  : blame_advice_for_lost (plan, host, arena);
+    const struct text words = TEXT_LIT ("failed in step ");
+    uint32_t at;
+    if (!text_find (why, words, &at))
+        return (struct text){ 0 };
+    struct text rest = { why.ptr + at + words.len, why.len - at - words.len };
+    return text_take_until (&rest, ':');
+}
+
+/* What shows why its worker did not get there. A worker that was started has a log. */
+static struct text look_at_start (const struct plan *plan, uint32_t host, struct text step, struct arena *arena)
+{
+    const struct plan_host *on = &plan->hosts.items[host];
+    struct buf line;
+    buf_init (&line, COMMAND_BYTES);
+    if (text_is (step, "upload")) {
+        buf_puts (&line, "df -h ");
+        shell_word_add (&line, plan->start.directory);
+    } else if (text_is (step, "host-key") && plan->launcher == LAUNCHER_SSH) {
+        buf_puts (&line, "ssh-keyscan -t ed25519");
+        if (on->ssh.port && on->ssh.port != SSH_PORT_DEFAULT)
+            buf_printf (&line, " -p %u", on->ssh.port);
+        shell_word_add (&line, on->ssh.address.len ? on->ssh.address : on->address);
+        buf_puts (&line, " shows its key: compare it, then add it to");
+        shell_word_add (&line, plan->start.ssh.known_hosts);
+        return buf_finish (&line, arena);
+    } else {
+        buf_puts (&line, "true");
+    }
+    return host_command (plan, host, buf_finish (&line, arena), arena);
+}
+
+bool going_on_is_of_launch (struct text why)
+{
+    struct text step = start_step (why);
+    return text_is (step, "host-key") || text_is (step, "authentication") || text_is (step, "resolve");
+}
+
+struct text going_on_advice (const struct plan *plan, const struct fact_host_asked *asked, uint32_t host, uint32_t up,
+                             struct text why, struct arena *arena)
+{
+    struct text step = start_step (why), look;
+    if (asked->ssh && (!step.len || text_is (step, "connect")))
+        look = where_to_look (plan, asked, host, arena);
+    else if (step.len && !text_is (step, "start") && !text_is (step, "join"))
+        look = look_at_start (plan, host, step, arena);
+    else
+        look = blame_advice_for_lost (plan, host, arena);
     if (up == 0 || up >= plan->hosts.n)
         return look;
     struct text go_on = text_format (arena, "to go on with the %u that are up: %.*s", up,

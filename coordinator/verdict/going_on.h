@@ -24,7 +24,9 @@ struct text going_on_command (const struct plan *plan, uint32_t up, struct arena
 struct text host_asked_text (const struct fact_host_asked *asked, bool where, struct arena *arena);
 /* Advice about an absent host: where to look, and that command if `up` others are there. */
 struct text going_on_advice (const struct plan *plan, const struct fact_host_asked *asked, uint32_t host, uint32_t up,
-                             struct arena *arena);
+                             struct text why, struct arena *arena);
+/* Is it how it was launched that kept the worker away, not the host: names, keys, logins? */
+bool going_on_is_of_launch (struct text why);
 
 /* `command` as it is run on that host from here: "ssh node-4 df -h", or "on node-4: ..." where its workers join by
  * themselves. */

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
 
 #include "common/base/duration.h"
@@ -425,6 +426,27 @@ static bool not_known_bad (const struct judge_case *of, struct arena *arena, str
                         "pin versions that are known to work together: configs/bundles, docs/spec/bundles.md");
 }
 
+/* The first package with another version is what a person begins with. */
+static struct text advice_for_facts (const struct judge_case *of, struct arena *arena)
+{
+    const struct text name = TEXT_LIT (EXPECT_PACKAGE);
+    for (uint32_t i = 0; i < of->plan->expect.n; i++) {
+        const struct var *expected = &of->plan->expect.items[i];
+        struct text found = { 0 };
+        struct buf line;
+        (void) var_find ((const var_list *) &of->result->facts, expected->name, &found);
+        if (!text_starts (expected->name, EXPECT_PACKAGE) || is_as (found, expected->value))
+            continue;
+        buf_init (&line, SENTENCE_MAX_BYTES);
+        buf_puts (&line, "apt-get install ");
+        shell_word_add (&line, text_format (arena, "%.*s=%.*s", (int) (expected->name.len - name.len),
+                                            expected->name.ptr + name.len, TEXT_ARG (expected->value)));
+        struct text command = host_command (of->plan, of->host, buf_finish (&line, arena), arena);
+        return text_format (arena, "%.*s, or change what the slice file expects", TEXT_ARG (command));
+    }
+    return TEXT_LIT ("change the image or the packages of this host, or what the slice file expects");
+}
+
 static bool as_expected (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     enum owner owner;
@@ -432,9 +454,7 @@ static bool as_expected (const struct judge_case *of, struct arena *arena, struc
         return true;
     struct text differs = expected_facts_differ (&of->plan->expect, (const var_list *) &of->result->facts, arena,
                                                  &owner);
-    return differs.len == 0 ||
-           verdict_set (out, OUTCOME_FAILED, owner, differs,
-                        "change the image or the packages of this host, or what the slice file expects");
+    return differs.len == 0 || verdict_set (out, OUTCOME_FAILED, owner, differs, advice_for_facts (of, arena).ptr);
 }
 
 /* The worker's own folder has the scratch, outputs and logs of every program. Others may need no more room. */
@@ -504,11 +524,17 @@ static void say_what_was_found (const struct judge_case *of, struct arena *arena
     const struct result *result = of->result;
     struct text found = result_note_from (result, NOTE_AT_FAILURE);
     struct text sentence = found.len || result->ending != ENDING_NOT_STARTED ? found : out->cause;
+    bool mapped = found.len && result->ending == ENDING_SIGNALLED && result->code == SIGBUS;
+    if (mapped && out->owner == OWNER_UNKNOWN) {
+        out->owner = OWNER_HOST;
+        out->likely = true;
+    }
     bool held = out->owner == OWNER_DEVICE && text_find (sentence, TEXT_LIT (" is held by "), NULL),
          full = out->owner == OWNER_HOST && (found.len || text_starts (out->signature, "disk-full"));
     if (out->outcome == OUTCOME_PASSED || !(held || full))
         return;
-    out->next = host_remedy (of->plan, of->host, sentence, arena);
+    if (!text_find (found, TEXT_LIT (NOTE_OPEN_FILES), NULL))
+        out->next = host_remedy (of->plan, of->host, sentence, arena);
     if (found.len)
         out->cause = text_clip (text_format (arena, "%.*s; %.*s", TEXT_ARG (out->cause), TEXT_ARG (found)),
                                 SENTENCE_MAX_BYTES);

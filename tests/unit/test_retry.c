@@ -97,14 +97,14 @@ TEST (what_a_machine_answers_is_said_and_where_to_look_follows)
             .address = hosts[0].address, .port = 2222, .ssh = rows[i].ssh, .ping = rows[i].ping
         };
         assert_text (host_asked_text (&asked, true, &t->arena), rows[i].said);
-        assert_text (going_on_advice (&plan, &asked, 0, 0, &t->arena), rows[i].next);
+        assert_text (going_on_advice (&plan, &asked, 0, 0, (struct text){ 0 }, &t->arena), rows[i].next);
     }
     struct fact_host_asked six = { .address = TEXT_LIT ("fe80::1"), .port = 22, .ssh = REACH_REFUSES };
     assert_text (host_asked_text (&six, true, &t->arena), "refuses ssh at [fe80::1]:22");
     assert_text (host_asked_text (&six, false, &t->arena), "refuses ssh");
     plan.launcher = LAUNCHER_JOIN; /* the way there is its worker's */
     six.ssh = REACH_ANSWERS;
-    assert_has (going_on_advice (&plan, &six, 0, 0, &t->arena), "ssh fe80::1 \"pgrep");
-    assert_has (going_on_advice (&plan, &six, 0, 1, &t->arena),
+    assert_has (going_on_advice (&plan, &six, 0, 0, (struct text){ 0 }, &t->arena), "ssh fe80::1 \"pgrep");
+    assert_has (going_on_advice (&plan, &six, 0, 1, (struct text){ 0 }, &t->arena),
                 "; to go on with the 1 that are up: the same command with --min-hosts 1");
 }

@@ -2,14 +2,16 @@
  * output of a bad end, or of a command, is searched for known failures. */
 #include "worker/attempt/attempt_state.h"
 
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
 #include "common/base/utf8.h"
 #include "common/model/secret.h"
 #include "worker/attempt/counters.h"
 #include "worker/attempt/device_wait.h"
 #include "worker/facts/host_fact_list.h"
-#include <inttypes.h>
-#include <string.h>
-#include <sys/wait.h>
 
 enum { CLOSE_MIN_MS = 60 * 1000, SEEN_COST_BYTES = 32, LINE_LEAST_BYTES = 100, LINE_STEP_BYTES = 50 };
 enum { READ_MS = 20 * 1000 };       /* includes fetching the table; a log has at most limits.log */
@@ -37,6 +39,16 @@ static void note_full_directory (struct attempt *attempt, struct text problem)
     struct disk_room room;
     if (text_find (problem, TEXT_LIT ("No space left on device"), NULL) &&
         disk_room_find (attempt->context->directory, &attempt->arena, &room) && room.level <= DISK_NEARLY_FULL)
+        attempt_add_note (attempt, NOTE_AT_FAILURE, room.sentence);
+}
+
+/* A page of a file in memory that finds no room is a bus error. */
+static void note_shared_memory (struct attempt *attempt)
+{
+    const struct result *result = attempt_result (attempt);
+    struct disk_room room;
+    if (result->ending == ENDING_SIGNALLED && result->code == SIGBUS &&
+        disk_room_find ("/dev/shm", &attempt->arena, &room) && room.level <= DISK_NEARLY_FULL)
         attempt_add_note (attempt, NOTE_AT_FAILURE, room.sentence);
 }
 
@@ -121,6 +133,7 @@ static void after_reading (struct attempt *attempt, const struct task_answer *an
         take_seen (attempt, answer);
         if (answer->found.len)
             attempt_add_note (attempt, NOTE_AT_FAILURE, answer->found);
+        note_shared_memory (attempt);
         note_gap (attempt);
         attempt_finish (attempt, now_ms);
     } else if (over) {

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
@@ -161,6 +162,9 @@ static struct text look_after_failure (const struct msg_run *run, const char *di
         const struct sighting *sighting = &seen->sightings[i];
         if (sighting->decides && text_starts (sighting->signature, "disk-full"))
             return find_full (run, directory, sighting->text, arena);
+        struct rlimit files;
+        if (sighting->decides && text_is (sighting->signature, "files-limit") && !getrlimit (RLIMIT_NOFILE, &files))
+            return text_format (arena, "its " NOTE_OPEN_FILES " is %llu", (unsigned long long) files.rlim_cur);
         if (sighting->decides && is_of_held_device (sighting->signature))
             return find_holder (arena);
     }

@@ -443,13 +443,12 @@ static int run_steps (struct restore *restore, enum owner *owner, struct err *er
     return 0;
 }
 
-/* Where it is, too, and what to do: what was just built is built again by the next one anyway. */
+/* Where it is, too: the coordinator says what to do. */
 static struct text restore_sentence_of (struct restore *restore, const struct err *err)
 {
     if (!restore->differences.len)
         return text_of (err->text);
-    return text_format (&restore->arena, "%.*s; in %.300s%s", TEXT_ARG (restore->differences), restore->path,
-                        restore->built ? "" : "; remove this environment, and the next run builds it again");
+    return text_format (&restore->arena, "%.*s; in %.300s", TEXT_ARG (restore->differences), restore->path);
 }
 
 static int run (struct restore *restore)
