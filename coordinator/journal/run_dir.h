@@ -9,7 +9,7 @@
  *   monitors/<name>.pub   public keys of other monitors
  *   hosts/<host>/         a local worker's directory    logs/<host>/<rung>.<pass>.<attempt>.log
  *   receipt.json          the slice's                   receipts/<host>.json
- *   drift.json, report.md, junit.xml, trace.perfetto-trace   written by `sliceup drift` and `report` at its end
+ *   drift.json, report.md, junit.xml, trace.perfetto.json   written by `sliceup drift` and `report` at its end
  *
  * Beside it, <home>/runs/<run id>.unbegun, from before the folder is there until the run's first fact is durable. */
 #ifndef SLICEUP_COORDINATOR_JOURNAL_RUN_DIR_H
@@ -24,7 +24,7 @@ enum { RUN_PATH_BYTES = 2048, RUN_ID_HEX_BYTES = 33 };
 #define RUN_FILE_DRIFT "drift.json"
 #define RUN_FILE_MARKDOWN "report.md"
 #define RUN_FILE_JUNIT "junit.xml"
-#define RUN_FILE_TRACE "trace.perfetto-trace"
+#define RUN_FILE_TRACE "trace.perfetto.json"
 
 struct run_dir {
     char home[1024];

@@ -952,7 +952,7 @@ async function keepFile(form, name) {
 }
 
 function offerFiles() {
-    const forms = [["json", "receipt.json", "JSON"], ["markdown", "receipt.md", "Markdown"], ["junit", "junit.xml", "JUnit"], ["trace", "trace.perfetto", "Perfetto trace"]];
+    const forms = [["json", "receipt.json", "JSON"], ["markdown", "receipt.md", "Markdown"], ["junit", "junit.xml", "JUnit"], ["trace", "trace.perfetto.json", "Perfetto trace"]];
     fill(byId("files"), forms.map(([form, name, words]) => button(words, () => keepFile(form, name))));
 }
 

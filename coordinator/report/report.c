@@ -1,7 +1,5 @@
 #include "coordinator/report/report.h"
 
-#include <string.h>
-
 #include "coordinator/story/board.h"
 
 enum { STEPS_FIRST = 64 };
@@ -107,68 +105,4 @@ void xml_attribute (struct buf *out, const char *name, struct text value, uint32
     buf_printf (out, " %s=\"", name);
     xml_text (out, value, columns);
     buf_byte (out, '"');
-}
-
-/* ---- proto ---- */
-
-enum wire_type { VARINT = 0, FIXED64 = 1, LENGTH = 2 };
-enum { VARINT_MAX_BYTES = 10 };
-
-/* Seven bits a byte, the lowest first; the eighth says that more follow. */
-static uint32_t varint (uint64_t value, uint8_t out[VARINT_MAX_BYTES])
-{
-    uint32_t n = 0;
-    for (; value >= 0x80; value >>= 7)
-        out[n++] = (uint8_t) (value | 0x80);
-    out[n++] = (uint8_t) value;
-    return n;
-}
-
-static void add_varint (struct buf *out, uint64_t value)
-{
-    uint8_t bytes[VARINT_MAX_BYTES];
-    buf_add (out, bytes, varint (value, bytes));
-}
-
-static void add_tag (struct buf *out, uint32_t field, enum wire_type type)
-{
-    add_varint (out, field << 3 | type);
-}
-
-void proto_number (struct buf *out, uint32_t field, uint64_t value)
-{
-    add_tag (out, field, VARINT);
-    add_varint (out, value);
-}
-
-void proto_fixed64 (struct buf *out, uint32_t field, uint64_t value)
-{
-    add_tag (out, field, FIXED64);
-    for (uint32_t i = 0; i < 8; i++)
-        buf_byte (out, (uint8_t) (value >> 8 * i));
-}
-
-void proto_text (struct buf *out, uint32_t field, struct text value)
-{
-    add_tag (out, field, LENGTH);
-    add_varint (out, value.len);
-    buf_add_text (out, value);
-}
-
-size_t proto_open (struct buf *out, uint32_t field)
-{
-    add_tag (out, field, LENGTH);
-    return out->len;
-}
-
-void proto_close (struct buf *out, size_t opened)
-{
-    uint8_t bytes[VARINT_MAX_BYTES];
-    size_t len = out->len - opened;
-    uint32_t n = varint (len, bytes);
-    buf_add (out, bytes, n);
-    if (out->overflow)
-        return;
-    memmove (out->ptr + opened + n, out->ptr + opened, len);
-    memcpy (out->ptr + opened, bytes, n);
 }

@@ -59,7 +59,7 @@ void junit_xml (const struct slice_receipt *receipt, struct buf *out);
 
 /* ---- trace ---- */
 
-/* A run as a Perfetto trace (ui.perfetto.dev): what its tracks, slices, flows and counters are:
+/* A run as trace events in JSON, which Perfetto (ui.perfetto.dev) opens: what its tracks, slices, flows and counters are:
  * docs/spec/report.md.
  *
  * Pure: same report, same bytes. Its time is the run's clock. */
@@ -77,18 +77,5 @@ void xml_text (struct buf *out, struct text text, uint32_t columns);
 void xml_lines (struct buf *out, struct text lines);
 /* " name="value"" */
 void xml_attribute (struct buf *out, const char *name, struct text value, uint32_t columns);
-
-/* ---- proto ---- */
-
-/* Protobuf's wire format, written (https://protobuf.dev/programming-guides/encoding): tag, then value.
- *
- * A message is opened, filled and closed; its length is put in front of it then. Pure; an overflow of the buffer
- * sticks, as everywhere. */
-
-void proto_number (struct buf *out, uint32_t field, uint64_t value);  /* uint64, uint32, bool, enum; int64 from 0 */
-void proto_fixed64 (struct buf *out, uint32_t field, uint64_t value); /* fixed64 */
-void proto_text (struct buf *out, uint32_t field, struct text value); /* string: UTF-8; bytes */
-size_t proto_open (struct buf *out, uint32_t field);                  /* to be given to proto_close */
-void proto_close (struct buf *out, size_t opened);
 
 #endif

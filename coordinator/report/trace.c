@@ -4,139 +4,28 @@
 
 #include "coordinator/report/attempts.h"
 #include "coordinator/story/board.h"
+#include "coordinator/view/record_json.h"
 
-/* Fields and values of protos/perfetto/trace of https://github.com/google/perfetto, by message. */
-enum { TRACE_PACKET = 1 }; /* trace.proto, Trace */
-enum {                     /* trace_packet.proto, TracePacket */
-       PACKET_TIMESTAMP = 8,
-       PACKET_SEQUENCE_ID = 10,
-       PACKET_EVENT = 11,
-       PACKET_TRACK = 60
-};
-enum { /* track_event/track_descriptor.proto, TrackDescriptor */
-       TRACK_UUID = 1,
-       TRACK_NAME = 2,
-       TRACK_PARENT = 5,
-       TRACK_COUNTER = 8,
-       TRACK_CHILD_ORDERING = 11,
-       TRACK_RANK = 12,
-       ORDERING_EXPLICIT = 3, /* enum ChildTracksOrdering */
-       COUNTER_UNIT = 3,      /* counter_descriptor.proto, CounterDescriptor */
-       COUNTER_UNIT_COUNT = 2
-};
-enum { /* track_event/track_event.proto, TrackEvent */
-       EVENT_ANNOTATION = 4,
-       EVENT_TYPE = 9,
-       EVENT_TRACK = 11,
-       EVENT_NAME = 23,
-       EVENT_COUNTER = 30,
-       EVENT_FLOW = 47,
-       EVENT_FLOW_END = 48,
-       TYPE_BEGIN = 1, /* enum Type */
-       TYPE_END = 2,
-       TYPE_INSTANT = 3,
-       TYPE_COUNTER = 4,
-       ANNOTATION_NUMBER = 3, /* debug_annotation.proto, DebugAnnotation */
-       ANNOTATION_TEXT = 6,
-       ANNOTATION_NAME = 10
-};
+/* Of the trace, numbered by us; 0 is the idle process of a kernel. A host has two threads: what it did, and its phases.
+ */
+enum { PROCESS_OF_RUN = 1, PROCESSES_OF_AXIS };
+enum { THREAD_OF_RUN = 1, THREADS_OF_HOSTS };
+enum { US_IN_MS = 1000, CAUSE_COLUMNS = 400 };
 
-/* Tracks are numbered by us: those of hosts by rank. */
-enum {
-    TRACK_OF_RUN = 1,
-    TRACK_JOINED,
-    TRACK_AT_GATE,
-    TRACKS_OF_AXIS = 1 << 20,
-    TRACKS_OF_HOSTS = 1 << 24,
-    TRACKS_OF_PHASES = 1 << 28
+struct track {
+    uint32_t process, thread;
 };
-enum { NS_IN_MS = 1000000, CAUSE_COLUMNS = 400 };
-
 struct tracing {
     const struct report *report;
+    const struct mesh *mesh;
+    bool all; /* each host has a place of its own on the first axis of the mesh */
     struct report_attempts attempts;
     struct buf *out;
-    size_t packet, event; /* that are open */
-    uint64_t flows;
+    bool some; /* events are written */
     struct arena arena;
 };
 
-/* ---- packets ---- */
-
-static void open_packet (struct tracing *tracing)
-{
-    tracing->packet = proto_open (tracing->out, TRACE_PACKET);
-    proto_number (tracing->out, PACKET_SEQUENCE_ID, 1);
-}
-
-/* `name`: of a slice that begins, or an instant. */
-static void open_event (struct tracing *tracing, uint64_t type, uint64_t track, uint64_t at_ms, struct text name)
-{
-    open_packet (tracing);
-    proto_number (tracing->out, PACKET_TIMESTAMP, at_ms * NS_IN_MS);
-    tracing->event = proto_open (tracing->out, PACKET_EVENT);
-    proto_number (tracing->out, EVENT_TYPE, type);
-    proto_number (tracing->out, EVENT_TRACK, track);
-    if (type == TYPE_BEGIN || type == TYPE_INSTANT)
-        proto_text (tracing->out, EVENT_NAME, name.len ? name : TEXT_LIT ("?"));
-}
-
-static void close_event (struct tracing *tracing)
-{
-    proto_close (tracing->out, tracing->event);
-    proto_close (tracing->out, tracing->packet);
-}
-
-static void annotate (struct tracing *tracing, const char *name, struct text value)
-{
-    size_t annotation = proto_open (tracing->out, EVENT_ANNOTATION);
-    proto_text (tracing->out, ANNOTATION_NAME, text_of (name));
-    proto_text (tracing->out, ANNOTATION_TEXT, value);
-    proto_close (tracing->out, annotation);
-}
-
-static void annotate_number (struct tracing *tracing, const char *name, uint64_t value)
-{
-    size_t annotation = proto_open (tracing->out, EVENT_ANNOTATION);
-    proto_text (tracing->out, ANNOTATION_NAME, text_of (name));
-    proto_number (tracing->out, ANNOTATION_NUMBER, value);
-    proto_close (tracing->out, annotation);
-}
-
-static void annotate_host (struct tracing *tracing, const char *name, uint32_t host)
-{
-    if (host < tracing->report->scene->hosts_n)
-        annotate (tracing, name, tracing->report->hosts[host].name);
-}
-
-static void end_slice (struct tracing *tracing, uint64_t track, uint64_t at_ms)
-{
-    open_event (tracing, TYPE_END, track, at_ms, (struct text){ 0 });
-    close_event (tracing);
-}
-
 /* ---- tracks ---- */
-
-static void open_track (struct tracing *tracing, uint64_t track, uint64_t parent, struct text name)
-{
-    open_packet (tracing);
-    tracing->event = proto_open (tracing->out, PACKET_TRACK);
-    proto_number (tracing->out, TRACK_UUID, track);
-    if (parent)
-        proto_number (tracing->out, TRACK_PARENT, parent);
-    proto_text (tracing->out, TRACK_NAME, name);
-    proto_number (tracing->out, TRACK_CHILD_ORDERING, ORDERING_EXPLICIT);
-    proto_number (tracing->out, TRACK_RANK, track);
-}
-
-static void add_counter_track (struct tracing *tracing, uint64_t track, struct text name)
-{
-    open_track (tracing, track, TRACK_OF_RUN, name);
-    size_t counter = proto_open (tracing->out, TRACK_COUNTER);
-    proto_number (tracing->out, COUNTER_UNIT, COUNTER_UNIT_COUNT);
-    proto_close (tracing->out, counter);
-    close_event (tracing);
-}
 
 /* Where the host's first device lies on the first axis of the mesh; 0 without a mesh. */
 static uint32_t place_on_axis (const struct mesh *mesh, uint32_t hosts_n, uint32_t rank)
@@ -147,37 +36,79 @@ static uint32_t place_on_axis (const struct mesh *mesh, uint32_t hosts_n, uint32
     return at[0];
 }
 
-/* "data=1"; "data" where each host has a place of its own on that axis. */
-static void add_axis_track (struct tracing *tracing, struct text axis, uint32_t place, bool all)
+static uint32_t trace_place (const struct tracing *tracing, uint32_t host)
 {
-    struct buf name;
-    buf_init (&name, 1024);
-    buf_escaped (&name, axis, 0);
-    if (!all)
-        buf_printf (&name, "=%u", place);
-    open_track (tracing, TRACKS_OF_AXIS + place, TRACK_OF_RUN, buf_as_text (&name));
-    close_event (tracing);
-    buf_release (&name);
+    return tracing->all ? 0 : place_on_axis (tracing->mesh, tracing->report->scene->hosts_n, host);
+}
+
+static struct track track_of (const struct tracing *tracing, uint32_t host, bool phases)
+{
+    if (host == SCENE_NOBODY)
+        return (struct track){ PROCESS_OF_RUN, THREAD_OF_RUN };
+    uint32_t process = tracing->mesh->n ? PROCESSES_OF_AXIS + trace_place (tracing, host) : PROCESS_OF_RUN;
+    return (struct track){ process, THREADS_OF_HOSTS + 2 * host + phases };
+}
+
+/* ---- events: https://github.com/google/trace-viewer, "Trace Event Format" ---- */
+
+/* Takes `more`, the members that its type has beside those of all. */
+static void add_event (struct tracing *tracing, const char *type, struct track track, uint64_t at_ms, struct text name,
+                       json_t *more)
+{
+    json_t *event = json_pack ("{s:s, s:I, s:I, s:I, s:o}", "ph", type, "pid", (json_int_t) track.process, "tid",
+                               (json_int_t) track.thread, "ts", (json_int_t) (at_ms * US_IN_MS), "name",
+                               text_json (name.len ? name : TEXT_LIT ("?")));
+    json_object_update (event, more);
+    json_decref (more);
+    if (tracing->some)
+        buf_byte (tracing->out, ',');
+    tracing->some = true;
+    json_print_release (event, JSON_COMPACT, tracing->out);
+}
+
+static void add_slice (struct tracing *tracing, struct track track, uint64_t at_ms, uint64_t ms, struct text name,
+                       json_t *args)
+{
+    json_t *more = json_pack ("{s:I, s:o}", "dur", (json_int_t) (ms * US_IN_MS), "args", args);
+    add_event (tracing, "X", track, at_ms, name, more);
+}
+
+static void name_process (struct tracing *tracing, uint32_t process, struct text name)
+{
+    struct track track = { process, THREAD_OF_RUN };
+    add_event (tracing, "M", track, 0, TEXT_LIT ("process_name"),
+               json_pack ("{s:{s:o}}", "args", "name", text_json (name)));
+    add_event (tracing, "M", track, 0, TEXT_LIT ("process_sort_index"),
+               json_pack ("{s:{s:I}}", "args", "sort_index", (json_int_t) process));
+}
+
+static void name_thread (struct tracing *tracing, struct track track, struct text name)
+{
+    add_event (tracing, "M", track, 0, TEXT_LIT ("thread_name"),
+               json_pack ("{s:{s:o}}", "args", "name", text_json (name)));
+    add_event (tracing, "M", track, 0, TEXT_LIT ("thread_sort_index"),
+               json_pack ("{s:{s:I}}", "args", "sort_index", (json_int_t) track.thread));
+}
+
+/* "data=1"; "data" where each host has a place of its own on that axis. */
+static void name_axis (struct tracing *tracing, uint32_t place)
+{
+    struct text axis = scene_text (&tracing->arena, tracing->mesh->items[0].axis, SCENE_WORD_COLUMNS);
+    name_process (tracing, PROCESSES_OF_AXIS + place,
+                  tracing->all ? axis : text_format (&tracing->arena, "%.*s=%u", TEXT_ARG (axis), place));
 }
 
 /* Hosts are in rank order, and so are their places on the first axis. */
 static void add_host_tracks (struct tracing *tracing)
 {
-    static const struct mesh no_mesh = { 0 };
-    const struct slice_receipt *receipt = tracing->report->receipt;
-    const struct mesh *mesh = receipt->headers.n ? &receipt->headers.items[0].mesh : &no_mesh;
-    uint32_t hosts_n = tracing->report->scene->hosts_n, place = UINT32_MAX;
-    bool all = hosts_n > 1 && place_on_axis (mesh, hosts_n, 1) != 0;
-    for (uint32_t i = 0; i < hosts_n; i++) {
-        uint32_t at = all ? 0 : place_on_axis (mesh, hosts_n, i);
-        if (mesh->n && at != place)
-            add_axis_track (tracing, mesh->items[0].axis, at, all);
-        place = at;
-        open_track (tracing, TRACKS_OF_HOSTS + (uint64_t) i, mesh->n ? TRACKS_OF_AXIS + at : TRACK_OF_RUN,
-                    tracing->report->hosts[i].name);
-        close_event (tracing);
-        open_track (tracing, TRACKS_OF_PHASES + (uint64_t) i, TRACKS_OF_HOSTS + (uint64_t) i, TEXT_LIT ("phases"));
-        close_event (tracing);
+    uint32_t place = UINT32_MAX;
+    for (uint32_t i = 0; i < tracing->report->scene->hosts_n; i++) {
+        struct text name = tracing->report->hosts[i].name;
+        if (tracing->mesh->n && trace_place (tracing, i) != place)
+            name_axis (tracing, place = trace_place (tracing, i));
+        name_thread (tracing, track_of (tracing, i, false), name);
+        name_thread (tracing, track_of (tracing, i, true),
+                     text_format (&tracing->arena, "%.*s phases", TEXT_ARG (name)));
     }
 }
 
@@ -187,13 +118,12 @@ static void add_tracks (struct tracing *tracing)
     struct text slice = scene_text (&tracing->arena, board->plan.slice, SCENE_WORD_COLUMNS),
                 ladder = scene_text (&tracing->arena, board->plan.ladder, SCENE_WORD_COLUMNS);
     const char *state = board->ended ? enum_name_of (&outcome_names, board->outcome) : "not ended";
-    open_track (tracing, TRACK_OF_RUN, 0,
-                text_format (&tracing->arena, "%.*s/%.*s, run %.*s: %s", TEXT_ARG (slice), TEXT_ARG (ladder),
-                             TEXT_ARG (board->run), state));
-    close_event (tracing);
-    add_counter_track (tracing, TRACK_JOINED, TEXT_LIT ("joined"));
-    add_counter_track (tracing, TRACK_AT_GATE, TEXT_LIT ("at a gate"));
+    name_process (tracing, PROCESS_OF_RUN,
+                  text_format (&tracing->arena, "%.*s/%.*s, run %.*s: %s", TEXT_ARG (slice), TEXT_ARG (ladder),
+                               TEXT_ARG (board->run), state));
+    name_thread (tracing, track_of (tracing, SCENE_NOBODY, false), TEXT_LIT ("run"));
     add_host_tracks (tracing);
+    arena_reset (&tracing->arena);
 }
 
 /* ---- slices ---- */
@@ -216,76 +146,86 @@ static struct text attempt_name (struct tracing *tracing, const struct scene_att
     return name;
 }
 
-static void annotate_cause (struct tracing *tracing, const struct report_attempt *attempt)
+/* Which attempt it is, for queries over slices. */
+static json_t *args_of (struct tracing *tracing, const struct report_attempt *attempt)
+{
+    return json_pack ("{s:o, s:s, s:I}", "rung", text_json (trace_rung_id (tracing, attempt->of->key.rung)), "pass",
+                      enum_name_of (&pass_names, attempt->of->key.pass), "attempt",
+                      (json_int_t) attempt->of->key.attempt);
+}
+
+static void set_cause (const struct report_attempt *attempt, json_t *args)
 {
     struct buf cause;
     if (!attempt->receipt || !attempt->receipt->cause.text.len)
         return;
     buf_init (&cause, 8 * CAUSE_COLUMNS);
     buf_escaped (&cause, attempt->receipt->cause.text, CAUSE_COLUMNS);
-    annotate (tracing, "owner", text_of (enum_name_of (&owner_names, attempt->receipt->cause.owner)));
-    annotate (tracing, "cause", buf_as_text (&cause));
-    buf_release (&cause);
+    json_object_set_new (args, "owner", json_string (enum_name_of (&owner_names, attempt->receipt->cause.owner)));
+    json_object_set_new (args, "cause", buf_take_json (&cause));
 }
 
-/* Which attempt it is, for queries over slices. */
-static void annotate_of (struct tracing *tracing, const struct report_attempt *attempt)
+static void set_host (const struct tracing *tracing, json_t *args, const char *name, uint32_t host)
 {
-    annotate (tracing, "rung", trace_rung_id (tracing, attempt->of->key.rung));
-    annotate (tracing, "pass", text_of (enum_name_of (&pass_names, attempt->of->key.pass)));
-    annotate_number (tracing, "attempt", attempt->of->key.attempt);
+    if (host < tracing->report->scene->hosts_n)
+        json_object_set_new (args, name, text_json (tracing->report->hosts[host].name));
 }
 
 static void add_phases (struct tracing *tracing, const struct report_attempt *attempt)
 {
-    uint64_t at_ms = attempt->phases_ms, track = TRACKS_OF_PHASES + (uint64_t) attempt->host;
+    uint64_t at_ms = attempt->phases_ms;
     for (uint32_t i = 0; i < attempt->of->spans_n; i++) {
         const struct scene_span *span = &attempt->of->spans[i];
-        open_event (tracing, TYPE_BEGIN, track, at_ms, span->name);
+        uint64_t spent_ms = report_phase_ms (attempt, i);
+        json_t *args = args_of (tracing, attempt);
         if (span->gate)
-            annotate_host (tracing, "last", span->awaited);
-        annotate_of (tracing, attempt);
-        close_event (tracing);
-        at_ms += report_phase_ms (attempt, i);
-        end_slice (tracing, track, at_ms);
+            set_host (tracing, args, "last", span->awaited);
+        add_slice (tracing, track_of (tracing, attempt->host, true), at_ms, spent_ms, span->name, args);
+        at_ms += spent_ms;
     }
 }
 
 static void trace_add_attempt (struct tracing *tracing, const struct report_attempt *attempt)
 {
-    uint64_t track = TRACKS_OF_HOSTS + (uint64_t) attempt->host;
-    open_event (tracing, TYPE_BEGIN, track, attempt->began_ms, attempt_name (tracing, attempt->of));
-    annotate_of (tracing, attempt);
-    annotate (tracing, "purpose", text_of (enum_name_of (&purpose_names, attempt->of->purpose)));
-    annotate (tracing, "outcome", text_of (scene_mark_word (attempt->of->mark)));
-    annotate_cause (tracing, attempt);
-    close_event (tracing);
+    json_t *args = args_of (tracing, attempt);
+    json_object_set_new (args, "purpose", json_string (enum_name_of (&purpose_names, attempt->of->purpose)));
+    json_object_set_new (args, "outcome", json_string (scene_mark_word (attempt->of->mark)));
+    set_cause (attempt, args);
+    add_slice (tracing, track_of (tracing, attempt->host, false), attempt->began_ms,
+               attempt->ended_ms - attempt->began_ms, attempt_name (tracing, attempt->of), args);
     add_phases (tracing, attempt);
-    end_slice (tracing, track, attempt->ended_ms);
     arena_reset (&tracing->arena);
 }
 
-/* ---- flows: before the slices, so that at the same time they stand within them ---- */
+/* ---- flows: each end belongs to the instant in front of it, on the same track at the same time ---- */
 
-static void add_instant (struct tracing *tracing, uint32_t host, uint64_t at_ms, const char *name)
+static void add_instant (struct tracing *tracing, struct track track, uint64_t at_ms, const char *name, json_t *args)
 {
-    uint64_t track = host == SCENE_NOBODY ? TRACK_OF_RUN : TRACKS_OF_HOSTS + (uint64_t) host;
-    open_event (tracing, TYPE_INSTANT, track, at_ms, text_of (name));
+    add_event (tracing, "i", track, at_ms, text_of (name), json_pack ("{s:s, s:o}", "s", "t", "args", args));
+}
+
+/* `flow`: the index of the cascade; `bp`: an end binds to what encloses it, as a begin does. */
+static void add_flow_event (struct tracing *tracing, const char *type, struct track track, uint64_t at_ms,
+                            uint32_t flow)
+{
+    add_event (tracing, type, track, at_ms, TEXT_LIT ("cascade"),
+               json_pack ("{s:s, s:I, s:s}", "cat", "cascade", "id", (json_int_t) flow + 1, "bp", "e"));
 }
 
 static void add_flows_of (struct tracing *tracing, const struct report_attempt *cause)
 {
     const struct report_attempt *items = tracing->attempts.items;
-    add_instant (tracing, cause->host, cause->followed_ms, cause->of ? "cause" : "cause of no host's");
+    struct track from = track_of (tracing, cause->host, false);
+    add_instant (tracing, from, cause->followed_ms, cause->of ? "cause" : "cause of no host's", json_object ());
     for (uint32_t i = cause->follower; i != SCENE_NOBODY; i = items[i].next)
-        proto_fixed64 (tracing->out, EVENT_FLOW, (uint64_t) i + 1);
-    close_event (tracing);
+        add_flow_event (tracing, "s", from, cause->followed_ms, i);
     for (uint32_t i = cause->follower; i != SCENE_NOBODY; i = items[i].next) {
+        struct track track = track_of (tracing, items[i].host, false);
         uint64_t at_ms = items[i].ended_ms > cause->followed_ms ? items[i].ended_ms : cause->followed_ms;
-        add_instant (tracing, items[i].host, at_ms, "cascade");
-        proto_fixed64 (tracing->out, EVENT_FLOW_END, (uint64_t) i + 1);
-        annotate_host (tracing, "cause", cause->host);
-        close_event (tracing);
+        json_t *args = json_object ();
+        set_host (tracing, args, "cause", cause->host);
+        add_instant (tracing, track, at_ms, "cascade", args);
+        add_flow_event (tracing, "f", track, at_ms, i);
     }
 }
 
@@ -298,13 +238,11 @@ static void add_flows (struct tracing *tracing)
 
 /* ---- counters ---- */
 
-static void add_count (struct tracing *tracing, uint64_t track, uint64_t at_ms, uint64_t count)
+static void add_count (struct tracing *tracing, const char *name, uint64_t at_ms, uint64_t count)
 {
-    open_event (tracing, TYPE_COUNTER, track, at_ms, (struct text){ 0 });
-    proto_number (tracing->out, EVENT_COUNTER, count);
-    close_event (tracing);
+    add_event (tracing, "C", track_of (tracing, SCENE_NOBODY, false), at_ms, text_of (name),
+               json_pack ("{s:{s:I}}", "args", "hosts", (json_int_t) count));
 }
-
 struct change {
     uint64_t at_ms;
     int64_t by;
@@ -339,7 +277,7 @@ static uint32_t gate_changes (const struct report_attempts *attempts, struct cha
 static void add_counters (struct tracing *tracing)
 {
     for (uint32_t i = 0; i < tracing->report->joined_n; i++)
-        add_count (tracing, TRACK_JOINED, tracing->report->joined[i].at_ms, tracing->report->joined[i].n);
+        add_count (tracing, "joined", tracing->report->joined[i].at_ms, tracing->report->joined[i].n);
     uint32_t n = gate_changes (&tracing->attempts, NULL);
     struct change *changes = mem_array (n, sizeof (*changes));
     gate_changes (&tracing->attempts, changes);
@@ -348,21 +286,29 @@ static void add_counters (struct tracing *tracing)
     for (uint32_t i = 0; i < n; i++) {
         count += changes[i].by;
         if (i + 1 == n || changes[i + 1].at_ms != changes[i].at_ms)
-            add_count (tracing, TRACK_AT_GATE, changes[i].at_ms, (uint64_t) count);
+            add_count (tracing, "at a gate", changes[i].at_ms, (uint64_t) count);
     }
     mem_free (changes);
 }
 
 void trace_perfetto (const struct report *report, struct buf *out)
 {
+    static const struct mesh no_mesh = { 0 };
+    const struct slice_receipt *receipt = report->receipt;
     struct arena arena = { 0 };
-    struct tracing tracing = { .report = report, .out = out };
+    struct tracing tracing = { .report = report,
+                               .mesh = receipt->headers.n ? &receipt->headers.items[0].mesh : &no_mesh,
+                               .out = out };
+    uint32_t hosts_n = report->scene->hosts_n;
+    tracing.all = hosts_n > 1 && place_on_axis (tracing.mesh, hosts_n, 1) != 0;
     tracing.attempts = report_attempts_of (report, &arena);
+    buf_puts (out, "[\n");
     add_tracks (&tracing);
     add_counters (&tracing);
     add_flows (&tracing);
     for (uint32_t i = 0; i < tracing.attempts.n; i++)
         trace_add_attempt (&tracing, &tracing.attempts.items[i]);
+    buf_puts (out, "]\n");
     arena_release (&tracing.arena);
     arena_release (&arena);
 }

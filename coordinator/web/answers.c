@@ -160,7 +160,7 @@ struct http_answer *answer_file (const struct served_run *run, const struct web_
     } receipts[] = { [FORM_JSON] = { RUN_FILE_RECEIPT, JSON_TYPE, "json" },
                      [FORM_MARKDOWN] = { RUN_FILE_MARKDOWN, "text/markdown; charset=utf-8", "md" },
                      [FORM_JUNIT] = { RUN_FILE_JUNIT, "application/xml", "junit.xml" },
-                     [FORM_TRACE] = { RUN_FILE_TRACE, "application/octet-stream", "perfetto-trace" } },
+                     [FORM_TRACE] = { RUN_FILE_TRACE, "application/json", "perfetto.json" } },
       drift = { RUN_FILE_DRIFT, JSON_TYPE, "" };
     const struct kept *kept = request->route == ROUTE_DRIFT ? &drift : &receipts[request->form];
     char path[RUN_PATH_BYTES], name[96];

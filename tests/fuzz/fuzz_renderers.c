@@ -1,5 +1,5 @@
 /* fuzz_renderers.c - whatever a journal may hold, what is made of it for others is sound: JSON that a strict parser takes,
- * OpenMetrics, XML, a page with no more tags than its own, protobuf; and no byte in them that a terminal obeys.
+ * OpenMetrics, XML, a page with no more tags than its own; and no byte in them that a terminal obeys.
  *
  * The input is what the facts of a run are made from: each fact's record is filled field by field, within the bounds that
  * the wire has. Hosts and rungs have names from the input, too. */
@@ -243,39 +243,6 @@ static void check_html (struct buf *out)
     buf_clear (out);
 }
 
-static uint64_t varint (const uint8_t **at, const uint8_t *end)
-{
-    uint64_t value = 0;
-    for (uint32_t shift = 0;; shift += 7) {
-        assert (*at < end && shift < 64);
-        value |= (uint64_t) (**at & 0x7f) << shift;
-        if (*(*at)++ < 0x80)
-            return value;
-    }
-}
-
-/* TracePacket after TracePacket, each of fields that end where it does. */
-static void check_protobuf (struct buf *out)
-{
-    const uint8_t *at = out->ptr, *end = at + out->len;
-    assert (!out->overflow);
-    while (at < end) {
-        assert (varint (&at, end) == (1 << 3 | 2));
-        uint64_t bytes = varint (&at, end);
-        assert (bytes <= (uint64_t) (end - at));
-        for (const uint8_t *last = at + bytes; at < last;) {
-            uint64_t tag = varint (&at, last), skip = 0;
-            if ((tag & 7) == 0)
-                (void) varint (&at, last);
-            else
-                skip = (tag & 7) == 1 ? 8 : (tag & 7) == 2 ? varint (&at, last) : UINT64_MAX;
-            assert (skip <= (uint64_t) (last - at));
-            at += skip;
-        }
-    }
-    buf_clear (out);
-}
-
 static void render_report (const struct report *report, bool page, struct buf *out)
 {
     if (page)
@@ -286,7 +253,7 @@ static void render_report (const struct report *report, bool page, struct buf *o
     junit_xml (report->receipt, out);
     check_xml (out);
     trace_perfetto (report, out);
-    check_protobuf (out);
+    check_json (out);
     for (uint32_t i = 0; i < report->scene->hosts_n; i++) {
         scene_host_json (report->scene, &report->hosts[i], "", out);
         check_json (out);

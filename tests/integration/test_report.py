@@ -1,4 +1,4 @@
-"""The report of one real run, read by what others read such files with: junitparser, and Perfetto's protobuf classes."""
+"""The report of one real run, read by what others read such files with: JUnit XML by junitparser."""
 import collections
 import json
 import unittest
@@ -9,108 +9,93 @@ import test_page
 
 LIMITS = {"stop": "200ms", "cascade": "1s", "retries": 1, "retry_wait": "200ms"}
 TRANSIENT = "socket.gaierror: [Errno -3] Temporary failure in name resolution"
-FILES = ("junit.xml", "receipt.json", "report.html", "report.md", "trace.perfetto-trace")
+FILES = ("junit.xml", "receipt.json", "report.html", "report.md", "trace.perfetto.json")
 
 
 class Trace:
-    """A trace as a viewer has it: events in the order of time."""
+    """A trace as a viewer has it: events in the order of time, those of one time as they stand."""
 
     def __init__(self, path):
-        self.messages, _ = report_readers.load()
-        trace = self.messages.Trace()
-        trace.ParseFromString(path.read_bytes())
-        self.packets = trace.packet
-        self.tracks, events = {}, []
-        for packet in trace.packet:
-            if packet.HasField("track_descriptor"):
-                self.tracks[packet.track_descriptor.uuid] = packet.track_descriptor
-            if packet.HasField("track_event"):
-                events.append((packet.timestamp // 10**6, packet.track_event, packet.track_event.name))
-        self.events = sorted(events, key=lambda event: event[0])
+        self.all = json.loads(path.read_text())
+        self.events = sorted((event for event in self.all if event["ph"] != "M"), key=lambda event: event["ts"])
+        self.processes, self.threads = {}, {}
+        for event in self.all:
+            if event["name"] == "process_name":
+                self.processes[event["pid"]] = event["args"]["name"]
+            if event["name"] == "thread_name":
+                self.threads[event["pid"], event["tid"]] = event["args"]["name"]
 
-    def path(self, uuid):
-        """Names of a track and those above it, the topmost first."""
-        track = self.tracks[uuid]
-        return (*(self.path(track.parent_uuid) if track.parent_uuid else ()), track.name)
+    def track(self, event):
+        return self.threads[event["pid"], event["tid"]]
 
-    def host(self, event):
-        return self.tracks[event.track_uuid].name
-
-    @staticmethod
-    def notes(event):
-        return {note.name: note.string_value if note.HasField("string_value") else note.uint_value for note in event.debug_annotations}
+    def paths(self):
+        return {(self.processes[pid], name) for (pid, _), name in self.threads.items()}
 
     def slices(self):
-        """(track, name, notes, ms) of every slice that was ended; one that was not, or twice, is a mistake."""
-        kinds = self.messages.TrackEvent
-        open_slices, ended = collections.defaultdict(list), []
-        for at_ms, event, name in self.events:
-            stack = open_slices[event.track_uuid]
-            if event.type == kinds.TYPE_SLICE_BEGIN:
-                assert not stack, (self.path(event.track_uuid), name, stack)
-                stack.append((at_ms, name, self.notes(event)))
-            elif event.type == kinds.TYPE_SLICE_END:
-                began, what, notes = stack.pop()
-                ended.append((self.path(event.track_uuid), what, notes, at_ms - began))
-        assert not any(open_slices.values()), open_slices
+        """(name of the thread, name, arguments, ms) of every slice; on a thread none begins before the one before it has ended."""
+        ended, free = [], collections.defaultdict(int)
+        for event in self.events:
+            if event["ph"] == "X":
+                assert event["ts"] >= free[event["tid"]] and event["dur"] >= 0, event
+                free[event["tid"]] = event["ts"] + event["dur"]
+                ended.append((self.track(event), event["name"], event["args"], event["dur"] // 1000))
         return ended
 
     def attempts(self):
         """(host, rung, attempt) -> (outcome, ms)"""
-        return {(track[-1], notes["rung"], notes["attempt"]): (notes["outcome"], spent_ms)
+        return {(track, notes["rung"], notes["attempt"]): (notes["outcome"], spent_ms)
                 for track, _, notes, spent_ms in self.slices() if "outcome" in notes}
 
     def phases(self):
         """(host, rung, attempt) -> {phase: (ms, host that was last to that gate, or None)}"""
         found = collections.defaultdict(dict)
         for track, name, notes, spent_ms in self.slices():
-            if track[-1] == "phases":
-                found[track[-2], notes["rung"], notes["attempt"]][name] = (spent_ms, notes.get("last"))
+            host, _, kind = track.partition(" ")
+            if kind == "phases":
+                found[host, notes["rung"], notes["attempt"]][name] = (spent_ms, notes.get("last"))
         return found
 
     def flows(self):
         """[(host of the cause, host of the cascade)] of every flow."""
         begun, ended = {}, []
-        for _, event, _ in self.events:
-            for flow in event.flow_ids:
-                assert flow not in begun
-                begun[flow] = self.host(event)
-            ended += [(flow, self.host(event)) for flow in event.terminating_flow_ids]
+        for event in self.events:
+            if event["ph"] == "s":
+                assert event["id"] not in begun
+                begun[event["id"]] = self.track(event)
+            if event["ph"] == "f":
+                ended.append((event["id"], self.track(event)))
         assert sorted(begun) == sorted(flow for flow, _ in ended)
         return [(begun[flow], host) for flow, host in ended]
 
-    def check_packets(self):
-        """What Perfetto's trace_packet.proto and track_event.proto ask of a sequence, packet by packet, as its importer reads them."""
-        kinds, tracks = self.messages.TrackEvent, {}
-        for packet in self.packets:
-            assert packet.trusted_packet_sequence_id == self.packets[0].trusted_packet_sequence_id != 0
-            event, track = packet.track_event, packet.track_descriptor
-            if packet.HasField("track_descriptor"):
-                assert track.uuid and track.uuid not in tracks and (not track.HasField("parent_uuid") or track.parent_uuid in tracks)
-                tracks[track.uuid] = track
-                continue
-            counts = event.type == kinds.TYPE_COUNTER
-            assert packet.HasField("timestamp") and event.track_uuid in tracks
-            assert counts == tracks[event.track_uuid].HasField("counter") == event.HasField("counter_value")
-            assert event.type in (kinds.TYPE_COUNTER, kinds.TYPE_SLICE_END) or event.name
-            assert event.type == kinds.TYPE_INSTANT or not (event.flow_ids or event.terminating_flow_ids)  # an instant is a slice
-        places = [(track.parent_uuid, track.sibling_order_rank) for track in tracks.values()]
-        assert len(set(places)) == len(places) and all(track.child_ordering == track.EXPLICIT for track in tracks.values())
-        ordered = sorted((track.sibling_order_rank, track.name) for track in tracks.values() if track.parent_uuid == self.packets[0].track_descriptor.uuid)
-        assert [name for _, name in ordered[:2]] == ["joined", "at a gate"], ordered
+    def check_events(self):
+        """What https://github.com/google/perfetto's importer of JSON asks of an event: what it does not understand it leaves out."""
+        members = {"M": {"args"}, "X": {"dur", "args"}, "i": {"s", "args"}, "s": {"cat", "id", "bp"}, "f": {"cat", "id", "bp"}, "C": {"args"}}
+        for event in self.all:
+            assert set(event) == {"ph", "pid", "tid", "ts", "name"} | members[event["ph"]], event
+            assert event["pid"] > 0 and event["tid"] > 0 and event["name"] and event["pid"] in self.processes, event
+            assert event["ph"] == "M" or (event["pid"], event["tid"]) in self.threads, event
+            assert event.get("s", "t") == "t" and event.get("bp", "e") == "e", event
+        assert len({tid for _, tid in self.threads}) == len(self.threads), "a thread belongs to one process"
 
     def check_flows(self):
-        """Each begins and ends while its host is in an attempt, and never ends before it begins."""
-        kinds, begun, open_slices = self.messages.TrackEvent, {}, collections.Counter()
-        for at_ms, event, _ in self.events:
-            open_slices[event.track_uuid] += {kinds.TYPE_SLICE_BEGIN: 1, kinds.TYPE_SLICE_END: -1}.get(event.type, 0)
-            assert not (event.flow_ids or event.terminating_flow_ids) or open_slices[event.track_uuid] == 1
-            begun.update(dict.fromkeys(event.flow_ids, at_ms))
-            assert all(begun[flow] <= at_ms for flow in event.terminating_flow_ids)
+        """Each begins and ends at an instant on its track, which a viewer binds it to, while its host is in an attempt, and never ends before it begins."""
+        begun, last = {}, {}
+        spans = collections.defaultdict(list)
+        for event in self.events:
+            if event["ph"] == "X":
+                spans[event["tid"]].append((event["ts"], event["ts"] + event["dur"]))
+        for event in self.all:
+            if event["ph"] in "sf":
+                instant = last[event["tid"]]
+                assert (instant["ph"], instant["ts"]) == ("i", event["ts"]), (instant, event)
+                assert any(first <= event["ts"] <= until for first, until in spans[event["tid"]]), event
+                begun.setdefault(event["id"], event["ts"])
+                assert begun[event["id"]] <= event["ts"]
+            else:
+                last[event["tid"]] = event
 
     def counter(self, name):
-        return [(at_ms, event.counter_value) for at_ms, event, _ in self.events
-                if event.type == self.messages.TrackEvent.TYPE_COUNTER and self.tracks[event.track_uuid].name == name]
+        return [(event["ts"] // 1000, event["args"]["hosts"]) for event in self.events if event["ph"] == "C" and event["name"] == name]
 
 
 setUpModule, tearDownModule = test_page.setUpModule, test_page.tearDownModule
@@ -143,8 +128,8 @@ class Report(test_page.Pages):
         self.assertEqual({"try": "passed", "meet": "passed", "together": "failed", "falls": "failed", "blocked": "blocked", "high": "passed"},
                          {rung["rung"]: rung["outcome"] for rung in receipt["ladder"]})
         self.counts_are_the_receipts(receipt, folder)
-        trace = Trace(folder / "trace.perfetto-trace")
-        trace.check_packets()
+        trace = Trace(folder / "trace.perfetto.json")
+        trace.check_events()
         trace.check_flows()
         self.tracks_are_mesh_then_host(receipt, trace)
         self.slices_sum_to_the_receipts_durations(receipt, trace)
@@ -162,7 +147,7 @@ class Report(test_page.Pages):
     # ---- JUnit ----
 
     def counts_are_the_receipts(self, receipt, folder):
-        _, junitparser = report_readers.load()
+        junitparser = report_readers.load()
         suites = list(junitparser.JUnitXml.fromfile(str(folder / "junit.xml")))
         self.assertEqual(1, len(suites))
         cases, kinds = list(suites[0]), {"failure": 0, "error": 0, "skipped": 0}
@@ -193,7 +178,7 @@ class Report(test_page.Pages):
     # ---- the trace ----
 
     def tracks_are_mesh_then_host(self, receipt, trace):
-        paths = {trace.path(uuid)[1:] for uuid in trace.tracks}
+        paths = trace.paths()
         for rank, host in enumerate(receipt["headers"][0]["hosts"]):
             self.assertIn((f"data={rank // 2}", host), paths)
 
@@ -285,9 +270,9 @@ class Report(test_page.Pages):
             self.assertIn(f"({state}): {folder}", told.out)
             self.assertIn('<property name="state" value="not ended"/>', (folder / "junit.xml").read_text())
             self.assertIn('<skipped message="running"', (folder / "junit.xml").read_text())
-            trace = Trace(folder / "trace.perfetto-trace")
+            trace = Trace(folder / "trace.perfetto.json")
             self.assertEqual({("h0", "low", 1), ("h1", "low", 1)}, set(trace.attempts()))
-            self.assertIn("not ended", trace.tracks[1].name)
+            self.assertIn("not ended", trace.processes[1])
             self.open((folder / "report.html").as_uri())
             self.assertEqual(state, self.text("state"))
             if state == "running":

@@ -1,6 +1,6 @@
-"""What other programs read reports with, from PyPI by tests/pins/report.txt: Perfetto's protobuf classes, junitparser.
+"""What other programs read reports with, from PyPI by tests/pins/report.txt: junitparser.
 
-Fetched once per build, 0.7 MB, into a folder of its own there.
+Fetched once per build into a folder of its own there.
 """
 import os
 import shutil
@@ -29,11 +29,10 @@ def _fetch():
 
 
 def load():
-    """(perfetto_trace_pb2, junitparser)"""
+    """junitparser"""
     if not FOLDER.exists():
         _fetch()
     if str(FOLDER) not in sys.path:
         sys.path.insert(0, str(FOLDER))
     import junitparser
-    from perfetto.protos.perfetto.trace import perfetto_trace_pb2
-    return perfetto_trace_pb2, junitparser
+    return junitparser
