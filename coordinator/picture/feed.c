@@ -72,11 +72,6 @@ void feed_listen (struct feed *feed, feed_note_fn *fn, void *owner)
     feed->hearer = owner;
 }
 
-uint64_t feed_revision (const struct feed *feed)
-{
-    return feed->board->revision;
-}
-
 /* ---- the clock ---- */
 
 /* Only the wall clocks of both processes give a fact's age. From there the boot clock counts, so a wall clock set

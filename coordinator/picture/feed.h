@@ -35,7 +35,6 @@ void feed_freeze_clock (struct feed *feed, bool frozen, uint64_t boot_ms);
 void feed_add_remark (struct feed *feed, struct text remark);
 
 const struct board *feed_board (const struct feed *feed);
-uint64_t feed_revision (const struct feed *feed);
 uint64_t feed_now_ms (const struct feed *feed, uint64_t boot_ms); /* run clock */
 uint64_t feed_notes_last (const struct feed *feed);               /* number of the newest note; 0: none */
 /* The note with that number; NULL: not kept any more, or not there yet. */

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
@@ -58,94 +57,41 @@ struct http_answer *answer_runs (struct served_runs *runs, uint64_t boot_ms)
 {
     struct buf json;
     buf_init (&json, JSON_MAX_BYTES);
-    json_print_release (served_runs_json (runs, boot_ms), JSON_COMPACT | JSON_ENSURE_ASCII, &json);
+    json_print_release (served_runs_json (runs, boot_ms), JSON_COMPACT, &json);
     return answer_json (&json);
 }
 
-/* Names the counter of revisions: this process, and the feed. */
-static const char *print_boot (const struct served_run *run, const char *boot, char out[BOOT_BYTES])
+/* `name`: of the counter of revisions: this process, and the feed. */
+struct http_answer *answer_scene (const struct served_run *run, const char *boot, const struct web_request *request,
+                                  uint64_t boot_ms)
 {
-    snprintf (out, BOOT_BYTES, "%s-%u", boot, run->feeds_n);
-    return out;
-}
-
-struct http_answer *answer_state (const struct served_run *run, const char *boot, uint64_t since, uint64_t boot_ms)
-{
+    int opened = plan_host_rank (&feed_board (run->feed)->plan, text_of (request->host));
     struct arena arena = { 0 };
     struct scene_query query;
     struct scene scene;
     struct buf json;
     char name[BOOT_BYTES];
-    scene_query_init (&query);
-    query.since = since;
-    scene_make (run->feed, &query, boot_ms, &arena, &scene);
-    buf_init (&json, JSON_MAX_BYTES);
-    scene_state_json (&scene, print_boot (run, boot, name), run->state == SERVED_INTERRUPTED, since, &json);
-    arena_release (&arena);
-    return answer_json (&json);
-}
-
-static uint32_t find_host (const struct plan *plan, const char *name)
-{
-    uint32_t i = 0;
-    while (i < plan->hosts.n && !text_is (plan->hosts.items[i].name, name))
-        i++;
-    return i;
-}
-
-struct http_answer *answer_host (const struct served_run *run, const char *boot, const char *host, uint64_t boot_ms)
-{
-    const struct plan *plan = &feed_board (run->feed)->plan;
-    uint32_t rank = find_host (plan, host);
-    struct arena arena = { 0 };
-    struct scene_query query;
-    struct scene scene;
-    struct buf json;
-    char name[BOOT_BYTES];
-    if (rank == plan->hosts.n)
+    if (request->route == ROUTE_HOST && opened < 0)
         return answer_refusal (NOT_FOUND, "the run has no such host");
     scene_query_init (&query);
-    query.opened = rank;
-    scene_make (run->feed, &query, boot_ms, &arena, &scene);
-    buf_init (&json, JSON_MAX_BYTES);
-    scene_host_json (&scene, scene.host, print_boot (run, boot, name), &json);
-    arena_release (&arena);
-    return answer_json (&json);
-}
-
-struct http_answer *answer_within (const struct served_run *run, const char *boot, const struct web_request *request,
-                                   uint64_t boot_ms)
-{
-    struct arena arena = { 0 };
-    struct scene_query query;
-    struct scene scene;
-    struct buf json;
-    char name[BOOT_BYTES];
-    scene_query_init (&query);
+    query.opened = opened < 0 ? SCENE_NOBODY : (uint32_t) opened;
+    query.since = request->since;
     query.from_ms = request->from_ms;
     query.until_ms = request->until_ms;
     scene_make (run->feed, &query, boot_ms, &arena, &scene);
+    snprintf (name, sizeof name, "%s-%u", boot, run->feeds_n);
     buf_init (&json, JSON_MAX_BYTES);
-    scene_within_json (&scene, print_boot (run, boot, name), &json);
+    if (request->route == ROUTE_HOST)
+        scene_host_json (&scene, scene.host, name, &json);
+    else if (request->route == ROUTE_WITHIN)
+        scene_within_json (&scene, name, &json);
+    else
+        scene_state_json (&scene, name, run->state == SERVED_INTERRUPTED, request->since, &json);
     arena_release (&arena);
     return answer_json (&json);
 }
 
 /* ---- files of the run ---- */
-
-/* -1: there is no such file. */
-static int open_regular (const char *path, uint64_t *bytes)
-{
-    struct stat at;
-    int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd >= 0 && fstat (fd, &at) == 0 && S_ISREG (at.st_mode)) {
-        *bytes = (uint64_t) at.st_size;
-        return fd;
-    }
-    if (fd >= 0)
-        close (fd);
-    return -1;
-}
 
 /* A coordinator may still write for this long after its run. By the wall clock, since only words depend on it. */
 static bool is_written (const struct served_run *run)
@@ -164,15 +110,14 @@ struct http_answer *answer_file (const struct served_run *run, const struct web_
       drift = { RUN_FILE_DRIFT, JSON_TYPE, "" };
     const struct kept *kept = request->route == ROUTE_DRIFT ? &drift : &receipts[request->form];
     char path[RUN_PATH_BYTES], name[96];
-    uint64_t bytes = 0;
-    int fd = open_regular (run_dir_path (&run->dir, kept->file, path), &bytes);
+    int fd = plain_file_open (run_dir_path (&run->dir, kept->file, path), O_RDONLY, NULL);
     if (fd < 0 && run->state == SERVED_ENDED && !is_written (run))
         return answer_refusal (NOT_YET, "the run has ended, and this is not written yet: ask again");
     if (fd < 0)
         return answer_refusal (NOT_FOUND,
                                "a coordinator writes this file at the end of its run; until then, or if it could not, "
                                "use the commands receipt, drift and report of sliceup");
-    struct http_answer *answer = http_answer_file (OK, kept->type, fd, bytes);
+    struct http_answer *answer = http_answer_file (OK, kept->type, fd);
     snprintf (name, sizeof name, "attachment; filename=\"sliceup-%.8s.%s\"", run->dir.id, kept->ending);
     if (request->route == ROUTE_RECEIPT)
         http_answer_add_header (answer, "Content-Disposition", name);
@@ -222,15 +167,12 @@ struct http_answer *answer_metrics (struct served_run *run, uint64_t boot_ms, ui
 static int answers_open_log (const struct served_run *run, const struct web_request *request)
 {
     const struct plan *plan = &feed_board (run->feed)->plan;
-    uint32_t host = find_host (plan, request->host), rung = 0;
+    int host = plan_host_rank (plan, text_of (request->host)), rung = plan_rung_index (plan, text_of (request->rung));
     char path[RUN_PATH_BYTES];
-    uint64_t bytes;
-    while (rung < plan->rungs.n && !text_is (plan->rungs.items[rung].id, request->rung))
-        rung++;
-    if (host == plan->hosts.n || rung == plan->rungs.n || !run_dir_names_path_safe (plan))
+    if (host < 0 || rung < 0 || !run_dir_names_path_safe (plan))
         return -1;
-    const struct attempt_key key = { rung, request->pass, (uint32_t) request->attempt };
-    return open_regular (run_dir_log_path (&run->dir, plan, host, &key, path), &bytes);
+    const struct attempt_key key = { (uint32_t) rung, request->pass, (uint32_t) request->attempt };
+    return plain_file_open (run_dir_log_path (&run->dir, plan, (uint32_t) host, &key, path), O_RDONLY, NULL);
 }
 
 struct http_answer *answer_log (const struct served_run *run, const struct web_request *request)

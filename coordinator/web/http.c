@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -123,9 +124,12 @@ struct http_answer *http_answer_fixed (unsigned status, const char *type, struct
                         MHD_create_response_from_buffer (bytes.len, (void *) bytes.ptr, MHD_RESPMEM_PERSISTENT), NULL);
 }
 
-struct http_answer *http_answer_file (unsigned status, const char *type, int fd, uint64_t bytes)
+struct http_answer *http_answer_file (unsigned status, const char *type, int fd)
 {
-    struct http_answer *answer = make_answer (status, type, MHD_create_response_from_fd64 (bytes, fd), NULL);
+    struct stat at = { 0 };
+    (void) fstat (fd, &at);
+    struct http_answer *answer = make_answer (status, type, MHD_create_response_from_fd64 ((uint64_t) at.st_size, fd),
+                                              NULL);
     answer->is_file = true;
     return answer;
 }

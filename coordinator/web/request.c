@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -25,12 +26,12 @@ static const struct {
 };
 enum { ROUTES = sizeof routes / sizeof routes[0] };
 
-/* ---- values ---- */
+static const char *const forms[] = {
+    [FORM_JSON] = "json", [FORM_MARKDOWN] = "markdown", [FORM_JUNIT] = "junit", [FORM_TRACE] = "trace"
+};
+static const struct enum_names form_names = NAMES (forms);
 
-static int hex_of (char digit)
-{
-    return digit >= '0' && digit <= '9' ? digit - '0' : isxdigit ((unsigned char) digit) ? (digit | 32) - 'a' + 10 : -1;
-}
+/* ---- values ---- */
 
 /* Decodes %XX; false: a control byte, or it does not fit. */
 static bool decode (struct text value, char *out, size_t out_bytes)
@@ -39,11 +40,11 @@ static bool decode (struct text value, char *out, size_t out_bytes)
     for (uint32_t i = 0; i < value.len; i++) {
         int byte = (unsigned char) value.ptr[i];
         if (byte == '%') {
-            int high = i + 2 < value.len ? hex_of (value.ptr[i + 1]) : -1;
-            int low = i + 2 < value.len ? hex_of (value.ptr[i + 2]) : -1;
-            if (high < 0 || low < 0)
+            char digits[3] = { 0 };
+            if (!text_to_c (text_clip ((struct text){ value.ptr + i + 1, value.len - i - 1 }, 2), digits, 3) ||
+                !isxdigit ((unsigned char) digits[0]) || !isxdigit ((unsigned char) digits[1]))
                 return false;
-            byte = 16 * high + low;
+            byte = (int) strtol (digits, NULL, 16);
             i += 2;
         }
         if (byte <= ' ' || byte == 0x7f || n + 1 >= out_bytes)
@@ -65,17 +66,6 @@ static bool request_take_run (struct text value, char out[WEB_RUN_BYTES])
     return decode (value, out, WEB_RUN_BYTES) && is_run (out);
 }
 
-static bool take_form (struct text value, enum web_form *out)
-{
-    static const char *const forms[] = { "json", "markdown", "junit", "trace" };
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
-        if (text_is (value, forms[i])) {
-            *out = (enum web_form) i;
-            return true;
-        }
-    return false;
-}
-
 static bool take_from (struct text value, int64_t *out)
 {
     uint64_t from;
@@ -95,16 +85,6 @@ static bool take_time (struct text value, struct web_request *out)
     return out->from_ms < out->until_ms;
 }
 
-static bool take_pass (struct text value, enum pass *out)
-{
-    for (enum pass pass = PASS_NONE + 1; pass <= PASS_RESTORED; pass++)
-        if (text_is (value, enum_name_of (&pass_names, pass))) {
-            *out = pass;
-            return true;
-        }
-    return false;
-}
-
 static bool take_value (struct text name, struct text value, struct web_request *out)
 {
     uint64_t flag = 0;
@@ -115,7 +95,7 @@ static bool take_value (struct text name, struct text value, struct web_request 
     if (text_is (name, "rung"))
         return decode (value, out->rung, sizeof out->rung);
     if (text_is (name, "pass"))
-        return take_pass (value, &out->pass);
+        return enum_value_of (&pass_names, value, &out->pass);
     if (text_is (name, "attempt"))
         return text_to_u64 (value, &out->attempt) && out->attempt > 0 && out->attempt <= UINT32_MAX;
     if (text_is (name, "from"))
@@ -125,7 +105,7 @@ static bool take_value (struct text name, struct text value, struct web_request 
     if (text_is (name, "since"))
         return text_to_u64 (value, &out->since);
     if (text_is (name, "form"))
-        return take_form (value, &out->form);
+        return enum_value_of (&form_names, value, &out->form);
     out->wait = text_is (name, "wait") && text_to_u64 (value, &flag) && flag == 1;
     return out->wait || (text_is (name, "wait") && text_is (value, "0"));
 }

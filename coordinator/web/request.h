@@ -18,7 +18,7 @@ enum web_route {
     ROUTE_RECEIPT,
     ROUTE_METRICS
 };
-enum web_form { FORM_JSON, FORM_MARKDOWN, FORM_JUNIT, FORM_TRACE };
+enum web_form { FORM_JSON = 1, FORM_MARKDOWN, FORM_JUNIT, FORM_TRACE };
 
 enum { WEB_RUN_BYTES = 40, WEB_NAME_BYTES = NAME_MAX_BYTES + 1, WEB_TARGET_MAX_BYTES = 2048 };
 struct web_request {
@@ -26,12 +26,12 @@ struct web_request {
     char file[16];           /* of the page: "/", "/page.js" */
     char run[WEB_RUN_BYTES]; /* hexadecimal digits, or "last" (the default) */
     char host[WEB_NAME_BYTES], rung[WEB_NAME_BYTES];
-    enum pass pass;
+    uint32_t pass; /* enum pass */
     uint64_t attempt, since;
     int64_t from;               /* offset in a log; -1: its end */
     uint64_t from_ms, until_ms; /* range of time (struct scene_query) */
     bool wait;
-    enum web_form form;
+    uint32_t form; /* enum web_form */
 };
 /* `target`: path and query of the request line. ERR_PARSE: malformed; ERR_USAGE: no such path. */
 int web_request_parse (struct text target, struct web_request *out, struct err *err);

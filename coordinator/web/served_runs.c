@@ -285,9 +285,9 @@ static void take_changes (struct served_run *run)
 {
     const struct board *board = feed_board (run->feed);
     bool told = board->index != run->index || feed_notes_last (run->feed) != run->notes;
-    if (feed_revision (run->feed) == run->revision)
+    if (board->revision == run->revision)
         return;
-    run->revision = feed_revision (run->feed);
+    run->revision = board->revision;
     run->index = board->index;
     run->notes = feed_notes_last (run->feed);
     if (told) {

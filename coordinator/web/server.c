@@ -96,8 +96,7 @@ static struct http_answer *make_shared (struct server *server, struct shared_ans
                                    .made_ms = boot_ms,
                                    .waited = waits };
     memcpy (one->run, run->dir.id, sizeof one->run);
-    one->answer = request->route == ROUTE_STATE ? answer_state (run, server->boot, request->since, boot_ms)
-                                                : answer_within (run, server->boot, request, boot_ms);
+    one->answer = answer_scene (run, server->boot, request, boot_ms);
     return one->answer;
 }
 
@@ -125,7 +124,7 @@ static struct http_answer *try_state (struct server *server, const struct waiter
 {
     struct web_request request = waiter->request;
     bool waits = request.wait && boot_ms < waiter->until_ms && !server->ending;
-    if (request.since > feed_revision (run->feed))
+    if (request.since > feed_board (run->feed)->revision)
         request.since = 0; /* its revision is another process's */
     if (waits && run->changed <= request.since && request.since)
         return NULL;
@@ -147,7 +146,7 @@ static struct http_answer *try_run (struct server *server, const struct waiter *
     if (request->route == ROUTE_STATE)
         return http_answer_hold (try_state (server, waiter, run, boot_ms));
     if (request->route == ROUTE_HOST)
-        return answer_host (run, server->boot, request->host, boot_ms);
+        return answer_scene (run, server->boot, request, boot_ms);
     if (request->route == ROUTE_WITHIN)
         return http_answer_hold (try_shared (server, &server->withins, run, request, false, boot_ms));
     if (request->route == ROUTE_METRICS)

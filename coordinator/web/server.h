@@ -31,9 +31,9 @@ enum { HTTP_REQUEST_BYTES = 8192, HTTP_REQUEST_MS = 5000, HTTP_ANSWER_MS = 30 * 
 
 /* An answer for one or many requests. Reference-counted: http_answer_release drops the maker's reference. */
 struct http_answer;
-struct http_answer *http_answer_bytes (unsigned status, const char *type, struct text bytes);     /* copied */
-struct http_answer *http_answer_fixed (unsigned status, const char *type, struct text bytes);     /* lives for ever */
-struct http_answer *http_answer_file (unsigned status, const char *type, int fd, uint64_t bytes); /* takes `fd` */
+struct http_answer *http_answer_bytes (unsigned status, const char *type, struct text bytes); /* copied */
+struct http_answer *http_answer_fixed (unsigned status, const char *type, struct text bytes); /* lives for ever */
+struct http_answer *http_answer_file (unsigned status, const char *type, int fd);             /* takes `fd` */
 void http_answer_add_header (struct http_answer *answer, const char *name, const char *value);
 struct http_answer *http_answer_hold (struct http_answer *answer); /* adds a reference; returns it; NULL is fine */
 void http_answer_release (struct http_answer *answer);
@@ -149,11 +149,9 @@ enum { ANSWER_LOG_BYTES = 64 << 10 };
 struct http_answer *answer_refusal (unsigned status, const char *why); /* one line of text */
 struct http_answer *answer_page_file (const char *path);
 struct http_answer *answer_runs (struct served_runs *runs, uint64_t boot_ms);
-struct http_answer *answer_state (const struct served_run *run, const char *boot, uint64_t since, uint64_t boot_ms);
-struct http_answer *answer_host (const struct served_run *run, const char *boot, const char *host, uint64_t boot_ms);
-/* The hosts of the request's range of time. */
-struct http_answer *answer_within (const struct served_run *run, const char *boot, const struct web_request *request,
-                                   uint64_t boot_ms);
+/* The run's state since a revision, a host, or the hosts of a range of time: by the request's route. */
+struct http_answer *answer_scene (const struct served_run *run, const char *boot, const struct web_request *request,
+                                  uint64_t boot_ms);
 /* Reads once, from the files of its end, in how many ways its hosts differ. */
 struct http_answer *answer_metrics (struct served_run *run, uint64_t boot_ms, uint64_t wall_ms);
 struct http_answer *answer_log (const struct served_run *run, const struct web_request *request);

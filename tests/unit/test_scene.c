@@ -344,7 +344,7 @@ TEST_ON (stage, a_metric_changes_no_group)
     stage_gathered (stage, 2);
     show_began (&stage->show, FACTS, PASS_ONCE, 1, 2);
     show_pass_ended (&stage->show, OUTCOME_FAILED, 1000, &verdict, 1);
-    uint64_t before = feed_revision (stage->feed);
+    uint64_t before = feed_board (stage->feed)->revision;
     fact.of.metric_judged.key = (struct attempt_key){ FACTS, PASS_ONCE, 1 };
     fact.of.metric_judged.metric = TEXT_LIT ("bandwidth");
     show_fact (&stage->show, fact);
@@ -642,9 +642,9 @@ TEST_ON (stage, a_note_that_waited_for_others_raises_the_revision)
     show_lost (&stage->show, 1, TEXT_LIT ("silent for 30 s"));
     uint64_t revision = stage_draw (stage)->board->revision, last = feed_notes_last (stage->feed);
     feed_tick (stage->feed, SHOW_WALL_MS + stage->show.at_ms + 100);
-    assert_int_equal (feed_revision (stage->feed), revision);
+    assert_int_equal (feed_board (stage->feed)->revision, revision);
     feed_tick (stage->feed, SHOW_WALL_MS + stage->show.at_ms + BURST_WAIT_MS);
-    assert_int_equal (feed_revision (stage->feed), revision + 1);
+    assert_int_equal (feed_board (stage->feed)->revision, revision + 1);
     assert_int_equal (feed_notes_last (stage->feed), last + 1);
     assert_text (feed_note_at (stage->feed, last + 1)->text, "host1 lost: silent for 30 s");
 }

@@ -331,7 +331,7 @@ static void add_phases (struct theatre *theatre, struct result *result)
 
 static void perform (struct theatre *theatre, const struct fact *fact)
 {
-    uint64_t before = feed_revision (theatre->feed), wall_ms = SHOW_WALL_MS + fact->at_ms;
+    uint64_t before = feed_board (theatre->feed)->revision, wall_ms = SHOW_WALL_MS + fact->at_ms;
     struct fact at = *fact;
     at.wall_ms = wall_ms;
     if (at.kind == FACT_ATTEMPT_ENDED)
@@ -339,7 +339,7 @@ static void perform (struct theatre *theatre, const struct fact *fact)
     theatre->facts = mem_room (theatre->facts, theatre->facts_n, &theatre->facts_room, 64, sizeof (*theatre->facts));
     fact_copy (&theatre->facts[theatre->facts_n++], &at, &theatre->kept);
     feed_apply (theatre->feed, &at, wall_ms, wall_ms);
-    assert_true (feed_revision (theatre->feed) > before);
+    assert_true (feed_board (theatre->feed)->revision > before);
     if (rng_below (&theatre->rng, 4) == 0)
         feed_tick (theatre->feed, wall_ms + rng_below (&theatre->rng, 700));
     for (uint32_t i = 0; i < WATCHERS; i++)

@@ -217,14 +217,14 @@ TEST_ON (lab, a_running_one_is_followed_to_its_end)
     record (lab->held, 2, &cancelled);
     await_durable (lab->held, 2);
     pass (lab, 500);
-    assert_true (run->changed > changed && run->changed == feed_revision (run->feed));
+    assert_true (run->changed > changed && run->changed == feed_board (run->feed)->revision);
     changed = run->changed;
     record_ended (lab->held, 3);
     journal_close (lab->held); /* waits until it is durable, and lets go */
     lab->held = NULL;
     pass (lab, 500); /* before the list is looked at again */
     assert_true (feed_board (run->feed)->ended);
-    assert_true (run->changed > changed && run->changed == feed_revision (run->feed));
+    assert_true (run->changed > changed && run->changed == feed_board (run->feed)->revision);
     assert_int_equal (run->state, SERVED_ENDED);
     assert_null (run->follow);
 }

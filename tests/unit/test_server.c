@@ -56,10 +56,9 @@ struct http_answer *http_answer_fixed (unsigned status, const char *type, struct
     return http_answer_bytes (status, type, bytes);
 }
 
-struct http_answer *http_answer_file (unsigned status, const char *type, int fd, uint64_t bytes)
+struct http_answer *http_answer_file (unsigned status, const char *type, int fd)
 {
     (void) fd;
-    (void) bytes;
     return http_answer_bytes (status, type, TEXT_LIT (""));
 }
 
