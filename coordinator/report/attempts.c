@@ -1,10 +1,10 @@
 #include "coordinator/report/attempts.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "coordinator/picture/scene.h"
+#include "coordinator/view/record_json.h"
 
 /* Attempts of one pass, one behind the other. */
 struct sorted {
@@ -189,52 +189,30 @@ static uint32_t hosts_of_pass (struct report_attempt **pass, uint32_t n)
     return hosts;
 }
 
-static void attempts_add_number (struct buf *out, const char *before, bool known, uint64_t number)
+/* Letters up to the last that took part. */
+static json_t *pass_json (struct report_attempt *const *pass, uint32_t n)
 {
-    buf_puts (out, before);
-    if (known)
-        buf_printf (out, "%" PRIu64, number);
-    else
-        buf_puts (out, "null");
-}
-
-/* Up to the last that took part. */
-static void add_marks (struct report_attempt *const *pass, uint32_t n, struct buf *out)
-{
+    const struct scene_attempt *first = pass[0]->of;
+    uint64_t began_ms = first->began_ms;
     uint32_t hosts = pass[n - 1]->host + 1;
-    char *letters = mem_array (hosts, 1);
-    memset (letters, '.', hosts);
-    for (uint32_t i = 0; i < n; i++)
-        letters[pass[i]->host] = scene_mark_letter (pass[i]->of->mark);
-    buf_printf (out, ",\"marks\":\"%.*s", (int) hosts, letters);
-    mem_free (letters);
-}
-
-static void attempts_add_times (struct report_attempt *const *pass, uint32_t n, struct buf *out)
-{
-    uint32_t unknown = 0;
-    buf_puts (out, "\",\"ms\":[");
-    for (uint32_t i = 0; i < n; i++)
-        attempts_add_number (out, i ? "," : "", pass[i]->of->ms_known, pass[i]->of->ms);
-    buf_puts (out, "],\"ended_ms\":[");
-    for (uint32_t i = 0; i < n; i++)
-        if (!pass[i]->of->ms_known)
-            attempts_add_number (out, unknown++ ? "," : "", true, pass[i]->of->ended_ms);
-    buf_puts (out, "]}");
-}
-
-static void add_pass (struct report_attempt *const *pass, uint32_t n, struct buf *out)
-{
-    const struct scene_attempt *of = pass[0]->of;
-    uint64_t began_ms = of->began_ms;
-    for (uint32_t i = 1; i < n; i++)
-        began_ms = pass[i]->of->began_ms < began_ms ? pass[i]->of->began_ms : began_ms;
-    buf_printf (out, "{\"rung\":%u,\"pass\":\"%s\"", of->key.rung, enum_name_of (&pass_names, of->key.pass));
-    attempts_add_number (out, ",\"attempt\":", of->key.attempt != 0, of->key.attempt);
-    buf_printf (out, ",\"purpose\":\"%s\"", enum_name_of (&purpose_names, of->purpose));
-    attempts_add_number (out, ",\"began_ms\":", true, began_ms);
-    add_marks (pass, n, out);
-    attempts_add_times (pass, n, out);
+    char *marks = mem_array (hosts, 1);
+    json_t *ms = json_array (), *ended_ms = json_array ();
+    memset (marks, '.', hosts);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct scene_attempt *of = pass[i]->of;
+        began_ms = least_u64 (began_ms, of->began_ms);
+        marks[pass[i]->host] = scene_mark_letter (of->mark);
+        json_array_append_new (ms, of->ms_known ? json_integer ((json_int_t) of->ms) : json_null ());
+        if (!of->ms_known)
+            json_array_append_new (ended_ms, json_integer ((json_int_t) of->ended_ms));
+    }
+    json_t *json = json_pack ("{s:I, s:s, s:o, s:s, s:I, s:s%, s:o, s:o}", "rung", (json_int_t) first->key.rung, "pass",
+                              enum_name_of (&pass_names, first->key.pass), "attempt",
+                              number_or_null_json (first->key.attempt), "purpose",
+                              enum_name_of (&purpose_names, first->purpose), "began_ms", (json_int_t) began_ms, "marks",
+                              marks, (size_t) hosts, "ms", ms, "ended_ms", ended_ms);
+    mem_free (marks);
+    return json;
 }
 
 struct passes passes_of (const struct report *report, struct arena *arena)
@@ -251,7 +229,9 @@ struct passes passes_of (const struct report *report, struct arena *arena)
         const struct scene_attempt *of = attempts.by_pass[from]->of;
         struct passes_item *item = &out.items[out.n++];
         buf_init (&json, UINT32_MAX);
-        add_pass (attempts.by_pass + from, hosts_of_pass (attempts.by_pass + from, to - from), &json);
+        uint32_t hosts = hosts_of_pass (attempts.by_pass + from, to - from);
+        json_print_release (pass_json (attempts.by_pass + from, hosts), JSON_COMPACT, &json);
+        json.len--; /* its newline */
         item->json = buf_finish (&json, arena);
         bool whole = of->purpose != PURPOSE_ISOLATION;
         item->again = !whole || (later && later->key.rung == of->key.rung && later->key.pass == of->key.pass);

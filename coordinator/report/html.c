@@ -146,21 +146,7 @@ static void add_standing_out (const struct report *report, struct left_out *left
     mem_free (chosen);
 }
 
-/* `name`: with what stands before it. Nothing of it, where it is too large. */
-static bool add_member (const char *name, struct text json, struct buf *out)
-{
-    struct buf escaped;
-    buf_init (&escaped, MEMBER_MAX_BYTES);
-    add_json (json, &escaped);
-    bool fits = !escaped.overflow;
-    if (fits) {
-        buf_puts (out, name);
-        buf_add_text (out, buf_as_text (&escaped));
-    }
-    buf_release (&escaped);
-    return fits;
-}
-
+/* Nothing of it, where it is too large. */
 static bool html_add_drift (const struct report *report, struct buf *out)
 {
     const struct drift_subject subject = { .name = report->scene->board->run,
@@ -169,12 +155,19 @@ static bool html_add_drift (const struct report *report, struct buf *out)
                                            .pins_missing = report->drift.pins_missing };
     struct arena arena = { 0 };
     struct drift drift;
-    struct buf json;
+    struct buf json, escaped;
     buf_init (&json, MEMBER_MAX_BYTES);
+    buf_init (&escaped, MEMBER_MAX_BYTES);
     drift_compare_hosts (report->receipt, &report->drift, &arena, &drift);
     drift_json (&drift, &subject, &json);
-    bool fits = !json.overflow && add_member (",\"drift\":", buf_as_text (&json), out);
+    add_json (buf_as_text (&json), &escaped);
+    bool fits = !json.overflow && !escaped.overflow;
+    if (fits) {
+        buf_puts (out, ",\"drift\":");
+        buf_add_text (out, buf_as_text (&escaped));
+    }
     buf_release (&json);
+    buf_release (&escaped);
     arena_release (&arena);
     return fits;
 }

@@ -154,15 +154,13 @@ static json_t *args_of (struct tracing *tracing, const struct report_attempt *at
                       (json_int_t) attempt->of->key.attempt);
 }
 
-static void set_cause (const struct report_attempt *attempt, json_t *args)
+static void set_cause (struct tracing *tracing, const struct report_attempt *attempt, json_t *args)
 {
-    struct buf cause;
     if (!attempt->receipt || !attempt->receipt->cause.text.len)
         return;
-    buf_init (&cause, 8 * CAUSE_COLUMNS);
-    buf_escaped (&cause, attempt->receipt->cause.text, CAUSE_COLUMNS);
+    struct text cause = scene_text (&tracing->arena, attempt->receipt->cause.text, CAUSE_COLUMNS);
     json_object_set_new (args, "owner", json_string (enum_name_of (&owner_names, attempt->receipt->cause.owner)));
-    json_object_set_new (args, "cause", buf_take_json (&cause));
+    json_object_set_new (args, "cause", text_json (cause));
 }
 
 static void set_host (const struct tracing *tracing, json_t *args, const char *name, uint32_t host)
@@ -190,7 +188,7 @@ static void trace_add_attempt (struct tracing *tracing, const struct report_atte
     json_t *args = args_of (tracing, attempt);
     json_object_set_new (args, "purpose", json_string (enum_name_of (&purpose_names, attempt->of->purpose)));
     json_object_set_new (args, "outcome", json_string (scene_mark_word (attempt->of->mark)));
-    set_cause (attempt, args);
+    set_cause (tracing, attempt, args);
     add_slice (tracing, track_of (tracing, attempt->host, false), attempt->began_ms,
                attempt->ended_ms - attempt->began_ms, attempt_name (tracing, attempt->of), args);
     add_phases (tracing, attempt);
