@@ -59,8 +59,9 @@ static bool is_new (const struct exposition *exposition, size_t from)
                    out->len - from + 1) == NULL;
 }
 
+/* `ms`: the value is printed in seconds. */
 static bool add_sample (struct exposition *exposition, const char *suffix, const struct label *labels,
-                        const char *bound, const char *value)
+                        const char *bound, uint64_t value, bool ms)
 {
     struct buf *out = exposition->out;
     size_t from = out->len;
@@ -75,51 +76,36 @@ static bool add_sample (struct exposition *exposition, const char *suffix, const
         out->len = from;
         return false;
     }
-    buf_puts (out, value);
-    buf_puts (out, "\n");
-    exposition->series_n++;
+    buf_printf (out, "%" PRIu64, ms ? value / 1000 : value);
+    if (ms)
+        buf_printf (out, ".%03u", (unsigned) (value % 1000));
+    buf_byte (out, '\n');
     return true;
-}
-
-enum { NUMBER_BYTES = 32 };
-static const char *number (uint64_t value, char out[NUMBER_BYTES])
-{
-    snprintf (out, NUMBER_BYTES, "%" PRIu64, value);
-    return out;
-}
-
-static const char *seconds (uint64_t ms, char out[NUMBER_BYTES])
-{
-    snprintf (out, NUMBER_BYTES, "%" PRIu64 ".%03u", ms / 1000, (unsigned) (ms % 1000));
-    return out;
 }
 
 bool exposition_add (struct exposition *exposition, const struct label *labels, uint64_t value)
 {
-    char text[NUMBER_BYTES];
-    return add_sample (exposition, suffix_of (exposition->family->type), labels, NULL, number (value, text));
+    return add_sample (exposition, suffix_of (exposition->family->type), labels, NULL, value, false);
 }
 
 void exposition_add_ms (struct exposition *exposition, const struct label *labels, uint64_t ms)
 {
-    char text[NUMBER_BYTES];
-    add_sample (exposition, suffix_of (exposition->family->type), labels, NULL, seconds (ms, text));
+    add_sample (exposition, suffix_of (exposition->family->type), labels, NULL, ms, true);
 }
 
 void exposition_add_bucket (struct exposition *exposition, const struct label *labels, uint64_t bound_ms,
                             uint64_t value)
 {
-    char text[NUMBER_BYTES], bound[NUMBER_BYTES] = "+Inf";
+    char bound[32] = "+Inf";
     if (bound_ms != UINT64_MAX)
         snprintf (bound, sizeof (bound), "%" PRIu64 ".%u", bound_ms / 1000, (unsigned) (bound_ms % 1000 / 100));
-    add_sample (exposition, "_bucket", labels, bound, number (value, text));
+    add_sample (exposition, "_bucket", labels, bound, value, false);
 }
 
 void exposition_add_sum (struct exposition *exposition, const struct label *labels, uint64_t ms, uint64_t count)
 {
-    char text[NUMBER_BYTES];
-    add_sample (exposition, "_count", labels, NULL, number (count, text));
-    add_sample (exposition, "_sum", labels, NULL, seconds (ms, text));
+    add_sample (exposition, "_count", labels, NULL, count, false);
+    add_sample (exposition, "_sum", labels, NULL, ms, true);
 }
 
 void exposition_end (struct exposition *exposition)

@@ -30,7 +30,6 @@ struct exposition {
     struct text slice;           /* the first label of every sample */
     const struct family *family; /* of the samples being added */
     size_t family_at;            /* the newline before its first sample */
-    uint32_t series_n;
 };
 
 /* Values of labels are made safe and cut to this. */

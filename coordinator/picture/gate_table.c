@@ -1,5 +1,6 @@
 #include "coordinator/picture/gate_table.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +66,7 @@ static uint32_t gate_table_collect (const struct board *board, const struct atte
     return n;
 }
 
-static int gate_table_shortest_first (const void *a, const void *b)
+int u32_order (const void *a, const void *b)
 {
     const uint32_t *x = a, *y = b;
     return *x < *y ? -1 : *x > *y;
@@ -77,7 +78,7 @@ static struct gate_wait gate_sum (const struct attempt_key *key, struct gate_hos
     struct gate_wait wait = {
         .key = *key, .word = gate->word, .last = gate->last, .hosts_n = gate->n, .opened_ms = gate->opened_ms
     };
-    qsort (gate->ms, gate->n, sizeof (*gate->ms), gate_table_shortest_first);
+    qsort (gate->ms, gate->n, sizeof (*gate->ms), u32_order);
     if (gate->n > 1) {
         wait.median_ms = gate->ms[1 + (gate->n - 1) / 2];
         wait.longest_ms = gate->ms[gate->n - 1];
@@ -150,6 +151,14 @@ char scene_mark_letter (enum scene_mark mark)
 const char *scene_mark_word (enum scene_mark mark)
 {
     return (uint32_t) mark < MARK_N ? marks[mark].word : "";
+}
+
+const char *scene_mark_label (enum scene_mark mark, char out[MARK_LABEL_BYTES])
+{
+    snprintf (out, MARK_LABEL_BYTES, "%s", scene_mark_word (mark));
+    for (char *at = strchr (out, ' '); at; at = strchr (at, ' '))
+        *at = '-';
+    return out;
 }
 
 uint32_t scene_mark_badness (enum scene_mark mark)

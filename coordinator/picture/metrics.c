@@ -47,17 +47,6 @@ static void add_by (struct page *page, const char *label, const char *value, uin
     exposition_add (&page->to, labels, count);
 }
 
-/* The words of marks have blanks, which labels must not. */
-enum { WORD_BYTES = 32 };
-static const char *metrics_word_of (enum scene_mark mark, char out[WORD_BYTES])
-{
-    snprintf (out, WORD_BYTES, "%s", scene_mark_word (mark));
-    for (char *at = out; *at; at++)
-        if (*at == ' ')
-            *at = '-';
-    return out;
-}
-
 /* ---- the run ---- */
 
 static void metrics_add_run (struct page *page)
@@ -103,11 +92,11 @@ static void metrics_add_times (struct page *page)
 static void metrics_add_hosts (struct page *page)
 {
     const struct scene *scene = page->scene;
-    char word[WORD_BYTES];
+    char word[MARK_LABEL_BYTES];
     metrics_add_one (page, SLICE_HOSTS, scene->hosts_n);
     metrics_begin (page, HOSTS);
     for (uint32_t mark = 0; mark < MARK_N; mark++)
-        add_by (page, "state", metrics_word_of (mark, word), scene->marks[mark]);
+        add_by (page, "state", scene_mark_label (mark, word), scene->marks[mark]);
     metrics_add_one (page, JOINED, scene->board->joined_n);
     metrics_add_one (page, SILENT, scene->silent_n);
     metrics_add_one (page, LOST, scene->lost_n);
@@ -131,10 +120,10 @@ static struct text rung_of_failure (const struct page *page, const struct scene_
 
 static bool name_host (struct page *page, const struct scene_tile *tile)
 {
-    char word[WORD_BYTES];
+    char word[MARK_LABEL_BYTES];
     const struct label labels[] = { { "host", board_host_name (page->scene->board, tile->rank) },
                                     { "rung", rung_of_failure (page, tile) },
-                                    { "state", text_of (metrics_word_of (tile->now, word)) },
+                                    { "state", text_of (scene_mark_label (tile->now, word)) },
                                     { "owner", text_of (enum_name_of (&owner_names, tile->owner)) },
                                     { 0 } };
     return exposition_add (&page->to, labels, 1);
@@ -199,12 +188,12 @@ static void choose_named (struct page *page)
 static void add_rung_hosts (struct page *page, uint32_t row, enum pass pass)
 {
     uint64_t marks[MARK_N];
-    char word[WORD_BYTES];
+    char word[MARK_LABEL_BYTES];
     marks_of (page, row, pass, marks);
     for (uint32_t mark = 0; mark < MARK_N; mark++) {
         const struct label labels[] = { { "rung", rung_label (page, row) },
                                         { "pass", text_of (enum_name_of (&pass_names, pass)) },
-                                        { "state", text_of (metrics_word_of (mark, word)) },
+                                        { "state", text_of (scene_mark_label (mark, word)) },
                                         { 0 } };
         if (marks[mark])
             exposition_add (&page->to, labels, marks[mark]);
@@ -341,7 +330,7 @@ static void add_beside (struct page *page)
 void metrics_print (const struct scene *scene, const struct host_sums *sums, const struct metrics_beside *beside,
                     struct buf *out)
 {
-    struct page page = { { out, beside->form, scene->board->plan.slice, NULL, 0, 0 }, scene, sums, beside, 0 };
+    struct page page = { { out, beside->form, scene->board->plan.slice, NULL, 0 }, scene, sums, beside, 0 };
     choose_named (&page);
     if (scene->board->opened) {
         metrics_add_run (&page);

@@ -33,7 +33,9 @@ enum scene_mark {
 };
 char scene_mark_letter (enum scene_mark mark);
 const char *scene_mark_word (enum scene_mark mark); /* "passed", "at a gate", ... */
-bool scene_mark_is_bad (enum scene_mark mark);      /* so far, cascade and all after it except joining */
+enum { MARK_LABEL_BYTES = 32 };
+const char *scene_mark_label (enum scene_mark mark, char out[MARK_LABEL_BYTES]); /* "at-a-gate"; returns `out` */
+bool scene_mark_is_bad (enum scene_mark mark); /* so far, cascade and all after it except joining */
 enum scene_mark scene_mark_of_outcome (enum outcome outcome);
 
 enum scene_order { SCENE_BY_RANK = 0, SCENE_WORST_FIRST, SCENE_SLOWEST_FIRST };

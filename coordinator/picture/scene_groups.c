@@ -5,12 +5,6 @@
 #include "coordinator/picture/scene.h"
 #include "coordinator/picture/scene_private.h"
 
-static int lowest_first (const void *a, const void *b)
-{
-    const uint32_t *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
-}
-
 /* Each host of the plan once, by rank. */
 static void sort_hosts (const struct scene *scene, const struct board_verdict_group *from,
                         struct board_verdict_group *says)
@@ -19,7 +13,7 @@ static void sort_hosts (const struct scene *scene, const struct board_verdict_gr
     for (uint32_t i = 0; i < from->hosts.n; i++)
         if (from->hosts.items[i] < scene->hosts_n)
             ranks[n++] = from->hosts.items[i];
-    qsort (ranks, n, sizeof (*ranks), lowest_first);
+    qsort (ranks, n, sizeof (*ranks), u32_order);
     says->hosts.items = ranks;
     says->hosts.n = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -73,7 +67,7 @@ static uint32_t find_cause (const struct scene *scene, const struct scene_group 
 
 static bool has_rank (const struct scene_group *group, uint32_t rank)
 {
-    return bsearch (&rank, group->says.hosts.items, group->says.hosts.n, sizeof (rank), lowest_first) != NULL;
+    return bsearch (&rank, group->says.hosts.items, group->says.hosts.n, sizeof (rank), u32_order) != NULL;
 }
 
 /* The index among the earlier groups of its pass. */

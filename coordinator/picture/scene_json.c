@@ -22,11 +22,6 @@ static void set_number (json_t *object, const char *name, uint64_t number)
     scene_json_set (object, name, json_integer ((json_int_t) number));
 }
 
-static void set_word (json_t *object, const char *name, const struct enum_names *names, uint32_t value)
-{
-    scene_json_set (object, name, value ? json_string (enum_name_of (names, value)) : json_null ());
-}
-
 static void set_known (json_t *object, const char *name, bool known, uint64_t number)
 {
     scene_json_set (object, name, known ? json_integer ((json_int_t) number) : json_null ());
@@ -184,7 +179,7 @@ static json_t *summary_json (const struct scene *scene, bool interrupted)
     scene_json_set (out, "version", word_json (scene, board->version));
     scene_json_set (out, "mesh", cut_json (scene_mesh (scene)));
     scene_json_set (out, "state", json_string (board->ended ? "ended" : interrupted ? "interrupted" : "running"));
-    set_word (out, "outcome", &outcome_names, board->outcome);
+    scene_json_set (out, "outcome", enum_json (&outcome_names, board->outcome));
     set_known (out, "exit_status", board->ended, board->exit_status);
     scene_json_set (out, "sentence", line_json (scene, board->sentence, SENTENCE_BYTES));
     set_known (out, "opened_wall_ms", board->opened_wall_ms != 0, board->opened_wall_ms);
@@ -214,8 +209,8 @@ static json_t *scene_json_rung_json (const struct scene *scene, uint32_t index)
     json_t *out = json_object ();
     set_number (out, "index", index);
     scene_json_set (out, "id", word_json (scene, rung->id));
-    set_word (out, "outcome", &outcome_names, board_rung_outcome (board, index));
-    set_word (out, "pass", &pass_names, last);
+    scene_json_set (out, "outcome", enum_json (&outcome_names, board_rung_outcome (board, index)));
+    scene_json_set (out, "pass", enum_json (&pass_names, last));
     set_known (out, "attempt", pass->attempt != 0, pass->attempt);
     scene_json_set (out, "running", json_boolean (runs));
     scene_json_set (out, "slice_wide", json_boolean (rung->scope == SCOPE_SLICE));
@@ -228,15 +223,6 @@ static json_t *scene_json_rung_json (const struct scene *scene, uint32_t index)
     return out;
 }
 
-/* What is cut ends with an ellipsis. */
-static json_t *short_names (struct text folded)
-{
-    struct buf names;
-    buf_init (&names, 4 * NAMES_COLUMNS);
-    buf_escaped (&names, folded, NAMES_COLUMNS);
-    return buf_take_json (&names);
-}
-
 static json_t *scene_json_group_json (const struct scene *scene, uint32_t index)
 {
     const struct scene_group *group = &scene->groups[index];
@@ -244,17 +230,17 @@ static json_t *scene_json_group_json (const struct scene *scene, uint32_t index)
     json_t *out = json_object ();
     set_number (out, "index", index);
     set_number (out, "rung", group->rung);
-    set_word (out, "pass", &pass_names, group->pass);
-    set_word (out, "outcome", &outcome_names, says->outcome);
-    set_word (out, "owner", &owner_names, says->owner);
-    set_word (out, "certainty", &certainty_names, certainty_of_owner (says->owner, says->likely));
+    scene_json_set (out, "pass", enum_json (&pass_names, group->pass));
+    scene_json_set (out, "outcome", enum_json (&outcome_names, says->outcome));
+    scene_json_set (out, "owner", enum_json (&owner_names, says->owner));
+    scene_json_set (out, "certainty", enum_json (&certainty_names, certainty_of_owner (says->owner, says->likely)));
     scene_json_set (out, "preliminary", json_boolean (says->preliminary));
     scene_json_set (out, "line", cut_json (says->line));
     scene_json_set (out, "cause", cut_json (says->cause));
     scene_json_set (out, "next", cut_json (says->next));
     scene_json_set (out, "signature", cut_json (says->signature));
     scene_json_set (out, "phase", cut_json (says->phase));
-    scene_json_set (out, "names", short_names (group->names));
+    scene_json_set (out, "names", text_json (scene_text (scene->arena, group->names, NAMES_COLUMNS)));
     set_known (out, "first", says->hosts.n != 0, says->hosts.n ? says->hosts.items[0] : 0);
     set_number (out, "count", says->hosts.n);
     scene_json_set (out, "cause_host", scene_json_host_name (scene, group->cause_host));
@@ -283,11 +269,11 @@ static json_t *metrics_json (const struct scene *scene)
         const struct board_metric *metric = &scene->board->metrics.items[i];
         json_t *out = json_object (), *value = json_real (metric->value);
         set_number (out, "rung", metric->key.rung);
-        set_word (out, "pass", &pass_names, metric->key.pass);
+        scene_json_set (out, "pass", enum_json (&pass_names, metric->key.pass));
         scene_json_set (out, "name", word_json (scene, metric->name));
         scene_json_set (out, "axes", word_json (scene, metric->axes));
         scene_json_set (out, "value", value ? value : json_null ()); /* jansson has no number that is not finite */
-        set_word (out, "proof", &proof_names, metric->proof);
+        scene_json_set (out, "proof", enum_json (&proof_names, metric->proof));
         scene_json_set (out, "why", line_json (scene, metric->why, TEXT_BYTES));
         scene_json_set (out, "culprits", line_json (scene, metric->culprits, TEXT_BYTES));
         json_array_append_new (list, out);
@@ -301,7 +287,7 @@ static json_t *gate_json (const struct scene *scene, const struct gate_wait *gat
     struct text name = scene_text (scene->arena, gate_wait_name (scene->board, gate), SCENE_WORD_COLUMNS);
     bool others = gate->hosts_n > 1;
     set_number (out, "rung", gate->key.rung);
-    set_word (out, "pass", &pass_names, gate->key.pass);
+    scene_json_set (out, "pass", enum_json (&pass_names, gate->key.pass));
     set_number (out, "attempt", gate->key.attempt);
     scene_json_set (out, "gate", text_json (text_clip (name, WORD_BYTES)));
     scene_json_set (out, "last", scene_json_host_name (scene, gate->last));
@@ -430,9 +416,9 @@ static json_t *attempt_json (const struct scene *scene, const struct scene_attem
     json_t *out = json_object (), *spans = json_array ();
     char letter = scene_mark_letter (attempt->mark);
     set_number (out, "rung", attempt->key.rung);
-    set_word (out, "pass", &pass_names, attempt->key.pass);
+    scene_json_set (out, "pass", enum_json (&pass_names, attempt->key.pass));
     set_known (out, "attempt", attempt->key.attempt != 0, attempt->key.attempt);
-    set_word (out, "purpose", &purpose_names, attempt->purpose);
+    scene_json_set (out, "purpose", enum_json (&purpose_names, attempt->purpose));
     scene_json_set (out, "mark", json_stringn (&letter, 1));
     set_number (out, "began_ms", attempt->began_ms);
     set_known (out, "ms", attempt->ms_known, attempt->ms);

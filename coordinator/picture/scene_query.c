@@ -2,6 +2,7 @@
 #include "coordinator/picture/scene_private.h"
 
 #include <stdlib.h>
+#include <strings.h>
 
 struct scene_filter {
     const struct scene *scene;
@@ -110,20 +111,11 @@ static bool was_there (const struct scene *scene, uint32_t rank)
 
 /* ---- one tile ---- */
 
-static char lower (char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char) (c + 'a' - 'A') : c;
-}
-
 static bool says (struct text text, struct text searched)
 {
-    for (uint32_t at = 0; searched.len <= text.len && at <= text.len - searched.len; at++) {
-        uint32_t same = 0;
-        while (same < searched.len && lower (text.ptr[at + same]) == lower (searched.ptr[same]))
-            same++;
-        if (same == searched.len)
+    for (uint32_t at = 0; searched.len <= text.len && at <= text.len - searched.len; at++)
+        if (strncasecmp (text.ptr + at, searched.ptr, searched.len) == 0)
             return true;
-    }
     return false;
 }
 

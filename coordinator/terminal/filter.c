@@ -7,15 +7,8 @@
 
 static bool mark_is (enum scene_mark mark, struct text word)
 {
-    const char *name = scene_mark_word (mark);
-    if (word.len == 1)
-        return word.ptr[0] == scene_mark_letter (mark);
-    if (word.len != strlen (name))
-        return false;
-    for (uint32_t i = 0; i < word.len; i++)
-        if (word.ptr[i] != (name[i] == ' ' ? '-' : name[i]))
-            return false;
-    return true;
+    char label[MARK_LABEL_BYTES];
+    return text_is (word, scene_mark_label (mark, label)) || (word.len == 1 && word.ptr[0] == scene_mark_letter (mark));
 }
 
 static int read_mark (struct text word, uint32_t *marks, struct err *err)
