@@ -20,11 +20,6 @@ struct list_layout {
     uint32_t name, cell, rung_first, rungs;
 };
 
-static uint32_t least (uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
 static uint32_t rung_now (const struct scene *scene)
 {
     uint32_t now = 0;
@@ -36,18 +31,18 @@ static uint32_t rung_now (const struct scene *scene)
 static struct list_layout lay_out (const struct drawing *drawing)
 {
     const struct scene *scene = drawing->scene;
-    uint32_t columns = drawing->cells->columns, widest = NAME_LEAST, words = least (WORDS_COLUMNS, columns / 3);
+    uint32_t columns = drawing->cells->columns, widest = NAME_LEAST, words = least_u64 (WORDS_COLUMNS, columns / 3);
     for (uint32_t i = 0; i < scene->tiles_n; i++) {
         uint32_t len = board_host_name (scene->board, scene->tiles[i].rank).len;
         widest = len > widest ? len : widest;
     }
-    struct list_layout out = { .name = least (widest, columns / 3) };
+    struct list_layout out = { .name = least_u64 (widest, columns / 3) };
     uint32_t taken = LEAD_COLUMNS + out.name + 4 + words, room = columns > taken ? columns - taken : 1;
-    out.rungs = least (scene->rungs_n, room);
-    out.cell = out.rungs ? least (room / out.rungs, CELL_MOST) : 1;
+    out.rungs = least_u64 (scene->rungs_n, room);
+    out.cell = out.rungs ? least_u64 (room / out.rungs, CELL_MOST) : 1;
     out.cell = out.cell < CELL_NAMED ? 1 : out.cell;
     uint32_t now = rung_now (scene), half = out.rungs / 2, last = scene->rungs_n - out.rungs;
-    out.rung_first = least (now > half ? now - half : 0, last);
+    out.rung_first = least_u64 (now > half ? now - half : 0, last);
     return out;
 }
 
@@ -138,7 +133,7 @@ static void scroll_to (struct terminal_state *state, uint32_t line, uint32_t lin
         state->top = line;
     if (room && line >= state->top + room)
         state->top = line - room + 1;
-    state->top = least (state->top, most);
+    state->top = least_u64 (state->top, most);
 }
 
 static void draw_lines (struct drawing *drawing, uint32_t row, uint32_t end)
@@ -279,7 +274,7 @@ static struct sheet below_hosts (const struct drawing *drawing)
 /* The newest notes take what is left. */
 static void draw_list_add_notes (const struct scene *scene, struct sheet *sheet, uint32_t most)
 {
-    uint32_t n = least (scene->notes_n, most);
+    uint32_t n = least_u64 (scene->notes_n, most);
     if (n && n < most && scene->notes_skipped)
         sheet_printf (sheet, PAINT_FAINT, "%u notes skipped", (unsigned) scene->notes_skipped);
     for (uint32_t i = scene->notes_n - n; i < scene->notes_n; i++)
@@ -293,11 +288,12 @@ void draw_list (struct drawing *drawing, uint32_t row, uint32_t end)
     bool map = drawing->state->map;
     uint32_t rows = end - row, columns = map && drawing->scene->columns ? drawing->scene->columns : 1, scroll = 0;
     uint32_t hosts = drawing->scene->tiles_n / columns + 2, spare = rows > hosts ? rows - hosts : 0;
-    uint32_t room = least (spare > rows / 2 ? spare : rows / 2, rows > HOST_LINES_LEAST ? rows - HOST_LINES_LEAST : 0);
+    uint32_t room = least_u64 (spare > rows / 2 ? spare : rows / 2,
+                               rows > HOST_LINES_LEAST ? rows - HOST_LINES_LEAST : 0);
     uint32_t notes = spare > below.lines.n + NOTES_LEAST ? spare - below.lines.n : map ? 0 : NOTES_LEAST;
     if (below.lines.n < room)
-        draw_list_add_notes (drawing->scene, &below, least (notes, room - below.lines.n));
-    uint32_t taken = least (below.lines.n, room);
+        draw_list_add_notes (drawing->scene, &below, least_u64 (notes, room - below.lines.n));
+    uint32_t taken = least_u64 (below.lines.n, room);
     (map ? draw_map : draw_lines) (drawing, row, end - taken);
     sheet_draw (&below, drawing->cells, end - taken, end, &scroll);
 }

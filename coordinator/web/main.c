@@ -121,14 +121,6 @@ static int web_listen_open (const char *where, struct web_listen *out, struct er
 
 /* ---- who may ask ---- */
 
-static bool is_token (struct text token)
-{
-    bool good = token.len == WEB_TOKEN_BYTES - 1;
-    for (uint32_t i = 0; good && i < token.len; i++)
-        good = strchr ("0123456789abcdef", token.ptr[i]) != NULL;
-    return good;
-}
-
 static int make_token (const char *path, char out[WEB_TOKEN_BYTES], struct err *err)
 {
     if (random_hex (out, WEB_TOKEN_BYTES - 1, "a token", err) < 0)
@@ -145,7 +137,8 @@ static int load_token (const char *home, char out[WEB_TOKEN_BYTES], struct err *
         return make_token (path, out, err);
     buf_init (&kept, WEB_TOKEN_BYTES);
     int rc = private_file_read_nofollow (path, &kept, err);
-    if (rc == 0 && !(is_token (buf_as_text (&kept)) && text_to_c (buf_as_text (&kept), out, WEB_TOKEN_BYTES)))
+    if (rc == 0 && !(text_to_c (buf_as_text (&kept), out, WEB_TOKEN_BYTES) &&
+                     strspn (out, "0123456789abcdef") == WEB_TOKEN_BYTES - 1))
         rc = err_set (err, ERR_DAMAGE, "%s has no token in it: remove it, and a new one is made", path);
     buf_release (&kept);
     return rc;
