@@ -8,7 +8,6 @@
 #ifndef SLICEUP_WORKER_PROCESS_REMOTE_EXEC_H
 #define SLICEUP_WORKER_PROCESS_REMOTE_EXEC_H
 
-
 /* What a coordinator waits for before it sends the command. */
 #define REMOTE_EXEC_ANSWER "{\"sliceup-worker\":1,\"exec\":true}\n"
 
