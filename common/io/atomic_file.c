@@ -9,13 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/mem.h"
 #include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/io/fd.h"
 #include "common/io/safe_path.h"
-
-enum { READ_BYTES = 64 * 1024 };
 
 /* close can be the first to report a failed write (NFS): its answer counts. */
 static int atomic_file_fill (int fd, const char *name, const void *bytes, size_t len, mode_t mode, struct err *err)
@@ -58,17 +55,10 @@ failed:
 
 static int atomic_file_read_all (int fd, const char *path, struct buf *out, struct err *err)
 {
-    uint8_t *piece = mem_alloc (READ_BYTES);
-    ssize_t n;
-    while ((n = fd_read (fd, piece, READ_BYTES)) > 0 && !out->overflow)
-        buf_add (out, piece, (size_t) n);
-    int rc = 0;
+    int rc = fd_read_all (fd, out);
     if (out->overflow)
-        rc = err_set (err, ERR_LIMIT, "%s is larger than the %zu bytes allowed", path, out->max);
-    else if (n < 0)
-        rc = err_errno (err, ERR_IO, "%s cannot be read", path);
-    mem_free (piece);
-    return rc;
+        return err_set (err, ERR_LIMIT, "%s is larger than the %zu bytes allowed", path, out->max);
+    return rc == 0 ? 0 : err_errno (err, ERR_IO, "%s cannot be read", path);
 }
 
 int file_read (const char *path, struct buf *out, struct err *err)
@@ -164,13 +154,8 @@ static int private_file_check (int fd, const char *path, const struct buf *out, 
 
 static int private_file_read_all (int fd, const char *path, struct buf *out, struct err *err)
 {
-    char block[4096];
-    ssize_t n;
-    while ((n = fd_read (fd, block, sizeof block)) > 0)
-        buf_add (out, block, (size_t) n);
-    if (n < 0)
+    if (fd_read_all (fd, out) < 0)
         return err_errno (err, ERR_IO, "key file %s cannot be read", path);
-    explicit_bzero (block, sizeof block);
     return out->overflow ? err_set (err, ERR_DAMAGE, "key file %s grew while it was read", path) : 0;
 }
 

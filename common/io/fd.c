@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 ssize_t fd_read (int fd, void *bytes, size_t max)
@@ -22,6 +23,16 @@ ssize_t fd_read_whole (int fd, void *bytes, size_t max)
         len += got > 0 ? (size_t) got : 0;
     }
     return got < 0 ? -1 : (ssize_t) len;
+}
+
+int fd_read_all (int fd, struct buf *out)
+{
+    uint8_t piece[16 * 1024];
+    ssize_t got;
+    while ((got = fd_read (fd, piece, sizeof piece)) > 0 && !out->overflow)
+        buf_add (out, piece, (size_t) got);
+    explicit_bzero (piece, sizeof piece); /* some read a secret */
+    return got < 0 ? -1 : 0;
 }
 
 int fd_write (int fd, const void *bytes, size_t len)

@@ -7,10 +7,14 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "common/base/buf.h"
+
 /* One read(2) that no signal interrupts; 0: the end. */
 ssize_t fd_read (int fd, void *bytes, size_t max);
 /* Reads to the end, or `max` bytes; returns how many. */
 ssize_t fd_read_whole (int fd, void *bytes, size_t max);
+/* Appends all that is left to read, until `out` overflows. Not in a child of fork: it allocates. */
+int fd_read_all (int fd, struct buf *out);
 /* Writes all bytes. */
 int fd_write (int fd, const void *bytes, size_t len);
 /* Reads the beginning of a file and appends a NUL, without waiting; returns how many bytes. 0: missing or empty. */

@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -6,25 +5,20 @@
 #include "common/io/fd.h"
 #include "coordinator/cli/hosts.h"
 
-enum { PIECE_BYTES = 65536 };
-
 int host_input_read (const char *path, struct buf *out, struct err *err)
 {
-    char *piece = mem_alloc (PIECE_BYTES);
     bool is_stdin = strcmp (path, "-") == 0;
+    const char *name = is_stdin ? "standard input" : path;
     int fd = is_stdin ? STDIN_FILENO : open (path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : 1;
-    if (is_stdin)
-        path = "standard input";
-    while (got > 0 && !out->overflow && (got = fd_read (fd, piece, PIECE_BYTES)) > 0)
-        buf_add (out, piece, (size_t) got);
-    int rc = fd < 0          ? err_errno (err, ERR_USAGE, "'%s' cannot be opened", path)
-             : got < 0       ? err_errno (err, ERR_IO, "cannot read %s", path)
-             : out->overflow ? err_set (err, ERR_LIMIT, "%s has more than %zu bytes, the limit", path, out->max)
-                             : 0;
-    mem_free (piece);
+    if (fd < 0)
+        return err_errno (err, ERR_USAGE, "'%s' cannot be opened", path);
+    int rc = fd_read_all (fd, out);
+    if (rc < 0)
+        err_errno (err, ERR_IO, "cannot read %s", name);
+    else if (out->overflow)
+        rc = err_set (err, ERR_LIMIT, "%s has more than %zu bytes, the limit", name, out->max);
     if (!is_stdin)
-        fd_close (fd);
+        close (fd);
     return rc;
 }
 

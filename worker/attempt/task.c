@@ -159,20 +159,11 @@ int task_channel_open (const struct task_request *request, int pair[2], struct e
     return rc;
 }
 
-/* To the end of the stream, or until `out` is full. */
 static int task_read_all (int fd, struct buf *out, struct err *err)
 {
-    char bytes[4096];
-    for (;;) {
-        ssize_t got = fd_read (fd, bytes, sizeof bytes);
-        if (got < 0)
-            return err_errno (err, ERR_IO, "cannot read the answer of a task");
-        if (got == 0)
-            return 0;
-        buf_add (out, bytes, (size_t) got);
-        if (out->overflow)
-            return err_set (err, ERR_LIMIT, "a task answered with more than %zu bytes", out->max);
-    }
+    if (fd_read_all (fd, out) < 0)
+        return err_errno (err, ERR_IO, "cannot read the answer of a task");
+    return out->overflow ? err_set (err, ERR_LIMIT, "a task answered with more than %zu bytes", out->max) : 0;
 }
 
 int task_channel_get_request (int fd, struct buf *bytes, struct arena *arena, struct msg_run *run,
