@@ -212,21 +212,12 @@ static int bind_requests (struct zap *zap, struct err *err)
     return err_set (err, ERR_IO, "the handler that checks link keys (ZAP) cannot be bound: %s", zmq_strerror (why));
 }
 
-static void make_lock (struct zap *zap)
-{
-    pthread_condattr_t monotonic;
-    pthread_condattr_init (&monotonic);
-    pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init (&zap->lock, NULL);
-    pthread_cond_init (&zap->changed, &monotonic);
-    pthread_condattr_destroy (&monotonic);
-}
-
 struct zap *zap_open (void *context, uint32_t workers, struct err *err)
 {
     struct zap *zap = mem_alloc (sizeof *zap);
     zap->context = context;
-    make_lock (zap);
+    pthread_mutex_init (&zap->lock, NULL);
+    pthread_cond_init (&zap->changed, NULL);
     zap->workers = keyring_make (workers);
     zap->monitors = keyring_make (ZAP_MONITORS_MAX);
     zap->stop_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -353,14 +344,15 @@ bool zap_parse_user (const char *user, uint32_t *rank, uint32_t *generation)
     return parse_number (&user, '\0', generation);
 }
 
-void zap_set_decoy (struct zap *zap, const struct curve_key *decoy)
+/* The key whose refusal the self-test awaits. */
+static void zap_set_decoy (struct zap *zap, const struct curve_key *decoy)
 {
     pthread_mutex_lock (&zap->lock);
     zap->decoy = *decoy;
     pthread_mutex_unlock (&zap->lock);
 }
 
-uint64_t zap_decoy_refusals (struct zap *zap)
+static uint64_t zap_decoy_refusals (struct zap *zap)
 {
     pthread_mutex_lock (&zap->lock);
     uint64_t n = zap->decoy_refusals;
@@ -384,7 +376,7 @@ void zap_wait_ports_free (struct zap *zap, uint32_t listeners)
     until.tv_sec += CLOSED_WAIT_S;
     pthread_mutex_lock (&zap->lock);
     while (zap->started && zap->closed < listeners && rc == 0)
-        rc = pthread_cond_timedwait (&zap->changed, &zap->lock, &until);
+        rc = pthread_cond_clockwait (&zap->changed, &zap->lock, CLOCK_MONOTONIC, &until);
     pthread_mutex_unlock (&zap->lock);
 }
 

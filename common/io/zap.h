@@ -31,9 +31,6 @@ int zap_admit_monitor (struct zap *zap, const struct curve_key *key, struct err 
 uint32_t zap_worker_key_version (const struct zap *zap, uint32_t rank); /* 0: nobody was ever admitted */
 bool zap_parse_user (const char *user, uint32_t *rank, uint32_t *generation);
 
-/* The key whose refusal the self-test awaits. */
-void zap_set_decoy (struct zap *zap, const struct curve_key *decoy);
-uint64_t zap_decoy_refusals (struct zap *zap);
 uint64_t zap_failures (struct zap *zap); /* failed handshakes, without the decoy's */
 /* Waits, not for long, until that many listening sockets are closed and their ports free again. */
 void zap_wait_ports_free (struct zap *zap, uint32_t listeners);

@@ -102,7 +102,7 @@ static bool wait_one (struct transfer_beat *beat)
     clock_gettime (CLOCK_MONOTONIC, &until);
     until.tv_sec += lease_ask_ms (LEASE_TERM_MS) / 1000;
     pthread_mutex_lock (&beat->lock);
-    while (!beat->over && pthread_cond_timedwait (&beat->over_changed, &beat->lock, &until) == 0)
+    while (!beat->over && pthread_cond_clockwait (&beat->over_changed, &beat->lock, CLOCK_MONOTONIC, &until) == 0)
         continue;
     bool over = beat->over;
     pthread_mutex_unlock (&beat->lock);
@@ -122,17 +122,13 @@ static void *beats (void *owner)
 static struct transfer_beat *transfer_beat_begin (const char *root, uint64_t token, struct text run, struct err *err)
 {
     struct catalogue *catalogue = catalogue_open (root, err);
-    pthread_condattr_t monotonic;
     if (!catalogue)
         return NULL;
     struct transfer_beat *beat = mem_alloc (sizeof *beat);
     *beat = (struct transfer_beat){ .catalogue = catalogue, .token = token };
     snprintf (beat->run, sizeof beat->run, "%.*s", TEXT_ARG (run));
-    pthread_condattr_init (&monotonic);
-    pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init (&beat->lock, NULL);
-    pthread_cond_init (&beat->over_changed, &monotonic);
-    pthread_condattr_destroy (&monotonic);
+    pthread_cond_init (&beat->over_changed, NULL);
     int why = pthread_create (&beat->thread, NULL, beats, beat);
     if (why == 0)
         return beat;

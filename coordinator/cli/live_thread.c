@@ -36,7 +36,7 @@ static struct job *take_all (struct live_thread *viewer, uint32_t tick_ms, bool 
     until.tv_nsec %= 1000000000L;
     pthread_mutex_lock (&viewer->lock);
     if (viewer->first == NULL && !viewer->closing)
-        pthread_cond_timedwait (&viewer->given, &viewer->lock, &until);
+        pthread_cond_clockwait (&viewer->given, &viewer->lock, CLOCK_MONOTONIC, &until);
     struct job *all = viewer->first;
     viewer->first = NULL;
     viewer->end = &viewer->first;
@@ -78,15 +78,11 @@ static void *live_thread_run (void *owner)
 struct live_thread *live_thread_open (const struct live_viewer *of, void *owner, struct err *err)
 {
     struct live_thread *viewer = mem_alloc (sizeof (*viewer));
-    pthread_condattr_t monotonic;
     viewer->viewer = of;
     viewer->owner = owner;
     viewer->end = &viewer->first;
     pthread_mutex_init (&viewer->lock, NULL);
-    pthread_condattr_init (&monotonic);
-    pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init (&viewer->given, &monotonic);
-    pthread_condattr_destroy (&monotonic);
+    pthread_cond_init (&viewer->given, NULL);
     errno = pthread_create (&viewer->thread, NULL, live_thread_run, viewer);
     if (errno == 0)
         return viewer;

@@ -35,18 +35,12 @@ static int write_at (const struct journal_marker *marker, const void *bytes, siz
     return n == (ssize_t) len ? 0 : err_errno (err, ERR_IO, "cannot write %s", marker->path);
 }
 
-static int put_of (const struct journal_marker *marker, const char *boot, uint32_t slot, uint64_t index,
-                   const struct digest *chain, struct err *err)
+static int put (const struct journal_marker *marker, const char *boot, uint32_t slot, uint64_t index,
+                const struct digest *chain, struct err *err)
 {
     uint8_t note[MARK_NOTE_BYTES];
     journal_mark_encode (note, marker->run, boot, index, chain);
     return write_at (marker, note, sizeof note, slot, err);
-}
-
-static int journal_marker_put (const struct journal_marker *marker, uint32_t slot, uint64_t index,
-                               const struct digest *chain, struct err *err)
-{
-    return put_of (marker, marker->boot, slot, index, chain, err);
 }
 
 /* ---- the thread ---- */
@@ -56,7 +50,7 @@ static void pause_between (struct journal_marker *marker)
     struct timespec until;
     clock_gettime (CLOCK_MONOTONIC, &until); /* cannot fail */
     until.tv_sec += MARK_PACE_MS / 1000;
-    while (!marker->stopping && pthread_cond_timedwait (&marker->told, &marker->mutex, &until) == 0)
+    while (!marker->stopping && pthread_cond_clockwait (&marker->told, &marker->mutex, CLOCK_MONOTONIC, &until) == 0)
         continue;
 }
 
@@ -115,7 +109,6 @@ int journal_marker_start (struct journal_marker *marker, struct err *err)
 
 static struct journal_marker *marker_make (const char *journal_path, const char *run_id)
 {
-    pthread_condattr_t monotonic;
     struct journal_marker *marker = mem_alloc (sizeof *marker);
     assert (strlen (run_id) < sizeof marker->run);
     *marker = (struct journal_marker){ .fd = -1, .safe = 0, .written = 1 };
@@ -123,11 +116,8 @@ static struct journal_marker *marker_make (const char *journal_path, const char 
     memcpy (marker->run, run_id, strlen (run_id));
     journal_mark_current_boot (marker->boot);
     pthread_mutex_init (&marker->mutex, NULL);
-    pthread_condattr_init (&monotonic);
-    pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init (&marker->set, NULL);
-    pthread_cond_init (&marker->told, &monotonic);
-    pthread_condattr_destroy (&monotonic);
+    pthread_cond_init (&marker->told, NULL);
     return marker;
 }
 
@@ -137,7 +127,7 @@ static int put_all (const struct journal_marker *marker, uint64_t index, const s
     static const uint8_t empty[MARK_SLOT_BYTES];
     for (uint32_t slot = 0; slot < MARK_SLOTS; slot++) {
         if (write_at (marker, empty, sizeof empty, slot, err) != 0 ||
-            journal_marker_put (marker, slot, index, chain, err) != 0)
+            put (marker, marker->boot, slot, index, chain, err) != 0)
             return -1;
     }
     return 0;
@@ -147,7 +137,7 @@ static int put_all (const struct journal_marker *marker, uint64_t index, const s
 static int repeat (struct journal_marker *marker, const struct journal_mark *mark, const char *boot, struct err *err)
 {
     for (uint32_t i = 1; i <= MARK_SLOTS; i++) {
-        if (put_of (marker, boot, (mark->slot + i) % MARK_SLOTS, mark->index, &mark->chain, err) != 0)
+        if (put (marker, boot, (mark->slot + i) % MARK_SLOTS, mark->index, &mark->chain, err) != 0)
             return -1;
         if (fdatasync (marker->fd) != 0)
             return err_errno (err, ERR_IO, "cannot sync %s to disk", marker->path);
@@ -228,7 +218,8 @@ struct journal_marker *journal_marker_open (const char *journal_path, const char
 int journal_marker_set (struct journal_marker *marker, uint64_t index, const struct digest *chain, struct err *err)
 {
     pthread_mutex_lock (&marker->mutex);
-    int failed = marker->failed, rc = failed ? -1 : journal_marker_put (marker, marker->written, index, chain, err);
+    int failed = marker->failed;
+    int rc = failed ? -1 : put (marker, marker->boot, marker->written, index, chain, err);
     marker->dirty = true;
     pthread_cond_signal (&marker->set);
     pthread_mutex_unlock (&marker->mutex);
