@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/queue.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -159,51 +160,29 @@ enum { WORKQUEUE_MAX = 4096 };
 struct work_item {
     work_item_fn *work, *done;
     void *job;
-    struct work_item *next;
+    STAILQ_ENTRY (work_item) next;
 };
-
-struct chain {
-    struct work_item *first, **end;
-};
+STAILQ_HEAD (work_list, work_item);
 
 struct workqueue {
     struct loop *loop;
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t given;
-    struct chain waiting, finished;
+    struct work_list waiting, finished;
     uint32_t n;
     bool closing;
     int wake_fd;
 };
 
-static void chain_init (struct chain *chain)
-{
-    chain->first = NULL;
-    chain->end = &chain->first;
-}
-
-static void chain_add (struct chain *chain, struct work_item *work_item)
-{
-    work_item->next = NULL;
-    *chain->end = work_item;
-    chain->end = &work_item->next;
-}
-
-static struct work_item *chain_take (struct chain *chain)
-{
-    struct work_item *work_item = chain->first;
-    if (work_item && (chain->first = work_item->next) == NULL)
-        chain->end = &chain->first;
-    return work_item;
-}
-
 static struct work_item *wait_for_work_item (struct workqueue *workqueue)
 {
     pthread_mutex_lock (&workqueue->lock);
-    while (workqueue->waiting.first == NULL && !workqueue->closing)
+    while (STAILQ_EMPTY (&workqueue->waiting) && !workqueue->closing)
         pthread_cond_wait (&workqueue->given, &workqueue->lock);
-    struct work_item *work_item = chain_take (&workqueue->waiting);
+    struct work_item *work_item = STAILQ_FIRST (&workqueue->waiting);
+    if (work_item)
+        STAILQ_REMOVE_HEAD (&workqueue->waiting, next);
     pthread_mutex_unlock (&workqueue->lock);
     return work_item;
 }
@@ -211,7 +190,7 @@ static struct work_item *wait_for_work_item (struct workqueue *workqueue)
 static void hand_back (struct workqueue *workqueue, struct work_item *work_item)
 {
     pthread_mutex_lock (&workqueue->lock);
-    chain_add (&workqueue->finished, work_item);
+    STAILQ_INSERT_TAIL (&workqueue->finished, work_item, next);
     pthread_mutex_unlock (&workqueue->lock);
     uint64_t one = 1;
     if (write (workqueue->wake_fd, &one, sizeof (one)) < 0)
@@ -233,10 +212,10 @@ static void *workqueue_run (void *owner)
 static struct work_item *take_finished (struct workqueue *workqueue)
 {
     pthread_mutex_lock (&workqueue->lock);
-    struct work_item *all = workqueue->finished.first;
-    for (struct work_item *work_item = all; work_item; work_item = work_item->next)
+    struct work_item *all = STAILQ_FIRST (&workqueue->finished);
+    for (struct work_item *work_item = all; work_item; work_item = STAILQ_NEXT (work_item, next))
         workqueue->n--;
-    chain_init (&workqueue->finished);
+    STAILQ_INIT (&workqueue->finished);
     pthread_mutex_unlock (&workqueue->lock);
     return all;
 }
@@ -249,7 +228,7 @@ static void workqueue_deliver (void *owner, int fd, uint32_t events)
     if (read (fd, &count, sizeof (count)) < 0)
         count = 0; /* nothing to read away is fine */
     for (struct work_item *work_item = take_finished (workqueue), *next; work_item; work_item = next) {
-        next = work_item->next;
+        next = STAILQ_NEXT (work_item, next);
         if (work_item->done)
             work_item->done (work_item->job);
         mem_free (work_item);
@@ -260,8 +239,8 @@ struct workqueue *workqueue_open (struct loop *loop, struct err *err)
 {
     struct workqueue *workqueue = mem_alloc (sizeof (*workqueue));
     workqueue->loop = loop;
-    chain_init (&workqueue->waiting);
-    chain_init (&workqueue->finished);
+    STAILQ_INIT (&workqueue->waiting);
+    STAILQ_INIT (&workqueue->finished);
     pthread_mutex_init (&workqueue->lock, NULL);
     pthread_cond_init (&workqueue->given, NULL);
     workqueue->wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -314,8 +293,8 @@ bool workqueue_submit (struct workqueue *workqueue, work_item_fn *work, work_ite
     bool room = workqueue->n < WORKQUEUE_MAX && !workqueue->closing;
     if (room) {
         struct work_item *work_item = mem_alloc (sizeof (*work_item));
-        *work_item = (struct work_item){ work, done, job, NULL };
-        chain_add (&workqueue->waiting, work_item);
+        *work_item = (struct work_item){ .work = work, .done = done, .job = job };
+        STAILQ_INSERT_TAIL (&workqueue->waiting, work_item, next);
         workqueue->n++;
         pthread_cond_signal (&workqueue->given);
     }
