@@ -3,8 +3,10 @@
 #include "common/base/buf.h"
 #include "common/cache/manifest_mismatch.h"
 #include <assert.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The first ones by path are kept, so that the same damage gives the same list. */
 struct collection {
@@ -56,11 +58,12 @@ static int audit_collect (void *owner, const struct manifest_mismatch *differenc
 }
 
 /* A missing or replaced generation is a finding. */
-static int collect_whole (struct collection *collection, const struct err *why, struct err *err)
+static int collect_whole (struct collection *collection, const struct generation *generation, const struct err *why,
+                          struct err *err)
 {
     if (why->code != ERR_DAMAGE)
         return err_set (err, why->code, "%s", why->text);
-    bool gone = strncmp (why->text, "there is no", 11) == 0;
+    bool gone = faccessat (generation->root, generation->name, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
     struct manifest_mismatch difference = { gone ? FINDING_MISSING : FINDING_CHANGED, TEXT_LIT ("."), why->text };
     return audit_collect (collection, &difference, err);
 }
@@ -78,7 +81,7 @@ static int audit_audit (struct text bundle_root, uint64_t token, uint64_t base, 
     collection.list.items = arena_array (arena, FINDINGS_MAX, sizeof *collection.list.items);
     int rc = -1;
     if (generation_open (&generation, &why))
-        rc = collect_whole (&collection, &why, err);
+        rc = collect_whole (&collection, &generation, &why, err);
     else if (!base)
         rc = manifest_find_mismatches (&generation, sha256, depth, seed, audit_collect, &collection, err);
     else if (generation_open_root (&sealed, bundle_root, base, false, err) == 0 && generation_open (&sealed, err) == 0)
