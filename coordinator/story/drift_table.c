@@ -1,7 +1,9 @@
 #include "coordinator/story/drift_private.h"
 
 #include <stdlib.h>
-#include <string.h>
+
+#define XXH_INLINE_ALL /* no library of its own: one function is used */
+#include <xxhash.h>
 
 const char *const drift_section_words[SECTION_N] = { "fact",  "bundle",   "policy", "backend",
                                                      "setup", "launched", "program" };
@@ -16,19 +18,7 @@ uint64_t drift_hash_number (uint64_t number)
 
 uint64_t drift_hash (struct text text, uint64_t seed)
 {
-    uint64_t hash = seed ^ (text.len * 0x9e3779b97f4a7c15ull), piece;
-    uint32_t at = 0;
-    for (; at + 8 <= text.len; at += 8) {
-        memcpy (&piece, text.ptr + at, 8);
-        hash = (hash ^ piece) * 0xbf58476d1ce4e5b9ull;
-        hash ^= hash >> 32;
-    }
-    if (at < text.len) {
-        piece = 0;
-        memcpy (&piece, text.ptr + at, text.len - at);
-        hash = (hash ^ piece) * 0xbf58476d1ce4e5b9ull;
-    }
-    return drift_hash_number (hash);
+    return XXH3_64bits_withSeed (text.ptr, text.len, seed);
 }
 
 void drift_table_init (struct drift_table *table, uint32_t hosts, struct arena *arena)
