@@ -101,7 +101,8 @@ static int take_recorded (void *owner, uint64_t index, struct text bytes, struct
     return hand_on (follow, &fact, err);
 }
 
-int follow_read_journal_some (struct follow *follow, bool *more, struct err *err)
+/* New facts of the journal, a limited number at a time, so that a view does not freeze; `*more`: there are more. */
+static int follow_read_journal_some (struct follow *follow, bool *more, struct err *err)
 {
     char path[RUN_PATH_BYTES];
     *more = false;

@@ -19,8 +19,6 @@ struct follow *follow_open_remote (const struct monitor_key *key, follow_fact_fn
 void follow_close (struct follow *follow);
 /* Hands on new facts of the journal. A missing journal has none: 0. */
 int follow_read_journal (struct follow *follow, struct err *err);
-/* The same, but a limited number at a time, so that a view does not freeze; `*more`: there are more. */
-int follow_read_journal_some (struct follow *follow, bool *more, struct err *err);
 /* One look at the run: whether a coordinator holds it first, its facts second, since one that ends records so before it
  * lets go. As follow_check_coordinator says; -1: also when its facts cannot be read. `more` NULL: all facts. */
 int follow_look (struct follow *follow, int64_t *pid, bool *more, struct err *err);

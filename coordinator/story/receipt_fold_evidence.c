@@ -180,12 +180,13 @@ void receipt_fold_add_recovery (struct receipt_fold *fold, struct text what)
     *GROWING_ADD (&fold->recoveries) = (struct recovery_receipt){ fold->header.run, what };
 }
 
-struct text receipt_host_name (const struct receipt_fold *fold, uint32_t host)
+/* Empty: the plan has no such one. */
+static struct text receipt_host_name (const struct receipt_fold *fold, uint32_t host)
 {
     return host < fold->board->plan.hosts.n ? fold->board->plan.hosts.items[host].name : (struct text){ 0 };
 }
 
-struct text receipt_rung_name (const struct receipt_fold *fold, uint32_t rung)
+static struct text receipt_rung_name (const struct receipt_fold *fold, uint32_t rung)
 {
     return rung < fold->board->plan.rungs.n ? fold->board->plan.rungs.items[rung].id : (struct text){ 0 };
 }

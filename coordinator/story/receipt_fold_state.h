@@ -68,9 +68,6 @@ void receipt_fold_add_absent (struct receipt_fold *fold, uint32_t rung, const st
 
 struct text receipt_fold_copy_text (struct receipt_fold *fold, struct text text);
 void receipt_fold_add_recovery (struct receipt_fold *fold, struct text what);
-/* Empty: the plan has no such one. */
-struct text receipt_host_name (const struct receipt_fold *fold, uint32_t host);
-struct text receipt_rung_name (const struct receipt_fold *fold, uint32_t rung);
 /* NULL: none */
 struct rung_receipt *receipt_rung_of (struct receipt_fold *fold, uint32_t host, const struct attempt_key *key);
 

@@ -280,8 +280,11 @@ static int find_closed (const struct confine_args *args, const char *root, const
     return 0;
 }
 
-int confine_paths_find (const struct confine_args *args, const char *root, const char *directory, const char *scratch,
-                        const char *own, struct arena *arena, struct confine_paths *out, struct err *err)
+/* `directory` is the worker's, `own` the generation that may be written; NULL: none. ERR_STATE: a program could change
+ * the target of one of the plan's writable paths, or a path is the whole file system. */
+static int confine_paths_find (const struct confine_args *args, const char *root, const char *directory,
+                               const char *scratch, const char *own, struct arena *arena, struct confine_paths *out,
+                               struct err *err)
 {
     *out = (struct confine_paths){ 0 };
     out->own[out->own_n++] = scratch;

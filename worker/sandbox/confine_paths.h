@@ -23,10 +23,6 @@ struct confine_paths {
     uint32_t protected_n;
 };
 
-/* `directory` is the worker's, `own` the generation that may be written; NULL: none. ERR_STATE: a program could change
- * the target of one of the plan's writable paths, or a path is the whole file system. */
-int confine_paths_find (const struct confine_args *args, const char *root, const char *directory, const char *scratch,
-                        const char *own, struct arena *arena, struct confine_paths *out, struct err *err);
 /* Is `path` one of the usual writable places, or in one? */
 bool confine_paths_is_usual (const char *path);
 bool confine_paths_below_usual (const char *path);
