@@ -132,34 +132,15 @@ static json_t *numbers_json (const struct any_list *list)
     return object;
 }
 
-static json_t *item_json (const struct field *field, const void *item)
-{
-    switch (field->item) {
-    case FIELD_RECORD: return record_to_json (field->of, item);
-    case FIELD_TEXT: return text_json (*(const struct text *) item);
-    case FIELD_U32: return json_integer (*(const uint32_t *) item);
-    case FIELD_F64: return double_json (*(const double *) item);
-    default: return json_null ();
-    }
-}
-
-static size_t item_bytes (const struct field *field)
-{
-    switch (field->item) {
-    case FIELD_RECORD: return field->of->bytes;
-    case FIELD_TEXT: return sizeof (struct text);
-    case FIELD_U32: return sizeof (uint32_t);
-    default: return sizeof (double);
-    }
-}
-
 static json_t *list_json (const struct field *field, const struct any_list *list)
 {
     if (is_object_list (field))
         return field->of == &var_record ? vars_json (list) : numbers_json (list);
+    const struct field item = field_describe_item (field);
     json_t *array = json_array ();
     for (uint32_t i = 0; i < list->n; i++)
-        json_array_append_new (array, item_json (field, (const char *) list->items + i * item_bytes (field)));
+        json_array_append_new (array,
+                               record_field_json (&item, (const char *) list->items + i * field_item_bytes (field)));
     return array;
 }
 
@@ -256,20 +237,7 @@ static int take_vars (const json_t *json, const struct field *field, struct any_
     return 0;
 }
 
-static int take_item (const json_t *json, const struct field *field, void *at, struct arena *arena, struct err *err)
-{
-    uint64_t number;
-    switch (field->item) {
-    case FIELD_RECORD: return record_from_json (field->of, json, at, arena, err);
-    case FIELD_TEXT: return record_json_take_text (json, field->item_max, at, arena, err);
-    case FIELD_U32:
-        if (take_integer (json, field->item_max, &number, err) < 0)
-            return -1;
-        *(uint32_t *) at = (uint32_t) number;
-        return 0;
-    default: return take_double (json, at, err);
-    }
-}
+static int take_field (const json_t *json, const struct field *field, void *at, struct arena *arena, struct err *err);
 
 static int take_list (const json_t *json, const struct field *field, struct any_list *out, struct arena *arena,
                       struct err *err)
@@ -278,9 +246,11 @@ static int take_list (const json_t *json, const struct field *field, struct any_
         return take_vars (json, field, out, arena, err);
     if (!json_is_array (json) || json_array_size (json) > field->max)
         return err_set (err, ERR_PARSE, "expected an array of at most %" PRIu64 " items", field->max);
-    out->items = arena_array (arena, json_array_size (json), item_bytes (field));
+    const struct field item = field_describe_item (field);
+    size_t bytes = field_item_bytes (field);
+    out->items = arena_array (arena, json_array_size (json), bytes);
     for (size_t i = 0; i < json_array_size (json); i++, out->n++)
-        if (take_item (json_array_get (json, i), field, (char *) out->items + i * item_bytes (field), arena, err) < 0)
+        if (take_field (json_array_get (json, i), &item, (char *) out->items + i * bytes, arena, err) < 0)
             return err_prefix (err, "[%zu]", i);
     return 0;
 }
