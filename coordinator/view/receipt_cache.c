@@ -30,19 +30,14 @@ const struct generation_receipt *receipt_newest_generation (const struct slice_r
     return newest;
 }
 
-/* How a host saw the cache at the latest rung that used it; NULL: none did. */
-static const struct cache_view *receipt_latest_cache_view (const struct host_receipt *host)
-{
-    for (uint32_t i = host->rungs.n; i-- > 0;)
-        if (host->rungs.items[i].cache_view.level != ENFORCEMENT_NONE)
-            return &host->rungs.items[i].cache_view;
-    return NULL;
-}
-
+/* How a host saw the cache at the latest rung of the run that used it; NULL: none did. */
 static const struct cache_view *view_of (const struct slice_receipt *receipt, struct text run, uint32_t host)
 {
-    return text_equal (receipt->hosts.items[host].run, run) ? receipt_latest_cache_view (&receipt->hosts.items[host])
-                                                            : NULL;
+    const struct host_receipt *of = &receipt->hosts.items[host];
+    for (uint32_t i = text_equal (of->run, run) ? of->rungs.n : 0; i-- > 0;)
+        if (of->rungs.items[i].cache_view.level != ENFORCEMENT_NONE)
+            return &of->rungs.items[i].cache_view;
+    return NULL;
 }
 
 /* Receipts of one host that differ are neighbours, and it is named once. */
@@ -66,42 +61,19 @@ uint32_t receipt_hosts_at_level (const struct slice_receipt *receipt, struct tex
     return n;
 }
 
-static bool receipt_cache_told (const struct buf *ways, struct text way)
-{
-    struct text text = buf_as_text (ways);
-    for (uint32_t from = 0, comma; from < text.len; from += comma + 2) {
-        struct text rest = { text.ptr + from, text.len - from };
-        if (!text_find (rest, TEXT_LIT (", "), &comma))
-            comma = rest.len;
-        if (text_equal ((struct text){ rest.ptr, comma }, way))
-            return true;
-    }
-    return false;
-}
-
-static void add_ways (const struct cache_view *view, struct buf *ways)
-{
-    for (uint32_t i = 0; i < view->open_ways.n; i++) {
-        struct buf way;
-        buf_init (&way, 8 * ID_MAX_BYTES);
-        buf_escaped (&way, view->open_ways.items[i], 0);
-        if (!receipt_cache_told (ways, buf_as_text (&way)))
-            buf_printf (ways, "%s%s", ways->len ? ", " : "", buf_c (&way));
-        buf_release (&way);
-    }
-}
-
-/* The hosts on which a way to write was open, as receipt_hosts_at_level; all such ways, once each, are appended to `ways`. */
+/* The hosts on which a way to write was open, as receipt_hosts_at_level; such ways, once each, are added to `ways`. */
 static uint32_t receipt_hosts_with_open_ways (const struct slice_receipt *receipt, struct text run, struct text names[],
-                                              struct buf *ways)
+                                              text_list *ways, struct arena *arena)
 {
+    enum { WAYS_MAX = 1000 };
     uint32_t n = 0;
     for (uint32_t i = 0; i < receipt->hosts.n; i++) {
         const struct cache_view *view = view_of (receipt, run, i);
-        if (!view || view->open_ways.n == 0)
-            continue;
-        n = receipt_cache_add_name (names, n, receipt->hosts.items[i].host);
-        add_ways (view, ways);
+        for (uint32_t k = 0; view && k < view->open_ways.n && ways->n < WAYS_MAX; k++)
+            if (!text_is_among (view->open_ways.items[k], ways->items, ways->n))
+                *(struct text *) list_append (ways, sizeof *ways->items, arena) = view->open_ways.items[k];
+        if (view && view->open_ways.n)
+            n = receipt_cache_add_name (names, n, receipt->hosts.items[i].host);
     }
     return n;
 }
@@ -190,10 +162,10 @@ static void add_generation (const struct slice_receipt *receipt, const struct ru
 static void add_enforcement (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out)
 {
     struct text *names = mem_array (receipt->hosts.n, sizeof (*names));
-    struct buf ways;
+    struct arena arena = { 0 };
+    text_list ways = { 0 };
     bool first = true, own = text_is (header->cache_mode, enum_name_of (&cache_mode_names, CACHE_PER_HOST));
     const char *where = own ? "the cache outside their host's folder" : "the cache";
-    buf_init (&ways, 1 << 16);
     for (enum enforcement level = ENFORCEMENT_N; level-- > ENFORCEMENT_NONE + 1;) {
         uint32_t n = receipt_hosts_at_level (receipt, header->run, level, names);
         if (n == 0)
@@ -207,13 +179,15 @@ static void add_enforcement (const struct slice_receipt *receipt, const struct r
         first = false;
     }
     buf_puts (out, first ? "" : "\n");
-    uint32_t n = receipt_hosts_with_open_ways (receipt, header->run, names, &ways);
+    uint32_t n = receipt_hosts_with_open_ways (receipt, header->run, names, &ways, &arena);
     if (n > 0) {
         buf_printf (out, "         ways in which programs could still write %s on ", where);
         hostset_fold (names, n, out);
-        buf_printf (out, ": %s\n", buf_c (&ways));
+        for (uint32_t i = 0; i < ways.n; i++)
+            buf_escaped_after (out, i ? ", " : ": ", ways.items[i], 0);
+        buf_byte (out, '\n');
     }
-    buf_release (&ways);
+    arena_release (&arena);
     mem_free (names);
 }
 
@@ -231,8 +205,8 @@ static void add_dropped (const struct slice_receipt *receipt, const struct run_h
         const struct generation_receipt *generation = &receipt->generations.items[i];
         if (generation->dropped.len == 0 || !text_equal (generation->run, header->run))
             continue;
-        buf_printf (out, "         generation %" PRIu64 " is no longer used: ", generation->token);
-        buf_escaped (out, generation->dropped, DETAIL_COLUMNS);
+        buf_printf (out, "         generation %" PRIu64 " is no longer used", generation->token);
+        buf_escaped_after (out, ": ", generation->dropped, DETAIL_COLUMNS);
         buf_byte (out, '\n');
     }
 }
@@ -262,21 +236,14 @@ static void add_violation (const struct violation_receipt *violation, struct buf
 
 void receipt_text_cache (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out)
 {
-    uint32_t shown = 0, left = 0;
+    uint32_t n = 0;
     add_generation (receipt, header, out);
     add_enforcement (receipt, header, out);
     add_trust (header, out);
     add_dropped (receipt, header, out);
-    for (uint32_t i = 0; i < receipt->violations.n; i++) {
-        if (!text_equal (receipt->violations.items[i].run, header->run))
-            continue;
-        if (shown == VIOLATIONS_SHOWN) {
-            left++;
-            continue;
-        }
-        add_violation (&receipt->violations.items[i], out);
-        shown++;
-    }
-    if (left > 0)
-        buf_printf (out, "         ... findings not shown: %u\n", left);
+    for (uint32_t i = 0; i < receipt->violations.n; i++)
+        if (text_equal (receipt->violations.items[i].run, header->run) && n++ < VIOLATIONS_SHOWN)
+            add_violation (&receipt->violations.items[i], out);
+    if (n > VIOLATIONS_SHOWN)
+        buf_printf (out, "         ... findings not shown: %u\n", n - VIOLATIONS_SHOWN);
 }
