@@ -170,8 +170,7 @@ static void add_rungs_of (const struct host_receipt *host, uint32_t from, struct
     for (uint32_t i = from; i < host->rungs.n; i++) {
         if (!begins_rung (host, i, without, path))
             continue;
-        buf_puts (out, before);
-        buf_escaped (out, host->rungs.items[i].rung, 0);
+        buf_escaped_after (out, before, host->rungs.items[i].rung, 0);
         before = ", ";
     }
 }
@@ -189,8 +188,7 @@ void receipt_kernels (const struct host_receipt *host, struct text without, stru
             told = begins_rung (host, k, without, path);
         if (told)
             continue;
-        buf_puts (out, before);
-        buf_escaped (out, path, KERNEL_COLUMNS);
+        buf_escaped_after (out, before, path, KERNEL_COLUMNS);
         add_rungs_of (host, i, without, path, out);
         before = "; ";
     }
@@ -250,8 +248,7 @@ static void print_backend (const struct host_receipt *host, struct buf *out)
         return;
     buf_puts (out, "asked for ");
     buf_escaped (out, host->backend.requested, COLUMNS);
-    buf_puts (out, ", ran on ");
-    buf_escaped (out, seen->platform, WORD_COLUMNS);
+    buf_escaped_after (out, ", ran on ", seen->platform, WORD_COLUMNS);
     buf_puts (out, receipt_backend_remark (seen));
     buf_puts (out, " (");
     buf_escaped (out, seen->device_kind, WORD_COLUMNS);
@@ -267,44 +264,33 @@ static const char *const packages[] = { "torch", "torch-xla", "jax", "jaxlib", "
 
 static void print_versions (const struct host_receipt *host, struct buf *out)
 {
-    bool first = true;
     for (size_t i = 0; i < sizeof packages / sizeof *packages; i++) {
         struct text version = var_value (&host->bundle, packages[i]);
-        if (version.len == 0)
-            continue;
-        buf_printf (out, "%s%s ", first ? "" : ", ", packages[i]);
+        if (version.len)
+            buf_printf (out, "%s%s ", out->len ? ", " : "", packages[i]);
         buf_escaped (out, version, WORD_COLUMNS);
-        first = false;
     }
 }
 
 /* ---- the launch policy ---- */
 
-/* The next variable that the profile gives all hosts alike. */
-static const struct var *next_shared (const struct policy_receipt *policy, const var_list *vars, uint32_t *i)
-{
-    while (*i < vars->n && text_is_among (vars->items[*i].name, policy->by_host.items, policy->by_host.n))
-        ++*i;
-    return *i < vars->n ? &vars->items[(*i)++] : NULL;
-}
-
+/* Those that the profile gives all hosts alike. */
 static void print_vars (const char *before, const struct policy_receipt *policy, const var_list *vars, struct buf *out)
 {
-    const struct var *var;
-    for (uint32_t i = 0; (var = next_shared (policy, vars, &i)) != NULL; before = ", ") {
-        buf_puts (out, before);
-        buf_escaped (out, var->name, COLUMNS);
+    for (uint32_t i = 0; i < vars->n; i++) {
+        if (text_is_among (vars->items[i].name, policy->by_host.items, policy->by_host.n))
+            continue;
+        buf_escaped_after (out, before, vars->items[i].name, COLUMNS);
         buf_byte (out, '=');
-        buf_escaped (out, var->value, VALUE_COLUMNS);
+        buf_escaped (out, vars->items[i].value, VALUE_COLUMNS);
+        before = ", ";
     }
 }
 
 static void print_names (const char *before, const text_list *names, struct buf *out)
 {
-    for (uint32_t i = 0; i < names->n; i++) {
-        buf_puts (out, i ? ", " : before);
-        buf_escaped (out, names->items[i], COLUMNS);
-    }
+    for (uint32_t i = 0; i < names->n; i++)
+        buf_escaped_after (out, i ? ", " : before, names->items[i], COLUMNS);
 }
 
 static void print_policy (const struct host_receipt *host, struct buf *out)
@@ -312,8 +298,7 @@ static void print_policy (const struct host_receipt *host, struct buf *out)
     const struct policy_receipt *policy = &host->policy;
     if (policy->profile.len == 0)
         return;
-    buf_puts (out, "profile ");
-    buf_escaped (out, policy->profile, COLUMNS);
+    buf_escaped_after (out, "profile ", policy->profile, COLUMNS);
     print_vars (": ", policy, &policy->launched, out);
     print_vars ("; programs of one host: ", policy, &policy->host_scope, out);
     print_vars ("; programs of the slice: ", policy, &policy->slice_scope, out);
@@ -330,10 +315,9 @@ static void print_setup (const struct host_receipt *host, struct buf *out)
         return;
     buf_puts (out, "pins ");
     buf_escaped (out, setup->pins, COLUMNS);
-    buf_puts (out, " (sha256 ");
-    buf_escaped (out, text_clip (setup->pins_sha256, 12), 0);
-    buf_puts (out, "), ");
-    buf_escaped (out, setup->restore_method.len ? setup->restore_method : TEXT_LIT ("not restored"), VALUE_COLUMNS);
+    buf_escaped_after (out, " (sha256 ", text_clip (setup->pins_sha256, 12), 0);
+    buf_escaped_after (out, "), ", setup->restore_method.len ? setup->restore_method : TEXT_LIT ("not restored"),
+                       VALUE_COLUMNS);
 }
 
 static void print_script (const struct host_receipt *host, struct buf *out)
@@ -344,9 +328,9 @@ static void print_script (const struct host_receipt *host, struct buf *out)
     buf_escaped (out, setup->script, 4 * COLUMNS);
     buf_puts (out, " (sha256 ");
     buf_escaped (out, text_clip (setup->script_sha256, 12), 0);
-    buf_puts (out, ") ");
-    buf_escaped (out, setup->script_result.len ? setup->script_result : TEXT_LIT ("did not end, or was not run"),
-                 VALUE_COLUMNS);
+    buf_escaped_after (out, ") ",
+                       setup->script_result.len ? setup->script_result : TEXT_LIT ("did not end, or was not run"),
+                       VALUE_COLUMNS);
     buf_escaped_after (out, " (its output: sliceup logs --rung ", setup->script_rung, COLUMNS);
     buf_puts (out, setup->script_rung.len ? ")" : "");
 }
@@ -364,14 +348,6 @@ void receipt_text_hosts (const struct slice_receipt *receipt, struct buf *out)
 /* ---- reduction text ---- */
 
 enum { REDUCTION_TEXT_COLUMNS = 100, CAUSE_COLUMNS = 400 };
-
-static void add_axes (const struct reduction_receipt *metric, struct buf *out)
-{
-    for (uint32_t i = 0; i < metric->axes.n; i++) {
-        buf_puts (out, i ? ", " : " over ");
-        buf_escaped (out, metric->axes.items[i], REDUCTION_TEXT_COLUMNS);
-    }
-}
 
 /* Are the hosts at fault just those whose contribution is missing? Then they are named once. */
 static bool lacks_only (const struct reduction_receipt *metric)
@@ -416,12 +392,12 @@ static void add_contradicted (const struct reduction_receipt *metric, struct buf
 void reduction_text (const struct reduction_receipt *metric, struct buf *out)
 {
     buf_escaped (out, metric->rung, REDUCTION_TEXT_COLUMNS);
-    buf_puts (out, " ");
-    buf_escaped (out, metric->metric, REDUCTION_TEXT_COLUMNS);
+    buf_escaped_after (out, " ", metric->metric, REDUCTION_TEXT_COLUMNS);
     if (isfinite (metric->value))
         buf_printf (out, " = %.9g", metric->value);
     buf_printf (out, "  %s", enum_name_of (&proof_names, metric->proof));
-    add_axes (metric, out);
+    for (uint32_t i = 0; i < metric->axes.n; i++)
+        buf_escaped_after (out, i ? ", " : " over ", metric->axes.items[i], REDUCTION_TEXT_COLUMNS);
     if (metric->tolerance > 0) {
         buf_printf (out, " (tolerance %.2g%%", 100 * metric->tolerance);
         buf_escaped_after (out, ": ", metric->tolerance_of, REDUCTION_TEXT_COLUMNS);

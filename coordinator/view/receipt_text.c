@@ -26,11 +26,7 @@ static void text_add_time (struct buf *out, const char *label, uint64_t wall_ms)
 
 static void add_result (const struct run_header *header, struct buf *out)
 {
-    buf_puts (out, "result   ");
-    if (header->sentence.len)
-        buf_escaped (out, header->sentence, 4 * COLUMNS);
-    else
-        buf_puts (out, NOT_ENDED);
+    buf_escaped_after (out, "result   ", header->sentence.len ? header->sentence : TEXT_LIT (NOT_ENDED), 4 * COLUMNS);
     buf_byte (out, '\n');
 }
 
@@ -39,8 +35,7 @@ static void add_subject (const struct run_header *header, struct buf *out)
     char span[DURATION_TEXT_BYTES];
     buf_puts (out, "slice    ");
     buf_escaped (out, header->slice, COLUMNS);
-    buf_puts (out, "   run ");
-    buf_escaped (out, header->run.len ? text_clip (header->run, 8) : TEXT_LIT ("?"), COLUMNS);
+    buf_escaped_after (out, "   run ", header->run.len ? text_clip (header->run, 8) : TEXT_LIT ("?"), COLUMNS);
     buf_escaped_after (out, "   sliceup ", header->version, COLUMNS);
     text_add_time (out, "   began", header->began_wall_ms);
     if (header->ended_wall_ms > header->began_wall_ms)
@@ -48,41 +43,30 @@ static void add_subject (const struct run_header *header, struct buf *out)
     buf_byte (out, '\n');
 }
 
-static void add_field (struct buf *out, const char *label, struct text value)
-{
-    if (value.len == 0)
-        return;
-    buf_puts (out, label);
-    buf_escaped (out, value, 4 * COLUMNS);
-}
-
 /* Who, from where, with which words, and what it grew in. */
 static void add_origin (const struct run_header *header, struct buf *out)
 {
     const struct run_origin *origin = &header->origin;
     if (origin->host.len) {
-        add_field (out, "run by   ", origin->user.len ? origin->user : TEXT_LIT ("a user without a name"));
+        buf_escaped_after (out, "run by   ", origin->user.len ? origin->user : TEXT_LIT ("a user without a name"),
+                           4 * COLUMNS);
         buf_printf (out, " (uid %u)", origin->uid);
-        add_field (out, " on ", origin->host);
-        add_field (out, ", in ", origin->directory);
+        buf_escaped_after (out, " on ", origin->host, 4 * COLUMNS);
+        buf_escaped_after (out, ", in ", origin->directory, 4 * COLUMNS);
         for (uint32_t i = 0; i < origin->command.n; i++)
-            add_field (out, i ? " " : "\ncommand  ", origin->command.items[i]);
+            buf_escaped_after (out, i ? " " : "\ncommand  ", origin->command.items[i], 4 * COLUMNS);
         buf_byte (out, '\n');
     }
-    add_field (out, "launch   ", header->launch);
+    buf_escaped_after (out, "launch   ", header->launch, 4 * COLUMNS);
     buf_puts (out, header->launch.len ? "\n" : "");
-    add_field (out, "folders  home ", header->home);
-    add_field (out, header->home.len ? ", cache " : "folders  cache ", header->cache_root);
+    buf_escaped_after (out, "folders  home ", header->home, 4 * COLUMNS);
+    buf_escaped_after (out, header->home.len ? ", cache " : "folders  cache ", header->cache_root, 4 * COLUMNS);
     buf_puts (out, header->home.len || header->cache_root.len ? "\n" : "");
 }
 
 static void text_add_place (struct buf *out, const char *label, const struct run_header *header, int rung)
 {
-    buf_printf (out, "%s", label);
-    if (rung < 0)
-        buf_puts (out, "none");
-    else
-        buf_escaped (out, header->rungs.items[rung], COLUMNS);
+    buf_escaped_after (out, label, rung < 0 ? TEXT_LIT ("none") : header->rungs.items[rung], COLUMNS);
 }
 
 static bool has_receipt_of (const struct slice_receipt *receipt, const struct run_header *header, struct text host)
@@ -266,13 +250,11 @@ static void text_add_drift (const struct slice_receipt *receipt, const struct dr
     bool whole = receipt->headers.n == 1 && receipt->hosts.n == receipt->headers.items[0].hosts.n;
     bool silent = whole && summary.silent.len && !summary.no_facts; /* else add_missing names them */
     if (silent) {
-        buf_puts (out, "drift    no report of ");
-        buf_escaped (out, summary.silent, CAUSE_COLUMNS);
+        buf_escaped_after (out, "drift    no report of ", summary.silent, CAUSE_COLUMNS);
         buf_puts (out, "; among the others:\n");
     }
     for (uint32_t i = 0; i < summary.n; i++) {
-        buf_puts (out, i == 0 && !silent ? "drift    " : "         ");
-        buf_escaped (out, summary.sentences[i], CAUSE_COLUMNS);
+        buf_escaped_after (out, i == 0 && !silent ? "drift    " : "         ", summary.sentences[i], CAUSE_COLUMNS);
         buf_byte (out, '\n');
     }
     if (summary.more)
@@ -290,16 +272,14 @@ static void text_add_drift (const struct slice_receipt *receipt, const struct dr
 static void add_recoveries (const struct slice_receipt *receipt, struct buf *out)
 {
     for (uint32_t i = 0; i < receipt->recoveries.n; i++) {
-        buf_puts (out, i ? "         " : "history  ");
-        buf_escaped (out, receipt->recoveries.items[i].what, CAUSE_COLUMNS);
+        buf_escaped_after (out, i ? "         " : "history  ", receipt->recoveries.items[i].what, CAUSE_COLUMNS);
         buf_byte (out, '\n');
     }
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
         if (merge_host_has_conflict (receipt, i) &&
             (i == 0 || !text_equal (receipt->hosts.items[i].host, receipt->hosts.items[i - 1].host) ||
              !text_equal (receipt->hosts.items[i].run, receipt->hosts.items[i - 1].run))) {
-            buf_puts (out, "conflict ");
-            buf_escaped (out, receipt->hosts.items[i].host, COLUMNS);
+            buf_escaped_after (out, "conflict ", receipt->hosts.items[i].host, COLUMNS);
             buf_puts (out, " has several receipts for this run that differ; all are kept\n");
         }
 }
@@ -314,59 +294,38 @@ static bool text_note_told (const struct slice_receipt *receipt, uint32_t host, 
     return false;
 }
 
-static void add_more_notes (uint32_t shown, struct buf *out)
-{
-    if (shown > NOTES_SHOWN)
-        buf_printf (out, "         and %u more: --json has them\n", shown - NOTES_SHOWN);
-}
-
-static void add_warnings (const struct slice_receipt *receipt, struct buf *out)
+/* Warnings have lines of their own, and what was found at a failure is in its cause. */
+static void text_add_notes (const struct slice_receipt *receipt, bool warnings, struct buf *out)
 {
     uint32_t shown = 0;
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
         for (uint32_t k = 0; k < receipt->hosts.items[i].notes.n; k++) {
             const struct result_note *note = &receipt->hosts.items[i].notes.items[k];
-            if (!text_is (note->source, NOTE_WARNING) || shown++ >= NOTES_SHOWN)
+            bool warning = text_is (note->source, NOTE_WARNING);
+            if (warning != warnings || text_is (note->source, NOTE_AT_FAILURE) ||
+                (!warning && text_note_told (receipt, i, k)) || shown++ >= NOTES_SHOWN)
                 continue;
-            buf_puts (out, shown > 1 ? "         " : "warning  ");
-            buf_escaped (out, receipt->hosts.items[i].host, COLUMNS);
-            buf_escaped_after (out, ": ", note->text, CAUSE_COLUMNS);
+            buf_puts (out, shown > 1 ? "         " : warnings ? "warning  " : "notes    ");
+            if (warning)
+                buf_escaped (out, receipt->hosts.items[i].host, COLUMNS);
+            buf_escaped_after (out, warning ? ": " : "", note->text, CAUSE_COLUMNS);
+            if (!warning) {
+                buf_puts (out, "  (");
+                buf_escaped (out, note->source, 40);
+                buf_printf (out, ", %s)", enum_name_of (&durability_names, note->durability));
+            }
             buf_byte (out, '\n');
         }
-    add_more_notes (shown, out);
-}
-
-/* Warnings have lines of their own, and what was found at a failure is in its cause. */
-static bool is_told_elsewhere (const struct result_note *note)
-{
-    return text_is (note->source, NOTE_WARNING) || text_is (note->source, NOTE_AT_FAILURE);
-}
-
-static void text_add_notes (const struct slice_receipt *receipt, struct buf *out)
-{
-    uint32_t shown = 0;
-    for (uint32_t i = 0; i < receipt->hosts.n; i++)
-        for (uint32_t k = 0; k < receipt->hosts.items[i].notes.n; k++) {
-            const struct result_note *note = &receipt->hosts.items[i].notes.items[k];
-            if (is_told_elsewhere (note) || text_note_told (receipt, i, k) || shown++ >= NOTES_SHOWN)
-                continue;
-            buf_puts (out, shown > 1 ? "         " : "notes    ");
-            buf_escaped (out, note->text, CAUSE_COLUMNS);
-            buf_puts (out, "  (");
-            buf_escaped (out, note->source, 40);
-            buf_printf (out, ", %s)\n", enum_name_of (&durability_names, note->durability));
-        }
-    add_more_notes (shown, out);
+    if (shown > NOTES_SHOWN)
+        buf_printf (out, "         and %u more: --json has them\n", shown - NOTES_SHOWN);
 }
 
 static void add_purpose (const struct run_header *header, struct buf *out)
 {
     if (header->rehearsal)
         buf_puts (out, "rehearsal on one machine: the programs ran on its CPU, and no TPU was used\n");
-    for (uint32_t i = 0; i < header->left_out.n; i++) {
-        buf_puts (out, i ? ", " : "left out ");
-        buf_escaped (out, header->left_out.items[i], COLUMNS);
-    }
+    for (uint32_t i = 0; i < header->left_out.n; i++)
+        buf_escaped_after (out, i ? ", " : "left out ", header->left_out.items[i], COLUMNS);
     buf_puts (out, header->left_out.n ? "\n" : "");
 }
 
@@ -390,8 +349,8 @@ static void add_rest (const struct slice_receipt *receipt, const struct drift_qu
     receipt_text_hosts (receipt, out);
     text_add_drift (receipt, drift, out);
     add_recoveries (receipt, out);
-    add_warnings (receipt, out);
-    text_add_notes (receipt, out);
+    text_add_notes (receipt, true, out);
+    text_add_notes (receipt, false, out);
 }
 
 void receipt_text (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out)

@@ -145,8 +145,7 @@ static void add_missing (const struct printer *printer, struct text gate)
 static void add_gate (const struct printer *printer, const struct wait_group *group)
 {
     add_set (printer, group->hosts, group->n);
-    buf_puts (printer->out, " at gate ");
-    buf_escaped (printer->out, group->word, 0);
+    buf_escaped_after (printer->out, " at gate ", group->word, 0);
     if (printer->board->plan.rungs.items[printer->board->key.rung].scope == SCOPE_SLICE)
         add_missing (printer, group->word);
     add_attempt_span (printer);
@@ -175,9 +174,8 @@ static void add_phase (const struct printer *printer, const struct wait_group *g
     add_set (printer, group->hosts, group->n);
     if (does)
         buf_puts (printer->out, does);
-    else if (group->word.len)
-        buf_puts (printer->out, " in phase ");
-    buf_escaped (printer->out, does ? (struct text){ 0 } : group->word, 0);
+    else
+        buf_escaped_after (printer->out, " in phase ", group->word, 0);
     add_attempt_span (printer);
 }
 
@@ -189,13 +187,6 @@ static void add_silent (const struct printer *printer, const struct wait_group *
     buf_printf (printer->out, " silent for %s", duration_print (silent_ms, span));
 }
 
-static void add_awaited (const struct printer *printer, const struct wait_group *group)
-{
-    buf_puts (printer->out, "waiting for ");
-    buf_escaped (printer->out, group->word, 0);
-    waiting_add_span (printer, group->since_ms, 0);
-}
-
 static void add_retry (const struct printer *printer)
 {
     const struct board *board = printer->board;
@@ -204,16 +195,7 @@ static void add_retry (const struct printer *printer)
     buf_printf (printer->out, "waiting %s before retry %u of %u of rung ", duration_print (left_ms, span),
                 board->retry.nth, board->plan.limits.retries);
     buf_escaped (printer->out, board_rung_id (board, board->retry.key.rung), 0);
-    buf_puts (printer->out, ": ");
-    buf_escaped (printer->out, board->retry.why, 0);
-}
-
-static void waiting_add_step (const struct printer *printer, const struct wait_group *group)
-{
-    if (group->word.len == 0)
-        return;
-    buf_puts (printer->out, ", in step ");
-    buf_escaped (printer->out, group->word, 0);
+    buf_escaped_after (printer->out, ": ", board->retry.why, 0);
 }
 
 static void waiting_add_line (const struct printer *printer, const struct wait_group *group)
@@ -227,13 +209,16 @@ static void waiting_add_line (const struct printer *printer, const struct wait_g
     case WAIT_GATE: add_gate (printer, group); break;
     case WAIT_PHASE: add_phase (printer, group); break;
     case WAIT_SILENT: add_silent (printer, group); break;
-    case WAIT_CACHE: add_awaited (printer, group); break;
+    case WAIT_CACHE:
+        buf_escaped_after (printer->out, "waiting for ", group->word, 0);
+        waiting_add_span (printer, group->since_ms, 0);
+        break;
     case WAIT_RETRY: add_retry (printer); break;
     default:
         buf_puts (printer->out, "waiting for ");
         add_set (printer, group->hosts, group->n);
         buf_puts (printer->out, what[group->wait]);
-        waiting_add_step (printer, group);
+        buf_escaped_after (printer->out, ", in step ", group->word, 0);
         if (group->wait == WAIT_JOIN || group->wait == WAIT_RETURN)
             waiting_add_span (printer, group->since_ms, printer->board->plan.limits.join_ms);
         else
@@ -349,7 +334,7 @@ uint32_t progress_append_stands (const struct board *board, uint64_t now_ms, boo
     if (stands_find_lagging (hosts, n, lags, &arena, &who, &others) > 0)
         buf_puts (out, silent ? "suspect: " : "the odd one out now: ");
     buf_escaped (out, who, 0);
-    buf_escaped_after (out, others.len ? "; " : "", others, 0);
+    buf_escaped_after (out, "; ", others, 0);
     buf_puts (out, who.len ? "\n" : "");
     bool told = who.len > 0;
     arena_release (&arena);
@@ -405,8 +390,7 @@ static uint32_t add_slow (const struct board *board, uint64_t now_ms, uint32_t s
     n = n < PROGRESS_SLOW_LINES ? n : PROGRESS_SLOW_LINES;
     for (uint32_t i = 0; i < n; i++) {
         group_text_set (board, slow[i].hosts, slow[i].n, set_columns, out);
-        buf_puts (out, " in phase ");
-        buf_escaped (out, slow[i].phase, 0);
+        buf_escaped_after (out, " in phase ", slow[i].phase, 0);
         buf_printf (out, " for %s, clearly longer than the others: median %s of %" PRIu32 " hosts\n",
                     duration_print (slow[i].longest_ms, span), duration_print (slow[i].median_ms, median),
                     slow[i].others);
