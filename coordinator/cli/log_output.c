@@ -87,15 +87,11 @@ void log_output_put_header (const struct board *board, const uint32_t *hosts, ui
                             struct buf *out)
 {
     board_print_hosts (board, hosts, n, out);
-    buf_puts (out, ", rung ");
-    buf_escaped (out, board_rung_id (board, key->rung), 0);
-    buf_printf (out, ", %s, attempt %u:\n", enum_name_of (&pass_names, key->pass), key->attempt);
-}
-
-void log_output_put_worker_header (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out)
-{
-    board_print_hosts (board, hosts, n, out);
-    buf_puts (out, ", worker:\n");
+    buf_escaped_after (out, ", rung ", key->attempt ? board_rung_id (board, key->rung) : (struct text){ 0 }, 0);
+    if (key->attempt)
+        buf_printf (out, ", %s, attempt %u:\n", enum_name_of (&pass_names, key->pass), key->attempt);
+    else
+        buf_puts (out, ", worker:\n");
 }
 
 static uint32_t zeros_at (struct text bytes, uint32_t at)

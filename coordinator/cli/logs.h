@@ -7,7 +7,6 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/hosts.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/monitor/follow.h"
 #include "coordinator/story/board.h"
 
 /* ---- log_output.c: which outputs of a run `sliceup logs` is to show ---- */
@@ -56,11 +55,9 @@ bool log_told_put (const struct log_told *told, const struct log_source *source,
 
 /* ---- log_output.c: what hosts printed: a header line, then the output, safe for a terminal unless raw ---- */
 
-/* "local[0-2], rung tiny, restored, attempt 1:" */
+/* "local[0-2], rung tiny, restored, attempt 1:"; of no attempt: "local[0-2], worker:" */
 void log_output_put_header (const struct board *board, const uint32_t *hosts, uint32_t n, const struct attempt_key *key,
                             struct buf *out);
-/* "local[0-2], worker:" */
-void log_output_put_worker_header (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out);
 /* Line by line escaped; `raw`: as is. It ends with a newline. `holes`: some is lost, and zeros are told as missing. */
 void log_output_put_body (struct text bytes, bool raw, bool holes, struct buf *out);
 uint64_t log_output_hole_bytes (struct text bytes); /* of an output of which something is lost */
@@ -71,13 +68,5 @@ struct text log_output_last_lines (struct text bytes, uint32_t lines, uint32_t *
  * and why (ERR_STATE: there is no such file). The names of `board` are path-safe. */
 int log_tail_read (const struct run_dir *dir, const struct board *board, const struct log_source *source,
                    struct arena *arena, struct text *out, struct err *err);
-
-/* ---- logs.c: outputs of a running run as they grow, until it ends ---- */
-
-/* Prints what the chosen hosts print in the running pass, and in those that follow. `board` and `told` are what `follow`
- * feeds.
- * Returns when the run has ended or no coordinator takes logs any more: the exit status to leave with. */
-int log_follow (const struct cli *cli, const struct run_dir *dir, struct follow *follow, struct board *board,
-                const struct log_filter *filter, const struct log_told *told, bool raw);
 
 #endif
