@@ -24,15 +24,12 @@
 
 /* The environments on this machine, for `sliceup env ls`. */
 
-enum {
-    ENVIRONMENTS_MAX = 4096,
-    OUT_MAX_BYTES = 8 << 20,
-    SMALL_FILE_BYTES = 64 * 1024,
-    PYTHON_COLUMNS = 9,
-    PINS_COLUMNS = 26,
-    STATE_COLUMNS = 12,
-    SIZE_COLUMNS = 11,
-    USED_COLUMNS = 26
+enum { ENVIRONMENTS_MAX = 4096, OUT_MAX_BYTES = 8 << 20, SMALL_FILE_BYTES = 64 * 1024 };
+enum { OF_PYTHON, OF_PINS, OF_STATE, OF_SIZE, OF_USED, OF_PATH, COLUMNS_N };
+static const struct line_column columns[COLUMNS_N] = {
+    [OF_PYTHON] = { "python", 9 },          [OF_PINS] = { "pins", 26 },
+    [OF_STATE] = { "state", 12 },           [OF_SIZE] = { "size", 11 },
+    [OF_USED] = { "last used by run", 26 }, [OF_PATH] = { "path", 0 },
 };
 
 struct environment {
@@ -191,52 +188,44 @@ static int print_json (const struct listing *list)
     return cli_print_json (list->cli, "sliceup.environments/1", json_pack ("{s:o}", "environments", array));
 }
 
-static void add_used (struct line *line, const struct environment *one, uint64_t now_ms)
+static struct text used_by (const struct environment *one, uint64_t now_ms, struct arena *arena)
 {
     char span[DURATION_TEXT_BYTES];
-    if (one->run[0])
-        line_printf (line, "%.8s, %s ago", one->run,
-                     duration_print (now_ms > one->used_wall_ms ? now_ms - one->used_wall_ms : 0, span));
-    else
-        line_puts (line, "no run of this home");
+    if (!one->run[0])
+        return TEXT_LIT ("no run of this home");
+    return text_format (arena, "%.8s, %s ago", one->run,
+                        duration_print (now_ms > one->used_wall_ms ? now_ms - one->used_wall_ms : 0, span));
 }
 
-static void env_add_row (struct buf *out, const struct style *style, const struct environment *one, uint64_t now_ms)
+static void env_add_row (struct listing *list, const struct environment *one, const struct style *style,
+                         struct buf *out)
 {
     char size[SIZE_TEXT_BYTES];
     struct line line = line_begin (out, style);
-    uint32_t at = PYTHON_COLUMNS;
-    line_printf (&line, "%s", one->python[0] ? one->python : "?");
-    line_pad (&line, at);
-    if (one->sha256[0])
-        line_printf (&line, "%.*s%s%.8s", TEXT_ARG (one->pins), one->pins.len ? " " : "", one->sha256);
-    else
-        line_puts (&line, "?");
-    line_pad (&line, at += PINS_COLUMNS);
-    line_painted (&line, one->sha256[0] ? PAINT_GOOD : PAINT_WARN,
-                  text_of (one->sha256[0] ? "complete" : "incomplete"));
-    line_pad (&line, at += STATE_COLUMNS);
-    line_puts (&line, size_print (one->bytes, size));
-    line_pad (&line, at += SIZE_COLUMNS);
-    add_used (&line, one, now_ms);
-    line_pad (&line, at += USED_COLUMNS);
-    line_puts (&line, one->path);
+    struct text pins = text_format (&list->arena, "%.*s%s%.8s", TEXT_ARG (one->pins), one->pins.len ? " " : "",
+                                    one->sha256);
+    line_column (&line, &columns[OF_PYTHON], text_of (one->python[0] ? one->python : "?"));
+    line_column (&line, &columns[OF_PINS], one->sha256[0] ? pins : TEXT_LIT ("?"));
+    line_paint (&line, one->sha256[0] ? PAINT_GOOD : PAINT_WARN);
+    line_column (&line, &columns[OF_STATE], text_of (one->sha256[0] ? "complete" : "incomplete"));
+    line_paint (&line, PAINT_NONE);
+    line_column (&line, &columns[OF_SIZE], text_of (size_print (one->bytes, size)));
+    line_column (&line, &columns[OF_USED], used_by (one, clock_wall_ms (), &list->arena));
+    line_text (&line, text_of (one->path));
     line_end (&line);
 }
 
-static int print_text (const struct listing *list)
+static int print_text (struct listing *list)
 {
     struct style style = cli_detect_style (list->cli);
     struct buf out;
-    uint64_t now_ms = clock_wall_ms ();
     buf_init (&out, OUT_MAX_BYTES);
     if (list->n == 0)
         buf_puts (&out, "no environments here; build one with: sliceup env restore SLICE.yaml\n");
     else
-        buf_printf (&out, "%-*s%-*s%-*s%-*s%-*s%s\n", PYTHON_COLUMNS, "python", PINS_COLUMNS, "pins", STATE_COLUMNS,
-                    "state", SIZE_COLUMNS, "size", USED_COLUMNS, "last used by run", "path");
+        line_print_heads (&out, &style, "", columns, COLUMNS_N);
     for (uint32_t i = 0; i < list->n; i++)
-        env_add_row (&out, &style, &list->items[i], now_ms);
+        env_add_row (list, &list->items[i], &style, &out);
     return cli_write_stdout (list->cli, &out);
 }
 
@@ -246,7 +235,7 @@ static int by_path (const void *a, const void *b)
 }
 
 /* Looks below this home and where its runs had theirs, and prints what it found. Returns the exit status. */
-static int env_ls (struct cli *cli, bool json)
+static int env_ls (struct cli *cli, const struct cli_arguments *arguments)
 {
     struct err err = { 0 };
     struct listing *list = mem_alloc (sizeof *list);
@@ -254,7 +243,7 @@ static int env_ls (struct cli *cli, bool json)
     int rc = env_look (list, &err);
     if (list->n)
         qsort (list->items, list->n, sizeof list->items[0], by_path);
-    int status = rc < 0 ? cli_fail (cli, &err) : json ? print_json (list) : print_text (list);
+    int status = rc < 0 ? cli_fail (cli, &err) : arguments->values[CLI_JSON] ? print_json (list) : print_text (list);
     arena_release (&list->arena);
     mem_free (list);
     return status;
@@ -324,30 +313,17 @@ static int climb_it (struct cli *cli, struct plan *plan, bool build, bool json, 
     return climb (cli, &dir, plan, making_fd, json ? NULL : heading, json, NULL);
 }
 
-static int restore (struct cli *cli, const struct cli_arguments *arguments, bool build)
+/* env restore, and env check. */
+static int restore (struct cli *cli, const struct cli_arguments *arguments)
 {
     struct arena arena = { 0 };
     struct plan plan = { 0 };
+    bool build = strcmp (cli_arguments_command (arguments)->name, "restore") == 0;
     int status = planning_load (cli, arguments, &arena, &plan);
     if (status == EXIT_HOLDS)
         status = climb_it (cli, &plan, build, arguments->values[CLI_JSON], &arena);
     arena_release (&arena);
     return status;
-}
-
-static int env_restore (struct cli *cli, const struct cli_arguments *arguments)
-{
-    return restore (cli, arguments, true);
-}
-
-static int env_check (struct cli *cli, const struct cli_arguments *arguments)
-{
-    return restore (cli, arguments, false);
-}
-
-static int list (struct cli *cli, const struct cli_arguments *arguments)
-{
-    return env_ls (cli, arguments->values[CLI_JSON]);
 }
 
 #define STATUS                                                                                                         \
@@ -373,7 +349,7 @@ static const struct cli_command restore_command = {
     .exit_status = STATUS,
     .operands = (const struct cli_operand[]){ { OPERAND_SLICE }, { 0 } },
     .options = options,
-    .run = env_restore,
+    .run = restore,
 };
 static const struct cli_command check_command_of_env = {
     .name = "check",
@@ -383,7 +359,7 @@ static const struct cli_command check_command_of_env = {
     .exit_status = STATUS,
     .operands = (const struct cli_operand[]){ { OPERAND_SLICE }, { 0 } },
     .options = options,
-    .run = env_check,
+    .run = restore,
 };
 static const struct cli_option ls_options[] = {
     { OPTION_JSON ("one object, sizes in bytes") },
@@ -397,7 +373,7 @@ static const struct cli_command ls_command = {
     .examples = "sliceup env ls\n",
     .exit_status = "0 listed, 2 usage, 3 they cannot be read.",
     .options = ls_options,
-    .run = list,
+    .run = env_ls,
 };
 
 const struct cli_command env_command = {
