@@ -34,16 +34,16 @@ struct explanation {
 
 /* ---- reading ---- */
 
-static void keep_known (struct side *side, const struct result *result)
+static void keep_known (struct result *known, const struct result *result)
 {
     if (result->bundle.n)
-        side->known.bundle = result->bundle;
+        known->bundle = result->bundle;
     if (result->policy.n)
-        side->known.policy = result->policy;
+        known->policy = result->policy;
     if (result->facts.n)
-        side->known.facts = result->facts;
+        known->facts = result->facts;
     if (!record_is_empty (&backend_record, &result->backend))
-        side->known.backend = result->backend;
+        known->backend = result->backend;
 }
 
 static void cache_explain_on_fact (void *owner, const struct fact *fact)
@@ -56,7 +56,7 @@ static void cache_explain_on_fact (void *owner, const struct fact *fact)
     if (kept->keys.n && !ended->result.keys.n)
         return;
     record_copy (&result_record, kept, &ended->result, side->arena);
-    keep_known (side, kept);
+    keep_known (&side->known, kept);
 }
 
 /* ---- what keys were made of ---- */
@@ -118,17 +118,12 @@ static int read_side (struct explanation *all, struct side *side, const char *op
 
 /* ---- comparing ---- */
 
+/* What a rung told of its host, and where it told nothing what any other did. */
 static struct result whole (const struct side *side, const struct result *rung)
 {
-    struct result result = *rung;
-    if (!result.bundle.n)
-        result.bundle = side->known.bundle;
-    if (!result.policy.n)
-        result.policy = side->known.policy;
-    if (!result.facts.n)
-        result.facts = side->known.facts;
-    if (record_is_empty (&backend_record, &result.backend))
-        result.backend = side->known.backend;
+    struct result result = side->known;
+    keep_known (&result, rung);
+    result.programs = rung->programs;
     return result;
 }
 

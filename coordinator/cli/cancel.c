@@ -67,7 +67,8 @@ static int find_only (struct cancel *cancel, struct err *err)
 
 /* ---- asking ---- */
 
-int coordinator_signal (int pidfd, int signal, int value, struct err *err)
+/* Queues a signal with a number for the coordinator that `pidfd` is (journal_open_holder). */
+static int coordinator_signal (int pidfd, int signal, int value, struct err *err)
 {
     siginfo_t info = { .si_signo = signal, .si_code = SI_QUEUE };
     info.si_pid = getpid ();

@@ -35,8 +35,6 @@ int live_runs_check_hosts (const struct live_runs *runs, const char *hint, const
 
 /* cancel.c */
 
-/* Queues a signal with a number for the coordinator that `pidfd` is (journal_open_holder). */
-int coordinator_signal (int pidfd, int signal, int value, struct err *err);
 /* Asks the run's coordinator to look where all programs stand; the answers are events. ERR_STATE: none holds it here. */
 int coordinator_ask_stands (const struct run_dir *dir, struct err *err);
 /* What `sliceup cancel RUN --no-wait` does, for whoever watches the run: asks the coordinator that holds it to end it, as its

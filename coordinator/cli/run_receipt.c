@@ -104,11 +104,6 @@ void run_report_release (struct run_report *run)
     arena_release (&run->arena);
 }
 
-static void print_trace (const struct report *report, struct buf *out)
-{
-    trace_perfetto (report, out);
-}
-
 static void print_junit (const struct report *report, struct buf *out)
 {
     junit_xml (report->receipt, out);
@@ -142,7 +137,7 @@ static void print_drift (const struct report *report, struct buf *out)
     arena_release (&arena);
 }
 
-const struct run_file run_files[] = { { RUN_FILE_RECEIPT, print_receipt }, { RUN_FILE_TRACE, print_trace },
+const struct run_file run_files[] = { { RUN_FILE_RECEIPT, print_receipt }, { RUN_FILE_TRACE, trace_perfetto },
                                       { RUN_FILE_JUNIT, print_junit },     { RUN_FILE_MARKDOWN, print_markdown },
                                       { RUN_FILE_DRIFT, print_drift },     { NULL, NULL } };
 
