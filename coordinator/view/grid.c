@@ -33,38 +33,19 @@ static void draw_header (const struct board *board, uint64_t now_ms, const struc
     line_end (&line);
 }
 
-enum host_shown { SHOWN_NOT = 0, SHOWN_SILENT, SHOWN_LOST, SHOWN_N };
-
-static enum host_shown host_shown (const struct board_host *host)
-{
-    if (host->life == BOARD_LOST)
-        return SHOWN_LOST;
-    return host->life == BOARD_JOINED && host->suspected ? SHOWN_SILENT : SHOWN_NOT;
-}
-
-static uint32_t hosts_shown (const struct board *board, enum host_shown shown, uint32_t *hosts)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
-        if (host_shown (&board->hosts[i]) == shown)
-            hosts[n++] = i;
-    return n;
-}
-
 /* One line for each state that calls for attention: how many, and who. */
-static void draw_hosts (const struct board *board, struct doc *doc)
+static void draw_hosts (const struct board *board, bool lost, struct doc *doc)
 {
-    static const char *const words[] = { [SHOWN_SILENT] = "silent", [SHOWN_LOST] = "lost" };
-    uint32_t *hosts = mem_array (board->plan.hosts.n, sizeof (*hosts));
-    for (uint32_t shown = SHOWN_LOST; shown > SHOWN_NOT; shown--) {
-        uint32_t n = hosts_shown (board, shown, hosts);
-        if (n == 0)
-            continue;
-        buf_printf (&doc->line, "%u %s: ", n, words[shown]);
-        board_print_hosts (board, hosts, n, &doc->line);
-        doc->paint = shown == SHOWN_LOST ? PAINT_BAD : PAINT_WARN;
-        doc_put (doc, "", NULL);
+    uint32_t *hosts = mem_array (board->plan.hosts.n, sizeof (*hosts)), n = 0;
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
+        const struct board_host *host = &board->hosts[i];
+        if (lost ? host->life == BOARD_LOST : host->life == BOARD_JOINED && host->suspected)
+            hosts[n++] = i;
     }
+    buf_printf (&doc->line, "%u %s: ", n, lost ? "lost" : "silent");
+    board_print_hosts (board, hosts, n, &doc->line);
+    doc->paint = lost ? PAINT_BAD : PAINT_WARN;
+    doc_put (doc, n ? "" : NULL, NULL);
     mem_free (hosts);
 }
 
@@ -253,7 +234,8 @@ void grid_draw (const struct board *board, uint64_t now_ms, const struct style *
     draw_header (board, now_ms, style, out);
     for (uint32_t i = 0; i < board->plan.rungs.n; i++)
         grid_row (board, i, now_ms, style, out);
-    draw_hosts (board, &doc);
+    draw_hosts (board, true, &doc);
+    draw_hosts (board, false, &doc);
     draw_failures (board, &doc);
     draw_waiting (board, now_ms, &doc);
     doc_end (&doc);

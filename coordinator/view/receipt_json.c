@@ -213,32 +213,22 @@ static json_t *enforcement_json (const struct slice_receipt *receipt, struct tex
     return object;
 }
 
-static json_t *violation_json (const struct violation_receipt *violation)
-{
-    json_t *json = record_to_json (&violation_receipt_record, violation);
-    receipt_null_unknown (&violation_receipt_record, json);
-    return json;
-}
-
 static json_t *violations_json (const struct slice_receipt *receipt, struct text run)
 {
     json_t *array = json_array ();
-    for (uint32_t i = 0; i < receipt->violations.n; i++)
-        if (text_equal (receipt->violations.items[i].run, run))
-            json_array_append_new (array, violation_json (&receipt->violations.items[i]));
-    return array;
-}
-
-static json_t *trust_json (const struct run_header *header)
-{
-    json_t *array = json_array ();
-    for (uint32_t i = 0; i < header->cache_trust.n; i++)
-        json_array_append_new (array, json_integer ((json_int_t) header->cache_trust.items[i]));
+    for (uint32_t i = 0; i < receipt->violations.n; i++) {
+        if (!text_equal (receipt->violations.items[i].run, run))
+            continue;
+        json_t *json = record_to_json (&violation_receipt_record, &receipt->violations.items[i]);
+        receipt_null_unknown (&violation_receipt_record, json);
+        json_array_append_new (array, json);
+    }
     return array;
 }
 
 static json_t *cache_json (const struct slice_receipt *receipt, const struct run_header *header)
 {
+    static const struct field uids = { .kind = FIELD_LIST, .item = FIELD_U32 };
     const struct generation_receipt *generation = receipt_newest_generation (receipt, header->run);
     return json_pack ("{s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mode", text_or_null_json (header->cache_mode),
                       "holds", receipt_cache_holds (header->cache_mode), "generation",
@@ -248,8 +238,8 @@ static json_t *cache_json (const struct slice_receipt *receipt, const struct run
                           ? text_or_null_json (generation->writer.len ? generation->writer : header->cache_writer)
                           : json_null (),
                       "digest", generation ? text_json (generation->sha256) : json_null (), "enforcement",
-                      enforcement_json (receipt, header->run), "trust", trust_json (header), "violations",
-                      violations_json (receipt, header->run));
+                      enforcement_json (receipt, header->run), "trust", record_field_json (&uids, &header->cache_trust),
+                      "violations", violations_json (receipt, header->run));
 }
 
 /* ---- conflicts ---- */
@@ -269,13 +259,6 @@ static json_t *conflicts_json (const struct slice_receipt *receipt)
 
 /* ---- hosts ---- */
 
-/* How long a part of a host's receipt may be believed: until code, or model or runtime, changes; never unchecked. */
-static json_t *durability_json (void)
-{
-    return json_pack ("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "setup", "stable", "bundle", "stable", "policy", "stable",
-                      "backend", "rerun", "rungs", "rerun", "facts", "recheck", "notes", "each says its own");
-}
-
 static const struct run_header *header_of (const struct slice_receipt *receipt, struct text run)
 {
     static const struct run_header none;
@@ -285,6 +268,7 @@ static const struct run_header *header_of (const struct slice_receipt *receipt, 
     return &none;
 }
 
+/* `durability`: how long a part may be believed: until code, or model or runtime, changes; never unchecked. */
 static json_t *host_json (const struct slice_receipt *receipt, uint32_t i)
 {
     const struct host_receipt *host = &receipt->hosts.items[i];
@@ -293,7 +277,10 @@ static json_t *host_json (const struct slice_receipt *receipt, uint32_t i)
     receipt_null_unknown (&host_receipt_record, json);
     json_object_set_new (json, "outcome", outcome_json (header, frontier_host_outcome (header, host)));
     json_object_set_new (json, "frontier", host_frontier (header, host));
-    json_object_set_new (json, "durability", durability_json ());
+    json_object_set_new (json, "durability",
+                         json_pack ("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "setup", "stable", "bundle", "stable",
+                                    "policy", "stable", "backend", "rerun", "rungs", "rerun", "facts", "recheck",
+                                    "notes", "each says its own"));
     json_object_set_new (json, "conflict", json_boolean (merge_host_has_conflict (receipt, i)));
     return json;
 }

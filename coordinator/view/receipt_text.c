@@ -174,26 +174,23 @@ static void text_add_cause (const struct receipt_line *line, struct buf *out)
     buf_escaped_after (out, "\n             next: ", rung->cause.next, CAUSE_COLUMNS);
 }
 
-static void add_part (const struct receipt_line *line, struct buf *out)
-{
-    buf_printf (out, "    %-9s%-14s ", "in parts", line->rung->outcome == OUTCOME_PASSED ? "works" : "fails");
-    hostset_fold (line->hosts, line->hosts_n, out);
-    add_durations (line, out);
-    buf_byte (out, '\n');
-}
-
 static void text_add_line (const struct receipt_line *line, struct buf *out)
 {
-    buf_printf (out, "    %-9s%-14s ",
-                line->rung->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, line->rung->pass),
-                receipt_line_outcome (line->rung));
+    const struct rung_receipt *rung = line->rung;
+    if (is_part (line))
+        buf_printf (out, "    %-9s%-14s ", "in parts", rung->outcome == OUTCOME_PASSED ? "works" : "fails");
+    else
+        buf_printf (out, "    %-9s%-14s ", rung->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, rung->pass),
+                    receipt_line_outcome (rung));
     hostset_fold (line->hosts, line->hosts_n, out);
-    if (line->rung->outcome)
+    if (is_part (line) || rung->outcome)
         add_durations (line, out);
-    if (line->rung->attempt > 1)
-        buf_printf (out, "  attempt %u", line->rung->attempt);
-    buf_escaped_after (out, "  ", text_of (receipt_line_remark (line->rung)), COLUMNS);
-    text_add_cause (line, out);
+    if (!is_part (line) && rung->attempt > 1)
+        buf_printf (out, "  attempt %u", rung->attempt);
+    if (!is_part (line)) {
+        buf_escaped_after (out, "  ", text_of (receipt_line_remark (rung)), COLUMNS);
+        text_add_cause (line, out);
+    }
     buf_byte (out, '\n');
 }
 
@@ -225,7 +222,7 @@ static void add_ladder (const struct slice_receipt *receipt, const struct run_he
                 text_add_line (&lines[k], out);
         for (uint32_t k = 0; k < n; k++)
             if (is_part (&lines[k]))
-                add_part (&lines[k], out);
+                text_add_line (&lines[k], out);
         arena_reset (&arena);
     }
     arena_release (&arena);

@@ -112,30 +112,24 @@ json_t *enum_json (const struct enum_names *names, uint32_t value)
     return value ? json_string (enum_name_of (names, value)) : json_null ();
 }
 
-static json_t *vars_json (const struct any_list *list)
+static json_t *vars_json (const struct field *field, const struct any_list *list)
 {
+    bool numbers = field->of == &number_record;
     json_t *object = json_object ();
-    const struct var *vars = list->items;
-    for (uint32_t i = 0; i < list->n; i++)
-        json_object_setn_new (object, vars[i].name.len ? vars[i].name.ptr : "", vars[i].name.len,
-                              text_json (vars[i].value));
-    return object;
-}
-
-static json_t *numbers_json (const struct any_list *list)
-{
-    json_t *object = json_object ();
-    const struct named_number *numbers = list->items;
-    for (uint32_t i = 0; i < list->n; i++)
-        json_object_setn_new (object, numbers[i].name.len ? numbers[i].name.ptr : "", numbers[i].name.len,
-                              json_integer ((json_int_t) numbers[i].value));
+    for (uint32_t i = 0; i < list->n; i++) {
+        const struct var *var = (const struct var *) list->items + i;
+        const struct named_number *number = (const struct named_number *) list->items + i;
+        struct text name = numbers ? number->name : var->name;
+        json_object_setn_new (object, name.len ? name.ptr : "", name.len,
+                              numbers ? json_integer ((json_int_t) number->value) : text_json (var->value));
+    }
     return object;
 }
 
 static json_t *list_json (const struct field *field, const struct any_list *list)
 {
     if (is_object_list (field))
-        return field->of == &var_record ? vars_json (list) : numbers_json (list);
+        return vars_json (field, list);
     const struct field item = field_describe_item (field);
     json_t *array = json_array ();
     for (uint32_t i = 0; i < list->n; i++)

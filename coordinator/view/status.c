@@ -177,13 +177,9 @@ static json_t *waiting_value (const struct status *status)
     json_t *list = json_array ();
     buf_init (&lines, LINES_BYTES);
     waiting_append_lines (status->board, status->now_ms, status->board->plan.hosts.n, 0, &lines);
-    for (size_t from = 0, at = 0; at < lines.len; at++) {
-        if (lines.ptr[at] != '\n')
-            continue;
-        json_array_append_new (list,
-                               escaped_json ((struct text){ (const char *) lines.ptr + from, (uint32_t) (at - from) }));
-        from = at + 1;
-    }
+    struct text rest = buf_as_text (&lines), line;
+    while (text_cut (&rest, '\n', &line))
+        json_array_append_new (list, escaped_json (line));
     buf_release (&lines);
     return list;
 }
