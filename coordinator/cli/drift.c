@@ -125,13 +125,6 @@ static int drift_side_keep_chosen_hosts (struct drift_side *side, const struct h
     return 0;
 }
 
-/* Leaves only hosts that the other has as well. */
-static void drift_side_keep_common_hosts (struct drift_side *side, const struct drift_side *other, struct arena *arena)
-{
-    struct name_list names = all_names (&other->receipt, arena);
-    drift_keep (&side->receipt, &names, arena);
-}
-
 /* ---- drift ---- */
 
 enum { DRIFT_AGAINST = CLI_OWN, DRIFT_SAVE, DRIFT_POLICY, DRIFT_RUNG, DRIFT_ALL };
@@ -199,8 +192,9 @@ static int open_sides (const struct cli *cli, const struct request *request, str
                             "%.*s alone has nobody to be compared with; without --hosts and --exclude it is compared "
                             "with the other hosts of the run",
                             TEXT_ARG (answer->now.receipt.hosts.items[0].host));
+        struct name_list common = all_names (&answer->now.receipt, &answer->arena);
         if (request->against)
-            drift_side_keep_common_hosts (&answer->before, &answer->now, &answer->arena);
+            drift_keep (&answer->before.receipt, &common, &answer->arena);
     }
     return 0;
 }

@@ -32,8 +32,7 @@ struct exec_choice {
 enum { SLICE_MAX_BYTES = 1 << 20 };
 #define SLICE_TEXT                                                                                                     \
     "slice: exec\nprofile: plain\nladder: plain\nsignatures: []\ncache: {mode: off}\ncoordinator: {address: "          \
-    "127.0.0.1, listen: "                                                                                              \
-    "127.0.0.1}\n"
+    "127.0.0.1, listen: 127.0.0.1}\n"
 
 static int apply (struct hostset *set, const char *expression, enum hostset_step step, const char *option,
                   struct err *err)
@@ -193,22 +192,17 @@ struct execution {
 
 /* ---- arguments ---- */
 
-static int exec_refuse (const struct execution *exec, const char *option, const char *value, const char *expected)
-{
-    struct err err = { 0 };
-    err_set (&err, ERR_USAGE, "%s %s: expected %s", option, value ? value : "", expected);
-    return cli_fail (exec->cli, &err);
-}
-
 enum { EXEC_LAUNCHER = CLI_OWN, EXEC_USER, EXEC_DIRECTORY, EXEC_AT_ONCE, EXEC_TIMEOUT, EXEC_LINES, EXEC_RAW };
 
 static int take_timeout (struct execution *exec, const char *timeout)
 {
+    struct err err = { 0 };
     exec->command.timeout_ms = TIMEOUT_MS;
-    if (timeout && (!duration_parse (text_of (timeout), &exec->command.timeout_ms) || !exec->command.timeout_ms ||
-                    exec->command.timeout_ms > REMOTE_TIMEOUT_MAX_MS))
-        return exec_refuse (exec, "--timeout", timeout, "a duration such as 30s or 2h, at most 30d");
-    return EXIT_HOLDS;
+    if (!timeout || (duration_parse (text_of (timeout), &exec->command.timeout_ms) && exec->command.timeout_ms &&
+                     exec->command.timeout_ms <= REMOTE_TIMEOUT_MAX_MS))
+        return EXIT_HOLDS;
+    err_set (&err, ERR_USAGE, "--timeout %s: expected a duration such as 30s or 2h, at most 30d", timeout);
+    return cli_fail (exec->cli, &err);
 }
 
 static int exec_take_arguments (struct execution *exec, const struct cli_arguments *arguments)

@@ -87,8 +87,7 @@ static int find_machine (struct request *request)
     if (!slice->machine.id.len) {
         buf_printf (&request->notes,
                     "warning: no machine type of configs/machines/tpu.yaml has hosts of which %u make a slice of "
-                    "%.*s%s%.*s: is a worker "
-                    "missing? The file gets the plain ladder\n",
+                    "%.*s%s%.*s: is a worker missing? The file gets the plain ladder\n",
                     slice->shape.hosts, TEXT_ARG (slice->shape.accelerator),
                     slice->shape.topology.len ? " with topology " : "", TEXT_ARG (slice->shape.topology));
         slice->shape.topology.len = 0;

@@ -443,8 +443,7 @@ const struct cli_command logs_command = {
                 "sliceup logs --follow --hosts v6e-[0-3]\n"
                 "sliceup logs --worker --hosts v6e-3\n",
     .exit_status = "0 shown; 1 some of it is lost, as it says; 2 usage, no such run, host or rung, or a run that was "
-                   "never begun; 3 --follow without a "
-                   "coordinator that holds the run; 5 the journal is damaged.",
+                   "never begun; 3 --follow without a coordinator that holds the run; 5 the journal is damaged.",
     .operands = (const struct cli_operand[]){ { OPERAND_RUN }, { 0 } },
     .options = options,
     .run = logs_run,

@@ -185,8 +185,8 @@ const struct cli_command report_command = {
     .summary = "write what is kept of a run: a page, JUnit XML, a Perfetto trace, Markdown, JSON",
     .usage = "[RUN] -o FOLDER | [RUN] --print FILE",
     .help = "Writes report.html, report.md, junit.xml, trace.perfetto.json (open it at ui.perfetto.dev) and "
-            "receipt.json into a "
-            "folder, as docs/spec/report.md describes. It works for finished, running and interrupted runs; each file "
+            "receipt.json into a folder, as docs/spec/report.md describes. It works for finished, running and "
+            "interrupted runs; each file "
             "says which it is. Each is written whole or not at all, and replaces that of an earlier report; other "
             "files of the folder stay.\n\n" HELP_OF_RUN,
     .examples = "sliceup report -o report\n"

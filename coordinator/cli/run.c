@@ -118,8 +118,7 @@ const struct cli_command run_command = {
             "lockstep. The first rung that a host does not pass ends the run, unless --min-hosts or --keep-going says "
             "otherwise. A terminal shows every host and rung, with the keys of sliceup watch (? lists them; q goes on "
             "with lines); elsewhere, or with --plain, each event is one line. Every fact is journaled: if this process "
-            "dies, "
-            "the workers continue, and sliceup resume takes them over.\n"
+            "dies, the workers continue, and sliceup resume takes them over.\n"
             "\n"
             "The first Ctrl-C asks the running rung to end, the second kills it, the third leaves without waiting. A "
             "closed terminal, or output that is not read, does not end the run. After the end of the run, Ctrl-C stops "
@@ -172,8 +171,7 @@ static int rehearse (struct cli *cli, struct plan *plan, struct arena *arena, bo
     int status = run_new (cli, plan, arena, &(struct run_choices){ .again = true, .json = json });
     if (!json)
         printf ("This was a rehearsal: programs ran on the CPU of this machine, and no TPU was used. What it cannot "
-                "show is in "
-                "docs/spec/rehearsal.md.\nTo see more: sliceup%s receipt (or status, logs, explain)\n",
+                "show is in docs/spec/rehearsal.md.\nTo see more: sliceup%s receipt (or status, logs, explain)\n",
                 cli->hint);
     return status;
 }

@@ -250,9 +250,8 @@ const struct cli_command runs_command = {
     .help =
         "For each run: its id (every command accepts its first digits), the slice, its state or outcome, the "
         "rung at which it stopped or is, or the highest that all hosts of its passes passed, its duration and its age. "
-        "Interrupted: no coordinator "
-        "holds the run; "
-        "sliceup resume takes it over. Never-begun: the coordinator ended before anything was started on a host; "
+        "Interrupted: no coordinator holds the run; sliceup resume takes it over. Never-begun: the coordinator ended "
+        "before anything was started on a host; "
         "sliceup resume removes the run. A run with a damaged journal is listed as damaged.",
     .examples = "sliceup runs\n"
                 "sliceup runs --slice v6e --limit 10\n"
