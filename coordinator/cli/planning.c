@@ -220,41 +220,34 @@ static void print_way (const struct ssh_route *route, const struct text *names, 
     fputc ('\n', to);
 }
 
-/* Of those not told yet, the hosts that are reached as the first one is. */
-static uint32_t planning_gather (const struct plan *plan, uint32_t first, bool told[], struct text names[],
-                                 struct text addresses[])
-{
-    uint32_t n = 0;
-    for (uint32_t i = first; i < plan->hosts.n; i++) {
-        const struct plan_host *host = &plan->hosts.items[i];
-        if (told[i] || !same_way (&plan->hosts.items[first], host))
-            continue;
-        told[i] = true;
-        names[n] = host->name;
-        addresses[n++] = ssh_address (host);
-    }
-    return n;
-}
-
+/* Hosts that are reached alike are one line. */
 static void print_ways (const struct plan *plan, FILE *to)
 {
     enum { SHOWN = 16 };
+    const struct plan_host *hosts = plan->hosts.items;
+    struct arena arena = { 0 };
     uint32_t n = plan->hosts.n, left = n;
-    bool *told = mem_array (n, sizeof (*told));
-    struct text *names = mem_array (n, sizeof (*names)), *addresses = mem_array (n, sizeof (*addresses));
-    for (uint32_t i = 0, lines = 0; i < n && lines < SHOWN; i++) {
-        if (told[i])
+    bool *told = arena_array (&arena, n, sizeof (*told));
+    struct text *names = arena_array (&arena, n, sizeof (*names));
+    struct text *addresses = arena_array (&arena, n, sizeof (*addresses));
+    for (uint32_t first = 0, lines = 0; first < n && lines < SHOWN; first++) {
+        uint32_t alike = 0;
+        if (told[first])
             continue;
-        uint32_t alike = planning_gather (plan, i, told, names, addresses);
-        print_way (&plan->hosts.items[i].ssh, names, addresses, alike, to);
+        for (uint32_t i = first; i < n; i++) {
+            if (told[i] || !same_way (&hosts[first], &hosts[i]))
+                continue;
+            told[i] = true;
+            names[alike] = hosts[i].name;
+            addresses[alike++] = ssh_address (&hosts[i]);
+        }
+        print_way (&hosts[first].ssh, names, addresses, alike, to);
         left -= alike;
         lines++;
     }
     if (left > 0)
         fprintf (to, "  ... hosts not shown: %u\n", left);
-    mem_free (told);
-    mem_free (names);
-    mem_free (addresses);
+    arena_release (&arena);
 }
 
 static void print_srun (const struct slurm_plan *slurm, FILE *to)
