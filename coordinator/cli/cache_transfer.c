@@ -9,13 +9,12 @@
 #include "coordinator/view/line.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TRANSFER_FORMAT = 1, SHOWN_BYTES = 8 * PATH_MAX }; /* a byte is at most 8 when it is escaped */
+enum { TRANSFER_FORMAT = 1 };
 
 /* ---- export ---- */
 
@@ -60,32 +59,25 @@ static int cache_transfer_describe (const struct cli *cli, const struct catalogu
     return err_set (err, ERR_LIMIT, TRANSFER_JSON " would be larger than %d bytes", TRANSFER_JSON_MAX_BYTES);
 }
 
-static const char *shown_path (const char *path, char shown[SHOWN_BYTES])
-{
-    struct buf escaped;
-    buf_init (&escaped, SHOWN_BYTES);
-    buf_escaped (&escaped, text_of (path), 0);
-    snprintf (shown, SHOWN_BYTES, "%s", buf_c (&escaped));
-    buf_release (&escaped);
-    return shown;
-}
-
 static int say_exported (const struct cli *cli, const struct cache_request *request,
                          const struct fact_generation *generation)
 {
-    char size[SIZE_TEXT_BYTES], shown[SHOWN_BYTES];
-    const char *folder = request->operands[1];
+    char size[SIZE_TEXT_BYTES];
+    struct text folder = text_of (request->operands[1]);
+    struct buf out;
     if (request->json)
         return cli_print_json (cli, "sliceup.cache-export/1",
                                json_pack ("{s:I, s:o, s:o, s:i, s:I, s:o}", "generation",
                                           (json_int_t) generation->token, "bundle", escaped_json (generation->bundle),
                                           "sha256", escaped_json (generation->sha256), "entries",
                                           (int) generation->entries, "bytes", (json_int_t) generation->bytes, "folder",
-                                          escaped_json (text_of (folder))));
-    printf ("exported generation %" PRIu64 " of %.*s to %s: %u entries, %s, manifest sha256 %.*s\n", generation->token,
-            TEXT_ARG (generation->bundle), shown_path (folder, shown), generation->entries,
-            size_print (generation->bytes, size), TEXT_ARG (generation->sha256));
-    return EXIT_HOLDS;
+                                          escaped_json (folder)));
+    buf_init (&out, CLI_ANSWER_MAX_BYTES);
+    buf_printf (&out, "exported generation %" PRIu64 " of %.*s", generation->token, TEXT_ARG (generation->bundle));
+    buf_escaped_after (&out, " to ", folder, 0);
+    buf_printf (&out, ": %u entries, %s, manifest sha256 %.*s\n", generation->entries,
+                size_print (generation->bytes, size), TEXT_ARG (generation->sha256));
+    return cli_write_stdout (cli, &out);
 }
 
 /* ERR_DAMAGE here is damage of the cache; opening the catalogue reports the catalogue's own. */
@@ -231,21 +223,23 @@ static int say_imported (const struct cli *cli, const struct cache_request *requ
                          const struct cache_location *target, const struct fact_generation *claim, uint64_t token,
                          bool before)
 {
-    char size[SIZE_TEXT_BYTES], shown[SHOWN_BYTES];
+    char size[SIZE_TEXT_BYTES];
+    struct buf out;
     if (request->json)
         return cli_print_json (cli, "sliceup.cache-import/1",
                                json_pack ("{s:I, s:b, s:o, s:o, s:i, s:I, s:s}", "generation", (json_int_t) token,
                                           "was_here_before", before, "bundle", escaped_json (claim->bundle), "sha256",
                                           escaped_json (claim->sha256), "entries", (int) claim->entries, "bytes",
                                           (json_int_t) claim->bytes, "root", target->root));
+    buf_init (&out, CLI_ANSWER_MAX_BYTES);
+    buf_escaped_after (&out, before ? "" : "imported into ", text_of (target->root), 0);
+    buf_puts (&out, before ? " already has this generation, as" : " as");
+    buf_printf (&out, " generation %" PRIu64 " of %.*s: ", token, TEXT_ARG (claim->bundle));
     if (before)
-        printf ("%s already has this generation, as generation %" PRIu64 " of %.*s: nothing was imported\n",
-                shown_path (target->root, shown), token, TEXT_ARG (claim->bundle));
+        buf_puts (&out, "nothing was imported\n");
     else
-        printf ("imported into %s as generation %" PRIu64 " of %.*s: %u entries, %s, every byte verified\n",
-                shown_path (target->root, shown), token, TEXT_ARG (claim->bundle), claim->entries,
-                size_print (claim->bytes, size));
-    return EXIT_HOLDS;
+        buf_printf (&out, "%u entries, %s, every byte verified\n", claim->entries, size_print (claim->bytes, size));
+    return cli_write_stdout (cli, &out);
 }
 
 int cache_import (struct cli *cli, const struct cache_request *request, struct cache_location *target)
