@@ -24,12 +24,6 @@ static void text_add_time (struct buf *out, const char *label, uint64_t wall_ms)
         buf_printf (out, "%s %s", label, text);
 }
 
-static void add_result (const struct run_header *header, struct buf *out)
-{
-    buf_escaped_after (out, "result   ", header->sentence.len ? header->sentence : TEXT_LIT (NOT_ENDED), 4 * COLUMNS);
-    buf_byte (out, '\n');
-}
-
 static void add_subject (const struct run_header *header, struct buf *out)
 {
     char span[DURATION_TEXT_BYTES];
@@ -332,8 +326,11 @@ static void add_head (const struct slice_receipt *receipt, const struct run_head
     add_subject (header, out);
     add_origin (header, out);
     add_purpose (header, out);
-    if (with_result)
-        add_result (header, out);
+    if (with_result) {
+        buf_escaped_after (out, "result   ", header->sentence.len ? header->sentence : TEXT_LIT (NOT_ENDED),
+                           4 * COLUMNS);
+        buf_byte (out, '\n');
+    }
     if (header->exit_status == EXIT_CACHE_VIOLATION)
         buf_puts (out, "exit     4: the cache was violated (the lines that begin with 'violated')\n");
     add_missing (receipt, header, out);

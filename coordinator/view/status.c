@@ -24,17 +24,18 @@ static json_t *number (uint64_t value)
     return json_integer (value > INT64_MAX ? INT64_MAX : (json_int_t) value);
 }
 
-static json_t *fold_value (const struct board *board, const uint32_t *hosts, uint32_t n)
+static void status_set (json_t *object, const char *name, json_t *value)
+{
+    json_object_set_new (object, name, value);
+}
+
+static void set_hosts (const struct board *board, const uint32_t *hosts, uint32_t n, json_t *object)
 {
     struct buf folded;
     buf_init (&folded, LINES_BYTES);
     board_print_hosts (board, hosts, n, &folded);
-    return buf_take_json (&folded);
-}
-
-static void status_set (json_t *object, const char *name, json_t *value)
-{
-    json_object_set_new (object, name, value);
+    status_set (object, "hosts", buf_take_json (&folded));
+    status_set (object, "count", number (n));
 }
 
 /* ---- hosts ---- */
@@ -93,8 +94,7 @@ static json_t *group_value (const struct board *board, const struct board_verdic
     status_set (object, "varies", json_boolean (group->varies));
     status_set (object, "next", text_or_null_json (group->next));
     status_set (object, "phase", text_or_null_json (group->phase));
-    status_set (object, "hosts", fold_value (board, group->hosts.items, group->hosts.n));
-    status_set (object, "count", number (group->hosts.n));
+    set_hosts (board, group->hosts.items, group->hosts.n, object);
     return object;
 }
 
@@ -105,8 +105,7 @@ static json_t *correction_value (const struct board *board, const struct board_c
     status_set (object, "from_owner", enum_json (&owner_names, correction->from_owner));
     status_set (object, "to", enum_json (&outcome_names, correction->to));
     status_set (object, "to_owner", enum_json (&owner_names, correction->to_owner));
-    status_set (object, "hosts", fold_value (board, correction->hosts.items, correction->hosts.n));
-    status_set (object, "count", number (correction->hosts.n));
+    set_hosts (board, correction->hosts.items, correction->hosts.n, object);
     return object;
 }
 
@@ -192,8 +191,7 @@ static json_t *quiet_value (const struct status *status)
     json_t *list = json_array ();
     for (uint32_t i = 0; i < n; i++) {
         json_t *object = json_object ();
-        status_set (object, "hosts", fold_value (status->board, quiet[i].hosts, quiet[i].n));
-        status_set (object, "count", number (quiet[i].n));
+        set_hosts (status->board, quiet[i].hosts, quiet[i].n, object);
         status_set (object, "line", text_or_null_json (quiet[i].line));
         status_set (object, "quiet_ms", number (quiet[i].quiet_ms));
         json_array_append_new (list, object);
@@ -210,8 +208,7 @@ static json_t *slow_value (const struct status *status)
     json_t *list = json_array ();
     for (uint32_t i = 0; i < n; i++) {
         json_t *object = json_object ();
-        status_set (object, "hosts", fold_value (status->board, slow[i].hosts, slow[i].n));
-        status_set (object, "count", number (slow[i].n));
+        set_hosts (status->board, slow[i].hosts, slow[i].n, object);
         status_set (object, "phase", escaped_json (slow[i].phase));
         status_set (object, "longest_ms", number (slow[i].longest_ms));
         status_set (object, "median_ms", number (slow[i].median_ms));
