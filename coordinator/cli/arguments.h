@@ -138,11 +138,7 @@ const struct cli_command *cli_find_subcommand (const struct cli_command *command
 /* The option that is spelled so, of the command or of one above it; NULL: none. */
 const struct cli_option *cli_find_option (const struct cli_arguments *arguments, struct text spelling);
 
-/* ---- options ---- */
-
-/* Rows of tables that several commands have. */
-
-/* ---- options ---- */
+/* ---- options: rows of tables that several commands have ---- */
 
 /* `what`: a word for the sentence, with its page. */
 #define OPTION_JSON(what) CLI_JSON, "--json", .help = what, .not_with = CLI_MARKDOWN

@@ -143,17 +143,6 @@ int plan_size_check (const struct plan *plan, struct err *err)
 
 /* ---- signature table ---- */
 
-static int encode (const struct plan *plan, struct buf *out, struct err *err)
-{
-    struct signature_table table = { 0 };
-    table.signatures.items = plan->signatures.items;
-    table.signatures.n = plan->signatures.n;
-    wire_put_record (out, &signature_table_record, &table);
-    return out->overflow
-               ? err_set (err, ERR_LIMIT, "the configured signatures need more than %d bytes", KIT_FILE_MAX_BYTES)
-               : 0;
-}
-
 static bool check_is_there (const char *path, const struct digest *wanted)
 {
     struct digest is;
@@ -179,14 +168,16 @@ static int check_write_file (const struct plan *plan, struct text bytes, struct 
 
 int signature_table_write (struct plan *plan, struct arena *arena, struct err *err)
 {
+    struct signature_table table = { .signatures = { plan->signatures.items, plan->signatures.n } };
     struct buf bytes;
     plan->signature_table = (struct file_ref){ 0 };
     if (plan->signatures.n == 0)
         return 0;
     buf_init (&bytes, KIT_FILE_MAX_BYTES);
-    int rc = encode (plan, &bytes, err);
-    if (rc == 0)
-        rc = check_write_file (plan, buf_as_text (&bytes), arena, &plan->signature_table, err);
+    wire_put_record (&bytes, &signature_table_record, &table);
+    int rc = bytes.overflow
+                 ? err_set (err, ERR_LIMIT, "the configured signatures need more than %d bytes", KIT_FILE_MAX_BYTES)
+                 : check_write_file (plan, buf_as_text (&bytes), arena, &plan->signature_table, err);
     buf_release (&bytes);
     return rc;
 }

@@ -90,22 +90,20 @@ static const char *home_of (const struct completion *completion)
     return given ? given : completion->cli->home;
 }
 
-/* The slice file that the line names, as an operand or by --slice; NULL: it is about a run. */
-static const char *slice_of (const struct completion *completion)
+/* The first operand of the line, when its command takes one of this kind there; else NULL. */
+static const char *operand_of (const struct completion *completion, enum cli_kind kind)
 {
     const struct cli_operand *first = cli_arguments_command (&completion->line)->operands;
-    bool is_operand = first && first->kind == KIND_SLICE && completion->line.operands_n;
-    return is_operand ? completion->line.operands[0] : completion->line.values[CLI_SLICE];
+    return first && first->kind == kind && completion->line.operands_n ? completion->line.operands[0] : NULL;
 }
 
 /* The journal's side files are there, or reading it would make them. */
 static int load_of_run (struct completion *completion, struct arena *arena, struct plan *plan)
 {
-    const struct cli_operand *first = cli_arguments_command (&completion->line)->operands;
-    bool is_operand = first && first->kind == KIND_RUN && completion->line.operands_n;
+    const char *run = operand_of (completion, KIND_RUN);
     char path[RUN_PATH_BYTES];
     struct run_dir dir;
-    if (run_dir_find (&dir, home_of (completion), is_operand ? completion->line.operands[0] : "last", NULL) != 0 ||
+    if (run_dir_find (&dir, home_of (completion), run ? run : "last", NULL) != 0 ||
         access (run_dir_path (&dir, "journal.db-wal", path), F_OK) != 0 ||
         access (run_dir_path (&dir, "journal.db-shm", path), F_OK) != 0)
         return -1;
@@ -115,7 +113,9 @@ static int load_of_run (struct completion *completion, struct arena *arena, stru
 /* Hosts or rungs of the plan. In a set the last name is being written: "v6e-0,v6e-". */
 static void propose_planned (struct completion *completion, enum cli_kind kind)
 {
-    const char *comma = kind == KIND_HOSTS ? strrchr (completion->word, ',') : NULL, *slice = slice_of (completion);
+    const char *comma = kind == KIND_HOSTS ? strrchr (completion->word, ',') : NULL;
+    const char *operand = operand_of (completion, KIND_SLICE), *named = completion->line.values[CLI_SLICE];
+    const char *slice = operand ? operand : named; /* NULL: the line is about a run */
     struct text before = { completion->word, comma ? (uint32_t) (comma + 1 - completion->word) : 0 };
     struct arena arena = { 0 };
     struct plan plan = { 0 };

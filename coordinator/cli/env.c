@@ -182,8 +182,7 @@ static int print_json (const struct listing *list)
             "bytes", (json_int_t) one->bytes, "last_run", one->run[0] ? json_string (one->run) : json_null (),
             "last_used_wall_ms", number_or_null_json (one->run[0] ? one->used_wall_ms : 0), "last_used",
             time_json (one->run[0] ? one->used_wall_ms : 0));
-        if (!object || json_array_append_new (array, object) != 0)
-            mem_exit_exhausted (0);
+        json_array_append_new (array, object);
     }
     return cli_print_json (list->cli, "sliceup.environments/1", json_pack ("{s:o}", "environments", array));
 }

@@ -27,11 +27,11 @@ void exec_output_open (struct exec_output *output, uint64_t now_ms)
     output->live = !output->lines && !output->json && !output->cli->plain;
     output->status = !output->cli->plain && isatty (STDERR_FILENO);
     output->fold = output->lines ? NULL : output_fold_create (n, output_fold_kept_bytes (n));
-    output->partial = output->lines ? mem_array (n, sizeof *output->partial) : NULL;
-    output->shown = mem_array (n, sizeof *output->shown);
-    output->ended = mem_array (n, sizeof *output->ended);
-    output->joined_ms = mem_array (n, sizeof *output->joined_ms);
-    output->labels = mem_array (n, sizeof *output->labels);
+    output->partial = output->lines ? arena_array (&output->arena, n, sizeof *output->partial) : NULL;
+    output->shown = arena_array (&output->arena, n, sizeof *output->shown);
+    output->ended = arena_array (&output->arena, n, sizeof *output->ended);
+    output->joined_ms = arena_array (&output->arena, n, sizeof *output->joined_ms);
+    output->labels = arena_array (&output->arena, n, sizeof *output->labels);
     for (uint32_t i = 0; output->lines && i < n; i++)
         buf_init (&output->partial[i], LINE_MAX_BYTES);
 }
@@ -41,11 +41,6 @@ void exec_output_close (struct exec_output *output)
     for (uint32_t i = 0; output->partial && i < output->ends->n; i++)
         buf_release (&output->partial[i]);
     output_fold_destroy (output->fold);
-    mem_free (output->partial);
-    mem_free (output->shown);
-    mem_free (output->ended);
-    mem_free (output->joined_ms);
-    mem_free (output->labels);
     arena_release (&output->arena);
 }
 

@@ -129,8 +129,7 @@ static void list_json (struct listing *listing, const struct listed *run)
         (json_int_t) begun_wall_ms (run), "created", time_json (begun_wall_ms (run)), "duration_ms",
         known ? json_integer ((json_int_t) lasted_ms (listing, run)) : json_null (), "problem",
         known ? json_null () : escaped_json (text_of (run->err.text)));
-    if (object == NULL || json_array_append_new (listing->list, object) != 0)
-        mem_exit_exhausted (0);
+    json_array_append_new (listing->list, object);
 }
 
 /* ---- text ---- */
