@@ -1,6 +1,5 @@
 #include <inttypes.h>
 #include <signal.h>
-#include <sys/pidfd.h>
 #include <unistd.h>
 
 #include "common/base/duration.h"
@@ -66,18 +65,6 @@ static int find_only (struct cancel *cancel, struct err *err)
 }
 
 /* ---- asking ---- */
-
-/* Queues a signal with a number for the coordinator that `pidfd` is (journal_open_holder). */
-static int coordinator_signal (int pidfd, int signal, int value, struct err *err)
-{
-    siginfo_t info = { .si_signo = signal, .si_code = SI_QUEUE };
-    info.si_pid = getpid ();
-    info.si_uid = getuid ();
-    info.si_value.sival_int = value;
-    if (pidfd_send_signal (pidfd, signal, &info, 0) == 0)
-        return 0;
-    return err_errno (err, ERR_IO, "cannot send a signal to its coordinator");
-}
 
 /* The number says which Ctrl-C this stands for, so that asking twice is no second one. Two signals: one that waits to be
  * taken is not replaced by another of its kind. */
@@ -176,18 +163,6 @@ static int cancel_say_end (const struct cancel *cancel, const char *words, bool 
     buf_release (&behind);
     mem_free (lost);
     return status;
-}
-
-int coordinator_ask_stands (const struct run_dir *dir, struct err *err)
-{
-    char path[RUN_PATH_BYTES];
-    int64_t pid;
-    int pidfd = journal_open_holder (run_dir_path (dir, "journal.db", path), &pid, err);
-    if (pidfd < 0)
-        return -1;
-    int rc = coordinator_signal (pidfd, SIGURG, 0, err);
-    close (pidfd);
-    return rc;
 }
 
 int cancel_ask_politely (struct cli *cli, const struct run_dir *dir, struct err *err)

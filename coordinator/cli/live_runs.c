@@ -1,8 +1,10 @@
 #include "coordinator/cli/live_runs.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <unistd.h>
 
 #include "common/base/duration.h"
@@ -173,5 +175,30 @@ int live_runs_check_hosts (const struct live_runs *runs, const char *hint, const
             rc = live_runs_refuse (&runs->items[i], hint, shared, err);
     }
     arena_release (&arena);
+    return rc;
+}
+
+/* ---- asking a coordinator ---- */
+
+int coordinator_signal (int pidfd, int signal, int value, struct err *err)
+{
+    siginfo_t info = { .si_signo = signal, .si_code = SI_QUEUE };
+    info.si_pid = getpid ();
+    info.si_uid = getuid ();
+    info.si_value.sival_int = value;
+    if (pidfd_send_signal (pidfd, signal, &info, 0) == 0)
+        return 0;
+    return err_errno (err, ERR_IO, "cannot send a signal to its coordinator");
+}
+
+int coordinator_ask_stands (const struct run_dir *dir, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    int64_t pid;
+    int pidfd = journal_open_holder (run_dir_path (dir, "journal.db", path), &pid, err);
+    if (pidfd < 0)
+        return -1;
+    int rc = coordinator_signal (pidfd, SIGURG, 0, err);
+    close (pidfd);
     return rc;
 }

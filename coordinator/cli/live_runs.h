@@ -33,10 +33,13 @@ struct text live_runs_shared_hosts (const struct plan *plan, const struct plan *
 int live_runs_check_hosts (const struct live_runs *runs, const char *hint, const struct plan *plan, const char *but,
                            struct err *err);
 
-/* cancel.c */
-
+/* Queues a signal with a number for the coordinator that `pidfd` is (journal_open_holder). */
+int coordinator_signal (int pidfd, int signal, int value, struct err *err);
 /* Asks the run's coordinator to look where all programs stand; the answers are events. ERR_STATE: none holds it here. */
 int coordinator_ask_stands (const struct run_dir *dir, struct err *err);
+
+/* cancel.c */
+
 /* What `sliceup cancel RUN --no-wait` does, for whoever watches the run: asks the coordinator that holds it to end it, as its
  * own Ctrl-C would, and does not wait for the end. ERR_STATE: no coordinator holds it on this machine, or it has ended. */
 int cancel_ask_politely (struct cli *cli, const struct run_dir *dir, struct err *err);
