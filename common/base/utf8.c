@@ -62,11 +62,6 @@ static bool in_ranges (const struct range *ranges, size_t n, uint32_t character)
     return low < n && character >= ranges[low].first;
 }
 
-static bool is_continuation (unsigned char byte)
-{
-    return (byte & 0xC0) == 0x80;
-}
-
 /* The length that the first byte announces; `least` is the smallest character that needs that many bytes. */
 static uint32_t promised_bytes (unsigned char lead, uint32_t *bits, uint32_t *least)
 {
@@ -90,7 +85,7 @@ uint32_t utf8_next (struct text text, uint32_t at, uint32_t *character)
     if (bytes == 0 || text.len - at < bytes)
         return 0;
     for (uint32_t i = 1; i < bytes; i++) {
-        if (!is_continuation (p[i]))
+        if ((p[i] & 0xC0) != 0x80)
             return 0;
         value = value << 6 | (p[i] & 0x3F);
     }

@@ -132,12 +132,6 @@ static void check_shapes (struct draft *draft, const struct yaml_node *words, co
                     TEXT_ARG (profile->shapes.items[0].name));
 }
 
-/* A Python program may import our module where no search of lines finds it, such as in -c. */
-static bool is_python (struct text program)
-{
-    return text_starts (path_name (program), "python");
-}
-
 static void read_files (struct draft *draft, const struct conf_value of[], struct rung *rung)
 {
     struct kit_sources files = { .items = arena_array (draft->arena, KIT_FILES_MAX, sizeof *files.items) };
@@ -159,7 +153,8 @@ static void read_files (struct draft *draft, const struct conf_value of[], struc
             return;
     }
     check_shapes (draft, words, &files);
-    bool reports = rung->demands.n || rung->backend.len || rung->metrics.n || is_python (rung->argv.items[0]);
+    bool reports = rung->demands.n || rung->backend.len || rung->metrics.n ||
+                   text_starts (path_name (rung->argv.items[0]), "python");
     if ((files.n || reports) && draft_command_kit (draft, words, &files, reports, rung) == 0)
         name_words (draft, words, &files, rung);
 }

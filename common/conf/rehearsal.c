@@ -9,11 +9,6 @@
 /* As many processes as the stand-in meets (worker/standin/place.h). */
 enum { HOSTS_OF_REHEARSAL_MAX = 64 };
 
-static void rehearsal_forget (struct draft *draft, uint32_t key)
-{
-    draft->slice[key] = (struct conf_value){ .node = draft->root };
-}
-
 void draft_rehearse_slice (struct draft *draft)
 {
     static const uint32_t elsewhere[] = { SLICE_SSH, SLICE_SLURM, SLICE_START, SLICE_COORDINATOR, SLICE_ENV_DIR };
@@ -22,7 +17,7 @@ void draft_rehearse_slice (struct draft *draft)
     if (!draft->options->rehearsal)
         return;
     for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++)
-        rehearsal_forget (draft, elsewhere[i]);
+        draft->slice[elsewhere[i]] = (struct conf_value){ .node = draft->root };
     if (name.len > ID_MAX_BYTES - (sizeof suffix - 1))
         name.len = ID_MAX_BYTES - (sizeof suffix - 1);
     draft->plan.slice = text_format (draft->arena, "%.*s%s", TEXT_ARG (name), suffix);

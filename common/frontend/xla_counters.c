@@ -153,18 +153,13 @@ static struct text xla_value_after (struct text text, uint32_t n)
     return (struct text){ text.ptr + n, text.len - n };
 }
 
-static bool digit_at (struct text text, uint32_t at)
-{
-    return at < text.len && text_is_digit (text.ptr[at]);
-}
-
 /* Length of "-1.5e-07", as a C++ stream prints it, at the start of the text; 0: none is there. */
 static uint32_t number_len (struct text text)
 {
     uint32_t at = text.len && text.ptr[0] == '-', end = text_digits_end (text, at);
     if (end == at)
         return 0;
-    if (end < text.len && text.ptr[end] == '.' && digit_at (text, end + 1))
+    if (end < text.len && text.ptr[end] == '.' && end + 1 < text.len && text_is_digit (text.ptr[end + 1]))
         end = text_digits_end (text, end + 1);
     if (end < text.len && (text.ptr[end] == 'e' || text.ptr[end] == 'E')) {
         uint32_t power = end + 1 + (end + 1 < text.len && (text.ptr[end + 1] == '-' || text.ptr[end + 1] == '+'));

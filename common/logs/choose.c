@@ -230,11 +230,6 @@ struct statement {
     enum owner owner;
 };
 
-static struct statement statement_of_text (const struct signature *known)
-{
-    return (struct statement){ meaning_of_signature (known), known->id, known->peer, known->owner };
-}
-
 static struct statement statement_of_rule (const struct signature *rule)
 {
     enum meaning meaning = meaning_of_rule (rule);
@@ -252,7 +247,9 @@ static struct statement statement_of (const struct choosing *choosing, const str
     if (aside && known && !known->likely)
         known = NULL;
     struct statement by_rule = statement_of_rule (candidate->rule),
-                     by_text = known ? statement_of_text (known) : (struct statement){ 0 };
+                     by_text = known ? (struct statement){ meaning_of_signature (known), known->id, known->peer,
+                                                           known->owner }
+                                     : (struct statement){ 0 };
     bool harmless = known && known->noise && form < FORM_FATAL;
     return known && (harmless || by_text.meaning >= by_rule.meaning) ? by_text : by_rule;
 }

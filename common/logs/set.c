@@ -142,11 +142,6 @@ static const struct field table_fields[] = {
 };
 const struct record signature_table_record = RECORD ("signature table", struct signature_table, table_fields);
 
-static uint32_t needles_of (const struct signature *item)
-{
-    return item->rule ? 1 : 1 + item->also.n + item->unless.n;
-}
-
 uint64_t signature_text_bytes (const struct signature *item)
 {
     uint64_t bytes = item->text.len;
@@ -203,7 +198,7 @@ struct signature_set *signature_set_build (const struct signature *items, uint32
     struct signature_set *set = mem_alloc (sizeof *set);
     *set = (struct signature_set){ .items = items, .n = n, .first_of = mem_array (n, sizeof *set->first_of) };
     for (uint32_t i = 0; i < n; i++)
-        most += needles_of (&items[i]);
+        most += items[i].rule ? 1 : 1 + items[i].also.n + items[i].unless.n;
     struct needle_list list = { .needles = mem_array (most, sizeof *list.needles),
                                 .texts = mem_array (most, sizeof *list.texts) };
     for (uint32_t i = 0; i < n; i++) {

@@ -207,16 +207,12 @@ int item_read (struct hostset_item *item, struct hostset_scan *scan)
 
 /* ---- counting ---- */
 
-static uint64_t span_count (const struct hostset_range *span)
-{
-    return (span->last - span->first) / span->step + 1;
-}
-
 static uint64_t bracket_count (const struct hostset_item *item, const struct hostset_bracket *bracket)
 {
     uint64_t count = 0;
     for (uint32_t i = bracket->spans_from; i < bracket->spans_to; i++)
-        if (__builtin_add_overflow (count, span_count (&item->spans[i]), &count))
+        if (__builtin_add_overflow (count, (item->spans[i].last - item->spans[i].first) / item->spans[i].step + 1,
+                                    &count))
             return UINT64_MAX;
     return count;
 }

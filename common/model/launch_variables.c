@@ -6,11 +6,6 @@
 static const char *const placeholders[] = { "rank", "world", "host", "address", "addresses", "slice", "slices" };
 enum placeholder { RANK, WORLD, HOST, ADDRESS, ADDRESSES, SLICE, SLICES, PLACEHOLDERS };
 
-static bool is_small_letter (char c)
-{
-    return c >= 'a' && c <= 'z';
-}
-
 /* One piece of a value: plain text, then a word in braces. */
 struct piece {
     struct text before, word; /* word: empty at the end of the value */
@@ -23,7 +18,7 @@ static uint32_t braces_at (struct text value, uint32_t at)
     uint32_t to = at + 1;
     if (value.ptr[at] != '{')
         return 0;
-    while (to < value.len && is_small_letter (value.ptr[to]))
+    while (to < value.len && value.ptr[to] >= 'a' && value.ptr[to] <= 'z')
         to++;
     return to > at + 1 && to < value.len && value.ptr[to] == '}' ? to + 1 - at : 0;
 }

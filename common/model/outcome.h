@@ -42,7 +42,7 @@ enum owner {
     OWNER_N
 };
 extern const struct enum_names owner_phrases; /* as people call them: "the device" */
-extern const struct enum_names owner_names; /* none device launch bundle cache compiler peer program host platform
+extern const struct enum_names owner_names;   /* none device launch bundle cache compiler peer program host platform
                                           sliceup unknown */
 
 /* How sure the owner is. */

@@ -133,11 +133,6 @@ static int remember (const struct look *look, uint64_t token, const struct gener
                                       err);
 }
 
-static bool is_as_remembered (const struct memory *before, const struct generation_stat *there)
-{
-    return before->lay_there && digest_equal (&before->listing, &there->listing);
-}
-
 static int look_at_abandoned (struct look *look, const struct catalogue_entry *entry, struct err *err)
 {
     struct memory before;
@@ -145,7 +140,7 @@ static int look_at_abandoned (struct look *look, const struct catalogue_entry *e
     if (catalogue_audit_recall (look, entry->token, &before, err) != 0 ||
         remember (look, entry->token, there, &before, err) != 0)
         return -1;
-    if (!before.known || !there || is_as_remembered (&before, there))
+    if (!before.known || !there || (before.lay_there && digest_equal (&before.listing, &there->listing)))
         return 0;
     catalogue_audit_add (
         look, FINDING_LATE_WRITE, entry->token, text_format (look->arena, "gen-%" PRIu64, entry->token),

@@ -31,16 +31,12 @@ static bool asked_for (const struct question *question, const struct measure *me
     return !question->of || text_is (measure->rung, question->of) || text_starts (measure->signature, question->of);
 }
 
-static bool same_launch (const struct measure *a, const struct measure *b)
-{
-    return text_equal (a->signature, b->signature) && text_equal (a->rung, b->rung) && a->pass == b->pass;
-}
-
 /* The list is newest first: the first of a launch is its last measure. */
 static bool is_latest (const struct measure_list *all, uint32_t at)
 {
     for (uint32_t i = 0; i < at; i++)
-        if (same_launch (&all->items[i], &all->items[at]))
+        if (text_equal (all->items[i].signature, all->items[at].signature) &&
+            text_equal (all->items[i].rung, all->items[at].rung) && all->items[i].pass == all->items[at].pass)
             return false;
     return true;
 }

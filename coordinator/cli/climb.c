@@ -126,12 +126,6 @@ static int cancel_own (struct cli *cli, const struct run_dir *dir, struct err *e
     return rc;
 }
 
-static int ask_stands_own (const struct run_dir *dir, struct err *err)
-{
-    (void) dir;
-    return kill (getpid (), SIGURG) ? err_errno (err, ERR_STATE, "cannot send a signal to this process") : 0;
-}
-
 static void on_log (struct text line)
 {
     pthread_mutex_lock (&logged.lock);
@@ -399,8 +393,7 @@ int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, 
                   .heading = heading,
                   .json = json,
                   .own = true,
-                  .cancel = cancel_own,
-                  .ask_stands = ask_stands_own },
+                  .cancel = cancel_own },
     };
     return climb_with (&run_loop, plan, making_fd, metrics);
 }

@@ -205,8 +205,7 @@ static int follow_run (struct cli *cli, const struct run_dir *dir, const struct 
                                           .run = watcher.run,
                                           .key = file,
                                           .json = json,
-                                          .cancel = cancel_ask_politely,
-                                          .ask_stands = coordinator_ask_stands };
+                                          .cancel = cancel_ask_politely };
     watcher.answered_ms = clock_boot_ms ();
     watcher.appear_by_ms = watcher.answered_ms + APPEAR_MS;
     watcher.view = watch_view_open (&look_of);

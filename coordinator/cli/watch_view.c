@@ -5,6 +5,7 @@
 
 #include "common/io/clock.h"
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/live_runs.h"
 #include "coordinator/cli/logs.h"
 #include "coordinator/picture/feed.h"
 #include "coordinator/terminal/session.h"
@@ -62,7 +63,7 @@ static int ask_stands (void *owner, struct err *err)
     const struct watch_view *view = owner;
     if (view->options.dir == NULL)
         return err_set (err, ERR_REFUSED, "a monitor key does not allow it");
-    return view->options.ask_stands (view->options.dir, err);
+    return coordinator_ask_stands (view->options.dir, err);
 }
 
 /* Is there a terminal, in the foreground, in which keys can be pressed? */

@@ -22,7 +22,6 @@ struct watch_view_options {
     bool json;
     bool own;                                                                    /* this process is the coordinator */
     int (*cancel) (struct cli *cli, const struct run_dir *dir, struct err *err); /* what the key c does */
-    int (*ask_stands) (const struct run_dir *dir, struct err *err);              /* and the key s */
 };
 struct watch_view;
 struct watch_view *watch_view_open (const struct watch_view_options *options);

@@ -109,12 +109,6 @@ static uint32_t host_of (const struct proving *proving, uint32_t part)
     return proving->coord->state->pass.parts.items[part].host;
 }
 
-/* Does it lack its report because another host failed? */
-static bool failed_with_another (const struct proving *proving, uint32_t part)
-{
-    return proving->verdicts[part].outcome == OUTCOME_CASCADE;
-}
-
 static void record_hosts (const struct proving *proving, const struct reduction_verdict *verdict,
                           struct fact_metric_judged *judged)
 {
@@ -128,7 +122,7 @@ static void record_hosts (const struct proving *proving, const struct reduction_
         judged->missing.n++;
     }
     for (uint32_t i = 0; i < verdict->culprits_n; i++)
-        if (!failed_with_another (proving, verdict->culprits[i].host))
+        if (proving->verdicts[verdict->culprits[i].host].outcome != OUTCOME_CASCADE)
             judged->culprits.items[judged->culprits.n++] = host_of (proving, verdict->culprits[i].host);
     for (uint32_t i = 0; i < n; i++)
         if (verdict->contradicted[i])

@@ -91,19 +91,13 @@ bool write_lease_waited_too_long (const struct coord *coord, uint64_t now_ms)
     return coord->soft.lease_owner.token && now_ms - coord->soft.lease_owner_since_ms >= LEASE_OWNER_MAX_MS;
 }
 
-/* A too large generation still serves readers, but is no base any more. */
-static bool is_outgrown (const struct fact_generation *generation)
-{
-    return generation->entries > GENERATION_BASE_MAX_ENTRIES;
-}
-
 void write_lease_grant (struct coord *coord, uint64_t token, uint64_t now_ms, struct outbox *out)
 {
     write_lease_clear_owner (coord);
     struct fact *fact = outbox_add_fact (out, FACT_WRITER_GRANTED);
     fact->of.writer_granted = (struct fact_writer_granted){
         .token = token,
-        .base = is_outgrown (&coord->state->generation) ? 0 : coord->state->generation.token,
+        .base = coord->state->generation.entries > GENERATION_BASE_MAX_ENTRIES ? 0 : coord->state->generation.token,
         .host = write_lease_candidate (coord),
         .key = { coord->state->rung, PASS_COLD, coord->state->rungs.items[coord->state->rung].attempts[PASS_COLD] + 1 },
     };

@@ -2,15 +2,11 @@
 
 #include <string.h>
 
-static bool same (const struct hub_monitor *a, const struct hub_monitor *b)
-{
-    return a->key == b->key && memcmp (a->id, b->id, sizeof a->id) == 0;
-}
-
 static struct query *query_queue_find (struct query_queue *query_queue, const struct hub_monitor *who)
 {
     for (uint32_t i = 0; i < query_queue->n; i++)
-        if (same (&query_queue->items[i].who, who))
+        if (query_queue->items[i].who.key == who->key &&
+            memcmp (query_queue->items[i].who.id, who->id, sizeof query_queue->items[i].who.id) == 0)
             return &query_queue->items[i];
     return NULL;
 }

@@ -311,11 +311,6 @@ static void apply_lease_lost (struct board *board)
     board->lease_token = 0;
 }
 
-static void apply_dropped (struct board *board, const struct fact_generation_dropped *dropped)
-{
-    board->generation.dropped |= board->generation.token != 0 && board->generation.token == dropped->token;
-}
-
 /* Repeated while the wait lasts. */
 static void apply_awaited (struct board *board, const struct fact *fact)
 {
@@ -360,7 +355,10 @@ static void apply_of_kind (struct board *board, const struct fact *fact)
     case FACT_HOST_RETURNED: apply_returned (board, fact->of.host_suspected.host); break;
     case FACT_GENERATION_ADOPTED:
     case FACT_GENERATION_PUBLISHED: apply_generation (board, fact); break;
-    case FACT_GENERATION_DROPPED: apply_dropped (board, &fact->of.generation_dropped); break;
+    case FACT_GENERATION_DROPPED:
+        board->generation.dropped |= board->generation.token != 0 &&
+                                     board->generation.token == fact->of.generation_dropped.token;
+        break;
     case FACT_CACHE_VIOLATED: board->violations_n += finding_is_violation (fact->of.cache_violated.finding.kind); break;
     case FACT_WRITER_GRANTED: apply_granted (board, &fact->of.writer_granted); break;
     case FACT_LEASE_LOST: apply_lease_lost (board); break;

@@ -38,16 +38,12 @@ static int by_place (const void *a, const void *b)
     return order ? order : (x->host > y->host) - (x->host < y->host);
 }
 
-static bool same_place (const struct place *a, const struct place *b)
-{
-    return text_equal (a->run, b->run) && text_equal (a->number, b->number);
-}
-
 /* Those from `places` on that share a place. Several receipts of one host are a conflict, and nothing else. */
 static uint32_t add_shared (struct drift_comparison *work, struct text fact, const struct place *places, uint32_t n)
 {
     uint32_t alike = 1, hosts_n = 0, others = 0;
-    while (alike < n && same_place (&places[0], &places[alike]))
+    while (alike < n && text_equal (places[0].run, places[alike].run) &&
+           text_equal (places[0].number, places[alike].number))
         alike++;
     for (uint32_t i = 1; i < alike; i++)
         others += !text_equal (places[i].name, places[0].name);

@@ -204,15 +204,10 @@ static bool same_change (const struct change *a, const struct change *b)
            a->before_absent == b->before_absent && a->now_absent == b->now_absent;
 }
 
-static bool is_received (const struct change *change)
-{
-    return !text_is (change->before, FACT_NOT_REPORTED) && !text_is (change->now, FACT_NOT_REPORTED);
-}
-
 static bool is_change (const struct change *change, const struct drift_rule *rule, struct arena *scratch)
 {
     double before, now;
-    if (!is_received (change))
+    if (text_is (change->before, FACT_NOT_REPORTED) || text_is (change->now, FACT_NOT_REPORTED))
         return false;
     if (change->before_absent || change->now_absent)
         return true;

@@ -283,11 +283,6 @@ static int by_what (const void *a, const void *b)
     return order ? order : (x->host > y->host) - (x->host < y->host);
 }
 
-static bool same_work (const struct drift_measure *a, const struct drift_measure *b)
-{
-    return text_equal (a->rung, b->rung) && a->pass == b->pass && a->doing == b->doing;
-}
-
 struct text drift_measure_label (const struct drift_measure *measure, struct arena *arena)
 {
     static const char *const words[] = { "step own", "step", "duration", "memory", "memory device" };
@@ -375,7 +370,9 @@ void drift_measures_judge (struct drift_comparison *work, const struct slice_rec
     drift_measures_collect (work, receipt, &list);
     uint8_t *slow = arena_array (work->arena, work->hosts.n, sizeof (*slow));
     for (uint32_t from = 0, n; from < list.n && work->out->findings < 2 * DRIFT_ITEMS_MAX; from += n) {
-        if (from == 0 || !same_work (&list.items[from], &list.items[from - 1]))
+        if (from == 0 || !(text_equal (list.items[from].rung, list.items[from - 1].rung) &&
+                           list.items[from].pass == list.items[from - 1].pass &&
+                           list.items[from].doing == list.items[from - 1].doing))
             memset (slow, 0, work->hosts.n * sizeof (*slow));
         n = drift_measures_count_alike (&list, from);
         judge_alike (work, list.items + from, n, slow);

@@ -272,11 +272,6 @@ static void draw_host (struct drawing *drawing, uint32_t row, uint32_t end)
 
 /* ---- draw logs ---- */
 
-static bool draw_alike (const struct terminal_log *a, const struct terminal_log *b)
-{
-    return text_equal (a->head, b->head) && text_equal (a->body, b->body);
-}
-
 /* "h[0-2]: rung tiny, restored, attempt 1" */
 static void draw_add_head (const struct drawing *drawing, uint32_t first, bool *drawn, struct sheet *sheet)
 {
@@ -285,7 +280,8 @@ static void draw_add_head (const struct drawing *drawing, uint32_t first, bool *
     uint32_t n = 0;
     buf_init (&line, 1 << 16);
     for (uint32_t i = first; i < drawing->logs_n; i++)
-        if (!drawn[i] && draw_alike (&drawing->logs[i], &drawing->logs[first])) {
+        if (!drawn[i] && text_equal (drawing->logs[i].head, drawing->logs[first].head) &&
+            text_equal (drawing->logs[i].body, drawing->logs[first].body)) {
             names[n++] = drawing->logs[i].name;
             drawn[i] = true;
         }

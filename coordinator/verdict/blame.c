@@ -20,23 +20,12 @@ bool blame_is_peer_complaint (const struct plan *plan, struct text id)
     return signature && signature->peer;
 }
 
-/* Was it stopped after it had printed a known error of its own? Then it failed. */
-static bool admitted (const struct blame_host *host)
-{
-    return host->ending == ENDING_CANCELLED && host->verdict->outcome == OUTCOME_FAILED;
-}
-
 static bool follows (const struct plan *plan, const struct blame_host *host)
 {
-    if (host->awaited || admitted (host))
+    if (host->awaited || (host->ending == ENDING_CANCELLED && host->verdict->outcome == OUTCOME_FAILED))
         return false;
     return host->ending == ENDING_CANCELLED || blame_is_peer_complaint (plan, host->verdict->signature) ||
            (host->ending == ENDING_TIMEOUT && (host->at_gate || host->waits));
-}
-
-static bool complains_of_peers (const struct plan *plan, const struct blame_host *host)
-{
-    return host->complains || blame_is_peer_complaint (plan, host->verdict->signature);
 }
 
 /* A text that working programs print as well (noise) is no cause. */
@@ -100,7 +89,7 @@ static uint32_t mark_silent (const struct plan *plan, struct blame_host *hosts, 
     for (uint32_t i = 0; i < n; i++) {
         bool stopped = hosts[i].ending == ENDING_CANCELLED && !hosts[i].at_gate;
         if (!failed (&hosts[i]) || has_own_cause (plan, &hosts[i]) ||
-            (!stopped && !complains_of_peers (plan, &hosts[i])))
+            (!stopped && !(hosts[i].complains || blame_is_peer_complaint (plan, hosts[i].verdict->signature))))
             return 0;
         silent += stopped;
         complain += !stopped;

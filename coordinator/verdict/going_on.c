@@ -37,11 +37,6 @@ struct text retry_first_signature (const struct verdict *verdicts, uint32_t n)
     return first ? first->signature : (struct text){ 0 };
 }
 
-static struct text what_of (const struct verdict *verdict)
-{
-    return verdict->signature.len ? verdict->signature : text_clip (verdict->cause, WHAT_BYTES);
-}
-
 struct text retry_why (const struct plan *plan, const struct verdict *verdicts, uint32_t n, struct arena *arena)
 {
     const struct verdict *first = first_cause (verdicts, n);
@@ -53,7 +48,9 @@ struct text retry_why (const struct plan *plan, const struct verdict *verdicts, 
         if (is_cause (&verdicts[i]) && verdicts[i].host < plan->hosts.n)
             names[named++] = plan->hosts.items[verdicts[i].host].name;
     struct text hosts = hostset_folded (names, named, NAME_MAX_BYTES, arena);
-    return text_format (arena, "%.*s on %.*s", TEXT_ARG (what_of (first)), TEXT_ARG (hosts));
+    return text_format (arena, "%.*s on %.*s",
+                        TEXT_ARG (first->signature.len ? first->signature : text_clip (first->cause, WHAT_BYTES)),
+                        TEXT_ARG (hosts));
 }
 
 uint64_t retry_wait_ms (const struct limits *limits, uint32_t nth)

@@ -36,12 +36,6 @@ static bool speaks_of_itself (const struct plan *plan, const struct isolate_host
     return verdict->owner != OWNER_UNKNOWN;
 }
 
-/* Silent: it did not end by itself. */
-static bool was_silent (const struct isolate_host *host)
-{
-    return host->ending == ENDING_TIMEOUT || host->ending == ENDING_CANCELLED;
-}
-
 /* Did it fail for an unrecognised reason, without blaming another host? */
 static bool failed_for_no_reason (const struct isolate_host *host)
 {
@@ -56,26 +50,21 @@ static bool failed_alike (const struct verdict *a, const struct verdict *b)
                                    error_line_find (b->outcome, b->evidence));
 }
 
-/* It ended with status 0, so the cause is elsewhere, even if its result did not pass. */
-static bool came_to_its_end (const struct isolate_host *host)
-{
-    return host->ending == ENDING_EXITED && host->code == 0;
-}
-
 bool isolate_is_called_for (const struct plan *plan, const struct isolate_host *hosts, uint32_t n, bool met)
 {
     uint32_t failed_n = 0, silent_n = 0;
     const struct verdict *first = NULL;
     bool alike = true;
     for (uint32_t i = 0; i < n; i++) {
-        if (!hosts[i].verdict || came_to_its_end (&hosts[i]) || hosts[i].at_gate || speaks_of_itself (plan, &hosts[i]))
+        if (!hosts[i].verdict || (hosts[i].ending == ENDING_EXITED && hosts[i].code == 0) || hosts[i].at_gate ||
+            speaks_of_itself (plan, &hosts[i]))
             return false;
         if (failed_for_no_reason (&hosts[i])) {
             first = first ? first : hosts[i].verdict;
             alike = alike && failed_alike (first, hosts[i].verdict);
             failed_n++;
         }
-        silent_n += was_silent (&hosts[i]);
+        silent_n += hosts[i].ending == ENDING_TIMEOUT || hosts[i].ending == ENDING_CANCELLED;
     }
     bool told = failed_n >= 1 && alike &&
                 (silent_n == 0 || !met); /* they failed, and all others noticed or were not affected */

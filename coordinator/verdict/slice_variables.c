@@ -53,11 +53,6 @@ static uint32_t slice_variables_place_of (const struct column *column, uint32_t 
     return column->of->cloud ? plan_place (column->plan, rank) : rank;
 }
 
-static uint32_t hosts_of (const struct column *column)
-{
-    return column->of->cloud ? plan_whole (column->plan) : column->plan->hosts.n;
-}
-
 /* Empty: the host has no such variable. */
 static struct text variable_of (const struct topology_host *host, const char *prefix, const char *name)
 {
@@ -143,7 +138,7 @@ static struct text count_wrong (const struct column *column, uint32_t rank)
 {
     struct text value = column->values[rank];
     bool names = column->of->kind == NAMES;
-    uint32_t count = 1, hosts = hosts_of (column);
+    uint32_t count = 1, hosts = column->of->cloud ? plan_whole (column->plan) : column->plan->hosts.n;
     for (uint32_t i = 0; names && i < value.len; i++)
         count += value.ptr[i] == ',';
     bool cut = names && text_find (value, TEXT_LIT (" bytes, words "), NULL); /* host_fact_shorten */

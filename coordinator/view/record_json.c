@@ -102,11 +102,6 @@ static json_t *hex_json (struct text bytes)
     return buf_take_json (&hex);
 }
 
-static json_t *double_json (double value)
-{
-    return isfinite (value) ? json_real (value) : json_null ();
-}
-
 json_t *enum_json (const struct enum_names *names, uint32_t value)
 {
     return value ? json_string (enum_name_of (names, value)) : json_null ();
@@ -144,7 +139,7 @@ json_t *record_field_json (const struct field *field, const void *at)
     case FIELD_BOOL: return json_boolean (*(const bool *) at);
     case FIELD_U32: return json_integer (*(const uint32_t *) at);
     case FIELD_U64: return json_integer ((json_int_t) * (const uint64_t *) at);
-    case FIELD_F64: return double_json (*(const double *) at);
+    case FIELD_F64: return isfinite (*(const double *) at) ? json_real (*(const double *) at) : json_null ();
     case FIELD_ENUM: return enum_json (field->names, *(const uint32_t *) at);
     case FIELD_TEXT: return text_json (*(const struct text *) at);
     case FIELD_BYTES: return hex_json (*(const struct text *) at);

@@ -61,11 +61,6 @@ static bool is_run (const char *run)
     return strcmp (run, "last") == 0 || (len == strlen (run) && len >= 1 && len <= 32);
 }
 
-static bool request_take_run (struct text value, char out[WEB_RUN_BYTES])
-{
-    return decode (value, out, WEB_RUN_BYTES) && is_run (out);
-}
-
 static bool take_from (struct text value, int64_t *out)
 {
     uint64_t from;
@@ -89,7 +84,7 @@ static bool take_value (struct text name, struct text value, struct web_request 
 {
     uint64_t flag = 0;
     if (text_is (name, "run"))
-        return request_take_run (value, out->run);
+        return decode (value, out->run, WEB_RUN_BYTES) && is_run (out->run);
     if (text_is (name, "host"))
         return decode (value, out->host, sizeof out->host);
     if (text_is (name, "rung"))

@@ -142,7 +142,8 @@ TEST_ON (bench, who_is_up_climbs_alone_and_slice_wide_rungs_are_blocked)
     assert_int_equal (ended (bench)->exit_status, 1);
     assert_int_equal (ended (bench)->outcome, OUTCOME_BLOCKED);
     assert_said (ended (bench)->sentence, ": 3 of 4 hosts went on to the last rung: 2 of 3 rungs passed on host[0-2]");
-    assert_said (ended (bench)->sentence, "; not a full slice, without host3 (host3: its worker did not join within 30 s)");
+    assert_said (ended (bench)->sentence,
+                 "; not a full slice, without host3 (host3: its worker did not join within 30 s)");
     assert_said (ended (bench)->sentence, "; not passed: all (blocked); rung all (3 of 3): host[0-2] blocked");
 }
 

@@ -130,15 +130,16 @@ TEST (failures_are_told_at_once_and_judged_in_groups)
     show_ended (&show, 3, ENDING_SIGNALLED, 15);
     show_pass_ended (&show, OUTCOME_FAILED, 900, verdicts, 2);
     assert_lines (
-        &show, "[     0.2 s] all restored attempt 2 began on host[0-3] (4 hosts)\n"
-               "[     0.2 s] all restored: host2 failed: exited with status 3 in phase run; whose: not known so far\n"
-               "[     0.2 s] all restored: host3 failed: killed by signal 15 (Terminated) in phase run; nothing in "
-               "its log says by whom; whose: not known so far\n"
-               "[     0.2 s] all restored: 2 passed, 1 failed, 1 cascade in 900 ms\n"
-               "[     0.2 s]   host2 failed: no space; whose: the host (certain); next: free some\n"
-               "[     0.2 s]   host3 cascade: a peer failed\n"
-               "[     0.2 s]   corrected: host2: whose: the host, so far told as not known\n"
-               "[     0.2 s]   corrected: host3 cascade (whose: another host), so far told as failed (whose: not known)\n");
+        &show,
+        "[     0.2 s] all restored attempt 2 began on host[0-3] (4 hosts)\n"
+        "[     0.2 s] all restored: host2 failed: exited with status 3 in phase run; whose: not known so far\n"
+        "[     0.2 s] all restored: host3 failed: killed by signal 15 (Terminated) in phase run; nothing in "
+        "its log says by whom; whose: not known so far\n"
+        "[     0.2 s] all restored: 2 passed, 1 failed, 1 cascade in 900 ms\n"
+        "[     0.2 s]   host2 failed: no space; whose: the host (certain); next: free some\n"
+        "[     0.2 s]   host3 cascade: a peer failed\n"
+        "[     0.2 s]   corrected: host2: whose: the host, so far told as not known\n"
+        "[     0.2 s]   corrected: host3 cascade (whose: another host), so far told as failed (whose: not known)\n");
     show_release (&show);
 }
 

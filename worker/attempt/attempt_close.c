@@ -323,11 +323,6 @@ void attempt_finish_unstarted (struct attempt *attempt, enum owner owner, struct
     attempt_finish (attempt, now_ms);
 }
 
-static struct text unkillable_text (struct attempt *attempt, uint32_t n)
-{
-    return text_format (&attempt->arena, "%" PRIu32 " processes of the program are still running after SIGKILL", n);
-}
-
 void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
 {
     struct result *result = attempt_result (attempt);
@@ -350,5 +345,8 @@ void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint
     result->memory_limit_bytes = kills.limit_bytes;
     result->memory_group_shared = kills.of_group && kills.shared;
     if (end->unkillable)
-        attempt_set_problem (attempt, OWNER_HOST, unkillable_text (attempt, end->unkillable));
+        attempt_set_problem (attempt, OWNER_HOST,
+                             text_format (&attempt->arena,
+                                          "%" PRIu32 " processes of the program are still running after SIGKILL",
+                                          end->unkillable));
 }

@@ -12,18 +12,13 @@ static bool is_device_backend (struct text backend)
     return backend.len && !text_is (backend, "cpu") && !text_is (backend, "none");
 }
 
-/* An ahead-of-time compile is for devices that need not be there. */
-static bool only_compiles (const struct msg_run *run)
-{
-    return run->rung.warm == WARM_AOT && run->key.pass == PASS_COLD;
-}
-
 bool device_is_wanted (const struct msg_run *run)
 {
     const struct rung *rung = &run->rung;
     bool runs = rung->kind == PROGRAM_CANARY || rung->kind == PROGRAM_COMMAND ||
                 (rung_is_builtin (rung, "probe") && rung_makes_client (rung));
-    return runs && !only_compiles (run) && is_device_backend (rung->backend.len ? rung->backend : run->profile.backend);
+    return runs && !(run->rung.warm == WARM_AOT && run->key.pass == PASS_COLD) &&
+           is_device_backend (rung->backend.len ? rung->backend : run->profile.backend);
 }
 
 /* ---- waiting ---- */

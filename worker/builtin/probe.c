@@ -96,18 +96,14 @@ static int probe_read_words (int argc, char **argv, struct options *options, str
     return 0;
 }
 
-/* A name without '/' would be searched along the library path. */
-static const char *probe_path_of (const char *plugin, struct arena *arena)
-{
-    return strchr (plugin, '/') ? plugin : text_format (arena, "./%s", plugin).ptr;
-}
-
 static int probe_by_hand (const struct options *options)
 {
     struct probe_report report;
     struct arena arena = { 0 };
     struct err err = { 0 };
-    struct probe_request request = { .plugin = probe_path_of (options->plugin, &arena),
+    struct probe_request request = { .plugin = strchr (options->plugin, '/')
+                                                   ? options->plugin
+                                                   : text_format (&arena, "./%s", options->plugin).ptr,
                                      .options = options->options,
                                      .options_n = options->options_n,
                                      .client = options->client,

@@ -56,12 +56,6 @@ static const char *generation_of (struct text device)
     return NULL;
 }
 
-/* Sound card and USB ports of a GPU's board are functions as well; displays and 3D controllers are class 0x03. */
-static bool is_gpu (struct host_fact_list *list, struct text address)
-{
-    return text_starts (pci_facts_read_one (list, address, "class"), "0x03");
-}
-
 static void add_accelerator (struct host_fact_list *list, struct bus *bus, struct function function)
 {
     if (bus->accelerators_n == ACCELERATORS_MAX)
@@ -89,7 +83,7 @@ static void see (struct host_fact_list *list, struct bus *bus, struct text addre
         value_tally_add (&bus->generations, text_of (function.generation));
         bus->chips++;
     }
-    if (function.generation || (!google && is_gpu (list, address)))
+    if (function.generation || (!google && text_starts (pci_facts_read_one (list, address, "class"), "0x03")))
         add_accelerator (list, bus, function);
 }
 

@@ -64,19 +64,8 @@ static int take_identity (const struct init_settings *request)
     return proc_file_write ("/proc/self/gid_map", request->gid_map);
 }
 
-/* Slave, not private: later mounts of the host appear here, but ours do not appear there. */
-static int leave_mounts (void)
-{
-    return mount (NULL, "/", NULL, MS_REC | MS_SLAVE, NULL);
-}
-
 /* Programs need their own /proc, because ps, psutil and sanitizers look for their pids there. Containers that hide
  * parts of /proc refuse a new one to user namespaces, since it would show them. */
-static int mount_proc (void)
-{
-    return mount ("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
-}
-
 /* All signals wait; those of children are read from a descriptor. */
 static int open_children (void)
 {
@@ -120,9 +109,9 @@ static struct init_report become (const struct init_settings *request, int contr
     int children_fd = -1;
     if (take_identity (request) < 0)
         report.step = INIT_IDENTITY;
-    else if (leave_mounts () < 0)
+    else if (mount (NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
         report.step = INIT_MOUNTS;
-    else if (mount_proc () < 0)
+    else if (mount ("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
         report.step = INIT_PROC;
     else if ((children_fd = open_children ()) < 0 || setsid () < 0 || prctl (PR_SET_PDEATHSIG, SIGKILL) < 0 ||
              let_go (control_fd, children_fd) < 0)

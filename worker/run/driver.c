@@ -112,12 +112,6 @@ static void sender_poll (struct sender *sender, uint64_t now_ms)
     sender->hello_at_ms = now_ms + sender->hello_wait_ms;
 }
 
-/* UINT64_MAX: none. */
-static uint64_t sender_deadline_ms (const struct sender *sender)
-{
-    return sender->hello.len ? sender->hello_at_ms : UINT64_MAX;
-}
-
 /* ---- the loop ---- */
 
 enum { BULK_MAX_BYTES = FILE_CHUNK_MAX_BYTES + 4096 }; /* a piece of a file and its envelope, or a problem */
@@ -330,7 +324,7 @@ static uint64_t next_deadline_ms (const struct driver *driver)
     uint64_t member_ms = member_deadline_ms (driver->member);
     uint64_t attempt_ms = driver->attempt ? attempt_deadline_ms (driver->attempt) : UINT64_MAX;
     uint64_t next_ms = member_ms < attempt_ms ? member_ms : attempt_ms;
-    uint64_t hello_ms = sender_deadline_ms (&driver->sender);
+    uint64_t hello_ms = driver->sender.hello.len ? driver->sender.hello_at_ms : UINT64_MAX;
     return hello_ms < next_ms ? hello_ms : next_ms;
 }
 

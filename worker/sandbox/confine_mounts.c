@@ -318,12 +318,6 @@ static int make_dev (struct mounts *mounts, struct err *err)
 
 /* ---- what is out of sight ---- */
 
-/* Read-only: root could change the mode of the host's own node through it. */
-static int hide_file (const char *path, struct err *err)
-{
-    return bind_as ("/dev/null", path, false, err);
-}
-
 /* Mounts the worker's folder, with all mounts in it, at its old path, below the mount that hides the rest. */
 static int show_again (struct mounts *mounts, int folder_fd, struct err *err)
 {
@@ -364,7 +358,7 @@ static int hide (struct mounts *mounts, struct err *err)
         struct stat at;
         if (stat (cache_paths->hidden[i], &at) == 0)
             rc = S_ISDIR (at.st_mode) ? hide_folder (mounts, cache_paths->hidden[i], err)
-                                      : hide_file (cache_paths->hidden[i], err);
+                                      : bind_as ("/dev/null", cache_paths->hidden[i], false, err);
     }
     return rc;
 }

@@ -70,11 +70,6 @@ static int undoes_apart (const char *const mounts[2])
 
 /* Bits of those that are open. `mounts`: two, NULL for none. `own_mounts`: this process has a mount namespace of its
  * own, so that it is also tried here; else only in new namespaces. */
-static int remount_probe (const char *const mounts[2], bool own_mounts)
-{
-    return (own_mounts ? undoes (mounts) : 0) | undoes_apart (mounts);
-}
-
 /* ---- uring probe ---- */
 
 /* Tries whether a file opened through io_uring(7) needs the same rights as by a system call. */
@@ -419,7 +414,7 @@ uint32_t write_probe_try_all (const struct write_probe_target *target)
     int fresh = snprintf (trial.fresh, sizeof trial.fresh, "%s/.tried-%d", target->folder, (int) getpid ());
     int witness = snprintf (trial.witness, sizeof trial.witness, "%s/" WITNESS_NAME, target->folder);
     assert (fresh < PATH_MAX && witness < PATH_MAX); /* the folder is at most PATH_MAX_BYTES long */
-    trial.doors = remount_probe (target->mounts, target->own_mounts);
+    trial.doors = (target->own_mounts ? undoes (target->mounts) : 0) | undoes_apart (target->mounts);
     for (int probe = 0; probe < PROBES_N; probe++)
         if (probes[probe].open_probe && (target->witness || !probes[probe].on_witness) &&
             probes[probe].open_probe (&trial))
