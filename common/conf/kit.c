@@ -100,14 +100,9 @@ static int read_file (struct kit_draft *kit, struct text folder, struct text nam
 
 /* ---- imports ---- */
 
-static bool kit_is_blank (char c)
-{
-    return c == ' ' || c == '\t';
-}
-
 static void skip_blanks (struct text *line)
 {
-    while (line->len && kit_is_blank (line->ptr[0]))
+    while (line->len && (line->ptr[0] == ' ' || line->ptr[0] == '\t'))
         text_skip (line, 1);
 }
 

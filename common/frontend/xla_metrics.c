@@ -1,9 +1,58 @@
 #include "common/frontend/xla_metrics.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/frontend/xla_report_rows.h"
+
+/* ---- rows of reports, each name once ---- */
+
+struct xla_report_rows {
+    struct xla_report_row *items;
+    uint32_t n, dropped; /* dropped: more than XLA_ROWS_MAX names */
+};
+
+static struct xla_report_row *xla_report_rows_find (const struct xla_report_rows *rows,
+                                                    const struct xla_report_row *like)
+{
+    for (uint32_t i = 0; i < rows->n; i++)
+        if (rows->items[i].is_metric == like->is_metric && text_equal (rows->items[i].name, like->name))
+            return &rows->items[i];
+    return NULL;
+}
+
+static void xla_report_rows_append (struct xla_report_rows *rows, const struct xla_report_row *row, struct arena *arena)
+{
+    if (!rows->items) /* once for all: the bound is small, and grown ones would stay in the arena */
+        rows->items = arena_array (arena, XLA_ROWS_MAX, sizeof *rows->items);
+    if (rows->n == XLA_ROWS_MAX)
+        rows->dropped++;
+    else
+        rows->items[rows->n++] = *row;
+}
+
+/* Numbers are added up. */
+static void xla_report_rows_add_up (struct xla_report_rows *rows, const struct xla_report_row *row, struct arena *arena)
+{
+    struct xla_report_row *known = xla_report_rows_find (rows, row);
+    if (!known) {
+        xla_report_rows_append (rows, row, arena);
+        return;
+    }
+    known->count = known->count > UINT64_MAX - row->count ? UINT64_MAX : known->count + row->count;
+    if (known->unit == row->unit && isfinite (known->total + row->total))
+        known->total += row->total;
+}
+
+/* The later value wins. */
+static void xla_report_rows_set (struct xla_report_rows *rows, const struct xla_report_row *row, struct arena *arena)
+{
+    struct xla_report_row *known = xla_report_rows_find (rows, row);
+    if (known)
+        *known = *row;
+    else
+        xla_report_rows_append (rows, row, arena);
+}
 
 /* ---- xla report line ---- */
 

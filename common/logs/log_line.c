@@ -47,11 +47,6 @@ uint32_t log_line_escape_bytes (struct text window, uint32_t at)
     return i < end && window.ptr[i] >= '0' && window.ptr[i] <= '~' ? i + 1 - at : 1;
 }
 
-static bool log_line_is_blank (char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 /* Escaped text may be cut in the middle of "\x1b"; that is as good as anywhere else. */
 uint32_t log_line_clean (struct text line, char *out, uint32_t bytes)
 {
@@ -63,7 +58,7 @@ uint32_t log_line_clean (struct text line, char *out, uint32_t bytes)
             i += log_line_escape_bytes (line, i) - 1;
             continue;
         }
-        if (!log_line_is_blank (line.ptr[i]))
+        if (!(line.ptr[i] == ' ' || (line.ptr[i] >= '\t' && line.ptr[i] <= '\r')))
             buf_byte (&plain, (uint8_t) line.ptr[i]);
         else if (plain.len && plain.ptr[plain.len - 1] != ' ')
             buf_byte (&plain, ' ');

@@ -24,11 +24,6 @@ static int host_source_too_long (const struct buf *expression, struct err *err)
     return err_set (err, ERR_LIMIT, "the list of hosts has more than %zu bytes, the limit", expression->max);
 }
 
-static bool host_source_is_blank (char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 int host_source_slurm (struct text nodelist, struct buf *expression, struct err *err)
 {
     struct hostset_scan scan = { .all = text_trimmed (nodelist) };
@@ -114,7 +109,7 @@ bool host_source_next_word (struct text content, uint32_t *at, struct text *word
     for (; !hostset_scan_at_end (&scan) && hostset_scan_peek (&scan) != '#'; scan.at++) {
         char next = hostset_scan_peek (&scan);
         within = next == '[' || (within && next != ']' && next != '\n');
-        if (host_source_is_blank (next) && !within)
+        if ((next == ' ' || next == '\t' || next == '\n' || next == '\r') && !within)
             break;
     }
     *word = hostset_scan_text_between (&scan, from, scan.at);

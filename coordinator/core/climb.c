@@ -104,11 +104,6 @@ static void going_on_block_for_hosts (struct coord *coord, uint64_t now_ms, stru
 
 /* ---- climb ---- */
 
-static bool covered (const struct coord *coord, const struct rung *rung, struct arena *arena)
-{
-    return covers_have (&coord->state->generation.covers, cache_family_rung_cover (&coord->state->plan, rung, arena));
-}
-
 static struct attempt_key next_key (const struct coord *coord, uint32_t rung, enum pass pass)
 {
     return (struct attempt_key){ rung, pass, coord->state->rungs.items[rung].attempts[pass] + 1 };
@@ -233,7 +228,9 @@ static void begin_next (struct coord *coord, uint64_t now_ms, struct outbox *out
     }
     if (cache_has_generations (coord) && !acquire_audited_generation (coord, now_ms, out))
         return;
-    if (!state->cold_done && cache_has_generations (coord) && covered (coord, rung, &out->arena))
+    if (!state->cold_done && cache_has_generations (coord) &&
+        covers_have (&coord->state->generation.covers,
+                     cache_family_rung_cover (&coord->state->plan, rung, &out->arena)))
         skip_cold (coord, now_ms, out);
     if (!state->cold_done)
         begin_cold (coord, now_ms, out);

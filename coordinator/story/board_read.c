@@ -192,15 +192,10 @@ void board_host_changed (struct board *board, uint32_t host)
     board->hosts[host].changed = board->revision;
 }
 
-static bool may_change (const struct board *board, uint32_t rung)
-{
-    return board_rung_outcome (board, rung) == OUTCOME_NONE || (board->running && board->key.rung == rung);
-}
-
 void board_all_changed (struct board *board, uint32_t rung)
 {
     for (uint32_t i = 0; i < board->plan.rungs.n; i++)
-        if (i == rung || may_change (board, i))
+        if (i == rung || board_rung_outcome (board, i) == OUTCOME_NONE || (board->running && board->key.rung == i))
             board->rungs[i].changed = board->revision;
     for (uint32_t i = 0; i < board->plan.hosts.n; i++)
         board_host_changed (board, i);

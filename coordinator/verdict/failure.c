@@ -383,6 +383,8 @@ static void blame_memory (const struct result *result, bool group, bool known, s
         &out->cause, arena, "; ",
         text_format (arena, "the kernel killed %.*s %s because memory ran out", TEXT_ARG (processes), where[whose]),
         SENTENCE_MAX_BYTES);
+    if (out->signature.len || log_line_grade (out->evidence) >= LINE_ERROR) /* else its last words before the kill */
+        failure_append (&counter, arena, "\n", out->evidence, EVIDENCE_MAX_BYTES);
     out->evidence = counter;
     out->owner = OWNER_HOST;
     out->likely = !known;

@@ -203,7 +203,9 @@ static struct text look_by_ssh (const struct plan *plan, const struct fact_host_
     const struct text look = TEXT_LIT ("\"pgrep -af '[s]liceup-worker' || dmesg | grep -i 'killed process'\"");
     if (plan->launcher == LAUNCHER_SSH)
         return host_command (plan, host, look, arena);
-    return text_format (arena, "ssh -p %u %.*s %.*s", asked->port, TEXT_ARG (asked->address), TEXT_ARG (look));
+    return text_format (arena, "ssh%s %.*s %.*s",
+                        asked->port == SSH_PORT_DEFAULT ? "" : text_format (arena, " -p %u", asked->port).ptr,
+                        TEXT_ARG (asked->address), TEXT_ARG (look));
 }
 
 static struct text where_to_look (const struct plan *plan, const struct fact_host_asked *asked, uint32_t host,

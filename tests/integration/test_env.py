@@ -236,7 +236,8 @@ class Environments(lab.LabTest, Wheels):
             self.assertEqual(1, ended.status, ended)
             self.assertEqual("bundle", self.cause()["owner"])
             self.assertIn("sliceup-one 1.0: sliceup_one/libone.so differs from its entry in RECORD; in "
-                          f"{self.site().parents[2]}; remove this environment, and the next run builds it again", self.cause()["text"])
+                          f"{self.site().parents[2]}", self.cause()["text"])
+            self.assertEqual("remove that environment there and run again: it is built anew", self.cause()["next"])
         facts = self.host()["facts"]
         self.assertEqual(hashlib.sha256(content).hexdigest(), facts["library.sliceup-one/libone.so"])
         self.assertIn("libone.so", facts["environment.records"])

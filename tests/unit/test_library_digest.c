@@ -1,7 +1,7 @@
 /* links: facts */
 #include "common/io/atomic_file.h"
 #include "test.h"
-#include "worker/facts/library_digest.h"
+#include "worker/facts/host_fact_list.h"
 
 struct place {
     char folder[64], path[96];

@@ -239,7 +239,7 @@ TEST_IN (another_version_in_a_complete_environment_is_named_and_not_repaired, NU
     write_text (path, buf_c (&changed));
     for (int i = 0; i < 2; i++) {
         restore (&talk, shop);
-        received (&talk, "; remove this environment, and the next run builds it again");
+        received (&talk, "; in /");
         failed (&talk, "bundle", "\"text\":\"six 9.9 is installed, 1.17.0 is pinned; in /");
     }
     write_text (path, buf_c (&kept));

@@ -92,6 +92,7 @@ TEST (what_a_machine_answers_is_said_and_where_to_look_follows)
     plan.start.ssh.identities.n = 1;
     plan.start.ssh.known_hosts = TEXT_LIT ("/k/known"); /* ssh knows the one of the user by itself */
     hosts[0].ssh.user = TEXT_LIT ("tpu");
+    hosts[0].ssh.port = 2222;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct fact_host_asked asked = {
             .address = hosts[0].address, .port = 2222, .ssh = rows[i].ssh, .ping = rows[i].ping

@@ -180,17 +180,15 @@ static int read_table (struct text bytes, struct signature_table *table, struct 
     return 0;
 }
 
-static bool is_among_backends (const struct signature *signature, struct text backend)
-{
-    return signature->backends.n == 0 || text_is_among (backend, signature->backends.items, signature->backends.n);
-}
-
 /* For a success keeps only texts that no healthy program prints: the form of an error says nothing against it. */
 static void keep_always (struct signature_table *table, const struct msg_run *run)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < table->signatures.n; i++)
-        if (table->signatures.items[i].always && is_among_backends (&table->signatures.items[i], run->profile.backend))
+        if (table->signatures.items[i].always &&
+            (table->signatures.items[i].backends.n == 0 ||
+             text_is_among (run->profile.backend, table->signatures.items[i].backends.items,
+                            table->signatures.items[i].backends.n)))
             table->signatures.items[kept++] = table->signatures.items[i];
     table->signatures.n = kept;
 }

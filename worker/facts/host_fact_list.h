@@ -136,4 +136,16 @@ struct text command_line_for_display (struct arena *arena, struct text raw, uint
 /* The program's own name: the last part of the first word's path. */
 struct text display_program_name (struct arena *arena, struct text raw);
 
+/* ---- library_digest.c: a shared library by a fast digest of its bytes ---- */
+
+/* XXH3 with 128 bits, as `xxh128sum FILE` prints it: it compares hosts and does not protect against forgery. It must be
+ * fast, since every host reads a runtime of half a gigabyte at every start. It follows symbolic links, as the loader
+ * does. Any thread; blocks while it reads, at most LIBRARY_READ_MS unless a read hangs. */
+enum { LIBRARY_HEX_BYTES = 32, LIBRARY_READ_MS = 20000 };
+#define LIBRARY_BYTES_MAX (UINT64_C (8) << 30)
+
+/* `hex`: LIBRARY_HEX_BYTES digits in `arena`. `bytes` (may be NULL): its size. -1: not there, no regular file, larger
+ * than LIBRARY_BYTES_MAX, slower than LIBRARY_READ_MS, or changed while it was read; then nothing is set. */
+int library_xxh128 (const char *path, struct arena *arena, struct text *hex, uint64_t *bytes, struct err *err);
+
 #endif

@@ -1,4 +1,4 @@
-#include "worker/facts/library_digest.h"
+#include "worker/facts/host_fact_list.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,7 +12,6 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
-#include "worker/facts/host_fact_list.h"
 
 #define XXH_INLINE_ALL /* more libraries than a host has */
 #include <xxhash.h>

@@ -16,12 +16,6 @@ static int variable_facts_by_name (const void *a, const void *b)
     return order ? order : (x->name.ptr > y->name.ptr) - (x->name.ptr < y->name.ptr);
 }
 
-/* Other names cannot be set in a shell, and names are shown unescaped. */
-static bool is_plain (struct text name)
-{
-    return text_span (name, "_") == name.len && name.len > 0 && name.len < WORD_MAX_BYTES;
-}
-
 static var_list of_family (struct host_fact_list *list, const var_list *vars, uint32_t *left_out)
 {
     var_list found = { arena_array (&list->arena, vars->n, sizeof *vars->items), 0 };
@@ -29,7 +23,8 @@ static var_list of_family (struct host_fact_list *list, const var_list *vars, ui
     for (uint32_t i = 0; i < vars->n; i++) {
         bool counts = runtime_variables_contain (vars->items[i].name);
         all += counts;
-        if (counts && is_plain (vars->items[i].name))
+        if (counts && (text_span (vars->items[i].name, "_") == vars->items[i].name.len && vars->items[i].name.len > 0 &&
+                       vars->items[i].name.len < WORD_MAX_BYTES))
             found.items[found.n++] = vars->items[i];
     }
     if (found.n)
