@@ -54,7 +54,8 @@ static void judge_part (const struct coord *coord, uint32_t at, const struct sig
     judge_result (&of, arena, out);
     const struct fact_host_asked *asked = &coord->state->hosts.items[host].asked;
     if (of.result->ending == ENDING_LOST && asked->ssh)
-        out->next = going_on_advice (of.plan, asked, host, 0, (struct text){ 0 }, arena); /* the run's sentence tells how to go on */
+        out->next = going_on_advice (of.plan, asked, host, 0, (struct text){ 0 },
+                                     arena); /* the run's sentence tells how to go on */
 }
 
 /* Per part: did the coordinator stop the pass because of it? */

@@ -283,9 +283,8 @@ static struct text way_on (const struct coord *coord, struct arena *arena)
     uint32_t up = plan->hosts.n - gone;
     struct text few = { 0 };
     if (up < plan->climb.min_hosts)
-        few = text_format (arena, "; %u of %u hosts are up, and --min-hosts asks for %u", up, plan->hosts.n,
-                           plan->climb.min_hosts);
-    return text_format (arena, "%.*s; to go on with the %u that are up: %.*s", TEXT_ARG (few), up,
+        few = text_format (arena, " (--min-hosts asks for %u)", plan->climb.min_hosts);
+    return text_format (arena, "; to go on with the %u that are up%.*s: %.*s", up, TEXT_ARG (few),
                         TEXT_ARG (going_on_command (plan, up, arena)));
 }
 

@@ -486,7 +486,10 @@ static void card_put_cause (const struct board *board, const struct board_verdic
     failure_print_owner (&label, certainty_of_owner (group->owner, group->likely), group->owner, group->signature);
     if (label.len > 2) /* without the mark before it */
         card_put (style, "", (struct text){ (const char *) label.ptr + 2, (uint32_t) label.len - 2 }, out);
-    card_put (style, "next: ", group->next, out);
+    struct text next = group->next, way = { 0 };
+    if (text_starts (next, "to go on with the ") && text_find (next, TEXT_LIT ("; "), NULL))
+        (void) text_cut (&next, ';', &way); /* the way on is told once, below */
+    card_put (style, "next: ", text_trimmed (next), out);
     buf_release (&label);
 }
 

@@ -50,11 +50,6 @@ static bool read_as (enum pjrt_value_type type, const char *value, struct pjrt_n
     }
 }
 
-static bool option_is_name (struct text name)
-{
-    return text_span (name, "_-.") == name.len && name.len > 0 && name.len <= OPTION_NAME_MAX;
-}
-
 static int read_typed (struct text word, const char *value, struct pjrt_named_value *out, struct err *err)
 {
     for (size_t i = 0; i < TYPES_N; i++) {
@@ -85,7 +80,7 @@ int option_read (const char *written, struct pjrt_named_value *out, struct err *
                         OPTION_BYTES_MAX);
     const char *colon = memchr (written, ':', (size_t) (equals - written));
     struct text name = { written, (uint32_t) ((colon ? colon : equals) - written) };
-    if (!option_is_name (name))
+    if (!(text_span (name, "_-.") == name.len && name.len > 0 && name.len <= OPTION_NAME_MAX))
         return err_set (err, ERR_USAGE,
                         "the name of the option \"%.100s\" is not valid; expected letters, digits, '_', '-' and '.'",
                         written);

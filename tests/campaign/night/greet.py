@@ -1,0 +1,2 @@
+import platform
+print("ready on", platform.machine())

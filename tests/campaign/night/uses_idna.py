@@ -1,0 +1,2 @@
+import idna
+print("encoded", idna.encode("bücher.example").decode())
