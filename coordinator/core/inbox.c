@@ -264,12 +264,6 @@ static void dismiss (struct coord *coord, uint32_t host, const struct holding *h
     msg->of.cancel = (struct msg_cancel){ .key = held->key, .hard = true, .why = TEXT_LIT ("this attempt is over") };
 }
 
-/* Decisions from before a restart still hold, because they are durable; sent messages are not. */
-static bool wants_stop (const struct coord *coord, uint32_t at)
-{
-    return coord->soft.parts[at].stopped || coord->state->cancel_level > 0 || coord->state->pass.stopped;
-}
-
 void inbox_handle_undeliverable (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
 {
     const struct pass_state *pass = &coord->state->pass;
@@ -294,7 +288,8 @@ static void reconcile_part (struct coord *coord, uint32_t at, const struct holdi
     const struct host_soft_state *link = &coord->soft.hosts[part->host];
     uint64_t now = coord_to_run_clock (coord, now_ms);
     coord->soft.parts[at].at_gate = link->at_gate;
-    bool stop = wants_stop (coord, at);
+    /* Decisions from before a restart still hold, because they are durable; sent messages are not. */
+    bool stop = coord->soft.parts[at].stopped || coord->state->cancel_level > 0 || coord->state->pass.stopped;
     if (held == NULL && now < link->run_sent_ms + (stop ? RESEND_MS : run_again_ms (coord)))
         return;
     if (held == NULL && stop)

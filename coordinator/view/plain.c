@@ -530,8 +530,10 @@ bool card_print (const struct board *board, const struct style *style, struct bu
     if (causes > CARD_CAUSES)
         buf_printf (out, "  and %" PRIu32 " more cause%s\n", causes - CARD_CAUSES, plural (causes - CARD_CAUSES));
     card_put_others (board, pass, causes, out);
-    if (board->retries_n)
-        buf_printf (out, "  after %" PRIu32 " retr%s\n", board->retries_n, board->retries_n == 1 ? "y" : "ies");
+    if (text_find (board->sentence, TEXT_LIT ("; after "), &shown)) {
+        struct text rest = { board->sentence.ptr + shown + 2, board->sentence.len - shown - 2 };
+        card_put (style, "", text_take_until (&rest, ';'), out);
+    }
     if (text_find (board->sentence, TEXT_LIT ("to go on with the "), &shown))
         card_put (style, "", (struct text){ board->sentence.ptr + shown, board->sentence.len - shown }, out);
     return true;
