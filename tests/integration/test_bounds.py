@@ -109,7 +109,7 @@ class Limits(lab.LabTest):
         self.lab.running.append(run)
         ended = run.end(30)
         self.assertEqual(3, ended.status, ended)
-        self.assertRegex(ended.out, "blocked: .*sliceup-worker: a worker " + self.SENTENCE.format(12))
+        self.assertRegex(ended.out, r"(?s)blocked at rung .*sliceup-worker: a worker " + self.SENTENCE.format(12))
 
 
 if __name__ == "__main__":

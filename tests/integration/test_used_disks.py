@@ -33,7 +33,8 @@ class UsedDisks(netlab.NetLabTest):
         self.nothing_is_left()
 
     def enter(self):
-        return f"ssh root@{self.small.address} "
+        net = self.lab
+        return f"ssh -i {net.root}/user_key -oUserKnownHostsFile={net.root}/known_hosts root@{self.small.address} "
 
     def test_what_is_nearly_full_is_a_warning_of_a_rung_that_passes(self):
         self.brought()
