@@ -79,12 +79,6 @@ static void apply_host_lost (struct engine *to, const struct fact_host_lost *los
     host->lost_why = text_copy (&to->arena, lost->why);
 }
 
-static void apply_host_returned (struct host *host)
-{
-    host->returns++;
-    host->asked = (struct fact_host_asked){ 0 };
-}
-
 static void turn_arenas (struct arena *now, struct arena *before)
 {
     struct arena reused = *before;
@@ -481,8 +475,10 @@ static void apply_of_kind (struct engine *to, const struct fact *fact)
     case FACT_LOSS_TOLD: apply_loss_told (to, fact); break;
     case FACT_SUSPECTS_NAMED: apply_suspects_named (to, &fact->of.suspects_named); break;
     case FACT_HOST_RETURNED:
-        if (in_range (to, fact->of.host_suspected.host))
-            apply_host_returned (&to->state.hosts.items[fact->of.host_suspected.host]);
+        if (in_range (to, fact->of.host_suspected.host)) {
+            to->state.hosts.items[fact->of.host_suspected.host].returns++;
+            to->state.hosts.items[fact->of.host_suspected.host].asked = (struct fact_host_asked){ 0 };
+        }
         break;
     case FACT_HOST_ASKED:
         if (in_range (to, fact->of.host_asked.host))

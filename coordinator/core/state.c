@@ -201,11 +201,13 @@ uint32_t pass_find_lagging (const struct coord *coord, bool *lags, struct arena 
 {
     const struct pass_state *pass = &coord->state->pass;
     struct stand_host *hosts = arena_array (arena, pass->parts.n, sizeof (*hosts));
-    for (uint32_t i = 0; i < pass->parts.n; i++)
-        hosts[i] = (struct stand_host){ coord->state->plan.hosts.items[pass->parts.items[i].host].name,
-                                        pass->parts.items[i].result.ending == ENDING_EXITED
-                                            ? (struct text){ 0 } /* it stood nowhere: it is where an error was raised */
-                                            : failure_stack (&pass->parts.items[i].result, arena) };
+    for (uint32_t i = 0; i < pass->parts.n; i++) {
+        const struct result *result = &pass->parts.items[i].result;
+        hosts[i].name = coord->state->plan.hosts.items[pass->parts.items[i].host].name;
+        if (result->ending != ENDING_EXITED &&
+            result->ending != ENDING_SIGNALLED) /* else it is where an error was raised */
+            hosts[i].lines = failure_stack (result, arena);
+    }
     struct text who;
     bool framed = true; /* else its own verdict does not say where it stood */
     uint32_t lagging = stands_find_lagging (hosts, pass->parts.n, lags, arena, &who, others);

@@ -25,12 +25,14 @@ static bool printed_nothing (const struct judge_case *of)
     return of->rung->kind == PROGRAM_COMMAND && of->result->output_bytes == 0 && of->result->tail.len == 0;
 }
 
-/* The slice file as it was given: `sliceup run slice.yaml`. */
+/* The slice file as it was given: `sliceup --plain run slice.yaml`. The hosts of a rehearsal are not those of its file. */
 static struct text slice_word (const struct plan *plan)
 {
     const text_list *words = &plan->origin.command;
-    bool given = words->n > 2 && words->items[2].len && words->items[2].ptr[0] != '-';
-    return given ? words->items[2] : (struct text){ 0 };
+    for (uint32_t i = 1; i + 1 < words->n; i++)
+        if (text_is (words->items[i], "run") && !text_starts (words->items[i + 1], "-"))
+            return words->items[i + 1];
+    return (struct text){ 0 };
 }
 
 /* A command that takes no files along can be run by hand; without them it would not be the same. */

@@ -61,7 +61,7 @@ class WhatRan(lab.LabTest):
         path = self.lab.write("own.yaml", "profile: own\nfrontend: plain\nbackend: cpu\ndevices_per_host: 1\n"
                               + "".join(f"env: {{{name}: '{value}'}}\n" for name, value in profile.items()))
         ladder = str(self.lab.ladder("failing.yaml", [{"id": "falls", "command": ["sh", "-c", script]}]))
-        ended = self.lab.sliceup("run", self.lab.slice(hosts=2, ladder=ladder, profile=str(path), cache={"mode": "off"}))
+        ended = self.lab.sliceup("--plain", "run", self.lab.slice(hosts=2, ladder=ladder, profile=str(path), cache={"mode": "off"}))
         self.assertEqual(1, ended.status, ended)
         return ended
 

@@ -291,6 +291,14 @@ TEST_ON (b, a_line_that_is_too_long_is_skipped_whole)
     mem_free (long_line);
 }
 
+TEST_ON (b, a_program_cannot_speak_as_the_worker_after_a_failure)
+{
+    say (b, "{\"type\":\"note\",\"text\":\"/dev/x is held by 1 init\",\"source\":\"at failure\","
+            "\"durability\":\"recheck\"}");
+    assert_int_equal (b->evidence.result.bad_lines, 1);
+    assert_int_equal (b->evidence.result.notes.n, 0);
+}
+
 TEST_ON (b, a_line_with_invalid_characters_can_still_be_shown)
 {
     say (b, "{\"type\":\"note\",\"text\":\"a\xff"

@@ -114,7 +114,7 @@ static void take_seen (struct attempt *attempt, const struct task_answer *answer
     result->shown.items = answer->shown.items;
     result->shown.n = answer->shown.n;
     result->stack.items = answer->stack.items;
-    result->stack.n = answer->stack.n;
+    result->stack.n = result->ending == ENDING_EXITED || result->ending == ENDING_SIGNALLED ? answer->stack.n : 0;
 }
 
 /* In a successful log every line counts. */

@@ -285,6 +285,8 @@ int evidence_take_note (struct evidence *evidence, const json_t *line, struct st
     (void) statement;
     if (evidence_read_record (evidence, line, &note_record, &note, err) < 0)
         return -1;
+    if (text_is (note.source, NOTE_AT_FAILURE)) /* commands follow from it */
+        return err_set (err, ERR_REFUSED, "source: '" NOTE_AT_FAILURE "' is the worker's own");
     evidence_put_if_room (evidence, offsetof (struct result, notes), RESULT_NOTES_MAX, &note);
     return 0;
 }
