@@ -118,17 +118,17 @@ static const struct exception *deciding_exception (const struct log_end *end, ui
                                                    const struct signature_scan_result *seen)
 {
     const struct exception *last = NULL;
-    uint32_t decides = 0;
+    int64_t decides = INT64_MIN; /* the line; below 1 it is in a part that was dropped */
     for (uint32_t i = 0; i < seen->sightings_n; i++)
         if (seen->sightings[i].decides)
-            decides = seen->sightings[i].line - lines_before;
+            decides = (int64_t) seen->sightings[i].line - lines_before;
     for (uint32_t i = 0; i < end->exceptions.n; i++) {
         const struct exception *one = &end->exceptions.items[i];
         if (end->lines.items[one->first].number <= decides && decides <= end->lines.items[one->last].number)
             return one;
         last = one->harmless ? last : one;
     }
-    return decides ? NULL : last;
+    return decides == INT64_MIN ? last : NULL;
 }
 
 static void take_frames (const struct log_end *end, uint32_t lines_before, struct arena *arena,

@@ -264,6 +264,8 @@ static void find_odd_lines (const struct coord *coord, bool *lags, struct arena 
         if (!lags[i])
             names[alike++] = coord->state->plan.hosts.items[pass->parts.items[i].host].name;
     }
+    for (uint32_t i = 0; i < pass->parts.n; i++)
+        lags[i] = lags[i] && 2 * alike > pass->parts.n; /* most of those that printed may be few of all */
     *others = text_format (arena, "%.*s printed last: %.*s",
                            TEXT_ARG (hostset_folded (names, alike, NAMES_BYTES, arena)),
                            TEXT_ARG (secret_redact_values (arena, &coord->state->plan.profile, most)));

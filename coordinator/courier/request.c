@@ -96,10 +96,11 @@ static bool split_jump (struct request_ssh *ssh, struct arena *arena)
 
 static int take_ssh (struct request_ssh *ssh, json_t *json, struct arena *arena, struct err *err)
 {
-    int port = 0, agent = 0;
+    json_int_t port = 0;
+    int agent = 0;
     json_t *identities = NULL;
     json_error_t why;
-    if (json_unpack_ex (json, &why, 0, "{s:s, s:i, s:s, s:s, s:s, s:s, s:o, s:b}", "address", &ssh->address, "port",
+    if (json_unpack_ex (json, &why, 0, "{s:s, s:I, s:s, s:s, s:s, s:s, s:o, s:b}", "address", &ssh->address, "port",
                         &port, "user", &ssh->user, "jump", &ssh->jump, "host_key_alias", &ssh->host_key_alias,
                         "known_hosts", &ssh->known_hosts, "identities", &identities, "agent", &agent) != 0)
         return err_set (err, ERR_PARSE, "order: ssh: %s", why.text);

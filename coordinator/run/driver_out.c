@@ -177,8 +177,8 @@ static void perform_admit (struct driver *driver, const struct held_effect *held
         launch_note_admitted (driver->launch, held->host);
 }
 
-/* By the slice file, if that is an IP address and no jump host stands between; else where its worker came from, unless
- * that is this machine. */
+/* By the slice file, if that is an IP address; else where its worker came from, unless that is this machine. Behind a jump
+ * host nobody can be asked from here. */
 static void perform_ask (struct driver *driver, uint32_t host)
 {
     const struct plan *plan = coord_plan (driver->coord);

@@ -128,7 +128,7 @@ struct text host_command (const struct plan *plan, uint32_t host, struct text co
     const struct plan_host *on = &plan->hosts.items[host];
     if (plan->launcher == LAUNCHER_JOIN)
         return text_format (arena, "on %.*s: %.*s", TEXT_ARG (on->name), TEXT_ARG (command));
-    buf_init (&line, COMMAND_BYTES);
+    buf_init (&line, SENTENCE_MAX_BYTES + 4 * PATH_MAX_BYTES); /* a key, a file of known hosts, a command */
     if (plan->launcher == LAUNCHER_SLURM) {
         buf_puts (&line, "srun --overlap -w");
         shell_word_add (&line, on->name);
@@ -236,11 +236,10 @@ static struct text look_at_start (const struct plan *plan, uint32_t host, struct
 {
     const struct plan_host *on = &plan->hosts.items[host];
     struct buf line;
-    buf_init (&line, COMMAND_BYTES);
-    if (text_is (step, "upload")) {
-        buf_puts (&line, "df -h ");
-        shell_word_add (&line, plan->start.directory);
-    } else if (text_is (step, "host-key") && plan->launcher == LAUNCHER_SSH) {
+    if (text_is (step, "upload"))
+        return host_command (plan, host, text_format (arena, "df -h %.*s", TEXT_ARG (plan->start.directory)), arena);
+    buf_init (&line, 2 * PATH_MAX_BYTES);
+    if (text_is (step, "host-key") && plan->launcher == LAUNCHER_SSH) {
         buf_puts (&line, "ssh-keyscan -t ed25519");
         if (on->ssh.port && on->ssh.port != SSH_PORT_DEFAULT)
             buf_printf (&line, " -p %u", on->ssh.port);

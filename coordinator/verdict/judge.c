@@ -432,16 +432,14 @@ static struct text advice_for_facts (const struct judge_case *of, struct arena *
     const struct text name = TEXT_LIT (EXPECT_PACKAGE);
     for (uint32_t i = 0; i < of->plan->expect.n; i++) {
         const struct var *expected = &of->plan->expect.items[i];
-        struct text found = { 0 };
-        struct buf line;
+        struct text found = { 0 }, version = expected->value;
         (void) var_find ((const var_list *) &of->result->facts, expected->name, &found);
-        if (!text_starts (expected->name, EXPECT_PACKAGE) || is_as (found, expected->value))
+        if (!text_starts (expected->name, EXPECT_PACKAGE) || is_as (found, version) ||
+            text_span (version, ".+-:~") < version.len) /* two shells read it */
             continue;
-        buf_init (&line, SENTENCE_MAX_BYTES);
-        buf_puts (&line, "apt-get install ");
-        shell_word_add (&line, text_format (arena, "%.*s=%.*s", (int) (expected->name.len - name.len),
-                                            expected->name.ptr + name.len, TEXT_ARG (expected->value)));
-        struct text command = host_command (of->plan, of->host, buf_finish (&line, arena), arena);
+        struct text install = text_format (arena, "apt-get install %.*s=%.*s", (int) (expected->name.len - name.len),
+                                           expected->name.ptr + name.len, TEXT_ARG (version));
+        struct text command = host_command (of->plan, of->host, install, arena);
         return text_format (arena, "%.*s, or change what the slice file expects", TEXT_ARG (command));
     }
     return TEXT_LIT ("change the image or the packages of this host, or what the slice file expects");

@@ -130,6 +130,8 @@ sliceup_canary.run(body)
         shell = 'test $SLICEUP_HOST = h1 && echo waiting for a lock || echo waiting for peers; sleep 900; true'
         self.assertEqual(1, self.climb({"command": ["sh", "-c", shell]}, hosts=3).status)
         self.assertIn("; h[0,2] printed last: waiting for peers", self.cause("h1")["text"])
+        self.assertEqual(1, self.climb({"command": ["sh", "-c", "test $SLICEUP_HOST = h1 && echo waiting; sleep 900; true"]}, hosts=3).status)
+        self.assertNotIn("printed last", self.cause("h0")["text"] + self.cause("h1")["text"])
 
     def test_one_that_the_look_at_it_woke_has_not_passed(self):
         ended = self.climb({"canary": str(self.lab.write("woken.py", WOKEN))})
