@@ -10,7 +10,7 @@ void bootstrap_protocol_begin (struct bootstrap_protocol *protocol, const struct
                                struct buf *to_send)
 {
     *protocol = (struct bootstrap_protocol){
-        .request = request, .machine = machine, .state = AWAITS_HOST, .step = STEP_ARCHITECTURE
+        .request = request, .machine = machine, .state = AWAITS_HOST, .step = STEP_SHELL
     };
     buf_printf (to_send, "%s %s %" PRIu64 " %" PRIu64 " %s%s\n", request->nonce, request->bundle_sha256,
                 request->bundle_head_bytes, request->bundle_bytes, request->directory, request->launch ? "" : " exec");
@@ -63,12 +63,12 @@ static enum bootstrap_event bootstrap_protocol_take_host (struct bootstrap_proto
     err_set (err, ERR_REFUSED,
              "the host is a %.*s machine, but the worker of this build runs on %s: use a build for the host's type",
              TEXT_ARG (machine), protocol->machine);
-    return bootstrap_protocol_refuse (protocol, STEP_ARCHITECTURE);
+    return bootstrap_protocol_refuse (protocol, STEP_SHELL);
 }
 
 static enum bootstrap_event take_refusal (struct bootstrap_protocol *protocol, struct text words, struct err *err)
 {
-    static const enum step may_refuse[] = { STEP_ARCHITECTURE, STEP_UPLOAD, STEP_LIBRARIES, STEP_START };
+    static const enum step may_refuse[] = { STEP_SHELL, STEP_UPLOAD, STEP_LIBRARIES, STEP_START };
     struct text name = bootstrap_protocol_next_word (&words);
     enum step step = STEP_START;
     for (size_t i = 0; i < sizeof may_refuse / sizeof may_refuse[0]; i++)
@@ -268,7 +268,7 @@ const char bootstrap_machine[] = "aarch64";
     "tidy; trap - EXIT HUP INT PIPE TERM; }; "                                                                         \
     "read -r nonce name head bytes dir job || exit 1; "                                                                \
     "for tool in uname id ls head sha256sum; do "                                                                      \
-    "command -v $tool >/dev/null 2>&1 || no architecture \"the host has no $tool; install it, or correct the PATH\"; " \
+    "command -v $tool >/dev/null 2>&1 || no shell \"the host has no $tool; install it, or correct the PATH\"; " \
     "done; "                                                                                                           \
     "set -- $(uname -rm); say host \"$2\" \"$1\"; "                                                                    \
     "me=$(id -u); place=$dir/bundles/$name; new=$dir/bundles/.new-$nonce; "                                            \

@@ -113,8 +113,9 @@ void reporter_describe_timeout (struct reporter *reporter, uint64_t deadline_ms,
     char lasted[DURATION_TEXT_BYTES];
     pthread_mutex_lock (&reporter->lock);
     received = text_clip (received, RECEIVED_MAX_BYTES);
-    err_set (err, ERR_STATE, "still waiting for %s at the deadline of %s (start.deadline)%s%.*s", reporter->awaited,
-             duration_print (deadline_ms, lasted), received.len ? "; last output: " : "", TEXT_ARG (received));
+    err_set (err, ERR_STATE, "no answer within the deadline of %s (start.deadline); still waiting for %s%s%.*s",
+             duration_print (deadline_ms, lasted), reporter->awaited, received.len ? "; last output: " : "",
+             TEXT_ARG (received));
     if (*reporter->jump_host)
         err_prefix (err, "jump host %s", reporter->jump_host);
     pthread_mutex_unlock (&reporter->lock);
@@ -142,7 +143,7 @@ static const char *const names[STEPS] = { [STEP_RESOLVE] = "resolve",
                                           [STEP_CONNECT] = "connect",
                                           [STEP_HOST_KEY] = "host-key",
                                           [STEP_AUTHENTICATION] = "authentication",
-                                          [STEP_ARCHITECTURE] = "architecture",
+                                          [STEP_SHELL] = "shell",
                                           [STEP_UPLOAD] = "upload",
                                           [STEP_LIBRARIES] = "libraries",
                                           [STEP_START] = "start",

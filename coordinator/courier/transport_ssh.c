@@ -95,7 +95,7 @@ static int open_jump (struct transport_ssh *ssh, const struct ssh_login *host, i
 
 static int run_bootstrap (struct transport_ssh *ssh, struct reporter *reporter, struct err *err)
 {
-    reporter_send_step (reporter, STEP_ARCHITECTURE, "the host's shell");
+    reporter_send_step (reporter, STEP_SHELL, "the host's shell: ssh has logged in");
     ssh->channel = ssh_channel_new (ssh->session);
     if (!ssh->channel || ssh_channel_open_session (ssh->channel) != SSH_OK)
         return err_set (err, ERR_REFUSED,

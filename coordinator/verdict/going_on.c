@@ -163,12 +163,17 @@ static struct text mount_point_in (struct text sentence)
 struct text host_remedy (const struct plan *plan, uint32_t host, struct text sentence, struct arena *arena)
 {
     uint64_t pid = held_by (sentence);
-    struct text point = mount_point_in (sentence);
-    const char *inodes = text_find (sentence, TEXT_LIT ("inode"), NULL) ? "i" : "";
-    return host_command (plan, host,
-                         pid ? text_format (arena, "kill %" PRIu64, pid)
-                             : text_format (arena, "df -h%s%s%.*s", inodes, point.len ? " " : "", TEXT_ARG (point)),
-                         arena);
+    struct text point = mount_point_in (sentence), look;
+    const char *space = point.len ? " " : "", *inodes = text_find (sentence, TEXT_LIT ("inode"), NULL) ? "i" : "";
+    if (pid)
+        look = text_format (arena, "kill %" PRIu64, pid);
+    else if (text_find (sentence, TEXT_LIT (NOTE_NAME_SERVER), NULL))
+        look = TEXT_LIT ("cat /etc/resolv.conf");
+    else if (text_find (sentence, TEXT_LIT (NOTE_READ_ONLY), NULL))
+        look = text_format (arena, "findmnt%s%.*s", space, TEXT_ARG (point));
+    else
+        look = text_format (arena, "df -h%s%s%.*s", inodes, space, TEXT_ARG (point));
+    return host_command (plan, host, look, arena);
 }
 
 /* ---- an absent host ---- */

@@ -528,8 +528,9 @@ static void say_what_was_found (const struct judge_case *of, struct arena *arena
         out->likely = true;
     }
     bool held = out->owner == OWNER_DEVICE && text_find (sentence, TEXT_LIT (" is held by "), NULL),
-         full = out->owner == OWNER_HOST && (found.len || text_starts (out->signature, "disk-full"));
-    if (out->outcome == OUTCOME_PASSED || !(held || full))
+         of_host = out->owner == OWNER_HOST && (found.len || text_starts (out->signature, "disk-full")),
+         unnamed = out->owner == OWNER_PLATFORM && text_find (found, TEXT_LIT (NOTE_NAME_SERVER), NULL);
+    if (out->outcome == OUTCOME_PASSED || !(held || of_host || unnamed))
         return;
     if (!text_find (found, TEXT_LIT (NOTE_OPEN_FILES), NULL))
         out->next = host_remedy (of->plan, of->host, sentence, arena);

@@ -210,7 +210,7 @@ class Carrying(unittest.TestCase):
 class Arriving(Carrying):
     def test_a_known_key_is_let_in_and_the_worker_outlives_the_courier(self):
         courier = self.carried(self.order(self.server()))
-        self.assertEqual(["resolve", "connect", "host-key", "authentication", "architecture", "upload", "libraries", "start",
+        self.assertEqual(["resolve", "connect", "host-key", "authentication", "shell", "upload", "libraries", "start",
                           "join"], courier.steps())
 
     def test_the_bundle_travels_once(self):
@@ -546,7 +546,7 @@ class Hosts(Carrying):
 
     def test_another_architecture_is_refused(self):
         path = self.tools(uname="echo 6.1.0-nice riscv64")
-        self.refused(self.order(self.server(config=[path])), "architecture", "riscv64", os.uname().machine)
+        self.refused(self.order(self.server(config=[path])), "shell", "riscv64", os.uname().machine)
         # The bootstrap goes on until it is to say something: else it would make its folder behind our cleaning up.
         lab.wait_for((self.directory / "bundles").is_dir, "the bootstrap to come so far", 20)
 
@@ -631,19 +631,19 @@ class Hosts(Carrying):
 
     def test_a_login_that_runs_no_command_is_told(self):
         server = self.server(config=["ForceCommand echo This account is not available.; exit 1"])
-        self.refused(self.order(server), "architecture", "exit status 1", "This account is not available.")
+        self.refused(self.order(server), "shell", "exit status 1", "This account is not available.")
 
     def test_a_host_that_says_too_much_is_refused(self):
-        self.refused(self.order(self.server(config=["ForceCommand yes"])), "architecture", "64 KiB")
+        self.refused(self.order(self.server(config=["ForceCommand yes"])), "shell", "64 KiB")
 
     def test_a_host_that_says_nothing_ends_at_the_deadline(self):
         server = self.server(config=["ForceCommand exec sleep 600"])
-        courier = self.refused(self.order(server, deadline_ms=3000), "architecture", "deadline of 3 s")
+        courier = self.refused(self.order(server, deadline_ms=3000), "shell", "deadline of 3 s")
         self.assertLess(courier.took_s, 20)
 
     def test_endless_errors_fill_no_log(self):
         server = self.server(config=["ForceCommand exec yes >&2"])
-        courier = self.refused(self.order(server, deadline_ms=3000), "architecture", "deadline of 3 s")
+        courier = self.refused(self.order(server, deadline_ms=3000), "shell", "deadline of 3 s")
         self.assertLessEqual(len(courier.errors), 64 << 10)
 
 

@@ -64,26 +64,47 @@ class UsedDisks(netlab.NetLabTest):
         self.assertNotIn("h1: /var/tmp", ended.out.replace("h1 failed", ""))
         self.nothing_is_left()
 
-    def fails(self, fills, full):
-        """A rung whose program fills a disk of one host."""
-        rung = {"id": "fills", "command": ["sh", "-c", f"if [ -d /var/tmp/data ]; then exec {fills}; fi"], "timeout": "60s"}
+    def fails(self, does, signature, found, look):
+        """A rung whose program fails on one host. What is `found` there stands behind its error, and `look` shows it."""
+        rung = {"id": "fills", "command": ["sh", "-c", f"[ ! -d /var/tmp/data ] || {{ {does}; }}"], "timeout": "60s"}
         self.small.run("mkdir", "/var/tmp/data")
         ended = self.lab.sliceup("run", self.slice(rung))
         self.assertEqual(1, ended.status, ended)
         cause = self.attempt(self.lab.receipt(), "h1", "fills")["cause"]
-        self.assertEqual(("host", "disk-full"), (cause["owner"], cause["signature"]), cause)
-        self.assertTrue(cause["text"].endswith(f"; {full} is full"), cause)
-        self.assertEqual(self.enter() + f"df -h {full.partition(' ')[0]}", cause["next"])
-        self.assertIn(f"{full} is full", ended.out)
+        self.assertEqual(signature, cause["signature"], cause)
+        self.assertTrue(cause["text"].endswith(f"; {found}"), cause)
+        self.assertEqual(self.enter() + look, cause["next"])
+        self.assertIn(found, re.sub(r"\n +", " ", ended.out))
         self.nothing_is_left()
 
+    def mounted(self, options):
+        self.small.run("mount", "-t", "tmpfs", "-o", options, "none", "/mnt")
+        self.addCleanup(self.small.run, "umount", "-l", "/mnt")
+
     def test_a_program_that_fills_the_disk_of_its_worker_is_told_which_it_is(self):
-        self.fails("cp /dev/zero /var/tmp/data/shard", "/var/tmp (tmpfs, 300 MiB)")
+        self.fails("cp /dev/zero /var/tmp/data/shard", "disk-full", "/var/tmp (tmpfs, 300 MiB) is full", "df -h /var/tmp")
 
     def test_a_disk_that_only_the_program_names_is_named(self):
-        self.small.run("mount", "-t", "tmpfs", "-o", "size=2m,mode=1777", "none", "/mnt")
-        self.addCleanup(self.small.run, "umount", "-l", "/mnt")
-        self.fails("cp /dev/zero /mnt/shard", "/mnt (tmpfs, 2.0 MiB)")
+        self.mounted("size=2m")
+        self.fails("cp /dev/zero /mnt/shard", "disk-full", "/mnt (tmpfs, 2.0 MiB) is full", "df -h /mnt")
+
+    def test_a_disk_that_nobody_names_is_found(self):
+        self.mounted("size=2m")
+        self.fails("cd /mnt; cp /dev/zero shard", "disk-full", "/mnt (tmpfs, 2.0 MiB) is full", "df -h /mnt")
+
+    def test_inodes_that_are_used_up_are_told_from_bytes(self):
+        self.mounted("size=80m,nr_inodes=20")
+        self.fails("cd /mnt; seq 40 | xargs touch", "disk-full", "/mnt (tmpfs, 80.0 MiB) is full: no inode is free", "df -hi /mnt")
+
+    def test_a_file_system_that_became_read_only_is_named(self):
+        self.mounted("size=80m,ro")
+        self.fails("date > /mnt/stamp", "read-only-fs", "/mnt (tmpfs, 80.0 MiB) is mounted read-only", "findmnt /mnt")
+
+    def test_a_host_that_resolves_no_names_tells_its_name_server(self):
+        self.small.run("sh", "-c", "echo nameserver 10.77.0.99 >/run/resolv; mount --bind /run/resolv /etc/resolv.conf")
+        self.addCleanup(self.small.run, "umount", "-l", "/etc/resolv.conf")
+        error = "socket.gaierror: [Errno -3] Temporary failure in name resolution"
+        self.fails(f"echo '{error}'; exit 1", "name-resolution", "its name server is 10.77.0.99", "cat /etc/resolv.conf")
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ struct printed_log {
     struct output_cut cut;
 };
 
-enum { PIECE_BYTES = 256 * 1024 };
+enum { PIECE_BYTES = 256 * 1024, RESOLVER_FILE_BYTES = 4096 };
 
 /* The offset in the output; for a kept line of a cut, the cut's beginning. */
 static uint64_t printed_at (const struct output_cut *cut, uint64_t log_at)
@@ -123,28 +123,46 @@ static bool path_in (struct text line, char path[PATH_MAX_BYTES + 1])
     return rest.len && text_to_c (rest, path, PATH_MAX_BYTES + 1);
 }
 
-/* The file system of the path in the line, else the one with the least room of those that a run uses. */
+/* The file system of the path in the line. Without a path the one with the least room: of those that a run uses, and of
+ * those of this host that are full. */
 static struct text find_full (const struct msg_run *run, const char *directory, struct text line, struct arena *arena)
 {
     const char *const paths[] = { directory, text_copy (arena, run->pins.env_dir).ptr,
                                   text_copy (arena, run->cache.frontend_root).ptr, host_fact_roots_real.tmp };
     char path[PATH_MAX_BYTES + 1];
-    struct disk_room least = { .level = DISK_AMPLE, .free_bytes = UINT64_MAX }, room;
-    bool named = path_in (line, path) && disk_room_find (path, arena, &least);
-    for (uint32_t i = 0; !named && i < sizeof paths / sizeof paths[0]; i++)
-        if (*paths[i] && disk_room_find (paths[i], arena, &room) && room.level <= DISK_NEARLY_FULL &&
-            (room.level < least.level || (room.level == least.level && room.free_bytes < least.free_bytes)))
-            least = room;
+    struct disk_room least = { .level = DISK_AMPLE, .free_bytes = UINT64_MAX };
+    if (path_in (line, path) && disk_room_find (path, arena, &least))
+        return least.sentence;
+    for (uint32_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        disk_room_lessen (paths[i], DISK_NEARLY_FULL, arena, &least);
+    disk_room_lessen_by_mounts (arena, &least);
     return least.sentence;
 }
 
-/* Signatures of a device that another process has open. */
-static bool is_of_held_device (struct text id)
+/* Of the path in the line. Without one it could be any. */
+static struct text find_read_only (struct text line, struct arena *arena)
 {
-    static const char *const words[] = { "busy", "in-use", "lockfile" };
+    char path[PATH_MAX_BYTES + 1];
+    struct disk_room room;
+    bool found = path_in (line, path) && disk_room_find (path, arena, &room) && room.level == DISK_READ_ONLY;
+    return found ? room.sentence : (struct text){ 0 };
+}
+
+/* Of the first name server; the C library's form, resolv.conf(5). */
+static struct text find_resolver (struct arena *arena)
+{
+    char bytes[RESOLVER_FILE_BYTES];
+    struct text file = { bytes, (uint32_t) file_read_start ("/etc/resolv.conf", bytes, sizeof bytes) }, address;
+    if (!host_fact_find_field (file, "nameserver", &address))
+        return TEXT_LIT ("its /etc/resolv.conf names no " NOTE_NAME_SERVER);
+    return text_format (arena, "its " NOTE_NAME_SERVER " is %.*s", (int) text_span (address, ".:%"), address.ptr);
+}
+
+static bool has_one_of (struct text id, const char *const *words)
+{
     bool found = false;
-    for (uint32_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        found |= text_find (id, text_of (words[i]), NULL);
+    for (; *words; words++)
+        found |= text_find (id, text_of (*words), NULL);
     return found;
 }
 
@@ -158,17 +176,23 @@ static struct text find_holder (struct arena *arena)
 static struct text look_after_failure (const struct msg_run *run, const char *directory,
                                        const struct signature_scan_result *seen, struct arena *arena)
 {
-    for (uint32_t i = 0; i < seen->sightings_n; i++) {
-        const struct sighting *sighting = &seen->sightings[i];
-        if (sighting->decides && text_starts (sighting->signature, "disk-full"))
-            return find_full (run, directory, sighting->text, arena);
-        struct rlimit files;
-        if (sighting->decides && text_is (sighting->signature, "files-limit") && !getrlimit (RLIMIT_NOFILE, &files))
-            return text_format (arena, "its " NOTE_OPEN_FILES " is %llu", (unsigned long long) files.rlim_cur);
-        if (sighting->decides && is_of_held_device (sighting->signature))
-            return find_holder (arena);
-    }
-    return (struct text){ 0 };
+    static const char *const held[] = { "busy", "in-use", "lockfile", NULL };
+    static const char *const names[] = { "name-resolution", "name-service", "name-unknown", NULL };
+    const struct sighting *decides = seen->sightings;
+    while (decides < seen->sightings + seen->sightings_n && !decides->decides)
+        decides++;
+    struct rlimit files;
+    if (decides == seen->sightings + seen->sightings_n)
+        return (struct text){ 0 };
+    if (text_starts (decides->signature, "disk-full"))
+        return find_full (run, directory, decides->text, arena);
+    if (text_starts (decides->signature, "read-only"))
+        return find_read_only (decides->text, arena);
+    if (has_one_of (decides->signature, names))
+        return find_resolver (arena);
+    if (text_is (decides->signature, "files-limit") && !getrlimit (RLIMIT_NOFILE, &files))
+        return text_format (arena, "its " NOTE_OPEN_FILES " is %llu", (unsigned long long) files.rlim_cur);
+    return has_one_of (decides->signature, held) ? find_holder (arena) : (struct text){ 0 };
 }
 
 /* ---- the task ---- */

@@ -144,6 +144,7 @@ void container_facts (struct host_fact_list *list)
 
 /* The file systems of a run's folders, and what is free there. */
 
+static const uint64_t MIB = (uint64_t) 1 << 20;
 enum { MOUNT_BYTES = 512, POINT_COLUMNS = 120, TYPE_COLUMNS = 30, PLACE_BYTES = 2048 };
 
 /* The nearest folder that exists: before the first run there is none yet. */
@@ -187,7 +188,7 @@ static enum disk_level level_of (uint64_t bytes, uint64_t inodes)
 {
     static const struct {
         uint64_t bytes, inodes;
-    } least[DISK_AMPLE] = { [DISK_FULL] = { (uint64_t) 1 << 20, 1 },
+    } least[DISK_AMPLE] = { [DISK_FULL] = { MIB, 1 },
                             [DISK_NEARLY_FULL] = { (uint64_t) 1 << 30, 10000 },
                             [DISK_LOW] = { (uint64_t) 10 << 30, 100000 } };
     uint32_t level = DISK_FULL;
@@ -201,7 +202,7 @@ static struct text mount_facts_sentence (struct text place, enum disk_level leve
 {
     char size[SIZE_TEXT_BYTES];
     if (level == DISK_READ_ONLY)
-        return (struct text){ 0 };
+        return text_format (arena, "%.*s " NOTE_READ_ONLY, TEXT_ARG (place));
     bool of_files = level_of (UINT64_MAX, inodes) == level && level < DISK_AMPLE;
     if (level == DISK_FULL)
         return text_format (arena, "%.*s is full%s", TEXT_ARG (place), of_files ? ": no inode is free" : "");
@@ -227,6 +228,37 @@ bool disk_room_find (const char *path, struct arena *arena, struct disk_room *ou
     out->free_bytes = bytes;
     out->sentence = mount_facts_sentence (place, out->level, bytes, inodes, arena);
     return true;
+}
+
+void disk_room_lessen (const char *path, enum disk_level most, struct arena *arena, struct disk_room *least)
+{
+    struct disk_room room;
+    if (*path && disk_room_find (path, arena, &room) && room.level <= most &&
+        (room.level < least->level || (room.level == least->level && room.free_bytes < least->free_bytes)))
+        *least = room;
+}
+
+/* Not of a network, which may not answer. */
+static bool is_full_here (const struct proc_mount *mount)
+{
+    static const char *const types[] = { "tmpfs", "ext4", "xfs", "btrfs", "overlay", "ext3", "ext2", "f2fs", "zfs" };
+    struct statvfs disk;
+    bool here = false;
+    for (uint32_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        here |= text_is (mount->type, types[i]);
+    return here && statvfs (mount->point, &disk) == 0 && disk.f_blocks && !(disk.f_flag & ST_RDONLY) &&
+           (disk.f_bavail * disk.f_frsize < MIB || (disk.f_files && !disk.f_favail));
+}
+
+void disk_room_lessen_by_mounts (struct arena *arena, struct disk_room *least)
+{
+    struct proc_mounts mounts;
+    struct err err;
+    if (proc_mounts_read ("/proc/self", arena, &mounts, &err) < 0)
+        return;
+    for (uint32_t i = 0; i < mounts.n; i++)
+        if (is_full_here (&mounts.items[i]))
+            disk_room_lessen (mounts.items[i].point, DISK_FULL, arena, least);
 }
 
 /* In classes, so that equal hosts stay equal. What is full is named, for who reads only this. */

@@ -69,11 +69,15 @@ enum disk_level { DISK_FULL = 0, DISK_NEARLY_FULL, DISK_LOW, DISK_AMPLE, DISK_RE
 struct disk_room {
     enum disk_level level;
     uint64_t file_system, free_bytes; /* `file_system`: equal for the same one */
-    struct text sentence;             /* "/var/tmp (tmpfs, 600 MiB) has 12.0 MiB free", "... is full"; may be empty */
+    struct text sentence;             /* "/var/tmp (tmpfs, 600 MiB) has 12.0 MiB free", "... is full" */
 };
 /* Of the file system that `path` lies on, or the nearest folder above that is there. Waits for its storage. False: it
  * cannot be read, or has no size. */
 bool disk_room_find (const char *path, struct arena *arena, struct disk_room *out);
+/* Puts the room of `path` into `least` if it is less, and at most `most`; "": no path. By mounts: of every file system of
+ * this host that is written to and full. */
+void disk_room_lessen (const char *path, enum disk_level most, struct arena *arena, struct disk_room *least);
+void disk_room_lessen_by_mounts (struct arena *arena, struct disk_room *least);
 
 /* The facts of a machine, by parts. */
 void machine_facts (struct host_fact_list *list);   /* kernel, system, processor, clock */
