@@ -69,12 +69,16 @@ static void receipt_fold_evidence_note_told (struct receipt_fold *fold, const st
                                                              receipt_fold_copy_text (fold, lists[l]->items[i].name) };
 }
 
+/* There, or, when it took no part there, before. */
 static bool has_failed (const struct receipt_fold *fold, const struct host_receipt *host, uint32_t rung)
 {
-    bool failed = false;
-    for (uint32_t i = 0; i < host->rungs.n; i++)
-        if (text_equal (host->rungs.items[i].rung, fold->board->plan.rungs.items[rung].id))
-            failed = host->rungs.items[i].outcome != OUTCOME_PASSED && host->rungs.items[i].attempt;
+    bool failed = false, there = false;
+    for (uint32_t i = 0; i < host->rungs.n; i++) {
+        bool same = text_equal (host->rungs.items[i].rung, fold->board->plan.rungs.items[rung].id);
+        if (same || !there)
+            failed = host->rungs.items[i].outcome != OUTCOME_PASSED;
+        there |= same;
+    }
     return failed;
 }
 

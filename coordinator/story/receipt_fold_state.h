@@ -85,7 +85,7 @@ void receipt_fold_apply_suspects (struct receipt_fold *fold, const struct fact_s
 /* receipt_fold_evidence.c; after the history */
 void receipt_fold_add_evidence (struct receipt_fold *fold, struct host_fold *host, struct rung_receipt *rung,
                                 const struct result *result);
-/* What others told at a rung that failed on this host is neither there nor missing: FACT_NOT_REPORTED. */
+/* What others told at a rung that failed on this host, or was not reached then, is neither there nor missing: FACT_NOT_REPORTED. */
 void receipt_fold_add_unheard (const struct receipt_fold *fold, struct host_receipt *host, struct arena *arena);
 void receipt_fold_add_metric (struct receipt_fold *fold, const struct fact_metric_judged *judged);
 void receipt_fold_forget_metrics (struct receipt_fold *fold,

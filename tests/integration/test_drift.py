@@ -45,9 +45,9 @@ class Drifting(lab.LabTest):
     def first_line(self, *arguments, status=1):
         return self.drift(*arguments, status=status).out.splitlines()[0]
 
-    def climb(self, rungs, status=0, hosts=8, **more):
+    def climb(self, rungs, status=0, hosts=8, options=(), **more):
         ladder = self.lab.ladder("ladder.yaml", rungs)
-        ended = self.lab.sliceup("run", self.lab.slice(hosts=hosts, ladder=str(ladder), cache={"mode": "off"}, **more))
+        ended = self.lab.sliceup("run", *options, self.lab.slice(hosts=hosts, ladder=str(ladder), cache={"mode": "off"}, **more))
         self.assertEqual(status, ended.status, ended)
 
     def differs(self, timeout="60s", **args):
@@ -98,6 +98,15 @@ class Planted(Drifting):
         self.assertEqual({"0.6.0": "ml-dtypes", "not heard": "late-package"}, {value: name for name, value in hosts["h3"]["bundle"].items() if name != "python"})
         self.assertEqual(("1", "not heard"), (hosts["h3"]["facts"]["early"], hosts["h3"]["facts"]["mount.env_dir"]))
         self.assertNotIn("not heard", self.lab.sliceup("receipt").out.partition("policy")[2].partition("versions")[0])
+
+    def test_what_a_failed_host_took_no_part_in_is_no_drift(self):
+        self.climb([self.lab.rung("first", "differs.py", args={"host": "h1", "killed": True, "facts": ["early=1"]}),
+                    self.lab.rung("later", "differs.py", args={"host": "", "facts": ["late=1"]})],
+                   status=1, hosts=4, options=["--keep-going"])
+        drift = schema.document(self.lab.sliceup("drift", "--json").out)
+        self.assertEqual([], [finding["sentences"] for finding in drift["findings"] if not finding["fact"].startswith("duration ")])
+        hosts = {host["host"]: host["facts"] for host in self.lab.receipt()["hosts"]}
+        self.assertEqual(["1", "not heard"], [hosts[name]["late"] for name in ("h0", "h1")])
 
     def test_a_difference_is_told_in_every_form_and_against_another_run(self):
         self.differs()

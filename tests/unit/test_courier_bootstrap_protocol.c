@@ -117,12 +117,12 @@ TEST (refusals_have_their_step_and_words)
         { OURS "refused libraries no python3\n", STEP_LIBRARIES, "no python3" },
         { OURS "refused resolve haha\n", STEP_START, "haha" }, /* not the host's to say */
         { OURS "refused\n", STEP_START, "gave no reason" },
-        { OURS "host riscv64 6.1\n", STEP_ARCHITECTURE, "riscv64" },
+        { OURS "host riscv64 6.1\n", STEP_SHELL, "riscv64" },
         { OURS "host x86_64 6.1\n" OURS "host x86_64 6.1\n", STEP_UPLOAD, "out of turn" },
-        { OURS "ready\n", STEP_ARCHITECTURE, "out of turn" },
+        { OURS "ready\n", STEP_SHELL, "out of turn" },
         { OURS "host x86_64 6.1\n" OURS "placed\n", STEP_UPLOAD, "out of turn" },
         { OURS "host x86_64 6.1\n" OURS "ready\n", STEP_UPLOAD, "out of turn" },
-        { OURS "\n", STEP_ARCHITECTURE, "out of turn" },
+        { OURS "\n", STEP_SHELL, "out of turn" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct scene scene;
@@ -195,7 +195,7 @@ TEST (an_early_end_says_when_and_what_was_heard)
     assert_has (t->err.text, "exit status 1");
     assert_has (t->err.text, "not available.");
     assert_null (strchr (t->err.text, 0x1b));
-    assert_int_equal (scene.bootstrap_protocol.step, STEP_ARCHITECTURE);
+    assert_int_equal (scene.bootstrap_protocol.step, STEP_SHELL);
     buf_release (&scene.sent);
 }
 
