@@ -164,7 +164,7 @@ struct text host_remedy (const struct plan *plan, uint32_t host, struct text sen
 {
     uint64_t pid = held_by (sentence);
     struct text point = mount_point_in (sentence), look;
-    const char *space = point.len ? " " : "", *inodes = text_find (sentence, TEXT_LIT ("inode"), NULL) ? "i" : "";
+    const char *space = point.len ? " " : "", *inodes = text_find (sentence, TEXT_LIT ("inode"), NULL) ? "-i" : "-h";
     if (pid)
         look = text_format (arena, "kill %" PRIu64, pid);
     else if (text_find (sentence, TEXT_LIT (NOTE_NAME_SERVER), NULL))
@@ -172,7 +172,7 @@ struct text host_remedy (const struct plan *plan, uint32_t host, struct text sen
     else if (text_find (sentence, TEXT_LIT (NOTE_READ_ONLY), NULL))
         look = text_format (arena, "findmnt%s%.*s", space, TEXT_ARG (point));
     else
-        look = text_format (arena, "df -h%s%s%.*s", inodes, space, TEXT_ARG (point));
+        look = text_format (arena, "df %s%s%.*s", inodes, space, TEXT_ARG (point));
     return host_command (plan, host, look, arena);
 }
 

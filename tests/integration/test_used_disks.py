@@ -94,7 +94,7 @@ class UsedDisks(netlab.NetLabTest):
 
     def test_inodes_that_are_used_up_are_told_from_bytes(self):
         self.mounted("size=80m,nr_inodes=20")
-        self.fails("cd /mnt; seq 40 | xargs touch", "disk-full", "/mnt (tmpfs, 80.0 MiB) is full: no inode is free", "df -hi /mnt")
+        self.fails("cd /mnt; seq 40 | xargs touch", "disk-full", "/mnt (tmpfs, 80.0 MiB) is full: no inode is free", "df -i /mnt")
 
     def test_a_file_system_that_became_read_only_is_named(self):
         self.mounted("size=80m,ro")

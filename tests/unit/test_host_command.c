@@ -66,7 +66,7 @@ TEST_ON (bench, a_remedy_has_everything_filled_in)
 {
     bench->plan.launcher = LAUNCHER_LOCAL;
     is_remedy (bench, FULL, "df -h /var/tmp");
-    is_remedy (bench, "/ (ext4, 9.0 GiB) is full: no inode is free", "df -hi /");
+    is_remedy (bench, "/ (ext4, 9.0 GiB) is full: no inode is free", "df -i /");
     is_remedy (bench, "/media (xfs, 9.0 GiB) is mounted read-only", "findmnt /media");
     is_remedy (bench, "its name server is 10.77.0.99", "cat /etc/resolv.conf");
     is_remedy (bench, HELD, "kill 4232");
