@@ -113,9 +113,9 @@ static void free_run (struct classify_run *run)
     mem_free (run);
 }
 
-/* The exception that decides; when nothing does, the last one that ended its process. NULL: there is none. */
+/* The exception that decides; when nothing does and nothing crashed, the last one that ended its process. NULL: none. */
 static const struct exception *deciding_exception (const struct log_end *end, uint32_t lines_before,
-                                                   const struct signature_scan_result *seen)
+                                                   const struct signature_scan_result *seen, bool crashed)
 {
     const struct exception *last = NULL;
     int64_t decides = INT64_MIN; /* the line; below 1 it is in a part that was dropped */
@@ -128,15 +128,17 @@ static const struct exception *deciding_exception (const struct log_end *end, ui
             return one;
         last = one->harmless ? last : one;
     }
-    return decides == INT64_MIN ? last : NULL;
+    return decides == INT64_MIN && !crashed ? last : NULL;
 }
 
 static void take_frames (const struct log_end *end, uint32_t lines_before, struct arena *arena,
                          struct signature_scan_result *seen)
 {
     struct text frames[TRACE_FRAMES_MAX];
-    const struct exception *exception = deciding_exception (end, lines_before, seen);
-    seen->frames_n = exception ? traceback_frames (&end->lines, exception, frames) : 0;
+    seen->frames_n = traceback_crash_frames (&end->lines, frames);
+    const struct exception *exception = deciding_exception (end, lines_before, seen, seen->frames_n > 0);
+    if (exception)
+        seen->frames_n = traceback_frames (&end->lines, exception, frames);
     seen->frames = arena_array (arena, seen->frames_n, sizeof *seen->frames);
     for (uint32_t i = 0; i < seen->frames_n; i++)
         seen->frames[i] = text_copy (arena, frames[i]);

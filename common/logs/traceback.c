@@ -197,6 +197,26 @@ uint32_t traceback_frames (const struct printed_lines *lines, const struct excep
     return n;
 }
 
+uint32_t traceback_crash_frames (const struct printed_lines *lines, struct text frames[TRACE_FRAMES_MAX])
+{
+    uint32_t n = 0, at = lines->n, from;
+    struct text path;
+    while (at > 0 && !text_starts (printed_line_body (&lines->items[at - 1]), "Fatal Python error: "))
+        at--;
+    uint32_t speaker = at ? lines->items[at - 1].speaker : 0;
+    for (bool own = false; at > 0 && at < lines->n && n < TRACE_FRAMES_MAX; at++) {
+        struct text body = printed_line_body (&lines->items[at]);
+        if (lines->items[at].speaker != speaker)
+            continue;
+        if (own && frame_path (body, &path) && text_find (body, TEXT_LIT ("File \""), &from))
+            frames[n++] = words_from (body, from);
+        else if (n)
+            break;
+        own |= text_starts (body, "Current thread 0x");
+    }
+    return n;
+}
+
 /* Frames come from the outermost to the innermost: each that says something replaces the one before. */
 static void traceback_take_frame (struct exception *exception, struct text path)
 {

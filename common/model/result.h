@@ -79,7 +79,7 @@ struct program_fingerprint {
 enum durability { DURABILITY_NONE = 0, DURABILITY_STABLE, DURABILITY_RERUN, DURABILITY_RECHECK };
 extern const struct enum_names durability_names;
 #define NOTE_WARNING "warning" /* source of what people are told at once */
-#define NOTE_OPEN_FILES "limit on open files"
+#define NOTE_LIMIT "its limit on "
 #define NOTE_READ_ONLY "is mounted read-only"
 #define NOTE_NAME_SERVER "name server"
 #define NOTE_AT_FAILURE "at failure" /* source of what the worker found on its host when the program had failed */

@@ -30,7 +30,7 @@ struct run_loop {
     uint32_t interrupts;
     bool quiet;          /* only what goes wrong is told */
     char sentence[4096]; /* of RUN_ENDED */
-    struct buf card;     /* what it came to; empty: the sentence says it */
+    struct buf card;     /* what it came to, or how its hosts differ; empty: the sentence says all */
     enum outcome outcome;
     struct watch_view_options look;
     struct arena arena; /* of the next two */
@@ -226,12 +226,14 @@ static void climb_say_end (const struct run_loop *run_loop, const struct run_dir
     char path[RUN_PATH_BYTES];
     struct buf line;
     buf_init (&line, 16 * (sizeof (run_loop->sentence) + sizeof (path)) + card->len);
-    if (card->len) {
-        buf_add_text (&line, buf_as_text (card));
-        buf_printf (&line, "all of it: sliceup%s explain %.8s", run_loop->cli->hint, dir->id);
-    } else {
+    bool passed = run_loop->outcome == OUTCOME_PASSED;
+    if (!card->len || passed)
         buf_escaped (&line, text_of (run_loop->sentence), 0);
-    }
+    buf_add_text (&line, buf_as_text (card));
+    if (card->len && passed)
+        buf_printf (&line, "; all of it: sliceup%s drift %.8s", run_loop->cli->hint, dir->id);
+    else if (card->len)
+        buf_printf (&line, "all of it: sliceup%s explain %.8s", run_loop->cli->hint, dir->id);
     if (receipt_written) {
         buf_puts (&line, "\nreceipt: ");
         buf_escaped (&line, text_of (run_dir_path (dir, "receipt.json", path)), 0);

@@ -190,6 +190,19 @@ bool receipt_count_drift (const struct slice_receipt *receipt, const struct plan
     return !query.pins_missing;
 }
 
+/* The worst of what hosts of a run that passed should not differ in. */
+static void add_drift (const struct run_report *run, struct buf *out)
+{
+    struct drift_sentence_list list;
+    struct arena arena = { 0 };
+    drift_sentence_list_make (run->report->receipt, &run->report->drift, 1, &arena, &list);
+    if (list.n > run->report->drift.pins_missing)
+        buf_escaped_after (out, "\ndrift: ", list.sentences[0], 0);
+    if (out->len && list.more)
+        buf_printf (out, " (and %u more)", list.more);
+    arena_release (&arena);
+}
+
 int receipt_write_files (const struct cli *cli, const struct run_dir *dir, uint32_t *drift, struct buf *card,
                          struct err *err)
 {
@@ -210,6 +223,8 @@ int receipt_write_files (const struct cli *cli, const struct run_dir *dir, uint3
     struct style style = cli_detect_style (cli);
     if (rc == 0)
         (void) card_print (run.report->scene->board, &style, card);
+    if (rc == 0 && run.report->scene->board->outcome == OUTCOME_PASSED)
+        add_drift (&run, card);
     launch_measures_keep (cli, run.measures, &unread);
     buf_release (&bytes);
     measure_fold_destroy (run.measures);

@@ -36,7 +36,7 @@ extern const struct run_file {
     void (*print) (const struct report *report, struct buf *out);
 } run_files[];
 /* These, and receipts/<host>.json, each written whole or not at all; and its measures are kept (planning.h). `drift`: how
- * many differences there are; may be NULL. `card`: what the run came to (view/plain.h); empty: its sentence says it. */
+ * many differences there are; may be NULL. `card`: what the run came to (view/plain.h), or of one that passed how its hosts differ; empty: its sentence says all. */
 int receipt_write_files (const struct cli *cli, const struct run_dir *dir, uint32_t *drift, struct buf *card,
                          struct err *err);
 

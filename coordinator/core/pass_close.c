@@ -289,6 +289,24 @@ static void tell_odd_ones (const struct coord *coord, struct verdict *verdicts, 
     point_to_logs (coord, lags, verdicts, arena);
 }
 
+/* A program that passed on most hosts may be right: before it is corrected, somebody looks at what those hosts have that
+ * this one has not. */
+static void point_to_differences (const struct coord *coord, struct verdict *verdicts, struct arena *arena)
+{
+    uint32_t n = coord->state->pass.parts.n, passed = 0;
+    for (uint32_t i = 0; i < n; i++)
+        passed += verdicts[i].outcome == OUTCOME_PASSED;
+    if (passed < 2 || 2 * passed <= n)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        if (verdicts[i].outcome == OUTCOME_FAILED && verdicts[i].owner == OWNER_PROGRAM) {
+            verdicts[i].likely = true;
+            verdicts[i].next = text_format (
+                arena, "sliceup drift %.8s (it passed on %u others: what is different here?); else: %.*s",
+                coord->state->run.ptr, passed, TEXT_ARG (verdicts[i].next));
+        }
+}
+
 static bool all_passed (const struct verdict *verdicts, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -452,6 +470,8 @@ void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
         blame_parts (coord, culprits, verdicts, signatures, &out->arena);
     else
         tell_odd_ones (coord, verdicts, &out->arena);
+    if (parts_are_independent (coord))
+        point_to_differences (coord, verdicts, &out->arena);
     if (!parts_are_independent (coord) && !compiled_only) /* last: an unproved metric never explains another failure */
         prove_metrics (coord, verdicts, now_ms, out);
     signature_set_free (signatures);

@@ -8,6 +8,7 @@
 #include "common/logs/log_line.h"
 #include "common/model/secret.h"
 #include "coordinator/verdict/failure_reading.h"
+#include "coordinator/verdict/going_on.h"
 #include "coordinator/verdict/stands.h"
 
 enum { SURVIVED_HEAD_BYTES = 60, EVIDENCE_MAX_BYTES = 1024 };
@@ -58,6 +59,10 @@ static struct text try_by_hand (const struct judge_case *of, struct arena *arena
 
 struct text failure_look_at_log (const struct judge_case *of, struct arena *arena)
 {
+    uint32_t by_shell = of->result->ending == ENDING_EXITED ? 128 : 0;
+    if (of->result->ending != ENDING_TIMEOUT && of->result->code == SIGSEGV + by_shell)
+        return text_format (arena, "%.*s (the kernel names the library that crashed)",
+                            TEXT_ARG (host_command (of->plan, of->host, TEXT_LIT ("dmesg | grep segfault"), arena)));
     if (printed_nothing (of))
         return try_by_hand (of, arena);
     return text_format (arena, "see what it printed: sliceup logs --rung %.*s", TEXT_ARG (of->rung->id));

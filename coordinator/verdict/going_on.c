@@ -201,11 +201,11 @@ struct text host_asked_text (const struct fact_host_asked *asked, bool where, st
     return text_format (arena, "answers nothing%.*s (ssh port%s)", TEXT_ARG (machine), asked->ping ? ", ping" : "");
 }
 
-/* Does its worker live? If not, did the kernel kill it? The way there is the slice file's, else its worker's. */
+/* Was it booted anew? Does its worker live? If not, did the kernel kill it? The way there is the slice file's, else its worker's. */
 static struct text look_by_ssh (const struct plan *plan, const struct fact_host_asked *asked, uint32_t host,
                                 struct arena *arena)
 {
-    const struct text look = TEXT_LIT ("\"pgrep -af '[s]liceup-worker' || dmesg | grep -i 'killed process'\"");
+    const struct text look = TEXT_LIT ("\"uptime; pgrep -af '[s]liceup-worker' || dmesg | grep -i 'killed process'\"");
     if (plan->launcher == LAUNCHER_SSH)
         return host_command (plan, host, look, arena);
     return text_format (arena, "ssh%s %.*s %.*s",

@@ -532,7 +532,7 @@ static void say_what_was_found (const struct judge_case *of, struct arena *arena
          unnamed = out->owner == OWNER_PLATFORM && text_find (found, TEXT_LIT (NOTE_NAME_SERVER), NULL);
     if (out->outcome == OUTCOME_PASSED || !(held || of_host || unnamed))
         return;
-    if (!text_find (found, TEXT_LIT (NOTE_OPEN_FILES), NULL))
+    if (!text_starts (found, NOTE_LIMIT))
         out->next = host_remedy (of->plan, of->host, sentence, arena);
     if (found.len)
         out->cause = text_clip (text_format (arena, "%.*s; %.*s", TEXT_ARG (out->cause), TEXT_ARG (found)),

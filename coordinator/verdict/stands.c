@@ -146,14 +146,35 @@ bool stand_is_line (struct text line)
 /* ---- all of them ---- */
 
 /* Equal where two stand in one place; empty: not known. Polling moves between lines and functions of a runtime, so of its
- * frames only the file counts. */
-static struct text stand_key (const struct stand *stand, struct arena *arena)
+ * frames only the file counts. Roughly: in one file of the user, in the same call. */
+static struct text stand_key (const struct stand *stand, bool roughly, struct arena *arena)
 {
-    struct text file = text_between (stand->inner, "File \"", "\"");
+    struct text file = text_between (stand->inner, "File \"", "\""), own = stand->own;
     if (!stand->known)
         return (struct text){ 0 };
-    return text_format (arena, "%d %.*s %.*s %.*s", stand->stopped, TEXT_ARG (stand->own), TEXT_ARG (file),
-                        TEXT_ARG (stand->inner.len ? (struct text){ 0 } : stand->wait));
+    if (roughly)
+        own = text_between (own, "File \"", "\"");
+    return text_format (arena, "%d %.*s %.*s %.*s", stand->stopped, TEXT_ARG (own), TEXT_ARG (file),
+                        TEXT_ARG (stand->inner.len && !roughly ? (struct text){ 0 } : stand->wait));
+}
+
+/* Marks those that stand elsewhere than most; returns in how many places all stand, 0 if most stand in none. */
+static uint32_t stands_mark_elsewhere (const struct stand *stands, uint32_t n, bool roughly, bool *lags,
+                                       struct arena *arena)
+{
+    struct text *keys = arena_array (arena, n, sizeof *keys), first = { 0 };
+    uint32_t places = 0;
+    for (uint32_t i = 0; i < n; i++)
+        keys[i] = stand_key (&stands[i], roughly, arena);
+    struct text most = majority_value (keys, n);
+    for (uint32_t i = 0; i < n; i++) {
+        lags[i] = most.len && keys[i].len && !text_equal (keys[i], most);
+        if (lags[i] && !text_equal (keys[i], first))
+            places++;
+        if (lags[i])
+            first = keys[i];
+    }
+    return most.len ? places + 1 : 0;
 }
 
 static struct text stands_fold_names (const struct stand_host *hosts, const struct stand *stands, uint32_t n,
@@ -229,22 +250,24 @@ uint32_t stands_find_lagging (const struct stand_host *hosts, uint32_t n, bool *
                               struct text *who, struct text *others)
 {
     struct stand *stands = arena_array (arena, n, sizeof *stands);
-    struct text *keys = arena_array (arena, n, sizeof *keys);
+    bool *roughly = arena_array (arena, n, sizeof *roughly);
     uint32_t known = 0;
     *who = *others = (struct text){ 0 };
     for (uint32_t i = 0; i < n; i++) {
         stands[i] = stand_read (hosts[i].lines);
-        keys[i] = stand_key (&stands[i], arena);
         known += stands[i].known;
     }
-    uint32_t lagging = known > 1 ? stands_mark_outside (stands, n, known, lags) : 0;
-    struct text most = lagging ? (struct text){ 0 } : majority_value (keys, n);
-    if (known < 2 || (!lagging && !most.len)) {
+    uint32_t lagging = known > 1 ? stands_mark_outside (stands, n, known, lags) : 0, places = 1;
+    if (known > 1 && !lagging)
+        places = stands_mark_elsewhere (stands, n, false, lags, arena);
+    if (places != 1 && places != 2 && stands_mark_elsewhere (stands, n, true, roughly, arena) == 2) {
+        memcpy (lags, roughly, n * sizeof *lags); /* who collects at a barrier waits with those that he collects from */
+        places = 2;
+    }
+    if (known < 2 || !places) {
         memset (lags, 0, n * sizeof *lags);
         return 0;
     }
-    for (uint32_t i = 0; i < n && !lagging; i++)
-        lags[i] = stands[i].known && !text_equal (keys[i], most);
     (void) stands_first (stands, n, lags, true, &lagging);
     stands_explain (hosts, stands, n, lags, arena, who, others);
     return lagging;

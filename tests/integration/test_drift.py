@@ -49,6 +49,7 @@ class Drifting(lab.LabTest):
         ladder = self.lab.ladder("ladder.yaml", rungs)
         ended = self.lab.sliceup("run", *options, self.lab.slice(hosts=hosts, ladder=str(ladder), cache={"mode": "off"}, **more))
         self.assertEqual(status, ended.status, ended)
+        self.said = ended.out
 
     def differs(self, timeout="60s", **args):
         self.climb([self.lab.rung("odd", "differs.py", args={"host": "h3", "facts": FACTS, **args}, timeout=timeout)])
@@ -77,6 +78,7 @@ class Planted(Drifting):
     def test_a_slow_host_is_named_with_rung_and_phase(self):
         self.differs(seconds=12, phase="compile")
         self.assertRegex(self.first_line(), r"^h3: phase compile of rung odd [\d.]+ × the median \(1\d s, .* of 7\)$")
+        self.assertIn(f"\ndrift: {self.first_line()}", self.said)
         told = schema.document(self.drift("--json", status=1).out)
         self.assertEqual(("h[0-2,4-7]", 1), (told["reference"], told["counts"]["findings"]))
         receipt = self.lab.sliceup("receipt").out
@@ -98,6 +100,14 @@ class Planted(Drifting):
         self.assertEqual({"0.6.0": "ml-dtypes", "not heard": "late-package"}, {value: name for name, value in hosts["h3"]["bundle"].items() if name != "python"})
         self.assertEqual(("1", "not heard"), (hosts["h3"]["facts"]["early"], hosts["h3"]["facts"]["mount.env_dir"]))
         self.assertNotIn("not heard", self.lab.sliceup("receipt").out.partition("policy")[2].partition("versions")[0])
+
+    def test_a_program_that_fails_on_one_host_only_is_told_to_be_compared_there(self):
+        program = self.lab.write("feed.py", "import os\nassert os.environ['SLICEUP_HOST'] != 'h3', 'labels are of another version'\n")
+        self.climb([{"id": "feed", "scope": "host", "command": ["python3", str(program)], "timeout": "60s"}], status=1, hosts=4)
+        cause = next(host for host in self.lab.receipt()["hosts"] if host["host"] == "h3")["rungs"][0]["cause"]
+        run = self.lab.run_folder().name[:8]
+        self.assertEqual(("program", "likely"), (cause["owner"], cause["certainty"]))
+        self.assertEqual(f"sliceup drift {run} (it passed on 3 others: what is different here?); else: Correct feed.py:2.", cause["next"])
 
     def test_what_a_failed_host_took_no_part_in_is_no_drift(self):
         self.climb([self.lab.rung("first", "differs.py", args={"host": "h1", "killed": True, "facts": ["early=1"]}),

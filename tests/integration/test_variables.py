@@ -27,7 +27,8 @@ class Variables(lab.LabTest):
     def setUp(self):
         super().setUp()
         command = ["python3", str(self.lab.write("prints.py", PRINTS)), *NAMES]
-        ladder = self.lab.ladder("ladder.yaml", [{"id": "alone", "scope": "host", "command": command, "timeout": "20s"},
+        ladder = self.lab.ladder("ladder.yaml", [{"id": "facts", "builtin": "facts"},
+                                                 {"id": "alone", "scope": "host", "command": command, "timeout": "20s"},
                                                  {"id": "all", "scope": "slice", "command": command, "timeout": "20s"}])
         hosts = [{"name": "a", "address": "127.0.0.1"}, {"name": "b", "address": "127.0.0.2"}]
         self.slice = self.lab.slice(hosts=hosts, ladder=str(ladder), profile=str(self.lab.write("scoped.yaml", PROFILE)))
@@ -47,6 +48,8 @@ class Variables(lab.LabTest):
         self.assertEqual({"BOUNDS": "1,1,1", "PLACE": "0 of 2 at 127.0.0.1"}, policy["a"]["host_scope"])
         self.assertEqual({"PLACE": "1/2 b 127.0.0.1,127.0.0.2 0/1"}, policy["b"]["slice_scope"])
         self.assertEqual(["NOT_THERE", "PEERS", "POD_ID"], policy["b"]["inherited"])
+        facts = self.lab.receipt()["hosts"][1]["facts"]
+        self.assertEqual(["pod-7", None, None], [facts.get(f"env.{name}") for name in ("POD_ID", "OTHER", "SHARED")])
 
     def test_check_shows_them_as_they_are_written(self):
         shown = self.passes(self.lab.sliceup("check", self.slice)).out

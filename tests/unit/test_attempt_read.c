@@ -132,6 +132,16 @@ TEST_ON (b, a_silent_end_is_not_read)
     assert_string_equal (b->phases, "run ");
 }
 
+TEST_ON (b, a_crash_in_native_code_tells_the_frame_that_it_was_called_from)
+{
+    use_table (b);
+    use_command (b, "exec python3 -c 'import ctypes; ctypes.string_at (0)'");
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_SIGNALLED);
+    has (r->stack.items[0], "raised in: File ");
+    has (r->stack.items[1], "called from: File \"<string>\", line 1 in <module>");
+}
+
 /* ---- what its host is like then ---- */
 
 TEST_ON (b, a_full_disk_is_named_by_the_path_of_the_program)

@@ -156,6 +156,13 @@ TEST (the_frames_are_those_of_the_exception_that_decides)
                                "[rank0]:   File \"/w/a.py\", line 3, in <module>\n[rank0]: KeyError: 'x'\n"),
                  "File \"/w/a.py\", line 3, in <module>");
     assert_text (frames_of (t, "bash: line 1: foo: command not found\n"), "");
+    static const char crash[] =
+        "step 3\nFatal Python error: Segmentation fault\n\n"
+        "Thread 0x00007f01 (most recent call first):\n  File \"/w/reader.py\", line 9 in wait\n\n"
+        "Current thread 0x00007f02 (most recent call first):\n"
+        "  File \"/w/rows.py\", line 7 in decode\n  File \"/w/a.py\", line 4 in outer\n\n"
+        "Extension modules: numpy.core._multiarray_umath (total: 13)\n";
+    assert_text (frames_of (t, crash), "File \"/w/rows.py\", line 7 in decode|File \"/w/a.py\", line 4 in outer");
 }
 
 TEST (only_a_known_text_passes_by_itself)

@@ -9,7 +9,7 @@ static void is_var (struct machine *machine, const char *name, const char *value
     size_t left_bytes = 8192;
     char fact[160];
     again (machine);
-    variable_add_facts (&machine->list, "env", &vars, 4, &left_bytes);
+    variable_add_facts (&machine->list, "env", &vars, NULL, 4, &left_bytes);
     snprintf (fact, sizeof fact, "env.%s", name);
     is (machine, fact, told);
 }
@@ -26,6 +26,19 @@ TEST_ON (machine, variables_of_the_families_are_told_and_others_are_not)
         is_var (machine, told[i], "some value", "some value");
     for (size_t i = 0; i < sizeof not_told / sizeof *not_told; i++)
         is_var (machine, not_told[i], "some value", "");
+}
+
+TEST_ON (machine, what_a_profile_lets_programs_inherit_is_told)
+{
+    struct var vars[] = { { TEXT_LIT ("FEED_SCHEMA"), TEXT_LIT ("v5") },
+                          { TEXT_LIT ("FEED_TOKEN"), TEXT_LIT ("abc") },
+                          { TEXT_LIT ("OTHER"), TEXT_LIT ("x") } };
+    const var_list own = { vars, 3 }, named = { vars, 2 };
+    size_t left_bytes = 8192;
+    variable_add_facts (&machine->list, "env", &own, &named, 4, &left_bytes);
+    is (machine, "env.FEED_SCHEMA", "v5");
+    is (machine, "env.FEED_TOKEN", "present");
+    is (machine, "env.OTHER", "");
 }
 
 TEST_ON (machine, secrets_are_only_said_to_be_there)
@@ -66,12 +79,12 @@ TEST_ON (machine, a_long_value_still_shows_what_differs_behind_its_cut)
     for (int i = 0; i < 20000; i++)
         flags[i] = i % 10 ? 'a' : ' ';
     size_t left_bytes = 20000;
-    variable_add_facts (&machine->list, "env", &vars, 4, &left_bytes);
+    variable_add_facts (&machine->list, "env", &vars, NULL, 4, &left_bytes);
     assert_true (text_to_c (host_fact_find (&machine->list, "env.XLA_FLAGS"), first, sizeof first));
     assert_true (left_bytes < 20000 - 3000);
     flags[19999] = 'b';
     again (machine);
-    variable_add_facts (&machine->list, "env", &vars, 4, &left_bytes);
+    variable_add_facts (&machine->list, "env", &vars, NULL, 4, &left_bytes);
     struct text other = host_fact_find (&machine->list, "env.XLA_FLAGS");
     mem_free (flags);
     assert_true (other.len > 3000 && !text_is (other, first));
@@ -89,7 +102,7 @@ TEST_ON (machine, many_variables_stay_within_what_a_result_carries)
     }
     var_list all = { vars, MANY };
     size_t left_bytes = ROOM;
-    variable_add_facts (&machine->list, "env", &all, MOST, &left_bytes);
+    variable_add_facts (&machine->list, "env", &all, NULL, MOST, &left_bytes);
     size_t spent = cost_of (machine);
     assert_in_range (machine->list.n, 40, MOST + 1);
     assert_true (spent > ROOM / 2 && spent < ROOM + 64);
@@ -99,11 +112,11 @@ TEST_ON (machine, many_variables_stay_within_what_a_result_carries)
     assert_true (host_fact_find (&machine->list, "env.XLA_040").len <= FACT_BRIEF_BYTES);
     again (machine);
     left_bytes = 100 * ROOM; /* the list itself has a bound, too */
-    variable_add_facts (&machine->list, "env", &all, MOST, &left_bytes);
+    variable_add_facts (&machine->list, "env", &all, NULL, MOST, &left_bytes);
     assert_true (cost_of (machine) < FACT_BYTES_MAX - 7 * 1024);
     left_bytes = 100;
     again (machine);
-    variable_add_facts (&machine->list, "env", &all, 0, &left_bytes);
+    variable_add_facts (&machine->list, "env", &all, NULL, 0, &left_bytes);
     is (machine, "env.left_out", "300");
     mem_free (value);
 }
@@ -120,7 +133,7 @@ TEST_ON (machine, odd_names_are_counted_and_not_told)
     };
     var_list all = { vars, sizeof vars / sizeof *vars };
     size_t left_bytes = 20000;
-    variable_add_facts (&machine->list, "env", &all, 64, &left_bytes);
+    variable_add_facts (&machine->list, "env", &all, NULL, 64, &left_bytes);
     assert_int_equal (machine->list.n, 2);
     is (machine, "env.left_out", "4");
     assert_true (host_fact_find (&machine->list, "env.XLA_GOOD").len > 0);

@@ -72,7 +72,8 @@ TEST (what_a_machine_answers_is_said_and_where_to_look_follows)
         const char *said, *next;
     } rows[] = {
         { REACH_ANSWERS, REACH_SILENT, "answers on its ssh port, its worker does not",
-          "ssh -i /k/id -oUserKnownHostsFile=/k/known -p 2222 tpu@10.77.0.15 \"pgrep -af '[s]liceup-worker' || dmesg | "
+          "ssh -i /k/id -oUserKnownHostsFile=/k/known -p 2222 tpu@10.77.0.15 \"uptime; pgrep -af '[s]liceup-worker' || "
+          "dmesg | "
           "grep -i 'killed process'\"" },
         { REACH_REFUSES, REACH_NOT_ASKED, "refuses ssh at 10.77.0.15:2222",
           "look at its console: the machine is up, and its sshd does not answer" },
@@ -105,7 +106,7 @@ TEST (what_a_machine_answers_is_said_and_where_to_look_follows)
     assert_text (host_asked_text (&six, false, &t->arena), "refuses ssh");
     plan.launcher = LAUNCHER_JOIN; /* the way there is its worker's */
     six.ssh = REACH_ANSWERS;
-    assert_has (going_on_advice (&plan, &six, 0, 0, (struct text){ 0 }, &t->arena), "ssh fe80::1 \"pgrep");
+    assert_has (going_on_advice (&plan, &six, 0, 0, (struct text){ 0 }, &t->arena), "ssh fe80::1 \"uptime");
     assert_has (going_on_advice (&plan, &six, 0, 1, (struct text){ 0 }, &t->arena),
                 "; to go on with the 1 that are up: the same command with --min-hosts 1");
 }

@@ -50,7 +50,6 @@ static const struct kit_file *find_file (const struct msg_run *run, struct text 
 static void set_python (struct environ_list *list, const struct msg_run *run, const struct command_context *context)
 {
     const struct kit_file *helper = find_file (run, TEXT_LIT (KIT_HELPER));
-    environ_set (list, TEXT_LIT ("PYTHONUNBUFFERED"), TEXT_LIT ("1")); /* the last output must not stay in a buffer */
     if (context->kit.len) {
         environ_set (list, TEXT_LIT ("PYTHONPATH"), context->kit);
     } else if (helper) {
@@ -100,7 +99,6 @@ static void set_number (struct environ_list *list, const char *name, uint32_t nu
 static void set_command (struct environ_list *list, const struct msg_run *run, const struct command_context *context)
 {
     bool slice = run->rung.scope == SCOPE_SLICE;
-    environ_set (list, TEXT_LIT ("PYTHONUNBUFFERED"), TEXT_LIT ("1"));
     environ_set (list, TEXT_LIT ("SLICEUP_HOST"), context->host);
     set_number (list, "SLICEUP_RANK", slice ? run->rank : 0);
     set_number (list, "SLICEUP_WORLD", slice ? run->world : 1);
@@ -144,8 +142,12 @@ static int set_environment (struct environ_list *list, const struct msg_run *run
         return -1;
     else
         environ_set (list, TEXT_LIT ("HOME"), context->scratch);
-    if (rung_is_builtin (&run->rung, "facts"))
+    if (rung_is_builtin (&run->rung, "facts")) {
         environ_add_runtime_vars (list);
+        environ_inherit (list, &run->profile.inherit);
+    }
+    environ_set (list, TEXT_LIT ("PYTHONUNBUFFERED"), TEXT_LIT ("1"));   /* the last output must not stay in a buffer */
+    environ_set (list, TEXT_LIT ("PYTHONFAULTHANDLER"), TEXT_LIT ("1")); /* a crash in native code prints its frames */
     counters_set_report_path (run, context->scratch, list);
     if (run->rung.kind == PROGRAM_CANARY)
         set_python (list, run, context);
@@ -319,6 +321,11 @@ static void add_profile (json_t *args, const struct msg_run *run, const struct c
         json_object_setn_new (vars, var->name.ptr, var->name.len, json_text (var->value));
     }
     json_object_set_new (args, "profile_env", vars);
+    vars = json_object ();
+    for (uint32_t i = 0; i < run->profile.inherit.n; i++)
+        json_object_setn_new (vars, run->profile.inherit.items[i].ptr, run->profile.inherit.items[i].len,
+                              json_string (""));
+    json_object_set_new (args, "inherited", vars);
     json_object_set_new (args, "start_dir", json_text (context->directory));
     if (run->cache.frontend_root.len)
         json_object_set_new (args, "cache_root", json_text (run->cache.frontend_root));

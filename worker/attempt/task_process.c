@@ -139,13 +139,13 @@ static struct text find_full (const struct msg_run *run, const char *directory, 
     return least.sentence;
 }
 
-/* Of the path in the line. Without one it could be any. */
+/* Of the path in the line, else one that was written to once. */
 static struct text find_read_only (struct text line, struct arena *arena)
 {
     char path[PATH_MAX_BYTES + 1];
     struct disk_room room;
-    bool found = path_in (line, path) && disk_room_find (path, arena, &room) && room.level == DISK_READ_ONLY;
-    return found ? room.sentence : (struct text){ 0 };
+    bool found = path_in (line, path) ? disk_room_find (path, arena, &room) : disk_room_find_broken (arena, &room);
+    return found && room.level == DISK_READ_ONLY ? room.sentence : (struct text){ 0 };
 }
 
 /* Of the first name server; the C library's form, resolv.conf(5). */
@@ -177,6 +177,7 @@ static struct text look_after_failure (const struct msg_run *run, const char *di
                                        const struct signature_scan_result *seen, struct arena *arena)
 {
     static const char *const held[] = { "busy", "in-use", "lockfile", NULL };
+    static const char *const processes[] = { "fork-limit", "threads-limit", "host-threads", NULL };
     static const char *const names[] = { "name-resolution", "name-service", "name-unknown", NULL };
     const struct sighting *decides = seen->sightings;
     while (decides < seen->sightings + seen->sightings_n && !decides->decides)
@@ -191,7 +192,9 @@ static struct text look_after_failure (const struct msg_run *run, const char *di
     if (has_one_of (decides->signature, names))
         return find_resolver (arena);
     if (text_is (decides->signature, "files-limit") && !getrlimit (RLIMIT_NOFILE, &files))
-        return text_format (arena, "its " NOTE_OPEN_FILES " is %llu", (unsigned long long) files.rlim_cur);
+        return text_format (arena, NOTE_LIMIT "open files is %llu", (unsigned long long) files.rlim_cur);
+    if (has_one_of (decides->signature, processes))
+        return process_limit_find (arena);
     return has_one_of (decides->signature, held) ? find_holder (arena) : (struct text){ 0 };
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -71,6 +72,21 @@ static struct text nearest_quota (struct host_fact_list *list)
             return value;
         told = TEXT_LIT ("max");
     }
+    return told;
+}
+
+struct text process_limit_find (struct arena *arena)
+{
+    struct host_fact_list *list = mem_alloc (sizeof *list);
+    host_fact_list_init (list, &host_fact_roots_real);
+    struct rlimit limit;
+    struct text group = least_limit (list, "pids", "pids.max", "pids.max"), told = { 0 };
+    if (isdigit (*group.ptr))
+        told = text_format (arena, NOTE_LIMIT "processes is %.*s (pids.max of its cgroup)", TEXT_ARG (group));
+    else if (!getrlimit (RLIMIT_NPROC, &limit) && limit.rlim_cur != RLIM_INFINITY)
+        told = text_format (arena, NOTE_LIMIT "processes is %" PRIu64 " (ulimit -u)", (uint64_t) limit.rlim_cur);
+    host_fact_list_release (list);
+    mem_free (list);
     return told;
 }
 
@@ -162,16 +178,20 @@ static bool mount_facts_nearest (const char *path, char found[PATH_MAX_BYTES + 1
     return true;
 }
 
+/* NULL: not known. */
+static const struct proc_mount *mount_facts_mount (const char *folder, struct arena *arena)
+{
+    struct proc_mounts mounts;
+    struct err err;
+    return proc_mounts_read ("/proc/self", arena, &mounts, &err) == 0 ? proc_mounts_find (&mounts, folder, &err) : NULL;
+}
+
 /* "/var/tmp (tmpfs, 600 MiB)". */
-static struct text mount_facts_place (const char *folder, uint64_t bytes, struct arena *arena)
+static struct text mount_facts_place (const struct proc_mount *mount, const char *folder, uint64_t bytes,
+                                      struct arena *arena)
 {
     char size[SIZE_TEXT_BYTES];
-    struct proc_mounts mounts;
     struct buf place;
-    struct err err;
-    const struct proc_mount *mount = proc_mounts_read ("/proc/self", arena, &mounts, &err) == 0
-                                         ? proc_mounts_find (&mounts, folder, &err)
-                                         : NULL;
     buf_init (&place, PLACE_BYTES);
     buf_escaped (&place, text_of (mount ? mount->point : folder), POINT_COLUMNS);
     buf_puts (&place, " (");
@@ -181,6 +201,14 @@ static struct text mount_facts_place (const char *folder, uint64_t bytes, struct
     }
     buf_printf (&place, "%s)", size_print (bytes, size));
     return buf_finish (&place, arena);
+}
+
+/* It is mounted to be written to, and its driver refuses since it found an error; ext4 since Linux 6.15 by a word. */
+static bool is_broken (const struct proc_mount *mount)
+{
+    struct text system = mount->system_options;
+    return text_starts (mount->options, "rw") && (text_is (system, "ro") || text_starts (system, "ro,") ||
+                                                  text_find (system, TEXT_LIT ("emergency_ro"), NULL));
 }
 
 /* The first row above which both numbers are; without a limit on inodes f_files is 0. */
@@ -219,9 +247,11 @@ bool disk_room_find (const char *path, struct arena *arena, struct disk_room *ou
     if (!mount_facts_nearest (path, folder) || stat (folder, &st) || statvfs (folder, &disk) || !disk.f_blocks)
         return false;
     uint64_t bytes = (uint64_t) disk.f_bavail * disk.f_frsize, inodes = disk.f_files ? disk.f_favail : UINT64_MAX;
-    struct text place = mount_facts_place (folder, (uint64_t) disk.f_blocks * disk.f_frsize, arena);
+    const struct proc_mount *mount = mount_facts_mount (folder, arena);
+    struct text place = mount_facts_place (mount, folder, (uint64_t) disk.f_blocks * disk.f_frsize, arena);
     bool kept_back = geteuid () == 0 && disk.f_bfree > disk.f_bavail && inodes; /* for root */
-    out->level = disk.f_flag & ST_RDONLY ? DISK_READ_ONLY : level_of (bytes, inodes);
+    bool read_only = disk.f_flag & ST_RDONLY || (mount && is_broken (mount));
+    out->level = read_only ? DISK_READ_ONLY : level_of (bytes, inodes);
     if (out->level == DISK_FULL && kept_back)
         out->level = DISK_NEARLY_FULL;
     out->file_system = st.st_dev;
@@ -259,6 +289,18 @@ void disk_room_lessen_by_mounts (struct arena *arena, struct disk_room *least)
     for (uint32_t i = 0; i < mounts.n; i++)
         if (is_full_here (&mounts.items[i]))
             disk_room_lessen (mounts.items[i].point, DISK_FULL, arena, least);
+}
+
+bool disk_room_find_broken (struct arena *arena, struct disk_room *out)
+{
+    struct proc_mounts mounts;
+    struct err err;
+    uint32_t i = 0;
+    if (proc_mounts_read ("/proc/self", arena, &mounts, &err) < 0)
+        return false;
+    while (i < mounts.n && !is_broken (&mounts.items[i]))
+        i++;
+    return i < mounts.n && disk_room_find (mounts.items[i].point, arena, out);
 }
 
 /* In classes, so that equal hosts stay equal. What is full is named, for who reads only this. */

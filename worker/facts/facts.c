@@ -19,8 +19,8 @@ enum { ENV_FACTS_MAX = 64, PROFILE_FACTS_MAX = 48, VARIABLE_BYTES = 20 * 1024 };
 struct reporting {
     struct protocol_writer *writer;
     struct host_fact_list list;
-    uint32_t said; /* of the list */
-    var_list profile, packages;
+    uint32_t said;                         /* of the list */
+    var_list profile, packages, inherited; /* of the last two the names */
 };
 
 /* Where environments are built. */
@@ -91,8 +91,8 @@ static void add_variables (struct reporting *reporting)
 {
     size_t left_bytes = VARIABLE_BYTES;
     var_list own = environment (&reporting->list.arena);
-    variable_add_facts (&reporting->list, "profile", &reporting->profile, PROFILE_FACTS_MAX, &left_bytes);
-    variable_add_facts (&reporting->list, "env", &own, ENV_FACTS_MAX, &left_bytes);
+    variable_add_facts (&reporting->list, "profile", &reporting->profile, NULL, PROFILE_FACTS_MAX, &left_bytes);
+    variable_add_facts (&reporting->list, "env", &own, &reporting->inherited, ENV_FACTS_MAX, &left_bytes);
 }
 
 /* Path of the libtpu that programs load; empty if no profile sets it. */
@@ -171,6 +171,7 @@ static int facts_run (void)
     reporting->writer = writer;
     host_fact_list_init (&reporting->list, &host_fact_roots_real);
     reporting->profile = protocol_writer_arg_vars (writer, "profile_env", &reporting->list.arena);
+    reporting->inherited = protocol_writer_arg_vars (writer, "inherited", &reporting->list.arena);
     reporting->packages = protocol_writer_arg_vars (writer, "packages", &reporting->list.arena);
     say_all (reporting);
     host_fact_list_release (&reporting->list);

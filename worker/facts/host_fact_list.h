@@ -78,6 +78,11 @@ bool disk_room_find (const char *path, struct arena *arena, struct disk_room *ou
  * this host that is written to and full. */
 void disk_room_lessen (const char *path, enum disk_level most, struct arena *arena, struct disk_room *least);
 void disk_room_lessen_by_mounts (struct arena *arena, struct disk_room *least);
+/* Of a file system that is mounted to be written to and no longer is: its driver found an error. */
+bool disk_room_find_broken (struct arena *arena, struct disk_room *out);
+
+/* "its limit on processes is 32 (pids.max of its cgroup)"; empty: there is none. Their limit is also that on threads. */
+struct text process_limit_find (struct arena *arena);
 
 /* The facts of a machine, by parts. */
 void machine_facts (struct host_fact_list *list);   /* kernel, system, processor, clock */
@@ -94,10 +99,10 @@ struct text cloud_facts (struct host_fact_list *list, bool google);
 void mount_facts (struct host_fact_list *list, const char *const paths[DISK_FOLDERS],
                   struct disk_room rooms[DISK_FOLDERS]);
 void library_facts (struct host_fact_list *list, const char *libtpu); /* `libtpu`: path; NULL: not known */
-/* Adds those of `vars` that belong to a family, as "<prefix>.<NAME>"; at most `most`, and within `left_bytes`, at the
+/* Adds those of `vars` that belong to a family or are `named` (may be NULL), as "<prefix>.<NAME>"; at most `most`, and within `left_bytes`, at the
  * cost of ordinary facts. The number left out is a fact, too. */
-void variable_add_facts (struct host_fact_list *list, const char *prefix, const var_list *vars, uint32_t most,
-                         size_t *left_bytes);
+void variable_add_facts (struct host_fact_list *list, const char *prefix, const var_list *vars, const var_list *named,
+                         uint32_t most, size_t *left_bytes);
 
 /* Counts equal values: "4 x 0x006f (vfio-pci), 1 x 0x0042 (no driver)".
  *

@@ -16,12 +16,14 @@ static int variable_facts_by_name (const void *a, const void *b)
     return order ? order : (x->name.ptr > y->name.ptr) - (x->name.ptr < y->name.ptr);
 }
 
-static var_list of_family (struct host_fact_list *list, const var_list *vars, uint32_t *left_out)
+static var_list of_family (struct host_fact_list *list, const var_list *vars, const var_list *named, uint32_t *left_out)
 {
     var_list found = { arena_array (&list->arena, vars->n, sizeof *vars->items), 0 };
     uint32_t all = 0;
     for (uint32_t i = 0; i < vars->n; i++) {
-        bool counts = runtime_variables_contain (vars->items[i].name);
+        struct text value;
+        bool counts = runtime_variables_contain (vars->items[i].name) ||
+                      (named && var_find (named, vars->items[i].name, &value));
         all += counts;
         if (counts && (text_span (vars->items[i].name, "_") == vars->items[i].name.len && vars->items[i].name.len > 0 &&
                        vars->items[i].name.len < WORD_MAX_BYTES))
@@ -55,11 +57,11 @@ static bool variable_facts_add_one (struct host_fact_list *list, const char *pre
     return true;
 }
 
-void variable_add_facts (struct host_fact_list *list, const char *prefix, const var_list *vars, uint32_t most,
-                         size_t *left_bytes)
+void variable_add_facts (struct host_fact_list *list, const char *prefix, const var_list *vars, const var_list *named,
+                         uint32_t most, size_t *left_bytes)
 {
     uint32_t left_out, added = 0;
-    var_list found = of_family (list, vars, &left_out);
+    var_list found = of_family (list, vars, named, &left_out);
     for (uint32_t i = 0; i < found.n; i++) {
         if (i && text_equal (found.items[i].name, found.items[i - 1].name))
             continue;
