@@ -403,6 +403,9 @@ static const struct conf_key signature_keys[SIGNATURE_KEYS] = {
     [SIGNATURE_UNLESS] = { "unless", KEY_LIST, .help = "Texts that must not occur within 2 KiB of `text`; at most 4." },
     [SIGNATURE_OWNER] = { "layer", KEY_WORD, .words = &owner_names, .required = true,
                           .help = "The owner of the failure." },
+    [SIGNATURE_ELSE] = { "else", KEY_WORD, .words = &owner_names,
+                         .help = "The second owner, of a text that leaves two possible: views say both and `likely`. "
+                                 "The first alone decides." },
     [SIGNATURE_PEER] = { "peer", KEY_BOOL, .fallback = "false",
                          .help = "The text reports that another host failed. It is never taken as the cause while "
                                  "another host has a cause." },

@@ -89,6 +89,18 @@ static int check_always (struct draft *draft, const struct conf_value of[], cons
     return 0;
 }
 
+/* A second owner is another one, of a text that gives a first. */
+static int check_else (struct draft *draft, const struct conf_value of[])
+{
+    uint64_t first = of[SIGNATURE_OWNER].number, second = of[SIGNATURE_ELSE].number;
+    if (!of[SIGNATURE_ELSE].given ||
+        (first != second && first != OWNER_UNKNOWN && second != OWNER_UNKNOWN && !of[SIGNATURE_NOISE].number))
+        return 0;
+    return problem_at (draft->problems, of[SIGNATURE_ELSE].node,
+                       "else is %s, expected another owner than that of layer, neither of them unknown, and no noise",
+                       problem_quote (draft->problems, of[SIGNATURE_ELSE].text));
+}
+
 /* Whose frames, by the names of the reader of tracebacks. */
 static int check_raised (struct draft *draft, const struct conf_value of[], const struct name_list *raised)
 {
@@ -160,6 +172,7 @@ static struct signature signatures_item (const struct conf_value of[], const str
     return (struct signature){ .id = of[SIGNATURE_ID].text,
                                .text = of[SIGNATURE_TEXT].text,
                                .owner = (enum owner) of[SIGNATURE_OWNER].number,
+                               .else_owner = (enum owner) of[SIGNATURE_ELSE].number,
                                .peer = of[SIGNATURE_PEER].number || rule == RULE_PEER,
                                .noise = of[SIGNATURE_NOISE].number,
                                .transient = of[SIGNATURE_TRANSIENT].number,
@@ -184,7 +197,7 @@ static void signatures_add (struct signature_draft *list, const struct conf_valu
     struct name_list lists[LISTS];
     bool good = signatures_read_lists (list->draft, of, lists);
     if (!good || !section_is_good (&signature_section, of) || check_kind (list->draft, of, node) < 0 ||
-        check_raised (list->draft, of, &lists[LIST_RAISED]) < 0 ||
+        check_else (list->draft, of) < 0 || check_raised (list->draft, of, &lists[LIST_RAISED]) < 0 ||
         check_always (list->draft, of, &lists[LIST_BACKENDS]) < 0 || !signatures_takes (list, &of[SIGNATURE_ID], node))
         return;
     struct signature item = signatures_item (of, lists);

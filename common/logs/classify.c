@@ -213,6 +213,7 @@ void cause_decide (const struct signature_set *set, const struct signature_scan_
         *out = (struct cause_decision){ .weight = weight_of (signature),
                                         .id = sighting->signature,
                                         .owner = signature->noise ? OWNER_UNKNOWN : signature->owner,
+                                        .else_owner = signature->else_owner,
                                         .likely = signature->likely,
                                         .next = signature->next,
                                         .line = sighting->text };

@@ -35,7 +35,7 @@ enum cause_weight {
 struct cause_decision {
     enum cause_weight weight;
     struct text id; /* of the signature; empty: UNKNOWN */
-    enum owner owner;
+    enum owner owner, else_owner;
     bool likely;      /* the form of the error speaks for it; no known text says it */
     struct text next; /* what to look at */
     struct text line; /* that decided it */

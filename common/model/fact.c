@@ -114,6 +114,7 @@ static const struct field verdict_fields[] = {
     F_BOOL (9, struct verdict, transient),
     F_TEXT (10, struct verdict, evidence, TEXT_MAX_BYTES),
     F_BOOL (11, struct verdict, likely),
+    F_ENUM (12, struct verdict, else_owner, &owner_names),
 };
 const struct record verdict_record = RECORD ("verdict", struct verdict, verdict_fields);
 

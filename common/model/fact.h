@@ -170,7 +170,9 @@ struct verdict {
     uint32_t host;
     enum outcome outcome;
     enum owner owner;
-    bool likely;           /* the owner follows from the form of the error, not from a known text */
+    enum owner
+        else_owner; /* the text that decided leaves this one possible, too; NONE: none, so for every other owner */
+    bool likely;    /* the owner follows from the form of the error, not from a known text */
     struct text signature; /* id of the known text or rule that decided; empty: none did */
     struct text cause;     /* what happened, without host names, so that equal causes fold together */
     struct text next;      /* what to look at */

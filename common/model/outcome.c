@@ -1,5 +1,7 @@
 #include "common/model/outcome.h"
 
+#include <stdio.h>
+
 static const char *const outcome_words[] = {
     [OUTCOME_NONE] = "none",       [OUTCOME_PASSED] = "passed",       [OUTCOME_NOT_REACHED] = "not-reached",
     [OUTCOME_CASCADE] = "cascade", [OUTCOME_BLOCKED] = "blocked",     [OUTCOME_LOST] = "lost",
@@ -29,17 +31,24 @@ static const char *const phrases[] = { "nobody",
                                        "not known" };
 const struct enum_names owner_phrases = { phrases, OWNER_N };
 
+const char *owners_print (enum owner owner, enum owner otherwise, char out[OWNERS_TEXT_BYTES])
+{
+    snprintf (out, OWNERS_TEXT_BYTES, "%s%s%s", enum_name_of (&owner_phrases, owner), otherwise ? ", else " : "",
+              otherwise ? enum_name_of (&owner_phrases, otherwise) : "");
+    return out;
+}
+
 static const char *const certainty_words[] = { "none", "known", "likely", "unknown" };
 _Static_assert(sizeof certainty_words / sizeof certainty_words[0] == CERTAINTY_N, "a word for each certainty");
 const struct enum_names certainty_names = { certainty_words, CERTAINTY_N };
 
-enum certainty certainty_of_owner (enum owner owner, bool likely)
+enum certainty certainty_of_owner (enum owner owner, enum owner otherwise, bool likely)
 {
     if (owner == OWNER_NONE)
         return CERTAINTY_NONE;
     if (owner == OWNER_UNKNOWN)
         return CERTAINTY_UNKNOWN;
-    return likely ? CERTAINTY_LIKELY : CERTAINTY_KNOWN;
+    return likely || otherwise ? CERTAINTY_LIKELY : CERTAINTY_KNOWN;
 }
 
 const enum outcome outcome_order[OUTCOME_N - 1] = {

@@ -42,18 +42,21 @@ enum owner {
     OWNER_N
 };
 extern const struct enum_names owner_phrases; /* as people call them: "the device" */
-extern const struct enum_names owner_names;   /* none device launch bundle cache compiler peer program host platform
+enum { OWNERS_TEXT_BYTES = 64 };
+/* "how it was launched, else the host"; `otherwise` NONE: it has one owner. */
+const char *owners_print (enum owner owner, enum owner otherwise, char out[OWNERS_TEXT_BYTES]);
+extern const struct enum_names owner_names; /* none device launch bundle cache compiler peer program host platform
                                           sliceup unknown */
 
 /* How sure the owner is. */
 enum certainty {
     CERTAINTY_NONE = 0, /* nothing failed */
     CERTAINTY_KNOWN,    /* a known text or the coordinator's own observation proves it */
-    CERTAINTY_LIKELY,   /* the form of the error suggests it: docs/spec/signatures.md */
+    CERTAINTY_LIKELY,   /* the form of the error suggests it, or a text that has two owners: docs/spec/signatures.md */
     CERTAINTY_UNKNOWN,
     CERTAINTY_N
 };
 extern const struct enum_names certainty_names; /* none known likely unknown */
-/* `likely`: the owner follows from the form of an error. */
-enum certainty certainty_of_owner (enum owner owner, bool likely);
+/* `likely`: the owner follows from the form of an error. `otherwise`: the second owner, or NONE. */
+enum certainty certainty_of_owner (enum owner owner, enum owner otherwise, bool likely);
 #endif

@@ -167,6 +167,7 @@ static const struct field signature_fields[] = {
     F_TEXTS (18, struct signature, raised, RULE_WORDS_MAX, ID_MAX_BYTES),
     F_TEXT (19, struct signature, error, ID_MAX_BYTES),
     F_BOOL (20, struct signature, first_line),
+    F_ENUM (21, struct signature, else_owner, &owner_names),
 };
 const struct record signature_record = RECORD ("signature", struct signature, signature_fields);
 

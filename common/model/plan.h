@@ -325,9 +325,9 @@ extern const struct enum_names rule_weight_names; /* none aftermath child peer v
 /* How a failure is recognised in what a program printed: by a known text, or by the form of one message (a rule). */
 struct signature {
     struct text id;
-    struct text text; /* must occur in the evidence; empty: a rule */
-    enum owner owner;
-    bool peer; /* says "somebody else failed": not the cause if another host reports its own */
+    struct text text;             /* must occur in the evidence; empty: a rule */
+    enum owner owner, else_owner; /* NONE: it has no second one */
+    bool peer;                    /* says "somebody else failed": not the cause if another host reports its own */
     bool transient;
     struct text next;               /* what to look at */
     LIST_OF (struct text) also;     /* must occur near it as well; docs/spec/signatures.md. Of a rule: one of them */

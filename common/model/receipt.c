@@ -4,9 +4,10 @@ enum { TEXT_BYTES = 4096, RUN_BYTES = 64 };
 #define COUNT_MAX ((uint64_t) INT64_MAX)
 
 static const struct field cause_fields[] = {
-    F_ENUM (1, struct cause, owner, &owner_names), F_TEXT (2, struct cause, signature, ID_MAX_BYTES),
-    F_TEXT (3, struct cause, text, TEXT_BYTES),    F_TEXT (4, struct cause, evidence, TEXT_BYTES),
-    F_TEXT (5, struct cause, next, TEXT_BYTES),    F_ENUM (6, struct cause, certainty, &certainty_names)
+    F_ENUM (1, struct cause, owner, &owner_names),     F_TEXT (2, struct cause, signature, ID_MAX_BYTES),
+    F_TEXT (3, struct cause, text, TEXT_BYTES),        F_TEXT (4, struct cause, evidence, TEXT_BYTES),
+    F_TEXT (5, struct cause, next, TEXT_BYTES),        F_ENUM (6, struct cause, certainty, &certainty_names),
+    F_ENUM (7, struct cause, else_owner, &owner_names)
 };
 const struct record cause_record = RECORD ("cause", struct cause, cause_fields);
 

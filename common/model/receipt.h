@@ -12,7 +12,7 @@
 enum { RECEIPT_RUNGS_MAX = 32 * RUNGS_MAX, RECEIPT_HOSTS_MAX = 2 * HOSTS_MAX, RECEIPT_LISTED_MAX = 65536 };
 
 struct cause {
-    enum owner owner;
+    enum owner owner, else_owner;
     enum certainty certainty;
     struct text signature, text, evidence, next;
 };

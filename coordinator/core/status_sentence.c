@@ -101,8 +101,8 @@ static void status_sentence_add_group (struct grouping *grouping, uint32_t like,
     if (varies) /* this host's line; those of others have other numbers */
         buf_printf (line, "%.*s: ", TEXT_ARG (grouping->plan->hosts.items[verdict->host].name));
     buf_printf (line, "%.*s%s%.*s", TEXT_ARG (error), error.len ? "; " : "", TEXT_ARG (verdict->cause));
-    failure_print_owner (line, certainty_of_owner (verdict->owner, verdict->likely), verdict->owner,
-                         verdict->signature);
+    failure_print_owner (line, certainty_of_owner (verdict->owner, verdict->else_owner, verdict->likely),
+                         verdict->owner, verdict->else_owner, verdict->signature);
     if (verdict->next.len)
         buf_printf (line, "; next: %.*s", TEXT_ARG (verdict->next));
 }

@@ -587,7 +587,7 @@ function setLayer(index) {
 /* The error as it was printed, then what we make of it. */
 function groupArticle(group, index) {
     const cascade = group.outcome === "cascade", cause = run.groups[group.cause_group];
-    const owner = group.owner ? `whose: ${OWNERS[group.owner] ?? group.owner}${group.certainty === "likely" ? ", likely" : ""}` : "";
+    const owner = group.owner ? `whose: ${OWNERS[group.owner] ?? group.owner}${group.else_owner ? `, else ${OWNERS[group.else_owner]}` : ""}${group.certainty === "likely" ? ", likely" : ""}` : "";
     return el("article", { id: "group-" + index, tabindex: -1, class: cascade ? "cascade" : null, "data-key": "article" + index },
         el("h3", null, markOf(OUTCOME_LETTERS[group.outcome] ?? "f"), ` ${group.outcome ?? "failed"} at ${atRung(group.rung, group.pass)}`,
             group.preliminary ? ", so far" : "", ` · ${plural(group.count, "host")}`),

@@ -233,7 +233,9 @@ static json_t *scene_json_group_json (const struct scene *scene, uint32_t index)
     scene_json_set (out, "pass", enum_json (&pass_names, group->pass));
     scene_json_set (out, "outcome", enum_json (&outcome_names, says->outcome));
     scene_json_set (out, "owner", enum_json (&owner_names, says->owner));
-    scene_json_set (out, "certainty", enum_json (&certainty_names, certainty_of_owner (says->owner, says->likely)));
+    scene_json_set (out, "else_owner", enum_json (&owner_names, says->else_owner));
+    scene_json_set (out, "certainty",
+                    enum_json (&certainty_names, certainty_of_owner (says->owner, says->else_owner, says->likely)));
     scene_json_set (out, "preliminary", json_boolean (says->preliminary));
     scene_json_set (out, "line", cut_json (says->line));
     scene_json_set (out, "cause", cut_json (says->cause));

@@ -206,7 +206,7 @@ static void junit_add_body (const struct rung_receipt *at, struct buf *out)
     buf_init (&line, 2 * TEXT_MAX_BYTES);
     buf_add_text (&line, cause->text.len ? cause->text : text_of (enum_name_of (&outcome_names, at->outcome)));
     if (cause->owner)
-        failure_print_owner (&line, cause->certainty, cause->owner, cause->signature);
+        failure_print_owner (&line, cause->certainty, cause->owner, cause->else_owner, cause->signature);
     xml_lines (out, buf_as_text (&line));
     buf_release (&line);
     xml_lines (out, cause->evidence);

@@ -80,7 +80,7 @@ struct board_host {
 struct board_verdict_group {
     uint64_t changed; /* revision */
     enum outcome outcome;
-    enum owner owner;
+    enum owner owner, else_owner;
     bool likely;      /* struct verdict */
     bool preliminary; /* the pass still runs: its verdicts may say otherwise */
     struct text signature, cause, next, phase;

@@ -79,6 +79,7 @@ static struct board_verdict_group *group_for (const struct board *board, struct 
         return NULL;
     *group = (struct board_verdict_group){ .outcome = verdict->outcome,
                                            .owner = verdict->owner,
+                                           .else_owner = verdict->else_owner,
                                            .likely = verdict->likely,
                                            .signature = keep_in (&pass->arena, verdict->signature),
                                            .cause = keep_in (&pass->arena, verdict->cause),

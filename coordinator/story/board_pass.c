@@ -297,6 +297,7 @@ static void regroup (struct board *board, const struct attempt_key *key, const s
         struct verdict before = { .host = from->hosts.items[i],
                                   .outcome = from->outcome,
                                   .owner = from->owner,
+                                  .else_owner = from->else_owner,
                                   .likely = from->likely,
                                   .signature = from->signature,
                                   .cause = from->cause,

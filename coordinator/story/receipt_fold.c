@@ -201,7 +201,8 @@ static struct rung_receipt *receipt_fold_add_rung (struct host_fold *host, const
 static void keep_cause (struct receipt_fold *fold, const struct verdict *verdict, struct rung_receipt *rung)
 {
     rung->cause.owner = verdict->owner;
-    rung->cause.certainty = certainty_of_owner (verdict->owner, verdict->likely);
+    rung->cause.else_owner = verdict->else_owner;
+    rung->cause.certainty = certainty_of_owner (verdict->owner, verdict->else_owner, verdict->likely);
     rung->cause.signature = receipt_fold_copy_text (fold, verdict->signature);
     rung->cause.text = receipt_fold_copy_text (fold, verdict->cause);
     rung->cause.next = receipt_fold_copy_text (fold, verdict->next);

@@ -399,6 +399,7 @@ static void name_host (struct receipt_fold *fold, const struct isolate_ruling *r
     struct verdict after, before = { .host = host,
                                      .outcome = rung->outcome,
                                      .owner = rung->cause.owner,
+                                     .else_owner = rung->cause.else_owner,
                                      .likely = rung->cause.certainty == CERTAINTY_LIKELY,
                                      .signature = rung->cause.signature,
                                      .cause = rung->cause.text,
@@ -406,7 +407,8 @@ static void name_host (struct receipt_fold *fold, const struct isolate_ruling *r
     isolate_apply_ruling (ruling, &before, &fold->arena, &after);
     rung->outcome = after.outcome;
     rung->cause.owner = after.owner;
-    rung->cause.certainty = certainty_of_owner (after.owner, after.likely);
+    rung->cause.else_owner = after.else_owner;
+    rung->cause.certainty = certainty_of_owner (after.owner, after.else_owner, after.likely);
     rung->cause.signature = after.signature;
     rung->cause.text = receipt_fold_copy_text (fold, after.cause);
     rung->cause.next = receipt_fold_copy_text (fold, after.next);

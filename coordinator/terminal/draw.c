@@ -211,9 +211,10 @@ static void draw_add_cause (const struct drawing *drawing, uint32_t at, struct s
         return;
     const struct scene_group *group = &scene->groups[at];
     const struct board_verdict_group *says = &group->says;
+    char whose[OWNERS_TEXT_BYTES];
     sheet_printf (sheet, PAINT_BAD, "    %s%s; whose: %s%s: %.*s", enum_name_of (&outcome_names, says->outcome),
-                  says->preliminary ? " so far" : "", enum_name_of (&owner_phrases, says->owner),
-                  says->likely ? " (likely)" : "", TEXT_ARG (says->cause));
+                  says->preliminary ? " so far" : "", owners_print (says->owner, says->else_owner, whose),
+                  says->likely || says->else_owner ? " (likely)" : "", TEXT_ARG (says->cause));
     if (says->line.len)
         sheet_printf (sheet, PAINT_NONE, "    said: %.*s", TEXT_ARG (says->line));
     if (says->next.len)

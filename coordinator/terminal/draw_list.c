@@ -67,7 +67,7 @@ static struct text draw_list_line_of (const struct scene *scene, uint32_t group)
 /* "failed; whose: the device: ...", "at a gate rendezvous 12 s", "runs compile 3 s" */
 static void put_words (struct line *line, const struct scene *scene, const struct scene_tile *tile)
 {
-    char span[DURATION_TEXT_BYTES];
+    char span[DURATION_TEXT_BYTES], whose[OWNERS_TEXT_BYTES];
     line_painted (line, terminal_mark_paint (tile->now), text_of (scene_mark_word (tile->now)));
     if (tile->gate.len || tile->phase.len) {
         line_puts (line, " ");
@@ -75,9 +75,11 @@ static void put_words (struct line *line, const struct scene *scene, const struc
     }
     if (tile->since_ms)
         line_printf (line, " %s", duration_print (tile->since_ms, span));
+    bool told = tile->group < scene->groups_n;
     if (tile->owner != OWNER_NONE)
-        line_printf (line, "; whose: %s", enum_name_of (&owner_phrases, tile->owner));
-    if (tile->group < scene->groups_n && tile->owner != OWNER_NONE) {
+        line_printf (line, "; whose: %s",
+                     owners_print (tile->owner, told ? scene->groups[tile->group].says.else_owner : OWNER_NONE, whose));
+    if (told && tile->owner != OWNER_NONE) {
         line_puts (line, ": ");
         line_text (line, draw_list_line_of (scene, tile->group));
     }
@@ -213,11 +215,12 @@ static void add_groups (const struct scene *scene, struct sheet *sheet)
 {
     for (uint32_t i = 0; i < scene->groups_n && i < GROUPS_SHOWN; i++) {
         const struct board_verdict_group *says = &scene->groups[i].says;
+        char whose[OWNERS_TEXT_BYTES];
         struct text names = scene->groups[i].names, line = draw_list_line_of (scene, i);
         sheet_printf (sheet, says->outcome == OUTCOME_CASCADE ? PAINT_FAINT : PAINT_BAD, "%.*s %s%s; whose: %s%s: %.*s",
                       TEXT_ARG (names), enum_name_of (&outcome_names, says->outcome),
-                      says->preliminary ? " so far" : "", enum_name_of (&owner_phrases, says->owner),
-                      says->likely ? " (likely)" : "", TEXT_ARG (line));
+                      says->preliminary ? " so far" : "", owners_print (says->owner, says->else_owner, whose),
+                      says->likely || says->else_owner ? " (likely)" : "", TEXT_ARG (line));
     }
     if (scene->groups_n > GROUPS_SHOWN)
         sheet_printf (sheet, PAINT_BAD, "... and %u more", scene->groups_n - GROUPS_SHOWN);

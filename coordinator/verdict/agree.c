@@ -109,6 +109,7 @@ static void fail_by (const struct agree_case *of, const struct topology_findings
                                          TEXT_ARG (verdict->cause));
         verdict->outcome = OUTCOME_FAILED;
         verdict->owner = finding->owner;
+        verdict->else_owner = OWNER_NONE;
         verdict->cause = text_clip (cause, SENTENCE_MAX_BYTES);
         verdict->next = finding->next;
         verdict->evidence = (struct text){ 0 };

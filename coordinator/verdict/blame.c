@@ -212,8 +212,10 @@ static int named_by_others (const struct plan *plan, const struct blame_host *ho
 static void blame_blame_host_of (const struct plan *plan, struct blame_host *host, struct text why, struct arena *arena)
 {
     struct verdict *verdict = host->verdict;
-    if (follows (plan, host) || host->complains || host->awaited)
+    if (follows (plan, host) || host->complains || host->awaited) {
         verdict->owner = OWNER_UNKNOWN;
+        verdict->else_owner = OWNER_NONE;
+    }
     if (blame_is_peer_complaint (plan, verdict->signature)) {
         verdict->signature = (struct text){ 0 };
         verdict->next = (struct text){ 0 };

@@ -26,6 +26,7 @@ static void take_always (const struct sighting *sighting, const struct signature
                          struct verdict *out)
 {
     out->owner = signature->owner;
+    out->else_owner = signature->else_owner;
     out->likely = likely;
     out->signature = signature->id;
     out->evidence = sighting->text;

@@ -72,6 +72,7 @@ static void take_decision (const struct cause_decision *of, struct verdict *out)
 {
     out->signature = of->id;
     out->owner = of->owner;
+    out->else_owner = of->else_owner;
     out->likely = of->likely;
     out->next = of->next;
 }
@@ -304,15 +305,17 @@ void failure_judge (const struct judge_case *of, struct arena *arena, struct tex
 }
 
 /* Escaped, since a receipt is untrusted. */
-void failure_print_owner (struct buf *out, enum certainty certainty, enum owner owner, struct text signature)
+void failure_print_owner (struct buf *out, enum certainty certainty, enum owner owner, enum owner otherwise,
+                          struct text signature)
 {
+    char whose[OWNERS_TEXT_BYTES];
     static const char *const sure_words[] = { "", "certain", "likely" };
     bool followed = owner == OWNER_PEER && certainty == CERTAINTY_KNOWN && !signature.len;
     if (followed || owner == OWNER_NONE || (uint32_t) owner >= OWNER_N)
         return; /* nobody has to act, or the cause names who */
     const char *sure = owner == OWNER_UNKNOWN || certainty > CERTAINTY_LIKELY ? "" : sure_words[certainty];
     bool more = *sure || signature.len;
-    buf_printf (out, "; whose: %s%s%s", enum_name_of (&owner_phrases, owner), more ? " (" : "", sure);
+    buf_printf (out, "; whose: %s%s%s", owners_print (owner, otherwise, whose), more ? " (" : "", sure);
     buf_escaped_after (out, *sure && signature.len ? "; " : "", signature, 0);
     buf_puts (out, more ? ")" : "");
 }
@@ -394,6 +397,7 @@ static void blame_memory (const struct result *result, bool group, bool known, s
         failure_append (&counter, arena, "\n", out->evidence, EVIDENCE_MAX_BYTES);
     out->evidence = counter;
     out->owner = OWNER_HOST;
+    out->else_owner = OWNER_NONE;
     out->likely = !known;
     out->signature = (struct text){ 0 };
     out->transient = false;

@@ -23,9 +23,11 @@ void failure_describe_hang (const struct judge_case *of, struct arena *arena, st
  * at the end of its output is a failure of its own. */
 void failure_describe_stop (const struct judge_case *of, struct arena *arena, struct verdict *out);
 
-/* After a cause: "; whose: the host (certain; disk-full)", "; whose: the installed versions (likely; module-missing)", or that the owner is unknown. Receipts
- * of builds without certainty have NONE: only the owner is printed. */
-void failure_print_owner (struct buf *out, enum certainty certainty, enum owner owner, struct text signature);
+/* After a cause: "; whose: the host (certain; disk-full)", "; whose: another host, else how it was launched (likely;
+ * refused)", or that the owner is unknown. `otherwise`: the second owner, or NONE. Receipts of builds without certainty
+ * have NONE: only the owner is printed. */
+void failure_print_owner (struct buf *out, enum certainty certainty, enum owner owner, enum owner otherwise,
+                          struct text signature);
 
 /* "exited with status 1", "killed by signal 9 (Killed)", or a shell's words for a killed program. */
 struct text failure_describe_end (const struct result *result, struct arena *arena);

@@ -184,6 +184,7 @@ static void isolate_words_blame_host_of (const struct isolate_ruling *ruling, co
     }
     if (ruling->named->alone && before->owner == OWNER_PEER) { /* it failed without them */
         after->owner = OWNER_UNKNOWN;
+        after->else_owner = OWNER_NONE;
         after->signature = (struct text){ 0 };
         after->next = TEXT_LIT ("see what it did before it complained of the others: sliceup logs");
     }

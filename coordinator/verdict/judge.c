@@ -69,6 +69,7 @@ bool verdict_set (struct verdict *out, enum outcome outcome, enum owner owner, s
 {
     out->outcome = outcome;
     out->owner = owner;
+    out->else_owner = OWNER_NONE;
     out->cause = text_clip (cause, SENTENCE_MAX_BYTES);
     out->next = text_of (next);
     return false; /* "this step did not let the result through" */

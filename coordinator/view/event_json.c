@@ -41,7 +41,7 @@ static const char *const told[] = {
     [FACT_HOST_STEPPED] = "host step",
     [FACT_CACHE_AWAITED] = "what",
 };
-static const char of_verdict[] = "outcome owner signature cause next phase evidence";
+static const char of_verdict[] = "outcome owner else_owner signature cause next phase evidence";
 
 static bool has_word (const char *words, const char *word)
 {
@@ -72,7 +72,7 @@ static void add_fields (const struct board *board, const struct record *record, 
 static json_t *event_json_group_json (const struct board *board, const struct verdict *verdict)
 {
     json_t *group = json_object ();
-    enum certainty certainty = certainty_of_owner (verdict->owner, verdict->likely);
+    enum certainty certainty = certainty_of_owner (verdict->owner, verdict->else_owner, verdict->likely);
     add_fields (board, &verdict_record, verdict, of_verdict, group);
     json_object_set_new (group, "certainty", enum_json (&certainty_names, certainty));
     json_object_set_new (group, "hosts", json_array ());
@@ -144,8 +144,10 @@ static void add_so_far (const struct board *board, const struct fact_attempt_end
     json_object_set_new (out, "outcome", enum_json (&outcome_names, host->so_far));
     json_object_set_new (out, "owner", enum_json (&owner_names, host->so_far ? host->so_far_owner : OWNER_NONE));
     group = group ? group : &nothing;
-    json_object_set_new (out, "certainty",
-                         enum_json (&certainty_names, certainty_of_owner (group->owner, group->likely)));
+    json_object_set_new (out, "else_owner", enum_json (&owner_names, group->else_owner));
+    json_object_set_new (
+        out, "certainty",
+        enum_json (&certainty_names, certainty_of_owner (group->owner, group->else_owner, group->likely)));
     json_object_set_new (out, "signature", text_or_null_json (group->signature));
     json_object_set_new (out, "line", text_or_null_json (group->line));
 }

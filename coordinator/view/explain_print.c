@@ -57,7 +57,8 @@ static void explain_put_cause (struct doc *doc, const struct explain_cause *caus
 {
     doc_hosts (doc, cause->hosts.items, cause->hosts.n);
     buf_printf (&doc->line, doc->markdown ? " %s" : "  %s", explain_cause_outcome (cause));
-    failure_print_owner (&doc->line, cause->cause.certainty, cause->cause.owner, cause->cause.signature);
+    failure_print_owner (&doc->line, cause->cause.certainty, cause->cause.owner, cause->cause.else_owner,
+                         cause->cause.signature);
     buf_puts (&doc->line, cause->outcome ? "" : " so far");
     doc_put_strong (doc, "  ");
     doc_say (doc, "    ", NULL, cause->cause.text);
@@ -214,10 +215,11 @@ static json_t *json_causes (const struct explanation *explanation)
     for (uint32_t i = 0; i < explanation->causes_n; i++) {
         const struct explain_cause *cause = &explanation->causes[i];
         json_array_append_new (
-            list, json_pack ("{s:o, s:s, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "hosts",
+            list, json_pack ("{s:o, s:s, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "hosts",
                              texts_json (cause->hosts.items, cause->hosts.n), "outcome",
                              enum_name_of (&outcome_names, cause->outcome), "owner",
-                             enum_name_of (&owner_names, cause->cause.owner), "certainty",
+                             enum_name_of (&owner_names, cause->cause.owner), "else_owner",
+                             enum_json (&owner_names, cause->cause.else_owner), "certainty",
                              enum_json (&certainty_names, cause->cause.certainty), "signature",
                              text_or_null_json (cause->cause.signature), "recognised", (int) cause->recognised, "text",
                              text_or_null_json (cause->cause.text), "printed", json_printed (cause), "bad_line",

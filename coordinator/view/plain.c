@@ -438,7 +438,8 @@ void group_text (const struct board *board, const struct board_verdict_group *gr
         buf_puts (out, "; ");
     }
     buf_add_text (out, group->cause);
-    failure_print_owner (out, certainty_of_owner (group->owner, group->likely), group->owner, group->signature);
+    failure_print_owner (out, certainty_of_owner (group->owner, group->else_owner, group->likely), group->owner,
+                         group->else_owner, group->signature);
     buf_puts (out, group->preliminary ? " so far" : "");
     bool helps = group->next.len && (!group->preliminary || group->owner != OWNER_UNKNOWN);
     buf_puts (out, helps ? "; next: " : "");
@@ -483,7 +484,8 @@ static void card_put_cause (const struct board *board, const struct board_verdic
         card_put (style, buf_c (&label), group->line, out);
     card_put (style, "", group->cause, out);
     buf_clear (&label);
-    failure_print_owner (&label, certainty_of_owner (group->owner, group->likely), group->owner, group->signature);
+    failure_print_owner (&label, certainty_of_owner (group->owner, group->else_owner, group->likely), group->owner,
+                         group->else_owner, group->signature);
     if (label.len > 2) /* without the mark before it */
         card_put (style, "", (struct text){ (const char *) label.ptr + 2, (uint32_t) label.len - 2 }, out);
     struct text next = group->next, way = { 0 };

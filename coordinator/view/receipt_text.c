@@ -162,7 +162,7 @@ static void text_add_cause (const struct receipt_line *line, struct buf *out)
     buf_puts (out, "\n             ");
     add_whose (line, out);
     buf_escaped (out, rung->cause.text, CAUSE_COLUMNS);
-    failure_print_owner (out, rung->cause.certainty, rung->cause.owner, rung->cause.signature);
+    failure_print_owner (out, rung->cause.certainty, rung->cause.owner, rung->cause.else_owner, rung->cause.signature);
     buf_puts (out, rung->outcome ? "" : " so far");
     add_bad_line (rung, out);
     buf_escaped_after (out, "\n             next: ", rung->cause.next, CAUSE_COLUMNS);
@@ -373,7 +373,8 @@ static void put_outcome (struct doc *doc, const struct receipt_line *of)
         buf_puts (line, receipt_line_outcome (rung));
     buf_escaped_after (line, "; ", text_of (receipt_line_remark (rung)), 0);
     if (!is_part (of) && rung->outcome != OUTCOME_PASSED && rung->cause.text.len) {
-        failure_print_owner (line, rung->cause.certainty, rung->cause.owner, rung->cause.signature);
+        failure_print_owner (line, rung->cause.certainty, rung->cause.owner, rung->cause.else_owner,
+                             rung->cause.signature);
         buf_puts (line, rung->outcome ? "" : " so far");
     }
     doc_cell (doc, TEXT_LIT (""));

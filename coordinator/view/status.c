@@ -86,7 +86,9 @@ static json_t *group_value (const struct board *board, const struct board_verdic
     json_t *object = json_object ();
     status_set (object, "outcome", enum_json (&outcome_names, group->outcome));
     status_set (object, "owner", enum_json (&owner_names, group->owner));
-    status_set (object, "certainty", enum_json (&certainty_names, certainty_of_owner (group->owner, group->likely)));
+    status_set (object, "else_owner", enum_json (&owner_names, group->else_owner));
+    status_set (object, "certainty",
+                enum_json (&certainty_names, certainty_of_owner (group->owner, group->else_owner, group->likely)));
     status_set (object, "preliminary", json_boolean (group->preliminary));
     status_set (object, "signature", text_or_null_json (group->signature));
     status_set (object, "line", text_or_null_json (group->line));

@@ -11,7 +11,7 @@
  *   rungs       [{"rung", "outcome", "duration_ms", "absent": [as in "failures"] of those that are absent from here on,
  *               "passes": [{"pass", "attempt", "state": skipped|running|ended,
  *               "outcome", "began_ms", "duration_ms", "hosts", "ended", "counts": {outcome: n}, "failures":
- *               [{"outcome", "owner", "certainty", "preliminary": the pass still runs, "signature", "line": the error
+ *               [{"outcome", "owner", "else_owner", "certainty", "preliminary": the pass still runs, "signature", "line": the error
  *               line, "cause", "next", "phase", "hosts": folded, "count"}], "failures_left_out", "corrections":
  *               [{"from", "from_owner", "to", "to_owner", "hosts", "count"}] what was preliminary and is not so}]}]
  *   waiting     [line, ...], as in the terminal of watch

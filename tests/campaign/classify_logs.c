@@ -56,8 +56,8 @@ static void tell (const struct signature_set *set, const char *path)
     cause_decide (set, &seen, &of);
     enum owner owner = of.owner ? of.owner : OWNER_UNKNOWN;
     printf ("%s\t%s\t%s\t%.*s\t%s\t%.*s\n", path,
-            enum_name_of (&certainty_names, certainty_of_owner (owner, of.likely)), enum_name_of (&owner_names, owner),
-            TEXT_ARG (of.id), of.transient ? "transient" : "-", TEXT_ARG (of.line));
+            enum_name_of (&certainty_names, certainty_of_owner (owner, of.else_owner, of.likely)),
+            enum_name_of (&owner_names, owner), TEXT_ARG (of.id), of.transient ? "transient" : "-", TEXT_ARG (of.line));
     arena_reset (&arena);
 }
 

@@ -237,6 +237,24 @@ class Slices(Failing):
                          {name: (receipt["frontier"][name]["rung"], receipt["frontier"][name]["hosts"])
                           for name in ("highest_passing", "next_failing")})
 
+    def test_a_text_that_leaves_two_owners_possible_names_both_everywhere(self):
+        """Memory of a card: the program's, or somebody else's who uses it. The first owner stays the owner."""
+        ended = self.climb([self.lab.rung("card", "fail_on.py", args={"host": "h1", "text": "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"})])
+        self.assertEqual(1, ended.status, ended)
+        wanted = ("program", "device", "likely")
+        cause = self.attempt(self.lab.receipt(), "h1", "card")["cause"]
+        self.assertEqual(wanted, (cause["owner"], cause["else_owner"], cause["certainty"]), cause)
+        self.sentence(self.lab.receipt(), ended, f"; whose: your program, else the device (likely; {cause['signature']})")
+        for command in ("receipt", "explain", "status"):
+            self.assertIn("whose: your program, else the device (likely", self.lab.sliceup(command).out, command)
+        events = [schema.document(line) for line in self.lab.sliceup("watch", "--json").out.splitlines()]
+        told = [schema.document(self.lab.sliceup("explain", "--json").out)["causes"][0],
+                schema.document(self.lab.sliceup("status", "--json").out)["rungs"][0]["passes"][0]["failures"][0],
+                next(event for event in events if event["type"] == "attempt-ended" and event["outcome"]),
+                next(event for event in events if event["type"] == "pass-ended")["groups"][0]]
+        for one in told:
+            self.assertEqual(wanted, (one["owner"], one["else_owner"], one["certainty"]), one)
+
 
     def test_who_does_not_come_to_a_gate_is_the_cause_whatever_it_prints_when_it_is_stopped(self):
         rungs = [self.lab.rung("gate", "awaited.py", scope="slice", timeout="6s", args={"host": "h2"})]

@@ -83,10 +83,12 @@ static void load_slice (struct share *share, const char *slice)
 TEST_ON (share, rules_of_the_form_of_errors_are_signatures_without_a_text)
 {
     write_text (share, "configs/signatures/rules.yaml",
-                "signatures: rules\nlist:\n- {id: r, rule: peer, any: [Bad Luck], errno: EIO, layer: host, next: x}\n");
+                "signatures: rules\nlist:\n- {id: r, rule: peer, any: [Bad Luck], errno: EIO, layer: host, else: "
+                "device, next: x}\n");
     load_slice (share, "slice: s\nhosts: h[0-1]\n" REST);
     const struct signature *rule = &share->plan.signatures.items[share->plan.signatures.n - 1];
     assert_true (rule->rule == RULE_PEER && rule->peer && rule->likely && text_is (rule->error, "EIO"));
+    assert_true (rule->owner == OWNER_HOST && rule->else_owner == OWNER_DEVICE);
     assert_text (rule->any.items[0], "bad luck"); /* capitals do not count */
 }
 

@@ -69,6 +69,7 @@ static void story_open (struct story *story)
     culprit->outcome = OUTCOME_FAILED;
     culprit->phase = TEXT_LIT ("init");
     culprit->cause = (struct cause){ OWNER_DEVICE,
+                                     OWNER_NONE,
                                      CERTAINTY_KNOWN,
                                      TEXT_LIT ("vfio-busy"),
                                      TEXT_LIT ("exit status 1 in phase init"),

@@ -182,6 +182,59 @@ TEST (a_command_is_judged_by_what_is_known_of_it)
     cases_run ("judge_command", judge_one);
 }
 
+/* One host prints a text that leaves two owners possible. */
+static void judge_of_two_owners (const struct signature *known, uint32_t world, struct result *result,
+                                 struct arena *arena, struct verdict *out)
+{
+    struct bench bench;
+    bench_begin (&bench, TEXT_LIT ("command"), arena);
+    bench.plan.signatures.items = arena_copy (arena, known, sizeof *known);
+    bench.plan.signatures.n = 1;
+    bench.of.world = world;
+    result->output_bytes = result->tail.len;
+    bench.of.result = result;
+    judge_result (&bench.of, arena, out);
+}
+
+TEST (the_first_of_two_owners_decides_and_the_second_is_told)
+{
+    const struct signature refused = { .id = TEXT_LIT ("refused"),
+                                       .text = TEXT_LIT ("Connection refused"),
+                                       .owner = OWNER_PEER,
+                                       .else_owner = OWNER_LAUNCH,
+                                       .peer = true,
+                                       .next = TEXT_LIT ("x") };
+    struct result result = { .ending = ENDING_EXITED, .code = 1, .tail = TEXT_LIT ("ERROR: h1: Connection refused\n") };
+    struct verdict verdict;
+    judge_of_two_owners (&refused, 2, &result, &t->arena, &verdict);
+    assert_int_equal (verdict.owner, OWNER_PEER);
+    assert_int_equal (verdict.else_owner, OWNER_LAUNCH);
+    assert_false (verdict.likely); /* it is a known text: for blame nothing changes */
+    struct buf *said = test_buf (t);
+    failure_print_owner (said, certainty_of_owner (verdict.owner, verdict.else_owner, verdict.likely), verdict.owner,
+                         verdict.else_owner, verdict.signature);
+    assert_string_equal (buf_c (said), "; whose: another host, else how it was launched (likely; refused)");
+    judge_of_two_owners (&refused, 1, &result, &t->arena, &verdict); /* a host by itself has no peer */
+    assert_int_equal (verdict.owner, OWNER_UNKNOWN);
+    assert_int_equal (verdict.else_owner, OWNER_NONE);
+}
+
+TEST (a_kill_for_want_of_memory_has_one_owner_whatever_was_printed)
+{
+    const struct signature full = { .id = TEXT_LIT ("card"),
+                                    .text = TEXT_LIT ("out of memory"),
+                                    .owner = OWNER_PROGRAM,
+                                    .else_owner = OWNER_DEVICE,
+                                    .next = TEXT_LIT ("x") };
+    struct result result = {
+        .ending = ENDING_SIGNALLED, .code = 9, .group_memory_kills = 1, .tail = TEXT_LIT ("ERROR: out of memory\n")
+    };
+    struct verdict verdict;
+    judge_of_two_owners (&full, 2, &result, &t->arena, &verdict);
+    assert_int_equal (verdict.owner, OWNER_HOST);
+    assert_int_equal (verdict.else_owner, OWNER_NONE);
+}
+
 TEST (a_kill_is_one_whatever_told_of_it)
 {
     assert_true (failure_is_outside_kill (ENDING_EXITED, 137) && failure_is_outside_kill (ENDING_EXITED, 143));

@@ -24,6 +24,18 @@ TEST (a_word_of_nothing_is_not_found)
     assert_string_equal (enum_name_of (&owner_names, OWNER_N), "?");
 }
 
+TEST (a_second_owner_is_said_behind_the_first_and_leaves_neither_certain)
+{
+    char said[OWNERS_TEXT_BYTES];
+    assert_string_equal (owners_print (OWNER_LAUNCH, OWNER_HOST, said), "how it was launched, else the host");
+    assert_string_equal (owners_print (OWNER_PEER, OWNER_NONE, said), "another host");
+    for (uint32_t i = 1; i < OWNER_N; i++)
+        for (uint32_t k = 1; k < OWNER_N; k++)
+            assert_true (strlen (owners_print ((enum owner) i, (enum owner) k, said)) < OWNERS_TEXT_BYTES - 1);
+    assert_int_equal (certainty_of_owner (OWNER_LAUNCH, OWNER_HOST, false), CERTAINTY_LIKELY);
+    assert_int_equal (certainty_of_owner (OWNER_LAUNCH, OWNER_NONE, false), CERTAINTY_KNOWN);
+}
+
 TEST (the_worst_is_the_one_that_matters_more)
 {
     static const enum outcome rising[] = { OUTCOME_NONE,      OUTCOME_PASSED,    OUTCOME_NOT_REACHED,

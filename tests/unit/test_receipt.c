@@ -433,6 +433,23 @@ TEST (the_text_folds_hosts_and_shows_no_control_bytes)
     board_destroy (fold);
 }
 
+TEST (a_receipt_says_both_owners_and_reads_them_back)
+{
+    struct slice_receipt receipt, again;
+    struct board *fold = failed_at_two (&t->arena, &receipt);
+    struct cause *cause = &receipt.hosts.items[1].rungs.items[1].cause;
+    struct err err = { 0 };
+    struct buf *json = test_buf (t);
+    cause->else_owner = OWNER_DEVICE;
+    cause->certainty = certainty_of_owner (cause->owner, cause->else_owner, false);
+    assert_true (text_has (&receipt, "exit status 3; whose: your program, else the device (likely)"));
+    receipt_json (&receipt, &(const struct drift_query){ 0 }, json);
+    assert_has (json, "\"else_owner\": \"device\"");
+    assert_int_equal (receipt_from_json (buf_as_text (json), &again, &t->arena, &err), 0);
+    assert_int_equal (again.hosts.items[1].rungs.items[1].cause.else_owner, OWNER_DEVICE);
+    board_destroy (fold);
+}
+
 /* A receipt may come from a file of anybody. */
 TEST (names_show_no_control_bytes)
 {
