@@ -218,42 +218,14 @@ const struct cli_command status_command = {
 
 /* ---- stacks ---- */
 
-static void stacks_show_group (const struct board *board, const uint32_t *hosts, uint32_t n, struct arena *arena,
-                               struct buf *out)
+static void stacks_print (const struct board *board, const struct learned *learned, const char *hint, bool json,
+                          struct buf *out)
 {
-    struct text lines = board->hosts[hosts[0]].stand;
-    bool framed;
-    board_print_hosts (board, hosts, n, out);
-    buf_escaped_after (out, ": ", stand_print (lines, arena, &framed), 0);
-    buf_byte (out, '\n');
-    while (lines.len) {
-        buf_escaped_after (out, "    ", text_take_until (&lines, '\n'), 0);
-        buf_byte (out, '\n');
-    }
-}
-
-/* Hosts with the same stand together, the fewest first: they are the odd ones. */
-static uint32_t stacks_show (const struct board *board, struct buf *out)
-{
-    struct arena arena = { 0 };
-    uint32_t *hosts = arena_array (&arena, board->plan.hosts.n, sizeof *hosts), told = 0;
-    bool *done = arena_array (&arena, board->plan.hosts.n, sizeof *done);
-    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
-        done[i] = !board->hosts[i].in_pass || board->hosts[i].ended || !board->hosts[i].stand.len;
-    for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
-        uint32_t n = 0;
-        for (uint32_t k = i; k < board->plan.hosts.n && !done[i]; k++)
-            if (!done[k] && text_equal (board->hosts[i].stand, board->hosts[k].stand))
-                hosts[n++] = k;
-        for (uint32_t k = 0; k < n; k++)
-            done[hosts[k]] = true;
-        if (n)
-            stacks_show_group (board, hosts, n, &arena, out);
-        told += n;
-    }
-    (void) progress_append_stands (board, board->clock_ms, false, out);
-    arena_release (&arena);
-    return told;
+    if (json)
+        stacks_json (board, board_now_ms (board, clock_wall_ms ()), UINT32_MAX, out);
+    else if (stacks_text (board, out) == 0)
+        buf_printf (out, "no program of run %.8s runs now, or all wait at a gate: sliceup%s status %.8s\n",
+                    learned->dir.id, hint, learned->dir.id);
 }
 
 static int stacks_run (struct cli *cli, const struct cli_arguments *arguments)
@@ -270,15 +242,19 @@ static int stacks_run (struct cli *cli, const struct cli_arguments *arguments)
                       "programs stood that were stopped",
                       learned.dir.id, board->ended ? "has ended" : "is held by no coordinator", cli->hint,
                       learned.dir.id);
-    else if (rc == 0 && stacks_show (board, &out) == 0)
-        buf_printf (&out, "no program of run %.8s runs now, or all wait at a gate: sliceup%s status %.8s\n",
-                    learned.dir.id, cli->hint, learned.dir.id);
+    else if (rc == 0)
+        stacks_print (board, &learned, cli->hint, arguments->values[CLI_JSON], &out);
     int status = rc < 0 ? cli_fail (cli, &err) : cli_write_stdout (cli, &out);
     if (rc < 0)
         buf_release (&out);
     board_destroy (board);
     return status;
 }
+
+static const struct cli_option stacks_options[] = {
+    { OPTION_JSON ("for scripts: schema sliceup.stacks/1, with the program's own frames first") },
+    { 0 },
+};
 
 const struct cli_command stacks_command = {
     .name = "stacks",
@@ -288,10 +264,12 @@ const struct cli_command stacks_command = {
             "Python threads, if it uses sliceup_canary or sliceup_program. The coordinator asks by itself as well, "
             "once a slice-wide rung has been silent for 8 s; whoever lags then stands in every view.\n\n" HELP_OF_RUN,
     .examples = "sliceup stacks\n"
-                "sliceup stacks 3fa9\n",
+                "sliceup stacks 3fa9\n"
+                "sliceup stacks --json | jq -r '.groups[] | [.hosts, .where, .frames[0]] | @tsv'\n",
     .exit_status = "0 what is known was printed; 2 no such run, or it was never begun; 3 the run has ended, or no "
                    "coordinator holds it; 5 its journal is damaged.",
     .operands = (const struct cli_operand[]){ { OPERAND_RUN }, { 0 } },
+    .options = stacks_options,
     .run = stacks_run,
 };
 

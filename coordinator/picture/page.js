@@ -549,6 +549,8 @@ function drawSummary() {
         .filter(Boolean).join(" · "));
     setText(byId("hidden"), view.wrong || !view.filter ? view.wrong : `${number(hidden)} of ${number(shown.length)} hidden`);
     byId("files-part").hidden = Boolean(embedded) || s.state !== "ended";
+    byId("stacks-button").hidden = Boolean(embedded) || s.state !== "running";
+    byId("stacks-part").hidden ||= byId("stacks-button").hidden;
     fill(byId("waiting"), s.state === "running" ? s.waiting.map(line => el("li", null, said(line))) : []);
 }
 
@@ -838,6 +840,25 @@ function showLog(bytes) {
         pane.scrollTop = pane.scrollHeight;
 }
 
+/* ---- where the programs stand ---- */
+
+/* As the coordinator last heard of them: the page asks no worker. */
+async function readStacks() {
+    byId("stacks-part").hidden = false;
+    byId("stacks-part").focus();
+    try {
+        const { groups, groups_left_out: left, sentence } = await ask("stacks", {});
+        fill(byId("stacks"), sentence ? el("p", null, said(sentence)) : null,
+            groups.map(group => el("div", null, el("h3", null, said(group.hosts), group.where ? [": ", said(group.where)] : ""),
+                el("pre", null, [...group.frames, ...group.waits].join("\n")), el("p", { class: "quiet" }, `looked at ${duration(group.looked_ms)} ago`))),
+            left ? el("p", null, `${plural(left, "other place")}: sliceup stacks has all`) : null,
+            el("p", { class: "quiet" }, groups.length ? "" : "Nothing is known of a program that runs now. ", "A slice-wide rung that falls silent is looked at by itself; ",
+                el("code", null, `sliceup stacks ${run.id.slice(0, 8)}`), " asks all programs at once."));
+    } catch (error) {
+        fill(byId("stacks"), el("p", null, String(error.message ?? error)));
+    }
+}
+
 /* ---- two hosts ---- */
 
 function toggleMark(rank) {
@@ -936,7 +957,7 @@ function changeRun(id) {
     run = nothingKnown();
     driftOf = new Uint8Array(0);
     fill(byId("drift"));
-    byId("host-part").hidden = byId("pair-part").hidden = true;
+    byId("host-part").hidden = byId("pair-part").hidden = byId("stacks-part").hidden = true;
     keepAddress();
     asking.abort(); // `follow` asks anew
 }
@@ -1089,6 +1110,7 @@ function listen() {
     byId("runs-part").addEventListener("toggle", () => embedded || readRuns());
     byId("table-part").addEventListener("toggle", drawTable);
     byId("next-failure").addEventListener("click", nextFailure);
+    byId("stacks-button").addEventListener("click", readStacks);
     byId("help-button").addEventListener("click", () => byId("help").showModal());
     byId("log-of").addEventListener("change", () => offerLogs(hosts[run.names[view.opened]]));
     document.querySelector(".skip").addEventListener("click", event => goTo(event, "causes"));

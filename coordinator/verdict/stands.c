@@ -143,6 +143,19 @@ bool stand_is_line (struct text line)
            state_behind (line, " threads ").len || state_behind (line, " processes ").len;
 }
 
+enum stand_line stand_line_read (struct text line, struct text *said)
+{
+    struct text mark = line;
+    *said = line;
+    if (!is_inner (line) && !text_starts (line, "called from: File "))
+        return STAND_WAIT;
+    (void) text_take_until (&mark, ' ');
+    while (!text_starts (mark, "File "))
+        (void) text_take_until (&mark, ' ');
+    *said = mark;
+    return frame_is_of_user (line) ? STAND_OWN_FRAME : STAND_FRAME;
+}
+
 /* ---- all of them ---- */
 
 /* Equal where two stand in one place; empty: not known. Polling moves between lines and functions of a runtime, so of its

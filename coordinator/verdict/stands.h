@@ -18,6 +18,9 @@ struct stand_host {
  * which `framed` is false; empty: nothing is known. */
 struct text stand_print (struct text lines, struct arena *arena, bool *framed);
 bool stand_is_line (struct text line); /* one of a stand, in evidence */
+/* What a line of a stand is; `said`: of a frame without its mark, `File "/home/me/fault.py", line 4 in maybe`. */
+enum stand_line { STAND_OWN_FRAME, STAND_FRAME, STAND_WAIT };
+enum stand_line stand_line_read (struct text line, struct text *said);
 
 /* Sets lags[i] of each host that holds up others; returns how many. `who`: "h2 stands in fault.py:4 maybe (), sleeping
  * in clock_nanosleep", `others`: "h[0-1,3] wait for it in jax". If nobody lags, `who` is where all stand, if that is one

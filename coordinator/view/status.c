@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <math.h>
 
+#include "coordinator/verdict/stands.h"
 #include "coordinator/view/doc.h"
 #include "coordinator/view/line.h"
 #include "coordinator/view/plain.h"
@@ -434,4 +435,128 @@ void status_text (const struct status *status, const struct style *style, struct
     if (status->board->ended)
         doc_say (&doc, "", NULL, status->board->sentence);
     doc_end (&doc);
+}
+
+/* ---- stacks ---- */
+
+struct stacks_group {
+    const uint32_t *hosts;
+    uint32_t n;
+};
+
+static int stacks_by_stand (const void *a, const void *b, void *board)
+{
+    const uint32_t *left = a, *right = b;
+    const struct board_host *hosts = ((const struct board *) board)->hosts;
+    int order = text_compare (hosts[*left].stand, hosts[*right].stand);
+    return order ? order : *left < *right ? -1 : *left > *right;
+}
+
+static int stacks_by_size (const void *a, const void *b)
+{
+    const struct stacks_group *left = a, *right = b;
+    if (left->n != right->n)
+        return left->n < right->n ? -1 : 1;
+    return left->hosts[0] < right->hosts[0] ? -1 : left->hosts[0] > right->hosts[0];
+}
+
+static uint32_t stacks_groups (const struct board *board, struct arena *arena, struct stacks_group **out)
+{
+    uint32_t *hosts = arena_array (arena, board->plan.hosts.n, sizeof *hosts), n = 0, groups = 0;
+    struct stacks_group *all = *out = arena_array (arena, board->plan.hosts.n, sizeof *all);
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
+        if (board->hosts[i].in_pass && !board->hosts[i].ended && board->hosts[i].stand.len)
+            hosts[n++] = i;
+    qsort_r (hosts, n, sizeof *hosts, stacks_by_stand, (void *) (uintptr_t) board);
+    for (uint32_t i = 0; i < n; i++) {
+        if (i == 0 || !text_equal (board->hosts[hosts[i]].stand, board->hosts[hosts[i - 1]].stand))
+            all[groups++] = (struct stacks_group){ .hosts = &hosts[i] };
+        all[groups - 1].n++;
+    }
+    if (groups)
+        qsort (all, groups, sizeof *all, stacks_by_size);
+    return groups;
+}
+
+static void stacks_add_group (const struct board *board, const struct stacks_group *group, struct arena *arena,
+                              struct buf *out)
+{
+    struct text lines = board->hosts[group->hosts[0]].stand;
+    bool framed;
+    board_print_hosts (board, group->hosts, group->n, out);
+    buf_escaped_after (out, ": ", stand_print (lines, arena, &framed), 0);
+    buf_byte (out, '\n');
+    while (lines.len) {
+        buf_escaped_after (out, "    ", text_take_until (&lines, '\n'), 0);
+        buf_byte (out, '\n');
+    }
+}
+
+uint32_t stacks_text (const struct board *board, struct buf *out)
+{
+    struct arena arena = { 0 };
+    struct stacks_group *groups;
+    uint32_t n = stacks_groups (board, &arena, &groups), told = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        stacks_add_group (board, &groups[i], &arena, out);
+        told += groups[i].n;
+    }
+    (void) progress_append_stands (board, board->clock_ms, false, out);
+    arena_release (&arena);
+    return told;
+}
+
+/* The lines of the kind, in the order in which they were told: of frames the deepest first. */
+static void stacks_add_lines (struct text lines, enum stand_line kind, json_t *list)
+{
+    while (lines.len) {
+        struct text said;
+        if (stand_line_read (text_take_until (&lines, '\n'), &said) == kind)
+            json_array_append_new (list, escaped_json (said));
+    }
+}
+
+static json_t *stacks_group_value (const struct board *board, uint64_t now_ms, const struct stacks_group *group,
+                                   struct arena *arena)
+{
+    struct text lines = board->hosts[group->hosts[0]].stand;
+    json_t *object = json_object (), *frames = json_array (), *waits = json_array ();
+    uint64_t looked_ms = UINT64_MAX;
+    bool framed;
+    for (uint32_t i = 0; i < group->n; i++) {
+        uint64_t one_ms = board->hosts[group->hosts[i]].stand_ms;
+        looked_ms = one_ms < looked_ms ? one_ms : looked_ms;
+    }
+    stacks_add_lines (lines, STAND_OWN_FRAME, frames);
+    stacks_add_lines (lines, STAND_FRAME, frames);
+    stacks_add_lines (lines, STAND_WAIT, waits);
+    set_hosts (board, group->hosts, group->n, object);
+    status_set (object, "where", text_or_null_json (stand_print (lines, arena, &framed)));
+    status_set (object, "frames", frames);
+    status_set (object, "waits", waits);
+    status_set (object, "looked_ms", number (now_ms > looked_ms ? now_ms - looked_ms : 0));
+    return object;
+}
+
+void stacks_json (const struct board *board, uint64_t now_ms, uint32_t most, struct buf *out)
+{
+    struct arena arena = { 0 };
+    struct stacks_group *groups;
+    uint32_t n = stacks_groups (board, &arena, &groups), shown = n < most ? n : most;
+    json_t *object = json_object (), *list = json_array ();
+    struct buf odd;
+    buf_init (&odd, LINES_BYTES);
+    (void) progress_append_stands (board, now_ms, false, &odd);
+    for (uint32_t i = 0; i < shown; i++)
+        json_array_append_new (list, stacks_group_value (board, now_ms, &groups[i], &arena));
+    status_set (object, "schema", json_string ("sliceup.stacks/1"));
+    status_set (object, "run", escaped_json (board->run));
+    status_set (object, "rung", board->running ? escaped_json (board_rung_id (board, board->key.rung)) : json_null ());
+    status_set (object, "pass", enum_json (&pass_names, board->running ? board->key.pass : PASS_NONE));
+    status_set (object, "groups", list);
+    status_set (object, "groups_left_out", number (n - shown));
+    status_set (object, "sentence", text_or_null_json (text_trimmed (buf_as_text (&odd))));
+    json_print_release (object, JSON_INDENT (2), out);
+    buf_release (&odd);
+    arena_release (&arena);
 }

@@ -42,6 +42,15 @@ const char *status_run_state (const struct status *status); /* running, interrup
 void status_json (const struct status *status, struct buf *out);
 void status_text (const struct status *status, const struct style *style, struct buf *out);
 
+/* ---- stacks ---- */
+
+/* Where the programs of the running pass stood when they were last looked at, as `sliceup stacks` shows it: hosts that
+ * stand alike together, the fewest first, since they are the odd ones; then who holds up the others. */
+
+uint32_t stacks_text (const struct board *board, struct buf *out); /* escaped; returns of how many hosts it is known */
+/* {"schema": "sliceup.stacks/1", ...} of docs/spec/stacks.schema.json, with a newline; the first `most` groups. */
+void stacks_json (const struct board *board, uint64_t now_ms, uint32_t most, struct buf *out);
+
 /* ---- grid ---- */
 
 /* A run as a page of lines: where it is, a row a rung, who is silent or lost, what failed, what is waited for.

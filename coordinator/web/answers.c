@@ -13,6 +13,7 @@
 #include "coordinator/picture/scene.h"
 #include "coordinator/picture/scene_json.h"
 #include "coordinator/view/record_json.h"
+#include "coordinator/view/status.h"
 
 enum { OK = 200, NOT_FOUND = 404, TOO_LARGE = 500, NOT_YET = 503 };
 enum { JSON_MAX_BYTES = 4 << 20, DRIFT_MAX_BYTES = 8 << 20, BOOT_BYTES = 24, WRITING_MS = 60 * 1000 };
@@ -88,6 +89,14 @@ struct http_answer *answer_scene (const struct served_run *run, const char *boot
     else
         scene_state_json (&scene, name, run->state == SERVED_INTERRUPTED, request->since, &json);
     arena_release (&arena);
+    return answer_json (&json);
+}
+
+struct http_answer *answer_stacks (const struct served_run *run, uint64_t boot_ms)
+{
+    struct buf json;
+    buf_init (&json, JSON_MAX_BYTES);
+    stacks_json (feed_board (run->feed), feed_now_ms (run->feed, boot_ms), ANSWER_STACKS, &json);
     return answer_json (&json);
 }
 

@@ -13,6 +13,7 @@ enum web_route {
     ROUTE_STATE,
     ROUTE_HOST,
     ROUTE_WITHIN,
+    ROUTE_STACKS,
     ROUTE_LOG,
     ROUTE_DRIFT,
     ROUTE_RECEIPT,

@@ -149,6 +149,8 @@ static struct http_answer *try_run (struct server *server, const struct waiter *
         return answer_scene (run, server->boot, request, boot_ms);
     if (request->route == ROUTE_WITHIN)
         return http_answer_hold (try_shared (server, &server->withins, run, request, false, boot_ms));
+    if (request->route == ROUTE_STACKS)
+        return answer_stacks (run, boot_ms);
     if (request->route == ROUTE_METRICS)
         return answer_metrics (run, boot_ms, clock_wall_ms ());
     return answer_log (run, request);

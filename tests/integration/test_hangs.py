@@ -5,6 +5,7 @@ import re
 import unittest
 
 import lab
+import schema
 
 LIMITS = {"stop": "200ms", "cascade": "1s"}
 HELPED = """import sliceup_canary, threading
@@ -115,6 +116,11 @@ sliceup_canary.run(body)
         stacks = self.passes(self.lab.sliceup("stacks")).out
         self.assertRegex(stacks, r"(?m)^h2: lags\.py:5 late \(\), sleeping in clock_nanosleep$")
         self.assertRegex(stacks, rf"(?m)^the odd one out now: {where}")
+        told = schema.document(self.passes(self.lab.sliceup("stacks", "--json")).out)
+        self.assertEqual([("h2", 1), ("h[0-1,3]", 3)], [(group["hosts"], group["count"]) for group in told["groups"]])
+        self.assertRegex(told["groups"][1]["frames"][0], r'lags\.py", line 9 in body$')
+        self.assertRegex(told["groups"][1]["frames"][-1], r'site-packages/jax/wait\.py", line 3 in wait$')
+        self.assertRegex(told["sentence"], rf"^the odd one out now: {where}")
         self.assertEqual(1, run.end().status)
         receipt = self.lab.receipt()
         causes = [self.attempt(receipt, f"h{i}", "rung") for i in range(4)]

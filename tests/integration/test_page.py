@@ -18,6 +18,7 @@ from selenium.webdriver.support.ui import Select
 
 import lab
 import page_stand_in as said_by
+import schema
 from page_stand_in import HOSTILE, StandIn
 
 PICTURES = lab.BUILD / "tests/pictures"
@@ -169,6 +170,54 @@ class WholeRun(Pages):
         self.assertEqual(self.lab.receipt(), json.loads(kept.read_text()))
 
 
+class Stacks(Pages):
+    def test_programs_that_hang_stand_on_the_page_as_the_command_tells_them(self):
+        """Two wait and one lags. The page asks nobody: what it shows is what the command made the coordinator ask."""
+        text = """import time, sliceup_canary
+def late():
+    time.sleep(900)
+def waits():
+    time.sleep(900)
+def body(canary):
+    canary.phase("step")
+    late() if canary.attempt["host"] == "h1" else waits()
+sliceup_canary.run(body)
+"""
+        rung = {"id": "hang", "canary": str(self.lab.write("hang.py", text)), "timeout": "5min"}
+        run = self.lab.start("run", "--plain", self.lab.slice(hosts=3, ladder=str(self.lab.ladder("ladder.yaml", [rung])), cache={"mode": "off"},
+                                                              limits={"stop": "200ms"}))
+        lab.wait_for(lambda: self.lab.count("pass-began"), "the pass")
+        server = self.lab.start("serve", "--listen", "127.0.0.1:0")
+        self.addCleanup(server.end)
+        self.addCleanup(server.kill, signal.SIGTERM)
+        self.open(server.wait_out(r"http://\S+").group(0))
+        self.by_id("stacks-button").click()
+        self.until(lambda: "Nothing is known of a program that runs now." in self.text("stacks"), "that nobody asked")
+        told = self.until(lambda: (one := schema.document(self.passes(self.lab.sliceup("stacks", "--json")).out)) and len(one["groups"]) == 2 and one, lambda: f"the stacks of all: {self.lab.sliceup('stacks').out}")
+        self.assertEqual(["h1", "h[0,2]"], [group["hosts"] for group in told["groups"]])
+        for group, line, name in zip(told["groups"], (3, 5), ("late", "waits")):
+            self.assertEqual(f"hang.py:{line} {name} (), sleeping in clock_nanosleep", group["where"])
+            self.assertRegex(group["frames"][0], rf'^File ".*hang\.py", line {line} in {name}$')
+            self.assertRegex(group["frames"][1], r'^File ".*hang\.py", line 8 in body$')
+            self.assertRegex(group["waits"][0], r": main thread sleeping in clock_nanosleep")
+        self.assertRegex(told["sentence"], r"^the odd one out now: h1 stands in hang\.py:3 late \(\)")
+
+        def shown():
+            self.by_id("stacks-button").click()
+            return "h[0,2]" in self.text("stacks") and self.text("stacks")
+        page = self.until(shown, "the stacks on the page")
+        for group in told["groups"]:
+            for words in (group["hosts"], group["where"], *group["frames"], group["waits"][0]):
+                self.assertIn(words, page)
+        self.assertIn(told["sentence"], page)
+        self.picture("page-stacks")
+        self.passes(self.lab.sliceup("cancel"))
+        run.end(60)
+        self.until(lambda: not self.by_id("stacks-part").is_displayed() and not self.by_id("stacks-button").is_displayed(), "no stacks of a run that has ended")
+        self.assertEqual(3, self.lab.sliceup("stacks", "--json").status)
+        self.harmless()
+
+
 class Anything(Pages):
     """A server that says what the test wants."""
 
@@ -187,12 +236,14 @@ class Anything(Pages):
         self.until(lambda: len(self.rows("runs")) == 2 and self.rows("drift"), "runs and drift")
         self.press("m", Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, "m", "d")
         self.until(lambda: self.rows("pair"), "two hosts compared")
+        self.by_id("stacks-button").click()
+        self.until(lambda: "fault.py:4" in self.text("stacks"), "the stacks")
         self.until(lambda: "v6e-5" in self.text("cursor") and "differs from other hosts" in self.text("cursor"), "the drift of a host")
 
     def test_hostile_texts_are_shown_and_harmless(self):
         server = self.serve(said_by.answers(HOSTILE))
         self.look_at_everything()
-        for part in ("slice", "sentence", "groups", "host", "log", "metrics", "notes", "drift", "runs", "pair", "table", "waiting"):
+        for part in ("slice", "sentence", "groups", "host", "log", "metrics", "notes", "drift", "runs", "pair", "table", "waiting", "stacks"):
             with self.subTest(part):
                 self.assertIn(SHOWN, self.text(part))
         self.picture("page-hostile")

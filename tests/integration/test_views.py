@@ -210,7 +210,7 @@ class Escapes(Views):
                         ("check", self.lab.write("odd.yaml", f"slice: '{self.PAINT[3:4]}\\e[2J'\n")), ("check", self.PAINT),
                         ("exec", "--launcher", "local", "-w", "n0", f"cat {said}; exit 3")):
             self.plain(*command)
-        for command in (("status",), ("watch",), ("receipt",), ("explain",), ("drift",), ("runs",), ("calibration",),
+        for command in (("status",), ("stacks",), ("watch",), ("receipt",), ("explain",), ("drift",), ("runs",), ("calibration",),
                         ("exec", "--launcher", "local", "-w", "n0", f"cat {said}")):
             told = self.plain(command[0], "--json", *command[1:])
             self.assertTrue(told.out.isascii(), told)

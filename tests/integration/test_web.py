@@ -14,6 +14,7 @@ import time
 import unittest
 
 import lab
+import schema
 
 TRANSIENT = "socket.gaierror: [Errno -3] Temporary failure in name resolution"
 STOPPED, STOPPED_BYTES = 32, 64 << 10
@@ -156,6 +157,8 @@ class Answers(WebTest):
         ended, run = self.finished(self.lab.rung("paints", "escape.py"), self.lab.rung("fails", "escape.py", args={"fails": True}))
         self.assertEqual(1, ended.status, ended)
         web = self.serve("--all", "--listen", "127.0.0.1:0")
+        stacks = schema.document(web.ask("/api/stacks")[2])
+        self.assertEqual((run, None, [], 0), (stacks["run"], stacks["rung"], stacks["groups"], stacks["groups_left_out"]))
         listed = web.json("/api/runs")["runs"]
         told = json.loads(self.passes(self.lab.sliceup("runs", "--json")).out)["runs"]
         self.assertEqual([run], [entry["run"] for entry in listed])

@@ -142,9 +142,16 @@ def runs(said=""):
                       "began_wall_ms": 1795000000000 - i, "ended_wall_ms": 1795000100000, "rung": None, "hosts": 16} for i in (1, 2)]}
 
 
+def stacks(said=""):
+    groups = [{"hosts": "v6e-3", "count": 1, "where": f"fault.py:4 maybe () {said}", "frames": [f'File "/k/fault.py", line 4 in maybe {said}'],
+               "waits": [f"python3: main thread sleeping in futex {said}"], "looked_ms": 1500}]
+    return {"schema": "sliceup.stacks/1", "run": "3fa9c0de00112233", "rung": "tiny", "pass": "once", "groups": groups, "groups_left_out": 2,
+            "sentence": f"the odd one out now: v6e-3 {said}"}
+
+
 def answers(said="", **more):
     whole = state(said=said, **more)
     return {"state": lambda query: nothing_new(whole) if "since" in query else whole, "host": lambda query: host(query["host"], said),
             "within": lambda query: {"boot": "b00t", "revision": 12, "hosts": "...xx" + "." * 11 if query["time"] == "1400-2100" else "." * 16},
             "log": lambda query: f"a line of the log {said}\n".encode() * 50 if "from" not in query else b"", "drift": drift(said),
-            "runs": runs(said), "receipt": b"{}"}
+            "runs": runs(said), "stacks": stacks(said), "receipt": b"{}"}

@@ -52,6 +52,71 @@ static struct show failing (void)
 
 TEST_FIXTURE (struct show, TEST_NOTHING, show_release)
 
+static void show_stand (struct show *show, uint32_t host, const char *stand)
+{
+    show_received (show, host, (struct holding){ .state = ATTEMPT_RUNNING, .stand = text_of (stand), .stand_ms = 500 });
+}
+
+static json_t *stacks_of (const struct show *show, uint32_t most, struct buf *out)
+{
+    buf_clear (out);
+    stacks_json (show->board, show->at_ms, most, out);
+    assert_ascii (out);
+    json_t *object = json_loadb ((const char *) out->ptr, out->len, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null (object);
+    return object;
+}
+
+TEST_ON (show, stacks_are_told_alike_in_text_and_json_the_odd_ones_first)
+{
+    const char *waits = "main thread: File \"/e/site-packages/jax/a.py\", line 3 in wait\n"
+                        "called from: File \"/k/step.py\", line 9 in step\n"
+                        "called from: File \"/k/train.py\", line 2 in main\n"
+                        "python3: main thread sleeping in futex (futex_do_wait)";
+    struct buf *out = test_buf (t);
+    show_gathered (show, 4);
+    show_began (show, FACTS, PASS_ONCE, 1, 4);
+    json_t *none = stacks_of (show, 64, out);
+    assert_int_equal (json_array_size (json_object_get (none, "groups")), 0);
+    assert_true (json_is_null (json_object_get (none, "sentence")));
+    json_decref (none);
+    show->at_ms = 5000;
+    for (uint32_t i = 0; i < 3; i++)
+        show_stand (show, i, waits);
+    show_stand (show, 3, "main thread: File \"/k/fault.py\", line 4 in maybe \x1b[31m");
+    show->at_ms += 1000;
+    json_t *told = stacks_of (show, 64, out), *groups = json_object_get (told, "groups"),
+           *odd = json_array_get (groups, 0), *rest = json_array_get (groups, 1);
+    assert_string_equal (string_at (told, "schema"), "sliceup.stacks/1");
+    assert_string_equal (string_at (odd, "hosts"), "host3");
+    assert_string_equal (string_at (odd, "where"), "fault.py:4 maybe \x1b[31m ()");
+    assert_string_equal (string_at (rest, "hosts"), "host[0-2]");
+    assert_int_equal (json_integer_value (json_object_get (rest, "count")), 3);
+    assert_int_equal (json_integer_value (json_object_get (rest, "looked_ms")), 1500);
+    json_t *frames = json_object_get (rest, "frames"), *waiting = json_object_get (rest, "waits");
+    static const char *const own_first[] = { "File \"/k/step.py\", line 9 in step",
+                                             "File \"/k/train.py\", line 2 in main",
+                                             "File \"/e/site-packages/jax/a.py\", line 3 in wait" };
+    assert_int_equal (json_array_size (frames), 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal (json_string_value (json_array_get (frames, i)), own_first[i]);
+    assert_int_equal (json_array_size (waiting), 1);
+    assert_has (out, "the odd one out now: host3 stands in fault.py:4");
+    json_decref (told);
+    told = stacks_of (show, 1, out);
+    assert_int_equal (json_array_size (json_object_get (told, "groups")), 1);
+    assert_int_equal (json_integer_value (json_object_get (told, "groups_left_out")), 1);
+    json_decref (told);
+    buf_clear (out);
+    assert_int_equal (stacks_text (show->board, out), 4);
+    assert_has (out, "host3: fault.py:4 maybe");
+    assert_has (out, "\nhost[0-2]: step.py:9 step (), in jax\n    main thread: File \"/e/site-packages/jax/a.py\"");
+    assert_true (text_starts (buf_as_text (out), "host3: "));
+    show_ended (show, 3, ENDING_EXITED, 0);
+    buf_clear (out);
+    assert_int_equal (stacks_text (show->board, out), 3);
+}
+
 TEST_ON (show, a_running_run_says_where_its_hosts_are)
 {
     show_gathered (show, 2);
