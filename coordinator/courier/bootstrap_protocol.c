@@ -9,9 +9,8 @@ static const char answer[] = "{\"sliceup-worker\"";
 void bootstrap_protocol_begin (struct bootstrap_protocol *protocol, const struct request *request, const char *machine,
                                struct buf *to_send)
 {
-    *protocol = (struct bootstrap_protocol){
-        .request = request, .machine = machine, .state = AWAITS_HOST, .step = STEP_SHELL
-    };
+    *protocol =
+        (struct bootstrap_protocol){ .request = request, .machine = machine, .state = AWAITS_HOST, .step = STEP_SHELL };
     buf_printf (to_send, "%s %s %" PRIu64 " %" PRIu64 " %s%s\n", request->nonce, request->bundle_sha256,
                 request->bundle_head_bytes, request->bundle_bytes, request->directory, request->launch ? "" : " exec");
 }
@@ -268,7 +267,7 @@ const char bootstrap_machine[] = "aarch64";
     "tidy; trap - EXIT HUP INT PIPE TERM; }; "                                                                         \
     "read -r nonce name head bytes dir job || exit 1; "                                                                \
     "for tool in uname id ls head sha256sum; do "                                                                      \
-    "command -v $tool >/dev/null 2>&1 || no shell \"the host has no $tool; install it, or correct the PATH\"; " \
+    "command -v $tool >/dev/null 2>&1 || no shell \"the host has no $tool; install it, or correct the PATH\"; "        \
     "done; "                                                                                                           \
     "set -- $(uname -rm); say host \"$2\" \"$1\"; "                                                                    \
     "me=$(id -u); place=$dir/bundles/$name; new=$dir/bundles/.new-$nonce; "                                            \
