@@ -106,7 +106,7 @@ class Planted(Drifting):
         self.climb([{"id": "feed", "scope": "host", "command": ["python3", str(program)], "timeout": "60s"}], status=1, hosts=4)
         cause = next(host for host in self.lab.receipt()["hosts"] if host["host"] == "h3")["rungs"][0]["cause"]
         run = self.lab.run_folder().name[:8]
-        self.assertEqual(("program", "likely"), (cause["owner"], cause["certainty"]))
+        self.assertEqual(("program", "host", "likely"), (cause["owner"], cause["else_owner"], cause["certainty"]))
         self.assertEqual(f"sliceup drift {run} (it passed on 3 others: what is different here?); else: Correct feed.py:2.", cause["next"])
 
     def test_what_a_failed_host_took_no_part_in_is_no_drift(self):
