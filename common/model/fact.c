@@ -176,8 +176,20 @@ static const struct field host_reported_fields[] = { F_U32 (1, struct fact_host_
                                                      F_LIST (2, struct fact_host_reported, holdings, HOLDINGS_MAX,
                                                              &holding_record) };
 
+static const char *const silence_words[] = { "none", "stood-still", "cut-off", "late" };
+const struct enum_names silence_names = NAMES (silence_words);
+const char *silence_phrase (enum silence silence)
+{
+    static const char *const phrases[] = {
+        "", ": its worker stood still (stopped, frozen or swapping)", ": its worker ran on, so the network was cut off",
+        ": what it had sent came late, so the network held it up, or its whole machine stood still"
+    };
+    return phrases[(uint32_t) silence < silence_names.n ? silence : SILENCE_NONE];
+}
+
 static const struct field host_suspected_fields[] = { F_U32 (1, struct fact_host_suspected, host, HOSTS_MAX - 1),
-                                                      F_U64 (2, struct fact_host_suspected, silent_ms, COUNT_MAX) };
+                                                      F_U64 (2, struct fact_host_suspected, silent_ms, COUNT_MAX),
+                                                      F_ENUM (3, struct fact_host_suspected, silence, &silence_names) };
 
 static const struct field host_stepped_fields[] = { F_U32 (1, struct fact_host_stepped, host, HOSTS_MAX - 1),
                                                     F_TEXT (2, struct fact_host_stepped, step, ID_MAX_BYTES) };

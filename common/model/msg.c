@@ -5,7 +5,7 @@
 /* A heartbeat above one hour is useless. */
 enum { HEARTBEAT_MAX_MS = 60 * 60 * 1000, NONCE_MAX_BYTES = 64, LEASE_MAX_MS = 60 * 60 * 1000 };
 #define COUNT_MAX ((uint64_t) INT64_MAX)
-/* Integers up to here are exact in a double, which is how a program may carry its secret. */
+/* Integers up to here are exact in a double, which is how a program may carry its secret; differences do not overflow. */
 #define SECRET_MAX (1ull << 53)
 
 static const char *const attempt_state_words[] = { "none", "running", "at-gate", "stopping", "ended" };
@@ -37,12 +37,15 @@ static const struct field hello_fields[] = {
     F_LIST (6, struct msg_hello, holdings, HOLDINGS_MAX, &holding_record),
     F_U64 (7, struct msg_hello, told_epoch, UINT64_MAX),
     F_U64 (8, struct msg_hello, told_index, UINT64_MAX),
+    F_U64 (9, struct msg_hello, asked_ms, COUNT_MAX),
 };
 
 static const struct field heartbeat_fields[] = {
     F_U64 (1, struct msg_heartbeat, beat, COUNT_MAX),
     F_LIST (2, struct msg_heartbeat, holdings, HOLDINGS_MAX, &holding_record),
-    F_U64 (3, struct msg_heartbeat, lease_token, COUNT_MAX), F_U64 (4, struct msg_heartbeat, lease_ask, COUNT_MAX)
+    F_U64 (3, struct msg_heartbeat, lease_token, COUNT_MAX),
+    F_U64 (4, struct msg_heartbeat, lease_ask, COUNT_MAX),
+    F_U64 (5, struct msg_heartbeat, asked_ms, COUNT_MAX),
 };
 
 uint64_t log_live_bytes (uint64_t limit_bytes)
@@ -61,7 +64,9 @@ static const struct field fetch_fields[] = { F_TEXT (1, struct msg_fetch, sha256
 
 static const struct field welcome_fields[] = { F_U64 (1, struct msg_welcome, heartbeat_ms, HEARTBEAT_MAX_MS),
                                                F_RECORD (2, struct msg_welcome, limits, &limits_record),
-                                               F_U64 (3, struct msg_welcome, index, UINT64_MAX) };
+                                               F_U64 (3, struct msg_welcome, index, UINT64_MAX),
+                                               F_U64 (4, struct msg_welcome, asked_ms, COUNT_MAX),
+                                               F_U64 (5, struct msg_welcome, wall_ms, SECRET_MAX) };
 
 static const struct field refuse_fields[] = { F_TEXT (1, struct msg_refuse, why, TEXT_MAX_BYTES),
                                               F_U32 (2, struct msg_refuse, major, UINT32_MAX),

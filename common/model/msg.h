@@ -75,12 +75,14 @@ struct msg_hello {
     struct text boot_id;
     LIST_OF (struct holding) holdings; /* at most 4 */
     uint64_t told_epoch, told_index;   /* the newest fact that this process knows, and its epoch; 0: none */
+    uint64_t asked_ms;                 /* when it was sent, by the worker's CLOCK_BOOTTIME; WELCOME repeats it */
 };
 struct msg_heartbeat {
     uint64_t beat; /* counts in the loop that supervises the program */
     LIST_OF (struct holding) holdings;
     uint64_t lease_token; /* asks to get or renew the lease of this generation; 0: asks nothing */
     uint64_t lease_ask;   /* number of the question, which the answer repeats; the term counts from when it was sent */
+    uint64_t asked_ms;    /* as in HELLO */
 };
 struct msg_log {
     struct attempt_key key;
@@ -100,6 +102,7 @@ struct msg_welcome {
     uint64_t heartbeat_ms;
     struct limits limits;
     uint64_t index;
+    uint64_t asked_ms, wall_ms; /* of what it answers, and the coordinator's wall clock; 0: not known */
 };
 struct msg_refuse {
     struct text why;

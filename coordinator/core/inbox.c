@@ -203,48 +203,39 @@ static void send_welcome (struct coord *coord, uint32_t host, struct outbox *out
     struct msg *msg = coord_add_message (coord, host, MSG_WELCOME, out);
     msg->of.welcome.heartbeat_ms = beat_ms (&coord->state->plan.limits);
     msg->of.welcome.limits = coord->state->plan.limits;
+    msg->of.welcome.asked_ms = coord->soft.hosts[host].own_ms;
 }
 
-static bool inbox_holds (const struct msg_hello *hello, const struct attempt_key *key)
+/* A worker that runs counts a beat each period, also those that are lost, and sends each with its time. What waited in the
+ * way comes with an early time; so does what a machine sends whose clock stood still with it. */
+static enum silence silence_of (const struct coord *coord, uint32_t host, uint64_t beat, uint64_t own_ms,
+                                uint64_t silent_ms)
 {
-    for (uint32_t i = 0; i < hello->holdings.n; i++)
-        if (attempt_key_equal (&hello->holdings.items[i].key, key))
-            return true;
-    return false;
+    const struct host_soft_state *link = &coord->soft.hosts[host];
+    if (!link->beat || !link->own_ms || beat <= link->beat || own_ms < link->own_ms)
+        return SILENCE_NONE;
+    uint64_t passed_ms = own_ms - link->own_ms, period_ms = beat_ms (&coord->state->plan.limits);
+    uint64_t beats = least_u64 (beat - link->beat, passed_ms / period_ms + 1);
+    if ((beats - 1) * period_ms >= silent_ms / 2)
+        return SILENCE_CUT_OFF;
+    return passed_ms >= silent_ms / 2 + beats * period_ms ? SILENCE_STOOD : SILENCE_LATE;
 }
 
-static void inbox_receive (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
-                           struct outbox *out);
-
-/* Each new process of a worker is a durable fact, so restarts are limited, else they would fill the journal. */
-static void take_hello (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms, struct outbox *out)
+/* `beat` 0: of a HELLO. Returns are limited, so that a host that comes and goes does not fill the journal. */
+static void note_heard (struct coord *coord, uint32_t host, uint64_t beat, uint64_t own_ms, uint64_t now_ms,
+                        struct outbox *out)
 {
-    const struct msg_hello *hello = &msg->of.hello;
-    const struct host *state = &coord->state->hosts.items[host];
-    bool again = state->life == HOST_JOINED && state->joined_epoch == coord->state->epoch &&
-                 same_incarnation (state, hello);
-    bool reborn = state->session != 0 && !same_incarnation (state, hello);
-    struct text why = rebirth (state, hello); /* before what is known of it changes */
-    if (!again && state->joined_epoch == coord->state->epoch && state->joins >= JOINS_MAX) {
-        if (!host_is_lost (coord, host))
-            loss_end_host (coord, host, TEXT_LIT ("new worker processes keep joining for this host"), now_ms, out);
-        return;
-    }
-    if (!again) {
-        struct fact *fact = outbox_add_fact (out, FACT_HOST_JOINED);
-        fact->of.host_joined = (struct fact_host_joined){ .host = host,
-                                                          .session = coord->state->next_index,
-                                                          .version = hello->version,
-                                                          .boot_id = hello->boot_id,
-                                                          .pid = hello->pid,
-                                                          .pid_start = hello->pid_start };
+    struct host_soft_state *link = &coord->soft.hosts[host];
+    uint64_t now = coord_to_run_clock (coord, now_ms),
+             silent_ms = now > link->received_ms ? now - link->received_ms : 0;
+    if (link->suspected && coord->state->hosts.items[host].returns < RETURNS_MAX) {
+        struct fact *fact = outbox_add_fact (out, FACT_HOST_RETURNED);
+        fact->of.host_suspected = (struct fact_host_suspected){ host, silent_ms,
+                                                                silence_of (coord, host, beat, own_ms, silent_ms) };
         coord_commit_fact (coord, fact, now_ms);
     }
-    coord->soft.hosts[host].seen_seq = 0; /* it counts anew from its WELCOME */
-    send_welcome (coord, host, out);
-    if (reborn && !inbox_holds (hello, &coord->state->pass.key))
-        loss_end_running_attempt (coord, host, why, now_ms, out);
-    inbox_receive (coord, host, hello->holdings.items, hello->holdings.n, now_ms, out);
+    link->beat = beat;
+    link->own_ms = own_ms;
 }
 
 /* ---- comparing what a worker holds with what is wanted ---- */
@@ -304,23 +295,9 @@ static void reconcile_part (struct coord *coord, uint32_t at, const struct holdi
                    now_ms, out);
 }
 
-/* Limited, so that a host that comes and goes does not fill the journal. */
-static void note_return (struct coord *coord, uint32_t host, uint64_t now_ms, struct outbox *out)
-{
-    const struct host_soft_state *link = &coord->soft.hosts[host];
-    uint64_t now = coord_to_run_clock (coord, now_ms);
-    if (!link->suspected || coord->state->hosts.items[host].returns == RETURNS_MAX)
-        return;
-    struct fact *fact = outbox_add_fact (out, FACT_HOST_RETURNED);
-    fact->of.host_suspected.host = host;
-    fact->of.host_suspected.silent_ms = now > link->received_ms ? now - link->received_ms : 0;
-    coord_commit_fact (coord, fact, now_ms);
-}
-
 static void inbox_receive (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
                            struct outbox *out)
 {
-    note_return (coord, host, now_ms, out);
     struct fact *fact = outbox_add_fact (out, FACT_HOST_REPORTED);
     fact->of.host_reported.host = host;
     fact->of.host_reported.holdings.items = (struct holding *) items;
@@ -341,6 +318,46 @@ static void inbox_receive (struct coord *coord, uint32_t host, const struct hold
         reconcile_part (coord, at, held, now_ms, out);
     if (coord->soft.clock_ms >= coord->soft.hosts[host].sent_ms + still_here_ms (&coord->state->plan.limits))
         send_welcome (coord, host, out);
+}
+
+static bool inbox_holds (const struct msg_hello *hello, const struct attempt_key *key)
+{
+    for (uint32_t i = 0; i < hello->holdings.n; i++)
+        if (attempt_key_equal (&hello->holdings.items[i].key, key))
+            return true;
+    return false;
+}
+
+/* Each new process of a worker is a durable fact, so restarts are limited, else they would fill the journal. */
+static void take_hello (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms, struct outbox *out)
+{
+    const struct msg_hello *hello = &msg->of.hello;
+    const struct host *state = &coord->state->hosts.items[host];
+    bool again = state->life == HOST_JOINED && state->joined_epoch == coord->state->epoch &&
+                 same_incarnation (state, hello);
+    bool reborn = state->session != 0 && !same_incarnation (state, hello);
+    struct text why = rebirth (state, hello); /* before what is known of it changes */
+    if (!again && state->joined_epoch == coord->state->epoch && state->joins >= JOINS_MAX) {
+        if (!host_is_lost (coord, host))
+            loss_end_host (coord, host, TEXT_LIT ("new worker processes keep joining for this host"), now_ms, out);
+        return;
+    }
+    if (!again) {
+        struct fact *fact = outbox_add_fact (out, FACT_HOST_JOINED);
+        fact->of.host_joined = (struct fact_host_joined){ .host = host,
+                                                          .session = coord->state->next_index,
+                                                          .version = hello->version,
+                                                          .boot_id = hello->boot_id,
+                                                          .pid = hello->pid,
+                                                          .pid_start = hello->pid_start };
+        coord_commit_fact (coord, fact, now_ms);
+    }
+    coord->soft.hosts[host].seen_seq = 0; /* it counts anew from its WELCOME */
+    note_heard (coord, host, 0, hello->asked_ms, now_ms, out);
+    send_welcome (coord, host, out);
+    if (reborn && !inbox_holds (hello, &coord->state->pass.key))
+        loss_end_running_attempt (coord, host, why, now_ms, out);
+    inbox_receive (coord, host, hello->holdings.items, hello->holdings.n, now_ms, out);
 }
 
 /* ---- results ---- */
@@ -421,6 +438,7 @@ void inbox_handle_message (struct coord *coord, uint32_t host, const struct msg 
     switch (msg->kind) {
     case MSG_HEARTBEAT:
         write_lease_answer_heartbeat (coord, host, &msg->of.heartbeat, now_ms, out);
+        note_heard (coord, host, msg->of.heartbeat.beat, msg->of.heartbeat.asked_ms, now_ms, out);
         inbox_receive (coord, host, msg->of.heartbeat.holdings.items, msg->of.heartbeat.holdings.n, now_ms, out);
         break;
     case MSG_RESULT: take_result (coord, host, &msg->of.result, sha256, now_ms, out); break;

@@ -221,8 +221,9 @@ struct state {
 
 struct host_soft_state {
     uint64_t received_ms;
-    uint64_t seen_seq; /* highest one accepted in this session */
-    uint64_t sent_ms;  /* when anything was last sent to it */
+    uint64_t seen_seq;     /* highest one accepted in this session */
+    uint64_t sent_ms;      /* when anything was last sent to it */
+    uint64_t beat, own_ms; /* number of its last heartbeat in this session, and when it was sent by its own clock */
     bool suspected;
     bool asked;        /* in this silence, whether its machine answers */
     uint32_t asked_n;  /* by this process */

@@ -162,34 +162,26 @@ struct receipt_fold *receipt_fold_create (const struct board *board)
     return fold;
 }
 
+static void fold_host (struct receipt_fold *fold, uint32_t host, struct text what)
+{
+    struct text name = board_host_name (fold->board, host);
+    if (host < fold->board->plan.hosts.n)
+        receipt_fold_add_recovery (fold, text_format (&fold->arena, "%.*s %.*s", TEXT_ARG (name), TEXT_ARG (what)));
+}
+
 static void fold_joined (struct receipt_fold *fold, const struct fact_host_joined *joined)
 {
     if (fold->board->hosts[joined->host].joins)
-        receipt_fold_add_recovery (fold, text_format (&fold->arena, "%.*s joined again (session %llu)",
-                                                      TEXT_ARG (fold->board->plan.hosts.items[joined->host].name),
-                                                      (unsigned long long) joined->session));
-}
-
-static void fold_lost (struct receipt_fold *fold, const struct fact_host_lost *lost)
-{
-    receipt_fold_add_recovery (fold, text_format (&fold->arena, "%.*s was lost: %.*s",
-                                                  TEXT_ARG (fold->board->plan.hosts.items[lost->host].name),
-                                                  TEXT_ARG (lost->why)));
-}
-
-static void fold_asked (struct receipt_fold *fold, const struct fact_host_asked *asked)
-{
-    receipt_fold_add_recovery (fold, text_format (&fold->arena, "%.*s %.*s",
-                                                  TEXT_ARG (fold->board->plan.hosts.items[asked->host].name),
-                                                  TEXT_ARG (host_asked_text (asked, true, &fold->arena))));
+        fold_host (fold, joined->host,
+                   text_format (&fold->arena, "joined again (session %llu)", (unsigned long long) joined->session));
 }
 
 static void fold_returned (struct receipt_fold *fold, const struct fact_host_suspected *silent)
 {
     char span[DURATION_TEXT_BYTES];
-    receipt_fold_add_recovery (fold, text_format (&fold->arena, "%.*s came back after %s of silence",
-                                                  TEXT_ARG (fold->board->plan.hosts.items[silent->host].name),
-                                                  duration_print (silent->silent_ms, span)));
+    fold_host (fold, silent->host,
+               text_format (&fold->arena, "came back after %s of silence%s", duration_print (silent->silent_ms, span),
+                            silence_phrase (silent->silence)));
 }
 
 static struct rung_receipt *receipt_fold_add_rung (struct host_fold *host, const struct attempt_key *key)
@@ -344,9 +336,6 @@ static bool is_of_nobody (const struct receipt_fold *fold, const struct fact *fa
     uint32_t hosts = fold->board->plan.hosts.n, rungs = fold->board->plan.rungs.n;
     switch (fact->kind) {
     case FACT_HOST_JOINED: return fact->of.host_joined.host >= hosts;
-    case FACT_HOST_LOST: return fact->of.host_lost.host >= hosts;
-    case FACT_HOST_ASKED: return fact->of.host_asked.host >= hosts;
-    case FACT_HOST_RETURNED: return fact->of.host_suspected.host >= hosts;
     case FACT_ATTEMPT_ENDED:
         return fact->of.attempt_ended.host >= hosts || fact->of.attempt_ended.result.key.rung >= rungs;
     case FACT_PASS_ENDED: return fact->of.pass_ended.key.rung >= rungs;
@@ -367,8 +356,13 @@ void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact)
                                                           (unsigned long long) fact->of.epoch_began.epoch));
         break;
     case FACT_HOST_JOINED: fold_joined (fold, &fact->of.host_joined); break;
-    case FACT_HOST_LOST: fold_lost (fold, &fact->of.host_lost); break;
-    case FACT_HOST_ASKED: fold_asked (fold, &fact->of.host_asked); break;
+    case FACT_HOST_LOST:
+        fold_host (fold, fact->of.host_lost.host,
+                   text_format (&fold->arena, "was lost: %.*s", TEXT_ARG (fact->of.host_lost.why)));
+        break;
+    case FACT_HOST_ASKED:
+        fold_host (fold, fact->of.host_asked.host, host_asked_text (&fact->of.host_asked, true, &fold->arena));
+        break;
     case FACT_HOST_RETURNED: fold_returned (fold, &fact->of.host_suspected); break;
     case FACT_GENERATION_ADOPTED: receipt_fold_add_generation (fold, &fact->of.generation, true); break;
     case FACT_GENERATION_PUBLISHED: receipt_fold_add_generation (fold, &fact->of.generation, false); break;

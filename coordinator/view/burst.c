@@ -134,7 +134,8 @@ static bool burst_take (struct burst *burst, const struct board *board, const st
     struct text none = { 0 };
     uint32_t joined = fact->kind == FACT_HOST_JOINED ? fact->of.host_joined.host : UINT32_MAX;
     if (fact->kind == FACT_HOST_SUSPECTED || fact->kind == FACT_HOST_RETURNED)
-        share (burst, fact->kind, none, fact->of.host_suspected.host, fact->of.host_suspected.silent_ms);
+        share (burst, fact->kind, text_of (silence_phrase (fact->of.host_suspected.silence)),
+               fact->of.host_suspected.host, fact->of.host_suspected.silent_ms);
     else if (fact->kind == FACT_HOST_LOST)
         share (burst, fact->kind, fact->of.host_lost.why, fact->of.host_lost.host, 0);
     else if (fact->kind == FACT_HOST_ASKED)
@@ -173,8 +174,8 @@ static void add_what_befell (const struct board *board, const struct shared *sha
     case FACT_HOST_ASKED: add_asked (board, shared, words); break;
     case FACT_HOST_SUSPECTED: buf_printf (words, " silent for %s", duration_print (shared->least_ms, span)); break;
     case FACT_HOST_RETURNED:
-        buf_printf (words, " came back after %s%s", shared->n > 1 ? "at least " : "",
-                    duration_print (shared->least_ms, span));
+        buf_printf (words, " came back after %s%s of silence%.*s", shared->n > 1 ? "at least " : "",
+                    duration_print (shared->least_ms, span), (int) shared->why_len, shared->why);
         break;
     case FACT_HOST_LOST: buf_printf (words, " lost: %.*s", (int) shared->why_len, shared->why); break;
     case FACT_OUTPUT_LOST: buf_printf (words, ": output is lost: %.*s", (int) shared->why_len, shared->why); break;

@@ -37,7 +37,7 @@ static const char *const told[] = {
     [FACT_OUTPUT_LOST] = KEY "host why",
     [FACT_RUN_ENDED] = "outcome exit_status sentence",
     [FACT_HOST_SUSPECTED] = "host silent_ms",
-    [FACT_HOST_RETURNED] = "host silent_ms",
+    [FACT_HOST_RETURNED] = "host silent_ms silence",
     [FACT_HOST_STEPPED] = "host step",
     [FACT_CACHE_AWAITED] = "what",
 };

@@ -15,6 +15,7 @@ SAID_EVERY_S = 4        # a worker hears its coordinator more often than every h
 LIMITS = {"join": "60s", "suspect": f"{SUSPECT_S}s", "lost": f"{LOST_S}s", "orphan": f"{ORPHAN_S}s",
           "exit": f"{EXIT_S}s", "cascade": "1s", "stop": "300ms"}
 SLACK_S = 12            # for what a busy machine adds to a bound of the product
+CONNECTION_S = 14       # libzmq gives a connection up 6 s after a ping, of which there is one every 2 s, without an answer
 HALF_S = 2.4            # of being cut off: TCP sends again 3.0 s after the first loss; silence is longer than the cut
 
 
@@ -103,8 +104,32 @@ class CutOff(Hosts):
         self.assertNotIn(" lost", ended.out)
         self.assertRegex(ended.out, r"h\[?[1-3].* came back after (at least )?\d")
         told = [item["what"] for item in self.lab.receipt()["recoveries"]]
-        self.assertTrue([what for what in told if re.match(r"h[1-3] came back after \S+ s of silence$", what)], told)
+        whose = r"h[1-3] came back after \S+ s of silence: (its worker ran on, so the network was cut off|what it had sent came late, .*)$"
+        self.assertTrue([what for what in told if re.match(whose, what)], told)
+        self.assertFalse([what for what in told if "its worker stood still" in what], told)
         self.assertEqual(4, self.lab.count("host-joined"), "a worker had to join again")
+        self.nothing_is_left()
+
+    def test_a_survived_silence_says_whose_it_was(self):
+        """h1 is stopped, h2 is cut off until its connection is given up, so that nothing waits in it."""
+        patient = self.held()
+        run = self.begin([patient.rung], limits={"lost": "90s", "orphan": "120s", "exit": "150s"})
+        since = self.cut(["h2"])
+        self.lab["h1"].pause()
+        self.addCleanup(self.lab["h1"].resume)
+        lab.wait_for(lambda: time.monotonic() > since + CONNECTION_S, "the connection to be given up", 2 * CONNECTION_S)
+        self.lab["h1"].resume()
+        self.lab["h2"].heal()
+        stood, cut_off = "its worker stood still (stopped, frozen or swapping)", "its worker ran on, so the network was cut off"
+        for host, why in (("h1", stood), ("h2", cut_off)):
+            run.wait_out(rf"\] {host} came back after \d+ s of silence: {re.escape(why)}\n", 60)
+        patient.let_go(["h0", "h1", "h2", "h3"])
+        self.ends(run, 0, 60)
+        told = [item["what"] for item in self.lab.receipt()["recoveries"]]
+        for host, why in (("h1", stood), ("h2", cut_off)):
+            self.assertTrue([what for what in told if what.startswith(f"{host} came back after ") and what.endswith(f" of silence: {why}")], told)
+        for command in ("receipt", "explain"):
+            self.assertIn(f" of silence: {stood}", " ".join(self.lab.sliceup(command).out.split()))
         self.nothing_is_left()
 
     def test_a_host_cut_off_for_good_is_named_whichever_way_and_stops_itself(self):

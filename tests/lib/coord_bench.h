@@ -24,7 +24,7 @@ struct bench {
     bool ordered[BENCH_HOSTS_MAX];        /* it had one */
     struct msg_lease leased;              /* the last LEASE, and to whom */
     uint32_t leased_host;
-    uint64_t heartbeat_ms;              /* of the last WELCOME */
+    uint64_t heartbeat_ms, answered_ms; /* of the last WELCOME */
     char awaited[256], lost_facts[256]; /* the last CACHE_AWAITED and FX_FACTS_LOST; empty: none yet */
     uint64_t now_ms, seq;
 };
@@ -33,8 +33,10 @@ static inline void bench_note_said (struct bench *bench, uint32_t host, const st
 {
     bench->said[msg->kind]++;
     bench->said_n++;
-    if (msg->kind == MSG_WELCOME)
+    if (msg->kind == MSG_WELCOME) {
         bench->heartbeat_ms = msg->of.welcome.heartbeat_ms;
+        bench->answered_ms = msg->of.welcome.asked_ms;
+    }
     if (msg->kind == MSG_LEASE) {
         bench->leased = msg->of.lease;
         bench->leased_host = host;

@@ -96,14 +96,30 @@ TEST (of_hosts_that_are_told_together_nothing_is_said_that_is_true_of_one)
         show_fact (&show, back);
         show_fact (&show, lost);
     }
-    back.of.host_suspected.host = 2;
+    back.of.host_suspected = (struct fact_host_suspected){ 2, 5000, SILENCE_CUT_OFF };
     assert_int_equal (a_while_on (&show), 3);
-    assert_has (&show.lines, "2 hosts (host[0-1]) came back after at least 5 s\n");
+    assert_has (&show.lines, "2 hosts (host[0-1]) came back after at least 5 s of silence\n");
     assert_has (&show.lines, "host0: output is lost: 7 bytes\n");
     assert_has (&show.lines, "host1: output is lost: 9 bytes\n");
     show_fact (&show, back);
     assert_int_equal (a_while_on (&show), 1);
-    assert_has (&show.lines, "host2 came back after 5 s\n");
+    assert_has (&show.lines, "host2 came back after 5 s of silence: its worker ran on, so the network was cut off\n");
+    show_release (&show);
+}
+
+/* Whose the silence was is a reason of its own: those of one are folded, those of two stay apart. */
+TEST (silences_are_told_together_by_whose_they_were)
+{
+    struct show show = bursting (8);
+    for (uint32_t i = 0; i < 6; i++)
+        show_fact (&show, (struct fact){ .kind = FACT_HOST_RETURNED,
+                                         .of.host_suspected = { i, 9000 + i, i % 2 ? SILENCE_STOOD : SILENCE_LATE } });
+    assert_int_equal (a_while_on (&show), 2);
+    assert_has (&show.lines, "3 hosts (host[1,3,5]) came back after at least 9 s of silence: its worker stood still "
+                             "(stopped, frozen or swapping)\n");
+    assert_has (&show.lines,
+                "3 hosts (host[0,2,4]) came back after at least 9 s of silence: what it had sent came late, "
+                "so the network held it up, or its whole machine stood still\n");
     show_release (&show);
 }
 
@@ -116,7 +132,7 @@ TEST (what_befell_one_host_is_told_in_its_order)
     show_suspected (&show, 2, 7000);
     show_suspected (&show, 1, 7000);
     assert_int_equal (a_while_on (&show), 3);
-    const char *back_line = strstr (buf_c (&show.lines), "host1 came back after 7.1 s\n");
+    const char *back_line = strstr (buf_c (&show.lines), "host1 came back after 7.1 s of silence\n");
     assert_has (&show.lines, "2 hosts (host[1-2]) silent for 7 s\n");
     assert_non_null (back_line);
     assert_has (back_line, "host1 silent for 7 s\n");

@@ -625,6 +625,71 @@ TEST_ON (bench, a_silence_that_is_survived_is_recorded)
     assert_null (last_fact (bench, FACT_HOST_LOST));
 }
 
+/* Host 0 was last heard with beat 7, sent at 500,000 ms by its own clock, and then was silent for `silent_ms`. */
+static enum silence silence_of_beat (struct bench *bench, uint64_t silent_ms, uint64_t beats, uint64_t own_ms)
+{
+    struct limits limits = { .join_ms = 600000, .suspect_ms = 2000, .lost_ms = 90000 };
+    struct msg msg = { .kind = MSG_HEARTBEAT, .of.heartbeat = { .beat = 7, .asked_ms = 500000 } };
+    bench_open_limited (bench, 0, &limits);
+    join (bench, 0);
+    tell (bench, 0, &msg);
+    uint64_t began_ms = bench->now_ms;
+    for (uint64_t at_ms = 500; at_ms < silent_ms; at_ms += 500) /* this coordinator runs on */
+        tick (bench, began_ms + at_ms);
+    bench->now_ms = began_ms + silent_ms - 1;
+    msg.of.heartbeat.beat += beats;
+    msg.of.heartbeat.asked_ms += own_ms;
+    tell (bench, 0, &msg);
+    enum silence silence = last_fact (bench, FACT_HOST_RETURNED)->of.host_suspected.silence;
+    assert_int_equal (last_fact (bench, FACT_HOST_RETURNED)->of.host_suspected.silent_ms, silent_ms);
+    bench_close (bench);
+    *bench = (struct bench){ 0 };
+    return silence;
+}
+
+/* A beat a second, which counts also where it is lost, and bears the time of its worker's clock. */
+TEST_ON (bench, a_silence_is_whose_the_beats_say_it_was)
+{
+    static const struct {
+        uint64_t silent_ms, beats, own_ms;
+        enum silence silence;
+    } rows[] = {
+        { 12000, 12, 12000, SILENCE_CUT_OFF },
+        { 12000, 1, 12000, SILENCE_STOOD },
+        { 12000, 4, 12500, SILENCE_STOOD },   /* the first ones after it were lost */
+        { 12000, 8, 12000, SILENCE_CUT_OFF }, /* it stood for less than half of it */
+        { 12000, 1, 1000, SILENCE_LATE },     /* sent in time, or its clock stood as well */
+        { 12000, 900, 12000, SILENCE_CUT_OFF },
+        { 12000, 900, 1000, SILENCE_LATE }, /* a storm of phases proves no more */
+        { 2100, 1, 2100, SILENCE_STOOD },
+        { 2200, 2, 2000, SILENCE_LATE },
+        { 3000, 3, 3000, SILENCE_CUT_OFF },
+        { 12000, 0, 12000, SILENCE_NONE }, /* nonsense says nothing */
+        { 12000, 5, (uint64_t) -1000, SILENCE_NONE },
+    };
+    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (silence_of_beat (bench, rows[i].silent_ms, rows[i].beats, rows[i].own_ms) != rows[i].silence)
+            fail_msg ("row %u", i);
+    bench_open_limited (bench, 0, NULL);
+}
+
+/* Its beats began anew: nothing is known of those before. A WELCOME answers what was last heard. */
+TEST_ON (bench, who_says_hello_after_a_silence_tells_not_whose_it_was)
+{
+    struct limits limits = { .join_ms = 600000, .suspect_ms = 2000, .lost_ms = 90000 };
+    struct msg msg = { .kind = MSG_HEARTBEAT, .of.heartbeat = { .beat = 7, .asked_ms = 500000 } };
+    struct msg hello = { .kind = MSG_HELLO,
+                         .of.hello = { .version = TEXT_LIT ("t"), .pid = 100, .pid_start = 1, .asked_ms = 512000 } };
+    bench_open_limited (bench, 0, &limits);
+    join (bench, 0);
+    tell (bench, 0, &msg);
+    for (uint64_t from_ms = bench->now_ms, i = 1; i < 24; i++)
+        tick (bench, from_ms + 500 * i);
+    tell (bench, 0, &hello);
+    assert_int_equal (last_fact (bench, FACT_HOST_RETURNED)->of.host_suspected.silence, SILENCE_NONE);
+    assert_int_equal (bench->answered_ms, 512000);
+}
+
 static void answer (struct bench *bench, uint32_t host, enum reach ssh, enum reach ping)
 {
     struct fact_host_asked asked = {

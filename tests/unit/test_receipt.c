@@ -401,7 +401,7 @@ TEST (a_run_has_one_length_and_a_survived_silence_is_history)
 {
     struct slice_receipt receipt;
     struct board *fold = board_create (BOARD_JUDGED_EVIDENCE);
-    struct fact facts[] = { { .kind = FACT_HOST_RETURNED, .of.host_suspected = { .host = 1, .silent_ms = 26700 } },
+    struct fact facts[] = { { .kind = FACT_HOST_RETURNED, .of.host_suspected = { 1, 26700, SILENCE_CUT_OFF } },
                             { .kind = FACT_HOST_ASKED,
                               .of.host_asked = { 1, TEXT_LIT ("10.77.0.11"), 22, REACH_SILENT, REACH_SILENT } },
                             { .kind = FACT_EPOCH_BEGAN, .of.epoch_began = { .epoch = 2, .away_ms = 60000 } },
@@ -411,12 +411,13 @@ TEST (a_run_has_one_length_and_a_survived_silence_is_history)
         board_apply (fold, &facts[i]);
     board_make_receipt (fold, &t->arena, &receipt);
     assert_true (text_has (&receipt, ", took 3 min 38 s\n"));
-    assert_true (text_has (&receipt, "  h1 came back after 26 s of silence"));
+    assert_true (
+        text_has (&receipt, "  h1 came back after 26 s of silence: its worker ran on, so the network was cut off"));
     assert_true (text_has (&receipt, "h1 answers nothing at 10.77.0.11 (ssh port, ping)"));
     struct buf *json = test_buf (t);
     receipt_json (&receipt, &(const struct drift_query){ 0 }, json);
     assert_has (json, "\"h1 answers nothing at 10.77.0.11 (ssh port, ping)\"");
-    assert_has (json, "\"h1 came back after 26 s of silence\"");
+    assert_has (json, "\"h1 came back after 26 s of silence: its worker ran on, so the network was cut off\"");
     board_destroy (fold);
 }
 

@@ -164,17 +164,18 @@ TEST (a_survived_silence_is_one_line)
 {
     struct watched watched;
     struct fact back = {
-        .kind = FACT_HOST_RETURNED, .index = 9, .at_ms = 1000, .of.host_suspected = { .host = 1, .silent_ms = 26000 }
+        .kind = FACT_HOST_RETURNED, .index = 9, .at_ms = 1000, .of.host_suspected = { 1, 26000, SILENCE_STOOD }
     };
     watched_make (&watched, false);
     apply (&watched, &back);
     run_lines_close (watched.lines);
     watched.lines = NULL;
-    assert_true (says (&watched, "host1 came back after 26 s\n"));
+    assert_true (says (
+        &watched, "host1 came back after 26 s of silence: its worker stood still (stopped, frozen or swapping)\n"));
     watched_release (&watched);
     watched_make (&watched, true);
     apply (&watched, &back);
     assert_true (says (&watched, "\"type\":\"host-returned\""));
-    assert_true (says (&watched, "\"host\":\"host1\",\"silent_ms\":26000"));
+    assert_true (says (&watched, "\"host\":\"host1\",\"silent_ms\":26000,\"silence\":\"stood-still\""));
     watched_release (&watched);
 }

@@ -633,7 +633,7 @@ TEST_ON (stage, notes_of_a_journal_are_those_that_were_told_live)
     show_fact (&stage->show, back); /* what was survived stays in view */
     feed_tick (stage->feed, SHOW_WALL_MS + stage->show.at_ms + BURST_WAIT_MS);
     assert_int_equal (feed_notes_last (stage->feed), last + 4);
-    assert_text (feed_note_at (stage->feed, last + 4)->text, "host0 came back after 26 s");
+    assert_text (feed_note_at (stage->feed, last + 4)->text, "host0 came back after 26 s of silence");
 }
 
 TEST_ON (stage, a_note_that_waited_for_others_raises_the_revision)

@@ -92,7 +92,7 @@ static inline void show_lost (struct show *show, uint32_t host, struct text why)
 static inline void show_suspected (struct show *show, uint32_t host, uint64_t silent_ms)
 {
     struct fact fact = { .kind = FACT_HOST_SUSPECTED };
-    fact.of.host_suspected = (struct fact_host_suspected){ host, silent_ms };
+    fact.of.host_suspected = (struct fact_host_suspected){ host, silent_ms, SILENCE_NONE };
     show_fact (show, fact);
 }
 
@@ -399,7 +399,7 @@ static inline struct fact chaos_fact (struct rng *rng, struct arena *arena)
         break;
     case FACT_HOST_REPORTED: chaos_received (rng, arena, &fact.of.host_reported); break;
     case FACT_HOST_SUSPECTED:
-        fact.of.host_suspected = (struct fact_host_suspected){ chaos_number (rng), rng_next (rng) };
+        fact.of.host_suspected = (struct fact_host_suspected){ chaos_number (rng), rng_next (rng), rng_next (rng) % 5 };
         break;
     case FACT_OUTPUT_AWAITED: {
         struct last_output *group = arena_alloc (arena, sizeof (*group));

@@ -47,6 +47,7 @@ void member_send_hello (struct member *member, uint64_t now_ms, struct member_ou
     hello->boot_id = member->boot_id;
     hello->told_epoch = member->told_epoch;
     hello->told_index = member->told_index;
+    hello->asked_ms = now_ms;
     hello->holdings.items = holdings;
     hello->holdings.n = holdings_of (member, now_ms, holdings);
     send_msg (out, &msg);
@@ -57,6 +58,7 @@ void member_send_heartbeat (struct member *member, uint64_t now_ms, struct membe
     struct holding holdings[HELD_MAX];
     struct msg msg = { .kind = MSG_HEARTBEAT };
     msg.of.heartbeat.beat = ++member->beat;
+    msg.of.heartbeat.asked_ms = now_ms;
     msg.of.heartbeat.lease_ask = lease_client_begin_ask (&member->lease_client, now_ms);
     msg.of.heartbeat.lease_token = msg.of.heartbeat.lease_ask ? member->lease_client.token : 0;
     msg.of.heartbeat.holdings.items = holdings;
