@@ -86,6 +86,15 @@ const char *duration_print (uint64_t ms, char out[DURATION_TEXT_BYTES])
     return out;
 }
 
+const char *offset_print (int64_t ms, char out[OFFSET_TEXT_BYTES])
+{
+    char span[DURATION_TEXT_BYTES];
+    uint64_t off_ms = ms < 0 ? -(uint64_t) ms : (uint64_t) ms, step_ms = off_ms < 10 * second_ms ? 100 : second_ms;
+    duration_print ((off_ms + step_ms / 2) / step_ms * step_ms, span);
+    snprintf (out, OFFSET_TEXT_BYTES, "%s %s", span, ms < 0 ? "behind" : "ahead");
+    return out;
+}
+
 const char *size_print (uint64_t bytes, char out[SIZE_TEXT_BYTES])
 {
     static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };

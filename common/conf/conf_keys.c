@@ -496,20 +496,18 @@ static const struct conf_key drifts_keys[DRIFTS_KEYS] = {
 static const struct conf_key drift_rule_keys[DRIFT_RULE_KEYS] = {
     [DRIFT_RULE_FACT] = { "fact", KEY_TEXT, 1, 255, .required = true,
                           .help = "The values of hosts to which the rule applies, kind first, such as `fact "
-                                  "kernel.release` or "
-                                  "`bundle *`; `*` stands for anything." },
+                                  "kernel.release` or `bundle *`; `*` stands for anything." },
     [DRIFT_RULE_COMPARE] = { "compare", KEY_WORD, .words = &drift_kind_names, .required = true,
                              .help = "`agree`: equal on all hosts. `pinned`: equal to the pin set, or without a pin "
                                      "equal on all hosts. `tokens`: the same words in any order. `tolerance`: a number "
                                      "near the others. `expected`: may differ, and differences are listed. `ignored`: "
-                                     "not compared." },
+                                     "not compared. `near_zero`: nearer to 0 than `least`, whatever the others say." },
     [DRIFT_RULE_TOLERANCE] = { "tolerance_percent", KEY_NUMBER, 0, 100000,
                                .help = "With `tolerance`: the smallest relevant difference from the median, in percent "
-                                       "of the "
-                                       "smaller of the two." },
+                                       "of the smaller of the two." },
     [DRIFT_RULE_LEAST] = { "least", KEY_TEXT, 1, 32,
-                           .help = "With `tolerance`: the smallest relevant absolute difference: a number in the "
-                                   "value's unit, a size or a duration." },
+                           .help = "With `tolerance` and `near_zero`: the smallest relevant absolute difference: a "
+                                   "number in the value's unit, a size or a duration." },
     [DRIFT_RULE_REPEATS] = { "repeats", KEY_NUMBER, 1, 100000,
                              .help = "The rule is for what was measured at least as often on both sides, such as steps "
                                      "of a program. Default: how often does not matter." },

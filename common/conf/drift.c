@@ -24,11 +24,11 @@ static int read_rule (struct problem_list *problems, const struct yaml_node *nod
                                  .why = of[DRIFT_RULE_WHY].text,
                                  .repeats = of[DRIFT_RULE_REPEATS].number,
                                  .tolerance = (double) of[DRIFT_RULE_TOLERANCE].number / 100 };
-    bool numeric = of[DRIFT_RULE_TOLERANCE].given || of[DRIFT_RULE_LEAST].given;
-    if (numeric != (rule->kind == DRIFT_TOLERANCE))
-        return problem_at (
-            problems, node,
-            "`compare: tolerance` needs tolerance_percent or least, and the other comparisons take neither");
+    bool near = rule->kind == DRIFT_NEAR_ZERO, percent = of[DRIFT_RULE_TOLERANCE].given;
+    if ((percent || of[DRIFT_RULE_LEAST].given) != (near || rule->kind == DRIFT_TOLERANCE) || (near && percent))
+        return problem_at (problems, node,
+                           "`compare: tolerance` needs tolerance_percent or least, `compare: near_zero` needs least, "
+                           "and the other comparisons take neither");
     if (of[DRIFT_RULE_LEAST].given && !read_least (of[DRIFT_RULE_LEAST].text, &rule->least))
         return problem_at (problems, of[DRIFT_RULE_LEAST].node,
                            "least is %s, expected a number, a size (256MiB) or a duration (3s)",

@@ -183,7 +183,8 @@ static const struct field bundle_rule_fields[] = {
 };
 const struct record bundle_rule_record = RECORD ("bundle rule", struct bundle_rule, bundle_rule_fields);
 
-static const char *const drift_words[] = { "none", "agree", "pinned", "tokens", "tolerance", "expected", "ignored" };
+static const char *const drift_words[] = { "none",      "agree",    "pinned",  "tokens",
+                                           "tolerance", "expected", "ignored", "near_zero" };
 const struct enum_names drift_kind_names = NAMES (drift_words);
 static const struct field drift_rule_fields[] = { F_TEXT (1, struct drift_rule, fact, NAME_MAX_BYTES),
                                                   F_ENUM (2, struct drift_rule, kind, &drift_kind_names),

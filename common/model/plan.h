@@ -369,13 +369,14 @@ enum drift_kind {
     DRIFT_TOLERANCE, /* a number: robust statistics and a minimum difference */
     DRIFT_EXPECTED,  /* always differs; only listed */
     DRIFT_IGNORED,   /* not compared */
+    DRIFT_NEAR_ZERO, /* a number of each host by itself, whatever the others say */
 };
 extern const struct enum_names drift_kind_names;
 struct drift_rule {
     struct text fact; /* name or pattern with '*' */
     enum drift_kind kind;
     double tolerance; /* TOLERANCE: minimum relative difference from the median, 0.1 = a tenth */
-    double least;     /* TOLERANCE: and minimum absolute difference, in the fact's unit */
+    double least;     /* TOLERANCE, NEAR_ZERO: and minimum absolute difference, in the fact's unit */
     struct text why;
     uint64_t repeats; /* what was measured less often is under a later rule; 0: it does not matter */
 };

@@ -55,6 +55,8 @@ void driver_fill_envelope (struct driver *driver, uint32_t host, uint64_t sessio
     msg->seq = ++driver->own_seq[host];
     msg->ack = coord_seen_seq (driver->coord, host);
     msg_set_recorded_index (msg, driver->recorded_index); /* it waits until that fact is durable */
+    if (msg->kind == MSG_WELCOME)
+        msg->of.welcome.wall_ms = clock_wall_ms ();
 }
 
 static void hold_frame (struct driver *driver, struct held_effect *held, const struct effect *effect)

@@ -36,6 +36,7 @@ enum drift_verdict {
     DRIFT_CHANGED,     /* two receipts: it was something else */
     DRIFT_TOO_FEW,     /* numbers that differ, of too few hosts to judge; no finding */
     DRIFT_AS_EXPECTED, /* differs by its nature; no finding */
+    DRIFT_NOT_ZERO,    /* a number that has to be near 0; the values of its groups are sentences */
 };
 extern const struct enum_names drift_verdict_names;
 

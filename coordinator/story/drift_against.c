@@ -213,8 +213,8 @@ static bool is_change (const struct change *change, const struct drift_rule *rul
         return true;
     if (rule->kind == DRIFT_TOKENS)
         return !text_equal (flag_set_normalise (change->before, scratch), flag_set_normalise (change->now, scratch));
-    if (rule->kind == DRIFT_TOLERANCE && drift_parse_number (change->before, &before) &&
-        drift_parse_number (change->now, &now))
+    if ((rule->kind == DRIFT_TOLERANCE || rule->kind == DRIFT_NEAR_ZERO) &&
+        drift_parse_number (change->before, &before) && drift_parse_number (change->now, &now))
         return drift_number_matters (now, before, rule, false);
     return true;
 }

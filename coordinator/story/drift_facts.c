@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/duration.h"
 #include "coordinator/verdict/flag_set.h"
 
 /* A fact of which not all say the same, or not what its pin says. */
@@ -61,13 +62,15 @@ static void drift_facts_join (struct drift_value *values, const struct spelling 
     values[alike[0].value].hosts_n = hosts_n;
 }
 
-/* Equal sets of words are one value: that of which the first host said it. */
-static void join_equal_sets (struct drift_comparison *work, struct drift_fact *fact)
+/* Equal texts, or sets of words, are one value: that of which the first host said it. */
+static void join_equal (struct drift_comparison *work, struct drift_fact *fact, bool words)
 {
     struct spelling *all = arena_array (work->arena, fact->values_n, sizeof (*all));
     uint32_t kept = 0;
     for (uint32_t v = 0; v < fact->values_n; v++)
-        all[v] = (struct spelling){ flag_set_normalise (fact->values[v].text, work->arena), v };
+        all[v] = (struct spelling){ words ? flag_set_normalise (fact->values[v].text, work->arena)
+                                          : fact->values[v].text,
+                                    v };
     qsort (all, fact->values_n, sizeof (*all), by_spelling);
     for (uint32_t from = 0, to = 0; from < fact->values_n; from = to) {
         while (to < fact->values_n && text_equal (all[to].canonical, all[from].canonical))
@@ -273,6 +276,52 @@ static bool judge_number (struct drift_comparison *work, const struct drift_fact
     return all;
 }
 
+static const struct text near_zero = TEXT_LIT ("near 0"), clock_fact = TEXT_LIT ("fact clock.offset_ms");
+
+/* As a sentence, so that those who are off by about as much are told together. Who told no number told nothing of it. */
+static struct text off_zero (struct text shown, struct text value, double least, struct arena *arena)
+{
+    char off[OFFSET_TEXT_BYTES];
+    double number;
+    if (!drift_parse_number (value, &number))
+        return TEXT_LIT (FACT_NOT_REPORTED);
+    if (fabs (number) < least)
+        return near_zero;
+    if (text_equal (shown, clock_fact))
+        return text_format (arena, "its clock is %s", offset_print ((int64_t) fmax (fmin (number, 1e15), -1e15), off));
+    return text_format (arena, "%.*s is %.*s, which should be near 0", TEXT_ARG (shown), TEXT_ARG (value));
+}
+
+/* Each host by itself: all of them can be wrong. */
+static void judge_near_zero (struct drift_comparison *work, struct drift_fact *fact, const struct drift_rule *rule,
+                             struct text shown)
+{
+    struct drift_item item = { .fact = shown, .kind = rule->kind, .verdict = DRIFT_NOT_ZERO, .why = rule->why };
+    const struct drift_value *reference = NULL;
+    uint32_t most = 0;
+    for (uint32_t v = 0; v < fact->values_n; v++)
+        fact->values[v].text = off_zero (shown, fact->values[v].text, rule->least, work->arena);
+    join_equal (work, fact, false);
+    for (const struct drift_value *value = fact->values; value < fact->values + fact->values_n; value++) {
+        bool near = text_equal (value->text, near_zero), off = !near && !text_is (value->text, FACT_NOT_REPORTED);
+        reference = near ? value : reference;
+        item.deviating += off ? value->hosts_n : 0;
+        most = off && value->hosts_n > most ? value->hosts_n : most;
+    }
+    if (most == 0)
+        return;
+    fact->absent_n = 0;
+    item.settled = reference && reference->hosts_n >= item.deviating;
+    item.severity = drift_severity_of (shown, &item.order);
+    if (text_equal (shown, clock_fact))
+        item.next = 2 * most > work->table.hosts_n
+                        ? TEXT_LIT ("most hosts are off by as much, so look at the coordinator's clock first")
+                        : TEXT_LIT ("see why nothing sets its clock: chronyc tracking, or timedatectl");
+    make_groups (work, fact, reference, false, &item);
+    work->out->findings++;
+    *drift_add_item (work) = item;
+}
+
 /* Each host's value is that of all others, but for its own name or its rank in a path. */
 static bool differs_by_place (const struct drift_comparison *work, const struct drift_fact *fact,
                               const struct drift_rule *rule)
@@ -327,7 +376,6 @@ static void add_candidate (struct candidates *list, struct drift_fact *fact, con
                         (fact->values_n == 1 && absent && absent < largest && !pinned.len ? DRIFT_ORDER_ABSENT : 0);
 }
 
-/* Most facts are the same everywhere: for these not even the rule is looked up, unless a pin has to hold as well. */
 static void sort_out (struct drift_comparison *work, struct drift_fact *fact, struct candidates *list)
 {
     const struct drift_rule unheard = {
@@ -338,12 +386,14 @@ static void sort_out (struct drift_comparison *work, struct drift_fact *fact, st
     };
     bool equal = fact->values_n == 1 && !fact->absent_n;
     struct text pinned = pin_of (work, fact);
-    work->out->compared++;
-    if (equal && !pinned.len)
-        return;
     struct text shown = drift_fact_label (fact->section, fact->name, work->arena);
     const struct drift_rule *rule = drift_rule_of (work->query, shown, 1);
-    if (rule->kind == DRIFT_IGNORED)
+    work->out->compared++;
+    if (rule->kind == DRIFT_NEAR_ZERO)
+        judge_near_zero (work, fact, rule, shown);
+    else if (equal && !pinned.len)
+        return;
+    else if (rule->kind == DRIFT_IGNORED)
         work->out->ignored++;
     else if (rule->kind == DRIFT_EXPECTED && !equal)
         list_expected (work, fact, rule);
@@ -353,7 +403,7 @@ static void sort_out (struct drift_comparison *work, struct drift_fact *fact, st
         list_expected (work, fact, &of_place);
     else if (rule->kind != DRIFT_TOLERANCE || !judge_number (work, fact, rule)) {
         if (rule->kind == DRIFT_TOKENS)
-            join_equal_sets (work, fact);
+            join_equal (work, fact, true);
         bool held = pinned.len && rule->kind == DRIFT_PINNED;
         bool as_pinned = held && text_equal (fact->values[0].text, pinned);
         if (values_received (fact) > 1 || fact->absent_n || (held && !as_pinned))

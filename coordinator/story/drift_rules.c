@@ -5,37 +5,31 @@
 
 static const char *const severities[] = { "none", "breaks", "slows", "other" };
 const struct enum_names drift_severity_names = { severities, sizeof (severities) / sizeof (severities[0]) };
-static const char *const verdicts[] = { "none",       "differs", "not-as-pinned", "outlier",
-                                        "impossible", "changed", "too-few",       "expected" };
+static const char *const verdicts[] = { "none",    "differs", "not-as-pinned", "outlier", "impossible",
+                                        "changed", "too-few", "expected",      "not-zero" };
 const struct enum_names drift_verdict_names = { verdicts, sizeof (verdicts) / sizeof (verdicts[0]) };
 
-#define RULE(FACT, KIND)                                                                                               \
-    {                                                                                                                  \
-        .fact = { FACT, sizeof (FACT) - 1 }, .kind = KIND                                                              \
-    }
-#define NUMBER(FACT, TOLERANCE, LEAST)                                                                                 \
-    {                                                                                                                  \
-        .fact = { FACT, sizeof (FACT) - 1 }, .kind = DRIFT_TOLERANCE, .tolerance = TOLERANCE, .least = LEAST           \
-    }
 /* For journals that were written before plans held rules: what names the host itself, and what changes by itself. */
-static const struct drift_rule built_in[] = { RULE ("fact hostname", DRIFT_EXPECTED),
-                                              RULE ("fact boot_id", DRIFT_EXPECTED),
-                                              RULE ("fact uptime*", DRIFT_EXPECTED),
-                                              RULE ("fact pid", DRIFT_EXPECTED),
-                                              RULE ("fact memory.available_bytes", DRIFT_EXPECTED),
-                                              RULE ("fact *free*", DRIFT_EXPECTED),
-                                              RULE ("policy JAX_COMPILATION_CACHE_DIR", DRIFT_EXPECTED),
-                                              RULE ("policy XLA_PERSISTENT_CACHE_PATH", DRIFT_EXPECTED),
-                                              RULE ("policy TPU_WORKER_ID", DRIFT_EXPECTED),
-                                              RULE ("policy CLOUD_TPU_TASK_ID", DRIFT_EXPECTED),
-                                              RULE ("policy *_FLAGS", DRIFT_TOKENS),
-                                              RULE ("policy LIBTPU_INIT_ARGS", DRIFT_TOKENS),
-                                              RULE ("duration */gate:*", DRIFT_EXPECTED),
-                                              NUMBER ("duration *", 2, 200),
-                                              NUMBER ("step *", 2, 200),
-                                              NUMBER ("fact number.*", 2, 0),
-                                              NUMBER ("memory *", 0.5, 256 << 20) };
-static const struct drift_rule agree = RULE ("*", DRIFT_AGREE);
+static const struct drift_rule built_in[] = {
+    { .fact = TEXT_LIT ("fact hostname"), .kind = DRIFT_EXPECTED },
+    { .fact = TEXT_LIT ("fact boot_id"), .kind = DRIFT_EXPECTED },
+    { .fact = TEXT_LIT ("fact uptime*"), .kind = DRIFT_EXPECTED },
+    { .fact = TEXT_LIT ("fact pid"), .kind = DRIFT_EXPECTED },
+    { .fact = TEXT_LIT ("fact memory.available_bytes"), .kind = DRIFT_EXPECTED },
+    { .fact = TEXT_LIT ("fact *free*"), .kind = DRIFT_EXPECTED },
+    { .fact = TEXT_LIT ("policy JAX_COMPILATION_CACHE_DIR"), .kind = DRIFT_EXPECTED },
+    { .fact = TEXT_LIT ("policy XLA_PERSISTENT_CACHE_PATH"), .kind = DRIFT_EXPECTED },
+    { .fact = TEXT_LIT ("policy TPU_WORKER_ID"), .kind = DRIFT_EXPECTED },
+    { .fact = TEXT_LIT ("policy CLOUD_TPU_TASK_ID"), .kind = DRIFT_EXPECTED },
+    { .fact = TEXT_LIT ("policy *_FLAGS"), .kind = DRIFT_TOKENS },
+    { .fact = TEXT_LIT ("policy LIBTPU_INIT_ARGS"), .kind = DRIFT_TOKENS },
+    { .fact = TEXT_LIT ("duration */gate:*"), .kind = DRIFT_EXPECTED },
+    { .fact = TEXT_LIT ("duration *"), .kind = DRIFT_TOLERANCE, .tolerance = 2, .least = 200 },
+    { .fact = TEXT_LIT ("step *"), .kind = DRIFT_TOLERANCE, .tolerance = 2, .least = 200 },
+    { .fact = TEXT_LIT ("fact number.*"), .kind = DRIFT_TOLERANCE, .tolerance = 2, .least = 0 },
+    { .fact = TEXT_LIT ("memory *"), .kind = DRIFT_TOLERANCE, .tolerance = 0.5, .least = 256 << 20 },
+};
+static const struct drift_rule agree = { .fact = TEXT_LIT ("*"), .kind = DRIFT_AGREE };
 
 const struct drift_rule *drift_rule_of (const struct drift_query *query, struct text fact, uint64_t repeats)
 {

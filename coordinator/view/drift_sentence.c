@@ -265,6 +265,7 @@ void drift_sentence (const struct drift *drift, const struct drift_item *item, c
     case DRIFT_OUTLIER: say_outlier (item, group, out); break;
     case DRIFT_CHANGED: say_changed (item, group, limits, out); break;
     case DRIFT_IMPOSSIBLE:
+    case DRIFT_NOT_ZERO:
         buf_puts (out, ": ");
         buf_add_text (out, group->value);
         break;

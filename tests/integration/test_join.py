@@ -13,6 +13,7 @@ import threading
 import unittest
 
 import lab
+import unlucky
 import yaml
 from certificate import pair_of
 
@@ -70,10 +71,10 @@ class Joiners(lab.LabTest):
     def ticket(self, host):
         return self.tickets / f"{host}.ticket"
 
-    def come(self, host, *more, ticket=None):
+    def come(self, host, *more, ticket=None, env=None):
         words = [str(WORKER), "join", "--ticket", str(ticket or self.ticket(host)),
                  "--directory", str(self.place / host), *more]
-        worker = lab.Background(words, self.lab.env())
+        worker = lab.Background(words, env or self.lab.env())
         self.workers.append(worker)
         self.lab.running.append(worker)
         return worker
@@ -180,6 +181,49 @@ class Tickets(Joiners):
         ended = self.come("h0", "--wait", "20s").end(60)
         self.assertEqual(3, ended.status, ended)
         self.assertRegex(ended.out, "mode 0777.*other users may write there: chmod go-w it")
+
+
+class Clocks(Joiners):
+    """Wall clocks of workers, and of the coordinator, held against each other."""
+
+    def climb(self, ahead, coordinator=0):
+        """A run over hosts whose clocks are that many seconds ahead; what it printed, and the offsets that they told in ms."""
+        path = self.slice(hosts=len(ahead), rungs=[{"id": "facts", "builtin": "facts"}])
+        self.passes(self.issue(path))
+        for i, seconds in enumerate(ahead):
+            self.come(f"h{i}", env=unlucky.env(self.lab, clock=seconds) if seconds else None)
+        said = self.passes(self.lab.sliceup("run", path, "--plain", env=unlucky.env(self.lab, clock=coordinator))).out
+        return said, [int(host["facts"]["clock.offset_ms"]) for host in self.lab.receipt()["hosts"]]
+
+    def test_a_host_whose_clock_is_behind_is_named(self):
+        said, offsets = self.climb([0, -3600, 0])
+        self.assertEqual([0, 0], offsets[::2])
+        self.assertAlmostEqual(-3600000, offsets[1], delta=400)
+        self.assertRegex(said, r"(?m)\] h1: its clock is 1 h behind, give or take \d+ ms, against the coordinator's: see chronyc ")
+        self.assertEqual(1, said.count("its clock is"), said)
+        drift = self.lab.sliceup("drift")
+        self.assertEqual(1, drift.status, drift)
+        self.assertEqual("h1: its clock is 1 h behind", drift.out.splitlines()[0])
+        self.assertIn("next: see why nothing sets its clock: chronyc tracking, or timedatectl", drift.out)
+
+    def test_all_but_one_can_be_wrong(self):
+        _, offsets = self.climb([0, 7200, 7200, 7200])
+        self.assertEqual(0, offsets[0])
+        self.assertEqual("h[1-3]: its clock is 2 h ahead", self.lab.sliceup("drift").out.splitlines()[0])
+
+    def test_where_all_are_off_it_may_be_the_coordinator(self):
+        said, _ = self.climb([0, 0], coordinator=-86400)
+        self.assertEqual(2, said.count("its clock is 1 d ahead, "), said)
+        self.assertIn("where most hosts say so, the coordinator's clock may be the wrong one", said)
+        drift = self.lab.sliceup("drift").out
+        self.assertEqual("h[0-1]: its clock is 1 d ahead", drift.splitlines()[0])
+        self.assertIn("next: most hosts are off by as much, so look at the coordinator's clock first", drift)
+
+    def test_a_local_worker_has_the_coordinator_s_clock(self):
+        self.passes(self.lab.sliceup("run", self.lab.slice(ladder=str(self.lab.ladder("l.yaml", [{"id": "facts", "builtin": "facts"}])))))
+        for host in self.lab.receipt()["hosts"]:
+            self.assertEqual("0", host["facts"]["clock.offset_ms"])
+            self.assertGreater(1000, int(host["facts"]["clock.offset_error_ms"]))
 
 
 class Runs(Joiners):

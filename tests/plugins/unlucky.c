@@ -3,8 +3,9 @@
  *   UNLUCKY_DIE=n      SIGKILL right before the n-th call that makes, changes or removes a file
  *   UNLUCKY_STOP=n     SIGSTOP there
  *   UNLUCKY_GATE=path  nothing becomes durable while there is a file of that name
+ *   UNLUCKY_CLOCK=n    its wall clock is n seconds ahead; a worker may have that, too
  *
- * The coordinator alone is unlucky, not the processes that it starts. */
+ * Else the coordinator alone is unlucky, not the processes that it starts. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -55,6 +56,22 @@ static bool is_file (int fd)
 {
     struct stat st;
     return fstat (fd, &st) == 0 && S_ISREG (st.st_mode);
+}
+
+/* A program of a worker is no part of its bad luck. */
+__attribute__ ((constructor)) static void keep_clock (void)
+{
+    if (getenv ("UNLUCKY_CLOCK"))
+        unsetenv ("LD_PRELOAD");
+}
+
+int clock_gettime (clockid_t id, struct timespec *now)
+{
+    const char *ahead = getenv ("UNLUCKY_CLOCK");
+    int rc = (int) syscall (SYS_clock_gettime, id, now);
+    if (rc == 0 && ahead && id == CLOCK_REALTIME)
+        now->tv_sec += atol (ahead);
+    return rc;
 }
 
 #define TAKEN(type, name, parameters, ...)                                                                             \

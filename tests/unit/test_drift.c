@@ -166,6 +166,27 @@ TEST (a_pattern_has_stars)
     assert_true (text_matches (TEXT_LIT (""), TEXT_LIT ("*")));
 }
 
+/* Where most hosts are off by as much, it may be the coordinator that is. */
+TEST_ON (slice, what_to_do_about_clocks_depends_on_how_many_are_off)
+{
+    static const struct drift_rule rules[] = {
+        { .fact = TEXT_LIT ("fact hostname"), .kind = DRIFT_EXPECTED },
+        { .fact = TEXT_LIT ("fact clock.*"), .kind = DRIFT_NEAR_ZERO, .least = 1000 }
+    };
+    const struct drift_query query = { .rules = rules, .rules_n = 2 };
+    make (slice, 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        const char *value = i == 3 ? "12" : i == 2 ? "-7200000" : "-3600000";
+        host (slice, i)->facts.items[3] = (struct var){ TEXT_LIT ("clock.offset_ms"), text_of (value) };
+    }
+    assert_string_equal (first_line (slice, &query), "h2: its clock is 2 h behind");
+    assert_text (slice->drift.items[0].next, "see why nothing sets its clock: chronyc tracking, or timedatectl");
+    host (slice, 2)->facts.items[3].value = TEXT_LIT ("-3600100");
+    assert_string_equal (first_line (slice, &query), "h[0-2]: its clock is 1 h behind");
+    assert_text (slice->drift.items[0].next, "most hosts are off by as much, so look at the coordinator's clock first");
+    assert_string_equal (enum_name_of (&drift_verdict_names, slice->drift.items[0].verdict), "not-zero");
+}
+
 TEST_ON (slice, receipts_say_the_same_sentence)
 {
     struct drift_sentence_list said;

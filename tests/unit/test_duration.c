@@ -112,3 +112,21 @@ TEST (people_see_two_units_at_most)
         assert_string_equal (out, cases[i].text);
     }
 }
+
+TEST (an_offset_is_rounded_and_says_which_way)
+{
+    static const struct {
+        int64_t ms;
+        const char *text;
+    } cases[] = {
+        { -3599996, "1 h behind" }, { 3600004, "1 h ahead" },
+        { -1449, "1.4 s behind" },  { -1450, "1.5 s behind" },
+        { 59600, "1 min ahead" },   { 86400000, "1 d ahead" },
+        { 0, "0 ms ahead" },        { INT64_MIN, "106751991167 d 7 h behind" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char out[OFFSET_TEXT_BYTES];
+        assert_ptr_equal (offset_print (cases[i].ms, out), out);
+        assert_string_equal (out, cases[i].text);
+    }
+}

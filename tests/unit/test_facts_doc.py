@@ -8,7 +8,7 @@ import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 WORKER = pathlib.Path(os.environ["SLICEUP_BUILD"]) / "bin" / "sliceup-worker"
-WORDS = ("agree", "tokens", "tolerance", "expected", "ignored")
+WORDS = ("agree", "tokens", "tolerance", "expected", "ignored", "near_zero")
 
 
 def documented():
@@ -26,7 +26,7 @@ def documented():
 def ruled(name):
     """The word of the first rule that matches."""
     for line in (TOP / "configs/drift/default.yaml").read_text().splitlines():
-        rule = re.match(r"  - \{fact: '([^']+)', compare: ([a-z]+)", line)
+        rule = re.match(r"  - \{fact: '([^']+)', compare: ([a-z_]+)", line)
         if rule and re.fullmatch(re.escape(rule[1]).replace(r"\*", ".*"), f"fact {name}"):
             return rule[2]
     return "agree"

@@ -148,6 +148,76 @@ TEST_ON (b, phase_is_told_at_once_with_its_age)
     assert_int_equal (held (b, 0)->phase_ms, 1000);
 }
 
+/* The coordinator's clock shows `wall_ms` in the middle of a round trip that began at `asked_ms` and ends now. */
+static void answer_clock (struct bench *bench, uint64_t asked_ms, uint64_t wall_ms)
+{
+    struct msg msg = said (bench, MSG_WELCOME);
+    msg.of.welcome.heartbeat_ms = 1000;
+    msg.of.welcome.asked_ms = asked_ms;
+    msg.of.welcome.wall_ms = wall_ms;
+    receive (bench, &msg);
+}
+
+static void expect_offset (struct bench *bench, uint64_t wall_ms, int64_t ms, uint64_t error_ms)
+{
+    struct clock_offset offset = member_clock_offset (bench->member, bench->now_ms, wall_ms);
+    assert_int_equal (offset.ms, ms);
+    assert_int_equal (offset.error_ms, error_ms);
+}
+
+enum { HOUR_MS = 3600 * 1000 };
+static const uint64_t wall_ms = 1700000000000; /* of the coordinator at bench->now_ms == 0 */
+
+TEST_ON (b, its_clock_is_held_against_the_coordinators)
+{
+    tick (b, 0);
+    uint64_t asked_ms = b->now_ms;
+    assert_int_equal (sent (b, MSG_HELLO)->of.hello.asked_ms, asked_ms);
+    expect_offset (b, wall_ms, 0, 0); /* nothing came yet: not known */
+    b->now_ms += 40;
+    answer_clock (b, asked_ms, wall_ms + asked_ms + 20);
+    expect_offset (b, wall_ms + b->now_ms, 0, 22);
+    expect_offset (b, wall_ms + b->now_ms + 22, 0, 22); /* no more than it may be wrong */
+    expect_offset (b, wall_ms + b->now_ms + 23, 23, 22);
+    expect_offset (b, wall_ms + b->now_ms - HOUR_MS, -HOUR_MS, 22);
+    b->now_ms += 90000; /* whatever was set meanwhile: it is now that counts */
+    expect_offset (b, wall_ms + b->now_ms + HOUR_MS, HOUR_MS, 22);
+}
+
+TEST_ON (b, the_shortest_round_trip_tells_the_offset)
+{
+    tick (b, 0);
+    uint64_t asked_ms = b->now_ms;
+    b->now_ms += 3000;
+    answer_clock (b, asked_ms, wall_ms + asked_ms); /* written at once, and then 3 s on its way */
+    expect_offset (b, wall_ms + b->now_ms, 0, 0);   /* 1.5 s, give or take 1.5 s: not known */
+    expect_offset (b, wall_ms + b->now_ms + HOUR_MS, HOUR_MS + 1500, 1502);
+    tick (b, 1000);
+    asked_ms = sent (b, MSG_HEARTBEAT)->of.heartbeat.asked_ms;
+    assert_int_equal (asked_ms, b->now_ms);
+    b->now_ms += 10;
+    answer_clock (b, asked_ms, wall_ms + asked_ms + 5);
+    expect_offset (b, wall_ms + b->now_ms + HOUR_MS, HOUR_MS, 7);
+    b->now_ms += 500;
+    answer_clock (b, b->now_ms - 400, wall_ms); /* a longer one says no more */
+    expect_offset (b, wall_ms + b->now_ms + HOUR_MS, HOUR_MS, 7);
+    b->epoch++; /* another coordinator, maybe on another machine, whose clock counts now */
+    b->session++;
+    answer_clock (b, b->now_ms - 400, wall_ms + b->now_ms - 200 + HOUR_MS);
+    expect_offset (b, wall_ms + b->now_ms + HOUR_MS, 0, 202);
+}
+
+TEST_ON (b, what_answers_nothing_tells_no_offset)
+{
+    tick (b, 0);
+    b->now_ms += 20;
+    answer_clock (b, 0, wall_ms);
+    answer_clock (b, b->now_ms - 10, 0);
+    answer_clock (b, b->now_ms + 1, wall_ms);
+    answer_clock (b, UINT64_MAX, wall_ms);
+    expect_offset (b, wall_ms, 0, 0);
+}
+
 TEST_ON (b, a_storm_of_phases_is_thinned)
 {
     join (b);

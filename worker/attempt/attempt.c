@@ -81,7 +81,8 @@ static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *
                                                .python = attempt->python,
                                                .kit = attempt->kit,
                                                .helpers = attempt->helpers,
-                                               .loaded = attempt->loaded };
+                                               .loaded = attempt->loaded,
+                                               .clock_offset = context->clock_offset };
     memcpy (command_context.trusted, context->trusted, sizeof context->trusted);
     if (command_make (&attempt->run, &command_context, &attempt->arena, &command, err) < 0)
         return -1;

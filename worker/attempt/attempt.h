@@ -21,6 +21,7 @@ struct attempt_context {
     const char *directory;                       /* the worker's, with scratch/, logs/ and the cache link */
     const char *trusted[TRUSTED_MAX];            /* struct join_config */
     uint64_t stop_ms, log_bytes, device_wait_ms; /* struct limits */
+    struct clock_offset clock_offset;            /* of this host's clock against the coordinator's */
     output_fn *output;                           /* takes chunks of output */
     fetch_request_fn *fetch;                     /* asks the coordinator for a piece of a file */
     void *owner;

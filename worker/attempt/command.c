@@ -312,7 +312,7 @@ static void add_pins (json_t *args, const struct msg_run *run, const struct comm
         json_object_set_new (args, "wheels", json_text (wheels_folder (context->directory, arena)));
 }
 
-/* For `facts`: the variables of this run's programs, and folders whose file systems it looks at. */
+/* For `facts`: the variables of this run's programs, folders whose file systems it looks at, and what it cannot measure. */
 static void add_profile (json_t *args, const struct msg_run *run, const struct command_context *context)
 {
     json_t *vars = json_object ();
@@ -329,6 +329,10 @@ static void add_profile (json_t *args, const struct msg_run *run, const struct c
     json_object_set_new (args, "start_dir", json_text (context->directory));
     if (run->cache.frontend_root.len)
         json_object_set_new (args, "cache_root", json_text (run->cache.frontend_root));
+    if (context->clock_offset.error_ms) {
+        json_object_set_new (args, "clock_offset_ms", json_sprintf ("%lld", (long long) context->clock_offset.ms));
+        json_object_set_new (args, "clock_error_ms", json_sprintf ("%lld", (long long) context->clock_offset.error_ms));
+    }
 }
 
 /* For the survey, whose RUN names the whole cache. */

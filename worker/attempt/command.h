@@ -5,6 +5,7 @@
 #ifndef SLICEUP_WORKER_ATTEMPT_COMMAND_H
 #define SLICEUP_WORKER_ATTEMPT_COMMAND_H
 
+#include "common/base/duration.h"
 #include "common/base/err.h"
 #include "common/model/msg.h"
 
@@ -21,6 +22,7 @@ struct command_context {
     struct text kit;                  /* folder of the program's files; empty: at the plan's paths */
     struct text helpers;              /* struct kit */
     const char *trusted[TRUSTED_MAX]; /* NULL: none */
+    struct clock_offset clock_offset; /* of this host's clock against the coordinator's */
 };
 
 struct command {

@@ -9,6 +9,7 @@ enum {
     EXIT_UNWELCOMED_MS = 5 * 60 * 1000, /* a worker that was never welcomed has nothing to lose */
     LEAVE_MS = 15 * 1000,               /* how long a leaving worker waits for the end of its killed program */
     LEAVE_POLITE_MAX_MS = 60 * 1000,    /* and until the kill: a signal's sender does not wait for a long limits.stop */
+    CLOCK_READ_MS = 2,                  /* what whole milliseconds of five readings of clocks are wrong at most */
 };
 
 #define STATE(s) (1u << (s))
@@ -93,6 +94,17 @@ static void member_note_told (struct member *member, const struct msg *msg)
     member->told_index = index;
 }
 
+/* The coordinator read its clock at some time of the round trip. The shortest one of its epoch tells most. */
+static void note_clock (struct member *member, const struct msg_welcome *welcome, bool fresh, uint64_t now_ms)
+{
+    uint64_t half_ms = (now_ms - welcome->asked_ms) / 2, error_ms = half_ms + CLOCK_READ_MS;
+    if (!welcome->asked_ms || !welcome->wall_ms || welcome->asked_ms > now_ms ||
+        (member->clock_error_ms && !fresh && error_ms > member->clock_error_ms))
+        return;
+    member->clock_error_ms = error_ms;
+    member->clock_ahead_ms = (int64_t) (welcome->wall_ms + half_ms - now_ms);
+}
+
 static void receive_welcome (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
 {
     const struct msg_welcome *welcome = &msg->of.welcome;
@@ -110,6 +122,7 @@ static void receive_welcome (struct member *member, const struct msg *msg, uint6
     member->limits = welcome->limits;
     member->welcomed = true;
     member_note_told (member, msg);
+    note_clock (member, welcome, fresh, now_ms);
     if (!fresh)
         return;
     for (uint32_t i = 0; i < member->pending_results.held_n; i++)
@@ -348,4 +361,13 @@ uint64_t member_seen_seq (const struct member *member)
 const struct limits *member_limits (const struct member *member)
 {
     return &member->limits;
+}
+
+struct clock_offset member_clock_offset (const struct member *member, uint64_t now_ms, uint64_t wall_ms)
+{
+    struct clock_offset offset = { (int64_t) (wall_ms - now_ms) - member->clock_ahead_ms, member->clock_error_ms };
+    int64_t error_ms = (int64_t) offset.error_ms;
+    if (error_ms && (offset.ms > error_ms || offset.ms < -error_ms))
+        return offset;
+    return (struct clock_offset){ 0, offset.error_ms < CLOCK_OFF_MS ? offset.error_ms : 0 };
 }

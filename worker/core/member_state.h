@@ -62,7 +62,9 @@ struct member {
     bool stepped;  /* a first step gave the time */
     uint64_t received_ms, hello_at_ms, beat_at_ms, beaten_ms, leave_by_ms;
     uint64_t beat;
-    struct text why; /* LEAVING */
+    uint64_t clock_error_ms; /* of clock_ahead_ms; 0: not known */
+    int64_t clock_ahead_ms;  /* the coordinator's wall clock less `now_ms` */
+    struct text why;         /* LEAVING */
 
     struct current_attempt current;
     struct lease_client lease_client; /* of the current attempt, if it writes a generation */

@@ -71,6 +71,25 @@ static void say_rooms (struct reporting *reporting, const struct disk_room rooms
     }
 }
 
+/* Its worker measured it at the join. */
+static void say_clock (struct reporting *reporting)
+{
+    const char *offset = protocol_writer_arg (reporting->writer, "clock_offset_ms"),
+               *error = protocol_writer_arg (reporting->writer, "clock_error_ms");
+    char off[OFFSET_TEXT_BYTES];
+    host_fact_add (&reporting->list, "clock.offset_ms", text_of (offset ? offset : FACT_NOT_REPORTED));
+    host_fact_add (&reporting->list, "clock.offset_error_ms", text_of (error ? error : FACT_NOT_REPORTED));
+    if (offset && error && llabs (strtoll (offset, NULL, 10)) >= CLOCK_OFF_MS)
+        say_note_of (
+            reporting,
+            text_format (
+                &reporting->list.arena,
+                "its clock is %s, give or take %s ms, against the coordinator's: see chronyc tracking or timedatectl "
+                "there; where most hosts say so, the coordinator's clock may be the wrong one",
+                offset_print (strtoll (offset, NULL, 10), off), error),
+            NOTE_WARNING);
+}
+
 /* ---- variables ---- */
 
 static var_list environment (struct arena *arena)
@@ -120,6 +139,7 @@ static void say_machine (struct reporting *reporting)
 {
     protocol_writer_phase (reporting->writer, "machine");
     machine_facts (&reporting->list);
+    say_clock (reporting);
     container_facts (&reporting->list);
     memory_facts (&reporting->list);
     package_facts (&reporting->list, &reporting->packages);

@@ -166,6 +166,7 @@ static void start_attempt (struct driver *driver, const struct msg_run *run)
     driver->context.stop_ms = limits->stop_ms;
     driver->context.log_bytes = limits->log_bytes;
     driver->context.device_wait_ms = limits->device_wait_ms;
+    driver->context.clock_offset = member_clock_offset (driver->member, clock_boot_ms (), clock_wall_ms ());
     driver->attempt = attempt_start (driver->loop, &driver->context, run, clock_boot_ms ());
 }
 
