@@ -155,6 +155,9 @@ class Planted(Drifting):
         self.assertIn("exclude each other", self.drift("--json", "--markdown", status=2).err)
         bad = self.lab.write("bad.yaml", "drift: bad\nrules:\n  - {fact: 'fact *', compare: agreed}\n")
         self.assertIn("bad.yaml:3", self.drift("--policy", bad, status=2).err)
+        for rule in ("near_zero", "near_zero, tolerance_percent: 5", "near_zero, tolerance_percent: 5, least: 1s", "agree, least: 1s", "tolerance"):
+            bad = self.lab.write("bad.yaml", "drift: bad\nrules:\n  - {fact: 'fact *', compare: %s}\n" % rule)
+            self.assertIn("`compare: near_zero` needs least", self.drift("--policy", bad, status=2).err, rule)
 
 
 class Environments(Drifting):

@@ -13,6 +13,7 @@ import threading
 import unittest
 
 import lab
+import schema
 import unlucky
 import yaml
 from certificate import pair_of
@@ -205,6 +206,8 @@ class Clocks(Joiners):
         self.assertEqual(1, drift.status, drift)
         self.assertEqual("h1: its clock is 1 h behind", drift.out.splitlines()[0])
         self.assertIn("next: see why nothing sets its clock: chronyc tracking, or timedatectl", drift.out)
+        for command in ("drift", "receipt"):
+            self.assertIn("not-zero", json.dumps(schema.document(self.lab.sliceup(command, "--json").out)))
 
     def test_all_but_one_can_be_wrong(self):
         _, offsets = self.climb([0, 7200, 7200, 7200])
