@@ -229,11 +229,9 @@ static void climb_say_end (const struct run_loop *run_loop, const struct run_dir
     bool passed = run_loop->outcome == OUTCOME_PASSED;
     if (!card->len || passed)
         buf_escaped (&line, text_of (run_loop->sentence), 0);
-    buf_add_text (&line, buf_as_text (card));
-    if (card->len && passed)
-        buf_printf (&line, "; all of it: sliceup%s drift %.8s", run_loop->cli->hint, dir->id);
-    else if (card->len)
-        buf_printf (&line, "all of it: sliceup%s explain %.8s", run_loop->cli->hint, dir->id);
+    if (card->len)
+        buf_printf (&line, "%s%.*sall of it: sliceup%s %s %.8s", passed ? "\n" : "", TEXT_ARG (buf_as_text (card)),
+                    run_loop->cli->hint, passed ? "drift" : "explain", dir->id);
     if (receipt_written) {
         buf_puts (&line, "\nreceipt: ");
         buf_escaped (&line, text_of (run_dir_path (dir, "receipt.json", path)), 0);

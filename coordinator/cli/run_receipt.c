@@ -7,6 +7,7 @@
 #include "coordinator/cli/planning.h"
 #include "coordinator/journal/run_facts.h"
 #include "coordinator/report/report.h"
+#include "coordinator/story/frontier.h"
 #include "coordinator/verdict/topology.h"
 #include "coordinator/view/drift_view.h"
 #include "coordinator/view/plain.h"
@@ -190,16 +191,38 @@ bool receipt_count_drift (const struct slice_receipt *receipt, const struct plan
     return !query.pins_missing;
 }
 
-/* The worst of what hosts of a run that passed should not differ in. */
+static bool all_failed (const struct slice_receipt *receipt, const struct drift_group *group)
+{
+    for (uint32_t i = 0; i < group->hosts_n; i++) {
+        enum outcome outcome = frontier_host_outcome (receipt->headers.items, &receipt->hosts.items[group->hosts[i]]);
+        if (outcome == OUTCOME_PASSED || outcome == OUTCOME_NOT_REACHED || outcome == OUTCOME_CASCADE)
+            return false;
+    }
+    return true;
+}
+
+/* The worst of what hosts should not differ in; where some failed, of what only they have. */
 static void add_drift (const struct run_report *run, struct buf *out)
 {
-    struct drift_sentence_list list;
+    static const struct drift_sentence_limits limits = { .value_bytes = 60, .hosts_bytes = 60 };
+    const struct slice_receipt *receipt = run->report->receipt;
     struct arena arena = { 0 };
-    drift_sentence_list_make (run->report->receipt, &run->report->drift, 1, &arena, &list);
-    if (list.n > run->report->drift.pins_missing)
-        buf_escaped_after (out, "\ndrift: ", list.sentences[0], 0);
-    if (out->len && list.more)
-        buf_printf (out, " (and %u more)", list.more);
+    struct drift drift;
+    struct buf sentence;
+    buf_init (&sentence, SENTENCE_MAX_BYTES);
+    drift_compare_hosts (receipt, &run->report->drift, &arena, &drift);
+    for (uint32_t i = 0; i < drift.findings && !sentence.len; i++) {
+        const struct drift_group *group;
+        uint32_t at = 0;
+        while (!sentence.len && (group = drift_minority_next (&drift.items[i], &at)))
+            if (run->report->scene->board->outcome == OUTCOME_PASSED || all_failed (receipt, group))
+                drift_sentence (&drift, &drift.items[i], group, &limits, &sentence);
+    }
+    if (sentence.len) {
+        buf_escaped_after (out, "drift: ", buf_as_text (&sentence), 0);
+        buf_puts (out, "\n");
+    }
+    buf_release (&sentence);
     arena_release (&arena);
 }
 
@@ -223,7 +246,7 @@ int receipt_write_files (const struct cli *cli, const struct run_dir *dir, uint3
     struct style style = cli_detect_style (cli);
     if (rc == 0)
         (void) card_print (run.report->scene->board, &style, card);
-    if (rc == 0 && run.report->scene->board->outcome == OUTCOME_PASSED)
+    if (rc == 0 && (card->len || run.report->scene->board->outcome == OUTCOME_PASSED))
         add_drift (&run, card);
     launch_measures_keep (cli, run.measures, &unread);
     buf_release (&bytes);
