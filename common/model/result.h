@@ -141,7 +141,7 @@ extern const struct record finding_record;
 /* What the coordinator found in the root; `run` was granted the token; empty: nobody was. */
 struct cache_root_finding {
     struct finding finding;
-    struct text run;
+    struct text run, bundle;
 };
 
 /* How the cache looked from inside the program's own sandbox. */

@@ -1,3 +1,5 @@
+/* cache_audit.c - compares a cache root with its catalogue, one family for a run or all of them for people, and lists
+ * the folders of a root. */
 #include "coordinator/catalogue/cache_audit.h"
 
 #include <dirent.h>
@@ -15,18 +17,24 @@
 #include "common/cache/audit.h"
 #include "common/cache/owners.h"
 #include "common/cache/tree.h"
+#include "coordinator/catalogue/catalogue_private.h"
 
-enum { FOUND_MAX = 4096, PROBLEMS_MAX = 1024 };
+/* More findings than this help nobody. */
+enum { FOUND_MAX = 4096, FAMILY_FOUND_MAX = 1024, PROBLEMS_MAX = 1024 };
 
-struct round {
+struct look {
     const struct cache_audit_options *audit;
     struct arena *arena;
     struct cache_audit_result *out;
-    struct catalogue_list known;
+    uint32_t found_max;
+    bool goes_on; /* what cannot be read is a problem of the root; else it ends the audit */
     uint32_t done, all;
+    /* of the family that is looked at: */
+    struct text bundle, bundle_root;
+    const struct generation_stat *stored;
+    uint32_t stored_n;
+    struct catalogue_list known;
 };
-
-/* ---- what is asked for ---- */
 
 static bool asked (const struct cache_audit_options *audit, uint64_t token)
 {
@@ -36,151 +44,309 @@ static bool asked (const struct cache_audit_options *audit, uint64_t token)
     return audit->tokens_n == 0;
 }
 
-static bool wanted (const struct round *round, const struct catalogue_entry *entry)
+static bool wanted (const struct look *look, const struct catalogue_entry *entry)
 {
-    return entry->state == GENERATION_PUBLISHED && asked (round->audit, entry->token);
+    return entry->state == GENERATION_PUBLISHED && asked (look->audit, entry->token);
 }
 
-static int check_tokens (const struct round *round, struct err *err)
+static void cache_audit_add (struct look *look, enum finding_kind kind, uint64_t token, struct text path,
+                             struct text detail, struct text run)
 {
-    for (uint32_t i = 0; i < round->audit->tokens_n; i++) {
-        bool there = false;
-        for (uint32_t k = 0; k < round->known.n; k++)
-            there = there || round->known.items[k].token == round->audit->tokens[i];
-        if (!there)
-            return err_set (err, ERR_USAGE, "%s has no generation %" PRIu64 "; sliceup cache ls lists them",
-                            round->audit->root, round->audit->tokens[i]);
+    if (look->out->found.n == look->found_max || !asked (look->audit, token))
+        return;
+    look->out->found.items[look->out->found.n++] = (struct cache_root_finding){
+        .finding = { .kind = kind,
+                     .token = token,
+                     .path = text_copy (look->arena, path),
+                     .detail = text_copy (look->arena, text_clip (detail, SENTENCE_MAX_BYTES)) },
+        .run = text_copy (look->arena, run),
+        .bundle = look->bundle
+    };
+}
+
+/* 0: the audit goes on without what failed. `token` 0: of the whole family. */
+static int cache_audit_failed (struct look *look, uint64_t token, struct err *err)
+{
+    if (!look->goes_on)
+        return -1;
+    if (look->out->problems.n < PROBLEMS_MAX)
+        look->out->problems.items[look->out->problems.n++] =
+            (struct cache_audit_problem){ look->bundle, token, text_copy (look->arena, text_of (err->text)) };
+    *err = (struct err){ 0 };
+    return 0;
+}
+
+static const struct generation_stat *stored_of (const struct look *look, uint64_t token)
+{
+    for (uint32_t i = 0; i < look->stored_n; i++)
+        if (look->stored[i].token == token)
+            return &look->stored[i];
+    return NULL;
+}
+
+/* ---- foreign tokens ---- */
+
+/* Both are sorted by token. */
+static bool known (const struct look *look, uint64_t token)
+{
+    uint32_t low = 0, high = look->known.n;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (look->known.items[middle].token == token)
+            return true;
+        if (look->known.items[middle].token < token)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+/* A generation collected between our two checks is no finding. */
+static bool still_there (const struct look *look, uint64_t token)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    int len = snprintf (path, sizeof path, "%.*s/gen-%" PRIu64, TEXT_ARG (look->bundle_root), token);
+    return len > 0 && (size_t) len < sizeof path && lstat (path, &st) == 0;
+}
+
+static void look_for_foreign (struct look *look)
+{
+    for (uint32_t i = 0; i < look->stored_n; i++) {
+        const struct generation_stat *there = &look->stored[i];
+        if (known (look, there->token) || !still_there (look, there->token))
+            continue;
+        cache_audit_add (look, FINDING_FOREIGN_TOKEN, there->token,
+                         text_format (look->arena, "gen-%" PRIu64, there->token),
+                         text_format (look->arena,
+                                      "holds %u entries, %" PRIu64
+                                      " bytes, but this cache family has no such generation (no run got token %" PRIu64
+                                      ", or gc removed the generation): move the folder away",
+                                      there->entries, there->bytes, there->token),
+                         TEXT_LIT (""));
+    }
+}
+
+/* ---- late writes ---- */
+
+struct memory {
+    bool known, lay_there;
+    struct digest listing;
+};
+
+static int cache_audit_recall (const struct look *look, uint64_t token, struct memory *out, struct err *err)
+{
+    sqlite3_stmt *row = catalogue_prepare (look->audit->catalogue, err, "SELECT listing FROM seen WHERE token = ?1",
+                                           "i", token);
+    if (!row)
+        return -1;
+    int rc = catalogue_step (look->audit->catalogue, row, "look up what the folder of an abandoned generation held",
+                             err);
+    *out = (struct memory){ .known = rc == SQLITE_ROW };
+    if (rc == SQLITE_ROW && sqlite3_column_bytes (row, 0) == sizeof out->listing) {
+        out->lay_there = true;
+        memcpy (&out->listing, sqlite3_column_blob (row, 0), sizeof out->listing);
+    }
+    sqlite3_finalize (row); /* its error is already in `err` */
+    return rc < 0 ? -1 : 0;
+}
+
+/* If two audits see it first at the same time, the first one's record stays. A removed generation is forgotten: people
+ * may remove abandoned ones, and if it comes back somebody wrote. */
+static int remember (const struct look *look, uint64_t token, const struct generation_stat *there,
+                     const struct memory *before, struct err *err)
+{
+    struct text listing = { 0 };
+    if (look->audit->catalogue->looking || (before->known && (there || !before->lay_there)))
+        return 0;
+    if (there)
+        listing = (struct text){ (const char *) &there->listing, sizeof there->listing };
+    if (catalogue_begin_transaction (look->audit->catalogue, err) != 0)
+        return -1;
+    const char *sql = before->known ? "UPDATE seen SET listing = ?2 WHERE token = ?1"
+                                    : "INSERT OR IGNORE INTO seen (token, listing) VALUES (?1, ?2)";
+    return catalogue_end_transaction (look->audit->catalogue,
+                                      catalogue_change (look->audit->catalogue,
+                                                        "record what the folder of an abandoned generation holds", NULL,
+                                                        err, sql, "ib", token, listing),
+                                      err);
+}
+
+static int look_at_abandoned (struct look *look, const struct catalogue_entry *entry, struct err *err)
+{
+    struct memory before;
+    const struct generation_stat *there = stored_of (look, entry->token);
+    if (cache_audit_recall (look, entry->token, &before, err) != 0 ||
+        remember (look, entry->token, there, &before, err) != 0)
+        return -1;
+    if (!before.known || !there || (before.lay_there && digest_equal (&before.listing, &there->listing)))
+        return 0;
+    cache_audit_add (
+        look, FINDING_LATE_WRITE, entry->token, text_format (look->arena, "gen-%" PRIu64, entry->token),
+        text_format (look->arena,
+                     "the abandoned generation changed after its lease ended (%.*s): it now holds %u entries, %" PRIu64
+                     " bytes",
+                     TEXT_ARG (entry->why), there->entries, there->bytes),
+        entry->run);
+    return 0;
+}
+
+/* ---- published ones ---- */
+
+static int look_inside (struct look *look, const struct catalogue_entry *entry, struct err *err)
+{
+    const struct cache_audit_options *audit = look->audit;
+    struct finding_list list = { 0 };
+    if ((audit->trust && owners_check_entries (look->bundle_root, entry->token, audit->trust, err) != 0) ||
+        audit_generation (look->bundle_root, entry->token, entry->published.sha256,
+                          audit->every_byte ? AUDIT_FULL : AUDIT_STAT, 0, look->arena, &list, err) != 0)
+        return -1;
+    for (uint32_t i = 0; i < list.n; i++)
+        cache_audit_add (look, list.items[i].kind, entry->token, list.items[i].path, list.items[i].detail, entry->run);
+    if (list.more && look->goes_on)
+        cache_audit_add (look, FINDING_CHANGED, entry->token, TEXT_LIT ("..."),
+                         text_format (look->arena, "and %u more differences", list.more), entry->run);
+    return 0;
+}
+
+/* Findings are dropped if it was collected meanwhile. */
+static int look_at_published (struct look *look, const struct catalogue_entry *entry, struct err *err)
+{
+    struct cache_audit_result *out = look->out;
+    uint32_t before = out->found.n;
+    enum generation_state state = GENERATION_PUBLISHED;
+    bool lies = still_there (look, entry->token);
+    if (!lies)
+        cache_audit_add (look, FINDING_MISSING, entry->token, text_format (look->arena, "gen-%" PRIu64, entry->token),
+                         TEXT_LIT ("the generation was published, but its folder is missing"), entry->run);
+    int rc = lies ? look_inside (look, entry, err) : 0;
+    bool clean = rc == 0 && out->found.n == before;
+    if (!clean && catalogue_generation_state (look->audit->catalogue, entry->token, &state, rc ? NULL : err) != 0)
+        return -1;
+    if (state != GENERATION_PUBLISHED) {
+        out->found.n = before;
+        return 0;
+    }
+    out->generations += lies;
+    out->bytes += lies ? entry->published.bytes : 0;
+    return rc;
+}
+
+/* ---- one family ---- */
+
+static int look_at_unpublished (struct look *look, struct err *err)
+{
+    look_for_foreign (look);
+    for (uint32_t i = 0; i < look->known.n; i++)
+        if (look->known.items[i].state == GENERATION_ABANDONED &&
+            look_at_abandoned (look, &look->known.items[i], err) != 0)
+            return -1;
+    return 0;
+}
+
+static int look_at_all_published (struct look *look, struct err *err)
+{
+    const struct cache_audit_options *audit = look->audit;
+    for (uint32_t i = 0; i < look->known.n; i++) {
+        const struct catalogue_entry *entry = &look->known.items[i];
+        if (!wanted (look, entry))
+            continue;
+        struct cache_audit_progress progress = { look->bundle, entry->token, look->done++, look->all };
+        if (audit->progress)
+            audit->progress (audit->owner, &progress);
+        if (look_at_published (look, entry, err) != 0 && cache_audit_failed (look, entry->token, err) != 0)
+            return -1;
     }
     return 0;
 }
 
-/* ---- what was found ---- */
-
-static void add_found (struct round *round, struct text bundle, const struct cache_root_finding *found)
+static int look_at_family (struct look *look, struct text bundle, struct err *err)
 {
-    if (round->out->found.n < FOUND_MAX)
-        round->out->found.items[round->out->found.n++] = (struct cache_audit_finding){ bundle, *found };
+    struct generation_stat *stored = NULL;
+    look->bundle = bundle;
+    if (catalogue_family_name_check (bundle, err) != 0)
+        return cache_audit_failed (look, 0, err);
+    look->bundle_root = text_format (look->arena, "%s/%.*s", look->audit->root, TEXT_ARG (bundle));
+    /* Reads the folder first, so that every generation in it already has its row. */
+    bool listed = audit_list_generations (look->bundle_root, look->arena, &stored, &look->stored_n, err) == 0;
+    if (!listed && cache_audit_failed (look, 0, err) != 0)
+        return -1;
+    look->stored = stored;
+    if (catalogue_list (look->audit->catalogue, bundle, look->arena, &look->known, err) != 0)
+        return cache_audit_failed (look, 0, err);
+    if (listed && look_at_unpublished (look, err) != 0 && cache_audit_failed (look, 0, err) != 0)
+        return -1;
+    return look_at_all_published (look, err);
 }
 
-static void add_problem (struct round *round, struct text bundle, uint64_t token, const struct err *why)
+int catalogue_audit_generations (struct catalogue *catalogue, struct text bundle, struct arena *arena,
+                                 struct cache_root_finding **out, uint32_t *n, struct err *err)
 {
-    if (round->out->problems.n < PROBLEMS_MAX)
-        round->out->problems.items[round->out->problems.n++] =
-            (struct cache_audit_problem){ bundle, token, text_copy (round->arena, text_of (why->text)) };
+    struct cache_audit_result result = { .found.items = arena_array (arena, FAMILY_FOUND_MAX, sizeof **out) };
+    const struct cache_audit_options audit = { .catalogue = catalogue, .root = catalogue->root };
+    struct look look = { .audit = &audit, .arena = arena, .out = &result, .found_max = FAMILY_FOUND_MAX };
+    if (look_at_family (&look, bundle, err) != 0)
+        return -1;
+    *out = result.found.items;
+    *n = result.found.n;
+    return 0;
 }
 
-/* ---- one generation ---- */
+/* ---- a whole root ---- */
 
-static bool lies_there (const struct round *round, const struct catalogue_entry *entry)
+static int check_tokens (const struct cache_audit_options *audit, const struct catalogue_list *known, struct err *err)
 {
-    char path[PATH_MAX];
-    struct stat st;
-    int len = snprintf (path, sizeof path, "%s/%.*s/gen-%" PRIu64, round->audit->root, TEXT_ARG (entry->bundle),
-                        entry->token);
-    return len > 0 && (size_t) len < sizeof path && lstat (path, &st) == 0;
-}
-
-static void look_inside (struct round *round, const struct catalogue_entry *entry)
-{
-    struct finding_list list = { 0 };
-    struct err err = { 0 };
-    struct text bundle_root = text_format (round->arena, "%s/%.*s", round->audit->root, TEXT_ARG (entry->bundle));
-    if (owners_check_entries (bundle_root, entry->token, round->audit->trust, &err) != 0 ||
-        audit_generation (bundle_root, entry->token, entry->published.sha256,
-                          round->audit->every_byte ? AUDIT_FULL : AUDIT_STAT, 0, round->arena, &list, &err) != 0)
-        add_problem (round, entry->bundle, entry->token, &err);
-    for (uint32_t i = 0; i < list.n; i++)
-        add_found (round, entry->bundle, &(struct cache_root_finding){ .finding = list.items[i], .run = entry->run });
-    if (list.more) {
-        struct finding rest = { .kind = FINDING_CHANGED,
-                                .token = entry->token,
-                                .path = TEXT_LIT ("..."),
-                                .detail = text_format (round->arena, "and %u more differences", list.more) };
-        add_found (round, entry->bundle, &(struct cache_root_finding){ .finding = rest, .run = entry->run });
+    for (uint32_t i = 0; i < audit->tokens_n; i++) {
+        bool there = false;
+        for (uint32_t k = 0; k < known->n; k++)
+            there = there || known->items[k].token == audit->tokens[i];
+        if (!there)
+            return err_set (err, ERR_USAGE, "%s has no generation %" PRIu64 "; sliceup cache ls lists them",
+                            audit->root, audit->tokens[i]);
     }
+    return 0;
 }
 
-/* A missing generation was found before. One that was collected meanwhile is no finding. */
-static void cache_audit_look_at (struct round *round, const struct catalogue_entry *entry)
+static bool knows_family (const struct catalogue_list *known, struct text bundle)
 {
-    const struct cache_audit_options *audit = round->audit;
-    uint32_t found = round->out->found.n, problems = round->out->problems.n;
-    enum generation_state state = GENERATION_PUBLISHED;
-    struct cache_audit_progress progress = {
-        .bundle = entry->bundle, .token = entry->token, .done = round->done++, .all = round->all
-    };
-    if (audit->progress)
-        audit->progress (audit->owner, &progress);
-    if (!lies_there (round, entry))
-        return;
-    look_inside (round, entry);
-    bool clean = found == round->out->found.n && problems == round->out->problems.n;
-    if (!clean && catalogue_generation_state (audit->catalogue, entry->token, &state, NULL) == 0 &&
-        state != GENERATION_PUBLISHED) {
-        round->out->found.n = found;
-        round->out->problems.n = problems;
-        return;
-    }
-    round->out->generations++;
-    round->out->bytes += entry->published.bytes;
-}
-
-/* ---- one bundle ---- */
-
-static void cache_audit_look_over (struct round *round, struct text bundle)
-{
-    struct cache_root_finding *found = NULL;
-    struct err err = { 0 };
-    uint32_t n = 0;
-    if (catalogue_audit_unpublished (round->audit->catalogue, bundle, round->arena, &found, &n, &err) != 0) {
-        add_problem (round, bundle, 0, &err);
-        return;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        if (asked (round->audit, found[i].finding.token))
-            add_found (round, bundle, &found[i]);
-}
-
-static bool know_bundle (const struct round *round, struct text bundle)
-{
-    for (uint32_t i = 0; i < round->known.n; i++)
-        if (text_equal (round->known.items[i].bundle, bundle))
+    for (uint32_t i = 0; i < known->n; i++)
+        if (text_equal (known->items[i].bundle, bundle))
             return true;
     return false;
 }
 
-static int look_at_folders (struct round *round, struct err *err)
+/* Those of the catalogue, then those of which only folders are there. */
+static int look_at_families (struct look *look, const struct catalogue_list *known, struct err *err)
 {
     struct text *bundles = NULL;
     uint32_t n = 0;
-    if (cache_list_families (round->audit->root, round->arena, &bundles, &n, err) != 0)
+    for (uint32_t i = 0; i < known->n; i++)
+        if ((i == 0 || !text_equal (known->items[i].bundle, known->items[i - 1].bundle)) &&
+            look_at_family (look, known->items[i].bundle, err) != 0)
+            return -1;
+    if (cache_list_families (look->audit->root, look->arena, &bundles, &n, err) != 0)
         return -1;
     for (uint32_t i = 0; i < n; i++)
-        if (!know_bundle (round, bundles[i]))
-            cache_audit_look_over (round, bundles[i]);
+        if (!knows_family (known, bundles[i]) && look_at_family (look, bundles[i], err) != 0)
+            return -1;
     return 0;
 }
 
 int cache_audit (const struct cache_audit_options *audit, struct arena *arena, struct cache_audit_result *out,
                  struct err *err)
 {
-    struct round round = { .audit = audit, .arena = arena, .out = out };
+    struct look look = { .audit = audit, .arena = arena, .out = out, .found_max = FOUND_MAX, .goes_on = true };
+    struct catalogue_list known;
     *out =
         (struct cache_audit_result){ .found.items = arena_array (arena, FOUND_MAX, sizeof *out->found.items),
                                      .problems.items = arena_array (arena, PROBLEMS_MAX, sizeof *out->problems.items) };
-    if (catalogue_list (audit->catalogue, TEXT_LIT (""), arena, &round.known, err) != 0 ||
-        check_tokens (&round, err) != 0)
+    if (catalogue_list (audit->catalogue, TEXT_LIT (""), arena, &known, err) != 0 ||
+        check_tokens (audit, &known, err) != 0)
         return -1;
-    for (uint32_t i = 0; i < round.known.n; i++)
-        round.all += wanted (&round, &round.known.items[i]);
-    for (uint32_t i = 0; i < round.known.n; i++) {
-        const struct catalogue_entry *entry = &round.known.items[i];
-        if (i == 0 || !text_equal (entry->bundle, entry[-1].bundle))
-            cache_audit_look_over (&round, entry->bundle);
-        if (wanted (&round, entry))
-            cache_audit_look_at (&round, entry);
-    }
-    return look_at_folders (&round, err);
+    for (uint32_t i = 0; i < known.n; i++)
+        look.all += wanted (&look, &known.items[i]);
+    return look_at_families (&look, &known, err);
 }
 
 /* ---- the folders of a cache root that may hold generations, and the folders of single hosts in them ---- */

@@ -1,7 +1,7 @@
-/* cache_audit.h - compares a whole cache root with its catalogue: every bundle, every generation.
+/* cache_audit.h - compares a cache root with its catalogue: foreign tokens, abandoned generations that changed since they
+ * were first seen abandoned, published ones that are not what was sealed.
  *
- * Differences are findings; an unreadable generation is a problem, and the audit continues. It changes only what
- * catalogue_audit_generations records. Slow: may read every byte. One thread. */
+ * It changes only what it remembers of abandoned generations in the catalogue. One thread. */
 #ifndef SLICEUP_COORDINATOR_CATALOGUE_CACHE_AUDIT_H
 #define SLICEUP_COORDINATOR_CATALOGUE_CACHE_AUDIT_H
 
@@ -15,17 +15,13 @@ struct cache_audit_progress {
 struct cache_audit_options {
     struct catalogue *catalogue;
     const char *root;
-    const uid_list *trust;  /* who may own a generation (owners.h); others' are not read */
+    const uid_list *trust;  /* who may own a generation (owners.h); others' are not read; NULL: anybody */
     bool every_byte;        /* else: names, kinds, sizes, modes */
     const uint64_t *tokens; /* only these; none: all */
     uint32_t tokens_n;
     void (*progress) (void *owner,
                       const struct cache_audit_progress *progress); /* before each generation; NULL is fine */
     void *owner;
-};
-struct cache_audit_finding {
-    struct text bundle;
-    struct cache_root_finding found;
 };
 struct cache_audit_problem {
     struct text bundle;
@@ -35,11 +31,15 @@ struct cache_audit_problem {
 struct cache_audit_result {
     uint32_t generations; /* published ones that were compared with their manifest */
     uint64_t bytes;       /* their size */
-    LIST_OF (struct cache_audit_finding) found;
+    LIST_OF (struct cache_root_finding) found;
     LIST_OF (struct cache_audit_problem) problems;
 };
 
-/* ERR_USAGE: one of `tokens` is not in the catalogue. */
+/* Every gen-<token> of one bundle; of published ones names, kinds, sizes and modes. */
+int catalogue_audit_generations (struct catalogue *catalogue, struct text bundle, struct arena *arena,
+                                 struct cache_root_finding **out, uint32_t *n, struct err *err);
+/* Every bundle of the root. What cannot be read is a problem, and the audit continues. Slow: may read every byte.
+ * ERR_USAGE: one of `tokens` is not in the catalogue. */
 int cache_audit (const struct cache_audit_options *audit, struct arena *arena, struct cache_audit_result *out,
                  struct err *err);
 /* <frontend>/<bundle> of every folder that may hold generations, sorted, also those unknown to the catalogue. */

@@ -97,14 +97,4 @@ int catalogue_generation_state (struct catalogue *catalogue, uint64_t token, enu
 /* Clears the row of a collected token; its number stays used. */
 int catalogue_finish_removal (struct catalogue *catalogue, uint64_t token, struct err *err);
 
-/* ---- looking over the root ---- */
-
-/* Compares every gen-<token> of the bundle with the catalogue: foreign tokens, abandoned generations that changed since
- * they were first seen abandoned (their state then is recorded here), published ones (depth STAT). */
-int catalogue_audit_generations (struct catalogue *catalogue, struct text bundle, struct arena *arena,
-                                 struct cache_root_finding **out, uint32_t *n, struct err *err);
-/* The same without reading published ones. */
-int catalogue_audit_unpublished (struct catalogue *catalogue, struct text bundle, struct arena *arena,
-                                 struct cache_root_finding **out, uint32_t *n, struct err *err);
-
 #endif

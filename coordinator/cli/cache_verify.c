@@ -50,15 +50,13 @@ static void cache_verify_on_fact (void *owner, const struct fact *fact)
 
 static void add_other (struct verification *run, struct text host, struct text storage)
 {
-    struct cache_audit_finding *other = list_append (&run->looked.found, sizeof *other, run->arena);
-    *other = (struct cache_audit_finding){
-        .bundle = TEXT_LIT (""),
-        .found.finding = { .kind = FINDING_NOT_SAME_STORAGE,
-                           .path = TEXT_LIT ("storage"),
-                           .detail = text_format (
-                               run->arena,
-                               "host %.*s sees storage %.*s under this path, but this machine sees %s there",
-                               TEXT_ARG (host), TEXT_ARG (storage), run->storage) }
+    struct cache_root_finding *other = list_append (&run->looked.found, sizeof *other, run->arena);
+    *other = (struct cache_root_finding){
+        .finding = { .kind = FINDING_NOT_SAME_STORAGE,
+                     .path = TEXT_LIT ("storage"),
+                     .detail = text_format (
+                         run->arena, "host %.*s sees storage %.*s under this path, but this machine sees %s there",
+                         TEXT_ARG (host), TEXT_ARG (storage), run->storage) }
     };
 }
 
@@ -129,14 +127,14 @@ static int cache_verify_show_json (const struct verification *run)
     const struct cache_audit_result *looked = &run->looked;
     json_t *found = json_array (), *problems = json_array ();
     for (uint32_t i = 0; i < looked->found.n; i++) {
-        const struct finding *finding = &looked->found.items[i].found.finding;
-        json_array_append_new (found, json_pack ("{s:s, s:o, s:o, s:o, s:o, s:o}", "finding",
-                                                 enum_name_of (&finding_kind_names, finding->kind), "bundle",
-                                                 text_or_null_json (looked->found.items[i].bundle), "generation",
-                                                 number_or_null_json (finding->token), "path",
-                                                 text_or_null_json (finding->path), "detail",
-                                                 text_or_null_json (finding->detail), "run",
-                                                 text_or_null_json (looked->found.items[i].found.run)));
+        const struct cache_root_finding *at = &looked->found.items[i];
+        const struct finding *finding = &at->finding;
+        json_array_append_new (
+            found,
+            json_pack ("{s:s, s:o, s:o, s:o, s:o, s:o}", "finding", enum_name_of (&finding_kind_names, finding->kind),
+                       "bundle", text_or_null_json (at->bundle), "generation", number_or_null_json (finding->token),
+                       "path", text_or_null_json (finding->path), "detail", text_or_null_json (finding->detail), "run",
+                       text_or_null_json (at->run)));
     }
     for (uint32_t i = 0; i < looked->problems.n; i++) {
         const struct cache_audit_problem *problem = &looked->problems.items[i];
@@ -153,10 +151,10 @@ static int cache_verify_show_json (const struct verification *run)
 
 /* ---- text ---- */
 
-static void add_found (struct buf *out, const struct style *style, const struct cache_audit_finding *found)
+static void add_found (struct buf *out, const struct style *style, const struct cache_root_finding *found)
 {
     struct line line = line_begin (out, style);
-    const struct finding *finding = &found->found.finding;
+    const struct finding *finding = &found->finding;
     line_painted (&line, PAINT_BAD, text_of (enum_name_of (&finding_kind_names, finding->kind)));
     if (found->bundle.len)
         line_printf (&line, "  %.*s generation %" PRIu64, TEXT_ARG (found->bundle), finding->token);
@@ -166,8 +164,8 @@ static void add_found (struct buf *out, const struct style *style, const struct 
         line_puts (&line, ": ");
         line_text (&line, finding->detail);
     }
-    if (found->found.run.len)
-        line_printf (&line, " (its token was granted to run %.8s)", found->found.run.ptr);
+    if (found->run.len)
+        line_printf (&line, " (its token was granted to run %.8s)", found->run.ptr);
     line_end (&line);
 }
 

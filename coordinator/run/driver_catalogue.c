@@ -8,6 +8,7 @@
 #include "common/cache/owners.h"
 #include "common/cache/storage.h"
 #include "common/io/clock.h"
+#include "coordinator/catalogue/cache_audit.h"
 
 enum { FINDS_MAX = 4 };
 

@@ -215,7 +215,7 @@ TEST_ON (scene, only_every_byte_finds_a_change_that_keeps_size_and_mode)
     assert_int_equal (looked.generations, 2);
     looked = verify (scene, true, NULL, 0);
     assert_int_equal (looked.found.n, 1);
-    assert_text (looked.found.items[0].found.finding.path, "jit_a-cache");
+    assert_text (looked.found.items[0].finding.path, "jit_a-cache");
     assert_int_equal (verify (scene, true, &second, 1).found.n, 0);
     assert_int_equal (verify (scene, true, &first, 1).found.n, 1);
 }
@@ -229,7 +229,7 @@ TEST_ON (scene, a_bundle_that_the_catalogue_does_not_know_is_looked_at_too)
     struct cache_audit_result looked = verify (scene, true, NULL, 0);
     assert_int_equal (looked.found.n, 1);
     assert_text (looked.found.items[0].bundle, "jax/unknown");
-    assert_int_equal (looked.found.items[0].found.finding.kind, FINDING_FOREIGN_TOKEN);
+    assert_int_equal (looked.found.items[0].finding.kind, FINDING_FOREIGN_TOKEN);
 }
 
 /* ---- collecting ---- */
