@@ -137,12 +137,12 @@ struct memory {
 
 static int cache_audit_recall (const struct look *look, uint64_t token, struct memory *out, struct err *err)
 {
-    sqlite3_stmt *row = catalogue_prepare (look->audit->catalogue, err, "SELECT listing FROM seen WHERE token = ?1",
-                                           "i", token);
+    sqlite3_stmt *row = database_ask (look->audit->catalogue->db, err, "SELECT listing FROM seen WHERE token = ?1", "i",
+                                      token);
     if (!row)
         return -1;
-    int rc = catalogue_step (look->audit->catalogue, row, "look up what the folder of an abandoned generation held",
-                             err);
+    int rc = database_step (look->audit->catalogue->db, row, "look up what the folder of an abandoned generation held",
+                            err);
     *out = (struct memory){ .known = rc == SQLITE_ROW };
     if (rc == SQLITE_ROW && sqlite3_column_bytes (row, 0) == sizeof out->listing) {
         out->lay_there = true;
@@ -167,9 +167,9 @@ static int remember (const struct look *look, uint64_t token, const struct gener
     const char *sql = before->known ? "UPDATE seen SET listing = ?2 WHERE token = ?1"
                                     : "INSERT OR IGNORE INTO seen (token, listing) VALUES (?1, ?2)";
     return catalogue_end_transaction (look->audit->catalogue,
-                                      catalogue_change (look->audit->catalogue,
-                                                        "record what the folder of an abandoned generation holds", NULL,
-                                                        err, sql, "ib", token, listing),
+                                      database_change (look->audit->catalogue->db,
+                                                       "record what the folder of an abandoned generation holds", NULL,
+                                                       err, sql, "ib", token, listing),
                                       err);
 }
 

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -51,73 +50,6 @@ static const char tables[] =
     "PRAGMA user_version = 3;";
 _Static_assert(GENERATION_GRANTED == 1 && GENERATION_ABANDONED == 3, "catalogue.db stores these state numbers");
 
-/* ---- statements ---- */
-
-static bool bind (sqlite3_stmt *statement, const char *kinds, va_list values)
-{
-    int rc = SQLITE_OK;
-    for (int i = 0; kinds[i] && rc == SQLITE_OK; i++) {
-        if (kinds[i] == 'i') {
-            rc = sqlite3_bind_int64 (statement, i + 1, (sqlite3_int64) va_arg (values, uint64_t));
-            continue;
-        }
-        struct text text = va_arg (values, struct text);
-        const char *ptr = text.len ? text.ptr : "";
-        rc = kinds[i] == 't' ? sqlite3_bind_text (statement, i + 1, ptr, (int) text.len, SQLITE_TRANSIENT)
-                             : sqlite3_bind_blob (statement, i + 1, ptr, (int) text.len, SQLITE_TRANSIENT);
-    }
-    return rc == SQLITE_OK;
-}
-
-static sqlite3_stmt *catalogue_ask (const struct catalogue *catalogue, struct err *err, const char *sql,
-                                    const char *kinds, va_list values)
-{
-    sqlite3_stmt *statement = database_prepare (catalogue->db, sql, err);
-    if (!statement || bind (statement, kinds, values))
-        return statement;
-    database_fail (catalogue->db, "read or change the catalogue of caches", err);
-    sqlite3_finalize (statement); /* its error is already in `err` */
-    return NULL;
-}
-
-sqlite3_stmt *catalogue_prepare (const struct catalogue *catalogue, struct err *err, const char *sql, const char *kinds,
-                                 ...)
-{
-    va_list values;
-    va_start (values, kinds);
-    sqlite3_stmt *statement = catalogue_ask (catalogue, err, sql, kinds, values);
-    va_end (values);
-    return statement;
-}
-
-int catalogue_step (const struct catalogue *catalogue, sqlite3_stmt *statement, const char *doing, struct err *err)
-{
-    int rc = sqlite3_step (statement);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? rc : database_fail (catalogue->db, doing, err);
-}
-
-int catalogue_change (const struct catalogue *catalogue, const char *doing, int *changed, struct err *err,
-                      const char *sql, const char *kinds, ...)
-{
-    va_list values;
-    va_start (values, kinds);
-    sqlite3_stmt *statement = catalogue_ask (catalogue, err, sql, kinds, values);
-    va_end (values);
-    if (!statement)
-        return -1;
-    int rc = catalogue_step (catalogue, statement, doing, err);
-    if (changed)
-        *changed = sqlite3_changes (catalogue->db);
-    sqlite3_finalize (statement); /* its error is already in `err` */
-    return rc == SQLITE_DONE ? 0 : -1;
-}
-
-struct text catalogue_column (sqlite3_stmt *row, int column, struct arena *arena)
-{
-    const void *bytes = sqlite3_column_blob (row, column);
-    return text_copy (arena, (struct text){ bytes, (uint32_t) sqlite3_column_bytes (row, column) });
-}
-
 /* ---- transactions ---- */
 
 static void pause_ms (uint64_t ms)
@@ -159,18 +91,6 @@ int catalogue_end_transaction (struct catalogue *catalogue, int rc, struct err *
 
 /* ---- opening ---- */
 
-static int format_of (const struct catalogue *catalogue, int *format, struct err *err)
-{
-    sqlite3_stmt *pragma = database_prepare (catalogue->db, "PRAGMA user_version", err);
-    if (!pragma)
-        return -1;
-    int rc = catalogue_step (catalogue, pragma, "read the catalogue of caches", err);
-    if (rc == SQLITE_ROW)
-        *format = sqlite3_column_int (pragma, 0);
-    sqlite3_finalize (pragma); /* its error is already in `err` */
-    return rc == SQLITE_ROW ? 0 : -1;
-}
-
 static int format_unknown (const struct catalogue *catalogue, int format, struct err *err)
 {
     return err_set (err, ERR_STATE,
@@ -183,7 +103,7 @@ static int format_unknown (const struct catalogue *catalogue, int format, struct
 static int make_tables (const struct catalogue *catalogue, struct err *err)
 {
     int format = -1;
-    if (format_of (catalogue, &format, err) != 0)
+    if (database_format (catalogue->db, &format, err) != 0)
         return -1;
     if (format == FORMAT)
         return 0;
@@ -199,7 +119,7 @@ static int catalogue_settle (struct catalogue *catalogue, struct err *err)
      * too, else a power loss could take back a granted token (sqlite pragma.html, synchronous). */
     if (database_run (catalogue->db, "PRAGMA synchronous = EXTRA", "set up syncing", err) != 0)
         return -1;
-    if (format_of (catalogue, &format, err) != 0)
+    if (database_format (catalogue->db, &format, err) != 0)
         return -1;
     if (format == FORMAT)
         return 0;

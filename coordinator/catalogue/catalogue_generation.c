@@ -25,12 +25,12 @@ int catalogue_decode_generation (const struct catalogue *catalogue, sqlite3_stmt
     struct err own = { 0 };
     const struct record *body = fact_record_of_kind (FACT_GENERATION_PUBLISHED);
     struct fact_generation found = { 0 };
-    if (wire_get_record (catalogue_column (row, record, arena), body, &found, arena, &own) != 0)
+    if (wire_get_record (database_text (row, record, arena), body, &found, arena, &own) != 0)
         return damaged (catalogue, token, own.text, err);
     if (found.token != token || !text_equal (found.bundle, bundle))
         return damaged (catalogue, token, "its record names another generation or cache family", err);
     struct text origin = found.from_run; /* of an imported generation: the run that wrote it, elsewhere */
-    found.from_run = catalogue_column (row, run, arena);
+    found.from_run = database_text (row, run, arena);
     if (origin.len)
         found.from_run = origin;
     if (!record_check (body, &found, NULL) || !run_id_valid (found.from_run))
@@ -43,15 +43,15 @@ int catalogue_find_newest (struct catalogue *catalogue, struct text bundle, stru
                            struct arena *arena, struct err *err)
 {
     /* A record without its token's row is damage, so it must not be skipped. */
-    sqlite3_stmt *newest = catalogue_prepare (
-        catalogue, err,
+    sqlite3_stmt *newest = database_ask (
+        catalogue->db, err,
         "SELECT g.token, g.record, g.run FROM generation g LEFT JOIN token t ON t.token = g.token"
         " WHERE g.bundle = ?1 AND (t.state IS NULL OR t.state NOT IN (?2, ?3)) ORDER BY g.token DESC LIMIT 1",
         "tii", bundle, (uint64_t) GENERATION_DROPPED, (uint64_t) GENERATION_REMOVING);
     int rc = -1;
     if (!newest)
         return -1;
-    int row = catalogue_step (catalogue, newest, "find a generation", err);
+    int row = database_step (catalogue->db, newest, "find a generation", err);
     if (row == SQLITE_ROW) {
         uint64_t token = (uint64_t) sqlite3_column_int64 (newest, 0);
         rc = catalogue_decode_generation (catalogue, newest, 1, 2, token, bundle, out, arena, err);
@@ -71,12 +71,12 @@ int catalogue_find_newest (struct catalogue *catalogue, struct text bundle, stru
 static int token_check (const struct catalogue *catalogue, struct text run, const struct fact_generation *generation,
                         struct err *err)
 {
-    sqlite3_stmt *granted = catalogue_prepare (
-        catalogue, err, "SELECT 1 FROM token WHERE token = ?1 AND bundle = ?2 AND run = ?3 AND state <> ?4", "itti",
+    sqlite3_stmt *granted = database_ask (
+        catalogue->db, err, "SELECT 1 FROM token WHERE token = ?1 AND bundle = ?2 AND run = ?3 AND state <> ?4", "itti",
         generation->token, generation->bundle, run, (uint64_t) GENERATION_REMOVING);
     if (!granted)
         return -1;
-    int row = catalogue_step (catalogue, granted, "look up a token", err);
+    int row = database_step (catalogue->db, granted, "look up a token", err);
     sqlite3_finalize (granted); /* its error is already in `err` */
     if (row == SQLITE_DONE)
         return err_set (err, ERR_REFUSED,
@@ -90,11 +90,11 @@ static int token_check (const struct catalogue *catalogue, struct text run, cons
 static int published_before (const struct catalogue *catalogue, const struct fact_generation *generation,
                              struct text record, struct err *err)
 {
-    sqlite3_stmt *before = catalogue_prepare (catalogue, err, "SELECT record FROM generation WHERE token = ?1", "i",
-                                              generation->token);
+    sqlite3_stmt *before = database_ask (catalogue->db, err, "SELECT record FROM generation WHERE token = ?1", "i",
+                                         generation->token);
     if (!before)
         return -1;
-    int row = catalogue_step (catalogue, before, "look up a generation", err);
+    int row = database_step (catalogue->db, before, "look up a generation", err);
     bool same = row == SQLITE_ROW && (uint32_t) sqlite3_column_bytes (before, 0) == record.len &&
                 memcmp (sqlite3_column_blob (before, 0), record.ptr, record.len) == 0;
     sqlite3_finalize (before); /* its error is already in `err` */
@@ -116,13 +116,13 @@ static int catalogue_generation_publish (const struct catalogue *catalogue, stru
     if (row < 0)
         return -1;
     if (row == SQLITE_DONE &&
-        (catalogue_change (catalogue, "publish a generation", NULL, err,
-                           "INSERT INTO generation (token, bundle, run, record) VALUES (?1, ?2, ?3, ?4)", "ittb",
-                           generation->token, generation->bundle, run, record) != 0 ||
+        (database_change (catalogue->db, "publish a generation", NULL, err,
+                          "INSERT INTO generation (token, bundle, run, record) VALUES (?1, ?2, ?3, ?4)", "ittb",
+                          generation->token, generation->bundle, run, record) != 0 ||
          catalogue_cover_drop_absent (catalogue, generation, err) != 0))
         return -1;
-    return catalogue_change (catalogue, "give up a lease", NULL, err, "DELETE FROM lease WHERE token = ?1 AND run = ?2",
-                             "it", generation->token, run);
+    return database_change (catalogue->db, "give up a lease", NULL, err,
+                            "DELETE FROM lease WHERE token = ?1 AND run = ?2", "it", generation->token, run);
 }
 
 int catalogue_publish (struct catalogue *catalogue, struct text run, const struct fact_generation *generation,
@@ -154,9 +154,9 @@ int catalogue_quarantine (struct catalogue *catalogue, uint64_t token, struct te
     if (rc == 0)
         rc = catalogue_end_transaction (
             catalogue,
-            catalogue_change (catalogue, "quarantine a generation", NULL, err,
-                              "UPDATE token SET state = ?1, why = ?2 WHERE token = ?3 AND state NOT IN (?1, ?4)",
-                              "itii", (uint64_t) GENERATION_DROPPED, said, token, (uint64_t) GENERATION_REMOVING),
+            database_change (catalogue->db, "quarantine a generation", NULL, err,
+                             "UPDATE token SET state = ?1, why = ?2 WHERE token = ?3 AND state NOT IN (?1, ?4)", "itii",
+                             (uint64_t) GENERATION_DROPPED, said, token, (uint64_t) GENERATION_REMOVING),
             err);
     arena_release (&arena);
     return rc;
@@ -167,10 +167,10 @@ int catalogue_quarantine (struct catalogue *catalogue, uint64_t token, struct te
 /* SQLITE_DONE when there is no such token. */
 static int state_of (const struct catalogue *catalogue, uint64_t token, uint32_t *state, struct err *err)
 {
-    sqlite3_stmt *row = catalogue_prepare (catalogue, err, "SELECT state FROM token WHERE token = ?1", "i", token);
+    sqlite3_stmt *row = database_ask (catalogue->db, err, "SELECT state FROM token WHERE token = ?1", "i", token);
     if (!row)
         return -1;
-    int rc = catalogue_step (catalogue, row, "look up a token", err);
+    int rc = database_step (catalogue->db, row, "look up a token", err);
     *state = rc == SQLITE_ROW ? (uint32_t) sqlite3_column_int (row, 0) : GENERATION_NONE;
     sqlite3_finalize (row); /* its error is already in `err` */
     return rc;
@@ -187,9 +187,9 @@ static int use (const struct catalogue *catalogue, const struct fact_generation 
         return err_set (err, ERR_STATE,
                         "generation %" PRIu64 " of %s cannot be used: it was %s after this run found it", token,
                         catalogue->root, state == GENERATION_DROPPED ? "quarantined" : "collected");
-    if (catalogue_change (catalogue, "record that a run uses a generation", NULL, err,
-                          "INSERT OR REPLACE INTO user (token, run, home, machine) VALUES (?1, ?2, ?3, ?4)", "ittt",
-                          token, user->run, user->home, user->machine) != 0)
+    if (database_change (catalogue->db, "record that a run uses a generation", NULL, err,
+                         "INSERT OR REPLACE INTO user (token, run, home, machine) VALUES (?1, ?2, ?3, ?4)", "ittt",
+                         token, user->run, user->home, user->machine) != 0)
         return -1;
     return catalogue_cover_mark_used (catalogue, generation, covers, err);
 }
@@ -207,8 +207,8 @@ int catalogue_unuse_all (struct catalogue *catalogue, struct text run, struct er
     if (catalogue_begin_transaction (catalogue, err) != 0)
         return -1;
     return catalogue_end_transaction (catalogue,
-                                      catalogue_change (catalogue, "remove the record that a run uses a generation",
-                                                        NULL, err, "DELETE FROM user WHERE run = ?1", "t", run),
+                                      database_change (catalogue->db, "remove the record that a run uses a generation",
+                                                       NULL, err, "DELETE FROM user WHERE run = ?1", "t", run),
                                       err);
 }
 
@@ -229,12 +229,12 @@ static const char why_it_stays[] =
 static int may_go (const struct catalogue *catalogue, uint64_t token, struct err *err)
 {
     struct arena arena = { 0 };
-    sqlite3_stmt *row = catalogue_prepare (catalogue, err, why_it_stays, "iiii", token, (uint64_t) GENERATION_GRANTED,
-                                           (uint64_t) GENERATION_DROPPED, (uint64_t) GENERATION_REMOVING);
+    sqlite3_stmt *row = database_ask (catalogue->db, err, why_it_stays, "iiii", token, (uint64_t) GENERATION_GRANTED,
+                                      (uint64_t) GENERATION_DROPPED, (uint64_t) GENERATION_REMOVING);
     if (!row)
         return -1;
-    int rc = catalogue_step (catalogue, row, "look up which runs use a generation", err);
-    struct text why = rc == SQLITE_ROW ? catalogue_column (row, 0, &arena) : TEXT_LIT ("");
+    int rc = database_step (catalogue->db, row, "look up which runs use a generation", err);
+    struct text why = rc == SQLITE_ROW ? database_text (row, 0, &arena) : TEXT_LIT ("");
     sqlite3_finalize (row); /* its error is already in `err` */
     if (rc == SQLITE_ROW)
         rc = err_set (err, ERR_STATE, "generation %" PRIu64 " is kept: %.*s", token, TEXT_ARG (text_clip (why, 200)));
@@ -250,13 +250,13 @@ static int retire (const struct catalogue *catalogue, uint64_t token, const stru
     if (rc == SQLITE_DONE)
         return err_set (err, ERR_STATE, "%s has no generation %" PRIu64, catalogue->root, token);
     for (uint32_t i = 0; rc >= 0 && i < n; i++)
-        rc = catalogue_change (catalogue, "remove the records of runs that used a generation", NULL, err,
-                               "DELETE FROM user WHERE token = ?1 AND run = ?2", "it", token, over[i]);
+        rc = database_change (catalogue->db, "remove the records of runs that used a generation", NULL, err,
+                              "DELETE FROM user WHERE token = ?1 AND run = ?2", "it", token, over[i]);
     if (rc < 0 || may_go (catalogue, token, err) != 0)
         return -1;
-    return catalogue_change (catalogue, "mark a generation for removal", NULL, err,
-                             "UPDATE token SET state = ?1 WHERE token = ?2", "ii", (uint64_t) GENERATION_REMOVING,
-                             token);
+    return database_change (catalogue->db, "mark a generation for removal", NULL, err,
+                            "UPDATE token SET state = ?1 WHERE token = ?2", "ii", (uint64_t) GENERATION_REMOVING,
+                            token);
 }
 
 int catalogue_begin_removal (struct catalogue *catalogue, uint64_t token, const struct text *over, uint32_t n,
@@ -277,7 +277,7 @@ static int catalogue_generation_forget (const struct catalogue *catalogue, uint6
                                         "DELETE FROM lease WHERE token = ?1",
                                         "DELETE FROM token WHERE token = ?1" };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (catalogue_change (catalogue, "forget a generation", NULL, err, rows[i], "i", token) != 0)
+        if (database_change (catalogue->db, "forget a generation", NULL, err, rows[i], "i", token) != 0)
             return -1;
     return 0;
 }

@@ -30,10 +30,10 @@ static bool lies_there (const struct catalogue *catalogue, struct text bundle, u
 
 static int last_token (const struct catalogue *catalogue, uint64_t *token, struct err *err)
 {
-    sqlite3_stmt *last = catalogue_prepare (catalogue, err, "SELECT seq FROM sqlite_sequence WHERE name = 'token'", "");
+    sqlite3_stmt *last = database_ask (catalogue->db, err, "SELECT seq FROM sqlite_sequence WHERE name = 'token'", "");
     if (!last)
         return -1;
-    int row = catalogue_step (catalogue, last, "read the number of the newest generation", err);
+    int row = database_step (catalogue->db, last, "read the number of the newest generation", err);
     *token = row == SQLITE_ROW ? (uint64_t) sqlite3_column_int64 (last, 0) : 0;
     sqlite3_finalize (last); /* its error is already in `err` */
     return row < 0 ? -1 : 0;
@@ -64,15 +64,15 @@ static int next_token (const struct catalogue *catalogue, struct text bundle, ui
 static int holder (const struct catalogue *catalogue, struct text bundle, struct lease_owner *out, struct arena *arena,
                    struct err *err)
 {
-    sqlite3_stmt *lease = catalogue_prepare (catalogue, err, "SELECT token, run, beat FROM lease WHERE bundle = ?1",
-                                             "t", bundle);
+    sqlite3_stmt *lease = database_ask (catalogue->db, err, "SELECT token, run, beat FROM lease WHERE bundle = ?1", "t",
+                                        bundle);
     if (!lease)
         return -1;
-    int row = catalogue_step (catalogue, lease, "look up a lease", err);
+    int row = database_step (catalogue->db, lease, "look up a lease", err);
     *out = (struct lease_owner){ 0 };
     if (row == SQLITE_ROW)
         *out = (struct lease_owner){ .token = (uint64_t) sqlite3_column_int64 (lease, 0),
-                                     .run = catalogue_column (lease, 1, arena),
+                                     .run = database_text (lease, 1, arena),
                                      .beat = (uint64_t) sqlite3_column_int64 (lease, 2) };
     sqlite3_finalize (lease); /* its error is already in `err` */
     if (row < 0)
@@ -86,21 +86,21 @@ static int holder (const struct catalogue *catalogue, struct text bundle, struct
 static int abandon (const struct catalogue *catalogue, uint64_t token, struct text run, struct text why,
                     struct err *err)
 {
-    return catalogue_change (catalogue, "abandon a generation", NULL, err,
-                             "UPDATE token SET state = ?1, why = ?2 WHERE token = ?3 AND run = ?4 AND state = ?5",
-                             "ititi", (uint64_t) GENERATION_ABANDONED, why, token, run, (uint64_t) GENERATION_GRANTED);
+    return database_change (catalogue->db, "abandon a generation", NULL, err,
+                            "UPDATE token SET state = ?1, why = ?2 WHERE token = ?3 AND run = ?4 AND state = ?5",
+                            "ititi", (uint64_t) GENERATION_ABANDONED, why, token, run, (uint64_t) GENERATION_GRANTED);
 }
 
 static int hand_out (const struct catalogue *catalogue, struct text bundle, struct text run, uint64_t token,
                      struct err *err)
 {
-    if (catalogue_change (catalogue, "reserve a token", NULL, err,
-                          "INSERT INTO token (token, bundle, run, wall_ms) VALUES (?1, ?2, ?3, ?4)", "itti", token,
-                          bundle, run, clock_wall_ms ()) != 0)
+    if (database_change (catalogue->db, "reserve a token", NULL, err,
+                         "INSERT INTO token (token, bundle, run, wall_ms) VALUES (?1, ?2, ?3, ?4)", "itti", token,
+                         bundle, run, clock_wall_ms ()) != 0)
         return -1;
-    return catalogue_change (catalogue, "take a lease", NULL, err,
-                             "INSERT OR REPLACE INTO lease (bundle, token, run, beat) VALUES (?1, ?2, ?3, 1)", "tit",
-                             bundle, token, run);
+    return database_change (catalogue->db, "take a lease", NULL, err,
+                            "INSERT OR REPLACE INTO lease (bundle, token, run, beat) VALUES (?1, ?2, ?3, 1)", "tit",
+                            bundle, token, run);
 }
 
 static bool same_lease_owner (const struct lease_owner *a, const struct lease_owner *b)
@@ -147,14 +147,14 @@ int catalogue_acquire_lease (struct catalogue *catalogue, struct text bundle, st
 /* Our row is gone: was it published or given up, or did another run take the lease? */
 static int lost (const struct catalogue *catalogue, uint64_t token, bool *taken, struct err *err)
 {
-    sqlite3_stmt *row = catalogue_prepare (
-        catalogue, err,
+    sqlite3_stmt *row = database_ask (
+        catalogue->db, err,
         "SELECT t.state, EXISTS (SELECT 1 FROM generation g WHERE g.token = t.token),"
         " EXISTS (SELECT 1 FROM lease l WHERE l.bundle = t.bundle) FROM token t WHERE t.token = ?1",
         "i", token);
     if (!row)
         return -1;
-    int rc = catalogue_step (catalogue, row, "look up a token", err);
+    int rc = database_step (catalogue->db, row, "look up a token", err);
     bool granted = rc == SQLITE_ROW && sqlite3_column_int (row, 0) == GENERATION_GRANTED;
     bool published = rc == SQLITE_ROW && sqlite3_column_int (row, 1),
          others = rc == SQLITE_ROW && sqlite3_column_int (row, 2);
@@ -169,8 +169,8 @@ int catalogue_beat (struct catalogue *catalogue, uint64_t token, struct text run
     bool gone = false;
     if (catalogue_begin_transaction (catalogue, err) != 0)
         return -1;
-    int rc = catalogue_change (catalogue, "raise a beat", &changed, err,
-                               "UPDATE lease SET beat = beat + 1 WHERE token = ?1 AND run = ?2", "it", token, run);
+    int rc = database_change (catalogue->db, "raise a beat", &changed, err,
+                              "UPDATE lease SET beat = beat + 1 WHERE token = ?1 AND run = ?2", "it", token, run);
     if (rc == 0 && changed == 0)
         rc = lost (catalogue, token, &gone, err);
     if (catalogue_end_transaction (catalogue, rc, err) != 0)
@@ -184,8 +184,8 @@ int catalogue_release_lease (struct catalogue *catalogue, uint64_t token, struct
 {
     if (catalogue_begin_transaction (catalogue, err) != 0)
         return -1;
-    int rc = catalogue_change (catalogue, "give up a lease", NULL, err,
-                               "DELETE FROM lease WHERE token = ?1 AND run = ?2", "it", token, run);
+    int rc = database_change (catalogue->db, "give up a lease", NULL, err,
+                              "DELETE FROM lease WHERE token = ?1 AND run = ?2", "it", token, run);
     if (rc == 0 && abandoned)
         rc = abandon (catalogue, token, run, TEXT_LIT ("its run gave up the lease before sealing the generation"), err);
     return catalogue_end_transaction (catalogue, rc, err);

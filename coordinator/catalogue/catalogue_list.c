@@ -21,11 +21,11 @@ static bool plain (struct text text, uint32_t max)
 static int catalogue_list_count (const struct catalogue *catalogue, const char *sql, const char *kinds,
                                  struct text bundle, uint64_t token, uint32_t max, uint32_t *n, struct err *err)
 {
-    sqlite3_stmt *rows = kinds[0] == 't' ? catalogue_prepare (catalogue, err, sql, kinds, bundle)
-                                         : catalogue_prepare (catalogue, err, sql, kinds, token);
+    sqlite3_stmt *rows = kinds[0] == 't' ? database_ask (catalogue->db, err, sql, kinds, bundle)
+                                         : database_ask (catalogue->db, err, sql, kinds, token);
     if (!rows)
         return -1;
-    int rc = catalogue_step (catalogue, rows, "count the rows of the catalogue", err);
+    int rc = database_step (catalogue->db, rows, "count the rows of the catalogue", err);
     sqlite3_int64 found = rc == SQLITE_ROW ? sqlite3_column_int64 (rows, 0) : 0;
     sqlite3_finalize (rows); /* its error is already in `err` */
     if (rc != SQLITE_ROW)
@@ -42,9 +42,9 @@ static int catalogue_list_count (const struct catalogue *catalogue, const char *
 static int read_user (const struct catalogue *catalogue, sqlite3_stmt *row, uint64_t token, struct arena *arena,
                       struct generation_user *out, struct err *err)
 {
-    *out = (struct generation_user){ .run = catalogue_column (row, 0, arena),
-                                     .home = catalogue_column (row, 1, arena),
-                                     .machine = catalogue_column (row, 2, arena) };
+    *out = (struct generation_user){ .run = database_text (row, 0, arena),
+                                     .home = database_text (row, 1, arena),
+                                     .machine = database_text (row, 2, arena) };
     if (plain (out->run, NAME_MAX_BYTES) && plain (out->home, PATH_MAX_BYTES) && plain (out->machine, NAME_MAX_BYTES))
         return 0;
     return bad (catalogue, token, "the run that uses it is not recorded as valid text", err);
@@ -60,13 +60,13 @@ static int read_users (const struct catalogue *catalogue, struct arena *arena, s
         return -1;
     if (n == 0)
         return 0;
-    sqlite3_stmt *rows = catalogue_prepare (
-        catalogue, err, "SELECT run, home, machine FROM user WHERE token = ?1 ORDER BY run", "i", entry->token);
+    sqlite3_stmt *rows = database_ask (
+        catalogue->db, err, "SELECT run, home, machine FROM user WHERE token = ?1 ORDER BY run", "i", entry->token);
     if (!rows)
         return -1;
     entry->users.items = arena_array (arena, n, sizeof *entry->users.items);
     while (rc == 0 && entry->users.n < n &&
-           (rc = catalogue_step (catalogue, rows, "list the runs that use a generation", err)) == SQLITE_ROW)
+           (rc = database_step (catalogue->db, rows, "list the runs that use a generation", err)) == SQLITE_ROW)
         rc = read_user (catalogue, rows, entry->token, arena, &entry->users.items[entry->users.n++], err);
     sqlite3_finalize (rows); /* its error is already in `err` */
     return rc < 0 ? -1 : 0;
@@ -77,10 +77,10 @@ static int read_entry (const struct catalogue *catalogue, sqlite3_stmt *row, str
 {
     int state = sqlite3_column_int (row, 3);
     *out = (struct catalogue_entry){ .token = (uint64_t) sqlite3_column_int64 (row, 0),
-                                     .bundle = catalogue_column (row, 1, arena),
-                                     .run = catalogue_column (row, 2, arena),
+                                     .bundle = database_text (row, 1, arena),
+                                     .run = database_text (row, 2, arena),
                                      .wall_ms = (uint64_t) sqlite3_column_int64 (row, 4),
-                                     .why = catalogue_column (row, 5, arena),
+                                     .why = database_text (row, 5, arena),
                                      .leased = sqlite3_column_int (row, 8) };
     if (state <= GENERATION_NONE || state > GENERATION_REMOVING || state == GENERATION_PUBLISHED)
         return bad (catalogue, out->token, "this sliceup does not know its state", err);
@@ -109,11 +109,12 @@ static int catalogue_list_list (const struct catalogue *catalogue, struct text b
     if (catalogue_list_count (catalogue, "SELECT count (*) FROM token WHERE ?1 = '' OR bundle = ?1", "t", bundle, 0,
                               TOKENS_MAX, &n, err))
         return -1;
-    sqlite3_stmt *rows = catalogue_prepare (catalogue, err, everything, "t", bundle);
+    sqlite3_stmt *rows = database_ask (catalogue->db, err, everything, "t", bundle);
     if (!rows)
         return -1;
     *out = (struct catalogue_list){ .items = arena_array (arena, n, sizeof *out->items) };
-    while (rc == 0 && out->n < n && (rc = catalogue_step (catalogue, rows, "list the generations", err)) == SQLITE_ROW)
+    while (rc == 0 && out->n < n &&
+           (rc = database_step (catalogue->db, rows, "list the generations", err)) == SQLITE_ROW)
         rc = read_entry (catalogue, rows, arena, &out->items[out->n++], err);
     sqlite3_finalize (rows); /* its error is already in `err` */
     for (uint32_t i = 0; rc >= 0 && i < out->n; i++)
@@ -137,13 +138,13 @@ int catalogue_list (struct catalogue *catalogue, struct text bundle, struct aren
 int catalogue_generation_state (struct catalogue *catalogue, uint64_t token, enum generation_state *state,
                                 struct err *err)
 {
-    sqlite3_stmt *row = catalogue_prepare (catalogue, err,
-                                           "SELECT t.state, g.token IS NOT NULL FROM token t LEFT JOIN generation g ON "
-                                           "g.token = t.token WHERE t.token = ?1",
-                                           "i", token);
+    sqlite3_stmt *row = database_ask (catalogue->db, err,
+                                      "SELECT t.state, g.token IS NOT NULL FROM token t LEFT JOIN generation g ON "
+                                      "g.token = t.token WHERE t.token = ?1",
+                                      "i", token);
     if (!row)
         return -1;
-    int rc = catalogue_step (catalogue, row, "look up a token", err);
+    int rc = database_step (catalogue->db, row, "look up a token", err);
     uint32_t kept = rc == SQLITE_ROW ? (uint32_t) sqlite3_column_int (row, 0) : GENERATION_NONE;
     bool recorded = rc == SQLITE_ROW && sqlite3_column_int (row, 1);
     sqlite3_finalize (row); /* its error is already in `err` */
@@ -165,10 +166,10 @@ int catalogue_cover_mark_used (const struct catalogue *catalogue, const struct f
     int rc = 0;
     for (uint32_t i = 0; i < used->n && rc == 0; i++)
         if (covers_have (&generation->covers, used->items[i]))
-            rc = catalogue_change (catalogue, "record which rungs use a generation", NULL, err,
-                                   "INSERT INTO cover (bundle, cover, used) VALUES (?1, ?2, ?3)"
-                                   " ON CONFLICT DO UPDATE SET used = max (used, excluded.used)",
-                                   "tti", generation->bundle, used->items[i], generation->token);
+            rc = database_change (catalogue->db, "record which rungs use a generation", NULL, err,
+                                  "INSERT INTO cover (bundle, cover, used) VALUES (?1, ?2, ?3)"
+                                  " ON CONFLICT DO UPDATE SET used = max (used, excluded.used)",
+                                  "tti", generation->bundle, used->items[i], generation->token);
     return rc;
 }
 
@@ -179,14 +180,14 @@ static int list_used (const struct catalogue *catalogue, struct text bundle, str
     uint32_t capacity = 0;
     int row;
     *out = (text_list){ 0 };
-    sqlite3_stmt *rows = catalogue_prepare (
-        catalogue, err, "SELECT cover FROM cover WHERE bundle = ?1 ORDER BY used, cover", "t", bundle);
+    sqlite3_stmt *rows = database_ask (catalogue->db, err,
+                                       "SELECT cover FROM cover WHERE bundle = ?1 ORDER BY used, cover", "t", bundle);
     if (!rows)
         return -1;
-    while ((row = catalogue_step (catalogue, rows, "list which rungs use a generation", err)) == SQLITE_ROW) {
+    while ((row = database_step (catalogue->db, rows, "list which rungs use a generation", err)) == SQLITE_ROW) {
         if (out->n == capacity)
             out->items = mem_grow (out->items, capacity = 2 * capacity + 64, sizeof *out->items);
-        out->items[out->n++] = catalogue_column (rows, 0, arena);
+        out->items[out->n++] = database_text (rows, 0, arena);
     }
     sqlite3_finalize (rows); /* its error is already in `err` */
     return row == SQLITE_DONE ? 0 : -1;
@@ -224,9 +225,9 @@ int catalogue_cover_drop_absent (const struct catalogue *catalogue, const struct
     int rc = list_used (catalogue, generation->bundle, &arena, &used, err);
     for (uint32_t i = 0; i < used.n && rc == 0; i++)
         if (!covers_have (&generation->covers, used.items[i]))
-            rc = catalogue_change (catalogue, "remove the record of rungs that used a generation", NULL, err,
-                                   "DELETE FROM cover WHERE bundle = ?1 AND cover = ?2", "tt", generation->bundle,
-                                   used.items[i]);
+            rc = database_change (catalogue->db, "remove the record of rungs that used a generation", NULL, err,
+                                  "DELETE FROM cover WHERE bundle = ?1 AND cover = ?2", "tt", generation->bundle,
+                                  used.items[i]);
     mem_free (used.items);
     arena_release (&arena);
     return rc;

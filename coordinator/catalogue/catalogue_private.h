@@ -20,17 +20,6 @@ struct catalogue {
     uint64_t ended_ms;      /* when the last transaction ended */
 };
 
-/* `kinds`: types of the arguments for ?1, ?2, ...: 'i' a uint64_t, 't' a struct text, 'b' a struct text of bytes. */
-sqlite3_stmt *catalogue_prepare (const struct catalogue *catalogue, struct err *err, const char *sql, const char *kinds,
-                                 ...);
-/* Expects at most one row: SQLITE_ROW, SQLITE_DONE, or -1 with `err`. */
-int catalogue_step (const struct catalogue *catalogue, sqlite3_stmt *statement, const char *doing, struct err *err);
-/* Runs a statement without rows; `changed` (may be NULL) gets how many rows it changed. */
-int catalogue_change (const struct catalogue *catalogue, const char *doing, int *changed, struct err *err,
-                      const char *sql, const char *kinds, ...);
-struct text catalogue_column (sqlite3_stmt *row, int column,
-                              struct arena *arena); /* copied; its bytes are not checked */
-
 int catalogue_begin_transaction (struct catalogue *catalogue, struct err *err);
 /* `rc`: result of the work inside; returns the result of the whole. */
 int catalogue_end_transaction (struct catalogue *catalogue, int rc, struct err *err);

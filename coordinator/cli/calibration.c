@@ -57,7 +57,7 @@ static const char *calibration_word_of (const struct measure_list *all, uint32_t
     const struct measure *measure = &all->items[at];
     if (is_outdated (all, at))
         return "outdated";
-    return measure->bad ? "known-bad" : enum_name_of (&outcome_names, measure->outcome);
+    return measure->known_bad ? "known-bad" : enum_name_of (&outcome_names, measure->outcome);
 }
 
 static const char *size_or_dash (uint64_t bytes, char out[SIZE_TEXT_BYTES])
@@ -85,26 +85,27 @@ static void add_launch (const struct measure_list *all, uint32_t at, struct buf 
     buf_puts (out, measure->cause.len ? "\n" : "");
 }
 
+/* A text or a number that is not known is null. */
+static json_t *calibration_field_json (const struct field *field, const void *at)
+{
+    if (field->kind == FIELD_TEXT)
+        return text_or_null_json (*(const struct text *) at);
+    return field->kind == FIELD_U64 ? number_or_null_json (*(const uint64_t *) at) : record_field_json (field, at);
+}
+
 static json_t *json_launch (const struct measure_list *all, uint32_t at)
 {
     const struct measure *measure = &all->items[at];
-    json_t *launch = json_pack (
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o}", "signature", text_or_null_json (measure->signature), "shape",
-        text_or_null_json (measure->shape), "rung", text_or_null_json (measure->rung), "slice",
-        text_or_null_json (measure->slice), "run", text_or_null_json (measure->run), "pins",
-        text_or_null_json (measure->pins), "pass", enum_name_of (&pass_names, measure->pass), "outcome",
-        enum_name_of (&outcome_names, measure->outcome), "owner", enum_json (&owner_names, measure->owner));
-    json_t *rest = json_pack (
-        "{s:o, s:o, s:b, s:b, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "failure", text_or_null_json (measure->failure),
-        "cause", text_or_null_json (measure->cause), "known_bad", (int) (measure->bad && !is_outdated (all, at)),
-        "outdated", (int) is_outdated (all, at), "hosts", (json_int_t) measure->hosts, "predicted_bytes",
-        number_or_null_json (measure->predicted_bytes), "device_peak_bytes",
-        number_or_null_json (measure->device_peak_bytes), "host_peak_bytes",
-        number_or_null_json (measure->host_peak_bytes), "start_ms", number_or_null_json (measure->start_ms),
-        "duration_ms", number_or_null_json (measure->duration_ms), "ended_wall_ms",
-        number_or_null_json (measure->wall_ms), "ended", time_json (measure->wall_ms));
-    json_object_update (launch, rest);
-    json_decref (rest);
+    json_t *launch = json_object ();
+    for (uint32_t i = 0; i < measure_record.fields_n; i++) {
+        const struct field *field = &measure_record.fields[i];
+        json_object_set_new (launch, field->name,
+                             calibration_field_json (field, (const char *) measure + field->offset));
+    }
+    bool outdated = is_outdated (all, at);
+    json_object_set_new (launch, "known_bad", json_boolean (measure->known_bad && !outdated));
+    json_object_set_new (launch, "outdated", json_boolean (outdated));
+    json_object_set_new (launch, "ended", time_json (measure->ended_wall_ms));
     return launch;
 }
 

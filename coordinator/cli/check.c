@@ -197,11 +197,11 @@ static const char *day_of (uint64_t wall_ms, char out[DAY_BYTES])
 static struct text objection (const struct measure *last, struct arena *arena)
 {
     char day[DAY_BYTES];
-    if (!last->bad)
+    if (!last->known_bad)
         return (struct text){ 0 };
     struct text run = text_clip (last->run, RUN_SHOWN), cause = text_clip (last->cause, SENTENCE_MAX_BYTES / 2);
     return text_format (arena, "the same launch failed in run %.*s (%s, %.*s): %.*s", TEXT_ARG (run),
-                        day_of (last->wall_ms, day), TEXT_ARG (last->failure), TEXT_ARG (cause));
+                        day_of (last->ended_wall_ms, day), TEXT_ARG (last->failure), TEXT_ARG (cause));
 }
 
 void launch_measures_annotate_plan (const struct cli *cli, bool again, struct arena *arena, struct plan *plan)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -151,6 +152,83 @@ sqlite3_stmt *database_prepare (sqlite3 *db, const char *sql, struct err *err)
     if (sqlite3_prepare_v3 (db, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, NULL) != SQLITE_OK)
         database_fail (db, "find the expected tables of this version", err);
     return statement;
+}
+
+/* ---- statements with values ---- */
+
+static bool database_bind (sqlite3_stmt *statement, const char *kinds, va_list values)
+{
+    int rc = SQLITE_OK;
+    for (int i = 0; kinds[i] && rc == SQLITE_OK; i++) {
+        if (kinds[i] == 'i') {
+            rc = sqlite3_bind_int64 (statement, i + 1, (sqlite3_int64) va_arg (values, uint64_t));
+            continue;
+        }
+        struct text text = va_arg (values, struct text);
+        const char *ptr = text.len ? text.ptr : "";
+        rc = kinds[i] == 't' ? sqlite3_bind_text (statement, i + 1, ptr, (int) text.len, SQLITE_TRANSIENT)
+                             : sqlite3_bind_blob (statement, i + 1, ptr, (int) text.len, SQLITE_TRANSIENT);
+    }
+    return rc == SQLITE_OK;
+}
+
+static sqlite3_stmt *database_ask_list (sqlite3 *db, struct err *err, const char *sql, const char *kinds,
+                                        va_list values)
+{
+    sqlite3_stmt *statement = database_prepare (db, sql, err);
+    if (!statement || database_bind (statement, kinds, values))
+        return statement;
+    database_fail (db, "read or change a table", err);
+    sqlite3_finalize (statement); /* its error is already in `err` */
+    return NULL;
+}
+
+sqlite3_stmt *database_ask (sqlite3 *db, struct err *err, const char *sql, const char *kinds, ...)
+{
+    va_list values;
+    va_start (values, kinds);
+    sqlite3_stmt *statement = database_ask_list (db, err, sql, kinds, values);
+    va_end (values);
+    return statement;
+}
+
+int database_step (sqlite3 *db, sqlite3_stmt *statement, const char *doing, struct err *err)
+{
+    int rc = sqlite3_step (statement);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? rc : database_fail (db, doing, err);
+}
+
+int database_change (sqlite3 *db, const char *doing, int *changed, struct err *err, const char *sql, const char *kinds,
+                     ...)
+{
+    va_list values;
+    va_start (values, kinds);
+    sqlite3_stmt *statement = database_ask_list (db, err, sql, kinds, values);
+    va_end (values);
+    if (!statement)
+        return -1;
+    int rc = database_step (db, statement, doing, err);
+    if (changed)
+        *changed = sqlite3_changes (db);
+    sqlite3_finalize (statement); /* its error is already in `err` */
+    return rc == SQLITE_DONE ? 0 : -1;
+}
+
+struct text database_text (sqlite3_stmt *row, int column, struct arena *arena)
+{
+    const void *bytes = sqlite3_column_blob (row, column);
+    return text_copy (arena, (struct text){ bytes, (uint32_t) sqlite3_column_bytes (row, column) });
+}
+
+int database_format (sqlite3 *db, int *format, struct err *err)
+{
+    sqlite3_stmt *pragma = database_prepare (db, "PRAGMA user_version", err);
+    if (!pragma)
+        return -1;
+    int rc = database_step (db, pragma, "read the format", err);
+    *format = rc == SQLITE_ROW ? sqlite3_column_int (pragma, 0) : 0;
+    sqlite3_finalize (pragma); /* its error is already in `err` */
+    return rc == SQLITE_ROW ? 0 : -1;
 }
 
 /* ---- workqueue ---- */

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "common/base/err.h"
+#include "common/base/text.h"
 #include "common/io/loop.h"
 
 enum database_use { DATABASE_READ, DATABASE_WRITE };
@@ -24,6 +25,15 @@ void database_close (sqlite3 *db); /* NULL is fine; statements must be finalized
 /* Runs statements without results. `doing` is for the error: "begin a transaction". */
 int database_run (sqlite3 *db, const char *sql, const char *doing, struct err *err);
 sqlite3_stmt *database_prepare (sqlite3 *db, const char *sql, struct err *err);
+/* The same with values for ?1, ?2, ... by `kinds`: 'i' a uint64_t, 't' a struct text, 'b' a struct text of bytes. */
+sqlite3_stmt *database_ask (sqlite3 *db, struct err *err, const char *sql, const char *kinds, ...);
+/* SQLITE_ROW, SQLITE_DONE, or -1 with `err`. */
+int database_step (sqlite3 *db, sqlite3_stmt *statement, const char *doing, struct err *err);
+/* Runs a statement without rows; `changed` (may be NULL) gets how many rows it changed. */
+int database_change (sqlite3 *db, const char *doing, int *changed, struct err *err, const char *sql, const char *kinds,
+                     ...);
+struct text database_text (sqlite3_stmt *row, int column, struct arena *arena); /* copied; its bytes are not checked */
+int database_format (sqlite3 *db, int *format, struct err *err);                /* 0: the tables were not made yet */
 /* Explains SQLite's last error; always returns -1. `doing`: "write a fact". */
 int database_fail (sqlite3 *db, const char *doing, struct err *err);
 bool database_may_write_beside (const char *path); /* may we write to its folder? True if unknown */

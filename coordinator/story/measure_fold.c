@@ -8,6 +8,29 @@
 
 enum { LAUNCHES_MAX = 4096, PINS_SHOWN_BYTES = 12 };
 
+static const struct field measure_fields[] = {
+    F_TEXT (1, struct measure, signature, ID_MAX_BYTES),
+    F_TEXT (2, struct measure, shape, ID_MAX_BYTES),
+    F_TEXT (3, struct measure, rung, ID_MAX_BYTES),
+    F_TEXT (4, struct measure, slice, ID_MAX_BYTES),
+    F_TEXT (5, struct measure, run, ID_MAX_BYTES),
+    F_TEXT (6, struct measure, pins, NAME_MAX_BYTES),
+    F_ENUM (7, struct measure, pass, &pass_names),
+    F_ENUM (8, struct measure, outcome, &outcome_names),
+    F_ENUM (9, struct measure, owner, &owner_names),
+    F_TEXT (10, struct measure, failure, ID_MAX_BYTES),
+    F_TEXT (11, struct measure, cause, SENTENCE_MAX_BYTES),
+    F_BOOL (12, struct measure, known_bad),
+    F_U32 (13, struct measure, hosts, HOSTS_MAX),
+    F_U64 (14, struct measure, predicted_bytes, UINT64_MAX),
+    F_U64 (15, struct measure, device_peak_bytes, UINT64_MAX),
+    F_U64 (16, struct measure, host_peak_bytes, UINT64_MAX),
+    F_U64 (17, struct measure, start_ms, UINT64_MAX),
+    F_U64 (18, struct measure, duration_ms, UINT64_MAX),
+    F_U64 (19, struct measure, ended_wall_ms, UINT64_MAX),
+};
+const struct record measure_record = RECORD ("measure", struct measure, measure_fields);
+
 struct measure_fold {
     struct arena arena;
     struct plan plan;
@@ -121,8 +144,8 @@ static void blame (struct measure_fold *fold, struct measure *now, const struct 
         now->owner = verdict->owner;
         now->failure = text_copy (&fold->arena, verdict->signature);
         now->cause = cause_of (&fold->plan, verdict, &fold->arena);
-        now->bad = (verdict->host >= fold->plan.hosts.n || !fold->killed[verdict->host]) &&
-                   would_fail_again (&fold->plan, verdict);
+        now->known_bad = (verdict->host >= fold->plan.hosts.n || !fold->killed[verdict->host]) &&
+                         would_fail_again (&fold->plan, verdict);
     }
 }
 
@@ -132,7 +155,7 @@ static void end (struct measure_fold *fold, const struct fact *fact)
     if (fold->isolating || fact->of.pass_ended.key.attempt == 0 || !now->signature.len || fold->n == LAUNCHES_MAX)
         return;
     now->outcome = fact->of.pass_ended.outcome;
-    now->wall_ms = fact->wall_ms;
+    now->ended_wall_ms = fact->wall_ms;
     blame (fold, now, &fact->of.pass_ended);
     if (!fold->items)
         fold->items = arena_array (&fold->arena, LAUNCHES_MAX, sizeof (*fold->items));

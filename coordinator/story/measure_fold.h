@@ -15,12 +15,14 @@ struct measure {
     enum owner owner;
     struct text failure; /* id of the failure's signature; empty: none, or not recognised */
     struct text cause;   /* one sentence; empty when it passed */
-    bool bad;            /* the same launch would fail in the same way */
+    bool known_bad;      /* the same launch would fail in the same way */
     uint32_t hosts;
     uint64_t predicted_bytes, device_peak_bytes, host_peak_bytes; /* of the host that needed most; 0: nobody said */
     uint64_t start_ms, duration_ms; /* until the program ran first; all: of the slowest host */
-    uint64_t wall_ms;               /* when it ended */
+    uint64_t ended_wall_ms;
 };
+extern const struct record measure_record;
+enum { MEASURE_MAX_BYTES = 16 * 1024 };
 struct measure_list {
     struct measure *items;
     uint32_t n;

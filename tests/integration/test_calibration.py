@@ -88,8 +88,11 @@ class Calibration(lab.LabTest):
 
     def test_what_a_strange_history_says_moves_no_terminal(self):
         self.climb(host="nobody")
+        signature, run = [self.launches()[0][member].encode() for member in ("signature", "run")]
         with contextlib.closing(sqlite3.connect(self.lab.home / "calibration.db")) as history:
-            history.execute("UPDATE measure SET signature = char(27) || '[2J', run = char(27) || '[31mrun'")
+            for (record,) in history.execute("SELECT record FROM measure").fetchall():
+                wild = record.replace(signature[:4], b"\x1b[2J").replace(run[:4], b"\x1b[1m")
+                history.execute("UPDATE measure SET record = ? WHERE record = ?", (wild, record))
             history.commit()
         shown = self.passes(self.lab.sliceup("calibration")).out
         self.assertIn("\\x1b[2J", shown)

@@ -41,14 +41,14 @@ static struct measure sample (uint64_t wall_ms)
         .owner = OWNER_PROGRAM,
         .failure = TEXT_LIT ("hbm-compile"),
         .cause = TEXT_LIT ("Ran out of memory"),
-        .bad = true,
+        .known_bad = true,
         .hosts = 4,
         .predicted_bytes = UINT64_C (49) << 30,
         .device_peak_bytes = 7,
         .host_peak_bytes = 8,
         .start_ms = 9,
         .duration_ms = 10,
-        .wall_ms = wall_ms,
+        .ended_wall_ms = wall_ms,
     };
 }
 
@@ -87,14 +87,14 @@ TEST_ON (place, what_was_added_is_read_as_it_was)
                  text_equal (m->rung, wanted.rung));
     assert_true (text_equal (m->slice, wanted.slice) && text_equal (m->run, wanted.run) &&
                  text_equal (m->pins, wanted.pins));
-    assert_true (text_equal (m->failure, wanted.failure) && text_equal (m->cause, wanted.cause) && m->bad);
+    assert_true (text_equal (m->failure, wanted.failure) && text_equal (m->cause, wanted.cause) && m->known_bad);
     assert_int_equal (m->pass, PASS_COLD);
     assert_int_equal (m->outcome, OUTCOME_FAILED);
     assert_int_equal (m->owner, OWNER_PROGRAM);
     assert_int_equal (m->hosts, 4);
     assert_int_equal (m->predicted_bytes, UINT64_C (49) << 30);
     assert_true (m->device_peak_bytes == 7 && m->host_peak_bytes == 8 && m->start_ms == 9 && m->duration_ms == 10 &&
-                 m->wall_ms == 1000);
+                 m->ended_wall_ms == 1000);
     assert_int_equal (all (place, "another").n, 0);
     struct stat st;
     assert_int_equal (stat (((struct place *) place)->path, &st), 0);
@@ -114,8 +114,8 @@ TEST_ON (place, the_newest_stands_first_and_the_oldest_goes)
         add (place, sample (i));
     struct measure_list found = all (place, "");
     assert_int_equal (found.n, CALIBRATION_KEPT);
-    assert_int_equal (found.items[0].wall_ms, CALIBRATION_KEPT + 6);
-    assert_int_equal (found.items[found.n - 1].wall_ms, 7);
+    assert_int_equal (found.items[0].ended_wall_ms, CALIBRATION_KEPT + 6);
+    assert_int_equal (found.items[found.n - 1].ended_wall_ms, 7);
 }
 
 TEST_ON (place, a_launch_can_be_forgotten)
@@ -144,11 +144,11 @@ TEST_ON (place, another_versions_file_is_left_alone)
     struct measure measure = sample (5);
     struct measure_list one = { &measure, 1 }, found;
     add (place, sample (1));
-    run_sql (place->path, "PRAGMA user_version = 2");
+    run_sql (place->path, "PRAGMA user_version = 3");
     assert_int_equal (calibration_add (place->home, &one, &place->err), -1);
-    assert_has (place->err.text, "has format 2, expected 1");
+    assert_has (place->err.text, "has format 3, expected 2");
     assert_int_equal (calibration_read (place->home, TEXT_LIT (""), &place->arena, &found, &place->err), -1);
-    run_sql (place->path, "PRAGMA user_version = 1");
+    run_sql (place->path, "PRAGMA user_version = 2");
     assert_int_equal (all (place, "").n, 1);
 }
 
@@ -174,14 +174,12 @@ TEST_ON (place, a_damaged_file_is_said)
     assert_int_equal (place->err.code, ERR_DAMAGE);
 }
 
-TEST_ON (place, words_of_a_stranger_are_no_words_of_ours)
+TEST_ON (place, a_record_of_a_stranger_is_said)
 {
+    struct measure_list found;
     add (place, sample (1));
-    run_sql (place->path,
-             "UPDATE measure SET pass = 'nonsense', outcome = '', cause = CAST (x'ff' AS TEXT), hosts = -3");
-    struct measure_list found = all (place, "");
-    assert_int_equal (found.items[0].pass, PASS_NONE);
-    assert_int_equal (found.items[0].outcome, OUTCOME_NONE);
-    assert_int_equal (found.items[0].hosts, 0);
-    assert_text (found.items[0].cause, "(not readable)");
+    run_sql (place->path, "UPDATE measure SET record = x'ff00'");
+    assert_int_equal (calibration_read (place->home, TEXT_LIT (""), &place->arena, &found, &place->err), -1);
+    assert_int_equal (place->err.code, ERR_DAMAGE);
+    assert_has (place->err.text, "holds a measure that cannot be read");
 }

@@ -199,7 +199,8 @@ TEST_ON (story, the_host_that_needed_most_is_the_measure)
     assert_true (m->predicted_bytes == 20 && m->device_peak_bytes == 5 && m->host_peak_bytes == 300);
     assert_int_equal (m->start_ms, 140); /* what comes before it runs */
     assert_int_equal (m->duration_ms, 5140);
-    assert_true (m->outcome == OUTCOME_PASSED && !m->bad && m->wall_ms == 777 && m->hosts == 2 && m->pass == PASS_COLD);
+    assert_true (m->outcome == OUTCOME_PASSED && !m->known_bad && m->ended_wall_ms == 777 && m->hosts == 2 &&
+                 m->pass == PASS_COLD);
     assert_true (text_is (m->rung, "dense") && text_is (m->run, "11112222") && m->signature.len == 16);
 }
 
@@ -208,7 +209,7 @@ static bool bad_after (struct story *story, struct verdict verdict)
     begin (story, PURPOSE_CLIMB);
     end (story, &verdict, 1, verdict.outcome);
     struct measure_list list = measure_fold_list (story->fold);
-    return list.items[list.n - 1].bad;
+    return list.items[list.n - 1].known_bad;
 }
 
 TEST_ON (story, only_what_would_fail_again_is_bad)
@@ -243,7 +244,7 @@ TEST_ON (story, what_was_killed_may_pass_the_next_time)
     begin (story, PURPOSE_CLIMB);
     measure_fold_apply (story->fold, &fact);
     end (story, &hbm, 1, OUTCOME_FAILED);
-    assert_false (measure_fold_list (story->fold).items[0].bad);
+    assert_false (measure_fold_list (story->fold).items[0].known_bad);
     assert_true (bad_after (story, hbm)); /* the next launch, of which nobody was killed */
 }
 
@@ -260,7 +261,7 @@ TEST_ON (story, a_cascade_is_not_the_cause)
     begin (story, PURPOSE_RETRY);
     end (story, verdicts, 2, OUTCOME_FAILED);
     struct measure_list list = measure_fold_list (story->fold);
-    assert_true (list.items[0].bad && text_is (list.items[0].cause, "no room") &&
+    assert_true (list.items[0].known_bad && text_is (list.items[0].cause, "no room") &&
                  text_is (list.items[0].failure, "hbm"));
 }
 
