@@ -1,6 +1,6 @@
 /* host_source.h - turns the host lists of schedulers and platforms into a host set expression.
  *
- * Text in, text out; coordinator/launch/host_source_io.h asks the environment and the metadata server. Input is
+ * Text in, text out; coordinator/cli/host_filter.c asks the environment and the metadata server. Input is
  * untrusted: the expressions made here hold only names, brackets and commas (no operators, no groups), and the caller
  * bounds their expansion. Errors: ERR_PARSE with the place. */
 #ifndef SLICEUP_COMMON_MODEL_HOST_SOURCE_H

@@ -1,9 +1,15 @@
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/io/fd.h"
+#include "common/io/metadata.h"
+#include "common/model/host_source.h"
 #include "coordinator/cli/hosts.h"
+
+#define ENDPOINTS_PATH "/computeMetadata/v1/instance/attributes/worker-network-endpoints"
+enum { METADATA_MS = 2000 };
 
 int host_input_read (const char *path, struct buf *out, struct err *err)
 {
@@ -75,4 +81,84 @@ int host_filter_resolve (const struct host_filter *filter, const struct name_lis
         rc = none_left (filter, known.everything, err);
     arena_release (&arena);
     return rc;
+}
+
+/* ---- the hosts that this machine's job has ---- */
+
+static const char *host_variable (const char *name)
+{
+    const char *value = getenv (name);
+    return value && value[0] ? value : NULL;
+}
+
+static bool host_is_good (const char *host)
+{
+    return host[0] && host[0] != '-' && host[0] != ':' &&
+           strspn (host, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-:[]") == strlen (host);
+}
+
+static int read_metadata (struct buf *expression, struct err *err)
+{
+    const char *set = host_variable ("GCE_METADATA_HOST");
+    const struct metadata_question question = { set ? set : METADATA_ADDRESS, true, ENDPOINTS_PATH, METADATA_MS };
+    struct metadata_answer answer;
+    struct buf bytes;
+    int rc = -1;
+    if (!host_is_good (question.server))
+        return err_set (err, ERR_USAGE, "GCE_METADATA_HOST is not a host name, expected host or host:port");
+    buf_init (&bytes, HOST_SOURCE_MAX_BYTES);
+    bool answered = metadata_ask (&question, &bytes, &answer, err) == METADATA_ANSWERED;
+    if (answered && answer.status == 404)
+        err_set (err, ERR_STATE,
+                 "the metadata server at %s has no worker-network-endpoints: this machine is not a TPU VM",
+                 question.server);
+    else if (answered && answer.status != 200)
+        err_set (err, ERR_IO, "the metadata server at %s answered with status %u, expected 200", question.server,
+                 (unsigned) answer.status);
+    else if (answered)
+        rc = host_source_tpu_endpoints (answer.body, expression, err);
+    buf_release (&bytes);
+    return rc;
+}
+
+static const char *slurm_nodes (void)
+{
+    const char *value = host_variable ("SLURM_JOB_NODELIST");
+    return value ? value : host_variable ("SLURM_NODELIST");
+}
+
+static int read_slurm (struct buf *expression, struct err *err)
+{
+    const char *value = slurm_nodes ();
+    if (!value)
+        return err_set (err, ERR_STATE,
+                        "SLURM_JOB_NODELIST is not set: this is not a Slurm allocation (salloc or sbatch makes one)");
+    return host_source_slurm (text_of (value), expression, err);
+}
+
+static int read_tpu (struct buf *expression, struct err *err)
+{
+    const char *value = host_variable ("TPU_WORKER_HOSTNAMES");
+    return value ? host_source_tpu_names (text_of (value), expression, err) : read_metadata (expression, err);
+}
+
+static int read_any (struct buf *expression, struct err *err)
+{
+    if (slurm_nodes ())
+        return read_slurm (expression, err);
+    if (host_variable ("TPU_WORKER_HOSTNAMES"))
+        return read_tpu (expression, err);
+    return err_set (err, ERR_STATE,
+                    "neither SLURM_JOB_NODELIST nor TPU_WORKER_HOSTNAMES is set: name the hosts in the slice file");
+}
+
+int host_source_read (const char *word, struct buf *expression, struct err *err)
+{
+    if (strcmp (word, "slurm") == 0)
+        return read_slurm (expression, err);
+    if (strcmp (word, "tpu") == 0)
+        return read_tpu (expression, err);
+    if (strcmp (word, "env") == 0)
+        return read_any (expression, err);
+    return err_set (err, ERR_USAGE, "source of hosts '%s': expected slurm, tpu or env", word);
 }

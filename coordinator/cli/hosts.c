@@ -6,7 +6,6 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/hosts.h"
 #include "coordinator/cli/planning.h"
-#include "coordinator/launch/host_source_io.h"
 #include "coordinator/view/record_json.h"
 
 /* More than any cluster has hosts; what these bound is a mistake such as h[1-999999999]. */

@@ -11,6 +11,12 @@ enum { HOST_INPUT_MAX_BYTES = 16 << 20 };
 /* All of a file, or of standard input for "-", appended to `out`, whose bound holds. */
 int host_input_read (const char *path, struct buf *out, struct err *err);
 
+/* The hosts that this machine's job has. Words: "slurm" (SLURM_JOB_NODELIST, else SLURM_NODELIST), "tpu"
+ * (TPU_WORKER_HOSTNAMES, else the metadata server at GCE_METADATA_HOST or its usual address), "env" (the first of these
+ * variables that is set; asks no server). ERR_USAGE for an unknown word, ERR_STATE if nothing is set. */
+enum { HOST_SOURCE_MAX_BYTES = 256 << 10 };
+int host_source_read (const char *word, struct buf *expression, struct err *err);
+
 /* Groups that "@name" stands for, and what "@*" does; both may lack. For hostset_group_lookup. */
 struct host_groups {
     const var_list *named;

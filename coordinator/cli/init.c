@@ -10,7 +10,6 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/hosts.h"
 #include "coordinator/cli/planning.h"
-#include "coordinator/launch/host_source_io.h"
 
 enum { BYTES_MAX = 4 << 20, NOTES_MAX_BYTES = 64 << 10, SHOWN_MAX_BYTES = 16 * NOTES_MAX_BYTES };
 

@@ -8,7 +8,7 @@
 #include "common/base/duration.h"
 #include "common/cache/owners.h"
 #include "common/model/secret.h"
-#include "coordinator/launch/host_source_io.h"
+#include "coordinator/cli/hosts.h"
 
 enum { PLANNING_TEXT_MAX_BYTES = 4 << 20 };
 

@@ -101,7 +101,7 @@ class Metadata(unittest.TestCase):
             "metadata.preemptible": "FALSE", "metadata.maintenance": "none"}, told)
         self.assertFalse([note for note in notes if "maintenance" in note])
         self.assertEqual(["GET /computeMetadata/v1/instance/?recursive=true HTTP/1.0\r\nHost: metadata.google.internal\r\n"
-                          "Metadata-Flavor: Google\r\nUser-Agent: sliceup-worker\r\n\r\n"], server.requests)
+                          "Metadata-Flavor: Google\r\nUser-Agent: sliceup\r\n\r\n"], server.requests)
 
     def test_an_id_of_64_bits_without_a_sign_loses_nothing_else(self):
         _, address = self.serve(real(id=2**64 - 1))

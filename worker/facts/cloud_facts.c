@@ -5,32 +5,18 @@
 #include "common/base/buf.h"
 #include "common/base/path.h"
 #include "common/base/text.h"
-#include "common/io/clock.h"
-#include "common/io/fd.h"
+#include "common/io/metadata.h"
 #include "common/model/result.h"
 #include "worker/facts/host_fact_list.h"
-#include <errno.h>
 #include <jansson.h>
-#include <netdb.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/socket.h>
 
-enum { WAYS_MAX = 3, WINDOW_BYTES_MAX = 64, ENDPOINTS_BYTES_MAX = 64 * 1024, ADDRESS_BYTES_MAX = 255 };
+enum { WAYS_MAX = 3, WINDOW_BYTES_MAX = 64, ENDPOINTS_BYTES_MAX = 64 * 1024 };
 /* An instance may have 512 KiB of metadata, which grow as JSON. */
 enum { WAIT_MS = 100, MOST_WAIT_MS = 10000, ANSWER_BYTES_MAX = 2 * 1024 * 1024 };
 
 /* ---- the metadata server ---- */
-
-#define SERVER_ADDRESS "169.254.169.254"
-#define SERVER_NAME "metadata.google.internal"
-/* Asks for all in one answer. HTTP/1.0, so it ends with the connection, unchunked. The server requires the flavor
- * header. */
-static const char metadata_request[] = "GET /computeMetadata/v1/instance/?recursive=true HTTP/1.0\r\n"
-                                       "Host: " SERVER_NAME "\r\nMetadata-Flavor: Google\r\n"
-                                       "User-Agent: sliceup-worker\r\n\r\n";
 
 struct metadata {
     const char *state; /* docs/spec/facts.md, metadata.state */
@@ -46,8 +32,8 @@ static const char *server_address (bool google)
     if (skip && *skip)
         return NULL;
     if (named && *named)
-        return strcmp (named, SERVER_NAME) ? named : SERVER_ADDRESS;
-    return google ? SERVER_ADDRESS : NULL;
+        return strcmp (named, METADATA_NAME) ? named : METADATA_ADDRESS;
+    return google ? METADATA_ADDRESS : NULL;
 }
 
 /* GCE_METADATA_TIMEOUT, whole seconds, as google-auth has it. */
@@ -59,121 +45,34 @@ static uint64_t server_limit_ms (void)
     return seconds < MOST_WAIT_MS / 1000 ? seconds * 1000 : MOST_WAIT_MS;
 }
 
-/* "host", "host:port", "[host]:port" with a number for a host; a bare IPv6 address has more than one colon. */
-static bool split_address (const char *address, char host[ADDRESS_BYTES_MAX + 1], char port[8])
+static json_t *instance_of (struct text json)
 {
-    const char *colon = strrchr (address, ':'), *shut = strchr (address, ']');
-    bool bracketed = address[0] == '[' && shut;
-    bool has_port = colon && (bracketed ? colon == shut + 1 : strchr (address, ':') == colon);
-    struct text number = has_port ? text_of (colon + 1) : TEXT_LIT ("80");
-    const char *from = bracketed ? address + 1 : address;
-    const char *to = bracketed ? shut : has_port ? colon : address + strlen (address);
-    uint64_t value;
-    return text_to_u64 (number, &value) && value > 0 && value < 65536 && text_to_c (number, port, 8) &&
-           text_to_c ((struct text){ from, (uint32_t) (to - from) }, host, ADDRESS_BYTES_MAX + 1);
+    json_t *instance = json_loadb (json.ptr, json.len, JSON_ALLOW_NUL, NULL);
+    /* An unsigned number of 64 bits may be too large for jansson. */
+    return instance ? instance : json_loadb (json.ptr, json.len, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
 }
 
-static struct addrinfo *find_server (const char *address)
+/* Asks for all in one answer. A server that is not there is an answer, not an error. */
+static struct metadata cloud_facts_ask (bool google)
 {
-    struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM }, *found;
-    char host[ADDRESS_BYTES_MAX + 1], port[8];
-    bool good = strlen (address) <= ADDRESS_BYTES_MAX && split_address (address, host, port) &&
-                !getaddrinfo (host, port, &hints, &found);
-    return good ? found : NULL;
-}
-
-/* Waits for one of `events`; false: the time is over. */
-static bool wait_server (int fd, short events, uint64_t until_ms)
-{
-    struct pollfd there = { .fd = fd, .events = events };
-    uint64_t now_ms = clock_boot_ms ();
-    return now_ms < until_ms && poll (&there, 1, (int) (until_ms - now_ms)) != 0;
-}
-
-/* -1: no connection came about. */
-static int connect_server (const struct addrinfo *server, uint64_t until_ms)
-{
-    int fd = socket (server->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), reason = 0;
-    socklen_t len = sizeof reason;
-    bool begun = fd >= 0 && (!connect (fd, server->ai_addr, server->ai_addrlen) || errno == EINPROGRESS);
-    if (begun && wait_server (fd, POLLOUT, until_ms) && !getsockopt (fd, SOL_SOCKET, SO_ERROR, &reason, &len) &&
-        !reason)
-        return fd;
-    fd_close (fd);
-    return -1;
-}
-
-/* To the end of the connection, or until there is too much of it; false: the time is over. */
-static bool read_answer (int fd, uint64_t until_ms, struct buf *answer)
-{
-    char chunk[4096];
-    for (ssize_t got = 1; got != 0 && !answer->overflow;) {
-        if (!wait_server (fd, POLLIN, until_ms))
-            return false;
-        got = recv (fd, chunk, sizeof chunk, 0);
-        if (got > 0)
-            buf_add (answer, chunk, (size_t) got);
-        else if (got < 0 && errno != EAGAIN && errno != EINTR)
-            return true;
-    }
-    return true;
-}
-
-/* Any machine may answer on that address; only the real server sends this header. */
-static bool is_google_server (struct text head)
-{
-    static const char name[] = "metadata-flavor:";
-    while (head.len) {
-        struct text line = text_take_until (&head, '\n');
-        if (line.len >= sizeof name - 1 && !strncasecmp (line.ptr, name, sizeof name - 1))
-            return text_is (text_trimmed ((struct text){ line.ptr + sizeof name - 1, line.len - (sizeof name - 1) }),
-                            "Google");
-    }
-    return false;
-}
-
-static const char *understand_answer (struct text answer, json_t **instance)
-{
-    static const char stranger[] = "no metadata server";
-    struct text body = answer;
-    uint32_t end;
-    if (!text_starts (answer, "HTTP/1.") || !text_find (answer, TEXT_LIT ("\r\n\r\n"), &end) ||
-        !is_google_server ((struct text){ answer.ptr, end }))
-        return stranger;
-    struct text status = text_take_until (&body, '\n');
-    if (!text_find (status, TEXT_LIT (" 200 "), NULL))
-        return "answered";
-    const char *json = answer.ptr + end + 4;
-    *instance = json_loadb (json, answer.len - end - 4, JSON_ALLOW_NUL, NULL);
-    if (*instance == NULL) /* an unsigned number of 64 bits may be too large for jansson */
-        *instance = json_loadb (json, answer.len - end - 4, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
-    return json_is_object (*instance) ? "answered" : stranger;
-}
-
-/* Asks over an open connection, and closes it. */
-static void ask_server (struct metadata *metadata, int fd, uint64_t until_ms)
-{
-    struct buf answer;
-    buf_init (&answer, ANSWER_BYTES_MAX);
-    bool sent = send (fd, metadata_request, sizeof metadata_request - 1, MSG_NOSIGNAL) == sizeof metadata_request - 1;
-    metadata->late = sent && !read_answer (fd, until_ms, &answer);
-    metadata->state = metadata->late ? "slow" : understand_answer (buf_as_text (&answer), &metadata->instance);
-    buf_release (&answer);
-    fd_close (fd);
-}
-
-/* A server that is not there is an answer, not an error. */
-static struct metadata metadata_ask (bool google)
-{
-    const char *address = server_address (google);
-    struct addrinfo *server = address ? find_server (address) : NULL;
-    uint64_t until_ms = clock_boot_ms () + server_limit_ms ();
-    struct metadata metadata = { .state = server ? "absent" : "not asked" };
-    int fd = server ? connect_server (server, until_ms) : -1;
-    if (fd >= 0)
-        ask_server (&metadata, fd, until_ms);
-    if (server)
-        freeaddrinfo (server);
+    static const char *const states[] = { [METADATA_NOWHERE] = "not asked",
+                                          [METADATA_ABSENT] = "absent",
+                                          [METADATA_LATE] = "slow",
+                                          [METADATA_STRANGER] = "no metadata server",
+                                          [METADATA_ANSWERED] = "answered" };
+    const struct metadata_question question = { .server = server_address (google),
+                                                .path = "/computeMetadata/v1/instance/?recursive=true",
+                                                .limit_ms = server_limit_ms () };
+    struct metadata_answer answer = { 0 };
+    struct buf bytes;
+    buf_init (&bytes, ANSWER_BYTES_MAX);
+    enum metadata_server found = question.server ? metadata_ask (&question, &bytes, &answer, NULL) : METADATA_NOWHERE;
+    bool told = found == METADATA_ANSWERED && answer.status == 200;
+    struct metadata metadata = { .late = found == METADATA_LATE, .instance = told ? instance_of (answer.body) : NULL };
+    if (told && !json_is_object (metadata.instance))
+        found = METADATA_STRANGER;
+    metadata.state = states[found];
+    buf_release (&bytes);
     return metadata;
 }
 
@@ -346,7 +245,7 @@ static struct text maintenance_in (struct host_fact_list *list, const json_t *in
 
 struct text cloud_facts (struct host_fact_list *list, bool google)
 {
-    struct metadata metadata = metadata_ask (google);
+    struct metadata metadata = cloud_facts_ask (google);
     struct text plan = metadata.late ? TEXT_LIT (FACT_NOT_REPORTED) : maintenance_in (list, metadata.instance);
     cloud_facts_add_place (list, &metadata);
     host_fact_add (list, "metadata.state", text_of (metadata.state));
