@@ -1,5 +1,4 @@
 /* cache.c - the compile cache of a slice: who may write it, how others are refused, and further writable paths. */
-#include <string.h>
 
 #include "common/base/path.h"
 #include "common/base/text.h"

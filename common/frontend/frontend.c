@@ -1,5 +1,4 @@
 #include <assert.h>
-#include <string.h>
 
 #include "common/frontend/frontend_row.h"
 #include "common/model/requirements.h"

@@ -1,7 +1,6 @@
 #include "common/model/host_source.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "common/model/hostset_scan.h"
 

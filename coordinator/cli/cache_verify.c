@@ -7,7 +7,6 @@
 #include "coordinator/view/line.h"
 #include "coordinator/view/record_json.h"
 #include <inttypes.h>
-#include <string.h>
 
 enum { SAY_AFTER_MS = 2000 };
 

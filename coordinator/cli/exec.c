@@ -2,7 +2,6 @@
 
 #include <signal.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/duration.h"
 #include "common/io/clock.h"

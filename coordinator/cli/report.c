@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/arguments.h"

@@ -6,7 +6,6 @@
 #include "coordinator/cli/live_runs.h"
 #include "coordinator/cli/live_thread.h"
 #include "coordinator/cli/run_receipt.h"
-#include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/journal/run_facts.h"
 #include "coordinator/monitor/follow.h"
@@ -14,7 +13,6 @@
 #include "coordinator/verdict/stands.h"
 #include "coordinator/view/waiting.h"
 #include <signal.h>
-#include <unistd.h>
 
 struct learned {
     int64_t pid; /* of the coordinator that holds it; 0: nobody does, or it is on another machine */

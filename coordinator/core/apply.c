@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "coordinator/core/status_sentence.h"
-#include "coordinator/core/write_lease.h"
 
 enum { LEASES_LOST_MAX = 3 }; /* of one rung: more are no accident */
 

@@ -1,6 +1,5 @@
 #include "coordinator/picture/metrics.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "coordinator/picture/exposition.h"

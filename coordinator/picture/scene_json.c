@@ -1,7 +1,6 @@
 #include "coordinator/picture/scene_json.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "coordinator/view/record_json.h"

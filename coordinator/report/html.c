@@ -1,7 +1,6 @@
 #include "coordinator/report/report.h"
 
 #include <assert.h>
-#include <inttypes.h>
 
 #include "common/base/digest.h"
 #include "coordinator/picture/page_file.h"

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "common/io/clock.h"
-#include "common/wire/wire.h"
 #include "coordinator/monitor/key_file.h"
 
 enum { SETTLE_LOOK_MS = 100 };

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #include "common/base/utf8.h"

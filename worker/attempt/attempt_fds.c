@@ -1,6 +1,5 @@
 /* attempt_fds.c - the ends of a program's output and channel that this process holds. */
 #include <fcntl.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -6,12 +6,9 @@
 #include "common/base/buf.h"
 #include "common/base/duration.h"
 #include "worker/facts/device_users.h"
-#include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 #include "common/model/secret.h"
 #include "worker/facts/facts.h"
 #include "worker/facts/host_fact_list.h"
-#include <ctype.h>
 #include <stdlib.h>
 
 /* AMPLE: below it, values are shortened; KEPT: reserved for facts after the variables. */
