@@ -121,10 +121,7 @@ static bool is_taken (const number_list *list, struct text name)
     for (size_t i = 0; i < WORDS; i++)
         if (text_is (name, words[i]))
             return true;
-    for (uint32_t i = 0; i < list->n; i++)
-        if (text_equal (list->items[i].name, name))
-            return true;
-    return false;
+    return number_find (list, name) != NULL;
 }
 
 void xla_metrics_to_counters (const struct xla_metrics *metrics, uint32_t max, struct arena *arena, number_list *out,

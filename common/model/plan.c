@@ -317,20 +317,15 @@ bool cache_mode_has_writer (enum cache_mode mode)
 
 struct named_number *number_find (const number_list *numbers, struct text name)
 {
-    for (uint32_t i = 0; i < numbers->n; i++)
-        if (text_equal (numbers->items[i].name, name))
-            return &numbers->items[i];
-    return NULL;
+    return LIST_FIND (*numbers, struct named_number, name, name);
 }
 
 bool var_find (const var_list *vars, struct text name, struct text *value)
 {
-    for (uint32_t i = 0; i < vars->n; i++)
-        if (text_equal (vars->items[i].name, name)) {
-            *value = vars->items[i].value;
-            return true;
-        }
-    return false;
+    const struct var *var = LIST_FIND (*vars, struct var, name, name);
+    if (var)
+        *value = var->value;
+    return var != NULL;
 }
 
 struct text var_value (const var_list *vars, const char *name)
@@ -386,11 +381,7 @@ int plan_rung_index (const struct plan *plan, struct text id)
 
 const struct signature *plan_find_signature (const struct plan *plan, struct text id)
 {
-    for (uint32_t i = 0; i < plan->signatures.n && id.len; i++) {
-        if (text_equal (plan->signatures.items[i].id, id))
-            return &plan->signatures.items[i];
-    }
-    return NULL;
+    return id.len ? LIST_FIND (plan->signatures, struct signature, id, id) : NULL;
 }
 
 /* ---- mesh ---- */

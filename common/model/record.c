@@ -15,6 +15,16 @@ void *list_append (void *list, size_t item_bytes, struct arena *arena)
     return items + any->n++ * item_bytes;
 }
 
+void *list_find (const void *list, size_t item_bytes, size_t member, struct text name)
+{
+    const struct any_list *any = list;
+    char *item = any->items;
+    for (uint32_t i = 0; i < any->n; i++, item += item_bytes)
+        if (text_equal (*(const struct text *) (const void *) (item + member), name))
+            return item;
+    return NULL;
+}
+
 static size_t kind_bytes (enum field_kind kind)
 {
     switch (kind) {

@@ -27,6 +27,9 @@ struct any_list {
 };
 /* The place of one item more at the end of a LIST_OF, not set yet. The list moves: who has its items sees no change. */
 void *list_append (void *list, size_t item_bytes, struct arena *arena);
+/* The first item of a LIST_OF (TYPE) whose text MEMBER is `name`; NULL: none. */
+#define LIST_FIND(list, TYPE, MEMBER, name) list_find (&(list), sizeof (TYPE), offsetof (TYPE, MEMBER), name)
+void *list_find (const void *list, size_t item_bytes, size_t member, struct text name);
 
 /* An enum's names, index = value; value 0 is "none" and is written as absent. */
 struct enum_names {

@@ -308,14 +308,6 @@ static int check_tokens (const struct cache_audit_options *audit, const struct c
     return 0;
 }
 
-static bool knows_family (const struct catalogue_list *known, struct text bundle)
-{
-    for (uint32_t i = 0; i < known->n; i++)
-        if (text_equal (known->items[i].bundle, bundle))
-            return true;
-    return false;
-}
-
 /* Those of the catalogue, then those of which only folders are there. */
 static int look_at_families (struct look *look, const struct catalogue_list *known, struct err *err)
 {
@@ -328,7 +320,8 @@ static int look_at_families (struct look *look, const struct catalogue_list *kno
     if (cache_list_families (look->audit->root, look->arena, &bundles, &n, err) != 0)
         return -1;
     for (uint32_t i = 0; i < n; i++)
-        if (!knows_family (known, bundles[i]) && look_at_family (look, bundles[i], err) != 0)
+        if (!LIST_FIND (*known, struct catalogue_entry, bundle, bundles[i]) &&
+            look_at_family (look, bundles[i], err) != 0)
             return -1;
     return 0;
 }

@@ -175,9 +175,8 @@ static void apply_gate_opened (struct engine *to, const struct fact_gate_opened 
 
 static void learn_environment (struct engine *to, const struct result *result)
 {
-    for (uint32_t i = 0; i < result->bundle.n && !to->state.env_fingerprint.len; i++)
-        if (text_is (result->bundle.items[i].name, "fingerprint"))
-            to->state.env_fingerprint = text_copy (&to->arena, result->bundle.items[i].value);
+    if (!to->state.env_fingerprint.len)
+        to->state.env_fingerprint = text_copy (&to->arena, var_value (&result->bundle, "fingerprint"));
 }
 
 static void add_hardware (struct engine *to, struct text kind)

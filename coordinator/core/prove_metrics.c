@@ -45,10 +45,7 @@ static bool came_to_its_end (const struct coord *coord, const struct result *res
 
 static const struct metric *metric_named (const struct coord *coord, const struct result *result, struct text name)
 {
-    for (uint32_t i = 0; i < result->metrics.n && came_to_its_end (coord, result); i++)
-        if (text_equal (result->metrics.items[i].name, name))
-            return &result->metrics.items[i];
-    return NULL;
+    return came_to_its_end (coord, result) ? LIST_FIND (result->metrics, struct metric, name, name) : NULL;
 }
 
 static bool anybody_came_to_its_end (const struct coord *coord)
@@ -154,10 +151,8 @@ static void record_metric (const struct proving *proving, struct text name, cons
 
 static double tolerance_of (const struct rung *rung, struct text name)
 {
-    for (uint32_t i = 0; i < rung->tolerances.n; i++)
-        if (text_equal (rung->tolerances.items[i].what, name))
-            return rung->tolerances.items[i].most;
-    return 0;
+    const struct demand *tolerance = LIST_FIND (rung->tolerances, struct demand, what, name);
+    return tolerance ? tolerance->most : 0;
 }
 
 static void judge_metric (const struct proving *proving, const struct reduction_input *in,

@@ -109,10 +109,7 @@ struct isolate_case isolation_make_case (const struct coord *coord)
 
 const struct gate *gate_find_opened (const struct pass_state *pass, struct text name)
 {
-    for (uint32_t i = 0; i < pass->gates.n; i++)
-        if (text_equal (name, pass->gates.items[i].name))
-            return &pass->gates.items[i];
-    return NULL;
+    return LIST_FIND (pass->gates, struct gate, name, name);
 }
 
 /* ---- acquisition ---- */

@@ -72,10 +72,7 @@ static void judge_places (struct drift_comparison *work, const char *fact, struc
 static bool is_found_already (const struct drift_comparison *work)
 {
     const struct topology_findings *found = work->query->topology;
-    for (uint32_t i = 0; found && i < found->n; i++)
-        if (text_is (found->items[i].fact, "tpu.worker_id"))
-            return true;
-    return false;
+    return found && LIST_FIND (*found, struct topology_finding, fact, TEXT_LIT ("tpu.worker_id"));
 }
 
 static void duplicates_judge (struct drift_comparison *work)

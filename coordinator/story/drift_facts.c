@@ -351,10 +351,8 @@ static bool differs_by_place (const struct drift_comparison *work, const struct 
 static struct text pin_of (const struct drift_comparison *work, const struct drift_fact *fact)
 {
     const struct requirements *pins = fact->section == SECTION_BUNDLE ? work->query->pins : NULL;
-    for (uint32_t i = 0; pins && i < pins->n; i++)
-        if (text_equal (pins->items[i].name, fact->name))
-            return pins->items[i].version;
-    return (struct text){ 0 };
+    const struct requirement *pin = pins ? LIST_FIND (*pins, struct requirement, name, fact->name) : NULL;
+    return pin ? pin->version : (struct text){ 0 };
 }
 
 static void add_candidate (struct candidates *list, struct drift_fact *fact, const struct drift_rule *rule,

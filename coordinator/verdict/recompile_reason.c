@@ -27,10 +27,9 @@ static bool has_key (const struct cache_key *keys, uint32_t n, const struct cach
 
 static struct text recompile_reason_part_of (const struct cache_key *key, struct text name)
 {
-    for (uint32_t i = 0; i < key->parts.n; i++)
-        if (text_equal (key->parts.items[i].name, name))
-            return key->parts.items[i].value;
-    return (struct text){ 0 };
+    struct text value = { 0 };
+    (void) var_find (&key->parts, name, &value);
+    return value;
 }
 
 static bool is_left (enum key_state state)

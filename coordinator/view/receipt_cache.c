@@ -86,10 +86,8 @@ enum { COLUMNS = 100, DETAIL_COLUMNS = 400, VIOLATIONS_SHOWN = 12 };
 
 static uint64_t counter (const struct rung_receipt *rung, const char *name)
 {
-    for (uint32_t i = 0; i < rung->counters.n; i++)
-        if (text_is (rung->counters.items[i].name, name))
-            return rung->counters.items[i].value;
-    return 0;
+    const struct named_number *number = LIST_FIND (rung->counters, struct named_number, name, text_of (name));
+    return number ? number->value : 0;
 }
 
 struct saving {

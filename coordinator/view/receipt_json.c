@@ -262,10 +262,8 @@ static json_t *conflicts_json (const struct slice_receipt *receipt)
 static const struct run_header *header_of (const struct slice_receipt *receipt, struct text run)
 {
     static const struct run_header none;
-    for (uint32_t i = 0; i < receipt->headers.n; i++)
-        if (text_equal (receipt->headers.items[i].run, run))
-            return &receipt->headers.items[i];
-    return &none;
+    const struct run_header *header = LIST_FIND (receipt->headers, struct run_header, run, run);
+    return header ? header : &none;
 }
 
 /* `durability`: how long a part may be believed: until code, or model or runtime, changes; never unchecked. */

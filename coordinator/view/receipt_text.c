@@ -112,10 +112,7 @@ static bool is_part (const struct receipt_line *line)
 
 static const struct sighting *deciding_sighting (const struct rung_receipt *rung)
 {
-    for (uint32_t i = 0; i < rung->sightings.n; i++)
-        if (text_equal (rung->sightings.items[i].signature, rung->cause.signature))
-            return &rung->sightings.items[i];
-    return NULL;
+    return LIST_FIND (rung->sightings, struct sighting, signature, rung->cause.signature);
 }
 
 /* The first host, where the others have other numbers. */

@@ -64,7 +64,8 @@ TEST (a_late_write_is_told_once_and_hurts_nobody)
 {
     struct bench bench;
     struct cache_root_finding late = { { FINDING_LATE_WRITE, 77, TEXT_LIT ("gen-77"), TEXT_LIT ("changed") },
-                                       TEXT_LIT ("ab") };
+                                       TEXT_LIT ("ab"),
+                                       { 0 } };
     open_restored (&bench);
     end_all (&bench);
     audited (&bench, &late);
@@ -180,7 +181,7 @@ TEST_ON (bench, a_way_that_is_open_is_recorded_and_is_no_change_of_what_was_seal
 TEST (what_every_reader_found_right_changed_after_their_pass_began)
 {
     struct bench bench;
-    struct cache_root_finding late = { changed, { 0 } };
+    struct cache_root_finding late = { changed, { 0 }, { 0 } };
     open_restored (&bench);
     uint64_t began_at = last_fact (&bench, FACT_PASS_BEGAN)->index;
     end_all (&bench);
@@ -203,6 +204,7 @@ TEST_ON (bench, more_findings_than_are_kept_still_drop_what_is_in_use)
     for (uint32_t i = 0; i < MANY; i++)
         findings[i] = (struct cache_root_finding){ { FINDING_EXTRA, i + 1 == MANY ? 1 : 1000,
                                                      text_format (&bench->arena, "x%u", i), TEXT_LIT ("never sealed") },
+                                                   { 0 },
                                                    { 0 } };
     ask (bench, 0, 1, 1);
     end_run_of (bench, 0, NULL);
@@ -218,11 +220,11 @@ TEST (what_counts_is_recorded_however_much_else_was_told)
     enum { MANY = 300 };
     struct bench bench;
     static struct cache_root_finding findings[MANY];
-    struct cache_root_finding spoiled = { changed, { 0 } };
+    struct cache_root_finding spoiled = { changed, { 0 }, { 0 } };
     open_restored (&bench);
     for (uint32_t i = 0; i < MANY; i++)
         findings[i] = (struct cache_root_finding){
-            { FINDING_LEVEL_LOW, 0, text_format (&bench.arena, "way%u", i), TEXT_LIT ("open") }, { 0 }
+            { FINDING_LEVEL_LOW, 0, text_format (&bench.arena, "way%u", i), TEXT_LIT ("open") }, { 0 }, { 0 }
         };
     bench.facts_n = 0; /* there is not room for all */
     many_audited (&bench, findings, MANY);
@@ -241,7 +243,8 @@ TEST (what_counts_is_recorded_however_much_else_was_told)
 TEST_ON (bench, a_late_write_is_dated_by_the_end_of_its_lease)
 {
     struct cache_root_finding late = { { FINDING_LATE_WRITE, 1, TEXT_LIT ("gen-1"), TEXT_LIT ("changed") },
-                                       TEXT_LIT ("ab") };
+                                       TEXT_LIT ("ab"),
+                                       { 0 } };
     open_granted (bench);
     ask (bench, 0, 1, 1);
     tick_at (bench, bench->now_ms + TERM_MS * 102 / 100 + 10);
@@ -281,7 +284,7 @@ TEST (a_foreign_generation_is_told_and_there_is_nothing_to_drop)
 {
     struct bench bench;
     struct cache_root_finding foreign = {
-        { FINDING_FOREIGN_TOKEN, 77, TEXT_LIT ("gen-77"), TEXT_LIT ("never handed out") }, { 0 }
+        { FINDING_FOREIGN_TOKEN, 77, TEXT_LIT ("gen-77"), TEXT_LIT ("never handed out") }, { 0 }, { 0 }
     };
     open_restored (&bench);
     end_all (&bench);
@@ -297,7 +300,9 @@ TEST (a_foreign_generation_is_told_and_there_is_nothing_to_drop)
 TEST (the_same_path_is_told_once_a_kind)
 {
     struct bench bench;
-    struct cache_root_finding both[] = { { changed, { 0 } }, { changed, { 0 } }, { changed, { 0 } } };
+    struct cache_root_finding both[] = { { changed, { 0 }, { 0 } },
+                                         { changed, { 0 }, { 0 } },
+                                         { changed, { 0 }, { 0 } } };
     both[1].finding.kind = FINDING_EXTRA;
     open_restored (&bench);
     end_all (&bench);
@@ -321,7 +326,9 @@ static void end_unsealed (struct bench *bench, uint32_t host, enum ending ending
 /* host0 writes generation 6, which began as a copy of 5. */
 static void open_copying (struct bench *bench, uint32_t rung)
 {
-    static const struct fact_generation base = { .token = 5, .sha256 = TEXT_LIT ("5"), .from_run = TEXT_LIT ("ab") };
+    static const struct fact_generation base = {
+        .token = 5, .sha256 = TEXT_LIT ("5"), .from_run = TEXT_LIT ("ab"), { 0 }
+    };
     bench_open_rung (bench, CACHE_SINGLE_WRITER, rung);
     found (bench, &base);
     audited (bench, NULL);
@@ -415,7 +422,9 @@ TEST_ON (bench, a_second_finding_of_what_is_dropped_is_not_dated_by_its_reader)
 TEST_ON (bench, a_writer_whose_base_was_dropped_meanwhile_still_tells)
 {
     struct fact_generation base = { .token = 5, .sha256 = TEXT_LIT ("5") };
-    struct cache_root_finding found_late = { { FINDING_CHANGED, 5, TEXT_LIT ("x"), TEXT_LIT ("other bytes") }, { 0 } };
+    struct cache_root_finding found_late = { { FINDING_CHANGED, 5, TEXT_LIT ("x"), TEXT_LIT ("other bytes") },
+                                             { 0 },
+                                             { 0 } };
     struct finding finding = { FINDING_CHANGED, 6, TEXT_LIT ("y"), TEXT_LIT ("other bytes") };
     bench_open (bench, CACHE_SINGLE_WRITER);
     found (bench, &base);
@@ -432,7 +441,9 @@ TEST_ON (bench, a_writer_whose_base_was_dropped_meanwhile_still_tells)
 TEST_ON (bench, nothing_is_published_that_was_built_upon_what_was_dropped_meanwhile)
 {
     struct fact_generation base = { .token = 5, .sha256 = TEXT_LIT ("5") };
-    struct cache_root_finding found_late = { { FINDING_CHANGED, 5, TEXT_LIT ("x"), TEXT_LIT ("other bytes") }, { 0 } };
+    struct cache_root_finding found_late = { { FINDING_CHANGED, 5, TEXT_LIT ("x"), TEXT_LIT ("other bytes") },
+                                             { 0 },
+                                             { 0 } };
     bench_open (bench, CACHE_SINGLE_WRITER);
     found (bench, &base);
     tick_at (bench, bench->now_ms + 61000);

@@ -40,10 +40,7 @@ static struct text first_path (const struct msg_run *run, const struct command_c
 
 static const struct kit_file *find_file (const struct msg_run *run, struct text name)
 {
-    for (uint32_t i = 0; i < run->rung.files.n; i++)
-        if (text_equal (run->rung.files.items[i].name, name))
-            return &run->rung.files.items[i];
-    return NULL;
+    return LIST_FIND (run->rung.files, struct kit_file, name, name);
 }
 
 /* A kit has the helper at its top; without a kit it is where the plan found it, mostly above the canary. */

@@ -13,18 +13,9 @@ static const char *const network[] = { "HOME",         "http_proxy",        "htt
                                        "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE" };
 #define PATH_DEFAULT "/usr/local/bin:/usr/bin:/bin"
 
-static struct var *environ_find (const struct environ_list *list, struct text name)
-{
-    for (uint32_t i = 0; i < list->vars.n; i++) {
-        if (text_equal (list->vars.items[i].name, name))
-            return &list->vars.items[i];
-    }
-    return NULL;
-}
-
 void environ_set (struct environ_list *list, struct text name, struct text value)
 {
-    struct var *known = environ_find (list, name);
+    struct var *known = LIST_FIND (list->vars, struct var, name, name);
     assert (name.len && (known || list->vars.n < ENVIRON_MAX));
     struct var *var = known ? known : &list->vars.items[list->vars.n++];
     *var = (struct var){ name, value };
@@ -95,7 +86,7 @@ int environ_set_all (struct environ_list *list, const var_list *vars, struct err
 
 struct text environ_get (const struct environ_list *list, const char *name)
 {
-    const struct var *var = environ_find (list, text_of (name));
+    const struct var *var = LIST_FIND (list->vars, struct var, name, text_of (name));
     return var ? var->value : (struct text){ 0 };
 }
 

@@ -2,6 +2,7 @@
 
 #include "common/cache/tree.h"
 #include "common/io/fd.h"
+#include "common/model/record.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -170,14 +171,6 @@ uint32_t installed_compare (const struct installed *installed, const struct requ
     return list.n;
 }
 
-static bool is_pinned (const struct requirements *pins, struct text name)
-{
-    for (uint32_t i = 0; i < pins->n; i++)
-        if (text_equal (pins->items[i].name, name))
-            return true;
-    return false;
-}
-
 struct digest installed_fingerprint (const struct installed *installed, const struct requirements *pins,
                                      const char *python, const char *machine, struct text libtpu)
 {
@@ -190,7 +183,7 @@ struct digest installed_fingerprint (const struct installed *installed, const st
         if (i == installed->n)
             buf_printf (&line, "python==%.100s\nmachine==%.100s\n%s%.*s%s", python, machine,
                         libtpu.len ? "libtpu.so==" : "", TEXT_ARG (libtpu), libtpu.len ? "\n" : "");
-        else if (!installed_is_installer (package->name) || is_pinned (pins, package->name))
+        else if (!installed_is_installer (package->name) || LIST_FIND (*pins, struct requirement, name, package->name))
             buf_printf (&line, "%.*s==%.*s\n", TEXT_ARG (package->name), TEXT_ARG (package->version));
         digest_add (state, line.ptr, line.len);
     }

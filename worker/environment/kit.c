@@ -221,10 +221,7 @@ int kit_prepare (const struct kit_list *list, const char *directory, struct aren
 
 static bool only_looks (const struct msg_run *run)
 {
-    for (uint32_t i = 0; i < run->rung.args.n; i++)
-        if (text_is (run->rung.args.items[i].name, "build"))
-            return text_is (run->rung.args.items[i].value, "false");
-    return false;
+    return text_is (var_value (&run->rung.args, "build"), "false");
 }
 
 bool wheels_are_needed (const struct msg_run *run)
@@ -239,10 +236,7 @@ struct text wheels_folder (struct text directory, struct arena *arena)
 
 const struct kit_file *wheels_find_by_sha256 (const struct msg_run *run, struct text sha256)
 {
-    for (uint32_t i = 0; i < run->pins.wheels.n; i++)
-        if (text_equal (run->pins.wheels.items[i].file.sha256, sha256))
-            return &run->pins.wheels.items[i];
-    return NULL;
+    return LIST_FIND (run->pins.wheels, struct kit_file, file.sha256, sha256);
 }
 
 bool wheels_name_is_good (struct text name)

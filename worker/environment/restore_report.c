@@ -6,10 +6,8 @@
 
 static struct text installed_version (const struct restore *restore, const char *name)
 {
-    for (uint32_t i = 0; i < restore->installed.n; i++)
-        if (text_is (restore->installed.items[i].name, name))
-            return restore->installed.items[i].version;
-    return TEXT_LIT ("absent");
+    const struct package *package = LIST_FIND (restore->installed, struct package, name, text_of (name));
+    return package ? package->version : TEXT_LIT ("absent");
 }
 
 static struct digest identity (const struct restore *restore)

@@ -44,15 +44,6 @@ static var_list *vars_at (struct evidence *evidence, size_t offset)
     return (var_list *) ((char *) &evidence->result + offset);
 }
 
-static struct var *find_var (const var_list *list, struct text name)
-{
-    for (uint32_t i = 0; i < list->n; i++) {
-        if (text_equal (list->items[i].name, name))
-            return &list->items[i];
-    }
-    return NULL;
-}
-
 static struct text shown_value (const json_t *value)
 {
     struct text whole = { json_string_value (value), (uint32_t) json_string_length (value) };
@@ -65,7 +56,7 @@ static int weigh_var (const var_list *list, const char *name, const json_t *valu
         return err_set (err, ERR_PARSE, "%.100s: expected a string", name);
     if (evidence_lines_check_name (name, err) < 0)
         return -1;
-    const struct var *known = find_var (list, text_of (name));
+    const struct var *known = LIST_FIND (*list, struct var, name, text_of (name));
     tally->added += !known;
     tally->cost_bytes += cost_of (strlen (name), shown_value (value).len);
     tally->freed_bytes += known ? cost_of (known->name.len, known->value.len) : 0;
@@ -75,7 +66,7 @@ static int weigh_var (const var_list *list, const char *name, const json_t *valu
 static void put_var (struct evidence *evidence, size_t offset, const char *name, const json_t *value)
 {
     struct text shown = shown_value (value);
-    struct var *known = find_var (vars_at (evidence, offset), text_of (name));
+    struct var *known = LIST_FIND (*vars_at (evidence, offset), struct var, name, text_of (name));
     if (known && text_equal (known->value, shown))
         return;
     struct var *var = known ? known : evidence_next_slot (evidence, offset, NULL);
