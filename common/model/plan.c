@@ -335,6 +335,25 @@ struct text var_value (const var_list *vars, const char *name)
     return heard ? value : (struct text){ 0 };
 }
 
+struct text plan_fold_hosts (const struct plan *plan, const uint32_t *hosts, uint32_t n, uint32_t max_bytes,
+                             struct arena *arena)
+{
+    struct text *names = arena_array (arena, n, sizeof *names);
+    uint32_t known = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (hosts[i] < plan->hosts.n)
+            names[known++] = plan->hosts.items[hosts[i]].name;
+    return hostset_folded (names, known, max_bytes, arena);
+}
+
+struct text plan_fold_all_hosts (const struct plan *plan, uint32_t max_bytes, struct arena *arena)
+{
+    struct text *names = arena_array (arena, plan->hosts.n, sizeof *names);
+    for (uint32_t i = 0; i < plan->hosts.n; i++)
+        names[i] = plan->hosts.items[i].name;
+    return hostset_folded (names, plan->hosts.n, max_bytes, arena);
+}
+
 uint32_t plan_whole (const struct plan *plan)
 {
     return plan->whole ? plan->whole : plan->hosts.n;

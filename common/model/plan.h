@@ -457,10 +457,14 @@ bool var_find (const var_list *vars, struct text name, struct text *value);
 #define FACT_NOT_REPORTED "not heard"
 struct text var_value (const var_list *vars, const char *name); /* empty: none, or not heard */
 int plan_host_rank (const struct plan *plan, struct text host); /* or -1 */
-uint32_t plan_whole (const struct plan *plan);                  /* hosts of the whole slice */
-bool address_is_loopback (struct text address);                 /* reachable only on its own machine */
-uint32_t plan_place (const struct plan *plan, uint32_t rank);   /* the rank of a host of the run in the whole slice */
-int plan_rung_index (const struct plan *plan, struct text id);  /* or -1 */
+/* Names of these hosts, and of all, folded and cut to `max_bytes`. Ranks that the plan lacks are left out. */
+struct text plan_fold_hosts (const struct plan *plan, const uint32_t *hosts, uint32_t n, uint32_t max_bytes,
+                             struct arena *arena);
+struct text plan_fold_all_hosts (const struct plan *plan, uint32_t max_bytes, struct arena *arena);
+uint32_t plan_whole (const struct plan *plan);                 /* hosts of the whole slice */
+bool address_is_loopback (struct text address);                /* reachable only on its own machine */
+uint32_t plan_place (const struct plan *plan, uint32_t rank);  /* the rank of a host of the run in the whole slice */
+int plan_rung_index (const struct plan *plan, struct text id); /* or -1 */
 /* NULL: no known failure has this id. */
 const struct signature *plan_find_signature (const struct plan *plan, struct text id);
 

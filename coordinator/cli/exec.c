@@ -168,10 +168,7 @@ static int exec_choice_load (struct cli *cli, struct exec_choice *choice)
     int status = choice->slice ? load_slice (cli, choice, &named) : load_hosts (cli, choice);
     if (status != EXIT_HOLDS)
         return status;
-    struct text *names = arena_array (&choice->arena, choice->plan.hosts.n, sizeof *names);
-    for (uint32_t i = 0; i < choice->plan.hosts.n; i++)
-        names[i] = choice->plan.hosts.items[i].name;
-    groups.everything = hostset_folded (names, choice->plan.hosts.n, UINT32_MAX, &choice->arena);
+    groups.everything = plan_fold_all_hosts (&choice->plan, UINT32_MAX, &choice->arena);
     return exec_choose (choice, &groups, &err) < 0 ? cli_fail (cli, &err) : EXIT_HOLDS;
 }
 

@@ -129,11 +129,7 @@ static int load_slice (struct request *request)
     int status = planning_load_slice_only (request->cli, request->slice, &request->arena, &plan, &request->named);
     if (status != EXIT_HOLDS)
         return status;
-    struct text *names = arena_array (&request->arena, plan.hosts.n, sizeof *names);
-    for (uint32_t i = 0; i < plan.hosts.n; i++)
-        names[i] = plan.hosts.items[i].name;
-    request->groups = (struct host_groups){ &request->named,
-                                            hostset_folded (names, plan.hosts.n, UINT32_MAX, &request->arena) };
+    request->groups = (struct host_groups){ &request->named, plan_fold_all_hosts (&plan, UINT32_MAX, &request->arena) };
     return EXIT_HOLDS;
 }
 

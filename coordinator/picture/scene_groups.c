@@ -23,13 +23,13 @@ static void sort_hosts (const struct scene *scene, const struct board_verdict_gr
 
 static struct text fold_names (const struct scene *scene, const struct scene_group *group, struct arena *arena)
 {
-    struct text *names = mem_array (group->says.hosts.n, sizeof (*names));
+    struct arena scratch = { 0 };
     struct buf out;
     buf_init (&out, 4 * SCENE_NAMES_COLUMNS + 16);
-    for (uint32_t i = 0; i < group->says.hosts.n; i++)
-        names[i] = board_host_name (scene->board, group->says.hosts.items[i]);
-    hostset_fold_escaped (names, group->says.hosts.n, SCENE_NAMES_COLUMNS, &out);
-    mem_free (names);
+    const uint32_t *hosts = group->says.hosts.items;
+    buf_escaped (&out, plan_fold_hosts (&scene->board->plan, hosts, group->says.hosts.n, UINT32_MAX, &scratch),
+                 SCENE_NAMES_COLUMNS);
+    arena_release (&scratch);
     return buf_finish (&out, arena);
 }
 

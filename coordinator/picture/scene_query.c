@@ -31,21 +31,14 @@ static bool scene_query_find_group (const void *owner, struct text name, struct 
     return true;
 }
 
-static struct text fold_everything (const struct plan *plan, struct arena *arena)
-{
-    struct text *names = arena_array (arena, plan->hosts.n, sizeof (*names));
-    for (uint32_t i = 0; i < plan->hosts.n; i++)
-        names[i] = plan->hosts.items[i].name;
-    return hostset_folded (names, plan->hosts.n, UINT32_MAX, arena);
-}
-
 static void read_hosts (const struct plan *plan, struct scene_memo *memo)
 {
     struct arena *arena = &memo->arena;
     struct name_list names = { 0 };
     struct err err = { 0 };
     bool groups = text_find (memo->hosts, TEXT_LIT ("@"), NULL);
-    const struct known_groups known = { groups ? fold_everything (plan, arena) : (struct text){ 0 }, plan };
+    const struct known_groups known = { groups ? plan_fold_all_hosts (plan, UINT32_MAX, arena) : (struct text){ 0 },
+                                        plan };
     const struct hostset_group_lookup lookup = { scene_query_find_group, &known };
     const struct hostset_rules rules = { .max = HOSTS_MAX, .groups = &lookup };
     if (hostset_read (memo->hosts, &rules, arena, &names, &err) != 0) {

@@ -127,16 +127,13 @@ void remark_queue_add (struct remark_queue *queue, uint32_t host, struct text se
 
 static void queues_tell (const struct remark_queue *queue, const struct remark *remark)
 {
-    struct text *names = mem_array (remark->n, sizeof (*names));
+    struct arena arena = { 0 };
     struct buf hosts;
     buf_init (&hosts, HOSTS_BYTES);
-    for (uint32_t i = 0; i < remark->n; i++)
-        names[i] = queue->plan->hosts.items[remark->hosts[i]].name;
-    hostset_fold_escaped (names, remark->n, HOSTS_COLUMNS, &hosts);
-    struct text folded = buf_as_text (&hosts);
-    log_print (queue->log, "%.*s: %.*s", TEXT_ARG (folded), (int) remark->len, remark->words);
+    buf_escaped (&hosts, plan_fold_hosts (queue->plan, remark->hosts, remark->n, UINT32_MAX, &arena), HOSTS_COLUMNS);
+    log_print (queue->log, "%s: %.*s", buf_c (&hosts), (int) remark->len, remark->words);
     buf_release (&hosts);
-    mem_free (names);
+    arena_release (&arena);
 }
 
 void remark_queue_tell (struct remark_queue *queue, uint64_t now_ms)

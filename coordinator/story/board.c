@@ -251,10 +251,8 @@ static struct board_metric *metric_for (struct board *board, const struct fact_m
 static void keep_culprits (struct board *board, const struct fact_metric_judged *judged, struct board_metric *metric)
 {
     struct arena arena = { 0 };
-    struct text *names = arena_array (&arena, judged->culprits.n, sizeof (*names));
-    for (uint32_t i = 0; i < judged->culprits.n; i++)
-        names[i] = board_host_name (board, judged->culprits.items[i]);
-    board_text_set (&metric->culprits, hostset_folded (names, judged->culprits.n, UINT32_MAX, &arena),
+    board_text_set (&metric->culprits,
+                    plan_fold_hosts (&board->plan, judged->culprits.items, judged->culprits.n, UINT32_MAX, &arena),
                     BOARD_CAUSE_MAX_BYTES);
     arena_release (&arena);
     metric->contradicted = 0;

@@ -61,13 +61,9 @@ struct text board_rung_id (const struct board *board, uint32_t rung)
 
 void board_print_hosts (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out)
 {
-    struct text *names = mem_array (n, sizeof (*names));
-    uint32_t known = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (hosts[i] < board->plan.hosts.n)
-            names[known++] = board->plan.hosts.items[hosts[i]].name;
-    hostset_fold_escaped (names, known, 0, out);
-    mem_free (names);
+    struct arena arena = { 0 };
+    buf_escaped (out, plan_fold_hosts (&board->plan, hosts, n, UINT32_MAX, &arena), 0);
+    arena_release (&arena);
 }
 
 /* ---- board words ---- */

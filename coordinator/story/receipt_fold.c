@@ -35,10 +35,7 @@ static struct text launch_describe (const struct plan *plan, struct arena *arena
                                         [LAUNCHER_JOIN] = "workers that join by themselves, expected of ",
                                         [LAUNCHER_SSH] = "ssh to ",
                                         [LAUNCHER_SLURM] = "a job step of Slurm on each of " };
-    struct text *names = arena_array (arena, plan->hosts.n, sizeof *names);
-    for (uint32_t i = 0; i < plan->hosts.n; i++)
-        names[i] = plan->hosts.items[i].name;
-    struct text hosts = hostset_folded (names, plan->hosts.n, SHOWN_BYTES, arena);
+    struct text hosts = plan_fold_all_hosts (plan, SHOWN_BYTES, arena);
     struct text addresses = plan->launcher == LAUNCHER_SSH ? addresses_of (plan, arena) : (struct text){ 0 };
     return plan->launcher
                ? text_format (arena, "%s%.*s%.*s", ways[plan->launcher], TEXT_ARG (hosts), TEXT_ARG (addresses))

@@ -73,16 +73,6 @@ bool isolate_is_called_for (const struct plan *plan, const struct isolate_host *
 
 /* ---- words ---- */
 
-static struct text fold (const struct plan *plan, const uint32_t *hosts, uint32_t n, struct arena *arena)
-{
-    struct text *names = arena_array (arena, n, sizeof (*names));
-    uint32_t known = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (hosts[i] < plan->hosts.n)
-            names[known++] = plan->hosts.items[hosts[i]].name;
-    return hostset_folded (names, known, NAMED_BYTES, arena);
-}
-
 /* "h[0-1], h[0,2] and 3 more failed"; empty: none ended so. */
 static struct text parts_that (const struct plan *plan, const struct isolate_case *of, enum isolate_answer answer,
                                struct arena *arena)
@@ -92,7 +82,8 @@ static struct text parts_that (const struct plan *plan, const struct isolate_cas
     for (uint32_t i = 0; i < of->trials_n; i++)
         if (of->trials[i].answer == answer && n++ < PARTS_SHOWN)
             parts = text_format (arena, "%.*s%s%.*s", TEXT_ARG (parts), n > 1 ? ", " : "",
-                                 TEXT_ARG (fold (plan, of->trials[i].hosts.items, of->trials[i].hosts.n, arena)));
+                                 TEXT_ARG (plan_fold_hosts (plan, of->trials[i].hosts.items, of->trials[i].hosts.n,
+                                                            NAMED_BYTES, arena)));
     if (n == 0)
         return parts;
     struct text more = n > PARTS_SHOWN ? text_format (arena, " and %u more", n - PARTS_SHOWN) : (struct text){ 0 };
@@ -120,7 +111,7 @@ bool isolate_failed_alone (const struct isolate_case *of, const struct isolate_s
 static struct text suspicion (const struct plan *plan, const struct isolate_case *of, const struct isolate_step *found,
                               struct arena *arena)
 {
-    struct text who = fold (plan, found->hosts.items, found->hosts.n, arena);
+    struct text who = plan_fold_hosts (plan, found->hosts.items, found->hosts.n, NAMED_BYTES, arena);
     switch (found->kind) {
     case ISOLATE_HOSTS:
         if (found->hosts.n == 1 && ended_alone (of, found->hosts.items[0], ISOLATE_WORKS))
@@ -196,7 +187,8 @@ static void isolate_words_blame_host_of (const struct isolate_ruling *ruling, co
 void isolate_ruling_from_suspects (const struct plan *plan, const struct fact_suspects_named *named,
                                    struct arena *arena, struct isolate_ruling *out)
 {
-    *out = (struct isolate_ruling){ named, fold (plan, named->suspects.items, named->suspects.n, arena) };
+    *out = (struct isolate_ruling){ named, plan_fold_hosts (plan, named->suspects.items, named->suspects.n, NAMED_BYTES,
+                                                            arena) };
 }
 
 void isolate_apply_ruling (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena,

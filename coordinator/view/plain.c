@@ -290,14 +290,9 @@ static void add_at_fault (struct printer *printer, const struct fact_metric_judg
 {
     const uint32_t *hosts = judged->missing.n ? judged->missing.items : judged->culprits.items;
     uint32_t n = judged->missing.n ? judged->missing.n : judged->culprits.n;
-    struct text *names = mem_array (n, sizeof (*names));
-    for (uint32_t i = 0; i < n; i++)
-        names[i] = board_host_name (printer->board, hosts[i]);
-    if (n) {
+    if (n)
         buf_puts (&printer->words, judged->missing.n ? ", missing " : ", on ");
-        hostset_fold (names, n, &printer->words);
-    }
-    mem_free (names);
+    board_print_hosts (printer->board, hosts, n, &printer->words);
 }
 
 static void tell_metric (struct printer *printer, const struct fact *fact)

@@ -326,9 +326,7 @@ static void end_unsealed (struct bench *bench, uint32_t host, enum ending ending
 /* host0 writes generation 6, which began as a copy of 5. */
 static void open_copying (struct bench *bench, uint32_t rung)
 {
-    static const struct fact_generation base = {
-        .token = 5, .sha256 = TEXT_LIT ("5"), .from_run = TEXT_LIT ("ab"), { 0 }
-    };
+    static const struct fact_generation base = { .token = 5, .sha256 = TEXT_LIT ("5"), .from_run = TEXT_LIT ("ab") };
     bench_open_rung (bench, CACHE_SINGLE_WRITER, rung);
     found (bench, &base);
     audited (bench, NULL);
