@@ -126,6 +126,19 @@ static int nibble (char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
+const char *digest_base64 (const struct digest *digest, bool urlsafe, char out[DIGEST_BASE64_BYTES])
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_";
+    for (int i = 0; i < DIGEST_BASE64_BYTES - 1; i++) {
+        int bit = i * 6, byte = bit / 8;
+        unsigned two = (unsigned) digest->bytes[byte] << 8 | (byte + 1 < 32 ? digest->bytes[byte + 1] : 0);
+        unsigned six = two >> (10 - bit % 8) & 63;
+        out[i] = letters[urlsafe && six >= 62 ? six + 2 : six];
+    }
+    out[DIGEST_BASE64_BYTES - 1] = '\0';
+    return out;
+}
+
 bool digest_parse (struct text hex, struct digest *out)
 {
     struct digest digest;

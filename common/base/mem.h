@@ -25,6 +25,12 @@ static inline uint64_t least_u64 (uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* For qsort: the smaller first. */
+static inline int order_u64 (uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
 struct arena_block;
 struct arena {
     struct arena_block *newest;

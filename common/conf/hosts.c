@@ -160,12 +160,9 @@ struct location {
 static int by_location (const void *a, const void *b)
 {
     const struct location *x = a, *y = b;
-    int by_address = text_compare (x->address, y->address);
-    if (by_address != 0)
-        return by_address;
-    if (x->port != y->port)
-        return x->port < y->port ? -1 : 1;
-    return x->host < y->host ? -1 : x->host > y->host;
+    int order = text_compare (x->address, y->address);
+    order = order ? order : order_u64 (x->port, y->port);
+    return order ? order : order_u64 (x->host, y->host);
 }
 
 static void warn_of_same (const struct host_list *list, const struct location *before, const struct location *location)

@@ -80,14 +80,10 @@ const char *problem_quote_value (struct problem_list *problems, const struct yam
 static int problems_compare (const void *a, const void *b)
 {
     const struct conf_problem *x = a, *y = b;
-    int by_file = strcmp (x->file, y->file);
-    if (by_file != 0)
-        return by_file;
-    if (x->line != y->line)
-        return x->line < y->line ? -1 : 1;
-    if (x->column != y->column)
-        return x->column < y->column ? -1 : 1;
-    return strcmp (x->text, y->text);
+    int order = strcmp (x->file, y->file);
+    order = order ? order : order_u64 (x->line, y->line);
+    order = order ? order : order_u64 (x->column, y->column);
+    return order ? order : strcmp (x->text, y->text);
 }
 
 /* The same problem can be found several times; it is reported once. */

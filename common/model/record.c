@@ -114,11 +114,6 @@ void record_copy (const struct record *record, void *to, const void *from, struc
     }
 }
 
-static int order_u64 (uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 /* All NaNs are one value, above all others, and -0.0 is 0.0, so that equal values have equal encodings. */
 static int order_f64 (double a, double b)
 {

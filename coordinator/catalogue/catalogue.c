@@ -11,11 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NAMES(list)                                                                                                    \
-    {                                                                                                                  \
-        list, sizeof (list) / sizeof ((list)[0])                                                                       \
-    }
-
 enum {
     FORMAT = 3,
     BUSY_MS = 30 * 1000, /* on a thread of its own */

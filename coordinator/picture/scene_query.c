@@ -154,9 +154,8 @@ struct place {
 static int first_of (const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
-    if (x->key != y->key)
-        return x->key > y->key ? -1 : 1;
-    return x->at < y->at ? -1 : 1;
+    int order = order_u64 (y->key, x->key);
+    return order ? order : order_u64 (x->at, y->at);
 }
 
 /* The present mark counts more than earlier ones. */

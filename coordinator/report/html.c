@@ -23,24 +23,11 @@ struct left_out {
 
 /* ---- what may run ---- */
 
-static void add_base64 (const struct digest *digest, struct buf *out)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (uint32_t i = 0; i < sizeof digest->bytes; i += 3) {
-        uint32_t left = sizeof digest->bytes - i, bits = (uint32_t) digest->bytes[i] << 16;
-        bits |= left > 1 ? (uint32_t) digest->bytes[i + 1] << 8 : 0;
-        bits |= left > 2 ? digest->bytes[i + 2] : 0;
-        for (uint32_t k = 0; k < 4; k++)
-            buf_byte (out, k <= left ? (uint8_t) digits[bits >> (18 - 6 * k) & 63] : '=');
-    }
-}
-
 static void html_add_source (const char *directive, struct text source, struct buf *out)
 {
+    char base64[DIGEST_BASE64_BYTES];
     struct digest digest = digest_of (source.ptr, source.len);
-    buf_printf (out, "; %s 'sha256-", directive);
-    add_base64 (&digest, out);
-    buf_byte (out, '\'');
+    buf_printf (out, "; %s 'sha256-%s='", directive, digest_base64 (&digest, false, base64));
 }
 
 /* The file has no server that could send it as a header. */

@@ -19,6 +19,14 @@ bool driver_joins_by_ticket (const struct plan *plan)
     return plan->launcher == LAUNCHER_JOIN && plan->start.control_port != 0;
 }
 
+static void driver_in_send (struct driver *driver, enum link_channel channel, uint32_t host, struct msg *msg)
+{
+    driver_fill_envelope (driver, host, 0, msg);
+    buf_clear (&driver->frame);
+    wire_put_msg (&driver->frame, msg);
+    hub_send (driver->hub, channel, host, driver->frame.ptr, driver->frame.len);
+}
+
 static void refuse_version (struct driver *driver, uint32_t host, const struct msg *msg)
 {
     struct text theirs = msg->of.hello.version;
@@ -29,10 +37,7 @@ static void refuse_version (struct driver *driver, uint32_t host, const struct m
         .major = PROTOCOL_MAJOR,
         .minor = PROTOCOL_MINOR,
     };
-    driver_fill_envelope (driver, host, 0, &answer);
-    buf_clear (&driver->frame);
-    wire_put_msg (&driver->frame, &answer);
-    hub_send (driver->hub, LINK_CONTROL, host, driver->frame.ptr, driver->frame.len);
+    driver_in_send (driver, LINK_CONTROL, host, &answer);
     struct core_input in = { .kind = IN_WORKER_EXITED, .host = host, .text = answer.of.refuse.why };
     driver_step (driver, &in);
 }
@@ -67,10 +72,7 @@ static void tell_run (struct driver *driver, uint32_t host, const struct msg *ms
         return;
     }
     struct msg answer = { .kind = MSG_REHELLO };
-    driver_fill_envelope (driver, host, 0, &answer);
-    buf_clear (&driver->frame);
-    wire_put_msg (&driver->frame, &answer);
-    hub_send (driver->hub, LINK_CONTROL, host, driver->frame.ptr, driver->frame.len);
+    driver_in_send (driver, LINK_CONTROL, host, &answer);
 }
 
 static bool driver_in_take_frame (struct driver *driver, uint32_t host, struct text bytes, struct msg *msg)
@@ -117,10 +119,7 @@ void driver_send_chunk (void *owner, uint32_t host, const struct msg_chunk *chun
 {
     struct driver *driver = owner;
     struct msg msg = { .kind = MSG_CHUNK, .of.chunk = *chunk };
-    driver_fill_envelope (driver, host, 0, &msg);
-    buf_clear (&driver->frame);
-    wire_put_msg (&driver->frame, &msg);
-    hub_send (driver->hub, LINK_BULK, host, driver->frame.ptr, driver->frame.len);
+    driver_in_send (driver, LINK_BULK, host, &msg);
 }
 
 static void take_bulk (struct driver *driver, uint32_t host, struct text bytes)

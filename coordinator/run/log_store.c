@@ -242,9 +242,8 @@ struct quiet_host {
 static int quietest_first (const void *a, const void *b)
 {
     const struct quiet_host *x = a, *y = b;
-    if (x->quiet_ms != y->quiet_ms)
-        return x->quiet_ms > y->quiet_ms ? -1 : 1;
-    return x->host < y->host ? -1 : x->host > y->host;
+    int order = order_u64 (y->quiet_ms, x->quiet_ms);
+    return order ? order : x->host < y->host ? -1 : x->host > y->host;
 }
 
 static void begin_attempt (struct output_watch *watch, const struct attempt_key *key, uint64_t now_ms)

@@ -181,16 +181,12 @@ static void compare_hosts (struct comparison *comparison, const struct pair *pai
 static int by_change (const void *a, const void *b)
 {
     const struct change *x = a, *y = b;
-    if (x->section != y->section)
-        return x->section < y->section ? -1 : 1;
-    int order = text_compare (x->name, y->name);
-    if (order == 0)
-        order = text_compare (x->before, y->before);
-    if (order == 0)
-        order = text_compare (x->now, y->now);
-    if (order == 0)
-        order = x->before_absent - y->before_absent + 2 * (x->now_absent - y->now_absent);
-    return order ? order : (x->host > y->host) - (x->host < y->host);
+    int order = order_u64 (x->section, y->section);
+    order = order ? order : text_compare (x->name, y->name);
+    order = order ? order : text_compare (x->before, y->before);
+    order = order ? order : text_compare (x->now, y->now);
+    order = order ? order : x->before_absent - y->before_absent + 2 * (x->now_absent - y->now_absent);
+    return order ? order : order_u64 (x->host, y->host);
 }
 
 static bool same_fact (const struct change *a, const struct change *b)

@@ -117,11 +117,9 @@ static bool numbers_of (const struct drift_comparison *work, const struct drift_
 static int largest_first (const void *a, const void *b)
 {
     const struct drift_group *x = a, *y = b;
-    if (x->hosts_n != y->hosts_n)
-        return x->hosts_n < y->hosts_n ? 1 : -1;
-    if (x->reference != y->reference)
-        return x->reference ? -1 : 1;
-    return (x->hosts[0] > y->hosts[0]) - (x->hosts[0] < y->hosts[0]);
+    int order = order_u64 (y->hosts_n, x->hosts_n);
+    order = order ? order : y->reference - x->reference;
+    return order ? order : order_u64 (x->hosts[0], y->hosts[0]);
 }
 
 /* Those that say something else of the fact's section, rising. */
@@ -458,9 +456,8 @@ struct signed_host {
 static int by_signature (const void *a, const void *b)
 {
     const struct signed_host *x = a, *y = b;
-    if (x->signature != y->signature)
-        return x->signature < y->signature ? -1 : 1;
-    return (x->host > y->host) - (x->host < y->host);
+    int order = order_u64 (x->signature, y->signature);
+    return order ? order : order_u64 (x->host, y->host);
 }
 
 static struct signed_host *sorted_hosts (struct drift_comparison *work, const uint64_t *of, uint32_t *n)
@@ -500,13 +497,10 @@ static void choose_reference (struct drift_comparison *work, const struct compar
 static int worst_fact_first (const void *a, const void *b)
 {
     const struct compared_fact *x = a, *y = b;
-    if (x->severity != y->severity)
-        return x->severity < y->severity ? -1 : 1;
-    if (x->order != y->order)
-        return x->order < y->order ? -1 : 1;
-    if (x->deviating != y->deviating)
-        return x->deviating < y->deviating ? -1 : 1;
-    return text_compare (x->shown, y->shown);
+    int order = order_u64 (x->severity, y->severity);
+    order = order ? order : order_u64 (x->order, y->order);
+    order = order ? order : order_u64 (x->deviating, y->deviating);
+    return order ? order : text_compare (x->shown, y->shown);
 }
 
 void drift_facts_judge (struct drift_comparison *work)

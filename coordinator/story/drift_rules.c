@@ -128,17 +128,12 @@ static uint32_t order_of (const struct drift_item *item)
 static int worst_first (const void *a, const void *b)
 {
     const struct drift_item *x = a, *y = b;
-    if (is_finding (x) != is_finding (y))
-        return is_finding (x) ? -1 : 1;
-    if (x->severity != y->severity)
-        return x->severity < y->severity ? -1 : 1;
-    if (order_of (x) != order_of (y))
-        return order_of (x) < order_of (y) ? -1 : 1;
-    if (x->size != y->size)
-        return x->size > y->size ? -1 : 1;
-    if (x->deviating != y->deviating)
-        return x->deviating < y->deviating ? -1 : 1;
-    return text_compare (x->fact, y->fact);
+    int order = is_finding (y) - is_finding (x);
+    order = order ? order : order_u64 (x->severity, y->severity);
+    order = order ? order : order_u64 (order_of (x), order_of (y));
+    order = order ? order : (x->size < y->size) - (x->size > y->size);
+    order = order ? order : order_u64 (x->deviating, y->deviating);
+    return order ? order : text_compare (x->fact, y->fact);
 }
 
 void drift_items_sort (struct drift *drift)

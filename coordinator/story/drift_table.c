@@ -74,11 +74,9 @@ static void sort_statements (struct drift_statement *statements, uint32_t n)
 static int by_fact_and_host (const void *a, const void *b)
 {
     const struct drift_value *x = a, *y = b;
-    if (x->fact_hash != y->fact_hash)
-        return x->fact_hash < y->fact_hash ? -1 : 1;
-    if (x->hosts[0] != y->hosts[0])
-        return x->hosts[0] < y->hosts[0] ? -1 : 1;
-    return (x->hash > y->hash) - (x->hash < y->hash);
+    int order = order_u64 (x->fact_hash, y->fact_hash);
+    order = order ? order : order_u64 (x->hosts[0], y->hosts[0]);
+    return order ? order : order_u64 (x->hash, y->hash);
 }
 
 static int drift_table_by_name (const void *a, const void *b)

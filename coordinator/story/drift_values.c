@@ -15,9 +15,8 @@ struct subject {
 static int by_rank (const void *a, const void *b)
 {
     const struct subject *x = a, *y = b;
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    return text_compare (x->name, y->name);
+    int order = order_u64 (x->rank, y->rank);
+    return order ? order : text_compare (x->name, y->name);
 }
 
 static int drift_values_by_name (const void *a, const void *b)

@@ -88,11 +88,9 @@ static void waiting_add_host (const struct board *board, uint32_t at, struct wai
 static int longest_first (const void *a, const void *b)
 {
     const struct wait_group *x = a, *y = b;
-    if (x->since_ms != y->since_ms)
-        return x->since_ms < y->since_ms ? -1 : 1;
-    if (x->wait != y->wait)
-        return x->wait < y->wait ? -1 : 1;
-    return text_compare (x->word, y->word);
+    int order = order_u64 (x->since_ms, y->since_ms);
+    order = order ? order : order_u64 (x->wait, y->wait);
+    return order ? order : text_compare (x->word, y->word);
 }
 
 /* ---- words ---- */

@@ -31,7 +31,7 @@ static void add (struct place *place, const char *path, struct text bytes)
 {
     char sha256[RECORD_SHA256_BYTES + 1];
     struct digest digest = digest_of (bytes.ptr, bytes.len);
-    installed_record_print_base64 (&digest, sha256);
+    digest_base64 (&digest, true, sha256);
     put (place, path, bytes);
     buf_printf (&place->record, "%s,sha256=%s,%u\r\n", path, sha256, bytes.len);
 }

@@ -123,14 +123,14 @@ struct seen {
 
 static const char *installed_files_read_bytes (int fd, const struct installed_record_row *row, struct seen *seen)
 {
-    char is[RECORD_SHA256_BYTES + 1];
+    char is[DIGEST_BASE64_BYTES];
     struct stat st;
     if (fstat (fd, &st) < 0 || !S_ISREG (st.st_mode))
         return "is no longer a regular file";
     if (digest_of_fd (fd, &seen->digest, &seen->bytes, NULL) < 0)
         return "cannot be read";
     seen->read = true;
-    installed_record_print_base64 (&seen->digest, is);
+    digest_base64 (&seen->digest, true, is);
     bool same = (!row->has_size || seen->bytes == row->bytes) && (!row->sha256.len || text_is (row->sha256, is));
     return same ? NULL : "differs from its entry in RECORD";
 }
@@ -282,17 +282,6 @@ int installed_files_check (const char *site, const struct installed *installed, 
 
 /* From site-packages up to the environment: lib/python3.11/site-packages. */
 enum { UP_MAX = 3, ROWS_FIRST = 1024 };
-
-void installed_record_print_base64 (const struct digest *digest, char out[RECORD_SHA256_BYTES + 1])
-{
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    for (int i = 0; i < RECORD_SHA256_BYTES; i++) {
-        int bit = i * 6, byte = bit / 8;
-        unsigned two = (unsigned) digest->bytes[byte] << 8 | (byte + 1 < 32 ? digest->bytes[byte + 1] : 0);
-        out[i] = letters[two >> (10 - bit % 8) & 63];
-    }
-    out[RECORD_SHA256_BYTES] = '\0';
-}
 
 /* Down from the environment or site-packages, never out of both. RECORD is UTF-8 (PEP 376): facts hold its paths. */
 static bool stays_inside (struct text path)

@@ -59,6 +59,5 @@ int installed_record_read (struct installed_record_rows *rows, const char *site,
                            uint32_t package, struct arena *arena, struct err *err);
 void installed_record_release (struct installed_record_rows *rows);
 /* As RECORD writes it. */
-void installed_record_print_base64 (const struct digest *digest, char out[RECORD_SHA256_BYTES + 1]);
 
 #endif

@@ -284,48 +284,44 @@ static void *table_create (struct pjrt_client_create *args)
     return error;
 }
 
-static void table_put (size_t slot, void *function)
-{
-    if (real_has (slot))
-        memcpy (table.bytes + slot, &function, sizeof function);
-}
+/* What the stand-in answers itself. */
+static const struct {
+    size_t slot;
+    void *function;
+} own[] = {
+    { PJRT_CLIENT_CREATE, table_create },
+    { PJRT_CLIENT_DESTROY, client_destroy },
+    { PJRT_CLIENT_PLATFORM_NAME, client_platform_name },
+    { PJRT_CLIENT_PLATFORM_VERSION, client_platform_version },
+    { PJRT_TOPOLOGY_PLATFORM_NAME, client_platform_name },
+    { PJRT_TOPOLOGY_PLATFORM_VERSION, client_platform_version },
+    { PJRT_CLIENT_PROCESS_INDEX, client_process_index },
+    { PJRT_CLIENT_ADDRESSABLE_DEVICES, client_addressable_devices },
+    { PJRT_CLIENT_LOOKUP_ADDRESSABLE_DEVICE, client_lookup_addressable_device },
+    { PJRT_CLIENT_ADDRESSABLE_MEMORIES, client_addressable_memories },
+    { PJRT_DESCRIPTION_PROCESS_INDEX, device_process_index },
+    { PJRT_DESCRIPTION_ATTRIBUTES, device_description_attributes },
+    { PJRT_DESCRIPTION_KIND, device_kind },
+    { PJRT_DESCRIPTION_DEBUG_STRING, device_text },
+    { PJRT_DESCRIPTION_TO_STRING, device_text },
+    { PJRT_DEVICE_IS_ADDRESSABLE, device_is_addressable },
+    { PJRT_DEVICE_LOCAL_HARDWARE_ID, device_local_hardware_id },
+    { PJRT_DEVICE_MEMORY_STATS, device_memory_stats },
+    { PJRT_DEVICE_GET_ATTRIBUTES, device_attributes },
+    { PJRT_ERROR_DESTROY, error_destroy },
+    { PJRT_ERROR_MESSAGE, error_message },
+    { PJRT_ERROR_GET_CODE, error_get_code },
+    { PJRT_ERROR_FOR_EACH_PAYLOAD, error_for_each_payload },
+    { PJRT_LOADED_ADDRESSABLE_DEVICES, executable_addressable_devices },
+    { PJRT_LOADED_ADDRESSABLE_LOGICAL_IDS, executable_logical_ids },
+    { PJRT_LOADED_EXECUTE, executable_execute },
+};
 
-static void put_client (void)
+static void table_put_own (void)
 {
-    table_put (PJRT_CLIENT_CREATE, table_create);
-    table_put (PJRT_CLIENT_DESTROY, client_destroy);
-    table_put (PJRT_CLIENT_PLATFORM_NAME, client_platform_name);
-    table_put (PJRT_CLIENT_PLATFORM_VERSION, client_platform_version);
-    table_put (PJRT_TOPOLOGY_PLATFORM_NAME, client_platform_name);
-    table_put (PJRT_TOPOLOGY_PLATFORM_VERSION, client_platform_version);
-    table_put (PJRT_CLIENT_PROCESS_INDEX, client_process_index);
-    table_put (PJRT_CLIENT_ADDRESSABLE_DEVICES, client_addressable_devices);
-    table_put (PJRT_CLIENT_LOOKUP_ADDRESSABLE_DEVICE, client_lookup_addressable_device);
-    table_put (PJRT_CLIENT_ADDRESSABLE_MEMORIES, client_addressable_memories);
-}
-
-static void put_device (void)
-{
-    table_put (PJRT_DESCRIPTION_PROCESS_INDEX, device_process_index);
-    table_put (PJRT_DESCRIPTION_ATTRIBUTES, device_description_attributes);
-    table_put (PJRT_DESCRIPTION_KIND, device_kind);
-    table_put (PJRT_DESCRIPTION_DEBUG_STRING, device_text);
-    table_put (PJRT_DESCRIPTION_TO_STRING, device_text);
-    table_put (PJRT_DEVICE_IS_ADDRESSABLE, device_is_addressable);
-    table_put (PJRT_DEVICE_LOCAL_HARDWARE_ID, device_local_hardware_id);
-    table_put (PJRT_DEVICE_MEMORY_STATS, device_memory_stats);
-    table_put (PJRT_DEVICE_GET_ATTRIBUTES, device_attributes);
-}
-
-static void put_rest (void)
-{
-    table_put (PJRT_ERROR_DESTROY, error_destroy);
-    table_put (PJRT_ERROR_MESSAGE, error_message);
-    table_put (PJRT_ERROR_GET_CODE, error_get_code);
-    table_put (PJRT_ERROR_FOR_EACH_PAYLOAD, error_for_each_payload);
-    table_put (PJRT_LOADED_ADDRESSABLE_DEVICES, executable_addressable_devices);
-    table_put (PJRT_LOADED_ADDRESSABLE_LOGICAL_IDS, executable_logical_ids);
-    table_put (PJRT_LOADED_EXECUTE, executable_execute);
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (real_has (own[i].slot))
+            memcpy (table.bytes + own[i].slot, &own[i].function, sizeof own[i].function);
 }
 
 static void table_fill (const void *caller)
@@ -339,9 +335,7 @@ static void table_fill (const void *caller)
         return;
     }
     memcpy (table.bytes, real, real->struct_size);
-    put_client ();
-    put_device ();
-    put_rest ();
+    table_put_own ();
 }
 
 __attribute__ ((visibility ("default"))) const struct pjrt_api *GetPjrtApi (void)
